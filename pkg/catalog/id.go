@@ -1,0 +1,37 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrMalformedID says that a text cannot be the ID of a customer, product or variant.
+var ErrMalformedID = errors.New("malformed ID: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit")
+
+// IDs of the catalogue. Each is 1 to 64 characters of A-Z a-z 0-9 . _ - and begins with a letter or digit, so that it
+// stands in a path and in a key as it is.
+type (
+	// CustomerID names a shop account: the first path segment after /shop.
+	CustomerID string
+	// ProductID names a product within its customer.
+	ProductID string
+	// VariantID names a variant within its product.
+	VariantID string
+)
+
+// ParseID accepts text as an ID of the wanted kind, or returns ErrMalformedID.
+func ParseID[ID CustomerID | ProductID | VariantID](text string) (ID, error) {
+	if len(text) == 0 || len(text) > 64 || !isLetterOrDigit(text[0]) {
+		return "", fmt.Errorf("%.70q: %w", text, ErrMalformedID)
+	}
+	for i := range len(text) {
+		if c := text[i]; !isLetterOrDigit(c) && c != '.' && c != '_' && c != '-' {
+			return "", fmt.Errorf("%.70q: %w", text, ErrMalformedID)
+		}
+	}
+	return ID(text), nil
+}
+
+func isLetterOrDigit(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}

@@ -1,0 +1,88 @@
+// Package money holds amounts of money: whole minor units with an ISO 4217 currency, exact or refused.
+//
+// It imports the standard library only; it may import neither AWS nor net/http nor any other package of Shopfront.
+package money
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// MaxMinor is the largest amount in minor units: 2^53-1, the largest whole number that every JSON reader keeps exact
+// (RFC 8259, section 6).
+const MaxMinor int64 = 1<<53 - 1
+
+// Errors of money. A caller tells them apart with errors.Is.
+var (
+	// ErrOverflow says that an amount would be above MaxMinor.
+	ErrOverflow = errors.New("amount of money is too large")
+	// ErrMixedCurrencies says that two amounts have different currencies.
+	ErrMixedCurrencies = errors.New("amounts of money have different currencies")
+	// ErrNegative says that an amount would be below zero.
+	ErrNegative = errors.New("amount of money is negative")
+	// ErrMalformed says that a text is not an amount of the currency.
+	ErrMalformed = errors.New("malformed amount of money")
+)
+
+// Money is an amount from 0 to MaxMinor minor units (cents, yen, fils) of one currency.
+type Money struct {
+	Minor    int64
+	Currency Currency
+}
+
+// Parse reads a decimal such as 4.99 with at most the currency's digits after the point, without sign, grouping or
+// exponent. It returns ErrMalformed or ErrOverflow.
+func Parse(text string, currency Currency) (Money, error) {
+	whole, fraction, hasPoint := strings.Cut(text, ".")
+	if !allDigits(whole) || hasPoint && !allDigits(fraction) || len(fraction) > currency.Digits() {
+		return Money{}, fmt.Errorf("%q: %w of %s", text, ErrMalformed, currency)
+	}
+	fraction += strings.Repeat("0", currency.Digits()-len(fraction))
+	minor, err := strconv.ParseInt(whole+fraction, 10, 64)
+	if err != nil || minor > MaxMinor {
+		return Money{}, fmt.Errorf("%q: %w", text, ErrOverflow)
+	}
+	return Money{Minor: minor, Currency: currency}, nil
+}
+
+func allDigits(text string) bool {
+	return text != "" && strings.Trim(text, "0123456789") == ""
+}
+
+// Times multiplies by a count of at least 0. It returns ErrNegative or ErrOverflow.
+func (m Money) Times(count int64) (Money, error) {
+	if count < 0 || m.Minor < 0 {
+		return Money{}, ErrNegative
+	}
+	if m.Minor > 0 && count > MaxMinor/m.Minor {
+		return Money{}, ErrOverflow
+	}
+	return Money{Minor: m.Minor * count, Currency: m.Currency}, nil
+}
+
+// Minus subtracts. It returns ErrMixedCurrencies or ErrNegative.
+func (m Money) Minus(other Money) (Money, error) {
+	if m.Currency != other.Currency {
+		return Money{}, ErrMixedCurrencies
+	}
+	if other.Minor < 0 || other.Minor > m.Minor {
+		return Money{}, ErrNegative
+	}
+	return Money{Minor: m.Minor - other.Minor, Currency: m.Currency}, nil
+}
+
+// Decimal is the amount in major units with exactly the currency's digits, such as 4.99, which Parse reads back.
+func (m Money) Decimal() string {
+	digits := m.Currency.Digits()
+	if digits == 0 {
+		return strconv.FormatInt(m.Minor, 10)
+	}
+	padded := fmt.Sprintf("%0*d", digits+1, m.Minor)
+	point := len(padded) - digits
+	return padded[:point] + "." + padded[point:]
+}
+
+// String is the amount as it is displayed: 4.99 EUR, 500 JPY, 0.499 BHD.
+func (m Money) String() string { return m.Decimal() + " " + string(m.Currency) }
