@@ -1,0 +1,119 @@
+package voucher
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/money"
+)
+
+// RewardKind tells what a voucher gives.
+type RewardKind string
+
+// The kinds of reward.
+const (
+	RewardProduct    RewardKind = "product"     // an amount of a variant, free
+	RewardPercentOff RewardKind = "percent_off" // a share off the price, for the storefront's till
+	RewardAmountOff  RewardKind = "amount_off"  // an amount of money off the price, for the storefront's till
+)
+
+// Reward is what a redemption gives. The fields that its kind does not name are zero.
+type Reward struct {
+	Kind RewardKind
+
+	Product catalog.ProductID
+	Variant catalog.VariantID
+	Amount  int64 // how many of the variant, 1 to catalog.MaxAmount
+
+	PercentOff int // 1 to 100
+
+	AmountOff money.Money // above zero, in the customer's currency
+}
+
+// ParseReward reads a reward as an operator writes it: coins/500 (product/variant), 2*coins/500, 20% or 5.00, which is in
+// the customer's currency. Anything else is a *FieldError.
+func ParseReward(text string, currency money.Currency) (Reward, error) {
+	reward, err := parseReward(text, currency)
+	if err != nil {
+		return Reward{}, &FieldError{Field: "reward", Err: fmt.Errorf("%.80q: %w", text, err)}
+	}
+	return reward, nil
+}
+
+func parseReward(text string, currency money.Currency) (Reward, error) {
+	if percent, found := strings.CutSuffix(text, "%"); found {
+		n, err := parseWhole(percent, 100)
+		if err != nil {
+			return Reward{}, errors.New("a percentage is a whole number from 1% to 100%")
+		}
+		return Reward{Kind: RewardPercentOff, PercentOff: int(n)}, nil
+	}
+	if strings.Contains(text, "/") {
+		return parseProductReward(text)
+	}
+	off, err := money.Parse(text, currency)
+	if errors.Is(err, money.ErrMalformed) {
+		return Reward{}, fmt.Errorf("a reward is product/variant, 2*product/variant, 20%% or an amount of %s such as %s",
+			currency, money.Money{Minor: 500, Currency: currency}.Decimal())
+	}
+	if err != nil {
+		return Reward{}, err
+	}
+	if off.Minor == 0 {
+		return Reward{}, errors.New("an amount off must be above zero")
+	}
+	return Reward{Kind: RewardAmountOff, AmountOff: off}, nil
+}
+
+func parseProductReward(text string) (Reward, error) {
+	reward := Reward{Kind: RewardProduct, Amount: 1}
+	what := text
+	if count, rest, found := strings.Cut(text, "*"); found {
+		n, err := parseWhole(count, catalog.MaxAmount)
+		if err != nil {
+			return Reward{}, fmt.Errorf("the amount before * is a whole number from 1 to %d", catalog.MaxAmount)
+		}
+		reward.Amount, what = n, rest
+	}
+	product, variant, _ := strings.Cut(what, "/")
+	var err error
+	if reward.Product, err = catalog.ParseID[catalog.ProductID](product); err != nil {
+		return Reward{}, err
+	}
+	if reward.Variant, err = catalog.ParseID[catalog.VariantID](variant); err != nil {
+		return Reward{}, err
+	}
+	return reward, nil
+}
+
+func parseWhole(digits string, most int64) (int64, error) {
+	if digits == "" || digits[0] < '1' || digits[0] > '9' {
+		return 0, strconv.ErrSyntax
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err == nil && n > most {
+		err = strconv.ErrRange
+	}
+	return n, err
+}
+
+// String writes a reward as ParseReward reads it.
+func (r Reward) String() string {
+	switch r.Kind {
+	case RewardProduct:
+		what := string(r.Product) + "/" + string(r.Variant)
+		if r.Amount == 1 {
+			return what
+		}
+		return strconv.FormatInt(r.Amount, 10) + "*" + what
+	case RewardPercentOff:
+		return strconv.Itoa(r.PercentOff) + "%"
+	case RewardAmountOff:
+		return r.AmountOff.Decimal()
+	default:
+		return ""
+	}
+}

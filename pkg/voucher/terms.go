@@ -1,0 +1,251 @@
+package voucher
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/money"
+)
+
+// Bounds of what an operator sets.
+const (
+	MaxBatchBytes        = 64
+	MaxNoteBytes         = 128
+	MaxMaxUses     Limit = 1_000_000_000
+	MaxPerNick     Limit = 10
+	MaxCounters          = 64
+	usesPerCounter       = 64 // how many uses of its limit a voucher has for each counter, by default
+)
+
+// Terms are what an operator sets when creating a voucher. A nil field takes its default.
+type Terms struct {
+	Written        string // the code; at most MaxWrittenCodeBytes
+	Reward         Reward
+	MaxUses        *Limit // 1 to MaxMaxUses or NoLimit; default 1
+	MaxUsesPerNick *Limit // 1 to MaxPerNick or NoLimit, for codes of more than one use; default 1 for those
+	ValidFrom      time.Time
+	ValidUntil     time.Time
+	Disabled       bool
+	Nick           string
+	Batch          string
+	Note           string
+	Counters       int // 1 to MaxCounters and at most MaxUses; 0: chosen from MaxUses
+}
+
+// New makes a voucher of terms, or returns all *FieldError found, joined.
+func New(terms Terms, now time.Time) (Voucher, error) {
+	v := Voucher{
+		Written: terms.Written, Reward: terms.Reward, Disabled: terms.Disabled, Batch: terms.Batch, Note: terms.Note,
+		ValidFrom: terms.ValidFrom, ValidUntil: terms.ValidUntil, Created: now, MaxUses: 1, Version: 1,
+	}
+	var errs []error
+	var err error
+	if v.Code, err = parseNewCode(terms.Written); err != nil {
+		errs = append(errs, err)
+	}
+	if v.Nick, err = ParseNick(terms.Nick); err != nil {
+		errs = append(errs, err)
+	}
+	if terms.MaxUses != nil {
+		v.MaxUses = *terms.MaxUses
+	}
+	switch {
+	case terms.MaxUsesPerNick != nil:
+		v.MaxUsesPerNick = *terms.MaxUsesPerNick
+	case !v.SingleUse():
+		v.MaxUsesPerNick = 1
+	}
+	if v.Counters, err = chooseCounters(v.MaxUses, terms.Counters); err != nil {
+		errs = append(errs, err)
+	}
+	if err := errors.Join(append(errs, v.validate())...); err != nil {
+		return Voucher{}, err
+	}
+	return v, nil
+}
+
+func parseNewCode(written string) (Code, error) {
+	if len(written) > MaxWrittenCodeBytes {
+		return "", &FieldError{"code", fmt.Errorf("must have at most %d bytes", MaxWrittenCodeBytes)}
+	}
+	code, err := ParseCode(written)
+	if _, refused := IsRefusal(err); refused {
+		return "", &FieldError{"code", errors.New("may have letters A to Z, digits, spaces and dashes")}
+	}
+	if err == nil && !isShowable(written) {
+		return "", &FieldError{"code", errors.New("must not have control characters")}
+	}
+	return code, err
+}
+
+// chooseCounters gives a code with a limit above one a counter for every 64 uses, at most 64; one with an override takes
+// that. Codes of one use and without a limit have none.
+func chooseCounters(maxUses Limit, override int) (int, error) {
+	limited := Voucher{MaxUses: maxUses}.Limited()
+	if override == 0 {
+		if !limited {
+			return 0, nil
+		}
+		return min((int(maxUses)+usesPerCounter-1)/usesPerCounter, MaxCounters), nil
+	}
+	if !limited {
+		return 0, &FieldError{"counters", errors.New("only a code with a limit above one has counters")}
+	}
+	if override < 1 || override > MaxCounters || override > int(maxUses) {
+		return 0, &FieldError{"counters", fmt.Errorf("must be 1 to %d, and at most the number of uses", MaxCounters)}
+	}
+	return override, nil
+}
+
+func (v Voucher) validate() error {
+	var errs []error
+	add := func(field, format string, args ...any) {
+		errs = append(errs, &FieldError{field, fmt.Errorf(format, args...)})
+	}
+	if v.MaxUses != NoLimit && (v.MaxUses < 1 || v.MaxUses > MaxMaxUses) {
+		add("max-uses", "must be 1 to %d, or none", MaxMaxUses)
+	}
+	if v.MaxUsesPerNick != NoLimit {
+		if v.SingleUse() {
+			add("max-uses-per-nick", "is for codes of more than one use")
+		}
+		if v.MaxUsesPerNick < 1 || v.MaxUsesPerNick > MaxPerNick {
+			add("max-uses-per-nick", "must be 1 to %d, or none", MaxPerNick)
+		}
+	}
+	if !isStorable(v.ValidFrom) {
+		add("valid-from", "must be in the years 2000 to 9999")
+	}
+	if !isStorable(v.ValidUntil) {
+		add("valid-until", "must be in the years 2000 to 9999")
+	}
+	if !v.ValidFrom.IsZero() && !v.ValidUntil.IsZero() && !v.ValidFrom.Before(v.ValidUntil) {
+		add("valid-until", "must be after valid-from")
+	}
+	if len(v.Batch) > MaxBatchBytes || !isShowable(v.Batch) {
+		add("batch", "must be at most %d bytes of text without control characters", MaxBatchBytes)
+	}
+	if len(v.Note) > MaxNoteBytes || !isShowable(v.Note) {
+		add("note", "must be at most %d bytes of text without control characters", MaxNoteBytes)
+	}
+	if err := v.Reward.validate(); err != nil {
+		errs = append(errs, &FieldError{"reward", err})
+	}
+	return errors.Join(errs...)
+}
+
+func (r Reward) validate() error {
+	want := Reward{Kind: r.Kind}
+	switch r.Kind {
+	case RewardProduct:
+		if _, err := catalog.ParseID[catalog.ProductID](string(r.Product)); err != nil {
+			return err
+		}
+		if _, err := catalog.ParseID[catalog.VariantID](string(r.Variant)); err != nil {
+			return err
+		}
+		if r.Amount < 1 || r.Amount > catalog.MaxAmount {
+			return fmt.Errorf("the amount must be 1 to %d", catalog.MaxAmount)
+		}
+		want.Product, want.Variant, want.Amount = r.Product, r.Variant, r.Amount
+	case RewardPercentOff:
+		if r.PercentOff < 1 || r.PercentOff > 100 {
+			return errors.New("a percentage must be 1 to 100")
+		}
+		want.PercentOff = r.PercentOff
+	case RewardAmountOff:
+		if _, err := money.ParseCurrency(string(r.AmountOff.Currency)); err != nil {
+			return err
+		}
+		if r.AmountOff.Minor < 1 || r.AmountOff.Minor > money.MaxMinor {
+			return errors.New("an amount off must be above zero")
+		}
+		want.AmountOff = r.AmountOff
+	default:
+		return errors.New("is missing")
+	}
+	if r != want {
+		return errors.New("has fields that its kind does not have")
+	}
+	return nil
+}
+
+func isStorable(t time.Time) bool { return t.IsZero() || 2000 <= t.Year() && t.Year() <= 9999 }
+
+func isShowable(text string) bool {
+	if !utf8.ValidString(text) {
+		return false
+	}
+	for _, r := range text {
+		if unicode.IsControl(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// Edit is what an operator changes of a voucher; nil fields stay as they are.
+type Edit struct {
+	MaxUses        *Limit
+	MaxUsesPerNick *Limit
+	ValidFrom      *time.Time // the zero time: always was
+	ValidUntil     *time.Time // the zero time: always will be
+	Disabled       *bool
+	Nick           *string // empty: bound to nobody
+	Batch          *string
+	Note           *string
+}
+
+// Edited is the voucher after an edit, or all *FieldError found, joined. Limits do not change their kind: that of a
+// single-use code stays 1, one that is NoLimit stays so, and no other becomes either.
+func (v Voucher) Edited(edit Edit) (Voucher, error) {
+	var errs []error
+	set(&v.ValidFrom, edit.ValidFrom)
+	set(&v.ValidUntil, edit.ValidUntil)
+	set(&v.Disabled, edit.Disabled)
+	set(&v.Batch, edit.Batch)
+	set(&v.Note, edit.Note)
+	if edit.Nick != nil {
+		nick, err := ParseNick(*edit.Nick)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		v.Nick = nick
+	}
+	if edit.MaxUses != nil && *edit.MaxUses != v.MaxUses {
+		if isFixed(v.MaxUses) || isFixed(*edit.MaxUses) {
+			errs = append(errs, &FieldError{"max-uses", errors.New("does not change from or to 1 or none; create another code instead")})
+		}
+		v.MaxUses = *edit.MaxUses
+	}
+	if edit.MaxUsesPerNick != nil && *edit.MaxUsesPerNick != v.MaxUsesPerNick {
+		if v.MaxUsesPerNick == NoLimit || *edit.MaxUsesPerNick == NoLimit {
+			errs = append(errs, &FieldError{"max-uses-per-nick", errors.New("does not change from or to none; create another code instead")})
+		}
+		v.MaxUsesPerNick = *edit.MaxUsesPerNick
+	}
+	if err := errors.Join(append(errs, v.validate())...); err != nil {
+		return Voucher{}, err
+	}
+	return v, nil
+}
+
+func isFixed(limit Limit) bool { return limit == 1 || limit == NoLimit }
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// InCurrency returns a *FieldError where the reward is an amount of another currency than the customer's.
+func (r Reward) InCurrency(currency money.Currency) error {
+	if r.Kind == RewardAmountOff && r.AmountOff.Currency != currency {
+		return &FieldError{"reward", fmt.Errorf("%w: %s, but the customer's is %s", money.ErrMixedCurrencies, r.AmountOff.Currency, currency)}
+	}
+	return nil
+}

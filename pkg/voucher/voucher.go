@@ -1,0 +1,110 @@
+package voucher
+
+import (
+	"time"
+)
+
+// Limit is a greatest number, or NoLimit.
+type Limit int
+
+// NoLimit is the Limit that nothing reaches.
+const NoLimit Limit = 0
+
+// reachedBy tells whether no more than count is allowed.
+func (l Limit) reachedBy(count int) bool { return l != NoLimit && count >= int(l) }
+
+// Voucher is a code that gives a reward.
+type Voucher struct {
+	Code    Code
+	Written string // the code as it was created
+	Reward  Reward
+
+	// MaxUses is 1 for a single-use code; it never changes from or to 1 or NoLimit.
+	MaxUses Limit
+	// MaxUsesPerNick is NoLimit for a single-use code; it never changes from or to NoLimit. With a limit a nick is needed.
+	MaxUsesPerNick Limit
+
+	ValidFrom  time.Time // inclusive, UTC, whole milliseconds; zero: always was
+	ValidUntil time.Time // exclusive, UTC, whole milliseconds; zero: always will be
+	Disabled   bool
+	Nick       Nick // whom the code is bound to; zero: nobody
+
+	Batch string // at most MaxBatchBytes
+	Note  string // at most MaxNoteBytes
+
+	Created time.Time // UTC
+
+	// Redeemed is a single-use code's redemption, nil while there is none.
+	Redeemed *Redemption
+
+	// Counters is over how many counters the uses of a code with a limit above one are spread.
+	Counters int
+	// Full says that every use of a code with a limit above one was seen taken.
+	Full bool
+	// Version rises with each edit.
+	Version int64
+}
+
+// Redemption is the permanent record that a voucher was used.
+type Redemption struct {
+	ID     string // 22 characters of base64url, random
+	Code   string // as the voucher was created with
+	Nick   string // as the request had it; empty: none
+	At     time.Time
+	Reward Reward
+}
+
+// SingleUse tells whether the code is redeemed once at most.
+func (v Voucher) SingleUse() bool { return v.MaxUses == 1 }
+
+// Limited tells whether the code has a limit above one, and so counters.
+func (v Voucher) Limited() bool { return v.MaxUses != NoLimit && v.MaxUses != 1 }
+
+// Reason tells why a voucher was refused. It goes to logs and metrics, never to a client.
+type Reason string
+
+// Every reason for refusal.
+const (
+	ReasonUnknown     Reason = "unknown"      // no such code under this customer, or no such customer
+	ReasonDisabled    Reason = "disabled"     // switched off by the operator
+	ReasonNotStarted  Reason = "not_started"  // before ValidFrom
+	ReasonExpired     Reason = "expired"      // at or after ValidUntil
+	ReasonNickMissing Reason = "nick_missing" // the code needs a nick, the request has none
+	ReasonOtherNick   Reason = "other_nick"   // bound to another nick
+	ReasonUsedUp      Reason = "used_up"      // every use is taken
+	ReasonNickLimit   Reason = "nick_limit"   // every use of this nick is taken
+)
+
+// Refusal is the error of a request that no voucher matches. Clients see all reasons as one.
+type Refusal struct{ Reason Reason }
+
+func (r *Refusal) Error() string { return "voucher not found: " + string(r.Reason) }
+
+// Refuse judges all that the voucher itself decides and returns a *Refusal, or nil where only the uses left of a code with
+// a limit, and of the nick, are still to be judged.
+func (v Voucher) Refuse(request Request) error {
+	switch {
+	case v.Disabled:
+		return &Refusal{ReasonDisabled}
+	case request.At.Before(v.ValidFrom):
+		return &Refusal{ReasonNotStarted}
+	case !v.ValidUntil.IsZero() && !request.At.Before(v.ValidUntil):
+		return &Refusal{ReasonExpired}
+	case request.Nick == Nick{} && (v.Nick != Nick{} || v.MaxUsesPerNick != NoLimit):
+		return &Refusal{ReasonNickMissing}
+	case v.Nick != Nick{} && v.Nick.Compared != request.Nick.Compared:
+		return &Refusal{ReasonOtherNick}
+	case v.Redeemed != nil || v.Full:
+		return &Refusal{ReasonUsedUp}
+	default:
+		return nil
+	}
+}
+
+// RefuseNick judges the uses that the request's nick has taken of the voucher.
+func (v Voucher) RefuseNick(taken int) error {
+	if v.MaxUsesPerNick.reachedBy(taken) {
+		return &Refusal{ReasonNickLimit}
+	}
+	return nil
+}
