@@ -33,16 +33,20 @@ type Money struct {
 }
 
 // Parse reads a decimal such as 4.99 with at most the currency's digits after the point, without sign, grouping or
-// exponent. It returns ErrMalformed or ErrOverflow.
+// exponent. It returns ErrUnknownCurrency, ErrMalformed or ErrOverflow.
 func Parse(text string, currency Currency) (Money, error) {
-	whole, fraction, hasPoint := strings.Cut(text, ".")
-	if !allDigits(whole) || hasPoint && !allDigits(fraction) || len(fraction) > currency.Digits() {
-		return Money{}, fmt.Errorf("%q: %w of %s", text, ErrMalformed, currency)
+	digits, known := minorUnitDigits(string(currency))
+	if !known {
+		return Money{}, fmt.Errorf("%q is %w", currency, ErrUnknownCurrency)
 	}
-	fraction += strings.Repeat("0", currency.Digits()-len(fraction))
+	whole, fraction, hasPoint := strings.Cut(text, ".")
+	if !allDigits(whole) || hasPoint && !allDigits(fraction) || len(fraction) > digits {
+		return Money{}, fmt.Errorf("%.40q: %w of %s", text, ErrMalformed, currency)
+	}
+	fraction += strings.Repeat("0", digits-len(fraction))
 	minor, err := strconv.ParseInt(whole+fraction, 10, 64)
 	if err != nil || minor > MaxMinor {
-		return Money{}, fmt.Errorf("%q: %w", text, ErrOverflow)
+		return Money{}, fmt.Errorf("%.40q: %w", text, ErrOverflow)
 	}
 	return Money{Minor: minor, Currency: currency}, nil
 }
