@@ -104,7 +104,7 @@ func (u *update) action(table string) *types.Update {
 
 // oldItem is the item that a failed condition returned, empty where there is none; failed tells whether it was that.
 func oldItem(err error) (old item, failed bool) {
-	if check := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &check) {
+	if check, is := errors.AsType[*types.ConditionalCheckFailedException](err); is {
 		return check.Item, true
 	}
 	return nil, false

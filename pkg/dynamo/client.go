@@ -72,10 +72,10 @@ func backoff(attempt int, jitter func(n int64) int64) time.Duration {
 // was cut off or damaged on its way.
 func retryables() retry.IsErrorRetryables {
 	passing := func(err error) aws.Ternary {
-		if conflict := (*types.TransactionConflictException)(nil); errors.As(err, &conflict) {
+		if _, conflict := errors.AsType[*types.TransactionConflictException](err); conflict {
 			return aws.TrueTernary
 		}
-		if damaged := (*smithy.DeserializationError)(nil); errors.As(err, &damaged) {
+		if _, damaged := errors.AsType[*smithy.DeserializationError](err); damaged {
 			return aws.TrueTernary
 		}
 		return aws.UnknownTernary
@@ -92,7 +92,7 @@ func (e *UnavailableError) Error() string { return "store unavailable: " + e.Err
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // Unavailable marks the error for callers that do not import this package.
-func (e *UnavailableError) Unavailable() bool { return true }
+func (*UnavailableError) Unavailable() bool { return true }
 
 // outcome marks as an *UnavailableError what another attempt, or more time, might have cured.
 func outcome(err error) error {
@@ -109,8 +109,8 @@ func outcome(err error) error {
 // isConflict tells whether a transaction was cancelled only because of what else went on: it was not applied, and can be
 // sent again as a new one. The SDK does not do so by itself.
 func isConflict(err error) bool {
-	canceled := (*types.TransactionCanceledException)(nil)
-	if !errors.As(err, &canceled) {
+	canceled, is := errors.AsType[*types.TransactionCanceledException](err)
+	if !is {
 		return false
 	}
 	for _, reason := range canceled.CancellationReasons {

@@ -43,7 +43,7 @@ var (
 )
 
 // Redeem takes one use of a voucher for the claim, or finds the redemption that the claim's token has already. Errors are
-// a *voucher.Refusal, where nothing was taken; an *UnavailableError, where that is unknown; and DynamoDB's own.
+// a *voucher.RefusalError, where nothing was taken; an *UnavailableError, where that is unknown; and DynamoDB's own.
 //
 // A single-use code takes one call, a code of many uses a second one, for the first only reads its rules. A refusal of a
 // request with a key takes one more, since the request may have been redeemed before the voucher ended; an unknown code
@@ -103,7 +103,7 @@ func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim) 
 // judgeSingleUse decides on the voucher that a failed condition returned.
 func (s *Redemptions) judgeSingleUse(claim voucher.Claim, old item) (voucher.Redemption, voucher.Voucher, error) {
 	if len(old) == 0 {
-		return voucher.Redemption{}, voucher.Voucher{}, &voucher.Refusal{Reason: voucher.ReasonUnknown}
+		return voucher.Redemption{}, voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
 	}
 	v, err := decodeVoucher(old)
 	switch {
@@ -182,8 +182,8 @@ func (s *Redemptions) takeFromCounter(ctx context.Context, claim voucher.Claim, 
 	if err == nil {
 		return newRedemption(claim, v), nil
 	}
-	canceled := (*types.TransactionCanceledException)(nil)
-	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) != 2 {
+	canceled, is := errors.AsType[*types.TransactionCanceledException](err)
+	if !is || len(canceled.CancellationReasons) != 2 {
 		return voucher.Redemption{}, err
 	}
 	// The record is judged first: a repetition of a redeemed request must find it even where the counter is empty.
@@ -212,7 +212,7 @@ func (s *Redemptions) counterWithUsesLeft(ctx context.Context, customer catalog.
 	}
 	if len(left) == 0 {
 		s.markFull(ctx, customer, v)
-		return 0, &voucher.Refusal{Reason: voucher.ReasonUsedUp}
+		return 0, &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
 	}
 	return left[s.random(int64(len(left)))], nil
 }
@@ -303,14 +303,14 @@ func (s *Redemptions) read(ctx context.Context, key voucherKey) (voucher.Voucher
 		return voucher.Voucher{}, err
 	}
 	if len(out.Item) == 0 {
-		return voucher.Voucher{}, &voucher.Refusal{Reason: voucher.ReasonUnknown}
+		return voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
 	}
 	v, err := decodeVoucher(out.Item)
 	return v.Voucher, err
 }
 
 // Look reads a voucher, and how many uses of it the request's nick has taken, in one call. An unknown code is a
-// *voucher.Refusal.
+// *voucher.RefusalError.
 func (s *Redemptions) Look(ctx context.Context, request voucher.Request) (voucher.Voucher, int, error) {
 	key := voucherKey{request.Customer, request.Code}.primary()
 	nick := nickKey{request.Customer, request.Code, request.Nick}.primary()
@@ -319,7 +319,7 @@ func (s *Redemptions) Look(ctx context.Context, request voucher.Request) (vouche
 		return voucher.Voucher{}, 0, outcome(err)
 	}
 	if found[key] == nil {
-		return voucher.Voucher{}, 0, &voucher.Refusal{Reason: voucher.ReasonUnknown}
+		return voucher.Voucher{}, 0, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
 	}
 	v, err := decodeVoucher(found[key])
 	return v.Voucher, int(found[nick].num(attrTaken)), err

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -68,9 +69,7 @@ func encodeVoucher(customer catalog.CustomerID, v voucher.Voucher) item {
 	}
 	it[attrCreated] = millis(v.Created)
 	it[attrVersion] = num(v.Version)
-	for name, value := range encodeEditable(v) {
-		it[name] = value
-	}
+	maps.Copy(it, encodeEditable(v))
 	return it
 }
 

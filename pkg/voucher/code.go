@@ -24,7 +24,7 @@ const (
 
 // ParseCode reads a code as a shopper types it: compatibility forms (NFKC), white space, dashes, invisible characters,
 // case, and the digits that look like letters make no difference. It returns a *FieldError where nothing or more than
-// MaxCodeLength remains, and a *Refusal where a character is left that no code has.
+// MaxCodeLength remains, and a *RefusalError where a character is left that no code has.
 func ParseCode(typed string) (Code, error) {
 	var code strings.Builder
 	for _, r := range norm.NFKC.String(typed) {
@@ -40,8 +40,8 @@ func ParseCode(typed string) (Code, error) {
 	if parsed == "" {
 		return "", &FieldError{Field: "code", Err: errors.New("must not be empty")}
 	}
-	if strings.ContainsFunc(parsed, func(r rune) bool { return !('A' <= r && r <= 'Z' || '0' <= r && r <= '9') }) {
-		return "", &Refusal{Reason: ReasonUnknown}
+	if strings.ContainsFunc(parsed, isNoCodeCharacter) {
+		return "", &RefusalError{Reason: ReasonUnknown}
 	}
 	if len(parsed) > MaxCodeLength {
 		return "", &FieldError{Field: "code", Err: fmt.Errorf("must have at most %d letters and digits", MaxCodeLength)}
@@ -50,6 +50,8 @@ func ParseCode(typed string) (Code, error) {
 }
 
 func isDash(r rune) bool { return unicode.Is(unicode.Pd, r) || r == '\u2212' }
+
+func isNoCodeCharacter(r rune) bool { return (r < 'A' || 'Z' < r) && (r < '0' || '9' < r) }
 
 func lookAlike(r rune) rune {
 	switch r {
@@ -68,10 +70,9 @@ func isDefaultIgnorable(r rune) bool {
 	if unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r) {
 		return true
 	}
-	return unicode.Is(unicode.Cf, r) &&
-		!unicode.Is(unicode.Prepended_Concatenation_Mark, r) &&
-		!(0xFFF9 <= r && r <= 0xFFFB) && // interlinear annotation
-		!(0x13430 <= r && r <= 0x13440) // Egyptian hieroglyph format controls
+	interlinear := 0xFFF9 <= r && r <= 0xFFFB
+	hieroglyphFormat := 0x13430 <= r && r <= 0x13440
+	return unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) && !interlinear && !hieroglyphFormat
 }
 
 const (

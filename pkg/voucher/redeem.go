@@ -35,10 +35,10 @@ type Claim struct {
 // Store is what redeeming needs of the kept vouchers.
 type Store interface {
 	// Redeem takes one use of the voucher, at most once for a Token, and records it; or finds the redemption that the
-	// Token has already. It returns a *Refusal only where nothing was taken. Any other error leaves open whether the claim
+	// Token has already. It returns a *RefusalError only where nothing was taken. Any other error leaves open whether the claim
 	// was applied.
 	Redeem(ctx context.Context, claim Claim) (Redemption, error)
-	// Look returns the voucher and how many uses of it the request's nick has taken, or a *Refusal where it is unknown.
+	// Look returns the voucher and how many uses of it the request's nick has taken, or a *RefusalError where it is unknown.
 	Look(ctx context.Context, request Request) (v Voucher, takenByNick int, err error)
 	// UsesLeft counts the uses left of a voucher with a limit above one.
 	UsesLeft(ctx context.Context, customer catalog.CustomerID, v Voucher) (int, error)
@@ -51,7 +51,7 @@ type Desk struct {
 }
 
 // Redeem redeems a voucher. With the key of an earlier redemption it returns that one, replayed, and applies nothing. A
-// request that no voucher matches is a *Refusal; any other error leaves open whether it was applied, unless it has a key
+// request that no voucher matches is a *RefusalError; any other error leaves open whether it was applied, unless it has a key
 // and is sent again.
 func (d Desk) Redeem(ctx context.Context, request Request) (redemption Redemption, replayed bool, err error) {
 	claim := Claim{Request: request}
@@ -78,7 +78,7 @@ func (d Desk) token(request Request) (idempotency.Token, error) {
 }
 
 // Check returns the voucher that Redeem would redeem now, and changes nothing. A request that no voucher matches is a
-// *Refusal. The request's key makes no difference.
+// *RefusalError. The request's key makes no difference.
 func (d Desk) Check(ctx context.Context, request Request) (Voucher, error) {
 	v, takenByNick, err := d.Store.Look(ctx, request)
 	if err != nil {
@@ -98,7 +98,7 @@ func (d Desk) Check(ctx context.Context, request Request) (Voucher, error) {
 		return Voucher{}, err
 	}
 	if left == 0 {
-		return Voucher{}, &Refusal{ReasonUsedUp}
+		return Voucher{}, &RefusalError{ReasonUsedUp}
 	}
 	return v, nil
 }
@@ -115,8 +115,7 @@ func (e *FieldError) Unwrap() error { return e.Err }
 
 // IsRefusal tells whether an error is a refusal, and why.
 func IsRefusal(err error) (Reason, bool) {
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
+	if refusal, is := errors.AsType[*RefusalError](err); is {
 		return refusal.Reason, true
 	}
 	return "", false

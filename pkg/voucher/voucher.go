@@ -75,27 +75,27 @@ const (
 	ReasonNickLimit   Reason = "nick_limit"   // every use of this nick is taken
 )
 
-// Refusal is the error of a request that no voucher matches. Clients see all reasons as one.
-type Refusal struct{ Reason Reason }
+// RefusalError is the error of a request that no voucher matches. Clients see all reasons as one.
+type RefusalError struct{ Reason Reason }
 
-func (r *Refusal) Error() string { return "voucher not found: " + string(r.Reason) }
+func (e *RefusalError) Error() string { return "voucher not found: " + string(e.Reason) }
 
-// Refuse judges all that the voucher itself decides and returns a *Refusal, or nil where only the uses left of a code with
+// Refuse judges all that the voucher itself decides and returns a *RefusalError, or nil where only the uses left of a code with
 // a limit, and of the nick, are still to be judged.
 func (v Voucher) Refuse(request Request) error {
 	switch {
 	case v.Disabled:
-		return &Refusal{ReasonDisabled}
+		return &RefusalError{ReasonDisabled}
 	case request.At.Before(v.ValidFrom):
-		return &Refusal{ReasonNotStarted}
+		return &RefusalError{ReasonNotStarted}
 	case !v.ValidUntil.IsZero() && !request.At.Before(v.ValidUntil):
-		return &Refusal{ReasonExpired}
+		return &RefusalError{ReasonExpired}
 	case request.Nick == Nick{} && (v.Nick != Nick{} || v.MaxUsesPerNick != NoLimit):
-		return &Refusal{ReasonNickMissing}
+		return &RefusalError{ReasonNickMissing}
 	case v.Nick != Nick{} && v.Nick.Compared != request.Nick.Compared:
-		return &Refusal{ReasonOtherNick}
+		return &RefusalError{ReasonOtherNick}
 	case v.Redeemed != nil || v.Full:
-		return &Refusal{ReasonUsedUp}
+		return &RefusalError{ReasonUsedUp}
 	default:
 		return nil
 	}
@@ -104,7 +104,7 @@ func (v Voucher) Refuse(request Request) error {
 // RefuseNick judges the uses that the request's nick has taken of the voucher.
 func (v Voucher) RefuseNick(taken int) error {
 	if v.MaxUsesPerNick.reachedBy(taken) {
-		return &Refusal{ReasonNickLimit}
+		return &RefusalError{ReasonNickLimit}
 	}
 	return nil
 }

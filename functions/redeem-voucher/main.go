@@ -1,0 +1,28 @@
+// Command redeem-voucher is the Lambda function of POST /shop/{customer}/voucher.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	mathrand "math/rand/v2"
+	"net/http"
+
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/function"
+	"shopfront/pkg/voucher"
+)
+
+func main() { function.Start(build) }
+
+func build(ctx context.Context, env function.Environment) (http.Handler, error) {
+	table, err := env.VouchersTable()
+	if err != nil {
+		return nil, err
+	}
+	client, err := env.DynamoDB(ctx, table)
+	if err != nil {
+		return nil, err
+	}
+	desk := voucher.Desk{Store: dynamo.NewRedemptions(client, table, mathrand.Int64N), Random: rand.Reader}
+	return env.Service().RedeemVoucher(desk), nil
+}

@@ -1,0 +1,151 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/voucher"
+)
+
+// problemType is the kind of an error as a client sees it: what follows urn:problem:shopfront: in the type of RFC 9457.
+// Names and statuses never change: clients tell problems apart by them.
+type problemType string
+
+// Every problem that an endpoint answers.
+const (
+	problemMalformedRequest     problemType = "malformed-request"
+	problemVoucherNotFound      problemType = "voucher-not-found"
+	problemNotFound             problemType = "not-found"
+	problemMethodNotAllowed     problemType = "method-not-allowed"
+	problemContentTooLarge      problemType = "content-too-large"
+	problemUnsupportedMediaType problemType = "unsupported-media-type"
+	problemInvalid              problemType = "invalid"
+	problemInternal             problemType = "internal"
+	problemUnavailable          problemType = "unavailable"
+)
+
+func (t problemType) describe() (status int, title string) {
+	switch t {
+	case problemMalformedRequest:
+		return http.StatusBadRequest, "Malformed request"
+	case problemVoucherNotFound:
+		return http.StatusNotFound, "Voucher not found"
+	case problemNotFound:
+		return http.StatusNotFound, "Not found"
+	case problemMethodNotAllowed:
+		return http.StatusMethodNotAllowed, "Method not allowed"
+	case problemContentTooLarge:
+		return http.StatusRequestEntityTooLarge, "Content too large"
+	case problemUnsupportedMediaType:
+		return http.StatusUnsupportedMediaType, "Unsupported media type"
+	case problemInvalid:
+		return http.StatusUnprocessableEntity, "Invalid request"
+	case problemUnavailable:
+		return http.StatusServiceUnavailable, "Temporarily unavailable"
+	case problemInternal:
+	}
+	return http.StatusInternalServerError, "Internal error"
+}
+
+// new is a problem of this type whose title says all.
+func (t problemType) new() *problemError { return &problemError{problemType: t} }
+
+// because is a problem of this type that says what to do about this occurrence.
+func (t problemType) because(format string, args ...any) *problemError {
+	return &problemError{problemType: t, detail: fmt.Sprintf(format, args...)}
+}
+
+// problemError is one occurrence of a problemType.
+type problemError struct {
+	problemType
+	detail string // for people; empty where the title says all
+	// parameter names the query parameter, and pointer (a JSON Pointer, RFC 6901) the place in the body or in the
+	// parameter's JSON, that is wrong.
+	parameter string
+	pointer   *string
+	header    http.Header
+}
+
+func (p *problemError) at(pointer string) *problemError {
+	p.pointer = &pointer
+	return p
+}
+
+func (p *problemError) of(parameter string) *problemError {
+	p.parameter = parameter
+	return p
+}
+
+func (p *problemError) with(name, value string) *problemError {
+	p.header = http.Header{name: {value}}
+	return p
+}
+
+func (p *problemError) Error() string { return string(p.problemType) + ": " + p.detail }
+
+func (p *problemError) answer() (answer, error) {
+	status, title := p.describe()
+	a, err := jsonAnswer(status, struct {
+		Type      string  `json:"type"`
+		Title     string  `json:"title"`
+		Status    int     `json:"status"`
+		Detail    string  `json:"detail,omitempty"`
+		Parameter string  `json:"parameter,omitempty"`
+		Pointer   *string `json:"pointer,omitempty"`
+	}{"urn:problem:shopfront:" + string(p.problemType), title, status, p.detail, p.parameter, p.pointer})
+	if err != nil {
+		return answer{}, err
+	}
+	maps.Copy(a.header, p.header)
+	a.header.Set("Content-Type", "application/problem+json")
+	return a, nil
+}
+
+// unavailable has no word on whether the request was applied: with a key that does not matter, without one it is unknown.
+func unavailable() *problemError {
+	return problemUnavailable.because("Send the request again with the same Idempotency-Key. Without one it may already have been applied.").
+		with("Retry-After", "1")
+}
+
+// problemOf is the one place that turns an error of the domain into one of HTTP. What it does not know is an internal
+// error: noted in the record, and told to nobody else.
+func problemOf(err error, r *record) *problemError {
+	if reason, refused := voucher.IsRefusal(err); refused {
+		r.reason = string(reason)
+		r.note("refused", metricRefused)
+		return problemVoucherNotFound.new()
+	}
+	if storeDown, is := errors.AsType[unavailableError](err); is && storeDown.Unavailable() {
+		r.err = err
+		r.note(string(problemUnavailable), metricStoreErrors)
+		return unavailable()
+	}
+	known := recognise(err)
+	if known.problemType == problemInternal {
+		r.err = err
+	}
+	r.note(string(known.problemType))
+	return known
+}
+
+func recognise(err error) *problemError {
+	if known, is := errors.AsType[*problemError](err); is {
+		return known
+	}
+	if field, is := errors.AsType[*voucher.FieldError](err); is {
+		return problemInvalid.because("%v.", field).at("/" + field.Field)
+	}
+	if errors.Is(err, catalog.ErrNotFound) || errors.Is(err, catalog.ErrMalformedID) {
+		return problemNotFound.new()
+	}
+	return problemInternal.new()
+}
+
+// unavailableError is what a store's error implements that may pass, and leaves open whether a write was applied.
+type unavailableError interface {
+	error
+	Unavailable() bool
+}
