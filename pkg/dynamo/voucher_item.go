@@ -32,6 +32,7 @@ const (
 	attrCounters   = "counters" // how many counters the voucher has
 	attrFull       = "full"     // every use was seen taken
 	attrEditing    = "editing"  // the limit that an edit is on its way to
+	attrEditor     = "editor"   // a random number of the last edit of the limit
 	attrRedemption = "redemption"
 	attrToken      = "token"
 	attrRedeemed   = "redeemed"   // milliseconds
@@ -52,6 +53,7 @@ type keptVoucher struct {
 	voucher.Voucher
 	token   idempotency.Token // of a single-use voucher's redemption
 	editing voucher.Limit     // the limit that an unfinished edit is on its way to
+	editor  int64             // the last edit of the limit
 }
 
 func encodeVoucher(customer catalog.CustomerID, v voucher.Voucher) item {
@@ -113,6 +115,7 @@ func decodeVoucher(it item) (keptVoucher, error) {
 		},
 		token:   idempotency.Token(it.str(attrToken)),
 		editing: voucher.Limit(it.num(attrEditing)),
+		editor:  it.num(attrEditor),
 	}
 	if it.num(attrFrom) != 0 {
 		v.ValidFrom = it.time(attrFrom)
