@@ -1,0 +1,90 @@
+package lambdaruntime_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/lambdaruntime"
+)
+
+// hostVariable makes the test binary a program that runs the function at this path and is killed.
+const hostVariable = "LAMBDARUNTIME_TEST_HOST"
+
+func host() {
+	r, err := lambdaruntime.New(lambdaruntime.Config{Functions: []lambdaruntime.Function{{Name: "redeem-voucher", Path: os.Getenv(hostVariable), Timeout: time.Minute}}})
+	if err != nil {
+		panic(err)
+	}
+	answer, err := r.Invoke(context.Background(), "redeem-voucher", []byte(`{}`))
+	if err != nil {
+		panic(err)
+	}
+	var got report
+	if err := json.Unmarshal(answer, &got); err != nil {
+		panic(err)
+	}
+	go func() { _, _ = r.Invoke(context.Background(), "redeem-voucher", []byte(`{"millis":30000}`)) }()
+	time.Sleep(100 * time.Millisecond)
+	fmt.Println(got.PID) //nolint:forbidigo // the test reads it
+	time.Sleep(time.Minute)
+}
+
+func TestProcessesDieWithTheProgramThatRunsThem(t *testing.T) {
+	program := exec.CommandContext(t.Context(), os.Args[0])
+	program.Env = append(os.Environ(), hostVariable+"="+binary(t))
+	program.Stderr = os.Stderr
+	out, err := program.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _, err := bufio.NewReader(out).ReadLine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(string(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !alive(pid) {
+		t.Fatalf("process %d, busy, is not there", pid)
+	}
+	if err := program.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = program.Wait() // it was killed
+	for range 200 {
+		// Whoever inherits the orphan may not wait for it.
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("process %d outlived the program", pid)
+}
+
+func TestProcessesOutliveTheThreadThatCalled(t *testing.T) {
+	r := newRuntime(t, only(redeem(t)))
+	called := make(chan int)
+	go func() {
+		runtime.LockOSThread() // and end the thread with the goroutine
+		called <- invoke(t, r, `{}`).PID
+	}()
+	pid := <-called
+	time.Sleep(100 * time.Millisecond)
+	if again := invoke(t, r, `{}`); again.PID != pid {
+		t.Errorf("process %d was replaced by %d", pid, again.PID)
+	}
+}

@@ -1,0 +1,119 @@
+// Command function is a Lambda function that behaves as its event, or the variable START, tells it to.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+)
+
+type order struct {
+	Do     string `json:"do"`
+	Millis int    `json:"millis"`
+	Bytes  int    `json:"bytes"`
+}
+
+type report struct {
+	PID       int       `json:"pid"`
+	RequestID string    `json:"requestId"`
+	ARN       string    `json:"arn"`
+	TraceID   string    `json:"traceId"`
+	Deadline  time.Time `json:"deadline"`
+	Began     time.Time `json:"began"`
+	Ended     time.Time `json:"ended"`
+	Env       []string  `json:"env"`
+	Dir       string    `json:"dir"`
+}
+
+func main() {
+	switch start := os.Getenv("START"); start {
+	case "":
+	case "crash":
+		fmt.Fprintln(os.Stderr, "no configuration")
+		os.Exit(3)
+	case "hang":
+		time.Sleep(time.Hour)
+	case "init-error":
+		post("/runtime/init/error", `{"errorType":"Settings","errorMessage":"TABLE is not set"}`)
+		os.Exit(1)
+	case "init-error-hang":
+		post("/runtime/init/error", `{"errorType":"Settings","errorMessage":"TABLE is not set"}`)
+		time.Sleep(time.Hour)
+	case "never-answer":
+		for {
+			next()
+		}
+	case "wrong-id":
+		next()
+		fmt.Println("status", post("/runtime/invocation/8476a536-e9f4-11e8-9739-2dfe598c3fcd/response", `{}`))
+		time.Sleep(time.Hour)
+	case "slow":
+		time.Sleep(300 * time.Millisecond)
+	}
+	fmt.Println("started")
+	lambda.Start(handle)
+}
+
+func handle(ctx context.Context, o order) (any, error) {
+	began := time.Now()
+	time.Sleep(time.Duration(o.Millis) * time.Millisecond)
+	switch o.Do {
+	case "exit":
+		os.Exit(4)
+	case "panic":
+		panic("the shelf is empty")
+	case "error":
+		return nil, errors.New("the shelf is empty")
+	case "rubbish":
+		return strings.NewReader("<html>"), nil
+	case "huge":
+		return strings.NewReader(strings.Repeat("a", o.Bytes)), nil
+	case "broken-stream":
+		return io.MultiReader(strings.NewReader("half of it"), brokenReader{}), nil
+	case "lines":
+		fmt.Print("one\ntwo\r\n")
+		fmt.Fprintln(os.Stderr, "three")
+		fmt.Print("no end")
+		time.Sleep(20 * time.Millisecond)
+		fmt.Println(" of line")
+	}
+	lc, _ := lambdacontext.FromContext(ctx)
+	deadline, _ := ctx.Deadline()
+	dir, _ := os.Getwd()
+	return report{
+		PID: os.Getpid(), RequestID: lc.AwsRequestID, ARN: lc.InvokedFunctionArn, TraceID: os.Getenv("_X_AMZN_TRACE_ID"),
+		Deadline: deadline, Began: began, Ended: time.Now(), Env: os.Environ(), Dir: dir,
+	}, nil
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("the shelf collapsed") }
+
+func next() {
+	r, err := http.Get(base() + "/runtime/invocation/next")
+	if err != nil {
+		os.Exit(5)
+	}
+	_, _ = io.Copy(io.Discard, r.Body)
+	_ = r.Body.Close()
+}
+
+func post(path, body string) int {
+	r, err := http.Post(base()+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		os.Exit(5)
+	}
+	_ = r.Body.Close()
+	return r.StatusCode
+}
+
+func base() string { return "http://" + os.Getenv("AWS_LAMBDA_RUNTIME_API") + "/2018-06-01" }
