@@ -1,0 +1,136 @@
+package dataschema
+
+import (
+	"fmt"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// What one value can meet at most when every reference is followed, down to data nested MaxDataDepth deep. Data of 2 KiB
+// holds a thousand values, and one that fails takes some microseconds for each schema that it meets.
+const (
+	maxSchemasMet = 500
+	maxStepsMet   = 10_000 // of patterns, for each character
+)
+
+// cost is what a value meets.
+type cost struct {
+	schemas int
+	steps   int // of patterns, for each character
+}
+
+// plus saturates, so that no multiplication overflows.
+func (c cost) plus(more cost) cost {
+	return cost{min(c.schemas+more.schemas, maxSchemasMet+1), min(c.steps+more.steps, maxStepsMet+1)}
+}
+
+// checkCost refuses a schema that refers to itself without end, or whose references multiply too far. One that describes
+// a tree, and so refers to itself for the children of the value only, is fine.
+func checkCost(schema *jsonschema.Schema) error {
+	w := weigher{known: map[visit]cost{}, open: map[visit]bool{}}
+	total, err := w.weigh(visit{schema, MaxDataDepth})
+	if err != nil {
+		return err
+	}
+	if total.schemas > maxSchemasMet {
+		return &SchemaError{Reason: fmt.Sprintf("is too complex: with its references it comes to more than %d schemas", maxSchemasMet)}
+	}
+	if total.steps > maxStepsMet {
+		return &SchemaError{Reason: fmt.Sprintf("is too complex: its patterns take more than %d steps for each character", maxStepsMet)}
+	}
+	return nil
+}
+
+// visit is a schema applied to a value below which at most depth levels are left.
+type visit struct {
+	schema *jsonschema.Schema
+	depth  int
+}
+
+type weigher struct {
+	known map[visit]cost
+	open  map[visit]bool // being weighed
+}
+
+func (w weigher) weigh(v visit) (cost, error) {
+	if v.depth < 0 {
+		return cost{}, nil
+	}
+	if total, found := w.known[v]; found {
+		return total, nil
+	}
+	if w.open[v] {
+		return cost{}, &SchemaError{Pointer: fragment(v.schema.Location), Reason: "refers to itself without end"}
+	}
+	w.open[v] = true
+	total := cost{schemas: 1, steps: patternSteps(v.schema)}
+	for _, next := range append(onSameValue(v.schema, v.depth), onChildren(v.schema, v.depth-1)...) {
+		more, err := w.weigh(next)
+		if err != nil {
+			return cost{}, err
+		}
+		total = total.plus(more)
+	}
+	delete(w.open, v)
+	w.known[v] = total
+	return total, nil
+}
+
+func patternSteps(s *jsonschema.Schema) int {
+	steps := 0
+	if p, ok := s.Pattern.(pattern); ok {
+		steps += p.steps
+	}
+	for re := range s.PatternProperties {
+		if p, ok := re.(pattern); ok {
+			steps += p.steps
+		}
+	}
+	return steps
+}
+
+func onSameValue(s *jsonschema.Schema, depth int) []visit {
+	var visits visitList
+	visits.add(depth, s.Ref, s.Not, s.If, s.Then, s.Else)
+	if s.DynamicRef != nil {
+		visits.add(depth, s.DynamicRef.Ref)
+	}
+	visits.add(depth, s.AllOf...)
+	visits.add(depth, s.AnyOf...)
+	visits.add(depth, s.OneOf...)
+	for _, sub := range s.DependentSchemas {
+		visits.add(depth, sub)
+	}
+	for _, dependency := range s.Dependencies {
+		if sub, ok := dependency.(*jsonschema.Schema); ok {
+			visits.add(depth, sub)
+		}
+	}
+	return visits
+}
+
+func onChildren(s *jsonschema.Schema, depth int) []visit {
+	var visits visitList
+	visits.add(depth, s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems)
+	visits.add(depth, s.PrefixItems...)
+	for _, sub := range s.Properties {
+		visits.add(depth, sub)
+	}
+	for _, sub := range s.PatternProperties {
+		visits.add(depth, sub)
+	}
+	if sub, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
+		visits.add(depth, sub)
+	}
+	return visits
+}
+
+type visitList []visit
+
+func (l *visitList) add(depth int, schemas ...*jsonschema.Schema) {
+	for _, s := range schemas {
+		if s != nil {
+			*l = append(*l, visit{s, depth})
+		}
+	}
+}

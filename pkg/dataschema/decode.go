@@ -1,0 +1,137 @@
+package dataschema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// decode reads one JSON value as the validator wants it, with numbers as they are written. It is strict (RFC 7493):
+// duplicate names, invalid UTF-8 and anything behind the value are errors.
+func decode(text string, maxDepth int) (any, *ValueError) {
+	d := decoder{jsontext.NewDecoder(bytes.NewBufferString(text)), maxDepth}
+	value, err := d.value()
+	if err == nil {
+		err = d.end()
+	}
+	if err != nil {
+		return nil, asFault(err)
+	}
+	return value, nil
+}
+
+func asFault(err error) *ValueError {
+	if fault, ok := errors.AsType[*ValueError](err); ok {
+		return fault
+	}
+	fault := &ValueError{Reason: "is not valid JSON"}
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		fault.Pointer = string(syntactic.JSONPointer)
+	}
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		fault.Reason = "is there twice"
+	}
+	return fault
+}
+
+type decoder struct {
+	*jsontext.Decoder
+	maxDepth int
+}
+
+func (d decoder) value() (any, error) {
+	token, err := d.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	switch token.Kind() {
+	case jsontext.KindBeginObject:
+		return d.object()
+	case jsontext.KindBeginArray:
+		return d.array()
+	case jsontext.KindString:
+		return token.String(), nil
+	case jsontext.KindNumber:
+		if number := token.String(); !isHuge(number) {
+			return json.Number(number), nil
+		}
+		return nil, d.fault("is a number out of range")
+	case jsontext.KindTrue:
+		return true, nil
+	case jsontext.KindFalse:
+		return false, nil
+	case jsontext.KindNull:
+		return nil, nil //nolint:nilnil // this is the value
+	default:
+		return nil, fmt.Errorf("unexpected token %s", token.Kind())
+	}
+}
+
+func (d decoder) object() (any, error) {
+	if err := d.checkDepth(); err != nil {
+		return nil, err
+	}
+	members := map[string]any{}
+	for d.PeekKind() != jsontext.KindEndObject {
+		token, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		name := token.String()
+		if members[name], err = d.value(); err != nil {
+			return nil, err
+		}
+	}
+	_, err := d.ReadToken()
+	return members, err
+}
+
+func (d decoder) array() (any, error) {
+	if err := d.checkDepth(); err != nil {
+		return nil, err
+	}
+	items := []any{}
+	for d.PeekKind() != jsontext.KindEndArray {
+		item, err := d.value()
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	_, err := d.ReadToken()
+	return items, err
+}
+
+func (d decoder) checkDepth() error {
+	if d.StackDepth() > d.maxDepth {
+		return d.fault(fmt.Sprintf("is nested deeper than %d levels", d.maxDepth))
+	}
+	return nil
+}
+
+func (d decoder) end() error {
+	_, err := d.ReadToken()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return &ValueError{Reason: "is not valid JSON"}
+}
+
+func (d decoder) fault(reason string) *ValueError {
+	return &ValueError{Pointer: string(d.StackPointer()), Reason: reason}
+}
+
+// isHuge tells numbers whose exponent has more than three digits: written in a few bytes, they take gigabytes to compute
+// with exactly.
+func isHuge(number string) bool {
+	at := strings.IndexAny(number, "eE")
+	if at < 0 {
+		return false
+	}
+	return len(strings.TrimLeft(number[at+1:], "+-0")) > 3
+}

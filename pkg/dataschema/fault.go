@@ -1,0 +1,281 @@
+package dataschema
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// maxQuoted bounds, in bytes, what a reason quotes of the schema.
+const maxQuoted = 100
+
+// firstFault picks from all violations the one whose place comes first in value: the validator goes through members in
+// no particular order, and the same data shall always get the same answer.
+func firstFault(violations *jsonschema.ValidationError, value any) *ValueError {
+	faults := faultList{value: value}
+	faults.collect(violations)
+	if len(faults.found) == 0 {
+		return &ValueError{Reason: "is not valid"}
+	}
+	first := slices.MinFunc(faults.found, func(a, b fault) int {
+		return cmp.Or(slices.CompareFunc(a.at, b.at, compareTokens), cmp.Compare(a.reason, b.reason))
+	})
+	return &ValueError{Pointer: first.pointer(), Reason: first.reason}
+}
+
+type fault struct {
+	at     []string
+	reason string
+}
+
+func (f fault) pointer() string {
+	var pointer jsontext.Pointer
+	for _, token := range f.at {
+		pointer = pointer.AppendToken(token)
+	}
+	return string(pointer)
+}
+
+// compareTokens puts an array's items, and members that are numbered, in the order of their numbers.
+func compareTokens(a, b string) int {
+	if isNumber(a) && isNumber(b) {
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	}
+	return cmp.Compare(a, b)
+}
+
+func isNumber(token string) bool { return token != "" && strings.Trim(token, "0123456789") == "" }
+
+type faultList struct {
+	value any
+	found []fault
+}
+
+func (l *faultList) add(at []string, reason string) {
+	l.found = append(l.found, fault{slices.Clone(at), reason})
+}
+
+func (l *faultList) addMembers(object, names []string, reason string) {
+	for _, name := range names {
+		l.add(append(slices.Clone(object), name), reason)
+	}
+}
+
+func (l *faultList) collect(violation *jsonschema.ValidationError) {
+	at := violation.InstanceLocation
+	switch k := violation.ErrorKind.(type) {
+	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
+		for _, cause := range violation.Causes {
+			l.collect(cause)
+		}
+	case *kind.AnyOf:
+		l.add(at, alternatives(violation))
+	case *kind.OneOf:
+		if len(k.Subschemas) > 0 {
+			l.add(at, "has several of the forms of which it must have one")
+		} else {
+			l.add(at, alternatives(violation))
+		}
+	case *kind.Required:
+		l.addMembers(at, k.Missing, "is required")
+	case *kind.DependentRequired:
+		l.addMembers(at, k.Missing, fmt.Sprintf("is required together with %.*q", maxQuoted, k.Prop))
+	case *kind.Dependency:
+		l.addMembers(at, k.Missing, fmt.Sprintf("is required together with %.*q", maxQuoted, k.Prop))
+	case *kind.AdditionalProperties:
+		l.addMembers(at, k.Properties, "is not allowed")
+	case *kind.PropertyNames:
+		l.addName(at, k.Property, violation.Causes)
+	default:
+		l.add(at, reason(violation.ErrorKind))
+	}
+}
+
+// addName adds a name that is not allowed. It looks for the object that has it, for the validator's location is not to
+// be relied on for this kind of violation: only its length is right where several objects were checked.
+func (l *faultList) addName(at []string, name string, causes []*jsonschema.ValidationError) {
+	why := "has a name that is not allowed"
+	if len(causes) == 1 {
+		why = "has a name that " + reason(causes[0].ErrorKind)
+	}
+	if member, found := findMember(l.value, len(at), name); found {
+		l.add(member, why)
+	} else {
+		l.add(nil, why)
+	}
+}
+
+// findMember is the place of the first member of this name in an object so many levels below value.
+func findMember(value any, depth int, name string) (at []string, found bool) {
+	object, _ := value.(map[string]any)
+	if depth == 0 {
+		_, found = object[name]
+		return []string{name}, found
+	}
+	for _, member := range slices.SortedFunc(maps.Keys(object), compareTokens) {
+		if at, found := findMember(object[member], depth-1, name); found {
+			return append([]string{member}, at...), true
+		}
+	}
+	items, _ := value.([]any)
+	for i, item := range items {
+		if at, found := findMember(item, depth-1, name); found {
+			return append([]string{strconv.Itoa(i)}, at...), true
+		}
+	}
+	return nil, false
+}
+
+// alternatives says what a value that has none of several forms must be, if that is short: "must be a string or must be
+// null".
+func alternatives(violation *jsonschema.ValidationError) string {
+	const short = 3
+	var reasons []string
+	for _, cause := range violation.Causes {
+		switch cause.ErrorKind.(type) {
+		case *kind.Type, *kind.Enum, *kind.Const, *kind.Format:
+		default:
+			return "has none of the allowed forms"
+		}
+		if !slices.Equal(cause.InstanceLocation, violation.InstanceLocation) {
+			return "has none of the allowed forms"
+		}
+		if r := reason(cause.ErrorKind); !slices.Contains(reasons, r) {
+			reasons = append(reasons, r)
+		}
+	}
+	if len(reasons) == 0 || len(reasons) > short {
+		return "has none of the allowed forms"
+	}
+	return strings.Join(reasons, " or ")
+}
+
+func reason(violated jsonschema.ErrorKind) string {
+	switch k := violated.(type) {
+	case *kind.Type:
+		return "must be " + oneOfTypes(k.Want)
+	case *kind.Enum:
+		return oneOfValues(k.Want)
+	case *kind.Const:
+		return oneOfValues([]any{k.Want})
+	case *kind.FalseSchema:
+		return "is not allowed"
+	case *kind.Not:
+		return "has a form that is not allowed"
+	case *kind.Format:
+		return fmt.Sprintf("is not a valid %s: %v", k.Want, k.Err)
+	case *kind.MinProperties, *kind.MaxProperties, *kind.MinItems, *kind.MaxItems, *kind.UniqueItems,
+		*kind.Contains, *kind.MinContains, *kind.MaxContains:
+		return reasonOfContainer(violated)
+	case *kind.MinLength, *kind.MaxLength, *kind.Pattern:
+		return reasonOfText(violated)
+	case *kind.Minimum, *kind.Maximum, *kind.ExclusiveMinimum, *kind.ExclusiveMaximum, *kind.MultipleOf:
+		return reasonOfNumber(violated)
+	default:
+		return "is not valid"
+	}
+}
+
+func reasonOfContainer(violated jsonschema.ErrorKind) string {
+	switch k := violated.(type) {
+	case *kind.MinProperties:
+		return fmt.Sprintf("must have at least %s", count(k.Want, "member"))
+	case *kind.MaxProperties:
+		return fmt.Sprintf("must have at most %s", count(k.Want, "member"))
+	case *kind.MinItems:
+		return fmt.Sprintf("must have at least %s", count(k.Want, "item"))
+	case *kind.MaxItems:
+		return fmt.Sprintf("must have at most %s", count(k.Want, "item"))
+	case *kind.UniqueItems:
+		return "must not have an item twice"
+	case *kind.MinContains:
+		return fmt.Sprintf("must have at least %s of the required form", count(k.Want, "item"))
+	case *kind.MaxContains:
+		return fmt.Sprintf("must have at most %s of the required form", count(k.Want, "item"))
+	default:
+		return "must have an item of the required form"
+	}
+}
+
+func reasonOfText(violated jsonschema.ErrorKind) string {
+	switch k := violated.(type) {
+	case *kind.MinLength:
+		return fmt.Sprintf("must have at least %s", count(k.Want, "character"))
+	case *kind.MaxLength:
+		return fmt.Sprintf("must have at most %s", count(k.Want, "character"))
+	case *kind.Pattern:
+		if len(k.Want) <= maxQuoted {
+			return "must match the pattern " + k.Want
+		}
+	}
+	return "must match the required pattern"
+}
+
+func reasonOfNumber(violated jsonschema.ErrorKind) string {
+	switch k := violated.(type) {
+	case *kind.Minimum:
+		return "must be at least " + decimal(k.Want)
+	case *kind.Maximum:
+		return "must be at most " + decimal(k.Want)
+	case *kind.ExclusiveMinimum:
+		return "must be more than " + decimal(k.Want)
+	case *kind.ExclusiveMaximum:
+		return "must be less than " + decimal(k.Want)
+	case *kind.MultipleOf:
+		return "must be a multiple of " + decimal(k.Want)
+	default:
+		return "is not valid"
+	}
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// decimal writes a number as it can stand in JSON, exactly: one that was written as a decimal has finitely many digits.
+func decimal(number *big.Rat) string {
+	digits, _ := number.FloatPrec()
+	if text := number.FloatString(digits); len(text) <= maxQuoted {
+		return text
+	}
+	return "the allowed limit"
+}
+
+func oneOfTypes(types []string) string {
+	named := make([]string, len(types))
+	for i, name := range types {
+		switch name {
+		case "null":
+			named[i] = name
+		case "array", "integer", "object":
+			named[i] = "an " + name
+		default:
+			named[i] = "a " + name
+		}
+	}
+	return strings.Join(named, " or ")
+}
+
+func oneOfValues(allowed []any) string {
+	text, err := json.Marshal(allowed)
+	switch {
+	case err != nil || len(text) > maxQuoted:
+		return "is not one of the allowed values"
+	case len(allowed) == 1:
+		return "must be " + string(text[1:len(text)-1])
+	default:
+		return "must be one of " + string(text[1:len(text)-1])
+	}
+}

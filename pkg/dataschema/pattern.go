@@ -1,0 +1,50 @@
+package dataschema
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// maxPatternSteps bounds a pattern by the instructions of its program: matching takes at most that many steps for each
+// character.
+const maxPatternSteps = 4096
+
+type pattern struct {
+	*regexp.Regexp
+	steps int
+}
+
+func compilePattern(text string) (jsonschema.Regexp, error) {
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	steps := countSteps(tree)
+	if steps > maxPatternSteps {
+		return nil, fmt.Errorf("its repetitions come to %d steps for each character, the most is %d", steps, maxPatternSteps)
+	}
+	compiled, err := regexp.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	return pattern{compiled, steps}, nil
+}
+
+// countSteps estimates how many instructions an expression compiles to, without compiling it: {n,m} repeats the program
+// of what stands before it.
+func countSteps(tree *syntax.Regexp) int {
+	steps := 1
+	if tree.Op == syntax.OpLiteral {
+		steps = len(tree.Rune)
+	}
+	for _, sub := range tree.Sub {
+		steps += countSteps(sub)
+	}
+	if tree.Op == syntax.OpRepeat {
+		steps *= max(tree.Min+1, tree.Max)
+	}
+	return steps
+}

@@ -1,0 +1,151 @@
+package dataschema_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"shopfront/pkg/dataschema"
+)
+
+func TestValidatorChecksUnderTheSchemaGiven(t *testing.T) {
+	var validator dataschema.Validator
+	// More schemas than it keeps, twice, so that it forgets and compiles anew.
+	for range 2 {
+		for size := range 200 {
+			schema := object(fmt.Sprintf(`"size": {"const": %d}`, size))
+			if err := validator.Check(schema, fmt.Sprintf(`{"size": %d}`, size)); err != nil {
+				t.Fatalf("size %d: %v", size, err)
+			}
+			var fault *dataschema.ValueError
+			if err := validator.Check(schema, fmt.Sprintf(`{"size": %d}`, size+1)); !errors.As(err, &fault) || fault.Pointer != "/size" {
+				t.Fatalf("size %d of %d: %v", size+1, size, err)
+			}
+		}
+	}
+}
+
+func TestValidatorIsSafeForConcurrentUse(t *testing.T) {
+	var validator dataschema.Validator
+	var racers sync.WaitGroup
+	for racer := range 8 {
+		racers.Go(func() {
+			for i := range 50 {
+				schema := object(fmt.Sprintf(`"size": {"const": %d}`, (racer+i)%10))
+				if err := validator.Check(schema, fmt.Sprintf(`{"size": %d}`, (racer+i)%10)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	racers.Wait()
+}
+
+func TestWithoutASchemaAnyDataIsValid(t *testing.T) {
+	var validator dataschema.Validator
+	for _, data := range []string{"", "to Heron, with love", "{", "\xff"} {
+		if err := validator.Check("", data); err != nil {
+			t.Errorf("%q: %v", data, err)
+		}
+	}
+}
+
+func TestUnusableSchemaIsNotTheClientsFault(t *testing.T) {
+	var validator dataschema.Validator
+	for range 2 {
+		err := validator.Check(`{"type": "string"}`, `{}`)
+		var client *dataschema.ValueError
+		var schema *dataschema.SchemaError
+		if errors.As(err, &client) || !errors.As(err, &schema) {
+			t.Errorf("got %v, want a *SchemaError", err)
+		}
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	for _, data := range []string{
+		`{}`, `{"player": "Kestrel_9", "server": "survival", "gift": true}`, `{"player": 1e1000000000}`, `{"a~/b": [1.0, -0]}`,
+		`{"player": "\ud800"}`, "{\"player\": \"\xff\"}", `[[[[`, `{"player": "x", "player": "y"}`, `null`, `9007199254740993`,
+	} {
+		f.Add(data)
+	}
+	names := `{"type": "object", "propertyNames": {"maxLength": 3}, "additionalProperties": {"propertyNames": {"maxLength": 2}}}`
+	var validator dataschema.Validator
+	f.Fuzz(func(t *testing.T, data string) {
+		for _, schema := range []string{rank, tree, names, `{"type": "object", "additionalProperties": {"multipleOf": 0.01}}`} {
+			first := validator.Check(schema, data)
+			if first == nil {
+				if !jsontext.Value(data).IsValid() {
+					t.Fatalf("%q is no JSON, but valid", data)
+				}
+				continue
+			}
+			fault := faultOf(t, first)
+			if !isFitForAClient(fault) {
+				t.Fatalf("%q: %#v", data, fault)
+			}
+			if again := faultOf(t, validator.Check(schema, data)); again != fault {
+				t.Fatalf("%q: %#v, then %#v", data, fault, again)
+			}
+		}
+	})
+}
+
+func isFitForAClient(fault dataschema.ValueError) bool {
+	return jsontext.Pointer(fault.Pointer).IsValid() &&
+		fault.Reason != "" && len(fault.Reason) <= 300 && !strings.Contains(fault.Reason, "schema:")
+}
+
+func FuzzCompile(f *testing.F) {
+	for _, schema := range []string{
+		rank, tree, doubling(5), `{"type": "object", "$ref": "#"}`, `{"type":"object","$defs":{"a":{"$anchor":"a"}},"$ref":"#a"}`,
+		`{"type": "object", "$ref": "#/$defs/a%25b", "$defs": {"a%b": {"pattern": "^\\p{L}{1,30}$"}}}`,
+		`{"type": "object", "minProperties": 1e30, "dependencies": {"a": ["b"], "c": {"$dynamicRef": "#"}}}`,
+	} {
+		f.Add(schema)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		schema, err := dataschema.Compile(text)
+		if err != nil {
+			var fault *dataschema.SchemaError
+			if !errors.As(err, &fault) || !jsontext.Pointer(fault.Pointer).IsValid() || fault.Reason == "" {
+				t.Fatalf("%q: %v", text, err)
+			}
+			return
+		}
+		for _, data := range []string{`{}`, `{"a": {"a": {"b": [1, "x", null]}}, "c": true}`} {
+			var fault *dataschema.ValueError
+			if err := schema.Check(data); err != nil && !errors.As(err, &fault) {
+				t.Fatalf("%q: %v", text, err)
+			}
+		}
+	})
+}
+
+func BenchmarkCheck(b *testing.B) {
+	var validator dataschema.Validator
+	for name, data := range map[string]string{
+		"valid":   `{"player": "Kestrel_9", "server": "survival", "gift": true}`,
+		"invalid": `{"player": "Kestrel 9", "server": "survival", "gift": true}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_ = validator.Check(rank, data)
+			}
+		})
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := dataschema.Compile(rank); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
