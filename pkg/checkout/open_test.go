@@ -1,0 +1,473 @@
+package checkout_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/money"
+)
+
+const (
+	emberforge catalog.CustomerID = "emberforge"
+	sakura     catalog.CustomerID = "sakura-goods"
+
+	rankSchema = `{"type":"object","properties":{"player":{"type":"string"}}}`
+)
+
+var noon = time.Date(2026, 3, 12, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant in all but syntax
+
+// catalogueFunc is a checkout.Catalogue.
+type catalogueFunc func(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error)
+
+func (f catalogueFunc) Offer(_ context.Context, c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer, error) {
+	return f(c, p, v)
+}
+
+// onSale offers coins, of which 2 to 64 are taken, ranks, which need data, and engraved cups, which take any text.
+func onSale(_ catalog.CustomerID, product catalog.ProductID, variant catalog.VariantID) (catalog.Offer, error) {
+	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
+	variants := map[string]catalog.Variant{
+		"coins/500":       {Price: eur(499), MinAmount: 2, MaxAmount: 64},
+		"vip-rank/30-day": {Price: eur(999), MinAmount: 1, MaxAmount: 1, DataSchema: rankSchema},
+		"cup/engraved":    {Price: eur(1250), MinAmount: 1, MaxAmount: 10},
+		"sticker/free":    {Price: eur(0), MinAmount: 1, MaxAmount: 5},
+		"castle/gold":     {Price: eur(money.MaxMinor / 2), MinAmount: 1, MaxAmount: 10},
+	}
+	found, ok := variants[string(product)+"/"+string(variant)]
+	if !ok {
+		return catalog.Offer{}, catalog.ErrNotFound
+	}
+	found.ID = variant
+	return catalog.Offer{Variant: found}, nil
+}
+
+func nothingOnSale(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error) {
+	return catalog.Offer{}, catalog.ErrNotFound
+}
+
+// checkerFunc is a checkout.DataChecker.
+type checkerFunc func(schema, data string) error
+
+func (f checkerFunc) Check(schema, data string) error { return f(schema, data) }
+
+type fault struct{ pointer, reason string }
+
+func (f fault) Error() string           { return f.pointer + " " + f.reason }
+func (f fault) Fault() (string, string) { return f.pointer, f.reason }
+
+// needsPlayer takes the data that names a player.
+func needsPlayer(_, data string) error {
+	if !strings.Contains(data, `"player"`) {
+		return fault{"/player", "is required"}
+	}
+	return nil
+}
+
+// shelf is a checkout.Store in memory, with the rule that its interface states.
+type shelf struct {
+	kept map[catalog.CustomerID]map[idempotency.Token]checkout.Checkout
+	err  error
+}
+
+func (s *shelf) Open(_ context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
+	if s.err != nil {
+		return checkout.Checkout{}, s.err
+	}
+	if old, found := s.kept[customer][c.ID.Token()]; found && old.Status(c.Created) == checkout.StatusOpen {
+		return old, nil
+	}
+	if s.kept == nil {
+		s.kept = map[catalog.CustomerID]map[idempotency.Token]checkout.Checkout{}
+	}
+	if s.kept[customer] == nil {
+		s.kept[customer] = map[idempotency.Token]checkout.Checkout{}
+	}
+	s.kept[customer][c.ID.Token()] = c
+	return c, nil
+}
+
+func (s *shelf) Recall(_ context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
+	if s.err != nil {
+		return checkout.Checkout{}, s.err
+	}
+	c, found := s.kept[customer][token]
+	if !found {
+		return checkout.Checkout{}, checkout.ErrNotFound
+	}
+	return c, nil
+}
+
+func (s *shelf) count() int {
+	n := 0
+	for _, kept := range s.kept {
+		n += len(kept)
+	}
+	return n
+}
+
+func newDesk() (*checkout.Desk, *shelf) {
+	store := &shelf{}
+	return &checkout.Desk{
+		Catalogue: catalogueFunc(onSale), Store: store, Data: checkerFunc(needsPlayer), Random: rand.Reader,
+	}, store
+}
+
+func buy(product catalog.ProductID, variant catalog.VariantID, amount int64) checkout.Request {
+	return checkout.Request{Customer: emberforge, Product: product, Variant: variant, Amount: amount, At: noon}
+}
+
+func withData(t *testing.T, request checkout.Request, text string) checkout.Request {
+	t.Helper()
+	data, err := checkout.ParseData(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Data = data
+	return request
+}
+
+func withKey(request checkout.Request, key idempotency.Key) checkout.Request {
+	request.Key = key
+	return request
+}
+
+func at(request checkout.Request, received time.Time) checkout.Request {
+	request.At = received
+	return request
+}
+
+func mustOpen(t *testing.T, desk *checkout.Desk, request checkout.Request) checkout.Checkout {
+	t.Helper()
+	c, replayed, err := desk.Open(t.Context(), request)
+	if err != nil || replayed {
+		t.Fatalf("Open = replayed %v, %v, want a new checkout", replayed, err)
+	}
+	return c
+}
+
+func TestACheckoutIsPricedAndExpiresIn30Minutes(t *testing.T) {
+	desk, store := newDesk()
+	got := mustOpen(t, desk, buy("coins", "500", 3))
+	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
+	want := checkout.Checkout{
+		ID: got.ID, Product: "coins", Variant: "500", Amount: 3,
+		UnitPrice: eur(499), Subtotal: eur(1497), Discount: eur(0), Total: eur(1497),
+		Created: noon, Expires: noon.Add(30 * time.Minute),
+	}
+	if got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if id, err := checkout.ParseID(string(got.ID)); id != got.ID || err != nil {
+		t.Errorf("ParseID(%q) = %q, %v", got.ID, id, err)
+	}
+	if kept := store.kept[emberforge][got.ID.Token()]; kept != want {
+		t.Errorf("kept %+v", kept)
+	}
+}
+
+func TestWhatIsFreeIsCheckedOutToo(t *testing.T) {
+	desk, _ := newDesk()
+	if got := mustOpen(t, desk, buy("sticker", "free", 5)); got.Total.String() != "0.00 EUR" {
+		t.Errorf("total is %v", got.Total)
+	}
+}
+
+func TestTheAmountIsWithinTheBoundsOfTheVariantAndDefaultsTo1(t *testing.T) {
+	tests := map[string]struct {
+		request checkout.Request
+		reason  string
+	}{
+		"not given":       {buy("cup", "engraved", 0), ""},
+		"default too low": {buy("coins", "500", 0), "must be at least 2"},
+		"least":           {buy("coins", "500", 2), ""},
+		"below the least": {buy("coins", "500", 1), "must be at least 2"},
+		"most":            {buy("coins", "500", 64), ""},
+		"above the most":  {buy("coins", "500", 65), "must be at most 64"},
+		"negative":        {buy("cup", "engraved", -1), "must be at least 1"},
+		"overflow":        {buy("castle", "gold", 3), "makes the price too large"},
+		"just no more":    {buy("castle", "gold", 2), ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			desk, store := newDesk()
+			c, _, err := desk.Open(t.Context(), test.request)
+			if test.reason == "" {
+				if err != nil || c.Amount != max(1, test.request.Amount) {
+					t.Errorf("Open = amount %d, %v", c.Amount, err)
+				}
+				return
+			}
+			wantParameterError(t, err, checkout.ParameterError{Parameter: "amount", Reason: test.reason})
+			if store.count() != 0 {
+				t.Error("a checkout was kept")
+			}
+		})
+	}
+}
+
+func wantParameterError(t *testing.T, err error, want checkout.ParameterError) {
+	t.Helper()
+	got, is := errors.AsType[*checkout.ParameterError](err)
+	if !is || *got != want {
+		t.Errorf("error is %v, want %v", err, &want)
+	}
+}
+
+func TestDataIsJudgedByTheVariantsSchema(t *testing.T) {
+	desk, store := newDesk()
+	rank := buy("vip-rank", "30-day", 1)
+
+	sent := `{ "player" : "Alder" }`
+	got := mustOpen(t, desk, withData(t, rank, sent))
+	if got.Data != sent || !got.DataIsObject {
+		t.Errorf("data is %q, object %v, want it as it was sent, an object", got.Data, got.DataIsObject)
+	}
+	_, _, err := desk.Open(t.Context(), withData(t, rank, `{"rank":"VIP"}`))
+	wantParameterError(t, err, checkout.ParameterError{Parameter: "data", Pointer: "/player", Reason: "is required"})
+	_, _, err = desk.Open(t.Context(), rank)
+	wantParameterError(t, err, checkout.ParameterError{Parameter: "data", Pointer: "/player", Reason: "is required"})
+	if store.count() != 1 {
+		t.Errorf("%d checkouts are kept, want 1", store.count())
+	}
+}
+
+func TestAbsentDataCountsAsAnEmptyObjectButAnEmptyTextDoesNot(t *testing.T) {
+	var seen []string
+	desk, _ := newDesk()
+	desk.Data = checkerFunc(func(schema, data string) error {
+		if schema != rankSchema {
+			t.Errorf("schema is %q", schema)
+		}
+		seen = append(seen, data)
+		return nil
+	})
+	rank := buy("vip-rank", "30-day", 1)
+	if got := mustOpen(t, desk, rank); got.Data != "{}" || !got.DataIsObject {
+		t.Errorf("data is %q, object %v", got.Data, got.DataIsObject)
+	}
+	mustOpen(t, desk, withData(t, rank, ""))
+	if len(seen) != 2 || seen[0] != "{}" || seen[1] != "" {
+		t.Errorf("checked %q", seen)
+	}
+}
+
+func TestAVariantWithoutSchemaTakesAnyText(t *testing.T) {
+	desk, _ := newDesk()
+	desk.Data = checkerFunc(func(_, data string) error { t.Errorf("%q was checked", data); return nil })
+	cup := buy("cup", "engraved", 1)
+	for _, text := range []string{"", "For Ida", `{"not":"an object here"}`, "{", "\x00"} {
+		if got := mustOpen(t, desk, withData(t, cup, text)); got.Data != text || got.DataIsObject {
+			t.Errorf("data is %q, object %v, want the text %q", got.Data, got.DataIsObject, text)
+		}
+	}
+	if got := mustOpen(t, desk, cup); got.Data != "" || got.DataIsObject {
+		t.Errorf("absent data is %q, object %v", got.Data, got.DataIsObject)
+	}
+}
+
+func TestASchemaThatCannotBeUsedIsNotTheClientsFault(t *testing.T) {
+	broken := errors.New("schema does not compile")
+	desk, store := newDesk()
+	desk.Data = checkerFunc(func(string, string) error { return broken })
+	request := withKey(withData(t, buy("vip-rank", "30-day", 1), `{}`), "till-1")
+	_, _, err := desk.Open(t.Context(), request)
+	if _, told := errors.AsType[*checkout.ParameterError](err); told || !errors.Is(err, broken) || store.count() != 0 {
+		t.Errorf("Open = %v with %d checkouts kept", err, store.count())
+	}
+}
+
+func TestWhatIsUnknownOrOffSaleIsNotFound(t *testing.T) {
+	desk, store := newDesk()
+	for _, request := range []checkout.Request{buy("coins", "9999", 1), buy("gems", "500", 1)} {
+		if _, _, err := desk.Open(t.Context(), request); !errors.Is(err, catalog.ErrNotFound) {
+			t.Errorf("Open = %v, want catalog.ErrNotFound", err)
+		}
+	}
+	if store.count() != 0 {
+		t.Error("a checkout was kept")
+	}
+}
+
+func TestWithoutAKeyEachRequestMakesACheckoutOfItsOwn(t *testing.T) {
+	desk, store := newDesk()
+	first, second := mustOpen(t, desk, buy("coins", "500", 3)), mustOpen(t, desk, buy("coins", "500", 3))
+	if first.ID.Token() == second.ID.Token() || first.ID[22:] == second.ID[22:] || store.count() != 2 {
+		t.Errorf("IDs are %q and %q, %d checkouts are kept", first.ID, second.ID, store.count())
+	}
+}
+
+func TestAKeyAnswersTheSameCheckoutWhileItIsOpen(t *testing.T) {
+	desk, store := newDesk()
+	request := withKey(buy("coins", "500", 3), "till-1")
+	first := mustOpen(t, desk, request)
+	for name, catalogue := range map[string]catalogueFunc{
+		"on sale":  onSale,
+		"off sale": nothingOnSale,
+		"dearer": func(c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer, error) {
+			offer, err := onSale(c, p, v)
+			offer.Variant.Price.Minor *= 2
+			return offer, err
+		},
+		"in other amounts only": func(c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer, error) {
+			offer, err := onSale(c, p, v)
+			offer.Variant.MinAmount = 10
+			return offer, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			desk.Catalogue = catalogue
+			last := noon.Add(30*time.Minute - time.Millisecond)
+			for _, ask := range []func(context.Context, checkout.Request) (checkout.Checkout, bool, error){desk.Open, desk.Quote} {
+				if got, replayed, err := ask(t.Context(), at(request, last)); got != first || !replayed || err != nil {
+					t.Errorf("got %+v, replayed %v, %v, want the first checkout", got, replayed, err)
+				}
+			}
+		})
+	}
+	if store.count() != 1 {
+		t.Errorf("%d checkouts are kept, want 1", store.count())
+	}
+}
+
+func TestAKeyMakesANewCheckoutAfterExpiry(t *testing.T) {
+	desk, store := newDesk()
+	request := withKey(buy("coins", "500", 3), "till-1")
+	first := mustOpen(t, desk, request)
+	second := mustOpen(t, desk, withKey(at(buy("cup", "engraved", 1), first.Expires), "till-1"))
+	if second.ID == first.ID || second.ID.Token() != first.ID.Token() || store.count() != 1 {
+		t.Errorf("IDs are %q and %q, %d checkouts are kept, want the new one in place of the old", first.ID, second.ID, store.count())
+	}
+}
+
+func TestAnExpiredCheckoutIsNotReplayedForWhatIsOffSale(t *testing.T) {
+	desk, _ := newDesk()
+	request := withKey(buy("coins", "500", 3), "till-1")
+	first := mustOpen(t, desk, request)
+	desk.Catalogue = catalogueFunc(nothingOnSale)
+	if _, _, err := desk.Open(t.Context(), at(request, first.Expires)); !errors.Is(err, catalog.ErrNotFound) {
+		t.Errorf("Open = %v, want catalog.ErrNotFound", err)
+	}
+}
+
+func TestAKeyIsInUseForAnythingElse(t *testing.T) {
+	desk, store := newDesk()
+	cup := withKey(withData(t, buy("cup", "engraved", 1), "For Ida"), "till-1")
+	mustOpen(t, desk, cup)
+	other := func(change func(*checkout.Request)) checkout.Request {
+		request := cup
+		change(&request)
+		return request
+	}
+	tests := map[string]checkout.Request{
+		"another product":          other(func(r *checkout.Request) { r.Product, r.Variant, r.Amount = "coins", "500", 3 }),
+		"another variant":          other(func(r *checkout.Request) { r.Variant = "plain" }),
+		"another amount":           other(func(r *checkout.Request) { r.Amount = 2 }),
+		"an amount out of bounds":  other(func(r *checkout.Request) { r.Amount = 11 }),
+		"other data":               withData(t, cup, "For Isa"),
+		"data of the same meaning": withData(t, cup, "For Ida "),
+		"empty data":               withData(t, cup, ""),
+		"no data":                  other(func(r *checkout.Request) { r.Data = checkout.Data{} }),
+		"what is not for sale":     other(func(r *checkout.Request) { r.Product = "gems" }),
+	}
+	for name, request := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, ask := range []func(context.Context, checkout.Request) (checkout.Checkout, bool, error){desk.Open, desk.Quote} {
+				if _, _, err := ask(t.Context(), request); !errors.Is(err, checkout.ErrKeyInUse) {
+					t.Errorf("got %v, want checkout.ErrKeyInUse", err)
+				}
+			}
+		})
+	}
+	if store.count() != 1 {
+		t.Errorf("%d checkouts are kept, want 1", store.count())
+	}
+}
+
+func TestWhatIsLeftOutIsTheSameRequestAsItsDefault(t *testing.T) {
+	desk, _ := newDesk()
+	desk.Data = checkerFunc(func(string, string) error { return nil })
+	rank := withKey(buy("vip-rank", "30-day", 0), "till-1")
+	first := mustOpen(t, desk, rank)
+	explicit := withData(t, withKey(buy("vip-rank", "30-day", 1), "till-1"), "{}")
+	if got, replayed, err := desk.Open(t.Context(), explicit); got != first || !replayed || err != nil {
+		t.Errorf("got %+v, replayed %v, %v", got, replayed, err)
+	}
+	// Also when the schema is gone: what absent data meant is decided by the checkout that stands.
+	desk.Catalogue = catalogueFunc(nothingOnSale)
+	if got, replayed, err := desk.Open(t.Context(), rank); got != first || !replayed || err != nil {
+		t.Errorf("off sale: got %+v, replayed %v, %v", got, replayed, err)
+	}
+}
+
+func TestAKeyBelongsToItsCustomer(t *testing.T) {
+	desk, _ := newDesk()
+	ours := withKey(buy("coins", "500", 3), "till-1")
+	theirs := ours
+	theirs.Customer = sakura
+	first, second := mustOpen(t, desk, ours), mustOpen(t, desk, theirs)
+	if first.ID.Token() == second.ID.Token() {
+		t.Errorf("both are kept under %q", first.ID.Token())
+	}
+}
+
+func TestAnotherKeyIsAnotherRequest(t *testing.T) {
+	desk, store := newDesk()
+	mustOpen(t, desk, withKey(buy("coins", "500", 3), "till-1"))
+	mustOpen(t, desk, withKey(buy("coins", "500", 3), "till-2"))
+	if store.count() != 2 {
+		t.Errorf("%d checkouts are kept, want 2", store.count())
+	}
+}
+
+func TestAQuoteIsPricedAndJudgedButNotKept(t *testing.T) {
+	desk, store := newDesk()
+	for _, request := range []checkout.Request{buy("coins", "500", 3), withKey(buy("coins", "500", 3), "till-1")} {
+		got, replayed, err := desk.Quote(t.Context(), request)
+		if got.Total.Minor != 1497 || replayed || err != nil {
+			t.Errorf("Quote = %+v, replayed %v, %v", got, replayed, err)
+		}
+	}
+	_, _, err := desk.Quote(t.Context(), buy("coins", "500", 65))
+	wantParameterError(t, err, checkout.ParameterError{Parameter: "amount", Reason: "must be at most 64"})
+	if _, _, err := desk.Quote(t.Context(), buy("gems", "500", 1)); !errors.Is(err, catalog.ErrNotFound) {
+		t.Errorf("Quote = %v, want catalog.ErrNotFound", err)
+	}
+	if store.count() != 0 {
+		t.Errorf("%d checkouts are kept", store.count())
+	}
+}
+
+// A failure decides nothing: it is not taken for an answer, nor hidden by one.
+func TestFailuresAreReturnedAsTheyAre(t *testing.T) {
+	down := errors.New("store is down")
+	failing := catalogueFunc(func(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error) {
+		return catalog.Offer{}, down
+	})
+	tests := map[string]func(*checkout.Desk, *shelf){
+		"the catalogue":                   func(d *checkout.Desk, _ *shelf) { d.Catalogue = failing },
+		"the store":                       func(_ *checkout.Desk, s *shelf) { s.err = down },
+		"the store, for what is off sale": func(d *checkout.Desk, s *shelf) { d.Catalogue, s.err = catalogueFunc(nothingOnSale), down },
+		"the source of randomness":        func(d *checkout.Desk, _ *shelf) { d.Random = iotest.ErrReader(down) },
+		"the source of randomness, midway": func(d *checkout.Desk, _ *shelf) {
+			d.Random = io.MultiReader(strings.NewReader("8 bytes."), iotest.ErrReader(down))
+		},
+	}
+	for name, breakIt := range tests {
+		t.Run(name, func(t *testing.T) {
+			desk, store := newDesk()
+			breakIt(desk, store)
+			if _, _, err := desk.Open(t.Context(), withKey(buy("coins", "500", 3), "till-1")); !errors.Is(err, down) {
+				t.Errorf("Open = %v, want %v", err, down)
+			}
+		})
+	}
+}
