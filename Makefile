@@ -1,0 +1,128 @@
+# What Shopfront's developers and operators do. `make help` lists it.
+
+# Tools that go.mod does not pin. They are installed into .cache/tools the first time they are needed.
+GOLANGCI_LINT_VERSION := v2.15.0
+GOVULNCHECK_VERSION   := v1.8.0
+SAM_VERSION           := 1.170.0
+CFN_LINT_VERSION      := 1.58.0
+
+# The environment to deploy to: dev, staging or prod.
+ENV ?= dev
+
+# The processor to build for: arm64 (default) or amd64, also called x86_64. What runs here is built for this machine.
+ifneq ($(filter invoke-%,$(MAKECMDGOALS)),)
+ARCH ?= $(shell uname -m)
+endif
+ARCH ?= arm64
+ifneq ($(filter arm64 aarch64,$(ARCH)),)
+go_arch := arm64
+sam_arch := arm64
+elf_machine := 183
+else ifneq ($(filter amd64 x86_64,$(ARCH)),)
+go_arch := amd64
+sam_arch := x86_64
+elf_machine := 62
+else
+$(error ARCH is arm64 or amd64, not "$(ARCH)")
+endif
+
+tools         := $(CURDIR)/.cache/tools
+golangci_lint := $(tools)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
+govulncheck   := $(tools)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
+sam           := $(tools)/sam-$(SAM_VERSION)-$(CFN_LINT_VERSION)/bin/sam
+
+functions := $(notdir $(patsubst %/main.go,%,$(wildcard functions/*/main.go)))
+logical_id = $(shell echo $(1) | awk -F- '{ for (i = 1; i <= NF; i++) printf "%s", toupper(substr($$i, 1, 1)) substr($$i, 2) }')
+folder     = $(shell echo $(1) | sed -E 's/([a-z0-9])([A-Z])/\1-\2/g' | tr 'A-Z' 'a-z')
+
+export ARCH
+export SAM_CLI_TELEMETRY := 0
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## List the targets
+	@echo "make TARGET [ARCH=arm64|amd64] [ENV=dev|staging|prod]"
+	@echo
+	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo "  invoke-FUNCTION        Run a built function once, in Docker, with its event.json; FUNCTION is one of:"
+	@echo "                         $(functions)"
+
+.PHONY: run
+run: bin/shopctl ## Start a shop on this machine (ARGS= are flags of `shopctl dev`)
+	@exec bin/shopctl dev $(ARGS)
+
+.PHONY: bin/shopctl
+bin/shopctl: ## Build the operator's command
+	@go build -buildvcs=false -trimpath -o $@ ./cmd/shopctl
+
+.PHONY: test
+test: ## Run every test (ARGS= are flags of `go test`)
+	@go test -buildvcs=false $(ARGS) ./...
+
+.PHONY: fmt
+fmt: $(golangci_lint) ## Format the Go code
+	@$(golangci_lint) fmt
+
+.PHONY: lint
+lint: $(golangci_lint) ## Check the Go code and go.mod
+	@$(golangci_lint) run
+	@go mod tidy -diff
+
+.PHONY: vulncheck
+vulncheck: $(govulncheck) ## Check the dependencies for known vulnerabilities
+	@$(govulncheck) ./...
+
+.PHONY: validate
+validate: $(sam) ## Check the CloudFormation templates
+	@for template in template.yaml $(wildcard infra/*.yaml); do \
+		$(sam) validate --lint --template $$template --region $${AWS_REGION:-us-east-1} || exit; \
+	done
+
+.PHONY: build
+build: $(sam) ## Build the functions for ARCH, with the SAM CLI
+	@$(sam) build --parameter-overrides Architecture=$(sam_arch)
+	@for binary in .aws-sam/build/*/bootstrap; do \
+		machine=$$(od -An -tu2 -j18 -N2 $$binary | tr -d ' '); \
+		test "$$machine" = $(elf_machine) || { echo "$$binary was not built for $(sam_arch)" >&2; exit 1; }; \
+	done
+
+.PHONY: deploy
+deploy: $(sam) ## Build the functions for ARCH and deploy the stack to ENV
+	@test -f infra/parameters/$(ENV).yaml || { echo "ENV is dev, staging or prod, not \"$(ENV)\"" >&2; exit 2; }
+	@$(MAKE) build
+	@$(sam) deploy --config-env $(ENV) --parameter-overrides file://infra/parameters/$(ENV).yaml Architecture=$(sam_arch)
+
+.PHONY: $(addprefix invoke-,$(functions))
+$(addprefix invoke-,$(functions)): invoke-%: build
+	@docker info >/dev/null 2>&1 || { echo "sam local invoke needs Docker: install it and start its engine" >&2; exit 1; }
+	@test -f .shopfront/env-vars.json || { echo "the functions use the tables of the local run: start \`make run\` in another terminal" >&2; exit 1; }
+	@$(sam) local invoke $(call logical_id,$*) --event functions/$*/event.json --env-vars .shopfront/env-vars.json \
+		--parameter-overrides Architecture=$(sam_arch) --docker-network host $(ARGS)
+
+.PHONY: clean
+clean: ## Remove what was built, but not the data of the local run
+	@rm -rf .aws-sam bin
+
+# The SAM CLI calls build-LOGICALID for each function of the template, and wants the program in ARTIFACTS_DIR.
+# It does not say for which processor: ARCH, inherited from `make build`, does.
+build-%:
+	@test -n "$(ARTIFACTS_DIR)" || { echo "build-% is for the SAM CLI: use \`make build\`" >&2; exit 2; }
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(go_arch) go build -tags lambda.norpc -trimpath -buildvcs=false -ldflags "-s -w" \
+		-o "$(ARTIFACTS_DIR)/bootstrap" ./functions/$(call folder,$*)
+
+$(golangci_lint):
+	@echo "Installing golangci-lint $(GOLANGCI_LINT_VERSION); it takes some minutes, once"
+	@GOBIN=$(@D) go install -buildvcs=false github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+$(govulncheck):
+	@echo "Installing govulncheck $(GOVULNCHECK_VERSION)"
+	@GOBIN=$(@D) go install -buildvcs=false golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
+
+$(sam):
+	@command -v python3 >/dev/null || { echo "the SAM CLI needs Python 3 (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@python3 -c 'import ensurepip, venv' 2>/dev/null || { echo "the SAM CLI needs Python's venv module (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@echo "Installing the SAM CLI $(SAM_VERSION)"
+	@rm -rf $(dir $(@D)) && python3 -m venv $(dir $(@D))
+	@$(@D)/pip install --quiet --disable-pip-version-check aws-sam-cli==$(SAM_VERSION) cfn-lint==$(CFN_LINT_VERSION) || { rm -rf $(dir $(@D)); exit 1; }
