@@ -14,6 +14,8 @@ import (
 )
 
 const (
+	// copyGoal is spelt out, since Maven reports a missing network badly when it looks for a plugin by its short name.
+	copyGoal = "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies"
 	// progressInterval is how often a fetch that goes on says so.
 	progressInterval = 5 * time.Second
 	// mavenGrace is how long Maven may take to stop after SIGTERM.
@@ -108,9 +110,10 @@ func copyDependencies(ctx context.Context, pomDir, dir string, progress io.Write
 		return err
 	}
 	defer group.end()
+	// -U tries again what an earlier run did not find.
 	//nolint:gosec // mvn, as found in PATH
-	cmd := exec.CommandContext(ctx, mvn, "-B", "-q", "--strict-checksums", "-Dstyle.color=never",
-		"dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+dir)
+	cmd := exec.CommandContext(ctx, mvn, "-B", "-q", "-U", "--strict-checksums", "-Dstyle.color=never",
+		copyGoal, "-DincludeScope=runtime", "-DoutputDirectory="+dir)
 	group.adopt(cmd)
 	cmd.Dir = pomDir
 	cmd.Cancel = func() error { return group.signal(syscall.SIGTERM) }

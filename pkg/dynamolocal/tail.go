@@ -27,5 +27,6 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.end))
+	// Maven resets a terminal's colours even where it was told to use none.
+	return strings.TrimSpace(strings.ReplaceAll(string(t.end), "\x1b[0m", ""))
 }
