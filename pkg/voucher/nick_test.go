@@ -1,0 +1,87 @@
+package voucher_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"shopfront/pkg/voucher"
+)
+
+func TestNicks(t *testing.T) {
+	tests := []struct {
+		rule                     string
+		typed, written, compared string
+	}{
+		{"as it is", "Alder", "Alder", "alder"},
+		{"none", "", "", ""},
+		{"white space is none", " \t\u00a0", "", ""},
+		{"invisible is none", "\u200b\u2060", "", ""},
+		{"outer white space is lost", "  Alder \n", "Alder", "alder"},
+		{"inner white space stays", "Old  Alder", "Old  Alder", "old  alder"},
+		{"invisible characters are lost", "Al\u200bder\ufeff", "Alder", "alder"},
+		{"white space behind invisible", "\u200b Alder \u200b", "Alder", "alder"},
+		{"full case folding", "Weißdorn", "Weißdorn", "weissdorn"},
+		{"Greek sigmas are one", "ΟΔΟΣ", "ΟΔΟΣ", "οδοσ"},
+		{"compatibility forms are one", "Ａｌｄｅｒ", "Ａｌｄｅｒ", "alder"},
+		{"composed and decomposed are one", "Ame\u0301lie", "Ame\u0301lie", "am\u00e9lie"},
+		{"ligature", "ﬁr", "ﬁr", "fir"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			got, err := voucher.ParseNick(test.typed)
+			if want := (voucher.Nick{Written: test.written, Compared: test.compared}); err != nil || got != want {
+				t.Errorf("ParseNick(%q) = %+v, %v; want %+v", test.typed, got, err, want)
+			}
+		})
+	}
+}
+
+func TestNickBounds(t *testing.T) {
+	for rule, test := range map[string]struct {
+		typed string
+		fits  bool
+	}{
+		"64 characters":                  {strings.Repeat("a", 64), true},
+		"65 characters":                  {strings.Repeat("a", 65), false},
+		"64 characters in 128 bytes":     {strings.Repeat("é", 64), true},
+		"63 characters in 129 bytes":     {strings.Repeat("é", 60) + "漢漢漢", false},
+		"65 with outer space taken away": {" " + strings.Repeat("a", 64), true},
+		"not UTF-8":                      {"Al\xffder", false},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			_, err := voucher.ParseNick(test.typed)
+			field, isField := errors.AsType[*voucher.FieldError](err)
+			if test.fits && err != nil || !test.fits && (!isField || field.Field != "nick") {
+				t.Errorf("ParseNick = %v; fits: %v", err, test.fits)
+			}
+		})
+	}
+}
+
+func TestWrittenNickReadsAsItself(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nick, err := voucher.ParseNick(rapid.String().Draw(t, "typed"))
+		if err != nil {
+			return
+		}
+		if utf8.RuneCountInString(nick.Written) > voucher.MaxNickLength || len(nick.Written) > voucher.MaxNickBytes {
+			t.Fatalf("too long: %+v", nick)
+		}
+		again, err := voucher.ParseNick(nick.Written)
+		if err != nil || again != nick {
+			t.Fatalf("%+v reads again as %+v, %v", nick, again, err)
+		}
+		upper, err := voucher.ParseNick(strings.ToUpper(nick.Written))
+		if asciiOnly(nick.Written) && (err != nil || upper.Compared != nick.Compared) {
+			t.Fatalf("%+v and %+v are one nick", nick, upper)
+		}
+	})
+}
+
+func asciiOnly(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r > 127 })
+}

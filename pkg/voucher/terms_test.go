@@ -1,0 +1,123 @@
+package voucher_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
+)
+
+func TestDefaultsOfTerms(t *testing.T) {
+	tests := []struct {
+		rule                     string
+		maxUses, perNick         *voucher.Limit
+		wantMaxUses, wantPerNick voucher.Limit
+		wantCounters             int
+	}{
+		{"one use", nil, nil, 1, voucher.NoLimit, 0},
+		{"many uses: once per nick", new(voucher.Limit(2)), nil, 2, 1, 1},
+		{"many uses, none per nick", new(voucher.Limit(2)), new(voucher.NoLimit), 2, voucher.NoLimit, 1},
+		{"no limit: once per nick", new(voucher.NoLimit), nil, voucher.NoLimit, 1, 0},
+		{"a counter for every 64 uses", new(voucher.Limit(64)), nil, 64, 1, 1},
+		{"a second counter", new(voucher.Limit(65)), nil, 65, 1, 2},
+		{"32 counters", new(voucher.Limit(2000)), nil, 2000, 1, 32},
+		{"at most 64 counters", new(voucher.Limit(1_000_000)), nil, 1_000_000, 1, 64},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			v := mustNew(t, voucher.Terms{MaxUses: test.maxUses, MaxUsesPerNick: test.perNick})
+			if v.MaxUses != test.wantMaxUses || v.MaxUsesPerNick != test.wantPerNick || v.Counters != test.wantCounters {
+				t.Errorf("max uses %d, per nick %d, counters %d", v.MaxUses, v.MaxUsesPerNick, v.Counters)
+			}
+		})
+	}
+}
+
+func TestTermsThatAreRefused(t *testing.T) {
+	coins := voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}
+	tests := []struct {
+		rule  string
+		terms voucher.Terms
+		field string
+	}{
+		{"no code", voucher.Terms{Reward: coins}, "code"},
+		{"code of 81 bytes", voucher.Terms{Written: "SUMMER" + strings.Repeat("-", 75), Reward: coins}, "code"},
+		{"code with other characters", voucher.Terms{Written: "SOMMER#20", Reward: coins}, "code"},
+		{"code with a line break", voucher.Terms{Written: "SUMMER\n20", Reward: coins}, "code"},
+		{"no reward", voucher.Terms{Written: "SUMMER-20"}, "reward"},
+		{"percentage above 100", voucher.Terms{Written: "S", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 101}}, "reward"},
+		{"negative amount off", voucher.Terms{
+			Written: "S", Reward: voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: -1, Currency: "EUR"}},
+		}, "reward"},
+		{"reward of two kinds", voucher.Terms{
+			Written: "S", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20, Product: "coins"},
+		}, "reward"},
+		{"negative uses", voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(-1))}, "max-uses"},
+		{"too many uses", voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(1_000_000_001))}, "max-uses"},
+		{"limit per nick of a single-use code", voucher.Terms{Written: "S", Reward: coins, MaxUsesPerNick: new(voucher.Limit(1))}, "max-uses-per-nick"},
+		{"11 per nick", voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(11))}, "max-uses-per-nick"},
+		{"ends when it starts", voucher.Terms{Written: "S", Reward: coins, ValidFrom: noon(), ValidUntil: noon()}, "valid-until"},
+		{"year 12026", voucher.Terms{Written: "S", Reward: coins, ValidUntil: noon().AddDate(10000, 0, 0)}, "valid-until"},
+		{"year 1926", voucher.Terms{Written: "S", Reward: coins, ValidFrom: noon().AddDate(-100, 0, 0)}, "valid-from"},
+		{"long nick", voucher.Terms{Written: "S", Reward: coins, Nick: strings.Repeat("a", 65)}, "nick"},
+		{"batch of 65 bytes", voucher.Terms{Written: "S", Reward: coins, Batch: strings.Repeat("b", 65)}, "batch"},
+		{"note of 129 bytes", voucher.Terms{Written: "S", Reward: coins, Note: strings.Repeat("n", 129)}, "note"},
+		{"note with a bell", voucher.Terms{Written: "S", Reward: coins, Note: "ring\a"}, "note"},
+		{"counters of a single-use code", voucher.Terms{Written: "S", Reward: coins, Counters: 2}, "counters"},
+		{"65 counters", voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(1000)), Counters: 65}, "counters"},
+		{"more counters than uses", voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(3)), Counters: 4}, "counters"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			_, err := voucher.New(test.terms, noon())
+			if field, is := errors.AsType[*voucher.FieldError](err); !is || field.Field != test.field {
+				t.Errorf("New = %v; want a *FieldError of %s", err, test.field)
+			}
+		})
+	}
+}
+
+func TestEdits(t *testing.T) {
+	yes, later, batch, nick := true, noon().Add(time.Hour), "launch", "Alder"
+	single, many := mustNew(t, voucher.Terms{}), mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100))})
+	unlimited := mustNew(t, voucher.Terms{MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
+
+	edited, err := single.Edited(voucher.Edit{Disabled: &yes, ValidUntil: &later, Batch: &batch, Nick: &nick, Note: &batch, ValidFrom: new(noon())})
+	want := single
+	want.Disabled, want.ValidFrom, want.ValidUntil, want.Batch, want.Note, want.Nick = true, noon(), later, "launch", "launch", mustNick(t, "Alder")
+	if err != nil || edited != want {
+		t.Errorf("Edited = %+v, %v; want %+v", edited, err, want)
+	}
+
+	tests := []struct {
+		rule  string
+		v     voucher.Voucher
+		edit  voucher.Edit
+		field string // empty: allowed
+	}{
+		{"nothing", single, voucher.Edit{}, ""},
+		{"the same limit", single, voucher.Edit{MaxUses: new(voucher.Limit(1))}, ""},
+		{"raise", many, voucher.Edit{MaxUses: new(voucher.Limit(200))}, ""},
+		{"lower", many, voucher.Edit{MaxUses: new(voucher.Limit(2))}, ""},
+		{"to one", many, voucher.Edit{MaxUses: new(voucher.Limit(1))}, "max-uses"},
+		{"from one", single, voucher.Edit{MaxUses: new(voucher.Limit(2))}, "max-uses"},
+		{"to none", many, voucher.Edit{MaxUses: new(voucher.NoLimit)}, "max-uses"},
+		{"from none", unlimited, voucher.Edit{MaxUses: new(voucher.Limit(100))}, "max-uses"},
+		{"per nick", many, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(10))}, ""},
+		{"per nick above its bound", many, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(11))}, "max-uses-per-nick"},
+		{"per nick to none", many, voucher.Edit{MaxUsesPerNick: new(voucher.NoLimit)}, "max-uses-per-nick"},
+		{"per nick from none", unlimited, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(1))}, "max-uses-per-nick"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			_, err := test.v.Edited(test.edit)
+			field, isField := errors.AsType[*voucher.FieldError](err)
+			if test.field == "" && err != nil || test.field != "" && (!isField || field.Field != test.field) {
+				t.Errorf("Edited = %v; want a *FieldError of %q", err, test.field)
+			}
+		})
+	}
+}

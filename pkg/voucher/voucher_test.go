@@ -1,0 +1,137 @@
+package voucher_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"shopfront/pkg/voucher"
+)
+
+func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
+
+func mustNick(t testing.TB, typed string) voucher.Nick {
+	t.Helper()
+	nick, err := voucher.ParseNick(typed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nick
+}
+
+// mustNew makes a voucher of terms that need no code or reward to make their point.
+func mustNew(t testing.TB, terms voucher.Terms) voucher.Voucher {
+	t.Helper()
+	if terms.Written == "" {
+		terms.Written = "WELCOME-COINS"
+	}
+	if terms.Reward == (voucher.Reward{}) {
+		terms.Reward = voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}
+	}
+	v, err := voucher.New(terms, noon().Add(-time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestReasonsForRefusal(t *testing.T) {
+	alder, birch := mustNick(t, "Alder"), mustNick(t, "Birch")
+	used := mustNew(t, voucher.Terms{})
+	used.Redeemed = &voucher.Redemption{ID: "earlier"}
+	full := mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100))})
+	full.Full = true
+	tests := []struct {
+		rule string
+		v    voucher.Voucher
+		nick voucher.Nick
+		want voucher.Reason // empty: not refused
+	}{
+		{"single-use, no nick", mustNew(t, voucher.Terms{}), voucher.Nick{}, ""},
+		{"single-use, a nick", mustNew(t, voucher.Terms{}), alder, ""},
+		{"disabled", mustNew(t, voucher.Terms{Disabled: true}), alder, voucher.ReasonDisabled},
+		{"starts later", mustNew(t, voucher.Terms{ValidFrom: noon().Add(time.Millisecond)}), alder, voucher.ReasonNotStarted},
+		{"starts now", mustNew(t, voucher.Terms{ValidFrom: noon()}), alder, ""},
+		{"ends later", mustNew(t, voucher.Terms{ValidUntil: noon().Add(time.Millisecond)}), alder, ""},
+		{"ends now", mustNew(t, voucher.Terms{ValidUntil: noon()}), alder, voucher.ReasonExpired},
+		{"bound to this nick", mustNew(t, voucher.Terms{Nick: "ALDER"}), alder, ""},
+		{"bound to another nick", mustNew(t, voucher.Terms{Nick: "Alder"}), birch, voucher.ReasonOtherNick},
+		{"bound, no nick", mustNew(t, voucher.Terms{Nick: "Alder"}), voucher.Nick{}, voucher.ReasonNickMissing},
+		{"limit per nick, no nick", mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100))}), voucher.Nick{}, voucher.ReasonNickMissing},
+		{"limit per nick, a nick", mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100))}), alder, ""},
+		{
+			"no limit per nick, no nick",
+			mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit)}),
+			voucher.Nick{},
+			"",
+		},
+		{"redeemed", used, alder, voucher.ReasonUsedUp},
+		{"full", full, alder, voucher.ReasonUsedUp},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			err := test.v.Refuse(voucher.Request{Nick: test.nick, At: noon()})
+			if reason, _ := voucher.IsRefusal(err); reason != test.want {
+				t.Errorf("Refuse = %v; want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestNickLimit(t *testing.T) {
+	three := mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(3))})
+	none := mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit)})
+	for _, test := range []struct {
+		v     voucher.Voucher
+		taken int
+		want  voucher.Reason
+	}{
+		{three, 0, ""}, {three, 2, ""}, {three, 3, voucher.ReasonNickLimit}, {three, 4, voucher.ReasonNickLimit}, {none, 1000, ""},
+	} {
+		if reason, _ := voucher.IsRefusal(test.v.RefuseNick(test.taken)); reason != test.want {
+			t.Errorf("limit %d, taken %d: %q; want %q", test.v.MaxUsesPerNick, test.taken, reason, test.want)
+		}
+	}
+}
+
+// A voucher is refused for a reason that holds, and only if one holds.
+func TestRefusalsHaveTheirReason(t *testing.T) {
+	nicks := []voucher.Nick{{}, mustNick(t, "Alder"), mustNick(t, "Birch")}
+	rapid.Check(t, func(t *rapid.T) {
+		hours := func(label string) time.Time {
+			return noon().Add(time.Duration(rapid.IntRange(-2, 2).Draw(t, label)) * time.Hour)
+		}
+		v := voucher.Voucher{
+			MaxUses: rapid.SampledFrom([]voucher.Limit{1, 2, voucher.NoLimit}).Draw(t, "max uses"), Disabled: rapid.Bool().Draw(t, "disabled"),
+			Nick: rapid.SampledFrom(nicks).Draw(t, "bound to"), Full: rapid.Bool().Draw(t, "full"),
+		}
+		if rapid.Bool().Draw(t, "bounded") {
+			v.ValidFrom, v.ValidUntil = hours("from"), hours("until")
+		}
+		if rapid.Bool().Draw(t, "per nick") {
+			v.MaxUsesPerNick = 1
+		}
+		if rapid.Bool().Draw(t, "redeemed") {
+			v.Redeemed = &voucher.Redemption{}
+		}
+		request := voucher.Request{At: hours("at"), Nick: rapid.SampledFrom(nicks).Draw(t, "nick")}
+		holds := map[voucher.Reason]bool{ //nolint:exhaustive // the other reasons are not the voucher's own
+			voucher.ReasonDisabled:    v.Disabled,
+			voucher.ReasonNotStarted:  v.ValidFrom.After(request.At),
+			voucher.ReasonExpired:     !v.ValidUntil.IsZero() && !v.ValidUntil.After(request.At),
+			voucher.ReasonNickMissing: request.Nick.Compared == "" && (v.Nick.Compared != "" || v.MaxUsesPerNick > 0),
+			voucher.ReasonOtherNick:   request.Nick.Compared != "" && v.Nick.Compared != "" && v.Nick != request.Nick,
+			voucher.ReasonUsedUp:      v.Redeemed != nil || v.Full,
+		}
+		reason, refused := voucher.IsRefusal(v.Refuse(request))
+		if refused && !holds[reason] {
+			t.Fatalf("refused as %s, which does not hold", reason)
+		}
+		for reason, held := range holds {
+			if held && !refused {
+				t.Fatalf("not refused, though %s", reason)
+			}
+		}
+	})
+}
