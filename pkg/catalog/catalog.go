@@ -87,7 +87,7 @@ func (c Catalogue) Customer(ctx context.Context, id CustomerID) (Customer, error
 func (c Catalogue) Products(ctx context.Context, customer CustomerID, after ProductID, want int) iter.Seq2[Product, error] {
 	return func(yield func(Product, error) bool) {
 		for product, err := range c.Store.ProductsOnSale(ctx, customer, after, want) {
-			product.Variants = slices.DeleteFunc(product.Variants, func(v Variant) bool { return v.OffSale })
+			product.Variants = onSale(product.Variants)
 			if err == nil && len(product.Variants) == 0 {
 				continue
 			}
@@ -96,6 +96,14 @@ func (c Catalogue) Products(ctx context.Context, customer CustomerID, after Prod
 			}
 		}
 	}
+}
+
+// onSale leaves what the store handed out as it is.
+func onSale(variants []Variant) []Variant {
+	if !slices.ContainsFunc(variants, func(v Variant) bool { return v.OffSale }) {
+		return variants
+	}
+	return slices.DeleteFunc(slices.Clone(variants), func(v Variant) bool { return v.OffSale })
 }
 
 // Offer finds a variant that is on sale: neither it nor its product nor its customer is unknown or off sale, else

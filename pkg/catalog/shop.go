@@ -1,7 +1,26 @@
 package catalog
 
+import "fmt"
+
 // Shop is a whole customer: what an operator writes down, applies and is shown.
 type Shop struct {
 	Customer Customer
-	Products []Product // in ID order
+	Products []Product // in ID order, each ID once
+}
+
+// Validate checks every bound of the customer and its products and returns all *FieldError found as
+// FieldErrors; the fields of a product are named products[3].variants[2].price.
+func (s Shop) Validate() error {
+	var found FieldErrors
+	s.Customer.validate(found.add)
+	seen := make(map[ProductID]bool, len(s.Products))
+	for i, product := range s.Products {
+		at := fmt.Sprintf("products[%d].", i)
+		product.validate(s.Customer.Currency, func(field string, err error) { found.add(at+field, err) })
+		if seen[product.ID] {
+			found.add(at+"id", fmt.Errorf("product %q is there twice", product.ID))
+		}
+		seen[product.ID] = true
+	}
+	return found.orNil()
 }

@@ -33,34 +33,61 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
 
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// Validate checks every bound and returns all *FieldError found, joined. Data schemas are judged by package dataschema;
-// here only their size is.
-func (c Customer) Validate() error {
-	var errs []error
-	if _, err := ParseID[CustomerID](string(c.ID)); err != nil {
-		errs = append(errs, &FieldError{"id", err})
+// FieldErrors are all that Validate found wrong, in the order of the fields.
+type FieldErrors []*FieldError
+
+func (f FieldErrors) Error() string { return errors.Join(f.Unwrap()...).Error() }
+
+// Unwrap lets errors.Is and errors.As find each of them.
+func (f FieldErrors) Unwrap() []error {
+	errs := make([]error, len(f))
+	for i, err := range f {
+		errs[i] = err
 	}
-	if err := checkText(c.Name, 1, MaxNameBytes); err != nil {
-		errs = append(errs, &FieldError{"name", err})
-	}
-	if _, err := money.ParseCurrency(string(c.Currency)); err != nil {
-		errs = append(errs, &FieldError{"currency", err})
-	}
-	return errors.Join(errs...)
+	return errs
 }
 
-// Validate checks every bound of a product sold in the given currency and returns all *FieldError found, joined.
-func (p Product) Validate(currency money.Currency) error {
-	var errs []error
-	add := func(field string, err error) {
-		if err != nil {
-			errs = append(errs, &FieldError{field, err})
-		}
+func (f *FieldErrors) add(field string, err error) {
+	if err != nil {
+		*f = append(*f, &FieldError{field, err})
 	}
+}
+
+func (f FieldErrors) orNil() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return f
+}
+
+// Validate checks every bound and returns all *FieldError found as FieldErrors.
+func (c Customer) Validate() error {
+	var found FieldErrors
+	c.validate(found.add)
+	return found.orNil()
+}
+
+func (c Customer) validate(add func(field string, err error)) {
+	_, err := ParseID[CustomerID](string(c.ID))
+	add("id", err)
+	add("name", checkName(c.Name))
+	_, err = money.ParseCurrency(string(c.Currency))
+	add("currency", err)
+}
+
+// Validate checks every bound of a product sold in the given currency and returns all *FieldError found as FieldErrors. Data
+// schemas are judged by package dataschema; here only their size is.
+func (p Product) Validate(currency money.Currency) error {
+	var found FieldErrors
+	p.validate(currency, found.add)
+	return found.orNil()
+}
+
+func (p Product) validate(currency money.Currency, add func(field string, err error)) {
 	_, err := ParseID[ProductID](string(p.ID))
 	add("id", err)
-	add("name", checkText(p.Name, 1, MaxNameBytes))
-	add("description", checkText(p.Description, 0, MaxDescriptionBytes))
+	add("name", checkName(p.Name))
+	add("description", checkText(p.Description, MaxDescriptionBytes))
 	if len(p.Variants) < 1 || len(p.Variants) > MaxVariants {
 		add("variants", fmt.Errorf("a product has 1 to %d variants, not %d", MaxVariants, len(p.Variants)))
 	}
@@ -78,13 +105,12 @@ func (p Product) Validate(currency money.Currency) error {
 	if bytes > MaxProductBytes {
 		add("variants", fmt.Errorf("the product's variants and schemas take %d bytes together, the most is %d", bytes, MaxProductBytes))
 	}
-	return errors.Join(errs...)
 }
 
 func (v Variant) validate(currency money.Currency, add func(field string, err error)) {
 	_, err := ParseID[VariantID](string(v.ID))
 	add("id", err)
-	add("name", checkText(v.Name, 1, MaxNameBytes))
+	add("name", checkName(v.Name))
 	if v.Price.Currency != currency {
 		add("price", fmt.Errorf("%w: %s, but the customer's is %s", money.ErrMixedCurrencies, v.Price.Currency, currency))
 	}
@@ -101,10 +127,17 @@ func (v Variant) validate(currency money.Currency, add func(field string, err er
 	}
 }
 
-func checkText(text string, least, most int) error {
-	if len(text) < least {
+func checkName(name string) error {
+	if strings.TrimSpace(name) == "" {
 		return errors.New("is missing")
 	}
+	if strings.Contains(name, "\n") {
+		return errors.New("must be one line")
+	}
+	return checkText(name, MaxNameBytes)
+}
+
+func checkText(text string, most int) error {
 	if len(text) > most {
 		return fmt.Errorf("has %d bytes, the most is %d", len(text), most)
 	}

@@ -1,0 +1,394 @@
+package catalog_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/money"
+)
+
+// shelf keeps one customer's shop in memory, and breaks after some writes if told so.
+type shelf struct {
+	customer *catalog.Customer
+	products map[catalog.ProductID]catalog.Product
+	writes   int
+	breaksAt int // the write that fails; 0: none
+}
+
+var errBroken = errors.New("connection lost")
+
+func (s *shelf) Shop(_ context.Context, id catalog.CustomerID) (catalog.Shop, error) {
+	if s.customer == nil || s.customer.ID != id {
+		return catalog.Shop{}, catalog.ErrNotFound
+	}
+	shop := catalog.Shop{Customer: *s.customer}
+	for _, id := range slices.Sorted(maps.Keys(s.products)) {
+		shop.Products = append(shop.Products, s.products[id])
+	}
+	return shop, nil
+}
+
+func (s *shelf) PutCustomer(_ context.Context, customer catalog.Customer) error {
+	if err := s.count(); err != nil {
+		return err
+	}
+	if s.customer != nil && s.customer.Currency != customer.Currency {
+		return catalog.ErrCurrencyFixed
+	}
+	s.customer = &customer
+	return nil
+}
+
+func (s *shelf) PutProduct(_ context.Context, customer catalog.CustomerID, product catalog.Product) error {
+	if err := s.count(); err != nil {
+		return err
+	}
+	if s.customer == nil || s.customer.ID != customer {
+		return fmt.Errorf("product %s of a customer that is not there", product.ID)
+	}
+	if err := product.Validate(s.customer.Currency); err != nil {
+		return err
+	}
+	if s.products == nil {
+		s.products = map[catalog.ProductID]catalog.Product{}
+	}
+	s.products[product.ID] = product
+	return nil
+}
+
+func (s *shelf) count() error {
+	s.writes++
+	if s.writes == s.breaksAt {
+		return errBroken
+	}
+	return nil
+}
+
+func (s *shelf) clone() *shelf {
+	return &shelf{customer: s.customer, products: maps.Clone(s.products)}
+}
+
+// apply plans and applies, and returns the changes as people read them.
+func apply(t testing.TB, s *shelf, wanted catalog.Shop, prune bool) string {
+	t.Helper()
+	plan, err := catalog.NewPlan(t.Context(), s, wanted, prune)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrote := 0
+	if err := plan.Apply(t.Context(), s, func() { wrote++ }); err != nil {
+		t.Fatal(err)
+	}
+	if wrote != plan.Writes() || (len(plan.Changes) == 0) != (wrote == 0) {
+		t.Errorf("%d changes, %d writes of %d", len(plan.Changes), wrote, plan.Writes())
+	}
+	var lines []string
+	for _, change := range plan.Changes {
+		lines = append(lines, change.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func shopOf(products ...catalog.Product) catalog.Shop {
+	return catalog.Shop{Customer: emberforge(), Products: products}
+}
+
+func ranks(ids ...catalog.VariantID) catalog.Product {
+	product := catalog.Product{ID: "vip-rank", Name: "VIP rank"}
+	for _, id := range ids {
+		product.Variants = append(product.Variants, catalog.Variant{
+			ID: id, Name: "VIP " + string(id), Price: euro(999), MinAmount: 1, MaxAmount: 1, DataSchema: `{"type":"object"}`,
+		})
+	}
+	return product
+}
+
+func TestChangesSayWhatAppliesDoes(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		wanted func() catalog.Shop
+		prune  bool
+		want   string
+	}{
+		{name: "nothing", wanted: func() catalog.Shop { return shopOf(coins(499, 999), ranks("30-days")) }},
+		{name: "nothing, though not all is mentioned", wanted: func() catalog.Shop { return shopOf() }},
+		{name: "prune of a whole shop", wanted: func() catalog.Shop { return shopOf() }, prune: true, want: `
+emberforge/coins: taken off sale
+emberforge/vip-rank: taken off sale`},
+		{name: "prune of a variant", wanted: func() catalog.Shop { return shopOf(coins(499), ranks("30-days")) }, prune: true, want: `
+emberforge/coins/999: taken off sale`},
+		{name: "fields of a product", wanted: func() catalog.Shop {
+			shop := shopOf(coins(499, 999), ranks("30-days"))
+			shop.Customer.Name = "Emberforge Guild"
+			shop.Products[0].Name, shop.Products[0].Description = "Coins", ""
+			shop.Products[0].Variants[1].Price = euro(949)
+			shop.Products[0].Variants[1].MinAmount = 2
+			shop.Products[1].Variants[0].DataSchema = `{"type":"object","required":["player"]}`
+			shop.Products[1].Variants[0].OffSale = true
+			return shop
+		}, want: `
+emberforge: name Emberforge -> Emberforge Guild
+emberforge/coins: name Ember coins -> Coins
+emberforge/coins: description removed
+emberforge/coins/999: price 9.99 EUR -> 9.49 EUR
+emberforge/coins/999: amount 1 to 10 -> 2 to 10
+emberforge/vip-rank/30-days: data changed
+emberforge/vip-rank/30-days: taken off sale`},
+		{name: "a new variant between the others", wanted: func() catalog.Shop { return shopOf(coins(499, 749, 999)) }, want: `
+emberforge/coins/749: new, 7.49 EUR`},
+		{name: "another order", wanted: func() catalog.Shop { return shopOf(coins(999, 499)) }, want: `
+emberforge/coins: order 499, 999 -> 999, 499`},
+		{name: "a new product, off sale for now", wanted: func() catalog.Shop {
+			shop := shopOf(ranks("30-days", "lifetime"))
+			shop.Products[0].ID, shop.Products[0].OffSale = "mvp-rank", true
+			shop.Products[0].Variants[1].OffSale = true
+			return shop
+		}, want: `
+emberforge/mvp-rank: new, VIP rank, off sale
+emberforge/mvp-rank/30-days: new, 9.99 EUR
+emberforge/mvp-rank/lifetime: new, 9.99 EUR, off sale`},
+		{name: "the shop closes", wanted: func() catalog.Shop {
+			shop := shopOf()
+			shop.Customer.OffSale = true
+			return shop
+		}, want: `
+emberforge: taken off sale`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			kept := &shelf{}
+			if got := apply(t, kept, shopOf(coins(499, 999), ranks("30-days")), false); !strings.HasPrefix(got, "emberforge: new, EUR\n") {
+				t.Errorf("first apply: %s", got)
+			}
+			if got, want := apply(t, kept, test.wanted(), test.prune), strings.TrimSpace(test.want); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+			if got := apply(t, kept, test.wanted(), test.prune); got != "" {
+				t.Errorf("applied twice:\n%s", got)
+			}
+		})
+	}
+}
+
+func TestWhatIsMentionedAgainIsOnSaleAgain(t *testing.T) {
+	kept := &shelf{}
+	apply(t, kept, shopOf(coins(499, 999), ranks("30-days")), false)
+	apply(t, kept, shopOf(coins(499)), true)
+	if !kept.products["vip-rank"].OffSale || !kept.products["coins"].Variants[1].OffSale {
+		t.Fatalf("prune left %+v", kept.products)
+	}
+	got := apply(t, kept, shopOf(coins(499, 999), ranks("lifetime")), false)
+	const want = `emberforge/coins/999: on sale again
+emberforge/vip-rank: on sale again
+emberforge/vip-rank/lifetime: new, 9.99 EUR`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if rank := kept.products["vip-rank"]; len(rank.Variants) != 2 || rank.Variants[0].ID != "lifetime" || rank.Variants[1].OffSale {
+		t.Errorf("got %+v: the variant that is not mentioned stays on sale, behind", rank)
+	}
+}
+
+func TestCurrencyNeverChanges(t *testing.T) {
+	kept := &shelf{}
+	apply(t, kept, shopOf(), false)
+	wanted := shopOf()
+	wanted.Customer.Currency = "JPY"
+	_, err := catalog.NewPlan(t.Context(), kept, wanted, false)
+	field, ok := errors.AsType[*catalog.FieldError](err)
+	if !ok || field.Field != "currency" || !errors.Is(err, catalog.ErrCurrencyFixed) || !strings.Contains(err.Error(), "it is EUR") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestKeptVariantsCountTowardsTheBounds(t *testing.T) {
+	kept := &shelf{}
+	apply(t, kept, shopOf(coins(upTo(30)...)), false)
+	var others []int64
+	for i := range int64(21) {
+		others = append(others, 100+i)
+	}
+	before := maps.Clone(kept.products)
+	_, err := catalog.NewPlan(t.Context(), kept, shopOf(ranks("30-days"), coins(others...)), true)
+	found, ok := errors.AsType[catalog.FieldErrors](err)
+	if !ok || found[0].Field != "products[1].variants" || !strings.Contains(err.Error(), "50 variants, not 51") {
+		t.Errorf("got %v", err)
+	}
+	if !reflect.DeepEqual(kept.products, before) {
+		t.Error("something was written")
+	}
+	apply(t, kept, shopOf(coins(others[:20]...)), true)
+	if n := len(kept.products["coins"].Variants); n != catalog.MaxVariants {
+		t.Errorf("%d variants", n)
+	}
+}
+
+func TestPlanRefusesAShopBeyondItsBounds(t *testing.T) {
+	wanted := shopOf(coins(499))
+	wanted.Products[0].Variants[0].Price.Currency = "JPY"
+	if _, err := catalog.NewPlan(t.Context(), &shelf{}, wanted, false); !errors.Is(err, money.ErrMixedCurrencies) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPlanNeedsWhatIsKept(t *testing.T) {
+	_, err := catalog.NewPlan(t.Context(), unreadable{}, shopOf(coins(499)), false)
+	if !errors.Is(err, errBroken) {
+		t.Errorf("got %v, want the store's error and no plan", err)
+	}
+}
+
+type unreadable struct{ catalog.ApplyStore }
+
+func (unreadable) Shop(context.Context, catalog.CustomerID) (catalog.Shop, error) {
+	return catalog.Shop{}, errBroken
+}
+
+func TestShopIsClosedWhileItIsIncomplete(t *testing.T) {
+	wanted := shopOf(coins(499), ranks("30-days"))
+	reopened := func() *shelf {
+		kept := &shelf{}
+		closed := shopOf(coins(499))
+		closed.Customer.OffSale = true
+		apply(t, kept, closed, false)
+		return kept
+	}
+	for name, start := range map[string]func() *shelf{"new": func() *shelf { return &shelf{} }, "opened again": reopened} {
+		plan, err := catalog.NewPlan(t.Context(), start(), wanted, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for breaksAt := 1; breaksAt <= plan.Writes(); breaksAt++ {
+			kept := start()
+			kept.writes, kept.breaksAt = 0, breaksAt
+			if err := plan.Apply(t.Context(), kept, func() {}); !errors.Is(err, errBroken) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if kept.customer != nil && !kept.customer.OffSale {
+				t.Errorf("%s: open after %d of %d writes", name, breaksAt-1, plan.Writes())
+			}
+		}
+	}
+}
+
+func TestChangesAsJSON(t *testing.T) {
+	kept := &shelf{}
+	apply(t, kept, shopOf(coins(499)), false)
+	wanted := shopOf(coins(499))
+	wanted.Products[0].Variants[0].Price = euro(549)
+	for _, test := range []struct {
+		wanted catalog.Shop
+		want   string
+	}{
+		{wanted, `{"customer":"emberforge","changes":[{"customer":"emberforge","product":"coins","variant":"499",` +
+			`"action":"update","field":"price","from":"4.99 EUR","to":"5.49 EUR"}]}`},
+		{shopOf(), `{"customer":"emberforge","changes":[]}`},
+	} {
+		plan, err := catalog.NewPlan(t.Context(), kept, test.wanted, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(plan); err != nil || string(got) != test.want {
+			t.Errorf("got %s, %v, want %s", got, err, test.want)
+		}
+	}
+}
+
+// Whatever was applied before: a shop can be applied again without a change; interrupted at any write and applied again,
+// it comes to the same state; nothing is ever deleted; and a plan without changes means that all is as wanted.
+func TestApplyingAnything(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		kept := &shelf{}
+		for range rapid.IntRange(0, 3).Draw(rt, "applied before") {
+			apply(t, kept, anyShop(rt), rapid.Bool().Draw(rt, "prune"))
+		}
+		wanted, prune := anyShop(rt), rapid.Bool().Draw(rt, "prune")
+		whole := kept.clone()
+		apply(t, whole, wanted, prune)
+		if again := apply(t, whole, wanted, prune); again != "" {
+			rt.Fatalf("applying twice changes\n%s", again)
+		}
+		checkResult(rt, kept, whole, wanted, prune)
+
+		plan, err := catalog.NewPlan(t.Context(), kept, wanted, prune)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for breaksAt := 1; breaksAt <= plan.Writes(); breaksAt++ {
+			broken := kept.clone()
+			broken.breaksAt = breaksAt
+			if err := plan.Apply(t.Context(), broken, func() {}); !errors.Is(err, errBroken) {
+				rt.Fatalf("write %d: %v", breaksAt, err)
+			}
+			apply(t, broken, wanted, prune)
+			if !reflect.DeepEqual(broken.products, whole.products) || *broken.customer != *whole.customer {
+				rt.Fatalf("broken at write %d and completed: %+v, want %+v", breaksAt, broken, whole)
+			}
+		}
+	})
+}
+
+// checkResult compares what applying led to with a plain reading of the rules.
+func checkResult(t *rapid.T, before, after *shelf, wanted catalog.Shop, prune bool) {
+	if *after.customer != wanted.Customer {
+		t.Fatalf("customer %+v, want %+v", *after.customer, wanted.Customer)
+	}
+	mentioned := map[catalog.ProductID]catalog.Product{}
+	for _, product := range wanted.Products {
+		mentioned[product.ID] = product
+		got := after.products[product.ID]
+		got.Variants = got.Variants[:len(product.Variants)]
+		if !reflect.DeepEqual(got, product) {
+			t.Fatalf("product %+v, want %+v and perhaps other variants behind", got, product)
+		}
+	}
+	for id, kept := range before.products {
+		product, isMentioned := mentioned[id]
+		if got := after.products[id].OffSale; !isMentioned && got != (kept.OffSale || prune) {
+			t.Fatalf("product %s, which is not mentioned: off sale %t", id, got)
+		}
+		for _, want := range kept.Variants {
+			if indexOf(product.Variants, want.ID) >= 0 {
+				continue
+			}
+			want.OffSale = want.OffSale || prune && isMentioned
+			variants := after.products[id].Variants
+			if at := indexOf(variants, want.ID); at < 0 || variants[at] != want {
+				t.Fatalf("variant %s/%s, which is not mentioned: want %+v among %+v", id, want.ID, want, variants)
+			}
+		}
+	}
+}
+
+func indexOf(variants []catalog.Variant, id catalog.VariantID) int {
+	return slices.IndexFunc(variants, func(v catalog.Variant) bool { return v.ID == id })
+}
+
+func anyShop(t *rapid.T) catalog.Shop {
+	shop := catalog.Shop{Customer: catalog.Customer{
+		ID: "emberforge", Name: rapid.SampledFrom([]string{"Emberforge", "Emberforge Guild"}).Draw(t, "name"),
+		Currency: "EUR", OffSale: rapid.Bool().Draw(t, "closed"),
+	}}
+	ids := rapid.SliceOfDistinct(rapid.SampledFrom([]catalog.ProductID{"coins", "t-shirt", "vip-rank"}), rapid.ID).Draw(t, "products")
+	for _, id := range ids {
+		product := catalog.Product{ID: id, Name: string(id), OffSale: rapid.Bool().Draw(t, "off sale")}
+		variants := rapid.SliceOfNDistinct(rapid.SampledFrom([]catalog.VariantID{"500", "1200", "m", "l"}), 1, 4, rapid.ID).Draw(t, "variants")
+		for _, variant := range variants {
+			product.Variants = append(product.Variants, catalog.Variant{
+				ID: variant, Name: string(variant), Price: euro(rapid.Int64Range(100, 102).Draw(t, "price")),
+				MinAmount: 1, MaxAmount: rapid.Int64Range(1, 2).Draw(t, "most"), OffSale: rapid.Bool().Draw(t, "off sale"),
+			})
+		}
+		shop.Products = append(shop.Products, product)
+	}
+	return shop
+}

@@ -1,0 +1,152 @@
+package catalog
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Action tells what a plan does to a customer, product or variant.
+type Action string
+
+// The actions. There is no deleting.
+const (
+	Created Action = "create"
+	Updated Action = "update"
+)
+
+// Change is one thing that a plan changes: it creates a customer, product or variant, or updates one field of it. The
+// fields are named as in a catalogue file.
+type Change struct {
+	Customer CustomerID `json:"customer"`
+	Product  ProductID  `json:"product,omitempty"` // empty: of the customer
+	Variant  VariantID  `json:"variant,omitempty"` // empty: of the product or customer
+	Action   Action     `json:"action"`
+	Field    string     `json:"field,omitempty"` // of an update
+	// From and To are the field's value; of what is created, To says its currency, name or price.
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+}
+
+// String says it in one line, for people: emberforge/coins/500: price 4.99 EUR -> 5.49 EUR.
+func (c Change) String() string {
+	what := string(c.Customer)
+	if c.Product != "" {
+		what += "/" + string(c.Product)
+	}
+	if c.Variant != "" {
+		what += "/" + string(c.Variant)
+	}
+	return what + ": " + c.whatChanges()
+}
+
+func (c Change) whatChanges() string {
+	switch {
+	case c.Action == Created:
+		return "new, " + c.To
+	case c.Field == fieldOffSale && c.To == "true":
+		return "taken off sale"
+	case c.Field == fieldOffSale:
+		return "on sale again"
+	case c.Field == fieldData || c.Field == fieldDescription:
+		return c.Field + " " + verb(c.From, c.To)
+	default:
+		return fmt.Sprintf("%s %s -> %s", c.Field, c.From, c.To)
+	}
+}
+
+// verb spares people the long texts.
+func verb(from, to string) string {
+	switch {
+	case from == "":
+		return "added"
+	case to == "":
+		return "removed"
+	default:
+		return "changed"
+	}
+}
+
+const (
+	fieldName        = "name"
+	fieldDescription = "description"
+	fieldOffSale     = "off-sale"
+	fieldOrder       = "order"
+	fieldPrice       = "price"
+	fieldAmount      = "amount"
+	fieldData        = "data"
+)
+
+func compareCustomers(before, after Customer) []Change {
+	var changes changeList
+	changes.add("", fieldName, before.Name, after.Name)
+	changes.add("", fieldOffSale, strconv.FormatBool(before.OffSale), strconv.FormatBool(after.OffSale))
+	for i := range changes {
+		changes[i].Customer = after.ID
+	}
+	return changes
+}
+
+func createProduct(product Product) []Change {
+	changes := []Change{{Action: Created, To: product.Name + offSaleNote(product.OffSale)}}
+	for _, variant := range product.Variants {
+		changes = append(changes, createVariant(variant))
+	}
+	return changes
+}
+
+func createVariant(variant Variant) Change {
+	return Change{Variant: variant.ID, Action: Created, To: variant.Price.String() + offSaleNote(variant.OffSale)}
+}
+
+func offSaleNote(offSale bool) string {
+	if offSale {
+		return ", off sale"
+	}
+	return ""
+}
+
+func compareProducts(before, after Product) []Change {
+	var changes changeList
+	changes.add("", fieldName, before.Name, after.Name)
+	changes.add("", fieldDescription, before.Description, after.Description)
+	changes.add("", fieldOffSale, strconv.FormatBool(before.OffSale), strconv.FormatBool(after.OffSale))
+	changes.add("", fieldOrder, orderOf(before, after), orderOf(after, before))
+	for _, variant := range after.Variants {
+		if old, isKept := findVariant(before.Variants, variant.ID); isKept {
+			changes.addVariant(old, variant)
+		} else {
+			changes = append(changes, createVariant(variant))
+		}
+	}
+	return changes
+}
+
+// orderOf lists, in the one product's order, the variants that the other has too.
+func orderOf(product, other Product) string {
+	var ids []string
+	for _, variant := range product.Variants {
+		if _, isInBoth := findVariant(other.Variants, variant.ID); isInBoth {
+			ids = append(ids, string(variant.ID))
+		}
+	}
+	return strings.Join(ids, ", ")
+}
+
+type changeList []Change
+
+func (l *changeList) add(variant VariantID, field, from, to string) {
+	if from != to {
+		*l = append(*l, Change{Variant: variant, Action: Updated, Field: field, From: from, To: to})
+	}
+}
+
+func (l *changeList) addVariant(before, after Variant) {
+	l.add(after.ID, fieldName, before.Name, after.Name)
+	l.add(after.ID, fieldPrice, before.Price.String(), after.Price.String())
+	l.add(after.ID, fieldAmount, amountOf(before), amountOf(after))
+	l.add(after.ID, fieldData, before.DataSchema, after.DataSchema)
+	l.add(after.ID, fieldOffSale, strconv.FormatBool(before.OffSale), strconv.FormatBool(after.OffSale))
+}
+
+func amountOf(v Variant) string { return fmt.Sprintf("%d to %d", v.MinAmount, v.MaxAmount) }
