@@ -2,8 +2,6 @@ package lambdaruntime_test
 
 import (
 	"bufio"
-	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,31 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"shopfront/pkg/lambdaruntime"
 )
-
-// hostVariable makes the test binary a program that runs the function at this path and is killed.
-const hostVariable = "LAMBDARUNTIME_TEST_HOST"
-
-func host() {
-	r, err := lambdaruntime.New(lambdaruntime.Config{Functions: []lambdaruntime.Function{{Name: "redeem-voucher", Path: os.Getenv(hostVariable), Timeout: time.Minute}}})
-	if err != nil {
-		panic(err)
-	}
-	answer, err := r.Invoke(context.Background(), "redeem-voucher", []byte(`{}`))
-	if err != nil {
-		panic(err)
-	}
-	var got report
-	if err := json.Unmarshal(answer, &got); err != nil {
-		panic(err)
-	}
-	go func() { _, _ = r.Invoke(context.Background(), "redeem-voucher", []byte(`{"millis":30000}`)) }()
-	time.Sleep(100 * time.Millisecond)
-	fmt.Println(got.PID) //nolint:forbidigo // the test reads it
-	time.Sleep(time.Minute)
-}
 
 func TestProcessesDieWithTheProgramThatRunsThem(t *testing.T) {
 	program := exec.CommandContext(t.Context(), os.Args[0])

@@ -214,7 +214,7 @@ func (f *function) start(ctx context.Context) (*process, error) {
 			return nil, ErrClosed
 		}
 	}
-	p, err := f.newProcess()
+	p, err := f.newProcess() //nolint:contextcheck // a process outlives the request that it is started for
 	if err == nil {
 		err = p.awaitInit()
 	}

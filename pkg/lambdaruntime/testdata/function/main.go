@@ -56,7 +56,8 @@ func main() {
 		fmt.Println("status", post("/runtime/invocation/8476a536-e9f4-11e8-9739-2dfe598c3fcd/response", `{}`))
 		time.Sleep(time.Hour)
 	case "slow":
-		time.Sleep(300 * time.Millisecond)
+		fmt.Println("starting", os.Getpid())
+		time.Sleep(10 * time.Second)
 	}
 	fmt.Println("started")
 	lambda.Start(handle)

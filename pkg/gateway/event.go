@@ -1,0 +1,211 @@
+package gateway
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+)
+
+const (
+	payloadVersion = "2.0"
+	stage          = "$default"
+	// timeFormat is that of requestContext.time, as in "12/Mar/2020:19:03:58 +0000".
+	timeFormat = "02/Jan/2006:15:04:05 -0700"
+)
+
+// event builds the event of payload format 2.0:
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html.
+// Bytes that are not UTF-8 become U+FFFD when it is encoded as JSON. It fails where the path cannot be decoded.
+func (g *Gateway) event(c *call) (*events.APIGatewayV2HTTPRequest, error) {
+	path, err := decodePath(c.path)
+	if err != nil {
+		return nil, err
+	}
+	parameters, err := pathParameters(c.match.values)
+	if err != nil {
+		return nil, err
+	}
+	r := c.request
+	body, isBase64 := eventBody(r.Header.Get("Content-Type"), c.body)
+	prefix, _, _ := strings.Cut(g.config.DomainName, ".")
+	return &events.APIGatewayV2HTTPRequest{
+		Version:               payloadVersion,
+		RouteKey:              c.match.key,
+		RawPath:               path,
+		RawQueryString:        c.query,
+		Cookies:               cookies(r.Header["Cookie"]),
+		Headers:               c.headers(),
+		QueryStringParameters: queryParameters(c.query),
+		PathParameters:        parameters,
+		RequestContext: events.APIGatewayV2HTTPRequestContext{
+			RouteKey:     c.match.key,
+			AccountID:    g.config.AccountID,
+			Stage:        stage,
+			RequestID:    c.id,
+			APIID:        g.config.APIID,
+			DomainName:   g.config.DomainName,
+			DomainPrefix: prefix,
+			Time:         c.arrived.UTC().Format(timeFormat),
+			TimeEpoch:    c.arrived.UnixMilli(),
+			HTTP: events.APIGatewayV2HTTPRequestContextHTTPDescription{
+				Method:    r.Method,
+				Path:      path,
+				Protocol:  r.Proto,
+				SourceIP:  sourceIP(r),
+				UserAgent: r.UserAgent(),
+			},
+		},
+		Body:            body,
+		IsBase64Encoded: isBase64,
+	}, nil
+}
+
+// headers returns the headers in lower case, those sent more than once joined with commas. Cookies have a place of
+// their own, and what concerns only the client's connection stays behind.
+func (c *call) headers() map[string]string {
+	r := c.request
+	h := map[string]string{}
+	for name, values := range r.Header {
+		if name != "Cookie" && !isHopByHop(name) {
+			h[strings.ToLower(name)] = strings.Join(values, ",")
+		}
+	}
+	if r.Host != "" {
+		h["host"] = r.Host
+	}
+	h["content-length"] = strconv.Itoa(len(c.body)) // also of a body that came in chunks, or of none
+	h["x-amzn-trace-id"] = newTraceID(c.arrived)
+	h["x-forwarded-proto"] = "http"
+	if r.TLS != nil {
+		h["x-forwarded-proto"] = "https"
+	}
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		if _, port, err := net.SplitHostPort(local.String()); err == nil {
+			h["x-forwarded-port"] = port
+		}
+	}
+	forwarded := sourceIP(r)
+	if sent := h["x-forwarded-for"]; sent != "" {
+		forwarded = sent + ", " + forwarded
+	}
+	h["x-forwarded-for"] = forwarded
+	return h
+}
+
+// isHopByHop says whether a header concerns one connection only (RFC 9110, section 7.6.1). The name is canonical.
+func isHopByHop(name string) bool {
+	switch name {
+	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
+		"Transfer-Encoding", "Upgrade":
+		return true
+	default:
+		return false
+	}
+}
+
+func sourceIP(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// newTraceID returns the header of an X-Ray trace that begins here. A client's own is not trusted.
+func newTraceID(now time.Time) string {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return fmt.Sprintf("Root=1-%08x-%s", now.Unix(), hex.EncodeToString(b[:]))
+}
+
+// cookies lists the cookies of all Cookie headers, nil where there are none.
+func cookies(headers []string) []string {
+	var list []string
+	for _, header := range headers {
+		for cookie := range strings.SplitSeq(header, ";") {
+			if cookie = strings.TrimSpace(cookie); cookie != "" {
+				list = append(list, cookie)
+			}
+		}
+	}
+	return list
+}
+
+// queryParameters decodes the query string; values of a name that occurs more than once are joined with commas. What
+// cannot be decoded is left as it is, which is a choice: AWS does not document it.
+func queryParameters(query string) map[string]string {
+	var parameters map[string]string
+	for pair := range strings.SplitSeq(query, "&") {
+		if pair == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(pair, "=")
+		name, value = decodeQuery(name), decodeQuery(value)
+		if parameters == nil {
+			parameters = map[string]string{}
+		}
+		if before, repeated := parameters[name]; repeated {
+			value = before + "," + value
+		}
+		parameters[name] = value
+	}
+	return parameters
+}
+
+func decodeQuery(s string) string {
+	if decoded, err := url.QueryUnescape(s); err == nil {
+		return decoded
+	}
+	return s
+}
+
+func pathParameters(values []pathValue) (map[string]string, error) {
+	if len(values) == 0 {
+		return nil, nil //nolint:nilnil // a route without variables has no parameters
+	}
+	parameters := map[string]string{}
+	for _, v := range values {
+		decoded, err := decodePath(v.raw)
+		if err != nil {
+			return nil, err
+		}
+		parameters[v.name] = decoded
+	}
+	return parameters, nil
+}
+
+// eventBody returns the body as it is in the event. AWS documents that a binary body is in base64, but not which content
+// types are binary. Observed against HTTP APIs (github.com/ministackorg/ministack, pull request 766): all but text/* and
+// application/json, /xml and /javascript; also no content type, and application/x-www-form-urlencoded. Types with the
+// suffixes +json and +xml are taken for text here as well, which is a choice: functions have to look at the flag.
+func eventBody(contentType string, body []byte) (text string, isBase64 bool) {
+	if len(body) == 0 || isText(contentType) {
+		return string(body), false
+	}
+	return base64.StdEncoding.EncodeToString(body), true
+}
+
+func isText(contentType string) bool {
+	mediaType, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		// Parameters that cannot be parsed do not change the type.
+		mediaType, _, _ = strings.Cut(contentType, ";")
+		mediaType = strings.ToLower(strings.TrimSpace(mediaType))
+	}
+	switch mediaType {
+	case "application/json", "application/xml", "application/javascript":
+		return true
+	default:
+		return strings.HasPrefix(mediaType, "text/") || strings.HasSuffix(mediaType, "+json") || strings.HasSuffix(mediaType, "+xml")
+	}
+}
