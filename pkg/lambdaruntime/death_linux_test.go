@@ -53,6 +53,7 @@ func TestProcessesOutliveTheThreadThatCalled(t *testing.T) {
 	r := newRuntime(t, only(redeem(t)))
 	called := make(chan int)
 	go func() {
+		defer close(called)
 		runtime.LockOSThread() // and end the thread with the goroutine
 		called <- invoke(t, r, `{}`).PID
 	}()

@@ -216,7 +216,7 @@ func TestEightAtOnceAndOneEventAtATimeEach(t *testing.T) {
 	reports := make([]report, 24)
 	var wg sync.WaitGroup
 	for i := range reports {
-		wg.Go(func() { reports[i] = invoke(t, r, `{"millis":150}`) })
+		wg.Go(func() { reports[i] = invoke(t, r, `{"millis":300}`) })
 	}
 	wg.Wait()
 
@@ -257,7 +257,10 @@ func TestARequestWaitsForAProcessAsLongAsItsContextAllows(t *testing.T) {
 	invoke(t, r, `{}`)
 
 	working := make(chan report)
-	go func() { working <- invoke(t, r, `{"millis":600}`) }()
+	go func() {
+		defer close(working)
+		working <- invoke(t, r, `{"millis":600}`)
+	}()
 	time.Sleep(100 * time.Millisecond)
 
 	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
