@@ -1,0 +1,249 @@
+package voucher_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/voucher"
+)
+
+// shelf keeps vouchers as a store would.
+type shelf struct {
+	mu       sync.Mutex
+	vouchers map[voucher.Code]voucher.Voucher
+	// create comes before a voucher is kept: an error that it returns is the answer.
+	create func(v voucher.Voucher, kept int) error
+}
+
+func (s *shelf) Create(_ context.Context, _ catalog.CustomerID, v voucher.Voucher) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.create != nil {
+		if err := s.create(v, len(s.vouchers)); err != nil {
+			return err
+		}
+	}
+	if _, taken := s.vouchers[v.Code]; taken {
+		return voucher.ErrCodeTaken
+	}
+	if s.vouchers == nil {
+		s.vouchers = make(map[voucher.Code]voucher.Voucher)
+	}
+	s.vouchers[v.Code] = v
+	return nil
+}
+
+func (s *shelf) Batch(_ context.Context, _ catalog.CustomerID, batch string) iter.Seq2[voucher.Voucher, error] {
+	return func(yield func(voucher.Voucher, error) bool) {
+		for _, v := range s.vouchers {
+			if v.Batch == batch && !yield(v, nil) {
+				return
+			}
+		}
+	}
+}
+
+func generator(store voucher.BatchStore) voucher.Generator {
+	return voucher.Generator{
+		Store: store, Random: rand.NewChaCha8([32]byte{}),
+		Now: func() time.Time { return time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC) },
+	}
+}
+
+func launch(count int) voucher.BatchOrder {
+	return voucher.BatchOrder{
+		Customer: "emberforge", Count: count,
+		Terms: voucher.Terms{Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Batch: "launch"},
+	}
+}
+
+func (s *shelf) codes() []voucher.Code {
+	codes := make([]voucher.Code, 0, len(s.vouchers))
+	for code := range s.vouchers {
+		codes = append(codes, code)
+	}
+	slices.Sort(codes)
+	return codes
+}
+
+// issued collects what was handed out.
+type issued []voucher.Code
+
+func (i *issued) issue(v voucher.Voucher) error {
+	*i = append(*i, v.Code)
+	return nil
+}
+
+func (i *issued) sorted() []voucher.Code { return slices.Sorted(slices.Values(*i)) }
+
+func TestGenerateIssuesWhatItKeepsAndNoMore(t *testing.T) {
+	for _, count := range []int{1, 15, 16, 17, 500} {
+		var store shelf
+		var out issued
+		result, err := generator(&store).Generate(t.Context(), launch(count), out.issue)
+		if err != nil || result != (voucher.BatchResult{Created: count}) {
+			t.Fatalf("%d: %+v, %v", count, result, err)
+		}
+		if !slices.Equal(out.sorted(), store.codes()) || len(out) != count {
+			t.Errorf("%d: %d issued, %d kept", count, len(out), len(store.vouchers))
+		}
+	}
+}
+
+func TestGenerateTakesAnotherCodeWhereOneIsTaken(t *testing.T) {
+	var first issued
+	if _, err := generator(&shelf{}).Generate(t.Context(), launch(1), first.issue); err != nil {
+		t.Fatal(err)
+	}
+	store := shelf{vouchers: map[voucher.Code]voucher.Voucher{first[0]: {Code: first[0]}}}
+	var out issued
+	if _, err := generator(&store).Generate(t.Context(), launch(3), out.issue); err != nil {
+		t.Fatal(err)
+	}
+	if len(out) != 3 || slices.Contains(out, first[0]) {
+		t.Errorf("issued %v although %s was taken", out, first[0])
+	}
+}
+
+func TestGenerateThatEndedEarlyIsCompleted(t *testing.T) {
+	errLost := errors.New("answer lost")
+	// Each is what happens when the 21st voucher is written.
+	for name, onWrite := range map[string]func(store *shelf, v voucher.Voucher, cancel func()) error{
+		"not written": func(*shelf, voucher.Voucher, func()) error { return errLost },
+		"written, but the answer is lost": func(store *shelf, v voucher.Voucher, _ func()) error {
+			store.vouchers[v.Code] = v
+			return errLost
+		},
+		"cancelled": func(_ *shelf, _ voucher.Voucher, cancel func()) error {
+			cancel()
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var store shelf
+			store.create = func(v voucher.Voucher, kept int) error {
+				if kept != 20 {
+					return nil
+				}
+				return onWrite(&store, v, cancel)
+			}
+			var out issued
+			result, err := generator(&store).Generate(ctx, launch(500), out.issue)
+			if err == nil || result.Created != len(out) || len(out) >= 500 {
+				t.Fatalf("%+v, %v, %d issued; want an early end", result, err, len(out))
+			}
+			for _, code := range out {
+				if !slices.Contains(store.codes(), code) {
+					t.Errorf("%s was issued but is not kept", code)
+				}
+			}
+			completes(t, &store, 500)
+		})
+	}
+}
+
+func TestGenerateThatCannotHandOutIsCompleted(t *testing.T) {
+	errFull := errors.New("no space left on device")
+	var store shelf
+	_, err := generator(&store).Generate(t.Context(), launch(500), func(voucher.Voucher) error { return errFull })
+	if !errors.Is(err, errFull) || len(store.vouchers) >= 500 {
+		t.Fatalf("%v, %d kept; want an early end", err, len(store.vouchers))
+	}
+	completes(t, &store, 500)
+}
+
+// completes resumes a batch and wants each of its vouchers issued once.
+func completes(t *testing.T, store *shelf, count int) {
+	t.Helper()
+	store.create = nil
+	kept := len(store.vouchers)
+	order := launch(count)
+	order.Resume = true
+	var all issued
+	g := generator(store)
+	g.Random = rand.NewChaCha8([32]byte{1})
+	result, err := g.Generate(t.Context(), order, all.issue)
+	if err != nil || result != (voucher.BatchResult{Found: kept, Created: count - kept}) {
+		t.Fatalf("resumed: %+v, %v; %d were kept", result, err, kept)
+	}
+	if !slices.Equal(all.sorted(), store.codes()) || len(all) != count {
+		t.Errorf("resumed: %d issued, %d kept, want %d", len(all), len(store.vouchers), count)
+	}
+}
+
+func TestGenerateRefuses(t *testing.T) {
+	ten := voucher.Limit(10)
+	for name, test := range map[string]struct {
+		change func(*voucher.BatchOrder)
+		want   func(error) bool
+	}{
+		"no vouchers":          {func(o *voucher.BatchOrder) { o.Count = 0 }, isFieldError("count")},
+		"too many":             {func(o *voucher.BatchOrder) { o.Count = voucher.MaxGenerated + 1 }, isFieldError("count")},
+		"no batch":             {func(o *voucher.BatchOrder) { o.Terms.Batch = "" }, isFieldError("batch")},
+		"no reward":            {func(o *voucher.BatchOrder) { o.Terms.Reward = voucher.Reward{} }, isFieldError("reward")},
+		"a batch that exists":  {func(*voucher.BatchOrder) {}, is(voucher.ErrBatchTaken)},
+		"to resume an unknown": {func(o *voucher.BatchOrder) { o.Resume, o.Terms.Batch = true, "lunch" }, is(voucher.ErrBatchUnknown)},
+		"to resume to fewer":   {func(o *voucher.BatchOrder) { o.Resume, o.Count = true, 4 }, is(voucher.ErrBatchLarger)},
+		"another reward":       {resume(func(terms *voucher.Terms) { terms.Reward.PercentOff = 25 }), differs("reward")},
+		"another limit":        {resume(func(terms *voucher.Terms) { terms.MaxUses = &ten }), differs("max-uses")},
+		"another end": {
+			resume(func(terms *voucher.Terms) { terms.ValidUntil = time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC) }), differs("valid-until"),
+		},
+		"another beginning": {
+			resume(func(terms *voucher.Terms) { terms.ValidFrom = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC) }), differs("valid-from"),
+		},
+		"disabled":     {resume(func(terms *voucher.Terms) { terms.Disabled = true }), differs("disabled")},
+		"another nick": {resume(func(terms *voucher.Terms) { terms.Nick = "Katla" }), differs("nick")},
+		"another note": {resume(func(terms *voucher.Terms) { terms.Note = "second letter" }), differs("note")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var store shelf
+			g := generator(&store)
+			var out issued
+			if _, err := g.Generate(t.Context(), launch(5), out.issue); err != nil {
+				t.Fatal(err)
+			}
+			order := launch(8)
+			test.change(&order)
+			result, err := g.Generate(t.Context(), order, func(voucher.Voucher) error {
+				t.Error("issued a voucher")
+				return nil
+			})
+			if !test.want(err) || result != (voucher.BatchResult{}) || len(store.vouchers) != 5 {
+				t.Errorf("%+v, %v; %d kept", result, err, len(store.vouchers))
+			}
+		})
+	}
+}
+
+func resume(change func(*voucher.Terms)) func(*voucher.BatchOrder) {
+	return func(o *voucher.BatchOrder) {
+		o.Resume = true
+		change(&o.Terms)
+	}
+}
+
+func is(want error) func(error) bool { return func(err error) bool { return errors.Is(err, want) } }
+
+func isFieldError(field string) func(error) bool {
+	return func(err error) bool {
+		found, is := errors.AsType[*voucher.FieldError](err)
+		return is && found.Field == field
+	}
+}
+
+func differs(field string) func(error) bool {
+	return func(err error) bool {
+		found, is := errors.AsType[*voucher.OtherTermsError](err)
+		return is && found.Field == field
+	}
+}
