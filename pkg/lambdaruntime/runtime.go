@@ -173,7 +173,8 @@ func (f *Function) setDefaults() error {
 //   - ErrBusy: ctx ended before a process took the event; the function never saw it
 //   - the error of ctx: it ended while the function worked on the event, which goes on, as it does in Lambda
 //   - ErrTimeout, ErrInitTimeout, ErrStart, ErrNoAnswer, ErrAnswerTooLarge, *ExitError and *FunctionError: the function failed
-//   - ErrEventTooLarge, ErrUnknownFunction, ErrClosed: the event was not given to any function
+//   - ErrClosed: the runtime was closed; the function may have worked on the event
+//   - ErrEventTooLarge, ErrUnknownFunction: the event was not given to any function
 func (r *Runtime) Invoke(ctx context.Context, function string, event []byte) ([]byte, error) {
 	f, known := r.functions[function]
 	if !known {
