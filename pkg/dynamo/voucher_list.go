@@ -39,9 +39,9 @@ const listWorkers = 8
 // the first error. It reads the whole of it page by page; the shop goes on meanwhile.
 func (s *Vouchers) Entries(ctx context.Context, customer catalog.CustomerID, code voucher.Code) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
+		reading, cancel := context.WithCancel(ctx)
 		defer cancel()
-		for page := range s.pages(ctx, customer, code) {
+		for page := range s.pages(reading, customer, code) {
 			if page.err != nil {
 				yield(Entry{}, outcome(page.err))
 				return
@@ -51,6 +51,9 @@ func (s *Vouchers) Entries(ctx context.Context, customer catalog.CustomerID, cod
 					return
 				}
 			}
+		}
+		if err := ctx.Err(); err != nil { // or a listing that was stopped would look complete
+			yield(Entry{}, outcome(err))
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package localtest gives a package's tests a DynamoDB Local to share, in memory and on a free port. It is for tests
-// only, and imports only pkg/dynamolocal and the AWS SDK. The server starts when the first test asks for it:
+// only, and imports only pkg/dynamolocal, pkg/samtemplate and the AWS SDK. The server starts when the first test asks for it:
 //
 //	func TestMain(m *testing.M) { localtest.Main(m) }
 //

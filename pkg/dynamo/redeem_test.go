@@ -1,0 +1,652 @@
+package dynamo_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
+)
+
+const emberforge catalog.CustomerID = "emberforge"
+
+func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
+
+// shop is a vouchers table with the operator's side and a till, which redeems.
+type shop struct {
+	t        testing.TB
+	client   *dynamodb.Client
+	table    string
+	vouchers *dynamo.Vouchers
+	desk     voucher.Desk
+}
+
+func newShop(t testing.TB) *shop {
+	client, table := newTable(t)
+	return &shop{t: t, client: client, table: table, vouchers: dynamo.NewVouchers(client, table, mathrand.Int64N), desk: deskOf(client, table)}
+}
+
+func deskOf(client dynamo.RedeemAPI, table string) voucher.Desk {
+	return voucher.Desk{Store: dynamo.NewRedemptions(client, table, mathrand.Int64N), Random: rand.Reader}
+}
+
+// over is the same shop's till behind a network.
+func (s *shop) over(network *unreliable) voucher.Desk {
+	return deskOf(newClient(s.t, over(network)), s.table)
+}
+
+// create makes a voucher of terms for the customer emberforge; a reward that is left out is 500 coins.
+func (s *shop) create(terms voucher.Terms) voucher.Voucher {
+	s.t.Helper()
+	return s.createFor(emberforge, terms)
+}
+
+func (s *shop) createFor(customer catalog.CustomerID, terms voucher.Terms) voucher.Voucher {
+	s.t.Helper()
+	if terms.Reward == (voucher.Reward{}) {
+		terms.Reward = voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}
+	}
+	v, err := voucher.New(terms, noon())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.vouchers.Create(s.t.Context(), customer, v); err != nil {
+		s.t.Fatal(err)
+	}
+	return v
+}
+
+func request(t testing.TB, code, nick, key string) voucher.Request {
+	t.Helper()
+	parsedCode, err := voucher.ParseCode(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsedNick, err := voucher.ParseNick(nick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return voucher.Request{Customer: emberforge, Code: parsedCode, Nick: parsedNick, Key: idempotency.Key(key), At: noon()}
+}
+
+// wantRefused fails unless err is a refusal for the reason.
+func wantRefused(t testing.TB, err error, want voucher.Reason) {
+	t.Helper()
+	if reason, _ := voucher.IsRefusal(err); reason != want {
+		t.Errorf("got %v; want a refusal as %s", err, want)
+	}
+}
+
+func (s *shop) mustRedeem(r voucher.Request) voucher.Redemption {
+	s.t.Helper()
+	redemption, replayed, err := s.desk.Redeem(within(s.t), r)
+	if err != nil || replayed {
+		s.t.Fatalf("Redeem = replayed %v, %v", replayed, err)
+	}
+	return redemption
+}
+
+// records are the redemptions that the table holds of a code.
+func (s *shop) records(code string) []voucher.Redemption {
+	s.t.Helper()
+	var records []voucher.Redemption
+	for entry, err := range s.vouchers.Entries(s.t.Context(), emberforge, request(s.t, code, "", "").Code) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if entry.Voucher != nil && entry.Voucher.Redeemed != nil {
+			records = append(records, *entry.Voucher.Redeemed)
+		}
+		records = append(records, entry.Redemptions...)
+	}
+	return records
+}
+
+func TestRewardAndRecordOfARedemption(t *testing.T) {
+	kinds := map[string]voucher.Terms{
+		"single-use":                 {Written: "WELCOME-COINS"},
+		"limited":                    {Written: "WELCOME-COINS", MaxUses: new(voucher.Limit(100))},
+		"limited, none per nick":     {Written: "WELCOME-COINS", MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit)},
+		"no limit":                   {Written: "WELCOME-COINS", MaxUses: new(voucher.NoLimit)},
+		"no limit, none per nick":    {Written: "WELCOME-COINS", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
+		"bound":                      {Written: "WELCOME-COINS", Nick: "ALDER"},
+		"within its time":            {Written: "WELCOME-COINS", ValidFrom: noon(), ValidUntil: noon().Add(time.Millisecond)},
+		"percent off":                {Written: "WELCOME-COINS", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}},
+		"amount off":                 {Written: "WELCOME-COINS", Reward: voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 499, Currency: "EUR"}}},
+		"limited, bound and batched": {Written: "WELCOME-COINS", MaxUses: new(voucher.Limit(2)), Nick: "Alder", Batch: "launch", Note: "stream of March"},
+	}
+	for kind, terms := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			s := newShop(t)
+			v := s.create(terms)
+			r := request(t, "welcome coins", "Alder", "order-1047")
+			got := s.mustRedeem(r)
+			want := voucher.Redemption{ID: got.ID, Code: "WELCOME-COINS", Nick: "Alder", At: noon(), Reward: v.Reward}
+			if got != want || len(got.ID) != 22 {
+				t.Errorf("redeemed %+v; want %+v", got, want)
+			}
+			again, replayed, err := s.desk.Redeem(within(t), r)
+			if err != nil || !replayed || again != got {
+				t.Errorf("the same request again = %+v, replayed %v, %v; want %+v", again, replayed, err, got)
+			}
+			records := s.records("WELCOME-COINS")
+			if len(records) != 1 || records[0].ID != got.ID || records[0].Nick != "Alder" || !records[0].At.Equal(noon()) {
+				t.Errorf("on record: %+v", records)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	s := newShop(t)
+	unlimited := new(voucher.NoLimit)
+	for _, kind := range []struct {
+		suffix           string
+		maxUses, perNick *voucher.Limit
+	}{{"1", nil, nil}, {"100", new(voucher.Limit(100)), unlimited}, {"N", unlimited, unlimited}} {
+		s.create(voucher.Terms{Written: "DISABLED" + kind.suffix, Disabled: true, MaxUses: kind.maxUses, MaxUsesPerNick: kind.perNick})
+		s.create(voucher.Terms{Written: "LATER" + kind.suffix, ValidFrom: noon().Add(time.Millisecond), MaxUses: kind.maxUses, MaxUsesPerNick: kind.perNick})
+		s.create(voucher.Terms{Written: "EXPIRED" + kind.suffix, ValidUntil: noon(), MaxUses: kind.maxUses, MaxUsesPerNick: kind.perNick})
+		s.create(voucher.Terms{Written: "BOUND" + kind.suffix, Nick: "Birch", MaxUses: kind.maxUses, MaxUsesPerNick: kind.perNick})
+	}
+	s.create(voucher.Terms{Written: "ONCE-PER-NICK", MaxUses: unlimited})
+	s.create(voucher.Terms{Written: "USED1"})
+	s.mustRedeem(request(t, "USED1", "Rowan", ""))
+	s.create(voucher.Terms{Written: "USED2", MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: unlimited})
+	s.mustRedeem(request(t, "USED2", "", ""))
+	s.mustRedeem(request(t, "USED2", "", ""))
+	s.create(voucher.Terms{Written: "NICK-USED", MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(2))})
+	s.mustRedeem(request(t, "NICK-USED", "Alder", ""))
+	s.mustRedeem(request(t, "NICK-USED", "aldeR", ""))
+	s.createFor("sakura-goods", voucher.Terms{Written: "SAKURA"})
+
+	tests := []struct {
+		code, nick string
+		want       voucher.Reason
+	}{
+		{"INVENTED", "Alder", voucher.ReasonUnknown},
+		{"SAKURA", "Alder", voucher.ReasonUnknown},
+		{"DISABLED1", "Alder", voucher.ReasonDisabled},
+		{"DISABLED100", "Alder", voucher.ReasonDisabled},
+		{"DISABLEDN", "Alder", voucher.ReasonDisabled},
+		{"LATER1", "Alder", voucher.ReasonNotStarted},
+		{"LATER100", "Alder", voucher.ReasonNotStarted},
+		{"LATERN", "Alder", voucher.ReasonNotStarted},
+		{"EXPIRED1", "Alder", voucher.ReasonExpired},
+		{"EXPIRED100", "Alder", voucher.ReasonExpired},
+		{"EXPIREDN", "Alder", voucher.ReasonExpired},
+		{"BOUND1", "Alder", voucher.ReasonOtherNick},
+		{"BOUND100", "Alder", voucher.ReasonOtherNick},
+		{"BOUNDN", "Alder", voucher.ReasonOtherNick},
+		{"BOUND1", "", voucher.ReasonNickMissing},
+		{"BOUND100", "", voucher.ReasonNickMissing},
+		{"ONCE-PER-NICK", "", voucher.ReasonNickMissing},
+		{"USED1", "Alder", voucher.ReasonUsedUp},
+		{"USED1", "Rowan", voucher.ReasonUsedUp},
+		{"USED2", "Alder", voucher.ReasonUsedUp},
+		{"NICK-USED", "ALDER", voucher.ReasonNickLimit},
+	}
+	for _, test := range tests {
+		for _, key := range []string{"", "order-1047"} {
+			t.Run(fmt.Sprintf("%s as %q with key %q", test.code, test.nick, key), func(t *testing.T) {
+				before := len(s.records(test.code))
+				for range 2 { // the second time, the process knows which codes are of many uses
+					_, _, err := s.desk.Redeem(within(t), request(t, test.code, test.nick, key))
+					wantRefused(t, err, test.want)
+				}
+				_, err := s.desk.Check(within(t), request(t, test.code, test.nick, key))
+				wantRefused(t, err, test.want)
+				if after := len(s.records(test.code)); after != before {
+					t.Errorf("%d records, before it %d", after, before)
+				}
+			})
+		}
+	}
+}
+
+func TestCheckChangesNothing(t *testing.T) {
+	s := newShop(t)
+	for _, terms := range []voucher.Terms{
+		{Written: "SINGLE"}, {Written: "MANY", MaxUses: new(voucher.Limit(2))}, {Written: "ENDLESS", MaxUses: new(voucher.NoLimit)},
+	} {
+		v := s.create(terms)
+		r := request(t, terms.Written, "Alder", "order-1047")
+		for range 3 {
+			if got, err := s.desk.Check(within(t), r); err != nil || got != v {
+				t.Errorf("Check(%s) = %+v, %v; want %+v", terms.Written, got, err, v)
+			}
+		}
+		if records := s.records(terms.Written); len(records) != 0 {
+			t.Errorf("checking %s left %+v", terms.Written, records)
+		}
+		s.mustRedeem(r)
+	}
+}
+
+// A key belongs to its customer, code and nick, and holds as long as the redemption exists.
+func TestReplays(t *testing.T) {
+	for kind, terms := range map[string]voucher.Terms{
+		"single-use":              {Written: "SUMMER-20"},
+		"limited":                 {Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))},
+		"limited, none per nick":  {Written: "SUMMER-20", MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)},
+		"no limit":                {Written: "SUMMER-20", MaxUses: new(voucher.NoLimit)},
+		"no limit, none per nick": {Written: "SUMMER-20", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			s := newShop(t)
+			v := s.create(terms)
+			first := s.mustRedeem(request(t, "SUMMER-20", "Alder", "order-1047"))
+			wantReplay := func(when string) {
+				t.Helper()
+				r := request(t, "summer 2O", "ALDER", "order-1047")
+				r.At = noon().Add(48 * time.Hour)
+				again, replayed, err := s.desk.Redeem(within(t), r)
+				if err != nil || !replayed || again != first {
+					t.Errorf("%s: %+v, replayed %v, %v; want %+v", when, again, replayed, err, first)
+				}
+			}
+			wantReplay("at once")
+			if !v.SingleUse() {
+				s.mustRedeem(request(t, "SUMMER-20", "Birch", "order-1047")) // another nick: another request
+			}
+			wantReplay("after another nick's redemption with the same key")
+			edit := func(e voucher.Edit) {
+				t.Helper()
+				if _, err := s.vouchers.Edit(t.Context(), emberforge, v.Code, e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			edit(voucher.Edit{ValidUntil: new(noon().Add(time.Hour))})
+			wantReplay("after it expired")
+			edit(voucher.Edit{Disabled: new(true)})
+			wantReplay("after it was disabled")
+			edit(voucher.Edit{Nick: new("Rowan")})
+			wantReplay("after it was bound to another nick")
+			fresh := deskOf(s.client, s.table) // a new process knows no codes
+			if _, replayed, err := fresh.Redeem(within(t), request(t, "SUMMER-20", "Alder", "order-1047")); err != nil || !replayed {
+				t.Errorf("in a new process: replayed %v, %v", replayed, err)
+			}
+		})
+	}
+}
+
+func TestSeparateCustomers(t *testing.T) {
+	s := newShop(t)
+	s.create(voucher.Terms{Written: "SUMMER-20"})
+	s.createFor("sakura-goods", voucher.Terms{Written: "SUMMER-20"})
+	s.createFor("emberforge-2", voucher.Terms{Written: "SUMMER-20"})
+	ours := request(t, "SUMMER-20", "Alder", "order-1047")
+	theirs := ours
+	theirs.Customer = "sakura-goods"
+	first := s.mustRedeem(ours)
+	second := s.mustRedeem(theirs)
+	if first.ID == second.ID {
+		t.Error("two customers have one redemption")
+	}
+	standing, err := s.vouchers.Show(t.Context(), "emberforge-2", ours.Code)
+	if err != nil || standing.UsesLeft != 1 {
+		t.Errorf("a third customer's code has %d uses left, %v", standing.UsesLeft, err)
+	}
+}
+
+// Calls and write units are what a redemption costs.
+func TestCallsOfARedemption(t *testing.T) {
+	s := newShop(t)
+	s.create(voucher.Terms{Written: "SINGLE"})
+	s.create(voucher.Terms{Written: "LIMITED", MaxUses: new(voucher.Limit(100))})
+	s.create(voucher.Terms{Written: "ENDLESS", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
+	s.create(voucher.Terms{Written: "EXPIRED", ValidUntil: noon()})
+	s.create(voucher.Terms{Written: "EXPIRED-MANY", ValidUntil: noon(), MaxUses: new(voucher.Limit(100))})
+	network, through := counted()
+	desk := deskOf(newClient(t, through), s.table)
+	tests := []struct {
+		what            string
+		code, nick, key string
+		check           bool
+		calls           int32
+	}{
+		{"single-use", "SINGLE", "Alder", "a", false, 1},
+		{"single-use replayed", "SINGLE", "Alder", "a", false, 1},
+		{"single-use used up", "SINGLE", "Alder", "", false, 1},
+		{"single-use used up, with a key", "SINGLE", "Alder", "b", false, 2},
+		{"limited", "LIMITED", "Alder", "a", false, 2},
+		{"limited, by a process that knows it", "LIMITED", "Birch", "a", false, 2},
+		{"limited replayed", "LIMITED", "Alder", "a", false, 2},
+		{"limited, nick's limit", "LIMITED", "Alder", "", false, 2},
+		{"limited, nick's limit, with a key", "LIMITED", "Alder", "b", false, 2},
+		{"no limit", "ENDLESS", "", "", false, 2},
+		{"unknown", "INVENTED", "Alder", "", false, 1},
+		{"unknown, with a key", "INVENTED", "Alder", "a", false, 2},
+		{"expired", "EXPIRED", "Alder", "", false, 1},
+		{"expired, with a key", "EXPIRED", "Alder", "a", false, 2},
+		{"expired, many uses", "EXPIRED-MANY", "Alder", "", false, 1},
+		{"expired, many uses, with a key", "EXPIRED-MANY", "Alder", "a", false, 2},
+		{"check single-use", "SINGLE", "Alder", "", true, 1},
+		{"check limited", "LIMITED", "Rowan", "", true, 2},
+		{"check unknown", "INVENTED", "Alder", "", true, 1},
+	}
+	for _, test := range tests {
+		t.Run(test.what, func(t *testing.T) {
+			network.calls.Store(0)
+			var err error
+			if test.check {
+				_, err = desk.Check(within(t), request(t, test.code, test.nick, test.key))
+			} else {
+				_, _, err = desk.Redeem(within(t), request(t, test.code, test.nick, test.key))
+			}
+			if _, refused := voucher.IsRefusal(err); err != nil && !refused {
+				t.Fatal(err)
+			}
+			if calls := network.calls.Load(); calls != test.calls {
+				t.Errorf("%d calls; want %d", calls, test.calls)
+			}
+		})
+	}
+}
+
+// A write unit covers 1 KB of an item: the largest single-use voucher with its redemption must fit.
+func TestLargestSingleUseVoucherIsOneWriteUnit(t *testing.T) {
+	s := newShop(t)
+	longID := strings.Repeat("m", 64)
+	v, err := voucher.New(voucher.Terms{
+		Written: strings.Repeat("W", 64) + strings.Repeat("-", 16),
+		Reward:  voucher.Reward{Kind: voucher.RewardProduct, Product: catalog.ProductID(longID), Variant: catalog.VariantID(longID), Amount: catalog.MaxAmount},
+		Nick:    strings.Repeat("é", 64), Batch: strings.Repeat("b", voucher.MaxBatchBytes), Note: strings.Repeat("n", voucher.MaxNoteBytes),
+		ValidFrom: noon().Add(-time.Hour), ValidUntil: noon().Add(time.Hour),
+	}, noon())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.vouchers.Create(t.Context(), catalog.CustomerID(longID), v); err != nil {
+		t.Fatal(err)
+	}
+	r := request(t, v.Written, strings.Repeat("É", 64), "")
+	r.Customer = catalog.CustomerID(longID)
+	s.mustRedeem(r)
+	out, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table)})
+	if err != nil || len(out.Items) != 1 {
+		t.Fatalf("%d items, %v", len(out.Items), err)
+	}
+	if size := itemSize(t, out.Items[0]); size > 1024 {
+		t.Errorf("the item has %d bytes, above 1,024", size)
+	}
+}
+
+// itemSize is an item's size as DynamoDB bills it.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
+func itemSize(t testing.TB, it map[string]types.AttributeValue) int {
+	t.Helper()
+	size := 0
+	for name, value := range it {
+		size += len(name)
+		switch value := value.(type) {
+		case *types.AttributeValueMemberS:
+			size += len(value.Value)
+		case *types.AttributeValueMemberN:
+			size += (len(value.Value)+1)/2 + 1
+		case *types.AttributeValueMemberBOOL:
+			size++
+		case *types.AttributeValueMemberM:
+			size += 3 + len(value.Value) + itemSize(t, value.Value)
+		default:
+			t.Fatalf("attribute %s has the type %T", name, value)
+		}
+	}
+	return size
+}
+
+// race sends n requests, 64 at a time, and counts their outcomes: "redeemed", "replayed", the reason for refusal, or another
+// error.
+func race(t testing.TB, desk voucher.Desk, n int, requestOf func(i int) voucher.Request) (outcomes, ids map[string]int) {
+	t.Helper()
+	outcomes, ids = make(map[string]int), make(map[string]int)
+	var mu sync.Mutex
+	var next atomic.Int64
+	var racers sync.WaitGroup
+	ctx := within(t)
+	for range 64 {
+		racers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				outcome, id := redeemOnce(ctx, desk, requestOf(i))
+				mu.Lock()
+				outcomes[outcome]++
+				if id != "" {
+					ids[id]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	racers.Wait()
+	return outcomes, ids
+}
+
+func redeemOnce(ctx context.Context, desk voucher.Desk, r voucher.Request) (outcome, id string) {
+	redemption, replayed, err := desk.Redeem(ctx, r)
+	reason, refused := voucher.IsRefusal(err)
+	switch {
+	case refused:
+		return string(reason), ""
+	case err != nil:
+		return err.Error(), ""
+	case replayed:
+		return "replayed", redemption.ID
+	default:
+		return "redeemed", redemption.ID
+	}
+}
+
+func wantOutcomes(t testing.TB, got, want map[string]int) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("outcomes %v; want %v", got, want)
+	}
+}
+
+// wantRecords fails unless exactly the redemptions that were answered are on record.
+func (s *shop) wantRecords(code string, answered map[string]int) {
+	s.t.Helper()
+	records := s.records(code)
+	if len(records) != len(answered) {
+		s.t.Errorf("%d redemptions on record, %d answered", len(records), len(answered))
+	}
+	for _, record := range records {
+		if answered[record.ID] == 0 {
+			s.t.Errorf("redemption %s is on record, but was never answered", record.ID)
+		}
+	}
+}
+
+func nickOf(i int) string { return fmt.Sprintf("shopper-%d", i) }
+
+func TestRaceForASingleUseCode(t *testing.T) {
+	s := newShop(t)
+	s.create(voucher.Terms{Written: "WELCOME-COINS"})
+	outcomes, ids := race(t, s.desk, 64, func(i int) voucher.Request { return request(t, "WELCOME-COINS", nickOf(i), "") })
+	wantOutcomes(t, outcomes, map[string]int{"redeemed": 1, "used_up": 63})
+	s.wantRecords("WELCOME-COINS", ids)
+}
+
+func TestRaceOfOneKey(t *testing.T) {
+	for kind, terms := range map[string]voucher.Terms{
+		"single-use": {Written: "WELCOME-COINS"},
+		"limited":    {Written: "WELCOME-COINS", MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.Limit(10))},
+		"no limit":   {Written: "WELCOME-COINS", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			s := newShop(t)
+			s.create(terms)
+			outcomes, ids := race(t, s.desk, 64, func(int) voucher.Request { return request(t, "WELCOME-COINS", "Alder", "order-1047") })
+			wantOutcomes(t, outcomes, map[string]int{"redeemed": 1, "replayed": 63})
+			s.wantRecords("WELCOME-COINS", ids)
+		})
+	}
+}
+
+func TestRaceForALimitedCode(t *testing.T) {
+	for _, limit := range []voucher.Limit{16, 100, 1000} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			s := newShop(t)
+			v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: &limit, Counters: 16})
+			racers := int(limit) + 64
+			outcomes, ids := race(t, s.desk, racers, func(i int) voucher.Request { return request(t, "SUMMER-20", nickOf(i), "") })
+			wantOutcomes(t, outcomes, map[string]int{"redeemed": int(limit), "used_up": racers - int(limit)})
+			s.wantRecords("SUMMER-20", ids)
+			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+			if err != nil || standing.UsesLeft != 0 || standing.Used != int(limit) || !standing.Full {
+				t.Errorf("afterwards: %d left, %d used, full %v, %v", standing.UsesLeft, standing.Used, standing.Full, err)
+			}
+		})
+	}
+}
+
+// 3 uses per nick, 20 keys of one nick, each sent twice.
+func TestRaceForANicksLimit(t *testing.T) {
+	for kind, maxUses := range map[string]voucher.Limit{"limited": 100, "no limit": voucher.NoLimit} {
+		t.Run(kind, func(t *testing.T) {
+			s := newShop(t)
+			s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: &maxUses, MaxUsesPerNick: new(voucher.Limit(3))})
+			outcomes, ids := race(t, s.desk, 40, func(i int) voucher.Request {
+				return request(t, "SUMMER-20", []string{"Alder", "ALDER"}[i%2], fmt.Sprintf("order-%d", i/2))
+			})
+			if outcomes["redeemed"] != 3 || len(ids) != 3 || outcomes["replayed"]+outcomes["nick_limit"] != 37 || outcomes["replayed"] > 3 {
+				t.Errorf("outcomes %v, %d IDs; want 3 redeemed, each at most once replayed, the rest refused", outcomes, len(ids))
+			}
+			s.wantRecords("SUMMER-20", ids)
+		})
+	}
+}
+
+// lostAnswers are the writes of a redemption, of which any answer may be lost.
+func TestLostAnswersAndRequests(t *testing.T) {
+	tests := []struct {
+		kind      string
+		terms     voucher.Terms
+		operation string
+	}{
+		{"single-use", voucher.Terms{}, "UpdateItem"},
+		{"limited", voucher.Terms{MaxUses: new(voucher.Limit(2))}, "TransactWriteItems"},
+		{"limited, none per nick", voucher.Terms{MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)}, "TransactWriteItems"},
+		{"no limit", voucher.Terms{MaxUses: new(voucher.NoLimit)}, "UpdateItem"},
+		{"no limit, none per nick", voucher.Terms{MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)}, "UpdateItem"},
+	}
+	for _, test := range tests {
+		for _, behind := range []bool{false, true} {
+			for _, key := range []string{"", "order-1047"} {
+				t.Run(fmt.Sprintf("%s, answer lost %v, key %q", test.kind, behind, key), func(t *testing.T) {
+					s := newShop(t)
+					test.terms.Written = "WELCOME-COINS"
+					s.create(test.terms)
+					network := &unreliable{operation: test.operation, behind: behind}
+					network.failures.Store(3)
+					redemption, replayed, err := s.over(network).Redeem(within(t), request(t, "WELCOME-COINS", "Alder", key))
+					if err != nil || replayed {
+						t.Fatalf("Redeem = replayed %v, %v", replayed, err)
+					}
+					s.wantRecords("WELCOME-COINS", map[string]int{redemption.ID: 1})
+				})
+			}
+		}
+	}
+}
+
+// A transaction whose answer is lost, and whose repetition is cancelled by others, may have taken the last use.
+func TestLostAnswerOfTheLastUse(t *testing.T) {
+	s := newShop(t)
+	s.create(voucher.Terms{Written: "LAST", MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)})
+	s.mustRedeem(request(t, "LAST", "", ""))
+	api := &conflictBehind{Client: s.client}
+	redemption, replayed, err := deskOf(api, s.table).Redeem(within(t), request(t, "LAST", "", ""))
+	if err != nil || replayed {
+		t.Fatalf("Redeem = replayed %v, %v", replayed, err)
+	}
+	for _, record := range s.records("LAST") {
+		if record.ID == redemption.ID {
+			return
+		}
+	}
+	t.Errorf("%s is not on record", redemption.ID)
+}
+
+// conflictBehind answers the first transaction, which it has done, with a conflict of the record and a failed condition of
+// the counter, which another request may have emptied.
+type conflictBehind struct {
+	*dynamodb.Client
+	done bool
+}
+
+func (c *conflictBehind) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	out, err := c.Client.TransactWriteItems(ctx, in, opts...)
+	if c.done || err != nil {
+		return out, err
+	}
+	c.done = true
+	return nil, &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{
+		{Code: aws.String("TransactionConflict")}, {Code: aws.String("ConditionalCheckFailed")},
+	}}
+}
+
+// Conflicts cancel a transaction: it is tried again, with other counters, for as long as there is time.
+func TestConflicts(t *testing.T) {
+	s := newShop(t)
+	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100))})
+	api := &conflictBefore{Client: s.client, conflicts: 3}
+	if _, _, err := deskOf(api, s.table).Redeem(within(t), request(t, "SUMMER-20", "Alder", "")); err != nil {
+		t.Fatal(err)
+	}
+	api.conflicts = 1 << 30
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, _, err := deskOf(api, s.table).Redeem(ctx, request(t, "SUMMER-20", "Birch", ""))
+	if unavailable, is := errors.AsType[*dynamo.UnavailableError](err); !is || !unavailable.Unavailable() {
+		t.Errorf("Redeem = %v; want an *UnavailableError", err)
+	}
+	if records := s.records("SUMMER-20"); len(records) != 1 {
+		t.Errorf("%d redemptions on record; want 1", len(records))
+	}
+}
+
+type conflictBefore struct {
+	*dynamodb.Client
+	conflicts int
+}
+
+func (c *conflictBefore) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	if c.conflicts--; c.conflicts >= 0 {
+		return nil, &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{
+			{Code: aws.String("None")}, {Code: aws.String("TransactionConflict")},
+		}}
+	}
+	return c.Client.TransactWriteItems(ctx, in, opts...)
+}
+
+func TestStoreOutOfReach(t *testing.T) {
+	s := newShop(t)
+	s.create(voucher.Terms{Written: "WELCOME-COINS"})
+	network := &unreliable{operation: "UpdateItem"}
+	network.failures.Store(1 << 30)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	_, _, err := s.over(network).Redeem(ctx, request(t, "WELCOME-COINS", "Alder", "order-1047"))
+	if _, is := errors.AsType[*dynamo.UnavailableError](err); !is {
+		t.Errorf("Redeem = %v; want an *UnavailableError", err)
+	}
+	// With its key, the request is then sent again and applied once.
+	first := s.mustRedeem(request(t, "WELCOME-COINS", "Alder", "order-1047"))
+	s.wantRecords("WELCOME-COINS", map[string]int{first.ID: 1})
+}

@@ -1,0 +1,85 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	mathrand "math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamolocal/localtest"
+)
+
+func TestMain(m *testing.M) { localtest.Main(m) }
+
+// patience is how long a test waits for DynamoDB Local.
+const patience = 30 * time.Second
+
+// newTable makes a vouchers table for one test alone; the other tables have the same keys.
+func newTable(t testing.TB) (*dynamodb.Client, string) {
+	t.Helper()
+	return newClient(t), localtest.Table(t, "VouchersTable")
+}
+
+// newClient is the client that functions are wired with, in front of DynamoDB Local.
+func newClient(t testing.TB, options ...func(*dynamodb.Options)) *dynamodb.Client {
+	t.Helper()
+	client := dynamo.NewClient(dynamo.Settings{
+		Region: localtest.Region, Endpoint: localtest.Endpoint(t), Jitter: mathrand.Int64N,
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	patient := func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Timeout: patience} } // two busy cores are no network
+	return dynamodb.New(client.Options(), append([]func(*dynamodb.Options){patient}, options...)...)
+}
+
+// unreliable is a network that fails the first sends of an operation: before the store has the request, or behind it, when
+// the store has done what was asked and the answer is lost.
+type unreliable struct {
+	operation string
+	behind    bool
+	failures  atomic.Int32 // still to come
+	calls     atomic.Int32 // seen of any operation
+}
+
+var errCut = errors.New("connection cut by the test")
+
+func (u *unreliable) Do(r *http.Request) (*http.Response, error) {
+	u.calls.Add(1)
+	client := http.Client{Timeout: patience}
+	if r.Header.Get("X-Amz-Target") != "DynamoDB_20120810."+u.operation || u.failures.Add(-1) < 0 {
+		return client.Do(r)
+	}
+	if u.behind {
+		response, err := client.Do(r)
+		if err != nil {
+			return nil, err
+		}
+		_ = response.Body.Close()
+	}
+	return nil, &smithyhttp.RequestSendError{Err: errCut}
+}
+
+func over(network *unreliable) func(*dynamodb.Options) {
+	return func(o *dynamodb.Options) { o.HTTPClient = network }
+}
+
+// counted counts the calls that a client sends.
+func counted() (*unreliable, func(*dynamodb.Options)) {
+	network := &unreliable{}
+	return network, over(network)
+}
+
+// within bounds a test's call as a function's budget does.
+func within(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,391 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
+)
+
+// vouchersOver is the operator's side of the shop behind a network.
+func (s *shop) vouchersOver(network *unreliable) *dynamo.Vouchers {
+	return dynamo.NewVouchers(newClient(s.t, over(network)), s.table, mathrand.Int64N)
+}
+
+func TestCreateNeverOverwrites(t *testing.T) {
+	s := newShop(t)
+	for _, maxUses := range []voucher.Limit{1, 100, voucher.NoLimit} {
+		code := fmt.Sprintf("SUMMER-2O-%d", maxUses)
+		first := s.create(voucher.Terms{Written: code, MaxUses: &maxUses})
+		for _, otherUses := range []voucher.Limit{1, 200, voucher.NoLimit} {
+			other, err := voucher.New(voucher.Terms{
+				Written: fmt.Sprintf("summer 20 %d", maxUses), MaxUses: &otherUses,
+				Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+			}, noon())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.vouchers.Create(t.Context(), emberforge, other); !errors.Is(err, dynamo.ErrCodeTaken) {
+				t.Errorf("creating %s over %s = %v; want ErrCodeTaken", other.Written, code, err)
+			}
+		}
+		standing, err := s.vouchers.Show(t.Context(), emberforge, first.Code)
+		if err != nil || standing.Voucher != first || standing.Used != 0 || standing.UsesLeft != int(first.MaxUses) {
+			t.Errorf("the first voucher is now %+v, %v; want %+v", standing, err, first)
+		}
+	}
+}
+
+func TestCreateWithLostAnswers(t *testing.T) {
+	for operation, maxUses := range map[string]voucher.Limit{"PutItem": 1, "TransactWriteItems": 100} {
+		t.Run(operation, func(t *testing.T) {
+			s := newShop(t)
+			network := &unreliable{operation: operation, behind: true}
+			network.failures.Store(2)
+			v, err := voucher.New(voucher.Terms{
+				Written: "SUMMER-20", MaxUses: &maxUses, ValidFrom: noon(), Batch: "launch", Note: "stream", Nick: "Alder",
+				Reward: voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 500, Currency: "EUR"}},
+			}, noon().Add(123456*time.Nanosecond))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.vouchersOver(network).Create(t.Context(), emberforge, v); err != nil {
+				t.Errorf("Create = %v", err)
+			}
+			if standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code); err != nil || standing.UsesLeft != int(maxUses) {
+				t.Errorf("Show = %+v, %v", standing, err)
+			}
+		})
+	}
+}
+
+func TestRaceToCreateOneCode(t *testing.T) {
+	s := newShop(t)
+	var created, taken int
+	var mu sync.Mutex
+	var racers sync.WaitGroup
+	for i := range 16 {
+		racers.Go(func() {
+			v, err := voucher.New(voucher.Terms{
+				Written: "SUMMER-20", MaxUses: new(voucher.Limit(100 + i)), Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+			}, noon())
+			if err == nil {
+				err = s.vouchers.Create(within(t), emberforge, v)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				created++
+			case errors.Is(err, dynamo.ErrCodeTaken):
+				taken++
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	racers.Wait()
+	standing, err := s.vouchers.Show(t.Context(), emberforge, request(t, "SUMMER-20", "", "").Code)
+	if err != nil || created != 1 || taken != 15 || standing.UsesLeft != int(standing.MaxUses) {
+		t.Errorf("created %d, taken %d, %d of %d uses left, %v", created, taken, standing.UsesLeft, standing.MaxUses, err)
+	}
+}
+
+func TestEditHoldsAtOnce(t *testing.T) {
+	for kind, maxUses := range map[string]voucher.Limit{"single-use": 1, "limited": 100, "no limit": voucher.NoLimit} {
+		t.Run(kind, func(t *testing.T) {
+			s := newShop(t)
+			v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: &maxUses})
+			edits := []struct {
+				edit voucher.Edit
+				want voucher.Reason // empty: redeemable
+			}{
+				{voucher.Edit{Disabled: new(true)}, voucher.ReasonDisabled},
+				{voucher.Edit{Disabled: new(false), ValidFrom: new(noon().Add(time.Hour))}, voucher.ReasonNotStarted},
+				{voucher.Edit{ValidFrom: new(time.Time{}), ValidUntil: new(noon())}, voucher.ReasonExpired},
+				{voucher.Edit{ValidUntil: new(time.Time{}), Nick: new("Birch")}, voucher.ReasonOtherNick},
+				{voucher.Edit{Nick: new("")}, ""},
+				{voucher.Edit{Batch: new("launch"), Note: new("stream")}, ""},
+			}
+			for _, step := range edits {
+				edited, err := s.vouchers.Edit(t.Context(), emberforge, v.Code, step.edit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+				if err != nil || standing.Voucher != edited {
+					t.Errorf("Edit returned %+v, but it stands %+v, %v", edited, standing.Voucher, err)
+				}
+				_, err = s.desk.Check(within(t), request(t, "SUMMER-20", "Alder", ""))
+				wantRefused(t, err, step.want)
+				if step.want != "" {
+					_, _, err = s.desk.Redeem(within(t), request(t, "SUMMER-20", "Alder", ""))
+					wantRefused(t, err, step.want)
+				}
+			}
+			s.mustRedeem(request(t, "SUMMER-20", "Alder", ""))
+		})
+	}
+	s := newShop(t)
+	_, err := s.vouchers.Edit(t.Context(), emberforge, "1NVENTED", voucher.Edit{Disabled: new(true)})
+	wantRefused(t, err, voucher.ReasonUnknown)
+}
+
+func (s *shop) mustEditLimit(code voucher.Code, limit voucher.Limit) {
+	s.t.Helper()
+	v, err := s.vouchers.Edit(within(s.t), emberforge, code, voucher.Edit{MaxUses: &limit})
+	if err != nil || v.MaxUses != limit {
+		s.t.Fatalf("edit to %d uses = %d, %v", limit, v.MaxUses, err)
+	}
+}
+
+func TestLimitsAndWhatWasUsed(t *testing.T) {
+	s := newShop(t)
+	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 4})
+	redeem := func(want voucher.Reason) {
+		t.Helper()
+		_, _, err := s.desk.Redeem(within(t), request(t, "SUMMER-20", "", ""))
+		wantRefused(t, err, want)
+	}
+	wantStanding := func(left, used int) {
+		t.Helper()
+		standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+		if err != nil || standing.UsesLeft != left || standing.Used != used || standing.Editing != voucher.NoLimit {
+			t.Errorf("%d left, %d used, editing %d, %v; want %d and %d", standing.UsesLeft, standing.Used, standing.Editing, err, left, used)
+		}
+	}
+	for range 8 {
+		redeem("")
+	}
+	wantStanding(2, 8)
+	s.mustEditLimit(v.Code, 5) // below what was used: used up
+	redeem(voucher.ReasonUsedUp)
+	wantStanding(0, 8)
+	s.mustEditLimit(v.Code, 8)
+	redeem(voucher.ReasonUsedUp)
+	s.mustEditLimit(v.Code, 9)
+	redeem("")
+	redeem(voucher.ReasonUsedUp)
+	wantStanding(0, 9)
+	s.mustEditLimit(v.Code, 100)
+	wantStanding(91, 9)
+	s.mustEditLimit(v.Code, 100)
+	wantStanding(91, 9)
+}
+
+// The limit moves while 64 racers redeem; what is redeemed in the end is exactly the last limit.
+func TestLimitMovesUnderLoad(t *testing.T) {
+	for what, limits := range map[string][]voucher.Limit{
+		"raise":           {500, 600},
+		"raise and lower": {800, 1000, 600},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newShop(t)
+			v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: &limits[0], MaxUsesPerNick: new(voucher.NoLimit), Counters: 16})
+			last := int(limits[len(limits)-1])
+			var editing sync.WaitGroup
+			editing.Go(func() {
+				for _, limit := range limits[1:] {
+					s.mustEditLimit(v.Code, limit)
+				}
+			})
+			outcomes, ids := race(t, s.desk, last/2, func(int) voucher.Request { return request(t, "SUMMER-20", "", "") })
+			editing.Wait()
+			more, moreIDs := race(t, s.desk, last, func(int) voucher.Request { return request(t, "SUMMER-20", "", "") })
+			for id := range moreIDs {
+				ids[id]++
+			}
+			if redeemed := outcomes["redeemed"] + more["redeemed"]; redeemed != last || len(outcomes)+len(more) != 3 {
+				t.Errorf("redeemed %d; want %d; outcomes %v, then %v", redeemed, last, outcomes, more)
+			}
+			s.wantRecords("SUMMER-20", ids)
+			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+			if err != nil || standing.UsesLeft != 0 || standing.Used != last {
+				t.Errorf("afterwards %d left, %d used, %v", standing.UsesLeft, standing.Used, err)
+			}
+		})
+	}
+}
+
+// Two operators edit at once: the limit is in the end the one of whoever was told so last, whole.
+func TestRaceOfLimitEdits(t *testing.T) {
+	s := newShop(t)
+	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100)), Counters: 8})
+	var editors sync.WaitGroup
+	for i := range 8 {
+		editors.Go(func() {
+			limit := voucher.Limit(50 * (i + 1))
+			// Those that were overtaken too often say so; nothing else may go wrong.
+			if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, voucher.Edit{MaxUses: &limit}); err != nil {
+				t.Logf("edit to %d: %v", limit, err)
+			}
+		})
+	}
+	editors.Wait()
+	s.mustEditLimit(v.Code, 120)
+	if standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code); err != nil || standing.UsesLeft != 120 || standing.MaxUses != 120 {
+		t.Errorf("%d of %d uses left, %v; want 120 of 120", standing.UsesLeft, standing.MaxUses, err)
+	}
+}
+
+// An edit of a limit is cut off behind each of its writes in turn. Whatever is left behind, no more is redeemed than the higher limit allows, and the edit run again completes it.
+func TestInterruptedLimitEdits(t *testing.T) {
+	for what, to := range map[string]voucher.Limit{"raise": 14, "lower": 6} {
+		t.Run(what, func(t *testing.T) {
+			write := 1
+			for interruptedLimitEdit(t, to, write) {
+				write++
+			}
+			if write < 6 {
+				t.Errorf("only %d writes were seen", write)
+			}
+		})
+	}
+}
+
+// interruptedLimitEdit moves the limit from 10 and is cut off at a write; it returns whether the edit had that many.
+func interruptedLimitEdit(t *testing.T, to voucher.Limit, write int) bool {
+	t.Helper()
+	s := newShop(t)
+	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 3})
+	s.mustRedeem(request(t, "SUMMER-20", "", ""))
+	cut := &cutAfter{Client: s.client, writes: write}
+	if _, err := dynamo.NewVouchers(cut, s.table, mathrand.Int64N).Edit(t.Context(), emberforge, v.Code, voucher.Edit{MaxUses: &to}); err == nil {
+		return false
+	}
+	standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+	if total := standing.UsesLeft + standing.Used; err != nil || total < min(10, int(to)) || total > max(10, int(to)) {
+		t.Errorf("cut at write %d: uses add up to %d, %v", write, total, err)
+	}
+	if standing.Editing != to && standing.MaxUses != to {
+		t.Errorf("cut at write %d: nothing says that the limit is on its way to %d", write, to)
+	}
+	s.mustEditLimit(v.Code, to)
+	standing, err = s.vouchers.Show(t.Context(), emberforge, v.Code)
+	if err != nil || standing.UsesLeft+standing.Used != int(to) || standing.Editing != voucher.NoLimit {
+		t.Errorf("cut at write %d and run again: %+v, %v", write, standing, err)
+	}
+	return true
+}
+
+var errKilled = errors.New("the command was killed")
+
+// cutAfter lets a number of writes through, of which it loses the last answer, and then no more.
+type cutAfter struct {
+	*dynamodb.Client
+	writes int
+}
+
+func (c *cutAfter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if c.writes--; c.writes < 0 {
+		return nil, errKilled
+	}
+	out, err := c.Client.UpdateItem(ctx, in, opts...)
+	if c.writes == 0 && err == nil {
+		return nil, errKilled
+	}
+	return out, err
+}
+
+func TestEditsWithLostAnswers(t *testing.T) {
+	for what, edit := range map[string]voucher.Edit{
+		"raise": {MaxUses: new(voucher.Limit(200))}, "lower": {MaxUses: new(voucher.Limit(20))}, "disable": {Disabled: new(true)},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newShop(t)
+			v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100)), Counters: 3})
+			network := &flaky{}
+			vouchers := dynamo.NewVouchers(newClient(t, func(o *dynamodb.Options) { o.HTTPClient = network }), s.table, mathrand.Int64N)
+			edited, err := vouchers.Edit(within(t), emberforge, v.Code, edit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+			if err != nil || standing.Voucher != edited || standing.UsesLeft != int(edited.MaxUses) {
+				t.Errorf("%d of %d uses left, %v", standing.UsesLeft, edited.MaxUses, err)
+			}
+		})
+	}
+}
+
+// flaky loses the answer to every second write.
+type flaky struct {
+	mu     sync.Mutex
+	writes int
+}
+
+func (f *flaky) Do(r *http.Request) (*http.Response, error) {
+	client := http.Client{Timeout: patience}
+	response, err := client.Do(r)
+	if err != nil || r.Header.Get("X-Amz-Target") != "DynamoDB_20120810.UpdateItem" {
+		return response, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.writes++; f.writes%2 == 0 {
+		return response, nil
+	}
+	_ = response.Body.Close()
+	return nil, &smithyhttp.RequestSendError{Err: errCut}
+}
+
+func TestEntries(t *testing.T) {
+	s := newShop(t)
+	s.create(voucher.Terms{Written: "SUMMER", MaxUses: new(voucher.Limit(130))})
+	s.create(voucher.Terms{Written: "SUMMER-20"})
+	s.createFor("sakura-goods", voucher.Terms{Written: "SUMMER"})
+	first := s.mustRedeem(request(t, "SUMMER", "Alder", ""))
+	second := s.mustRedeem(request(t, "SUMMER", "Birch", ""))
+	third := s.mustRedeem(request(t, "SUMMER-20", "Birch", ""))
+
+	codes, redemptions, left, used := map[voucher.Code]int{}, map[string]voucher.Code{}, 0, 0
+	for entry, err := range s.vouchers.Entries(t.Context(), emberforge, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case entry.Voucher != nil:
+			codes[entry.Code]++
+			if entry.Voucher.Redeemed != nil {
+				redemptions[entry.Voucher.Redeemed.ID] = entry.Code
+			}
+		case entry.Counter != nil:
+			left, used = left+entry.Counter.Left, used+entry.Counter.Used
+		}
+		for _, redemption := range entry.Redemptions {
+			redemptions[redemption.ID] = entry.Code
+		}
+	}
+	if fmt.Sprint(codes) != "map[SUMMER:1 SUMMER20:1]" || left != 128 || used != 2 {
+		t.Errorf("codes %v, %d left, %d used", codes, left, used)
+	}
+	want := map[string]voucher.Code{first.ID: "SUMMER", second.ID: "SUMMER", third.ID: "SUMMER20"}
+	if fmt.Sprint(redemptions) != fmt.Sprint(want) {
+		t.Errorf("redemptions %v; want %v", redemptions, want)
+	}
+	for entry, err := range s.vouchers.Entries(t.Context(), emberforge, "SUMMER") {
+		if err != nil || entry.Code != "SUMMER" {
+			t.Errorf("asked for one code, got %s, %v", entry.Code, err)
+		}
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	var last error
+	for _, err := range s.vouchers.Entries(stopped, emberforge, "") {
+		last = err
+	}
+	if last == nil {
+		t.Error("a listing that was stopped ends as if it were complete")
+	}
+}
