@@ -60,7 +60,7 @@ func (s *Catalogue) Product(ctx context.Context, customer catalog.CustomerID, pr
 func (s *Catalogue) ProductsOnSale(ctx context.Context, customer catalog.CustomerID, after catalog.ProductID, want int) iter.Seq2[catalog.Product, error] {
 	query := s.queryProducts(customer, after)
 	query.FilterExpression = aws.String("attribute_not_exists(" + attrOffSale + ")")
-	query.Limit = aws.Int32(int32(min(max(want, 1), maxPage))) //nolint:gosec // at most maxPage
+	query.Limit = aws.Int32(int32(min(max(want, 1), maxPage)))
 	return s.products(ctx, query)
 }
 

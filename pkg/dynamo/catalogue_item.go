@@ -43,14 +43,14 @@ func decodeCustomer(it item) catalog.Customer {
 	}
 }
 
-func encodeProduct(customer catalog.Customer, p catalog.Product) item {
-	it := productKey{customer.ID, p.ID}.primary().attributes()
+func encodeProduct(customer catalog.CustomerID, p catalog.Product) item {
+	it := productKey{customer, p.ID}.primary().attributes()
 	it[attrName] = str(p.Name)
 	it.setStr(attrDescription, p.Description)
-	it[attrCurrency] = str(string(customer.Currency))
 	it.setTrue(attrOffSale, p.OffSale)
 	variants := make([]types.AttributeValue, len(p.Variants))
 	for i, v := range p.Variants {
+		it[attrCurrency] = str(string(v.Price.Currency)) // that of all of them
 		variants[i] = &types.AttributeValueMemberM{Value: encodeVariant(v)}
 	}
 	it[attrVariants] = &types.AttributeValueMemberL{Value: variants}

@@ -1,0 +1,484 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	mathrand "math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/money"
+)
+
+const sakura catalog.CustomerID = "sakura-goods"
+
+func profile(id catalog.CustomerID, currency money.Currency) catalog.Customer {
+	return catalog.Customer{ID: id, Name: "Shop of " + string(id), Currency: currency}
+}
+
+// product has one variant, for 4.99 EUR.
+func product(id catalog.ProductID) catalog.Product {
+	return catalog.Product{ID: id, Name: "Product " + string(id), Variants: []catalog.Variant{{
+		ID: "500", Name: "500 pieces", Price: money.Money{Minor: 499, Currency: "EUR"}, MinAmount: 1, MaxAmount: 64,
+	}}}
+}
+
+func offSale(p catalog.Product) catalog.Product {
+	p.OffSale = true
+	return p
+}
+
+// bulky is a product of some 200 KB.
+func bulky(id catalog.ProductID) catalog.Product {
+	p := product(id)
+	template := p.Variants[0]
+	for i := range 25 {
+		template.ID = catalog.VariantID(fmt.Sprintf("size-%d", i))
+		template.DataSchema = `{"type":"object","description":"` + strings.Repeat("x", 8000) + `"}`
+		p.Variants = append(p.Variants, template)
+	}
+	return p
+}
+
+// stockroom is a catalogue table from both sides.
+type stockroom struct {
+	t         testing.TB
+	client    *dynamodb.Client
+	table     string
+	shops     *dynamo.Shops
+	catalogue *dynamo.Catalogue
+}
+
+func newStockroom(t testing.TB) *stockroom {
+	client, table := newTable(t)
+	return &stockroom{
+		t: t, client: client, table: table,
+		shops: dynamo.NewShops(client, table), catalogue: dynamo.NewCatalogue(client, table, mathrand.Int64N),
+	}
+}
+
+func (s *stockroom) put(customer catalog.Customer, products ...catalog.Product) {
+	s.t.Helper()
+	if err := s.shops.PutCustomer(s.t.Context(), customer); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, p := range products {
+		if err := s.shops.PutProduct(s.t.Context(), customer.ID, p); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// ids are those of the products that a sequence yields.
+func ids(t testing.TB, products iter.Seq2[catalog.Product, error]) []catalog.ProductID {
+	t.Helper()
+	var found []catalog.ProductID
+	for p, err := range products {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, p.ID)
+	}
+	return found
+}
+
+func TestACatalogueIsReadBackAsItWasPut(t *testing.T) {
+	s := newStockroom(t)
+	yen := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "JPY"} }
+	customer := catalog.Customer{ID: sakura, Name: "桜グッズ", Currency: "JPY", OffSale: true}
+	shirt := catalog.Product{
+		ID: "t-shirt", Name: "T-shirt", Description: "Cotton.\nPrinted to order.", OffSale: true,
+		Variants: []catalog.Variant{
+			{ID: "XL", Name: "XL", Price: yen(3500), MinAmount: 1, MaxAmount: 10, DataSchema: `{"type":"object"}`, OffSale: true},
+			{ID: "M", Name: "M", Price: yen(0), MinAmount: 2, MaxAmount: catalog.MaxAmount},
+		},
+	}
+	card := catalog.Product{ID: "gift-card", Name: "Gift card", Variants: []catalog.Variant{
+		{ID: "max", Name: "Largest", Price: yen(money.MaxMinor), MinAmount: 1, MaxAmount: 1},
+	}}
+	s.put(customer, shirt, card)
+
+	if got, err := s.catalogue.Customer(t.Context(), sakura); got != customer || err != nil {
+		t.Errorf("Customer = %+v, %v, want %+v", got, err, customer)
+	}
+	gotCustomer, gotProduct, err := s.catalogue.Product(t.Context(), sakura, "t-shirt")
+	if gotCustomer != customer || !reflect.DeepEqual(gotProduct, shirt) || err != nil {
+		t.Errorf("Product = %+v, %+v, %v", gotCustomer, gotProduct, err)
+	}
+	want := catalog.Shop{Customer: customer, Products: []catalog.Product{card, shirt}}
+	if got, err := s.shops.Shop(t.Context(), sakura); !reflect.DeepEqual(got, want) || err != nil {
+		t.Errorf("Shop = %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func TestAnUnknownCustomerOrProductIsNotFound(t *testing.T) {
+	s := newStockroom(t)
+	s.put(profile(emberforge, "EUR"), product("coins"))
+	s.put(profile(sakura, "EUR"), product("t-shirt"))
+	// A product without its customer: an operator's mistake in the console.
+	if err := s.shops.PutProduct(t.Context(), "ghost", product("coins")); err != nil {
+		t.Fatal(err)
+	}
+	for _, ask := range []struct {
+		customer catalog.CustomerID
+		product  catalog.ProductID
+	}{{"nobody", "coins"}, {emberforge, "t-shirt"}, {emberforge, "coin"}, {emberforge, "coins-2"}, {"ghost", "coins"}} {
+		if _, _, err := s.catalogue.Product(t.Context(), ask.customer, ask.product); !errors.Is(err, catalog.ErrNotFound) {
+			t.Errorf("Product(%s, %s) = %v, want catalog.ErrNotFound", ask.customer, ask.product, err)
+		}
+	}
+	for _, customer := range []catalog.CustomerID{"nobody", "ghost", "EMBERFORGE"} {
+		if _, err := s.catalogue.Customer(t.Context(), customer); !errors.Is(err, catalog.ErrNotFound) {
+			t.Errorf("Customer(%s) = %v, want catalog.ErrNotFound", customer, err)
+		}
+		if _, err := s.shops.Shop(t.Context(), customer); !errors.Is(err, catalog.ErrNotFound) {
+			t.Errorf("Shop(%s) = %v, want catalog.ErrNotFound", customer, err)
+		}
+	}
+}
+
+func TestACustomerAndProductAreOneRead(t *testing.T) {
+	s := newStockroom(t)
+	s.put(profile(emberforge, "EUR"), product("coins"))
+	network, option := counted()
+	catalogue := dynamo.NewCatalogue(newClient(t, option), s.table, mathrand.Int64N)
+	if _, _, err := catalogue.Product(t.Context(), emberforge, "coins"); err != nil || network.calls.Load() != 1 {
+		t.Errorf("%d calls, %v", network.calls.Load(), err)
+	}
+}
+
+// throttled answers BatchGetItem with one of the keys left unprocessed, until it was asked often enough.
+type throttled struct {
+	dynamo.CatalogueAPI
+	asked int
+}
+
+func (s *throttled) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, options ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	s.asked++
+	for table, keys := range in.RequestItems {
+		if s.asked > 3 {
+			break
+		}
+		left := types.KeysAndAttributes{Keys: keys.Keys[:1], ConsistentRead: keys.ConsistentRead}
+		keys.Keys = keys.Keys[1:]
+		if len(keys.Keys) == 0 {
+			return &dynamodb.BatchGetItemOutput{UnprocessedKeys: map[string]types.KeysAndAttributes{table: left}}, nil
+		}
+		out, err := s.CatalogueAPI.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: keys}}, options...)
+		if err == nil {
+			out.UnprocessedKeys = map[string]types.KeysAndAttributes{table: left}
+		}
+		return out, err
+	}
+	return s.CatalogueAPI.BatchGetItem(ctx, in, options...)
+}
+
+func TestKeysLeftUnprocessedAreAskedForAgain(t *testing.T) {
+	s := newStockroom(t)
+	s.put(profile(emberforge, "EUR"), product("coins"))
+	store := &throttled{CatalogueAPI: s.client}
+	customer, coins, err := dynamo.NewCatalogue(store, s.table, mathrand.Int64N).Product(t.Context(), emberforge, "coins")
+	if customer.Currency != "EUR" || coins.ID != "coins" || err != nil || store.asked != 4 {
+		t.Errorf("Product = %+v, %+v, %v in %d calls", customer, coins, err, store.asked)
+	}
+}
+
+func TestProductsOnSaleAreInIDOrderBehindAProduct(t *testing.T) {
+	s := newStockroom(t)
+	s.put(profile(emberforge, "EUR"),
+		product("coins"), product("Zebra"), product("coins.old"), product("coins-2"), product("9"), offSale(product("cup")), product("vip_rank"))
+	all := []catalog.ProductID{"9", "Zebra", "coins", "coins-2", "coins.old", "vip_rank"}
+	tests := map[catalog.ProductID]int{ // how many of all are before
+		"": 0, "0": 0, "9": 1, "coins": 3, "coins-": 3, "coins-2": 4, "coins.old": 5, "cup": 5, "vip_rank": 6, "zzz": 6,
+	}
+	for after, before := range tests {
+		for _, want := range []int{-1, 0, 1, 2, 100, 1 << 40} {
+			if got := ids(t, s.catalogue.ProductsOnSale(t.Context(), emberforge, after, want)); !slices.Equal(got, all[before:]) {
+				t.Errorf("after %q, want %d: %q", after, want, got)
+			}
+		}
+	}
+}
+
+func TestAPageOf1MBDoesNotEndTheProducts(t *testing.T) {
+	s := newStockroom(t)
+	s.put(profile(emberforge, "EUR"))
+	var all, onSale []catalog.ProductID
+	for i := range 24 {
+		p := bulky(catalog.ProductID(fmt.Sprintf("cape-%02d", i)))
+		p.OffSale = i%3 == 0
+		s.put(profile(emberforge, "EUR"), p)
+		all = append(all, p.ID)
+		if !p.OffSale {
+			onSale = append(onSale, p.ID)
+		}
+	}
+	network, option := counted()
+	catalogue := dynamo.NewCatalogue(newClient(t, option), s.table, mathrand.Int64N)
+	if got := ids(t, catalogue.ProductsOnSale(t.Context(), emberforge, "", 100)); !slices.Equal(got, onSale) {
+		t.Errorf("on sale: %q", got)
+	}
+	if calls := network.calls.Load(); calls < 3 {
+		t.Errorf("%d calls: the products were to take three pages", calls)
+	}
+	shop, err := s.shops.Shop(t.Context(), emberforge)
+	if err != nil || len(shop.Products) != len(all) {
+		t.Errorf("Shop has %d products, %v, want %d", len(shop.Products), err, len(all))
+	}
+}
+
+func TestProductsAreReadAsTheyAreTaken(t *testing.T) {
+	s := newStockroom(t)
+	s.put(profile(emberforge, "EUR"), product("a"), product("b"), product("c"), product("d"), product("e"))
+	network, option := counted()
+	catalogue := dynamo.NewCatalogue(newClient(t, option), s.table, mathrand.Int64N)
+	taken := 0
+	for _, err := range catalogue.ProductsOnSale(t.Context(), emberforge, "", 2) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if taken++; taken == 2 {
+			break
+		}
+	}
+	if calls := network.calls.Load(); calls != 1 {
+		t.Errorf("%d calls for two of five products, want 1", calls)
+	}
+}
+
+func TestALongRowOfProductsOffSaleTakesFewCalls(t *testing.T) {
+	s := newStockroom(t)
+	s.put(profile(emberforge, "EUR"))
+	for i := range 200 {
+		s.put(profile(emberforge, "EUR"), offSale(product(catalog.ProductID(fmt.Sprintf("season-%03d", i)))))
+	}
+	s.put(profile(emberforge, "EUR"), product("zeppelin"))
+	network, option := counted()
+	catalogue := dynamo.NewCatalogue(newClient(t, option), s.table, mathrand.Int64N)
+	if got := ids(t, catalogue.ProductsOnSale(t.Context(), emberforge, "", 2)); !slices.Equal(got, []catalog.ProductID{"zeppelin"}) {
+		t.Errorf("on sale: %q", got)
+	}
+	if calls := network.calls.Load(); calls > 8 {
+		t.Errorf("%d calls, want at most 8", calls)
+	}
+}
+
+// The largest product that Validate lets pass must fit into an item: 400 KB.
+func TestTheLargestValidProductCanBeStored(t *testing.T) {
+	s := newStockroom(t)
+	largest := catalog.Product{
+		ID: catalog.ProductID(strings.Repeat("p", 64)), Name: strings.Repeat("n", catalog.MaxNameBytes),
+		Description: strings.Repeat("d", catalog.MaxDescriptionBytes), OffSale: true,
+	}
+	left := catalog.MaxProductBytes - len(largest.Description) - catalog.MaxVariants*(catalog.MaxNameBytes+256)
+	for i := range catalog.MaxVariants {
+		schema := min(left, catalog.MaxDataSchemaBytes)
+		left -= schema
+		largest.Variants = append(largest.Variants, catalog.Variant{
+			ID: catalog.VariantID(fmt.Sprintf("%064d", i)), Name: strings.Repeat("v", catalog.MaxNameBytes), OffSale: true,
+			Price:     money.Money{Minor: money.MaxMinor / catalog.MaxAmount, Currency: "EUR"},
+			MinAmount: catalog.MaxAmount, MaxAmount: catalog.MaxAmount, DataSchema: strings.Repeat("s", schema),
+		})
+	}
+	if err := largest.Validate("EUR"); err != nil {
+		t.Fatal(err)
+	}
+	customer := profile(catalog.CustomerID(strings.Repeat("c", 64)), "EUR")
+	s.put(customer, largest)
+	_, got, err := s.catalogue.Product(t.Context(), customer.ID, largest.ID)
+	if !reflect.DeepEqual(got, largest) || err != nil {
+		t.Errorf("it is read back differently, or %v", err)
+	}
+	i := slices.IndexFunc(largest.Variants, func(v catalog.Variant) bool { return len(v.DataSchema) < catalog.MaxDataSchemaBytes })
+	largest.Variants[i].DataSchema += "s"
+	if err := largest.Validate("EUR"); err == nil {
+		t.Error("a byte more is valid too: this was not the largest")
+	}
+}
+
+func TestACustomersCurrencyNeverChanges(t *testing.T) {
+	s := newStockroom(t)
+	s.put(profile(emberforge, "EUR"))
+	changed := profile(emberforge, "USD")
+	changed.Name = "Emberforge Inc."
+	if err := s.shops.PutCustomer(t.Context(), changed); !errors.Is(err, catalog.ErrCurrencyFixed) {
+		t.Errorf("PutCustomer = %v, want catalog.ErrCurrencyFixed", err)
+	}
+	if got, err := s.catalogue.Customer(t.Context(), emberforge); got != profile(emberforge, "EUR") || err != nil {
+		t.Errorf("the customer became %+v, %v", got, err)
+	}
+	changed.Currency = "EUR"
+	s.put(changed)
+	if got, err := s.catalogue.Customer(t.Context(), emberforge); got != changed || err != nil {
+		t.Errorf("Customer = %+v, %v, want %+v", got, err, changed)
+	}
+}
+
+func TestOneOfTwoFirstCurrenciesWins(t *testing.T) {
+	s := newStockroom(t)
+	currencies := []money.Currency{"EUR", "USD", "JPY", "GBP"}
+	errs := make([]error, 16)
+	var racers sync.WaitGroup
+	for i := range errs {
+		racers.Go(func() {
+			errs[i] = s.shops.PutCustomer(t.Context(), profile(emberforge, currencies[i%len(currencies)]))
+		})
+	}
+	racers.Wait()
+	kept, err := s.catalogue.Customer(t.Context(), emberforge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, err := range errs {
+		won := currencies[i%len(currencies)] == kept.Currency
+		if won != (err == nil) || !won && !errors.Is(err, catalog.ErrCurrencyFixed) {
+			t.Errorf("%s, where %s is kept: %v", currencies[i%len(currencies)], kept.Currency, err)
+		}
+	}
+}
+
+func TestAppliedTwiceNothingChanges(t *testing.T) {
+	s := newStockroom(t)
+	wanted := catalog.Shop{Customer: profile(emberforge, "EUR"), Products: []catalog.Product{product("coins"), offSale(product("cup"))}}
+	network := &unreliable{operation: "PutItem", behind: true}
+	network.failures.Store(2) // of the first write: applied three times, answered once
+	shops := dynamo.NewShops(newClient(t, over(network)), s.table)
+	plan, err := catalog.NewPlan(t.Context(), shops, wanted, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Apply(t.Context(), shops, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := shops.Shop(t.Context(), emberforge); !reflect.DeepEqual(got, wanted) || err != nil {
+		t.Errorf("Shop = %+v, %v, want %+v", got, err, wanted)
+	}
+	again, err := catalog.NewPlan(t.Context(), shops, wanted, true)
+	if err != nil || again.Writes() != 0 || len(again.Changes) != 0 {
+		t.Errorf("the second plan has %d writes, %v, %v", again.Writes(), again.Changes, err)
+	}
+}
+
+func TestEveryCustomerIsListedHoweverMuchItSells(t *testing.T) {
+	s := newStockroom(t)
+	want := make(map[catalog.CustomerID]catalog.Customer)
+	for i := range 8 {
+		customer := profile(catalog.CustomerID(fmt.Sprintf("shop-%d", i)), "EUR")
+		customer.OffSale = i == 3
+		s.put(customer, bulky("cape"), product("customer")) // 1.6 MB in all: two pages
+		want[customer.ID] = customer
+	}
+	got := make(map[catalog.CustomerID]catalog.Customer)
+	for customer, err := range s.shops.Customers(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, twice := got[customer.ID]; twice {
+			t.Errorf("%s is listed twice", customer.ID)
+		}
+		got[customer.ID] = customer
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+}
+
+func TestCustomersNeverSeeEachOthersProducts(t *testing.T) {
+	s := newStockroom(t)
+	mine, theirs := product("coins"), product("coins")
+	theirs.Name, theirs.Variants[0].Price = "Coins of another shop", money.Money{Minor: 500, Currency: "JPY"}
+	s.put(profile(emberforge, "EUR"), mine)
+	for _, other := range []catalog.CustomerID{sakura, "Emberforge", "emberforge-2", "emberforg"} {
+		s.put(profile(other, "JPY"), theirs, product("only-"+catalog.ProductID(other)))
+	}
+	customer, got, err := s.catalogue.Product(t.Context(), emberforge, "coins")
+	if customer.ID != emberforge || !reflect.DeepEqual(got, mine) || err != nil {
+		t.Errorf("Product = %+v, %+v, %v", customer, got, err)
+	}
+	if got := ids(t, s.catalogue.ProductsOnSale(t.Context(), emberforge, "", 100)); !slices.Equal(got, []catalog.ProductID{"coins"}) {
+		t.Errorf("on sale: %q", got)
+	}
+	if shop, err := s.shops.Shop(t.Context(), emberforge); err != nil || len(shop.Products) != 1 {
+		t.Errorf("Shop = %+v, %v", shop, err)
+	}
+}
+
+// A catalogue out of reach is never an empty or unknown one.
+func TestACatalogueOutOfReachIsUnavailable(t *testing.T) {
+	s := newStockroom(t)
+	s.put(profile(emberforge, "EUR"), product("coins"))
+	cut := func(operation string) dynamo.ShopsAPI {
+		network := &unreliable{operation: operation}
+		network.failures.Store(1 << 20)
+		return newClient(t, over(network))
+	}
+	shopper := func(operation string) *dynamo.Catalogue {
+		network := &unreliable{operation: operation}
+		network.failures.Store(1 << 20)
+		return dynamo.NewCatalogue(newClient(t, over(network)), s.table, mathrand.Int64N)
+	}
+	tests := map[string]func(context.Context) error{
+		"customer": func(ctx context.Context) error {
+			_, err := shopper("GetItem").Customer(ctx, emberforge)
+			return err
+		},
+		"product": func(ctx context.Context) error {
+			_, _, err := shopper("BatchGetItem").Product(ctx, emberforge, "coins")
+			return err
+		},
+		"products": func(ctx context.Context) error {
+			for _, err := range shopper("Query").ProductsOnSale(ctx, emberforge, "", 1) {
+				return err
+			}
+			return nil
+		},
+		"shop": func(ctx context.Context) error {
+			_, err := dynamo.NewShops(cut("Query"), s.table).Shop(ctx, emberforge)
+			return err
+		},
+		"customers": func(ctx context.Context) error {
+			for _, err := range dynamo.NewShops(cut("Scan"), s.table).Customers(ctx) {
+				return err
+			}
+			return nil
+		},
+		"put customer": func(ctx context.Context) error {
+			return dynamo.NewShops(cut("PutItem"), s.table).PutCustomer(ctx, profile(emberforge, "EUR"))
+		},
+		"put product": func(ctx context.Context) error {
+			return dynamo.NewShops(cut("PutItem"), s.table).PutProduct(ctx, emberforge, product("coins"))
+		},
+	}
+	for name, call := range tests {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			err := call(ctx)
+			if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); !unavailable {
+				t.Errorf("got %v, want an *UnavailableError", err)
+			}
+		})
+	}
+}
+
+func TestErrorsOfTheTableItselfAreNotTakenForAnEmptyOne(t *testing.T) {
+	missing := "no-such-table"
+	catalogue := dynamo.NewCatalogue(newClient(t), missing, mathrand.Int64N)
+	_, err := catalogue.Customer(t.Context(), emberforge)
+	notFound := (*types.ResourceNotFoundException)(nil)
+	if !errors.As(err, &notFound) || errors.Is(err, catalog.ErrNotFound) || aws.ToString(notFound.Message) == "" {
+		t.Errorf("Customer = %v, want DynamoDB's own error", err)
+	}
+}

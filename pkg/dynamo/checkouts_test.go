@@ -1,0 +1,470 @@
+package dynamo_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	mathrand "math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/money"
+)
+
+// kiosk checks out from a catalogue table and a checkouts table of its own. It sells coins/500 of emberforge for 4.99 EUR.
+type kiosk struct {
+	*stockroom
+	checkouts string // the table
+	desk      checkout.Desk
+	records   *dynamo.CheckoutRecords
+}
+
+func newKiosk(t testing.TB) *kiosk {
+	stock := newStockroom(t)
+	stock.put(profile(emberforge, "EUR"), product("coins"))
+	client, table := newTable(t)
+	k := &kiosk{stockroom: stock, checkouts: table, records: dynamo.NewCheckoutRecords(client, table)}
+	k.desk = k.deskOf(client)
+	return k
+}
+
+func (k *kiosk) deskOf(client *dynamodb.Client) checkout.Desk {
+	return checkout.Desk{
+		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(client, k.table, mathrand.Int64N)},
+		Store:     dynamo.NewCheckouts(client, k.checkouts), Random: rand.Reader,
+	}
+}
+
+func (k *kiosk) behind(network *unreliable) checkout.Desk {
+	return k.deskOf(newClient(k.t, over(network)))
+}
+
+// coins asks for three packs; an empty key is none.
+func coins(key string) checkout.Request {
+	r := checkout.Request{Customer: emberforge, Product: "coins", Variant: "500", Amount: 3, At: noon()}
+	if key != "" {
+		r.Key = idempotency.Key("till-" + key)
+	}
+	return r
+}
+
+func (k *kiosk) mustOpen(r checkout.Request) checkout.Checkout {
+	k.t.Helper()
+	c, replayed, err := k.desk.Open(within(k.t), r)
+	if err != nil || replayed {
+		k.t.Fatalf("Open = replayed %v, %v", replayed, err)
+	}
+	return c
+}
+
+// kept are the checkouts that the table holds of a customer.
+func (k *kiosk) kept(customer catalog.CustomerID) []checkout.Checkout {
+	k.t.Helper()
+	var all []checkout.Checkout
+	for c, err := range k.records.List(k.t.Context(), customer) {
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func (k *kiosk) wantKept(want ...checkout.Checkout) {
+	k.t.Helper()
+	got := k.kept(emberforge)
+	if len(got) != len(want) {
+		k.t.Fatalf("%d checkouts are kept, want %d", len(got), len(want))
+	}
+	for _, c := range want {
+		if shown, err := k.records.Show(k.t.Context(), emberforge, c.ID); shown != c || err != nil {
+			k.t.Errorf("Show = %+v, %v\nwant %+v", shown, err, c)
+		}
+	}
+}
+
+func TestACheckoutIsReadBackAsItWasMade(t *testing.T) {
+	k := newKiosk(t)
+	made := checkout.Checkout{
+		ID: checkout.ID(strings.Repeat("a", 22) + strings.Repeat("b", 22)), Product: "vip-rank", Variant: "30-day", Amount: catalog.MaxAmount,
+		Data: `{ "player": "Álder", "note": "\u0000" }`, DataIsObject: true,
+		UnitPrice: money.Money{Minor: 499, Currency: "BHD"}, Subtotal: money.Money{Minor: money.MaxMinor, Currency: "BHD"},
+		Discount: money.Money{Minor: 1, Currency: "BHD"}, Total: money.Money{Minor: money.MaxMinor - 1, Currency: "BHD"},
+		Created: noon().Add(time.Millisecond), Expires: noon().Add(time.Millisecond + checkout.Lifetime),
+	}
+	bare := checkout.Checkout{ID: checkout.ID(strings.Repeat("c", 44)), Created: noon(), Expires: noon().Add(checkout.Lifetime)}
+	for _, c := range []checkout.Checkout{made, bare} {
+		if got, err := k.records.Open(t.Context(), emberforge, c); got != c || err != nil {
+			t.Errorf("Open = %+v, %v", got, err)
+		}
+	}
+	k.wantKept(made, bare)
+}
+
+func TestACheckoutIsDeleted7DaysAfterItExpired(t *testing.T) {
+	k := newKiosk(t)
+	r := coins("")
+	r.At = noon().Add(time.Millisecond)
+	c := k.mustOpen(r)
+	out, err := k.client.GetItem(t.Context(), &dynamodb.GetItemInput{
+		TableName: aws.String(k.checkouts), ConsistentRead: aws.Bool(true),
+		Key: map[string]types.AttributeValue{
+			"customer": &types.AttributeValueMemberS{Value: string(emberforge)},
+			"sk":       &types.AttributeValueMemberS{Value: string(c.ID.Token())},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 2026-11-28T12:30:00.001Z, to the next whole second: DynamoDB deletes by seconds since 1970.
+	deleted, is := out.Item["expiresAt"].(*types.AttributeValueMemberN)
+	if !is || deleted.Value != "1795869001" {
+		t.Errorf("expiresAt is %+v", out.Item["expiresAt"])
+	}
+}
+
+// outcomes are what racers got.
+type outcomes struct {
+	mu                   sync.Mutex
+	opened, replayed     map[checkout.ID]int
+	inUse                int
+	firstUnexpectedError error
+}
+
+// race sends the requests all at once, each through a client of its own process.
+func (k *kiosk) race(requests []checkout.Request) *outcomes {
+	k.t.Helper()
+	got := &outcomes{opened: map[checkout.ID]int{}, replayed: map[checkout.ID]int{}}
+	start := make(chan struct{})
+	var racers sync.WaitGroup
+	for _, r := range requests {
+		racers.Go(func() {
+			<-start
+			c, replayed, err := k.desk.Open(within(k.t), r)
+			got.mu.Lock()
+			defer got.mu.Unlock()
+			switch {
+			case errors.Is(err, checkout.ErrKeyInUse):
+				got.inUse++
+			case err != nil:
+				got.firstUnexpectedError = err
+			case replayed:
+				got.replayed[c.ID]++
+			default:
+				got.opened[c.ID]++
+			}
+		})
+	}
+	close(start)
+	racers.Wait()
+	if got.firstUnexpectedError != nil {
+		k.t.Fatal(got.firstUnexpectedError)
+	}
+	return got
+}
+
+func TestOneKeySentBy32RacersMakesOneCheckout(t *testing.T) {
+	k := newKiosk(t)
+	requests := make([]checkout.Request, 32)
+	for i := range requests {
+		requests[i] = coins("1047")
+	}
+	first := k.race(requests)
+	made := k.kept(emberforge)
+	if len(made) != 1 || first.opened[made[0].ID] != 1 || first.replayed[made[0].ID] != 31 {
+		t.Fatalf("kept %+v, opened %v, replayed %v", made, first.opened, first.replayed)
+	}
+	// And again when it has expired.
+	for i := range requests {
+		requests[i].At = made[0].Expires
+	}
+	second := k.race(requests)
+	remade := k.kept(emberforge)
+	if len(remade) != 1 || remade[0].ID == made[0].ID || second.opened[remade[0].ID] != 1 || second.replayed[remade[0].ID] != 31 {
+		t.Errorf("kept %+v, opened %v, replayed %v", remade, second.opened, second.replayed)
+	}
+}
+
+func TestRacersThatWantSomethingElseWithTheKeyAreRefused(t *testing.T) {
+	k := newKiosk(t)
+	requests := make([]checkout.Request, 32)
+	for i := range requests {
+		requests[i] = coins("1047")
+		requests[i].Amount = int64(1 + i%4)
+	}
+	got := k.race(requests)
+	made := k.kept(emberforge)
+	if len(made) != 1 || got.opened[made[0].ID] != 1 || got.replayed[made[0].ID] != 7 || got.inUse != 24 {
+		t.Errorf("kept %+v, opened %v, replayed %v, refused %d", made, got.opened, got.replayed, got.inUse)
+	}
+}
+
+func TestRacersWithoutAKeyMakeACheckoutEach(t *testing.T) {
+	k := newKiosk(t)
+	requests := make([]checkout.Request, 32)
+	for i := range requests {
+		requests[i] = coins("")
+	}
+	got := k.race(requests)
+	if len(got.opened) != 32 || len(got.replayed) != 0 || len(k.kept(emberforge)) != 32 {
+		t.Errorf("opened %d, replayed %d, kept %d", len(got.opened), len(got.replayed), len(k.kept(emberforge)))
+	}
+}
+
+// The SDK sends a call again when its answer was lost. It then meets what it wrote the first time.
+func TestALostAnswerOrRequestStillMakesOneCheckout(t *testing.T) {
+	for name, behind := range map[string]bool{"answer": true, "request": false} {
+		for _, key := range []string{"", "1047"} {
+			t.Run(name+", key "+key, func(t *testing.T) {
+				k := newKiosk(t)
+				network := &unreliable{operation: "PutItem", behind: behind}
+				network.failures.Store(2)
+				desk := k.behind(network)
+				c, replayed, err := desk.Open(within(t), coins(key))
+				if replayed || err != nil {
+					t.Errorf("Open = replayed %v, %v", replayed, err)
+				}
+				if left := network.failures.Load(); left >= 0 {
+					t.Errorf("the third try was not made, %d failures are left", left)
+				}
+				k.wantKept(c)
+			})
+		}
+	}
+}
+
+func TestAnAnswerLostForGoodIsReplayedUnderItsKey(t *testing.T) {
+	k := newKiosk(t)
+	network := &unreliable{operation: "PutItem", behind: true}
+	network.failures.Store(1 << 20)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	desk := k.behind(network)
+	_, _, err := desk.Open(ctx, coins("1047"))
+	if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); !unavailable {
+		t.Fatalf("Open = %v, want an *UnavailableError", err)
+	}
+	made := k.kept(emberforge)
+	if len(made) != 1 {
+		t.Fatalf("%d checkouts are kept, want 1", len(made))
+	}
+	if c, replayed, err := k.desk.Open(within(t), coins("1047")); c != made[0] || !replayed || err != nil {
+		t.Errorf("Open = %+v, replayed %v, %v, want the first checkout", c, replayed, err)
+	}
+	k.wantKept(made[0])
+}
+
+func TestACheckoutIsReplayedAlsoWhereItIsNoLongerSold(t *testing.T) {
+	k := newKiosk(t)
+	made := k.mustOpen(coins("1047"))
+	dearer := product("coins")
+	dearer.Variants[0].Price.Minor = 999
+	dearer.Variants[0].MinAmount = 10
+	closed := profile(emberforge, "EUR")
+	closed.OffSale = true
+	changes := []struct {
+		name   string
+		change func()
+	}{
+		{"dearer, in larger amounts", func() { k.put(profile(emberforge, "EUR"), dearer) }},
+		{"off sale", func() { k.put(profile(emberforge, "EUR"), offSale(product("coins"))) }},
+		{"closed", func() { k.put(closed) }},
+	}
+	for _, test := range changes {
+		t.Run(test.name, func(t *testing.T) {
+			test.change()
+			if c, replayed, err := k.desk.Open(within(t), coins("1047")); c != made || !replayed || err != nil {
+				t.Errorf("Open = %+v, replayed %v, %v, want the first checkout", c, replayed, err)
+			}
+			_, _, err := k.desk.Open(within(t), coins(""))
+			_, badAmount := errors.AsType[*checkout.ParameterError](err)
+			if !badAmount && !errors.Is(err, catalog.ErrNotFound) {
+				t.Errorf("without the key: Open = %v", err)
+			}
+		})
+	}
+	k.wantKept(made)
+}
+
+func TestCallsPerCheckout(t *testing.T) {
+	k := newKiosk(t)
+	k.mustOpen(coins("1047"))
+	unknown, tooMany := coins(""), coins("")
+	unknown.Product, tooMany.Amount = "gems", 65
+	keyed := func(r checkout.Request) checkout.Request {
+		r.Key = "another"
+		return r
+	}
+	tests := map[string]struct {
+		request checkout.Request
+		quote   bool
+		want    int32
+	}{
+		"new":                              {request: coins(""), want: 2},
+		"new, with a key":                  {request: keyed(coins("")), want: 2},
+		"replayed":                         {request: coins("1047"), want: 2},
+		"unknown product":                  {request: unknown, want: 1},
+		"unknown product, with a key":      {request: keyed(unknown), want: 2},
+		"amount out of bounds":             {request: tooMany, want: 1},
+		"amount out of bounds, with a key": {request: keyed(tooMany), want: 2},
+		"quote":                            {request: coins(""), quote: true, want: 1},
+		"quote, with a key":                {request: keyed(coins("")), quote: true, want: 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			network, option := counted()
+			desk := k.deskOf(newClient(t, option))
+			ask := desk.Open
+			if test.quote {
+				ask = desk.Quote
+			}
+			_, _, _ = ask(within(t), test.request) // what it answers is tested elsewhere
+			if got := network.calls.Load(); got != test.want {
+				t.Errorf("%d calls, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAQuoteIsNotKept(t *testing.T) {
+	k := newKiosk(t)
+	for _, key := range []string{"", "1047"} {
+		c, replayed, err := k.desk.Quote(within(t), coins(key))
+		if c.Total.String() != "14.97 EUR" || replayed || err != nil {
+			t.Errorf("Quote = %+v, replayed %v, %v", c, replayed, err)
+		}
+	}
+	k.wantKept()
+}
+
+func TestCustomersNeverSeeEachOthersCheckouts(t *testing.T) {
+	k := newKiosk(t)
+	k.put(profile(sakura, "EUR"), product("coins"))
+	theirs := coins("1047")
+	theirs.Customer = sakura
+	mine := k.mustOpen(coins("1047"))
+	other := k.mustOpen(theirs)
+	k.wantKept(mine)
+	if kept := k.kept(sakura); len(kept) != 1 || kept[0] != other {
+		t.Errorf("%s has %+v", sakura, kept)
+	}
+	for customer, id := range map[catalog.CustomerID]checkout.ID{emberforge: other.ID, sakura: mine.ID, "nobody": mine.ID} {
+		if _, err := k.records.Show(t.Context(), customer, id); !errors.Is(err, checkout.ErrNotFound) {
+			t.Errorf("Show(%s, …) = %v, want checkout.ErrNotFound", customer, err)
+		}
+		if customer == "nobody" && len(k.kept(customer)) != 0 {
+			t.Error("an unknown customer has checkouts")
+		}
+	}
+	// Even under the other's very token.
+	if _, err := k.records.Recall(t.Context(), sakura, mine.ID.Token()); !errors.Is(err, checkout.ErrNotFound) {
+		t.Errorf("Recall = %v, want checkout.ErrNotFound", err)
+	}
+}
+
+func TestAnIDIsShownWholeOrNotAtAll(t *testing.T) {
+	k := newKiosk(t)
+	first := k.mustOpen(coins("1047"))
+	half := checkout.ID(string(first.ID.Token()) + strings.Repeat("A", 22))
+	if _, err := k.records.Show(t.Context(), emberforge, half); !errors.Is(err, checkout.ErrNotFound) {
+		t.Errorf("Show of half an ID = %v, want checkout.ErrNotFound", err)
+	}
+	later := coins("1047")
+	later.At = first.Expires
+	second := k.mustOpen(later)
+	if _, err := k.records.Show(t.Context(), emberforge, first.ID); !errors.Is(err, checkout.ErrNotFound) {
+		t.Errorf("Show of what its key replaced = %v, want checkout.ErrNotFound", err)
+	}
+	k.wantKept(second)
+}
+
+func TestAllCheckoutsAreListedHoweverMany(t *testing.T) {
+	k := newKiosk(t)
+	const many = 560 // of more than 2 KB each: two pages
+	want := make(map[checkout.ID]bool, many)
+	data, err := checkout.ParseData(strings.Repeat("x", checkout.MaxDataBytes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests := make(chan checkout.Request)
+	var mu sync.Mutex
+	var tills sync.WaitGroup
+	for range 8 {
+		tills.Go(func() {
+			for r := range requests {
+				c, _, err := k.desk.Open(within(t), r)
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				want[c.ID] = true
+				mu.Unlock()
+			}
+		})
+	}
+	for range many {
+		r := coins("")
+		r.Data = data
+		requests <- r
+	}
+	close(requests)
+	tills.Wait()
+	for _, c := range k.kept(emberforge) {
+		if !want[c.ID] {
+			t.Errorf("%s is listed twice or was never made", c.ID)
+		}
+		delete(want, c.ID)
+	}
+	if len(want) > 0 {
+		t.Errorf("%d checkouts are not listed", len(want))
+	}
+}
+
+func TestCheckoutsOutOfReachAreUnavailable(t *testing.T) {
+	k := newKiosk(t)
+	cut := func(operation string) *dynamo.CheckoutRecords {
+		network := &unreliable{operation: operation}
+		network.failures.Store(1 << 20)
+		return dynamo.NewCheckoutRecords(newClient(t, over(network)), k.checkouts)
+	}
+	tests := map[string]func(context.Context) error{
+		"open": func(ctx context.Context) error {
+			_, err := cut("PutItem").Open(ctx, emberforge, checkout.Checkout{ID: checkout.ID(strings.Repeat("a", 44))})
+			return err
+		},
+		"recall": func(ctx context.Context) error {
+			_, err := cut("GetItem").Recall(ctx, emberforge, "token")
+			return err
+		},
+		"show": func(ctx context.Context) error {
+			_, err := cut("GetItem").Show(ctx, emberforge, checkout.ID(strings.Repeat("a", 44)))
+			return err
+		},
+		"list": func(ctx context.Context) error {
+			for _, err := range cut("Query").List(ctx, emberforge) {
+				return err
+			}
+			return nil
+		},
+	}
+	for name, call := range tests {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			err := call(ctx)
+			if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); !unavailable {
+				t.Errorf("got %v, want an *UnavailableError", err)
+			}
+		})
+	}
+}
