@@ -1,0 +1,32 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"shopfront/pkg/checkout"
+)
+
+// Checkouts lists checkouts, oldest first, as they stand at a time. It reads all that are kept of the customer.
+func (s *Shop) Checkouts(ctx context.Context, filter checkout.Filter, at time.Time) ([]checkout.Checkout, error) {
+	var picked []checkout.Checkout
+	for c, err := range s.checkouts.List(ctx, s.Customer.ID) {
+		if err != nil {
+			return nil, err
+		}
+		if filter.Picks(c, at) {
+			picked = append(picked, c)
+		}
+	}
+	slices.SortFunc(picked, func(a, b checkout.Checkout) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return picked, nil
+}
+
+// Checkout finds a checkout by its ID, open or expired, or returns checkout.ErrNotFound.
+func (s *Shop) Checkout(ctx context.Context, id checkout.ID) (checkout.Checkout, error) {
+	return s.checkouts.Show(ctx, s.Customer.ID, id)
+}

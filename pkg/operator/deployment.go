@@ -1,0 +1,133 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
+
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/localstate"
+)
+
+// ErrNoStack says that there is no stack of that name, or that it is not one of Shopfront.
+var ErrNoStack = errors.New("no such stack")
+
+// ErrNoRegion says that the AWS configuration names no region.
+var ErrNoRegion = errors.New("no AWS region is set")
+
+// How a call is tried again. An operator waits longer than a shopper does: a busy table throttles for a while.
+const (
+	attemptTimeout = 10 * time.Second
+	maxAttempts    = 12
+	longestDelay   = 5 * time.Second
+)
+
+// Deployment is a Shopfront that an operator works on: a deployed stack or the local run.
+type Deployment struct {
+	Stack   string // empty: the local run
+	BaseURL string
+	Region  string
+	Version string // as it was deployed; may be empty
+	Tables  Tables
+
+	client *dynamodb.Client
+	random func(n int64) int64
+}
+
+// Tables are the names of a deployment's tables.
+type Tables struct{ Catalogue, Vouchers, Checkouts string }
+
+// FindStack finds a deployed stack by its name, with the usual AWS configuration, and reads its outputs, which template.yaml
+// declares. random returns a random number from 0 up to, not including, n; it need not be secret. Errors: ErrNoRegion,
+// ErrNoStack, and AWS's own.
+func FindStack(ctx context.Context, name string, random func(n int64) int64) (*Deployment, error) {
+	configuration, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("AWS configuration: %w", err)
+	}
+	if configuration.Region == "" {
+		return nil, ErrNoRegion
+	}
+	out, err := cloudformation.NewFromConfig(configuration).DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(name)})
+	if apiError, is := errors.AsType[smithy.APIError](err); is && strings.HasSuffix(apiError.ErrorMessage(), "does not exist") {
+		return nil, fmt.Errorf("%w: %q in %s", ErrNoStack, name, configuration.Region)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("describe stack %q in %s: %w", name, configuration.Region, err)
+	}
+	outputs := make(map[string]string)
+	for _, stack := range out.Stacks {
+		for _, output := range stack.Outputs {
+			outputs[aws.ToString(output.OutputKey)] = aws.ToString(output.OutputValue)
+		}
+	}
+	for _, key := range []string{"BaseUrl", "CatalogueTable", "VouchersTable", "CheckoutsTable"} {
+		if outputs[key] == "" {
+			return nil, fmt.Errorf("%w: %q in %s is not a Shopfront, or not deployed to the end: it has no output %s",
+				ErrNoStack, name, configuration.Region, key)
+		}
+	}
+	return &Deployment{
+		Stack: name, BaseURL: outputs["BaseUrl"], Region: configuration.Region, Version: outputs["Version"],
+		Tables: Tables{Catalogue: outputs["CatalogueTable"], Vouchers: outputs["VouchersTable"], Checkouts: outputs["CheckoutsTable"]},
+		client: dynamodb.NewFromConfig(configuration, patient(random)), random: random,
+	}, nil
+}
+
+// FindLocal finds the local run of the checkout that dir is in, or returns localstate.ErrNotRunning. random is as in
+// FindStack.
+func FindLocal(ctx context.Context, dir string, random func(n int64) int64) (*Deployment, error) {
+	state, err := localstate.Live(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	return Local(state, random), nil
+}
+
+// Local is the local run that a state describes. random is as in FindStack.
+func Local(state localstate.State, random func(n int64) int64) *Deployment {
+	client := dynamodb.New(dynamodb.Options{
+		Region: state.Region, BaseEndpoint: aws.String(state.DynamoDBEndpoint),
+		// DynamoDB Local wants a signature, whosever it is; the operator's own credentials stay out of it.
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	}, patient(random))
+	return &Deployment{
+		BaseURL: state.BaseURL, Region: state.Region, Version: state.Version, Tables: Tables(state.Tables),
+		client: client, random: random,
+	}
+}
+
+// patient keeps what the store has to have tried again, conflicts with transactions above all, and gives it more time.
+func patient(random func(n int64) int64) func(*dynamodb.Options) {
+	return func(o *dynamodb.Options) {
+		o.HTTPClient = awshttp.NewBuildableClient().WithTimeout(attemptTimeout)
+		o.Retryer = retry.AddWithMaxBackoffDelay(retry.AddWithMaxAttempts(dynamo.NewRetryer(random), maxAttempts), longestDelay)
+	}
+}
+
+// TableStatus is how a table stands, such as ACTIVE or CREATING (DynamoDB's TableStatus).
+type TableStatus struct{ Name, Status string }
+
+// TableStatuses asks DynamoDB for the catalogue's, the vouchers' and the checkouts' table, in this order.
+func (d *Deployment) TableStatuses(ctx context.Context) ([]TableStatus, error) {
+	var statuses []TableStatus
+	for _, name := range []string{d.Tables.Catalogue, d.Tables.Vouchers, d.Tables.Checkouts} {
+		out, err := d.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)})
+		if err != nil {
+			return nil, fmt.Errorf("table %s: %w", name, err)
+		}
+		statuses = append(statuses, TableStatus{Name: name, Status: string(out.Table.TableStatus)})
+	}
+	return statuses, nil
+}

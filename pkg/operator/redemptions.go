@@ -1,0 +1,88 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"shopfront/pkg/voucher"
+)
+
+// Redemption is a redemption with what its voucher says of it.
+type Redemption struct {
+	voucher.Redemption
+	Batch string // of the voucher
+}
+
+// RedemptionFilter picks redemptions. A zero field picks all.
+type RedemptionFilter struct {
+	Code  voucher.Code
+	Nick  voucher.Nick // who redeemed; nicks are one where they compare as equal
+	Batch string
+	From  time.Time // inclusive
+	Until time.Time // exclusive
+}
+
+func (f RedemptionFilter) picks(r voucher.Redemption) bool {
+	if r.At.Before(f.From) || !f.Until.IsZero() && !r.At.Before(f.Until) {
+		return false
+	}
+	if f.Nick == (voucher.Nick{}) {
+		return true
+	}
+	nick, err := voucher.ParseNick(r.Nick) // it was parsed before it was stored
+	return err == nil && nick.Compared == f.Nick.Compared
+}
+
+// Redemptions lists redemptions, oldest first. A code to pick that is unknown is a *voucher.RefusalError. Unless a code is
+// picked it reads all of the customer's vouchers, while the shop goes on.
+func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Redemption, error) {
+	vouchers := make(map[voucher.Code]voucher.Voucher) // of many uses: a single-use one holds its redemption
+	if filter.Code != "" {
+		standing, err := s.vouchers.Show(ctx, s.Customer.ID, filter.Code)
+		if err != nil {
+			return nil, err
+		}
+		vouchers[filter.Code] = standing.Voucher
+	}
+	var redemptions []Redemption
+	recorded := make(map[voucher.Code][]voucher.Redemption)
+	for entry, err := range s.vouchers.Entries(ctx, s.Customer.ID, filter.Code) {
+		switch v := entry.Voucher; {
+		case err != nil:
+			return nil, err
+		case v == nil:
+			recorded[entry.Code] = append(recorded[entry.Code], pick(filter, entry.Redemptions)...)
+		case !v.SingleUse():
+			vouchers[entry.Code] = *v
+		case v.Redeemed != nil && filter.picks(*v.Redeemed):
+			redemptions = append(redemptions, Redemption{*v.Redeemed, v.Batch})
+		}
+	}
+	for code, ofCode := range recorded {
+		v, found := vouchers[code]
+		if !found && len(ofCode) > 0 { // it was created after its bucket was read
+			standing, err := s.vouchers.Show(ctx, s.Customer.ID, code)
+			if err != nil {
+				return nil, err
+			}
+			v = standing.Voucher
+		}
+		for _, redemption := range ofCode {
+			redemption.Code, redemption.Reward = v.Written, v.Reward
+			redemptions = append(redemptions, Redemption{redemption, v.Batch})
+		}
+	}
+	if filter.Batch != "" {
+		redemptions = slices.DeleteFunc(redemptions, func(r Redemption) bool { return r.Batch != filter.Batch })
+	}
+	slices.SortFunc(redemptions, func(a, b Redemption) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
+	})
+	return redemptions, nil
+}
+
+func pick(filter RedemptionFilter, redemptions []voucher.Redemption) []voucher.Redemption {
+	return slices.DeleteFunc(redemptions, func(r voucher.Redemption) bool { return !filter.picks(r) })
+}

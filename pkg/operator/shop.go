@@ -1,0 +1,59 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/voucher"
+)
+
+// Shop is one customer's shop. Whatever is done with it stays within that customer.
+type Shop struct {
+	Customer catalog.Customer
+
+	catalogue *dynamo.Catalogue
+	vouchers  *dynamo.Vouchers
+	checkouts *dynamo.CheckoutRecords
+}
+
+// Shop opens the shop of a customer, or returns catalog.ErrNotFound.
+func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, error) {
+	catalogue := dynamo.NewCatalogue(d.client, d.Tables.Catalogue, d.random)
+	customer, err := catalogue.Customer(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("customer %s: %w", id, err)
+	}
+	return &Shop{
+		Customer: customer, catalogue: catalogue,
+		vouchers:  dynamo.NewVouchers(d.client, d.Tables.Vouchers, d.random),
+		checkouts: dynamo.NewCheckoutRecords(d.client, d.Tables.Checkouts),
+	}, nil
+}
+
+// Reward reads a reward as an operator writes it. A product and its variant must be in the catalogue, or it returns
+// catalog.ErrNotFound; offSale tells that they, or the shop, are off sale.
+func (s *Shop) Reward(ctx context.Context, text string) (reward voucher.Reward, offSale bool, err error) {
+	reward, err = voucher.ParseReward(text, s.Customer.Currency)
+	if err != nil || reward.Kind != voucher.RewardProduct {
+		return reward, false, err
+	}
+	unknown := func() error {
+		return fmt.Errorf("customer %s, variant %s/%s: %w", s.Customer.ID, reward.Product, reward.Variant, catalog.ErrNotFound)
+	}
+	customer, product, err := s.catalogue.Product(ctx, s.Customer.ID, reward.Product)
+	if errors.Is(err, catalog.ErrNotFound) {
+		return voucher.Reward{}, false, unknown()
+	}
+	if err != nil {
+		return voucher.Reward{}, false, err
+	}
+	at := slices.IndexFunc(product.Variants, func(v catalog.Variant) bool { return v.ID == reward.Variant })
+	if at < 0 {
+		return voucher.Reward{}, false, unknown()
+	}
+	return reward, customer.OffSale || product.OffSale || product.Variants[at].OffSale, nil
+}

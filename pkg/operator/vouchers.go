@@ -1,0 +1,162 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/voucher"
+)
+
+// CodeTakenError says which voucher has a code already; nothing was changed. It is a voucher.ErrCodeTaken.
+type CodeTakenError struct{ Existing voucher.Voucher }
+
+func (e *CodeTakenError) Error() string {
+	return fmt.Sprintf("%v: it is %s, created %s", voucher.ErrCodeTaken, e.Existing.Written, e.Existing.Created.Format(time.RFC3339))
+}
+
+// Is tells what kind of error it is.
+func (*CodeTakenError) Is(target error) bool { return target == voucher.ErrCodeTaken }
+
+// CreateVoucher creates a voucher, or returns the *voucher.FieldError of its terms or a *CodeTakenError.
+func (s *Shop) CreateVoucher(ctx context.Context, terms voucher.Terms, now time.Time) (voucher.Voucher, error) {
+	v, err := voucher.New(terms, now)
+	if err != nil {
+		return voucher.Voucher{}, err
+	}
+	err = s.vouchers.Create(ctx, s.Customer.ID, v)
+	if errors.Is(err, dynamo.ErrCodeTaken) {
+		existing, err := s.vouchers.Show(ctx, s.Customer.ID, v.Code)
+		if err != nil {
+			return voucher.Voucher{}, errors.Join(voucher.ErrCodeTaken, err)
+		}
+		return voucher.Voucher{}, &CodeTakenError{Existing: existing.Voucher}
+	}
+	if err != nil {
+		return voucher.Voucher{}, err
+	}
+	return v, nil
+}
+
+// Voucher is a voucher as it stands. A code that is unknown, or can be none, is a *voucher.RefusalError or a
+// *voucher.FieldError.
+func (s *Shop) Voucher(ctx context.Context, code voucher.Code) (dynamo.Standing, error) {
+	return s.vouchers.Show(ctx, s.Customer.ID, code)
+}
+
+// EditVoucher edits a voucher and returns it as it then is; it was changed for every request that begins afterwards. It
+// returns a *voucher.RefusalError for an unknown code, and *voucher.FieldError for what the rules do not allow. After any
+// other error the edit may have been done in part, and is completed by running it again.
+func (s *Shop) EditVoucher(ctx context.Context, code voucher.Code, edit voucher.Edit) (voucher.Voucher, error) {
+	return s.vouchers.Edit(ctx, s.Customer.ID, code, edit)
+}
+
+// Status says what would become of a request for a voucher now, if it came from a nick that may redeem it.
+type Status string
+
+// Every status.
+const (
+	StatusRedeemable Status = "redeemable"
+	StatusDisabled   Status = "disabled"
+	StatusNotStarted Status = "not_started"
+	StatusExpired    Status = "expired"
+	StatusUsedUp     Status = "used_up"
+)
+
+// Statuses are all of them.
+func Statuses() []Status {
+	return []Status{StatusRedeemable, StatusDisabled, StatusNotStarted, StatusExpired, StatusUsedUp}
+}
+
+// StatusOf is the status of a voucher at a time.
+func StatusOf(standing dynamo.Standing, at time.Time) Status {
+	request := voucher.Request{Nick: standing.Nick, At: at}
+	if request.Nick == (voucher.Nick{}) {
+		request.Nick = voucher.Nick{Written: "any", Compared: "any"}
+	}
+	reason, refused := voucher.IsRefusal(standing.Refuse(request))
+	switch {
+	case refused:
+		return Status(reason)
+	case standing.Limited() && standing.UsesLeft == 0:
+		return StatusUsedUp
+	default:
+		return StatusRedeemable
+	}
+}
+
+// VoucherFilter picks vouchers. A zero field picks all.
+type VoucherFilter struct {
+	Batch  string
+	Nick   voucher.Nick // whom the voucher is bound to
+	Status Status
+}
+
+func (f VoucherFilter) picks(standing dynamo.Standing, at time.Time) bool {
+	return (f.Batch == "" || f.Batch == standing.Batch) &&
+		(f.Nick == voucher.Nick{} || f.Nick.Compared == standing.Nick.Compared) &&
+		(f.Status == "" || f.Status == StatusOf(standing, at))
+}
+
+// Vouchers lists vouchers as they stand, oldest first. It reads all of the customer's, while the shop goes on; unlike
+// Voucher it does not tell of interrupted edits, and it counts the uses of codes without a limit too.
+func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time) ([]dynamo.Standing, error) {
+	all := make(map[voucher.Code]*counted)
+	for entry, err := range s.vouchers.Entries(ctx, s.Customer.ID, "") {
+		if err != nil {
+			return nil, err
+		}
+		if all[entry.Code] == nil {
+			all[entry.Code] = &counted{}
+		}
+		all[entry.Code].add(entry)
+	}
+	var picked []dynamo.Standing
+	for _, c := range all {
+		if standing := c.standing(); standing.Code != "" && filter.picks(standing, at) {
+			picked = append(picked, standing)
+		}
+	}
+	slices.SortFunc(picked, func(a, b dynamo.Standing) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Code, b.Code))
+	})
+	return picked, nil
+}
+
+// counted is what was read of one voucher so far.
+type counted struct {
+	voucher     voucher.Voucher
+	left, used  int // of its counters
+	redemptions int // of a code of many uses
+}
+
+func (c *counted) add(entry dynamo.Entry) {
+	switch {
+	case entry.Voucher != nil:
+		c.voucher = *entry.Voucher
+	case entry.Counter != nil:
+		c.left += entry.Counter.Left
+		c.used += entry.Counter.Used
+	default:
+		c.redemptions += len(entry.Redemptions)
+	}
+}
+
+func (c *counted) standing() dynamo.Standing {
+	standing := dynamo.Standing{Voucher: c.voucher}
+	switch {
+	case c.voucher.Limited():
+		standing.UsesLeft, standing.Used = c.left, c.used
+	case !c.voucher.SingleUse():
+		standing.Used = c.redemptions
+	case c.voucher.Redeemed != nil:
+		standing.Used = 1
+	default:
+		standing.UsesLeft = 1
+	}
+	return standing
+}
