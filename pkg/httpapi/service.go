@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"shopfront/pkg/catalog"
 )
 
 // Service is what all endpoints share. Each endpoint is an http.Handler made by a method of it.
@@ -115,7 +117,9 @@ func (e endpoint) respond(c *call) (answer, error) {
 		return answer{}, e.notFound.new()
 	}
 	c.path = values
-	c.record.customer = values["customer"]
+	if customer, err := catalog.ParseID[catalog.CustomerID](values["customer"]); err == nil {
+		c.record.customer = string(customer)
+	}
 	if !slices.Contains(e.methods, c.Method) {
 		return answer{}, problemMethodNotAllowed.because("The path answers other methods.").with("Allow", strings.Join(e.methods, ", "))
 	}

@@ -1,0 +1,374 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
+)
+
+// desk is a fake httpapi.VoucherDesk.
+type desk struct {
+	redeem func(voucher.Request) (voucher.Redemption, bool, error)
+	check  func(voucher.Request) (voucher.Voucher, error)
+}
+
+func (d desk) Redeem(_ context.Context, r voucher.Request) (voucher.Redemption, bool, error) {
+	return d.redeem(r)
+}
+
+func (d desk) Check(_ context.Context, r voucher.Request) (voucher.Voucher, error) { return d.check(r) }
+
+// untouched fails the test when a request reaches it.
+func untouched(t *testing.T) desk {
+	return desk{
+		redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
+			t.Error("the request reached the desk")
+			return voucher.Redemption{}, false, nil
+		},
+		check: func(voucher.Request) (voucher.Voucher, error) {
+			t.Error("the request reached the desk")
+			return voucher.Voucher{}, nil
+		},
+	}
+}
+
+func coins() voucher.Reward {
+	return voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 2}
+}
+
+const problemFormat = `{"type":"urn:problem:shopfront:`
+
+func TestRedeemed(t *testing.T) {
+	var got voucher.Request
+	answers := desk{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
+		got = r
+		return voucher.Redemption{ID: "cWJxYWRzZmFzZGZhc2RmYQ", Code: "WELCOME-COINS", Nick: "Alder", At: r.At, Reward: coins()}, false, nil
+	}}
+	s := newService(t)
+	a := s.send(s.RedeemVoucher(answers), post("/shop/emberforge/voucher", `{"code":"welcome coins","nick":" Alder "}`, "Idempotency-Key", "order-1047"))
+	a.want(t, http.StatusOK, `{"id":"cWJxYWRzZmFzZGZhc2RmYQ","status":"redeemed","code":"WELCOME-COINS","nick":"Alder",`+
+		`"redeemedAt":"2026-11-21T12:00:00.123Z","reward":{"kind":"product","product":"coins","variant":"500","amount":2}}`)
+	a.wantHeader(t, "Content-Type", "application/json")
+	a.wantHeader(t, "Cache-Control", "no-store")
+	a.wantHeader(t, "Request-Id", "request-1")
+	a.wantHeader(t, "Idempotency-Replayed", "")
+	want := voucher.Request{
+		Customer: "emberforge", Code: "WE1C0MEC01NS", Nick: voucher.Nick{Written: "Alder", Compared: "alder"}, Key: "order-1047",
+		At: now().Truncate(time.Millisecond),
+	}
+	if got != want {
+		t.Errorf("asked for %+v; want %+v", got, want)
+	}
+}
+
+func TestReplayed(t *testing.T) {
+	answers := desk{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
+		return voucher.Redemption{ID: "a", Code: "SUMMER-20", At: r.At, Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}}, true, nil
+	}}
+	s := newService(t)
+	a := s.send(s.RedeemVoucher(answers), post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`, "Idempotency-Key", "order-1047"))
+	a.want(t, http.StatusOK, `{"id":"a","status":"redeemed","code":"SUMMER-20","redeemedAt":"2026-11-21T12:00:00.123Z",`+
+		`"reward":{"kind":"percent_off","percentOff":20}}`)
+	a.wantHeader(t, "Idempotency-Replayed", "true")
+	if line := s.logged(t); line["outcome"] != "replayed" || line["Replayed"] != 1.0 {
+		t.Errorf("logged %v", line)
+	}
+}
+
+func TestChecked(t *testing.T) {
+	answers := untouched(t)
+	answers.check = func(voucher.Request) (voucher.Voucher, error) {
+		off := money.Money{Minor: 499, Currency: "EUR"}
+		return voucher.Voucher{Written: "FIVER", Reward: voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: off}}, nil
+	}
+	s := newService(t)
+	a := s.send(s.RedeemVoucher(answers), post("/shop/emberforge/voucher?check=true", `{"code":"fiver","nick":"Alder"}`, "Idempotency-Key", "order-1047"))
+	a.want(t, http.StatusOK, `{"status":"redeemable","code":"FIVER","nick":"Alder",`+
+		`"reward":{"kind":"amount_off","amountOff":{"minor":499,"currency":"EUR","display":"4.99 EUR"}}}`)
+}
+
+// A stranger sees every refusal as one.
+func TestRefusalsLookTheSame(t *testing.T) {
+	for _, reason := range []voucher.Reason{
+		voucher.ReasonUnknown, voucher.ReasonDisabled, voucher.ReasonNotStarted, voucher.ReasonExpired, voucher.ReasonNickMissing,
+		voucher.ReasonOtherNick, voucher.ReasonUsedUp, voucher.ReasonNickLimit,
+	} {
+		refused := desk{
+			redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
+				return voucher.Redemption{}, false, &voucher.RefusalError{Reason: reason}
+			},
+			check: func(voucher.Request) (voucher.Voucher, error) {
+				return voucher.Voucher{}, &voucher.RefusalError{Reason: reason}
+			},
+		}
+		for _, target := range []string{"/shop/emberforge/voucher", "/shop/emberforge/voucher?check=true"} {
+			s := newService(t)
+			a := s.send(s.RedeemVoucher(refused), post(target, `{"code":"SUMMER-20","nick":"Alder"}`))
+			a.wantVoucherNotFound(t)
+			line := s.logged(t)
+			if line["outcome"] != "refused" || line["Reason"] != string(reason) || line["Refused"] != 1.0 || line["customer"] != "emberforge" {
+				t.Errorf("logged %v", line)
+			}
+		}
+	}
+	for what, r := range map[string]*http.Request{
+		"malformed customer":  post("/shop/-ember/voucher", `{"code":"SUMMER-20"}`),
+		"customer too long":   post("/shop/"+strings.Repeat("e", 65)+"/voucher", `{"code":"SUMMER-20"}`),
+		"customer of a slash": post("/shop/ember%2Fforge/voucher", `{"code":"SUMMER-20"}`),
+		"other characters":    post("/shop/emberforge/voucher", `{"code":"SÜMMER#20"}`),
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newService(t)
+			s.send(s.RedeemVoucher(untouched(t)), r).wantVoucherNotFound(t)
+		})
+	}
+}
+
+func (a answered) wantVoucherNotFound(t *testing.T) {
+	t.Helper()
+	a.want(t, http.StatusNotFound, `{"type":"urn:problem:shopfront:voucher-not-found","title":"Voucher not found","status":404}`)
+	names := make([]string, 0, len(a.header))
+	for name := range a.header {
+		names = append(names, name)
+	}
+	if len(names) != 3 || a.header.Get("Content-Type") != "application/problem+json" || a.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("headers %v", a.header)
+	}
+}
+
+func TestMalformedRequestsReachNothing(t *testing.T) {
+	const path = "/shop/emberforge/voucher"
+	long := strings.Repeat("S", 65)
+	tests := []struct {
+		what    string
+		request *http.Request
+		status  int
+		problem string
+	}{
+		{"no body", post(path, ""), 400, "malformed-request"},
+		{"not JSON", post(path, "code=SUMMER-20"), 400, "malformed-request"},
+		{"cut off", post(path, `{"code":"SUMMER-20"`), 400, "malformed-request"},
+		{"cut off in a name", post(path, `{"co`), 400, "malformed-request"},
+		{"array", post(path, `["SUMMER-20"]`), 400, "malformed-request"},
+		{"string", post(path, `"SUMMER-20"`), 400, "malformed-request"},
+		{"null", post(path, `null`), 400, "malformed-request"},
+		{"code null", post(path, `{"code":null}`), 400, "malformed-request"},
+		{"nick null", post(path, `{"code":"SUMMER-20","nick":null}`), 400, "malformed-request"},
+		{"code a number", post(path, `{"code":20}`), 400, "malformed-request"},
+		{"code an object", post(path, `{"code":{"code":"SUMMER-20"}}`), 400, "malformed-request"},
+		{"code an array", post(path, `{"code":["SUMMER-20"]}`), 400, "malformed-request"},
+		{"duplicate name", post(path, `{"code":"SUMMER-20","code":"SUMMER-21"}`), 400, "malformed-request"},
+		{"duplicate name, escaped", post(path, `{"code":"SUMMER-20","\u0063ode":"SUMMER-21"}`), 400, "malformed-request"},
+		{"unknown name", post(path, `{"code":"SUMMER-20","nickname":"Alder"}`), 400, "malformed-request"},
+		{"name in another case", post(path, `{"Code":"SUMMER-20"}`), 400, "malformed-request"},
+		{"trailing data", post(path, `{"code":"SUMMER-20"} {}`), 400, "malformed-request"},
+		{"trailing comma", post(path, `{"code":"SUMMER-20",}`), 400, "malformed-request"},
+		{"comment", post(path, `{"code":"SUMMER-20"/**/}`), 400, "malformed-request"},
+		{"byte order mark", post(path, "\ufeff"+`{"code":"SUMMER-20"}`), 400, "malformed-request"},
+		{"invalid UTF-8", post(path, "{\"code\":\"SUMMER\xff20\"}"), 400, "malformed-request"},
+		{"U+FFFD", post(path, "{\"code\":\"SUMMER\ufffd20\"}"), 400, "malformed-request"},
+		{"U+FFFD escaped", post(path, `{"code":"SUMMER\ufffd20"}`), 400, "malformed-request"},
+		{"lone surrogate", post(path, `{"code":"SUMMER\ud800"}`), 400, "malformed-request"},
+		{"deep nesting", post(path, strings.Repeat(`{"code":`, 500)), 400, "malformed-request"},
+		{"missing code", post(path, `{"nick":"Alder"}`), 422, "invalid"},
+		{"empty object", post(path, `{}`), 422, "invalid"},
+		{"empty code", post(path, `{"code":""}`), 422, "invalid"},
+		{"code of dashes", post(path, `{"code":" - \u2014"}`), 422, "invalid"},
+		{"over-long code", post(path, `{"code":"`+long+`"}`), 422, "invalid"},
+		{"over-long nick", post(path, `{"code":"SUMMER-20","nick":"`+long+`"}`), 422, "invalid"},
+		{"4 KiB and a byte", post(path, `{"code":"`+strings.Repeat("-", 4096-11+1)+`"}`), 413, "content-too-large"},
+		{"4 KiB", post(path, `{"code":"`+strings.Repeat("-", 4096-11)+`"}`), 422, "invalid"},
+		{"form", post(path, `{"code":"SUMMER-20"}`, "Content-Type", "application/x-www-form-urlencoded"), 415, "unsupported-media-type"},
+		{"text", post(path, `{"code":"SUMMER-20"}`, "Content-Type", "text/json"), 415, "unsupported-media-type"},
+		{"no content type", post(path, `{"code":"SUMMER-20"}`, "Content-Type", ""), 415, "unsupported-media-type"},
+		{"two content types", post(path, `{"code":"SUMMER-20"}`, "Content-Type", "application/json", "Content-Type", "application/json"), 415, "unsupported-media-type"},
+		{"another charset", post(path, `{"code":"SUMMER-20"}`, "Content-Type", "application/json; charset=latin1"), 415, "unsupported-media-type"},
+		{"another parameter", post(path, `{"code":"SUMMER-20"}`, "Content-Type", "application/json; version=1"), 415, "unsupported-media-type"},
+		{"key with a space", post(path, `{"code":"SUMMER-20"}`, "Idempotency-Key", "order 1047"), 400, "malformed-request"},
+		{"empty key", post(path, `{"code":"SUMMER-20"}`, "Idempotency-Key", ""), 400, "malformed-request"},
+		{"long key", post(path, `{"code":"SUMMER-20"}`, "Idempotency-Key", strings.Repeat("k", 256)), 400, "malformed-request"},
+		{"two keys", post(path, `{"code":"SUMMER-20"}`, "Idempotency-Key", "a", "Idempotency-Key", "a"), 400, "malformed-request"},
+		{"check without a value", post(path+"?check", `{"code":"SUMMER-20"}`), 400, "malformed-request"},
+		{"check is TRUE", post(path+"?check=TRUE", `{"code":"SUMMER-20"}`), 400, "malformed-request"},
+		{"check is 1", post(path+"?check=1", `{"code":"SUMMER-20"}`), 400, "malformed-request"},
+		{"check twice", post(path+"?check=true&check=true", `{"code":"SUMMER-20"}`), 400, "malformed-request"},
+		{"misspelt check", post(path+"?chek=true", `{"code":"SUMMER-20"}`), 400, "malformed-request"},
+		{"semicolon", post(path+"?check=true;x=1", `{"code":"SUMMER-20"}`), 400, "malformed-request"},
+		{"bad escape", post(path+"?check=%zz", `{"code":"SUMMER-20"}`), 400, "malformed-request"},
+		{"another method", request(http.MethodPut, path, `{"code":"SUMMER-20"}`, "Content-Type", "application/json"), 405, "method-not-allowed"},
+	}
+	for _, test := range tests {
+		t.Run(test.what, func(t *testing.T) {
+			s := newService(t)
+			a := s.send(s.RedeemVoucher(untouched(t)), test.request)
+			if a.status != test.status || !strings.HasPrefix(a.body, problemFormat+test.problem+`"`) {
+				t.Errorf("%d %s; want %d %s", a.status, a.body, test.status, test.problem)
+			}
+			a.wantHeader(t, "Content-Type", "application/problem+json")
+			a.wantHeader(t, "Request-Id", "request-1")
+		})
+	}
+}
+
+func TestWhatIsWrongIsSaid(t *testing.T) {
+	s := newService(t)
+	a := s.send(s.RedeemVoucher(untouched(t)), post("/shop/emberforge/voucher", `{}`))
+	a.want(t, 422, problemFormat+`invalid","title":"Invalid request","status":422,"detail":"code: must not be empty.","pointer":"/code"}`)
+	a = s.send(s.RedeemVoucher(untouched(t)), post("/shop/emberforge/voucher?check=yes", `{}`))
+	a.want(t, 400, problemFormat+`malformed-request","title":"Malformed request","status":400,"detail":"The parameter is true or false.","parameter":"check"}`)
+	a = s.send(s.RedeemVoucher(untouched(t)), request(http.MethodGet, "/shop/emberforge/voucher", ""))
+	a.wantHeader(t, "Allow", "POST")
+}
+
+func TestAcceptedForms(t *testing.T) {
+	for what, r := range map[string]*http.Request{
+		"charset":               post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`, "Content-Type", "application/json; charset=utf-8"),
+		"charset in capitals":   post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`, "Content-Type", `Application/JSON;charset="UTF-8"`),
+		"check=false":           post("/shop/emberforge/voucher?check=false", `{"code":"SUMMER-20"}`),
+		"escaped name":          post("/shop/emberforge/voucher", `{"\u0063ode":"SUMMER-20"}`),
+		"white space around it": post("/shop/emberforge/voucher", " \n{ \"code\" : \"SUMMER-20\" }\r\n"),
+		"empty nick":            post("/shop/emberforge/voucher", `{"code":"SUMMER-20","nick":""}`),
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newService(t)
+			ok := desk{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
+				if r.Code != "SUMMER20" || r.Nick != (voucher.Nick{}) {
+					t.Errorf("asked for %+v", r)
+				}
+				return voucher.Redemption{Reward: coins()}, false, nil
+			}}
+			if a := s.send(s.RedeemVoucher(ok), r); a.status != http.StatusOK {
+				t.Errorf("%d %s", a.status, a.body)
+			}
+		})
+	}
+}
+
+type throttled struct{}
+
+func (throttled) Error() string     { return "SECRET-DETAIL throttled" }
+func (throttled) Unavailable() bool { return true }
+
+func TestWhatGoesWrongBehindTheEndpoint(t *testing.T) {
+	tests := []struct {
+		what    string
+		fail    func() error
+		status  int
+		problem string
+		metric  any
+	}{
+		{"store unavailable", func() error { return throttled{} }, 503, "unavailable", 1.0},
+		{"unknown error", func() error { return errors.New("SECRET-DETAIL table not found") }, 500, "internal", nil},
+		{"panic", func() error { panic("SECRET-DETAIL index out of range") }, 500, "internal", nil},
+	}
+	for _, test := range tests {
+		t.Run(test.what, func(t *testing.T) {
+			s := newService(t)
+			broken := desk{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
+				return voucher.Redemption{}, false, test.fail()
+			}}
+			a := s.send(s.RedeemVoucher(broken), post("/shop/emberforge/voucher", `{"code":"SUMMER-20","nick":"Alder"}`))
+			if a.status != test.status || !strings.HasPrefix(a.body, problemFormat+test.problem+`"`) || strings.Contains(a.body, "SECRET") {
+				t.Errorf("%d %s; want %d %s", a.status, a.body, test.status, test.problem)
+			}
+			if retry := a.header.Get("Retry-After"); (retry == "1") != (test.status == 503) {
+				t.Errorf("Retry-After %q", retry)
+			}
+			line := s.logged(t)
+			text, _ := line["error"].(string)
+			if line["level"] != "ERROR" || !strings.Contains(text, "SECRET-DETAIL") || line["StoreErrors"] != test.metric {
+				t.Errorf("logged %v", line)
+			}
+		})
+	}
+}
+
+// What is personal or secret is in no log line.
+func TestLogHoldsNothingPersonal(t *testing.T) {
+	refuse := desk{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
+		return voucher.Redemption{}, false, &voucher.RefusalError{Reason: voucher.ReasonExpired}
+	}}
+	for _, r := range []*http.Request{
+		post("/shop/emberforge/voucher?check=false", `{"code":"SUMMER-20","nick":"Alder"}`, "Idempotency-Key", "order-1047"),
+		post("/shop/emberforge/voucher?secret=SUMMER-20", `{"code":"SUMMER-20","nick":"Alder"}`, "Idempotency-Key", "order-1047"),
+		post("/shop/emberforge/voucher", `{"code":"SUMMER-20","nick":"Alder`+strings.Repeat("r", 64)+`"}`, "Idempotency-Key", "order-1047"),
+		post("/shop/emberforge/voucher", `{"code":"SUMMER-20","Alder":1}`, "Idempotency-Key", "order-1047,order-1048"),
+	} {
+		s := newService(t)
+		s.send(s.RedeemVoucher(refuse), r)
+		line, err := json.Marshal(s.logged(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"SUMMER", "Alder", "order", "secret"} {
+			if strings.Contains(string(line), secret) {
+				t.Errorf("the log holds %q: %s", secret, line)
+			}
+		}
+	}
+}
+
+func TestMetricsAreEmbedded(t *testing.T) {
+	s := newService(t)
+	ok := desk{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
+		return voucher.Redemption{Reward: coins()}, false, nil
+	}}
+	s.send(s.RedeemVoucher(ok), post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`))
+	line := s.logged(t)
+	metadata, err := json.Marshal(line["_aws"])
+	want := `{"CloudWatchMetrics":[{"Dimensions":[["Stack"]],"Metrics":[{"Name":"Redeemed","Unit":"Count"}],"Namespace":"Shopfront"}],"Timestamp":1795262400123}`
+	if err != nil || string(metadata) != want {
+		t.Errorf("_aws %s, %v; want %s", metadata, err, want)
+	}
+	if line["Redeemed"] != 1.0 || line["Stack"] != "shopfront-dev" || line["requestId"] != "request-1" || line["status"] != 200.0 {
+		t.Errorf("logged %v", line)
+	}
+}
+
+func FuzzVoucherBody(f *testing.F) {
+	for _, seed := range []string{`{"code":"SUMMER-20","nick":"Alder"}`, `{}`, `{"code":"\ud800"}`, "{\"code\":\"\xff\"}", `[`, `{"code":1e999}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		s := newService(t)
+		var asked *voucher.Request
+		ok := desk{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
+			asked = &r
+			return voucher.Redemption{Reward: coins()}, false, nil
+		}}
+		a := s.send(s.RedeemVoucher(ok), post("/shop/emberforge/voucher", body))
+		switch {
+		case a.status == http.StatusOK && asked != nil && asked.Code != "":
+		case a.status/100 == 4 && asked == nil:
+		default:
+			t.Errorf("%q: %d %s", body, a.status, a.body)
+		}
+	})
+}
+
+func FuzzVoucherQuery(f *testing.F) {
+	for _, seed := range []string{"check=true", "check=%74rue", "check=true&check=true", "a;b", "%", "check=true#"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		s := newService(t)
+		ok := desk{
+			redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
+				return voucher.Redemption{Reward: coins()}, false, nil
+			},
+			check: func(voucher.Request) (voucher.Voucher, error) { return voucher.Voucher{Reward: coins()}, nil },
+		}
+		r := post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`)
+		r.URL.RawQuery = query
+		if a := s.send(s.RedeemVoucher(ok), r); a.status != http.StatusOK && a.status != http.StatusBadRequest {
+			t.Errorf("%q: %d %s", query, a.status, a.body)
+		}
+	})
+}

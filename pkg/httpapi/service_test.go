@@ -1,0 +1,90 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/httpapi"
+)
+
+func now() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.UTC) }
+
+// service is a httpapi.Service whose log can be read.
+type service struct {
+	httpapi.Service
+	log *bytes.Buffer
+}
+
+func newService(t testing.TB) service {
+	t.Helper()
+	log := new(bytes.Buffer)
+	return service{log: log, Service: httpapi.Service{
+		Now: now, Log: slog.New(slog.NewJSONHandler(log, nil)), Stack: "shopfront-dev",
+		RequestID: func(*http.Request) string { return "request-1" },
+	}}
+}
+
+// logged is the one line that a request left.
+func (s service) logged(t testing.TB) map[string]any {
+	t.Helper()
+	var line map[string]any
+	if err := json.Unmarshal(s.log.Bytes(), &line); err != nil {
+		t.Fatalf("not one line of JSON: %v\n%s", err, s.log)
+	}
+	return line
+}
+
+// answered is what an endpoint answered.
+type answered struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (service) send(endpoint http.Handler, r *http.Request) answered {
+	recorder := httptest.NewRecorder()
+	endpoint.ServeHTTP(recorder, r)
+	return answered{status: recorder.Code, header: recorder.Header(), body: recorder.Body.String()}
+}
+
+func (a answered) want(t testing.TB, status int, body string) {
+	t.Helper()
+	if a.status != status || a.body != body {
+		t.Errorf("%d %s\nwant %d %s", a.status, a.body, status, body)
+	}
+}
+
+func (a answered) wantHeader(t testing.TB, name, want string) {
+	t.Helper()
+	if got := strings.Join(a.header.Values(name), "\n"); got != want {
+		t.Errorf("header %s: %q; want %q", name, got, want)
+	}
+}
+
+// request makes a request with headers, given as name, value, name, value. An empty content type is none.
+func request(method, target, body string, headers ...string) *http.Request {
+	r := httptest.NewRequestWithContext(context.Background(), method, target, strings.NewReader(body))
+	for header := range slices.Chunk(headers, 2) {
+		r.Header.Add(header[0], header[1])
+	}
+	if types := r.Header.Values("Content-Type"); len(types) == 1 && types[0] == "" {
+		r.Header.Del("Content-Type")
+	}
+	return r
+}
+
+// post makes a POST of JSON, unless the headers say otherwise.
+func post(target, body string, headers ...string) *http.Request {
+	if !strings.Contains(strings.Join(headers, "\n"), "Content-Type") {
+		headers = append(headers, "Content-Type", "application/json")
+	}
+	return request(http.MethodPost, target, body, headers...)
+}
