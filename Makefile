@@ -67,7 +67,7 @@ fmt: $(golangci_lint) ## Format the Go code
 
 .PHONY: lint
 lint: $(golangci_lint) ## Check the Go code and go.mod
-	@$(golangci_lint) run
+	@$(golangci_lint) run --allow-serial-runners
 	@go mod tidy -diff
 
 .PHONY: vulncheck

@@ -266,15 +266,19 @@ func (s *stack) nested(r resource) (*stack, error) {
 	v, err := s.properties(r)
 	d := decoder{err: err}
 	properties := d.mapping(v, "TemplateURL", "Parameters")
-	file := d.text(properties["TemplateURL"], "")
+	url := properties["TemplateURL"]
+	file := path.Join(path.Dir(s.file), d.text(url, ""))
 	parameters := properties["Parameters"]
 	d.names(parameters)
 	if d.err != nil {
 		return nil, d.err
 	}
+	if _, err := fs.Stat(s.files, file); err != nil {
+		return nil, url.at.errorf("the nested template: %w", err)
+	}
 	pseudo := maps.Clone(s.pseudo)
 	pseudo["AWS::StackName"] += "-" + r.name
-	loaded, err := loadStack(s.files, path.Join(path.Dir(s.file), file), s.address+r.name+".", parameters.dict, pseudo)
+	loaded, err := loadStack(s.files, file, s.address+r.name+".", parameters.dict, pseudo)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,89 @@
+package samtemplate_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+)
+
+// Every function has an event for `sam local invoke`, as the HTTP API would send it for one of the function's routes.
+func TestEvents(t *testing.T) {
+	template := load(t, nil)
+	var folders []string
+	for _, f := range template.Functions() {
+		folders = append(folders, filepath.Join(root, f.Package))
+		t.Run(f.Name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(root, f.Package, "event.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var event events.APIGatewayV2HTTPRequest
+			if err := json.Unmarshal(text, &event); err != nil {
+				t.Fatal(err)
+			}
+			var routes []string
+			for _, r := range template.Routes() {
+				if r.Function == f.Name {
+					routes = append(routes, r.Method+" "+r.Path)
+				}
+			}
+			if !slices.Contains(routes, event.RouteKey) {
+				t.Errorf("routeKey %q is none of %q", event.RouteKey, routes)
+			}
+			checkEvent(t, event)
+		})
+	}
+	all, err := filepath.Glob(filepath.Join(root, "functions", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(folders)
+	if !slices.Equal(all, folders) {
+		t.Errorf("functions/ has %q, the template %q", all, folders)
+	}
+}
+
+// checkEvent compares what an event says more than once.
+func checkEvent(t *testing.T, event events.APIGatewayV2HTTPRequest) {
+	t.Helper()
+	method, path, _ := strings.Cut(event.RouteKey, " ")
+	for name, value := range event.PathParameters {
+		path = strings.Replace(path, "{"+name+"}", value, 1)
+	}
+	var query []string
+	for name, value := range event.QueryStringParameters {
+		query = append(query, name+"="+url.QueryEscape(value))
+	}
+	slices.Sort(query)
+	http := event.RequestContext.HTTP
+	for _, test := range []struct{ what, got, want string }{
+		{"version", event.Version, "2.0"},
+		{"requestContext.routeKey", event.RequestContext.RouteKey, event.RouteKey},
+		{"requestContext.stage", event.RequestContext.Stage, "$default"},
+		{"requestContext.http.method", http.Method, method},
+		{"requestContext.http.path", http.Path, path},
+		{"rawPath", event.RawPath, path},
+		{"rawQueryString", event.RawQueryString, strings.Join(query, "&")},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s is %q, want %q", test.what, test.got, test.want)
+		}
+	}
+	if event.RequestContext.RequestID == "" || http.SourceIP == "" {
+		t.Error("the event has no request ID or no source address")
+	}
+	for name := range event.Headers {
+		if name != strings.ToLower(name) {
+			t.Errorf("the header %s is not in lower case", name)
+		}
+	}
+	if event.Body != "" && (event.IsBase64Encoded || !json.Valid([]byte(event.Body))) {
+		t.Errorf("the body is not JSON: %s", event.Body)
+	}
+}
