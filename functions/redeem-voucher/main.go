@@ -9,6 +9,7 @@ import (
 
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/function"
+	"shopfront/pkg/function/dynamoclient"
 	"shopfront/pkg/voucher"
 )
 
@@ -19,7 +20,7 @@ func build(ctx context.Context, env function.Environment) (http.Handler, error) 
 	if err != nil {
 		return nil, err
 	}
-	client, err := env.DynamoDB(ctx, table)
+	client, err := dynamoclient.New(ctx, env, table)
 	if err != nil {
 		return nil, err
 	}

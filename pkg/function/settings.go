@@ -1,19 +1,14 @@
 package function
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/awslabs/aws-lambda-go-api-proxy/core"
 
-	"shopfront/pkg/dynamo"
 	"shopfront/pkg/httpapi"
 )
 
@@ -23,7 +18,6 @@ const (
 	envVouchersTable  = "VOUCHERS_TABLE"
 	envCheckoutsTable = "CHECKOUTS_TABLE"
 	envStack          = "STACK_NAME"
-	envEndpoint       = "AWS_ENDPOINT_URL_DYNAMODB"
 )
 
 // Environment is what a function is handed by the process it runs in.
@@ -34,47 +28,21 @@ type Environment struct {
 }
 
 // CatalogueTable is the name of the table of the catalogue, or an error that names the missing variable.
-func (e Environment) CatalogueTable() (string, error) { return e.require(envCatalogueTable) }
+func (e Environment) CatalogueTable() (string, error) { return e.Require(envCatalogueTable) }
 
 // VouchersTable is the name of the table of vouchers and redemptions, or an error that names the missing variable.
-func (e Environment) VouchersTable() (string, error) { return e.require(envVouchersTable) }
+func (e Environment) VouchersTable() (string, error) { return e.Require(envVouchersTable) }
 
 // CheckoutsTable is the name of the table of checkouts, or an error that names the missing variable.
-func (e Environment) CheckoutsTable() (string, error) { return e.require(envCheckoutsTable) }
+func (e Environment) CheckoutsTable() (string, error) { return e.Require(envCheckoutsTable) }
 
-func (e Environment) require(name string) (string, error) {
+// Require is the value of an environment variable, or an error that names it where it is not set.
+func (e Environment) Require(name string) (string, error) {
 	value := e.Lookup(name)
 	if value == "" {
 		return "", fmt.Errorf("environment variable %s is not set", name)
 	}
 	return value, nil
-}
-
-// DynamoDB wires a client for the function's region and role and opens its connection, with a read of the table, which the
-// function must be allowed.
-func (e Environment) DynamoDB(ctx context.Context, table string) (*dynamodb.Client, error) {
-	region, err := e.require("AWS_REGION")
-	if err != nil {
-		return nil, err
-	}
-	keyID, err := e.require("AWS_ACCESS_KEY_ID")
-	if err != nil {
-		return nil, err
-	}
-	secret, err := e.require("AWS_SECRET_ACCESS_KEY")
-	if err != nil {
-		return nil, err
-	}
-	// Lambda sets a role's credentials once, for as long as the process lives.
-	credentials := aws.Credentials{AccessKeyID: keyID, SecretAccessKey: secret, SessionToken: e.Lookup("AWS_SESSION_TOKEN")}
-	client := dynamo.NewClient(dynamo.Settings{
-		Region:      region,
-		Endpoint:    e.Lookup(envEndpoint),
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil }),
-		Jitter:      rand.Int64N,
-	})
-	dynamo.Warm(ctx, client, table)
-	return client, nil
 }
 
 // Service is what the HTTP layer shares between endpoints, as wired for this function.
