@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
 	"shopfront/pkg/voucher"
 )
 
@@ -23,6 +24,8 @@ const (
 	problemContentTooLarge      problemType = "content-too-large"
 	problemUnsupportedMediaType problemType = "unsupported-media-type"
 	problemInvalid              problemType = "invalid"
+	problemKeyInUse             problemType = "idempotency-key-in-use"
+	problemGone                 problemType = "gone"
 	problemInternal             problemType = "internal"
 	problemUnavailable          problemType = "unavailable"
 )
@@ -43,6 +46,10 @@ func (t problemType) describe() (status int, title string) {
 		return http.StatusUnsupportedMediaType, "Unsupported media type"
 	case problemInvalid:
 		return http.StatusUnprocessableEntity, "Invalid request"
+	case problemKeyInUse:
+		return http.StatusUnprocessableEntity, "Idempotency-Key in use"
+	case problemGone:
+		return http.StatusGone, "Gone"
 	case problemUnavailable:
 		return http.StatusServiceUnavailable, "Temporarily unavailable"
 	case problemInternal:
@@ -138,10 +145,24 @@ func recognise(err error) *problemError {
 	if field, is := errors.AsType[*voucher.FieldError](err); is {
 		return problemInvalid.because("%v.", field).at("/" + field.Field)
 	}
+	if parameter, is := errors.AsType[*checkout.ParameterError](err); is {
+		return invalidParameter(parameter)
+	}
+	if errors.Is(err, checkout.ErrKeyInUse) {
+		return problemKeyInUse.because("The key belongs to an open checkout of something else. Send a new one.")
+	}
 	if errors.Is(err, catalog.ErrNotFound) || errors.Is(err, catalog.ErrMalformedID) {
 		return problemNotFound.new()
 	}
 	return problemInternal.new()
+}
+
+func invalidParameter(parameter *checkout.ParameterError) *problemError {
+	problem := problemInvalid.because("%v.", parameter).of(parameter.Parameter)
+	if parameter.Parameter == checkout.ParameterData {
+		return problem.at(parameter.Pointer)
+	}
+	return problem
 }
 
 // unavailableError is what a store's error implements that may pass, and leaves open whether a write was applied.

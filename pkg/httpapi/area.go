@@ -1,0 +1,231 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"shopfront/pkg/catalog"
+)
+
+// Bounds of one page of the checkout area.
+const (
+	defaultLimit = 100
+	maxLimit     = 200
+	// maxPageBytes bounds the products of a page, as Lambda carries them: with all around them a page stays below 4 MB.
+	maxPageBytes = 4_000_000 - 4096
+)
+
+// Catalogue is what a shopper may see. An unknown customer is catalog.ErrNotFound.
+type Catalogue interface {
+	Customer(ctx context.Context, id catalog.CustomerID) (catalog.Customer, error)
+	Products(ctx context.Context, customer catalog.CustomerID, after catalog.ProductID, want int) iter.Seq2[catalog.Product, error]
+}
+
+// CheckoutArea is GET /shop/{customer}/checkout (docs/interface.md): all that a storefront needs to draw the shop's checkout
+// page, in pages.
+func (s Service) CheckoutArea(shop Catalogue) http.Handler {
+	return s.handler(endpoint{
+		path: "/shop/{customer}/checkout", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound,
+		answer: func(c *call) (answer, error) {
+			request, err := areaRequest(c)
+			if err != nil {
+				return answer{}, err
+			}
+			area, err := readArea(c.Context(), shop, request)
+			if err != nil {
+				return answer{}, err
+			}
+			c.record.note("shown")
+			return revalidated(c.Request, area)
+		},
+	})
+}
+
+// pageRequest asks for a page of a customer's products.
+type pageRequest struct {
+	customer catalog.CustomerID
+	after    catalog.ProductID // empty: from the start
+	limit    int
+}
+
+func areaRequest(c *call) (request pageRequest, err error) {
+	if request.customer, err = catalog.ParseID[catalog.CustomerID](c.path["customer"]); err != nil {
+		return pageRequest{}, err
+	}
+	query, err := parseQuery(c.Request, "limit", "cursor")
+	if err != nil {
+		return pageRequest{}, err
+	}
+	if query.Has("cursor") {
+		if request.after, err = parseCursor(query.Get("cursor"), request.customer); err != nil {
+			return pageRequest{}, err
+		}
+	}
+	request.limit = defaultLimit
+	if query.Has("limit") {
+		request.limit, err = parseLimit(query.Get("limit"))
+	}
+	return request, err
+}
+
+func parseLimit(text string) (int, error) {
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > maxLimit || strconv.Itoa(limit) != text {
+		return 0, problemInvalid.because("The limit is a whole number from 1 to %d.", maxLimit).of("limit")
+	}
+	return limit, nil
+}
+
+// A cursor is the last product of a page, behind the customer it belongs to. It is no secret and grants nothing: it only
+// chooses where in the customer's own catalogue a page starts.
+func (r pageRequest) cursor(last catalog.ProductID) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(string(r.customer) + "/" + string(last)))
+}
+
+func parseCursor(text string, customer catalog.CustomerID) (catalog.ProductID, error) {
+	malformed := problemMalformedRequest.because("The cursor is not one of this customer's pages.").of("cursor")
+	decoded, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return "", malformed
+	}
+	of, after, _ := strings.Cut(string(decoded), "/")
+	product, err := catalog.ParseID[catalog.ProductID](after)
+	if err != nil || of != string(customer) {
+		return "", malformed
+	}
+	return product, nil
+}
+
+func readArea(ctx context.Context, shop Catalogue, request pageRequest) (areaJSON, error) {
+	customer, err := shop.Customer(ctx, request.customer)
+	if err != nil {
+		return areaJSON{}, err
+	}
+	area := areaJSON{
+		Customer: customerJSON{ID: string(customer.ID), Name: customer.Name, Currency: string(customer.Currency)},
+		Products: []json.RawMessage{},
+	}
+	var last catalog.ProductID
+	size := 0
+	for product, err := range shop.Products(ctx, request.customer, request.after, request.limit+1) {
+		if err != nil {
+			return areaJSON{}, err
+		}
+		encoded, err := encodeProduct(request.customer, product)
+		if err != nil {
+			return areaJSON{}, err
+		}
+		size += carriedBytes(encoded)
+		if len(area.Products) == request.limit || size > maxPageBytes && len(area.Products) > 0 {
+			next := fmt.Sprintf("/shop/%s/checkout?limit=%d&cursor=%s", request.customer, request.limit, request.cursor(last))
+			area.Next = &next
+			break
+		}
+		area.Products = append(area.Products, encoded)
+		last = product.ID
+	}
+	return area, nil
+}
+
+// carriedBytes is how long JSON gets within the JSON that carries a function's answer, which Lambda bounds: quotes and
+// backslashes are escaped, and by aws-lambda-go's encoder also <, > and &, as six bytes each.
+func carriedBytes(encoded []byte) int {
+	size := len(encoded) + len(",")
+	for _, c := range encoded {
+		switch c {
+		case '"', '\\':
+			size++
+		case '<', '>', '&':
+			size += 5
+		}
+	}
+	return size
+}
+
+// revalidated answers with a page, or where the client has the very same already, with 304 (RFC 9110, section 13.1.2). The
+// ETag is a hash of the bytes, so that it is strong whatever changed.
+func revalidated(r *http.Request, area areaJSON) (answer, error) {
+	a, err := jsonAnswer(http.StatusOK, area)
+	if err != nil {
+		return answer{}, err
+	}
+	sum := sha256.Sum256(a.body)
+	etag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+	if matches(r.Header.Values("If-None-Match"), etag) {
+		a = answer{status: http.StatusNotModified, header: http.Header{}}
+	}
+	a.header.Set("ETag", etag)
+	a.header.Set("Cache-Control", "no-cache")
+	return a, nil
+}
+
+// matches compares weakly, as If-None-Match does: what a proxy made weak on its way still names the same page.
+func matches(ifNoneMatch []string, etag string) bool {
+	for _, value := range ifNoneMatch {
+		for candidate := range strings.SplitSeq(value, ",") {
+			candidate = strings.TrimSpace(candidate)
+			if candidate == "*" || strings.TrimPrefix(candidate, "W/") == etag {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+type areaJSON struct {
+	Customer customerJSON      `json:"customer"`
+	Products []json.RawMessage `json:"products"` // each a productJSON
+	Next     *string           `json:"next"`
+}
+
+type customerJSON struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Currency string `json:"currency"`
+}
+
+type productJSON struct {
+	ID          string        `json:"id"`
+	Name        string        `json:"name"`
+	Description string        `json:"description,omitempty"`
+	Variants    []variantJSON `json:"variants"`
+}
+
+type variantJSON struct {
+	ID        string     `json:"id"`
+	Name      string     `json:"name"`
+	Price     *moneyJSON `json:"price"`
+	MinAmount int64      `json:"minAmount"`
+	MaxAmount int64      `json:"maxAmount"`
+	// DataSchema is the JSON Schema of the data; without one, data is any text.
+	DataSchema json.RawMessage `json:"dataSchema,omitempty"`
+	Checkout   string          `json:"checkout"` // the path at which the variant is checked out
+}
+
+func encodeProduct(customer catalog.CustomerID, p catalog.Product) (json.RawMessage, error) {
+	represented := productJSON{
+		ID: string(p.ID), Name: p.Name, Description: p.Description, Variants: make([]variantJSON, len(p.Variants)),
+	}
+	for i, v := range p.Variants {
+		represented.Variants[i] = variantJSON{
+			ID: string(v.ID), Name: v.Name, Price: representMoney(v.Price), MinAmount: v.MinAmount, MaxAmount: v.MaxAmount,
+			DataSchema: json.RawMessage(v.DataSchema),
+			Checkout:   fmt.Sprintf("/shop/%s/checkout/%s/%s", customer, p.ID, v.ID),
+		}
+	}
+	var encoded bytes.Buffer
+	encoder := json.NewEncoder(&encoded)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(represented); err != nil {
+		return nil, fmt.Errorf("encode product %s: %w", p.ID, err)
+	}
+	return bytes.TrimSuffix(encoded.Bytes(), []byte("\n")), nil
+}

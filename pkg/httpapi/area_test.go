@@ -1,0 +1,319 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/money"
+)
+
+// window is a fake httpapi.Catalogue: one customer with its products in ID order.
+type window struct {
+	customer catalog.Customer
+	products []catalog.Product
+	err      error // of the products, behind those that there are
+	wanted   *int
+}
+
+func (w window) Customer(_ context.Context, id catalog.CustomerID) (catalog.Customer, error) {
+	if id != w.customer.ID {
+		return catalog.Customer{}, catalog.ErrNotFound
+	}
+	return w.customer, nil
+}
+
+func (w window) Products(_ context.Context, _ catalog.CustomerID, after catalog.ProductID, want int) iter.Seq2[catalog.Product, error] {
+	if w.wanted != nil {
+		*w.wanted = want
+	}
+	return func(yield func(catalog.Product, error) bool) {
+		for _, p := range w.products {
+			if p.ID > after && !yield(p, nil) {
+				return
+			}
+		}
+		if w.err != nil {
+			yield(catalog.Product{}, w.err)
+		}
+	}
+}
+
+func emberforge(products ...catalog.Product) window {
+	return window{customer: catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "EUR"}, products: products}
+}
+
+func capes(count int) []catalog.Product {
+	products := make([]catalog.Product, count)
+	for i := range products {
+		products[i] = catalog.Product{ID: catalog.ProductID(fmt.Sprintf("cape-%03d", i)), Name: "Cape", Variants: []catalog.Variant{{
+			ID: "red", Name: "Red", Price: money.Money{Minor: 1999, Currency: "EUR"}, MinAmount: 1, MaxAmount: 5,
+		}}}
+	}
+	return products
+}
+
+// page is what a test reads of an area.
+type page struct {
+	Products []struct {
+		ID string `json:"id"`
+	} `json:"products"`
+	Next *string `json:"next"`
+}
+
+// show reads a page, which must be one.
+func (w window) show(t *testing.T, target string) (page, answered) {
+	t.Helper()
+	s := newService(t)
+	a := s.send(s.CheckoutArea(w), get(target))
+	var p page
+	if err := json.Unmarshal([]byte(a.body), &p); err != nil || a.status != http.StatusOK {
+		t.Fatalf("%s: %d %.200s, %v", target, a.status, a.body, err)
+	}
+	return p, a
+}
+
+// walk shows a page and those that follow it.
+func (w window) walk(t *testing.T, target string) iter.Seq2[page, answered] {
+	return func(yield func(page, answered) bool) {
+		for {
+			p, a := w.show(t, target)
+			if !yield(p, a) || p.Next == nil {
+				return
+			}
+			if target = *p.Next; !strings.HasPrefix(target, areaPath+"?") {
+				t.Fatalf("next is %q", target)
+			}
+		}
+	}
+}
+
+const areaPath = "/shop/emberforge/checkout"
+
+func TestTheAreaHoldsAllThatAStorefrontNeeds(t *testing.T) {
+	shop := emberforge(
+		catalog.Product{ID: "coins", Name: "Coins", Variants: []catalog.Variant{
+			{ID: "500", Name: "500 coins", Price: money.Money{Minor: 499, Currency: "EUR"}, MinAmount: 2, MaxAmount: 64},
+		}},
+		catalog.Product{ID: "vip-rank", Name: "VIP <rank> & more", Description: "Perks.\nAnd a title.", Variants: []catalog.Variant{{
+			ID: "30-days", Name: "30 days", Price: money.Money{Minor: 999, Currency: "EUR"}, MinAmount: 1, MaxAmount: 1,
+			DataSchema: `{"type":"object","required":["player"]}`,
+		}}},
+	)
+	s := newService(t)
+	a := s.send(s.CheckoutArea(shop), get(areaPath))
+	a.want(t, http.StatusOK, `{"customer":{"id":"emberforge","name":"Emberforge","currency":"EUR"},"products":[`+
+		`{"id":"coins","name":"Coins","variants":[{"id":"500","name":"500 coins","price":{"minor":499,"currency":"EUR","display":"4.99 EUR"},`+
+		`"minAmount":2,"maxAmount":64,"checkout":"/shop/emberforge/checkout/coins/500"}]},`+
+		`{"id":"vip-rank","name":"VIP <rank> & more","description":"Perks.\nAnd a title.","variants":[{"id":"30-days","name":"30 days",`+
+		`"price":{"minor":999,"currency":"EUR","display":"9.99 EUR"},"minAmount":1,"maxAmount":1,`+
+		`"dataSchema":{"type":"object","required":["player"]},"checkout":"/shop/emberforge/checkout/vip-rank/30-days"}]}],"next":null}`)
+	a.wantHeader(t, "Content-Type", "application/json")
+	a.wantHeader(t, "Cache-Control", "no-cache")
+	if line := s.logged(t); line["outcome"] != "shown" || line["customer"] != "emberforge" {
+		t.Errorf("logged %v", line)
+	}
+}
+
+func TestAShopThatSellsNothingHasAnEmptyArea(t *testing.T) {
+	s := newService(t)
+	s.send(s.CheckoutArea(emberforge()), get(areaPath)).want(t, http.StatusOK,
+		`{"customer":{"id":"emberforge","name":"Emberforge","currency":"EUR"},"products":[],"next":null}`)
+}
+
+func TestPagesFollowEachOtherToTheEnd(t *testing.T) {
+	tests := map[string]struct{ products, pages, perPage int }{
+		"":           {250, 3, 100},
+		"?limit=1":   {3, 3, 1},
+		"?limit=100": {100, 1, 100},
+		"?limit=99":  {100, 2, 99},
+		"?limit=200": {400, 2, 200},
+	}
+	for query, test := range tests {
+		t.Run(query, func(t *testing.T) {
+			var seen []string
+			pages := 0
+			for p := range emberforge(capes(test.products)...).walk(t, areaPath+query) {
+				pages++
+				if len(p.Products) > test.perPage {
+					t.Errorf("a page of %d", len(p.Products))
+				}
+				for _, product := range p.Products {
+					seen = append(seen, product.ID)
+				}
+			}
+			if pages != test.pages || len(seen) != test.products || !slices.IsSorted(seen) || len(slices.Compact(seen)) != test.products {
+				t.Errorf("%d products on %d pages, want %d on %d", len(seen), pages, test.products, test.pages)
+			}
+		})
+	}
+}
+
+func TestNoMoreIsReadThanTellsWhetherThereIsANextPage(t *testing.T) {
+	shop := emberforge(capes(3)...)
+	shop.wanted = new(int)
+	shop.err = errors.New("read too far")
+	if p, _ := shop.show(t, areaPath+"?limit=2"); len(p.Products) != 2 || p.Next == nil || *shop.wanted != 3 {
+		t.Errorf("%d products, next %v, wanted %d", len(p.Products), p.Next, *shop.wanted)
+	}
+}
+
+// A page ends early: what Lambda answers is bounded, and counts what escaping adds.
+func TestAPageEndsEarlyBelow4MB(t *testing.T) {
+	for what, text := range map[string]string{"plain": "xx", "quotes": `\"`, "angles": "<>"} {
+		t.Run(what, func(t *testing.T) {
+			products := capes(45)
+			for i := range products {
+				products[i].Variants[0].DataSchema = `{"type":"object","description":"` + strings.Repeat(text, 50_000) + `"}`
+			}
+			seen, pages := 0, 0
+			for p, a := range emberforge(products...).walk(t, areaPath) {
+				pages++
+				seen += len(p.Products)
+				carried, err := json.Marshal(a.body)
+				if len(carried) >= 4_000_000 || err != nil {
+					t.Errorf("a page of %d bytes, carried as %d, %v", len(a.body), len(carried), err)
+				}
+			}
+			if seen != 45 || pages < 2 || pages > 9 {
+				t.Errorf("%d products on %d pages", seen, pages)
+			}
+		})
+	}
+}
+
+func TestWhatTheClientHasAlreadyIsNotSentAgain(t *testing.T) {
+	shop := emberforge(capes(3)...)
+	_, first := shop.show(t, areaPath)
+	etag := first.header.Get("ETag")
+	if len(etag) != 24 || etag[0] != '"' || etag[23] != '"' {
+		t.Fatalf("ETag %s is not a strong one", etag)
+	}
+	for _, headers := range [][]string{
+		{"If-None-Match", etag},
+		{"If-None-Match", "W/" + etag},
+		{"If-None-Match", `"other", ` + etag},
+		{"If-None-Match", `"other"`, "If-None-Match", etag}, // as the adapter splits it
+		{"If-None-Match", "*"},
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			s := newService(t)
+			a := s.send(s.CheckoutArea(shop), request(method, areaPath, "", headers...))
+			a.want(t, http.StatusNotModified, "")
+			a.wantHeader(t, "ETag", etag)
+			a.wantHeader(t, "Cache-Control", "no-cache")
+			a.wantHeader(t, "Content-Type", "")
+		}
+	}
+	for _, stale := range []string{`"other"`, strings.Trim(etag, `"`), "", `""`, strings.ToUpper(etag)} {
+		s := newService(t)
+		s.send(s.CheckoutArea(shop), get(areaPath, "If-None-Match", stale)).want(t, http.StatusOK, first.body)
+	}
+}
+
+func TestTheETagIsThatOfThePage(t *testing.T) {
+	etag := func(shop window, target string) string {
+		_, a := shop.show(t, target)
+		return a.header.Get("ETag")
+	}
+	shop := emberforge(capes(3)...)
+	dearer := emberforge(capes(3)...)
+	dearer.products[1].Variants[0].Price.Minor++
+	renamed := shop
+	renamed.customer.Name = "Ember & Forge"
+	tags := []string{etag(shop, areaPath), etag(dearer, areaPath), etag(renamed, areaPath), etag(shop, areaPath+"?limit=2"), etag(emberforge(), areaPath)}
+	for i, tag := range tags {
+		if slices.Contains(tags[i+1:], tag) {
+			t.Errorf("two of these pages are one: %q", tags)
+		}
+	}
+	if etag(shop, areaPath) != tags[0] {
+		t.Error("the same page has another ETag")
+	}
+}
+
+func TestHEADOfTheAreaAnswersAsGET(t *testing.T) {
+	shop := emberforge(capes(3)...)
+	_, want := shop.show(t, areaPath)
+	s := newService(t)
+	a := s.send(s.CheckoutArea(shop), request(http.MethodHead, areaPath, ""))
+	a.want(t, http.StatusOK, "")
+	for _, name := range []string{"ETag", "Cache-Control", "Content-Type"} {
+		a.wantHeader(t, name, want.header.Get(name))
+	}
+}
+
+func TestMalformedAreas(t *testing.T) {
+	cursor := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+	tests := []struct {
+		what    string
+		request *http.Request
+		status  int
+		problem string
+	}{
+		{"unknown customer", get("/shop/nobody/checkout"), 404, "not-found"},
+		{"malformed customer", get("/shop/ember%20forge/checkout"), 404, "not-found"},
+		{"trailing slash", get(areaPath + "/"), 404, "not-found"},
+		{"unknown parameter", get(areaPath + "?page=2"), 400, "malformed-request"},
+		{"limit twice", get(areaPath + "?limit=2&limit=2"), 400, "malformed-request"},
+		{"semicolon", get(areaPath + "?limit=2;cursor=x"), 400, "malformed-request"},
+		{"limit 0", get(areaPath + "?limit=0"), 422, "invalid"},
+		{"limit 201", get(areaPath + "?limit=201"), 422, "invalid"},
+		{"limit -1", get(areaPath + "?limit=-1"), 422, "invalid"},
+		{"limit 05", get(areaPath + "?limit=05"), 422, "invalid"},
+		{"limit +5", get(areaPath + "?limit=%2B5"), 422, "invalid"},
+		{"limit ten", get(areaPath + "?limit=ten"), 422, "invalid"},
+		{"huge limit", get(areaPath + "?limit=18446744073709551617"), 422, "invalid"},
+		{"empty limit", get(areaPath + "?limit="), 422, "invalid"},
+		{"empty cursor", get(areaPath + "?cursor="), 400, "malformed-request"},
+		{"cursor that is not base64url", get(areaPath + "?cursor=%2F%2F"), 400, "malformed-request"},
+		{"padded cursor", get(areaPath + "?cursor=" + cursor("emberforge/coins") + "%3D"), 400, "malformed-request"},
+		{"cursor of another customer", get(areaPath + "?cursor=" + cursor("sakura-goods/coins")), 400, "malformed-request"},
+		{"cursor of a customer in another case", get(areaPath + "?cursor=" + cursor("Emberforge/coins")), 400, "malformed-request"},
+		{"cursor without product", get(areaPath + "?cursor=" + cursor("emberforge")), 400, "malformed-request"},
+		{"cursor of an empty product", get(areaPath + "?cursor=" + cursor("emberforge/")), 400, "malformed-request"},
+		{"cursor of a key", get(areaPath + "?cursor=" + cursor("emberforge/product#coins")), 400, "malformed-request"},
+		{"cursor of two slashes", get(areaPath + "?cursor=" + cursor("emberforge/coins/500")), 400, "malformed-request"},
+		{"long cursor", get(areaPath + "?cursor=" + cursor("emberforge/"+strings.Repeat("c", 65))), 400, "malformed-request"},
+		{"POST", post(areaPath, `{}`), 405, "method-not-allowed"},
+	}
+	for _, test := range tests {
+		t.Run(test.what, func(t *testing.T) {
+			s := newService(t)
+			a := s.send(s.CheckoutArea(emberforge(capes(3)...)), test.request)
+			if a.status != test.status || !strings.HasPrefix(a.body, problemFormat+test.problem+`"`) {
+				t.Errorf("%d %s; want %d %s", a.status, a.body, test.status, test.problem)
+			}
+			a.wantHeader(t, "Cache-Control", "no-store")
+			a.wantHeader(t, "ETag", "")
+		})
+	}
+}
+
+// A cursor need not be of a product that there is: it may have been taken off sale since.
+func TestACursorChoosesWhereToStart(t *testing.T) {
+	cursor := base64.RawURLEncoding.EncodeToString([]byte("emberforge/cape-000.5"))
+	p, _ := emberforge(capes(3)...).show(t, areaPath+"?cursor="+cursor)
+	if len(p.Products) != 2 || p.Products[0].ID != "cape-001" {
+		t.Errorf("got %v", p.Products)
+	}
+}
+
+func TestHalfAnAreaIsNone(t *testing.T) {
+	for status, err := range map[int]error{503: throttled{}, 500: errors.New("SECRET-DETAIL")} {
+		shop := emberforge(capes(3)...)
+		shop.err = err
+		s := newService(t)
+		if a := s.send(s.CheckoutArea(shop), get(areaPath)); a.status != status || strings.Contains(a.body, "cape") || strings.Contains(a.body, "SECRET") {
+			t.Errorf("%d %s; want %d", a.status, a.body, status)
+		}
+	}
+}

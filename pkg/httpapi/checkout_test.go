@@ -1,0 +1,346 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/money"
+)
+
+// till is a fake httpapi.CheckoutDesk.
+type till struct {
+	open  func(checkout.Request) (checkout.Checkout, bool, error)
+	quote func(checkout.Request) (checkout.Checkout, bool, error)
+}
+
+func (d till) Open(_ context.Context, r checkout.Request) (checkout.Checkout, bool, error) {
+	return d.open(r)
+}
+
+func (d till) Quote(_ context.Context, r checkout.Request) (checkout.Checkout, bool, error) {
+	return d.quote(r)
+}
+
+// closedTill fails the test when a request reaches it.
+func closedTill(t *testing.T) till {
+	closed := func(checkout.Request) (checkout.Checkout, bool, error) {
+		t.Error("the request reached the desk")
+		return checkout.Checkout{}, false, nil
+	}
+	return till{open: closed, quote: closed}
+}
+
+// selling is a till that sells whatever is asked for at 4.99 EUR.
+func selling() till {
+	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
+	sell := func(r checkout.Request) (checkout.Checkout, bool, error) {
+		return checkout.Checkout{
+			ID: "q83vEjRWeJASNFZ4kBI0Vg5ZHo9V0Hk3RmKUL0dT2g_-", Product: r.Product, Variant: r.Variant, Amount: 3,
+			UnitPrice: eur(499), Subtotal: eur(1497), Discount: eur(0), Total: eur(1497),
+			Created: r.At, Expires: r.At.Add(checkout.Lifetime),
+		}, false, nil
+	}
+	return till{open: sell, quote: sell}
+}
+
+func get(target string, headers ...string) *http.Request {
+	return request(http.MethodGet, target, "", headers...)
+}
+
+const (
+	coinsPath = "/shop/emberforge/checkout/coins/500"
+	olderPath = "/shop/emberforge/checkout/coins/variant/500"
+)
+
+const soldBody = `{"id":"q83vEjRWeJASNFZ4kBI0Vg5ZHo9V0Hk3RmKUL0dT2g_-","status":"open","product":"coins","variant":"500","amount":3,"data":%s,` +
+	`"unitPrice":{"minor":499,"currency":"EUR","display":"4.99 EUR"},"subtotal":{"minor":1497,"currency":"EUR","display":"14.97 EUR"},` +
+	`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},"total":{"minor":1497,"currency":"EUR","display":"14.97 EUR"},` +
+	`"createdAt":"2026-11-21T12:00:00.123Z","expiresAt":"2026-11-21T12:30:00.123Z"}`
+
+func TestCheckedOut(t *testing.T) {
+	data, err := checkout.ParseData(`{"player":"Alder"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := checkout.Request{
+		Customer: "emberforge", Product: "coins", Variant: "500", Amount: 3, Data: data, Key: "till-1047", At: now().Truncate(time.Millisecond),
+	}
+	desk := selling()
+	desk.open = func(r checkout.Request) (checkout.Checkout, bool, error) {
+		if r != want {
+			t.Errorf("asked for %+v; want %+v", r, want)
+		}
+		return selling().open(r)
+	}
+	s := newService(t)
+	a := s.send(s.Checkout(desk), get(coinsPath+"?amount=3&data=%7B%22player%22%3A%22Alder%22%7D", "Idempotency-Key", "till-1047"))
+	a.want(t, http.StatusOK, fmt.Sprintf(soldBody, `""`))
+	a.wantHeader(t, "Content-Type", "application/json")
+	a.wantHeader(t, "Cache-Control", "no-store")
+	a.wantHeader(t, "Request-Id", "request-1")
+	for _, absent := range []string{"Idempotency-Replayed", "Deprecation", "Sunset", "Link"} {
+		a.wantHeader(t, absent, "")
+	}
+	if line := s.logged(t); line["outcome"] != "opened" || line["Checkouts"] != 1.0 || line["customer"] != "emberforge" {
+		t.Errorf("logged %v", line)
+	}
+}
+
+func TestCheckoutReplayed(t *testing.T) {
+	desk := till{open: func(r checkout.Request) (checkout.Checkout, bool, error) {
+		c, _, _ := selling().open(r)
+		return c, true, nil
+	}}
+	s := newService(t)
+	a := s.send(s.Checkout(desk), get(coinsPath, "Idempotency-Key", "till-1047"))
+	a.want(t, http.StatusOK, fmt.Sprintf(soldBody, `""`))
+	a.wantHeader(t, "Idempotency-Replayed", "true")
+	if line := s.logged(t); line["outcome"] != "replayed" || line["Checkouts"] != nil {
+		t.Errorf("logged %v", line)
+	}
+}
+
+func TestDataIsShownAsAnObjectWhereTheVariantHasASchemaElseAsAString(t *testing.T) {
+	tests := []struct {
+		data   string
+		object bool
+		want   string
+	}{
+		{`{"player":"Alder"}`, true, `{"player":"Alder"}`},
+		{` { "player" : "<Alder> & co" , "n":1.50e2 }`, true, `{"player":"<Alder> & co","n":1.50e2}`},
+		{`{}`, true, `{}`},
+		{`{"player":"Alder"}`, false, `"{\"player\":\"Alder\"}"`},
+		{"For <Ida> & \x00", false, `"For <Ida> & \u0000"`},
+		{"", false, `""`},
+	}
+	for _, test := range tests {
+		desk := till{open: func(r checkout.Request) (checkout.Checkout, bool, error) {
+			c, _, _ := selling().open(r)
+			c.Data, c.DataIsObject = test.data, test.object
+			return c, false, nil
+		}}
+		s := newService(t)
+		s.send(s.Checkout(desk), get(coinsPath)).want(t, http.StatusOK, fmt.Sprintf(soldBody, test.want))
+	}
+}
+
+func TestHEADAnswersAsGETButOpensNothing(t *testing.T) {
+	desk := selling()
+	desk.open = closedTill(t).open
+	s := newService(t)
+	a := s.send(s.Checkout(desk), request(http.MethodHead, coinsPath+"?amount=3", ""))
+	a.want(t, http.StatusOK, "")
+	a.wantHeader(t, "Content-Type", "application/json")
+	a.wantHeader(t, "Cache-Control", "no-store")
+	if line := s.logged(t); line["outcome"] != "quoted" || line["Checkouts"] != nil {
+		t.Errorf("logged %v", line)
+	}
+	desk.quote = func(checkout.Request) (checkout.Checkout, bool, error) {
+		return checkout.Checkout{}, false, catalog.ErrNotFound
+	}
+	s = newService(t)
+	s.send(s.Checkout(desk), request(http.MethodHead, coinsPath, "")).want(t, http.StatusNotFound, "")
+}
+
+func TestAPrefetchIsRefusedAndOpensNothing(t *testing.T) {
+	for _, headers := range [][]string{
+		{"Sec-Purpose", "prefetch"},
+		{"Sec-Purpose", "prefetch;prerender"},
+		{"Sec-Purpose", "prefetch; anonymous-client-ip"},
+		{"Sec-Purpose", "speculation, prefetch"},
+		{"Sec-Purpose", "speculation", "Sec-Purpose", " prefetch"},
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			s := newService(t)
+			a := s.send(s.Checkout(closedTill(t)), request(method, coinsPath, "", headers...))
+			if a.status != http.StatusServiceUnavailable || a.header.Get("Cache-Control") != "no-store" {
+				t.Errorf("%q: %d %v", headers, a.status, a.header)
+			}
+			if line := s.logged(t); line["Reason"] != "prefetch" || line["StoreErrors"] != nil || line["level"] != "INFO" {
+				t.Errorf("logged %v", line)
+			}
+		}
+	}
+	for _, purpose := range []string{"", "prefetched", "navigate", "x;prefetch"} {
+		s := newService(t)
+		if a := s.send(s.Checkout(selling()), get(coinsPath, "Sec-Purpose", purpose)); a.status != http.StatusOK {
+			t.Errorf("%q: %d", purpose, a.status)
+		}
+	}
+}
+
+func TestMalformedCheckoutsReachNothing(t *testing.T) {
+	tests := []struct {
+		what    string
+		request *http.Request
+		status  int
+		problem string
+	}{
+		{"customer", get("/shop/-ember/checkout/coins/500"), 404, "not-found"},
+		{"product", get("/shop/emberforge/checkout/c%C3%B6ins/500"), 404, "not-found"},
+		{"product of a space", get("/shop/emberforge/checkout/%20/500"), 404, "not-found"},
+		{"long product", get("/shop/emberforge/checkout/" + strings.Repeat("c", 65) + "/500"), 404, "not-found"},
+		{"variant", get("/shop/emberforge/checkout/coins/500%00"), 404, "not-found"},
+		{"dots", get("/shop/emberforge/checkout/coins/.."), 404, "not-found"},
+		{"slash in a segment", get("/shop/emberforge/checkout/coins/5%2F00"), 404, "not-found"},
+		{"empty segment", get("/shop/emberforge/checkout//500"), 404, "not-found"},
+		{"question mark in a segment", get("/shop/emberforge/checkout/coins/500%3Famount=2"), 404, "not-found"},
+		{"percent in a segment", get("/shop/emberforge/checkout/coins/500%25"), 404, "not-found"},
+		{"malformed ID before a bad query", get("/shop/emberforge/checkout/coins/~?amuont=2"), 404, "not-found"},
+		{"misspelt parameter", get(coinsPath + "?amuont=2"), 400, "malformed-request"},
+		{"parameter in another case", get(coinsPath + "?Amount=2"), 400, "malformed-request"},
+		{"amount twice", get(coinsPath + "?amount=2&amount=2"), 400, "malformed-request"},
+		{"data twice", get(coinsPath + "?data=a&data=b"), 400, "malformed-request"},
+		{"semicolon", get(coinsPath + "?amount=5;data=x"), 400, "malformed-request"},
+		{"bad escape", get(coinsPath + "?amount=5%zz"), 400, "malformed-request"},
+		{"bad escape in a name", get(coinsPath + "?amou%nt=5"), 400, "malformed-request"},
+		{"bytes that were not UTF-8", get(coinsPath + "?data=\uFFFD"), 400, "malformed-request"},
+		{"empty name", get(coinsPath + "?=5"), 400, "malformed-request"},
+		{"empty amount", get(coinsPath + "?amount="), 422, "invalid"},
+		{"amount without a value", get(coinsPath + "?amount"), 422, "invalid"},
+		{"amount 0", get(coinsPath + "?amount=0"), 422, "invalid"},
+		{"amount 05", get(coinsPath + "?amount=05"), 422, "invalid"},
+		{"amount +5", get(coinsPath + "?amount=%2B5"), 422, "invalid"},
+		{"amount of a space", get(coinsPath + "?amount=5+"), 422, "invalid"},
+		{"amount -5", get(coinsPath + "?amount=-5"), 422, "invalid"},
+		{"amount 1.5", get(coinsPath + "?amount=1.5"), 422, "invalid"},
+		{"amount 1e3", get(coinsPath + "?amount=1e3"), 422, "invalid"},
+		{"amount above int64", get(coinsPath + "?amount=9223372036854775808"), 422, "invalid"},
+		{"data above 2 KiB", get(coinsPath + "?data=" + strings.Repeat("%78", 2049)), 422, "invalid"},
+		{"data that is not UTF-8", get(coinsPath + "?data=%FF"), 422, "invalid"},
+		{"malformed key", get(coinsPath, "Idempotency-Key", "till 1047"), 400, "malformed-request"},
+		{"two keys", get(coinsPath, "Idempotency-Key", "a", "Idempotency-Key", "b"), 400, "malformed-request"},
+		{"empty key", get(coinsPath, "Idempotency-Key", ""), 400, "malformed-request"},
+		{"POST", post(coinsPath, `{}`), 405, "method-not-allowed"},
+		{"DELETE", request(http.MethodDelete, coinsPath, ""), 405, "method-not-allowed"},
+	}
+	for _, test := range tests {
+		t.Run(test.what, func(t *testing.T) {
+			s := newService(t)
+			a := s.send(s.Checkout(closedTill(t)), test.request)
+			if a.status != test.status || !strings.HasPrefix(a.body, problemFormat+test.problem+`"`) {
+				t.Errorf("%d %s; want %d %s", a.status, a.body, test.status, test.problem)
+			}
+			a.wantHeader(t, "Content-Type", "application/problem+json")
+			a.wantHeader(t, "Cache-Control", "no-store")
+		})
+	}
+}
+
+func TestWhyNothingWasCheckedOut(t *testing.T) {
+	tests := []struct {
+		what string
+		err  error
+		want string
+	}{
+		{"not sold", catalog.ErrNotFound, `{"type":"urn:problem:shopfront:not-found","title":"Not found","status":404}`},
+		{
+			"amount", &checkout.ParameterError{Parameter: "amount", Reason: "must be at most 64"},
+			`{"type":"urn:problem:shopfront:invalid","title":"Invalid request","status":422,"detail":"amount must be at most 64.","parameter":"amount"}`,
+		},
+		{
+			"data", &checkout.ParameterError{Parameter: "data", Pointer: "/player", Reason: "is required"},
+			`{"type":"urn:problem:shopfront:invalid","title":"Invalid request","status":422,"detail":"data /player is required.",` +
+				`"parameter":"data","pointer":"/player"}`,
+		},
+		{
+			"data as a whole", &checkout.ParameterError{Parameter: "data", Reason: "must be an object"},
+			`{"type":"urn:problem:shopfront:invalid","title":"Invalid request","status":422,"detail":"data must be an object.",` +
+				`"parameter":"data","pointer":""}`,
+		},
+		{
+			"key in use", fmt.Errorf("open: %w", checkout.ErrKeyInUse),
+			`{"type":"urn:problem:shopfront:idempotency-key-in-use","title":"Idempotency-Key in use","status":422,` +
+				`"detail":"The key belongs to an open checkout of something else. Send a new one."}`,
+		},
+		{"internal", errors.New("SECRET-DETAIL"), `{"type":"urn:problem:shopfront:internal","title":"Internal error","status":500}`},
+		{
+			"store unavailable",
+			throttled{},
+			`{"type":"urn:problem:shopfront:unavailable","title":"Temporarily unavailable","status":503,` +
+				`"detail":"Send the request again with the same Idempotency-Key. Without one it may already have been applied."}`,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.what, func(t *testing.T) {
+			desk := till{open: func(checkout.Request) (checkout.Checkout, bool, error) { return checkout.Checkout{}, false, test.err }}
+			s := newService(t)
+			a := s.send(s.Checkout(desk), get(coinsPath))
+			a.want(t, a.status, test.want)
+			if !strings.Contains(test.want, fmt.Sprintf(`"status":%d`, a.status)) {
+				t.Errorf("status %d", a.status)
+			}
+			if retry := a.header.Get("Retry-After"); (retry == "1") != (a.status == 503) {
+				t.Errorf("Retry-After %q", retry)
+			}
+		})
+	}
+}
+
+func TestCheckoutsLogHoldsNothingPersonal(t *testing.T) {
+	for _, target := range []string{
+		coinsPath + "?amount=3&data=%7B%22player%22%3A%22Alder%22%7D", coinsPath + "?data=Alder&data=Alder", coinsPath + "?Alder=1", coinsPath + "?amount=Alder",
+	} {
+		s := newService(t)
+		desk := selling()
+		desk.open = func(checkout.Request) (checkout.Checkout, bool, error) {
+			return checkout.Checkout{}, false, &checkout.ParameterError{Parameter: "data", Pointer: "/Alder", Reason: "is not allowed"}
+		}
+		s.send(s.Checkout(desk), get(target, "Idempotency-Key", "till-1047"))
+		line, err := json.Marshal(s.logged(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"Alder", "till-1047", "amount="} {
+			if strings.Contains(string(line), secret) {
+				t.Errorf("the log holds %q: %s", secret, line)
+			}
+		}
+	}
+}
+
+func FuzzCheckoutQuery(f *testing.F) {
+	for _, query := range []string{
+		"amount=1", "amount=1&data=%7B%7D", "amount=5;data=x", "amount=5%zz", "data=%FF", "data=\uFFFD", "amount=01", "a=1", "&&", "=", "amount=1&amount=1", "data=+%2B",
+	} {
+		f.Add(query)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		var asked *checkout.Request
+		desk := till{open: func(r checkout.Request) (checkout.Checkout, bool, error) {
+			asked = &r
+			return selling().open(r)
+		}}
+		s := newService(t)
+		r := get(coinsPath)
+		r.URL.RawQuery = query
+		a := s.send(s.Checkout(desk), r)
+		if (a.status == http.StatusOK) != (asked != nil) || a.status != http.StatusOK && a.status != 400 && a.status != 422 {
+			t.Fatalf("%q: %d %s", query, a.status, a.body)
+		}
+		if asked == nil {
+			return
+		}
+		// What was accepted is what any strict reader of the query reads.
+		values, err := url.ParseQuery(query)
+		if err != nil || len(values["amount"]) > 1 || len(values["data"]) > 1 {
+			t.Fatalf("%q was accepted: %v, %v", query, values, err)
+		}
+		if want := values.Get("amount"); want != "" && want != fmt.Sprint(asked.Amount) || asked.Amount < 0 {
+			t.Errorf("%q asks for %d", query, asked.Amount)
+		}
+		data, err := checkout.ParseData(values.Get("data"))
+		if err != nil || values.Has("data") != (asked.Data != checkout.Data{}) || values.Has("data") && data != asked.Data {
+			t.Errorf("%q has data %+v, %v", query, asked.Data, err)
+		}
+	})
+}
