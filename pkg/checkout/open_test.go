@@ -12,6 +12,7 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
+	"shopfront/pkg/dataschema"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/money"
 )
@@ -235,6 +236,28 @@ func TestDataIsJudgedByTheVariantsSchema(t *testing.T) {
 	wantParameterError(t, err, checkout.ParameterError{Parameter: "data", Pointer: "/player", Reason: "is required"})
 	_, _, err = desk.Open(t.Context(), rank)
 	wantParameterError(t, err, checkout.ParameterError{Parameter: "data", Pointer: "/player", Reason: "is required"})
+	if store.count() != 1 {
+		t.Errorf("%d checkouts are kept, want 1", store.count())
+	}
+}
+
+// The rules do not link the validator, but this is the one that they are wired with.
+func TestTheValidatorsFaultsAreTheClients(t *testing.T) {
+	desk, store := newDesk()
+	desk.Data = new(dataschema.Validator)
+	rank := buy("vip-rank", "30-day", 1)
+	if got := mustOpen(t, desk, rank); got.Data != "{}" || !got.DataIsObject {
+		t.Errorf("data is %q, object %v", got.Data, got.DataIsObject)
+	}
+	for data, want := range map[string]checkout.ParameterError{
+		`{"player":500}`:            {Parameter: "data", Pointer: "/player", Reason: "must be a string"},
+		`{"player":"a","player":1}`: {Parameter: "data", Pointer: "/player", Reason: "is there twice"},
+		`["Alder"]`:                 {Parameter: "data", Reason: "must be an object"},
+		"":                          {Parameter: "data", Reason: "is not valid JSON"},
+	} {
+		_, _, err := desk.Open(t.Context(), withData(t, rank, data))
+		wantParameterError(t, err, want)
+	}
 	if store.count() != 1 {
 		t.Errorf("%d checkouts are kept, want 1", store.count())
 	}

@@ -58,6 +58,9 @@ type ValueError struct {
 
 func (e *ValueError) Error() string { return place("data", e.Pointer) + " " + e.Reason }
 
+// Fault tells place and reason to callers that do not import this package.
+func (e *ValueError) Fault() (pointer, reason string) { return e.Pointer, e.Reason }
+
 func place(whole, pointer string) string {
 	if pointer == "" {
 		return whole
