@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"shopfront/pkg/dynamo"
 )
 
 // What only a deployed stack has, the local run cannot show: that it is there is tested here.
@@ -69,7 +71,7 @@ func TestRolesAllowExactlyWhatIsCalled(t *testing.T) {
 	const tables = "arn:aws:dynamodb:eu-central-1:123456789012:table/"
 	want := map[string]map[string][]string{
 		"RedeemVoucher": {
-			"${Tables.Vouchers}": {"BatchGetItem", "GetItem", "PutItem", "UpdateItem"},
+			"${Tables.Vouchers}": {"BatchGetItem", "GetItem", "UpdateItem"},
 		},
 		"CheckoutArea": {
 			"${Tables.Catalogue}": {"GetItem", "Query"},
@@ -149,6 +151,39 @@ func allowed(t *testing.T, policies value) map[string][]string {
 		}
 	}
 	return all
+}
+
+// What the functions' stores may call and what their roles allow is the same. A transaction needs the actions of its parts.
+func TestRolesAllowWhatTheStoresCall(t *testing.T) {
+	s := loadReal(t, nil)
+	functions, err := s.all(typeFunction)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string][]string)
+	for _, f := range functions {
+		for resource, actions := range allowed(t, s.under(t, f.name+"Role", "Policies")) {
+			_, table, _ := strings.Cut(resource, ":table/")
+			got[table] = append(got[table], actions...)
+		}
+	}
+	for table, store := range map[string]reflect.Type{
+		"${Tables.Catalogue}": reflect.TypeFor[dynamo.CatalogueAPI](),
+		"${Tables.Checkouts}": reflect.TypeFor[dynamo.CheckoutsAPI](),
+		"${Tables.Vouchers}":  reflect.TypeFor[dynamo.RedeemAPI](),
+	} {
+		var want []string
+		for method := range store.Methods() {
+			if !strings.HasPrefix(method.Name, "Transact") {
+				want = append(want, "dynamodb:"+method.Name)
+			}
+		}
+		slices.Sort(want)
+		slices.Sort(got[table])
+		if actions := slices.Compact(got[table]); !slices.Equal(actions, want) {
+			t.Errorf("roles allow %v on %s, its store calls %v", actions, table, want)
+		}
+	}
 }
 
 func TestLogsExpire(t *testing.T) {
