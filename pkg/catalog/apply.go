@@ -39,8 +39,8 @@ type write struct {
 //
 // The wanted shop wins wherever it says something: what it mentions is on sale again unless it says otherwise. Kept
 // products and variants that it does not mention stay as they are; with prune they are taken off sale. Nothing is ever
-// deleted. It returns FieldErrors where the wanted shop, or the two together, break a bound, and a *FieldError with
-// ErrCurrencyFixed where the currency is another.
+// deleted. It returns FieldErrors where the wanted shop breaks a bound, or a product together with its kept variants (its
+// field is then products[ID].variants), and a *FieldError with ErrCurrencyFixed where the currency is another.
 func NewPlan(ctx context.Context, store ApplyStore, wanted Shop, prune bool) (Plan, error) {
 	if err := wanted.Validate(); err != nil {
 		return Plan{}, err
@@ -100,10 +100,10 @@ func (p *Plan) addProducts(keptProducts []Product, wanted Shop, prune bool) erro
 		result[product.ID] = product
 	}
 	var found FieldErrors
-	for i, product := range wanted.Products {
+	for _, product := range wanted.Products {
 		product.Variants = mergeVariants(kept[product.ID].Variants, product.Variants, prune)
 		result[product.ID] = product
-		found.add(fmt.Sprintf("products[%d].variants", i), checkMerged(product, wanted.Customer))
+		found.add(fmt.Sprintf("products[%s].variants", product.ID), checkMerged(product, wanted.Customer))
 	}
 	for _, id := range slices.Sorted(maps.Keys(result)) {
 		after := result[id]

@@ -220,7 +220,7 @@ func TestKeptVariantsCountTowardsTheBounds(t *testing.T) {
 	before := maps.Clone(kept.products)
 	_, err := catalog.NewPlan(t.Context(), kept, shopOf(ranks("30-days"), coins(others...)), true)
 	found, ok := errors.AsType[catalog.FieldErrors](err)
-	if !ok || found[0].Field != "products[1].variants" || !strings.Contains(err.Error(), "50 variants, not 51") {
+	if !ok || found[0].Field != "products[coins].variants" || !strings.Contains(err.Error(), "50 variants, not 51") {
 		t.Errorf("got %v", err)
 	}
 	if !reflect.DeepEqual(kept.products, before) {

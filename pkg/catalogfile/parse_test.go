@@ -1,0 +1,274 @@
+package catalogfile_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/catalogfile"
+	"shopfront/pkg/money"
+)
+
+const small = `customers:
+  - id: emberforge
+    name: Emberforge
+    currency: EUR
+    products:
+      - id: coins
+        name: Ember coins
+        variants:
+          - id: 500
+            name: 500 coins
+            price: 4.99
+`
+
+func TestParse(t *testing.T) {
+	const file = `
+# The shop of a game community.
+customers:
+  - currency: BHD   # in any order
+    off-sale: true
+    products:
+      - id: vip-rank
+        name: "VIP rank"
+        description: |
+          For a month,
+          or forever.
+        off-sale: false
+        variants:
+          - {id: 007, name: 'No. 7', price: 0.499, amount: {min: 2, max: 10}}
+          - id: 2027-01-31
+            name: true
+            price: "12"
+            amount: {max: 3}
+            data: &player
+              type: object
+              required: [player]
+              properties: {player: {type: string, minLength: 3}, seed: {maximum: 123456789012345678901234567890, minimum: -1e400}}
+            off-sale: true
+      - id: coins
+        name: Coins
+        variants:
+          - {id: 1e3, name: Thousand, price: 5, data: *player}
+    name: Emberforge
+    id: emberforge
+---
+customers:
+  - {id: sakura-goods, name: 桜 Goods, currency: JPY}
+`
+	schema := `{"type":"object","required":["player"],"properties":{"player":{"type":"string","minLength":3},` +
+		`"seed":{"maximum":123456789012345678901234567890,"minimum":-1e400}}}`
+	bhd := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "BHD"} }
+	want := []catalog.Shop{
+		{
+			Customer: catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "BHD", OffSale: true},
+			Products: []catalog.Product{
+				{ID: "coins", Name: "Coins", Variants: []catalog.Variant{
+					{ID: "1e3", Name: "Thousand", Price: bhd(5000), MinAmount: 1, MaxAmount: 1, DataSchema: schema},
+				}},
+				{ID: "vip-rank", Name: "VIP rank", Description: "For a month,\nor forever.\n", Variants: []catalog.Variant{
+					{ID: "007", Name: "No. 7", Price: bhd(499), MinAmount: 2, MaxAmount: 10},
+					{ID: "2027-01-31", Name: "true", Price: bhd(12000), MinAmount: 1, MaxAmount: 3, DataSchema: schema, OffSale: true},
+				}},
+			},
+		},
+		{Customer: catalog.Customer{ID: "sakura-goods", Name: "桜 Goods", Currency: "JPY"}},
+	}
+	if got := parsed(t, file); !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	}
+}
+
+func TestPlacesAreKept(t *testing.T) {
+	shops, err := catalogfile.Parse(
+		catalogfile.File{Name: "a.yaml", Text: []byte(small)},
+		catalogfile.File{Name: "b.yaml", Text: []byte("---\n\n---\ncustomers:\n- {id: sakura-goods, name: Sakura, currency: JPY}\n")},
+	)
+	if err != nil || len(shops) != 2 || shops[0].Place.String() != "a.yaml:2" || shops[1].Place.String() != "b.yaml:5" {
+		t.Errorf("got %+v, %v", shops, err)
+	}
+}
+
+// in puts lines below a customer, a product or a variant of small.
+func in(where string, lines ...string) string {
+	anchor := map[string]string{
+		"customer": "    currency: EUR\n", "product": "        name: Ember coins\n", "variant": "            price: 4.99\n",
+	}[where]
+	indent := anchor[:len(anchor)-len(strings.TrimLeft(anchor, " "))]
+	return strings.Replace(small, anchor, anchor+indent+strings.Join(lines, "\n"+indent)+"\n", 1)
+}
+
+func without(line string) string { return strings.Replace(small, line, "", 1) }
+
+func TestWhatIsWrongHasItsLine(t *testing.T) {
+	for _, test := range []struct{ name, file, want string }{
+		{"empty", "", "shop.yaml:1: no customers: begin the file with the key customers and a list of them"},
+		{"comments only", "# later\n", "shop.yaml:1: no customers: begin the file with the key customers and a list of them"},
+		{"no customers", "customers: []\n", "shop.yaml:1: no customers: begin the file with the key customers and a list of them"},
+		{"a list", "- id: emberforge\n", `shop.yaml:1: a catalogue file must be a mapping (key: value), not a list`},
+		{"a word", "\nemberforge\n", `shop.yaml:2: a catalogue file must be a mapping (key: value), not "emberforge"`},
+		{"customers by ID", "customers:\n  emberforge: {}\n", "shop.yaml:2: customers must be a list (lines that begin with -), not a mapping"},
+		{"customer is a word", "customers:\n  - emberforge\n", `shop.yaml:2: a customer must be a mapping (key: value), not "emberforge"`},
+		{"customer is nothing", "customers:\n  -\n", `shop.yaml:2: a customer must be a mapping (key: value), not nothing`},
+
+		{"unknown key", "shops: []\n" + small, `shop.yaml:1: unknown key "shops": a catalogue file has customers`},
+		{"unknown key of a customer", in("customer", "webhook: none"), `shop.yaml:5: unknown key "webhook": a customer has id, name, currency, off-sale, products, vouchers`},
+		{"unknown key of a product", in("product", "prize: 4.99"), `shop.yaml:8: unknown key "prize": a product has id, name, description, off-sale, variants`},
+		{"unknown key of a variant", in("variant", "Price: 4.99"), `shop.yaml:12: unknown key "Price": a variant has id, name, price, amount, data, off-sale`},
+		{"unknown key of an amount", in("variant", "amount: {max: 5, least: 1}"), `shop.yaml:12: unknown key "least": amount has min, max`},
+		{"key twice", in("variant", "price: 5.99"), `shop.yaml:12: "price" is already on line 11: keep one of them`},
+		{"key twice in other spelling", in("variant", `"price": 5.99`), `shop.yaml:12: "price" is already on line 11: keep one of them`},
+		{"key is a list", in("variant", "[a, b]: 1"), `shop.yaml:12: a key of a variant must be a plain word, not a list`},
+		{"merge key", in("variant", "<<: {off-sale: true}"), `shop.yaml:12: << is not read: write the members out`},
+
+		{"no ID", without("id: emberforge\n    "), "shop.yaml:2: id: is missing"},
+		{"no name", without("    name: Emberforge\n"), "shop.yaml:2: name: is missing"},
+		{"no currency", without("    currency: EUR\n"), "shop.yaml:2: currency: is missing"},
+		{"no variants", strings.Split(small, "        variants:")[0], "shop.yaml:6: variants: is missing"},
+		{"empty variants", strings.Split(small, "        variants:")[0] + "        variants: []\n", "shop.yaml:8: variants: a product has 1 to 50 variants, not 0"},
+		{"variants are a word", strings.Split(small, "        variants:")[0] + "        variants: many\n", `shop.yaml:8: variants must be a list (lines that begin with -), not "many"`},
+		{"no price", without("            price: 4.99\n"), "shop.yaml:9: price: is missing"},
+		{"key without value", in("product", "description:"), "shop.yaml:8: description: is empty: give it a value, or leave it out"},
+		{"empty name", strings.Replace(small, "Ember coins", "''", 1), "shop.yaml:7: name: is missing"},
+		{"empty price", strings.Replace(small, "4.99", "''", 1), `shop.yaml:11: price: "": malformed amount of money of EUR: write it like 4.99`},
+
+		{"malformed ID", strings.Replace(small, "id: coins", "id: coins/gold", 1), `shop.yaml:6: id: "coins/gold": malformed ID: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit`},
+		{"ID is a list", strings.Replace(small, "id: coins", "id: [coins]", 1), `shop.yaml:6: id: must be one value, not a list`},
+		{"name too long", strings.Replace(small, "500 coins", strings.Repeat("x", 129), 1), `shop.yaml:10: name: has 129 bytes, the most is 128`},
+		{"tagged", strings.Replace(small, "500 coins", "!!binary NTAw", 1), `shop.yaml:10: name: must be one value, not something tagged !!binary`},
+		{"unknown currency", strings.Replace(small, "EUR", "EURO", 1), `shop.yaml:4: currency: "EURO" is not an ISO 4217 currency: write a code such as EUR`},
+		{"product twice", small + "      - {id: coins, name: Coins, variants: [{id: 1, name: One, price: 1}]}\n", `shop.yaml:12: id: product "coins" is already on line 6: write it once`},
+		{"variant twice", small + "          - {id: '500', name: Again, price: 1}\n", `shop.yaml:12: id: variant "500" is already on line 9: write it once`},
+		{"customer twice", small + "  - {id: emberforge, name: Again, currency: EUR}\n", `shop.yaml:12: customer "emberforge" is already in shop.yaml:2: write it in one place only`},
+
+		{"price with a comma", strings.Replace(small, "4.99", "4,99", 1), `shop.yaml:11: price: "4,99": malformed amount of money of EUR: write it like 4.99`},
+		{"price with a currency", strings.Replace(small, "4.99", "4.99 EUR", 1), `shop.yaml:11: price: "4.99 EUR": malformed amount of money of EUR: write it like 4.99`},
+		{"price with too many digits", strings.Replace(small, "4.99", "4.999", 1), `shop.yaml:11: price: "4.999": malformed amount of money of EUR: write it like 4.99`},
+		{"price in yen with digits", strings.Replace(small, "EUR", "JPY", 1), `shop.yaml:11: price: "4.99": malformed amount of money of JPY: write it like 499`},
+		{"price with an exponent", strings.Replace(small, "4.99", "5e2", 1), `shop.yaml:11: price: "5e2": malformed amount of money of EUR: write it like 4.99`},
+		{"price too high", strings.Replace(small, "4.99", "99999999999999999999", 1), `shop.yaml:11: price: "99999999999999999999": amount of money is too large: write it like 4.99`},
+		{"price below zero", strings.Replace(small, "4.99", "-1", 1), `shop.yaml:11: price: "-1": malformed amount of money of EUR: write it like 4.99`},
+		{"price is a list", strings.Replace(small, "4.99", "[4.99]", 1), `shop.yaml:11: price: must be one value, not a list`},
+
+		{"amount is a number", in("variant", "amount: 5"), `shop.yaml:12: amount must be a mapping (key: value), not "5"`},
+		{"amount without the most", in("variant", "amount: {min: 5}"), `shop.yaml:12: max: is missing`},
+		{"amount from zero", in("variant", "amount: {min: 0, max: 5}"), `shop.yaml:12: amount: bounds 0 to 5: they must be whole, from 1 to 1000000, the least not above the most`},
+		{"amount is not whole", in("variant", "amount:", "  min: 1", "  max: 5.5"), `shop.yaml:14: max: must be a whole number, not "5.5"`},
+		{"amount in hexadecimal", in("variant", "amount: {max: 0x10}"), `shop.yaml:12: max: must be a whole number, not "0x10"`},
+		{"amount beyond all bounds", in("variant", "amount: {max: 99999999999999999999}"), `shop.yaml:12: max: must be a whole number, not "99999999999999999999"`},
+		{"amount that costs too much", strings.Replace(in("variant", "amount: {max: 1000}"), "4.99", "90071992547409.00", 1), `shop.yaml:12: amount: 1000 times the price: amount of money is too large`},
+
+		{"off sale is a word", in("variant", "off-sale: yes"), `shop.yaml:12: off-sale: must be true or false, not "yes"`},
+		{"off sale is text", in("product", `off-sale: "true"`), `shop.yaml:8: off-sale: must be true or false, not "true"`},
+
+		{"data is a word", in("variant", "data: player"), `shop.yaml:12: data: schema must be an object`},
+		{"data without type", in("variant", "data:", "  required: [player]"), `shop.yaml:12: data: /type must be "object"`},
+		{"data with a wrong type", in("variant", "data:", "  type: object", "  properties:", "    player:", "      type: text"), `shop.yaml:16: data: /properties/player/type has none of the allowed forms`},
+		{"data with a wrong item", in("variant", "data:", "  type: object", "  required:", "    - player", "    - 7"), `shop.yaml:16: data: /required/1 must be a string`},
+		{"data with a malformed pattern", in("variant", `data: {type: object, properties: {p: {pattern: "("}}}`), "shop.yaml:12: data: /properties/p/pattern is not a valid regex: error parsing regexp: missing closing ): `(`"},
+		{"data that refers out", in("variant", "data:", "  type: object", "  $ref: https://emberforge.example/x"), `shop.yaml:14: data: /$ref must stay inside the schema: it begins with #`},
+		{"data with a key twice", in("variant", "data:", "  type: object", "  type: object"), `shop.yaml:14: "type" is already on line 13: keep one of them`},
+		{"data with a number that JSON has not", in("variant", "data: {type: object, maxProperties: 0x10}"), `shop.yaml:12: data: "0x10" is not a number in JSON: write it in digits, or in quotes`},
+		{"data with infinity", in("variant", "data: {type: object, maxProperties: .inf}"), `shop.yaml:12: data: ".inf" is not a number in JSON: write it in digits, or in quotes`},
+		{"data with a tag", in("variant", "data:", "  type: object", "  default: !!binary aGk="), `shop.yaml:14: data: must be what JSON has too, not something tagged !!binary`},
+		{"data too long", in("variant", "data: {type: object, title: '"+strings.Repeat("x", 8192)+"'}"), `shop.yaml:12: data: schema has 8220 bytes, the most is 8192`},
+
+		{"tab", "customers:\n\t- id: a\n", "shop.yaml:2: not valid YAML: found character that cannot start any token"},
+		{"colon in a name", strings.Replace(small, "500 coins", "Coins: 500", 1), "shop.yaml:10: not valid YAML: mapping values are not allowed in this context"},
+		{"bracket left open", "customers: [\n  {id: a,\n", "shop.yaml:3: not valid YAML here or in what begins here: did not find expected node content; look at its indentation, brackets and quotes"},
+		{"indentation", "customers:\n  - id: a\n    name: b\n   currency: c\n", "shop.yaml:2: not valid YAML here or in what begins here: did not find expected '-' indicator; look at its indentation, brackets and quotes"},
+		{"quote left open", "customers:\n  - id: 'a\n", "shop.yaml:2: not valid YAML: found unexpected end of stream"},
+		{"alias of nothing", in("variant", "data: *player"), "shop.yaml:12: the alias *player stands for nothing: no &player comes before it"},
+		{"anchor in itself", in("variant", "data: &player", "  type: object", "  not: *player"), "shop.yaml:12: the anchor &player contains itself"},
+		{"not UTF-8", strings.Replace(small, "500 coins", "\xff", 1), "shop.yaml:10: has bytes that are not text: write the file in UTF-8, without control characters"},
+		{"control character", strings.Replace(small, "500 coins", "\x1b[31m", 1), "shop.yaml:10: has bytes that are not text: write the file in UTF-8, without control characters"},
+		{"UTF-16", "\xff\xfec\x00", "shop.yaml:1: has bytes that are not text: write the file in UTF-8, without control characters"},
+		{"broken second document", small + "---\ncustomers: {}\n", "shop.yaml:13: customers must be a list (lines that begin with -), not a mapping"},
+
+		{"all at once", strings.NewReplacer("Emberforge", "''", "4.99", "x", "id: coins", "id: /").Replace(in("variant", "off-sale: 1", "prize: 2")), `shop.yaml:3: name: is missing
+shop.yaml:6: id: "/": malformed ID: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit
+shop.yaml:11: price: "x": malformed amount of money of EUR: write it like 4.99
+shop.yaml:12: off-sale: must be true or false, not "1"
+shop.yaml:13: unknown key "prize": a variant has id, name, price, amount, data, off-sale`},
+	} {
+		t.Run(test.name, func(t *testing.T) { wantErrors(t, test.want, test.file) })
+	}
+}
+
+// wantErrors parses files that are called shop.yaml, or a.yaml, b.yaml and so on if there are several.
+func wantErrors(t *testing.T, want string, texts ...string) {
+	t.Helper()
+	var files []catalogfile.File
+	for i, text := range texts {
+		file := catalogfile.File{Name: "shop.yaml", Text: []byte(text)}
+		if len(texts) > 1 {
+			file.Name = string(rune('a'+i)) + ".yaml"
+		}
+		files = append(files, file)
+	}
+	shops, err := catalogfile.Parse(files...)
+	if _, ok := errors.AsType[catalogfile.Errors](err); !ok || shops != nil {
+		t.Fatalf("got %+v, %v, want Errors", shops, err)
+	}
+	if err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestCustomerStandsInOneFileOnly(t *testing.T) {
+	wantErrors(t, `b.yaml:2: customer "emberforge" is already in a.yaml:2: write it in one place only
+b.yaml:11: price: "4.999": malformed amount of money of EUR: write it like 4.99
+c.yaml:1: no customers: begin the file with the key customers and a list of them`,
+		small, strings.Replace(small, "4.99", "4.999", 1), "")
+}
+
+func TestAliasesAreBounded(t *testing.T) {
+	text := "customers:\n  - a0: &a0 [x]\n"
+	for i := range 20 {
+		tenTimes := strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", ")
+		text += fmt.Sprintf("    a%d: &a%d [%s]\n", i+1, i+1, tenTimes)
+	}
+	start := time.Now()
+	wantErrors(t, "shop.yaml:1: the aliases expand to more than 1000000 values: write out less", text)
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
+func TestFileIsBounded(t *testing.T) {
+	wantErrors(t, "shop.yaml:1: the file has 16777217 bytes, the most is 16777216: split it", strings.Repeat("#", catalogfile.MaxFileBytes+1))
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(small)
+	f.Add(in("variant", "data: &a {type: object, x: [1e5, .5, 0x1, ~, '', !!str 1, *a]}"))
+	f.Add(in("customer", "vouchers:", "  - {code: WELCOME-COINS, reward: coins/500}"))
+	f.Add("a: &a [*a]\n---\n? {a: b}\n: |+\n  c\n")
+	lineBreaks := strings.NewReplacer("\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		shops, err := catalogfile.Parse(catalogfile.File{Name: "shop.yaml", Text: []byte(text)})
+		if err != nil {
+			found, ok := errors.AsType[catalogfile.Errors](err)
+			if !ok || len(shops) > 0 {
+				t.Fatalf("%q: %v", text, err)
+			}
+			for _, e := range found {
+				if e.Line < 1 || e.Line > 1+strings.Count(lineBreaks.Replace(text), "\n") {
+					t.Fatalf("%q: line %d: %v", text, e.Line, e)
+				}
+			}
+			return
+		}
+		var plain []catalog.Shop
+		for _, shop := range shops {
+			plain = append(plain, shop.Shop)
+		}
+		if again := parsed(t, written(t, plain...)); !reflect.DeepEqual(again, plain) {
+			t.Fatalf("%q: read back %+v, want %+v", text, again, plain)
+		}
+	})
+}
