@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -221,11 +220,5 @@ func encodeProduct(customer catalog.CustomerID, p catalog.Product) (json.RawMess
 			Checkout:   fmt.Sprintf("/shop/%s/checkout/%s/%s", customer, p.ID, v.ID),
 		}
 	}
-	var encoded bytes.Buffer
-	encoder := json.NewEncoder(&encoded)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(represented); err != nil {
-		return nil, fmt.Errorf("encode product %s: %w", p.ID, err)
-	}
-	return bytes.TrimSuffix(encoded.Bytes(), []byte("\n")), nil
+	return encodeJSON(represented)
 }

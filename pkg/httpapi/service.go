@@ -52,17 +52,21 @@ type answer struct {
 
 // jsonAnswer is value as JSON.
 func jsonAnswer(status int, value any) (answer, error) {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
+	body, err := encodeJSON(value)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: body}, nil
+}
+
+func encodeJSON(value any) ([]byte, error) {
+	var encoded bytes.Buffer
+	encoder := json.NewEncoder(&encoded)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		return answer{}, fmt.Errorf("encode answer: %w", err)
+		return nil, fmt.Errorf("encode answer: %w", err)
 	}
-	return answer{
-		status: status,
-		header: http.Header{"Content-Type": {"application/json"}},
-		body:   bytes.TrimSuffix(body.Bytes(), []byte("\n")),
-	}, nil
+	return bytes.TrimSuffix(encoded.Bytes(), []byte("\n")), nil
 }
 
 func (s Service) handler(e endpoint) http.Handler {
