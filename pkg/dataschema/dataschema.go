@@ -1,7 +1,8 @@
 // Package dataschema holds the JSON Schema (2020-12) that a variant declares for its data: what the catalogue accepts as
 // one, and whether the data of a checkout is valid under it.
 //
-// Nothing is ever loaded: a schema stands on its own. Numbers are compared exactly, however large. A format, as well as a
+// Nothing is ever loaded: a schema stands on its own. Numbers are compared exactly; one whose exponent has more than three
+// digits is refused. A format, as well as a
 // contentEncoding or contentMediaType, is an annotation, the default of 2020-12: declare a pattern to have text checked.
 // Patterns are those of Go's regexp (RE2): no look-around, no back-references, and linear time.
 //
