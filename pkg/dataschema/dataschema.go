@@ -2,9 +2,9 @@
 // one, and whether the data of a checkout is valid under it.
 //
 // Nothing is ever loaded: a schema stands on its own. Numbers are compared exactly; one whose exponent has more than three
-// digits is refused. A format, as well as a
-// contentEncoding or contentMediaType, is an annotation, the default of 2020-12: declare a pattern to have text checked.
-// Patterns are those of Go's regexp (RE2): no look-around, no back-references, and linear time.
+// digits is refused. A format, as well as a contentEncoding or contentMediaType, is an annotation, the default of 2020-12:
+// declare a pattern to have text checked. Patterns are those of Go's regexp (RE2): no look-around, no back-references, and
+// linear time.
 //
 // It is a noun: it may import neither AWS nor net/http nor a storage or HTTP package of Shopfront. The validator that it
 // carries is large, so that only the checkout functions and the command may link it.
