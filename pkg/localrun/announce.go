@@ -1,0 +1,58 @@
+package localrun
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"shopfront/pkg/localstate"
+)
+
+// announce leaves the files by which other commands find the run, and tells the developer where it is.
+func (r *run) announce(context.Context) error {
+	variables := filepath.Join(r.dir, "env-vars.json")
+	r.onStop(func() error { return remove(variables) })
+	if err := r.writeVariables(variables); err != nil {
+		return err
+	}
+	r.onStop(func() error { return localstate.Remove(r.Root) })
+	if err := r.state.Write(r.Root); err != nil {
+		return err
+	}
+	shown, err := examples(r.Root, r.template, r.state.BaseURL)
+	if err != nil {
+		return err
+	}
+	r.out.say("\nShopfront is at %s, its functions log to %s. Ctrl-C stops it.\n\n%s", r.state.BaseURL, r.functionsLog(), shown)
+	if r.Serving != nil {
+		r.Serving(r.state)
+	}
+	return nil
+}
+
+// writeVariables writes what the functions are told of the local run, in the form of the SAM CLI's --env-vars.
+func (r *run) writeVariables(path string) error {
+	variables := make(map[string]map[string]string)
+	for _, f := range r.template.Functions() {
+		environment, err := f.Environment(Tables(r.template))
+		if err != nil {
+			return err
+		}
+		variables[f.LogicalID] = environment
+	}
+	text, err := json.MarshalIndent(variables, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o600)
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
