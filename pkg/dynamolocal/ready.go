@@ -12,6 +12,9 @@ import (
 const (
 	// startTimeout bounds a start, which takes 1 to 2 s on an idle machine.
 	startTimeout = 60 * time.Second
+	// failureGrace is how long a server may answer with errors before it is given up: it does so where it cannot read its
+	// data, and then does not stop.
+	failureGrace = 3 * time.Second
 	// probeInterval and probeTimeout are for asking whether the server is up.
 	probeInterval = 25 * time.Millisecond
 	probeTimeout  = 10 * time.Second
@@ -23,10 +26,14 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	defer cancel()
 	ticker := time.NewTicker(probeInterval)
 	defer ticker.Stop()
+	var failing <-chan time.Time // nil before the first answer
 	for {
 		err := s.probe(starting)
 		if err == nil || errors.Is(err, ErrPortInUse) {
 			return err
+		}
+		if failing == nil && errors.Is(err, errFails) {
+			failing = time.After(failureGrace)
 		}
 		select {
 		case <-s.done:
@@ -39,13 +46,18 @@ func (s *Server) awaitReady(ctx context.Context) error {
 				return fmt.Errorf("starting DynamoDB Local was interrupted: %w", context.Cause(ctx))
 			}
 			return fmt.Errorf("DynamoDB Local does not answer after %s (%w). The end of its output:\n%s", startTimeout, err, s.output)
+		case <-failing:
+			return fmt.Errorf("%w (%w). The end of its output:\n%s", ErrDataUnreadable, err, s.output)
 		case <-ticker.C:
 		}
 	}
 }
 
+// errFails says that the server answers a correct call with an error.
+var errFails = errors.New("it fails")
+
 // probe lists the tables, which loads all that the server needs. It answers ErrPortInUse if it is another server that
-// answers.
+// answers, and errFails if it is this one, with an error.
 func (s *Server) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -69,7 +81,7 @@ func (s *Server) probe(ctx context.Context) error {
 		return fmt.Errorf("port %d is answered by another server: %w", s.port, ErrPortInUse)
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("it answers %s", response.Status)
+		return fmt.Errorf("%w: it answers %s", errFails, response.Status)
 	}
 	return nil
 }

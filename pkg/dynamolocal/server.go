@@ -32,6 +32,8 @@ var (
 	ErrPortInUse = errors.New("port is in use: stop what listens there, or choose another port")
 	// ErrDataDirInUse says that another server keeps its tables in the same directory.
 	ErrDataDirInUse = errors.New("data directory is in use by another DynamoDB Local: stop that one first")
+	// ErrDataUnreadable says that the server runs and cannot work, as with a data directory that is damaged.
+	ErrDataUnreadable = errors.New("DynamoDB Local cannot read its data")
 )
 
 // Options says how to run a server.
@@ -64,8 +66,8 @@ type Server struct {
 // Start runs a server and waits until it answers, at most a minute. Ending ctx ends the wait, not a server that is up:
 // that one runs until Stop, or until this process ends, however it ends.
 //
-// Errors: ErrJavaMissing, ErrJavaTooOld, ErrPortInUse, ErrDataDirInUse, the context's; and for a server that dies or
-// does not answer, the end of its output. After an error nothing is left running.
+// Errors: ErrJavaMissing, ErrJavaTooOld, ErrPortInUse, ErrDataDirInUse, ErrDataUnreadable, the context's; and for a server
+// that dies or does not answer, the end of its output. After an error nothing is left running.
 func Start(ctx context.Context, options Options) (*Server, error) {
 	if options.Port < 0 || options.Port > 65535 {
 		return nil, fmt.Errorf("port %d: must be 0 to 65535", options.Port)

@@ -222,6 +222,15 @@ func TestStartTellsWhatToDo(t *testing.T) {
 	}
 }
 
+func TestStartOnDamagedData(t *testing.T) {
+	dataDir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dataDir, "shared-local-instance.db"), []byte(strings.Repeat("damaged", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := dynamolocal.Start(t.Context(), dynamolocal.Options{LibDir: localtest.Library(t), DataDir: dataDir})
+	wantError(t, err, dynamolocal.ErrDataUnreadable, "not a database")
+}
+
 func TestStartThatIsCancelledLeavesNothingRunning(t *testing.T) {
 	libDir := localtest.Library(t)
 	home := fakeJava(t, `sleep 60 & echo $! > "$home/child"; echo $$ > "$home/parent"; wait`)
