@@ -94,12 +94,13 @@ deploy: $(sam) ## Build the functions for ARCH and deploy the stack to ENV
 	@$(MAKE) build
 	@$(sam) deploy --config-env $(ENV) --parameter-overrides file://infra/parameters/$(ENV).yaml Architecture=$(sam_arch)
 
+# The function runs in a container, where this machine, on which DynamoDB Local listens, is host.docker.internal.
 .PHONY: $(addprefix invoke-,$(functions))
 $(addprefix invoke-,$(functions)): invoke-%: build
 	@docker info >/dev/null 2>&1 || { echo "sam local invoke needs Docker: install it and start its engine" >&2; exit 1; }
 	@test -f .shopfront/env-vars.json || { echo "the functions use the tables of the local run: start \`make run\` in another terminal" >&2; exit 1; }
 	@$(sam) local invoke $(call logical_id,$*) --event functions/$*/event.json --env-vars .shopfront/env-vars.json \
-		--parameter-overrides Architecture=$(sam_arch) --docker-network host $(ARGS)
+		--parameter-overrides Architecture=$(sam_arch) --add-host host.docker.internal:host-gateway $(ARGS)
 
 .PHONY: clean
 clean: ## Remove what was built, but not the data of the local run
