@@ -45,6 +45,9 @@ func (r *run) startStore(ctx context.Context) error {
 	}
 	r.out.say("Starting DynamoDB Local")
 	store, err := dynamolocal.Start(ctx, dynamolocal.Options{LibDir: libDir, DataDir: r.dataDir()})
+	if errors.Is(err, dynamolocal.ErrDataUnreadable) {
+		return fmt.Errorf("%w in %s: forget what is stored with --fresh", dynamolocal.ErrDataUnreadable, r.dataDir())
+	}
 	if err != nil {
 		return err
 	}
@@ -64,7 +67,7 @@ func (r *run) makeTables(ctx context.Context) error {
 	names := Tables(r.template)
 	for _, table := range r.template.Tables() {
 		if err := makeTable(ctx, client, table, names[table.Output]); err != nil {
-			return fmt.Errorf("table %s: %w", names[table.Output], err)
+			return fmt.Errorf("table %s: %w; --fresh begins anew, and forgets what is stored", names[table.Output], err)
 		}
 	}
 	r.state = localstate.State{
@@ -87,7 +90,7 @@ func makeTable(ctx context.Context, client *dynamodb.Client, table samtemplate.T
 	} else if err != nil {
 		return err
 	} else if describeKeys(kept.Table.KeySchema, kept.Table.AttributeDefinitions) != describeKeys(wanted.KeySchema, wanted.AttributeDefinitions) {
-		return errors.New("it has other keys than the template says: begin anew with --fresh, which forgets what is stored")
+		return errors.New("it has other keys than the template says")
 	}
 	expiry := table.UpdateTimeToLive(name)
 	if expiry == nil {

@@ -6,10 +6,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -103,6 +106,22 @@ func (r *Run) Stop() error {
 	r.end()
 	<-r.ended
 	return r.err
+}
+
+// Processes lists the processes, as ps shows them, whose command line names the directory: the functions of a local run in
+// it, and its DynamoDB Local.
+func Processes(ctx context.Context, dir string) ([]string, error) {
+	list, err := exec.CommandContext(ctx, "ps", "-A", "-ww", "-o", "pid=,args=").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ps: %w", err)
+	}
+	var found []string
+	for line := range strings.Lines(string(list)) {
+		if strings.Contains(line, dir) {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return found, nil
 }
 
 // Output keeps what is written to it. The zero value is ready.
