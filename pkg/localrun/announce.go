@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"shopfront/pkg/localstate"
 )
@@ -33,11 +34,16 @@ func (r *run) announce(context.Context) error {
 	return nil
 }
 
-// writeVariables writes what the functions are told of the local run, in the form of the SAM CLI's --env-vars.
+// writeVariables writes what the functions are to be told of the local run in the SAM CLI's containers, in the form of its
+// --env-vars. There this machine is host.docker.internal, which the Makefile adds.
 func (r *run) writeVariables(path string) error {
+	template, err := LoadTemplate(r.Root, "http://host.docker.internal:"+strconv.Itoa(r.store.Port()))
+	if err != nil {
+		return err
+	}
 	variables := make(map[string]map[string]string)
-	for _, f := range r.template.Functions() {
-		environment, err := f.Environment(Tables(r.template))
+	for _, f := range template.Functions() {
+		environment, err := f.Environment(Tables(template))
 		if err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func (r *run) lock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); { //nolint:gosec // a file descriptor
+	switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		_ = file.Close()
 		if state, err := localstate.Live(ctx, r.Root); err == nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -27,7 +28,6 @@ import (
 // checkout copies the checkout to a directory of the test's own.
 func checkout(t *testing.T) string {
 	t.Helper()
-	// Not a TempDir below the test's name, which is too long to be read in the list of processes of every system.
 	root := t.TempDir()
 	if err := localruntest.CopyCheckout(t.Context(), root, t.Output()); err != nil {
 		t.Fatal(err)
@@ -115,9 +115,11 @@ func curls(run *localruntest.Run) []string {
 	return lines
 }
 
-// execute runs a printed command line in a shell and returns the status line and the rest of what it prints.
-func execute(t *testing.T, line string) (status, rest string) {
+// execute runs a printed command line in a shell, with $BASE as the run's address, and returns the status and the rest of
+// the answer.
+func execute(t *testing.T, run *localruntest.Run, line string) (status, rest string) {
 	t.Helper()
+	line = strings.ReplaceAll(line, "$BASE", run.State.BaseURL)
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", line+" --silent --show-error --max-time 20").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v: %s", line, err, out)
@@ -129,88 +131,113 @@ func execute(t *testing.T, line string) (status, rest string) {
 func TestTheLocalRun(t *testing.T) {
 	root := checkout(t)
 	first := start(t, root, false)
-
-	t.Run("every line that it prints works as printed", func(t *testing.T) {
-		lines := curls(first)
-		if want := 16; len(lines) != want {
-			t.Fatalf("it printed %d lines, want %d", len(lines), want)
-		}
-		for i, line := range lines {
-			want := "200 OK"
-			switch {
-			case i == 1:
-				want = "404 Not Found" // redeemed by the first, and another key is another request
-			case strings.Contains(line, "/checkout/paybylink") || strings.Contains(line, "/checkout/card"):
-				want = "410 Gone"
-			}
-			if status, rest := execute(t, line); status != want {
-				t.Errorf("%s: %s %s, want %s", line, status, rest, want)
-			}
-		}
-	})
-
-	t.Run("each request is a line, and is found in the functions' log", func(t *testing.T) {
-		get(t, first.State.BaseURL+"/shop/emberforge/checkout?limit=1")
-		lines := strings.Split(strings.TrimSpace(first.Output()), "\n")
-		last := strings.Fields(lines[len(lines)-1])
-		if len(last) != 6 || last[1] != "200" || last[2] != "GET" || last[3] != "/shop/emberforge/checkout" {
-			t.Fatalf("the last line is %q", last)
-		}
-		log, err := os.ReadFile(filepath.Join(root, ".shopfront", "functions.log"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(log), last[5]) {
-			t.Errorf("request %s is not in the functions' log", last[5])
-		}
-	})
-
-	t.Run("it leaves its state and the variables of its functions", func(t *testing.T) {
-		state, err := localstate.Live(t.Context(), root)
-		if err != nil || state != first.State {
-			t.Errorf("state %+v, %v, want %+v", state, err, first.State)
-		}
-		text, err := os.ReadFile(filepath.Join(root, ".shopfront", "env-vars.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var variables map[string]map[string]string
-		if err := json.Unmarshal(text, &variables); err != nil {
-			t.Fatal(err)
-		}
-		redeem := variables["RedeemVoucher"]
-		if len(variables) != 5 || redeem["VOUCHERS_TABLE"] != state.Tables.Vouchers || redeem["AWS_ENDPOINT_URL_DYNAMODB"] != state.DynamoDBEndpoint {
-			t.Errorf("variables: %s", text)
-		}
-	})
-
-	t.Run("a second one in the same checkout says where the first is", func(t *testing.T) {
-		_, err := localruntest.Start(root, true)
-		if err == nil || !strings.Contains(err.Error(), first.State.BaseURL) {
-			t.Fatalf("got %v, want %s", err, first.State.BaseURL)
-		}
-		if status, _ := get(t, first.State.BaseURL+"/shop/emberforge/checkout"); status != http.StatusOK {
-			t.Errorf("the first one answers %d", status)
-		}
-	})
-	redeem := curls(first)[0]
-	address := first.State.BaseURL
+	redeem := strings.ReplaceAll(curls(first)[0], first.State.BaseURL, "$BASE")
+	t.Run("every line that it prints works as printed", func(t *testing.T) { testPrintedLines(t, first) })
+	t.Run("each request is a line, and is found in the functions' log", func(t *testing.T) { testRequestLine(t, first) })
+	t.Run("it leaves its state and the variables of its functions", func(t *testing.T) { testStateFiles(t, first) })
+	t.Run("a second one in the same checkout says where the first is", func(t *testing.T) { testSecondRun(t, first) })
 	stop(t, first)
+	t.Run("data survive a restart", func(t *testing.T) { testRestart(t, root, redeem) })
+	t.Run("a table with other keys", func(t *testing.T) { testOtherKeys(t, root) })
+	t.Run("fresh forgets data; a route and a variable come from the template alone", func(t *testing.T) { testFresh(t, root, redeem) })
+	t.Run("DynamoDB Local dies", func(t *testing.T) { testStoreDies(t, root) })
+	t.Run("damaged data", func(t *testing.T) { testDamagedData(t, root) })
+}
 
-	t.Run("data survive a restart", func(t *testing.T) {
-		second := start(t, root, false)
-		if strings.Contains(second.Output(), "Loading") {
-			t.Errorf("it loads the demo shop again: %s", second.Output())
+func testPrintedLines(t *testing.T, run *localruntest.Run) {
+	lines := curls(run)
+	if want := 16; len(lines) != want {
+		t.Fatalf("it printed %d lines, want %d", len(lines), want)
+	}
+	for i, line := range lines {
+		want := "200 OK"
+		switch {
+		case i == 1:
+			want = "404 Not Found" // redeemed by the first, and another key is another request
+		case strings.Contains(line, "/checkout/paybylink") || strings.Contains(line, "/checkout/card"):
+			want = "410 Gone"
 		}
-		status, rest := execute(t, strings.ReplaceAll(redeem, address, second.State.BaseURL))
-		if status != "200 OK" || !strings.Contains(rest, "Idempotency-Replayed: true") {
-			t.Errorf("the redemption is %s %s", status, rest)
+		if status, rest := execute(t, run, line); status != want {
+			t.Errorf("%s: %s %s, want %s", line, status, rest, want)
 		}
-		stop(t, second)
-	})
+	}
+}
 
-	t.Run("fresh forgets them, and a route and a table come from the template alone", func(t *testing.T) {
-		edit(t, root, "template.yaml", "        GetTransfer:\n", `        GetCheque:
+func testRequestLine(t *testing.T, run *localruntest.Run) {
+	get(t, run.State.BaseURL+"/shop/emberforge/checkout?limit=1")
+	lines := strings.Split(strings.TrimSpace(run.Output()), "\n")
+	last := strings.Fields(lines[len(lines)-1])
+	if len(last) != 6 || last[1] != "200" || last[2] != "GET" || last[3] != "/shop/emberforge/checkout" {
+		t.Fatalf("the last line is %q", last)
+	}
+	log, err := os.ReadFile(filepath.Join(run.Root(), ".shopfront", "functions.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(log), last[5]) {
+		t.Errorf("request %s is not in the functions' log", last[5])
+	}
+}
+
+func testStateFiles(t *testing.T, run *localruntest.Run) {
+	state, err := localstate.Live(t.Context(), run.Root())
+	if err != nil || state != run.State {
+		t.Errorf("state %+v, %v, want %+v", state, err, run.State)
+	}
+	variables := readVariables(t, run)
+	want := map[string]string{
+		"STACK_NAME": "shopfront", "VOUCHERS_TABLE": state.Tables.Vouchers,
+		"AWS_ENDPOINT_URL_DYNAMODB": strings.Replace(state.DynamoDBEndpoint, "127.0.0.1", "host.docker.internal", 1),
+	}
+	if len(variables) != 5 || !maps.Equal(variables["RedeemVoucher"], want) {
+		t.Errorf("variables %v, want of RedeemVoucher %v", variables, want)
+	}
+}
+
+func readVariables(t *testing.T, run *localruntest.Run) map[string]map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(run.Root(), ".shopfront", "env-vars.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var variables map[string]map[string]string
+	if err := json.Unmarshal(text, &variables); err != nil {
+		t.Fatal(err)
+	}
+	return variables
+}
+
+func testSecondRun(t *testing.T, first *localruntest.Run) {
+	_, err := localruntest.Start(first.Root(), true)
+	wantError(t, err, "serves this checkout at "+first.State.BaseURL+" already")
+	if status, body := get(t, first.State.BaseURL+"/shop/emberforge/checkout"); status != http.StatusOK {
+		t.Errorf("the first one answers %d %s", status, body)
+	}
+}
+
+func testRestart(t *testing.T, root, redeem string) {
+	run := start(t, root, false)
+	if strings.Contains(run.Output(), "Loading") {
+		t.Errorf("it loads the demo shop again: %s", run.Output())
+	}
+	status, rest := execute(t, run, redeem)
+	if status != "200 OK" || !strings.Contains(rest, "Idempotency-Replayed: true") {
+		t.Errorf("the redemption is %s %s", status, rest)
+	}
+	stop(t, run)
+}
+
+func testOtherKeys(t *testing.T, root string) {
+	const kept, other = "- AttributeName: sk\n          AttributeType: S", "- AttributeName: sk\n          AttributeType: B"
+	edit(t, root, "infra/tables.yaml", kept, other)
+	defer edit(t, root, "infra/tables.yaml", other, kept)
+	_, err := localruntest.Start(root, false)
+	wantError(t, err, "table CatalogueTable: it has other keys than the template says", "--fresh")
+	wantNothingLeft(t, root)
+}
+
+func testFresh(t *testing.T, root, redeem string) {
+	edit(t, root, "template.yaml", "        GetTransfer:\n", `        GetCheque:
           Type: HttpApi
           Properties:
             ApiId: !Ref Api
@@ -218,61 +245,53 @@ func TestTheLocalRun(t *testing.T) {
             Path: /checkout/paybylink/cheque/{bank}
         GetTransfer:
 `)
-		edit(t, root, "template.yaml", "          VOUCHERS_TABLE:", "          TILL: cash\n          VOUCHERS_TABLE:")
-		edit(t, root, "infra/tables.yaml", "        - AttributeName: sk\n          AttributeType: S", "        - AttributeName: sk\n          AttributeType: B")
-		_, err := localruntest.Start(root, false)
-		wantError(t, err, "table CatalogueTable: it has other keys than the template says", "--fresh")
-		wantNothingLeft(t, root)
-		edit(t, root, "infra/tables.yaml", "        - AttributeName: sk\n          AttributeType: B", "        - AttributeName: sk\n          AttributeType: S")
-
-		third := start(t, root, true)
-		status, rest := execute(t, strings.ReplaceAll(redeem, address, third.State.BaseURL))
-		if status != "200 OK" || strings.Contains(rest, "Idempotency-Replayed") {
-			t.Errorf("the redemption is %s %s", status, rest)
-		}
-		if status, body := get(t, third.State.BaseURL+"/checkout/paybylink/cheque/emberforge-bank"); status != http.StatusGone {
-			t.Errorf("the new route answers %d %s", status, body)
-		}
-		if !strings.Contains(third.Output(), third.State.BaseURL+"/checkout/paybylink/cheque/bank'") {
-			t.Errorf("the new route has no example: %s", third.Output())
-		}
-		variables, err := os.ReadFile(filepath.Join(root, ".shopfront", "env-vars.json"))
-		if err != nil || !bytes.Contains(variables, []byte(`"TILL": "cash"`)) {
-			t.Errorf("variables: %s, %v", variables, err)
-		}
-		stop(t, third)
-	})
-
-	t.Run("DynamoDB Local dies", func(t *testing.T) {
-		run := start(t, root, false)
-		processes, err := localruntest.Processes(t.Context(), filepath.Join(root, ".shopfront", "data"))
-		if err != nil || len(processes) != 1 {
-			t.Fatalf("%q, %v", processes, err)
-		}
-		pid, err := strconv.Atoi(strings.Fields(processes[0])[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		<-run.Ended()
-		wantError(t, run.Stop(), "DynamoDB Local ended on its own")
-		wantNothingLeft(t, root)
-	})
-
-	t.Run("damaged data", func(t *testing.T) {
-		path := filepath.Join(root, ".shopfront", "data", "shared-local-instance.db")
-		if err := os.WriteFile(path, bytes.Repeat([]byte("damaged"), 1000), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := localruntest.Start(root, false)
-		wantError(t, err, "cannot read its data", "--fresh")
-		wantNothingLeft(t, root)
-	})
+	edit(t, root, "template.yaml", "          VOUCHERS_TABLE:", "          TILL: cash\n          VOUCHERS_TABLE:")
+	run := start(t, root, true)
+	status, rest := execute(t, run, redeem)
+	if status != "200 OK" || strings.Contains(rest, "Idempotency-Replayed") {
+		t.Errorf("the redemption is %s %s", status, rest)
+	}
+	if status, body := get(t, run.State.BaseURL+"/checkout/paybylink/cheque/emberforge-bank"); status != http.StatusGone {
+		t.Errorf("the new route answers %d %s", status, body)
+	}
+	if !strings.Contains(run.Output(), run.State.BaseURL+"/checkout/paybylink/cheque/bank'") {
+		t.Errorf("the new route has no example: %s", run.Output())
+	}
+	if till := readVariables(t, run)["RedeemVoucher"]["TILL"]; till != "cash" {
+		t.Errorf("the new variable is %q", till)
+	}
+	stop(t, run)
 }
 
-// wantError wants an error in one line with all the texts.
+func testStoreDies(t *testing.T, root string) {
+	run := start(t, root, false)
+	processes, err := localruntest.Processes(t.Context(), filepath.Join(root, ".shopfront", "data"))
+	if err != nil || len(processes) != 1 {
+		t.Fatalf("%q, %v", processes, err)
+	}
+	pid, err := strconv.Atoi(strings.Fields(processes[0])[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-run.Ended()
+	wantError(t, run.Stop(), "DynamoDB Local ended on its own")
+	wantNothingLeft(t, root)
+}
+
+func testDamagedData(t *testing.T, root string) {
+	path := filepath.Join(root, ".shopfront", "data", "shared-local-instance.db")
+	if err := os.WriteFile(path, bytes.Repeat([]byte("damaged"), 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := localruntest.Start(root, false)
+	wantError(t, err, "cannot read its data", "--fresh")
+	wantNothingLeft(t, root)
+}
+
+// wantError wants an error that says all the texts.
 func wantError(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	if err == nil {
@@ -301,10 +320,10 @@ func TestAPortInUseIsFoundBeforeAnythingElse(t *testing.T) {
 }
 
 // fakeCommands makes the PATH one directory, with links to the named commands and with scripts.
-func fakeCommands(t *testing.T, real []string, scripts map[string]string) {
+func fakeCommands(t *testing.T, programs []string, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range real {
+	for _, name := range programs {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Fatal(err)
@@ -337,12 +356,15 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		"Java":  {nil, []string{"go"}, nil, []string{"install Java 17"}},
 		"Maven": {unfetched, []string{"go", "java", "ps"}, nil, []string{"install Apache Maven"}},
 		"a network": {
-			unfetched, []string{"go", "java", "rm"}, map[string]string{"mvn": "echo 'Could not transfer artifact' >&2; exit 1"},
+			unfetched,
+			[]string{"go", "java", "rm"},
+			map[string]string{"mvn": "echo 'Could not transfer artifact' >&2; exit 1"},
 			[]string{"check the network", "Could not transfer artifact"},
 		},
 		"the template": {
 			func(t *testing.T, root string) { edit(t, root, "template.yaml", "Method: POST", "Verb: POST") },
-			[]string{"go", "java"}, nil,
+			[]string{"go", "java"},
+			nil,
 			[]string{"template.yaml:", "Verb is not supported here"},
 		},
 	} {

@@ -78,7 +78,7 @@ func (r *run) load(context.Context) error {
 }
 
 // serve runs the functions and answers requests.
-func (r *run) serve(context.Context) error {
+func (r *run) serve(ctx context.Context) error {
 	file, err := os.OpenFile(r.functionsLog(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (r *run) serve(context.Context) error {
 		}
 	}()
 	r.onStop(func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 		defer cancel()
 		if err := server.Shutdown(ctx); err != nil {
 			_ = server.Close() // what takes longer is cut off

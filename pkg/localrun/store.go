@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -21,7 +22,7 @@ import (
 // DynamoDB Local takes any region and access key, and shows the same tables in all of them.
 const region = "us-east-1"
 
-var local = lambdaruntime.Credentials{AccessKeyID: "local", SecretAccessKey: "local"} //nolint:gochecknoglobals,gosec // a constant, and no secret
+var local = lambdaruntime.Credentials{AccessKeyID: "local", SecretAccessKey: "local"} //nolint:gochecknoglobals // a constant
 
 // Tables names the tables of a local run, by their output (samtemplate.Table.Output).
 func Tables(template *samtemplate.Template) map[string]string {
@@ -111,10 +112,10 @@ func describeKeys(keys []types.KeySchemaElement, attributes []types.AttributeDef
 	for _, attribute := range attributes {
 		kinds[aws.ToString(attribute.AttributeName)] = attribute.AttributeType
 	}
-	var text string
+	var text strings.Builder
 	for _, key := range keys {
 		name := aws.ToString(key.AttributeName)
-		text += fmt.Sprintf("%s %s %s;", name, kinds[name], key.KeyType)
+		fmt.Fprintf(&text, "%s %s %s;", name, kinds[name], key.KeyType)
 	}
-	return text
+	return text.String()
 }

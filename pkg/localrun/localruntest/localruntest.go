@@ -42,7 +42,7 @@ func CopyCheckout(ctx context.Context, dir string, progress io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil { //nolint:gosec // to the test's own directory
 			return err
 		}
 	}
