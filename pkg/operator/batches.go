@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"sync"
@@ -68,7 +69,7 @@ func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, beg
 		}
 	}
 	if result.Vouchers == 0 {
-		return BatchSwitch{}, voucher.ErrBatchUnknown
+		return BatchSwitch{}, fmt.Errorf("batch %s: %w", batch, voucher.ErrBatchUnknown)
 	}
 	begin(len(codes))
 	var mu sync.Mutex

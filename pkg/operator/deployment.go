@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -30,7 +29,8 @@ var ErrNoRegion = errors.New("no AWS region is set")
 const (
 	attemptTimeout = 10 * time.Second
 	maxAttempts    = 12
-	longestDelay   = 5 * time.Second
+	firstDelay     = 50 * time.Millisecond // at most; then it doubles
+	longestDelay   = 5 * time.Second       // at most
 )
 
 // Deployment is a Shopfront that an operator works on: a deployed stack or the local run.
@@ -108,12 +108,29 @@ func Local(state localstate.State, random func(n int64) int64) *Deployment {
 	}
 }
 
-// patient keeps what the store has to have tried again, conflicts with transactions above all, and gives it more time.
+// patient gives a client more time and attempts than a shopper has.
 func patient(random func(n int64) int64) func(*dynamodb.Options) {
 	return func(o *dynamodb.Options) {
 		o.HTTPClient = awshttp.NewBuildableClient().WithTimeout(attemptTimeout)
-		o.Retryer = retry.AddWithMaxBackoffDelay(retry.AddWithMaxAttempts(dynamo.NewRetryer(random), maxAttempts), longestDelay)
+		o.Retryer = patientRetryer{dynamo.NewRetryer(random), random}
 	}
+}
+
+// patientRetryer tries again what the store has to have tried again, conflicts with transactions above all, for half a
+// minute or so.
+type patientRetryer struct {
+	aws.RetryerV2
+
+	random func(n int64) int64
+}
+
+// MaxAttempts bounds the attempts of one call.
+func (patientRetryer) MaxAttempts() int { return maxAttempts }
+
+// RetryDelay is the delay after an attempt: half of it fixed, half random.
+func (r patientRetryer) RetryDelay(attempt int, _ error) (time.Duration, error) {
+	delay := min(firstDelay<<min(attempt, maxAttempts), longestDelay)
+	return delay/2 + time.Duration(r.random(int64(delay/2))), nil
 }
 
 // TableStatus is how a table stands, such as ACTIVE or CREATING (DynamoDB's TableStatus).

@@ -46,7 +46,7 @@ func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Rede
 		}
 		vouchers[filter.Code] = standing.Voucher
 	}
-	var redemptions []Redemption
+	redemptions := []Redemption{}
 	recorded := make(map[voucher.Code][]voucher.Redemption)
 	for entry, err := range s.vouchers.Entries(ctx, s.Customer.ID, filter.Code) {
 		switch v := entry.Voucher; {

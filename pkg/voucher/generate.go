@@ -21,16 +21,16 @@ const (
 	generateWriters = 16
 )
 
-// Errors of creating and generating, after which nothing was changed.
+// Errors of creating and generating, after which nothing was changed. Those of a batch come with its name.
 var (
 	// ErrCodeTaken says that a code is another voucher's already: codes that are compared as equal are one.
 	ErrCodeTaken = errors.New("the code exists already")
 	// ErrBatchTaken says that a batch that was to be begun has vouchers already.
-	ErrBatchTaken = errors.New("the batch has vouchers already")
+	ErrBatchTaken = errors.New("it has vouchers already")
 	// ErrBatchUnknown says that a batch that was to be completed has no vouchers.
-	ErrBatchUnknown = errors.New("the batch has no vouchers")
+	ErrBatchUnknown = errors.New("it has no vouchers")
 	// ErrBatchLarger says that a batch has more vouchers than it was to be completed to.
-	ErrBatchLarger = errors.New("the batch has more vouchers than are wanted")
+	ErrBatchLarger = errors.New("it has more vouchers than are wanted")
 )
 
 // OtherTermsError says that a batch has a voucher with other terms than it was to be completed with; nothing was changed.
@@ -40,7 +40,7 @@ type OtherTermsError struct {
 }
 
 func (e *OtherTermsError) Error() string {
-	return fmt.Sprintf("the batch has vouchers with other terms: %s of %s is another", e.Field, e.Written)
+	return fmt.Sprintf("it has vouchers with other terms: %s differs in %s", e.Written, e.Field)
 }
 
 // BatchStore is what generating needs of the kept vouchers.
@@ -85,7 +85,7 @@ func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Vo
 	}
 	found, err := g.find(ctx, order, sample)
 	if err != nil {
-		return BatchResult{}, err
+		return BatchResult{}, fmt.Errorf("batch %s: %w", order.Terms.Batch, err)
 	}
 	result := BatchResult{Found: len(found)}
 	for _, v := range found {

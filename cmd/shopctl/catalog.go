@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/catalogfile"
+	"shopfront/pkg/operator"
+)
+
+func newCatalogCommand(s *session) *cobra.Command {
+	return newGroup("catalog", "Load and show customers with their products", newCatalogApplyCommand(s), newCatalogListCommand(s), newCatalogShowCommand(s))
+}
+
+type applyJSON struct {
+	DryRun   bool             `json:"dryRun"` // nothing was changed
+	Changes  []catalog.Change `json:"changes"`
+	Vouchers []voucherJSON    `json:"vouchers"` // created
+}
+
+func newCatalogApplyCommand(s *session) *cobra.Command {
+	var dryRun, prune bool
+	command := &cobra.Command{
+		Use: "apply FILE...", Short: "Create and update customers from YAML files", Args: atLeastOne("FILE"),
+		Long: `Create and update customers, with their products, variants and vouchers, from YAML files; - is standard input.
+examples/demo.yaml shows every field.
+
+The files are read and checked as a whole before anything is changed. What they do not mention stays as it is.
+Vouchers are created where their code is not there yet, and never changed. Applying the same files again changes
+nothing, and completes what was interrupted. A customer's currency never changes; nothing is ever deleted.`,
+		Example: `  shopctl --local catalog apply examples/demo.yaml --dry-run
+  shopctl --local catalog apply examples/demo.yaml`,
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			files, err := s.readFiles(args)
+			if err != nil {
+				return err
+			}
+			deployment, err := s.deployment(ctx)
+			if err != nil {
+				return err
+			}
+			plan, err := deployment.PlanCatalogue(ctx, files, prune, s.now())
+			if err != nil {
+				return err
+			}
+			if !dryRun {
+				if err := s.apply(ctx, plan); err != nil {
+					return err
+				}
+			}
+			return s.showPlan(plan, dryRun)
+		}),
+	}
+	flags := command.Flags()
+	flags.BoolVar(&dryRun, "dry-run", false, "show what would change and change nothing")
+	flags.BoolVar(&prune, "prune", false, "take off sale what the files lack of the customers that they have")
+	return command
+}
+
+func atLeastOne(name string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("%s is missing", name)
+		}
+		return nil
+	}
+}
+
+// readFiles reads files for as long as they may be long.
+func (s *session) readFiles(names []string) ([]catalogfile.File, error) {
+	files := make([]catalogfile.File, len(names))
+	for i, name := range names {
+		text, err := s.readFile(name)
+		if err != nil {
+			return nil, misused("read catalogue: %s", err)
+		}
+		files[i] = catalogfile.File{Name: name, Text: text}
+	}
+	return files, nil
+}
+
+func (s *session) readFile(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(s.stdin, catalogfile.MaxFileBytes+1))
+	}
+	file, err := os.Open(name) //nolint:gosec // the file that the operator names
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, catalogfile.MaxFileBytes+1))
+	return text, errors.Join(err, file.Close())
+}
+
+func (s *session) apply(ctx context.Context, plan operator.CataloguePlan) error {
+	bar := s.newProgress("apply", plan.Writes())
+	defer bar.end()
+	return plan.Apply(ctx, bar.step)
+}
+
+func (s *session) showPlan(plan operator.CataloguePlan, dryRun bool) error {
+	document := applyJSON{DryRun: dryRun, Changes: []catalog.Change{}, Vouchers: []voucherJSON{}}
+	var lines []string
+	for _, shop := range plan.Shops {
+		document.Changes = append(document.Changes, shop.Catalogue.Changes...)
+		for _, change := range shop.Catalogue.Changes {
+			lines = append(lines, change.String())
+		}
+		for _, v := range shop.Vouchers {
+			document.Vouchers = append(document.Vouchers, representVoucher(shop.Catalogue.Customer, v))
+			lines = append(lines, fmt.Sprintf("%s: voucher %s: new, %s", shop.Catalogue.Customer, v.Written, formatReward(v.Reward)))
+		}
+	}
+	if s.json {
+		return writeJSON(s.stdout, document)
+	}
+	for _, text := range lines {
+		if _, err := fmt.Fprintln(s.stdout, text); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(lines) == 0:
+		s.note("nothing to change")
+	case dryRun:
+		s.note(countOf(len(lines), "change") + " to make; nothing was changed")
+	default:
+		s.note(countOf(len(lines), "change") + " made")
+	}
+	return nil
+}
+
+type customerJSON struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Currency string `json:"currency"`
+	OffSale  bool   `json:"offSale"`
+}
+
+func (c customerJSON) cells() []string {
+	onSale := "yes"
+	if c.OffSale {
+		onSale = "no"
+	}
+	return []string{c.ID, c.Name, c.Currency, onSale}
+}
+
+func representCustomer(c catalog.Customer) customerJSON {
+	return customerJSON{ID: string(c.ID), Name: c.Name, Currency: string(c.Currency), OffSale: c.OffSale}
+}
+
+func newCatalogListCommand(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List customers", Args: exactly(),
+		Example: "  shopctl --local catalog list",
+		RunE: s.command(func(ctx context.Context, _ []string) error {
+			deployment, err := s.deployment(ctx)
+			if err != nil {
+				return err
+			}
+			customers, err := deployment.Customers(ctx)
+			if err != nil {
+				return err
+			}
+			rows := make([]customerJSON, len(customers))
+			for i, customer := range customers {
+				rows[i] = representCustomer(customer)
+			}
+			return list(&s.output, "customers", []string{"CUSTOMER", "NAME", "CURRENCY", "ON SALE"}, rows)
+		}),
+	}
+}
+
+type shopJSON struct {
+	customerJSON
+
+	Products []productJSON `json:"products"`
+}
+
+type productJSON struct {
+	ID          string        `json:"id"`
+	Name        string        `json:"name"`
+	Description string        `json:"description,omitempty"`
+	OffSale     bool          `json:"offSale"`
+	Variants    []variantJSON `json:"variants"`
+}
+
+type variantJSON struct {
+	ID         string          `json:"id"`
+	Name       string          `json:"name"`
+	Price      *moneyJSON      `json:"price"`
+	MinAmount  int64           `json:"minAmount"`
+	MaxAmount  int64           `json:"maxAmount"`
+	DataSchema json.RawMessage `json:"dataSchema,omitempty"`
+	OffSale    bool            `json:"offSale"`
+}
+
+func newCatalogShowCommand(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "show CUSTOMER", Short: "Print a customer's catalogue as apply reads it", Args: exactly("CUSTOMER"),
+		Long: "Print a customer's catalogue, on sale or not, as the YAML that apply reads; vouchers are not part of it.",
+		Example: `  shopctl --local catalog show emberforge > emberforge.yaml
+  shopctl --local catalog apply emberforge.yaml`,
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			id, err := parseCustomer(args[0])
+			if err != nil {
+				return err
+			}
+			deployment, err := s.deployment(ctx)
+			if err != nil {
+				return err
+			}
+			shop, err := deployment.Catalogue(ctx, id)
+			if err != nil {
+				return describeNoCustomer(err, id)
+			}
+			if s.json {
+				return writeJSON(s.stdout, representShop(shop))
+			}
+			return catalogfile.Write(s.stdout, shop)
+		}),
+	}
+}
+
+func representShop(shop catalog.Shop) shopJSON {
+	document := shopJSON{customerJSON: representCustomer(shop.Customer), Products: make([]productJSON, len(shop.Products))}
+	for i, product := range shop.Products {
+		represented := productJSON{
+			ID: string(product.ID), Name: product.Name, Description: product.Description, OffSale: product.OffSale,
+			Variants: make([]variantJSON, len(product.Variants)),
+		}
+		for j, variant := range product.Variants {
+			represented.Variants[j] = variantJSON{
+				ID: string(variant.ID), Name: variant.Name, Price: representMoney(variant.Price),
+				MinAmount: variant.MinAmount, MaxAmount: variant.MaxAmount,
+				DataSchema: json.RawMessage(variant.DataSchema), OffSale: variant.OffSale,
+			}
+		}
+		document.Products[i] = represented
+	}
+	return document
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// Whoever copies an example from a command's help into a terminal beside the demo shop sees it work.
+func TestExamplesOfTheHelpWorkAgainstTheDemoShop(t *testing.T) {
+	demo, err := os.ReadFile("../../examples/demo.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newShopfront(t)
+	t.Chdir(s.dir)
+	if err := os.Mkdir("examples", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join("examples", "demo.yaml"), demo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.must(t, "catalog", "apply", "examples/demo.yaml")
+	checkoutID := s.checkOut(t, "emberforge", "coins/500", "1", "")
+	root := newRootCommand(&session{program: s.program(nil, nil)})
+	root.InitDefaultHelpCmd()
+	examplesOf(t, root, func(t *testing.T, example string) {
+		t.Helper()
+		line, file, redirected := strings.Cut(example, " > ")
+		words := splitWords(t, strings.ReplaceAll(line, "emberforge ID", "emberforge "+checkoutID))
+		if len(words) < 2 || words[0] != "shopctl" {
+			t.Fatalf("no example of shopctl: %q", example)
+		}
+		got := s.shopctl(t.Context(), words[1:]...)
+		if got.exit != exitOK {
+			t.Errorf("%s\n%v", example, got)
+		}
+		if redirected {
+			if err := os.WriteFile(file, []byte(got.stdout), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// examplesOf calls try for each example of a command and those below it, as they are shown, and wants every command that
+// does something to have one. dev is a run of its own.
+func examplesOf(t *testing.T, command *cobra.Command, try func(t *testing.T, example string)) {
+	t.Helper()
+	if command.Name() == "dev" || command.Name() == "help" || command.Name() == "completion" {
+		return
+	}
+	if command.Example == "" && !command.HasSubCommands() {
+		t.Errorf("%s has no example", command.CommandPath())
+	}
+	for example := range strings.Lines(command.Example) {
+		try(t, strings.ReplaceAll(strings.TrimSpace(example), `"`, "'"))
+	}
+	for _, below := range command.Commands() {
+		examplesOf(t, below, try)
+	}
+}

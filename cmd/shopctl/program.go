@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/operator"
+)
+
+// program is shopctl, with all that it takes from the process it runs in.
+type program struct {
+	output
+	stdin     io.Reader
+	lookupEnv func(name string) (value string, found bool)
+	workDir   func() (string, error)
+	now       func() time.Time
+	random    io.Reader           // of cryptographic quality
+	jitter    func(n int64) int64 // from 0 up to, not including, n
+}
+
+// run runs the command that the arguments name, until it is done or the context ends, and returns the exit code.
+func (p program) run(ctx context.Context, args []string) int {
+	s := &session{program: p}
+	root := newRootCommand(s) //nolint:contextcheck // cobra hands the context to each command
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.SetArgs(args)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if !s.began {
+		// The flags may not have been read, but a script wants its errors as it asked for them.
+		s.json = s.json || slices.Contains(args, "--json")
+		err = usageError(command, err)
+	}
+	problems := explain(err)
+	s.reportProblems(problems)
+	return problems[0].exit
+}
+
+// session is one run of the program: what the flags of every command say.
+type session struct {
+	program
+	stack string
+	local bool
+	// began tells that a command was found and its arguments and flags could be read.
+	began bool
+}
+
+const stackVariable = "SHOPFRONT_STACK"
+
+// command wraps what a command does, so that errors before it count as errors of usage.
+func (s *session) command(do func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		s.began = true
+		return do(command.Context(), args)
+	}
+}
+
+// deployment finds the target. The variable is only a default, which either flag overrides.
+func (s *session) deployment(ctx context.Context) (*operator.Deployment, error) {
+	switch fromVariable, _ := s.lookupEnv(stackVariable); {
+	case s.local && s.stack != "":
+		return nil, errTwoTargets
+	case s.local:
+		dir, err := s.workDir()
+		if err != nil {
+			return nil, err
+		}
+		return operator.FindLocal(ctx, dir, s.jitter)
+	case s.stack != "":
+		return operator.FindStack(ctx, s.stack, s.jitter)
+	case fromVariable != "":
+		return operator.FindStack(ctx, fromVariable, s.jitter)
+	default:
+		return nil, errNoTarget
+	}
+}
+
+// shop opens the shop of the customer that an argument names.
+func (s *session) shop(ctx context.Context, customer string) (*operator.Shop, error) {
+	id, err := parseCustomer(customer)
+	if err != nil {
+		return nil, err
+	}
+	deployment, err := s.deployment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	shop, err := deployment.Shop(ctx, id)
+	return shop, describeNoCustomer(err, id)
+}
+
+func parseCustomer(text string) (catalog.CustomerID, error) {
+	id, err := catalog.ParseID[catalog.CustomerID](text)
+	if err != nil {
+		return "", misused("CUSTOMER %s", err)
+	}
+	return id, nil
+}
+
+func describeNoCustomer(err error, id catalog.CustomerID) error {
+	return describeNotFound(err, "there is no customer %s: see shopctl catalog list, or load it with shopctl catalog apply", id)
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+type redemptionJSON struct {
+	ID         string     `json:"id"`
+	RedeemedAt string     `json:"redeemedAt"`
+	Code       string     `json:"code"` // as it was created
+	Nick       string     `json:"nick,omitempty"`
+	Reward     rewardJSON `json:"reward"`
+	Batch      string     `json:"batch,omitempty"`
+
+	reward string
+}
+
+func redemptionHead() []string { return []string{"REDEEMED", "CODE", "NICK", "REWARD", "BATCH", "ID"} }
+
+func (r redemptionJSON) cells() []string {
+	return []string{r.RedeemedAt, r.Code, r.Nick, r.reward, r.Batch, r.ID}
+}
+
+func representRedemption(r operator.Redemption) redemptionJSON {
+	return redemptionJSON{
+		ID: r.ID, RedeemedAt: formatTime(r.At), Code: r.Code, Nick: r.Nick,
+		Reward: representReward(r.Reward), Batch: r.Batch, reward: formatReward(r.Reward),
+	}
+}
+
+func newRedemptionCommand(s *session) *cobra.Command {
+	return newGroup("redemption", "Tell what was redeemed", newRedemptionListCommand(s))
+}
+
+func newRedemptionListCommand(s *session) *cobra.Command {
+	var code, nick, batch textFlag
+	var since, until timeFlag
+	command := &cobra.Command{
+		Use: "list CUSTOMER", Short: "List redemptions, oldest first", Args: exactly("CUSTOMER"),
+		Long: "List redemptions, oldest first. Without --code it reads all of the customer's vouchers and redemptions.",
+		Example: `  shopctl --local redemption list emberforge
+  shopctl --local redemption list emberforge --nick Katla --since 2026-11-01 --until 2026-12-01 --json`,
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			filter := operator.RedemptionFilter{Batch: string(batch), From: since.orZero(), Until: until.orZero()}
+			var err error
+			if filter.Nick, err = voucher.ParseNick(string(nick)); err != nil {
+				return err
+			}
+			if code != "" {
+				if filter.Code, err = voucher.ParseCode(string(code)); err != nil {
+					return describeNotFound(err, "--code %q: no code has such characters", code)
+				}
+			}
+			shop, err := s.shop(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			redemptions, err := shop.Redemptions(ctx, filter)
+			if err != nil {
+				return describeNoVoucher(err, shop, string(code))
+			}
+			rows := make([]redemptionJSON, len(redemptions))
+			for i, redemption := range redemptions {
+				rows[i] = representRedemption(redemption)
+			}
+			return list(&s.output, "redemptions", redemptionHead(), rows)
+		}),
+	}
+	flags := command.Flags()
+	flags.Var(&code, "code", "only those of the voucher `CODE`")
+	flags.Var(&nick, "nick", "only those of the shopper `NICK`")
+	flags.Var(&batch, "batch", "only those of the batch `NAME`")
+	flags.Var(&since, "since", "only those from then on; a date begins at midnight UTC")
+	flags.Var(&until, "until", "only those before then; a date begins at midnight UTC")
+	return command
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the scripts in testdata with the output that their commands have now") //nolint:gochecknoglobals // a flag of the test
+
+// TestScripts runs the scripts in testdata, each against a Shopfront of its own, and compares what was printed. A script
+// holds comments, commands after a $, and below each its output: of stdout as it is, of stderr after a !, and the exit code
+// where it is not 0. Its commands are
+//
+//	shopctl ARGUMENT...                   as typed; | sort sorts what it prints
+//	redeem CUSTOMER CODE [NICK]           a shopper redeems a code
+//	checkout CUSTOMER VARIANT [AMOUNT [DATA]]
+//	wait DURATION                         time passes
+//	export NAME=VALUE                     sets an environment variable
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := runScript(t, string(text))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if got != string(text) {
+				t.Errorf("%s: another output (go test ./cmd/shopctl -run Scripts -update writes it)\n%s", file, firstDifference(string(text), got))
+			}
+		})
+	}
+}
+
+// runScript returns the script with the output that its commands have.
+func runScript(t *testing.T, script string) string {
+	t.Helper()
+	shop := newShopfront(t)
+	var got strings.Builder
+	for line := range strings.Lines(script) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "#"):
+			if got.Len() > 0 {
+				got.WriteString("\n")
+			}
+			fmt.Fprintln(&got, line)
+		case strings.HasPrefix(line, "$ "):
+			fmt.Fprintln(&got, line)
+			got.WriteString(shop.runLine(t, line[2:]))
+		}
+	}
+	return shop.withoutRandomNames(got.String())
+}
+
+func (s *shopfront) withoutRandomNames(text string) string {
+	tables := s.state.Tables
+	return strings.NewReplacer(
+		s.dir, "/home/operator/shopfront", s.state.DynamoDBEndpoint, "http://127.0.0.1:8000",
+		tables.Catalogue, "CatalogueTable", tables.Vouchers, "VouchersTable", tables.Checkouts, "CheckoutsTable",
+	).Replace(text)
+}
+
+func (s *shopfront) runLine(t *testing.T, line string) string {
+	t.Helper()
+	line, sorted := strings.CutSuffix(line, " | sort")
+	words := splitWords(t, line)
+	arg := func(i int) string {
+		if i < len(words) {
+			return words[i]
+		}
+		return ""
+	}
+	s.clock = s.clock.Add(time.Second)
+	switch words[0] {
+	case "shopctl":
+		got := s.shopctl(t.Context(), words[1:]...)
+		if sorted {
+			lines := slices.Sorted(strings.Lines(got.stdout))
+			got.stdout = strings.Join(lines, "")
+		}
+		return got.String()
+	case "redeem":
+		return s.redeem(t, arg(1), arg(2), arg(3)) + "\n"
+	case "checkout":
+		return s.checkOut(t, arg(1), arg(2), max(arg(3), "1"), arg(4)) + "\n"
+	case "wait":
+		duration, err := time.ParseDuration(arg(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.clock = s.clock.Add(duration)
+	case "export":
+		name, value, _ := strings.Cut(arg(1), "=")
+		s.variables[name] = value
+	default:
+		t.Fatalf("unknown command of a script: %s", line)
+	}
+	return ""
+}
+
+// String is the result as scripts have it.
+func (r result) String() string {
+	text := r.stdout
+	for line := range strings.Lines(r.stderr) {
+		text += "! " + line
+	}
+	if r.exit != exitOK {
+		text += fmt.Sprintf("[exit %d]\n", r.exit)
+	}
+	return text
+}
+
+// splitWords splits a line as a shell does, with 'single' quotes only.
+func splitWords(t *testing.T, line string) []string {
+	t.Helper()
+	parts := strings.Split(line, "'")
+	if len(parts)%2 == 0 {
+		t.Fatalf("a quote without its other half: %s", line)
+	}
+	var words []string
+	inWord := false
+	for i, part := range parts {
+		if i%2 == 1 {
+			if !inWord {
+				words = append(words, "")
+			}
+			words[len(words)-1] += part
+			inWord = true
+			continue
+		}
+		for j, word := range strings.Split(part, " ") {
+			if j > 0 {
+				inWord = false
+			}
+			if word == "" {
+				continue
+			}
+			if !inWord {
+				words = append(words, "")
+				inWord = true
+			}
+			words[len(words)-1] += word
+		}
+	}
+	return words
+}
+
+func firstDifference(want, got string) string {
+	wantLines, gotLines := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range wantLines {
+		if i >= len(gotLines) || wantLines[i] != gotLines[i] {
+			return fmt.Sprintf("line %d: want\n%s\ngot\n%s", i+1, strings.Join(wantLines[i:min(i+4, len(wantLines))], "\n"),
+				strings.Join(gotLines[min(i, len(gotLines)):min(i+4, len(gotLines))], "\n"))
+		}
+	}
+	return "more lines: " + strings.Join(gotLines[len(wantLines):], "\n")
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	mathrand "math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dataschema"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamolocal/localtest"
+	"shopfront/pkg/localstate"
+	"shopfront/pkg/voucher"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	localtest.Main(m)
+}
+
+// asProgram makes the test binary shopctl itself, as a process that can be sent signals.
+const asProgram = "SHOPCTL_TEST_AS_PROGRAM"
+
+// shopfront is a Shopfront of one test alone, on DynamoDB Local, with the shopper's side of it and a clock of its own.
+type shopfront struct {
+	dir       string // of a checkout with this local run
+	state     localstate.State
+	client    *dynamodb.Client
+	vouchers  voucher.Desk
+	checkouts checkout.Desk
+	stdin     io.Reader
+	random    io.Reader
+	clock     time.Time
+	variables map[string]string
+}
+
+func newShopfront(t *testing.T) *shopfront {
+	t.Helper()
+	s := &shopfront{
+		dir: t.TempDir(), client: localtest.Client(t),
+		stdin: strings.NewReader(""), random: mathrand.NewChaCha8([32]byte{}), clock: time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC),
+		variables: map[string]string{},
+	}
+	s.state = localstate.State{
+		BaseURL: "http://127.0.0.1:3000", DynamoDBEndpoint: localtest.Endpoint(t), Region: localtest.Region,
+		Tables: localstate.Tables{
+			Catalogue: localtest.Table(t, "CatalogueTable"), Vouchers: localtest.Table(t, "VouchersTable"), Checkouts: localtest.Table(t, "CheckoutsTable"),
+		},
+		PID: os.Getpid(), Version: "0.1.0",
+	}
+	if err := s.state.Write(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	// A shopper's IDs come from a source of their own, so that what the command draws does not change them.
+	shoppersRandom := mathrand.NewChaCha8([32]byte{1})
+	s.vouchers = voucher.Desk{
+		Store: dynamo.NewRedemptions(s.client, s.state.Tables.Vouchers, mathrand.Int64N), Random: shoppersRandom,
+	}
+	s.checkouts = checkout.Desk{
+		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, s.state.Tables.Catalogue, mathrand.Int64N)},
+		Store:     dynamo.NewCheckouts(s.client, s.state.Tables.Checkouts), Data: &dataschema.Validator{}, Random: shoppersRandom,
+	}
+	return s
+}
+
+// through has the command reach DynamoDB Local by way of a network of the test's own.
+func (s *shopfront) through(t *testing.T, network http.Handler) {
+	t.Helper()
+	server := httptest.NewServer(network)
+	t.Cleanup(server.Close)
+	s.state.DynamoDBEndpoint = server.URL
+	if err := s.state.Write(s.dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// result is what a run of shopctl left.
+type result struct {
+	stdout, stderr string
+	exit           int
+}
+
+// shopctl runs the program as a user would.
+func (s *shopfront) shopctl(ctx context.Context, args ...string) result {
+	var stdout, stderr bytes.Buffer
+	exit := s.program(&stdout, &stderr).run(ctx, args)
+	return result{stdout.String(), stderr.String(), exit}
+}
+
+func (s *shopfront) program(stdout, stderr io.Writer) program {
+	return program{
+		output: output{stdout: stdout, stderr: stderr}, stdin: s.stdin,
+		lookupEnv: func(name string) (string, bool) { value, found := s.variables[name]; return value, found },
+		workDir:   func() (string, error) { return s.dir, nil },
+		now:       func() time.Time { return s.clock }, random: s.random, jitter: mathrand.Int64N,
+	}
+}
+
+// must runs shopctl, wants it to succeed, and returns its stdout.
+func (s *shopfront) must(t *testing.T, args ...string) string {
+	t.Helper()
+	got := s.shopctl(t.Context(), append([]string{"--local"}, args...)...)
+	if got.exit != exitOK {
+		t.Fatalf("shopctl %s: exit %d\n%s%s", strings.Join(args, " "), got.exit, got.stdout, got.stderr)
+	}
+	return got.stdout
+}
+
+// redeem is a shopper's request. It returns the redemption's ID, or the reason for refusal.
+func (s *shopfront) redeem(t *testing.T, customer, code, nick string) string {
+	t.Helper()
+	request := voucher.Request{Customer: catalog.CustomerID(customer), At: s.clock}
+	var err error
+	if request.Nick, err = voucher.ParseNick(nick); err != nil {
+		t.Fatal(err)
+	}
+	if request.Code, err = voucher.ParseCode(code); err != nil {
+		t.Fatal(err)
+	}
+	redemption, _, err := s.vouchers.Redeem(t.Context(), request)
+	if reason, refused := voucher.IsRefusal(err); refused {
+		return "refused: " + string(reason)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return redemption.ID
+}
+
+// checkOut is a shopper's request. It returns the checkout's ID.
+func (s *shopfront) checkOut(t *testing.T, customer, variant, amount, data string) string {
+	t.Helper()
+	request := checkout.Request{Customer: catalog.CustomerID(customer), At: s.clock}
+	product, variantID, _ := strings.Cut(variant, "/")
+	request.Product, request.Variant = catalog.ProductID(product), catalog.VariantID(variantID)
+	var err error
+	if request.Amount, err = checkout.ParseAmount(amount); err != nil {
+		t.Fatal(err)
+	}
+	if data != "" {
+		if request.Data, err = checkout.ParseData(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, _, err := s.checkouts.Open(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(c.ID)
+}

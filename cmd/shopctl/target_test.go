@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/localstate"
+	"shopfront/pkg/voucher"
+)
+
+func TestLocalRunThatIsNotThereIsSaidSo(t *testing.T) {
+	s := newShopfront(t)
+	if err := localstate.Remove(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	want := result{stderr: "error: no local run in " + s.dir + ": start one with make run\n", exit: exitFailed}
+	if got := s.shopctl(t.Context(), "--local", "status"); got != want {
+		t.Errorf("got %v want %v", got, want)
+	}
+	var document struct{ Error struct{ Kind string } }
+	got := s.shopctl(t.Context(), "--local", "voucher", "list", "emberforge", "--json")
+	if err := json.Unmarshal([]byte(got.stderr), &document); err != nil || document.Error.Kind != kindNotRunning {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// A cloud is AWS as far as a deployed stack needs it: CloudFormation of the test's own, and DynamoDB Local.
+func (s *shopfront) cloud(t *testing.T) {
+	t.Helper()
+	endpoint, err := url.Parse(s.state.DynamoDBEndpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := s.state.Tables
+	stacks := map[string]map[string]string{
+		"shopfront-prod": {
+			"BaseUrl": "https://r3pmxmplak.execute-api.eu-central-1.amazonaws.com", "Version": "0.1.0",
+			"CatalogueTable": tables.Catalogue, "VouchersTable": tables.Vouchers, "CheckoutsTable": tables.Checkouts,
+		},
+		"newsletter": {"BaseUrl": "https://newsletter.example.com"},
+	}
+	database := httputil.NewSingleHostReverseProxy(endpoint)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Amz-Target") != "" {
+			database.ServeHTTP(w, r)
+			return
+		}
+		status, document := describeStack(stacks, r.FormValue("StackName"))
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, document) //nolint:gosec // the SDK reads it, no browser does
+	}))
+	t.Cleanup(server.Close)
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example",
+		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_PROFILE": "", "AWS_DEFAULT_REGION": "",
+		"AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		t.Setenv(name, value)
+	}
+}
+
+// describeStack is CloudFormation's answer to DescribeStacks, as far as it is read.
+func describeStack(stacks map[string]map[string]string, name string) (status int, document string) {
+	outputs, found := stacks[name]
+	if !found {
+		return http.StatusBadRequest, `<ErrorResponse><Error><Type>Sender</Type><Code>ValidationError</Code>` +
+			`<Message>Stack with id ` + name + ` does not exist</Message></Error></ErrorResponse>`
+	}
+	document = `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><Outputs>`
+	for key, value := range outputs {
+		document += `<member><OutputKey>` + key + `</OutputKey><OutputValue>` + value + `</OutputValue></member>`
+	}
+	return http.StatusOK, document + `</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`
+}
+
+func TestDeployedStackIsFoundByItsName(t *testing.T) {
+	s := newShopfront(t)
+	s.cloud(t)
+	got := s.shopctl(t.Context(), "status", "--stack", "shopfront-prod")
+	want := `target    stack shopfront-prod
+base URL  https://r3pmxmplak.execute-api.eu-central-1.amazonaws.com
+region    eu-central-1
+version   0.1.0
+table     CatalogueTable  active
+table     VouchersTable  active
+table     CheckoutsTable  active
+`
+	if s.withoutRandomNames(got.stdout) != want || got.exit != exitOK || got.stderr != "" {
+		t.Errorf("got %v want\n%s", got, want)
+	}
+	// The variable is the default, and its tables are those that the local run's flag reaches here too.
+	s.variables[stackVariable] = "shopfront-prod"
+	if got := s.shopctl(t.Context(), "catalog", "apply", "testdata/emberforge.yaml"); got.exit != exitOK {
+		t.Fatal(got)
+	}
+	if got := s.must(t, "catalog", "list"); !strings.Contains(got, "emberforge") {
+		t.Errorf("applied by the variable's stack, but listed is\n%s", got)
+	}
+	if got := s.shopctl(t.Context(), "status", "--stack", "newsletter"); got.exit != exitRefused {
+		t.Errorf("the flag does not go before the variable: %v", got)
+	}
+}
+
+func TestStackThatIsNotThere(t *testing.T) {
+	s := newShopfront(t)
+	s.cloud(t)
+	for name, test := range map[string]struct {
+		stack, region string
+		want          result
+	}{
+		"unknown": {"shopfront-test", "eu-central-1", result{
+			stderr: "error: no such stack: \"shopfront-test\" in eu-central-1: check the name, AWS_REGION and AWS_PROFILE\n", exit: exitRefused,
+		}},
+		"another's": {"newsletter", "eu-central-1", result{
+			stderr: "error: no such stack: \"newsletter\" in eu-central-1 is not a Shopfront, or not deployed to the end: it has no output CatalogueTable:" +
+				" check the name, AWS_REGION and AWS_PROFILE\n", exit: exitRefused,
+		}},
+		"no region": {"shopfront-prod", "", result{
+			stderr: "error: no AWS region is set: set AWS_REGION, or choose a profile that has one with AWS_PROFILE\n", exit: exitFailed,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("AWS_REGION", test.region)
+			if got := s.shopctl(t.Context(), "voucher", "list", "emberforge", "--stack", test.stack); got != test.want {
+				t.Errorf("got %v want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestStoreThatRefusesIsSaidInOneLine(t *testing.T) {
+	s := newShopfront(t)
+	s.through(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"User: clerk is not authorized to perform: dynamodb:GetItem"}`) // the client's loss
+	}))
+	got := s.shopctl(t.Context(), "--local", "voucher", "list", "emberforge")
+	if got.exit != exitFailed || strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, "not authorized to perform: dynamodb:GetItem") {
+		t.Error(got)
+	}
+}
+
+func TestCatalogueFromStandardInput(t *testing.T) {
+	s := newShopfront(t)
+	text, err := os.ReadFile("testdata/sakura-goods.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.stdin = bytes.NewReader(text)
+	s.must(t, "catalog", "apply", "-")
+	shown := s.must(t, "catalog", "show", "sakura-goods")
+	s.stdin = strings.NewReader(shown)
+	if got := s.shopctl(t.Context(), "--local", "catalog", "apply", "-"); got.stderr != "nothing to change\n" {
+		t.Errorf("what was shown is applied as %v", got)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		want []problem
+	}{
+		"the outcome is unknown": {
+			fmt.Errorf("customer emberforge: %w", &dynamo.UnavailableError{Err: errors.New("throttled")}),
+			[]problem{{exitFailed, kindUnavailable, "customer emberforge: store unavailable: throttled: it may have been done all the same; look, and run the command again"}},
+		},
+		"several": {
+			errors.Join(&voucher.FieldError{Field: "note", Err: errors.New("too long")}, nil, errors.Join(&voucher.FieldError{Field: "nick", Err: errors.New("too long")})),
+			[]problem{{exitRefused, kindInvalid, "note: too long"}, {exitRefused, kindInvalid, "nick: too long"}},
+		},
+		"unknown": {errors.New("disk on fire"), []problem{{exitFailed, kindFailed, "disk on fire"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := explain(test.err)
+			if len(got) != len(test.want) {
+				t.Fatalf("%d problems, want %d", len(got), len(test.want))
+			}
+			for i := range got {
+				if *got[i] != test.want[i] {
+					t.Errorf("got %+v want %+v", *got[i], test.want[i])
+				}
+			}
+		})
+	}
+}

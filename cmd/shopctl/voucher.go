@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+const rewardHelp = `REWARD is what a redemption gives:
+  coins/500     a product, free: one of the variant 500 of the product coins
+  2*coins/500   two of them
+  20%           a share off the price
+  5.00          an amount off the price, in the customer's currency`
+
+func newVoucherCommand(s *session) *cobra.Command {
+	return newGroup("voucher", "Create, generate, show and edit vouchers",
+		newVoucherCreateCommand(s), newVoucherGenerateCommand(s), newVoucherShowCommand(s), newVoucherEditCommand(s),
+		newVoucherSwitchCommand(s, true), newVoucherSwitchCommand(s, false), newVoucherListCommand(s))
+}
+
+// editFlags are the fields of a voucher that may be edited.
+type editFlags struct {
+	maxUses, maxUsesPerNick limitFlag
+	validFrom, validUntil   timeFlag
+	disabled                bool
+	nick, batch, note       string
+}
+
+func (f *editFlags) add(flags *pflag.FlagSet) {
+	f.validFrom.orNone, f.validUntil.orNone = true, true
+	flags.Var(&f.maxUses, "max-uses", "how often it can be redeemed")
+	flags.Var(&f.maxUsesPerNick, "max-uses-per-nick", "how often one nick can, 1 to 10; with a limit a nick is needed")
+	flags.Var(&f.validFrom, "valid-from", "when it begins; a date begins at midnight UTC")
+	flags.Var(&f.validUntil, "valid-until", "when it has ended; a date begins at midnight UTC")
+	flags.BoolVar(&f.disabled, "disabled", false, "switched off")
+	flags.StringVar(&f.nick, "nick", "", "only the shopper `NICK` can redeem it")
+	flags.StringVar(&f.batch, "batch", "", "it belongs to the batch `NAME`, at most 64 bytes")
+	flags.StringVar(&f.note, "note", "", "a note (`TEXT`) for yourself, at most 128 bytes")
+}
+
+// edit is what the flags that were given change; none is an error.
+func (f *editFlags) edit(flags *pflag.FlagSet) (voucher.Edit, error) {
+	edit := voucher.Edit{
+		MaxUses: f.maxUses.limit, MaxUsesPerNick: f.maxUsesPerNick.limit,
+		ValidFrom: f.validFrom.time, ValidUntil: f.validUntil.time,
+		Disabled: given(flags, "disabled", &f.disabled),
+		Nick:     given(flags, "nick", &f.nick), Batch: given(flags, "batch", &f.batch), Note: given(flags, "note", &f.note),
+	}
+	if edit == (voucher.Edit{}) {
+		return voucher.Edit{}, misused("nothing to change: give a flag, such as --max-uses 200 or --valid-until 2026-12-24")
+	}
+	return edit, nil
+}
+
+func given[T any](flags *pflag.FlagSet, name string, value *T) *T {
+	if flags.Changed(name) {
+		return value
+	}
+	return nil
+}
+
+// createFlags are all fields of a voucher but its code.
+type createFlags struct {
+	editFlags
+	reward   textFlag
+	counters numberFlag
+}
+
+func (f *createFlags) add(flags *pflag.FlagSet) {
+	flags.Var(&f.reward, "reward", "the `REWARD`: coins/500, 2*coins/500, 20% or 5.00 (required)")
+	f.editFlags.add(flags)
+	flags.Lookup("max-uses").Usage += " (default 1)"
+	flags.Lookup("max-uses-per-nick").Usage += " (default none for --max-uses 1, else 1)"
+	flags.Var(&f.counters, "counters", "over how many counters a limit above 1 is spread, 1 to 64 (default one for every 64 uses)")
+}
+
+// terms reads the flags for a shop. A warning tells of a reward that is off sale.
+func (s *session) terms(ctx context.Context, shop *operator.Shop, f *createFlags) (voucher.Terms, error) {
+	if f.reward == "" {
+		return voucher.Terms{}, misused("--reward is missing: give product/variant, 2*product/variant, 20%% or an amount such as 5.00")
+	}
+	reward, offSale, err := shop.Reward(ctx, string(f.reward))
+	if err != nil {
+		return voucher.Terms{}, describeNotFound(err, "--reward %s: customer %s has no such product and variant: see shopctl catalog show %s",
+			f.reward, shop.Customer.ID, shop.Customer.ID)
+	}
+	if offSale {
+		s.warn(fmt.Sprintf("%s is off sale; the voucher gives it all the same", f.reward))
+	}
+	return voucher.Terms{
+		Reward: reward, MaxUses: f.maxUses.limit, MaxUsesPerNick: f.maxUsesPerNick.limit,
+		ValidFrom: f.validFrom.orZero(), ValidUntil: f.validUntil.orZero(), Disabled: f.disabled,
+		Nick: f.nick, Batch: f.batch, Note: f.note, Counters: int(f.counters),
+	}, nil
+}
+
+func newVoucherCreateCommand(s *session) *cobra.Command {
+	var flags createFlags
+	command := &cobra.Command{
+		Use: "create CUSTOMER CODE --reward REWARD", Short: "Create a voucher with a code of your choice", Args: exactly("CUSTOMER", "CODE"),
+		Long: `Create a voucher with a code of your choice. Codes are compared without case, spaces and dashes, and
+with O as 0 and I and L as 1: a code that is the same as another is refused, never overwritten.
+
+` + rewardHelp,
+		Example: `  shopctl --local voucher create emberforge WELCOME-2026 --reward coins/500
+  shopctl --local voucher create emberforge AUTUMN-20 --reward 20% --max-uses 100 --valid-until 2027-12-01
+  shopctl --local voucher create sakura-goods ARIGATO --reward 500 --max-uses none`,
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			shop, err := s.shop(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			terms, err := s.terms(ctx, shop, &flags)
+			if err != nil {
+				return err
+			}
+			terms.Written = args[1]
+			v, err := shop.CreateVoucher(ctx, terms, s.now())
+			if err != nil {
+				return err
+			}
+			return s.showVoucher(shop, dynamo.Standing{Voucher: v, UsesLeft: int(v.MaxUses)}, nil)
+		}),
+	}
+	flags.add(command.Flags())
+	return command
+}
+
+func newVoucherShowCommand(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "show CUSTOMER CODE", Short: "Show a voucher, the uses left and its redemptions", Args: exactly("CUSTOMER", "CODE"),
+		Example: "  shopctl --local voucher show emberforge SUMMER-20",
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			shop, code, err := s.shopAndCode(ctx, args)
+			if err != nil {
+				return err
+			}
+			standing, err := shop.Voucher(ctx, code)
+			if err != nil {
+				return describeNoVoucher(err, shop, args[1])
+			}
+			redemptions, err := shop.Redemptions(ctx, operator.RedemptionFilter{Code: code})
+			if err != nil {
+				return err
+			}
+			if standing.MaxUses == voucher.NoLimit { // such a code has no counters
+				standing.Used = len(redemptions)
+			}
+			return s.showVoucher(shop, standing, redemptions)
+		}),
+	}
+}
+
+func newVoucherEditCommand(s *session) *cobra.Command {
+	var flags editFlags
+	command := &cobra.Command{
+		Use: "edit CUSTOMER CODE", Short: "Change what may change of a voucher", Args: exactly("CUSTOMER", "CODE"),
+		Long: `Change a voucher. What was changed holds for every request that begins after the command returned. Code and
+reward never change; a limit does not change from or to none, nor --max-uses from or to 1. --nick "",
+--batch "", --note "", --valid-from none and --valid-until none take a field away. A limit below what was
+used means used up. An interrupted edit is completed by running it again.`,
+		Example: `  shopctl --local voucher edit emberforge SUMMER-20 --max-uses 600
+  shopctl --local voucher edit emberforge SUMMER-20 --valid-until 2027-10-01 --note "prolonged"`,
+	}
+	command.RunE = s.command(func(ctx context.Context, args []string) error {
+		edit, err := flags.edit(command.Flags())
+		if err != nil {
+			return err
+		}
+		return s.editVoucher(ctx, args, edit)
+	})
+	flags.add(command.Flags())
+	return command
+}
+
+func (s *session) editVoucher(ctx context.Context, args []string, edit voucher.Edit) error {
+	shop, code, err := s.shopAndCode(ctx, args)
+	if err != nil {
+		return err
+	}
+	v, err := shop.EditVoucher(ctx, code, edit)
+	if err != nil {
+		return describeNoVoucher(err, shop, args[1])
+	}
+	return s.document(representVoucher(shop.Customer.ID, v), voucherFields(v))
+}
+
+// newVoucherSwitchCommand is disable and enable.
+func newVoucherSwitchCommand(s *session, disabled bool) *cobra.Command {
+	verb, short := "enable", "Enable a voucher, or all of a batch, again"
+	if disabled {
+		verb, short = "disable", "Disable a voucher, or all of a batch at once"
+	}
+	var batch textFlag
+	command := &cobra.Command{
+		Use: verb + " CUSTOMER {CODE | --batch NAME}", Short: short,
+		Example: fmt.Sprintf("  shopctl --local voucher %s emberforge SUMMER-20\n  shopctl --local voucher %s emberforge --batch summer", verb, verb),
+		Args: func(command *cobra.Command, args []string) error {
+			if command.Flags().Changed("batch") {
+				return exactly("CUSTOMER")(command, args)
+			}
+			return exactly("CUSTOMER", "CODE (or --batch NAME)")(command, args)
+		},
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			if batch == "" {
+				return s.editVoucher(ctx, args, voucher.Edit{Disabled: &disabled})
+			}
+			return s.switchBatch(ctx, args[0], string(batch), disabled)
+		}),
+	}
+	command.Flags().Var(&batch, "batch", "all vouchers of the batch `NAME`")
+	return command
+}
+
+type batchSwitchJSON struct {
+	Customer string `json:"customer"`
+	Batch    string `json:"batch"`
+	Disabled bool   `json:"disabled"`
+	Vouchers int    `json:"vouchers"` // of the batch
+	Switched int    `json:"switched"` // by this command; the others were so already
+}
+
+func (s *session) switchBatch(ctx context.Context, customer, batch string, disabled bool) error {
+	verb := map[bool]string{true: "disabled", false: "enabled"}[disabled]
+	shop, err := s.shop(ctx, customer)
+	if err != nil {
+		return err
+	}
+	var bar progress
+	result, err := shop.SwitchBatch(ctx, batch, disabled,
+		func(count int) { bar = s.newProgress(verb, count) },
+		func() { bar.step() })
+	bar.end()
+	if err != nil {
+		if result.Vouchers > 0 {
+			s.note(fmt.Sprintf("%s %d of %d vouchers in batch %s, then stopped", verb, result.Switched, result.Vouchers, batch))
+		}
+		return err
+	}
+	text := fmt.Sprintf("%s %d of %d vouchers in batch %s", verb, result.Switched, result.Vouchers, batch)
+	if already := result.Vouchers - result.Switched; already > 0 {
+		text += fmt.Sprintf("; %d were so already", already)
+	}
+	document := batchSwitchJSON{string(shop.Customer.ID), batch, disabled, result.Vouchers, result.Switched}
+	return s.line(document, text)
+}
+
+func newVoucherListCommand(s *session) *cobra.Command {
+	var batch, nick, status textFlag
+	command := &cobra.Command{
+		Use: "list CUSTOMER", Short: "List vouchers, oldest first", Args: exactly("CUSTOMER"),
+		Long: `List vouchers, oldest first. It reads all of the customer's vouchers and redemptions.`,
+		Example: `  shopctl --local voucher list emberforge
+  shopctl --local voucher list emberforge --batch summer --status redeemable --json`,
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			filter := operator.VoucherFilter{Batch: string(batch)}
+			var err error
+			if filter.Status, err = parseStatus(string(status)); err != nil {
+				return err
+			}
+			if filter.Nick, err = voucher.ParseNick(string(nick)); err != nil {
+				return err
+			}
+			shop, err := s.shop(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			at := s.now()
+			standings, err := shop.Vouchers(ctx, filter, at)
+			if err != nil {
+				return err
+			}
+			rows := make([]standingJSON, len(standings))
+			for i, standing := range standings {
+				rows[i] = representStanding(shop.Customer.ID, standing, at)
+			}
+			return list(&s.output, "vouchers", []string{"CODE", "REWARD", "STATUS", "USED", "LEFT", "BATCH", "NICK", "VALID UNTIL"}, rows)
+		}),
+	}
+	flags := command.Flags()
+	flags.Var(&batch, "batch", "only those of the batch `NAME`")
+	flags.Var(&nick, "nick", "only those that are for the shopper `NICK`")
+	flags.Var(&status, "status", "only those of the `STATUS` "+alternatives(operator.Statuses()))
+	return command
+}
+
+func parseStatus(text string) (operator.Status, error) {
+	if text == "" {
+		return "", nil
+	}
+	for _, status := range operator.Statuses() {
+		if text == string(status) {
+			return status, nil
+		}
+	}
+	return "", misused("--status must be %s", alternatives(operator.Statuses()))
+}
+
+func alternatives[S ~string](all []S) string {
+	words := make([]string, len(all))
+	for i, one := range all {
+		words[i] = string(one)
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// shopAndCode reads the arguments CUSTOMER and CODE.
+func (s *session) shopAndCode(ctx context.Context, args []string) (*operator.Shop, voucher.Code, error) {
+	shop, err := s.shop(ctx, args[0])
+	if err != nil {
+		return nil, "", err
+	}
+	code, err := voucher.ParseCode(args[1])
+	return shop, code, describeNoVoucher(err, shop, args[1])
+}
+
+func describeNoVoucher(err error, shop *operator.Shop, code string) error {
+	return describeNotFound(err, "customer %s has no voucher %s: see shopctl voucher list %s", shop.Customer.ID, strconv.QuoteToGraphic(code), shop.Customer.ID)
+}

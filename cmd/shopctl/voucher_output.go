@@ -1,0 +1,174 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+// voucherJSON is a voucher. A limit that is null is none.
+type voucherJSON struct {
+	Customer       string     `json:"customer"`
+	Code           string     `json:"code"` // as it was created
+	Reward         rewardJSON `json:"reward"`
+	MaxUses        *int       `json:"maxUses"`
+	MaxUsesPerNick *int       `json:"maxUsesPerNick"`
+	ValidFrom      string     `json:"validFrom,omitempty"`
+	ValidUntil     string     `json:"validUntil,omitempty"`
+	Disabled       bool       `json:"disabled"`
+	Nick           string     `json:"nick,omitempty"`
+	Batch          string     `json:"batch,omitempty"`
+	Note           string     `json:"note,omitempty"`
+	CreatedAt      string     `json:"createdAt"`
+	Counters       int        `json:"counters,omitempty"`
+}
+
+// rewardJSON is a reward, as the HTTP interface has it.
+type rewardJSON struct {
+	Kind       string     `json:"kind"`
+	Product    string     `json:"product,omitempty"`
+	Variant    string     `json:"variant,omitempty"`
+	Amount     int64      `json:"amount,omitempty"`
+	PercentOff int        `json:"percentOff,omitempty"`
+	AmountOff  *moneyJSON `json:"amountOff,omitempty"`
+}
+
+// standingJSON is a voucher as it stands.
+type standingJSON struct {
+	voucherJSON
+
+	Status   string `json:"status"`
+	Used     int    `json:"used"`
+	UsesLeft *int   `json:"usesLeft"` // null: no limit
+	// EditingMaxUses is the limit that an interrupted edit was on its way to.
+	EditingMaxUses int               `json:"editingMaxUses,omitempty"`
+	Redemptions    *[]redemptionJSON `json:"redemptions,omitempty"`
+
+	reward string
+}
+
+func (v standingJSON) cells() []string {
+	left := none
+	if v.UsesLeft != nil {
+		left = strconv.Itoa(*v.UsesLeft)
+	}
+	return []string{v.Code, v.reward, v.Status, strconv.Itoa(v.Used), left, v.Batch, v.Nick, v.ValidUntil}
+}
+
+func representVoucher(customer catalog.CustomerID, v voucher.Voucher) voucherJSON {
+	return voucherJSON{
+		Customer: string(customer), Code: v.Written, Reward: representReward(v.Reward),
+		MaxUses: representLimit(v.MaxUses), MaxUsesPerNick: representLimit(v.MaxUsesPerNick),
+		ValidFrom: formatTime(v.ValidFrom), ValidUntil: formatTime(v.ValidUntil), Disabled: v.Disabled,
+		Nick: v.Nick.Written, Batch: v.Batch, Note: v.Note, CreatedAt: formatTime(v.Created), Counters: v.Counters,
+	}
+}
+
+func representReward(r voucher.Reward) rewardJSON {
+	represented := rewardJSON{
+		Kind: string(r.Kind), Product: string(r.Product), Variant: string(r.Variant), Amount: r.Amount, PercentOff: r.PercentOff,
+	}
+	if r.Kind == voucher.RewardAmountOff {
+		represented.AmountOff = representMoney(r.AmountOff)
+	}
+	return represented
+}
+
+func representLimit(limit voucher.Limit) *int {
+	if limit == voucher.NoLimit {
+		return nil
+	}
+	n := int(limit)
+	return &n
+}
+
+func representStanding(customer catalog.CustomerID, standing dynamo.Standing, at time.Time) standingJSON {
+	represented := standingJSON{
+		voucherJSON: representVoucher(customer, standing.Voucher), Status: string(operator.StatusOf(standing, at)),
+		Used: standing.Used, EditingMaxUses: int(standing.Editing), reward: formatReward(standing.Reward),
+	}
+	if standing.MaxUses != voucher.NoLimit {
+		represented.UsesLeft = &standing.UsesLeft
+	}
+	return represented
+}
+
+// formatReward is a reward as it is written, with its currency.
+func formatReward(r voucher.Reward) string {
+	switch r.Kind {
+	case voucher.RewardAmountOff:
+		return r.AmountOff.String() + " off"
+	case voucher.RewardPercentOff:
+		return r.String() + " off"
+	case voucher.RewardProduct:
+	}
+	return r.String()
+}
+
+// showVoucher prints a voucher as it stands, and its redemptions unless they are nil.
+func (s *session) showVoucher(shop *operator.Shop, standing dynamo.Standing, redemptions []operator.Redemption) error {
+	document := representStanding(shop.Customer.ID, standing, s.now())
+	uses := fmt.Sprintf("%d used", standing.Used)
+	if document.UsesLeft != nil {
+		uses += fmt.Sprintf(", %d left", *document.UsesLeft)
+	}
+	fields := append(voucherFields(standing.Voucher), field{"status", document.Status}, field{"uses", uses})
+	if standing.Editing != voucher.NoLimit {
+		fields = append(fields, field{"interrupted edit", fmt.Sprintf("of --max-uses, to %d", standing.Editing)})
+		s.warn(fmt.Sprintf("an edit to --max-uses %d goes on or was interrupted; to complete it run: shopctl voucher edit %s %s --max-uses %d",
+			standing.Editing, shop.Customer.ID, asArgument(standing.Voucher), standing.Editing))
+	}
+	if redemptions == nil {
+		return s.document(document, fields)
+	}
+	rows := make([]redemptionJSON, len(redemptions))
+	for i, redemption := range redemptions {
+		rows[i] = representRedemption(redemption)
+	}
+	document.Redemptions = &rows
+	if err := s.document(document, fields); err != nil || s.json || len(rows) == 0 {
+		return err
+	}
+	if _, err := fmt.Fprintln(s.stdout); err != nil {
+		return err
+	}
+	return list(&s.output, "redemptions", redemptionHead(), rows)
+}
+
+// asArgument is the voucher's code as a shell takes it, as it was written where that needs no quotes.
+func asArgument(v voucher.Voucher) string {
+	special := func(r rune) bool {
+		return r != '-' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
+	}
+	if strings.HasPrefix(v.Written, "-") || strings.ContainsFunc(v.Written, special) {
+		return string(v.Code)
+	}
+	return v.Written
+}
+
+func voucherFields(v voucher.Voucher) []field {
+	fields := []field{
+		{"code", v.Written},
+		{"reward", formatReward(v.Reward)},
+		{"max uses", formatLimit(v.MaxUses)},
+		{"max uses per nick", formatLimit(v.MaxUsesPerNick)},
+		{"valid from", formatTime(v.ValidFrom)},
+		{"valid until", formatTime(v.ValidUntil)},
+		{"disabled", strconv.FormatBool(v.Disabled)},
+		{"nick", v.Nick.Written},
+		{"batch", v.Batch},
+		{"note", v.Note},
+		{"created", formatTime(v.Created)},
+	}
+	if v.Counters > 0 {
+		fields = append(fields, field{"counters", strconv.Itoa(v.Counters)})
+	}
+	return fields
+}

@@ -1,0 +1,143 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/catalogfile"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/voucher"
+)
+
+// Customers lists the customers, in ID order.
+func (d *Deployment) Customers(ctx context.Context) ([]catalog.Customer, error) {
+	var customers []catalog.Customer
+	for customer, err := range d.shops().Customers(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		customers = append(customers, customer)
+	}
+	slices.SortFunc(customers, func(a, b catalog.Customer) int { return cmp.Compare(a.ID, b.ID) })
+	return customers, nil
+}
+
+// Catalogue is all that is kept of a customer, on sale or not, or catalog.ErrNotFound.
+func (d *Deployment) Catalogue(ctx context.Context, id catalog.CustomerID) (catalog.Shop, error) {
+	return d.shops().Shop(ctx, id)
+}
+
+func (d *Deployment) shops() *dynamo.Shops { return dynamo.NewShops(d.client, d.Tables.Catalogue) }
+
+// CataloguePlan is what loading catalogue files changes, customer by customer.
+type CataloguePlan struct {
+	Shops []ShopPlan
+
+	catalogue *dynamo.Shops
+	vouchers  *dynamo.Vouchers
+}
+
+// ShopPlan is what changes of a customer: its catalogue, and the vouchers that it does not have yet. Vouchers that it has
+// stay as they are.
+type ShopPlan struct {
+	Catalogue catalog.Plan
+	Vouchers  []voucher.Voucher
+}
+
+// PlanCatalogue reads catalogue files and compares them with what is kept. With prune it takes off sale what they lack of
+// the customers that they have. All that is wrong is returned joined, as *catalogfile.Error, before anything is changed.
+func (d *Deployment) PlanCatalogue(ctx context.Context, files []catalogfile.File, prune bool, now time.Time) (CataloguePlan, error) {
+	shops, err := catalogfile.Parse(files...)
+	if err != nil {
+		return CataloguePlan{}, err
+	}
+	plan := CataloguePlan{catalogue: d.shops(), vouchers: dynamo.NewVouchers(d.client, d.Tables.Vouchers, d.random)}
+	var errs []error
+	for _, shop := range shops {
+		ofShop, err := plan.planShop(ctx, shop, prune, now)
+		errs = append(errs, err)
+		plan.Shops = append(plan.Shops, ofShop)
+	}
+	return plan, errors.Join(errs...)
+}
+
+func (p CataloguePlan) planShop(ctx context.Context, shop catalogfile.Shop, prune bool, now time.Time) (ShopPlan, error) {
+	changes, err := catalog.NewPlan(ctx, p.catalogue, shop.Shop, prune)
+	if errs := placed(err, shop.Place); errs != nil {
+		return ShopPlan{}, errs
+	}
+	if err != nil {
+		return ShopPlan{}, err
+	}
+	kept, err := p.catalogue.Shop(ctx, shop.Customer.ID)
+	if err != nil && !errors.Is(err, catalog.ErrNotFound) {
+		return ShopPlan{}, err
+	}
+	if err := shop.MissingRewards(kept); err != nil {
+		return ShopPlan{}, err
+	}
+	planned := ShopPlan{Catalogue: changes}
+	for _, wanted := range shop.Vouchers {
+		_, err := p.vouchers.Show(ctx, shop.Customer.ID, wanted.Code)
+		if err == nil {
+			continue
+		}
+		if _, unknown := voucher.IsRefusal(err); !unknown {
+			return ShopPlan{}, err
+		}
+		v, err := voucher.New(wanted.Terms, now)
+		if err != nil {
+			return ShopPlan{}, fmt.Errorf("%s: %w", wanted.Place, err)
+		}
+		planned.Vouchers = append(planned.Vouchers, v)
+	}
+	return planned, nil
+}
+
+// placed says of what is wrong in a customer's catalogue, together with what is kept of it, where the customer stands.
+func placed(err error, place catalogfile.Place) error {
+	var placed catalogfile.Errors
+	if fields, is := errors.AsType[catalog.FieldErrors](err); is {
+		for _, field := range fields {
+			placed = append(placed, &catalogfile.Error{Place: place, Message: field.Error()})
+		}
+	} else if field, is := errors.AsType[*catalog.FieldError](err); is {
+		placed = append(placed, &catalogfile.Error{Place: place, Message: field.Error()})
+	}
+	if placed == nil {
+		return nil
+	}
+	return placed
+}
+
+// Writes is how many items Apply writes at most.
+func (p CataloguePlan) Writes() int {
+	writes := 0
+	for _, shop := range p.Shops {
+		writes += shop.Catalogue.Writes() + len(shop.Vouchers)
+	}
+	return writes
+}
+
+// Apply does what was planned, and calls wrote after each write. Where it ends early, each shop is consistent, and a new
+// plan of the same files completes it.
+func (p CataloguePlan) Apply(ctx context.Context, wrote func()) error {
+	for _, shop := range p.Shops {
+		if err := shop.Catalogue.Apply(ctx, p.catalogue, wrote); err != nil {
+			return err
+		}
+		for _, v := range shop.Vouchers {
+			err := p.vouchers.Create(ctx, shop.Catalogue.Customer, v)
+			if err != nil && !errors.Is(err, dynamo.ErrCodeTaken) { // taken: another has created it meanwhile
+				return fmt.Errorf("customer %s, voucher %s: %w", shop.Catalogue.Customer, v.Written, err)
+			}
+			wrote()
+		}
+	}
+	return nil
+}
