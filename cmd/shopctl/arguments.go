@@ -157,10 +157,38 @@ func (f *timeFlag) Set(text string) error {
 	return nil
 }
 
+// checkPeriod wants an end, if there is one, after the beginning.
+func checkPeriod(since, until timeFlag) error {
+	if until.time != nil && !since.orZero().Before(*until.time) {
+		return misused("--until must be after --since")
+	}
+	return nil
+}
+
 // orZero is the time, or the zero time where the flag was not given.
 func (f *timeFlag) orZero() time.Time {
 	if f.time == nil {
 		return time.Time{}
 	}
 	return *f.time
+}
+
+func alternatives[S ~string](all []S) string {
+	words := texts(all)
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+func texts[S ~string](all []S) []string {
+	texts := make([]string, len(all))
+	for i, one := range all {
+		texts[i] = string(one)
+	}
+	return texts
+}
+
+// complete has shells complete the values of a flag.
+func complete[S ~string](command *cobra.Command, flag string, values []S) {
+	fixed := cobra.FixedCompletions(texts(values), cobra.ShellCompDirectiveNoFileComp)
+	_ = command.RegisterFlagCompletionFunc(flag, fixed) // fails only for a flag that the command does not have
 }

@@ -29,6 +29,7 @@ func newCatalogApplyCommand(s *session) *cobra.Command {
 	var dryRun, prune bool
 	command := &cobra.Command{
 		Use: "apply FILE...", Short: "Create and update customers from YAML files", Args: atLeastOne("FILE"),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
 		Long: `Create and update customers, with their products, variants and vouchers, from YAML files; - is standard input.
 examples/demo.yaml shows every field.
 

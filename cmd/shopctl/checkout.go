@@ -59,6 +59,9 @@ func newCheckoutListCommand(s *session) *cobra.Command {
 		Example: `  shopctl --local checkout list emberforge --status open
   shopctl --local checkout list sakura-goods --since 2026-11-20T18:00:00Z --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
+			if err := checkPeriod(since, until); err != nil {
+				return err
+			}
 			filter := checkout.Filter{Status: checkout.Status(status), From: since.orZero(), Until: until.orZero()}
 			if filter.Status != "" && filter.Status != checkout.StatusOpen && filter.Status != checkout.StatusExpired {
 				return misused("--status must be %s", alternatives(statuses))
@@ -88,6 +91,7 @@ func newCheckoutListCommand(s *session) *cobra.Command {
 	flags := command.Flags()
 	flags.Var(&product, "product", "only those of the product `ID`")
 	flags.Var(&status, "status", "only those of the `STATUS` "+alternatives(statuses))
+	complete(command, "status", statuses)
 	flags.Var(&since, "since", "only those made from then on; a date begins at midnight UTC")
 	flags.Var(&until, "until", "only those made before then; a date begins at midnight UTC")
 	return command

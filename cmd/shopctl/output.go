@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
@@ -135,7 +136,7 @@ func (t table) flush() error { return t.w.Flush() }
 
 // printable quotes text that a terminal might obey, or that shows nothing: nicks and data come from shoppers.
 func printable(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.QuoteToGraphic(text)
 	}
 	return text
@@ -156,9 +157,13 @@ func (o *output) newProgress(what string, count int, others ...io.Writer) progre
 	if !isTerminal(o.stderr) || o.json || slices.ContainsFunc(others, isTerminal) {
 		return progress{}
 	}
-	return progress{progressbar.NewOptions(count,
-		progressbar.OptionSetWriter(o.stderr), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(),
-		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())}
+	return progress{newBar(o.stderr, what, count)}
+}
+
+func newBar(w io.Writer, what string, count int) *progressbar.ProgressBar {
+	return progressbar.NewOptions(count,
+		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())
 }
 
 func (p progress) step() {

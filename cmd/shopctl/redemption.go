@@ -46,6 +46,9 @@ func newRedemptionListCommand(s *session) *cobra.Command {
 		Example: `  shopctl --local redemption list emberforge
   shopctl --local redemption list emberforge --nick Katla --since 2026-11-01 --until 2026-12-01 --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
+			if err := checkPeriod(since, until); err != nil {
+				return err
+			}
 			filter := operator.RedemptionFilter{Batch: string(batch), From: since.orZero(), Until: until.orZero()}
 			var err error
 			if filter.Nick, err = voucher.ParseNick(string(nick)); err != nil {

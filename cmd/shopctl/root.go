@@ -62,6 +62,7 @@ func newRootCommand(s *session) *cobra.Command {
 	flags.Var((*textFlag)(&s.stack), "stack", "work on the deployed stack `NAME`")
 	flags.BoolVar(&s.local, "local", false, "work on the local run of this checkout")
 	flags.BoolVar(&s.json, "json", false, "print JSON")
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp) // few arguments are files
 	root.SetHelpCommand(newHelpCommand(root))
 	root.InitDefaultCompletionCmd()
 	for _, command := range root.Commands() {

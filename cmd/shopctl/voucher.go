@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -289,6 +288,7 @@ func newVoucherListCommand(s *session) *cobra.Command {
 	flags.Var(&batch, "batch", "only those of the batch `NAME`")
 	flags.Var(&nick, "nick", "only those that are for the shopper `NICK`")
 	flags.Var(&status, "status", "only those of the `STATUS` "+alternatives(operator.Statuses()))
+	complete(command, "status", operator.Statuses())
 	return command
 }
 
@@ -302,15 +302,6 @@ func parseStatus(text string) (operator.Status, error) {
 		}
 	}
 	return "", misused("--status must be %s", alternatives(operator.Statuses()))
-}
-
-func alternatives[S ~string](all []S) string {
-	words := make([]string, len(all))
-	for i, one := range all {
-		words[i] = string(one)
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // shopAndCode reads the arguments CUSTOMER and CODE.

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestProgressIsShownAndCleared(t *testing.T) {
+	var terminal bytes.Buffer
+	bar := progress{newBar(&terminal, "generate", 4)}
+	bar.step()
+	if shown := terminal.String(); !strings.Contains(shown, "generate") || !strings.Contains(shown, "1/4") {
+		t.Errorf("shows %q", shown)
+	}
+	bar.end()
+	if last := terminal.String()[strings.LastIndex(terminal.String(), "4)")+2:]; strings.Trim(last, "[0-9s:]\r ") != "" {
+		t.Errorf("leaves %q", last)
+	}
+}
+
+func TestProgressIsSilentWhereThereIsNoTerminal(t *testing.T) {
+	var pipe bytes.Buffer
+	o := output{stderr: &pipe}
+	bar := o.newProgress("generate", 4)
+	bar.step()
+	bar.end()
+	if pipe.Len() > 0 {
+		t.Errorf("wrote %q", pipe.String())
+	}
+}
+
+func TestTablesQuoteWhatATerminalWouldObey(t *testing.T) {
+	var terminal bytes.Buffer
+	table := newTable(&terminal)
+	table.row("\x1b[2Jkatla", "a\tb\nc", "\u202eolleh", "", "Ｋatla 7", "\x9b31m")
+	if err := table.flush(); err != nil {
+		t.Fatal(err)
+	}
+	want := `"\x1b[2Jkatla"  "a\tb\nc"  "\u202eolleh"  -  Ｋatla 7  "\x9b31m"` + "\n"
+	if terminal.String() != want {
+		t.Errorf("got %q want %q", terminal.String(), want)
+	}
+}
