@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -140,9 +141,20 @@ func TestGenerateThatIsKilledIsCompletedByResume(t *testing.T) {
 	}
 }
 
-// runAndSignal runs shopctl as a process and sends it a signal after some lines.
+// runAndSignal runs shopctl as a process and sends it a signal after some lines. However busy the machine is, it has not
+// come much further by then: the store waits.
 func (s *shopfront) runAndSignal(t *testing.T, signal syscall.Signal, args ...string) (printed []string, stderr string, exit int) {
 	t.Helper()
+	signalled := make(chan struct{})
+	straight := s.state
+	s.through(t, newUnreliable(t, s, "PutItem", func(n int, done bool) bool {
+		if n > 100 && !done {
+			<-signalled
+		}
+		return false
+	}))
+	goOn := sync.OnceFunc(func() { close(signalled) })
+	t.Cleanup(goOn)
 	process := exec.CommandContext(t.Context(), os.Args[0], args...)
 	process.Env = append(os.Environ(), asProgram+"=1")
 	process.Dir = s.dir
@@ -160,9 +172,14 @@ func (s *shopfront) runAndSignal(t *testing.T, signal syscall.Signal, args ...st
 		text.WriteString(lines.Text() + "\n")
 		if strings.Count(text.String(), "\n") == 30 {
 			if err := process.Process.Signal(signal); err != nil {
-				t.Fatal(err)
+				t.Error(err)
 			}
+			goOn()
 		}
+	}
+	s.state = straight
+	if err := s.state.Write(s.dir); err != nil {
+		t.Fatal(err)
 	}
 	_ = process.Wait() // the exit code tells
 	return generated(t, text.String()), errors.String(), process.ProcessState.ExitCode()
