@@ -1,0 +1,120 @@
+package endtoend_test
+
+import (
+	"crypto/rand"
+	mathrand "math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/catalogfile"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+// shop is a customer of a test's own.
+type shop struct {
+	id string
+	*operator.Shop
+	deployment *operator.Deployment
+}
+
+// emberforge is what most tests sell, in a shop account with another ID.
+const emberforge = `
+customers:
+  - id: CUSTOMER
+    name: Emberforge
+    currency: EUR
+    products:
+      - id: coins
+        name: Ember coins
+        variants:
+          - {id: "500", name: 500 coins, price: 4.99, amount: {min: 1, max: 10}}
+          - {id: "1200", name: "1,200 coins", price: 9.99, amount: {min: 2, max: 5}}
+          - {id: "6500", name: "6,500 coins", price: 44.99, off-sale: true}
+      - id: vip-rank
+        name: VIP rank
+        description: A golden name & <two> more homes.
+        variants:
+          - id: 30-days
+            name: 30 days
+            price: 7.99
+            data:
+              type: object
+              required: [player]
+              properties:
+                player: {type: string, pattern: "^[A-Za-z0-9_]{3,16}$"}
+              additionalProperties: false
+      - id: founders-cape
+        name: Founder's cape
+        off-sale: true
+        variants:
+          - {id: red, name: Red, price: 14.99}
+`
+
+// newShop loads a shop for this test alone.
+func newShop(t *testing.T) shop {
+	t.Helper()
+	return loadShop(t, emberforge, "shop-"+rand.Text())
+}
+
+// loadShop loads a catalogue file in which CUSTOMER stands for the ID, as `shopctl catalog apply` does.
+func loadShop(t *testing.T, file, id string) shop {
+	t.Helper()
+	deployment := operator.Local(localRun(t).State, mathrand.Int64N)
+	text := strings.ReplaceAll(file, "CUSTOMER", id)
+	plan, err := deployment.PlanCatalogue(t.Context(), []catalogfile.File{{Name: "shop.yaml", Text: []byte(text)}}, false, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Apply(t.Context(), func() {}); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := deployment.Shop(t.Context(), plan.Shops[0].Catalogue.Customer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shop{id: id, Shop: opened, deployment: deployment}
+}
+
+// create creates a voucher for 500 coins, with other terms where change makes them.
+func (s shop) create(t *testing.T, code string, change func(*voucher.Terms)) voucher.Voucher {
+	t.Helper()
+	terms := voucher.Terms{Written: code, Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}}
+	if change != nil {
+		change(&terms)
+	}
+	v, err := s.CreateVoucher(t.Context(), terms, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func limits(maxUses, perNick voucher.Limit) func(*voucher.Terms) {
+	return func(terms *voucher.Terms) { terms.MaxUses, terms.MaxUsesPerNick = &maxUses, &perNick }
+}
+
+// redeemRequest asks the shop to redeem; header lines may follow.
+func (s shop) redeemRequest(body string, header ...string) request {
+	return request{
+		method: http.MethodPost, target: "/shop/" + s.id + "/voucher", header: append([]string{"Content-Type: application/json"}, header...), body: body,
+	}
+}
+
+func (s shop) redeem(t *testing.T, body string, header ...string) answer {
+	t.Helper()
+	return send(t, localRun(t).State.BaseURL, s.redeemRequest(body, header...))
+}
+
+// get asks the shop for a path below /shop/{customer}.
+func (s shop) get(t *testing.T, path string, header ...string) answer {
+	t.Helper()
+	return send(t, localRun(t).State.BaseURL, request{target: "/shop/" + s.id + path, header: header})
+}
+
+func (s shop) head(t *testing.T, path string, header ...string) answer {
+	t.Helper()
+	return send(t, localRun(t).State.BaseURL, request{method: http.MethodHead, target: "/shop/" + s.id + path, header: header})
+}

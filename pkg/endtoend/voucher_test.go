@@ -1,0 +1,383 @@
+package endtoend_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
+)
+
+// redemption is a redemption as it is answered.
+type redemption struct {
+	ID         string `json:"id"`
+	Status     string `json:"status"`
+	Code       string `json:"code"`
+	Nick       string `json:"nick"`
+	RedeemedAt string `json:"redeemedAt"`
+	Reward     struct {
+		Kind       string `json:"kind"`
+		Product    string `json:"product"`
+		Variant    string `json:"variant"`
+		Amount     int64  `json:"amount"`
+		PercentOff int    `json:"percentOff"`
+		AmountOff  price  `json:"amountOff"`
+	} `json:"reward"`
+}
+
+type price struct {
+	Minor    int64  `json:"minor"`
+	Currency string `json:"currency"`
+	Display  string `json:"display"`
+}
+
+func body(code, nick string) string {
+	if nick == "" {
+		return fmt.Sprintf(`{"code":%q}`, code)
+	}
+	return fmt.Sprintf(`{"code":%q,"nick":%q}`, code, nick)
+}
+
+func key(key string) string { return "Idempotency-Key: " + key }
+
+// wantRedeemed wants a new redemption, or a replayed one.
+func (a answer) wantRedeemed(t *testing.T, replayed bool) redemption {
+	t.Helper()
+	a.wantStatus(t, http.StatusOK)
+	wantReplayed := ""
+	if replayed {
+		wantReplayed = "true"
+	}
+	if got := a.header.Get("Idempotency-Replayed"); got != wantReplayed {
+		t.Errorf("Idempotency-Replayed %q, want %q", got, wantReplayed)
+	}
+	r := decode[redemption](t, a)
+	if r.Status != "redeemed" || !regexp.MustCompile(`^[A-Za-z0-9_-]{22}$`).MatchString(r.ID) {
+		t.Errorf("not a redemption: %s", a.body)
+	}
+	return r
+}
+
+func (a answer) wantRefused(t *testing.T) {
+	t.Helper()
+	const want = `{"type":"urn:problem:shopfront:voucher-not-found","title":"Voucher not found","status":404}`
+	a.wantProblem(t, http.StatusNotFound, "voucher-not-found")
+	if a.body != want {
+		t.Errorf("body %s, want %s", a.body, want)
+	}
+}
+
+func TestRedeeming(t *testing.T) {
+	s := newShop(t)
+	began := time.Now().Add(-time.Second)
+	s.create(t, "SUMMER-20", func(terms *voucher.Terms) {
+		terms.Reward = voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}
+	})
+	a := s.redeem(t, body("summer 2o", " Alder "), key("order-1"))
+	r := a.wantRedeemed(t, false)
+	at, err := time.Parse("2006-01-02T15:04:05.000Z", r.RedeemedAt)
+	if err != nil || at.Before(began) || at.After(time.Now()) {
+		t.Errorf("redeemed at %q", r.RedeemedAt)
+	}
+	want := fmt.Sprintf(`{"id":%q,"status":"redeemed","code":"SUMMER-20","nick":"Alder","redeemedAt":%q,"reward":{"kind":"percent_off","percentOff":20}}`,
+		r.ID, r.RedeemedAt)
+	if a.body != want {
+		t.Errorf("body %s, want %s", a.body, want)
+	}
+	if a.header.Get("Content-Type") != "application/json" || a.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("headers %v", a.header)
+	}
+}
+
+func TestRewards(t *testing.T) {
+	s := newShop(t)
+	s.create(t, "WELCOME-COINS", func(terms *voucher.Terms) { terms.Reward.Amount = 2 })
+	s.create(t, "FIVE-OFF", func(terms *voucher.Terms) {
+		terms.Reward = voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 500, Currency: "EUR"}}
+	})
+	coins := s.redeem(t, body("WELCOME-COINS", "")).wantRedeemed(t, false)
+	if r := coins.Reward; r.Kind != "product" || r.Product != "coins" || r.Variant != "500" || r.Amount != 2 || coins.Nick != "" {
+		t.Errorf("redemption %+v", coins)
+	}
+	five := s.redeem(t, body("FIVE-OFF", "")).wantRedeemed(t, false)
+	if r := five.Reward; r.Kind != "amount_off" || r.AmountOff != (price{500, "EUR", "5.00 EUR"}) {
+		t.Errorf("redemption %+v", five)
+	}
+}
+
+func TestTheSameRequestAgain(t *testing.T) {
+	s := newShop(t)
+	for _, kind := range []struct {
+		code            string
+		maxUses, byNick voucher.Limit
+	}{{"SINGLE", 1, voucher.NoLimit}, {"LIMITED", 5, 1}, {"ANYBODY", 5, voucher.NoLimit}, {"ALWAYS", voucher.NoLimit, voucher.NoLimit}} {
+		t.Run(kind.code, func(t *testing.T) {
+			code := s.create(t, kind.code, limits(kind.maxUses, kind.byNick)).Code
+			first := s.redeem(t, body(kind.code, "Alder"), key("order-1"))
+			first.wantRedeemed(t, false)
+			wantSame := func(body string) {
+				t.Helper()
+				again := s.redeem(t, body, key("order-1"))
+				again.wantRedeemed(t, true)
+				if again.body != first.body {
+					t.Errorf("the same request gets %s, then %s", first.body, again.body)
+				}
+			}
+			wantSame(body(kind.code, "Alder"))
+			wantSame(body(strings.ToLower(kind.code), "ALDER")) // as they are compared
+			if _, err := s.EditVoucher(t.Context(), code, voucher.Edit{Disabled: new(true)}); err != nil {
+				t.Fatal(err)
+			}
+			wantSame(body(kind.code, "Alder"))
+			past := time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecond)
+			if _, err := s.EditVoucher(t.Context(), code, voucher.Edit{Disabled: new(false), ValidUntil: &past}); err != nil {
+				t.Fatal(err)
+			}
+			wantSame(body(kind.code, "Alder"))
+			s.redeem(t, body(kind.code, "Alder"), key("order-2")).wantRefused(t)
+			s.redeem(t, body(kind.code, "Alder")).wantRefused(t)
+		})
+	}
+}
+
+// A key belongs to its customer, code and nick.
+func TestAKeyWithAnotherNickOrCodeIsAnotherRequest(t *testing.T) {
+	s := newShop(t)
+	s.create(t, "ALWAYS", limits(voucher.NoLimit, voucher.NoLimit))
+	s.create(t, "EVER", limits(voucher.NoLimit, voucher.NoLimit))
+	ids := map[string]bool{}
+	for _, b := range []string{body("ALWAYS", "Alder"), body("ALWAYS", "Birch"), body("ALWAYS", ""), body("EVER", "Alder")} {
+		ids[s.redeem(t, b, key("order-1")).wantRedeemed(t, false).ID] = true
+	}
+	if len(ids) != 4 {
+		t.Errorf("redemptions %v, want four", ids)
+	}
+}
+
+func TestRepeatedWithoutAKey(t *testing.T) {
+	s := newShop(t)
+	s.create(t, "SINGLE", nil)
+	s.create(t, "ONCE-EACH", limits(voucher.NoLimit, 1))
+	s.create(t, "TWICE-EACH", limits(10, 2))
+	s.create(t, "THREE-USES", limits(3, voucher.NoLimit))
+	s.create(t, "ALWAYS", limits(voucher.NoLimit, voucher.NoLimit))
+	for code, uses := range map[string]int{"SINGLE": 1, "ONCE-EACH": 1, "TWICE-EACH": 2, "THREE-USES": 3} {
+		for range uses {
+			s.redeem(t, body(code, "Alder")).wantRedeemed(t, false)
+		}
+		s.redeem(t, body(code, "Alder")).wantRefused(t)
+	}
+	s.redeem(t, body("ONCE-EACH", "Birch")).wantRedeemed(t, false) // each nick
+	first, second := s.redeem(t, body("ALWAYS", "Alder")).wantRedeemed(t, false), s.redeem(t, body("ALWAYS", "Alder")).wantRedeemed(t, false)
+	if first.ID == second.ID {
+		t.Errorf("two requests without a key are one redemption, %s", first.ID)
+	}
+}
+
+func TestChecking(t *testing.T) {
+	s := newShop(t)
+	s.create(t, "SINGLE", nil)
+	s.create(t, "USED", nil)
+	s.create(t, "ONCE-EACH", limits(2, 1))
+	s.redeem(t, body("USED", ""), key("order-1")).wantRedeemed(t, false)
+	s.redeem(t, body("ONCE-EACH", "Birch")).wantRedeemed(t, false)
+	check := func(query, body string, header ...string) answer {
+		r := s.redeemRequest(body, header...)
+		r.target += query
+		return send(t, localRun(t).State.BaseURL, r)
+	}
+	unchanged(t, func(t *testing.T) {
+		const coins = `"reward":{"kind":"product","product":"coins","variant":"500","amount":1}}`
+		for body, want := range map[string]string{
+			body("single", "Alder"):    `{"status":"redeemable","code":"SINGLE","nick":"Alder",` + coins,
+			body("SINGLE", ""):         `{"status":"redeemable","code":"SINGLE",` + coins,
+			body("ONCE-EACH", "Alder"): `{"status":"redeemable","code":"ONCE-EACH","nick":"Alder",` + coins,
+		} {
+			a := check("?check=true", body)
+			a.wantStatus(t, http.StatusOK)
+			if a.body != want {
+				t.Errorf("%s: %s, want %s", body, a.body, want)
+			}
+		}
+		check("?check=true", body("USED", "")).wantRefused(t)
+		check("?check=true", body("USED", ""), key("order-1")).wantRefused(t) // it ignores the key
+		check("?check=true", body("ONCE-EACH", "Birch")).wantRefused(t)
+		check("?check=true", body("UNKNOWN", "")).wantRefused(t)
+	})
+	check("?check=false", body("SINGLE", "")).wantRedeemed(t, false)
+}
+
+// A stranger sees every refusal as one: status, headers and body, but for the request's ID.
+func TestEveryRefusalIsTheSame(t *testing.T) {
+	s := newShop(t)
+	past, future := time.Now().Add(-time.Hour).Truncate(time.Millisecond), time.Now().Add(time.Hour).Truncate(time.Millisecond)
+	s.create(t, "DISABLED", func(terms *voucher.Terms) { terms.Disabled = true })
+	s.create(t, "NOT-STARTED", func(terms *voucher.Terms) { terms.ValidFrom = future })
+	s.create(t, "EXPIRED", func(terms *voucher.Terms) { terms.ValidUntil = past })
+	s.create(t, "BOUND", func(terms *voucher.Terms) { terms.Nick = "Birch" })
+	s.create(t, "USED", nil)
+	s.create(t, "USED-UP", limits(2, voucher.NoLimit))
+	s.create(t, "ONCE-EACH", limits(5, 1))
+	for _, used := range []string{body("USED", ""), body("USED-UP", ""), body("USED-UP", ""), body("ONCE-EACH", "Alder")} {
+		s.redeem(t, used).wantRedeemed(t, false)
+	}
+	s.redeem(t, body("USED-UP", "")).wantRefused(t) // the first refusal of a code of many uses notes that it is used up
+	unknownCustomer := shop{id: "unknown-" + s.id}
+	requests := map[string]request{
+		"unknown customer":         unknownCustomer.redeemRequest(body("USED", "Alder")),
+		"unknown code":             s.redeemRequest(body("INVENTED", "Alder")),
+		"a code that none can be":  s.redeemRequest(body("SÜMMER", "Alder")),
+		"disabled":                 s.redeemRequest(body("DISABLED", "Alder")),
+		"not started":              s.redeemRequest(body("NOT-STARTED", "Alder")),
+		"expired":                  s.redeemRequest(body("EXPIRED", "Alder")),
+		"used up, single use":      s.redeemRequest(body("USED", "Alder")),
+		"used up, many uses":       s.redeemRequest(body("USED-UP", "Alder")),
+		"the nick's limit reached": s.redeemRequest(body("ONCE-EACH", "Alder")),
+		"bound to another nick":    s.redeemRequest(body("BOUND", "Alder")),
+		"bound, without a nick":    s.redeemRequest(body("BOUND", "")),
+		"needs a nick":             s.redeemRequest(body("ONCE-EACH", "")),
+	}
+	unchanged(t, func(t *testing.T) {
+		var want string
+		for name, r := range requests {
+			withKey, check := r, r
+			withKey.header = append([]string{key("order-2")}, r.header...)
+			check.target += "?check=true"
+			for _, r := range []request{r, withKey, check} {
+				a := send(t, localRun(t).State.BaseURL, r)
+				a.wantRefused(t)
+				if want == "" {
+					want = a.comparable()
+				}
+				if got := a.comparable(); got != want {
+					t.Errorf("%s: %s\nwant %s", name, got, want)
+				}
+			}
+		}
+	})
+}
+
+func TestRacersOnASingleUseCode(t *testing.T) {
+	const racers = 200
+	s := newShop(t)
+	code := s.create(t, "ONE-LEFT", nil).Code
+	raw := func(i int) string {
+		return s.redeemRequest(body("ONE-LEFT", fmt.Sprintf("Racer_%d", i)), key(fmt.Sprintf("order-%d", i))).raw()
+	}
+	answers := race(t, racers, raw)
+	redeemed := 0
+	var refusal string
+	var winner redemption
+	for _, a := range answers {
+		if a.status == http.StatusOK {
+			redeemed++
+			winner = a.wantRedeemed(t, false)
+			continue
+		}
+		a.wantRefused(t)
+		if refusal == "" {
+			refusal = a.comparable()
+		}
+		if a.comparable() != refusal {
+			t.Errorf("%s\nwant %s", a.comparable(), refusal)
+		}
+	}
+	if redeemed != 1 {
+		t.Fatalf("%d redeemed, want 1", redeemed)
+	}
+	standing, err := s.Voucher(t.Context(), code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := standing.Redeemed; r == nil || r.ID != winner.ID || r.Nick != winner.Nick {
+		t.Errorf("the record is %+v, the answer was %+v", r, winner)
+	}
+}
+
+func TestRacersOnACodeWithALimit(t *testing.T) {
+	const racers, uses = 60, 25
+	s := newShop(t)
+	code := s.create(t, "TWENTY-FIVE", limits(uses, 1)).Code
+	raw := func(i int) string { return s.redeemRequest(body("TWENTY-FIVE", fmt.Sprintf("Racer_%d", i))).raw() }
+	ids := map[string]bool{}
+	for _, a := range race(t, racers, raw) {
+		if a.status == http.StatusOK {
+			ids[a.wantRedeemed(t, false).ID] = true
+			continue
+		}
+		a.wantRefused(t)
+	}
+	standing, err := s.Voucher(t.Context(), code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ids) != uses || standing.Used != uses || standing.UsesLeft != 0 {
+		t.Errorf("%d redemptions were answered, %d are counted and %d left, want %d and 0", len(ids), standing.Used, standing.UsesLeft, uses)
+	}
+}
+
+// race sends all requests at the same time.
+func race(t *testing.T, racers int, raw func(i int) string) []answer {
+	t.Helper()
+	address := localRun(t).State.BaseURL
+	answers, errs := make([]answer, racers), make([]error, racers)
+	begin := make(chan struct{})
+	var racing sync.WaitGroup
+	for i := range racers {
+		racing.Go(func() {
+			<-begin
+			answers[i], errs[i] = tryExchange(t.Context(), address, http.MethodPost, raw(i))
+		})
+	}
+	close(begin)
+	racing.Wait()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return answers
+}
+
+// Two customers have the same codes, products and nicks, and know nothing of each other.
+func TestCustomersAreApart(t *testing.T) {
+	mine, theirs := newShop(t), newShop(t)
+	for _, s := range []shop{mine, theirs} {
+		s.create(t, "WELCOME-COINS", nil)
+		s.create(t, "ONCE-EACH", limits(voucher.NoLimit, 1))
+	}
+	mine.create(t, "ONLY-MINE", nil)
+	theirs.redeem(t, body("ONLY-MINE", "Alder")).wantRefused(t)
+
+	first := mine.redeem(t, body("WELCOME-COINS", "Alder"), key("order-1")).wantRedeemed(t, false)
+	second := theirs.redeem(t, body("WELCOME-COINS", "Alder"), key("order-1")).wantRedeemed(t, false)
+	if first.ID == second.ID {
+		t.Error("two customers share a redemption")
+	}
+	mine.redeem(t, body("ONCE-EACH", "Alder")).wantRedeemed(t, false)
+	theirs.redeem(t, body("ONCE-EACH", "Alder")).wantRedeemed(t, false)
+
+	a, b := mine.get(t, "/checkout/coins/500", key("till-1")), theirs.get(t, "/checkout/coins/500", key("till-1"))
+	if decode[checkout](t, a).ID == decode[checkout](t, b).ID || a.header.Get("Idempotency-Replayed")+b.header.Get("Idempotency-Replayed") != "" {
+		t.Errorf("two customers share a checkout: %s %s", a.body, b.body)
+	}
+	// Another product under the same key is no conflict with what the other customer has.
+	mine.get(t, "/checkout/coins/1200?amount=2", key("till-2")).wantStatus(t, http.StatusOK)
+	theirs.get(t, "/checkout/coins/500", key("till-2")).wantStatus(t, http.StatusOK)
+
+	listed := mine.get(t, "/checkout?limit=1")
+	cursor, found := strings.CutPrefix(*decode[area](t, listed).Next, "/shop/"+mine.id+"/checkout?")
+	if !found {
+		t.Fatalf("next is of another shop: %s", listed.body)
+	}
+	theirs.get(t, "/checkout?"+cursor).wantProblem(t, http.StatusBadRequest, "malformed-request")
+	redemptions, err := mine.Redemptions(t.Context(), redemptionsOfAll)
+	if err != nil || len(redemptions) != 2 {
+		t.Errorf("%d redemptions, %v, want 2", len(redemptions), err)
+	}
+}
