@@ -14,9 +14,6 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// ErrCodeTaken says that a code is another voucher's already: codes that are compared as equal are one.
-var ErrCodeTaken = errors.New("the code exists already")
-
 // VouchersAPI is what an operator's work on vouchers calls of DynamoDB.
 type VouchersAPI interface {
 	RedeemAPI
@@ -35,7 +32,7 @@ func NewVouchers(api VouchersAPI, table string, random func(n int64) int64) *Vou
 	return &Vouchers{Redemptions: NewRedemptions(api, table, random), api: api}
 }
 
-// Create stores a new voucher, with its counters where it has a limit above one: all or nothing. It returns ErrCodeTaken
+// Create stores a new voucher, with its counters where it has a limit above one: all or nothing. It returns voucher.ErrCodeTaken
 // where the code exists. One that is the very same counts as created: the answer to the first attempt was lost.
 func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
 	existing, err := s.putNew(ctx, customer, v)
@@ -48,7 +45,7 @@ func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v vo
 	}
 	kept.Redeemed, kept.Full = nil, false // what may have happened to it since
 	if kept.Voucher != stored(v) {
-		return ErrCodeTaken
+		return voucher.ErrCodeTaken
 	}
 	return nil
 }

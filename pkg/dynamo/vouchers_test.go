@@ -36,7 +36,7 @@ func TestCreateNeverOverwrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := s.vouchers.Create(t.Context(), emberforge, other); !errors.Is(err, dynamo.ErrCodeTaken) {
+			if err := s.vouchers.Create(t.Context(), emberforge, other); !errors.Is(err, voucher.ErrCodeTaken) {
 				t.Errorf("creating %s over %s = %v; want ErrCodeTaken", other.Written, code, err)
 			}
 		}
@@ -88,7 +88,7 @@ func TestRaceToCreateOneCode(t *testing.T) {
 			switch {
 			case err == nil:
 				created++
-			case errors.Is(err, dynamo.ErrCodeTaken):
+			case errors.Is(err, voucher.ErrCodeTaken):
 				taken++
 			default:
 				t.Error(err)

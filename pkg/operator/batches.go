@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -23,19 +22,11 @@ func (s *Shop) Generator(random io.Reader, now func() time.Time) voucher.Generat
 }
 
 // batchStore is the store as generating sees it; it is a voucher.BatchStore.
-type batchStore struct{ vouchers *dynamo.Vouchers }
-
-func (s batchStore) Create(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
-	err := s.vouchers.Create(ctx, customer, v)
-	if errors.Is(err, dynamo.ErrCodeTaken) {
-		return voucher.ErrCodeTaken
-	}
-	return err
-}
+type batchStore struct{ *dynamo.Vouchers }
 
 func (s batchStore) Batch(ctx context.Context, customer catalog.CustomerID, batch string) iter.Seq2[voucher.Voucher, error] {
 	return func(yield func(voucher.Voucher, error) bool) {
-		for entry, err := range s.vouchers.Entries(ctx, customer, "") {
+		for entry, err := range s.Entries(ctx, customer, "") {
 			if err != nil {
 				yield(voucher.Voucher{}, err)
 				return

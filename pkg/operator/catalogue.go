@@ -133,7 +133,7 @@ func (p CataloguePlan) Apply(ctx context.Context, wrote func()) error {
 		}
 		for _, v := range shop.Vouchers {
 			err := p.vouchers.Create(ctx, shop.Catalogue.Customer, v)
-			if err != nil && !errors.Is(err, dynamo.ErrCodeTaken) { // taken: another has created it meanwhile
+			if err != nil && !errors.Is(err, voucher.ErrCodeTaken) { // taken: another has created it meanwhile
 				return fmt.Errorf("customer %s, voucher %s: %w", shop.Catalogue.Customer, v.Written, err)
 			}
 			wrote()

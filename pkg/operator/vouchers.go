@@ -29,7 +29,7 @@ func (s *Shop) CreateVoucher(ctx context.Context, terms voucher.Terms, now time.
 		return voucher.Voucher{}, err
 	}
 	err = s.vouchers.Create(ctx, s.Customer.ID, v)
-	if errors.Is(err, dynamo.ErrCodeTaken) {
+	if errors.Is(err, voucher.ErrCodeTaken) {
 		existing, err := s.vouchers.Show(ctx, s.Customer.ID, v.Code)
 		if err != nil {
 			return voucher.Voucher{}, errors.Join(voucher.ErrCodeTaken, err)
