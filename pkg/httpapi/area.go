@@ -32,7 +32,7 @@ type Catalogue interface {
 // page, in pages.
 func (s Service) CheckoutArea(shop Catalogue) http.Handler {
 	return s.handler(endpoint{
-		path: "/shop/{customer}/checkout", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound,
+		path: "/shop/{customer}/checkout", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
 		answer: func(c *call) (answer, error) {
 			request, err := areaRequest(c)
 			if err != nil {

@@ -26,7 +26,7 @@ func (s Service) Checkout(desk CheckoutDesk) http.Handler {
 
 func checkoutEndpoint(path string, desk CheckoutDesk) endpoint {
 	return endpoint{
-		path: path, methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound,
+		path: path, methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
 		answer: func(c *call) (answer, error) {
 			if isPrefetch(c.Request) {
 				c.record.reason = "prefetch"

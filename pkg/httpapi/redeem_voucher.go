@@ -19,7 +19,7 @@ type VoucherDesk interface {
 // whether it could. Every refusal looks the same to the client.
 func (s Service) RedeemVoucher(desk VoucherDesk) http.Handler {
 	return s.handler(endpoint{
-		path: "/shop/{customer}/voucher", methods: []string{http.MethodPost}, notFound: problemVoucherNotFound,
+		path: "/shop/{customer}/voucher", methods: []string{http.MethodPost}, notFound: problemVoucherNotFound.new,
 		answer: func(c *call) (answer, error) {
 			request, check, err := voucherRequest(c)
 			if err != nil {

@@ -32,7 +32,7 @@ type endpoint struct {
 	// headers, if not nil, go with every answer, errors included.
 	headers func(*http.Request) http.Header
 	// notFound is the problem of a path that holds a malformed ID or does not match.
-	notFound problemType
+	notFound func() *problemError
 }
 
 // call is a request on its way through an endpoint.
@@ -118,7 +118,7 @@ func tell(err error, c *call) answer {
 func (e endpoint) respond(c *call) (answer, error) {
 	values, matches := matchPath(e.path, c.URL.Path)
 	if !matches {
-		return answer{}, e.notFound.new()
+		return answer{}, e.notFound()
 	}
 	c.path = values
 	if customer, err := catalog.ParseID[catalog.CustomerID](values["customer"]); err == nil {
