@@ -154,6 +154,19 @@ func tryExchange(ctx context.Context, baseURL, method, raw string) (answer, erro
 	return answer{response.StatusCode, response.Header, string(body)}, nil
 }
 
+// hangUp writes bytes and closes the connection.
+func hangUp(t *testing.T, raw string) {
+	t.Helper()
+	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(localRun(t).State.BaseURL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	if _, err := io.WriteString(connection, raw); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // decode reads an answer's body.
 func decode[T any](t *testing.T, a answer) T {
 	t.Helper()
