@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shopfront/pkg/catalogfile"
+	checkouts "shopfront/pkg/checkout"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
@@ -94,6 +95,16 @@ func (s shop) create(t *testing.T, code string, change func(*voucher.Terms)) vou
 
 func limits(maxUses, perNick voucher.Limit) func(*voucher.Terms) {
 	return func(terms *voucher.Terms) { terms.MaxUses, terms.MaxUsesPerNick = &maxUses, &perNick }
+}
+
+// checkouts are those that are kept, oldest first.
+func (s shop) checkouts(t *testing.T) []checkouts.Checkout {
+	t.Helper()
+	kept, err := s.Checkouts(t.Context(), checkouts.Filter{}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kept
 }
 
 // redeemRequest asks the shop to redeem; header lines may follow.

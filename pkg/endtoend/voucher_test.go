@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shopfront/pkg/money"
+	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -376,7 +377,7 @@ func TestCustomersAreApart(t *testing.T) {
 		t.Fatalf("next is of another shop: %s", listed.body)
 	}
 	theirs.get(t, "/checkout?"+cursor).wantProblem(t, http.StatusBadRequest, "malformed-request")
-	redemptions, err := mine.Redemptions(t.Context(), redemptionsOfAll)
+	redemptions, err := mine.Redemptions(t.Context(), operator.RedemptionFilter{})
 	if err != nil || len(redemptions) != 2 {
 		t.Errorf("%d redemptions, %v, want 2", len(redemptions), err)
 	}
