@@ -10,11 +10,20 @@ func TestTheRemovedPaymentPaths(t *testing.T) {
 	address := localRun(t).State.BaseURL
 	unchanged(t, func(t *testing.T) {
 		for _, r := range []request{
-			{target: "/checkout/paybylink/prepaid"}, {target: "/checkout/paybylink/any-card"}, {target: "/checkout/paybylink/transfer"},
-			{target: "/checkout/any-processor"}, {target: "/checkout/any-processor?amount=1&amount=2"}, {target: "/checkout/paybylink"},
-			{method: http.MethodPost, target: "/checkout/paybylink/sms"}, {method: http.MethodPost, target: "/checkout/any-processor"},
+			{target: "/checkout/paybylink/prepaid"},
+			{target: "/checkout/paybylink/any-card"},
+			{target: "/checkout/paybylink/transfer"},
+			{target: "/checkout/any-processor"},
+			{target: "/checkout/any-processor?amount=1&amount=2"},
+			{target: "/checkout/paybylink"},
+			{method: http.MethodPost, target: "/checkout/paybylink/sms"},
+			{method: http.MethodPost, target: "/checkout/any-processor"},
 			{method: http.MethodPost, target: "/checkout/any-processor", header: []string{"Content-Type: text/plain"}, body: "amount=1"},
-			{target: "/checkout/%2F"}, {target: "/checkout/%00"}, {target: "/checkout/paybylink/%ff"}, {target: "/checkout/paybylink/a%2Fb"}, {target: "/checkout/.."},
+			{target: "/checkout/%2F"},
+			{target: "/checkout/%00"},
+			{target: "/checkout/paybylink/%ff"},
+			{target: "/checkout/paybylink/a%2Fb"},
+			{target: "/checkout/.."},
 		} {
 			a := send(t, address, r)
 			p := a.wantProblem(t, http.StatusGone, "gone")
@@ -30,8 +39,11 @@ func TestTheRemovedPaymentPaths(t *testing.T) {
 			}
 		}
 		for _, r := range []request{
-			{method: http.MethodPost, target: "/checkout/paybylink/transfer"}, {method: http.MethodPut, target: "/checkout/any-processor"},
-			{target: "/checkout/paybylink/"}, {target: "/checkout/paybylink/a/b"}, {target: "/checkout/"},
+			{method: http.MethodPost, target: "/checkout/paybylink/transfer"},
+			{method: http.MethodPut, target: "/checkout/any-processor"},
+			{target: "/checkout/paybylink/"},
+			{target: "/checkout/paybylink/a/b"},
+			{target: "/checkout/"},
 		} {
 			send(t, address, r).wantMessage(t, http.StatusNotFound)
 		}

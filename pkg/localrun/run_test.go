@@ -139,7 +139,7 @@ func TestTheLocalRun(t *testing.T) {
 	stop(t, first)
 	t.Run("data survive a restart", func(t *testing.T) { testRestart(t, root, redeem) })
 	t.Run("a table with other keys", func(t *testing.T) { testOtherKeys(t, root) })
-	t.Run("fresh forgets data; a route and a variable come from the template alone", func(t *testing.T) { testFresh(t, root, redeem) })
+	t.Run("fresh forgets data; a route, a variable and an example come from their files alone", func(t *testing.T) { testFresh(t, root) })
 	t.Run("DynamoDB Local dies", func(t *testing.T) { testStoreDies(t, root) })
 	t.Run("damaged data", func(t *testing.T) { testDamagedData(t, root) })
 }
@@ -236,7 +236,7 @@ func testOtherKeys(t *testing.T, root string) {
 	wantNothingLeft(t, root)
 }
 
-func testFresh(t *testing.T, root, redeem string) {
+func testFresh(t *testing.T, root string) {
 	edit(t, root, "template.yaml", "        GetTransfer:\n", `        GetCheque:
           Type: HttpApi
           Properties:
@@ -246,9 +246,10 @@ func testFresh(t *testing.T, root, redeem string) {
         GetTransfer:
 `)
 	edit(t, root, "template.yaml", "          VOUCHERS_TABLE:", "          TILL: cash\n          VOUCHERS_TABLE:")
+	edit(t, root, "functions/redeem-voucher/event.json", "Alder", "Al'der $HOME")
 	run := start(t, root, true)
-	status, rest := execute(t, run, redeem)
-	if status != "200 OK" || strings.Contains(rest, "Idempotency-Replayed") {
+	status, rest := execute(t, run, curls(run)[0])
+	if status != "200 OK" || strings.Contains(rest, "Idempotency-Replayed") || !strings.Contains(rest, `"nick":"Al'der $HOME"`) {
 		t.Errorf("the redemption is %s %s", status, rest)
 	}
 	if status, body := get(t, run.State.BaseURL+"/checkout/paybylink/cheque/emberforge-bank"); status != http.StatusGone {
