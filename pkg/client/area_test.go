@@ -1,0 +1,188 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"shopfront/pkg/client"
+)
+
+// productJSON is a product at a price in minor units.
+func productJSON(id string, price int) string {
+	return fmt.Sprintf(`{"id":%q,"name":"<%s>","variants":[{"id":"500","name":"Small","price":{"minor":%d,"currency":"EUR","display":"-"},`+
+		`"minAmount":1,"maxAmount":64,"dataSchema":{"type":"object"},"checkout":"/shop/emberforge/checkout/%s/500"}]}`, id, id, price, id)
+}
+
+// pageJSON is a page; next is the path of the next one in quotes, or null.
+func pageJSON(next string, products ...string) string {
+	return fmt.Sprintf(`{"customer":{"id":"emberforge","name":"Emberforge","currency":"EUR"},"products":[%s],"next":%s}`, strings.Join(products, ","), next)
+}
+
+// area is the checkout area of a shop that sells coins and ranks, a page each, with coins at a price.
+func area(coins int) step {
+	return func(s *service, w http.ResponseWriter, r *http.Request) {
+		body := pageJSON(`"/shop/emberforge/checkout?limit=1&cursor=Y29pbnM"`, productJSON("coins", coins))
+		switch r.URL.RawQuery {
+		case "":
+		case "limit=1&cursor=Y29pbnM":
+			body = pageJSON("null", productJSON("vip-rank", 799))
+		default:
+			body = ""
+		}
+		etag := fmt.Sprintf(`"%x"`, crc32.ChecksumIEEE([]byte(body)))
+		if r.Header.Get("If-None-Match") == etag {
+			w.Header().Set("ETag", etag)
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		answers(http.StatusOK, body, "ETag", etag)(s, w, r)
+	}
+}
+
+// shown lists what a shopper sees.
+func shown(t *testing.T, c *client.Client, known ...client.Page) (pages []client.Page, lines []string) {
+	t.Helper()
+	for page, err := range c.CheckoutArea(t.Context(), known...) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, page)
+		for _, product := range page.Products {
+			for _, v := range product.Variants {
+				lines = append(lines, fmt.Sprintf("%s: %s %s/%s %d %s %d-%d %s", page.Customer.Name, product.Name, product.ID, v.ID,
+					v.Price.Minor, v.Price.Currency, v.MinAmount, v.MaxAmount, v.DataSchema))
+			}
+		}
+	}
+	return pages, lines
+}
+
+func TestTheCheckoutArea(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := serve(t, area(499), problem("unavailable", 503), area(499), area(499), area(499), area(549))
+		pages, lines := shown(t, c)
+		want := []string{
+			`Emberforge: <coins> coins/500 499 EUR 1-64 {"type":"object"}`,
+			`Emberforge: <vip-rank> vip-rank/500 799 EUR 1-64 {"type":"object"}`,
+		}
+		if !slices.Equal(lines, want) {
+			t.Errorf("shown %q, want %q", lines, want)
+		}
+		// What is known and unchanged is not sent again.
+		pages, lines = shown(t, c, pages...)
+		if !slices.Equal(lines, want) {
+			t.Errorf("shown %q, want %q", lines, want)
+		}
+		_, lines = shown(t, c, pages...)
+		if want[0] = strings.Replace(want[0], "499", "549", 1); !slices.Equal(lines, want) {
+			t.Errorf("shown %q, want %q", lines, want)
+		}
+		var got []string
+		for _, r := range s.seen() {
+			got = append(got, fmt.Sprintf("%s %s %t", r.method, r.uri, r.header["If-None-Match"] != nil))
+			if r.header["Idempotency-Key"] != nil {
+				t.Errorf("headers %v", r.header)
+			}
+		}
+		const first, second = "GET /base/shop/emberforge/checkout", "GET /base/shop/emberforge/checkout?limit=1&cursor=Y29pbnM"
+		wantRequests := []string{first + " false", second + " false", second + " false", first + " true", second + " true", first + " true", second + " true"}
+		if !slices.Equal(got, wantRequests) {
+			t.Errorf("requests %q, want %q", got, wantRequests)
+		}
+	})
+}
+
+// Nothing is asked for that nobody looks at.
+func TestStoppingAtThePage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := serve(t, area(499))
+		for _, err := range c.CheckoutArea(t.Context()) {
+			if err != nil {
+				t.Error(err)
+			}
+			break
+		}
+		if len(s.seen()) != 1 {
+			t.Errorf("%d requests, want 1", len(s.seen()))
+		}
+	})
+}
+
+func TestPagesOfAnotherCustomerAreNotKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := serve(t, area(499))
+		pages, _ := shown(t, c)
+		pages[0].Customer.ID = "sakura-goods"
+		shown(t, c, append(pages, client.Page{})...)
+		if r := s.seen()[2]; r.header["If-None-Match"] != nil {
+			t.Errorf("headers %v", r.header)
+		}
+	})
+}
+
+func TestAnswersToTheCheckoutArea(t *testing.T) {
+	coins, rank := productJSON("coins", 499), productJSON("vip-rank", 799)
+	largest := pageJSON("null", strings.Replace(coins, "<coins>", strings.Repeat("c", 4_000_000-len(pageJSON("null", coins))+len("<coins>")), 1))
+	for name, test := range map[string]struct {
+		steps []step
+		pages int
+		is    error // nil: an *AnswerError, or none
+		ok    bool
+	}{
+		"no products":                  {[]step{answers(200, pageJSON("null"))}, 1, nil, true},
+		"4 MB":                         {[]step{answers(200, largest)}, 1, nil, true},
+		"more than 4 MB":               {[]step{answers(200, largest+" ")}, 0, nil, false},
+		"an unknown customer":          {[]step{problem("not-found", 404)}, 0, client.ErrNotFound, false},
+		"an error on the second page":  {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins)), problem("malformed-request", 400)}, 1, client.ErrMalformedRequest, false},
+		"another customer":             {[]step{answers(200, strings.Replace(pageJSON("null", coins), "emberforge", "sakura-goods", 1))}, 0, nil, false},
+		"it does not say whether more": {[]step{answers(200, strings.Replace(pageJSON("null", coins), `"next"`, `"then"`, 1))}, 0, nil, false},
+		"the next page is elsewhere":   {[]step{answers(200, pageJSON(`"https://shop.example/shop/emberforge/checkout?cursor=Y2"`, coins))}, 0, nil, false},
+		"the next page is a host's":    {[]step{answers(200, pageJSON(`"//shop.example/shop/emberforge/checkout?cursor=Y2"`, coins))}, 0, nil, false},
+		"the next page is another's":   {[]step{answers(200, pageJSON(`"/shop/sakura-goods/checkout?cursor=Y2"`, coins))}, 0, nil, false},
+		"the next page is a checkout":  {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout/coins/500?amount=64"`, coins))}, 0, nil, false},
+		"the next page is the first":   {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout"`, coins))}, 0, nil, false},
+		"the next page is a number":    {[]step{answers(200, pageJSON(`2`, coins))}, 0, nil, false},
+		"the next page is no path":     {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=\u0000"`, coins))}, 0, nil, false},
+		"the pages do not end":         {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins))}, 1, nil, false},
+		"empty pages do not end":       {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`))}, 0, nil, false},
+		"a product comes twice":        {[]step{answers(200, pageJSON("null", coins, coins))}, 0, nil, false},
+		"products are not in order":    {[]step{answers(200, pageJSON("null", rank, coins))}, 0, nil, false},
+		"a product without variants":   {[]step{answers(200, pageJSON("null", `{"id":"coins","name":"Coins","variants":[]}`))}, 0, nil, false},
+		"a variant without price":      {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"price"`, `"cost"`, 1)))}, 0, nil, false},
+		"a variant of another money":   {[]step{answers(200, pageJSON("null", strings.Replace(coins, `EUR`, `JPY`, 1)))}, 0, nil, false},
+		"a variant of no amount":       {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"maxAmount":64`, `"maxAmount":0`, 1)))}, 0, nil, false},
+		"a price that is a float":      {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"minor":499`, `"minor":4.99`, 1)))}, 0, nil, false},
+		"not modified, if never known": {[]step{answers(304, "")}, 0, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, c := serve(t, test.steps...)
+				pages, failure := count(t, c)
+				_, notUnderstood := errors.AsType[*client.AnswerError](failure)
+				if pages != test.pages || (failure == nil) != test.ok || !errors.Is(failure, test.is) && !notUnderstood || test.is != nil && notUnderstood {
+					t.Errorf("%d pages, %v; want %d and %v", pages, failure, test.pages, test.is)
+				}
+			})
+		})
+	}
+}
+
+// count counts pages up to the first error, which must be the end.
+func count(t *testing.T, c *client.Client) (pages int, failure error) {
+	t.Helper()
+	for _, err := range c.CheckoutArea(t.Context()) {
+		if failure != nil {
+			t.Fatal("it goes on behind an error")
+		}
+		if failure = err; err == nil {
+			pages++
+		}
+	}
+	return pages, failure
+}

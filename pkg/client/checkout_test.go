@@ -1,0 +1,106 @@
+package client_test
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shopfront/pkg/client"
+)
+
+func vipRank() client.Order {
+	return client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"Alder & Birch + 1"}`}
+}
+
+func TestCheckingOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := serve(t, loses(keeps(checkoutJSON)), keeps(checkoutJSON))
+		checkout, err := c.Checkout(t.Context(), vipRank(), client.WithKey("till-1047"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		price := client.Money{Minor: 1<<53 - 1, Currency: "EUR", Display: "90071992547409.91 EUR"}
+		if checkout.ID != "ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw" || checkout.Product != "vip-rank" || checkout.Variant != "30-days" ||
+			checkout.Amount != 1 || string(checkout.Data) != `{"player":"Alder"}` || checkout.UnitPrice != price || checkout.Subtotal != price ||
+			checkout.Discount != (client.Money{Currency: "EUR", Display: "0.00 EUR"}) || checkout.Total != price ||
+			checkout.ExpiresAt.Sub(checkout.CreatedAt) != 30*time.Minute || !checkout.Replayed {
+			t.Errorf("checkout %+v", checkout)
+		}
+		for _, r := range s.seen() {
+			path, query, _ := strings.Cut(r.uri, "?")
+			values, err := url.ParseQuery(query)
+			if r.method != "GET" || path != "/base/shop/emberforge/checkout/vip-rank/30-days" || err != nil || len(values) != 2 ||
+				values.Get("amount") != "1" || values.Get("data") != vipRank().Data || r.body != "" || r.header.Get("Idempotency-Key") != "till-1047" {
+				t.Errorf("request %+v", r)
+			}
+		}
+	})
+}
+
+func TestOrders(t *testing.T) {
+	for uri, order := range map[string]client.Order{
+		"/base/shop/emberforge/checkout/coins/500?amount=1":              {Product: "coins", Variant: "500"},
+		"/base/shop/emberforge/checkout/coins/500?amount=3":              {Product: "coins", Variant: "500", Amount: 3},
+		"/base/shop/emberforge/checkout/coins/500?amount=-3":             {Product: "coins", Variant: "500", Amount: -3}, // for the service to refuse
+		"/base/shop/emberforge/checkout/t-shirt/xl?amount=1&data=a%2Fb+": {Product: "t-shirt", Variant: "xl", Data: "a/b "},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, c := serve(t, problem("invalid", 422))
+			_, err := c.Checkout(t.Context(), order)
+			if !errors.Is(err, client.ErrInvalid) || s.seen()[0].uri != uri {
+				t.Errorf("%+v: %v, %+v", order, err, s.seen())
+			}
+		})
+	}
+}
+
+// What was answered must be the checkout that was asked for, whole.
+func TestAnswersToACheckout(t *testing.T) {
+	for name, change := range map[string][2]string{
+		"another product":       {`"vip-rank"`, `"coins"`},
+		"another variant":       {`"30-days"`, `"90-days"`},
+		"another amount":        {`"amount":1`, `"amount":2`},
+		"an expired one":        {`"open"`, `"expired"`},
+		"without ID":            {`"id"`, `"di"`},
+		"without data":          {`"data"`, `"date"`},
+		"without total":         {`"total"`, `"sum"`},
+		"without discount":      {`"discount"`, `"rebate"`},
+		"without unit price":    {`"unitPrice"`, `"price"`},
+		"an amount that is not": {`"minor":0`, `"minor":null`},
+		"mixed currencies":      {`"minor":0,"currency":"EUR"`, `"minor":0,"currency":"JPY"`},
+		"without expiry":        {`"expiresAt"`, `"until"`},
+		"expired when made":     {"09:41:23", "08:41:23"},
+		"a float":               {"9007199254740991", "90071992547409.91"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				changed := strings.Replace(checkoutJSON, change[0], change[1], 1)
+				if changed == checkoutJSON {
+					t.Fatalf("%s is not in it", change[0])
+				}
+				_, c := serve(t, answers(200, changed))
+				checkout, err := c.Checkout(t.Context(), vipRank(), client.WithKey("till-1047"))
+				unknown, is := errors.AsType[*client.OutcomeUnknownError](err)
+				if !is || unknown.Key != "till-1047" || checkout.ID != "" {
+					t.Errorf("%+v, %v: it is understood", checkout, err)
+				}
+				wantNoSecrets(t, err)
+			})
+		})
+	}
+}
+
+// The address of a checkout holds data, which net/http has in the texts of its errors.
+func TestLostCheckoutsTellNoData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, c := serve(t, hangsUp)
+		_, err := c.Checkout(t.Context(), vipRank(), client.WithKey("till-1047"))
+		if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); !unknown {
+			t.Errorf("error %v", err)
+		}
+		wantNoSecrets(t, err)
+	})
+}

@@ -1,0 +1,167 @@
+package client_test
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"shopfront/pkg/client"
+)
+
+// The problems that this package knows are those of the service and of docs/interface.md, no more and no less.
+func TestTheProblemsAreThoseOfTheService(t *testing.T) {
+	known := client.ProblemTypes()
+	names := slices.Sorted(maps.Keys(known))
+	if service := serviceProblems(t); !slices.Equal(names, service) {
+		t.Errorf("known are %q, of the service %q", names, service)
+	}
+	if documented := documentedProblems(t); !maps.Equal(known, documented) {
+		t.Errorf("known are %v, documented %v", known, documented)
+	}
+}
+
+// serviceProblems are the constants of type problemType of package httpapi.
+func serviceProblems(t *testing.T) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../httpapi/problem.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	ast.Inspect(file, func(node ast.Node) bool {
+		constant, is := node.(*ast.ValueSpec)
+		if !is {
+			return true
+		}
+		if of, is := constant.Type.(*ast.Ident); !is || of.Name != "problemType" {
+			return true
+		}
+		for _, value := range constant.Values {
+			literal, is := value.(*ast.BasicLit)
+			if !is {
+				t.Fatalf("%v is no literal", constant.Names)
+			}
+			name, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, name)
+		}
+		return true
+	})
+	slices.Sort(names)
+	return names
+}
+
+// documentedProblems are the names and statuses in the table under "Problems".
+func documentedProblems(t *testing.T) map[string]int {
+	t.Helper()
+	document, err := os.ReadFile("../../docs/interface.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(document), "\n## Problems\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	statuses := make(map[string]int)
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| ([0-9]{3}) \\|").FindAllStringSubmatch(section, -1) {
+		if statuses[row[1]], err = strconv.Atoi(row[2]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return statuses
+}
+
+func TestProblems(t *testing.T) {
+	sentinels := map[string]error{
+		"malformed-request": client.ErrMalformedRequest, "voucher-not-found": client.ErrVoucherNotFound, "not-found": client.ErrNotFound,
+		"method-not-allowed": client.ErrMethodNotAllowed, "gone": client.ErrGone, "content-too-large": client.ErrContentTooLarge,
+		"unsupported-media-type": client.ErrUnsupportedMediaType, "invalid": client.ErrInvalid, "idempotency-key-in-use": client.ErrKeyInUse,
+		"internal": client.ErrInternal, "unavailable": client.ErrUnavailable,
+	}
+	for name, status := range client.ProblemTypes() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, c := serve(t, problem(name, status))
+				_, err := c.Checkout(t.Context(), vipRank(), client.WithKey("till-1047"))
+				for other, sentinel := range sentinels {
+					if errors.Is(err, sentinel) != (other == name) {
+						t.Errorf("%v is %q: %v", err, other, errors.Is(err, sentinel))
+					}
+				}
+				p, is := errors.AsType[*client.ProblemError](err)
+				if want := (client.ProblemError{Type: name, Status: status, Title: "A title", Detail: "About Alder.", RequestID: "LdwzhT-lWeWxbXk="}); !is || *p != want {
+					t.Errorf("%+v, want %+v", p, want)
+				}
+				if !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "LdwzhT-lWeWxbXk=") {
+					t.Errorf("it does not say which: %v", err)
+				}
+				wantNoSecrets(t, err)
+			})
+		})
+	}
+}
+
+func TestWhereARequestIsInvalid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, c := serve(t, answers(422, `{"type":"urn:problem:shopfront:invalid","title":"Invalid request","status":422,`+
+			`"detail":"data /player is required.","parameter":"data","pointer":"/player"}`, "Content-Type", "application/problem+json; charset=utf-8"))
+		_, err := c.Checkout(t.Context(), vipRank())
+		if p, is := errors.AsType[*client.ProblemError](err); !is || p.Parameter != "data" || p.Pointer != "/player" || p.Detail != "data /player is required." {
+			t.Errorf("%+v", p)
+		}
+		wantNoSecrets(t, err)
+	})
+}
+
+func TestErrorsOfTheGateway(t *testing.T) {
+	for _, status := range []int{404, 413, 429, 500, 503} {
+		synctest.Test(t, func(t *testing.T) {
+			_, c := serve(t, message(status))
+			_, err := c.Check(t.Context(), "WELCOME-COINS", "")
+			p, is := errors.AsType[*client.ProblemError](err)
+			if !is || p.Type != "" || p.Status != status || p.RequestID != "evD1rncej6jAXAQ=" || errors.Is(err, client.ErrThrottled) != (status == 429) {
+				t.Errorf("%+v", err)
+			}
+			if !strings.Contains(err.Error(), "gateway") {
+				t.Errorf("it does not say whose it is: %v", err)
+			}
+		})
+	}
+}
+
+// A storefront takes this package and nothing else.
+func TestItImportsTheStandardLibraryOnly(t *testing.T) {
+	files, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	imports := 0
+	for _, entry := range files {
+		if name := entry.Name(); !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), entry.Name(), nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, imported := range file.Imports {
+			imports++
+			first, _, _ := strings.Cut(strings.Trim(imported.Path.Value, `"`), "/")
+			if strings.Contains(first, ".") || first == "shopfront" {
+				t.Errorf("%s imports %s", entry.Name(), imported.Path.Value)
+			}
+		}
+	}
+	if imports == 0 {
+		t.Error("no imports were found")
+	}
+}

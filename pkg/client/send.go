@@ -1,0 +1,154 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// How long is waited before a request is sent again.
+const (
+	firstDelay   = 200 * time.Millisecond // at most; then it doubles
+	longestDelay = 5 * time.Second        // at most
+	// longestRetryAfter is the longest Retry-After that a call waits for.
+	longestRetryAfter = 30 * time.Second
+)
+
+// request is what a call sends, the same at each attempt.
+type request struct {
+	method, path, query string // the path behind the base URL's; it needs no escaping
+	body                []byte // of JSON
+	key                 string // empty where the request changes nothing
+	etag                string // of the answer that is known already
+	maxBytes            int    // bounds the answer's body
+	// read takes a 200, or where there is an etag a 304. What it cannot understand is an *AnswerError.
+	read func(answer) error
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte // one byte more than the request's maxBytes where there was more
+}
+
+// do sends a request until an answer is certain, the attempts are used up or the context ends.
+func (c *Client) do(ctx context.Context, r request) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	perhapsApplied := false
+	for attempt := 1; ; attempt++ {
+		a, err := c.exchange(ctx, r)
+		if err == nil {
+			err = r.judge(a)
+		}
+		if err == nil || isJudged(err) {
+			// A repetition of what was applied would have got that: earlier attempts need not worry.
+			return err
+		}
+		perhapsApplied = perhapsApplied || !isHeldBack(err)
+		if attempt < c.attempts && isWorthRepeating(a.status) {
+			ended := c.wait(ctx, attempt, a.retryAfter())
+			if ended == nil {
+				continue
+			}
+			err = fmt.Errorf("%w; %w", err, ended)
+		}
+		if perhapsApplied && r.key != "" {
+			return &OutcomeUnknownError{Key: r.key, Err: err}
+		}
+		return err
+	}
+}
+
+// isWorthRepeating tells of the status of an answer, or 0 where there was none, whether another may come.
+func isWorthRepeating(status int) bool {
+	switch status {
+	case 0, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	default:
+		return false
+	}
+}
+
+// errTooLong says that a request would have to wait longer than it may.
+var errTooLong = errors.New("no time for another attempt")
+
+// wait waits before the next attempt, never less than the service asked for, and some of it random, so that not all who were
+// turned away come back at once. It returns the context's error, or errTooLong without waiting.
+func (c *Client) wait(ctx context.Context, attempt int, retryAfter time.Duration) error {
+	bound := min(firstDelay<<min(attempt-1, 10), longestDelay)
+	delay := retryAfter + bound/2 + time.Duration(c.jitter(int64(bound/2)))
+	deadline, bounded := ctx.Deadline()
+	if retryAfter > longestRetryAfter || bounded && time.Until(deadline) <= delay {
+		return errTooLong
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// exchange sends a request once. Its error means that no whole answer came.
+func (c *Client) exchange(ctx context.Context, r request) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	to := c.base
+	to.Path += r.path
+	to.RawQuery = r.query
+	sent, err := http.NewRequestWithContext(ctx, r.method, to.String(), bytes.NewReader(r.body))
+	if err != nil {
+		return answer{}, withoutURL(err)
+	}
+	if r.body != nil {
+		sent.Header.Set("Content-Type", "application/json")
+	}
+	if r.key != "" {
+		sent.Header.Set("Idempotency-Key", r.key)
+	}
+	if r.etag != "" {
+		sent.Header.Set("If-None-Match", r.etag)
+	}
+	response, err := c.http.Do(sent)
+	if err != nil {
+		return answer{}, withoutURL(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(r.maxBytes)+1))
+	if err != nil {
+		return answer{}, fmt.Errorf("lost answer: %w", err)
+	}
+	return answer{response.StatusCode, response.Header, body}, nil
+}
+
+// withoutURL is the cause of an error of net/http, whose text has the URL, and with it data.
+func withoutURL(err error) error {
+	if wrapped, is := errors.AsType[*url.Error](err); is {
+		err = wrapped.Err
+	}
+	return fmt.Errorf("no answer: %w", err)
+}
+
+// retryAfter is how long an answer asks to wait, in seconds or until a date (RFC 9110, section 10.2.3), or 0.
+func (a answer) retryAfter() time.Duration {
+	text := a.header.Get("Retry-After")
+	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil || errors.Is(err, strconv.ErrRange) {
+		return max(0, time.Duration(seconds)*time.Second)
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}

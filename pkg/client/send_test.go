@@ -1,0 +1,394 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shopfront/pkg/client"
+)
+
+// What may pass is tried again with the same key, and applied once.
+func TestTryingAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		failures []step
+		replayed bool
+		atLeast  time.Duration
+	}{
+		"nothing to pass":                  {nil, false, 0},
+		"the gateway throttles":            {[]step{message(429), message(429)}, false, 300 * time.Millisecond},
+		"a function died":                  {[]step{message(500)}, false, 0},
+		"a function ran out of time":       {[]step{message(503)}, false, 0},
+		"an internal error":                {[]step{problem("internal", 500)}, false, 0},
+		"unavailable for a second":         {[]step{problem("unavailable", 503, "Retry-After", "1")}, false, time.Second},
+		"unavailable for some seconds":     {[]step{problem("unavailable", 503, "Retry-After", "7")}, false, 7 * time.Second},
+		"unavailable until a date":         {[]step{problem("unavailable", 503, "Retry-After", "Sat, 01 Jan 2000 00:00:20 GMT")}, false, 20 * time.Second},
+		"unavailable until a past date":    {[]step{problem("unavailable", 503, "Retry-After", "Fri, 31 Dec 1999 00:00:00 GMT")}, false, 0},
+		"unavailable for less than zero":   {[]step{problem("unavailable", 503, "Retry-After", "-5")}, false, 0},
+		"unavailable until it is better":   {[]step{problem("unavailable", 503, "Retry-After", "soon")}, false, 0},
+		"a bad gateway on the way":         {[]step{page(502)}, false, 0},
+		"a gateway on the way times out":   {[]step{page(504)}, false, 0},
+		"the connection is lost":           {[]step{hangsUp}, false, 0},
+		"the answer is lost":               {[]step{loses(redeems)}, true, 0},
+		"the answer is lost three times":   {[]step{loses(redeems), loses(redeems), loses(redeems)}, true, 700 * time.Millisecond},
+		"the answer is cut short":          {[]step{cutsShort(redeems)}, true, 0},
+		"no answer comes":                  {[]step{silent}, false, client.DefaultAttemptTimeout},
+		"the answer is lost, then a crowd": {[]step{loses(redeems), message(429), problem("unavailable", 503)}, true, 700 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // it begins at midnight of 2000-01-01
+				s, c := serve(t, append(slices.Clone(test.failures), redeems)...)
+				began := time.Now()
+				redemption, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if redemption.ID != "S90E4paHECWJc7i6kG6dOA" || redemption.Replayed != test.replayed {
+					t.Errorf("redemption %+v", redemption)
+				}
+				if took := time.Since(began); took < test.atLeast || took > test.atLeast+time.Second {
+					t.Errorf("it took %v, want %v and at most a second more", took, test.atLeast)
+				}
+				if want := slices.Repeat([]string{"till-1047"}, len(test.failures)+1); !slices.Equal(s.keys(), want) {
+					t.Errorf("keys %q, want %q", s.keys(), want)
+				}
+			})
+		})
+	}
+}
+
+// A call that cannot tell whether it was applied says so, and has the key; one that can does not.
+func TestTheOutcome(t *testing.T) {
+	tooLarge := answers(200, strings.Repeat(" ", 1<<20)+redemptionJSON)
+	for name, test := range map[string]struct {
+		steps    []step
+		is       error // nil: an *AnswerError, or a failure of the connection
+		unknown  bool
+		requests int
+	}{
+		"refused":                                {[]step{problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 1},
+		"malformed":                              {[]step{problem("malformed-request", 400)}, client.ErrMalformedRequest, false, 1},
+		"invalid":                                {[]step{problem("invalid", 422)}, client.ErrInvalid, false, 1},
+		"refused by a problem of another day":    {[]step{problem("blocked", 403)}, nil, false, 1},
+		"no route":                               {[]step{message(404)}, nil, false, 1},
+		"throttled":                              {[]step{message(429)}, client.ErrThrottled, false, 4},
+		"throttled by the service, another day":  {[]step{problem("too-many-attempts", 429)}, client.ErrThrottled, false, 4},
+		"an internal error":                      {[]step{problem("internal", 500)}, client.ErrInternal, true, 4},
+		"unavailable":                            {[]step{problem("unavailable", 503)}, client.ErrUnavailable, true, 4},
+		"unavailable, then throttled":            {[]step{problem("unavailable", 503), message(429)}, client.ErrThrottled, true, 4},
+		"unavailable, then no route":             {[]step{problem("unavailable", 503), message(404)}, nil, true, 2},
+		"unavailable, then refused":              {[]step{problem("unavailable", 503), problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 2},
+		"a function dies each time":              {[]step{message(500)}, nil, true, 4},
+		"bad gateways on the way":                {[]step{page(502)}, nil, true, 4},
+		"the answer is lost each time":           {[]step{loses(redeems)}, nil, true, 4},
+		"no answer comes":                        {[]step{silent}, context.DeadlineExceeded, true, 4},
+		"another page is in the way":             {[]step{page(200)}, nil, true, 1},
+		"another page is missing":                {[]step{page(404)}, nil, true, 1},
+		"not JSON":                               {[]step{answers(200, redemptionJSON[1:])}, nil, true, 1},
+		"something behind the JSON":              {[]step{answers(200, redemptionJSON+"{}")}, nil, true, 1},
+		"not UTF-8":                              {[]step{answers(200, strings.Replace(redemptionJSON, "Alder", "\xff", 1))}, nil, true, 1},
+		"no body":                                {[]step{answers(200, "")}, nil, true, 1},
+		"null":                                   {[]step{answers(200, "null")}, nil, true, 1},
+		"another status of success":              {[]step{answers(201, redemptionJSON)}, nil, true, 1},
+		"not modified":                           {[]step{answers(304, "")}, nil, true, 1},
+		"too large":                              {[]step{tooLarge}, nil, true, 1},
+		"a problem with another status":          {[]step{answers(404, `{"type":"urn:problem:shopfront:voucher-not-found","status":410}`, "Content-Type", "application/problem+json")}, nil, true, 1},
+		"a problem with a status not its own":    {[]step{problem("voucher-not-found", 410)}, nil, true, 1},
+		"a problem of another service":           {[]step{answers(404, `{"type":"about:blank","status":404}`, "Content-Type", "application/problem+json")}, nil, true, 1},
+		"a problem that is none":                 {[]step{answers(404, `{}`)}, nil, true, 1},
+		"a redemption that was only checked":     {[]step{answers(200, strings.Replace(redemptionJSON, `"redeemed"`, `"redeemable"`, 1))}, nil, true, 1},
+		"a redemption without ID":                {[]step{answers(200, strings.Replace(redemptionJSON, `"id"`, `"di"`, 1))}, nil, true, 1},
+		"a redemption without time":              {[]step{answers(200, strings.Replace(redemptionJSON, `"redeemedAt"`, `"at"`, 1))}, nil, true, 1},
+		"a redemption at half past":              {[]step{answers(200, strings.Replace(redemptionJSON, "2026-11-21T", "", 1))}, nil, true, 1},
+		"a redemption of null":                   {[]step{answers(200, strings.Replace(redemptionJSON, `"WELCOME-COINS"`, "null", 1))}, nil, true, 1},
+		"the body is lost with a problem's head": {[]step{cutsShort(problem("voucher-not-found", 404)), problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, c := serve(t, test.steps...)
+				redemption, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
+				if redemption != (client.Redemption{}) || test.is != nil && !errors.Is(err, test.is) {
+					t.Errorf("redemption %+v, %v, want %v", redemption, err, test.is)
+				}
+				if unknown := wantFailure(t, err); unknown != test.unknown || len(s.seen()) != test.requests {
+					t.Errorf("%v: unknown %v after %d requests, want %v after %d", err, unknown, len(s.seen()), test.unknown, test.requests)
+				}
+			})
+		})
+	}
+}
+
+// wantFailure wants an error of a call with the key till-1047, which has it where the outcome is unknown.
+func wantFailure(t *testing.T, err error) (unknown bool) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	wantNoSecrets(t, err)
+	outcome, unknown := errors.AsType[*client.OutcomeUnknownError](err)
+	if unknown && outcome.Key != "till-1047" {
+		t.Errorf("%v has the key %q", err, outcome.Key)
+	}
+	return unknown
+}
+
+// wantNoSecrets wants an error whose texts may be logged.
+func wantNoSecrets(t *testing.T, err error) {
+	t.Helper()
+	for _, text := range []string{fmt.Sprintf("%v %+v %q", err, err, err), fmt.Sprint(errors.Join(err))} {
+		for _, secret := range []string{"WELCOME", "COINS", "Alder", "till-1047", "player"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%q is in %s", secret, text)
+			}
+		}
+	}
+}
+
+// The key that an unknown outcome carries finds out what happened.
+func TestTheKeyOfAnUnknownOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := serve(t, loses(redeems), silent, hangsUp, problem("unavailable", 503), redeems)
+		_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
+		unknown, is := errors.AsType[*client.OutcomeUnknownError](err)
+		if !is || unknown.Key == "" {
+			t.Fatalf("error %v", err)
+		}
+		redemption, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", client.WithKey(unknown.Key))
+		if err != nil || !redemption.Replayed {
+			t.Errorf("redemption %+v, %v, want the one that was made", redemption, err)
+		}
+		if want := slices.Repeat([]string{unknown.Key}, 5); !slices.Equal(s.keys(), want) {
+			t.Errorf("keys %q, want %q", s.keys(), want)
+		}
+	})
+}
+
+// Each call has a key of its own.
+func TestKeysThatAreMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := serve(t, redeems)
+		for range 100 {
+			if redemption, err := c.Redeem(t.Context(), "ALWAYS", ""); err != nil || redemption.Replayed {
+				t.Fatalf("redemption %+v, %v", redemption, err)
+			}
+		}
+		if len(s.made) != 100 || s.made[""] || s.made[client.NewKey()] {
+			t.Errorf("keys %v", s.made)
+		}
+	})
+}
+
+func unavailableFor(seconds string) step { return problem("unavailable", 503, "Retry-After", seconds) }
+
+// Waiting doubles, and is not the same twice.
+func TestWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var first []time.Duration
+		for range 20 {
+			s, c := serve(t, message(429))
+			if _, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder"); !errors.Is(err, client.ErrThrottled) {
+				t.Fatal(err)
+			}
+			requests := s.seen()
+			for i := range 3 {
+				waited, most := requests[i+1].at.Sub(requests[i].at), 200*time.Millisecond<<i
+				if waited < most/2 || waited >= most {
+					t.Errorf("%v before attempt %d, want %v to %v", waited, i+2, most/2, most)
+				}
+			}
+			first = append(first, requests[1].at.Sub(requests[0].at))
+		}
+		if slices.Sort(first); len(slices.Compact(first)) < 10 {
+			t.Errorf("%v before the second attempt", first)
+		}
+	})
+}
+
+// However many attempts there are, they are at most five seconds apart.
+func TestWaitingHasABound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := serve(t, message(429))
+		c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithAttempts(100))
+		began := time.Now()
+		if _, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder"); !errors.Is(err, client.ErrThrottled) {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); len(s.seen()) != 100 || took < 94*2500*time.Millisecond || took > 99*5*time.Second {
+			t.Errorf("%d requests in %v", len(s.seen()), took)
+		}
+	})
+}
+
+func TestNotWaiting(t *testing.T) {
+	for name, test := range map[string]struct {
+		step        step
+		limit       time.Duration // of the context
+		least, most time.Duration
+		requests    int
+		timeIsUp    bool
+	}{
+		"longer than half a minute":                 {unavailableFor("31"), time.Hour, 0, 0, 1, false},
+		"for more seconds than fit":                 {unavailableFor("99999999999999999999"), time.Hour, 0, 0, 1, false},
+		"where the context ends before":             {unavailableFor("5"), 3 * time.Second, 0, 0, 1, false},
+		"where the context ends in an attempt":      {silent, 15 * time.Second, 15 * time.Second, 15 * time.Second, 2, true},
+		"where the context ends in the first one":   {silent, time.Second, time.Second, time.Second, 1, true},
+		"where the context ends at the same time":   {silent, client.DefaultAttemptTimeout, 10 * time.Second, 10 * time.Second, 1, true},
+		"where there is less time than to back off": {message(500), 50 * time.Millisecond, 0, 0, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, c := serve(t, test.step)
+				ctx, cancel := context.WithTimeout(t.Context(), test.limit)
+				defer cancel()
+				began := time.Now()
+				_, err := c.Redeem(ctx, "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
+				took := time.Since(began)
+				if !wantFailure(t, err) || errors.Is(err, context.DeadlineExceeded) != test.timeIsUp {
+					t.Errorf("error %v", err)
+				}
+				if took < test.least || took > test.most || len(s.seen()) != test.requests {
+					t.Errorf("it took %v and %d requests, want %v to %v and %d", took, len(s.seen()), test.least, test.most, test.requests)
+				}
+			})
+		})
+	}
+}
+
+func TestWaitingIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := serve(t, unavailableFor("5"))
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(2*time.Second, cancel)
+		began := time.Now()
+		_, err := c.Redeem(ctx, "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
+		if !wantFailure(t, err) || !errors.Is(err, context.Canceled) || !errors.Is(err, client.ErrUnavailable) {
+			t.Errorf("error %v", err)
+		}
+		if took := time.Since(began); took != 2*time.Second || len(s.seen()) != 1 {
+			t.Errorf("it took %v and %d requests", took, len(s.seen()))
+		}
+	})
+}
+
+func TestNothingIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := serve(t, redeems)
+		for _, key := range []string{"", "till 1047", "till,1047", "clé", "\xff", "till\n", strings.Repeat("k", 256)} {
+			if _, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", client.WithKey(key)); !errors.Is(err, client.ErrMalformedKey) {
+				t.Errorf("key %.20q: %v", key, err)
+			}
+		}
+		for _, order := range []client.Order{
+			{Product: "", Variant: "500"},
+			{Product: "coins", Variant: ""},
+			{Product: "..", Variant: "500"},
+			{Product: "coins/variant", Variant: "500"},
+			{Product: "coins", Variant: "500?amount=2"},
+			{Product: "coins", Variant: "5%30"},
+			{Product: "coins", Variant: strings.Repeat("5", 65)},
+		} {
+			if _, err := c.Checkout(t.Context(), order); !errors.Is(err, client.ErrMalformedID) {
+				t.Errorf("%+v: %v", order, err)
+			}
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := c.Redeem(ended, "WELCOME-COINS", "Alder")
+		if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown || !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		if len(s.seen()) > 0 {
+			t.Errorf("requests %+v", s.seen())
+		}
+	})
+}
+
+// A redirect would take the code and the nick to another address.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, c := serve(t, answers(status, "", "Location", "/base/elsewhere"), redeems)
+				_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
+				if answer, is := errors.AsType[*client.AnswerError](err); !is || answer.Status != status || len(s.seen()) != 1 {
+					t.Errorf("%v after %d requests", err, len(s.seen()))
+				}
+			})
+		})
+	}
+}
+
+func TestNoService(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	c := newClient(t, server.URL, client.WithAttempts(2))
+	_, err := c.Checkout(t.Context(), client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"Alder"}`}, client.WithKey("till-1047"))
+	if err == nil {
+		t.Fatal("it was checked out")
+	}
+	wantNoSecrets(t, err)
+	if !strings.Contains(err.Error(), "refused") {
+		t.Errorf("it does not say what is wrong: %v", err)
+	}
+}
+
+func TestOneClientForAll(t *testing.T) {
+	s := &service{steps: []step{redeems}, made: map[string]bool{}}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	c := newClient(t, server.URL)
+	var shoppers sync.WaitGroup
+	for i := range 50 {
+		shoppers.Go(func() {
+			if _, err := c.Redeem(t.Context(), "ALWAYS", fmt.Sprintf("Racer_%d", i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	shoppers.Wait()
+	if len(s.made) != 50 {
+		t.Errorf("%d were redeemed, want 50", len(s.made))
+	}
+}
+
+func TestOptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := serve(t, silent)
+		c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithAttempts(1), client.WithAttemptTimeout(time.Minute))
+		began := time.Now()
+		if _, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder"); err == nil || time.Since(began) != time.Minute || len(s.seen()) != 1 {
+			t.Errorf("%v after %v and %d requests", err, time.Since(began), len(s.seen()))
+		}
+	})
+	for name, option := range map[string]client.Option{
+		"no attempts": client.WithAttempts(0), "fewer than none": client.WithAttempts(-1), "no time": client.WithAttemptTimeout(0),
+	} {
+		if _, err := client.New("https://shop.example", "emberforge", option); err == nil {
+			t.Errorf("%s: it is taken", name)
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	for _, baseURL := range []string{
+		"", "shop.example", "//shop.example", "/shop", "ftp://shop.example", "https://", "https://shop.example?stage=1", "https://shop.example#top",
+		"https://till:secret@shop.example", "https://shop .example", ":",
+	} {
+		if _, err := client.New(baseURL, "emberforge"); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v", baseURL, err)
+		}
+	}
+	for _, customer := range []string{"", ".", "..", "ember forge", "ember/forge", "ember?", "émber", "-ember", strings.Repeat("e", 65)} {
+		if _, err := client.New("https://shop.example", customer); !errors.Is(err, client.ErrMalformedID) {
+			t.Errorf("%q: %v", customer, err)
+		}
+	}
+}

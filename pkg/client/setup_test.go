@@ -1,0 +1,204 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"shopfront/pkg/client"
+)
+
+// step answers one request.
+type step func(s *service, w http.ResponseWriter, r *http.Request)
+
+// service answers the first request by its first step, and so on; the last step answers all that follow. It is in memory, so
+// that in a bubble of testing/synctest no time passes but what is waited for.
+type service struct {
+	steps []step
+	http  *http.Client // reaches it
+
+	mu       sync.Mutex
+	requests []request
+	made     map[string]bool // by key
+}
+
+// request is what the service got.
+type request struct {
+	method, uri string
+	header      http.Header
+	body        string
+	at          time.Time
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client went away
+	}
+	s.mu.Lock()
+	next := s.steps[min(len(s.requests), len(s.steps)-1)]
+	s.requests = append(s.requests, request{r.Method, r.RequestURI, r.Header, string(body), time.Now()})
+	s.mu.Unlock()
+	next(s, w, r)
+}
+
+// serve has steps answer the requests of a client for the customer emberforge.
+func serve(t *testing.T, steps ...step) (*service, *client.Client) {
+	t.Helper()
+	pipes := &pipeListener{connections: make(chan net.Conn), closed: make(chan struct{})}
+	transport := &http.Transport{DialContext: pipes.dial}
+	s := &service{steps: steps, http: &http.Client{Transport: transport}, made: map[string]bool{}}
+	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(pipes) }()
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		_ = server.Close()
+	})
+	return s, newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http))
+}
+
+func newClient(t *testing.T, baseURL string, options ...client.Option) *client.Client {
+	t.Helper()
+	c, err := client.New(baseURL, "emberforge", options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// seen are the requests so far.
+func (s *service) seen() []request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// keys are those that the requests had.
+func (s *service) keys() []string {
+	var keys []string
+	for _, r := range s.seen() {
+		keys = append(keys, r.header.Get("Idempotency-Key"))
+	}
+	return keys
+}
+
+// pipeListener accepts what is dialled, without a socket.
+type pipeListener struct {
+	connections chan net.Conn
+	closing     sync.Once
+	closed      chan struct{}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case connection := <-l.connections:
+		return connection, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.closing.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (*pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	theirs, ours := net.Pipe()
+	select {
+	case l.connections <- theirs:
+		return ours, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// answers answers with a JSON body, and with header lines in pairs of name and value.
+func answers(status int, body string, header ...string) step {
+	return func(_ *service, w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Request-Id", "LdwzhT-lWeWxbXk=")
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// problem answers with a problem of the service.
+func problem(name string, status int, header ...string) step {
+	body := fmt.Sprintf(`{"type":"urn:problem:shopfront:%s","title":"A title","status":%d,"detail":"About Alder."}`, name, status)
+	return answers(status, body, append([]string{"Content-Type", "application/problem+json"}, header...)...)
+}
+
+// message answers as the gateway does for itself.
+func message(status int) step {
+	return answers(status, fmt.Sprintf(`{"message":%q}`, http.StatusText(status)), "Request-Id", "", "Apigw-Requestid", "evD1rncej6jAXAQ=")
+}
+
+// page answers as something on the way does.
+func page(status int) step {
+	return answers(status, "<html>Bad gateway</html>", "Content-Type", "text/html")
+}
+
+// silent takes a request and does not answer.
+func silent(_ *service, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+// hangsUp takes a request and closes the connection.
+func hangsUp(*service, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+// loses does what the step does, and hangs up instead of answering.
+func loses(then step) step {
+	return func(s *service, _ http.ResponseWriter, r *http.Request) {
+		then(s, httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// cutsShort announces a longer answer than it sends.
+func cutsShort(then step) step {
+	return func(s *service, w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "10000")
+		then(s, w, r)
+		panic(http.ErrAbortHandler)
+	}
+}
+
+const (
+	redemptionJSON = `{"id":"S90E4paHECWJc7i6kG6dOA","status":"redeemed","code":"WELCOME-COINS","nick":"Alder",` +
+		`"redeemedAt":"2026-11-21T09:11:23.737Z","reward":{"kind":"product","product":"coins","variant":"500","amount":2},"since":"2027"}`
+	checkoutJSON = `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","status":"open","product":"vip-rank","variant":"30-days",` +
+		`"amount":1,"data":{"player":"Alder"},"unitPrice":{"minor":9007199254740991,"currency":"EUR","display":"90071992547409.91 EUR"},` +
+		`"subtotal":{"minor":9007199254740991,"currency":"EUR","display":"90071992547409.91 EUR"},` +
+		`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},` +
+		`"total":{"minor":9007199254740991,"currency":"EUR","display":"90071992547409.91 EUR"},` +
+		`"createdAt":"2026-11-21T09:11:23.839Z","expiresAt":"2026-11-21T09:41:23.839Z"}`
+)
+
+// redeems redeems once for each key, and answers the same again.
+func redeems(s *service, w http.ResponseWriter, r *http.Request) { keeps(redemptionJSON)(s, w, r) }
+
+// keeps makes something once for each key, and answers it again.
+func keeps(body string) step {
+	return func(s *service, w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		key := r.Header.Get("Idempotency-Key")
+		replayed := ""
+		if s.made[key] {
+			replayed = "true"
+		}
+		s.made[key] = true
+		answers(http.StatusOK, body, "Idempotency-Replayed", replayed)(s, w, r)
+	}
+}
