@@ -1,0 +1,18 @@
+// Package api embeds what is published of the interface's contract. A function links it: it imports nothing.
+package api
+
+import _ "embed"
+
+//go:generate go -C .. run -buildvcs=false ./cmd/contract render
+
+//go:embed openapi.json
+var openAPI string
+
+//go:embed changelog.json
+var changelog string
+
+// OpenAPI is the working document in JSON: the interface as this commit serves it.
+func OpenAPI() string { return openAPI }
+
+// Changelog is what each release changed, for changelog.Parse.
+func Changelog() string { return changelog }

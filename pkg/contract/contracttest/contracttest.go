@@ -1,0 +1,214 @@
+// Package contracttest holds requests and answers to the interface's document: what it does not know of an operation, a
+// status, a header or a field, fails. It is for tests only.
+package contracttest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pb33f/libopenapi"
+	validator "github.com/pb33f/libopenapi-validator"
+	"github.com/pb33f/libopenapi-validator/config"
+	violations "github.com/pb33f/libopenapi-validator/errors"
+	v3 "github.com/pb33f/libopenapi/datamodel/high/v3"
+
+	"shopfront/api"
+)
+
+// Validator holds exchanges to the working document. Goroutines may share it.
+type Validator struct {
+	mu        sync.Mutex // the library fills its model while it reads it
+	model     *v3.Document
+	validator validator.Validator
+}
+
+// New reads the document that this commit embeds.
+func New() (*Validator, error) {
+	document, err := libopenapi.NewDocument([]byte(api.OpenAPI()))
+	if err != nil {
+		return nil, fmt.Errorf("read the interface's document: %w", err)
+	}
+	model, err := document.BuildV3Model()
+	if err != nil {
+		return nil, fmt.Errorf("read the interface's document: %w", err)
+	}
+	for item := range model.Model.Paths.PathItems.ValuesFromOldest() {
+		item.Head = item.Get // the document names none: HEAD is its GET
+	}
+	options := []config.Option{
+		config.WithStrictMode(), config.WithFormatAssertions(), config.WithStrictIgnoredHeaders(transportHeaders()...),
+		// What a variant wants to know, and what a shopper answered, is the shop's.
+		config.WithStrictIgnorePaths("$.body.data.**", "$.body.products[*].variants[*].dataSchema.**"),
+	}
+	return &Validator{model: &model.Model, validator: validator.NewValidatorFromV3Model(&model.Model, options...)}, nil
+}
+
+// transportHeaders are about the connection, the browser or the gateway, and part of no operation.
+func transportHeaders() []string {
+	return []string{
+		"Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Host", "Origin",
+		"Sec-Purpose", "Transfer-Encoding", "User-Agent", "Vary", "Apigw-Requestid",
+		"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Access-Control-Request-Headers", "Access-Control-Request-Method",
+	}
+}
+
+// Exchange holds an answer to the document, and where it is a success also the request that led to it: what a test sends
+// to be refused need not be in the document. It leaves both bodies to be read again.
+func (v *Validator) Exchange(request *http.Request, requestBody []byte, response *http.Response, responseBody []byte) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	path, item := v.find(request)
+	if item == nil {
+		return checkUndocumented(request, response, responseBody)
+	}
+	if isGatewaysOwn(response, responseBody) {
+		return nil
+	}
+	setBodies(request, requestBody, response, responseBody)
+	defer setBodies(request, requestBody, response, responseBody)
+	var found []*violations.ValidationError
+	if response.StatusCode < http.StatusBadRequest {
+		_, found = v.validator.ValidateHttpRequestSyncWithPathItem(request, item, path)
+		setBodies(request, requestBody, response, responseBody)
+	}
+	_, answered := v.validator.GetResponseBodyValidator().ValidateResponseBodyWithPathItem(request, response, item, path)
+	problems := describe(append(found, answered...))
+	if err := checkBody(request, item, response, responseBody); err != nil {
+		problems = append(problems, err)
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("%s %s answers %d %s: %w", request.Method, path, response.StatusCode, responseBody, errors.Join(problems...))
+	}
+	return nil
+}
+
+// find is the operation of a request as the gateway routes it, by the segments of the path as it was sent.
+func (v *Validator) find(request *http.Request) (string, *v3.PathItem) {
+	have := strings.Split(request.URL.EscapedPath(), "/")
+	for path, item := range v.model.Paths.PathItems.FromOldest() {
+		want := strings.Split(path, "/")
+		matches := slices.EqualFunc(want, have, func(want, have string) bool {
+			return want == have || strings.HasPrefix(want, "{") && have != ""
+		})
+		if _, documented := item.GetOperations().Get(strings.ToLower(request.Method)); matches && documented {
+			return path, item
+		}
+	}
+	return "", nil
+}
+
+// checkUndocumented wants nobody to answer what the document does not have, but for the gateway, and for what a release
+// removed.
+func checkUndocumented(request *http.Request, response *http.Response, body []byte) error {
+	isPreflight := request.Method == http.MethodOptions && response.StatusCode == http.StatusNoContent
+	if isPreflight || response.StatusCode == http.StatusGone || response.StatusCode >= http.StatusBadRequest && hasMessage(response, body) {
+		return nil
+	}
+	return fmt.Errorf("%s %s, which the document does not have, answers %d %s", request.Method, request.URL.EscapedPath(), response.StatusCode, body)
+}
+
+// isGatewaysOwn tells what the gateway refuses for its form before any operation is asked: it is no HTTP that a client
+// of the document would send.
+func isGatewaysOwn(response *http.Response, body []byte) bool {
+	switch response.StatusCode {
+	case http.StatusBadRequest, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
+		return hasMessage(response, body)
+	default:
+		return false
+	}
+}
+
+// hasMessage tells the gateway's own answers from those of a function. To a HEAD there is no body to tell by.
+func hasMessage(response *http.Response, body []byte) bool {
+	var message struct {
+		Message string `json:"message"`
+	}
+	isMessage := len(body) == 0 || json.Unmarshal(body, &message) == nil && message.Message != ""
+	return isMessage && response.Header.Get("Content-Type") == "application/json"
+}
+
+// checkBody wants a body where the document has one, and none where it has none. The library takes either.
+func checkBody(request *http.Request, item *v3.PathItem, response *http.Response, body []byte) error {
+	operation, _ := item.GetOperations().Get(strings.ToLower(request.Method))
+	documented := operation.Responses.Codes.GetOrZero(fmt.Sprint(response.StatusCode))
+	if documented == nil || request.Method == http.MethodHead {
+		return nil
+	}
+	if hasBody := documented.Content != nil && documented.Content.Len() > 0; hasBody != (len(body) > 0) {
+		return fmt.Errorf("the document has a body: %t", hasBody)
+	}
+	return nil
+}
+
+func setBodies(request *http.Request, requestBody []byte, response *http.Response, responseBody []byte) {
+	request.Body, response.Body = http.NoBody, http.NoBody
+	if len(requestBody) > 0 {
+		request.Body = io.NopCloser(bytes.NewReader(requestBody))
+	}
+	if len(responseBody) > 0 {
+		response.Body = io.NopCloser(bytes.NewReader(responseBody))
+	}
+}
+
+func describe(found []*violations.ValidationError) []error {
+	var described []error
+	for _, violation := range found {
+		text := violation.Message + ": " + violation.Reason
+		for _, failure := range violation.SchemaValidationErrors {
+			text += "; " + failure.FieldPath + " " + failure.Reason
+		}
+		described = append(described, errors.New(text))
+	}
+	return described
+}
+
+// Transport holds every exchange over another transport to the document, and fails the test where one is not in it.
+func (v *Validator) Transport(t testing.TB, base http.RoundTripper) http.RoundTripper {
+	return transport{t, v, base}
+}
+
+type transport struct {
+	t         testing.TB
+	validator *Validator
+	base      http.RoundTripper
+}
+
+func (c transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	requestBody, err := readAll(request.Body)
+	if err != nil {
+		return nil, err
+	}
+	sent := request.Clone(request.Context())
+	if requestBody != nil {
+		sent.Body = io.NopCloser(bytes.NewReader(requestBody))
+	}
+	response, err := c.base.RoundTrip(sent)
+	if err != nil {
+		return nil, err
+	}
+	responseBody, err := readAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.validator.Exchange(sent, requestBody, response, responseBody); err != nil {
+		c.t.Error(err)
+	}
+	return response, nil
+}
+
+// readAll reads and closes a body; nil is none.
+func readAll(body io.ReadCloser) ([]byte, error) {
+	if body == nil || body == http.NoBody {
+		return nil, nil
+	}
+	text, err := io.ReadAll(body)
+	return text, errors.Join(err, body.Close())
+}

@@ -1,0 +1,101 @@
+package contract
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/oasdiff/oasdiff/load"
+)
+
+// Operation is a method and a path, such as GET /shop/{customer}/checkout.
+type Operation struct {
+	Method string
+	Path   string
+}
+
+func (o Operation) String() string { return o.Method + " " + o.Path }
+
+// shape is the operation without the names of its parameters: two with one shape are the same operation.
+func (o Operation) shape() Operation {
+	segments := strings.Split(o.Path, "/")
+	for i, segment := range segments {
+		if strings.HasPrefix(segment, "{") {
+			segments[i] = "{}"
+		}
+	}
+	return Operation{Method: o.Method, Path: strings.Join(segments, "/")}
+}
+
+// document is an OpenAPI document, parsed.
+type document struct {
+	*load.SpecInfo
+}
+
+// parse reads a document in YAML with its $refs resolved, and drops what is no structure: tags, servers and links to
+// documentation. Descriptions, titles and examples stay, and are left out when documents are compared.
+func parse(name string, text []byte) (document, error) {
+	info, err := load.NewSpecInfoFromData(openapi3.NewLoader(), text, name, load.WithFlattenParams())
+	if err != nil {
+		return document{}, fmt.Errorf("%s: %w", name, err)
+	}
+	if info.Spec.Paths == nil || info.Spec.Info == nil {
+		return document{}, fmt.Errorf("%s: it has no paths or no info", name)
+	}
+	d := document{info}
+	for _, operation := range d.operations() {
+		operation.Tags, operation.Servers, operation.ExternalDocs = nil, nil, nil
+		if operation.Security == nil && info.Spec.Security != nil {
+			operation.Security = &info.Spec.Security
+		}
+	}
+	return d, info.Spec.WalkSchemas(func(_ string, schema *openapi3.SchemaRef) error {
+		schema.Value.ExternalDocs, schema.Value.Comment = nil, ""
+		return nil
+	})
+}
+
+func (d document) operations() map[Operation]*openapi3.Operation {
+	operations := make(map[Operation]*openapi3.Operation)
+	for path, item := range d.Spec.Paths.Map() {
+		for method, operation := range item.Operations() {
+			operations[Operation{method, path}] = operation
+		}
+	}
+	return operations
+}
+
+// byShape are the operations by their shapes.
+func (d document) byShape() map[Operation]*openapi3.Operation {
+	operations := make(map[Operation]*openapi3.Operation)
+	for name, operation := range d.operations() {
+		operations[name.shape()] = operation
+	}
+	return operations
+}
+
+// isReconstructed tells documents that were made from the record, by x-reconstructed in their info.
+func (d document) isReconstructed() bool {
+	reconstructed, _ := d.Spec.Info.Extensions["x-reconstructed"].(bool)
+	return reconstructed
+}
+
+// sunsetExtension is where a document says from when on something deprecated may be removed.
+const sunsetExtension = "x-sunset"
+
+// dropSunsets makes a comparison independent of the day on which it is made: the library judges sunsets by the clock.
+func (d document) dropSunsets() error {
+	for _, operation := range d.operations() {
+		delete(operation.Extensions, sunsetExtension)
+	}
+	if err := d.Spec.WalkParameters(func(_ string, parameter *openapi3.ParameterRef) error {
+		delete(parameter.Value.Extensions, sunsetExtension)
+		return nil
+	}); err != nil {
+		return err
+	}
+	return d.Spec.WalkSchemas(func(_ string, schema *openapi3.SchemaRef) error {
+		delete(schema.Value.Extensions, sunsetExtension)
+		return nil
+	})
+}
