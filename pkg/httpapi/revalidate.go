@@ -1,0 +1,37 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strings"
+)
+
+// revalidated is an answer that the client may keep if it asks each time whether it is still right: where the client has the
+// very same already, that is 304 (RFC 9110, section 13.1.2). The ETag is a hash of the bytes, so that it is strong whatever
+// changed.
+func revalidated(r *http.Request, a answer) answer {
+	sum := sha256.Sum256(a.body)
+	etag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+	a.header.Set("ETag", etag)
+	a.header.Set("Cache-Control", "no-cache")
+	if matches(r.Header.Values("If-None-Match"), etag) {
+		a.status, a.body = http.StatusNotModified, nil
+		a.header.Del("Content-Type")
+		a.header.Del("Content-Encoding")
+	}
+	return a
+}
+
+// matches compares weakly, as If-None-Match does: what a proxy made weak on its way still names the same page.
+func matches(ifNoneMatch []string, etag string) bool {
+	for _, value := range ifNoneMatch {
+		for candidate := range strings.SplitSeq(value, ",") {
+			candidate = strings.TrimSpace(candidate)
+			if candidate == "*" || strings.TrimPrefix(candidate, "W/") == etag {
+				return true
+			}
+		}
+	}
+	return false
+}
