@@ -4,6 +4,7 @@
 //	releases/      released documents, never edited, and SHA256SUMS, which holds them to that
 //	openapi.json   rendered: the working document as a function serves it
 //	changelog.json rendered: what each release changed, computed from the released documents
+//	pages/         rendered: the pages that show both, and their Content-Security-Policy
 //
 // Check is the gate that a change of the interface has to pass, Release freezes the working document, and Changelog counts
 // by the rules of docs/interface.md, Versioning.

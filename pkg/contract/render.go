@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"shopfront/pkg/changelog"
+	"shopfront/pkg/contractpages"
 )
 
 type renderedText struct {
@@ -24,7 +25,7 @@ func (c *Contract) Render() error {
 		return err
 	}
 	for _, file := range rendered {
-		if err := writeFile(filepath.Join(c.dir, file.name), file.text); err != nil {
+		if err := writeFile(filepath.Join(c.dir, filepath.FromSlash(file.name)), file.text); err != nil {
 			return err
 		}
 	}
@@ -41,7 +42,21 @@ func (c *Contract) rendered() ([]renderedText, error) {
 		return nil, err
 	}
 	formatted, err := changelog.Format(releases)
-	return []renderedText{{renderedFile, document}, {changelogFile, formatted}}, err
+	if err != nil {
+		return nil, err
+	}
+	pages, err := contractpages.Render(document, releases)
+	if err != nil {
+		return nil, fmt.Errorf("pages of %s: %w", workingFile, err)
+	}
+	return []renderedText{
+		{renderedFile, document},
+		{changelogFile, formatted},
+		{"pages/docs.html", pages.Docs},
+		{"pages/changelog.html", pages.Changelog},
+		{"pages/changelog.rss", pages.Feed},
+		{"pages/policy.txt", pages.Policy},
+	}, nil
 }
 
 func writeFile(name string, text []byte) error {

@@ -146,7 +146,7 @@ func TestTheLocalRun(t *testing.T) {
 
 func testPrintedLines(t *testing.T, run *localruntest.Run) {
 	lines := curls(run)
-	if want := 16; len(lines) != want {
+	if want := 24; len(lines) != want {
 		t.Fatalf("it printed %d lines, want %d", len(lines), want)
 	}
 	for i, line := range lines {
@@ -189,7 +189,7 @@ func testStateFiles(t *testing.T, run *localruntest.Run) {
 		"STACK_NAME": "shopfront", "VOUCHERS_TABLE": state.Tables.Vouchers,
 		"AWS_ENDPOINT_URL_DYNAMODB": strings.Replace(state.DynamoDBEndpoint, "127.0.0.1", "host.docker.internal", 1),
 	}
-	if len(variables) != 5 || !maps.Equal(variables["RedeemVoucher"], want) {
+	if len(variables) != 6 || !maps.Equal(variables["RedeemVoucher"], want) {
 		t.Errorf("variables %v, want of RedeemVoucher %v", variables, want)
 	}
 }

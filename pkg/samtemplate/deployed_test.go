@@ -85,6 +85,7 @@ func TestRolesAllowExactlyWhatIsCalled(t *testing.T) {
 			"${Tables.Checkouts}": {"GetItem", "PutItem"},
 		},
 		"RemovedPayment": {},
+		"Contract":       {},
 	}
 	s := loadReal(t, nil)
 	functions, err := s.all(typeFunction)

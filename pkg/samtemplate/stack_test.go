@@ -25,15 +25,23 @@ func load(t *testing.T, parameters map[string]string) *samtemplate.Template {
 
 func TestRoutes(t *testing.T) {
 	want := []string{
+		"GET /changelog → contract",
+		"GET /changelog.rss → contract",
 		"GET /checkout/paybylink/transfer → removed-payment",
 		"GET /checkout/paybylink/{prepaid_card} → removed-payment",
 		"GET /checkout/{card_processor} → removed-payment",
+		"GET /docs → contract",
+		"GET /openapi.json → contract",
 		"GET /shop/{customer}/checkout → checkout-area",
 		"GET /shop/{customer}/checkout/{product}/variant/{variant} → checkout-variant",
 		"GET /shop/{customer}/checkout/{product}/{variant} → checkout",
+		"HEAD /changelog → contract",
+		"HEAD /changelog.rss → contract",
 		"HEAD /checkout/paybylink/transfer → removed-payment",
 		"HEAD /checkout/paybylink/{prepaid_card} → removed-payment",
 		"HEAD /checkout/{card_processor} → removed-payment",
+		"HEAD /docs → contract",
+		"HEAD /openapi.json → contract",
 		"HEAD /shop/{customer}/checkout → checkout-area",
 		"HEAD /shop/{customer}/checkout/{product}/variant/{variant} → checkout-variant",
 		"HEAD /shop/{customer}/checkout/{product}/{variant} → checkout",
@@ -75,6 +83,7 @@ func TestFunctions(t *testing.T) {
 			"CHECKOUTS_TABLE": "shop-checkouts",
 		}},
 		{"RemovedPayment", "removed-payment", map[string]string{"STACK_NAME": "market"}},
+		{"Contract", "contract", map[string]string{"STACK_NAME": "market"}},
 	}
 	got := load(t, map[string]string{
 		"DynamoDBEndpoint": endpoint, "AWS::StackName": "market", "Architecture": "x86_64",
@@ -100,7 +109,7 @@ func TestFunctionNeedsOnlyItsOwnTables(t *testing.T) {
 	for _, f := range load(t, nil).Functions() {
 		_, err := f.Environment(map[string]string{"CatalogueTable": "shop-catalogue"})
 		switch f.Name {
-		case "checkout-area", "removed-payment":
+		case "checkout-area", "removed-payment", "contract":
 			if err != nil {
 				t.Errorf("%s: %v", f.Name, err)
 			}

@@ -32,7 +32,7 @@ func CopyCheckout(ctx context.Context, dir string, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"examples", "functions", "infra", "pkg"} {
+	for _, name := range []string{"api", "examples", "functions", "infra", "pkg"} {
 		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(filepath.Join(root, name))); err != nil {
 			return err
 		}

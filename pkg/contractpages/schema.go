@@ -1,0 +1,245 @@
+package contractpages
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// schema is a JSON Schema with the keywords that the docs page puts into words.
+type schema struct {
+	Ref           string           `json:"$ref"`
+	Title         string           `json:"title"`
+	Description   string           `json:"description"`
+	Type          types            `json:"type"`
+	Format        string           `json:"format"`
+	Pattern       string           `json:"pattern"`
+	MinLength     *int64           `json:"minLength"`
+	MaxLength     *int64           `json:"maxLength"`
+	Minimum       *int64           `json:"minimum"`
+	Maximum       *int64           `json:"maximum"`
+	MinItems      *int64           `json:"minItems"`
+	MaxItems      *int64           `json:"maxItems"`
+	Const         jsontext.Value   `json:"const"`
+	Enum          []jsontext.Value `json:"enum"`
+	KnownValues   []jsontext.Value `json:"x-extensible-enum"` // others may come
+	Default       jsontext.Value   `json:"default"`
+	Examples      []jsontext.Value `json:"examples"`
+	Items         *schema          `json:"items"`
+	Required      []string         `json:"required"`
+	Properties    members[schema]  `json:"properties"`
+	Additional    *bool            `json:"additionalProperties"`
+	OneOf         []schema         `json:"oneOf"`
+	AllOf         []schema         `json:"allOf"`
+	If            *schema          `json:"if"`
+	Then          *schema          `json:"then"`
+	Discriminator struct {
+		Property string            `json:"propertyName"`
+		Mapping  map[string]string `json:"mapping"`
+	} `json:"discriminator"`
+	Deprecated bool `json:"deprecated"`
+}
+
+// types is one type, or a list of them.
+type types []string
+
+// UnmarshalJSONFrom reads a text or a list of texts.
+func (t *types) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
+	if decoder.PeekKind() == '[' {
+		return json.UnmarshalDecode(decoder, (*[]string)(t))
+	}
+	var one string
+	err := json.UnmarshalDecode(decoder, &one)
+	*t = types{one}
+	return err
+}
+
+// schemaName is the component that a schema refers to, empty where it is none.
+func (s schema) schemaName() string {
+	return strings.TrimPrefix(s.Ref, "#/components/schemas/")
+}
+
+// phrase is a part of what a schema's form is in words: text, a literal, or the name of another schema.
+type phrase struct {
+	Text    string
+	Literal string
+	Schema  string
+}
+
+// form says in words what a value must be, without what has a place of its own: descriptions and properties.
+func (s schema) form() []phrase {
+	var parts [][]phrase
+	add := func(part ...phrase) { parts = append(parts, part) }
+	switch {
+	case s.Ref != "":
+		add(phrase{Schema: s.schemaName()})
+	case s.Items != nil:
+		add(append([]phrase{{Text: "array of "}}, s.Items.form()...)...)
+	case len(s.OneOf) > 0:
+		add(alternatives(s.OneOf)...)
+	case len(s.Type) > 0:
+		add(phrase{Text: strings.Join(s.Type, " or ")})
+	}
+	if s.Format != "" {
+		add(phrase{Text: s.Format})
+	}
+	if s.Const != nil {
+		add(phrase{Text: "always "}, literal(s.Const))
+	}
+	if len(s.Enum) > 0 {
+		add(append([]phrase{{Text: "one of "}}, literals(s.Enum)...)...)
+	}
+	if len(s.KnownValues) > 0 {
+		add(append([]phrase{{Text: "such as "}}, literals(s.KnownValues)...)...)
+	}
+	for _, bound := range []struct {
+		min, max *int64
+		unit     string
+	}{{s.Minimum, s.Maximum, ""}, {s.MinLength, s.MaxLength, " characters"}, {s.MinItems, s.MaxItems, " items"}} {
+		if text := between(bound.min, bound.max); text != "" {
+			add(phrase{Text: text + bound.unit})
+		}
+	}
+	if s.Pattern != "" {
+		add(phrase{Text: "matches "}, phrase{Literal: s.Pattern})
+	}
+	if s.Default != nil {
+		add(phrase{Text: "default "}, literal(s.Default))
+	}
+	if s.Additional != nil && !*s.Additional {
+		add(phrase{Text: "no other members"})
+	}
+	if len(s.Examples) > 0 {
+		add(append([]phrase{{Text: "for example "}}, literals(s.Examples)...)...)
+	}
+	return join(parts, ", ")
+}
+
+func alternatives(schemas []schema) []phrase {
+	parts := make([][]phrase, len(schemas))
+	for i, s := range schemas {
+		parts[i] = s.form()
+	}
+	return join(parts, " or ")
+}
+
+func between(low, high *int64) string {
+	switch {
+	case low != nil && high != nil && *low == *high:
+		return fmt.Sprint(*low)
+	case low != nil && high != nil:
+		return fmt.Sprintf("%d to %d", *low, *high)
+	case low != nil:
+		return fmt.Sprintf("at least %d", *low)
+	case high != nil:
+		return fmt.Sprintf("at most %d", *high)
+	default:
+		return ""
+	}
+}
+
+func literal(value jsontext.Value) phrase { return phrase{Literal: plainText(value)} }
+
+func literals(values []jsontext.Value) []phrase {
+	parts := make([][]phrase, len(values))
+	for i, value := range values {
+		parts[i] = []phrase{literal(value)}
+	}
+	return join(parts, ", ")
+}
+
+func join(parts [][]phrase, separator string) []phrase {
+	var joined []phrase
+	for i, part := range parts {
+		if i > 0 {
+			joined = append(joined, phrase{Text: separator})
+		}
+		joined = append(joined, part...)
+	}
+	return joined
+}
+
+// plainText is a JSON string's text, or other JSON as it is.
+func plainText(value jsontext.Value) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return value.String()
+}
+
+// condition is what a schema asks for in the case that a member has one value.
+type condition struct {
+	Member, Value string
+	Required      []string
+}
+
+// conditions are those of a schema's allOf that have this form: if {properties: {M: {const: V}}}, then {required: [...]}.
+// Any other is an error, but for schemas that are referred to.
+func (s schema) conditions() ([]condition, error) {
+	var found []condition
+	for _, part := range s.AllOf {
+		if part.If == nil && part.Then == nil {
+			continue
+		}
+		if part.If == nil || part.Then == nil || len(part.If.Properties) != 1 || part.If.Properties[0].Value.Const == nil {
+			return nil, fmt.Errorf("the docs page cannot put this condition of a schema into words: %+v", part)
+		}
+		member := part.If.Properties[0]
+		found = append(found, condition{member.Name, plainText(member.Value.Const), part.Then.Required})
+	}
+	return found, nil
+}
+
+// inherited are the schemas that a schema's allOf refers to.
+func (s schema) inherited() []string {
+	var names []string
+	for _, part := range s.AllOf {
+		if part.Ref != "" {
+			names = append(names, part.schemaName())
+		}
+	}
+	return names
+}
+
+// problem is an error of the service.
+type problem struct {
+	Type   string
+	Title  string
+	Status string
+}
+
+const problemSuffix = "Problem"
+
+// problems are the schemas that give the members of Problem their values, by status.
+func (d document) problems() ([]problem, error) {
+	var found []problem
+	for _, s := range d.Components.Schemas {
+		if !strings.HasSuffix(s.Name, problemSuffix) || !slices.Contains(s.Value.inherited(), problemSuffix) {
+			continue
+		}
+		var p problem
+		for _, part := range s.Value.AllOf {
+			for _, member := range part.Properties {
+				switch value := plainText(member.Value.Const); member.Name {
+				case "type":
+					p.Type = value
+				case "title":
+					p.Title = value
+				case "status":
+					p.Status = value
+				}
+			}
+		}
+		if p.Type == "" || p.Title == "" || p.Status == "" {
+			return nil, fmt.Errorf("schema %s: a problem has a type, a title and a status", s.Name)
+		}
+		found = append(found, p)
+	}
+	slices.SortStableFunc(found, func(a, b problem) int { return cmp.Compare(a.Status, b.Status) })
+	return found, nil
+}
