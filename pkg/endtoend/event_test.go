@@ -48,6 +48,7 @@ func TestEvents(t *testing.T) {
 		"checkout":         {200, "Cache-Control", "no-store", []string{`"product":"vip-rank","variant":"30-days","amount":1,"data":{"player":"Alder"}`}},
 		"checkout-variant": {200, "Deprecation", "@1795219200", []string{`"product":"coins","variant":"500","amount":2`, `"total":{"minor":998,`}},
 		"removed-payment":  {410, "Content-Type", "application/problem+json", []string{`"type":"urn:problem:shopfront:gone"`}},
+		"contract":         {200, "Content-Type", "text/html; charset=utf-8", []string{"<h1>Changelog</h1>", `<time datetime="2023-09-19">19 September 2023</time>`}},
 	}
 	template, err := localrun.LoadTemplate(run.Root(), "")
 	if err != nil {
