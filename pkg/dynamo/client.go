@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"time"
 
@@ -15,10 +16,9 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// How a call is tried again. The request's deadline, which the caller's context carries, bounds all attempts together.
+// How a call is tried again. The caller's context must carry a deadline: nothing else bounds all attempts together.
 const (
 	attemptTimeout = time.Second            // for one attempt: a warm call takes single-digit milliseconds
-	maxAttempts    = 8                      // of one call
 	firstDelay     = 25 * time.Millisecond  // at most, before the second attempt; then it doubles
 	longestDelay   = 400 * time.Millisecond // at most, before any attempt
 )
@@ -53,7 +53,7 @@ func NewClient(settings Settings) *dynamodb.Client {
 // All calls of this package may be repeated. Delays are short and jittered, since a shopper waits.
 func NewRetryer(jitter func(n int64) int64) aws.RetryerV2 {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts = maxAttempts
+		o.MaxAttempts = math.MaxInt32 // the deadline bounds them
 		o.RateLimiter = ratelimit.None
 		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
 			return backoff(attempt, jitter), nil
@@ -100,10 +100,18 @@ func outcome(err error) error {
 		return nil
 	}
 	timeUp := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-	if timeUp || isConflict(err) || retryables().IsErrorRetryable(err) == aws.TrueTernary {
+	unreached, is := errors.AsType[connectionError](err) // also where no retry would help, as with a host that has no address
+	outOfReach := is && unreached.ConnectionError()
+	if timeUp || outOfReach || isConflict(err) || retryables().IsErrorRetryable(err) == aws.TrueTernary {
 		return &UnavailableError{err}
 	}
 	return err
+}
+
+// connectionError is what the SDK's transport implements where a request could not be sent.
+type connectionError interface {
+	error
+	ConnectionError() bool
 }
 
 // isConflict tells whether a transaction was cancelled only because of what else went on: it was not applied, and can be

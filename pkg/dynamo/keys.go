@@ -117,8 +117,8 @@ func codeOf(k primaryKey) voucher.Code {
 	return voucher.Code(code)
 }
 
-func bucketOf(customer catalog.CustomerID, bucket int) string {
-	return fmt.Sprintf("%s#%02d", customer, bucket)
+func bucketOf(customer catalog.CustomerID, number int) string {
+	return fmt.Sprintf("%s#%02d", customer, number)
 }
 
 // bucket hashes what an item is about; a # stands between the parts, which have none.

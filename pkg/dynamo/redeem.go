@@ -1,16 +1,15 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
 )
 
@@ -46,8 +45,8 @@ var (
 // a *voucher.RefusalError, where nothing was taken; an *UnavailableError, where that is unknown; and DynamoDB's own.
 //
 // A single-use code takes one call, a code of many uses a second one, for the first only reads its rules. A refusal of a
-// request with a key takes one more, since the request may have been redeemed before the voucher ended; an unknown code
-// takes it too, or time would tell it apart.
+// request with a key takes one more, unless it is for the nick's limit, since the request may have been redeemed before the
+// voucher ended; an unknown code takes it too, or time would tell it apart.
 func (s *Redemptions) Redeem(ctx context.Context, claim voucher.Claim) (voucher.Redemption, error) {
 	redemption, v, err := s.redeemSingleUse(ctx, claim)
 	if errors.Is(err, errManyUses) {
@@ -59,48 +58,51 @@ func (s *Redemptions) Redeem(ctx context.Context, claim voucher.Claim) (voucher.
 	return redemption, outcome(err)
 }
 
-// redeemSingleUse redeems the voucher as if it were single-use, with the whole rule in the condition: it decides such a
-// code in this one call. Any other comes back with errManyUses. A code known to be of many uses is read instead, or the
-// failing write would itself be what a busy code is bound by.
+// redeemSingleUse redeems a single-use code; one of many uses comes back with errManyUses, as it is. A code known to be of
+// many uses is read, for there the failing write would itself be what a busy code is bound by.
 func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim) (voucher.Redemption, voucher.Voucher, error) {
-	key := voucherKey{claim.Customer, claim.Code}
-	if s.many.has(key) {
-		v, err := s.read(ctx, key)
-		if err != nil {
-			return voucher.Redemption{}, voucher.Voucher{}, err
+	if s.many.has(voucherKey{claim.Customer, claim.Code}) {
+		v, err := s.read(ctx, voucherKey{claim.Customer, claim.Code})
+		if err != nil || !v.SingleUse() { // what is remembered saves a write, and decides nothing
+			return voucher.Redemption{}, v, cmp.Or(err, errManyUses)
 		}
-		return voucher.Redemption{}, v, errManyUses
 	}
-	call := update{key: key.primary()}
+	taken, err := s.api.UpdateItem(ctx, singleUse(claim).input(s.table, types.ReturnValueAllNew))
+	old, failed := oldItem(err)
+	switch {
+	case failed:
+		return s.judgeSingleUse(claim, old)
+	case err != nil:
+		return voucher.Redemption{}, voucher.Voucher{}, err
+	}
+	v, err := decodeVoucher(taken.Attributes)
+	if err != nil {
+		return voucher.Redemption{}, voucher.Voucher{}, err
+	}
+	return *v.Redeemed, v.Voucher, nil
+}
+
+// singleUse redeems the voucher as if it were single-use, with the whole rule in the condition, so that this one call
+// decides such a code. Only an item that exists has maxUses: the condition does not create one.
+func singleUse(claim voucher.Claim) *update {
+	call := &update{key: voucherKey{claim.Customer, claim.Code}.primary()}
 	call.set(attrRedemption, str(claim.RedemptionID))
 	call.set(attrToken, str(string(claim.Token)))
 	call.set(attrRedeemed, millis(claim.At))
 	if claim.Nick.Written != "" {
 		call.set(attrRedeemedBy, str(claim.Nick.Written))
 	}
-	call.condition = "attribute_exists(" + sortKey + ") AND #maxUses = :one AND attribute_not_exists(#redemption)" +
+	call.condition = "#maxUses = :one AND attribute_not_exists(#redemption)" +
 		" AND #disabled = :false AND #from <= :at AND #until > :at AND (attribute_not_exists(#nickHash) OR #nickHash = :nick)"
 	call.name(attrMaxUses, attrDisabled, attrFrom, attrUntil, attrNickHash)
 	call.value(":one", num(1))
 	call.value(":false", boolean(false))
 	call.value(":at", millis(claim.At))
 	call.value(":nick", str(nickCondition(claim.Nick)))
-	out, err := s.api.UpdateItem(ctx, call.input(s.table, types.ReturnValueAllNew))
-	if err == nil {
-		v, err := decodeVoucher(out.Attributes)
-		if err != nil {
-			return voucher.Redemption{}, voucher.Voucher{}, err
-		}
-		return *v.Redeemed, v.Voucher, nil
-	}
-	old, failed := oldItem(err)
-	if !failed {
-		return voucher.Redemption{}, voucher.Voucher{}, err
-	}
-	return s.judgeSingleUse(claim, old)
+	return call
 }
 
-// judgeSingleUse decides on the voucher that a failed condition returned.
+// judgeSingleUse decides on the voucher that a failed condition returned, and remembers which are of many uses.
 func (s *Redemptions) judgeSingleUse(claim voucher.Claim, old item) (voucher.Redemption, voucher.Voucher, error) {
 	if len(old) == 0 {
 		return voucher.Redemption{}, voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
@@ -118,7 +120,7 @@ func (s *Redemptions) judgeSingleUse(claim voucher.Claim, old item) (voucher.Red
 	if err := v.Refuse(claim.Request); err != nil {
 		return voucher.Redemption{}, v.Voucher, err
 	}
-	return voucher.Redemption{}, voucher.Voucher{}, fmt.Errorf("single-use voucher refused by its condition, but by no rule")
+	return voucher.Redemption{}, voucher.Voucher{}, errors.New("single-use voucher refused by its condition, but by no rule")
 }
 
 // nickCondition is what a bound voucher is compared with; no voucher is bound to the empty text.
@@ -156,7 +158,7 @@ func (s *Redemptions) redeemCounted(ctx context.Context, claim voucher.Claim, v 
 		redemption, err := s.takeFromCounter(ctx, claim, v, counter)
 		switch {
 		case errors.Is(err, errCounterEmpty):
-			counter, err = s.counterWithUsesLeft(ctx, claim.Customer, v)
+			counter, err = s.counterWithUsesLeft(ctx, claim, &v)
 		case isConflict(err):
 			counter = int(s.random(int64(v.Counters)))
 			err = wait(ctx, backoff(attempt, s.random))
@@ -198,42 +200,62 @@ func (s *Redemptions) takeFromCounter(ctx context.Context, claim voucher.Claim, 
 }
 
 // counterWithUsesLeft picks one of the voucher's counters that have uses left. Where none has, the voucher is used up, and
-// is marked so for the requests to come.
-func (s *Redemptions) counterWithUsesLeft(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (int, error) {
-	counters, err := s.readCounters(ctx, customer, v)
-	if err != nil {
-		return 0, err
-	}
-	var left []int
-	for _, counter := range counters {
-		if counter.left > 0 {
-			left = append(left, counter.number)
+// is marked so for the requests to come. The counters are not read in one instant: where an edit of the voucher ended
+// meanwhile, a use may have come to a counter that was read before. The voucher is then read again, and judged anew.
+func (s *Redemptions) counterWithUsesLeft(ctx context.Context, claim voucher.Claim, v *voucher.Voucher) (int, error) {
+	for {
+		counters, err := s.readCounters(ctx, claim.Customer, *v)
+		if err != nil {
+			return 0, err
+		}
+		var left []int
+		for _, counter := range counters {
+			if counter.left > 0 {
+				left = append(left, counter.number)
+			}
+		}
+		if len(left) > 0 {
+			return left[s.random(int64(len(left)))], nil
+		}
+		edited, err := s.markFull(ctx, claim.Customer, *v)
+		if err != nil {
+			return 0, err
+		}
+		if !edited {
+			return 0, &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
+		}
+		if *v, err = s.read(ctx, voucherKey{claim.Customer, claim.Code}); err != nil {
+			return 0, err
+		}
+		if err := v.Refuse(claim.Request); err != nil {
+			return 0, err
 		}
 	}
-	if len(left) == 0 {
-		s.markFull(ctx, customer, v)
-		return 0, &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
-	}
-	return left[s.random(int64(len(left)))], nil
 }
 
-// markFull saves later requests the look at the counters. An edit in between has changed the version, and the mark is not
-// set. Its errors do not matter: the next request will try again.
-func (s *Redemptions) markFull(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) {
+// markFull saves later requests the look at the counters. Where the voucher was edited since it was read, it is not marked.
+func (s *Redemptions) markFull(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (edited bool, err error) {
 	call := update{key: voucherKey{customer, v.Code}.primary()}
 	call.set(attrFull, boolean(true))
 	call.condition = "#version = :version"
 	call.name(attrVersion)
 	call.value(":version", num(v.Version))
-	_, _ = s.api.UpdateItem(ctx, call.input(s.table, types.ReturnValueNone))
+	_, err = s.api.UpdateItem(ctx, call.input(s.table, types.ReturnValueNone))
+	if _, failed := oldItem(err); failed {
+		return true, nil
+	}
+	return false, err
 }
 
 // recording records the claim's redemption in the item of its nick, which counts them, or where the voucher has no limit
 // per nick in an item of its own.
 func recording(claim voucher.Claim, v voucher.Voucher) *update {
-	record := redemptionAttrPrefix + string(claim.Token)
+	record := recordAttrPrefix + string(claim.Token)
 	call := &update{key: recordKey(claim, v)}
-	call.set(record, encodeRedemption(claim))
+	call.set(record, newRecord(claim).encode())
+	if spelling := spellingOf(claim.Nick); spelling != "" {
+		call.set(spellingAttrPrefix+spelling, str(claim.Nick.Written))
+	}
 	call.condition = "attribute_not_exists(" + call.alias(record) + ")"
 	if v.MaxUsesPerNick != voucher.NoLimit {
 		call.add(attrTaken, 1)
@@ -252,8 +274,9 @@ func recordKey(claim voucher.Claim, v voucher.Voucher) primaryKey {
 
 // judgeRecorded decides on the item that the recording's failed condition returned.
 func judgeRecorded(claim voucher.Claim, v voucher.Voucher, old item) (voucher.Redemption, error) {
-	if redemption, found := recorded(claim.Token, v, old); found {
-		return redemption, nil
+	redemption, found, err := recorded(claim.Token, v, old)
+	if found || err != nil {
+		return redemption, err
 	}
 	if err := v.RefuseNick(int(old.num(attrTaken))); err != nil {
 		return voucher.Redemption{}, err
@@ -276,19 +299,11 @@ func (s *Redemptions) recall(ctx context.Context, claim voucher.Claim, v voucher
 	if err != nil {
 		return voucher.Redemption{}, err
 	}
-	if redemption, found := recorded(claim.Token, v, out.Item); found {
-		return redemption, nil
+	redemption, found, err := recorded(claim.Token, v, out.Item)
+	if found || err != nil {
+		return redemption, err
 	}
 	return voucher.Redemption{}, refusal
-}
-
-// recorded reads the redemption that an item of the kind that recording writes holds under a token.
-func recorded(token idempotency.Token, v voucher.Voucher, it item) (voucher.Redemption, bool) {
-	record, found := it[redemptionAttrPrefix+string(token)].(*types.AttributeValueMemberM)
-	if !found {
-		return voucher.Redemption{}, false
-	}
-	return decodeRedemption(record.Value, v), true
 }
 
 func newRedemption(claim voucher.Claim, v voucher.Voucher) voucher.Redemption {

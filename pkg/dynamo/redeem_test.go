@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
@@ -304,7 +305,7 @@ func TestSeparateCustomers(t *testing.T) {
 	}
 }
 
-// Calls and write units are what a redemption costs.
+// Calls are what a redemption costs, besides write units.
 func TestCallsOfARedemption(t *testing.T) {
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "SINGLE"})
@@ -312,6 +313,8 @@ func TestCallsOfARedemption(t *testing.T) {
 	s.create(voucher.Terms{Written: "ENDLESS", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
 	s.create(voucher.Terms{Written: "EXPIRED", ValidUntil: noon()})
 	s.create(voucher.Terms{Written: "EXPIRED-MANY", ValidUntil: noon(), MaxUses: new(voucher.Limit(100))})
+	s.create(voucher.Terms{Written: "TWICE", MaxUses: new(voucher.Limit(2))})
+	s.mustRedeem(request(t, "TWICE", "Alder", ""))
 	network, through := counted()
 	desk := deskOf(newClient(t, through), s.table)
 	tests := []struct {
@@ -327,6 +330,8 @@ func TestCallsOfARedemption(t *testing.T) {
 		{"limited", "LIMITED", "Alder", "a", false, 2},
 		{"limited, by a process that knows it", "LIMITED", "Birch", "a", false, 2},
 		{"limited replayed", "LIMITED", "Alder", "a", false, 2},
+		{"last use of a code", "TWICE", "Birch", "a", false, 2},
+		{"last use of a code replayed", "TWICE", "Birch", "a", false, 2},
 		{"limited, nick's limit", "LIMITED", "Alder", "", false, 2},
 		{"limited, nick's limit, with a key", "LIMITED", "Alder", "b", false, 2},
 		{"no limit", "ENDLESS", "", "", false, 2},
@@ -387,6 +392,54 @@ func TestLargestSingleUseVoucherIsOneWriteUnit(t *testing.T) {
 	}
 }
 
+// A limit per nick is at most 10: the item of a nick with so many redemptions must fit as well, however long the nick.
+func TestLargestNickItemIsOneWriteUnit(t *testing.T) {
+	s := newShop(t)
+	longID := strings.Repeat("m", 64)
+	v, err := voucher.New(voucher.Terms{
+		Written: strings.Repeat("W", 64), MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.MaxPerNick),
+		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+	}, noon())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.vouchers.Create(t.Context(), catalog.CustomerID(longID), v); err != nil {
+		t.Fatal(err)
+	}
+	r := request(t, v.Written, strings.Repeat("É", 64), "")
+	r.Customer = catalog.CustomerID(longID)
+	for range voucher.MaxPerNick {
+		s.mustRedeem(r)
+	}
+	_, _, err = s.desk.Redeem(within(t), r)
+	wantRefused(t, err, voucher.ReasonNickLimit)
+	out, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table)})
+	if err != nil || len(out.Items) != 2 {
+		t.Fatalf("%d items, %v", len(out.Items), err)
+	}
+	for _, it := range out.Items {
+		if size := itemSize(t, it); size > 1024 {
+			t.Errorf("an item has %d bytes, above 1,024", size)
+		}
+	}
+}
+
+// Of one nick, each redemption keeps its own spelling.
+func TestSpellingsOfANick(t *testing.T) {
+	s := newShop(t)
+	s.create(voucher.Terms{Written: "TWO-EACH", MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(2))})
+	first := s.mustRedeem(request(t, "TWO-EACH", "Alder", "a"))
+	second := s.mustRedeem(request(t, "TWO-EACH", "ALDER", "b"))
+	for key, want := range map[string]voucher.Redemption{"a": first, "b": second} {
+		if got, replayed, err := s.desk.Redeem(within(t), request(t, "TWO-EACH", "alder", key)); err != nil || !replayed || got != want {
+			t.Errorf("replay under %s = %+v, %v; want %+v", key, got, err, want)
+		}
+	}
+	if first.Nick != "Alder" || second.Nick != "ALDER" {
+		t.Errorf("redeemed as %q and %q", first.Nick, second.Nick)
+	}
+}
+
 // itemSize is an item's size as DynamoDB bills it.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 func itemSize(t testing.TB, it map[string]types.AttributeValue) int {
@@ -401,8 +454,6 @@ func itemSize(t testing.TB, it map[string]types.AttributeValue) int {
 			size += (len(value.Value)+1)/2 + 1
 		case *types.AttributeValueMemberBOOL:
 			size++
-		case *types.AttributeValueMemberM:
-			size += 3 + len(value.Value) + itemSize(t, value.Value)
 		default:
 			t.Fatalf("attribute %s has the type %T", name, value)
 		}
@@ -532,7 +583,7 @@ func TestRaceForANicksLimit(t *testing.T) {
 	}
 }
 
-// lostAnswers are the writes of a redemption, of which any answer may be lost.
+// Of every write of a redemption the request may be lost, or the answer.
 func TestLostAnswersAndRequests(t *testing.T) {
 	tests := []struct {
 		kind      string
@@ -605,7 +656,7 @@ func (c *conflictBehind) TransactWriteItems(ctx context.Context, in *dynamodb.Tr
 func TestConflicts(t *testing.T) {
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100))})
-	api := &conflictBefore{Client: s.client, conflicts: 3}
+	api := &conflictBefore{Client: s.client, conflicts: 3, code: "TransactionConflict"}
 	if _, _, err := deskOf(api, s.table).Redeem(within(t), request(t, "SUMMER-20", "Alder", "")); err != nil {
 		t.Fatal(err)
 	}
@@ -624,15 +675,110 @@ func TestConflicts(t *testing.T) {
 type conflictBefore struct {
 	*dynamodb.Client
 	conflicts int
+	code      string
 }
 
 func (c *conflictBefore) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	if c.conflicts--; c.conflicts >= 0 {
 		return nil, &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{
-			{Code: aws.String("None")}, {Code: aws.String("TransactionConflict")},
+			{Code: aws.String("None")}, {Code: aws.String(c.code)},
 		}}
 	}
 	return c.Client.TransactWriteItems(ctx, in, opts...)
+}
+
+// Throttles and conflicts alone cancel a transaction that can be sent again; with any other reason it is what it is.
+func TestThrottledTransactions(t *testing.T) {
+	s := newShop(t)
+	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100))})
+	for _, code := range []string{"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"} {
+		api := &conflictBefore{Client: s.client, conflicts: 2, code: code}
+		if _, _, err := deskOf(api, s.table).Redeem(within(t), request(t, "SUMMER-20", code, "")); err != nil {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+	api := &conflictBefore{Client: s.client, conflicts: 1, code: "ValidationError"}
+	_, _, err := deskOf(api, s.table).Redeem(within(t), request(t, "SUMMER-20", "Birch", ""))
+	if _, is := errors.AsType[*dynamo.UnavailableError](err); err == nil || is {
+		t.Errorf("a transaction that DynamoDB calls invalid: %v", err)
+	}
+}
+
+func TestConflictsOfSingleWritesAreTriedAgain(t *testing.T) {
+	retryer := dynamo.NewRetryer(func(int64) int64 { return 0 })
+	for _, err := range []error{&types.TransactionConflictException{}, &types.ProvisionedThroughputExceededException{}, &smithy.DeserializationError{}} {
+		if !retryer.IsErrorRetryable(err) {
+			t.Errorf("%T is not tried again", err)
+		}
+	}
+	if retryer.IsErrorRetryable(&types.ConditionalCheckFailedException{}) {
+		t.Error("a failed condition is tried again")
+	}
+}
+
+// A host without an address is out of reach, whatever retries would help.
+func TestUnknownHost(t *testing.T) {
+	client := dynamodb.New(newClient(t).Options(), func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://store.invalid") })
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, _, err := deskOf(client, "vouchers").Redeem(ctx, request(t, "SUMMER-20", "Alder", ""))
+	if _, is := errors.AsType[*dynamo.UnavailableError](err); !is {
+		t.Errorf("Redeem = %v; want an *UnavailableError", err)
+	}
+}
+
+// What a process remembers of a code saves a call and decides nothing: the code may have been removed by hand, or restored
+// as another.
+func TestMemoryOfACodeDecidesNothing(t *testing.T) {
+	s := newShop(t)
+	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
+	s.mustRedeem(request(t, "SUMMER-20", "Alder", ""))
+	out, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range out.Items {
+		key := map[string]types.AttributeValue{"customer": it["customer"], "sk": it["sk"]}
+		if _, err := s.client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(s.table), Key: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, err = s.desk.Redeem(within(t), request(t, "SUMMER-20", "Alder", ""))
+	wantRefused(t, err, voucher.ReasonUnknown)
+	s.create(voucher.Terms{Written: "SUMMER-20"})
+	s.mustRedeem(request(t, "SUMMER-20", "Alder", ""))
+	_, _, err = s.desk.Redeem(within(t), request(t, "SUMMER-20", "Birch", ""))
+	wantRefused(t, err, voucher.ReasonUsedUp)
+}
+
+// An edit ends while a request finds every counter empty: the use it brought is not lost, and the voucher not marked full.
+func TestLimitRaisedWhileTheCountersAreRead(t *testing.T) {
+	s := newShop(t)
+	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 2})
+	s.mustRedeem(request(t, "SUMMER-20", "", ""))
+	s.mustRedeem(request(t, "SUMMER-20", "", ""))
+	api := &afterFirstBatch{Client: s.client, do: func() { s.mustEditLimit(v.Code, 4) }}
+	if _, _, err := deskOf(api, s.table).Redeem(within(t), request(t, "SUMMER-20", "", "")); err != nil {
+		t.Errorf("Redeem = %v; want the use that the raise brought", err)
+	}
+	s.mustRedeem(request(t, "SUMMER-20", "", ""))
+	_, _, err := s.desk.Redeem(within(t), request(t, "SUMMER-20", "", ""))
+	wantRefused(t, err, voucher.ReasonUsedUp)
+}
+
+// afterFirstBatch does something between the first batch of reads and its answer.
+type afterFirstBatch struct {
+	*dynamodb.Client
+	do func()
+}
+
+func (a *afterFirstBatch) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	out, err := a.Client.BatchGetItem(ctx, in, opts...)
+	if a.do != nil {
+		a.do()
+		a.do = nil
+	}
+	return out, err
 }
 
 func TestStoreOutOfReach(t *testing.T) {
@@ -645,6 +791,9 @@ func TestStoreOutOfReach(t *testing.T) {
 	_, _, err := s.over(network).Redeem(ctx, request(t, "WELCOME-COINS", "Alder", "order-1047"))
 	if _, is := errors.AsType[*dynamo.UnavailableError](err); !is {
 		t.Errorf("Redeem = %v; want an *UnavailableError", err)
+	}
+	if ctx.Err() == nil {
+		t.Error("it gave up before its time was over")
 	}
 	// With its key, the request is then sent again and applied once.
 	first := s.mustRedeem(request(t, "WELCOME-COINS", "Alder", "order-1047"))

@@ -1,8 +1,14 @@
 package dynamo
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -13,7 +19,7 @@ import (
 )
 
 // Attributes of the vouchers table. They are short because a single-use voucher with its redemption must stay within 1 KB,
-// the size that one write unit covers. Most are words that DynamoDB reserves, so expressions name them through names().
+// the size that one write unit covers. Most are words that DynamoDB reserves, so expressions name them through aliases.
 const (
 	attrCode       = "code"
 	attrReward     = "reward"   // as voucher.ParseReward reads it
@@ -41,8 +47,10 @@ const (
 	attrUsed       = "used"       // a counter's uses taken
 	attrTaken      = "taken"      // how many redemptions a nick's item holds
 
-	// redemptionAttrPrefix precedes the token in the name of an attribute of a nick's item that holds a redemption.
-	redemptionAttrPrefix = "r#"
+	// recordAttrPrefix precedes a token in the name of the attribute that holds a redemption.
+	recordAttrPrefix = "r#"
+	// spellingAttrPrefix precedes what spellingOf makes of a nick in the name of the attribute that holds it as written.
+	spellingAttrPrefix = "n#"
 )
 
 // farFuture, the last millisecond of the year 9999, stands for the end of a voucher that has none.
@@ -132,23 +140,56 @@ func decodeVoucher(it item) (keptVoucher, error) {
 	return v, nil
 }
 
-// Members of the map that records one redemption.
-const (
-	recordID   = "id"
-	recordAt   = "at" // milliseconds
-	recordNick = "nick"
-)
-
-// encodeRedemption holds what is recorded of one redemption; its code and reward are the voucher's, which never change.
-func encodeRedemption(claim voucher.Claim) types.AttributeValue {
-	record := item{recordID: str(claim.RedemptionID), recordAt: millis(claim.At)}
-	record.setStr(recordNick, claim.Nick.Written)
-	return &types.AttributeValueMemberM{Value: record}
+// record is how an item keeps one redemption: its ID, the time in base 36 milliseconds, and which of the item's spellings of
+// the nick the request had, joined by dots. Its code and reward are the voucher's, which never change. It is this terse
+// because the item of a nick, with ten of them, must stay within the 1 KB that one write unit covers.
+type record struct {
+	id       string
+	at       time.Time
+	spelling string // empty: the request had no nick
 }
 
-func decodeRedemption(record item, v voucher.Voucher) voucher.Redemption {
-	return voucher.Redemption{
-		ID: record.str(recordID), At: record.time(recordAt), Nick: record.str(recordNick),
-		Code: v.Written, Reward: v.Reward,
+func newRecord(claim voucher.Claim) record {
+	return record{id: claim.RedemptionID, at: claim.At, spelling: spellingOf(claim.Nick)}
+}
+
+// spellingOf is the name, behind spellingAttrPrefix, of the attribute that holds a nick as written: the same for the same
+// spelling, so that an item holds each once.
+func spellingOf(nick voucher.Nick) string {
+	if nick.Written == "" {
+		return ""
 	}
+	sum := sha256.Sum256([]byte(nick.Written))
+	return base64.RawURLEncoding.EncodeToString(sum[:6])
+}
+
+func (r record) encode() types.AttributeValue {
+	return str(r.id + "." + strconv.FormatInt(r.at.UnixMilli(), 36) + "." + r.spelling)
+}
+
+func decodeRecord(text string) (record, error) {
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 {
+		return record{}, errors.New("malformed record of a redemption")
+	}
+	at, err := strconv.ParseInt(parts[1], 36, 64)
+	if err != nil {
+		return record{}, fmt.Errorf("malformed record of a redemption: %w", err)
+	}
+	return record{id: parts[0], at: time.UnixMilli(at).UTC(), spelling: parts[2]}, nil
+}
+
+// recorded reads the redemption that an item holds under a token, if it does.
+func recorded(token idempotency.Token, v voucher.Voucher, it item) (redemption voucher.Redemption, found bool, err error) {
+	text := it.str(recordAttrPrefix + string(token))
+	if text == "" {
+		return voucher.Redemption{}, false, nil
+	}
+	r, err := decodeRecord(text)
+	if err != nil {
+		return voucher.Redemption{}, false, err
+	}
+	return voucher.Redemption{
+		ID: r.id, At: r.at, Nick: it.str(spellingAttrPrefix + r.spelling), Code: v.Written, Reward: v.Reward,
+	}, true, nil
 }

@@ -154,10 +154,15 @@ func decodeEntry(it item) (Entry, error) {
 	case strings.HasPrefix("#"+rest, nickInfix), strings.HasPrefix("#"+rest, redemptionInfix):
 		entry.Taken = int(it.num(attrTaken))
 		for name := range it {
-			if token, is := strings.CutPrefix(name, redemptionAttrPrefix); is {
-				redemption, _ := recorded(idempotency.Token(token), voucher.Voucher{}, it)
-				entry.Redemptions = append(entry.Redemptions, redemption)
+			token, is := strings.CutPrefix(name, recordAttrPrefix)
+			if !is {
+				continue
 			}
+			redemption, _, err := recorded(idempotency.Token(token), voucher.Voucher{}, it)
+			if err != nil {
+				return Entry{}, fmt.Errorf("item %q: %w", key.sort, err)
+			}
+			entry.Redemptions = append(entry.Redemptions, redemption)
 		}
 	default:
 		return Entry{}, fmt.Errorf("%w: %q", errUnknownItem, key.sort)

@@ -233,8 +233,12 @@ func TestRaceOfLimitEdits(t *testing.T) {
 		})
 	}
 	editors.Wait()
+	standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+	if err != nil || standing.Editing == voucher.NoLimit && standing.UsesLeft != int(standing.MaxUses) {
+		t.Errorf("%d of %d uses left, and no edit says it is not done, %v", standing.UsesLeft, standing.MaxUses, err)
+	}
 	s.mustEditLimit(v.Code, 120)
-	if standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code); err != nil || standing.UsesLeft != 120 || standing.MaxUses != 120 {
+	if standing, err = s.vouchers.Show(t.Context(), emberforge, v.Code); err != nil || standing.UsesLeft != 120 || standing.MaxUses != 120 {
 		t.Errorf("%d of %d uses left, %v; want 120 of 120", standing.UsesLeft, standing.MaxUses, err)
 	}
 }
@@ -270,6 +274,9 @@ func interruptedLimitEdit(t *testing.T, to voucher.Limit, write int) bool {
 	}
 	if standing.Editing != to && standing.MaxUses != to {
 		t.Errorf("cut at write %d: nothing says that the limit is on its way to %d", write, to)
+	}
+	if write%2 == 0 { // the operator thinks better of it
+		to = 10
 	}
 	s.mustEditLimit(v.Code, to)
 	standing, err = s.vouchers.Show(t.Context(), emberforge, v.Code)
@@ -338,6 +345,47 @@ func (f *flaky) Do(r *http.Request) (*http.Response, error) {
 	}
 	_ = response.Body.Close()
 	return nil, &smithyhttp.RequestSendError{Err: errCut}
+}
+
+// Operators edit different fields at once: none of the edits is lost.
+func TestRaceOfEdits(t *testing.T) {
+	s := newShop(t)
+	v := s.create(voucher.Terms{Written: "SUMMER-20"})
+	var editors sync.WaitGroup
+	for _, edit := range []voucher.Edit{
+		{Disabled: new(true)}, {Batch: new("launch")}, {Note: new("stream")}, {Nick: new("Alder")}, {ValidFrom: new(noon())},
+	} {
+		editors.Go(func() {
+			for { // one that was overtaken too often is run again, as it says
+				if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, edit); err == nil || t.Context().Err() != nil {
+					return
+				}
+			}
+		})
+	}
+	editors.Wait()
+	standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+	got := standing.Voucher
+	if err != nil || !got.Disabled || got.Batch != "launch" || got.Note != "stream" || got.Nick.Written != "Alder" || !got.ValidFrom.Equal(noon()) {
+		t.Errorf("an edit was lost: %+v, %v", got, err)
+	}
+}
+
+// The answer to a creation is lost, and before it is sent again the code is redeemed: it was created all the same.
+func TestCreatedAndRedeemedBeforeTheAnswer(t *testing.T) {
+	s := newShop(t)
+	for _, maxUses := range []voucher.Limit{1, 2} {
+		v := s.create(voucher.Terms{Written: fmt.Sprintf("SUMMER-%d", maxUses), MaxUses: &maxUses, MaxUsesPerNick: nil})
+		for i := range maxUses + 1 { // the last one finds it used up
+			_, _, err := s.desk.Redeem(within(t), request(t, v.Written, nickOf(int(i)), ""))
+			if _, refused := voucher.IsRefusal(err); err != nil && !refused {
+				t.Fatal(err)
+			}
+		}
+		if err := s.vouchers.Create(t.Context(), emberforge, v); err != nil {
+			t.Errorf("creating %s again = %v", v.Written, err)
+		}
+	}
 }
 
 func TestEntries(t *testing.T) {

@@ -53,8 +53,9 @@ func (t problemType) describe() (status int, title string) {
 	case problemUnavailable:
 		return http.StatusServiceUnavailable, "Temporarily unavailable"
 	case problemInternal:
+		return http.StatusInternalServerError, "Internal error"
 	}
-	return http.StatusInternalServerError, "Internal error"
+	return http.StatusInternalServerError, string(t)
 }
 
 // new is a problem of this type whose title says all.
@@ -133,6 +134,8 @@ func problemOf(err error, r *record) *problemError {
 	known := recognise(err)
 	if known.problemType == problemInternal {
 		r.err = err
+		r.note(string(known.problemType), metricErrors)
+		return known
 	}
 	r.note(string(known.problemType))
 	return known

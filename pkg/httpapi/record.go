@@ -11,7 +11,7 @@ import (
 type record struct {
 	customer string
 	outcome  string
-	reason   string // of a refusal
+	reason   string // of a refusal, or why nothing was done
 	metrics  []string
 	err      error // what a client is not told
 }
@@ -22,7 +22,8 @@ const (
 	metricReplayed    = "Replayed"
 	metricRefused     = "Refused" // also by reason
 	metricCheckouts   = "Checkouts"
-	metricStoreErrors = "StoreErrors"
+	metricStoreErrors = "StoreErrors" // the store did not answer in time
+	metricErrors      = "Errors"      // anything else that went wrong inside, missing rights and tables among it
 )
 
 func (r *record) note(outcome string, metrics ...string) {
@@ -40,7 +41,7 @@ func (s Service) log(ctx context.Context, c *call, requestID string, status int)
 		slog.String("customer", c.record.customer),
 		slog.Int("status", status),
 		slog.String("outcome", c.record.outcome),
-		slog.Float64("durationMs", float64(now.Sub(c.received).Microseconds())/1000),
+		slog.Float64("durationMs", float64(now.Sub(c.begun).Microseconds())/1000),
 	}
 	if c.record.reason != "" {
 		attrs = append(attrs, slog.String("Reason", c.record.reason))

@@ -262,11 +262,11 @@ func TestWhatGoesWrongBehindTheEndpoint(t *testing.T) {
 		fail    func() error
 		status  int
 		problem string
-		metric  any
+		metric  string
 	}{
-		{"store unavailable", func() error { return throttled{} }, 503, "unavailable", 1.0},
-		{"unknown error", func() error { return errors.New("SECRET-DETAIL table not found") }, 500, "internal", nil},
-		{"panic", func() error { panic("SECRET-DETAIL index out of range") }, 500, "internal", nil},
+		{"store unavailable", func() error { return throttled{} }, 503, "unavailable", "StoreErrors"},
+		{"unknown error", func() error { return errors.New("SECRET-DETAIL table not found") }, 500, "internal", "Errors"},
+		{"panic", func() error { panic("SECRET-DETAIL index out of range") }, 500, "internal", "Errors"},
 	}
 	for _, test := range tests {
 		t.Run(test.what, func(t *testing.T) {
@@ -283,33 +283,51 @@ func TestWhatGoesWrongBehindTheEndpoint(t *testing.T) {
 			}
 			line := s.logged(t)
 			text, _ := line["error"].(string)
-			if line["level"] != "ERROR" || !strings.Contains(text, "SECRET-DETAIL") || line["StoreErrors"] != test.metric {
+			if line["level"] != "ERROR" || !strings.Contains(text, "SECRET-DETAIL") || line[test.metric] != 1.0 {
 				t.Errorf("logged %v", line)
 			}
 		})
 	}
 }
 
-// What is personal or secret is in no log line.
+// What is personal or secret is in no log line, whatever comes of the request.
 func TestLogHoldsNothingPersonal(t *testing.T) {
-	refuse := desk{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
-		return voucher.Redemption{}, false, &voucher.RefusalError{Reason: voucher.ReasonExpired}
-	}}
-	for _, r := range []*http.Request{
-		post("/shop/emberforge/voucher?check=false", `{"code":"SUMMER-20","nick":"Alder"}`, "Idempotency-Key", "order-1047"),
-		post("/shop/emberforge/voucher?secret=SUMMER-20", `{"code":"SUMMER-20","nick":"Alder"}`, "Idempotency-Key", "order-1047"),
-		post("/shop/emberforge/voucher", `{"code":"SUMMER-20","nick":"Alder`+strings.Repeat("r", 64)+`"}`, "Idempotency-Key", "order-1047"),
-		post("/shop/emberforge/voucher", `{"code":"SUMMER-20","Alder":1}`, "Idempotency-Key", "order-1047,order-1048"),
-	} {
-		s := newService(t)
-		s.send(s.RedeemVoucher(refuse), r)
-		line, err := json.Marshal(s.logged(t))
-		if err != nil {
-			t.Fatal(err)
+	redeemed := voucher.Redemption{ID: "c_VK6k6FHqeh_KIi_9cR5w", Code: "SUMMER-20", Nick: "Alder", Reward: coins()}
+	outcomes := map[string]func() (voucher.Redemption, bool, error){
+		"redeemed": func() (voucher.Redemption, bool, error) { return redeemed, false, nil },
+		"replayed": func() (voucher.Redemption, bool, error) { return redeemed, true, nil },
+		"refused": func() (voucher.Redemption, bool, error) {
+			return redeemed, false, &voucher.RefusalError{Reason: voucher.ReasonExpired}
+		},
+		"unavailable": func() (voucher.Redemption, bool, error) { return redeemed, false, throttled{} },
+		"failed":      func() (voucher.Redemption, bool, error) { return redeemed, false, errors.New("table not found") },
+		"panicked":    func() (voucher.Redemption, bool, error) { panic("index out of range") },
+	}
+	for outcome, redeem := range outcomes {
+		d := desk{
+			redeem: func(voucher.Request) (voucher.Redemption, bool, error) { return redeem() },
+			check: func(voucher.Request) (voucher.Voucher, error) {
+				_, _, err := redeem()
+				return voucher.Voucher{Written: "SUMMER-20", Reward: coins()}, err
+			},
 		}
-		for _, secret := range []string{"SUMMER", "Alder", "order", "secret"} {
-			if strings.Contains(string(line), secret) {
-				t.Errorf("the log holds %q: %s", secret, line)
+		for _, r := range []*http.Request{
+			post("/shop/emberforge/voucher?check=false", `{"code":"SUMMER-20","nick":"Alder"}`, "Idempotency-Key", "order-1047"),
+			post("/shop/emberforge/voucher?check=true", `{"code":"SUMMER-20","nick":"Alder"}`, "Idempotency-Key", "order-1047"),
+			post("/shop/emberforge/voucher?secret=SUMMER-20", `{"code":"SUMMER-20","nick":"Alder"}`, "Idempotency-Key", "order-1047"),
+			post("/shop/emberforge/voucher", `{"code":"SUMMER-20","nick":"Alder`+strings.Repeat("r", 64)+`"}`, "Idempotency-Key", "order-1047"),
+			post("/shop/emberforge/voucher", `{"code":"SUMMER-20","Alder":1}`, "Idempotency-Key", "order-1047,order-1048"),
+		} {
+			s := newService(t)
+			s.send(s.RedeemVoucher(d), r)
+			line, err := json.Marshal(s.logged(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, secret := range []string{"SUMMER", "Alder", "order", "secret", "check="} {
+				if strings.Contains(string(line), secret) {
+					t.Errorf("%s: the log holds %q: %s", outcome, secret, line)
+				}
 			}
 		}
 	}
@@ -329,6 +347,19 @@ func TestMetricsAreEmbedded(t *testing.T) {
 	}
 	if line["Redeemed"] != 1.0 || line["Stack"] != "shopfront-dev" || line["requestId"] != "request-1" || line["status"] != 200.0 {
 		t.Errorf("logged %v", line)
+	}
+}
+
+// Refusals are also counted by their reason.
+func TestRefusalsAreCountedByReason(t *testing.T) {
+	s := newService(t)
+	refuse := desk{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
+		return voucher.Redemption{}, false, &voucher.RefusalError{Reason: voucher.ReasonExpired}
+	}}
+	s.send(s.RedeemVoucher(refuse), post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`))
+	metadata, err := json.Marshal(s.logged(t)["_aws"])
+	if err != nil || !strings.Contains(string(metadata), `"Dimensions":[["Stack"],["Stack","Reason"]],"Metrics":[{"Name":"Refused","Unit":"Count"}]`) {
+		t.Errorf("_aws %s, %v", metadata, err)
 	}
 }
 

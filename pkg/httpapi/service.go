@@ -38,7 +38,8 @@ type endpoint struct {
 // call is a request on its way through an endpoint.
 type call struct {
 	*http.Request
-	received time.Time         // UTC, whole milliseconds
+	begun    time.Time
+	received time.Time         // the same in UTC and whole milliseconds, in which times are compared
 	path     map[string]string // the path's parameters
 	record   *record
 }
@@ -71,8 +72,8 @@ func encodeJSON(value any) ([]byte, error) {
 
 func (s Service) handler(e endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		received := s.Now().UTC().Truncate(time.Millisecond)
-		c := &call{Request: r, received: received, record: &record{}}
+		begun := s.Now()
+		c := &call{Request: r, begun: begun, received: begun.UTC().Truncate(time.Millisecond), record: &record{}}
 		reply := reply(e, c)
 		header := w.Header()
 		maps.Copy(header, reply.header)
