@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -138,9 +139,9 @@ func readArea(ctx context.Context, shop Catalogue, request pageRequest) (areaJSO
 }
 
 // carriedBytes is how long JSON gets within the JSON that carries a function's answer, which Lambda bounds: quotes and
-// backslashes are escaped, and by aws-lambda-go's encoder also <, > and &, as six bytes each.
+// backslashes are escaped, and by aws-lambda-go's encoder also <, > and &, as six bytes each, and U+2028 and U+2029.
 func carriedBytes(encoded []byte) int {
-	size := len(encoded) + len(",")
+	size := len(encoded) + len(",") + 3*(bytes.Count(encoded, []byte("\u2028"))+bytes.Count(encoded, []byte("\u2029")))
 	for _, c := range encoded {
 		switch c {
 		case '"', '\\':
