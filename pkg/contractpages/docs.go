@@ -14,7 +14,7 @@ type docsView struct {
 	frame
 	Script      template.JS
 	Description string
-	Shell       string // how to redeem from a shell
+	Shell, Go   string // programs that redeem a voucher
 	Sections    []section
 	Problems    []problem
 	Schemas     []schemaView
@@ -40,11 +40,13 @@ type schemaView struct {
 
 func renderDocs(layout *template.Template, f frame, d document) ([]byte, error) {
 	view := docsView{frame: f, Script: template.JS(script), Description: d.Info.Description} //nolint:gosec // our own
-	redeem, err := examples.ReadFile("examples/redeem.sh")
-	if err != nil {
+	var err error
+	if view.Shell, err = readExample("redeem.sh"); err != nil {
 		return nil, err
 	}
-	view.Shell = string(redeem)
+	if view.Go, err = readExample("redeem/redeem.go"); err != nil {
+		return nil, err
+	}
 	if view.Sections, err = d.sections(); err != nil {
 		return nil, err
 	}
@@ -55,6 +57,11 @@ func renderDocs(layout *template.Template, f frame, d document) ([]byte, error) 
 		return nil, err
 	}
 	return execute(layout, "docs.html.tmpl", view)
+}
+
+func readExample(name string) (string, error) {
+	text, err := examples.ReadFile("examples/" + name)
+	return string(text), err
 }
 
 // sections has every operation once, under its first tag.
@@ -81,7 +88,7 @@ func (d document) schemas() ([]schemaView, error) {
 	var views []schemaView
 	for _, s := range d.Components.Schemas {
 		inherited := s.Value.inherited()
-		if slices.Contains(inherited, problemSuffix) {
+		if slices.Contains(inherited, problemSchema) {
 			continue
 		}
 		conditions, err := s.Value.conditions()
@@ -96,20 +103,12 @@ func (d document) schemas() ([]schemaView, error) {
 // Form is that of the parameter's value.
 func (p parameter) Form() []phrase { return p.Schema.form() }
 
-// Options are the values that a parameter can have, nil where there are too many to list.
+// Options are the values that a parameter can have, nil where they are not listed.
 func (p parameter) Options() []string {
-	switch {
-	case slices.Equal(p.Schema.Type, types{"boolean"}):
+	if slices.Equal(p.Schema.Type, types{"boolean"}) {
 		return []string{"true", "false"}
-	case len(p.Schema.Enum) > 0:
-		var options []string
-		for _, value := range p.Schema.Enum {
-			options = append(options, plainText(value))
-		}
-		return options
-	default:
-		return nil
 	}
+	return p.Schema.values()
 }
 
 // Form is that of the header's value.

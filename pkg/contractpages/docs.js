@@ -123,3 +123,7 @@ for (const form of forms) {
   });
 }
 refresh();
+
+for (const code of document.querySelectorAll("#examples code")) {
+  code.textContent = code.textContent.replaceAll("https://YOUR-DEPLOYMENT", location.origin);
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"strings"
 )
 
 // rss is a feed as in https://www.rssboard.org/rss-specification, and best practices of
@@ -60,7 +61,7 @@ func renderFeed(layout *template.Template, title string, releases []releaseView)
 		entry := item{
 			Title:       fmt.Sprintf("Release %d, %s (%s)", release.Number, release.When(), release.Summary()),
 			Link:        Origin + "/changelog#" + release.Name,
-			Description: string(changes),
+			Description: strings.ReplaceAll(string(changes), "<wbr>", ""),
 			Categories:  release.categories(),
 			GUID:        guid{Value: "urn:release:shopfront:" + release.Name},
 		}

@@ -99,9 +99,9 @@ func (s schema) form() []phrase {
 	for _, bound := range []struct {
 		min, max *int64
 		unit     string
-	}{{s.Minimum, s.Maximum, ""}, {s.MinLength, s.MaxLength, " characters"}, {s.MinItems, s.MaxItems, " items"}} {
-		if text := between(bound.min, bound.max); text != "" {
-			add(phrase{Text: text + bound.unit})
+	}{{s.Minimum, s.Maximum, ""}, {s.MinLength, s.MaxLength, " character"}, {s.MinItems, s.MaxItems, " item"}} {
+		if text := between(bound.min, bound.max, bound.unit); text != "" {
+			add(phrase{Text: text})
 		}
 	}
 	if s.Pattern != "" {
@@ -127,19 +127,27 @@ func alternatives(schemas []schema) []phrase {
 	return join(parts, " or ")
 }
 
-func between(low, high *int64) string {
+// between puts bounds into words. The unit is that of one.
+func between(low, high *int64, unit string) string {
 	switch {
 	case low != nil && high != nil && *low == *high:
-		return fmt.Sprint(*low)
+		return count(*low, unit)
 	case low != nil && high != nil:
-		return fmt.Sprintf("%d to %d", *low, *high)
+		return fmt.Sprintf("%d to %s", *low, count(*high, unit))
 	case low != nil:
-		return fmt.Sprintf("at least %d", *low)
+		return "at least " + count(*low, unit)
 	case high != nil:
-		return fmt.Sprintf("at most %d", *high)
+		return "at most " + count(*high, unit)
 	default:
 		return ""
 	}
+}
+
+func count(n int64, unit string) string {
+	if n != 1 && unit != "" {
+		unit += "s"
+	}
+	return fmt.Sprint(n) + unit
 }
 
 func literal(value jsontext.Value) phrase { return phrase{Literal: plainText(value)} }
@@ -163,8 +171,11 @@ func join(parts [][]phrase, separator string) []phrase {
 	return joined
 }
 
-// plainText is a JSON string's text, or other JSON as it is.
+// plainText is a JSON string's text, or other JSON as it is; of nothing it is empty.
 func plainText(value jsontext.Value) string {
+	if value == nil {
+		return ""
+	}
 	var text string
 	if json.Unmarshal(value, &text) == nil {
 		return text
@@ -206,40 +217,56 @@ func (s schema) inherited() []string {
 	return names
 }
 
-// problem is an error of the service.
+// problem is a schema that gives members of Problem their values.
 type problem struct {
-	Type   string
-	Title  string
+	Schema string
 	Status string
+	Kinds  []problemKind
 }
 
-const problemSuffix = "Problem"
+type problemKind struct{ Type, Title string }
 
-// problems are the schemas that give the members of Problem their values, by status.
+// problemSchema is what the schemas of single problems refer to.
+const problemSchema = "Problem"
+
+// problems are in the order of their status. A schema may be of several, whose types and titles are listed in one order.
 func (d document) problems() ([]problem, error) {
 	var found []problem
 	for _, s := range d.Components.Schemas {
-		if !strings.HasSuffix(s.Name, problemSuffix) || !slices.Contains(s.Value.inherited(), problemSuffix) {
+		if !slices.Contains(s.Value.inherited(), problemSchema) {
 			continue
 		}
-		var p problem
+		var values members[schema]
 		for _, part := range s.Value.AllOf {
-			for _, member := range part.Properties {
-				switch value := plainText(member.Value.Const); member.Name {
-				case "type":
-					p.Type = value
-				case "title":
-					p.Title = value
-				case "status":
-					p.Status = value
-				}
-			}
+			values = append(values, part.Properties...)
 		}
-		if p.Type == "" || p.Title == "" || p.Status == "" {
+		types, titles, statuses := valuesOf(values, "type"), valuesOf(values, "title"), valuesOf(values, "status")
+		if len(types) == 0 || len(types) != len(titles) || len(statuses) != 1 {
 			return nil, fmt.Errorf("schema %s: a problem has a type, a title and a status", s.Name)
+		}
+		p := problem{Schema: s.Name, Status: statuses[0]}
+		for i := range types {
+			p.Kinds = append(p.Kinds, problemKind{types[i], titles[i]})
 		}
 		found = append(found, p)
 	}
 	slices.SortStableFunc(found, func(a, b problem) int { return cmp.Compare(a.Status, b.Status) })
 	return found, nil
+}
+
+func valuesOf(members members[schema], name string) []string {
+	s, _ := members.get(name)
+	return s.values()
+}
+
+// values are all that a schema lets a value be.
+func (s schema) values() []string {
+	if s.Const != nil {
+		return []string{plainText(s.Const)}
+	}
+	var values []string
+	for _, value := range s.Enum {
+		values = append(values, plainText(value))
+	}
+	return values
 }
