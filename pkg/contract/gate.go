@@ -49,15 +49,11 @@ func (c *Contract) Check(routes []Operation, today time.Time) ([]string, error) 
 	return slices.Concat(problems, unrouted, broken, stale), err
 }
 
-// publisher is the function that publishes the contract, which is no part of it.
-const publisher = "contract"
-
-// Routes lists what a template routes, but for what shows the contract. HEAD is its GET: each GET has one, and no document
-// names it.
+// Routes lists what a template routes. HEAD is its GET: each GET has one, and no document names it.
 func Routes(template *samtemplate.Template) []Operation {
 	var operations []Operation
 	for _, route := range template.Routes() {
-		if route.Method != http.MethodHead && route.Function != publisher {
+		if route.Method != http.MethodHead {
 			operations = append(operations, Operation{route.Method, route.Path})
 		}
 	}

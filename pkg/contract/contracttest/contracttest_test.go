@@ -75,6 +75,7 @@ func TestExchanges(t *testing.T) {
 		"from a browser":      {exchange{"GET", coins, "", []string{"Origin: https://shop.example"}, 200, opened, []string{"Access-Control-Allow-Origin: *"}}, ""},
 		"a preflight":         {exchange{"OPTIONS", coins, "", nil, 204, "", nil}, ""},
 		"no route":            {exchange{"GET", "/favicon.ico", "", nil, 404, `{"message":"Not Found"}`, []string{"Content-Type: application/json"}}, ""},
+		"a key in use":        {exchange{"GET", coins, "", nil, 422, `{"type":"urn:problem:shopfront:idempotency-key-in-use","title":"Idempotency-Key in use","status":422,"detail":"Send a new one."}`, nil}, ""},
 		"too many requests":   {exchange{"GET", coins, "", nil, 429, `{"message":"Too Many Requests"}`, []string{"Content-Type: application/json"}}, ""},
 		"a removed operation": {exchange{"GET", "/checkout/card", "", nil, 410, `{}`, nil}, ""},
 
@@ -89,6 +90,7 @@ func TestExchanges(t *testing.T) {
 		"an undocumented field":        {exchange{"GET", coins, "", nil, 200, strings.Replace(opened, "{", `{"secret":1,`, 1), nil}, "secret"},
 		"an undocumented inner field":  {exchange{"GET", coins, "", nil, 200, strings.Replace(opened, `"minor"`, `"major":4,"minor"`, 1), nil}, "major"},
 		"a field within a problem":     {exchange{"GET", coins, "", nil, 404, strings.Replace(unknown, "{", `{"trace":"x",`, 1), nil}, "trace"},
+		"a field within one of two":    {exchange{"GET", coins, "", nil, 422, `{"type":"urn:problem:shopfront:invalid","title":"Invalid request","status":422,"trace":"x"}`, nil}, "trace"},
 		"a missing field":              {exchange{"POST", voucher, code, nil, 200, strings.Replace(redeemed, `"redeemedAt":"2026-11-21T09:22:54.893Z",`, "", 1), nil}, "redeemedAt"},
 		"a reward without its members": {exchange{"POST", voucher, code, nil, 200, strings.Replace(redeemed, `,"percentOff":5`, "", 1), nil}, "percentOff"},
 		"another problem's status":     {exchange{"GET", coins, "", nil, 404, refused, nil}, "urn:problem:shopfront:not-found"},
