@@ -22,18 +22,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"shopfront/pkg/contract/contracttest"
 	"shopfront/pkg/dynamolocal/localtest"
 	"shopfront/pkg/localrun/localruntest"
 )
 
 // shared is the local run of all tests, which the first of them starts.
-var shared sharedRun //nolint:gochecknoglobals // one process, one local run
+var shared = sharedRun{document: sync.OnceValues(contracttest.New)} //nolint:gochecknoglobals // one process, one local run
 
 type sharedRun struct {
 	once sync.Once
 	dir  string
 	run  *localruntest.Run
 	err  error
+
+	document func() (*contracttest.Validator, error)
 }
 
 func TestMain(m *testing.M) {
@@ -152,7 +155,21 @@ func tryExchange(ctx context.Context, baseURL, method, raw string) (answer, erro
 	}
 	_ = connection.Close()
 	<-written
-	return answer{response.StatusCode, response.Header, string(body)}, nil
+	return answer{response.StatusCode, response.Header, string(body)}, shared.documented(raw, response, body)
+}
+
+// documented holds what went through the gateway to the interface's document. What is no HTTP at all never reaches it.
+func (s *sharedRun) documented(raw string, response *http.Response, body []byte) error {
+	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
+	if err != nil || response.Header.Get("Apigw-Requestid") == "" {
+		return nil //nolint:nilerr // nothing to hold
+	}
+	requestBody, _ := io.ReadAll(request.Body) // it may end early: then it is refused, and not looked at
+	document, err := s.document()
+	if err != nil {
+		return err
+	}
+	return document.Exchange(request, requestBody, response, body)
 }
 
 // hangUp writes bytes and closes the connection.

@@ -124,8 +124,12 @@ func (v *Validator) Exchange(request *http.Request, requestBody []byte, response
 	return nil
 }
 
-// find is the operation of a request as the gateway routes it, by the segments of the path as it was sent.
+// find is the operation of a request as the gateway routes it: by the method, exactly, and the segments of the path as it
+// was sent.
 func (v *Validator) find(request *http.Request) (string, *v3.PathItem) {
+	if request.Method != strings.ToUpper(request.Method) {
+		return "", nil
+	}
 	have := strings.Split(request.URL.EscapedPath(), "/")
 	for path, item := range v.model.Paths.PathItems.FromOldest() {
 		want := strings.Split(path, "/")

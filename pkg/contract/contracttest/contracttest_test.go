@@ -80,6 +80,7 @@ func TestExchanges(t *testing.T) {
 		"a removed operation": {exchange{"GET", "/checkout/card", "", nil, 410, `{}`, nil}, ""},
 
 		"an undocumented operation":    {exchange{"GET", "/shop/emberforge/vouchers", "", nil, 200, "[]", nil}, "does not have"},
+		"a method in lower case":       {exchange{"get", coins, "", nil, 200, opened, nil}, "does not have"},
 		"an undocumented method":       {exchange{"DELETE", coins, "", nil, 200, opened, nil}, "does not have"},
 		"an undocumented status":       {exchange{"GET", coins, "", nil, 202, opened, nil}, "'202'"},
 		"an undocumented type":         {exchange{"GET", coins, "", nil, 404, unknown, []string{"Content-Type: text/html"}}, "text/html"},
