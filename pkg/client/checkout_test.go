@@ -87,7 +87,7 @@ func TestAnswersToACheckout(t *testing.T) {
 				if !is || unknown.Key != "till-1047" || checkout.ID != "" {
 					t.Errorf("%+v, %v: it is understood", checkout, err)
 				}
-				wantNoSecrets(t, err)
+				wantNoSecrets(t, err, "till-1047")
 			})
 		})
 	}
@@ -101,6 +101,6 @@ func TestLostCheckoutsTellNoData(t *testing.T) {
 		if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); !unknown {
 			t.Errorf("error %v", err)
 		}
-		wantNoSecrets(t, err)
+		wantNoSecrets(t, err, "till-1047")
 	})
 }

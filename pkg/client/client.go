@@ -86,7 +86,10 @@ type CallOption func(*request)
 
 // WithKey marks the call by a key of the caller's, so that it can be repeated: with the same arguments and key it is applied
 // once. A shopper's next attempt is another call, and needs another key. Without WithKey a call makes a key for itself.
-func WithKey(key string) CallOption { return func(r *request) { r.key = key } }
+//
+// Since an earlier call may have sent the key, an outcome stays unknown until the service has judged the request: also after
+// 429, or where nothing was sent.
+func WithKey(key string) CallOption { return func(r *request) { r.key, r.isRepeated = key, true } }
 
 // keyed is a request that is applied once, however often it is sent.
 func (r *request) keyed(options []CallOption) error {

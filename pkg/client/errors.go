@@ -113,8 +113,8 @@ func describe(what string, status int, requestID string) string {
 	return fmt.Sprintf("%s: status %d, request %q", what, status, requestID)
 }
 
-// OutcomeUnknownError says that a redemption or checkout may have been made or not. The same call with the same key
-// (WithKey) finds out: it answers what was made, or is a first try.
+// OutcomeUnknownError says that a redemption or checkout may have been made or not, by this call or an earlier one with its
+// key. The same call with the same key (WithKey) finds out: it answers what was made, or is a first try.
 type OutcomeUnknownError struct {
 	Key string // not in the error's text
 	Err error  // the last attempt's
@@ -128,10 +128,15 @@ func (e *OutcomeUnknownError) Error() string {
 // Unwrap is the last attempt's error.
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 
-// isJudged tells an error by which the service has judged the request: whatever the key made before, it would have said so.
+// isJudged tells an error by which the service has judged the request. Had an earlier attempt been applied, the key would have
+// got what it made: nothing was. Of a problem that is not known here that cannot be said.
 func isJudged(err error) bool {
 	problem, is := errors.AsType[*ProblemError](err)
-	return is && problem.Type != "" && isHeldBack(err) && problem.Status != http.StatusTooManyRequests
+	if !is {
+		return false
+	}
+	_, isKnown := findProblemType(problem.Type)
+	return isKnown && isHeldBack(err)
 }
 
 // isHeldBack tells an error of an attempt that surely was not applied.

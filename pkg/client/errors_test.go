@@ -104,7 +104,7 @@ func TestProblems(t *testing.T) {
 				if !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "LdwzhT-lWeWxbXk=") {
 					t.Errorf("it does not say which: %v", err)
 				}
-				wantNoSecrets(t, err)
+				wantNoSecrets(t, err, "till-1047")
 			})
 		})
 	}
@@ -118,7 +118,7 @@ func TestWhereARequestIsInvalid(t *testing.T) {
 		if p, is := errors.AsType[*client.ProblemError](err); !is || p.Parameter != "data" || p.Pointer != "/player" || p.Detail != "data /player is required." {
 			t.Errorf("%+v", p)
 		}
-		wantNoSecrets(t, err)
+		wantNoSecrets(t, err, "till-1047")
 	})
 }
 

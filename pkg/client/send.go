@@ -25,6 +25,7 @@ type request struct {
 	method, path, query string // the path behind the base URL's; it needs no escaping
 	body                []byte // of JSON
 	key                 string // empty where the request changes nothing
+	isRepeated          bool   // or may be: the key is the caller's
 	etag                string // of the answer that is known already
 	maxBytes            int    // bounds the answer's body
 	// read takes a 200, or where there is an etag a 304. What it cannot understand is an *AnswerError.
@@ -40,17 +41,16 @@ type answer struct {
 
 // do sends a request until an answer is certain, the attempts are used up or the context ends.
 func (c *Client) do(ctx context.Context, r request) error {
+	perhapsApplied := r.isRepeated
 	if err := ctx.Err(); err != nil {
-		return err
+		return r.failure(err, perhapsApplied)
 	}
-	perhapsApplied := false
 	for attempt := 1; ; attempt++ {
 		a, err := c.exchange(ctx, r)
 		if err == nil {
 			err = r.judge(a)
 		}
 		if err == nil || isJudged(err) {
-			// A repetition of what was applied would have got that: earlier attempts need not worry.
 			return err
 		}
 		perhapsApplied = perhapsApplied || !isHeldBack(err)
@@ -61,11 +61,15 @@ func (c *Client) do(ctx context.Context, r request) error {
 			}
 			err = fmt.Errorf("%w; %w", err, ended)
 		}
-		if perhapsApplied && r.key != "" {
-			return &OutcomeUnknownError{Key: r.key, Err: err}
-		}
-		return err
+		return r.failure(err, perhapsApplied)
 	}
+}
+
+func (r request) failure(err error, perhapsApplied bool) error {
+	if perhapsApplied && r.key != "" {
+		return &OutcomeUnknownError{Key: r.key, Err: err}
+	}
+	return err
 }
 
 // isWorthRepeating tells of the status of an answer, or 0 where there was none, whether another may come.

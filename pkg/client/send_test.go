@@ -41,6 +41,7 @@ func TestTryingAgain(t *testing.T) {
 		"the answer is lost three times":   {[]step{loses(redeems), loses(redeems), loses(redeems)}, true, 700 * time.Millisecond},
 		"the answer is cut short":          {[]step{cutsShort(redeems)}, true, 0},
 		"no answer comes":                  {[]step{silent}, false, client.DefaultAttemptTimeout},
+		"the answer comes byte by byte":    {[]step{trickles(redeems)}, true, client.DefaultAttemptTimeout},
 		"the answer is lost, then a crowd": {[]step{loses(redeems), message(429), problem("unavailable", 503)}, true, 700 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,11 +115,11 @@ func TestTheOutcome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, c := serve(t, test.steps...)
-				redemption, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
+				redemption, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
 				if redemption != (client.Redemption{}) || test.is != nil && !errors.Is(err, test.is) {
 					t.Errorf("redemption %+v, %v, want %v", redemption, err, test.is)
 				}
-				if unknown := wantFailure(t, err); unknown != test.unknown || len(s.seen()) != test.requests {
+				if unknown := wantFailure(t, err, s.keys()[0]); unknown != test.unknown || len(s.seen()) != test.requests {
 					t.Errorf("%v: unknown %v after %d requests, want %v after %d", err, unknown, len(s.seen()), test.unknown, test.requests)
 				}
 			})
@@ -126,25 +127,57 @@ func TestTheOutcome(t *testing.T) {
 	}
 }
 
-// wantFailure wants an error of a call with the key till-1047, which has it where the outcome is unknown.
-func wantFailure(t *testing.T, err error) (unknown bool) {
+// An earlier call may have sent a key that is the caller's: only a judgement of the service brings certainty.
+func TestTheOutcomeOfAKeyThatIsTheCallers(t *testing.T) {
+	for name, test := range map[string]struct {
+		step    step
+		unknown bool
+	}{
+		"refused":                         {problem("voucher-not-found", 404), false},
+		"invalid":                         {problem("invalid", 422), false},
+		"refused by a problem of its own": {problem("key-revoked", 403), true},
+		"throttled":                       {message(429), true},
+		"no route":                        {message(404), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, c := serve(t, test.step)
+				_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
+				if unknown := wantFailure(t, err, "till-1047"); unknown != test.unknown {
+					t.Errorf("%v: the outcome is unknown: %v, want %v", err, unknown, test.unknown)
+				}
+			})
+		})
+	}
+	t.Run("never sent", func(t *testing.T) {
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := newClient(t, "http://shop.example").Redeem(ended, "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
+		if !wantFailure(t, err, "till-1047") || !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// wantFailure wants an error, which has the key where the outcome is unknown.
+func wantFailure(t *testing.T, err error, key string) (unknown bool) {
 	t.Helper()
 	if err == nil {
 		t.Fatal("no error")
 	}
-	wantNoSecrets(t, err)
+	wantNoSecrets(t, err, key)
 	outcome, unknown := errors.AsType[*client.OutcomeUnknownError](err)
-	if unknown && outcome.Key != "till-1047" {
-		t.Errorf("%v has the key %q", err, outcome.Key)
+	if unknown && outcome.Key != key {
+		t.Errorf("%v has the key %q, want %q", err, outcome.Key, key)
 	}
 	return unknown
 }
 
 // wantNoSecrets wants an error whose texts may be logged.
-func wantNoSecrets(t *testing.T, err error) {
+func wantNoSecrets(t *testing.T, err error, key string) {
 	t.Helper()
 	for _, text := range []string{fmt.Sprintf("%v %+v %q", err, err, err), fmt.Sprint(errors.Join(err))} {
-		for _, secret := range []string{"WELCOME", "COINS", "Alder", "till-1047", "player"} {
+		for _, secret := range []string{"WELCOME", "COINS", "Alder", "player", key} {
 			if strings.Contains(text, secret) {
 				t.Errorf("%q is in %s", secret, text)
 			}
@@ -251,7 +284,7 @@ func TestNotWaiting(t *testing.T) {
 				began := time.Now()
 				_, err := c.Redeem(ctx, "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
 				took := time.Since(began)
-				if !wantFailure(t, err) || errors.Is(err, context.DeadlineExceeded) != test.timeIsUp {
+				if !wantFailure(t, err, "till-1047") || errors.Is(err, context.DeadlineExceeded) != test.timeIsUp {
 					t.Errorf("error %v", err)
 				}
 				if took < test.least || took > test.most || len(s.seen()) != test.requests {
@@ -269,7 +302,7 @@ func TestWaitingIsCancelled(t *testing.T) {
 		time.AfterFunc(2*time.Second, cancel)
 		began := time.Now()
 		_, err := c.Redeem(ctx, "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
-		if !wantFailure(t, err) || !errors.Is(err, context.Canceled) || !errors.Is(err, client.ErrUnavailable) {
+		if !wantFailure(t, err, "till-1047") || !errors.Is(err, context.Canceled) || !errors.Is(err, client.ErrUnavailable) {
 			t.Errorf("error %v", err)
 		}
 		if took := time.Since(began); took != 2*time.Second || len(s.seen()) != 1 {
@@ -334,7 +367,7 @@ func TestNoService(t *testing.T) {
 	if err == nil {
 		t.Fatal("it was checked out")
 	}
-	wantNoSecrets(t, err)
+	wantNoSecrets(t, err, "till-1047")
 	if !strings.Contains(err.Error(), "refused") {
 		t.Errorf("it does not say what is wrong: %v", err)
 	}

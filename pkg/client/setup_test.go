@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -171,6 +172,24 @@ func cutsShort(then step) step {
 		w.Header().Set("Content-Length", "10000")
 		then(s, w, r)
 		panic(http.ErrAbortHandler)
+	}
+}
+
+// trickles answers a byte a second.
+func trickles(then step) step {
+	return func(s *service, w http.ResponseWriter, r *http.Request) {
+		whole := httptest.NewRecorder()
+		then(s, whole, r)
+		maps.Copy(w.Header(), whole.Header())
+		for _, b := range whole.Body.Bytes() {
+			_, _ = w.Write([]byte{b})
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-time.After(time.Second):
+			case <-r.Context().Done():
+				return
+			}
+		}
 	}
 }
 
