@@ -5,9 +5,13 @@ GOLANGCI_LINT_VERSION := v2.15.0
 GOVULNCHECK_VERSION   := v1.8.0
 SAM_VERSION           := 1.170.0
 CFN_LINT_VERSION      := 1.58.0
+SCHEMATHESIS_VERSION  := 4.32.5
 
 # The environment to deploy to: dev, staging or prod.
 ENV ?= dev
+
+# The address of the local run.
+URL ?= http://127.0.0.1:3000
 
 # The processor to build for: arm64 (default) or amd64, also called x86_64. What runs here is built for this machine.
 ifneq ($(filter invoke-%,$(MAKECMDGOALS)),)
@@ -30,6 +34,19 @@ tools         := $(CURDIR)/.cache/tools
 golangci_lint := $(tools)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 govulncheck   := $(tools)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 sam           := $(tools)/sam-$(SAM_VERSION)-$(CFN_LINT_VERSION)/bin/sam
+schemathesis  := $(tools)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
+
+# $(call need_venv,WHO) fails where Python cannot make a virtual environment for WHO.
+define need_venv
+@command -v python3 >/dev/null || { echo "$(1) needs Python 3 (Debian: apt-get install python3-venv)" >&2; exit 1; }
+@python3 -c 'import ensurepip, venv' 2>/dev/null || { echo "$(1) needs Python's venv module (Debian: apt-get install python3-venv)" >&2; exit 1; }
+endef
+
+# $(call install_venv,PACKAGES) installs them into a virtual environment around the target, or leaves nothing.
+define install_venv
+@rm -rf $(dir $(@D)) && python3 -m venv $(dir $(@D))
+@$(@D)/pip install --quiet --disable-pip-version-check $(1) || { rm -rf $(dir $(@D)); exit 1; }
+endef
 
 functions := $(notdir $(patsubst %/main.go,%,$(wildcard functions/*/main.go)))
 logical_id = $(shell echo $(1) | awk -F- '{ for (i = 1; i <= NF; i++) printf "%s", toupper(substr($$i, 1, 1)) substr($$i, 2) }')
@@ -60,6 +77,10 @@ bin/shopctl: ## Build the operator's command
 .PHONY: test
 test: ## Run every test (ARGS= are flags of `go test`)
 	@go test -buildvcs=false $(ARGS) ./...
+
+.PHONY: explore
+explore: $(schemathesis) ## Try a live `make run` against its OpenAPI document (URL= is its address)
+	@$(schemathesis) --config-file api/schemathesis.toml run $(URL)/openapi.json --url $(URL)
 
 .PHONY: fmt
 fmt: $(golangci_lint) ## Format the Go code
@@ -122,8 +143,11 @@ $(govulncheck):
 	@GOBIN=$(@D) go install -buildvcs=false golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 
 $(sam):
-	@command -v python3 >/dev/null || { echo "the SAM CLI needs Python 3 (Debian: apt-get install python3-venv)" >&2; exit 1; }
-	@python3 -c 'import ensurepip, venv' 2>/dev/null || { echo "the SAM CLI needs Python's venv module (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	$(call need_venv,the SAM CLI)
 	@echo "Installing the SAM CLI $(SAM_VERSION)"
-	@rm -rf $(dir $(@D)) && python3 -m venv $(dir $(@D))
-	@$(@D)/pip install --quiet --disable-pip-version-check aws-sam-cli==$(SAM_VERSION) cfn-lint==$(CFN_LINT_VERSION) || { rm -rf $(dir $(@D)); exit 1; }
+	$(call install_venv,aws-sam-cli==$(SAM_VERSION) cfn-lint==$(CFN_LINT_VERSION))
+
+$(schemathesis):
+	$(call need_venv,schemathesis)
+	@echo "Installing schemathesis $(SCHEMATHESIS_VERSION)"
+	$(call install_venv,schemathesis==$(SCHEMATHESIS_VERSION))
