@@ -44,7 +44,7 @@ func renderDocs(layout *template.Template, f frame, d document) ([]byte, error) 
 	if view.Shell, err = readExample("redeem.sh"); err != nil {
 		return nil, err
 	}
-	if view.Go, err = readExample("redeem/redeem.go"); err != nil {
+	if view.Go, err = readExample("redeem.go.txt"); err != nil {
 		return nil, err
 	}
 	if view.Sections, err = d.sections(); err != nil {

@@ -36,7 +36,7 @@ var style string
 //go:embed docs.js
 var script string
 
-//go:embed examples/redeem.sh examples/redeem/redeem.go
+//go:embed examples
 var examples embed.FS
 
 // Render makes the pages of a document in JSON, and of its releases, oldest first.

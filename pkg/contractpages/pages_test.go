@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -288,6 +289,23 @@ func TestPagesCanBeUsedByAll(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What the docs page shows in Go is a part of the client's examples, which are run.
+func TestTheGoExampleIsRun(t *testing.T) {
+	examples, err := os.ReadFile("../client/example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node := range parse(t, api.DocsPage()).elements("code") {
+		if text := node.FirstChild; text != nil && strings.HasPrefix(text.Data, "func ") {
+			if !strings.Contains(string(examples), text.Data) {
+				t.Errorf("not in the examples:\n%s", text.Data)
+			}
+			return
+		}
+	}
+	t.Error("the page shows no Go")
 }
 
 // WCAG 2.2, success criterion 1.4.3: 4.5 to 1, in light and in dark.
