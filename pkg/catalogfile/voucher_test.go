@@ -52,7 +52,7 @@ func TestWhatIsWrongWithAVoucherHasItsLine(t *testing.T) {
 		{"unknown key", "{code: A, reward: 5%, uses: 3}", `6: unknown key "uses": a voucher has code, reward, max-uses, max-uses-per-nick, valid-from, valid-until, disabled, nick, batch, note`},
 		{"no code", "{reward: 5%}", "6: code: is missing"},
 		{"no reward", "{code: A}", "6: reward: is missing"},
-		{"empty code", "{code: '- -', reward: 5%}", "6: code: must not be empty"},
+		{"empty code", "{code: '- -', reward: 5%}", "6: code: must have a letter or digit"},
 		{"code of other characters", "{code: A_B, reward: 5%}", "6: code: may have letters A to Z, digits, spaces and dashes"},
 		{"empty reward", "{code: A, reward: ''}", `6: reward: "": a reward is product/variant, 2*product/variant, 20% or an amount of EUR such as 5.00`},
 		{"reward of nothing", "{code: A, reward: coins}", `6: reward: "coins": a reward is product/variant, 2*product/variant, 20% or an amount of EUR such as 5.00`},
@@ -68,7 +68,7 @@ func TestWhatIsWrongWithAVoucherHasItsLine(t *testing.T) {
 		{"note too long", "{code: A, reward: 5%, note: " + strings.Repeat("x", 129) + "}", "6: note: must be at most 128 bytes of text without control characters"},
 		{"the same code", "{code: SUMMER-20, reward: 5%}\n      - {code: summer 2o, reward: 5%}", "7: code: it is the same code as on line 6: spaces, dashes and case make no difference, nor do O and 0, or I, L and 1"},
 		{"several faults", "{code: '', reward: 0%, max-uses: none, batch: \"\\t\"}", `6: reward: "0%": a percentage is a whole number from 1% to 100%
-shop.yaml:6: code: must not be empty
+shop.yaml:6: code: must have a letter or digit
 shop.yaml:6: batch: must be at most 64 bytes of text without control characters`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -67,7 +67,7 @@ func ParseAmount(text string) (int64, error) {
 	}
 	amount, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || amount > catalog.MaxAmount {
-		return 0, amountError("must be at most %d", catalog.MaxAmount)
+		return 0, amountError("is too large")
 	}
 	return amount, nil
 }

@@ -30,6 +30,15 @@ func TestAnAmountIsAWholeNumberInDigitsWithoutALeadingZero(t *testing.T) {
 	}
 }
 
+// The variant's own bound is not known yet, and another number would mislead.
+func TestAnAmountThatNoVariantTakesIsTooLarge(t *testing.T) {
+	for _, text := range []string{"1000001", "99999999999", "18446744073709551617"} {
+		if _, err := checkout.ParseAmount(text); err == nil || err.Error() != "amount is too large" {
+			t.Errorf("ParseAmount(%q): %v, want that it is too large", text, err)
+		}
+	}
+}
+
 func TestAnAmountIsReadBackAsItIsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := rapid.Int64Range(1, catalog.MaxAmount).Draw(t, "amount")

@@ -19,8 +19,8 @@ const maxBodyBytes = 4 << 10
 // readTextMembers reads a body that is one JSON object whose members are texts, all of them known: RFC 8259 by the strict
 // reading of RFC 7493, which refuses duplicate names and what is not UTF-8. Members that are not there are not in the map.
 func readTextMembers(r *http.Request, known ...string) (map[string]string, error) {
-	if !isJSON(r.Header.Values("Content-Type")) {
-		return nil, problemUnsupportedMediaType.because("The body must be application/json.")
+	if err := checkContentType(r.Header.Values("Content-Type")); err != nil {
+		return nil, err
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes+1))
 	if err != nil {
@@ -32,16 +32,19 @@ func readTextMembers(r *http.Request, known ...string) (map[string]string, error
 	return parseTextMembers(body, known)
 }
 
-func isJSON(contentType []string) bool {
-	if len(contentType) != 1 {
-		return false
+func checkContentType(values []string) error {
+	if len(values) != 1 {
+		return problemUnsupportedMediaType.because("The body must be application/json.")
 	}
-	mediaType, parameters, err := mime.ParseMediaType(contentType[0])
+	mediaType, parameters, err := mime.ParseMediaType(values[0])
 	if err != nil || mediaType != "application/json" {
-		return false
+		return problemUnsupportedMediaType.because("The body must be application/json.")
 	}
 	charset, found := parameters["charset"]
-	return len(parameters) == 0 || len(parameters) == 1 && found && strings.EqualFold(charset, "utf-8")
+	if len(parameters) > 1 || len(parameters) == 1 && (!found || !strings.EqualFold(charset, "utf-8")) {
+		return problemUnsupportedMediaType.because("The body must be application/json in UTF-8, without other parameters.")
+	}
+	return nil
 }
 
 func parseTextMembers(body []byte, known []string) (map[string]string, error) {

@@ -220,9 +220,17 @@ func TestMalformedRequestsReachNothing(t *testing.T) {
 func TestWhatIsWrongIsSaid(t *testing.T) {
 	s := newService(t)
 	a := s.send(s.RedeemVoucher(untouched(t)), post("/shop/emberforge/voucher", `{}`))
-	a.want(t, 422, problemFormat+`invalid","title":"Invalid request","status":422,"detail":"code: must not be empty.","pointer":"/code"}`)
+	a.want(t, 422, problemFormat+`invalid","title":"Invalid request","status":422,"detail":"code: must have a letter or digit.","pointer":"/code"}`)
 	a = s.send(s.RedeemVoucher(untouched(t)), post("/shop/emberforge/voucher?check=yes", `{}`))
 	a.want(t, 400, problemFormat+`malformed-request","title":"Malformed request","status":400,"detail":"The parameter is true or false.","parameter":"check"}`)
+	for contentType, detail := range map[string]string{
+		"text/json":                                  "The body must be application/json.",
+		"application/json; charset=latin1":           "The body must be application/json in UTF-8, without other parameters.",
+		"application/json; charset=utf-8; version=1": "The body must be application/json in UTF-8, without other parameters.",
+	} {
+		a = s.send(s.RedeemVoucher(untouched(t)), post("/shop/emberforge/voucher", `{}`, "Content-Type", contentType))
+		a.want(t, 415, problemFormat+`unsupported-media-type","title":"Unsupported media type","status":415,"detail":"`+detail+`"}`)
+	}
 	a = s.send(s.RedeemVoucher(untouched(t)), request(http.MethodGet, "/shop/emberforge/voucher", ""))
 	a.wantHeader(t, "Allow", "POST")
 }

@@ -38,7 +38,7 @@ func ParseCode(typed string) (Code, error) {
 	}
 	parsed := code.String()
 	if parsed == "" {
-		return "", &FieldError{Field: "code", Err: errors.New("must not be empty")}
+		return "", &FieldError{Field: "code", Err: errors.New("must have a letter or digit")}
 	}
 	if strings.ContainsFunc(parsed, isNoCodeCharacter) {
 		return "", &RefusalError{Reason: ReasonUnknown}
