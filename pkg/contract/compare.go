@@ -3,7 +3,6 @@ package contract
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -17,12 +16,14 @@ import (
 // difference is how two documents differ, as the library tells it.
 type difference struct {
 	diff.EndpointsDiff
-	// findings are what its checks have to say of operations, by method and path of the base; the most severe first.
+	// findings are what its checks have to say of operations; the most severe first.
 	findings map[Operation][]checker.Change
 }
 
-// compare finds what differs by structure. levels override the severities that the library's checks have.
+// compare finds what differs by structure. levels override the severities that the library's checks have. The base's paths
+// come to call their parameters as the revision does.
 func compare(base, revision document, levels map[string]checker.Level) (difference, error) {
+	base.nameParametersAs(revision)
 	config := diff.NewConfig(diff.WithExcludeElements([]string{
 		diff.ExcludeDescriptionOption, diff.ExcludeExamplesOption, diff.ExcludeSummaryOption, diff.ExcludeTitleOption,
 	}))
@@ -115,7 +116,7 @@ func movedSunsets(bases, revisions map[Operation]*openapi3.Operation) map[Operat
 // modifiedOperations are those whose structure differs, and those whose sunset was moved.
 func modifiedOperations(differs difference, base document, sunsets map[Operation][]changelog.Detail) map[Operation]bool {
 	modified := make(map[Operation]bool)
-	for endpoint := range maps.Keys(differs.Modified) {
+	for endpoint := range differs.Modified {
 		modified[Operation(endpoint)] = true
 	}
 	for operation := range base.operations() {
@@ -134,7 +135,7 @@ func modification(operation Operation, findings []checker.Change, sunset []chang
 	}
 	change.Details = append(change.Details, sunset...)
 	if len(change.Details) == 0 {
-		change.Details = []changelog.Detail{{Text: "its structure changed in a way that no client can tell"}}
+		change.Details = []changelog.Detail{{Text: "its structure changed in a way that the comparison has no words for"}}
 	}
 	return change
 }

@@ -32,8 +32,8 @@ type document struct {
 	*load.SpecInfo
 }
 
-// parse reads a document in YAML with its $refs resolved, and drops what is no structure: tags, servers and links to
-// documentation. Descriptions, titles and examples stay, and are left out when documents are compared.
+// parse reads a document in YAML with its $refs resolved, and drops what is no structure, as far as the library would not
+// leave it out of a comparison: tags, servers, links to documentation, comments, and the examples of schemas.
 func parse(name string, text []byte) (document, error) {
 	info, err := load.NewSpecInfoFromData(openapi3.NewLoader(), text, name, load.WithFlattenParams())
 	if err != nil {
@@ -50,7 +50,7 @@ func parse(name string, text []byte) (document, error) {
 		}
 	}
 	return d, info.Spec.WalkSchemas(func(_ string, schema *openapi3.SchemaRef) error {
-		schema.Value.ExternalDocs, schema.Value.Comment = nil, ""
+		schema.Value.ExternalDocs, schema.Value.Comment, schema.Value.Examples = nil, "", nil
 		return nil
 	})
 }
@@ -72,6 +72,41 @@ func (d document) byShape() map[Operation]*openapi3.Operation {
 		operations[name.shape()] = operation
 	}
 	return operations
+}
+
+// nameParametersAs gives the parameters of each path the names that they have in another document's path of the same shape.
+func (d document) nameParametersAs(other document) {
+	others := make(map[Operation]string)
+	for path := range other.Spec.Paths.Map() {
+		others[Operation{Path: path}.shape()] = path
+	}
+	for path, item := range d.Spec.Paths.Map() {
+		renamed, found := others[Operation{Path: path}.shape()]
+		if !found || renamed == path {
+			continue
+		}
+		names := make(map[string]string)
+		as := strings.Split(renamed, "/")
+		for i, segment := range strings.Split(path, "/") {
+			names[strings.Trim(segment, "{}")] = strings.Trim(as[i], "{}")
+		}
+		for _, operation := range item.Operations() {
+			renamePathParameters(operation.Parameters, names)
+		}
+		d.Spec.Paths.Delete(path)
+		d.Spec.Paths.Set(renamed, item)
+	}
+}
+
+// renamePathParameters leaves the parameters themselves as they are: paths may share them.
+func renamePathParameters(parameters openapi3.Parameters, names map[string]string) {
+	for i, parameter := range parameters {
+		if parameter.Value.In == openapi3.ParameterInPath {
+			renamed := *parameter.Value
+			renamed.Name = names[renamed.Name]
+			parameters[i] = &openapi3.ParameterRef{Value: &renamed}
+		}
+	}
 }
 
 // isReconstructed tells documents that were made from the record, by x-reconstructed in their info.

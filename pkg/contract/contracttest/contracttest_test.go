@@ -4,9 +4,18 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/pb33f/libopenapi"
+	"github.com/pb33f/libopenapi-validator/config"
+	"github.com/pb33f/libopenapi-validator/schema_validation"
+	v3 "github.com/pb33f/libopenapi/datamodel/high/v3"
+	"github.com/pb33f/libopenapi/orderedmap"
+
+	"shopfront/api"
 	"shopfront/pkg/contract/contracttest"
 )
 
@@ -114,6 +123,67 @@ func TestExchanges(t *testing.T) {
 				t.Errorf("got %v, want %q in it", err, test.want)
 			}
 		})
+	}
+}
+
+func TestDocumentsAreOpenAPI(t *testing.T) {
+	files, err := filepath.Glob("../../../api/releases/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range append(files, "../../../api/openapi.yaml") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		document, err := libopenapi.NewDocument(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if valid, violations := schema_validation.ValidateOpenAPIDocument(document); !valid {
+			t.Errorf("%s: %v", file, violations)
+		}
+	}
+}
+
+// The examples are answers that were given.
+func TestExamplesFitTheirSchemas(t *testing.T) {
+	document, err := libopenapi.NewDocument([]byte(api.OpenAPI()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := document.BuildV3Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range model.Model.Paths.PathItems.FromOldest() {
+		for method, operation := range item.GetOperations().FromOldest() {
+			if operation.RequestBody != nil {
+				checkExamples(t, method+" "+path, operation.RequestBody.Content)
+			}
+			for status, response := range operation.Responses.Codes.FromOldest() {
+				checkExamples(t, method+" "+path+" "+status, response.Content)
+			}
+		}
+	}
+}
+
+func checkExamples(t *testing.T, place string, content *orderedmap.Map[string, *v3.MediaType]) {
+	t.Helper()
+	schemas := schema_validation.NewSchemaValidator(config.WithFormatAssertions())
+	for name, mediaType := range content.FromOldest() {
+		if mediaType.Examples.Len() == 0 && strings.HasPrefix(place, "get /shop/") {
+			t.Errorf("%s has no example in %s", place, name)
+		}
+		for name, example := range mediaType.Examples.FromOldest() {
+			var value any
+			if err := example.Value.Decode(&value); err != nil {
+				t.Fatal(err)
+			}
+			if fits, violations := schemas.ValidateSchemaObject(mediaType.Schema.Schema(), value); !fits {
+				t.Errorf("%s: the example %s does not fit: %v", place, name, violations)
+			}
+		}
 	}
 }
 

@@ -1,0 +1,190 @@
+package contract_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/changelog"
+)
+
+const root = "../.."
+
+// recorded reads the changes that docs/interface.md records, by date; those that are not dated under "".
+func recorded(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile(root + "/docs/interface.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := make(map[string][]string)
+	date := ""
+	for _, row := range regexp.MustCompile("(?m)^\\|([^|`]*)\\| `([A-Z]+ [^`]+)` \\| (added|modified|removed)(, breaking)?[^|]* \\|$").FindAllStringSubmatch(string(text), -1) {
+		when, operation, kind, breaking := strings.TrimSpace(row[1]), row[2], row[3], row[4]
+		if when == "not dated" {
+			date = ""
+		} else if when != "" {
+			parsed, err := time.Parse("2 January 2006", when)
+			if err != nil {
+				t.Fatal(err)
+			}
+			date = parsed.Format(time.DateOnly)
+		}
+		changes[date] = append(changes[date], kind+" "+operation+breaking)
+	}
+	for _, list := range changes {
+		slices.Sort(list)
+	}
+	return changes
+}
+
+func told(c changelog.Change) string {
+	text := fmt.Sprintf("%s %s %s", c.Kind, c.Method, c.Path)
+	if c.Breaking {
+		text += ", breaking"
+	}
+	return text
+}
+
+func TestTheReconstructedReleasesAreWhatIsRecorded(t *testing.T) {
+	releases, err := open(t, root).Changelog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	computed := make(map[string][]string)
+	for _, release := range releases {
+		if release.Reconstructed {
+			for _, change := range release.Changes {
+				computed[release.Date] = append(computed[release.Date], told(change))
+			}
+		}
+	}
+	want := recorded(t)
+	if len(want) != 3 || len(computed) != 3 {
+		t.Fatalf("recorded %v, computed %v", want, computed)
+	}
+	for date, changes := range computed {
+		slices.Sort(changes)
+		if !slices.Equal(changes, want[date]) {
+			t.Errorf("%q: computed %q, recorded %q", date, changes, want[date])
+		}
+	}
+	for i, want := range []string{
+		"0001-undated: 0 structure changes",
+		"0002-2023-09-19: 6 structure changes: 5 breaking, 1 addition, 5 removals",
+		"0003-undated: 1 structure change: 1 modification",
+		"0004-undated: 1 structure change: 1 breaking, 1 modification",
+		"0005-2024-01-05: 3 structure changes: 1 breaking, 1 addition, 1 modification, 1 removal",
+		"0006-undated: 2 structure changes: 1 breaking, 1 addition, 1 removal",
+	} {
+		if got := releases[i].Name + ": " + releases[i].Counts().String(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+func TestTheReconstructedReleasesSayWhatChanged(t *testing.T) {
+	releases, err := open(t, root).Changelog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	details := make(map[string]string)
+	for _, release := range releases {
+		for _, change := range release.Changes {
+			for _, detail := range change.Details {
+				details[release.Name] += detail.Text + "\n"
+			}
+		}
+	}
+	for name, want := range map[string][]string{
+		"0003-undated":    {"added the non-success response with the status `404`"},
+		"0004-undated":    {"`query` request parameter `amount`", "`query` request parameter `data`"},
+		"0005-2024-01-05": {"added the new optional request property `nick`"},
+	} {
+		for _, text := range want {
+			if !strings.Contains(details[name], text) {
+				t.Errorf("%s: %q is not in %q", name, text, details[name])
+			}
+		}
+	}
+}
+
+func TestStructureChanges(t *testing.T) {
+	const deprecated = get + "      deprecated: true\n"
+	sunset := func(date string) string { return edited(t, shop, get, deprecated+"      x-sunset: \""+date+"\"\n") }
+	tests := map[string]struct {
+		base, revision string
+		want           []string // changes, and their details after a colon
+	}{
+		"nothing":                              {shop, shop, nil},
+		"a path parameter is called otherwise": {shop, edited(t, shop, "{customer}", "{shop}", "name: customer", "name: shop"), nil},
+		"a schema is shared": {
+			shop, edited(t, shop, "code: {type: string}", `code: {$ref: "#/components/schemas/Code"}`, "schemas:\n", "schemas:\n    Code: {type: string}\n"), nil,
+		},
+		"words, examples, tags, info and servers": {shop, edited(t, shop,
+			"summary: Redeem a voucher", "summary: Redeem\n      description: At most once.\n      externalDocs: {url: https://shop.example}",
+			"The shopper's handle", "Who redeems", "note: {type: string}", "note: {type: string, title: A note, examples: [thanks], $comment: free text}",
+			"tags: [Vouchers]", "tags: [Codes, Vouchers]", "title: Shop,", "title: Storefront,", "url: /", "url: https://shop.example", "description: Redeemed", "description: It is redeemed",
+		), nil},
+		"two details": {
+			shop, edited(t, shop, "nick: {type: string,", "gift: {type: boolean}\n                nick: {type: string, maxLength: 64,"),
+			[]string{"modified POST /shop/{customer}/voucher, breaking: ! the `nick` request property's maxLength was set to `64`; added the new optional request property `gift`"},
+		},
+		"an operation is added":   {edited(t, shop, area, ""), shop, []string{"added GET /shop/{customer}/checkout"}},
+		"an operation is removed": {shop, edited(t, shop, area, ""), []string{"removed GET /shop/{customer}/checkout, breaking"}},
+		"an operation is removed that was deprecated": {
+			edited(t, shop, get, deprecated), edited(t, shop, area, ""), []string{"removed GET /shop/{customer}/checkout: it was deprecated before"},
+		},
+		"an operation is removed before its sunset": {
+			sunset("2999-01-01"), edited(t, shop, area, ""), []string{"removed GET /shop/{customer}/checkout: it was deprecated before"},
+		},
+		"an operation is removed after its sunset": {
+			sunset("2001-01-01"), edited(t, shop, area, ""), []string{"removed GET /shop/{customer}/checkout: it was deprecated before"},
+		},
+		"an operation is deprecated": {
+			shop, sunset("2001-01-01"), []string{"modified GET /shop/{customer}/checkout: endpoint deprecated; it may be removed from 2001-01-01 on"},
+		},
+		"an operation is added deprecated": {
+			edited(t, shop, area, ""), sunset("2999-01-01"), []string{"added GET /shop/{customer}/checkout: it is deprecated; it may be removed from 2999-01-01 on"},
+		},
+		"a sunset is put off": {
+			sunset("2027-01-01"), sunset("2028-01-01"), []string{"modified GET /shop/{customer}/checkout: it may be removed from 2028-01-01 on"},
+		},
+		"a change that no check names": {
+			shop, edited(t, shop, "name: channel, in: query,", "name: channel, in: query, allowReserved: true,"),
+			[]string{"modified POST /shop/{customer}/voucher: its structure changed in a way that the comparison has no words for"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			root := keep(t, test.revision, [2]string{"0001-undated", test.base}, [2]string{"0002-undated", test.revision})
+			releases, err := open(t, root).Changelog()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, change := range releases[1].Changes {
+				var details []string
+				for _, detail := range change.Details {
+					text := detail.Text
+					if detail.Breaking {
+						text = "! " + text
+					}
+					details = append(details, text)
+				}
+				text := told(change)
+				if len(details) > 0 {
+					text += ": " + strings.Join(details, "; ")
+				}
+				got = append(got, text)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got  %q\nwant %q", got, test.want)
+			}
+		})
+	}
+}

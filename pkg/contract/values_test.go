@@ -1,0 +1,236 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/httpapi"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
+)
+
+// documented is the working document, as JSON has it.
+func documented(t *testing.T) any {
+	t.Helper()
+	text, err := os.ReadFile(root + "/api/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document any
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+// at is the value in a place of a document.
+func at(t *testing.T, document any, place ...string) any {
+	t.Helper()
+	for _, name := range place {
+		member, found := document.(map[string]any)[name]
+		if !found {
+			t.Fatalf("nothing is at %v", place)
+		}
+		document = member
+	}
+	return document
+}
+
+// Where the document has a pattern, the code takes what matches it and nothing else.
+func TestPatternsAreWhatTheCodeTakes(t *testing.T) {
+	document := documented(t)
+	for name, test := range map[string]struct {
+		place   []string
+		longest int
+		takes   func(string) error
+	}{
+		"ID":              {[]string{"components", "schemas", "ID", "pattern"}, 64, func(text string) error { _, err := catalog.ParseID[catalog.ProductID](text); return err }},
+		"Idempotency-Key": {[]string{"components", "parameters", "IdempotencyKey", "schema", "pattern"}, 255, func(text string) error { _, err := idempotency.ParseKey(text); return err }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pattern := regexp.MustCompile(at(t, document, test.place...).(string)) //nolint:errcheck // a pattern is a string
+			texts := []string{"", "a", strings.Repeat("a", test.longest), strings.Repeat("a", test.longest+1), "é", "a\n"}
+			for c := range 256 {
+				texts = append(texts, string([]byte{byte(c)}), string([]byte{'a', byte(c), 'b'}))
+			}
+			for _, text := range texts {
+				if err := test.takes(text); pattern.MatchString(text) != (err == nil) {
+					t.Errorf("%q: the document's pattern says %t, the code %v", text, pattern.MatchString(text), err)
+				}
+			}
+		})
+	}
+}
+
+func TestLimitsAreThoseOfTheCode(t *testing.T) {
+	schemas := at(t, documented(t), "components", "schemas")
+	for _, test := range []struct {
+		limit int64
+		place string
+	}{
+		{money.MaxMinor, "Money.properties.minor.maximum"},
+		{catalog.MaxAmount, "AmountOfVariant.maximum"},
+		{catalog.MaxVariants, "Product.properties.variants.maxItems"},
+		{catalog.MaxNameBytes, "Product.properties.name.maxLength"},
+		{catalog.MaxNameBytes, "Variant.properties.name.maxLength"},
+		{catalog.MaxNameBytes, "CheckoutArea.properties.customer.properties.name.maxLength"},
+		{catalog.MaxDescriptionBytes, "Product.properties.description.maxLength"},
+		{voucher.MaxWrittenCodeBytes, "VoucherCode.maxLength"},
+		{voucher.MaxNickLength, "Nick.maxLength"},
+	} {
+		if got := at(t, schemas, strings.Split(test.place, ".")...); got != float64(test.limit) {
+			t.Errorf("%s is %v, in the code %d", test.place, got, test.limit)
+		}
+	}
+	percent := at(t, schemas, "Reward", "properties", "percentOff")
+	for _, bound := range []struct {
+		name    string
+		outside float64
+	}{{"minimum", -1}, {"maximum", 1}} {
+		limit := at(t, percent, bound.name).(float64) //nolint:errcheck // a bound is a number
+		if _, err := voucher.ParseReward(fmt.Sprintf("%v%%", limit), "EUR"); err != nil {
+			t.Error(err)
+		}
+		if reward, err := voucher.ParseReward(fmt.Sprintf("%v%%", limit+bound.outside), "EUR"); err == nil {
+			t.Errorf("%+v is beyond the %s", reward, bound.name)
+		}
+	}
+}
+
+// Limits that no keyword can say stand in descriptions.
+func TestLimitsInWordsAreThoseOfTheCode(t *testing.T) {
+	document := documented(t)
+	for _, test := range []struct {
+		words string
+		place []string
+	}{
+		{fmt.Sprintf("1 to %d letters and digits", voucher.MaxCodeLength), []string{"components", "schemas", "VoucherRequest", "properties", "code"}},
+		{fmt.Sprintf("%d characters in %d bytes", voucher.MaxNickLength, voucher.MaxNickBytes), []string{"components", "schemas", "VoucherRequest", "properties", "nick"}},
+		{fmt.Sprintf("%d KiB", checkout.MaxDataBytes>>10), []string{"components", "parameters", "Data"}},
+		{fmt.Sprintf("%.0f minutes", checkout.Lifetime.Minutes()), []string{"paths", "/shop/{customer}/checkout/{product}/{variant}", "get"}},
+	} {
+		description, _ := at(t, document, append(test.place, "description")...).(string)
+		if !strings.Contains(strings.ReplaceAll(description, "\n", " "), test.words) {
+			t.Errorf("%v: %q is not in %q", test.place, test.words, description)
+		}
+	}
+}
+
+func TestListedValuesAreThoseOfTheCode(t *testing.T) {
+	schemas := at(t, documented(t), "components", "schemas")
+	for _, test := range []struct {
+		place, folder, kind, prefix string
+	}{
+		{"Problem.properties.type.x-extensible-enum", "httpapi", "problemType", "urn:problem:shopfront:"},
+		{"Reward.properties.kind.x-extensible-enum", "voucher", "RewardKind", ""},
+	} {
+		var listed []string
+		for _, value := range at(t, schemas, strings.Split(test.place, ".")...).([]any) { //nolint:errcheck // a list
+			listed = append(listed, fmt.Sprint(value))
+		}
+		slices.Sort(listed)
+		if want := constants(t, test.folder, test.kind, test.prefix); !slices.Equal(listed, want) {
+			t.Errorf("%s is %q, in the code %q", test.place, listed, want)
+		}
+	}
+}
+
+// constants are the values of the string constants of a type in a package.
+func constants(t *testing.T, folder, kind, prefix string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []string
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			spec, isValue := node.(*ast.ValueSpec)
+			if !isValue {
+				return true
+			}
+			of, isNamed := spec.Type.(*ast.Ident)
+			if !isNamed || of.Name != kind || len(spec.Values) != 1 {
+				return true
+			}
+			if literal, isLiteral := spec.Values[0].(*ast.BasicLit); isLiteral {
+				value, err := strconv.Unquote(literal.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				values = append(values, prefix+value)
+			}
+			return true
+		})
+	}
+	slices.Sort(values)
+	return values
+}
+
+// The headers of the older form say the date of the release that marked it, and the sunset that the document gives.
+func TestTheOlderFormTellsItsRelease(t *testing.T) {
+	const path = "/shop/{customer}/checkout/{product}/variant/{variant}"
+	service := httpapi.Service{Now: time.Now, Log: slog.New(slog.DiscardHandler), RequestID: func(*http.Request) string { return "r1" }}
+	recorder := httptest.NewRecorder()
+	service.CheckoutVariant(nil).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/shop/emberforge/checkout/coins/variant/500?unknown", http.NoBody))
+	seconds, err := strconv.ParseInt(strings.TrimPrefix(recorder.Header().Get("Deprecation"), "@"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sunset, err := http.ParseTime(recorder.Header().Get("Sunset"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := at(t, documented(t), "paths", path, "get", "x-sunset"); got != sunset.Format(time.DateOnly) {
+		t.Errorf("the document's sunset is %v, the header's %v", got, sunset)
+	}
+	marked := ""
+	releases, err := filepath.Glob(root + "/api/releases/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, release := range releases {
+		text, err := os.ReadFile(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var document struct {
+			Paths map[string]map[string]struct{ Deprecated bool }
+		}
+		if err := yaml.Unmarshal(text, &document); err != nil {
+			t.Fatal(err)
+		}
+		switch deprecated := document.Paths[path]["get"].Deprecated; {
+		case !deprecated:
+			marked = ""
+		case marked == "":
+			marked = strings.TrimSuffix(filepath.Base(release)[len("0000-"):], ".yaml")
+		}
+	}
+	if got := time.Unix(seconds, 0).UTC().Format(time.DateOnly); got != marked {
+		t.Errorf("the header says deprecated since %s, the release that marked it is of %q", got, marked)
+	}
+}

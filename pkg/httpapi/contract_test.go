@@ -1,0 +1,99 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"shopfront/api"
+	"shopfront/pkg/voucher"
+)
+
+// documented is what these tests read of the interface's document.
+type documented struct {
+	Paths map[string]struct {
+		Get struct {
+			Parameters []struct {
+				Name   string
+				Schema struct{ Minimum, Maximum, Default int }
+			}
+		}
+		Post struct {
+			RequestBody struct{ Description string }
+		}
+	}
+	Components struct {
+		Schemas map[string]struct {
+			Properties map[string]struct{ MaxItems int }
+		}
+	}
+}
+
+func document(t *testing.T) documented {
+	t.Helper()
+	var d documented
+	if err := json.Unmarshal([]byte(api.OpenAPI()), &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestTheDocumentedLimitsOfAPage(t *testing.T) {
+	d := document(t)
+	found := false
+	for _, parameter := range d.Paths["/shop/{customer}/checkout"].Get.Parameters {
+		if parameter.Name != "limit" {
+			continue
+		}
+		found = true
+		limits := parameter.Schema
+		shop := emberforge(capes(limits.Maximum + 1)...)
+		if p, _ := shop.show(t, areaPath); len(p.Products) != limits.Default {
+			t.Errorf("by default a page has %d products, documented are %d", len(p.Products), limits.Default)
+		}
+		for _, limit := range []int{limits.Minimum, limits.Maximum} {
+			if p, _ := shop.show(t, fmt.Sprintf("%s?limit=%d", areaPath, limit)); len(p.Products) != limit {
+				t.Errorf("a page has %d products, want %d", len(p.Products), limit)
+			}
+		}
+		for _, limit := range []int{limits.Minimum - 1, limits.Maximum + 1} {
+			s := newService(t)
+			if a := s.send(s.CheckoutArea(shop), get(fmt.Sprintf("%s?limit=%d", areaPath, limit))); a.status != http.StatusUnprocessableEntity {
+				t.Errorf("limit %d: %d %.100s", limit, a.status, a.body)
+			}
+		}
+		if most := d.Components.Schemas["CheckoutArea"].Properties["products"].MaxItems; most != limits.Maximum {
+			t.Errorf("at most %d products are documented for a page of at most %d", most, limits.Maximum)
+		}
+	}
+	if !found {
+		t.Error("the limit of a page is not documented")
+	}
+}
+
+func TestTheDocumentedSizeOfABody(t *testing.T) {
+	const path = "/shop/{customer}/voucher"
+	said := regexp.MustCompile(`^At most (\d+) KiB\.$`).FindStringSubmatch(document(t).Paths[path].Post.RequestBody.Description)
+	if said == nil {
+		t.Fatal("the size of a body is not documented")
+	}
+	kib, err := strconv.Atoi(said[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const code = `{"code":"SUMMER-20"}`
+	for _, test := range []struct{ size, status int }{{kib << 10, http.StatusNotFound}, {kib<<10 + 1, http.StatusRequestEntityTooLarge}} {
+		s := newService(t)
+		refusing := desk{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
+			return voucher.Redemption{}, false, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
+		}}
+		a := s.send(s.RedeemVoucher(refusing), post("/shop/emberforge/voucher", code+strings.Repeat(" ", test.size-len(code))))
+		if a.status != test.status {
+			t.Errorf("%d bytes: %d %s, want %d", test.size, a.status, a.body, test.status)
+		}
+	}
+}
