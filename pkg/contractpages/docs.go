@@ -1,6 +1,7 @@
 package contractpages
 
 import (
+	"errors"
 	"fmt"
 	"html/template"
 	"slices"
@@ -92,7 +93,7 @@ func (d document) schemas() ([]schemaView, error) {
 			continue
 		}
 		conditions, err := s.Value.conditions()
-		if err != nil {
+		if err := errors.Join(err, s.Value.check(true)); err != nil {
 			return nil, fmt.Errorf("schema %s: %w", s.Name, err)
 		}
 		views = append(views, schemaView{s.Name, s.Value, conditions, inherited})

@@ -122,17 +122,43 @@ func (d document) resolveOperation(o *operation) error {
 		if err := d.Components.Parameters.follow("parameters", p.Ref, &o.Parameters[i]); err != nil {
 			return err
 		}
-	}
-	for i := range o.Responses {
-		r := &o.Responses[i].Value
-		if err := d.Components.Responses.follow("responses", r.Ref, r); err != nil {
+		if err := o.Parameters[i].Schema.checkInPlace(); err != nil {
 			return err
 		}
-		for j := range r.Headers {
-			h := &r.Headers[j].Value
-			if err := d.Components.Headers.follow("headers", h.Ref, h); err != nil {
-				return err
-			}
+	}
+	if o.RequestBody != nil {
+		if err := checkContent(o.RequestBody.Content); err != nil {
+			return err
+		}
+	}
+	for i := range o.Responses {
+		if err := d.resolveResponse(&o.Responses[i].Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d document) resolveResponse(r *response) error {
+	if err := d.Components.Responses.follow("responses", r.Ref, r); err != nil {
+		return err
+	}
+	for i := range r.Headers {
+		h := &r.Headers[i].Value
+		if err := d.Components.Headers.follow("headers", h.Ref, h); err != nil {
+			return err
+		}
+		if err := h.Schema.checkInPlace(); err != nil {
+			return err
+		}
+	}
+	return checkContent(r.Content)
+}
+
+func checkContent(content members[mediaType]) error {
+	for _, m := range content {
+		if err := m.Value.Schema.checkInPlace(); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -133,7 +133,8 @@ func TestTheRecordedChanges(t *testing.T) {
 	}{
 		"urn:release:shopfront:0002-2023-09-19": {
 			"Release 2, 19 September 2023 (6 structure changes: 5 breaking, 1 addition, 5 removals)",
-			[]string{"breaking", "addition", "removal"}, "Tue, 19 Sep 2023 00:00:00 GMT",
+			[]string{"breaking", "addition", "removal"},
+			"Tue, 19 Sep 2023 00:00:00 GMT",
 			[]string{
 				"Breaking removed POST /checkout/paybylink/sms", "Breaking removed GET /checkout/paybylink/transfer",
 				"Breaking removed GET /checkout/paybylink/{prepaid_card}", "Breaking removed GET /checkout/{card_processor}",
@@ -142,7 +143,8 @@ func TestTheRecordedChanges(t *testing.T) {
 		},
 		"urn:release:shopfront:0005-2024-01-05": {
 			"Release 5, 5 January 2024 (3 structure changes: 1 breaking, 1 addition, 1 modification, 1 removal)",
-			[]string{"breaking", "addition", "modification", "removal"}, "Fri, 05 Jan 2024 00:00:00 GMT",
+			[]string{"breaking", "addition", "modification", "removal"},
+			"Fri, 05 Jan 2024 00:00:00 GMT",
 			[]string{
 				"Breaking removed GET /shop/{customer}/checkout/{product}/{variant}",
 				"modified POST /shop/{customer}/voucher added the new optional request property nick", "added GET /shop/{customer}/checkout",

@@ -177,7 +177,7 @@ func plainText(value jsontext.Value) string {
 		return ""
 	}
 	var text string
-	if json.Unmarshal(value, &text) == nil {
+	if value.Kind() == '"' && json.Unmarshal(value, &text) == nil {
 		return text
 	}
 	return value.String()
@@ -189,21 +189,56 @@ type condition struct {
 	Required      []string
 }
 
-// conditions are those of a schema's allOf that have this form: if {properties: {M: {const: V}}}, then {required: [...]}.
-// Any other is an error, but for schemas that are referred to.
+// conditions are those of a schema's allOf, where each part is a reference or of this form: if {properties: {M: {const: V}}},
+// then {required: [...]}.
 func (s schema) conditions() ([]condition, error) {
 	var found []condition
 	for _, part := range s.AllOf {
-		if part.If == nil && part.Then == nil {
+		if part.Ref != "" {
 			continue
 		}
-		if part.If == nil || part.Then == nil || len(part.If.Properties) != 1 || part.If.Properties[0].Value.Const == nil {
-			return nil, fmt.Errorf("the docs page cannot put this condition of a schema into words: %+v", part)
+		if part.If == nil || part.Then == nil || len(part.If.Properties) != 1 || part.If.Properties[0].Value.Const == nil ||
+			len(part.Then.Required) == 0 || len(part.Then.Properties) > 0 {
+			return nil, fmt.Errorf("the docs page has no words for this part of an allOf: %+v", part)
 		}
 		member := part.If.Properties[0]
 		found = append(found, condition{member.Name, plainText(member.Value.Const), part.Then.Required})
 	}
 	return found, nil
+}
+
+// check wants nothing in a schema that would not be shown. Only a component has a place for its members and conditions;
+// what stands elsewhere is said in a few words.
+func (s schema) check(component bool) error {
+	if s.If != nil || s.Then != nil || !component && len(s.AllOf) > 0 {
+		return fmt.Errorf("the docs page has no words for this combination of schemas: %+v", s)
+	}
+	parts := slices.Clone(s.OneOf)
+	if s.Items != nil {
+		parts = append(parts, *s.Items)
+	}
+	for _, alternative := range s.OneOf {
+		if alternative.Nested() != nil {
+			return fmt.Errorf("the docs page shows an alternative's members only if it has a name: %+v", alternative)
+		}
+	}
+	for _, property := range s.Properties {
+		parts = append(parts, property.Value)
+	}
+	for _, part := range parts {
+		if err := part.check(false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkInPlace wants a schema that a parameter, a header or a body can have: its members are shown where it has a name.
+func (s schema) checkInPlace() error {
+	if s.Nested() != nil {
+		return fmt.Errorf("the docs page shows the members of a schema only among the components: %+v", s)
+	}
+	return s.check(false)
 }
 
 // inherited are the schemas that a schema's allOf refers to.
