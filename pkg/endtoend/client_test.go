@@ -1,0 +1,211 @@
+package endtoend_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"shopfront/pkg/client"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+// client is a storefront's client of the shop. What it sends and gets is held to the interface's document. lose, if not nil,
+// tells of which answers it never hears.
+func (s shop) client(t *testing.T, lose func() bool) *client.Client {
+	t.Helper()
+	document, err := shared.document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := &http.Transport{}
+	t.Cleanup(base.CloseIdleConnections)
+	transport := document.Transport(t, base)
+	c, err := client.New(localRun(t).State.BaseURL, s.id, client.WithHTTPClient(&http.Client{Transport: lossy{transport, lose}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// lossy loses answers behind the service's back.
+type lossy struct {
+	http.RoundTripper
+	lose func() bool
+}
+
+func (l lossy) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := l.RoundTripper.RoundTrip(r)
+	if err != nil || l.lose == nil || !l.lose() {
+		return response, err
+	}
+	return nil, errors.Join(errors.New("the answer is lost"), response.Body.Close())
+}
+
+func TestAStorefrontRedeems(t *testing.T) {
+	s := newShop(t)
+	c := s.client(t, nil)
+	s.create(t, "WELCOME-COINS", func(terms *voucher.Terms) { terms.Reward.Amount = 2 })
+
+	redeemable, err := c.Check(t.Context(), "welcome coins", "Alder")
+	coins := client.Reward{Kind: client.RewardProduct, Product: "coins", Variant: "500", Amount: 2}
+	if want := (client.Redeemable{Code: "WELCOME-COINS", Nick: "Alder", Reward: coins}); err != nil || redeemable != want {
+		t.Errorf("%+v, %v, want %+v", redeemable, err, want)
+	}
+	key := client.NewKey()
+	redemption, err := c.Redeem(t.Context(), "welcome coins", "Alder", client.WithKey(key))
+	want := client.Redemption{ID: redemption.ID, Code: "WELCOME-COINS", Nick: "Alder", RedeemedAt: redemption.RedeemedAt, Reward: coins}
+	if err != nil || redemption != want {
+		t.Fatalf("%+v, %v, want %+v", redemption, err, want)
+	}
+	want.Replayed = true
+	if again, err := c.Redeem(t.Context(), "WELCOME-COINS", "ALDER", client.WithKey(key)); err != nil || again != want {
+		t.Errorf("%+v, %v, want %+v", again, err, want)
+	}
+	kept, err := s.Redemptions(t.Context(), operator.RedemptionFilter{})
+	if err != nil || len(kept) != 1 || kept[0].ID != redemption.ID || !kept[0].At.Equal(redemption.RedeemedAt) {
+		t.Errorf("kept are %+v, %v, want %+v", kept, err, redemption)
+	}
+
+	unknown := shop{id: "unknown-" + s.id}.client(t, nil)
+	for name, test := range map[string]struct {
+		redeem func() (client.Redemption, error)
+		want   error
+	}{
+		"used up": {func() (client.Redemption, error) { return c.Redeem(t.Context(), "WELCOME-COINS", "Alder") }, client.ErrVoucherNotFound},
+		"another nick": {func() (client.Redemption, error) {
+			return c.Redeem(t.Context(), "WELCOME-COINS", "Birch", client.WithKey(key))
+		}, client.ErrVoucherNotFound},
+		"unknown":          {func() (client.Redemption, error) { return c.Redeem(t.Context(), "INVENTED", "Alder") }, client.ErrVoucherNotFound},
+		"unknown customer": {func() (client.Redemption, error) { return unknown.Redeem(t.Context(), "WELCOME-COINS", "Alder") }, client.ErrVoucherNotFound},
+		"no code":          {func() (client.Redemption, error) { return c.Redeem(t.Context(), "-", "Alder") }, client.ErrInvalid},
+		"no UTF-8":         {func() (client.Redemption, error) { return c.Redeem(t.Context(), "\xff", "Alder") }, client.ErrMalformedRequest},
+		"over-long": {
+			func() (client.Redemption, error) { return c.Redeem(t.Context(), strings.Repeat("A", 5000), "") },
+			client.ErrContentTooLarge,
+		},
+	} {
+		redemption, err := test.redeem()
+		p, is := errors.AsType[*client.ProblemError](err)
+		if !errors.Is(err, test.want) || !is || p.RequestID == "" || redemption != (client.Redemption{}) {
+			t.Errorf("%s: %+v, %v, want %v", name, redemption, err, test.want)
+		}
+	}
+	if _, err := c.Check(t.Context(), "WELCOME-COINS", "Alder"); !errors.Is(err, client.ErrVoucherNotFound) {
+		t.Errorf("checking what is used up: %v", err)
+	}
+}
+
+// Each shopper's first two answers are lost. Nobody redeems twice, and whoever redeemed is told.
+func TestStorefrontsThatLoseAnswers(t *testing.T) {
+	const shoppers, uses = 12, 7
+	s := newShop(t)
+	s.create(t, "LAUNCH", limits(uses, 1))
+	redemptions, errs := make([]client.Redemption, shoppers), make([]error, shoppers)
+	var racing sync.WaitGroup
+	for i := range shoppers {
+		answers := 0
+		c := s.client(t, func() bool { answers++; return answers <= 2 })
+		racing.Go(func() {
+			redemptions[i], errs[i] = c.Redeem(t.Context(), "launch", fmt.Sprintf("Racer_%d", i))
+		})
+	}
+	racing.Wait()
+	var told, kept []string
+	for i, err := range errs {
+		if err == nil && redemptions[i].Replayed {
+			told = append(told, redemptions[i].ID)
+		} else if !errors.Is(err, client.ErrVoucherNotFound) {
+			t.Errorf("%+v, %v", redemptions[i], err)
+		}
+	}
+	records, err := s.Redemptions(t.Context(), operator.RedemptionFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, record := range records {
+		kept = append(kept, record.ID)
+	}
+	slices.Sort(told)
+	slices.Sort(kept)
+	if len(kept) != uses || !slices.Equal(told, kept) {
+		t.Errorf("told are %q, kept %q, want %d", told, kept, uses)
+	}
+}
+
+func TestAStorefrontChecksOut(t *testing.T) {
+	s := newShop(t)
+	answers := 0
+	c := s.client(t, func() bool { answers++; return answers == 1 })
+	rank := client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"Alder"}`}
+	key := client.NewKey()
+	checkout, err := c.Checkout(t.Context(), rank, client.WithKey(key))
+	price := client.Money{Minor: 799, Currency: "EUR", Display: "7.99 EUR"}
+	if err != nil || !checkout.Replayed || checkout.Total != price || string(checkout.Data) != rank.Data {
+		t.Errorf("%+v, %v: want that of the lost answer", checkout, err)
+	}
+	if kept := s.checkouts(t); len(kept) != 1 || string(kept[0].ID) != checkout.ID {
+		t.Errorf("kept are %+v, want %s", kept, checkout.ID)
+	}
+	if _, err := c.Checkout(t.Context(), client.Order{Product: "coins", Variant: "500"}, client.WithKey(key)); !errors.Is(err, client.ErrKeyInUse) {
+		t.Errorf("the key of another order: %v", err)
+	}
+	for name, test := range map[string]struct {
+		order client.Order
+		want  client.ProblemError
+		is    error
+	}{
+		"off sale":        {client.Order{Product: "coins", Variant: "6500"}, client.ProblemError{}, client.ErrNotFound},
+		"too many":        {client.Order{Product: "coins", Variant: "500", Amount: 11}, client.ProblemError{Parameter: "amount"}, client.ErrInvalid},
+		"fewer than none": {client.Order{Product: "coins", Variant: "500", Amount: -1}, client.ProblemError{Parameter: "amount"}, client.ErrInvalid},
+		"bad data":        {client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"A"}`}, client.ProblemError{Parameter: "data", Pointer: "/player"}, client.ErrInvalid},
+	} {
+		_, err := c.Checkout(t.Context(), test.order)
+		p, is := errors.AsType[*client.ProblemError](err)
+		if !errors.Is(err, test.is) || !is || p.Parameter != test.want.Parameter || p.Pointer != test.want.Pointer {
+			t.Errorf("%s: %+v, want %v %+v", name, p, test.is, test.want)
+		}
+	}
+}
+
+func TestAStorefrontShowsTheCheckoutArea(t *testing.T) {
+	s := newShop(t)
+	c := s.client(t, nil)
+	var pages []client.Page
+	show := func(known ...client.Page) (prices []string) {
+		pages = nil
+		for page, err := range c.CheckoutArea(t.Context(), known...) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, page)
+			for _, product := range page.Products {
+				for _, v := range product.Variants {
+					prices = append(prices, fmt.Sprintf("%s/%s %d %s", product.ID, v.ID, v.Price.Minor, page.Customer.Currency))
+				}
+			}
+		}
+		return prices
+	}
+	want := []string{"coins/500 499 EUR", "coins/1200 999 EUR", "vip-rank/30-days 799 EUR"}
+	if got := show(); !slices.Equal(got, want) {
+		t.Errorf("shown %q, want %q", got, want)
+	}
+	if got := show(pages...); !slices.Equal(got, want) {
+		t.Errorf("shown again %q, want %q", got, want)
+	}
+	loadShop(t, strings.Replace(emberforge, "4.99", "5.49", 1), s.id)
+	want[0] = "coins/500 549 EUR"
+	if got := show(pages...); !slices.Equal(got, want) {
+		t.Errorf("shown after a new price %q, want %q", got, want)
+	}
+	for _, err := range (shop{id: "unknown-" + s.id}).client(t, nil).CheckoutArea(t.Context()) {
+		if !errors.Is(err, client.ErrNotFound) {
+			t.Errorf("of an unknown customer: %v", err)
+		}
+	}
+}
