@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"shopfront/pkg/contractpages"
 	"shopfront/pkg/samtemplate"
 )
 
@@ -15,7 +16,7 @@ func Run(args []string, root string, out io.Writer, now time.Time) error {
 	if len(args) == 1 {
 		command = args[0]
 	}
-	c, err := Open(root)
+	c, err := Open(root, contractpages.Render)
 	if err != nil {
 		return err
 	}

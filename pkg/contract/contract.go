@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"shopfront/pkg/changelog"
+	"shopfront/pkg/contractpages"
 )
 
 // Files of the contract, below the folder api.
@@ -25,9 +26,13 @@ const (
 	sumsFile      = "SHA256SUMS"
 )
 
+// Pages makes the pages that show the interface from the working document in JSON and the changelog.
+type Pages func(openAPI []byte, releases []changelog.Release) (contractpages.Pages, error)
+
 // Contract is what stands in the folder api of a checkout.
 type Contract struct {
 	dir      string
+	pages    Pages
 	working  []byte
 	releases []released
 }
@@ -41,8 +46,8 @@ type released struct {
 
 // Open reads the contract of the checkout at root. A released document that was edited, added or taken away by hand is an
 // error.
-func Open(root string) (*Contract, error) {
-	c := &Contract{dir: filepath.Join(root, "api")}
+func Open(root string, pages Pages) (*Contract, error) {
+	c := &Contract{dir: filepath.Join(root, "api"), pages: pages}
 	var err error
 	if c.working, err = os.ReadFile(filepath.Join(c.dir, workingFile)); err != nil {
 		return nil, err

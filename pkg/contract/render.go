@@ -10,7 +10,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"shopfront/pkg/changelog"
-	"shopfront/pkg/contractpages"
 )
 
 type renderedText struct {
@@ -45,7 +44,7 @@ func (c *Contract) rendered() ([]renderedText, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, err := contractpages.Render(document, releases)
+	pages, err := c.pages(document, releases)
 	if err != nil {
 		return nil, fmt.Errorf("pages of %s: %w", workingFile, err)
 	}

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"shopfront/pkg/changelog"
 	"shopfront/pkg/contract"
+	"shopfront/pkg/contractpages"
 )
 
 // shop is a small interface of which the tests change this and that.
@@ -46,8 +49,6 @@ paths:
         "404": {description: Voucher not found}
   /shop/{customer}/checkout:
     get:
-      operationId: show
-      tags: [Vouchers]
       parameters:
         - {name: customer, in: path, required: true, schema: {type: string}}
       responses:
@@ -106,9 +107,14 @@ func write(t *testing.T, root, name, text string) {
 	}
 }
 
+// page stands for the pages of a contract.
+func page(openAPI []byte, releases []changelog.Release) (contractpages.Pages, error) {
+	return contractpages.Pages{Docs: openAPI, Changelog: []byte(strconv.Itoa(len(releases)))}, nil
+}
+
 func open(t *testing.T, root string) *contract.Contract {
 	t.Helper()
-	c, err := contract.Open(root)
+	c, err := contract.Open(root, page)
 	if err != nil {
 		t.Fatal(err)
 	}
