@@ -92,15 +92,18 @@ func (o object) limit(key string) *voucher.Limit {
 	return &limit
 }
 
-// time is a moment in UTC, to the millisecond; the zero time where there is no such member.
+// time is a moment in UTC, to the millisecond, a date its first; the zero time where there is no such member.
 func (o object) time(key string) time.Time {
 	text, ok := o.text(key)
 	if !ok {
 		return time.Time{}
 	}
-	moment, err := time.Parse(time.RFC3339, text)
+	moment, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		o.fail(key, "%.40q is not a time: write it like 2027-01-31T18:00:00Z (RFC 3339)", text)
+		moment, err = time.Parse(time.RFC3339, text)
+	}
+	if err != nil {
+		o.fail(key, "%.40q is not a time: write it like 2027-01-31T18:00:00Z (RFC 3339), or 2027-01-31, which begins at midnight UTC", text)
 	}
 	return moment.UTC().Truncate(time.Millisecond)
 }

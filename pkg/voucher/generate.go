@@ -33,7 +33,8 @@ var (
 	ErrBatchLarger = errors.New("it has more vouchers than are wanted")
 )
 
-// OtherTermsError says that a batch has a voucher with other terms than it was to be completed with; nothing was changed.
+// OtherTermsError says that a batch has a voucher that differs, in what no edit changes, from those that it was to be
+// completed with; nothing was changed.
 type OtherTermsError struct {
 	Written string // one such code
 	Field   string // in which it differs, named as in FieldError
@@ -76,7 +77,7 @@ type Generator struct {
 // Where it ends early, each voucher that was issued is kept, and each that is kept is found by completing the batch.
 // Errors are *FieldError, ErrBatchTaken, ErrBatchUnknown, ErrBatchLarger, *OtherTermsError, and the store's and issue's own.
 func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Voucher) error) (BatchResult, error) {
-	if err := order.validate(); err != nil {
+	if err := order.Validate(); err != nil {
 		return BatchResult{}, err
 	}
 	sample, err := g.newVoucher(order.Terms)
@@ -97,14 +98,18 @@ func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Vo
 	return result, err
 }
 
-func (o BatchOrder) validate() error {
+// Validate returns what is wrong with the order itself as *FieldError, joined where it is the terms.
+func (o BatchOrder) Validate() error {
 	if o.Count < 1 || o.Count > MaxGenerated {
 		return &FieldError{"count", fmt.Errorf("must be 1 to %d", MaxGenerated)}
 	}
 	if o.Terms.Batch == "" {
 		return &FieldError{"batch", errors.New("must not be empty")}
 	}
-	return nil
+	terms := o.Terms
+	terms.Written = "SAMPLE"
+	_, err := New(terms, time.Time{})
+	return err
 }
 
 func (g Generator) newVoucher(terms Terms) (Voucher, error) {
@@ -142,27 +147,19 @@ func (g Generator) find(ctx context.Context, order BatchOrder, sample Voucher) (
 	return found, nil
 }
 
-// differingTerm names a field in which two vouchers of a batch differ and should not, or none.
+// differingTerm names a field that no edit changes, and in which the vouchers differ, or none. What an edit does change may
+// have been edited since the batch was begun.
 func differingTerm(a, b Voucher) string {
-	for _, term := range []struct {
-		field string
-		same  bool
-	}{
-		{"reward", a.Reward == b.Reward},
-		{"max-uses", a.MaxUses == b.MaxUses},
-		{"max-uses-per-nick", a.MaxUsesPerNick == b.MaxUsesPerNick},
-		{"valid-from", a.ValidFrom.Equal(b.ValidFrom)},
-		{"valid-until", a.ValidUntil.Equal(b.ValidUntil)},
-		{"disabled", a.Disabled == b.Disabled},
-		{"nick", a.Nick == b.Nick},
-		{"note", a.Note == b.Note},
-		{"counters", a.Counters == b.Counters},
-	} {
-		if !term.same {
-			return term.field
-		}
+	switch {
+	case a.Reward != b.Reward:
+		return "reward"
+	case a.MaxUses != b.MaxUses && (isFixed(a.MaxUses) || isFixed(b.MaxUses)):
+		return "max-uses"
+	case (a.MaxUsesPerNick == NoLimit) != (b.MaxUsesPerNick == NoLimit):
+		return "max-uses-per-nick"
+	default:
+		return ""
 	}
-	return ""
 }
 
 // create stores count new vouchers, several at a time, until the first error.

@@ -195,15 +195,9 @@ func TestGenerateRefuses(t *testing.T) {
 		"to resume to fewer":   {func(o *voucher.BatchOrder) { o.Resume, o.Count = true, 4 }, is(voucher.ErrBatchLarger)},
 		"another reward":       {resume(func(terms *voucher.Terms) { terms.Reward.PercentOff = 25 }), differs("reward")},
 		"another limit":        {resume(func(terms *voucher.Terms) { terms.MaxUses = &ten }), differs("max-uses")},
-		"another end": {
-			resume(func(terms *voucher.Terms) { terms.ValidUntil = time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC) }), differs("valid-until"),
+		"terms that are wrong": {
+			func(o *voucher.BatchOrder) { o.Terms.Note = "two\nlines" }, isFieldError("note"),
 		},
-		"another beginning": {
-			resume(func(terms *voucher.Terms) { terms.ValidFrom = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC) }), differs("valid-from"),
-		},
-		"disabled":     {resume(func(terms *voucher.Terms) { terms.Disabled = true }), differs("disabled")},
-		"another nick": {resume(func(terms *voucher.Terms) { terms.Nick = "Katla" }), differs("nick")},
-		"another note": {resume(func(terms *voucher.Terms) { terms.Note = "second letter" }), differs("note")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var store shelf
@@ -220,6 +214,43 @@ func TestGenerateRefuses(t *testing.T) {
 			})
 			if !test.want(err) || result != (voucher.BatchResult{}) || len(store.vouchers) != 5 {
 				t.Errorf("%+v, %v; %d kept", result, err, len(store.vouchers))
+			}
+		})
+	}
+}
+
+func TestGenerateCompletesABatchOfWhichAVoucherWasEdited(t *testing.T) {
+	limit := func(n voucher.Limit) *voucher.Limit { return &n }
+	begun := voucher.Terms{
+		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Batch: "launch", MaxUses: limit(100),
+	}
+	disabled, nick, note, until := true, "Katla", "second letter", time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)
+	for name, edit := range map[string]voucher.Edit{
+		"disabled":           {Disabled: &disabled},
+		"bound to a nick":    {Nick: &nick},
+		"with a note":        {Note: &note},
+		"ends earlier":       {ValidUntil: &until},
+		"begins later":       {ValidFrom: &until},
+		"more uses":          {MaxUses: limit(600)},
+		"more uses per nick": {MaxUsesPerNick: limit(3)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var store shelf
+			order := voucher.BatchOrder{Customer: "emberforge", Terms: begun, Count: 3}
+			g := generator(&store)
+			var first, all issued
+			if _, err := g.Generate(t.Context(), order, first.issue); err != nil {
+				t.Fatal(err)
+			}
+			edited, err := store.vouchers[first[0]].Edited(edit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			store.vouchers[first[0]] = edited
+			order.Count, order.Resume = 5, true
+			result, err := g.Generate(t.Context(), order, all.issue)
+			if err != nil || result != (voucher.BatchResult{Found: 3, Created: 2}) || len(all) != 5 {
+				t.Errorf("%+v, %v, %d issued", result, err, len(all))
 			}
 		})
 	}
