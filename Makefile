@@ -82,6 +82,14 @@ test: ## Run every test (ARGS= are flags of `go test`)
 explore: $(schemathesis) ## Try a live `make run` against its OpenAPI document (URL= is its address)
 	@$(schemathesis) --config-file api/schemathesis.toml run $(URL)/openapi.json --url $(URL)
 
+.PHONY: contract
+contract: ## Check the OpenAPI document: it keeps what the last release promised, and is what the code routes
+	@go run -buildvcs=false ./cmd/contract check
+
+.PHONY: release
+release: ## Freeze the OpenAPI document as the interface's next release, of today
+	@go run -buildvcs=false ./cmd/contract release
+
 .PHONY: fmt
 fmt: $(golangci_lint) ## Format the Go code
 	@$(golangci_lint) fmt

@@ -50,6 +50,21 @@ func told(c changelog.Change) string {
 	return text
 }
 
+// toldWithDetails marks the breaking details with an exclamation mark.
+func toldWithDetails(c changelog.Change) string {
+	parts := make([]string, len(c.Details))
+	for i, detail := range c.Details {
+		parts[i] = detail.Text
+		if detail.Breaking {
+			parts[i] = "! " + detail.Text
+		}
+	}
+	if len(parts) == 0 {
+		return told(c)
+	}
+	return told(c) + ": " + strings.Join(parts, "; ")
+}
+
 func TestTheReconstructedReleasesAreWhatIsRecorded(t *testing.T) {
 	releases, err := open(t, root).Changelog()
 	if err != nil {
@@ -115,47 +130,46 @@ func TestTheReconstructedReleasesSayWhatChanged(t *testing.T) {
 
 func TestStructureChanges(t *testing.T) {
 	const deprecated = get + "      deprecated: true\n"
-	sunset := func(date string) string { return edited(t, shop, get, deprecated+"      x-sunset: \""+date+"\"\n") }
+	sunset := func(date string) string { return edited(t, get, deprecated+"      x-sunset: \""+date+"\"\n") }
 	tests := map[string]struct {
 		base, revision string
 		want           []string // changes, and their details after a colon
 	}{
 		"nothing":                              {shop, shop, nil},
-		"a path parameter is called otherwise": {shop, edited(t, shop, "{customer}", "{shop}", "name: customer", "name: shop"), nil},
+		"a path parameter is called otherwise": {shop, edited(t, "{customer}", "{shop}", "name: customer", "name: shop"), nil},
 		"a schema is shared": {
-			shop, edited(t, shop, "code: {type: string}", `code: {$ref: "#/components/schemas/Code"}`, "schemas:\n", "schemas:\n    Code: {type: string}\n"), nil,
+			shop, edited(t, "code: {type: string}", `code: {$ref: "#/components/schemas/Code"}`, "schemas:\n", "schemas:\n    Code: {type: string}\n"), nil,
 		},
-		"words, examples, tags, info and servers": {shop, edited(t, shop,
-			"summary: Redeem a voucher", "summary: Redeem\n      description: At most once.\n      externalDocs: {url: https://shop.example}",
+		"words, examples, tags, info and servers": {shop, edited(t, "summary: Redeem a voucher", "summary: Redeem\n      description: At most once.\n      externalDocs: {url: https://shop.example}",
 			"The shopper's handle", "Who redeems", "note: {type: string}", "note: {type: string, title: A note, examples: [thanks], $comment: free text}",
 			"tags: [Vouchers]", "tags: [Codes, Vouchers]", "title: Shop,", "title: Storefront,", "url: /", "url: https://shop.example", "description: Redeemed", "description: It is redeemed",
 		), nil},
 		"two details": {
-			shop, edited(t, shop, "nick: {type: string,", "gift: {type: boolean}\n                nick: {type: string, maxLength: 64,"),
+			shop, edited(t, "nick: {type: string,", "gift: {type: boolean}\n                nick: {type: string, maxLength: 64,"),
 			[]string{"modified POST /shop/{customer}/voucher, breaking: ! the `nick` request property's maxLength was set to `64`; added the new optional request property `gift`"},
 		},
-		"an operation is added":   {edited(t, shop, area, ""), shop, []string{"added GET /shop/{customer}/checkout"}},
-		"an operation is removed": {shop, edited(t, shop, area, ""), []string{"removed GET /shop/{customer}/checkout, breaking"}},
+		"an operation is added":   {edited(t, area, ""), shop, []string{"added GET /shop/{customer}/checkout"}},
+		"an operation is removed": {shop, edited(t, area, ""), []string{"removed GET /shop/{customer}/checkout, breaking"}},
 		"an operation is removed that was deprecated": {
-			edited(t, shop, get, deprecated), edited(t, shop, area, ""), []string{"removed GET /shop/{customer}/checkout: it was deprecated before"},
+			edited(t, get, deprecated), edited(t, area, ""), []string{"removed GET /shop/{customer}/checkout: it was deprecated before"},
 		},
 		"an operation is removed before its sunset": {
-			sunset("2999-01-01"), edited(t, shop, area, ""), []string{"removed GET /shop/{customer}/checkout: it was deprecated before"},
+			sunset("2999-01-01"), edited(t, area, ""), []string{"removed GET /shop/{customer}/checkout: it was deprecated before"},
 		},
 		"an operation is removed after its sunset": {
-			sunset("2001-01-01"), edited(t, shop, area, ""), []string{"removed GET /shop/{customer}/checkout: it was deprecated before"},
+			sunset("2001-01-01"), edited(t, area, ""), []string{"removed GET /shop/{customer}/checkout: it was deprecated before"},
 		},
 		"an operation is deprecated": {
 			shop, sunset("2001-01-01"), []string{"modified GET /shop/{customer}/checkout: endpoint deprecated; it may be removed from 2001-01-01 on"},
 		},
 		"an operation is added deprecated": {
-			edited(t, shop, area, ""), sunset("2999-01-01"), []string{"added GET /shop/{customer}/checkout: it is deprecated; it may be removed from 2999-01-01 on"},
+			edited(t, area, ""), sunset("2999-01-01"), []string{"added GET /shop/{customer}/checkout: it is deprecated; it may be removed from 2999-01-01 on"},
 		},
 		"a sunset is put off": {
 			sunset("2027-01-01"), sunset("2028-01-01"), []string{"modified GET /shop/{customer}/checkout: it may be removed from 2028-01-01 on"},
 		},
 		"a change that no check names": {
-			shop, edited(t, shop, "name: channel, in: query,", "name: channel, in: query, allowReserved: true,"),
+			shop, edited(t, "name: channel, in: query,", "name: channel, in: query, allowReserved: true,"),
 			[]string{"modified POST /shop/{customer}/voucher: its structure changed in a way that the comparison has no words for"},
 		},
 	}
@@ -168,19 +182,7 @@ func TestStructureChanges(t *testing.T) {
 			}
 			var got []string
 			for _, change := range releases[1].Changes {
-				var details []string
-				for _, detail := range change.Details {
-					text := detail.Text
-					if detail.Breaking {
-						text = "! " + text
-					}
-					details = append(details, text)
-				}
-				text := told(change)
-				if len(details) > 0 {
-					text += ": " + strings.Join(details, "; ")
-				}
-				got = append(got, text)
+				got = append(got, toldWithDetails(change))
 			}
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got  %q\nwant %q", got, test.want)

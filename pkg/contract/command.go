@@ -27,9 +27,13 @@ func Run(args []string, root string, out io.Writer, now time.Time) error {
 	switch command {
 	case "check":
 		problems, err := c.Check(Routes(template), now)
-		if err == nil && len(problems) > 0 {
-			err = &RedError{problems}
+		if err != nil {
+			return err
 		}
+		if len(problems) > 0 {
+			return &RedError{problems}
+		}
+		_, err = fmt.Fprintf(out, "api/%s keeps what release %s promised\n", workingFile, c.last().name)
 		return err
 	case "release":
 		name, err := c.Release(Routes(template), now)

@@ -30,43 +30,43 @@ const (
 
 func TestTheGateIsRed(t *testing.T) {
 	deprecated := func(sunset string) string {
-		return edited(t, shop, get, fmt.Sprintf("%s      deprecated: true\n      x-sunset: %q\n", get, sunset))
+		return edited(t, get, fmt.Sprintf("%s      deprecated: true\n      x-sunset: %q\n", get, sunset))
 	}
 	field := func(text, sunset string) string {
-		return edited(t, shop, text, strings.Replace(text, "{", fmt.Sprintf("{deprecated: true, x-sunset: %q, ", sunset), 1))
+		return edited(t, text, strings.Replace(text, "{", fmt.Sprintf("{deprecated: true, x-sunset: %q, ", sunset), 1))
 	}
 	const future = "2027-03-02"
 	tests := map[string]struct {
 		base, working string
 		want          string
 	}{
-		"a removed operation":                {shop, edited(t, shop, area, ""), "GET /shop/{customer}/checkout: api path removed without deprecation"},
-		"a removed answer field":             {shop, edited(t, shop, note, ""), "removed the optional property `note` from the response"},
-		"a removed field of every answer":    {shop, edited(t, shop, id, "", "[id, reward]", "[reward]"), "removed the required property `id`"},
-		"a new required field":               {shop, edited(t, shop, "[code]", "[code, till]", nick, nick+"                till: {type: string}\n"), "required request property `till`"},
-		"a field that becomes required":      {shop, edited(t, shop, "[code]", "[code, nick]"), "the request property `nick` became required"},
-		"a new required parameter":           {shop, edited(t, shop, "name: channel, in: query,", "name: channel, in: query, required: true,"), "channel"},
-		"a narrowed type":                    {shop, edited(t, shop, "code: {type: string}", "code: {type: integer}"), "`code` request property `type` changed"},
-		"a narrowed field":                   {shop, edited(t, shop, "code: {type: string}", "code: {type: string, maxLength: 8}"), "maxLength"},
-		"a widened answer":                   {shop, edited(t, shop, "id: {type: string}", "id: {type: [string, integer]}"), "`id`"},
-		"an answer field that may be gone":   {shop, edited(t, shop, "[id, reward]", "[id]"), "`reward` became optional"},
-		"a removed status":                   {shop, edited(t, shop, `        "404": {description: Voucher not found}`+"\n", ""), "`404`"},
-		"a removed header":                   {shop, edited(t, shop, header, ""), "Request-Id"},
-		"a removed parameter":                {shop, edited(t, shop, channel, ""), "channel"},
-		"another default":                    {shop, edited(t, shop, "default: web", "default: app"), "default"},
-		"another name for generated clients": {shop, edited(t, shop, "operationId: redeem", "operationId: use"), "operation id"},
-		"a removal before the sunset":        {deprecated(future), edited(t, shop, area, ""), "GET /shop/{customer}/checkout: was removed before its sunset on 2027-03-02"},
-		"a field removed before its sunset":  {field(note, future), edited(t, shop, note, ""), "the field note was removed before its sunset"},
+		"a removed operation":                {shop, edited(t, area, ""), "GET /shop/{customer}/checkout: api path removed without deprecation"},
+		"a removed answer field":             {shop, edited(t, note, ""), "removed the optional property `note` from the response"},
+		"a removed field of every answer":    {shop, edited(t, id, "", "[id, reward]", "[reward]"), "removed the required property `id`"},
+		"a new required field":               {shop, edited(t, "[code]", "[code, till]", nick, nick+"                till: {type: string}\n"), "required request property `till`"},
+		"a field that becomes required":      {shop, edited(t, "[code]", "[code, nick]"), "the request property `nick` became required"},
+		"a new required parameter":           {shop, edited(t, "name: channel, in: query,", "name: channel, in: query, required: true,"), "channel"},
+		"a narrowed type":                    {shop, edited(t, "code: {type: string}", "code: {type: integer}"), "`code` request property `type` changed"},
+		"a narrowed field":                   {shop, edited(t, "code: {type: string}", "code: {type: string, maxLength: 8}"), "maxLength"},
+		"a widened answer":                   {shop, edited(t, "id: {type: string}", "id: {type: [string, integer]}"), "`id`"},
+		"an answer field that may be gone":   {shop, edited(t, "[id, reward]", "[id]"), "`reward` became optional"},
+		"a removed status":                   {shop, edited(t, `        "404": {description: Voucher not found}`+"\n", ""), "`404`"},
+		"a removed header":                   {shop, edited(t, header, ""), "Request-Id"},
+		"a removed parameter":                {shop, edited(t, channel, ""), "channel"},
+		"another default":                    {shop, edited(t, "default: web", "default: app"), "default"},
+		"another name for generated clients": {shop, edited(t, "operationId: redeem", "operationId: use"), "operation id"},
+		"a removal before the sunset":        {deprecated(future), edited(t, area, ""), "GET /shop/{customer}/checkout: was removed before its sunset on 2027-03-02"},
+		"a field removed before its sunset":  {field(note, future), edited(t, note, ""), "the field note was removed before its sunset"},
 		"a parameter removed before its sunset": {
-			edited(t, shop, channel, "        - {name: channel, in: query, deprecated: true, x-sunset: \"2027-03-02\", schema: {type: string}}\n"), edited(t, shop, channel, ""),
+			edited(t, channel, "        - {name: channel, in: query, deprecated: true, x-sunset: \"2027-03-02\", schema: {type: string}}\n"), edited(t, channel, ""),
 			"the parameter channel was removed before its sunset",
 		},
 		"a sunset brought forward":                    {deprecated(future), deprecated("2027-02-28"), "brings its sunset forward, which was announced for 2027-03-02"},
-		"a sunset taken back":                         {deprecated(future), edited(t, shop, get, get+"      deprecated: true\n"), "brings its sunset forward"},
+		"a sunset taken back":                         {deprecated(future), edited(t, get, get+"      deprecated: true\n"), "brings its sunset forward"},
 		"a deprecated field's sunset brought forward": {field(note, future), field(note, "2027-02-28"), "the field note brings its sunset forward"},
-		"another version":                             {shop, edited(t, shop, "version: 1.0.0", "version: 2.0.0"), "info.version is 2.0.0"},
-		"a broken document":                           {shop, edited(t, shop, "in: query,", "in: body,"), "in"},
-		"a broken reference":                          {shop, edited(t, shop, "schemas/Redemption", "schemas/Redeemed"), "Redeemed"},
+		"another version":                             {shop, edited(t, "version: 1.0.0", "version: 2.0.0"), "info.version is 2.0.0"},
+		"a broken document":                           {shop, edited(t, "in: query,", "in: body,"), "in"},
+		"a broken reference":                          {shop, edited(t, "schemas/Redemption", "schemas/Redeemed"), "Redeemed"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestTheGateIsRed(t *testing.T) {
 
 func TestTheGateIsGreen(t *testing.T) {
 	passed := func(text string) string {
-		return edited(t, shop, text, strings.Replace(text, "{", `{deprecated: true, x-sunset: "2027-03-01", `, 1))
+		return edited(t, text, strings.Replace(text, "{", `{deprecated: true, x-sunset: "2027-03-01", `, 1))
 	}
 	tests := map[string]struct {
 		base, working string
@@ -93,20 +93,20 @@ func TestTheGateIsGreen(t *testing.T) {
 	}{
 		"nothing changed": {shop, shop, routes()},
 		"an addition": {
-			shop, edited(t, shop, "components:\n", "  /shop/{customer}/orders:\n    get:\n      parameters: [{name: customer, in: path, required: true, schema: {type: string}}]\n      responses: {\"200\": {description: Orders}}\ncomponents:\n"),
+			shop, edited(t, "components:\n", "  /shop/{customer}/orders:\n    get:\n      parameters: [{name: customer, in: path, required: true, schema: {type: string}}]\n      responses: {\"200\": {description: Orders}}\ncomponents:\n"),
 			routes(contract.Operation{Method: "GET", Path: "/shop/{shop}/orders"}),
 		},
-		"an optional field":                  {shop, edited(t, shop, nick, nick+"                till: {type: string}\n"), routes()},
-		"an answer field":                    {shop, edited(t, shop, note, note+"        till: {type: string}\n"), routes()},
-		"a new status":                       {shop, edited(t, shop, `"404":`, "\"429\": {description: Later}\n        \"404\":"), routes()},
-		"a removal after deprecation":        {edited(t, shop, get, get+"      deprecated: true\n"), edited(t, shop, area, ""), routes()},
-		"a removal on the sunset":            {edited(t, shop, get, get+"      deprecated: true\n      x-sunset: \"2027-03-01\"\n"), edited(t, shop, area, ""), routes()},
-		"a parameter after deprecation":      {edited(t, shop, channel, "        - {name: channel, in: query, deprecated: true, schema: {type: string}}\n"), edited(t, shop, channel, ""), routes()},
-		"an answer field after deprecation":  {passed(note), edited(t, shop, note, ""), routes()},
-		"a required field after deprecation": {passed(id), edited(t, shop, id, "", "[id, reward]", "[reward]"), routes()},
-		"a request field after deprecation":  {passed(nick), edited(t, shop, nick, ""), routes()},
-		"a header after deprecation":         {passed("            Request-Id: {schema: {type: string}}\n"), edited(t, shop, header, ""), routes()},
-		"a deprecation":                      {shop, edited(t, shop, get, get+"      deprecated: true\n      x-sunset: \"2028-03-01\"\n"), routes()},
+		"an optional field":                  {shop, edited(t, nick, nick+"                till: {type: string}\n"), routes()},
+		"an answer field":                    {shop, edited(t, note, note+"        till: {type: string}\n"), routes()},
+		"a new status":                       {shop, edited(t, `"404":`, "\"429\": {description: Later}\n        \"404\":"), routes()},
+		"a removal after deprecation":        {edited(t, get, get+"      deprecated: true\n"), edited(t, area, ""), routes()},
+		"a removal on the sunset":            {edited(t, get, get+"      deprecated: true\n      x-sunset: \"2027-03-01\"\n"), edited(t, area, ""), routes()},
+		"a parameter after deprecation":      {edited(t, channel, "        - {name: channel, in: query, deprecated: true, schema: {type: string}}\n"), edited(t, channel, ""), routes()},
+		"an answer field after deprecation":  {passed(note), edited(t, note, ""), routes()},
+		"a required field after deprecation": {passed(id), edited(t, id, "", "[id, reward]", "[reward]"), routes()},
+		"a request field after deprecation":  {passed(nick), edited(t, nick, ""), routes()},
+		"a header after deprecation":         {passed("            Request-Id: {schema: {type: string}}\n"), edited(t, header, ""), routes()},
+		"a deprecation":                      {shop, edited(t, get, get+"      deprecated: true\n      x-sunset: \"2028-03-01\"\n"), routes()},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestReleasedDocumentsAreNeverEdited(t *testing.T) {
 	}{
 		"edited": {func(t *testing.T, root string) {
 			t.Helper()
-			write(t, root, first, edited(t, shop, "Voucher not found", "No voucher"))
+			write(t, root, first, edited(t, "Voucher not found", "No voucher"))
 		}, "0001-undated.yaml was edited after it was released"},
 		"added by hand":       {func(t *testing.T, root string) { t.Helper(); write(t, root, "api/releases/0003-undated.yaml", shop) }, "0003-undated.yaml was edited after it was released"},
 		"taken away":          {func(t *testing.T, root string) { t.Helper(); remove(t, root, second) }, "lists a document that is not there"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -47,7 +48,7 @@ func (c *Contract) Release(routes []Operation, today time.Time) (name string, er
 
 func (c *Contract) freeze(date string) (name string, err error) {
 	frozen := released{name: fmt.Sprintf("%04d-%s", len(c.releases)+1, date), date: date, text: c.working}
-	releases := append(c.releases[:len(c.releases):len(c.releases)], frozen)
+	releases := append(slices.Clip(c.releases), frozen)
 	if err := checkDates(releases); err != nil {
 		return "", fmt.Errorf("release %s: %w", frozen.name, err)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func TestAReleaseFreezesTheWorkingDocument(t *testing.T) {
-	working := edited(t, shop, note, note+"        till: {type: string}\n")
+	working := edited(t, note, note+"        till: {type: string}\n")
 	root := keep(t, working, [2]string{"0001-undated", shop}, [2]string{"0002-2026-11-21", shop})
 	c := open(t, root)
 	if err := c.Render(); err != nil {
@@ -46,15 +46,15 @@ func TestAReleaseFreezesTheWorkingDocument(t *testing.T) {
 }
 
 func TestAReleaseIsRefused(t *testing.T) {
-	addition := edited(t, shop, note, note+"        till: {type: string}\n")
+	addition := edited(t, note, note+"        till: {type: string}\n")
 	for name, test := range map[string]struct {
 		working string
 		on      time.Time
 		want    string
 	}{
 		"nothing changed":         {shop, today, "nothing changed"},
-		"only words changed":      {edited(t, shop, "Voucher not found", "No such voucher"), today, "nothing changed"},
-		"the gate is red":         {edited(t, shop, note, ""), today, "`note`"},
+		"only words changed":      {edited(t, "Voucher not found", "No such voucher"), today, "nothing changed"},
+		"the gate is red":         {edited(t, note, ""), today, "`note`"},
 		"before the last release": {addition, time.Date(2026, time.November, 20, 0, 0, 0, 0, time.UTC), "order of their dates"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -67,13 +68,14 @@ components:
 var today = time.Date(2027, time.March, 1, 9, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a date cannot be a constant
 
 // edited is the shop after replacements, each of which must find its place. They come in pairs.
-func edited(t *testing.T, text string, oldNew ...string) string {
+func edited(t *testing.T, oldNew ...string) string {
 	t.Helper()
-	for i := 0; i < len(oldNew); i += 2 {
-		if !strings.Contains(text, oldNew[i]) {
-			t.Fatalf("%q is not in the document", oldNew[i])
+	text := shop
+	for pair := range slices.Chunk(oldNew, 2) {
+		if !strings.Contains(text, pair[0]) {
+			t.Fatalf("%q is not in the document", pair[0])
 		}
-		text = strings.ReplaceAll(text, oldNew[i], oldNew[i+1])
+		text = strings.ReplaceAll(text, pair[0], pair[1])
 	}
 	return text
 }

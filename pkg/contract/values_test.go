@@ -46,7 +46,8 @@ func documented(t *testing.T) any {
 func at(t *testing.T, document any, place ...string) any {
 	t.Helper()
 	for _, name := range place {
-		member, found := document.(map[string]any)[name]
+		members, _ := document.(map[string]any) // what is no object has no members
+		member, found := members[name]
 		if !found {
 			t.Fatalf("nothing is at %v", place)
 		}

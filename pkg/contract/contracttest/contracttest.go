@@ -211,11 +211,11 @@ func setBodies(request *http.Request, requestBody []byte, response *http.Respons
 func describe(found []*violations.ValidationError) []error {
 	var described []error
 	for _, violation := range found {
-		text := violation.Message + ": " + violation.Reason
+		texts := []string{violation.Message + ": " + violation.Reason}
 		for _, failure := range violation.SchemaValidationErrors {
-			text += "; " + failure.FieldPath + " " + failure.Reason
+			texts = append(texts, failure.FieldPath+" "+failure.Reason)
 		}
-		described = append(described, errors.New(text))
+		described = append(described, errors.New(strings.Join(texts, "; ")))
 	}
 	return described
 }
