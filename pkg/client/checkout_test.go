@@ -71,6 +71,7 @@ func TestAnswersToACheckout(t *testing.T) {
 		"without unit price":    {`"unitPrice"`, `"price"`},
 		"an amount that is not": {`"minor":0`, `"minor":null`},
 		"mixed currencies":      {`"minor":0,"currency":"EUR"`, `"minor":0,"currency":"JPY"`},
+		"a negative amount":     {`"minor":0`, `"minor":-1`},
 		"without expiry":        {`"expiresAt"`, `"until"`},
 		"expired when made":     {"09:41:23", "08:41:23"},
 		"a float":               {"9007199254740991", "90071992547409.91"},
