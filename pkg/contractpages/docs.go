@@ -13,12 +13,12 @@ import (
 // docsView is what the docs page shows.
 type docsView struct {
 	frame
-	Script      template.JS
-	Description string
-	Shell, Go   string // programs that redeem a voucher
-	Sections    []section
-	Problems    []problem
-	Schemas     []schemaView
+	Script    template.JS
+	Info      info
+	Shell, Go string // programs that redeem a voucher
+	Sections  []section
+	Problems  []problem
+	Schemas   []schemaView
 }
 
 // section is the operations that have a tag.
@@ -40,7 +40,7 @@ type schemaView struct {
 }
 
 func renderDocs(layout *template.Template, f frame, d document) ([]byte, error) {
-	view := docsView{frame: f, Script: template.JS(script), Description: d.Info.Description} //nolint:gosec // our own
+	view := docsView{frame: f, Script: template.JS(script), Info: d.Info} //nolint:gosec // our own
 	var err error
 	if view.Shell, err = readExample("redeem.sh"); err != nil {
 		return nil, err
@@ -115,6 +115,11 @@ func (p parameter) Options() []string {
 // Form is that of the header's value.
 func (h header) Form() []phrase { return h.Schema.form() }
 
+// HasExamples says whether the response has bodies as examples.
+func (r response) HasExamples() bool {
+	return slices.ContainsFunc(r.Content, func(m member[mediaType]) bool { return len(m.Value.Examples) > 0 })
+}
+
 // Form is that of the content.
 func (m mediaType) Form() []phrase { return m.Schema.form() }
 
@@ -148,11 +153,6 @@ func (s schema) Nested() *schema {
 
 // Anchor is where an answer is explained.
 func (o operationView) Anchor(status string) string { return o.ID + "-" + status }
-
-// Sends says whether the operation takes a header.
-func (o operationView) Sends(header string) bool {
-	return slices.ContainsFunc(o.Parameters, func(p parameter) bool { return p.In == "header" && p.Name == header })
-}
 
 // pretty indents JSON.
 func pretty(value jsontext.Value) (string, error) {

@@ -12,17 +12,23 @@ import (
 // out without a word.
 type document struct {
 	OpenAPI string `json:"openapi"`
-	Info    struct {
-		Title       string            `json:"title"`
-		Version     string            `json:"version"`
-		Summary     string            `json:"summary"`
-		Description string            `json:"description"`
-		License     map[string]string `json:"license"`
-	} `json:"info"`
+	Info    info   `json:"info"`
+	// Servers is not shown: the page tries the deployment that serves it.
 	Servers    []server                    `json:"servers"`
 	Tags       []tag                       `json:"tags"`
 	Paths      members[members[operation]] `json:"paths"`
 	Components components                  `json:"components"`
+}
+
+type info struct {
+	Title       string `json:"title"`
+	Version     string `json:"version"`
+	Summary     string `json:"summary"`
+	Description string `json:"description"`
+	License     struct {
+		Name       string `json:"name"`
+		Identifier string `json:"identifier"` // SPDX; not shown
+	} `json:"license"`
 }
 
 type server struct {
@@ -79,24 +85,20 @@ type response struct {
 }
 
 type header struct {
-	Ref         string         `json:"$ref"`
-	Description string         `json:"description"`
-	Required    bool           `json:"required"`
-	Deprecated  bool           `json:"deprecated"`
-	Schema      schema         `json:"schema"`
-	Example     jsontext.Value `json:"example"`
+	Ref         string `json:"$ref"`
+	Description string `json:"description"`
+	Required    bool   `json:"required"`
+	Schema      schema `json:"schema"`
 }
 
 type mediaType struct {
 	Schema   schema           `json:"schema"`
-	Example  jsontext.Value   `json:"example"`
 	Examples members[example] `json:"examples"`
 }
 
 type example struct {
-	Summary     string         `json:"summary"`
-	Description string         `json:"description"`
-	Value       jsontext.Value `json:"value"`
+	Summary string         `json:"summary"`
+	Value   jsontext.Value `json:"value"`
 }
 
 // parseDocument reads a document in JSON whose references stay inside of it.

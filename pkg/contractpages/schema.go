@@ -12,31 +12,31 @@ import (
 
 // schema is a JSON Schema with the keywords that the docs page puts into words.
 type schema struct {
-	Ref           string           `json:"$ref"`
-	Title         string           `json:"title"`
-	Description   string           `json:"description"`
-	Type          types            `json:"type"`
-	Format        string           `json:"format"`
-	Pattern       string           `json:"pattern"`
-	MinLength     *int64           `json:"minLength"`
-	MaxLength     *int64           `json:"maxLength"`
-	Minimum       *int64           `json:"minimum"`
-	Maximum       *int64           `json:"maximum"`
-	MinItems      *int64           `json:"minItems"`
-	MaxItems      *int64           `json:"maxItems"`
-	Const         jsontext.Value   `json:"const"`
-	Enum          []jsontext.Value `json:"enum"`
-	KnownValues   []jsontext.Value `json:"x-extensible-enum"` // others may come
-	Default       jsontext.Value   `json:"default"`
-	Examples      []jsontext.Value `json:"examples"`
-	Items         *schema          `json:"items"`
-	Required      []string         `json:"required"`
-	Properties    members[schema]  `json:"properties"`
-	Additional    *bool            `json:"additionalProperties"`
-	OneOf         []schema         `json:"oneOf"`
-	AllOf         []schema         `json:"allOf"`
-	If            *schema          `json:"if"`
-	Then          *schema          `json:"then"`
+	Ref         string           `json:"$ref"`
+	Description string           `json:"description"`
+	Type        types            `json:"type"`
+	Format      string           `json:"format"`
+	Pattern     string           `json:"pattern"`
+	MinLength   *int64           `json:"minLength"`
+	MaxLength   *int64           `json:"maxLength"`
+	Minimum     *int64           `json:"minimum"`
+	Maximum     *int64           `json:"maximum"`
+	MinItems    *int64           `json:"minItems"`
+	MaxItems    *int64           `json:"maxItems"`
+	Const       jsontext.Value   `json:"const"`
+	Enum        []jsontext.Value `json:"enum"`
+	KnownValues []jsontext.Value `json:"x-extensible-enum"` // others may come
+	Default     jsontext.Value   `json:"default"`
+	Examples    []jsontext.Value `json:"examples"`
+	Items       *schema          `json:"items"`
+	Required    []string         `json:"required"`
+	Properties  members[schema]  `json:"properties"`
+	Additional  *bool            `json:"additionalProperties"`
+	OneOf       []schema         `json:"oneOf"`
+	AllOf       []schema         `json:"allOf"`
+	If          *schema          `json:"if"`
+	Then        *schema          `json:"then"`
+	// Discriminator is not shown: the alternatives say themselves what tells them apart.
 	Discriminator struct {
 		Property string            `json:"propertyName"`
 		Mapping  map[string]string `json:"mapping"`

@@ -83,8 +83,8 @@ func TestTheShellExampleOfTheDocs(t *testing.T) {
 	script := strings.ReplaceAll(shown(t, send(t, address, request{target: "/docs"}).body, "#!/bin/sh"), "/shop/emberforge", "/shop/"+s.id)
 	for _, run := range []struct{ address, want string }{
 		{address, "Grant the reward, once for this id: "},
-		{address, "Grant nothing: there is no such voucher, or not for this nick\n"},
-		{"http://127.0.0.1:9", "Unknown: run this again with the key "},
+		{address, `Grant nothing: {"type":"urn:problem:shopfront:voucher-not-found",`},
+		{"http://127.0.0.1:9", "Unknown: send it again later, with the key "},
 	} {
 		text := strings.ReplaceAll(script, "https://YOUR-DEPLOYMENT", run.address)
 		if run.address != address {
