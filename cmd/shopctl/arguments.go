@@ -104,6 +104,35 @@ func (f *limitFlag) Set(text string) error {
 	return nil
 }
 
+// fixedFlag is a field of a voucher that no edit changes.
+type fixedFlag struct{}
+
+func (fixedFlag) String() string { return "" }
+
+func (fixedFlag) Type() string { return "TEXT" }
+
+// Set refuses whatever is written after the flag.
+func (fixedFlag) Set(string) error {
+	return errors.New("code, reward and counters of a voucher never change: create another code instead")
+}
+
+// portFlag is a TCP port, or 0.
+type portFlag uint16
+
+func (f *portFlag) String() string { return strconv.Itoa(int(*f)) }
+
+func (*portFlag) Type() string { return "PORT" }
+
+// Set takes what is written after the flag.
+func (f *portFlag) Set(text string) error {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return errors.New("must be 0 to 65535")
+	}
+	*f = portFlag(n)
+	return nil
+}
+
 const none = "none"
 
 func formatLimit(limit voucher.Limit) string {

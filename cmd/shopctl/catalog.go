@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,14 @@ type applyJSON struct {
 	DryRun   bool             `json:"dryRun"` // nothing was changed
 	Changes  []catalog.Change `json:"changes"`
 	Vouchers []voucherJSON    `json:"vouchers"` // created
+	// OtherTerms are vouchers that were there with other terms than a file says, and stayed as they were.
+	OtherTerms []otherTermsJSON `json:"otherTerms"`
+}
+
+type otherTermsJSON struct {
+	Customer string   `json:"customer"`
+	Code     string   `json:"code"`   // as it was created
+	Fields   []string `json:"fields"` // that differ
 }
 
 func newCatalogApplyCommand(s *session) *cobra.Command {
@@ -34,8 +43,9 @@ func newCatalogApplyCommand(s *session) *cobra.Command {
 examples/demo.yaml shows every field.
 
 The files are read and checked as a whole before anything is changed. What they do not mention stays as it is.
-Vouchers are created where their code is not there yet, and never changed. Applying the same files again changes
-nothing, and completes what was interrupted. A customer's currency never changes; nothing is ever deleted.`,
+Vouchers are created where their code is not there yet, and never changed: where one has other terms you are
+told. Applying the same files again changes nothing, and completes what was interrupted. A customer's currency
+never changes; nothing is ever deleted.`,
 		Example: `  shopctl --local catalog apply examples/demo.yaml --dry-run
   shopctl --local catalog apply examples/demo.yaml`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -106,7 +116,7 @@ func (s *session) apply(ctx context.Context, plan operator.CataloguePlan) error 
 }
 
 func (s *session) showPlan(plan operator.CataloguePlan, dryRun bool) error {
-	document := applyJSON{DryRun: dryRun, Changes: []catalog.Change{}, Vouchers: []voucherJSON{}}
+	document := applyJSON{DryRun: dryRun, Changes: []catalog.Change{}, Vouchers: []voucherJSON{}, OtherTerms: []otherTermsJSON{}}
 	var lines []string
 	for _, shop := range plan.Shops {
 		document.Changes = append(document.Changes, shop.Catalogue.Changes...)
@@ -116,6 +126,11 @@ func (s *session) showPlan(plan operator.CataloguePlan, dryRun bool) error {
 		for _, v := range shop.Vouchers {
 			document.Vouchers = append(document.Vouchers, representVoucher(shop.Catalogue.Customer, v))
 			lines = append(lines, fmt.Sprintf("%s: voucher %s: new, %s", shop.Catalogue.Customer, v.Written, formatReward(v.Reward)))
+		}
+		for _, other := range shop.OtherTerms {
+			document.OtherTerms = append(document.OtherTerms, otherTermsJSON{string(shop.Catalogue.Customer), other.Kept.Written, other.Fields})
+			s.note(fmt.Sprintf("%s: voucher %s: exists with other terms (%s): left as it is, see %s",
+				shop.Catalogue.Customer, other.Kept.Written, strings.Join(other.Fields, ", "), s.commandLine("voucher edit")))
 		}
 	}
 	if s.json {
@@ -219,7 +234,7 @@ func newCatalogShowCommand(s *session) *cobra.Command {
 			}
 			shop, err := deployment.Catalogue(ctx, id)
 			if err != nil {
-				return describeNoCustomer(err, id)
+				return s.describeNoCustomer(err, id)
 			}
 			if s.json {
 				return writeJSON(s.stdout, representShop(shop))

@@ -112,8 +112,8 @@ func newCheckoutShowCommand(s *session) *cobra.Command {
 			}
 			c, err := shop.Checkout(ctx, id)
 			if err != nil {
-				return describeNotFound(err, "customer %s has no checkout %s: see shopctl checkout list %s; it is deleted 7 days after it expired",
-					shop.Customer.ID, id, shop.Customer.ID)
+				return describeNotFound(err, "customer %s has no checkout %s: see %s; it is deleted 7 days after it expired",
+					shop.Customer.ID, id, s.commandLine("checkout list "+string(shop.Customer.ID)))
 			}
 			document := representCheckout(c, s.now())
 			return s.document(document, []field{

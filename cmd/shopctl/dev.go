@@ -10,7 +10,7 @@ import (
 )
 
 func newDevCommand(s *session) *cobra.Command {
-	var port int
+	port := portFlag(3000)
 	var fresh bool
 	command := &cobra.Command{
 		Use: "dev", Short: "Run a shop on this machine, until Ctrl-C", Args: exactly(),
@@ -32,7 +32,7 @@ With --json it prints one document when it serves, and everything else to stderr
 			if err != nil {
 				return err
 			}
-			options := localrun.Options{Root: root, Port: port, Fresh: fresh, Out: s.stdout, Now: s.now, Random: s.jitter}
+			options := localrun.Options{Root: root, Port: int(port), Fresh: fresh, Out: s.stdout, Now: s.now, Random: s.jitter}
 			if s.json {
 				options.Out = s.stderr
 				options.Serving = func(state localstate.State) { _ = writeJSON(s.stdout, state) }
@@ -40,7 +40,7 @@ With --json it prints one document when it serves, and everything else to stderr
 			return localrun.Run(ctx, options)
 		}),
 	}
-	command.Flags().IntVar(&port, "port", 3000, "serve on `PORT` of 127.0.0.1; 0 for a free one")
+	command.Flags().Var(&port, "port", "serve on `PORT` of 127.0.0.1; 0 for a free one")
 	command.Flags().BoolVar(&fresh, "fresh", false, "forget what earlier runs stored")
 	return command
 }

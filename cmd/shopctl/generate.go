@@ -24,7 +24,8 @@ randomness. A code is printed on a line of its own once its voucher is stored; a
 The batch is called as --batch says, or gets a name, which is told. Where the command was interrupted, all
 that was printed is stored, and all that is stored belongs to the batch: run it again with --resume BATCH in
 place of --batch, with the same other flags. That prints what is stored and completes it to --count, at most
-%d. Run it once at a time for a batch.
+%d. Run it once at a time for a batch. Vouchers of it that were edited meanwhile stay as they are; it is
+refused where one has another reward, or a limit of another kind (1, more, none), than the flags say.
 
 `, voucher.MaxGenerated) + rewardHelp,
 		Example: `  shopctl --local voucher generate emberforge --count 500 --reward coins/500 --batch launch > launch.txt
@@ -50,15 +51,20 @@ place of --batch, with the same other flags. That prints what is stored and comp
 		if resume != "" {
 			terms.Batch = string(resume)
 		}
-		if terms.Batch == "" {
+		named := terms.Batch != ""
+		if !named {
 			if terms.Batch, err = s.nameBatch(); err != nil {
 				return err
 			}
+		}
+		order := voucher.BatchOrder{Customer: shop.Customer.ID, Terms: terms, Count: int(count), Resume: resume != ""}
+		if err := order.Validate(); err != nil {
+			return err
+		}
+		if !named {
 			s.summary(map[string]string{"batch": terms.Batch}, "batch "+terms.Batch)
 		}
-		return s.generate(ctx, shop, voucher.BatchOrder{
-			Customer: shop.Customer.ID, Terms: terms, Count: int(count), Resume: resume != "",
-		})
+		return s.generate(ctx, shop, order)
 	})
 	flags.add(command.Flags())
 	command.Flags().Var(&count, "count", "how many vouchers the batch is to have (required)")
@@ -84,7 +90,7 @@ type batchSummaryJSON struct {
 	Customer string `json:"customer"`
 	Batch    string `json:"batch"`
 	Found    int    `json:"found"`   // were there before
-	Created  int    `json:"created"` // by this command
+	Created  int    `json:"created"` // by this command; where it failed, at least
 }
 
 func (s *session) generate(ctx context.Context, shop *operator.Shop, order voucher.BatchOrder) error {
@@ -98,13 +104,18 @@ func (s *session) generate(ctx context.Context, shop *operator.Shop, order vouch
 		return err
 	}
 	batch := order.Terms.Batch
-	text := fmt.Sprintf("batch %s: %d created", batch, result.Created)
-	if order.Resume {
-		text = fmt.Sprintf("batch %s: %d were there, %d created", batch, result.Found, result.Created)
-	}
+	created := fmt.Sprintf("%d created", result.Created)
 	if err != nil {
-		text += fmt.Sprintf(", then stopped; to complete it to %d run the command with --resume %s", order.Count, batch)
+		created = "at least " + created // the answers to the last writes may be lost
 	}
-	s.summary(map[string]batchSummaryJSON{"summary": {string(shop.Customer.ID), batch, result.Found, result.Created}}, text)
-	return err
+	if order.Resume {
+		created = fmt.Sprintf("%d were there, %s", result.Found, created)
+	}
+	s.summary(map[string]batchSummaryJSON{"summary": {string(shop.Customer.ID), batch, result.Found, result.Created}}, "batch "+batch+": "+created)
+	if err == nil {
+		return nil
+	}
+	stopped := s.explain(err)[0]
+	stopped.next = fmt.Sprintf("to complete the batch to %d run the command with --resume %s", order.Count, batch)
+	return stopped
 }

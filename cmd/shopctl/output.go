@@ -101,10 +101,10 @@ func (o *output) warn(text string) {
 func (o *output) reportProblems(problems []*problem) {
 	for _, p := range problems {
 		if o.json {
-			_ = writeJSON(o.stderr, map[string]any{"error": map[string]string{"kind": p.kind, "message": p.message}}) // as in note
+			_ = writeJSON(o.stderr, map[string]any{"error": map[string]string{"kind": p.kind, "message": p.Error()}}) // as in note
 			continue
 		}
-		_, _ = fmt.Fprintln(o.stderr, "error: "+strings.ReplaceAll(p.message, "\n", "\n  ")) // as in note
+		_, _ = fmt.Fprintln(o.stderr, "error: "+strings.ReplaceAll(p.Error(), "\n", "\n  ")) // as in note
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -44,16 +45,26 @@ type problem struct {
 	exit    int
 	kind    string
 	message string
+	next    string // how to go on after what was done in part; may be empty
 }
 
-func (p *problem) Error() string { return p.message }
+func (p *problem) Error() string {
+	if p.next == "" {
+		return p.message
+	}
+	return p.message + "; " + p.next
+}
+
+func failed(kind, format string, args ...any) *problem {
+	return &problem{exit: exitFailed, kind: kind, message: fmt.Sprintf(format, args...)}
+}
 
 func refused(kind, format string, args ...any) *problem {
-	return &problem{exitRefused, kind, fmt.Sprintf(format, args...)}
+	return &problem{exit: exitRefused, kind: kind, message: fmt.Sprintf(format, args...)}
 }
 
 func misused(format string, args ...any) *problem {
-	return &problem{exitUsage, kindUsage, fmt.Sprintf(format, args...)}
+	return &problem{exit: exitUsage, kind: kindUsage, message: fmt.Sprintf(format, args...)}
 }
 
 // Problems of the target.
@@ -63,7 +74,13 @@ var (
 	errTwoTargets = misused("--stack and --local are two targets: give one of them")
 )
 
-func usageError(command *cobra.Command, err error) error {
+func usageError(command *cobra.Command, args []string, err error) error {
+	if _, is := errors.AsType[*pflag.NotExistError](err); is {
+		// A flag is unknown to a group where it is that of a command whose name has a typing error.
+		if word := commandWord(command, args); word != "" {
+			err = subcommand(command, []string{word})
+		}
+	}
 	if invalid, is := errors.AsType[*pflag.InvalidValueError](err); is {
 		reason := invalid.Unwrap()
 		if invalid.GetFlag().Value.Type() == "bool" {
@@ -72,6 +89,30 @@ func usageError(command *cobra.Command, err error) error {
 		err = fmt.Errorf("--%s %q: %w", invalid.GetFlag().Name, invalid.GetValue(), reason)
 	}
 	return misused("%s (see %s --help)", err, command.CommandPath())
+}
+
+// commandWord is the word that should name one of a group's commands, or none: none where an unknown flag comes before it,
+// as the word may belong to that.
+func commandWord(group *cobra.Command, args []string) string {
+	if !group.HasSubCommands() {
+		return ""
+	}
+	_, rest, err := group.Root().Find(args)
+	for ; err == nil && len(rest) > 0; rest = rest[1:] {
+		name, isFlag := strings.CutPrefix(rest[0], "--")
+		if !isFlag {
+			return rest[0]
+		}
+		name, _, hasValue := strings.Cut(name, "=")
+		known := group.Flag(name)
+		if known == nil {
+			return ""
+		}
+		if !hasValue && known.NoOptDefVal == "" && len(rest) > 1 {
+			rest = rest[1:]
+		}
+	}
+	return ""
 }
 
 // describeNotFound says what was not found, and what to do, where the error is that.
@@ -84,53 +125,62 @@ func describeNotFound(err error, format string, args ...any) error {
 }
 
 // explain says what to do about an error: one problem for each thing that is wrong, the first of which has the exit code.
-func explain(err error) []*problem {
+func (s *session) explain(err error) []*problem {
 	if described, is := errors.AsType[*problem](err); is {
 		return []*problem{described}
 	}
 	if errors.Is(err, context.Canceled) {
-		return []*problem{{exitInterrupted, kindInterrupted, "interrupted; what was done is stored, and is completed by running the command again"}}
+		return []*problem{{exitInterrupted, kindInterrupted, "interrupted; what was done is stored", "to complete it run the command again"}}
 	}
 	if many, is := err.(interface{ Unwrap() []error }); is { // those that were joined
 		var problems []*problem
 		for _, one := range many.Unwrap() {
-			problems = append(problems, explain(one)...)
+			problems = append(problems, s.explain(one)...)
 		}
 		return problems
 	}
-	return []*problem{explainOne(err)}
+	return []*problem{s.explainOne(err)}
 }
 
-func explainOne(err error) *problem {
+func (s *session) explainOne(err error) *problem {
 	if _, is := errors.AsType[*voucher.FieldError](err); is {
 		return refused(kindInvalid, "%s", err)
 	}
 	if _, is := errors.AsType[*voucher.OtherTermsError](err); is {
-		return refused(kindExists, "%s: give the terms that the batch was begun with", err)
+		return refused(kindExists, "%s: give the terms that the batch was begun with, or take such vouchers out of it with %s", err,
+			s.commandLine(`voucher edit CUSTOMER CODE --batch ""`))
 	}
 	if taken, is := errors.AsType[*operator.CodeTakenError](err); is {
 		return refused(kindExists, "%s: edit that one, or choose another code", taken)
 	}
-	if _, is := errors.AsType[*dynamo.UnavailableError](err); is {
-		return &problem{exitFailed, kindUnavailable, err.Error() + ": it may have been done all the same; look, and run the command again"}
+	_, isUnavailable := errors.AsType[*dynamo.UnavailableError](err)
+	err = operator.Plain(err)
+	if _, isUnreachable := errors.AsType[*operator.UnreachableError](err); isUnavailable || isUnreachable {
+		p := failed(kindUnavailable, "%s", err)
+		p.next = "it may have been done all the same: look, and run the command again"
+		return p
 	}
 	if _, is := errors.AsType[*catalogfile.Error](err); is {
 		return refused(kindInvalid, "%s", err)
 	}
 	switch {
 	case errors.Is(err, localstate.ErrNotRunning):
-		return &problem{exitFailed, kindNotRunning, err.Error() + ": start one with make run"}
+		return failed(kindNotRunning, "%s: start one with make run", err)
 	case errors.Is(err, operator.ErrNoStack):
 		return refused(kindNotFound, "%s: check the name, AWS_REGION and AWS_PROFILE", err)
 	case errors.Is(err, operator.ErrNoRegion):
-		return &problem{exitFailed, kindFailed, err.Error() + ": set AWS_REGION, or choose a profile that has one with AWS_PROFILE"}
+		return failed(kindFailed, "%s: set AWS_REGION, or choose a profile that has one with AWS_PROFILE", err)
+	case errors.Is(err, operator.ErrNoCredentials):
+		return failed(kindFailed, "%s: set AWS_PROFILE, or sign in with aws configure or aws sso login", err)
+	case errors.Is(err, operator.ErrNoProfile):
+		return failed(kindFailed, "%s: set AWS_PROFILE to another, or make it with aws configure", err)
 	case errors.Is(err, voucher.ErrBatchTaken):
 		return refused(kindExists, "%s: complete it with --resume, or choose another name", err)
 	case errors.Is(err, voucher.ErrBatchUnknown):
-		return refused(kindNotFound, "%s: see shopctl voucher list for the batches there are", err)
+		return refused(kindNotFound, "%s: see %s for the batches there are", err, s.commandLine("voucher list"))
 	case errors.Is(err, voucher.ErrBatchLarger):
 		return refused(kindExists, "%s: give a --count of at least that", err)
 	default:
-		return &problem{exitFailed, kindFailed, err.Error()}
+		return failed(kindFailed, "%s", err)
 	}
 }

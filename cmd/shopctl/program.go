@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shopfront/pkg/catalog"
+	"shopfront/pkg/localstate"
 	"shopfront/pkg/operator"
 )
 
@@ -38,9 +40,9 @@ func (p program) run(ctx context.Context, args []string) int {
 	if !s.began {
 		// The flags may not have been read, but a script wants its errors as it asked for them.
 		s.json = s.json || slices.Contains(args, "--json")
-		err = usageError(command, err)
+		err = usageError(command, args, err)
 	}
-	problems := explain(err)
+	problems := s.explain(err)
 	s.reportProblems(problems)
 	return problems[0].exit
 }
@@ -66,7 +68,7 @@ func (s *session) command(do func(ctx context.Context, args []string) error) fun
 
 // deployment finds the target. The variable is only a default, which either flag overrides.
 func (s *session) deployment(ctx context.Context) (*operator.Deployment, error) {
-	switch fromVariable, _ := s.lookupEnv(stackVariable); {
+	switch stack := s.stackName(); {
 	case s.local && s.stack != "":
 		return nil, errTwoTargets
 	case s.local:
@@ -74,13 +76,35 @@ func (s *session) deployment(ctx context.Context) (*operator.Deployment, error) 
 		if err != nil {
 			return nil, err
 		}
+		if _, err := localstate.Root(dir); errors.Is(err, localstate.ErrNotRunning) {
+			return nil, failed(kindNotRunning, "%s: change into the checkout", err)
+		}
 		return operator.FindLocal(ctx, dir, s.jitter)
-	case s.stack != "":
-		return operator.FindStack(ctx, s.stack, s.jitter)
-	case fromVariable != "":
-		return operator.FindStack(ctx, fromVariable, s.jitter)
+	case stack != "":
+		return operator.FindStack(ctx, stack, s.jitter)
 	default:
 		return nil, errNoTarget
+	}
+}
+
+// stackName is the deployed stack that is the target unless that is the local run.
+func (s *session) stackName() string {
+	if s.stack != "" {
+		return s.stack
+	}
+	fromVariable, _ := s.lookupEnv(stackVariable)
+	return fromVariable
+}
+
+// commandLine is a command to be run with the target that this one has.
+func (s *session) commandLine(command string) string {
+	switch {
+	case s.local:
+		return "shopctl --local " + command
+	case s.stackName() != "":
+		return "shopctl --stack " + s.stackName() + " " + command
+	default:
+		return "shopctl " + command
 	}
 }
 
@@ -95,7 +119,7 @@ func (s *session) shop(ctx context.Context, customer string) (*operator.Shop, er
 		return nil, err
 	}
 	shop, err := deployment.Shop(ctx, id)
-	return shop, describeNoCustomer(err, id)
+	return shop, s.describeNoCustomer(err, id)
 }
 
 func parseCustomer(text string) (catalog.CustomerID, error) {
@@ -106,6 +130,6 @@ func parseCustomer(text string) (catalog.CustomerID, error) {
 	return id, nil
 }
 
-func describeNoCustomer(err error, id catalog.CustomerID) error {
-	return describeNotFound(err, "there is no customer %s: see shopctl catalog list, or load it with shopctl catalog apply", id)
+func (s *session) describeNoCustomer(err error, id catalog.CustomerID) error {
+	return describeNotFound(err, "there is no customer %s: see %s, or load it with %s", id, s.commandLine("catalog list"), s.commandLine("catalog apply"))
 }

@@ -65,7 +65,7 @@ func newRedemptionListCommand(s *session) *cobra.Command {
 			}
 			redemptions, err := shop.Redemptions(ctx, filter)
 			if err != nil {
-				return describeNoVoucher(err, shop, string(code))
+				return s.describeNoVoucher(err, shop, string(code))
 			}
 			rows := make([]redemptionJSON, len(redemptions))
 			for i, redemption := range redemptions {

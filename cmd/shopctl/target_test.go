@@ -152,6 +152,97 @@ func TestStoreThatRefusesIsSaidInOneLine(t *testing.T) {
 	}
 }
 
+func TestCredentialsThatAreMissingOrRefusedAreSaidShort(t *testing.T) {
+	const next = ": set AWS_PROFILE, or sign in with aws configure or aws sso login\n"
+	for name, test := range map[string]struct {
+		variables map[string]string
+		code      string // AWS's answer to DescribeStacks
+		want      result
+	}{
+		"none": {
+			map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""},
+			"",
+			result{stderr: "error: no AWS credentials" + next, exit: exitFailed},
+		},
+		"unknown profile": {
+			map[string]string{"AWS_PROFILE": "emberforge"},
+			"",
+			result{stderr: "error: no such AWS profile: \"emberforge\": set AWS_PROFILE to another, or make it with aws configure\n", exit: exitFailed},
+		},
+		"expired": {nil, "ExpiredToken", result{
+			stderr: "error: no AWS credentials that are accepted: CloudFormation refuses: ExpiredToken: as AWS says it" + next, exit: exitFailed,
+		}},
+		"not allowed": {nil, "AccessDenied", result{
+			stderr: "error: CloudFormation refuses: AccessDenied: as AWS says it\n", exit: exitFailed,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShopfront(t)
+			s.cloud(t)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = io.WriteString(w, `<ErrorResponse><Error><Type>Sender</Type><Code>`+test.code+`</Code><Message>as AWS says it</Message></Error></ErrorResponse>`)
+			}))
+			t.Cleanup(server.Close)
+			t.Setenv("AWS_ENDPOINT_URL", server.URL)
+			for variable, value := range test.variables {
+				t.Setenv(variable, value)
+			}
+			if got := s.shopctl(t.Context(), "--stack", "shopfront-prod", "status"); got != test.want {
+				t.Errorf("got %v want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestEndpointOutOfReachIsUnavailable(t *testing.T) {
+	s := newShopfront(t)
+	s.cloud(t)
+	server := httptest.NewServer(http.NotFoundHandler())
+	address := server.Listener.Addr().String()
+	server.Close()
+	t.Setenv("AWS_ENDPOINT_URL", "http://"+address)
+	t.Setenv("AWS_MAX_ATTEMPTS", "1")
+	got := s.shopctl(t.Context(), "--stack", "shopfront-prod", "status", "--json")
+	want := result{stderr: `{"error":{"kind":"unavailable","message":"AWS or the local run cannot be reached: dial tcp ` + address +
+		`: connect: connection refused; it may have been done all the same: look, and run the command again"}}` + "\n", exit: exitFailed}
+	if got != want {
+		t.Errorf("got %v want %v", got, want)
+	}
+}
+
+func TestLocalOutsideOfACheckoutSaysWhereToGo(t *testing.T) {
+	s := newShopfront(t)
+	s.dir = t.TempDir()
+	want := result{stderr: "error: no local run: " + s.dir + " is in no checkout of Shopfront: change into the checkout\n", exit: exitFailed}
+	if got := s.shopctl(t.Context(), "--local", "status"); got != want {
+		t.Errorf("got %v want %v", got, want)
+	}
+}
+
+func TestSuggestedCommandsHaveTheTarget(t *testing.T) {
+	s := newShopfront(t)
+	s.cloud(t)
+	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+	for name, test := range map[string]struct {
+		flags    []string
+		variable string
+		want     string
+	}{
+		"local run":          {[]string{"--local"}, "", "shopctl --local voucher list emberforge\n"},
+		"stack":              {[]string{"--stack", "shopfront-prod"}, "", "shopctl --stack shopfront-prod voucher list emberforge\n"},
+		"stack, by variable": {nil, "shopfront-prod", "shopctl --stack shopfront-prod voucher list emberforge\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.variables[stackVariable] = test.variable
+			got := s.shopctl(t.Context(), append(test.flags, "voucher", "show", "emberforge", "NO-SUCH-CODE")...)
+			if !strings.HasSuffix(got.stderr, ": see "+test.want) || got.exit != exitRefused {
+				t.Errorf("got %v want %s", got, test.want)
+			}
+		})
+	}
+}
+
 func TestCatalogueFromStandardInput(t *testing.T) {
 	s := newShopfront(t)
 	text, err := os.ReadFile("testdata/sakura-goods.yaml")
@@ -174,16 +265,19 @@ func TestExplain(t *testing.T) {
 	}{
 		"the outcome is unknown": {
 			fmt.Errorf("customer emberforge: %w", &dynamo.UnavailableError{Err: errors.New("throttled")}),
-			[]problem{{exitFailed, kindUnavailable, "customer emberforge: store unavailable: throttled: it may have been done all the same; look, and run the command again"}},
+			[]problem{{
+				exitFailed, kindUnavailable, "customer emberforge: store unavailable: throttled",
+				"it may have been done all the same: look, and run the command again",
+			}},
 		},
 		"several": {
 			errors.Join(&voucher.FieldError{Field: "note", Err: errors.New("too long")}, nil, errors.Join(&voucher.FieldError{Field: "nick", Err: errors.New("too long")})),
-			[]problem{{exitRefused, kindInvalid, "note: too long"}, {exitRefused, kindInvalid, "nick: too long"}},
+			[]problem{{exitRefused, kindInvalid, "note: too long", ""}, {exitRefused, kindInvalid, "nick: too long", ""}},
 		},
-		"unknown": {errors.New("disk on fire"), []problem{{exitFailed, kindFailed, "disk on fire"}}},
+		"unknown": {errors.New("disk on fire"), []problem{{exitFailed, kindFailed, "disk on fire", ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := explain(test.err)
+			got := (&session{}).explain(test.err)
 			if len(got) != len(test.want) {
 				t.Fatalf("%d problems, want %d", len(got), len(test.want))
 			}

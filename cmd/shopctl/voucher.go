@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -88,8 +89,11 @@ func (s *session) terms(ctx context.Context, shop *operator.Shop, f *createFlags
 	}
 	reward, offSale, err := shop.Reward(ctx, string(f.reward))
 	if err != nil {
-		return voucher.Terms{}, describeNotFound(err, "--reward %s: customer %s has no such product and variant: see shopctl catalog show %s",
-			f.reward, shop.Customer.ID, shop.Customer.ID)
+		return voucher.Terms{}, describeNotFound(err, "--reward %s: customer %s has no such product and variant: see %s",
+			f.reward, shop.Customer.ID, s.commandLine("catalog show "+string(shop.Customer.ID)))
+	}
+	if off := reward.AmountOff; reward.Kind == voucher.RewardAmountOff && strings.Contains(off.Decimal(), ".") && !strings.Contains(string(f.reward), ".") {
+		s.note(fmt.Sprintf("--reward %s is %s; a share off the price has a %% sign", f.reward, formatReward(reward)))
 	}
 	if offSale {
 		s.warn(fmt.Sprintf("%s is off sale; the voucher gives it all the same", f.reward))
@@ -142,30 +146,36 @@ func newVoucherShowCommand(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			standing, err := shop.Voucher(ctx, code)
+			standing, redemptions, err := look(ctx, shop, code)
 			if err != nil {
-				return describeNoVoucher(err, shop, args[1])
-			}
-			redemptions, err := shop.Redemptions(ctx, operator.RedemptionFilter{Code: code})
-			if err != nil {
-				return err
-			}
-			if standing.MaxUses == voucher.NoLimit { // such a code has no counters
-				standing.Used = len(redemptions)
+				return s.describeNoVoucher(err, shop, args[1])
 			}
 			return s.showVoucher(shop, standing, redemptions)
 		}),
 	}
 }
 
+// look reads a voucher as it stands, and its redemptions.
+func look(ctx context.Context, shop *operator.Shop, code voucher.Code) (dynamo.Standing, []operator.Redemption, error) {
+	standing, err := shop.Voucher(ctx, code)
+	if err != nil {
+		return dynamo.Standing{}, nil, err
+	}
+	redemptions, err := shop.Redemptions(ctx, operator.RedemptionFilter{Code: code})
+	if standing.MaxUses == voucher.NoLimit { // such a code has no counters
+		standing.Used = len(redemptions)
+	}
+	return standing, redemptions, err
+}
+
 func newVoucherEditCommand(s *session) *cobra.Command {
 	var flags editFlags
 	command := &cobra.Command{
 		Use: "edit CUSTOMER CODE", Short: "Change what may change of a voucher", Args: exactly("CUSTOMER", "CODE"),
-		Long: `Change a voucher. What was changed holds for every request that begins after the command returned. Code and
-reward never change; a limit does not change from or to none, nor --max-uses from or to 1. --nick "",
---batch "", --note "", --valid-from none and --valid-until none take a field away. A limit below what was
-used means used up. An interrupted edit is completed by running it again.`,
+		Long: `Change a voucher. What was changed holds for every request that begins after the command returned. Code,
+reward and counters never change; a limit does not change from or to none, nor --max-uses from or to 1.
+--nick "", --batch "", --note "", --valid-from none and --valid-until none take a field away. A limit below
+what was used means used up. An interrupted edit is completed by running it again.`,
 		Example: `  shopctl --local voucher edit emberforge SUMMER-20 --max-uses 600
   shopctl --local voucher edit emberforge SUMMER-20 --valid-until 2027-10-01 --note "prolonged"`,
 	}
@@ -177,6 +187,10 @@ used means used up. An interrupted edit is completed by running it again.`,
 		return s.editVoucher(ctx, args, edit)
 	})
 	flags.add(command.Flags())
+	for _, name := range []string{"reward", "counters"} {
+		command.Flags().Var(fixedFlag{}, name, "")
+		_ = command.Flags().MarkHidden(name) // fails only for a flag that the command does not have
+	}
 	return command
 }
 
@@ -185,11 +199,17 @@ func (s *session) editVoucher(ctx context.Context, args []string, edit voucher.E
 	if err != nil {
 		return err
 	}
-	v, err := shop.EditVoucher(ctx, code, edit)
-	if err != nil {
-		return describeNoVoucher(err, shop, args[1])
+	if _, err := shop.EditVoucher(ctx, code, edit); err != nil {
+		return s.describeNoVoucher(err, shop, args[1])
 	}
-	return s.document(representVoucher(shop.Customer.ID, v), voucherFields(v))
+	standing, err := shop.Voucher(ctx, code)
+	if err == nil && standing.MaxUses == voucher.NoLimit { // its redemptions are its count
+		standing, _, err = look(ctx, shop, code)
+	}
+	if err != nil {
+		return err
+	}
+	return s.showVoucher(shop, standing, nil)
 }
 
 // newVoucherSwitchCommand is disable and enable.
@@ -311,9 +331,10 @@ func (s *session) shopAndCode(ctx context.Context, args []string) (*operator.Sho
 		return nil, "", err
 	}
 	code, err := voucher.ParseCode(args[1])
-	return shop, code, describeNoVoucher(err, shop, args[1])
+	return shop, code, s.describeNoVoucher(err, shop, args[1])
 }
 
-func describeNoVoucher(err error, shop *operator.Shop, code string) error {
-	return describeNotFound(err, "customer %s has no voucher %s: see shopctl voucher list %s", shop.Customer.ID, strconv.QuoteToGraphic(code), shop.Customer.ID)
+func (s *session) describeNoVoucher(err error, shop *operator.Shop, code string) error {
+	return describeNotFound(err, "customer %s has no voucher %s: see %s", shop.Customer.ID, strconv.QuoteToGraphic(code),
+		s.commandLine("voucher list "+string(shop.Customer.ID)))
 }

@@ -122,8 +122,8 @@ func (s *session) showVoucher(shop *operator.Shop, standing dynamo.Standing, red
 	fields := append(voucherFields(standing.Voucher), field{"status", document.Status}, field{"uses", uses})
 	if standing.Editing != voucher.NoLimit {
 		fields = append(fields, field{"interrupted edit", fmt.Sprintf("of --max-uses, to %d", standing.Editing)})
-		s.warn(fmt.Sprintf("an edit to --max-uses %d goes on or was interrupted; to complete it run: shopctl voucher edit %s %s --max-uses %d",
-			standing.Editing, shop.Customer.ID, asArgument(standing.Voucher), standing.Editing))
+		s.warn(fmt.Sprintf("an edit to --max-uses %d goes on or was interrupted; to complete it run: %s %s %s --max-uses %d",
+			standing.Editing, s.commandLine("voucher edit"), shop.Customer.ID, asArgument(standing.Voucher), standing.Editing))
 	}
 	if redemptions == nil {
 		return s.document(document, fields)

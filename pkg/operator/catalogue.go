@@ -45,8 +45,15 @@ type CataloguePlan struct {
 // ShopPlan is what changes of a customer: its catalogue, and the vouchers that it does not have yet. Vouchers that it has
 // stay as they are.
 type ShopPlan struct {
-	Catalogue catalog.Plan
-	Vouchers  []voucher.Voucher
+	Catalogue  catalog.Plan
+	Vouchers   []voucher.Voucher
+	OtherTerms []OtherTerms
+}
+
+// OtherTerms is a voucher that has other terms than a file says.
+type OtherTerms struct {
+	Kept   voucher.Voucher
+	Fields []string // that differ, named as in voucher.FieldError
 }
 
 // PlanCatalogue reads catalogue files and compares them with what is kept. With prune it takes off sale what they lack of
@@ -83,20 +90,48 @@ func (p CataloguePlan) planShop(ctx context.Context, shop catalogfile.Shop, prun
 	}
 	planned := ShopPlan{Catalogue: changes}
 	for _, wanted := range shop.Vouchers {
-		_, err := p.vouchers.Show(ctx, shop.Customer.ID, wanted.Code)
+		v, err := voucher.New(wanted.Terms, now)
+		if err != nil {
+			return ShopPlan{}, fmt.Errorf("%s: %w", wanted.Place, err)
+		}
+		standing, err := p.vouchers.Show(ctx, shop.Customer.ID, wanted.Code)
 		if err == nil {
+			if fields := differingFields(wanted.Terms, v, standing.Voucher); len(fields) > 0 {
+				planned.OtherTerms = append(planned.OtherTerms, OtherTerms{Kept: standing.Voucher, Fields: fields})
+			}
 			continue
 		}
 		if _, unknown := voucher.IsRefusal(err); !unknown {
 			return ShopPlan{}, err
 		}
-		v, err := voucher.New(wanted.Terms, now)
-		if err != nil {
-			return ShopPlan{}, fmt.Errorf("%s: %w", wanted.Place, err)
-		}
 		planned.Vouchers = append(planned.Vouchers, v)
 	}
 	return planned, nil
+}
+
+// differingFields names what a file says of a voucher and is otherwise of the one that is kept. What the file leaves out may
+// have been edited; only that max-uses is left out says something, as no edit changes it from 1.
+func differingFields(said voucher.Terms, wanted, kept voucher.Voucher) []string {
+	var fields []string
+	for _, term := range []struct {
+		field        string
+		isSaid, same bool
+	}{
+		{"reward", true, wanted.Reward == kept.Reward},
+		{"max-uses", true, wanted.MaxUses == kept.MaxUses},
+		{"max-uses-per-nick", said.MaxUsesPerNick != nil, wanted.MaxUsesPerNick == kept.MaxUsesPerNick},
+		{"valid-from", !said.ValidFrom.IsZero(), wanted.ValidFrom.Equal(kept.ValidFrom)},
+		{"valid-until", !said.ValidUntil.IsZero(), wanted.ValidUntil.Equal(kept.ValidUntil)},
+		{"disabled", said.Disabled, kept.Disabled},
+		{"nick", said.Nick != "", wanted.Nick.Compared == kept.Nick.Compared},
+		{"batch", said.Batch != "", wanted.Batch == kept.Batch},
+		{"note", said.Note != "", wanted.Note == kept.Note},
+	} {
+		if term.isSaid && !term.same {
+			fields = append(fields, term.field)
+		}
+	}
+	return fields
 }
 
 // placed says of what is wrong in a customer's catalogue, together with what is kept of it, where the customer stands.

@@ -22,8 +22,12 @@ import (
 // ErrNoStack says that there is no stack of that name, or that it is not one of Shopfront.
 var ErrNoStack = errors.New("no such stack")
 
-// ErrNoRegion says that the AWS configuration names no region.
-var ErrNoRegion = errors.New("no AWS region is set")
+// What is wrong with the AWS configuration.
+var (
+	ErrNoRegion      = errors.New("no AWS region is set")
+	ErrNoProfile     = errors.New("no such AWS profile")
+	ErrNoCredentials = errors.New("no AWS credentials")
+)
 
 // How a call is tried again. An operator waits longer than a shopper does: a busy table throttles for a while.
 const (
@@ -49,15 +53,12 @@ type Deployment struct {
 type Tables struct{ Catalogue, Vouchers, Checkouts string }
 
 // FindStack finds a deployed stack by its name, with the usual AWS configuration, and reads its outputs, which template.yaml
-// declares. random returns a random number from 0 up to, not including, n; it need not be secret. Errors: ErrNoRegion,
-// ErrNoStack, and AWS's own.
+// declares. random returns a random number from 0 up to, not including, n; it need not be secret. Errors: ErrNoStack,
+// those of the configuration, and AWS's own, which Plain says shorter.
 func FindStack(ctx context.Context, name string, random func(n int64) int64) (*Deployment, error) {
-	configuration, err := config.LoadDefaultConfig(ctx)
+	configuration, err := configure(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("AWS configuration: %w", err)
-	}
-	if configuration.Region == "" {
-		return nil, ErrNoRegion
+		return nil, err
 	}
 	out, err := cloudformation.NewFromConfig(configuration).DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(name)})
 	if apiError, is := errors.AsType[smithy.APIError](err); is && strings.HasSuffix(apiError.ErrorMessage(), "does not exist") {
@@ -83,6 +84,34 @@ func FindStack(ctx context.Context, name string, random func(n int64) int64) (*D
 		Tables: Tables{Catalogue: outputs["CatalogueTable"], Vouchers: outputs["VouchersTable"], Checkouts: outputs["CheckoutsTable"]},
 		client: dynamodb.NewFromConfig(configuration, patient(random)), random: random,
 	}, nil
+}
+
+// configure reads the usual AWS configuration, with a region and credentials.
+func configure(ctx context.Context) (aws.Config, error) {
+	configuration, err := config.LoadDefaultConfig(ctx)
+	if missing, is := errors.AsType[config.SharedConfigProfileNotExistError](err); is {
+		return aws.Config{}, fmt.Errorf("%w: %q", ErrNoProfile, missing.Profile)
+	}
+	if err != nil {
+		return aws.Config{}, fmt.Errorf("AWS configuration: %w", err)
+	}
+	if configuration.Region == "" {
+		return aws.Config{}, ErrNoRegion
+	}
+	if _, err := configuration.Credentials.Retrieve(ctx); err != nil {
+		return aws.Config{}, withoutCredentials(ctx, err)
+	}
+	return configuration, nil
+}
+
+// withoutCredentials tells a service that does not hand out credentials from there being none. The machine's own service is
+// the last that the SDK asks, and most machines have none.
+func withoutCredentials(ctx context.Context, err error) error {
+	asked, is := errors.AsType[*smithy.OperationError](err)
+	if ctx.Err() != nil || is && asked.Service() != "ec2imds" {
+		return err
+	}
+	return ErrNoCredentials
 }
 
 // FindLocal finds the local run of the checkout that dir is in, or returns localstate.ErrNotRunning. random is as in

@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -35,8 +36,9 @@ func (f RedemptionFilter) picks(r voucher.Redemption) bool {
 	return err == nil && nick.Compared == f.Nick.Compared
 }
 
-// Redemptions lists redemptions, oldest first. A code to pick that is unknown is a *voucher.RefusalError. Unless a code is
-// picked it reads all of the customer's vouchers, while the shop goes on.
+// Redemptions lists redemptions, oldest first. A code to pick that is unknown is a *voucher.RefusalError, and a batch,
+// without a code, is voucher.ErrBatchUnknown. Unless a code is picked it reads all of the customer's vouchers, while the
+// shop goes on.
 func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Redemption, error) {
 	vouchers := make(map[voucher.Code]voucher.Voucher) // of many uses: a single-use one holds its redemption
 	if filter.Code != "" {
@@ -48,7 +50,9 @@ func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Rede
 	}
 	redemptions := []Redemption{}
 	recorded := make(map[voucher.Code][]voucher.Redemption)
+	batchFound := filter.Batch == "" || filter.Code != ""
 	for entry, err := range s.vouchers.Entries(ctx, s.Customer.ID, filter.Code) {
+		batchFound = batchFound || entry.Voucher != nil && entry.Voucher.Batch == filter.Batch
 		switch v := entry.Voucher; {
 		case err != nil:
 			return nil, err
@@ -60,6 +64,28 @@ func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Rede
 			redemptions = append(redemptions, Redemption{*v.Redeemed, v.Batch})
 		}
 	}
+	if !batchFound {
+		return nil, fmt.Errorf("batch %s: %w", filter.Batch, voucher.ErrBatchUnknown)
+	}
+	ofManyUses, err := s.attribute(ctx, recorded, vouchers)
+	if err != nil {
+		return nil, err
+	}
+	redemptions = append(redemptions, ofManyUses...)
+	if filter.Batch != "" {
+		redemptions = slices.DeleteFunc(redemptions, func(r Redemption) bool { return r.Batch != filter.Batch })
+	}
+	slices.SortFunc(redemptions, func(a, b Redemption) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
+	})
+	return redemptions, nil
+}
+
+// attribute completes redemptions of codes of many uses with what their vouchers say.
+func (s *Shop) attribute(
+	ctx context.Context, recorded map[voucher.Code][]voucher.Redemption, vouchers map[voucher.Code]voucher.Voucher,
+) ([]Redemption, error) {
+	var redemptions []Redemption
 	for code, ofCode := range recorded {
 		v, found := vouchers[code]
 		if !found && len(ofCode) > 0 { // it was created after its bucket was read
@@ -74,12 +100,6 @@ func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Rede
 			redemptions = append(redemptions, Redemption{redemption, v.Batch})
 		}
 	}
-	if filter.Batch != "" {
-		redemptions = slices.DeleteFunc(redemptions, func(r Redemption) bool { return r.Batch != filter.Batch })
-	}
-	slices.SortFunc(redemptions, func(a, b Redemption) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
-	})
 	return redemptions, nil
 }
 

@@ -103,7 +103,8 @@ func (f VoucherFilter) picks(standing dynamo.Standing, at time.Time) bool {
 }
 
 // Vouchers lists vouchers as they stand, oldest first. It reads all of the customer's, while the shop goes on; unlike
-// Voucher it does not tell of interrupted edits, and it counts the uses of codes without a limit too.
+// Voucher it does not tell of interrupted edits, and it counts the uses of codes without a limit too. A batch to pick
+// that has no vouchers is voucher.ErrBatchUnknown.
 func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time) ([]dynamo.Standing, error) {
 	all := make(map[voucher.Code]*counted)
 	for entry, err := range s.vouchers.Entries(ctx, s.Customer.ID, "") {
@@ -116,10 +117,19 @@ func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time)
 		all[entry.Code].add(entry)
 	}
 	var picked []dynamo.Standing
+	batchFound := filter.Batch == ""
 	for _, c := range all {
-		if standing := c.standing(); standing.Code != "" && filter.picks(standing, at) {
+		standing := c.standing()
+		if standing.Code == "" {
+			continue
+		}
+		batchFound = batchFound || standing.Batch == filter.Batch
+		if filter.picks(standing, at) {
 			picked = append(picked, standing)
 		}
+	}
+	if !batchFound {
+		return nil, fmt.Errorf("batch %s: %w", filter.Batch, voucher.ErrBatchUnknown)
 	}
 	slices.SortFunc(picked, func(a, b dynamo.Standing) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Code, b.Code))
