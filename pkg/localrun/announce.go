@@ -27,7 +27,8 @@ func (r *run) announce(context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.out.say("\nShopfront is at %s, its functions log to %s. Ctrl-C stops it.\n\n%s", r.state.BaseURL, r.functionsLog(), shown)
+	r.out.say("\nShopfront is at %s, its functions log to %s. Ctrl-C stops it.\nRead and try its interface at %s/docs\n\n%s",
+		r.state.BaseURL, r.functionsLog(), r.state.BaseURL, shown)
 	if r.Serving != nil {
 		r.Serving(r.state)
 	}
