@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/logging"
 
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/localstate"
@@ -88,7 +89,7 @@ func FindStack(ctx context.Context, name string, random func(n int64) int64) (*D
 
 // configure reads the usual AWS configuration, with a region and credentials.
 func configure(ctx context.Context) (aws.Config, error) {
-	configuration, err := config.LoadDefaultConfig(ctx)
+	configuration, err := config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{})) // it would tell of attempts, on stderr
 	if missing, is := errors.AsType[config.SharedConfigProfileNotExistError](err); is {
 		return aws.Config{}, fmt.Errorf("%w: %q", ErrNoProfile, missing.Profile)
 	}
