@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"shopfront/api"
+	"shopfront/pkg/contractpages"
 )
 
 // What the docs page shows in Go is a part of the client's examples, which are run.
@@ -71,6 +72,23 @@ func TestDocsPageShowsTheWholeDocument(t *testing.T) {
 		t.Errorf("not on the page: %q", missing)
 	}
 	wantDescriptions(t, p, []byte(api.OpenAPI()))
+}
+
+// Whatever is announced to go, the page says so.
+func TestDocsPageSaysWhatIsDeprecated(t *testing.T) {
+	const retired = `"deprecated": true, "x-sunset": "2028-03-01", `
+	for what, place := range map[string]string{
+		"a parameter": `"name": "check",`, "a header": `"description": "Seconds to wait before`, "a member": `"description": "A whole percentage`,
+	} {
+		document := strings.Replace(api.OpenAPI(), place, retired+place, 1)
+		pages, err := contractpages.Render([]byte(document), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if document == api.OpenAPI() || !strings.Contains(string(pages.Docs), ", deprecated, may be removed from 2028-03-01 on") {
+			t.Errorf("the page does not say that %s is deprecated", what)
+		}
+	}
 }
 
 func wantOperation(t *testing.T, p page, title string, operation documentedOperation) {

@@ -53,11 +53,16 @@ type operation struct {
 	Tags        []string          `json:"tags"`
 	Summary     string            `json:"summary"`
 	Description string            `json:"description"`
-	Deprecated  bool              `json:"deprecated"`
-	Sunset      string            `json:"x-sunset"` // YYYY-MM-DD
 	Parameters  []parameter       `json:"parameters"`
 	RequestBody *body             `json:"requestBody"`
 	Responses   members[response] `json:"responses"`
+	retirement
+}
+
+// retirement says of an operation, a parameter, a header or a member whether it is to go.
+type retirement struct {
+	Deprecated bool   `json:"deprecated"`
+	Sunset     string `json:"x-sunset"` // YYYY-MM-DD: from then on it may be removed; empty: from the next release on
 }
 
 type parameter struct {
@@ -66,9 +71,9 @@ type parameter struct {
 	In          string         `json:"in"`
 	Description string         `json:"description"`
 	Required    bool           `json:"required"`
-	Deprecated  bool           `json:"deprecated"`
 	Schema      schema         `json:"schema"`
 	Example     jsontext.Value `json:"example"`
+	retirement
 }
 
 type body struct {
@@ -89,6 +94,7 @@ type header struct {
 	Description string `json:"description"`
 	Required    bool   `json:"required"`
 	Schema      schema `json:"schema"`
+	retirement
 }
 
 type mediaType struct {

@@ -41,7 +41,7 @@ type schema struct {
 		Property string            `json:"propertyName"`
 		Mapping  map[string]string `json:"mapping"`
 	} `json:"discriminator"`
-	Deprecated bool `json:"deprecated"`
+	retirement
 }
 
 // types is one type, or a list of them.
