@@ -61,7 +61,7 @@ func renderFeed(layout *template.Template, title string, releases []releaseView)
 		entry := item{
 			Title:       fmt.Sprintf("Release %d, %s (%s)", release.Number, release.When(), release.Summary()),
 			Link:        Origin + "/changelog#" + release.Name,
-			Description: strings.ReplaceAll(string(changes), "<wbr>", ""),
+			Description: strings.TrimSpace(strings.ReplaceAll(string(changes), "<wbr>", "")),
 			Categories:  release.categories(),
 			GUID:        guid{Value: "urn:release:shopfront:" + release.Name},
 		}

@@ -91,7 +91,7 @@ func source(text string) string {
 func execute(layout *template.Template, name string, view any) ([]byte, error) {
 	var page bytes.Buffer
 	err := layout.ExecuteTemplate(&page, name, view)
-	return page.Bytes(), err
+	return append(bytes.TrimSpace(page.Bytes()), '\n'), err
 }
 
 // markdown turns CommonMark, as descriptions are, into HTML. HTML in it is left out.
