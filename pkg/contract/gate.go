@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/oasdiff/oasdiff/checker"
@@ -31,7 +32,8 @@ func (c *Contract) Check(routes []Operation, today time.Time) ([]string, error) 
 	}
 	var problems []string
 	if err := working.Spec.Validate(context.Background()); err != nil {
-		problems = append(problems, workingFile+": "+err.Error())
+		reason, _, _ := strings.Cut(err.Error(), "\n") // the schema and the value would follow
+		problems = append(problems, workingFile+": "+reason)
 	}
 	if working.Version != version {
 		problems = append(problems, fmt.Sprintf("info.version is %s; it stays %s", working.Version, version))
