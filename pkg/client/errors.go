@@ -129,7 +129,8 @@ func (e *OutcomeUnknownError) Error() string {
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 
 // isJudged tells an error by which the service has judged the request. Had an earlier attempt been applied, the key would have
-// got what it made: nothing was. Of a problem that is not known here that cannot be said.
+// got what it made. That leaves one whose connection was lost while the service still works on it, at most some 5 seconds, and
+// whose voucher or offer ends in between. Of a problem that is not known here nothing can be said.
 func isJudged(err error) bool {
 	problem, is := errors.AsType[*ProblemError](err)
 	if !is {
@@ -139,8 +140,9 @@ func isJudged(err error) bool {
 	return isKnown && isHeldBack(err)
 }
 
-// isHeldBack tells an error of an attempt that surely was not applied.
+// isHeldBack tells an error of an attempt that surely was not applied. 408 comes from something on the way that gave up waiting,
+// and says nothing of the kind.
 func isHeldBack(err error) bool {
 	problem, is := errors.AsType[*ProblemError](err)
-	return is && problem.Status < http.StatusInternalServerError
+	return is && problem.Status < http.StatusInternalServerError && problem.Status != http.StatusRequestTimeout
 }

@@ -80,6 +80,7 @@ func TestTheOutcome(t *testing.T) {
 		"invalid":                                {[]step{problem("invalid", 422)}, client.ErrInvalid, false, 1},
 		"refused by a problem of another day":    {[]step{problem("blocked", 403)}, nil, false, 1},
 		"no route":                               {[]step{message(404)}, nil, false, 1},
+		"something on the way stopped waiting":   {[]step{message(408)}, nil, true, 1},
 		"throttled":                              {[]step{message(429)}, client.ErrThrottled, false, 4},
 		"throttled by the service, another day":  {[]step{problem("too-many-attempts", 429)}, client.ErrThrottled, false, 4},
 		"an internal error":                      {[]step{problem("internal", 500)}, client.ErrInternal, true, 4},
