@@ -313,15 +313,19 @@ func newRedemption(claim voucher.Claim, v voucher.Voucher) voucher.Redemption {
 }
 
 func (s *Redemptions) read(ctx context.Context, key voucherKey) (voucher.Voucher, error) {
+	kept, err := s.readKept(ctx, key)
+	return kept.Voucher, err
+}
+
+func (s *Redemptions) readKept(ctx context.Context, key voucherKey) (keptVoucher, error) {
 	out, err := s.api.GetItem(ctx, consistentGet(s.table, key.primary()))
 	if err != nil {
-		return voucher.Voucher{}, err
+		return keptVoucher{}, err
 	}
 	if len(out.Item) == 0 {
-		return voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
+		return keptVoucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
 	}
-	v, err := decodeVoucher(out.Item)
-	return v.Voucher, err
+	return decodeVoucher(out.Item)
 }
 
 // Look reads a voucher, and how many uses of it the request's nick has taken, in one call. An unknown code is a

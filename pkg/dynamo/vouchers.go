@@ -118,7 +118,7 @@ type Standing struct {
 
 // Show reads a voucher and its counters. An unknown code is a *voucher.RefusalError.
 func (s *Vouchers) Show(ctx context.Context, customer catalog.CustomerID, code voucher.Code) (Standing, error) {
-	kept, err := s.readKept(ctx, customer, code)
+	kept, err := s.readKept(ctx, voucherKey{customer, code})
 	if err != nil {
 		return Standing{}, outcome(err)
 	}
@@ -141,17 +141,6 @@ func (s *Vouchers) Show(ctx context.Context, customer catalog.CustomerID, code v
 	return standing, nil
 }
 
-func (s *Vouchers) readKept(ctx context.Context, customer catalog.CustomerID, code voucher.Code) (keptVoucher, error) {
-	out, err := s.api.GetItem(ctx, consistentGet(s.table, voucherKey{customer, code}.primary()))
-	if err != nil {
-		return keptVoucher{}, err
-	}
-	if len(out.Item) == 0 {
-		return keptVoucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
-	}
-	return decodeVoucher(out.Item)
-}
-
 // errEditedMeanwhile says that another edit got in between.
 var errEditedMeanwhile = errors.New("another edit of the voucher is going on or has just ended: look at it and run the edit again")
 
@@ -163,7 +152,7 @@ const maxEditAttempts = 5
 // *UnavailableError, after which the edit may have been applied in part. Run again, it is completed.
 func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code voucher.Code, edit voucher.Edit) (voucher.Voucher, error) {
 	for attempt := 0; ; attempt++ {
-		before, err := s.readKept(ctx, customer, code)
+		before, err := s.readKept(ctx, voucherKey{customer, code})
 		if err != nil {
 			return voucher.Voucher{}, outcome(err)
 		}
