@@ -88,7 +88,8 @@ type CallOption func(*request)
 // once. A shopper's next attempt is another call, and needs another key. Without WithKey a call makes a key for itself.
 //
 // Since an earlier call may have sent the key, an outcome stays unknown until the service has judged the request: also after
-// 429, or where nothing was sent.
+// 429, or where nothing was sent. When that was a call cannot know: repeat one no sooner than DefaultAttemptTimeout after it
+// ended, or after its process was killed. A refusal that comes sooner may be contradicted by what is still being worked on.
 func WithKey(key string) CallOption { return func(r *request) { r.key, r.isRepeated = key, true } }
 
 // keyed is a request that is applied once, however often it is sent.

@@ -114,10 +114,11 @@ func describe(what string, status int, requestID string) string {
 }
 
 // OutcomeUnknownError says that a redemption or checkout may have been made or not, by this call or an earlier one with its
-// key. The same call with the same key (WithKey) finds out: it answers what was made, or is a first try.
+// key. The same call with the same key (WithKey) finds out: it answers what was made, or is a first try. Make it no sooner
+// than DefaultAttemptTimeout after this error: what was lost is over by then, and a refusal is one.
 type OutcomeUnknownError struct {
 	Key string // not in the error's text
-	Err error  // the last attempt's
+	Err error  // the last attempt's; a refusal that may be too early is no *ProblemError here
 }
 
 // Error tells what happened to the last attempt.
@@ -128,9 +129,16 @@ func (e *OutcomeUnknownError) Error() string {
 // Unwrap is the last attempt's error.
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 
-// isJudged tells an error by which the service has judged the request. Had an earlier attempt been applied, the key would have
-// got what it made. That leaves one whose connection was lost while the service still works on it, at most some 5 seconds, and
-// whose voucher or offer ends in between. Of a problem that is not known here nothing can be said.
+// unsettledError is a refusal while an earlier attempt may still be worked on: that one was received before, and may have found
+// a voucher or an offer that has ended since. It does not unwrap, lest it be taken for the refusal.
+type unsettledError struct{ refusal error }
+
+func (e *unsettledError) Error() string {
+	return "refused, but an earlier attempt may still be applied: " + e.refusal.Error()
+}
+
+// isJudged tells an error by which the service has judged the request. Had an earlier attempt been applied by then, the key
+// would have got what it made. Of a problem that is not known here nothing can be said.
 func isJudged(err error) bool {
 	problem, is := errors.AsType[*ProblemError](err)
 	if !is {
@@ -140,9 +148,20 @@ func isJudged(err error) bool {
 	return isKnown && isHeldBack(err)
 }
 
-// isHeldBack tells an error of an attempt that surely was not applied. 408 comes from something on the way that gave up waiting,
-// and says nothing of the kind.
+// isHeldBack tells an error of an attempt that surely was not applied, by the statuses that say so: of the service, and of
+// what is in front of it and passes nothing on. Others come from something on the way that gave up waiting (408, 499), or may
+// mean anything.
 func isHeldBack(err error) bool {
 	problem, is := errors.AsType[*ProblemError](err)
-	return is && problem.Status < http.StatusInternalServerError && problem.Status != http.StatusRequestTimeout
+	if !is {
+		return false
+	}
+	switch problem.Status {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+		http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusUnsupportedMediaType,
+		http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusRequestHeaderFieldsTooLarge:
+		return true
+	default:
+		return false
+	}
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +20,9 @@ const (
 	longestDelay = 5 * time.Second        // at most
 	// longestRetryAfter is the longest Retry-After that a call waits for.
 	longestRetryAfter = 30 * time.Second
+	// settlingTime is how long a request may still be applied after its answer was lost, with room to spare: requests end
+	// within about 5 seconds (docs/interface.md).
+	settlingTime = DefaultAttemptTimeout
 )
 
 // request is what a call sends, the same at each attempt.
@@ -41,21 +46,26 @@ type answer struct {
 
 // do sends a request until an answer is certain, the attempts are used up or the context ends.
 func (c *Client) do(ctx context.Context, r request) error {
-	perhapsApplied := r.isRepeated
+	perhapsApplied := r.isRepeated // never without a key
+	var settled time.Time          // from then on no attempt so far can be applied any more
 	if err := ctx.Err(); err != nil {
 		return r.failure(err, perhapsApplied)
 	}
 	for attempt := 1; ; attempt++ {
-		a, err := c.exchange(ctx, r)
-		if err == nil {
-			err = r.judge(a)
+		sent := time.Now()
+		a, isResent, err := c.exchange(ctx, r)
+		if r.key != "" && (isResent || err != nil && !isHeldBack(err)) {
+			perhapsApplied, settled = true, time.Now().Add(settlingTime)
 		}
-		if err == nil || isJudged(err) {
+		if err == nil || isJudged(err) && !sent.Before(settled) {
 			return err
 		}
-		perhapsApplied = perhapsApplied || !isHeldBack(err)
-		if attempt < c.attempts && isWorthRepeating(a.status) {
-			ended := c.wait(ctx, attempt, a.retryAfter())
+		again, delay := isWorthRepeating(a.status), a.retryAfter()
+		if isJudged(err) {
+			err, again, delay = &unsettledError{err}, true, time.Until(settled)
+		}
+		if attempt < c.attempts && again {
+			ended := c.wait(ctx, attempt, delay)
 			if ended == nil {
 				continue
 			}
@@ -66,7 +76,7 @@ func (c *Client) do(ctx context.Context, r request) error {
 }
 
 func (r request) failure(err error, perhapsApplied bool) error {
-	if perhapsApplied && r.key != "" {
+	if perhapsApplied {
 		return &OutcomeUnknownError{Key: r.key, Err: err}
 	}
 	return err
@@ -105,36 +115,45 @@ func (c *Client) wait(ctx context.Context, attempt int, retryAfter time.Duration
 	}
 }
 
-// exchange sends a request once. Its error means that no whole answer came.
-func (c *Client) exchange(ctx context.Context, r request) (answer, error) {
+// exchange sends a request once, or more often where the transport does so by itself: net/http sends what has an
+// Idempotency-Key again, at once, if a connection that was kept breaks. Its error is that of judge, or means that no whole answer came.
+func (c *Client) exchange(ctx context.Context, r request) (a answer, isResent bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	var times atomic.Int32
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { times.Add(1) }})
 	to := c.base
 	to.Path += r.path
 	to.RawQuery = r.query
 	sent, err := http.NewRequestWithContext(ctx, r.method, to.String(), bytes.NewReader(r.body))
 	if err != nil {
-		return answer{}, withoutURL(err)
+		return answer{}, false, withoutURL(err)
 	}
-	if r.body != nil {
-		sent.Header.Set("Content-Type", "application/json")
-	}
-	if r.key != "" {
-		sent.Header.Set("Idempotency-Key", r.key)
-	}
-	if r.etag != "" {
-		sent.Header.Set("If-None-Match", r.etag)
-	}
+	r.describe(sent.Header)
 	response, err := c.http.Do(sent)
+	isResent = times.Load() > 1
 	if err != nil {
-		return answer{}, withoutURL(err)
+		return answer{}, isResent, withoutURL(err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(r.maxBytes)+1))
 	if err != nil {
-		return answer{}, fmt.Errorf("lost answer: %w", err)
+		return answer{}, isResent, fmt.Errorf("lost answer: %w", err)
 	}
-	return answer{response.StatusCode, response.Header, body}, nil
+	a = answer{response.StatusCode, response.Header, body}
+	return a, isResent, r.judge(a)
+}
+
+func (r request) describe(header http.Header) {
+	if r.body != nil {
+		header.Set("Content-Type", "application/json")
+	}
+	if r.key != "" {
+		header.Set("Idempotency-Key", r.key)
+	}
+	if r.etag != "" {
+		header.Set("If-None-Match", r.etag)
+	}
 }
 
 // withoutURL is the cause of an error of net/http, whose text has the URL, and with it data.

@@ -87,7 +87,7 @@ func TestTheOutcome(t *testing.T) {
 		"unavailable":                            {[]step{problem("unavailable", 503)}, client.ErrUnavailable, true, 4},
 		"unavailable, then throttled":            {[]step{problem("unavailable", 503), message(429)}, client.ErrThrottled, true, 4},
 		"unavailable, then no route":             {[]step{problem("unavailable", 503), message(404)}, nil, true, 2},
-		"unavailable, then refused":              {[]step{problem("unavailable", 503), problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 2},
+		"unavailable, then refused":              {[]step{problem("unavailable", 503), problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 3},
 		"a function dies each time":              {[]step{message(500)}, nil, true, 4},
 		"bad gateways on the way":                {[]step{page(502)}, nil, true, 4},
 		"the answer is lost each time":           {[]step{loses(redeems)}, nil, true, 4},
@@ -111,7 +111,7 @@ func TestTheOutcome(t *testing.T) {
 		"a redemption without time":              {[]step{answers(200, strings.Replace(redemptionJSON, `"redeemedAt"`, `"at"`, 1))}, nil, true, 1},
 		"a redemption at half past":              {[]step{answers(200, strings.Replace(redemptionJSON, "2026-11-21T", "", 1))}, nil, true, 1},
 		"a redemption of null":                   {[]step{answers(200, strings.Replace(redemptionJSON, `"WELCOME-COINS"`, "null", 1))}, nil, true, 1},
-		"the body is lost with a problem's head": {[]step{cutsShort(problem("voucher-not-found", 404)), problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 2},
+		"the body is lost with a problem's head": {[]step{cutsShort(problem("voucher-not-found", 404)), problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -124,6 +124,21 @@ func TestTheOutcome(t *testing.T) {
 					t.Errorf("%v: unknown %v after %d requests, want %v after %d", err, unknown, len(s.seen()), test.unknown, test.requests)
 				}
 			})
+		})
+	}
+}
+
+// Nothing was applied where the status says so. Of any other nothing is known.
+func TestStatusesOfWhatWasNotApplied(t *testing.T) {
+	notApplied := []int{400, 401, 403, 404, 405, 410, 413, 414, 415, 422, 429, 431}
+	for status := 400; status < 600; status++ {
+		synctest.Test(t, func(t *testing.T) {
+			s, _ := serve(t, message(status))
+			c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithAttempts(1))
+			_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
+			if unknown := wantFailure(t, err, s.keys()[0]); unknown == slices.Contains(notApplied, status) {
+				t.Errorf("%v: the outcome is unknown: %v", err, unknown)
+			}
 		})
 	}
 }
@@ -158,6 +173,66 @@ func TestTheOutcomeOfAKeyThatIsTheCallers(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// A lost attempt may be applied after a later one was refused: it came before the voucher ended, and was slow.
+func TestARefusalIsNoneWhileAnEarlierAttemptMayBeApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		isSlow := func(s *service, w http.ResponseWriter, r *http.Request) {
+			time.AfterFunc(5*time.Second, func() { redeems(s, httptest.NewRecorder(), r) })
+			hangsUp(s, w, r)
+		}
+		began := time.Now()
+		s, c := serve(t, isSlow, problem("voucher-not-found", 404), redeems)
+		redemption, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
+		if err != nil || !redemption.Replayed || len(s.seen()) != 3 {
+			t.Errorf("%+v, %v after %d requests, want that of the first", redemption, err, len(s.seen()))
+		}
+		if took := time.Since(began); took < 10*time.Second || took > 11*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+func TestWhenARefusalIsCertain(t *testing.T) {
+	refused := problem("voucher-not-found", 404)
+	for name, test := range map[string]struct {
+		steps    []step
+		limit    time.Duration // of the context
+		options  []client.Option
+		is       error // nil: the outcome is unknown
+		requests int
+		took     time.Duration // at least, and at most a second more
+	}{
+		"at once":                               {[]step{refused}, time.Hour, nil, client.ErrVoucherNotFound, 1, 0},
+		"after what was not let through":        {[]step{message(429), message(429), refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 0},
+		"later than what was lost":              {[]step{hangsUp, refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 10 * time.Second},
+		"later than what timed out":             {[]step{silent, refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 20 * time.Second},
+		"later than the last that was lost":     {[]step{hangsUp, unavailableFor("7"), refused}, time.Hour, nil, client.ErrVoucherNotFound, 4, 10 * time.Second},
+		"whatever it says":                      {[]step{hangsUp, problem("invalid", 422)}, time.Hour, nil, client.ErrInvalid, 3, 10 * time.Second},
+		"later than what the transport resends": {[]step{message(429), hangsUp, refused}, time.Hour, nil, client.ErrVoucherNotFound, 4, 10 * time.Second},
+		"not where the context ends before":     {[]step{hangsUp, refused}, 5 * time.Second, nil, nil, 2, 0},
+		"not where no attempt is left":          {[]step{hangsUp, refused}, time.Hour, []client.Option{client.WithAttempts(2)}, nil, 2, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := serve(t, test.steps...)
+				c := newClient(t, "http://shop.example", append(test.options, client.WithHTTPClient(s.http))...)
+				ctx, cancel := context.WithTimeout(t.Context(), test.limit)
+				defer cancel()
+				began := time.Now()
+				_, err := c.Redeem(ctx, "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
+				took := time.Since(began)
+				_, isProblem := errors.AsType[*client.ProblemError](err)
+				if unknown := wantFailure(t, err, "till-1047"); unknown != (test.is == nil) || isProblem == unknown || !errors.Is(err, test.is) && test.is != nil {
+					t.Errorf("%v, want %v", err, test.is)
+				}
+				if len(s.seen()) != test.requests || took < test.took || took > test.took+time.Second {
+					t.Errorf("%d requests in %v, want %d in %v", len(s.seen()), took, test.requests, test.took)
+				}
+			})
+		})
+	}
 }
 
 // wantFailure wants an error, which has the key where the outcome is unknown.

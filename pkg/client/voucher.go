@@ -66,8 +66,11 @@ func (r Reward) isComplete() bool {
 
 // Redeem redeems a code, for a nick or for nobody in particular (an empty one). No error means redeemed, now or under the
 // same key before. A voucher that is unknown, used up, expired or otherwise refused is ErrVoucherNotFound, a code or nick
-// that cannot be one ErrInvalid; neither was redeemed. On an *OutcomeUnknownError grant nothing, and repeat the call with
-// its key.
+// that cannot be one ErrInvalid; neither was redeemed, by no attempt of this call. On an *OutcomeUnknownError grant nothing,
+// and repeat the call with its key.
+//
+// An attempt whose answer was lost may still be applied after a later one was refused. Such a refusal is asked for once more,
+// DefaultAttemptTimeout after the loss, when that is over; where the context or the attempts end before, the outcome is unknown.
 func (c *Client) Redeem(ctx context.Context, code, nick string, options ...CallOption) (Redemption, error) {
 	var answered struct {
 		Status string `json:"status"`

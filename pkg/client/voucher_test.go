@@ -112,3 +112,15 @@ func TestChecking(t *testing.T) {
 		}
 	})
 }
+
+// There is nothing that a lost check might have done: a refusal is one at once.
+func TestAChecksRefusalIsCertain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s, c := serve(t, hangsUp, problem("voucher-not-found", 404))
+		_, err := c.Check(t.Context(), "fiver", "")
+		if !errors.Is(err, client.ErrVoucherNotFound) || len(s.seen()) != 2 || time.Since(began) > time.Second {
+			t.Errorf("%v after %d requests and %v", err, len(s.seen()), time.Since(began))
+		}
+	})
+}
