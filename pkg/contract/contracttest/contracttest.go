@@ -33,7 +33,7 @@ type Validator struct {
 
 // New reads the document that this commit embeds.
 func New() (*Validator, error) {
-	text, err := inherit(api.OpenAPI())
+	text, err := prepare(api.OpenAPI())
 	if err != nil {
 		return nil, fmt.Errorf("read the interface's document: %w", err)
 	}
@@ -56,15 +56,47 @@ func New() (*Validator, error) {
 	return &Validator{model: &model.Model, validator: validator.NewValidatorFromV3Model(&model.Model, options...)}, nil
 }
 
-// inherit gives the schemas that extend another by allOf the properties of that one: the library's strict mode does not look
-// into the allOf of an alternative, and would take them for unknown.
-func inherit(text string) ([]byte, error) {
+// removedPath is that of removedOperation. No request can have it.
+const removedPath = "removed"
+
+// removedOperation is in the place of what a release removed, whatever its path. The document does not have it, but what
+// it is made of: docs/interface.md, The removed payment paths.
+const removedOperation = `{"responses": {"410": {
+	"description": "A release removed it.",
+	"headers": {"Request-Id": {"$ref": "#/components/headers/RequestId"}, "Cache-Control": {"$ref": "#/components/headers/NoStore"}},
+	"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/GoneProblem"}}}
+}}}`
+
+const goneProblem = `{"allOf": [{"$ref": "#/components/schemas/Problem"}, {
+	"required": ["detail"],
+	"properties": {"type": {"const": "urn:problem:shopfront:gone"}, "title": {"const": "Gone"}, "status": {"const": 410}}
+}]}`
+
+// prepare adds removedOperation to a document in JSON, and inherits.
+func prepare(text string) ([]byte, error) {
 	var document map[string]any
 	if err := json.Unmarshal([]byte(text), &document); err != nil {
 		return nil, err
 	}
+	var operation, problem any
+	if err := errors.Join(json.Unmarshal([]byte(removedOperation), &operation), json.Unmarshal([]byte(goneProblem), &problem)); err != nil {
+		return nil, err
+	}
+	paths, hasPaths := document["paths"].(map[string]any)
 	components, _ := document["components"].(map[string]any)
-	schemas, _ := components["schemas"].(map[string]any)
+	schemas, hasSchemas := components["schemas"].(map[string]any)
+	if !hasPaths || !hasSchemas {
+		return nil, errors.New("it has no paths or schemas")
+	}
+	paths[removedPath] = map[string]any{"get": operation, "post": operation}
+	schemas["GoneProblem"] = problem
+	inherit(schemas)
+	return json.Marshal(document)
+}
+
+// inherit gives the schemas that extend another by allOf the properties of that one: the library's strict mode does not look
+// into the allOf of an alternative, and would take them for unknown.
+func inherit(schemas map[string]any) {
 	for _, extended := range schemas {
 		schema, _ := extended.(map[string]any)
 		parts, _ := schema["allOf"].([]any)
@@ -77,7 +109,6 @@ func inherit(text string) ([]byte, error) {
 			}
 		}
 	}
-	return json.Marshal(document)
 }
 
 // transportHeaders are about the connection, the browser or the gateway, and part of no operation.
@@ -99,11 +130,14 @@ func (v *Validator) Exchange(request *http.Request, requestBody []byte, response
 	if err != nil {
 		return err
 	}
-	path, item := v.find(request)
+	path, item := v.find(request.Method, request.URL.EscapedPath())
+	if item == nil && response.StatusCode == http.StatusGone {
+		path, item = v.find(request.Method, removedPath)
+	}
 	if item == nil {
 		return checkUndocumented(request, response, responseBody)
 	}
-	if isGatewaysOwn(response, responseBody) {
+	if isGatewaysOwn(request, response, responseBody) {
 		return nil
 	}
 	setBodies(request, requestBody, response, responseBody)
@@ -126,28 +160,27 @@ func (v *Validator) Exchange(request *http.Request, requestBody []byte, response
 
 // find is the operation of a request as the gateway routes it: by the method, exactly, and the segments of the path as it
 // was sent.
-func (v *Validator) find(request *http.Request) (string, *v3.PathItem) {
-	if request.Method != strings.ToUpper(request.Method) {
+func (v *Validator) find(method, sent string) (string, *v3.PathItem) {
+	if method != strings.ToUpper(method) {
 		return "", nil
 	}
-	have := strings.Split(request.URL.EscapedPath(), "/")
+	have := strings.Split(sent, "/")
 	for path, item := range v.model.Paths.PathItems.FromOldest() {
 		want := strings.Split(path, "/")
 		matches := slices.EqualFunc(want, have, func(want, have string) bool {
 			return want == have || strings.HasPrefix(want, "{") && have != ""
 		})
-		if _, documented := item.GetOperations().Get(strings.ToLower(request.Method)); matches && documented {
+		if _, documented := item.GetOperations().Get(strings.ToLower(method)); matches && documented {
 			return path, item
 		}
 	}
 	return "", nil
 }
 
-// checkUndocumented wants nobody to answer what the document does not have, but for the gateway, and for what a release
-// removed.
+// checkUndocumented wants nobody to answer what the document does not have, but for the gateway.
 func checkUndocumented(request *http.Request, response *http.Response, body []byte) error {
 	isPreflight := request.Method == http.MethodOptions && response.StatusCode == http.StatusNoContent
-	if isPreflight || response.StatusCode == http.StatusGone || response.StatusCode >= http.StatusBadRequest && hasMessage(response, body) {
+	if isPreflight || response.StatusCode >= http.StatusBadRequest && hasMessage(request, response, body) {
 		return nil
 	}
 	return fmt.Errorf("%s %s, which the document does not have, answers %d %s", request.Method, request.URL.EscapedPath(), response.StatusCode, body)
@@ -155,21 +188,21 @@ func checkUndocumented(request *http.Request, response *http.Response, body []by
 
 // isGatewaysOwn tells what the gateway refuses for its form before any operation is asked: it is no HTTP that a client
 // of the document would send.
-func isGatewaysOwn(response *http.Response, body []byte) bool {
+func isGatewaysOwn(request *http.Request, response *http.Response, body []byte) bool {
 	switch response.StatusCode {
 	case http.StatusBadRequest, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
-		return hasMessage(response, body)
+		return hasMessage(request, response, body)
 	default:
 		return false
 	}
 }
 
 // hasMessage tells the gateway's own answers from those of a function. To a HEAD there is no body to tell by.
-func hasMessage(response *http.Response, body []byte) bool {
+func hasMessage(request *http.Request, response *http.Response, body []byte) bool {
 	var message struct {
 		Message string `json:"message"`
 	}
-	isMessage := len(body) == 0 || json.Unmarshal(body, &message) == nil && message.Message != ""
+	isMessage := request.Method == http.MethodHead && len(body) == 0 || json.Unmarshal(body, &message) == nil && message.Message != ""
 	return isMessage && response.Header.Get("Content-Type") == "application/json"
 }
 

@@ -23,6 +23,7 @@ const (
 	coins    = "/shop/emberforge/checkout/coins/500"
 	redeemed = `{"id":"NkdRkXxHh81ipYGrKwPH5g","status":"redeemed","code":"FIVE","redeemedAt":"2026-11-21T09:22:54.893Z","reward":{"kind":"percent_off","percentOff":5}}`
 	unknown  = `{"type":"urn:problem:shopfront:not-found","title":"Not found","status":404}`
+	gone     = `{"type":"urn:problem:shopfront:gone","title":"Gone","status":410,"detail":"This path was removed on 19 September 2023."}`
 	refused  = `{"type":"urn:problem:shopfront:voucher-not-found","title":"Voucher not found","status":404}`
 	opened   = `{"id":"oTV3IPcc","status":"open","product":"coins","variant":"500","amount":1,"data":{"player":"Alder"},` +
 		`"unitPrice":` + price + `,"subtotal":` + price + `,"discount":` + price + `,"total":` + price + `,"createdAt":"2026-11-21T09:22:55.364Z","expiresAt":"2026-11-21T09:52:55.364Z"}`
@@ -70,6 +71,7 @@ func TestExchanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	const voucher, code = "/shop/emberforge/voucher", `{"code":"FIVE"}`
+	message := []string{"Content-Type: application/json", "Request-Id:", "Cache-Control:"} // the head of the gateway's own
 	tests := map[string]struct {
 		exchange
 		want string // in the error; empty: none
@@ -86,7 +88,23 @@ func TestExchanges(t *testing.T) {
 		"no route":            {exchange{"GET", "/favicon.ico", "", nil, 404, `{"message":"Not Found"}`, []string{"Content-Type: application/json"}}, ""},
 		"a key in use":        {exchange{"GET", coins, "", nil, 422, `{"type":"urn:problem:shopfront:idempotency-key-in-use","title":"Idempotency-Key in use","status":422,"detail":"Send a new one."}`, nil}, ""},
 		"too many requests":   {exchange{"GET", coins, "", nil, 429, `{"message":"Too Many Requests"}`, []string{"Content-Type: application/json"}}, ""},
-		"a removed operation": {exchange{"GET", "/checkout/card", "", nil, 410, `{}`, nil}, ""},
+		"a removed operation": {exchange{"GET", "/checkout/card", "", nil, 410, gone, nil}, ""},
+		"HEAD of a removed":   {exchange{"HEAD", "/checkout/card", "", nil, 410, "", nil}, ""},
+		"HEAD of no route":    {exchange{"HEAD", "/favicon.ico", "", nil, 404, "", []string{"Content-Type: application/json"}}, ""},
+		"malformed to all":    {exchange{"GET", coins, "", nil, 400, `{"message":"Bad Request"}`, message}, ""},
+
+		"no body of the gateway's":       {exchange{"GET", "/favicon.ico", "", nil, 404, "", message}, "does not have"},
+		"no body of a malformed request": {exchange{"GET", coins, "", nil, 400, "", message}, "a body: true"},
+		"a gone that says nothing":       {exchange{"GET", "/checkout/card", "", nil, 410, `{}`, nil}, "type"},
+		"a gone without detail":          {exchange{"GET", "/checkout/card", "", nil, 410, strings.Replace(gone, `"detail"`, `"about"`, 1), nil}, "detail"},
+		"a gone with more":               {exchange{"GET", "/checkout/card", "", nil, 410, strings.Replace(gone, "{", `{"trace":"x",`, 1), nil}, "trace"},
+		"a gone of another name":         {exchange{"GET", "/checkout/card", "", nil, 410, strings.Replace(gone, ":gone", ":moved", 1), nil}, "urn:problem:shopfront:gone"},
+		"a gone without body":            {exchange{"POST", "/checkout/card", "", nil, 410, "", nil}, "a body: true"},
+		"a gone without ID":              {exchange{"POST", "/checkout/card", "", nil, 410, gone, []string{"Request-Id:"}}, "Request-Id"},
+		"a gone that may be kept":        {exchange{"GET", "/checkout/card", "", nil, 410, gone, []string{"Cache-Control: max-age=60"}}, "no-store"},
+		"a gone of the gateway's":        {exchange{"GET", "/checkout/card", "", nil, 410, `{"message":"Gone"}`, message}, "application/json"},
+		"a gone by another method":       {exchange{"PUT", "/checkout/card", "", nil, 410, gone, nil}, "does not have"},
+		"a gone that is there":           {exchange{"GET", coins, "", nil, 410, gone, nil}, "'410'"},
 
 		"an undocumented operation":    {exchange{"GET", "/shop/emberforge/vouchers", "", nil, 200, "[]", nil}, "does not have"},
 		"a method in lower case":       {exchange{"get", coins, "", nil, 200, opened, nil}, "does not have"},
