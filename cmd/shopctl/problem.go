@@ -20,23 +20,25 @@ import (
 
 // Exit codes. They are documented in the root command's help and do not change.
 const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitRefused     = 3
-	exitInterrupted = 130 // as a shell has it for Ctrl-C: 128 + SIGINT
+	exitOK           = 0
+	exitFailed       = 1
+	exitUsage        = 2
+	exitRefused      = 3
+	exitInconsistent = 4
+	exitInterrupted  = 130 // as a shell has it for Ctrl-C: 128 + SIGINT
 )
 
 // Kinds of problem, for scripts; with each the exit code. They are documented with them.
 const (
-	kindFailed      = "failed"
-	kindUnavailable = "unavailable"
-	kindNotRunning  = "not_running"
-	kindUsage       = "usage"
-	kindNotFound    = "not_found"
-	kindExists      = "exists"
-	kindInvalid     = "invalid"
-	kindInterrupted = "interrupted"
+	kindFailed       = "failed"
+	kindUnavailable  = "unavailable"
+	kindNotRunning   = "not_running"
+	kindUsage        = "usage"
+	kindNotFound     = "not_found"
+	kindExists       = "exists"
+	kindInvalid      = "invalid"
+	kindInconsistent = "inconsistent"
+	kindInterrupted  = "interrupted"
 )
 
 // problem is an error as it is shown: a line that says what is wrong and what to do, which another program's output may

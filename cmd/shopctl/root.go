@@ -28,6 +28,8 @@ Exit codes                                                   kinds of error
     2  the command line is wrong: nothing was done           usage
     3  refused: unknown, there already, or against the       not_found, exists, invalid
        rules; nothing was changed
+    4  verify found what does not add up; nothing was        inconsistent
+       changed
   130  interrupted: run the command again to go on           interrupted`
 
 // usageTemplate shows how a command is called.
@@ -51,7 +53,8 @@ More about a command: {{.CommandPath}} COMMAND --help{{end}}
 
 func newRootCommand(s *session) *cobra.Command {
 	root := newGroup("shopctl", "Run and operate a Shopfront",
-		newDevCommand(s), newCatalogCommand(s), newVoucherCommand(s), newRedemptionCommand(s), newCheckoutCommand(s), newStatusCommand(s))
+		newDevCommand(s), newCatalogCommand(s), newVoucherCommand(s), newRedemptionCommand(s), newCheckoutCommand(s), newVerifyCommand(s),
+		newStatusCommand(s))
 	root.Long = rootHelp
 	root.Example = `  shopctl --local catalog apply examples/demo.yaml
   shopctl --local voucher create emberforge NEWSLETTER-20 --reward 20% --max-uses 100

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/reconciliation"
+	"shopfront/pkg/voucher"
+)
+
+type verifyJSON struct {
+	Customer    string        `json:"customer"`
+	Vouchers    int           `json:"vouchers"`
+	Redemptions int           `json:"redemptions"`
+	Checkouts   int           `json:"checkouts"`
+	Found       int           `json:"found"` // how much is wrong
+	Findings    []findingJSON `json:"findings"`
+	InMotion    []motionJSON  `json:"inMotion"`
+}
+
+type findingJSON struct {
+	Kind      string `json:"kind"`
+	Code      string `json:"code,omitempty"` // as it is compared; of checkouts: none
+	Table     string `json:"table"`
+	Partition string `json:"partition"`
+	SortKey   string `json:"sortKey"`
+	Message   string `json:"message"`
+}
+
+func (f findingJSON) cells() []string {
+	return []string{f.Kind, f.Table, f.Partition, f.SortKey, f.Message}
+}
+
+type motionJSON struct {
+	Kind    string `json:"kind"`
+	Code    string `json:"code"`
+	MaxUses int    `json:"maxUses,omitempty"` // of an edit: what it is on its way to
+	Message string `json:"message"`
+}
+
+func representReport(customer catalog.CustomerID, report reconciliation.Report) verifyJSON {
+	document := verifyJSON{
+		Customer: string(customer), Vouchers: report.Vouchers, Redemptions: report.Redemptions, Checkouts: report.Checkouts,
+		Found: report.Found, Findings: make([]findingJSON, len(report.Findings)), InMotion: make([]motionJSON, len(report.InMotion)),
+	}
+	for i, f := range report.Findings {
+		document.Findings[i] = findingJSON{string(f.Kind), string(f.Code), f.Place.Table, f.Place.Partition, f.Place.Sort, f.Message}
+	}
+	for i, m := range report.InMotion {
+		document.InMotion[i] = motionJSON{string(m.Kind), string(m.Code), int(m.MaxUses), m.Message}
+	}
+	return document
+}
+
+func newVerifyCommand(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "verify CUSTOMER", Short: "Check that vouchers, redemptions and checkouts add up", Args: exactly("CUSTOMER"),
+		Long: fmt.Sprintf(`Read all vouchers, redemptions and checkouts of a customer and tell what does not add up: uses taken are
+the redemptions on record, per nick and in all; counters and limits agree; nothing is without its voucher;
+no expired checkout is kept too long. It changes nothing.
+
+The shop may go on. What looks wrong is read again before it is reported; what kept changing, or is in the
+middle of an edit, is told as such and is not wrong.
+
+Findings are printed with the item that they are about, the first %d of them; docs/operations.md says
+what each kind means. With findings the exit code is %d.`, reconciliation.MaxFindings, exitInconsistent),
+		Example: `  shopctl --local verify emberforge
+  shopctl --local verify emberforge --json`,
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			shop, err := s.shop(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			bar := s.newProgress("verify", unknownCount)
+			report, err := shop.Verify(ctx, operator.Verification{Now: s.now, Read: bar.steps})
+			bar.end()
+			if err != nil {
+				return err
+			}
+			return s.showReport(shop, report)
+		}),
+	}
+}
+
+// unknownCount is the count of a progress that tells only how much was done.
+const unknownCount = -1
+
+func (p progress) steps(n int) {
+	if p.bar != nil {
+		_ = p.bar.Add(n) // as in step
+	}
+}
+
+func (s *session) showReport(shop *operator.Shop, report reconciliation.Report) error {
+	document := representReport(shop.Customer.ID, report)
+	if s.json {
+		if err := writeJSON(s.stdout, document); err != nil {
+			return err
+		}
+	} else if err := s.showFindings(shop, document); err != nil {
+		return err
+	}
+	if report.Found == 0 {
+		return nil
+	}
+	return &problem{
+		exit: exitInconsistent, kind: kindInconsistent, message: countOf(report.Found, "finding") + " about " + document.Customer,
+		next: "nothing was changed; docs/operations.md says what each means and what to do",
+	}
+}
+
+func (s *session) showFindings(shop *operator.Shop, document verifyJSON) error {
+	if len(document.Findings) > 0 {
+		if err := list(&s.output, "findings", []string{"KIND", "TABLE", "CUSTOMER", "SK", "WHAT"}, document.Findings); err != nil {
+			return err
+		}
+	}
+	for _, m := range document.InMotion {
+		text := "in motion: " + m.Code + ": " + m.Message
+		if limit := voucher.Limit(m.MaxUses); limit != voucher.NoLimit {
+			text += fmt.Sprintf(": %s", s.commandLine(fmt.Sprintf("voucher edit %s %s --max-uses %d", shop.Customer.ID, m.Code, limit)))
+		}
+		s.note(text)
+	}
+	outcome := "nothing is wrong"
+	if document.Found > 0 {
+		outcome = countOf(document.Found, "finding")
+	}
+	s.note(fmt.Sprintf("%s, %s and %s read: %s", countOf(document.Vouchers, "voucher"), countOf(document.Redemptions, "redemption"),
+		countOf(document.Checkouts, "checkout"), outcome))
+	return nil
+}

@@ -1,0 +1,122 @@
+package operator
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"shopfront/pkg/reconciliation"
+	"shopfront/pkg/voucher"
+)
+
+// settleTime is how long what is in flight may take to be whole: far longer than a transaction does.
+const settleTime = 500 * time.Millisecond
+
+// Verification is how a shop is verified.
+type Verification struct {
+	Now func() time.Time
+	// Read is called with how many items were read since it was called last; nil: nobody asks.
+	Read func(items int)
+	// Settle is how long what is in flight may take to be whole; zero: half a second.
+	Settle time.Duration
+}
+
+// Verify reads all that is kept of the customer's vouchers and checkouts, while the shop goes on, and tells what does not
+// add up. It changes nothing. What looks wrong across several items is read again, reconciliation.Readings times, before
+// it is a finding: redemptions and edits that go on are none.
+//
+// It holds one code's items at a time, of which a redemption takes 16 bytes, 12,800 items that are read ahead, the codes
+// to be read again, and the report.
+func (s *Shop) Verify(ctx context.Context, how Verification) (reconciliation.Report, error) {
+	v := &verifier{shop: s, Verification: how}
+	if v.Read == nil {
+		v.Read = func(int) {}
+	}
+	if v.Settle == 0 {
+		v.Settle = settleTime
+	}
+	for _, step := range []func(context.Context) error{v.vouchers, v.recheck, v.checkouts} {
+		if err := step(ctx); err != nil {
+			return reconciliation.Report{}, err
+		}
+	}
+	v.report.Sort()
+	return v.report, nil
+}
+
+// verifier is one run of Verify.
+type verifier struct {
+	Verification
+
+	shop     *Shop
+	doubtful []voucher.Code // to be read again
+
+	mu     sync.Mutex
+	report reconciliation.Report
+}
+
+func (v *verifier) judge(account *reconciliation.Account) reconciliation.Judgement {
+	return account.Judge(v.shop.Customer.Currency, v.Now())
+}
+
+// vouchers reads everything once. A voucher that is only ever changed in one item is decided by that.
+func (v *verifier) vouchers(ctx context.Context) error {
+	for account, err := range v.shop.vouchers.Accounts(ctx, v.shop.Customer.ID) {
+		if err != nil {
+			return err
+		}
+		if account.HasVoucher() {
+			v.report.Vouchers++
+		}
+		v.report.Redemptions += account.Redemptions()
+		if judged := v.judge(account); len(judged.Doubtful) > 0 || judged.Motion != nil {
+			v.doubtful = append(v.doubtful, account.Code)
+		} else {
+			v.report.Add(judged.Certain...)
+		}
+		v.Read(account.Items)
+	}
+	return nil
+}
+
+// recheck reads the codes again that looked wrong or in motion, each until that is decided, with longer and longer pauses.
+func (v *verifier) recheck(ctx context.Context) error {
+	return each(ctx, v.doubtful, func(ctx context.Context, code voucher.Code) error {
+		var recheck reconciliation.Recheck
+		settle := time.Duration(0)
+		for decided := false; !decided; settle += v.Settle {
+			account, err := v.shop.vouchers.Account(ctx, v.shop.Customer.ID, code, settle)
+			if err != nil {
+				return err
+			}
+			decided = recheck.Add(account, v.judge(account))
+			v.lock(func() { v.Read(account.Items) })
+		}
+		findings, motion := recheck.Result()
+		v.lock(func() {
+			v.report.Add(findings...)
+			if motion != nil {
+				v.report.InMotion = append(v.report.InMotion, *motion)
+			}
+		})
+		return nil
+	})
+}
+
+func (v *verifier) lock(do func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	do()
+}
+
+func (v *verifier) checkouts(ctx context.Context) error {
+	for c, err := range v.shop.checkouts.Kept(ctx, v.shop.Customer.ID) {
+		if err != nil {
+			return err
+		}
+		v.report.Checkouts++
+		v.report.Add(c.Judge(v.shop.Customer.Currency, v.Now())...)
+		v.Read(1)
+	}
+	return nil
+}
