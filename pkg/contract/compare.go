@@ -20,9 +20,14 @@ type difference struct {
 	findings map[Operation][]checker.Change
 }
 
-// compare finds what differs by structure. levels override the severities that the library's checks have. The base's paths
-// come to call their parameters as the revision does.
-func compare(base, revision document, levels map[string]checker.Level) (difference, error) {
+// compare finds what differs by structure. It takes the sunsets out of both documents, and the base's paths come to call
+// their parameters as the revision does.
+func compare(base, revision document) (difference, error) {
+	for _, document := range []document{base, revision} {
+		if err := document.dropSunsets(); err != nil {
+			return difference{}, err
+		}
+	}
 	base.nameParametersAs(revision)
 	config := diff.NewConfig(diff.WithExcludeElements([]string{
 		diff.ExcludeDescriptionOption, diff.ExcludeExamplesOption, diff.ExcludeSummaryOption, diff.ExcludeTitleOption,
@@ -35,7 +40,7 @@ func compare(base, revision document, levels map[string]checker.Level) (differen
 		return difference{}, nil
 	}
 	d := difference{EndpointsDiff: *differs.EndpointsDiff, findings: make(map[Operation][]checker.Change)}
-	checks := checker.NewConfig(checker.GetAllChecks(), checker.WithSeverityLevels(levels))
+	checks := checker.NewConfig(checker.GetAllChecks())
 	for _, finding := range checker.CheckBackwardCompatibilityUntilLevel(checks, differs, sources, checker.INFO) {
 		if operation := (Operation{finding.GetOperation(), finding.GetPath()}); operation != (Operation{}) {
 			d.findings[operation] = append(d.findings[operation], finding)
@@ -55,13 +60,7 @@ func plainWords(finding checker.Change) string {
 func changes(base, revision document) ([]changelog.Change, error) {
 	bases, revisions := base.byShape(), revision.byShape()
 	sunsets := movedSunsets(bases, revisions)
-	if err := base.dropSunsets(); err != nil {
-		return nil, err
-	}
-	if err := revision.dropSunsets(); err != nil {
-		return nil, err
-	}
-	differs, err := compare(base, revision, nil)
+	differs, err := compare(base, revision)
 	if err != nil {
 		return nil, err
 	}

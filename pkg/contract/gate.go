@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/oasdiff/oasdiff/checker"
-
 	"shopfront/pkg/samtemplate"
 )
 
@@ -21,11 +19,7 @@ const version = "1.0.0"
 
 // Check is the gate: it returns all that stands in the way of landing the working document, none where it may land.
 // routes are what the code answers; sunsets are judged by today, in UTC.
-func (c *Contract) Check(routes []Operation, today time.Time) ([]string, error) {
-	base, err := parse(c.last().name, c.last().text)
-	if err != nil {
-		return nil, err
-	}
+func (c *Contract) Check(routes []Route, today time.Time) ([]string, error) {
 	working, err := parse(workingFile, c.working)
 	if err != nil {
 		return nil, err
@@ -42,29 +36,44 @@ func (c *Contract) Check(routes []Operation, today time.Time) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	broken, err := checkPromises(base, working, today)
+	broken, err := c.checkPromises(working, today)
 	if err != nil {
 		return nil, err
 	}
 	return slices.Concat(problems, unrouted, broken, c.checkRendered()), nil
 }
 
-// Routes lists what a template routes. HEAD is its GET: each GET has one, and no document names it.
-func Routes(template *samtemplate.Template) []Operation {
-	var operations []Operation
-	for _, route := range template.Routes() {
-		if route.Method != http.MethodHead {
-			operations = append(operations, Operation{route.Method, route.Path})
-		}
-	}
-	return operations
+// Route is an operation, or the HEAD of one, and the function that answers it.
+type Route struct {
+	Operation
+
+	Function string
 }
 
-// checkRoutes wants the same operations in the code and in the working document. The code may also route what a release
-// had and has no longer: it tells those that still call it.
-func (c *Contract) checkRoutes(routes []Operation, working document) ([]string, error) {
-	var problems []string
-	documented, released, routed := working.byShape(), make(map[Operation]bool), make(map[Operation]bool)
+// documented is the operation that stands for a route in a document: no document names HEAD, which is its GET.
+func (r Route) documented() Operation {
+	if r.Method == http.MethodHead {
+		return Operation{http.MethodGet, r.Path}.shape()
+	}
+	return r.shape()
+}
+
+// goneFunction answers 410 to those that still call what a release removed.
+const goneFunction = "removed-payment"
+
+// Routes lists what a template routes.
+func Routes(template *samtemplate.Template) []Route {
+	var routes []Route
+	for _, route := range template.Routes() {
+		routes = append(routes, Route{Operation{route.Method, route.Path}, route.Function})
+	}
+	return routes
+}
+
+// checkRoutes wants the same operations in the code and in the working document, each GET with its HEAD, and nothing answered
+// 410 but what a release had and has no longer.
+func (c *Contract) checkRoutes(routes []Route, working document) ([]string, error) {
+	released := make(map[Operation]bool)
 	for _, release := range c.releases {
 		document, err := parse(release.name, release.text)
 		if err != nil {
@@ -74,56 +83,98 @@ func (c *Contract) checkRoutes(routes []Operation, working document) ([]string, 
 			released[shape] = true
 		}
 	}
+	var problems []string
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	documented, functions := working.byShape(), make(map[Operation]string)
 	for _, route := range routes {
-		routed[route.shape()] = true
-		if documented[route.shape()] == nil && !released[route.shape()] {
-			problems = append(problems, fmt.Sprintf("%s is routed, but not in %s", route, workingFile))
+		functions[route.shape()] = route.Function
+		switch isDocumented := documented[route.documented()] != nil; {
+		case route.Function == goneFunction && isDocumented:
+			problem("%s is routed to %s, which answers 410, but is in %s: take it out there", route, goneFunction, workingFile)
+		case route.Function == goneFunction && !released[route.documented()]:
+			problem("%s is routed to %s, but no release had it: take the route out of the template", route, goneFunction)
+		case route.Function != goneFunction && !isDocumented:
+			problem("%s is routed, but not in %s: describe it, or take the route out of the template", route, workingFile)
 		}
 	}
 	for operation := range working.operations() {
-		if !routed[operation.shape()] {
-			problems = append(problems, fmt.Sprintf("%s is in %s, but not routed", operation, workingFile))
+		function, isRouted := functions[operation.shape()]
+		head := Operation{http.MethodHead, operation.Path}
+		headFunction, hasHead := functions[head.shape()]
+		switch {
+		case !isRouted:
+			problem("%s is in %s, but not routed: route it in the template", operation, workingFile)
+		case operation.Method == http.MethodGet && !hasHead:
+			problem("%s is not routed, but its GET is: route it in the template, too", head)
+		case operation.Method == http.MethodGet && headFunction != function:
+			problem("%s is not routed to %s, as its GET is: route it there", head, function)
 		}
 	}
 	slices.Sort(problems)
 	return problems, nil
 }
 
-// raised are the checks that the library finds mild, and a client does not.
-func raised() map[string]checker.Level {
-	return map[string]checker.Level{
-		checker.ResponseNonSuccessStatusRemovedId:         checker.ERR,
-		checker.ResponseOptionalPropertyRemovedId:         checker.ERR,
-		checker.OptionalResponseHeaderRemovedId:           checker.ERR,
-		checker.RequestParameterDefaultValueChangedId:     checker.ERR,
-		checker.RequestParameterDefaultValueRemovedId:     checker.ERR,
-		checker.RequestPropertyDefaultValueChangedId:      checker.ERR,
-		checker.RequestPropertyDefaultValueRemovedId:      checker.ERR,
-		checker.APIOperationIdRemovedId:                   checker.ERR, // generated clients call it by that name
-		checker.RequestPropertyDiscriminatorRemovedId:     checker.ERR,
-		checker.ResponsePropertyDiscriminatorRemovedId:    checker.ERR,
-		checker.ResponseBodyDiscriminatorRemovedId:        checker.ERR,
-		checker.ResponseBodyDiscriminatorMappingDeletedId: checker.ERR,
-	}
-}
-
-// checkPromises wants the working document to keep what the last release promised, but for what was announced to go.
-func checkPromises(base, working document, today time.Time) ([]string, error) {
-	problems := takeOut(base, working, today.UTC())
-	differs, err := compare(base, working, raised())
+// checkPromises wants the working document to keep what the last release promised, and the sunsets of all releases.
+func (c *Contract) checkPromises(working document, today time.Time) ([]string, error) {
+	revision, err := readTree(workingFile, c.working)
 	if err != nil {
 		return nil, err
 	}
-	var broken []string
+	problems := revision.misplacedSunsets("", nil)
+	sunsets := make(map[sunset]string)
+	var last *promises
+	for _, release := range c.releases {
+		base, err := readTree(release.name, release.text)
+		if err != nil {
+			return nil, err
+		}
+		last = keep(base, revision, today)
+		for broken, day := range last.sunsets {
+			sunsets[broken] = max(sunsets[broken], day)
+		}
+	}
+	for broken, day := range sunsets {
+		problems = append(problems, broken.of+": "+fmt.Sprintf(broken.how, day))
+	}
+	for operation, broken := range last.broken {
+		name := operation.String()
+		if operation == (Operation{}) {
+			name = workingFile
+		}
+		for _, problem := range broken {
+			problems = append(problems, name+": "+problem)
+		}
+	}
+	missed, err := c.missed(working, last)
+	problems = append(problems, missed...)
+	slices.Sort(problems)
+	return problems, err
+}
+
+// missed is what the library that compares documents finds breaking in operations of which the promises seem to be kept. It
+// excuses neither fields nor headers that were announced to go.
+func (c *Contract) missed(working document, kept *promises) ([]string, error) {
+	base, err := parse(c.last().name, c.last().text)
+	if err != nil {
+		return nil, err
+	}
+	differs, err := compare(base, working)
+	if err != nil {
+		return nil, err
+	}
+	var problems []string
 	for operation, findings := range differs.findings {
 		for _, finding := range findings {
-			if finding.IsBreaking() {
-				broken = append(broken, operation.String()+": "+plainWords(finding))
+			isAnnounced := slices.ContainsFunc(finding.GetArgs(), func(arg any) bool {
+				segments := strings.Split(fmt.Sprint(arg), "/") // of a field's path
+				return slices.Contains(kept.announced[operation], segments[len(segments)-1])
+			})
+			if len(kept.broken[operation]) == 0 && finding.IsBreaking() && !isAnnounced {
+				problems = append(problems, operation.String()+": "+plainWords(finding))
 			}
 		}
 	}
-	slices.Sort(broken)
-	return append(problems, broken...), nil
+	return problems, nil
 }
 
 // checkRendered wants the rendered files to be what Render would write.

@@ -54,7 +54,7 @@ func TestAReleaseIsRefused(t *testing.T) {
 	}{
 		"nothing changed":         {shop, today, "nothing changed"},
 		"only words changed":      {edited(t, "Voucher not found", "No such voucher"), today, "nothing changed"},
-		"the gate is red":         {edited(t, note, ""), today, "`note`"},
+		"the gate is red":         {edited(t, note, ""), today, "field note"},
 		"before the last release": {addition, time.Date(2026, time.November, 20, 0, 0, 0, 0, time.UTC), "order of their dates"},
 	} {
 		t.Run(name, func(t *testing.T) {

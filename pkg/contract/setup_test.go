@@ -134,6 +134,12 @@ func rendered(t *testing.T, base, working string) *contract.Contract {
 }
 
 // routes are those of the shop.
-func routes(more ...contract.Operation) []contract.Operation {
-	return append([]contract.Operation{{Method: "POST", Path: "/shop/{customer}/voucher"}, {Method: "GET", Path: "/shop/{customer}/checkout"}}, more...)
+func routes(more ...contract.Route) []contract.Route {
+	route := func(function, method, path string) contract.Route {
+		return contract.Route{Operation: contract.Operation{Method: method, Path: path}, Function: function}
+	}
+	return append([]contract.Route{
+		route("voucher", "POST", "/shop/{customer}/voucher"),
+		route("checkout-area", "GET", "/shop/{customer}/checkout"), route("checkout-area", "HEAD", "/shop/{customer}/checkout"),
+	}, more...)
 }
