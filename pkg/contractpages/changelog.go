@@ -59,6 +59,15 @@ func (r releaseView) Summary() string {
 	return r.Counts().String()
 }
 
+// Choice says what a reconstructed release had to assert though the record is silent, and changes the changelog by it; empty
+// for all others. It is kept here, for released documents are never edited.
+func (r releaseView) Choice() string {
+	if r.Name == "0004-undated" {
+		return "It is recorded that `data` and `amount` were modified, but not how: the types are this project's choice."
+	}
+	return ""
+}
+
 // categories are the kinds of changes that the release has.
 func (r releaseView) categories() []string {
 	counts := r.Counts()

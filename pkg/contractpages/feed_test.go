@@ -179,6 +179,31 @@ func TestTheRecordedChanges(t *testing.T) {
 	}
 }
 
+// How data and amount were modified is not recorded (decision 19): the page and the feed say so, there and nowhere else.
+func TestWhatIsAChoiceIsSaidToBeOne(t *testing.T) {
+	const choice = "the types are this project's choice"
+	said := 0
+	for _, item := range readFeed(t).Channel.Items {
+		of := strings.TrimPrefix(item.GUID.Value, "urn:release:shopfront:")
+		if says := strings.Contains(textOf(parse(t, item.Description).root), choice); says != (of == "0004-undated") {
+			t.Errorf("the feed says it of %s: %t", of, says)
+		}
+	}
+	for section := range parse(t, api.ChangelogPage()).elements("section") {
+		of, _ := attribute(section, "id")
+		says := strings.Contains(textOf(section), choice)
+		if says != (of == "0004-undated") {
+			t.Errorf("the page says it of %s: %t", of, says)
+		}
+		if says {
+			said++
+		}
+	}
+	if said != 1 {
+		t.Errorf("the page says it %d times", said)
+	}
+}
+
 // entries are the items of a release's list.
 func entries(within *html.Node) []string {
 	var found []string

@@ -185,8 +185,8 @@ func TestPagesNeedNothingButThemselves(t *testing.T) {
 		}
 		for node := range p.elements() {
 			for _, a := range node.Attr {
-				if a.Key == "style" || a.Key == "src" || a.Key == "action" || strings.HasPrefix(a.Key, "on") {
-					t.Errorf("%s: <%s %s> is against the policy", name, node.Data, a.Key)
+				if isLoading(a) {
+					t.Errorf("%s: <%s %s=%q> is against the policy", name, node.Data, a.Key, a.Val)
 				}
 			}
 		}
@@ -205,6 +205,12 @@ func TestPagesNeedNothingButThemselves(t *testing.T) {
 	if directives := strings.Split(api.Policy(), "; "); !slices.Equal(directives, want) {
 		t.Errorf("the policy is %q, want %q", directives, want)
 	}
+}
+
+// isLoading tells of an attribute that would load or run something, or has an address on another host.
+func isLoading(a html.Attribute) bool {
+	return slices.Contains([]string{"style", "src", "srcset", "action", "formaction", "http-equiv"}, a.Key) || strings.HasPrefix(a.Key, "on") ||
+		regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]*:)?//`).MatchString(a.Val)
 }
 
 // sources are the hashes of the texts that differ.
@@ -235,6 +241,53 @@ func TestEverythingHasALabel(t *testing.T) {
 			if label, _ := attribute(node, "aria-label"); label == "" {
 				t.Errorf("%s: a %s has no label", name, node.Data)
 			}
+		}
+		for node := range p.elements("a", "button", "summary", "option", "figcaption", "dt") {
+			if textOf(node) == "" {
+				t.Errorf("%s: a %s says nothing", name, node.Data)
+			}
+		}
+	}
+}
+
+// A phone shows a page in its own width, and everybody in the scheme that they chose.
+func TestPagesFitTheScreen(t *testing.T) {
+	for name, p := range pages(t) {
+		said := make(map[string]string)
+		for node := range p.elements("meta") {
+			key, _ := attribute(node, "name")
+			said[key], _ = attribute(node, "content")
+		}
+		if said["viewport"] != "width=device-width, initial-scale=1" || said["color-scheme"] != "light dark" {
+			t.Errorf("%s says %q", name, said)
+		}
+	}
+}
+
+// Each release can be linked to: it has an anchor, its heading leads there, and so does the list at the top, newest first.
+func TestReleasesHaveAnchors(t *testing.T) {
+	p := parse(t, api.ChangelogPage())
+	var want, sections, headings, listed []string
+	for _, release := range slices.Backward(releases(t)) {
+		want = append(want, release.Name)
+	}
+	for node := range p.elements("section") {
+		id, _ := attribute(node, "id")
+		sections = append(sections, id)
+	}
+	for node := range p.elements("a") {
+		href, _ := attribute(node, "href")
+		switch anchor := strings.TrimPrefix(href, "#"); node.Parent.Data {
+		case "h2":
+			headings = append(headings, anchor)
+		case "li":
+			listed = append(listed, anchor)
+		}
+	}
+	listed = slices.DeleteFunc(listed, func(anchor string) bool { return strings.HasPrefix(anchor, "/") }) // the other pages
+	for where, got := range map[string][]string{"sections": sections, "headings": headings, "list": listed} {
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", where, got, want)
 		}
 	}
 }

@@ -3,13 +3,14 @@
 shop=https://YOUR-DEPLOYMENT/shop/emberforge
 key=$(openssl rand -hex 16) # one for this attempt of the shopper: store it before you send
 
-# Attempts are ten seconds apart, so that none is refused while one that was lost before may still be applied.
-answer=$(curl --silent --show-error --max-time 10 --retry 4 --retry-delay 10 --retry-connrefused \
-  -H 'Content-Type: application/json' -H "Idempotency-Key: $key" \
-  --data-raw '{"code": "welcome coins", "nick": "Alder"}' "$shop/voucher")
-
-case $answer in
-*'"status":"redeemed"'*) echo "Grant the reward, once for this id: $answer" ;;
-*'"status":4'*) echo "Grant nothing: $answer" ;;
-*) echo "Unknown: send it again later, with the key $key" ;;
-esac
+for attempt in 1 2 3 4; do
+  answer=$(curl --silent --show-error --max-time 10 \
+    -H 'Content-Type: application/json' -H "Idempotency-Key: $key" \
+    --data-raw '{"code": "welcome coins", "nick": "Alder"}' "$shop/voucher")
+  case $answer in
+  *'"status":"redeemed"'*) echo "Grant the reward, once for this id: $answer" && exit ;;
+  *'"status":4'*) echo "Grant nothing: $answer" && exit ;;
+  esac
+  sleep 10 # sooner, what was lost may still be applied, and a refusal be wrong
+done
+echo "Unknown: send it again later, with the key $key"
