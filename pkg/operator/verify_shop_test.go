@@ -1,0 +1,292 @@
+package operator_test
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamolocal/localtest"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/localstate"
+	"shopfront/pkg/money"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/reconciliation"
+	"shopfront/pkg/voucher"
+)
+
+func TestMain(m *testing.M) { localtest.Main(m) }
+
+// tables are a deployment's, in which every test case has a customer of its own.
+type tables struct {
+	client     *dynamodb.Client
+	names      operator.Tables
+	deployment *operator.Deployment
+	opened     time.Time // when the shops were opened, and everything in them happened
+	customers  int
+}
+
+func newTables(t *testing.T) *tables {
+	t.Helper()
+	names := operator.Tables{
+		Catalogue: localtest.Table(t, "CatalogueTable"), Vouchers: localtest.Table(t, "VouchersTable"), Checkouts: localtest.Table(t, "CheckoutsTable"),
+	}
+	state := localstate.State{DynamoDBEndpoint: localtest.Endpoint(t), Region: localtest.Region, Tables: localstate.Tables(names)}
+	return &tables{
+		client: localtest.Client(t), names: names, deployment: operator.Local(state, mathrand.Int64N),
+		opened: time.Now().UTC().Truncate(time.Millisecond),
+	}
+}
+
+// shop is a customer's shop, with the shopper's side of it and a way to reach past all rules.
+type shop struct {
+	*tables
+
+	t        *testing.T
+	customer catalog.CustomerID
+	operator *operator.Shop
+	vouchers *dynamo.Vouchers
+	desk     voucher.Desk
+}
+
+func (s *tables) newShop(t *testing.T) *shop {
+	t.Helper()
+	s.customers++
+	opened := &shop{tables: s, t: t, customer: catalog.CustomerID(fmt.Sprintf("emberforge-%d", s.customers))}
+	opened.put(s.names.Catalogue, attributes{
+		"customer": text(string(opened.customer)), "sk": text("customer"), "name": text("Emberforge"), "currency": text("EUR"),
+	})
+	var err error
+	if opened.operator, err = s.deployment.Shop(t.Context(), opened.customer); err != nil {
+		t.Fatal(err)
+	}
+	opened.vouchers = dynamo.NewVouchers(s.client, s.names.Vouchers, mathrand.Int64N)
+	opened.desk = voucher.Desk{Store: dynamo.NewRedemptions(s.client, s.names.Vouchers, mathrand.Int64N), Random: rand.Reader}
+	return opened
+}
+
+func (s *shop) create(terms voucher.Terms) voucher.Code {
+	s.t.Helper()
+	if terms.Reward == (voucher.Reward{}) {
+		terms.Reward = voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 500, Currency: "EUR"}}
+	}
+	v, err := s.operator.CreateVoucher(s.t.Context(), terms, s.opened)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return v.Code
+}
+
+func (s *shop) request(code, nick, key string) voucher.Request {
+	s.t.Helper()
+	request := voucher.Request{Customer: s.customer, Key: idempotency.Key(key), At: s.opened}
+	var err error
+	if request.Code, err = voucher.ParseCode(code); err != nil {
+		s.t.Fatal(err)
+	}
+	if request.Nick, err = voucher.ParseNick(nick); err != nil {
+		s.t.Fatal(err)
+	}
+	return request
+}
+
+// redeem is a shopper's request, which has to be granted or refused, but must not fail.
+func (s *shop) redeem(code, nick, key string) (redeemed bool) {
+	s.t.Helper()
+	_, _, err := s.desk.Redeem(s.t.Context(), s.request(code, nick, key))
+	if _, refused := voucher.IsRefusal(err); err != nil && !refused {
+		s.t.Fatal(err)
+	}
+	return err == nil
+}
+
+func (s *shop) edit(code voucher.Code, edit voucher.Edit) {
+	s.t.Helper()
+	if _, err := s.operator.EditVoucher(s.t.Context(), code, edit); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// checkOut keeps a checkout of three packs of coins, which was made at a time.
+func (s *shop) checkOut(at time.Time) {
+	s.t.Helper()
+	token, err := idempotency.NewToken(rand.Reader)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	euro := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
+	c := checkout.Checkout{
+		ID: checkout.ID(token + token), Product: "coins", Variant: "500", Amount: 3,
+		UnitPrice: euro(499), Subtotal: euro(1497), Discount: euro(0), Total: euro(1497), Created: at, Expires: at.Add(checkout.Lifetime),
+	}
+	if _, err := dynamo.NewCheckouts(s.client, s.names.Checkouts).Open(s.t.Context(), s.customer, c); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// verify verifies the shop as it is seen at a time.
+func (s *shop) verify(at time.Time) reconciliation.Report {
+	s.t.Helper()
+	report, err := s.operator.Verify(s.t.Context(), operator.Verification{Now: func() time.Time { return at }, Settle: time.Millisecond})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return report
+}
+
+func (s *shop) wantClean(what string) {
+	s.t.Helper()
+	if report := s.verify(s.opened); report.Found != 0 || len(report.InMotion) != 0 {
+		s.t.Errorf("%s: %+v", what, report)
+	}
+}
+
+// stock fills the shop with a voucher of each kind, some of them redeemed, and a checkout:
+//
+//	SUMMER-20  10 uses over 3 counters, 2 for each nick; Alder has 2, Birch has 1
+//	AUTUMN     5 uses over 1 counter; Cedar has 1, nobody has 1
+//	GIFT-1     single-use; Alder has it
+//	GIFT-2     single-use
+//	NEWS       no limit, 1 for each nick; Alder has 1
+//	ARIGATO    no limit; Birch has 1, nobody has 1
+func (s *shop) stock() {
+	s.t.Helper()
+	limit := func(n voucher.Limit) *voucher.Limit { return &n }
+	s.create(voucher.Terms{Written: "SUMMER-2O", MaxUses: limit(10), MaxUsesPerNick: limit(2), Counters: 3})
+	s.create(voucher.Terms{Written: "AUTUMN", MaxUses: limit(5), MaxUsesPerNick: limit(voucher.NoLimit)})
+	s.create(voucher.Terms{Written: "GIFT-1"})
+	s.create(voucher.Terms{Written: "GIFT-2"})
+	s.create(voucher.Terms{Written: "NEWS", MaxUses: limit(voucher.NoLimit)})
+	s.create(voucher.Terms{Written: "ARIGATO", MaxUses: limit(voucher.NoLimit), MaxUsesPerNick: limit(voucher.NoLimit)})
+	for _, redemption := range [][2]string{
+		{"SUMMER-20", "Alder"}, {"SUMMER-20", "alder"}, {"SUMMER-20", "Birch"}, {"AUTUMN", "Cedar"}, {"AUTUMN", ""},
+		{"GIFT-1", "Alder"}, {"NEWS", "Alder"}, {"ARIGATO", "Birch"}, {"ARIGATO", ""},
+	} {
+		if !s.redeem(redemption[0], redemption[1], "") {
+			s.t.Fatalf("%s was refused", redemption[0])
+		}
+	}
+	s.checkOut(s.opened)
+}
+
+// What follows reaches past all rules.
+
+type attributes map[string]types.AttributeValue
+
+func text(value string) types.AttributeValue { return &types.AttributeValueMemberS{Value: value} }
+
+func number(value int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: fmt.Sprint(value)}
+}
+
+func (a attributes) text(name string) string {
+	value, _ := a[name].(*types.AttributeValueMemberS)
+	return value.Value
+}
+
+func (a attributes) number(name string) int64 {
+	value, _ := a[name].(*types.AttributeValueMemberN)
+	var n int64
+	_, _ = fmt.Sscan(value.Value, &n)
+	return n
+}
+
+// add adds to a number.
+func (a attributes) add(name string, n int64) { a[name] = number(a.number(name) + n) }
+
+// record is the name of the item's first redemption.
+func (a attributes) record() string {
+	for name := range a {
+		if strings.HasPrefix(name, "r#") {
+			return name
+		}
+	}
+	return ""
+}
+
+func (s *tables) put(table string, it attributes) {
+	_, err := s.client.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String(table), Item: it})
+	if err != nil {
+		panic(err)
+	}
+}
+
+func (s *tables) remove(table string, it attributes) {
+	_, err := s.client.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{
+		TableName: aws.String(table), Key: attributes{"customer": it["customer"], "sk": it["sk"]},
+	})
+	if err != nil {
+		panic(err)
+	}
+}
+
+// items are the customer's whose sort keys begin so, in their order.
+func (s *shop) items(table, prefix string) []attributes {
+	s.t.Helper()
+	var found []attributes
+	pages := dynamodb.NewScanPaginator(s.client, &dynamodb.ScanInput{TableName: aws.String(table), ConsistentRead: aws.Bool(true)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(s.t.Context())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, it := range page.Items {
+			it := attributes(it)
+			customer, _, _ := strings.Cut(it.text("customer"), "#")
+			if customer == string(s.customer) && strings.HasPrefix(it.text("sk"), prefix) {
+				found = append(found, it)
+			}
+		}
+	}
+	if len(found) == 0 {
+		s.t.Fatalf("no item %s", prefix)
+	}
+	slices.SortFunc(found, func(a, b attributes) int { return cmp.Compare(a.text("sk"), b.text("sk")) }) // a voucher before its parts
+	return found
+}
+
+// change changes the first voucher, counter or redemption whose sort key begins so.
+func (s *shop) change(prefix string, change func(attributes)) {
+	s.t.Helper()
+	it := s.items(s.names.Vouchers, prefix)[0]
+	change(it)
+	s.put(s.names.Vouchers, it)
+}
+
+// move gives it another key.
+func (s *shop) move(prefix string, change func(attributes)) {
+	s.t.Helper()
+	it := s.items(s.names.Vouchers, prefix)[0]
+	s.remove(s.names.Vouchers, it)
+	change(it)
+	s.put(s.names.Vouchers, it)
+}
+
+// changeCheckout changes the checkout.
+func (s *shop) changeCheckout(change func(attributes)) {
+	s.t.Helper()
+	it := s.items(s.names.Checkouts, "")[0]
+	s.remove(s.names.Checkouts, it)
+	change(it)
+	s.put(s.names.Checkouts, it)
+}
+
+// nextBucket moves an item's key into another bucket.
+func nextBucket(it attributes) {
+	customer, bucket, _ := strings.Cut(it.text("customer"), "#")
+	var n int
+	_, _ = fmt.Sscan(strings.TrimPrefix(bucket, "0"), &n)
+	it["customer"] = text(fmt.Sprintf("%s#%02d", customer, (n+1)%64))
+}

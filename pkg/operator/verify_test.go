@@ -1,0 +1,583 @@
+package operator_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/reconciliation"
+	"shopfront/pkg/voucher"
+)
+
+// damage is something done to the store past all rules, and what is to be found then: kinds with sort keys.
+type damage struct {
+	what  string
+	do    func(s *shop)
+	after time.Duration // how much later the shop is verified
+	want  []string
+}
+
+const day = 24 * time.Hour
+
+func damages() []damage {
+	return []damage{
+		{what: "a use is taken and no redemption recorded", want: []string{"uses_differ SUMMER20"}, do: func(s *shop) {
+			s.change("SUMMER20#c#01", func(it attributes) { it.add("used", 1); it.add("left", -1) })
+		}},
+		{what: "a redemption is lost", want: []string{"uses_differ AUTUMN"}, do: func(s *shop) {
+			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "AUTUMN#r#")[0])
+		}},
+		{what: "a nick's redemption is lost", want: []string{"uses_differ SUMMER20"}, do: func(s *shop) {
+			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "SUMMER20#n#")[0])
+		}},
+		{what: "a nick's redemption is lost, but not its count", want: []string{"nick_uses_differ NEWS#n#"}, do: func(s *shop) {
+			s.change("NEWS#n#", func(it attributes) { it.add("taken", 1) })
+		}},
+		{what: "a redemption is recorded and no use taken", want: []string{"uses_differ AUTUMN"}, do: func(s *shop) {
+			s.change("AUTUMN#c#00", func(it attributes) { it.add("used", -1); it.add("left", 1) })
+		}},
+		{what: "a use is given away", want: []string{"limit_differs SUMMER20"}, do: func(s *shop) {
+			s.change("SUMMER20#c#02", func(it attributes) { it.add("left", 1) })
+		}},
+		{what: "a use is lost", want: []string{"limit_differs SUMMER20"}, do: func(s *shop) {
+			s.change("SUMMER20#c#00", func(it attributes) { it.add("left", -1) })
+		}},
+		{what: "a limit is raised, but not its counters", want: []string{"limit_differs SUMMER20"}, do: func(s *shop) {
+			s.change("SUMMER20", func(it attributes) { it["maxUses"] = number(11) })
+		}},
+		{what: "more is used than the limit, and something left", want: []string{"limit_differs AUTUMN"}, do: func(s *shop) {
+			s.edit("AUTUMN", voucher.Edit{MaxUses: new(voucher.Limit(3))})
+			s.change("AUTUMN#c#00", func(it attributes) { it.add("left", 1) })
+		}},
+		{what: "a counter gave more than it had", want: []string{"overdrawn AUTUMN#c#00", "uses_differ AUTUMN"}, do: func(s *shop) {
+			s.change("AUTUMN#c#00", func(it attributes) { it.add("left", -4); it.add("used", 4) })
+		}},
+		{what: "a counter is lost", want: []string{"counters_differ SUMMER20"}, do: func(s *shop) {
+			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "SUMMER20#c#01")[0])
+		}},
+		{what: "a counter too many", want: []string{"counters_differ AUTUMN"}, do: func(s *shop) {
+			s.change("AUTUMN#c#00", func(it attributes) { nextBucket(it); it["sk"] = text("AUTUMN#c#01") })
+		}},
+		{what: "a counter is of an edit to come", want: []string{"edits_differ AUTUMN"}, do: func(s *shop) {
+			s.change("AUTUMN#c#00", func(it attributes) { it["version"] = number(1 << 20) })
+		}},
+		{what: "a counter missed an edit", want: []string{"edits_differ SUMMER20"}, do: func(s *shop) {
+			s.edit("SUMMER20", voucher.Edit{MaxUses: new(voucher.Limit(12))})
+			s.change("SUMMER20#c#02", func(it attributes) { it["version"] = number(0) })
+		}},
+		{what: "marked as full with uses left", want: []string{"full_with_uses_left SUMMER20"}, do: func(s *shop) {
+			s.change("SUMMER20", func(it attributes) { it["full"] = &types.AttributeValueMemberBOOL{Value: true} })
+		}},
+		{what: "a voucher is lost", want: []string{"orphaned SUMMER20"}, do: func(s *shop) {
+			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "SUMMER20")[0])
+		}},
+		{what: "a voucher without counters is lost", want: []string{"orphaned AR1GAT0"}, do: func(s *shop) {
+			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "AR1GAT0")[0])
+		}},
+		{what: "a voucher in another bucket", want: []string{"misplaced SUMMER20"}, do: func(s *shop) { s.move("SUMMER20", nextBucket) }},
+		{what: "a counter in another bucket", want: []string{"misplaced AUTUMN#c#00"}, do: func(s *shop) { s.move("AUTUMN#c#", nextBucket) }},
+		{what: "a copy of a counter in another bucket", want: []string{"misplaced AUTUMN#c#00"}, do: func(s *shop) { s.change("AUTUMN#c#", nextBucket) }},
+		{what: "a redemption in another bucket", want: []string{"misplaced AR1GAT0#r#"}, do: func(s *shop) { s.move("AR1GAT0#r#", nextBucket) }},
+		{what: "a nick's item in another bucket", want: []string{"misplaced NEWS#n#"}, do: func(s *shop) { s.move("NEWS#n#", nextBucket) }},
+		{what: "a redemption in another nick's item", want: []string{"misplaced NEWS#n#"}, do: func(s *shop) {
+			s.change("NEWS#n#", func(it attributes) {
+				for name := range it {
+					if strings.HasPrefix(name, "n#") {
+						it[name] = text("Birch")
+					}
+				}
+			})
+		}},
+		{what: "a voucher under another code", want: []string{"misplaced G1FT2"}, do: func(s *shop) {
+			s.change("G1FT2", func(it attributes) { it["code"] = text("GIFT-3") })
+		}},
+		{what: "two redemptions with one ID", want: []string{"duplicate_redemption AUTUMN"}, do: func(s *shop) {
+			records := s.items(s.names.Vouchers, "AUTUMN#r#")
+			records[1][records[1].record()] = records[0][records[0].record()]
+			for name, value := range records[0] {
+				if strings.HasPrefix(name, "n#") { // the spelling that the redemption names
+					records[1][name] = value
+				}
+			}
+			s.put(s.names.Vouchers, records[1])
+		}},
+		{what: "a single-use redemption without its token", want: []string{"incomplete G1FT1"}, do: func(s *shop) {
+			s.change("G1FT1", func(it attributes) { delete(it, "token") })
+		}},
+		{what: "a nick without a redemption", want: []string{"incomplete G1FT2"}, do: func(s *shop) {
+			s.change("G1FT2", func(it attributes) { it["redeemedBy"] = text("Alder") })
+		}},
+		{what: "a single-use voucher became one of many", want: []string{"wrong_kind G1FT2"}, do: func(s *shop) {
+			s.change("G1FT2", func(it attributes) { it["maxUses"] = number(5) })
+		}},
+		{what: "a limit became none", want: []string{"wrong_kind AUTUMN"}, do: func(s *shop) {
+			s.change("AUTUMN", func(it attributes) { delete(it, "maxUses") })
+		}},
+		{what: "a redeemed single-use voucher became one without a limit", want: []string{"wrong_kind G1FT1"}, do: func(s *shop) {
+			s.change("G1FT1", func(it attributes) { delete(it, "maxUses") })
+		}},
+		{what: "no limit became one use", want: []string{"wrong_kind AR1GAT0"}, do: func(s *shop) {
+			s.change("AR1GAT0", func(it attributes) { it["maxUses"] = number(1) })
+		}},
+		{what: "a limit per nick became none", want: []string{"wrong_kind NEWS"}, do: func(s *shop) {
+			s.change("NEWS", func(it attributes) { delete(it, "perNick") })
+		}},
+		{what: "no limit per nick became one", want: []string{"wrong_kind AUTUMN"}, do: func(s *shop) {
+			s.change("AUTUMN", func(it attributes) { it["perNick"] = number(5) })
+		}},
+		{what: "a single-use voucher is marked as full", want: []string{"wrong_kind G1FT1"}, do: func(s *shop) {
+			s.change("G1FT1", func(it attributes) { it["full"] = &types.AttributeValueMemberBOOL{Value: true} })
+		}},
+		{what: "a nick has more than its limit", want: []string{"nick_limit_exceeded NEWS"}, do: func(s *shop) {
+			s.change("NEWS#n#", func(it attributes) {
+				it["r#LRLuWYz8-QoWsPfs4csHfg"] = text("MRLuWYz8-QoWsPfs4csHfg" + strings.TrimPrefix(it.text(it.record()), it.text(it.record())[:22]))
+				it.add("taken", 1)
+			})
+		}},
+		{what: "a nick has more than any limit, which was edited", want: []string{"nick_limit_exceeded NEWS"}, do: func(s *shop) {
+			s.edit("NEWS", voucher.Edit{MaxUsesPerNick: new(voucher.Limit(10))})
+			s.change("NEWS#n#", func(it attributes) {
+				rest := it.text(it.record())[22:]
+				for n := range 10 {
+					it[fmt.Sprintf("r#LRLuWYz8-QoWsPfs4csHf%d", n)] = text(fmt.Sprintf("LRLuWYz8-QoWsPfs4csH%dg", n) + rest)
+				}
+				it.add("taken", 10)
+			})
+		}},
+		{what: "redeemed while disabled", want: []string{"against_terms G1FT1"}, do: func(s *shop) {
+			s.change("G1FT1", func(it attributes) { it["disabled"] = &types.AttributeValueMemberBOOL{Value: true} })
+		}},
+		{what: "redeemed too early", want: []string{"against_terms SUMMER20"}, do: func(s *shop) {
+			s.change("SUMMER20", func(it attributes) { it["from"] = number(s.opened.UnixMilli() + 1) })
+		}},
+		{what: "redeemed too late", want: []string{"against_terms AR1GAT0"}, do: func(s *shop) {
+			s.change("AR1GAT0", func(it attributes) { it["until"] = number(s.opened.UnixMilli()) })
+		}},
+		{what: "redeemed by another nick", want: []string{"against_terms NEWS"}, do: func(s *shop) {
+			s.change("NEWS", func(it attributes) {
+				it["nick"], it["nickHash"] = text("Birch"), text(strings.TrimPrefix(s.nickKeys()["Birch"], "SUMMER20#n#"))
+			})
+		}},
+		{what: "redeemed in the future", want: []string{"in_the_future AUTUMN"}, after: -time.Hour, do: func(s *shop) {
+			for _, code := range []string{"SUMMER20", "G1FT1", "NEWS", "AR1GAT0"} {
+				for _, it := range s.items(s.names.Vouchers, code) {
+					s.remove(s.names.Vouchers, it)
+				}
+			}
+			s.remove(s.names.Checkouts, s.items(s.names.Checkouts, "")[0])
+		}},
+		{what: "money of another currency", want: []string{"currency_differs G1FT2"}, do: func(s *shop) {
+			s.change("G1FT2", func(it attributes) { it["currency"] = text("USD") })
+		}},
+
+		{what: "an item of an unknown kind", want: []string{"malformed SUMMER20#x#1"}, do: func(s *shop) {
+			s.change("SUMMER20#c#00", func(it attributes) { it["sk"] = text("SUMMER20#x#1") })
+		}},
+		{what: "a sort key that no code has, in the middle of another's items", want: []string{"malformed SUMMER20!"}, do: func(s *shop) {
+			s.change("SUMMER20#c#00", func(it attributes) { it["sk"] = text("SUMMER20!") })
+		}},
+		{what: "a counter of no number", want: []string{"malformed AUTUMN#c#"}, do: func(s *shop) {
+			s.change("AUTUMN#c#00", func(it attributes) { it["sk"] = text("AUTUMN#c#one") })
+		}},
+		{what: "a counter of a number that is not whole", want: []string{"malformed AUTUMN#c#00"}, do: func(s *shop) {
+			s.change("AUTUMN#c#00", func(it attributes) { it["used"] = &types.AttributeValueMemberN{Value: "1.5"} })
+		}},
+		{what: "a counter below zero", want: []string{"malformed AUTUMN#c#00"}, do: func(s *shop) {
+			s.change("AUTUMN#c#00", func(it attributes) { it["used"] = number(-2) })
+		}},
+		{what: "a limit that is text", want: []string{"malformed AUTUMN"}, do: func(s *shop) {
+			s.change("AUTUMN", func(it attributes) { it["maxUses"] = text("5") })
+		}},
+		{what: "a limit that no voucher has", want: []string{"malformed AUTUMN"}, do: func(s *shop) {
+			s.change("AUTUMN", func(it attributes) { it["maxUses"] = number(-5) })
+		}},
+		{what: "a voucher without a version", want: []string{"malformed G1FT2"}, do: func(s *shop) {
+			s.change("G1FT2", func(it attributes) { delete(it, "version") })
+		}},
+		{what: "a voucher of version 0", want: []string{"malformed G1FT2"}, do: func(s *shop) {
+			s.change("G1FT2", func(it attributes) { it["version"] = number(0) })
+		}},
+		{what: "a voucher that gives nothing", want: []string{"malformed G1FT2"}, do: func(s *shop) {
+			s.change("G1FT2", func(it attributes) { it["reward"] = text("coins") })
+		}},
+		{what: "a voucher that is bound to one nick and compared with another", want: []string{"malformed G1FT2"}, do: func(s *shop) {
+			s.change("G1FT2", func(it attributes) { it["nick"] = text("Alder") })
+		}},
+		{what: "a redemption that says nothing", want: []string{"malformed AUTUMN#r#"}, do: func(s *shop) {
+			s.change("AUTUMN#r#", func(it attributes) { it[it.record()] = text("redeemed") })
+		}},
+		{what: "a redemption whose ID is none", want: []string{"malformed AUTUMN#r#"}, do: func(s *shop) {
+			s.change("AUTUMN#r#", func(it attributes) { it[it.record()] = text("1" + it.text(it.record())) })
+		}},
+		{what: "a redemption without its nick", want: []string{"malformed NEWS#n#"}, do: func(s *shop) {
+			s.change("NEWS#n#", func(it attributes) {
+				for name := range it {
+					if strings.HasPrefix(name, "n#") {
+						delete(it, name)
+					}
+				}
+			})
+		}},
+		{what: "a nick's item without redemptions", want: []string{"malformed NEWS#n#"}, do: func(s *shop) {
+			s.change("NEWS#n#", func(it attributes) { delete(it, it.record()) })
+		}},
+		{what: "two redemptions in the item of one", want: []string{"malformed AR1GAT0#r#"}, do: func(s *shop) {
+			s.change("AR1GAT0#r#", func(it attributes) { it["r#LRLuWYz8-QoWsPfs4csHfg"] = it[it.record()] })
+		}},
+
+		{what: "a checkout without a time of deletion", want: []string{"deletion_time_differs "}, do: func(s *shop) {
+			s.changeCheckout(func(it attributes) { delete(it, "expiresAt") })
+		}},
+		{what: "a checkout that is deleted a year later", want: []string{"deletion_time_differs "}, do: func(s *shop) {
+			s.changeCheckout(func(it attributes) { it.add("expiresAt", int64(365*day/time.Second)) })
+		}},
+		{what: "a checkout that was not deleted", want: []string{"kept_too_long "}, after: 15 * day, do: func(*shop) {}},
+		{what: "a checkout that is not deleted yet", after: 14 * day, do: func(*shop) {}},
+		{what: "a checkout of the future", want: []string{"in_the_future "}, after: -11 * time.Minute, do: func(s *shop) {
+			for _, it := range s.items(s.names.Vouchers, "") {
+				s.remove(s.names.Vouchers, it)
+			}
+		}},
+		{what: "clocks that are apart", after: -9 * time.Minute, do: func(*shop) {}},
+		{what: "a subtotal that is wrong", want: []string{"price_differs "}, do: func(s *shop) {
+			s.changeCheckout(func(it attributes) { it.add("subtotal", 1); it.add("total", 1) })
+		}},
+		{what: "a total that is wrong", want: []string{"price_differs "}, do: func(s *shop) {
+			s.changeCheckout(func(it attributes) { it.add("total", -1) })
+		}},
+		{what: "a checkout of another currency", want: []string{"currency_differs "}, do: func(s *shop) {
+			s.changeCheckout(func(it attributes) { it["currency"] = text("USD") })
+		}},
+		{what: "a checkout under another ID's key", want: []string{"misplaced "}, do: func(s *shop) {
+			s.changeCheckout(func(it attributes) { it["sk"] = text("LRLuWYz8-QoWsPfs4csHfg") })
+		}},
+		{what: "a checkout whose ID is none", want: []string{"malformed "}, do: func(s *shop) {
+			s.changeCheckout(func(it attributes) { it["id"] = text("12") })
+		}},
+		{what: "a checkout that is paid", want: []string{"malformed "}, do: func(s *shop) {
+			s.changeCheckout(func(it attributes) { it["status"] = text("paid") })
+		}},
+		{what: "a checkout without an amount", want: []string{"malformed "}, do: func(s *shop) {
+			s.changeCheckout(func(it attributes) { delete(it, "amount") })
+		}},
+	}
+}
+
+// nickKeys are the sort keys of the items of SUMMER-20, by nick.
+func (s *shop) nickKeys() map[string]string {
+	s.t.Helper()
+	keys := make(map[string]string)
+	for _, it := range s.items(s.names.Vouchers, "SUMMER20#n#") {
+		for name := range it {
+			if strings.HasPrefix(name, "n#") {
+				keys[it.text(name)] = it.text("sk")
+			}
+		}
+	}
+	return keys
+}
+
+func TestVerifyFindsWhatIsWrongAndNothingElse(t *testing.T) {
+	tables := newTables(t)
+	for _, test := range damages() {
+		t.Run(test.what, func(t *testing.T) {
+			s := tables.newShop(t)
+			s.stock()
+			test.do(s)
+			report := s.verify(s.opened.Add(test.after))
+			if report.Found != len(test.want) || len(report.Findings) != len(test.want) || len(report.InMotion) > 0 {
+				t.Fatalf("got %+v\nwant %q", report, test.want)
+			}
+			for _, want := range test.want {
+				kind, prefix, _ := strings.Cut(want, " ")
+				if !slices.ContainsFunc(report.Findings, func(f reconciliation.Finding) bool {
+					isPart := strings.HasSuffix(prefix, "#") || prefix == ""
+					return string(f.Kind) == kind && (f.Place.Sort == prefix || isPart && strings.HasPrefix(f.Place.Sort, prefix)) && f.Message != ""
+				}) {
+					t.Errorf("got %+v\nwant %q", report.Findings, want)
+				}
+			}
+			for _, f := range report.Findings {
+				if code, _, _ := strings.Cut(f.Place.Sort, "#"); f.Place.Table == s.names.Vouchers && string(f.Code) != code {
+					t.Errorf("%+v is about another code than %s", f, code)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryKindOfFindingIsTestedAndDocumented(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested := make(map[string]bool)
+	for _, test := range damages() {
+		for _, want := range test.want {
+			kind, _, _ := strings.Cut(want, " ")
+			tested[kind] = true
+		}
+	}
+	for _, kind := range reconciliation.Kinds() {
+		if !tested[string(kind)] {
+			t.Errorf("no damage is found as %s", kind)
+		}
+		if !strings.Contains(string(manual), "| `"+string(kind)+"` |") {
+			t.Errorf("docs/operations.md does not say what %s means", kind)
+		}
+	}
+}
+
+// Whatever the shop itself leaves adds up.
+func TestVerifyFindsNothingInWhatTheShopLeaves(t *testing.T) {
+	tables := newTables(t)
+	limit := func(n voucher.Limit) *voucher.Limit { return &n }
+	for what, leave := range map[string]func(s *shop){
+		"nothing":  func(*shop) {},
+		"all kind": func(s *shop) { s.stock() },
+		"replays and refusals": func(s *shop) {
+			s.stock()
+			for _, code := range []string{"SUMMER-20", "AUTUMN", "GIFT-2", "NEWS", "ARIGATO", "GIFT-1", "INVENTED"} {
+				s.redeem(code, "Dahlia", "till-1")
+				s.redeem(code, "Dahlia", "till-1")
+				s.redeem(code, "Alder", "")
+			}
+		},
+		"used up, and marked so": func(s *shop) {
+			s.create(voucher.Terms{Written: "AUTUMN", MaxUses: limit(3), MaxUsesPerNick: limit(voucher.NoLimit), Counters: 2})
+			for range 5 {
+				s.redeem("AUTUMN", "", "")
+			}
+			if s.items(s.names.Vouchers, "AUTUMN")[0]["full"] == nil {
+				s.t.Error("was not marked as full")
+			}
+		},
+		"raised, lowered, lowered below what was used, and raised again": func(s *shop) {
+			code := s.create(voucher.Terms{Written: "AUTUMN", MaxUses: limit(100), MaxUsesPerNick: limit(voucher.NoLimit), Counters: 4})
+			for _, to := range []voucher.Limit{120, 50, 6, 5, 2, 7, 7} {
+				for range 2 {
+					s.redeem("AUTUMN", "Alder", "")
+				}
+				s.edit(code, voucher.Edit{MaxUses: &to})
+				s.wantClean(fmt.Sprintf("edited to %d", to))
+			}
+		},
+		"a nick's limit lowered below what it used": func(s *shop) {
+			s.create(voucher.Terms{Written: "NEWS", MaxUses: limit(100), MaxUsesPerNick: limit(5)})
+			for range 5 {
+				s.redeem("NEWS", "Alder", "")
+			}
+			s.edit("NEWS", voucher.Edit{MaxUsesPerNick: limit(2)})
+		},
+		"edited against what was redeemed": func(s *shop) {
+			s.stock()
+			for _, code := range []voucher.Code{"SUMMER20", "AUTUMN", "G1FT1", "NEWS", "AR1GAT0"} {
+				s.edit(code, voucher.Edit{
+					Disabled: new(true), Nick: new("Elder"), ValidFrom: new(s.opened.Add(time.Hour)), ValidUntil: new(s.opened.Add(2 * time.Hour)),
+				})
+			}
+		},
+		"bound, redeemed and of a time": func(s *shop) {
+			for code, maxUses := range map[string]voucher.Limit{"GIFT": 1, "NEWS": 5, "ARIGATO": voucher.NoLimit} {
+				s.create(voucher.Terms{
+					Written: code, MaxUses: &maxUses, Nick: "Straße", ValidFrom: s.opened, ValidUntil: s.opened.Add(time.Millisecond), Batch: "launch", Note: "stream",
+				})
+				if !s.redeem(code, "STRASSE", "") {
+					s.t.Errorf("%s was refused", code)
+				}
+			}
+		},
+		"codes that begin with another": func(s *shop) {
+			for _, code := range []string{"A", "A0", "AA", "A-A-A", "Z"} {
+				s.create(voucher.Terms{Written: code, MaxUses: limit(130)})
+				s.redeem(code, "Alder", "")
+				s.redeem(code, "Birch", "")
+			}
+		},
+		"a batch": func(s *shop) {
+			order := voucher.BatchOrder{Customer: s.customer, Count: 300, Terms: voucher.Terms{
+				Batch: "launch", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+			}}
+			result, err := s.operator.Generator(mathrand.NewChaCha8([32]byte{}), time.Now).Generate(s.t.Context(), order, func(voucher.Voucher) error { return nil })
+			if err != nil || result.Created != 300 {
+				s.t.Fatal(result, err)
+			}
+			if report := s.verify(time.Now()); report.Vouchers != 300 {
+				s.t.Errorf("read %d of 300 vouchers", report.Vouchers)
+			}
+			s.opened = time.Now()
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := tables.newShop(t)
+			leave(s)
+			s.wantClean(what)
+		})
+	}
+}
+
+func TestVerifyCountsWhatItRead(t *testing.T) {
+	s := newTables(t).newShop(t)
+	s.stock()
+	items := 0
+	report, err := s.operator.Verify(t.Context(), operator.Verification{Now: func() time.Time { return s.opened }, Read: func(n int) { items += n }})
+	if err != nil || report.Vouchers != 6 || report.Redemptions != 9 || report.Checkouts != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if want := 6 + 4 + 2 + 2 + 1 + 2 + 1; items != want { // vouchers, counters, nicks and redemptions, a checkout
+		t.Errorf("told of %d items; want %d", items, want)
+	}
+}
+
+func TestVerifyThatIsStoppedDoesNotLookComplete(t *testing.T) {
+	s := newTables(t).newShop(t)
+	s.stock()
+	stopped, stop := context.WithCancel(t.Context())
+	_, err := s.operator.Verify(stopped, operator.Verification{Now: func() time.Time { return s.opened }, Read: func(int) { stop() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Verify = %v", err)
+	}
+}
+
+var errKilled = errors.New("the command was killed")
+
+// cutAfter lets a number of updates through, of which it loses the last answer, and then no more.
+type cutAfter struct {
+	*dynamodb.Client
+
+	updates int
+}
+
+func (c *cutAfter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if c.updates--; c.updates < 0 {
+		return nil, errKilled
+	}
+	out, err := c.Client.UpdateItem(ctx, in, opts...)
+	if c.updates == 0 && err == nil {
+		return nil, errKilled
+	}
+	return out, err
+}
+
+// An edit of a limit that was cut off is told as one, with what completes it; run again, it is whole.
+func TestVerifyTellsOfAnEditThatWasCutOff(t *testing.T) {
+	tables := newTables(t)
+	for what, to := range map[string]voucher.Limit{"raise": 14, "lower below what was used": 2} {
+		t.Run(what, func(t *testing.T) {
+			updates := 1
+			for cutOffEdit(t, tables, to, updates) {
+				updates++
+			}
+			if updates < 6 {
+				t.Errorf("only %d updates were seen", updates)
+			}
+		})
+	}
+}
+
+// cutOffEdit moves the limit from 10 and is cut off at an update; it returns whether the edit had that many.
+func cutOffEdit(t *testing.T, tables *tables, to voucher.Limit, updates int) bool {
+	t.Helper()
+	s := tables.newShop(t)
+	code := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 3})
+	for range 4 {
+		s.redeem("SUMMER-20", "Alder", "")
+	}
+	cut := dynamo.NewVouchers(&cutAfter{s.client, updates}, s.names.Vouchers, mathrand.Int64N)
+	if _, err := cut.Edit(t.Context(), s.customer, code, voucher.Edit{MaxUses: &to}); err == nil {
+		return false
+	}
+	report := s.verify(s.opened)
+	standing, err := s.operator.Voucher(t.Context(), code)
+	if err != nil || report.Found > 0 {
+		t.Fatalf("cut at update %d: %+v, %v", updates, report, err)
+	}
+	if standing.Editing == voucher.NoLimit { // only the last answer was lost
+		s.wantClean("an edit whose last answer was lost")
+		return true
+	}
+	if len(report.InMotion) != 1 || report.InMotion[0].Kind != reconciliation.MotionEdit || report.InMotion[0].MaxUses != to || report.InMotion[0].Code != code {
+		t.Errorf("cut at update %d: %+v", updates, report.InMotion)
+	}
+	s.redeem("SUMMER-20", "Birch", "")
+	s.edit(code, voucher.Edit{Note: new("stream")})
+	if report := s.verify(s.opened); report.Found > 0 {
+		t.Errorf("cut at update %d, then redeemed and edited: %+v", updates, report)
+	}
+	// Even in the middle of an edit a lost redemption is one.
+	s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "SUMMER20#r#")[0])
+	if report := s.verify(s.opened); report.Found != 1 || report.Findings[0].Kind != reconciliation.KindUses {
+		t.Errorf("cut at update %d, and a redemption lost: %+v", updates, report)
+	}
+	return true
+}
+
+// The shop is redeemed, edited and stocked by many while it is verified again and again: nothing is ever wrong, and in the
+// end everything adds up.
+func TestVerifyOfALiveShop(t *testing.T) {
+	const duration = 5 * time.Second
+	s := newTables(t).newShop(t)
+	limit := func(n voucher.Limit) *voucher.Limit { return &n }
+	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: limit(100_000), MaxUsesPerNick: limit(voucher.NoLimit), Counters: 8})
+	s.create(voucher.Terms{Written: "AUTUMN", MaxUses: limit(100_000), MaxUsesPerNick: limit(3), Counters: 4})
+	s.create(voucher.Terms{Written: "ARIGATO", MaxUses: limit(voucher.NoLimit), MaxUsesPerNick: limit(voucher.NoLimit)})
+	s.create(voucher.Terms{Written: "WINTER", MaxUses: limit(20), MaxUsesPerNick: limit(voucher.NoLimit), Counters: 2}) // runs out, again and again
+	live, end := context.WithTimeout(t.Context(), duration)
+	defer end()
+	var busy sync.WaitGroup
+	var mu sync.Mutex
+	redeemed := 0
+	work := func(do func(n int)) {
+		busy.Go(func() {
+			for n := 0; live.Err() == nil; n++ {
+				do(n)
+			}
+		})
+	}
+	for worker := range 6 {
+		codes := []string{"SUMMER-20", "AUTUMN", "ARIGATO", "WINTER"}
+		work(func(n int) {
+			if s.redeem(codes[(n+worker)%len(codes)], fmt.Sprintf("Alder%d", mathrand.IntN(500)), fmt.Sprintf("till-%d-%d", worker, n/2)) {
+				mu.Lock()
+				defer mu.Unlock()
+				redeemed++
+			}
+		})
+	}
+	work(func(n int) {
+		s.edit("SUMMER20", voucher.Edit{MaxUses: limit(voucher.Limit(90_000 + n%7*1000))})
+		s.edit("W1NTER", voucher.Edit{MaxUses: limit(voucher.Limit(20 + 15*n))})
+		s.edit("AUTUMN", voucher.Edit{Disabled: new(n%3 == 0)})
+	})
+	work(func(n int) {
+		code := s.create(voucher.Terms{Written: fmt.Sprintf("GIFT-%d", n), MaxUses: limit(voucher.Limit(1 + n%2*200))})
+		s.redeem(string(code), "Birch", "")
+		s.checkOut(s.opened)
+	})
+	runs, inMotion := 0, 0
+	for live.Err() == nil {
+		report := s.verify(s.opened)
+		runs, inMotion = runs+1, inMotion+len(report.InMotion)
+		if report.Found > 0 {
+			t.Errorf("run %d: %+v", runs, report)
+		}
+	}
+	busy.Wait()
+	t.Logf("%d runs beside %d answers of redeemed, %d times a code was in motion", runs, redeemed, inMotion)
+	if runs < 2 || redeemed < 100 {
+		t.Errorf("%d runs beside %d redemptions are no load", runs, redeemed)
+	}
+	s.wantClean("afterwards")
+}

@@ -1,0 +1,303 @@
+package reconciliation_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/reconciliation"
+	"shopfront/pkg/voucher"
+)
+
+func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
+
+func home() reconciliation.Place {
+	return reconciliation.Place{Table: "vouchers", Partition: "emberforge#38", Sort: "SUMMER20"}
+}
+
+func part(suffix string) reconciliation.Place {
+	place := home()
+	place.Sort += suffix
+	return place
+}
+
+func id(n int) string { return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%016d", n)) }
+
+// record is a redemption without a nick.
+func record(n int) reconciliation.Record { return reconciliation.Record{ID: id(n), At: noon()} }
+
+// kept is the voucher SUMMER-20 of a version, with 10 uses over two counters and no limit per nick.
+func kept(version int64, change ...func(*reconciliation.Voucher)) reconciliation.Voucher {
+	v := reconciliation.Voucher{Voucher: voucher.Voucher{
+		Code: "SUMMER20", Written: "SUMMER-20", MaxUses: 10, Counters: 2, Version: version, Created: noon(),
+		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+	}}
+	for _, c := range change {
+		c(&v)
+	}
+	return v
+}
+
+func editing(to voucher.Limit) func(*reconciliation.Voucher) {
+	return func(v *reconciliation.Voucher) { v.Editing = to }
+}
+
+func full(v *reconciliation.Voucher) { v.Full = true }
+
+// counters are two, with uses left and taken, of edits.
+func counters(a *reconciliation.Account, left0, used0, left1, used1 int, edits ...int64) {
+	edits = append(edits, 0, 0)
+	a.AddCounter(part("#c#00"), reconciliation.Counter{Number: 0, Left: left0, Used: used0, Edit: edits[0]})
+	a.AddCounter(part("#c#01"), reconciliation.Counter{Number: 1, Left: left1, Used: used1, Edit: edits[1]})
+}
+
+func records(a *reconciliation.Account, count int) {
+	for n := range count {
+		a.AddRedemption(part("#r#"+id(n)), record(n))
+	}
+}
+
+func glance(version int64, used int) reconciliation.Glance {
+	return reconciliation.Glance{Found: true, Version: version, Used: used}
+}
+
+// What several items say together, read at once or while the shop goes on.
+func TestAccounts(t *testing.T) {
+	tests := []struct {
+		what     string
+		read     func(a *reconciliation.Account)
+		doubtful string // kinds
+		motion   reconciliation.MotionKind
+	}{
+		{what: "as created", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			counters(a, 5, 0, 5, 0)
+		}},
+		{what: "items come in any order", read: func(a *reconciliation.Account) {
+			records(a, 3)
+			counters(a, 4, 1, 3, 2)
+			a.AddVoucher(kept(1))
+		}},
+		{what: "a use more than redemptions", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			counters(a, 4, 1, 3, 2)
+			records(a, 2)
+		}},
+		{what: "a redemption more than uses", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			counters(a, 4, 1, 3, 2)
+			records(a, 4)
+		}},
+		{what: "redeemed while it was read", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			counters(a, 4, 1, 3, 2)
+			records(a, 4)
+			a.Between(glance(1, 2), glance(1, 5))
+		}},
+		{what: "redeemed while it was read, and one lost before", doubtful: "uses_differ", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			counters(a, 4, 1, 3, 2)
+			records(a, 2)
+			a.Between(glance(1, 3), glance(1, 5))
+		}},
+		{what: "redeemed while it was read, and one recorded without a use", doubtful: "uses_differ", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			counters(a, 4, 1, 3, 2)
+			records(a, 6)
+			a.Between(glance(1, 3), glance(1, 5))
+		}},
+		{what: "uses that add up to more than the limit", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			counters(a, 6, 0, 5, 0)
+		}},
+		{what: "used beyond a limit that was lowered", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(3))
+			counters(a, 0, 6, 0, 6, 2, 2)
+			records(a, 12)
+		}},
+		{what: "used beyond a limit that was never edited", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			counters(a, 0, 6, 0, 6)
+			records(a, 12)
+		}},
+		{what: "used beyond a limit that was lowered, with uses left", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(3))
+			counters(a, 0, 6, 1, 6, 2, 2)
+			records(a, 12)
+		}},
+		{what: "in the middle of an edit", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(4, editing(14), full))
+			counters(a, 7, 0, 5, 0, 4, 2)
+			a.Between(glance(4, 0), glance(4, 0))
+		}},
+		{what: "in the middle of an edit, and a redemption lost", doubtful: "uses_differ", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(4, editing(14)))
+			counters(a, 6, 1, 5, 0, 4, 2)
+		}},
+		{what: "a counter of an edit to come, in the middle of one", doubtful: "edits_differ", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(4, editing(14)))
+			counters(a, 5, 0, 5, 0, 5, 2)
+		}},
+		{what: "edited while it was read", motion: reconciliation.MotionChange, read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			counters(a, 7, 0, 7, 0, 2, 2)
+			a.Between(glance(1, 0), glance(3, 0))
+		}},
+		{what: "edited before it was read, but behind the first look", motion: reconciliation.MotionChange, read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(3))
+			counters(a, 6, 0, 5, 0, 2, 2)
+			a.Between(glance(1, 0), glance(3, 0))
+		}},
+		{what: "counters of different edits at rest", doubtful: "edits_differ", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(5))
+			counters(a, 5, 0, 5, 0, 4, 2)
+		}},
+		{what: "a counter of the voucher's own version at rest", doubtful: "edits_differ", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(3))
+			counters(a, 5, 0, 5, 0, 3, 3)
+		}},
+		{what: "full and used up", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1, full))
+			counters(a, 0, 5, 0, 5)
+			records(a, 10)
+		}},
+		{what: "full with uses left", doubtful: "full_with_uses_left", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1, full))
+			counters(a, 1, 4, 0, 5)
+			records(a, 9)
+		}},
+		{what: "created while it was read", motion: reconciliation.MotionChange, read: func(a *reconciliation.Account) {
+			a.AddCounter(part("#c#00"), reconciliation.Counter{Left: 5})
+			a.Between(reconciliation.Glance{}, glance(1, 0))
+		}},
+		{what: "no voucher before, during and after", doubtful: "orphaned", read: func(a *reconciliation.Account) {
+			records(a, 1)
+			a.Between(reconciliation.Glance{}, reconciliation.Glance{})
+		}},
+		{what: "three times the same ID, and twice another", doubtful: "uses_differ duplicate_redemption", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			counters(a, 5, 0, 5, 0)
+			for range 2 {
+				records(a, 2)
+			}
+			records(a, 1)
+		}},
+		{what: "what cannot be read is not added up", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			a.Fault(part("#c#00"), reconciliation.KindMalformed, "the attribute left is missing")
+			records(a, 2)
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.what, func(t *testing.T) {
+			account := reconciliation.NewAccount("SUMMER20", home())
+			test.read(account)
+			judged := account.Judge("EUR", noon())
+			var kinds []string
+			for _, f := range judged.Doubtful {
+				kinds = append(kinds, string(f.Kind))
+				if f.Code != "SUMMER20" || f.Place != home() {
+					t.Errorf("%+v is about something else", f)
+				}
+			}
+			if got := strings.Join(kinds, " "); got != test.doubtful {
+				t.Errorf("found %q, want %q", got, test.doubtful)
+			}
+			var motion reconciliation.MotionKind
+			if judged.Motion != nil {
+				motion = judged.Motion.Kind
+			}
+			if motion != test.motion {
+				t.Errorf("in motion %q, want %q", motion, test.motion)
+			}
+		})
+	}
+}
+
+func TestMessagesSayTheFigures(t *testing.T) {
+	account := reconciliation.NewAccount("SUMMER20", home())
+	account.AddVoucher(kept(1))
+	counters(account, 4, 1, 3, 2)
+	records(account, 1)
+	judged := account.Judge("EUR", noon())
+	if len(judged.Doubtful) != 1 || judged.Doubtful[0].Message != "the counters say 3 uses taken, on record is 1 redemption" {
+		t.Errorf("%+v", judged)
+	}
+}
+
+// reading is an account that was read, with what it says.
+func reading(version int64, used, recorded int, change ...func(*reconciliation.Voucher)) (*reconciliation.Account, reconciliation.Judgement) {
+	account := reconciliation.NewAccount("SUMMER20", home())
+	account.AddVoucher(kept(version, change...))
+	counters(account, 10-used, used, 0, 0)
+	records(account, recorded)
+	account.Between(glance(version, used), glance(version, used))
+	return account, account.Judge("EUR", noon())
+}
+
+func TestOnlyWhatEveryReadingFindsIsWrong(t *testing.T) {
+	type read struct {
+		used, recorded int
+		change         func(*reconciliation.Voucher)
+	}
+	none := func(*reconciliation.Voucher) {}
+	tests := []struct {
+		what     string
+		readings []read
+		findings string
+		motion   reconciliation.MotionKind
+		message  string // the last one's
+	}{
+		{what: "at once clean", readings: []read{{2, 2, none}}},
+		{what: "clean at last", readings: []read{{3, 2, none}, {3, 3, none}}},
+		{
+			what: "wrong each time, with other figures", readings: []read{{3, 2, none}, {4, 2, none}, {5, 4, none}}, findings: "uses_differ",
+			message: "the counters say 5 uses taken, on record is 4 redemptions",
+		},
+		{what: "something else each time", readings: []read{{3, 2, none}, {2, 2, full}, {3, 2, none}}, motion: reconciliation.MotionChange},
+		{what: "an edit that does not end", readings: []read{{2, 2, editing(14)}, {2, 2, editing(14)}, {2, 2, editing(14)}}, motion: reconciliation.MotionEdit},
+		{what: "an edit that ends", readings: []read{{2, 2, editing(14)}, {2, 2, none}}},
+		{what: "an edit that does not end, and a redemption lost", readings: []read{{2, 1, editing(14)}, {2, 1, editing(14)}, {2, 1, editing(14)}}, findings: "uses_differ", motion: reconciliation.MotionEdit},
+	}
+	for _, test := range tests {
+		t.Run(test.what, func(t *testing.T) {
+			var recheck reconciliation.Recheck
+			for n, r := range test.readings {
+				decided := recheck.Add(reading(1, r.used, r.recorded, r.change))
+				if decided != (n == len(test.readings)-1) {
+					t.Fatalf("after %d readings decided: %t", n+1, decided)
+				}
+			}
+			findings, motion := recheck.Result()
+			var kinds []string
+			for _, f := range findings {
+				kinds = append(kinds, string(f.Kind))
+			}
+			if got := strings.Join(kinds, " "); got != test.findings {
+				t.Errorf("found %q, want %q", got, test.findings)
+			}
+			if (motion == nil) != (test.motion == "") || motion != nil && motion.Kind != test.motion {
+				t.Errorf("in motion %+v, want %q", motion, test.motion)
+			}
+			if test.message != "" && findings[0].Message != test.message {
+				t.Errorf("says %q", findings[0].Message)
+			}
+		})
+	}
+}
+
+func TestAReportHoldsTheFirstFindingsAndCountsAll(t *testing.T) {
+	var report reconciliation.Report
+	for n := range reconciliation.MaxFindings + 1 {
+		report.Add(reconciliation.Finding{Kind: reconciliation.KindUses, Place: part(fmt.Sprint(9999 - n))}, reconciliation.Finding{Kind: reconciliation.KindEdits, Place: part(fmt.Sprint(9999 - n))})
+	}
+	report.Sort()
+	if report.Found != 2*reconciliation.MaxFindings+2 || len(report.Findings) != reconciliation.MaxFindings {
+		t.Errorf("%d found, %d held", report.Found, len(report.Findings))
+	}
+	if first := report.Findings[0]; first.Kind != reconciliation.KindEdits || first.Place.Sort != "SUMMER209500" {
+		t.Errorf("begins with %+v", first)
+	}
+}
