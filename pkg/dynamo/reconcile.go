@@ -29,31 +29,28 @@ const (
 func (s *Vouchers) Accounts(ctx context.Context, customer catalog.CustomerID) iter.Seq2[*reconciliation.Account, error] {
 	return func(yield func(*reconciliation.Account, error) bool) {
 		reader := s.newAccountReader(customer)
-		var account *reconciliation.Account
+		var account *reconciliation.Account // that items are added to; another code's item ends it
 		for it, err := range s.inOrder(ctx, customer, "", listWorkers) {
 			if err != nil {
 				yield(nil, outcome(err))
 				return
 			}
 			code := codeOf(keyOf(it))
-			if !isCode(code) {
-				stray := reader.newAccount(code)
-				stray.Fault(reader.place(it), reconciliation.KindMalformed, "the sort key begins with no code")
-				if !yield(stray, nil) {
-					return
-				}
+			complete := account
+			switch {
+			case !isCode(code):
+				complete = reader.newAccount(code)
+				complete.Fault(reader.place(it), reconciliation.KindMalformed, "the sort key begins with no code")
+			case account != nil && account.Code == code:
+				reader.add(account, it)
 				continue
-			}
-			if account != nil && account.Code != code {
-				if !yield(account, nil) {
-					return
-				}
-				account = nil
-			}
-			if account == nil {
+			default:
 				account = reader.newAccount(code)
+				reader.add(account, it)
 			}
-			reader.add(account, it)
+			if complete != nil && !yield(complete, nil) {
+				return
+			}
 		}
 		if account != nil {
 			yield(account, nil)
@@ -124,21 +121,30 @@ func (s *Vouchers) inOrder(ctx context.Context, customer catalog.CustomerID, cod
 			streams[number] = s.stream(reading, bucketOf(customer, number), code, slots)
 		}
 		for {
-			next := -1
-			for number, stream := range streams {
-				if err := stream.fill(reading); err != nil {
-					yield(nil, err)
-					return
-				}
-				if len(stream.items) > 0 && (next < 0 || stream.sort() < streams[next].sort()) {
-					next = number
-				}
+			first, err := firstOf(reading, streams)
+			if err != nil {
+				yield(nil, err)
+				return
 			}
-			if next < 0 || !yield(streams[next].take(), nil) {
+			if first == nil || !yield(first.take(), nil) {
 				return
 			}
 		}
 	}
+}
+
+// firstOf is the stream whose next item comes first, nil when all have ended.
+func firstOf(ctx context.Context, streams []*bucketStream) (*bucketStream, error) {
+	var first *bucketStream
+	for _, stream := range streams {
+		if err := stream.fill(ctx); err != nil {
+			return nil, err
+		}
+		if len(stream.items) > 0 && (first == nil || stream.sort() < first.sort()) {
+			first = stream
+		}
+	}
+	return first, nil
 }
 
 // bucketStream is the items of one bucket, in order, as they come.

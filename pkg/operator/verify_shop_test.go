@@ -163,16 +163,22 @@ func (s *shop) wantClean(what string) {
 //	ARIGATO    no limit; Birch has 1, nobody has 1
 func (s *shop) stock() {
 	s.t.Helper()
-	limit := func(n voucher.Limit) *voucher.Limit { return &n }
-	s.create(voucher.Terms{Written: "SUMMER-2O", MaxUses: limit(10), MaxUsesPerNick: limit(2), Counters: 3})
-	s.create(voucher.Terms{Written: "AUTUMN", MaxUses: limit(5), MaxUsesPerNick: limit(voucher.NoLimit)})
+	s.create(voucher.Terms{Written: "SUMMER-2O", MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.Limit(2)), Counters: 3})
+	s.create(voucher.Terms{Written: "AUTUMN", MaxUses: new(voucher.Limit(5)), MaxUsesPerNick: new(voucher.NoLimit)})
 	s.create(voucher.Terms{Written: "GIFT-1"})
 	s.create(voucher.Terms{Written: "GIFT-2"})
-	s.create(voucher.Terms{Written: "NEWS", MaxUses: limit(voucher.NoLimit)})
-	s.create(voucher.Terms{Written: "ARIGATO", MaxUses: limit(voucher.NoLimit), MaxUsesPerNick: limit(voucher.NoLimit)})
+	s.create(voucher.Terms{Written: "NEWS", MaxUses: new(voucher.NoLimit)})
+	s.create(voucher.Terms{Written: "ARIGATO", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
 	for _, redemption := range [][2]string{
-		{"SUMMER-20", "Alder"}, {"SUMMER-20", "alder"}, {"SUMMER-20", "Birch"}, {"AUTUMN", "Cedar"}, {"AUTUMN", ""},
-		{"GIFT-1", "Alder"}, {"NEWS", "Alder"}, {"ARIGATO", "Birch"}, {"ARIGATO", ""},
+		{"SUMMER-20", "Alder"},
+		{"SUMMER-20", "alder"},
+		{"SUMMER-20", "Birch"},
+		{"AUTUMN", "Cedar"},
+		{"AUTUMN", ""},
+		{"GIFT-1", "Alder"},
+		{"NEWS", "Alder"},
+		{"ARIGATO", "Birch"},
+		{"ARIGATO", ""},
 	} {
 		if !s.redeem(redemption[0], redemption[1], "") {
 			s.t.Fatalf("%s was refused", redemption[0])

@@ -40,9 +40,7 @@ func kept(version int64, change ...func(*reconciliation.Voucher)) reconciliation
 	return v
 }
 
-func editing(to voucher.Limit) func(*reconciliation.Voucher) {
-	return func(v *reconciliation.Voucher) { v.Editing = to }
-}
+func editing(v *reconciliation.Voucher) { v.Editing = 14 }
 
 func full(v *reconciliation.Voucher) { v.Full = true }
 
@@ -61,6 +59,14 @@ func records(a *reconciliation.Account, count int) {
 
 func glance(version int64, used int) reconciliation.Glance {
 	return reconciliation.Glance{Found: true, Version: version, Used: used}
+}
+
+func kindsOf(findings []reconciliation.Finding) string {
+	kinds := make([]string, len(findings))
+	for i, f := range findings {
+		kinds[i] = string(f.Kind)
+	}
+	return strings.Join(kinds, " ")
 }
 
 // What several items say together, read at once or while the shop goes on.
@@ -128,16 +134,16 @@ func TestAccounts(t *testing.T) {
 			records(a, 12)
 		}},
 		{what: "in the middle of an edit", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
-			a.AddVoucher(kept(4, editing(14), full))
+			a.AddVoucher(kept(4, editing, full))
 			counters(a, 7, 0, 5, 0, 4, 2)
 			a.Between(glance(4, 0), glance(4, 0))
 		}},
 		{what: "in the middle of an edit, and a redemption lost", doubtful: "uses_differ", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
-			a.AddVoucher(kept(4, editing(14)))
+			a.AddVoucher(kept(4, editing))
 			counters(a, 6, 1, 5, 0, 4, 2)
 		}},
 		{what: "a counter of an edit to come, in the middle of one", doubtful: "edits_differ", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
-			a.AddVoucher(kept(4, editing(14)))
+			a.AddVoucher(kept(4, editing))
 			counters(a, 5, 0, 5, 0, 5, 2)
 		}},
 		{what: "edited while it was read", motion: reconciliation.MotionChange, read: func(a *reconciliation.Account) {
@@ -195,14 +201,12 @@ func TestAccounts(t *testing.T) {
 			account := reconciliation.NewAccount("SUMMER20", home())
 			test.read(account)
 			judged := account.Judge("EUR", noon())
-			var kinds []string
 			for _, f := range judged.Doubtful {
-				kinds = append(kinds, string(f.Kind))
 				if f.Code != "SUMMER20" || f.Place != home() {
 					t.Errorf("%+v is about something else", f)
 				}
 			}
-			if got := strings.Join(kinds, " "); got != test.doubtful {
+			if got := kindsOf(judged.Doubtful); got != test.doubtful {
 				t.Errorf("found %q, want %q", got, test.doubtful)
 			}
 			var motion reconciliation.MotionKind
@@ -257,9 +261,9 @@ func TestOnlyWhatEveryReadingFindsIsWrong(t *testing.T) {
 			message: "the counters say 5 uses taken, on record is 4 redemptions",
 		},
 		{what: "something else each time", readings: []read{{3, 2, none}, {2, 2, full}, {3, 2, none}}, motion: reconciliation.MotionChange},
-		{what: "an edit that does not end", readings: []read{{2, 2, editing(14)}, {2, 2, editing(14)}, {2, 2, editing(14)}}, motion: reconciliation.MotionEdit},
-		{what: "an edit that ends", readings: []read{{2, 2, editing(14)}, {2, 2, none}}},
-		{what: "an edit that does not end, and a redemption lost", readings: []read{{2, 1, editing(14)}, {2, 1, editing(14)}, {2, 1, editing(14)}}, findings: "uses_differ", motion: reconciliation.MotionEdit},
+		{what: "an edit that does not end", readings: []read{{2, 2, editing}, {2, 2, editing}, {2, 2, editing}}, motion: reconciliation.MotionEdit},
+		{what: "an edit that ends", readings: []read{{2, 2, editing}, {2, 2, none}}},
+		{what: "an edit that does not end, and a redemption lost", readings: []read{{2, 1, editing}, {2, 1, editing}, {2, 1, editing}}, findings: "uses_differ", motion: reconciliation.MotionEdit},
 	}
 	for _, test := range tests {
 		t.Run(test.what, func(t *testing.T) {
@@ -271,11 +275,7 @@ func TestOnlyWhatEveryReadingFindsIsWrong(t *testing.T) {
 				}
 			}
 			findings, motion := recheck.Result()
-			var kinds []string
-			for _, f := range findings {
-				kinds = append(kinds, string(f.Kind))
-			}
-			if got := strings.Join(kinds, " "); got != test.findings {
+			if got := kindsOf(findings); got != test.findings {
 				t.Errorf("found %q, want %q", got, test.findings)
 			}
 			if (motion == nil) != (test.motion == "") || motion != nil && motion.Kind != test.motion {
