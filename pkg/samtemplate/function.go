@@ -54,7 +54,7 @@ func (t *Template) readFunctions(s *stack, outputs map[string]string) error {
 
 func readFunction(d *decoder, s *stack, r resource, v value) (Function, []Route) {
 	properties := d.mapping(v, "Runtime", "Handler", "CodeUri", "Architectures", "MemorySize", "Timeout", "Environment",
-		"Events", "Description", "Role", "LoggingConfig")
+		"Events", "Description", "Role", "LoggingConfig", "ReservedConcurrentExecutions", "Tracing")
 	// The build rule takes the folder from the function's name, and the whole repository is what it builds from.
 	d.oneOf(properties["Runtime"], "provided.al2023")
 	d.oneOf(properties["CodeUri"], ".")

@@ -14,15 +14,21 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The resource types that are known. Of the last three nothing is to be had on a laptop.
+// The resource types that are known. Of those after the tables nothing is to be had on a laptop.
 const (
-	typeAPI         = "AWS::Serverless::HttpApi"
-	typeFunction    = "AWS::Serverless::Function"
-	typeStack       = "AWS::CloudFormation::Stack"
-	typeTable       = "AWS::DynamoDB::Table"
-	typeLogGroup    = "AWS::Logs::LogGroup"
-	typePlaceholder = "AWS::CloudFormation::WaitConditionHandle"
-	typeRole        = "AWS::IAM::Role"
+	typeAPI          = "AWS::Serverless::HttpApi"
+	typeFunction     = "AWS::Serverless::Function"
+	typeStack        = "AWS::CloudFormation::Stack"
+	typeTable        = "AWS::DynamoDB::Table"
+	typeAlarm        = "AWS::CloudWatch::Alarm"
+	typeDashboard    = "AWS::CloudWatch::Dashboard"
+	typeKey          = "AWS::KMS::Key"
+	typeLogGroup     = "AWS::Logs::LogGroup"
+	typePlaceholder  = "AWS::CloudFormation::WaitConditionHandle"
+	typeRole         = "AWS::IAM::Role"
+	typeSubscription = "AWS::SNS::Subscription"
+	typeTopic        = "AWS::SNS::Topic"
+	typeTopicPolicy  = "AWS::SNS::TopicPolicy"
 )
 
 // stack is a template with values for its parameters.
@@ -84,6 +90,7 @@ func loadStack(files fs.FS, file, address string, overrides map[string]value, ps
 		read    func(*yaml.Node) error
 	}{
 		{"Conditions", s.readConditions},
+		{"Rules", s.readRules},
 		{"Resources", s.readResources},
 		{"Globals", s.readGlobals},
 		{"Outputs", s.readOutputs},
@@ -116,7 +123,7 @@ func (s *stack) read() (map[string]*yaml.Node, error) {
 		return nil, err
 	}
 	sections, err := s.entries(root, "AWSTemplateFormatVersion", "Transform", "Description", "Metadata", "Parameters",
-		"Conditions", "Globals", "Resources", "Outputs")
+		"Rules", "Conditions", "Globals", "Resources", "Outputs")
 	if err != nil {
 		return nil, err
 	}
@@ -196,15 +203,23 @@ func (s *stack) readResources(section *yaml.Node) error {
 			r.kind = n.Value
 		}
 		switch r.kind {
-		case typeAPI, typeFunction, typeStack, typeTable, typeLogGroup, typePlaceholder, typeRole:
+		case typeAPI, typeFunction, typeStack, typeTable, typeAlarm, typeDashboard, typeKey, typeLogGroup, typePlaceholder,
+			typeRole, typeSubscription, typeTopic, typeTopicPolicy:
 		default:
 			return r.at.errorf("%s has a type that is not supported here: %q", r.name, r.kind)
 		}
 		s.order = append(s.order, r.name)
 		s.resources[r.name] = r
 	}
-	// Everything is evaluated once to find what is wrong with it, and again by what needs it.
+	// What is created is evaluated once to find what is wrong with it, and again by what needs it.
 	for _, name := range s.order {
+		creates, err := s.creates(s.resources[name])
+		if err != nil {
+			return err
+		}
+		if !creates {
+			continue
+		}
 		if _, err := s.properties(s.resources[name]); err != nil {
 			return err
 		}
