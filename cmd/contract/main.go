@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"time"
@@ -11,7 +12,7 @@ import (
 )
 
 func main() {
-	if err := contract.Run(os.Args[1:], ".", os.Stdout, time.Now()); err != nil {
+	if err := contract.Run(context.Background(), os.Args[1:], ".", os.Stdout, time.Now()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -168,6 +168,19 @@ func TestStructureChanges(t *testing.T) {
 		"a sunset is put off": {
 			sunset("2027-01-01"), sunset("2028-01-01"), []string{"modified GET /shop/{customer}/checkout: it may be removed from 2028-01-01 on"},
 		},
+		"whole and other numbers": {
+			shop, edited(t, "{type: string, default: web}", "{type: string, default: 1, maximum: 0.125}"),
+			[]string{"modified POST /shop/{customer}/voucher, breaking: ! for the `query` request parameter `channel`, the max was set to `0.125`; " +
+				"for the `query` request parameter `channel`, default value was changed from `web` to `1`"},
+		},
+		"a name for generated clients": {
+			edited(t, get, get+"      operationId: showCheckout\n"), edited(t, get, get+"      operationId: showCheckoutArea\n"),
+			[]string{"modified GET /shop/{customer}/checkout: api operation id `showCheckout` removed and replaced with `showCheckoutArea`"},
+		},
+		"a name for generated clients, and more": {
+			shop, edited(t, get, get+"      operationId: showCheckout\n", `"200": {description: What is on sale}`, `"200": {description: What is on sale}`+"\n        \"404\": {description: Shop not found}"),
+			[]string{"modified GET /shop/{customer}/checkout: added the non-success response with the status `404`"},
+		},
 		"a change that no check names": {
 			shop, edited(t, "name: channel, in: query,", "name: channel, in: query, allowReserved: true,"),
 			[]string{"modified POST /shop/{customer}/voucher: its structure changed in a way that the comparison has no words for"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/oasdiff/oasdiff/checker"
@@ -49,8 +50,17 @@ func compare(base, revision document) (difference, error) {
 	return d, nil
 }
 
-// plainWords says a finding in English.
+// plainWords says a finding in English, its numbers as the documents have them: the library would round them.
 func plainWords(finding checker.Change) string {
+	if change, isChange := finding.(checker.ApiChange); isChange {
+		change.Args = slices.Clone(change.Args)
+		for i, arg := range change.Args {
+			if number, isNumber := arg.(float64); isNumber {
+				change.Args[i] = strconv.FormatFloat(number, 'f', -1, 64)
+			}
+		}
+		finding = change
+	}
 	return finding.GetUncolorizedText(checker.NewDefaultLocalizer())
 }
 
@@ -128,6 +138,11 @@ func modifiedOperations(differs difference, base document, sunsets map[Operation
 
 func modification(operation Operation, findings []checker.Change, sunset []changelog.Detail) changelog.Change {
 	change := changelog.Change{Kind: changelog.Modified, Method: operation.Method, Path: operation.Path}
+	if len(findings) > 1 { // what generated clients call the operation is told where there is nothing else to tell
+		findings = slices.DeleteFunc(slices.Clone(findings), func(finding checker.Change) bool {
+			return finding.GetId() == checker.APIOperationIdAddId || finding.GetId() == checker.APIOperationIdRemovedId
+		})
+	}
 	for _, finding := range findings {
 		change.Details = append(change.Details, changelog.Detail{Text: plainWords(finding), Breaking: finding.IsBreaking()})
 		change.Breaking = change.Breaking || finding.IsBreaking()

@@ -13,7 +13,7 @@ import (
 
 // The gate is green on what is checked in: `make contract`, and what functions embed is up to date.
 func TestTheContractIsKept(t *testing.T) {
-	if err := contract.Run([]string{"check"}, root, t.Output(), time.Now()); err != nil {
+	if err := contract.Run(t.Context(), []string{"check"}, root, t.Output(), time.Now()); err != nil {
 		t.Error(err)
 	}
 }
@@ -239,17 +239,32 @@ func TestTheGateIsGreen(t *testing.T) {
 			shop, edited(t, "components:\n", "  /shop/{customer}/orders:\n    get:\n      parameters: [{name: customer, in: path, required: true, schema: {type: string}}]\n      responses: {\"200\": {description: Orders}}\ncomponents:\n"),
 			routes(contract.Route{Operation: contract.Operation{Method: "GET", Path: "/shop/{shop}/orders"}}, contract.Route{Operation: contract.Operation{Method: "HEAD", Path: "/shop/{shop}/orders"}}),
 		},
-		"an optional field":                  {shop, edited(t, nick, nick+"                till: {type: string}\n"), routes()},
-		"an answer field":                    {shop, edited(t, note, note+"        till: {type: string}\n"), routes()},
-		"a new status":                       {shop, edited(t, `"404":`, "\"429\": {description: Later}\n        \"404\":"), routes()},
-		"a removal after deprecation":        {edited(t, get, get+"      deprecated: true\n"), edited(t, area, ""), routes()[:1]},
-		"a removal on the sunset":            {edited(t, get, get+"      deprecated: true\n      x-sunset: \"2027-03-01\"\n"), edited(t, area, ""), gone},
-		"a parameter after deprecation":      {edited(t, channel, "        - {name: channel, in: query, deprecated: true, schema: {type: string}}\n"), edited(t, channel, ""), routes()},
-		"an answer field after deprecation":  {passed(note), edited(t, note, ""), routes()},
-		"a required field after deprecation": {passed(id), edited(t, id, "", "[id, reward]", "[reward]"), routes()},
-		"a request field after deprecation":  {passed(nick), edited(t, nick, ""), routes()},
-		"a header after deprecation":         {passed("            Request-Id: {schema: {type: string}}\n"), edited(t, header, ""), routes()},
-		"a deprecation":                      {shop, edited(t, get, get+"      deprecated: true\n      x-sunset: \"2028-03-01\"\n"), routes()},
+		"an optional field":                    {shop, edited(t, nick, nick+"                till: {type: string}\n"), routes()},
+		"an answer field":                      {shop, edited(t, note, note+"        till: {type: string}\n"), routes()},
+		"a new status":                         {shop, edited(t, `"404":`, "\"429\": {description: Later}\n        \"404\":"), routes()},
+		"a removal after deprecation":          {edited(t, get, get+"      deprecated: true\n"), edited(t, area, ""), routes()[:1]},
+		"a removal on the sunset":              {edited(t, get, get+"      deprecated: true\n      x-sunset: \"2027-03-01\"\n"), edited(t, area, ""), gone},
+		"a parameter after deprecation":        {edited(t, channel, "        - {name: channel, in: query, deprecated: true, schema: {type: string}}\n"), edited(t, channel, ""), routes()},
+		"an answer field after deprecation":    {passed(note), edited(t, note, ""), routes()},
+		"a required field after deprecation":   {passed(id), edited(t, id, "", "[id, reward]", "[reward]"), routes()},
+		"a request field after deprecation":    {passed(nick), edited(t, nick, ""), routes()},
+		"a header after deprecation":           {passed("            Request-Id: {schema: {type: string}}\n"), edited(t, header, ""), routes()},
+		"a lower minimum of requests":          {edited(t, channel, strings.Replace(channel, "default: web", "minLength: 2", 1)), edited(t, channel, strings.Replace(channel, "default: web", "minLength: 1", 1)), routes()},
+		"a wider type of requests":             {shop, edited(t, nick, "                nick: {type: [string, \"null\"]}\n"), routes()},
+		"more values of requests":              {edited(t, nick, "                nick: {enum: [alder]}\n"), edited(t, nick, "                nick: {enum: [alder, birch]}\n"), routes()},
+		"a pattern dropped from requests":      {edited(t, nick, "                nick: {type: string, pattern: ^a}\n"), shop, routes()},
+		"a field that may be left out":         {edited(t, "[code]", "[code, nick]"), shop, routes()},
+		"a maximum of answers":                 {shop, edited(t, coins, "coins: {type: integer, maximum: 100}"), routes()},
+		"an answer field that is always there": {shop, edited(t, "[id, reward]", "[id, note, reward]"), routes()},
+		"fewer alternatives of answers":        {edited(t, coins, "coins: {oneOf: [{type: integer}, {type: string}]}"), edited(t, coins, "coins: {oneOf: [{type: integer}]}"), routes()},
+		"a new kind":                           {edited(t, coins, "kind: {type: string, x-extensible-enum: [coins]}"), edited(t, coins, "kind: {type: string, x-extensible-enum: [coins, rank]}"), routes()},
+		"a header":                             {edited(t, header, ""), shop, routes()},
+		"a parameter":                          {edited(t, channel, ""), edited(t, ", default: web", ""), routes()},
+		"another server":                       {shop, edited(t, "[{url: /}]", "[{url: /, description: Here}, {url: https://shop.example}]"), routes()},
+		"a name in the path":                   {shop, edited(t, "{customer}", "{shop}", "name: customer", "name: shop"), routes()},
+		"a schema with a name":                 {shop, edited(t, "code: {type: string}", `code: {$ref: "#/components/schemas/Code"}`, "schemas:\n", "schemas:\n    Code: {type: string}\n"), routes()},
+		"words":                                {shop, edited(t, "summary: Redeem a voucher", "summary: Redeem\n      description: At most once.\n      externalDocs: {url: https://shop.example}", "note: {type: string}", "note: {type: string, title: A note, examples: [thanks], $comment: free text}", "tags: [Vouchers]", "tags: [Codes, Vouchers]", "description: Redeemed", "description: It is redeemed"), routes()},
+		"a deprecation":                        {shop, edited(t, get, get+"      deprecated: true\n      x-sunset: \"2028-03-01\"\n"), routes()},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
