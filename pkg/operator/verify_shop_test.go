@@ -8,6 +8,7 @@ import (
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ type tables struct {
 	names      operator.Tables
 	deployment *operator.Deployment
 	opened     time.Time // when the shops were opened, and everything in them happened
-	customers  int
+	customers  atomic.Int32
 }
 
 func newTables(t *testing.T) *tables {
@@ -63,8 +64,7 @@ type shop struct {
 
 func (s *tables) newShop(t *testing.T) *shop {
 	t.Helper()
-	s.customers++
-	opened := &shop{tables: s, t: t, customer: catalog.CustomerID(fmt.Sprintf("emberforge-%d", s.customers))}
+	opened := &shop{tables: s, t: t, customer: catalog.CustomerID(fmt.Sprintf("emberforge-%d", s.customers.Add(1)))}
 	opened.put(s.names.Catalogue, attributes{
 		"customer": text(string(opened.customer)), "sk": text("customer"), "name": text("Emberforge"), "currency": text("EUR"),
 	})

@@ -326,6 +326,7 @@ func TestVerifyFindsWhatIsWrongAndNothingElse(t *testing.T) {
 	tables := newTables(t)
 	for _, test := range damages() {
 		t.Run(test.what, func(t *testing.T) {
+			t.Parallel()
 			s := tables.newShop(t)
 			s.stock()
 			test.do(s)
@@ -399,6 +400,7 @@ func TestVerifyFindsNothingInWhatTheShopLeaves(t *testing.T) {
 		"codes that begin with another": codesThatBeginAlike, "a batch": generatedBatch,
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			s := tables.newShop(t)
 			leave(s)
 			s.wantClean(what)
@@ -542,6 +544,7 @@ func TestVerifyTellsOfAnEditThatWasCutOff(t *testing.T) {
 	tables := newTables(t)
 	for what, to := range map[string]voucher.Limit{"raise": 14, "lower below what was used": 2} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			updates := 1
 			for cutOffEdit(t, tables, to, updates) {
 				updates++
