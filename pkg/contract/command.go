@@ -38,13 +38,13 @@ func Run(ctx context.Context, args []string, root string, out io.Writer, now tim
 		return err
 	}
 	if command == "release" && len(edited) == 0 {
-		return c.release(Routes(template), out, now)
+		return c.release(ctx, Routes(template), out, now)
 	}
-	return c.check(Routes(template), edited, out, now) // a release of edited ones is red as the check is
+	return c.check(ctx, Routes(template), edited, out, now) // a release of edited ones is red as the check is
 }
 
-func (c *Contract) check(routes []Route, edited []string, out io.Writer, now time.Time) error {
-	problems, err := c.Check(routes, now)
+func (c *Contract) check(ctx context.Context, routes []Route, edited []string, out io.Writer, now time.Time) error {
+	problems, err := c.Check(ctx, routes, now)
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func (c *Contract) check(routes []Route, edited []string, out io.Writer, now tim
 	return err
 }
 
-func (c *Contract) release(routes []Route, out io.Writer, now time.Time) error {
-	name, err := c.Release(routes, now)
+func (c *Contract) release(ctx context.Context, routes []Route, out io.Writer, now time.Time) error {
+	name, err := c.Release(ctx, routes, now)
 	if err == nil {
 		_, err = fmt.Fprintf(out, "Released api/%s/%s.yaml\nNow run go test ./pkg/contract: it says how to pin the release\n", releasesDir, name)
 	}

@@ -19,13 +19,13 @@ const version = "1.0.0"
 
 // Check is the gate: it returns all that stands in the way of landing the working document, none where it may land.
 // routes are what the code answers; sunsets are judged by today, in UTC.
-func (c *Contract) Check(routes []Route, today time.Time) ([]string, error) {
+func (c *Contract) Check(ctx context.Context, routes []Route, today time.Time) ([]string, error) {
 	working, err := parse(workingFile, c.working)
 	if err != nil {
 		return nil, err
 	}
 	var problems []string
-	if err := working.Spec.Validate(context.Background()); err != nil {
+	if err := working.Spec.Validate(ctx); err != nil {
 		reason, _, _ := strings.Cut(err.Error(), "\n") // the schema and the value would follow
 		problems = append(problems, workingFile+": "+reason)
 	}

@@ -58,7 +58,7 @@ func problems(t *testing.T, working string, releases ...string) string {
 	if !strings.Contains(working, get) {
 		routed = routed[:1]
 	}
-	found, err := c.Check(routed, today)
+	found, err := c.Check(t.Context(), routed, today)
 	if err != nil {
 		found = []string{err.Error()}
 	}
@@ -268,7 +268,7 @@ func TestTheGateIsGreen(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			problems, err := rendered(t, test.base, test.working).Check(test.routes, today)
+			problems, err := rendered(t, test.base, test.working).Check(t.Context(), test.routes, today)
 			if err != nil || len(problems) > 0 {
 				t.Errorf("%q, %v", problems, err)
 			}
@@ -299,7 +299,7 @@ func TestTheCodeRoutesWhatIsDocumented(t *testing.T) {
 			if err := c.Render(); err != nil {
 				t.Fatal(err)
 			}
-			problems, err := c.Check(test.routes, today)
+			problems, err := c.Check(t.Context(), test.routes, today)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -319,7 +319,7 @@ func TestRenderedFilesAreUpToDate(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, root, "api/"+file, "{}\n")
-			problems, err := c.Check(routes(), today)
+			problems, err := c.Check(t.Context(), routes(), today)
 			if err != nil || len(problems) != 1 || !strings.Contains(problems[0], "api/"+file+" is out of date") {
 				t.Errorf("%q, %v", problems, err)
 			}

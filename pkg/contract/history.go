@@ -47,7 +47,7 @@ func (c *Contract) CheckHistory(ctx context.Context) ([]string, error) {
 		}
 		name := "api/" + releasesDir + "/" + addition.file
 		back := fmt.Sprintf("bring it back: git cat-file blob %s > %s", addition.blob, name)
-		switch text, err := os.ReadFile(filepath.Join(dir, addition.file)); {
+		switch text, err := fs.ReadFile(os.DirFS(dir), addition.file); {
 		case errors.Is(err, fs.ErrNotExist):
 			problems = append(problems, fmt.Sprintf("%s was released and is not there: %s", name, back))
 		case err != nil:

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -20,8 +21,8 @@ func (e *RedError) Error() string { return strings.Join(e.Problems, "\n") }
 
 // Release freezes the working document as the release of today, in UTC, and renders anew. It returns the release's name. It
 // is a *RedError where Check finds problems, and ErrUnchanged where no operation was added, removed or modified.
-func (c *Contract) Release(routes []Route, today time.Time) (name string, err error) {
-	problems, err := c.Check(routes, today)
+func (c *Contract) Release(ctx context.Context, routes []Route, today time.Time) (name string, err error) {
+	problems, err := c.Check(ctx, routes, today)
 	if err != nil {
 		return "", err
 	}

@@ -20,7 +20,7 @@ func TestAReleaseFreezesTheWorkingDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	evening := time.Date(2027, time.February, 28, 23, 30, 0, 0, time.FixedZone("", -3600)) // already March in UTC
-	name, err := c.Release(routes(), evening)
+	name, err := c.Release(t.Context(), routes(), evening)
 	if err != nil || name != "0003-2027-03-01" {
 		t.Fatalf("%s, %v", name, err)
 	}
@@ -29,7 +29,7 @@ func TestAReleaseFreezesTheWorkingDocument(t *testing.T) {
 		t.Errorf("%v, %s", err, frozen)
 	}
 	reopened := open(t, root)
-	if problems, err := reopened.Check(routes(), today); err != nil || len(problems) > 0 {
+	if problems, err := reopened.Check(t.Context(), routes(), today); err != nil || len(problems) > 0 {
 		t.Errorf("%q, %v", problems, err)
 	}
 	text, err := os.ReadFile(filepath.Join(root, "api/changelog.json"))
@@ -40,7 +40,7 @@ func TestAReleaseFreezesTheWorkingDocument(t *testing.T) {
 	if err != nil || len(releases) != 3 || releases[2].Date != "2027-03-01" || releases[2].Counts().Modifications != 1 {
 		t.Errorf("%+v, %v", releases, err)
 	}
-	if _, err := reopened.Release(routes(), today); !errors.Is(err, contract.ErrUnchanged) {
+	if _, err := reopened.Release(t.Context(), routes(), today); !errors.Is(err, contract.ErrUnchanged) {
 		t.Errorf("released again: %v", err)
 	}
 }
@@ -59,7 +59,7 @@ func TestAReleaseIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := rendered(t, shop, test.working)
-			if name, err := c.Release(routes(), test.on); err == nil || !strings.Contains(err.Error(), test.want) {
+			if name, err := c.Release(t.Context(), routes(), test.on); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s, %v; want %q", name, err, test.want)
 			}
 		})

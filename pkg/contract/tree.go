@@ -77,7 +77,7 @@ func (t tree) find(reference string) map[string]any {
 		return nil
 	}
 	node := map[string]any(t)
-	for _, name := range strings.Split(pointer, "/") {
+	for name := range strings.SplitSeq(pointer, "/") {
 		node, _ = node[strings.NewReplacer("~1", "/", "~0", "~").Replace(name)].(map[string]any)
 	}
 	return node
