@@ -5,6 +5,7 @@ GOLANGCI_LINT_VERSION := v2.15.0
 GOVULNCHECK_VERSION   := v1.8.0
 SAM_VERSION           := 1.170.0
 CFN_LINT_VERSION      := 1.58.0
+CHECKOV_VERSION       := 3.3.30
 SCHEMATHESIS_VERSION  := 4.32.5
 
 # The environment to deploy to: dev, staging or prod.
@@ -34,6 +35,7 @@ tools         := $(CURDIR)/.cache/tools
 golangci_lint := $(tools)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 govulncheck   := $(tools)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 sam           := $(tools)/sam-$(SAM_VERSION)-$(CFN_LINT_VERSION)/bin/sam
+checkov       := $(tools)/checkov-$(CHECKOV_VERSION)/bin/checkov
 schemathesis  := $(tools)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
 
 # $(call need_venv,WHO) fails where Python cannot make a virtual environment for WHO.
@@ -109,6 +111,10 @@ validate: $(sam) ## Check the CloudFormation templates
 		$(sam) validate --lint --template $$template --region $${AWS_REGION:-us-east-1} || exit; \
 	done
 
+.PHONY: policies
+policies: $(checkov) ## Check the templates against checkov's policies; .checkov.yaml says which are not ours, and why
+	@CKV_SKIP_PACKAGE_UPDATE_CHECK=true $(checkov) $(addprefix --file ,template.yaml $(wildcard infra/*.yaml))
+
 .PHONY: build
 build: $(sam) ## Build the functions for ARCH, with the SAM CLI
 	@$(sam) build --parameter-overrides Architecture=$(sam_arch)
@@ -154,6 +160,11 @@ $(sam):
 	$(call need_venv,the SAM CLI)
 	@echo "Installing the SAM CLI $(SAM_VERSION)"
 	$(call install_venv,aws-sam-cli==$(SAM_VERSION) cfn-lint==$(CFN_LINT_VERSION))
+
+$(checkov):
+	$(call need_venv,checkov)
+	@echo "Installing checkov $(CHECKOV_VERSION)"
+	$(call install_venv,checkov==$(CHECKOV_VERSION))
 
 $(schemathesis):
 	$(call need_venv,schemathesis)
