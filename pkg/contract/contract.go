@@ -76,7 +76,7 @@ func readReleases(dir fs.FS) ([]released, error) {
 		}
 		found.WriteString(sumLine(file, text))
 		if !bytes.Contains(sums, []byte(sumLine(file, text))) {
-			return nil, fmt.Errorf("%s was edited after it was released: %s has another sum for it, or none", file, sumsFile)
+			return nil, fmt.Errorf("%s was edited after it was released: %s has another sum for it, or none. Put it back", file, sumsFile)
 		}
 		release, err := nameRelease(i+1, strings.TrimSuffix(file, ".yaml"))
 		if err != nil {
@@ -86,7 +86,7 @@ func readReleases(dir fs.FS) ([]released, error) {
 		releases = append(releases, release)
 	}
 	if !bytes.Equal(found.Bytes(), sums) {
-		return nil, fmt.Errorf("%s lists a document that is not there", sumsFile)
+		return nil, fmt.Errorf("%s lists a document that is not there: put it back", sumsFile)
 	}
 	if len(releases) == 0 {
 		return nil, errors.New("there is no release")
@@ -103,7 +103,7 @@ func sumLine(file string, text []byte) string {
 func nameRelease(number int, name string) (released, error) {
 	parts := regexp.MustCompile(`^(\d{4})-(?:undated|(\d{4}-\d{2}-\d{2}))$`).FindStringSubmatch(name)
 	if parts == nil || parts[1] != fmt.Sprintf("%04d", number) {
-		return released{}, fmt.Errorf("%s.yaml should be %04d and a date, or undated", name, number)
+		return released{}, fmt.Errorf("%s.yaml should be %04d and a date, or undated: put back what is missing before it", name, number)
 	}
 	return released{name: name, date: parts[2]}, nil
 }

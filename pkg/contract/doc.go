@@ -7,8 +7,7 @@
 //	pages/         rendered: the pages that show both, and their Content-Security-Policy
 //
 // Check is the gate that a change of the interface has to pass, CheckHistory holds the released documents to what git has of
-// them, Release freezes the working document, and Changelog counts
-// by the rules of docs/interface.md, Versioning.
+// them, Release freezes the working document, and Changelog counts by the rules of docs/interface.md, Versioning.
 //
 // The tools that compare documents are large: only cmd/contract and tests import this package, never a function. Functions
 // embed what was rendered (package api) and read the changelog with package changelog.

@@ -337,8 +337,9 @@ func TestReleasedDocumentsAreNeverEdited(t *testing.T) {
 			t.Helper()
 			write(t, root, first, edited(t, "Voucher not found", "No voucher"))
 		}, "0001-undated.yaml was edited after it was released"},
-		"added by hand":       {func(t *testing.T, root string) { t.Helper(); write(t, root, "api/releases/0003-undated.yaml", shop) }, "0003-undated.yaml was edited after it was released"},
-		"taken away":          {func(t *testing.T, root string) { t.Helper(); remove(t, root, second) }, "lists a document that is not there"},
+		"added by hand": {func(t *testing.T, root string) { t.Helper(); write(t, root, "api/releases/0003-undated.yaml", shop) }, "0003-undated.yaml was edited after it was released"},
+		"taken away":    {func(t *testing.T, root string) { t.Helper(); remove(t, root, second) }, "lists a document that is not there"},
+		"an earlier one taken away, with its sum": {func(t *testing.T, root string) { t.Helper(); remove(t, root, first); sum(t, root) }, "0002-2026-11-21.yaml should be 0001"},
 		"without sums":        {func(t *testing.T, root string) { t.Helper(); remove(t, root, "api/releases/SHA256SUMS") }, "SHA256SUMS"},
 		"sums without a line": {func(t *testing.T, root string) { t.Helper(); write(t, root, "api/releases/SHA256SUMS", "") }, "0001-undated.yaml was edited"},
 	} {
