@@ -117,6 +117,10 @@ func TestJudge(t *testing.T) {
 		"a lost request is applied by its repetition": {single, history.Kept, []history.Operation{
 			lost(1, "alder", "1"), redeem(2, 3, "alder", "1", redeemed, "A"),
 		}},
+		"however often it was lost": {two, history.Kept, []history.Operation{
+			lost(1, "alder", "1"), lost(2, "alder", "1"), lost(3, "alder", "1"), redeem(4, 5, "birch", "", redeemed, "B"),
+			redeem(6, 7, "cedar", "", refused, ""), redeem(8, 9, "alder", "1", replayed, "A"),
+		}},
 		"and both are one": {two, history.Broken, []history.Operation{
 			lost(1, "alder", "1"), redeem(2, 3, "alder", "1", redeemed, "A"), redeem(4, 5, "birch", "", refused, ""),
 		}},

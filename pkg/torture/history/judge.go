@@ -84,9 +84,10 @@ func (h History) model() (porcupine.Model, []porcupine.Operation) {
 	}
 	t.number(h.Operations)
 	var operations []porcupine.Operation
+	superfluous := superfluous(h.Operations)
 	for place, o := range h.Operations {
 		happening := t.event(o)
-		if happening == nil {
+		if happening == nil || superfluous[place] {
 			continue
 		}
 		returned := o.Returned
@@ -110,6 +111,28 @@ func (h History) model() (porcupine.Model, []porcupine.Operation) {
 		},
 		Equal: func(a, b any) bool { return a.(voucher).equal(b.(voucher)) }, //nolint:errcheck,forcetypeassert // what Init holds
 	}, operations
+}
+
+// superfluous finds the requests of unknown outcome that make no difference, and would only cost the checker time: the
+// second and later ones under a key could do nothing that the first could not, and none did anything where the key's
+// redemption is known to be another request's.
+func superfluous(operations []Operation) map[int]bool {
+	type request struct{ nick, key string }
+	settled := make(map[request]bool)
+	for _, o := range operations {
+		if o.Outcome == Redeemed {
+			settled[request{o.Nick, o.Key}] = true
+		}
+	}
+	places := make(map[int]bool)
+	for place, o := range operations {
+		if o.Ask != AskRedeem || o.Outcome != Unknown || o.Key == "" {
+			continue
+		}
+		places[place] = settled[request{o.Nick, o.Key}]
+		settled[request{o.Nick, o.Key}] = true
+	}
+	return places
 }
 
 // translation gives the nicks, requests and IDs of a history numbers.

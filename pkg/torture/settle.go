@@ -1,0 +1,152 @@
+package torture
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/operator"
+	"shopfront/pkg/torture/history"
+	"shopfront/pkg/voucher"
+)
+
+// overseer is the client that finishes a round.
+const overseer = clients + operators
+
+// settle ends what is unfinished, without faults: edits are completed, each request with a key is repeated, and each voucher
+// is checked by a newcomer: a use that is left must be for the taking.
+func (r *round) settle(tb testing.TB) {
+	tb.Helper()
+	r.shop.Proxy.Settle()
+	random := rand.New(rand.NewPCG(0, 0)) //nolint:gosec // for the spelling alone
+	for _, t := range r.vouchers {
+		if t.started || t.terms.Disabled {
+			r.completeEdit(tb, t)
+		}
+		for _, a := range t.repeatable() {
+			r.insist(func() history.Outcome { return r.redeem(tb, overseer, random, t, a) })
+		}
+		r.insist(func() history.Outcome { return r.check(tb, overseer, random, t, "willow") })
+	}
+}
+
+// patienceOfOverseer is in times: a store that takes few units may still refuse.
+const patienceOfOverseer = 20
+
+// completeEdit runs an edit of all terms until it holds; the voucher is enabled then.
+func (r *round) completeEdit(tb testing.TB, t *target) {
+	tb.Helper()
+	edit := history.Edit{Disabled: new(false)}
+	if t.terms.MaxUses > 1 {
+		edit.MaxUses = new(t.terms.MaxUses)
+	}
+	if t.terms.MaxUsesPerNick != history.None {
+		edit.MaxUsesPerNick = new(t.terms.MaxUsesPerNick)
+	}
+	for range patienceOfOverseer {
+		if r.tryEdit(tb, overseer, t, edit, 30*time.Second) {
+			return
+		}
+	}
+	r.violate("%s: the edit%s cannot be completed", t.written, edit)
+}
+
+// insist repeats a request until its outcome is known.
+func (r *round) insist(request func() history.Outcome) {
+	for range patienceOfOverseer {
+		if request() != history.Unknown {
+			return
+		}
+	}
+	r.violate("a request is unavailable though the faults have ended")
+}
+
+// judge compares what was answered with what is on record.
+func (r *round) judge(tb testing.TB) {
+	tb.Helper()
+	recorded := r.recorded(tb)
+	for _, t := range r.vouchers {
+		r.judgeVoucher(tb, t, recorded[t.written])
+	}
+	if status, printed := r.shopctl(tb.Context(), "verify", string(r.customer)); status != 0 {
+		r.violate("shopctl verify ended with status %d: %s", status, printed)
+	}
+}
+
+// recorded is all that is on record, by the codes. It is also the last operation of each history.
+func (r *round) recorded(tb testing.TB) map[string][]operator.Redemption {
+	tb.Helper()
+	returned := make(map[string]func(history.Answer))
+	for _, t := range r.vouchers {
+		returned[t.written] = t.recorder.Call(history.Operation{Client: overseer, Ask: history.AskList})
+	}
+	redemptions, err := r.calm.Redemptions(tb.Context(), operator.RedemptionFilter{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	recorded := make(map[string][]operator.Redemption)
+	listed := make(map[string][]history.Redemption)
+	for _, redemption := range redemptions {
+		recorded[redemption.Code] = append(recorded[redemption.Code], redemption)
+		listed[redemption.Code] = append(listed[redemption.Code], history.Redemption{ID: redemption.ID, Nick: strings.ToLower(redemption.Nick)})
+	}
+	for written, done := range returned {
+		done(history.Answer{Outcome: history.Done, Listed: listed[written]})
+	}
+	r.outcome.row.Redemptions += len(redemptions)
+	return recorded
+}
+
+// judgementTime bounds the judging of one history.
+const judgementTime = time.Minute
+
+func (r *round) judgeVoucher(tb testing.TB, t *target, recorded []operator.Redemption) {
+	tb.Helper()
+	r.judgeSums(tb.Context(), t, recorded)
+	if verdict, told := t.recorder.History().Judge(judgementTime); verdict != history.Kept {
+		r.violate("%s: the history is %s (! marks what does not fit): %s", t.written, verdict, told)
+	}
+}
+
+// judgeSums reports in plain numbers what the history would tell in another way.
+func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Redemption) {
+	var ids []string
+	byNick := make(map[string]int)
+	for _, redemption := range recorded {
+		ids = append(ids, redemption.ID)
+		byNick[strings.ToLower(redemption.Nick)]++
+	}
+	slices.Sort(ids)
+	if len(slices.Compact(slices.Clone(ids))) < len(ids) {
+		r.violate("%s: a redemption is on record twice: %v", t.written, ids)
+	}
+	for _, id := range t.knownRedemptions() {
+		if _, found := slices.BinarySearch(ids, id); !found {
+			r.violate("%s: redemption %s was answered and is not on record: %v", t.written, id, ids)
+		}
+	}
+	if most := t.greatest.MaxUses; most != history.None && len(recorded) > most {
+		r.violate("%s: redeemed %d times, its limit was %d at most", t.written, len(recorded), most)
+	}
+	for nick, times := range byNick {
+		if most := t.greatest.MaxUsesPerNick; most != history.None && times > most {
+			r.violate("%s: redeemed %d times by %s, the limit of a nick was %d at most", t.written, times, nick, most)
+		}
+	}
+	standing, err := r.calm.Voucher(ctx, t.code)
+	if err != nil {
+		r.violate("%s: %v", t.written, err)
+		return
+	}
+	limit := t.terms.MaxUses
+	if limit == history.None {
+		return
+	}
+	if standing.Used != len(recorded) || standing.UsesLeft != max(0, limit-len(recorded)) || standing.MaxUses != voucher.Limit(limit) {
+		r.violate("%s: of %d uses %d are on record, but %d were taken and %d are left of %d",
+			t.written, limit, len(recorded), standing.Used, standing.UsesLeft, standing.MaxUses)
+	}
+}
