@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
-
-	"shopfront/pkg/dynamo"
 )
 
 // What only a deployed stack has, the local run cannot show: that it is there is tested here.
@@ -67,55 +65,6 @@ func plain(v value) any {
 	}
 }
 
-func TestRolesAllowExactlyWhatIsCalled(t *testing.T) {
-	const tables = "arn:aws:dynamodb:eu-central-1:123456789012:table/"
-	want := map[string]map[string][]string{
-		"RedeemVoucher": {
-			"${Tables.Vouchers}": {"BatchGetItem", "GetItem", "UpdateItem"},
-		},
-		"CheckoutArea": {
-			"${Tables.Catalogue}": {"GetItem", "Query"},
-		},
-		"Checkout": {
-			"${Tables.Catalogue}": {"BatchGetItem"},
-			"${Tables.Checkouts}": {"GetItem", "PutItem"},
-		},
-		"CheckoutVariant": {
-			"${Tables.Catalogue}": {"BatchGetItem"},
-			"${Tables.Checkouts}": {"GetItem", "PutItem"},
-		},
-		"RemovedPayment": {},
-		"Contract":       {},
-	}
-	s := loadReal(t, nil)
-	functions, err := s.all(typeFunction)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(functions) != len(want) {
-		t.Errorf("%d functions, want %d", len(functions), len(want))
-	}
-	for _, f := range functions {
-		t.Run(f.name, func(t *testing.T) {
-			role := f.name + "Role"
-			if got, want := plain(s.under(t, f.name, "Role")), "${"+role+".Arn}"; got != want {
-				t.Fatalf("the function has the role %s, want %s", got, want)
-			}
-			checkTrust(t, s, role)
-			got := allowed(t, s.under(t, role, "Policies"))
-			expected := map[string][]string{"${" + f.name + "Logs.Arn}": {"logs:CreateLogStream", "logs:PutLogEvents"}}
-			for table, calls := range want[f.name] {
-				for _, call := range calls {
-					expected[tables+table] = append(expected[tables+table], "dynamodb:"+call)
-				}
-			}
-			if !maps.EqualFunc(got, expected, slices.Equal) {
-				t.Errorf("the role allows %v, want %v", got, expected)
-			}
-		})
-	}
-}
-
 // checkTrust wants a role that Lambda alone can take on, and that has no policies but those written in it.
 func checkTrust(t *testing.T, s *stack, role string) {
 	t.Helper()
@@ -152,39 +101,6 @@ func allowed(t *testing.T, policies value) map[string][]string {
 		}
 	}
 	return all
-}
-
-// What the functions' stores may call and what their roles allow is the same. A transaction needs the actions of its parts.
-func TestRolesAllowWhatTheStoresCall(t *testing.T) {
-	s := loadReal(t, nil)
-	functions, err := s.all(typeFunction)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := make(map[string][]string)
-	for _, f := range functions {
-		for resource, actions := range allowed(t, s.under(t, f.name+"Role", "Policies")) {
-			_, table, _ := strings.Cut(resource, ":table/")
-			got[table] = append(got[table], actions...)
-		}
-	}
-	for table, store := range map[string]reflect.Type{
-		"${Tables.Catalogue}": reflect.TypeFor[dynamo.CatalogueAPI](),
-		"${Tables.Checkouts}": reflect.TypeFor[dynamo.CheckoutsAPI](),
-		"${Tables.Vouchers}":  reflect.TypeFor[dynamo.RedeemAPI](),
-	} {
-		var want []string
-		for method := range store.Methods() {
-			if !strings.HasPrefix(method.Name, "Transact") {
-				want = append(want, "dynamodb:"+method.Name)
-			}
-		}
-		slices.Sort(want)
-		slices.Sort(got[table])
-		if actions := slices.Compact(got[table]); !slices.Equal(actions, want) {
-			t.Errorf("roles allow %v on %s, its store calls %v", actions, table, want)
-		}
-	}
 }
 
 func TestLogsExpire(t *testing.T) {
