@@ -104,14 +104,15 @@ func encodeEditable(v voucher.Voucher) item {
 	return it
 }
 
+// decodeVoucher wraps no error of the fields: those are for what a request or an operator got wrong, not the store.
 func decodeVoucher(it item) (keptVoucher, error) {
 	reward, err := voucher.ParseReward(it.str(attrReward), money.Currency(it.str(attrCurrency)))
 	if err != nil {
-		return keptVoucher{}, fmt.Errorf("voucher item: %w", err)
+		return keptVoucher{}, fmt.Errorf("voucher item: %v", err) //nolint:errorlint // see above
 	}
 	nick, err := voucher.ParseNick(it.str(attrNick))
 	if err != nil {
-		return keptVoucher{}, fmt.Errorf("voucher item: %w", err)
+		return keptVoucher{}, fmt.Errorf("voucher item: %v", err) //nolint:errorlint // see above
 	}
 	v := keptVoucher{
 		Voucher: voucher.Voucher{
