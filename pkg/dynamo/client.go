@@ -35,13 +35,15 @@ type Settings struct {
 
 // NewClient wires a client by hand: loading the SDK's default configuration triples a function's time to ready.
 func NewClient(settings Settings) *dynamodb.Client {
+	client := awshttp.NewBuildableClient().WithTimeout(attemptTimeout).WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConnsPerHost = 16
+	})
 	options := dynamodb.Options{
-		Region:      settings.Region,
-		Credentials: settings.Credentials,
-		HTTPClient: awshttp.NewBuildableClient().WithTimeout(attemptTimeout).WithTransportOptions(func(t *http.Transport) {
-			t.MaxIdleConnsPerHost = 16
-		}),
-		Retryer: NewRetryer(settings.Jitter),
+		Region:                          settings.Region,
+		Credentials:                     settings.Credentials,
+		HTTPClient:                      transport{client},
+		DisableValidateResponseChecksum: true, // transport does
+		Retryer:                         NewRetryer(settings.Jitter),
 	}
 	if settings.Endpoint != "" {
 		options.BaseEndpoint = aws.String(settings.Endpoint)
@@ -68,14 +70,20 @@ func backoff(attempt int, jitter func(n int64) int64) time.Duration {
 	return delay/2 + time.Duration(jitter(int64(delay/2)))
 }
 
+// unnamed is what the SDK calls an error that does not say what it is. DynamoDB's do: somebody else answered.
+const unnamed = "UnknownError"
+
 // retryables adds to the SDK's list of errors worth another attempt: a write that met a transaction, and an answer that
-// was cut off or damaged on its way.
+// was cut off or damaged on its way, or is not DynamoDB's.
 func retryables() retry.IsErrorRetryables {
 	passing := func(err error) aws.Ternary {
 		if _, conflict := errors.AsType[*types.TransactionConflictException](err); conflict {
 			return aws.TrueTernary
 		}
 		if _, damaged := errors.AsType[*smithy.DeserializationError](err); damaged {
+			return aws.TrueTernary
+		}
+		if answer, is := errors.AsType[smithy.APIError](err); is && answer.ErrorCode() == unnamed {
 			return aws.TrueTernary
 		}
 		return aws.UnknownTernary

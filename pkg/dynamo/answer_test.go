@@ -1,0 +1,66 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	mathrand "math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+)
+
+// What DynamoDB cannot have answered is not taken for its answer, least of all for "there is no such item".
+func TestAnAnswerThatIsNotDynamoDBsLeavesTheOutcomeUnknown(t *testing.T) {
+	checksum := func(body string) string { return fmt.Sprint(crc32.ChecksumIEEE([]byte(body))) }
+	tests := map[string]struct {
+		status         int
+		body, checksum string
+		wantMissing    bool
+	}{
+		"no such item":                    {http.StatusOK, `{}`, checksum(`{}`), true},
+		"no such item, without checksum":  {http.StatusOK, `{}`, "", true},
+		"empty":                           {http.StatusOK, ``, "", false},
+		"of another checksum":             {http.StatusOK, `{}`, checksum(`{"Item":{}}`), false},
+		"larger than any page":            {http.StatusOK, `{"Item":{"name":{"S":"` + strings.Repeat("x", 9<<20) + `"}}}`, "", false},
+		"without content":                 {http.StatusNoContent, ``, "", false},
+		"an error that does not say what": {http.StatusBadRequest, `{"message":"Forbidden"}`, "", false},
+		"an empty error":                  {http.StatusForbidden, ``, "", false},
+		"a redirection":                   {http.StatusFound, ``, "", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if test.checksum != "" {
+					w.Header().Set("X-Amz-Crc32", test.checksum)
+				}
+				w.WriteHeader(test.status)
+				_, _ = w.Write([]byte(test.body)) // to a client that may have had enough
+			}))
+			t.Cleanup(server.Close)
+			client := dynamo.NewClient(dynamo.Settings{
+				Region: "eu-central-1", Endpoint: server.URL, Jitter: mathrand.Int64N,
+				Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+			})
+			budget := 300 * time.Millisecond
+			if test.wantMissing {
+				budget = patience
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), budget)
+			defer cancel()
+			_, err := dynamo.NewCatalogue(client, "catalogue", mathrand.Int64N).Customer(ctx, emberforge)
+			_, unknown := errors.AsType[*dynamo.UnavailableError](err)
+			if errors.Is(err, catalog.ErrNotFound) != test.wantMissing || unknown == test.wantMissing {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
