@@ -64,6 +64,9 @@ func Build(tb testing.TB, overlay map[string]string, packages ...string) Program
 // Shopctl is the path of the operator's command. Run it in Shop.Dir with --local.
 func (p Programs) Shopctl() string { return filepath.Join(p.dir, "shopctl") }
 
+// Dir is what localrun.NewRuntime takes for the checkout's root to run these functions, such as with a store of the test's own.
+func (p Programs) Dir() string { return p.dir }
+
 // replace writes the texts and the file that tells go build of them.
 func (p Programs) replace(overlay map[string]string) (flags []string, err error) {
 	if len(overlay) == 0 {
