@@ -1,0 +1,228 @@
+package kills_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"shopfront/pkg/catalogfile"
+	"shopfront/pkg/voucher"
+)
+
+// catalogueText is what is applied; CUSTOMER stands for the ID.
+const catalogueText = `
+customers:
+  - id: CUSTOMER
+    name: Minecave
+    currency: EUR
+    products:
+      - id: coins
+        name: Coins
+        variants:
+          - id: "500"
+            name: 500 coins
+            price: 4.99
+            amount: {min: 1, max: 10}
+      - id: t-shirt
+        name: T-shirt
+        variants:
+          - id: m
+            name: M
+            price: 24.90
+    vouchers:
+      - code: WELCOME
+        reward: coins/500
+      - code: WINTER-10
+        reward: 10%
+        max-uses: 100
+      - code: FORUM
+        reward: 5.00
+        max-uses: none
+`
+
+// formerText is what is kept before that of a shop with other products.
+const formerText = `
+customers:
+  - id: CUSTOMER
+    name: Mine cave
+    currency: EUR
+    products:
+      - id: coins
+        name: Coins
+        variants:
+          - id: "500"
+            name: 500 coins
+            price: 5.99
+          - id: "1200"
+            name: 1,200 coins
+            price: 9.99
+      - id: vip-rank
+        name: VIP rank
+        variants:
+          - id: lifetime
+            name: For ever
+            price: 39.99
+      - id: gift-card
+        name: Gift card
+        variants:
+          - id: "10"
+            name: 10 euros
+            price: 10.00
+    vouchers:
+      - code: WELCOME
+        reward: coins/500
+`
+
+func catalogueFiles(s subject) []catalogfile.File {
+	return []catalogfile.File{{Name: "catalogue.yaml", Text: []byte(strings.ReplaceAll(catalogueText, "CUSTOMER", s.customer))}}
+}
+
+// How many vouchers a batch is generated to, and how many one has that is switched.
+const (
+	generatedSize = 3
+	switchedSize  = 2
+)
+
+func applyNew() command {
+	return command{kind: "apply", isWhole: true, args: applyArgs(), again: applied}
+}
+
+func applyPruned() command {
+	return command{
+		kind: "apply --prune", isWhole: true, args: applyArgs("--prune"), again: applied,
+		prepare: func(r *round, s subject) { r.Load(r.t, strings.ReplaceAll(formerText, "CUSTOMER", s.customer)) },
+	}
+}
+
+func applyArgs(flags ...string) func(*round, subject) []string {
+	return func(r *round, s subject) []string {
+		name := filepath.Join(r.Dir, s.customer+".yaml")
+		if err := os.WriteFile(name, bytes.TrimSpace(catalogueFiles(s)[0].Text), 0o600); err != nil {
+			r.t.Fatal(err)
+		}
+		return append([]string{"catalog", "apply", name}, flags...)
+	}
+}
+
+// ofVoucher are the arguments of a command about a voucher.
+func ofVoucher(verb string, flags ...string) func(*round, subject) []string {
+	return func(_ *round, s subject) []string {
+		return append([]string{"voucher", verb, s.customer, s.code}, flags...)
+	}
+}
+
+// ofBatch are the arguments of a command about a batch.
+func ofBatch(verb string, flags ...string) func(*round, subject) []string {
+	return func(_ *round, s subject) []string {
+		return append([]string{"voucher", verb, s.customer, "--batch", s.batch}, flags...)
+	}
+}
+
+func createSingle() command {
+	return command{kind: "create", late: true, args: ofVoucher("create", "--reward", "coins/500"), again: created}
+}
+
+func createLimited() command {
+	return command{
+		kind: "create, limited", late: true, again: created,
+		args: ofVoucher("create", "--reward", "20%", "--max-uses", "100", "--counters", "3"),
+	}
+}
+
+func generate() command {
+	return command{
+		kind: "generate", again: generated, check: wantAllPrinted, mask: mask{codes: true},
+		args: ofBatch("generate", "--count", strconv.Itoa(generatedSize), "--reward", "coins/500"),
+	}
+}
+
+func generateLimited() command {
+	return command{
+		kind: "generate, limited", only: "TransactWriteItems", again: generated, check: wantAllPrinted, mask: mask{codes: true},
+		args: ofBatch("generate", "--count", strconv.Itoa(generatedSize), "--reward", "20%", "--max-uses", "10", "--counters", "2"),
+	}
+}
+
+func generateResumed() command {
+	c := generate()
+	c.kind = "generate --resume"
+	begin := c.args
+	c.args = func(r *round, s subject) []string { return resume(begin(r, s)) }
+	c.prepare = func(r *round, s subject) {
+		for _, code := range []string{"A", "B"} {
+			create(r.t, r.shop, voucher.Terms{Written: s.code + code, Batch: s.batch})
+		}
+	}
+	return c
+}
+
+// withVoucher prepares a voucher of these terms.
+func withVoucher(terms voucher.Terms) func(*round, subject) {
+	return func(r *round, s subject) {
+		terms.Written = s.code
+		create(r.t, r.shop, terms)
+	}
+}
+
+// limited are the terms of a code with two counters.
+func limited() voucher.Terms { return voucher.Terms{MaxUses: new(voucher.Limit(12)), Counters: 2} }
+
+// editField edits what follows no counters. Of its calls only the write differs from field to field.
+func editField(only, field, value string) command {
+	return command{
+		kind: "edit " + strings.TrimPrefix(field, "--"), only: only, late: true, prepare: withVoucher(limited()), mask: mask{versions: true},
+		args: ofVoucher("edit", field+"="+value),
+	}
+}
+
+func editFields() []command {
+	const write = "UpdateItem"
+	return []command{
+		editField("", "--valid-until", "2031-01-01"), editField(write, "--valid-from", "2026-01-01"), editField(write, "--disabled", "true"),
+		editField(write, "--nick", "Steve"), editField(write, "--batch", "winter"), editField(write, "--note", "prolonged"),
+		editField(write, "--max-uses-per-nick", "3"),
+	}
+}
+
+func raise() command {
+	return command{
+		kind: "edit max-uses, raise", late: true, prepare: withVoucher(limited()), mask: mask{versions: true, shares: true},
+		args: ofVoucher("edit", "--max-uses", "20"),
+	}
+}
+
+func lower() command {
+	c := raise()
+	c.kind, c.args = "edit max-uses, lower", ofVoucher("edit", "--max-uses", "5", "--note", "fewer")
+	return c
+}
+
+func disable() command {
+	return command{kind: "disable", late: true, prepare: withVoucher(voucher.Terms{}), mask: mask{versions: true}, args: ofVoucher("disable")}
+}
+
+func enable() command {
+	return command{
+		kind: "enable", late: true, prepare: withVoucher(voucher.Terms{Disabled: true}), mask: mask{versions: true},
+		args: ofVoucher("enable"),
+	}
+}
+
+func disableBatch() command {
+	return command{kind: "disable --batch", late: true, prepare: withBatch(false), args: ofBatch("disable"), again: switched}
+}
+
+func enableBatch() command {
+	return command{kind: "enable --batch", only: "UpdateItem", late: true, prepare: withBatch(true), args: ofBatch("enable"), again: switched}
+}
+
+// withBatch prepares a batch.
+func withBatch(disabled bool) func(*round, subject) {
+	return func(r *round, s subject) {
+		for number := range switchedSize {
+			create(r.t, r.shop, voucher.Terms{Written: s.code + "-" + strconv.Itoa(number), Batch: s.batch, Disabled: disabled})
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package kills_test
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"testing"
+
+	"shopfront/pkg/torture"
+	"shopfront/pkg/torture/testshop"
+)
+
+// table is the rows of all that was ended.
+type table struct {
+	mu   sync.Mutex
+	rows []torture.Row
+}
+
+func (o *table) add(rows ...torture.Row) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.rows = append(o.rows, rows...)
+}
+
+func (o *table) print(t *testing.T) {
+	t.Helper()
+	slices.SortStableFunc(o.rows, func(a, b torture.Row) int { return cmp.Compare(a.Fault, b.Fault) })
+	if err := torture.WriteTable(t.Output(), o.rows); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsEndedIsCompletedByDoingItAgain(t *testing.T) {
+	programs := testshop.Build(t, nil, "functions/redeem-voucher", "cmd/shopctl")
+	var done table
+	// Those wait for the store for long before they give up.
+	var waiting []*storeless
+	for _, c := range []command{applyNew(), generate(), raise()} {
+		waiting = append(waiting, startWithoutStore(t, programs, c))
+	}
+	t.Run("ended", func(t *testing.T) {
+		t.Run("redemptions", func(t *testing.T) {
+			t.Parallel()
+			done.add(killRedemptions(t, programs)...)
+		})
+		end := func(e ending, commands ...command) {
+			for _, c := range commands {
+				t.Run(e.kind+"/"+c.kind, func(t *testing.T) {
+					t.Parallel()
+					done.add(endCommand(t, programs, c, e))
+				})
+			}
+		}
+		end(killed(), applyNew(), applyPruned(), createSingle(), createLimited(), generate(), generateLimited(), generateResumed(),
+			raise(), lower(), disable(), enable(), disableBatch(), enableBatch())
+		end(killed(), editFields()...)
+		end(interrupted(), applyNew(), generate(), raise())
+		end(credentialsExpired(), applyNew(), generate(), raise())
+	})
+	for _, s := range waiting {
+		done.add(s.complete())
+	}
+	for _, c := range []busyEdit{{"raise", 20, 30, 30}, {"lower", 20, 12, 10}} {
+		t.Run("busy/"+c.kind, func(t *testing.T) { done.add(killBusyEdit(t, programs, c)) })
+	}
+	done.print(t)
+}
