@@ -21,5 +21,6 @@ func Start(build Build) {
 	if err != nil {
 		log.Fatalf("start function: %v", err)
 	}
+	log.SetOutput(discreet{os.Stderr})
 	lambda.Start(NewHandler(handler, env.Now).Handle)
 }
