@@ -80,6 +80,14 @@ bin/shopctl: ## Build the operator's command
 test: ## Run every test (ARGS= are flags of `go test`)
 	@go test -buildvcs=false $(ARGS) ./...
 
+.PHONY: bench
+bench: ## Measure the functions beside reference functions, and print the targets (ARGS= are flags of cmd/bench; minutes)
+	@go run -buildvcs=false ./cmd/bench $(ARGS)
+
+.PHONY: oracle
+oracle: ## Compare the times of refused requests, by which a stranger might tell codes apart (ARGS= as for bench)
+	@go run -buildvcs=false ./cmd/bench oracle $(ARGS)
+
 .PHONY: explore
 explore: $(schemathesis) ## Try a live `make run` against its OpenAPI document (URL= is its address)
 	@$(schemathesis) --config-file api/schemathesis.toml run $(URL)/openapi.json --url $(URL)

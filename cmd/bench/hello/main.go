@@ -1,0 +1,6 @@
+// Command hello is the smallest Lambda function there is: what every function costs.
+package main
+
+import "github.com/aws/aws-lambda-go/lambda"
+
+func main() { lambda.Start(func() (string, error) { return "hello", nil }) }

@@ -1,0 +1,269 @@
+package benchmark
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	mathrand "math/rand/v2"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/benchmark/bare"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/voucher"
+)
+
+// codesOfKind is how many codes there are of each kind, so that nothing hangs on a single one.
+const codesOfKind = 32
+
+// significant is below which probability of chance two distributions are said to differ.
+const significant = 0.01
+
+// Oracle is how refused requests differ in time, by which a stranger might tell which codes exist: a time oracle.
+type Oracle struct {
+	Samples  int       `json:"samples"` // of each kind
+	Refusals []Refusal `json:"refusals"`
+}
+
+// Refusal is one kind of refused request, compared with an unknown code's.
+type Refusal struct {
+	Code string `json:"code"` // what is wrong with it
+	Key  bool   `json:"key"`  // whether the request has an Idempotency-Key
+
+	P50 time.Duration `json:"p50"`
+	P95 time.Duration `json:"p95"`
+	// Apart is by how much its p50 is above that of an unknown code, as a part of that; below it where negative.
+	Apart float64 `json:"apart"`
+	// Superiority is how likely it takes longer than an unknown code; 0.5: neither tends to take longer.
+	Superiority float64 `json:"superiority"`
+	// RankP and DistanceP are how likely such samples are, or more different ones, where times tell nothing: by the tests of Mann
+	// and Whitney, and of Kolmogorov and Smirnov, whose Distance it is.
+	RankP     float64 `json:"rankP"`
+	Distance  float64 `json:"distance"`
+	DistanceP float64 `json:"distanceP"`
+	// ToTell is how many requests of each of two codes, one unknown and one of this kind, it takes to tell them apart by Superiority
+	// with errors of 5 %. Where the ranks do not differ significantly it is the least number that the samples do not rule out.
+	ToTell int `json:"toTell"`
+}
+
+func (r Refusal) differs() bool { return r.RankP < significant }
+
+// Apart is the greatest distance of a refusal's p50 from that of an unknown code, as a part of that.
+func (o Oracle) Apart() float64 {
+	apart := 0.0
+	for _, r := range o.Refusals {
+		apart = max(apart, math.Abs(r.Apart))
+	}
+	return apart
+}
+
+const unknownCode = "unknown"
+
+// refusedCode is one kind of code that is refused; make creates one.
+type refusedCode struct {
+	name string
+	make func(ctx context.Context, client *dynamodb.Client, code string) error
+}
+
+func refusedCodes() []refusedCode {
+	with := func(terms voucher.Terms) func(context.Context, *dynamodb.Client, string) error {
+		return func(ctx context.Context, client *dynamodb.Client, code string) error {
+			terms.Written = code
+			return createVoucher(ctx, client, terms)
+		}
+	}
+	yesterday, tomorrow := time.Now().AddDate(0, 0, -1), time.Now().AddDate(0, 0, 1)
+	hundred := voucher.Limit(100)
+	return []refusedCode{
+		{unknownCode, func(context.Context, *dynamodb.Client, string) error { return nil }},
+		{"expired", with(voucher.Terms{ValidUntil: yesterday})},
+		{"not started", with(voucher.Terms{ValidFrom: tomorrow})},
+		{"disabled", with(voucher.Terms{Disabled: true})},
+		{"used up", makeUsedUp},
+		{"bound to another nick", with(voucher.Terms{Nick: "Rowan"})},
+		{"many uses, expired", with(voucher.Terms{MaxUses: &hundred, ValidUntil: yesterday})},
+		{"many uses, used up", makeFull},
+	}
+}
+
+func makeUsedUp(ctx context.Context, client *dynamodb.Client, code string) error {
+	if err := createVoucher(ctx, client, voucher.Terms{Written: code}); err != nil {
+		return err
+	}
+	nick, err := voucher.ParseNick("Rowan")
+	if err != nil {
+		return err
+	}
+	id, err := idempotency.NewToken(rand.Reader)
+	if err != nil {
+		return err
+	}
+	_, err = dynamo.NewRedemptions(client, VouchersTable, mathrand.Int64N).Redeem(ctx, voucher.Claim{
+		Request: voucher.Request{Customer: Customer, Code: voucher.Code(code), Nick: nick, At: time.Now()}, RedemptionID: string(id), Token: id,
+	})
+	return err
+}
+
+// makeFull makes a code of many uses that is marked used up, as the last redemption but one leaves it.
+func makeFull(ctx context.Context, client *dynamodb.Client, code string) error {
+	limit := voucher.Limit(100)
+	if err := createVoucher(ctx, client, voucher.Terms{Written: code, MaxUses: &limit}); err != nil {
+		return err
+	}
+	read, err := client.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(VouchersTable), Key: bare.VoucherKey(string(Customer), code)})
+	if err != nil {
+		return err
+	}
+	read.Item["full"] = &types.AttributeValueMemberBOOL{Value: true}
+	_, err = client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(VouchersTable), Item: read.Item})
+	return err
+}
+
+// TimeRefusals builds the function that redeems, and times the refusals of its requests.
+func TimeRefusals(ctx context.Context, options Options) (o Oracle, err error) {
+	dir, err := os.MkdirTemp("", "shopfront-oracle-")
+	if err != nil {
+		return Oracle{}, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	binary, err := Build(ctx, options.Root, dir, redeemVoucher)
+	if err != nil {
+		return Oracle{}, err
+	}
+	return timeRefusals(ctx, options, binary, dir)
+}
+
+// timeRefusals sends requests of each kind in turn, in a new order each time, to one process.
+func timeRefusals(ctx context.Context, options Options, binary, dir string) (o Oracle, err error) {
+	kinds := refusedCodes()
+	codes := make([][]string, len(kinds))
+	fill := func(ctx context.Context, client *dynamodb.Client) error {
+		for i, kind := range kinds {
+			for range codesOfKind {
+				typed, err := voucher.GenerateCode(rand.Reader)
+				if err != nil {
+					return err
+				}
+				code, err := voucher.ParseCode(typed)
+				if err != nil {
+					return err
+				}
+				if err := kind.make(ctx, client, string(code)); err != nil {
+					return fmt.Errorf("a code that is %s: %w", kind.name, err)
+				}
+				codes[i] = append(codes[i], string(code))
+			}
+		}
+		return nil
+	}
+	s, err := startStub(ctx, dir, stubSteady, steadyDelay, fill)
+	if err != nil {
+		return Oracle{}, err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	event, err := ReadEvent(options.Root, "redeem-voucher")
+	if err != nil {
+		return Oracle{}, err
+	}
+	p, _, err := start(ctx, binary, s.environment(""))
+	if err != nil {
+		return Oracle{}, err
+	}
+	defer p.stop()
+	// Each kind without a key, then each with one.
+	times := make([][]time.Duration, 2*len(kinds))
+	for sample := -codesOfKind; sample < options.Samples; sample++ { // those below zero warm up
+		if ctx.Err() != nil {
+			return Oracle{}, ctx.Err()
+		}
+		for _, at := range mathrand.Perm(len(times)) {
+			kind, keyed := at%len(kinds), at >= len(kinds)
+			key := ""
+			if keyed {
+				key = rand.Text()
+			}
+			request, err := event.Redemption(codes[kind][(sample+codesOfKind)%codesOfKind], "Alder", key)
+			if err != nil {
+				return Oracle{}, err
+			}
+			answer, took, err := p.invoke(request)
+			if err != nil {
+				return Oracle{}, err
+			}
+			if !bytes.Contains(answer, []byte("voucher-not-found")) {
+				return Oracle{}, fmt.Errorf("a code that is %s was answered %.200q", kinds[kind].name, answer)
+			}
+			if sample >= 0 {
+				times[at] = append(times[at], took)
+			}
+		}
+	}
+	return judgeTimes(kinds, times), nil
+}
+
+// judgeTimes compares the times of each kind with those of unknown codes, the first kind. The kinds are there twice: without a
+// key, then with one.
+func judgeTimes(kinds []refusedCode, times [][]time.Duration) Oracle {
+	o := Oracle{Samples: len(times[0])}
+	for at, sample := range times {
+		keyed := at >= len(kinds)
+		unknown := times[0]
+		if keyed {
+			unknown = times[len(kinds)]
+		}
+		p50, unknownP50 := quantile(sample, 0.5), quantile(unknown, 0.5)
+		compared := compare(unknown, sample)
+		refusal := Refusal{
+			Code: kinds[at%len(kinds)].name, Key: keyed, P50: p50, P95: quantile(sample, 0.95),
+			Apart: float64(p50-unknownP50) / float64(unknownP50), Superiority: compared.Superiority, RankP: compared.RankP,
+			Distance: compared.Distance, DistanceP: compared.DistanceP,
+		}
+		effect := math.Abs(refusal.Superiority - 0.5)
+		if !refusal.differs() {
+			effect += uncertainty(len(sample))
+		}
+		refusal.ToTell = int(math.Ceil(samplesToTell(effect)))
+		o.Refusals = append(o.Refusals, refusal)
+	}
+	return o
+}
+
+// Print writes the comparison for people.
+func (o Oracle) Print(w io.Writer) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "Refusals, timed at the runtime interface of one process; the store answers in 5 ms; %d of each kind, in random order.\n"+
+		"Each is compared with those of unknown codes. Longer is how often one takes longer than one of an unknown code.\n"+
+		"Requests to tell is how many of each it takes to tell the two apart by time, with errors of 5 %%.\n", o.Samples)
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "code\tkey\tp50 ms\tp95 ms\tp50 apart\tlonger\tby chance (ranks)\tdistance\tby chance (distance)\trequests to tell\t")
+	for _, r := range o.Refusals {
+		key, atLeast := "no", "> "
+		if r.Key {
+			key = "yes"
+		}
+		if r.differs() {
+			atLeast = ""
+		}
+		fmt.Fprintf(table, "%s\t%s\t%.3f\t%.3f\t", r.Code, key, r.P50.Seconds()*1000, r.P95.Seconds()*1000)
+		if r.Code == unknownCode {
+			fmt.Fprintln(table, "\t\t\t\t\t\t")
+			continue
+		}
+		fmt.Fprintf(table, "%+.2f %%\t%.1f %%\t%.3f\t%.3f\t%.3f\t%s%d\t\n",
+			100*r.Apart, 100*r.Superiority, r.RankP, r.Distance, r.DistanceP, atLeast, r.ToTell)
+	}
+	_ = table.Flush() // to memory
+	_, err := io.WriteString(w, text.String())
+	return err
+}

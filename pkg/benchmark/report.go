@@ -1,0 +1,152 @@
+package benchmark
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Report is what was measured, and what is made of it.
+type Report struct {
+	Machine Machine `json:"machine"`
+	Plan    Plan    `json:"plan"`
+	// Binaries are the sizes of the binaries in bytes, by subject.
+	Binaries map[string]int64 `json:"binaries"`
+	Measured []Measured       `json:"measured"`
+	Handlers []Handler        `json:"handlers"`
+	// Lines are the targets beside what was reached; Finish fills them in.
+	Lines []Line `json:"lines"`
+	// Oracle is what a client can tell from times.
+	Oracle Oracle `json:"oracle"`
+}
+
+// add adds a round.
+func (r *Report) add(store string, measured map[string]Round) {
+	for name, round := range measured {
+		if m := r.find(name, store); m != nil {
+			m.Rounds = append(m.Rounds, round)
+		} else {
+			r.Measured = append(r.Measured, Measured{Subject: name, Store: store, Rounds: []Round{round}})
+		}
+	}
+}
+
+// find is what a subject did with a store, nil where it was not measured.
+func (r *Report) find(subject, store string) *Measured {
+	at := slices.IndexFunc(r.Measured, func(m Measured) bool { return m.Subject == subject && m.Store == store })
+	if at < 0 {
+		return nil
+	}
+	return &r.Measured[at]
+}
+
+func (r *Report) addHandlers(round []Handler) {
+	for _, h := range round {
+		if known := r.handler(h.Name); known != nil {
+			known.Nanoseconds = append(known.Nanoseconds, h.Nanoseconds...)
+			known.Allocations = append(known.Allocations, h.Allocations...)
+			known.Bytes = append(known.Bytes, h.Bytes...)
+		} else {
+			r.Handlers = append(r.Handlers, h)
+		}
+	}
+}
+
+func (r *Report) handler(name string) *Handler {
+	at := slices.IndexFunc(r.Handlers, func(h Handler) bool { return h.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return &r.Handlers[at]
+}
+
+// Print writes the report for people: the targets first, then every figure.
+func (r *Report) Print(w io.Writer) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s, %d cores, %s, %s; %d rounds of %d starts and %d requests for each function and store\n\n",
+		r.Machine.Processor, r.Machine.Cores, r.Machine.System, r.Machine.Go, r.Plan.Rounds, r.Plan.Starts, r.Plan.Requests)
+	r.printTargets(&text)
+	text.WriteString("\nEvery figure, as the median of the rounds. First, p50 and p99 are from the event handed over to the answer arrived.\n")
+	r.printFigures(&text)
+	text.WriteString("\nWithin the handlers, for one request: the store answers in the same process.\n")
+	r.printHandlers(&text)
+	text.WriteString("\n")
+	if _, err := io.WriteString(w, text.String()); err != nil {
+		return err
+	}
+	return r.Oracle.Print(w)
+}
+
+func (r *Report) printTargets(text *strings.Builder) {
+	stores := []string{stubSteady, stubImmediate, localStore}
+	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "what\tfunction\ttarget\t%s\n", strings.Join(stores, "\t"))
+	what := ""
+	for _, line := range r.Lines {
+		shown := line.What
+		if shown == what {
+			shown = ""
+		}
+		what = line.What
+		fmt.Fprintf(table, "%s\t%s\t%s", shown, line.Subject, line.target())
+		for _, store := range stores {
+			fmt.Fprintf(table, "\t%s", line.cell(store))
+		}
+		fmt.Fprintln(table)
+	}
+	_ = table.Flush() // to memory
+	text.WriteString("Median of the rounds, and in brackets the least and the greatest; ! is above the target.\n")
+}
+
+func (r *Report) printFigures(text *strings.Builder) {
+	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "function\tstore\tready ms\tfirst ms\tp50 ms\tp99 ms\tCPU ms\tcalls\tmemory MB\tbinary MB\t")
+	for _, s := range subjects() {
+		for _, store := range []string{stubSteady, stubImmediate, localStore} {
+			m := r.find(s.Name, store)
+			if m == nil {
+				continue
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t\n", s.Name, store,
+				m.milliseconds(func(r Round) time.Duration { return r.Ready }), m.milliseconds(func(r Round) time.Duration { return r.First }),
+				m.milliseconds(func(r Round) time.Duration { return r.P50 }), m.milliseconds(func(r Round) time.Duration { return r.P99 }),
+				m.milliseconds(func(r Round) time.Duration { return r.CPU }),
+				m.figure("%.1f", func(r Round) float64 { return r.Calls }), m.figure("%.1f", func(r Round) float64 { return float64(r.Memory) / 1e6 }),
+				float64(r.Binaries[s.Name])/1e6)
+		}
+	}
+	_ = table.Flush() // to memory
+}
+
+func (m *Measured) milliseconds(of func(Round) time.Duration) string {
+	return m.figure("%.2f", func(r Round) float64 { return of(r).Seconds() * 1000 })
+}
+
+// figure is the median of the rounds, nothing where it was not measured.
+func (m *Measured) figure(format string, of func(Round) float64) string {
+	median := spreadOf(m.values(of)).Median
+	if median == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, median)
+}
+
+func (m *Measured) values(of func(Round) float64) []float64 {
+	values := make([]float64, len(m.Rounds))
+	for i, round := range m.Rounds {
+		values[i] = of(round)
+	}
+	return values
+}
+
+func (r *Report) printHandlers(text *strings.Builder) {
+	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "request\tµs\tallocations\tbytes\t")
+	for _, h := range r.Handlers {
+		fmt.Fprintf(table, "%s\t%.1f\t%.0f\t%.0f\t\n", h.Name, spreadOf(h.Nanoseconds).Median/1000, spreadOf(h.Allocations).Median, spreadOf(h.Bytes).Median)
+	}
+	_ = table.Flush() // to memory
+}

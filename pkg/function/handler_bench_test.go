@@ -1,0 +1,191 @@
+package function_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/pkg/benchmark"
+	"shopfront/pkg/benchmark/bare"
+	"shopfront/pkg/benchmark/stubstore"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dataschema"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/function"
+	"shopfront/pkg/voucher"
+)
+
+const root = "../.."
+
+// measured is one kind of request, as Shopfront answers it and as a bare function with the same calls does.
+type measured struct {
+	name      string
+	shopfront func(httpapi) http.Handler
+	bare      func(*dynamodb.Client, string) bare.Handler
+	table     string
+	event     func(testing.TB) []byte
+	answer    string // what Shopfront's has in it
+}
+
+// httpapi is what endpoints are wired with, as functions do.
+type httpapi struct {
+	function.Environment
+
+	client *dynamodb.Client
+}
+
+func allMeasured() []measured {
+	redeemVoucher := func(s httpapi) http.Handler {
+		store := dynamo.NewRedemptions(s.client, benchmark.VouchersTable, rand.Int64N)
+		return s.Service().RedeemVoucher(voucher.Desk{Store: store, Random: zeros{}})
+	}
+	return []measured{
+		{
+			name: "redeem-single-use", shopfront: redeemVoucher, bare: bare.Redeem, table: benchmark.VouchersTable,
+			event: func(tb testing.TB) []byte { return redemption(tb, benchmark.SingleUse, "") }, answer: "redeemed",
+		},
+		{
+			name: "redeem-many-uses", shopfront: redeemVoucher, bare: bare.RedeemManyUses, table: benchmark.VouchersTable,
+			event: func(tb testing.TB) []byte { return redemption(tb, benchmark.ManyUses, "") }, answer: "redeemed",
+		},
+		{
+			name: "check", shopfront: redeemVoucher, bare: bare.Check, table: benchmark.VouchersTable,
+			event: func(tb testing.TB) []byte { return redemption(tb, benchmark.SingleUse, "check=true") }, answer: "redeemable",
+		},
+		{
+			name: "checkout-area", bare: bare.Area, table: benchmark.CatalogueTable,
+			shopfront: func(s httpapi) http.Handler { return s.Service().CheckoutArea(s.catalogue()) },
+			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-area")) }, answer: "bento-box",
+		},
+		{
+			name: "checkout", bare: bare.Checkout, table: benchmark.CatalogueTable,
+			shopfront: func(s httpapi) http.Handler {
+				return s.Service().Checkout(checkout.Desk{
+					Catalogue: s.catalogue(), Store: dynamo.NewCheckouts(s.client, benchmark.CheckoutsTable),
+					Data: new(dataschema.Validator), Random: zeros{},
+				})
+			},
+			event: func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout")) }, answer: "open",
+		},
+	}
+}
+
+func (s httpapi) catalogue() catalog.Catalogue {
+	return catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, benchmark.CatalogueTable, rand.Int64N)}
+}
+
+// zeros gives every redemption the same ID: the store's recorded answer is then right for each.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
+// handlers are the two, as Lambda calls them: from the event's JSON to the answer's.
+func (m measured) handlers(tb testing.TB) (shopfront, reference lambda.Handler) {
+	tb.Helper()
+	// The client that functions are wired with, but for the network.
+	client := dynamo.NewClient(dynamo.Settings{
+		Region: "us-east-1", Endpoint: "https://stub.invalid", Jitter: rand.Int64N,
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	client = dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.HTTPClient = replay(tb) })
+	bareClient := dynamodb.New(dynamodb.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String("https://stub.invalid"), HTTPClient: replay(tb),
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	env := function.Environment{Lookup: func(string) string { return "shopfront-prod" }, Now: time.Now, Log: io.Discard}
+	shopfront = lambda.NewHandler(function.NewHandler(m.shopfront(httpapi{env, client}), time.Now).Handle)
+	reference = lambda.NewHandler(m.bare(bareClient, m.table))
+	return shopfront, reference
+}
+
+// replay is a store with the demo shop that is as fast as can be.
+func replay(tb testing.TB) *stubstore.Replay {
+	tb.Helper()
+	store := stubstore.New(0)
+	client := dynamodb.New(dynamodb.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String("https://stub.invalid"), HTTPClient: store,
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	if err := benchmark.Fill(tb.Context(), client, root); err != nil {
+		tb.Fatal(err)
+	}
+	return stubstore.NewReplay(store)
+}
+
+func sample(tb testing.TB, name string) benchmark.Event {
+	tb.Helper()
+	event, err := benchmark.ReadEvent(root, name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return event
+}
+
+func redemption(tb testing.TB, code, query string) []byte {
+	tb.Helper()
+	event := sample(tb, "redeem-voucher")
+	event["rawQueryString"] = query
+	encoded, err := event.Redemption(code, "Alder", "order-1047")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return encoded
+}
+
+func encode(tb testing.TB, value any) []byte {
+	tb.Helper()
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return encoded
+}
+
+// call answers the event once, and ends the test where the answer is not the one that is measured.
+func call(tb testing.TB, handler lambda.Handler, event []byte, want string) {
+	tb.Helper()
+	answer, err := handler.Invoke(context.Background(), event)
+	if err != nil || !strings.Contains(string(answer), `"statusCode":200`) || !strings.Contains(string(answer), want) {
+		tb.Fatalf("%s, %v; want %q in it", answer, err, want)
+	}
+}
+
+// BenchmarkHandler is the path of a request within a function, from the event's JSON to the answer's, beside that of a bare
+// function. The store answers in the same process: the SDK is in the figures, the network is not.
+func BenchmarkHandler(b *testing.B) {
+	for _, m := range allMeasured() {
+		shopfront, reference := m.handlers(b)
+		event := m.event(b)
+		for _, side := range []struct {
+			name    string
+			handler lambda.Handler
+			answer  string
+		}{{"shopfront", shopfront, m.answer}, {"bare", reference, "read"}} {
+			b.Run(m.name+"/"+side.name, func(b *testing.B) {
+				for range 50 {
+					call(b, side.handler, event, side.answer)
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := side.handler.Invoke(b.Context(), event); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
