@@ -39,10 +39,13 @@ func (c *client) shop(tb testing.TB) {
 	}
 }
 
+// requestsInARow is for how many requests the clients are mostly at one voucher.
+const requestsInARow = 12
+
 // choose picks a voucher, mostly the one that the others are at too.
 func (c *client) choose() *target {
 	c.mu.Lock()
-	turn := c.outcome.requests / (requestsOfVoucher / 2) % len(c.vouchers)
+	turn := c.outcome.requests / requestsInARow % len(c.vouchers)
 	c.mu.Unlock()
 	if c.random.IntN(100) < 40 {
 		turn = c.random.IntN(len(c.vouchers))
@@ -81,7 +84,7 @@ func (c *client) request(tb testing.TB, t *target) {
 		t.remember(a)
 	}
 	for range 1 + c.random.IntN(3) {
-		if c.redeem(tb, c.number, c.random, t, a) != history.Unknown || a.key == "" {
+		if c.redeem(tb, c.number, c.random, t, a) != history.Unknown || a.key == "" || time.Now().After(c.end) {
 			return
 		}
 	}
@@ -199,13 +202,14 @@ func (r *round) judgeOther(t *target, got response) history.Outcome {
 	switch {
 	case got.status == http.StatusNotFound && problem.Type == "urn:problem:shopfront:voucher-not-found" && requestID != "":
 		r.mu.Lock()
-		defer r.mu.Unlock()
 		r.outcome.row.Refusals++
 		if r.notFound == nil {
 			r.notFound = &got
 		}
-		if !bytes.Equal(r.notFound.body, got.body) || !maps.EqualFunc(withoutID(r.notFound.header), withoutID(got.header), slices.Equal[[]string]) {
-			r.outcome.violations = append(r.outcome.violations, fmt.Sprintf("refusals can be told apart: %s and %s", r.notFound, got))
+		first := r.notFound
+		r.mu.Unlock()
+		if !bytes.Equal(first.body, got.body) || !maps.EqualFunc(withoutID(first.header), withoutID(got.header), slices.Equal[[]string]) {
+			r.violate("refusals can be told apart: %s and %s", first, got)
 		}
 		return history.Refused
 	case got.status == http.StatusServiceUnavailable && problem.Type == "urn:problem:shopfront:unavailable" && requestID != "" &&

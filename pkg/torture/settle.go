@@ -16,7 +16,8 @@ import (
 // overseer is the client that finishes a round.
 const overseer = clients + operators
 
-// settle ends what is unfinished, without faults: edits are completed, each request with a key is repeated, and each voucher
+// settle ends what is unfinished, without faults: edits are completed, each request with a key that may have been applied
+// is repeated, and each voucher
 // is checked by a newcomer: a use that is left must be for the taking.
 func (r *round) settle(tb testing.TB) {
 	tb.Helper()
@@ -26,7 +27,7 @@ func (r *round) settle(tb testing.TB) {
 		if t.started || t.terms.Disabled {
 			r.completeEdit(tb, t)
 		}
-		for _, a := range t.repeatable() {
+		for _, a := range t.unsettled() {
 			r.insist(func() history.Outcome { return r.redeem(tb, overseer, random, t, a) })
 		}
 		r.insist(func() history.Outcome { return r.check(tb, overseer, random, t, "willow") })

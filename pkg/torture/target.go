@@ -28,6 +28,7 @@ type target struct {
 	greatest        history.Terms // that it ever had
 	requests, edits int           // that it is still to take
 	asked           []asked
+	open            map[asked]bool  // not known to have been redeemed, though they may have been
 	unkeyed         int             // requests without a key whose outcome is unknown
 	answered        map[string]bool // redemptions that were answered or listed, by their IDs
 }
@@ -38,10 +39,11 @@ type asked struct {
 }
 
 // draw draws the vouchers of a round: some of each kind.
-func draw(random *rand.Rand) []drawnTerms {
-	several := func() int { return 2 + random.IntN(14) }
+func draw(random *rand.Rand) []order {
+	several := func() int { return 3 + random.IntN(18) }
 	few := func() int { return 1 + random.IntN(3) }
-	drawn := []drawnTerms{
+	drawn := []order{
+		{Terms: history.Terms{MaxUses: 1}},
 		{Terms: history.Terms{MaxUses: 1}},
 		{Terms: history.Terms{MaxUses: 1}},
 		{Terms: history.Terms{MaxUses: several()}},
@@ -51,25 +53,31 @@ func draw(random *rand.Rand) []drawnTerms {
 		{Terms: history.Terms{MaxUses: history.None, MaxUsesPerNick: few()}},
 		{Terms: history.Terms{MaxUses: history.None}},
 	}
-	for i, d := range drawn {
-		if d.MaxUses > 1 {
-			drawn[i].counters = 1 + random.IntN(min(d.MaxUses, 4))
+	for i := range drawn {
+		d := &drawn[i]
+		d.requests, d.edits = 30, 8
+		d.Disabled = random.IntN(3) == 0
+		if d.MaxUses == 1 {
+			d.requests = 12
+		} else if d.MaxUses != history.None {
+			d.counters = 1 + random.IntN(min(d.MaxUses, 4))
 		}
 	}
 	return drawn
 }
 
-type drawnTerms struct {
+// order is a voucher to be made, and what is to be asked of it.
+type order struct {
 	history.Terms
 
-	counters int
+	counters, requests, edits int
 }
 
-func newTarget(ctx context.Context, shop *operator.Shop, number int, drawn drawnTerms) (*target, error) {
+func newTarget(ctx context.Context, shop *operator.Shop, number int, order order) (*target, error) {
 	written := fmt.Sprintf("SPRING-20-%c", 'A'+number)
-	limit, perNick := voucher.Limit(drawn.MaxUses), voucher.Limit(drawn.MaxUsesPerNick) // None is NoLimit
+	limit, perNick := voucher.Limit(order.MaxUses), voucher.Limit(order.MaxUsesPerNick) // None is NoLimit
 	terms := voucher.Terms{
-		Written: written, MaxUses: &limit, MaxUsesPerNick: &perNick, Counters: drawn.counters,
+		Written: written, MaxUses: &limit, MaxUsesPerNick: &perNick, Disabled: order.Disabled, Counters: order.counters,
 		Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
 	}
 	if limit == 1 {
@@ -80,8 +88,8 @@ func newTarget(ctx context.Context, shop *operator.Shop, number int, drawn drawn
 		return nil, err
 	}
 	return &target{
-		written: written, code: created.Code, perNick: drawn.MaxUsesPerNick != history.None, recorder: history.NewRecorder(drawn.Terms), terms: drawn.Terms, greatest: drawn.Terms,
-		requests: requestsOfVoucher, edits: editsOfVoucher, answered: make(map[string]bool),
+		written: written, code: created.Code, perNick: order.MaxUsesPerNick != history.None, recorder: history.NewRecorder(order.Terms), terms: order.Terms, greatest: order.Terms,
+		requests: order.requests, edits: order.edits, open: make(map[asked]bool), answered: make(map[string]bool),
 	}, nil
 }
 
@@ -136,22 +144,25 @@ func (t *target) earlier(random *rand.Rand) (a asked, any bool) {
 	return pick(random, t.asked...), true
 }
 
-// repeatable are all requests with a key.
-func (t *target) repeatable() []asked {
+// unsettled are the requests with a key that may have been redeemed without an answer.
+func (t *target) unsettled() []asked {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clone(t.asked)
+	return slices.DeleteFunc(slices.Clone(t.asked), func(a asked) bool { return !t.open[a] })
 }
 
 // learn notes what an answer tells of the redemptions on record.
 func (t *target) learn(a asked, answer history.Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if answer.ID != "" {
+	switch {
+	case answer.ID != "":
 		t.answered[answer.ID] = true
-	}
-	if answer.Outcome == history.Unknown && a.key == "" {
+		t.open[a] = false
+	case answer.Outcome == history.Unknown && a.key == "":
 		t.unkeyed++
+	case answer.Outcome == history.Unknown:
+		t.open[a] = true
 	}
 }
 

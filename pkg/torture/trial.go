@@ -71,7 +71,7 @@ type plan struct {
 }
 
 func (t trial) plan(random *rand.Rand) plan {
-	p := plan{share: pick(random, 0.15, 0.5, 0.85)}
+	p := plan{share: pick(random, 0.15, 0.5, 0.85, 0.95)}
 	p.settings = faultproxy.Settings{
 		Seed:  random.Uint64(),
 		Rates: make(map[faultproxy.Fault]float64),
@@ -82,13 +82,14 @@ func (t trial) plan(random *rand.Rand) plan {
 	for _, fault := range t.drawn {
 		p.settings.Rates[fault] = p.share / float64(len(t.drawn))
 	}
+	p.settings.Rates[faultproxy.Throttle] /= float64(p.settings.Burst) // of which each begins so many
 	if t.held {
 		p.settings.Hold = pick(random, 10*time.Millisecond, 40*time.Millisecond, 150*time.Millisecond)
 	}
 	if t.tight {
-		p.settings.WriteUnits = pick(random, 5.0, 20, 60)
+		p.settings.WriteUnits = pick(random, 3.0, 6, 12)
 		p.settings.ReadUnits = 2 * p.settings.WriteUnits
-		p.settings.Reserve = 0.5
+		p.settings.Reserve = 2 // a transaction of two items there takes four units at once
 	}
 	return p
 }
