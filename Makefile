@@ -132,10 +132,11 @@ build: $(sam) ## Build the functions for ARCH, with the SAM CLI
 	done
 
 .PHONY: deploy
-deploy: $(sam) ## Build the functions for ARCH and deploy the stack to ENV
+deploy: $(sam) ## Build the functions for ARCH and deploy the stack to ENV; shows what changes, and asks in prod
 	@test -f infra/parameters/$(ENV).yaml || { echo "ENV is dev, staging or prod, not \"$(ENV)\"" >&2; exit 2; }
 	@$(MAKE) build
-	@$(sam) deploy --config-env $(ENV) --parameter-overrides file://infra/parameters/$(ENV).yaml Architecture=$(sam_arch)
+	@$(sam) package --config-env $(ENV) --output-template-file .aws-sam/packaged.yaml >/dev/null
+	@go run -buildvcs=false ./cmd/deploy $(ENV) .aws-sam/packaged.yaml Architecture=$(sam_arch)
 
 # The function runs in a container, where this machine, on which DynamoDB Local listens, is host.docker.internal.
 .PHONY: $(addprefix invoke-,$(functions))

@@ -276,29 +276,32 @@ func TestRolesAllowExactlyWhatIsCalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	quiet, traced := loadReal(t, nil), loadReal(t, map[string]string{"Tracing": "on"})
 	for _, f := range template.Functions() {
 		t.Run(f.Name, func(t *testing.T) {
 			want := map[string][]string{"${" + f.LogicalID + "Logs.Arn}": {"logs:CreateLogStream", "logs:PutLogEvents"}}
 			for setting, made := range readProgram(t, f, known).calls(t, source) {
 				want["arn:aws:dynamodb:eu-central-1:123456789012:table/${Tables."+strings.TrimSuffix(setting, "Table")+"}"] = made
 			}
-			for tracing, traces := range map[string][]string{"off": nil, "on": {"xray:PutTelemetryRecords", "xray:PutTraceSegments"}} {
-				s := loadReal(t, map[string]string{"Tracing": tracing})
-				role := f.LogicalID + "Role"
-				if got, want := plain(s.under(t, f.LogicalID, "Role")), "${"+role+".Arn}"; got != want {
-					t.Fatalf("the function has the role %s, want %s", got, want)
-				}
-				checkTrust(t, s, role)
-				if delete(want, "*"); traces != nil {
-					want["*"] = traces
-				}
-				if got := allowed(t, s.under(t, role, "Policies")); !maps.EqualFunc(got, want, slices.Equal) {
-					t.Errorf("with tracing %s the role allows %v, and called are %v", tracing, got, want)
-				}
-				if got := s.under(t, f.LogicalID, "Tracing").text; (got == "Active") != (traces != nil) {
-					t.Errorf("with tracing %s the function is traced %q", tracing, got)
-				}
+			checkRole(t, quiet, f.LogicalID, want)
+			want["*"] = []string{"xray:PutTelemetryRecords", "xray:PutTraceSegments"}
+			checkRole(t, traced, f.LogicalID, want)
+			if got := traced.under(t, f.LogicalID, "Tracing").text; got != "Active" {
+				t.Errorf("with tracing on the function is traced %q", got)
 			}
 		})
+	}
+}
+
+// checkRole wants a function whose role allows exactly the actions by resource.
+func checkRole(t *testing.T, s *stack, function string, want map[string][]string) {
+	t.Helper()
+	role := function + "Role"
+	if got, want := plain(s.under(t, function, "Role")), "${"+role+".Arn}"; got != want {
+		t.Fatalf("the function has the role %s, want %s", got, want)
+	}
+	checkTrust(t, s, role)
+	if got := allowed(t, s.under(t, role, "Policies")); !maps.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("the role allows %v, and called are %v", got, want)
 	}
 }

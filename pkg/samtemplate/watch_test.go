@@ -145,6 +145,25 @@ func operations(t *testing.T) string {
 	return string(text)
 }
 
+// checkAlarm wants an alarm of that name that says what to do, and does nothing by itself.
+func checkAlarm(t *testing.T, alarm value, name, manual string) {
+	t.Helper()
+	if got, want := plain(alarm.dict["AlarmName"]), "market-"+name; got != want {
+		t.Errorf("its name is %s, want %s", got, want)
+	}
+	heading := "Alarm " + name
+	if !strings.Contains(alarm.dict["AlarmDescription"].text, `docs/operations.md, "`+heading+`"`) ||
+		!strings.Contains(manual, "\n#### "+heading+"\n") {
+		t.Errorf("its description does not lead to what to do: docs/operations.md, %q", heading)
+	}
+	if got := alarm.dict["TreatMissingData"].text; got != "notBreaching" {
+		t.Errorf("missing data are %q", got)
+	}
+	if alarm.dict["AlarmActions"].exists() || alarm.dict["OKActions"].exists() {
+		t.Error("it acts without an address")
+	}
+}
+
 func TestAlarms(t *testing.T) {
 	s := loadReal(t, map[string]string{"Alarms": "on", "AlarmRefusals": "250"})
 	watch := s.stacks["Watch"]
@@ -157,20 +176,7 @@ func TestAlarms(t *testing.T) {
 	for _, a := range alarms {
 		t.Run(a.name, func(t *testing.T) {
 			alarm := watch.under(t, a.name)
-			if got, want := plain(alarm.dict["AlarmName"]), "market-"+kebab(a.name); got != want {
-				t.Errorf("its name is %s, want %s", got, want)
-			}
-			heading := "Alarm " + kebab(a.name)
-			if !strings.Contains(alarm.dict["AlarmDescription"].text, `docs/operations.md, "`+heading+`"`) ||
-				!strings.Contains(manual, "\n#### "+heading+"\n") {
-				t.Errorf("its description does not lead to what to do: docs/operations.md, %q", heading)
-			}
-			if got := alarm.dict["TreatMissingData"].text; got != "notBreaching" {
-				t.Errorf("missing data are %q", got)
-			}
-			if alarm.dict["AlarmActions"].exists() || alarm.dict["OKActions"].exists() {
-				t.Error("it acts without an address")
-			}
+			checkAlarm(t, alarm, kebab(a.name), manual)
 			for _, m := range metricsOf(t, alarm) {
 				checkMetric(t, s, m)
 				watched[m.namespace+" "+m.name]++
