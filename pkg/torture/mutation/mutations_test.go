@@ -1,0 +1,245 @@
+package mutation_test
+
+// checker is what must find that a promise was broken.
+type checker string
+
+const (
+	byHistory checker = "history" // what was answered, and what is on record in the end, is nothing that a voucher can do
+	byVerify  checker = "verify"  // what is stored does not add up
+)
+
+// mutation is a store without one of its guards.
+type mutation struct {
+	name    string // what the store then does
+	scene   scene
+	by      []checker
+	removed change
+	// given is what else is changed: chance, or a second guard behind which the absence of the first cannot be seen. With
+	// that alone nothing is found.
+	given change
+}
+
+// Files of the store.
+const (
+	redeemGo      = "pkg/dynamo/redeem.go"
+	manyUseGo     = "pkg/dynamo/many_use.go"
+	vouchersGo    = "pkg/dynamo/vouchers.go"
+	deskGo        = "pkg/voucher/redeem.go"
+	idempotencyGo = "pkg/idempotency/idempotency.go"
+	problemGo     = "pkg/httpapi/problem.go"
+	functionGo    = "functions/redeem-voucher/main.go"
+)
+
+// mutations are the guards, in the order of a redemption and of an edit.
+func mutations() []mutation {
+	return []mutation{
+		// The condition of the first call.
+		{
+			name: "redeems a single-use code again", scene: aCodeOfOneUse, by: []checker{byHistory},
+			removed: change{{redeemGo, `"#maxUses = :one AND attribute_not_exists(#redemption)" +`, `"#maxUses = :one" +`}},
+		},
+		{
+			name: "redeems a code of many uses as if it were single-use", scene: theFirstOfManyUses, by: []checker{byHistory, byVerify},
+			removed: change{{redeemGo, `"#maxUses = :one AND`, `"#maxUses >= :one AND`}},
+		},
+		{
+			name: "takes an invented code for a voucher", scene: anInventedCode, by: []checker{byVerify},
+			removed: change{
+				{redeemGo, `"#maxUses = :one AND attribute_not_exists(#redemption)" +`, `"attribute_not_exists(#redemption)"`},
+				{redeemGo, `" AND #disabled = :false AND #from <= :at AND #until > :at AND (attribute_not_exists(#nickHash) OR #nickHash = :nick)"`, ``},
+				{redeemGo, `call.name(attrMaxUses, attrDisabled, attrFrom, attrUntil, attrNickHash)`, ``},
+				{redeemGo, `call.value(":one", num(1))`, ``},
+				{redeemGo, `call.value(":false", boolean(false))`, ``},
+				{redeemGo, `call.value(":at", millis(claim.At))`, ``},
+				{redeemGo, `call.value(":nick", str(nickCondition(claim.Nick)))`, ``},
+			},
+		},
+		{
+			name: "redeems a disabled single-use code", scene: codesThatAreNotForNow, by: []checker{byHistory, byVerify},
+			removed: change{{redeemGo, `AND #disabled = :false AND`, `AND (#disabled = :false OR attribute_exists(#disabled)) AND`}},
+		},
+		{
+			name: "redeems a single-use code before it begins", scene: codesThatAreNotForNow, by: []checker{byHistory, byVerify},
+			removed: change{{redeemGo, `AND #from <= :at AND`, `AND attribute_exists(#from) AND`}},
+		},
+		{
+			name: "redeems a single-use code after it ended", scene: codesThatAreNotForNow, by: []checker{byHistory, byVerify},
+			removed: change{{redeemGo, `AND #until > :at AND`, `AND attribute_exists(#until) AND`}},
+		},
+		{
+			name: "redeems another shopper's single-use code", scene: codesThatAreNotForNow, by: []checker{byHistory, byVerify},
+			removed: change{{redeemGo, `OR #nickHash = :nick)`, `OR #nickHash <> :nick)`}},
+		},
+		{
+			name: "does not judge codes of many uses", scene: codesThatAreNotForNow, by: []checker{byHistory, byVerify},
+			removed: change{{
+				redeemGo, "if err := v.Refuse(claim.Request); err != nil {\n\t\treturn voucher.Redemption{}, err\n\t}\n\tif v.Limited()",
+				"if v.Limited()",
+			}},
+		},
+
+		// The token.
+		{
+			name: "draws a token though there is a key", scene: requestsAreRepeated, by: []checker{byHistory},
+			removed: change{{deskGo, `if request.Key == "" {`, `if request.Key == "" || request.Key != "" {`}},
+		},
+		{
+			name: "has one token for all requests without a key", scene: requestsWithoutKeys, by: []checker{byHistory},
+			removed: change{{deskGo, `return idempotency.NewToken(d.Random)`, `return idempotency.Digest("none"), nil`}},
+		},
+		{
+			name: "has one token for all keys", scene: requestsThatAreNoRepetitions, by: []checker{byHistory},
+			removed: change{{deskGo, `request.Nick.Compared, string(request.Key))`, `request.Nick.Compared)`}},
+		},
+		{
+			name: "has one token for all nicks", scene: requestsThatAreNoRepetitions, by: []checker{byHistory},
+			removed: change{{deskGo, `request.Nick.Compared, string(request.Key))`, `string(request.Key))`}},
+		},
+		{
+			name: "runs the parts of a token together", scene: requestsThatAreNoRepetitions, by: []checker{byHistory},
+			removed: change{{idempotencyGo, `uint32(len(part)))`, `uint32(len(part)))[:len(joined)]`}},
+		},
+		{
+			name: "says of a repetition that it was redeemed anew", scene: requestsAreRepeated, by: []checker{byHistory},
+			removed: change{{deskGo, `redemption.ID != claim.RedemptionID, nil`, `false, nil`}},
+		},
+
+		// The judgement of the item that a failed condition returned.
+		{
+			name: "does not look at the item of a failed condition", scene: theFirstOfManyUses, by: []checker{byHistory},
+			removed: change{{redeemGo, `return s.judgeSingleUse(claim, old)`, "clear(old)\n\t\treturn s.judgeSingleUse(claim, old)"}},
+		},
+		{
+			name: "refuses its own write to a single-use code when the SDK repeats it", scene: aLostAnswer, by: []checker{byHistory},
+			removed: change{{redeemGo, `v.token == claim.Token:`, `v.token == claim.Token && v.Redeemed.ID != claim.RedemptionID:`}},
+		},
+		{
+			name: "refuses a repetition of a single-use redemption", scene: requestsAreRepeated, by: []checker{byHistory},
+			removed: change{{redeemGo, `v.token == claim.Token:`, `v.Redeemed.ID == claim.RedemptionID:`}},
+		},
+		{
+			name: "refuses a repetition of a redemption of many", scene: requestsAreRepeated, by: []checker{byHistory},
+			removed: change{{
+				redeemGo, `return judgeRecorded(claim, v, reasons[0].Item)`,
+				`return voucher.Redemption{}, &voucher.RefusalError{Reason: voucher.ReasonNickLimit}`,
+			}},
+		},
+		{
+			name: "judges the counter before the record", scene: aRepetitionOfTheLastUse, by: []checker{byHistory},
+			removed: change{{
+				redeemGo, `if aws.ToString(reasons[0].Code) == conditionFailed {`,
+				`if aws.ToString(reasons[0].Code) == conditionFailed && aws.ToString(reasons[1].Code) != conditionFailed {`,
+			}},
+			given: withoutRecall(),
+		},
+		{
+			name: "refuses without a look at what is recorded", scene: aRepetitionAfterTheCodeWasDisabled, by: []checker{byHistory},
+			removed: withoutRecall(),
+		},
+		{
+			name: "refuses without a key, though a use was tried for", scene: aLateTransaction, by: []checker{byHistory},
+			removed: change{{redeemGo, `(claim.Key != "" || triedForUse)`, `(claim.Key != "" || triedForUse && false)`}},
+		},
+
+		{
+			name: "refuses when the store does not answer", scene: aStoreThatIsNotHeard, by: []checker{byHistory},
+			removed: change{{problemGo, `return unavailable()`, `return problemVoucherNotFound.new()`}},
+		},
+
+		// The record and the counter.
+		{
+			name: "records a request again", scene: requestsAreRepeated, by: []checker{byHistory},
+			removed: change{{
+				redeemGo, `call.condition = "attribute_not_exists(" + call.alias(record) + ")"`,
+				`call.condition = "(attribute_not_exists(" + call.alias(record) + ") OR attribute_exists(" + call.alias(record) + "))"`,
+			}},
+		},
+		{
+			name: "gives a nick more than its limit", scene: aCodeOfOneUseForEachNick, by: []checker{byHistory, byVerify},
+			removed: change{{redeemGo, `OR #taken < :limit)`, `OR #taken < :limit OR #taken >= :limit)`}},
+		},
+		{
+			name: "takes uses from an empty counter", scene: aCodeOfThreeUses, by: []checker{byHistory, byVerify},
+			removed: change{{redeemGo, `take.condition = "#left >= :least"`, `take.condition = "#left >= :least OR #left < :least"`}},
+		},
+		{
+			name: "takes no use from a counter", scene: aCodeOfThreeUses, by: []checker{byHistory, byVerify},
+			removed: change{{redeemGo, `{Update: record.action(s.table)}, {Update: take.action(s.table)}}`, `{Update: record.action(s.table)}}`}},
+		},
+		{
+			name: "refuses when one counter is empty", scene: usesOnManyCounters, by: []checker{byHistory},
+			removed: change{{redeemGo, "var left []int\n\t\tfor _, counter := range counters {", "var left []int\n\t\tfor _, counter := range counters[:1] {"}},
+		},
+		{
+			name: "remembers a voucher's terms", scene: aBusyCodeIsDisabled, by: []checker{byHistory},
+			removed: change{
+				{manyUseGo, "mu   sync.Mutex\n", "mu   sync.Mutex\n\tvouchers sync.Map\n"},
+				{
+					redeemGo, "s.many.add(voucherKey{claim.Customer, claim.Code})\n",
+					"s.many.add(voucherKey{claim.Customer, claim.Code})\n\t\ts.many.vouchers.Store(voucherKey{claim.Customer, claim.Code}, v.Voucher)\n",
+				},
+				{
+					redeemGo, "v, err := s.read(ctx, voucherKey{claim.Customer, claim.Code})\n",
+					"remembered, _ := s.many.vouchers.Load(voucherKey{claim.Customer, claim.Code})\n\t\tv, err := remembered.(voucher.Voucher), error(nil)\n",
+				},
+			},
+		},
+
+		// The version.
+		{
+			name: "marks a code full that was edited meanwhile", scene: aRaiseBeforeTheMark, by: []checker{byHistory, byVerify},
+			removed: change{{redeemGo, `call.condition = "#version = :version"`, `call.condition = "#version = :version OR #version <> :version"`}},
+		},
+		{
+			name: "refuses though the limit was edited meanwhile", scene: aUseMovesWhileTheCountersAreRead, by: []checker{byHistory},
+			removed: change{{redeemGo, `if !edited {`, `if edited || !edited {`}},
+			given:   drawingTheLast(),
+		},
+		{
+			name: "leaves a raised code marked as full", scene: aRaiseAfterTheMark, by: []checker{byHistory, byVerify},
+			removed: change{{vouchersGo, `end.remove(attrFull)`, ``}},
+		},
+		{
+			name: "ends an edit in the version in which it goes on", scene: aMarkAfterTheRaise, by: []checker{byHistory, byVerify},
+			removed: change{{vouchersGo, `after.Version = marked.Version + 1`, `after.Version = marked.Version`}},
+		},
+		{
+			name: "raises a counter twice", scene: aLostAnswerToARaise, by: []checker{byHistory, byVerify},
+			removed: change{{vouchersGo, `"#version = :version AND #left >= :least"`, `"(#version = :version OR #version <> :version) AND #left >= :least"`}},
+		},
+		{
+			name: "takes more from a counter than it has left", scene: aLoweringMeetsRedemptions, by: []checker{byVerify},
+			removed: change{{vouchersGo, `AND #left >= :least"`, `AND (#left >= :least OR #left < :least)"`}},
+		},
+		{
+			name: "does not fence the counters", scene: anOvertakenEditIsKilled, by: []checker{byHistory, byVerify},
+			removed: change{
+				{vouchersGo, `call.set(attrVersion, num(edit*writesPerEdit))`, `call.add(attrVersion, 0*int(edit))`},
+				{vouchersGo, `call.condition = "#version <= " + placeholder(call.alias(attrVersion))`, `call.condition = "attribute_exists(#version)"`},
+			},
+		},
+		{
+			name: "takes the fence down that a later edit put up", scene: anEditOvertakenBeforeItsFenceIsKilled, by: []checker{byHistory, byVerify},
+			removed: change{{
+				vouchersGo, `call.condition = "#version <= " + placeholder(call.alias(attrVersion))`, `call.condition = "attribute_exists(#version)"`,
+			}},
+		},
+		{
+			name: "writes over another edit", scene: aNoteAndADisablingAtOnce, by: []checker{byHistory},
+			removed: change{{vouchersGo, `condition: "#version = :version"}`, `condition: "#version = :version OR #version <> :version"}`}},
+		},
+	}
+}
+
+// withoutRecall refuses without looking for what is recorded of the request.
+func withoutRecall() change {
+	return change{{redeemGo, `if mayBeRedeemedBefore(claim, v, err) {`, `if mayBeRedeemedBefore(claim, v, err) && false {`}}
+}
+
+// drawingTheLast always draws the last of the counters.
+func drawingTheLast() change {
+	return change{{
+		functionGo, `dynamo.NewRedemptions(client, table, mathrand.Int64N)`,
+		`dynamo.NewRedemptions(client, table, func(n int64) int64 { return max(mathrand.Int64N(n), n-1) })`,
+	}}
+}
