@@ -1,0 +1,339 @@
+package budget_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shopfront/pkg/voucher"
+)
+
+var sent = flag.Int("requests", 5000, "how many requests must leave nothing behind") //nolint:gochecknoglobals // a flag
+
+// replay answers each call as DynamoDB Local answered the first one of its kind, so that it takes as many as are sent.
+type replay struct {
+	behind http.Handler
+
+	mu    sync.Mutex
+	known map[string]*httptest.ResponseRecorder
+}
+
+func (p *replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	kind, err := kindOf(r.Header.Get("X-Amz-Target"), body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	p.mu.Lock()
+	answer := p.known[kind]
+	if answer == nil {
+		answer = httptest.NewRecorder()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		p.behind.ServeHTTP(answer, r)
+		p.known[kind] = answer
+	}
+	p.mu.Unlock()
+	w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+	w.Header().Set("X-Amz-Crc32", answer.Header().Get("X-Amz-Crc32"))
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes()) // to a client that may have gone away
+}
+
+// kindOf tells calls apart by what they do, and the codes in their first key by all but the number at their end.
+func kindOf(operation string, body []byte) (string, error) {
+	type target struct {
+		TableName string
+		Key       struct{ SK struct{ S string } }
+	}
+	var call struct {
+		target
+		ExclusiveStartKey any
+		TransactItems     []struct{ Update target }
+		RequestItems      map[string]struct {
+			Keys []struct{ SK struct{ S string } }
+		}
+	}
+	if err := json.Unmarshal(body, &call); err != nil {
+		return "", err
+	}
+	at := call.target
+	if len(call.TransactItems) > 0 {
+		at = call.TransactItems[0].Update
+	}
+	for table, asked := range call.RequestItems {
+		at = target{TableName: table, Key: asked.Keys[0]}
+	}
+	code, rest, _ := strings.Cut(at.Key.SK.S, "#")
+	infix, _, _ := strings.Cut(rest, "#")
+	marksFull := bytes.Contains(body, []byte(`"#full"`))
+	return fmt.Sprint(operation, at.TableName, strings.TrimRight(code, "0123456789"), infix, call.ExclusiveStartKey != nil, marksFull), nil
+}
+
+// crowd sends requests of all kinds, to functions in this process.
+type crowd struct {
+	api      http.Handler
+	customer string
+	next     atomic.Int64
+	answered [600]atomic.Int64 // by status
+}
+
+// crowdSize is how many requests are under way. Each function has a client of its own, and each of those keeps 16 idle
+// connections: with more the crowd would open and close connections that a function, with one request at a time, does not.
+const crowdSize = 16
+
+// send sends requests until so many were sent in all.
+func (c *crowd) send(t *testing.T, total int) {
+	t.Helper()
+	var sending sync.WaitGroup
+	for range crowdSize {
+		sending.Go(func() {
+			for {
+				number := int(c.next.Add(1))
+				if number > total {
+					c.next.Add(-1)
+					return
+				}
+				r := c.request(number)
+				answer := r.send(t.Context(), c.api)
+				c.answered[answer.Code].Add(1)
+				if answer.Code == http.StatusServiceUnavailable {
+					wantTryAgain(t, fmt.Sprint("request ", number), answer)
+				} else if !slices.Contains(r.statuses, answer.Code) {
+					t.Errorf("request %d: %d %.300s; want one of %d", number, answer.Code, answer.Body, r.statuses)
+				}
+			}
+		})
+	}
+	sending.Wait()
+}
+
+// Codes are followed by a number. The first of each that the crowd sends are kept: the answers to those are replayed.
+const (
+	single = "GEMS"
+	many   = "RANK"
+	spent  = "SPENT"
+	mute   = "MUTE" // which the store never answers for
+)
+
+func kept() map[string]voucher.Limit {
+	return map[string]voucher.Limit{single + "9": 1, many + "11": 100, many + "14": 100, spent + "13": 2}
+}
+
+func (c *crowd) request(number int) request {
+	all := requests(c.customer)
+	redeem := func(code string, of int) request {
+		r := all[map[bool]string{true: redeemUsedUp, false: redeemWithKey}[code == spent]]
+		r.body = fmt.Sprintf(`{"code":"%s%d","nick":"Alder"}`, code, number%of)
+		return r
+	}
+	if number%1000 == 0 {
+		return redeem(mute, 1)
+	}
+	const remembered = 64 // codes of many uses
+	switch number % 9 {
+	case 0, 1:
+		return redeem(single, *sent)
+	case 2, 3:
+		return redeem(many, remembered)
+	case 4:
+		return redeem(spent, remembered)
+	case 5:
+		checking := all[check] // whose answers name the code
+		checking.body = fmt.Sprintf(`{"code":"%s14","nick":"Alder"}`, many)
+		return checking
+	case 6:
+		return all[area]
+	case 7:
+		return all[checkOutOlder]
+	default:
+		return all[[]string{checkOut, checkOutWithKey}[number/9%2]]
+	}
+}
+
+// left is what this process holds when nothing is under way.
+type left struct {
+	goroutines, descriptors int
+	objects                 uint64 // on the heap, reachable
+}
+
+// rest waits until nothing is under way any more, and tells what is left. The store hangs up first, for a client may keep
+// its idle connections; where it does not let go of them, they stay.
+func rest(t *testing.T, s *store, wanted *left) left {
+	t.Helper()
+	var now left
+	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(50 * time.Millisecond) {
+		s.hangUp()
+		now = left{goroutines: runtime.NumGoroutine(), descriptors: descriptors(t)}
+		if s.connections() == 0 && (wanted == nil || now.goroutines <= wanted.goroutines && now.descriptors <= wanted.descriptors) {
+			if wanted == nil { // what ends by itself, ends in this time
+				time.Sleep(time.Second)
+				now = left{goroutines: runtime.NumGoroutine(), descriptors: descriptors(t)}
+			}
+			break
+		}
+	}
+	if open := s.connections(); open > 0 {
+		t.Errorf("%d connections are still open", open)
+	}
+	for range 3 { // pools take two collections to be emptied
+		runtime.GC()
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	now.objects = memory.HeapObjects
+	return now
+}
+
+// descriptors counts the files, connections among them, that this process has open.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	open, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(open)
+}
+
+// faults are what befalls a share of the calls.
+func faults() map[string]struct {
+	share float64
+	how   answerer
+} {
+	type fault = struct {
+		share float64
+		how   answerer
+	}
+	says := func(text []byte) answerer { return func(e exchange) { e.send(text) } }
+	refusal := func(status int, name string) answerer {
+		return says(page(status, "application/x-amz-json-1.0", []byte(`{"__type":"com.amazonaws.dynamodb.v20120810#`+name+`"}`)))
+	}
+	return map[string]fault{
+		"silent":            {0.001, exchange.silence},
+		"byte by byte":      {0.001, func(e exchange) { e.drip(e.right(), 20*time.Millisecond) }},
+		"endless":           {0.0005, func(e exchange) { e.send([]byte("HTTP/1.1 200 OK\r\n\r\n")); e.flood("gems") }},
+		"cut before":        {0.005, exchange.reset},
+		"cut after":         {0.005, func(e exchange) { e.right() }},
+		"cut in the middle": {0.005, func(e exchange) { answer := e.right(); e.send(answer[:len(answer)-1]) }},
+		"wrong length":      {0.005, func(e exchange) { e.send(append([]byte("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"), e.right()...)) }},
+		"nonsense":          {0.005, says([]byte("\x15\x03\x03\x00\x02\x02\x46"))},
+		"server error":      {0.005, refusal(http.StatusInternalServerError, "InternalServerError")},
+		"throttle":          {0.005, refusal(http.StatusBadRequest, "ThrottlingException")},
+		"conflict":          {0.005, refusal(http.StatusBadRequest, "TransactionConflictException")},
+	}
+}
+
+// However many requests a function answers, and whatever befell them, it holds no more goroutines, connections and memory.
+//
+// Between a tenth of the requests and all of them, the goroutines and descriptors must not be one more: all that ends has
+// ended then, so each one that any of the faults leaves behind shows, be it once. Live objects on the heap may be one more for
+// every ten requests, which is less than the least that a request can leave behind.
+func TestNothingIsLeftBehind(t *testing.T) {
+	f := lay(t)
+	s := f.open(t, misbehaviour{})
+	opened, err := f.calm.Calm.Shop(t.Context(), s.customer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	create(t, opened, kept())
+	template := loadTemplate(t, s.store.url())
+	s.serve(t, template, newFunctions(t, template, s.store.url()))
+	s.requests[redeemUsedUp] = request{http.MethodPost, s.requests[redeemUsedUp].path, "", `{"code":"SPENT13","nick":"Alder"}`, nil}
+	s.begin(t) // takes its uses
+	s.store.behind = &replay{behind: s.proxy, known: make(map[string]*httptest.ResponseRecorder)}
+	s.serve(t, template, newFunctions(t, template, s.store.url())) // which remember nothing of that
+	c := &crowd{api: s.api, customer: string(s.customer)}
+	for range 2 { // every kind of call, and those for codes that are known to be of many uses
+		for number := 9; number < 27; number++ {
+			c.request(number).send(t.Context(), s.api)
+		}
+	}
+
+	injected := s.misbehaveAtTimes()
+	c.send(t, *sent/10)
+	first := rest(t, s.store, nil)
+	c.send(t, *sent)
+	last := rest(t, s.store, &first)
+
+	for _, err := range s.failed {
+		t.Error(err)
+	}
+	t.Logf("%d requests: after a tenth %+v, after all %+v", *sent, first, last)
+	if last.goroutines > first.goroutines {
+		t.Errorf("%d goroutines after a tenth of the requests, %d after all", first.goroutines, last.goroutines)
+		_ = pprof.Lookup("goroutine").WriteTo(t.Output(), 1)
+	}
+	if last.descriptors > first.descriptors {
+		t.Errorf("%d descriptors after a tenth of the requests, %d after all", first.descriptors, last.descriptors)
+	}
+	if more, most := int64(last.objects)-int64(first.objects), int64(*sent)/10; more > most {
+		t.Errorf("%d live objects after a tenth of the requests, %d after all: more than %d more", first.objects, last.objects, most)
+	}
+	c.wantDocumented(t)
+	for name, fault := range faults() {
+		t.Logf("%s: %d calls", name, injected(name))
+		if injected(name) == 0 && fault.share*float64(*sent) >= 10 {
+			t.Errorf("no call met the fault %q", name)
+		}
+	}
+}
+
+// wantDocumented wants that no request was answered in a way that is not documented for it.
+func (c *crowd) wantDocumented(t *testing.T) {
+	t.Helper()
+	for status := range c.answered {
+		switch n := c.answered[status].Load(); {
+		case n == 0:
+		case slices.Contains([]int{http.StatusOK, http.StatusNotFound, http.StatusServiceUnavailable}, status):
+			t.Logf("answered %d: %d requests", status, n)
+		default:
+			t.Errorf("answered %d: %d requests", status, n)
+		}
+	}
+}
+
+// misbehaveAtTimes lets each fault befall its share of the calls, and counts.
+func (s *shop) misbehaveAtTimes() (injected func(fault string) int) {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(*seed, 0))
+	counts := make(map[string]int)
+	all := faults()
+	s.store.misbehaveAt(func(body []byte) answerer {
+		if bytes.Contains(body, []byte(`"`+mute)) {
+			return exchange.silence
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		lot := random.Float64()
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if lot -= all[name].share; lot < 0 {
+				counts[name]++
+				return all[name].how
+			}
+		}
+		return nil
+	})
+	return func(fault string) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return counts[fault]
+	}
+}

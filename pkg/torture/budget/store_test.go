@@ -1,0 +1,225 @@
+package budget_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for what two busy cores do.
+const patience = 30 * time.Second
+
+// store is a DynamoDB that misbehaves when it is told to. Otherwise it does what the one behind it does.
+type store struct {
+	behind  http.Handler
+	address string
+	ended   chan struct{} // closed at the end of the test
+
+	draw     atomic.Pointer[func(body []byte) answerer] // how a call is answered; nil: as by the store behind
+	hijacked atomic.Int64                               // connections that misbehave at this moment
+
+	mu     sync.Mutex
+	server *http.Server
+	open   map[net.Conn]bool
+}
+
+// answerer answers a request on its connection, in any way; the connection is then closed.
+type answerer func(exchange exchange)
+
+// exchange is a request that a store misbehaves at.
+type exchange struct {
+	store *store
+	net.Conn
+	request *http.Request // with its body read
+	body    []byte
+}
+
+func newStore(t *testing.T, behind http.Handler) *store {
+	t.Helper()
+	s := &store{behind: behind, address: "127.0.0.1:0", ended: make(chan struct{}), open: make(map[net.Conn]bool)}
+	s.listen(t)
+	t.Cleanup(func() {
+		close(s.ended)
+		s.refuse(t)
+	})
+	return s
+}
+
+func (s *store) url() string { return "http://" + s.address }
+
+// listen takes connections, after refuse at the same address.
+func (s *store) listen(t *testing.T) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.address)
+	// Meanwhile the port may have been some client's.
+	for begun := time.Now(); err != nil && time.Since(begun) < patience; time.Sleep(10 * time.Millisecond) {
+		listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.address)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.address = listener.Addr().String()
+	s.server = &http.Server{
+		Handler: http.HandlerFunc(s.serve), ConnState: s.note, ReadHeaderTimeout: patience,
+		ErrorLog: log.New(io.Discard, "", 0), // what is cut off is tested
+	}
+	go func(server *http.Server) { _ = server.Serve(listener) }(s.server)
+}
+
+// refuse closes all connections and takes no more.
+func (s *store) refuse(t *testing.T) {
+	t.Helper()
+	if err := s.server.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func (s *store) note(connection net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch state {
+	case http.StateNew, http.StateActive, http.StateIdle:
+		s.open[connection] = true
+	case http.StateHijacked, http.StateClosed:
+		delete(s.open, connection)
+	}
+}
+
+// connections counts those that are open.
+func (s *store) connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open) + int(s.hijacked.Load())
+}
+
+// hangUp closes the connections that are idle.
+func (s *store) hangUp() {
+	s.server.SetKeepAlivesEnabled(false)
+	s.server.SetKeepAlivesEnabled(true)
+}
+
+// misbehave has the store answer so from now on; nil ends it.
+func (s *store) misbehave(how answerer) {
+	s.misbehaveAt(func([]byte) answerer { return how })
+}
+
+// misbehaveAt has the store answer each call, which has that body, as it is drawn.
+func (s *store) misbehaveAt(draw func(body []byte) answerer) { s.draw.Store(&draw) }
+
+func (s *store) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	draw := s.draw.Load()
+	if draw == nil {
+		s.behind.ServeHTTP(w, r)
+		return
+	}
+	how := (*draw)(body)
+	if how == nil {
+		s.behind.ServeHTTP(w, r)
+		return
+	}
+	s.hijacked.Add(1)
+	defer s.hijacked.Add(-1)
+	connection, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	defer connection.Close()
+	how(exchange{store: s, Conn: connection, request: r, body: body})
+}
+
+// operation is what is asked for, such as GetItem.
+func (e exchange) operation() string {
+	_, operation, _ := strings.Cut(e.request.Header.Get("X-Amz-Target"), ".")
+	return operation
+}
+
+// right is the answer of the store behind, which does what is asked, as it goes over the wire. The connection does not
+// serve another request.
+func (e exchange) right() []byte {
+	recorder := httptest.NewRecorder()
+	again := e.request.Clone(context.WithoutCancel(e.request.Context()))
+	again.Body = io.NopCloser(bytes.NewReader(e.body))
+	e.store.behind.ServeHTTP(recorder, again)
+	return page(recorder.Code, recorder.Header().Get("Content-Type"), recorder.Body.Bytes())
+}
+
+// pass answers as the store behind does.
+func (e exchange) pass() { e.send(e.right()) }
+
+// page is an answer with that body.
+func page(status int, contentType string, body []byte) []byte {
+	head := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n",
+		status, http.StatusText(status), contentType, len(body))
+	return append([]byte(head), body...)
+}
+
+// send writes to a client that may have gone away.
+func (e exchange) send(text []byte) { _, _ = e.Write(text) }
+
+// drip sends bytes one by one until the client goes away.
+func (e exchange) drip(text []byte, pause time.Duration) {
+	for _, b := range text {
+		if _, err := e.Write([]byte{b}); err != nil || !e.wait(pause) {
+			return
+		}
+	}
+}
+
+// flood sends the text again and again until the client goes away.
+func (e exchange) flood(text string) {
+	chunk := bytes.Repeat([]byte(text), 1+(1<<20)/len(text))
+	for {
+		if _, err := e.Write(chunk); err != nil || !e.wait(0) {
+			return
+		}
+	}
+}
+
+// wait tells whether the test is still running after the pause.
+func (e exchange) wait(pause time.Duration) bool {
+	select {
+	case <-e.store.ended:
+		return false
+	case <-time.After(pause):
+		return true
+	}
+}
+
+// silence answers nothing until the client goes away.
+func (e exchange) silence() {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_, _ = e.Read(make([]byte, 1)) // nothing follows a request
+	}()
+	select {
+	case <-gone:
+	case <-e.store.ended:
+		_ = e.Close()
+		<-gone
+	}
+}
+
+// reset ends the connection with an error, not with its end.
+func (e exchange) reset() {
+	if connection, is := e.Conn.(*net.TCPConn); is {
+		_ = connection.SetLinger(0)
+	}
+}
