@@ -131,6 +131,16 @@ build: $(sam) ## Build the functions for ARCH, with the SAM CLI
 		test "$$machine" = $(elf_machine) || { echo "$$binary was not built for $(sam_arch)" >&2; exit 1; }; \
 	done
 
+# The tree there is another one: elsewhere, with a stray file, and of another Git repository, without a commit.
+.PHONY: reproducible
+reproducible: build ## Build the functions again, from another tree, and compare every byte
+	@other=$$(mktemp -d) && trap 'rm -rf "$$other"' EXIT && \
+	git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -T - -cf - 2>/dev/null | tar -xf - -C "$$other" && \
+	git init -q "$$other" && echo 'package stray' >"$$other/stray.go" && \
+	{ $(MAKE) -s -C "$$other" build tools=$(tools) >"$$other/log" 2>&1 || { cat "$$other/log" >&2; exit 1; }; } && \
+	diff -r .aws-sam/build "$$other/.aws-sam/build" && \
+	echo "The same bytes from another tree: $$(cat .aws-sam/build/*/bootstrap | sha256sum | cut -c1-16), for $(sam_arch)"
+
 .PHONY: deploy
 deploy: $(sam) ## Build the functions for ARCH and deploy the stack to ENV; shows what changes, and asks in prod
 	@test -f infra/parameters/$(ENV).yaml || { echo "ENV is dev, staging or prod, not \"$(ENV)\"" >&2; exit 2; }
