@@ -41,6 +41,9 @@ var (
 	errCounterEmpty = errors.New("the counter has no uses left")
 )
 
+// errMayBeApplied says why a refusal is none.
+var errMayBeApplied = errors.New("refused, but an attempt whose answer was lost may still be applied")
+
 // Redeem takes one use of a voucher for the claim, or finds the redemption that the claim's token has already. Errors are
 // a *voucher.RefusalError, where nothing was taken; an *UnavailableError, where that is unknown; and DynamoDB's own.
 //
@@ -48,26 +51,31 @@ var (
 // request with a key takes one more, unless it is for the nick's limit, since the request may have been redeemed before the
 // voucher ended; an unknown code takes it too, or time would tell it apart.
 func (s *Redemptions) Redeem(ctx context.Context, claim voucher.Claim) (voucher.Redemption, error) {
-	redemption, v, err := s.redeemSingleUse(ctx, claim)
+	var lost lostAttempt
+	redemption, v, err := s.redeemSingleUse(ctx, claim, &lost)
 	if errors.Is(err, errManyUses) {
-		redemption, err = s.redeemManyUses(ctx, claim, v)
+		lost = false // what is sent as if for a single use is never applied to such a code
+		redemption, err = s.redeemManyUses(ctx, claim, v, &lost)
 	}
 	if mayBeRedeemedBefore(claim, v, err) {
 		redemption, err = s.recall(ctx, claim, v, err)
+	}
+	if lost.mayContradict(v, err) {
+		err = &UnavailableError{errMayBeApplied}
 	}
 	return redemption, outcome(err)
 }
 
 // redeemSingleUse redeems a single-use code; one of many uses comes back with errManyUses, as it is. A code known to be of
 // many uses is read, for there the failing write would itself be what a busy code is bound by.
-func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim) (voucher.Redemption, voucher.Voucher, error) {
+func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim, lost *lostAttempt) (voucher.Redemption, voucher.Voucher, error) {
 	if s.many.has(voucherKey{claim.Customer, claim.Code}) {
 		v, err := s.read(ctx, voucherKey{claim.Customer, claim.Code})
 		if err != nil || !v.SingleUse() { // what is remembered saves a write, and decides nothing
 			return voucher.Redemption{}, v, cmp.Or(err, errManyUses)
 		}
 	}
-	taken, err := s.api.UpdateItem(ctx, singleUse(claim).input(s.table, types.ReturnValueAllNew))
+	taken, err := s.api.UpdateItem(ctx, singleUse(claim).input(s.table, types.ReturnValueAllNew), lost.note)
 	old, failed := oldItem(err)
 	switch {
 	case failed:
@@ -132,12 +140,12 @@ func nickCondition(nick voucher.Nick) string {
 }
 
 // redeemManyUses redeems a code of many uses by the rules that were just read.
-func (s *Redemptions) redeemManyUses(ctx context.Context, claim voucher.Claim, v voucher.Voucher) (voucher.Redemption, error) {
+func (s *Redemptions) redeemManyUses(ctx context.Context, claim voucher.Claim, v voucher.Voucher, lost *lostAttempt) (voucher.Redemption, error) {
 	if err := v.Refuse(claim.Request); err != nil {
 		return voucher.Redemption{}, err
 	}
 	if v.Limited() {
-		return s.redeemCounted(ctx, claim, v)
+		return s.redeemCounted(ctx, claim, v, lost)
 	}
 	call := recording(claim, v)
 	_, err := s.api.UpdateItem(ctx, call.input(s.table, types.ReturnValueNone))
@@ -152,10 +160,10 @@ func (s *Redemptions) redeemManyUses(ctx context.Context, claim voucher.Claim, v
 
 // redeemCounted redeems a code with a limit above one: it records the redemption and takes a use from one of the voucher's
 // counters, together or not at all.
-func (s *Redemptions) redeemCounted(ctx context.Context, claim voucher.Claim, v voucher.Voucher) (voucher.Redemption, error) {
+func (s *Redemptions) redeemCounted(ctx context.Context, claim voucher.Claim, v voucher.Voucher, lost *lostAttempt) (voucher.Redemption, error) {
 	counter := int(s.random(int64(v.Counters)))
 	for attempt := 0; ; attempt++ {
-		redemption, err := s.takeFromCounter(ctx, claim, v, counter)
+		redemption, err := s.takeFromCounter(ctx, claim, v, counter, lost)
 		switch {
 		case errors.Is(err, errCounterEmpty):
 			counter, err = s.counterWithUsesLeft(ctx, claim, &v)
@@ -171,7 +179,9 @@ func (s *Redemptions) redeemCounted(ctx context.Context, claim voucher.Claim, v 
 	}
 }
 
-func (s *Redemptions) takeFromCounter(ctx context.Context, claim voucher.Claim, v voucher.Voucher, counter int) (voucher.Redemption, error) {
+func (s *Redemptions) takeFromCounter(
+	ctx context.Context, claim voucher.Claim, v voucher.Voucher, counter int, lost *lostAttempt,
+) (voucher.Redemption, error) {
 	record := recording(claim, v)
 	take := update{key: counterKey{claim.Customer, v.Code, counter}.primary()}
 	take.add(attrLeft, -1)
@@ -180,7 +190,7 @@ func (s *Redemptions) takeFromCounter(ctx context.Context, claim voucher.Claim, 
 	take.value(":least", num(1))
 	_, err := s.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: []types.TransactWriteItem{{Update: record.action(s.table)}, {Update: take.action(s.table)}},
-	})
+	}, lost.note)
 	if err == nil {
 		return newRedemption(claim, v), nil
 	}
