@@ -55,56 +55,60 @@ func (l *late) deliver(t *testing.T) {
 // the operator lets shoppers at the code again. Where that could be, it is no refusal; where it could not, it is.
 func TestARefusedRequestIsNotRedeemedLater(t *testing.T) {
 	none := new(voucher.NoLimit)
-	for what, test := range map[string]struct {
-		operation string // whose first call is late
-		terms     voucher.Terms
-		before    int // redemptions by Alder
-		edit      voucher.Edit
-		refused   bool
-	}{
+	for what, test := range map[string]lateAttempt{
 		"single-use, disabled and enabled": {
-			"UpdateItem", voucher.Terms{Disabled: true}, 0, voucher.Edit{Disabled: new(false)}, false,
+			operation: "UpdateItem", terms: voucher.Terms{Disabled: true}, edit: voucher.Edit{Disabled: new(false)},
 		},
 		"used up and raised": {
-			"TransactWriteItems", voucher.Terms{MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: none}, 2,
-			voucher.Edit{MaxUses: new(voucher.Limit(3))}, false,
+			operation: "TransactWriteItems", terms: voucher.Terms{MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: none},
+			before: 2, edit: voucher.Edit{MaxUses: new(voucher.Limit(3))},
 		},
 		"single-use, redeemed, disabled and enabled": {
-			"UpdateItem", voucher.Terms{}, 1, voucher.Edit{Disabled: new(false)}, true,
+			operation: "UpdateItem", before: 1, edit: voucher.Edit{Disabled: new(false)}, refused: true,
 		},
 		"nick's limit reached and raised": {
-			"TransactWriteItems", voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(2))}, 2,
-			voucher.Edit{MaxUsesPerNick: new(voucher.Limit(3))}, true,
+			operation: "TransactWriteItems", terms: voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(2))},
+			before: 2, edit: voucher.Edit{MaxUsesPerNick: new(voucher.Limit(3))}, refused: true,
 		},
 		"many uses, disabled and enabled": {
-			"UpdateItem", voucher.Terms{MaxUses: none, Disabled: true}, 0, voucher.Edit{Disabled: new(false)}, true,
+			operation: "UpdateItem", terms: voucher.Terms{MaxUses: none, Disabled: true}, edit: voucher.Edit{Disabled: new(false)}, refused: true,
 		},
 	} {
 		for _, key := range []string{"", "order-1047"} {
-			t.Run(fmt.Sprintf("%s, key %q", what, key), func(t *testing.T) {
-				s := newShop(t)
-				test.terms.Written = "SUMMER-20"
-				v := s.create(test.terms)
-				for range test.before {
-					s.mustRedeem(request(t, "SUMMER-20", "Alder", ""))
-				}
-				network := &late{operation: test.operation}
-				desk := deskOf(newClient(t, func(o *dynamodb.Options) { o.HTTPClient = network }), s.table)
-				_, _, err := desk.Redeem(within(t), request(t, "SUMMER-20", "Alder", key))
-				if _, refused := voucher.IsRefusal(err); refused != test.refused {
-					t.Errorf("Redeem = %v", err)
-				}
-				if unavailable, is := errors.AsType[*dynamo.UnavailableError](err); !test.refused && (!is || !unavailable.Unavailable()) {
-					t.Errorf("Redeem = %v; want an *UnavailableError", err)
-				}
-				if _, err := s.vouchers.Edit(t.Context(), emberforge, v.Code, test.edit); err != nil {
-					t.Fatal(err)
-				}
-				network.deliver(t)
-				if records := s.records("SUMMER-20"); test.refused != (len(records) == test.before) {
-					t.Errorf("%d redemptions are on record, %d before", len(records), test.before)
-				}
-			})
+			t.Run(fmt.Sprintf("%s, key %q", what, key), func(t *testing.T) { test.run(t, key) })
 		}
+	}
+}
+
+// lateAttempt is a request of Alder's whose first attempt comes after an edit.
+type lateAttempt struct {
+	operation string // whose first call is late
+	terms     voucher.Terms
+	before    int // redemptions by Alder
+	edit      voucher.Edit
+	refused   bool
+}
+
+func (l lateAttempt) run(t *testing.T, key string) {
+	s := newShop(t)
+	l.terms.Written = "SUMMER-20"
+	v := s.create(l.terms)
+	for range l.before {
+		s.mustRedeem(request(t, "SUMMER-20", "Alder", ""))
+	}
+	network := &late{operation: l.operation}
+	desk := deskOf(newClient(t, func(o *dynamodb.Options) { o.HTTPClient = network }), s.table)
+	_, _, err := desk.Redeem(within(t), request(t, "SUMMER-20", "Alder", key))
+	_, refused := voucher.IsRefusal(err)
+	_, unavailable := errors.AsType[*dynamo.UnavailableError](err)
+	if refused != l.refused || unavailable == l.refused {
+		t.Errorf("Redeem = %v; want a refusal: %v", err, l.refused)
+	}
+	if _, err := s.vouchers.Edit(t.Context(), emberforge, v.Code, l.edit); err != nil {
+		t.Fatal(err)
+	}
+	network.deliver(t)
+	if records := s.records("SUMMER-20"); refused && len(records) > l.before {
+		t.Errorf("%d redemptions are on record, %d before", len(records), l.before)
 	}
 }
