@@ -76,7 +76,7 @@ func (c *client) request(tb testing.TB, t *target) {
 	a := asked{nick: nick}
 	switch lot := c.random.IntN(10); {
 	case lot < 3:
-		if earlier, any := t.earlier(c.random); any {
+		if earlier, has := t.earlier(c.random); has {
 			a = earlier
 		}
 	case lot < 8 || !t.mayBeLost():
@@ -104,7 +104,7 @@ func (r *round) redeem(tb testing.TB, client int, random *rand.Rand, t *target, 
 func (r *round) check(tb testing.TB, client int, random *rand.Rand, t *target, nick string) history.Outcome {
 	tb.Helper()
 	key := ""
-	if a, any := t.earlier(random); any && random.IntN(2) == 0 {
+	if a, has := t.earlier(random); has && random.IntN(2) == 0 {
 		key = a.key
 	}
 	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskCheck, Nick: nick})

@@ -135,7 +135,7 @@ func (t *target) remember(a asked) {
 }
 
 // earlier picks a request that was made, or is being made.
-func (t *target) earlier(random *rand.Rand) (a asked, any bool) {
+func (t *target) earlier(random *rand.Rand) (a asked, has bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.asked) == 0 {
