@@ -88,6 +88,14 @@ bench: ## Measure the functions beside reference functions, and print the target
 oracle: ## Compare the times of refused requests, by which a stranger might tell codes apart (ARGS= as for bench)
 	@go run -buildvcs=false ./cmd/bench oracle $(ARGS)
 
+# What make torture draws faults and requests from, 0 for a new seed each time, and how long it begins rounds, at least.
+SEED     ?= 0
+DURATION ?= 5m
+
+.PHONY: torture
+torture: ## Redeem under faults and contention until each fault was met 1,000 times, and check every answer (SEED=, DURATION=)
+	@go test -buildvcs=false -count=1 -timeout 0 -v -run '^TestTorture$$' ./pkg/torture -seed $(SEED) -duration $(DURATION) -injections 1000
+
 .PHONY: explore
 explore: $(schemathesis) ## Try a live `make run` against its OpenAPI document (URL= is its address)
 	@$(schemathesis) --config-file api/schemathesis.toml run $(URL)/openapi.json --url $(URL)
