@@ -344,10 +344,12 @@ func TestNothingThatCostsUnlessAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range functions {
-		for _, property := range []string{"Tracing", "ReservedConcurrentExecutions"} {
-			if v := s.under(t, f.name, property); v.exists() {
-				t.Errorf("%s: %s is %s", f.name, property, v.describe())
-			}
+		if v := s.under(t, f.name, "ReservedConcurrentExecutions"); v.exists() {
+			t.Errorf("%s keeps %s instances", f.name, v.describe())
+		}
+		// Lambda's own default: it samples nothing itself.
+		if got := s.under(t, f.name, "Tracing").text; got != "PassThrough" {
+			t.Errorf("%s is traced %q", f.name, got)
 		}
 	}
 }
