@@ -57,7 +57,7 @@ func playRound(tb testing.TB, settings Settings, t trial, number int) outcome {
 	plan.settings.Rates = nil // until all is prepared
 	r := &round{
 		trial: t, programs: settings.Programs, bodies: make(map[string]*response),
-		customer: catalog.CustomerID(fmt.Sprintf("emberforge-%08x", random.Uint32())), outcome: outcome{plan: plan},
+		customer: newCustomer(random), outcome: outcome{plan: plan},
 	}
 	r.shop = testshop.Start(ending, settings.Programs, plan.settings, r.watchLog)
 	r.prepare(tb, random)
@@ -74,6 +74,11 @@ func playRound(tb testing.TB, settings Settings, t trial, number int) outcome {
 	r.judge(tb)
 	r.outcome.took = time.Since(began)
 	return r.outcome
+}
+
+// newCustomer is another one when the same round is played again: the tables are the same.
+func newCustomer(random *rand.Rand) catalog.CustomerID {
+	return catalog.CustomerID(fmt.Sprintf("emberforge-%08x-%08x", random.Uint32(), rand.Uint32())) //nolint:gosec // need not be secret
 }
 
 // scope ends what a round has started with the round, and not with the test.
@@ -100,7 +105,7 @@ func (r *round) prepare(tb testing.TB, random *rand.Rand) {
 	if r.calm, err = r.shop.Calm.Shop(tb.Context(), r.customer); err != nil {
 		tb.Fatal(err)
 	}
-	for i, terms := range draw(random) {
+	for i, terms := range r.trial.draw(random) {
 		target, err := newTarget(tb.Context(), r.calm, i, terms)
 		if err != nil {
 			tb.Fatal(err)

@@ -1,11 +1,12 @@
 package mutation_test
 
-// checker is what must find that a promise was broken.
+// checker is what finds that a promise was broken.
 type checker string
 
 const (
-	byHistory checker = "history" // what was answered, and what is on record in the end, is nothing that a voucher can do
-	byVerify  checker = "verify"  // what is stored does not add up
+	byHistory   checker = "history"   // what was answered, and what is on record in the end, is nothing that a voucher can do
+	byVerify    checker = "verify"    // what is stored does not add up
+	byInterface checker = "interface" // no mutation counts as found by that alone: it may be a crash
 )
 
 // mutation is a store without one of its guards.
@@ -139,8 +140,12 @@ func mutations() []mutation {
 		{
 			name: "refuses without a key, though a use was tried for", scene: aLateTransaction, by: []checker{byHistory},
 			removed: change{{redeemGo, `(claim.Key != "" || triedForUse)`, `(claim.Key != "" || triedForUse && false)`}},
+			given:   withoutLost(),
 		},
-
+		{
+			name: "refuses while an attempt is on its way", scene: anAttemptBehindItsRefusal, by: []checker{byHistory},
+			removed: withoutLost(),
+		},
 		{
 			name: "refuses when the store does not answer", scene: aStoreThatIsNotHeard, by: []checker{byHistory},
 			removed: change{{problemGo, `return unavailable()`, `return problemVoucherNotFound.new()`}},
@@ -234,6 +239,11 @@ func mutations() []mutation {
 // withoutRecall refuses without looking for what is recorded of the request.
 func withoutRecall() change {
 	return change{{redeemGo, `if mayBeRedeemedBefore(claim, v, err) {`, `if mayBeRedeemedBefore(claim, v, err) && false {`}}
+}
+
+// withoutLost takes no notice of attempts that may still be applied.
+func withoutLost() change {
+	return change{{redeemGo, `if lost.mayContradict(v, err) {`, `if lost.mayContradict(v, err) && false {`}}
 }
 
 // drawingTheLast always draws the last of the counters.

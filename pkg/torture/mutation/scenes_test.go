@@ -122,7 +122,7 @@ func requestsWithoutKeys(s *shop) {
 func aRepetitionAfterTheCodeWasDisabled(s *shop) {
 	c := s.create(perNick(8, 3))
 	c.redeem("alder", "order-1047")
-	c.edit(disabled())
+	c.edit(disabled(true))
 	c.redeem("alder", "order-1047")
 	c.redeem("birch", "order-1048")
 }
@@ -141,7 +141,7 @@ func aBusyCodeIsDisabled(s *shop) {
 	for range 3 {
 		c.redeem("", "")
 	}
-	c.edit(disabled())
+	c.edit(disabled(true))
 	c.redeem("", "")
 }
 
@@ -182,6 +182,19 @@ func aLateTransaction(s *shop) {
 	applied.release()
 	look.release()
 	answered()
+}
+
+// A code is disabled, and enabled again after a request was refused of which an attempt is still on its way.
+func anAttemptBehindItsRefusal(s *shop) {
+	c := s.create(single())
+	c.edit(disabled(true))
+	late := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
+	applied := s.gate.stop(s.T, "UpdateItem", 2, faultproxy.Applied) // behind its repetition
+	c.redeem("alder", "")
+	c.edit(disabled(false))
+	late.release()
+	applied.wait(s.T)
+	applied.release()
 }
 
 // A limit is raised between a request's look at the empty counters and its mark that the code is full.
@@ -307,7 +320,7 @@ func aNoteAndADisablingAtOnce(s *shop) {
 	write := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
 	running := c.editing(edit{flags: []string{"--note", "for the team"}})
 	write.wait(s.T)
-	c.edit(disabled())
+	c.edit(disabled(true))
 	write.release()
 	running.end()
 	c.redeem("alder", "")

@@ -50,6 +50,9 @@ type shop struct {
 	operator *operator.Shop
 	clients  atomic.Int64
 	codes    []*code
+
+	mu           sync.Mutex
+	undocumented []string // answers that the interface does not have
 }
 
 // code is a voucher of the shop, with all that was asked of it.
@@ -126,25 +129,25 @@ func (c *code) redeem(nick, key string) {
 	recorder := httptest.NewRecorder()
 	returned := c.Call(history.Operation{Client: int(s.clients.Add(1)), Ask: history.AskRedeem, Nick: nick, Key: key})
 	s.API.ServeHTTP(recorder, request)
-	returned(read(recorder))
+	returned(s.read(recorder))
 }
 
-func read(recorder *httptest.ResponseRecorder) history.Answer {
-	switch recorder.Code {
-	case http.StatusNotFound:
-		return history.Answer{Outcome: history.Refused}
-	case http.StatusOK:
-	default:
-		return history.Answer{Outcome: history.Unknown}
-	}
+// read reads an answer. One that the interface does not have is noted as wrong, and leaves open what became of the request.
+func (s *shop) read(recorder *httptest.ResponseRecorder) history.Answer {
 	var redemption struct{ ID string }
-	if err := json.Unmarshal(recorder.Body.Bytes(), &redemption); err != nil {
-		return history.Answer{Outcome: history.Unknown}
-	}
-	if recorder.Header().Get("Idempotency-Replayed") == "true" {
+	switch err := json.Unmarshal(recorder.Body.Bytes(), &redemption); {
+	case recorder.Code == http.StatusOK && err == nil && recorder.Header().Get("Idempotency-Replayed") == "true":
 		return history.Answer{Outcome: history.Replayed, ID: redemption.ID}
+	case recorder.Code == http.StatusOK && err == nil:
+		return history.Answer{Outcome: history.Redeemed, ID: redemption.ID}
+	case recorder.Code == http.StatusNotFound:
+		return history.Answer{Outcome: history.Refused}
+	case recorder.Code != http.StatusServiceUnavailable:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.undocumented = append(s.undocumented, fmt.Sprintf("%d %s", recorder.Code, recorder.Body))
 	}
-	return history.Answer{Outcome: history.Redeemed, ID: redemption.ID}
+	return history.Answer{Outcome: history.Unknown}
 }
 
 // redeeming asks to redeem the code, without a key, while other things go on; answered waits for the answer.
@@ -166,9 +169,8 @@ func limitedTo(uses int) edit {
 	return edit{voucher.Edit{MaxUses: &limit}, history.Edit{MaxUses: &uses}, []string{"--max-uses", fmt.Sprint(uses)}}
 }
 
-func disabled() edit {
-	yes := true
-	return edit{voucher.Edit{Disabled: &yes}, history.Edit{Disabled: &yes}, []string{"--disabled"}}
+func disabled(is bool) edit {
+	return edit{voucher.Edit{Disabled: &is}, history.Edit{Disabled: &is}, []string{fmt.Sprintf("--disabled=%t", is)}}
 }
 
 // edit edits the code, past the gate.
@@ -246,6 +248,9 @@ func (f findings) String() string {
 func (s *shop) check() findings {
 	s.Helper()
 	wrong := make(findings)
+	if len(s.undocumented) > 0 {
+		wrong[byInterface] = s.undocumented
+	}
 	for _, c := range s.codes {
 		if !c.invented {
 			c.list()
