@@ -39,7 +39,7 @@ type asked struct {
 }
 
 // draw draws the vouchers of a round: some of each kind.
-func draw(random *rand.Rand) []order {
+func (t trial) draw(random *rand.Rand) []order {
 	several := func() int { return 3 + random.IntN(18) }
 	few := func() int { return 1 + random.IntN(3) }
 	drawn := []order{
@@ -56,12 +56,15 @@ func draw(random *rand.Rand) []order {
 	for i := range drawn {
 		d := &drawn[i]
 		d.requests, d.edits = 30, 8
-		d.Disabled = random.IntN(3) == 0
+		d.Disabled = random.IntN(4) == 0
 		if d.MaxUses == 1 {
 			d.requests = 12
 		} else if d.MaxUses != history.None {
 			d.counters = 1 + random.IntN(min(d.MaxUses, 4))
 		}
+	}
+	if t.busy {
+		drawn = append(drawn, order{Terms: history.Terms{MaxUses: 150}, counters: 8, requests: 240, edits: 4})
 	}
 	return drawn
 }

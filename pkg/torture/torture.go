@@ -21,7 +21,7 @@ type Settings struct {
 	Seed uint64
 	// Duration is how long rounds are begun, at least: each trial has one.
 	Duration time.Duration
-	// Injections is how often each fault is to befall a call, at least.
+	// Injections is how often each fault is to befall a call, at least; without faults, as much is redeemed.
 	Injections int
 	// Trial is the only one, Round its only round, from 1; where empty or 0, all.
 	Trial string
@@ -134,9 +134,12 @@ func (r *run) next() (p *progress, number int, more bool) {
 	return p, p.begun, true
 }
 
-// done tells whether a trial's fault was injected often enough.
+// done tells whether a trial's fault was injected often enough, or where it has none, whether as much was redeemed.
 func (p *progress) done(injections int) bool {
-	return p.row.Injected >= injections || len(p.trial.counts) == 0
+	if len(p.trial.counts) == 0 {
+		return p.row.Redemptions >= injections
+	}
+	return p.row.Injected >= injections
 }
 
 // add adds up a round.

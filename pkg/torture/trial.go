@@ -18,6 +18,7 @@ type trial struct {
 	tight  bool               // a partition key value takes few units
 	checks int                // in a hundred requests; 0: the usual share
 	lists  int                // in a hundred actions of operators; 0: the usual share
+	busy   bool               // with a voucher of many uses and requests
 }
 
 // The names of trials that are not a fault's.
@@ -44,7 +45,7 @@ func trials() []trial {
 		trial{fault: string(faultproxy.HeldItem), counts: rules[:1], held: true},
 		trial{fault: string(faultproxy.OverThroughput), counts: rules[1:], tight: true},
 		trial{fault: everything, drawn: faultproxy.Faults(), counts: append(rules, faultproxy.Faults()...), held: true, tight: true},
-		trial{fault: contention},
+		trial{fault: contention, busy: true},
 	)
 }
 
