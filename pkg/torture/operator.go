@@ -95,7 +95,7 @@ func (r *round) tryEdit(tb testing.TB, number int, t *target, edit history.Edit,
 	switch status {
 	case 0:
 		returned(history.Answer{Outcome: history.Done})
-		t.arrive()
+		t.arrive(edit)
 		return true
 	case 1, killed:
 	default:
@@ -108,24 +108,32 @@ func (r *round) tryEdit(tb testing.TB, number int, t *target, edit history.Edit,
 func (t *target) head(edit history.Edit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.started = true
 	if edit.Disabled != nil {
-		t.terms.Disabled = *edit.Disabled
+		t.pending.Disabled, t.terms.Disabled = edit.Disabled, *edit.Disabled
 	}
 	if edit.MaxUses != nil {
-		t.terms.MaxUses = *edit.MaxUses
+		t.pending.MaxUses, t.terms.MaxUses = edit.MaxUses, *edit.MaxUses
 		t.greatest.MaxUses = max(t.greatest.MaxUses, *edit.MaxUses)
 	}
 	if edit.MaxUsesPerNick != nil {
-		t.terms.MaxUsesPerNick = *edit.MaxUsesPerNick
+		t.pending.MaxUsesPerNick, t.terms.MaxUsesPerNick = edit.MaxUsesPerNick, *edit.MaxUsesPerNick
 		t.greatest.MaxUsesPerNick = max(t.greatest.MaxUsesPerNick, *edit.MaxUsesPerNick)
 	}
 }
 
-func (t *target) arrive() {
+// arrive notes that an edit holds.
+func (t *target) arrive(edit history.Edit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.started = false
+	if edit.Disabled != nil {
+		t.pending.Disabled = nil
+	}
+	if edit.MaxUses != nil {
+		t.pending.MaxUses = nil
+	}
+	if edit.MaxUsesPerNick != nil {
+		t.pending.MaxUsesPerNick = nil
+	}
 }
 
 func flags(edit history.Edit) []string {

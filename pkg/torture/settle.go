@@ -24,7 +24,7 @@ func (r *round) settle(tb testing.TB) {
 	r.shop.Proxy.Settle()
 	random := rand.New(rand.NewPCG(0, 0)) //nolint:gosec // for the spelling alone
 	for _, t := range r.vouchers {
-		if t.started || t.terms.Disabled {
+		if t.terms.Disabled || t.pending != (history.Edit{}) {
 			r.completeEdit(tb, t)
 		}
 		for _, a := range t.unsettled() {

@@ -24,7 +24,7 @@ type target struct {
 	editing         sync.Mutex // one edit at a time
 	mu              sync.Mutex
 	terms           history.Terms // that it has, or is on its way to
-	started         bool          // on its way: an edit's outcome is unknown
+	pending         history.Edit  // of unknown outcome until now
 	greatest        history.Terms // that it ever had
 	requests, edits int           // that it is still to take
 	asked           []asked
