@@ -119,6 +119,10 @@ func checkDates(releases []released) error {
 
 func (c *Contract) last() released { return c.releases[len(c.releases)-1] }
 
+// reconstructed is how many releases, the first ones, were made from the record: docs/decisions/0019. It is their place that
+// tells, for anybody can write x-reconstructed into a document.
+const reconstructed = 6
+
 // Changelog computes what each release changed, oldest first.
 func (c *Contract) Changelog() ([]changelog.Release, error) {
 	computed := make([]changelog.Release, len(c.releases))
@@ -128,7 +132,7 @@ func (c *Contract) Changelog() ([]changelog.Release, error) {
 			return nil, err
 		}
 		computed[i] = changelog.Release{
-			Name: release.name, Date: release.date, Reconstructed: revision.isReconstructed(), Changes: []changelog.Change{},
+			Name: release.name, Date: release.date, Reconstructed: i < reconstructed, Changes: []changelog.Change{},
 		}
 		if i == 0 {
 			continue

@@ -109,12 +109,6 @@ func renamePathParameters(parameters openapi3.Parameters, names map[string]strin
 	}
 }
 
-// isReconstructed tells documents that were made from the record, by x-reconstructed in their info.
-func (d document) isReconstructed() bool {
-	reconstructed, _ := d.Spec.Info.Extensions["x-reconstructed"].(bool)
-	return reconstructed
-}
-
 // sunsetExtension is where a document says from when on something deprecated may be removed.
 const sunsetExtension = "x-sunset"
 

@@ -114,21 +114,51 @@ func (c *Contract) checkRoutes(routes []Route, working document) ([]string, erro
 	return problems, nil
 }
 
-// checkPromises wants the working document to keep what the last release promised, and the sunsets of all releases.
+// checkPromises wants the working document to keep what the last release promised, and the sunsets of all releases; and each
+// release after the reconstructed ones, by its own date, likewise. Those are not asked for what the library alone would find:
+// another version of it may find more, and they cannot change any more.
 func (c *Contract) checkPromises(working document, today time.Time) ([]string, error) {
+	var earlier []tree
+	var problems []string
+	day := today.UTC().Format(time.DateOnly)
+	for i, release := range c.releases {
+		document, err := readTree(release.name, release.text)
+		if err != nil {
+			return nil, err
+		}
+		var found []string
+		if i > reconstructed {
+			found, _ = unkept(earlier, document, release.date)
+		}
+		switch {
+		case release.date > day:
+			found = append(found, "its date is in the future")
+		case release.date == "" && i >= reconstructed:
+			found = append(found, "it has no date")
+		}
+		for _, problem := range found {
+			problems = append(problems, "release "+release.name+": "+problem)
+		}
+		earlier = append(earlier, document)
+	}
 	revision, err := readTree(workingFile, c.working)
 	if err != nil {
 		return nil, err
 	}
-	problems := revision.misplacedSunsets("", nil)
+	found, last := unkept(earlier, revision, day)
+	missed, err := c.missed(working, last)
+	problems = slices.Concat(problems, found, missed)
+	slices.Sort(problems)
+	return problems, err
+}
+
+// unkept are the promises of earlier documents, one at least, that a revision does not keep on a day: those of the last one,
+// and the sunsets of all. It returns what was found against the last one, too.
+func unkept(earlier []tree, revision tree, day string) (problems []string, last *promises) {
+	problems = revision.misplacedSunsets("", nil)
 	sunsets := make(map[sunset]string)
-	var last *promises
-	for _, release := range c.releases {
-		base, err := readTree(release.name, release.text)
-		if err != nil {
-			return nil, err
-		}
-		last = keep(base, revision, today)
+	for _, base := range earlier {
+		last = keep(base, revision, day)
 		for broken, day := range last.sunsets {
 			sunsets[broken] = max(sunsets[broken], day)
 		}
@@ -139,16 +169,13 @@ func (c *Contract) checkPromises(working document, today time.Time) ([]string, e
 	for operation, broken := range last.broken {
 		name := operation.String()
 		if operation == (Operation{}) {
-			name = workingFile
+			name = "the document"
 		}
 		for _, problem := range broken {
 			problems = append(problems, name+": "+problem)
 		}
 	}
-	missed, err := c.missed(working, last)
-	problems = append(problems, missed...)
-	slices.Sort(problems)
-	return problems, err
+	return problems, last
 }
 
 // missed is what the library that compares documents finds breaking in operations of which the promises seem to be kept. It

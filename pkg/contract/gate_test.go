@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -220,6 +221,66 @@ func TestASunsetIsRememberedOverReleases(t *testing.T) {
 			}
 			if strings.Count(got, "sunset") > 1 {
 				t.Errorf("it is told more than once: %q", got)
+			}
+		})
+	}
+}
+
+// A release that somebody made by hand is held to those before it, as `make release` would have. The first six are the record's.
+func TestReleasesKeepWhatTheOnesBeforePromised(t *testing.T) {
+	withoutNote := edited(t, note, "")
+	handMade := func(text string) string {
+		return strings.Replace(text, "version: 1.0.0", "version: 1.0.0, x-reconstructed: true", 1)
+	}
+	type release struct{ date, text string }
+	for name, test := range map[string]struct {
+		releases []release // after six of the shop
+		want     string    // the one problem
+	}{
+		"honest":                             {[]release{{"2026-11-21", shop}, {"2026-12-01", deprecated(t, "2027-01-01")}, {"2027-01-01", edited(t, area, "")}}, ""},
+		"reconstructed, and breaking":        {[]release{{"2026-11-21", withoutNote}}, ""},
+		"breaking":                           {[]release{{"2026-11-21", shop}, {"2026-12-01", withoutNote}}, "release 0008-2026-12-01: POST /shop/{customer}/voucher: answer 200, application/json, field note: was removed without"},
+		"breaking, and then more":            {[]release{{"2026-11-21", shop}, {"2026-12-01", withoutNote}, {"2026-12-02", shop}}, "release 0008-2026-12-01: POST"},
+		"breaking, said to be of the record": {[]release{{"2026-11-21", shop}, {"2026-12-01", handMade(withoutNote)}}, "release 0008-2026-12-01: POST"},
+		"before the sunset":                  {[]release{{"2026-11-21", deprecated(t, "2027-01-01")}, {"2026-12-31", edited(t, area, "")}}, "release 0008-2026-12-31: GET /shop/{customer}/checkout: was removed before its sunset on 2027-01-01"},
+		"before the sunset, lifted between": {
+			[]release{{"2026-11-21", deprecated(t, "2027-01-01")}, {"2026-12-01", shop}, {"2026-12-02", edited(t, get, get+"      deprecated: true\n")}},
+			"release 0009-2026-12-02: GET /shop/{customer}/checkout: brings its sunset forward, which was announced for 2027-01-01",
+		},
+		"a sunset that is no day": {[]release{{"2026-11-21", shop}, {"2026-12-01", deprecated(t, "soon")}}, "release 0008-2026-12-01: x-sunset \"soon\""},
+		"other servers":           {[]release{{"2026-11-21", shop}, {"2026-12-01", edited(t, "url: /", "url: /v2")}}, "release 0008-2026-12-01: the document: servers"},
+		"dated today":             {[]release{{"2026-11-21", shop}, {"2027-03-01", shop}}, ""},
+		"dated tomorrow":          {[]release{{"2026-11-21", shop}, {future, shop}}, "release 0008-2027-03-02: its date is in the future"},
+		"without a date":          {[]release{{"", shop}}, "release 0007-undated: it has no date"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var releases [][2]string
+			for i := range 6 {
+				releases = append(releases, [2]string{fmt.Sprintf("%04d-undated", i+1), shop})
+			}
+			for _, r := range test.releases {
+				releases = append(releases, [2]string{fmt.Sprintf("%04d-%s", len(releases)+1, cmp.Or(r.date, "undated")), r.text})
+			}
+			working := releases[len(releases)-1][1]
+			c := open(t, keep(t, working, releases...))
+			if err := c.Render(); err != nil {
+				t.Fatal(err)
+			}
+			routed := routes()
+			if !strings.Contains(working, get) {
+				routed = routed[:1]
+			}
+			problems, err := c.Check(t.Context(), routed, today)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := strings.Join(problems, "\n")
+			if isRed := test.want != ""; isRed != (len(problems) > 0) || !strings.Contains(all, test.want) {
+				t.Errorf("%q, want %q", all, test.want)
+			}
+			changes, err := c.Changelog()
+			if err != nil || !changes[5].Reconstructed || changes[6].Reconstructed || changes[len(changes)-1].Reconstructed {
+				t.Errorf("not the first six alone are reconstructed: %+v, %v", changes, err)
 			}
 		})
 	}

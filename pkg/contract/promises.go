@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"time"
 )
 
 // promises finds where a revision breaks what a base promised its clients. It goes through the documents as they are written,
@@ -40,10 +39,10 @@ const (
 	undeprecated = "was removed without having been deprecated: put it back with deprecated: true, release that, and remove it then"
 )
 
-// keep compares a release with the working document. Sunsets are judged by today.
-func keep(base, revision tree, today time.Time) *promises {
+// keep compares a release with a later one, or with the working document. Sunsets are judged by today, a YYYY-MM-DD.
+func keep(base, revision tree, today string) *promises {
 	p := &promises{
-		base: base, revision: revision, today: today.UTC().Format(time.DateOnly), open: make(map[visit]bool),
+		base: base, revision: revision, today: today, open: make(map[visit]bool),
 		broken: make(map[Operation][]string), announced: make(map[Operation][]string), sunsets: make(map[sunset]string),
 	}
 	p.servers(base["servers"], revision["servers"])

@@ -50,9 +50,6 @@ func (c *Contract) Release(ctx context.Context, routes []Route, today time.Time)
 func (c *Contract) freeze(date string) (name string, err error) {
 	frozen := released{name: fmt.Sprintf("%04d-%s", len(c.releases)+1, date), date: date, text: c.working}
 	releases := append(slices.Clip(c.releases), frozen)
-	if err := checkDates(releases); err != nil {
-		return "", fmt.Errorf("release %s: %w", frozen.name, err)
-	}
 	var sums strings.Builder
 	for _, release := range releases {
 		sums.WriteString(sumLine(release.name+".yaml", release.text))

@@ -55,7 +55,7 @@ func TestAReleaseIsRefused(t *testing.T) {
 		"nothing changed":         {shop, today, "nothing changed"},
 		"only words changed":      {edited(t, "Voucher not found", "No such voucher"), today, "nothing changed"},
 		"the gate is red":         {edited(t, note, ""), today, "field note"},
-		"before the last release": {addition, time.Date(2026, time.November, 20, 0, 0, 0, 0, time.UTC), "order of their dates"},
+		"before the last release": {addition, time.Date(2026, time.November, 20, 0, 0, 0, 0, time.UTC), "release 0001-2026-11-21: its date is in the future"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := rendered(t, shop, test.working)

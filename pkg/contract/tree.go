@@ -89,10 +89,10 @@ func (t tree) misplacedSunsets(at string, problems []string) []string {
 	case nil, map[string]any: // the latter is a field of that name
 	default:
 		if _, err := time.Parse(time.DateOnly, fmt.Sprint(day)); err != nil {
-			problems = append(problems, fmt.Sprintf("%s: %s %s of %s is not a date such as \"2027-11-21\"", workingFile, sunsetExtension, written(day), at))
+			problems = append(problems, fmt.Sprintf("%s %s of %s is not a date such as \"2027-11-21\"", sunsetExtension, written(day), at))
 		}
 		if t["deprecated"] != true {
-			problems = append(problems, fmt.Sprintf("%s: %s has an %s, but is not deprecated: mark it so, or take the day out", workingFile, at, sunsetExtension))
+			problems = append(problems, fmt.Sprintf("%s has an %s, but is not deprecated: mark it so, or take the day out", at, sunsetExtension))
 		}
 	}
 	for name, value := range t {
