@@ -136,35 +136,31 @@ func TestTablesOutliveMistakes(t *testing.T) {
 	var ids []string
 	for _, table := range tables {
 		ids = append(ids, table.name)
+		checkProtection(t, s, table.name, descend(t, s, sections["Resources"], table.name))
 	}
 	if want := []string{"Catalogue", "Vouchers", "Checkouts"}; !slices.Equal(ids, want) {
-		t.Fatalf("the tables are %q, and those that are deployed %q", ids, want)
+		t.Errorf("the tables are %q, and those that are deployed %q", ids, want)
 	}
-	for _, table := range tables {
-		if s.under(t, table.name, "TableName").exists() {
-			t.Errorf("%s has a name of its own: no other stack in the account could have it", table.name)
+}
+
+// checkProtection wants a table that no stack takes along when it goes, and that can be restored.
+func checkProtection(t *testing.T, s *stack, table string, declared *yaml.Node) {
+	t.Helper()
+	if s.under(t, table, "TableName").exists() {
+		t.Errorf("%s has a name of its own: no other stack in the account could have it", table)
+	}
+	for _, policy := range []string{"DeletionPolicy", "UpdateReplacePolicy"} {
+		if got := descend(t, s, declared, policy).Value; got != "Retain" {
+			t.Errorf("%s: %s is %s", table, policy, got)
 		}
-		resources, err := s.entries(sections["Resources"])
-		if err != nil {
-			t.Fatal(err)
-		}
-		attributes, err := s.entries(resources[table.name])
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, policy := range []string{"DeletionPolicy", "UpdateReplacePolicy"} {
-			if n := attributes[policy]; n == nil || n.Value != "Retain" {
-				t.Errorf("%s: %s is not Retain", table.name, policy)
-			}
-		}
-		for _, keys := range [][]string{
-			{"DeletionProtectionEnabled"},
-			{"PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled"},
-			{"SSESpecification", "SSEEnabled"},
-		} {
-			if got := plain(s.under(t, table.name, keys...)); got != "true" {
-				t.Errorf("%s: %s is %q", table.name, strings.Join(keys, "."), got)
-			}
+	}
+	for _, keys := range [][]string{
+		{"DeletionProtectionEnabled"},
+		{"PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled"},
+		{"SSESpecification", "SSEEnabled"},
+	} {
+		if got := plain(s.under(t, table, keys...)); got != "true" {
+			t.Errorf("%s: %s is %q", table, strings.Join(keys, "."), got)
 		}
 	}
 }

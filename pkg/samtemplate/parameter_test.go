@@ -22,6 +22,23 @@ func descend(t *testing.T, s *stack, n *yaml.Node, keys ...string) *yaml.Node {
 	return n
 }
 
+// checkParameter wants a parameter with a default, bounds, and words about both.
+func checkParameter(t *testing.T, s *stack, name string, declared *yaml.Node) {
+	t.Helper()
+	attributes, err := s.entries(declared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, attribute := range []string{"Default", "Description", "ConstraintDescription"} {
+		if attributes[attribute] == nil {
+			t.Errorf("%s has no %s", name, attribute)
+		}
+	}
+	if attributes["AllowedPattern"] == nil && attributes["AllowedValues"] == nil && attributes["MinValue"] == nil {
+		t.Errorf("%s takes anything", name)
+	}
+}
+
 // Who deploys is told what each parameter does and what it may be, in the console and in docs/operations.md.
 func TestParametersAreDescribed(t *testing.T) {
 	s := loadReal(t, nil)
@@ -36,18 +53,7 @@ func TestParametersAreDescribed(t *testing.T) {
 	names := slices.Sorted(maps.Keys(declared))
 	manual := operations(t)
 	for _, name := range names {
-		attributes, err := s.entries(declared[name])
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, attribute := range []string{"Default", "Description", "ConstraintDescription"} {
-			if attributes[attribute] == nil {
-				t.Errorf("%s has no %s", name, attribute)
-			}
-		}
-		if attributes["AllowedPattern"] == nil && attributes["AllowedValues"] == nil && attributes["MinValue"] == nil {
-			t.Errorf("%s takes anything", name)
-		}
+		checkParameter(t, s, name, declared[name])
 		if !strings.Contains(manual, "`"+name+"`") {
 			t.Errorf("docs/operations.md does not say what %s does", name)
 		}

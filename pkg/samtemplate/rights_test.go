@@ -32,17 +32,23 @@ func actions() map[string]bool {
 	return all
 }
 
-// linked builds a function, without inlining in its own packages, and gives the names of what it links.
-func linked(t *testing.T, pkg string) []string {
+// programs builds the functions, without inlining in their own packages, and gives the folder of the programs.
+func programs(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "bootstrap")
+	folder := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-tags", "lambda.norpc",
-		"-gcflags=shopfront/...=-l", "-o", program, "./"+pkg)
+		"-gcflags=shopfront/...=-l", "-o", folder, "./functions/...")
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", build, err, out)
 	}
-	list := exec.CommandContext(t.Context(), "go", "tool", "nm", program)
+	return folder
+}
+
+// linked gives the names of what a program links.
+func linked(t *testing.T, path string) []string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "tool", "nm", path)
 	list.Dir = "../.."
 	out, err := list.Output()
 	if err != nil {
@@ -212,11 +218,11 @@ type program struct {
 	tables map[string]string // by store
 }
 
-func readProgram(t *testing.T, f Function, known map[string]bool) program {
+func readProgram(t *testing.T, path string, f Function, known map[string]bool) program {
 	t.Helper()
 	p := program{client: make(map[string]bool), tables: wiring(t, f.Package)}
 	wires := regexp.MustCompile(`^shopfront/(pkg/function/\w+)\.`)
-	for _, name := range linked(t, f.Package) {
+	for _, name := range linked(t, path) {
 		if in := wires.FindStringSubmatch(name); in != nil {
 			maps.Copy(p.tables, wiring(t, in[1]))
 		}
@@ -271,7 +277,7 @@ func (p program) calls(t *testing.T, source map[string]routine) map[string][]str
 
 func TestRolesAllowExactlyWhatIsCalled(t *testing.T) {
 	known := actions()
-	source := routines(t, known)
+	source, folder := routines(t, known), programs(t)
 	template, err := Load("../..", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -280,7 +286,7 @@ func TestRolesAllowExactlyWhatIsCalled(t *testing.T) {
 	for _, f := range template.Functions() {
 		t.Run(f.Name, func(t *testing.T) {
 			want := map[string][]string{"${" + f.LogicalID + "Logs.Arn}": {"logs:CreateLogStream", "logs:PutLogEvents"}}
-			for setting, made := range readProgram(t, f, known).calls(t, source) {
+			for setting, made := range readProgram(t, filepath.Join(folder, f.Name), f, known).calls(t, source) {
 				want["arn:aws:dynamodb:eu-central-1:123456789012:table/${Tables."+strings.TrimSuffix(setting, "Table")+"}"] = made
 			}
 			checkRole(t, quiet, f.LogicalID, want)
