@@ -378,8 +378,17 @@ func wantAllPrinted(r *round, s subject, kept []keptItem) {
 	}
 }
 
-// applied applies a catalogue again, which then changes nothing any more.
+// applied applies a catalogue again, which then changes nothing any more. A new shop was not open before all of it was there.
 func applied(r *round, s subject, _ *process) {
+	r.t.Helper()
+	before := s.of(r.t, r.between)
+	if r.command.prepare == nil && slices.ContainsFunc(before, isOpenShop) {
+		for _, product := range []string{"product#coins", "product#t-shirt"} {
+			if !slices.ContainsFunc(before, func(it keptItem) bool { return it.sort == product }) {
+				r.violation(r.t, "the shop was open without %s", product)
+			}
+		}
+	}
 	r.must(r.t, r.command.args(r, s)...)
 	plan, err := r.Calm.PlanCatalogue(r.t.Context(), catalogueFiles(s), true, time.Now())
 	if err != nil {
@@ -388,6 +397,11 @@ func applied(r *round, s subject, _ *process) {
 	if plan.Writes() != 0 {
 		r.violation(r.t, "applied again there are %d writes to make", plan.Writes())
 	}
+}
+
+func isOpenShop(it keptItem) bool {
+	offSale, _ := it.attributes["offSale"].(bool)
+	return it.sort == "customer" && !offSale
 }
 
 // switched disables or enables a batch again, which leaves out those that were switched.

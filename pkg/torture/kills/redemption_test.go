@@ -315,10 +315,11 @@ func (d *desk) tryKillAt(k *killedOne) bool {
 		d.kill(before)
 		return false
 	}
-	var killed []int // or left over
+	found := make(chan []int, 1)
 	over := make(chan struct{})
 	d.trap.set(k.at, func() {
-		killed = d.functions()
+		killed := d.functions()
+		found <- killed
 		d.kill(killed)
 		select {
 		case <-over:
@@ -330,11 +331,14 @@ func (d *desk) tryKillAt(k *killedOne) bool {
 	close(over)
 	sprung, calls := d.trap.hasSprung(), d.trap.calls()
 	d.trap.reset()
-	if !sprung {
-		killed = d.functions()
+	var ran []int
+	if sprung {
+		ran = <-found
+	} else {
+		ran = d.functions()
 	}
 	switch {
-	case !slices.Equal(killed, before):
+	case !slices.Equal(ran, before):
 		return false
 	case !sprung && !k.perhaps:
 		k.violation(d.t, "%s never came to %s: its calls are %q", k.kind, k.at, calls)
