@@ -27,6 +27,8 @@ type process struct {
 	api     *http.Server
 	serial  int
 	begun   time.Time
+	// startCPU is the processor time that it had used when it asked for its first event.
+	startCPU time.Duration
 
 	asked   chan time.Time // the process asked for an event
 	events  chan []byte
@@ -73,7 +75,9 @@ func start(ctx context.Context, binary string, env []string) (p *process, ready 
 	}()
 	select {
 	case at := <-p.asked:
-		return p, at.Sub(p.begun), nil
+		if p.startCPU, err = cpuTime(p.command.Process.Pid); err == nil {
+			return p, at.Sub(p.begun), nil
+		}
 	case err = <-p.ended:
 		p.ended <- err
 	case <-time.After(patience):

@@ -103,15 +103,16 @@ func (r *Report) printTargets(text *strings.Builder) {
 
 func (r *Report) printFigures(text *strings.Builder) {
 	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "function\tstore\tready ms\tfirst ms\tp50 ms\tp99 ms\tCPU ms\tcalls\tmemory MB\tbinary MB\t")
+	fmt.Fprintln(table, "function\tstore\tready ms\tstart CPU ms\tfirst ms\tp50 ms\tp99 ms\tCPU ms\tcalls\tmemory MB\tbinary MB\t")
 	for _, s := range subjects() {
 		for _, store := range []string{stubSteady, stubImmediate, localStore} {
 			m := r.find(s.Name, store)
 			if m == nil {
 				continue
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t\n", s.Name, store,
-				m.milliseconds(func(r Round) time.Duration { return r.Ready }), m.milliseconds(func(r Round) time.Duration { return r.First }),
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t\n", s.Name, store,
+				m.milliseconds(func(r Round) time.Duration { return r.Ready }), m.milliseconds(func(r Round) time.Duration { return r.StartCPU }),
+				m.milliseconds(func(r Round) time.Duration { return r.First }),
 				m.milliseconds(func(r Round) time.Duration { return r.P50 }), m.milliseconds(func(r Round) time.Duration { return r.P99 }),
 				m.milliseconds(func(r Round) time.Duration { return r.CPU }),
 				m.figure("%.1f", func(r Round) float64 { return r.Calls }), m.figure("%.1f", func(r Round) float64 { return float64(r.Memory) / 1e6 }),

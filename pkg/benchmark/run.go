@@ -55,6 +55,8 @@ type Round struct {
 	// first event until the answer had arrived.
 	Ready time.Duration `json:"ready"`
 	First time.Duration `json:"first"`
+	// StartCPU is the median processor time that a process had used when it asked for its first event.
+	StartCPU time.Duration `json:"startCPU"`
 	// P50 and P99 are of warm requests, and the others for one.
 	P50   time.Duration `json:"p50,omitempty"`
 	P99   time.Duration `json:"p99,omitempty"`
@@ -133,10 +135,10 @@ type trial struct {
 	store   *store
 	process *process
 
-	ready, first []time.Duration
-	warm         []time.Duration
-	cpu          time.Duration
-	calls        int64
+	ready, first, startCPU []time.Duration
+	warm                   []time.Duration
+	cpu                    time.Duration
+	calls                  int64
 }
 
 // start starts a new process in place of the former one, and sends it its first request.
@@ -156,7 +158,7 @@ func (t *trial) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.ready, t.first = append(t.ready, ready), append(t.first, first)
+	t.ready, t.first, t.startCPU = append(t.ready, ready), append(t.first, first), append(t.startCPU, p.startCPU)
 	return t.check(answer)
 }
 
@@ -232,7 +234,7 @@ func (s *store) answered() int64 {
 }
 
 func (t *trial) round() (Round, error) {
-	measured := Round{Ready: quantile(t.ready, 0.5), First: quantile(t.first, 0.5)}
+	measured := Round{Ready: quantile(t.ready, 0.5), First: quantile(t.first, 0.5), StartCPU: quantile(t.startCPU, 0.5)}
 	if len(t.warm) == 0 {
 		return measured, nil
 	}

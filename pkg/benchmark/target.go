@@ -61,6 +61,9 @@ func (r *Report) Finish() {
 	for _, s := range functionsOf(subjects()) {
 		r.ratio("start to ready ÷ bare", s.Name, s.comparedWith(), mostStart, func(m Round) float64 { return float64(m.Ready) })
 	}
+	for _, s := range functionsOf(subjects()) {
+		r.ratio("CPU until ready ÷ bare", s.Name, s.comparedWith(), 0, func(m Round) float64 { return float64(m.StartCPU) })
+	}
 	for _, s := range warmFunctions() {
 		r.firstToWarm(s)
 	}
