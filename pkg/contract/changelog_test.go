@@ -131,6 +131,13 @@ func TestTheReconstructedReleasesSayWhatChanged(t *testing.T) {
 func TestStructureChanges(t *testing.T) {
 	const deprecated = get + "      deprecated: true\n"
 	sunset := func(date string) string { return edited(t, get, deprecated+"      x-sunset: \""+date+"\"\n") }
+	const (
+		requestID = "            Request-Id: {schema: {type: string}}\n"
+		answer    = "              schema: {$ref: \"#/components/schemas/Redemption\"}\n"
+		either    = "              schema: {oneOf: [{$ref: \"#/components/schemas/Redemption\"}, {type: object, title: Preview, required: [status]}]}\n"
+		nameless  = "              schema: {oneOf: [{$ref: \"#/components/schemas/Redemption\"}, {type: object, required: [], properties: {status: {}, tags: {allOf: [{type: object}, {type: object, properties: {rank: {}}}]}}}]}\n"
+		condition = "      if: {properties: {note: {const: coins}}}\n      then: {required: [reward, note]}\n"
+	)
 	tests := map[string]struct {
 		base, revision string
 		want           []string // changes, and their details after a colon
@@ -168,6 +175,77 @@ func TestStructureChanges(t *testing.T) {
 		"a sunset is put off": {
 			sunset("2027-01-01"), sunset("2028-01-01"), []string{"modified GET /shop/{customer}/checkout: it may be removed from 2028-01-01 on"},
 		},
+		"a parameter's sunset is put off": {
+			marked(t, channel, "2027-01-01"), marked(t, channel, "2028-01-01"),
+			[]string{"modified POST /shop/{customer}/voucher: parameter channel in query: it may be removed from 2028-01-01 on"},
+		},
+		"a request field's sunset is put off": {
+			marked(t, nick, "2027-01-01"), marked(t, nick, "2028-01-01"),
+			[]string{"modified POST /shop/{customer}/voucher: request body, application/json, field nick: it may be removed from 2028-01-01 on"},
+		},
+		"an answer field's sunset is put off": {
+			marked(t, note, "2027-01-01"), marked(t, note, "2028-01-01"),
+			[]string{"modified POST /shop/{customer}/voucher: answer 200, application/json, field note: it may be removed from 2028-01-01 on"},
+		},
+		"a header's sunset is put off": {
+			marked(t, requestID, "2027-01-01"), marked(t, requestID, "2028-01-01"),
+			[]string{"modified POST /shop/{customer}/voucher: answer 200, header Request-Id: it may be removed from 2028-01-01 on"},
+		},
+		"a field's sunset is taken back": {
+			marked(t, note, "2027-01-01"), strings.Replace(marked(t, note, "2027-01-01"), `, x-sunset: "2027-01-01"`, "", 1),
+			[]string{"modified POST /shop/{customer}/voucher: answer 200, application/json, field note: it has no sunset any more"},
+		},
+		"a parameter is deprecated": {
+			shop, marked(t, channel, "2027-01-01"),
+			[]string{"modified POST /shop/{customer}/voucher: `query` request parameter `channel` was deprecated; parameter channel in query: it may be removed from 2027-01-01 on"},
+		},
+		"a field is deprecated": {
+			shop, marked(t, note, "2027-01-01"),
+			[]string{"modified POST /shop/{customer}/voucher: response property `note` deprecated; answer 200, application/json, field note: it may be removed from 2027-01-01 on"},
+		},
+		"a header is deprecated": {
+			shop, marked(t, requestID, "2027-01-01"),
+			[]string{"modified POST /shop/{customer}/voucher: answer 200, header Request-Id: it is deprecated; answer 200, header Request-Id: it may be removed from 2027-01-01 on"},
+		},
+		"a header is deprecated without a day": {
+			shop, edited(t, "Request-Id: {", "Request-Id: {deprecated: true, "),
+			[]string{"modified POST /shop/{customer}/voucher: answer 200, header Request-Id: it is deprecated"},
+		},
+		"a field is added deprecated": {
+			edited(t, note, ""), marked(t, note, "2027-01-01"),
+			[]string{"modified POST /shop/{customer}/voucher: added the optional property `note` to the response with the `200` status; answer 200, application/json, field note: it may be removed from 2027-01-01 on"},
+		},
+		"a sunset in a schema that no operation has": {shop, edited(t, last, last+"    Till: {type: object, properties: {no: {type: string, deprecated: true, x-sunset: \"2027-01-01\"}}}\n"), nil},
+		"a list of values that may grow": {
+			edited(t, coins, "kind: {type: string, x-extensible-enum: [coins]}"), edited(t, coins, "kind: {type: string, x-extensible-enum: [coins, rank]}"),
+			[]string{`modified POST /shop/{customer}/voucher: answer 200, application/json, field reward, field kind: x-extensible-enum was ["coins"] and is ["coins","rank"]`},
+		},
+		"a condition": {
+			edited(t, last, last+condition), edited(t, last, last+strings.Replace(condition, "reward, note", "reward", 1)),
+			[]string{`modified POST /shop/{customer}/voucher: answer 200, application/json, then: required was ["reward","note"] and is ["reward"]`},
+		},
+		"a type that was not there, and not wider": {
+			edited(t, "schema: {type: string, default: web}", "schema: {default: web}"), shop,
+			[]string{"modified POST /shop/{customer}/voucher: for the `query` request parameter `channel`, the `type` was changed from `any` to `string`"},
+		},
+		"a wider type": {
+			edited(t, nick, "                nick: {type: integer}\n"), edited(t, nick, "                nick: {type: [integer, string]}\n"),
+			[]string{"modified POST /shop/{customer}/voucher: the `nick` request property `type` was widened from `integer` to `integer, string`"},
+		},
+		"a field of one of two schemas": {
+			edited(t, answer, either), edited(t, answer, either, note, ""),
+			[]string{"modified POST /shop/{customer}/voucher: removed the optional property `note` of `Redemption` from the response with the `200` status"},
+		},
+		"a field in a field of one of two schemas": {
+			edited(t, answer, either), edited(t, answer, either, coins, coins+", rank: {type: string}"),
+			[]string{"modified POST /shop/{customer}/voucher: added the optional property `reward/rank` of `Redemption` to the response with the `200` status"},
+		},
+		"a field of a part, and of an alternative without a name": {
+			edited(t, answer, nameless), edited(t, answer, strings.NewReplacer("{}", "{type: string}", "[]", "[tags]").Replace(nameless)),
+			[]string{"modified POST /shop/{customer}/voucher: the response property `tags` of alternative 2 became required for the status `200`; " +
+				"the `status` of alternative 2 response's property `type` was narrowed from `any` to `string` for status `200`; " +
+				"the `rank` of part 2 of `tags` of alternative 2 response's property `type` was narrowed from `any` to `string` for status `200`"},
+		},
 		"whole and other numbers": {
 			shop, edited(t, "{type: string, default: web}", "{type: string, default: 1, maximum: 0.125}"),
 			[]string{"modified POST /shop/{customer}/voucher, breaking: ! for the `query` request parameter `channel`, the max was set to `0.125`; " +
@@ -183,7 +261,7 @@ func TestStructureChanges(t *testing.T) {
 		},
 		"a change that no check names": {
 			shop, edited(t, "name: channel, in: query,", "name: channel, in: query, allowReserved: true,"),
-			[]string{"modified POST /shop/{customer}/voucher: its structure changed in a way that the comparison has no words for"},
+			[]string{"modified POST /shop/{customer}/voucher: parameter channel in query: allowReserved was not there and is true"},
 		},
 	}
 	for name, test := range tests {

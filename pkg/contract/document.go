@@ -30,6 +30,8 @@ func (o Operation) shape() Operation {
 // document is an OpenAPI document, parsed.
 type document struct {
 	*load.SpecInfo
+
+	tree tree // as it is written
 }
 
 // parse reads a document in YAML with its $refs resolved, and drops what is no structure, as far as the library would not
@@ -42,7 +44,11 @@ func parse(name string, text []byte) (document, error) {
 	if info.Spec.Paths == nil || info.Spec.Info == nil {
 		return document{}, fmt.Errorf("%s: it has no paths or no info", name)
 	}
-	d := document{info}
+	written, err := readTree(name, text)
+	if err != nil {
+		return document{}, err
+	}
+	d := document{info, written}
 	for _, operation := range d.operations() {
 		operation.Tags, operation.Servers, operation.ExternalDocs = nil, nil, nil
 		if operation.Security == nil && info.Spec.Security != nil {

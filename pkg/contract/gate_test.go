@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -232,7 +233,6 @@ func TestReleasesKeepWhatTheOnesBeforePromised(t *testing.T) {
 	handMade := func(text string) string {
 		return strings.Replace(text, "version: 1.0.0", "version: 1.0.0, x-reconstructed: true", 1)
 	}
-	type release struct{ date, text string }
 	for name, test := range map[string]struct {
 		releases []release // after six of the shop
 		want     string    // the one problem
@@ -254,20 +254,9 @@ func TestReleasesKeepWhatTheOnesBeforePromised(t *testing.T) {
 		"without a date":          {[]release{{"", shop}}, "release 0007-undated: it has no date"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var releases [][2]string
-			for i := range 6 {
-				releases = append(releases, [2]string{fmt.Sprintf("%04d-undated", i+1), shop})
-			}
-			for _, r := range test.releases {
-				releases = append(releases, [2]string{fmt.Sprintf("%04d-%s", len(releases)+1, cmp.Or(r.date, "undated")), r.text})
-			}
-			working := releases[len(releases)-1][1]
-			c := open(t, keep(t, working, releases...))
-			if err := c.Render(); err != nil {
-				t.Fatal(err)
-			}
+			c := afterTheRecord(t, test.releases)
 			routed := routes()
-			if !strings.Contains(working, get) {
+			if !strings.Contains(test.releases[len(test.releases)-1].text, get) {
 				routed = routed[:1]
 			}
 			problems, err := c.Check(t.Context(), routed, today)
@@ -284,6 +273,22 @@ func TestReleasesKeepWhatTheOnesBeforePromised(t *testing.T) {
 			}
 		})
 	}
+}
+
+type release struct{ date, text string }
+
+// afterTheRecord is a contract with releases after six of the shop, the last of which is the working document, too.
+func afterTheRecord(t *testing.T, after []release) *contract.Contract {
+	t.Helper()
+	var releases [][2]string
+	for i, r := range append(slices.Repeat([]release{{"", shop}}, 6), after...) {
+		releases = append(releases, [2]string{fmt.Sprintf("%04d-%s", i+1, cmp.Or(r.date, "undated")), r.text})
+	}
+	c := open(t, keep(t, releases[len(releases)-1][1], releases...))
+	if err := c.Render(); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func TestTheGateIsGreen(t *testing.T) {

@@ -27,7 +27,11 @@ type promises struct {
 	announced map[Operation][]string
 	// sunsets are the days that are not kept.
 	sunsets map[sunset]string
-	open    map[visit]bool
+	// moved says of each operation, by its shape, which sunsets in it were given, moved or taken back.
+	moved map[Operation][]string
+	// different says what differs in each operation, by its shape, harmless or not. What was added or removed is not in it.
+	different map[Operation][]string
+	open      map[visit]bool
 }
 
 // sunset is how a sunset of something is not kept.
@@ -44,6 +48,7 @@ func keep(base, revision tree, today string) *promises {
 	p := &promises{
 		base: base, revision: revision, today: today, open: make(map[visit]bool),
 		broken: make(map[Operation][]string), announced: make(map[Operation][]string), sunsets: make(map[sunset]string),
+		moved: make(map[Operation][]string), different: make(map[Operation][]string),
 	}
 	p.servers(base["servers"], revision["servers"])
 	p.securitySchemes()
@@ -59,15 +64,29 @@ func keep(base, revision tree, today string) *promises {
 		} else {
 			p.gone("", name.String(), endpoint.operation)
 		}
+		delete(revisions, name.shape())
+	}
+	for _, added := range revisions {
+		p.operation = added.name
+		p.kept("", nil, added.operation)
 	}
 	return p
 }
 
 func (p *promises) problem(at, text string) {
-	if at != "" {
-		text = at + ": " + text
+	p.broken[p.operation] = append(p.broken[p.operation], in(at, text))
+}
+
+func (p *promises) differs(at, text string) {
+	shape := p.operation.shape()
+	p.different[shape] = append(p.different[shape], in(at, text))
+}
+
+func in(at, text string) string {
+	if at == "" {
+		return text
 	}
-	p.broken[p.operation] = append(p.broken[p.operation], text)
+	return at + ": " + text
 }
 
 // gone judges something that the revision has no longer. Its name is what the diff library calls it.
@@ -82,10 +101,25 @@ func (p *promises) gone(at, name string, base tree) {
 	}
 }
 
-// kept wants the sunset of something that is deprecated to stay where it was, or later.
+// kept wants the sunset of something that is deprecated to stay where it was, or later. What was added has no base.
 func (p *promises) kept(at string, base, revision tree) {
 	before, given := base[sunsetExtension]
-	if now := revision[sunsetExtension]; given && revision["deprecated"] == true && (now == nil || fmt.Sprint(now) < fmt.Sprint(before)) {
+	now := revision[sunsetExtension]
+	switch shape := p.operation.shape(); {
+	case reflect.DeepEqual(now, before):
+	case now == nil:
+		p.moved[shape] = append(p.moved[shape], in(at, "it has no sunset any more"))
+	default:
+		p.moved[shape] = append(p.moved[shape], in(at, fmt.Sprintf("it may be removed from %v on", now)))
+	}
+	switch isDeprecated := revision["deprecated"] == true; {
+	case isDeprecated == (base["deprecated"] == true):
+	case isDeprecated:
+		p.differs(at, "it is deprecated")
+	default:
+		p.differs(at, "it is not deprecated any more")
+	}
+	if given && revision["deprecated"] == true && (now == nil || fmt.Sprint(now) < fmt.Sprint(before)) {
 		p.late(at, heldEarlier, before)
 	}
 }
@@ -118,6 +152,7 @@ func (p *promises) rest(at string, base, revision tree, judged ...string) {
 			continue
 		}
 		if b, r := base.member(name), revision.member(name); !p.same(b, r, maxDepth) {
+			p.differs(at, was(name, b, r))
 			p.problem(at, was(name, b, r)+unlisted)
 		}
 	}
@@ -216,13 +251,21 @@ func (p *promises) parameters(base, revision map[string]tree) {
 		p.rest(at, parameter, kept, "name", "in", "required", "schema", "content")
 	}
 	for key, parameter := range revision {
-		if base[key] == nil && parameter["required"] == true {
-			p.problem(fmt.Sprintf("parameter %v in %v", parameter["name"], parameter["in"]), "is new and required: clients do not send it, so make it optional")
+		if base[key] != nil {
+			continue
+		}
+		at := fmt.Sprintf("parameter %v in %v", parameter["name"], parameter["in"])
+		p.kept(at, nil, parameter)
+		if parameter["required"] == true {
+			p.problem(at, "is new and required: clients do not send it, so make it optional")
 		}
 	}
 }
 
 func (p *promises) required(at string, base, revision tree) {
+	if b, r := base["required"] == true, revision["required"] == true; b != r {
+		p.differs(at, was("required", b, r))
+	}
 	if base["required"] != true && revision["required"] == true {
 		p.problem(at, mustBeSent)
 	}
@@ -267,12 +310,20 @@ func (p *promises) headers(at string, base, revision tree) {
 		}
 		r := p.revision.at(revision[name])
 		p.kept(at, b, r)
-		if b["required"] == true && r["required"] != true {
-			p.problem(at, mayBeMissing)
+		if before, now := b["required"] == true, r["required"] == true; before != now {
+			p.differs(at, was("required", before, now))
+			if before {
+				p.problem(at, mayBeMissing)
+			}
 		}
 		p.schema(at, answered, b.member("schema"), r.member("schema"))
 		p.content(at, answered, b["content"], r["content"])
 		p.rest(at, b, r, "required", "schema", "content")
+	}
+	for name, header := range revision {
+		if base[name] == nil {
+			p.kept(at+", header "+name, nil, p.revision.at(header))
+		}
 	}
 }
 

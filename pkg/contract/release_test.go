@@ -45,6 +45,26 @@ func TestAReleaseFreezesTheWorkingDocument(t *testing.T) {
 	}
 }
 
+// A deprecation is announced before what goes is gone, also where nothing else changed.
+func TestASunsetAloneIsReleased(t *testing.T) {
+	for name, text := range map[string]string{"a parameter's": channel, "a request field's": nick, "an answer field's": note} {
+		t.Run(name, func(t *testing.T) {
+			root := keep(t, marked(t, text, "2028-01-01"), [2]string{"0001-2026-11-21", marked(t, text, "2027-06-01")})
+			c := open(t, root)
+			if err := c.Render(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Release(t.Context(), routes(), today); err != nil {
+				t.Fatal(err)
+			}
+			told, err := os.ReadFile(filepath.Join(root, "api/changelog.json"))
+			if err != nil || !strings.Contains(string(told), "it may be removed from 2028-01-01 on") {
+				t.Errorf("%s, %v", told, err)
+			}
+		})
+	}
+}
+
 func TestAReleaseIsRefused(t *testing.T) {
 	addition := edited(t, note, note+"        till: {type: string}\n")
 	for name, test := range map[string]struct {

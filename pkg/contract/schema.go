@@ -68,6 +68,9 @@ func (p *promises) keyword(at, keyword string, s side, base, revision tree) {
 	case "allOf", "oneOf", "anyOf":
 		p.schemas(at, keyword, s, list(b), list(r))
 	case "x-extensible-enum": // clients know its values; it may gain some
+		if !p.same(b, r, maxDepth) {
+			p.differs(at, was(keyword, b, r))
+		}
 		for _, value := range list(b) {
 			if !has(list(r), value) {
 				p.problem(at, fmt.Sprintf("%s has %s no more: clients count on it, so put it back", keyword, written(value)))
@@ -80,6 +83,7 @@ func (p *promises) keyword(at, keyword string, s side, base, revision tree) {
 		if change, judged := shifts(keyword, b, r); judged {
 			p.shifted(at, s, change, was(keyword, b, r))
 		} else if !p.same(b, r, maxDepth) {
+			p.differs(at, was(keyword, b, r))
 			p.problem(at, was(keyword, b, r)+unlisted)
 		}
 	}
@@ -87,6 +91,9 @@ func (p *promises) keyword(at, keyword string, s side, base, revision tree) {
 
 // shifted judges what is different by who writes the values.
 func (p *promises) shifted(at string, s side, change shift, different string) {
+	if change != (shift{}) {
+		p.differs(at, different)
+	}
 	switch {
 	case s == sent && change.narrower:
 		p.problem(at, different+": what clients may send must stay accepted")
@@ -177,6 +184,7 @@ func (p *promises) fields(at string, s side, base, revision tree) {
 		case base[name] == nil && s == fixed:
 			p.problem(at, was("it", absent{}, revision[name])+asItWas)
 		case base[name] == nil:
+			p.kept(at, nil, p.revision.at(revision[name]))
 		case revision[name] == nil:
 			p.gone(at, name, p.base.at(base[name]))
 		default:
@@ -189,6 +197,9 @@ func (p *promises) fields(at string, s side, base, revision tree) {
 // requiredFields leaves those that are gone to fields.
 func (p *promises) requiredFields(at string, s side, base, revision tree) {
 	before, now := list(base["required"]), list(revision["required"])
+	if change := sets(before, now); change != (shift{}) {
+		p.differs(at, was("required", base.member("required"), revision.member("required")))
+	}
 	fields, left := p.base.at(base["properties"]), p.revision.at(revision["properties"])
 	for _, name := range now {
 		if !has(before, name) && s != answered {
