@@ -1,0 +1,83 @@
+package mutation_test
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	"shopfront/pkg/torture"
+	"shopfront/pkg/torture/testshop"
+)
+
+// Chance finds its way to guards too. These are one of each kind: of the condition, the token, the judgement of the old
+// item, the counter and the version.
+func underTorture(name string) bool {
+	return slices.Contains([]string{
+		"redeems a single-use code again",
+		"draws a token though there is a key",
+		"does not look at the item of a failed condition",
+		"takes uses from an empty counter",
+		"ends an edit in the version in which it goes on",
+	}, name)
+}
+
+func TestTortureFindsWhatAStoreWithoutAGuardDoes(t *testing.T) {
+	var found rounds
+	t.Run("unguarded", func(t *testing.T) {
+		for _, m := range mutations() {
+			if underTorture(m.name) {
+				t.Run(m.name, func(t *testing.T) {
+					t.Parallel()
+					found.add(firstFound(t, m.removed))
+				})
+			}
+		}
+	})
+	whole := change(nil).build(t)
+	for _, round := range found.sorted() {
+		for _, violation := range tortured(t, whole, round).Violations {
+			t.Errorf("with all guards: %s", violation)
+		}
+	}
+}
+
+// mostRounds bounds the rounds until chance has found something. The first one mostly has; on a slow machine a round is
+// short of requests.
+const mostRounds = 20
+
+// firstFound is the first round in which something is found.
+func firstFound(t *testing.T, removed change) int {
+	t.Helper()
+	programs := testshop.Build(t, removed.overlay(t), "functions/redeem-voucher", "cmd/shopctl")
+	for round := 1; round <= mostRounds; round++ {
+		if report := tortured(t, programs, round); len(report.Violations) > 0 {
+			t.Logf("found by torture: %s", report.Violations[0])
+			return round
+		}
+	}
+	t.Fatalf("%d rounds find nothing wrong", mostRounds)
+	return 0
+}
+
+func tortured(t *testing.T, programs testshop.Programs, round int) torture.Report {
+	t.Helper()
+	return torture.Run(t, torture.Settings{Programs: programs, Seed: 1, Trial: "contention alone", Round: round})
+}
+
+// rounds are those in which something was found.
+type rounds struct {
+	mu     sync.Mutex
+	played map[int]bool
+}
+
+func (r *rounds) add(round int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.played == nil {
+		r.played = make(map[int]bool)
+	}
+	r.played[round] = true
+}
+
+func (r *rounds) sorted() []int { return slices.Sorted(maps.Keys(r.played)) }
