@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -79,8 +80,10 @@ func additions(ctx context.Context, dir string) ([]addition, error) {
 	return added, nil
 }
 
+// git runs in the repository in which a folder is, whichever GIT_DIR and its like may name.
 func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...) //nolint:gosec // the arguments are ours
+	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "GIT_") })
 	out, err := command.Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		return nil, fmt.Errorf("%w: %s", ErrNoHistory, bytes.TrimSpace(failed.Stderr))

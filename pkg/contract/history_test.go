@@ -179,6 +179,19 @@ func TestHistoryThatCannotBeChecked(t *testing.T) {
 	}
 }
 
+// A hook of Git's, or a careless shell, points Git to another repository.
+func TestHistoryIsThatOfTheCheckout(t *testing.T) {
+	root, other := committed(t), t.TempDir()
+	git(t, other, "init", "-q")
+	commit(t, root, second, shop)
+	t.Setenv("GIT_DIR", filepath.Join(other, ".git"))
+	t.Setenv("GIT_WORK_TREE", other)
+	problems, err := open(t, root).CheckHistory(t.Context())
+	if err != nil || len(problems) != 1 || !strings.Contains(problems[0], second+" is not what was released") {
+		t.Errorf("%q, %v", problems, err)
+	}
+}
+
 // The command tells both, over this very contract.
 func TestTheCommandChecksTheHistory(t *testing.T) {
 	copied := t.TempDir()
