@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"reflect"
 	"testing"
 	"time"
 
@@ -129,55 +128,3 @@ func TestMissingSettingsAreNamed(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
-
-// The gateway joins a repeated header with a comma; what a comma means is the endpoint's to know.
-func TestAHeaderIsOneValue(t *testing.T) {
-	e := event(http.MethodGet, "/shop/emberforge/checkout", "", "")
-	e.Headers = map[string]string{"idempotency-key": "order-1047,order-1048", "date": "Sat, 21 Nov 2026 12:00:00 GMT"}
-	r, _, _ := handle(t, e)
-	for name, want := range map[string]string{"Idempotency-Key": "order-1047,order-1048", "Date": "Sat, 21 Nov 2026 12:00:00 GMT"} {
-		if values := r.Header.Values(name); len(values) != 1 || values[0] != want {
-			t.Errorf("%s is %q", name, values)
-		}
-	}
-}
-
-func TestAnswers(t *testing.T) {
-	for what, test := range map[string]struct {
-		answer http.HandlerFunc
-		want   events.APIGatewayV2HTTPResponse
-	}{
-		"text": {
-			func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", "application/json")
-				w.WriteHeader(http.StatusNotFound)
-				_, _ = io.WriteString(w, `{"title":`)
-				_, _ = io.WriteString(w, `"Voucher not found"}`)
-			},
-			events.APIGatewayV2HTTPResponse{
-				StatusCode: http.StatusNotFound, Headers: map[string]string{"Content-Type": "application/json"}, Body: `{"title":"Voucher not found"}`,
-			},
-		},
-		"bytes that are no text": {
-			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0x1f, 0x8b, 0xff}) },
-			events.APIGatewayV2HTTPResponse{StatusCode: http.StatusOK, Headers: map[string]string{}, Body: "H4v/", IsBase64Encoded: true},
-		},
-		"several values, and a second status": {
-			func(w http.ResponseWriter, _ *http.Request) {
-				w.Header()["Link"] = []string{"</openapi.json>", "</docs>"}
-				w.WriteHeader(http.StatusGone)
-				w.WriteHeader(http.StatusOK)
-			},
-			events.APIGatewayV2HTTPResponse{StatusCode: http.StatusGone, Headers: map[string]string{"Link": "</openapi.json>,</docs>"}},
-		},
-		"nothing": {
-			func(http.ResponseWriter, *http.Request) {},
-			events.APIGatewayV2HTTPResponse{StatusCode: http.StatusOK, Headers: map[string]string{}},
-		},
-	} {
-		got, err := function.NewHandler(test.answer, time.Now).Handle(t.Context(), event(http.MethodGet, "/docs", "", ""))
-		if err != nil || !reflect.DeepEqual(got, test.want) {
-			t.Errorf("%s: %+v, %v; want %+v", what, got, err, test.want)
-		}
-	}
-}

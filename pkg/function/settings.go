@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"time"
+
+	"github.com/awslabs/aws-lambda-go-api-proxy/core"
 
 	"shopfront/pkg/httpapi"
 )
@@ -47,4 +50,11 @@ func (e Environment) Service() httpapi.Service {
 	return httpapi.Service{
 		Now: e.Now, Log: slog.New(slog.NewJSONHandler(e.Log, nil)), Stack: e.Lookup(envStack), RequestID: requestID,
 	}
+}
+
+// requestID is the number the gateway gave the request. It is read from the event's context: a header of that name comes
+// from the client.
+func requestID(r *http.Request) string {
+	gateway, _ := core.GetAPIGatewayV2ContextFromContext(r.Context())
+	return gateway.RequestID
 }

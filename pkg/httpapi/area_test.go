@@ -201,7 +201,7 @@ func TestWhatTheClientHasAlreadyIsNotSentAgain(t *testing.T) {
 		{"If-None-Match", etag},
 		{"If-None-Match", "W/" + etag},
 		{"If-None-Match", `"other", ` + etag},
-		{"If-None-Match", `"other"`, "If-None-Match", etag}, // as HTTP may split it
+		{"If-None-Match", `"other"`, "If-None-Match", etag}, // as the adapter splits it
 		{"If-None-Match", "*"},
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {

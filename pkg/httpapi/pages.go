@@ -88,7 +88,7 @@ func compress(content string) ([]byte, error) {
 	return compressed.Bytes(), nil
 }
 
-// originOf is the scheme and authority of a request; an event has Host among the headers. A gateway sets
+// originOf is the scheme and authority of a request; the adapter leaves Host among the headers. A gateway sets
 // X-Forwarded-Proto itself, and gets no requests for other hosts than its own. A local run may be called by any name.
 func originOf(r *http.Request) (origin string, known bool) {
 	host := r.Header.Get("Host")

@@ -62,7 +62,7 @@ func TestPagesAreCompressedForWhoWantsThat(t *testing.T) {
 		}
 		a.wantHeader(t, "Vary", "Accept-Encoding")
 	}
-	// HTTP may split a header at its commas.
+	// The adapter splits a header at its commas.
 	s := newService(t)
 	s.send(pages(s), request(http.MethodGet, "/docs", "", "Accept-Encoding", "br", "Accept-Encoding", "gzip")).wantHeader(t, "Content-Encoding", "gzip")
 }
