@@ -37,16 +37,12 @@ func (r *round) settle(tb testing.TB) {
 // patienceOfOverseer is in times: a store that takes few units may still refuse.
 const patienceOfOverseer = 20
 
-// completeEdit runs an edit of all terms until it holds; the voucher is enabled then.
+// completeEdit runs the edits of unknown outcome until they hold, and enables the voucher. It leaves alone what it can: an
+// edit could mend what went wrong before.
 func (r *round) completeEdit(tb testing.TB, t *target) {
 	tb.Helper()
-	edit := history.Edit{Disabled: new(false)}
-	if t.terms.MaxUses > 1 {
-		edit.MaxUses = new(t.terms.MaxUses)
-	}
-	if t.terms.MaxUsesPerNick != history.None {
-		edit.MaxUsesPerNick = new(t.terms.MaxUsesPerNick)
-	}
+	edit := t.pending
+	edit.Disabled = new(false)
 	for range patienceOfOverseer {
 		if r.tryEdit(tb, overseer, t, edit, 30*time.Second) {
 			return
