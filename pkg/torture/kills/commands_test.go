@@ -172,7 +172,7 @@ func limited() voucher.Terms { return voucher.Terms{MaxUses: new(voucher.Limit(1
 // editField edits what follows no counters. Of its calls only the write differs from field to field.
 func editField(only, field, value string) command {
 	return command{
-		kind: "edit " + strings.TrimPrefix(field, "--"), only: only, late: true, prepare: withVoucher(limited()), mask: mask{versions: true},
+		kind: "edit, one field", variant: field, only: only, late: true, prepare: withVoucher(limited()), mask: mask{versions: true},
 		args: ofVoucher("edit", field+"="+value),
 	}
 }
@@ -188,14 +188,14 @@ func editFields() []command {
 
 func raise() command {
 	return command{
-		kind: "edit max-uses, raise", late: true, prepare: withVoucher(limited()), mask: mask{versions: true, shares: true},
+		kind: "edit, raise", late: true, prepare: withVoucher(limited()), mask: mask{versions: true, shares: true},
 		args: ofVoucher("edit", "--max-uses", "20"),
 	}
 }
 
 func lower() command {
 	c := raise()
-	c.kind, c.args = "edit max-uses, lower", ofVoucher("edit", "--max-uses", "5", "--note", "fewer")
+	c.kind, c.args = "edit, lower", ofVoucher("edit", "--max-uses", "5", "--note", "fewer")
 	return c
 }
 

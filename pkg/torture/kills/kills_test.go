@@ -19,7 +19,14 @@ type table struct {
 func (o *table) add(rows ...torture.Row) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.rows = append(o.rows, rows...)
+	for _, row := range rows {
+		at := slices.IndexFunc(o.rows, func(r torture.Row) bool { return r.Fault == row.Fault })
+		if at < 0 {
+			o.rows = append(o.rows, row)
+		} else {
+			o.rows[at].Add(row)
+		}
+	}
 }
 
 func (o *table) print(t *testing.T) {
@@ -45,7 +52,7 @@ func TestWhatIsEndedIsCompletedByDoingItAgain(t *testing.T) {
 		})
 		end := func(e ending, commands ...command) {
 			for _, c := range commands {
-				t.Run(e.kind+"/"+c.kind, func(t *testing.T) {
+				t.Run(e.kind+"/"+c.kind+c.variant, func(t *testing.T) {
 					t.Parallel()
 					done.add(endCommand(t, programs, c, e))
 				})
