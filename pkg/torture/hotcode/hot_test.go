@@ -17,6 +17,7 @@ import (
 var (
 	crowdSize = flag.Int("crowd", 64, "how many processes redeem one code at the same time")
 	warmUp    = flag.Duration("warm", 2*time.Second, "how long the crowd redeems before it is measured")
+	hold      = flag.Duration("hold", 100*time.Millisecond, "how long a transaction has its items, where conflicts are measured")
 	measured  = flag.Duration("measured", 4*time.Second, "how long the crowd's redemptions are counted")
 )
 
@@ -29,8 +30,8 @@ type model struct {
 // models are of a service that is slower than the real one, with the same proportions.
 func models() []model {
 	return []model{
-		// A transaction has its items for 100 ms. Then one counter takes 10 a second at most, and its units do not matter.
-		{"conflicts", faultproxy.Settings{Hold: 100 * time.Millisecond, WriteUnits: 1000, ReadUnits: 3000}},
+		// A transaction has its items for long: for 100 ms, one counter takes 10 a second at most, and its units do not matter.
+		{"conflicts", faultproxy.Settings{Hold: *hold, WriteUnits: 1000, ReadUnits: 3000}},
 		// A partition key value takes a fiftieth of its units: 20 writes and 60 reads a second.
 		{"units of a fiftieth", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 20, ReadUnits: 60}},
 		// As before, but as if the rules needed no read.

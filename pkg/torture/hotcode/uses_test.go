@@ -25,27 +25,8 @@ func TestACrowdTakesEachUseOnce(t *testing.T) {
 			t.Parallel()
 			s := newShop(t, faultproxy.Settings{})
 			v := s.create(t, "SUMMER-20", uses, counters)
-			var redeemed, refused atomic.Int64
-			var redeeming sync.WaitGroup
-			for range tills {
-				redeeming.Go(func() {
-					for till := s.till(v.Code, patient); ; {
-						took, err := till.redeem(t.Context(), patience)
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						if !took {
-							refused.Add(1)
-							return
-						}
-						redeemed.Add(1)
-					}
-				})
-			}
-			redeeming.Wait()
-			if redeemed.Load() != uses || refused.Load() != tills {
-				t.Errorf("%d redeemed and %d refused; want %d and %d", redeemed.Load(), refused.Load(), uses, tills)
+			if redeemed, refused := s.takeAll(t, tills, v.Code); redeemed != uses || refused != tills {
+				t.Errorf("%d redeemed and %d refused; want %d and %d", redeemed, refused, uses, tills)
 			}
 			inVain := uses + tills + tills*counters
 			most := map[string]int{
@@ -63,6 +44,30 @@ func TestACrowdTakesEachUseOnce(t *testing.T) {
 			t.Logf("%d redemptions: %v", uses, calls)
 		})
 	}
+}
+
+// takeAll has tills redeem at the same time, each until it is refused.
+func (s *shop) takeAll(t *testing.T, tills int, code voucher.Code) (redeemed, refused int64) {
+	t.Helper()
+	var taken, ended atomic.Int64
+	var redeeming sync.WaitGroup
+	for range tills {
+		redeeming.Go(func() {
+			for till := s.till(code, patient); ; taken.Add(1) {
+				took, err := till.redeem(t.Context(), patience)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if !took {
+					ended.Add(1)
+					return
+				}
+			}
+		})
+	}
+	redeeming.Wait()
+	return taken.Load(), ended.Load()
 }
 
 // Without a crowd, one of the last uses costs four calls at most: the rules, a counter that is empty, all counters, and one
