@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -133,6 +134,7 @@ func TestTheLocalRun(t *testing.T) {
 	first := start(t, root, false)
 	redeem := strings.ReplaceAll(curls(first)[0], first.State.BaseURL, "$BASE")
 	t.Run("every line that it prints works as printed", func(t *testing.T) { testPrintedLines(t, first) })
+	t.Run("README.md shows lines that it prints", func(t *testing.T) { testReadme(t, first) })
 	t.Run("each request is a line, and is found in the functions' log", func(t *testing.T) { testRequestLine(t, first) })
 	t.Run("it leaves its state and the variables of its functions", func(t *testing.T) { testStateFiles(t, first) })
 	t.Run("a second one in the same checkout says where the first is", func(t *testing.T) { testSecondRun(t, first) })
@@ -159,6 +161,28 @@ func testPrintedLines(t *testing.T, run *localruntest.Run) {
 		}
 		if status, rest := execute(t, run, line); status != want {
 			t.Errorf("%s: %s %s, want %s", line, status, rest, want)
+		}
+	}
+}
+
+// What README.md has curl do is tried above, but for the port; it need not show the head of each answer.
+func testReadme(t *testing.T, run *localruntest.Run) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed := make(map[string]bool)
+	for _, line := range curls(run) {
+		printed[line] = true
+		printed[strings.Replace(line, "curl -i ", "curl ", 1)] = true
+	}
+	shown := regexp.MustCompile(`(?m)^\$ (curl .*)$`).FindAllStringSubmatch(string(readme), -1)
+	if len(shown) == 0 {
+		t.Error("README.md shows no curl")
+	}
+	for _, line := range shown {
+		if !printed[strings.ReplaceAll(line[1], "http://127.0.0.1:3000", run.State.BaseURL)] {
+			t.Errorf("not among what it prints: %s", line[1])
 		}
 	}
 }

@@ -152,6 +152,7 @@ func (v *Validator) Exchange(request *http.Request, requestBody []byte, response
 	if err := checkBody(request, item, response, responseBody); err != nil {
 		problems = append(problems, err)
 	}
+	problems = append(problems, checkEncoding(request, item, response)...)
 	if len(problems) > 0 {
 		return fmt.Errorf("%s %s answers %d %s: %w", request.Method, path, response.StatusCode, responseBody, errors.Join(problems...))
 	}
@@ -217,6 +218,30 @@ func checkBody(request *http.Request, item *v3.PathItem, response *http.Response
 		return fmt.Errorf("the document has a body: %t", hasBody)
 	}
 	return nil
+}
+
+// pagesTag is the document's tag of what is compressed where the client accepts it (RFC 9110, section 8.4): the pages, and the
+// document itself. The document does not repeat how HTTP does that.
+const pagesTag = "Contract"
+
+// checkEncoding wants only pages to be compressed or to vary by what the client accepts. CORS has any answer vary by the Origin.
+func checkEncoding(request *http.Request, item *v3.PathItem, response *http.Response) (problems []error) {
+	operation, _ := item.GetOperations().Get(strings.ToLower(request.Method))
+	isPage := slices.Contains(operation.Tags, pagesTag)
+	for _, encoding := range response.Header.Values("Content-Encoding") {
+		if !isPage || encoding != "gzip" {
+			problems = append(problems, fmt.Errorf("the document knows no Content-Encoding: %s", encoding))
+		}
+	}
+	for field := range strings.SplitSeq(strings.Join(response.Header.Values("Vary"), ","), ",") {
+		switch field = strings.TrimSpace(field); {
+		case field == "" || strings.EqualFold(field, "Origin"):
+		case isPage && strings.EqualFold(field, "Accept-Encoding"):
+		default:
+			problems = append(problems, fmt.Errorf("the document knows no Vary: %s", field))
+		}
+	}
+	return problems
 }
 
 // decompress undoes Content-Encoding.

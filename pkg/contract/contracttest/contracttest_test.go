@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,6 +73,10 @@ func TestExchanges(t *testing.T) {
 	}
 	const voucher, code = "/shop/emberforge/voucher", `{"code":"FIVE"}`
 	message := []string{"Content-Type: application/json", "Request-Id:", "Cache-Control:"} // the head of the gateway's own
+	page := slices.Clip([]string{
+		"Content-Type: text/html; charset=utf-8", "Cache-Control: no-cache", `ETag: "x"`,
+		"Content-Security-Policy: default-src 'none'", "Referrer-Policy: no-referrer", "X-Content-Type-Options: nosniff",
+	})
 	tests := map[string]struct {
 		exchange
 		want string // in the error; empty: none
@@ -92,6 +97,15 @@ func TestExchanges(t *testing.T) {
 		"HEAD of a removed":   {exchange{"HEAD", "/checkout/card", "", nil, 410, "", nil}, ""},
 		"HEAD of no route":    {exchange{"HEAD", "/favicon.ico", "", nil, 404, "", []string{"Content-Type: application/json"}}, ""},
 		"malformed to all":    {exchange{"GET", coins, "", nil, 400, `{"message":"Bad Request"}`, message}, ""},
+
+		"a compressed page":    {exchange{"HEAD", "/docs", "", nil, 200, "", append(page, "Content-Encoding: gzip", "Vary: Accept-Encoding")}, ""},
+		"a page for a browser": {exchange{"HEAD", "/docs", "", nil, 200, "", append(page, "Vary: Accept-Encoding, Origin")}, ""},
+		"by the Origin":        {exchange{"GET", coins, "", nil, 200, opened, []string{"Vary: Origin"}}, ""},
+
+		"compressed, and no page": {exchange{"HEAD", coins, "", nil, 200, "", []string{"Content-Encoding: gzip"}}, "Content-Encoding: gzip"},
+		"another compression":     {exchange{"HEAD", "/docs", "", nil, 200, "", append(page, "Content-Encoding: br")}, "Content-Encoding: br"},
+		"varies, and is no page":  {exchange{"GET", coins, "", nil, 200, opened, []string{"Vary: Accept-Encoding"}}, "Vary: Accept-Encoding"},
+		"varies by the shopper":   {exchange{"HEAD", "/docs", "", nil, 200, "", append(page, "Vary: Accept-Encoding, Cookie")}, "Vary: Cookie"},
 
 		"no body of the gateway's":       {exchange{"GET", "/favicon.ico", "", nil, 404, "", message}, "does not have"},
 		"no body of a malformed request": {exchange{"GET", coins, "", nil, 400, "", message}, "a body: true"},
