@@ -97,8 +97,8 @@ torture: ## Redeem under faults and contention until each fault was met 1,000 ti
 	@go test -buildvcs=false -count=1 -timeout 0 -v -run '^TestTorture$$' ./pkg/torture -seed $(SEED) -duration $(DURATION) -injections 1000
 
 .PHONY: explore
-explore: $(schemathesis) ## Try a live `make run` against its OpenAPI document (URL= is its address)
-	@$(schemathesis) --config-file api/schemathesis.toml run $(URL)/openapi.json --url $(URL)
+explore: $(schemathesis) ## Try a live `make run` against the OpenAPI document (URL= is its address)
+	@$(schemathesis) --config-file api/schemathesis.toml run api/openapi.json --url $(URL)
 
 .PHONY: contract
 contract: ## Check the OpenAPI document: it keeps what the last release promised, and is what the code routes
