@@ -39,7 +39,7 @@ func buildHandlers(ctx context.Context, root, dir string) (string, error) {
 
 // runHandlers runs each benchmark of the handlers once.
 func runHandlers(ctx context.Context, root, binary string) ([]Handler, error) {
-	command := exec.CommandContext(ctx, binary, "-test.run=^$", "-test.bench=BenchmarkHandler", "-test.benchmem", "-test.benchtime=200x") //nolint:gosec // built before
+	command := exec.CommandContext(ctx, binary, "-test.run=^$", "-test.bench=BenchmarkHandler", "-test.benchmem", "-test.benchtime=200x")
 	command.Dir = filepath.Join(root, filepath.FromSlash(handlersPackage))
 	output, err := command.CombinedOutput()
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"math"
 	mathrand "math/rand/v2"
 	"os"
-	"strings"
-	"text/tabwriter"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -72,11 +71,31 @@ const unknownCode = "unknown"
 
 // refusedCode is one kind of code that is refused; make creates one.
 type refusedCode struct {
-	name string
-	make func(ctx context.Context, client *dynamodb.Client, code string) error
+	name  string
+	make  func(ctx context.Context, client *dynamodb.Client, code string) error
+	codes []string
 }
 
-func refusedCodes() []refusedCode {
+// create makes the kind's codes.
+func (k *refusedCode) create(ctx context.Context, client *dynamodb.Client) error {
+	for range codesOfKind {
+		typed, err := voucher.GenerateCode(rand.Reader)
+		if err != nil {
+			return err
+		}
+		code, err := voucher.ParseCode(typed)
+		if err != nil {
+			return err
+		}
+		if err := k.make(ctx, client, string(code)); err != nil {
+			return fmt.Errorf("a code that is %s: %w", k.name, err)
+		}
+		k.codes = append(k.codes, string(code))
+	}
+	return nil
+}
+
+func refusedCodes() []*refusedCode {
 	with := func(terms voucher.Terms) func(context.Context, *dynamodb.Client, string) error {
 		return func(ctx context.Context, client *dynamodb.Client, code string) error {
 			terms.Written = code
@@ -85,15 +104,15 @@ func refusedCodes() []refusedCode {
 	}
 	yesterday, tomorrow := time.Now().AddDate(0, 0, -1), time.Now().AddDate(0, 0, 1)
 	hundred := voucher.Limit(100)
-	return []refusedCode{
-		{unknownCode, func(context.Context, *dynamodb.Client, string) error { return nil }},
-		{"expired", with(voucher.Terms{ValidUntil: yesterday})},
-		{"not started", with(voucher.Terms{ValidFrom: tomorrow})},
-		{"disabled", with(voucher.Terms{Disabled: true})},
-		{"used up", makeUsedUp},
-		{"bound to another nick", with(voucher.Terms{Nick: "Rowan"})},
-		{"many uses, expired", with(voucher.Terms{MaxUses: &hundred, ValidUntil: yesterday})},
-		{"many uses, used up", makeFull},
+	return []*refusedCode{
+		{name: unknownCode, make: func(context.Context, *dynamodb.Client, string) error { return nil }},
+		{name: "expired", make: with(voucher.Terms{ValidUntil: yesterday})},
+		{name: "not started", make: with(voucher.Terms{ValidFrom: tomorrow})},
+		{name: "disabled", make: with(voucher.Terms{Disabled: true})},
+		{name: "used up", make: makeUsedUp},
+		{name: "bound to another nick", make: with(voucher.Terms{Nick: "Rowan"})},
+		{name: "many uses, expired", make: with(voucher.Terms{MaxUses: &hundred, ValidUntil: yesterday})},
+		{name: "many uses, used up", make: makeFull},
 	}
 }
 
@@ -144,30 +163,24 @@ func TimeRefusals(ctx context.Context, options Options) (o Oracle, err error) {
 	return timeRefusals(ctx, options, binary, dir)
 }
 
+// refusedRequest is one kind of request that is refused, and how long each of them took.
+type refusedRequest struct {
+	code  *refusedCode
+	keyed bool
+	times []time.Duration
+}
+
 // timeRefusals sends requests of each kind in turn, in a new order each time, to one process.
 func timeRefusals(ctx context.Context, options Options, binary, dir string) (o Oracle, err error) {
 	kinds := refusedCodes()
-	codes := make([][]string, len(kinds))
-	fill := func(ctx context.Context, client *dynamodb.Client) error {
-		for i, kind := range kinds {
-			for range codesOfKind {
-				typed, err := voucher.GenerateCode(rand.Reader)
-				if err != nil {
-					return err
-				}
-				code, err := voucher.ParseCode(typed)
-				if err != nil {
-					return err
-				}
-				if err := kind.make(ctx, client, string(code)); err != nil {
-					return fmt.Errorf("a code that is %s: %w", kind.name, err)
-				}
-				codes[i] = append(codes[i], string(code))
+	s, err := startStub(ctx, dir, stubSteady, steadyDelay, func(ctx context.Context, client *dynamodb.Client) error {
+		for _, kind := range kinds {
+			if err := kind.create(ctx, client); err != nil {
+				return err
 			}
 		}
 		return nil
-	}
-	s, err := startStub(ctx, dir, stubSteady, steadyDelay, fill)
+	})
 	if err != nil {
 		return Oracle{}, err
 	}
@@ -181,57 +194,66 @@ func timeRefusals(ctx context.Context, options Options, binary, dir string) (o O
 		return Oracle{}, err
 	}
 	defer p.stop()
-	// Each kind without a key, then each with one.
-	times := make([][]time.Duration, 2*len(kinds))
+	var requests []*refusedRequest
+	for _, kind := range kinds {
+		requests = append(requests, &refusedRequest{code: kind}, &refusedRequest{code: kind, keyed: true})
+	}
 	for sample := -codesOfKind; sample < options.Samples; sample++ { // those below zero warm up
 		if ctx.Err() != nil {
 			return Oracle{}, ctx.Err()
 		}
-		for _, at := range mathrand.Perm(len(times)) {
-			kind, keyed := at%len(kinds), at >= len(kinds)
-			key := ""
-			if keyed {
-				key = rand.Text()
-			}
-			request, err := event.Redemption(codes[kind][(sample+codesOfKind)%codesOfKind], "Alder", key)
+		for _, at := range mathrand.Perm(len(requests)) { //nolint:gosec // an order, and no secret
+			took, err := requests[at].send(p, event, sample+codesOfKind)
 			if err != nil {
 				return Oracle{}, err
-			}
-			answer, took, err := p.invoke(request)
-			if err != nil {
-				return Oracle{}, err
-			}
-			if !bytes.Contains(answer, []byte("voucher-not-found")) {
-				return Oracle{}, fmt.Errorf("a code that is %s was answered %.200q", kinds[kind].name, answer)
 			}
 			if sample >= 0 {
-				times[at] = append(times[at], took)
+				requests[at].times = append(requests[at].times, took)
 			}
 		}
 	}
-	return judgeTimes(kinds, times), nil
+	return judgeTimes(requests), nil
 }
 
-// judgeTimes compares the times of each kind with those of unknown codes, the first kind. The kinds are there twice: without a
-// key, then with one.
-func judgeTimes(kinds []refusedCode, times [][]time.Duration) Oracle {
-	o := Oracle{Samples: len(times[0])}
-	for at, sample := range times {
-		keyed := at >= len(kinds)
-		unknown := times[0]
-		if keyed {
-			unknown = times[len(kinds)]
+// send sends the request with one of its codes, and returns how long the refusal took.
+func (r *refusedRequest) send(p *process, event Event, turn int) (time.Duration, error) {
+	key := ""
+	if r.keyed {
+		key = rand.Text()
+	}
+	request, err := event.Redemption(r.code.codes[turn%codesOfKind], "Alder", key)
+	if err != nil {
+		return 0, err
+	}
+	answer, took, err := p.invoke(request)
+	if err != nil {
+		return 0, err
+	}
+	if !bytes.Contains(answer, []byte("voucher-not-found")) {
+		return 0, fmt.Errorf("a code that is %s was answered %.200q", r.code.name, answer)
+	}
+	return took, nil
+}
+
+// judgeTimes compares the times of each kind of request with those of the requests with an unknown code, which come first:
+// those with a key with those with a key.
+func judgeTimes(requests []*refusedRequest) Oracle {
+	o := Oracle{Samples: len(requests[0].times)}
+	unknown := make(map[bool][]time.Duration)
+	for _, r := range requests {
+		if r.code.name == unknownCode {
+			unknown[r.keyed] = r.times
 		}
-		p50, unknownP50 := quantile(sample, 0.5), quantile(unknown, 0.5)
-		compared := compare(unknown, sample)
+		p50, unknownP50 := quantile(r.times, 0.5), quantile(unknown[r.keyed], 0.5)
+		compared := compare(unknown[r.keyed], r.times)
 		refusal := Refusal{
-			Code: kinds[at%len(kinds)].name, Key: keyed, P50: p50, P95: quantile(sample, 0.95),
+			Code: r.code.name, Key: r.keyed, P50: p50, P95: quantile(r.times, 0.95),
 			Apart: float64(p50-unknownP50) / float64(unknownP50), Superiority: compared.Superiority, RankP: compared.RankP,
 			Distance: compared.Distance, DistanceP: compared.DistanceP,
 		}
 		effect := math.Abs(refusal.Superiority - 0.5)
 		if !refusal.differs() {
-			effect += uncertainty(len(sample))
+			effect += uncertainty(len(r.times))
 		}
 		refusal.ToTell = int(math.Ceil(samplesToTell(effect)))
 		o.Refusals = append(o.Refusals, refusal)
@@ -241,12 +263,8 @@ func judgeTimes(kinds []refusedCode, times [][]time.Duration) Oracle {
 
 // Print writes the comparison for people.
 func (o Oracle) Print(w io.Writer) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, "Refusals, timed at the runtime interface of one process; the store answers in 5 ms; %d of each kind, in random order.\n"+
-		"Each is compared with those of unknown codes. Longer is how often one takes longer than one of an unknown code.\n"+
-		"Requests to tell is how many of each it takes to tell the two apart by time, with errors of 5 %%.\n", o.Samples)
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "code\tkey\tp50 ms\tp95 ms\tp50 apart\tlonger\tby chance (ranks)\tdistance\tby chance (distance)\trequests to tell\t")
+	kinds := table{right: true}
+	kinds.row("code", "key", "p50 ms", "p95 ms", "p50 apart", "longer", "by chance (ranks)", "distance", "by chance (distance)", "requests to tell")
 	for _, r := range o.Refusals {
 		key, atLeast := "no", "> "
 		if r.Key {
@@ -255,15 +273,16 @@ func (o Oracle) Print(w io.Writer) error {
 		if r.differs() {
 			atLeast = ""
 		}
-		fmt.Fprintf(table, "%s\t%s\t%.3f\t%.3f\t", r.Code, key, r.P50.Seconds()*1000, r.P95.Seconds()*1000)
+		times := []string{r.Code, key, fmt.Sprintf("%.3f", r.P50.Seconds()*1000), fmt.Sprintf("%.3f", r.P95.Seconds()*1000)}
 		if r.Code == unknownCode {
-			fmt.Fprintln(table, "\t\t\t\t\t\t")
+			kinds.row(append(times, "", "", "", "", "", "")...)
 			continue
 		}
-		fmt.Fprintf(table, "%+.2f %%\t%.1f %%\t%.3f\t%.3f\t%.3f\t%s%d\t\n",
-			100*r.Apart, 100*r.Superiority, r.RankP, r.Distance, r.DistanceP, atLeast, r.ToTell)
+		kinds.row(append(times, fmt.Sprintf("%+.2f %%", 100*r.Apart), fmt.Sprintf("%.1f %%", 100*r.Superiority),
+			fmt.Sprintf("%.3f", r.RankP), fmt.Sprintf("%.3f", r.Distance), fmt.Sprintf("%.3f", r.DistanceP), atLeast+strconv.Itoa(r.ToTell))...)
 	}
-	_ = table.Flush() // to memory
-	_, err := io.WriteString(w, text.String())
+	_, err := fmt.Fprintf(w, "Refusals, timed at the runtime interface of one process; the store answers in 5 ms; %d of each kind, in random order.\n"+
+		"Each is compared with those of unknown codes. Longer is how often one takes longer than one of an unknown code.\n"+
+		"Requests to tell is how many of each it takes to tell the two apart by time, with errors of 5 %%.\n%s", o.Samples, kinds.text())
 	return err
 }

@@ -33,7 +33,8 @@ type process struct {
 	asked   chan time.Time // the process asked for an event
 	events  chan []byte
 	answers chan timed
-	ended   chan error // how the process ended, where it was not asked to
+	ended   chan struct{} // closed when the process is gone
+	output  *tail
 }
 
 // timed is what a process posted, and when that had arrived.
@@ -50,20 +51,20 @@ func start(ctx context.Context, binary string, env []string) (p *process, ready 
 		return nil, 0, err
 	}
 	p = &process{
-		asked: make(chan time.Time, 1), events: make(chan []byte), answers: make(chan timed, 1), ended: make(chan error, 1),
+		asked: make(chan time.Time, 1), events: make(chan []byte), answers: make(chan timed, 1), ended: make(chan struct{}),
+		output: new(tail),
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+runtimePath+"invocation/next", p.next)
 	mux.HandleFunc("POST "+runtimePath, p.post)
 	p.api = &http.Server{Handler: mux, ReadHeaderTimeout: patience}
 	go func() { _ = p.api.Serve(listener) }() // until stop
-	p.command = exec.Command(binary)          //nolint:gosec,noctx // this repository's own program, ended by stop
+	p.command = exec.Command(binary)          //nolint:noctx // this repository's own program, ended by stop
 	p.command.Env = append([]string{
 		"AWS_LAMBDA_RUNTIME_API=" + listener.Addr().String(),
 		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=" + strconv.Itoa(lambdaMemory),
 	}, env...)
-	output := &tail{}
-	p.command.Stderr = output // the log goes nowhere, as fast as it can
+	p.command.Stderr = p.output // the log goes nowhere, as fast as it can
 	p.begun = time.Now()
 	if err := p.command.Start(); err != nil {
 		_ = p.api.Close()
@@ -71,15 +72,15 @@ func start(ctx context.Context, binary string, env []string) (p *process, ready 
 	}
 	go func() {
 		_ = p.command.Wait() // it says no more than that the process ended
-		p.ended <- fmt.Errorf("%s ended: %s", binary, output)
+		close(p.ended)
 	}()
 	select {
 	case at := <-p.asked:
 		if p.startCPU, err = cpuTime(p.command.Process.Pid); err == nil {
 			return p, at.Sub(p.begun), nil
 		}
-	case err = <-p.ended:
-		p.ended <- err
+	case <-p.ended:
+		err = p.death()
 	case <-time.After(patience):
 		err = fmt.Errorf("%s does not ask for an event", binary)
 	}
@@ -118,9 +119,8 @@ func (p *process) invoke(event []byte) (answer []byte, took time.Duration, err e
 	given := time.Now()
 	select {
 	case p.events <- event:
-	case err := <-p.ended:
-		p.ended <- err
-		return nil, 0, err
+	case <-p.ended:
+		return nil, 0, p.death()
 	}
 	select {
 	case answer := <-p.answers:
@@ -133,13 +133,15 @@ func (p *process) invoke(event []byte) (answer []byte, took time.Duration, err e
 		case <-time.After(patience):
 			return nil, 0, fmt.Errorf("%s does not ask for another event", p.command.Path)
 		}
-	case err := <-p.ended:
-		p.ended <- err
-		return nil, 0, err
+	case <-p.ended:
+		return nil, 0, p.death()
 	case <-time.After(patience):
 		return nil, 0, fmt.Errorf("%s does not answer", p.command.Path)
 	}
 }
+
+// death says how the process, which is gone, ended.
+func (p *process) death() error { return fmt.Errorf("%s ended: %s", p.command.Path, p.output) }
 
 // stop ends the process and returns when it is gone.
 func (p *process) stop() {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
@@ -82,8 +81,8 @@ func (r *Report) Print(w io.Writer) error {
 
 func (r *Report) printTargets(text *strings.Builder) {
 	stores := []string{stubSteady, stubImmediate, localStore}
-	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "what\tfunction\ttarget\t%s\n", strings.Join(stores, "\t"))
+	var targets table
+	targets.row(append([]string{"what", "function", "target"}, stores...)...)
 	what := ""
 	for _, line := range r.Lines {
 		shown := line.What
@@ -91,35 +90,35 @@ func (r *Report) printTargets(text *strings.Builder) {
 			shown = ""
 		}
 		what = line.What
-		fmt.Fprintf(table, "%s\t%s\t%s", shown, line.Subject, line.target())
+		cells := []string{shown, line.Subject, line.target()}
 		for _, store := range stores {
-			fmt.Fprintf(table, "\t%s", line.cell(store))
+			cells = append(cells, line.cell(store))
 		}
-		fmt.Fprintln(table)
+		targets.row(cells...)
 	}
-	_ = table.Flush() // to memory
+	text.WriteString(targets.text())
 	text.WriteString("Median of the rounds, and in brackets the least and the greatest; ! is above the target.\n")
 }
 
 func (r *Report) printFigures(text *strings.Builder) {
-	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "function\tstore\tready ms\tstart CPU ms\tfirst ms\tp50 ms\tp99 ms\tCPU ms\tcalls\tmemory MB\tbinary MB\t")
+	figures := table{right: true}
+	figures.row("function", "store", "ready ms", "start CPU ms", "first ms", "p50 ms", "p99 ms", "CPU ms", "calls", "memory MB", "binary MB")
 	for _, s := range subjects() {
 		for _, store := range []string{stubSteady, stubImmediate, localStore} {
 			m := r.find(s.Name, store)
 			if m == nil {
 				continue
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t\n", s.Name, store,
+			figures.row(s.Name, store,
 				m.milliseconds(func(r Round) time.Duration { return r.Ready }), m.milliseconds(func(r Round) time.Duration { return r.StartCPU }),
 				m.milliseconds(func(r Round) time.Duration { return r.First }),
 				m.milliseconds(func(r Round) time.Duration { return r.P50 }), m.milliseconds(func(r Round) time.Duration { return r.P99 }),
 				m.milliseconds(func(r Round) time.Duration { return r.CPU }),
 				m.figure("%.1f", func(r Round) float64 { return r.Calls }), m.figure("%.1f", func(r Round) float64 { return float64(r.Memory) / 1e6 }),
-				float64(r.Binaries[s.Name])/1e6)
+				fmt.Sprintf("%.2f", float64(r.Binaries[s.Name])/1e6))
 		}
 	}
-	_ = table.Flush() // to memory
+	text.WriteString(figures.text())
 }
 
 func (m *Measured) milliseconds(of func(Round) time.Duration) string {
@@ -144,10 +143,11 @@ func (m *Measured) values(of func(Round) float64) []float64 {
 }
 
 func (r *Report) printHandlers(text *strings.Builder) {
-	table := tabwriter.NewWriter(text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "request\tµs\tallocations\tbytes\t")
+	handlers := table{right: true}
+	handlers.row("request", "µs", "allocations", "bytes")
 	for _, h := range r.Handlers {
-		fmt.Fprintf(table, "%s\t%.1f\t%.0f\t%.0f\t\n", h.Name, spreadOf(h.Nanoseconds).Median/1000, spreadOf(h.Allocations).Median, spreadOf(h.Bytes).Median)
+		handlers.row(h.Name, fmt.Sprintf("%.1f", spreadOf(h.Nanoseconds).Median/1000), fmt.Sprintf("%.0f", spreadOf(h.Allocations).Median),
+			fmt.Sprintf("%.0f", spreadOf(h.Bytes).Median))
 	}
-	_ = table.Flush() // to memory
+	text.WriteString(handlers.text())
 }

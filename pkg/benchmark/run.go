@@ -87,28 +87,11 @@ func (r *runner) round(ctx context.Context, s *store, turn int) (map[string]Roun
 			t.stop()
 		}
 	}()
-	for range r.Starts {
-		for _, t := range rotated(trials, turn) {
-			if err := t.start(ctx); err != nil {
-				return nil, err
-			}
-		}
-		turn++
+	if err := r.startAll(ctx, trials, turn); err != nil {
+		return nil, err
 	}
-	warm := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.startOnly })
-	for _, t := range warm {
-		if err := t.block(ctx, warmUp); err != nil {
-			return nil, err
-		}
-		t.warm, t.cpu, t.calls = nil, 0, 0
-	}
-	for done := 0; done < r.Requests; done += blockSize {
-		for _, t := range rotated(warm, turn) {
-			if err := t.block(ctx, blockSize); err != nil {
-				return nil, err
-			}
-		}
-		turn++
+	if err := r.askAll(ctx, trials, turn); err != nil {
+		return nil, err
 	}
 	rounds := make(map[string]Round)
 	for _, t := range trials {
@@ -119,6 +102,38 @@ func (r *runner) round(ctx context.Context, s *store, turn int) (map[string]Roun
 		rounds[t.Name] = measured
 	}
 	return rounds, nil
+}
+
+// startAll starts every subject as often as is planned.
+func (r *runner) startAll(ctx context.Context, trials []*trial, turn int) error {
+	for i := range r.Starts {
+		for _, t := range rotated(trials, turn+i) {
+			if err := t.start(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// askAll sends every subject's process, once it is warm, the requests that are planned.
+func (r *runner) askAll(ctx context.Context, trials []*trial, turn int) error {
+	warm := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.startOnly })
+	for _, t := range warm {
+		if err := t.block(ctx, warmUp); err != nil {
+			return err
+		}
+		t.warm, t.cpu, t.calls = nil, 0, 0
+	}
+	for done := 0; done < r.Requests; done += blockSize {
+		for _, t := range rotated(warm, turn) {
+			if err := t.block(ctx, blockSize); err != nil {
+				return err
+			}
+		}
+		turn++
+	}
+	return nil
 }
 
 // rotated is the list beginning elsewhere each turn, so that nobody always comes after the same.
