@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"strconv"
 	"time"
@@ -44,8 +45,14 @@ type timed struct {
 	body []byte
 }
 
-// start runs a binary and returns when it asks for its first event, with the time that took from before it was started.
+// start runs a binary and returns when it asks for its first event, with the time that took from before it was started. Its log
+// goes nowhere, as fast as it can.
 func start(ctx context.Context, binary string, env []string) (p *process, ready time.Duration, err error) {
+	return startLogging(ctx, binary, env, nil)
+}
+
+// startLogging is start with a file for the log; nil is nowhere.
+func startLogging(ctx context.Context, binary string, env []string, log *os.File) (p *process, ready time.Duration, err error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, 0, err
@@ -64,7 +71,10 @@ func start(ctx context.Context, binary string, env []string) (p *process, ready 
 		"AWS_LAMBDA_RUNTIME_API=" + listener.Addr().String(),
 		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=" + strconv.Itoa(lambdaMemory),
 	}, env...)
-	p.command.Stderr = p.output // the log goes nowhere, as fast as it can
+	p.command.Stderr = p.output
+	if log != nil {
+		p.command.Stdout = log
+	}
 	p.begun = time.Now()
 	if err := p.command.Start(); err != nil {
 		_ = p.api.Close()

@@ -125,7 +125,7 @@ func startLocal(ctx context.Context, root string, progress io.Writer) (*store, e
 		return nil, err
 	}
 	local := &store{name: "DynamoDB Local", endpoint: server.Endpoint(), client: newClient(server.Endpoint()), uses: true, stop: server.Stop}
-	if err := makeTables(ctx, root, local.client); err != nil {
+	if err := MakeTables(ctx, root, local.client); err != nil {
 		return nil, errors.Join(err, server.Stop())
 	}
 	if err := Fill(ctx, local.client, root); err != nil {
@@ -134,7 +134,8 @@ func startLocal(ctx context.Context, root string, progress io.Writer) (*store, e
 	return local, nil
 }
 
-func makeTables(ctx context.Context, root string, client *dynamodb.Client) error {
+// MakeTables creates the stack's tables, as the checkout at root has them, under the names that functions are told.
+func MakeTables(ctx context.Context, root string, client *dynamodb.Client) error {
 	template, err := localrun.LoadTemplate(root, "")
 	if err != nil {
 		return err
