@@ -39,6 +39,8 @@ type Oracle struct {
 type Refusal struct {
 	Code string `json:"code"` // what is wrong with it
 	Key  bool   `json:"key"`  // whether the request has an Idempotency-Key
+	// Calls is how many calls of the store a request makes, on average.
+	Calls float64 `json:"calls"`
 
 	P50 time.Duration `json:"p50"`
 	P95 time.Duration `json:"p95"`
@@ -163,11 +165,12 @@ func TimeRefusals(ctx context.Context, options Options) (o Oracle, err error) {
 	return timeRefusals(ctx, options, binary, dir)
 }
 
-// refusedRequest is one kind of request that is refused, and how long each of them took.
+// refusedRequest is one kind of request that is refused, how long each of them took, and how many calls all of them made.
 type refusedRequest struct {
 	code  *refusedCode
 	keyed bool
 	times []time.Duration
+	calls int64
 }
 
 // timeRefusals sends requests of each kind in turn, in a new order each time, to one process.
@@ -198,17 +201,19 @@ func timeRefusals(ctx context.Context, options Options, binary, dir string) (o O
 	for _, kind := range kinds {
 		requests = append(requests, &refusedRequest{code: kind}, &refusedRequest{code: kind, keyed: true})
 	}
-	for sample := -codesOfKind; sample < options.Samples; sample++ { // those below zero warm up
+	for sample := -min(codesOfKind, options.Samples); sample < options.Samples; sample++ { // those below zero warm up
 		if ctx.Err() != nil {
 			return Oracle{}, ctx.Err()
 		}
 		for _, at := range mathrand.Perm(len(requests)) { //nolint:gosec // an order, and no secret
+			calls := s.answered()
 			took, err := requests[at].send(p, event, sample+codesOfKind)
 			if err != nil {
 				return Oracle{}, err
 			}
 			if sample >= 0 {
 				requests[at].times = append(requests[at].times, took)
+				requests[at].calls += s.answered() - calls
 			}
 		}
 	}
@@ -247,7 +252,7 @@ func judgeTimes(requests []*refusedRequest) Oracle {
 		p50, unknownP50 := quantile(r.times, 0.5), quantile(unknown[r.keyed], 0.5)
 		compared := compare(unknown[r.keyed], r.times)
 		refusal := Refusal{
-			Code: r.code.name, Key: r.keyed, P50: p50, P95: quantile(r.times, 0.95),
+			Code: r.code.name, Key: r.keyed, Calls: float64(r.calls) / float64(len(r.times)), P50: p50, P95: quantile(r.times, 0.95),
 			Apart: float64(p50-unknownP50) / float64(unknownP50), Superiority: compared.Superiority, RankP: compared.RankP,
 			Distance: compared.Distance, DistanceP: compared.DistanceP,
 		}
@@ -264,7 +269,7 @@ func judgeTimes(requests []*refusedRequest) Oracle {
 // Print writes the comparison for people.
 func (o Oracle) Print(w io.Writer) error {
 	kinds := table{right: true}
-	kinds.row("code", "key", "p50 ms", "p95 ms", "p50 apart", "longer", "by chance (ranks)", "distance", "by chance (distance)", "requests to tell")
+	kinds.row("code", "key", "calls", "p50 ms", "p95 ms", "p50 apart", "longer", "by chance (ranks)", "distance", "by chance (distance)", "requests to tell")
 	for _, r := range o.Refusals {
 		key, atLeast := "no", "> "
 		if r.Key {
@@ -273,7 +278,7 @@ func (o Oracle) Print(w io.Writer) error {
 		if r.differs() {
 			atLeast = ""
 		}
-		times := []string{r.Code, key, fmt.Sprintf("%.3f", r.P50.Seconds()*1000), fmt.Sprintf("%.3f", r.P95.Seconds()*1000)}
+		times := []string{r.Code, key, fmt.Sprintf("%.1f", r.Calls), fmt.Sprintf("%.3f", r.P50.Seconds()*1000), fmt.Sprintf("%.3f", r.P95.Seconds()*1000)}
 		if r.Code == unknownCode {
 			kinds.row(append(times, "", "", "", "", "", "")...)
 			continue

@@ -36,6 +36,7 @@ type measured struct {
 	table     string
 	event     func(testing.TB) []byte
 	answer    string // what Shopfront's has in it
+	calls     int    // of the store, for each request
 }
 
 // httpapi is what endpoints are wired with, as functions do.
@@ -53,20 +54,20 @@ func allMeasured() []measured {
 	return []measured{
 		{
 			name: "redeem-single-use", shopfront: redeemVoucher, bare: bare.Redeem, table: benchmark.VouchersTable,
-			event: func(tb testing.TB) []byte { return redemption(tb, benchmark.SingleUse, "") }, answer: "redeemed",
+			event: func(tb testing.TB) []byte { return redemption(tb, benchmark.SingleUse, "") }, answer: "redeemed", calls: 1,
 		},
 		{
 			name: "redeem-many-uses", shopfront: redeemVoucher, bare: bare.RedeemManyUses, table: benchmark.VouchersTable,
-			event: func(tb testing.TB) []byte { return redemption(tb, benchmark.ManyUses, "") }, answer: "redeemed",
+			event: func(tb testing.TB) []byte { return redemption(tb, benchmark.ManyUses, "") }, answer: "redeemed", calls: 2,
 		},
 		{
 			name: "check", shopfront: redeemVoucher, bare: bare.Check, table: benchmark.VouchersTable,
-			event: func(tb testing.TB) []byte { return redemption(tb, benchmark.SingleUse, "check=true") }, answer: "redeemable",
+			event: func(tb testing.TB) []byte { return redemption(tb, benchmark.SingleUse, "check=true") }, answer: "redeemable", calls: 1,
 		},
 		{
 			name: "checkout-area", bare: bare.Area, table: benchmark.CatalogueTable,
 			shopfront: func(s httpapi) http.Handler { return s.Service().CheckoutArea(s.catalogue()) },
-			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-area")) }, answer: "bento-box",
+			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-area")) }, answer: "bento-box", calls: 2,
 		},
 		{
 			name: "checkout", bare: bare.Checkout, table: benchmark.CatalogueTable,
@@ -76,7 +77,7 @@ func allMeasured() []measured {
 					Data: new(dataschema.Validator), Random: zeros{},
 				})
 			},
-			event: func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout")) }, answer: "open",
+			event: func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout")) }, answer: "open", calls: 2,
 		},
 	}
 }
@@ -93,22 +94,32 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// handlers are the two, as Lambda calls them: from the event's JSON to the answer's.
-func (m measured) handlers(tb testing.TB) (shopfront, reference lambda.Handler) {
+// side is a handler as Lambda calls it, from the event's JSON to the answer's, and what its answers have in them.
+type side struct {
+	name    string
+	handler lambda.Handler
+	answer  string
+	store   *stubstore.Replay
+}
+
+// sides are the two that are compared.
+func (m measured) sides(tb testing.TB) (shopfront, reference side) {
 	tb.Helper()
+	shopfront = side{name: "shopfront", answer: m.answer, store: replay(tb)}
+	reference = side{name: "bare", answer: "read", store: replay(tb)}
 	// The client that functions are wired with, but for the network.
 	client := dynamo.NewClient(dynamo.Settings{
 		Region: "us-east-1", Endpoint: "https://stub.invalid", Jitter: rand.Int64N,
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
-	client = dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.HTTPClient = replay(tb) })
+	client = dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.HTTPClient = shopfront.store })
 	bareClient := dynamodb.New(dynamodb.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String("https://stub.invalid"), HTTPClient: replay(tb),
+		Region: "us-east-1", BaseEndpoint: aws.String("https://stub.invalid"), HTTPClient: reference.store,
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
 	env := function.Environment{Lookup: func(string) string { return "shopfront-prod" }, Now: time.Now, Log: io.Discard}
-	shopfront = lambda.NewHandler(function.NewHandler(m.shopfront(httpapi{env, client}), time.Now).Handle)
-	reference = lambda.NewHandler(m.bare(bareClient, m.table))
+	shopfront.handler = lambda.NewHandler(function.NewHandler(m.shopfront(httpapi{env, client}), time.Now).Handle)
+	reference.handler = lambda.NewHandler(m.bare(bareClient, m.table))
 	return shopfront, reference
 }
 
@@ -156,11 +167,11 @@ func encode(tb testing.TB, value any) []byte {
 }
 
 // call answers the event once, and ends the test where the answer is not the one that is measured.
-func call(tb testing.TB, handler lambda.Handler, event []byte, want string) {
+func (s side) call(tb testing.TB, event []byte) {
 	tb.Helper()
-	answer, err := handler.Invoke(context.Background(), event)
-	if err != nil || !strings.Contains(string(answer), `"statusCode":200`) || !strings.Contains(string(answer), want) {
-		tb.Fatalf("%s, %v; want %q in it", answer, err, want)
+	answer, err := s.handler.Invoke(context.Background(), event)
+	if err != nil || !strings.Contains(string(answer), `"statusCode":200`) || !strings.Contains(string(answer), s.answer) {
+		tb.Fatalf("%s, %v; want %q in it", answer, err, s.answer)
 	}
 }
 
@@ -168,20 +179,16 @@ func call(tb testing.TB, handler lambda.Handler, event []byte, want string) {
 // function. The store answers in the same process: the SDK is in the figures, the network is not.
 func BenchmarkHandler(b *testing.B) {
 	for _, m := range allMeasured() {
-		shopfront, reference := m.handlers(b)
+		shopfront, reference := m.sides(b)
 		event := m.event(b)
-		for _, side := range []struct {
-			name    string
-			handler lambda.Handler
-			answer  string
-		}{{"shopfront", shopfront, m.answer}, {"bare", reference, "read"}} {
-			b.Run(m.name+"/"+side.name, func(b *testing.B) {
+		for _, s := range []side{shopfront, reference} {
+			b.Run(m.name+"/"+s.name, func(b *testing.B) {
 				for range 50 {
-					call(b, side.handler, event, side.answer)
+					s.call(b, event)
 				}
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := side.handler.Invoke(b.Context(), event); err != nil {
+					if _, err := s.handler.Invoke(b.Context(), event); err != nil {
 						b.Fatal(err)
 					}
 				}

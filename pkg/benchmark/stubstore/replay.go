@@ -14,6 +14,7 @@ type Replay struct {
 
 	mu      sync.Mutex
 	answers map[string]recorded // by X-Amz-Target
+	calls   int
 }
 
 type recorded struct {
@@ -27,10 +28,18 @@ func NewReplay(store *Store) *Replay {
 	return &Replay{store: store, answers: make(map[string]recorded)}
 }
 
+// Calls is how many calls were answered.
+func (p *Replay) Calls() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.calls
+}
+
 // Do answers a request.
 func (p *Replay) Do(r *http.Request) (*http.Response, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.calls++
 	target := r.Header.Get("X-Amz-Target")
 	known, found := p.answers[target]
 	if !found {

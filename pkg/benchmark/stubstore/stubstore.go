@@ -37,15 +37,21 @@ type item map[string]attribute
 
 type attribute = json.RawMessage
 
-// New is an empty store that answers each call after the delay, counted from when it had read the call.
+// New is an empty store that, once it is sealed, answers each call after the delay, counted from when it had read the call.
 func New(delay time.Duration) *Store { return &Store{delay: delay, items: make(map[key]item)} }
 
-// Seal lets nothing be written from now on: writes are answered as if they were done, so that each request meets the same
-// items.
+// Seal ends the filling: from now on answers take their time, and nothing is written. Writes are answered as if they were
+// done, so that each request meets the same items.
 func (s *Store) Seal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sealed = true
+}
+
+func (s *Store) isSealed() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.sealed
 }
 
 // Calls is how many calls were answered.
@@ -75,7 +81,7 @@ func (s *Store) Answer(target string, body []byte) (status int, answer []byte) {
 		status, answer = http.StatusInternalServerError, nil
 	}
 	s.calls.Add(1)
-	if s.delay > 0 {
+	if s.isSealed() {
 		time.Sleep(time.Until(due))
 	}
 	return status, answer

@@ -1,0 +1,88 @@
+package benchmark
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func durations(values ...int) []time.Duration {
+	list := make([]time.Duration, len(values))
+	for i, v := range values {
+		list[i] = time.Duration(v)
+	}
+	return list
+}
+
+func TestDistributionsAreCompared(t *testing.T) {
+	for what, test := range map[string]struct {
+		first, second []time.Duration
+		want          comparison
+	}{
+		"the same":  {durations(1, 2, 3, 4), durations(1, 2, 3, 4), comparison{0.5, 1, 0, 1}},
+		"all equal": {durations(7, 7), durations(7, 7, 7), comparison{0.5, 1, 0, 1}},
+		// Places in a race, as in the usual example of the test of Mann and Whitney: 11 of 36 pairs.
+		"race": {durations(1, 7, 8, 9, 10, 11), durations(2, 3, 4, 5, 6, 12), comparison{11. / 36, 0.2980, 4. / 6, 0.0766}},
+		"ties": {durations(1, 1, 2), durations(1, 2, 2), comparison{6. / 9, 0.6193, 1. / 3, 0.9762}},
+	} {
+		got := compare(test.first, test.second)
+		for name, pair := range map[string][2]float64{
+			"superiority": {got.Superiority, test.want.Superiority}, "p by ranks": {got.RankP, test.want.RankP},
+			"distance": {got.Distance, test.want.Distance}, "p by distance": {got.DistanceP, test.want.DistanceP},
+		} {
+			if math.Abs(pair[0]-pair[1]) > 0.0001 {
+				t.Errorf("%s: %s is %.4f, want %.4f", what, name, pair[0], pair[1])
+			}
+		}
+	}
+}
+
+func TestComparingTheOtherWayRoundTellsTheSame(t *testing.T) {
+	sample := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 9), func(n int) time.Duration { return time.Duration(n) }), 1, 20)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := sample.Draw(t, "a"), sample.Draw(t, "b")
+		there, back := compare(a, b), compare(b, a)
+		if math.Abs(there.Superiority+back.Superiority-1) > 1e-9 || math.Abs(there.RankP-back.RankP) > 1e-9 || math.Abs(there.Distance-back.Distance) > 1e-9 {
+			t.Fatalf("%+v and %+v", there, back)
+		}
+		if there.Superiority < 0 || there.Superiority > 1 || there.RankP < 0 || there.RankP > 1 || there.DistanceP < 0 || there.DistanceP > 1 {
+			t.Fatalf("%+v", there)
+		}
+	})
+}
+
+// A difference must be found once there are as many values as it is said to take.
+func TestDifferencesAreFoundInAsManySamplesAsTheyTake(t *testing.T) {
+	count := int(math.Ceil(2 * samplesToTell(0.1))) // twice as many: the test has two sides, and a difference that is not lucky
+	first, second := make([]time.Duration, count), make([]time.Duration, count)
+	for i := range count {
+		first[i] = time.Duration(1000 * i / count)
+		second[i] = first[i] + 106 // of 1,000 that are equally likely: 0.6 of the pairs
+	}
+	compared := compare(first, second)
+	if math.Abs(compared.Superiority-0.6) > 0.002 || compared.RankP > significant {
+		t.Errorf("%+v", compared)
+	}
+	if alike := compare(first, slices.Clone(first)); alike.RankP < 0.99 || math.Abs(alike.Superiority-0.5) > uncertainty(count) {
+		t.Errorf("%+v", alike)
+	}
+}
+
+func TestSpreads(t *testing.T) {
+	for _, test := range []struct {
+		values []float64
+		want   Spread
+		text   string
+	}{
+		{[]float64{1.1}, Spread{1.1, 1.1, 1.1}, "1.10"},
+		{[]float64{3, 1}, Spread{2, 1, 3}, "2.00 (1.00–3.00)"},
+		{[]float64{1.5, 1.2, 1.3}, Spread{1.3, 1.2, 1.5}, "1.30 (1.20–1.50)"},
+	} {
+		if got := spreadOf(test.values); got != test.want || got.String() != test.text {
+			t.Errorf("%v: %v %s", test.values, got, got)
+		}
+	}
+}
