@@ -88,6 +88,10 @@ bench: ## Measure the functions beside reference functions, and print the target
 oracle: ## Compare the times of refused requests, by which a stranger might tell codes apart (ARGS= as for bench)
 	@go run -buildvcs=false ./cmd/bench oracle $(ARGS)
 
+.PHONY: cost
+cost: ## Compute what requests and shops cost at AWS, from measurements and its published prices (ARGS= are flags of cmd/cost)
+	@go run -buildvcs=false ./cmd/cost $(ARGS)
+
 # What make torture draws faults and requests from, 0 for a new seed each time, and how long it begins rounds, at least.
 SEED     ?= 0
 DURATION ?= 5m
@@ -113,9 +117,10 @@ fmt: $(golangci_lint) ## Format the Go code
 	@$(golangci_lint) fmt
 
 .PHONY: lint
-lint: $(golangci_lint) ## Check the Go code and go.mod
+lint: $(golangci_lint) ## Check the Go code, go.mod, and that the modules are those of go.sum
 	@$(golangci_lint) run --allow-serial-runners
 	@go mod tidy -diff
+	@go mod verify
 
 .PHONY: vulncheck
 vulncheck: $(govulncheck) ## Check the dependencies for known vulnerabilities
@@ -148,6 +153,10 @@ reproducible: build ## Build the functions again, from another tree, and compare
 	{ $(MAKE) -s -C "$$other" build tools=$(tools) >"$$other/log" 2>&1 || { cat "$$other/log" >&2; exit 1; }; } && \
 	diff -r .aws-sam/build "$$other/.aws-sam/build" && \
 	echo "The same bytes from another tree: $$(cat .aws-sam/build/*/bootstrap | sha256sum | cut -c1-16), for $(sam_arch)"
+
+.PHONY: sbom
+sbom: build bin/shopctl ## Write what each program links, with licences, to .aws-sam/sbom; fails where one does not go with Apache-2.0
+	@go run -buildvcs=false ./cmd/sbom .aws-sam/sbom shopctl=bin/shopctl $(foreach f,$(functions),$(f)=.aws-sam/build/$(call logical_id,$(f))/bootstrap)
 
 .PHONY: deploy
 deploy: $(sam) ## Build the functions for ARCH and deploy the stack to ENV; shows what changes, and asks in prod

@@ -252,7 +252,7 @@ func (w *Workshop) MeterCode(ctx context.Context) (Request, error) {
 	return Request{Operation: "a single-use code is created", Calls: w.meter.Take()}, nil
 }
 
-// tables are the tables that requests name, by function: each such pair has DynamoDB ask for the table's key.
+// tables counts the tables that requests name, for each function anew.
 func tables(requests []Request) int {
 	pairs := make(map[string]bool)
 	for _, r := range requests {
