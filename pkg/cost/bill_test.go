@@ -46,7 +46,7 @@ func checkoutLine() Line {
 	return newLine(request, took, start, Instance{MemoryMB: 256})
 }
 
-func wantUsage(t *testing.T, got pricing.Usage, want map[pricing.UsageType]*big.Rat) {
+func wantUsage(t *testing.T, got, want pricing.Usage) {
 	t.Helper()
 	for _, usage := range pricing.UsageTypes() {
 		quantity, wanted := got[usage], want[usage]
@@ -70,11 +70,16 @@ func TestARequestUsesWhatWasMeasured(t *testing.T) {
 	}
 	tenth := big.NewRat(1, 10)
 	logged := new(big.Rat).Mul(tenth, big.NewRat(int64(9*line.WarmLogBytes+line.ColdLogBytes), 1))
-	wantUsage(t, line.usage(tenth), map[pricing.UsageType]*big.Rat{
-		pricing.ReadRequestUnits: big.NewRat(2, 1), pricing.WriteRequestUnits: big.NewRat(1, 1), pricing.APIRequests: big.NewRat(1, 1),
-		pricing.LambdaRequests: big.NewRat(1, 1), pricing.LambdaMBMillis: big.NewRat(256*20, 1), // (9 × 10 + 110) ÷ 10
-		pricing.LogBytes: logged, pricing.TransferBytes: big.NewRat(600, 1), pricing.KeyRequests: big.NewRat(2, 10),
-	})
+	want := make(pricing.Usage)
+	want.AddWhole(pricing.ReadRequestUnits, 2)
+	want.AddWhole(pricing.WriteRequestUnits, 1)
+	want.AddWhole(pricing.APIRequests, 1)
+	want.AddWhole(pricing.LambdaRequests, 1)
+	want.AddWhole(pricing.LambdaMBMillis, 256*20) // (9 × 10 + 110) ÷ 10
+	want.Add(pricing.LogBytes, logged)
+	want.AddWhole(pricing.TransferBytes, 600)
+	want.Add(pricing.KeyRequests, big.NewRat(2, 10))
+	wantUsage(t, line.usage(tenth), want)
 }
 
 func TestTheGatewayCountsLargeAnswersAsSeveralRequests(t *testing.T) {

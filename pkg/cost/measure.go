@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -77,14 +78,8 @@ func NewWorkshop(ctx context.Context, root, dir, endpoint string) (*Workshop, er
 		root: root, dir: dir, endpoint: endpoint, client: newClient(endpoint), meter: metering.New(endpoint),
 		events: make(map[string]benchmark.Event), binaries: make(map[string]string),
 	}
-	for _, function := range functions() {
-		var err error
-		if w.events[function], err = benchmark.ReadEvent(root, function); err != nil {
-			return nil, err
-		}
-		if w.binaries[function], err = benchmark.Build(ctx, root, dir, "functions/"+function); err != nil {
-			return nil, err
-		}
+	if err := w.build(ctx); err != nil {
+		return nil, err
 	}
 	if err := benchmark.MakeTables(ctx, root, w.client); err != nil {
 		return nil, err
@@ -99,6 +94,23 @@ func NewWorkshop(ctx context.Context, root, dir, endpoint string) (*Workshop, er
 	w.server, w.metered = &http.Server{Handler: w.meter, ReadHeaderTimeout: time.Minute}, "http://"+listener.Addr().String()
 	go func() { _ = w.server.Serve(listener) }() // until Close
 	return w, nil
+}
+
+// build builds the functions, and reads their events.
+func (w *Workshop) build(ctx context.Context) error {
+	names := functions()
+	binaries, failures := make([]string, len(names)), make([]error, len(names))
+	var building sync.WaitGroup
+	for i, function := range names {
+		building.Go(func() { binaries[i], failures[i] = benchmark.Build(ctx, w.root, w.dir, "functions/"+function) })
+	}
+	building.Wait()
+	for i, function := range names {
+		event, err := benchmark.ReadEvent(w.root, function)
+		failures[i] = errors.Join(failures[i], err)
+		w.events[function], w.binaries[function] = event, binaries[i]
+	}
+	return errors.Join(failures...)
 }
 
 // Close ends what NewWorkshop started.
@@ -228,11 +240,11 @@ func metricsOf(line []byte) ([]string, error) {
 	for _, directive := range embedded.AWS.CloudWatchMetrics {
 		for _, metric := range directive.Metrics {
 			for _, dimensions := range directive.Dimensions {
-				name := directive.Namespace + " " + metric.Name
+				parts := []string{directive.Namespace, metric.Name}
 				for _, dimension := range dimensions {
-					name += fmt.Sprintf(" %s=%v", dimension, members[dimension])
+					parts = append(parts, fmt.Sprintf("%s=%v", dimension, members[dimension]))
 				}
-				names = append(names, name)
+				names = append(names, strings.Join(parts, " "))
 			}
 		}
 	}

@@ -48,7 +48,11 @@ func TestOperationsTakeNoMoreUnits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer workshop.Close()
+	t.Cleanup(func() {
+		if err := workshop.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	requests, err := workshop.MeterAll(t.Context())
 	if err != nil {
 		t.Fatal(err)

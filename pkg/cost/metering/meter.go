@@ -54,7 +54,7 @@ func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	maps.Copy(w.Header(), header)
 	w.WriteHeader(status)
-	_, _ = w.Write(answer) // the client may be gone
+	_, _ = w.Write(answer) //nolint:gosec // an answer of DynamoDB, for the SDK; the client may be gone
 }
 
 func (m *Meter) pass(r *http.Request) (status int, header http.Header, answer []byte, err error) {
@@ -88,7 +88,7 @@ func (m *Meter) pass(r *http.Request) (status int, header http.Header, answer []
 
 // metered is a call on its way.
 type metered struct {
-	ctx     context.Context //nolint:containedctx // of one request, for its own steps
+	ctx     context.Context // of the one request that it is for
 	meter   *Meter
 	header  http.Header
 	version string // of the protocol
