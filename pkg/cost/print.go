@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"shopfront/pkg/benchmark"
 	"shopfront/pkg/cost/pricing"
 )
 
@@ -19,10 +20,13 @@ func (r Report) Print(w io.Writer) error {
 		r.Region, r.Priced, r.MemoryMB, r.RequestsPerStart)
 	text.WriteString("A million requests, in USD. Above its target: !\n")
 	r.printMillions(&text)
-	text.WriteString("\nA request, as measured. DynamoDB's units are computed from the sizes of the items; warm and CPU are of this machine, billed is for\n" +
-		"an instance's part of a processor. Log bytes are those of the function's line, then with Lambda's own lines.\n")
+	text.WriteString("\nA request, as measured: calls of DynamoDB, units that it reads and writes, computed from the sizes of items; bytes of the function's\n" +
+		"log line, of that with Lambda's own, and of the answer; milliseconds of a warm request, of a start and of the first request after it,\n" +
+		"each with its processor time on this machine; and milliseconds that Lambda bills, for an instance's part of a processor.\n")
 	r.printRequests(&text)
-	fmt.Fprintf(&text, "While functions were timed, the store answered %d calls after %v, and %d of them later.\n\n", r.Calls, StoreDelay, r.Late)
+	fmt.Fprintf(&text, "While functions were timed, the store answered %d calls after %v, and %d of them later.\n", r.Calls, StoreDelay, r.Late)
+	created := r.Code.Units()
+	fmt.Fprintf(&text, "A single-use code is created with %v write units, and is stored in %d bytes.\n\n", created.Write, r.Code.grown(benchmark.VouchersTable))
 	text.WriteString("A month, in USD. What is assumed of each shop:\n")
 	for _, shop := range r.Monthly {
 		fmt.Fprintf(&text, "- %s: %s\n", shop.Name, shop.Description)
@@ -50,7 +54,7 @@ func printTable(text *strings.Builder, rows [][]string) {
 func (u USD) cents() string { return u.FloatString(2) }
 
 func (r Report) printMillions(text *strings.Builder) {
-	rows := [][]string{{"", "DynamoDB", "gateway", "requests", "time", "logs", "KMS", "transfer", "total", "target"}}
+	rows := [][]string{{"", "DynamoDB", "gateway", "Lambda requests", "Lambda time", "logs", "KMS", "transfer", "total", "target"}}
 	for _, p := range r.PerMillion {
 		target := ""
 		if p.Target != nil {
@@ -71,7 +75,7 @@ func (r Report) printMillions(text *strings.Builder) {
 func (r Report) printRequests(text *strings.Builder) {
 	milliseconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds()*1000, 'f', 2, 64) }
 	units := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
-	rows := [][]string{{"", "calls", "read", "write", "line", "logs", "answer", "warm ms", "CPU ms", "billed", "start ms", "CPU ms", "first ms", "CPU ms", "billed"}}
+	rows := [][]string{{"", "calls", "read", "write", "line", "logs", "answer", "warm", "CPU", "billed", "start", "CPU", "first", "CPU", "billed cold"}}
 	for _, p := range r.PerMillion {
 		rows = append(rows, []string{
 			p.Operation, strconv.Itoa(len(p.Calls)), units(p.Units.Read), units(p.Units.Write), strconv.Itoa(p.LogBytes), strconv.Itoa(p.WarmLogBytes),
@@ -98,7 +102,7 @@ func (r Report) printMonths(text *strings.Builder) {
 
 func (r Report) printPrices(text *strings.Builder) {
 	for _, usage := range pricing.UsageTypes() {
-		price := r.prices.Of(usage)
+		price := r.Prices[usage]
 		fmt.Fprintf(text, "- %s: %s\n", price.Published, price.Source)
 	}
 }

@@ -86,7 +86,7 @@ type Report struct {
 	Calls int64 `json:"calls"`
 	Late  int64 `json:"late"`
 
-	prices pricing.Prices
+	Prices map[pricing.UsageType]pricing.Price `json:"prices"`
 }
 
 // targets are the most that a million may cost, in USD.
@@ -174,7 +174,10 @@ func instanceOf(root string) (Instance, error) {
 func newReport(prices pricing.Prices, instance Instance, requests []Request, code Request, times Times, alarms int64) Report {
 	report := Report{
 		Region: prices.Region, Priced: prices.Date.Format("2006-01-02"), MemoryMB: instance.MemoryMB, RequestsPerStart: requestsPerStart, Code: code,
-		AlarmMetrics: alarms, Calls: times.Calls, Late: times.Late, prices: prices,
+		AlarmMetrics: alarms, Calls: times.Calls, Late: times.Late, Prices: make(map[pricing.UsageType]pricing.Price),
+	}
+	for _, usage := range pricing.UsageTypes() {
+		report.Prices[usage] = prices.Of(usage)
 	}
 	wanted := targets()
 	var lines []Line

@@ -39,7 +39,7 @@ func (m *Meter) Take() []Call {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	calls := m.calls
-	m.calls = nil
+	m.calls = []Call{}
 	return calls
 }
 

@@ -47,10 +47,12 @@ func UsageTypes() []UsageType {
 // Price is what AWS asks for a number of units, in the first tier of its prices, and where it says so.
 type Price struct {
 	// USD is for Per units, which are what the usage type is in.
-	USD *big.Rat
-	Per int64
-	// Published is the price in AWS's own words, Source the page that it stands on, and Seen where its figure was read.
-	Published, Source, Seen string
+	USD *big.Rat `json:"-"`
+	Per int64    `json:"-"`
+	// Published is the price in words, Source the page of AWS that it stands on, and Seen where its figure was read.
+	Published string `json:"published"`
+	Source    string `json:"source"`
+	Seen      string `json:"seen"`
 }
 
 // Prices are those of one region, as they were on a day.
