@@ -17,6 +17,7 @@ type Build func(ctx context.Context, env Environment) (http.Handler, error)
 // process: Lambda reports it as an init error.
 func Start(build Build) {
 	env := Environment{Lookup: os.Getenv, Now: time.Now, Log: os.Stdout}
+	useMemory(env.Lookup(envMemory))
 	handler, err := build(context.Background(), env)
 	if err != nil {
 		log.Fatalf("start function: %v", err)
