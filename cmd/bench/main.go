@@ -39,7 +39,7 @@ type printer interface{ Print(w io.Writer) error }
 
 func run(ctx context.Context, arguments []string, out, progress io.Writer) error {
 	onlyOracle := len(arguments) > 0 && arguments[0] == "oracle"
-	options := benchmark.Options{Plan: benchmark.Plan{Rounds: 7, Requests: 100, Starts: 3, Samples: 200}, Progress: progress}
+	options := benchmark.Options{Plan: benchmark.Plan{Rounds: 7, Requests: 100, Starts: 9, Samples: 200}, Progress: progress}
 	if onlyOracle {
 		arguments, options.Samples = arguments[1:], 1000
 	}

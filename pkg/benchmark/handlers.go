@@ -16,12 +16,12 @@ import (
 // handlersPackage is where the Go benchmarks of the handlers are.
 const handlersPackage = "pkg/function"
 
-// Handler is what one request costs within a handler, its store answering in the same process, as the Go benchmark of that
-// name says.
+// Handler is what one request costs within a handler, its store answering in the same process, as a Go benchmark says.
 type Handler struct {
-	Name string `json:"name"`
+	Request  string `json:"request"`
+	Function string `json:"function"` // shopfront or bare
 	// One of each for a round.
-	Nanoseconds []float64 `json:"nanoseconds"`
+	CPU         []float64 `json:"cpu"` // in nanoseconds, all threads together: the garbage collector's among them
 	Allocations []float64 `json:"allocations"`
 	Bytes       []float64 `json:"bytes"`
 }
@@ -39,7 +39,7 @@ func buildHandlers(ctx context.Context, root, dir string) (string, error) {
 
 // runHandlers runs each benchmark of the handlers once.
 func runHandlers(ctx context.Context, root, binary string) ([]Handler, error) {
-	command := exec.CommandContext(ctx, binary, "-test.run=^$", "-test.bench=BenchmarkHandler", "-test.benchmem", "-test.benchtime=200x")
+	command := exec.CommandContext(ctx, binary, "-test.run=^$", "-test.bench=BenchmarkHandler", "-test.benchmem", "-test.benchtime=1000x")
 	command.Dir = filepath.Join(root, filepath.FromSlash(handlersPackage))
 	output, err := command.CombinedOutput()
 	if err != nil {
@@ -50,23 +50,23 @@ func runHandlers(ctx context.Context, root, binary string) ([]Handler, error) {
 
 // parseBenchmarks reads Go's benchmark format (https://go.dev/design/14313-benchmark-format).
 func parseBenchmarks(output []byte) ([]Handler, error) {
-	line := regexp.MustCompile(`^Benchmark\w+/(\S+?)(?:-\d+)?\s+\d+\s+(.*)$`)
+	line := regexp.MustCompile(`^Benchmark\w+/request=(\S+)/function=(\S+?)(?:-\d+)?\s+\d+\s+(.*)$`)
 	var found []Handler
 	for lines := bufio.NewScanner(bytes.NewReader(output)); lines.Scan(); {
 		matched := line.FindStringSubmatch(lines.Text())
 		if matched == nil {
 			continue
 		}
-		h := Handler{Name: matched[1]}
-		fields := strings.Fields(matched[2])
+		h := Handler{Request: matched[1], Function: matched[2]}
+		fields := strings.Fields(matched[3])
 		for i := 0; i+1 < len(fields); i += 2 {
 			value, err := strconv.ParseFloat(fields[i], 64)
 			if err != nil {
-				return nil, fmt.Errorf("benchmark %s: %w", h.Name, err)
+				return nil, fmt.Errorf("benchmark of %s: %w", h.Request, err)
 			}
 			switch fields[i+1] {
-			case "ns/op":
-				h.Nanoseconds = append(h.Nanoseconds, value)
+			case "cpu-ns/op":
+				h.CPU = append(h.CPU, value)
 			case "allocs/op":
 				h.Allocations = append(h.Allocations, value)
 			case "B/op":

@@ -86,7 +86,7 @@ func startLogging(ctx context.Context, binary string, env []string, log *os.File
 	}()
 	select {
 	case at := <-p.asked:
-		if p.startCPU, err = cpuTime(p.command.Process.Pid); err == nil {
+		if p.startCPU, err = CPUTime(p.command.Process.Pid); err == nil {
 			return p, at.Sub(p.begun), nil
 		}
 	case <-p.ended:

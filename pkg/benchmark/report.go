@@ -44,8 +44,8 @@ func (r *Report) find(subject, store string) *Measured {
 
 func (r *Report) addHandlers(round []Handler) {
 	for _, h := range round {
-		if known := r.handler(h.Name); known != nil {
-			known.Nanoseconds = append(known.Nanoseconds, h.Nanoseconds...)
+		if known := r.handler(h.Request, h.Function); known != nil {
+			known.CPU = append(known.CPU, h.CPU...)
 			known.Allocations = append(known.Allocations, h.Allocations...)
 			known.Bytes = append(known.Bytes, h.Bytes...)
 		} else {
@@ -54,8 +54,8 @@ func (r *Report) addHandlers(round []Handler) {
 	}
 }
 
-func (r *Report) handler(name string) *Handler {
-	at := slices.IndexFunc(r.Handlers, func(h Handler) bool { return h.Name == name })
+func (r *Report) handler(request, function string) *Handler {
+	at := slices.IndexFunc(r.Handlers, func(h Handler) bool { return h.Request == request && h.Function == function })
 	if at < 0 {
 		return nil
 	}
@@ -144,9 +144,9 @@ func (m *Measured) values(of func(Round) float64) []float64 {
 
 func (r *Report) printHandlers(text *strings.Builder) {
 	handlers := table{right: true}
-	handlers.row("request", "µs", "allocations", "bytes")
+	handlers.row("request", "function", "CPU µs", "allocations", "bytes")
 	for _, h := range r.Handlers {
-		handlers.row(h.Name, fmt.Sprintf("%.1f", spreadOf(h.Nanoseconds).Median/1000), fmt.Sprintf("%.0f", spreadOf(h.Allocations).Median),
+		handlers.row(h.Request, h.Function, fmt.Sprintf("%.1f", spreadOf(h.CPU).Median/1000), fmt.Sprintf("%.0f", spreadOf(h.Allocations).Median),
 			fmt.Sprintf("%.0f", spreadOf(h.Bytes).Median))
 	}
 	text.WriteString(handlers.text())

@@ -214,7 +214,7 @@ func (t *trial) block(ctx context.Context, count int) error {
 		return err
 	}
 	calls := t.store.answered()
-	began, err := cpuTime(t.process.command.Process.Pid)
+	began, err := CPUTime(t.process.command.Process.Pid)
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (t *trial) block(ctx context.Context, count int) error {
 		answers[i] = answer
 		t.warm = append(t.warm, took)
 	}
-	ended, err := cpuTime(t.process.command.Process.Pid)
+	ended, err := CPUTime(t.process.command.Process.Pid)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (r *Running) Invoke(event []byte) (answer []byte, took time.Duration, err e
 }
 
 // CPU is the processor time that it has used so far. Only Linux tells it.
-func (r *Running) CPU() (time.Duration, error) { return cpuTime(r.process.command.Process.Pid) }
+func (r *Running) CPU() (time.Duration, error) { return CPUTime(r.process.command.Process.Pid) }
 
 // Stop ends it and returns when it is gone.
 func (r *Running) Stop() { r.process.stop() }

@@ -73,7 +73,7 @@ func (r *Report) Finish() {
 	for _, s := range warmFunctions() {
 		r.ratio("CPU ÷ bare", s.Name, s.Reference, mostWork, func(m Round) float64 { return float64(m.CPU) })
 	}
-	r.handlerRatios("CPU within the handler ÷ bare", func(h *Handler) []float64 { return h.Nanoseconds })
+	r.handlerRatios("CPU within the handler ÷ bare", func(h *Handler) []float64 { return h.CPU })
 	r.handlerRatios("allocations ÷ bare", func(h *Handler) []float64 { return h.Allocations })
 	for _, s := range functionsOf(subjects()) {
 		most := mostBinary
@@ -149,13 +149,12 @@ func (r *Report) firstToWarm(s Subject) {
 
 func (r *Report) handlerRatios(what string, of func(*Handler) []float64) {
 	for _, h := range r.Handlers {
-		name, is := strings.CutSuffix(h.Name, "/shopfront")
-		reference := r.handler(name + "/bare")
-		if !is || reference == nil {
+		reference := r.handler(h.Request, "bare")
+		if h.Function != "shopfront" || reference == nil {
 			continue
 		}
 		r.Lines = append(r.Lines, Line{
-			What: what, Subject: name, Target: mostWork, Reached: map[string]Spread{anyStore: spreadOf(quotients(of(&h), of(reference)))},
+			What: what, Subject: h.Request, Target: mostWork, Reached: map[string]Spread{anyStore: spreadOf(quotients(of(&h), of(reference)))},
 		})
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime is the processor time that a process has used so far, all of its threads together (clock_getcpuclockid(3)).
-func cpuTime(pid int) (time.Duration, error) {
+// CPUTime is the processor time that a process has used so far, all of its threads together (clock_getcpuclockid(3)).
+func CPUTime(pid int) (time.Duration, error) {
 	const cpuClock = 2 // CPUCLOCK_SCHED of a whole process, in the kernel's include/linux/posix-timers.h
 	var used unix.Timespec
 	if err := unix.ClockGettime(int32(^pid<<3|cpuClock), &used); err != nil { //nolint:gosec // a PID has 22 bits

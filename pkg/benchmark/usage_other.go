@@ -9,6 +9,7 @@ import (
 
 var errNotLinux = errors.New("the benchmark reads processor time and memory as Linux tells them: run it there")
 
-func cpuTime(int) (time.Duration, error) { return 0, errNotLinux }
+// CPUTime is the processor time that a process has used so far, where that is known.
+func CPUTime(int) (time.Duration, error) { return 0, errNotLinux }
 
 func peakMemory(int) (int64, error) { return 0, errNotLinux }
