@@ -26,7 +26,7 @@ func (r Report) Print(w io.Writer) error {
 	r.printRequests(&text)
 	fmt.Fprintf(&text, "While functions were timed, the store answered %d calls after %v, and %d of them later.\n", r.Calls, StoreDelay, r.Late)
 	created := r.Code.Units()
-	fmt.Fprintf(&text, "A single-use code is created with %v write units, and is stored in %d bytes.\n\n", created.Write, r.Code.grown(benchmark.VouchersTable))
+	fmt.Fprintf(&text, "Creating a single-use code writes %v unit and stores %d bytes.\n\n", created.Write, r.Code.grown(benchmark.VouchersTable))
 	text.WriteString("A month, in USD. What is assumed of each shop:\n")
 	for _, shop := range r.Monthly {
 		fmt.Fprintf(&text, "- %s: %s\n", shop.Name, shop.Description)

@@ -43,7 +43,7 @@ func Shops() []Shop {
 		},
 		{
 			Name: "busy",
-			Description: "An agency's shops together, day and night: a million redemptions, one in six of a limited code, and one code in ten " +
+			Description: "An agency's shops together, day and night: a million redemptions, one in seven of a limited code, and one code in ten " +
 				"refused. It has its alarms and its dashboard.",
 			Requests: map[string]int64{
 				RedeemSingleUse: 800_000, RedeemLimited: 150_000, RedeemUnlimited: 50_000, ReplaySingleUse: 10_000, ReplayLimited: 2_000,

@@ -24,12 +24,13 @@ const StoreDelay = 5 * time.Millisecond
 const (
 	warmUp = 20 // requests of each operation
 	starts = 5  // of each function
+	firsts = 3  // requests of each operation that are the first ones of their processes
 )
 
 // Time is how long requests of an operation take, on a processor that the function has for itself.
 type Time struct {
-	// Warm is the median time from when an event is handed over until the answer has arrived, First that of a process's first
-	// request. WarmCPU and FirstCPU are processor time; for warm requests the mean.
+	// Warm is the median time from when an event is handed over until the answer has arrived, First that of processes' first
+	// requests. WarmCPU and FirstCPU are processor time: the mean of warm requests, the median of first ones.
 	Warm     time.Duration `json:"warm"`
 	WarmCPU  time.Duration `json:"warmCPU"`
 	First    time.Duration `json:"first"`
@@ -128,10 +129,16 @@ func (w *Workshop) timeOperation(ctx context.Context, o operation, env []string,
 		return Time{}, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	// What leads up to requests may be the process's first one, which is timed in a process of its own.
-	if t.First, t.FirstCPU, err = w.timeFirst(ctx, o, env); err != nil {
-		return Time{}, err
+	// What leads up to requests may be the process's first one, so those are timed in processes of their own.
+	var first, firstCPU []time.Duration
+	for range firsts {
+		took, cpu, err := w.timeFirst(ctx, o, env)
+		if err != nil {
+			return Time{}, err
+		}
+		first, firstCPU = append(first, took), append(firstCPU, cpu)
 	}
+	t.First, t.FirstCPU = median(first), median(firstCPU)
 	events, err := o.requests(ctx, s, warmUp+requests)
 	if err != nil {
 		return Time{}, err
