@@ -92,13 +92,21 @@ oracle: ## Compare the times of refused requests, by which a stranger might tell
 cost: ## Compute what requests and shops cost at AWS, from measurements and its published prices (ARGS= are flags of cmd/cost)
 	@go run -buildvcs=false ./cmd/cost $(ARGS)
 
-# What make torture draws faults and requests from, 0 for a new seed each time, and how long it begins rounds, at least.
-SEED     ?= 0
+# What make torture draws faults and requests from, and how long it begins rounds of them, at least.
+SEED     ?= $(shell date +%s)
 DURATION ?= 5m
 
+# Each part begins with the command that repeats it, and adds to the table. One that fails does not keep the others from it.
 .PHONY: torture
-torture: ## Redeem under faults and contention until each fault was met 1,000 times, and check every answer (SEED=, DURATION=)
-	@go test -buildvcs=false -count=1 -timeout 0 -v -run '^TestTorture$$' ./pkg/torture -seed $(SEED) -duration $(DURATION) -injections 1000
+torture: ## Redeem under faults, kills and load, check every answer, and print a table (SEED=, DURATION=; half an hour)
+	@seed=$(SEED) && table=$$(mktemp) && trap 'rm -f "$$table"' EXIT && status=0; \
+	try() { echo "$$@"; "$$@" -table "$$table" || status=1; }; \
+	try go test -buildvcs=false -count=1 -timeout 0 -v ./pkg/torture -seed $$seed -duration $(DURATION) -injections 1000; \
+	try go test -buildvcs=false -count=1 -timeout 0 ./pkg/torture/kills -kills 100; \
+	try go test -buildvcs=false -count=1 -timeout 0 ./pkg/torture/budget -seed $$seed -requests 100000; \
+	echo; cat "$$table"; echo; \
+	test $$status = 0 || echo "A promise was broken: see above. To repeat it all: make torture SEED=$$seed DURATION=$(DURATION)"; \
+	exit $$status
 
 .PHONY: explore
 explore: $(schemathesis) ## Try a live `make run` against the OpenAPI document (URL= is its address)

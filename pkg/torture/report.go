@@ -1,9 +1,12 @@
 package torture
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+	"testing"
 )
 
 // Row is what happened under one fault.
@@ -28,17 +31,57 @@ func (r *Row) Add(other Row) {
 	r.Violations += other.Violations
 }
 
+// Tell writes rows as a table to the test's output or, where a file is named, adds them to the one table in that file, which
+// several tests share one after the other.
+func Tell(tb testing.TB, file string, rows []Row) {
+	tb.Helper()
+	var err error
+	if file == "" {
+		err = WriteTable(tb.Output(), rows)
+	} else {
+		err = addToTable(file, rows)
+	}
+	if err != nil {
+		tb.Error(err)
+	}
+}
+
+func addToTable(file string, rows []Row) error {
+	out, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // whoever runs the tests names it
+	if err != nil {
+		return err
+	}
+	info, err := out.Stat()
+	switch {
+	case err != nil:
+	case info.Size() == 0:
+		err = WriteTable(out, rows)
+	default:
+		err = writeRows(out, rows)
+	}
+	return errors.Join(err, out.Close())
+}
+
+const tableLine = "| %-42s | %9s | %11s | %9s | %8s | %10s |\n"
+
 // WriteTable writes rows as a table in Markdown that reads well in a terminal too.
 func WriteTable(out io.Writer, rows []Row) error {
-	const line = "| %-26s | %9s | %11s | %9s | %8s | %10s |\n"
-	var table strings.Builder
-	fmt.Fprintf(&table, line, "fault", "injected", "redemptions", "refusals", "unknown", "violations")
-	fmt.Fprintf(&table, line, "---", "--:", "--:", "--:", "--:", "--:")
+	var head strings.Builder
+	fmt.Fprintf(&head, tableLine, "fault", "injected", "redemptions", "refusals", "unknown", "violations")
+	fmt.Fprintf(&head, tableLine, "---", "--:", "--:", "--:", "--:", "--:")
+	if _, err := io.WriteString(out, head.String()); err != nil {
+		return err
+	}
+	return writeRows(out, rows)
+}
+
+func writeRows(out io.Writer, rows []Row) error {
+	var lines strings.Builder
 	for _, row := range rows {
-		fmt.Fprintf(&table, line, row.Fault,
+		fmt.Fprintf(&lines, tableLine, row.Fault,
 			grouped(row.Injected), grouped(row.Redemptions), grouped(row.Refusals), grouped(row.Unknown), grouped(row.Violations))
 	}
-	_, err := io.WriteString(out, table.String())
+	_, err := io.WriteString(out, lines.String())
 	return err
 }
 

@@ -1,6 +1,8 @@
 package torture_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,12 +17,26 @@ func TestATableIsMarkdownInColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.TrimLeft(`
-| fault                      |  injected | redemptions |  refusals |  unknown | violations |
-| ---                        |       --: |         --: |       --: |      --: |        --: |
-| late request               | 1,234,567 |           3 |         3 |        4 |          5 |
+| fault                                      |  injected | redemptions |  refusals |  unknown | violations |
+| ---                                        |       --: |         --: |       --: |      --: |        --: |
+| late request                               | 1,234,567 |           3 |         3 |        4 |          5 |
 `, "\n")
 	if table.String() != want {
 		t.Errorf("got\n%swant\n%s", table.String(), want)
+	}
+}
+
+func TestTheRowsOfSeveralTestsAreOneTable(t *testing.T) {
+	late, killed := torture.Row{Fault: "late request", Injected: 1000}, torture.Row{Fault: "killed: apply, before a call", Injected: 100}
+	file := filepath.Join(t.TempDir(), "table.md")
+	torture.Tell(t, file, []torture.Row{late})
+	torture.Tell(t, file, []torture.Row{killed})
+	var want strings.Builder
+	if err := torture.WriteTable(&want, []torture.Row{late, killed}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != want.String() {
+		t.Errorf("got %v\n%swant\n%s", err, got, want.String())
 	}
 }
 

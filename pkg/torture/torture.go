@@ -161,11 +161,8 @@ func (r *run) add(p *progress, number int, played outcome) {
 	}
 }
 
-// Write writes the report as a table in Markdown, with what it is of.
-func (r Report) Write(out io.Writer) error {
-	if _, err := fmt.Fprintf(out, "\nSeed %d: %s vouchers, %s requests, %s edits and lists, %s violations.\n\n",
-		r.Seed, grouped(r.Vouchers), grouped(r.Requests), grouped(r.Operations), grouped(len(r.Violations))); err != nil {
-		return err
-	}
-	return WriteTable(out, r.Rows)
+// String tells what the rows are of.
+func (r Report) String() string {
+	return fmt.Sprintf("seed %d: %s vouchers, %s requests, %s edits and lists, %s violations",
+		r.Seed, grouped(r.Vouchers), grouped(r.Requests), grouped(r.Operations), grouped(len(r.Violations)))
 }

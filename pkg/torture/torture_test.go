@@ -2,7 +2,6 @@ package torture_test
 
 import (
 	"flag"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -17,11 +16,12 @@ import (
 //
 //nolint:gochecknoglobals // flags of the test binary
 var (
-	seed       = flag.Uint64("seed", 1, "what faults and requests are drawn from; 0: a new one")
+	seed       = flag.Uint64("seed", 1, "what faults and requests are drawn from")
 	duration   = flag.Duration("duration", 10*time.Second, "how long rounds are begun, at least")
 	injections = flag.Int("injections", 0, "how often each fault is injected, at least")
 	trial      = flag.String("trial", "", "one of: "+strings.Join(torture.Trials(), ", "))
 	round      = flag.Int("round", 0, "a single round of the trial")
+	table      = flag.String("table", "", "the `file` with the table to add to")
 )
 
 func TestMain(m *testing.M) { localtest.Main(m) }
@@ -31,14 +31,10 @@ func TestTorture(t *testing.T) {
 		Programs: testshop.Build(t, nil, "functions/redeem-voucher", "cmd/shopctl"),
 		Seed:     *seed, Duration: *duration, Injections: *injections, Trial: *trial, Round: *round, Progress: t.Output(),
 	}
-	if settings.Seed == 0 {
-		settings.Seed = uint64(time.Now().UnixNano())
-	}
 	report := torture.Run(t, settings)
 	for _, violation := range report.Violations {
 		t.Error(violation)
 	}
-	if err := report.Write(os.Stdout); err != nil {
-		t.Error(err)
-	}
+	t.Log(report)
+	torture.Tell(t, *table, report.Rows)
 }

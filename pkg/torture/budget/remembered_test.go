@@ -4,9 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"io"
 	mathrand "math/rand/v2"
-	"net/http"
+	"runtime"
 	"testing"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/dynamolocal/localtest"
-	"shopfront/pkg/function"
 	"shopfront/pkg/localrun"
 	"shopfront/pkg/voucher"
 )
@@ -50,31 +48,33 @@ func TestRememberedCodesAreBounded(t *testing.T) {
 	s := f.open(t, misbehaviour{})
 	store := manyUses{keptVoucher(t, s)}
 	all := max(*sent/bound+1, 3) * bound // where it remembers as many as it ever does
-	few, many := s.remembered(t, store, bound), s.remembered(t, store, all)
+	few, many := remembered(t, store, bound), remembered(t, store, all)
 	t.Logf("%d objects are held for %d codes, %d for %d", few, bound, many, all)
 	if few < bound || many > few+few/2 {
 		t.Errorf("%d objects are held for %d codes, %d for %d", few, bound, many, all)
 	}
 }
 
-// remembered counts the objects that a function holds on to after it redeemed so many codes: those that go with it.
-func (s *shop) remembered(t *testing.T, store manyUses, codes int) int64 {
+// remembered counts the objects that a desk holds on to after it redeemed so many codes: those that go with it.
+func remembered(t *testing.T, store manyUses, codes int) int64 {
 	t.Helper()
+	nick, err := voucher.ParseNick("Alder")
+	if err != nil {
+		t.Fatal(err)
+	}
 	desk := voucher.Desk{Store: dynamo.NewRedemptions(store, "VouchersTable", mathrand.Int64N), Random: rand.Reader}
-	env := function.Environment{Lookup: func(string) string { return "" }, Now: time.Now, Log: io.Discard}
-	s.serve(t, loadTemplate(t, s.store.url()), functions{
-		handlers: map[string]*function.Handler{"redeem-voucher": function.NewHandler(env.Service().RedeemVoucher(desk), env.Now)},
-		timeouts: map[string]time.Duration{"redeem-voucher": time.Minute},
-	})
-	r := s.requests[redeemMany]
 	for number := range codes {
-		r.body = fmt.Sprintf(`{"code":"SUMMER-%d","nick":"Alder"}`, number)
-		if answer := r.send(t.Context(), s.api); answer.Code != http.StatusOK {
-			t.Fatalf("%d %s", answer.Code, answer.Body)
+		code, err := voucher.ParseCode(fmt.Sprintf("SUMMER-%d", number))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := voucher.Request{Customer: "emberforge", Code: code, Nick: nick, At: time.Now()}
+		if _, _, err := desk.Redeem(t.Context(), request); err != nil {
+			t.Fatal(err)
 		}
 	}
 	with := liveObjects()
-	s.api = nil // which alone held the function
+	runtime.KeepAlive(desk) // and not for longer
 	return with - liveObjects()
 }
 

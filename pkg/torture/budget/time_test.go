@@ -66,6 +66,9 @@ type request struct {
 	statuses                []int
 }
 
+// redeems tells whether it is to redeem a code.
+func (r request) redeems() bool { return strings.HasSuffix(r.path, "/voucher") }
+
 func requests(customer string) map[string]request {
 	shop := "/shop/" + customer
 	redeem := func(code, key string, statuses ...int) request {

@@ -42,7 +42,7 @@ const buyerCount = 3
 func killBusyEdit(t *testing.T, programs testshop.Programs, edit busyEdit) torture.Row {
 	t.Helper()
 	busy, quiet := newBench(t, programs), newBench(t, programs)
-	record := recorder{torture.Row{Fault: "kill: edit, " + edit.kind + ", busy"}}
+	record := recorder{torture.Row{Fault: "killed: edit of a busy code, " + edit.kind}}
 	for number := 0; number == 0 || record.row.Injected < wantedKills(t) && !t.Failed(); number++ {
 		customer := fmt.Sprintf("busy-%s-%d", edit.kind, number)
 		shop := quiet.open(t, customer)

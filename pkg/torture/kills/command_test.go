@@ -56,18 +56,18 @@ type ending struct {
 }
 
 func killed() ending {
-	return ending{kind: "kill", fates: []fate{lost, unanswered, late}, signals: []syscall.Signal{syscall.SIGKILL}, exit: -1}
+	return ending{kind: "killed", fates: []fate{lost, unanswered, late}, signals: []syscall.Signal{syscall.SIGKILL}, exit: -1}
 }
 
 func interrupted() ending {
 	return ending{
-		kind: "interrupt", fates: []fate{lost, unanswered}, brief: true,
+		kind: "interrupted", fates: []fate{lost, unanswered}, brief: true,
 		signals: []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, exit: exitInterrupted,
 	}
 }
 
 func credentialsExpired() ending {
-	return ending{kind: "expire", fates: []fate{expired}, brief: true, exit: exitFailed}
+	return ending{kind: "credentials expired", fates: []fate{expired}, brief: true, exit: exitFailed}
 }
 
 func storeGone() ending { return ending{kind: "store gone", fates: []fate{gone}, exit: exitFailed} }
@@ -76,6 +76,7 @@ func storeGone() ending { return ending{kind: "store gone", fates: []fate{gone},
 type round struct {
 	*bench
 	recorder
+	ended   map[fate]int // how often, by what became of the call at which it was
 	t       *testing.T
 	command command
 	ending  ending
@@ -87,29 +88,46 @@ type round struct {
 	whole   *process             // the undisturbed one
 }
 
-// endCommand plays rounds until it was ended often enough: where it is not killed, once at each step.
-func endCommand(t *testing.T, programs testshop.Programs, c command, e ending) torture.Row {
+// endCommand plays rounds until the command was ended often enough with each fate of a call.
+func endCommand(t *testing.T, programs testshop.Programs, c command, e ending) (rows []torture.Row) {
 	t.Helper()
 	b := newBench(t, programs)
-	row := torture.Row{Fault: e.kind + ": " + c.kind}
 	wanted := wantedKills(t)
-	switch {
-	case e.brief:
-		wanted = 0
-	case c.variant != "":
+	if c.variant != "" {
 		wanted = (wanted + len(editFields()) - 1) / len(editFields())
 	}
-	for number := 0; number == 0 || row.Injected < wanted && !t.Failed(); number++ {
+	ended := make(map[fate]int)
+	for number := 0; !t.Failed() && (number == 0 || slices.Min(slices.Collect(maps.Values(ended))) < wanted); number++ {
 		r := newRound(t, b, c, e, number)
-		r.play()
-		row.Add(r.row)
+		steps := r.steps(r.playUndisturbed())
+		if number > 0 {
+			steps = slices.DeleteFunc(steps, func(s step) bool { return ended[s.fate] >= wanted })
+		}
+		r.completeAll(steps, r.endAll(steps))
+		rows = append(rows, r.rows()...)
+		for fate, times := range r.ended {
+			ended[fate] += times
+		}
 	}
-	return row
+	return rows
+}
+
+// rows tell how often the command was ended with each fate of a call. What was violated is in the first of them.
+func (r *round) rows() (rows []torture.Row) {
+	for _, fate := range r.ending.fates {
+		if r.ended[fate] > 0 {
+			rows = append(rows, torture.Row{Fault: r.ending.kind + ": " + r.command.kind + ", " + fate.told("a call"), Injected: r.ended[fate]})
+		}
+	}
+	if len(rows) > 0 {
+		rows[0].Add(r.row)
+	}
+	return rows
 }
 
 func newRound(t *testing.T, b *bench, c command, e ending, number int) *round {
 	t.Helper()
-	r := &round{bench: b, t: t, command: c, ending: e, printed: make(map[subject][]string)}
+	r := &round{bench: b, ended: make(map[fate]int), t: t, command: c, ending: e, printed: make(map[subject][]string)}
 	r.prefix = fmt.Sprintf("%s-%d", idForm.ReplaceAllString(e.kind+"-"+c.kind+c.variant, "-"), number)
 	if !c.isWhole {
 		r.shop = r.open(t, r.prefix)
@@ -129,13 +147,6 @@ func (r *round) subject(number int) subject {
 		s.customer = fmt.Sprintf("%s-%03d", r.prefix, number)
 	}
 	return s
-}
-
-func (r *round) play() {
-	r.t.Helper()
-	steps := r.steps(r.playUndisturbed())
-	ended := r.endAll(steps)
-	r.completeAll(steps, ended)
 }
 
 // playUndisturbed returns the calls that the command makes.
@@ -301,7 +312,7 @@ func (r *round) wantEnded(p *process, at step) {
 	case p.exit() != r.ending.exit || r.ending.exit < 0 && !p.isKilled():
 		r.violation(r.t, "%s at %s: %s", r.ending.kind, at, p)
 	default:
-		r.row.Injected++
+		r.ended[at.fate]++
 	}
 }
 

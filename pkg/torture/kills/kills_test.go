@@ -2,6 +2,7 @@ package kills_test
 
 import (
 	"cmp"
+	"flag"
 	"slices"
 	"sync"
 	"testing"
@@ -10,13 +11,13 @@ import (
 	"shopfront/pkg/torture/testshop"
 )
 
-// table is the rows of all that was ended.
-type table struct {
+// report is the rows of all that was ended.
+type report struct {
 	mu   sync.Mutex
 	rows []torture.Row
 }
 
-func (o *table) add(rows ...torture.Row) {
+func (o *report) add(rows ...torture.Row) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, row := range rows {
@@ -29,17 +30,15 @@ func (o *table) add(rows ...torture.Row) {
 	}
 }
 
-func (o *table) print(t *testing.T) {
+func (o *report) tell(t *testing.T) {
 	t.Helper()
 	slices.SortStableFunc(o.rows, func(a, b torture.Row) int { return cmp.Compare(a.Fault, b.Fault) })
-	if err := torture.WriteTable(t.Output(), o.rows); err != nil {
-		t.Error(err)
-	}
+	torture.Tell(t, flag.Lookup(tableFlag).Value.String(), o.rows)
 }
 
 func TestWhatIsEndedIsCompletedByDoingItAgain(t *testing.T) {
 	programs := testshop.Build(t, nil, "functions/redeem-voucher", "cmd/shopctl")
-	var done table
+	var done report
 	// Those wait for the store for long before they give up.
 	var waiting []*storeless
 	for _, c := range []command{applyNew(), generate(), raise()} {
@@ -54,7 +53,7 @@ func TestWhatIsEndedIsCompletedByDoingItAgain(t *testing.T) {
 			for _, c := range commands {
 				t.Run(e.kind+"/"+c.kind+c.variant, func(t *testing.T) {
 					t.Parallel()
-					done.add(endCommand(t, programs, c, e))
+					done.add(endCommand(t, programs, c, e)...)
 				})
 			}
 		}
@@ -65,10 +64,10 @@ func TestWhatIsEndedIsCompletedByDoingItAgain(t *testing.T) {
 		end(credentialsExpired(), applyNew(), generate(), raise())
 	})
 	for _, s := range waiting {
-		done.add(s.complete())
+		done.add(s.complete()...)
 	}
 	for _, c := range []busyEdit{{"raise", 20, 30, 30}, {"lower", 20, 12, 10}} {
 		t.Run("busy/"+c.kind, func(t *testing.T) { done.add(killBusyEdit(t, programs, c)) })
 	}
-	done.print(t)
+	done.tell(t)
 }

@@ -170,6 +170,20 @@ func (b *bench) send(t *testing.T, customer string, r request) answered {
 	return a
 }
 
+// place is which of the calls the step is at, from 1.
+func (r *redemption) place(at step) int {
+	n := 0
+	for i, operation := range r.calls {
+		if operation == at.operation {
+			n++
+		}
+		if n == at.n {
+			return i + 1
+		}
+	}
+	return 0
+}
+
 // desk is where requests to redeem are killed, at each step of their kind and each with a code of its own, and sent again.
 type desk struct {
 	*bench
@@ -179,25 +193,26 @@ type desk struct {
 	codes    int
 }
 
-// killRedemptions plays rounds until there are enough kills of each kind.
-func killRedemptions(t *testing.T, programs testshop.Programs) []torture.Row {
+// killRedemptions plays rounds until there are enough kills of each kind of redemption, and at each of the calls that one can
+// take. They are counted by the latter.
+func killRedemptions(t *testing.T, programs testshop.Programs) (rows []torture.Row) {
 	t.Helper()
 	b := newBench(t, programs)
-	kinds := redemptions()
-	records := make([]*recorder, len(kinds))
-	for i, kind := range kinds {
-		records[i] = &recorder{torture.Row{Fault: "kill: " + kind.kind}}
-	}
+	records, ofKind := make(map[string]*recorder), make(map[string]int)
 	for number := 0; !t.Failed(); number++ {
 		customer := fmt.Sprintf("minecave-%d", number)
 		d := &desk{bench: b, t: t, customer: customer, shop: b.open(t, customer)}
 		var all []*killedOne
-		for i := range kinds {
-			if number > 0 && records[i].row.Injected >= wantedKills(t) {
-				continue
-			}
-			for _, at := range kinds[i].steps() {
-				all = append(all, d.killAt(&kinds[i], records[i], at))
+		for _, kind := range redemptions() {
+			for _, at := range kind.steps() {
+				name := "killed: redemption, " + at.fate.told(fmt.Sprint("call ", kind.place(at)))
+				if records[name] == nil {
+					records[name] = &recorder{torture.Row{Fault: name}}
+				}
+				if number == 0 || min(records[name].row.Injected, ofKind[kind.kind]) < wantedKills(t) {
+					all = append(all, d.killAt(&kind, records[name], at))
+					ofKind[kind.kind]++
+				}
 			}
 		}
 		if len(all) == 0 {
@@ -205,9 +220,8 @@ func killRedemptions(t *testing.T, programs testshop.Programs) []torture.Row {
 		}
 		d.sendAgain(all)
 	}
-	rows := make([]torture.Row, len(kinds))
-	for i, record := range records {
-		rows[i] = record.row
+	for _, record := range records {
+		rows = append(rows, record.row)
 	}
 	return rows
 }
@@ -266,8 +280,8 @@ func (d *desk) sendAgain(all []*killedOne) {
 	for _, k := range all {
 		d.reconcile(k, onRecord[k.request.code])
 		k.row.Redemptions += len(onRecord[k.request.code])
-		k.row.Violations += whole.row.Violations
 	}
+	all[0].row.Violations += whole.row.Violations
 }
 
 // steps are the points at which the kind's calls can be met.

@@ -23,14 +23,18 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-const killsFlag = "kills"
+const (
+	killsFlag = "kills"
+	tableFlag = "table"
+)
 
 func TestMain(m *testing.M) {
-	flag.Int(killsFlag, 0, "kill each kind of work at least `N` times; else at every step once")
+	flag.Int(killsFlag, 0, "end each kind of work in each way at least `N` times; else at every step once")
+	flag.String(tableFlag, "", "the `file` with the table to add to")
 	localtest.Main(m)
 }
 
-// wantedKills is how often each kind of work is to be killed at least; 0: at every step once.
+// wantedKills is how often each kind of work is to be ended in each way at least; 0: at every step once.
 func wantedKills(t *testing.T) int {
 	t.Helper()
 	getter, is := flag.Lookup(killsFlag).Value.(flag.Getter)
@@ -143,7 +147,7 @@ func wantVerified(t *testing.T, r *recorder, b *bench, customer catalog.Customer
 	}
 }
 
-// recorder counts what happened, as a row of the table.
+// recorder counts what happened, as a row of the report.
 type recorder struct{ row torture.Row }
 
 func (r *recorder) violation(t *testing.T, format string, args ...any) {

@@ -31,7 +31,7 @@ func startWithoutStore(t *testing.T, programs testshop.Programs, c command) *sto
 }
 
 // complete waits until the command gives up, and runs it again once the store is back.
-func (s *storeless) complete() torture.Row {
+func (s *storeless) complete() []torture.Row {
 	s.t.Helper()
 	s.wantEnded(s.process, s.at)
 	if !strings.Contains(s.process.stderr.String(), `"kind":"unavailable"`) {
@@ -39,6 +39,5 @@ func (s *storeless) complete() torture.Row {
 	}
 	s.settle()
 	s.completeAll([]step{s.at}, []*process{s.process})
-	s.row.Fault = s.ending.kind + ": " + s.command.kind
-	return s.row
+	return s.rows()
 }

@@ -25,6 +25,20 @@ const (
 	gone       fate = "gone"       // it is lost, as are all that follow: the store cannot be reached
 )
 
+// told is the fate in the report: of one call or another.
+func (f fate) told(call string) string {
+	switch f {
+	case lost:
+		return "before " + call
+	case unanswered:
+		return "after " + call
+	case late:
+		return call + " on its way"
+	case expired, gone:
+	}
+	return "at " + call
+}
+
 // step is a point in the course of a work: its nth call of an operation, from 1, and what becomes of that.
 type step struct {
 	operation string

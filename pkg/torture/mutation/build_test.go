@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"shopfront/pkg/localrun"
 	"shopfront/pkg/torture/testshop"
 )
 
@@ -36,12 +37,31 @@ func (c change) overlay(t *testing.T) map[string]string {
 	return texts
 }
 
-// build builds the function that redeems, and shopctl where the change is to that.
-func (c change) build(t *testing.T) testshop.Programs {
+// Programs of a shop.
+const (
+	redeemVoucher = "functions/redeem-voucher"
+	shopctl       = "cmd/shopctl"
+)
+
+// build builds the program that the change is to. The other one is taken from the whole.
+func (c change) build(t *testing.T, whole testshop.Programs) testshop.Programs {
 	t.Helper()
-	packages := []string{"functions/redeem-voucher"}
-	if len(c) == 0 || c[0].file == vouchersGo {
-		packages = append(packages, "cmd/shopctl")
+	if c[0].file == vouchersGo { // which the function does not use
+		programs := testshop.Build(t, c.overlay(t), shopctl)
+		link(t, localrun.Binary(whole.Dir(), "redeem-voucher"), localrun.Binary(programs.Dir(), "redeem-voucher"))
+		return programs
 	}
-	return testshop.Build(t, c.overlay(t), packages...)
+	programs := testshop.Build(t, c.overlay(t), redeemVoucher)
+	link(t, whole.Shopctl(), programs.Shopctl())
+	return programs
+}
+
+func link(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(from, to); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -22,34 +22,13 @@ func underTorture(name string) bool {
 	}, name)
 }
 
-func TestTortureFindsWhatAStoreWithoutAGuardDoes(t *testing.T) {
-	var found rounds
-	t.Run("unguarded", func(t *testing.T) {
-		for _, m := range mutations() {
-			if underTorture(m.name) {
-				t.Run(m.name, func(t *testing.T) {
-					t.Parallel()
-					found.add(firstFound(t, m.removed))
-				})
-			}
-		}
-	})
-	whole := change(nil).build(t)
-	for _, round := range found.sorted() {
-		for _, violation := range tortured(t, whole, round).Violations {
-			t.Errorf("with all guards: %s", violation)
-		}
-	}
-}
-
 // mostRounds bounds the rounds until chance has found something. The first one mostly has; on a slow machine a round is
 // short of requests.
 const mostRounds = 20
 
-// firstFound is the first round in which something is found.
-func firstFound(t *testing.T, removed change) int {
+// firstFound is the first round of torture in which something is found.
+func firstFound(t *testing.T, programs testshop.Programs) int {
 	t.Helper()
-	programs := testshop.Build(t, removed.overlay(t), "functions/redeem-voucher", "cmd/shopctl")
 	for round := 1; round <= mostRounds; round++ {
 		if report := tortured(t, programs, round); len(report.Violations) > 0 {
 			t.Logf("found by torture: %s", report.Violations[0])
