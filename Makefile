@@ -37,6 +37,7 @@ govulncheck   := $(tools)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 sam           := $(tools)/sam-$(SAM_VERSION)-$(CFN_LINT_VERSION)/bin/sam
 checkov       := $(tools)/checkov-$(CHECKOV_VERSION)/bin/checkov
 schemathesis  := $(tools)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
+rehearsal     := $(tools)/rehearsal-$(shell cksum infra/rehearsal/requirements.txt | cut -d ' ' -f 1)/bin/python
 
 # $(call need_venv,WHO) fails where Python cannot make a virtual environment for WHO.
 define need_venv
@@ -166,6 +167,10 @@ reproducible: build ## Build the functions again, from another tree, and compare
 sbom: build bin/shopctl ## Write what each program links, with licences, to .aws-sam/sbom; fails where one does not go with Apache-2.0
 	@go run -buildvcs=false ./cmd/sbom .aws-sam/sbom shopctl=bin/shopctl $(foreach f,$(functions),$(f)=.aws-sam/build/$(call logical_id,$(f))/bootstrap)
 
+.PHONY: rehearse
+rehearse: build bin/shopctl $(rehearsal) ## Deploy to a simulation of AWS on this machine, and compare what came of it with what was meant
+	@$(rehearsal) infra/rehearsal/rehearse.py $(sam) bin/shopctl
+
 .PHONY: deploy
 deploy: $(sam) ## Build the functions for ARCH and deploy the stack to ENV; shows what changes, and asks in prod
 	@test -f infra/parameters/$(ENV).yaml || { echo "ENV is dev, staging or prod, not \"$(ENV)\"" >&2; exit 2; }
@@ -214,3 +219,8 @@ $(schemathesis):
 	$(call need_venv,schemathesis)
 	@echo "Installing schemathesis $(SCHEMATHESIS_VERSION)"
 	$(call install_venv,schemathesis==$(SCHEMATHESIS_VERSION))
+
+$(rehearsal):
+	$(call need_venv,the rehearsal)
+	@echo "Installing a simulation of AWS; it takes a minute, once"
+	$(call install_venv,--requirement infra/rehearsal/requirements.txt)
