@@ -11,6 +11,7 @@ import ast
 import hashlib
 import io
 import json
+import logging
 import os
 import pathlib
 import re
@@ -303,6 +304,7 @@ def main():
     os.environ.update(AWS_ACCESS_KEY_ID="rehearsal", AWS_SECRET_ACCESS_KEY="rehearsal", AWS_REGION=REGION, AWS_DEFAULT_REGION=REGION)
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
         os.environ.pop(name, None)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="moto")  # of the wait condition in infra/tables.yaml, which does nothing
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
