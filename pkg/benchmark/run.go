@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"time"
@@ -77,7 +78,7 @@ type runner struct {
 }
 
 // round measures every subject with a store.
-func (r *runner) round(ctx context.Context, s *store, turn int) (map[string]Round, error) {
+func (r *runner) round(ctx context.Context, s *store) (map[string]Round, error) {
 	trials := make([]*trial, len(r.subjects))
 	for i, subject := range r.subjects {
 		trials[i] = &trial{Subject: subject, runner: r, store: s}
@@ -87,10 +88,10 @@ func (r *runner) round(ctx context.Context, s *store, turn int) (map[string]Roun
 			t.stop()
 		}
 	}()
-	if err := r.startAll(ctx, trials, turn); err != nil {
+	if err := r.startAll(ctx, trials); err != nil {
 		return nil, err
 	}
-	if err := r.askAll(ctx, trials, turn); err != nil {
+	if err := r.askAll(ctx, trials); err != nil {
 		return nil, err
 	}
 	rounds := make(map[string]Round)
@@ -105,9 +106,9 @@ func (r *runner) round(ctx context.Context, s *store, turn int) (map[string]Roun
 }
 
 // startAll starts every subject as often as is planned.
-func (r *runner) startAll(ctx context.Context, trials []*trial, turn int) error {
-	for i := range r.Starts {
-		for _, t := range rotated(trials, turn+i) {
+func (r *runner) startAll(ctx context.Context, trials []*trial) error {
+	for range r.Starts {
+		for _, t := range shuffled(trials) {
 			if err := t.start(ctx); err != nil {
 				return err
 			}
@@ -117,7 +118,7 @@ func (r *runner) startAll(ctx context.Context, trials []*trial, turn int) error 
 }
 
 // askAll sends every subject's process, once it is warm, the requests that are planned.
-func (r *runner) askAll(ctx context.Context, trials []*trial, turn int) error {
+func (r *runner) askAll(ctx context.Context, trials []*trial) error {
 	warm := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.startOnly })
 	for _, t := range warm {
 		if err := t.block(ctx, warmUp); err != nil {
@@ -126,20 +127,20 @@ func (r *runner) askAll(ctx context.Context, trials []*trial, turn int) error {
 		t.warm, t.cpu, t.calls = nil, 0, 0
 	}
 	for done := 0; done < r.Requests; done += blockSize {
-		for _, t := range rotated(warm, turn) {
+		for _, t := range shuffled(warm) {
 			if err := t.block(ctx, blockSize); err != nil {
 				return err
 			}
 		}
-		turn++
 	}
 	return nil
 }
 
-// rotated is the list beginning elsewhere each turn, so that nobody always comes after the same.
-func rotated[T any](list []T, turn int) []T {
-	at := turn % len(list)
-	return slices.Concat(list[at:], list[:at])
+// shuffled is the list in a new order, so that nobody always comes after the same.
+func shuffled[T any](list []T) []T {
+	shuffled := slices.Clone(list)
+	rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	return shuffled
 }
 
 // trial is one subject in one round.
@@ -282,7 +283,7 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 	for round := range options.Rounds {
 		r.say("Round %d of %d", round+1, options.Rounds)
 		for _, s := range stores {
-			measured, err := r.round(ctx, s, round)
+			measured, err := r.round(ctx, s)
 			if err != nil {
 				return Report{}, err
 			}

@@ -17,7 +17,7 @@ func TestMeasuring(t *testing.T) {
 	dir := t.TempDir()
 	r := built(t, dir, hello, bareRedeem, unconnected, singleUse, manyUses)
 	t.Run("a round", func(t *testing.T) {
-		measured, err := r.round(t.Context(), filledStub(t, dir), 1)
+		measured, err := r.round(t.Context(), filledStub(t, dir))
 		if err != nil {
 			t.Fatal(err)
 		}
