@@ -98,7 +98,7 @@ func NewWorkshop(ctx context.Context, root, dir, endpoint string) (*Workshop, er
 
 // build builds the functions, and reads their events.
 func (w *Workshop) build(ctx context.Context) error {
-	names := functions()
+	names := functions(operations())
 	binaries, failures := make([]string, len(names)), make([]error, len(names))
 	var building sync.WaitGroup
 	for i, function := range names {
@@ -123,9 +123,9 @@ func newClient(endpoint string) *dynamodb.Client {
 }
 
 // functions are those that operations call.
-func functions() []string {
+func functions(all []operation) []string {
 	var names []string
-	for _, o := range operations() {
+	for _, o := range all {
 		if !slices.Contains(names, o.function) {
 			names = append(names, o.function)
 		}

@@ -74,6 +74,10 @@ func (p *pace) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // TimeAll times every operation, with so many warm requests of each, and every function's start.
 func (w *Workshop) TimeAll(ctx context.Context, requests int, progress io.Writer) (Times, error) {
+	return w.time(ctx, operations(), requests, progress)
+}
+
+func (w *Workshop) time(ctx context.Context, timed []operation, requests int, progress io.Writer) (Times, error) {
 	target, err := url.Parse(w.endpoint)
 	if err != nil {
 		return Times{}, err
@@ -91,14 +95,14 @@ func (w *Workshop) TimeAll(ctx context.Context, requests int, progress io.Writer
 	}
 	env := environment(server.URL, "SSL_CERT_FILE="+certificate, "SSL_CERT_DIR="+filepath.Join(w.dir, "no-others"))
 	times := Times{Operations: make(map[string]Time), Starts: make(map[string]Start)}
-	for _, function := range functions() {
+	for _, function := range functions(timed) {
 		if times.Starts[function], err = w.timeStarts(ctx, function, env); err != nil {
 			return Times{}, fmt.Errorf("%s: %w", function, err)
 		}
 	}
 	paced.calls.Store(0)
 	paced.late.Store(0)
-	for _, o := range operations() {
+	for _, o := range timed {
 		say(progress, "Timing: %s", o.name)
 		if times.Operations[o.name], err = w.timeOperation(ctx, o, env, requests); err != nil {
 			return Times{}, fmt.Errorf("%s: %w", o.name, err)
