@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/torture/testshop"
 )
 
-// report is the rows of all that was ended.
+// report is the rows of all that was killed.
 type report struct {
 	mu   sync.Mutex
 	rows []torture.Row
@@ -64,7 +64,7 @@ func TestWhatIsEndedIsCompletedByDoingItAgain(t *testing.T) {
 		end(credentialsExpired(), applyNew(), generate(), raise())
 	})
 	for _, s := range waiting {
-		done.add(s.complete()...)
+		s.complete()
 	}
 	for _, c := range []busyEdit{{"raise", 20, 30, 30}, {"lower", 20, 12, 10}} {
 		t.Run("busy/"+c.kind, func(t *testing.T) { done.add(killBusyEdit(t, programs, c)) })

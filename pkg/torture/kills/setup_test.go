@@ -29,12 +29,12 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	flag.Int(killsFlag, 0, "end each kind of work in each way at least `N` times; else at every step once")
+	flag.Int(killsFlag, 0, "kill each kind of work in each way at least `N` times; else at every step once")
 	flag.String(tableFlag, "", "the `file` with the table to add to")
 	localtest.Main(m)
 }
 
-// wantedKills is how often each kind of work is to be ended in each way at least; 0: at every step once.
+// wantedKills is how often each kind of work is to be killed in each way at least; 0: at every step once.
 func wantedKills(t *testing.T) int {
 	t.Helper()
 	getter, is := flag.Lookup(killsFlag).Value.(flag.Getter)

@@ -25,18 +25,16 @@ const (
 	gone       fate = "gone"       // it is lost, as are all that follow: the store cannot be reached
 )
 
-// told is the fate in the report: of one call or another.
+// told is the fate of a kill in the report: of one call or another.
 func (f fate) told(call string) string {
 	switch f {
-	case lost:
-		return "before " + call
 	case unanswered:
 		return "after " + call
 	case late:
 		return call + " on its way"
-	case expired, gone:
+	case lost, expired, gone:
 	}
-	return "at " + call
+	return "before " + call
 }
 
 // step is a point in the course of a work: its nth call of an operation, from 1, and what becomes of that.
