@@ -7,10 +7,12 @@ const mostAllocations = 1.4
 
 func TestRequestsAllocateHardlyMoreThanBareOnes(t *testing.T) {
 	for _, m := range allMeasured() {
-		shopfront, reference := m.sides(t)
-		event := m.event(t)
-		own := testing.AllocsPerRun(100, func() { shopfront.call(t, event) })
-		bare := testing.AllocsPerRun(100, func() { reference.call(t, event) })
+		sides, event := m.sides(t), m.event(t)
+		if len(sides) == 1 {
+			continue // no calls, and so nothing to compare with
+		}
+		own := testing.AllocsPerRun(100, func() { sides[0].call(t, event) })
+		bare := testing.AllocsPerRun(100, func() { sides[1].call(t, event) })
 		t.Logf("%s: %.0f allocations, bare %.0f: %.2f times", m.name, own, bare, own/bare)
 		if own > mostAllocations*bare {
 			t.Errorf("%s: %.0f allocations are more than %g times bare's %.0f", m.name, own, mostAllocations, bare)
@@ -20,9 +22,8 @@ func TestRequestsAllocateHardlyMoreThanBareOnes(t *testing.T) {
 
 func TestRequestsCallTheStoreAsOftenAsTheyMust(t *testing.T) {
 	for _, m := range allMeasured() {
-		shopfront, reference := m.sides(t)
 		event := m.event(t)
-		for _, s := range []side{shopfront, reference} {
+		for _, s := range m.sides(t) {
 			s.call(t, event)
 			if calls := s.store.Calls(); calls != m.calls {
 				t.Errorf("%s, %s: %d calls, want %d", m.name, s.name, calls, m.calls)
