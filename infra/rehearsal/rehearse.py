@@ -3,8 +3,8 @@
     rehearse.py SAM SHOPCTL
 
 The templates are packaged by the SAM CLI and translated by the library that AWS translates them with. The simulation makes the
-tables, functions, roles and log groups. Its CloudFormation has neither HTTP APIs nor alarms nor dashboards: of these, what the
-translated template says is compared. In the end shopctl works on the stack. Every difference is told, and any is status 1.
+tables, functions, roles, log groups and the dashboard. Its CloudFormation has neither HTTP APIs nor alarms: of these, what the
+template says is compared. In the end shopctl works on the stack. Every difference is told, and any is status 1.
 """
 
 import ast
@@ -148,17 +148,49 @@ def create(template):
     root = substitute({**template, "Resources": kept}, {"Ref": {"Api": API}, "Fn::GetAtt": known["Fn::GetAtt"]})
     outputs = create_stack(STACK, json.dumps(root), PARAMETERS)
     known["Ref"].update(physical_ids())
-    for name, resource in nested.items():
-        check_parameters(name, *nested_stack(resource, known))
+    body, parameters = nested_stack(nested.pop("View"), known)
+    create_stack(f"{STACK}-View", body, parameters)
+    check_dashboard(parameters)
+    check_alarms(*nested_stack(nested.pop("Watch"), known))
+    compare("nested stacks that nothing looks at", list(nested), [])
     return outputs
 
 
-def check_parameters(name, body, parameters):
-    """Holds what a nested stack is given to what it asks for: the simulation has neither alarms nor dashboards."""
-    asked = yaml_parse(body)["Parameters"]
-    compare(f"parameters of {name}", sorted(parameters), sorted(asked))
-    unresolved = {key: value for key, value in parameters.items() if not isinstance(value, str) or not value}
-    compare(f"parameters of {name} that refer to nothing", unresolved, {})
+def check_dashboard(parameters):
+    """Every metric on the dashboard is of something that the stack has."""
+    cloudwatch = boto3.client("cloudwatch")
+    names = [entry["DashboardName"] for entry in cloudwatch.list_dashboards()["DashboardEntries"]]
+    compare("number of dashboards", len(names), 1)
+    for name in names:
+        widgets = json.loads(cloudwatch.get_dashboard(DashboardName=name)["DashboardBody"])["widgets"]
+        metrics = [metric for widget in widgets for metric in widget["properties"].get("metrics", []) if isinstance(metric[0], str)]
+        for metric in metrics:
+            dimensions = [part for part in metric[2:] if isinstance(part, str)]
+            check_dimensions(f"metric {metric[1]} on the dashboard", zip(dimensions[::2], dimensions[1::2]), parameters)
+        compare("a dashboard without metrics", bool(metrics), True)
+
+
+def check_alarms(body, parameters):
+    """The simulation's CloudFormation passes over alarms. In the template, each is of something that the stack has."""
+    template = yaml_parse(body)
+    compare("parameters of the alarms", sorted(parameters), sorted(template["Parameters"]))
+    alarms = {n: r["Properties"] for n, r in template["Resources"].items() if r["Type"] == "AWS::CloudWatch::Alarm"}
+    compare("a watch without alarms", bool(alarms), True)
+    for name, alarm in substitute(alarms, {"Ref": parameters}).items():
+        metrics = [alarm] + [m["MetricStat"]["Metric"] for m in alarm.get("Metrics", []) if "MetricStat" in m]
+        dimensions = [(d["Name"], d["Value"]) for metric in metrics for d in metric.get("Dimensions", [])]
+        compare(f"alarm {name} of nothing", bool(dimensions), True)
+        check_dimensions(f"alarm {name}", dimensions, parameters)
+
+
+def check_dimensions(what, dimensions, parameters):
+    """Holds dimensions to what the parameters of a nested stack name."""
+    functions = {parameters[logical_id(folder)] for folder in GRANTS}
+    tables = {parameters[name] for name in ("CatalogueTable", "VouchersTable", "CheckoutsTable")}
+    known = {"ApiId": {API}, "FunctionName": functions, "TableName": tables, "Stack": {STACK}}
+    for name, value in dimensions:
+        if name in known and value not in known[name]:
+            differences.append(f"{what} is of {name} {value!r}, which the stack does not have")
 
 
 def substitute(value, known):
@@ -322,7 +354,7 @@ def main():
         server.stop()
     if differences:
         sys.exit("\n".join(differences))
-    print(f"The simulated stack is as meant: the tables, {len(GRANTS)} functions with their roles and logs, and shopctl works on it.")
+    print(f"The simulated stack is as meant: the tables, {len(GRANTS)} functions with their roles and logs, API, alarms and dashboard; and shopctl works on it.")
 
 
 if __name__ == "__main__":
