@@ -111,7 +111,8 @@ func dimensionsOf(v value) map[string]string {
 	return all
 }
 
-// metricsOf lists what an alarm looks at. A sum has to name all of its terms, each filled where it is missing.
+// metricsOf lists what an alarm looks at. An expression has to name all of its terms, each filled where it is missing: counts
+// are added, and of percentiles, which cannot be, the highest is taken.
 func metricsOf(t *testing.T, alarm value) []metric {
 	t.Helper()
 	if !alarm.dict["Metrics"].exists() {
@@ -124,16 +125,36 @@ func metricsOf(t *testing.T, alarm value) []metric {
 		all = append(all, metric{m.dict["Namespace"].text, m.dict["MetricName"].text, dimensionsOf(m.dict["Dimensions"])})
 		terms = append(terms, "FILL("+query.dict["Id"].text+", 0)")
 		if query.dict["ReturnData"].text != "false" {
-			t.Errorf("%s: a term of the sum is an alarm of its own", query.at)
+			t.Errorf("%s: a term of the expression is an alarm of its own", query.at)
 		}
 	}
-	if got, want := alarm.dict["Metrics"].list[0].dict["Expression"].text, strings.Join(terms, " + "); got != want {
-		t.Errorf("the sum is %s, want %s", got, want)
+	want := strings.Join(terms, " + ")
+	if strings.HasPrefix(statistic(t, alarm), "p") {
+		want = "MAX([" + strings.Join(terms, ", ") + "])"
+	}
+	if got := alarm.dict["Metrics"].list[0].dict["Expression"].text; got != want {
+		t.Errorf("the expression is %s, want %s", got, want)
 	}
 	if len(all) > 10 {
 		t.Errorf("%d metrics in one alarm, and CloudWatch takes 10", len(all))
 	}
 	return all
+}
+
+// statistic is that of all the metrics that an alarm looks at.
+func statistic(t *testing.T, alarm value) string {
+	t.Helper()
+	if !alarm.dict["Metrics"].exists() {
+		return alarm.dict["Statistic"].text + alarm.dict["ExtendedStatistic"].text
+	}
+	var all []string
+	for _, query := range alarm.dict["Metrics"].list[1:] {
+		all = append(all, query.dict["MetricStat"].dict["Stat"].text)
+	}
+	if one := slices.Compact(all); len(one) != 1 {
+		t.Fatalf("an expression of the statistics %q", one)
+	}
+	return all[0]
 }
 
 func operations(t *testing.T) string {
@@ -158,6 +179,11 @@ func checkAlarm(t *testing.T, alarm value, name, manual string) {
 	}
 	if got := alarm.dict["TreatMissingData"].text; got != "notBreaching" {
 		t.Errorf("missing data are %q", got)
+	}
+	// With ignore, a percentile of fewer than a thousand requests or so neither sets the alarm off nor ends it:
+	// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/percentiles-with-low-samples.html
+	if got := alarm.dict["EvaluateLowSampleCountPercentile"]; got.exists() && got.text != "evaluate" {
+		t.Errorf("percentiles of few requests: %s", got.describe())
 	}
 	if alarm.dict["AlarmActions"].exists() || alarm.dict["OKActions"].exists() {
 		t.Error("it acts without an address")
@@ -184,7 +210,7 @@ func TestAlarms(t *testing.T) {
 		})
 	}
 	want := map[string]int{
-		"AWS/ApiGateway 5xx": 1, "AWS/Lambda Errors": 6, "AWS/Lambda Throttles": 6, "AWS/Lambda Duration": 2,
+		"AWS/ApiGateway 5xx": 1, "AWS/Lambda Errors": 6, "AWS/Lambda Throttles": 6, "AWS/Lambda Duration": 3,
 		"AWS/DynamoDB ReadThrottleEvents": 3, "AWS/DynamoDB WriteThrottleEvents": 3,
 		"Shopfront StoreErrors": 1, "Shopfront Errors": 1, "Shopfront Refused": 1,
 	}
