@@ -18,12 +18,11 @@ type lostAttempt bool
 // note is an option of a write.
 func (l *lostAttempt) note(o *dynamodb.Options) { o.Retryer = noting{o.Retryer, l} }
 
-// mayContradict tells whether an attempt on its way may redeem what the refusal says is not redeemed, once an operator has
-// edited the voucher. No edit gives back a single use that another request took, or the uses of a nick that were judged on
-// its record.
-func (l *lostAttempt) mayContradict(v voucher.Voucher, err error) bool {
-	reason, refused := voucher.IsRefusal(err)
-	return bool(*l) && refused && reason != voucher.ReasonNickLimit && v.Redeemed == nil
+// mayContradict tells whether an attempt on its way may redeem what a refusal says is not redeemed. It may once an operator
+// has edited the voucher meanwhile, in whatever way, and no refusal is told from another.
+func (l *lostAttempt) mayContradict(err error) bool {
+	_, refused := voucher.IsRefusal(err)
+	return bool(*l) && refused
 }
 
 // noting is a retryer that sees each error of an attempt.

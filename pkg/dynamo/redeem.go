@@ -54,13 +54,12 @@ func (s *Redemptions) Redeem(ctx context.Context, claim voucher.Claim) (voucher.
 	var lost lostAttempt
 	redemption, v, err := s.redeemSingleUse(ctx, claim, &lost)
 	if errors.Is(err, errManyUses) {
-		lost = false // what is sent as if for a single use is never applied to such a code
 		redemption, err = s.redeemManyUses(ctx, claim, v, &lost)
 	}
 	if mayBeRedeemedBefore(claim, v, err) {
 		redemption, err = s.recall(ctx, claim, v, err)
 	}
-	if lost.mayContradict(v, err) {
+	if lost.mayContradict(err) {
 		err = &UnavailableError{errMayBeApplied}
 	}
 	return redemption, outcome(err)

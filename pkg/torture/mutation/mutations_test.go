@@ -243,7 +243,7 @@ func withoutRecall() change {
 
 // withoutLost takes no notice of attempts that may still be applied.
 func withoutLost() change {
-	return change{{redeemGo, `if lost.mayContradict(v, err) {`, `if lost.mayContradict(v, err) && false {`}}
+	return change{{redeemGo, `if lost.mayContradict(err) {`, `if lost.mayContradict(err) && false {`}}
 }
 
 // drawingTheLast always draws the last of the counters.
