@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/pkg/rollout"
 )
@@ -50,7 +51,7 @@ func run(ctx context.Context, arguments []string) error {
 		return fmt.Errorf("AWS configuration: %w", err)
 	}
 	return rollout.Rollout{
-		API: cloudformation.NewFromConfig(configuration), Out: os.Stdout, In: os.Stdin, Now: time.Now, Sleep: sleep,
+		API: cloudformation.NewFromConfig(configuration), Tables: dynamodb.NewFromConfig(configuration), Out: os.Stdout, In: os.Stdin, Now: time.Now, Sleep: sleep,
 	}.Deploy(ctx, settings)
 }
 

@@ -6,16 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
-
-// ErrTable says that a change set would replace a table, or let go of it without another in its place.
-var ErrTable = errors.New("the tables are not safe")
 
 // The types of resource that matter here.
 const (
@@ -29,8 +25,8 @@ type change struct {
 	types.ResourceChange
 }
 
-// changes reads a change set and those of the nested stacks in it. The error says why any of them failed: that of the root
-// often says no more than that a nested one did.
+// changes reads a change set and those of the nested stacks in it. The error says why any of them is not complete: that of the
+// root often says no more than that a nested one failed.
 func (r Rollout) changes(ctx context.Context, changeSet, prefix string) ([]change, error) {
 	var all []change
 	var failures []error
@@ -40,9 +36,9 @@ func (r Rollout) changes(ctx context.Context, changeSet, prefix string) ([]chang
 		if err != nil {
 			return nil, fmt.Errorf("describe the change set: %w", err)
 		}
-		if input.NextToken == nil && out.Status == types.ChangeSetStatusFailed && !changesNothing(out) {
-			failures = append(failures, fmt.Errorf("the change set of %s failed: %s",
-				cmp.Or(strings.TrimSuffix(prefix, "/"), "the stack"), aws.ToString(out.StatusReason)))
+		if input.NextToken == nil && out.Status != types.ChangeSetStatusCreateComplete && !changesNothing(out) {
+			failures = append(failures, fmt.Errorf("the change set of %s is %s: %s",
+				cmp.Or(strings.TrimSuffix(prefix, "/"), "the stack"), out.Status, cmp.Or(aws.ToString(out.StatusReason), "no reason is given")))
 		}
 		for _, c := range out.Changes {
 			if c.ResourceChange == nil {
@@ -93,32 +89,4 @@ func remark(c change) string {
 	default:
 		return ""
 	}
-}
-
-// judge refuses what would lose sight of a table. A table may leave the stack where the parameter of its name, such as
-// VouchersTable, says which to use instead: it is retained. It returns the tables that leave.
-func judge(changes []change, parameters map[string]string, tableStacks map[string]string) ([]string, error) {
-	var leaving, wrong []string
-	for _, c := range changes {
-		keeps := c.Action == types.ChangeActionAdd || c.Action == types.ChangeActionModify && c.Replacement == types.ReplacementFalse
-		switch kind := aws.ToString(c.ResourceType); {
-		case kind == typeStack && c.Action != types.ChangeActionAdd && c.Action != types.ChangeActionModify:
-			if _, holds := tableStacks[c.path]; holds {
-				wrong = append(wrong, c.path+" holds tables and would go")
-			}
-		case kind != typeTable || keeps:
-		case c.Action == types.ChangeActionRemove && parameters[aws.ToString(c.LogicalResourceId)+"Table"] != "":
-			leaving = append(leaving, c.path)
-		case c.Action == types.ChangeActionRemove:
-			wrong = append(wrong, fmt.Sprintf("%s would leave the stack, and the parameter %sTable names none to use instead",
-				c.path, aws.ToString(c.LogicalResourceId)))
-		default:
-			wrong = append(wrong, c.path+" would or might be replaced by an empty table")
-		}
-	}
-	if len(wrong) > 0 {
-		slices.Sort(wrong)
-		return nil, fmt.Errorf("%w: %s", ErrTable, strings.Join(wrong, "; "))
-	}
-	return leaving, nil
 }

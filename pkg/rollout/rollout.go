@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/smithy-go"
-	"go.yaml.in/yaml/v3"
 )
 
 // ErrDeclined says that whoever was asked did not want the changes.
@@ -36,11 +35,12 @@ type API interface {
 
 // Rollout deploys.
 type Rollout struct {
-	API   API
-	Out   io.Writer
-	In    io.Reader                                        // what is answered when it asks
-	Now   func() time.Time                                 // for the name of the change set
-	Sleep func(ctx context.Context, d time.Duration) error // until d has passed, or the context ends
+	API    API
+	Tables Tables
+	Out    io.Writer
+	In     io.Reader                                        // what is answered when it asks
+	Now    func() time.Time                                 // for the name of the change set
+	Sleep  func(ctx context.Context, d time.Duration) error // until d has passed, or the context ends
 }
 
 // How often CloudFormation is asked how far it is.
@@ -57,7 +57,14 @@ func (r Rollout) Deploy(ctx context.Context, s Settings) error {
 	if err != nil {
 		return err
 	}
-	changeSet, err := r.create(ctx, s, stack)
+	p, err := s.parameters(stack)
+	if err != nil {
+		return err
+	}
+	if err := r.checkNamed(ctx, p.before, p.after); err != nil {
+		return err
+	}
+	changeSet, err := r.create(ctx, s, stack, p)
 	if err != nil {
 		return err
 	}
@@ -71,7 +78,7 @@ func (r Rollout) Deploy(ctx context.Context, s Settings) error {
 		}
 		return errors.Join(r.say("Nothing to change in %s.\n", s.Stack), r.protect(ctx, tableStacks, s.Policy))
 	}
-	leaving, err := r.review(ctx, s, stack, changeSet, tableStacks)
+	leaving, err := r.review(ctx, s, p, changeSet, tableStacks)
 	if err != nil {
 		if discarding := r.discard(ctx, changeSet); discarding != nil {
 			return errors.Join(err, discarding)
@@ -96,37 +103,8 @@ func (r Rollout) find(ctx context.Context, name string) (*types.Stack, error) {
 	return &out.Stacks[0], nil
 }
 
-// tableStacks finds the nested stacks that have tables: their physical IDs by logical ID.
-func (r Rollout) tableStacks(ctx context.Context, stack *types.Stack, name string) (map[string]string, error) {
-	found := make(map[string]string)
-	if stack.StackId == nil {
-		return found, nil
-	}
-	resources, err := r.API.DescribeStackResources(ctx, &cloudformation.DescribeStackResourcesInput{StackName: aws.String(name)})
-	if err != nil {
-		return nil, fmt.Errorf("describe the resources of %s: %w", name, err)
-	}
-	for _, resource := range resources.StackResources {
-		if aws.ToString(resource.ResourceType) != typeStack || resource.PhysicalResourceId == nil {
-			continue
-		}
-		nested, err := r.API.DescribeStackResources(ctx, &cloudformation.DescribeStackResourcesInput{StackName: resource.PhysicalResourceId})
-		if err != nil {
-			return nil, fmt.Errorf("describe the resources of %s: %w", aws.ToString(resource.LogicalResourceId), err)
-		}
-		if slices.ContainsFunc(nested.StackResources, func(n types.StackResource) bool { return aws.ToString(n.ResourceType) == typeTable }) {
-			found[aws.ToString(resource.LogicalResourceId)] = *resource.PhysicalResourceId
-		}
-	}
-	return found, nil
-}
-
 // create asks for a change set and returns its ID.
-func (r Rollout) create(ctx context.Context, s Settings, stack *types.Stack) (string, error) {
-	parameters, err := s.parameters(stack)
-	if err != nil {
-		return "", err
-	}
+func (r Rollout) create(ctx context.Context, s Settings, stack *types.Stack, p parameters) (string, error) {
 	kind := types.ChangeSetTypeUpdate
 	if stack.StackId == nil {
 		kind = types.ChangeSetTypeCreate
@@ -137,7 +115,7 @@ func (r Rollout) create(ctx context.Context, s Settings, stack *types.Stack) (st
 		ChangeSetType:       kind,
 		IncludeNestedStacks: aws.Bool(true),
 		TemplateBody:        aws.String(s.Template),
-		Parameters:          parameters,
+		Parameters:          p.input(s.Parameters),
 	}
 	for _, capability := range s.Capabilities {
 		input.Capabilities = append(input.Capabilities, types.Capability(capability))
@@ -150,40 +128,6 @@ func (r Rollout) create(ctx context.Context, s Settings, stack *types.Stack) (st
 		return "", fmt.Errorf("create a change set of %s: %w", s.Stack, err)
 	}
 	return aws.ToString(out.Id), nil
-}
-
-// parameters gives each parameter of the template what is set, or else what it has; a new one gets its default.
-func (s Settings) parameters(stack *types.Stack) ([]types.Parameter, error) {
-	var template struct {
-		Parameters map[string]yaml.Node `yaml:"Parameters"`
-	}
-	if err := yaml.Unmarshal([]byte(s.Template), &template); err != nil {
-		return nil, fmt.Errorf("the packaged template: %w", err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Parameters)) {
-		if _, ok := template.Parameters[name]; !ok {
-			return nil, fmt.Errorf("the template has no parameter %s", name)
-		}
-	}
-	before := values(stack)
-	var all []types.Parameter
-	for _, name := range slices.Sorted(maps.Keys(template.Parameters)) {
-		if value, ok := s.Parameters[name]; ok {
-			all = append(all, types.Parameter{ParameterKey: aws.String(name), ParameterValue: aws.String(value)})
-		} else if _, ok := before[name]; ok {
-			all = append(all, types.Parameter{ParameterKey: aws.String(name), UsePreviousValue: aws.Bool(true)})
-		}
-	}
-	return all, nil
-}
-
-// values are those of a stack's parameters.
-func values(stack *types.Stack) map[string]string {
-	all := make(map[string]string)
-	for _, p := range stack.Parameters {
-		all[aws.ToString(p.ParameterKey)] = aws.ToString(p.ParameterValue)
-	}
-	return all
 }
 
 // waitForChangeSet waits until the change set is made, and tells whether it changes nothing.
@@ -209,7 +153,7 @@ func (r Rollout) waitForChangeSet(ctx context.Context, changeSet string) (nothin
 }
 
 // review shows the changes, judges them and asks. It returns the tables that leave the stack.
-func (r Rollout) review(ctx context.Context, s Settings, stack *types.Stack, changeSet string, tableStacks map[string]string) ([]string, error) {
+func (r Rollout) review(ctx context.Context, s Settings, p parameters, changeSet string, tableStacks map[string]string) ([]string, error) {
 	all, err := r.changes(ctx, changeSet, "")
 	if err != nil {
 		return nil, err
@@ -220,9 +164,7 @@ func (r Rollout) review(ctx context.Context, s Settings, stack *types.Stack, cha
 	if err := show(r.Out, all); err != nil {
 		return nil, err
 	}
-	parameters := values(stack)
-	maps.Copy(parameters, s.Parameters)
-	leaving, err := judge(all, parameters, tableStacks)
+	leaving, err := judge(all, p.before, p.after, tableStacks)
 	if err != nil || !s.Confirm {
 		return leaving, err
 	}

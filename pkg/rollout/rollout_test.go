@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	dynamodbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
 	"shopfront/pkg/rollout"
@@ -26,6 +27,7 @@ type cloud struct {
 	resources  map[string][]types.StackResource                   // by the name of the stack
 	changeSets map[string]*cloudformation.DescribeChangeSetOutput // by ID; the root's is "root"
 	events     map[string][]types.StackEvent                      // by the name of the stack
+	tables     map[string]*dynamodbtypes.TableDescription         // by name
 	created    *cloudformation.CreateChangeSetInput
 	calls      []string
 }
@@ -166,7 +168,7 @@ func deploy(t *testing.T, c *cloud, s rollout.Settings, answer string) (string, 
 	t.Helper()
 	var out bytes.Buffer
 	err := rollout.Rollout{
-		API: c, Out: &out, In: strings.NewReader(answer),
+		API: c, Tables: c, Out: &out, In: strings.NewReader(answer),
 		Now:   func() time.Time { return time.Unix(1_800_000_000, 0) },
 		Sleep: func(context.Context, time.Duration) error { c.stack = &c.after; return nil },
 	}.Deploy(t.Context(), s)
@@ -243,53 +245,10 @@ func TestConfirmation(t *testing.T) {
 	}
 }
 
-func TestTablesAreNotLost(t *testing.T) {
-	const table = "AWS::DynamoDB::Table"
-	for name, c := range map[string]*cloud{
-		"replaced":         inTables(changed(types.ChangeActionModify, "Vouchers", table, replacement(types.ReplacementTrue))),
-		"perhaps replaced": inTables(changed(types.ChangeActionModify, "Vouchers", table, replacement(types.ReplacementConditional))),
-		"removed":          inTables(changed(types.ChangeActionRemove, "Vouchers", table, retained)),
-		"uncertain":        inTables(changed(types.ChangeActionDynamic, "Vouchers", table)),
-		"with their stack": deployed([]types.Change{changed(types.ChangeActionRemove, "Tables", "AWS::CloudFormation::Stack")}, nil),
-	} {
-		s := settings(t)
-		s.Confirm = true
-		if _, err := deploy(t, c, s, "y\n"); !errors.Is(err, rollout.ErrTable) {
-			t.Errorf("%s: %v, want ErrTable", name, err)
-		}
-		if want := []string{"discard root"}; !slices.Equal(c.calls, want) {
-			t.Errorf("%s: called %q, want %q", name, c.calls, want)
-		}
-	}
-}
-
 func TestAlarmsMayGo(t *testing.T) {
 	c := deployed([]types.Change{changed(types.ChangeActionRemove, "Watch", "AWS::CloudFormation::Stack")}, nil)
 	if _, err := deploy(t, c, settings(t), ""); err != nil {
 		t.Error(err)
-	}
-}
-
-// A table may leave the stack for another that a parameter names, as a restored one: the policy lets it go for that long.
-func TestTableMayBeLeftForAnother(t *testing.T) {
-	for where, set := range map[string]func(*cloud, *rollout.Settings){
-		"now": func(_ *cloud, s *rollout.Settings) { s.Parameters["VouchersTable"] = "vouchers-restored" },
-		"before": func(c *cloud, _ *rollout.Settings) {
-			c.stack.Parameters = append(c.stack.Parameters, types.Parameter{
-				ParameterKey: aws.String("VouchersTable"), ParameterValue: aws.String("vouchers-restored"),
-			})
-		},
-	} {
-		c := inTables(changed(types.ChangeActionRemove, "Vouchers", "AWS::DynamoDB::Table", retained))
-		s := settings(t)
-		set(c, &s)
-		out, err := deploy(t, c, s, "")
-		if err != nil || !strings.Contains(out, "Tables/Vouchers") || !strings.Contains(out, "kept, but no longer of the stack") {
-			t.Errorf("%s: %v\n%s", where, err, out)
-		}
-		if want := []string{"let go market-Tables", "execute root", "protect market-Tables"}; !slices.Equal(c.calls, want) {
-			t.Errorf("%s: called %q, want %q", where, c.calls, want)
-		}
 	}
 }
 
@@ -324,7 +283,7 @@ func TestFailedChangeSetSaysWhy(t *testing.T) {
 	c.changeSets["tables"] = &cloudformation.DescribeChangeSetOutput{Status: types.ChangeSetStatusFailed, StatusReason: aws.String("Invalid TTL")}
 	_, err := deploy(t, c, settings(t), "")
 	if err == nil || !strings.Contains(err.Error(), "was not successfully created") ||
-		!strings.Contains(err.Error(), "the change set of Tables failed: Invalid TTL") || len(c.calls) > 0 {
+		!strings.Contains(err.Error(), "the change set of Tables is FAILED: Invalid TTL") || len(c.calls) > 0 {
 		t.Errorf("%v, called %q", err, c.calls)
 	}
 }
