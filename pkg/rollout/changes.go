@@ -65,11 +65,14 @@ func changesNothing(out *cloudformation.DescribeChangeSetOutput) bool {
 		(strings.Contains(reason, "didn't contain changes") || strings.Contains(reason, "No updates are to be performed"))
 }
 
+// lineForm is that of a change: what is done, to what, more about it, and what is remarkable.
+const lineForm = "  %-8s %-36s %s%s\n"
+
 // show writes a line for each change.
 func show(w io.Writer, changes []change) error {
 	var b strings.Builder
 	for _, c := range changes {
-		fmt.Fprintf(&b, "  %-8s %-36s %s%s\n", c.Action, c.path, aws.ToString(c.ResourceType), remark(c))
+		fmt.Fprintf(&b, lineForm, c.Action, c.path, aws.ToString(c.ResourceType), remark(c))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -2,8 +2,11 @@ package rollout
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -52,4 +55,39 @@ func (p parameters) input(set map[string]string) []types.Parameter {
 		all = append(all, parameter)
 	}
 	return all
+}
+
+// show writes a line for each parameter of a stack whose value changes, or which the template no longer has.
+func (p parameters) show(w io.Writer) error {
+	if len(p.before) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(p.after)) {
+		before, had := p.before[name]
+		if after := p.after[name]; !had {
+			fmt.Fprintf(&b, lineForm, "Set", name, fmt.Sprintf("none → %q", after), tableRemark(name, after))
+		} else if before != after {
+			fmt.Fprintf(&b, lineForm, "Set", name, fmt.Sprintf("%q → %q", before, after), tableRemark(name, after))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.before)) {
+		if _, has := p.after[name]; !has {
+			fmt.Fprintf(&b, lineForm, "Drop", name, strconv.Quote(p.before[name]), ": the template has no such parameter")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// tableRemark says what it means for the shop that a parameter names another table.
+func tableRemark(name, value string) string {
+	switch {
+	case !strings.HasSuffix(name, tableParameter):
+		return ""
+	case value == "":
+		return ": the shop then has a table of the stack's own"
+	default:
+		return ": the shop then has what is in that table"
+	}
 }

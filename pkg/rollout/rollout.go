@@ -161,7 +161,7 @@ func (r Rollout) review(ctx context.Context, s Settings, p parameters, changeSet
 	if err := r.say("Changes to %s:\n", s.Stack); err != nil {
 		return nil, err
 	}
-	if err := show(r.Out, all); err != nil {
+	if err := errors.Join(p.show(r.Out), show(r.Out, all)); err != nil {
 		return nil, err
 	}
 	leaving, err := judge(all, p.before, p.after, tableStacks)
