@@ -25,13 +25,14 @@ const (
 	redeemGo      = "pkg/dynamo/redeem.go"
 	manyUseGo     = "pkg/dynamo/many_use.go"
 	vouchersGo    = "pkg/dynamo/vouchers.go"
+	callsGo       = "pkg/dynamo/calls.go"
 	deskGo        = "pkg/voucher/redeem.go"
 	idempotencyGo = "pkg/idempotency/idempotency.go"
 	problemGo     = "pkg/httpapi/problem.go"
 	functionGo    = "functions/redeem-voucher/main.go"
 )
 
-// mutations are the guards, in the order of a redemption and of an edit.
+// mutations are the guards, in the order of a redemption, of an edit and of a creation.
 func mutations() []mutation {
 	return []mutation{
 		// The condition of the first call.
@@ -176,6 +177,10 @@ func mutations() []mutation {
 			removed: change{{redeemGo, "var left []int\n\t\tfor _, counter := range counters {", "var left []int\n\t\tfor _, counter := range counters[:1] {"}},
 		},
 		{
+			name: "takes counters that were not read for empty ones", scene: countersAreLeftUnread, by: []checker{byHistory},
+			removed: change{{callsGo, `len(asked.Keys) == 0 {`, `len(asked.Keys) >= 0 {`}},
+		},
+		{
 			name: "remembers a voucher's terms", scene: aBusyCodeIsDisabled, by: []checker{byHistory},
 			removed: change{
 				{manyUseGo, "mu   sync.Mutex\n", "mu   sync.Mutex\n\tvouchers sync.Map\n"},
@@ -232,6 +237,20 @@ func mutations() []mutation {
 		{
 			name: "writes over another edit", scene: aNoteAndADisablingAtOnce, by: []checker{byHistory},
 			removed: change{{vouchersGo, `condition: "#version = :version"}`, `condition: "#version = :version OR #version <> :version"}`}},
+		},
+		{
+			name: "takes another edit of the same version for its own", scene: aDisablingAfterANote, by: []checker{byHistory},
+			removed: change{{vouchersGo, `return sameEdit(kept.Voucher, after)`, `return kept.Version == after.Version`}},
+		},
+		{
+			name: "takes another edit of the limit for its own", scene: twoLimitsAtOnce, by: []checker{byHistory},
+			removed: change{{vouchersGo, `kept.Version == version && kept.editor == editor`, `kept.Version == version`}},
+		},
+
+		// The condition of a creation.
+		{
+			name: "creates a voucher over another one", scene: codesAreCreatedAgain, by: []checker{byHistory, byVerify},
+			removed: change{{vouchersGo, `"attribute_not_exists(" + sortKey + ")"`, `"attribute_not_exists(sk) OR attribute_exists(sk)"`}},
 		},
 	}
 }

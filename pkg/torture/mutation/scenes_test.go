@@ -62,6 +62,19 @@ func usesOnManyCounters(s *shop) {
 	}
 }
 
+// The uses that a limited code has left are all on the last of its counters, and those are not all read at once. A request
+// that draws another counter looks at them; it would be a rare chance if none of these did.
+func countersAreLeftUnread(s *shop) {
+	terms := limited(128)
+	terms.Counters = 32
+	c := s.create(terms)
+	c.edit(limitedTo(4)) // a lowering takes from the first
+	s.gate.inflict("BatchGetItem", 1, faultproxy.Unprocessed)
+	for range 5 {
+		c.redeem("", "")
+	}
+}
+
 // A shopper comes again for a code of one use each.
 func aCodeOfOneUseForEachNick(s *shop) {
 	c := s.create(perNick(10, 1))
@@ -324,4 +337,58 @@ func aNoteAndADisablingAtOnce(s *shop) {
 	write.release()
 	running.end()
 	c.redeem("alder", "")
+}
+
+// A note is written to a voucher while it is being disabled.
+func aDisablingAfterANote(s *shop) {
+	c := s.create(single())
+	write := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
+	running := c.editing(disabled(true))
+	write.wait(s.T)
+	c.edit(edit{edit: voucher.Edit{Note: new("for the team")}})
+	write.release()
+	running.end()
+	c.redeem("alder", "")
+}
+
+// Two operators raise a limit from the same version of the voucher, and reach its counters in turn. The raise to eight ends
+// last, so that is the limit which holds.
+func twoLimitsAtOnce(s *shop) {
+	terms := limited(2)
+	terms.Counters = 2
+	c := s.create(terms)
+	begin := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
+	toFour := c.editing(limitedTo(4))
+	begin.wait(s.T)
+	beginToo := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
+	toEight := c.editing(limitedTo(8))
+	beginToo.wait(s.T)
+
+	raise := s.gate.stop(s.T, "UpdateItem", 3, faultproxy.Arrived) // behind two fences
+	begin.release()
+	raise.wait(s.T)
+	raiseToo := s.gate.stop(s.T, "UpdateItem", 4, faultproxy.Arrived) // the second, or the first if it had to begin again
+	beginToo.release()
+	raiseToo.wait(s.T)
+	raise.release()
+	toFour.end()
+	raiseToo.release()
+	toEight.end()
+	for range 7 {
+		c.redeem("", "")
+	}
+}
+
+// Operators try to create vouchers that there are, and that are used up.
+func codesAreCreatedAgain(s *shop) {
+	c := s.create(single())
+	c.redeem("alder", "")
+	c.createAgain()
+	c.redeem("birch", "")
+
+	c = s.create(limited(2))
+	c.redeem("", "")
+	c.redeem("", "")
+	c.createAgain("--max-uses", "2", "--max-uses-per-nick", "none")
+	c.redeem("", "")
 }

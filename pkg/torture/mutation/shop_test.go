@@ -2,6 +2,7 @@ package mutation_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -204,13 +205,34 @@ func (c *code) editing(e edit) *command {
 	if e.recorded != (history.Edit{}) {
 		running.returned = c.Call(history.Operation{Ask: history.AskEdit, Edit: e.recorded})
 	}
-	arguments := append([]string{"--local", "voucher", "edit", string(s.operator.Customer.ID), c.written}, e.flags...)
-	running.Cmd = exec.CommandContext(s.Context(), s.programs.Shopctl(), arguments...)
-	running.Dir, running.Stdout, running.Stderr = s.Dir, &running.output, &running.output
+	running.Cmd = c.shopctl("edit", e.flags...)
+	running.Stdout, running.Stderr = &running.output, &running.output
 	if err := running.Start(); err != nil {
 		s.Fatal(err)
 	}
 	return running
+}
+
+// shopctl is a command of the programs' own that does something to the code.
+func (c *code) shopctl(does string, flags ...string) *exec.Cmd {
+	s := c.shop
+	arguments := append([]string{"--local", "voucher", does, string(s.operator.Customer.ID), c.written}, flags...)
+	command := exec.CommandContext(s.Context(), s.programs.Shopctl(), arguments...)
+	command.Dir = s.Dir
+	return command
+}
+
+// refusedCommand is the exit code of a command that the shop refuses.
+const refusedCommand = 3
+
+// createAgain tries to create the voucher once more with shopctl, which is to refuse it.
+func (c *code) createAgain(flags ...string) {
+	s := c.shop
+	s.Helper()
+	out, err := c.shopctl("create", append(flags, "--reward", "coins/500")...).CombinedOutput()
+	if exit, is := errors.AsType[*exec.ExitError](err); err != nil && !(is && exit.ExitCode() == refusedCommand) {
+		s.Fatalf("shopctl: %v: %s", err, out)
+	}
 }
 
 // end waits until the command is done.
