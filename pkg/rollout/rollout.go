@@ -3,7 +3,6 @@ package rollout
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +17,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// ErrDeclined says that whoever was asked did not want the changes.
+// ErrDeclined says that whoever was asked did not want the changes, or that the context ended before there was an answer.
 var ErrDeclined = errors.New("nothing was changed")
 
 // API is what is called of CloudFormation.
@@ -47,7 +46,9 @@ type Rollout struct {
 const pause = 3 * time.Second
 
 // Deploy creates the stack or updates it. Errors: ErrTable and ErrDeclined, after which nothing has changed, what CloudFormation
-// says about a change set or an update that failed, and the API's own.
+// says about a change set or an update that failed, and the API's own. The end of the context does not end an update that has
+// begun: the error says that CloudFormation goes on with it. A change set that is not carried out is deleted, and the policy of
+// the tables' stack set, also after the context has ended; the error names what could not be.
 func (r Rollout) Deploy(ctx context.Context, s Settings) error {
 	stack, err := r.find(ctx, s.Stack)
 	if err != nil {
@@ -69,23 +70,21 @@ func (r Rollout) Deploy(ctx context.Context, s Settings) error {
 		return err
 	}
 	nothing, err := r.waitForChangeSet(ctx, changeSet)
-	if err != nil {
-		return err
+	var leaving []string
+	if err == nil && !nothing {
+		leaving, err = r.review(ctx, s, p, changeSet, tableStacks)
 	}
-	if nothing {
-		if err := r.discard(ctx, changeSet); err != nil {
-			return err
-		}
+	if err != nil || nothing {
+		err = errors.Join(err, r.discard(ctx, changeSet))
+	}
+	switch {
+	case err != nil:
+		return err
+	case nothing:
 		return errors.Join(r.say("Nothing to change in %s.\n", s.Stack), r.protect(ctx, tableStacks, s.Policy))
+	default:
+		return r.carryOut(ctx, s, changeSet, tableStacks, leaving)
 	}
-	leaving, err := r.review(ctx, s, p, changeSet, tableStacks)
-	if err != nil {
-		if discarding := r.discard(ctx, changeSet); discarding != nil {
-			return errors.Join(err, discarding)
-		}
-		return err
-	}
-	return r.carryOut(ctx, s, changeSet, tableStacks, leaving)
 }
 
 // find looks the stack up. One that has only ever had change sets is none.
@@ -168,44 +167,55 @@ func (r Rollout) review(ctx context.Context, s Settings, p parameters, changeSet
 	if err != nil || !s.Confirm {
 		return leaving, err
 	}
-	if err := r.say("Deploy them? [y/N] "); err != nil {
-		return nil, err
-	}
-	answer, err := bufio.NewReader(r.In).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("the answer: %w", err)
-	}
-	if answer := strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return nil, ErrDeclined
-	}
-	return leaving, nil
+	return leaving, r.ask(ctx)
 }
 
-// carryOut executes the change set. A table that leaves has to be let go of by the policy, for that long.
-func (r Rollout) carryOut(ctx context.Context, s Settings, changeSet string, tableStacks map[string]string, leaving []string) error {
-	if len(leaving) > 0 {
-		policy, err := lettingGo(s.Policy)
-		if err != nil {
-			return err
-		}
-		if err := r.protect(ctx, tableStacks, policy); err != nil {
-			return err
+// ask wants a yes. The end of the context is a no: an answer that never comes is waited for by nobody then.
+func (r Rollout) ask(ctx context.Context) error {
+	if err := r.say("Deploy them? [y/N] "); err != nil {
+		return err
+	}
+	var answer string
+	answered := make(chan error, 1)
+	go func() {
+		var err error
+		answer, err = bufio.NewReader(r.In).ReadString('\n')
+		answered <- err
+	}()
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrDeclined, ctx.Err())
+	case err := <-answered:
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("the answer: %w", err)
 		}
 	}
-	_, err := r.API.ExecuteChangeSet(ctx, &cloudformation.ExecuteChangeSetInput{ChangeSetName: aws.String(changeSet)})
-	if err != nil {
-		return errors.Join(fmt.Errorf("execute the change set: %w", err), r.protect(ctx, tableStacks, s.Policy))
+	if answer := strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return ErrDeclined
+	}
+	return nil
+}
+
+// carryOut executes the change set. A table that leaves has to be let go of by the policy, for that long: whatever happens
+// meanwhile, it is set again.
+func (r Rollout) carryOut(ctx context.Context, s Settings, changeSet string, tableStacks map[string]string, leaving []string) error {
+	if err := r.execute(ctx, s, changeSet, tableStacks, leaving); err != nil {
+		ctx, cancel := lastly(ctx)
+		defer cancel()
+		return errors.Join(err, r.protect(ctx, tableStacks, s.Policy), r.discard(ctx, changeSet))
 	}
 	stack, failed := r.waitForStack(ctx, s.Stack)
+	ctx, cancel := lastly(ctx)
+	defer cancel()
 	if stack == nil {
-		return failed
+		failed = fmt.Errorf("%w; CloudFormation goes on with %s: deploy again once it stands still", failed, s.Stack)
+	} else if after, err := r.tableStacks(ctx, stack, s.Stack); err != nil {
+		failed = errors.Join(failed, err)
+	} else {
+		tableStacks = after
 	}
-	after, err := r.tableStacks(ctx, stack, s.Stack)
-	if err == nil {
-		err = r.protect(ctx, after, s.Policy)
-	}
-	if failed != nil || err != nil {
-		return errors.Join(failed, err)
+	if err := errors.Join(failed, r.protect(ctx, tableStacks, s.Policy)); err != nil {
+		return err
 	}
 	for _, output := range stack.Outputs {
 		if err := r.say("  %-16s %s\n", aws.ToString(output.OutputKey), aws.ToString(output.OutputValue)); err != nil {
@@ -215,93 +225,36 @@ func (r Rollout) carryOut(ctx context.Context, s Settings, changeSet string, tab
 	return nil
 }
 
-// lettingGo is a policy without what denies that a resource leaves the stack.
-func lettingGo(policy string) (string, error) {
-	var document struct{ Statement []map[string]any }
-	if err := json.Unmarshal([]byte(policy), &document); err != nil {
-		return "", fmt.Errorf("the policy of the tables' stack: %w", err)
-	}
-	for _, statement := range document.Statement {
-		if actions, ok := statement["Action"].([]any); ok && statement["Effect"] == "Deny" {
-			statement["Action"] = slices.DeleteFunc(actions, func(action any) bool { return action == "Update:Delete" })
-		}
-	}
-	text, err := json.Marshal(document)
-	return string(text), err
-}
-
-// protect sets the policy on the stacks that have tables.
-func (r Rollout) protect(ctx context.Context, tableStacks map[string]string, policy string) error {
-	for _, name := range slices.Sorted(maps.Keys(tableStacks)) {
-		_, err := r.API.SetStackPolicy(ctx, &cloudformation.SetStackPolicyInput{
-			StackName: aws.String(tableStacks[name]), StackPolicyBody: aws.String(policy),
-		})
+// execute begins the update.
+func (r Rollout) execute(ctx context.Context, s Settings, changeSet string, tableStacks map[string]string, leaving []string) error {
+	if len(leaving) > 0 {
+		policy, err := lettingGo(s.Policy)
 		if err != nil {
-			return fmt.Errorf("set the policy of %s: %w", name, err)
+			return err
 		}
+		if err := r.protect(ctx, tableStacks, policy); err != nil {
+			return err
+		}
+	}
+	if _, err := r.API.ExecuteChangeSet(ctx, &cloudformation.ExecuteChangeSetInput{ChangeSetName: aws.String(changeSet)}); err != nil {
+		return fmt.Errorf("execute the change set: %w", err)
 	}
 	return nil
 }
 
-// waitForStack waits until the stack stands still. After an update that failed it returns the stack, and why.
-func (r Rollout) waitForStack(ctx context.Context, name string) (*types.Stack, error) {
-	if err := r.say("Deploying %s", name); err != nil {
-		return nil, err
-	}
-	for {
-		stack, err := r.find(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		switch status := string(stack.StackStatus); {
-		case strings.HasSuffix(status, "_IN_PROGRESS"), status == "":
-		case stack.StackStatus == types.StackStatusCreateComplete, stack.StackStatus == types.StackStatusUpdateComplete:
-			return stack, r.say(" done.\n")
-		default:
-			reasons, err := r.reasons(ctx, name)
-			return stack, errors.Join(r.say("\n"), fmt.Errorf("%s is %s: %s", name, status, strings.Join(reasons, "; ")), err)
-		}
-		if err := r.Sleep(ctx, pause); err != nil {
-			return nil, err
-		}
-		if err := r.say("."); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// reasons tells what failed in the latest events of a stack and of the nested ones.
-func (r Rollout) reasons(ctx context.Context, stack string) ([]string, error) {
-	out, err := r.API.DescribeStackEvents(ctx, &cloudformation.DescribeStackEventsInput{StackName: aws.String(stack)})
-	if err != nil {
-		return nil, fmt.Errorf("describe the events of %s: %w", stack, err)
-	}
-	var all []string
-	for _, event := range out.StackEvents {
-		if event.ResourceStatusReason != nil && strings.Contains(*event.ResourceStatusReason, "User Initiated") {
-			break // what came before is another update's
-		}
-		if !strings.HasSuffix(string(event.ResourceStatus), "_FAILED") {
-			continue
-		}
-		all = append(all, aws.ToString(event.LogicalResourceId)+": "+aws.ToString(event.ResourceStatusReason))
-		nested := aws.ToString(event.PhysicalResourceId)
-		if aws.ToString(event.ResourceType) == typeStack && nested != "" && nested != aws.ToString(event.StackId) {
-			inside, err := r.reasons(ctx, nested)
-			if err != nil {
-				return all, err
-			}
-			all = append(all, inside...)
-		}
-	}
-	return all, nil
-}
-
+// discard deletes a change set that is not to be carried out, also once the context has ended.
 func (r Rollout) discard(ctx context.Context, changeSet string) error {
+	ctx, cancel := lastly(ctx)
+	defer cancel()
 	if _, err := r.API.DeleteChangeSet(ctx, &cloudformation.DeleteChangeSetInput{ChangeSetName: aws.String(changeSet)}); err != nil {
-		return fmt.Errorf("delete the change set: %w", err)
+		return fmt.Errorf("delete the change set %s: %w", changeSet, err)
 	}
 	return nil
+}
+
+// lastly is a context for what has to be done also after ctx has ended, within bounds.
+func lastly(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 }
 
 func (r Rollout) say(format string, arguments ...any) error {

@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -28,20 +29,32 @@ type cloud struct {
 	changeSets map[string]*cloudformation.DescribeChangeSetOutput // by ID; the root's is "root"
 	events     map[string][]types.StackEvent                      // by the name of the stack
 	tables     map[string]*dynamodbtypes.TableDescription         // by name
+	failing    map[string]error                                   // by call
 	created    *cloudformation.CreateChangeSetInput
 	calls      []string
 }
 
 type options = func(*cloudformation.Options)
 
+// call notes a call that changes something, and fails it where it has to. One that errHang is for takes as long as it may.
+func (c *cloud) call(ctx context.Context, what string) error {
+	c.calls = append(c.calls, what)
+	if err := c.failing[what]; !errors.Is(err, errHang) {
+		return cmp.Or(err, ctx.Err())
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+var errHang = errors.New("no answer")
+
 func (c *cloud) CreateChangeSet(_ context.Context, in *cloudformation.CreateChangeSetInput, _ ...options) (*cloudformation.CreateChangeSetOutput, error) {
 	c.created = in
 	return &cloudformation.CreateChangeSetOutput{Id: aws.String("root")}, nil
 }
 
-func (c *cloud) DeleteChangeSet(_ context.Context, in *cloudformation.DeleteChangeSetInput, _ ...options) (*cloudformation.DeleteChangeSetOutput, error) {
-	c.calls = append(c.calls, "discard "+*in.ChangeSetName)
-	return &cloudformation.DeleteChangeSetOutput{}, nil
+func (c *cloud) DeleteChangeSet(ctx context.Context, in *cloudformation.DeleteChangeSetInput, _ ...options) (*cloudformation.DeleteChangeSetOutput, error) {
+	return &cloudformation.DeleteChangeSetOutput{}, c.call(ctx, "discard "+*in.ChangeSetName)
 }
 
 // DescribeChangeSet tells of one change at a time.
@@ -65,20 +78,25 @@ func (c *cloud) DescribeStackResources(_ context.Context, in *cloudformation.Des
 	return &cloudformation.DescribeStackResourcesOutput{StackResources: c.resources[*in.StackName]}, nil
 }
 
-func (c *cloud) DescribeStacks(context.Context, *cloudformation.DescribeStacksInput, ...options) (*cloudformation.DescribeStacksOutput, error) {
+func (c *cloud) DescribeStacks(ctx context.Context, _ *cloudformation.DescribeStacksInput, _ ...options) (*cloudformation.DescribeStacksOutput, error) {
 	if c.stack == nil {
 		return nil, &smithy.GenericAPIError{Code: "ValidationError", Message: "Stack with id market does not exist"}
 	}
-	return &cloudformation.DescribeStacksOutput{Stacks: []types.Stack{*c.stack}}, nil
+	if err := c.failing[string(c.stack.StackStatus)]; err != nil {
+		return nil, err
+	}
+	return &cloudformation.DescribeStacksOutput{Stacks: []types.Stack{*c.stack}}, ctx.Err()
 }
 
-func (c *cloud) ExecuteChangeSet(_ context.Context, in *cloudformation.ExecuteChangeSetInput, _ ...options) (*cloudformation.ExecuteChangeSetOutput, error) {
-	c.calls = append(c.calls, "execute "+*in.ChangeSetName)
+func (c *cloud) ExecuteChangeSet(ctx context.Context, in *cloudformation.ExecuteChangeSetInput, _ ...options) (*cloudformation.ExecuteChangeSetOutput, error) {
+	if err := c.call(ctx, "execute "+*in.ChangeSetName); err != nil {
+		return nil, err
+	}
 	c.stack = &types.Stack{StackId: aws.String("id"), StackStatus: types.StackStatusUpdateInProgress}
 	return &cloudformation.ExecuteChangeSetOutput{}, nil
 }
 
-func (c *cloud) SetStackPolicy(_ context.Context, in *cloudformation.SetStackPolicyInput, _ ...options) (*cloudformation.SetStackPolicyOutput, error) {
+func (c *cloud) SetStackPolicy(ctx context.Context, in *cloudformation.SetStackPolicyInput, _ ...options) (*cloudformation.SetStackPolicyOutput, error) {
 	what := "protect "
 	if !strings.Contains(*in.StackPolicyBody, "Update:Delete") {
 		what = "let go "
@@ -86,8 +104,7 @@ func (c *cloud) SetStackPolicy(_ context.Context, in *cloudformation.SetStackPol
 	if !strings.Contains(*in.StackPolicyBody, "Update:Replace") {
 		what = "leave bare "
 	}
-	c.calls = append(c.calls, what+*in.StackName)
-	return &cloudformation.SetStackPolicyOutput{}, nil
+	return &cloudformation.SetStackPolicyOutput{}, c.call(ctx, what+*in.StackName)
 }
 
 // deployed is a stack with tables, to be changed.
@@ -283,8 +300,11 @@ func TestFailedChangeSetSaysWhy(t *testing.T) {
 	c.changeSets["tables"] = &cloudformation.DescribeChangeSetOutput{Status: types.ChangeSetStatusFailed, StatusReason: aws.String("Invalid TTL")}
 	_, err := deploy(t, c, settings(t), "")
 	if err == nil || !strings.Contains(err.Error(), "was not successfully created") ||
-		!strings.Contains(err.Error(), "the change set of Tables is FAILED: Invalid TTL") || len(c.calls) > 0 {
-		t.Errorf("%v, called %q", err, c.calls)
+		!strings.Contains(err.Error(), "the change set of Tables is FAILED: Invalid TTL") {
+		t.Error(err)
+	}
+	if want := []string{"discard root"}; !slices.Equal(c.calls, want) {
+		t.Errorf("called %q, want %q", c.calls, want)
 	}
 }
 
