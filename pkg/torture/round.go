@@ -25,7 +25,7 @@ type outcome struct {
 	plan                           plan
 	row                            Row
 	vouchers, requests, operations int
-	violations                     []string
+	violations                     []Violation // the text and the breach
 	took                           time.Duration
 }
 
@@ -147,15 +147,26 @@ func (r *round) play(tb testing.TB, random *rand.Rand) {
 	operating.Wait()
 }
 
-// mostTold bounds the violations of a round that are told of and not only counted.
+// breach notes that a promise is broken.
+func (r *round) breach(format string, args ...any) { r.note(true, fmt.Sprintf(format, args...)) }
+
+// violate notes anything else that must not happen.
+func (r *round) violate(format string, args ...any) { r.note(false, fmt.Sprintf(format, args...)) }
+
+// mostTold bounds the violations of a round, breaches and others, that are told of and not only counted.
 const mostTold = 10
 
-// violate notes what must not happen.
-func (r *round) violate(format string, args ...any) {
+func (r *round) note(breach bool, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.outcome.row.Violations++
-	if len(r.outcome.violations) < mostTold {
-		r.outcome.violations = append(r.outcome.violations, fmt.Sprintf(format, args...))
+	told := 0
+	for _, violation := range r.outcome.violations {
+		if violation.Breach == breach {
+			told++
+		}
+	}
+	if told < mostTold {
+		r.outcome.violations = append(r.outcome.violations, Violation{Breach: breach, Text: text})
 	}
 }

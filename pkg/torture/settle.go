@@ -2,6 +2,7 @@ package torture
 
 import (
 	"context"
+	"encoding/json"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -17,8 +18,7 @@ import (
 const overseer = clients + operators
 
 // settle ends what is unfinished, without faults: edits are completed, each request with a key that may have been applied
-// is repeated, and each voucher
-// is checked by a newcomer: a use that is left must be for the taking.
+// is repeated, and each voucher is checked by a newcomer: a use that is left must be for the taking.
 func (r *round) settle(tb testing.TB) {
 	tb.Helper()
 	r.shop.Proxy.Settle()
@@ -68,8 +68,19 @@ func (r *round) judge(tb testing.TB) {
 	for _, t := range r.vouchers {
 		r.judgeVoucher(tb, t, recorded[t.written])
 	}
-	if status, printed := r.shopctl(tb.Context(), "verify", string(r.customer)); status != 0 {
-		r.violate("shopctl verify ended with status %d: %s", status, printed)
+	r.verify(tb.Context())
+}
+
+// verify has shopctl reconcile all that is stored.
+func (r *round) verify(ctx context.Context) {
+	status, printed := r.shopctl(ctx, "verify", string(r.customer), "--json")
+	var report struct{ Findings []any }
+	err := json.NewDecoder(strings.NewReader(printed)).Decode(&report) // the error that findings end with is behind it
+	switch {
+	case err == nil && len(report.Findings) > 0:
+		r.breach("shopctl verify finds %s", printed)
+	case err != nil || status != 0:
+		r.violate("shopctl verify ended with status %d, %v: %s", status, err, printed)
 	}
 }
 
@@ -103,8 +114,12 @@ const judgementTime = time.Minute
 func (r *round) judgeVoucher(tb testing.TB, t *target, recorded []operator.Redemption) {
 	tb.Helper()
 	r.judgeSums(tb.Context(), t, recorded)
-	if verdict, told := t.recorder.History().Judge(judgementTime); verdict != history.Kept {
-		r.violate("%s: the history is %s (! marks what does not fit): %s", t.written, verdict, told)
+	switch verdict, told := t.recorder.History().Judge(judgementTime); verdict {
+	case history.Kept:
+	case history.Broken:
+		r.breach("%s: the history is %s (! marks what does not fit): %s", t.written, verdict, told)
+	case history.Undecided:
+		r.violate("%s: the history is %s after %s: %s", t.written, verdict, judgementTime, told)
 	}
 }
 
@@ -118,19 +133,19 @@ func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Re
 	}
 	slices.Sort(ids)
 	if len(slices.Compact(slices.Clone(ids))) < len(ids) {
-		r.violate("%s: a redemption is on record twice: %v", t.written, ids)
+		r.breach("%s: a redemption is on record twice: %v", t.written, ids)
 	}
 	for _, id := range t.knownRedemptions() {
 		if _, found := slices.BinarySearch(ids, id); !found {
-			r.violate("%s: redemption %s was answered and is not on record: %v", t.written, id, ids)
+			r.breach("%s: redemption %s was answered and is not on record: %v", t.written, id, ids)
 		}
 	}
 	if most := t.greatest.MaxUses; most != history.None && len(recorded) > most {
-		r.violate("%s: redeemed %d times, its limit was %d at most", t.written, len(recorded), most)
+		r.breach("%s: redeemed %d times, its limit was %d at most", t.written, len(recorded), most)
 	}
 	for nick, times := range byNick {
 		if most := t.greatest.MaxUsesPerNick; most != history.None && times > most {
-			r.violate("%s: redeemed %d times by %s, the limit of a nick was %d at most", t.written, times, nick, most)
+			r.breach("%s: redeemed %d times by %s, the limit of a nick was %d at most", t.written, times, nick, most)
 		}
 	}
 	standing, err := r.calm.Voucher(ctx, t.code)
@@ -139,11 +154,11 @@ func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Re
 		return
 	}
 	limit := t.terms.MaxUses
-	if limit == history.None {
+	if limit == history.None || t.pending.MaxUses != nil { // an edit that cannot be completed was told of
 		return
 	}
 	if standing.Used != len(recorded) || standing.UsesLeft != max(0, limit-len(recorded)) || standing.MaxUses != voucher.Limit(limit) {
-		r.violate("%s: of %d uses %d are on record, but %d were taken and %d are left of %d",
+		r.breach("%s: of %d uses %d are on record, but %d were taken and %d are left of %d",
 			t.written, limit, len(recorded), standing.Used, standing.UsesLeft, standing.MaxUses)
 	}
 }

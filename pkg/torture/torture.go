@@ -47,7 +47,10 @@ type Violation struct {
 	Seed  uint64
 	Trial string
 	Round int
-	Text  string
+	// Breach tells that the history or the sums of a voucher, or shopctl verify, show a promise to be broken. Anything else,
+	// such as an answer that is not documented, may come of a crash or a slow machine.
+	Breach bool
+	Text   string
 }
 
 // String tells it, and how to repeat the round that it was seen in.
@@ -151,8 +154,9 @@ func (r *run) add(p *progress, number int, played outcome) {
 	r.report.Vouchers += played.vouchers
 	r.report.Requests += played.requests
 	r.report.Operations += played.operations
-	for _, text := range played.violations {
-		r.report.Violations = append(r.report.Violations, Violation{r.settings.Seed, p.trial.fault, number, text})
+	for _, violation := range played.violations {
+		violation.Seed, violation.Trial, violation.Round = r.settings.Seed, p.trial.fault, number
+		r.report.Violations = append(r.report.Violations, violation)
 	}
 	if r.settings.Progress != nil {
 		_, _ = fmt.Fprintf(r.settings.Progress, "%s, round %d (%s): %d injected, %d redemptions, %d refusals, %d unknown, %d violations, %s\n",
