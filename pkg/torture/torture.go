@@ -21,13 +21,12 @@ type Settings struct {
 	Seed uint64
 	// Duration is how long rounds are begun, at least: each trial has one.
 	Duration time.Duration
-	// Injections is how often each fault is to befall a call, at least; without faults, as much is redeemed.
+	// Injections is how often each fault is to befall a call, at least; without faults, as much is redeemed. A trial in which
+	// nothing comes of many rounds is given up.
 	Injections int
 	// Trial is the only one, Round its only round, from 1; where empty or 0, all.
 	Trial string
 	Round int
-	// UntilViolation ends the run with the first round that has a violation.
-	UntilViolation bool
 	// Progress takes a line about each round; may be nil.
 	Progress io.Writer
 }
@@ -37,6 +36,8 @@ type Report struct {
 	Seed uint64
 	// Rows has a row for each trial.
 	Rows []Row
+	// Untried names the rows that prove nothing: their fault befell no call, or nothing was redeemed.
+	Untried []string
 	// Vouchers were put to the test, with so many requests, and edits and lists by operators.
 	Vouchers, Requests, Operations int
 	Violations                     []Violation
@@ -91,6 +92,9 @@ func Run(tb testing.TB, settings Settings) Report {
 	report.Seed = settings.Seed
 	for _, p := range r.progress {
 		report.Rows = append(report.Rows, p.row)
+		if !p.done(1) {
+			report.Untried = append(report.Untried, p.trial.fault)
+		}
 	}
 	return report
 }
@@ -113,20 +117,20 @@ type progress struct {
 	row    Row
 }
 
-// next picks the trial that has the next round: one that is short of injections, or one that had the fewest rounds.
+// next picks the trial that has the next round: one that had the fewest rounds, or when the time is up, one that is short of
+// injections. One whose first round is not over goes on in the lane that plays it.
 func (r *run) next() (p *progress, number int, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.settings.UntilViolation && len(r.report.Violations) > 0 {
-		return nil, 0, false
-	}
 	p = slices.MinFunc(r.progress, func(a, b *progress) int { return cmp.Compare(a.begun, b.begun) })
 	if r.settings.Round > 0 {
 		p.begun++
 		return p, r.settings.Round, p.begun == 1
 	}
 	if p.begun > 0 && !time.Now().Before(r.end) {
-		short := slices.DeleteFunc(slices.Clone(r.progress), func(p *progress) bool { return p.done(r.settings.Injections) })
+		short := slices.DeleteFunc(slices.Clone(r.progress), func(p *progress) bool {
+			return p.done(r.settings.Injections) || p.begun == p.inPlay || p.inVain()
+		})
 		if len(short) == 0 {
 			return nil, 0, false
 		}
@@ -137,13 +141,19 @@ func (r *run) next() (p *progress, number int, more bool) {
 	return p, p.begun, true
 }
 
-// done tells whether a trial's fault was injected often enough, or where it has none, whether as much was redeemed.
+// done tells whether a trial's fault was injected often enough and something redeemed, or where it has no fault, whether as
+// much was redeemed.
 func (p *progress) done(injections int) bool {
 	if len(p.trial.counts) == 0 {
 		return p.row.Redemptions >= injections
 	}
-	return p.row.Injected >= injections
+	return p.row.Injected >= injections && p.row.Redemptions > 0
 }
+
+// vainRounds bounds the rounds of a trial from which nothing comes.
+const vainRounds = 20
+
+func (p *progress) inVain() bool { return p.begun-p.inPlay >= vainRounds && !p.done(1) }
 
 // add adds up a round.
 func (r *run) add(p *progress, number int, played outcome) {
