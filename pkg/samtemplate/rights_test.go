@@ -78,11 +78,10 @@ func parts() map[string]string {
 	}
 }
 
-// routines reads pkg/dynamo. Methods are named like the linker does: (*Catalogue).Product.
-func routines(t *testing.T, known map[string]bool) map[string]routine {
-	t.Helper()
+// routines reads the routines of a package. Methods are named like the linker does: (*Catalogue).Product.
+func routines(files []*ast.File, known map[string]bool) map[string]routine {
 	all := make(map[string]routine)
-	for _, file := range sources(t, "pkg/dynamo") {
+	for _, file := range files {
 		for _, declared := range file.Decls {
 			f, ok := declared.(*ast.FuncDecl)
 			if !ok || f.Body == nil {
@@ -238,15 +237,55 @@ func readProgram(t *testing.T, path string, f Function, known map[string]bool) p
 	return p
 }
 
+// reached gives the actions of a routine and of the plain functions that it calls, directly or through others.
+func reached(source map[string]routine, name string) map[string]bool {
+	made, seen := make(map[string]bool), make(map[string]bool)
+	var visit func(string)
+	visit = func(name string) {
+		if seen[name] {
+			return
+		}
+		seen[name] = true
+		maps.Copy(made, source[name].actions)
+		for function := range source[name].calls {
+			visit(function)
+		}
+	}
+	visit(name)
+	return made
+}
+
+func TestActionsAreFoundHoweverDeep(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "checkouts.go", `package dynamo
+
+func (s *Checkouts) Open(c checkout.Checkout) error { return s.api.GetItem(c.Key, keep(s, c)) }
+
+func keep(s *Checkouts, c checkout.Checkout) error { return attempt(3, s, c) }
+
+func attempt(n int, s *Checkouts, c checkout.Checkout) error {
+	if n == 0 {
+		return s.api.PutItem(c)
+	}
+	return attempt(n-1, s, c)
+}
+
+func forget(s *Checkouts, c checkout.Checkout) error { return s.api.DeleteItem(c) }
+`, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Sorted(maps.Keys(reached(routines([]*ast.File{file}, actions()), "(*Checkouts).Open")))
+	if want := []string{"GetItem", "PutItem"}; !slices.Equal(got, want) {
+		t.Errorf("opening a checkout calls %q, want %q", got, want)
+	}
+}
+
 // calls gives the actions of a program by table, such as VouchersTable: dynamodb:UpdateItem.
 func (p program) calls(t *testing.T, source map[string]routine) map[string][]string {
 	t.Helper()
 	found, byTable := make(map[string]bool), make(map[string][]string)
 	for _, name := range p.stores {
-		made := maps.Clone(source[name].actions)
-		for function := range source[name].calls {
-			maps.Copy(made, source[function].actions)
-		}
+		made := reached(source, name)
 		if len(made) == 0 {
 			continue
 		}
@@ -277,7 +316,7 @@ func (p program) calls(t *testing.T, source map[string]routine) map[string][]str
 
 func TestRolesAllowExactlyWhatIsCalled(t *testing.T) {
 	known := actions()
-	source, folder := routines(t, known), programs(t)
+	source, folder := routines(sources(t, "pkg/dynamo"), known), programs(t)
 	template, err := Load("../..", nil)
 	if err != nil {
 		t.Fatal(err)
