@@ -41,7 +41,7 @@ func (s *staff) operate(tb testing.TB, over <-chan struct{}) {
 		select {
 		case <-over:
 			return
-		case <-time.After(time.Duration(s.random.IntN(40)) * time.Millisecond):
+		case <-time.After(time.Duration(s.random.IntN(120)) * time.Millisecond):
 		}
 	}
 }

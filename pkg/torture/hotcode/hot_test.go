@@ -16,9 +16,9 @@ import (
 //nolint:gochecknoglobals // flags
 var (
 	crowdSize = flag.Int("crowd", 64, "how many processes redeem one code at the same time")
-	warmUp    = flag.Duration("warm", 2*time.Second, "how long the crowd redeems before it is measured")
-	hold      = flag.Duration("hold", 100*time.Millisecond, "how long a transaction has its items, where conflicts are measured")
-	measured  = flag.Duration("measured", 4*time.Second, "how long the crowd's redemptions are counted")
+	warmUp    = flag.Duration("warm", 5*time.Second, "how long the crowd redeems before it is measured")
+	hold      = flag.Duration("hold", 500*time.Millisecond, "how long a transaction has its items, where conflicts are measured")
+	measured  = flag.Duration("measured", 15*time.Second, "how long the crowd's redemptions are counted")
 )
 
 // model is what limits a code, slowed down so that this machine does not: DynamoDB Local and the crowd share it.
@@ -30,12 +30,12 @@ type model struct {
 // models are of a service that is slower than the real one, with the same proportions.
 func models() []model {
 	return []model{
-		// A transaction has its items for long: for 100 ms, one counter takes 10 a second at most, and its units do not matter.
+		// A transaction has its items for so long that one counter takes 2 a second at most, and its units do not matter.
 		{"conflicts", faultproxy.Settings{Hold: *hold, WriteUnits: 1000, ReadUnits: 3000}},
-		// A partition key value takes a fiftieth of its units: 20 writes and 60 reads a second.
-		{"units of a fiftieth", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 20, ReadUnits: 60}},
+		// A partition key value takes a 250th of its units: 4 write units, which are 2 uses, and 12 reads a second.
+		{"units", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 4, ReadUnits: 12}},
 		// As before, but as if the rules needed no read.
-		{"write units of a fiftieth", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 20}},
+		{"write units", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 4}},
 	}
 }
 
@@ -96,7 +96,7 @@ func measure(b *testing.B, limits faultproxy.Settings, counters int) (rate, cost
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.crowd(ctx, b, *crowdSize, v.Code, func() { redeemed.Add(1) })
+		s.crowd(ctx, b, *crowdSize, v.Code, budget, func() { redeemed.Add(1) })
 	}()
 	time.Sleep(*warmUp)
 	calls, count, begun := s.proxy.Calls(), redeemed.Load(), time.Now()
@@ -145,7 +145,7 @@ func sellOut(b *testing.B, limits faultproxy.Settings, uses voucher.Limit, count
 	var redeemed, callsBefore, calls atomic.Int64
 	begun := time.Now()
 	var took time.Duration
-	s.crowd(b.Context(), b, *crowdSize, v.Code, func() {
+	s.crowd(b.Context(), b, *crowdSize, v.Code, patience, func() {
 		switch redeemed.Add(1) {
 		case int64(uses) - int64(last):
 			callsBefore.Store(int64(s.calls(nil)))
@@ -153,9 +153,9 @@ func sellOut(b *testing.B, limits faultproxy.Settings, uses voucher.Limit, count
 			calls.Store(int64(s.calls(nil)))
 			took = time.Since(begun) // once
 		}
-	})
+	}, patient)
 	if redeemed.Load() != int64(uses) {
-		b.Errorf("%d redeemed of %d", redeemed.Load(), uses)
+		b.Errorf("%d redeemed of %d; the counters have left %d", redeemed.Load(), uses, s.counters(b, v.Code))
 	}
 	return float64(uses) / took.Seconds(), float64(calls.Load()) / float64(uses), float64(calls.Load()-callsBefore.Load()) / float64(last)
 }

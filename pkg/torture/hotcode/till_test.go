@@ -107,12 +107,12 @@ func (t till) redeem(ctx context.Context, budget time.Duration) (redeemed bool, 
 
 // crowd has tills redeem at the same time, each one request after the other, until the context ends or the code is used up.
 // What a client would be told to try again is left out. It calls each, concurrently, after each redemption.
-func (s *shop) crowd(ctx context.Context, tb testing.TB, size int, code voucher.Code, each func()) {
+func (s *shop) crowd(ctx context.Context, tb testing.TB, size int, code voucher.Code, budget time.Duration, each func(), options ...func(*dynamodb.Options)) {
 	tb.Helper()
 	var redeeming sync.WaitGroup
 	for range size {
 		redeeming.Go(func() {
-			for t := s.till(code); ctx.Err() == nil; {
+			for t := s.till(code, options...); ctx.Err() == nil; {
 				redeemed, err := t.redeem(ctx, budget)
 				switch _, unavailable := errors.AsType[*dynamo.UnavailableError](err); {
 				case redeemed:

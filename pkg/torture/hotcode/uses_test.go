@@ -139,7 +139,7 @@ func TestCountersAreChosenFromTheLimit(t *testing.T) {
 }
 
 // counters are the uses left of each counter of a code.
-func (s *shop) counters(t *testing.T, code voucher.Code) (left []int) {
+func (s *shop) counters(t testing.TB, code voucher.Code) (left []int) {
 	t.Helper()
 	pages := dynamodb.NewScanPaginator(localtest.Client(t), &dynamodb.ScanInput{
 		TableName: aws.String(s.table), FilterExpression: aws.String("begins_with(sk, :counter)"),
