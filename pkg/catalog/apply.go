@@ -8,17 +8,27 @@ import (
 	"slices"
 )
 
-// ErrCurrencyFixed says that a customer is kept with another currency.
-var ErrCurrencyFixed = errors.New("a customer's currency never changes")
+// Errors of writes, which have then changed nothing.
+var (
+	// ErrCurrencyFixed says that a customer is kept with another currency.
+	ErrCurrencyFixed = errors.New("a customer's currency never changes")
+	// ErrChanged says that something else is kept than was read when the plan was made.
+	ErrChanged = errors.New("its catalogue was changed meanwhile: apply again")
+)
 
 // ApplyStore is what applying a shop needs of the kept catalogue. Errors other than those named are the store's own.
+//
+// A put creates what has version 0, and else replaces what is kept in that version; then the next version is kept. It returns
+// ErrChanged where another is, unless that is what the put writes: it was done, and the answer was lost. No attempt of a put
+// is applied once a later version is kept.
 type ApplyStore interface {
 	// Shop returns all that is kept of a customer, on sale or not; ErrNotFound for an unknown one.
 	Shop(ctx context.Context, id CustomerID) (Shop, error)
-	// PutCustomer creates or replaces a customer, without its products. It returns ErrCurrencyFixed, and changes nothing,
-	// where one is kept with another currency.
+	// PutCustomer creates or replaces a customer, without its products. It returns ErrCurrencyFixed where one is kept with
+	// another currency.
 	PutCustomer(ctx context.Context, customer Customer) error
-	// PutProduct creates or replaces a product with all its variants.
+	// PutProduct creates or replaces a product with all its variants, which has at least one. It returns ErrCurrencyFixed as
+	// PutCustomer does.
 	PutProduct(ctx context.Context, customer CustomerID, product Product) error
 }
 
@@ -70,9 +80,10 @@ func NewPlan(ctx context.Context, store ApplyStore, wanted Shop, prune bool) (Pl
 func (p *Plan) addNewCustomer(wanted Customer) {
 	p.Changes = slices.Insert(p.Changes, 0, Change{Customer: wanted.ID, Action: Created, To: string(wanted.Currency) + offSaleNote(wanted.OffSale)})
 	closed := wanted
-	closed.OffSale = true
+	closed.OffSale, closed.Version = true, 0
 	p.writes = slices.Insert(p.writes, 0, write{customer: &closed})
 	if !wanted.OffSale {
+		wanted.Version = closed.Version + 1
 		p.writes = append(p.writes, write{customer: &wanted})
 	}
 }
@@ -84,6 +95,7 @@ func (p *Plan) addCustomer(kept, wanted Customer) {
 		return
 	}
 	p.Changes = slices.Insert(p.Changes, 0, changes...)
+	wanted.Version = kept.Version
 	if kept.OffSale && !wanted.OffSale {
 		p.writes = append(p.writes, write{customer: &wanted})
 	} else {
@@ -101,6 +113,7 @@ func (p *Plan) addProducts(keptProducts []Product, wanted Shop, prune bool) erro
 	}
 	var found FieldErrors
 	for _, product := range wanted.Products {
+		product.Version = kept[product.ID].Version
 		product.Variants = mergeVariants(kept[product.ID].Variants, product.Variants, prune)
 		result[product.ID] = product
 		found.add(fmt.Sprintf("products[%s].variants", product.ID), checkMerged(product, wanted.Customer))
@@ -158,7 +171,7 @@ func (p Plan) Writes() int { return len(p.writes) }
 // Apply does the plan's writes, one after the other, and calls wrote after each. Where it is interrupted, at whatever
 // write, the shop is consistent, and a new plan of the same shop completes it to the same state.
 //
-// A product is written as a whole: of two plans applied at the same time the later write of a product wins.
+// It returns ErrChanged where what it would write was written by another since the plan was made.
 func (p Plan) Apply(ctx context.Context, store ApplyStore, wrote func()) error {
 	for done, w := range p.writes {
 		var err error

@@ -45,6 +45,10 @@ func (s *shelf) PutCustomer(_ context.Context, customer catalog.Customer) error 
 	if s.customer != nil && s.customer.Currency != customer.Currency {
 		return catalog.ErrCurrencyFixed
 	}
+	if s.customer == nil && customer.Version != 0 || s.customer != nil && customer.Version != s.customer.Version {
+		return catalog.ErrChanged
+	}
+	customer.Version++
 	s.customer = &customer
 	return nil
 }
@@ -59,6 +63,10 @@ func (s *shelf) PutProduct(_ context.Context, customer catalog.CustomerID, produ
 	if err := product.Validate(s.customer.Currency); err != nil {
 		return err
 	}
+	if product.Version != s.products[product.ID].Version {
+		return catalog.ErrChanged
+	}
+	product.Version++
 	if s.products == nil {
 		s.products = map[catalog.ProductID]catalog.Product{}
 	}
@@ -339,14 +347,15 @@ func TestApplyingAnything(t *testing.T) {
 
 // checkResult compares what applying led to with a plain reading of the rules.
 func checkResult(t *rapid.T, before, after *shelf, wanted catalog.Shop, prune bool) {
-	if *after.customer != wanted.Customer {
-		t.Fatalf("customer %+v, want %+v", *after.customer, wanted.Customer)
+	customer := *after.customer
+	if customer.Version = 0; customer != wanted.Customer {
+		t.Fatalf("customer %+v, want %+v", customer, wanted.Customer)
 	}
 	mentioned := map[catalog.ProductID]catalog.Product{}
 	for _, product := range wanted.Products {
 		mentioned[product.ID] = product
 		got := after.products[product.ID]
-		got.Variants = got.Variants[:len(product.Variants)]
+		got.Variants, got.Version = got.Variants[:len(product.Variants)], 0
 		if !reflect.DeepEqual(got, product) {
 			t.Fatalf("product %+v, want %+v and perhaps other variants behind", got, product)
 		}

@@ -23,6 +23,8 @@ type Customer struct {
 	// Currency is that of every price and discount of the customer; it never changes.
 	Currency money.Currency
 	OffSale  bool // hides the whole shop
+	// Version rises with each write of the customer; 0: it is not kept yet.
+	Version int64
 }
 
 // Product is something sold, in one or more variants.
@@ -32,6 +34,7 @@ type Product struct {
 	Description string // at most MaxDescriptionBytes
 	OffSale     bool
 	Variants    []Variant // 1 to MaxVariants, in the order in which they are shown
+	Version     int64     // rises with each write of the product; 0: it is not kept yet
 }
 
 // Variant is the form in which a product is sold: a size, a duration, a pack.

@@ -3,10 +3,12 @@ package dynamo
 import (
 	"context"
 	"iter"
+	"reflect"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/pkg/catalog"
 )
@@ -86,23 +88,45 @@ func (s *Shops) Customers(ctx context.Context) iter.Seq2[catalog.Customer, error
 	}
 }
 
-// PutCustomer creates or replaces a customer's profile. Where one is kept in another currency it returns
-// catalog.ErrCurrencyFixed and changes nothing.
+// PutCustomer is catalog.ApplyStore's.
 func (s *Shops) PutCustomer(ctx context.Context, customer catalog.Customer) error {
-	_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: aws.String(s.table), Item: encodeCustomer(customer),
-		ConditionExpression:       aws.String("attribute_not_exists(" + sortKey + ") OR #currency = :currency"),
-		ExpressionAttributeNames:  map[string]string{"#currency": attrCurrency},
-		ExpressionAttributeValues: item{":currency": str(string(customer.Currency))},
-	})
-	if _, failed := oldItem(err); failed {
-		return catalog.ErrCurrencyFixed
-	}
-	return outcome(err)
+	read := customer.Version
+	customer.Version++
+	return s.put(ctx, encodeCustomer(customer), read)
 }
 
-// PutProduct creates or replaces a product of a customer, with all its variants in one item.
+// PutProduct is catalog.ApplyStore's. All variants are in one item.
 func (s *Shops) PutProduct(ctx context.Context, customer catalog.CustomerID, product catalog.Product) error {
-	_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(s.table), Item: encodeProduct(customer, product)})
-	return outcome(err)
+	read := product.Version
+	product.Version++
+	return s.put(ctx, encodeProduct(customer, product), read)
+}
+
+// put writes an item over the one of the version that was read, which has the same currency; 0: over none.
+func (s *Shops) put(ctx context.Context, it item, read int64) error {
+	put := &dynamodb.PutItemInput{
+		TableName: aws.String(s.table), Item: it, ConditionExpression: aws.String("attribute_not_exists(" + sortKey + ")"),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	if read >= firstVersion {
+		put.ConditionExpression = aws.String("#currency = :currency AND attribute_not_exists(#version)")
+		put.ExpressionAttributeNames = map[string]string{"#currency": attrCurrency, "#version": attrVersion}
+		put.ExpressionAttributeValues = item{":currency": it[attrCurrency]}
+	}
+	if read > firstVersion {
+		put.ConditionExpression = aws.String("#currency = :currency AND #version = :version")
+		put.ExpressionAttributeValues[":version"] = num(read)
+	}
+	_, err := s.api.PutItem(ctx, put)
+	old, failed := oldItem(err)
+	switch {
+	case !failed:
+		return outcome(err)
+	case reflect.DeepEqual(old, it): // the SDK's own attempt before: its answer was lost
+		return nil
+	case len(old) > 0 && old.str(attrCurrency) != it.str(attrCurrency):
+		return catalog.ErrCurrencyFixed
+	default:
+		return catalog.ErrChanged
+	}
 }

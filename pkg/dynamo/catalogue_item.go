@@ -17,6 +17,9 @@ const (
 	attrVariants    = "variants" // a list, in the order in which they are shown
 )
 
+// firstVersion is that of an item whose attrVersion is absent: it was put once, or by a shopctl that knew no versions.
+const firstVersion = 1
+
 // Members of the map that holds a variant.
 const (
 	variantID      = "id"
@@ -33,13 +36,14 @@ func encodeCustomer(c catalog.Customer) item {
 	it[attrName] = str(c.Name)
 	it[attrCurrency] = str(string(c.Currency))
 	it.setTrue(attrOffSale, c.OffSale)
+	it.setVersion(c.Version)
 	return it
 }
 
 func decodeCustomer(it item) catalog.Customer {
 	return catalog.Customer{
 		ID: catalog.CustomerID(keyOf(it).partition), Name: it.str(attrName),
-		Currency: money.Currency(it.str(attrCurrency)), OffSale: it.boolean(attrOffSale),
+		Currency: money.Currency(it.str(attrCurrency)), OffSale: it.boolean(attrOffSale), Version: it.version(),
 	}
 }
 
@@ -48,6 +52,7 @@ func encodeProduct(customer catalog.CustomerID, p catalog.Product) item {
 	it[attrName] = str(p.Name)
 	it.setStr(attrDescription, p.Description)
 	it.setTrue(attrOffSale, p.OffSale)
+	it.setVersion(p.Version)
 	variants := make([]types.AttributeValue, len(p.Variants))
 	for i, v := range p.Variants {
 		it[attrCurrency] = str(string(v.Price.Currency)) // that of all of them
@@ -70,7 +75,7 @@ func encodeVariant(v catalog.Variant) item {
 func decodeProduct(it item) catalog.Product {
 	p := catalog.Product{
 		ID:   catalog.ProductID(strings.TrimPrefix(keyOf(it).sort, productPrefix)),
-		Name: it.str(attrName), Description: it.str(attrDescription), OffSale: it.boolean(attrOffSale),
+		Name: it.str(attrName), Description: it.str(attrDescription), OffSale: it.boolean(attrOffSale), Version: it.version(),
 	}
 	variants, _ := it[attrVariants].(*types.AttributeValueMemberL)
 	if variants == nil {
@@ -99,3 +104,13 @@ func (it item) setTrue(name string, value bool) {
 		it[name] = boolean(true)
 	}
 }
+
+// setVersion stores a version that is not the first.
+func (it item) setVersion(version int64) {
+	if version > firstVersion {
+		it[attrVersion] = num(version)
+	}
+}
+
+// version is that of an item of the catalogue.
+func (it item) version() int64 { return max(it.num(attrVersion), firstVersion) }

@@ -109,6 +109,7 @@ func TestACatalogueIsReadBackAsItWasPut(t *testing.T) {
 		{ID: "max", Name: "Largest", Price: yen(money.MaxMinor), MinAmount: 1, MaxAmount: 1},
 	}}
 	s.put(customer, shirt, card)
+	customer.Version, shirt.Version, card.Version = 1, 1, 1
 
 	if got, err := s.catalogue.Customer(t.Context(), sakura); got != customer || err != nil {
 		t.Errorf("Customer = %+v, %v, want %+v", got, err, customer)
@@ -297,6 +298,7 @@ func TestTheLargestValidProductCanBeStored(t *testing.T) {
 	}
 	customer := profile(catalog.CustomerID(strings.Repeat("c", 64)), "EUR")
 	s.put(customer, largest)
+	largest.Version = 1
 	_, got, err := s.catalogue.Product(t.Context(), customer.ID, largest.ID)
 	if !reflect.DeepEqual(got, largest) || err != nil {
 		t.Errorf("it is read back differently, or %v", err)
@@ -310,17 +312,24 @@ func TestTheLargestValidProductCanBeStored(t *testing.T) {
 
 func TestACustomersCurrencyNeverChanges(t *testing.T) {
 	s := newStockroom(t)
-	s.put(profile(emberforge, "EUR"))
+	kept := profile(emberforge, "EUR")
 	changed := profile(emberforge, "USD")
 	changed.Name = "Emberforge Inc."
-	if err := s.shops.PutCustomer(t.Context(), changed); !errors.Is(err, catalog.ErrCurrencyFixed) {
-		t.Errorf("PutCustomer = %v, want catalog.ErrCurrencyFixed", err)
+	for range 3 {
+		s.put(kept)
+		kept.Version++
+		for changed.Version = range kept.Version + 2 {
+			if err := s.shops.PutCustomer(t.Context(), changed); !errors.Is(err, catalog.ErrCurrencyFixed) {
+				t.Errorf("PutCustomer = %v, want catalog.ErrCurrencyFixed", err)
+			}
+		}
+		if got, err := s.catalogue.Customer(t.Context(), emberforge); got != kept || err != nil {
+			t.Errorf("the customer became %+v, %v", got, err)
+		}
 	}
-	if got, err := s.catalogue.Customer(t.Context(), emberforge); got != profile(emberforge, "EUR") || err != nil {
-		t.Errorf("the customer became %+v, %v", got, err)
-	}
-	changed.Currency = "EUR"
+	changed.Currency, changed.Version = "EUR", kept.Version
 	s.put(changed)
+	changed.Version++
 	if got, err := s.catalogue.Customer(t.Context(), emberforge); got != changed || err != nil {
 		t.Errorf("Customer = %+v, %v, want %+v", got, err, changed)
 	}
@@ -362,6 +371,7 @@ func TestAppliedTwiceNothingChanges(t *testing.T) {
 	if err := plan.Apply(t.Context(), shops, func() {}); err != nil {
 		t.Fatal(err)
 	}
+	wanted.Customer.Version, wanted.Products[0].Version, wanted.Products[1].Version = 2, 1, 1 // it was closed first
 	if got, err := shops.Shop(t.Context(), emberforge); !reflect.DeepEqual(got, wanted) || err != nil {
 		t.Errorf("Shop = %+v, %v, want %+v", got, err, wanted)
 	}
@@ -378,6 +388,7 @@ func TestEveryCustomerIsListedHoweverMuchItSells(t *testing.T) {
 		customer := profile(catalog.CustomerID(fmt.Sprintf("shop-%d", i)), "EUR")
 		customer.OffSale = i == 3
 		s.put(customer, bulky("cape"), product("customer")) // 1.6 MB in all: two pages
+		customer.Version = 1
 		want[customer.ID] = customer
 	}
 	got := make(map[catalog.CustomerID]catalog.Customer)
@@ -403,6 +414,7 @@ func TestCustomersNeverSeeEachOthersProducts(t *testing.T) {
 	for _, other := range []catalog.CustomerID{sakura, "Emberforge", "emberforge-2", "emberforg"} {
 		s.put(profile(other, "JPY"), theirs, product("only-"+catalog.ProductID(other)))
 	}
+	mine.Version = 1
 	customer, got, err := s.catalogue.Product(t.Context(), emberforge, "coins")
 	if customer.ID != emberforge || !reflect.DeepEqual(got, mine) || err != nil {
 		t.Errorf("Product = %+v, %+v, %v", customer, got, err)

@@ -160,7 +160,8 @@ func (p CataloguePlan) Writes() int {
 }
 
 // Apply does what was planned, and calls wrote after each write. Where it ends early, each shop is consistent, and a new
-// plan of the same files completes it.
+// plan of the same files completes it. It ends with catalog.ErrChanged where another has changed a catalogue since the plan
+// was made.
 func (p CataloguePlan) Apply(ctx context.Context, wrote func()) error {
 	for _, shop := range p.Shops {
 		if err := shop.Catalogue.Apply(ctx, p.catalogue, wrote); err != nil {

@@ -1,0 +1,177 @@
+package dynamo_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+)
+
+// apply plans and applies a shop, over a network of its own.
+func (s *stockroom) apply(wanted catalog.Shop, options ...func(*dynamodb.Options)) {
+	s.t.Helper()
+	shops := dynamo.NewShops(newClient(s.t, options...), s.table)
+	if err := s.plan(wanted).Apply(s.t.Context(), shops, func() {}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// plan is that of applying a shop with prune.
+func (s *stockroom) plan(wanted catalog.Shop) catalog.Plan {
+	s.t.Helper()
+	plan, err := catalog.NewPlan(s.t.Context(), s.shops, wanted, true)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return plan
+}
+
+// wantApplied wants the shop to be as it was applied.
+func (s *stockroom) wantApplied(wanted catalog.Shop) {
+	s.t.Helper()
+	if plan := s.plan(wanted); plan.Writes() != 0 {
+		s.t.Errorf("left to do: %v", plan.Changes)
+	}
+}
+
+// dropVersions makes what is kept what shopctl 0.1.0 would have put.
+func (s *stockroom) dropVersions() {
+	s.t.Helper()
+	out, err := s.client.Scan(s.t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, it := range out.Items {
+		delete(it, "version")
+		if _, err := s.client.PutItem(s.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(s.table), Item: it}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func shopOf(products ...catalog.Product) catalog.Shop {
+	return catalog.Shop{Customer: profile(emberforge, "EUR"), Products: products}
+}
+
+func closed(shop catalog.Shop) catalog.Shop {
+	shop.Customer.OffSale = true
+	return shop
+}
+
+func priced(minor int64) catalog.Product {
+	p := product("coins")
+	p.Variants[0].Price.Minor = minor
+	return p
+}
+
+// When an apply has returned, what it changed is not undone: not even by its own first attempt, which was taken for lost, nor
+// by that of an apply before it.
+func TestALateWriteUndoesNoApply(t *testing.T) {
+	for what, applied := range map[string][]catalog.Shop{ // one after the other; the first write of the last but one is late
+		"new":                     {shopOf(priced(499)), shopOf(priced(499))},
+		"new, and a price":        {shopOf(priced(499)), shopOf(priced(549))},
+		"opened and closed":       {closed(shopOf()), shopOf(), closed(shopOf())},
+		"closed and opened":       {shopOf(), closed(shopOf()), shopOf()},
+		"price":                   {shopOf(priced(499)), shopOf(priced(549)), shopOf(priced(599))},
+		"price, and back":         {shopOf(priced(499)), shopOf(priced(549)), shopOf(priced(499))},
+		"pruned, and on sale":     {shopOf(product("cup")), shopOf(), shopOf(product("cup"))},
+		"new product, and pruned": {shopOf(), shopOf(product("cup")), shopOf()},
+		"changed twice before":    {shopOf(), closed(shopOf()), shopOf(), closed(shopOf()), shopOf()},
+	} {
+		for _, versions := range []bool{true, false} {
+			name := what
+			if !versions {
+				name += ", kept without versions"
+			}
+			t.Run(name, func(t *testing.T) {
+				s := newStockroom(t)
+				last := len(applied) - 1
+				for _, shop := range applied[:last-1] {
+					s.apply(shop)
+				}
+				if !versions {
+					s.dropVersions()
+				}
+				network := &late{operation: "PutItem"}
+				s.apply(applied[last-1], func(o *dynamodb.Options) { o.HTTPClient = network })
+				s.apply(applied[last])
+				network.deliver(t)
+				s.wantApplied(applied[last])
+			})
+		}
+	}
+}
+
+// Of two plans that were made at the same time, the one that is late to change something says so, and changes it in a new plan.
+func TestAPlanDoesNotOverwriteWhatItHasNotSeen(t *testing.T) {
+	for what, test := range map[string]struct{ before, first, second catalog.Shop }{
+		"profile": {shopOf(), closed(shopOf()), catalog.Shop{Customer: catalog.Customer{ID: emberforge, Name: "Emberforge Guild", Currency: "EUR"}}},
+		"product": {shopOf(priced(499)), shopOf(priced(549)), shopOf(priced(599))},
+		"new":     {shopOf(), shopOf(priced(549)), shopOf(priced(599))},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newStockroom(t)
+			s.apply(test.before)
+			plan := s.plan(test.second)
+			s.apply(test.first)
+			if err := plan.Apply(t.Context(), s.shops, func() {}); !errors.Is(err, catalog.ErrChanged) {
+				t.Errorf("Apply = %v, want catalog.ErrChanged", err)
+			}
+			s.wantApplied(test.first)
+			s.apply(test.second)
+			s.wantApplied(test.second)
+		})
+	}
+}
+
+// The SDK's second attempt finds what the first has written: that is no other's change.
+func TestAPutWhoseAnswerWasLostIsDone(t *testing.T) {
+	s := newStockroom(t)
+	for _, step := range []catalog.Shop{ // each with one write
+		closed(shopOf()), shopOf(), shopOf(bulky("cape")), shopOf(offSale(bulky("cape"))), closed(shopOf(offSale(bulky("cape")))),
+	} {
+		network := &unreliable{operation: "PutItem", behind: true}
+		network.failures.Store(2)
+		s.apply(step, over(network))
+		s.wantApplied(step)
+	}
+}
+
+// An attempt that comes after another's change sees that, even if the one before it was applied.
+func TestAPutDoneTwiceDoesNotUndoWhatIsBetween(t *testing.T) {
+	s := newStockroom(t)
+	s.apply(shopOf(priced(499)))
+	plan := s.plan(shopOf(priced(549)))
+	if err := plan.Apply(t.Context(), s.shops, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	s.apply(shopOf(priced(599)))
+	if err := plan.Apply(t.Context(), s.shops, func() {}); !errors.Is(err, catalog.ErrChanged) {
+		t.Errorf("the same plan again = %v, want catalog.ErrChanged", err)
+	}
+	s.wantApplied(shopOf(priced(599)))
+}
+
+// Versions begin with 1, which is not stored: so do items that were put before there were any.
+func TestAVersionRisesWithEachWrite(t *testing.T) {
+	s := newStockroom(t)
+	for want, minor := range []int64{499, 549, 599} {
+		s.apply(shopOf(priced(minor)))
+		shop, err := s.shops.Shop(t.Context(), emberforge)
+		if err != nil || shop.Products[0].Version != int64(want+1) || shop.Customer.Version != 2 { // closed, and opened
+			t.Errorf("Shop = %+v, %v, want version %d of the product", shop, err, want+1)
+		}
+	}
+	s.dropVersions()
+	shop, err := s.shops.Shop(t.Context(), emberforge)
+	want := shopOf(priced(599))
+	want.Customer.Version, want.Products[0].Version = 1, 1
+	if !reflect.DeepEqual(shop, want) || err != nil {
+		t.Errorf("Shop = %+v, %v, want %+v", shop, err, want)
+	}
+}
