@@ -27,7 +27,11 @@ place of --batch, with the same other flags. That prints what is stored and comp
 %d. Run it once at a time for a batch. Vouchers of it that were edited meanwhile stay as they are; it is
 refused where one has another reward, or a limit of another kind (1, more, none), than the flags say.
 
-`, voucher.MaxGenerated) + rewardHelp,
+What an interrupted run was storing, %d codes at most, may reach the store after the batch was completed:
+the batch then has more than --count, and those were not printed. Run with --resume once more, the command
+is refused and says how many there are; with that --count it prints them all.
+
+`, voucher.MaxGenerated, voucher.GenerateWriters) + rewardHelp,
 		Example: `  shopctl --local voucher generate emberforge --count 500 --reward coins/500 --batch launch > launch.txt
   shopctl --local voucher generate emberforge --count 500 --reward coins/500 --resume launch > launch.txt`,
 	}

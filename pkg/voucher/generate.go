@@ -17,8 +17,8 @@ import (
 const (
 	// MaxGenerated bounds how many vouchers a batch is generated to.
 	MaxGenerated = 1_000_000
-	// generateWriters is how many vouchers are stored at a time.
-	generateWriters = 16
+	// GenerateWriters is how many vouchers are stored at a time.
+	GenerateWriters = 16
 )
 
 // Errors of creating and generating, after which nothing was changed. Those of a batch come with its name.
@@ -74,7 +74,9 @@ type Generator struct {
 // Generate begins or completes a batch and hands each of its vouchers to issue once it is kept: first those that it had,
 // oldest first, then the new ones as they come. Calls of issue do not overlap; an error of it ends the work.
 //
-// Where it ends early, each voucher that was issued is kept, and each that is kept is found by completing the batch.
+// Where it ends early, each voucher that was issued is kept, and each that is kept is found by completing the batch. Writes
+// that are still on their way then, GenerateWriters at most, may be applied once the batch was completed: it has that many
+// more than were wanted, which were not issued. Completing it again returns ErrBatchLarger, and to that many it issues all.
 // Errors are *FieldError, ErrBatchTaken, ErrBatchUnknown, ErrBatchLarger, *OtherTermsError, and the store's and issue's own.
 func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Voucher) error) (BatchResult, error) {
 	if err := order.Validate(); err != nil {
@@ -169,7 +171,7 @@ func (g Generator) create(ctx context.Context, order BatchOrder, count int, issu
 	run := &batchRun{Generator: g, order: order, issue: issue}
 	var writers sync.WaitGroup
 	wanted := countDown(ctx, count)
-	for range min(generateWriters, count) {
+	for range min(GenerateWriters, count) {
 		writers.Go(func() {
 			for range wanted {
 				if err := run.createOne(ctx); err != nil {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -109,6 +110,62 @@ func TestGenerateTakesAnotherCodeWhereOneIsTaken(t *testing.T) {
 	}
 	if len(out) != 3 || slices.Contains(out, first[0]) {
 		t.Errorf("issued %v although %s was taken", out, first[0])
+	}
+}
+
+// delayed is a store that writes of a run reach only once it has ended.
+type delayed struct {
+	*shelf
+	all      sync.WaitGroup // of the writes that are under way at the same time
+	mu       sync.Mutex
+	underWay []voucher.Voucher
+}
+
+func (s *delayed) Create(ctx context.Context, _ catalog.CustomerID, v voucher.Voucher) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	s.underWay = append(s.underWay, v)
+	s.mu.Unlock()
+	s.all.Done()
+	s.all.Wait()
+	return errors.New("answer lost")
+}
+
+func TestWhatArrivesAfterABatchWasCompletedIsToldOfAndIssued(t *testing.T) {
+	var store shelf
+	var out issued
+	if _, err := generator(&store).Generate(t.Context(), launch(1), out.issue); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.NewChaCha8([32]byte{1})
+	resume := func(store voucher.BatchStore, count int) (issued, error) {
+		order, out := launch(count), issued{}
+		order.Resume = true
+		g := generator(store)
+		g.Random = random
+		_, err := g.Generate(t.Context(), order, out.issue)
+		return out, err
+	}
+	network := delayed{shelf: &store}
+	network.all.Add(voucher.GenerateWriters)
+	if _, err := resume(&network, 500); err == nil || len(network.underWay) != voucher.GenerateWriters {
+		t.Fatalf("%v; %d writes are under way, want %d", err, len(network.underWay), voucher.GenerateWriters)
+	}
+	if out, err := resume(&store, 20); err != nil || len(out) != 20 {
+		t.Fatalf("%d issued, %v", len(out), err)
+	}
+	for _, v := range network.underWay {
+		if err := store.Create(t.Context(), "emberforge", v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := resume(&store, 20); !errors.Is(err, voucher.ErrBatchLarger) || !strings.Contains(err.Error(), ": 36") || len(out) > 0 {
+		t.Errorf("%d issued, %v, want voucher.ErrBatchLarger with 36", len(out), err)
+	}
+	if out, err := resume(&store, 36); err != nil || !slices.Equal(out.sorted(), store.codes()) {
+		t.Errorf("%d issued of %d, %v", len(out), len(store.vouchers), err)
 	}
 }
 
