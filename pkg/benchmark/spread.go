@@ -3,6 +3,7 @@ package benchmark
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -28,9 +29,9 @@ func (s Spread) String() string {
 	return fmt.Sprintf("%.2f (%.2f–%.2f)", s.Median, s.Least, s.Greatest)
 }
 
-// quantile is the value that a part of the values, from 0 to 1, is not above: the nearest-rank quantile. There is at least one
-// value.
+// quantile is the least value that a part of the values, above 0 and up to 1, is not above: the nearest-rank quantile. There
+// is at least one value.
 func quantile[T cmp.Ordered](values []T, part float64) T {
 	sorted := slices.Sorted(slices.Values(values))
-	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
+	return sorted[int(math.Ceil(part*float64(len(sorted))))-1]
 }
