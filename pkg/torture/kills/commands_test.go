@@ -86,12 +86,12 @@ const (
 )
 
 func applyNew() command {
-	return command{kind: "apply", isWhole: true, args: applyArgs(), again: applied}
+	return command{kind: "apply", isWhole: true, late: true, args: applyArgs(), again: applied}
 }
 
 func applyPruned() command {
 	return command{
-		kind: "apply --prune", isWhole: true, args: applyArgs("--prune"), again: applied,
+		kind: "apply --prune", isWhole: true, late: true, args: applyArgs("--prune"), again: applied,
 		prepare: func(r *round, s subject) { r.Load(r.t, strings.ReplaceAll(formerText, "CUSTOMER", s.customer)) },
 	}
 }
