@@ -71,14 +71,16 @@ func (r *round) judge(tb testing.TB) {
 	r.verify(tb.Context())
 }
 
-// verify has shopctl reconcile all that is stored.
+// verify has shopctl reconcile all that is stored. Nothing is in motion any more.
 func (r *round) verify(ctx context.Context) {
 	status, printed := r.shopctl(ctx, "verify", string(r.customer), "--json")
-	var report struct{ Findings []any }
+	var report struct{ Findings, InMotion []any }
 	err := json.NewDecoder(strings.NewReader(printed)).Decode(&report) // the error that findings end with is behind it
 	switch {
 	case err == nil && len(report.Findings) > 0:
 		r.breach("shopctl verify finds %s", printed)
+	case err == nil && len(report.InMotion) > 0:
+		r.violate("shopctl verify sees a motion where there is none: %s", printed)
 	case err != nil || status != 0:
 		r.violate("shopctl verify ended with status %d, %v: %s", status, err, printed)
 	}

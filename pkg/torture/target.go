@@ -91,7 +91,8 @@ func newTarget(ctx context.Context, shop *operator.Shop, number int, order order
 		return nil, err
 	}
 	return &target{
-		written: written, code: created.Code, perNick: order.MaxUsesPerNick != history.None, recorder: history.NewRecorder(order.Terms), terms: order.Terms, greatest: order.Terms,
+		written: written, code: created.Code, perNick: order.MaxUsesPerNick != history.None,
+		recorder: history.NewRecorder(order.Terms), terms: order.Terms, greatest: order.Terms,
 		requests: order.requests, edits: order.edits, open: make(map[asked]bool), answered: make(map[string]bool),
 	}, nil
 }

@@ -4,8 +4,8 @@
 // play every scene too, and nothing is found: so what is found is the mutation's. One mutation of each kind is also left to
 // the chance of package torture.
 //
-// An answer that the interface does not have counts as wrong, but no mutation counts as found by that alone: it may be a
-// crash, and no promise broken.
+// An answer that the interface does not have counts as wrong, and so does an edit that is on its way though none was killed,
+// but no mutation counts as found by those alone: they may come of a crash, and no promise be broken.
 //
 // A mutation replaces texts of the source. Each must be there exactly once: where the source moved on, the test fails, and
 // the mutation has to follow.

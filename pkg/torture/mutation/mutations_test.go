@@ -4,9 +4,12 @@ package mutation_test
 type checker string
 
 const (
-	byHistory   checker = "history"   // what was answered, and what is on record in the end, is nothing that a voucher can do
-	byVerify    checker = "verify"    // what is stored does not add up
-	byInterface checker = "interface" // no mutation counts as found by that alone: it may be a crash
+	byHistory checker = "history" // what was answered, and what is on record in the end, is nothing that a voucher can do
+	byVerify  checker = "verify"  // what is stored does not add up
+
+	// No mutation counts as found by these alone: they may come of a crash.
+	byInterface checker = "interface"
+	byMotion    checker = "motion" // something is unfinished that nobody interrupted
 )
 
 // mutation is a store without one of its guards.

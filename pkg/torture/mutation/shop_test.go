@@ -63,6 +63,7 @@ type code struct {
 	shop     *shop
 	written  string
 	invented bool // there is no such voucher
+	cutOff   bool // an edit of it was killed
 }
 
 // open serves the programs for a customer of the test's own.
@@ -253,6 +254,7 @@ func (e *command) kill() {
 		e.code.shop.Fatal(err)
 	}
 	_ = e.Wait() // it was killed
+	e.code.cutOff = true
 }
 
 // findings are what the checkers find wrong.
@@ -292,7 +294,20 @@ func (s *shop) check() findings {
 	for _, finding := range report.Findings {
 		wrong[byVerify] = append(wrong[byVerify], fmt.Sprintf("%s: %s: %s", finding.Code, finding.Kind, finding.Message))
 	}
+	for _, motion := range report.InMotion {
+		if !s.mayMove(motion.Code) {
+			wrong[byMotion] = append(wrong[byMotion], fmt.Sprintf("%s: %s: %s", motion.Code, motion.Kind, motion.Message))
+		}
+	}
 	return wrong
+}
+
+// mayMove tells whether an edit of the code was killed, and may have left it on its way.
+func (s *shop) mayMove(compared voucher.Code) bool {
+	return slices.ContainsFunc(s.codes, func(c *code) bool {
+		key, err := voucher.ParseCode(c.written)
+		return err == nil && key == compared && c.cutOff
+	})
 }
 
 // list lists the redemptions that are on record, past the gate.
