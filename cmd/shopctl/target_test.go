@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/localstate"
 	"shopfront/pkg/voucher"
@@ -273,6 +274,10 @@ func TestExplain(t *testing.T) {
 		"several": {
 			errors.Join(&voucher.FieldError{Field: "note", Err: errors.New("too long")}, nil, errors.Join(&voucher.FieldError{Field: "nick", Err: errors.New("too long")})),
 			[]problem{{exitRefused, kindInvalid, "note: too long", ""}, {exitRefused, kindInvalid, "nick: too long", ""}},
+		},
+		"an apply that another has come before": {
+			fmt.Errorf("customer emberforge, after 1 of 3 writes: %w", catalog.ErrChanged),
+			[]problem{{exitFailed, kindFailed, "customer emberforge, after 1 of 3 writes: its catalogue was changed meanwhile: apply again", ""}},
 		},
 		"unknown": {errors.New("disk on fire"), []problem{{exitFailed, kindFailed, "disk on fire", ""}}},
 	} {
