@@ -73,9 +73,9 @@ func remembered(t *testing.T, store manyUses, codes int) int64 {
 			t.Fatal(err)
 		}
 	}
-	with := liveObjects()
+	with := live().objects
 	runtime.KeepAlive(desk) // and not for longer
-	return with - liveObjects()
+	return with - live().objects
 }
 
 // keptVoucher is a voucher of many uses as it is kept.

@@ -340,23 +340,23 @@ func (s *shop) wantAnswered(t *testing.T, answers map[string]*httptest.ResponseR
 }
 
 // wantTryAgain wants the documented answer of a shop whose store is out of reach.
-func wantTryAgain(t *testing.T, name string, answer *httptest.ResponseRecorder) {
-	t.Helper()
+func wantTryAgain(tb testing.TB, name string, answer *httptest.ResponseRecorder) {
+	tb.Helper()
 	var problem struct {
 		Type   string
 		Status int
 	}
 	if err := json.Unmarshal(answer.Body.Bytes(), &problem); err != nil {
-		t.Errorf("%s: %v in %.300s", name, err, answer.Body)
+		tb.Errorf("%s: %v in %.300s", name, err, answer.Body)
 	}
 	if problem.Type != "urn:problem:shopfront:unavailable" || problem.Status != http.StatusServiceUnavailable {
-		t.Errorf("%s: %.300s", name, answer.Body)
+		tb.Errorf("%s: %.300s", name, answer.Body)
 	}
 	if got := answer.Header().Get("Content-Type"); got != "application/problem+json" {
-		t.Errorf("%s: Content-Type %q", name, got)
+		tb.Errorf("%s: Content-Type %q", name, got)
 	}
 	if seconds, err := strconv.Atoi(answer.Header().Get("Retry-After")); err != nil || seconds < 1 {
-		t.Errorf("%s: Retry-After %q", name, answer.Header().Get("Retry-After"))
+		tb.Errorf("%s: Retry-After %q", name, answer.Header().Get("Retry-After"))
 	}
 }
 
