@@ -14,7 +14,8 @@
 // one behind is shown to suffice:
 //
 //   - judging the record before the counter: a look at what is recorded follows every refusal that it could have led to
-//   - that look, of a request without a key: only after an attempt was lost, and then a refusal is not answered as one
+//   - that look, of a request without a key, and knowing a write that is the request's own: only after an attempt was lost, and
+//     then a refusal is not answered as one
 //
 // What cannot be found, because nothing tells it:
 //

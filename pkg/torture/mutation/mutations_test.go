@@ -117,6 +117,7 @@ func mutations() []mutation {
 		{
 			name: "refuses its own write to a single-use code when the SDK repeats it", scene: aLostAnswer, by: []checker{byHistory},
 			removed: change{{redeemGo, `v.token == claim.Token:`, `v.token == claim.Token && v.Redeemed.ID != claim.RedemptionID:`}},
+			given:   withoutLost(),
 		},
 		{
 			name: "refuses a repetition of a single-use redemption", scene: requestsAreRepeated, by: []checker{byHistory},
