@@ -163,7 +163,8 @@ func (o *output) newProgress(what string, count int, others ...io.Writer) progre
 func newBar(w io.Writer, what string, count int) *progressbar.ProgressBar {
 	return progressbar.NewOptions(count,
 		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(),
-		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetSpinnerChangeInterval(0)) // or a spinner would be drawn by itself, also over what follows the bar
 }
 
 func (p progress) step() {

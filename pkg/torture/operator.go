@@ -185,11 +185,11 @@ func (s *staff) list(tb testing.TB, t *target) {
 	}
 	slices.Sort(ids)
 	if len(slices.Compact(slices.Clone(ids))) < len(ids) {
-		s.violate("%s: a redemption is listed twice: %v", t.written, ids)
+		s.breach("%s: a redemption is listed twice: %v", t.written, ids)
 	}
 	for _, id := range known {
 		if _, found := slices.BinarySearch(ids, id); !found {
-			s.violate("%s: redemption %s is missing from a list while the shop goes on: %v", t.written, id, ids)
+			s.breach("%s: redemption %s is missing from a list while the shop goes on: %v", t.written, id, ids)
 		}
 	}
 }
