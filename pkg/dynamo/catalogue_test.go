@@ -81,6 +81,24 @@ func (s *stockroom) put(customer catalog.Customer, products ...catalog.Product) 
 	}
 }
 
+// replace puts over what is kept, as it is now.
+func (s *stockroom) replace(customer catalog.Customer, products ...catalog.Product) {
+	s.t.Helper()
+	shop, err := s.shops.Shop(s.t.Context(), customer.ID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	customer.Version = shop.Customer.Version
+	for i := range products {
+		for _, kept := range shop.Products {
+			if kept.ID == products[i].ID {
+				products[i].Version = kept.Version
+			}
+		}
+	}
+	s.put(customer, products...)
+}
+
 // ids are those of the products that a sequence yields.
 func ids(t testing.TB, products iter.Seq2[catalog.Product, error]) []catalog.ProductID {
 	t.Helper()

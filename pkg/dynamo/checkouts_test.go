@@ -276,9 +276,9 @@ func TestACheckoutIsReplayedAlsoWhereItIsNoLongerSold(t *testing.T) {
 		name   string
 		change func()
 	}{
-		{"dearer, in larger amounts", func() { k.put(profile(emberforge, "EUR"), dearer) }},
-		{"off sale", func() { k.put(profile(emberforge, "EUR"), offSale(product("coins"))) }},
-		{"closed", func() { k.put(closed) }},
+		{"dearer, in larger amounts", func() { k.replace(profile(emberforge, "EUR"), dearer) }},
+		{"off sale", func() { k.replace(profile(emberforge, "EUR"), offSale(product("coins"))) }},
+		{"closed", func() { k.replace(closed) }},
 	}
 	for _, test := range changes {
 		t.Run(test.name, func(t *testing.T) {

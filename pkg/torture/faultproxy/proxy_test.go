@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -175,10 +176,12 @@ func TestATransactionIsCanceledByAConflictAndByAThrottle(t *testing.T) {
 }
 
 func TestATransactionUnderWayKeepsItsItemsFromOtherWrites(t *testing.T) {
-	began := make(chan struct{}, 1)
-	shop := newShop(t, faultproxy.Settings{Hold: 300 * time.Millisecond, Watch: func(operation string, stage faultproxy.Stage) {
-		if operation == "TransactWriteItems" && stage == faultproxy.Applied {
-			began <- struct{}{}
+	began, finish := make(chan struct{}), make(chan struct{})
+	var held atomic.Bool
+	shop := newShop(t, faultproxy.Settings{Hold: time.Nanosecond, Watch: func(operation string, stage faultproxy.Stage) {
+		if operation == "TransactWriteItems" && stage == faultproxy.Applied && held.CompareAndSwap(false, true) {
+			close(began)
+			<-finish
 		}
 	}})
 	var first sync.WaitGroup
@@ -202,6 +205,7 @@ func TestATransactionUnderWayKeepsItsItemsFromOtherWrites(t *testing.T) {
 	if got := errorCode(shop.useTogether(t, "the first", "LAUNCH#c#00", "LAUNCH#n#0001")); got != "TransactionInProgressException" {
 		t.Errorf("the same transaction: %q", got)
 	}
+	close(finish)
 	first.Wait()
 	if err := shop.use(t, "LAUNCH#c#00"); err != nil {
 		t.Errorf("when it is over: %v", err)
