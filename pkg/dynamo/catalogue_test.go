@@ -89,12 +89,13 @@ func (s *stockroom) replace(customer catalog.Customer, products ...catalog.Produ
 		s.t.Fatal(err)
 	}
 	customer.Version = shop.Customer.Version
-	for i := range products {
-		for _, kept := range shop.Products {
-			if kept.ID == products[i].ID {
-				products[i].Version = kept.Version
-			}
-		}
+	versions := make(map[catalog.ProductID]int64)
+	for _, kept := range shop.Products {
+		versions[kept.ID] = kept.Version
+	}
+	for i, p := range products {
+		p.Version = versions[p.ID]
+		products[i] = p
 	}
 	s.put(customer, products...)
 }
