@@ -100,13 +100,17 @@ DURATION ?= 5m
 # Each part begins with the command that repeats it, and adds to the table. One that fails does not keep the others from it.
 .PHONY: torture
 torture: ## Redeem under faults, kills and load, check every answer, and print a table (SEED=, DURATION=; half an hour)
-	@seed=$(SEED) && table=$$(mktemp) && trap 'rm -f "$$table"' EXIT && status=0; \
+	@seed='$(SEED)'; \
+	case $$seed in ''|*[!0-9]*) echo "SEED is a whole number, not \"$$seed\"" >&2; exit 2;; esac; \
+	echo '$(DURATION)' | grep -qE '^([0-9]+[hms])+$$' || { echo 'DURATION is a time such as 90s, 5m or 1h30m, not "$(DURATION)"' >&2; exit 2; }; \
+	go test -buildvcs=false -run '^$$' ./pkg/torture ./pkg/torture/kills ./pkg/torture/budget >/dev/null || exit; \
+	table=$$(mktemp) && trap 'rm -f "$$table"' EXIT && trap 'exit 130' INT && trap 'exit 143' TERM && status=0; \
 	try() { echo "$$@"; "$$@" -table "$$table" || status=1; }; \
 	try go test -buildvcs=false -count=1 -timeout 0 -v ./pkg/torture -seed $$seed -duration $(DURATION) -injections 1000; \
 	try go test -buildvcs=false -count=1 -timeout 0 ./pkg/torture/kills -kills 100; \
 	try go test -buildvcs=false -count=1 -timeout 0 ./pkg/torture/budget -seed $$seed -requests 100000; \
 	echo; cat "$$table"; echo; \
-	test $$status = 0 || echo "A promise was broken: see above. To repeat it all: make torture SEED=$$seed DURATION=$(DURATION)"; \
+	test $$status = 0 || echo "A part failed: see above. To repeat it all: make torture SEED=$$seed DURATION=$(DURATION)"; \
 	exit $$status
 
 .PHONY: explore
@@ -172,19 +176,25 @@ rehearse: build bin/shopctl $(rehearsal) ## Deploy to a simulation of AWS on thi
 	@$(rehearsal) infra/rehearsal/rehearse.py $(sam) bin/shopctl
 
 .PHONY: deploy
-deploy: $(sam) ## Build the functions for ARCH and deploy the stack to ENV; shows what changes, and asks in prod
-	@test -f infra/parameters/$(ENV).yaml || { echo "ENV is dev, staging or prod, not \"$(ENV)\"" >&2; exit 2; }
+deploy: an-environment $(sam) ## Build the functions for ARCH and deploy the stack to ENV; shows what changes, and asks in prod
 	@$(MAKE) build
 	@$(sam) package --config-env $(ENV) --output-template-file .aws-sam/packaged.yaml >/dev/null
 	@go run -buildvcs=false ./cmd/deploy $(ENV) .aws-sam/packaged.yaml Architecture=$(sam_arch)
 
+.PHONY: an-environment
+an-environment:
+	@test -f infra/parameters/$(ENV).yaml || { echo "ENV is dev, staging or prod, not \"$(ENV)\"" >&2; exit 2; }
+
 # The function runs in a container, where this machine, on which DynamoDB Local listens, is host.docker.internal.
 .PHONY: $(addprefix invoke-,$(functions))
-$(addprefix invoke-,$(functions)): invoke-%: build
-	@docker info >/dev/null 2>&1 || { echo "sam local invoke needs Docker: install it and start its engine" >&2; exit 1; }
-	@test -f .shopfront/env-vars.json || { echo "the functions use the tables of the local run: start \`make run\` in another terminal" >&2; exit 1; }
+$(addprefix invoke-,$(functions)): invoke-%: docker-and-tables build
 	@$(sam) local invoke $(call logical_id,$*) --event functions/$*/event.json --env-vars .shopfront/env-vars.json \
 		--parameter-overrides Architecture=$(sam_arch) --add-host host.docker.internal:host-gateway $(ARGS)
+
+.PHONY: docker-and-tables
+docker-and-tables:
+	@docker info >/dev/null 2>&1 || { echo "sam local invoke needs Docker: install it and start its engine" >&2; exit 1; }
+	@test -f .shopfront/env-vars.json || { echo "the functions use the tables of the local run: start \`make run\` in another terminal" >&2; exit 1; }
 
 .PHONY: clean
 clean: ## Remove what was built, but not the data of the local run

@@ -33,11 +33,11 @@ func TestProgressIsSilentWhereThereIsNoTerminal(t *testing.T) {
 func TestTablesQuoteWhatATerminalWouldObey(t *testing.T) {
 	var terminal bytes.Buffer
 	table := newTable(&terminal)
-	table.row("\x1b[2Jkatla", "a\tb\nc", "\u202eolleh", "", "Ｋatla 7", "\x9b31m")
+	table.row("\x1b[2Jkatla", "a\tb\nc", "\u202eolleh", "", "Ｈeron 7", "\x9b31m")
 	if err := table.flush(); err != nil {
 		t.Fatal(err)
 	}
-	want := `"\x1b[2Jkatla"  "a\tb\nc"  "\u202eolleh"  -  Ｋatla 7  "\x9b31m"` + "\n"
+	want := `"\x1b[2Jkatla"  "a\tb\nc"  "\u202eolleh"  -  Ｈeron 7  "\x9b31m"` + "\n"
 	if terminal.String() != want {
 		t.Errorf("got %q want %q", terminal.String(), want)
 	}

@@ -179,7 +179,7 @@ func (s *session) explainOne(err error) *problem {
 	case errors.Is(err, voucher.ErrBatchTaken):
 		return refused(kindExists, "%s: complete it with --resume, or choose another name", err)
 	case errors.Is(err, voucher.ErrBatchUnknown):
-		return refused(kindNotFound, "%s: see %s for the batches there are", err, s.commandLine("voucher list"))
+		return refused(kindNotFound, "%s: see %s for the batches there are", err, s.commandLine("voucher list CUSTOMER"))
 	case errors.Is(err, voucher.ErrBatchLarger):
 		return refused(kindExists, "%s: give a --count of at least that", err)
 	default:

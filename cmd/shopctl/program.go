@@ -131,5 +131,5 @@ func parseCustomer(text string) (catalog.CustomerID, error) {
 }
 
 func (s *session) describeNoCustomer(err error, id catalog.CustomerID) error {
-	return describeNotFound(err, "there is no customer %s: see %s, or load it with %s", id, s.commandLine("catalog list"), s.commandLine("catalog apply"))
+	return describeNotFound(err, "there is no customer %s: see %s, or load it with %s", id, s.commandLine("catalog list"), s.commandLine("catalog apply FILE"))
 }

@@ -44,7 +44,7 @@ func newRedemptionListCommand(s *session) *cobra.Command {
 		Use: "list CUSTOMER", Short: "List redemptions, oldest first", Args: exactly("CUSTOMER"),
 		Long: "List redemptions, oldest first. Without --code it reads all of the customer's vouchers and redemptions.",
 		Example: `  shopctl --local redemption list emberforge
-  shopctl --local redemption list emberforge --nick Katla --since 2026-11-01 --until 2026-12-01 --json`,
+  shopctl --local redemption list emberforge --nick Heron --since 2026-11-01 --until 2026-12-01 --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			if err := checkPeriod(since, until); err != nil {
 				return err

@@ -38,7 +38,7 @@ func (s *shopfront) loseAUse(t *testing.T) {
 func TestVerifyTellsWhatIsWrongAndWhere(t *testing.T) {
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
-	s.redeem(t, "emberforge", "WINTER-10", "Katla")
+	s.redeem(t, "emberforge", "WINTER-10", "Heron")
 	s.loseAUse(t)
 	got := s.shopctl(t.Context(), "--local", "verify", "emberforge")
 	lines := strings.Split(s.withoutRandomNames(got.stdout), "\n")

@@ -321,7 +321,7 @@ func parseStatus(text string) (operator.Status, error) {
 			return status, nil
 		}
 	}
-	return "", misused("--status must be %s", alternatives(operator.Statuses()))
+	return "", misused("--status must be %s, not %q", alternatives(operator.Statuses()), text)
 }
 
 // shopAndCode reads the arguments CUSTOMER and CODE.

@@ -281,7 +281,7 @@ func TestGenerateCompletesABatchOfWhichAVoucherWasEdited(t *testing.T) {
 	begun := voucher.Terms{
 		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Batch: "launch", MaxUses: limit(100),
 	}
-	disabled, nick, note, until := true, "Katla", "second letter", time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)
+	disabled, nick, note, until := true, "Heron", "second letter", time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)
 	for name, edit := range map[string]voucher.Edit{
 		"disabled":           {Disabled: &disabled},
 		"bound to a nick":    {Nick: &nick},
