@@ -1,0 +1,62 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/httpapi"
+)
+
+// --json writes rewards and checkouts as the interface does, so that a script reads both in one way.
+func TestJSONIsThatOfTheInterface(t *testing.T) {
+	s := newShopfront(t)
+	s.must(t, "catalog", "apply", "../../examples/demo.yaml")
+	service := httpapi.Service{
+		Now: func() time.Time { return s.clock }, Log: slog.New(slog.DiscardHandler), Stack: "local",
+		RequestID: func(*http.Request) string { return "LdwzhT-lWeWxbXk=" },
+	}
+	for code, reward := range map[string]string{"FOR-COINS": "2*coins/500", "FOR-A-SHARE": "20%", "FOR-MONEY": "5.00"} {
+		s.must(t, "voucher", "create", "emberforge", code, "--reward", reward)
+		body := strings.NewReader(fmt.Sprintf(`{"code":%q,"nick":"Alder"}`, code))
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/shop/emberforge/voucher", body)
+		request.Header.Set("Content-Type", "application/json")
+		answered := answerOf(t, service.RedeemVoucher(s.vouchers), request)
+		listed := objectOf(t, s.must(t, "redemption", "list", "emberforge", "--code", code, "--json"))
+		delete(answered, "status") // the list has redeemed ones alone
+		if !reflect.DeepEqual(listed, answered) {
+			t.Errorf("listed   %v\nanswered %v", listed, answered)
+		}
+	}
+	path := "/shop/emberforge/checkout/vip-rank/30-days?data=%7B%22player%22%3A%22Alder%22%7D"
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
+	answered := answerOf(t, service.Checkout(s.checkouts), request)
+	shown := objectOf(t, s.must(t, "checkout", "show", "emberforge", fmt.Sprint(answered["id"]), "--json"))
+	if !reflect.DeepEqual(shown, answered) {
+		t.Errorf("shown    %v\nanswered %v", shown, answered)
+	}
+}
+
+func answerOf(t *testing.T, endpoint http.Handler, request *http.Request) map[string]any {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	endpoint.ServeHTTP(answer, request)
+	if answer.Code != http.StatusOK {
+		t.Fatalf("%s: %d %s", request.URL, answer.Code, answer.Body)
+	}
+	return objectOf(t, answer.Body.String())
+}
+
+func objectOf(t *testing.T, text string) (object map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &object); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return object
+}
