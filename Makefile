@@ -15,7 +15,7 @@ ENV ?= dev
 URL ?= http://127.0.0.1:3000
 
 # The processor to build for: arm64 (default) or amd64, also called x86_64. What runs here is built for this machine.
-ifneq ($(filter invoke-%,$(MAKECMDGOALS)),)
+ifneq ($(filter invoke-% start-api,$(MAKECMDGOALS)),)
 ARCH ?= $(shell uname -m)
 endif
 ARCH ?= arm64
@@ -65,7 +65,7 @@ export SAM_CLI_TELEMETRY := 0
 help: ## List the targets
 	@echo "make TARGET [ARCH=arm64|amd64] [ENV=dev|staging|prod]"
 	@echo
-	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo "  invoke-FUNCTION        Run a built function once, in Docker, with its event.json; FUNCTION is one of:"
 	@echo "                         $(functions)"
 
@@ -187,13 +187,22 @@ an-environment:
 
 # The function runs in a container, where this machine, on which DynamoDB Local listens, is host.docker.internal.
 .PHONY: $(addprefix invoke-,$(functions))
-$(addprefix invoke-,$(functions)): invoke-%: docker-and-tables build
+$(addprefix invoke-,$(functions)): invoke-%: docker tables build
 	@$(sam) local invoke $(call logical_id,$*) --event functions/$*/event.json --env-vars .shopfront/env-vars.json \
 		--parameter-overrides Architecture=$(sam_arch) --add-host host.docker.internal:host-gateway $(ARGS)
 
-.PHONY: docker-and-tables
-docker-and-tables:
-	@docker info >/dev/null 2>&1 || { echo "sam local invoke needs Docker: install it and start its engine" >&2; exit 1; }
+# What the gateway answers by itself is left out, and with it what is sent to it but no HTTP: this is another gateway.
+.PHONY: start-api
+start-api: docker build ## Run the end-to-end tests of the functions behind `sam local start-api`, in Docker (ARGS= are flags of it)
+	@go test -buildvcs=false -count=1 ./pkg/endtoend -sam $(sam) -sam-args '$(ARGS)' \
+		-skip '^Test(Bad(Bodies|ContentTypes|Queries|Paths|Requests|Events)|Events|AWebShop|ThePages$$|TheRemoved|TheStore|AnswersOfTheStore|AProcess|Shopctl)'
+
+.PHONY: docker
+docker:
+	@docker info >/dev/null 2>&1 || { echo "sam local needs Docker: install it and start its engine" >&2; exit 1; }
+
+.PHONY: tables
+tables:
 	@test -f .shopfront/env-vars.json || { echo "the functions use the tables of the local run: start \`make run\` in another terminal" >&2; exit 1; }
 
 .PHONY: clean

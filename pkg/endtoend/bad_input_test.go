@@ -26,7 +26,7 @@ type badRequest struct {
 // ended.
 func wantRefusedAll(t *testing.T, requests []badRequest) {
 	t.Helper()
-	address := localRun(t).State.BaseURL
+	address := baseURL(t)
 	unchanged(t, func(t *testing.T) {
 		for _, r := range requests {
 			t.Run(r.name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestBadContentTypes(t *testing.T) {
 	for _, contentType := range []string{"application/json; charset=utf-8", "APPLICATION/JSON;charset=UTF-8", `application/json; charset="utf-8"`, "application/json"} {
 		r := s.redeemRequest(body("UNKNOWN", ""))
 		r.header = []string{"Content-Type: " + contentType}
-		send(t, localRun(t).State.BaseURL, r).wantRefused(t)
+		send(t, baseURL(t), r).wantRefused(t)
 	}
 }
 
@@ -309,10 +309,10 @@ func TestBadRequests(t *testing.T) {
 	t.Run("a client that hangs up", func(t *testing.T) {
 		unchanged(t, func(t *testing.T) {
 			for _, raw := range []string{line, line + host + json + "Content-Length: 1000\r\n\r\n" + single, line + host + json + "Transfer-Encoding: chunked\r\n\r\n11\r\n" + single} {
-				hangUp(t, localRun(t).State.BaseURL, raw)
+				hangUp(t, baseURL(t), raw)
 			}
 		})
 	})
 	chunked := line + host + json + "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\n" + single[:5] + "\r\nc\r\n" + single[5:] + "\r\n0\r\n\r\n"
-	exchange(t, localRun(t).State.BaseURL, http.MethodPost, chunked).wantRedeemed(t, false)
+	exchange(t, baseURL(t), http.MethodPost, chunked).wantRedeemed(t, false)
 }

@@ -82,7 +82,7 @@ func TestThePagesOfTheCheckoutArea(t *testing.T) {
 	var products []string
 	next := "/shop/" + s.id + "/checkout?limit=1"
 	for next != "" {
-		page := decode[area](t, send(t, localRun(t).State.BaseURL, request{target: next}))
+		page := decode[area](t, send(t, baseURL(t), request{target: next}))
 		if len(page.Products) != 1 {
 			t.Fatalf("%d products at %s, want 1", len(page.Products), next)
 		}

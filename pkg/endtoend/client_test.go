@@ -24,12 +24,23 @@ func (s shop) client(t *testing.T, lose func() bool) *client.Client {
 	}
 	base := &http.Transport{}
 	t.Cleanup(base.CloseIdleConnections)
-	transport := document.Transport(t, base)
-	c, err := client.New(localRun(t).State.BaseURL, s.id, client.WithHTTPClient(&http.Client{Transport: lossy{transport, lose}}))
+	transport := document.Transport(t, throughGateway{base})
+	c, err := client.New(baseURL(t), s.id, client.WithHTTPClient(&http.Client{Transport: lossy{transport, lose}}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// throughGateway hands on what the gateway of the deployed service would.
+type throughGateway struct{ http.RoundTripper }
+
+func (g throughGateway) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := g.RoundTripper.RoundTrip(r)
+	if err == nil {
+		dropGatewaysOwn(response.Header)
+	}
+	return response, err
 }
 
 // lossy loses answers behind the service's back.

@@ -9,7 +9,7 @@ const shopOrigin = "Origin: https://shop.example"
 
 func TestAWebShopMayCallFromABrowser(t *testing.T) {
 	s := newShop(t)
-	address := localRun(t).State.BaseURL
+	address := baseURL(t)
 	preflight := send(t, address, request{
 		method: http.MethodOptions, target: "/shop/" + s.id + "/voucher",
 		header: []string{shopOrigin, "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: content-type,idempotency-key"},

@@ -15,7 +15,7 @@ import (
 )
 
 func TestThePages(t *testing.T) {
-	address := localRun(t).State.BaseURL
+	address := baseURL(t)
 	unchanged(t, func(t *testing.T) {
 		for target, want := range map[string]struct{ contentType, content string }{
 			"/openapi.json":  {"application/json", api.OpenAPI()},
@@ -79,7 +79,7 @@ func decompress(t *testing.T, a answer) string {
 func TestTheShellExampleOfTheDocs(t *testing.T) {
 	s := newShop(t)
 	s.create(t, "WELCOME-COINS", nil)
-	address := localRun(t).State.BaseURL
+	address := baseURL(t)
 	script := strings.ReplaceAll(shown(t, send(t, address, request{target: "/docs"}).body, "#!/bin/sh"), "/shop/emberforge", "/shop/"+s.id)
 	for _, run := range []struct{ address, want string }{
 		{address, "Grant the reward, once for this id: "},

@@ -7,7 +7,7 @@ import (
 )
 
 func TestTheRemovedPaymentPaths(t *testing.T) {
-	address := localRun(t).State.BaseURL
+	address := baseURL(t)
 	unchanged(t, func(t *testing.T) {
 		for _, r := range []request{
 			{target: "/checkout/paybylink/prepaid"},

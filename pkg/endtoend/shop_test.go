@@ -116,16 +116,16 @@ func (s shop) redeemRequest(body string, header ...string) request {
 
 func (s shop) redeem(t *testing.T, body string, header ...string) answer {
 	t.Helper()
-	return send(t, localRun(t).State.BaseURL, s.redeemRequest(body, header...))
+	return send(t, baseURL(t), s.redeemRequest(body, header...))
 }
 
 // get asks the shop for a path below /shop/{customer}.
 func (s shop) get(t *testing.T, path string, header ...string) answer {
 	t.Helper()
-	return send(t, localRun(t).State.BaseURL, request{target: "/shop/" + s.id + path, header: header})
+	return send(t, baseURL(t), request{target: "/shop/" + s.id + path, header: header})
 }
 
 func (s shop) head(t *testing.T, path string, header ...string) answer {
 	t.Helper()
-	return send(t, localRun(t).State.BaseURL, request{method: http.MethodHead, target: "/shop/" + s.id + path, header: header})
+	return send(t, baseURL(t), request{method: http.MethodHead, target: "/shop/" + s.id + path, header: header})
 }

@@ -158,7 +158,7 @@ func TestTheStoreIsOutOfReach(t *testing.T) {
 		server := httptest.NewServer(http.NotFoundHandler())
 		server.Close() // nobody listens on its port
 		wantUnavailable(t, serve(t, server.URL), s.storeRequests())
-		wantNothingApplied(t, localRun(t).State.BaseURL, s)
+		wantNothingApplied(t, baseURL(t), s)
 	})
 }
 

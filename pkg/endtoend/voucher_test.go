@@ -190,7 +190,7 @@ func TestChecking(t *testing.T) {
 	check := func(query, body string, header ...string) answer {
 		r := s.redeemRequest(body, header...)
 		r.target += query
-		return send(t, localRun(t).State.BaseURL, r)
+		return send(t, baseURL(t), r)
 	}
 	unchanged(t, func(t *testing.T) {
 		const coins = `"reward":{"kind":"product","product":"coins","variant":"500","amount":1}}`
@@ -250,7 +250,7 @@ func TestEveryRefusalIsTheSame(t *testing.T) {
 			withKey.header = append([]string{key("order-2")}, r.header...)
 			check.target += "?check=true"
 			for _, r := range []request{r, withKey, check} {
-				a := send(t, localRun(t).State.BaseURL, r)
+				a := send(t, baseURL(t), r)
 				a.wantRefused(t)
 				if want == "" {
 					want = a.comparable()
@@ -325,7 +325,7 @@ func TestRacersOnACodeWithALimit(t *testing.T) {
 // race sends all requests at the same time.
 func race(t *testing.T, racers int, raw func(i int) string) []answer {
 	t.Helper()
-	address := localRun(t).State.BaseURL
+	address := baseURL(t)
 	answers, errs := make([]answer, racers), make([]error, racers)
 	begin := make(chan struct{})
 	var racing sync.WaitGroup
