@@ -242,10 +242,9 @@ func (s *Vouchers) moveLimit(ctx context.Context, customer catalog.CustomerID, b
 	begin := editing(customer, before, marked.Version)
 	begin.set(attrEditing, num(after.MaxUses))
 	begin.set(attrEditor, num(editor))
-	mine := func(version int64) func(keptVoucher) bool {
-		return func(kept keptVoucher) bool { return kept.Version == version && kept.editor == editor }
-	}
-	if _, err := s.commitEdit(ctx, begin, mine(marked.Version)); err != nil {
+	mine := func(kept keptVoucher, version int64) bool { return kept.Version == version && kept.editor == editor }
+	begun := func(kept keptVoucher) bool { return mine(kept, marked.Version) }
+	if _, err := s.commitEdit(ctx, begin, begun); err != nil {
 		return voucher.Voucher{}, err
 	}
 	if err := s.moveCounters(ctx, customer, marked, int(after.MaxUses)); err != nil {
@@ -257,7 +256,9 @@ func (s *Vouchers) moveLimit(ctx context.Context, customer catalog.CustomerID, b
 	end.set(attrMaxUses, num(after.MaxUses))
 	end.remove(attrEditing)
 	end.remove(attrFull)
-	return s.commitEdit(ctx, end, mine(after.Version))
+	// An edit of another field takes a version too, and leaves editor and mark as they are.
+	ended := func(kept keptVoucher) bool { return mine(kept, after.Version) && kept.editing == voucher.NoLimit }
+	return s.commitEdit(ctx, end, ended)
 }
 
 func (s *Vouchers) moveCounters(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher, limit int) error {

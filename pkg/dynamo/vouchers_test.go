@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	mathrand "math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -241,6 +243,54 @@ func TestRaceOfLimitEdits(t *testing.T) {
 	if standing, err = s.vouchers.Show(t.Context(), emberforge, v.Code); err != nil || standing.UsesLeft != 120 || standing.MaxUses != 120 {
 		t.Errorf("%d of %d uses left, %v; want 120 of 120", standing.UsesLeft, standing.MaxUses, err)
 	}
+}
+
+// An edit of another field comes in between when a limit has its counters moved and is about to stand in the voucher.
+// Neither of the two is lost, and a code that was used up is redeemed again.
+func TestAnotherEditBeforeALimitStands(t *testing.T) {
+	for note, other := range map[string]voucher.Edit{"": {MaxUses: new(voucher.Limit(3))}, "stream": {Note: new("stream")}} {
+		t.Run(note, func(t *testing.T) {
+			s := newShop(t)
+			v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))})
+			for _, nick := range []string{"Alder", "Birch"} {
+				s.mustRedeem(request(t, "SUMMER-20", nick, ""))
+			}
+			_, _, err := s.desk.Redeem(within(t), request(t, "SUMMER-20", "Cedar", ""))
+			if reason, _ := voucher.IsRefusal(err); reason != voucher.ReasonUsedUp {
+				t.Fatalf("Redeem = %v; want it used up", err)
+			}
+			api := &beforeALimitStands{Client: s.client, do: sync.OnceFunc(func() {
+				if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, other); err != nil {
+					t.Errorf("the other edit: %v", err)
+				}
+			})}
+			edit := voucher.Edit{MaxUses: new(voucher.Limit(4)), Batch: new("launch")}
+			edited, err := dynamo.NewVouchers(api, s.table, mathrand.Int64N).Edit(within(t), emberforge, v.Code, edit)
+			if err != nil || edited.MaxUses != 4 || edited.Batch != "launch" || edited.Note != note {
+				t.Errorf("edited to %+v, %v", edited, err)
+			}
+			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+			if err != nil || standing.Voucher != edited || standing.UsesLeft != 2 || standing.Editing != voucher.NoLimit {
+				t.Errorf("afterwards %+v, %v", standing, err)
+			}
+			s.mustRedeem(request(t, "SUMMER-20", "Cedar", ""))
+		})
+	}
+}
+
+// beforeALimitStands lets something happen before the write with which an edit of the limit ends.
+type beforeALimitStands struct {
+	*dynamodb.Client
+	do func()
+}
+
+func (b *beforeALimitStands) UpdateItem(
+	ctx context.Context, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options),
+) (*dynamodb.UpdateItemOutput, error) {
+	if slices.Contains(slices.Collect(maps.Values(in.ExpressionAttributeNames)), "maxUses") {
+		b.do()
+	}
+	return b.Client.UpdateItem(ctx, in, options...)
 }
 
 // An edit of a limit is cut off behind each of its writes in turn. Whatever is left behind, no more is redeemed than the higher limit allows, and the edit run again completes it.

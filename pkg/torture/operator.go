@@ -32,11 +32,14 @@ func (s *staff) operate(tb testing.TB, over <-chan struct{}) {
 	}
 	for {
 		t := pick(s.random, s.vouchers...)
-		if s.random.IntN(100) < lists {
+		switch {
+		case s.random.IntN(100) < lists:
 			s.list(tb, t)
-		} else if t.editing.TryLock() {
+		case s.random.IntN(10) > 0 && t.editing.TryLock():
 			s.edit(tb, t)
 			t.editing.Unlock()
+		default: // also while the other operator edits the same voucher
+			s.annotate(tb, t)
 		}
 		select {
 		case <-over:
@@ -55,6 +58,20 @@ func (s *staff) edit(tb testing.TB, t *target) {
 			return
 		}
 	}
+}
+
+// annotate edits what no redemption depends on.
+func (s *staff) annotate(tb testing.TB, t *target) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), s.patience())
+	defer cancel()
+	note := fmt.Sprintf("looked at %d times", s.random.IntN(1000))
+	if status, printed := s.shopctl(ctx, "voucher", "edit", string(s.customer), t.written, "--note", note); status > 1 {
+		s.violate("%s: the note ended with status %d: %s", t.written, status, printed)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outcome.operations++
 }
 
 // patience is how long the operator lets a command go on.

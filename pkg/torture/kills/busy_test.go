@@ -150,7 +150,7 @@ func (b *buyers) drain() {
 func (b *buyers) redeem() bool {
 	b.mu.Lock()
 	b.keys++
-	r := request{code: b.code, nick: steve, key: fmt.Sprintf("order-%s-%d", b.code, b.keys)}
+	r := request{code: b.code, nick: alder, key: fmt.Sprintf("order-%s-%d", b.code, b.keys)}
 	b.mu.Unlock()
 	for {
 		a := b.send(b.t, b.customer, r)

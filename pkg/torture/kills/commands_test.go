@@ -181,7 +181,7 @@ func editFields() []command {
 	const write = "UpdateItem"
 	return []command{
 		editField("", "--valid-until", "2031-01-01"), editField(write, "--valid-from", "2026-01-01"), editField(write, "--disabled", "true"),
-		editField(write, "--nick", "Steve"), editField(write, "--batch", "winter"), editField(write, "--note", "prolonged"),
+		editField(write, "--nick", "Alder"), editField(write, "--batch", "winter"), editField(write, "--note", "prolonged"),
 		editField(write, "--max-uses-per-nick", "3"),
 	}
 }

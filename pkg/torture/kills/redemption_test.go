@@ -50,7 +50,7 @@ const (
 	transact = "TransactWriteItems"
 )
 
-const steve = "Steve"
+const alder = "Alder"
 
 // redemptions are all the ways that a redemption can go.
 func redemptions() []redemption {
@@ -62,12 +62,12 @@ func redemptions() []redemption {
 	everyone := func(d *desk, code string) { d.create(code, anyone) }
 	usedUp := func(d *desk, code string) {
 		d.create(code, voucher.Terms{MaxUses: new(voucher.Limit(2)), Counters: 2})
-		d.redeem(request{code: code, nick: "Alex"}, http.StatusOK)
-		d.redeem(request{code: code, nick: "Efe"}, http.StatusOK)
+		d.redeem(request{code: code, nick: "Birch"}, http.StatusOK)
+		d.redeem(request{code: code, nick: "Cedar"}, http.StatusOK)
 	}
 	full := func(d *desk, code string) {
 		usedUp(d, code)
-		d.redeem(request{code: code, nick: "Kai"}, http.StatusNotFound)
+		d.redeem(request{code: code, nick: "Rowan"}, http.StatusNotFound)
 	}
 	unlimited := func(perNick voucher.Limit) func(*desk, string) {
 		return func(d *desk, code string) {
@@ -88,7 +88,7 @@ func redemptions() []redemption {
 			kind: "limited, remembered", calls: []string{getItem, transact}, keyed: true, taken: 1,
 			prepare: func(d *desk, code string) {
 				perNick(d, code)
-				d.redeem(request{code: code, nick: "Alex"}, http.StatusOK)
+				d.redeem(request{code: code, nick: "Birch"}, http.StatusOK)
 			},
 		},
 		{
@@ -117,7 +117,7 @@ func redemptions() []redemption {
 			kind: "nick's limit, key", calls: []string{getItem, transact}, keyed: true, refused: true, taken: 1,
 			prepare: func(d *desk, code string) {
 				perNick(d, code)
-				d.redeem(request{code: code, nick: steve}, http.StatusOK)
+				d.redeem(request{code: code, nick: alder}, http.StatusOK)
 			},
 		},
 		{kind: "unknown code, key", calls: []string{update, getItem}, keyed: true, refused: true},
@@ -136,7 +136,7 @@ func withFewLeft(d *desk, code string) {
 type request struct{ code, nick, key string }
 
 // keyed is the request that is killed, with a key.
-func keyed(code string) request { return request{code: code, nick: steve, key: "order-" + code} }
+func keyed(code string) request { return request{code: code, nick: alder, key: "order-" + code} }
 
 // answered is what came back.
 type answered struct {
@@ -321,7 +321,7 @@ func (d *desk) killAt(kind *redemption, record *recorder, at step) *killedOne {
 // machine another function may be started for it, whose own first call is none of the request's.
 func (d *desk) tryKillAt(k *killedOne) bool {
 	d.t.Helper()
-	d.redeem(request{code: strings.Repeat("0", 65), nick: steve}, http.StatusUnprocessableEntity) // a function runs now
+	d.redeem(request{code: strings.Repeat("0", 65), nick: alder}, http.StatusUnprocessableEntity) // a function runs now
 	before := d.functions()
 	if len(before) != 1 {
 		d.kill(before)

@@ -250,6 +250,10 @@ func mutations() []mutation {
 			name: "takes another edit of the limit for its own", scene: twoLimitsAtOnce, by: []checker{byHistory},
 			removed: change{{vouchersGo, `kept.Version == version && kept.editor == editor`, `kept.Version == version`}},
 		},
+		{
+			name: "takes another edit for the end of its own", scene: aNoteBeforeALimitStands, by: []checker{byHistory, byMotion},
+			removed: change{{vouchersGo, `mine(kept, after.Version) && kept.editing == voucher.NoLimit`, `mine(kept, after.Version)`}},
+		},
 
 		// The condition of a creation.
 		{

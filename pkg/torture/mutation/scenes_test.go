@@ -379,6 +379,23 @@ func twoLimitsAtOnce(s *shop) {
 	}
 }
 
+// A note is written to a voucher when its limit has been raised on the counters, and not yet in the voucher.
+func aNoteBeforeALimitStands(s *shop) {
+	c := s.create(limited(2))
+	c.redeem("", "")
+	c.redeem("", "")
+	c.redeem("", "")
+	end := s.gate.stop(s.T, "UpdateItem", 4, faultproxy.Arrived) // behind the mark, the fence and the raise
+	running := c.editing(limitedTo(4))
+	end.wait(s.T)
+	c.edit(edit{edit: voucher.Edit{Note: new("for the team")}})
+	end.release()
+	running.end()
+	for range 3 {
+		c.redeem("", "")
+	}
+}
+
 // Operators try to create vouchers that there are, and that are used up.
 func codesAreCreatedAgain(s *shop) {
 	c := s.create(single())
