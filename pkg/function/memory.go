@@ -9,8 +9,8 @@ import (
 const envMemory = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
 
 // useMemory lets garbage pile up to four times of what is in use before it is collected, instead of Go's once: a function
-// holds few MB, so that it would collect every eighty requests or so, at a tenth and more of its processor time, beside most
-// of its memory unused. Near the end of that it collects earlier, as for a page of 4 MB.
+// holds few MB, so that it would collect every few dozen requests, at up to a quarter of its processor time, beside most of
+// its memory unused. Near the end of that it collects earlier, as for a page of 4 MB.
 func useMemory(megabytes string) {
 	const garbagePercent = 400
 	debug.SetGCPercent(garbagePercent)
