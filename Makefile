@@ -104,7 +104,7 @@ torture: ## Redeem under faults, kills and load, check every answer, and print a
 	case $$seed in ''|*[!0-9]*) echo "SEED is a whole number, not \"$$seed\"" >&2; exit 2;; esac; \
 	echo '$(DURATION)' | grep -qE '^([0-9]+[hms])+$$' || { echo 'DURATION is a time such as 90s, 5m or 1h30m, not "$(DURATION)"' >&2; exit 2; }; \
 	go test -buildvcs=false -run '^$$' ./pkg/torture ./pkg/torture/kills ./pkg/torture/budget >/dev/null || exit; \
-	table=$$(mktemp) && trap 'rm -f "$$table"' EXIT && trap 'exit 130' INT && trap 'exit 143' TERM && status=0; \
+	table=$$(mktemp) || exit; trap 'rm -f "$$table"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; status=0; \
 	try() { echo "$$@"; "$$@" -table "$$table" || status=1; }; \
 	try go test -buildvcs=false -count=1 -timeout 0 -v ./pkg/torture -seed $$seed -duration $(DURATION) -injections 1000; \
 	try go test -buildvcs=false -count=1 -timeout 0 ./pkg/torture/kills -kills 100; \
@@ -194,7 +194,7 @@ $(addprefix invoke-,$(functions)): invoke-%: docker tables build
 # What the gateway answers by itself is left out, and with it what is sent to it but no HTTP: this is another gateway.
 .PHONY: start-api
 start-api: docker build ## Run the end-to-end tests of the functions behind `sam local start-api`, in Docker (ARGS= are flags of it)
-	@go test -buildvcs=false -count=1 ./pkg/endtoend -sam $(sam) -sam-args '$(ARGS)' \
+	@go test -buildvcs=false -count=1 -timeout 30m ./pkg/endtoend -sam $(sam) -sam-args '$(ARGS)' \
 		-skip '^Test(Bad(Bodies|ContentTypes|Queries|Paths|Requests|Events)|Events|AWebShop|ThePages$$|TheRemoved|TheStore|AnswersOfTheStore|AProcess|Shopctl)'
 
 .PHONY: docker

@@ -334,8 +334,9 @@ def check_operator(shopctl):
 def main():
     sam, shopctl = sys.argv[1:]
     os.environ.update(AWS_ACCESS_KEY_ID="rehearsal", AWS_SECRET_ACCESS_KEY="rehearsal", AWS_REGION=REGION, AWS_DEFAULT_REGION=REGION)
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
-        os.environ.pop(name, None)
+    for name in list(os.environ):  # nothing may lead to anything but the simulation
+        if name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS") or name.startswith("AWS_ENDPOINT_URL"):
+            del os.environ[name]
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="moto")  # of the wait condition in infra/tables.yaml, which does nothing
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)

@@ -19,7 +19,7 @@ import (
 // How a call is tried again. The caller's context must carry a deadline: nothing else bounds all attempts together.
 const (
 	attemptTimeout = time.Second            // for one attempt: a warm call takes single-digit milliseconds
-	firstDelay     = 25 * time.Millisecond  // at most, before the second attempt; then it doubles
+	firstDelay     = 25 * time.Millisecond  // at most, before this package's second attempt; twice that before the SDK's; then it doubles
 	longestDelay   = 400 * time.Millisecond // at most, before any attempt
 )
 
@@ -64,7 +64,8 @@ func NewRetryer(jitter func(n int64) int64) aws.RetryerV2 {
 	})
 }
 
-// backoff is the delay before the attempt that follows the given one, counted from 0: half of it fixed, half random.
+// backoff is the delay before the attempt that follows the given one: half of it fixed, half random. This package counts
+// attempts from 0, the SDK from 1.
 func backoff(attempt int, jitter func(n int64) int64) time.Duration {
 	delay := min(firstDelay<<min(attempt, 10), longestDelay)
 	return delay/2 + time.Duration(jitter(int64(delay/2)))

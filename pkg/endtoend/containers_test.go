@@ -101,6 +101,10 @@ func (c *containers) stop() error {
 	if err := c.command.Process.Signal(syscall.SIGINT); err != nil {
 		return err
 	}
-	<-c.ended
-	return nil
+	select {
+	case <-c.ended:
+		return nil
+	case <-time.After(time.Minute):
+		return errors.Join(errors.New("sam local start-api did not end, and may have left containers"), c.command.Process.Kill())
+	}
 }

@@ -151,6 +151,31 @@ func TestInterruptedBeforeTheChangesAreKnown(t *testing.T) {
 	}
 }
 
+// What is asked of CloudFormation when it is interrupted is heard out: it may have begun.
+func TestInterruptedWhileCloudFormationIsAsked(t *testing.T) {
+	for during, test := range map[string]struct {
+		calls []string
+		want  string
+	}{
+		"create":       {[]string{"protect market-Tables", "discard root"}, "context canceled"},
+		"execute root": {[]string{"execute root", "protect market-Tables"}, "CloudFormation goes on with market"},
+	} {
+		c := inTables(changed(types.ChangeActionModify, "Vouchers", "AWS::DynamoDB::Table"))
+		ctx, interrupt := context.WithCancel(t.Context())
+		c.during = map[string]func(){during: interrupt}
+		err := rollout.Rollout{
+			API: c, Tables: c, Out: io.Discard, In: strings.NewReader(""), Now: time.Now,
+			Sleep: func(context.Context, time.Duration) error { return ctx.Err() },
+		}.Deploy(ctx, settings(t))
+		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %s", during, err, test.want)
+		}
+		if !slices.Equal(c.calls, test.calls) {
+			t.Errorf("%s: called %q, want %q", during, c.calls, test.calls)
+		}
+	}
+}
+
 // A change set that could not be deleted is named, with what led there.
 func TestChangeSetThatStaysIsNamed(t *testing.T) {
 	c := deployed([]types.Change{changed(types.ChangeActionRemove, "Tables", "AWS::CloudFormation::Stack")}, nil)

@@ -122,7 +122,11 @@ func (r Rollout) create(ctx context.Context, s Settings, stack *types.Stack, p p
 	for _, key := range slices.Sorted(maps.Keys(s.Tags)) {
 		input.Tags = append(input.Tags, types.Tag{Key: aws.String(key), Value: aws.String(s.Tags[key])})
 	}
-	out, err := r.API.CreateChangeSet(ctx, input)
+	// It is not given up half-way, nor made twice where its answer is lost: then nobody would know what to delete.
+	input.ClientToken = input.ChangeSetName
+	asking, cancel := lastly(ctx)
+	defer cancel()
+	out, err := r.API.CreateChangeSet(asking, input)
 	if err != nil {
 		return "", fmt.Errorf("create a change set of %s: %w", s.Stack, err)
 	}
@@ -236,7 +240,16 @@ func (r Rollout) execute(ctx context.Context, s Settings, changeSet string, tabl
 			return err
 		}
 	}
-	if _, err := r.API.ExecuteChangeSet(ctx, &cloudformation.ExecuteChangeSetInput{ChangeSetName: aws.String(changeSet)}); err != nil {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// It is not given up half-way: it may have begun. The token lets it be asked for again where the answer was lost.
+	asking, cancel := lastly(ctx)
+	defer cancel()
+	_, err := r.API.ExecuteChangeSet(asking, &cloudformation.ExecuteChangeSetInput{
+		ChangeSetName: aws.String(changeSet), ClientRequestToken: aws.String(fmt.Sprintf("rollout-%d", r.Now().Unix())),
+	})
+	if err != nil {
 		return fmt.Errorf("execute the change set: %w", err)
 	}
 	return nil

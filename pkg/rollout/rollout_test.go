@@ -30,6 +30,7 @@ type cloud struct {
 	events     map[string][]types.StackEvent                      // by the name of the stack
 	tables     map[string]*dynamodbtypes.TableDescription         // by name
 	failing    map[string]error                                   // by call
+	during     map[string]func()                                  // by call
 	created    *cloudformation.CreateChangeSetInput
 	calls      []string
 }
@@ -39,6 +40,9 @@ type options = func(*cloudformation.Options)
 // call notes a call that changes something, and fails it where it has to. One that errHang is for takes as long as it may.
 func (c *cloud) call(ctx context.Context, what string) error {
 	c.calls = append(c.calls, what)
+	if happens := c.during[what]; happens != nil {
+		happens()
+	}
 	if err := c.failing[what]; !errors.Is(err, errHang) {
 		return cmp.Or(err, ctx.Err())
 	}
@@ -48,9 +52,12 @@ func (c *cloud) call(ctx context.Context, what string) error {
 
 var errHang = errors.New("no answer")
 
-func (c *cloud) CreateChangeSet(_ context.Context, in *cloudformation.CreateChangeSetInput, _ ...options) (*cloudformation.CreateChangeSetOutput, error) {
+func (c *cloud) CreateChangeSet(ctx context.Context, in *cloudformation.CreateChangeSetInput, _ ...options) (*cloudformation.CreateChangeSetOutput, error) {
 	c.created = in
-	return &cloudformation.CreateChangeSetOutput{Id: aws.String("root")}, nil
+	if happens := c.during["create"]; happens != nil {
+		happens()
+	}
+	return &cloudformation.CreateChangeSetOutput{Id: aws.String("root")}, ctx.Err()
 }
 
 func (c *cloud) DeleteChangeSet(ctx context.Context, in *cloudformation.DeleteChangeSetInput, _ ...options) (*cloudformation.DeleteChangeSetOutput, error) {

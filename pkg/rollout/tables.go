@@ -145,6 +145,8 @@ func dangerToTable(c change, parameter, before, after string) string {
 		return ""
 	case c.Action == types.ChangeActionRemove && after == "":
 		return fmt.Sprintf("would leave the stack, and the parameter %s names none to use instead", parameter)
+	case c.Action == types.ChangeActionRemove && c.PolicyAction != types.PolicyActionRetain:
+		return "would be deleted"
 	case c.Action == types.ChangeActionRemove:
 		return ""
 	default:

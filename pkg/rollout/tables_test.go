@@ -88,6 +88,17 @@ func TestTableMayBeLeftForAnother(t *testing.T) {
 	}
 }
 
+// A table that would be deleted does not leave, whatever is named instead.
+func TestTableIsNotDeleted(t *testing.T) {
+	c := inTables(changed(types.ChangeActionRemove, "Vouchers", "AWS::DynamoDB::Table"))
+	c.tables = map[string]*dynamodbtypes.TableDescription{"vouchers-restored": restored(t)}
+	s := settings(t)
+	s.Parameters["VouchersTable"] = "vouchers-restored"
+	if _, err := deploy(t, c, s, ""); !errors.Is(err, rollout.ErrTable) || !strings.Contains(err.Error(), "would be deleted") {
+		t.Error(err)
+	}
+}
+
 // A table that is named for the first time is looked at before anything else is asked for.
 func TestNamedTableHasToFit(t *testing.T) {
 	for name, test := range map[string]struct {
