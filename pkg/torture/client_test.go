@@ -1,0 +1,17 @@
+package torture
+
+import "testing"
+
+func TestALogIsReadButForRequestIDs(t *testing.T) {
+	for line, logged := range map[string]bool{
+		`{"msg":"request","requestId":"w690y9LoALDeRFg=","status":200}`:   false,
+		`{"msg":"request","requestId":"w690y9LoALDWRFg=","Nick":"Alder"}`: true,
+		`panic: nick Alder`: true,
+	} {
+		r := &round{}
+		r.watchLog("", line)
+		if found := len(r.outcome.violations) > 0; found != logged {
+			t.Errorf("%s: found %t, want %t", line, found, logged)
+		}
+	}
+}
