@@ -138,7 +138,7 @@ func (c *Client) exchange(ctx context.Context, r request) (a answer, isResent bo
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(r.maxBytes)+1))
 	if err != nil {
-		return answer{}, isResent, fmt.Errorf("lost answer: %w", err)
+		return answer{header: response.Header}, isResent, fmt.Errorf("lost answer: %w", err) // it may say how long to wait
 	}
 	a = answer{response.StatusCode, response.Header, body}
 	return a, isResent, r.judge(a)

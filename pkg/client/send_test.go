@@ -40,6 +40,7 @@ func TestTryingAgain(t *testing.T) {
 		"the answer is lost":               {[]step{loses(redeems)}, true, 0},
 		"the answer is lost three times":   {[]step{loses(redeems), loses(redeems), loses(redeems)}, true, 700 * time.Millisecond},
 		"the answer is cut short":          {[]step{cutsShort(redeems)}, true, 0},
+		"unavailable, and cut short":       {[]step{cutsShort(problem("unavailable", 503, "Retry-After", "7"))}, false, 7 * time.Second},
 		"no answer comes":                  {[]step{silent}, false, client.DefaultAttemptTimeout},
 		"the answer comes byte by byte":    {[]step{trickles(redeems)}, true, client.DefaultAttemptTimeout},
 		"the answer is lost, then a crowd": {[]step{loses(redeems), message(429), problem("unavailable", 503)}, true, 700 * time.Millisecond},

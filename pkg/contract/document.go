@@ -27,6 +27,24 @@ func (o Operation) shape() Operation {
 	return Operation{Method: o.Method, Path: strings.Join(segments, "/")}
 }
 
+// takesFrom tells whether a path that o has is one of the other operation's, and has a literal segment where that one has a
+// parameter.
+func (o Operation) takesFrom(other Operation) bool {
+	const parameter = "{}"
+	mine, theirs := strings.Split(o.shape().Path, "/"), strings.Split(other.shape().Path, "/")
+	if o.Method != other.Method || len(mine) != len(theirs) {
+		return false
+	}
+	takes := false
+	for i := range mine {
+		if mine[i] != theirs[i] && mine[i] != parameter && theirs[i] != parameter {
+			return false
+		}
+		takes = takes || theirs[i] == parameter && mine[i] != parameter
+	}
+	return takes
+}
+
 // document is an OpenAPI document, parsed.
 type document struct {
 	*load.SpecInfo

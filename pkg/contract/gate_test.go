@@ -109,7 +109,8 @@ func TestTheGateIsRed(t *testing.T) {
 		"a new field's sunset without deprecation":    {shop, edited(t, last, last+"        till: {type: string, x-sunset: \"2027-03-02\"}\n"), "components.schemas.Redemption.properties.till has an x-sunset, but is not deprecated"},
 		"a sunset that is no date":                    {shop, deprecated(t, "next year"), "x-sunset \"next year\" of paths./shop/{customer}/checkout.get is not a date"},
 		"another version":                             {shop, edited(t, "version: 1.0.0", "version: 2.0.0"), "info.version is 2.0.0"},
-		"a broken document":                           {shop, edited(t, "in: query,", "in: body,"), "in"},
+		"a broken document":                           {shop, edited(t, "in: query,", "in: body,"), "openapi.yaml: invalid paths"},
+		"an operation in another's place":             {shop, edited(t, area, area+strings.Replace(area, "{customer}", "emberforge", 1)), "GET /shop/emberforge/checkout: takes requests from GET /shop/{customer}/checkout"},
 		"a broken reference":                          {shop, edited(t, "schemas/Redemption", "schemas/Redeemed"), "Redeemed"},
 	}
 	for name, test := range tests {
@@ -169,6 +170,8 @@ func TestTheGateSeesWhatTheLibraryDoesNot(t *testing.T) {
 		"fewer parts of answers":           {[]string{coins, "kind: {allOf: [{type: string}, {maxLength: 3}]}"}, []string{coins, "kind: {allOf: [{type: string}]}"}, "field kind: allOf has fewer parts"},
 		"other servers":                    {nil, []string{"url: /", "url: /v2"}, "servers: \"/\" is no more"},
 		"servers of an operation":          {nil, []string{"operationId: redeem\n", "operationId: redeem\n      servers: [{url: /v2}]\n"}, "POST /shop/{customer}/voucher: servers"},
+		"content instead of a schema":      {nil, []string{"schema: {type: string, default: web}", "content: {text/plain: {schema: {type: string}}}"}, "parameter channel in query: schema was"},
+		"a header's content":               {nil, []string{requestID, "Request-Id: {content: {text/plain: {schema: {type: string}}}}"}, "header Request-Id: schema was"},
 		"another style of a parameter":     {nil, []string{"name: channel, in: query,", "name: channel, in: query, allowReserved: true,"}, "parameter channel in query: allowReserved was not there and is true: " + unlisted},
 		"a keyword that nobody has judged": {nil, []string{coins, "coins: {type: integer, minContains: 2}"}, "field coins: minContains was not there and is 2: " + unlisted},
 		"behind a reference in it": {

@@ -69,6 +69,11 @@ func keep(base, revision tree, today string) *promises {
 	for _, added := range revisions {
 		p.operation = added.name
 		p.kept("", nil, added.operation)
+		for name := range base.endpoints() {
+			if added.name.takesFrom(name) {
+				p.problem("", "takes requests from "+name.String()+": its literal segment goes before a parameter")
+			}
+		}
 	}
 	return p
 }
@@ -246,6 +251,7 @@ func (p *promises) parameters(base, revision map[string]tree) {
 		}
 		p.kept(at, parameter, kept)
 		p.required(at, parameter, kept)
+		p.form(at, parameter, kept)
 		p.schema(at, sent, parameter.member("schema"), kept.member("schema"))
 		p.content(at, sent, parameter["content"], kept["content"])
 		p.rest(at, parameter, kept, "name", "in", "required", "schema", "content")
@@ -258,6 +264,15 @@ func (p *promises) parameters(base, revision map[string]tree) {
 		p.kept(at, nil, parameter)
 		if parameter["required"] == true {
 			p.problem(at, "is new and required: clients do not send it, so make it optional")
+		}
+	}
+}
+
+// form: a parameter or header is written as its schema says, or as its content does.
+func (p *promises) form(at string, base, revision tree) {
+	for _, member := range []string{"schema", "content"} {
+		if before, now := base[member] != nil, revision[member] != nil; before != now {
+			p.problem(at, was(member, base.member(member), revision.member(member))+asItWas)
 		}
 	}
 }
@@ -316,6 +331,7 @@ func (p *promises) headers(at string, base, revision tree) {
 				p.problem(at, mayBeMissing)
 			}
 		}
+		p.form(at, b, r)
 		p.schema(at, answered, b.member("schema"), r.member("schema"))
 		p.content(at, answered, b["content"], r["content"])
 		p.rest(at, b, r, "required", "schema", "content")

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,8 @@ import (
 	validator "github.com/pb33f/libopenapi-validator"
 	"github.com/pb33f/libopenapi-validator/config"
 	violations "github.com/pb33f/libopenapi-validator/errors"
+	"github.com/pb33f/libopenapi-validator/schema_validation"
+	"github.com/pb33f/libopenapi/datamodel/high/base"
 	v3 "github.com/pb33f/libopenapi/datamodel/high/v3"
 
 	"shopfront/api"
@@ -153,6 +156,7 @@ func (v *Validator) Exchange(request *http.Request, requestBody []byte, response
 		problems = append(problems, err)
 	}
 	problems = append(problems, checkEncoding(request, item, response)...)
+	problems = append(problems, checkHeaders(request, item, response)...)
 	if len(problems) > 0 {
 		return fmt.Errorf("%s %s answers %d %s: %w", request.Method, path, response.StatusCode, responseBody, errors.Join(problems...))
 	}
@@ -204,7 +208,7 @@ func hasMessage(request *http.Request, response *http.Response, body []byte) boo
 		Message string `json:"message"`
 	}
 	isMessage := request.Method == http.MethodHead && len(body) == 0 || json.Unmarshal(body, &message) == nil && message.Message != ""
-	return isMessage && response.Header.Get("Content-Type") == "application/json"
+	return isMessage && response.Header.Get("Content-Type") == "application/json" && response.Header.Get("Request-Id") == ""
 }
 
 // checkBody wants a body where the document has one, and none where it has none. The library takes either.
@@ -214,10 +218,53 @@ func checkBody(request *http.Request, item *v3.PathItem, response *http.Response
 	if documented == nil || request.Method == http.MethodHead {
 		return nil
 	}
+	if string(bytes.TrimSpace(body)) == "null" {
+		return errors.New("the body is null, of which the library asks nothing")
+	}
 	if hasBody := documented.Content != nil && documented.Content.Len() > 0; hasBody != (len(body) > 0) {
 		return fmt.Errorf("the document has a body: %t", hasBody)
 	}
 	return nil
+}
+
+// checkHeaders looks where the library does not: at the values of headers that may be missing, at cookies, and at answers that
+// the document has no headers for.
+func checkHeaders(request *http.Request, item *v3.PathItem, response *http.Response) (problems []error) {
+	operation, _ := item.GetOperations().Get(strings.ToLower(request.Method))
+	documented := operation.Responses.Codes.GetOrZero(fmt.Sprint(response.StatusCode))
+	if documented == nil {
+		return nil // it is said already
+	}
+	headers := make(map[string]*v3.Header)
+	if documented.Headers != nil {
+		for name, header := range documented.Headers.FromOldest() {
+			headers[http.CanonicalHeaderKey(name)] = header
+		}
+	}
+	for name, values := range response.Header {
+		switch header := headers[name]; {
+		case header != nil:
+			for _, value := range values {
+				problems = append(problems, checkHeader(name, value, header.Schema.Schema())...)
+			}
+		case name == "Set-Cookie", len(headers) == 0 && !slices.Contains(transportHeaders(), name):
+			problems = append(problems, fmt.Errorf("the document knows no header %s", name))
+		}
+	}
+	return problems
+}
+
+func checkHeader(name, text string, schema *base.Schema) []error {
+	var value any = text
+	if number, err := strconv.Atoi(text); err == nil && slices.Contains(schema.Type, "integer") {
+		value = number
+	}
+	_, wrong := schema_validation.NewSchemaValidator(config.WithFormatAssertions()).ValidateSchemaObject(schema, value)
+	var problems []error
+	for _, err := range describe(wrong) {
+		problems = append(problems, fmt.Errorf("header %s: %w", name, err))
+	}
+	return problems
 }
 
 // pagesTag is the document's tag of what is compressed where the client accepts it (RFC 9110, section 8.4): the pages, and the
