@@ -171,6 +171,7 @@ func cutsShort(then step) step {
 	return func(s *service, w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "10000")
 		then(s, w, r)
+		_ = http.NewResponseController(w).Flush() // the head is on its way
 		panic(http.ErrAbortHandler)
 	}
 }
