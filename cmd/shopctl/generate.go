@@ -120,6 +120,6 @@ func (s *session) generate(ctx context.Context, shop *operator.Shop, order vouch
 		return nil
 	}
 	stopped := s.explain(err)[0]
-	stopped.next = fmt.Sprintf("to complete the batch to %d run the command with --resume %s", order.Count, batch)
+	stopped.next = fmt.Sprintf("to complete the batch to %d run the command with --resume %s", order.Count, shellWord(batch))
 	return stopped
 }

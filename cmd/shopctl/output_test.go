@@ -42,3 +42,11 @@ func TestTablesQuoteWhatATerminalWouldObey(t *testing.T) {
 		t.Errorf("got %q want %q", terminal.String(), want)
 	}
 }
+
+func TestABatchIsOneWordOfACommand(t *testing.T) {
+	for batch, want := range map[string]string{"launch-2026": "launch-2026", "spring sale": "'spring sale'", "rowan's": `'rowan'\''s'`, "$(id)": "'$(id)'"} {
+		if got := shellWord(batch); got != want {
+			t.Errorf("%q is written %s, want %s", batch, got, want)
+		}
+	}
+}

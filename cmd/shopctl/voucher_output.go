@@ -153,6 +153,17 @@ func asArgument(v voucher.Voucher) string {
 	return v.Written
 }
 
+// shellWord writes a text as one word of a shell's command line.
+func shellWord(text string) string {
+	special := func(r rune) bool {
+		return r != '-' && r != '_' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}
+	if text != "" && !strings.ContainsFunc(text, special) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
 func voucherFields(v voucher.Voucher) []field {
 	fields := []field{
 		{"code", v.Written},

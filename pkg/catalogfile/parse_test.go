@@ -226,6 +226,16 @@ c.yaml:1: no customers: begin the file with the key customers and a list of them
 		small, strings.Replace(small, "4.99", "4.999", 1), "")
 }
 
+// An alias is one value, however long what it stands for.
+func TestLongAliasesAreBounded(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	text := in("variant", "data:", "  type: object", "  title: &long "+long, "  enum: ["+strings.TrimSuffix(strings.Repeat("*long, ", 10_000), ", ")+"]")
+	_, errs := catalogfile.Parse(catalogfile.File{Name: "shop.yaml", Text: []byte(text)})
+	if errs == nil || !strings.Contains(errs.Error(), "the most is 8192") {
+		t.Errorf("%.200v", errs)
+	}
+}
+
 func TestAliasesAreBounded(t *testing.T) {
 	text := "customers:\n  - a0: &a0 [x]\n"
 	for i := range 20 {

@@ -6,12 +6,20 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
+
+	"shopfront/pkg/catalog"
 )
+
+// enough is how many bytes of a data schema are written: more than catalog.MaxDataSchemaBytes, so that what has more is
+// refused, however often it repeats what has an anchor.
+const enough = 2 * catalog.MaxDataSchemaBytes
 
 // appendJSON writes a YAML value as compact JSON, with its numbers as they are written, and reports what JSON cannot hold.
 func (r *reader) appendJSON(text []byte, node *yaml.Node) []byte {
 	node = resolve(node)
 	switch {
+	case len(text) > enough:
+		return text
 	case node.Kind == yaml.MappingNode:
 		return r.appendObject(text, node)
 	case isTagged(node):

@@ -62,6 +62,8 @@ func TestWhatIsWrongWithAVoucherHasItsLine(t *testing.T) {
 		{"uses in words", "{code: A, reward: 5%, max-uses: many}", `6: max-uses: must be a whole number, not "many"`},
 		{"per nick of a single use", "{code: A, reward: 5%, max-uses-per-nick: 1}", "6: max-uses-per-nick: is for codes of more than one use"},
 		{"no date of the calendar", "{code: A, reward: 5%, valid-from: 2027-06-31}", `6: valid-from: "2027-06-31" is not a time: write it like 2027-01-31T18:00:00Z (RFC 3339), or 2027-01-31, which begins at midnight UTC`},
+		{"the year that stands for none", "{code: A, reward: 5%, valid-until: 0001-01-01}", "6: valid-until: must be in the years 2000 to 9999"},
+		{"finer than is kept", "{code: A, reward: 5%, valid-until: 2027-06-01T00:00:00.0001Z}", "6: valid-until: must not be finer than milliseconds"},
 		{"a date that ends as it begins", "{code: A, reward: 5%, valid-from: 2027-06-01, valid-until: 2027-06-01T00:00:00Z}", "6: valid-until: must be after valid-from"},
 		{"never valid", "{code: A, reward: 5%, valid-from: 2027-06-01T00:00:00Z, valid-until: 2027-06-01T02:00:00+02:00}", "6: valid-until: must be after valid-from"},
 		{"disabled by a word", "{code: A, reward: 5%, disabled: 1}", `6: disabled: must be true or false, not "1"`},

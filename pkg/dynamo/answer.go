@@ -7,8 +7,10 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"time"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
 // maxAnswer bounds an answer, in bytes: it has 1 MB of items at most, as each call of this package asks for them, and JSON
@@ -22,6 +24,14 @@ var (
 	errEndlessAnswer = errors.New("the answer is too large")
 	errWrongChecksum = errors.New("the answer is damaged")
 )
+
+// NewTransport returns what sends a client's requests, each attempt within a time, and refuses answers that are none of
+// DynamoDB's. The client need not validate checksums: see DisableValidateResponseChecksum of its options.
+func NewTransport(attemptTimeout time.Duration) dynamodb.HTTPClient {
+	return transport{awshttp.NewBuildableClient().WithTimeout(attemptTimeout).WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConnsPerHost = 16
+	})}
+}
 
 // transport sends the SDK's requests, and holds the answers to what they must be.
 type transport struct{ client *awshttp.BuildableClient }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"math"
-	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
@@ -35,14 +33,11 @@ type Settings struct {
 
 // NewClient wires a client by hand: loading the SDK's default configuration triples a function's time to ready.
 func NewClient(settings Settings) *dynamodb.Client {
-	client := awshttp.NewBuildableClient().WithTimeout(attemptTimeout).WithTransportOptions(func(t *http.Transport) {
-		t.MaxIdleConnsPerHost = 16
-	})
 	options := dynamodb.Options{
 		Region:                          settings.Region,
 		Credentials:                     settings.Credentials,
-		HTTPClient:                      transport{client},
-		DisableValidateResponseChecksum: true, // transport does
+		HTTPClient:                      NewTransport(attemptTimeout),
+		DisableValidateResponseChecksum: true, // NewTransport does
 		Retryer:                         NewRetryer(settings.Jitter),
 	}
 	if settings.Endpoint != "" {

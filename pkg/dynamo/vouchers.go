@@ -33,7 +33,7 @@ func NewVouchers(api VouchersAPI, table string, random func(n int64) int64) *Vou
 }
 
 // Create stores a new voucher, with its counters where it has a limit above one: all or nothing. It returns voucher.ErrCodeTaken
-// where the code exists. One that is the very same counts as created: the answer to the first attempt was lost.
+// where the code exists. One that was created as v counts as created: the answer to the first attempt was lost.
 func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
 	existing, err := s.putNew(ctx, customer, v)
 	if err != nil || existing == nil {
@@ -43,11 +43,18 @@ func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v vo
 	if err != nil {
 		return err
 	}
-	kept.Redeemed, kept.Full = nil, false // what may have happened to it since
-	if kept.Voucher != stored(v) {
+	if !createdAs(kept.Voucher, stored(v)) {
 		return voucher.ErrCodeTaken
 	}
 	return nil
+}
+
+// createdAs tells whether a kept voucher was created as v, by all that neither redemptions nor edits change where they came.
+func createdAs(kept, v voucher.Voucher) bool {
+	if kept.Version == v.Version {
+		return sameEdit(kept, v)
+	}
+	return kept.Written == v.Written && kept.Reward == v.Reward && kept.Created.Equal(v.Created) && kept.Counters == v.Counters
 }
 
 // stored is v as it is read back: in whole milliseconds.
@@ -151,16 +158,21 @@ const maxEditAttempts = 5
 // Errors are a *voucher.RefusalError for an unknown code, the *voucher.FieldError of an edit that is not allowed, and an
 // *UnavailableError, after which the edit may have been applied in part. Run again, it is completed.
 func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code voucher.Code, edit voucher.Edit) (voucher.Voucher, error) {
+	begun := false // an edit of the limit, which may have reached the counters
 	for attempt := 0; ; attempt++ {
 		before, err := s.readKept(ctx, voucherKey{customer, code})
 		if err != nil {
 			return voucher.Voucher{}, outcome(err)
 		}
 		after, err := before.Edited(edit)
+		if err != nil && begun { // it is not refused: something was changed
+			return voucher.Voucher{}, fmt.Errorf("%w: %s", errEditedMeanwhile, err.Error())
+		}
 		if err != nil {
 			return voucher.Voucher{}, err
 		}
 		if edit.MaxUses != nil && after.Limited() {
+			begun = true
 			after, err = s.moveLimit(ctx, customer, before.Voucher, after)
 		} else {
 			after, err = s.writeEdited(ctx, customer, before.Voucher, after)

@@ -8,6 +8,7 @@ import (
 	mathrand "math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -435,6 +436,48 @@ func TestCreatedAndRedeemedBeforeTheAnswer(t *testing.T) {
 		if err := s.vouchers.Create(t.Context(), emberforge, v); err != nil {
 			t.Errorf("creating %s again = %v", v.Written, err)
 		}
+	}
+}
+
+// The answer to a creation is lost, and before it is sent again an operator edits the voucher: it was created all the same.
+func TestCreatedAndEditedBeforeTheAnswer(t *testing.T) {
+	s := newShop(t)
+	for _, maxUses := range []voucher.Limit{1, 2} {
+		v := s.create(voucher.Terms{Written: fmt.Sprintf("SUMMER-%d", maxUses), MaxUses: &maxUses, Batch: "summer"})
+		edit := voucher.Edit{Disabled: new(true), Note: new("leaked"), MaxUses: new(maxUses + 1)}
+		if maxUses == 1 {
+			edit.MaxUses = nil
+		}
+		if _, err := s.vouchers.Edit(t.Context(), emberforge, v.Code, edit); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.vouchers.Create(t.Context(), emberforge, v); err != nil {
+			t.Errorf("creating %s again = %v", v.Written, err)
+		}
+		v.Created = v.Created.Add(time.Millisecond)
+		if err := s.vouchers.Create(t.Context(), emberforge, v); !errors.Is(err, voucher.ErrCodeTaken) {
+			t.Errorf("creating another %s = %v; want ErrCodeTaken", v.Written, err)
+		}
+	}
+}
+
+// Once the counters have a new limit, an edit that another one no longer allows is not said to have changed nothing.
+func TestAnEditThatAnotherDoesNotAllowAnyMore(t *testing.T) {
+	s := newShop(t)
+	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))})
+	from, until := noon().Add(2*time.Hour), noon().Add(time.Hour)
+	api := &beforeALimitStands{Client: s.client, do: sync.OnceFunc(func() {
+		if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, voucher.Edit{ValidFrom: &from}); err != nil {
+			t.Error(err)
+		}
+	})}
+	edit := voucher.Edit{MaxUses: new(voucher.Limit(4)), ValidUntil: &until}
+	_, err := dynamo.NewVouchers(api, s.table, mathrand.Int64N).Edit(within(t), emberforge, v.Code, edit)
+	if _, refused := errors.AsType[*voucher.FieldError](err); err == nil || refused || !strings.Contains(err.Error(), "another edit") {
+		t.Errorf("Edit = %v; want that another edit came in between", err)
+	}
+	if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, voucher.Edit{MaxUses: new(voucher.Limit(2)), ValidUntil: &until}); err == nil {
+		t.Error("an edit to a time that has passed when it begins is taken")
 	}
 }
 

@@ -159,9 +159,11 @@ func (p CataloguePlan) Writes() int {
 	return writes
 }
 
+var errCreatedMeanwhile = errors.New("it was created meanwhile: apply again")
+
 // Apply does what was planned, and calls wrote after each write. Where it ends early, each shop is consistent, and a new
-// plan of the same files completes it. It ends with catalog.ErrChanged where another has changed a catalogue since the plan
-// was made.
+// plan of the same files completes it. It ends with an error that says to apply again where another has changed a catalogue, for
+// which it is a catalog.ErrChanged, or created one of the vouchers, since the plan was made.
 func (p CataloguePlan) Apply(ctx context.Context, wrote func()) error {
 	for _, shop := range p.Shops {
 		if err := shop.Catalogue.Apply(ctx, p.catalogue, wrote); err != nil {
@@ -169,7 +171,10 @@ func (p CataloguePlan) Apply(ctx context.Context, wrote func()) error {
 		}
 		for _, v := range shop.Vouchers {
 			err := p.vouchers.Create(ctx, shop.Catalogue.Customer, v)
-			if err != nil && !errors.Is(err, voucher.ErrCodeTaken) { // taken: another has created it meanwhile
+			if errors.Is(err, voucher.ErrCodeTaken) { // by another, since the plan was made: its terms may differ
+				err = errCreatedMeanwhile
+			}
+			if err != nil {
 				return fmt.Errorf("customer %s, voucher %s: %w", shop.Catalogue.Customer, v.Written, err)
 			}
 			wrote()

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -141,7 +140,8 @@ func Local(state localstate.State, random func(n int64) int64) *Deployment {
 // patient gives a client more time and attempts than a shopper has.
 func patient(random func(n int64) int64) func(*dynamodb.Options) {
 	return func(o *dynamodb.Options) {
-		o.HTTPClient = awshttp.NewBuildableClient().WithTimeout(attemptTimeout)
+		o.HTTPClient = dynamo.NewTransport(attemptTimeout)
+		o.DisableValidateResponseChecksum = true // the transport does
 		o.Retryer = patientRetryer{dynamo.NewRetryer(random), random}
 	}
 }

@@ -25,8 +25,8 @@ type Verification struct {
 // add up. It changes nothing. What looks wrong across several items is read again, reconciliation.Readings times, before
 // it is a finding: redemptions and edits that go on are none.
 //
-// It holds one code's items at a time, of which a redemption takes 16 bytes, 12,800 items that are read ahead, the codes
-// to be read again, and the report.
+// It holds one code's items at a time, of which a redemption takes 16 bytes, 12,800 items that are read ahead, as many
+// for each of up to 16 codes that are read again, the codes to be read again, and the report.
 func (s *Shop) Verify(ctx context.Context, how Verification) (reconciliation.Report, error) {
 	v := &verifier{shop: s, Verification: how}
 	if v.Read == nil {

@@ -314,7 +314,7 @@ func (a *Account) judgeCounters() []Finding {
 		return wrong
 	}
 	// A limit that was lowered below what was used leaves nothing, and more taken than it allows.
-	lowered := v.Version > 1 && left == 0 && used > int(v.MaxUses)
+	lowered := a.limitWasEdited() && left == 0 && used > int(v.MaxUses)
 	if left+used != int(v.MaxUses) && !lowered {
 		wrong = append(wrong, a.foundf(KindLimit, "the counters hold %d left and %d taken, the limit is %d", left, used, v.MaxUses))
 	}
@@ -322,6 +322,16 @@ func (a *Account) judgeCounters() []Finding {
 		wrong = append(wrong, a.foundf(KindFull, "the voucher is marked as full and has %s left", count(left, "use")))
 	}
 	return wrong
+}
+
+// limitWasEdited tells by the counters: an edit of another field leaves them as they are.
+func (a *Account) limitWasEdited() bool {
+	for _, counter := range a.counters {
+		if counter.Edit > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // judgeEdits says what is wrong with the edits that the counters are of. An edit of the limit takes a version of the

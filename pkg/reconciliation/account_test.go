@@ -128,6 +128,11 @@ func TestAccounts(t *testing.T) {
 			counters(a, 0, 6, 0, 6)
 			records(a, 12)
 		}},
+		{what: "used beyond a limit, of which another field was edited", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(2))
+			counters(a, 0, 6, 0, 6)
+			records(a, 12)
+		}},
 		{what: "used beyond a limit that was lowered, with uses left", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3))
 			counters(a, 0, 6, 1, 6, 2, 2)

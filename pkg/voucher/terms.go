@@ -3,6 +3,7 @@ package voucher
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -128,6 +129,9 @@ func (v Voucher) validate() error {
 	}
 	if len(v.Batch) > MaxBatchBytes || !isShowable(v.Batch) {
 		add("batch", "must be at most %d bytes of text without control characters", MaxBatchBytes)
+	}
+	if v.Batch != "" && strings.TrimSpace(v.Batch) == "" {
+		add("batch", "must have more than white space")
 	}
 	if len(v.Note) > MaxNoteBytes || !isShowable(v.Note) {
 		add("note", "must be at most %d bytes of text without control characters", MaxNoteBytes)

@@ -196,7 +196,11 @@ func (s *shop) begin(t *testing.T) {
 	for _, nick := range []string{"Briar", "Cedar"} {
 		gone := s.requests[redeemUsedUp]
 		gone.body = strings.Replace(gone.body, "Alder", nick, 1)
-		if answer := gone.send(t.Context(), s.api); answer.Code != http.StatusOK {
+		answer := gone.send(t.Context(), s.api)
+		for begun := time.Now(); answer.Code == http.StatusServiceUnavailable && time.Since(begun) < patience; { // a busy machine
+			answer = gone.send(t.Context(), s.api)
+		}
+		if answer.Code != http.StatusOK && answer.Code != http.StatusNotFound {
 			t.Fatalf("%d %s", answer.Code, answer.Body)
 		}
 	}
@@ -486,6 +490,9 @@ func wantLittleMemory(t *testing.T, processes []string) {
 			return // not Linux
 		}
 		_, peak, _ := strings.Cut(string(status), "VmHWM:")
+		if len(strings.Fields(peak)) == 0 {
+			continue // it has just ended
+		}
 		if kB, err := strconv.Atoi(strings.Fields(peak)[0]); err != nil || kB > functionMemory {
 			t.Errorf("%d kB of memory, %v: %s", kB, err, process)
 		}
