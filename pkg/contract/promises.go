@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 )
@@ -56,11 +57,13 @@ func keep(base, revision tree, today string) *promises {
 	for name, endpoint := range revision.endpoints() {
 		revisions[name.shape()] = endpoint
 	}
+	stays := make(map[string]Operation)
 	for name, endpoint := range base.endpoints() {
 		p.operation = name
 		if kept, found := revisions[name.shape()]; found {
 			p.operation = kept.name
 			p.endpoint(endpoint, kept)
+			stays[name.String()] = name
 		} else {
 			p.gone("", name.String(), endpoint.operation)
 		}
@@ -69,9 +72,9 @@ func keep(base, revision tree, today string) *promises {
 	for _, added := range revisions {
 		p.operation = added.name
 		p.kept("", nil, added.operation)
-		for name := range base.endpoints() {
-			if added.name.takesFrom(name) {
-				p.problem("", "takes requests from "+name.String()+": its literal segment goes before a parameter")
+		for _, name := range slices.Sorted(maps.Keys(stays)) {
+			if added.name.takesFrom(stays[name]) {
+				p.problem("", "takes requests from "+name+": its literal segment goes before a parameter")
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -155,8 +156,9 @@ var errEditedMeanwhile = errors.New("another edit of the voucher is going on or 
 const maxEditAttempts = 5
 
 // Edit changes a voucher and returns it as it then is; the change holds for every request that begins after Edit returned.
-// Errors are a *voucher.RefusalError for an unknown code, the *voucher.FieldError of an edit that is not allowed, and an
-// *UnavailableError, after which the edit may have been applied in part. Run again, it is completed.
+// Errors are a *voucher.RefusalError for an unknown code, the *voucher.FieldError of an edit that is not allowed, an
+// *UnavailableError, and one that says that other edits came in between. After the latter two the edit may have been applied in
+// part. Run again, it is completed.
 func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code voucher.Code, edit voucher.Edit) (voucher.Voucher, error) {
 	begun := false // an edit of the limit, which may have reached the counters
 	for attempt := 0; ; attempt++ {
@@ -166,14 +168,15 @@ func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code v
 		}
 		after, err := before.Edited(edit)
 		if err != nil && begun { // it is not refused: something was changed
-			return voucher.Voucher{}, fmt.Errorf("%w: %s", errEditedMeanwhile, err.Error())
+			return voucher.Voucher{}, fmt.Errorf("%w: %s", errEditedMeanwhile, strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 		if err != nil {
 			return voucher.Voucher{}, err
 		}
 		if edit.MaxUses != nil && after.Limited() {
-			begun = true
-			after, err = s.moveLimit(ctx, customer, before.Voucher, after)
+			var marked bool
+			after, marked, err = s.moveLimit(ctx, customer, before.Voucher, after)
+			begun = begun || marked
 		} else {
 			after, err = s.writeEdited(ctx, customer, before.Voucher, after)
 		}
@@ -246,8 +249,10 @@ func sameEdit(a, b voucher.Voucher) bool {
 // It takes the voucher's next version, marks the voucher with the limit it is on its way to, and fences every counter with
 // that version, so that an older edit can no longer write them. What a counter has left and used together then changes by
 // this edit alone: a raise adds to it, a lowering takes from what is left. The voucher follows last, in a version of its
-// own, with which it is no longer full: a request that saw it full before cannot mark it any more.
-func (s *Vouchers) moveLimit(ctx context.Context, customer catalog.CustomerID, before, after voucher.Voucher) (voucher.Voucher, error) {
+// own, with which it is no longer full: a request that saw it full before cannot mark it any more. begun tells that it was marked.
+func (s *Vouchers) moveLimit(
+	ctx context.Context, customer catalog.CustomerID, before, after voucher.Voucher,
+) (moved voucher.Voucher, begun bool, err error) {
 	editor := s.random(math.MaxInt64) // tells this edit from another that takes the same version
 	marked := before
 	marked.Version = before.Version + 1
@@ -255,12 +260,11 @@ func (s *Vouchers) moveLimit(ctx context.Context, customer catalog.CustomerID, b
 	begin.set(attrEditing, num(after.MaxUses))
 	begin.set(attrEditor, num(editor))
 	mine := func(kept keptVoucher, version int64) bool { return kept.Version == version && kept.editor == editor }
-	begun := func(kept keptVoucher) bool { return mine(kept, marked.Version) }
-	if _, err := s.commitEdit(ctx, begin, begun); err != nil {
-		return voucher.Voucher{}, err
+	if _, err := s.commitEdit(ctx, begin, func(kept keptVoucher) bool { return mine(kept, marked.Version) }); err != nil {
+		return voucher.Voucher{}, false, err
 	}
 	if err := s.moveCounters(ctx, customer, marked, int(after.MaxUses)); err != nil {
-		return voucher.Voucher{}, err
+		return voucher.Voucher{}, true, err
 	}
 	after.Version = marked.Version + 1
 	end := editing(customer, marked, after.Version)
@@ -270,7 +274,8 @@ func (s *Vouchers) moveLimit(ctx context.Context, customer catalog.CustomerID, b
 	end.remove(attrFull)
 	// An edit of another field takes a version too, and leaves editor and mark as they are.
 	ended := func(kept keptVoucher) bool { return mine(kept, after.Version) && kept.editing == voucher.NoLimit }
-	return s.commitEdit(ctx, end, ended)
+	moved, err = s.commitEdit(ctx, end, ended)
+	return moved, true, err
 }
 
 func (s *Vouchers) moveCounters(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher, limit int) error {

@@ -31,6 +31,7 @@ type containers struct {
 	baseURL string
 	command *exec.Cmd
 	ended   chan struct{}
+	out     *localruntest.Output
 }
 
 // startContainers returns when they answer.
@@ -53,10 +54,9 @@ func startContainers(ctx context.Context, run *localruntest.Run) (*containers, e
 		"--env-vars", filepath.Join(run.Root(), ".shopfront", "env-vars.json"), "--parameter-overrides", "Architecture=" + architecture,
 		"--warm-containers", "EAGER", "--add-host", "host.docker.internal:host-gateway",
 	}, strings.Fields(*samArgs)...)
-	out := &localruntest.Output{}
-	c := &containers{baseURL: "http://127.0.0.1:" + port, ended: make(chan struct{})}
+	c := &containers{baseURL: "http://127.0.0.1:" + port, ended: make(chan struct{}), out: &localruntest.Output{}}
 	c.command = exec.Command(*samCLI, args...) //nolint:noctx // the tester's own; it is ended by stop
-	c.command.Stdout, c.command.Stderr = out, out
+	c.command.Stdout, c.command.Stderr = c.out, c.out
 	if err := c.command.Start(); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func startContainers(ctx context.Context, run *localruntest.Run) (*containers, e
 		}
 		select {
 		case <-c.ended:
-			return nil, fmt.Errorf("sam local start-api: %s\n%s", c.command.ProcessState, out)
+			return nil, fmt.Errorf("sam local start-api: %s\n%s", c.command.ProcessState, c.out)
 		case <-ctx.Done():
 			return nil, errors.Join(ctx.Err(), c.stop())
 		case <-time.After(time.Second):
@@ -99,7 +99,7 @@ func dropGatewaysOwn(header http.Header) {
 // stop lets the SAM CLI remove its containers.
 func (c *containers) stop() error {
 	if err := c.command.Process.Signal(syscall.SIGINT); err != nil {
-		return err
+		return fmt.Errorf("sam local start-api: %w\n%s", err, c.out)
 	}
 	select {
 	case <-c.ended:

@@ -122,13 +122,16 @@ func (r Rollout) create(ctx context.Context, s Settings, stack *types.Stack, p p
 	for _, key := range slices.Sorted(maps.Keys(s.Tags)) {
 		input.Tags = append(input.Tags, types.Tag{Key: aws.String(key), Value: aws.String(s.Tags[key])})
 	}
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
 	// It is not given up half-way, nor made twice where its answer is lost: then nobody would know what to delete.
 	input.ClientToken = input.ChangeSetName
 	asking, cancel := lastly(ctx)
 	defer cancel()
 	out, err := r.API.CreateChangeSet(asking, input)
 	if err != nil {
-		return "", fmt.Errorf("create a change set of %s: %w", s.Stack, err)
+		return "", fmt.Errorf("create the change set %s of %s: %w", aws.ToString(input.ChangeSetName), s.Stack, err)
 	}
 	return aws.ToString(out.Id), nil
 }

@@ -63,7 +63,7 @@ func New(terms Terms, now time.Time) (Voucher, error) {
 	if v.Counters, err = chooseCounters(v.MaxUses, terms.Counters); err != nil {
 		errs = append(errs, err)
 	}
-	if err := errors.Join(append(errs, v.validate())...); err != nil {
+	if err := errors.Join(append(errs, v.validate(), checkNewBatch(v.Batch))...); err != nil {
 		return Voucher{}, err
 	}
 	return v, nil
@@ -102,6 +102,14 @@ func chooseCounters(maxUses Limit, override int) (int, error) {
 	return override, nil
 }
 
+// checkNewBatch refuses a name that no command takes. A voucher that has such a one already is edited all the same.
+func checkNewBatch(name string) error {
+	if name != "" && strings.TrimSpace(name) == "" {
+		return &FieldError{"batch", errors.New("must have more than white space")}
+	}
+	return nil
+}
+
 func (v Voucher) validate() error {
 	var errs []error
 	add := func(field, format string, args ...any) {
@@ -129,9 +137,6 @@ func (v Voucher) validate() error {
 	}
 	if len(v.Batch) > MaxBatchBytes || !isShowable(v.Batch) {
 		add("batch", "must be at most %d bytes of text without control characters", MaxBatchBytes)
-	}
-	if v.Batch != "" && strings.TrimSpace(v.Batch) == "" {
-		add("batch", "must have more than white space")
 	}
 	if len(v.Note) > MaxNoteBytes || !isShowable(v.Note) {
 		add("note", "must be at most %d bytes of text without control characters", MaxNoteBytes)
@@ -232,7 +237,11 @@ func (v Voucher) Edited(edit Edit) (Voucher, error) {
 		}
 		v.MaxUsesPerNick = *edit.MaxUsesPerNick
 	}
-	if err := errors.Join(append(errs, v.validate())...); err != nil {
+	errs = append(errs, v.validate())
+	if edit.Batch != nil {
+		errs = append(errs, checkNewBatch(v.Batch))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return Voucher{}, err
 	}
 	return v, nil

@@ -63,7 +63,7 @@ func TestTermsThatAreRefused(t *testing.T) {
 		{"year 12026", voucher.Terms{Written: "S", Reward: coins, ValidUntil: noon().AddDate(10000, 0, 0)}, "valid-until"},
 		{"year 1926", voucher.Terms{Written: "S", Reward: coins, ValidFrom: noon().AddDate(-100, 0, 0)}, "valid-from"},
 		{"long nick", voucher.Terms{Written: "S", Reward: coins, Nick: strings.Repeat("a", 65)}, "nick"},
-		{"batch of white space", voucher.Terms{Written: "S", Reward: coins, Batch: " "}, "batch"},
+		{"batch of white space only", voucher.Terms{Written: "S", Reward: coins, Batch: " "}, "batch"},
 		{"batch of 65 bytes", voucher.Terms{Written: "S", Reward: coins, Batch: strings.Repeat("b", 65)}, "batch"},
 		{"note of 129 bytes", voucher.Terms{Written: "S", Reward: coins, Note: strings.Repeat("n", 129)}, "note"},
 		{"note with a bell", voucher.Terms{Written: "S", Reward: coins, Note: "ring\a"}, "note"},
@@ -93,12 +93,17 @@ func TestEdits(t *testing.T) {
 		t.Errorf("Edited = %+v, %v; want %+v", edited, err, want)
 	}
 
+	blank := single
+	blank.Batch = " "
+
 	tests := []struct {
 		rule  string
 		v     voucher.Voucher
 		edit  voucher.Edit
 		field string // empty: allowed
 	}{
+		{"to a batch of white space", single, voucher.Edit{Batch: new(" ")}, "batch"},
+		{"in a batch of white space", blank, voucher.Edit{Disabled: &yes}, ""},
 		{"nothing", single, voucher.Edit{}, ""},
 		{"the same limit", single, voucher.Edit{MaxUses: new(voucher.Limit(1))}, ""},
 		{"raise", many, voucher.Edit{MaxUses: new(voucher.Limit(200))}, ""},

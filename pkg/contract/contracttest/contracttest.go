@@ -21,7 +21,6 @@ import (
 	"github.com/pb33f/libopenapi-validator/config"
 	violations "github.com/pb33f/libopenapi-validator/errors"
 	"github.com/pb33f/libopenapi-validator/schema_validation"
-	"github.com/pb33f/libopenapi/datamodel/high/base"
 	v3 "github.com/pb33f/libopenapi/datamodel/high/v3"
 
 	"shopfront/api"
@@ -245,7 +244,7 @@ func checkHeaders(request *http.Request, item *v3.PathItem, response *http.Respo
 		switch header := headers[name]; {
 		case header != nil:
 			for _, value := range values {
-				problems = append(problems, checkHeader(name, value, header.Schema.Schema())...)
+				problems = append(problems, checkHeader(name, value, header)...)
 			}
 		case name == "Set-Cookie", len(headers) == 0 && !slices.Contains(transportHeaders(), name):
 			problems = append(problems, fmt.Errorf("the document knows no header %s", name))
@@ -254,9 +253,13 @@ func checkHeaders(request *http.Request, item *v3.PathItem, response *http.Respo
 	return problems
 }
 
-func checkHeader(name, text string, schema *base.Schema) []error {
+func checkHeader(name, text string, header *v3.Header) []error {
+	if header.Schema == nil {
+		return []error{fmt.Errorf("header %s has no schema, and nothing else is looked at", name)}
+	}
+	schema := header.Schema.Schema()
 	var value any = text
-	if number, err := strconv.Atoi(text); err == nil && slices.Contains(schema.Type, "integer") {
+	if number, err := strconv.Atoi(text); err == nil && strconv.Itoa(number) == text && slices.Contains(schema.Type, "integer") {
 		value = number
 	}
 	_, wrong := schema_validation.NewSchemaValidator(config.WithFormatAssertions()).ValidateSchemaObject(schema, value)
