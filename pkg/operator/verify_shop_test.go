@@ -35,7 +35,6 @@ type tables struct {
 	client     *dynamodb.Client
 	names      operator.Tables
 	deployment *operator.Deployment
-	opened     time.Time // when the shops were opened, and everything in them happened
 	customers  atomic.Int32
 }
 
@@ -47,7 +46,6 @@ func newTables(t *testing.T) *tables {
 	state := localstate.State{DynamoDBEndpoint: localtest.Endpoint(t), Region: localtest.Region, Tables: localstate.Tables(names)}
 	return &tables{
 		client: localtest.Client(t), names: names, deployment: operator.Local(state, mathrand.Int64N),
-		opened: time.Now().UTC().Truncate(time.Millisecond),
 	}
 }
 
@@ -56,6 +54,7 @@ type shop struct {
 	*tables
 
 	t        *testing.T
+	opened   time.Time // when the shop was opened, and everything in it happened
 	customer catalog.CustomerID
 	operator *operator.Shop
 	vouchers *dynamo.Vouchers
@@ -64,7 +63,7 @@ type shop struct {
 
 func (s *tables) newShop(t *testing.T) *shop {
 	t.Helper()
-	opened := &shop{tables: s, t: t, customer: catalog.CustomerID(fmt.Sprintf("emberforge-%d", s.customers.Add(1)))}
+	opened := &shop{tables: s, t: t, opened: time.Now().UTC().Truncate(time.Millisecond), customer: catalog.CustomerID(fmt.Sprintf("emberforge-%d", s.customers.Add(1)))}
 	opened.put(s.names.Catalogue, attributes{
 		"customer": text(string(opened.customer)), "sk": text("customer"), "name": text("Emberforge"), "currency": text("EUR"),
 	})
