@@ -168,19 +168,12 @@ func (f *timeFlag) Set(text string) error {
 		f.time = &time.Time{}
 		return nil
 	}
-	t, err := time.Parse(time.DateOnly, text)
-	if err != nil {
-		t, err = time.Parse(time.RFC3339, text)
-	}
-	if err != nil {
+	t, err := voucher.ParseTime(text)
+	if errors.Is(err, voucher.ErrNoTime) {
 		return errors.New("must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which begins at midnight UTC")
 	}
-	t = t.UTC()
-	if t.Year() < 2000 || t.Year() > 9999 {
-		return errors.New("must be in the years 2000 to 9999")
-	}
-	if !t.Equal(t.Truncate(time.Millisecond)) {
-		return errors.New("must not be finer than milliseconds")
+	if err != nil {
+		return err
 	}
 	f.time = &t
 	return nil

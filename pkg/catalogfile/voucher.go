@@ -98,20 +98,11 @@ func (o object) time(key string) time.Time {
 	if !ok {
 		return time.Time{}
 	}
-	moment, err := time.Parse(time.DateOnly, text)
-	if err != nil {
-		moment, err = time.Parse(time.RFC3339, text)
-	}
-	if err != nil {
+	moment, err := voucher.ParseTime(text)
+	if errors.Is(err, voucher.ErrNoTime) {
 		o.fail(key, "%.40q is not a time: write it like 2027-01-31T18:00:00Z (RFC 3339), or 2027-01-31, which begins at midnight UTC", text)
-	}
-	moment = moment.UTC()
-	switch {
-	case err != nil:
-	case moment.Year() < 2000 || moment.Year() > 9999:
-		o.fail(key, "must be in the years 2000 to 9999")
-	case !moment.Equal(moment.Truncate(time.Millisecond)):
-		o.fail(key, "must not be finer than milliseconds")
+	} else if err != nil {
+		o.fail(key, "%v", err)
 	}
 	return moment
 }

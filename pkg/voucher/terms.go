@@ -127,10 +127,10 @@ func (v Voucher) validate() error {
 		}
 	}
 	if !isStorable(v.ValidFrom) {
-		add("valid-from", "must be in the years 2000 to 9999")
+		add("valid-from", "%w", errTimeOutOfRange)
 	}
 	if !isStorable(v.ValidUntil) {
-		add("valid-until", "must be in the years 2000 to 9999")
+		add("valid-until", "%w", errTimeOutOfRange)
 	}
 	if !v.ValidFrom.IsZero() && !v.ValidUntil.IsZero() && !v.ValidFrom.Before(v.ValidUntil) {
 		add("valid-until", "must be after valid-from")
@@ -183,6 +183,31 @@ func (r Reward) validate() error {
 	return nil
 }
 
+// ErrNoTime says that a text is neither a time in RFC 3339 nor a date.
+var ErrNoTime = errors.New("neither a time nor a date")
+
+var errTimeOutOfRange = errors.New("must be in the years 2000 to 9999")
+
+// ParseTime reads a time in RFC 3339, or a date, which means its first moment in UTC. It returns ErrNoTime, or an error that
+// says how a time is out of bounds: it is of the years 2000 to 9999, in whole milliseconds.
+func ParseTime(text string) (time.Time, error) {
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		t, err = time.Parse(time.RFC3339, text)
+	}
+	t = t.UTC()
+	switch {
+	case err != nil:
+		return time.Time{}, ErrNoTime
+	case t.IsZero() || !isStorable(t):
+		return time.Time{}, errTimeOutOfRange
+	case !t.Equal(t.Truncate(time.Millisecond)):
+		return time.Time{}, errors.New("must not be finer than milliseconds")
+	}
+	return t, nil
+}
+
+// isStorable takes the zero time too: it stands for none.
 func isStorable(t time.Time) bool { return t.IsZero() || 2000 <= t.Year() && t.Year() <= 9999 }
 
 func isShowable(text string) bool {
