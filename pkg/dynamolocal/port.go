@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// freePort returns a port that is free now.
-func freePort(ctx context.Context) (int, error) {
+// FreePort returns a port of 127.0.0.1 that is free now.
+func FreePort(ctx context.Context) (int, error) {
 	listener, err := listen(ctx, 0)
 	if err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)

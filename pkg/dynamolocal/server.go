@@ -83,7 +83,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		return launch(ctx, java, options)
 	}
 	for range portAttempts {
-		options.Port, err = freePort(ctx)
+		options.Port, err = FreePort(ctx)
 		if err != nil {
 			return nil, err
 		}

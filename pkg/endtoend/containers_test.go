@@ -11,10 +11,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"shopfront/pkg/dynamolocal"
 	"shopfront/pkg/localrun"
 	"shopfront/pkg/localrun/localruntest"
 )
@@ -44,17 +46,17 @@ func startContainers(ctx context.Context, run *localruntest.Run) (*containers, e
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort(ctx)
+	port, err := dynamolocal.FreePort(ctx)
 	if err != nil {
 		return nil, err
 	}
 	architecture := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
 	args := append([]string{
-		"local", "start-api", "--template", filepath.Join(root, ".aws-sam", "build", "template.yaml"), "--port", port,
+		"local", "start-api", "--template", filepath.Join(root, ".aws-sam", "build", "template.yaml"), "--port", strconv.Itoa(port),
 		"--env-vars", filepath.Join(run.Root(), ".shopfront", "env-vars.json"), "--parameter-overrides", "Architecture=" + architecture,
 		"--warm-containers", "EAGER", "--add-host", "host.docker.internal:host-gateway",
 	}, strings.Fields(*samArgs)...)
-	c := &containers{baseURL: "http://127.0.0.1:" + port, ended: make(chan struct{}), out: &localruntest.Output{}}
+	c := &containers{baseURL: fmt.Sprintf("http://127.0.0.1:%d", port), ended: make(chan struct{}), out: &localruntest.Output{}}
 	c.command = exec.Command(*samCLI, args...) //nolint:noctx // the tester's own; it is ended by stop
 	c.command.Stdout, c.command.Stderr = c.out, c.out
 	if err := c.command.Start(); err != nil {
@@ -77,16 +79,6 @@ func startContainers(ctx context.Context, run *localruntest.Run) (*containers, e
 		case <-time.After(time.Second):
 		}
 	}
-}
-
-func freePort(ctx context.Context) (string, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	return port, err
 }
 
 // dropGatewaysOwn takes out the header that only the gateway of `sam local start-api` sends.

@@ -110,7 +110,7 @@ func (r Rollout) create(ctx context.Context, s Settings, stack *types.Stack, p p
 	}
 	input := &cloudformation.CreateChangeSetInput{
 		StackName:           aws.String(s.Stack),
-		ChangeSetName:       aws.String(fmt.Sprintf("rollout-%d", r.Now().Unix())),
+		ChangeSetName:       aws.String(r.name()),
 		ChangeSetType:       kind,
 		IncludeNestedStacks: aws.Bool(true),
 		TemplateBody:        aws.String(s.Template),
@@ -135,6 +135,9 @@ func (r Rollout) create(ctx context.Context, s Settings, stack *types.Stack, p p
 	}
 	return aws.ToString(out.Id), nil
 }
+
+// name is what a request of now is called.
+func (r Rollout) name() string { return fmt.Sprintf("rollout-%d", r.Now().Unix()) }
 
 // waitForChangeSet waits until the change set is made, and tells whether it changes nothing.
 func (r Rollout) waitForChangeSet(ctx context.Context, changeSet string) (nothing bool, err error) {
@@ -250,7 +253,7 @@ func (r Rollout) execute(ctx context.Context, s Settings, changeSet string, tabl
 	asking, cancel := lastly(ctx)
 	defer cancel()
 	_, err := r.API.ExecuteChangeSet(asking, &cloudformation.ExecuteChangeSetInput{
-		ChangeSetName: aws.String(changeSet), ClientRequestToken: aws.String(fmt.Sprintf("rollout-%d", r.Now().Unix())),
+		ChangeSetName: aws.String(changeSet), ClientRequestToken: aws.String(r.name()),
 	})
 	if err != nil {
 		return fmt.Errorf("execute the change set: %w", err)

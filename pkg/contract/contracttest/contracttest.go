@@ -210,10 +210,15 @@ func hasMessage(request *http.Request, response *http.Response, body []byte) boo
 	return isMessage && response.Header.Get("Content-Type") == "application/json" && response.Header.Get("Request-Id") == ""
 }
 
+// documentedAnswer is what the document has of an answer's status, or nil.
+func documentedAnswer(request *http.Request, item *v3.PathItem, response *http.Response) *v3.Response {
+	operation, _ := item.GetOperations().Get(strings.ToLower(request.Method))
+	return operation.Responses.Codes.GetOrZero(fmt.Sprint(response.StatusCode))
+}
+
 // checkBody wants a body where the document has one, and none where it has none. The library takes either.
 func checkBody(request *http.Request, item *v3.PathItem, response *http.Response, body []byte) error {
-	operation, _ := item.GetOperations().Get(strings.ToLower(request.Method))
-	documented := operation.Responses.Codes.GetOrZero(fmt.Sprint(response.StatusCode))
+	documented := documentedAnswer(request, item, response)
 	if documented == nil || request.Method == http.MethodHead {
 		return nil
 	}
@@ -229,8 +234,7 @@ func checkBody(request *http.Request, item *v3.PathItem, response *http.Response
 // checkHeaders looks where the library does not: at the values of headers that may be missing, at cookies, and at answers that
 // the document has no headers for.
 func checkHeaders(request *http.Request, item *v3.PathItem, response *http.Response) (problems []error) {
-	operation, _ := item.GetOperations().Get(strings.ToLower(request.Method))
-	documented := operation.Responses.Codes.GetOrZero(fmt.Sprint(response.StatusCode))
+	documented := documentedAnswer(request, item, response)
 	if documented == nil {
 		return nil // it is said already
 	}
