@@ -103,12 +103,12 @@ torture: ## Redeem under faults, kills and load, check every answer, and print a
 	@seed='$(SEED)'; \
 	case $$seed in ''|*[!0-9]*) echo "SEED is a whole number, not \"$$seed\"" >&2; exit 2;; esac; \
 	echo '$(DURATION)' | grep -qE '^([0-9]+[hms])+$$' || { echo 'DURATION is a time such as 90s, 5m or 1h30m, not "$(DURATION)"' >&2; exit 2; }; \
-	go test -buildvcs=false -run '^$$' ./pkg/torture ./pkg/torture/kills ./pkg/torture/budget >/dev/null || exit; \
+	go test -buildvcs=false -run '^$$' ./internal/torture ./internal/torture/kills ./internal/torture/budget >/dev/null || exit; \
 	table=$$(mktemp) || exit; trap 'rm -f "$$table"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; status=0; \
 	try() { echo "$$@"; "$$@" -table "$$table" || status=1; }; \
-	try go test -buildvcs=false -count=1 -timeout 0 -v ./pkg/torture -seed $$seed -duration $(DURATION) -injections 1000; \
-	try go test -buildvcs=false -count=1 -timeout 0 ./pkg/torture/kills -kills 100; \
-	try go test -buildvcs=false -count=1 -timeout 0 ./pkg/torture/budget -seed $$seed -requests 100000; \
+	try go test -buildvcs=false -count=1 -timeout 0 -v ./internal/torture -seed $$seed -duration $(DURATION) -injections 1000; \
+	try go test -buildvcs=false -count=1 -timeout 0 ./internal/torture/kills -kills 100; \
+	try go test -buildvcs=false -count=1 -timeout 0 ./internal/torture/budget -seed $$seed -requests 100000; \
 	echo; cat "$$table"; echo; \
 	test $$status = 0 || echo "A part failed: see above. To repeat it all: make torture SEED=$$seed DURATION=$(DURATION)"; \
 	exit $$status
@@ -194,7 +194,7 @@ $(addprefix invoke-,$(functions)): invoke-%: docker tables build
 # What the gateway answers by itself is left out, and with it what is sent to it but no HTTP: this is another gateway.
 .PHONY: start-api
 start-api: docker build ## Run the end-to-end tests of the functions behind `sam local start-api`, in Docker (ARGS= are flags of it)
-	@go test -buildvcs=false -count=1 -timeout 30m ./pkg/endtoend -sam $(sam) -sam-args '$(ARGS)' \
+	@go test -buildvcs=false -count=1 -timeout 30m ./internal/endtoend -sam $(sam) -sam-args '$(ARGS)' \
 		-skip '^Test(Bad(Bodies|ContentTypes|Queries|Paths|Requests|Events)|Events|AWebShop|ThePages$$|TheRemoved|TheStore|AnswersOfTheStore|AProcess|Shopctl)'
 
 .PHONY: docker

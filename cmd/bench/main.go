@@ -17,8 +17,8 @@ import (
 	"os"
 	"os/signal"
 
-	"shopfront/pkg/benchmark"
-	"shopfront/pkg/localrun"
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/measure/benchmark"
 )
 
 func main() {

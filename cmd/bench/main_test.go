@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"shopfront/pkg/benchmark"
+	"shopfront/internal/measure/benchmark"
 )
 
 func TestArgumentsAreChecked(t *testing.T) {

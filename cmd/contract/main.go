@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"shopfront/pkg/contract"
+	"shopfront/internal/contract"
 )
 
 func main() {

@@ -16,8 +16,8 @@ import (
 	"os"
 	"os/signal"
 
-	"shopfront/pkg/cost"
-	"shopfront/pkg/localrun"
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/measure/cost"
 )
 
 func main() {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"shopfront/pkg/localrun"
-	"shopfront/pkg/localstate"
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/localstate"
 )
 
 func newDevCommand(s *session) *cobra.Command {

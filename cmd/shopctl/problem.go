@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"shopfront/internal/local/localstate"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/catalogfile"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/localstate"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )

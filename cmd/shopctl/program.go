@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"shopfront/internal/local/localstate"
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/localstate"
 	"shopfront/pkg/operator"
 )
 

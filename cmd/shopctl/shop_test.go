@@ -14,12 +14,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/local/localstate"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dataschema"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamolocal/localtest"
-	"shopfront/pkg/localstate"
 	"shopfront/pkg/voucher"
 )
 

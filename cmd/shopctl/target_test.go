@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"shopfront/internal/local/localstate"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/localstate"
 	"shopfront/pkg/voucher"
 )
 

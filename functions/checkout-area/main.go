@@ -8,13 +8,13 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/function"
-	"shopfront/pkg/function/dynamoclient"
+	"shopfront/pkg/lambdahttp"
+	"shopfront/pkg/lambdahttp/dynamoclient"
 )
 
-func main() { function.Start(build) }
+func main() { lambdahttp.Start(build) }
 
-func build(ctx context.Context, env function.Environment) (http.Handler, error) {
+func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
 	table, err := env.CatalogueTable()
 	if err != nil {
 		return nil, err

@@ -5,13 +5,13 @@ import (
 	"context"
 	"net/http"
 
-	"shopfront/pkg/function"
-	"shopfront/pkg/function/checkoutdesk"
+	"shopfront/pkg/lambdahttp"
+	"shopfront/pkg/lambdahttp/checkoutdesk"
 )
 
-func main() { function.Start(build) }
+func main() { lambdahttp.Start(build) }
 
-func build(ctx context.Context, env function.Environment) (http.Handler, error) {
+func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
 	desk, err := checkoutdesk.New(ctx, env)
 	if err != nil {
 		return nil, err

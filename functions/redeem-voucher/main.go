@@ -8,14 +8,14 @@ import (
 	"net/http"
 
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/function"
-	"shopfront/pkg/function/dynamoclient"
+	"shopfront/pkg/lambdahttp"
+	"shopfront/pkg/lambdahttp/dynamoclient"
 	"shopfront/pkg/voucher"
 )
 
-func main() { function.Start(build) }
+func main() { lambdahttp.Start(build) }
 
-func build(ctx context.Context, env function.Environment) (http.Handler, error) {
+func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
 	table, err := env.VouchersTable()
 	if err != nil {
 		return nil, err

@@ -5,11 +5,11 @@ import (
 	"context"
 	"net/http"
 
-	"shopfront/pkg/function"
+	"shopfront/pkg/lambdahttp"
 )
 
-func main() { function.Start(build) }
+func main() { lambdahttp.Start(build) }
 
-func build(_ context.Context, env function.Environment) (http.Handler, error) {
+func build(_ context.Context, env lambdahttp.Environment) (http.Handler, error) {
 	return env.Service().RemovedPayment(), nil
 }

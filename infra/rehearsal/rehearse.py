@@ -48,7 +48,7 @@ GRANTS = {
     "checkout": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "PutItem"}},
     "checkout-variant": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "PutItem"}},
     "removed-payment": {},
-    "contract": {},
+    "api-docs": {},
 }
 
 differences = []

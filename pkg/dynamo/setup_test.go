@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamolocal/localtest"
 )
 
 func TestMain(m *testing.M) { localtest.Main(m) }

@@ -15,8 +15,8 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 
+	"shopfront/internal/local/localstate"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/localstate"
 )
 
 // ErrNoStack says that there is no stack of that name, or that it is not one of Shopfront.

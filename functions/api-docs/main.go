@@ -1,0 +1,25 @@
+// Command api-docs is the Lambda function of the interface's contract: the OpenAPI document, the page to read and try it,
+// and its changelog as a page and as a feed.
+package main
+
+import (
+	"context"
+	"net/http"
+
+	"shopfront/api"
+	"shopfront/pkg/httpapi"
+	"shopfront/pkg/lambdahttp"
+)
+
+func main() { lambdahttp.Start(build) }
+
+func build(_ context.Context, env lambdahttp.Environment) (http.Handler, error) {
+	const html = "text/html; charset=utf-8"
+	return env.Service().Pages(
+		api.Policy(),
+		httpapi.Page{Path: "/openapi.json", ContentType: "application/json", Content: api.OpenAPI()},
+		httpapi.Page{Path: "/docs", ContentType: html, Content: api.DocsPage()},
+		httpapi.Page{Path: "/changelog", ContentType: html, Content: api.ChangelogPage()},
+		httpapi.Page{Path: "/changelog.rss", ContentType: "application/rss+xml; charset=utf-8", Content: api.Feed(), Origin: api.Origin},
+	), nil
+}

@@ -1,0 +1,273 @@
+package contracttest_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pb33f/libopenapi"
+	"github.com/pb33f/libopenapi-validator/config"
+	"github.com/pb33f/libopenapi-validator/schema_validation"
+	v3 "github.com/pb33f/libopenapi/datamodel/high/v3"
+	"github.com/pb33f/libopenapi/orderedmap"
+
+	"shopfront/api"
+	"shopfront/internal/contract/contracttest"
+)
+
+const (
+	coins       = "/shop/emberforge/checkout/coins/500"
+	redeemed    = `{"id":"NkdRkXxHh81ipYGrKwPH5g","status":"redeemed","code":"FIVE","redeemedAt":"2026-11-21T09:22:54.893Z","reward":{"kind":"percent_off","percentOff":5}}`
+	unknown     = `{"type":"urn:problem:shopfront:not-found","title":"Not found","status":404}`
+	gone        = `{"type":"urn:problem:shopfront:gone","title":"Gone","status":410,"detail":"This path was removed on 19 September 2023."}`
+	refused     = `{"type":"urn:problem:shopfront:voucher-not-found","title":"Voucher not found","status":404}`
+	unavailable = `{"type":"urn:problem:shopfront:unavailable","title":"Temporarily unavailable","status":503,"detail":"Try again."}`
+	opened      = `{"id":"oTV3IPcc","status":"open","product":"coins","variant":"500","amount":1,"data":{"player":"Alder"},` +
+		`"unitPrice":` + price + `,"subtotal":` + price + `,"discount":` + price + `,"total":` + price + `,"createdAt":"2026-11-21T09:22:55.364Z","expiresAt":"2026-11-21T09:52:55.364Z"}`
+	price = `{"minor":499,"currency":"EUR","display":"4.99 EUR"}`
+)
+
+// exchange is a request, and an answer as a function gives it unless header lines say otherwise.
+type exchange struct {
+	method, target, body string
+	send                 []string // header lines of the request
+	status               int
+	answer               string
+	header               []string // further header lines of the answer; "Name:" takes one away
+}
+
+func (e exchange) build(t *testing.T) (*http.Request, *http.Response) {
+	t.Helper()
+	request := httptest.NewRequestWithContext(t.Context(), e.method, e.target, strings.NewReader(e.body))
+	if e.body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	set(request.Header, e.send)
+	response := &http.Response{StatusCode: e.status, Header: http.Header{"Request-Id": {"r1"}, "Cache-Control": {"no-store"}, "Content-Type": {"application/json"}}}
+	if e.status >= http.StatusBadRequest {
+		response.Header.Set("Content-Type", "application/problem+json")
+	}
+	set(response.Header, e.header)
+	return request, response
+}
+
+func set(header http.Header, lines []string) {
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, ":")
+		if value == "" {
+			header.Del(name)
+		} else {
+			header.Set(name, strings.TrimSpace(value))
+		}
+	}
+}
+
+func TestExchanges(t *testing.T) {
+	v, err := contracttest.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const voucher, code = "/shop/emberforge/voucher", `{"code":"FIVE"}`
+	message := slices.Clip([]string{"Content-Type: application/json", "Request-Id:", "Cache-Control:"}) // the head of the gateway's own
+	page := slices.Clip([]string{
+		"Content-Type: text/html; charset=utf-8", "Cache-Control: no-cache", `ETag: "x"`,
+		"Content-Security-Policy: default-src 'none'", "Referrer-Policy: no-referrer", "X-Content-Type-Options: nosniff",
+	})
+	tests := map[string]struct {
+		exchange
+		want string // in the error; empty: none
+	}{
+		"redeemed":            {exchange{"POST", voucher, code, []string{"Idempotency-Key: till-1", "User-Agent: till"}, 200, redeemed, nil}, ""},
+		"replayed":            {exchange{"POST", voucher + "?check=false", code, nil, 200, redeemed, []string{"Idempotency-Replayed: true"}}, ""},
+		"refused":             {exchange{"POST", voucher, code, nil, 404, refused, nil}, ""},
+		"a bad request":       {exchange{"POST", voucher + "?chek=true", `{"cod":1}`, nil, 404, refused, nil}, ""},
+		"checked out":         {exchange{"GET", coins, "", nil, 200, opened, nil}, ""},
+		"HEAD":                {exchange{"HEAD", coins, "", nil, 200, "", nil}, ""},
+		"an encoded slash":    {exchange{"GET", "/shop/a%2Fb/checkout/coins/500", "", nil, 404, unknown, nil}, ""},
+		"from a browser":      {exchange{"GET", coins, "", []string{"Origin: https://shop.example"}, 200, opened, []string{"Access-Control-Allow-Origin: *"}}, ""},
+		"a preflight":         {exchange{"OPTIONS", coins, "", nil, 204, "", nil}, ""},
+		"no route":            {exchange{"GET", "/favicon.ico", "", nil, 404, `{"message":"Not Found"}`, message}, ""},
+		"a key in use":        {exchange{"GET", coins, "", nil, 422, `{"type":"urn:problem:shopfront:idempotency-key-in-use","title":"Idempotency-Key in use","status":422,"detail":"Send a new one."}`, nil}, ""},
+		"too many requests":   {exchange{"GET", coins, "", nil, 429, `{"message":"Too Many Requests"}`, message}, ""},
+		"a removed operation": {exchange{"GET", "/checkout/card", "", nil, 410, gone, nil}, ""},
+		"HEAD of a removed":   {exchange{"HEAD", "/checkout/card", "", nil, 410, "", nil}, ""},
+		"HEAD of no route":    {exchange{"HEAD", "/favicon.ico", "", nil, 404, "", message}, ""},
+		"unavailable":         {exchange{"GET", coins, "", nil, 503, unavailable, []string{"Retry-After: 1"}}, ""},
+		"malformed to all":    {exchange{"GET", coins, "", nil, 400, `{"message":"Bad Request"}`, message}, ""},
+
+		"a compressed page":    {exchange{"HEAD", "/docs", "", nil, 200, "", append(page, "Content-Encoding: gzip", "Vary: Accept-Encoding")}, ""},
+		"a page for a browser": {exchange{"HEAD", "/docs", "", nil, 200, "", append(page, "Vary: Accept-Encoding, Origin")}, ""},
+		"by the Origin":        {exchange{"GET", coins, "", nil, 200, opened, []string{"Vary: Origin"}}, ""},
+
+		"compressed, and no page": {exchange{"HEAD", coins, "", nil, 200, "", []string{"Content-Encoding: gzip"}}, "Content-Encoding: gzip"},
+		"another compression":     {exchange{"HEAD", "/docs", "", nil, 200, "", append(page, "Content-Encoding: br")}, "Content-Encoding: br"},
+		"varies, and is no page":  {exchange{"GET", coins, "", nil, 200, opened, []string{"Vary: Accept-Encoding"}}, "Vary: Accept-Encoding"},
+		"varies by the shopper":   {exchange{"HEAD", "/docs", "", nil, 200, "", append(page, "Vary: Accept-Encoding, Cookie")}, "Vary: Cookie"},
+
+		"no body of the gateway's":       {exchange{"GET", "/favicon.ico", "", nil, 404, "", message}, "does not have"},
+		"no body of a malformed request": {exchange{"GET", coins, "", nil, 400, "", message}, "a body: true"},
+		"a gone that says nothing":       {exchange{"GET", "/checkout/card", "", nil, 410, `{}`, nil}, "type"},
+		"a gone without detail":          {exchange{"GET", "/checkout/card", "", nil, 410, strings.Replace(gone, `"detail"`, `"about"`, 1), nil}, "detail"},
+		"a gone with more":               {exchange{"GET", "/checkout/card", "", nil, 410, strings.Replace(gone, "{", `{"trace":"x",`, 1), nil}, "trace"},
+		"a gone of another name":         {exchange{"GET", "/checkout/card", "", nil, 410, strings.Replace(gone, ":gone", ":moved", 1), nil}, "urn:problem:shopfront:gone"},
+		"a gone without body":            {exchange{"POST", "/checkout/card", "", nil, 410, "", nil}, "a body: true"},
+		"a gone without ID":              {exchange{"POST", "/checkout/card", "", nil, 410, gone, []string{"Request-Id:"}}, "Request-Id"},
+		"a gone that may be kept":        {exchange{"GET", "/checkout/card", "", nil, 410, gone, []string{"Cache-Control: max-age=60"}}, "no-store"},
+		"a gone of the gateway's":        {exchange{"GET", "/checkout/card", "", nil, 410, `{"message":"Gone"}`, message}, "application/json"},
+		"a gone by another method":       {exchange{"PUT", "/checkout/card", "", nil, 410, gone, nil}, "does not have"},
+		"a gone that is there":           {exchange{"GET", coins, "", nil, 410, gone, nil}, "'410'"},
+
+		"an undocumented operation":    {exchange{"GET", "/shop/emberforge/vouchers", "", nil, 200, "[]", nil}, "does not have"},
+		"a method in lower case":       {exchange{"get", coins, "", nil, 200, opened, nil}, "does not have"},
+		"an undocumented method":       {exchange{"DELETE", coins, "", nil, 200, opened, nil}, "does not have"},
+		"an undocumented status":       {exchange{"GET", coins, "", nil, 202, opened, nil}, "'202'"},
+		"an undocumented type":         {exchange{"GET", coins, "", nil, 404, unknown, []string{"Content-Type: text/html"}}, "text/html"},
+		"an undocumented header":       {exchange{"GET", coins, "", nil, 200, opened, []string{"X-Powered-By: magic"}}, "X-Powered-By"},
+		"an undocumented HEAD header":  {exchange{"HEAD", coins, "", nil, 200, "", []string{"X-Powered-By: magic"}}, "X-Powered-By"},
+		"a missing header":             {exchange{"GET", coins, "", nil, 200, opened, []string{"Request-Id:"}}, "Request-Id"},
+		"a wrong header":               {exchange{"GET", coins, "", nil, 200, opened, []string{"Cache-Control: max-age=60"}}, "no-store"},
+		"an optional header":           {exchange{"POST", voucher, code, nil, 200, redeemed, []string{"Idempotency-Replayed: 1"}}, "Idempotency-Replayed"},
+		"no time to wait":              {exchange{"GET", coins, "", nil, 503, unavailable, []string{"Retry-After: soon"}}, "Retry-After"},
+		"a failure that may be kept":   {exchange{"GET", coins, "", nil, 503, unavailable, []string{"Cache-Control: max-age=60"}}, "no-store"},
+		"a cookie":                     {exchange{"GET", coins, "", nil, 200, opened, []string{"Set-Cookie: shopper=alder"}}, "Set-Cookie"},
+		"a header where none is known": {exchange{"GET", coins, "", nil, 429, `{"message":"Too Many Requests"}`, append(message, "X-Powered-By: magic")}, "X-Powered-By"},
+		"a function's 429":             {exchange{"GET", coins, "", nil, 429, `{"message":"Too Many Requests"}`, message[:1]}, "Request-Id"},
+		"a function's message":         {exchange{"GET", "/favicon.ico", "", nil, 404, `{"message":"Not Found"}`, message[:1]}, "does not have"},
+		"null":                         {exchange{"GET", coins, "", nil, 200, "null", nil}, "null"},
+		"an undocumented field":        {exchange{"GET", coins, "", nil, 200, strings.Replace(opened, "{", `{"secret":1,`, 1), nil}, "secret"},
+		"an undocumented inner field":  {exchange{"GET", coins, "", nil, 200, strings.Replace(opened, `"minor"`, `"major":4,"minor"`, 1), nil}, "major"},
+		"a field within a problem":     {exchange{"GET", coins, "", nil, 404, strings.Replace(unknown, "{", `{"trace":"x",`, 1), nil}, "trace"},
+		"a field within one of two":    {exchange{"GET", coins, "", nil, 422, `{"type":"urn:problem:shopfront:invalid","title":"Invalid request","status":422,"trace":"x"}`, nil}, "trace"},
+		"a missing field":              {exchange{"POST", voucher, code, nil, 200, strings.Replace(redeemed, `"redeemedAt":"2026-11-21T09:22:54.893Z",`, "", 1), nil}, "redeemedAt"},
+		"a reward without its members": {exchange{"POST", voucher, code, nil, 200, strings.Replace(redeemed, `,"percentOff":5`, "", 1), nil}, "percentOff"},
+		"another problem's status":     {exchange{"GET", coins, "", nil, 404, refused, nil}, "urn:problem:shopfront:not-found"},
+		"no body":                      {exchange{"GET", coins, "", nil, 200, "", nil}, "a body: true"},
+		"a body of a 304":              {exchange{"GET", "/shop/emberforge/checkout", "", nil, 304, opened, []string{"Cache-Control: no-cache", `ETag: "x"`}}, "a body: false"},
+		"an undocumented parameter":    {exchange{"GET", coins + "?quantity=2", "", nil, 200, opened, nil}, "quantity"},
+		"an undocumented send":         {exchange{"GET", coins, "", []string{"X-Coupon: FIVE"}, 200, opened, nil}, "X-Coupon"},
+		"an undocumented member":       {exchange{"POST", voucher, `{"code":"FIVE","nik":"Alder"}`, nil, 200, redeemed, nil}, "nik"},
+		"a malformed key":              {exchange{"POST", voucher, code, []string{"Idempotency-Key: a,b"}, 200, redeemed, nil}, "Idempotency-Key"},
+		"a success that was none":      {exchange{"POST", voucher, "", nil, 200, redeemed, nil}, "content type"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			request, response := test.build(t) //nolint:bodyclose // it has none yet
+			err := v.Exchange(request, []byte(test.body), response, []byte(test.answer))
+			if test.want == "" && err != nil {
+				t.Error(err)
+			}
+			if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %v, want %q in it", err, test.want)
+			}
+		})
+	}
+}
+
+func TestDocumentsAreOpenAPI(t *testing.T) {
+	files, err := filepath.Glob("../../../api/releases/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range append(files, "../../../api/openapi.yaml") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		document, err := libopenapi.NewDocument(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if valid, violations := schema_validation.ValidateOpenAPIDocument(document); !valid {
+			t.Errorf("%s: %v", file, violations)
+		}
+	}
+}
+
+// The examples are answers that were given.
+func TestExamplesFitTheirSchemas(t *testing.T) {
+	document, err := libopenapi.NewDocument([]byte(api.OpenAPI()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := document.BuildV3Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range model.Model.Paths.PathItems.FromOldest() {
+		for method, operation := range item.GetOperations().FromOldest() {
+			if operation.RequestBody != nil {
+				checkExamples(t, method+" "+path, operation.RequestBody.Content)
+			}
+			for status, response := range operation.Responses.Codes.FromOldest() {
+				checkExamples(t, method+" "+path+" "+status, response.Content)
+			}
+		}
+	}
+}
+
+func checkExamples(t *testing.T, place string, content *orderedmap.Map[string, *v3.MediaType]) {
+	t.Helper()
+	schemas := schema_validation.NewSchemaValidator(config.WithFormatAssertions())
+	for name, mediaType := range content.FromOldest() {
+		if mediaType.Examples.Len() == 0 && strings.Contains(place, " /shop/") {
+			t.Errorf("%s has no example in %s", place, name)
+		}
+		for name, example := range mediaType.Examples.FromOldest() {
+			var value any
+			if err := example.Value.Decode(&value); err != nil {
+				t.Fatal(err)
+			}
+			if fits, violations := schemas.ValidateSchemaObject(mediaType.Schema.Schema(), value); !fits {
+				t.Errorf("%s: the example %s does not fit: %v", place, name, violations)
+			}
+		}
+	}
+}
+
+// recorder notes the errors of a test.
+type recorder struct {
+	testing.TB
+	errors int
+}
+
+func (r *recorder) Error(...any) { r.errors++ }
+
+func TestTheTransportLeavesTheExchangeAsItIs(t *testing.T) {
+	v, err := contracttest.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		sent = string(body)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Request-Id", "r1")
+		_, _ = io.WriteString(w, redeemed)
+	}))
+	defer server.Close()
+	recorded := &recorder{TB: t}
+	client := &http.Client{Transport: v.Transport(recorded, http.DefaultTransport)}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/shop/emberforge/voucher", strings.NewReader(`{"code":"FIVE"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || string(body) != redeemed || sent != `{"code":"FIVE"}` {
+		t.Errorf("sent %s, got %s, %v", sent, body, err)
+	}
+	if recorded.errors != 1 {
+		t.Errorf("%d errors, want one: Cache-Control is missing", recorded.errors)
+	}
+}

@@ -1,0 +1,442 @@
+package contract_test
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/internal/contract"
+)
+
+// The gate is green on what is checked in: `make contract`, and what functions embed is up to date.
+func TestTheContractIsKept(t *testing.T) {
+	if err := contract.Run(t.Context(), []string{"check"}, root, t.Output(), time.Now()); err != nil {
+		t.Error(err)
+	}
+}
+
+const (
+	area    = "  /shop/{customer}/checkout:\n    get:\n      parameters:\n        - {name: customer, in: path, required: true, schema: {type: string}}\n      responses:\n        \"200\": {description: What is on sale}\n"
+	get     = "  /shop/{customer}/checkout:\n    get:\n"
+	channel = "        - {name: channel, in: query, schema: {type: string, default: web}}\n"
+	note    = "        note: {type: string}\n"
+	id      = "        id: {type: string}\n"
+	nick    = "                nick: {type: string, description: The shopper's handle}\n"
+	header  = "          headers:\n            Request-Id: {schema: {type: string}}\n"
+	coins   = "coins: {type: integer}"
+	last    = "        reward: {type: object, properties: {coins: {type: integer}}}\n" // of the document, too
+)
+
+// future is the day after the gate is asked.
+const future = "2027-03-02"
+
+// deprecated is the shop with an operation that may go from a day on.
+func deprecated(t *testing.T, sunset string) string {
+	t.Helper()
+	return edited(t, get, fmt.Sprintf("%s      deprecated: true\n      x-sunset: %q\n", get, sunset))
+}
+
+// marked is the shop with something in it that may go from a day on.
+func marked(t *testing.T, text, sunset string) string {
+	t.Helper()
+	return edited(t, text, strings.Replace(text, "{", fmt.Sprintf("{deprecated: true, x-sunset: %q, ", sunset), 1))
+}
+
+// problems are what stands in the way of a working document after releases.
+func problems(t *testing.T, working string, releases ...string) string {
+	t.Helper()
+	var named [][2]string
+	for i, release := range releases {
+		named = append(named, [2]string{fmt.Sprintf("%04d-2026-11-21", i+1), release})
+	}
+	c := open(t, keep(t, working, named...))
+	_ = c.Render() // a broken document has no rendering
+	routed := routes()
+	if !strings.Contains(working, get) {
+		routed = routed[:1]
+	}
+	found, err := c.Check(t.Context(), routed, today)
+	if err != nil {
+		found = []string{err.Error()}
+	}
+	return strings.Join(found, "\n")
+}
+
+func TestTheGateIsRed(t *testing.T) {
+	tests := map[string]struct {
+		base, working string
+		want          string
+	}{
+		"a removed operation":               {shop, edited(t, area, ""), "GET /shop/{customer}/checkout: was removed without having been deprecated"},
+		"a removed answer field":            {shop, edited(t, note, ""), "answer 200, application/json, field note: was removed without having been deprecated"},
+		"a removed field of every answer":   {shop, edited(t, id, "", "[id, reward]", "[reward]"), "field id: was removed"},
+		"a removed request field":           {shop, edited(t, nick, ""), "request body, application/json, field nick: was removed"},
+		"a new required field":              {shop, edited(t, "[code]", "[code, till]", nick, nick+"                till: {type: string}\n"), "field till: must be sent now"},
+		"a field that becomes required":     {shop, edited(t, "[code]", "[code, nick]"), "field nick: must be sent now"},
+		"a new required parameter":          {shop, edited(t, channel, channel+"        - {name: till, in: query, required: true, schema: {type: string}}\n"), "parameter till in query: is new and required"},
+		"a parameter that becomes required": {shop, edited(t, "name: channel, in: query,", "name: channel, in: query, required: true,"), "parameter channel in query: must be sent now"},
+		"a body that becomes required":      {shop, edited(t, "requestBody:\n", "requestBody:\n        required: true\n"), "request body: must be sent now"},
+		"a removed media type":              {shop, edited(t, "application/json:\n              schema: {$ref", "application/hal+json:\n              schema: {$ref"), "answer 200, application/json: was removed"},
+		"a narrowed type":                   {shop, edited(t, "code: {type: string}", "code: {type: integer}"), "field code: type was \"string\" and is \"integer\""},
+		"a narrowed field":                  {shop, edited(t, "code: {type: string}", "code: {type: string, maxLength: 8}"), "field code: maxLength was not there and is 8: what clients may send must stay accepted"},
+		"a widened answer":                  {shop, edited(t, "id: {type: string}", "id: {type: [string, integer]}"), "field id: type was \"string\" and is [\"string\",\"integer\"]: answers must stay within what was promised"},
+		"an answer field that may be gone":  {shop, edited(t, "[id, reward]", "[id]"), "field reward: may be missing now"},
+		"a removed status":                  {shop, edited(t, `        "404": {description: Voucher not found}`+"\n", ""), "answer 404: was removed"},
+		"a removed header":                  {shop, edited(t, header, ""), "answer 200, header Request-Id: was removed"},
+		"a removed parameter":               {shop, edited(t, channel, ""), "parameter channel in query: was removed"},
+		"another default":                   {shop, edited(t, "default: web", "default: app"), "default was \"web\" and is \"app\""},
+		"no default":                        {shop, edited(t, ", default: web", ""), "default was \"web\" and is not there"},
+		"another name for generated clients": {
+			shop, edited(t, "operationId: redeem", "operationId: use"), "operationId was \"redeem\" and is \"use\"",
+		},
+		"a removal before the sunset":       {deprecated(t, future), edited(t, area, ""), "GET /shop/{customer}/checkout: was removed before its sunset on 2027-03-02"},
+		"a field removed before its sunset": {marked(t, note, future), edited(t, note, ""), "field note: was removed before its sunset"},
+		"a parameter removed before its sunset": {
+			marked(t, channel, future), edited(t, channel, ""), "parameter channel in query: was removed before its sunset",
+		},
+		"a header removed before its sunset": {
+			marked(t, "            Request-Id: {schema: {type: string}}\n", future), edited(t, header, ""), "header Request-Id: was removed before its sunset",
+		},
+		"a sunset brought forward":                    {deprecated(t, future), deprecated(t, "2027-02-28"), "brings its sunset forward, which was announced for 2027-03-02"},
+		"a sunset taken back":                         {deprecated(t, future), edited(t, get, get+"      deprecated: true\n"), "brings its sunset forward"},
+		"a deprecated field's sunset brought forward": {marked(t, note, future), marked(t, note, "2027-02-28"), "field note: brings its sunset forward"},
+		"a sunset of what is not deprecated":          {deprecated(t, future), edited(t, get, get+"      x-sunset: \"2027-03-02\"\n"), "paths./shop/{customer}/checkout.get has an x-sunset, but is not deprecated"},
+		"a new field's sunset without deprecation":    {shop, edited(t, last, last+"        till: {type: string, x-sunset: \"2027-03-02\"}\n"), "components.schemas.Redemption.properties.till has an x-sunset, but is not deprecated"},
+		"a sunset that is no date":                    {shop, deprecated(t, "next year"), "x-sunset \"next year\" of paths./shop/{customer}/checkout.get is not a date"},
+		"another version":                             {shop, edited(t, "version: 1.0.0", "version: 2.0.0"), "info.version is 2.0.0"},
+		"a broken document":                           {shop, edited(t, "in: query,", "in: body,"), "openapi.yaml: invalid paths"},
+		"an operation in another's place":             {shop, edited(t, area, area+strings.Replace(area, "{customer}", "emberforge", 1)), "GET /shop/emberforge/checkout: takes requests from GET /shop/{customer}/checkout"},
+		"a broken reference":                          {shop, edited(t, "schemas/Redemption", "schemas/Redeemed"), "Redeemed"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := problems(t, test.working, test.base); !strings.Contains(got, test.want) {
+				t.Errorf("got %q, want %q in it", got, test.want)
+			}
+		})
+	}
+}
+
+// What the library that compares documents has no finding for, or a mild one, breaks clients all the same.
+func TestTheGateSeesWhatTheLibraryDoesNot(t *testing.T) {
+	const (
+		sentCode  = "code: {type: string}"
+		optional  = "must stay accepted"
+		within    = "must stay within what was promised"
+		asItWas   = "must stay as it was"
+		unlisted  = "nothing says that this is harmless"
+		requestID = "Request-Id: {schema: {type: string}}"
+		condition = "      if: {properties: {note: {const: coins}}}\n      then: {required: [reward, note]}\n"
+	)
+	oneOf := func(kinds string) []string {
+		return []string{coins, "kind: {oneOf: [" + kinds + "]}"}
+	}
+	for name, test := range map[string]struct {
+		base, working []string // edits of the shop
+		want          string
+	}{
+		"another const of a header":        {[]string{requestID, "Request-Id: {schema: {type: string, const: no-store}}"}, []string{requestID, "Request-Id: {schema: {type: string, const: no-cache}}"}, "header Request-Id: const was \"no-store\" and is \"no-cache\""},
+		"another pattern of a header":      {[]string{requestID, "Request-Id: {schema: {type: string, pattern: ^@}}"}, []string{requestID, "Request-Id: {schema: {type: string, pattern: ^x}}"}, "header Request-Id: pattern"},
+		"more values of a header":          {[]string{requestID, "Request-Id: {schema: {type: string, enum: [a]}}"}, []string{requestID, "Request-Id: {schema: {type: string, enum: [a, b]}}"}, "header Request-Id: enum"},
+		"a header that may be missing":     {[]string{requestID, "Request-Id: {required: true, schema: {type: string}}"}, nil, "header Request-Id: may be missing now"},
+		"a dropped maximum of answers":     {[]string{coins, "coins: {type: integer, maximum: 100}"}, nil, "field coins: maximum was 100 and is not there"},
+		"a higher maximum of answers":      {[]string{coins, "coins: {type: integer, maximum: 100}"}, []string{coins, "coins: {type: integer, maximum: 101}"}, within},
+		"a dropped minimum of answers":     {[]string{coins, "coins: {type: integer, minimum: 0}"}, nil, "field coins: minimum was 0 and is not there"},
+		"a lower minimum of answers":       {[]string{coins, "coins: {type: integer, exclusiveMinimum: 0}"}, []string{coins, "coins: {type: integer, exclusiveMinimum: -1}"}, within},
+		"a dropped maxItems of answers":    {[]string{coins, "coins: {type: array, maxItems: 3}"}, []string{coins, "coins: {type: array}"}, "field coins: maxItems was 3 and is not there"},
+		"other items of answers":           {[]string{coins, "coins: {type: array, items: {type: integer, maximum: 3}}"}, []string{coins, "coins: {type: array, items: {type: integer}}"}, "field coins, items: maximum"},
+		"open answers":                     {[]string{coins, "coins: {type: object, additionalProperties: false}"}, []string{coins, "coins: {type: object}"}, "field coins, additionalProperties:"},
+		"a relaxed condition":              {[]string{last, last + condition}, []string{last, last + strings.Replace(condition, "reward, note", "reward", 1)}, "then, field note: may be missing now"},
+		"another condition":                {[]string{last, last + condition}, []string{last, last + strings.Replace(condition, "const: coins", "const: ranks", 1)}, "if, field note: const was \"coins\" and is \"ranks\": it " + asItWas},
+		"a const of a parameter":           {nil, []string{"default: web", "default: web, const: web"}, "parameter channel in query: const was not there and is \"web\": what clients may send " + optional},
+		"a divisor of requests":            {[]string{sentCode, "code: {type: integer}"}, []string{sentCode, "code: {type: integer, multipleOf: 2}"}, "field code: multipleOf was not there and is 2"},
+		"another divisor of answers":       {[]string{coins, "coins: {type: integer, multipleOf: 2}"}, []string{coins, "coins: {type: integer, multipleOf: 3}"}, "field coins: multipleOf was 2 and is 3"},
+		"a negation":                       {nil, []string{sentCode, "code: {type: string, not: {const: none}}"}, "field code: not was not there and is {\"const\":\"none\"}: what clients may send " + optional},
+		"a dropped negation":               {[]string{coins, "coins: {type: integer, not: {const: 0}}"}, nil, "field coins: not was {\"const\":0} and is not there: answers " + within},
+		"another negation":                 {[]string{sentCode, "code: {type: string, not: {maxLength: 2}}"}, []string{sentCode, "code: {type: string, not: {maxLength: 3}}"}, "field code, not: maxLength was 2 and is 3: it " + asItWas},
+		"security":                         {nil, []string{"operationId: redeem\n", "operationId: redeem\n      security: [{key: []}]\n", "components:\n", "components:\n  securitySchemes: {key: {type: apiKey, in: header, name: Key}}\n"}, "POST /shop/{customer}/voucher: security"},
+		"security of all operations":       {nil, []string{"servers:", "security: [{key: []}]\nservers:", "components:\n", "components:\n  securitySchemes: {key: {type: apiKey, in: header, name: Key}}\n"}, "GET /shop/{customer}/checkout: security"},
+		"another security scheme":          {[]string{"components:\n", "components:\n  securitySchemes: {key: {type: apiKey, in: header, name: Key}}\n"}, []string{"components:\n", "components:\n  securitySchemes: {key: {type: apiKey, in: query, name: Key}}\n"}, "security scheme key was"},
+		"a removed kind":                   {[]string{coins, "kind: {type: string, x-extensible-enum: [coins, rank]}"}, []string{coins, "kind: {type: string, x-extensible-enum: [coins]}"}, "field kind: x-extensible-enum has \"rank\" no more"},
+		"no list of kinds":                 {[]string{coins, "kind: {type: string, x-extensible-enum: [coins]}"}, []string{coins, "kind: {type: string}"}, "field kind: x-extensible-enum has \"coins\" no more"},
+		"a new alternative of answers":     {oneOf("{const: coins}"), oneOf("{const: coins}, {const: rank}"), "field kind: oneOf has more alternatives: answers " + within},
+		"fewer alternatives of requests":   {[]string{sentCode, "code: {anyOf: [{type: string}, {type: integer}]}"}, []string{sentCode, "code: {anyOf: [{type: string}]}"}, "field code: anyOf has fewer alternatives: what clients may send " + optional},
+		"a changed alternative":            {oneOf("{const: coins}"), oneOf("{const: rank}"), "field kind, oneOf 1: const"},
+		"fewer parts of answers":           {[]string{coins, "kind: {allOf: [{type: string}, {maxLength: 3}]}"}, []string{coins, "kind: {allOf: [{type: string}]}"}, "field kind: allOf has fewer parts"},
+		"other servers":                    {nil, []string{"url: /", "url: /v2"}, "servers: \"/\" is no more"},
+		"servers of an operation":          {nil, []string{"operationId: redeem\n", "operationId: redeem\n      servers: [{url: /v2}]\n"}, "POST /shop/{customer}/voucher: servers"},
+		"content instead of a schema":      {nil, []string{"schema: {type: string, default: web}", "content: {text/plain: {schema: {type: string}}}"}, "parameter channel in query: schema was"},
+		"a header's content":               {nil, []string{requestID, "Request-Id: {content: {text/plain: {schema: {type: string}}}}"}, "header Request-Id: schema was"},
+		"another style of a parameter":     {nil, []string{"name: channel, in: query,", "name: channel, in: query, allowReserved: true,"}, "parameter channel in query: allowReserved was not there and is true: " + unlisted},
+		"a keyword that nobody has judged": {nil, []string{coins, "coins: {type: integer, minContains: 2}"}, "field coins: minContains was not there and is 2: " + unlisted},
+		"behind a reference in it": {
+			[]string{"    Redemption:\n", "    Coin: {type: integer}\n    Redemption:\n", coins, `coins: {type: array, contains: {$ref: "#/components/schemas/Coin"}}`},
+			[]string{"    Redemption:\n", "    Coin: {type: string}\n    Redemption:\n", coins, `coins: {type: array, contains: {$ref: "#/components/schemas/Coin"}}`},
+			"field coins: contains",
+		},
+		"beside a reference":            {[]string{`$ref: "#/components/schemas/Redemption"`, `$ref: "#/components/schemas/Redemption", maxProperties: 3`}, nil, "answer 200, application/json: maxProperties was 3 and is not there"},
+		"beside a harmless difference":  {[]string{coins, "coins: {type: integer, maximum: 100}"}, []string{note, note + "        till: {type: string}\n"}, "maximum was 100 and is not there"},
+		"in a schema that has a circle": {[]string{last, last + `        earlier: {$ref: "#/components/schemas/Redemption"}` + "\n"}, []string{last, last + `        earlier: {$ref: "#/components/schemas/Redemption"}` + "\n", note, ""}, "field note: was removed"},
+		"beside a broken example":       {nil, []string{note, "", coins, "coins: {type: integer, example: many}"}, "field note: was removed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := problems(t, edited(t, test.working...), edited(t, test.base...)); !strings.Contains(got, test.want) {
+				t.Errorf("got %q, want %q in it", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTheGateTellsAllThatIsWrong(t *testing.T) {
+	got := problems(t, edited(t, note, "", coins, "coins: {type: integer, example: many}", "version: 1.0.0", "version: 2.0.0", "url: /", "url: /v2"), shop)
+	for _, want := range []string{"openapi.yaml: invalid components", "info.version", "field note: was removed", "servers"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+}
+
+// A sunset holds until it has passed, whatever later releases say.
+func TestASunsetIsRememberedOverReleases(t *testing.T) {
+	const want = "brings its sunset forward, which was announced for 2028-01-01"
+	for name, test := range map[string]struct {
+		releases []string
+		working  string
+		want     string
+	}{
+		"lifted and set anew, earlier":       {[]string{deprecated(t, "2028-01-01"), shop}, deprecated(t, future), want},
+		"lifted and set anew, without a day": {[]string{deprecated(t, "2028-01-01"), shop}, edited(t, get, get+"      deprecated: true\n"), want},
+		"a field's":                          {[]string{marked(t, note, "2028-01-01"), shop}, marked(t, note, future), want},
+		"removed":                            {[]string{deprecated(t, "2028-01-01"), shop, deprecated(t, "2027-01-01")}, edited(t, area, ""), "was removed before its sunset on 2028-01-01"},
+		"the latest of two":                  {[]string{deprecated(t, "2027-06-01"), deprecated(t, "2028-01-01")}, deprecated(t, future), want},
+		"lifted":                             {[]string{deprecated(t, "2028-01-01")}, shop, ""},
+		"lifted and set anew, later":         {[]string{deprecated(t, "2028-01-01"), shop}, deprecated(t, "2028-01-01"), ""},
+		"removed when all have passed":       {[]string{deprecated(t, "2026-12-01"), shop, deprecated(t, "2027-01-01")}, edited(t, area, ""), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := problems(t, test.working, test.releases...)
+			if !strings.Contains(got, test.want) || (test.want == "") != (got == "") {
+				t.Errorf("got %q, want %q in it", got, test.want)
+			}
+			if strings.Count(got, "sunset") > 1 {
+				t.Errorf("it is told more than once: %q", got)
+			}
+		})
+	}
+}
+
+// A release that somebody made by hand is held to those before it, as `make release` would have. The first six are the record's.
+func TestReleasesKeepWhatTheOnesBeforePromised(t *testing.T) {
+	withoutNote := edited(t, note, "")
+	handMade := func(text string) string {
+		return strings.Replace(text, "version: 1.0.0", "version: 1.0.0, x-reconstructed: true", 1)
+	}
+	for name, test := range map[string]struct {
+		releases []release // after six of the shop
+		want     string    // the one problem
+	}{
+		"honest":                             {[]release{{"2026-11-21", shop}, {"2026-12-01", deprecated(t, "2027-01-01")}, {"2027-01-01", edited(t, area, "")}}, ""},
+		"reconstructed, and breaking":        {[]release{{"2026-11-21", withoutNote}}, ""},
+		"breaking":                           {[]release{{"2026-11-21", shop}, {"2026-12-01", withoutNote}}, "release 0008-2026-12-01: POST /shop/{customer}/voucher: answer 200, application/json, field note: was removed without"},
+		"breaking, and then more":            {[]release{{"2026-11-21", shop}, {"2026-12-01", withoutNote}, {"2026-12-02", shop}}, "release 0008-2026-12-01: POST"},
+		"breaking, said to be of the record": {[]release{{"2026-11-21", shop}, {"2026-12-01", handMade(withoutNote)}}, "release 0008-2026-12-01: POST"},
+		"before the sunset":                  {[]release{{"2026-11-21", deprecated(t, "2027-01-01")}, {"2026-12-31", edited(t, area, "")}}, "release 0008-2026-12-31: GET /shop/{customer}/checkout: was removed before its sunset on 2027-01-01"},
+		"before the sunset, lifted between": {
+			[]release{{"2026-11-21", deprecated(t, "2027-01-01")}, {"2026-12-01", shop}, {"2026-12-02", edited(t, get, get+"      deprecated: true\n")}},
+			"release 0009-2026-12-02: GET /shop/{customer}/checkout: brings its sunset forward, which was announced for 2027-01-01",
+		},
+		"a sunset that is no day": {[]release{{"2026-11-21", shop}, {"2026-12-01", deprecated(t, "soon")}}, "release 0008-2026-12-01: x-sunset \"soon\""},
+		"other servers":           {[]release{{"2026-11-21", shop}, {"2026-12-01", edited(t, "url: /", "url: /v2")}}, "release 0008-2026-12-01: the document: servers"},
+		"dated today":             {[]release{{"2026-11-21", shop}, {"2027-03-01", shop}}, ""},
+		"dated tomorrow":          {[]release{{"2026-11-21", shop}, {future, shop}}, "release 0008-2027-03-02: its date is in the future"},
+		"without a date":          {[]release{{"", shop}}, "release 0007-undated: it has no date"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := afterTheRecord(t, test.releases)
+			routed := routes()
+			if !strings.Contains(test.releases[len(test.releases)-1].text, get) {
+				routed = routed[:1]
+			}
+			problems, err := c.Check(t.Context(), routed, today)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := strings.Join(problems, "\n")
+			if isRed := test.want != ""; isRed != (len(problems) > 0) || !strings.Contains(all, test.want) {
+				t.Errorf("%q, want %q", all, test.want)
+			}
+			changes, err := c.Changelog()
+			if err != nil || !changes[5].Reconstructed || changes[6].Reconstructed || changes[len(changes)-1].Reconstructed {
+				t.Errorf("not the first six alone are reconstructed: %+v, %v", changes, err)
+			}
+		})
+	}
+}
+
+type release struct{ date, text string }
+
+// afterTheRecord is a contract with releases after six of the shop, the last of which is the working document, too.
+func afterTheRecord(t *testing.T, after []release) *contract.Contract {
+	t.Helper()
+	var releases [][2]string
+	for i, r := range append(slices.Repeat([]release{{"", shop}}, 6), after...) {
+		releases = append(releases, [2]string{fmt.Sprintf("%04d-%s", i+1, cmp.Or(r.date, "undated")), r.text})
+	}
+	c := open(t, keep(t, releases[len(releases)-1][1], releases...))
+	if err := c.Render(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestTheGateIsGreen(t *testing.T) {
+	passed := func(text string) string {
+		return edited(t, text, strings.Replace(text, "{", `{deprecated: true, x-sunset: "2027-03-01", `, 1))
+	}
+	gone := append(routes()[:1], contract.Route{Operation: contract.Operation{Method: "GET", Path: "/shop/{customer}/checkout"}, Function: "removed-payment"})
+	tests := map[string]struct {
+		base, working string
+		routes        []contract.Route
+	}{
+		"nothing changed": {shop, shop, routes()},
+		"an addition": {
+			shop, edited(t, "components:\n", "  /shop/{customer}/orders:\n    get:\n      parameters: [{name: customer, in: path, required: true, schema: {type: string}}]\n      responses: {\"200\": {description: Orders}}\ncomponents:\n"),
+			routes(contract.Route{Operation: contract.Operation{Method: "GET", Path: "/shop/{shop}/orders"}}, contract.Route{Operation: contract.Operation{Method: "HEAD", Path: "/shop/{shop}/orders"}}),
+		},
+		"an optional field":                    {shop, edited(t, nick, nick+"                till: {type: string}\n"), routes()},
+		"an answer field":                      {shop, edited(t, note, note+"        till: {type: string}\n"), routes()},
+		"a new status":                         {shop, edited(t, `"404":`, "\"429\": {description: Later}\n        \"404\":"), routes()},
+		"a removal after deprecation":          {edited(t, get, get+"      deprecated: true\n"), edited(t, area, ""), routes()[:1]},
+		"a removal on the sunset":              {edited(t, get, get+"      deprecated: true\n      x-sunset: \"2027-03-01\"\n"), edited(t, area, ""), gone},
+		"a parameter after deprecation":        {edited(t, channel, "        - {name: channel, in: query, deprecated: true, schema: {type: string}}\n"), edited(t, channel, ""), routes()},
+		"an answer field after deprecation":    {passed(note), edited(t, note, ""), routes()},
+		"a required field after deprecation":   {passed(id), edited(t, id, "", "[id, reward]", "[reward]"), routes()},
+		"a request field after deprecation":    {passed(nick), edited(t, nick, ""), routes()},
+		"a header after deprecation":           {passed("            Request-Id: {schema: {type: string}}\n"), edited(t, header, ""), routes()},
+		"a lower minimum of requests":          {edited(t, channel, strings.Replace(channel, "default: web", "minLength: 2", 1)), edited(t, channel, strings.Replace(channel, "default: web", "minLength: 1", 1)), routes()},
+		"a wider type of requests":             {shop, edited(t, nick, "                nick: {type: [string, \"null\"]}\n"), routes()},
+		"more values of requests":              {edited(t, nick, "                nick: {enum: [alder]}\n"), edited(t, nick, "                nick: {enum: [alder, birch]}\n"), routes()},
+		"a pattern dropped from requests":      {edited(t, nick, "                nick: {type: string, pattern: ^a}\n"), shop, routes()},
+		"a field that may be left out":         {edited(t, "[code]", "[code, nick]"), shop, routes()},
+		"a maximum of answers":                 {shop, edited(t, coins, "coins: {type: integer, maximum: 100}"), routes()},
+		"an answer field that is always there": {shop, edited(t, "[id, reward]", "[id, note, reward]"), routes()},
+		"fewer alternatives of answers":        {edited(t, coins, "coins: {oneOf: [{type: integer}, {type: string}]}"), edited(t, coins, "coins: {oneOf: [{type: integer}]}"), routes()},
+		"a new kind":                           {edited(t, coins, "kind: {type: string, x-extensible-enum: [coins]}"), edited(t, coins, "kind: {type: string, x-extensible-enum: [coins, rank]}"), routes()},
+		"a header":                             {edited(t, header, ""), shop, routes()},
+		"a parameter":                          {edited(t, channel, ""), edited(t, ", default: web", ""), routes()},
+		"another server":                       {shop, edited(t, "[{url: /}]", "[{url: /, description: Here}, {url: https://shop.example}]"), routes()},
+		"a name in the path":                   {shop, edited(t, "{customer}", "{shop}", "name: customer", "name: shop"), routes()},
+		"a schema with a name":                 {shop, edited(t, "code: {type: string}", `code: {$ref: "#/components/schemas/Code"}`, "schemas:\n", "schemas:\n    Code: {type: string}\n"), routes()},
+		"words":                                {shop, edited(t, "summary: Redeem a voucher", "summary: Redeem\n      description: At most once.\n      externalDocs: {url: https://shop.example}", "note: {type: string}", "note: {type: string, title: A note, examples: [thanks], $comment: free text}", "tags: [Vouchers]", "tags: [Codes, Vouchers]", "description: Redeemed", "description: It is redeemed"), routes()},
+		"a deprecation":                        {shop, edited(t, get, get+"      deprecated: true\n      x-sunset: \"2028-03-01\"\n"), routes()},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			problems, err := rendered(t, test.base, test.working).Check(t.Context(), test.routes, today)
+			if err != nil || len(problems) > 0 {
+				t.Errorf("%q, %v", problems, err)
+			}
+		})
+	}
+}
+
+func TestTheCodeRoutesWhatIsDocumented(t *testing.T) {
+	orders, old := contract.Operation{Method: "GET", Path: "/shop/{customer}/orders"}, contract.Operation{Method: "GET", Path: "/shop/{shop}/checkout/{product}"}
+	before := edited(t, area, strings.Replace(area, "get:\n", "get:\n      deprecated: true\n", 1)+strings.NewReplacer("/checkout:", "/checkout/{product}:", "get:\n", "get:\n      deprecated: true\n", "parameters:\n", "parameters:\n        - {name: product, in: path, required: true, schema: {type: string}}\n").Replace(area))
+	for name, test := range map[string]struct {
+		routes []contract.Route
+		want   string
+	}{
+		"all that is documented":                 {routes(), ""},
+		"an operation that is not documented":    {routes(contract.Route{Operation: orders}), "GET /shop/{customer}/orders is routed, but not in openapi.yaml"},
+		"a HEAD of what is not documented":       {routes(contract.Route{Operation: contract.Operation{Method: "HEAD", Path: orders.Path}}), "HEAD /shop/{customer}/orders is routed, but not in openapi.yaml"},
+		"an operation that is not routed":        {routes()[1:], "POST /shop/{customer}/voucher is in openapi.yaml, but not routed"},
+		"a GET without its HEAD":                 {routes()[:2], "HEAD /shop/{customer}/checkout is not routed, but its GET is"},
+		"a HEAD of another function":             {append(routes()[:2], contract.Route{Operation: routes()[2].Operation, Function: "voucher"}), "HEAD /shop/{customer}/checkout is not routed to checkout-area, as its GET is"},
+		"what a release removed, answered 410":   {routes(contract.Route{Operation: old, Function: "removed-payment"}), ""},
+		"what a release removed, still answered": {routes(contract.Route{Operation: old, Function: "checkout"}), "GET /shop/{shop}/checkout/{product} is routed, but not in openapi.yaml"},
+		"what no release had, answered 410":      {routes(contract.Route{Operation: orders, Function: "removed-payment"}), "GET /shop/{customer}/orders is routed to removed-payment, but no release had it"},
+		"what is documented, answered 410":       {append(routes()[1:], contract.Route{Operation: routes()[0].Operation, Function: "removed-payment"}), "POST /shop/{customer}/voucher is routed to removed-payment, which answers 410, but is in openapi.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := open(t, keep(t, shop, [2]string{"0001-undated", before}, [2]string{"0002-undated", shop}))
+			if err := c.Render(); err != nil {
+				t.Fatal(err)
+			}
+			problems, err := c.Check(t.Context(), test.routes, today)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all := strings.Join(problems, "\n"); !strings.Contains(all, test.want) || (test.want == "") != (all == "") || len(problems) > 1 {
+				t.Errorf("%q; want %q alone", problems, test.want)
+			}
+		})
+	}
+}
+
+func TestRenderedFilesAreUpToDate(t *testing.T) {
+	for _, file := range []string{"openapi.json", "changelog.json", "pages/docs.html"} {
+		t.Run(file, func(t *testing.T) {
+			root := keep(t, shop, [2]string{"0001-2026-11-21", shop})
+			c := open(t, root)
+			if err := c.Render(); err != nil {
+				t.Fatal(err)
+			}
+			write(t, root, "api/"+file, "{}\n")
+			problems, err := c.Check(t.Context(), routes(), today)
+			if err != nil || len(problems) != 1 || !strings.Contains(problems[0], "api/"+file+" is out of date") {
+				t.Errorf("%q, %v", problems, err)
+			}
+		})
+	}
+}
+
+func TestReleasedDocumentsAreNeverEdited(t *testing.T) {
+	const first, second = "api/releases/0001-undated.yaml", "api/releases/0002-2026-11-21.yaml"
+	for name, test := range map[string]struct {
+		harm func(t *testing.T, root string)
+		want string
+	}{
+		"edited": {func(t *testing.T, root string) {
+			t.Helper()
+			write(t, root, first, edited(t, "Voucher not found", "No voucher"))
+		}, "0001-undated.yaml was edited after it was released"},
+		"added by hand": {func(t *testing.T, root string) { t.Helper(); write(t, root, "api/releases/0003-undated.yaml", shop) }, "0003-undated.yaml was edited after it was released"},
+		"taken away":    {func(t *testing.T, root string) { t.Helper(); remove(t, root, second) }, "lists a document that is not there"},
+		"an earlier one taken away, with its sum": {func(t *testing.T, root string) { t.Helper(); remove(t, root, first); sum(t, root) }, "0002-2026-11-21.yaml should be 0001"},
+		"without sums":        {func(t *testing.T, root string) { t.Helper(); remove(t, root, "api/releases/SHA256SUMS") }, "SHA256SUMS"},
+		"sums without a line": {func(t *testing.T, root string) { t.Helper(); write(t, root, "api/releases/SHA256SUMS", "") }, "0001-undated.yaml was edited"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := keep(t, shop, [2]string{"0001-undated", shop}, [2]string{"0002-2026-11-21", shop})
+			test.harm(t, root)
+			if _, err := contract.Open(root, page); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q in it", err, test.want)
+			}
+		})
+	}
+	for name, releases := range map[string][2]string{
+		"out of order":      {"0001-2026-11-21", "0002-2026-11-20"},
+		"a number left out": {"0001-undated", "0003-undated"},
+		"without a number":  {"0001-undated", "next"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := keep(t, shop, [2]string{releases[0], shop}, [2]string{releases[1], shop})
+			if _, err := contract.Open(root, page); err == nil {
+				t.Error("it is opened")
+			}
+		})
+	}
+}
+
+func remove(t *testing.T, root, name string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(root, name)); err != nil {
+		t.Fatal(err)
+	}
+}

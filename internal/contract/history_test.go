@@ -1,0 +1,235 @@
+package contract_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/internal/contract"
+)
+
+// releasesSum is the SHA-256 of api/releases/SHA256SUMS. Where there is no history, as in an unpacked archive, it alone holds the
+// released documents to what they are. It changes with `make release`, and with nothing else.
+const releasesSum = "e58a8a06266dfa708463e993a86ba871598d42a4a68cb44666babe440d9f738a"
+
+func TestTheReleasedDocumentsAreThoseThatWereReleased(t *testing.T) {
+	sums, err := os.ReadFile(root + "/api/releases/SHA256SUMS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%x", sha256.Sum256(sums)); got != releasesSum {
+		t.Errorf("after `make release`, and only then, let releasesSum be %s; otherwise put the documents in api/releases back", got)
+	}
+}
+
+const (
+	first  = "api/releases/0001-undated.yaml"
+	second = "api/releases/0002-undated.yaml"
+	third  = "api/releases/0003-2026-11-21.yaml"
+)
+
+// committed is a checkout with three releases, each committed on its own.
+func committed(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	git(t, root, "init", "-q", "-b", "main")
+	for i, text := range []string{shop, edited(t, "Voucher not found", "No such voucher"), edited(t, "Redeemed", "It is redeemed")} {
+		write(t, root, []string{first, second, third}[i], text)
+		commit(t, root, "api/openapi.yaml", shop)
+	}
+	return root
+}
+
+func git(t *testing.T, root string, args ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "git", append([]string{"-C", root, "-c", "user.name=Shopfront", "-c", "user.email=shop@example.com"}, args...)...)
+	// Neither the machine's settings, nor the repository of a hook that runs the tests.
+	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "GIT_") })
+	command.Env = append(command.Env, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("git %q: %v: %s", args, err, out)
+	}
+}
+
+// commit writes a file, and sums that fit the released documents, and commits all.
+func commit(t *testing.T, root, name, text string) {
+	t.Helper()
+	write(t, root, name, text)
+	sum(t, root)
+	git(t, root, "add", "-A")
+	git(t, root, "commit", "-q", "--allow-empty", "-m", "Work on the shop")
+}
+
+func TestHistoryHoldsTheReleasedDocuments(t *testing.T) {
+	for name, test := range map[string]struct {
+		harm func(t *testing.T, root string)
+		want []string // a part of each problem
+	}{
+		"nothing happened": {func(t *testing.T, _ string) { t.Helper() }, nil},
+		"edited, with its sum": {func(t *testing.T, root string) {
+			t.Helper()
+			write(t, root, second, shop)
+			sum(t, root)
+		}, []string{second + " is not what was released"}},
+		"edited, with its sum, and committed": {func(t *testing.T, root string) { t.Helper(); commit(t, root, second, shop) }, []string{second + " is not what was released"}},
+		"edited while others went on": {func(t *testing.T, root string) {
+			t.Helper()
+			commit(t, root, first, edited(t, "Redeemed", "Used"))
+			commit(t, root, "README.md", "A shop.\n")
+		}, []string{first + " is not what was released"}},
+		"edited, and brought back": {func(t *testing.T, root string) {
+			t.Helper()
+			commit(t, root, first, edited(t, "Redeemed", "Used"))
+			commit(t, root, first, shop)
+		}, nil},
+		"the last one deleted, with its sum": {func(t *testing.T, root string) { t.Helper(); remove(t, root, third); sum(t, root) }, []string{third + " was released and is not there"}},
+		"the last one deleted, with its sum, and committed": {func(t *testing.T, root string) {
+			t.Helper()
+			remove(t, root, third)
+			commit(t, root, "README.md", "A shop.\n")
+		}, []string{third + " was released and is not there"}},
+		"an earlier one deleted, the next ones renamed": {func(t *testing.T, root string) {
+			t.Helper()
+			remove(t, root, first)
+			git(t, root, "mv", second, first)
+			git(t, root, "mv", third, strings.Replace(third, "0003", "0002", 1))
+			commit(t, root, "README.md", "A shop.\n")
+		}, []string{first + " is not what was released", second + " was released and is not there", third + " was released and is not there"}},
+		"deleted, and released anew otherwise": {func(t *testing.T, root string) {
+			t.Helper()
+			remove(t, root, third)
+			commit(t, root, "README.md", "A shop.\n")
+			commit(t, root, third, shop)
+		}, []string{third + " is not what was released"}},
+		"edited by a merge": {func(t *testing.T, root string) {
+			t.Helper()
+			git(t, root, "switch", "-q", "-c", "coins", "HEAD~1")
+			commit(t, root, "README.md", "A shop.\n")
+			git(t, root, "switch", "-q", "main")
+			git(t, root, "merge", "-q", "--no-commit", "--no-ff", "coins")
+			commit(t, root, second, shop)
+		}, []string{second + " is not what was released"}},
+		"added by a merge, and edited": {func(t *testing.T, root string) {
+			t.Helper()
+			git(t, root, "switch", "-q", "-c", "coins", "HEAD~1")
+			commit(t, root, "README.md", "A shop.\n")
+			git(t, root, "switch", "-q", "main")
+			git(t, root, "merge", "-q", "--no-commit", "--no-ff", "coins")
+			commit(t, root, "api/releases/0004-2026-12-01.yaml", shop)
+			commit(t, root, "api/releases/0004-2026-12-01.yaml", edited(t, "Redeemed", "Used"))
+		}, []string{"0004-2026-12-01.yaml is not what was released"}},
+		"a new one, not committed": {func(t *testing.T, root string) {
+			t.Helper()
+			write(t, root, "api/releases/0004-2026-12-01.yaml", shop)
+			sum(t, root)
+		}, nil},
+		"seen from a branch": {func(t *testing.T, root string) {
+			t.Helper()
+			git(t, root, "switch", "-q", "-c", "coins")
+			commit(t, root, third, shop)
+		}, []string{third + " is not what was released"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := committed(t)
+			test.harm(t, root)
+			problems, err := open(t, root).CheckHistory(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(problems) != len(test.want) {
+				t.Fatalf("%q, want %q", problems, test.want)
+			}
+			for i, want := range test.want {
+				if !strings.Contains(problems[i], want) {
+					t.Errorf("%q, want %q in it", problems[i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestHistoryThatCannotBeChecked(t *testing.T) {
+	clone := t.TempDir()
+	full := committed(t)
+	git(t, full, "clone", "-q", "--depth=1", "file://"+full, clone)
+	inAnother := t.TempDir()
+	git(t, inAnother, "init", "-q")
+	git(t, inAnother, "commit", "-q", "--allow-empty", "-m", "Open the shop")
+	for name, test := range map[string]struct{ root, want string }{
+		"a shallow clone":              {clone, "git fetch --unshallow"},
+		"an archive":                   {t.TempDir(), "not a git repository"},
+		"an archive in another's tree": {inAnother, "has none of them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write(t, test.root, "api/openapi.yaml", shop)
+			write(t, test.root, first, shop)
+			sum(t, test.root)
+			problems, err := open(t, test.root).CheckHistory(t.Context())
+			if !errors.Is(err, contract.ErrNoHistory) || !strings.Contains(err.Error(), test.want) || problems != nil {
+				t.Errorf("%q, %v; want %q in it", problems, err, test.want)
+			}
+		})
+	}
+}
+
+// A hook of Git's, or a careless shell, points Git to another repository.
+func TestHistoryIsThatOfTheCheckout(t *testing.T) {
+	root, other := committed(t), t.TempDir()
+	git(t, other, "init", "-q")
+	commit(t, root, second, shop)
+	t.Setenv("GIT_DIR", filepath.Join(other, ".git"))
+	t.Setenv("GIT_WORK_TREE", other)
+	problems, err := open(t, root).CheckHistory(t.Context())
+	if err != nil || len(problems) != 1 || !strings.Contains(problems[0], second+" is not what was released") {
+		t.Errorf("%q, %v", problems, err)
+	}
+}
+
+// The command tells both, over this very contract.
+func TestTheCommandChecksTheHistory(t *testing.T) {
+	copied := t.TempDir()
+	for _, folder := range []string{"api", "functions", "infra"} {
+		if err := os.CopyFS(filepath.Join(copied, folder), os.DirFS(filepath.Join(root, folder))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	template, err := os.ReadFile(root + "/template.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, copied, "template.yaml", string(template))
+	var out strings.Builder
+	if err := contract.Run(t.Context(), []string{"check"}, copied, &out, time.Now()); err != nil || !strings.Contains(out.String(), "!!! the history of the released documents cannot be checked") {
+		t.Errorf("without history: %v, %q", err, &out)
+	}
+	git(t, copied, "init", "-q")
+	git(t, copied, "add", "-A")
+	git(t, copied, "commit", "-q", "-m", "Open the shop")
+	if err := contract.Run(t.Context(), []string{"check"}, copied, t.Output(), time.Now()); err != nil {
+		t.Error(err)
+	}
+	appendTo(t, filepath.Join(copied, first), "# edited\n")
+	sum(t, copied)
+	for _, command := range []string{"check", "release"} {
+		err := contract.Run(t.Context(), []string{command}, copied, t.Output(), time.Now())
+		if red := (*contract.RedError)(nil); !errors.As(err, &red) || !strings.Contains(err.Error(), first+" is not what was released") {
+			t.Errorf("%s of an edited one: %v", command, err)
+		}
+	}
+}
+
+func appendTo(t *testing.T, name, text string) {
+	t.Helper()
+	before, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Dir(name), filepath.Base(name), string(before)+text)
+}

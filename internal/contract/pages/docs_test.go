@@ -1,0 +1,145 @@
+package pages_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"shopfront/api"
+	"shopfront/internal/contract/pages"
+)
+
+// What the docs page shows in Go is a part of the client's examples, which are run.
+func TestTheGoExampleIsRun(t *testing.T) {
+	examples, err := os.ReadFile("../../../pkg/client/example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node := range parse(t, api.DocsPage()).elements("code") {
+		if text := node.FirstChild; text != nil && strings.HasPrefix(text.Data, "func ") {
+			if !strings.Contains(string(examples), text.Data) {
+				t.Errorf("not in the examples:\n%s", text.Data)
+			}
+			return
+		}
+	}
+	t.Error("the page shows no Go")
+}
+
+type documentedOperation struct {
+	OperationID string
+	Deprecated  bool
+	Sunset      string `json:"x-sunset"`
+	Responses   map[string]any
+}
+
+// Everything of the document is on the page.
+func TestDocsPageShowsTheWholeDocument(t *testing.T) {
+	var document struct {
+		Info       struct{ Title, Version string }
+		Paths      map[string]map[string]documentedOperation
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}
+	if err := json.Unmarshal([]byte(api.OpenAPI()), &document); err != nil {
+		t.Fatal(err)
+	}
+	p := parse(t, api.DocsPage())
+	all := textOf(p.root)
+	if !strings.Contains(all, document.Info.Title+" "+document.Info.Version) {
+		t.Errorf("%s %s is not on the page", document.Info.Title, document.Info.Version)
+	}
+	for path, operations := range document.Paths {
+		for method, operation := range operations {
+			wantOperation(t, p, strings.ToUpper(method)+" "+path, operation)
+		}
+	}
+	var anchors []string
+	for name, schema := range document.Components.Schemas {
+		anchors = append(anchors, "schema-"+name)
+		for property := range schema.Properties {
+			if !strings.Contains(p.text, "<code>"+property+"</code>") {
+				t.Errorf("%s of %s is not on the page", property, name)
+			}
+		}
+	}
+	if missing := without(anchors, p.ids); len(missing) > 0 {
+		t.Errorf("not on the page: %q", missing)
+	}
+	wantDescriptions(t, p, []byte(api.OpenAPI()))
+}
+
+// Whatever is announced to go, the page says so.
+func TestDocsPageSaysWhatIsDeprecated(t *testing.T) {
+	const retired = `"deprecated": true, "x-sunset": "2028-03-01", `
+	for what, place := range map[string]string{
+		"a parameter": `"name": "check",`, "a header": `"description": "Seconds to wait before`, "a member": `"description": "A whole percentage`,
+	} {
+		document := strings.Replace(api.OpenAPI(), place, retired+place, 1)
+		rendered, err := pages.Render([]byte(document), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if document == api.OpenAPI() || !strings.Contains(string(rendered.Docs), ", deprecated, may be removed from 2028-03-01 on") {
+			t.Errorf("the page does not say that %s is deprecated", what)
+		}
+	}
+}
+
+func wantOperation(t *testing.T, p page, title string, operation documentedOperation) {
+	t.Helper()
+	anchors := []string{operation.OperationID}
+	for status := range operation.Responses {
+		anchors = append(anchors, operation.OperationID+"-"+status)
+	}
+	if operation.Deprecated {
+		title += " Deprecated. It may be removed from " + operation.Sunset + " on."
+	}
+	if missing := without(anchors, p.ids); len(missing) > 0 || !strings.Contains(textOf(p.root), title) {
+		t.Errorf("not on the page: %s, or %q of it", title, missing)
+	}
+}
+
+func without(names []string, found map[string]bool) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return found[name] })
+}
+
+// wantDescriptions wants each description of the document on the page, and each example's value.
+func wantDescriptions(t *testing.T, p page, document []byte) {
+	t.Helper()
+	var anything any
+	if err := json.Unmarshal(document, &anything); err != nil {
+		t.Fatal(err)
+	}
+	markup := regexp.MustCompile(`(?m)^[0-9]+\. |[^\pL\pN]+`) // numbers of a list, and what is no word
+	squeeze := func(text string) string { return markup.ReplaceAllString(text, "") }
+	shown := squeeze(textOf(p.root))
+	var walk func(path string, value any)
+	walk = func(path string, value any) {
+		switch value := value.(type) {
+		case []any:
+			for i, item := range value {
+				walk(fmt.Sprintf("%s/%d", path, i), item)
+			}
+		case map[string]any:
+			for name, member := range value {
+				if name == "examples" { // shown as they are
+					continue
+				}
+				text, isText := member.(string)
+				// The deployment is the one that is asked.
+				if name == "description" && isText && !strings.HasPrefix(path, "/servers") && !strings.Contains(shown, squeeze(text)) {
+					t.Errorf("%s/description is not on the page: %s", path, text)
+				}
+				walk(path+"/"+name, member)
+			}
+		default:
+		}
+	}
+	walk("", anything)
+}

@@ -1,0 +1,356 @@
+package pages_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"iter"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"shopfront/api"
+)
+
+// page is an HTML page, taken apart.
+type page struct {
+	text string
+	root *html.Node
+	ids  map[string]bool
+}
+
+func servedPages(t *testing.T) map[string]page {
+	t.Helper()
+	return map[string]page{"docs": parse(t, api.DocsPage()), "changelog": parse(t, api.ChangelogPage())}
+}
+
+func parse(t *testing.T, text string) page {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := page{text: text, root: root, ids: make(map[string]bool)}
+	for node := range p.elements() {
+		if id, has := attribute(node, "id"); has {
+			if p.ids[id] || id == "" || strings.ContainsAny(id, " \t\n") {
+				t.Errorf("the id %q is there twice, or is none", id)
+			}
+			p.ids[id] = true
+		}
+	}
+	return p
+}
+
+// elements are those of some names, or all.
+func (p page) elements(names ...string) iter.Seq[*html.Node] {
+	return func(yield func(*html.Node) bool) {
+		for node := range p.root.Descendants() {
+			wanted := node.Type == html.ElementNode && (len(names) == 0 || slices.Contains(names, node.Data))
+			if wanted && !yield(node) {
+				return
+			}
+		}
+	}
+}
+
+// only is the one element of a name.
+func (p page) only(t *testing.T, name string) *html.Node {
+	t.Helper()
+	found := slices.Collect(p.elements(name))
+	if len(found) != 1 {
+		t.Fatalf("%d elements %s, want 1", len(found), name)
+	}
+	return found[0]
+}
+
+func attribute(node *html.Node, name string) (value string, has bool) {
+	for _, a := range node.Attr {
+		if a.Key == name {
+			return a.Val, true
+		}
+	}
+	return "", false
+}
+
+func textOf(node *html.Node) string {
+	var text strings.Builder
+	for inner := range node.Descendants() {
+		if inner.Type == html.TextNode {
+			text.WriteString(inner.Data)
+		}
+	}
+	return strings.Join(strings.Fields(text.String()), " ")
+}
+
+// Every element is closed where it should be, and a parser neither adds nor moves one.
+func TestPagesAreWellFormed(t *testing.T) {
+	for name, p := range servedPages(t) {
+		t.Run(name, func(t *testing.T) {
+			started := countStarted(t, p.text)
+			if parsed := len(slices.Collect(p.elements())); parsed != started {
+				t.Errorf("a parser makes %d elements of %d", parsed, started)
+			}
+			if lang, _ := attribute(p.only(t, "html"), "lang"); lang != "en" || textOf(p.only(t, "title")) == "" {
+				t.Error("the page has no language or no title")
+			}
+		})
+	}
+}
+
+// countStarted counts the elements that a text starts, and wants each to be closed in turn.
+func countStarted(t *testing.T, text string) (started int) {
+	t.Helper()
+	void := []string{"meta", "link", "input", "wbr", "br", "hr"}
+	var open []string
+	tokens := html.NewTokenizer(strings.NewReader(text))
+	for kind := tokens.Next(); kind != html.ErrorToken; kind = tokens.Next() {
+		name, _ := tokens.TagName()
+		switch {
+		case kind == html.SelfClosingTagToken:
+			t.Errorf("<%s/>: HTML has no such tags", name)
+		case kind == html.StartTagToken:
+			started++
+			if !slices.Contains(void, string(name)) {
+				open = append(open, string(name))
+			}
+		case kind == html.EndTagToken && (len(open) == 0 || open[len(open)-1] != string(name)):
+			t.Fatalf("</%s> closes %q", name, open)
+		case kind == html.EndTagToken:
+			open = open[:len(open)-1]
+		}
+	}
+	if len(open) > 0 {
+		t.Errorf("not closed: %q", open)
+	}
+	return started
+}
+
+// What the pages refer to is there: anchors in them, and the pages and the feed beside them.
+func TestReferencesLeadSomewhere(t *testing.T) {
+	for name, p := range servedPages(t) {
+		t.Run(name, func(t *testing.T) {
+			for node := range p.elements() {
+				for _, a := range node.Attr {
+					if !p.leads(a) {
+						t.Errorf("%s=%q leads nowhere", a.Key, a.Val)
+					}
+				}
+			}
+			if feeds := p.feeds(); !slices.Equal(feeds, []string{"application/rss+xml /changelog.rss"}) {
+				t.Errorf("feeds to be discovered: %q", feeds)
+			}
+		})
+	}
+}
+
+// feeds are those that a feed reader discovers.
+func (p page) feeds() []string {
+	var feeds []string
+	for node := range p.elements("link") {
+		if rel, _ := attribute(node, "rel"); rel == "alternate" {
+			href, _ := attribute(node, "href")
+			kind, _ := attribute(node, "type")
+			feeds = append(feeds, kind+" "+href)
+		}
+	}
+	return feeds
+}
+
+// leads tells of an attribute that refers to something whether that is there.
+func (p page) leads(a html.Attribute) bool {
+	switch a.Key {
+	case "for", "aria-describedby", "aria-labelledby":
+		return p.ids[a.Val]
+	case "href":
+		if anchor, inside := strings.CutPrefix(a.Val, "#"); inside {
+			return p.ids[anchor]
+		}
+		return slices.Contains([]string{"/docs", "/changelog", "/changelog.rss", "/openapi.json", "data:,"}, a.Val)
+	default:
+		return true
+	}
+}
+
+// The pages load nothing, from wherever, and run nothing but what their policy names by its hash.
+func TestPagesNeedNothingButThemselves(t *testing.T) {
+	var scripts, styles []string
+	for name, p := range servedPages(t) {
+		for node := range p.elements("img", "iframe", "object", "embed", "audio", "video", "base", "frame", "svg", "use") {
+			t.Errorf("%s has an element %s", name, node.Data)
+		}
+		for node := range p.elements() {
+			for _, a := range node.Attr {
+				if isLoading(a) {
+					t.Errorf("%s: <%s %s=%q> is against the policy", name, node.Data, a.Key, a.Val)
+				}
+			}
+		}
+		for node := range p.elements("script") {
+			scripts = append(scripts, node.FirstChild.Data)
+		}
+		styles = append(styles, p.only(t, "style").FirstChild.Data)
+		if at := regexp.MustCompile(`(?i)(href|src)="?(https?:)?//|url\(|@import|sourceMappingURL|eval\(|innerHTML`).FindString(p.text); at != "" {
+			t.Errorf("%s has %s", name, at)
+		}
+	}
+	want := []string{
+		"default-src 'none'", "script-src " + sources(scripts), "style-src " + sources(styles), "img-src data:", "connect-src 'self'",
+		"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+	}
+	if directives := strings.Split(api.Policy(), "; "); !slices.Equal(directives, want) {
+		t.Errorf("the policy is %q, want %q", directives, want)
+	}
+}
+
+// isLoading tells of an attribute that would load or run something, or has an address on another host.
+func isLoading(a html.Attribute) bool {
+	return slices.Contains([]string{"style", "src", "srcset", "action", "formaction", "http-equiv"}, a.Key) || strings.HasPrefix(a.Key, "on") ||
+		regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]*:)?//`).MatchString(a.Val)
+}
+
+// sources are the hashes of the texts that differ.
+func sources(texts []string) string {
+	var found []string
+	for _, text := range texts {
+		sum := sha256.Sum256([]byte(text))
+		found = append(found, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
+	}
+	slices.Sort(found)
+	return strings.Join(slices.Compact(found), " ")
+}
+
+// What can be filled in or stands apart has a name for those who do not see it.
+func TestEverythingHasALabel(t *testing.T) {
+	for name, p := range servedPages(t) {
+		labelled := make(map[string]bool)
+		for node := range p.elements("label") {
+			id, _ := attribute(node, "for")
+			labelled[id] = textOf(node) != ""
+		}
+		for node := range p.elements("input", "select", "textarea") {
+			if id, _ := attribute(node, "id"); !labelled[id] {
+				t.Errorf("%s: the %s %q has no label", name, node.Data, id)
+			}
+		}
+		for node := range p.elements("nav", "form") {
+			if label, _ := attribute(node, "aria-label"); label == "" {
+				t.Errorf("%s: a %s has no label", name, node.Data)
+			}
+		}
+		for node := range p.elements("a", "button", "summary", "option", "figcaption", "dt") {
+			if textOf(node) == "" {
+				t.Errorf("%s: a %s says nothing", name, node.Data)
+			}
+		}
+	}
+}
+
+// A phone shows a page in its own width, and everybody in the scheme that they chose.
+func TestPagesFitTheScreen(t *testing.T) {
+	for name, p := range servedPages(t) {
+		said := make(map[string]string)
+		for node := range p.elements("meta") {
+			key, _ := attribute(node, "name")
+			said[key], _ = attribute(node, "content")
+		}
+		if said["viewport"] != "width=device-width, initial-scale=1" || said["color-scheme"] != "light dark" {
+			t.Errorf("%s says %q", name, said)
+		}
+	}
+}
+
+// Each release can be linked to: it has an anchor, its heading leads there, and so does the list at the top, newest first.
+func TestReleasesHaveAnchors(t *testing.T) {
+	p := parse(t, api.ChangelogPage())
+	var want, sections, headings, listed []string
+	for _, release := range slices.Backward(releases(t)) {
+		want = append(want, release.Name)
+	}
+	for node := range p.elements("section") {
+		id, _ := attribute(node, "id")
+		sections = append(sections, id)
+	}
+	for node := range p.elements("a") {
+		href, _ := attribute(node, "href")
+		switch anchor := strings.TrimPrefix(href, "#"); node.Parent.Data {
+		case "h2":
+			headings = append(headings, anchor)
+		case "li":
+			listed = append(listed, anchor)
+		}
+	}
+	listed = slices.DeleteFunc(listed, func(anchor string) bool { return strings.HasPrefix(anchor, "/") }) // the other pages
+	for where, got := range map[string][]string{"sections": sections, "headings": headings, "list": listed} {
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", where, got, want)
+		}
+	}
+}
+
+// Headings form an outline, and there is a way past the navigation.
+func TestPagesHaveAnOutline(t *testing.T) {
+	for name, p := range servedPages(t) {
+		level := "h0"
+		for node := range p.elements("h1", "h2", "h3", "h4", "h5", "h6") {
+			if next := node.Data; next[1] > level[1]+1 || next == "h1" && level != "h0" {
+				t.Errorf("%s: <%s>%s follows an %s", name, next, textOf(node), level)
+			}
+			level = node.Data
+		}
+		links := slices.Collect(p.elements("a"))
+		if href, _ := attribute(links[0], "href"); href != "#main" {
+			t.Errorf("%s: the first link leads to %s", name, href)
+		}
+		if id, _ := attribute(p.only(t, "main"), "id"); id != "main" {
+			t.Errorf("%s: main has the id %q", name, id)
+		}
+	}
+}
+
+// WCAG 2.2, success criterion 1.4.3: 4.5 to 1, in light and in dark.
+func TestColoursCanBeRead(t *testing.T) {
+	style := parse(t, api.DocsPage()).only(t, "style").FirstChild.Data
+	light, dark, found := strings.Cut(style, "prefers-color-scheme: dark")
+	if !found {
+		t.Fatal("there is no dark scheme")
+	}
+	for scheme, text := range map[string]string{"light": light, "dark": dark} {
+		colours := make(map[string]float64)
+		for _, match := range regexp.MustCompile(`--([a-z]+): #([0-9a-f]{6});`).FindAllStringSubmatch(text, -1) {
+			colours[match[1]] = luminance(t, match[2])
+		}
+		for ground, texts := range map[string][]string{
+			"ground": {"text", "quiet", "link", "get", "post", "breaking"},
+			"raised": {"text"},
+			"note":   {"text"},
+		} {
+			for _, text := range texts {
+				bright, dim := max(colours[ground], colours[text]), min(colours[ground], colours[text])
+				if contrast := (bright + 0.05) / (dim + 0.05); contrast < 4.5 {
+					t.Errorf("%s: %s on %s has a contrast of %.2f", scheme, text, ground, contrast)
+				}
+			}
+		}
+	}
+}
+
+// luminance is the relative one of a colour rrggbb.
+func luminance(t *testing.T, colour string) float64 {
+	t.Helper()
+	channel := func(at int) float64 {
+		value, err := strconv.ParseUint(colour[at:at+2], 16, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := float64(value) / 255; c > 0.04045 {
+			return math.Pow((c+0.055)/1.055, 2.4)
+		}
+		return float64(value) / 255 / 12.92
+	}
+	return 0.2126*channel(0) + 0.7152*channel(2) + 0.0722*channel(4)
+}

@@ -1,0 +1,122 @@
+package pages
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"strings"
+
+	"github.com/yuin/goldmark"
+
+	"shopfront/internal/contract/changelog"
+)
+
+// Origin stands in the feed for the scheme and authority of the deployment that serves it: a feed has to have absolute
+// URLs. The name can never be a host's (RFC 6761, section 6.4).
+const Origin = "https://deployment.invalid"
+
+// Pages are the pages' contents.
+type Pages struct {
+	Docs      []byte // HTML
+	Changelog []byte // HTML
+	Feed      []byte // RSS 2.0, with Origin in the place of the deployment's address
+	// Policy is the Content-Security-Policy of them all.
+	Policy []byte
+}
+
+//go:embed docs.html.tmpl changelog.html.tmpl frame.html.tmpl
+var templates embed.FS
+
+//go:embed pages.css
+var style string
+
+//go:embed docs.js
+var script string
+
+//go:embed examples
+var examples embed.FS
+
+// Render makes the pages of a document in JSON, and of its releases, oldest first.
+func Render(openAPI []byte, releases []changelog.Release) (Pages, error) {
+	d, err := parseDocument(openAPI)
+	if err != nil {
+		return Pages{}, err
+	}
+	layout, err := template.New("").Funcs(template.FuncMap{
+		"markdown": markdown, "pretty": pretty, "phrases": codeNames, "spaces": spaces, "segments": segments, "text": plainText,
+	}).ParseFS(templates, "*.tmpl")
+	if err != nil {
+		return Pages{}, err
+	}
+	frame := frame{Title: d.Info.Title, Version: d.Info.Version, Style: template.CSS(style)} //nolint:gosec // our own
+	p := Pages{Policy: []byte(policy())}
+	if p.Docs, err = renderDocs(layout, frame, d); err != nil {
+		return Pages{}, fmt.Errorf("docs page: %w", err)
+	}
+	shown, err := showReleases(releases)
+	if err != nil {
+		return Pages{}, err
+	}
+	if p.Changelog, err = execute(layout, "changelog.html.tmpl", changelogView{frame, shown}); err != nil {
+		return Pages{}, fmt.Errorf("changelog page: %w", err)
+	}
+	if p.Feed, err = renderFeed(layout, d.Info.Title, shown); err != nil {
+		return Pages{}, fmt.Errorf("feed: %w", err)
+	}
+	return p, nil
+}
+
+// frame is what the HTML pages have in common.
+type frame struct {
+	Title, Version string
+	Style          template.CSS
+}
+
+// policy lets the pages use nothing but what is in them, and send requests to where they came from.
+func policy() string {
+	return strings.Join([]string{
+		"default-src 'none'", "script-src " + source(script), "style-src " + source(style), "img-src data:", "connect-src 'self'",
+		"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+	}, "; ")
+}
+
+func source(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+func execute(layout *template.Template, name string, view any) ([]byte, error) {
+	var page bytes.Buffer
+	err := layout.ExecuteTemplate(&page, name, view)
+	return append(bytes.TrimSpace(page.Bytes()), '\n'), err
+}
+
+// markdown turns CommonMark, as descriptions are, into HTML. HTML in it is left out.
+func markdown(text string) (template.HTML, error) {
+	var converted bytes.Buffer
+	err := goldmark.Convert([]byte(text), &converted)
+	return template.HTML(strings.TrimSpace(converted.String())), err //nolint:gosec // goldmark lets no HTML through
+}
+
+// codeNames takes plain words with names between backquotes apart.
+func codeNames(text string) []phrase {
+	var parts []phrase
+	for i, part := range strings.Split(text, "`") {
+		switch {
+		case part == "":
+		case i%2 == 1:
+			parts = append(parts, phrase{Literal: part})
+		default:
+			parts = append(parts, phrase{Text: part})
+		}
+	}
+	return parts
+}
+
+// spaces reads a name-of-words.
+func spaces(name string) string { return strings.ReplaceAll(name, "-", " ") }
+
+func segments(path string) []string { return strings.Split(path, "/") }

@@ -1,0 +1,96 @@
+package pages_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"shopfront/api"
+	"shopfront/internal/contract/changelog"
+	"shopfront/internal/contract/pages"
+)
+
+func releases(t *testing.T) []changelog.Release {
+	t.Helper()
+	releases, err := changelog.Parse(api.Changelog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return releases
+}
+
+// What the function embeds is what would be made of the document and the changelog that it embeds.
+func TestPagesAreUpToDate(t *testing.T) {
+	made, err := pages.Render([]byte(api.OpenAPI()), releases(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, page := range map[string]struct{ embedded, made string }{
+		"docs.html":      {api.DocsPage(), string(made.Docs)},
+		"changelog.html": {api.ChangelogPage(), string(made.Changelog)},
+		"changelog.rss":  {api.Feed(), string(made.Feed)},
+		"policy.txt":     {api.Policy(), string(made.Policy)},
+	} {
+		if page.embedded != page.made {
+			t.Errorf("api/pages/%s is out of date: run `go generate ./api`", name)
+		}
+	}
+	if api.Origin != pages.Origin {
+		t.Errorf("the function looks for %s in the feed, which has %s", api.Origin, pages.Origin)
+	}
+}
+
+func TestWhatThePagesCannotShowIsAnError(t *testing.T) {
+	for name, test := range map[string]struct{ old, replacement, want string }{
+		"an unknown member":    {`"title":`, `"termsOfService": "none", "title":`, "termsOfService"},
+		"an unknown keyword":   {`"schema": {`, `"schema": {"not": {}, `, "not"},
+		"a dangling reference": {`#/components/responses/MalformedRequest`, `#/components/responses/Malformed`, "#/components/responses/Malformed"},
+		"an unknown tag":       {`"Vouchers"`, `"Coupons"`, "tags"},
+		"no object":            {"{", "[", "array"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			document := strings.Replace(api.OpenAPI(), test.old, test.replacement, 1)
+			if document == api.OpenAPI() {
+				t.Fatalf("the document has no %s", test.old)
+			}
+			if _, err := pages.Render([]byte(document), nil); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want an error about %s", err, test.want)
+			}
+		})
+	}
+	for _, release := range []changelog.Release{{Name: "first"}, {Name: "0001-2023-09-31", Date: "2023-09-31"}} {
+		if _, err := pages.Render([]byte(api.OpenAPI()), []changelog.Release{release}); err == nil {
+			t.Errorf("release %+v was shown", release)
+		}
+	}
+}
+
+// Texts are texts, whatever is in them.
+func TestMarkupInTextsIsShownNotObeyed(t *testing.T) {
+	const markup = `</script></style><script>alert(1)</script><img src=x> & 'quotes' \"`
+	document := strings.Replace(api.OpenAPI(), `"summary": "`, `"summary": "`+markup, 2)
+	document = strings.ReplaceAll(document, `"description": "`, `"description": "`+markup)
+	made, err := pages.Render([]byte(document), []changelog.Release{
+		{Name: "0001-undated"},
+		{Name: "0002-undated", Changes: []changelog.Change{{
+			Kind: changelog.Modified, Method: "GET", Path: "/<script>", Details: []changelog.Detail{{Text: "`<script>`alert(2)</script> & more"}},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"docs": made.Docs, "changelog": made.Changelog} {
+		p := parse(t, string(text))
+		for node := range p.elements("img") {
+			t.Errorf("%s has an image: %v", name, node.Attr)
+		}
+		for node := range p.elements("script") {
+			if strings.Contains(node.FirstChild.Data, "alert") {
+				t.Errorf("%s has a script of the text's: %s", name, node.FirstChild.Data)
+			}
+		}
+	}
+	if bytes.Contains(made.Feed, []byte("<script>")) || bytes.Contains(made.Feed, []byte("&lt;script&gt;")) {
+		t.Errorf("the feed has a script: %s", made.Feed)
+	}
+}

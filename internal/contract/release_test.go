@@ -1,0 +1,87 @@
+package contract_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/internal/contract"
+	"shopfront/internal/contract/changelog"
+)
+
+func TestAReleaseFreezesTheWorkingDocument(t *testing.T) {
+	working := edited(t, note, note+"        till: {type: string}\n")
+	root := keep(t, working, [2]string{"0001-undated", shop}, [2]string{"0002-2026-11-21", shop})
+	c := open(t, root)
+	if err := c.Render(); err != nil {
+		t.Fatal(err)
+	}
+	evening := time.Date(2027, time.February, 28, 23, 30, 0, 0, time.FixedZone("", -3600)) // already March in UTC
+	name, err := c.Release(t.Context(), routes(), evening)
+	if err != nil || name != "0003-2027-03-01" {
+		t.Fatalf("%s, %v", name, err)
+	}
+	frozen, err := os.ReadFile(filepath.Join(root, "api/releases/0003-2027-03-01.yaml"))
+	if err != nil || string(frozen) != working {
+		t.Errorf("%v, %s", err, frozen)
+	}
+	reopened := open(t, root)
+	if problems, err := reopened.Check(t.Context(), routes(), today); err != nil || len(problems) > 0 {
+		t.Errorf("%q, %v", problems, err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "api/changelog.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	releases, err := changelog.Parse(string(text))
+	if err != nil || len(releases) != 3 || releases[2].Date != "2027-03-01" || releases[2].Counts().Modifications != 1 {
+		t.Errorf("%+v, %v", releases, err)
+	}
+	if _, err := reopened.Release(t.Context(), routes(), today); !errors.Is(err, contract.ErrUnchanged) {
+		t.Errorf("released again: %v", err)
+	}
+}
+
+// A deprecation is announced before what goes is gone, also where nothing else changed.
+func TestASunsetAloneIsReleased(t *testing.T) {
+	for name, text := range map[string]string{"a parameter's": channel, "a request field's": nick, "an answer field's": note} {
+		t.Run(name, func(t *testing.T) {
+			root := keep(t, marked(t, text, "2028-01-01"), [2]string{"0001-2026-11-21", marked(t, text, "2027-06-01")})
+			c := open(t, root)
+			if err := c.Render(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Release(t.Context(), routes(), today); err != nil {
+				t.Fatal(err)
+			}
+			told, err := os.ReadFile(filepath.Join(root, "api/changelog.json"))
+			if err != nil || !strings.Contains(string(told), "it may be removed from 2028-01-01 on") {
+				t.Errorf("%s, %v", told, err)
+			}
+		})
+	}
+}
+
+func TestAReleaseIsRefused(t *testing.T) {
+	addition := edited(t, note, note+"        till: {type: string}\n")
+	for name, test := range map[string]struct {
+		working string
+		on      time.Time
+		want    string
+	}{
+		"nothing changed":         {shop, today, "nothing changed"},
+		"only words changed":      {edited(t, "Voucher not found", "No such voucher"), today, "nothing changed"},
+		"the gate is red":         {edited(t, note, ""), today, "field note"},
+		"before the last release": {addition, time.Date(2026, time.November, 20, 0, 0, 0, 0, time.UTC), "release 0001-2026-11-21: its date is in the future"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := rendered(t, shop, test.working)
+			if name, err := c.Release(t.Context(), routes(), test.on); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s, %v; want %q", name, err, test.want)
+			}
+		})
+	}
+}

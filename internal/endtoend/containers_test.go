@@ -1,0 +1,102 @@
+package endtoend_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"shopfront/internal/local/dynamolocal"
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/localrun/localruntest"
+)
+
+// With -sam, requests go to the functions that `make build` built, in containers, behind `sam local start-api`. They use
+// the tables of the local run. What the gateway answers by itself is not the same there: `make start-api` leaves it out.
+var (
+	samCLI  = flag.String("sam", "", "send requests to the functions in Docker, by this program of the SAM CLI") //nolint:gochecknoglobals // a flag
+	samArgs = flag.String("sam-args", "", "further arguments of sam local start-api")                            //nolint:gochecknoglobals // a flag
+)
+
+// containers are the functions in Docker.
+type containers struct {
+	baseURL string
+	command *exec.Cmd
+	ended   chan struct{}
+	out     *localruntest.Output
+}
+
+// startContainers returns when they answer.
+func startContainers(ctx context.Context, run *localruntest.Run) (*containers, error) {
+	workDir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	root, err := localrun.FindRoot(workDir)
+	if err != nil {
+		return nil, err
+	}
+	port, err := dynamolocal.FreePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	architecture := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
+	args := append([]string{
+		"local", "start-api", "--template", filepath.Join(root, ".aws-sam", "build", "template.yaml"), "--port", strconv.Itoa(port),
+		"--env-vars", filepath.Join(run.Root(), ".shopfront", "env-vars.json"), "--parameter-overrides", "Architecture=" + architecture,
+		"--warm-containers", "EAGER", "--add-host", "host.docker.internal:host-gateway",
+	}, strings.Fields(*samArgs)...)
+	c := &containers{baseURL: fmt.Sprintf("http://127.0.0.1:%d", port), ended: make(chan struct{}), out: &localruntest.Output{}}
+	c.command = exec.Command(*samCLI, args...) //nolint:noctx // the tester's own; it is ended by stop
+	c.command.Stdout, c.command.Stderr = c.out, c.out
+	if err := c.command.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(c.ended)
+		_ = c.command.Wait() // its state tells the same
+	}()
+	for {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(c.baseURL, "http://"))
+		if err == nil {
+			return c, connection.Close()
+		}
+		select {
+		case <-c.ended:
+			return nil, fmt.Errorf("sam local start-api: %s\n%s", c.command.ProcessState, c.out)
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), c.stop())
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// dropGatewaysOwn takes out the header that only the gateway of `sam local start-api` sends.
+func dropGatewaysOwn(header http.Header) {
+	if shared.containers != nil {
+		header.Del("Server")
+	}
+}
+
+// stop lets the SAM CLI remove its containers.
+func (c *containers) stop() error {
+	if err := c.command.Process.Signal(syscall.SIGINT); err != nil {
+		return fmt.Errorf("sam local start-api: %w\n%s", err, c.out)
+	}
+	select {
+	case <-c.ended:
+		return nil
+	case <-time.After(time.Minute):
+		return errors.Join(errors.New("sam local start-api did not end, and may have left containers"), c.command.Process.Kill())
+	}
+}

@@ -1,0 +1,158 @@
+package endtoend_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/runtimeapi"
+)
+
+// functions runs the built functions on a DynamoDB at the endpoint, without an HTTP API in front.
+func functions(t *testing.T, endpoint string) *runtimeapi.Runtime {
+	t.Helper()
+	root := localRun(t).Root()
+	template, err := localrun.LoadTemplate(root, endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime, err := localrun.NewRuntime(root, template, func(function, line string) { t.Log(function, line) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = runtime.Close() })
+	return runtime
+}
+
+// eventAnswer is what a function answers to its event.json, on the demo shop.
+type eventAnswer struct {
+	status       int
+	header       string
+	value        string
+	bodyContains []string
+}
+
+// Each function answers its event.json, as `sam local invoke` gives it.
+func TestEvents(t *testing.T) {
+	run := localRun(t)
+	runtime := functions(t, run.State.DynamoDBEndpoint)
+	answers := map[string]eventAnswer{
+		"redeem-voucher":   {200, "Content-Type", "application/json", []string{`"status":"redeemed"`, `"code":"WELCOME-COINS"`, `"nick":"Alder"`}},
+		"checkout-area":    {200, "Cache-Control", "no-cache", []string{`"customer":{"id":"sakura-goods"`, `"currency":"JPY"`, `"next":null`}},
+		"checkout":         {200, "Cache-Control", "no-store", []string{`"product":"vip-rank","variant":"30-days","amount":1,"data":{"player":"Alder"}`}},
+		"checkout-variant": {200, "Deprecation", "@1795219200", []string{`"product":"coins","variant":"500","amount":2`, `"total":{"minor":998,`}},
+		"removed-payment":  {410, "Content-Type", "application/problem+json", []string{`"type":"urn:problem:shopfront:gone"`}},
+		"api-docs":         {200, "Content-Type", "text/html; charset=utf-8", []string{"<h1>Changelog</h1>", `<time datetime="2023-09-19">19 September 2023</time>`}},
+	}
+	template, err := localrun.LoadTemplate(run.Root(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range template.Functions() {
+		t.Run(f.Name, func(t *testing.T) {
+			event, err := os.ReadFile(filepath.Join(run.Root(), f.Package, "event.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := invoke(t, runtime, f.Name, event)
+			answers[f.Name].want(t, first)
+			if again := invoke(t, runtime, f.Name, event); again.StatusCode != first.StatusCode || again.Body != first.Body {
+				t.Errorf("invoked again it answers %+v, want %+v", again, first)
+			}
+		})
+	}
+}
+
+func (want eventAnswer) want(t *testing.T, a events.APIGatewayV2HTTPResponse) {
+	t.Helper()
+	if a.StatusCode != want.status || a.Headers[want.header] != want.value || a.IsBase64Encoded {
+		t.Errorf("answer %+v, want %+v", a, want)
+	}
+	for _, text := range want.bodyContains {
+		if !strings.Contains(a.Body, text) {
+			t.Errorf("%s is not in %s", text, a.Body)
+		}
+	}
+}
+
+func invoke(t *testing.T, runtime *runtimeapi.Runtime, function string, event []byte) events.APIGatewayV2HTTPResponse {
+	t.Helper()
+	raw, err := runtime.Invoke(t.Context(), function, event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a events.APIGatewayV2HTTPResponse
+	if err := json.Unmarshal(raw, &a); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return a
+}
+
+// What no gateway sends, and what one might, ends no process.
+func TestBadEvents(t *testing.T) {
+	run := localRun(t)
+	s := newShop(t)
+	s.create(t, "SINGLE", nil)
+	runtime := functions(t, run.State.DynamoDBEndpoint)
+	post := func(change func(*events.APIGatewayV2HTTPRequest)) []byte {
+		path := "/shop/" + s.id + "/voucher"
+		event := events.APIGatewayV2HTTPRequest{
+			Version: "2.0", RouteKey: "POST /shop/{customer}/voucher", RawPath: path, Headers: map[string]string{"content-type": "application/json"}, Body: body("SINGLE", ""),
+			RequestContext: events.APIGatewayV2HTTPRequestContext{RequestID: "request-1", HTTP: events.APIGatewayV2HTTPRequestContextHTTPDescription{Method: http.MethodPost, Path: path, SourceIP: "203.0.113.7"}},
+		}
+		change(&event)
+		text, err := json.Marshal(event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	type want struct {
+		event  []byte
+		status int
+	}
+	before := stored(t)
+	invoke(t, runtime, "redeem-voucher", post(func(e *events.APIGatewayV2HTTPRequest) { e.Body = "" })) // a process is there
+	processes := functionProcesses(t)
+	for name, test := range map[string]want{
+		"base64 that is none":        {post(func(e *events.APIGatewayV2HTTPRequest) { e.IsBase64Encoded = true; e.Body = "%%%" }), 400},
+		"base64 of half a character": {post(func(e *events.APIGatewayV2HTTPRequest) { e.IsBase64Encoded = true; e.Body = "eyJjb2RlIjoi/w==" }), 400},
+		"no headers":                 {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers = nil }), 415},
+		"another path":               {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "/" }), 404},
+		"no path":                    {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "" }), 404},
+		"a NUL in the path":          {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "/shop/a\x00b/voucher" }), 404},
+		"another method":             {post(func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.HTTP.Method = http.MethodDelete }), 405},
+		"a query of semicolons":      {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "check=true;check=false" }), 400},
+		"a key of commas":            {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers["idempotency-key"] = "a,b" }), 400},
+		"another host":               {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers["host"] = "::not a host::"; e.Body = "" }), 400},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := invoke(t, runtime, "redeem-voucher", test.event)
+			if a.StatusCode != test.status || a.Headers["Content-Type"] != "application/problem+json" {
+				t.Errorf("answer %+v, want %d", a, test.status)
+			}
+			wantNothingInternal(t, a.Body)
+		})
+	}
+	for name, event := range map[string]string{"no event": "", "not JSON": "{", "another event": `{"Records":[]}`, "wrong types": `{"rawPath":7}`, "null": "null", "a list": "[]"} {
+		t.Run(name, func(t *testing.T) {
+			answer, err := runtime.Invoke(t.Context(), "redeem-voucher", []byte(event))
+			if err == nil && !strings.Contains(string(answer), `"statusCode":4`) {
+				t.Errorf("answer %s", answer)
+			}
+		})
+	}
+	if changed := without(stored(t), before); len(changed) > 0 {
+		t.Errorf("stored: %q", changed)
+	}
+	if ended := without(processes, functionProcesses(t)); len(ended) > 0 {
+		t.Errorf("processes have ended: %q", ended)
+	}
+	s.redeem(t, body("SINGLE", "")).wantRedeemed(t, false)
+}

@@ -1,0 +1,208 @@
+package endtoend_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/localrun/localruntest"
+	"shopfront/internal/local/localstate"
+)
+
+// dev is `shopctl dev` as a developer starts it.
+type dev struct {
+	root    string
+	state   localstate.State
+	stderr  localruntest.Output
+	command *exec.Cmd
+	ended   chan error
+}
+
+// buildShopctl builds the command from a checkout.
+func buildShopctl(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "shopctl")
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-o", program, "./cmd/shopctl")
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return program
+}
+
+// devCheckout is a checkout with the functions that were built for the shared run.
+func devCheckout(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	if err := localruntest.CopyCheckout(t.Context(), root, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	const built = ".shopfront/functions"
+	if err := os.CopyFS(filepath.Join(root, built), os.DirFS(filepath.Join(localRun(t).Root(), built))); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// startDev starts `shopctl dev` and returns when it serves.
+func startDev(t *testing.T, shopctl, root string) *dev {
+	t.Helper()
+	d := &dev{root: root, ended: make(chan error, 1)}
+	d.command = exec.Command(shopctl, "dev", "--port", "0", "--json") //nolint:noctx // signals end it
+	d.command.Dir = filepath.Join(root, "functions")                  // anywhere in the checkout
+	d.command.Stderr = io.MultiWriter(&d.stderr, t.Output())
+	stdout, err := d.command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.command.Process.Kill() })
+	if err := json.NewDecoder(stdout).Decode(&d.state); err != nil {
+		t.Fatalf("it does not say where it is: %v", err)
+	}
+	go func() { d.ended <- d.command.Wait() }()
+	return d
+}
+
+func (d *dev) signal(t *testing.T, signal os.Signal) {
+	t.Helper()
+	if err := d.command.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wait returns how the command ended.
+func (d *dev) wait(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-d.ended:
+		return err
+	case <-time.After(patience):
+		t.Fatalf("it has not ended after %s", patience)
+		return nil
+	}
+}
+
+// wantNothingLeft wants that no process is left, within a moment.
+func (d *dev) wantNothingLeft(t *testing.T) {
+	t.Helper()
+	var left []string
+	for range 50 {
+		var err error
+		if left, err = localruntest.Processes(t.Context(), d.root); err != nil {
+			t.Fatal(err)
+		}
+		if len(left) == 0 {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Errorf("left running: %q", left)
+}
+
+func TestShopctlDevIsEndedBySignals(t *testing.T) {
+	shopctl, root := buildShopctl(t), devCheckout(t)
+	r := request{method: http.MethodPost, target: "/shop/emberforge/voucher", header: []string{"Content-Type: application/json", key("order-1")}, body: body("WELCOME-COINS", "")}
+
+	t.Run("Ctrl-C", func(t *testing.T) {
+		d := startDev(t, shopctl, root)
+		send(t, d.state.BaseURL, r).wantRedeemed(t, false)
+		wantOneLine(t, shopctl, root, "serves this checkout at "+d.state.BaseURL)
+		d.signal(t, os.Interrupt)
+		if err := d.wait(t); err != nil {
+			t.Errorf("it ends with %v, want exit code 0", err)
+		}
+		d.wantNothingLeft(t)
+		for _, name := range []string{"state.json", "env-vars.json"} {
+			if _, err := os.Stat(filepath.Join(root, ".shopfront", name)); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s is left: %v", name, err)
+			}
+		}
+	})
+	t.Run("SIGTERM, while a request is on its way", func(t *testing.T) {
+		d := startDev(t, shopctl, root)
+		send(t, d.state.BaseURL, r).wantRedeemed(t, true)
+		halfway := request{method: http.MethodPost, target: r.target, header: append([]string{"Content-Length: 1000"}, r.header...)}
+		hangUp(t, d.state.BaseURL, halfway.raw())
+		d.signal(t, syscall.SIGTERM)
+		if err := d.wait(t); err != nil {
+			t.Errorf("it ends with %v, want exit code 0", err)
+		}
+		d.wantNothingLeft(t)
+	})
+	t.Run("a second Ctrl-C forces the end", func(t *testing.T) {
+		d := startDev(t, shopctl, root)
+		send(t, d.state.BaseURL, r).wantRedeemed(t, true)
+		d.stopStore(t)
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			_, _ = tryExchange(t.Context(), d.state.BaseURL, r.method, r.raw()) // it is cut off
+		}()
+		time.Sleep(300 * time.Millisecond)
+		d.signal(t, os.Interrupt)
+		for !strings.Contains(d.stderr.String(), "Stopping") {
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(300 * time.Millisecond)
+		d.signal(t, os.Interrupt)
+		if err := d.wait(t); err == nil {
+			t.Error("it ends with exit code 0")
+		}
+		d.wantNothingLeft(t)
+		<-answered
+	})
+	t.Run("killed", func(t *testing.T) {
+		d := startDev(t, shopctl, root)
+		send(t, d.state.BaseURL, r).wantRedeemed(t, true)
+		d.signal(t, os.Kill)
+		_ = d.wait(t) // of the signal
+		d.wantNothingLeft(t)
+	})
+}
+
+// stopStore stops DynamoDB Local, without ending it.
+func (d *dev) stopStore(t *testing.T) {
+	t.Helper()
+	processes, err := localruntest.Processes(t.Context(), filepath.Join(d.root, ".shopfront", "data"))
+	if err != nil || len(processes) != 1 {
+		t.Fatalf("%q, %v", processes, err)
+	}
+	pid, err := strconv.Atoi(strings.Fields(processes[0])[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantOneLine wants a start that fails to say so in one line, with exit code 1.
+func wantOneLine(t *testing.T, shopctl, root, text string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), shopctl, "dev", "--port", "0")
+	command.Dir = root
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	err := command.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("it ends with %v, want exit code 1", err)
+	}
+	if line := strings.TrimSpace(stderr.String()); !strings.Contains(line, text) || strings.Contains(line, "\n") {
+		t.Errorf("it says %q, want %q in one line", line, text)
+	}
+}

@@ -1,0 +1,362 @@
+package endtoend_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/internal/contract/contracttest"
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/local/localrun/localruntest"
+)
+
+// shared is the local run of all tests, which the first of them starts.
+var shared = sharedRun{document: sync.OnceValues(contracttest.New)} //nolint:gochecknoglobals // one process, one local run
+
+type sharedRun struct {
+	once sync.Once
+	dir  string
+	run  *localruntest.Run
+	// containers are where requests go instead, with -sam.
+	containers *containers
+	err        error
+
+	document func() (*contracttest.Validator, error)
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := shared.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func (s *sharedRun) start(ctx context.Context, progress io.Writer) {
+	if s.dir, s.err = os.MkdirTemp("", "shopfront-endtoend"); s.err != nil {
+		return
+	}
+	if s.err = localruntest.CopyCheckout(ctx, s.dir, progress); s.err == nil {
+		s.run, s.err = localruntest.Start(s.dir, false) //nolint:contextcheck // it outlives the test that starts it
+	}
+	if s.err == nil && *samCLI != "" {
+		s.containers, s.err = startContainers(ctx, s.run)
+	}
+}
+
+func (s *sharedRun) stop() error {
+	var err error
+	if s.containers != nil {
+		err = s.containers.stop()
+	}
+	if s.run != nil {
+		err = errors.Join(err, s.run.Stop())
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// localRun is the run that serves the tests.
+func localRun(t *testing.T) *localruntest.Run {
+	t.Helper()
+	shared.once.Do(func() { shared.start(t.Context(), t.Output()) })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.run
+}
+
+// baseURL is where requests are sent.
+func baseURL(t *testing.T) string {
+	t.Helper()
+	run := localRun(t)
+	if shared.containers != nil {
+		return shared.containers.baseURL
+	}
+	return run.State.BaseURL
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// request is what is sent; nothing of it is tidied.
+type request struct {
+	method string // GET where empty
+	target string
+	header []string // lines without their end
+	body   string   // with its length, unless the header has one
+}
+
+func (r request) raw() string {
+	lines := []string{fmt.Sprintf("%s %s HTTP/1.1", r.methodOrGet(), r.target), "Host: shop.example", "Connection: close"}
+	lines = append(lines, r.header...)
+	framed := slices.ContainsFunc(r.header, func(line string) bool {
+		name, _, _ := strings.Cut(strings.ToLower(line), ":")
+		return name == "content-length" || name == "transfer-encoding"
+	})
+	if !framed && (r.body != "" || r.methodOrGet() == http.MethodPost) {
+		lines = append(lines, "Content-Length: "+strconv.Itoa(len(r.body)))
+	}
+	return strings.Join(lines, "\r\n") + "\r\n\r\n" + r.body
+}
+
+func (r request) methodOrGet() string {
+	if r.method == "" {
+		return http.MethodGet
+	}
+	return r.method
+}
+
+// patience is how long an answer is waited for. A function has about 5 s, and is ended after 10; the rest is for a machine
+// that does other things too.
+const patience = 20 * time.Second
+
+// send sends a request to the address of a local run or a server.
+func send(t *testing.T, baseURL string, r request) answer {
+	t.Helper()
+	return exchange(t, baseURL, r.methodOrGet(), r.raw())
+}
+
+// exchange writes bytes as they are and reads one answer, which must come in time.
+func exchange(t *testing.T, baseURL, method, raw string) answer {
+	t.Helper()
+	a, err := tryExchange(t.Context(), baseURL, method, raw)
+	if err != nil {
+		t.Fatalf("%.200q: %v", raw, err)
+	}
+	return a
+}
+
+func tryExchange(ctx context.Context, baseURL, method, raw string) (answer, error) {
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(baseURL, "http://"))
+	if err != nil {
+		return answer{}, err
+	}
+	defer connection.Close()
+	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
+		return answer{}, err
+	}
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		_, _ = io.WriteString(connection, raw) // the server may answer, and hang up, before it has read all
+	}()
+	response, err := http.ReadResponse(bufio.NewReader(connection), &http.Request{Method: method})
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{}, err
+	}
+	_ = connection.Close()
+	<-written
+	dropGatewaysOwn(response.Header)
+	return answer{response.StatusCode, response.Header, string(body)}, shared.documented(raw, response, body)
+}
+
+// documented holds what went through the gateway to the interface's document. What is no HTTP at all never reaches it.
+func (s *sharedRun) documented(raw string, response *http.Response, body []byte) error {
+	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
+	if err != nil || response.Header.Get("Request-Id") == "" && response.Header.Get("Apigw-Requestid") == "" {
+		return nil //nolint:nilerr // nothing to hold
+	}
+	requestBody, _ := io.ReadAll(request.Body) // it may end early: then it is refused, and not looked at
+	document, err := s.document()
+	if err != nil {
+		return err
+	}
+	return document.Exchange(request, requestBody, response, body)
+}
+
+// hangUp writes bytes and closes the connection.
+func hangUp(t *testing.T, baseURL, raw string) {
+	t.Helper()
+	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(baseURL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	if _, err := io.WriteString(connection, raw); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// decode reads an answer's body.
+func decode[T any](t *testing.T, a answer) T {
+	t.Helper()
+	var value T
+	if err := json.Unmarshal([]byte(a.body), &value); err != nil {
+		t.Fatalf("%d %s: %v", a.status, a.body, err)
+	}
+	return value
+}
+
+// problem is an error of a function (RFC 9457).
+type problem struct {
+	Type      string  `json:"type"`
+	Title     string  `json:"title"`
+	Status    int     `json:"status"`
+	Detail    string  `json:"detail"`
+	Parameter string  `json:"parameter"`
+	Pointer   *string `json:"pointer"`
+}
+
+// wantStatus wants an answer of a function.
+func (a answer) wantStatus(t *testing.T, status int) {
+	t.Helper()
+	if a.status != status {
+		t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
+	}
+	numbered := a.header.Get("Apigw-Requestid")
+	if shared.containers != nil { // that gateway does not tell how it numbered the request
+		numbered = a.header.Get("Request-Id")
+	}
+	if len(a.header["Request-Id"]) != 1 || a.header.Get("Request-Id") != numbered {
+		t.Errorf("Request-Id is %q, the gateway's is %q", a.header["Request-Id"], a.header["Apigw-Requestid"])
+	}
+}
+
+// wantProblem wants a function's error of that name, and nothing in it but what a client is told.
+func (a answer) wantProblem(t *testing.T, status int, name string) problem {
+	t.Helper()
+	a.wantStatus(t, status)
+	if a.header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("Content-Type %q", a.header.Get("Content-Type"))
+	}
+	if got := a.header.Get("Cache-Control"); got != "no-store" {
+		t.Errorf("Cache-Control %q", got)
+	}
+	decoder := json.NewDecoder(strings.NewReader(a.body))
+	decoder.DisallowUnknownFields()
+	var p problem
+	if err := decoder.Decode(&p); err != nil {
+		t.Errorf("%s: %v", a.body, err)
+	}
+	if p.Type != "urn:problem:shopfront:"+name || p.Status != status {
+		t.Errorf("got %s, want %d %s", a.body, status, name)
+	}
+	wantNothingInternal(t, a.body)
+	return p
+}
+
+// wantMessage wants an error of the gateway's own.
+func (a answer) wantMessage(t *testing.T, status int) {
+	t.Helper()
+	want := fmt.Sprintf(`{"message":%q}`, http.StatusText(status))
+	if a.status != status || a.body != want || a.header.Get("Content-Type") != "application/json" {
+		t.Errorf("got %d %s %s, want %d %s", a.status, a.header.Get("Content-Type"), a.body, status, want)
+	}
+}
+
+// wantNothingInternal wants no text that would tell a client of the machine behind.
+func wantNothingInternal(t *testing.T, body string) {
+	t.Helper()
+	lower := strings.ToLower(body)
+	for _, internal := range []string{
+		"panic", "goroutine", ".go:", "dynamo", "exception", "aws", "lambda", "127.0.0.1", "jsontext", "json:", "offset",
+		"invalid character", "strconv", "url.parse", "runtime", "0x", "<nil>",
+	} {
+		if strings.Contains(lower, internal) {
+			t.Errorf("%q is in the answer: %s", internal, body)
+		}
+	}
+}
+
+// comparable is the answer without what tells one request from another.
+func (a answer) comparable() string {
+	header := a.header.Clone()
+	for _, name := range []string{"Request-Id", "Apigw-Requestid", "Date"} {
+		header.Del(name)
+	}
+	var text strings.Builder
+	fmt.Fprintln(&text, a.status)
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		fmt.Fprintf(&text, "%s: %q\n", name, header[name])
+	}
+	return text.String() + a.body
+}
+
+// stored is all that is in the tables, as text.
+func stored(t *testing.T) []string {
+	t.Helper()
+	run := localRun(t)
+	client := localtest.NewClient(run.State.DynamoDBEndpoint)
+	tables := run.State.Tables
+	var items []string
+	for _, table := range []string{tables.Catalogue, tables.Vouchers, tables.Checkouts} {
+		pages := dynamodb.NewScanPaginator(client, &dynamodb.ScanInput{TableName: aws.String(table), ConsistentRead: aws.Bool(true)})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, item := range page.Items {
+				text, err := json.Marshal(item)
+				if err != nil {
+					t.Fatal(err)
+				}
+				items = append(items, table+" "+string(text))
+			}
+		}
+	}
+	slices.Sort(items)
+	return items
+}
+
+// unchanged runs a test that must not change what is stored, nor end a process of a function.
+func unchanged(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	before, processes := stored(t), functionProcesses(t)
+	test(t)
+	after := stored(t)
+	for _, item := range without(before, after) {
+		t.Errorf("no longer stored: %s", item)
+	}
+	for _, item := range without(after, before) {
+		t.Errorf("stored: %s", item)
+	}
+	if ended := without(processes, functionProcesses(t)); len(ended) > 0 {
+		t.Errorf("processes have ended: %q", ended)
+	}
+}
+
+func functionProcesses(t *testing.T) []string {
+	t.Helper()
+	processes, err := localruntest.Processes(t.Context(), filepath.Join(localRun(t).Root(), ".shopfront", "functions"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return processes
+}
+
+// without is what is in the list and not in the other.
+func without(list, other []string) []string {
+	others := make(map[string]bool)
+	for _, item := range other {
+		others[item] = true
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(item string) bool { return others[item] })
+}

@@ -1,0 +1,304 @@
+package endtoend_test
+
+import (
+	"io"
+	"log"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/gateway"
+	"shopfront/internal/local/localrun"
+	"shopfront/pkg/voucher"
+)
+
+// store is a DynamoDB of which a test decides how it fails. It passes on what is asked, to that of the local run, until it
+// is told otherwise.
+type store struct {
+	endpoint string
+	failure  atomic.Int32
+	asked    chan struct{} // takes one for a request that fails, if it is empty
+}
+
+// How a store fails.
+const (
+	works     int32 = iota
+	silent          // it takes requests, and neither does anything nor answers
+	hangsUp         // it closes the connection instead
+	loses           // it writes what it is asked to, and hangs up instead of answering
+	throttles       // it answers that there is too much of it
+	breaks          // it answers with errors of its own
+)
+
+func newStore(t *testing.T) *store {
+	t.Helper()
+	target, err := url.Parse(localRun(t).State.DynamoDBEndpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &store{asked: make(chan struct{}, 1)}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // a client that hangs up is what is tested
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		failure := s.failure.Load()
+		if failure == works {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case s.asked <- struct{}{}:
+		default:
+		}
+		switch failure {
+		case silent:
+			select {
+			case <-r.Context().Done():
+			case <-ended:
+			}
+			panic(http.ErrAbortHandler)
+		case loses:
+			if isRead(r) {
+				proxy.ServeHTTP(w, r)
+				return
+			}
+			proxy.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		case throttles:
+			w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException","message":"Rate exceeded"}`))
+		case breaks:
+			w.WriteHeader(http.StatusInternalServerError)
+		default:
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	t.Cleanup(func() {
+		close(ended)
+		server.Close()
+	})
+	s.endpoint = server.URL
+	return s
+}
+
+func isRead(r *http.Request) bool {
+	operation := r.Header.Get("X-Amz-Target")
+	return strings.HasSuffix(operation, "GetItem") || strings.HasSuffix(operation, ".Query")
+}
+
+// serve runs the functions on a DynamoDB at the endpoint, and returns the address of an HTTP API in front.
+func serve(t *testing.T, endpoint string) string {
+	t.Helper()
+	template, err := localrun.LoadTemplate(localRun(t).Root(), endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := localrun.NewGateway(template, functions(t, endpoint), time.Now, func(gateway.Record) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// storeRequests are requests that need the store.
+func (s shop) storeRequests() map[string]request {
+	at := func(method, path string, header ...string) request {
+		return request{method: method, target: "/shop/" + s.id + path, header: header}
+	}
+	check := s.redeemRequest(body("SINGLE", ""))
+	check.target += "?check=true"
+	return map[string]request{
+		"redeem, with a key":       s.redeemRequest(body("SINGLE", "Alder"), key("order-1")),
+		"redeem, without a key":    s.redeemRequest(body("ANOTHER", "Alder")),
+		"redeem, of many uses":     s.redeemRequest(body("LIMITED", "Alder"), key("order-1")),
+		"redeem, an unknown code":  s.redeemRequest(body("UNKNOWN", "Alder")),
+		"check":                    check,
+		"area":                     at(http.MethodGet, "/checkout"),
+		"area, head":               at(http.MethodHead, "/checkout"),
+		"check out, with a key":    at(http.MethodGet, "/checkout/coins/500", key("till-1")),
+		"check out, without a key": at(http.MethodGet, "/checkout/coins/500"),
+		"check out, older form":    at(http.MethodGet, "/checkout/coins/variant/500"),
+		"check out, head":          at(http.MethodHead, "/checkout/coins/500"),
+	}
+}
+
+func TestTheStoreIsOutOfReach(t *testing.T) {
+	localRun(t)
+	for name, failure := range map[string]int32{
+		"it is silent": silent, "it hangs up": hangsUp, "it throttles": throttles, "it breaks": breaks,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := storeShop(t)
+			store := newStore(t)
+			address := serve(t, store.endpoint)
+			warmUp(t, address, s)
+			store.failure.Store(failure)
+			wantUnavailable(t, address, s.storeRequests())
+			store.failure.Store(works)
+			wantNothingApplied(t, address, s)
+		})
+	}
+	t.Run("it is not there when the functions start", func(t *testing.T) {
+		t.Parallel()
+		s := storeShop(t)
+		server := httptest.NewServer(http.NotFoundHandler())
+		server.Close() // nobody listens on its port
+		wantUnavailable(t, serve(t, server.URL), s.storeRequests())
+		wantNothingApplied(t, baseURL(t), s)
+	})
+}
+
+func storeShop(t *testing.T) shop {
+	t.Helper()
+	s := newShop(t)
+	s.create(t, "SINGLE", nil)
+	s.create(t, "ANOTHER", nil)
+	s.create(t, "LIMITED", limits(2, 1))
+	return s
+}
+
+// warmUp has a process of each function that has met the store.
+func warmUp(t *testing.T, address string, s shop) {
+	t.Helper()
+	send(t, address, s.redeemRequest(body("UNKNOWN", ""))).wantRefused(t)
+	for path, status := range map[string]int{"/checkout": 200, "/checkout/coins/none": 404, "/checkout/coins/variant/none": 404} {
+		send(t, address, request{target: "/shop/" + s.id + path}).wantStatus(t, status)
+	}
+}
+
+// wantUnavailable wants 503 of all requests, sent at the same time, within their time.
+func wantUnavailable(t *testing.T, address string, requests map[string]request) {
+	t.Helper()
+	var mu sync.Mutex
+	answers := make(map[string]answer)
+	var sending sync.WaitGroup
+	for name, r := range requests {
+		sending.Go(func() {
+			a, err := tryExchange(t.Context(), address, r.methodOrGet(), r.raw())
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			answers[name] = a
+		})
+	}
+	sending.Wait()
+	for name, a := range answers {
+		t.Run(name, func(t *testing.T) {
+			if requests[name].method == http.MethodHead {
+				a.wantStatus(t, http.StatusServiceUnavailable)
+			} else {
+				a.wantProblem(t, http.StatusServiceUnavailable, "unavailable")
+			}
+			if seconds, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || seconds < 1 {
+				t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
+			}
+			if a.header.Get("ETag") != "" {
+				t.Errorf("headers %v", a.header)
+			}
+		})
+	}
+}
+
+// wantNothingApplied wants that what could not be done was not done, and is done now.
+func wantNothingApplied(t *testing.T, address string, s shop) {
+	t.Helper()
+	if kept := s.checkouts(t); len(kept) > 0 {
+		t.Errorf("checkouts are kept: %+v", kept)
+	}
+	requests := s.storeRequests()
+	for _, name := range []string{"redeem, with a key", "redeem, without a key", "redeem, of many uses"} {
+		send(t, address, requests[name]).wantRedeemed(t, false)
+	}
+	made := send(t, address, requests["check out, with a key"])
+	made.wantStatus(t, http.StatusOK)
+	if made.header.Get("Idempotency-Replayed") != "" {
+		t.Errorf("the checkout was made before: %v %s", made.header, made.body)
+	}
+	code, err := voucher.ParseCode("LIMITED")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if standing, err := s.Voucher(t.Context(), code); err != nil || standing.Used != 1 || standing.UsesLeft != 1 {
+		t.Errorf("%d uses are taken and %d left, %v, want 1 and 1", standing.Used, standing.UsesLeft, err)
+	}
+}
+
+// With a key, a request whose answer was lost is sent again and not applied twice; without one it is unknown what became of it.
+func TestAnswersOfTheStoreAreLost(t *testing.T) {
+	s := storeShop(t)
+	store := newStore(t)
+	address := serve(t, store.endpoint)
+	warmUp(t, address, s)
+	store.failure.Store(loses)
+	requests := s.storeRequests()
+	maps.DeleteFunc(requests, func(name string, _ request) bool {
+		return !slices.Contains([]string{"redeem, with a key", "redeem, without a key", "check out, with a key"}, name)
+	})
+	wantUnavailable(t, address, requests)
+	store.failure.Store(works)
+	redeemed := send(t, address, requests["redeem, with a key"])
+	redeemed.wantRedeemed(t, true)
+	if again := send(t, address, requests["redeem, with a key"]); again.body != redeemed.body {
+		t.Errorf("sent again it is %s, was %s", again.body, redeemed.body)
+	}
+	send(t, address, requests["redeem, without a key"]).wantRefused(t)
+	made := send(t, address, requests["check out, with a key"])
+	made.wantStatus(t, http.StatusOK)
+	if made.header.Get("Idempotency-Replayed") != "true" || len(s.checkouts(t)) != 1 {
+		t.Errorf("%d checkouts are kept, %v %s", len(s.checkouts(t)), made.header, made.body)
+	}
+}
+
+// A function's process that dies is the gateway's to explain, and the next request's to survive.
+func TestAProcessThatIsKilled(t *testing.T) {
+	s := storeShop(t)
+	store := newStore(t)
+	address := serve(t, store.endpoint)
+	others := functionProcesses(t)
+	warmUp(t, address, s)
+	store.failure.Store(silent)
+	r := s.redeemRequest(body("SINGLE", "Alder"), key("order-1"))
+	answered := make(chan answer, 1)
+	go func() {
+		defer close(answered)
+		a, err := tryExchange(t.Context(), address, r.method, r.raw())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		answered <- a
+	}()
+	<-store.asked
+	for _, process := range without(functionProcesses(t), others) {
+		if !strings.Contains(process, "redeem-voucher") {
+			continue
+		}
+		pid, err := strconv.Atoi(strings.Fields(process)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	(<-answered).wantMessage(t, http.StatusInternalServerError)
+	store.failure.Store(works)
+	send(t, address, r).wantRedeemed(t, false)
+}

@@ -1,0 +1,269 @@
+package dynamolocal_test
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"shopfront/internal/local/dynamolocal"
+	"shopfront/internal/local/dynamolocal/localtest"
+)
+
+const mainJar = "DynamoDBLocal-3.1.0.jar"
+
+// copyLibrary is what a fake mvn does to behave as the real one: $out is the directory that it was told, $home the
+// one that fakeMaven made.
+const copyLibrary = `mkdir -p "$out" && cp "$home"/library/* "$out"`
+
+func TestFetchWithMaven(t *testing.T) {
+	t.Parallel()
+	localtest.Library(t) // Maven now has the library in its own repository, where nobody else is writing
+	pomDir := filepath.Join("..", "..", "infra", "dynamodb-local")
+	libDir := filepath.Join(t.TempDir(), "a directory: with a colon", "dynamodb-local")
+
+	var progress strings.Builder
+	if err := dynamolocal.Fetch(t.Context(), pomDir, libDir, &progress); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(progress.String(), "fetched DynamoDB Local") {
+		t.Errorf("progress is %q", progress.String())
+	}
+	coins := newCatalogue(t, start(t, dynamolocal.Options{LibDir: libDir}))
+	coins.put(t, "coins-500")
+	coins.wantStored(t, "coins-500")
+}
+
+func TestFetchIsDoneOnceAndThenNeedsNoMaven(t *testing.T) {
+	maven := fakeMaven(t, copyLibrary)
+	maven.mustFetch(t)
+	t.Setenv("PATH", "")
+	var progress strings.Builder
+	if err := dynamolocal.Fetch(t.Context(), maven.pomDir, maven.libDir, &progress); err != nil {
+		t.Error(err)
+	}
+	if progress.Len() != 0 {
+		t.Errorf("the second fetch reports %q", progress.String())
+	}
+}
+
+func TestFetchReplacesWhatIsNotComplete(t *testing.T) {
+	for name, damage := range map[string]func(libDir string) error{
+		"no marker": func(libDir string) error {
+			return os.Remove(filepath.Join(libDir, "shopfront-manifest.txt"))
+		},
+		"cut marker": func(libDir string) error {
+			return os.Truncate(filepath.Join(libDir, "shopfront-manifest.txt"), int64(len("DynamoDBLocal 3.1.0\n")))
+		},
+		"marker of another version": func(libDir string) error {
+			return os.WriteFile(filepath.Join(libDir, "shopfront-manifest.txt"), []byte("DynamoDBLocal 3.0.0\n0 guava.jar\n"), 0o600)
+		},
+		"cut file": func(libDir string) error {
+			return os.Truncate(filepath.Join(libDir, mainJar), 20)
+		},
+		"file missing": func(libDir string) error {
+			return os.Remove(filepath.Join(libDir, "libsqlite4java.so"))
+		},
+		"empty directory": func(libDir string) error {
+			return errors.Join(os.RemoveAll(libDir), os.Mkdir(libDir, 0o750))
+		},
+		"left over from a fetch that was killed": func(libDir string) error {
+			return errors.Join(os.RemoveAll(libDir), os.Mkdir(libDir+".partial", 0o750),
+				os.WriteFile(filepath.Join(libDir+".partial", "cut.jar"), []byte("PK"), 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			maven := fakeMaven(t, copyLibrary)
+			for range 2 {
+				maven.mustFetch(t)
+			}
+			maven.wantCalls(t, 1)
+			if err := damage(maven.libDir); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				maven.mustFetch(t)
+			}
+			maven.wantCalls(t, 2)
+			maven.wantNames(t, "dynamodb-local", "dynamodb-local.lock")
+		})
+	}
+}
+
+func TestFetchesAtTheSameTimeFetchOnce(t *testing.T) {
+	maven := fakeMaven(t, "sleep 0.3; "+copyLibrary)
+	var fetches sync.WaitGroup
+	for range 8 {
+		fetches.Go(func() {
+			if err := maven.fetch(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	fetches.Wait()
+	maven.wantCalls(t, 1)
+}
+
+func TestFetchThatFailsLeavesNothingBehind(t *testing.T) {
+	for name, test := range map[string]struct{ script, want string }{
+		"Maven fails": {
+			`mkdir -p "$out"; echo junk > "$out/guava.jar"; echo "[ERROR] Could not transfer artifact"; exit 1`,
+			"[ERROR] Could not transfer artifact",
+		},
+		"Maven copies nothing":   {`exit 0`, "without copying DynamoDB Local"},
+		"Maven copies a cut jar": {copyLibrary + `; echo PK > "$out/guava-33.jar"`, "guava-33.jar is broken in Maven's local repository"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			maven := fakeMaven(t, test.script)
+			wantError(t, maven.fetch(t.Context()), nil, test.want)
+			maven.wantNames(t, "dynamodb-local.lock")
+		})
+	}
+}
+
+func TestFetchThatIsCancelledStopsAllOfMaven(t *testing.T) {
+	maven := fakeMaven(t, `mkdir -p "$out"; sleep 60 & echo $! > "$home/child"; echo $$ > "$home/parent"; wait`)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	result := make(chan error, 1)
+	go func() { result <- maven.fetch(ctx) }()
+	parent, child := readPID(t, filepath.Join(maven.home, "parent")), readPID(t, filepath.Join(maven.home, "child"))
+
+	// One that waits for its turn is cancelled just as well.
+	waiting, stopWaiting := context.WithCancel(t.Context())
+	stopWaiting()
+	wantError(t, maven.fetch(waiting), context.Canceled, "wait to fetch")
+
+	cancel()
+	wantError(t, <-result, context.Canceled, "interrupted")
+	wantGone(t, parent)
+	wantGone(t, child)
+	maven.wantNames(t, "dynamodb-local.lock")
+}
+
+func TestFetchTellsWhatToInstall(t *testing.T) {
+	t.Run("neither Java nor Maven", func(t *testing.T) {
+		maven := fakeMaven(t, copyLibrary)
+		t.Setenv("PATH", "")
+		err := maven.fetch(t.Context())
+		wantError(t, err, dynamolocal.ErrMavenMissing, "install Apache Maven")
+		wantError(t, err, dynamolocal.ErrJavaMissing, "install Java 17")
+	})
+	t.Run("Java too old", func(t *testing.T) {
+		maven := fakeMaven(t, copyLibrary)
+		fakeCommand(t, "java", java11)
+		wantError(t, maven.fetch(t.Context()), dynamolocal.ErrJavaTooOld, "is Java 11")
+		maven.wantCalls(t, 0)
+	})
+}
+
+func TestFetchReadsTheVersionFromThePOM(t *testing.T) {
+	for name, test := range map[string]struct{ pom, want string }{
+		"no file":    {"", "pom.xml"},
+		"not XML":    {"version = 3.1.0", "pom.xml"},
+		"no version": {"<project><dependencies><dependency><artifactId>guava</artifactId></dependency></dependencies></project>", "names no version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pomDir := t.TempDir()
+			if test.pom != "" {
+				if err := os.WriteFile(filepath.Join(pomDir, "pom.xml"), []byte(test.pom), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wantError(t, dynamolocal.Fetch(t.Context(), pomDir, t.TempDir(), nil), nil, test.want)
+		})
+	}
+}
+
+// maven is a fake mvn in PATH that stands in for the real one's successes, failures and delays.
+type maven struct {
+	home   string // where the script finds library/ and counts its calls
+	pomDir string
+	libDir string
+}
+
+// fakeMaven puts an mvn in PATH that runs script, and a Java that is new enough.
+func fakeMaven(t *testing.T, script string) maven {
+	t.Helper()
+	home := t.TempDir()
+	fakeCommand(t, "java", `echo 'openjdk version "17.0.15" 2025-04-15' >&2`)
+	fakeCommand(t, "mvn", `home='`+home+`'; echo >> "$home/calls"
+for arg; do case "$arg" in -DoutputDirectory=*) out="${arg#*=}" ;; esac; done
+`+script)
+	library := filepath.Join(home, "library")
+	if err := os.Mkdir(library, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	writeJar(t, filepath.Join(library, mainJar))
+	if err := os.WriteFile(filepath.Join(library, "libsqlite4java.so"), []byte("\x7fELF"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pom := "<project><dependencies><dependency><artifactId>DynamoDBLocal</artifactId><version>3.1.0</version></dependency></dependencies></project>"
+	if err := os.WriteFile(filepath.Join(home, "pom.xml"), []byte(pom), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return maven{home: home, pomDir: home, libDir: filepath.Join(t.TempDir(), "dynamodb-local")}
+}
+
+func (m maven) fetch(ctx context.Context) error {
+	return dynamolocal.Fetch(ctx, m.pomDir, m.libDir, nil)
+}
+
+func (m maven) mustFetch(t *testing.T) {
+	t.Helper()
+	if err := m.fetch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantCalls checks how often mvn has run.
+func (m maven) wantCalls(t *testing.T, want int) {
+	t.Helper()
+	calls, err := os.ReadFile(filepath.Join(m.home, "calls"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if len(calls) != want {
+		t.Errorf("Maven ran %d times, want %d", len(calls), want)
+	}
+}
+
+// wantNames checks what is in the directory around the library.
+func (m maven) wantNames(t *testing.T, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(m.libDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	if got, want := strings.Join(names, " "), strings.Join(want, " "); got != want {
+		t.Errorf("there is %q, want %q", got, want)
+	}
+}
+
+func writeJar(t *testing.T, path string) {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jar := zip.NewWriter(file)
+	entry, err := jar.Create("META-INF/MANIFEST.MF")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(entry, "Manifest-Version: 1.0\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(jar.Close(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+}

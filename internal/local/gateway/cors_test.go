@@ -1,0 +1,131 @@
+package gateway_test
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/gateway"
+)
+
+const (
+	origin    = "Origin: https://shop.example\r\n"
+	stranger  = "Origin: https://evil.example\r\n"
+	preflight = "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n"
+)
+
+func listed() *gateway.CORS {
+	return &gateway.CORS{
+		AllowOrigins: []string{"https://shop.example", "https://www.shop.example"},
+		AllowMethods: []string{"GET", "POST"}, AllowHeaders: []string{"Content-Type", "Idempotency-Key"},
+		ExposeHeaders: []string{"ETag", "Retry-After"}, MaxAge: 5 * time.Minute,
+	}
+}
+
+func anyOrigin() *gateway.CORS {
+	c := listed()
+	c.AllowOrigins = []string{"*"}
+	return c
+}
+
+func TestCORS(t *testing.T) {
+	with := func(change func(*gateway.CORS)) *gateway.CORS {
+		c := listed()
+		change(c)
+		return c
+	}
+	allowed := func(origin string) map[string]string {
+		return map[string]string{"Allow-Origin": origin, "Expose-Headers": "ETag,Retry-After"}
+	}
+	preflighted := func(origin string) map[string]string {
+		return map[string]string{
+			"Allow-Origin": origin, "Allow-Methods": "GET,POST", "Allow-Headers": "Content-Type,Idempotency-Key", "Max-Age": "300",
+		}
+	}
+	const page, unknown = "GET " + area, "GET /terms"
+	for name, tc := range map[string]struct {
+		cors    *gateway.CORS
+		request string
+		lines   string
+		status  int
+		want    map[string]string // without "Access-Control-"; all others must be absent
+		vary    string
+	}{
+		"preflight from any origin":             {anyOrigin(), "OPTIONS " + area, origin + preflight, 204, preflighted("*"), ""},
+		"preflight from a listed origin":        {listed(), "OPTIONS " + area, origin + preflight, 204, preflighted("https://shop.example"), "Origin"},
+		"preflight from another origin":         {listed(), "OPTIONS " + area, stranger + preflight, 204, nil, "Origin"},
+		"preflight for a path without a route":  {anyOrigin(), "OPTIONS /terms", origin + preflight, 204, preflighted("*"), ""},
+		"OPTIONS without a method to ask for":   {anyOrigin(), "OPTIONS " + area, origin, 204, nil, ""},
+		"OPTIONS without an origin":             {anyOrigin(), "OPTIONS " + area, preflight, 204, nil, ""},
+		"request from any origin":               {anyOrigin(), page, origin, 200, allowed("*"), "Accept"},
+		"request from a listed origin":          {listed(), page, origin, 200, allowed("https://shop.example"), "Accept,Origin"},
+		"request from another origin":           {listed(), page, stranger, 200, nil, "Accept,Origin"},
+		"origins are compared exactly":          {listed(), page, "Origin: https://shop.example.evil.example\r\n", 200, nil, "Accept,Origin"},
+		"origins have a case":                   {listed(), page, "Origin: https://SHOP.example\r\n", 200, nil, "Accept,Origin"},
+		"origins have a scheme":                 {listed(), page, "Origin: http://shop.example\r\n", 200, nil, "Accept,Origin"},
+		"request without an origin":             {anyOrigin(), page, "", 200, nil, "Accept"},
+		"the gateway's own error":               {anyOrigin(), unknown, origin, 404, allowed("*"), ""},
+		"no origin is listed":                   {with(func(c *gateway.CORS) { c.AllowOrigins = nil }), page, origin, 200, nil, "Accept,Origin"},
+		"every origin of a scheme":              {with(func(c *gateway.CORS) { c.AllowOrigins = []string{"https://*"} }), page, origin, 200, allowed("https://shop.example"), "Accept,Origin"},
+		"no origin of another scheme":           {with(func(c *gateway.CORS) { c.AllowOrigins = []string{"http://*"} }), page, origin, 200, nil, "Accept,Origin"},
+		"nothing to expose":                     {with(func(c *gateway.CORS) { c.ExposeHeaders = nil }), page, origin, 200, map[string]string{"Allow-Origin": "https://shop.example"}, "Accept,Origin"},
+		"nothing to remember":                   {with(func(c *gateway.CORS) { *c = gateway.CORS{AllowOrigins: c.AllowOrigins} }), "OPTIONS " + area, origin + preflight, 204, map[string]string{"Allow-Origin": "https://shop.example"}, "Origin"},
+		"not configured":                        {nil, page, origin, 200, map[string]string{"Allow-Origin": "https://from.function"}, "Accept"},
+		"preflight where it is not configured":  {nil, "OPTIONS " + area, origin + preflight, 404, nil, ""},
+		"credentials":                           {with(func(c *gateway.CORS) { c.AllowCredentials = true }), page, origin, 200, map[string]string{"Allow-Origin": "https://shop.example", "Expose-Headers": "ETag,Retry-After", "Allow-Credentials": "true"}, "Accept,Origin"},
+		"credentials of another origin":         {with(func(c *gateway.CORS) { c.AllowCredentials = true }), page, stranger, 200, nil, "Accept,Origin"},
+		"two origins are none":                  {listed(), page, "Origin: https://shop.example https://evil.example\r\n", 200, nil, "Accept,Origin"},
+		"preflight is not the function's":       {anyOrigin(), "OPTIONS " + area, origin + preflight, 204, preflighted("*"), ""},
+		"OPTIONS that has a route is its own":   {anyOrigin(), "OPTIONS /shop/pixelcraft/options", origin + preflight, 200, preflighted("*"), "Accept"},
+		"OPTIONS that has a route, no CORS set": {nil, "OPTIONS /shop/pixelcraft/options", origin + preflight, 200, map[string]string{"Allow-Origin": "https://from.function"}, "Accept"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := shop()
+			config.CORS = tc.cors
+			config.Routes = append(config.Routes, gateway.Route{Method: "ANY", Path: "/shop/{customer}/options", Function: "options"})
+			config.Invoker = answers(`{"statusCode":200,"headers":{"access-control-allow-origin":"https://from.function","Vary":"Accept"},"body":"x"}`)
+			method, path, _ := strings.Cut(tc.request, " ")
+			r := send(t, serve(t, config), method, method+" "+path+" HTTP/1.1\r\nHost: a\r\n"+tc.lines+"\r\n")
+			if r.status != tc.status {
+				t.Errorf("status %d, want %d", r.status, tc.status)
+			}
+			wantCORS(t, r.header, tc.want)
+			if got := strings.Join(r.header["Vary"], ","); got != tc.vary {
+				t.Errorf("Vary: %q, want %q", got, tc.vary)
+			}
+			if method == http.MethodOptions && tc.status == 204 && r.body != "" {
+				t.Errorf("body %q", r.body)
+			}
+		})
+	}
+}
+
+// wantCORS expects these CORS headers, named without "Access-Control-", and no others.
+func wantCORS(t *testing.T, header http.Header, want map[string]string) {
+	t.Helper()
+	got := map[string]string{}
+	for name, values := range header {
+		if name, isCORS := strings.CutPrefix(name, "Access-Control-"); isCORS {
+			got[name] = strings.Join(values, " and ")
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestCORSThatAnHTTPAPIWouldRefuseIsAnError(t *testing.T) {
+	for name, change := range map[string]func(*gateway.CORS){
+		"credentials": func(c *gateway.CORS) { c.AllowOrigins = []string{"*"}; c.AllowCredentials = true },
+		"max age":     func(c *gateway.CORS) { c.MaxAge = 25 * time.Hour },
+	} {
+		config := shop()
+		config.CORS = listed()
+		change(config.CORS)
+		if _, err := gateway.New(config); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,461 @@
+package localrun_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/localrun/localruntest"
+	"shopfront/internal/local/localstate"
+)
+
+// checkout copies the checkout to a directory of the test's own.
+func checkout(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	if err := localruntest.CopyCheckout(t.Context(), root, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// edit replaces a text, which must be there, in a file of the checkout.
+func edit(t *testing.T, root, name, old, replacement string) {
+	t.Helper()
+	path := filepath.Join(root, name)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(text, []byte(old)) {
+		t.Fatalf("%s has no %q", name, old)
+	}
+	if err := os.WriteFile(path, bytes.Replace(text, []byte(old), []byte(replacement), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func start(t *testing.T, root string, fresh bool) *localruntest.Run {
+	t.Helper()
+	run, err := localruntest.Start(root, fresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = run.Stop() })
+	return run
+}
+
+// stop ends a run and makes sure that nothing is left of it.
+func stop(t *testing.T, run *localruntest.Run) {
+	t.Helper()
+	if err := run.Stop(); err != nil {
+		t.Error(err)
+	}
+	wantNothingLeft(t, run.Root())
+}
+
+func wantNothingLeft(t *testing.T, root string) {
+	t.Helper()
+	processes, err := localruntest.Processes(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(processes) > 0 {
+		t.Errorf("left running: %q", processes)
+	}
+	for _, name := range []string{"state.json", "env-vars.json"} {
+		if _, err := os.Stat(filepath.Join(root, ".shopfront", name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left: %v", name, err)
+		}
+	}
+}
+
+func get(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// curls are the command lines that a run printed.
+func curls(run *localruntest.Run) []string {
+	var lines []string
+	for line := range strings.Lines(run.Output()) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "curl ") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// execute runs a printed command line in a shell, with $BASE as the run's address, and returns the status and the rest of
+// the answer.
+func execute(t *testing.T, run *localruntest.Run, line string) (status, rest string) {
+	t.Helper()
+	line = strings.ReplaceAll(line, "$BASE", run.State.BaseURL)
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", line+" --silent --show-error --max-time 20").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", line, err, out)
+	}
+	status, rest, _ = strings.Cut(string(out), "\r\n")
+	return strings.TrimPrefix(status, "HTTP/1.1 "), rest
+}
+
+func TestTheLocalRun(t *testing.T) {
+	root := checkout(t)
+	first := start(t, root, false)
+	redeem := strings.ReplaceAll(curls(first)[0], first.State.BaseURL, "$BASE")
+	t.Run("every line that it prints works as printed", func(t *testing.T) { testPrintedLines(t, first) })
+	t.Run("README.md shows lines that it prints", func(t *testing.T) { testReadme(t, first) })
+	t.Run("each request is a line, and is found in the functions' log", func(t *testing.T) { testRequestLine(t, first) })
+	t.Run("it leaves its state and the variables of its functions", func(t *testing.T) { testStateFiles(t, first) })
+	t.Run("a second one in the same checkout says where the first is", func(t *testing.T) { testSecondRun(t, first) })
+	stop(t, first)
+	t.Run("data survive a restart", func(t *testing.T) { testRestart(t, root, redeem) })
+	t.Run("a table with other keys", func(t *testing.T) { testOtherKeys(t, root) })
+	t.Run("fresh forgets data; a route, a variable and an example come from their files alone", func(t *testing.T) { testFresh(t, root) })
+	t.Run("DynamoDB Local dies", func(t *testing.T) { testStoreDies(t, root) })
+	t.Run("damaged data", func(t *testing.T) { testDamagedData(t, root) })
+}
+
+func testPrintedLines(t *testing.T, run *localruntest.Run) {
+	lines := curls(run)
+	if want := 24; len(lines) != want {
+		t.Fatalf("it printed %d lines, want %d", len(lines), want)
+	}
+	for i, line := range lines {
+		want := "200 OK"
+		switch {
+		case i == 1:
+			want = "404 Not Found" // redeemed by the first, and another key is another request
+		case strings.Contains(line, "/checkout/paybylink") || strings.Contains(line, "/checkout/card"):
+			want = "410 Gone"
+		}
+		if status, rest := execute(t, run, line); status != want {
+			t.Errorf("%s: %s %s, want %s", line, status, rest, want)
+		}
+	}
+}
+
+// What README.md has curl do is tried above, but for the port; it need not show the head of each answer.
+func testReadme(t *testing.T, run *localruntest.Run) {
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed := make(map[string]bool)
+	for _, line := range curls(run) {
+		printed[line] = true
+		printed[strings.Replace(line, "curl -i ", "curl ", 1)] = true
+	}
+	shown := regexp.MustCompile(`(?m)^\$ (curl .*)$`).FindAllStringSubmatch(string(readme), -1)
+	if len(shown) == 0 {
+		t.Error("README.md shows no curl")
+	}
+	for _, line := range shown {
+		if !printed[strings.ReplaceAll(line[1], "http://127.0.0.1:3000", run.State.BaseURL)] {
+			t.Errorf("not among what it prints: %s", line[1])
+		}
+	}
+}
+
+func testRequestLine(t *testing.T, run *localruntest.Run) {
+	get(t, run.State.BaseURL+"/shop/emberforge/checkout?limit=1")
+	lines := strings.Split(strings.TrimSpace(run.Output()), "\n")
+	last := strings.Fields(lines[len(lines)-1])
+	if len(last) != 6 || last[1] != "200" || last[2] != "GET" || last[3] != "/shop/emberforge/checkout" {
+		t.Fatalf("the last line is %q", last)
+	}
+	log, err := os.ReadFile(filepath.Join(run.Root(), ".shopfront", "functions.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(log), last[5]) {
+		t.Errorf("request %s is not in the functions' log", last[5])
+	}
+}
+
+func testStateFiles(t *testing.T, run *localruntest.Run) {
+	state, err := localstate.Live(t.Context(), run.Root())
+	if err != nil || state != run.State {
+		t.Errorf("state %+v, %v, want %+v", state, err, run.State)
+	}
+	variables := readVariables(t, run)
+	want := map[string]string{
+		"STACK_NAME": "shopfront", "VOUCHERS_TABLE": state.Tables.Vouchers,
+		"AWS_ENDPOINT_URL_DYNAMODB": strings.Replace(state.DynamoDBEndpoint, "127.0.0.1", "host.docker.internal", 1),
+	}
+	if len(variables) != 6 || !maps.Equal(variables["RedeemVoucher"], want) {
+		t.Errorf("variables %v, want of RedeemVoucher %v", variables, want)
+	}
+}
+
+func readVariables(t *testing.T, run *localruntest.Run) map[string]map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(run.Root(), ".shopfront", "env-vars.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var variables map[string]map[string]string
+	if err := json.Unmarshal(text, &variables); err != nil {
+		t.Fatal(err)
+	}
+	return variables
+}
+
+func testSecondRun(t *testing.T, first *localruntest.Run) {
+	_, err := localruntest.Start(first.Root(), true)
+	wantError(t, err, "serves this checkout at "+first.State.BaseURL+" already")
+	if status, body := get(t, first.State.BaseURL+"/shop/emberforge/checkout"); status != http.StatusOK {
+		t.Errorf("the first one answers %d %s", status, body)
+	}
+}
+
+func testRestart(t *testing.T, root, redeem string) {
+	run := start(t, root, false)
+	if strings.Contains(run.Output(), "Loading") {
+		t.Errorf("it loads the demo shop again: %s", run.Output())
+	}
+	status, rest := execute(t, run, redeem)
+	if status != "200 OK" || !strings.Contains(rest, "Idempotency-Replayed: true") {
+		t.Errorf("the redemption is %s %s", status, rest)
+	}
+	stop(t, run)
+}
+
+func testOtherKeys(t *testing.T, root string) {
+	const kept, other = "- AttributeName: sk\n          AttributeType: S", "- AttributeName: sk\n          AttributeType: B"
+	edit(t, root, "infra/tables.yaml", kept, other)
+	defer edit(t, root, "infra/tables.yaml", other, kept)
+	_, err := localruntest.Start(root, false)
+	wantError(t, err, "table CatalogueTable: it has other keys than the template says", "--fresh")
+	wantNothingLeft(t, root)
+}
+
+func testFresh(t *testing.T, root string) {
+	edit(t, root, "template.yaml", "        GetTransfer:\n", `        GetCheque:
+          Type: HttpApi
+          Properties:
+            ApiId: !Ref Api
+            Method: GET
+            Path: /checkout/paybylink/cheque/{bank}
+        GetTransfer:
+`)
+	edit(t, root, "template.yaml", "          VOUCHERS_TABLE:", "          TILL: cash\n          VOUCHERS_TABLE:")
+	edit(t, root, "functions/redeem-voucher/event.json", "Alder", "Al'der $HOME")
+	run := start(t, root, true)
+	status, rest := execute(t, run, curls(run)[0])
+	if status != "200 OK" || strings.Contains(rest, "Idempotency-Replayed") || !strings.Contains(rest, `"nick":"Al'der $HOME"`) {
+		t.Errorf("the redemption is %s %s", status, rest)
+	}
+	if status, body := get(t, run.State.BaseURL+"/checkout/paybylink/cheque/emberforge-bank"); status != http.StatusGone {
+		t.Errorf("the new route answers %d %s", status, body)
+	}
+	if !strings.Contains(run.Output(), run.State.BaseURL+"/checkout/paybylink/cheque/bank'") {
+		t.Errorf("the new route has no example: %s", run.Output())
+	}
+	if till := readVariables(t, run)["RedeemVoucher"]["TILL"]; till != "cash" {
+		t.Errorf("the new variable is %q", till)
+	}
+	stop(t, run)
+}
+
+func testStoreDies(t *testing.T, root string) {
+	run := start(t, root, false)
+	processes, err := localruntest.Processes(t.Context(), filepath.Join(root, ".shopfront", "data"))
+	if err != nil || len(processes) != 1 {
+		t.Fatalf("%q, %v", processes, err)
+	}
+	pid, err := strconv.Atoi(strings.Fields(processes[0])[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-run.Ended()
+	wantError(t, run.Stop(), "DynamoDB Local ended on its own")
+	wantNothingLeft(t, root)
+}
+
+func testDamagedData(t *testing.T, root string) {
+	path := filepath.Join(root, ".shopfront", "data", "shared-local-instance.db")
+	if err := os.WriteFile(path, bytes.Repeat([]byte("damaged"), 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := localruntest.Start(root, false)
+	wantError(t, err, "cannot read its data", "--fresh")
+	wantNothingLeft(t, root)
+}
+
+// wantError wants an error that says all the texts.
+func wantError(t *testing.T, err error, texts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("the error is %q, want %q", err, text)
+		}
+	}
+}
+
+func TestAPortInUseIsFoundBeforeAnythingElse(t *testing.T) {
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	port := listener.Addr().(*net.TCPAddr).Port //nolint:errcheck,forcetypeassert // it is TCP
+	var out localruntest.Output
+	err = localrun.Run(t.Context(), localrun.Options{Root: checkout(t), Port: port, Out: &out, Now: time.Now, Random: rand.Int64N})
+	wantError(t, err, "port "+strconv.Itoa(port)+" is in use", "--port")
+	if out.String() != "" {
+		t.Errorf("it printed %q", out.String())
+	}
+}
+
+// fakeCommands makes the PATH one directory, with links to the named commands and with scripts.
+func fakeCommands(t *testing.T, programs []string, scripts map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range programs {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, script := range scripts {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir)
+}
+
+func TestWhatIsMissingIsSaid(t *testing.T) {
+	unfetched := func(t *testing.T, root string) {
+		if err := os.Remove(filepath.Join(root, ".shopfront", "dynamodb-local")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		change  func(t *testing.T, root string)
+		real    []string
+		scripts map[string]string
+		want    []string
+	}{
+		"Go":    {nil, []string{"java"}, nil, []string{"no go in PATH", "install Go 1.26"}},
+		"Java":  {nil, []string{"go"}, nil, []string{"install Java 17"}},
+		"Maven": {unfetched, []string{"go", "java", "ps"}, nil, []string{"install Apache Maven"}},
+		"a network": {
+			unfetched,
+			[]string{"go", "java", "rm"},
+			map[string]string{"mvn": "echo 'Could not transfer artifact' >&2; exit 1"},
+			[]string{"check the network", "Could not transfer artifact"},
+		},
+		"the template": {
+			func(t *testing.T, root string) { edit(t, root, "template.yaml", "Method: POST", "Verb: POST") },
+			[]string{"go", "java"},
+			nil,
+			[]string{"template.yaml:", "Verb is not supported here"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := checkout(t)
+			if test.change != nil {
+				test.change(t, root)
+			}
+			before := os.Getenv("PATH")
+			fakeCommands(t, test.real, test.scripts)
+			_, err := localruntest.Start(root, false)
+			wantError(t, err, test.want...)
+			t.Setenv("PATH", before)
+			wantNothingLeft(t, root)
+		})
+	}
+}
+
+func TestACompileErrorIsShownAsTheCompilerPrintsIt(t *testing.T) {
+	root := checkout(t)
+	edit(t, root, "functions/redeem-voucher/main.go", "env.VouchersTable()", "env.CouponsTable()")
+	var out localruntest.Output
+	err := localrun.Run(t.Context(), localrun.Options{Root: root, Out: &out, Now: time.Now, Random: rand.Int64N})
+	wantError(t, err, "functions/redeem-voucher cannot be built")
+	if want := "\nfunctions/redeem-voucher/main.go:19:20: env.CouponsTable undefined"; !strings.Contains(out.String(), want) {
+		t.Errorf("it printed %s\nwant %s", out.String(), want)
+	}
+	wantNothingLeft(t, root)
+}
+
+func TestARunThatIsInterruptedWhileItBuildsEndsWell(t *testing.T) {
+	root := checkout(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	building := filepath.Join(root, "building")
+	t.Setenv("BUILDING", building)
+	before := os.Getenv("PATH")
+	fakeCommands(t, []string{"java", "sleep", "rm"}, map[string]string{"go": `: > "$BUILDING"; exec sleep 60`})
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := os.Stat(building); err == nil {
+				cancel()
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	var out localruntest.Output
+	err := localrun.Run(ctx, localrun.Options{Root: root, Out: &out, Now: time.Now, Random: rand.Int64N})
+	if err != nil || !strings.HasSuffix(out.String(), "Stopping\n") {
+		t.Errorf("%v: %s", err, out.String())
+	}
+	t.Setenv("PATH", before)
+	wantNothingLeft(t, root)
+}
+
+// The SAM CLI builds what is deployed, by the Makefile's rule; what is tested here must be the same program.
+func TestFunctionsAreBuiltAsTheMakefileDoes(t *testing.T) {
+	makefile, err := os.ReadFile("../../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rule, _ := strings.Cut(string(makefile), "\nbuild-%:\n")
+	_, command, _ := strings.Cut(rule, "\tCGO_ENABLED=0 GOOS=linux GOARCH=$(go_arch) go ")
+	command, _, _ = strings.Cut(command, "-o")
+	words := strings.Fields(strings.NewReplacer(`"`, "", "\\\n", "").Replace(command))
+	if got := strings.Fields(strings.Join(localrun.GoBuild("bootstrap", "functions/checkout"), " ")); !strings.HasPrefix(strings.Join(got, " "), strings.Join(words, " ")+" -o ") || len(words) < 5 {
+		t.Errorf("the Makefile's flags are %q, these are %q", words, got)
+	}
+}

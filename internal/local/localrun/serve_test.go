@@ -1,0 +1,51 @@
+package localrun_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/gateway"
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/runtimeapi"
+)
+
+// fails is a gateway.Invoker without an answer.
+type fails struct{ err error }
+
+func (f fails) Invoke(context.Context, string, []byte) ([]byte, error) { return nil, f.err }
+
+func TestWhatAFunctionsErrorIsToAClient(t *testing.T) {
+	template, err := localrun.LoadTemplate("../../..", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err, want := range map[error]int{
+		runtimeapi.ErrBusy:           http.StatusServiceUnavailable,
+		runtimeapi.ErrTimeout:        http.StatusServiceUnavailable,
+		runtimeapi.ErrInitTimeout:    http.StatusServiceUnavailable,
+		runtimeapi.ErrClosed:         http.StatusServiceUnavailable,
+		runtimeapi.ErrStart:          http.StatusInternalServerError,
+		runtimeapi.ErrNoAnswer:       http.StatusInternalServerError,
+		runtimeapi.ErrAnswerTooLarge: http.StatusInternalServerError,
+		runtimeapi.ErrEventTooLarge:  http.StatusRequestEntityTooLarge,
+		errors.New("something else"): http.StatusInternalServerError,
+
+		&runtimeapi.ExitError{Status: "exit status 1"}: http.StatusInternalServerError,
+		&runtimeapi.FunctionError{Type: "errorString"}: http.StatusInternalServerError,
+	} {
+		api, newErr := localrun.NewGateway(template, fails{fmt.Errorf("function checkout-area: %w", err)}, time.Now, func(gateway.Record) {})
+		if newErr != nil {
+			t.Fatal(newErr)
+		}
+		recorder := httptest.NewRecorder()
+		api.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/shop/emberforge/checkout", nil))
+		if recorder.Code != want {
+			t.Errorf("%v: %d, want %d", err, recorder.Code, want)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package runtimeapi
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// isReserved says whether Lambda sets the variable itself and refuses a declaration:
+// https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime.
+func isReserved(name string) bool {
+	switch name {
+	case "_HANDLER", "_X_AMZN_TRACE_ID", "AWS_DEFAULT_REGION", "AWS_REGION", "AWS_EXECUTION_ENV",
+		"AWS_LAMBDA_FUNCTION_NAME", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "AWS_LAMBDA_FUNCTION_VERSION",
+		"AWS_LAMBDA_INITIALIZATION_TYPE", "AWS_LAMBDA_LOG_GROUP_NAME", "AWS_LAMBDA_LOG_STREAM_NAME",
+		"AWS_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+		"AWS_LAMBDA_RUNTIME_API", "AWS_LAMBDA_MAX_CONCURRENCY", "LAMBDA_TASK_ROOT", "LAMBDA_RUNTIME_DIR":
+		return true
+	default:
+		return false
+	}
+}
+
+// environment lists what every process of the function finds in its environment, but for the address of its runtime API.
+// Nothing is inherited.
+func environment(config Config, f Function) []string {
+	vars := map[string]string{
+		// Lambda's values for what a function may declare itself.
+		"LANG": "en_US.UTF-8",
+		"PATH": "/usr/local/bin:/usr/bin/:/bin:/opt/bin",
+		"TZ":   ":UTC",
+	}
+	maps.Copy(vars, f.Env)
+	maps.Copy(vars, map[string]string{
+		"_HANDLER":                        f.Handler,
+		"AWS_DEFAULT_REGION":              config.Region,
+		"AWS_REGION":                      config.Region,
+		"AWS_LAMBDA_FUNCTION_NAME":        f.Name,
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": strconv.Itoa(f.MemorySize),
+		"AWS_LAMBDA_FUNCTION_VERSION":     "$LATEST",
+		"AWS_LAMBDA_INITIALIZATION_TYPE":  "on-demand",
+		"AWS_LAMBDA_LOG_GROUP_NAME":       "/aws/lambda/" + f.Name,
+		"AWS_LAMBDA_LOG_STREAM_NAME":      "local",
+		"LAMBDA_TASK_ROOT":                filepath.Dir(f.Path),
+	})
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID":     config.Credentials.AccessKeyID,
+		"AWS_SECRET_ACCESS_KEY": config.Credentials.SecretAccessKey,
+		"AWS_SESSION_TOKEN":     config.Credentials.SessionToken,
+	} {
+		if value != "" {
+			vars[name] = value
+		}
+	}
+	env := make([]string, 0, len(vars))
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		env = append(env, name+"="+vars[name])
+	}
+	return env
+}

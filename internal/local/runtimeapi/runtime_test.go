@@ -1,0 +1,585 @@
+//go:build unix
+
+package runtimeapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/runtimeapi"
+)
+
+// report is what testdata/function answers.
+type report struct {
+	PID       int       `json:"pid"`
+	RequestID string    `json:"requestId"`
+	ARN       string    `json:"arn"`
+	TraceID   string    `json:"traceId"`
+	Deadline  time.Time `json:"deadline"`
+	Began     time.Time `json:"began"`
+	Ended     time.Time `json:"ended"`
+	Env       []string  `json:"env"`
+	Dir       string    `json:"dir"`
+}
+
+// build compiles testdata/function once for all tests.
+var build = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals // built once
+	dir, err := os.MkdirTemp("", "lambdaruntime") // outlives the test that built it
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(dir, "bootstrap")
+	command := exec.Command("go", "build", "-tags", "lambda.norpc", "-buildvcs=false", "-o", binary, "./testdata/function")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return binary, nil
+})
+
+func TestMain(m *testing.M) {
+	if os.Getenv(hostVariable) != "" {
+		host()
+		return
+	}
+	code := m.Run()
+	if binary, err := build(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(binary))
+	}
+	os.Exit(code)
+}
+
+// hostVariable makes the test binary a program that runs the function at this path and is killed.
+const hostVariable = "LAMBDARUNTIME_TEST_HOST"
+
+func host() {
+	r, err := runtimeapi.New(runtimeapi.Config{Functions: []runtimeapi.Function{{Name: "redeem-voucher", Path: os.Getenv(hostVariable), Timeout: time.Minute}}})
+	if err != nil {
+		panic(err)
+	}
+	answer, err := r.Invoke(context.Background(), "redeem-voucher", []byte(`{}`))
+	if err != nil {
+		panic(err)
+	}
+	var got report
+	if err := json.Unmarshal(answer, &got); err != nil {
+		panic(err)
+	}
+	go func() { _, _ = r.Invoke(context.Background(), "redeem-voucher", []byte(`{"millis":30000}`)) }()
+	time.Sleep(100 * time.Millisecond)
+	fmt.Println(got.PID)
+	time.Sleep(time.Minute)
+}
+
+func binary(t *testing.T) string {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// redeem is the function of most tests.
+func redeem(t *testing.T) runtimeapi.Function {
+	t.Helper()
+	return runtimeapi.Function{Name: "redeem-voucher", Path: binary(t), Timeout: 5 * time.Second}
+}
+
+func starting(t *testing.T, how string) runtimeapi.Function {
+	t.Helper()
+	f := redeem(t)
+	f.Env = map[string]string{"START": how}
+	return f
+}
+
+// newRuntime closes the runtime with the test, and then expects its processes to be gone.
+func newRuntime(t *testing.T, config runtimeapi.Config) *runtimeapi.Runtime {
+	t.Helper()
+	r, err := runtimeapi.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+func only(functions ...runtimeapi.Function) runtimeapi.Config {
+	return runtimeapi.Config{Functions: functions}
+}
+
+func invoke(t *testing.T, r *runtimeapi.Runtime, event string) report {
+	t.Helper()
+	answer, err := r.Invoke(t.Context(), "redeem-voucher", []byte(event))
+	if err != nil {
+		t.Fatalf("invoke %s: %v", event, err)
+	}
+	var got report
+	if err := json.Unmarshal(answer, &got); err != nil {
+		t.Fatalf("answer %q: %v", answer, err)
+	}
+	return got
+}
+
+// alive says whether a process exists, if only as one that nobody has waited for.
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+func awaitDeath(t *testing.T, pid int) {
+	t.Helper()
+	for range 200 {
+		if !alive(pid) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("process %d is still there", pid)
+}
+
+func TestAProcessFindsWhatLambdaTellsIt(t *testing.T) {
+	t.Setenv("SHOPFRONT_STACK", "not the function's business")
+	f := redeem(t)
+	f.MemorySize = 256
+	f.Timeout = 7 * time.Second
+	f.Env = map[string]string{"VOUCHERS_TABLE": "vouchers", "TZ": "UTC"}
+	r := newRuntime(t, runtimeapi.Config{
+		Functions: []runtimeapi.Function{f}, Region: "eu-central-1", AccountID: "111122223333",
+		Credentials: runtimeapi.Credentials{AccessKeyID: "local", SecretAccessKey: "secret"},
+	})
+
+	before := time.Now()
+	got := invoke(t, r, `{}`)
+
+	env := map[string]string{}
+	for _, variable := range got.Env {
+		name, value, _ := strings.Cut(variable, "=")
+		env[name] = value
+	}
+	if api := env["AWS_LAMBDA_RUNTIME_API"]; !regexp.MustCompile(`^127\.0\.0\.1:[0-9]+$`).MatchString(api) {
+		t.Errorf("AWS_LAMBDA_RUNTIME_API = %q", api)
+	}
+	delete(env, "AWS_LAMBDA_RUNTIME_API")
+	delete(env, "_X_AMZN_TRACE_ID") // set by the function's own library
+	want := map[string]string{
+		"VOUCHERS_TABLE": "vouchers", "TZ": "UTC", "LANG": "en_US.UTF-8", "PATH": "/usr/local/bin:/usr/bin/:/bin:/opt/bin",
+		"_HANDLER": "bootstrap", "AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1",
+		"AWS_LAMBDA_FUNCTION_NAME": "redeem-voucher", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "256",
+		"AWS_LAMBDA_FUNCTION_VERSION": "$LATEST", "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+		"AWS_LAMBDA_LOG_GROUP_NAME": "/aws/lambda/redeem-voucher", "AWS_LAMBDA_LOG_STREAM_NAME": "local",
+		"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "secret", "LAMBDA_TASK_ROOT": filepath.Dir(f.Path),
+	}
+	if !maps.Equal(env, want) {
+		t.Errorf("environment\n got %v\nwant %v", env, want)
+	}
+	if got.Dir != filepath.Dir(f.Path) {
+		t.Errorf("working directory %s, want %s", got.Dir, filepath.Dir(f.Path))
+	}
+	if got.ARN != "arn:aws:lambda:eu-central-1:111122223333:function:redeem-voucher" {
+		t.Errorf("ARN %s", got.ARN)
+	}
+	if !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(got.RequestID) {
+		t.Errorf("request ID %s", got.RequestID)
+	}
+	if !regexp.MustCompile(`^Root=1-[0-9a-f]{8}-[0-9a-f]{24};Parent=[0-9a-f]{16};Sampled=0$`).MatchString(got.TraceID) {
+		t.Errorf("trace ID %s", got.TraceID)
+	}
+	if left := got.Deadline.Sub(before); left < 6900*time.Millisecond || left > 12*time.Second {
+		t.Errorf("deadline %s after the call, want about 7s", left)
+	}
+}
+
+func TestAnIdleProcessIsUsedAgain(t *testing.T) {
+	r := newRuntime(t, only(redeem(t)))
+	first, second := invoke(t, r, `{}`), invoke(t, r, `{}`)
+	if first.PID != second.PID {
+		t.Errorf("processes %d and %d, want one", first.PID, second.PID)
+	}
+	if first.RequestID == second.RequestID {
+		t.Errorf("both invocations are %s", first.RequestID)
+	}
+}
+
+func TestEightAtOnceAndOneEventAtATimeEach(t *testing.T) {
+	r := newRuntime(t, only(redeem(t)))
+	reports := make([]report, 24)
+	var wg sync.WaitGroup
+	for i := range reports {
+		wg.Go(func() { reports[i] = invoke(t, r, `{"millis":300}`) })
+	}
+	wg.Wait()
+
+	byPID := map[int][]report{}
+	for _, got := range reports {
+		byPID[got.PID] = append(byPID[got.PID], got)
+	}
+	if len(byPID) != 8 {
+		t.Errorf("%d processes, want 8", len(byPID))
+	}
+	for pid, served := range byPID {
+		slices.SortFunc(served, func(a, b report) int { return a.Began.Compare(b.Began) })
+		for i := range served[1:] {
+			if served[i+1].Began.Before(served[i].Ended) {
+				t.Errorf("process %d had two events at once", pid)
+			}
+		}
+	}
+	var atOnce int
+	for _, at := range reports {
+		n := 0
+		for _, other := range reports {
+			if !other.Began.After(at.Began) && other.Ended.After(at.Began) {
+				n++
+			}
+		}
+		atOnce = max(atOnce, n)
+	}
+	if atOnce != 8 {
+		t.Errorf("%d events at once, want 8", atOnce)
+	}
+}
+
+func TestARequestWaitsForAProcessAsLongAsItsContextAllows(t *testing.T) {
+	config := only(redeem(t))
+	config.MaxProcesses = 1
+	r := newRuntime(t, config)
+	invoke(t, r, `{}`)
+
+	working := make(chan report)
+	go func() {
+		defer close(working)
+		working <- invoke(t, r, `{"millis":600}`)
+	}()
+	time.Sleep(100 * time.Millisecond)
+
+	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := r.Invoke(impatient, "redeem-voucher", []byte(`{"do":"exit"}`))
+	if !errors.Is(err, runtimeapi.ErrBusy) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want ErrBusy", err)
+	}
+	patient := invoke(t, r, `{}`)
+	if first := <-working; patient.PID != first.PID || patient.Began.Before(first.Ended) {
+		t.Errorf("the request that waited was not served by the one process after its first event")
+	}
+}
+
+func TestAFunctionWorksOnWhenItsCallerIsGone(t *testing.T) {
+	config := only(redeem(t))
+	config.MaxProcesses = 1
+	r := newRuntime(t, config)
+	before := invoke(t, r, `{}`)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := r.Invoke(ctx, "redeem-voucher", []byte(`{"millis":300}`))
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, runtimeapi.ErrBusy) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+	if after := invoke(t, r, `{}`); after.PID != before.PID {
+		t.Errorf("the process was replaced")
+	}
+}
+
+func TestWhatAFunctionDoesWrongIsTold(t *testing.T) {
+	exit := func(init bool, status string) func(error) bool {
+		return func(err error) bool {
+			var e *runtimeapi.ExitError
+			return errors.As(err, &e) && e.Init == init && e.Status == status
+		}
+	}
+	reported := func(want runtimeapi.FunctionError) func(error) bool {
+		return func(err error) bool {
+			var e *runtimeapi.FunctionError
+			return errors.As(err, &e) && *e == want
+		}
+	}
+	is := func(want error) func(error) bool {
+		return func(err error) bool { return errors.Is(err, want) }
+	}
+	missing := redeem(t)
+	missing.Path = filepath.Join(t.TempDir(), "bootstrap")
+	impatient := redeem(t)
+	impatient.Timeout = 300 * time.Millisecond
+
+	tests := []struct {
+		name     string
+		function runtimeapi.Function
+		event    string
+		want     func(error) bool
+	}{
+		{"exits", redeem(t), `{"do":"exit"}`, exit(false, "exit status 4")},
+		{"returns an error", redeem(t), `{"do":"error"}`, reported(runtimeapi.FunctionError{Type: "errorString", Message: "the shelf is empty"})},
+		{"panics", redeem(t), `{"do":"panic"}`, reported(runtimeapi.FunctionError{Type: "string", Message: "the shelf is empty"})},
+		{"answers too much", redeem(t), `{"do":"huge","bytes":6291557}`, is(runtimeapi.ErrAnswerTooLarge)},
+		{"breaks off its answer", redeem(t), `{"do":"broken-stream"}`, reported(runtimeapi.FunctionError{Type: "errorString"})},
+		{"takes too long", impatient, `{"millis":60000}`, is(runtimeapi.ErrTimeout)},
+		{"crashes while it starts", starting(t, "crash"), `{}`, exit(true, "exit status 3")},
+		{"never asks for an event", starting(t, "hang"), `{}`, is(runtimeapi.ErrInitTimeout)},
+		{"reports that it cannot start", starting(t, "init-error"), `{}`, reported(runtimeapi.FunctionError{Init: true, Type: "Settings", Message: "TABLE is not set"})},
+		{"reports that it cannot start and stays", starting(t, "init-error-hang"), `{}`, reported(runtimeapi.FunctionError{Init: true, Type: "Settings", Message: "TABLE is not set"})},
+		{"asks for another event before it answers", starting(t, "never-answer"), `{}`, is(runtimeapi.ErrNoAnswer)},
+		{"is not there", missing, `{}`, is(runtimeapi.ErrStart)},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			config := only(tc.function)
+			if tc.function.Env["START"] == "hang" {
+				config.InitTimeout = 300 * time.Millisecond
+			}
+			r := newRuntime(t, config)
+			for range 2 { // and again with the next process
+				if _, err := r.Invoke(t.Context(), "redeem-voucher", []byte(tc.event)); !tc.want(err) {
+					t.Errorf("got %v", err)
+				}
+			}
+		})
+	}
+}
+
+func TestAfterAFailureTheNextEventIsServed(t *testing.T) {
+	for _, event := range []string{
+		`{"do":"exit"}`, `{"do":"panic"}`, `{"do":"error"}`, `{"do":"huge","bytes":7000000}`, `{"millis":60000}`,
+	} {
+		t.Run(event, func(t *testing.T) {
+			t.Parallel()
+			f := redeem(t)
+			f.Timeout = 500 * time.Millisecond
+			r := newRuntime(t, only(f))
+			before := invoke(t, r, `{}`)
+			if answer, err := r.Invoke(t.Context(), f.Name, []byte(event)); err == nil {
+				t.Errorf("answered %.80s", answer)
+			}
+			after := invoke(t, r, `{}`)
+			// Lambda keeps a process that reported an error and lives on.
+			if kept := event == `{"do":"error"}`; kept != (before.PID == after.PID) {
+				t.Errorf("process %d, then %d", before.PID, after.PID)
+			}
+		})
+	}
+}
+
+func TestATimedOutProcessIsKilled(t *testing.T) {
+	f := redeem(t)
+	f.Timeout = 300 * time.Millisecond
+	r := newRuntime(t, only(f))
+	pid := invoke(t, r, `{}`).PID
+	began := time.Now()
+	_, err := r.Invoke(t.Context(), f.Name, []byte(`{"millis":60000}`))
+	if !errors.Is(err, runtimeapi.ErrTimeout) {
+		t.Fatalf("got %v, want ErrTimeout", err)
+	}
+	if took := time.Since(began); took < 300*time.Millisecond || took > 2*time.Second {
+		t.Errorf("timed out after %s, want 300ms", took)
+	}
+	awaitDeath(t, pid)
+}
+
+func TestAnAnswerIsHandedOnAsItIs(t *testing.T) {
+	r := newRuntime(t, only(redeem(t)))
+	for event, want := range map[string]string{
+		`{"do":"rubbish"}`:              "<html>",
+		`{"do":"huge","bytes":0}`:       "",
+		`{"do":"huge","bytes":6291556}`: strings.Repeat("a", 6291556),
+	} {
+		got, err := r.Invoke(t.Context(), "redeem-voucher", []byte(event))
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %d bytes, %v; want %d", event, len(got), err, len(want))
+		}
+	}
+}
+
+func TestAProcessKilledInTheMiddle(t *testing.T) {
+	r := newRuntime(t, only(redeem(t)))
+	pid := invoke(t, r, `{}`).PID
+	failed := make(chan error)
+	go func() {
+		_, err := r.Invoke(t.Context(), "redeem-voucher", []byte(`{"millis":60000}`))
+		failed <- err
+	}()
+	time.Sleep(100 * time.Millisecond)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	var exit *runtimeapi.ExitError
+	if err := <-failed; !errors.As(err, &exit) || exit.Init || exit.Status != "signal: killed" {
+		t.Errorf("got %v, want an ExitError that says killed", err)
+	}
+	if again := invoke(t, r, `{}`); again.PID == pid {
+		t.Errorf("served by the process that was killed")
+	}
+}
+
+func TestAProcessKilledWhileIdleCostsNoRequest(t *testing.T) {
+	r := newRuntime(t, only(redeem(t)))
+	for range 10 {
+		pid := invoke(t, r, `{}`).PID
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		awaitDeath(t, pid)
+		time.Sleep(5 * time.Millisecond) // until the runtime, which has waited for it, took note
+		if again := invoke(t, r, `{}`); again.PID == pid {
+			t.Errorf("served by the process that was killed")
+		}
+	}
+}
+
+func TestACrashLoopDoesNotSpin(t *testing.T) {
+	var mu sync.Mutex
+	starts := 0
+	config := only(starting(t, "crash"))
+	config.MaxProcesses = 1
+	config.Log = func(_, line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if line == "no configuration" {
+			starts++
+		}
+	}
+	r := newRuntime(t, config)
+	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+	defer cancel()
+	for ctx.Err() == nil {
+		if _, err := r.Invoke(ctx, "redeem-voucher", []byte(`{}`)); err == nil {
+			t.Fatal("answered")
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if starts < 2 || starts > 5 { // at 0, 50, 150, 350 ms and a bit
+		t.Errorf("started %d times in 700ms", starts)
+	}
+}
+
+func TestAnAnswerToNoInvocationIsRefused(t *testing.T) {
+	f := starting(t, "wrong-id")
+	f.Timeout = 500 * time.Millisecond
+	lines := make(chan string, 100)
+	config := only(f)
+	config.Log = func(_, line string) { lines <- line }
+	r := newRuntime(t, config)
+	if _, err := r.Invoke(t.Context(), f.Name, []byte(`{}`)); !errors.Is(err, runtimeapi.ErrTimeout) {
+		t.Errorf("got %v, want ErrTimeout", err)
+	}
+	if got := <-lines; got != "status 400" {
+		t.Errorf("the process saw %q, want status 400", got)
+	}
+}
+
+func TestOutputArrivesLineByLine(t *testing.T) {
+	var lines []string
+	config := only(redeem(t))
+	config.Log = func(function, line string) { lines = append(lines, function+": "+line) } // calls do not overlap
+	r := newRuntime(t, config)
+	invoke(t, r, `{"do":"lines"}`)
+	_ = r.Close() // reads what is left
+	want := []string{
+		"redeem-voucher: started", "redeem-voucher: one", "redeem-voucher: two", "redeem-voucher: three",
+		"redeem-voucher: no end of line",
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got %q\nwant %q", lines, want)
+	}
+}
+
+func TestCloseLeavesNoProcess(t *testing.T) {
+	lines := make(chan string, 100)
+	config := only(redeem(t), runtimeapi.Function{Name: "checkout", Path: binary(t), Env: map[string]string{"START": "slow"}})
+	config.Log = func(_, line string) { lines <- line }
+	r := newRuntime(t, config)
+	idle := make([]report, 8)
+	var wg sync.WaitGroup
+	for i := range idle {
+		wg.Go(func() { idle[i] = invoke(t, r, `{"millis":100}`) })
+	}
+	wg.Wait()
+	failed := make(chan error, 2)
+	for _, name := range []string{"redeem-voucher", "checkout"} { // one at work, one starting
+		go func() {
+			_, err := r.Invoke(t.Context(), name, []byte(`{"millis":60000}`))
+			failed <- err
+		}()
+	}
+	pids := map[int]bool{}
+	for line := range lines {
+		var pid int
+		if _, err := fmt.Sscanf(line, "starting %d", &pid); err == nil {
+			pids[pid] = true
+			break
+		}
+	}
+	for _, got := range idle {
+		pids[got.PID] = true
+	}
+	if len(pids) != 9 {
+		t.Errorf("%d processes, want 9", len(pids))
+	}
+
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for pid := range pids {
+		if alive(pid) {
+			t.Errorf("process %d is still there", pid)
+		}
+	}
+	for range 2 {
+		if err := <-failed; !errors.Is(err, runtimeapi.ErrClosed) {
+			t.Errorf("got %v, want ErrClosed", err)
+		}
+	}
+	if _, err := r.Invoke(t.Context(), "checkout", []byte(`{}`)); !errors.Is(err, runtimeapi.ErrClosed) {
+		t.Errorf("after Close: %v, want ErrClosed", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("closed again: %v", err)
+	}
+}
+
+func TestEventsThatReachNoFunction(t *testing.T) {
+	r := newRuntime(t, only(redeem(t)))
+	if _, err := r.Invoke(t.Context(), "checkout", nil); !errors.Is(err, runtimeapi.ErrUnknownFunction) {
+		t.Errorf("unknown function: %v", err)
+	}
+	if _, err := r.Invoke(t.Context(), "redeem-voucher", make([]byte, runtimeapi.MaxEvent+1)); !errors.Is(err, runtimeapi.ErrEventTooLarge) {
+		t.Errorf("large event: %v", err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Invoke(cancelled, "redeem-voucher", []byte(`{}`)); !errors.Is(err, runtimeapi.ErrBusy) || !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestADeclarationThatLambdaWouldRefuseIsAnError(t *testing.T) {
+	for want, change := range map[string]func(*runtimeapi.Function){
+		"reserved":        func(f *runtimeapi.Function) { f.Env = map[string]string{"AWS_REGION": "eu-central-1"} },
+		"cannot be set":   func(f *runtimeapi.Function) { f.Env = map[string]string{"A=B": "1"} },
+		"timeout":         func(f *runtimeapi.Function) { f.Timeout = time.Hour },
+		"a name and":      func(f *runtimeapi.Function) { f.Path = "" },
+		"a name and the ": func(f *runtimeapi.Function) { f.Name = "" },
+	} {
+		f := runtimeapi.Function{Name: "redeem-voucher", Path: "bootstrap"}
+		change(&f)
+		if _, err := runtimeapi.New(only(f)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error that says %q", err, want)
+		}
+	}
+	f := runtimeapi.Function{Name: "redeem-voucher", Path: "bootstrap"}
+	if _, err := runtimeapi.New(only(f, f)); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("got %v, want an error that says twice", err)
+	}
+}

@@ -1,0 +1,272 @@
+package samtemplate
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// metricsOf lists what an alarm looks at. An expression has to name all of its terms, each filled where it is missing: counts
+// are added, and of percentiles, which cannot be, the highest is taken.
+func metricsOf(t *testing.T, alarm value) []metric {
+	t.Helper()
+	if !alarm.dict["Metrics"].exists() {
+		return []metric{{alarm.dict["Namespace"].text, alarm.dict["MetricName"].text, dimensionsOf(alarm.dict["Dimensions"])}}
+	}
+	var all []metric
+	var terms []string
+	for _, query := range alarm.dict["Metrics"].list[1:] {
+		m := query.dict["MetricStat"].dict["Metric"]
+		all = append(all, metric{m.dict["Namespace"].text, m.dict["MetricName"].text, dimensionsOf(m.dict["Dimensions"])})
+		terms = append(terms, "FILL("+query.dict["Id"].text+", 0)")
+		if query.dict["ReturnData"].text != "false" {
+			t.Errorf("%s: a term of the expression is an alarm of its own", query.at)
+		}
+	}
+	want := strings.Join(terms, " + ")
+	if common(t, alarm, "Statistic", "Stat") == "p99" {
+		want = "MAX([" + strings.Join(terms, ", ") + "])"
+	}
+	if got := alarm.dict["Metrics"].list[0].dict["Expression"].text; got != want {
+		t.Errorf("the expression is %s, want %s", got, want)
+	}
+	if len(all) > 10 {
+		t.Errorf("%d metrics in one alarm, and CloudWatch takes 10", len(all))
+	}
+	return all
+}
+
+// common is a property of an alarm, which all the metrics of an expression have in common.
+func common(t *testing.T, alarm value, property, ofMetric string) string {
+	t.Helper()
+	if !alarm.dict["Metrics"].exists() {
+		return alarm.dict[property].text
+	}
+	var all []string
+	for _, query := range alarm.dict["Metrics"].list[1:] {
+		all = append(all, query.dict["MetricStat"].dict[ofMetric].text)
+	}
+	if len(slices.Compact(slices.Clone(all))) != 1 {
+		t.Fatalf("%s differs: %q", ofMetric, all)
+	}
+	return all[0]
+}
+
+func operations(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// checkAlarm wants an alarm of that name that says what to do, and does nothing by itself.
+func checkAlarm(t *testing.T, alarm value, name, manual string) {
+	t.Helper()
+	if got, want := plain(alarm.dict["AlarmName"]), "market-"+name; got != want {
+		t.Errorf("its name is %s, want %s", got, want)
+	}
+	heading := "Alarm " + name
+	if !strings.Contains(alarm.dict["AlarmDescription"].text, `docs/operations.md, "`+heading+`"`) ||
+		!strings.Contains(manual, "\n#### "+heading+"\n") {
+		t.Errorf("its description does not lead to what to do: docs/operations.md, %q", heading)
+	}
+	if alarm.dict["AlarmActions"].exists() || alarm.dict["OKActions"].exists() {
+		t.Error("it acts without an address")
+	}
+}
+
+// rule is what sets an alarm off: in so many periods in a row, each of so many seconds, the statistic of the metrics is at the
+// threshold or above it.
+type rule struct {
+	namespace       string
+	names, of       []string // of the metrics, and the values of their dimension: every name of every value
+	statistic       string
+	period, periods int
+	threshold       string
+}
+
+// rules are those of the alarms, by name.
+func rules(t *testing.T, s *stack) map[string]rule {
+	t.Helper()
+	_, functions, _ := series(t, s, "AWS/Lambda")
+	_, tables, _ := series(t, s, "AWS/DynamoDB")
+	return map[string]rule{
+		"ServerErrors":      {"AWS/ApiGateway", []string{"5xx"}, []string{"${Api}"}, "Sum", 300, 1, "5"},
+		"FunctionErrors":    {"AWS/Lambda", []string{"Errors"}, functions, "Sum", 300, 1, "3"},
+		"FunctionThrottles": {"AWS/Lambda", []string{"Throttles"}, functions, "Sum", 300, 1, "1"},
+		"TableThrottles":    {"AWS/DynamoDB", []string{"ReadThrottleEvents", "WriteThrottleEvents"}, tables, "Sum", 300, 1, "50"},
+		"StoreErrors":       {"Shopfront", []string{"StoreErrors"}, []string{"market"}, "Sum", 300, 1, "5"},
+		"InternalErrors":    {"Shopfront", []string{"Errors"}, []string{"market"}, "Sum", 300, 1, "1"},
+		"SlowRedemptions":   {"AWS/Lambda", []string{"Duration"}, []string{"${RedeemVoucher}"}, "p99", 300, 3, "1000"},
+		"SlowCheckouts":     {"AWS/Lambda", []string{"Duration"}, []string{"${Checkout}", "${CheckoutVariant}"}, "p99", 300, 3, "1000"},
+		"Refusals":          {"Shopfront", []string{"Refused"}, []string{"market"}, "Sum", 300, 1, "250"},
+	}
+}
+
+// check wants an alarm to go off by the rule, and its description to say no other figures.
+func (r rule) check(t *testing.T, alarm value, metrics []metric) {
+	t.Helper()
+	// Not among these: how many of the periods are enough (all), and what becomes of a percentile of few requests. To ignore it
+	// would mean that below a thousand requests an alarm neither goes off nor ends:
+	// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/percentiles-with-low-samples.html
+	d := decoder{}
+	if d.mapping(alarm, "AlarmName", "AlarmDescription", "Namespace", "MetricName", "Dimensions", "Statistic", "ExtendedStatistic",
+		"Period", "Metrics", "ComparisonOperator", "Threshold", "EvaluationPeriods", "TreatMissingData"); d.err != nil {
+		t.Error(d.err)
+	}
+	for property, want := range map[string]string{
+		"ComparisonOperator": "GreaterThanOrEqualToThreshold", "Threshold": r.threshold,
+		"EvaluationPeriods": strconv.Itoa(r.periods), "TreatMissingData": "notBreaching",
+	} {
+		if got := alarm.dict[property].text; got != want {
+			t.Errorf("%s is %q, want %s", property, got, want)
+		}
+	}
+	if got := common(t, alarm, "Statistic", "Stat") + alarm.dict["ExtendedStatistic"].text; got != r.statistic {
+		t.Errorf("the statistic is %q, want %s", got, r.statistic)
+	}
+	if got, want := common(t, alarm, "Period", "Period"), strconv.Itoa(r.period); got != want {
+		t.Errorf("a period has %q seconds, want %s", got, want)
+	}
+	var got, want []string
+	for _, m := range metrics {
+		got = append(got, fmt.Sprint(m.namespace, m.name, slices.Collect(maps.Values(m.dimensions))))
+	}
+	for _, name := range r.names {
+		for _, of := range r.of {
+			want = append(want, fmt.Sprint(r.namespace, name, []string{of}))
+		}
+	}
+	slices.Sort(got)
+	if slices.Sort(want); !slices.Equal(got, want) {
+		t.Errorf("watched are %q, want %q", got, want)
+	}
+	if figure := r.unfounded(alarm.dict["AlarmDescription"].text); figure != "" {
+		t.Errorf("its description says %q, which is not its rule", figure)
+	}
+}
+
+// unfounded finds a figure in a description that is not the rule's, if there is one. Numbers of a status are none.
+func (r rule) unfounded(description string) string {
+	words, _, _ := strings.Cut(strings.ToLower(description), "what to do:")
+	founded := []string{map[int]string{300: "in five minutes", 900: "for a quarter of an hour"}[r.period*r.periods]}
+	switch r.statistic {
+	case "Sum":
+		count := map[string]string{"3": "three", "5": "five", "50": "fifty"}[r.threshold]
+		founded = append(founded, count+" requests or more", count+" times or more")
+	case "p99":
+		founded = append(founded, "one redemption in a hundred", "one checkout in a hundred",
+			map[string]string{"1000": "a second or longer"}[r.threshold])
+	}
+	for _, phrase := range founded {
+		words = strings.ReplaceAll(words, phrase, "")
+	}
+	words = regexp.MustCompile(`\b50[03]\b`).ReplaceAllString(words, "")
+	return regexp.MustCompile(`\b(\d+|one|two|three|four|five|six|ten|twenty|fifty|hundred|thousand|minutes?|hours?|seconds?)\b`).FindString(words)
+}
+
+func TestAlarms(t *testing.T) {
+	s := loadReal(t, map[string]string{"Alarms": "on", "AlarmRefusals": "250"})
+	watch := s.stacks["Watch"]
+	alarms, err := watch.all(typeAlarm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manual, want := operations(t), rules(t, s)
+	if len(alarms) != len(want) {
+		t.Errorf("there are %d alarms, want %d", len(alarms), len(want))
+	}
+	for _, a := range alarms {
+		t.Run(a.name, func(t *testing.T) {
+			alarm := watch.under(t, a.name)
+			checkAlarm(t, alarm, kebab(a.name), manual)
+			metrics := metricsOf(t, alarm)
+			for _, m := range metrics {
+				checkMetric(t, s, m)
+			}
+			want[a.name].check(t, alarm, metrics)
+		})
+	}
+	for _, kind := range []string{typeTopic, typeSubscription, typeKey} {
+		if made, err := watch.all(kind); err != nil || len(made) > 0 {
+			t.Errorf("without an address there is %v, %v", made, err)
+		}
+	}
+}
+
+func TestDescriptionsOfAlarmsSayTheirFigures(t *testing.T) {
+	sum, p99 := rule{statistic: "Sum", period: 300, periods: 1, threshold: "5"}, rule{statistic: "p99", period: 300, periods: 3, threshold: "1000"}
+	for _, test := range []struct {
+		rule        rule
+		says, found string
+	}{
+		{sum, "Five requests or more were answered 503 in five minutes. What to do: look at all nine.", ""},
+		{sum, "Fifty requests or more were answered 503 in five minutes.", "fifty"},
+		{sum, "Five requests or more were answered 503 for a quarter of an hour.", "hour"},
+		{p99, "One checkout in a hundred took a second or longer, for a quarter of an hour.", ""},
+		{p99, "One checkout in a hundred took two seconds or longer, for a quarter of an hour.", "two"},
+		{p99, "One checkout in fifty took a second or longer, for a quarter of an hour.", "one"},
+		{p99, "One checkout in a hundred took a second or longer, in five minutes.", "five"},
+	} {
+		if got := test.rule.unfounded(test.says); got != test.found {
+			t.Errorf("%s: found %q, want %q", test.says, got, test.found)
+		}
+	}
+}
+
+func TestAlarmsWriteToAnAddress(t *testing.T) {
+	watch := loadReal(t, map[string]string{"Alarms": "on", "AlarmEmail": "owner@shop.example"}).stacks["Watch"]
+	alarms, err := watch.all(typeAlarm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range alarms {
+		for _, actions := range []string{"AlarmActions", "OKActions"} {
+			if got := plain(watch.under(t, a.name, actions)); !reflect.DeepEqual(got, []any{"${Watch.Topic}"}) {
+				t.Errorf("%s: %s are %v", a.name, actions, got)
+			}
+		}
+	}
+	for _, test := range []struct {
+		resource string
+		keys     []string
+		want     any
+	}{
+		{"Subscription", []string{"TopicArn"}, "${Watch.Topic}"},
+		{"Subscription", []string{"Protocol"}, "email"},
+		{"Subscription", []string{"Endpoint"}, "owner@shop.example"},
+		{"Topic", []string{"KmsMasterKeyId"}, "${Watch.TopicKey}"},
+		{"TopicKey", []string{"EnableKeyRotation"}, "true"},
+		{"TopicPolicy", []string{"Topics"}, []any{"${Watch.Topic}"}},
+	} {
+		if got := plain(watch.under(t, test.resource, test.keys...)); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %v is %v, want %v", test.resource, test.keys, got, test.want)
+		}
+	}
+	// CloudWatch has to be let to both, for this account's alarms only.
+	alarmsOnly := map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": "123456789012"}}
+	for resource, want := range map[string]any{
+		"TopicPolicy": "sns:Publish", "TopicKey": []any{"kms:Decrypt", "kms:GenerateDataKey*"},
+	} {
+		policy := watch.under(t, resource, map[string]string{"TopicPolicy": "PolicyDocument", "TopicKey": "KeyPolicy"}[resource])
+		var let bool
+		for _, statement := range policy.dict["Statement"].list {
+			got, _ := plain(statement).(map[string]any)
+			if !reflect.DeepEqual(got["Principal"], map[string]any{"Service": "cloudwatch.amazonaws.com"}) {
+				continue
+			}
+			let = got["Effect"] == "Allow" && reflect.DeepEqual(got["Action"], want) && reflect.DeepEqual(got["Condition"], alarmsOnly)
+		}
+		if !let {
+			t.Errorf("%s does not let CloudWatch do %v", resource, want)
+		}
+	}
+}

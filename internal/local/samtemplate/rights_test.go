@@ -1,0 +1,352 @@
+package samtemplate
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// What a function may do is compared with what it calls, and what it calls is read from its program: the linker keeps of the
+// client, and of the stores in pkg/dynamo, the methods that can be reached. Which calls such a method makes is in its source,
+// and on which table it makes them where it is wired.
+
+// actions gives the names of the operations of DynamoDB's client. An action has the name of its operation.
+func actions() map[string]bool {
+	all := make(map[string]bool)
+	for method := range reflect.TypeFor[*dynamodb.Client]().Methods() {
+		if t := method.Type; t.NumIn() == 4 && t.In(2).String() == "*dynamodb."+method.Name+"Input" {
+			all[method.Name] = true
+		}
+	}
+	return all
+}
+
+// programs builds the functions, without inlining in their own packages, and gives the folder of the programs.
+func programs(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-tags", "lambda.norpc",
+		"-gcflags=shopfront/...=-l", "-o", folder, "./functions/...")
+	build.Dir = "../../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", build, err, out)
+	}
+	return folder
+}
+
+// linked gives the names of what a program links.
+func linked(t *testing.T, path string) []string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "tool", "nm", path)
+	list.Dir = "../../.."
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", list, err)
+	}
+	var names []string
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line) // address, unless it is undefined; type; name
+		if i := slices.IndexFunc(fields, func(s string) bool { return s == "T" || s == "t" }); i >= 0 && i+1 < len(fields) {
+			names = append(names, fields[i+1])
+		}
+	}
+	return names
+}
+
+// routine is what a function or method of pkg/dynamo does itself.
+type routine struct {
+	actions map[string]bool // on the one table that it is given
+	calls   map[string]bool // plain functions, by name
+}
+
+// parts are the members of a transaction's items and the actions that they need:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis-iam.html
+func parts() map[string]string {
+	return map[string]string{
+		"Update": "UpdateItem", "Put": "PutItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem", "Get": "GetItem",
+	}
+}
+
+// routines reads the routines of a package. Methods are named like the linker does: (*Catalogue).Product.
+func routines(files []*ast.File, known map[string]bool) map[string]routine {
+	all := make(map[string]routine)
+	for _, file := range files {
+		for _, declared := range file.Decls {
+			f, ok := declared.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			all[nameOf(f)] = read(f.Body, known)
+		}
+	}
+	return all
+}
+
+func nameOf(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	if star, ok := f.Recv.List[0].Type.(*ast.StarExpr); ok {
+		if of, ok := star.X.(*ast.Ident); ok {
+			return "(*" + of.Name + ")." + f.Name.Name
+		}
+	}
+	if of, ok := f.Recv.List[0].Type.(*ast.Ident); ok {
+		return of.Name + "." + f.Name.Name
+	}
+	return f.Name.Name
+}
+
+func read(body *ast.BlockStmt, known map[string]bool) routine {
+	r := routine{actions: make(map[string]bool), calls: make(map[string]bool)}
+	for n := range ast.Preorder(body) {
+		switch n := n.(type) {
+		case *ast.Ident: // called, or handed on to be called
+			r.calls[n.Name] = true
+		case *ast.SelectorExpr:
+			if known[n.Sel.Name] {
+				r.actions[n.Sel.Name] = true
+			}
+		}
+	}
+	if r.actions["TransactWriteItems"] || r.actions["TransactGetItems"] {
+		for n := range ast.Preorder(body) {
+			if member, ok := n.(*ast.KeyValueExpr); ok {
+				if key, ok := member.Key.(*ast.Ident); ok && parts()[key.Name] != "" {
+					r.actions[parts()[key.Name]] = true
+				}
+			}
+		}
+	}
+	return r
+}
+
+// sources parses a package's files, without its tests.
+func sources(t *testing.T, folder string) []*ast.File {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("../../..", folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []*ast.File
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	if len(files) == 0 {
+		t.Fatal(&fs.PathError{Op: "parse", Path: folder, Err: fs.ErrNotExist})
+	}
+	return files
+}
+
+// wiring reads which table each store of a package gets, and the one that the connection is opened with, which is Warm's: by
+// the name of the setting, such as VouchersTable.
+func wiring(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	// The constructors, and which argument is the table. The linker tells of a store that is not here.
+	constructors := map[string]struct {
+		store    string
+		argument int
+	}{
+		"dynamo.NewCatalogue": {"Catalogue", 1}, "dynamo.NewCheckouts": {"Checkouts", 1}, "dynamo.NewRedemptions": {"Redemptions", 1},
+		"dynamoclient.New": {"Warm", 2},
+	}
+	settings, tables := make(map[string]string), make(map[string]string)
+	for _, file := range sources(t, folder) {
+		for n := range ast.Preorder(file) {
+			switch n := n.(type) {
+			case *ast.AssignStmt:
+				setting, of := strings.CutPrefix(called(n.Rhs[0]), "env.")
+				if variable, ok := n.Lhs[0].(*ast.Ident); ok && of {
+					settings[variable.Name] = setting
+				}
+			case *ast.CallExpr:
+				c, ok := constructors[called(n)]
+				if !ok {
+					continue
+				}
+				table, ok := n.Args[c.argument].(*ast.Ident)
+				if !ok || !strings.HasSuffix(settings[table.Name], "Table") {
+					t.Fatalf("%s: the table of %s is not a setting", folder, c.store)
+				}
+				tables[c.store] = settings[table.Name]
+			}
+		}
+	}
+	return tables
+}
+
+// called gives what is called, such as dynamo.NewCatalogue, and nothing where it is no call of that form.
+func called(n ast.Expr) string {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return ""
+	}
+	selector, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	on, ok := selector.X.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	return on.Name + "." + selector.Sel.Name
+}
+
+// program is what a function links.
+type program struct {
+	client map[string]bool   // the operations of DynamoDB
+	stores []string          // the methods of stores, and Warm
+	tables map[string]string // by store
+}
+
+func readProgram(t *testing.T, path string, f Function, known map[string]bool) program {
+	t.Helper()
+	p := program{client: make(map[string]bool), tables: wiring(t, f.Package)}
+	wires := regexp.MustCompile(`^shopfront/(pkg/lambdahttp/\w+)\.`)
+	for _, name := range linked(t, path) {
+		if in := wires.FindStringSubmatch(name); in != nil {
+			maps.Copy(p.tables, wiring(t, in[1]))
+		}
+		if action, ok := strings.CutPrefix(name, "github.com/aws/aws-sdk-go-v2/service/dynamodb.(*Client)."); ok && known[action] {
+			p.client[action] = true
+		}
+		// A plain function acts for the methods that call it; only Warm is called from elsewhere.
+		if name, ok := strings.CutPrefix(name, "shopfront/pkg/dynamo."); ok && (name == "Warm" || strings.HasPrefix(name, "(*")) {
+			p.stores = append(p.stores, name)
+		}
+	}
+	delete(p.client, "DescribeEndpoints") // for the discovery of endpoints, which nothing switches on
+	return p
+}
+
+// reached gives the actions of a routine and of the plain functions that it calls, directly or through others.
+func reached(source map[string]routine, name string) map[string]bool {
+	made, seen := make(map[string]bool), make(map[string]bool)
+	var visit func(string)
+	visit = func(name string) {
+		if seen[name] {
+			return
+		}
+		seen[name] = true
+		maps.Copy(made, source[name].actions)
+		for function := range source[name].calls {
+			visit(function)
+		}
+	}
+	visit(name)
+	return made
+}
+
+func TestActionsAreFoundHoweverDeep(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "checkouts.go", `package dynamo
+
+func (s *Checkouts) Open(c checkout.Checkout) error { return s.api.GetItem(c.Key, keep(s, c)) }
+
+func keep(s *Checkouts, c checkout.Checkout) error { return attempt(3, s, c) }
+
+func attempt(n int, s *Checkouts, c checkout.Checkout) error {
+	if n == 0 {
+		return s.api.PutItem(c)
+	}
+	return attempt(n-1, s, c)
+}
+
+func forget(s *Checkouts, c checkout.Checkout) error { return s.api.DeleteItem(c) }
+`, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Sorted(maps.Keys(reached(routines([]*ast.File{file}, actions()), "(*Checkouts).Open")))
+	if want := []string{"GetItem", "PutItem"}; !slices.Equal(got, want) {
+		t.Errorf("opening a checkout calls %q, want %q", got, want)
+	}
+}
+
+// calls gives the actions of a program by table, such as VouchersTable: dynamodb:UpdateItem.
+func (p program) calls(t *testing.T, source map[string]routine) map[string][]string {
+	t.Helper()
+	found, byTable := make(map[string]bool), make(map[string][]string)
+	for _, name := range p.stores {
+		made := reached(source, name)
+		if len(made) == 0 {
+			continue
+		}
+		store, _, _ := strings.Cut(strings.TrimPrefix(name, "(*"), ")")
+		table := p.tables[store]
+		if table == "" {
+			t.Errorf("%s is linked, and nothing says on which table", name)
+		}
+		maps.Copy(found, made)
+		for action := range made {
+			if !strings.HasPrefix(action, "Transact") { // it needs the actions of its parts, and has none of its own
+				byTable[table] = append(byTable[table], "dynamodb:"+action)
+			}
+		}
+	}
+	for table, made := range byTable {
+		slices.Sort(made)
+		byTable[table] = slices.Compact(made)
+	}
+	// Both ways of reading have to agree, or one of them has missed something. A transaction's parts are no calls.
+	for action := range p.client {
+		if !found[action] {
+			t.Errorf("%s can be called, and no store that is linked calls it", action)
+		}
+	}
+	return byTable
+}
+
+func TestRolesAllowExactlyWhatIsCalled(t *testing.T) {
+	known := actions()
+	source, folder := routines(sources(t, "pkg/dynamo"), known), programs(t)
+	template, err := Load("../../..", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet, traced := loadReal(t, nil), loadReal(t, map[string]string{"Tracing": "on"})
+	for _, f := range template.Functions() {
+		t.Run(f.Name, func(t *testing.T) {
+			want := map[string][]string{"${" + f.LogicalID + "Logs.Arn}": {"logs:CreateLogStream", "logs:PutLogEvents"}}
+			for setting, made := range readProgram(t, filepath.Join(folder, f.Name), f, known).calls(t, source) {
+				want["arn:aws:dynamodb:eu-central-1:123456789012:table/${Tables."+strings.TrimSuffix(setting, "Table")+"}"] = made
+			}
+			checkRole(t, quiet, f.LogicalID, want)
+			want["*"] = []string{"xray:PutTelemetryRecords", "xray:PutTraceSegments"}
+			checkRole(t, traced, f.LogicalID, want)
+			if got := traced.under(t, f.LogicalID, "Tracing").text; got != "Active" {
+				t.Errorf("with tracing on the function is traced %q", got)
+			}
+		})
+	}
+}
+
+// checkRole wants a function whose role allows exactly the actions by resource.
+func checkRole(t *testing.T, s *stack, function string, want map[string][]string) {
+	t.Helper()
+	role := function + "Role"
+	if got, want := plain(s.under(t, function, "Role")), "${"+role+".Arn}"; got != want {
+		t.Fatalf("the function has the role %s, want %s", got, want)
+	}
+	checkTrust(t, s, role)
+	if got := allowed(t, s.under(t, role, "Policies")); !maps.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("the role allows %v, and called are %v", got, want)
+	}
+}

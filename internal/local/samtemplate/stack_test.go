@@ -1,0 +1,240 @@
+package samtemplate_test
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/samtemplate"
+)
+
+const root = "../../.."
+
+func load(t *testing.T, parameters map[string]string) *samtemplate.Template {
+	t.Helper()
+	template, err := samtemplate.Load(root, parameters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return template
+}
+
+func TestRoutes(t *testing.T) {
+	want := []string{
+		"GET /changelog → api-docs",
+		"GET /changelog.rss → api-docs",
+		"GET /checkout/paybylink/transfer → removed-payment",
+		"GET /checkout/paybylink/{prepaid_card} → removed-payment",
+		"GET /checkout/{card_processor} → removed-payment",
+		"GET /docs → api-docs",
+		"GET /openapi.json → api-docs",
+		"GET /shop/{customer}/checkout → checkout-area",
+		"GET /shop/{customer}/checkout/{product}/variant/{variant} → checkout-variant",
+		"GET /shop/{customer}/checkout/{product}/{variant} → checkout",
+		"HEAD /changelog → api-docs",
+		"HEAD /changelog.rss → api-docs",
+		"HEAD /checkout/paybylink/transfer → removed-payment",
+		"HEAD /checkout/paybylink/{prepaid_card} → removed-payment",
+		"HEAD /checkout/{card_processor} → removed-payment",
+		"HEAD /docs → api-docs",
+		"HEAD /openapi.json → api-docs",
+		"HEAD /shop/{customer}/checkout → checkout-area",
+		"HEAD /shop/{customer}/checkout/{product}/variant/{variant} → checkout-variant",
+		"HEAD /shop/{customer}/checkout/{product}/{variant} → checkout",
+		"POST /checkout/paybylink/sms → removed-payment",
+		"POST /checkout/{card_processor} → removed-payment",
+		"POST /shop/{customer}/voucher → redeem-voucher",
+	}
+	var got []string
+	for _, r := range load(t, nil).Routes() {
+		got = append(got, r.Method+" "+r.Path+" → "+r.Function)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("routes:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestFunctions(t *testing.T) {
+	tables := map[string]string{
+		"CatalogueTable": "shop-catalogue", "VouchersTable": "shop-vouchers", "CheckoutsTable": "shop-checkouts",
+	}
+	const endpoint = "http://127.0.0.1:8000"
+	want := []struct {
+		id, name string
+		env      map[string]string
+	}{
+		{"RedeemVoucher", "redeem-voucher", map[string]string{
+			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "VOUCHERS_TABLE": "shop-vouchers",
+		}},
+		{"CheckoutArea", "checkout-area", map[string]string{
+			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "shop-catalogue",
+		}},
+		{"Checkout", "checkout", map[string]string{
+			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "shop-catalogue",
+			"CHECKOUTS_TABLE": "shop-checkouts",
+		}},
+		{"CheckoutVariant", "checkout-variant", map[string]string{
+			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "shop-catalogue",
+			"CHECKOUTS_TABLE": "shop-checkouts",
+		}},
+		{"RemovedPayment", "removed-payment", map[string]string{"STACK_NAME": "market"}},
+		{"ApiDocs", "api-docs", map[string]string{"STACK_NAME": "market"}},
+	}
+	got := load(t, map[string]string{
+		"DynamoDBEndpoint": endpoint, "AWS::StackName": "market", "Architecture": "x86_64",
+	}).Functions()
+	if len(got) != len(want) {
+		t.Fatalf("%d functions, want %d", len(got), len(want))
+	}
+	for i, f := range got {
+		if f.LogicalID != want[i].id || f.Name != want[i].name || f.Package != "functions/"+want[i].name {
+			t.Errorf("function %s in %s, want %s in functions/%s", f.LogicalID, f.Package, want[i].id, want[i].name)
+		}
+		if f.Timeout != 10*time.Second || f.MemorySize != 256 || f.Architecture != "x86_64" || f.Handler != "bootstrap" {
+			t.Errorf("%s: timeout %s, %d MB, %s, %s", f.Name, f.Timeout, f.MemorySize, f.Architecture, f.Handler)
+		}
+		env, err := f.Environment(tables)
+		if err != nil || !maps.Equal(env, want[i].env) {
+			t.Errorf("%s: environment %v, %v, want %v", f.Name, env, err, want[i].env)
+		}
+	}
+}
+
+func TestFunctionNeedsOnlyItsOwnTables(t *testing.T) {
+	for _, f := range load(t, nil).Functions() {
+		_, err := f.Environment(map[string]string{"CatalogueTable": "shop-catalogue"})
+		switch f.Name {
+		case "checkout-area", "removed-payment", "api-docs":
+			if err != nil {
+				t.Errorf("%s: %v", f.Name, err)
+			}
+		case "redeem-voucher":
+			if want := "VOUCHERS_TABLE of RedeemVoucher: there is no table for VouchersTable"; err == nil || err.Error() != want {
+				t.Errorf("%s: %v, want %s", f.Name, err, want)
+			}
+		default:
+			if err == nil || !strings.HasSuffix(err.Error(), "there is no table for CheckoutsTable") {
+				t.Errorf("%s: %v, want an error about CheckoutsTable", f.Name, err)
+			}
+		}
+	}
+}
+
+func TestNoCORSByDefault(t *testing.T) {
+	if cors := load(t, nil).CORS(); cors != nil {
+		t.Errorf("CORS %+v without AllowedOrigins", *cors)
+	}
+}
+
+func TestCORS(t *testing.T) {
+	for origins, want := range map[string][]string{
+		"*":                    {"*"},
+		"https://shop.example": {"https://shop.example"},
+		"https://shop.example,http://localhost:5173": {"https://shop.example", "http://localhost:5173"},
+	} {
+		cors := load(t, map[string]string{"AllowedOrigins": origins}).CORS()
+		if cors == nil {
+			t.Fatalf("no CORS for %s", origins)
+		}
+		for _, list := range []struct {
+			name      string
+			got, want []string
+		}{
+			{"origins", cors.AllowOrigins, want},
+			{"methods", cors.AllowMethods, []string{"GET", "HEAD", "POST", "OPTIONS"}},
+			{"headers", cors.AllowHeaders, []string{"Content-Type", "Idempotency-Key", "If-None-Match"}},
+			{"exposed headers", cors.ExposeHeaders, []string{
+				"ETag", "Retry-After", "Idempotency-Replayed", "Deprecation", "Sunset", "Link", "Request-Id",
+			}},
+		} {
+			if !slices.Equal(list.got, list.want) {
+				t.Errorf("%s: %s %v, want %v", origins, list.name, list.got, list.want)
+			}
+		}
+		if cors.AllowCredentials {
+			t.Errorf("%s: credentials are allowed", origins)
+		}
+	}
+}
+
+func TestParametersAreChecked(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"AllowedOrigins", "shop.example", "a scheme, a host"},
+		{"AllowedOrigins", "https://shop.example/", "a scheme, a host"},
+		{"AllowedOrigins", "https://shop.example, https://game.example", "without spaces"},
+		{"AllowedOrigins", "*,https://shop.example", "* alone"},
+		{"Architecture", "amd64", `"amd64" is not one of arm64, x86_64`},
+		{"LogRetentionDays", "31", `"31" is not one of 1, 3`},
+		{"ThrottleRate", "many", `"many" is not a number`},
+		{"ThrottleBurst", "0", "0 is less than 1"},
+		{"VouchersWarmWriteUnits", "-1", "-1 is less than 0"},
+		{"VouchersTable", "arn:aws:dynamodb:eu-central-1:123456789012:table/vouchers", "not its ARN"},
+		{"DynamoDBEndpoint", "127.0.0.1:8000", "A scheme, a host"},
+		{"Tracing", "Active", `"Active" is not one of on, off`},
+		{"Alarms", "yes", `"yes" is not one of on, off`},
+		{"Dashboard", "true", `"true" is not one of on, off`},
+		{"AlarmEmail", "owner@shop", "One e-mail address"},
+		{"AlarmEmail", "owner@shop.example,till@shop.example", "One e-mail address"},
+		{"AlarmEmail", "owner@shop.example", "AlarmEmail is written to by alarms only"},
+		{"AlarmRefusals", "0", "0 is less than 1"},
+		{"RedeemVoucherConcurrency", "-1", "A whole number, or nothing"},
+		{"ContractConcurrency", "many", "A whole number, or nothing"},
+		{"AWS::NoValue", "", "has no parameter AWS::NoValue"},
+		{"Currency", "EUR", "template.yaml has no parameter Currency"},
+	} {
+		_, err := samtemplate.Load(root, map[string]string{test.name: test.text})
+		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), test.name) {
+			t.Errorf("%s=%s: %v, want %q", test.name, test.text, err, test.want)
+		}
+	}
+}
+
+func TestThrottle(t *testing.T) {
+	if got := load(t, nil).Throttle(); got != (samtemplate.Throttle{Rate: 500, Burst: 1000}) {
+		t.Errorf("throttle %+v, want 500 a second and 1000 at once", got)
+	}
+	if got := load(t, map[string]string{"ThrottleRate": "20", "ThrottleBurst": "40"}).Throttle(); got.Rate != 20 || got.Burst != 40 {
+		t.Errorf("throttle %+v, want 20 a second and 40 at once", got)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if load(t, nil).Version() == "" {
+		t.Error("the stack does not tell its version")
+	}
+}
+
+// The Makefile's rule, which the SAM CLI calls, builds each function from its folder for the processor that ARCH says, and
+// by default for the template's default.
+func TestBuildRule(t *testing.T) {
+	for arch, parameters := range map[string]map[string]string{
+		"": nil, "arm64": {"Architecture": "arm64"}, "amd64": {"Architecture": "x86_64"}, "x86_64": {"Architecture": "x86_64"},
+	} {
+		goarch := map[string]string{"arm64": "arm64", "x86_64": "amd64"}
+		for _, f := range load(t, parameters).Functions() {
+			cmd := exec.CommandContext(t.Context(), "make", "--dry-run", "build-"+f.LogicalID, "ARTIFACTS_DIR=/artifacts")
+			cmd.Dir = root
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // not ARCH, nor what a make that runs this test left there
+			if arch != "" {
+				cmd.Env = append(cmd.Env, "ARCH="+arch)
+			}
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", cmd, err, out)
+			}
+			for _, want := range []string{
+				"CGO_ENABLED=0 ", "GOOS=linux ", "GOARCH=" + goarch[f.Architecture] + " ", "-tags lambda.norpc ", "-trimpath ",
+				"-buildvcs=false ", `-ldflags "-s -w" `, `-o "/artifacts/` + f.Handler + `" `, " ./" + f.Package + "\n",
+			} {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("ARCH=%s: %s is built without %q:\n%s", arch, f.Name, want, out)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package samtemplate
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// constants gives the string constants that a file of the repository declares under names with a prefix.
+func constants(t *testing.T, file, prefix string) []string {
+	t.Helper()
+	source, err := parser.ParseFile(token.NewFileSet(), "../../../"+file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for n := range ast.Preorder(source) {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, prefix) || len(spec.Values) != 1 {
+			continue
+		}
+		if literal, ok := spec.Values[0].(*ast.BasicLit); ok && literal.Kind == token.STRING {
+			text, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) == 0 {
+		t.Fatalf("%s has no constant %s…", file, prefix)
+	}
+	return texts
+}
+
+// metric is one that CloudWatch is asked for.
+type metric struct {
+	namespace, name string
+	dimensions      map[string]string
+}
+
+// series says which values of their one dimension the metrics of AWS's own have that are of this stack:
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-metrics.html,
+// https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html,
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/metrics-dimensions.html.
+func series(t *testing.T, s *stack, namespace string) (dimension string, values, names []string) {
+	t.Helper()
+	switch namespace {
+	case "AWS/ApiGateway":
+		return "ApiId", []string{"${Api}"}, []string{"Count", "4xx", "5xx", "Latency", "IntegrationLatency", "DataProcessed"}
+	case "AWS/Lambda":
+		functions, err := s.all(typeFunction)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range functions {
+			values = append(values, "${"+f.name+"}")
+		}
+		return "FunctionName", values, []string{"Invocations", "Errors", "Throttles", "Duration", "ConcurrentExecutions"}
+	case "AWS/DynamoDB":
+		return "TableName", []string{"${Tables.Catalogue}", "${Tables.Vouchers}", "${Tables.Checkouts}"}, []string{
+			"ConsumedReadCapacityUnits", "ConsumedWriteCapacityUnits", "ReadThrottleEvents", "WriteThrottleEvents",
+		}
+	default:
+		t.Fatalf("nothing of this stack is in the namespace %q", namespace)
+		return "", nil, nil
+	}
+}
+
+// checkMetric wants a metric that the functions emit, or AWS for a resource of the stack market.
+func checkMetric(t *testing.T, s *stack, m metric) {
+	t.Helper()
+	if m.namespace != "Shopfront" {
+		dimension, values, names := series(t, s, m.namespace)
+		if !slices.Contains(names, m.name) {
+			t.Errorf("%s has no metric %s", m.namespace, m.name)
+		}
+		if len(m.dimensions) != 1 || !slices.Contains(values, m.dimensions[dimension]) {
+			t.Errorf("%s of %s is asked for by %v, want %s of %v", m.name, m.namespace, m.dimensions, dimension, values)
+		}
+		return
+	}
+	if !slices.Contains(constants(t, "pkg/httpapi/record.go", "metric"), m.name) {
+		t.Errorf("no function counts %s", m.name)
+	}
+	want := map[string]string{"Stack": "market"}
+	if reason, ok := m.dimensions["Reason"]; ok && m.name == "Refused" {
+		want["Reason"] = reason
+		if !slices.Contains(constants(t, "pkg/voucher/voucher.go", "Reason"), reason) {
+			t.Errorf("no voucher is refused with the reason %s", reason)
+		}
+	}
+	if !maps.Equal(m.dimensions, want) {
+		t.Errorf("%s is asked for by %v, want %v", m.name, m.dimensions, want)
+	}
+}
+
+func dimensionsOf(v value) map[string]string {
+	all := make(map[string]string)
+	for _, d := range v.list {
+		all[d.dict["Name"].text], _ = plain(d.dict["Value"]).(string)
+	}
+	return all
+}
+
+// The body of a dashboard: https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/CloudWatch-Dashboard-Body-Structure.html
+type dashboard struct {
+	Widgets []struct {
+		Type                string
+		X, Y, Width, Height int
+		Properties          struct {
+			Title, Region, View, Stat string
+			Stacked                   bool
+			Period                    int
+			YAxis                     map[string]struct {
+				Min       float64
+				Label     string
+				ShowUnits bool
+			}
+			Metrics [][]any
+		}
+	} `json:"widgets"`
+}
+
+func TestDashboard(t *testing.T) {
+	s := loadReal(t, map[string]string{"Dashboard": "on"})
+	text, _ := plain(s.stacks["View"].under(t, "Dashboard", "DashboardBody")).(string)
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	var body dashboard
+	if err := decoder.Decode(&body); err != nil {
+		t.Fatal(err)
+	}
+	shown := make(map[string]bool)
+	for _, widget := range body.Widgets {
+		if widget.Type != "metric" || widget.Properties.Region != "eu-central-1" || widget.X+widget.Width > 24 {
+			t.Errorf("the widget %q is a %s of %s that ends in column %d", widget.Properties.Title, widget.Type,
+				widget.Properties.Region, widget.X+widget.Width)
+		}
+		for _, row := range widget.Properties.Metrics {
+			m := readRow(t, row)
+			checkMetric(t, s, m)
+			shown[m.namespace+" "+m.name+" "+m.dimensions["Reason"]] = true
+			for _, value := range m.dimensions {
+				shown[m.namespace+" "+value] = true
+			}
+		}
+	}
+	var want []string
+	for _, name := range constants(t, "pkg/httpapi/record.go", "metric") {
+		want = append(want, "Shopfront "+name+" ")
+	}
+	for _, reason := range constants(t, "pkg/voucher/voucher.go", "Reason") {
+		want = append(want, "Shopfront Refused "+reason)
+	}
+	for _, namespace := range []string{"AWS/ApiGateway", "AWS/Lambda", "AWS/DynamoDB"} {
+		_, values, _ := series(t, s, namespace)
+		for _, value := range values {
+			want = append(want, namespace+" "+value)
+		}
+	}
+	for _, what := range want {
+		if !shown[what] {
+			t.Errorf("the dashboard does not show %s", what)
+		}
+	}
+}
+
+// readRow reads a row of a widget's metrics: namespace, name, pairs of dimension and value, options.
+func readRow(t *testing.T, row []any) metric {
+	t.Helper()
+	var texts []string
+	for _, item := range row[:len(row)-1] {
+		text, ok := item.(string)
+		if !ok {
+			t.Fatalf("%v is not a text", item)
+		}
+		texts = append(texts, text)
+	}
+	if options, ok := row[len(row)-1].(map[string]any); !ok || options["label"] == "" || len(texts)%2 != 0 || len(texts) < 4 {
+		t.Fatalf("%v is not a metric with a label", row)
+	}
+	m := metric{texts[0], texts[1], make(map[string]string)}
+	for pair := range slices.Chunk(texts[2:], 2) {
+		m.dimensions[pair[0]] = pair[1]
+	}
+	return m
+}
+
+func TestNothingThatCostsUnlessAskedFor(t *testing.T) {
+	s := loadReal(t, nil)
+	if nested := slices.Sorted(maps.Keys(s.stacks)); !slices.Equal(nested, []string{"Tables"}) {
+		t.Errorf("nested are %q, want the tables alone", nested)
+	}
+	functions, err := s.all(typeFunction)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range functions {
+		if v := s.under(t, f.name, "ReservedConcurrentExecutions"); v.exists() {
+			t.Errorf("%s keeps %s instances", f.name, v.describe())
+		}
+		// Lambda's own default: it samples nothing itself.
+		if got := s.under(t, f.name, "Tracing").text; got != "PassThrough" {
+			t.Errorf("%s is traced %q", f.name, got)
+		}
+	}
+}
+
+func TestReservedConcurrency(t *testing.T) {
+	s := loadReal(t, map[string]string{"RedeemVoucherConcurrency": "40", "ContractConcurrency": "0"})
+	for function, want := range map[string]string{"RedeemVoucher": "40", "ApiDocs": "0", "Checkout": ""} {
+		if got := s.under(t, function, "ReservedConcurrentExecutions").text; got != want {
+			t.Errorf("%s keeps %q instances, want %q", function, got, want)
+		}
+	}
+}

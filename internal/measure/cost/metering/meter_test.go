@@ -1,0 +1,247 @@
+package metering_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/measure/cost/metering"
+)
+
+func TestMain(m *testing.M) { localtest.Main(m) }
+
+// voucherOf is an item of a size in bytes. Its key alone takes 22.
+func voucherOf(code string, size int) map[string]types.AttributeValue {
+	const names = len("customer") + len("sk") + len("note")
+	return map[string]types.AttributeValue{
+		"customer": &types.AttributeValueMemberS{Value: "ember#07"},
+		"sk":       &types.AttributeValueMemberS{Value: code},
+		"note":     &types.AttributeValueMemberS{Value: strings.Repeat("x", size-names-len("ember#07")-len(code))},
+	}
+}
+
+func keyOf(item map[string]types.AttributeValue) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{"customer": item["customer"], "sk": item["sk"]}
+}
+
+// table makes a table, and returns a metered client of it, and one that is not.
+func table(t *testing.T) (name string, meter *metering.Meter, metered, direct *dynamodb.Client) {
+	t.Helper()
+	direct = localtest.Client(t)
+	name = strings.ReplaceAll(t.Name(), "/", "-")
+	_, err := direct.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: &name, BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String("customer"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
+		},
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String("customer"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meter = metering.New(localtest.Endpoint(t))
+	server := httptest.NewServer(meter)
+	t.Cleanup(server.Close)
+	return name, meter, localtest.NewClient(server.URL), direct
+}
+
+// metered is the one call since the last.
+func metered(t *testing.T, meter *metering.Meter) metering.Call {
+	t.Helper()
+	calls := meter.Take()
+	if len(calls) != 1 {
+		t.Fatalf("%d calls were metered; want 1", len(calls))
+	}
+	return calls[0]
+}
+
+// DynamoDB Local tells the units of single calls whose condition holds rightly.
+func TestUnitsAreThoseThatDynamoDBLocalTells(t *testing.T) {
+	name, meter, client, _ := table(t)
+	told := func(what string, consumed *types.ConsumedCapacity) {
+		t.Helper()
+		units := metered(t, meter).Units
+		if got := units.Read + units.Write; got != aws.ToFloat64(consumed.CapacityUnits) {
+			t.Errorf("%s: %+v; DynamoDB Local tells %v", what, units, aws.ToFloat64(consumed.CapacityUnits))
+		}
+	}
+	for _, size := range []int{100, 1024, 1025, 4096, 4097} {
+		item := voucherOf(fmt.Sprintf("SUMMER%d", size), size)
+		put, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told(fmt.Sprintf("put of %d bytes", size), put.ConsumedCapacity)
+		update, err := client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: &name, Key: keyOf(item), UpdateExpression: aws.String("REMOVE note"), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told(fmt.Sprintf("update of what had %d bytes", size), update.ConsumedCapacity)
+		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
+			t.Fatal(err)
+		}
+		meter.Take()
+		for _, consistent := range []bool{true, false} {
+			get, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{
+				TableName: &name, Key: keyOf(item), ConsistentRead: &consistent, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			told(fmt.Sprintf("read of %d bytes, consistent %t", size, consistent), get.ConsumedCapacity)
+		}
+	}
+	missing := keyOf(voucherOf("UNKNOWN", 100))
+	get, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{
+		TableName: &name, Key: missing, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told("read of what is not there", get.ConsumedCapacity)
+	query, err := client.Query(t.Context(), &dynamodb.QueryInput{
+		TableName: &name, KeyConditionExpression: aws.String("customer = :customer"), FilterExpression: aws.String("attribute_not_exists(note)"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":customer": missing["customer"]}, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if query.Count != 0 || query.ScannedCount != 5 {
+		t.Errorf("the filter leaves %d of %d", query.Count, query.ScannedCount)
+	}
+	told("query whose filter leaves nothing", query.ConsumedCapacity)
+	batch, err := client.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{
+		RequestItems: map[string]types.KeysAndAttributes{name: {
+			Keys: []map[string]types.AttributeValue{keyOf(voucherOf("SUMMER4097", 100)), keyOf(voucherOf("SUMMER100", 100))}, ConsistentRead: aws.Bool(true),
+		}},
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told("batch of reads, each rounded up", &batch.ConsumedCapacity[0])
+}
+
+// DynamoDB bills a write whose condition fails, and twice for what is part of a transaction; DynamoDB Local tells otherwise.
+func TestFailedConditionsAndTransactionsAreBilled(t *testing.T) {
+	name, meter, client, _ := table(t)
+	redeemed, large := voucherOf("SUMMER20", 300), voucherOf("GRAND2026", 1500)
+	for _, item := range []map[string]types.AttributeValue{redeemed, large} {
+		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	meter.Take()
+	set := func(item map[string]types.AttributeValue, condition string) *types.Update {
+		return &types.Update{
+			TableName: &name, Key: keyOf(item), UpdateExpression: aws.String("SET redeemedBy = :nick"), ConditionExpression: aws.String(condition),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":nick": &types.AttributeValueMemberS{Value: "Rowan"}},
+		}
+	}
+	const holds, fails = "attribute_exists(note)", "attribute_not_exists(note)"
+	update := func(item map[string]types.AttributeValue, condition string) error {
+		u := set(item, condition)
+		_, err := client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression, ConditionExpression: u.ConditionExpression,
+			ExpressionAttributeValues: u.ExpressionAttributeValues,
+		})
+		return err
+	}
+	transact := func(conditions ...string) error {
+		_, err := client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+			{Update: set(redeemed, conditions[0])}, {Update: set(large, conditions[1])},
+		}})
+		return err
+	}
+	for _, test := range []struct {
+		name   string
+		call   func() error
+		writes float64
+		failed any
+	}{
+		{"of a small item", func() error { return update(redeemed, fails) }, 1, new(*types.ConditionalCheckFailedException)},
+		{"of what is not there", func() error { return update(voucherOf("UNKNOWN", 100), holds) }, 1, new(*types.ConditionalCheckFailedException)},
+		{"of a large item", func() error { return update(large, fails) }, 2, new(*types.ConditionalCheckFailedException)},
+		{"of a large item to put", func() error {
+			_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{
+				TableName: &name, Item: voucherOf("SUMMER20", 2049), ConditionExpression: aws.String("attribute_not_exists(sk)"),
+			})
+			return err
+		}, 3, new(*types.ConditionalCheckFailedException)},
+		{"in a transaction", func() error { return transact(fails, holds) }, 2 * (1 + 2), new(*types.TransactionCanceledException)},
+		{"none, in a transaction", func() error { return transact(holds, holds) }, 2 * (1 + 2), nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := test.call()
+			if test.failed == nil && err != nil || test.failed != nil && !errors.As(err, test.failed) {
+				t.Fatalf("answered with %v", err)
+			}
+			if units := metered(t, meter).Units; units != (metering.Units{Write: test.writes}) {
+				t.Errorf("%+v; want %v to write", units, test.writes)
+			}
+		})
+	}
+}
+
+// What is not there costs the least there is, in a batch too
+// (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html); DynamoDB Local tells nothing.
+func TestWhatABatchDoesNotFindIsBilled(t *testing.T) {
+	name, meter, client, _ := table(t)
+	for consistent, want := range map[bool]float64{true: 2, false: 1} {
+		_, err := client.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{name: {
+			Keys:           []map[string]types.AttributeValue{keyOf(voucherOf("UNKNOWN", 100)), keyOf(voucherOf("UNHEARD", 100))},
+			ConsistentRead: &consistent,
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if units := metered(t, meter).Units; units != (metering.Units{Read: want}) {
+			t.Errorf("consistent %t: %+v; want %v to read", consistent, units, want)
+		}
+	}
+}
+
+func TestCallsArePassedOnAsTheyAre(t *testing.T) {
+	name, meter, client, direct := table(t)
+	item := voucherOf("SUMMER20", 300)
+	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
+		t.Fatal(err)
+	}
+	if call := metered(t, meter); call.Operation != "PutItem" || call.Grown != 300+metering.StorageOverhead || !slices.Equal(call.Tables, []string{name}) {
+		t.Errorf("metered as %+v", call)
+	}
+	for _, reader := range []*dynamodb.Client{client, direct} {
+		read, err := reader.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: keyOf(item)})
+		if err != nil || !reflect.DeepEqual(read.Item, item) {
+			t.Errorf("read %v, %v; want %v", read, err, item)
+		}
+	}
+}
+
+func TestWhatCannotBeMeteredFails(t *testing.T) {
+	name, meter, client, _ := table(t)
+	if _, err := client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &name}); err == nil || !strings.Contains(err.Error(), "not metered") {
+		t.Errorf("a Scan was answered with %v", err)
+	}
+	unknown := aws.String("no-such-table")
+	if _, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: unknown, Key: keyOf(voucherOf("SUMMER20", 100))}); err == nil {
+		t.Error("a table that is not there was read")
+	}
+	if calls := meter.Take(); len(calls) > 0 {
+		t.Errorf("metered as %+v", calls)
+	}
+}

@@ -1,0 +1,108 @@
+package pricing_test
+
+import (
+	"math/big"
+	"strings"
+	"testing"
+
+	"shopfront/internal/measure/cost/pricing"
+)
+
+func published(t *testing.T) pricing.Prices {
+	t.Helper()
+	prices, err := pricing.Published()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prices
+}
+
+func TestUsageCostsWhatAWSPublished(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		usage pricing.UsageType
+		units int64
+		want  string // USD
+	}{
+		{"a million writes of 1 KB", pricing.WriteRequestUnits, 1_000_000, "0.625"},
+		{"one write", pricing.WriteRequestUnits, 1, "0.000000625"},
+		{"a million consistent reads of 4 KB", pricing.ReadRequestUnits, 1_000_000, "0.125"},
+		{"a million requests of the gateway", pricing.APIRequests, 1_000_000, "1"},
+		{"a million requests of a function", pricing.LambdaRequests, 1_000_000, "0.2"},
+		{"a GB for a second", pricing.LambdaMBMillis, 1024 * 1000, "0.0000133334"},
+		{"256 MB for 10 ms", pricing.LambdaMBMillis, 256 * 10, "0.0000000333335"},
+		{"a GB of logs", pricing.LogBytes, 1 << 30, "0.5"},
+		{"a metric for a month", pricing.MetricHours, 730, "0.3"},
+		{"twenty-four alarms", pricing.AlarmMonths, 24, "2.4"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			usage := make(pricing.Usage)
+			usage.AddWhole(test.usage, test.units)
+			want, _ := new(big.Rat).SetString(test.want)
+			if got := published(t).Cost(usage); got.Cmp(want) != 0 {
+				t.Errorf("%d of %s cost %s USD; want %s", test.units, test.usage, got.FloatString(15), test.want)
+			}
+		})
+	}
+}
+
+func TestCostsAddUpExactly(t *testing.T) {
+	one := make(pricing.Usage)
+	one.AddWhole(pricing.WriteRequestUnits, 1)
+	one.AddWhole(pricing.LambdaMBMillis, 7)
+	one.AddWhole(pricing.LogBytes, 333)
+	added, times := make(pricing.Usage), make(pricing.Usage)
+	for range 1_000 {
+		added.AddTimes(one, big.NewRat(1, 1))
+	}
+	times.AddTimes(one, big.NewRat(1_000, 1))
+	prices := published(t)
+	if prices.Cost(added).Cmp(prices.Cost(times)) != 0 {
+		t.Errorf("a thousand times one costs %s USD, one a thousand times %s", prices.Cost(added), prices.Cost(times))
+	}
+	parts := new(big.Rat)
+	for _, usage := range pricing.UsageTypes() {
+		parts.Add(parts, prices.Cost(times, usage))
+	}
+	if parts.Cmp(prices.Cost(times)) != 0 {
+		t.Errorf("its parts cost %s USD, all of it %s", parts, prices.Cost(times))
+	}
+}
+
+func TestPricesAreWholeOrRefused(t *testing.T) {
+	const entry = "{usd: \"1\", per: 1, published: a price, source: https://aws.amazon.com/, seen: there}"
+	whole := "region: us-east-1\ndate: 2026-11-21\nprices:\n"
+	for _, usage := range pricing.UsageTypes() {
+		whole += "  " + string(usage) + ": " + entry + "\n"
+	}
+	if _, err := pricing.Parse([]byte(whole)); err != nil {
+		t.Fatal(err)
+	}
+	last := string(pricing.TransferBytes) + ": "
+	for name, text := range map[string]string{
+		"without a date":        strings.Replace(whole, "date: 2026-11-21", "date: lately", 1),
+		"without a region":      strings.Replace(whole, "region: us-east-1\n", "", 1),
+		"without a usage type":  strings.Replace(whole, "  "+last+entry, "", 1),
+		"of an unknown type":    whole + "  sms-messages: " + entry,
+		"of nothing":            strings.Replace(whole, last+entry, last+strings.Replace(entry, `"1"`, `"0"`, 1), 1),
+		"that is no number":     strings.Replace(whole, last+entry, last+strings.Replace(entry, `"1"`, `"cheap"`, 1), 1),
+		"for no units":          strings.Replace(whole, last+entry, last+strings.Replace(entry, "per: 1", "per: 0", 1), 1),
+		"without a source":      strings.Replace(whole, last+entry, last+strings.Replace(entry, "https://aws.amazon.com/", "hearsay", 1), 1),
+		"with an unknown field": strings.Replace(whole, last+entry, last+strings.Replace(entry, "seen", "felt", 1), 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if prices, err := pricing.Parse([]byte(text)); err == nil {
+				t.Errorf("read as %v", prices)
+			}
+		})
+	}
+}
+
+func TestEveryPriceSaysWhereItIsPublished(t *testing.T) {
+	prices := published(t)
+	for _, usage := range pricing.UsageTypes() {
+		if price := prices.Of(usage); !strings.HasPrefix(price.Source, "https://aws.amazon.com/") || price.Seen == "" {
+			t.Errorf("%s: published on %q, seen at %q", usage, price.Source, price.Seen)
+		}
+	}
+}

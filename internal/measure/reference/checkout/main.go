@@ -1,0 +1,10 @@
+// Command bare-checkout is the reference function of checking out.
+package main
+
+import (
+	"os"
+
+	"shopfront/internal/measure/reference"
+)
+
+func main() { reference.Start(os.Getenv, reference.Checkout) }

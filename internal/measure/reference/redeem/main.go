@@ -1,0 +1,10 @@
+// Command bare is the reference function of redeeming a single-use code.
+package main
+
+import (
+	"os"
+
+	"shopfront/internal/measure/reference"
+)
+
+func main() { reference.Start(os.Getenv, reference.Redeem) }

@@ -1,0 +1,255 @@
+// Package bare holds the reference functions: each the smallest there can be that decodes the event of an HTTP API and makes
+// the same DynamoDB calls as a function of Shopfront, with the same SDK client wired by hand. They check nothing, decide
+// nothing and log nothing: what Shopfront's own functions cost beyond them is the price of doing so.
+//
+// It imports the SDK and no other package of this module.
+package reference
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"log"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Handler answers an event.
+type Handler func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error)
+
+// Names of environment variables: the table, and a switch that leaves the connection for the first request to open.
+const (
+	EnvTable         = "TABLE"
+	EnvNotConnecting = "NOT_CONNECTING"
+)
+
+// Start wires a client from the environment, opens its connection and serves.
+func Start(lookup func(string) string, wire func(*dynamodb.Client, string) Handler) {
+	credentials := aws.Credentials{AccessKeyID: lookup("AWS_ACCESS_KEY_ID"), SecretAccessKey: lookup("AWS_SECRET_ACCESS_KEY")}
+	client := dynamodb.New(dynamodb.Options{
+		Region:       lookup("AWS_REGION"),
+		BaseEndpoint: aws.String(lookup("AWS_ENDPOINT_URL_DYNAMODB")),
+		Credentials:  aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil }),
+	})
+	table := lookup(EnvTable)
+	if lookup(EnvNotConnecting) == "" {
+		if _, err := client.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: aws.String(table), Key: key("warm", "warm")}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	lambda.Start(wire(client, table))
+}
+
+// request is the body of a redemption. Its code is written as it is compared.
+type request struct{ Code, Nick string }
+
+// Redeem takes a single-use code in one UpdateItem.
+func Redeem(client *dynamodb.Client, table string) Handler {
+	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		var asked request
+		if err := json.Unmarshal([]byte(event.Body), &asked); err != nil {
+			return events.APIGatewayV2HTTPResponse{}, err
+		}
+		now := number(time.Now().UnixMilli())
+		out, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName:        aws.String(table),
+			Key:              VoucherKey(event.PathParameters["customer"], asked.Code),
+			UpdateExpression: aws.String("SET #redemption = :redemption, #token = :token, #redeemed = :redeemed, #redeemedBy = :redeemedBy"),
+			ConditionExpression: aws.String("#maxUses = :one AND attribute_not_exists(#redemption)" +
+				" AND #disabled = :false AND #from <= :at AND #until > :at AND (attribute_not_exists(#nickHash) OR #nickHash = :nick)"),
+			ExpressionAttributeNames: map[string]string{
+				"#redemption": "redemption", "#token": "token", "#redeemed": "redeemed", "#redeemedBy": "redeemedBy", "#maxUses": "maxUses",
+				"#disabled": "disabled", "#from": "from", "#until": "until", "#nickHash": "nickHash",
+			},
+			ExpressionAttributeValues: map[string]types.AttributeValue{
+				":redemption": text(rand.Text()), ":token": text(rand.Text()), ":redeemed": now, ":redeemedBy": text(asked.Nick),
+				":one": number(1), ":false": &types.AttributeValueMemberBOOL{}, ":at": now, ":nick": text(asked.Nick),
+			},
+			ReturnValues:                        types.ReturnValueAllNew,
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		})
+		if err != nil {
+			return events.APIGatewayV2HTTPResponse{}, err
+		}
+		return ok(len(out.Attributes))
+	}
+}
+
+// RedeemManyUses takes a use of a code with a limit: it reads the code, and in one transaction records the redemption with
+// the nick and takes the use from a counter.
+func RedeemManyUses(client *dynamodb.Client, table string) Handler {
+	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		var asked request
+		if err := json.Unmarshal([]byte(event.Body), &asked); err != nil {
+			return events.APIGatewayV2HTTPResponse{}, err
+		}
+		customer := event.PathParameters["customer"]
+		read, err := client.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName: aws.String(table), Key: VoucherKey(customer, asked.Code), ConsistentRead: aws.Bool(true),
+		})
+		if err != nil {
+			return events.APIGatewayV2HTTPResponse{}, err
+		}
+		name := "r#" + rand.Text()
+		_, err = client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+			{Update: &types.Update{
+				TableName:           aws.String(table),
+				Key:                 key(bucket(customer, asked.Code+"#"+asked.Nick), asked.Code+"#n#"+asked.Nick),
+				UpdateExpression:    aws.String("SET #record = :record, #spelling = :spelling ADD #taken :one"),
+				ConditionExpression: aws.String("attribute_not_exists(#record) AND (attribute_not_exists(#taken) OR #taken < :limit)"),
+				ExpressionAttributeNames: map[string]string{
+					"#record": name, "#spelling": "n#" + asked.Nick, "#taken": "taken",
+				},
+				ExpressionAttributeValues: map[string]types.AttributeValue{
+					":record": text(rand.Text()), ":spelling": text(asked.Nick), ":one": number(1), ":limit": number(1),
+				},
+				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+			}},
+			{Update: &types.Update{
+				TableName: aws.String(table),
+				// The first counter alone: nothing else is after it at the same time.
+				Key:                      key(bucket(customer, asked.Code), asked.Code+"#c#00"),
+				UpdateExpression:         aws.String("ADD #left :less, #used :one"),
+				ConditionExpression:      aws.String("#left >= :one"),
+				ExpressionAttributeNames: map[string]string{"#left": "left", "#used": "used"},
+				ExpressionAttributeValues: map[string]types.AttributeValue{
+					":less": number(-1), ":one": number(1),
+				},
+				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+			}},
+		}})
+		if err != nil {
+			return events.APIGatewayV2HTTPResponse{}, err
+		}
+		return ok(len(read.Item))
+	}
+}
+
+// Check reads a code and what its nick took of it in one BatchGetItem.
+func Check(client *dynamodb.Client, table string) Handler {
+	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		var asked request
+		if err := json.Unmarshal([]byte(event.Body), &asked); err != nil {
+			return events.APIGatewayV2HTTPResponse{}, err
+		}
+		customer := event.PathParameters["customer"]
+		out, err := client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: {
+			ConsistentRead: aws.Bool(true),
+			Keys: []map[string]types.AttributeValue{
+				VoucherKey(customer, asked.Code),
+				key(bucket(customer, asked.Code+"#"+asked.Nick), asked.Code+"#n#"+asked.Nick),
+			},
+		}}})
+		if err != nil {
+			return events.APIGatewayV2HTTPResponse{}, err
+		}
+		return ok(len(out.Responses[table]))
+	}
+}
+
+// Area reads the customer's profile and queries the products.
+func Area(client *dynamodb.Client, table string) Handler {
+	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		customer := event.PathParameters["customer"]
+		_, err := client.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName: aws.String(table), Key: key(customer, "customer"), ConsistentRead: aws.Bool(true),
+		})
+		if err != nil {
+			return events.APIGatewayV2HTTPResponse{}, err
+		}
+		out, err := client.Query(ctx, &dynamodb.QueryInput{
+			TableName: aws.String(table), ConsistentRead: aws.Bool(true), Limit: aws.Int32(101),
+			KeyConditionExpression: aws.String("customer = :customer AND begins_with(sk, :product)"),
+			FilterExpression:       aws.String("attribute_not_exists(offSale)"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{
+				":customer": text(customer), ":product": text("product#"),
+			},
+		})
+		if err != nil {
+			return events.APIGatewayV2HTTPResponse{}, err
+		}
+		return ok(len(out.Items))
+	}
+}
+
+// Checkout reads the customer's profile with a product in one BatchGetItem and puts a checkout. Both are in one table here.
+func Checkout(client *dynamodb.Client, table string) Handler {
+	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		customer, product := event.PathParameters["customer"], event.PathParameters["product"]
+		found, err := client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: {
+			ConsistentRead: aws.Bool(true),
+			Keys:           []map[string]types.AttributeValue{key(customer, "customer"), key(customer, "product#"+product)},
+		}}})
+		if err != nil {
+			return events.APIGatewayV2HTTPResponse{}, err
+		}
+		now := time.Now().UnixMilli()
+		id := rand.Text()
+		item := key(customer, id)
+		item["id"] = text(id)
+		item["product"] = text(product)
+		item["variant"] = text(event.PathParameters["variant"])
+		item["amount"] = number(1)
+		item["data"] = text(event.QueryStringParameters["data"])
+		item["object"] = &types.AttributeValueMemberBOOL{Value: true}
+		item["currency"] = text("EUR")
+		item["unitPrice"] = number(799)
+		item["subtotal"] = number(799)
+		item["discount"] = number(0)
+		item["total"] = number(799)
+		item["status"] = text("open")
+		item["created"] = number(now)
+		item["expires"] = number(now)
+		item["expiresAt"] = number(now / 1000)
+		_, err = client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: aws.String(table), Item: item,
+			ConditionExpression:      aws.String("attribute_not_exists(sk) OR #expires <= :at AND #status = :open"),
+			ExpressionAttributeNames: map[string]string{"#expires": "expires", "#status": "status"},
+			ExpressionAttributeValues: map[string]types.AttributeValue{
+				":at": number(now), ":open": text("open"),
+			},
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		})
+		if err != nil {
+			return events.APIGatewayV2HTTPResponse{}, err
+		}
+		return ok(len(found.Responses[table]))
+	}
+}
+
+// ok tells how much was read, so that a reference that reads nothing is noticed.
+func ok(read int) (events.APIGatewayV2HTTPResponse, error) {
+	return events.APIGatewayV2HTTPResponse{
+		StatusCode: 200, Headers: map[string]string{"Content-Type": "application/json"}, Body: `{"read":` + strconv.Itoa(read) + `}`,
+	}, nil
+}
+
+// VoucherKey is the primary key of a code, written as it is compared.
+func VoucherKey(customer, code string) map[string]types.AttributeValue {
+	return key(bucket(customer, code), code)
+}
+
+func key(partition, sort string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{"customer": text(partition), "sk": text(sort)}
+}
+
+// bucket is the partition of the vouchers table that an item about subject is in.
+func bucket(customer, subject string) string {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(subject)) // never fails
+	return fmt.Sprintf("%s#%02d", customer, hash.Sum32()%64)
+}
+
+func text(value string) types.AttributeValue { return &types.AttributeValueMemberS{Value: value} }
+
+func number(value int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(value, 10)}
+}

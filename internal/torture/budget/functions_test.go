@@ -1,0 +1,90 @@
+package budget_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/samtemplate"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/lambdahttp"
+	"shopfront/pkg/lambdahttp/checkoutdesk"
+	"shopfront/pkg/lambdahttp/dynamoclient"
+	"shopfront/pkg/voucher"
+)
+
+// functions are those that have a store, in this process: each wired as its main does, with a client of its own.
+type functions struct {
+	handlers map[string]*lambdahttp.Handler
+	timeouts map[string]time.Duration
+}
+
+func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string) functions {
+	t.Helper()
+	tables := localrun.Tables(template)
+	variables := map[string]string{
+		"AWS_REGION": localtest.Region, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local",
+		"AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": tables["CatalogueTable"],
+		"VOUCHERS_TABLE": tables["VouchersTable"], "CHECKOUTS_TABLE": tables["CheckoutsTable"],
+	}
+	env := lambdahttp.Environment{Lookup: func(name string) string { return variables[name] }, Now: time.Now, Log: io.Discard}
+	client, err := dynamoclient.New(t.Context(), env, variables["VOUCHERS_TABLE"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	redemptions := voucher.Desk{Store: dynamo.NewRedemptions(client, variables["VOUCHERS_TABLE"], mathrand.Int64N), Random: rand.Reader}
+	if client, err = dynamoclient.New(t.Context(), env, variables["CATALOGUE_TABLE"]); err != nil {
+		t.Fatal(err)
+	}
+	sold := catalog.Catalogue{Store: dynamo.NewCatalogue(client, variables["CATALOGUE_TABLE"], mathrand.Int64N)}
+	desk, err := checkoutdesk.New(t.Context(), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older, err := checkoutdesk.New(t.Context(), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := env.Service()
+	f := functions{
+		handlers: map[string]*lambdahttp.Handler{
+			"redeem-voucher":   lambdahttp.NewHandler(service.RedeemVoucher(redemptions), env.Now),
+			"checkout-area":    lambdahttp.NewHandler(service.CheckoutArea(sold), env.Now),
+			"checkout":         lambdahttp.NewHandler(service.Checkout(desk), env.Now),
+			"checkout-variant": lambdahttp.NewHandler(service.CheckoutVariant(older), env.Now),
+		},
+		timeouts: make(map[string]time.Duration),
+	}
+	for _, declared := range template.Functions() {
+		f.timeouts[declared.Name] = declared.Timeout
+	}
+	return f
+}
+
+// Invoke answers an event within the function's timeout, as Lambda has it, or fails.
+func (f functions) Invoke(ctx context.Context, name string, event []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.timeouts[name])
+	defer cancel()
+	var request events.APIGatewayV2HTTPRequest
+	if err := json.Unmarshal(event, &request); err != nil {
+		return nil, err
+	}
+	response, err := f.handlers[name].Handle(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%s answered too late: %w", name, ctx.Err())
+	}
+	return json.Marshal(response)
+}

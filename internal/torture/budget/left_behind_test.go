@@ -1,0 +1,409 @@
+package budget_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shopfront/internal/torture"
+	"shopfront/pkg/voucher"
+)
+
+//nolint:gochecknoglobals // flags
+var (
+	sent  = flag.Int("requests", 2500, "how many requests must leave nothing behind")
+	table = flag.String("table", "", "the `file` with the table to add to")
+)
+
+// replay answers each call as DynamoDB Local answered the first one of its kind, so that it takes as many as are sent.
+type replay struct {
+	behind http.Handler
+
+	mu    sync.Mutex
+	known map[string]*httptest.ResponseRecorder
+}
+
+func (p *replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	kind, err := kindOf(r.Header.Get("X-Amz-Target"), body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	p.mu.Lock()
+	answer := p.known[kind]
+	if answer == nil {
+		answer = httptest.NewRecorder()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		p.behind.ServeHTTP(answer, r)
+		p.known[kind] = answer
+	}
+	p.mu.Unlock()
+	w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+	w.Header().Set("X-Amz-Crc32", answer.Header().Get("X-Amz-Crc32"))
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes()) // to a client that may have gone away
+}
+
+// kindOf tells calls apart by what they do, and the codes in their first key by all but the number at their end.
+func kindOf(operation string, body []byte) (string, error) {
+	type target struct {
+		TableName string
+		Key       struct{ SK struct{ S string } }
+	}
+	var call struct {
+		target
+		ExclusiveStartKey any
+		TransactItems     []struct{ Update target }
+		RequestItems      map[string]struct {
+			Keys []struct{ SK struct{ S string } }
+		}
+	}
+	if err := json.Unmarshal(body, &call); err != nil {
+		return "", err
+	}
+	at := call.target
+	if len(call.TransactItems) > 0 {
+		at = call.TransactItems[0].Update
+	}
+	for table, asked := range call.RequestItems {
+		at = target{TableName: table, Key: asked.Keys[0]}
+	}
+	code, rest, _ := strings.Cut(at.Key.SK.S, "#")
+	infix, _, _ := strings.Cut(rest, "#")
+	marksFull := bytes.Contains(body, []byte(`"#full"`))
+	return fmt.Sprint(operation, at.TableName, strings.TrimRight(code, "0123456789"), infix, call.ExclusiveStartKey != nil, marksFull), nil
+}
+
+// crowd sends requests of all kinds, to functions in this process.
+type crowd struct {
+	api      http.Handler
+	customer string
+	next     atomic.Int64
+	answered [600]atomic.Int64 // by status
+	redeemed atomic.Int64      // of those that were answered 200
+}
+
+// crowdSize is how many requests are under way. Each function has a client of its own, and each of those keeps 16 idle
+// connections: with more the crowd would open and close connections that a function, with one request at a time, does not.
+const crowdSize = 16
+
+// send sends requests until so many were sent in all.
+func (c *crowd) send(tb testing.TB, total int) {
+	tb.Helper()
+	var sending sync.WaitGroup
+	for range crowdSize {
+		sending.Go(func() {
+			for {
+				number := int(c.next.Add(1))
+				if number > total {
+					c.next.Add(-1)
+					return
+				}
+				r := c.request(number)
+				answer := r.send(tb.Context(), c.api)
+				c.answered[answer.Code].Add(1)
+				if answer.Code == http.StatusOK && r.redeems() {
+					c.redeemed.Add(1)
+				}
+				if answer.Code == http.StatusServiceUnavailable {
+					wantTryAgain(tb, fmt.Sprint("request ", number), answer)
+				} else if !slices.Contains(r.statuses, answer.Code) {
+					tb.Errorf("request %d: %d %.300s; want one of %d", number, answer.Code, answer.Body, r.statuses)
+				}
+			}
+		})
+	}
+	sending.Wait()
+}
+
+// Codes are followed by a number. The first of each that the crowd sends are kept: the answers to those are replayed.
+const (
+	single = "GEMS"
+	many   = "RANK"
+	spent  = "SPENT"
+	mute   = "MUTE" // which the store never answers for
+)
+
+func kept() map[string]voucher.Limit {
+	return map[string]voucher.Limit{single + "9": 1, many + "11": 100, many + "14": 100, spent + "13": 2}
+}
+
+func (c *crowd) request(number int) request {
+	all := requests(c.customer)
+	redeem := func(code string, of int) request {
+		r := all[map[bool]string{true: redeemUsedUp, false: redeemWithKey}[code == spent]]
+		r.body = fmt.Sprintf(`{"code":"%s%d","nick":"Alder"}`, code, number%of)
+		return r
+	}
+	if number%1000 == 0 {
+		return redeem(mute, 1)
+	}
+	const remembered = 64 // codes of many uses
+	switch number % 9 {
+	case 0, 1:
+		return redeem(single, *sent)
+	case 2, 3:
+		return redeem(many, remembered)
+	case 4:
+		return redeem(spent, remembered)
+	case 5:
+		checking := all[check] // whose answers name the code
+		checking.body = fmt.Sprintf(`{"code":"%s14","nick":"Alder"}`, many)
+		return checking
+	case 6:
+		return all[area]
+	case 7:
+		return all[checkOutOlder]
+	default:
+		return all[[]string{checkOut, checkOutWithKey}[number/9%2]]
+	}
+}
+
+// held is what this process holds: goroutines by their number, which is never given twice, with what they do, and open files
+// and connections by their number and what they are.
+type held struct {
+	goroutines, descriptors map[string]string
+}
+
+func holds(tb testing.TB) held {
+	tb.Helper()
+	now := held{goroutines: make(map[string]string), descriptors: make(map[string]string)}
+	stacks := make([]byte, 8<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	for stack := range strings.SplitSeq(string(stacks), "\n\n") {
+		number, _, _ := strings.Cut(stack, " [")
+		now.goroutines[number] = stack
+	}
+	open, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, descriptor := range open {
+		name := filepath.Join("/dev/fd", descriptor.Name())
+		what, err := os.Readlink(name)
+		if errors.Is(err, os.ErrNotExist) { // that of the directory itself
+			continue
+		}
+		now.descriptors[name+" "+what] = name
+	}
+	return now
+}
+
+// since is what of it was not held before.
+func (now held) since(before held) (goroutines, descriptors []string) {
+	for number, stack := range now.goroutines {
+		if before.goroutines[number] == "" {
+			goroutines = append(goroutines, stack)
+		}
+	}
+	for descriptor := range now.descriptors {
+		if before.descriptors[descriptor] == "" {
+			descriptors = append(descriptors, descriptor)
+		}
+	}
+	return goroutines, descriptors
+}
+
+// wantNothingHeld wants that once nothing is under way, nothing is held that was not held before. The store hangs up first,
+// for a client may keep its idle connections; where it does not let go of them, they stay.
+func wantNothingHeld(tb testing.TB, s *store, before held) {
+	tb.Helper()
+	var goroutines, descriptors []string
+	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(50 * time.Millisecond) {
+		s.hangUp()
+		goroutines, descriptors = holds(tb).since(before)
+		if s.connections()+len(goroutines)+len(descriptors) == 0 {
+			return
+		}
+	}
+	tb.Errorf("%d connections, %d goroutines and %d descriptors are left behind: %v", s.connections(), len(goroutines), len(descriptors), descriptors)
+	for _, stack := range goroutines[:min(len(goroutines), 5)] {
+		tb.Log(stack)
+	}
+}
+
+// heap is what is reachable on it.
+type heap struct{ objects, bytes int64 }
+
+func live() heap {
+	for range 3 { // pools take two collections to be emptied
+		runtime.GC()
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return heap{int64(memory.HeapObjects), int64(memory.HeapAlloc)}
+}
+
+// faults are what befalls a share of the calls.
+func faults() map[string]struct {
+	share float64
+	how   answerer
+} {
+	type fault = struct {
+		share float64
+		how   answerer
+	}
+	says := func(text []byte) answerer { return func(e exchange) { e.send(text) } }
+	refusal := func(status int, name string) answerer {
+		return says(page(status, "application/x-amz-json-1.0", []byte(`{"__type":"com.amazonaws.dynamodb.v20120810#`+name+`"}`)))
+	}
+	return map[string]fault{
+		"silent":            {0.001, exchange.silence},
+		"byte by byte":      {0.001, func(e exchange) { e.drip(e.right(), 20*time.Millisecond) }},
+		"endless":           {0.0005, func(e exchange) { e.send([]byte("HTTP/1.1 200 OK\r\n\r\n")); e.flood("gems") }},
+		"cut before":        {0.005, exchange.reset},
+		"cut after":         {0.005, func(e exchange) { e.right() }},
+		"cut in the middle": {0.005, func(e exchange) { answer := e.right(); e.send(answer[:len(answer)-1]) }},
+		"wrong length":      {0.005, func(e exchange) { e.send(append([]byte("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"), e.right()...)) }},
+		"nonsense":          {0.005, says([]byte("\x15\x03\x03\x00\x02\x02\x46"))},
+		"server error":      {0.005, refusal(http.StatusInternalServerError, "InternalServerError")},
+		"throttle":          {0.005, refusal(http.StatusBadRequest, "ThrottlingException")},
+		"conflict":          {0.005, refusal(http.StatusBadRequest, "TransactionConflictException")},
+	}
+}
+
+// wantLittleMore wants that so many requests left no more on the heap than one object for every ten of them, and 100 bytes
+// for each, or what the heap grows and shrinks by chance.
+func (now heap) wantLittleMore(tb testing.TB, before heap, requests int) {
+	tb.Helper()
+	const objectsByChance, bytesByChance = 500, 384 << 10
+	most := heap{max(int64(requests)/10, objectsByChance), max(int64(requests)*100, bytesByChance)}
+	more := heap{now.objects - before.objects, now.bytes - before.bytes}
+	tb.Logf("%d requests left %d objects more, %d bytes: %d and %d after them", requests, more.objects, more.bytes, now.objects, now.bytes)
+	if more.objects > most.objects || more.bytes > most.bytes {
+		tb.Errorf("%d requests left %d objects more, %d bytes; want %d and %d at most", requests, more.objects, more.bytes, most.objects, most.bytes)
+	}
+}
+
+// violations counts what a test finds wrong.
+type violations struct {
+	testing.TB
+
+	found atomic.Int64
+}
+
+// Error and Errorf are testing.TB's.
+func (v *violations) Error(args ...any) {
+	v.Helper()
+	v.found.Add(1)
+	v.TB.Error(args...)
+}
+
+func (v *violations) Errorf(format string, args ...any) {
+	v.Helper()
+	v.found.Add(1)
+	v.TB.Errorf(format, args...)
+}
+
+// However many requests a function answers, and whatever befell them, it holds no more goroutines, connections and memory.
+//
+// In the end there must not be one goroutine or connection that was not there before the first request: be one left behind
+// but once, by the rarest of the faults, it shows. The heap must hardly grow between a tenth of the requests and all of them:
+// what each request, or one of ten of very many, leaves behind is more.
+func TestNothingIsLeftBehind(t *testing.T) {
+	f := lay(t)
+	s := f.open(t, misbehaviour{})
+	opened, err := f.calm.Calm.Shop(t.Context(), s.customer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	create(t, opened, kept())
+	template := loadTemplate(t, s.store.url())
+	s.serve(t, template, newFunctions(t, template, s.store.url()))
+	s.requests[redeemUsedUp] = request{http.MethodPost, s.requests[redeemUsedUp].path, "", `{"code":"SPENT13","nick":"Alder"}`, nil}
+	s.begin(t) // takes its uses
+	s.store.behind = &replay{behind: s.proxy, known: make(map[string]*httptest.ResponseRecorder)}
+	s.serve(t, template, newFunctions(t, template, s.store.url())) // which remember nothing of that
+	c := &crowd{api: s.api, customer: string(s.customer)}
+	for range 2 { // every kind of call, and those for codes that are known to be of many uses
+		for number := 9; number < 27; number++ {
+			c.request(number).send(t.Context(), s.api)
+		}
+	}
+
+	s.store.hangUp()
+	before := holds(t)
+	injected := s.misbehaveAtTimes()
+	wrong := &violations{TB: t}
+	c.send(wrong, *sent/10)
+	wantNothingHeld(wrong, s.store, before)
+	first := live()
+	c.send(wrong, *sent)
+	wantNothingHeld(wrong, s.store, before)
+	live().wantLittleMore(wrong, first, *sent-*sent/10)
+	for _, err := range s.failed {
+		wrong.Error(err)
+	}
+	c.tell(t, injected, int(wrong.found.Load()))
+}
+
+// tell tells which faults the calls met, and sums up what came of the requests: each may have met several.
+func (c *crowd) tell(t *testing.T, injected func(fault string) int, violations int) {
+	t.Helper()
+	row := torture.Row{
+		Fault:       fmt.Sprintf("any of %d faults, summed; %d requests", len(faults()), *sent),
+		Redemptions: int(c.redeemed.Load()), Refusals: int(c.answered[http.StatusNotFound].Load()),
+		Unknown: int(c.answered[http.StatusServiceUnavailable].Load()), Violations: violations,
+	}
+	for status := range c.answered {
+		if n := c.answered[status].Load(); n > 0 {
+			t.Logf("answered %d: %d requests", status, n)
+		}
+	}
+	for name, fault := range faults() {
+		t.Logf("%s: %d calls", name, injected(name))
+		row.Injected += injected(name)
+		if injected(name) == 0 && fault.share*float64(*sent) >= 10 {
+			t.Errorf("no call met the fault %q", name)
+		}
+	}
+	torture.Tell(t, *table, []torture.Row{row})
+}
+
+// misbehaveAtTimes lets each fault befall its share of the calls, and counts.
+func (s *shop) misbehaveAtTimes() (injected func(fault string) int) {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(*seed, 0))
+	counts := make(map[string]int)
+	all := faults()
+	s.store.misbehaveAt(func(body []byte) answerer {
+		if bytes.Contains(body, []byte(`"`+mute)) {
+			return exchange.silence
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		lot := random.Float64()
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if lot -= all[name].share; lot < 0 {
+				counts[name]++
+				return all[name].how
+			}
+		}
+		return nil
+	})
+	return func(fault string) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return counts[fault]
+	}
+}

@@ -1,0 +1,191 @@
+package budget_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"shopfront/internal/torture/faultproxy"
+)
+
+// misbehaviour is one way in which a store may not do what it should, at every call.
+type misbehaviour struct {
+	name string
+	// answer is how it answers; nil where the rates below say it, which befall calls of the store behind.
+	answer answerer
+	// The longest delay is that of the slow and late ones.
+	rates map[faultproxy.Fault]float64
+	delay time.Duration
+	// refusing has it take no connection at all.
+	refusing bool
+	// spares tells which requests may be answered as by a healthy store; nil: none.
+	spares func(request string) bool
+}
+
+func everyRequest(string) bool { return true }
+
+func only(requests ...string) func(string) bool {
+	return func(request string) bool { return slices.Contains(requests, request) }
+}
+
+func allBut(requests ...string) func(string) bool {
+	return func(request string) bool { return !slices.Contains(requests, request) }
+}
+
+// drawn are the misbehaviours that befall every call they can befall.
+func drawn() []misbehaviour {
+	always := func(fault faultproxy.Fault, spares func(string) bool) misbehaviour {
+		return misbehaviour{name: string(fault), rates: map[faultproxy.Fault]float64{fault: 1}, delay: 8 * time.Second, spares: spares}
+	}
+	return []misbehaviour{
+		always(faultproxy.Conflict, only(check, area)), // which write nothing
+		always(faultproxy.Throttle, nil),
+		always(faultproxy.ServerError, nil),
+		always(faultproxy.LostRequest, nil),
+		always(faultproxy.LateRequest, nil),
+		always(faultproxy.LostAnswer, nil),
+		always(faultproxy.CutAnswer, nil),
+		always(faultproxy.SlowRequest, everyRequest), // sometimes not slow enough
+		always(faultproxy.SlowAnswer, everyRequest),
+		always(faultproxy.Unprocessed, allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder)), // which read batches
+		always(faultproxy.ShortPage, everyRequest),                                                            // which are followed to the end
+	}
+}
+
+// endless are answers that do not come, or do not end.
+func endless() []misbehaviour {
+	return []misbehaviour{
+		{name: "it refuses connections", refusing: true},
+		{name: "it is silent", answer: exchange.silence},
+		{name: "it answers byte by byte", answer: func(e exchange) { e.drip(e.right(), 20*time.Millisecond) }},
+		{name: "it answers the body byte by byte", answer: func(e exchange) {
+			head, body, _ := strings.Cut(string(e.right()), "\r\n\r\n")
+			e.send([]byte(head + "\r\n\r\n"))
+			if e.wait(700 * time.Millisecond) { // the shortest body, {}, takes longer than an attempt
+				e.drip([]byte(body), 700*time.Millisecond)
+			}
+		}},
+		{name: "it stops within the answer", answer: func(e exchange) {
+			answer := e.right()
+			e.send(answer[:len(answer)-1])
+			e.silence()
+		}},
+		{name: "it sends more than it says", answer: func(e exchange) {
+			e.send(append([]byte("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"), e.right()...))
+		}},
+		{name: "it promises more than it sends", answer: func(e exchange) {
+			e.send([]byte("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\n{"))
+			e.silence()
+		}},
+		{name: "its answer is endless", answer: func(e exchange) {
+			e.send([]byte("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + `{"Item":{"sk":{"S":"`))
+			e.flood("gems")
+		}},
+		{name: "its error is endless", answer: func(e exchange) {
+			e.send([]byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n" + `{"message":"`))
+			e.flood("busy ")
+		}},
+		{name: "its header is endless", answer: func(e exchange) {
+			e.send([]byte("HTTP/1.1 200 OK\r\n"))
+			e.flood("X-Amz-Server: gems\r\n")
+		}},
+		{name: "it tells to go on for ever", answer: func(e exchange) { e.flood("HTTP/1.1 100 Continue\r\n\r\n") }},
+		{name: "it sends on to itself for ever", answer: func(e exchange) {
+			e.send([]byte("HTTP/1.1 307 Temporary Redirect\r\nLocation: " + e.store.url() + "/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
+		}},
+		{
+			name:   "its pages are empty and lead to others",
+			answer: emptyPages,
+			spares: allBut(area),
+		},
+	}
+}
+
+// emptyPages answers a Query with pages that have nothing but another page behind them. DynamoDB may send such pages, though
+// not without end.
+func emptyPages(e exchange) {
+	if e.operation() != "Query" {
+		e.pass()
+		return
+	}
+	e.send(page(http.StatusOK, "application/x-amz-json-1.0",
+		[]byte(`{"Items":[],"Count":0,"LastEvaluatedKey":{"customer":{"S":"emberforge"},"sk":{"S":"product#gems"}}}`)))
+}
+
+// nonsense are answers that come at once and are not DynamoDB's.
+func nonsense() []misbehaviour {
+	const amzJSON, html = "application/x-amz-json-1.0", "text/html"
+	says := func(name string, text []byte) misbehaviour {
+		return misbehaviour{name: name, answer: func(e exchange) { e.send(text) }}
+	}
+	status := func(status int, contentType, body string) misbehaviour {
+		return says(fmt.Sprintf("%d with %.24q", status, body), page(status, contentType, []byte(body)))
+	}
+	bytes := make([]byte, 4096)
+	_, _ = rand.NewChaCha8([32]byte{'b', 'u', 'd', 'g', 'e', 't'}).Read(bytes) // never fails
+	const depth = 1 << 20
+	return []misbehaviour{
+		says("it hangs up", nil),
+		{name: "it resets the connection", answer: exchange.reset},
+		says("random bytes", bytes),
+		says("a TLS alert", []byte("\x15\x03\x03\x00\x02\x02\x46")),
+		says("a page of HTTP/0.9", []byte("<html>busy</html>")),
+		says("another protocol", []byte("SSH-2.0-OpenSSH_9.6\r\n")),
+		says("a broken chunk", []byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n")),
+		says("two lengths", []byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}")),
+		says("a wrong checksum", []byte("HTTP/1.1 200 OK\r\nX-Amz-Crc32: 7\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")),
+		says("no body and no length", []byte("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")),
+		status(http.StatusOK, amzJSON, ""),
+		status(http.StatusOK, html, "<html>welcome</html>"),
+		status(http.StatusOK, amzJSON, `{"Item":{"sk":{"S":"GEMS`),
+		status(http.StatusOK, amzJSON, `{"Item":7,"Attributes":7,"Responses":7,"Items":7}`+"{"),
+		status(http.StatusOK, amzJSON, `[`),
+		status(http.StatusOK, amzJSON, `"welcome`),
+		says("200 nested deeply", page(http.StatusOK, amzJSON, []byte(strings.Repeat(`{"Item":{"sk":{"M":`, depth)))),
+		says("200 with deep lists", page(http.StatusOK, amzJSON, []byte(`{"Item":`+strings.Repeat("[", depth)))),
+		status(http.StatusNoContent, amzJSON, ""),
+		status(http.StatusFound, html, ""),
+		status(http.StatusNotModified, html, ""),
+		status(http.StatusBadRequest, amzJSON, ""),
+		status(http.StatusBadRequest, amzJSON, "{}"),
+		status(http.StatusForbidden, html, "<html>sign in</html>"),
+		status(http.StatusForbidden, html, ""),
+		status(http.StatusNotFound, html, "<html>not found</html>"),
+		status(http.StatusNotFound, html, ""),
+		status(http.StatusProxyAuthRequired, html, ""),
+		status(http.StatusRequestTimeout, html, ""),
+		status(http.StatusTooManyRequests, html, ""),
+		status(http.StatusBadGateway, html, "<html>bad gateway</html>"),
+		status(http.StatusGatewayTimeout, html, ""),
+		status(http.StatusInsufficientStorage, html, ""),
+	}
+}
+
+// mixed draws one of the misbehaviours for every other call.
+func mixed(seed uint64, from []misbehaviour) misbehaviour {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 0))
+	draw := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.IntN(2 * len(from))
+	}
+	return misbehaviour{
+		name: fmt.Sprint("mixed with seed ", seed), spares: everyRequest, delay: 4 * time.Second,
+		rates: map[faultproxy.Fault]float64{
+			faultproxy.Conflict: 0.1, faultproxy.Throttle: 0.05, faultproxy.ServerError: 0.05, faultproxy.SlowRequest: 0.05,
+			faultproxy.SlowAnswer: 0.05, faultproxy.Unprocessed: 0.3, faultproxy.ShortPage: 0.3,
+		},
+		answer: func(e exchange) {
+			if at := draw(); at < len(from) && from[at].answer != nil {
+				from[at].answer(e)
+				return
+			}
+			e.pass()
+		},
+	}
+}

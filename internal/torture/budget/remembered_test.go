@@ -1,0 +1,95 @@
+package budget_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/local/localrun"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/voucher"
+)
+
+// manyUses is a store in which every code is of many uses, and has some left.
+type manyUses struct {
+	voucher map[string]types.AttributeValue
+}
+
+func (m manyUses) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return &dynamodb.GetItemOutput{Item: m.voucher}, nil
+}
+
+func (manyUses) BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	return &dynamodb.BatchGetItemOutput{}, nil
+}
+
+func (m manyUses) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return nil, &types.ConditionalCheckFailedException{Item: m.voucher}
+}
+
+func (manyUses) TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	return &dynamodb.TransactWriteItemsOutput{}, nil
+}
+
+// A process remembers which codes are of many uses, and of no more than 4,096 of them: with many times as many codes it holds
+// no more than with these.
+func TestRememberedCodesAreBounded(t *testing.T) {
+	const bound = 4096
+	f := lay(t)
+	s := f.open(t, misbehaviour{})
+	store := manyUses{keptVoucher(t, s)}
+	all := max(*sent/bound+1, 3) * bound // where it remembers as many as it ever does
+	few, many := remembered(t, store, bound), remembered(t, store, all)
+	t.Logf("%d objects are held for %d codes, %d for %d", few, bound, many, all)
+	if few < bound || many > few+few/2 {
+		t.Errorf("%d objects are held for %d codes, %d for %d", few, bound, many, all)
+	}
+}
+
+// remembered counts the objects that a desk holds on to after it redeemed so many codes: those that go with it.
+func remembered(t *testing.T, store manyUses, codes int) int64 {
+	t.Helper()
+	nick, err := voucher.ParseNick("Alder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	desk := voucher.Desk{Store: dynamo.NewRedemptions(store, "VouchersTable", mathrand.Int64N), Random: rand.Reader}
+	for number := range codes {
+		code, err := voucher.ParseCode(fmt.Sprintf("SUMMER-%d", number))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := voucher.Request{Customer: "emberforge", Code: code, Nick: nick, At: time.Now()}
+		if _, _, err := desk.Redeem(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	with := live().objects
+	runtime.KeepAlive(desk) // and not for longer
+	return with - live().objects
+}
+
+// keptVoucher is a voucher of many uses as it is kept.
+func keptVoucher(t *testing.T, s *shop) map[string]types.AttributeValue {
+	t.Helper()
+	kept, err := localtest.Client(t).Scan(t.Context(), &dynamodb.ScanInput{
+		TableName:        aws.String(localrun.Tables(loadTemplate(t, s.store.url()))["VouchersTable"]),
+		FilterExpression: aws.String("begins_with(customer, :customer) AND sk = :code"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":customer": &types.AttributeValueMemberS{Value: string(s.customer)}, ":code": &types.AttributeValueMemberS{Value: "SUMMER20"},
+		},
+	})
+	if err != nil || len(kept.Items) != 1 {
+		t.Fatalf("%d items, %v", len(kept.Items), err)
+	}
+	return kept.Items[0]
+}

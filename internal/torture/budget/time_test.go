@@ -1,0 +1,500 @@
+package budget_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/local/gateway"
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/localrun/localruntest"
+	"shopfront/internal/local/samtemplate"
+	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+var seed = flag.Uint64("seed", 1, "what the mixed misbehaviours are drawn from") //nolint:gochecknoglobals // a flag
+
+// shopsAtOnce is how many shops have processes at once.
+const shopsAtOnce = 7
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	log.SetOutput(io.Discard)                               // net/http says what it gets of a broken store
+	if err := flag.Set("test.parallel", "64"); err != nil { // these tests wait for the store, rather than compute
+		panic(err)
+	}
+	localtest.Main(m)
+}
+
+// Requests to all endpoints that have a store.
+const (
+	redeemWithKey   = "redeem with a key"
+	redeemOnce      = "redeem without a key"
+	redeemMany      = "redeem a code of many uses"
+	redeemUsedUp    = "redeem a code that is used up"
+	redeemUnknown   = "redeem an unknown code"
+	check           = "check"
+	area            = "see the checkout area"
+	checkOut        = "check out"
+	checkOutWithKey = "check out with a key"
+	checkOutOlder   = "check out by the older form of the path"
+)
+
+// request is one of them, with the statuses that a healthy store leads to, also where an earlier attempt was applied.
+type request struct {
+	method, path, key, body string
+	statuses                []int
+}
+
+// redeems tells whether it is to redeem a code.
+func (r request) redeems() bool { return strings.HasSuffix(r.path, "/voucher") }
+
+func requests(customer string) map[string]request {
+	shop := "/shop/" + customer
+	redeem := func(code, key string, statuses ...int) request {
+		return request{http.MethodPost, shop + "/voucher", key, fmt.Sprintf(`{"code":%q,"nick":"Alder"}`, code), statuses}
+	}
+	get := func(path, key string) request {
+		return request{http.MethodGet, shop + path, key, "", []int{http.StatusOK}}
+	}
+	checking := redeem("RAFFLE", "", http.StatusOK)
+	checking.path += "?check=true"
+	return map[string]request{
+		redeemWithKey:   redeem("GIFT-1", "order-1", http.StatusOK),
+		redeemOnce:      redeem("GIFT-2", "", http.StatusOK, http.StatusNotFound),
+		redeemMany:      redeem("SUMMER-20", "order-1", http.StatusOK),
+		redeemUsedUp:    redeem("GONE", "", http.StatusNotFound),
+		redeemUnknown:   redeem("INVENTED", "order-1", http.StatusNotFound),
+		check:           checking,
+		area:            get("/checkout?limit=2", ""),
+		checkOut:        get("/checkout/coins/500", ""),
+		checkOutWithKey: get("/checkout/coins/500", "till-1"),
+		checkOutOlder:   get("/checkout/coins/variant/500", ""),
+	}
+}
+
+const catalogue = `
+customers:
+  - id: CUSTOMER
+    name: Emberforge
+    currency: EUR
+    products:
+      - id: coins
+        name: Ember coins
+        variants: [{id: "500", name: 500 coins, price: 4.99}]
+      - id: cup
+        name: Cup
+        variants: [{id: blue, name: Blue, price: 9.99}]
+      - id: shirt
+        name: T-shirt
+        off-sale: true
+        variants: [{id: m, name: M, price: 19.99}]
+      - id: vip-rank
+        name: VIP rank
+        variants: [{id: 30-days, name: 30 days, price: 7.99}]
+`
+
+// shop is a shop of a test's own, whose functions have a store of their own.
+type shop struct {
+	api      http.Handler
+	store    *store
+	proxy    *faultproxy.Proxy // is behind the store
+	customer catalog.CustomerID
+	requests map[string]request
+	dir      string // of its functions
+
+	mu     sync.Mutex
+	failed []error  // what the gateway had to answer for a function
+	log    []string // what the functions wrote
+}
+
+// floor is what the shops stand on: one DynamoDB Local.
+type floor struct {
+	programs testshop.Programs
+	calm     *testshop.Shop
+	// turns lets few shops at a time use DynamoDB Local: it shares two cores with all of them, and their patience is that of
+	// a function.
+	turns chan struct{}
+}
+
+func lay(t *testing.T, functions ...string) floor {
+	t.Helper()
+	programs := testshop.Build(t, nil, functions...)
+	return floor{programs: programs, calm: testshop.Start(t, programs, faultproxy.Settings{}, nil), turns: make(chan struct{}, 2)}
+}
+
+// inTurn does what needs DynamoDB Local.
+func (f floor) inTurn(do func()) {
+	f.turns <- struct{}{}
+	defer func() { <-f.turns }()
+	do()
+}
+
+// open opens a shop for one test alone, whose store is to misbehave so.
+func (f floor) open(t *testing.T, how misbehaviour) *shop {
+	t.Helper()
+	customer := catalog.CustomerID("emberforge-" + rand.Text())
+	f.load(t, customer)
+	proxy, err := faultproxy.Start(faultproxy.Settings{Target: localtest.Endpoint(t), Seed: *seed, Delay: how.delay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &shop{store: newStore(t, proxy), proxy: proxy, customer: customer, requests: requests(string(customer)), dir: filepath.Join(t.TempDir(), "programs")}
+}
+
+func (f floor) load(t *testing.T, customer catalog.CustomerID) {
+	t.Helper()
+	f.calm.Load(t, strings.ReplaceAll(catalogue, "CUSTOMER", string(customer)))
+	opened, err := f.calm.Calm.Shop(t.Context(), customer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	create(t, opened, map[string]voucher.Limit{"GIFT-1": 1, "GIFT-2": 1, "SUMMER-20": 100, "GONE": 2, "RAFFLE": 100})
+}
+
+// create creates vouchers for 500 coins.
+func create(t *testing.T, opened *operator.Shop, limits map[string]voucher.Limit) {
+	t.Helper()
+	for code, uses := range limits {
+		terms := voucher.Terms{
+			Written: code, MaxUses: &uses, Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
+		}
+		if _, err := opened.CreateVoucher(t.Context(), terms, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// begin takes the uses of one code, so that functions have met a healthy store.
+func (s *shop) begin(t *testing.T) {
+	t.Helper()
+	for _, nick := range []string{"Briar", "Cedar"} {
+		gone := s.requests[redeemUsedUp]
+		gone.body = strings.Replace(gone.body, "Alder", nick, 1)
+		answer := gone.send(t.Context(), s.api)
+		for begun := time.Now(); answer.Code == http.StatusServiceUnavailable && time.Since(begun) < patience; { // a busy machine
+			answer = gone.send(t.Context(), s.api)
+		}
+		if answer.Code != http.StatusOK && answer.Code != http.StatusNotFound {
+			t.Fatalf("%d %s", answer.Code, answer.Body)
+		}
+	}
+}
+
+// serve puts the HTTP API in front of the functions.
+func (s *shop) serve(t *testing.T, template *samtemplate.Template, functions gateway.Invoker) {
+	t.Helper()
+	var err error
+	if s.api, err = localrun.NewGateway(template, functions, time.Now, s.note); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serveProcesses serves functions in processes, which are told from other shops' by their path.
+func (s *shop) serveProcesses(t *testing.T, programs testshop.Programs) {
+	t.Helper()
+	if err := os.Symlink(programs.Dir(), s.dir); err != nil {
+		t.Fatal(err)
+	}
+	template := loadTemplate(t, s.store.url())
+	functions, err := localrun.NewRuntime(s.dir, template, func(_, line string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.log = append(s.log, line)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := functions.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s.serve(t, template, functions)
+}
+
+func loadTemplate(t *testing.T, endpoint string) *samtemplate.Template {
+	t.Helper()
+	workDir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := localrun.FindRoot(workDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := localrun.LoadTemplate(root, endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return template
+}
+
+func (s *shop) note(record gateway.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if record.Err != nil {
+		s.failed = append(s.failed, fmt.Errorf("%s after %s: %w", record.Function, record.Duration, record.Err))
+	}
+}
+
+// misbehave has the store misbehave so; nil ends it.
+func (s *shop) misbehave(t *testing.T, how *misbehaviour) {
+	t.Helper()
+	switch {
+	case how == nil:
+		s.proxy.SetRates(nil)
+		s.store.misbehave(nil)
+	case how.refusing:
+		s.store.refuse(t)
+	default:
+		s.proxy.SetRates(how.rates)
+		s.store.misbehave(how.answer)
+	}
+}
+
+func (r request) send(ctx context.Context, api http.Handler) *httptest.ResponseRecorder {
+	sent := httptest.NewRequestWithContext(ctx, r.method, r.path, strings.NewReader(r.body))
+	if r.key != "" {
+		sent.Header.Set("Idempotency-Key", r.key)
+	}
+	if r.body != "" {
+		sent.Header.Set("Content-Type", "application/json")
+	}
+	answer := httptest.NewRecorder()
+	api.ServeHTTP(answer, sent)
+	return answer
+}
+
+// sendAll sends all requests at the same time.
+func (s *shop) sendAll(t *testing.T) map[string]*httptest.ResponseRecorder {
+	t.Helper()
+	var mu sync.Mutex
+	answers := make(map[string]*httptest.ResponseRecorder)
+	var sending sync.WaitGroup
+	for name, r := range s.requests {
+		sending.Go(func() {
+			answer := r.send(t.Context(), s.api)
+			mu.Lock()
+			defer mu.Unlock()
+			answers[name] = answer
+		})
+	}
+	sending.Wait()
+	return answers
+}
+
+// processes are those of the shop's functions.
+func (s *shop) processes(t *testing.T) []string {
+	t.Helper()
+	processes, err := localruntest.Processes(t.Context(), s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return processes
+}
+
+// wantAnswered wants of each request that the function itself answered it in time: as a healthy store has it where that is
+// allowed, else that it may be sent again.
+func (s *shop) wantAnswered(t *testing.T, answers map[string]*httptest.ResponseRecorder, asHealthy func(request string) bool) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, err := range s.failed {
+		t.Errorf("the gateway had to answer for the function: %v", err)
+	}
+	for name, answer := range answers {
+		if answer.Code == http.StatusServiceUnavailable {
+			wantTryAgain(t, name, answer)
+			continue
+		}
+		if asHealthy == nil || !asHealthy(name) {
+			t.Errorf("%s: %d %.300s; want 503", name, answer.Code, answer.Body)
+			continue
+		}
+		if !slices.Contains(s.requests[name].statuses, answer.Code) {
+			t.Errorf("%s: %d %.300s; want one of %d", name, answer.Code, answer.Body, s.requests[name].statuses)
+		}
+	}
+}
+
+// wantTryAgain wants the documented answer of a shop whose store is out of reach.
+func wantTryAgain(tb testing.TB, name string, answer *httptest.ResponseRecorder) {
+	tb.Helper()
+	var problem struct {
+		Type   string
+		Status int
+	}
+	if err := json.Unmarshal(answer.Body.Bytes(), &problem); err != nil {
+		tb.Errorf("%s: %v in %.300s", name, err, answer.Body)
+	}
+	if problem.Type != "urn:problem:shopfront:unavailable" || problem.Status != http.StatusServiceUnavailable {
+		tb.Errorf("%s: %.300s", name, answer.Body)
+	}
+	if got := answer.Header().Get("Content-Type"); got != "application/problem+json" {
+		tb.Errorf("%s: Content-Type %q", name, got)
+	}
+	if seconds, err := strconv.Atoi(answer.Header().Get("Retry-After")); err != nil || seconds < 1 {
+		tb.Errorf("%s: Retry-After %q", name, answer.Header().Get("Retry-After"))
+	}
+}
+
+// wantAlive wants that none of these processes has ended.
+func (s *shop) wantAlive(t *testing.T, processes []string) {
+	t.Helper()
+	now := s.processes(t)
+	for _, process := range processes {
+		if !slices.Contains(now, process) {
+			t.Errorf("a process ended: %s", process)
+		}
+	}
+}
+
+// Whatever the store does, a request ends within the function's timeout, and the process that answered it goes on.
+func TestARequestEndsInTime(t *testing.T) {
+	t.Parallel()
+	f := lay(t, "functions/redeem-voucher", "functions/checkout-area", "functions/checkout", "functions/checkout-variant")
+	places := make(chan struct{}, shopsAtOnce)
+	all := endless()
+	for _, how := range append(all, mixed(*seed, slices.Concat(all, nonsense()))) {
+		t.Run(how.name, func(t *testing.T) {
+			t.Parallel()
+			places <- struct{}{}
+			defer func() { <-places }()
+			var s *shop
+			f.inTurn(func() {
+				s = f.open(t, how)
+				s.serveProcesses(t, f.programs)
+				s.begin(t)
+			})
+			before := s.processes(t)
+			s.misbehave(t, &how)
+			s.wantAnswered(t, s.sendAll(t), how.spares)
+			s.wantAlive(t, before)
+			during := s.processes(t)
+			wantLittleMemory(t, during)
+			f.inTurn(func() { s.recover(t, how) })
+			s.wantAlive(t, during)
+			s.wantDiscreet(t)
+		})
+	}
+	t.Run("it hangs only while the functions start", func(t *testing.T) {
+		t.Parallel()
+		s := f.open(t, misbehaviour{})
+		s.serveProcesses(t, f.programs)
+		delete(s.requests, redeemUsedUp) // is not yet
+		s.store.misbehave(exchange.silence)
+		healthy := time.AfterFunc(1500*time.Millisecond, func() { s.store.misbehave(nil) })
+		defer healthy.Stop()
+		s.wantAnswered(t, s.sendAll(t), everyRequest)
+		during := s.processes(t)
+		f.inTurn(func() { s.recover(t, misbehaviour{}) })
+		s.wantAlive(t, during)
+	})
+}
+
+// The same of functions in this process, which are many more at a time.
+func TestARequestEndsWithADocumentedAnswer(t *testing.T) {
+	t.Parallel()
+	f := lay(t)
+	for _, how := range slices.Concat(drawn(), nonsense()) {
+		t.Run(how.name, func(t *testing.T) {
+			t.Parallel()
+			var s *shop
+			f.inTurn(func() {
+				s = f.open(t, how)
+				template := loadTemplate(t, s.store.url())
+				s.serve(t, template, newFunctions(t, template, s.store.url()))
+				s.begin(t)
+			})
+			s.misbehave(t, &how)
+			s.wantAnswered(t, s.sendAll(t), how.spares)
+			f.inTurn(func() { s.recover(t, how) })
+		})
+	}
+}
+
+// recover has the store behave, and wants of every request that it is answered as it should be. One that takes longer than
+// its budget on a busy machine is sent again.
+func (s *shop) recover(t *testing.T, from misbehaviour) {
+	t.Helper()
+	if from.refusing {
+		s.store.listen(t)
+	}
+	s.misbehave(t, nil)
+	for begun := time.Now(); ; {
+		answers := s.sendAll(t)
+		s.wantAnswered(t, answers, everyRequest)
+		for name, answer := range answers {
+			if answer.Code != http.StatusServiceUnavailable {
+				delete(answers, name)
+			}
+		}
+		if len(answers) == 0 {
+			return
+		}
+		if time.Since(begun) > patience {
+			t.Fatalf("still 503 from a healthy store: %v", slices.Collect(maps.Keys(answers)))
+		}
+	}
+}
+
+// wantDiscreet wants that nothing was logged of what a shopper sends, whatever errors came from the store.
+func (s *shop) wantDiscreet(t *testing.T) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := strings.Join(s.log, "\n")
+	for _, private := range []string{"GIFT", "G1FT", "SUMMER", "GONE", "G0NE", "RAFF", "INVENTED", "1NVENTED", "Alder", "order-1", "till-1"} {
+		if before, _, logged := strings.Cut(all, private); logged {
+			t.Errorf("a function logs %s, in a line that begins with %.300s", private, before[strings.LastIndex(before, "\n")+1:])
+		}
+	}
+}
+
+// functionMemory is what template.yaml gives a function, in kB.
+const functionMemory = 256 << 10
+
+// wantLittleMemory wants that no process ever had more memory than Lambda gives the function, where the system tells.
+func wantLittleMemory(t *testing.T, processes []string) {
+	t.Helper()
+	for _, process := range processes {
+		pid, _, _ := strings.Cut(process, " ")
+		status, err := os.ReadFile(filepath.Join("/proc", pid, "status"))
+		if err != nil {
+			return // not Linux
+		}
+		_, peak, _ := strings.Cut(string(status), "VmHWM:")
+		if len(strings.Fields(peak)) == 0 {
+			continue // it has just ended
+		}
+		if kB, err := strconv.Atoi(strings.Fields(peak)[0]); err != nil || kB > functionMemory {
+			t.Errorf("%d kB of memory, %v: %s", kB, err, process)
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package torture
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/internal/torture/history"
+)
+
+// client is a storefront that redeems for its shoppers. It does not wait between requests.
+type client struct {
+	*round
+
+	number int
+	random *rand.Rand
+}
+
+// nicks are few, so that they meet their limits and one another.
+func nicks() []string { return []string{"alder", "birch", "cedar", "hazel", "rowan"} }
+
+// shop makes requests until none is left to be made, or the time is up.
+func (c *client) shop(tb testing.TB) {
+	tb.Helper()
+	for time.Now().Before(c.end) {
+		t := c.choose()
+		if t == nil {
+			return
+		}
+		c.request(tb, t)
+	}
+}
+
+// requestsInARow is for how many requests the clients are mostly at one voucher.
+const requestsInARow = 12
+
+// choose picks a voucher, mostly the one that the others are at too.
+func (c *client) choose() *target {
+	c.mu.Lock()
+	turn := c.outcome.requests / requestsInARow % len(c.vouchers)
+	c.mu.Unlock()
+	if c.random.IntN(100) < 40 {
+		turn = c.random.IntN(len(c.vouchers))
+	}
+	for i := range c.vouchers {
+		if t := c.vouchers[(turn+i)%len(c.vouchers)]; t.take() {
+			return t
+		}
+	}
+	return nil
+}
+
+// request makes one request, and repeats it a few times where its outcome is unknown.
+func (c *client) request(tb testing.TB, t *target) {
+	tb.Helper()
+	checks := 15
+	if c.trial.checks > 0 {
+		checks = c.trial.checks
+	}
+	nick := pick(c.random, nicks()...)
+	if !t.perNick && c.random.IntN(3) == 0 || c.random.IntN(30) == 0 {
+		nick = ""
+	}
+	if c.random.IntN(100) < checks {
+		c.check(tb, c.number, c.random, t, nick)
+		return
+	}
+	a := asked{nick: nick}
+	switch lot := c.random.IntN(10); {
+	case lot < 3:
+		if earlier, has := t.earlier(c.random); has {
+			a = earlier
+		}
+	case lot < 8 || !t.mayBeLost():
+		a.key = fmt.Sprintf("order-%016x", c.random.Uint64())
+		t.remember(a)
+	}
+	for range 1 + c.random.IntN(3) {
+		if c.redeem(tb, c.number, c.random, t, a) != history.Unknown || a.key == "" || time.Now().After(c.end) {
+			return
+		}
+	}
+}
+
+// redeem asks for a redemption, and returns what is known of it.
+func (r *round) redeem(tb testing.TB, client int, random *rand.Rand, t *target, a asked) history.Outcome {
+	tb.Helper()
+	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskRedeem, Nick: a.nick, Key: a.key})
+	answer := r.judgeRedemption(t, a, r.send(tb, "", t.typed(random), spelled(random, a.nick), a.key))
+	returned(answer)
+	t.learn(a, answer)
+	return answer.Outcome
+}
+
+// check asks whether a code could be redeemed, with a key that must not matter.
+func (r *round) check(tb testing.TB, client int, random *rand.Rand, t *target, nick string) history.Outcome {
+	tb.Helper()
+	key := ""
+	if a, has := t.earlier(random); has && random.IntN(2) == 0 {
+		key = a.key
+	}
+	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskCheck, Nick: nick})
+	answer := r.judgeCheck(t, r.send(tb, "?check=true", t.typed(random), spelled(random, nick), key))
+	returned(answer)
+	return answer.Outcome
+}
+
+// spelled is a nick as it is typed this time.
+func spelled(random *rand.Rand, nick string) string {
+	return pick(random, nick, nick, strings.ToUpper(nick), " "+nick)
+}
+
+// response is an answer of the API.
+type response struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (r response) String() string { return fmt.Sprintf("%d %v %s", r.status, r.header, r.body) }
+
+// send makes a request of the API.
+func (r *round) send(tb testing.TB, query, code, nick, key string) response {
+	tb.Helper()
+	body, err := json.Marshal(map[string]string{"code": code, "nick": nick})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	request := httptest.NewRequestWithContext(tb.Context(), http.MethodPost, "/shop/"+string(r.customer)+"/voucher"+query, bytes.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	recorder := httptest.NewRecorder()
+	r.shop.API.ServeHTTP(recorder, request)
+	r.mu.Lock()
+	r.outcome.requests++
+	r.mu.Unlock()
+	return response{recorder.Code, recorder.Header(), recorder.Body.Bytes()}
+}
+
+// redemptionAnswer is the body of a 200.
+type redemptionAnswer struct{ ID, Status, Code, Nick, RedeemedAt string }
+
+// judgeRedemption reads an answer, and holds it to what docs/interface.md says of one.
+func (r *round) judgeRedemption(t *target, a asked, got response) history.Answer {
+	if got.status != http.StatusOK {
+		return history.Answer{Outcome: r.judgeOther(t, got)}
+	}
+	var redemption redemptionAnswer
+	if err := json.Unmarshal(got.body, &redemption); err != nil || redemption.ID == "" || redemption.Status != "redeemed" ||
+		redemption.Code != t.written || !strings.EqualFold(redemption.Nick, a.nick) || redemption.RedeemedAt == "" {
+		r.violate("%s: no redemption for %q: %s", t.written, a.nick, got)
+	}
+	replayed, is := got.header["Idempotency-Replayed"]
+	if is && !slices.Equal(replayed, []string{"true"}) {
+		r.violate("%s: Idempotency-Replayed of %s", t.written, got)
+	}
+	r.mu.Lock()
+	first := r.bodies[redemption.ID]
+	if first == nil {
+		first = &got
+		r.bodies[redemption.ID] = first
+	}
+	r.mu.Unlock()
+	if !bytes.Equal(first.body, got.body) {
+		r.violate("%s: one redemption, two bodies: %s and %s", t.written, first, got)
+	}
+	if is {
+		return history.Answer{Outcome: history.Replayed, ID: redemption.ID}
+	}
+	return history.Answer{Outcome: history.Redeemed, ID: redemption.ID}
+}
+
+func (r *round) judgeCheck(t *target, got response) history.Answer {
+	if got.status != http.StatusOK {
+		return history.Answer{Outcome: r.judgeOther(t, got)}
+	}
+	var redeemable redemptionAnswer
+	if err := json.Unmarshal(got.body, &redeemable); err != nil || redeemable.Status != "redeemable" || redeemable.Code != t.written || redeemable.ID != "" {
+		r.violate("%s: no answer to a check: %s", t.written, got)
+	}
+	return history.Answer{Outcome: history.Redeemable}
+}
+
+// judgeOther reads an answer that is not 200. All refusals must look the same; nothing else may be answered but 503, the
+// function's own: the gateway's, which has no Retry-After, says that the function died or ran out of time.
+func (r *round) judgeOther(t *target, got response) history.Outcome {
+	var problem struct{ Type string }
+	if err := json.Unmarshal(got.body, &problem); err != nil {
+		r.violate("%s: %v: %s", t.written, err, got)
+	}
+	requestID := got.header.Get("Request-Id")
+	switch {
+	case got.status == http.StatusNotFound && problem.Type == "urn:problem:shopfront:voucher-not-found" && requestID != "":
+		r.mu.Lock()
+		r.outcome.row.Refusals++
+		if r.notFound == nil {
+			r.notFound = &got
+		}
+		first := r.notFound
+		r.mu.Unlock()
+		if !bytes.Equal(first.body, got.body) || !maps.EqualFunc(withoutID(first.header), withoutID(got.header), slices.Equal[[]string]) {
+			r.violate("refusals can be told apart: %s and %s", first, got)
+		}
+		return history.Refused
+	case got.status == http.StatusServiceUnavailable && problem.Type == "urn:problem:shopfront:unavailable" && requestID != "" &&
+		got.header.Get("Retry-After") != "":
+	default:
+		r.violate("%s: undocumented answer %s", t.written, got)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcome.row.Unknown++
+	return history.Unknown
+}
+
+// withoutID is the header without the request's ID, which the gateway tells too.
+func withoutID(header http.Header) http.Header {
+	header = header.Clone()
+	header.Del("Request-Id")
+	header.Del("Apigw-Requestid")
+	return header
+}
+
+// watchLog looks for what no log may hold.
+func (r *round) watchLog(_, line string) {
+	told := strings.ToLower(withoutRequestID(line))
+	for _, secret := range append(nicks(), "spring-20", "spring20", "order-") {
+		if strings.Contains(told, secret) {
+			r.violate("logged: %s", line)
+		}
+	}
+}
+
+// withoutRequestID is a line of the log without the request's ID, which is random, and so spells a nick in one of a million
+// lines.
+func withoutRequestID(line string) string {
+	var record map[string]any
+	if err := json.Unmarshal([]byte(line), &record); err != nil {
+		return line
+	}
+	delete(record, "requestId")
+	left, err := json.Marshal(record)
+	if err != nil {
+		return line
+	}
+	return string(left)
+}

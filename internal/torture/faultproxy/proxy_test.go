@@ -1,0 +1,298 @@
+package faultproxy_test
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/torture/faultproxy"
+)
+
+func TestMain(m *testing.M) { localtest.Main(m) }
+
+// shop is a vouchers table, reached through a proxy and directly.
+type shop struct {
+	proxy   *faultproxy.Proxy
+	hostile *dynamodb.Client // tries once
+	direct  *dynamodb.Client
+	table   string
+}
+
+func newShop(t *testing.T, settings faultproxy.Settings) *shop {
+	t.Helper()
+	settings.Target = localtest.Endpoint(t)
+	proxy, err := faultproxy.Start(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	once := func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
+	return &shop{
+		proxy: proxy, direct: localtest.Client(t), table: localtest.Table(t, "VouchersTable"),
+		hostile: dynamodb.New(localtest.NewClient(proxy.URL()).Options(), once),
+	}
+}
+
+func key(sk string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{
+		"customer": &types.AttributeValueMemberS{Value: "minecave#07"}, "sk": &types.AttributeValueMemberS{Value: sk},
+	}
+}
+
+func (s *shop) use(t *testing.T, sk string) error {
+	t.Helper()
+	_, err := s.hostile.UpdateItem(t.Context(), s.oneUse(sk))
+	return err
+}
+
+func (s *shop) oneUse(sk string) *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		TableName: &s.table, Key: key(sk), UpdateExpression: aws.String("ADD uses :one"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":one": &types.AttributeValueMemberN{Value: "1"}},
+	}
+}
+
+func (s *shop) useTogether(t *testing.T, token string, sks ...string) error {
+	t.Helper()
+	input := &dynamodb.TransactWriteItemsInput{}
+	if token != "" {
+		input.ClientRequestToken = &token
+	}
+	for _, sk := range sks {
+		one := s.oneUse(sk)
+		input.TransactItems = append(input.TransactItems, types.TransactWriteItem{Update: &types.Update{
+			TableName: one.TableName, Key: one.Key, UpdateExpression: one.UpdateExpression,
+			ExpressionAttributeValues: one.ExpressionAttributeValues,
+		}})
+	}
+	_, err := s.hostile.TransactWriteItems(t.Context(), input)
+	return err
+}
+
+// uses is what Local has, whatever the proxy told.
+func (s *shop) uses(t *testing.T, sk string) int {
+	t.Helper()
+	out, err := s.direct.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &s.table, Key: key(sk)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	uses, is := out.Item["uses"].(*types.AttributeValueMemberN)
+	if !is {
+		return 0
+	}
+	n, err := strconv.Atoi(uses.Value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// errorCode is DynamoDB's name for an error, and "lost" where no whole answer came.
+func errorCode(err error) string {
+	if _, damaged := errors.AsType[*smithy.DeserializationError](err); damaged {
+		return "lost"
+	}
+	if api, is := errors.AsType[smithy.APIError](err); is {
+		return api.ErrorCode()
+	}
+	if err != nil {
+		return "lost"
+	}
+	return ""
+}
+
+func TestEachFaultBefallsAWriteAsItsNameSays(t *testing.T) {
+	for _, tt := range []struct {
+		fault   faultproxy.Fault
+		codes   map[string]bool
+		applied func(times int) bool // of 20
+	}{
+		{faultproxy.Conflict, map[string]bool{"TransactionConflictException": true}, func(n int) bool { return n == 0 }},
+		{faultproxy.Throttle, map[string]bool{
+			"ProvisionedThroughputExceededException": true, "ThrottlingException": true, "RequestLimitExceeded": true,
+		}, func(n int) bool { return n == 0 }},
+		{faultproxy.ServerError, map[string]bool{"InternalServerError": true, "ServiceUnavailable": true}, func(n int) bool { return n > 0 && n < 20 }},
+		{faultproxy.SlowRequest, map[string]bool{"": true}, func(n int) bool { return n == 20 }},
+		{faultproxy.LateRequest, map[string]bool{"lost": true}, func(n int) bool { return n == 20 }},
+		{faultproxy.SlowAnswer, map[string]bool{"": true}, func(n int) bool { return n == 20 }},
+		{faultproxy.LostRequest, map[string]bool{"lost": true}, func(n int) bool { return n == 0 }},
+		{faultproxy.LostAnswer, map[string]bool{"lost": true}, func(n int) bool { return n == 20 }},
+		{faultproxy.CutAnswer, map[string]bool{"lost": true}, func(n int) bool { return n == 20 }},
+		{faultproxy.Unprocessed, map[string]bool{"": true}, func(n int) bool { return n == 20 }},
+		{faultproxy.ShortPage, map[string]bool{"": true}, func(n int) bool { return n == 20 }},
+	} {
+		t.Run(string(tt.fault), func(t *testing.T) {
+			shop := newShop(t, faultproxy.Settings{Seed: 7, Rates: map[faultproxy.Fault]float64{tt.fault: 1}, Delay: 20 * time.Millisecond})
+			seen := make(map[string]bool)
+			for range 20 {
+				seen[errorCode(shop.use(t, "LAUNCH"))] = true
+			}
+			shop.proxy.Settle()
+			if !maps.Equal(seen, tt.codes) {
+				t.Errorf("answered %v, want %v", seen, tt.codes)
+			}
+			if got := shop.uses(t, "LAUNCH"); !tt.applied(got) {
+				t.Errorf("applied %d times of 20", got)
+			}
+		})
+	}
+}
+
+func TestATransactionIsCanceledByAConflictAndByAThrottle(t *testing.T) {
+	for fault, code := range map[faultproxy.Fault]string{faultproxy.Conflict: "TransactionConflict", faultproxy.Throttle: "ThrottlingError"} {
+		shop := newShop(t, faultproxy.Settings{Seed: 3, Rates: map[faultproxy.Fault]float64{fault: 1}})
+		found := false
+		for range 20 {
+			canceled, is := errors.AsType[*types.TransactionCanceledException](shop.useTogether(t, "", "LAUNCH#c#00", "LAUNCH#n#0001"))
+			if !is {
+				continue
+			}
+			codes := []string{aws.ToString(canceled.CancellationReasons[0].Code), aws.ToString(canceled.CancellationReasons[1].Code)}
+			if reflect.DeepEqual(codes, []string{code, "None"}) || reflect.DeepEqual(codes, []string{"None", code}) {
+				found = true
+			} else {
+				t.Errorf("reasons %v", codes)
+			}
+		}
+		if !found {
+			t.Errorf("no transaction was canceled by %s", fault)
+		}
+	}
+}
+
+func TestATransactionUnderWayKeepsItsItemsFromOtherWrites(t *testing.T) {
+	began, finish := make(chan struct{}), make(chan struct{})
+	var held atomic.Bool
+	shop := newShop(t, faultproxy.Settings{Hold: time.Nanosecond, Watch: func(operation string, stage faultproxy.Stage) {
+		if operation == "TransactWriteItems" && stage == faultproxy.Applied && held.CompareAndSwap(false, true) {
+			close(began)
+			<-finish
+		}
+	}})
+	var first sync.WaitGroup
+	first.Go(func() {
+		if err := shop.useTogether(t, "the first", "LAUNCH#c#00", "LAUNCH#n#0001"); err != nil {
+			t.Error(err)
+		}
+	})
+	<-began
+	if got := errorCode(shop.use(t, "LAUNCH#c#00")); got != "TransactionConflictException" {
+		t.Errorf("a write: %q", got)
+	}
+	if err := shop.use(t, "LAUNCH#c#01"); err != nil {
+		t.Errorf("a write of another item: %v", err)
+	}
+	canceled, _ := errors.AsType[*types.TransactionCanceledException](shop.useTogether(t, "another", "LAUNCH#c#01", "LAUNCH#n#0001"))
+	if canceled == nil || aws.ToString(canceled.CancellationReasons[1].Code) != "TransactionConflict" ||
+		aws.ToString(canceled.CancellationReasons[0].Code) != "None" {
+		t.Errorf("a transaction: %v", canceled)
+	}
+	if got := errorCode(shop.useTogether(t, "the first", "LAUNCH#c#00", "LAUNCH#n#0001")); got != "TransactionInProgressException" {
+		t.Errorf("the same transaction: %q", got)
+	}
+	close(finish)
+	first.Wait()
+	if err := shop.use(t, "LAUNCH#c#00"); err != nil {
+		t.Errorf("when it is over: %v", err)
+	}
+	if got := shop.proxy.Injected()[faultproxy.HeldItem]; got != 3 {
+		t.Errorf("%d refused, want 3", got)
+	}
+}
+
+func TestAPartitionKeyValueTakesItsUnitsAndNoMore(t *testing.T) {
+	shop := newShop(t, faultproxy.Settings{WriteUnits: 0.001, Reserve: 9999}) // ten units, and no more for a long while
+	for range 4 {
+		if err := shop.useTogether(t, "", "LAUNCH#c#00"); err != nil { // two units each
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(shop.use(t, "SUMMER"), shop.use(t, "SUMMER")); err != nil {
+		t.Fatal(err)
+	}
+	if got := errorCode(shop.use(t, "SUMMER")); got != "ThrottlingException" {
+		t.Errorf("the eleventh: %q", got)
+	}
+	if shop.uses(t, "LAUNCH#c#00") != 4 || shop.uses(t, "SUMMER") != 2 {
+		t.Error("a refused write was applied, or another was not")
+	}
+}
+
+func TestReadsComeBackInParts(t *testing.T) {
+	shop := newShop(t, faultproxy.Settings{Seed: 11, Rates: map[faultproxy.Fault]float64{faultproxy.Unprocessed: 1, faultproxy.ShortPage: 1}})
+	var keys []map[string]types.AttributeValue
+	for _, sk := range []string{"A", "B", "C", "D", "E", "F"} {
+		if err := shop.use(t, sk); err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, key(sk))
+	}
+	read, rounds := 0, 0
+	for ; len(keys) > 0 && rounds < 100; rounds++ {
+		out, err := shop.hostile.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{
+			RequestItems: map[string]types.KeysAndAttributes{shop.table: {Keys: keys, ConsistentRead: aws.Bool(true)}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read += len(out.Responses[shop.table])
+		keys = out.UnprocessedKeys[shop.table].Keys
+		if len(keys) > 0 && !aws.ToBool(out.UnprocessedKeys[shop.table].ConsistentRead) {
+			t.Fatal("unprocessed keys are no longer read consistently")
+		}
+		if len(keys) == 1 { // a last key comes back for ever
+			shop.proxy.SetRates(map[faultproxy.Fault]float64{faultproxy.ShortPage: 1})
+		}
+	}
+	if read != 6 || rounds < 2 {
+		t.Errorf("%d items in %d rounds", read, rounds)
+	}
+	pages := dynamodb.NewQueryPaginator(shop.hostile, &dynamodb.QueryInput{
+		TableName: &shop.table, KeyConditionExpression: aws.String("customer = :customer"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":customer": &types.AttributeValueMemberS{Value: "minecave#07"}},
+	})
+	listed, turned := 0, 0
+	for ; pages.HasMorePages(); turned++ {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed += len(page.Items)
+	}
+	if listed != 6 || turned < 2 {
+		t.Errorf("%d items on %d pages", listed, turned)
+	}
+}
+
+func TestASeedRepeatsItsFaults(t *testing.T) {
+	rates := map[faultproxy.Fault]float64{faultproxy.LostRequest: 0.2, faultproxy.LostAnswer: 0.2, faultproxy.Throttle: 0.2}
+	run := func(seed uint64) (codes []string) {
+		shop := newShop(t, faultproxy.Settings{Seed: seed, Rates: rates, Burst: 2})
+		for i := range 40 {
+			codes = append(codes, errorCode(shop.use(t, "LAUNCH#n#"+strconv.Itoa(i))))
+		}
+		return codes
+	}
+	first := run(1)
+	if again := run(1); !reflect.DeepEqual(first, again) {
+		t.Errorf("the same seed:\n%q\n%q", first, again)
+	}
+	if other := run(2); reflect.DeepEqual(first, other) {
+		t.Error("another seed has the same faults")
+	}
+}

@@ -1,0 +1,161 @@
+package hotcode_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shopfront/internal/torture/faultproxy"
+	"shopfront/pkg/voucher"
+)
+
+//nolint:gochecknoglobals // flags
+var (
+	crowdSize = flag.Int("crowd", 64, "how many processes redeem one code at the same time")
+	warmUp    = flag.Duration("warm", 5*time.Second, "how long the crowd redeems before it is measured")
+	hold      = flag.Duration("hold", 500*time.Millisecond, "how long a transaction has its items, where conflicts are measured")
+	measured  = flag.Duration("measured", 15*time.Second, "how long the crowd's redemptions are counted")
+)
+
+// model is what limits a code, slowed down so that this machine does not: DynamoDB Local and the crowd share it.
+type model struct {
+	name   string
+	limits faultproxy.Settings
+}
+
+// models are of a service that is slower than the real one, with the same proportions.
+func models() []model {
+	return []model{
+		// A transaction has its items for so long that one counter takes 2 a second at most, and its units do not matter.
+		{"conflicts", faultproxy.Settings{Hold: *hold, WriteUnits: 1000, ReadUnits: 3000}},
+		// A partition key value takes a 250th of its units: 4 write units, which are 2 uses, and 12 reads a second.
+		{"units", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 4, ReadUnits: 12}},
+		// As before, but as if the rules needed no read.
+		{"write units", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 4}},
+	}
+}
+
+// series is what was measured in each round.
+type series []float64
+
+func (s series) median() float64 {
+	if len(s) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(s))
+	return sorted[len(sorted)/2]
+}
+
+func (s series) String() string {
+	if len(s) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%7.1f (%.1f to %.1f)", s.median(), slices.Min(s), slices.Max(s))
+}
+
+// BenchmarkRedemptions measures how many redemptions a second one code takes, by the number of its counters. Each iteration is
+// a round of all of them, one after the other: -benchtime 5x makes five.
+func BenchmarkRedemptions(b *testing.B) {
+	for _, model := range models() {
+		b.Run(model.name, func(b *testing.B) {
+			counts := []int{1, 4, 16, 32, 64}
+			rates, ratios, costs := make(map[int]series), make(map[int]series), make(map[int]series)
+			for b.Loop() {
+				for _, counters := range counts {
+					rate, cost := measure(b, model.limits, counters)
+					rates[counters] = append(rates[counters], rate)
+					costs[counters] = append(costs[counters], cost)
+					if one := rates[1][len(rates[1])-1]; one > 0 {
+						ratios[counters] = append(ratios[counters], rate/one)
+					}
+				}
+			}
+			b.Logf("%8s  %-26s  %-26s  %s", "counters", "redemptions a second", "times one counter's", "calls a redemption")
+			for _, counters := range counts {
+				b.Logf("%8d  %-26s  %-26s  %s", counters, rates[counters], ratios[counters], costs[counters])
+				b.ReportMetric(rates[counters].median(), fmt.Sprintf("with-%d-counters/s", counters))
+			}
+			b.ReportMetric(0, "ns/op") // means nothing here
+		})
+	}
+}
+
+// measure has a crowd redeem a code, and returns its redemptions a second and what each cost in calls, those of requests that
+// came to nothing included.
+func measure(b *testing.B, limits faultproxy.Settings, counters int) (rate, cost float64) {
+	b.Helper()
+	s := newShop(b, limits)
+	v := s.create(b, "SUMMER-20", 1_000_000, counters)
+	ctx, stop := context.WithCancel(b.Context())
+	defer stop()
+	var redeemed atomic.Int64
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.crowd(ctx, b, *crowdSize, v.Code, budget, func() { redeemed.Add(1) })
+	}()
+	time.Sleep(*warmUp)
+	calls, count, begun := s.proxy.Calls(), redeemed.Load(), time.Now()
+	time.Sleep(*measured)
+	count = redeemed.Load() - count
+	took := time.Since(begun)
+	spent := s.calls(calls)
+	stop()
+	<-ended
+	return float64(count) / took.Seconds(), float64(spent) / float64(max(count, 1))
+}
+
+// BenchmarkSellOut measures how a code of 1,024 uses sells out, by how many of them each counter has: its redemptions a second,
+// and what one costs in calls, over all of them and over the last hundred.
+func BenchmarkSellOut(b *testing.B) {
+	const uses, last = 1024, 100
+	for _, model := range []model{
+		{"without conflicts", faultproxy.Settings{}},
+		{"transactions of 20 ms", faultproxy.Settings{Hold: 20 * time.Millisecond, WriteUnits: 1000, ReadUnits: 3000}},
+	} {
+		b.Run(model.name, func(b *testing.B) {
+			counts := []int{4, 8, 16, 32, 64}
+			rates, costs, ends := make(map[int]series), make(map[int]series), make(map[int]series)
+			for b.Loop() {
+				for _, counters := range counts {
+					rate, cost, end := sellOut(b, model.limits, uses, counters, last)
+					rates[counters] = append(rates[counters], rate)
+					costs[counters] = append(costs[counters], cost)
+					ends[counters] = append(ends[counters], end)
+				}
+			}
+			b.Logf("%16s  %-26s  %-26s  %s", "uses a counter", "redemptions a second", "calls a redemption", "calls, last hundred")
+			for _, counters := range counts {
+				b.Logf("%16d  %-26s  %-26s  %s", uses/counters, rates[counters], costs[counters], ends[counters])
+				b.ReportMetric(ends[counters].median(), fmt.Sprintf("calls-of-%d-counters'-last", counters))
+			}
+			b.ReportMetric(0, "ns/op") // means nothing here
+		})
+	}
+}
+
+func sellOut(b *testing.B, limits faultproxy.Settings, uses voucher.Limit, counters, last int) (rate, cost, end float64) {
+	b.Helper()
+	s := newShop(b, limits)
+	v := s.create(b, "SUMMER-20", uses, counters)
+	var redeemed, callsBefore, calls atomic.Int64
+	begun := time.Now()
+	var took time.Duration
+	s.crowd(b.Context(), b, *crowdSize, v.Code, patience, func() {
+		switch redeemed.Add(1) {
+		case int64(uses) - int64(last):
+			callsBefore.Store(int64(s.calls(nil)))
+		case int64(uses):
+			calls.Store(int64(s.calls(nil)))
+			took = time.Since(begun) // once
+		}
+	}, patient)
+	if redeemed.Load() != int64(uses) {
+		b.Errorf("%d redeemed of %d; the counters have left %d", redeemed.Load(), uses, s.counters(b, v.Code))
+	}
+	return float64(uses) / took.Seconds(), float64(calls.Load()) / float64(uses), float64(calls.Load()-callsBefore.Load()) / float64(last)
+}

@@ -1,0 +1,148 @@
+package hotcode_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	mathrand "math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/torture/faultproxy"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/voucher"
+)
+
+func TestMain(m *testing.M) { localtest.Main(m) }
+
+const (
+	emberforge catalog.CustomerID = "emberforge"
+	// budget is that of a request to a function.
+	budget = 5 * time.Second
+	// patience is how long a test waits for DynamoDB Local on a busy machine.
+	patience = time.Minute
+)
+
+// shop is a vouchers table behind a model of the service's limits.
+type shop struct {
+	proxy *faultproxy.Proxy
+	table string
+	nicks atomic.Int64
+}
+
+func newShop(tb testing.TB, limits faultproxy.Settings) *shop {
+	tb.Helper()
+	limits.Target = localtest.Endpoint(tb)
+	proxy, err := faultproxy.Start(limits)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return &shop{proxy: proxy, table: localtest.Table(tb, "VouchersTable")}
+}
+
+// create creates a code with that many counters, or as many as it is given by default, past the proxy.
+func (s *shop) create(tb testing.TB, written string, uses voucher.Limit, counters int) voucher.Voucher {
+	tb.Helper()
+	v, err := voucher.New(voucher.Terms{
+		Written: written, MaxUses: &uses, Counters: counters,
+		Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
+	}, time.Now())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := dynamo.NewVouchers(localtest.Client(tb), s.table, mathrand.Int64N).Create(tb.Context(), emberforge, v); err != nil {
+		tb.Fatal(err)
+	}
+	return v
+}
+
+// till redeems one code, as a process of the function does: one request at a time, with a client of its own.
+type till struct {
+	shop *shop
+	code voucher.Code
+	desk voucher.Desk
+}
+
+func (s *shop) till(code voucher.Code, options ...func(*dynamodb.Options)) till {
+	client := dynamo.NewClient(dynamo.Settings{
+		Region: localtest.Region, Endpoint: s.proxy.URL(), Jitter: mathrand.Int64N,
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	client = dynamodb.New(client.Options(), options...)
+	return till{s, code, voucher.Desk{Store: dynamo.NewRedemptions(client, s.table, mathrand.Int64N), Random: rand.Reader}}
+}
+
+// patient lets a till wait for each answer as long as it takes, so that no call is made twice for want of one.
+func patient(o *dynamodb.Options) { o.HTTPClient = &http.Client{Timeout: patience} }
+
+// redeem redeems the code for somebody who has not redeemed it. It reports false where the code is used up.
+func (t till) redeem(ctx context.Context, budget time.Duration) (redeemed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	nick, err := voucher.ParseNick(fmt.Sprint("Alder ", t.shop.nicks.Add(1)))
+	if err != nil {
+		return false, err
+	}
+	_, _, err = t.desk.Redeem(ctx, voucher.Request{Customer: emberforge, Code: t.code, Nick: nick, At: time.Now()})
+	if reason, refused := voucher.IsRefusal(err); refused && reason == voucher.ReasonUsedUp {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// crowd has tills redeem at the same time, each one request after the other, until the context ends or the code is used up.
+// What a client would be told to try again is left out. It calls each, concurrently, after each redemption.
+func (s *shop) crowd(ctx context.Context, tb testing.TB, size int, code voucher.Code, budget time.Duration, each func(), options ...func(*dynamodb.Options)) {
+	tb.Helper()
+	var redeeming sync.WaitGroup
+	for range size {
+		redeeming.Go(func() {
+			for t := s.till(code, options...); ctx.Err() == nil; {
+				redeemed, err := t.redeem(ctx, budget)
+				switch _, unavailable := errors.AsType[*dynamo.UnavailableError](err); {
+				case redeemed:
+					each()
+				case err == nil:
+					return
+				case !unavailable:
+					tb.Errorf("redeem: %v", err)
+					return
+				}
+			}
+		})
+	}
+	redeeming.Wait()
+}
+
+// calls counts all calls that the proxy saw since before.
+func (s *shop) calls(before map[string]int) (all int) {
+	for operation, count := range s.proxy.Calls() {
+		all += count - before[operation]
+	}
+	return all
+}
+
+// since counts the calls that the proxy saw since before, by operation.
+func (s *shop) since(before map[string]int) map[string]int {
+	now := s.proxy.Calls()
+	for operation, count := range before {
+		now[operation] -= count
+	}
+	maps.DeleteFunc(now, func(_ string, count int) bool { return count == 0 })
+	return now
+}

@@ -1,0 +1,451 @@
+package kills_test
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"shopfront/internal/torture"
+	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/operator"
+)
+
+// Exit codes of shopctl.
+const (
+	exitFailed      = 1
+	exitRefused     = 3
+	exitInterrupted = 130
+)
+
+// command is a kind of work of the operator's.
+type command struct {
+	kind string
+	// variant tells commands of the same kind apart, which share the kills wanted of it.
+	variant string
+	// isWhole: each subject is a customer.
+	isWhole bool
+	// only is the operation at which it is ended; empty: at all.
+	only string
+	// late: calls that are applied once the command was run again, too.
+	late bool
+	// prepare brings the subject to where the command begins; nil: it begins with a customer that has coins.
+	prepare func(r *round, s subject)
+	args    func(r *round, s subject) []string
+	// again runs the command again after the process ended, and checks what that says. Nil: it says what an undisturbed run
+	// says.
+	again func(r *round, s subject, ended *process)
+	// check checks what is kept in the end, beside that it is what an undisturbed run keeps; may be nil.
+	check func(r *round, s subject, kept []keptItem)
+	mask  mask
+}
+
+// ending is how processes are ended.
+type ending struct {
+	kind    string
+	fates   []fate
+	signals []syscall.Signal // in turn; none: the process ends by itself
+	exit    int              // -1: it was killed
+	// brief: it meets writes only, and each once.
+	brief bool
+}
+
+func killed() ending {
+	return ending{kind: "killed", fates: []fate{lost, unanswered, late}, signals: []syscall.Signal{syscall.SIGKILL}, exit: -1}
+}
+
+func interrupted() ending {
+	return ending{
+		kind: "interrupted", fates: []fate{lost, unanswered}, brief: true,
+		signals: []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, exit: exitInterrupted,
+	}
+}
+
+func credentialsExpired() ending {
+	return ending{kind: "credentials expired", fates: []fate{expired}, brief: true, exit: exitFailed}
+}
+
+func storeGone() ending { return ending{kind: "store gone", fates: []fate{gone}, exit: exitFailed} }
+
+// round ends a command at each of its steps, each with a subject of its own, and then runs all again.
+type round struct {
+	*bench
+	recorder
+	killed  map[fate]int // how often, by what became of the call at which it was
+	t       *testing.T
+	command command
+	ending  ending
+	prefix  string // of its customers' IDs
+	shop    *operator.Shop
+	// between is what was kept when all processes had ended and nothing was run again.
+	between []keptItem
+	printed map[subject][]string // by running again
+	whole   *process             // the undisturbed one
+}
+
+// endCommand ends the command at each of its steps, and as often as is wanted with each fate of a call.
+func endCommand(t *testing.T, programs testshop.Programs, c command, e ending) []torture.Row {
+	t.Helper()
+	wanted := wantedKills(t)
+	switch {
+	case e.exit >= 0: // it is no kill
+		wanted = 0
+	case c.variant != "":
+		wanted = (wanted + len(editFields()) - 1) / len(editFields())
+	}
+	r := newRound(t, newBench(t, programs), c, e)
+	steps := repeated(r.steps(r.playUndisturbed()), wanted)
+	r.completeAll(steps, r.endAll(steps))
+	return r.rows()
+}
+
+// repeated is the steps, those of each fate again and again until there are as many as are wanted.
+func repeated(steps []step, wanted int) []step {
+	all := slices.Clone(steps)
+	counts := make(map[fate]int)
+	for _, s := range steps {
+		counts[s.fate]++
+	}
+	for slices.Min(slices.Collect(maps.Values(counts))) < wanted {
+		for _, s := range steps {
+			if counts[s.fate] < wanted {
+				all = append(all, s)
+				counts[s.fate]++
+			}
+		}
+	}
+	return all
+}
+
+// rows tell how often the command was killed with each fate of a call. What was violated is in the first of them.
+func (r *round) rows() (rows []torture.Row) {
+	if r.ending.exit >= 0 {
+		return nil
+	}
+	for _, fate := range r.ending.fates {
+		if r.killed[fate] > 0 {
+			rows = append(rows, torture.Row{Fault: r.ending.kind + ": " + r.command.kind + ", " + fate.told("a call"), Injected: r.killed[fate]})
+		}
+	}
+	if len(rows) > 0 {
+		rows[0].Add(r.row)
+	}
+	return rows
+}
+
+func newRound(t *testing.T, b *bench, c command, e ending) *round {
+	t.Helper()
+	r := &round{bench: b, killed: make(map[fate]int), t: t, command: c, ending: e, printed: make(map[subject][]string)}
+	r.prefix = idForm.ReplaceAllString(e.kind+"-"+c.kind+c.variant, "-") + "-0"
+	if !c.isWhole {
+		r.shop = r.open(t, r.prefix)
+	}
+	return r
+}
+
+// idForm finds what no ID of a customer has.
+var idForm = regexp.MustCompile(`[^a-z]+`)
+
+func (r *round) subject(number int) subject {
+	s := subject{
+		customer: r.prefix, isWhole: r.command.isWhole,
+		code: fmt.Sprintf("SUMMER-%03d", number), batch: fmt.Sprintf("summer-%03d", number),
+	}
+	if s.isWhole {
+		s.customer = fmt.Sprintf("%s-%03d", r.prefix, number)
+	}
+	return s
+}
+
+// playUndisturbed returns the calls that the command makes.
+func (r *round) playUndisturbed() []string {
+	r.t.Helper()
+	s := r.subject(0)
+	r.prepare(s)
+	r.trap.reset()
+	r.whole = r.must(r.t, r.command.args(r, s)...)
+	return r.trap.calls()
+}
+
+// completeAll runs again what was ended at the steps, and compares what is kept then with what the undisturbed run keeps.
+func (r *round) completeAll(steps []step, ended []*process) {
+	r.t.Helper()
+	r.between = r.readKept(r.t, r.prefix)
+	for i := range steps {
+		s := r.subject(i + 1)
+		if r.command.again == nil {
+			r.runAgain(s)
+		} else {
+			r.command.again(r, s, ended[i])
+		}
+	}
+	if err := r.trap.letGo(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.judge(steps)
+}
+
+// endAll runs the command once for each step, and ends it there.
+func (r *round) endAll(steps []step) []*process {
+	r.t.Helper()
+	ended := make([]*process, len(steps))
+	for i, at := range steps {
+		s := r.subject(i + 1)
+		r.prepare(s)
+		ended[i] = r.endAt(s, at, i)
+		if r.verifiesAt(i, len(steps)) {
+			r.settle()
+			wantVerified(r.t, &r.recorder, r.bench, catalog.CustomerID(r.prefix), r.command.mask.shares)
+		}
+	}
+	r.settle()
+	return ended
+}
+
+// judge compares what is kept in the end with what the undisturbed run keeps.
+func (r *round) judge(steps []step) {
+	r.t.Helper()
+	kept := r.readKept(r.t, r.prefix)
+	want := r.subject(0).state(r.t, kept, r.command.mask)
+	for i, at := range steps {
+		s := r.subject(i + 1)
+		if i == 0 || r.command.isWhole && wantedKills(r.t) > 0 && i%10 == 0 { // what is kept of one customer is what is kept of another
+			wantVerified(r.t, &r.recorder, r.bench, catalog.CustomerID(s.customer), false)
+		}
+		if got := s.state(r.t, kept, r.command.mask); got != want {
+			r.violation(r.t, "%s at %s, then run again: kept is\n%s\nwant\n%s", r.command.kind, at, got, want)
+		}
+		if r.command.check != nil {
+			r.command.check(r, s, kept)
+		}
+	}
+}
+
+// settle waits until nothing is under way of what was ended, and ends nothing any more.
+func (r *round) settle() {
+	r.t.Helper()
+	if err := r.trap.settle(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.trap.reset()
+}
+
+// verifiesAt tells whether what was left behind by then is verified: it adds up, or is known as an edit that goes on. That
+// takes long, and of a customer as a whole there may be nothing yet.
+func (r *round) verifiesAt(i, steps int) bool {
+	switch {
+	case r.command.isWhole:
+		return false
+	case wantedKills(r.t) > 0:
+		return i == steps-1
+	default:
+		return r.command.mask.shares && !r.ending.brief && i == steps/3
+	}
+}
+
+func (r *round) prepare(s subject) {
+	if r.command.prepare != nil {
+		r.command.prepare(r, s)
+	}
+}
+
+// steps are the points of a run that makes these calls. Of the many queries that list a customer's vouchers all are alike:
+// unless there is time, the first stands for them.
+func (r *round) steps(calls []string) []step {
+	counts := make(map[string]int)
+	for _, operation := range calls {
+		counts[operation]++
+	}
+	var steps []step
+	for _, operation := range slices.Sorted(maps.Keys(counts)) {
+		if r.command.only != "" && r.command.only != operation {
+			continue
+		}
+		for n := 1; n <= counts[operation]; n++ {
+			if operation == "Query" && n > 1 && counts[operation] >= 64 && wantedKills(r.t) == 0 {
+				break
+			}
+			for _, fate := range r.fates(operation, n) {
+				steps = append(steps, step{operation, n, fate})
+			}
+		}
+	}
+	return steps
+}
+
+// fates are what may become of a call. Whether a read was applied makes no difference: unless there is time, each meets one.
+func (r *round) fates(operation string, n int) []fate {
+	fates := slices.Clone(r.ending.fates)
+	if !r.command.late || !isWrite(operation) {
+		fates = slices.DeleteFunc(fates, func(f fate) bool { return f == late })
+	}
+	switch hasTime := wantedKills(r.t) > 0; {
+	case r.ending.brief && !isWrite(operation):
+		return nil
+	case r.ending.brief, !hasTime && !isWrite(operation):
+		return fates[n%len(fates):][:1]
+	default:
+		return fates
+	}
+}
+
+// endAt runs the command and ends it at the step.
+func (r *round) endAt(s subject, at step, number int) *process {
+	r.t.Helper()
+	p := r.startAt(s, at, number)
+	r.wantEnded(p, at)
+	return p
+}
+
+// startAt starts the command, which is to end at the step.
+func (r *round) startAt(s subject, at step, number int) *process {
+	r.t.Helper()
+	p := r.process(r.t, r.command.args(r, s)...)
+	var end func()
+	if signals := r.ending.signals; len(signals) > 0 {
+		end = func() { p.end(signals[number%len(signals)]) }
+	}
+	r.trap.set(at, end)
+	p.start(r.t)
+	return p
+}
+
+// wantEnded waits for the end of the process, and wants it to have been at the step.
+func (r *round) wantEnded(p *process, at step) {
+	r.t.Helper()
+	<-p.ended
+	switch {
+	case !r.trap.hasSprung():
+		r.violation(r.t, "%s never came to %s: %s", r.command.kind, at, p)
+	case p.exit() != r.ending.exit || r.ending.exit < 0 && !p.isKilled():
+		r.violation(r.t, "%s at %s: %s", r.ending.kind, at, p)
+	default:
+		r.killed[at.fate]++
+	}
+}
+
+var createdAt = regexp.MustCompile(`"createdAt":"[^"]*"`)
+
+// runAgain runs the command again and wants it to say what the undisturbed run says.
+func (r *round) runAgain(s subject) {
+	r.t.Helper()
+	p := r.must(r.t, r.command.args(r, s)...)
+	want := createdAt.ReplaceAllString(r.subject(0).plain(r.t, r.whole.stdout.String()), "")
+	if got := createdAt.ReplaceAllString(s.plain(r.t, p.stdout.String()), ""); got != want {
+		r.violation(r.t, "run again it says\n%s\nwant\n%s", got, want)
+	}
+}
+
+// isKept tells whether anything of the subject was kept when the process had ended.
+func (r *round) isKept(s subject) bool { return len(s.of(r.t, r.between)) > 0 }
+
+// created runs create again: where the voucher is there it is refused, for it may be another's.
+func created(r *round, s subject, _ *process) {
+	if !r.isKept(s) {
+		r.runAgain(s)
+		return
+	}
+	p := r.process(r.t, r.command.args(r, s)...)
+	if p.run(r.t); p.exit() != exitRefused || !strings.Contains(p.stderr.String(), `"kind":"exists"`) {
+		r.violation(r.t, "created already, and run again: %s", p)
+	}
+}
+
+// generated completes a batch. All that was printed before is kept and is printed again.
+func generated(r *round, s subject, ended *process) {
+	before := codes(s.of(r.t, r.between))
+	for _, code := range printedCodes(r.t, ended) {
+		if !slices.Contains(before, code) {
+			r.violation(r.t, "%s was printed and is not kept", code)
+		}
+	}
+	args := resume(r.command.args(r, s))
+	p := r.process(r.t, args...)
+	if p.run(r.t); len(before) == 0 { // there is nothing to complete
+		if p.exit() != exitRefused || !strings.Contains(p.stderr.String(), `"kind":"not_found"`) {
+			r.violation(r.t, "nothing was generated, and resumed: %s", p)
+		}
+		p = r.must(r.t, r.command.args(r, s)...)
+	} else if p.exit() != 0 {
+		r.violation(r.t, "%s", p)
+	}
+	r.printed[s] = printedCodes(r.t, p)
+	for _, code := range before {
+		if !slices.Contains(r.printed[s], code) {
+			r.violation(r.t, "%s was kept and is not printed by the run that completes the batch", code)
+		}
+	}
+}
+
+// resume is generate that completes the batch it would begin.
+func resume(args []string) []string {
+	resumed := slices.Clone(args)
+	for i, arg := range resumed {
+		if arg == "--batch" {
+			resumed[i] = "--resume"
+		}
+	}
+	return resumed
+}
+
+var codeLine = regexp.MustCompile(`^\{"code":"([^"]+)","batch":"[^"]+"\}\n$`)
+
+// printedCodes are the codes on stdout, in order.
+func printedCodes(t *testing.T, p *process) []string {
+	t.Helper()
+	var codes []string
+	for line := range strings.Lines(p.stdout.String()) {
+		match := codeLine.FindStringSubmatch(line)
+		if match == nil {
+			t.Fatalf("%q is no whole line with a code: %s", line, p)
+		}
+		codes = append(codes, match[1])
+	}
+	slices.Sort(codes)
+	return codes
+}
+
+// wantAllPrinted wants what was printed in the end to be what is kept, each code once.
+func wantAllPrinted(r *round, s subject, kept []keptItem) {
+	if all := codes(s.of(r.t, kept)); !slices.Equal(r.printed[s], all) {
+		r.violation(r.t, "printed are %q, kept are %q", r.printed[s], all)
+	}
+}
+
+// applied applies a catalogue again, which then changes nothing any more. A new shop was not open before all of it was there.
+func applied(r *round, s subject, _ *process) {
+	r.t.Helper()
+	before := s.of(r.t, r.between)
+	if r.command.prepare == nil && slices.ContainsFunc(before, isOpenShop) {
+		for _, product := range []string{"product#coins", "product#t-shirt"} {
+			if !slices.ContainsFunc(before, func(it keptItem) bool { return it.sort == product }) {
+				r.violation(r.t, "the shop was open without %s", product)
+			}
+		}
+	}
+	r.must(r.t, r.command.args(r, s)...)
+	plan, err := r.Calm.PlanCatalogue(r.t.Context(), catalogueFiles(s), true, time.Now())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if plan.Writes() != 0 {
+		r.violation(r.t, "applied again there are %d writes to make", plan.Writes())
+	}
+}
+
+func isOpenShop(it keptItem) bool {
+	offSale, _ := it.attributes["offSale"].(bool)
+	return it.sort == "customer" && !offSale
+}
+
+// switched disables or enables a batch again, which leaves out those that were switched.
+func switched(r *round, s subject, _ *process) {
+	if p := r.must(r.t, r.command.args(r, s)...); !strings.Contains(p.stdout.String(), fmt.Sprintf(`"vouchers":%d,`, switchedSize)) {
+		r.violation(r.t, "%s", p)
+	}
+}

@@ -1,0 +1,73 @@
+package kills_test
+
+import (
+	"cmp"
+	"flag"
+	"slices"
+	"sync"
+	"testing"
+
+	"shopfront/internal/torture"
+	"shopfront/internal/torture/testshop"
+)
+
+// report is the rows of all that was killed.
+type report struct {
+	mu   sync.Mutex
+	rows []torture.Row
+}
+
+func (o *report) add(rows ...torture.Row) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, row := range rows {
+		at := slices.IndexFunc(o.rows, func(r torture.Row) bool { return r.Fault == row.Fault })
+		if at < 0 {
+			o.rows = append(o.rows, row)
+		} else {
+			o.rows[at].Add(row)
+		}
+	}
+}
+
+func (o *report) tell(t *testing.T) {
+	t.Helper()
+	slices.SortStableFunc(o.rows, func(a, b torture.Row) int { return cmp.Compare(a.Fault, b.Fault) })
+	torture.Tell(t, flag.Lookup(tableFlag).Value.String(), o.rows)
+}
+
+func TestWhatIsEndedIsCompletedByDoingItAgain(t *testing.T) {
+	programs := testshop.Build(t, nil, "functions/redeem-voucher", "cmd/shopctl")
+	var done report
+	// Those wait for the store for long before they give up.
+	var waiting []*storeless
+	for _, c := range []command{applyNew(), generate(), raise()} {
+		waiting = append(waiting, startWithoutStore(t, programs, c))
+	}
+	t.Run("ended", func(t *testing.T) {
+		t.Run("redemptions", func(t *testing.T) {
+			t.Parallel()
+			done.add(killRedemptions(t, programs)...)
+		})
+		end := func(e ending, commands ...command) {
+			for _, c := range commands {
+				t.Run(e.kind+"/"+c.kind+c.variant, func(t *testing.T) {
+					t.Parallel()
+					done.add(endCommand(t, programs, c, e)...)
+				})
+			}
+		}
+		end(killed(), applyNew(), applyPruned(), createSingle(), createLimited(), generate(), generateLimited(), generateResumed(),
+			raise(), lower(), disable(), enable(), disableBatch(), enableBatch())
+		end(killed(), editFields()...)
+		end(interrupted(), applyNew(), generate(), raise())
+		end(credentialsExpired(), applyNew(), generate(), raise())
+	})
+	for _, s := range waiting {
+		s.complete()
+	}
+	for _, c := range []busyEdit{{"raise", 20, 30, 30}, {"lower", 20, 12, 10}} {
+		t.Run("busy/"+c.kind, func(t *testing.T) { done.add(killBusyEdit(t, programs, c)) })
+	}
+	done.tell(t)
+}

@@ -1,0 +1,484 @@
+package kills_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/localrun/localruntest"
+	"shopfront/internal/torture"
+	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+// redemption is a kind of request to redeem, by the calls that it takes.
+type redemption struct {
+	kind string
+	// calls are the operations of an undisturbed one.
+	calls []string
+	// perhaps: the function may find a use with fewer calls.
+	perhaps bool
+	keyed   bool
+	// prepare makes the voucher that the code is of, perhaps with uses taken; nil: there is none.
+	prepare func(d *desk, code string)
+	// taken is how many redemptions are on record before.
+	taken int
+	// refused: no use is left for the request, so that it takes none.
+	refused bool
+	// replayed: the request was redeemed before, by prepare.
+	replayed bool
+	// single: the code has one use.
+	single bool
+}
+
+const (
+	getItem  = "GetItem"
+	batchGet = "BatchGetItem"
+	update   = "UpdateItem"
+	transact = "TransactWriteItems"
+)
+
+const alder = "Alder"
+
+// redemptions are all the ways that a redemption can go.
+func redemptions() []redemption {
+	single := func(d *desk, code string) { d.create(code, voucher.Terms{}) }
+	many := voucher.Terms{MaxUses: new(voucher.Limit(6)), Counters: 2}
+	anyone := many
+	anyone.MaxUsesPerNick = new(voucher.NoLimit)
+	perNick := func(d *desk, code string) { d.create(code, many) }
+	everyone := func(d *desk, code string) { d.create(code, anyone) }
+	usedUp := func(d *desk, code string) {
+		d.create(code, voucher.Terms{MaxUses: new(voucher.Limit(2)), Counters: 2})
+		d.redeem(request{code: code, nick: "Birch"}, http.StatusOK)
+		d.redeem(request{code: code, nick: "Cedar"}, http.StatusOK)
+	}
+	full := func(d *desk, code string) {
+		usedUp(d, code)
+		d.redeem(request{code: code, nick: "Rowan"}, http.StatusNotFound)
+	}
+	unlimited := func(perNick voucher.Limit) func(*desk, string) {
+		return func(d *desk, code string) {
+			d.create(code, voucher.Terms{MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(perNick)})
+		}
+	}
+	before := func(d *desk, code string) {
+		perNick(d, code)
+		d.redeem(keyed(code), http.StatusOK)
+	}
+	return []redemption{
+		{kind: "single-use, key", calls: []string{update}, keyed: true, single: true, prepare: single},
+		{kind: "single-use", calls: []string{update}, single: true, prepare: single},
+		{kind: "limited, key", calls: []string{update, transact}, keyed: true, prepare: everyone},
+		{kind: "limited", calls: []string{update, transact}, prepare: everyone},
+		{kind: "per nick, key", calls: []string{update, transact}, keyed: true, prepare: perNick},
+		{
+			kind: "limited, remembered", calls: []string{getItem, transact}, keyed: true, taken: 1,
+			prepare: func(d *desk, code string) {
+				perNick(d, code)
+				d.redeem(request{code: code, nick: "Birch"}, http.StatusOK)
+			},
+		},
+		{
+			kind: "other counter, key", calls: []string{update, transact, batchGet, transact}, perhaps: true, keyed: true,
+			prepare: withFewLeft,
+		},
+		{kind: "other counter", calls: []string{update, transact, batchGet, transact}, perhaps: true, prepare: withFewLeft},
+		{
+			kind: "last use gone, key", calls: []string{getItem, transact, batchGet, update, getItem}, keyed: true, refused: true,
+			taken: 2, prepare: usedUp,
+		},
+		{kind: "last use gone", calls: []string{getItem, transact, batchGet, update, getItem}, refused: true, taken: 2, prepare: usedUp},
+		{kind: "full, key", calls: []string{getItem, getItem}, keyed: true, refused: true, taken: 2, prepare: full},
+		{kind: "replay", calls: []string{getItem, transact}, keyed: true, replayed: true, taken: 1, prepare: before},
+		{
+			kind: "recall", calls: []string{getItem, getItem}, keyed: true, replayed: true, taken: 1,
+			prepare: func(d *desk, code string) {
+				before(d, code)
+				d.disable(code)
+			},
+		},
+		{kind: "unlimited, key", calls: []string{update, update}, keyed: true, prepare: unlimited(voucher.NoLimit)},
+		{kind: "unlimited", calls: []string{update, update}, prepare: unlimited(voucher.NoLimit)},
+		{kind: "unlimited, per nick", calls: []string{update, update}, keyed: true, prepare: unlimited(1)},
+		{
+			kind: "nick's limit, key", calls: []string{getItem, transact}, keyed: true, refused: true, taken: 1,
+			prepare: func(d *desk, code string) {
+				perNick(d, code)
+				d.redeem(request{code: code, nick: alder}, http.StatusOK)
+			},
+		},
+		{kind: "unknown code, key", calls: []string{update, getItem}, keyed: true, refused: true},
+	}
+}
+
+// withFewLeft makes a voucher most of whose counters are empty: lowering a limit empties them one by one.
+func withFewLeft(d *desk, code string) {
+	d.create(code, voucher.Terms{MaxUses: new(voucher.Limit(8)), Counters: 8, MaxUsesPerNick: new(voucher.NoLimit)})
+	if _, err := d.shop.EditVoucher(d.t.Context(), compared(d.t, code), voucher.Edit{MaxUses: new(voucher.Limit(2))}); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// request is one to redeem.
+type request struct{ code, nick, key string }
+
+// keyed is the request that is killed, with a key.
+func keyed(code string) request { return request{code: code, nick: alder, key: "order-" + code} }
+
+// answered is what came back.
+type answered struct {
+	status   int
+	id       string // of a redemption
+	replayed bool
+	body     string
+}
+
+func (b *bench) send(t *testing.T, customer string, r request) answered {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"code": r.code, "nick": r.nick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/shop/"+customer+"/voucher", bytes.NewReader(body))
+	sent.Header.Set("Content-Type", "application/json")
+	if r.key != "" {
+		sent.Header.Set("Idempotency-Key", r.key)
+	}
+	recorder := httptest.NewRecorder()
+	b.API.ServeHTTP(recorder, sent)
+	a := answered{status: recorder.Code, replayed: recorder.Header().Get("Idempotency-Replayed") == "true", body: recorder.Body.String()}
+	if a.status == http.StatusOK {
+		var redeemed struct{ ID, Status string }
+		if err := json.Unmarshal(recorder.Body.Bytes(), &redeemed); err != nil || redeemed.Status != "redeemed" || redeemed.ID == "" {
+			t.Fatalf("%v: %s", err, recorder.Body)
+		}
+		a.id = redeemed.ID
+	}
+	return a
+}
+
+// place is which of the calls the step is at, from 1.
+func (r *redemption) place(at step) int {
+	n := 0
+	for i, operation := range r.calls {
+		if operation == at.operation {
+			n++
+		}
+		if n == at.n {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// desk is where requests to redeem are killed, at each step of their kind and each with a code of its own, and sent again.
+type desk struct {
+	*bench
+	t        *testing.T
+	customer string
+	shop     *operator.Shop
+	codes    int
+}
+
+// killRedemptions kills redemptions until there are enough kills of each kind, and at each of the calls that one can take. They
+// are counted by the latter.
+func killRedemptions(t *testing.T, programs testshop.Programs) (rows []torture.Row) {
+	t.Helper()
+	b := newBench(t, programs)
+	const customer = "minecave"
+	d := &desk{bench: b, t: t, customer: customer, shop: b.open(t, customer)}
+	records, ofKind := make(map[string]*recorder), make(map[string]int)
+	var all []*killedOne
+	for before := -1; len(all) > before && !t.Failed(); {
+		before = len(all)
+		for _, kind := range redemptions() {
+			for _, at := range kind.steps() {
+				name := "killed: redemption, " + at.fate.told(fmt.Sprint("call ", kind.place(at)))
+				if records[name] == nil {
+					records[name] = &recorder{torture.Row{Fault: name}}
+				}
+				if before == 0 || min(records[name].row.Injected, ofKind[kind.kind]) < wantedKills(t) {
+					all = append(all, d.killAt(&kind, records[name], at))
+					ofKind[kind.kind]++
+				}
+			}
+		}
+	}
+	d.sendAgain(all)
+	for _, record := range records {
+		rows = append(rows, record.row)
+	}
+	return rows
+}
+
+func (d *desk) create(code string, terms voucher.Terms) {
+	d.t.Helper()
+	terms.Written = code
+	create(d.t, d.shop, terms)
+}
+
+func (d *desk) disable(code string) {
+	d.t.Helper()
+	yes := true
+	if _, err := d.shop.EditVoucher(d.t.Context(), compared(d.t, code), voucher.Edit{Disabled: &yes}); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// redeem is for preparations: it wants that answer.
+func (d *desk) redeem(r request, want int) {
+	d.t.Helper()
+	if a := d.send(d.t, d.customer, r); a.status != want {
+		d.t.Fatalf("%d, want %d: %s", a.status, want, a.body)
+	}
+}
+
+// killedOne is a request whose function was killed, and what is known of it.
+type killedOne struct {
+	*redemption
+	*recorder
+	at      step
+	request request
+	hadIDs  []string // on record before it was sent again
+	again   answered // what it was answered then
+}
+
+// sendAgain sends each request again, and judges what came of it.
+func (d *desk) sendAgain(all []*killedOne) {
+	d.t.Helper()
+	var whole recorder
+	if err := d.trap.settle(); err != nil {
+		d.t.Fatal(err)
+	}
+	wantVerified(d.t, &whole, d.bench, catalog.CustomerID(d.customer), false)
+	before := d.onRecord()
+	for _, k := range all {
+		k.hadIDs = before[k.request.code]
+		k.again = d.send(d.t, d.customer, k.request)
+		d.judge(k)
+	}
+	if err := d.trap.letGo(); err != nil {
+		d.t.Fatal(err)
+	}
+	wantVerified(d.t, &whole, d.bench, catalog.CustomerID(d.customer), false)
+	onRecord := d.onRecord()
+	for _, k := range all {
+		d.reconcile(k, onRecord[k.request.code])
+		k.row.Redemptions += len(onRecord[k.request.code])
+	}
+	all[0].row.Violations += whole.row.Violations
+}
+
+// steps are the points at which the kind's calls can be met.
+func (r *redemption) steps() []step {
+	var steps []step
+	seen := make(map[string]int)
+	for _, operation := range r.calls {
+		seen[operation]++
+		for _, fate := range []fate{lost, unanswered, late} {
+			if fate != late || isWrite(operation) {
+				steps = append(steps, step{operation, seen[operation], fate})
+			}
+		}
+	}
+	return steps
+}
+
+// killAt sends a request with a code of its own, and kills the function at the step.
+func (d *desk) killAt(kind *redemption, record *recorder, at step) *killedOne {
+	d.t.Helper()
+	for range 100 {
+		d.codes++
+		k := &killedOne{redemption: kind, recorder: record, at: at, request: keyed(fmt.Sprintf("WINTER-%04d", d.codes))}
+		if !kind.keyed {
+			k.request.key = ""
+		}
+		if kind.prepare != nil {
+			kind.prepare(d, k.request.code)
+		}
+		if d.tryKillAt(k) {
+			return k
+		}
+	}
+	d.t.Fatalf("%s does not come to %s", kind.kind, at)
+	return nil
+}
+
+// tryKillAt tells whether the function was killed at the step. It may not be: the request may not come to it, and on a busy
+// machine another function may be started for it, whose own first call is none of the request's.
+func (d *desk) tryKillAt(k *killedOne) bool {
+	d.t.Helper()
+	d.redeem(request{code: strings.Repeat("0", 65), nick: alder}, http.StatusUnprocessableEntity) // a function runs now
+	before := d.functions()
+	if len(before) != 1 {
+		d.kill(before)
+		return false
+	}
+	found := make(chan []int, 1)
+	over := make(chan struct{})
+	d.trap.set(k.at, func() {
+		killed := d.functions()
+		found <- killed
+		d.kill(killed)
+		select {
+		case <-over:
+		case <-time.After(patience):
+			d.t.Error("the gateway did not notice that the function was killed")
+		}
+	})
+	a := d.send(d.t, d.customer, k.request)
+	close(over)
+	sprung, calls := d.trap.hasSprung(), d.trap.calls()
+	d.trap.reset()
+	var ran []int
+	if sprung {
+		ran = <-found
+	} else {
+		ran = d.functions()
+	}
+	switch {
+	case !slices.Equal(ran, before):
+		return false
+	case !sprung && !k.perhaps:
+		k.violation(d.t, "%s never came to %s: its calls are %q", k.kind, k.at, calls)
+		return true
+	case !sprung:
+		return false
+	}
+	k.row.Injected++
+	k.row.Unknown++
+	if a.status != http.StatusInternalServerError || a.body != `{"message":"Internal Server Error"}` {
+		k.violation(d.t, "%s killed at %s: %d %s", k.kind, k.at, a.status, a.body)
+	}
+	if len(calls) > len(k.calls) || !slices.Equal(calls, k.calls[:len(calls)]) {
+		k.violation(d.t, "%s killed at %s after %q; want the calls %q", k.kind, k.at, calls, k.calls)
+	}
+	return true
+}
+
+// functions are the process IDs of the functions that run.
+func (d *desk) functions() []int {
+	processes, err := localruntest.Processes(d.t.Context(), filepath.Dir(d.programs.Shopctl())+"/.shopfront/functions/redeem-voucher")
+	if err != nil {
+		d.t.Error(err)
+	}
+	var pids []int
+	for _, process := range processes {
+		pid, err := strconv.Atoi(strings.Fields(process)[0])
+		if err != nil {
+			d.t.Error(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// kill ends processes of the test's own.
+func (d *desk) kill(pids []int) {
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			d.t.Error(err)
+		}
+	}
+}
+
+// hadTaken tells whether the request had taken a use before it was sent again.
+func (k *killedOne) hadTaken() bool { return len(k.hadIDs) > k.taken }
+
+// takesUse tells whether it was killed at the call that takes a use: its last.
+func (k *killedOne) takesUse() bool {
+	steps := k.steps()
+	last := steps[len(steps)-1]
+	return !k.refused && !k.replayed && k.at.operation == last.operation && k.at.n == last.n
+}
+
+// judge judges what a request that was sent again was answered.
+func (d *desk) judge(k *killedOne) {
+	d.t.Helper()
+	if want := k.takesUse() && k.at.fate == unanswered; k.hadTaken() != want && !k.perhaps {
+		k.violation(d.t, "%s killed at %s: a use was taken: %t, want %t", k.kind, k.at, k.hadTaken(), want)
+	}
+	want := answered{status: http.StatusOK, replayed: k.replayed || k.request.key != "" && k.hadTaken()}
+	if k.refused || k.single && k.request.key == "" && k.hadTaken() {
+		want.status = http.StatusNotFound
+	}
+	switch k.again.status {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		k.row.Refusals++
+	default:
+		k.row.Unknown++
+	}
+	if k.again.status != want.status || k.again.replayed != want.replayed {
+		k.violation(d.t, "%s killed at %s and sent again: %d, replayed %t; want %d, %t: %s",
+			k.kind, k.at, k.again.status, k.again.replayed, want.status, want.replayed, k.again.body)
+	}
+	if k.again.replayed && !slices.Contains(k.hadIDs, k.again.id) {
+		k.violation(d.t, "%s killed at %s and sent again: the redemption that it replays was not on record", k.kind, k.at)
+	}
+}
+
+// onRecord are the IDs of the redemptions on record, by code as written.
+func (d *desk) onRecord() map[string][]string {
+	d.t.Helper()
+	kept, err := d.shop.Redemptions(d.t.Context(), operator.RedemptionFilter{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	ids := make(map[string][]string)
+	for _, r := range kept {
+		ids[r.Code] = append(ids[r.Code], r.ID)
+	}
+	return ids
+}
+
+// newOnRecord is how many redemptions the request has left, at least and at most: with a key one for all times it was sent.
+// Without one there may be one more than was answered, of the request that was killed.
+func (k *killedOne) newOnRecord() (least, most int) {
+	switch {
+	case k.refused || k.replayed:
+		return 0, 0
+	case k.request.key != "" || k.single:
+		return 1, 1
+	case k.hadTaken():
+		return 2, 2
+	case k.at.fate == late && k.perhaps: // it may find its counter empty
+		return 1, 2
+	case k.at.fate == late && k.takesUse():
+		return 2, 2
+	default:
+		return 1, 1
+	}
+}
+
+// reconcile wants on record what was answered, and with a key a third answer that is the second.
+func (d *desk) reconcile(k *killedOne, ids []string) {
+	d.t.Helper()
+	least, most := k.newOnRecord()
+	if n := len(ids) - k.taken; n < least || n > most {
+		k.violation(d.t, "%s killed at %s and sent again: %d redemptions on record, want %d to %d", k.kind, k.at, n, least, most)
+	}
+	if k.again.status == http.StatusOK && !slices.Contains(ids, k.again.id) {
+		k.violation(d.t, "%s killed at %s: the redemption that was answered is not on record", k.kind, k.at)
+	}
+	if k.request.key == "" {
+		return
+	}
+	third := d.send(d.t, d.customer, k.request)
+	if third.status != k.again.status || third.id != k.again.id || third.replayed != (third.status == http.StatusOK) {
+		k.violation(d.t, "%s killed at %s and sent a third time: %+v, want %+v", k.kind, k.at, third, k.again)
+	}
+}

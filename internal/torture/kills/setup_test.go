@@ -1,0 +1,229 @@
+package kills_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/local/localstate"
+	"shopfront/internal/torture"
+	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/money"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+const (
+	killsFlag = "kills"
+	tableFlag = "table"
+)
+
+func TestMain(m *testing.M) {
+	flag.Int(killsFlag, 0, "kill each kind of work in each way at least `N` times; else at every step once")
+	flag.String(tableFlag, "", "the `file` with the table to add to")
+	localtest.Main(m)
+}
+
+// wantedKills is how often each kind of work is to be killed in each way at least; 0: at every step once.
+func wantedKills(t *testing.T) int {
+	t.Helper()
+	getter, is := flag.Lookup(killsFlag).Value.(flag.Getter)
+	if !is {
+		t.Fatal("a flag that cannot be read")
+	}
+	n, is := getter.Get().(int)
+	if !is {
+		t.Fatal("a flag that is no number")
+	}
+	return n
+}
+
+// bench is a shop whose processes are ended.
+type bench struct {
+	*testshop.Shop
+	programs testshop.Programs
+	trap     *trap
+}
+
+func newBench(t *testing.T, programs testshop.Programs) *bench {
+	t.Helper()
+	trap := newTrap()
+	shop := testshop.Start(t, programs, faultproxy.Settings{Watch: trap.watch}, nil)
+	front := httptest.NewServer(refusing(shop.Proxy))
+	t.Cleanup(front.Close)
+	state, err := localstate.Live(t.Context(), shop.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state.DynamoDBEndpoint = front.URL
+	if err := state.Write(shop.Dir); err != nil {
+		t.Fatal(err)
+	}
+	return &bench{Shop: shop, programs: programs, trap: trap}
+}
+
+// refusing answers the calls that end with errExpired, as DynamoDB does.
+func refusing(store http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch end := recover(); end {
+			case nil:
+			case errExpired:
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = fmt.Fprintf(w, `{"__type":"com.amazon.coral.service#%s","message":"The security token included in the request is expired"}`, errExpired)
+			default:
+				panic(end)
+			}
+		}()
+		store.ServeHTTP(w, r)
+	})
+}
+
+const currency = money.Currency("EUR")
+
+// open loads a customer's catalogue and opens the shop, past the trap.
+func (b *bench) open(t *testing.T, customer string) *operator.Shop {
+	t.Helper()
+	b.Load(t, fmt.Sprintf(`
+customers:
+  - id: %s
+    name: Minecave
+    currency: EUR
+    products:
+      - id: coins
+        name: Coins
+        variants:
+          - id: "500"
+            name: 500 coins
+            price: 4.99
+`, customer))
+	shop, err := b.Calm.Shop(t.Context(), catalog.CustomerID(customer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shop
+}
+
+// create creates a voucher for coins, past the trap.
+func create(t *testing.T, shop *operator.Shop, terms voucher.Terms) {
+	t.Helper()
+	var err error
+	if terms.Reward, err = voucher.ParseReward("coins/500", currency); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shop.CreateVoucher(t.Context(), terms, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantVerified wants that what is kept of a customer adds up; edits of a limit may be under way only where mayBeEdited.
+func wantVerified(t *testing.T, r *recorder, b *bench, customer catalog.CustomerID, mayBeEdited bool) {
+	t.Helper()
+	shop, err := b.Calm.Shop(t.Context(), customer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := shop.Verify(t.Context(), operator.Verification{Now: time.Now, Settle: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finding := range report.Findings {
+		r.violation(t, "verify %s: %+v", customer, finding)
+	}
+	for _, motion := range report.InMotion {
+		if !mayBeEdited {
+			r.violation(t, "verify %s: %+v", customer, motion)
+		}
+	}
+}
+
+// recorder counts what happened, as a row of the report.
+type recorder struct{ row torture.Row }
+
+func (r *recorder) violation(t *testing.T, format string, args ...any) {
+	t.Helper()
+	r.row.Violations++
+	t.Errorf(format, args...)
+}
+
+// process is a shopctl that runs, or has run.
+type process struct {
+	command        *exec.Cmd
+	stdout, stderr bytes.Buffer
+	started, ended chan struct{}
+}
+
+// process is shopctl with these arguments, not yet started.
+func (b *bench) process(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{
+		command: exec.CommandContext(t.Context(), b.programs.Shopctl(), append([]string{"--local", "--json"}, args...)...),
+		started: make(chan struct{}), ended: make(chan struct{}),
+	}
+	p.command.Dir = b.Dir
+	p.command.Stdout, p.command.Stderr = &p.stdout, &p.stderr
+	return p
+}
+
+// start starts the process.
+func (p *process) start(t *testing.T) {
+	t.Helper()
+	if err := p.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	close(p.started)
+	go func() {
+		defer close(p.ended)
+		_ = p.command.Wait() // the state tells
+	}()
+}
+
+// run starts the process and returns when it has ended.
+func (p *process) run(t *testing.T) {
+	t.Helper()
+	p.start(t)
+	<-p.ended
+}
+
+// end sends a signal to the running process and returns when it has ended.
+func (p *process) end(signal syscall.Signal) {
+	<-p.started
+	_ = p.command.Process.Signal(signal) // it has not ended: it waits for an answer
+	select {
+	case <-p.ended:
+	case <-time.After(patience): // its exit code will be another than is wanted
+		_ = p.command.Process.Kill()
+		<-p.ended
+	}
+}
+
+func (p *process) exit() int { return p.command.ProcessState.ExitCode() }
+
+func (p *process) isKilled() bool {
+	status, is := p.command.ProcessState.Sys().(syscall.WaitStatus)
+	return is && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+func (p *process) String() string {
+	return fmt.Sprintf("shopctl %s: %s\n%s%s", strings.Join(p.command.Args[1:], " "), p.command.ProcessState, &p.stdout, &p.stderr)
+}
+
+// must runs shopctl and wants it to succeed.
+func (b *bench) must(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := b.process(t, args...)
+	if p.run(t); p.exit() != 0 {
+		t.Fatal(p)
+	}
+	return p
+}

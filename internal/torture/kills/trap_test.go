@@ -1,0 +1,183 @@
+package kills_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"shopfront/internal/torture/faultproxy"
+)
+
+// patience is how long anything here may take on the slowest of machines.
+const patience = 2 * time.Minute
+
+// fate is what becomes of the call at which a process is ended.
+type fate string
+
+const (
+	lost       fate = "lost"       // it is not applied
+	unanswered fate = "unanswered" // it is applied
+	late       fate = "late"       // it is applied once the work was done again
+	expired    fate = "expired"    // it is refused, as are all that follow: the operator's credentials have expired
+	gone       fate = "gone"       // it is lost, as are all that follow: the store cannot be reached
+)
+
+// told is the fate of a kill in the report: of one call or another.
+func (f fate) told(call string) string {
+	switch f {
+	case unanswered:
+		return "after " + call
+	case late:
+		return call + " on its way"
+	case lost, expired, gone:
+	}
+	return "before " + call
+}
+
+// step is a point in the course of a work: its nth call of an operation, from 1, and what becomes of that.
+type step struct {
+	operation string
+	n         int
+	fate      fate
+}
+
+func (s step) String() string { return fmt.Sprintf("%s %d %s", s.operation, s.n, s.fate) }
+
+// stage is where the call is when the process is ended.
+func (s step) stage() faultproxy.Stage {
+	if s.fate == unanswered {
+		return faultproxy.Applied
+	}
+	return faultproxy.Arrived
+}
+
+// isWrite tells which operations change something.
+func isWrite(operation string) bool {
+	return slices.Contains([]string{"PutItem", "UpdateItem", "TransactWriteItems"}, operation)
+}
+
+// trap watches the calls to a store, and ends a process at one of them.
+type trap struct {
+	mu       sync.Mutex
+	counts   map[faultproxy.Stage]map[string]int
+	order    []string // the operations that arrived
+	underWay int      // calls that arrived and are not applied, but for those that are held
+	held     sync.WaitGroup
+	release  chan struct{} // closed to let go what is held
+	at       *step         // nil: calls are only counted
+	end      func()        // ends the process, and returns when it has ended; may be nil
+	sprung   bool
+}
+
+func newTrap() *trap {
+	t := &trap{release: make(chan struct{})}
+	t.reset()
+	return t
+}
+
+// reset begins to count anew, and ends no process.
+func (t *trap) reset() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts = map[faultproxy.Stage]map[string]int{faultproxy.Arrived: {}, faultproxy.Applied: {}}
+	t.order, t.at, t.end, t.sprung = nil, nil, nil, false
+}
+
+// set begins to count anew, and ends a process at the step.
+func (t *trap) set(at step, end func()) {
+	t.reset()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.at, t.end = &at, end
+}
+
+// hasSprung tells whether the step was reached since the trap was set.
+func (t *trap) hasSprung() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sprung
+}
+
+// calls are the operations of the calls so far, in the order in which they arrived.
+func (t *trap) calls() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.order)
+}
+
+// errExpired is the panic of a call that is to be refused.
+var errExpired = errors.New("ExpiredTokenException")
+
+// watch is for faultproxy.Settings: a panic cuts the connection of the call, or has it refused by a front.
+func (t *trap) watch(operation string, stage faultproxy.Stage) {
+	end, what, hold := t.count(operation, stage)
+	if end != nil {
+		end()
+	}
+	switch what {
+	case lost, unanswered, gone:
+		panic(http.ErrAbortHandler)
+	case expired:
+		panic(errExpired)
+	case late:
+		<-hold
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.underWay++
+		t.held.Done()
+	}
+}
+
+// count returns what becomes of the call, if it is not just applied and answered; how a process is to be ended, where that
+// is now; and until when the call is held, where it is.
+func (t *trap) count(operation string, stage faultproxy.Stage) (end func(), what fate, hold <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if stage == faultproxy.Arrived && t.sprung && (t.at.fate == expired || t.at.fate == gone) {
+		return nil, t.at.fate, nil
+	}
+	t.counts[stage][operation]++
+	if stage == faultproxy.Arrived {
+		t.order = append(t.order, operation)
+		t.underWay++
+	} else {
+		t.underWay--
+	}
+	if t.at == nil || t.sprung || t.at.operation != operation || t.at.stage() != stage || t.at.n != t.counts[stage][operation] {
+		return nil, "", nil
+	}
+	t.sprung = true
+	if stage == faultproxy.Arrived {
+		t.underWay--
+	}
+	if t.at.fate == late {
+		t.held.Add(1)
+	}
+	return t.end, t.at.fate, t.release
+}
+
+// letGo lets everything be applied that is held.
+func (t *trap) letGo() error {
+	t.mu.Lock()
+	close(t.release)
+	t.release = make(chan struct{})
+	t.mu.Unlock()
+	t.held.Wait()
+	return t.settle()
+}
+
+// settle waits until no call is under way.
+func (t *trap) settle() error {
+	for begin := time.Now(); time.Since(begin) < patience; time.Sleep(time.Millisecond) {
+		t.mu.Lock()
+		underWay := t.underWay
+		t.mu.Unlock()
+		if underWay == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("calls are under way after %s", patience)
+}

@@ -1,0 +1,67 @@
+package mutation_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/torture/testshop"
+)
+
+// change replaces texts of the source.
+type change []replacement
+
+// replacement replaces a text that a file, named from the checkout's root, has once.
+type replacement struct{ file, old, new string }
+
+// overlay is the changed files.
+func (c change) overlay(t *testing.T) map[string]string {
+	t.Helper()
+	texts := make(map[string]string)
+	for _, r := range c {
+		text, changed := texts[r.file]
+		if !changed {
+			source, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(r.file)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(source)
+		}
+		if n := strings.Count(text, r.old); n != 1 {
+			t.Fatalf("%s moved on, and the mutation has to follow: it has %d times, not once:\n%s", r.file, n, r.old)
+		}
+		texts[r.file] = strings.Replace(text, r.old, r.new, 1)
+	}
+	return texts
+}
+
+// Programs of a shop.
+const (
+	redeemVoucher = "functions/redeem-voucher"
+	shopctl       = "cmd/shopctl"
+)
+
+// build builds the program that the change is to. The other one is taken from the whole.
+func (c change) build(t *testing.T, whole testshop.Programs) testshop.Programs {
+	t.Helper()
+	if c[0].file == vouchersGo { // which the function does not use
+		programs := testshop.Build(t, c.overlay(t), shopctl)
+		link(t, localrun.Binary(whole.Dir(), "redeem-voucher"), localrun.Binary(programs.Dir(), "redeem-voucher"))
+		return programs
+	}
+	programs := testshop.Build(t, c.overlay(t), redeemVoucher)
+	link(t, whole.Shopctl(), programs.Shopctl())
+	return programs
+}
+
+func link(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(from, to); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,119 @@
+package mutation_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"shopfront/internal/torture/faultproxy"
+)
+
+// gate is between the programs and the store. It stops calls there, for something else to go first, and chooses those that
+// a fault befalls. Calls are named by their operation and counted from when they are asked for.
+type gate struct {
+	proxy *faultproxy.Proxy
+
+	mu      sync.Mutex
+	stops   []*stop
+	faults  []*misfortune
+	faulted bool // the last call that arrived met a fault
+}
+
+// stop is a place at which one call is held.
+type stop struct {
+	operation string
+	stage     faultproxy.Stage
+	before    int // calls that pass
+
+	reached, left chan struct{}
+	leave         sync.Once
+}
+
+type misfortune struct {
+	operation string
+	before    int // calls that pass
+	fault     faultproxy.Fault
+}
+
+// stop holds the nth call of an operation, from 1, at a stage.
+func (g *gate) stop(t *testing.T, operation string, nth int, stage faultproxy.Stage) *stop {
+	t.Helper()
+	s := &stop{operation: operation, stage: stage, before: nth - 1, reached: make(chan struct{}), left: make(chan struct{})}
+	t.Cleanup(s.release)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stops = append(g.stops, s)
+	return s
+}
+
+// release lets the call go on.
+func (s *stop) release() { s.leave.Do(func() { close(s.left) }) }
+
+// wait waits until the call is held.
+func (s *stop) wait(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.reached:
+	case <-time.After(patience):
+		t.Fatalf("no such %s came", s.operation)
+	}
+}
+
+// inflict lets a fault befall the nth call of an operation, from 1.
+func (g *gate) inflict(operation string, nth int, fault faultproxy.Fault) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.faults = append(g.faults, &misfortune{operation, nth - 1, fault})
+}
+
+// spare takes back what was inflicted.
+func (g *gate) spare() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.faults = nil
+}
+
+// watch is the proxy's Settings.Watch.
+func (g *gate) watch(operation string, stage faultproxy.Stage) {
+	if s := g.pass(operation, stage); s != nil {
+		close(s.reached)
+		<-s.left
+	}
+}
+
+// pass returns where the call is to be held, if anywhere.
+func (g *gate) pass(operation string, stage faultproxy.Stage) (held *stop) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if stage == faultproxy.Arrived {
+		g.draw(operation)
+	}
+	for _, s := range g.stops {
+		if s.operation != operation || s.stage != stage {
+			continue
+		}
+		if s.before == 0 {
+			held = s
+		}
+		s.before--
+	}
+	return held
+}
+
+// draw sets the rates of the faults for the call that has just arrived.
+func (g *gate) draw(operation string) {
+	if g.faulted {
+		g.proxy.SetRates(nil)
+		g.faulted = false
+	}
+	for _, m := range g.faults {
+		if m.operation != operation {
+			continue
+		}
+		if m.before == 0 {
+			g.proxy.SetRates(map[faultproxy.Fault]float64{m.fault: 1})
+			g.faulted = true
+		}
+		m.before--
+	}
+}

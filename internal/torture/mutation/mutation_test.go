@@ -1,0 +1,95 @@
+package mutation_test
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/torture/testshop"
+)
+
+func TestMain(m *testing.M) { localtest.Main(m) }
+
+func TestTheCheckersFindEachGuardThatIsMissing(t *testing.T) {
+	whole := testshop.Build(t, nil, redeemVoucher, shopctl)
+	var found rounds
+	t.Run("missing", func(t *testing.T) {
+		for i, m := range mutations() {
+			t.Run(m.name, func(t *testing.T) {
+				t.Parallel()
+				programs := slices.Concat(m.removed, m.given).build(t, whole)
+				m.wantFound(open(t, programs, fmt.Sprintf("unguarded-%d", i)))
+				if underTorture(m.name) {
+					found.add(firstFound(t, programs))
+				}
+			})
+		}
+	})
+	t.Run("in place", func(t *testing.T) {
+		for i, played := range scenes() {
+			t.Run(played.name, func(t *testing.T) {
+				t.Parallel()
+				played.wantNothingFound(open(t, played.build(t, whole), fmt.Sprintf("guarded-%d", i)))
+			})
+		}
+		for _, round := range found.sorted() {
+			for _, violation := range tortured(t, whole, round).Violations {
+				t.Errorf("with all guards: %s", violation)
+			}
+		}
+	})
+}
+
+// wantFound plays the scene, and wants each of the checkers to find something.
+func (m mutation) wantFound(s *shop) {
+	s.Helper()
+	m.scene(s)
+	wrong := s.check()
+	s.Log(wrong)
+	for _, by := range m.by {
+		if len(wrong[by]) == 0 {
+			s.Errorf("%s finds nothing wrong", by)
+		}
+	}
+}
+
+// played is a scene as the mutations have it.
+type played struct {
+	name  string
+	scene scene
+	given change
+}
+
+// build builds the programs with which nothing is to be found.
+func (p played) build(t *testing.T, whole testshop.Programs) testshop.Programs {
+	t.Helper()
+	if len(p.given) == 0 {
+		return whole
+	}
+	return p.given.build(t, whole)
+}
+
+func (p played) wantNothingFound(s *shop) {
+	s.Helper()
+	p.scene(s)
+	if wrong := s.check(); len(wrong) > 0 {
+		s.Error(wrong)
+	}
+}
+
+// scenes are those of all mutations, each once.
+func scenes() []played {
+	var all []played
+	for _, m := range mutations() {
+		name := runtime.FuncForPC(reflect.ValueOf(m.scene).Pointer()).Name()
+		p := played{name[strings.LastIndex(name, ".")+1:], m.scene, m.given}
+		if !slices.ContainsFunc(all, func(q played) bool { return q.name == p.name && slices.Equal(q.given, p.given) }) {
+			all = append(all, p)
+		}
+	}
+	return all
+}

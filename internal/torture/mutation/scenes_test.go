@@ -1,0 +1,411 @@
+package mutation_test
+
+import (
+	"fmt"
+	"time"
+
+	"shopfront/internal/torture/faultproxy"
+	"shopfront/pkg/voucher"
+)
+
+// scene is something that happens at a shop in which a guard is needed.
+type scene func(s *shop)
+
+// limit is a limit as terms have it.
+func limit(uses int) *voucher.Limit { return new(voucher.Limit(uses)) }
+
+// Codes of each kind, as operators write them.
+func single() voucher.Terms { return voucher.Terms{Written: "WELCOME-COINS"} }
+
+func limited(uses int) voucher.Terms {
+	return voucher.Terms{Written: "SUMMER-20", MaxUses: limit(uses), MaxUsesPerNick: new(voucher.NoLimit), Counters: 1}
+}
+
+func perNick(uses, each int) voucher.Terms {
+	return voucher.Terms{Written: "AUTUMN-20", MaxUses: limit(uses), MaxUsesPerNick: limit(each), Counters: 1}
+}
+
+func unlimited() voucher.Terms {
+	return voucher.Terms{Written: "NEWSLETTER", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)}
+}
+
+// Two shoppers type the same single-use code.
+func aCodeOfOneUse(s *shop) {
+	c := s.create(single())
+	c.redeem("alder", "")
+	c.redeem("birch", "")
+}
+
+// More shoppers come than a limited code has uses.
+func aCodeOfThreeUses(s *shop) {
+	c := s.create(limited(3))
+	for range 5 {
+		c.redeem("", "")
+	}
+}
+
+// A code of many uses is redeemed for the first time.
+func theFirstOfManyUses(s *shop) {
+	c := s.create(perNick(2, 1))
+	c.redeem("alder", "")
+	c.redeem("alder", "")
+	c.redeem("birch", "")
+}
+
+// The uses of a limited code are on many counters, most of which are empty in the end.
+func usesOnManyCounters(s *shop) {
+	terms := limited(32)
+	terms.Counters = 32
+	c := s.create(terms)
+	for range 33 {
+		c.redeem("", "")
+	}
+}
+
+// The uses that a limited code has left are all on the last of its counters, and those are not all read at once. A request
+// that draws another counter looks at them; it would be a rare chance if none of these did.
+func countersAreLeftUnread(s *shop) {
+	terms := limited(128)
+	terms.Counters = 32
+	c := s.create(terms)
+	c.edit(limitedTo(4)) // a lowering takes from the first
+	s.gate.inflict("BatchGetItem", 1, faultproxy.Unprocessed)
+	for range 5 {
+		c.redeem("", "")
+	}
+}
+
+// A shopper comes again for a code of one use each.
+func aCodeOfOneUseForEachNick(s *shop) {
+	c := s.create(perNick(10, 1))
+	c.redeem("alder", "")
+	c.redeem("alder", "")
+}
+
+// Somebody types a code that nobody made.
+func anInventedCode(s *shop) {
+	s.invent("FREE-COINS").redeem("alder", "")
+}
+
+// Codes that are disabled, not started, ended or another shopper's are typed.
+func codesThatAreNotForNow(s *shop) {
+	for i, closed := range []voucher.Terms{
+		{Disabled: true},
+		{ValidFrom: time.Now().Add(time.Hour)},
+		{ValidUntil: time.Now().Add(-time.Hour)},
+		{Nick: "cedar"},
+	} {
+		closed.Written = fmt.Sprintf("GIFT-%d", i)
+		s.createClosed(closed).redeem("alder", "")
+		closed.Written, closed.MaxUses = fmt.Sprintf("TEAM-%d", i), limit(2)
+		s.createClosed(closed).redeem("alder", "")
+	}
+}
+
+// Shoppers repeat their requests under their keys.
+func requestsAreRepeated(s *shop) {
+	for _, terms := range []voucher.Terms{single(), limited(8), perNick(8, 3), unlimited()} {
+		c := s.create(terms)
+		c.redeem("alder", "order-1047")
+		c.redeem("alder", "order-1047")
+	}
+}
+
+// Different requests come for codes whose records stand together: other keys, other nicks under the same key, and keys and
+// nicks that are the same when run together.
+func requestsThatAreNoRepetitions(s *shop) {
+	for _, terms := range []voucher.Terms{single(), limited(8), perNick(8, 3), unlimited()} {
+		c := s.create(terms)
+		c.redeem("alder", "order-1047")
+		c.redeem("alder", "order-1048")
+		c.redeem("birch", "order-1047")
+		c.redeem("alder1", "order-1")
+		c.redeem("alder", "1order-1")
+	}
+}
+
+// Nobody sends a key.
+func requestsWithoutKeys(s *shop) {
+	c := s.create(unlimited())
+	c.redeem("alder", "")
+	c.redeem("alder", "")
+}
+
+// A code is disabled after it was redeemed under a key.
+func aRepetitionAfterTheCodeWasDisabled(s *shop) {
+	c := s.create(perNick(8, 3))
+	c.redeem("alder", "order-1047")
+	c.edit(disabled(true))
+	c.redeem("alder", "order-1047")
+	c.redeem("birch", "order-1048")
+}
+
+// A request is repeated whose code has no uses left, and nobody has noticed yet.
+func aRepetitionOfTheLastUse(s *shop) {
+	c := s.create(limited(2))
+	c.redeem("alder", "order-1047")
+	c.redeem("birch", "order-1048")
+	c.redeem("alder", "order-1047")
+}
+
+// A busy code is disabled.
+func aBusyCodeIsDisabled(s *shop) {
+	c := s.create(unlimited())
+	for range 3 {
+		c.redeem("", "")
+	}
+	c.edit(disabled(true))
+	c.redeem("", "")
+}
+
+// The store's answer is lost, and the SDK asks again.
+func aLostAnswer(s *shop) {
+	c := s.create(single())
+	s.gate.inflict("UpdateItem", 1, faultproxy.LostAnswer)
+	c.redeem("alder", "")
+}
+
+// No answer of the store comes through, for as long as a request may take.
+func aStoreThatIsNotHeard(s *shop) {
+	c := s.create(single())
+	s.Proxy.SetRates(map[faultproxy.Fault]float64{faultproxy.LostAnswer: 1})
+	c.redeem("alder", "")
+	s.Proxy.SetRates(nil)
+}
+
+// A transaction is late: its own repetition meets a conflict, the next one an empty counter, and only then it is applied,
+// to a use that was added meanwhile.
+func aLateTransaction(s *shop) {
+	c := s.create(limited(2))
+	c.redeem("birch", "")
+	late := s.gate.stop(s.T, "TransactWriteItems", 1, faultproxy.Arrived)
+	s.gate.inflict("TransactWriteItems", 2, faultproxy.Conflict)
+	next := s.gate.stop(s.T, "TransactWriteItems", 3, faultproxy.Arrived)
+	look := s.gate.stop(s.T, "BatchGetItem", 1, faultproxy.Applied)
+	applied := s.gate.stop(s.T, "TransactWriteItems", 3, faultproxy.Applied) // birch's is the first, the next the second
+	answered := c.redeeming("alder")
+	late.wait(s.T)
+	next.wait(s.T)
+	c.redeem("birch", "")
+	next.release()
+	look.wait(s.T)
+	c.edit(limitedTo(3))
+	late.release()
+	applied.wait(s.T)
+	applied.release()
+	look.release()
+	answered()
+}
+
+// A code is disabled, and enabled again after a request was refused of which an attempt is still on its way.
+func anAttemptBehindItsRefusal(s *shop) {
+	c := s.create(single())
+	c.edit(disabled(true))
+	late := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
+	applied := s.gate.stop(s.T, "UpdateItem", 2, faultproxy.Applied) // behind its repetition
+	c.redeem("alder", "")
+	c.edit(disabled(false))
+	late.release()
+	applied.wait(s.T)
+	applied.release()
+}
+
+// A limit is raised between a request's look at the empty counters and its mark that the code is full.
+func aRaiseBeforeTheMark(s *shop) {
+	c := s.create(limited(2))
+	c.redeem("", "")
+	c.redeem("", "")
+	mark := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived) // the code is known to be of many uses by now
+	answered := c.redeeming("")
+	mark.wait(s.T)
+	c.edit(limitedTo(4))
+	mark.release()
+	answered()
+	c.redeem("", "")
+	c.redeem("", "")
+}
+
+// There is a use left at all times, but each counter is empty when a request looks at it: for the first half of its look, the
+// use is at the second counter, and for the second half, another one is at the first. The function draws the last counter
+// at all times.
+func aUseMovesWhileTheCountersAreRead(s *shop) {
+	terms := limited(2)
+	terms.Counters = 2
+	c := s.create(terms)
+	c.redeem("", "")
+	found := s.gate.stop(s.T, "TransactWriteItems", 1, faultproxy.Applied)
+	half := s.gate.stop(s.T, "BatchGetItem", 1, faultproxy.Applied)
+	for nth := range 10 {
+		s.gate.inflict("BatchGetItem", nth+1, faultproxy.Unprocessed) // maybe all, and then it has not been applied
+	}
+	answered := c.redeeming("")
+	found.wait(s.T)
+	c.edit(limitedTo(4)) // a raise adds to all counters, a lowering takes from the first
+	c.edit(limitedTo(2))
+	found.release()
+	half.wait(s.T)
+	s.gate.spare()
+	c.edit(limitedTo(3)) // at the first
+	c.redeem("", "")     // from the second
+	half.release()
+	answered()
+}
+
+// A code that was marked full is raised.
+func aRaiseAfterTheMark(s *shop) {
+	c := s.create(limited(2))
+	for range 3 {
+		c.redeem("", "")
+	}
+	c.editing(limitedTo(3)).end()
+	c.redeem("", "")
+}
+
+// A request that came during a raise, before it added uses, marks the code full when the raise has ended.
+func aMarkAfterTheRaise(s *shop) {
+	c := s.create(limited(2))
+	c.redeem("", "")
+	c.redeem("", "")
+	add := s.gate.stop(s.T, "UpdateItem", 3, faultproxy.Arrived) // behind the voucher's own and the fence
+	running := c.editing(limitedTo(3))
+	add.wait(s.T)
+	mark := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
+	answered := c.redeeming("")
+	mark.wait(s.T)
+	add.release()
+	running.end()
+	mark.release()
+	answered()
+	c.redeem("", "")
+}
+
+// The answer to a raise of a counter is lost, and the SDK asks again.
+func aLostAnswerToARaise(s *shop) {
+	c := s.create(limited(2))
+	s.gate.inflict("UpdateItem", 3, faultproxy.LostAnswer) // behind the voucher's own and the fence
+	c.editing(limitedTo(4)).end()
+	for range 5 {
+		c.redeem("", "")
+	}
+}
+
+// A limit is lowered while the uses are taken that it is to take.
+func aLoweringMeetsRedemptions(s *shop) {
+	c := s.create(limited(4))
+	lower := s.gate.stop(s.T, "UpdateItem", 3, faultproxy.Arrived)
+	running := c.editing(limitedTo(2))
+	lower.wait(s.T)
+	for range 3 {
+		c.redeem("", "")
+	}
+	lower.release()
+	running.end()
+	c.redeem("", "")
+}
+
+// An operator's edit is overtaken by another one and killed as its first write to a counter, which it was about to do, gets
+// there.
+func anOvertakenEditIsKilled(s *shop) { overtake(s, 3, 1) }
+
+// The same, but it is overtaken one write earlier, before it has fenced the counter.
+func anEditOvertakenBeforeItsFenceIsKilled(s *shop) { overtake(s, 2, 2) }
+
+// overtake overtakes an edit at its nth write, and kills it as soon as it has done some more.
+func overtake(s *shop, at, more int) {
+	c := s.create(limited(2))
+	stale := s.gate.stop(s.T, "UpdateItem", at, faultproxy.Arrived)
+	overtaken := c.editing(limitedTo(4))
+	stale.wait(s.T)
+	c.editing(limitedTo(2)).end()
+	done := s.gate.stop(s.T, "UpdateItem", more, faultproxy.Applied)
+	stale.release()
+	done.wait(s.T)
+	overtaken.kill()
+	done.release()
+	for range 3 {
+		c.redeem("", "")
+	}
+}
+
+// A voucher is disabled while a note is being written to it.
+func aNoteAndADisablingAtOnce(s *shop) {
+	c := s.create(single())
+	write := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
+	running := c.editing(edit{flags: []string{"--note", "for the team"}})
+	write.wait(s.T)
+	c.edit(disabled(true))
+	write.release()
+	running.end()
+	c.redeem("alder", "")
+}
+
+// A note is written to a voucher while it is being disabled.
+func aDisablingAfterANote(s *shop) {
+	c := s.create(single())
+	write := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
+	running := c.editing(disabled(true))
+	write.wait(s.T)
+	c.edit(edit{edit: voucher.Edit{Note: new("for the team")}})
+	write.release()
+	running.end()
+	c.redeem("alder", "")
+}
+
+// Two operators raise a limit from the same version of the voucher, and reach its counters in turn. The raise to eight ends
+// last, so that is the limit which holds.
+func twoLimitsAtOnce(s *shop) {
+	terms := limited(2)
+	terms.Counters = 2
+	c := s.create(terms)
+	begin := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
+	toFour := c.editing(limitedTo(4))
+	begin.wait(s.T)
+	beginToo := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
+	toEight := c.editing(limitedTo(8))
+	beginToo.wait(s.T)
+
+	raise := s.gate.stop(s.T, "UpdateItem", 3, faultproxy.Arrived) // behind two fences
+	begin.release()
+	raise.wait(s.T)
+	raiseToo := s.gate.stop(s.T, "UpdateItem", 4, faultproxy.Arrived) // the second, or the first if it had to begin again
+	beginToo.release()
+	raiseToo.wait(s.T)
+	raise.release()
+	toFour.end()
+	raiseToo.release()
+	toEight.end()
+	for range 7 {
+		c.redeem("", "")
+	}
+}
+
+// A note is written to a voucher when its limit has been raised on the counters, and not yet in the voucher.
+func aNoteBeforeALimitStands(s *shop) {
+	c := s.create(limited(2))
+	c.redeem("", "")
+	c.redeem("", "")
+	c.redeem("", "")
+	end := s.gate.stop(s.T, "UpdateItem", 4, faultproxy.Arrived) // behind the mark, the fence and the raise
+	running := c.editing(limitedTo(4))
+	end.wait(s.T)
+	c.edit(edit{edit: voucher.Edit{Note: new("for the team")}})
+	end.release()
+	running.end()
+	for range 3 {
+		c.redeem("", "")
+	}
+}
+
+// Operators try to create vouchers that there are, and that are used up.
+func codesAreCreatedAgain(s *shop) {
+	c := s.create(single())
+	c.redeem("alder", "")
+	c.createAgain()
+	c.redeem("birch", "")
+
+	c = s.create(limited(2))
+	c.redeem("", "")
+	c.redeem("", "")
+	c.createAgain("--max-uses", "2", "--max-uses-per-nick", "none")
+	c.redeem("", "")
+}

@@ -1,0 +1,330 @@
+package mutation_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/torture/history"
+	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+// patience is how long a slow machine may take for a thing that will come.
+const patience = 30 * time.Second
+
+const catalogue = `
+customers:
+  - id: %s
+    name: Minecave
+    currency: EUR
+    products:
+      - id: coins
+        name: Coins
+        variants:
+          - id: "500"
+            name: 500 coins
+            price: 4.99
+`
+
+// shop is the shop of one customer, served by programs under test behind a gate. Its operator's calls go past both, unless
+// they are made with the programs' own shopctl.
+type shop struct {
+	*testing.T
+	*testshop.Shop
+
+	gate     *gate
+	programs testshop.Programs
+	operator *operator.Shop
+	clients  atomic.Int64
+	codes    []*code
+
+	mu           sync.Mutex
+	undocumented []string // answers that the interface does not have
+}
+
+// code is a voucher of the shop, with all that was asked of it.
+type code struct {
+	*history.Recorder
+
+	shop     *shop
+	written  string
+	invented bool // there is no such voucher
+	cutOff   bool // an edit of it was killed
+}
+
+// open serves the programs for a customer of the test's own.
+func open(t *testing.T, programs testshop.Programs, customer string) *shop {
+	t.Helper()
+	s := &shop{T: t, programs: programs, gate: &gate{}}
+	s.Shop = testshop.Start(t, programs, faultproxy.Settings{Seed: 1, Watch: s.gate.watch}, nil)
+	s.gate.proxy = s.Proxy
+	s.Load(t, fmt.Sprintf(catalogue, customer))
+	var err error
+	if s.operator, err = s.Calm.Shop(t.Context(), catalog.CustomerID(customer)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// create creates a voucher.
+func (s *shop) create(terms voucher.Terms) *code {
+	s.Helper()
+	reward, _, err := s.operator.Reward(s.Context(), "coins/500")
+	if err != nil {
+		s.Fatal(err)
+	}
+	terms.Reward = reward
+	v, err := s.operator.CreateVoucher(s.Context(), terms, time.Now())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return s.record(&code{written: terms.Written}, history.Terms{MaxUses: int(v.MaxUses), MaxUsesPerNick: int(v.MaxUsesPerNick)})
+}
+
+// createClosed creates a voucher that may not be redeemed by those who are going to ask for it: which terms refuse them is
+// nothing to a history.
+func (s *shop) createClosed(terms voucher.Terms) *code {
+	s.Helper()
+	c := s.create(terms)
+	c.Recorder = history.NewRecorder(history.Terms{MaxUses: 1, Disabled: true})
+	return c
+}
+
+// invent makes up a code that no voucher has.
+func (s *shop) invent(written string) *code {
+	return s.record(&code{written: written, invented: true}, history.Terms{MaxUses: 1, Disabled: true})
+}
+
+// record begins the history of a code.
+func (s *shop) record(c *code, terms history.Terms) *code {
+	c.shop, c.Recorder = s, history.NewRecorder(terms)
+	s.codes = append(s.codes, c)
+	return c
+}
+
+// redeem asks to redeem the code, for a nick and under a key; either may be empty.
+func (c *code) redeem(nick, key string) {
+	s := c.shop
+	body, err := json.Marshal(map[string]string{"code": c.written, "nick": nick})
+	if err != nil {
+		s.Error(err)
+	}
+	request := httptest.NewRequestWithContext(s.Context(), http.MethodPost, "/shop/"+string(s.operator.Customer.ID)+"/voucher", strings.NewReader(string(body)))
+	request.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	recorder := httptest.NewRecorder()
+	returned := c.Call(history.Operation{Client: int(s.clients.Add(1)), Ask: history.AskRedeem, Nick: nick, Key: key})
+	s.API.ServeHTTP(recorder, request)
+	returned(s.read(recorder))
+}
+
+// read reads an answer. One that the interface does not have is noted as wrong, and leaves open what became of the request.
+func (s *shop) read(recorder *httptest.ResponseRecorder) history.Answer {
+	var redemption struct{ ID string }
+	switch err := json.Unmarshal(recorder.Body.Bytes(), &redemption); {
+	case recorder.Code == http.StatusOK && err == nil && recorder.Header().Get("Idempotency-Replayed") == "true":
+		return history.Answer{Outcome: history.Replayed, ID: redemption.ID}
+	case recorder.Code == http.StatusOK && err == nil:
+		return history.Answer{Outcome: history.Redeemed, ID: redemption.ID}
+	case recorder.Code == http.StatusNotFound:
+		return history.Answer{Outcome: history.Refused}
+	case recorder.Code != http.StatusServiceUnavailable:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.undocumented = append(s.undocumented, fmt.Sprintf("%d %s", recorder.Code, recorder.Body))
+	}
+	return history.Answer{Outcome: history.Unknown}
+}
+
+// redeeming asks to redeem the code, without a key, while other things go on; answered waits for the answer.
+func (c *code) redeeming(nick string) (answered func()) {
+	var asking sync.WaitGroup
+	asking.Go(func() { c.redeem(nick, "") })
+	return asking.Wait
+}
+
+// edit is an operator's, with what it is to the code's history.
+type edit struct {
+	edit     voucher.Edit
+	recorded history.Edit
+	flags    []string // of shopctl voucher edit
+}
+
+func limitedTo(uses int) edit {
+	limit := voucher.Limit(uses)
+	return edit{voucher.Edit{MaxUses: &limit}, history.Edit{MaxUses: &uses}, []string{"--max-uses", fmt.Sprint(uses)}}
+}
+
+func disabled(is bool) edit {
+	return edit{voucher.Edit{Disabled: &is}, history.Edit{Disabled: &is}, []string{fmt.Sprintf("--disabled=%t", is)}}
+}
+
+// edit edits the code, past the gate.
+func (c *code) edit(e edit) {
+	c.shop.Helper()
+	key, err := voucher.ParseCode(c.written)
+	if err != nil {
+		c.shop.Fatal(err)
+	}
+	returned := c.Call(history.Operation{Ask: history.AskEdit, Edit: e.recorded})
+	if _, err := c.shop.operator.EditVoucher(c.shop.Context(), key, e.edit); err != nil {
+		c.shop.Fatal(err)
+	}
+	returned(history.Answer{Outcome: history.Done})
+}
+
+// command is a run of the programs' own shopctl, behind the gate.
+type command struct {
+	*exec.Cmd
+
+	code     *code
+	returned func(history.Answer)
+	output   strings.Builder
+}
+
+// editing edits the code with shopctl while other things go on.
+func (c *code) editing(e edit) *command {
+	s := c.shop
+	s.Helper()
+	running := &command{code: c}
+	if e.recorded != (history.Edit{}) {
+		running.returned = c.Call(history.Operation{Ask: history.AskEdit, Edit: e.recorded})
+	}
+	running.Cmd = c.shopctl("edit", e.flags...)
+	running.Stdout, running.Stderr = &running.output, &running.output
+	if err := running.Start(); err != nil {
+		s.Fatal(err)
+	}
+	return running
+}
+
+// shopctl is a command of the programs' own that does something to the code.
+func (c *code) shopctl(does string, flags ...string) *exec.Cmd {
+	s := c.shop
+	arguments := append([]string{"--local", "voucher", does, string(s.operator.Customer.ID), c.written}, flags...)
+	command := exec.CommandContext(s.Context(), s.programs.Shopctl(), arguments...)
+	command.Dir = s.Dir
+	return command
+}
+
+// refusedCommand is the exit code of a command that the shop refuses.
+const refusedCommand = 3
+
+// createAgain tries to create the voucher once more with shopctl, which is to refuse it.
+func (c *code) createAgain(flags ...string) {
+	s := c.shop
+	s.Helper()
+	out, err := c.shopctl("create", append(flags, "--reward", "coins/500")...).CombinedOutput()
+	if exit, is := errors.AsType[*exec.ExitError](err); err != nil && (!is || exit.ExitCode() != refusedCommand) {
+		s.Fatalf("shopctl: %v: %s", err, out)
+	}
+}
+
+// end waits until the command is done.
+func (e *command) end() {
+	e.code.shop.Helper()
+	if err := e.Wait(); err != nil {
+		e.code.shop.Fatalf("shopctl: %v: %s", err, e.output.String())
+	}
+	if e.returned != nil {
+		e.returned(history.Answer{Outcome: history.Done})
+	}
+}
+
+// kill ends the command where it is; what became of it stays unknown.
+func (e *command) kill() {
+	e.code.shop.Helper()
+	if err := e.Process.Kill(); err != nil {
+		e.code.shop.Fatal(err)
+	}
+	_ = e.Wait() // it was killed
+	e.code.cutOff = true
+}
+
+// findings are what the checkers find wrong.
+type findings map[checker][]string
+
+func (f findings) String() string {
+	var b strings.Builder
+	for _, by := range slices.Sorted(maps.Keys(f)) {
+		fmt.Fprintf(&b, "found by %s:\n%s\n", by, strings.Join(f[by], "\n"))
+	}
+	return b.String()
+}
+
+// check lets the checkers judge all that was asked, answered and is on record.
+func (s *shop) check() findings {
+	s.Helper()
+	wrong := make(findings)
+	if len(s.undocumented) > 0 {
+		wrong[byInterface] = s.undocumented
+	}
+	for _, c := range s.codes {
+		if !c.invented {
+			c.list()
+		}
+		switch verdict, told := c.History().Judge(patience); verdict {
+		case history.Kept:
+		case history.Broken:
+			wrong[byHistory] = append(wrong[byHistory], c.written+": "+told)
+		case history.Undecided:
+			s.Fatalf("%s: its history was not judged in %s", c.written, patience)
+		}
+	}
+	report, err := s.operator.Verify(s.Context(), operator.Verification{Now: time.Now, Settle: 10 * time.Millisecond})
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, finding := range report.Findings {
+		wrong[byVerify] = append(wrong[byVerify], fmt.Sprintf("%s: %s: %s", finding.Code, finding.Kind, finding.Message))
+	}
+	for _, motion := range report.InMotion {
+		if !s.mayMove(motion.Code) {
+			wrong[byMotion] = append(wrong[byMotion], fmt.Sprintf("%s: %s: %s", motion.Code, motion.Kind, motion.Message))
+		}
+	}
+	return wrong
+}
+
+// mayMove tells whether an edit of the code was killed, and may have left it on its way.
+func (s *shop) mayMove(compared voucher.Code) bool {
+	return slices.ContainsFunc(s.codes, func(c *code) bool {
+		key, err := voucher.ParseCode(c.written)
+		return err == nil && key == compared && c.cutOff
+	})
+}
+
+// list lists the redemptions that are on record, past the gate.
+func (c *code) list() {
+	s := c.shop
+	key, err := voucher.ParseCode(c.written)
+	if err != nil {
+		s.Fatal(err)
+	}
+	returned := c.Call(history.Operation{Ask: history.AskList})
+	redemptions, err := s.operator.Redemptions(s.Context(), operator.RedemptionFilter{Code: key})
+	if err != nil {
+		s.Fatal(err)
+	}
+	answer := history.Answer{Outcome: history.Done}
+	for _, r := range redemptions {
+		answer.Listed = append(answer.Listed, history.Redemption{ID: r.ID, Nick: r.Nick})
+	}
+	returned(answer)
+}

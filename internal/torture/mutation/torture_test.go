@@ -1,0 +1,63 @@
+package mutation_test
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	"shopfront/internal/torture"
+	"shopfront/internal/torture/testshop"
+)
+
+// Chance finds its way to guards too. These are one of each kind: of the condition, the token, the judgement of the old
+// item, the counter and the version.
+func underTorture(name string) bool {
+	return slices.Contains([]string{
+		"redeems a single-use code again",
+		"draws a token though there is a key",
+		"does not look at the item of a failed condition",
+		"takes uses from an empty counter",
+		"ends an edit in the version in which it goes on",
+	}, name)
+}
+
+// mostRounds bounds the rounds until chance has broken a promise. The first one mostly has; on a slow machine a round is
+// short of requests.
+const mostRounds = 20
+
+// firstFound is the first round of torture in which a promise is broken.
+func firstFound(t *testing.T, programs testshop.Programs) int {
+	t.Helper()
+	for round := 1; round <= mostRounds; round++ {
+		violations := tortured(t, programs, round).Violations
+		if at := slices.IndexFunc(violations, func(v torture.Violation) bool { return v.Breach }); at >= 0 {
+			t.Logf("found by torture: %s", violations[at])
+			return round
+		}
+	}
+	t.Fatalf("%d rounds break no promise", mostRounds)
+	return 0
+}
+
+func tortured(t *testing.T, programs testshop.Programs, round int) torture.Report {
+	t.Helper()
+	return torture.Run(t, torture.Settings{Programs: programs, Seed: 1, Trial: "contention alone", Round: round})
+}
+
+// rounds are those in which something was found.
+type rounds struct {
+	mu     sync.Mutex
+	played map[int]bool
+}
+
+func (r *rounds) add(round int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.played == nil {
+		r.played = make(map[int]bool)
+	}
+	r.played[round] = true
+}
+
+func (r *rounds) sorted() []int { return slices.Sorted(maps.Keys(r.played)) }

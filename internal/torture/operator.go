@@ -1,0 +1,223 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"shopfront/internal/torture/history"
+	"shopfront/pkg/operator"
+)
+
+// staff is an operator, who edits with shopctl and is sometimes interrupted.
+type staff struct {
+	*round
+
+	number int
+	random *rand.Rand
+}
+
+// operate edits and lists until the clients are done.
+func (s *staff) operate(tb testing.TB, over <-chan struct{}) {
+	tb.Helper()
+	lists := 10
+	if s.trial.lists > 0 {
+		lists = s.trial.lists
+	}
+	for {
+		t := pick(s.random, s.vouchers...)
+		switch {
+		case s.random.IntN(100) < lists:
+			s.list(tb, t)
+		case s.random.IntN(10) > 0 && t.editing.TryLock():
+			s.edit(tb, t)
+			t.editing.Unlock()
+		default: // also while the other operator edits the same voucher
+			s.annotate(tb, t)
+		}
+		select {
+		case <-over:
+			return
+		case <-time.After(time.Duration(s.random.IntN(120)) * time.Millisecond):
+		}
+	}
+}
+
+// edit changes one of the terms. Where the outcome is unknown it tries again, and at last leaves it so.
+func (s *staff) edit(tb testing.TB, t *target) {
+	tb.Helper()
+	edit := s.drawEdit(t)
+	for range 3 {
+		if !t.takeEdit() || s.tryEdit(tb, s.number, t, edit, s.patience()) {
+			return
+		}
+	}
+}
+
+// annotate edits what no redemption depends on.
+func (s *staff) annotate(tb testing.TB, t *target) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), s.patience())
+	defer cancel()
+	note := fmt.Sprintf("looked at %d times", s.random.IntN(1000))
+	if status, printed := s.shopctl(ctx, "voucher", "edit", string(s.customer), t.written, "--note", note); status > 1 {
+		s.violate("%s: the note ended with status %d: %s", t.written, status, printed)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outcome.operations++
+}
+
+// patience is how long the operator lets a command go on.
+func (s *staff) patience() time.Duration {
+	if s.random.IntN(6) == 0 {
+		return time.Duration(10+s.random.IntN(200)) * time.Millisecond
+	}
+	return 3 * time.Second
+}
+
+func (s *staff) drawEdit(t *target) history.Edit {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	edits := []history.Edit{{Disabled: new(!t.terms.Disabled)}}
+	if limit := t.terms.MaxUses; limit > 1 {
+		edits = append(edits, history.Edit{MaxUses: new(limit + 1 + s.random.IntN(4))}, history.Edit{MaxUses: new(max(2, limit-1-s.random.IntN(6)))})
+	}
+	if t.terms.MaxUsesPerNick != history.None {
+		edits = append(edits, history.Edit{MaxUsesPerNick: new(1 + s.random.IntN(3))})
+	}
+	if t.terms.Disabled { // it is enabled again, most often
+		edits = append(edits, edits[0], edits[0], edits[0])
+	}
+	return pick(s.random, edits...)
+}
+
+// tryEdit runs shopctl, and tells whether the edit holds.
+func (r *round) tryEdit(tb testing.TB, number int, t *target, edit history.Edit, patience time.Duration) bool {
+	tb.Helper()
+	t.head(edit)
+	returned := t.recorder.Call(history.Operation{Client: number, Ask: history.AskEdit, Edit: edit})
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	defer cancel()
+	status, printed := r.shopctl(ctx, append([]string{"voucher", "edit", string(r.customer), t.written}, flags(edit)...)...)
+	r.mu.Lock()
+	r.outcome.operations++
+	r.mu.Unlock()
+	switch status {
+	case 0:
+		returned(history.Answer{Outcome: history.Done})
+		t.arrive(edit)
+		return true
+	case 1, killed:
+	default:
+		r.violate("%s: the edit %s ended with status %d: %s", t.written, edit, status, printed)
+	}
+	return false
+}
+
+// head notes what the voucher is on its way to.
+func (t *target) head(edit history.Edit) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if edit.Disabled != nil {
+		t.pending.Disabled, t.terms.Disabled = edit.Disabled, *edit.Disabled
+	}
+	if edit.MaxUses != nil {
+		t.pending.MaxUses, t.terms.MaxUses = edit.MaxUses, *edit.MaxUses
+		t.greatest.MaxUses = max(t.greatest.MaxUses, *edit.MaxUses)
+	}
+	if edit.MaxUsesPerNick != nil {
+		t.pending.MaxUsesPerNick, t.terms.MaxUsesPerNick = edit.MaxUsesPerNick, *edit.MaxUsesPerNick
+		t.greatest.MaxUsesPerNick = max(t.greatest.MaxUsesPerNick, *edit.MaxUsesPerNick)
+	}
+}
+
+// arrive notes that an edit holds.
+func (t *target) arrive(edit history.Edit) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if edit.Disabled != nil {
+		t.pending.Disabled = nil
+	}
+	if edit.MaxUses != nil {
+		t.pending.MaxUses = nil
+	}
+	if edit.MaxUsesPerNick != nil {
+		t.pending.MaxUsesPerNick = nil
+	}
+}
+
+func flags(edit history.Edit) []string {
+	var flags []string
+	if edit.MaxUses != nil {
+		flags = append(flags, "--max-uses", strconv.Itoa(*edit.MaxUses))
+	}
+	if edit.MaxUsesPerNick != nil {
+		flags = append(flags, "--max-uses-per-nick", strconv.Itoa(*edit.MaxUsesPerNick))
+	}
+	if edit.Disabled != nil {
+		flags = append(flags, "--disabled="+strconv.FormatBool(*edit.Disabled))
+	}
+	return flags
+}
+
+// killed is the status of a command that was killed.
+const killed = -1
+
+// shopctl runs the operator's command through the hostile store.
+func (r *round) shopctl(ctx context.Context, arguments ...string) (status int, printed string) {
+	command := exec.CommandContext(ctx, r.programs.Shopctl(), append([]string{"--local"}, arguments...)...) //nolint:gosec // as it was built
+	command.Dir = r.shop.Dir
+	out, err := command.CombinedOutput()
+	if exit, is := errors.AsType[*exec.ExitError](err); is {
+		return exit.ExitCode(), string(out)
+	}
+	if err != nil {
+		return killed, fmt.Sprintf("%v: %s", err, out)
+	}
+	return 0, string(out)
+}
+
+// list reads what is on record of a voucher in the midst of it all: no redemption that was answered may be missing, and
+// none be there twice.
+func (s *staff) list(tb testing.TB, t *target) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Second)
+	defer cancel()
+	known := t.knownRedemptions()
+	listed, err := s.listed(ctx, t)
+	if err != nil {
+		return // as it may: the store is hostile
+	}
+	ids := make([]string, len(listed))
+	for i, redemption := range listed {
+		ids[i] = redemption.ID
+		t.learn(asked{}, history.Answer{ID: redemption.ID, Outcome: history.Done})
+	}
+	slices.Sort(ids)
+	if len(slices.Compact(slices.Clone(ids))) < len(ids) {
+		s.breach("%s: a redemption is listed twice: %v", t.written, ids)
+	}
+	for _, id := range known {
+		if _, found := slices.BinarySearch(ids, id); !found {
+			s.breach("%s: redemption %s is missing from a list while the shop goes on: %v", t.written, id, ids)
+		}
+	}
+}
+
+func (s *staff) listed(ctx context.Context, t *target) ([]operator.Redemption, error) {
+	s.mu.Lock()
+	s.outcome.operations++
+	s.mu.Unlock()
+	shop, err := s.shop.Operator.Shop(ctx, s.customer)
+	if err != nil {
+		return nil, err
+	}
+	return shop.Redemptions(ctx, operator.RedemptionFilter{Code: t.code})
+}

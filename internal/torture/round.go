@@ -1,0 +1,172 @@
+package torture
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/operator"
+)
+
+// The size of a round. Histories stay as short as the checker needs them.
+const (
+	clients      = 8 // as many as the function has processes, so that none waits for one
+	operators    = 2
+	longestRound = 3 * time.Second // of clients; then they finish what they have begun
+)
+
+// outcome is what came of a round.
+type outcome struct {
+	plan                           plan
+	row                            Row
+	vouchers, requests, operations int
+	violations                     []Violation // the text and the breach
+	took                           time.Duration
+}
+
+// round is a shop under fire.
+type round struct {
+	trial    trial
+	programs testshop.Programs
+	shop     *testshop.Shop
+	customer catalog.CustomerID
+	calm     *operator.Shop
+	vouchers []*target
+	end      time.Time
+
+	mu       sync.Mutex
+	outcome  outcome
+	notFound *response            // what every refusal looks like
+	bodies   map[string]*response // of each redemption, by its ID
+}
+
+// playRound is a whole round. Where it cannot be played, the test fails and its goroutine ends.
+func playRound(tb testing.TB, settings Settings, t trial, number int) outcome {
+	tb.Helper()
+	began := time.Now()
+	ending := &scope{TB: tb}
+	defer ending.close()
+	random := t.source(settings.Seed, number)
+	plan := t.plan(random)
+	hostile := plan.settings.Rates
+	plan.settings.Rates = nil // until all is prepared
+	r := &round{
+		trial: t, programs: settings.Programs, bodies: make(map[string]*response),
+		customer: newCustomer(random), outcome: outcome{plan: plan},
+	}
+	r.shop = testshop.Start(ending, settings.Programs, plan.settings, r.watchLog)
+	r.prepare(tb, random)
+	before := r.shop.Proxy.Injected()
+	r.shop.Proxy.SetRates(hostile)
+	r.play(tb, random)
+	r.shop.Proxy.SetRates(nil)
+	for fault, times := range r.shop.Proxy.Injected() {
+		if slices.Contains(t.counts, fault) {
+			r.outcome.row.Injected += times - before[fault]
+		}
+	}
+	r.settle(tb)
+	r.judge(tb)
+	r.outcome.took = time.Since(began)
+	return r.outcome
+}
+
+// newCustomer is another one when the same round is played again: the tables are the same.
+func newCustomer(random *rand.Rand) catalog.CustomerID {
+	return catalog.CustomerID(fmt.Sprintf("emberforge-%08x-%08x", random.Uint32(), rand.Uint32())) //nolint:gosec // need not be secret
+}
+
+// scope ends what a round has started with the round, and not with the test.
+type scope struct {
+	testing.TB
+
+	cleanups []func()
+}
+
+// Cleanup is testing.TB's, for the round.
+func (s *scope) Cleanup(cleanup func()) { s.cleanups = append(s.cleanups, cleanup) }
+
+func (s *scope) close() {
+	for _, cleanup := range slices.Backward(s.cleanups) {
+		cleanup()
+	}
+}
+
+// prepare makes the customer and its vouchers, past the faults.
+func (r *round) prepare(tb testing.TB, random *rand.Rand) {
+	tb.Helper()
+	r.shop.Load(tb, fmt.Sprintf(catalogue, r.customer))
+	var err error
+	if r.calm, err = r.shop.Calm.Shop(tb.Context(), r.customer); err != nil {
+		tb.Fatal(err)
+	}
+	for i, terms := range r.trial.draw(random) {
+		target, err := newTarget(tb.Context(), r.calm, i, terms)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		r.vouchers = append(r.vouchers, target)
+	}
+	r.outcome.vouchers = len(r.vouchers)
+}
+
+const catalogue = `
+customers:
+  - id: %s
+    name: Emberforge
+    currency: EUR
+    products:
+      - id: coins
+        name: Coins
+        variants: [{id: "500", name: 500 coins, price: 4.99}]
+`
+
+// play lets clients and operators at the shop until nothing is left to do or the time is up.
+func (r *round) play(tb testing.TB, random *rand.Rand) {
+	tb.Helper()
+	seed := random.Uint64()
+	r.end = time.Now().Add(longestRound)
+	stream := func(of int) *rand.Rand {
+		return rand.New(rand.NewPCG(seed, uint64(of))) //nolint:gosec // to be repeated, not secret; a small number
+	}
+	var shopping, operating sync.WaitGroup
+	over := make(chan struct{})
+	for number := range clients {
+		shopping.Go(func() { (&client{r, number, stream(number)}).shop(tb) })
+	}
+	for number := range operators {
+		operating.Go(func() { (&staff{r, clients + number, stream(clients + number)}).operate(tb, over) })
+	}
+	shopping.Wait()
+	close(over)
+	operating.Wait()
+}
+
+// breach notes that a promise is broken.
+func (r *round) breach(format string, args ...any) { r.note(true, fmt.Sprintf(format, args...)) }
+
+// violate notes anything else that must not happen.
+func (r *round) violate(format string, args ...any) { r.note(false, fmt.Sprintf(format, args...)) }
+
+// mostTold bounds the violations of a round, breaches and others, that are told of and not only counted.
+const mostTold = 10
+
+func (r *round) note(breach bool, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcome.row.Violations++
+	told := 0
+	for _, violation := range r.outcome.violations {
+		if violation.Breach == breach {
+			told++
+		}
+	}
+	if told < mostTold {
+		r.outcome.violations = append(r.outcome.violations, Violation{Breach: breach, Text: text})
+	}
+}

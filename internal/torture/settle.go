@@ -1,0 +1,166 @@
+package torture
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/internal/torture/history"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+// overseer is the client that finishes a round.
+const overseer = clients + operators
+
+// settle ends what is unfinished, without faults: edits are completed, each request with a key that may have been applied
+// is repeated, and each voucher is checked by a newcomer: a use that is left must be for the taking.
+func (r *round) settle(tb testing.TB) {
+	tb.Helper()
+	r.shop.Proxy.Settle()
+	random := rand.New(rand.NewPCG(0, 0)) //nolint:gosec // for the spelling alone
+	for _, t := range r.vouchers {
+		if t.terms.Disabled || t.pending != (history.Edit{}) {
+			r.completeEdit(tb, t)
+		}
+		for _, a := range t.unsettled() {
+			r.insist(func() history.Outcome { return r.redeem(tb, overseer, random, t, a) })
+		}
+		r.insist(func() history.Outcome { return r.check(tb, overseer, random, t, "willow") })
+	}
+}
+
+// patienceOfOverseer is in times: a store that takes few units may still refuse.
+const patienceOfOverseer = 20
+
+// completeEdit runs the edits of unknown outcome until they hold, and enables the voucher. It leaves alone what it can: an
+// edit could mend what went wrong before.
+func (r *round) completeEdit(tb testing.TB, t *target) {
+	tb.Helper()
+	edit := t.pending
+	edit.Disabled = new(false)
+	for range patienceOfOverseer {
+		if r.tryEdit(tb, overseer, t, edit, 30*time.Second) {
+			return
+		}
+	}
+	r.violate("%s: the edit%s cannot be completed", t.written, edit)
+}
+
+// insist repeats a request until its outcome is known.
+func (r *round) insist(request func() history.Outcome) {
+	for range patienceOfOverseer {
+		if request() != history.Unknown {
+			return
+		}
+	}
+	r.violate("a request is unavailable though the faults have ended")
+}
+
+// judge compares what was answered with what is on record.
+func (r *round) judge(tb testing.TB) {
+	tb.Helper()
+	recorded := r.recorded(tb)
+	for _, t := range r.vouchers {
+		r.judgeVoucher(tb, t, recorded[t.written])
+	}
+	r.verify(tb.Context())
+}
+
+// verify has shopctl reconcile all that is stored. Nothing is in motion any more.
+func (r *round) verify(ctx context.Context) {
+	status, printed := r.shopctl(ctx, "verify", string(r.customer), "--json")
+	var report struct{ Findings, InMotion []any }
+	err := json.NewDecoder(strings.NewReader(printed)).Decode(&report) // the error that findings end with is behind it
+	switch {
+	case err == nil && len(report.Findings) > 0:
+		r.breach("shopctl verify finds %s", printed)
+	case err == nil && len(report.InMotion) > 0:
+		r.violate("shopctl verify sees a motion where there is none: %s", printed)
+	case err != nil || status != 0:
+		r.violate("shopctl verify ended with status %d, %v: %s", status, err, printed)
+	}
+}
+
+// recorded is all that is on record, by the codes. It is also the last operation of each history.
+func (r *round) recorded(tb testing.TB) map[string][]operator.Redemption {
+	tb.Helper()
+	returned := make(map[string]func(history.Answer))
+	for _, t := range r.vouchers {
+		returned[t.written] = t.recorder.Call(history.Operation{Client: overseer, Ask: history.AskList})
+	}
+	redemptions, err := r.calm.Redemptions(tb.Context(), operator.RedemptionFilter{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	recorded := make(map[string][]operator.Redemption)
+	listed := make(map[string][]history.Redemption)
+	for _, redemption := range redemptions {
+		recorded[redemption.Code] = append(recorded[redemption.Code], redemption)
+		listed[redemption.Code] = append(listed[redemption.Code], history.Redemption{ID: redemption.ID, Nick: strings.ToLower(redemption.Nick)})
+	}
+	for written, done := range returned {
+		done(history.Answer{Outcome: history.Done, Listed: listed[written]})
+	}
+	r.outcome.row.Redemptions += len(redemptions)
+	return recorded
+}
+
+// judgementTime bounds the judging of one history.
+const judgementTime = time.Minute
+
+func (r *round) judgeVoucher(tb testing.TB, t *target, recorded []operator.Redemption) {
+	tb.Helper()
+	r.judgeSums(tb.Context(), t, recorded)
+	switch verdict, told := t.recorder.History().Judge(judgementTime); verdict {
+	case history.Kept:
+	case history.Broken:
+		r.breach("%s: the history is %s (! marks what does not fit): %s", t.written, verdict, told)
+	case history.Undecided:
+		r.violate("%s: the history is %s after %s: %s", t.written, verdict, judgementTime, told)
+	}
+}
+
+// judgeSums reports in plain numbers what the history would tell in another way.
+func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Redemption) {
+	var ids []string
+	byNick := make(map[string]int)
+	for _, redemption := range recorded {
+		ids = append(ids, redemption.ID)
+		byNick[strings.ToLower(redemption.Nick)]++
+	}
+	slices.Sort(ids)
+	if len(slices.Compact(slices.Clone(ids))) < len(ids) {
+		r.breach("%s: a redemption is on record twice: %v", t.written, ids)
+	}
+	for _, id := range t.knownRedemptions() {
+		if _, found := slices.BinarySearch(ids, id); !found {
+			r.breach("%s: redemption %s was answered and is not on record: %v", t.written, id, ids)
+		}
+	}
+	if most := t.greatest.MaxUses; most != history.None && len(recorded) > most {
+		r.breach("%s: redeemed %d times, its limit was %d at most", t.written, len(recorded), most)
+	}
+	for nick, times := range byNick {
+		if most := t.greatest.MaxUsesPerNick; most != history.None && times > most {
+			r.breach("%s: redeemed %d times by %s, the limit of a nick was %d at most", t.written, times, nick, most)
+		}
+	}
+	standing, err := r.calm.Voucher(ctx, t.code)
+	if err != nil {
+		r.violate("%s: %v", t.written, err)
+		return
+	}
+	limit := t.terms.MaxUses
+	if limit == history.None || t.pending.MaxUses != nil { // an edit that cannot be completed was told of
+		return
+	}
+	if standing.Used != len(recorded) || standing.UsesLeft != max(0, limit-len(recorded)) || standing.MaxUses != voucher.Limit(limit) {
+		r.breach("%s: of %d uses %d are on record, but %d were taken and %d are left of %d",
+			t.written, limit, len(recorded), standing.Used, standing.UsesLeft, standing.MaxUses)
+	}
+}

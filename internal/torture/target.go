@@ -1,0 +1,183 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"shopfront/internal/torture/history"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+// target is a voucher under fire.
+type target struct {
+	written  string
+	code     voucher.Code
+	perNick  bool // a nick has a limit; that never changes
+	recorder *history.Recorder
+
+	editing         sync.Mutex // one edit at a time
+	mu              sync.Mutex
+	terms           history.Terms // that it has, or is on its way to
+	pending         history.Edit  // of unknown outcome until now
+	greatest        history.Terms // that it ever had
+	requests, edits int           // that it is still to take
+	asked           []asked
+	open            map[asked]bool  // not known to have been redeemed, though they may have been
+	unkeyed         int             // requests without a key whose outcome is unknown
+	answered        map[string]bool // redemptions that were answered or listed, by their IDs
+}
+
+// asked is a request with a key, to be repeated.
+type asked struct {
+	nick, key string // nick as it is compared
+}
+
+// draw draws the vouchers of a round: some of each kind.
+func (t trial) draw(random *rand.Rand) []order {
+	several := func() int { return 3 + random.IntN(18) }
+	few := func() int { return 1 + random.IntN(3) }
+	drawn := []order{
+		{Terms: history.Terms{MaxUses: 1}},
+		{Terms: history.Terms{MaxUses: 1}},
+		{Terms: history.Terms{MaxUses: 1}},
+		{Terms: history.Terms{MaxUses: several()}},
+		{Terms: history.Terms{MaxUses: several()}},
+		{Terms: history.Terms{MaxUses: several(), MaxUsesPerNick: few()}},
+		{Terms: history.Terms{MaxUses: several(), MaxUsesPerNick: few()}},
+		{Terms: history.Terms{MaxUses: history.None, MaxUsesPerNick: few()}},
+		{Terms: history.Terms{MaxUses: history.None}},
+	}
+	for i := range drawn {
+		d := &drawn[i]
+		d.requests, d.edits = 30, 8
+		d.Disabled = random.IntN(4) == 0
+		if d.MaxUses == 1 {
+			d.requests = 12
+		} else if d.MaxUses != history.None {
+			d.counters = 1 + random.IntN(min(d.MaxUses, 4))
+		}
+	}
+	if t.busy {
+		drawn = append(drawn, order{Terms: history.Terms{MaxUses: 150}, counters: 8, requests: 240, edits: 4})
+	}
+	return drawn
+}
+
+// order is a voucher to be made, and what is to be asked of it.
+type order struct {
+	history.Terms
+
+	counters, requests, edits int
+}
+
+func newTarget(ctx context.Context, shop *operator.Shop, number int, order order) (*target, error) {
+	written := fmt.Sprintf("SPRING-20-%c", 'A'+number)
+	limit, perNick := voucher.Limit(order.MaxUses), voucher.Limit(order.MaxUsesPerNick) // None is NoLimit
+	terms := voucher.Terms{
+		Written: written, MaxUses: &limit, MaxUsesPerNick: &perNick, Disabled: order.Disabled, Counters: order.counters,
+		Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
+	}
+	if limit == 1 {
+		terms.MaxUsesPerNick = nil
+	}
+	created, err := shop.CreateVoucher(ctx, terms, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return &target{
+		written: written, code: created.Code, perNick: order.MaxUsesPerNick != history.None,
+		recorder: history.NewRecorder(order.Terms), terms: order.Terms, greatest: order.Terms,
+		requests: order.requests, edits: order.edits, open: make(map[asked]bool), answered: make(map[string]bool),
+	}, nil
+}
+
+// typed is the code as one shopper or another types it.
+func (t *target) typed(random *rand.Rand) string {
+	return pick(random,
+		t.written, strings.ToLower(t.written), strings.ReplaceAll(t.written, "-", ""), strings.ReplaceAll(t.written, "-", " "),
+		strings.Replace(t.written, "0", "O", 1), strings.Replace(t.written, "I", "1", 1))
+}
+
+// take takes one of the requests that are left to be made.
+func (t *target) take() bool { return t.count(&t.requests) }
+
+// takeEdit takes one of the edits.
+func (t *target) takeEdit() bool { return t.count(&t.edits) }
+
+func (t *target) count(left *int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if *left == 0 {
+		return false
+	}
+	*left--
+	return true
+}
+
+// mostUnkeyed bounds the requests that can never be known to have been applied or not: what the checker has to try doubles
+// with each.
+const mostUnkeyed = 4
+
+// mayBeLost tells whether a request without a key may still end in the unknown.
+func (t *target) mayBeLost() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.unkeyed < mostUnkeyed
+}
+
+// remember keeps a request to be repeated.
+func (t *target) remember(a asked) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asked = append(t.asked, a)
+}
+
+// earlier picks a request that was made, or is being made.
+func (t *target) earlier(random *rand.Rand) (a asked, has bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.asked) == 0 {
+		return asked{}, false
+	}
+	return pick(random, t.asked...), true
+}
+
+// unsettled are the requests with a key that may have been redeemed without an answer.
+func (t *target) unsettled() []asked {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(t.asked), func(a asked) bool { return !t.open[a] })
+}
+
+// learn notes what an answer tells of the redemptions on record.
+func (t *target) learn(a asked, answer history.Answer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case answer.ID != "":
+		t.answered[answer.ID] = true
+		t.open[a] = false
+	case answer.Outcome == history.Unknown && a.key == "":
+		t.unkeyed++
+	case answer.Outcome == history.Unknown:
+		t.open[a] = true
+	}
+}
+
+// knownRedemptions are the IDs of the redemptions that must be on record.
+func (t *target) knownRedemptions() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var ids []string
+	for id := range t.answered {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}

@@ -1,0 +1,189 @@
+// Package testshop is a whole Shopfront under test: the built functions behind the Lambda runtime interface and the emulated
+// HTTP API, and shopctl, all of which reach DynamoDB Local through a proxy that lets faults befall their calls. It is for
+// tests only; nothing that ships may import it.
+//
+// The tables are those of the test binary's shared DynamoDB Local, the same for all its tests: each test takes customers of
+// its own.
+package testshop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/localstate"
+	"shopfront/internal/torture/faultproxy"
+	"shopfront/pkg/catalogfile"
+	"shopfront/pkg/operator"
+)
+
+// Programs are built programs of the checkout, perhaps with some source files replaced.
+type Programs struct {
+	root string // of the checkout
+	dir  string // that they are below
+}
+
+// Build builds main packages, such as functions/redeem-voucher and cmd/shopctl, below a directory of the test's own. Overlay
+// replaces source files, named from the checkout's root with slashes, by other texts; it may be nil.
+func Build(tb testing.TB, overlay map[string]string, packages ...string) Programs {
+	tb.Helper()
+	workDir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	root, err := localrun.FindRoot(workDir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	programs := Programs{root: root, dir: tb.TempDir()}
+	flags, err := programs.replace(overlay)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, pkg := range packages {
+		if err := programs.build(tb.Context(), pkg, flags); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return programs
+}
+
+// Shopctl is the path of the operator's command. Run it in Shop.Dir with --local.
+func (p Programs) Shopctl() string { return filepath.Join(p.dir, "shopctl") }
+
+// Dir is what localrun.NewRuntime takes for the checkout's root to run these functions, such as with a store of the test's own.
+func (p Programs) Dir() string { return p.dir }
+
+// replace writes the texts and the file that tells go build of them.
+func (p Programs) replace(overlay map[string]string) (flags []string, err error) {
+	if len(overlay) == 0 {
+		return nil, nil
+	}
+	replacements := make(map[string]string)
+	for name, text := range overlay {
+		file := filepath.Join(p.dir, fmt.Sprintf("overlay%d.go", len(replacements)))
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+		replacements[filepath.Join(p.root, filepath.FromSlash(name))] = file
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replacements})
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(p.dir, "overlay.json")
+	return []string{"-overlay", file}, os.WriteFile(file, list, 0o600)
+}
+
+func (p Programs) build(ctx context.Context, pkg string, flags []string) error {
+	output := p.Shopctl()
+	if function, is := strings.CutPrefix(pkg, "functions/"); is {
+		output = localrun.Binary(p.dir, function)
+	}
+	arguments := append([]string{"build", "-tags", "lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", output}, flags...)
+	command := exec.CommandContext(ctx, "go", append(arguments, "./"+pkg)...) //nolint:gosec // this repository's own programs
+	command.Dir = p.root
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+	}
+	return nil
+}
+
+// Shop is a Shopfront that serves.
+type Shop struct {
+	// API is its HTTP API. It must be served as it is, or called.
+	API http.Handler
+	// Proxy is between it and the store.
+	Proxy *faultproxy.Proxy
+	// Dir is where shopctl --local finds it, through the proxy.
+	Dir string
+	// Operator reaches the store through the proxy, Calm directly.
+	Operator, Calm *operator.Deployment
+}
+
+// Start serves the programs' functions until the test ends. Target is set in the settings; functions that were not built
+// answer 500. Log takes what the functions log, line by line; it may be nil.
+func Start(tb testing.TB, programs Programs, settings faultproxy.Settings, log func(function, line string)) *Shop {
+	tb.Helper()
+	settings.Target = localtest.Endpoint(tb)
+	shop, stop, err := start(tb, programs, settings, log)
+	tb.Cleanup(func() {
+		if err := stop(); err != nil {
+			tb.Error(err)
+		}
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return shop
+}
+
+func start(tb testing.TB, programs Programs, settings faultproxy.Settings, log func(function, line string)) (shop *Shop, stop func() error, err error) {
+	tb.Helper()
+	stop = func() error { return nil }
+	proxy, err := faultproxy.Start(settings)
+	if err != nil {
+		return nil, stop, err
+	}
+	stop = proxy.Close
+	template, err := localrun.LoadTemplate(programs.root, proxy.URL())
+	if err != nil {
+		return nil, stop, err
+	}
+	names := localrun.Tables(template)
+	for _, table := range template.Tables() {
+		_, err := localtest.Client(tb).CreateTable(tb.Context(), table.CreateTable(names[table.Output]))
+		if _, exists := errors.AsType[*types.ResourceInUseException](err); err != nil && !exists {
+			return nil, stop, err
+		}
+	}
+	functions, err := localrun.NewRuntime(programs.dir, template, log)
+	if err != nil {
+		return nil, stop, err
+	}
+	stop = func() error { return errors.Join(functions.Close(), proxy.Close()) }
+	api, err := localrun.NewGateway(template, functions, time.Now, nil)
+	if err != nil {
+		return nil, stop, err
+	}
+	hostile := localstate.State{
+		BaseURL:          "http://127.0.0.1", // nothing is served there: API is called
+		DynamoDBEndpoint: proxy.URL(), Region: localtest.Region, PID: os.Getpid(),
+		Tables: localstate.Tables{
+			Catalogue: names["CatalogueTable"], Vouchers: names["VouchersTable"], Checkouts: names["CheckoutsTable"],
+		},
+	}
+	calm := hostile
+	calm.DynamoDBEndpoint = settings.Target
+	dir := tb.TempDir()
+	return &Shop{
+		API: api, Proxy: proxy, Dir: dir,
+		Operator: operator.Local(hostile, rand.Int64N), Calm: operator.Local(calm, rand.Int64N),
+	}, stop, hostile.Write(dir)
+}
+
+// Load loads a catalogue, in the form of `shopctl catalog apply`, past the faults.
+func (s *Shop) Load(tb testing.TB, catalogue string) {
+	tb.Helper()
+	plan, err := s.Calm.PlanCatalogue(tb.Context(), []catalogfile.File{{Name: "catalogue.yaml", Text: []byte(catalogue)}}, false, time.Now())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := plan.Apply(tb.Context(), func() {}); err != nil {
+		tb.Fatal(err)
+	}
+}

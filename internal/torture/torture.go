@@ -1,0 +1,182 @@
+package torture
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shopfront/internal/torture/testshop"
+)
+
+// Settings say how long to go on, and with what. Programs are required.
+type Settings struct {
+	// Programs are at least functions/redeem-voucher and cmd/shopctl.
+	Programs testshop.Programs
+	// Seed repeats the faults, and what clients and operators choose to do; not which of them is faster.
+	Seed uint64
+	// Duration is how long rounds are begun, at least: each trial has one.
+	Duration time.Duration
+	// Injections is how often each fault is to befall a call, at least; without faults, as much is redeemed. A trial in which
+	// nothing comes of many rounds is given up.
+	Injections int
+	// Trial is the only one, Round its only round, from 1; where empty or 0, all.
+	Trial string
+	Round int
+	// Progress takes a line about each round; may be nil.
+	Progress io.Writer
+}
+
+// Report tells what happened.
+type Report struct {
+	Seed uint64
+	// Rows has a row for each trial.
+	Rows []Row
+	// Untried names the rows that prove nothing: their fault befell no call, or nothing was redeemed.
+	Untried []string
+	// Vouchers were put to the test, with so many requests, and edits and lists by operators.
+	Vouchers, Requests, Operations int
+	Violations                     []Violation
+}
+
+// Violation is something that must not happen.
+type Violation struct {
+	Seed  uint64
+	Trial string
+	Round int
+	// Breach tells that the history or the sums of a voucher, or shopctl verify, show a promise to be broken. Anything else,
+	// such as an answer that is not documented, may come of a crash or a slow machine.
+	Breach bool
+	Text   string
+}
+
+// String tells it, and how to repeat the round that it was seen in.
+func (v Violation) String() string {
+	return fmt.Sprintf("%s, round %d, seed %d: %s\nto repeat the round: go test ./internal/torture -count=1 -run '^TestTorture$' -seed %d -trial '%s' -round %d",
+		v.Trial, v.Round, v.Seed, v.Text, v.Seed, v.Trial, v.Round)
+}
+
+// lanes is how many rounds go on at once: most of a request under faults is waiting.
+const lanes = 3
+
+// Run puts a shop to the test. Violations are in the report; the test fails only where it cannot be run.
+func Run(tb testing.TB, settings Settings) Report {
+	tb.Helper()
+	r := &run{settings: settings, end: time.Now().Add(settings.Duration)}
+	for _, trial := range trials() {
+		if settings.Trial == "" || settings.Trial == trial.fault {
+			r.progress = append(r.progress, &progress{trial: trial, row: Row{Fault: trial.fault}})
+		}
+	}
+	if len(r.progress) == 0 {
+		tb.Fatalf("no trial %q: there are %s", settings.Trial, strings.Join(Trials(), ", "))
+	}
+	var working sync.WaitGroup
+	for range lanes {
+		working.Go(func() {
+			for {
+				p, number, more := r.next()
+				if !more || tb.Failed() {
+					return
+				}
+				r.add(p, number, playRound(tb, settings, p.trial, number))
+			}
+		})
+	}
+	working.Wait()
+	report := r.report
+	report.Seed = settings.Seed
+	for _, p := range r.progress {
+		report.Rows = append(report.Rows, p.row)
+		if !p.done(1) {
+			report.Untried = append(report.Untried, p.trial.fault)
+		}
+	}
+	return report
+}
+
+// run is a run under way.
+type run struct {
+	settings Settings
+	end      time.Time
+
+	mu       sync.Mutex
+	progress []*progress
+	report   Report
+}
+
+// progress is how far a trial has come.
+type progress struct {
+	trial  trial
+	begun  int // rounds
+	inPlay int
+	row    Row
+}
+
+// next picks the trial that has the next round: one that had the fewest rounds, or when the time is up, one that is short of
+// injections. One whose first round is not over goes on in the lane that plays it.
+func (r *run) next() (p *progress, number int, more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p = slices.MinFunc(r.progress, func(a, b *progress) int { return cmp.Compare(a.begun, b.begun) })
+	if r.settings.Round > 0 {
+		p.begun++
+		return p, r.settings.Round, p.begun == 1
+	}
+	if p.begun > 0 && !time.Now().Before(r.end) {
+		short := slices.DeleteFunc(slices.Clone(r.progress), func(p *progress) bool {
+			return p.done(r.settings.Injections) || p.begun == p.inPlay || p.inVain()
+		})
+		if len(short) == 0 {
+			return nil, 0, false
+		}
+		p = slices.MinFunc(short, func(a, b *progress) int { return cmp.Compare(a.inPlay, b.inPlay) })
+	}
+	p.begun++
+	p.inPlay++
+	return p, p.begun, true
+}
+
+// done tells whether a trial's fault was injected often enough and something redeemed, or where it has no fault, whether as
+// much was redeemed.
+func (p *progress) done(injections int) bool {
+	if len(p.trial.counts) == 0 {
+		return p.row.Redemptions >= injections
+	}
+	return p.row.Injected >= injections && p.row.Redemptions > 0
+}
+
+// vainRounds bounds the rounds of a trial from which nothing comes.
+const vainRounds = 20
+
+func (p *progress) inVain() bool { return p.begun-p.inPlay >= vainRounds && !p.done(1) }
+
+// add adds up a round.
+func (r *run) add(p *progress, number int, played outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.inPlay--
+	p.row.Add(played.row)
+	r.report.Vouchers += played.vouchers
+	r.report.Requests += played.requests
+	r.report.Operations += played.operations
+	for _, violation := range played.violations {
+		violation.Seed, violation.Trial, violation.Round = r.settings.Seed, p.trial.fault, number
+		r.report.Violations = append(r.report.Violations, violation)
+	}
+	if r.settings.Progress != nil {
+		_, _ = fmt.Fprintf(r.settings.Progress, "%s, round %d (%s): %d injected, %d redemptions, %d refusals, %d unknown, %d violations, %s\n",
+			p.trial.fault, number, played.plan, played.row.Injected, played.row.Redemptions, played.row.Refusals, played.row.Unknown,
+			played.row.Violations, played.took.Round(time.Millisecond)) // for a reader who may have gone
+	}
+}
+
+// String tells what the rows are of.
+func (r Report) String() string {
+	return fmt.Sprintf("seed %d: %s vouchers, %s requests, %s edits and lists, %s violations",
+		r.Seed, grouped(r.Vouchers), grouped(r.Requests), grouped(r.Operations), grouped(len(r.Violations)))
+}

@@ -1,0 +1,102 @@
+package torture
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+
+	"shopfront/internal/torture/faultproxy"
+)
+
+// trial is one kind of hostility.
+type trial struct {
+	fault  string             // the row's
+	drawn  []faultproxy.Fault // with equal shares
+	counts []faultproxy.Fault // what is counted as injected
+	held   bool               // transactions take long
+	tight  bool               // a partition key value takes few units
+	checks int                // in a hundred requests; 0: the usual share
+	lists  int                // in a hundred actions of operators; 0: the usual share
+	busy   bool               // with a voucher of many uses and requests
+}
+
+// The names of trials that are not a fault's.
+const (
+	contention = "contention alone"
+	everything = "everything at once"
+)
+
+// trials lists them in the order of the report.
+func trials() []trial {
+	var all []trial
+	for _, fault := range faultproxy.Faults() {
+		t := trial{fault: string(fault), drawn: []faultproxy.Fault{fault}, counts: []faultproxy.Fault{fault}}
+		if fault == faultproxy.Unprocessed { // checks read in batches
+			t.checks = 60
+		}
+		if fault == faultproxy.ShortPage { // lists are read in pages
+			t.lists = 60
+		}
+		all = append(all, t)
+	}
+	rules := []faultproxy.Fault{faultproxy.HeldItem, faultproxy.OverThroughput}
+	return append(all,
+		trial{fault: string(faultproxy.HeldItem), counts: rules[:1], held: true},
+		trial{fault: string(faultproxy.OverThroughput), counts: rules[1:], tight: true},
+		trial{fault: everything, drawn: faultproxy.Faults(), counts: append(rules, faultproxy.Faults()...), held: true, tight: true},
+		trial{fault: contention, busy: true},
+	)
+}
+
+// Trials names what Settings.Trial can be.
+func Trials() []string {
+	var names []string
+	for _, trial := range trials() {
+		names = append(names, trial.fault)
+	}
+	return names
+}
+
+// source is the chance of a round. Its first draws are the plan's.
+func (t trial) source(seed uint64, round int) *rand.Rand {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(t.fault))                             // never fails, says hash.Hash
+	return rand.New(rand.NewPCG(seed^hash.Sum64(), uint64(round))) //nolint:gosec // to be repeated, not secret; a round is above 0
+}
+
+// plan is how hostile a round's store is.
+type plan struct {
+	settings faultproxy.Settings
+	share    float64
+}
+
+func (t trial) plan(random *rand.Rand) plan {
+	p := plan{share: pick(random, 0.15, 0.5, 0.85, 0.95)}
+	p.settings = faultproxy.Settings{
+		Seed:  random.Uint64(),
+		Rates: make(map[faultproxy.Fault]float64),
+		Burst: pick(random, 1, 10, 100),
+		Delay: pick(random, 50*time.Millisecond, 300*time.Millisecond, 1500*time.Millisecond), // an attempt has a second
+		Hold:  2 * time.Millisecond,
+	}
+	for _, fault := range t.drawn {
+		p.settings.Rates[fault] = p.share / float64(len(t.drawn))
+	}
+	p.settings.Rates[faultproxy.Throttle] /= float64(p.settings.Burst) // of which each begins so many
+	if t.held {
+		p.settings.Hold = pick(random, 10*time.Millisecond, 40*time.Millisecond, 150*time.Millisecond)
+	}
+	if t.tight {
+		p.settings.WriteUnits = pick(random, 3.0, 6, 12)
+		p.settings.ReadUnits = 2 * p.settings.WriteUnits
+		p.settings.Reserve = 2 // a transaction of two items there takes four units at once
+	}
+	return p
+}
+
+func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
+
+func (p plan) String() string {
+	return fmt.Sprintf("share %.2f, burst %d, delay %s, hold %s, %.0f units", p.share, p.settings.Burst, p.settings.Delay, p.settings.Hold, p.settings.WriteUnits)
+}

@@ -1,0 +1,232 @@
+package lambdahttp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/api"
+	"shopfront/internal/measure/benchmark"
+	"shopfront/internal/measure/benchmark/stubstore"
+	"shopfront/internal/measure/reference"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dataschema"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/httpapi"
+	"shopfront/pkg/lambdahttp"
+	"shopfront/pkg/voucher"
+)
+
+const root = "../.."
+
+// measured is one kind of request, as Shopfront answers it and, if it makes calls, as a bare function with the same calls does.
+type measured struct {
+	name      string
+	shopfront func(wiring) http.Handler
+	bare      func(*dynamodb.Client, string) reference.Handler
+	table     string
+	event     func(testing.TB) []byte
+	answer    string // what Shopfront's has in it
+	calls     int    // of the store, for each request
+}
+
+// wiring is what endpoints are wired with, as functions do.
+type wiring struct {
+	lambdahttp.Environment
+
+	client *dynamodb.Client
+}
+
+func allMeasured() []measured {
+	redeemVoucher := func(s wiring) http.Handler {
+		store := dynamo.NewRedemptions(s.client, benchmark.VouchersTable, rand.Int64N)
+		return s.Service().RedeemVoucher(voucher.Desk{Store: store, Random: zeros{}})
+	}
+	return []measured{
+		{
+			name: "redeem-single-use", shopfront: redeemVoucher, bare: reference.Redeem, table: benchmark.VouchersTable,
+			event: func(tb testing.TB) []byte { return redemption(tb, benchmark.SingleUse, "") }, answer: `status\":\"redeemed`, calls: 1,
+		},
+		{
+			name: "redeem-many-uses", shopfront: redeemVoucher, bare: reference.RedeemManyUses, table: benchmark.VouchersTable,
+			event: func(tb testing.TB) []byte { return redemption(tb, benchmark.ManyUses, "") }, answer: `status\":\"redeemed`, calls: 2,
+		},
+		{
+			name: "check", shopfront: redeemVoucher, bare: reference.Check, table: benchmark.VouchersTable,
+			event: func(tb testing.TB) []byte { return redemption(tb, benchmark.SingleUse, "check=true") }, answer: `status\":\"redeemable`, calls: 1,
+		},
+		{
+			name: "checkout-area", bare: reference.Area, table: benchmark.CatalogueTable,
+			shopfront: func(s wiring) http.Handler { return s.Service().CheckoutArea(s.catalogue()) },
+			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-area")) }, answer: "bento-box", calls: 2,
+		},
+		{
+			name: "checkout", bare: reference.Checkout, table: benchmark.CatalogueTable,
+			shopfront: func(s wiring) http.Handler { return s.Service().Checkout(s.desk()) },
+			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout")) }, answer: `status\":\"open`, calls: 2,
+		},
+		{
+			name: "checkout-variant", bare: reference.Checkout, table: benchmark.CatalogueTable,
+			shopfront: func(s wiring) http.Handler { return s.Service().CheckoutVariant(s.desk()) },
+			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-variant")) }, answer: `status\":\"open`, calls: 2,
+		},
+		{
+			name: "api-docs",
+			shopfront: func(s wiring) http.Handler {
+				return s.Service().Pages(api.Policy(), httpapi.Page{Path: "/changelog", ContentType: "text/html; charset=utf-8", Content: api.ChangelogPage()})
+			},
+			event: func(tb testing.TB) []byte { return encode(tb, sample(tb, "api-docs")) }, answer: `"statusCode":200`,
+		},
+		{
+			name:      "removed-payment",
+			shopfront: func(s wiring) http.Handler { return s.Service().RemovedPayment() },
+			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "removed-payment")) }, answer: "urn:problem:shopfront:gone",
+		},
+	}
+}
+
+func (s wiring) catalogue() catalog.Catalogue {
+	return catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, benchmark.CatalogueTable, rand.Int64N)}
+}
+
+func (s wiring) desk() checkout.Desk {
+	return checkout.Desk{
+		Catalogue: s.catalogue(), Store: dynamo.NewCheckouts(s.client, benchmark.CheckoutsTable),
+		Data: new(dataschema.Validator), Random: zeros{},
+	}
+}
+
+// zeros gives every redemption the same ID: the store's recorded answer is then right for each.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
+// side is a handler as Lambda calls it, from the event's JSON to the answer's, and what its answers have in them.
+type side struct {
+	name    string
+	handler lambda.Handler
+	answer  string
+	store   *stubstore.Replay
+}
+
+// sides are Shopfront's and, if there is one, the bare one beside it.
+func (m measured) sides(tb testing.TB) []side {
+	tb.Helper()
+	shopfront := side{name: "shopfront", answer: m.answer, store: replay(tb)}
+	// The client that functions are wired with, but for the network.
+	client := dynamo.NewClient(dynamo.Settings{
+		Region: "us-east-1", Endpoint: "https://stub.invalid", Jitter: rand.Int64N,
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	client = dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.HTTPClient = shopfront.store })
+	env := lambdahttp.Environment{Lookup: func(string) string { return "shopfront-prod" }, Now: time.Now, Log: io.Discard}
+	shopfront.handler = lambda.NewHandler(lambdahttp.NewHandler(m.shopfront(wiring{env, client}), time.Now).Handle)
+	if m.bare == nil {
+		return []side{shopfront}
+	}
+	reference := side{name: "bare", answer: `read\":`, store: replay(tb)}
+	bareClient := dynamodb.New(dynamodb.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String("https://stub.invalid"), HTTPClient: reference.store,
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	reference.handler = lambda.NewHandler(m.bare(bareClient, m.table))
+	return []side{shopfront, reference}
+}
+
+// replay is a store with the demo shop that is as fast as can be.
+func replay(tb testing.TB) *stubstore.Replay {
+	tb.Helper()
+	store := stubstore.New(0)
+	client := dynamodb.New(dynamodb.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String("https://stub.invalid"), HTTPClient: store,
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	if err := benchmark.Fill(tb.Context(), client, root); err != nil {
+		tb.Fatal(err)
+	}
+	return stubstore.NewReplay(store)
+}
+
+func sample(tb testing.TB, name string) benchmark.Event {
+	tb.Helper()
+	event, err := benchmark.ReadEvent(root, name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return event
+}
+
+func redemption(tb testing.TB, code, query string) []byte {
+	tb.Helper()
+	event := sample(tb, "redeem-voucher")
+	event["rawQueryString"] = query
+	encoded, err := event.Redemption(code, "Alder", "order-1047")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return encoded
+}
+
+func encode(tb testing.TB, value any) []byte {
+	tb.Helper()
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return encoded
+}
+
+// call answers the event once, and ends the test where the answer is not the one that is measured.
+func (s side) call(tb testing.TB, event []byte) {
+	tb.Helper()
+	answer, err := s.handler.Invoke(context.Background(), event)
+	if err != nil || !strings.Contains(string(answer), s.answer) {
+		tb.Fatalf("%s, %v; want %q in it", answer, err, s.answer)
+	}
+}
+
+func (s side) benchmark(b *testing.B, event []byte) {
+	b.ReportAllocs()
+	began, err := benchmark.CPUTime(os.Getpid())
+	for b.Loop() {
+		if _, err := s.handler.Invoke(b.Context(), event); err != nil {
+			b.Fatal(err)
+		}
+	}
+	ended, endErr := benchmark.CPUTime(os.Getpid())
+	if errors.Join(err, endErr) == nil { // elsewhere than on Linux it is not known
+		b.ReportMetric(float64(ended-began)/float64(b.N), "cpu-ns/op")
+	}
+}
+
+// BenchmarkHandler is the path of a request within a function, from the event's JSON to the answer's, beside that of a bare
+// function. The store answers in the same process: the SDK is in the figures, the network is not.
+func BenchmarkHandler(b *testing.B) {
+	for _, m := range allMeasured() {
+		sides, event := m.sides(b), m.event(b)
+		for range 200 { // both, so that the first one does not bear the growing of the heap alone
+			for _, s := range sides {
+				s.call(b, event)
+			}
+		}
+		for _, s := range sides {
+			b.Run("request="+m.name+"/function="+s.name, func(b *testing.B) { s.benchmark(b, event) })
+		}
+	}
+}

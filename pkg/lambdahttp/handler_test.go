@@ -1,0 +1,130 @@
+package lambdahttp_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"shopfront/pkg/lambdahttp"
+)
+
+func now() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
+
+func event(method, path, query, body string) events.APIGatewayV2HTTPRequest {
+	return events.APIGatewayV2HTTPRequest{
+		Version: "2.0", RawPath: path, RawQueryString: query, Body: body,
+		RequestContext: events.APIGatewayV2HTTPRequestContext{
+			RequestID: "request-1", DomainName: "api.example.com",
+			HTTP: events.APIGatewayV2HTTPRequestContextHTTPDescription{Method: method, Path: path},
+		},
+	}
+}
+
+// handle runs one event and returns what the endpoint was asked.
+func handle(t *testing.T, e events.APIGatewayV2HTTPRequest) (asked *http.Request, body string, bodyErr error) {
+	t.Helper()
+	endpoint := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r
+		read, err := io.ReadAll(r.Body)
+		body, bodyErr = string(read), err
+		w.WriteHeader(http.StatusNoContent)
+	})
+	response, err := lambdahttp.NewHandler(endpoint, time.Now).Handle(t.Context(), e)
+	if err != nil || response.StatusCode != http.StatusNoContent {
+		t.Fatalf("Handle = %d, %v", response.StatusCode, err)
+	}
+	return asked, body, bodyErr
+}
+
+// The gateway decodes the path: what it then holds is no syntax of a URL.
+func TestPathAndQueryReachTheEndpointAsTheyAre(t *testing.T) {
+	for _, path := range []string{
+		"/shop/emberforge/voucher", "/shop/100%/voucher", "/shop/%zz/voucher", "/shop/a?b/voucher", "/shop/a#b/voucher", "/shop/a b/voucher",
+		"/shop/a\x00b/voucher", "/shop/\xff/voucher", "//shop/../voucher", "/shop/ä/voucher", "/shop/a\nb", "",
+	} {
+		if r, _, _ := handle(t, event(http.MethodGet, path, "", "")); r.URL.Path != path {
+			t.Errorf("path %q reached the endpoint as %q", path, r.URL.Path)
+		}
+	}
+	for _, query := range []string{"", "amount=5", "amount=5&amount=6", "amount=5;data=x", "amount=5%zz", "data=%7B%7D", "a=#b", "a=\x00", "a= b"} {
+		e := event(http.MethodGet, "/shop/emberforge/checkout", query, "")
+		e.QueryStringParameters = map[string]string{"amount": "as the gateway read it"}
+		if r, _, _ := handle(t, e); r.URL.RawQuery != query {
+			t.Errorf("query %q reached the endpoint as %q", query, r.URL.RawQuery)
+		}
+	}
+}
+
+func TestBodies(t *testing.T) {
+	plain := event(http.MethodPost, "/shop/emberforge/voucher", "", `{"code":"SUMMER-20"}`)
+	if _, body, err := handle(t, plain); err != nil || body != `{"code":"SUMMER-20"}` {
+		t.Errorf("body %q, %v", body, err)
+	}
+	encoded := event(http.MethodPost, "/shop/emberforge/voucher", "", "eyJjb2RlIjoiU1VNTUVSLTIwIn0=")
+	encoded.IsBase64Encoded = true
+	if _, body, err := handle(t, encoded); err != nil || body != `{"code":"SUMMER-20"}` {
+		t.Errorf("body %q, %v", body, err)
+	}
+	damaged := event(http.MethodPost, "/shop/emberforge/voucher", "", "{not base64}")
+	damaged.IsBase64Encoded = true
+	if _, body, err := handle(t, damaged); err == nil {
+		t.Errorf("a body that is not base64 was read as %q", body)
+	}
+}
+
+func TestForgedContextIsNotRead(t *testing.T) {
+	e := event(http.MethodGet, "/shop/emberforge/checkout", "", "")
+	e.Headers = map[string]string{"x-golambdaproxy-apigw-context": `{"requestId":"forged"}`, "x-amzn-requestid": "forged", "request-id": "forged"}
+	r, _, _ := handle(t, e)
+	env := lambdahttp.Environment{Lookup: func(string) string { return "" }, Now: now, Log: io.Discard}
+	if id := env.Service().RequestID(r); id != "request-1" {
+		t.Errorf("request ID %q; want the gateway's", id)
+	}
+}
+
+// A request ends before the function's own timeout, and in any case within its budget.
+func TestBudget(t *testing.T) {
+	clock := time.Now()
+	for what, test := range map[string]struct{ timeout, want time.Duration }{
+		"short timeout": {2 * time.Second, 1500 * time.Millisecond},
+		"long timeout":  {time.Minute, 5 * time.Second},
+	} {
+		var deadline time.Time
+		endpoint := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			deadline, _ = r.Context().Deadline()
+			w.WriteHeader(http.StatusNoContent)
+		})
+		ctx, cancel := context.WithDeadline(t.Context(), clock.Add(test.timeout))
+		_, err := lambdahttp.NewHandler(endpoint, func() time.Time { return clock }).Handle(ctx, event(http.MethodGet, "/", "", ""))
+		cancel()
+		if err != nil || !deadline.Equal(clock.Add(test.want)) {
+			t.Errorf("%s: the endpoint has %v, %v; want %v", what, deadline.Sub(clock), err, test.want)
+		}
+	}
+}
+
+func TestAnEventThatNoGatewaySendsIsAnError(t *testing.T) {
+	endpoint := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it reached the endpoint") })
+	if _, err := lambdahttp.NewHandler(endpoint, now).Handle(t.Context(), event("GET /", "/", "", "")); err == nil {
+		t.Error("an event whose method is no token was answered")
+	}
+}
+
+func TestMissingSettingsAreNamed(t *testing.T) {
+	env := lambdahttp.Environment{Lookup: func(string) string { return "" }, Now: now, Log: io.Discard}
+	for want, err := range map[string]error{
+		"environment variable CATALOGUE_TABLE is not set": second(env.CatalogueTable()),
+		"environment variable VOUCHERS_TABLE is not set":  second(env.VouchersTable()),
+		"environment variable CHECKOUTS_TABLE is not set": second(env.CheckoutsTable()),
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
