@@ -158,7 +158,7 @@ func TestListedValuesAreThoseOfTheCode(t *testing.T) {
 // constants are the values of the string constants of a type in a package.
 func constants(t *testing.T, folder, kind, prefix string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
+	files, err := filepath.Glob(filepath.Join(root, "pkg", folder, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
