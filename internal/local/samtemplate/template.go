@@ -19,6 +19,7 @@ type Template struct {
 	throttle  Throttle
 	tables    []Table
 	version   string
+	stack     *stack
 }
 
 // Load reads template.yaml and what it nests, from the repository's root. Parameters override the defaults of the
@@ -48,7 +49,7 @@ func Load(root string, parameters map[string]string) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Template{}
+	t := &Template{stack: s}
 	if t.tables, err = s.readTables(); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package samtemplate_test
+package infra_test
 
 import (
 	"encoding/json"

@@ -1,9 +1,7 @@
-package samtemplate_test
+package infra_test
 
 import (
 	"maps"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -11,17 +9,6 @@ import (
 
 	"shopfront/internal/local/samtemplate"
 )
-
-const root = "../../.."
-
-func load(t *testing.T, parameters map[string]string) *samtemplate.Template {
-	t.Helper()
-	template, err := samtemplate.Load(root, parameters)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return template
-}
 
 func TestRoutes(t *testing.T) {
 	want := []string{
@@ -183,7 +170,7 @@ func TestParametersAreChecked(t *testing.T) {
 		{"AlarmEmail", "owner@shop.example", "AlarmEmail is written to by alarms only"},
 		{"AlarmRefusals", "0", "0 is less than 1"},
 		{"RedeemVoucherConcurrency", "-1", "A whole number, or nothing"},
-		{"ContractConcurrency", "many", "A whole number, or nothing"},
+		{"ApiDocsConcurrency", "many", "A whole number, or nothing"},
 		{"AWS::NoValue", "", "has no parameter AWS::NoValue"},
 		{"Currency", "EUR", "template.yaml has no parameter Currency"},
 	} {
@@ -209,32 +196,43 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// The Makefile's rule, which the SAM CLI calls, builds each function from its folder for the processor that ARCH says, and
-// by default for the template's default.
-func TestBuildRule(t *testing.T) {
-	for arch, parameters := range map[string]map[string]string{
-		"": nil, "arm64": {"Architecture": "arm64"}, "amd64": {"Architecture": "x86_64"}, "x86_64": {"Architecture": "x86_64"},
-	} {
-		goarch := map[string]string{"arm64": "arm64", "x86_64": "amd64"}
-		for _, f := range load(t, parameters).Functions() {
-			cmd := exec.CommandContext(t.Context(), "make", "--dry-run", "build-"+f.LogicalID, "ARTIFACTS_DIR=/artifacts")
-			cmd.Dir = root
-			cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // not ARCH, nor what a make that runs this test left there
-			if arch != "" {
-				cmd.Env = append(cmd.Env, "ARCH="+arch)
-			}
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%s: %v\n%s", cmd, err, out)
-			}
-			for _, want := range []string{
-				"CGO_ENABLED=0 ", "GOOS=linux ", "GOARCH=" + goarch[f.Architecture] + " ", "-tags lambda.norpc ", "-trimpath ",
-				"-buildvcs=false ", `-ldflags "-s -w" `, `-o "/artifacts/` + f.Handler + `" `, " ./" + f.Package + "\n",
-			} {
-				if !strings.Contains(string(out), want) {
-					t.Errorf("ARCH=%s: %s is built without %q:\n%s", arch, f.Name, want, out)
-				}
-			}
+func TestLogs_ExpireAndBelongToOneFunction(t *testing.T) {
+	s := deploy(t, map[string]string{"LogRetentionDays": "90"})
+	for _, f := range s.byType[typeFunction] {
+		if got, want := text(s.properties[f], "LoggingConfig", "LogGroup"), "${"+f+"Logs}"; got != want {
+			t.Errorf("%s logs to %s, want %s", f, got, want)
+		}
+		logs := s.properties[f+"Logs"]
+		if got, want := text(logs, "LogGroupName"), "/shopfront/market/"+kebab(f); got != want {
+			t.Errorf("the log group of %s is %s, want %s", f, got, want)
+		}
+		if got := text(logs, "RetentionInDays"); got != "90" {
+			t.Errorf("the logs of %s are kept for %s days, want 90", f, got)
+		}
+	}
+}
+
+func TestDefaults_OptionalCostsAreOff(t *testing.T) {
+	s := deploy(t, nil)
+	if nested := s.byType[typeStack]; !slices.Equal(nested, []string{"Tables"}) {
+		t.Errorf("nested are %q, want the tables alone", nested)
+	}
+	for _, f := range s.byType[typeFunction] {
+		if v := under(s.properties[f], "ReservedConcurrentExecutions"); v != nil {
+			t.Errorf("%s reserves %v instances", f, v)
+		}
+		// PassThrough is Lambda's default: the function starts no traces itself.
+		if got := text(s.properties[f], "Tracing"); got != "PassThrough" {
+			t.Errorf("the tracing mode of %s is %q", f, got)
+		}
+	}
+}
+
+func TestReservedConcurrency(t *testing.T) {
+	s := deploy(t, map[string]string{"RedeemVoucherConcurrency": "40", "ApiDocsConcurrency": "0"})
+	for function, want := range map[string]string{"RedeemVoucher": "40", "ApiDocs": "0", "Checkout": ""} {
+		if got := text(s.properties[function], "ReservedConcurrentExecutions"); got != want {
+			t.Errorf("%s reserves %q instances, want %q", function, got, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package samtemplate
+package infra_test
 
 import (
 	"go/ast"
@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/internal/local/samtemplate"
 )
 
 // What a function may do is compared with what it calls, and what it calls is read from its program: the linker keeps of the
@@ -38,7 +40,7 @@ func programs(t *testing.T) string {
 	folder := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-tags", "lambda.norpc",
 		"-gcflags=shopfront/...=-l", "-o", folder, "./functions/...")
-	build.Dir = "../../.."
+	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", build, err, out)
 	}
@@ -49,7 +51,7 @@ func programs(t *testing.T) string {
 func linked(t *testing.T, path string) []string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "tool", "nm", path)
-	list.Dir = "../../.."
+	list.Dir = root
 	out, err := list.Output()
 	if err != nil {
 		t.Fatalf("%s: %v", list, err)
@@ -135,7 +137,7 @@ func read(body *ast.BlockStmt, known map[string]bool) routine {
 // sources parses a package's files, without its tests.
 func sources(t *testing.T, folder string) []*ast.File {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("../../..", folder, "*.go"))
+	paths, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +219,7 @@ type program struct {
 	tables map[string]string // by store
 }
 
-func readProgram(t *testing.T, path string, f Function, known map[string]bool) program {
+func readProgram(t *testing.T, path string, f samtemplate.Function, known map[string]bool) program {
 	t.Helper()
 	p := program{client: make(map[string]bool), tables: wiring(t, f.Package)}
 	wires := regexp.MustCompile(`^shopfront/(pkg/lambdahttp/\w+)\.`)
@@ -317,12 +319,8 @@ func (p program) calls(t *testing.T, source map[string]routine) map[string][]str
 func TestRolesAllowExactlyWhatIsCalled(t *testing.T) {
 	known := actions()
 	source, folder := routines(sources(t, "pkg/dynamo"), known), programs(t)
-	template, err := Load("../../..", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	quiet, traced := loadReal(t, nil), loadReal(t, map[string]string{"Tracing": "on"})
-	for _, f := range template.Functions() {
+	quiet, traced := deploy(t, nil), deploy(t, map[string]string{"Tracing": "on"})
+	for _, f := range load(t, nil).Functions() {
 		t.Run(f.Name, func(t *testing.T) {
 			want := map[string][]string{"${" + f.LogicalID + "Logs.Arn}": {"logs:CreateLogStream", "logs:PutLogEvents"}}
 			for setting, made := range readProgram(t, filepath.Join(folder, f.Name), f, known).calls(t, source) {
@@ -331,22 +329,51 @@ func TestRolesAllowExactlyWhatIsCalled(t *testing.T) {
 			checkRole(t, quiet, f.LogicalID, want)
 			want["*"] = []string{"xray:PutTelemetryRecords", "xray:PutTraceSegments"}
 			checkRole(t, traced, f.LogicalID, want)
-			if got := traced.under(t, f.LogicalID, "Tracing").text; got != "Active" {
+			if got := text(traced.properties[f.LogicalID], "Tracing"); got != "Active" {
 				t.Errorf("with tracing on the function is traced %q", got)
 			}
 		})
 	}
 }
 
-// checkRole wants a function whose role allows exactly the actions by resource.
-func checkRole(t *testing.T, s *stack, function string, want map[string][]string) {
+// checkRole wants a function whose role allows exactly these actions on these resources, and only Lambda to assume it.
+func checkRole(t *testing.T, s stack, function string, want map[string][]string) {
 	t.Helper()
-	role := function + "Role"
-	if got, want := plain(s.under(t, function, "Role")), "${"+role+".Arn}"; got != want {
+	if got, want := text(s.properties[function], "Role"), "${"+function+"Role.Arn}"; got != want {
 		t.Fatalf("the function has the role %s, want %s", got, want)
 	}
-	checkTrust(t, s, role)
-	if got := allowed(t, s.under(t, role, "Policies")); !maps.EqualFunc(got, want, slices.Equal) {
-		t.Errorf("the role allows %v, and called are %v", got, want)
+	role := s.properties[function+"Role"]
+	checkKeys(t, role, "AssumeRolePolicyDocument", "Policies")
+	trust := []any{map[string]any{
+		"Effect": "Allow", "Principal": map[string]any{"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole",
+	}}
+	if got := list(role, "AssumeRolePolicyDocument", "Statement"); !reflect.DeepEqual(got, trust) {
+		t.Errorf("the role can be assumed by %v, want %v", got, trust)
 	}
+	if got := allowed(t, list(role, "Policies")); !maps.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("the role allows %v, but the function calls %v", got, want)
+	}
+}
+
+// allowed returns the sorted actions by resource. A statement may only allow actions on one resource.
+func allowed(t *testing.T, policies []any) map[string][]string {
+	t.Helper()
+	all := make(map[string][]string)
+	for _, policy := range policies {
+		for _, statement := range list(policy, "PolicyDocument", "Statement") {
+			checkKeys(t, statement, "Effect", "Action", "Resource")
+			if effect := text(statement, "Effect"); effect != "Allow" {
+				t.Errorf("the effect of a statement is %q", effect)
+			}
+			resource := text(statement, "Resource")
+			if resource == "" {
+				t.Fatalf("want one resource in %v", statement)
+			}
+			for _, action := range list(statement, "Action") {
+				all[resource] = append(all[resource], text(action))
+			}
+			slices.Sort(all[resource])
+		}
+	}
+	return all
 }

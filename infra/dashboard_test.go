@@ -1,4 +1,4 @@
-package samtemplate
+package infra_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,22 +16,22 @@ import (
 // constants gives the string constants that a file of the repository declares under names with a prefix.
 func constants(t *testing.T, file, prefix string) []string {
 	t.Helper()
-	source, err := parser.ParseFile(token.NewFileSet(), "../../../"+file, nil, parser.SkipObjectResolution)
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var texts []string
-	for n := range ast.Preorder(source) {
+	for n := range ast.Preorder(parsed) {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok || !strings.HasPrefix(spec.Names[0].Name, prefix) || len(spec.Values) != 1 {
 			continue
 		}
 		if literal, ok := spec.Values[0].(*ast.BasicLit); ok && literal.Kind == token.STRING {
-			text, err := strconv.Unquote(literal.Value)
+			unquoted, err := strconv.Unquote(literal.Value)
 			if err != nil {
 				t.Fatal(err)
 			}
-			texts = append(texts, text)
+			texts = append(texts, unquoted)
 		}
 	}
 	if len(texts) == 0 {
@@ -49,18 +50,14 @@ type metric struct {
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-metrics.html,
 // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html,
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/metrics-dimensions.html.
-func series(t *testing.T, s *stack, namespace string) (dimension string, values, names []string) {
+func series(t *testing.T, s stack, namespace string) (dimension string, values, names []string) {
 	t.Helper()
 	switch namespace {
 	case "AWS/ApiGateway":
 		return "ApiId", []string{"${Api}"}, []string{"Count", "4xx", "5xx", "Latency", "IntegrationLatency", "DataProcessed"}
 	case "AWS/Lambda":
-		functions, err := s.all(typeFunction)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range functions {
-			values = append(values, "${"+f.name+"}")
+		for _, f := range s.byType[typeFunction] {
+			values = append(values, "${"+f+"}")
 		}
 		return "FunctionName", values, []string{"Invocations", "Errors", "Throttles", "Duration", "ConcurrentExecutions"}
 	case "AWS/DynamoDB":
@@ -74,7 +71,7 @@ func series(t *testing.T, s *stack, namespace string) (dimension string, values,
 }
 
 // checkMetric wants a metric that the functions emit, or AWS for a resource of the stack market.
-func checkMetric(t *testing.T, s *stack, m metric) {
+func checkMetric(t *testing.T, s stack, m metric) {
 	t.Helper()
 	if m.namespace != "Shopfront" {
 		dimension, values, names := series(t, s, m.namespace)
@@ -101,14 +98,6 @@ func checkMetric(t *testing.T, s *stack, m metric) {
 	}
 }
 
-func dimensionsOf(v value) map[string]string {
-	all := make(map[string]string)
-	for _, d := range v.list {
-		all[d.dict["Name"].text], _ = plain(d.dict["Value"]).(string)
-	}
-	return all
-}
-
 // The body of a dashboard: https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/CloudWatch-Dashboard-Body-Structure.html
 type dashboard struct {
 	Widgets []struct {
@@ -129,9 +118,8 @@ type dashboard struct {
 }
 
 func TestDashboard(t *testing.T) {
-	s := loadReal(t, map[string]string{"Dashboard": "on"})
-	text, _ := plain(s.stacks["View"].under(t, "Dashboard", "DashboardBody")).(string)
-	decoder := json.NewDecoder(strings.NewReader(text))
+	s := deploy(t, map[string]string{"Dashboard": "on"})
+	decoder := json.NewDecoder(strings.NewReader(text(s.properties["View.Dashboard"], "DashboardBody")))
 	decoder.DisallowUnknownFields()
 	var body dashboard
 	if err := decoder.Decode(&body); err != nil {
@@ -191,33 +179,4 @@ func readRow(t *testing.T, row []any) metric {
 		m.dimensions[pair[0]] = pair[1]
 	}
 	return m
-}
-
-func TestNothingThatCostsUnlessAskedFor(t *testing.T) {
-	s := loadReal(t, nil)
-	if nested := slices.Sorted(maps.Keys(s.stacks)); !slices.Equal(nested, []string{"Tables"}) {
-		t.Errorf("nested are %q, want the tables alone", nested)
-	}
-	functions, err := s.all(typeFunction)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range functions {
-		if v := s.under(t, f.name, "ReservedConcurrentExecutions"); v.exists() {
-			t.Errorf("%s keeps %s instances", f.name, v.describe())
-		}
-		// Lambda's own default: it samples nothing itself.
-		if got := s.under(t, f.name, "Tracing").text; got != "PassThrough" {
-			t.Errorf("%s is traced %q", f.name, got)
-		}
-	}
-}
-
-func TestReservedConcurrency(t *testing.T) {
-	s := loadReal(t, map[string]string{"RedeemVoucherConcurrency": "40", "ContractConcurrency": "0"})
-	for function, want := range map[string]string{"RedeemVoucher": "40", "ApiDocs": "0", "Checkout": ""} {
-		if got := s.under(t, function, "ReservedConcurrentExecutions").text; got != want {
-			t.Errorf("%s keeps %q instances, want %q", function, got, want)
-		}
-	}
 }

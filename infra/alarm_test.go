@@ -1,9 +1,10 @@
-package samtemplate
+package infra_test
 
 import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -12,45 +13,54 @@ import (
 	"testing"
 )
 
-// metricsOf lists what an alarm looks at. An expression has to name all of its terms, each filled where it is missing: counts
-// are added, and of percentiles, which cannot be, the highest is taken.
-func metricsOf(t *testing.T, alarm value) []metric {
+// metricsOf lists what an alarm watches. An expression must name all of its terms, each filled where data is missing: counts
+// are added; percentiles cannot be added, so the highest is taken.
+func metricsOf(t *testing.T, alarm any) []metric {
 	t.Helper()
-	if !alarm.dict["Metrics"].exists() {
-		return []metric{{alarm.dict["Namespace"].text, alarm.dict["MetricName"].text, dimensionsOf(alarm.dict["Dimensions"])}}
+	queries := list(alarm, "Metrics")
+	if queries == nil {
+		return []metric{readMetric(alarm)}
 	}
 	var all []metric
 	var terms []string
-	for _, query := range alarm.dict["Metrics"].list[1:] {
-		m := query.dict["MetricStat"].dict["Metric"]
-		all = append(all, metric{m.dict["Namespace"].text, m.dict["MetricName"].text, dimensionsOf(m.dict["Dimensions"])})
-		terms = append(terms, "FILL("+query.dict["Id"].text+", 0)")
-		if query.dict["ReturnData"].text != "false" {
-			t.Errorf("%s: a term of the expression is an alarm of its own", query.at)
+	for _, query := range queries[1:] {
+		all = append(all, readMetric(under(query, "MetricStat", "Metric")))
+		terms = append(terms, "FILL("+text(query, "Id")+", 0)")
+		if text(query, "ReturnData") != "false" {
+			t.Errorf("the term %s of the expression is an alarm of its own", text(query, "Id"))
 		}
 	}
 	want := strings.Join(terms, " + ")
-	if common(t, alarm, "Statistic", "Stat") == "p99" {
+	if shared(t, alarm, "Statistic", "Stat") == "p99" {
 		want = "MAX([" + strings.Join(terms, ", ") + "])"
 	}
-	if got := alarm.dict["Metrics"].list[0].dict["Expression"].text; got != want {
+	if got := text(queries[0], "Expression"); got != want {
 		t.Errorf("the expression is %s, want %s", got, want)
 	}
 	if len(all) > 10 {
-		t.Errorf("%d metrics in one alarm, and CloudWatch takes 10", len(all))
+		t.Errorf("the alarm has %d metrics; CloudWatch accepts 10", len(all))
 	}
 	return all
 }
 
-// common is a property of an alarm, which all the metrics of an expression have in common.
-func common(t *testing.T, alarm value, property, ofMetric string) string {
+func readMetric(v any) metric {
+	m := metric{text(v, "Namespace"), text(v, "MetricName"), make(map[string]string)}
+	for _, d := range list(v, "Dimensions") {
+		m.dimensions[text(d, "Name")] = text(d, "Value")
+	}
+	return m
+}
+
+// shared returns a property of an alarm, which all metrics of an expression must have in common.
+func shared(t *testing.T, alarm any, property, ofMetric string) string {
 	t.Helper()
-	if !alarm.dict["Metrics"].exists() {
-		return alarm.dict[property].text
+	queries := list(alarm, "Metrics")
+	if queries == nil {
+		return text(alarm, property)
 	}
 	var all []string
-	for _, query := range alarm.dict["Metrics"].list[1:] {
-		all = append(all, query.dict["MetricStat"].dict[ofMetric].text)
+	for _, query := range queries[1:] {
+		all = append(all, text(query, "MetricStat", ofMetric))
 	}
 	if len(slices.Compact(slices.Clone(all))) != 1 {
 		t.Fatalf("%s differs: %q", ofMetric, all)
@@ -60,25 +70,25 @@ func common(t *testing.T, alarm value, property, ofMetric string) string {
 
 func operations(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/operations.md")
+	content, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text)
+	return string(content)
 }
 
 // checkAlarm wants an alarm of that name that says what to do, and does nothing by itself.
-func checkAlarm(t *testing.T, alarm value, name, manual string) {
+func checkAlarm(t *testing.T, alarm any, name, manual string) {
 	t.Helper()
-	if got, want := plain(alarm.dict["AlarmName"]), "market-"+name; got != want {
+	if got, want := text(alarm, "AlarmName"), "market-"+name; got != want {
 		t.Errorf("its name is %s, want %s", got, want)
 	}
 	heading := "Alarm " + name
-	if !strings.Contains(alarm.dict["AlarmDescription"].text, `docs/operations.md, "`+heading+`"`) ||
+	if !strings.Contains(text(alarm, "AlarmDescription"), `docs/operations.md, "`+heading+`"`) ||
 		!strings.Contains(manual, "\n#### "+heading+"\n") {
 		t.Errorf("its description does not lead to what to do: docs/operations.md, %q", heading)
 	}
-	if alarm.dict["AlarmActions"].exists() || alarm.dict["OKActions"].exists() {
+	if under(alarm, "AlarmActions") != nil || under(alarm, "OKActions") != nil {
 		t.Error("it acts without an address")
 	}
 }
@@ -94,7 +104,7 @@ type rule struct {
 }
 
 // rules are those of the alarms, by name.
-func rules(t *testing.T, s *stack) map[string]rule {
+func rules(t *testing.T, s stack) map[string]rule {
 	t.Helper()
 	_, functions, _ := series(t, s, "AWS/Lambda")
 	_, tables, _ := series(t, s, "AWS/DynamoDB")
@@ -112,28 +122,25 @@ func rules(t *testing.T, s *stack) map[string]rule {
 }
 
 // check wants an alarm to go off by the rule, and its description to say no other figures.
-func (r rule) check(t *testing.T, alarm value, metrics []metric) {
+func (r rule) check(t *testing.T, alarm any, metrics []metric) {
 	t.Helper()
 	// Not among these: how many of the periods are enough (all), and what becomes of a percentile of few requests. To ignore it
 	// would mean that below a thousand requests an alarm neither goes off nor ends:
 	// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/percentiles-with-low-samples.html
-	d := decoder{}
-	if d.mapping(alarm, "AlarmName", "AlarmDescription", "Namespace", "MetricName", "Dimensions", "Statistic", "ExtendedStatistic",
-		"Period", "Metrics", "ComparisonOperator", "Threshold", "EvaluationPeriods", "TreatMissingData"); d.err != nil {
-		t.Error(d.err)
-	}
+	checkKeys(t, alarm, "AlarmName", "AlarmDescription", "Namespace", "MetricName", "Dimensions", "Statistic", "ExtendedStatistic",
+		"Period", "Metrics", "ComparisonOperator", "Threshold", "EvaluationPeriods", "TreatMissingData")
 	for property, want := range map[string]string{
 		"ComparisonOperator": "GreaterThanOrEqualToThreshold", "Threshold": r.threshold,
 		"EvaluationPeriods": strconv.Itoa(r.periods), "TreatMissingData": "notBreaching",
 	} {
-		if got := alarm.dict[property].text; got != want {
+		if got := text(alarm, property); got != want {
 			t.Errorf("%s is %q, want %s", property, got, want)
 		}
 	}
-	if got := common(t, alarm, "Statistic", "Stat") + alarm.dict["ExtendedStatistic"].text; got != r.statistic {
+	if got := shared(t, alarm, "Statistic", "Stat") + text(alarm, "ExtendedStatistic"); got != r.statistic {
 		t.Errorf("the statistic is %q, want %s", got, r.statistic)
 	}
-	if got, want := common(t, alarm, "Period", "Period"), strconv.Itoa(r.period); got != want {
+	if got, want := shared(t, alarm, "Period", "Period"), strconv.Itoa(r.period); got != want {
 		t.Errorf("a period has %q seconds, want %s", got, want)
 	}
 	var got, want []string
@@ -149,7 +156,7 @@ func (r rule) check(t *testing.T, alarm value, metrics []metric) {
 	if slices.Sort(want); !slices.Equal(got, want) {
 		t.Errorf("watched are %q, want %q", got, want)
 	}
-	if figure := r.unfounded(alarm.dict["AlarmDescription"].text); figure != "" {
+	if figure := r.unfounded(text(alarm, "AlarmDescription")); figure != "" {
 		t.Errorf("its description says %q, which is not its rule", figure)
 	}
 }
@@ -174,30 +181,26 @@ func (r rule) unfounded(description string) string {
 }
 
 func TestAlarms(t *testing.T) {
-	s := loadReal(t, map[string]string{"Alarms": "on", "AlarmRefusals": "250"})
-	watch := s.stacks["Watch"]
-	alarms, err := watch.all(typeAlarm)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := deploy(t, map[string]string{"Alarms": "on", "AlarmRefusals": "250"})
 	manual, want := operations(t), rules(t, s)
-	if len(alarms) != len(want) {
-		t.Errorf("there are %d alarms, want %d", len(alarms), len(want))
+	if got := len(s.byType[typeAlarm]); got != len(want) {
+		t.Errorf("there are %d alarms, want %d", got, len(want))
 	}
-	for _, a := range alarms {
-		t.Run(a.name, func(t *testing.T) {
-			alarm := watch.under(t, a.name)
-			checkAlarm(t, alarm, kebab(a.name), manual)
+	for _, address := range s.byType[typeAlarm] {
+		name := strings.TrimPrefix(address, "Watch.")
+		t.Run(name, func(t *testing.T) {
+			alarm := s.properties[address]
+			checkAlarm(t, alarm, kebab(name), manual)
 			metrics := metricsOf(t, alarm)
 			for _, m := range metrics {
 				checkMetric(t, s, m)
 			}
-			want[a.name].check(t, alarm, metrics)
+			want[name].check(t, alarm, metrics)
 		})
 	}
-	for _, kind := range []string{typeTopic, typeSubscription, typeKey} {
-		if made, err := watch.all(kind); err != nil || len(made) > 0 {
-			t.Errorf("without an address there is %v, %v", made, err)
+	for _, kind := range []string{"AWS::SNS::Topic", "AWS::SNS::Subscription", "AWS::KMS::Key"} {
+		if made := s.byType[kind]; len(made) > 0 {
+			t.Errorf("without an e-mail address the stack creates %q", made)
 		}
 	}
 }
@@ -222,48 +225,42 @@ func TestDescriptionsOfAlarmsSayTheirFigures(t *testing.T) {
 	}
 }
 
-func TestAlarmsWriteToAnAddress(t *testing.T) {
-	watch := loadReal(t, map[string]string{"Alarms": "on", "AlarmEmail": "owner@shop.example"}).stacks["Watch"]
-	alarms, err := watch.all(typeAlarm)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range alarms {
+func TestAlarms_NotifyTheAddress(t *testing.T) {
+	s := deploy(t, map[string]string{"Alarms": "on", "AlarmEmail": "owner@shop.example"})
+	for _, address := range s.byType[typeAlarm] {
 		for _, actions := range []string{"AlarmActions", "OKActions"} {
-			if got := plain(watch.under(t, a.name, actions)); !reflect.DeepEqual(got, []any{"${Watch.Topic}"}) {
-				t.Errorf("%s: %s are %v", a.name, actions, got)
+			if got := list(s.properties[address], actions); !reflect.DeepEqual(got, []any{"${Watch.Topic}"}) {
+				t.Errorf("%s: %s are %v", address, actions, got)
 			}
 		}
 	}
 	for _, test := range []struct {
-		resource string
-		keys     []string
-		want     any
+		resource, key string
+		want          any
 	}{
-		{"Subscription", []string{"TopicArn"}, "${Watch.Topic}"},
-		{"Subscription", []string{"Protocol"}, "email"},
-		{"Subscription", []string{"Endpoint"}, "owner@shop.example"},
-		{"Topic", []string{"KmsMasterKeyId"}, "${Watch.TopicKey}"},
-		{"TopicKey", []string{"EnableKeyRotation"}, "true"},
-		{"TopicPolicy", []string{"Topics"}, []any{"${Watch.Topic}"}},
+		{"Subscription", "TopicArn", "${Watch.Topic}"},
+		{"Subscription", "Protocol", "email"},
+		{"Subscription", "Endpoint", "owner@shop.example"},
+		{"Topic", "KmsMasterKeyId", "${Watch.TopicKey}"},
+		{"TopicKey", "EnableKeyRotation", "true"},
+		{"TopicPolicy", "Topics", []any{"${Watch.Topic}"}},
 	} {
-		if got := plain(watch.under(t, test.resource, test.keys...)); !reflect.DeepEqual(got, test.want) {
-			t.Errorf("%s: %v is %v, want %v", test.resource, test.keys, got, test.want)
+		if got := under(s.properties["Watch."+test.resource], test.key); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %s is %v, want %v", test.resource, test.key, got, test.want)
 		}
 	}
-	// CloudWatch has to be let to both, for this account's alarms only.
+	// CloudWatch may publish and encrypt, but only for alarms of this account.
 	alarmsOnly := map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": "123456789012"}}
 	for resource, want := range map[string]any{
 		"TopicPolicy": "sns:Publish", "TopicKey": []any{"kms:Decrypt", "kms:GenerateDataKey*"},
 	} {
-		policy := watch.under(t, resource, map[string]string{"TopicPolicy": "PolicyDocument", "TopicKey": "KeyPolicy"}[resource])
+		policy := map[string]string{"TopicPolicy": "PolicyDocument", "TopicKey": "KeyPolicy"}[resource]
 		var let bool
-		for _, statement := range policy.dict["Statement"].list {
-			got, _ := plain(statement).(map[string]any)
-			if !reflect.DeepEqual(got["Principal"], map[string]any{"Service": "cloudwatch.amazonaws.com"}) {
-				continue
+		for _, statement := range list(s.properties["Watch."+resource], policy, "Statement") {
+			if reflect.DeepEqual(under(statement, "Principal"), map[string]any{"Service": "cloudwatch.amazonaws.com"}) {
+				let = text(statement, "Effect") == "Allow" && reflect.DeepEqual(under(statement, "Action"), want) &&
+					reflect.DeepEqual(under(statement, "Condition"), alarmsOnly)
 			}
-			let = got["Effect"] == "Allow" && reflect.DeepEqual(got["Action"], want) && reflect.DeepEqual(got["Condition"], alarmsOnly)
 		}
 		if !let {
 			t.Errorf("%s does not let CloudWatch do %v", resource, want)

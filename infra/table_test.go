@@ -1,6 +1,7 @@
-package samtemplate_test
+package infra_test
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -78,6 +79,65 @@ func TestAllTablesMayExist(t *testing.T) {
 	for _, f := range template.Functions() {
 		if _, err := f.Environment(nil); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+func TestTables_OutliveMistakes(t *testing.T) {
+	s := deploy(t, nil)
+	declared := source(t, "infra/tables.yaml")["Resources"]
+	// A table under another logical ID would be a new, empty one. So would one with another name or key: see TestTables.
+	if want := []string{"Tables.Catalogue", "Tables.Vouchers", "Tables.Checkouts"}; !slices.Equal(s.byType[typeTable], want) {
+		t.Errorf("the tables are %q, want %q", s.byType[typeTable], want)
+	}
+	for _, id := range []string{"Catalogue", "Vouchers", "Checkouts"} {
+		table := s.properties["Tables."+id]
+		if name := text(table, "TableName"); name != "" {
+			t.Errorf("%s is named %s: no other stack in the account could have it", id, name)
+		}
+		for _, policy := range []string{"DeletionPolicy", "UpdateReplacePolicy"} {
+			if got := text(declared, id, policy); got != "Retain" {
+				t.Errorf("%s: %s is %q, want Retain", id, policy, got)
+			}
+		}
+		for _, keys := range [][]string{
+			{"DeletionProtectionEnabled"},
+			{"PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled"},
+			{"SSESpecification", "SSEEnabled"},
+		} {
+			if got := text(table, keys...); got != "true" {
+				t.Errorf("%s: %v is %q, want true", id, keys, got)
+			}
+		}
+	}
+}
+
+func TestWarmThroughput(t *testing.T) {
+	for _, test := range []struct {
+		parameters          map[string]string
+		vouchers, checkouts map[string]string
+	}{
+		{nil, nil, nil},
+		{map[string]string{"VouchersWarmReadUnits": "24000"}, map[string]string{"ReadUnitsPerSecond": "24000"}, nil},
+		{map[string]string{"VouchersWarmWriteUnits": "9000"}, map[string]string{"WriteUnitsPerSecond": "9000"}, nil},
+		{
+			map[string]string{"VouchersWarmReadUnits": "24000", "VouchersWarmWriteUnits": "9000", "CheckoutsWarmWriteUnits": "8000"},
+			map[string]string{"ReadUnitsPerSecond": "24000", "WriteUnitsPerSecond": "9000"},
+			map[string]string{"WriteUnitsPerSecond": "8000"},
+		},
+	} {
+		s := deploy(t, test.parameters)
+		for table, want := range map[string]map[string]string{
+			"Catalogue": nil, "Vouchers": test.vouchers, "Checkouts": test.checkouts,
+		} {
+			got := make(map[string]string)
+			warm, _ := under(s.properties["Tables."+table], "WarmThroughput").(map[string]any)
+			for key := range warm {
+				got[key] = text(warm, key)
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("%v: the warm throughput of %s is %v, want %v", test.parameters, table, got, want)
+			}
 		}
 	}
 }
