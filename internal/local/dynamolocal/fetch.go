@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 const (
@@ -20,6 +22,8 @@ const (
 	progressInterval = 5 * time.Second
 	// mavenGrace is how long Maven may take to stop after SIGTERM.
 	mavenGrace = 3 * time.Second
+	// lockInterval is how often a fetch that waits for another one checks whether that has finished.
+	lockInterval = 100 * time.Millisecond
 )
 
 // ErrMavenMissing says that the library has to be fetched and there is no mvn in PATH.
@@ -57,13 +61,14 @@ func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error
 	if err := os.MkdirAll(filepath.Dir(libDir), 0o750); err != nil {
 		return err
 	}
-	lock, err := waitLock(ctx, libDir+".lock", func() {
+	lock := flock.New(libDir + ".lock")
+	if locked, err := lock.TryLock(); err == nil && !locked {
 		say(progress, "waiting for another process that is fetching DynamoDB Local")
-	})
-	if err != nil {
+	}
+	if _, err := lock.TryLockContext(ctx, lockInterval); err != nil {
 		return fmt.Errorf("wait to fetch DynamoDB Local: %w", err)
 	}
-	defer func() { _ = lock.Close() }()
+	defer func() { _ = lock.Unlock() }() // the end of the process releases it too; the file stays
 	if checkComplete(libDir, version) == nil {
 		return nil
 	}

@@ -24,7 +24,7 @@ const copyLibrary = `mkdir -p "$out" && cp "$home"/library/* "$out"`
 func TestFetchWithMaven(t *testing.T) {
 	t.Parallel()
 	localtest.Library(t) // Maven now has the library in its own repository, where nobody else is writing
-	pomDir := filepath.Join("..", "..", "infra", "dynamodb-local")
+	pomDir := filepath.Join("..", "..", "..", "infra", "dynamodb-local")
 	libDir := filepath.Join(t.TempDir(), "a directory: with a colon", "dynamodb-local")
 
 	var progress strings.Builder

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 const (
@@ -158,14 +160,15 @@ func lockData(dir string) (release func(), err error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, err
 	}
-	lock, err := tryLock(filepath.Join(dir, ".lock"))
-	if errors.Is(err, errLocked) {
-		return nil, fmt.Errorf("%s: %w", dir, ErrDataDirInUse)
-	}
+	lock := flock.New(filepath.Join(dir, ".lock"))
+	locked, err := lock.TryLock()
 	if err != nil {
 		return nil, err
 	}
-	return func() { _ = lock.Close() }, nil
+	if !locked {
+		return nil, fmt.Errorf("%s: %w", dir, ErrDataDirInUse)
+	}
+	return func() { _ = lock.Unlock() }, nil
 }
 
 // run starts the process, and a goroutine that waits for its end, cleans up after it and calls release.

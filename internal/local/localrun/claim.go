@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/gofrs/flock"
+
 	"shopfront/internal/local/localstate"
 )
 
@@ -43,21 +45,17 @@ func (r *run) claim(ctx context.Context) error {
 
 // lock keeps a second run out of the checkout. The lock ends with the process; the file stays.
 func (r *run) lock(ctx context.Context) error {
-	file, err := os.OpenFile(filepath.Join(r.dir, "dev.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	lock := flock.New(filepath.Join(r.dir, "dev.lock"))
+	locked, err := lock.TryLock()
 	if err != nil {
-		return err
+		return fmt.Errorf("lock %s: %w", lock, err)
 	}
-	switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
-	case errors.Is(err, syscall.EWOULDBLOCK):
-		_ = file.Close()
+	if !locked {
 		if state, err := localstate.Live(ctx, r.Root); err == nil {
 			return fmt.Errorf("a local run serves this checkout at %s already: use that, or stop it first", state.BaseURL)
 		}
 		return errors.New("another local run is starting or stopping in this checkout: wait for it, or stop it first")
-	case err != nil:
-		_ = file.Close()
-		return fmt.Errorf("lock %s: %w", file.Name(), err)
 	}
-	r.onStop(file.Close)
+	r.onStop(lock.Unlock)
 	return nil
 }
