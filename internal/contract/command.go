@@ -58,7 +58,12 @@ func (c *Contract) check(ctx context.Context, routes []Route, edited []string, o
 func (c *Contract) release(ctx context.Context, routes []Route, out io.Writer, now time.Time) error {
 	name, err := c.Release(ctx, routes, now)
 	if err == nil {
-		_, err = fmt.Fprintf(out, "Released api/%s/%s.yaml\nNow run go test ./internal/contract: it says how to pin the release\n", releasesDir, name)
+		_, err = fmt.Fprintf(out, `Released api/%[1]s/%[2]s.yaml. Two things are left to do:
+- Pin the release: run go test ./internal/contract, which prints the new releasesSum.
+- If one sentence can say what this release is for, add it to api/%[3]s as
+    %[4]d: "What clients can do now."
+  and run go generate ./api. The changelog and the feed show it above the details.
+`, releasesDir, name, summariesFile, len(c.releases))
 	}
 	return err
 }

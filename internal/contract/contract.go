@@ -125,6 +125,10 @@ const reconstructed = 6
 
 // Changelog computes what each release changed, oldest first.
 func (c *Contract) Changelog() ([]changelog.Release, error) {
+	summaries, err := c.readSummaries()
+	if err != nil {
+		return nil, err
+	}
 	computed := make([]changelog.Release, len(c.releases))
 	for i, release := range c.releases {
 		revision, err := parse(release.name, release.text)
@@ -132,7 +136,7 @@ func (c *Contract) Changelog() ([]changelog.Release, error) {
 			return nil, err
 		}
 		computed[i] = changelog.Release{
-			Name: release.name, Date: release.date, Reconstructed: i < reconstructed, Changes: []changelog.Change{},
+			Name: release.name, Date: release.date, Summary: summaries[i+1], Reconstructed: i < reconstructed, Changes: []changelog.Change{},
 		}
 		if i == 0 {
 			continue

@@ -215,6 +215,20 @@ func TestTheCommandChecksTheHistory(t *testing.T) {
 	if err := contract.Run(t.Context(), []string{"check"}, copied, t.Output(), time.Now()); err != nil {
 		t.Error(err)
 	}
+	document, err := os.ReadFile(filepath.Join(copied, "api/openapi.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, copied, "api/openapi.yaml", strings.Replace(string(document), "        code:\n", "        till: {type: string, description: The till}\n        code:\n", 1))
+	for _, command := range []string{"render", "release", "check"} {
+		out.Reset()
+		if err := contract.Run(t.Context(), []string{command}, copied, &out, time.Now()); err != nil {
+			t.Fatalf("%s of a new field: %v", command, err)
+		}
+		if command == "release" && !strings.Contains(out.String(), "api/summaries.yaml as\n    8: ") {
+			t.Errorf("the release does not say how to summarise it: %q", &out)
+		}
+	}
 	appendTo(t, filepath.Join(copied, first), "# edited\n")
 	sum(t, copied)
 	for _, command := range []string{"check", "release"} {

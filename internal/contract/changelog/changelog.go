@@ -18,6 +18,8 @@ type Release struct {
 	Name string `json:"name"`
 	// Date is YYYY-MM-DD, empty where none is known.
 	Date string `json:"date,omitempty"`
+	// Summary is one sentence that a person wrote, with names between backquotes. Most releases have none.
+	Summary string `json:"summary,omitempty"`
 	// Reconstructed says that the document was not released by this project but made from what docs/interface.md records.
 	Reconstructed bool     `json:"reconstructed,omitempty"`
 	Changes       []Change `json:"changes"` // removals, modifications, additions; each in the order of paths

@@ -51,21 +51,12 @@ func (r releaseView) When() string {
 	return r.at.Format("2 January 2006")
 }
 
-// Summary counts the changes.
-func (r releaseView) Summary() string {
+// Total counts the changes.
+func (r releaseView) Total() string {
 	if r.First {
 		return "the first document, with nothing to compare it with"
 	}
 	return r.Counts().String()
-}
-
-// Choice says what a reconstructed release had to assert though the record is silent, and changes the changelog by it; empty
-// for all others. It is kept here, for released documents are never edited.
-func (r releaseView) Choice() string {
-	if r.Name == "0004-undated" {
-		return "It is recorded that `data` and `amount` were modified, but not how: the types are this project's choice."
-	}
-	return ""
 }
 
 // categories are the kinds of changes that the release has.

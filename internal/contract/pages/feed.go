@@ -59,7 +59,7 @@ func renderFeed(layout *template.Template, title string, releases []releaseView)
 			return nil, err
 		}
 		entry := item{
-			Title:       fmt.Sprintf("Release %d, %s (%s)", release.Number, release.When(), release.Summary()),
+			Title:       fmt.Sprintf("Release %d, %s (%s)", release.Number, release.When(), release.Total()),
 			Link:        Origin + "/changelog#" + release.Name,
 			Description: strings.TrimSpace(strings.ReplaceAll(string(changes), "<wbr>", "")),
 			Categories:  release.categories(),

@@ -104,6 +104,21 @@ func TestFeedHasTheReleases(t *testing.T) {
 	}
 }
 
+func TestSummariesAreAboveTheCounts(t *testing.T) {
+	all := releases(t)
+	slices.Reverse(all)
+	page := textOf(parse(t, api.ChangelogPage()).root)
+	for i, item := range readFeed(t).Channel.Items {
+		summary := strings.ReplaceAll(all[i].Summary, "`", "")
+		if text := textOf(parse(t, item.Description).root); !strings.HasPrefix(text, summary) {
+			t.Errorf("%s: the item does not begin with its summary %q: %s", all[i].Name, summary, text)
+		}
+		if summary != "" && !strings.Contains(page, summary+" "+all[i].Counts().String()) {
+			t.Errorf("%s: the page does not show its summary %q above the counts", all[i].Name, summary)
+		}
+	}
+}
+
 func wantDate(t *testing.T, release changelog.Release, pubDate []string) {
 	t.Helper()
 	if release.Date == "" {

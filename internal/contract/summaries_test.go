@@ -1,0 +1,41 @@
+package contract_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSummaries(t *testing.T) {
+	for name, test := range map[string]struct{ file, want string }{ // want is in the error; empty: the summary is shown
+		"a sentence for a release":        {"2: \"Codes of a shop, as in `Kestrel_9`, are redeemed.\"\n", ""},
+		"a release that does not exist":   {"3: It is not out yet.\n", "release 3 does not exist"},
+		"release zero":                    {"0: It never was.\n", "release 0 does not exist"},
+		"two sentences":                   {"2: Codes are redeemed. Twice.\n", "must be one sentence"},
+		"two lines":                       {"2: |-\n  Codes\n  are redeemed.\n", "must be one sentence"},
+		"no full stop":                    {"2: Codes are redeemed\n", "must end with a full stop"},
+		"an empty sentence":               {"2:\n", "must end with a full stop"},
+		"a sentence that is too long":     {"2: " + strings.Repeat("a", 300) + ".\n", "shorten it to 300"},
+		"half a pair of backquotes":       {"2: A `code is redeemed.\n", "backquote"},
+		"a name instead of a number":      {"next: Codes are redeemed.\n", "summaries.yaml"},
+		"two sentences for one release":   {"2: Codes are redeemed.\n2: So are ranks.\n", "already defined"},
+		"a list instead of a sentence":    {"2: [Codes, ranks]\n", "summaries.yaml"},
+		"text that is no list of numbers": {"Codes are redeemed.\n", "summaries.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := keep(t, shop, [2]string{"0001-undated", shop}, [2]string{"0002-2026-11-21", shop})
+			write(t, root, "api/summaries.yaml", test.file)
+			c := open(t, root)
+			releases, err := c.Changelog()
+			if test.want != "" {
+				problems, checkErr := c.Check(t.Context(), routes(), today)
+				if err == nil || !strings.Contains(err.Error(), test.want) || checkErr != nil || !strings.Contains(strings.Join(problems, "\n"), test.want) {
+					t.Errorf("%v, and the gate says %q, %v; want %q in both", err, problems, checkErr, test.want)
+				}
+				return
+			}
+			if err != nil || releases[0].Summary != "" || !strings.Contains(releases[1].Summary, "Kestrel_9") {
+				t.Errorf("%+v, %v", releases, err)
+			}
+		})
+	}
+}
