@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
 
+	"shopfront/internal/local/gobuild"
 	"shopfront/internal/local/samtemplate"
 )
 
@@ -19,14 +19,6 @@ const interruptGrace = 5 * time.Second
 // Binary is where Run leaves the built function of that name in the checkout at root.
 func Binary(root, function string) string {
 	return filepath.Join(root, stateDir, "functions", function, "bootstrap")
-}
-
-// goBuild are the arguments by which go builds a function. They are those of the Makefile's rule for the SAM CLI, which a
-// test makes sure of.
-func goBuild(output, pkg string) []string {
-	return []string{
-		"build", "-tags", "lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", output, "./" + pkg,
-	}
 }
 
 // build builds the functions for this machine.
@@ -58,9 +50,7 @@ func (r *run) buildFunction(ctx context.Context, f samtemplate.Function) error {
 		return context.Cause(ctx)
 	}
 	began := r.Now()
-	command := exec.CommandContext(ctx, "go", goBuild(Binary(r.Root, f.Name), f.Package)...) //nolint:gosec // the template is the developer's own
-	command.Dir = r.Root
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	command := gobuild.Command(ctx, r.Root, Binary(r.Root, f.Name), "./"+f.Package)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = interruptGrace
 	command.Stdout, command.Stderr = r.out, r.out

@@ -444,18 +444,3 @@ func TestARunThatIsInterruptedWhileItBuildsEndsWell(t *testing.T) {
 	t.Setenv("PATH", before)
 	wantNothingLeft(t, root)
 }
-
-// The SAM CLI builds what is deployed, by the Makefile's rule; what is tested here must be the same program.
-func TestFunctionsAreBuiltAsTheMakefileDoes(t *testing.T) {
-	makefile, err := os.ReadFile("../../../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rule, _ := strings.Cut(string(makefile), "\nbuild-%:\n")
-	_, command, _ := strings.Cut(rule, "\tCGO_ENABLED=0 GOOS=linux GOARCH=$(go_arch) go ")
-	command, _, _ = strings.Cut(command, "-o")
-	words := strings.Fields(strings.NewReplacer(`"`, "", "\\\n", "").Replace(command))
-	if got := strings.Fields(strings.Join(localrun.GoBuild("bootstrap", "functions/checkout"), " ")); !strings.HasPrefix(strings.Join(got, " "), strings.Join(words, " ")+" -o ") || len(words) < 5 {
-		t.Errorf("the Makefile's flags are %q, these are %q", words, got)
-	}
-}

@@ -1,11 +1,9 @@
 package benchmark_test
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -129,21 +127,5 @@ func TestBinariesAreHardlyLargerThanBareOnes(t *testing.T) {
 		if growth > f.growth {
 			t.Errorf("%s has %d bytes, %.2f times bare's; at most %g times is wanted", f.name, sizes[i], growth, f.growth)
 		}
-	}
-}
-
-// What is measured must be what is deployed.
-func TestBinariesAreBuiltAsTheMakefileDoes(t *testing.T) {
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rule := regexp.MustCompile(`CGO_ENABLED=0 GOOS=linux GOARCH=\S+ go (build .*) \\\n`).FindSubmatch(makefile)
-	if rule == nil {
-		t.Fatal("the Makefile has no rule that builds a function")
-	}
-	flags := strings.Join(benchmark.BuildFlags(), " ")
-	if want := string(bytes.ReplaceAll(rule[1], []byte(`"`), nil)); flags != want {
-		t.Errorf("functions are measured as built with %q; the Makefile has %q", flags, want)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/local/gobuild"
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/localstate"
 	"shopfront/internal/torture/faultproxy"
@@ -93,14 +93,7 @@ func (p Programs) build(ctx context.Context, pkg string, flags []string) error {
 	if function, is := strings.CutPrefix(pkg, "functions/"); is {
 		output = localrun.Binary(p.dir, function)
 	}
-	arguments := append([]string{"build", "-tags", "lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", output}, flags...)
-	command := exec.CommandContext(ctx, "go", append(arguments, "./"+pkg)...) //nolint:gosec // this repository's own programs
-	command.Dir = p.root
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
-	}
-	return nil
+	return gobuild.Build(ctx, p.root, output, append(flags, "./"+pkg)...)
 }
 
 // Shop is a Shopfront that serves.
