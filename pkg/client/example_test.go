@@ -38,7 +38,7 @@ func (t *till) grant(redemption string, reward client.Reward) error {
 	}
 }
 
-// redeem is in README.md too.
+// redeem shows what to do with each outcome.
 func redeem(ctx context.Context, shop *client.Client, till *till, code, nick string) error {
 	key := client.NewKey()
 	if err := till.remember(key, code, nick); err != nil { // before it is sent

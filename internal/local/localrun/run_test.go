@@ -165,7 +165,7 @@ func testPrintedLines(t *testing.T, run *localruntest.Run) {
 	}
 }
 
-// What README.md has curl do is tried above, but for the port; it need not show the head of each answer.
+// README.md shows requests that the run prints, with $BASE for the address and without the response's head.
 func testReadme(t *testing.T, run *localruntest.Run) {
 	readme, err := os.ReadFile("../../../README.md")
 	if err != nil {
@@ -176,12 +176,13 @@ func testReadme(t *testing.T, run *localruntest.Run) {
 		printed[line] = true
 		printed[strings.Replace(line, "curl -i ", "curl ", 1)] = true
 	}
+	base := regexp.MustCompile(`"\$BASE([^"]*)"`)
 	shown := regexp.MustCompile(`(?m)^\$ (curl .*)$`).FindAllStringSubmatch(string(readme), -1)
 	if len(shown) == 0 {
 		t.Error("README.md shows no curl")
 	}
 	for _, line := range shown {
-		if !printed[strings.ReplaceAll(line[1], "http://127.0.0.1:3000", run.State.BaseURL)] {
+		if !printed[base.ReplaceAllString(line[1], "'"+run.State.BaseURL+"$1'")] {
 			t.Errorf("not among what it prints: %s", line[1])
 		}
 	}
