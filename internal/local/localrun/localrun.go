@@ -5,7 +5,7 @@
 // Routes, functions, variables and tables are taken from the template, and examples from the functions' event.json: this
 // package names none of them.
 //
-// It puts samtemplate, gateway, lambdaruntime, dynamolocal and operator together. No function may link it.
+// It puts samtemplate, gateway, runtimeapi, dynamolocal and operator together. No function may link it.
 package localrun
 
 import (

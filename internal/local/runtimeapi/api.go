@@ -1,6 +1,7 @@
 package runtimeapi
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -14,14 +15,14 @@ import (
 
 const (
 	apiVersion = "/2018-06-01"
-	// maxErrorReport bounds what is read of an error that a function reports, in bytes.
+	// maxErrorReport is how many bytes are read of an error that a function reports.
 	maxErrorReport = 256 << 10
 
 	errorTypeHeader = "Lambda-Runtime-Function-Error-Type"
 )
 
-// runtimeAPI is the API that the process, and it alone, is told of.
-func (p *process) runtimeAPI() http.Handler {
+// runtimeAPI is the API whose address this process alone is told.
+func (p *Process) runtimeAPI() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+apiVersion+"/runtime/invocation/next", p.next)
 	mux.HandleFunc("POST "+apiVersion+"/runtime/invocation/{id}/response", p.response)
@@ -31,47 +32,85 @@ func (p *process) runtimeAPI() http.Handler {
 }
 
 // next waits for an event, however long.
-func (p *process) next(w http.ResponseWriter, r *http.Request) {
-	select {
-	case p.asks <- struct{}{}:
-	case <-p.gone:
-		return
-	case <-r.Context().Done():
+func (p *Process) next(w http.ResponseWriter, r *http.Request) {
+	if !p.ask() {
 		return
 	}
 	select {
 	case inv := <-p.offers:
-		p.current.Store(inv)
 		p.deliver(w, inv)
 	case <-p.gone:
 	case <-r.Context().Done():
 	}
 }
 
-func (p *process) deliver(w http.ResponseWriter, inv *invocation) {
+// ask notes that the process asks for an event, and reports whether it may have one.
+func (p *Process) ask() bool {
+	p.mu.Lock()
+	inv, dying := p.current, p.cause != nil
+	if p.readyAt.IsZero() {
+		p.readyAt = time.Now()
+	}
+	if inv != nil {
+		inv.timeout.Stop()
+	}
+	p.mu.Unlock()
+	if dying {
+		return false
+	}
+	if inv != nil && !inv.isFinished() {
+		p.end(ErrNoAnswer)
+		inv.finish(nil, ErrNoAnswer)
+		return false
+	}
+	select {
+	case p.asked <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+func (p *Process) deliver(w http.ResponseWriter, inv *invocation) {
+	p.mu.Lock()
+	p.current = inv
+	deadline := time.Now().Add(p.Timeout)
+	inv.timeout = time.AfterFunc(p.Timeout, func() {
+		err := fmt.Errorf("%w after %s", ErrTimeout, p.Timeout)
+		p.end(err)
+		inv.finish(nil, err)
+	})
+	select {
+	case <-p.gone: // its end did not see this invocation
+		inv.finish(nil, p.cause)
+	default:
+	}
+	p.mu.Unlock()
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(inv.event)))
 	h.Set("Lambda-Runtime-Aws-Request-Id", inv.id)
-	h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(inv.deadline.UnixMilli(), 10))
-	h.Set("Lambda-Runtime-Invoked-Function-Arn", p.function.arn)
+	h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(deadline.UnixMilli(), 10))
+	h.Set("Lambda-Runtime-Invoked-Function-Arn", p.ARN)
 	h.Set("Lambda-Runtime-Trace-Id", newTraceID())
-	_, _ = w.Write(inv.event) // where it does not arrive, the process is gone or times out
+	_, _ = w.Write(inv.event) // if the event does not arrive, the process is gone or times out
 }
 
-// invocationOf returns the invocation that the request is about, nil where the process does not have it or already answered.
-func (p *process) invocationOf(r *http.Request) *invocation {
-	inv := p.current.Load()
-	if inv == nil || inv.id != r.PathValue("id") || inv.finished.Load() {
+// invocationOf returns the invocation that the request names, or nil and a response if the process does not have it or has
+// answered it.
+func (p *Process) invocationOf(w http.ResponseWriter, r *http.Request) *invocation {
+	p.mu.Lock()
+	inv := p.current
+	p.mu.Unlock()
+	if inv == nil || inv.id != r.PathValue("id") || inv.isFinished() {
+		refuse(w, http.StatusBadRequest, "InvalidRequestID", "no such invocation")
 		return nil
 	}
 	return inv
 }
 
-func (p *process) response(w http.ResponseWriter, r *http.Request) {
-	inv := p.invocationOf(r)
+func (p *Process) response(w http.ResponseWriter, r *http.Request) {
+	inv := p.invocationOf(w, r)
 	if inv == nil {
-		refuse(w, http.StatusBadRequest, "InvalidRequestID", "no such invocation")
 		return
 	}
 	answer, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxAnswer))
@@ -85,7 +124,7 @@ func (p *process) response(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "InvalidRequest", "the answer is incomplete")
 		return
 	}
-	// A function that streams its answer and then fails says so after the body.
+	// A function that streams its answer and then fails reports that in a trailer.
 	if errorType := r.Trailer.Get(errorTypeHeader); errorType != "" {
 		inv.finish(nil, &FunctionError{Type: errorType})
 	} else {
@@ -94,31 +133,30 @@ func (p *process) response(w http.ResponseWriter, r *http.Request) {
 	accept(w)
 }
 
-func (p *process) failure(w http.ResponseWriter, r *http.Request) {
-	inv := p.invocationOf(r)
+func (p *Process) failure(w http.ResponseWriter, r *http.Request) {
+	inv := p.invocationOf(w, r)
 	if inv == nil {
-		refuse(w, http.StatusBadRequest, "InvalidRequestID", "no such invocation")
 		return
 	}
 	inv.finish(nil, reportedError(w, r))
 	accept(w)
 }
 
-func (p *process) initFailure(w http.ResponseWriter, r *http.Request) {
-	if p.current.Load() != nil {
+func (p *Process) initFailure(w http.ResponseWriter, r *http.Request) {
+	if p.isReady() {
 		refuse(w, http.StatusForbidden, "InvalidStateTransition", "the process has started")
 		return
 	}
 	reported := reportedError(w, r)
 	reported.Init = true
-	select {
-	case p.initError <- reported:
-	default:
-	}
+	p.mu.Lock()
+	p.cause = cmp.Or(p.cause, error(reported))
+	p.mu.Unlock()
+	time.AfterFunc(exitGrace, p.kill)
 	accept(w)
 }
 
-// reportedError reads the report of an error. One that cannot be read is an error all the same.
+// reportedError reads the report of an error. A report that cannot be read is an error without a type.
 func reportedError(w http.ResponseWriter, r *http.Request) *FunctionError {
 	var report struct {
 		Type    string `json:"errorType"`

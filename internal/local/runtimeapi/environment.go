@@ -1,13 +1,13 @@
 package runtimeapi
 
 import (
+	"cmp"
 	"maps"
 	"path/filepath"
-	"slices"
 	"strconv"
 )
 
-// isReserved says whether Lambda sets the variable itself and refuses a declaration:
+// isReserved reports whether Lambda sets the variable itself and refuses a declaration of it:
 // https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime.
 func isReserved(name string) bool {
 	switch name {
@@ -22,40 +22,35 @@ func isReserved(name string) bool {
 	}
 }
 
-// environment lists what every process of the function finds in its environment, but for the address of its runtime API.
+// environment lists what every process of the function finds in its environment, except for the address of its runtime API.
 // Nothing is inherited.
-func environment(config Config, f Function) []string {
+func (f Function) environment(config Config) []string {
 	vars := map[string]string{
-		// Lambda's values for what a function may declare itself.
+		// A function may declare these itself.
 		"LANG": "en_US.UTF-8",
 		"PATH": "/usr/local/bin:/usr/bin/:/bin:/opt/bin",
 		"TZ":   ":UTC",
 	}
 	maps.Copy(vars, f.Env)
 	maps.Copy(vars, map[string]string{
-		"_HANDLER":                        f.Handler,
+		"_HANDLER":                        cmp.Or(f.Handler, "bootstrap"),
 		"AWS_DEFAULT_REGION":              config.Region,
 		"AWS_REGION":                      config.Region,
 		"AWS_LAMBDA_FUNCTION_NAME":        f.Name,
-		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": strconv.Itoa(f.MemorySize),
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": strconv.Itoa(cmp.Or(f.MemorySize, DefaultMemorySize)),
 		"AWS_LAMBDA_FUNCTION_VERSION":     "$LATEST",
 		"AWS_LAMBDA_INITIALIZATION_TYPE":  "on-demand",
 		"AWS_LAMBDA_LOG_GROUP_NAME":       "/aws/lambda/" + f.Name,
 		"AWS_LAMBDA_LOG_STREAM_NAME":      "local",
 		"LAMBDA_TASK_ROOT":                filepath.Dir(f.Path),
 	})
-	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID":     config.Credentials.AccessKeyID,
-		"AWS_SECRET_ACCESS_KEY": config.Credentials.SecretAccessKey,
-		"AWS_SESSION_TOKEN":     config.Credentials.SessionToken,
-	} {
-		if value != "" {
-			vars[name] = value
-		}
+	if config.Credentials != (Credentials{}) {
+		vars["AWS_ACCESS_KEY_ID"] = config.Credentials.AccessKeyID
+		vars["AWS_SECRET_ACCESS_KEY"] = config.Credentials.SecretAccessKey
 	}
-	env := make([]string, 0, len(vars))
-	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		env = append(env, name+"="+vars[name])
+	var env []string
+	for name, value := range vars {
+		env = append(env, name+"="+value)
 	}
 	return env
 }

@@ -1,200 +1,236 @@
 package runtimeapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"sync/atomic"
+	"sync"
+	"syscall"
 	"time"
 )
 
 const (
-	// A process that reported that it cannot start is left this long to exit by itself.
+	// exitGrace is how long a process that reported that it cannot start may take to exit by itself.
 	exitGrace = 500 * time.Millisecond
-	// Output that a process's own children keep open after it ended is read this long.
+	// outputGrace is how long output is read that the process's own children keep open after it ended.
 	outputGrace = time.Second
-	// The caller gets its answer when the process is ready for the next event, so that a call after it finds the process
-	// idle; but no later than this.
-	readyGrace = 50 * time.Millisecond
-	// A client that opens a connection to the runtime API and says nothing is cut off.
+	// headerTimeout cuts off a client that connects to the runtime API and sends nothing.
 	headerTimeout = 10 * time.Second
 )
 
-// process is one running process of a function, with a runtime API of its own. It is new until it asked for an event,
-// then in turn idle and serving an invocation, and in the end gone. Only one goroutine at a time awaits or serves.
-type process struct {
-	function *function
-	command  *exec.Cmd
-	output   *lineWriter
-	api      *http.Server
-	kill     context.CancelFunc // asynchronous; gone says when it is done
-
-	asks      chan struct{}       // the process asks for an event: received once for each request
-	offers    chan *invocation    // taken by the request for an event
-	initError chan *FunctionError // takes one without blocking
-	gone      chan struct{}       // closed when the process has ended and its output is read
-
-	current atomic.Pointer[invocation]
+// Command says which process to start.
+type Command struct {
+	// Path is the built executable. Its directory is the working directory.
+	Path string
+	// Env is the whole environment, except for the address of the runtime API. Nothing is inherited.
+	Env []string
+	// ARN is what the process is told to be.
+	ARN string
+	// Stdout and Stderr take its output as in exec.Cmd. Nil discards it.
+	Stdout, Stderr io.Writer
+	// InitTimeout bounds the time from the start to the first request for an event; DefaultInitTimeout where 0.
+	InitTimeout time.Duration
+	// Timeout bounds the time for one event, from its delivery until the process asks for the next; DefaultTimeout where 0.
+	Timeout time.Duration
 }
 
-// newProcess starts a process. It must be called from within Runtime.run, so that Close waits for what it starts.
-func (f *function) newProcess() (*process, error) {
-	listener, err := (&net.ListenConfig{}).Listen(f.runtime.alive, "tcp", "127.0.0.1:0")
+// Process is one running process of a function, with a runtime API of its own. It has one event at a time.
+type Process struct {
+	Command
+
+	command *exec.Cmd
+	api     *http.Server
+	kill    context.CancelFunc // does not wait: gone says when the process has ended
+	begun   time.Time
+
+	offers chan *invocation // the process's request for an event takes one
+	asked  chan struct{}    // holds one entry after the process asked for an event
+	gone   chan struct{}    // closed when the process has ended and its output is read
+
+	mu      sync.Mutex
+	readyAt time.Time   // of the first request for an event
+	current *invocation // the last one that was delivered
+	cause   error       // why the process was killed, or how it said that it cannot start
+}
+
+// Start starts a process and returns when it asks for its first event. The process is killed when ctx ends. Errors:
+// ErrStart, ErrInitTimeout, ErrClosed where ctx ended, *ExitError and *FunctionError. After an error nothing runs.
+func Start(ctx context.Context, command Command) (*Process, error) {
+	p, err := start(ctx, command)
 	if err != nil {
-		if f.runtime.alive.Err() != nil {
-			return nil, ErrClosed
-		}
+		return nil, err
+	}
+	select {
+	case <-p.asked:
+		return p, nil
+	case <-p.gone:
+		return nil, p.err()
+	}
+}
+
+// start returns before the process is ready.
+func start(ctx context.Context, command Command) (*Process, error) {
+	command.InitTimeout = cmp.Or(command.InitTimeout, DefaultInitTimeout)
+	command.Timeout = cmp.Or(command.Timeout, DefaultTimeout)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
 		return nil, fmt.Errorf("runtime API: %w", err)
 	}
-	alive, kill := context.WithCancel(f.runtime.alive)
-	p := &process{
-		function:  f,
-		output:    &lineWriter{emit: f.log},
-		kill:      kill,
-		asks:      make(chan struct{}),
-		offers:    make(chan *invocation),
-		initError: make(chan *FunctionError, 1),
-		gone:      make(chan struct{}),
+	alive, kill := context.WithCancel(ctx)
+	p := &Process{
+		Command: command, kill: kill,
+		offers: make(chan *invocation), asked: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 	p.api = &http.Server{Handler: p.runtimeAPI(), ReadHeaderTimeout: headerTimeout}
-	p.command = exec.CommandContext(alive, f.Path) //nolint:gosec // the path is the caller's own build
-	p.command.Dir = filepath.Dir(f.Path)
-	p.command.Env = append([]string{"AWS_LAMBDA_RUNTIME_API=" + listener.Addr().String()}, f.env...)
-	p.command.Stdout, p.command.Stderr = p.output, p.output
-	p.command.SysProcAttr = ownGroup()
-	p.command.Cancel = func() error { return killGroup(p.command.Process) }
+	p.command = exec.CommandContext(alive, p.Path) //nolint:gosec // the path is the caller's own build
+	p.command.Dir = filepath.Dir(p.Path)
+	p.command.Env = append([]string{"AWS_LAMBDA_RUNTIME_API=" + listener.Addr().String()}, p.Env...)
+	p.command.Stdout, p.command.Stderr = p.Stdout, p.Stderr
+	p.command.SysProcAttr = processAttributes()
+	p.command.Cancel = p.killGroup
 	p.command.WaitDelay = outputGrace
+	started := make(chan error)
+	go p.run(ctx, listener, started)
+	return p, <-started
+}
 
-	if err := f.runtime.startCommand(p.command); err != nil {
-		kill()
+// run starts the process and waits for its end. It keeps its thread to itself, because on Linux the process dies with the
+// thread that started it.
+func (p *Process) run(ctx context.Context, listener net.Listener, started chan<- error) {
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	defer p.kill()
+	p.begun = time.Now()
+	if err := p.command.Start(); err != nil {
 		_ = listener.Close()
-		if f.runtime.alive.Err() != nil {
-			return nil, ErrClosed
-		}
-		return nil, fmt.Errorf("%w: %w", ErrStart, err)
+		started <- fmt.Errorf("%w: %w", ErrStart, err)
+		return
 	}
-	f.runtime.running.Go(func() { _ = p.api.Serve(listener) })
-	f.runtime.running.Go(p.supervise)
-	return p, nil
-}
+	go func() { _ = p.api.Serve(listener) }() // until Close
+	initTimeout := time.AfterFunc(p.InitTimeout, func() {
+		if !p.isReady() {
+			p.end(fmt.Errorf("%w (%s)", ErrInitTimeout, p.InitTimeout))
+		}
+	})
+	started <- nil
 
-// supervise waits for the end of the process.
-func (p *process) supervise() {
-	_ = p.command.Wait() // what it says is in ProcessState
-	p.kill()
-	_ = killGroup(p.command.Process) // children of its own
+	_ = p.command.Wait() // ProcessState has the result
+	initTimeout.Stop()
+	_ = p.killGroup() // its own children
 	_ = p.api.Close()
-	p.output.flush()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.cause != nil:
+	case ctx.Err() != nil:
+		p.cause = ErrClosed
+	default:
+		p.cause = &ExitError{Init: p.readyAt.IsZero(), Status: p.command.ProcessState.String()}
+	}
 	close(p.gone)
-	p.function.forget(p)
+	if p.current != nil {
+		p.current.finish(nil, p.cause)
+	}
 }
 
-// killAndWait ends the process and returns when it is gone.
-func (p *process) killAndWait() {
+// killGroup kills the process and its children.
+func (p *Process) killGroup() error { return syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL) }
+
+// end kills the process. The first reason for its end counts.
+func (p *Process) end(cause error) {
+	p.mu.Lock()
+	p.cause = cmp.Or(p.cause, cause)
+	p.mu.Unlock()
 	p.kill()
+}
+
+// err says why a process that is gone ended.
+func (p *Process) err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cause
+}
+
+func (p *Process) isReady() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.readyAt.IsZero()
+}
+
+// PID is the number of the process.
+func (p *Process) PID() int { return p.command.Process.Pid }
+
+// Ready is the time from before the process was started until it asked for its first event.
+func (p *Process) Ready() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.readyAt.Sub(p.begun)
+}
+
+// Stop kills the process and returns when it is gone.
+func (p *Process) Stop() {
+	p.end(ErrClosed)
 	<-p.gone
 }
 
-// exitError says how a process that is gone ended.
-func (p *process) exitError(init bool) error {
-	if p.function.runtime.alive.Err() != nil {
-		return ErrClosed
-	}
-	return &ExitError{Init: init, Status: p.command.ProcessState.String()}
-}
-
-// awaitInit returns nil when the process asks for its first event; otherwise the process is gone.
-func (p *process) awaitInit() error {
-	timer := time.NewTimer(p.function.initTimeout)
-	defer timer.Stop()
+// Invoke gives the process an event and returns its answer, with the time from handing over the event until the answer had
+// arrived. It returns when the process asks for the next event, and is called one event at a time. Errors are those of
+// Runtime.Invoke for a function that failed.
+func (p *Process) Invoke(event []byte) (answer []byte, took time.Duration, err error) {
+	inv := newInvocation(event, func() {})
+	given := time.Now()
 	select {
-	case <-p.asks:
-		return nil
-	case err := <-p.initError:
-		select {
-		case <-p.gone:
-		case <-time.After(exitGrace):
-			p.killAndWait()
-		}
-		return err
-	case <-timer.C:
-		p.killAndWait()
-		return fmt.Errorf("%w (%s)", ErrInitTimeout, p.function.initTimeout)
+	case p.offers <- inv:
 	case <-p.gone:
-		select {
-		case err := <-p.initError:
-			return err
-		default:
-			return p.exitError(true)
-		}
+		return nil, 0, p.err()
 	}
-}
-
-// served is what became of a process that was to serve an event.
-type served int
-
-const (
-	servedIdle served = iota // it asks for the next event
-	servedGone               // it had the event, and is gone
-	notServed                // it was gone before it took the event
-)
-
-// serve offers the event to the process and returns when the process asks for the next one or is gone. The invocation is
-// finished then, unless the process never took it. It is settled early where the process works on after its answer.
-func (p *process) serve(inv *invocation) served {
-	timeout := p.function.Timeout
-	inv.deadline = time.Now().Add(timeout)
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
-	var late <-chan time.Time
-	answered := inv.answered
-	for offered := p.offers; ; {
-		select {
-		case offered <- inv:
-			offered = nil
-		case <-p.asks:
-			if offered != nil {
-				continue // it lost the connection of its former request
-			}
-			if inv.finish(nil, ErrNoAnswer) {
-				p.killAndWait()
-				return servedGone
-			}
-			return servedIdle
-		case <-answered:
-			answered, late = nil, time.After(readyGrace)
-		case <-late:
-			inv.settle()
-		case <-timer.C:
-			inv.finish(nil, fmt.Errorf("%w after %s", ErrTimeout, timeout))
-			p.killAndWait()
-			return servedGone
-		case <-p.gone:
-			if offered != nil {
-				return notServed
-			}
-			inv.finish(nil, p.exitError(false))
-			return servedGone
-		}
+	<-inv.done
+	took = inv.at.Sub(given)
+	select {
+	case <-p.asked:
+	case <-p.gone:
+		return nil, 0, cmp.Or(inv.err, p.err())
 	}
+	return inv.answer, took, inv.err
 }
 
-// startCommand starts the command on the runtime's own thread.
-func (r *Runtime) startCommand(command *exec.Cmd) error {
-	started := make(chan error, 1)
-	r.starts <- func() { started <- command.Start() }
-	return <-started
+// invocation is one event, given to a process at most once.
+type invocation struct {
+	id      string
+	event   []byte
+	timeout *time.Timer // runs from the delivery until the process asks for the next event
+
+	once    sync.Once
+	release func()        // called before done is closed
+	done    chan struct{} // closed once what follows is set
+	at      time.Time
+	answer  []byte
+	err     error
 }
 
-// launch starts processes on a thread that lives as long as they: on Linux they are told to die with the thread that
-// started them, which is how they die with this process, and Go may end any thread that is not its own.
-func launch(starts <-chan func()) {
-	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-	for start := range starts {
-		start()
+func newInvocation(event []byte, release func()) *invocation {
+	return &invocation{id: newUUID(), event: event, release: release, done: make(chan struct{})}
+}
+
+// finish sets the outcome of the invocation. The first outcome counts, later ones are ignored.
+func (i *invocation) finish(answer []byte, err error) {
+	i.once.Do(func() {
+		i.at, i.answer, i.err = time.Now(), answer, err
+		i.release()
+		close(i.done)
+	})
+}
+
+func (i *invocation) isFinished() bool {
+	select {
+	case <-i.done:
+		return true
+	default:
+		return false
 	}
 }

@@ -1,18 +1,20 @@
-// Package lambdaruntime runs built function binaries as AWS Lambda runs them: each process asks the Lambda runtime API
+// Package runtimeapi runs built function binaries as AWS Lambda runs them: each process asks the Lambda runtime API
 // (2018-06-01, https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html) for one event at a time, in an environment
 // that holds only what Lambda sets and what was declared for the function, within the function's timeout.
 //
-// It knows nothing of HTTP APIs, templates or the shop, and imports none of this module's packages. A function must not
-// import it: it is for the local run only.
+// A Runtime starts the processes of a set of functions as events need them, for the local run. A Process is a single one,
+// for measurements. The package runs on Linux and macOS. It knows nothing of HTTP APIs, templates or the shop, and imports
+// no other package of this module. No function may import it.
 package runtimeapi
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,19 +28,23 @@ const (
 	// MaxAnswer is the size of the largest answer that a function may give, in bytes: 6 MB and 100 bytes.
 	MaxAnswer = 6<<20 + 100
 
-	// DefaultTimeout is a function's timeout where none is declared, MaxTimeout the longest that can be.
+	// DefaultTimeout is a function's timeout if none is declared, MaxTimeout the longest that can be declared.
 	DefaultTimeout = 3 * time.Second
 	MaxTimeout     = 15 * time.Minute
-	// DefaultMemorySize is a function's memory in MB where none is declared. It is told to the function and not enforced.
+	// DefaultMemorySize is a function's memory in MB if none is declared. The function is told it; nothing enforces it.
 	DefaultMemorySize = 128
 	// DefaultInitTimeout is the time that Lambda gives a process to ask for its first event.
 	DefaultInitTimeout = 10 * time.Second
 	// DefaultMaxProcesses is how many processes of one function run at once, unless Config says otherwise.
 	DefaultMaxProcesses = 8
+)
 
-	defaultRegion    = "us-east-1"
-	defaultAccountID = "123456789012"
-	defaultHandler   = "bootstrap"
+const (
+	// Each failed start in a row doubles the pause before the next one, so that a crash loop does not use up the machine.
+	firstPause   = 50 * time.Millisecond
+	longestPause = 2 * time.Second
+	// maxLine is the length at which a line of output is cut, in bytes.
+	maxLine = 64 << 10
 )
 
 // Function is one function as its deployment declares it.
@@ -47,25 +53,25 @@ type Function struct {
 	Name string
 	// Path is the built executable. Its directory is the working directory and LAMBDA_TASK_ROOT.
 	Path string
-	// Handler is what _HANDLER says; "bootstrap" where empty.
+	// Handler is the value of _HANDLER; "bootstrap" where empty.
 	Handler string
 	// MemorySize is in MB; DefaultMemorySize where 0.
 	MemorySize int
-	// Timeout counts from the moment the process is offered the event; DefaultTimeout where 0, at most MaxTimeout.
+	// Timeout bounds the work on one event; DefaultTimeout where 0, at most MaxTimeout.
 	Timeout time.Duration
 	// Env holds the declared variables. Names that Lambda reserves are refused, as Lambda refuses them.
 	Env map[string]string
 }
 
-// Credentials is what a function finds in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. Empty ones are not set.
+// Credentials are what a function finds in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. The zero value sets neither.
 type Credentials struct {
-	AccessKeyID, SecretAccessKey, SessionToken string
+	AccessKeyID, SecretAccessKey string
 }
 
 // Config says what to run. Only Functions is required.
 type Config struct {
 	Functions []Function
-	// Region is what AWS_REGION says and AccountID is part of every function's ARN; placeholders where empty.
+	// Region is the value of AWS_REGION, and AccountID is part of every function's ARN; placeholders where empty.
 	Region, AccountID string
 	Credentials       Credentials
 	// MaxProcesses bounds the processes of each function; DefaultMaxProcesses where 0.
@@ -80,98 +86,71 @@ type Config struct {
 // Runtime runs the processes of a set of functions. It is safe for concurrent use and must be closed.
 type Runtime struct {
 	functions map[string]*function
+	log       func(function, line string)
+	logging   sync.Mutex // one line at a time
 
 	// alive ends at Close, and with it every process.
 	alive context.Context
 	end   context.CancelFunc
 
-	mu      sync.Mutex // guards closed, and so that nothing is added to running once Close waits for it
-	closed  bool
+	mu      sync.RWMutex // held to add to running, and by Close to end alive: nothing is added after that
 	running sync.WaitGroup
-	close   sync.Once
-
-	starts chan func()
 }
 
 // New checks the configuration. It starts no process: the first event of a function does.
 func New(config Config) (*Runtime, error) {
-	if err := config.setDefaults(); err != nil {
-		return nil, err
-	}
-	alive, end := context.WithCancel(context.Background())
-	r := &Runtime{functions: map[string]*function{}, alive: alive, end: end, starts: make(chan func())}
-	log := serialise(config.Log)
-	for _, declared := range config.Functions {
-		if err := declared.setDefaults(); err != nil {
-			end()
-			return nil, fmt.Errorf("function %s: %w", declared.Name, err)
+	config.Region = cmp.Or(config.Region, "us-east-1")
+	config.AccountID = cmp.Or(config.AccountID, "123456789012")
+	r := &Runtime{functions: map[string]*function{}, log: config.Log}
+	r.alive, r.end = context.WithCancel(context.Background())
+	for _, f := range config.Functions {
+		if _, exists := r.functions[f.Name]; exists {
+			return nil, fmt.Errorf("function %s is declared twice", f.Name)
 		}
-		if _, exists := r.functions[declared.Name]; exists {
-			end()
-			return nil, fmt.Errorf("function %s is declared twice", declared.Name)
+		command, err := f.command(config)
+		if err != nil {
+			return nil, fmt.Errorf("function %s: %w", f.Name, err)
 		}
-		r.functions[declared.Name] = newFunction(r, config, declared, log)
+		r.functions[f.Name] = &function{
+			runtime: r, name: f.Name, command: command,
+			slots: make(chan struct{}, cmp.Or(config.MaxProcesses, DefaultMaxProcesses)),
+		}
 	}
-	go launch(r.starts)
 	return r, nil
 }
 
-func (c *Config) setDefaults() error {
-	if c.Region == "" {
-		c.Region = defaultRegion
-	}
-	if c.AccountID == "" {
-		c.AccountID = defaultAccountID
-	}
-	if c.MaxProcesses == 0 {
-		c.MaxProcesses = DefaultMaxProcesses
-	}
-	if c.InitTimeout == 0 {
-		c.InitTimeout = DefaultInitTimeout
-	}
-	if c.MaxProcesses < 0 || c.InitTimeout < 0 {
-		return errors.New("the number of processes and the time to start must not be negative")
-	}
-	return nil
-}
-
-func (f *Function) setDefaults() error {
+// command checks a function and returns how to start its processes.
+func (f Function) command(config Config) (Command, error) {
 	if f.Name == "" || f.Path == "" {
-		return errors.New("a function needs a name and the path of its executable")
-	}
-	if f.Handler == "" {
-		f.Handler = defaultHandler
-	}
-	if f.MemorySize == 0 {
-		f.MemorySize = DefaultMemorySize
-	}
-	if f.Timeout == 0 {
-		f.Timeout = DefaultTimeout
+		return Command{}, errors.New("a function needs a name and the path of its executable")
 	}
 	if f.Timeout < 0 || f.Timeout > MaxTimeout {
-		return fmt.Errorf("timeout %s is not within 0 and %s", f.Timeout, MaxTimeout)
-	}
-	for _, name := range slices.Sorted(maps.Keys(f.Env)) {
-		if isReserved(name) {
-			return fmt.Errorf("variable %s is reserved by Lambda", name)
-		}
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(f.Env[name], "\x00") {
-			return fmt.Errorf("variable %q cannot be set", name)
-		}
+		return Command{}, fmt.Errorf("timeout %s is not within 0 and %s", f.Timeout, MaxTimeout)
 	}
 	path, err := filepath.Abs(f.Path)
 	if err != nil {
-		return fmt.Errorf("path of the executable: %w", err)
+		return Command{}, fmt.Errorf("path of the executable: %w", err)
 	}
 	f.Path = path
-	return nil
+	for name, value := range f.Env {
+		if isReserved(name) {
+			return Command{}, fmt.Errorf("variable %s is reserved by Lambda", name)
+		}
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+			return Command{}, fmt.Errorf("variable %q cannot be set", name)
+		}
+	}
+	return Command{
+		Path: path, Env: f.environment(config), InitTimeout: config.InitTimeout, Timeout: f.Timeout,
+		ARN: fmt.Sprintf("arn:aws:lambda:%s:%s:function:%s", config.Region, config.AccountID, f.Name),
+	}, nil
 }
 
-// Invoke gives the event to a process of the function and returns its answer, whatever that contains. A process that is
-// idle takes it, else a new one; while all are busy it waits for one. Errors, for errors.Is and errors.As:
+// Invoke gives the event to a process of the function and returns its answer, whatever that contains. An idle process
+// takes the event, else a new one does; while all are busy, Invoke waits for one. Errors, for errors.Is and errors.As:
 //
 //   - ErrBusy: ctx ended before a process took the event; the function never saw it
-//   - the error of ctx: it ended while the function worked on the event, which goes on, as it does in Lambda
+//   - the error of ctx: it ended while the function worked on the event, and the function works on, as in Lambda
 //   - ErrTimeout, ErrInitTimeout, ErrStart, ErrNoAnswer, ErrAnswerTooLarge, *ExitError and *FunctionError: the function failed
 //   - ErrClosed: the runtime was closed; the function may have worked on the event
 //   - ErrEventTooLarge, ErrUnknownFunction: the event was not given to any function
@@ -189,37 +168,177 @@ func (r *Runtime) Invoke(ctx context.Context, function string, event []byte) ([]
 
 // Close kills every process, waits until all are gone, and fails what was under way with ErrClosed. It always returns nil.
 func (r *Runtime) Close() error {
-	r.close.Do(func() {
-		r.mu.Lock()
-		r.closed = true
-		r.mu.Unlock()
-		r.end()
-		r.running.Wait()
-		close(r.starts)
-	})
+	r.mu.Lock()
+	r.end()
+	r.mu.Unlock()
+	r.running.Wait()
 	return nil
 }
 
-// run does work in a goroutine that Close waits for, unless the runtime is closed.
-func (r *Runtime) run(work func()) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return false
-	}
-	r.running.Go(work)
-	return true
+// function is one function with its processes.
+type function struct {
+	runtime *Runtime
+	name    string
+	command Command
+
+	// slots has an entry for each event that has, or may start, a process. A process that is not idle belongs to one of
+	// them, and a process is started only when none is idle: so there are never more processes than slots.
+	slots chan struct{}
+
+	mu       sync.Mutex
+	idle     []*Process // the one that worked last is used first
+	pause    time.Duration
+	pausedTo time.Time
 }
 
-// serialise lets several processes write to a log that expects one call at a time.
-func serialise(log func(function, line string)) func(function, line string) {
-	if log == nil {
-		return func(string, string) {}
+func (f *function) invoke(ctx context.Context, event []byte) ([]byte, error) {
+	if len(event) > MaxEvent {
+		return nil, ErrEventTooLarge
 	}
-	var mu sync.Mutex
-	return func(function, line string) {
-		mu.Lock()
-		defer mu.Unlock()
-		log(function, line)
+	if ctx.Err() != nil {
+		return nil, busy(ctx)
+	}
+	select {
+	case f.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, busy(ctx)
+	case <-f.runtime.alive.Done():
+		return nil, ErrClosed
+	}
+	inv, err := f.deliver(ctx, event)
+	if err != nil {
+		<-f.slots
+		return nil, err
+	}
+	select {
+	case <-inv.done:
+		return inv.answer, inv.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("gave up waiting for the answer: %w", ctx.Err())
+	}
+}
+
+func busy(ctx context.Context) error {
+	return fmt.Errorf("%w: %w", ErrBusy, ctx.Err())
+}
+
+// deliver returns when a process has taken the event. The end of the invocation frees the slot.
+func (f *function) deliver(ctx context.Context, event []byte) (*invocation, error) {
+	for {
+		p := f.takeIdle()
+		isNew := p == nil
+		if isNew {
+			var err error
+			if p, err = f.start(ctx); err != nil {
+				return nil, err
+			}
+		}
+		inv := newInvocation(event, func() {
+			f.putIdle(p)
+			<-f.slots
+		})
+		select {
+		case p.offers <- inv:
+			f.noteStart(true)
+			return inv, nil
+		case <-ctx.Done():
+			f.putIdle(p)
+			return nil, busy(ctx)
+		case <-p.gone:
+			// A process that ended while it was idle is replaced. A new one that ends is an error: it would go on for ever.
+			if isNew {
+				f.noteStart(p.isReady())
+				return nil, p.err()
+			}
+		}
+	}
+}
+
+// takeIdle returns nil when no process is idle.
+func (f *function) takeIdle() *Process {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.idle) == 0 {
+		return nil
+	}
+	last := len(f.idle) - 1
+	p := f.idle[last]
+	f.idle = f.idle[:last]
+	return p
+}
+
+// putIdle takes any process that lives, even one that has not asked for its next event yet.
+func (f *function) putIdle(p *Process) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.idle = append(f.idle, p)
+}
+
+// start starts a process, after a pause if the last ones failed.
+func (f *function) start(ctx context.Context) (*Process, error) {
+	f.mu.Lock()
+	wait := time.Until(f.pausedTo)
+	f.mu.Unlock()
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+		return nil, busy(ctx)
+	case <-f.runtime.alive.Done():
+		return nil, ErrClosed
+	}
+	p, err := f.runtime.start(f)
+	if err != nil && !errors.Is(err, ErrClosed) {
+		f.noteStart(false)
+	}
+	return p, err
+}
+
+// noteStart sets the pause before the next start.
+func (f *function) noteStart(succeeded bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if succeeded {
+		f.pause = 0
+		return
+	}
+	f.pause = min(max(2*f.pause, firstPause), longestPause)
+	f.pausedTo = time.Now().Add(f.pause)
+}
+
+// start starts a process that Close waits for.
+func (r *Runtime) start(f *function) (*Process, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.alive.Err() != nil {
+		return nil, ErrClosed
+	}
+	command := f.command
+	read, write := io.Pipe()
+	command.Stdout, command.Stderr = write, write
+	p, err := start(r.alive, command)
+	if err != nil {
+		return nil, err
+	}
+	r.running.Go(func() {
+		<-p.gone
+		_ = write.Close() // always nil
+	})
+	r.running.Go(func() { r.logLines(f.name, read) })
+	return p, nil
+}
+
+// logLines hands on a process's output line by line, and returns when the process is gone.
+func (r *Runtime) logLines(function string, output io.Reader) {
+	lines := bufio.NewReaderSize(output, maxLine)
+	for {
+		line, _, err := lines.ReadLine()
+		if err != nil {
+			return
+		}
+		if r.log != nil {
+			r.logging.Lock()
+			r.log(function, string(line))
+			r.logging.Unlock()
+		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -35,38 +34,22 @@ type report struct {
 	Dir       string    `json:"dir"`
 }
 
-// build compiles testdata/function once for all tests.
-var build = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals // built once
-	dir, err := os.MkdirTemp("", "lambdaruntime") // outlives the test that built it
-	if err != nil {
-		return "", err
-	}
-	binary := filepath.Join(dir, "bootstrap")
-	command := exec.Command("go", "build", "-tags", "lambda.norpc", "-buildvcs=false", "-o", binary, "./testdata/function")
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return binary, nil
-})
-
 func TestMain(m *testing.M) {
-	if os.Getenv(hostVariable) != "" {
+	switch {
+	case os.Getenv("AWS_LAMBDA_RUNTIME_API") != "":
+		runFunction()
+	case os.Getenv(hostVariable) != "":
 		host()
-		return
+	default:
+		m.Run()
 	}
-	code := m.Run()
-	if binary, err := build(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(binary))
-	}
-	os.Exit(code)
 }
 
 // hostVariable makes the test binary a program that runs the function at this path and is killed.
 const hostVariable = "LAMBDARUNTIME_TEST_HOST"
 
 func host() {
-	r, err := runtimeapi.New(runtimeapi.Config{Functions: []runtimeapi.Function{{Name: "redeem-voucher", Path: os.Getenv(hostVariable), Timeout: time.Minute}}})
+	r, err := runtimeapi.New(runtimeapi.Config{Functions: []runtimeapi.Function{{Name: "redeem-voucher", Path: os.Args[0], Timeout: time.Minute}}})
 	if err != nil {
 		panic(err)
 	}
@@ -84,19 +67,10 @@ func host() {
 	time.Sleep(time.Minute)
 }
 
-func binary(t *testing.T) string {
-	t.Helper()
-	path, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // redeem is the function of most tests.
 func redeem(t *testing.T) runtimeapi.Function {
 	t.Helper()
-	return runtimeapi.Function{Name: "redeem-voucher", Path: binary(t), Timeout: 5 * time.Second}
+	return runtimeapi.Function{Name: "redeem-voucher", Path: os.Args[0], Timeout: 5 * time.Second}
 }
 
 func starting(t *testing.T, how string) runtimeapi.Function {
@@ -497,7 +471,7 @@ func TestOutputArrivesLineByLine(t *testing.T) {
 
 func TestCloseLeavesNoProcess(t *testing.T) {
 	lines := make(chan string, 100)
-	config := only(redeem(t), runtimeapi.Function{Name: "checkout", Path: binary(t), Env: map[string]string{"START": "slow"}})
+	config := only(redeem(t), runtimeapi.Function{Name: "checkout", Path: os.Args[0], Env: map[string]string{"START": "slow"}})
 	config.Log = func(_, line string) { lines <- line }
 	r := newRuntime(t, config)
 	idle := make([]report, 8)

@@ -1,5 +1,4 @@
-// Command function is a Lambda function that behaves as its event, or the variable START, tells it to.
-package main
+package runtimeapi_test
 
 import (
 	"context"
@@ -21,19 +20,8 @@ type order struct {
 	Bytes  int    `json:"bytes"`
 }
 
-type report struct {
-	PID       int       `json:"pid"`
-	RequestID string    `json:"requestId"`
-	ARN       string    `json:"arn"`
-	TraceID   string    `json:"traceId"`
-	Deadline  time.Time `json:"deadline"`
-	Began     time.Time `json:"began"`
-	Ended     time.Time `json:"ended"`
-	Env       []string  `json:"env"`
-	Dir       string    `json:"dir"`
-}
-
-func main() {
+// runFunction makes the test binary a Lambda function that behaves as its event, or the variable START, says.
+func runFunction() {
 	switch start := os.Getenv("START"); start {
 	case "":
 	case "crash":
@@ -49,10 +37,10 @@ func main() {
 		time.Sleep(time.Hour)
 	case "never-answer":
 		for {
-			next()
+			askForEvent()
 		}
 	case "wrong-id":
-		next()
+		askForEvent()
 		fmt.Println("status", post("/runtime/invocation/8476a536-e9f4-11e8-9739-2dfe598c3fcd/response", `{}`))
 		time.Sleep(time.Hour)
 	case "slow":
@@ -99,8 +87,8 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("the shelf collapsed") }
 
-func next() {
-	r, err := http.Get(base() + "/runtime/invocation/next")
+func askForEvent() {
+	r, err := http.Get(runtimeURL() + "/runtime/invocation/next") //nolint:noctx // the process ends with it
 	if err != nil {
 		os.Exit(5)
 	}
@@ -109,7 +97,7 @@ func next() {
 }
 
 func post(path, body string) int {
-	r, err := http.Post(base()+path, "application/json", strings.NewReader(body))
+	r, err := http.Post(runtimeURL()+path, "application/json", strings.NewReader(body)) //nolint:noctx // as above
 	if err != nil {
 		os.Exit(5)
 	}
@@ -117,4 +105,4 @@ func post(path, body string) int {
 	return r.StatusCode
 }
 
-func base() string { return "http://" + os.Getenv("AWS_LAMBDA_RUNTIME_API") + "/2018-06-01" }
+func runtimeURL() string { return "http://" + os.Getenv("AWS_LAMBDA_RUNTIME_API") + "/2018-06-01" }
