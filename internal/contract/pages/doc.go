@@ -1,6 +1,7 @@
-// Package contractpages makes the pages that show the interface's contract: one to read and try it, its changelog, and the
-// changelog as a feed. They are made beforehand, from the working document and the computed changelog, and need nothing but
-// themselves: style and script are inside, and the Content-Security-Policy names them by their hashes.
+// Package pages renders the HTML pages and the feed that publish the interface: the documentation, where a reader can also send
+// requests, and the changelog. It renders them ahead of time, from the OpenAPI document and the computed changelog.
 //
-// Only the rendering of the contract imports this package, never a function: functions embed what it made.
+// The pages load nothing: style and script are inline, and the Content-Security-Policy names them by their hashes.
+//
+// Only package contract and tests import this package. Functions embed its output and must not import it.
 package pages

@@ -1,27 +1,34 @@
 package pages
 
 import (
-	"errors"
+	"cmp"
+	"embed"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// docsView is what the docs page shows.
+// samples has a folder for each operation that has sample programs. The end-to-end tests run them as the page shows them.
+//
+//go:embed samples
+var samples embed.FS
+
+// docsView is the data of the docs page.
 type docsView struct {
+	document
 	frame
-	Script    template.JS
-	Info      info
-	Shell, Go string // programs that redeem a voucher
-	Sections  []section
-	Problems  []problem
-	Schemas   []schemaView
+	Script   template.JS
+	First    operationView // shown before everything else
+	Sections []section
+	Problems []problem
+	Schemas  members[schema] // without the problems
 }
 
-// section is the operations that have a tag.
+// section holds the operations of one tag.
 type section struct {
 	tag
 	Operations []operationView
@@ -30,42 +37,41 @@ type section struct {
 type operationView struct {
 	operation
 	Method, Path string
+	Samples      []sample
 }
 
-type schemaView struct {
-	Name string
-	schema
-	Conditions []condition
-	Inherited  []string
-}
+// sample is a program that calls an operation.
+type sample struct{ Language, File, Text string }
 
 func renderDocs(layout *template.Template, f frame, d document) ([]byte, error) {
-	view := docsView{frame: f, Script: template.JS(script), Info: d.Info} //nolint:gosec // our own
+	view := docsView{document: d, frame: f, Script: template.JS(script)} //nolint:gosec // our own
 	var err error
-	if view.Shell, err = readExample("redeem.sh"); err != nil {
-		return nil, err
-	}
-	if view.Go, err = readExample("redeem.go.txt"); err != nil {
-		return nil, err
-	}
 	if view.Sections, err = d.sections(); err != nil {
 		return nil, err
 	}
-	if view.Problems, err = d.problems(); err != nil {
-		return nil, err
+	for _, s := range view.Sections {
+		for _, o := range s.Operations {
+			if view.First.ID == "" && len(o.Samples) > 0 {
+				view.First = o
+			}
+		}
 	}
-	if view.Schemas, err = d.schemas(); err != nil {
-		return nil, err
+	for _, s := range d.Components.Schemas {
+		p, is, err := s.Value.problem(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			view.Problems = append(view.Problems, p)
+		} else {
+			view.Schemas = append(view.Schemas, s)
+		}
 	}
+	slices.SortStableFunc(view.Problems, func(a, b problem) int { return cmp.Compare(a.Status, b.Status) })
 	return execute(layout, "docs.html.tmpl", view)
 }
 
-func readExample(name string) (string, error) {
-	text, err := examples.ReadFile("examples/" + name)
-	return string(text), err
-}
-
-// sections has every operation once, under its first tag.
+// sections lists every operation once, under its first tag.
 func (d document) sections() ([]section, error) {
 	sections := make([]section, len(d.Tags))
 	for i, tag := range d.Tags {
@@ -73,10 +79,14 @@ func (d document) sections() ([]section, error) {
 	}
 	for _, path := range d.Paths {
 		for _, method := range path.Value {
-			o := operationView{method.Value, strings.ToUpper(method.Name), path.Name}
+			o := operationView{operation: method.Value, Method: strings.ToUpper(method.Name), Path: path.Name}
 			at := slices.IndexFunc(d.Tags, func(t tag) bool { return len(o.Tags) > 0 && t.Name == o.Tags[0] })
 			if at < 0 || o.ID == "" {
-				return nil, fmt.Errorf("%s %s has no operationId, or none of the document's tags", o.Method, o.Path)
+				return nil, fmt.Errorf("%s %s has no operationId, or its first tag is not among the document's tags", o.Method, o.Path)
+			}
+			var err error
+			if o.Samples, err = samplesOf(o.ID); err != nil {
+				return nil, err
 			}
 			sections[at].Operations = append(sections[at].Operations, o)
 		}
@@ -84,75 +94,66 @@ func (d document) sections() ([]section, error) {
 	return sections, nil
 }
 
-// schemas are those that have a place of their own. Those of single problems are in the list of problems.
-func (d document) schemas() ([]schemaView, error) {
-	var views []schemaView
-	for _, s := range d.Components.Schemas {
-		inherited := s.Value.inherited()
-		if slices.Contains(inherited, problemSchema) {
-			continue
+func samplesOf(operationID string) ([]sample, error) {
+	var found []sample
+	for _, language := range []struct{ name, extension string }{
+		{"curl", ".sh"}, {"JavaScript", ".mjs"}, {"PHP", ".php"}, {"Java", ".java"}, {"Go", ".go"},
+	} {
+		files, err := fs.Glob(samples, "samples/"+operationID+"/*"+language.extension)
+		if err != nil {
+			return nil, err
 		}
-		conditions, err := s.Value.conditions()
-		if err := errors.Join(err, s.Value.check(true)); err != nil {
-			return nil, fmt.Errorf("schema %s: %w", s.Name, err)
+		for _, file := range files {
+			text, err := samples.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, sample{language.name, file[strings.LastIndexByte(file, '/')+1:], string(text)})
 		}
-		views = append(views, schemaView{s.Name, s.Value, conditions, inherited})
 	}
-	return views, nil
+	return found, nil
 }
 
-// Form is that of the parameter's value.
-func (p parameter) Form() []phrase { return p.Schema.form() }
+// problem is a schema that fixes the members of the schema Problem to constants.
+type problem struct{ Schema, Status, Type, Title string }
 
-// Options are the values that a parameter can have, nil where they are not listed.
+// problem reads the schema as a problem, or reports that it is not one.
+func (s schema) problem(name string) (p problem, is bool, err error) {
+	var fixed members[schema]
+	for _, part := range s.AllOf {
+		is = is || part.refName() == "Problem"
+		fixed = append(fixed, part.Properties...)
+	}
+	constant := func(member string) string {
+		s, _ := fixed.get(member)
+		return plainText(s.Const)
+	}
+	p = problem{name, constant("status"), constant("type"), constant("title")}
+	if is && (p.Status == "" || p.Type == "" || p.Title == "") {
+		err = fmt.Errorf("schema %s: a problem has a constant type, title and status", name)
+	}
+	return p, is, err
+}
+
+// Options lists the values of a parameter that is a closed choice.
 func (p parameter) Options() []string {
 	if slices.Equal(p.Schema.Type, types{"boolean"}) {
 		return []string{"true", "false"}
 	}
-	return p.Schema.values()
+	var values []string
+	for _, value := range p.Schema.Enum {
+		values = append(values, plainText(value))
+	}
+	return values
 }
 
-// Form is that of the header's value.
-func (h header) Form() []phrase { return h.Schema.form() }
-
-// HasExamples says whether the response has bodies as examples.
-func (r response) HasExamples() bool {
-	return slices.ContainsFunc(r.Content, func(m member[mediaType]) bool { return len(m.Value.Examples) > 0 })
-}
-
-// Form is that of the content.
-func (m mediaType) Form() []phrase { return m.Schema.form() }
-
-// First is the first example, empty where there is none.
-func (m mediaType) First() (string, error) {
+// FirstExample returns the first example of a content, nil if there is none.
+func (m mediaType) FirstExample() jsontext.Value {
 	if len(m.Examples) == 0 {
-		return "", nil
-	}
-	return pretty(m.Examples[0].Value.Value)
-}
-
-// Form is what a value of the schema must be.
-func (s schema) Form() []phrase { return s.form() }
-
-// Requires says whether a member must be there.
-func (s schema) Requires(member string) bool { return slices.Contains(s.Required, member) }
-
-// Nested are the members of an object, or of an array's items, that has no name of its own.
-func (s schema) Nested() *schema {
-	switch {
-	case s.Ref != "":
-		return nil
-	case s.Items != nil:
-		return s.Items.Nested()
-	case len(s.Properties) > 0:
-		return &s
-	default:
 		return nil
 	}
+	return m.Examples[0].Value.Value
 }
-
-// Anchor is where an answer is explained.
-func (o operationView) Anchor(status string) string { return o.ID + "-" + status }
 
 // pretty indents JSON.
 func pretty(value jsontext.Value) (string, error) {

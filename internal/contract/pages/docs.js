@@ -1,8 +1,10 @@
 "use strict";
 
-const forms = [...document.querySelectorAll("form")];
+const forms = [...document.querySelectorAll("form[data-operation]")];
+const choices = document.getElementById("choices");
+const samples = [...document.querySelectorAll("[data-sample]")].map((code) => ({ code, text: code.textContent }));
 
-// The request that a form describes. What is empty is not sent, except in the path.
+// The request that a form describes. An empty field is not sent; in the path its name stays.
 function describe(form) {
   let path = form.dataset.path;
   const query = [];
@@ -10,14 +12,16 @@ function describe(form) {
   let body;
   for (const field of form.querySelectorAll("[data-in]")) {
     const { name, value } = field;
-    if (field.dataset.in === "path") {
-      path = path.replace(`{${name}}`, () => encodeURIComponent(value));
-    } else if (field.dataset.in === "body") {
+    if (field.dataset.in === "body") {
       headers["Content-Type"] = field.dataset.type;
       body = value;
-    } else if (value !== "" && field.dataset.in === "query") {
+    } else if (value === "") {
+      continue;
+    } else if (field.dataset.in === "path") {
+      path = path.replace(`{${name}}`, () => encodeURIComponent(value));
+    } else if (field.dataset.in === "query") {
       query.push(`${name}=${encodeURIComponent(value)}`);
-    } else if (value !== "") {
+    } else {
       headers[name] = value;
     }
   }
@@ -25,7 +29,15 @@ function describe(form) {
   return { method: form.dataset.method, target, headers, body };
 }
 
-// A text as one word of a POSIX shell.
+// The request as HTTP sends it.
+function message({ method, target, headers, body }) {
+  const lines = [`${method} ${target}`];
+  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
+  if (body !== undefined) lines.push("", body);
+  return lines.join("\n");
+}
+
+// Quotes a text as one word of a POSIX shell.
 function quote(text) {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
@@ -48,7 +60,7 @@ function say(form, text) {
   form.querySelector("[role=status]").textContent = text;
 }
 
-// The text as it is, unless it is JSON.
+// Indents JSON and returns any other text unchanged.
 function readable(text) {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);
@@ -57,37 +69,60 @@ function readable(text) {
   }
 }
 
-// What the documentation says of an answer with that status.
-function meaning(form, status) {
-  const said = document.getElementById(`${form.dataset.operation}-${status}`);
-  return said ? said.textContent.trim() : "The documentation does not know this answer.";
+// What the documentation says about a status.
+function meaning(operation, status) {
+  const said = document.getElementById(`${operation}-${status}`);
+  return said ? said.textContent.trim() : "The documentation does not describe this answer.";
 }
 
-async function send(form) {
-  part(form, "answer").hidden = true;
-  const { method, target, headers, body } = describe(form);
+// Sends a request. Returns the response with its text, or what to tell the reader.
+async function send({ method, target, headers, body }) {
   let request;
   try {
     request = new Request(target, { method, headers, body, cache: "no-store", credentials: "omit", signal: AbortSignal.timeout(30000) });
   } catch (error) {
-    say(form, `Not sent: ${error.message}`);
-    return;
+    return { failure: `Not sent: ${error.message}` };
   }
-  say(form, "Waiting for the answer");
-  const began = performance.now();
   try {
-    const answer = await fetch(request);
-    const text = await answer.text();
-    part(form, "headers").textContent = [...answer.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
-    part(form, "body").textContent = text === "" ? "(empty)" : readable(text);
-    part(form, "answer").hidden = false;
-    say(form, `${answer.status} after ${Math.round(performance.now() - began)} ms. ${meaning(form, answer.status)}`);
+    const response = await fetch(request);
+    return { response, text: await response.text() };
   } catch {
-    say(form, "No answer came. Whether the request was applied is unknown: send it again with the same key.");
+    return { failure: "No answer came. The request may have been applied: send it again with the same key." };
   }
 }
 
-// Without crypto.randomUUID, which pages from other machines over plain HTTP do not have.
+async function tryOperation(form) {
+  part(form, "answer").hidden = true;
+  say(form, "Waiting for the answer");
+  const began = performance.now();
+  const { failure, response, text } = await send(describe(form));
+  if (failure) {
+    say(form, failure);
+    return;
+  }
+  part(form, "headers").textContent = [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
+  part(form, "body").textContent = text === "" ? "(empty)" : readable(text);
+  part(form, "answer").hidden = false;
+  const took = Math.round(performance.now() - began);
+  say(form, `${response.status} after ${took} ms. ${meaning(form.dataset.operation, response.status)}`);
+}
+
+// Checks the chosen voucher, which changes nothing.
+async function checkVoucher() {
+  const { shop, code } = choices.elements;
+  if (shop.value === "" || code.value === "") {
+    say(choices, "Type a shop and a voucher code first.");
+    return;
+  }
+  say(choices, "Waiting for the answer");
+  const { failure, response, text } = await send({
+    method: "POST", target: `/shop/${encodeURIComponent(shop.value)}/voucher?check=true`,
+    headers: { "Content-Type": "application/json" }, body: voucherBody(),
+  });
+  say(choices, failure || `${response.status}: ${text}`);
+}
+
+// A random key. crypto.randomUUID is missing on pages served over plain HTTP from another machine.
 function newKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -97,8 +132,63 @@ function renewKey(form) {
   if (key) key.value = newKey();
 }
 
+function voucherBody() {
+  const { code, nick } = choices.elements;
+  const voucher = { code: code.value };
+  if (nick.value !== "") voucher.nick = nick.value;
+  return JSON.stringify(voucher);
+}
+
+// Puts the chosen values into the forms. What the reader typed in a form stays until a choice changes.
+function choose() {
+  const { shop, code, nick } = choices.elements;
+  for (const field of document.querySelectorAll("[name=customer]")) field.value = shop.value;
+  const body = document.getElementById("redeemVoucher-body");
+  body.value = code.value === "" ? body.defaultValue : voucherBody();
+  // A value that would need escaping in some language leaves the placeholder in place.
+  const safe = (value, placeholder) => (/^[\p{L}\p{N} ._-]+$/u.test(value) ? value : placeholder);
+  for (const { code: element, text } of samples) {
+    element.textContent = text
+      .replaceAll("https://YOUR-DEPLOYMENT", () => location.origin)
+      .replaceAll("YOUR-SHOP", () => safe(shop.value, "YOUR-SHOP"))
+      .replaceAll("YOUR-CODE", () => safe(code.value, "YOUR-CODE"))
+      .replaceAll("YOUR-NICK", () => safe(nick.value, code.value !== "" && nick.value === "" ? "" : "YOUR-NICK"));
+  }
+  refresh();
+}
+
+// Shows the requests that the forms describe.
 function refresh() {
-  for (const form of forms) part(form, "curl").textContent = commandLine(describe(form));
+  for (const form of forms) {
+    const request = describe(form);
+    part(form, "curl").textContent = commandLine(request);
+    for (const shown of document.querySelectorAll(`[data-request=${form.dataset.operation}]`)) shown.textContent = message(request);
+  }
+}
+
+// Takes the choices from the fragment of the address, #shop=…&code=…&nick=…, which browsers do not send to the service.
+function readAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const fields = [...choices.querySelectorAll("input")].filter((field) => given.has(field.name));
+  for (const field of fields) field.value = given.get(field.name);
+  if (fields.length > 0) choose();
+}
+
+// Shows the operations that have all words of the filter.
+function filter(words) {
+  let matches = 0;
+  for (const operation of document.querySelectorAll(".operation")) {
+    const text = operation.textContent.toLowerCase();
+    operation.hidden = !words.every((word) => text.includes(word));
+    document.querySelector(`[data-entry=${operation.id}]`).hidden = operation.hidden;
+    if (!operation.hidden) matches++;
+  }
+  for (const group of document.querySelectorAll("[data-group]")) {
+    const operations = [...group.querySelectorAll(".operation, [data-entry]")];
+    group.hidden = operations.length > 0 && operations.every((operation) => operation.hidden);
+  }
+  const found = matches === 1 ? "1 operation" : `${matches} operations`;
+  document.getElementById("matches").textContent = words.length > 0 ? found : "";
 }
 
 for (const form of forms) {
@@ -106,7 +196,7 @@ for (const form of forms) {
   renewKey(form);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    send(form);
+    tryOperation(form);
   });
   form.addEventListener("click", (event) => {
     if (event.target.dataset.action !== "new-key") return;
@@ -114,16 +204,20 @@ for (const form of forms) {
     refresh();
     say(form, "The next request is a new one.");
   });
-  form.addEventListener("input", ({ target }) => {
-    // Who tries one operation for a customer wants the others for the same.
-    if (target.name === "customer") {
-      for (const other of document.querySelectorAll("[name=customer]")) other.value = target.value;
-    }
-    refresh();
-  });
+  form.addEventListener("input", refresh);
 }
-refresh();
 
-for (const code of document.querySelectorAll("#examples code")) {
-  code.textContent = code.textContent.replaceAll("https://YOUR-DEPLOYMENT", location.origin);
-}
+choices.hidden = false;
+choices.addEventListener("input", choose);
+choices.addEventListener("submit", (event) => {
+  event.preventDefault();
+  checkVoucher();
+});
+addEventListener("hashchange", readAddress);
+choose();
+readAddress();
+
+document.getElementById("search").hidden = false;
+document.getElementById("filter").addEventListener("input", ({ target }) => {
+  filter(target.value.toLowerCase().split(/\s+/).filter((word) => word !== ""));
+});

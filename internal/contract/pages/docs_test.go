@@ -3,7 +3,6 @@ package pages_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,23 +12,6 @@ import (
 	"shopfront/internal/contract/pages"
 )
 
-// What the docs page shows in Go is a part of the client's examples, which are run.
-func TestTheGoExampleIsRun(t *testing.T) {
-	examples, err := os.ReadFile("../../../pkg/client/example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for node := range parse(t, api.DocsPage()).elements("code") {
-		if text := node.FirstChild; text != nil && strings.HasPrefix(text.Data, "func ") {
-			if !strings.Contains(string(examples), text.Data) {
-				t.Errorf("not in the examples:\n%s", text.Data)
-			}
-			return
-		}
-	}
-	t.Error("the page shows no Go")
-}
-
 type documentedOperation struct {
 	OperationID string
 	Deprecated  bool
@@ -37,8 +19,7 @@ type documentedOperation struct {
 	Responses   map[string]any
 }
 
-// Everything of the document is on the page.
-func TestDocsPageShowsTheWholeDocument(t *testing.T) {
+func TestDocs_ShowTheWholeDocument(t *testing.T) {
 	var document struct {
 		Info       struct{ Title, Version string }
 		Paths      map[string]map[string]documentedOperation
@@ -74,8 +55,7 @@ func TestDocsPageShowsTheWholeDocument(t *testing.T) {
 	wantDescriptions(t, p, []byte(api.OpenAPI()))
 }
 
-// Whatever is announced to go, the page says so.
-func TestDocsPageSaysWhatIsDeprecated(t *testing.T) {
+func TestDocs_DeprecatedPartsAreMarked(t *testing.T) {
 	const retired = `"deprecated": true, "x-sunset": "2028-03-01", `
 	for what, place := range map[string]string{
 		"a parameter": `"name": "check",`, "a header": `"description": "Seconds to wait before`, "a member": `"description": "A whole percentage`,

@@ -8,44 +8,38 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// document is an OpenAPI 3.1 document, as far as the docs page shows it. What it cannot show is an error: nothing is left
-// out without a word.
+// document has the members of an OpenAPI 3.1 document that the docs page shows. Parsing rejects any other member, so that the
+// page never leaves out a part of the document silently.
 type document struct {
 	OpenAPI string `json:"openapi"`
-	Info    info   `json:"info"`
-	// Servers is not shown: the page tries the deployment that serves it.
-	Servers    []server                    `json:"servers"`
+	Info    struct {
+		Title       string `json:"title"`
+		Version     string `json:"version"`
+		Summary     string `json:"summary"`
+		Description string `json:"description"`
+		License     struct {
+			Name       string `json:"name"`
+			Identifier string `json:"identifier"` // SPDX; not shown
+		} `json:"license"`
+	} `json:"info"`
+	// Servers is not shown: the page calls the deployment that serves it.
+	Servers []struct {
+		URL         string `json:"url"`
+		Description string `json:"description"`
+	} `json:"servers"`
 	Tags       []tag                       `json:"tags"`
 	Paths      members[members[operation]] `json:"paths"`
-	Components components                  `json:"components"`
-}
-
-type info struct {
-	Title       string `json:"title"`
-	Version     string `json:"version"`
-	Summary     string `json:"summary"`
-	Description string `json:"description"`
-	License     struct {
-		Name       string `json:"name"`
-		Identifier string `json:"identifier"` // SPDX; not shown
-	} `json:"license"`
-}
-
-type server struct {
-	URL         string `json:"url"`
-	Description string `json:"description"`
+	Components struct {
+		Parameters members[parameter] `json:"parameters"`
+		Headers    members[header]    `json:"headers"`
+		Responses  members[response]  `json:"responses"`
+		Schemas    members[schema]    `json:"schemas"`
+	} `json:"components"`
 }
 
 type tag struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-}
-
-type components struct {
-	Parameters members[parameter] `json:"parameters"`
-	Headers    members[header]    `json:"headers"`
-	Responses  members[response]  `json:"responses"`
-	Schemas    members[schema]    `json:"schemas"`
 }
 
 type operation struct {
@@ -59,10 +53,10 @@ type operation struct {
 	retirement
 }
 
-// retirement says of an operation, a parameter, a header or a member whether it is to go.
+// retirement says whether and when an operation, a parameter, a header or a member goes away.
 type retirement struct {
 	Deprecated bool   `json:"deprecated"`
-	Sunset     string `json:"x-sunset"` // YYYY-MM-DD: from then on it may be removed; empty: from the next release on
+	Sunset     string `json:"x-sunset"` // YYYY-MM-DD: may be removed from then on; empty: from the next release on
 }
 
 type parameter struct {
@@ -107,72 +101,46 @@ type example struct {
 	Value   jsontext.Value `json:"value"`
 }
 
-// parseDocument reads a document in JSON whose references stay inside of it.
+// parseDocument reads a document in JSON and resolves its references, except those to schemas: the page shows schemas once and
+// links to them.
 func parseDocument(text []byte) (document, error) {
 	var d document
 	if err := json.Unmarshal(text, &d, json.RejectUnknownMembers(true)); err != nil {
-		return document{}, fmt.Errorf("the document has something that the docs page does not show: %w", err)
+		return document{}, fmt.Errorf("the docs page cannot show a part of the document: %w", err)
 	}
-	for i := range d.Paths {
-		for j := range d.Paths[i].Value {
-			if err := d.resolveOperation(&d.Paths[i].Value[j].Value); err != nil {
-				return document{}, err
+	for _, path := range d.Paths {
+		for _, method := range path.Value {
+			if err := d.resolve(method.Value); err != nil {
+				return document{}, fmt.Errorf("%s: %w", method.Value.ID, err)
 			}
 		}
 	}
 	return d, nil
 }
 
-// resolveOperation puts what is referred to in the place of the reference, but for schemas, which have places of their own
-// on the page.
-func (d document) resolveOperation(o *operation) error {
-	for i, p := range o.Parameters {
-		if err := d.Components.Parameters.follow("parameters", p.Ref, &o.Parameters[i]); err != nil {
-			return err
-		}
-		if err := o.Parameters[i].Schema.checkInPlace(); err != nil {
-			return err
-		}
-	}
-	if o.RequestBody != nil {
-		if err := checkContent(o.RequestBody.Content); err != nil {
+// resolve resolves the references of an operation in place.
+func (d document) resolve(o operation) error {
+	for i := range o.Parameters {
+		if err := d.Components.Parameters.follow("parameters", o.Parameters[i].Ref, &o.Parameters[i]); err != nil {
 			return err
 		}
 	}
 	for i := range o.Responses {
-		if err := d.resolveResponse(&o.Responses[i].Value); err != nil {
+		r := &o.Responses[i].Value
+		if err := d.Components.Responses.follow("responses", r.Ref, r); err != nil {
 			return err
+		}
+		for j := range r.Headers {
+			h := &r.Headers[j].Value
+			if err := d.Components.Headers.follow("headers", h.Ref, h); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (d document) resolveResponse(r *response) error {
-	if err := d.Components.Responses.follow("responses", r.Ref, r); err != nil {
-		return err
-	}
-	for i := range r.Headers {
-		h := &r.Headers[i].Value
-		if err := d.Components.Headers.follow("headers", h.Ref, h); err != nil {
-			return err
-		}
-		if err := h.Schema.checkInPlace(); err != nil {
-			return err
-		}
-	}
-	return checkContent(r.Content)
-}
-
-func checkContent(content members[mediaType]) error {
-	for _, m := range content {
-		if err := m.Value.Schema.checkInPlace(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// members are a JSON object's, in their order.
+// members is a JSON object that keeps the order of its members.
 type members[T any] []member[T]
 
 type member[T any] struct {
@@ -183,7 +151,7 @@ type member[T any] struct {
 // UnmarshalJSONFrom reads the object.
 func (m *members[T]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	if opening, err := decoder.ReadToken(); err != nil || opening.Kind() != '{' {
-		return fmt.Errorf("an object is wanted at %s: %w", decoder.StackPointer(), err)
+		return fmt.Errorf("want an object at %s: %w", decoder.StackPointer(), err)
 	}
 	for decoder.PeekKind() != '}' {
 		name, err := decoder.ReadToken()
@@ -200,7 +168,7 @@ func (m *members[T]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	return err
 }
 
-// get is the member of that name.
+// get returns the member with that name.
 func (m members[T]) get(name string) (value T, found bool) {
 	for _, member := range m {
 		if member.Name == name {
@@ -210,7 +178,7 @@ func (m members[T]) get(name string) (value T, found bool) {
 	return value, false
 }
 
-// follow puts the component that a reference names in its place. An empty reference is none.
+// follow overwrites place with the component that a reference names. An empty reference is a no-op.
 func (m members[T]) follow(kind, ref string, place *T) error {
 	if ref == "" {
 		return nil
@@ -218,7 +186,7 @@ func (m members[T]) follow(kind, ref string, place *T) error {
 	name, inside := strings.CutPrefix(ref, "#/components/"+kind+"/")
 	component, found := m.get(name)
 	if !inside || !found {
-		return fmt.Errorf("the reference %s leads to none of the document's %s", ref, kind)
+		return fmt.Errorf("the document's %s do not have %s", kind, ref)
 	}
 	*place = component
 	return nil

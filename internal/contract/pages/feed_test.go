@@ -13,7 +13,7 @@ import (
 	"shopfront/internal/contract/changelog"
 )
 
-// feed is a channel as https://www.rssboard.org/rss-specification has it; other elements are in Unknown.
+// feed is a channel as in https://www.rssboard.org/rss-specification. Unknown collects all other elements.
 type feed struct {
 	XMLName xml.Name `xml:"rss"`
 	Version string   `xml:"version,attr"`
@@ -21,7 +21,7 @@ type feed struct {
 		Title       string `xml:"title"`
 		Description string `xml:"description"`
 		Language    string `xml:"language"`
-		// Without a namespace this would be the atom:link too.
+		// Links has both the channel's link and atom:link; the namespace tells them apart.
 		Links []struct {
 			XMLName xml.Name
 			Text    string `xml:",chardata"`
@@ -58,7 +58,7 @@ func readFeed(t *testing.T) feed {
 	return f
 }
 
-func TestFeedIsRSS(t *testing.T) {
+func TestFeed_IsRSS(t *testing.T) {
 	f := readFeed(t)
 	if f.Version != "2.0" || f.Channel.Title == "" || f.Channel.Description == "" || f.Channel.Language != "en" || len(f.Channel.Unknown) > 0 {
 		t.Errorf("the channel is %+v", f)
@@ -75,8 +75,8 @@ func TestFeedIsRSS(t *testing.T) {
 	}
 }
 
-// Newest first, each release is an item that keeps its GUID for ever, and has a date only where the release has one.
-func TestFeedHasTheReleases(t *testing.T) {
+// Releases come newest first. Each keeps its GUID forever and has a date only if the release has one.
+func TestFeed_HasOneItemPerRelease(t *testing.T) {
 	all := releases(t)
 	slices.Reverse(all)
 	items := readFeed(t).Channel.Items
@@ -137,8 +137,8 @@ func wantDate(t *testing.T, release changelog.Release, pubDate []string) {
 	}
 }
 
-// The two dated changes that docs/interface.md records, in the feed and on the page. What is breaking is said in words.
-func TestTheRecordedChanges(t *testing.T) {
+// The feed and the page show the two dated changes that docs/interface.md records, and mark breaking ones in words.
+func TestFeed_ShowsTheRecordedChanges(t *testing.T) {
 	p := parse(t, api.ChangelogPage())
 	for guid, want := range map[string]struct {
 		title      string
@@ -194,8 +194,8 @@ func TestTheRecordedChanges(t *testing.T) {
 	}
 }
 
-// How data and amount were modified is not recorded (decision 19): the page and the feed say so, there and nowhere else.
-func TestWhatIsAChoiceIsSaidToBeOne(t *testing.T) {
+// The record does not say how data and amount were modified (decision 19). Page and feed say so at that release only.
+func TestFeed_ReconstructedChoiceIsMarked(t *testing.T) {
 	const choice = "the types are this project's choice"
 	said := 0
 	for _, item := range readFeed(t).Channel.Items {
@@ -219,7 +219,7 @@ func TestWhatIsAChoiceIsSaidToBeOne(t *testing.T) {
 	}
 }
 
-// entries are the items of a release's list.
+// entries lists the changes of a release.
 func entries(within *html.Node) []string {
 	var found []string
 	for node := range within.Descendants() {

@@ -16,7 +16,7 @@ import (
 	"shopfront/api"
 )
 
-// page is an HTML page, taken apart.
+// page is a parsed HTML page.
 type page struct {
 	text string
 	root *html.Node
@@ -46,7 +46,7 @@ func parse(t *testing.T, text string) page {
 	return p
 }
 
-// elements are those of some names, or all.
+// elements yields the elements with one of the names, or all elements.
 func (p page) elements(names ...string) iter.Seq[*html.Node] {
 	return func(yield func(*html.Node) bool) {
 		for node := range p.root.Descendants() {
@@ -58,7 +58,7 @@ func (p page) elements(names ...string) iter.Seq[*html.Node] {
 	}
 }
 
-// only is the one element of a name.
+// only returns the single element with that name.
 func (p page) only(t *testing.T, name string) *html.Node {
 	t.Helper()
 	found := slices.Collect(p.elements(name))
@@ -87,8 +87,8 @@ func textOf(node *html.Node) string {
 	return strings.Join(strings.Fields(text.String()), " ")
 }
 
-// Every element is closed where it should be, and a parser neither adds nor moves one.
-func TestPagesAreWellFormed(t *testing.T) {
+// A parser neither adds nor moves an element.
+func TestPages_AreWellFormed(t *testing.T) {
 	for name, p := range servedPages(t) {
 		t.Run(name, func(t *testing.T) {
 			started := countStarted(t, p.text)
@@ -102,7 +102,7 @@ func TestPagesAreWellFormed(t *testing.T) {
 	}
 }
 
-// countStarted counts the elements that a text starts, and wants each to be closed in turn.
+// countStarted counts the start tags of a text and fails the test unless each element is closed in turn.
 func countStarted(t *testing.T, text string) (started int) {
 	t.Helper()
 	void := []string{"meta", "link", "input", "wbr", "br", "hr"}
@@ -130,8 +130,7 @@ func countStarted(t *testing.T, text string) (started int) {
 	return started
 }
 
-// What the pages refer to is there: anchors in them, and the pages and the feed beside them.
-func TestReferencesLeadSomewhere(t *testing.T) {
+func TestPages_ReferencesLeadSomewhere(t *testing.T) {
 	for name, p := range servedPages(t) {
 		t.Run(name, func(t *testing.T) {
 			for node := range p.elements() {
@@ -148,7 +147,7 @@ func TestReferencesLeadSomewhere(t *testing.T) {
 	}
 }
 
-// feeds are those that a feed reader discovers.
+// feeds lists the feeds that a feed reader discovers.
 func (p page) feeds() []string {
 	var feeds []string
 	for node := range p.elements("link") {
@@ -161,7 +160,7 @@ func (p page) feeds() []string {
 	return feeds
 }
 
-// leads tells of an attribute that refers to something whether that is there.
+// leads reports whether the target of an attribute that refers to something exists.
 func (p page) leads(a html.Attribute) bool {
 	switch a.Key {
 	case "for", "aria-describedby", "aria-labelledby":
@@ -176,8 +175,8 @@ func (p page) leads(a html.Attribute) bool {
 	}
 }
 
-// The pages load nothing, from wherever, and run nothing but what their policy names by its hash.
-func TestPagesNeedNothingButThemselves(t *testing.T) {
+// The pages load nothing and run only the script that their policy names by its hash.
+func TestPages_LoadNothing(t *testing.T) {
 	var scripts, styles []string
 	for name, p := range servedPages(t) {
 		for node := range p.elements("img", "iframe", "object", "embed", "audio", "video", "base", "frame", "svg", "use") {
@@ -207,13 +206,13 @@ func TestPagesNeedNothingButThemselves(t *testing.T) {
 	}
 }
 
-// isLoading tells of an attribute that would load or run something, or has an address on another host.
+// isLoading reports whether an attribute would load or run something, or names another host.
 func isLoading(a html.Attribute) bool {
 	return slices.Contains([]string{"style", "src", "srcset", "action", "formaction", "http-equiv"}, a.Key) || strings.HasPrefix(a.Key, "on") ||
 		regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]*:)?//`).MatchString(a.Val)
 }
 
-// sources are the hashes of the texts that differ.
+// sources lists the distinct hashes of the texts.
 func sources(texts []string) string {
 	var found []string
 	for _, text := range texts {
@@ -224,8 +223,7 @@ func sources(texts []string) string {
 	return strings.Join(slices.Compact(found), " ")
 }
 
-// What can be filled in or stands apart has a name for those who do not see it.
-func TestEverythingHasALabel(t *testing.T) {
+func TestPages_ControlsAndRegionsHaveLabels(t *testing.T) {
 	for name, p := range servedPages(t) {
 		labelled := make(map[string]bool)
 		for node := range p.elements("label") {
@@ -250,8 +248,7 @@ func TestEverythingHasALabel(t *testing.T) {
 	}
 }
 
-// A phone shows a page in its own width, and everybody in the scheme that they chose.
-func TestPagesFitTheScreen(t *testing.T) {
+func TestPages_AdaptToScreenWidthAndColourScheme(t *testing.T) {
 	for name, p := range servedPages(t) {
 		said := make(map[string]string)
 		for node := range p.elements("meta") {
@@ -264,8 +261,8 @@ func TestPagesFitTheScreen(t *testing.T) {
 	}
 }
 
-// Each release can be linked to: it has an anchor, its heading leads there, and so does the list at the top, newest first.
-func TestReleasesHaveAnchors(t *testing.T) {
+// Every release has an anchor. Its heading and the list at the top, newest first, link to it.
+func TestChangelogPage_ReleasesHaveAnchors(t *testing.T) {
 	p := parse(t, api.ChangelogPage())
 	var want, sections, headings, listed []string
 	for _, release := range slices.Backward(releases(t)) {
@@ -292,8 +289,7 @@ func TestReleasesHaveAnchors(t *testing.T) {
 	}
 }
 
-// Headings form an outline, and there is a way past the navigation.
-func TestPagesHaveAnOutline(t *testing.T) {
+func TestPages_HaveAnOutlineAndASkipLink(t *testing.T) {
 	for name, p := range servedPages(t) {
 		level := "h0"
 		for node := range p.elements("h1", "h2", "h3", "h4", "h5", "h6") {
@@ -313,7 +309,7 @@ func TestPagesHaveAnOutline(t *testing.T) {
 }
 
 // WCAG 2.2, success criterion 1.4.3: 4.5 to 1, in light and in dark.
-func TestColoursCanBeRead(t *testing.T) {
+func TestPages_ColoursHaveEnoughContrast(t *testing.T) {
 	style := parse(t, api.DocsPage()).only(t, "style").FirstChild.Data
 	light, dark, found := strings.Cut(style, "prefers-color-scheme: dark")
 	if !found {
@@ -339,7 +335,7 @@ func TestColoursCanBeRead(t *testing.T) {
 	}
 }
 
-// luminance is the relative one of a colour rrggbb.
+// luminance returns the relative luminance of a colour rrggbb.
 func luminance(t *testing.T, colour string) float64 {
 	t.Helper()
 	channel := func(at int) float64 {

@@ -14,17 +14,16 @@ import (
 	"shopfront/internal/contract/changelog"
 )
 
-// Origin stands in the feed for the scheme and authority of the deployment that serves it: a feed has to have absolute
-// URLs. The name can never be a host's (RFC 6761, section 6.4).
+// Origin is the placeholder in the feed for the scheme and authority of the deployment that serves it, because a feed needs
+// absolute URLs. No host can have this name (RFC 6761, section 6.4).
 const Origin = "https://deployment.invalid"
 
-// Pages are the pages' contents.
+// Pages holds the rendered pages.
 type Pages struct {
 	Docs      []byte // HTML
 	Changelog []byte // HTML
-	Feed      []byte // RSS 2.0, with Origin in the place of the deployment's address
-	// Policy is the Content-Security-Policy of them all.
-	Policy []byte
+	Feed      []byte // RSS 2.0, with Origin as placeholder
+	Policy    []byte // the Content-Security-Policy of all pages
 }
 
 //go:embed docs.html.tmpl changelog.html.tmpl frame.html.tmpl
@@ -36,18 +35,13 @@ var style string
 //go:embed docs.js
 var script string
 
-//go:embed examples
-var examples embed.FS
-
-// Render makes the pages of a document in JSON, and of its releases, oldest first.
+// Render renders the pages from the OpenAPI document in JSON and from the releases, oldest first.
 func Render(openAPI []byte, releases []changelog.Release) (Pages, error) {
 	d, err := parseDocument(openAPI)
 	if err != nil {
 		return Pages{}, err
 	}
-	layout, err := template.New("").Funcs(template.FuncMap{
-		"markdown": markdown, "pretty": pretty, "phrases": codeNames, "spaces": spaces, "segments": segments, "text": plainText,
-	}).ParseFS(templates, "*.tmpl")
+	layout, err := parseTemplates()
 	if err != nil {
 		return Pages{}, err
 	}
@@ -69,13 +63,21 @@ func Render(openAPI []byte, releases []changelog.Release) (Pages, error) {
 	return p, nil
 }
 
-// frame is what the HTML pages have in common.
+func parseTemplates() (*template.Template, error) {
+	return template.New("").Funcs(template.FuncMap{
+		"markdown": markdown, "pretty": pretty, "phrases": codeNames, "text": plainText,
+		"spaces":   func(name string) string { return strings.ReplaceAll(name, "-", " ") },
+		"segments": func(path string) []string { return strings.Split(path, "/") },
+	}).ParseFS(templates, "*.tmpl")
+}
+
+// frame is what both HTML pages share.
 type frame struct {
 	Title, Version string
 	Style          template.CSS
 }
 
-// policy lets the pages use nothing but what is in them, and send requests to where they came from.
+// policy lets the pages use only their own style and script, and send requests only to the deployment that served them.
 func policy() string {
 	return strings.Join([]string{
 		"default-src 'none'", "script-src " + source(script), "style-src " + source(style), "img-src data:", "connect-src 'self'",
@@ -94,14 +96,14 @@ func execute(layout *template.Template, name string, view any) ([]byte, error) {
 	return append(bytes.TrimSpace(page.Bytes()), '\n'), err
 }
 
-// markdown turns CommonMark, as descriptions are, into HTML. HTML in it is left out.
+// markdown renders CommonMark, the format of descriptions, as HTML. It drops HTML inside the text.
 func markdown(text string) (template.HTML, error) {
 	var converted bytes.Buffer
 	err := goldmark.Convert([]byte(text), &converted)
 	return template.HTML(strings.TrimSpace(converted.String())), err //nolint:gosec // goldmark lets no HTML through
 }
 
-// codeNames takes plain words with names between backquotes apart.
+// codeNames splits a text into words and the names between backquotes.
 func codeNames(text string) []phrase {
 	var parts []phrase
 	for i, part := range strings.Split(text, "`") {
@@ -115,8 +117,3 @@ func codeNames(text string) []phrase {
 	}
 	return parts
 }
-
-// spaces reads a name-of-words.
-func spaces(name string) string { return strings.ReplaceAll(name, "-", " ") }
-
-func segments(path string) []string { return strings.Split(path, "/") }

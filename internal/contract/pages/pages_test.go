@@ -19,8 +19,8 @@ func releases(t *testing.T) []changelog.Release {
 	return releases
 }
 
-// What the function embeds is what would be made of the document and the changelog that it embeds.
-func TestPagesAreUpToDate(t *testing.T) {
+// The function embeds what Render makes of the embedded document and changelog.
+func TestRender_EmbeddedPagesAreUpToDate(t *testing.T) {
 	made, err := pages.Render([]byte(api.OpenAPI()), releases(t))
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestPagesAreUpToDate(t *testing.T) {
 	}
 }
 
-func TestWhatThePagesCannotShowIsAnError(t *testing.T) {
+func TestRender_WhatThePagesCannotShowIsAnError(t *testing.T) {
 	for name, test := range map[string]struct{ old, replacement, want string }{
 		"an unknown member":    {`"title":`, `"termsOfService": "none", "title":`, "termsOfService"},
 		"an unknown keyword":   {`"schema": {`, `"schema": {"not": {}, `, "not"},
@@ -65,8 +65,7 @@ func TestWhatThePagesCannotShowIsAnError(t *testing.T) {
 	}
 }
 
-// Texts are texts, whatever is in them.
-func TestMarkupInTextsIsShownNotObeyed(t *testing.T) {
+func TestRender_MarkupInTextsIsEscaped(t *testing.T) {
 	const markup = `</script></style><script>alert(1)</script><img src=x> & 'quotes' \"`
 	document := strings.Replace(api.OpenAPI(), `"summary": "`, `"summary": "`+markup, 2)
 	document = strings.ReplaceAll(document, `"description": "`, `"description": "`+markup)

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// schema is a JSON Schema with the keywords that the docs page puts into words.
+// schema has the JSON Schema keywords that the docs page can express.
 type schema struct {
 	Ref         string           `json:"$ref"`
 	Description string           `json:"description"`
@@ -25,7 +24,7 @@ type schema struct {
 	MaxItems    *int64           `json:"maxItems"`
 	Const       jsontext.Value   `json:"const"`
 	Enum        []jsontext.Value `json:"enum"`
-	KnownValues []jsontext.Value `json:"x-extensible-enum"` // others may come
+	KnownValues []jsontext.Value `json:"x-extensible-enum"` // more may be added
 	Default     jsontext.Value   `json:"default"`
 	Examples    []jsontext.Value `json:"examples"`
 	Items       *schema          `json:"items"`
@@ -36,7 +35,7 @@ type schema struct {
 	AllOf       []schema         `json:"allOf"`
 	If          *schema          `json:"if"`
 	Then        *schema          `json:"then"`
-	// Discriminator is not shown: the alternatives say themselves what tells them apart.
+	// Discriminator is not shown: each alternative states its own constant.
 	Discriminator struct {
 		Property string            `json:"propertyName"`
 		Mapping  map[string]string `json:"mapping"`
@@ -44,10 +43,10 @@ type schema struct {
 	retirement
 }
 
-// types is one type, or a list of them.
+// types is one type name or a list of them.
 type types []string
 
-// UnmarshalJSONFrom reads a text or a list of texts.
+// UnmarshalJSONFrom reads a string or a list of strings.
 func (t *types) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	if decoder.PeekKind() == '[' {
 		return json.UnmarshalDecode(decoder, (*[]string)(t))
@@ -58,44 +57,49 @@ func (t *types) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	return err
 }
 
-// schemaName is the component that a schema refers to, empty where it is none.
-func (s schema) schemaName() string {
-	return strings.TrimPrefix(s.Ref, "#/components/schemas/")
-}
-
-// phrase is a part of what a schema's form is in words: text, a literal, or the name of another schema.
+// phrase is a piece of a sentence about a value: plain text, a literal, or a link to a schema.
 type phrase struct {
 	Text    string
 	Literal string
 	Schema  string
 }
 
-// form says in words what a value must be, without what has a place of its own: descriptions and properties.
-func (s schema) form() []phrase {
+// Form describes in words what a value must be. Descriptions and members are shown elsewhere.
+func (s schema) Form() []phrase {
 	var parts [][]phrase
 	add := func(part ...phrase) { parts = append(parts, part) }
+	addLiterals := func(lead string, values []jsontext.Value) {
+		if len(values) > 0 {
+			add(append([]phrase{{Text: lead}}, literals(values)...)...)
+		}
+	}
 	switch {
 	case s.Ref != "":
-		add(phrase{Schema: s.schemaName()})
+		add(phrase{Schema: s.refName()})
 	case s.Items != nil:
-		add(append([]phrase{{Text: "array of "}}, s.Items.form()...)...)
+		add(append([]phrase{{Text: "array of "}}, s.Items.Form()...)...)
 	case len(s.OneOf) > 0:
-		add(alternatives(s.OneOf)...)
+		alternatives := make([][]phrase, len(s.OneOf))
+		for i, alternative := range s.OneOf {
+			alternatives[i] = alternative.Form()
+		}
+		add(join(alternatives, " or ")...)
 	case len(s.Type) > 0:
 		add(phrase{Text: strings.Join(s.Type, " or ")})
+	}
+	for _, part := range s.AllOf {
+		if part.Ref != "" {
+			add(phrase{Text: "also a "}, phrase{Schema: part.refName()})
+		}
 	}
 	if s.Format != "" {
 		add(phrase{Text: s.Format})
 	}
 	if s.Const != nil {
-		add(phrase{Text: "always "}, literal(s.Const))
+		addLiterals("always ", []jsontext.Value{s.Const})
 	}
-	if len(s.Enum) > 0 {
-		add(append([]phrase{{Text: "one of "}}, literals(s.Enum)...)...)
-	}
-	if len(s.KnownValues) > 0 {
-		add(append([]phrase{{Text: "such as "}}, literals(s.KnownValues)...)...)
-	}
+	addLiterals("one of ", s.Enum)
+	addLiterals("such as ", s.KnownValues)
 	for _, bound := range []struct {
 		min, max *int64
 		unit     string
@@ -108,54 +112,44 @@ func (s schema) form() []phrase {
 		add(phrase{Text: "matches "}, phrase{Literal: s.Pattern})
 	}
 	if s.Default != nil {
-		add(phrase{Text: "default "}, literal(s.Default))
+		addLiterals("default ", []jsontext.Value{s.Default})
 	}
 	if s.Additional != nil && !*s.Additional {
 		add(phrase{Text: "no other members"})
 	}
-	if len(s.Examples) > 0 {
-		add(append([]phrase{{Text: "for example "}}, literals(s.Examples)...)...)
-	}
+	addLiterals("for example ", s.Examples)
 	return join(parts, ", ")
 }
 
-func alternatives(schemas []schema) []phrase {
-	parts := make([][]phrase, len(schemas))
-	for i, s := range schemas {
-		parts[i] = s.form()
-	}
-	return join(parts, " or ")
-}
+// refName returns the name of the schema that this one refers to.
+func (s schema) refName() string { return strings.TrimPrefix(s.Ref, "#/components/schemas/") }
 
-// between puts bounds into words. The unit is that of one.
+// between expresses bounds in words. The unit is in the singular.
 func between(low, high *int64, unit string) string {
+	count := func(n int64) string {
+		if n != 1 && unit != "" {
+			return fmt.Sprint(n) + unit + "s"
+		}
+		return fmt.Sprint(n) + unit
+	}
 	switch {
 	case low != nil && high != nil && *low == *high:
-		return count(*low, unit)
+		return count(*low)
 	case low != nil && high != nil:
-		return fmt.Sprintf("%d to %s", *low, count(*high, unit))
+		return fmt.Sprintf("%d to %s", *low, count(*high))
 	case low != nil:
-		return "at least " + count(*low, unit)
+		return "at least " + count(*low)
 	case high != nil:
-		return "at most " + count(*high, unit)
+		return "at most " + count(*high)
 	default:
 		return ""
 	}
 }
 
-func count(n int64, unit string) string {
-	if n != 1 && unit != "" {
-		unit += "s"
-	}
-	return fmt.Sprint(n) + unit
-}
-
-func literal(value jsontext.Value) phrase { return phrase{Literal: plainText(value)} }
-
 func literals(values []jsontext.Value) []phrase {
 	parts := make([][]phrase, len(values))
 	for i, value := range values {
-		parts[i] = []phrase{literal(value)}
+		parts[i] = []phrase{{Literal: plainText(value)}}
 	}
 	return join(parts, ", ")
 }
@@ -171,27 +165,45 @@ func join(parts [][]phrase, separator string) []phrase {
 	return joined
 }
 
-// plainText is a JSON string's text, or other JSON as it is; of nothing it is empty.
+// plainText returns the text of a JSON string, and other JSON unchanged. Without a value it returns "".
 func plainText(value jsontext.Value) string {
-	if value == nil {
-		return ""
-	}
 	var text string
 	if value.Kind() == '"' && json.Unmarshal(value, &text) == nil {
 		return text
 	}
-	return value.String()
+	return string(value)
 }
 
-// condition is what a schema asks for in the case that a member has one value.
+// Nested returns the schemas without a name of their own whose members belong to this one: itself, its items, its alternatives.
+func (s schema) Nested() []schema {
+	var nested []schema
+	if len(s.Properties) > 0 || len(s.AllOf) > 0 || s.If != nil || s.Then != nil {
+		nested = append(nested, s)
+	}
+	if s.Items != nil {
+		nested = append(nested, s.Items.Nested()...)
+	}
+	for _, alternative := range s.OneOf {
+		nested = append(nested, alternative.Nested()...)
+	}
+	return nested
+}
+
+// Requires reports whether a member is required.
+func (s schema) Requires(member string) bool { return slices.Contains(s.Required, member) }
+
+// condition lists the members that are required when another member has a certain value.
 type condition struct {
 	Member, Value string
 	Required      []string
 }
 
-// conditions are those of a schema's allOf, where each part is a reference or of this form: if {properties: {M: {const: V}}},
-// then {required: [...]}.
-func (s schema) conditions() ([]condition, error) {
+// Conditions reads the parts of allOf that have this form: if {properties: {M: {const: V}}}, then {required: [...]}. The page
+// cannot express any other condition, which is an error.
+func (s schema) Conditions() ([]condition, error) {
+	if s.If != nil || s.Then != nil {
+		return nil, fmt.Errorf("the docs page shows conditions only inside allOf: %+v", s)
+	}
 	var found []condition
 	for _, part := range s.AllOf {
 		if part.Ref != "" {
@@ -199,109 +211,10 @@ func (s schema) conditions() ([]condition, error) {
 		}
 		if part.If == nil || part.Then == nil || len(part.If.Properties) != 1 || part.If.Properties[0].Value.Const == nil ||
 			len(part.Then.Required) == 0 || len(part.Then.Properties) > 0 {
-			return nil, fmt.Errorf("the docs page has no words for this part of an allOf: %+v", part)
+			return nil, fmt.Errorf("the docs page cannot express this part of an allOf: %+v", part)
 		}
 		member := part.If.Properties[0]
 		found = append(found, condition{member.Name, plainText(member.Value.Const), part.Then.Required})
 	}
 	return found, nil
-}
-
-// check wants nothing in a schema that would not be shown. Only a component has a place for its members and conditions;
-// what stands elsewhere is said in a few words.
-func (s schema) check(component bool) error {
-	if s.If != nil || s.Then != nil || !component && len(s.AllOf) > 0 {
-		return fmt.Errorf("the docs page has no words for this combination of schemas: %+v", s)
-	}
-	parts := slices.Clone(s.OneOf)
-	if s.Items != nil {
-		parts = append(parts, *s.Items)
-	}
-	for _, alternative := range s.OneOf {
-		if alternative.Nested() != nil {
-			return fmt.Errorf("the docs page shows an alternative's members only if it has a name: %+v", alternative)
-		}
-	}
-	for _, property := range s.Properties {
-		parts = append(parts, property.Value)
-	}
-	for _, part := range parts {
-		if err := part.check(false); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkInPlace wants a schema that a parameter, a header or a body can have: its members are shown where it has a name.
-func (s schema) checkInPlace() error {
-	if s.Nested() != nil {
-		return fmt.Errorf("the docs page shows the members of a schema only among the components: %+v", s)
-	}
-	return s.check(false)
-}
-
-// inherited are the schemas that a schema's allOf refers to.
-func (s schema) inherited() []string {
-	var names []string
-	for _, part := range s.AllOf {
-		if part.Ref != "" {
-			names = append(names, part.schemaName())
-		}
-	}
-	return names
-}
-
-// problem is a schema that gives members of Problem their values.
-type problem struct {
-	Schema string
-	Status string
-	Kinds  []problemKind
-}
-
-type problemKind struct{ Type, Title string }
-
-// problemSchema is what the schemas of single problems refer to.
-const problemSchema = "Problem"
-
-// problems are in the order of their status. A schema may be of several, whose types and titles are listed in one order.
-func (d document) problems() ([]problem, error) {
-	var found []problem
-	for _, s := range d.Components.Schemas {
-		if !slices.Contains(s.Value.inherited(), problemSchema) {
-			continue
-		}
-		var values members[schema]
-		for _, part := range s.Value.AllOf {
-			values = append(values, part.Properties...)
-		}
-		types, titles, statuses := valuesOf(values, "type"), valuesOf(values, "title"), valuesOf(values, "status")
-		if len(types) == 0 || len(types) != len(titles) || len(statuses) != 1 {
-			return nil, fmt.Errorf("schema %s: a problem has a type, a title and a status", s.Name)
-		}
-		p := problem{Schema: s.Name, Status: statuses[0]}
-		for i := range types {
-			p.Kinds = append(p.Kinds, problemKind{types[i], titles[i]})
-		}
-		found = append(found, p)
-	}
-	slices.SortStableFunc(found, func(a, b problem) int { return cmp.Compare(a.Status, b.Status) })
-	return found, nil
-}
-
-func valuesOf(members members[schema], name string) []string {
-	s, _ := members.get(name)
-	return s.values()
-}
-
-// values are all that a schema lets a value be.
-func (s schema) values() []string {
-	if s.Const != nil {
-		return []string{plainText(s.Const)}
-	}
-	var values []string
-	for _, value := range s.Enum {
-		values = append(values, plainText(value))
-	}
-	return values
 }

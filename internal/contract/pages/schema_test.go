@@ -1,13 +1,14 @@
 package pages
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
 )
 
-func TestFormInWords(t *testing.T) {
+func TestSchema_FormInWords(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`:                                    "",
 		`{"type": "string"}`:                    "string",
@@ -28,6 +29,7 @@ func TestFormInWords(t *testing.T) {
 		`{"type": "string", "examples": ["4.99 EUR", "500 JPY"]}`:                               "string, for example '4.99 EUR', '500 JPY'",
 		`{"type": "object", "additionalProperties": false}`:                                     "object, no other members",
 		`{"type": "object", "additionalProperties": true}`:                                      "object",
+		`{"allOf": [{"$ref": "#/components/schemas/Problem"}]}`:                                 "also a [Problem]",
 	} {
 		var s schema
 		if err := json.Unmarshal([]byte(text), &s, json.RejectUnknownMembers(true)); err != nil {
@@ -35,7 +37,7 @@ func TestFormInWords(t *testing.T) {
 			continue
 		}
 		var words strings.Builder
-		for _, p := range s.form() {
+		for _, p := range s.Form() {
 			switch {
 			case p.Schema != "":
 				words.WriteString("[" + p.Schema + "]")
@@ -51,45 +53,44 @@ func TestFormInWords(t *testing.T) {
 	}
 }
 
-func TestConditionsInWords(t *testing.T) {
-	for text, want := range map[string]int{
-		`{"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}, "then": {"required": ["variant"]}}]}`: 1,
-		`{"allOf": [{"$ref": "#/components/schemas/Problem"}]}`:                                                  0,
-		`{"allOf": [{"if": {"properties": {"kind": {"type": "string"}}}, "then": {"required": ["variant"]}}]}`:   -1,
-		`{"allOf": [{"if": {"required": ["kind"]}, "then": {"required": ["variant"]}}]}`:                         -1,
-		`{"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}}]}`:                                    -1,
-		`{"allOf": [{"properties": {"kind": {"const": "product"}}}]}`:                                            -1,
-	} {
-		var s schema
-		if err := json.Unmarshal([]byte(text), &s, json.RejectUnknownMembers(true)); err != nil {
-			t.Fatal(err)
-		}
-		found, err := s.conditions()
-		if (err != nil) != (want < 0) || err == nil && len(found) != want {
-			t.Errorf("%s: %+v, %v", text, found, err)
-		}
+// Wherever a schema stands, the page shows the members and conditions inside it, or rendering fails.
+func TestSchema_MembersAndConditionsAreShownOrAnError(t *testing.T) {
+	layout, err := parseTemplates()
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestWhatWouldNotBeShownIsAnError(t *testing.T) {
-	for text, want := range map[string]struct{ component, inPlace bool }{
-		`{"$ref": "#/components/schemas/Money"}`:                                              {true, true},
-		`{"oneOf": [{"$ref": "#/components/schemas/Redemption"}, {"type": "null"}]}`:          {true, true},
-		`{"properties": {"customer": {"properties": {"id": {"type": "string"}}}}}`:            {true, false},
-		`{"type": "array", "items": {"properties": {"id": {"type": "string"}}}}`:              {true, false},
-		`{"allOf": [{"$ref": "#/components/schemas/Problem"}]}`:                               {true, false},
-		`{"oneOf": [{"properties": {"id": {"type": "string"}}}, {"type": "null"}]}`:           {false, false},
-		`{"properties": {"price": {"allOf": [{"$ref": "#/components/schemas/Money"}]}}}`:      {false, false},
-		`{"if": {"required": ["nick"]}, "then": {"required": ["code"]}}`:                      {false, false},
-		`{"properties": {"price": {"if": {"required": ["a"]}, "then": {"required": ["b"]}}}}`: {false, false},
-		`{"items": {"oneOf": [{"allOf": []}, {"then": {"required": ["code"]}}]}}`:             {false, false},
+	const fails = "fails"
+	for text, want := range map[string]string{
+		`{"$ref": "#/components/schemas/Money"}`:                                         "",
+		`{"oneOf": [{"$ref": "#/components/schemas/Redemption"}, {"type": "null"}]}`:     "",
+		`{"properties": {"customer": {"properties": {"id": {"type": "string"}}}}}`:       "customer optional: id optional: string",
+		`{"type": "array", "items": {"properties": {"id": {"type": "string"}}}}`:         "id optional: string",
+		`{"oneOf": [{"properties": {"id": {"type": "string"}}}, {"type": "null"}]}`:      "id optional: string",
+		`{"required": ["id"], "properties": {"id": {"type": "string"}}}`:                 "id required: string",
+		`{"properties": {"id": {"deprecated": true, "x-sunset": "2028-03-01"}}}`:         "id optional, deprecated, may be removed from 2028-03-01 on:",
+		`{"allOf": [{"$ref": "#/components/schemas/Problem"}]}`:                          "",
+		`{"properties": {"price": {"allOf": [{"$ref": "#/components/schemas/Money"}]}}}`: "price optional: also a Money",
+		`{"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}, "then": {"required": ["variant"]}}]}`: "" +
+			"If kind is product: variant is required.",
+		`{"properties": {"reward": {"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}, "then": {"required": ["a", "b"]}}]}}}`: "" +
+			"reward optional: If kind is product: a, b are required.",
+		`{"allOf": [{"if": {"properties": {"kind": {"type": "string"}}}, "then": {"required": ["variant"]}}]}`: fails,
+		`{"allOf": [{"if": {"required": ["kind"]}, "then": {"required": ["variant"]}}]}`:                       fails,
+		`{"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}}]}`:                                  fails,
+		`{"allOf": [{"properties": {"kind": {"const": "product"}}}]}`:                                          fails,
+		`{"if": {"required": ["nick"]}, "then": {"required": ["code"]}}`:                                       fails,
+		`{"properties": {"price": {"if": {"required": ["a"]}, "then": {"required": ["b"]}}}}`:                  fails,
+		`{"items": {"oneOf": [{"type": "null"}, {"then": {"required": ["code"]}}]}}`:                           fails,
 	} {
 		var s schema
 		if err := json.Unmarshal([]byte(text), &s, json.RejectUnknownMembers(true)); err != nil {
 			t.Fatal(err)
 		}
-		if component, inPlace := s.check(true), s.checkInPlace(); (component == nil) != want.component || (inPlace == nil) != want.inPlace {
-			t.Errorf("%s: as a component %v, in its place %v", text, component, inPlace)
+		shown, err := execute(layout, "nested", s)
+		words := strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(string(shown), " ")), " ")
+		words = strings.NewReplacer(" :", ":", " ,", ",").Replace(words)
+		if (err != nil) != (want == fails) || err == nil && words != want {
+			t.Errorf("%s is shown as %q, %v, want %q", text, words, err, want)
 		}
 	}
 }

@@ -1,0 +1,173 @@
+package endtoend_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"shopfront/pkg/operator"
+)
+
+// Every sample program on the docs page redeems once although responses get lost, and never claims a redemption that did not
+// happen. The test runs the programs as the served page shows them, with its own address, shop, code and nick, and without pauses.
+func TestSamples_RedeemOnceAndOnlyWhenToldSo(t *testing.T) {
+	page := send(t, baseURL(t), request{target: "/docs"}).body
+	for _, runtime := range []struct {
+		file    string
+		command []string
+	}{
+		{"redeem.sh", []string{"sh"}},
+		{"redeem.mjs", []string{"node"}},
+		{"redeem.php", []string{"php"}},
+		{"Redeem.java", []string{"java"}},
+		{"redeem.go", []string{"go", "run"}},
+	} {
+		t.Run(runtime.file, func(t *testing.T) {
+			t.Parallel()
+			for _, program := range []string{runtime.command[0], "curl"} {
+				if _, err := exec.LookPath(program); err != nil {
+					t.Fatalf("%v: install the runtimes of the samples (Debian: apt-get install curl nodejs php-cli openjdk-17-jdk-headless)", err)
+				}
+			}
+			runOutages(t, runtime.command, runtime.file, sampleOf(t, page, runtime.file))
+		})
+	}
+}
+
+// runOutages runs a sample program three times: through failures until it redeems, on a voucher that is used up, and through
+// failures only.
+func runOutages(t *testing.T, command []string, file, text string) {
+	t.Helper()
+	s := newShop(t)
+	s.create(t, "WELCOME-COINS", nil)
+	const redeemable = `{"status":"redeemable","code":"WELCOME-COINS","reward":{"kind":"product","product":"coins","variant":"500","amount":1}}`
+	seen := map[string]bool{}
+	for _, run := range []struct {
+		failures []failure // of the first requests
+		want     string
+	}{
+		{[]failure{answersWith(503, `{"message":"Service Unavailable"}`), losesResponse}, "redeemed: "},
+		{nil, "refused: "},
+		{[]failure{answersWith(200, redeemable), answersWith(502, "<html>"), losesRequest, losesRequest}, "unknown: "},
+	} {
+		gateway := &failingGateway{failures: run.failures, to: baseURL(t)}
+		out := runSample(t, command, file, gateway.serve(t), s.id, text)
+		if !strings.HasPrefix(out, run.want) {
+			t.Errorf("the output is %q, want %q", out, run.want)
+		}
+		keys := slices.Compact(gateway.keys())
+		if len(keys) != 1 || len(keys[0]) < 20 || seen[keys[0]] {
+			t.Errorf("the keys of one run are %q, want a new one, the same in each request", gateway.keys())
+		}
+		seen[keys[0]] = true
+	}
+	if redemptions, err := s.Redemptions(t.Context(), operator.RedemptionFilter{}); err != nil || len(redemptions) != 1 {
+		t.Errorf("redemptions %v, %v, want 1", redemptions, err)
+	}
+}
+
+// sampleOf returns the text of a sample program on a page.
+func sampleOf(t *testing.T, page, file string) string {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node := range root.Descendants() {
+		if slices.Contains(node.Attr, html.Attribute{Key: "data-sample", Val: file}) {
+			return node.FirstChild.Data
+		}
+	}
+	t.Fatalf("the page has no sample %s", file)
+	return ""
+}
+
+// runSample runs a sample program and returns what it printed.
+func runSample(t *testing.T, command []string, file, address, shop, text string) string {
+	t.Helper()
+	text = strings.NewReplacer(
+		"https://YOUR-DEPLOYMENT", address, "YOUR-SHOP", shop, "YOUR-CODE", "welcome coins", "YOUR-NICK", "Alder",
+	).Replace(text)
+	text = regexp.MustCompile(`(?i)\b(pause ?= ?)10\b`).ReplaceAllString(text, "${1}0")
+	path := filepath.Join(t.TempDir(), file)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := exec.CommandContext(t.Context(), command[0], append(slices.Clone(command[1:]), path)...)
+	out, err := program.Output()
+	if failed, is := errors.AsType[*exec.ExitError](err); is {
+		t.Logf("%v: %s", failed, failed.Stderr) // the samples report a failure by their exit code too
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// failure answers a request in place of the service. forward is the service.
+type failure func(w http.ResponseWriter, r *http.Request, forward http.Handler)
+
+func answersWith(status int, body string) failure {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}
+}
+
+func losesRequest(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
+
+func losesResponse(_ http.ResponseWriter, r *http.Request, forward http.Handler) {
+	forward.ServeHTTP(httptest.NewRecorder(), r)
+	panic(http.ErrAbortHandler)
+}
+
+// failingGateway forwards requests to the service after it has failed some of them. One program calls it, one request at a time.
+type failingGateway struct {
+	failures []failure
+	to       string
+
+	mu   sync.Mutex
+	seen []string
+}
+
+// keys lists the keys of the requests so far.
+func (g *failingGateway) keys() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.seen)
+}
+
+// serve serves until the test ends and returns the address.
+func (g *failingGateway) serve(t *testing.T) string {
+	t.Helper()
+	to, err := url.Parse(g.to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(to)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		at := len(g.seen)
+		g.seen = append(g.seen, r.Header.Get("Idempotency-Key"))
+		g.mu.Unlock()
+		if at < len(g.failures) {
+			g.failures[at](w, r, forward)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
