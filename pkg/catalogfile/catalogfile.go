@@ -1,11 +1,10 @@
-// Package catalogfile reads and writes the files in which an operator keeps a catalogue: YAML with customers, their
-// products and variants, and vouchers to create. examples/demo.yaml is one, and shows every field.
+// Package catalogfile reads and writes catalogue files: YAML with customers, their products and variants, and vouchers to
+// create. examples/demo.yaml shows every field; examples/catalogue.schema.json is the format's JSON Schema.
 //
-// A file is read strictly and as a whole: unknown and repeated keys, wrong types and everything that the rules of the
-// catalogue and of vouchers refuse are errors, each with its file and line. Numbers are taken as they are written and
-// never go through a float.
+// A file is read strictly and as a whole. Unknown keys, repeated keys, wrong types and whatever breaks a rule of the catalogue
+// or of vouchers are errors, each with its file and line. Numbers are taken as written and never become floats.
 //
-// It may be imported by commands only, never by a function.
+// Only commands may import it, never a function.
 package catalogfile
 
 import (
@@ -14,6 +13,8 @@ import (
 	"fmt"
 	"slices"
 
+	"go.yaml.in/yaml/v3"
+
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/voucher"
 )
@@ -21,102 +22,90 @@ import (
 // MaxFileBytes bounds one file.
 const MaxFileBytes = 16 << 20
 
-// File is a catalogue file's content, with the name that errors call it by.
+// File is a catalogue file's content, with the name that errors use for it.
 type File struct {
 	Name string
 	Text []byte
 }
 
-// Place is where something stands.
+// Place is a line of a file.
 type Place struct {
-	File string `json:"file"`
-	Line int    `json:"line"` // from 1
+	File string
+	Line int // from 1
 }
 
 func (p Place) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
-// Shop is a customer as it stands in a file.
-type Shop struct {
+// Entry is one customer of a file.
+type Entry struct {
 	catalog.Shop           // valid, its products in ID order
 	Vouchers     []Voucher // in the order of the file, no code twice
 	Place        Place
 }
 
-// Voucher is one that is to be created where its code is not there yet.
+// Voucher is a voucher to create if its code does not exist yet.
 type Voucher struct {
-	Terms voucher.Terms // of which voucher.New makes a voucher
+	Terms voucher.Terms // valid: voucher.New makes a voucher of them
 	Code  voucher.Code  // as it is compared
 	Place Place
 }
 
-// Error is one thing that is wrong in a file.
+// Error is one fault in a file.
 type Error struct {
 	Place
 
-	Message string `json:"message"`
+	Message string
 }
 
 func (e *Error) Error() string { return e.String() + ": " + e.Message }
 
-// Errors are all that is wrong, in the order of the files and their lines.
-type Errors []*Error
-
-func (e Errors) Error() string { return errors.Join(e.Unwrap()...).Error() }
-
-// Unwrap lets errors.As find each of them.
-func (e Errors) Unwrap() []error {
-	errs := make([]error, len(e))
-	for i, err := range e {
-		errs[i] = err
+// Parse reads the customers of all files, in their order. A file may have several YAML documents, but a customer must not
+// appear twice. If anything is wrong, Parse returns no entries and every *Error, joined in the order of the files and lines.
+func Parse(files ...File) ([]Entry, error) {
+	format, err := newFormat()
+	if err != nil {
+		return nil, err
 	}
-	return errs
-}
-
-// Parse reads the customers of all files, in their order. A customer stands in one place only. Each file may have several
-// YAML documents. What is wrong is returned as Errors, all of it, and then there are no shops.
-func Parse(files ...File) ([]Shop, error) {
-	var shops []Shop
-	var errs Errors
+	var entries []Entry
+	var faults []error
 	places := map[catalog.CustomerID]Place{}
 	for _, file := range files {
-		r := reader{file: file.Name}
-		inFile := r.shops(file.Text)
-		for _, shop := range inFile {
-			id := shop.Customer.ID
+		r := reader{format: format, file: file.Name, open: map[*yaml.Node]bool{}}
+		inFile := r.entries(file.Text)
+		for _, entry := range inFile {
+			id := entry.Customer.ID
 			if earlier, found := places[id]; found && id != "" {
-				r.fail(shop.Place.Line, "customer %q is already in %s: write it in one place only", id, earlier)
+				r.fail(entry.Place.Line, "customer %q is already in %s: write it in one place only", id, earlier)
 			}
-			places[id] = shop.Place
+			places[id] = entry.Place
 		}
-		slices.SortStableFunc(r.errs, func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
-		shops, errs = append(shops, inFile...), append(errs, r.errs...)
+		slices.SortStableFunc(r.faults, func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
+		entries = append(entries, inFile...)
+		for _, fault := range r.faults {
+			faults = append(faults, fault)
+		}
 	}
-	if len(errs) > 0 {
-		return nil, errs
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
 	}
-	return shops, nil
+	return entries, nil
 }
 
-// MissingRewards are the vouchers whose reward is a product or variant that neither the shop nor what is kept of it has,
-// as Errors; nil if there are none.
-func (s Shop) MissingRewards(kept catalog.Shop) error {
-	var errs Errors
-	for _, v := range s.Vouchers {
-		reward := v.Terms.Reward
-		if reward.Kind != voucher.RewardProduct || hasVariant(s.Products, reward) || hasVariant(kept.Products, reward) {
-			continue
+// MissingRewards returns an *Error, joined, for each voucher whose reward is a product or variant that neither the entry nor
+// the stored shop has.
+func (e Entry) MissingRewards(stored catalog.Shop) error {
+	known := map[string]bool{}
+	for _, product := range slices.Concat(e.Products, stored.Products) {
+		for _, variant := range product.Variants {
+			known[fmt.Sprintf("%s/%s", product.ID, variant.ID)] = true
 		}
-		errs = append(errs, &Error{v.Place, fmt.Sprintf("reward: customer %s has no variant %s/%s", s.Customer.ID, reward.Product, reward.Variant)})
 	}
-	if len(errs) == 0 {
-		return nil
+	var missing []error
+	for _, v := range e.Vouchers {
+		variant := fmt.Sprintf("%s/%s", v.Terms.Reward.Product, v.Terms.Reward.Variant)
+		if v.Terms.Reward.Kind == voucher.RewardProduct && !known[variant] {
+			missing = append(missing, &Error{v.Place, fmt.Sprintf("reward: customer %s has no variant %s", e.Customer.ID, variant)})
+		}
 	}
-	return errs
-}
-
-func hasVariant(products []catalog.Product, reward voucher.Reward) bool {
-	return slices.ContainsFunc(products, func(p catalog.Product) bool {
-		return p.ID == reward.Product &&
-			slices.ContainsFunc(p.Variants, func(v catalog.Variant) bool { return v.ID == reward.Variant })
-	})
+	return errors.Join(missing...)
 }

@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-func demo(t *testing.T) []catalogfile.Shop {
+func demo(t *testing.T) []catalogfile.Entry {
 	t.Helper()
 	const name = "../../examples/demo.yaml"
 	text, err := os.ReadFile(name)
@@ -26,7 +26,7 @@ func demo(t *testing.T) []catalogfile.Shop {
 	return shops
 }
 
-func TestDemoShopIsWrittenAndReadBack(t *testing.T) {
+func TestDemo_IsWrittenAndReadBack(t *testing.T) {
 	var shops []catalog.Shop
 	products := 0
 	for _, shop := range demo(t) {
@@ -44,7 +44,7 @@ func TestDemoShopIsWrittenAndReadBack(t *testing.T) {
 	}
 }
 
-func TestDemoShopHasVouchersOfEveryKind(t *testing.T) {
+func TestDemo_HasVouchersOfEveryKind(t *testing.T) {
 	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	for _, shop := range demo(t) {
 		kinds := map[string]int{}
@@ -56,7 +56,7 @@ func TestDemoShopHasVouchersOfEveryKind(t *testing.T) {
 			kinds[string(made.Reward.Kind)]++
 			for kind, is := range map[string]bool{
 				"single use":                     made.SingleUse(),
-				"limited, whoever it is":         made.Limited() && made.MaxUsesPerNick == voucher.NoLimit,
+				"limited in total only":         made.Limited() && made.MaxUsesPerNick == voucher.NoLimit,
 				"once for every nick":            made.MaxUses == voucher.NoLimit && made.MaxUsesPerNick == 1,
 				"limited in all and by the nick": made.Limited() && made.MaxUsesPerNick > 0,
 				"unlimited":                      made.MaxUses == voucher.NoLimit && made.MaxUsesPerNick == voucher.NoLimit,
@@ -78,7 +78,7 @@ func TestDemoShopHasVouchersOfEveryKind(t *testing.T) {
 	}
 }
 
-func TestDemoShopTakesItsData(t *testing.T) {
+func TestDemo_DataSchemasAcceptTheirData(t *testing.T) {
 	schemas := map[string]string{}
 	for _, shop := range demo(t) {
 		for _, product := range shop.Products {

@@ -13,7 +13,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-func TestVouchers(t *testing.T) {
+func TestParse_ReadsEveryFieldOfAVoucher(t *testing.T) {
 	limit := func(n voucher.Limit) *voucher.Limit { return &n }
 	file := in("customer", "vouchers:",
 		"  - {code: Welcome coins, reward: coins/500}",
@@ -46,10 +46,10 @@ func TestVouchers(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAVoucherHasItsLine(t *testing.T) {
+func TestParse_FaultOfAVoucherHasItsLine(t *testing.T) {
 	for _, test := range []struct{ name, voucher, want string }{
-		{"a word", "WELCOME", `6: a voucher must be a mapping (key: value), not "WELCOME"`},
-		{"unknown key", "{code: A, reward: 5%, uses: 3}", `6: unknown key "uses": a voucher has code, reward, max-uses, max-uses-per-nick, valid-from, valid-until, disabled, nick, batch, note`},
+		{"a word", "WELCOME", `6: item 1 of vouchers: must be a mapping (key: value), not "WELCOME"`},
+		{"unknown key", "{code: A, reward: 5%, uses: 3}", `6: uses: unknown key: the keys here are batch, code, disabled, max-uses, max-uses-per-nick, nick, note, reward, valid-from, valid-until`},
 		{"no code", "{reward: 5%}", "6: code: is missing"},
 		{"no reward", "{code: A}", "6: reward: is missing"},
 		{"empty code", "{code: '- -', reward: 5%}", "6: code: must have a letter or digit"},
@@ -57,9 +57,9 @@ func TestWhatIsWrongWithAVoucherHasItsLine(t *testing.T) {
 		{"empty reward", "{code: A, reward: ''}", `6: reward: "": a reward is product/variant, 2*product/variant, 20% or an amount of EUR such as 5.00`},
 		{"reward of nothing", "{code: A, reward: coins}", `6: reward: "coins": a reward is product/variant, 2*product/variant, 20% or an amount of EUR such as 5.00`},
 		{"too much", "{code: A, reward: 101%}", `6: reward: "101%": a percentage is a whole number from 1% to 100%`},
-		{"no uses", "{code: A, reward: 5%, max-uses: 0}", "6: max-uses: must be a whole number of at least 1, or none"},
+		{"no uses", "{code: A, reward: 5%, max-uses: 0}", `6: max-uses: must be a whole number of at least 1, or none, not "0"`},
 		{"too many uses", "{code: A, reward: 5%, max-uses: 1000000001}", "6: max-uses: must be 1 to 1000000000, or none"},
-		{"uses in words", "{code: A, reward: 5%, max-uses: many}", `6: max-uses: must be a whole number, not "many"`},
+		{"uses in words", "{code: A, reward: 5%, max-uses: many}", `6: max-uses: must be a whole number of at least 1, or none, not "many"`},
 		{"per nick of a single use", "{code: A, reward: 5%, max-uses-per-nick: 1}", "6: max-uses-per-nick: is for codes of more than one use"},
 		{"no date of the calendar", "{code: A, reward: 5%, valid-from: 2027-06-31}", `6: valid-from: "2027-06-31" is not a time: write it like 2027-01-31T18:00:00Z (RFC 3339), or 2027-01-31, which begins at midnight UTC`},
 		{"the year that stands for none", "{code: A, reward: 5%, valid-until: 0001-01-01}", "6: valid-until: must be in the years 2000 to 9999"},
@@ -69,7 +69,7 @@ func TestWhatIsWrongWithAVoucherHasItsLine(t *testing.T) {
 		{"disabled by a word", "{code: A, reward: 5%, disabled: 1}", `6: disabled: must be true or false, not "1"`},
 		{"nick too long", "{code: A, reward: 5%, nick: " + strings.Repeat("x", 65) + "}", "6: nick: must have at most 64 characters in 128 bytes"},
 		{"note too long", "{code: A, reward: 5%, note: " + strings.Repeat("x", 129) + "}", "6: note: must be at most 128 bytes of text without control characters"},
-		{"the same code", "{code: SUMMER-20, reward: 5%}\n      - {code: summer 2o, reward: 5%}", "7: code: it is the same code as on line 6: spaces, dashes and case make no difference, nor do O and 0, or I, L and 1"},
+		{"the same code", "{code: SUMMER-20, reward: 5%}\n      - {code: summer 2o, reward: 5%}", `7: code: "summer 2o" is the code on line 6 too: spaces, dashes and case make no difference, nor do O and 0, or I, L and 1`},
 		{"several faults", "{code: '', reward: 0%, max-uses: none, batch: \"\\t\"}", `6: reward: "0%": a percentage is a whole number from 1% to 100%
 shop.yaml:6: code: must have a letter or digit
 shop.yaml:6: batch: must be at most 64 bytes of text without control characters`},
@@ -80,12 +80,12 @@ shop.yaml:6: batch: must be at most 64 bytes of text without control characters`
 	}
 }
 
-func TestVoucherOfAnUnknownCurrencyIsReportedOnce(t *testing.T) {
+func TestParse_UnknownCurrency_IsReportedOnce(t *testing.T) {
 	file := strings.Replace(in("customer", "vouchers:", "  - {code: A, reward: 5.00}"), "EUR", "EURO", 1)
 	wantErrors(t, `shop.yaml:4: currency: "EURO" is not an ISO 4217 currency: write a code such as EUR`, file)
 }
 
-func TestRewardMustBeSoldOrKept(t *testing.T) {
+func TestMissingRewards_ListsVariantsThatNeitherTheFileNorTheStoreHas(t *testing.T) {
 	shops, err := catalogfile.Parse(catalogfile.File{Name: "shop.yaml", Text: []byte(in("customer", "vouchers:",
 		"  - {code: A, reward: coins/500}",
 		"  - {code: B, reward: 2*coins/1200}",
@@ -100,7 +100,7 @@ func TestRewardMustBeSoldOrKept(t *testing.T) {
 	err = shops[0].MissingRewards(kept)
 	const want = `shop.yaml:7: reward: customer emberforge has no variant coins/1200
 shop.yaml:8: reward: customer emberforge has no variant vip-rank/lifetime`
-	if _, ok := errors.AsType[catalogfile.Errors](err); !ok || err.Error() != want {
+	if _, ok := errors.AsType[*catalogfile.Error](err); !ok || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 	shops[0].Vouchers = shops[0].Vouchers[:1]

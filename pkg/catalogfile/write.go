@@ -1,14 +1,11 @@
 package catalogfile
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
@@ -16,139 +13,55 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Write writes shops as a file that Parse reads back as the same shops. Vouchers are not part of it.
+// Write writes shops, without vouchers, as a file that Parse reads back as the same shops.
 func Write(w io.Writer, shops ...catalog.Shop) error {
-	customers := &yaml.Node{Kind: yaml.SequenceNode}
+	file := fileLayout{Customers: []customerLayout{}}
 	for _, shop := range shops {
-		customer, err := shopNode(shop)
-		if err != nil {
-			return fmt.Errorf("customer %s: %w", shop.Customer.ID, err)
+		customer := customerLayout{
+			ID: text(shop.Customer.ID), Name: text(shop.Customer.Name), Currency: text(shop.Customer.Currency), OffSale: shop.Customer.OffSale,
 		}
-		customers.Content = append(customers.Content, customer)
+		for _, product := range shop.Products {
+			layout := productLayout{ID: text(product.ID), Name: text(product.Name), Description: text(product.Description), OffSale: product.OffSale}
+			for _, variant := range product.Variants {
+				layoutOfVariant, err := newVariantLayout(variant)
+				if err != nil {
+					return fmt.Errorf("customer %s, product %s, variant %s: %w", shop.Customer.ID, product.ID, variant.ID, err)
+				}
+				layout.Variants = append(layout.Variants, layoutOfVariant)
+			}
+			customer.Products = append(customer.Products, layout)
+		}
+		file.Customers = append(file.Customers, customer)
 	}
-	var file mapping
-	file.add("customers", customers)
 	encoder := yaml.NewEncoder(w)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(file.node()); err != nil {
+	if err := encoder.Encode(file); err != nil {
 		return fmt.Errorf("write YAML: %w", err)
 	}
 	return encoder.Close()
 }
 
-func shopNode(shop catalog.Shop) (*yaml.Node, error) {
-	var m mapping
-	m.addText("id", string(shop.Customer.ID))
-	m.addText("name", shop.Customer.Name)
-	m.addText("currency", string(shop.Customer.Currency))
-	m.addOffSale(shop.Customer.OffSale)
-	products := &yaml.Node{Kind: yaml.SequenceNode}
-	for _, product := range shop.Products {
-		node, err := productNode(product)
-		if err != nil {
-			return nil, fmt.Errorf("product %s: %w", product.ID, err)
-		}
-		products.Content = append(products.Content, node)
-	}
-	if len(products.Content) > 0 {
-		m.add("products", products)
-	}
-	return m.node(), nil
-}
-
-func productNode(product catalog.Product) (*yaml.Node, error) {
-	var m mapping
-	m.addText("id", string(product.ID))
-	m.addText("name", product.Name)
-	if product.Description != "" {
-		m.addText("description", product.Description)
-	}
-	m.addOffSale(product.OffSale)
-	variants := &yaml.Node{Kind: yaml.SequenceNode}
-	for _, variant := range product.Variants {
-		node, err := variantNode(variant)
-		if err != nil {
-			return nil, fmt.Errorf("variant %s: %w", variant.ID, err)
-		}
-		variants.Content = append(variants.Content, node)
-	}
-	m.add("variants", variants)
-	return m.node(), nil
-}
-
-func variantNode(variant catalog.Variant) (*yaml.Node, error) {
-	var m mapping
-	m.addText("id", string(variant.ID))
-	m.addText("name", variant.Name)
-	m.add("price", plain(variant.Price.Decimal()))
+func newVariantLayout(variant catalog.Variant) (variantLayout, error) {
+	layout := variantLayout{ID: text(variant.ID), Name: text(variant.Name), Price: number(variant.Price.Decimal()), OffSale: variant.OffSale}
 	if variant.MinAmount != 1 || variant.MaxAmount != 1 {
-		var amount mapping
-		amount.add("min", plain(strconv.FormatInt(variant.MinAmount, 10)))
-		amount.add("max", plain(strconv.FormatInt(variant.MaxAmount, 10)))
-		node := amount.node()
-		node.Style = yaml.FlowStyle
-		m.add("amount", node)
+		layout.Amount = &amountLayout{number(strconv.FormatInt(variant.MinAmount, 10)), number(strconv.FormatInt(variant.MaxAmount, 10))}
 	}
-	if variant.DataSchema != "" {
-		schema, err := jsonNode(variant.DataSchema)
-		if err != nil {
-			return nil, fmt.Errorf("its data schema: %w", err)
-		}
-		m.add("data", schema)
+	if variant.DataSchema == "" {
+		return layout, nil
 	}
-	m.addOffSale(variant.OffSale)
-	return m.node(), nil
-}
-
-// mapping collects the keys and values of a mapping, in order.
-type mapping []*yaml.Node
-
-func (m *mapping) add(key string, value *yaml.Node) { *m = append(*m, quoted(key), value) }
-
-func (m *mapping) addText(key, text string) { m.add(key, quoted(text)) }
-
-func (m *mapping) addOffSale(offSale bool) {
-	if offSale {
-		m.add("off-sale", plain("true"))
-	}
-}
-
-func (m *mapping) node() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode, Content: *m} }
-
-// plain is a number, true, false or null as it is.
-func plain(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }
-
-// quoted is text, in quotes where it would be read as something else without, or would change. Plain lines stay lines.
-func quoted(text string) *yaml.Node {
-	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
-	lines := strings.Split(text, "\n")
-	switch {
-	case isJSONNumber(text) || slices.ContainsFunc(lines, needsEscapes):
-		node.Style = yaml.DoubleQuotedStyle
-	case len(lines) > 1:
-		node.Style = yaml.LiteralStyle
-	}
-	return node
-}
-
-// needsEscapes tells lines that a style without escapes could change.
-func needsEscapes(line string) bool {
-	return strings.TrimSpace(line) != line || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) })
-}
-
-// jsonNode writes JSON as YAML, its members in their order and its numbers as they are.
-func jsonNode(text string) (*yaml.Node, error) {
-	decoder := jsontext.NewDecoder(bytes.NewBufferString(text))
-	node, err := decodeNode(decoder)
+	decoder := jsontext.NewDecoder(strings.NewReader(variant.DataSchema))
+	schema, err := decodeNode(decoder)
 	if err != nil {
-		return nil, err
+		return variantLayout{}, fmt.Errorf("its data schema: %w", err)
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something stands behind it")
+		return variantLayout{}, errors.New("its data schema: more text follows the schema")
 	}
-	return node, nil
+	layout.Data = *schema
+	return layout, nil
 }
 
+// decodeNode reads JSON as YAML, with members in their order and numbers as written.
 func decodeNode(decoder *jsontext.Decoder) (*yaml.Node, error) {
 	token, err := decoder.ReadToken()
 	if err != nil {
@@ -157,7 +70,8 @@ func decodeNode(decoder *jsontext.Decoder) (*yaml.Node, error) {
 	node := &yaml.Node{Kind: yaml.SequenceNode}
 	switch token.Kind() {
 	case jsontext.KindString:
-		return quoted(token.String()), nil
+		node := &yaml.Node{}
+		return node, node.Encode(text(token.String()))
 	case jsontext.KindBeginObject:
 		node.Kind = yaml.MappingNode
 	case jsontext.KindBeginArray:
@@ -180,7 +94,7 @@ func decodeNode(decoder *jsontext.Decoder) (*yaml.Node, error) {
 	return node, nil
 }
 
-// isShortList tells lists such as [player, server], which read best on one line.
+// isShortList reports whether a list, such as [player, server], reads best on one line.
 func isShortList(node *yaml.Node) bool {
 	const short = 60
 	size := 0

@@ -17,7 +17,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-func TestWrite(t *testing.T) {
+func TestWrite_IsReadBack(t *testing.T) {
 	shop := catalog.Shop{
 		Customer: catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "EUR"},
 		Products: []catalog.Product{
@@ -82,7 +82,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-func TestWriteRefusesASchemaThatIsNoJSON(t *testing.T) {
+func TestWrite_DataSchemaThatIsNotJSON_IsRefused(t *testing.T) {
 	for _, schema := range []string{`{`, `{"type":"object"} {}`, `{"a":1,"a":2}`, `]`} {
 		shop := catalog.Shop{Products: []catalog.Product{{ID: "coins", Variants: []catalog.Variant{{ID: "500", DataSchema: schema}}}}}
 		if err := catalogfile.Write(&strings.Builder{}, shop); err == nil || !strings.Contains(err.Error(), "variant 500") {
@@ -91,7 +91,7 @@ func TestWriteRefusesASchemaThatIsNoJSON(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrittenIsReadBack(t *testing.T) {
+func TestWrite_AnyShop_IsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shops := []catalog.Shop{anyShop(t, "emberforge", "EUR"), anyShop(t, "sakura-goods", "JPY")}
 		file := written(t, shops...)

@@ -10,13 +10,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
 )
 
-// maxExpanded bounds how many nodes a document has when its aliases are followed: some 20,000 products.
-const maxExpanded = 1_000_000
-
-// documents reads the YAML documents of a text, in which aliases are safe to follow. Empty documents are left out.
+// documents reads the YAML documents of a text.
 func (r *reader) documents(text []byte) []*yaml.Node {
 	if len(text) > MaxFileBytes {
 		r.fail(1, "the file has %d bytes, the most is %d: split it", len(text), MaxFileBytes)
@@ -38,37 +36,24 @@ func (r *reader) documents(text []byte) []*yaml.Node {
 			r.failSyntax(err, text)
 			return nil
 		}
-		sizes := expansion{}
-		root := document.Content[0]
-		switch size, loop := sizes.of(root); {
-		case loop != nil:
-			r.fail(loop.Line, "the anchor &%s contains itself", loop.Anchor)
-			return nil
-		case size > maxExpanded:
-			r.fail(root.Line, "the aliases expand to more than %d values: write out less", maxExpanded)
-			return nil
-		}
-		if !isNull(root) {
-			documents = append(documents, root)
-		}
+		documents = append(documents, document.Content[0])
 	}
 }
 
-// lineOfBadText is the first line that has what YAML does not allow (YAML 1.2, section 5.1), or 0.
+// lineOfBadText is the first line with bytes that YAML does not allow (YAML 1.2, section 5.1), or 0.
 func lineOfBadText(text []byte) int {
-	line := 1
-	for len(text) > 0 {
-		char, size := utf8.DecodeRune(text)
-		isBad := char == utf8.RuneError && size == 1 || unicode.IsControl(char) && !strings.ContainsRune("\t\n\r\u0085", char)
-		if isBad {
+	line := 0
+	for bytesOfLine := range bytes.Lines(text) {
+		line++
+		if !utf8.Valid(bytesOfLine) || bytes.ContainsFunc(bytesOfLine, isForbidden) {
 			return line
 		}
-		if char == '\n' {
-			line++
-		}
-		text = text[size:]
 	}
 	return 0
+}
+
+func isForbidden(char rune) bool {
+	return unicode.IsControl(char) && !strings.ContainsRune("\t\n\r\u0085", char)
 }
 
 // failSyntax says where the YAML breaks off, as well as the parser tells. Its message begins with "yaml: ", and mostly
@@ -101,42 +86,17 @@ func (r *reader) failSyntax(err error, text []byte) {
 	r.fail(line, "not valid YAML: %s", message)
 }
 
-// expansion knows how many nodes a node comes to with its aliases followed; 0 while that is being counted.
-type expansion map[*yaml.Node]int
-
-// of counts up to a little more than maxExpanded, or finds an anchor that contains itself.
-func (e expansion) of(node *yaml.Node) (size int, loop *yaml.Node) {
-	if size, found := e[node]; found {
-		if size == 0 {
-			return 0, node
-		}
-		return size, nil
-	}
-	e[node] = 0
-	size = 1
-	below := node.Content
-	if node.Kind == yaml.AliasNode {
-		below = []*yaml.Node{node.Alias}
-	}
-	for _, child := range below {
-		more, loop := e.of(child)
-		if loop != nil {
-			return 0, loop
-		}
-		size = min(size+more, maxExpanded+1)
-	}
-	e[node] = size
-	return size, nil
-}
-
-// reader turns nodes into values and collects everything that is wrong with them.
+// reader reads one file and collects every fault in it.
 type reader struct {
-	file string
-	errs []*Error
+	format
+
+	file   string
+	open   map[*yaml.Node]bool // the mappings and lists that are being written as JSON
+	faults []*Error
 }
 
 func (r *reader) fail(line int, format string, args ...any) {
-	r.errs = append(r.errs, &Error{Place{r.file, line}, fmt.Sprintf(format, args...)})
+	r.faults = append(r.faults, &Error{Place{r.file, line}, fmt.Sprintf(format, args...)})
 }
 
 func resolve(node *yaml.Node) *yaml.Node {
@@ -149,58 +109,6 @@ func resolve(node *yaml.Node) *yaml.Node {
 func isNull(node *yaml.Node) bool {
 	node = resolve(node)
 	return node.Kind == yaml.ScalarNode && node.Tag == "!!null"
-}
-
-// member is a key of a mapping with its value.
-type member struct {
-	key   string
-	line  int
-	value *yaml.Node // resolved
-}
-
-// members reads a mapping, in its order. what says what the mapping is, such as: a variant.
-func (r *reader) members(node *yaml.Node, what string) ([]member, bool) {
-	node = resolve(node)
-	if node.Kind != yaml.MappingNode || isTagged(node) {
-		r.fail(node.Line, "%s must be a mapping (key: value), not %s", what, kindOf(node))
-		return nil, false
-	}
-	var members []member
-	lines := map[string]int{}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		name, value := resolve(node.Content[i]), node.Content[i+1]
-		line := node.Content[i].Line
-		key, isText := textOf(name)
-		switch {
-		case name.Tag == "!!merge":
-			r.fail(line, "<< is not read: write the members out")
-		case !isText:
-			r.fail(line, "a key of %s must be a plain word, not %s", what, kindOf(name))
-		case lines[key] > 0:
-			r.fail(line, "%s is already on line %d: keep one of them", quote(key), lines[key])
-		default:
-			lines[key] = line
-			members = append(members, member{key, line, resolve(value)})
-		}
-	}
-	return members, true
-}
-
-// items reads a list.
-func (r *reader) items(node *yaml.Node, what string) []*yaml.Node {
-	if node.Kind != yaml.SequenceNode || isTagged(node) {
-		r.fail(node.Line, "%s must be a list (lines that begin with -), not %s", what, kindOf(node))
-		return nil
-	}
-	return node.Content
-}
-
-// textOf is a scalar's text as it is written: 007, 4.90 and no stay what they are.
-func textOf(node *yaml.Node) (string, bool) {
-	if node.Kind != yaml.ScalarNode || isTagged(node) || node.Tag == "!!null" || node.Tag == "!!merge" {
-		return "", false
-	}
-	return node.Value, true
 }
 
 // isTagged tells nodes with an explicit tag, such as !!binary: there is nothing that they are needed for.
@@ -221,4 +129,31 @@ func kindOf(node *yaml.Node) string {
 	}
 }
 
-func quote(key string) string { return fmt.Sprintf("%.60q", key) }
+// locate finds the value at a pointer and the line of its key or list item, or of the last value on the way there.
+func locate(root *yaml.Node, at jsontext.Pointer) (node *yaml.Node, line int) {
+	node, line = resolve(root), root.Line
+	for token := range at.Tokens() {
+		index, err := strconv.Atoi(token)
+		if node.Kind == yaml.MappingNode {
+			index = keyIndex(node, token)
+		}
+		switch {
+		case node.Kind == yaml.MappingNode && index >= 0:
+			line, node = node.Content[index].Line, resolve(node.Content[index+1])
+		case node.Kind == yaml.SequenceNode && err == nil && index >= 0 && index < len(node.Content):
+			line, node = node.Content[index].Line, resolve(node.Content[index])
+		default:
+			return node, line
+		}
+	}
+	return node, line
+}
+
+func keyIndex(node *yaml.Node, key string) int {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if resolve(node.Content[i]).Value == key {
+			return i
+		}
+	}
+	return -1
+}

@@ -73,7 +73,7 @@ func (d *Deployment) PlanCatalogue(ctx context.Context, files []catalogfile.File
 	return plan, errors.Join(errs...)
 }
 
-func (p CataloguePlan) planShop(ctx context.Context, shop catalogfile.Shop, prune bool, now time.Time) (ShopPlan, error) {
+func (p CataloguePlan) planShop(ctx context.Context, shop catalogfile.Entry, prune bool, now time.Time) (ShopPlan, error) {
 	changes, err := catalog.NewPlan(ctx, p.catalogue, shop.Shop, prune)
 	if errs := placed(err, shop.Place); errs != nil {
 		return ShopPlan{}, errs
@@ -134,20 +134,17 @@ func differingFields(said voucher.Terms, wanted, kept voucher.Voucher) []string 
 	return fields
 }
 
-// placed says of what is wrong in a customer's catalogue, together with what is kept of it, where the customer stands.
+// placed turns the *catalog.FieldErrors of a customer into *catalogfile.Error at the customer's place, or returns nil.
 func placed(err error, place catalogfile.Place) error {
-	var placed catalogfile.Errors
-	if fields, is := errors.AsType[catalog.FieldErrors](err); is {
-		for _, field := range fields {
-			placed = append(placed, &catalogfile.Error{Place: place, Message: field.Error()})
-		}
-	} else if field, is := errors.AsType[*catalog.FieldError](err); is {
-		placed = append(placed, &catalogfile.Error{Place: place, Message: field.Error()})
+	fields, _ := errors.AsType[catalog.FieldErrors](err)
+	if field, is := errors.AsType[*catalog.FieldError](err); is && fields == nil {
+		fields = catalog.FieldErrors{field}
 	}
-	if placed == nil {
-		return nil
+	var faults []error
+	for _, field := range fields {
+		faults = append(faults, &catalogfile.Error{Place: place, Message: field.Error()})
 	}
-	return placed
+	return errors.Join(faults...)
 }
 
 // Writes is how many items Apply writes at most.

@@ -1,0 +1,94 @@
+package catalogfile
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"go.yaml.in/yaml/v3"
+)
+
+// maxExpandedBytes bounds a document as JSON, with its aliases followed.
+const maxExpandedBytes = 2 * MaxFileBytes
+
+// appendJSON writes a YAML value as compact JSON, with members in their order and numbers as written. It reports what JSON does
+// not have: repeated keys, keys that are not text, merges, tags and, in a data schema, numbers such as 0x10.
+func (r *reader) appendJSON(text []byte, node *yaml.Node, inData bool) []byte {
+	node = resolve(node)
+	switch {
+	case r.open[node]:
+		r.fail(node.Line, "the anchor &%s contains itself", node.Anchor)
+		return text
+	case len(text) > maxExpandedBytes:
+		return text
+	case isTagged(node):
+		r.fail(node.Line, "the tag %s is not supported: remove it", node.Tag)
+		return append(text, "null"...)
+	case node.Kind == yaml.ScalarNode:
+		return r.appendScalar(text, node, inData)
+	}
+	r.open[node] = true
+	defer delete(r.open, node)
+	if node.Kind == yaml.MappingNode {
+		return r.appendObject(text, node, inData)
+	}
+	text = append(text, '[')
+	for i, item := range node.Content {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = r.appendJSON(text, item, inData)
+	}
+	return append(text, ']')
+}
+
+func (r *reader) appendObject(text []byte, node *yaml.Node, inData bool) []byte {
+	text = append(text, '{')
+	lines := map[string]int{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, line := resolve(node.Content[i]), node.Content[i].Line
+		switch {
+		case key.Tag == "!!merge":
+			r.fail(line, "<< is not supported: write the members out")
+		case key.Kind != yaml.ScalarNode || isTagged(key) || isNull(key):
+			r.fail(line, "a key must be a plain word, not %s", kindOf(key))
+		case lines[key.Value] > 0:
+			r.fail(line, "%.60q is already on line %d: keep one of them", key.Value, lines[key.Value])
+		default:
+			if len(lines) > 0 {
+				text = append(text, ',')
+			}
+			lines[key.Value] = line
+			text = append(appendQuoted(text, key.Value), ':')
+			text = r.appendJSON(text, node.Content[i+1], inData || key.Value == "data")
+		}
+	}
+	return append(text, '}')
+}
+
+func (r *reader) appendScalar(text []byte, node *yaml.Node, inData bool) []byte {
+	isPlain := node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+	switch {
+	case node.Tag == "!!null":
+		return append(text, "null"...)
+	case node.Tag == "!!bool":
+		return strconv.AppendBool(text, strings.EqualFold(node.Value, "true"))
+	case isPlain && isJSONNumber(node.Value) && (inData || !strings.ContainsAny(node.Value, "eE")):
+		return append(text, node.Value...) // elsewhere an exponent is text: the validator would write out the digits
+	case isPlain && inData && (node.Tag == "!!int" || node.Tag == "!!float"):
+		r.fail(node.Line, "data: %.40q is not a number in JSON: write it in digits, or in quotes", node.Value)
+	}
+	return appendQuoted(text, node.Value)
+}
+
+// appendQuoted cannot fail: text that is not UTF-8 was refused before.
+func appendQuoted(text []byte, value string) []byte {
+	text, _ = jsontext.AppendQuote(text, value)
+	return text
+}
+
+// isJSONNumber accepts numbers of any size: YAML itself reads 1e400 as text.
+func isJSONNumber(text string) bool {
+	value := jsontext.Value(text)
+	return value.Kind() == jsontext.KindNumber && value.IsValid() && strings.TrimSpace(text) == text
+}

@@ -1,0 +1,85 @@
+package catalogfile
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The layout of a file, for reading and writing. catalogue.schema.json describes the same.
+type (
+	fileLayout struct {
+		Customers []customerLayout `yaml:"customers"`
+	}
+	customerLayout struct {
+		ID       text            `yaml:"id"`
+		Name     text            `yaml:"name"`
+		Currency text            `yaml:"currency"`
+		OffSale  bool            `yaml:"off-sale,omitempty"`
+		Products []productLayout `yaml:"products,omitempty"`
+		Vouchers []voucherLayout `yaml:"vouchers,omitempty"`
+	}
+	productLayout struct {
+		ID          text            `yaml:"id"`
+		Name        text            `yaml:"name"`
+		Description text            `yaml:"description,omitempty"`
+		OffSale     bool            `yaml:"off-sale,omitempty"`
+		Variants    []variantLayout `yaml:"variants"`
+	}
+	variantLayout struct {
+		ID      text          `yaml:"id"`
+		Name    text          `yaml:"name"`
+		Price   number        `yaml:"price"`
+		Amount  *amountLayout `yaml:"amount,omitempty,flow"`
+		Data    yaml.Node     `yaml:"data,omitempty"`
+		OffSale bool          `yaml:"off-sale,omitempty"`
+	}
+	amountLayout struct {
+		Min number `yaml:"min"`
+		Max number `yaml:"max"`
+	}
+	voucherLayout struct {
+		Code           text  `yaml:"code"`
+		Reward         text  `yaml:"reward"`
+		MaxUses        *text `yaml:"max-uses"`
+		MaxUsesPerNick *text `yaml:"max-uses-per-nick"`
+		ValidFrom      *text `yaml:"valid-from"`
+		ValidUntil     *text `yaml:"valid-until"`
+		Disabled       bool  `yaml:"disabled"`
+		Nick           text  `yaml:"nick"`
+		Batch          text  `yaml:"batch"`
+		Note           text  `yaml:"note"`
+	}
+)
+
+// number is a number as written: 4.90 stays 4.90.
+type number string
+
+// MarshalYAML writes the number without quotes.
+func (n number) MarshalYAML() (any, error) { return plain(string(n)), nil }
+
+// text is a scalar as written: 007 and no stay what they are.
+type text string
+
+// MarshalYAML quotes the text where it would be read as something else, or would change, without quotes. Plain lines stay
+// lines.
+func (t text) MarshalYAML() (any, error) {
+	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: string(t)}
+	lines := strings.Split(node.Value, "\n")
+	switch {
+	case isJSONNumber(node.Value) || slices.ContainsFunc(lines, needsEscapes):
+		node.Style = yaml.DoubleQuotedStyle
+	case len(lines) > 1:
+		node.Style = yaml.LiteralStyle
+	}
+	return node, nil
+}
+
+// needsEscapes reports whether a style without escapes could change the line.
+func needsEscapes(line string) bool {
+	return strings.TrimSpace(line) != line || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+func plain(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }

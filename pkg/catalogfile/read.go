@@ -1,0 +1,245 @@
+package catalogfile
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dataschema"
+	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
+)
+
+// document is a YAML document of a file. What it has at the wrong place or of the wrong type is not in its layout, and the
+// schema reports it.
+type document struct {
+	*reader
+
+	root     *yaml.Node
+	reported map[jsontext.Pointer]bool
+	currency money.Currency // of the customer that is being read; empty if it is not valid
+}
+
+// entries reads the customers of a file.
+func (r *reader) entries(text []byte) []Entry {
+	var entries []Entry
+	for _, root := range r.documents(text) {
+		if isNull(root) {
+			continue
+		}
+		faults := len(r.faults)
+		asJSON := r.appendJSON(nil, root, false)
+		if len(asJSON) > maxExpandedBytes {
+			r.fail(root.Line, "the aliases expand to more than %d bytes: write out less", maxExpandedBytes)
+		}
+		if len(r.faults) > faults {
+			continue // it is no document that a schema could describe
+		}
+		d := &document{reader: r, root: root, reported: map[jsontext.Pointer]bool{}}
+		entries = append(entries, d.entries(asJSON)...)
+	}
+	if len(entries) == 0 && len(r.faults) == 0 {
+		r.fail(1, "no customers: begin the file with the key customers and a list of them")
+	}
+	return entries
+}
+
+func (d *document) entries(text []byte) []Entry {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	violations := d.format.violations(value)
+	d.reportViolations(violations, true)
+	var layout fileLayout
+	if err := cmp.Or(err, d.root.Decode(&layout)); err != nil && len(violations) == 0 {
+		d.fail(d.root.Line, "cannot be read: %v", err)
+	}
+	var entries []Entry
+	for i, customer := range layout.Customers {
+		entries = append(entries, d.entry(customer, jsontext.Pointer(fmt.Sprintf("/customers/%d", i))))
+	}
+	d.reportViolations(violations, false)
+	return entries
+}
+
+func (d *document) entry(layout customerLayout, at jsontext.Pointer) Entry {
+	entry := Entry{Place: d.place(at)}
+	entry.Customer = catalog.Customer{ID: catalog.CustomerID(layout.ID), Name: string(layout.Name), OffSale: layout.OffSale}
+	var err error
+	if d.currency, err = money.ParseCurrency(string(layout.Currency)); err != nil {
+		d.failAt(at+"/currency", "%v: write a code such as EUR", err)
+	}
+	entry.Customer.Currency = d.currency
+	products := map[text]int{}
+	for i, product := range layout.Products {
+		entry.Products = append(entry.Products, d.product(product, at+jsontext.Pointer(fmt.Sprintf("/products/%d", i)), products))
+	}
+	invalid, _ := errors.AsType[catalog.FieldErrors](entry.Validate())
+	for _, field := range invalid { // such as products[0].variants[1].price
+		path := strings.NewReplacer("[", "/", "]", "", ".", "/").Replace(field.Field)
+		d.failAt(at+"/"+jsontext.Pointer(path), "%v", field.Err)
+	}
+	slices.SortFunc(entry.Products, func(a, b catalog.Product) int { return cmp.Compare(a.ID, b.ID) })
+	codes := map[text]int{}
+	for i, v := range layout.Vouchers {
+		entry.Vouchers = append(entry.Vouchers, d.voucher(v, at+jsontext.Pointer(fmt.Sprintf("/vouchers/%d", i)), codes))
+	}
+	return entry
+}
+
+func (d *document) product(layout productLayout, at jsontext.Pointer, earlier map[text]int) catalog.Product {
+	product := catalog.Product{
+		ID: catalog.ProductID(layout.ID), Name: string(layout.Name), Description: string(layout.Description), OffSale: layout.OffSale,
+	}
+	d.once(at+"/id", layout.ID, earlier, "product %q is already on line %d: write it once", layout.ID)
+	variants := map[text]int{}
+	for i, variant := range layout.Variants {
+		product.Variants = append(product.Variants, d.variant(variant, at+jsontext.Pointer(fmt.Sprintf("/variants/%d", i)), variants))
+	}
+	return product
+}
+
+func (d *document) variant(layout variantLayout, at jsontext.Pointer, earlier map[text]int) catalog.Variant {
+	variant := catalog.Variant{
+		ID: catalog.VariantID(layout.ID), Name: string(layout.Name), Price: money.Money{Currency: d.currency},
+		MinAmount: 1, MaxAmount: 1, OffSale: layout.OffSale,
+	}
+	d.once(at+"/id", layout.ID, earlier, "variant %q is already on line %d: write it once", layout.ID)
+	if price, err := money.Parse(string(layout.Price), d.currency); err == nil {
+		variant.Price = price
+	} else if d.currency != "" {
+		d.failAt(at+"/price", "%v: write it like %s", err, money.Money{Minor: 499, Currency: d.currency}.Decimal())
+	}
+	if amount := layout.Amount; amount != nil { // the schema reports what is no whole number
+		variant.MinAmount = whole(amount.Min, 1)
+		variant.MaxAmount = whole(amount.Max, variant.MinAmount)
+	}
+	if !layout.Data.IsZero() {
+		variant.DataSchema = string(d.appendJSON(nil, &layout.Data, true))
+		_, err := dataschema.Compile(variant.DataSchema)
+		if fault, is := errors.AsType[*dataschema.SchemaError](err); is {
+			_, line := locate(d.root, at+"/data"+jsontext.Pointer(fault.Pointer))
+			d.report(at+"/data", line, "%v", fault)
+			variant.DataSchema = ""
+		}
+	}
+	return variant
+}
+
+func (d *document) voucher(layout voucherLayout, at jsontext.Pointer, earlier map[text]int) Voucher {
+	terms := voucher.Terms{
+		Written: string(layout.Code), Disabled: layout.Disabled, Nick: string(layout.Nick), Batch: string(layout.Batch), Note: string(layout.Note),
+		MaxUses: limit(layout.MaxUses), MaxUsesPerNick: limit(layout.MaxUsesPerNick),
+		ValidFrom: d.time(layout.ValidFrom, at+"/valid-from"), ValidUntil: d.time(layout.ValidUntil, at+"/valid-until"),
+	}
+	var err error
+	if d.currency == "" { // that is the fault to report
+		d.reported[at+"/reward"] = true
+	} else if terms.Reward, err = voucher.ParseReward(string(layout.Reward), d.currency); err != nil {
+		d.failFields(at, err)
+	}
+	made, err := voucher.New(terms, time.Time{})
+	d.failFields(at, err)
+	d.once(at+"/code", text(made.Code), earlier,
+		"%q is the code on line %d too: spaces, dashes and case make no difference, nor do O and 0, or I, L and 1", layout.Code)
+	return Voucher{Terms: terms, Code: made.Code, Place: d.place(at)}
+}
+
+// failFields reports each *voucher.FieldError of an error.
+func (d *document) failFields(at jsontext.Pointer, err error) {
+	if joined, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // it is taken apart here
+		for _, one := range joined.Unwrap() {
+			d.failFields(at, one)
+		}
+	} else if field, is := errors.AsType[*voucher.FieldError](err); is {
+		d.failAt(at.AppendToken(field.Field), "%v", field.Err)
+	}
+}
+
+// whole reads digits; what is none, which the schema reports, as otherwise.
+func whole[Digits ~string](digits Digits, otherwise int64) int64 {
+	number, err := strconv.ParseInt(string(digits), 10, 64)
+	if err != nil {
+		return otherwise
+	}
+	return number
+}
+
+// limit is nil if absent.
+func limit(written *text) *voucher.Limit {
+	switch {
+	case written == nil:
+		return nil
+	case *written == "none":
+		return new(voucher.NoLimit)
+	default:
+		return new(voucher.Limit(whole(*written, 1)))
+	}
+}
+
+// time is a moment in UTC, to the millisecond; a date is its first moment. The zero time stands for an absent one.
+func (d *document) time(written *text, at jsontext.Pointer) time.Time {
+	if written == nil {
+		return time.Time{}
+	}
+	moment, err := voucher.ParseTime(string(*written))
+	if errors.Is(err, voucher.ErrNoTime) {
+		err = fmt.Errorf("%.40q is not a time: write it like 2027-01-31T18:00:00Z (RFC 3339), or 2027-01-31, which begins at midnight UTC", *written)
+	}
+	if err != nil {
+		d.failAt(at, "%v", err)
+	}
+	return moment
+}
+
+// once reports an ID that stands on an earlier line of the same list.
+func (d *document) once(at jsontext.Pointer, id text, earlier map[text]int, format string, written text) {
+	if line, found := earlier[id]; found && id != "" {
+		d.failAt(at, format, written, line)
+	}
+	earlier[id] = d.place(at.Parent()).Line
+}
+
+func (d *document) place(at jsontext.Pointer) Place {
+	_, line := locate(d.root, at)
+	return Place{d.file, line}
+}
+
+// failAt reports a fault of a value on the line of its key.
+func (d *document) failAt(at jsontext.Pointer, format string, args ...any) {
+	d.report(at, d.place(at).Line, format, args...)
+}
+
+// report reports a fault of a value, unless the value or one around it already has one.
+func (d *document) report(at jsontext.Pointer, line int, format string, args ...any) {
+	for around := at; !d.reported[around]; around = around.Parent() {
+		if around == "" {
+			d.reported[at] = true
+			d.fail(line, "%s: %s", label(at), fmt.Sprintf(format, args...))
+			return
+		}
+	}
+}
+
+// label names a value: by its key, or by its number in a list.
+func label(at jsontext.Pointer) string {
+	key := at.LastToken()
+	switch number, err := strconv.Atoi(key); {
+	case at == "":
+		return "the file"
+	case err == nil:
+		return fmt.Sprintf("item %d of %s", number+1, at.Parent().LastToken())
+	case strings.Trim(key, "abcdefghijklmnopqrstuvwxyz-") != "":
+		return fmt.Sprintf("%.60q", key)
+	default:
+		return key
+	}
+}
