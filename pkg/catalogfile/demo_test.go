@@ -56,7 +56,7 @@ func TestDemo_HasVouchersOfEveryKind(t *testing.T) {
 			kinds[string(made.Reward.Kind)]++
 			for kind, is := range map[string]bool{
 				"single use":                     made.SingleUse(),
-				"limited in total only":         made.Limited() && made.MaxUsesPerNick == voucher.NoLimit,
+				"limited in total only":          made.Limited() && made.MaxUsesPerNick == voucher.NoLimit,
 				"once for every nick":            made.MaxUses == voucher.NoLimit && made.MaxUsesPerNick == 1,
 				"limited in all and by the nick": made.Limited() && made.MaxUsesPerNick > 0,
 				"unlimited":                      made.MaxUses == voucher.NoLimit && made.MaxUsesPerNick == voucher.NoLimit,

@@ -61,7 +61,7 @@ func (d *document) reportViolations(violations []*jsonschema.ValidationError, sh
 			at = at.AppendToken(token)
 		}
 		node, _ := locate(d.root, at)
-		schema := d.format.compiler.MustCompile(violation.SchemaURL) // it was compiled with the whole
+		schema := d.compiler.MustCompile(violation.SchemaURL) // it was compiled with the whole
 		switch k := violation.ErrorKind.(type) {
 		case *kind.Required:
 			for _, name := range k.Missing {

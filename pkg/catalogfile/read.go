@@ -56,7 +56,7 @@ func (r *reader) entries(text []byte) []Entry {
 
 func (d *document) entries(text []byte) []Entry {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	violations := d.format.violations(value)
+	violations := d.violations(value)
 	d.reportViolations(violations, true)
 	var layout fileLayout
 	if err := cmp.Or(err, d.root.Decode(&layout)); err != nil && len(violations) == 0 {
@@ -155,7 +155,7 @@ func (d *document) voucher(layout voucherLayout, at jsontext.Pointer, earlier ma
 
 // failFields reports each *voucher.FieldError of an error.
 func (d *document) failFields(at jsontext.Pointer, err error) {
-	if joined, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // it is taken apart here
+	if joined, is := err.(interface{ Unwrap() []error }); is {
 		for _, one := range joined.Unwrap() {
 			d.failFields(at, one)
 		}
