@@ -136,7 +136,7 @@ function voucherBody() {
   const { code, nick } = choices.elements;
   const voucher = { code: code.value };
   if (nick.value !== "") voucher.nick = nick.value;
-  return JSON.stringify(voucher);
+  return JSON.stringify(voucher, null, 2);
 }
 
 // Puts the chosen values into the forms. What the reader typed in a form stays until a choice changes.
@@ -176,6 +176,7 @@ function readAddress() {
 
 // Shows the operations that have all words of the filter.
 function filter(words) {
+  document.getElementById("contents").open = true;
   let matches = 0;
   for (const operation of document.querySelectorAll(".operation")) {
     const text = operation.textContent.toLowerCase();
@@ -217,6 +218,8 @@ addEventListener("hashchange", readAddress);
 choose();
 readAddress();
 
+// On a small screen the page opens with its content.
+document.getElementById("contents").open = matchMedia("(min-width: 60rem)").matches;
 document.getElementById("search").hidden = false;
 document.getElementById("filter").addEventListener("input", ({ target }) => {
   filter(target.value.toLowerCase().split(/\s+/).filter((word) => word !== ""));

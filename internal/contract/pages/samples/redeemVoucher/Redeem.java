@@ -2,11 +2,12 @@ import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
 import java.util.UUID;
 
-/** Redeems a voucher once, however often the request has to be sent. */
+/** Redeems a voucher once, even if it sends the request often. */
 public class Redeem {
     static final String SHOP = "https://YOUR-DEPLOYMENT/shop/YOUR-SHOP";
     static final int PAUSE = 10; // seconds
@@ -18,30 +19,32 @@ public class Redeem {
     }
 
     static String redeem(String body) throws InterruptedException {
-        // One key for this shopper's attempt. Store it before you send it.
+        // One key for this attempt. Store it before you send it.
         String key = UUID.randomUUID().toString();
         HttpClient client = HttpClient.newHttpClient();
-        HttpRequest request = HttpRequest.newBuilder(URI.create(SHOP + "/voucher"))
+        HttpRequest request = HttpRequest
+            .newBuilder(URI.create(SHOP + "/voucher"))
             .header("Content-Type", "application/json")
             .header("Idempotency-Key", key)
             .timeout(Duration.ofSeconds(10))
-            .POST(HttpRequest.BodyPublishers.ofString(body))
+            .POST(BodyPublishers.ofString(body))
             .build();
         for (int attempt = 1; attempt <= 4; attempt++) {
             if (attempt > 1) {
-                // A lost request may still be applied for some seconds. A
-                // refusal that arrives sooner may be wrong.
+                // A lost request may still be applied for some seconds.
+                // A refusal that arrives sooner may be wrong.
                 Thread.sleep(Duration.ofSeconds(PAUSE).toMillis());
             }
             String answer;
             try {
-                answer = client.send(request, HttpResponse.BodyHandlers.ofString()).body();
+                answer = client.send(request, BodyHandlers.ofString()).body();
             } catch (IOException lost) {
                 continue; // send the same key again
             }
             // Read the answer with your JSON library.
             if (answer.contains("\"status\":\"redeemed\"")) {
-                return "redeemed: " + answer; // grant the reward, once for each id
+                // Grant the reward, once for each id.
+                return "redeemed: " + answer;
             }
             if (answer.contains("\"status\":4")) {
                 return "refused: " + answer;

@@ -1,5 +1,5 @@
-// Redeems a voucher once. Package client is part of Shopfront: it sends
-// the request again, with the same key, where a response is lost.
+// Redeems a voucher once. Package client is part of Shopfront. If it
+// loses a response, it sends the request again with the same key.
 package main
 
 import (
@@ -17,16 +17,18 @@ func main() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	// One key for this shopper's attempt. Store it before you send it.
+	// One key for this attempt. Store it before you send it.
 	key := client.WithKey(client.NewKey())
-	redemption, err := shop.Redeem(context.Background(), "YOUR-CODE", "YOUR-NICK", key)
+	ctx := context.Background()
+	redemption, err := shop.Redeem(ctx, "YOUR-CODE", "YOUR-NICK", key)
 	if unknown, is := errors.AsType[*client.OutcomeUnknownError](err); is {
-		fmt.Println("unknown: call Redeem again later, with the key", unknown.Key)
+		fmt.Println("unknown: redeem it again later, with", unknown.Key)
 		os.Exit(2)
 	}
 	if err != nil {
 		fmt.Println("refused:", err)
 		os.Exit(1)
 	}
-	fmt.Println("redeemed:", redemption.ID, redemption.Reward) // grant the reward, once for each ID
+	// Grant the reward, once for each ID.
+	fmt.Println("redeemed:", redemption.ID, redemption.Reward)
 }

@@ -1,19 +1,20 @@
 #!/bin/sh
-# Redeems a voucher once, however often the request has to be sent.
+# Redeems a voucher once, even if it sends the request often.
 shop=https://YOUR-DEPLOYMENT/shop/YOUR-SHOP
 body='{"code": "YOUR-CODE", "nick": "YOUR-NICK"}'
 pause=10
 
-# One key for this shopper's attempt. Store it before you send it.
+# One key for this attempt. Store it before you send it.
 key=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 
 for attempt in 1 2 3 4; do
-  # A lost request may still be applied for some seconds. A refusal
-  # that arrives sooner may be wrong.
+  # A lost request may still be applied for some seconds.
+  # A refusal that arrives sooner may be wrong.
   [ "$attempt" -eq 1 ] || sleep "$pause"
-  response=$(curl --silent --max-time 10 --data-raw "$body" \
-    -H 'Content-Type: application/json' -H "Idempotency-Key: $key" \
-    "$shop/voucher")
+  response=$(curl --silent --max-time 10 \
+    -H 'Content-Type: application/json' \
+    -H "Idempotency-Key: $key" \
+    --data-raw "$body" "$shop/voucher")
   case $response in
   *'"status":"redeemed"'*) # grant the reward, once for each id
     echo "redeemed: $response"
@@ -21,7 +22,7 @@ for attempt in 1 2 3 4; do
   *'"status":4'*)
     echo "refused: $response"
     exit 1 ;;
-  esac # 429, 500, 503 or no response: send the same key again
+  esac # 429, 500, 503, no response: send the same key again
 done
 echo "unknown: send it again later, with the key $key"
 exit 2
