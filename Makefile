@@ -8,33 +8,45 @@ CFN_LINT_VERSION      := 1.58.0
 CHECKOV_VERSION       := 3.3.30
 SCHEMATHESIS_VERSION  := 4.32.5
 
-# The environment to deploy to: dev, staging or prod.
+# The environment to build for and to deploy to: dev, staging or prod.
 ENV ?= dev
 
 # The address of the local run.
 URL ?= http://127.0.0.1:3000
 
-# The processor to build for: arm64 (default) or amd64, also called x86_64. What runs here is built for this machine.
+# The architecture to build for. A deployment takes it from the parameters of its environment; local targets build for this machine,
+# into a directory of their own, so that their binaries are never deployed.
+parameters := infra/parameters/$(ENV).yaml
 ifneq ($(filter invoke-% start-api,$(MAKECMDGOALS)),)
-ARCH ?= $(shell uname -m)
+ARCH      ?= $(shell uname -m)
+build_dir := .aws-sam/local
+else
+ARCH      ?= $(or $(shell test ! -f $(parameters) || sed -n 's/^Architecture: *//p' $(parameters)),arm64)
+build_dir := .aws-sam/build
 endif
-ARCH ?= arm64
 ifneq ($(filter arm64 aarch64,$(ARCH)),)
-go_arch := arm64
+go_arch  := arm64
 sam_arch := arm64
-elf_machine := 183
 else ifneq ($(filter amd64 x86_64,$(ARCH)),)
-go_arch := amd64
+go_arch  := amd64
 sam_arch := x86_64
-elf_machine := 62
 else
 $(error ARCH is arm64 or amd64, not "$(ARCH)")
+endif
+
+# What the deployed stack reports as its version: the commit, with the latest tag if there is one.
+VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),unknown)
+
+# Python's AWS library reads AWS_DEFAULT_REGION only; everything else reads AWS_REGION first.
+ifneq ($(AWS_REGION),)
+export AWS_DEFAULT_REGION := $(AWS_REGION)
 endif
 
 tools         := $(CURDIR)/.cache/tools
 golangci_lint := $(tools)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 govulncheck   := $(tools)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 sam           := $(tools)/sam-$(SAM_VERSION)-$(CFN_LINT_VERSION)/bin/sam
+deployment    := $(dir $(sam))python infra/deployment.py
 checkov       := $(tools)/checkov-$(CHECKOV_VERSION)/bin/checkov
 schemathesis  := $(tools)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
 rehearsal     := $(tools)/rehearsal-$(shell cksum infra/rehearsal/requirements.txt | cut -d ' ' -f 1)/bin/python
@@ -150,20 +162,17 @@ policies: $(checkov) ## Check the templates against checkov's policies; .checkov
 	@CKV_SKIP_PACKAGE_UPDATE_CHECK=true $(checkov) $(addprefix --file ,template.yaml $(wildcard infra/*.yaml))
 
 .PHONY: build
-build: $(sam) ## Build the functions for ARCH, with the SAM CLI
-	@$(sam) build --parameter-overrides Architecture=$(sam_arch)
-	@for binary in .aws-sam/build/*/bootstrap; do \
-		machine=$$(od -An -tu2 -j18 -N2 $$binary | tr -d ' '); \
-		test "$$machine" = $(elf_machine) || { echo "$$binary was not built for $(sam_arch)" >&2; exit 1; }; \
-	done
+build: an-environment $(sam) ## Build the functions for ENV, with the SAM CLI (ARCH= overrides the environment's architecture)
+	@$(sam) build --build-dir $(build_dir) --parameter-overrides Architecture=$(sam_arch)
+	@$(deployment) built $(build_dir) $(sam_arch) $(VERSION)
 
-# The tree there is another one: elsewhere, with a stray file, and of another Git repository, without a commit.
+# The other tree is elsewhere, has a stray file, and is another Git repository without a commit.
 .PHONY: reproducible
 reproducible: build ## Build the functions again, from another tree, and compare every byte
 	@other=$$(mktemp -d) && trap 'rm -rf "$$other"' EXIT && \
 	git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -T - -cf - 2>/dev/null | tar -xf - -C "$$other" && \
 	git init -q "$$other" && echo 'package stray' >"$$other/stray.go" && \
-	{ $(MAKE) -s -C "$$other" build tools=$(tools) >"$$other/log" 2>&1 || { cat "$$other/log" >&2; exit 1; }; } && \
+	{ $(MAKE) -s -C "$$other" build tools=$(tools) VERSION=$(VERSION) >"$$other/log" 2>&1 || { cat "$$other/log" >&2; exit 1; }; } && \
 	diff -r .aws-sam/build "$$other/.aws-sam/build" && \
 	echo "The same bytes from another tree: $$(cat .aws-sam/build/*/bootstrap | sha256sum | cut -c1-16), for $(sam_arch)"
 
@@ -176,19 +185,26 @@ rehearse: build bin/shopctl $(rehearsal) ## Deploy to a simulation of AWS on thi
 	@$(rehearsal) infra/rehearsal/rehearse.py $(sam) bin/shopctl
 
 .PHONY: deploy
-deploy: an-environment $(sam) ## Build the functions for ARCH and deploy the stack to ENV; shows what changes, and asks in prod
+deploy: an-environment ## Check, build and deploy ENV with `sam deploy`, then protect its tables
+	@python3 infra/deployment.py preflight
+	@$(MAKE) -s $(sam)
+	@$(deployment) check $(ENV)
 	@$(MAKE) build
-	@$(sam) package --config-env $(ENV) --output-template-file .aws-sam/packaged.yaml >/dev/null
-	@go run -buildvcs=false ./cmd/deploy $(ENV) .aws-sam/packaged.yaml Architecture=$(sam_arch)
+	@$(sam) deploy --config-env $(ENV)
+	@$(deployment) protect $(ENV)
+
+.PHONY: unlock
+unlock: an-environment $(sam) ## Allow the next deployment of ENV to take a table out of the stack, for example after a restore
+	@$(deployment) unlock $(ENV)
 
 .PHONY: an-environment
 an-environment:
-	@test -f infra/parameters/$(ENV).yaml || { echo "ENV is dev, staging or prod, not \"$(ENV)\"" >&2; exit 2; }
+	@test -f $(parameters) || { echo "ENV is dev, staging or prod, not \"$(ENV)\"" >&2; exit 2; }
 
 # The function runs in a container, where this machine, on which DynamoDB Local listens, is host.docker.internal.
 .PHONY: $(addprefix invoke-,$(functions))
 $(addprefix invoke-,$(functions)): invoke-%: docker tables build
-	@$(sam) local invoke $(call logical_id,$*) --event functions/$*/event.json --env-vars .shopfront/env-vars.json \
+	@$(sam) local invoke $(call logical_id,$*) --template $(build_dir)/template.yaml --event functions/$*/event.json --env-vars .shopfront/env-vars.json \
 		--parameter-overrides Architecture=$(sam_arch) --add-host host.docker.internal:host-gateway $(ARGS)
 
 # What the gateway answers by itself is left out, and with it what is sent to it but no HTTP: this is another gateway.
@@ -209,8 +225,8 @@ tables:
 clean: ## Remove what was built, but not the data of the local run
 	@rm -rf .aws-sam bin
 
-# The SAM CLI calls build-LOGICALID for each function of the template, and wants the program in ARTIFACTS_DIR.
-# It does not say for which processor: ARCH, inherited from `make build`, does.
+# The SAM CLI calls build-LOGICALID for each function of the template, and expects the program in ARTIFACTS_DIR. It does not pass the
+# architecture: ARCH, inherited from `make build`, does. The flags are those of internal/local/gobuild; a test compares them.
 build-%:
 	@test -n "$(ARTIFACTS_DIR)" || { echo "build-% is for the SAM CLI: use \`make build\`" >&2; exit 2; }
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(go_arch) go build -tags lambda.norpc -trimpath -buildvcs=false -ldflags "-s -w" \

@@ -205,7 +205,7 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
-func TestDescriptionsOfAlarmsSayTheirFigures(t *testing.T) {
+func TestAlarms_DescriptionsStateTheirFigures(t *testing.T) {
 	sum, p99 := rule{statistic: "Sum", period: 300, periods: 1, threshold: "5"}, rule{statistic: "p99", period: 300, periods: 3, threshold: "1000"}
 	for _, test := range []struct {
 		rule        rule

@@ -3,36 +3,101 @@ package infra_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"shopfront/internal/local/gobuild"
 )
 
-// The Makefile's rule, which the SAM CLI calls, builds each function from its folder for the processor that ARCH says, and
-// by default for the template's default.
+// make runs make without the variables that this test's own make may have left in the environment.
+func dryRun(t *testing.T, arguments ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "make", append([]string{"--dry-run"}, arguments...)...)
+	cmd.Dir = root
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+	return string(out)
+}
+
+// The Makefile's rule, which the SAM CLI calls, builds each function from its folder, with the flags of gobuild, for the
+// architecture in ARCH.
 func TestBuildRule(t *testing.T) {
-	for arch, parameters := range map[string]map[string]string{
-		"": nil, "arm64": {"Architecture": "arm64"}, "amd64": {"Architecture": "x86_64"}, "x86_64": {"Architecture": "x86_64"},
-	} {
-		goarch := map[string]string{"arm64": "arm64", "x86_64": "amd64"}
-		for _, f := range load(t, parameters).Functions() {
-			cmd := exec.CommandContext(t.Context(), "make", "--dry-run", "build-"+f.LogicalID, "ARTIFACTS_DIR=/artifacts")
-			cmd.Dir = root
-			cmd.Env = []string{"PATH=" + os.Getenv("PATH")} // not ARCH, nor what a make that runs this test left there
-			if arch != "" {
-				cmd.Env = append(cmd.Env, "ARCH="+arch)
-			}
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%s: %v\n%s", cmd, err, out)
-			}
+	flags := strings.Replace(strings.Join(gobuild.Flags(), " "), "-s -w", `"-s -w"`, 1)
+	for arch, goarch := range map[string]string{"arm64": "arm64", "amd64": "amd64", "x86_64": "amd64"} {
+		for _, f := range load(t, nil).Functions() {
+			out := dryRun(t, "build-"+f.LogicalID, "ARTIFACTS_DIR=/artifacts", "ARCH="+arch)
 			for _, want := range []string{
-				"CGO_ENABLED=0 ", "GOOS=linux ", "GOARCH=" + goarch[f.Architecture] + " ", "-tags lambda.norpc ", "-trimpath ",
-				"-buildvcs=false ", `-ldflags "-s -w" `, `-o "/artifacts/` + f.Handler + `" `, " ./" + f.Package + "\n",
+				"CGO_ENABLED=0 ", "GOOS=linux ", "GOARCH=" + goarch + " ", " " + flags + " ", `-o "/artifacts/` + f.Handler + `" `, " ./" + f.Package + "\n",
 			} {
-				if !strings.Contains(string(out), want) {
+				if !strings.Contains(out, want) {
 					t.Errorf("ARCH=%s: %s is built without %q:\n%s", arch, f.Name, want, out)
 				}
 			}
 		}
+	}
+}
+
+// Each environment is built for the architecture that its parameters deploy, into the folder that `sam deploy` reads. What runs on
+// this machine is built elsewhere.
+func TestBuild_ArchitectureFollowsTheEnvironment(t *testing.T) {
+	for _, environment := range []string{"dev", "staging", "prod"} {
+		architecture := text(source(t, "infra/parameters/"+environment+".yaml"), "Architecture")
+		out := dryRun(t, "build", "ENV="+environment, "VERSION=1.2.3")
+		if want := "built .aws-sam/build " + architecture + " 1.2.3\n"; architecture == "" || !strings.Contains(out, want) {
+			t.Errorf("ENV=%s is not completed with %q:\n%s", environment, want, out)
+		}
+	}
+	if out := dryRun(t, "-o", "docker", "-o", "tables", "invoke-checkout"); strings.Contains(out, ".aws-sam/build") ||
+		!strings.Contains(out, "--build-dir .aws-sam/local") || !strings.Contains(out, "--template .aws-sam/local/template.yaml") {
+		t.Errorf("a local target uses the folder of deployments:\n%s", out)
+	}
+}
+
+func TestPreflight(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config")
+	profile := "[default]\nregion = eu-central-1\n[profile till]\nsso_session = shop\n"
+	if err := os.WriteFile(config, []byte(profile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const region, credentials = "a region:", "credentials:"
+	for name, test := range map[string]struct{ environment, missing []string }{
+		"nothing is set":               {nil, []string{region, credentials}},
+		"AWS_REGION":                   {[]string{"AWS_REGION=eu-central-1"}, []string{credentials}},
+		"AWS_DEFAULT_REGION":           {[]string{"AWS_DEFAULT_REGION=eu-central-1"}, []string{credentials}},
+		"keys":                         {[]string{"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b"}, []string{region}},
+		"keys and region":              {[]string{"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b", "AWS_REGION=eu-central-1"}, nil},
+		"a profile's region":           {[]string{"AWS_CONFIG_FILE=" + config}, []string{credentials}},
+		"a profile's credentials":      {[]string{"AWS_CONFIG_FILE=" + config, "AWS_PROFILE=till"}, []string{region}},
+		"a profile that is not there":  {[]string{"AWS_CONFIG_FILE=" + config, "AWS_PROFILE=none"}, []string{region, credentials}},
+		"a web identity and its roles": {[]string{"AWS_WEB_IDENTITY_TOKEN_FILE=token", "AWS_REGION=eu-central-1"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// Without site packages (-S): it runs before any library is installed.
+			cmd := exec.CommandContext(t.Context(), "python3", "-S", filepath.Join(root, "infra", "deployment.py"), "preflight")
+			home := t.TempDir()
+			cmd.Env = append(test.environment, "PATH="+os.Getenv("PATH"), "HOME="+home, "AWS_EC2_METADATA_DISABLED=true")
+			out, err := cmd.CombinedOutput()
+			// Processor time, because other tests may keep the machine busy.
+			if took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(); took > 2*time.Second {
+				t.Errorf("it took %s, want at most 2 s", took)
+			}
+			if (err == nil) != (test.missing == nil) {
+				t.Errorf("%v\n%s", err, out)
+			}
+			for _, item := range []string{region, credentials} {
+				want := false
+				for _, missing := range test.missing {
+					want = want || missing == item
+				}
+				if got := strings.Contains(string(out), item); got != want {
+					t.Errorf("%s is reported missing: %t, want %t\n%s", item, got, want, out)
+				}
+			}
+		})
 	}
 }

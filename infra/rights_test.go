@@ -324,7 +324,7 @@ func TestRolesAllowExactlyWhatIsCalled(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			want := map[string][]string{"${" + f.LogicalID + "Logs.Arn}": {"logs:CreateLogStream", "logs:PutLogEvents"}}
 			for setting, made := range readProgram(t, filepath.Join(folder, f.Name), f, known).calls(t, source) {
-				want["arn:aws:dynamodb:eu-central-1:123456789012:table/${Tables."+strings.TrimSuffix(setting, "Table")+"}"] = made
+				want["arn:aws:dynamodb:eu-central-1:123456789012:table/${"+strings.TrimSuffix(setting, "Table")+"}"] = made
 			}
 			checkRole(t, quiet, f.LogicalID, want)
 			want["*"] = []string{"xray:PutTelemetryRecords", "xray:PutTraceSegments"}

@@ -92,7 +92,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-func TestFunctionNeedsOnlyItsOwnTables(t *testing.T) {
+func TestFunctions_NeedOnlyTheirOwnTables(t *testing.T) {
 	for _, f := range load(t, nil).Functions() {
 		_, err := f.Environment(map[string]string{"CatalogueTable": "shop-catalogue"})
 		switch f.Name {
@@ -112,7 +112,7 @@ func TestFunctionNeedsOnlyItsOwnTables(t *testing.T) {
 	}
 }
 
-func TestNoCORSByDefault(t *testing.T) {
+func TestCORS_WithoutOrigins_IsOff(t *testing.T) {
 	if cors := load(t, nil).CORS(); cors != nil {
 		t.Errorf("CORS %+v without AllowedOrigins", *cors)
 	}
@@ -149,7 +149,7 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-func TestParametersAreChecked(t *testing.T) {
+func TestParameters_BadValuesAreRefused(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"AllowedOrigins", "shop.example", "a scheme, a host"},
 		{"AllowedOrigins", "https://shop.example/", "a scheme, a host"},
@@ -159,7 +159,14 @@ func TestParametersAreChecked(t *testing.T) {
 		{"LogRetentionDays", "31", `"31" is not one of 1, 3`},
 		{"ThrottleRate", "many", `"many" is not a number`},
 		{"ThrottleBurst", "0", "0 is less than 1"},
-		{"VouchersWarmWriteUnits", "-1", "-1 is less than 0"},
+		{"VouchersWarmReadUnits", "-1", "at least 12000"},
+		{"VouchersWarmReadUnits", "1", "at least 12000"},
+		{"VouchersWarmReadUnits", "11999", "at least 12000"},
+		{"VouchersWarmWriteUnits", "3999", "at least 4000"},
+		{"CheckoutsWarmWriteUnits", "3999", "at least 4000"},
+		{"CheckoutsWarmWriteUnits", "04000", "at least 4000"},
+		{"TableMaxReadUnits", "-1", "-1 is less than 0"},
+		{"TableMaxWriteUnits", "-1", "-1 is less than 0"},
 		{"VouchersTable", "arn:aws:dynamodb:eu-central-1:123456789012:table/vouchers", "not its ARN"},
 		{"DynamoDBEndpoint", "127.0.0.1:8000", "A scheme, a host"},
 		{"Tracing", "Active", `"Active" is not one of on, off`},
@@ -167,10 +174,10 @@ func TestParametersAreChecked(t *testing.T) {
 		{"Dashboard", "true", `"true" is not one of on, off`},
 		{"AlarmEmail", "owner@shop", "One e-mail address"},
 		{"AlarmEmail", "owner@shop.example,till@shop.example", "One e-mail address"},
-		{"AlarmEmail", "owner@shop.example", "AlarmEmail is written to by alarms only"},
+		{"AlarmEmail", "owner@shop.example", "AlarmEmail needs alarms"},
 		{"AlarmRefusals", "0", "0 is less than 1"},
-		{"RedeemVoucherConcurrency", "-1", "A whole number, or nothing"},
-		{"ApiDocsConcurrency", "many", "A whole number, or nothing"},
+		{"RedeemVoucherConcurrency", "-1", "A whole number, or empty"},
+		{"RedeemVoucherConcurrency", "many", "A whole number, or empty"},
 		{"AWS::NoValue", "", "has no parameter AWS::NoValue"},
 		{"Currency", "EUR", "template.yaml has no parameter Currency"},
 	} {
@@ -190,9 +197,9 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-func TestVersion(t *testing.T) {
-	if load(t, nil).Version() == "" {
-		t.Error("the stack does not tell its version")
+func TestVersion_OfTheSource_IsDevelopment(t *testing.T) {
+	if got := load(t, nil).Version(); got != "development" {
+		t.Errorf("the version is %q; `make build` replaces development", got)
 	}
 }
 
@@ -214,8 +221,8 @@ func TestLogs_ExpireAndBelongToOneFunction(t *testing.T) {
 
 func TestDefaults_OptionalCostsAreOff(t *testing.T) {
 	s := deploy(t, nil)
-	if nested := s.byType[typeStack]; !slices.Equal(nested, []string{"Tables"}) {
-		t.Errorf("nested are %q, want the tables alone", nested)
+	if nested := s.byType[typeStack]; nested != nil {
+		t.Errorf("the nested stacks %q are created by default", nested)
 	}
 	for _, f := range s.byType[typeFunction] {
 		if v := under(s.properties[f], "ReservedConcurrentExecutions"); v != nil {
@@ -229,10 +236,21 @@ func TestDefaults_OptionalCostsAreOff(t *testing.T) {
 }
 
 func TestReservedConcurrency(t *testing.T) {
-	s := deploy(t, map[string]string{"RedeemVoucherConcurrency": "40", "ApiDocsConcurrency": "0"})
-	for function, want := range map[string]string{"RedeemVoucher": "40", "ApiDocs": "0", "Checkout": ""} {
-		if got := text(s.properties[function], "ReservedConcurrentExecutions"); got != want {
-			t.Errorf("%s reserves %q instances, want %q", function, got, want)
+	for _, want := range []string{"40", "0"} {
+		s := deploy(t, map[string]string{"RedeemVoucherConcurrency": want})
+		for _, f := range s.byType[typeFunction] {
+			if got := text(s.properties[f], "ReservedConcurrentExecutions"); got != want && (f == "RedeemVoucher" || got != "") {
+				t.Errorf("%s reserves %q instances with RedeemVoucherConcurrency %s", f, got, want)
+			}
 		}
+	}
+}
+
+func TestParameters_LimitsOfWarmThroughput(t *testing.T) {
+	for _, units := range []string{"0", "12000", "19999", "20000", "99999", "100000", "12000000"} {
+		load(t, map[string]string{"VouchersWarmReadUnits": units})
+	}
+	for _, units := range []string{"0", "4000", "9999", "10000", "40000", "100000"} {
+		load(t, map[string]string{"VouchersWarmWriteUnits": units, "CheckoutsWarmWriteUnits": units})
 	}
 }

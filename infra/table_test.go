@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// A table whose keys change is replaced by an empty one when it is deployed: nothing here may change once a shop has data.
+// Changing a key of a table would replace it by an empty one: nothing here may change once a shop has data.
 func TestTables(t *testing.T) {
 	tables := load(t, nil).Tables()
 	want := []struct{ id, output, ttl string }{
@@ -22,7 +22,7 @@ func TestTables(t *testing.T) {
 	}
 	for i, table := range tables {
 		if table.LogicalID != want[i].id || table.Output != want[i].output {
-			t.Errorf("table %s, told by %s; want %s, told by %s", table.LogicalID, table.Output, want[i].id, want[i].output)
+			t.Errorf("table %s with the output %s; want %s with %s", table.LogicalID, table.Output, want[i].id, want[i].output)
 		}
 		create := &dynamodb.CreateTableInput{
 			TableName:   aws.String("shop-1"),
@@ -54,7 +54,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-func TestExistingTableIsNotCreated(t *testing.T) {
+func TestTables_NamedByParameter_AreNotCreated(t *testing.T) {
 	template := load(t, map[string]string{"VouchersTable": "vouchers-restored"})
 	var created []string
 	for _, table := range template.Tables() {
@@ -69,10 +69,14 @@ func TestExistingTableIsNotCreated(t *testing.T) {
 	}
 }
 
-func TestAllTablesMayExist(t *testing.T) {
-	template := load(t, map[string]string{
+func allNamed() map[string]string {
+	return map[string]string{
 		"CatalogueTable": "catalogue-restored", "VouchersTable": "vouchers-restored", "CheckoutsTable": "checkouts-restored",
-	})
+	}
+}
+
+func TestTables_AllNamedByParameter_NothingIsCreated(t *testing.T) {
+	template := load(t, allNamed())
 	if tables := template.Tables(); len(tables) != 0 {
 		t.Errorf("created %v", tables)
 	}
@@ -81,17 +85,20 @@ func TestAllTablesMayExist(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	if guards := deploy(t, allNamed()).byType["AWS::CloudFormation::WaitConditionHandle"]; guards != nil {
+		t.Errorf("%q would refuse the update of a stack of 0.1.0 that names its tables", guards)
+	}
 }
 
 func TestTables_OutliveMistakes(t *testing.T) {
 	s := deploy(t, nil)
-	declared := source(t, "infra/tables.yaml")["Resources"]
+	declared := source(t, "template.yaml")["Resources"]
 	// A table under another logical ID would be a new, empty one. So would one with another name or key: see TestTables.
-	if want := []string{"Tables.Catalogue", "Tables.Vouchers", "Tables.Checkouts"}; !slices.Equal(s.byType[typeTable], want) {
+	if want := []string{"Catalogue", "Vouchers", "Checkouts"}; !slices.Equal(s.byType[typeTable], want) {
 		t.Errorf("the tables are %q, want %q", s.byType[typeTable], want)
 	}
 	for _, id := range []string{"Catalogue", "Vouchers", "Checkouts"} {
-		table := s.properties["Tables."+id]
+		table := s.properties[id]
 		if name := text(table, "TableName"); name != "" {
 			t.Errorf("%s is named %s: no other stack in the account could have it", id, name)
 		}
@@ -112,6 +119,50 @@ func TestTables_OutliveMistakes(t *testing.T) {
 	}
 }
 
+// CloudFormation does not change the type of a resource. So it refuses to update a stack of 0.1.0, where Tables is a nested stack,
+// as long as any table would be created.
+func TestTables_AnyCreated_StackOf010IsRefused(t *testing.T) {
+	for _, named := range []string{"", "CatalogueTable", "VouchersTable", "CheckoutsTable"} {
+		parameters := allNamed()
+		parameters[named] = ""
+		if named == "" {
+			parameters = nil
+		}
+		if got := deploy(t, parameters).byType["AWS::CloudFormation::WaitConditionHandle"]; !slices.Equal(got, []string{"Tables"}) {
+			t.Errorf("without %s the guards are %q, want Tables", named, got)
+		}
+	}
+}
+
+func TestTables_UnitCeilings(t *testing.T) {
+	for _, test := range []struct{ parameters, want map[string]string }{
+		{nil, nil},
+		{map[string]string{"TableMaxReadUnits": "500"}, map[string]string{"MaxReadRequestUnits": "500"}},
+		{map[string]string{"TableMaxWriteUnits": "90"}, map[string]string{"MaxWriteRequestUnits": "90"}},
+		{
+			map[string]string{"TableMaxReadUnits": "500", "TableMaxWriteUnits": "90"},
+			map[string]string{"MaxReadRequestUnits": "500", "MaxWriteRequestUnits": "90"},
+		},
+	} {
+		s := deploy(t, test.parameters)
+		for _, table := range []string{"Catalogue", "Vouchers", "Checkouts"} {
+			if got := texts(s.properties[table], "OnDemandThroughput"); !maps.Equal(got, test.want) {
+				t.Errorf("%v: the ceilings of %s are %v, want %v", test.parameters, table, got, test.want)
+			}
+		}
+	}
+}
+
+// texts returns the strings under a key.
+func texts(v any, key string) map[string]string {
+	all := make(map[string]string)
+	dict, _ := under(v, key).(map[string]any)
+	for name := range dict {
+		all[name] = text(dict, name)
+	}
+	return all
+}
+
 func TestWarmThroughput(t *testing.T) {
 	for _, test := range []struct {
 		parameters          map[string]string
@@ -130,12 +181,7 @@ func TestWarmThroughput(t *testing.T) {
 		for table, want := range map[string]map[string]string{
 			"Catalogue": nil, "Vouchers": test.vouchers, "Checkouts": test.checkouts,
 		} {
-			got := make(map[string]string)
-			warm, _ := under(s.properties["Tables."+table], "WarmThroughput").(map[string]any)
-			for key := range warm {
-				got[key] = text(warm, key)
-			}
-			if !maps.Equal(got, want) {
+			if got := texts(s.properties[table], "WarmThroughput"); !maps.Equal(got, want) {
 				t.Errorf("%v: the warm throughput of %s is %v, want %v", test.parameters, table, got, want)
 			}
 		}

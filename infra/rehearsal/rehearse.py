@@ -1,10 +1,15 @@
-"""Deploys the built stack to a simulation of AWS on this machine (moto), and compares what came of it with what was meant.
+"""Deploys the built stack to a simulation of AWS (moto) on this machine, twice, and checks the result.
 
     rehearse.py SAM SHOPCTL
 
-The templates are packaged by the SAM CLI and translated by the library that AWS translates them with. The simulation makes the
-tables, functions, roles, log groups and the dashboard. Its CloudFormation has neither HTTP APIs nor alarms: of these, what the
-template says is compared. In the end shopctl works on the stack. Every difference is told, and any is status 1.
+It runs `sam deploy --config-env prod` and infra/deployment.py like `make deploy` does, then shopctl on the stack.
+Every difference is printed, and any difference is exit status 1.
+
+Not rehearsed: moto does not run the serverless transform, so the library that AWS uses for it runs here, when the change set is
+created. moto's CloudFormation has no HTTP APIs, permissions and alarms; of the first two, the translated template is checked, and of
+alarms nothing is (the tests in infra check their template). moto ignores stack policies, time to live, recovery, encryption and the
+processor of a function. It has no termination protection: a stand-in stores the flag. The SAM CLI's own bucket is not made either.
+Quotas, times, and what IAM decides are AWS's.
 """
 
 import ast
@@ -15,33 +20,32 @@ import logging
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.parse
 import warnings
 import zipfile
 
 import boto3
+from moto.cloudformation import models, responses
 from moto.server import ThreadedMotoServer
 from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
 
 ROOT = pathlib.Path(__file__).parents[2]
 BUILT = ROOT / ".aws-sam" / "build"
-STACK = "shopfront-rehearsal"
+STACK = "shopfront-prod"
 BUCKET = "shopfront-rehearsal"
 REGION = "us-east-1"
 API = "rehearsal0"
 ENDPOINT = f"https://{API}.execute-api.{REGION}.amazonaws.com"
-PARAMETERS = {
-    "Alarms": "on",
-    "AlarmEmail": "owner@shop.example",
-    "Dashboard": "on",
-    "AllowedOrigins": "https://shop.example",
-    "LogRetentionDays": "90",
-}
+TABLES = ("CatalogueTable", "VouchersTable", "CheckoutsTable")
+OPTIONS = {"Alarms": "on", "AlarmEmail": "owner@shop.example", "Dashboard": "on", "AllowedOrigins": "https://shop.example"}
+NOT_SIMULATED = ("AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Stage", "AWS::Lambda::Permission")
 
-# What each function may do, and on which table of the stack.
+# What each function may do on which table.
 GRANTS = {
     "redeem-voucher": {"VouchersTable": {"GetItem", "BatchGetItem", "UpdateItem"}},
     "checkout-area": {"CatalogueTable": {"GetItem", "Query"}},
@@ -52,78 +56,110 @@ GRANTS = {
 }
 
 differences = []
+translated = []  # the templates that CloudFormation got, after the serverless transform
 
 
 def compare(what, got, want):
     if got != want:
-        differences.append(f"{what}: {got!r}, meant was {want!r}")
+        differences.append(f"{what}: {got!r}, want {want!r}")
 
 
 def logical_id(function):
     return "".join(part.capitalize() for part in function.split("-"))
 
 
-def run(*command):
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+def run(*command, **options):
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, **options)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
     return done.stdout
 
 
-def package(sam, server):
-    """The packaged template, with what it refers to in the simulated S3, addressed as S3 is."""
-    boto3.client("s3").create_bucket(Bucket=BUCKET)
-    with tempfile.TemporaryDirectory() as folder:
-        packaged = pathlib.Path(folder, "packaged.yaml")
-        run(sam, "package", "--template-file", BUILT / "template.yaml", "--s3-bucket", BUCKET, "--output-template-file", packaged)
-        return packaged.read_text().replace(server, f"https://s3.{REGION}.amazonaws.com")
+def complete_simulation():
+    """Adds to moto what it lacks: of change sets the serverless transform and outputs, termination protection, S3 at its own address."""
+    create_change_set, apply = models.CloudFormationBackend.create_change_set, models.ChangeSet.apply
+
+    def with_transform(backend, stack_name, change_set_name, template, parameters, **options):
+        parsed = yaml_parse(template)
+        if parsed.get("Transform") == "AWS::Serverless-2016-10-31":
+            values = {name: p.get("Default") for name, p in parsed.get("Parameters", {}).items()} | parameters
+            parsed = transform(parsed, values | {"AWS::Region": REGION}, NoManagedPolicies())
+            translated.append(parsed)
+            kept = {name: r for name, r in parsed["Resources"].items() if r["Type"] not in NOT_SIMULATED}
+            parsed = substitute_api({**parsed, "Resources": kept})
+        return create_change_set(backend, stack_name, change_set_name, json.dumps(parsed), parameters, **options)
+
+    def apply_with_outputs(change_set):
+        apply(change_set)
+        change_set.stack.template_dict, change_set.stack.parameters = change_set.template_dict, change_set.parameters
+        change_set.stack.output_map = change_set.stack._create_output_map()
+
+    def update_termination_protection(response):
+        stack = response.cloudformation_backend.get_stack(response._get_param("StackName"))
+        stack.enable_termination_protection = response._get_param("EnableTerminationProtection") in (True, "true")
+        return responses.ActionResult({"StackId": stack.stack_id})
+
+    def read_template(url, **_):
+        bucket, key = urllib.parse.urlparse(url).path.lstrip("/").split("/", 1)
+        return boto3.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read().decode()
+
+    models.CloudFormationBackend.create_change_set = with_transform
+    models.ChangeSet.apply = apply_with_outputs
+    responses.CloudFormationResponse.update_termination_protection = update_termination_protection
+    models.get_stack_from_s3_url = responses.get_stack_from_s3_url = read_template
 
 
-def translate(packaged):
-    class NoManagedPolicies:
-        def load(self):
-            return {}
-
-    return transform(yaml_parse(packaged), {**PARAMETERS, "AWS::Region": REGION}, NoManagedPolicies())
+class NoManagedPolicies:
+    def load(self):
+        return {}
 
 
-def resolve(value, condition):
-    """A value of the translated template with its Fn::If taken, where all conditions are as given."""
+def substitute_api(value):
+    """The template with references to the API replaced, which moto does not create."""
     if isinstance(value, dict):
-        if set(value) == {"Fn::If"}:
-            return resolve(value["Fn::If"][1 if condition else 2], condition)
-        return {k: resolve(v, condition) for k, v in value.items()}
-    if isinstance(value, list):
-        return [resolve(v, condition) for v in value]
-    return value
+        if value == {"Ref": "Api"}:
+            return API
+        if value == {"Fn::GetAtt": ["Api", "ApiEndpoint"]}:
+            return ENDPOINT
+        return {k: substitute_api(v) for k, v in value.items()}
+    return [substitute_api(v) for v in value] if isinstance(value, list) else value
 
 
-def check_api(template, meant):
-    """Holds the API of the translated template to the events of the one that was written."""
-    api = template["Resources"]["Api"]["Properties"]["Body"]
+def deploy(sam, **parameters):
+    """Deploys as `make deploy ENV=prod` does, with further parameters, and returns the outputs."""
+    python = pathlib.Path(sam).parent / "python"
+    run(python, "infra/deployment.py", "check", "prod")
+    overrides = [f"{name}={value}" for name, value in (OPTIONS | parameters).items()]
+    run(sam, "deploy", "--config-env", "prod", "--no-confirm-changeset", "--no-resolve-s3", "--s3-bucket", BUCKET,
+        "--parameter-overrides", "file://infra/parameters/prod.yaml", *overrides)
+    run(python, "infra/deployment.py", "protect", "prod")
+    stack = boto3.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"][0]
+    compare("termination protection", stack["EnableTerminationProtection"], True)
+    policy = json.loads(boto3.client("cloudformation").get_stack_policy(StackName=STACK)["StackPolicyBody"])
+    compare("stack policy", policy, json.loads((ROOT / "infra" / "stack-policy.json").read_text()))
+    return {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+
+
+def check_api():
+    """Compares the API of the translated template with the events in template.yaml."""
+    template, source = translated[-1], yaml_parse((ROOT / "template.yaml").read_text())
     routes = {}
-    for path, operations in api["paths"].items():
+    for path, operations in template["Resources"]["Api"]["Properties"]["Body"]["paths"].items():
         for method, operation in operations.items():
             integration = operation["x-amazon-apigateway-integration"]
             compare(f"payload of {method} {path}", integration["payloadFormatVersion"], "2.0")
             routes[f"{method.upper()} {path}"] = re.search(r"\$\{(\w+)\.Arn\}", json.dumps(integration["uri"])).group(1)
     events = {
         f"{event['Properties']['Method']} {event['Properties']['Path']}": name
-        for name, resource in meant["Resources"].items()
+        for name, resource in source["Resources"].items()
         if resource["Type"] == "AWS::Serverless::Function"
         for event in resource["Properties"]["Events"].values()
     }
     compare("routes", routes, events)
     stage = template["Resources"]["ApiApiGatewayDefaultStage"]["Properties"]
-    compare("stage", stage["StageName"], "$default")
-    compare("deployed by itself", stage["AutoDeploy"], True)
-    compare(
-        "limits of the stage",
-        stage["DefaultRouteSettings"],
-        {"ThrottlingRateLimit": {"Ref": "ThrottleRate"}, "ThrottlingBurstLimit": {"Ref": "ThrottleBurst"}},
-    )
-    cors = resolve(api["x-amazon-apigateway-cors"], condition=True)
-    compare("methods that a browser may use", cors["allowMethods"], ["GET", "HEAD", "POST", "OPTIONS"])
+    compare("stage", (stage["StageName"], stage["AutoDeploy"]), ("$default", True))
+    limits = {"ThrottlingRateLimit": {"Ref": "ThrottleRate"}, "ThrottlingBurstLimit": {"Ref": "ThrottleBurst"}}
+    compare("limits of the stage", stage["DefaultRouteSettings"], limits)
     permitted = {
         json.dumps(r["Properties"]["FunctionName"])
         for r in template["Resources"].values()
@@ -132,108 +168,9 @@ def check_api(template, meant):
     compare("functions that the API may call", permitted, {json.dumps({"Ref": name}) for name in events.values()})
 
 
-def create(template):
-    """Creates the stack and returns its outputs. The simulation knows no outputs of nested stacks: each is made beside it."""
-    known = {"Ref": {"AWS::StackName": STACK, "Api": API}, "Fn::GetAtt": {("Api", "ApiEndpoint"): ENDPOINT}}
-    for name, parameter in template["Parameters"].items():
-        known["Ref"][name] = PARAMETERS.get(name, str(parameter["Default"]))
-    nested = {n: r for n, r in template["Resources"].items() if r["Type"] == "AWS::CloudFormation::Stack"}
-    body, parameters = nested_stack(nested.pop("Tables"), known)
-    check_table_settings(body)
-    tables = create_stack(f"{STACK}-Tables", body, parameters)
-    known["Fn::GetAtt"].update({("Tables", f"Outputs.{name}"): value for name, value in tables.items()})
-
-    absent = {"AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Stage", "AWS::Lambda::Permission", "AWS::CloudFormation::Stack"}
-    kept = {name: r for name, r in template["Resources"].items() if r["Type"] not in absent}
-    root = substitute({**template, "Resources": kept}, {"Ref": {"Api": API}, "Fn::GetAtt": known["Fn::GetAtt"]})
-    outputs = create_stack(STACK, json.dumps(root), PARAMETERS)
-    known["Ref"].update(physical_ids())
-    body, parameters = nested_stack(nested.pop("View"), known)
-    create_stack(f"{STACK}-View", body, parameters)
-    check_dashboard(parameters)
-    check_alarms(*nested_stack(nested.pop("Watch"), known))
-    compare("nested stacks that nothing looks at", list(nested), [])
-    return outputs
-
-
-def check_dashboard(parameters):
-    """Every metric on the dashboard is of something that the stack has."""
-    cloudwatch = boto3.client("cloudwatch")
-    names = [entry["DashboardName"] for entry in cloudwatch.list_dashboards()["DashboardEntries"]]
-    compare("number of dashboards", len(names), 1)
-    for name in names:
-        widgets = json.loads(cloudwatch.get_dashboard(DashboardName=name)["DashboardBody"])["widgets"]
-        metrics = [metric for widget in widgets for metric in widget["properties"].get("metrics", []) if isinstance(metric[0], str)]
-        for metric in metrics:
-            dimensions = [part for part in metric[2:] if isinstance(part, str)]
-            check_dimensions(f"metric {metric[1]} on the dashboard", zip(dimensions[::2], dimensions[1::2]), parameters)
-        compare("a dashboard without metrics", bool(metrics), True)
-
-
-def check_alarms(body, parameters):
-    """The simulation's CloudFormation passes over alarms. In the template, each is of something that the stack has."""
-    template = yaml_parse(body)
-    compare("parameters of the alarms", sorted(parameters), sorted(template["Parameters"]))
-    alarms = {n: r["Properties"] for n, r in template["Resources"].items() if r["Type"] == "AWS::CloudWatch::Alarm"}
-    compare("a watch without alarms", bool(alarms), True)
-    for name, alarm in substitute(alarms, {"Ref": parameters}).items():
-        metrics = [alarm] + [m["MetricStat"]["Metric"] for m in alarm.get("Metrics", []) if "MetricStat" in m]
-        dimensions = [(d["Name"], d["Value"]) for metric in metrics for d in metric.get("Dimensions", [])]
-        compare(f"alarm {name} of nothing", bool(dimensions), True)
-        check_dimensions(f"alarm {name}", dimensions, parameters)
-
-
-def check_dimensions(what, dimensions, parameters):
-    """Holds dimensions to what the parameters of a nested stack name."""
-    functions = {parameters[logical_id(folder)] for folder in GRANTS}
-    tables = {parameters[name] for name in ("CatalogueTable", "VouchersTable", "CheckoutsTable")}
-    known = {"ApiId": {API}, "FunctionName": functions, "TableName": tables, "Stack": {STACK}}
-    for name, value in dimensions:
-        if name in known and value not in known[name]:
-            differences.append(f"{what} is of {name} {value!r}, which the stack does not have")
-
-
-def substitute(value, known):
-    """A part of a template with the references that are known replaced by what they refer to."""
-    if isinstance(value, dict) and len(value) == 1:
-        (function, target), *_ = value.items()
-        target = tuple(target) if function == "Fn::GetAtt" else target
-        if function in known and isinstance(target, (str, tuple)) and target in known[function]:
-            return known[function][target]
-    if isinstance(value, dict):
-        return {k: substitute(v, known) for k, v in value.items()}
-    return [substitute(v, known) for v in value] if isinstance(value, list) else value
-
-
-def nested_stack(resource, known):
-    """The template of a nested stack, as it was uploaded, and its parameters."""
-    properties = resource["Properties"]
-    key = properties["TemplateURL"].rsplit("/", 1)[-1]
-    body = boto3.client("s3").get_object(Bucket=BUCKET, Key=key)["Body"].read().decode()
-    return body, substitute(properties["Parameters"], known)
-
-
-def create_stack(name, body, parameters):
-    cloudformation = boto3.client("cloudformation")
-    cloudformation.create_stack(
-        StackName=name,
-        TemplateBody=body,
-        Parameters=[{"ParameterKey": k, "ParameterValue": v} for k, v in parameters.items()],
-        Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
-    )
-    stack = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
-    compare(f"state of {name}", stack["StackStatus"], "CREATE_COMPLETE")
-    return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
-
-
-def physical_ids():
-    resources = boto3.client("cloudformation").describe_stack_resources(StackName=STACK)["StackResources"]
-    return {r["LogicalResourceId"]: r["PhysicalResourceId"] for r in resources}
-
-
 def check_tables(outputs):
     dynamodb = boto3.client("dynamodb")
-    names = {name: outputs[name] for name in ("CatalogueTable", "VouchersTable", "CheckoutsTable")}
+    names = {name: outputs[name] for name in TABLES}
     compare("tables", set(dynamodb.list_tables()["TableNames"]), set(names.values()))
     for output, name in names.items():
         table = dynamodb.describe_table(TableName=name)["Table"]
@@ -244,61 +181,44 @@ def check_tables(outputs):
         compare(f"deletion protection of {output}", table["DeletionProtectionEnabled"], True)
 
 
-def check_table_settings(body):
-    """The simulation passes over these settings of a table, so they are looked at in the template that was uploaded."""
-    for name, table in yaml_parse(body)["Resources"].items():
-        if table["Type"] != "AWS::DynamoDB::Table":
-            continue
-        compare(f"what a deleted stack leaves of {name}", (table["DeletionPolicy"], table["UpdateReplacePolicy"]), ("Retain", "Retain"))
-        settings = table["Properties"]
-        compare(f"recovery of {name}", settings["PointInTimeRecoverySpecification"], {"PointInTimeRecoveryEnabled": True})
-        compare(f"encryption of {name}", settings["SSESpecification"], {"SSEEnabled": True})
-        expiry = settings.get("TimeToLiveSpecification", {}).get("AttributeName")
-        compare(f"expiry of {name}", expiry, "expiresAt" if name == "Checkouts" else None)
-
-
-def check_functions(template, outputs):
+def check_functions(outputs, log_days):
     functions = {f["FunctionName"]: f for f in boto3.client("lambda").list_functions()["Functions"]}
     folders = sorted(p.parent.name for p in ROOT.glob("functions/*/main.go"))
-    compare("functions that are granted something here", sorted(GRANTS), folders)
+    compare("functions in GRANTS", sorted(GRANTS), folders)
     compare("number of functions", len(functions), len(folders))
-    physical = physical_ids()
+    resources = boto3.client("cloudformation").describe_stack_resources(StackName=STACK)["StackResources"]
+    physical = {r.get("LogicalResourceId"): r.get("PhysicalResourceId") for r in resources}  # empty for what moto did not create
     for folder in folders:
         function = functions[physical[logical_id(folder)]]
-        compare(f"runtime of {folder}", function["Runtime"], "provided.al2023")
-        # The simulation passes over the processor.
-        compare(f"processor of {folder}", template["Resources"][logical_id(folder)]["Properties"]["Architectures"], [{"Ref": "Architecture"}])
-        compare(f"seconds that {folder} has", function["Timeout"], 10)
-        compare(f"tracing of {folder}", function["TracingConfig"]["Mode"], "PassThrough")
+        settings = (function["Runtime"], function["Timeout"], function["TracingConfig"]["Mode"])
+        compare(f"runtime, timeout and tracing of {folder}", settings, ("provided.al2023", 10, "PassThrough"))
         check_code(folder, function)
         tables = {name: outputs[name] for name in GRANTS[folder]}
-        settings = {f"{name.removesuffix('Table').upper()}_TABLE": table for name, table in tables.items()}
         variables = function["Environment"]["Variables"]
-        compare(f"tables of {folder}", {k: v for k, v in variables.items() if k.endswith("_TABLE")}, settings)
+        want = {f"{name.removesuffix('Table').upper()}_TABLE": table for name, table in tables.items()}
+        compare(f"tables of {folder}", {k: v for k, v in variables.items() if k.endswith("_TABLE")}, want)
         compare(f"endpoint of {folder}", variables.get("AWS_ENDPOINT_URL_DYNAMODB", ""), "")
-        log_group = check_logs(folder)
-        check_role(folder, function["Role"], tables, log_group)
+        check_role(folder, function["Role"], tables, check_logs(folder, log_days))
 
 
 def check_code(folder, function):
-    """The zip that was uploaded has the program that was built, and nothing else."""
+    """The uploaded zip contains the built program and nothing else."""
     code = boto3.client("lambda").get_function(FunctionName=function["FunctionName"])["Code"]
-    key = code["Location"].split("?")[0].rsplit("/", 1)[-1] if "Location" in code else code["S3Key"]
-    body = boto3.client("s3").get_object(Bucket=BUCKET, Key=key)["Body"].read()
+    name = code["Location"].split("?")[0].rsplit("/", 1)[-1] if "Location" in code else code["S3Key"]
+    body = boto3.client("s3").get_object(Bucket=BUCKET, Key=f"{STACK}/{name}")["Body"].read()
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         compare(f"files of {folder}", archive.namelist(), ["bootstrap"])
-        compare(f"size of {folder} as AWS has it", function["CodeSize"], len(body))
+        compare(f"size of {folder}", function["CodeSize"], len(body))
         uploaded = hashlib.sha256(archive.read("bootstrap")).hexdigest()
-    built = hashlib.sha256((BUILT / logical_id(folder) / "bootstrap").read_bytes()).hexdigest()
-    compare(f"program of {folder}", uploaded, built)
+    compare(f"program of {folder}", uploaded, hashlib.sha256((BUILT / logical_id(folder) / "bootstrap").read_bytes()).hexdigest())
 
 
-def check_logs(folder):
+def check_logs(folder, days):
     name = f"/shopfront/{STACK}/{folder}"
     groups = boto3.client("logs").describe_log_groups(logGroupNamePrefix=name)["logGroups"]
     group = next((g for g in groups if g["logGroupName"] == name), None)
-    compare(f"days that logs of {folder} are kept", group and group.get("retentionInDays"), 90)
-    return group["arn"].removesuffix(":*") if group else None  # AWS's ARN of a log group ends with it, the simulation's does not
+    compare(f"days that logs of {folder} are kept", group and group.get("retentionInDays"), days)
+    return group["arn"].removesuffix(":*") if group else None  # the ARN ends with :* at AWS, but not in moto
 
 
 def check_role(folder, role, tables, log_group):
@@ -308,54 +228,109 @@ def check_role(folder, role, tables, log_group):
     granted = {}
     for policy in iam.list_role_policies(RoleName=name)["PolicyNames"]:
         document = iam.get_role_policy(RoleName=name, PolicyName=policy)["PolicyDocument"]
-        # The simulation keeps it as Python writes it, with a None for AWS::NoValue.
+        # moto stores the policy as Python prints it, with a None for AWS::NoValue.
         for statement in filter(None, ast.literal_eval(document)["Statement"]):
             compare(f"effect of a statement of {folder}", statement["Effect"], "Allow")
             granted.setdefault(statement["Resource"], set()).update(statement["Action"])
     account = role.split(":")[4]
-    meant = {log_group: {"logs:CreateLogStream", "logs:PutLogEvents"}}
+    want = {log_group: {"logs:CreateLogStream", "logs:PutLogEvents"}}
     for output, table in tables.items():
         arn = f"arn:aws:dynamodb:{REGION}:{account}:table/{table}"
-        meant[arn] = {f"dynamodb:{action}" for action in GRANTS[folder][output]}
-    compare(f"what {folder} may do", granted, meant)
+        want[arn] = {f"dynamodb:{action}" for action in GRANTS[folder][output]}
+    compare(f"what {folder} may do", granted, want)
 
 
 def check_operator(shopctl):
-    """An operator's first day, on the tables of the stack."""
+    """An operator's first day: shopctl works on the tables of the stack."""
     target = (shopctl, "--stack", STACK)
     status = json.loads(run(*target, "status", "--json"))
-    compare("address that shopctl tells", status["baseUrl"], ENDPOINT)
+    compare("address in shopctl status", status["baseUrl"], ENDPOINT)
+    compare("version in shopctl status is the built one", status["version"] not in ("", "development"), True)
     run(*target, "catalog", "apply", "examples/demo.yaml")
     run(*target, "voucher", "create", "emberforge", "HARVEST-25", "--reward", "25%", "--max-uses", "250")
-    voucher = json.loads(run(*target, "voucher", "show", "emberforge", "HARVEST-25", "--json"))
+    check_voucher(shopctl)
+
+
+def check_voucher(shopctl):
+    voucher = json.loads(run(shopctl, "--stack", STACK, "voucher", "show", "emberforge", "HARVEST-25", "--json"))
     compare("uses left of a new code", voucher["usesLeft"], 250)
+
+
+def check_refusals(sam):
+    """infra/deployment.py refuses what would put empty tables in place of existing ones."""
+    cloudformation, dynamodb = boto3.client("cloudformation"), boto3.client("dynamodb")
+    named = {"Parameters": {name: {"Type": "String"} for name in TABLES}, "Resources": {"T": {"Type": "AWS::SNS::Topic"}}}
+    other = {"Type": "AWS::DynamoDB::Table", "Properties": {
+        "TableName": "other", "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}], "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}}
+    boto3.client("s3").create_bucket(Bucket="nested")
+    boto3.client("s3").put_object(Bucket="nested", Key="tables.json", Body=json.dumps({"Resources": {"Other": other}}))
+    url = f"https://s3.{REGION}.amazonaws.com/nested/tables.json"
+    nested = {
+        "Resources": {"Tables": {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": url}}},
+        "Outputs": {name: {"Value": f"old-{name}"} for name in TABLES},
+    }
+    cloudformation.create_stack(StackName="shopfront-dev", TemplateBody=json.dumps(nested))
+    cloudformation.create_stack(
+        StackName="shopfront-staging", TemplateBody=json.dumps(named),
+        Parameters=[{"ParameterKey": name, "ParameterValue": f"restored-{name}"} for name in TABLES])
+    for name in TABLES:
+        dynamodb.create_table(
+            TableName=f"old-{name}", BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("customer", "sk")],
+            KeySchema=[{"AttributeName": "customer", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}])
+    rows = [f"{name}: old-{name}" for name in TABLES]
+    for environment, lines, want in (
+        ("dev", [], "has its tables in a nested stack"),
+        ("dev", rows[:2], "CheckoutsTable: old-CheckoutsTable"),
+        ("dev", rows, None),
+        ("staging", [], None),
+        ("staging", ['VouchersTable: ""'], "VouchersTable: restored-VouchersTable"),
+        ("staging", ["VouchersTable: absent"], "VouchersTable: absent cannot be used"),
+        ("staging", ["VouchersTable: other"], "VouchersTable: other cannot be used"),
+        ("staging", rows, None),
+    ):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(ROOT / "infra", pathlib.Path(folder, "infra"))
+            with pathlib.Path(folder, "infra", "parameters", f"{environment}.yaml").open("a") as file:
+                file.write("\n".join(["", *lines, ""]))
+            command = (pathlib.Path(sam).parent / "python", pathlib.Path(folder, "infra", "deployment.py"), "check", environment)
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if (done.returncode != 0) != (want is not None) or (want or "") not in done.stderr:
+            differences.append(f"check of {environment} with {lines}: status {done.returncode}, {done.stderr!r}; want {want!r}")
 
 
 def main():
     sam, shopctl = sys.argv[1:]
-    os.environ.update(AWS_ACCESS_KEY_ID="rehearsal", AWS_SECRET_ACCESS_KEY="rehearsal", AWS_REGION=REGION, AWS_DEFAULT_REGION=REGION)
-    for name in list(os.environ):  # nothing may lead to anything but the simulation
+    os.environ.update(AWS_ACCESS_KEY_ID="rehearsal", AWS_SECRET_ACCESS_KEY="rehearsal", AWS_REGION=REGION, AWS_DEFAULT_REGION=REGION, SAM_CLI_TELEMETRY="0")
+    for name in list(os.environ):  # nothing may lead to the real AWS
         if name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS") or name.startswith("AWS_ENDPOINT_URL"):
             del os.environ[name]
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    warnings.filterwarnings("ignore", module="moto")  # of the wait condition in infra/tables.yaml, which does nothing
+    warnings.filterwarnings("ignore", module="moto")  # about resource types that it does not create
+    complete_simulation()
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
-    address = f"http://{host}:{port}"
-    os.environ["AWS_ENDPOINT_URL"] = address
+    os.environ["AWS_ENDPOINT_URL"] = f"http://{host}:{port}"
     try:
-        template = translate(package(sam, address))
-        check_api(template, yaml_parse((ROOT / "template.yaml").read_text()))
-        outputs = create(template)
-        check_tables(outputs)
-        check_functions(template, outputs)
+        boto3.client("s3").create_bucket(Bucket=BUCKET)
+        first = deploy(sam)
+        check_api()
+        check_tables(first)
+        check_functions(first, log_days=90)
+        compare("dashboards", len(boto3.client("cloudwatch").list_dashboards()["DashboardEntries"]), 1)
         check_operator(shopctl)
+        compare("outputs after an update", deploy(sam, LogRetentionDays="365", TableMaxWriteUnits="8000"), first)
+        check_tables(first)
+        check_functions(first, log_days=365)
+        check_voucher(shopctl)
+        check_refusals(sam)
     finally:
         server.stop()
     if differences:
         sys.exit("\n".join(differences))
-    print(f"The simulated stack is as meant: the tables, {len(GRANTS)} functions with their roles and logs, API, alarms and dashboard; and shopctl works on it.")
+    print(f"Deployed and updated in a simulation: the tables, {len(GRANTS)} functions with their roles and logs, API and dashboard; shopctl works on them.")
 
 
 if __name__ == "__main__":

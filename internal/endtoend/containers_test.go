@@ -52,7 +52,7 @@ func startContainers(ctx context.Context, run *localruntest.Run) (*containers, e
 	}
 	architecture := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
 	args := append([]string{
-		"local", "start-api", "--template", filepath.Join(root, ".aws-sam", "build", "template.yaml"), "--port", strconv.Itoa(port),
+		"local", "start-api", "--template", filepath.Join(root, ".aws-sam", "local", "template.yaml"), "--port", strconv.Itoa(port),
 		"--env-vars", filepath.Join(run.Root(), ".shopfront", "env-vars.json"), "--parameter-overrides", "Architecture=" + architecture,
 		"--warm-containers", "EAGER", "--add-host", "host.docker.internal:host-gateway",
 	}, strings.Fields(*samArgs)...)

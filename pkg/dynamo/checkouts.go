@@ -81,7 +81,7 @@ const (
 	attrTotal     = "total"
 	attrStatus    = "status"    // open: time alone makes an open checkout an expired one
 	attrExpires   = "expires"   // milliseconds
-	attrExpiresAt = "expiresAt" // seconds: when DynamoDB may delete the item, see infra/tables.yaml
+	attrExpiresAt = "expiresAt" // seconds: when DynamoDB may delete the item, see template.yaml
 )
 
 func encodeCheckout(customer catalog.CustomerID, c checkout.Checkout) item {

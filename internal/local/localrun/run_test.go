@@ -254,8 +254,8 @@ func testRestart(t *testing.T, root, redeem string) {
 
 func testOtherKeys(t *testing.T, root string) {
 	const kept, other = "- AttributeName: sk\n          AttributeType: S", "- AttributeName: sk\n          AttributeType: B"
-	edit(t, root, "infra/tables.yaml", kept, other)
-	defer edit(t, root, "infra/tables.yaml", other, kept)
+	edit(t, root, "template.yaml", kept, other)
+	defer edit(t, root, "template.yaml", other, kept)
 	_, err := localruntest.Start(root, false)
 	wantError(t, err, "table CatalogueTable: it has other keys than the template says", "--fresh")
 	wantNothingLeft(t, root)

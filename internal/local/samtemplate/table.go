@@ -52,7 +52,7 @@ func (s *stack) readTable(r resource) (Table, error) {
 	v, err := s.properties(r)
 	d := decoder{err: err}
 	properties := d.mapping(v, "BillingMode", "AttributeDefinitions", "KeySchema", "TimeToLiveSpecification",
-		"DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "SSESpecification", "WarmThroughput")
+		"DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "SSESpecification", "WarmThroughput", "OnDemandThroughput")
 	if !properties["BillingMode"].exists() {
 		d.fail(r.at.errorf("the table %s wants BillingMode: PAY_PER_REQUEST", r.name))
 	}

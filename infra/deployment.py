@@ -1,0 +1,172 @@
+"""Guards a deployment. `make deploy` and `make build` run it.
+
+    deployment.py preflight                              says what is missing on this machine; needs no library
+    deployment.py built DIRECTORY ARCHITECTURE VERSION   checks the built functions, and completes the built template
+    deployment.py check ENVIRONMENT                      refuses a deployment that would create tables in place of existing ones
+    deployment.py protect ENVIRONMENT                    denies every later update that replaces or removes a table
+    deployment.py unlock ENVIRONMENT                     lets the next deployment take a table out of the stack
+
+All but preflight need the Python of the SAM CLI, which has boto3.
+"""
+
+import configparser
+import importlib.util
+import os
+import pathlib
+import socket
+import struct
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+TABLES = ("CatalogueTable", "VouchersTable", "CheckoutsTable")
+UNLOCKED = '{"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "Update:*", "Resource": "*"}]}'
+
+
+def preflight():
+    """Looks at settings and files only, so that it is done in a second."""
+    profile = profile_settings()
+    missing = []
+    if not (os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "region" in profile):
+        missing.append("a region: set AWS_REGION or AWS_DEFAULT_REGION, or the region of your AWS profile")
+    if not (set(os.environ) & CREDENTIAL_VARIABLES or set(profile) & CREDENTIAL_SETTINGS or on_ec2()):
+        missing.append("credentials: run `aws configure` or `aws sso login`, or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+    if not all(importlib.util.find_spec(module) for module in ("venv", "ensurepip")):
+        missing.append("Python's venv module (Debian and Ubuntu: apt-get install python3-venv)")
+    if missing:
+        sys.exit("Nothing was deployed. Missing:\n" + "\n".join(f"  {item}" for item in missing))
+
+
+CREDENTIAL_VARIABLES = {
+    "AWS_ACCESS_KEY_ID",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+}
+CREDENTIAL_SETTINGS = {
+    "aws_access_key_id",
+    "credential_process",
+    "login_session",
+    "role_arn",
+    "sso_session",
+    "sso_start_url",
+    "web_identity_token_file",
+}
+
+
+def profile_settings():
+    """The settings of the current profile in both files of the AWS configuration."""
+    name = os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE") or "default"
+    settings = {}
+    for variable, default in (("AWS_CONFIG_FILE", "~/.aws/config"), ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials")):
+        file = configparser.RawConfigParser(strict=False)
+        file.read(os.path.expanduser(os.environ.get(variable) or default))
+        for section in (name, f"profile {name}"):
+            if file.has_section(section):
+                settings.update(file.items(section))
+    return settings
+
+
+def on_ec2():
+    """Whether the metadata service of EC2 answers, from which instances get their credentials."""
+    if os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() == "true":
+        return False
+    try:
+        socket.create_connection(("169.254.169.254", 80), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def built(directory, architecture, version):
+    """Writes the version into the built template, and lets it be deployed for no architecture but the one it was built for."""
+    from samcli.yamlhelper import yaml_dump, yaml_parse
+
+    machine = {"arm64": 183, "x86_64": 62}[architecture]
+    for binary in pathlib.Path(directory).glob("*/bootstrap"):
+        with binary.open("rb") as file:
+            if struct.unpack_from("<H", file.read(20), 18) != (machine,):
+                sys.exit(f"{binary} was not built for {architecture}")
+    path = pathlib.Path(directory, "template.yaml")
+    template = yaml_parse(path.read_text())
+    template["Parameters"]["Architecture"].update(Default=architecture, AllowedValues=[architecture])
+    template["Outputs"]["Version"]["Value"] = version
+    path.write_text(yaml_dump(template))
+
+
+def stack_name(environment):
+    return f"shopfront-{environment}"
+
+
+def describe(cloudformation, stack):
+    """The stack, None if it does not exist."""
+    from botocore.exceptions import ClientError
+
+    try:
+        return cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
+    except ClientError as error:
+        if "does not exist" in str(error):
+            return None
+        raise
+
+
+def check(environment):
+    import boto3
+    from samcli.cli.types import CfnParameterOverridesType
+
+    stack, file = stack_name(environment), f"infra/parameters/{environment}.yaml"
+    wanted = CfnParameterOverridesType().convert((f"file://{ROOT / file}",), None, None)
+    cloudformation = boto3.client("cloudformation")
+    deployed = describe(cloudformation, stack) or {}
+    before = {parameter["ParameterKey"]: parameter.get("ParameterValue", "") for parameter in deployed.get("Parameters", [])}
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in deployed.get("Outputs", [])}
+    nested = deployed and has_nested_tables(cloudformation, stack)
+    lost = []
+    for name in TABLES:
+        table = wanted.get(name, before.get(name, ""))
+        if table and table != before.get(name):
+            check_table(name, table)
+        if not table and (nested or before.get(name)):
+            lost.append(f"  {name}: {before.get(name) or outputs.get(name, 'TABLE')}")
+    if lost:
+        reason = f"{stack} has its tables in a nested stack, as release 0.1.0 had." if nested else f"{file} no longer names tables that {stack} uses."
+        sys.exit(f"{reason} This deployment would create empty ones. Nothing was changed.\n"
+                 f"Name the existing tables in {file}; docs/operations.md has the details:\n" + "\n".join(lost))
+
+
+def has_nested_tables(cloudformation, stack):
+    resources = cloudformation.describe_stack_resources(StackName=stack)["StackResources"]
+    return any((r.get("LogicalResourceId"), r.get("ResourceType")) == ("Tables", "AWS::CloudFormation::Stack") for r in resources)
+
+
+def check_table(parameter, name):
+    """Refuses a table that does not exist, or that the functions could not use."""
+    import boto3
+    from botocore.exceptions import ClientError
+
+    try:
+        table = boto3.client("dynamodb").describe_table(TableName=name)["Table"]
+    except ClientError as error:
+        sys.exit(f"{parameter}: {name} cannot be used: {error}")
+    keys = [(key["AttributeName"], key["KeyType"]) for key in table["KeySchema"]]
+    if keys != [("customer", "HASH"), ("sk", "RANGE")] or table["TableStatus"] != "ACTIVE":
+        sys.exit(f"{parameter}: {name} cannot be used: it is {table['TableStatus']}, and its key is {keys}")
+
+
+def protect(environment, policy=(ROOT / "infra" / "stack-policy.json").read_text()):
+    import boto3
+
+    cloudformation, stack = boto3.client("cloudformation"), stack_name(environment)
+    if not describe(cloudformation, stack):
+        return  # the first deployment was declined
+    cloudformation.set_stack_policy(StackName=stack, StackPolicyBody=policy)
+    if environment == "prod":
+        cloudformation.update_termination_protection(StackName=stack, EnableTerminationProtection=True)
+
+
+def unlock(environment):
+    protect(environment, UNLOCKED)
+
+
+if __name__ == "__main__":
+    commands = {"preflight": preflight, "built": built, "check": check, "protect": protect, "unlock": unlock}
+    commands[sys.argv[1]](*sys.argv[2:])
