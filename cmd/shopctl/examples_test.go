@@ -10,7 +10,7 @@ import (
 )
 
 // Whoever copies an example from a command's help into a terminal beside the demo shop sees it work.
-func TestExamplesOfTheHelpWorkAgainstTheDemoShop(t *testing.T) {
+func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 	demo, err := os.ReadFile("../../examples/demo.yaml")
 	if err != nil {
 		t.Fatal(err)

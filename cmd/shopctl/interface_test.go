@@ -15,7 +15,8 @@ import (
 )
 
 // --json writes rewards and checkouts as the interface does, so that a script reads both in one way.
-func TestJSONIsThatOfTheInterface(t *testing.T) {
+func TestJSON_RewardsAndCheckouts_AreThoseOfTheInterface(t *testing.T) {
+	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "../../examples/demo.yaml")
 	service := httpapi.Service{

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -20,12 +21,13 @@ import (
 	"testing"
 )
 
-// unreliable is a network in front of DynamoDB Local on which something happens at certain requests of an operation.
+// unreliable is a proxy in front of DynamoDB Local that lets a test act on each request of one operation.
 type unreliable struct {
 	store     *httputil.ReverseProxy
 	operation string
 	seen      atomic.Int32
-	// happen is called for the nth request, from 1, before it is sent on and after. Where it says so, the connection is cut.
+	// happen is called for the nth request, from 1: with done false before it is forwarded, with done true before its response is.
+	// If it returns true, the connection is cut.
 	happen func(n int, done bool) (cut bool)
 }
 
@@ -36,7 +38,7 @@ func newUnreliable(t *testing.T, s *shopfront, operation string, happen func(n i
 		t.Fatal(err)
 	}
 	store := httputil.NewSingleHostReverseProxy(endpoint)
-	store.ErrorLog = log.New(io.Discard, "", 0) // of connections that are cut
+	store.ErrorLog = log.New(io.Discard, "", 0) // it would log cut connections
 	return &unreliable{store: store, operation: operation, happen: happen}
 }
 
@@ -52,14 +54,14 @@ func (u *unreliable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u.store.ServeHTTP(answer{w, func() bool { return u.happen(n, true) }}, r)
 }
 
-// answer is cut before its first byte, if it is cut.
+// answer is a response that can be cut before its first byte.
 type answer struct {
 	http.ResponseWriter
 
 	cut func() bool
 }
 
-// WriteHeader is called once the store has done what was asked.
+// WriteHeader is called when the store has carried out the request.
 func (a answer) WriteHeader(status int) {
 	if a.cut() {
 		panic(http.ErrAbortHandler)
@@ -67,7 +69,7 @@ func (a answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// generated reads what generate printed, and wants each line to be a code that is printed once.
+// generated returns the codes that generate printed. Each line must be a whole code, printed once.
 func generated(t *testing.T, stdout string) []string {
 	t.Helper()
 	codes := strings.Fields(stdout)
@@ -77,13 +79,13 @@ func generated(t *testing.T, stdout string) []string {
 	}
 	for _, code := range codes {
 		if len(code) != len("B34P-DC52-WR9M-8FX3") {
-			t.Errorf("printed %q, which is no whole code", code)
+			t.Errorf("printed %q, which is not a whole code", code)
 		}
 	}
 	return codes
 }
 
-// stored are the codes of the batch launch as they are listed.
+// stored lists the codes of the batch launch.
 func (s *shopfront) stored(t *testing.T) []string {
 	t.Helper()
 	var codes []string
@@ -105,9 +107,10 @@ func wantSubset(t *testing.T, what string, subset, set []string) {
 	}
 }
 
-// The process is the program itself, and the signal a real one.
-func TestGenerateThatIsKilledIsCompletedByResume(t *testing.T) {
-	const count = 600
+// This test runs shopctl as a process and sends it a real signal.
+func TestGenerate_ThatIsKilled_IsCompletedByResume(t *testing.T) {
+	t.Parallel()
+	const count = 300
 	for name, test := range map[string]struct {
 		signal syscall.Signal
 		exit   int
@@ -117,6 +120,7 @@ func TestGenerateThatIsKilledIsCompletedByResume(t *testing.T) {
 		"SIGKILL": {syscall.SIGKILL, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newShopfront(t)
 			s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 			generate := []string{"--local", "voucher", "generate", "emberforge", "--count", strconv.Itoa(count), "--reward", "coins/500"}
@@ -124,7 +128,7 @@ func TestGenerateThatIsKilledIsCompletedByResume(t *testing.T) {
 			if exit != test.exit {
 				t.Fatalf("exit %d, want %d: %s", exit, test.exit, stderr)
 			}
-			const next = " created\nerror: interrupted; what was done is stored; to complete the batch to 600 run the command with --resume launch\n"
+			next := fmt.Sprintf(" created\nerror: interrupted; what was done is stored; to complete the batch to %d run the command with --resume launch\n", count)
 			if exit == exitInterrupted && (!strings.HasPrefix(stderr, "batch launch: at least ") || !strings.HasSuffix(stderr, next)) {
 				t.Errorf("does not say, once, how to go on: %s", stderr)
 			}
@@ -142,13 +146,12 @@ func TestGenerateThatIsKilledIsCompletedByResume(t *testing.T) {
 	}
 }
 
-// runAndSignal runs shopctl as a process and sends it a signal after some lines. However busy the machine is, it has not
-// come much further by then: the store waits.
+// runAndSignal runs shopctl as a process and sends it a signal after 30 lines. The store holds back further writes until
+// then, so the process cannot finish first, however busy the machine is.
 func (s *shopfront) runAndSignal(t *testing.T, signal syscall.Signal, args ...string) (printed []string, stderr string, exit int) {
 	t.Helper()
 	signalled := make(chan struct{})
-	straight := s.state
-	s.through(t, newUnreliable(t, s, "PutItem", func(n int, done bool) bool {
+	restore := s.through(t, newUnreliable(t, s, "PutItem", func(n int, done bool) bool {
 		if n > 100 && !done {
 			<-signalled
 		}
@@ -178,15 +181,13 @@ func (s *shopfront) runAndSignal(t *testing.T, signal syscall.Signal, args ...st
 			goOn()
 		}
 	}
-	s.state = straight
-	if err := s.state.Write(s.dir); err != nil {
-		t.Fatal(err)
-	}
+	restore()
 	_ = process.Wait() // the exit code tells
 	return generated(t, text.String()), errors.String(), process.ProcessState.ExitCode()
 }
 
-func TestGenerateWhoseAnswersAreLostPrintsEachCodeOnce(t *testing.T) {
+func TestGenerate_LostResponses_EachCodeIsPrintedOnce(t *testing.T) {
+	t.Parallel()
 	const count = 60
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
@@ -197,7 +198,7 @@ func TestGenerateWhoseAnswersAreLostPrintsEachCodeOnce(t *testing.T) {
 	}
 }
 
-// fullDisk takes some writes.
+// fullDisk accepts some writes and refuses the rest.
 type fullDisk struct {
 	bytes.Buffer
 	lines int
@@ -210,7 +211,8 @@ func (d *fullDisk) Write(text []byte) (int, error) {
 	return d.Buffer.Write(text)
 }
 
-func TestGenerateOntoAFullDiskStopsAndIsCompletedByResume(t *testing.T) {
+func TestGenerate_DiskIsFull_StopsAndIsCompletedByResume(t *testing.T) {
+	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	generate := []string{"--local", "voucher", "generate", "emberforge", "--count", "100", "--reward", "coins/500"}
@@ -221,7 +223,7 @@ func TestGenerateOntoAFullDiskStopsAndIsCompletedByResume(t *testing.T) {
 	}
 	stored := s.stored(t)
 	if len(stored) >= 100 {
-		t.Errorf("went on to %d", len(stored))
+		t.Errorf("stored all %d", len(stored))
 	}
 	wantSubset(t, "printed but not stored", generated(t, stdout.String()), stored)
 	if all := generated(t, s.must(t, append(generate[1:], "--resume", "launch")...)); len(all) != 100 {
@@ -229,7 +231,7 @@ func TestGenerateOntoAFullDiskStopsAndIsCompletedByResume(t *testing.T) {
 	}
 }
 
-// cutAt interrupts the operator's command at the nth request, before or after the store has done what was asked.
+// cutAt interrupts the operator's command at the nth request, before the store carries it out or, with behind, after.
 func cutAt(at int, behind bool, interrupt context.CancelFunc) func(n int, done bool) bool {
 	return func(n int, done bool) bool {
 		if n < at || done != behind {
@@ -240,80 +242,80 @@ func cutAt(at int, behind bool, interrupt context.CancelFunc) func(n int, done b
 	}
 }
 
-func TestApplyThatIsInterruptedIsCompletedByApply(t *testing.T) {
+func TestApply_ThatIsInterrupted_IsCompletedByApply(t *testing.T) {
+	t.Parallel()
 	whole := newShopfront(t)
 	whole.must(t, "catalog", "apply", "testdata/emberforge.yaml")
-	const puts = 6 // the customer closed, three products, the customer open, a voucher; the other is a transaction
-	for at := 1; at <= puts; at++ {
-		for _, behind := range []bool{false, true} {
+	looks := [][]string{{"catalog", "show", "emberforge"}, {"voucher", "list", "emberforge"}}
+	want := []string{whole.must(t, looks[0]...), whole.must(t, looks[1]...)}
+	const puts = 6 // the closed customer, three products, the open customer, a voucher; the other voucher is a transaction
+	for cut := range 2 * puts {
+		at, behind := cut/2+1, cut%2 == 1
+		t.Run(fmt.Sprintf("write %d, behind %t", at, behind), func(t *testing.T) {
+			t.Parallel()
 			s := newShopfront(t)
 			ctx, interrupt := context.WithCancel(t.Context())
-			straight := s.state.DynamoDBEndpoint
-			s.through(t, newUnreliable(t, s, "PutItem", cutAt(at, behind, interrupt)))
+			restore := s.through(t, newUnreliable(t, s, "PutItem", cutAt(at, behind, interrupt)))
 			got := s.shopctl(ctx, "--local", "catalog", "apply", "testdata/emberforge.yaml")
 			if got.exit != exitInterrupted || got.stdout != "" || !strings.HasPrefix(got.stderr, "error: interrupted") {
-				t.Fatalf("write %d, behind %t: %v", at, behind, got)
+				t.Fatal(got)
 			}
-			s.state.DynamoDBEndpoint = straight
-			if err := s.state.Write(s.dir); err != nil {
-				t.Fatal(err)
-			}
+			restore()
 			s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
-			for _, look := range [][]string{{"catalog", "show", "emberforge"}, {"voucher", "list", "emberforge"}} {
-				if got, want := s.must(t, look...), whole.must(t, look...); got != want {
-					t.Errorf("write %d, behind %t: %v\n%s\nwant\n%s", at, behind, look, got, want)
+			for i, look := range looks {
+				if got := s.must(t, look...); got != want[i] {
+					t.Errorf("%v\n%s\nwant\n%s", look, got, want[i])
 				}
 			}
 			if again := s.shopctl(t.Context(), "--local", "catalog", "apply", "testdata/emberforge.yaml"); again.stderr != "nothing to change\n" {
-				t.Errorf("write %d, behind %t: then apply says %v", at, behind, again)
+				t.Errorf("applied again: %v", again)
 			}
-		}
+		})
 	}
 }
 
-func TestEditThatIsInterruptedIsShownWithHowToCompleteIt(t *testing.T) {
+func TestEdit_ThatIsInterrupted_IsShownWithTheCommandThatCompletesIt(t *testing.T) {
+	t.Parallel()
 	for at := 2; at <= 8; at++ {
-		s := newShopfront(t)
-		s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
-		ctx, interrupt := context.WithCancel(t.Context())
-		straight := s.state
-		s.through(t, newUnreliable(t, s, "UpdateItem", cutAt(at, at%2 == 0, interrupt)))
-		edit := []string{"--local", "voucher", "edit", "emberforge", "WINTER-10", "--max-uses", "250"}
-		if got := s.shopctl(ctx, edit...); got.exit != exitInterrupted {
-			t.Fatalf("request %d: %v", at, got)
-		}
-		if err := straight.Write(s.dir); err != nil {
-			t.Fatal(err)
-		}
-		const hint = "warning: an edit to --max-uses 250 goes on or was interrupted; to complete it run: shopctl --local voucher edit emberforge WINTER-10 --max-uses 250\n"
-		if shown := s.shopctl(t.Context(), "--local", "voucher", "show", "emberforge", "WINTER-10"); shown.stderr != hint {
-			t.Errorf("request %d: %v", at, shown)
-		}
-		s.must(t, edit[1:]...)
-		shown := s.shopctl(t.Context(), "--local", "voucher", "show", "emberforge", "WINTER-10")
-		if shown.stderr != "" || !strings.Contains(shown.stdout, "0 used, 250 left") {
-			t.Errorf("request %d: completed, but %v", at, shown)
-		}
+		t.Run(fmt.Sprintf("request %d", at), func(t *testing.T) {
+			t.Parallel()
+			s := newShopfront(t)
+			s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+			ctx, interrupt := context.WithCancel(t.Context())
+			restore := s.through(t, newUnreliable(t, s, "UpdateItem", cutAt(at, at%2 == 0, interrupt)))
+			edit := []string{"--local", "voucher", "edit", "emberforge", "WINTER-10", "--max-uses", "250"}
+			if got := s.shopctl(ctx, edit...); got.exit != exitInterrupted {
+				t.Fatal(got)
+			}
+			restore()
+			const hint = "warning: an edit to --max-uses 250 goes on or was interrupted; to complete it run: shopctl --local voucher edit emberforge WINTER-10 --max-uses 250\n"
+			if shown := s.shopctl(t.Context(), "--local", "voucher", "show", "emberforge", "WINTER-10"); shown.stderr != hint {
+				t.Error(shown)
+			}
+			s.must(t, edit[1:]...)
+			shown := s.shopctl(t.Context(), "--local", "voucher", "show", "emberforge", "WINTER-10")
+			if shown.stderr != "" || !strings.Contains(shown.stdout, "0 used, 250 left") {
+				t.Errorf("completed: %v", shown)
+			}
+		})
 	}
 }
 
-func TestDisableThatIsInterruptedIsCompletedByDisable(t *testing.T) {
+func TestDisableBatch_ThatIsInterrupted_IsCompletedByDisable(t *testing.T) {
+	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	s.must(t, "voucher", "generate", "emberforge", "--count", "80", "--reward", "coins/500", "--batch", "launch")
 	ctx, interrupt := context.WithCancel(t.Context())
-	straight := s.state
-	s.through(t, newUnreliable(t, s, "UpdateItem", cutAt(20, true, interrupt)))
+	restore := s.through(t, newUnreliable(t, s, "UpdateItem", cutAt(20, true, interrupt)))
 	got := s.shopctl(ctx, "--local", "voucher", "disable", "emberforge", "--batch", "launch")
 	if got.exit != exitInterrupted || !strings.Contains(got.stderr, "of 80 vouchers in batch launch, then stopped") {
 		t.Fatal(got)
 	}
-	if err := straight.Write(s.dir); err != nil {
-		t.Fatal(err)
-	}
+	restore()
 	again := s.must(t, "voucher", "disable", "emberforge", "--batch", "launch")
 	if !strings.Contains(again, "were so already") {
-		t.Errorf("the second run began anew: %s", again)
+		t.Errorf("the second run began again: %s", again)
 	}
 	if left := s.must(t, "voucher", "list", "emberforge", "--batch", "launch", "--status", "redeemable"); left != "" {
 		t.Errorf("not all are disabled:\n%s", left)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-func TestProgressIsShownAndCleared(t *testing.T) {
+func TestProgress_IsShownAndCleared(t *testing.T) {
+	t.Parallel()
 	var terminal bytes.Buffer
 	bar := progress{newBar(&terminal, "generate", 4)}
 	bar.step()
@@ -19,7 +20,8 @@ func TestProgressIsShownAndCleared(t *testing.T) {
 	}
 }
 
-func TestProgressIsSilentWhereThereIsNoTerminal(t *testing.T) {
+func TestProgress_WithoutATerminal_IsSilent(t *testing.T) {
+	t.Parallel()
 	var pipe bytes.Buffer
 	o := output{stderr: &pipe}
 	bar := o.newProgress("generate", 4)
@@ -30,7 +32,8 @@ func TestProgressIsSilentWhereThereIsNoTerminal(t *testing.T) {
 	}
 }
 
-func TestTablesQuoteWhatATerminalWouldObey(t *testing.T) {
+func TestTable_QuotesWhatATerminalWouldObey(t *testing.T) {
+	t.Parallel()
 	var terminal bytes.Buffer
 	table := newTable(&terminal)
 	table.row("\x1b[2Jkatla", "a\tb\nc", "\u202eolleh", "", "Ｈeron 7", "\x9b31m")
@@ -43,7 +46,8 @@ func TestTablesQuoteWhatATerminalWouldObey(t *testing.T) {
 	}
 }
 
-func TestABatchIsOneWordOfACommand(t *testing.T) {
+func TestShellWord_IsOneWord(t *testing.T) {
+	t.Parallel()
 	for batch, want := range map[string]string{"launch-2026": "launch-2026", "spring sale": "'spring sale'", "rowan's": `'rowan'\''s'`, "$(id)": "'$(id)'"} {
 		if got := shellWord(batch); got != want {
 			t.Errorf("%q is written %s, want %s", batch, got, want)

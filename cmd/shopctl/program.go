@@ -23,6 +23,7 @@ type program struct {
 	now       func() time.Time
 	random    io.Reader           // of cryptographic quality
 	jitter    func(n int64) int64 // from 0 up to, not including, n
+	settle    time.Duration       // how long verify waits for what is in flight; zero: half a second
 }
 
 // run runs the command that the arguments name, until it is done or the context ends, and returns the exit code.

@@ -30,12 +30,12 @@ func TestMain(m *testing.M) {
 	localtest.Main(m)
 }
 
-// asProgram makes the test binary shopctl itself, as a process that can be sent signals.
+// asProgram makes the test binary run as shopctl, so that a test can send signals to a process.
 const asProgram = "SHOPCTL_TEST_AS_PROGRAM"
 
-// shopfront is a Shopfront of one test alone, on DynamoDB Local, with the shopper's side of it and a clock of its own.
+// shopfront is a Shopfront for one test: its own tables on DynamoDB Local, the shopper's side, and a clock that only the test moves.
 type shopfront struct {
-	dir       string // of a checkout with this local run
+	dir       string // of a checkout whose local run this is
 	state     localstate.State
 	client    *dynamodb.Client
 	vouchers  voucher.Desk
@@ -63,7 +63,7 @@ func newShopfront(t *testing.T) *shopfront {
 	if err := s.state.Write(s.dir); err != nil {
 		t.Fatal(err)
 	}
-	// A shopper's IDs come from a source of their own, so that what the command draws does not change them.
+	// Shoppers' IDs have their own source, so that they do not depend on what the command draws.
 	shoppersRandom := mathrand.NewChaCha8([32]byte{1})
 	s.vouchers = voucher.Desk{
 		Store: dynamo.NewRedemptions(s.client, s.state.Tables.Vouchers, mathrand.Int64N), Random: shoppersRandom,
@@ -75,18 +75,23 @@ func newShopfront(t *testing.T) *shopfront {
 	return s
 }
 
-// through has the command reach DynamoDB Local by way of a network of the test's own.
-func (s *shopfront) through(t *testing.T, network http.Handler) {
+// through puts a network between the command and DynamoDB Local, until restore is called.
+func (s *shopfront) through(t *testing.T, network http.Handler) (restore func()) {
 	t.Helper()
 	server := httptest.NewServer(network)
 	t.Cleanup(server.Close)
-	s.state.DynamoDBEndpoint = server.URL
-	if err := s.state.Write(s.dir); err != nil {
-		t.Fatal(err)
+	direct := s.state.DynamoDBEndpoint
+	use := func(endpoint string) {
+		s.state.DynamoDBEndpoint = endpoint
+		if err := s.state.Write(s.dir); err != nil {
+			t.Fatal(err)
+		}
 	}
+	use(server.URL)
+	return func() { use(direct) }
 }
 
-// result is what a run of shopctl left.
+// result is the outcome of a run of shopctl.
 type result struct {
 	stdout, stderr string
 	exit           int
@@ -104,11 +109,11 @@ func (s *shopfront) program(stdout, stderr io.Writer) program {
 		output: output{stdout: stdout, stderr: stderr}, stdin: s.stdin,
 		lookupEnv: func(name string) (string, bool) { value, found := s.variables[name]; return value, found },
 		workDir:   func() (string, error) { return s.dir, nil },
-		now:       func() time.Time { return s.clock }, random: s.random, jitter: mathrand.Int64N,
+		now:       func() time.Time { return s.clock }, random: s.random, jitter: mathrand.Int64N, settle: 10 * time.Millisecond,
 	}
 }
 
-// must runs shopctl, wants it to succeed, and returns its stdout.
+// must runs shopctl on the local run, fails the test unless it succeeds, and returns its stdout.
 func (s *shopfront) must(t *testing.T, args ...string) string {
 	t.Helper()
 	got := s.shopctl(t.Context(), append([]string{"--local"}, args...)...)
@@ -118,7 +123,7 @@ func (s *shopfront) must(t *testing.T, args ...string) string {
 	return got.stdout
 }
 
-// redeem is a shopper's request. It returns the redemption's ID, or the reason for refusal.
+// redeem sends a shopper's request. It returns the redemption's ID, or the reason for the refusal.
 func (s *shopfront) redeem(t *testing.T, customer, code, nick string) string {
 	t.Helper()
 	request := voucher.Request{Customer: catalog.CustomerID(customer), At: s.clock}
@@ -139,7 +144,7 @@ func (s *shopfront) redeem(t *testing.T, customer, code, nick string) string {
 	return redemption.ID
 }
 
-// checkOut is a shopper's request. It returns the checkout's ID.
+// checkOut sends a shopper's request. It returns the checkout's ID.
 func (s *shopfront) checkOut(t *testing.T, customer, variant, amount, data string) string {
 	t.Helper()
 	request := checkout.Request{Customer: catalog.CustomerID(customer), At: s.clock}

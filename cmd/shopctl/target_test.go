@@ -20,7 +20,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-func TestLocalRunThatIsNotThereIsSaidSo(t *testing.T) {
+func TestLocal_NoLocalRun_IsReported(t *testing.T) {
+	t.Parallel()
 	s := newShopfront(t)
 	if err := localstate.Remove(s.dir); err != nil {
 		t.Fatal(err)
@@ -85,7 +86,7 @@ func describeStack(stacks map[string]map[string]string, name string) (status int
 	return http.StatusOK, document + `</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`
 }
 
-func TestDeployedStackIsFoundByItsName(t *testing.T) {
+func TestStack_IsFoundByItsName(t *testing.T) {
 	s := newShopfront(t)
 	s.cloud(t)
 	got := s.shopctl(t.Context(), "status", "--stack", "shopfront-prod")
@@ -113,7 +114,7 @@ table     CheckoutsTable  active
 	}
 }
 
-func TestStackThatIsNotThere(t *testing.T) {
+func TestStack_ThatDoesNotExist_IsReported(t *testing.T) {
 	s := newShopfront(t)
 	s.cloud(t)
 	for name, test := range map[string]struct {
@@ -140,7 +141,8 @@ func TestStackThatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestStoreThatRefusesIsSaidInOneLine(t *testing.T) {
+func TestStore_Refusal_IsReportedInOneLine(t *testing.T) {
+	t.Parallel()
 	s := newShopfront(t)
 	s.through(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
@@ -153,7 +155,7 @@ func TestStoreThatRefusesIsSaidInOneLine(t *testing.T) {
 	}
 }
 
-func TestCredentialsThatAreMissingOrRefusedAreSaidShort(t *testing.T) {
+func TestCredentials_MissingOrRefused_AreReportedBriefly(t *testing.T) {
 	const next = ": set AWS_PROFILE, or sign in with aws configure or aws sso login\n"
 	for name, test := range map[string]struct {
 		variables map[string]string
@@ -196,7 +198,7 @@ func TestCredentialsThatAreMissingOrRefusedAreSaidShort(t *testing.T) {
 	}
 }
 
-func TestEndpointOutOfReachIsUnavailable(t *testing.T) {
+func TestStack_EndpointOutOfReach_IsUnavailable(t *testing.T) {
 	s := newShopfront(t)
 	s.cloud(t)
 	server := httptest.NewServer(http.NotFoundHandler())
@@ -212,7 +214,8 @@ func TestEndpointOutOfReachIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestLocalOutsideOfACheckoutSaysWhereToGo(t *testing.T) {
+func TestLocal_OutsideOfACheckout_SaysWhereToGo(t *testing.T) {
+	t.Parallel()
 	s := newShopfront(t)
 	s.dir = t.TempDir()
 	want := result{stderr: "error: no local run: " + s.dir + " is in no checkout of Shopfront: change into the checkout\n", exit: exitFailed}
@@ -221,7 +224,7 @@ func TestLocalOutsideOfACheckoutSaysWhereToGo(t *testing.T) {
 	}
 }
 
-func TestSuggestedCommandsHaveTheTarget(t *testing.T) {
+func TestSuggestedCommands_HaveTheTarget(t *testing.T) {
 	s := newShopfront(t)
 	s.cloud(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
@@ -244,7 +247,8 @@ func TestSuggestedCommandsHaveTheTarget(t *testing.T) {
 	}
 }
 
-func TestCatalogueFromStandardInput(t *testing.T) {
+func TestApply_ReadsStandardInput(t *testing.T) {
+	t.Parallel()
 	s := newShopfront(t)
 	text, err := os.ReadFile("testdata/sakura-goods.yaml")
 	if err != nil {
@@ -260,6 +264,7 @@ func TestCatalogueFromStandardInput(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		err  error
 		want []problem

@@ -76,7 +76,7 @@ what each kind means. With findings the exit code is %d.`, reconciliation.MaxFin
 				return err
 			}
 			bar := s.newProgress("verify", unknownCount)
-			report, err := shop.Verify(ctx, operator.Verification{Now: s.now, Read: bar.steps})
+			report, err := shop.Verify(ctx, operator.Verification{Now: s.now, Read: bar.steps, Settle: s.settle})
 			bar.end()
 			if err != nil {
 				return err

@@ -35,7 +35,8 @@ func (s *shopfront) loseAUse(t *testing.T) {
 	}
 }
 
-func TestVerifyTellsWhatIsWrongAndWhere(t *testing.T) {
+func TestVerify_PrintsWhatIsWrongAndWhere(t *testing.T) {
+	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	s.redeem(t, "emberforge", "WINTER-10", "Heron")
@@ -71,18 +72,16 @@ error: 1 finding about emberforge; nothing was changed; docs/operations.md says 
 	}
 }
 
-func TestVerifyOfAnInterruptedEditSaysHowToCompleteIt(t *testing.T) {
+func TestVerify_InterruptedEdit_SaysHowToCompleteIt(t *testing.T) {
+	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	ctx, interrupt := context.WithCancel(t.Context())
-	straight := s.state
-	s.through(t, newUnreliable(t, s, "UpdateItem", cutAt(3, true, interrupt)))
+	restore := s.through(t, newUnreliable(t, s, "UpdateItem", cutAt(3, true, interrupt)))
 	if got := s.shopctl(ctx, "--local", "voucher", "edit", "emberforge", "WINTER-10", "--max-uses", "250"); got.exit != exitInterrupted {
 		t.Fatal(got)
 	}
-	if err := straight.Write(s.dir); err != nil {
-		t.Fatal(err)
-	}
+	restore()
 	const told = `in motion: W1NTER10: an edit of its limit goes on or was interrupted; run again, that edit completes it: shopctl --local voucher edit emberforge W1NTER10 --max-uses 250
 2 vouchers, 0 redemptions and 0 checkouts read: nothing is wrong
 `
@@ -96,7 +95,8 @@ func TestVerifyOfAnInterruptedEditSaysHowToCompleteIt(t *testing.T) {
 	}
 }
 
-func TestVerifyOfAStoreThatFailsFindsNothing(t *testing.T) {
+func TestVerify_StoreThatFails_FindsNothing(t *testing.T) {
+	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	s.state.Tables.Checkouts += "-gone"
@@ -109,7 +109,8 @@ func TestVerifyOfAStoreThatFailsFindsNothing(t *testing.T) {
 	}
 }
 
-func TestProgressOfWorkWithoutAKnownEndCounts(t *testing.T) {
+func TestProgress_WithoutAKnownEnd_Counts(t *testing.T) {
+	t.Parallel()
 	var terminal bytes.Buffer
 	bar := progress{newBar(&terminal, "verify", unknownCount)}
 	bar.steps(40)
