@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"shopfront/pkg/dynamo"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
@@ -130,7 +129,7 @@ with O as 0 and I and L as 1: a code that is the same as another is refused, nev
 			if err != nil {
 				return err
 			}
-			return s.showVoucher(shop, dynamo.Standing{Voucher: v, UsesLeft: int(v.MaxUses)}, nil)
+			return s.showVoucher(shop, voucher.NewStanding(v, int(v.MaxUses), 0), nil)
 		}),
 	}
 	flags.add(command.Flags())
@@ -156,10 +155,10 @@ func newVoucherShowCommand(s *session) *cobra.Command {
 }
 
 // look reads a voucher as it stands, and its redemptions.
-func look(ctx context.Context, shop *operator.Shop, code voucher.Code) (dynamo.Standing, []operator.Redemption, error) {
+func look(ctx context.Context, shop *operator.Shop, code voucher.Code) (voucher.Standing, []operator.Redemption, error) {
 	standing, err := shop.Voucher(ctx, code)
 	if err != nil {
-		return dynamo.Standing{}, nil, err
+		return voucher.Standing{}, nil, err
 	}
 	redemptions, err := shop.Redemptions(ctx, operator.RedemptionFilter{Code: code})
 	if standing.MaxUses == voucher.NoLimit { // such a code has no counters
@@ -307,21 +306,21 @@ func newVoucherListCommand(s *session) *cobra.Command {
 	flags := command.Flags()
 	flags.Var(&batch, "batch", "only those of the batch `NAME`")
 	flags.Var(&nick, "nick", "only those that are for the shopper `NICK`")
-	flags.Var(&status, "status", "only those of the `STATUS` "+alternatives(operator.Statuses()))
-	complete(command, "status", operator.Statuses())
+	flags.Var(&status, "status", "only those of the `STATUS` "+alternatives(voucher.Statuses()))
+	complete(command, "status", voucher.Statuses())
 	return command
 }
 
-func parseStatus(text string) (operator.Status, error) {
+func parseStatus(text string) (voucher.Status, error) {
 	if text == "" {
 		return "", nil
 	}
-	for _, status := range operator.Statuses() {
+	for _, status := range voucher.Statuses() {
 		if text == string(status) {
 			return status, nil
 		}
 	}
-	return "", misused("--status must be %s, not %q", alternatives(operator.Statuses()), text)
+	return "", misused("--status must be %s, not %q", alternatives(voucher.Statuses()), text)
 }
 
 // shopAndCode reads the arguments CUSTOMER and CODE.

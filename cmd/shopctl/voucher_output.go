@@ -8,7 +8,6 @@ import (
 	"unicode"
 
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/dynamo"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
@@ -89,9 +88,9 @@ func representLimit(limit voucher.Limit) *int {
 	return &n
 }
 
-func representStanding(customer catalog.CustomerID, standing dynamo.Standing, at time.Time) standingJSON {
+func representStanding(customer catalog.CustomerID, standing voucher.Standing, at time.Time) standingJSON {
 	represented := standingJSON{
-		voucherJSON: representVoucher(customer, standing.Voucher), Status: string(operator.StatusOf(standing, at)),
+		voucherJSON: representVoucher(customer, standing.Voucher), Status: string(standing.Status(at)),
 		Used: standing.Used, EditingMaxUses: int(standing.Editing), reward: formatReward(standing.Reward),
 	}
 	if standing.MaxUses != voucher.NoLimit {
@@ -113,7 +112,7 @@ func formatReward(r voucher.Reward) string {
 }
 
 // showVoucher prints a voucher as it stands, and its redemptions unless they are nil.
-func (s *session) showVoucher(shop *operator.Shop, standing dynamo.Standing, redemptions []operator.Redemption) error {
+func (s *session) showVoucher(shop *operator.Shop, standing voucher.Standing, redemptions []operator.Redemption) error {
 	document := representStanding(shop.Customer.ID, standing, s.now())
 	uses := fmt.Sprintf("%d used", standing.Used)
 	if document.UsesLeft != nil {

@@ -8,99 +8,89 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo/internal/table"
 )
 
-// CatalogueAPI is what the shop's side of the catalogue calls of DynamoDB: checking out reads in batches, the checkout area
-// gets and queries.
+// CatalogueAPI is the part of DynamoDB that reading the catalogue needs: a checkout reads in batches, the checkout area gets
+// and queries.
 type CatalogueAPI interface {
-	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
-	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
+	table.Getter
+	table.BatchGetter
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
-// Catalogue reads what is sold from one table; it is a catalog.Store. Make it with NewCatalogue.
+// Catalogue reads a catalogue table; it is a catalog.Store. Create it with NewCatalogue.
 type Catalogue struct {
 	api    CatalogueAPI
 	table  string
 	random func(n int64) int64
 }
 
-// NewCatalogue returns the catalogue of a table; random is as in NewRedemptions.
+// NewCatalogue returns the catalogue in a table; random is as in NewRedemptions.
 func NewCatalogue(api CatalogueAPI, table string, random func(n int64) int64) *Catalogue {
 	return &Catalogue{api: api, table: table, random: random}
 }
 
 // Customer reads a customer's profile, or returns catalog.ErrNotFound.
 func (s *Catalogue) Customer(ctx context.Context, id catalog.CustomerID) (catalog.Customer, error) {
-	out, err := s.api.GetItem(ctx, consistentGet(s.table, customerKey{id}.primary()))
+	it, err := table.Get(ctx, s.api, s.table, table.ProfileKey(id))
 	if err != nil {
-		return catalog.Customer{}, outcome(err)
+		return catalog.Customer{}, table.Outcome(err)
 	}
-	if len(out.Item) == 0 {
+	if len(it) == 0 {
 		return catalog.Customer{}, catalog.ErrNotFound
 	}
-	return decodeCustomer(out.Item), nil
+	return table.DecodeCustomer(it), nil
 }
 
-// Product reads a customer's profile and one product in one call. Where either is unknown it returns catalog.ErrNotFound.
+// Product reads a customer's profile and one product in one call. If either does not exist, it returns catalog.ErrNotFound.
 func (s *Catalogue) Product(ctx context.Context, customer catalog.CustomerID, product catalog.ProductID) (catalog.Customer, catalog.Product, error) {
-	profile, sold := customerKey{customer}.primary(), productKey{customer, product}.primary()
-	found, err := batchGet(ctx, s.api, s.random, s.table, profile, sold)
+	profile, sold := table.ProfileKey(customer), table.ProductKey(customer, product)
+	found, err := table.BatchGet(ctx, s.api, s.random, s.table, profile, sold)
 	if err != nil {
-		return catalog.Customer{}, catalog.Product{}, outcome(err)
+		return catalog.Customer{}, catalog.Product{}, table.Outcome(err)
 	}
 	if found[profile] == nil || found[sold] == nil {
 		return catalog.Customer{}, catalog.Product{}, catalog.ErrNotFound
 	}
-	return decodeCustomer(found[profile]), decodeProduct(found[sold]), nil
+	return table.DecodeCustomer(found[profile]), table.DecodeProduct(found[sold]), nil
 }
 
-// ProductsOnSale reads the customer's products that are not off sale page by page, as they are taken, and to the end. A
-// page begins with as many products as are wanted; where many are off sale, pages grow.
-func (s *Catalogue) ProductsOnSale(ctx context.Context, customer catalog.CustomerID, after catalog.ProductID, want int) iter.Seq2[catalog.Product, error] {
-	query := s.queryProducts(customer, after)
-	query.FilterExpression = aws.String("attribute_not_exists(" + attrOffSale + ")")
-	query.Limit = aws.Int32(int32(min(max(want, 1), maxPage)))
-	return s.products(ctx, query)
-}
-
-// maxPage bounds how many products one call asks for; DynamoDB ends a page at 1 MB anyway.
+// maxPage bounds how many products one call asks for. DynamoDB ends a page at 1 MB anyway.
 const maxPage = 1000
 
-// queryProducts asks for all products behind after, in ID order.
-func (s *Catalogue) queryProducts(customer catalog.CustomerID, after catalog.ProductID) *dynamodb.QueryInput {
-	query := &dynamodb.QueryInput{
-		TableName: aws.String(s.table), ConsistentRead: aws.Bool(true),
-		KeyConditionExpression:    aws.String(partitionKey + " = :customer AND begins_with(" + sortKey + ", :product)"),
-		ExpressionAttributeValues: item{":customer": str(string(customer)), ":product": str(productPrefix)},
-	}
-	if after != "" {
-		query.ExclusiveStartKey = productKey{customer, after}.primary().attributes()
-	}
-	return query
-}
-
-func (s *Catalogue) products(ctx context.Context, query *dynamodb.QueryInput) iter.Seq2[catalog.Product, error] {
+// ProductsOnSale yields all products on sale after the given one, in ID order, and stops at the first error. It reads page by
+// page, on demand. The first call asks for as many products as are wanted. Each further call asks for twice as many, so that
+// a long row of products off sale takes few calls.
+func (s *Catalogue) ProductsOnSale(ctx context.Context, customer catalog.CustomerID, after catalog.ProductID, want int) iter.Seq2[catalog.Product, error] {
 	return func(yield func(catalog.Product, error) bool) {
-		next := *query
+		limit := int32(min(max(want, 1), maxPage))
+		query := &dynamodb.QueryInput{
+			TableName: aws.String(s.table), ConsistentRead: aws.Bool(true),
+			KeyConditionExpression:    aws.String(table.PartitionKey + " = :customer AND begins_with(" + table.SortKey + ", :product)"),
+			FilterExpression:          aws.String("attribute_not_exists(" + table.AttrOffSale + ")"),
+			ExpressionAttributeValues: table.Item{":customer": table.Str(customer), ":product": table.Str(table.ProductPrefix)},
+			Limit:                     &limit,
+		}
+		if after != "" {
+			query.ExclusiveStartKey = table.ProductKey(customer, after).Attributes()
+		}
 		for {
-			out, err := s.api.Query(ctx, &next)
+			out, err := s.api.Query(ctx, query)
 			if err != nil {
-				yield(catalog.Product{}, outcome(err))
+				yield(catalog.Product{}, table.Outcome(err))
 				return
 			}
 			for _, it := range out.Items {
-				if !yield(decodeProduct(it), nil) {
+				if !yield(table.DecodeProduct(it), nil) {
 					return
 				}
 			}
 			if len(out.LastEvaluatedKey) == 0 {
 				return
 			}
-			next.ExclusiveStartKey = out.LastEvaluatedKey
-			if next.Limit != nil {
-				next.Limit = aws.Int32(min(*next.Limit*2, maxPage))
-			}
+			query.ExclusiveStartKey = out.LastEvaluatedKey
+			limit = min(limit*2, maxPage)
 		}
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 )
 
 // apply plans and applies a shop, over a network of its own.
 func (s *stockroom) apply(wanted catalog.Shop, options ...func(*dynamodb.Options)) {
 	s.t.Helper()
-	shops := dynamo.NewShops(newClient(s.t, options...), s.table)
+	shops := backoffice.NewCatalogue(newClient(s.t, options...), s.table)
 	if err := s.plan(wanted).Apply(s.t.Context(), shops, func() {}); err != nil {
 		s.t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/money"
 )
 
@@ -57,7 +58,7 @@ type stockroom struct {
 	t         testing.TB
 	client    *dynamodb.Client
 	table     string
-	shops     *dynamo.Shops
+	shops     *backoffice.Catalogue
 	catalogue *dynamo.Catalogue
 }
 
@@ -65,7 +66,7 @@ func newStockroom(t testing.TB) *stockroom {
 	client, table := newTable(t)
 	return &stockroom{
 		t: t, client: client, table: table,
-		shops: dynamo.NewShops(client, table), catalogue: dynamo.NewCatalogue(client, table, mathrand.Int64N),
+		shops: backoffice.NewCatalogue(client, table), catalogue: dynamo.NewCatalogue(client, table, mathrand.Int64N),
 	}
 }
 
@@ -382,7 +383,7 @@ func TestAppliedTwiceNothingChanges(t *testing.T) {
 	wanted := catalog.Shop{Customer: profile(emberforge, "EUR"), Products: []catalog.Product{product("coins"), offSale(product("cup"))}}
 	network := &unreliable{operation: "PutItem", behind: true}
 	network.failures.Store(2) // of the first write: applied three times, answered once
-	shops := dynamo.NewShops(newClient(t, over(network)), s.table)
+	shops := backoffice.NewCatalogue(newClient(t, over(network)), s.table)
 	plan, err := catalog.NewPlan(t.Context(), shops, wanted, false)
 	if err != nil {
 		t.Fatal(err)
@@ -450,7 +451,7 @@ func TestCustomersNeverSeeEachOthersProducts(t *testing.T) {
 func TestACatalogueOutOfReachIsUnavailable(t *testing.T) {
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"), product("coins"))
-	cut := func(operation string) dynamo.ShopsAPI {
+	cut := func(operation string) backoffice.API {
 		network := &unreliable{operation: operation}
 		network.failures.Store(1 << 20)
 		return newClient(t, over(network))
@@ -476,20 +477,20 @@ func TestACatalogueOutOfReachIsUnavailable(t *testing.T) {
 			return nil
 		},
 		"shop": func(ctx context.Context) error {
-			_, err := dynamo.NewShops(cut("Query"), s.table).Shop(ctx, emberforge)
+			_, err := backoffice.NewCatalogue(cut("Query"), s.table).Shop(ctx, emberforge)
 			return err
 		},
 		"customers": func(ctx context.Context) error {
-			for _, err := range dynamo.NewShops(cut("Scan"), s.table).Customers(ctx) {
+			for _, err := range backoffice.NewCatalogue(cut("Scan"), s.table).Customers(ctx) {
 				return err
 			}
 			return nil
 		},
 		"put customer": func(ctx context.Context) error {
-			return dynamo.NewShops(cut("PutItem"), s.table).PutCustomer(ctx, profile(emberforge, "EUR"))
+			return backoffice.NewCatalogue(cut("PutItem"), s.table).PutCustomer(ctx, profile(emberforge, "EUR"))
 		},
 		"put product": func(ctx context.Context) error {
-			return dynamo.NewShops(cut("PutItem"), s.table).PutProduct(ctx, emberforge, product("coins"))
+			return backoffice.NewCatalogue(cut("PutItem"), s.table).PutProduct(ctx, emberforge, product("coins"))
 		},
 	}
 	for name, call := range tests {

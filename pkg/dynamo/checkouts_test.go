@@ -17,6 +17,7 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/money"
 )
@@ -26,14 +27,14 @@ type kiosk struct {
 	*stockroom
 	checkouts string // the table
 	desk      checkout.Desk
-	records   *dynamo.CheckoutRecords
+	records   *backoffice.Checkouts
 }
 
 func newKiosk(t testing.TB) *kiosk {
 	stock := newStockroom(t)
 	stock.put(profile(emberforge, "EUR"), product("coins"))
 	client, table := newTable(t)
-	k := &kiosk{stockroom: stock, checkouts: table, records: dynamo.NewCheckoutRecords(client, table)}
+	k := &kiosk{stockroom: stock, checkouts: table, records: backoffice.NewCheckouts(client, table)}
 	k.desk = k.deskOf(client)
 	return k
 }
@@ -104,7 +105,7 @@ func TestACheckoutIsReadBackAsItWasMade(t *testing.T) {
 	}
 	bare := checkout.Checkout{ID: checkout.ID(strings.Repeat("c", 44)), Created: noon(), Expires: noon().Add(checkout.Lifetime)}
 	for _, c := range []checkout.Checkout{made, bare} {
-		if got, err := k.records.Open(t.Context(), emberforge, c); got != c || err != nil {
+		if got, err := k.desk.Store.Open(t.Context(), emberforge, c); got != c || err != nil {
 			t.Errorf("Open = %+v, %v", got, err)
 		}
 	}
@@ -367,7 +368,7 @@ func TestCustomersNeverSeeEachOthersCheckouts(t *testing.T) {
 		}
 	}
 	// Even under the other's very token.
-	if _, err := k.records.Recall(t.Context(), sakura, mine.ID.Token()); !errors.Is(err, checkout.ErrNotFound) {
+	if _, err := k.desk.Store.Recall(t.Context(), sakura, mine.ID.Token()); !errors.Is(err, checkout.ErrNotFound) {
 		t.Errorf("Recall = %v, want checkout.ErrNotFound", err)
 	}
 }
@@ -432,18 +433,21 @@ func TestAllCheckoutsAreListedHoweverMany(t *testing.T) {
 
 func TestCheckoutsOutOfReachAreUnavailable(t *testing.T) {
 	k := newKiosk(t)
-	cut := func(operation string) *dynamo.CheckoutRecords {
+	client := func(operation string) *dynamodb.Client {
 		network := &unreliable{operation: operation}
 		network.failures.Store(1 << 20)
-		return dynamo.NewCheckoutRecords(newClient(t, over(network)), k.checkouts)
+		return newClient(t, over(network))
+	}
+	cut := func(operation string) *backoffice.Checkouts {
+		return backoffice.NewCheckouts(client(operation), k.checkouts)
 	}
 	tests := map[string]func(context.Context) error{
 		"open": func(ctx context.Context) error {
-			_, err := cut("PutItem").Open(ctx, emberforge, checkout.Checkout{ID: checkout.ID(strings.Repeat("a", 44))})
+			_, err := dynamo.NewCheckouts(client("PutItem"), k.checkouts).Open(ctx, emberforge, checkout.Checkout{ID: checkout.ID(strings.Repeat("a", 44))})
 			return err
 		},
 		"recall": func(ctx context.Context) error {
-			_, err := cut("GetItem").Recall(ctx, emberforge, "token")
+			_, err := dynamo.NewCheckouts(client("GetItem"), k.checkouts).Recall(ctx, emberforge, "token")
 			return err
 		},
 		"show": func(ctx context.Context) error {

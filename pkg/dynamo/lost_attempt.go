@@ -8,35 +8,37 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go"
 
+	"shopfront/pkg/dynamo/internal/table"
 	"shopfront/pkg/voucher"
 )
 
-// lostAttempt notes whether an attempt of a redemption's writes went without an answer of DynamoDB: it may be on its way
-// still, and be applied after the SDK's next attempt was refused.
+// lostAttempt records whether an attempt of a redemption's write got no response from DynamoDB. Such an attempt may still be
+// in flight, and be applied after the SDK's retry was refused.
 type lostAttempt bool
 
-// note is an option of a write.
+// note is an option for writes.
 func (l *lostAttempt) note(o *dynamodb.Options) { o.Retryer = noting{o.Retryer, l} }
 
-// mayContradict tells whether an attempt on its way may redeem what a refusal says is not redeemed. It may once an operator
-// has edited the voucher meanwhile, in whatever way, and no refusal is told from another.
+// mayContradict reports whether an attempt in flight may redeem a voucher that err refuses. That happens if an operator edits
+// the voucher in between. The reason of the refusal does not matter, because clients must not be able to tell reasons apart.
 func (l *lostAttempt) mayContradict(err error) bool {
 	_, refused := voucher.IsRefusal(err)
 	return bool(*l) && refused
 }
 
-// noting is a retryer that sees each error of an attempt.
+// noting is a retryer that sees the error of every attempt.
 type noting struct {
 	aws.Retryer
 
 	lost *lostAttempt
 }
 
-// IsErrorRetryable is aws.Retryer's. DynamoDB refuses with a status of 4xx, and then has applied nothing.
+// IsErrorRetryable implements aws.Retryer. A named error with a status of 4xx comes from DynamoDB, which then applied
+// nothing. After any other error the attempt may be in flight.
 func (n noting) IsErrorRetryable(err error) bool {
-	answer, is := errors.AsType[*awshttp.ResponseError](err)
+	response, is := errors.AsType[*awshttp.ResponseError](err)
 	named, _ := errors.AsType[smithy.APIError](err)
-	if !is || answer.HTTPStatusCode()/100 != 4 || named == nil || named.ErrorCode() == unnamed {
+	if !is || response.HTTPStatusCode()/100 != 4 || named == nil || named.ErrorCode() == table.Unnamed {
 		*n.lost = true
 	}
 	return n.Retryer.IsErrorRetryable(err)

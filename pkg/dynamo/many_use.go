@@ -1,31 +1,41 @@
 package dynamo
 
-import "sync"
+import (
+	"sync"
 
-// maxManyUseCodes bounds what one process remembers; a function's process is busy with far fewer codes at a time.
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/voucher"
+)
+
+// maxManyUseCodes bounds what one process remembers. A function's process handles far fewer codes at a time.
 const maxManyUseCodes = 4096
 
-// manyUseCodes remembers which codes are of many uses. That never changes, so it never has to be forgotten; nothing else
-// about a voucher is remembered.
-type manyUseCodes struct {
-	mu   sync.Mutex
-	keys map[voucherKey]struct{}
+type manyUseCode struct {
+	customer catalog.CustomerID
+	code     voucher.Code
 }
 
-func newManyUseCodes() *manyUseCodes { return &manyUseCodes{keys: make(map[voucherKey]struct{})} }
+// manyUseCodes remembers which codes have many uses. That never changes, so the memory cannot be stale. Nothing else about a
+// voucher is remembered.
+type manyUseCodes struct {
+	mu    sync.Mutex
+	codes map[manyUseCode]struct{}
+}
 
-func (m *manyUseCodes) has(key voucherKey) bool {
+func newManyUseCodes() *manyUseCodes { return &manyUseCodes{codes: make(map[manyUseCode]struct{})} }
+
+func (m *manyUseCodes) has(code manyUseCode) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, found := m.keys[key]
+	_, found := m.codes[code]
 	return found
 }
 
-func (m *manyUseCodes) add(key voucherKey) {
+func (m *manyUseCodes) add(code manyUseCode) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.keys) >= maxManyUseCodes {
-		clear(m.keys)
+	if len(m.codes) >= maxManyUseCodes {
+		clear(m.codes)
 	}
-	m.keys[key] = struct{}{}
+	m.codes[code] = struct{}{}
 }

@@ -19,6 +19,7 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
@@ -33,13 +34,13 @@ type shop struct {
 	t        testing.TB
 	client   *dynamodb.Client
 	table    string
-	vouchers *dynamo.Vouchers
+	vouchers *backoffice.Vouchers
 	desk     voucher.Desk
 }
 
 func newShop(t testing.TB) *shop {
 	client, table := newTable(t)
-	return &shop{t: t, client: client, table: table, vouchers: dynamo.NewVouchers(client, table, mathrand.Int64N), desk: deskOf(client, table)}
+	return &shop{t: t, client: client, table: table, vouchers: backoffice.NewVouchers(client, table, mathrand.Int64N), desk: deskOf(client, table)}
 }
 
 func deskOf(client dynamo.RedeemAPI, table string) voucher.Desk {

@@ -16,14 +16,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
 )
 
 // vouchersOver is the operator's side of the shop behind a network.
-func (s *shop) vouchersOver(network *unreliable) *dynamo.Vouchers {
-	return dynamo.NewVouchers(newClient(s.t, over(network)), s.table, mathrand.Int64N)
+func (s *shop) vouchersOver(network *unreliable) *backoffice.Vouchers {
+	return backoffice.NewVouchers(newClient(s.t, over(network)), s.table, mathrand.Int64N)
 }
 
 func TestCreateNeverOverwrites(t *testing.T) {
@@ -266,7 +266,7 @@ func TestAnotherEditBeforeALimitStands(t *testing.T) {
 				}
 			})}
 			edit := voucher.Edit{MaxUses: new(voucher.Limit(4)), Batch: new("launch")}
-			edited, err := dynamo.NewVouchers(api, s.table, mathrand.Int64N).Edit(within(t), emberforge, v.Code, edit)
+			edited, err := backoffice.NewVouchers(api, s.table, mathrand.Int64N).Edit(within(t), emberforge, v.Code, edit)
 			if err != nil || edited.MaxUses != 4 || edited.Batch != "launch" || edited.Note != note {
 				t.Errorf("edited to %+v, %v", edited, err)
 			}
@@ -316,7 +316,7 @@ func interruptedLimitEdit(t *testing.T, to voucher.Limit, write int) bool {
 	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 3})
 	s.mustRedeem(request(t, "SUMMER-20", "", ""))
 	cut := &cutAfter{Client: s.client, writes: write}
-	if _, err := dynamo.NewVouchers(cut, s.table, mathrand.Int64N).Edit(t.Context(), emberforge, v.Code, voucher.Edit{MaxUses: &to}); err == nil {
+	if _, err := backoffice.NewVouchers(cut, s.table, mathrand.Int64N).Edit(t.Context(), emberforge, v.Code, voucher.Edit{MaxUses: &to}); err == nil {
 		return false
 	}
 	standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
@@ -364,7 +364,7 @@ func TestEditsWithLostAnswers(t *testing.T) {
 			s := newShop(t)
 			v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100)), Counters: 3})
 			network := &flaky{}
-			vouchers := dynamo.NewVouchers(newClient(t, func(o *dynamodb.Options) { o.HTTPClient = network }), s.table, mathrand.Int64N)
+			vouchers := backoffice.NewVouchers(newClient(t, func(o *dynamodb.Options) { o.HTTPClient = network }), s.table, mathrand.Int64N)
 			edited, err := vouchers.Edit(within(t), emberforge, v.Code, edit)
 			if err != nil {
 				t.Fatal(err)
@@ -472,7 +472,7 @@ func TestAnEditThatAnotherDoesNotAllowAnyMore(t *testing.T) {
 		}
 	})}
 	edit := voucher.Edit{MaxUses: new(voucher.Limit(4)), ValidUntil: &until}
-	_, err := dynamo.NewVouchers(api, s.table, mathrand.Int64N).Edit(within(t), emberforge, v.Code, edit)
+	_, err := backoffice.NewVouchers(api, s.table, mathrand.Int64N).Edit(within(t), emberforge, v.Code, edit)
 	if _, refused := errors.AsType[*voucher.FieldError](err); err == nil || refused || !strings.Contains(err.Error(), "another edit") {
 		t.Errorf("Edit = %v; want that another edit came in between", err)
 	}

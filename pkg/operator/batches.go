@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/voucher"
 )
 
@@ -22,7 +22,7 @@ func (s *Shop) Generator(random io.Reader, now func() time.Time) voucher.Generat
 }
 
 // batchStore is the store as generating sees it; it is a voucher.BatchStore.
-type batchStore struct{ *dynamo.Vouchers }
+type batchStore struct{ *backoffice.Vouchers }
 
 func (s batchStore) Batch(ctx context.Context, customer catalog.CustomerID, batch string) iter.Seq2[voucher.Voucher, error] {
 	return func(yield func(voucher.Voucher, error) bool) {

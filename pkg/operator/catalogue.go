@@ -10,7 +10,7 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/catalogfile"
-	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/voucher"
 )
 
@@ -32,14 +32,16 @@ func (d *Deployment) Catalogue(ctx context.Context, id catalog.CustomerID) (cata
 	return d.shops().Shop(ctx, id)
 }
 
-func (d *Deployment) shops() *dynamo.Shops { return dynamo.NewShops(d.client, d.Tables.Catalogue) }
+func (d *Deployment) shops() *backoffice.Catalogue {
+	return backoffice.NewCatalogue(d.client, d.Tables.Catalogue)
+}
 
 // CataloguePlan is what loading catalogue files changes, customer by customer.
 type CataloguePlan struct {
 	Shops []ShopPlan
 
-	catalogue *dynamo.Shops
-	vouchers  *dynamo.Vouchers
+	catalogue *backoffice.Catalogue
+	vouchers  *backoffice.Vouchers
 }
 
 // ShopPlan is what changes of a customer: its catalogue, and the vouchers that it does not have yet. Vouchers that it has
@@ -63,7 +65,7 @@ func (d *Deployment) PlanCatalogue(ctx context.Context, files []catalogfile.File
 	if err != nil {
 		return CataloguePlan{}, err
 	}
-	plan := CataloguePlan{catalogue: d.shops(), vouchers: dynamo.NewVouchers(d.client, d.Tables.Vouchers, d.random)}
+	plan := CataloguePlan{catalogue: d.shops(), vouchers: backoffice.NewVouchers(d.client, d.Tables.Vouchers, d.random)}
 	var errs []error
 	for _, shop := range shops {
 		ofShop, err := plan.planShop(ctx, shop, prune, now)

@@ -8,6 +8,7 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/voucher"
 )
 
@@ -16,8 +17,8 @@ type Shop struct {
 	Customer catalog.Customer
 
 	catalogue *dynamo.Catalogue
-	vouchers  *dynamo.Vouchers
-	checkouts *dynamo.CheckoutRecords
+	vouchers  *backoffice.Vouchers
+	checkouts *backoffice.Checkouts
 }
 
 // Shop opens the shop of a customer, or returns catalog.ErrNotFound.
@@ -29,8 +30,8 @@ func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, er
 	}
 	return &Shop{
 		Customer: customer, catalogue: catalogue,
-		vouchers:  dynamo.NewVouchers(d.client, d.Tables.Vouchers, d.random),
-		checkouts: dynamo.NewCheckoutRecords(d.client, d.Tables.Checkouts),
+		vouchers:  backoffice.NewVouchers(d.client, d.Tables.Vouchers, d.random),
+		checkouts: backoffice.NewCheckouts(d.client, d.Tables.Checkouts),
 	}, nil
 }
 

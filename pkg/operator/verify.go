@@ -110,7 +110,7 @@ func (v *verifier) lock(do func()) {
 }
 
 func (v *verifier) checkouts(ctx context.Context) error {
-	for c, err := range v.shop.checkouts.Kept(ctx, v.shop.Customer.ID) {
+	for c, err := range v.shop.checkouts.Stored(ctx, v.shop.Customer.ID) {
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/money"
 	"shopfront/pkg/operator"
@@ -57,7 +58,7 @@ type shop struct {
 	opened   time.Time // when the shop was opened, and everything in it happened
 	customer catalog.CustomerID
 	operator *operator.Shop
-	vouchers *dynamo.Vouchers
+	vouchers *backoffice.Vouchers
 	desk     voucher.Desk
 }
 
@@ -71,7 +72,7 @@ func (s *tables) newShop(t *testing.T) *shop {
 	if opened.operator, err = s.deployment.Shop(t.Context(), opened.customer); err != nil {
 		t.Fatal(err)
 	}
-	opened.vouchers = dynamo.NewVouchers(s.client, s.names.Vouchers, mathrand.Int64N)
+	opened.vouchers = backoffice.NewVouchers(s.client, s.names.Vouchers, mathrand.Int64N)
 	opened.desk = voucher.Desk{Store: dynamo.NewRedemptions(s.client, s.names.Vouchers, mathrand.Int64N), Random: rand.Reader}
 	return opened
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/reconciliation"
 	"shopfront/pkg/voucher"
@@ -565,7 +565,7 @@ func cutOffEdit(t *testing.T, tables *tables, to voucher.Limit, updates int) boo
 	for range 4 {
 		s.redeem("SUMMER-20", "Alder", "")
 	}
-	cut := dynamo.NewVouchers(&cutAfter{s.client, updates}, s.names.Vouchers, mathrand.Int64N)
+	cut := backoffice.NewVouchers(&cutAfter{s.client, updates}, s.names.Vouchers, mathrand.Int64N)
 	if _, err := cut.Edit(t.Context(), s.customer, code, voucher.Edit{MaxUses: &to}); err == nil {
 		return false
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/voucher"
 )
 
@@ -44,7 +44,7 @@ func (s *Shop) CreateVoucher(ctx context.Context, terms voucher.Terms, now time.
 
 // Voucher is a voucher as it stands. A code that is unknown, or can be none, is a *voucher.RefusalError or a
 // *voucher.FieldError.
-func (s *Shop) Voucher(ctx context.Context, code voucher.Code) (dynamo.Standing, error) {
+func (s *Shop) Voucher(ctx context.Context, code voucher.Code) (voucher.Standing, error) {
 	return s.vouchers.Show(ctx, s.Customer.ID, code)
 }
 
@@ -55,57 +55,23 @@ func (s *Shop) EditVoucher(ctx context.Context, code voucher.Code, edit voucher.
 	return s.vouchers.Edit(ctx, s.Customer.ID, code, edit)
 }
 
-// Status says what would become of a request for a voucher now, if it came from a nick that may redeem it.
-type Status string
-
-// Every status.
-const (
-	StatusRedeemable Status = "redeemable"
-	StatusDisabled   Status = "disabled"
-	StatusNotStarted Status = "not_started"
-	StatusExpired    Status = "expired"
-	StatusUsedUp     Status = "used_up"
-)
-
-// Statuses are all of them.
-func Statuses() []Status {
-	return []Status{StatusRedeemable, StatusDisabled, StatusNotStarted, StatusExpired, StatusUsedUp}
-}
-
-// StatusOf is the status of a voucher at a time.
-func StatusOf(standing dynamo.Standing, at time.Time) Status {
-	request := voucher.Request{Nick: standing.Nick, At: at}
-	if request.Nick == (voucher.Nick{}) {
-		request.Nick = voucher.Nick{Written: "any", Compared: "any"}
-	}
-	reason, refused := voucher.IsRefusal(standing.Refuse(request))
-	switch {
-	case refused:
-		return Status(reason)
-	case standing.Limited() && standing.UsesLeft == 0:
-		return StatusUsedUp
-	default:
-		return StatusRedeemable
-	}
-}
-
 // VoucherFilter picks vouchers. A zero field picks all.
 type VoucherFilter struct {
 	Batch  string
 	Nick   voucher.Nick // whom the voucher is bound to
-	Status Status
+	Status voucher.Status
 }
 
-func (f VoucherFilter) picks(standing dynamo.Standing, at time.Time) bool {
+func (f VoucherFilter) picks(standing voucher.Standing, at time.Time) bool {
 	return (f.Batch == "" || f.Batch == standing.Batch) &&
 		(f.Nick == voucher.Nick{} || f.Nick.Compared == standing.Nick.Compared) &&
-		(f.Status == "" || f.Status == StatusOf(standing, at))
+		(f.Status == "" || f.Status == standing.Status(at))
 }
 
 // Vouchers lists vouchers as they stand, oldest first. It reads all of the customer's, while the shop goes on; unlike
 // Voucher it does not tell of interrupted edits, and it counts the uses of codes without a limit too. A batch to pick
 // that has no vouchers is voucher.ErrBatchUnknown.
-func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time) ([]dynamo.Standing, error) {
+func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time) ([]voucher.Standing, error) {
 	all := make(map[voucher.Code]*counted)
 	for entry, err := range s.vouchers.Entries(ctx, s.Customer.ID, "") {
 		if err != nil {
@@ -116,7 +82,7 @@ func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time)
 		}
 		all[entry.Code].add(entry)
 	}
-	var picked []dynamo.Standing
+	var picked []voucher.Standing
 	batchFound := filter.Batch == ""
 	for _, c := range all {
 		standing := c.standing()
@@ -131,7 +97,7 @@ func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time)
 	if !batchFound {
 		return nil, fmt.Errorf("batch %s: %w", filter.Batch, voucher.ErrBatchUnknown)
 	}
-	slices.SortFunc(picked, func(a, b dynamo.Standing) int {
+	slices.SortFunc(picked, func(a, b voucher.Standing) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Code, b.Code))
 	})
 	return picked, nil
@@ -144,7 +110,7 @@ type counted struct {
 	redemptions int // of a code of many uses
 }
 
-func (c *counted) add(entry dynamo.Entry) {
+func (c *counted) add(entry backoffice.Entry) {
 	switch {
 	case entry.Voucher != nil:
 		c.voucher = *entry.Voucher
@@ -156,17 +122,10 @@ func (c *counted) add(entry dynamo.Entry) {
 	}
 }
 
-func (c *counted) standing() dynamo.Standing {
-	standing := dynamo.Standing{Voucher: c.voucher}
-	switch {
-	case c.voucher.Limited():
-		standing.UsesLeft, standing.Used = c.left, c.used
-	case !c.voucher.SingleUse():
-		standing.Used = c.redemptions
-	case c.voucher.Redeemed != nil:
-		standing.Used = 1
-	default:
-		standing.UsesLeft = 1
+func (c *counted) standing() voucher.Standing {
+	used := c.used
+	if !c.voucher.Limited() {
+		used = c.redemptions
 	}
-	return standing
+	return voucher.NewStanding(c.voucher, c.left, used)
 }

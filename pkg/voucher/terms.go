@@ -41,7 +41,7 @@ type Terms struct {
 func New(terms Terms, now time.Time) (Voucher, error) {
 	v := Voucher{
 		Written: terms.Written, Reward: terms.Reward, Disabled: terms.Disabled, Batch: terms.Batch, Note: terms.Note,
-		ValidFrom: terms.ValidFrom, ValidUntil: terms.ValidUntil, Created: now, MaxUses: 1, Version: 1,
+		ValidFrom: storable(terms.ValidFrom), ValidUntil: storable(terms.ValidUntil), Created: storable(now), MaxUses: 1, Version: 1,
 	}
 	var errs []error
 	var err error
@@ -207,6 +207,9 @@ func ParseTime(text string) (time.Time, error) {
 	return t, nil
 }
 
+// storable returns a time as it is stored: in UTC and whole milliseconds.
+func storable(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
 // isStorable takes the zero time too: it stands for none.
 func isStorable(t time.Time) bool { return t.IsZero() || 2000 <= t.Year() && t.Year() <= 9999 }
 
@@ -240,6 +243,7 @@ func (v Voucher) Edited(edit Edit) (Voucher, error) {
 	var errs []error
 	set(&v.ValidFrom, edit.ValidFrom)
 	set(&v.ValidUntil, edit.ValidUntil)
+	v.ValidFrom, v.ValidUntil = storable(v.ValidFrom), storable(v.ValidUntil)
 	set(&v.Disabled, edit.Disabled)
 	set(&v.Batch, edit.Batch)
 	set(&v.Note, edit.Note)

@@ -80,21 +80,35 @@ type RefusalError struct{ Reason Reason }
 
 func (e *RefusalError) Error() string { return "voucher not found: " + string(e.Reason) }
 
-// Refuse judges all that the voucher itself decides and returns a *RefusalError, or nil where only the uses left of a code with
-// a limit, and of the nick, are still to be judged.
-func (v Voucher) Refuse(request Request) error {
+// closed returns why the voucher is closed to everybody at a time, or "".
+func (v Voucher) closed(at time.Time) Reason {
 	switch {
 	case v.Disabled:
-		return &RefusalError{ReasonDisabled}
-	case request.At.Before(v.ValidFrom):
-		return &RefusalError{ReasonNotStarted}
-	case !v.ValidUntil.IsZero() && !request.At.Before(v.ValidUntil):
-		return &RefusalError{ReasonExpired}
+		return ReasonDisabled
+	case at.Before(v.ValidFrom):
+		return ReasonNotStarted
+	case !v.ValidUntil.IsZero() && !at.Before(v.ValidUntil):
+		return ReasonExpired
+	default:
+		return ""
+	}
+}
+
+// usedUp reports whether the voucher's own item says that no use is left. A limited code may be used up before its item says so.
+func (v Voucher) usedUp() bool { return v.Redeemed != nil || v.Full }
+
+// Refuse applies every rule that needs only the voucher itself. It returns a *RefusalError, or nil if the request passes. The
+// uses left in counters, and the limit per nick, are checked elsewhere.
+func (v Voucher) Refuse(request Request) error {
+	if reason := v.closed(request.At); reason != "" {
+		return &RefusalError{reason}
+	}
+	switch {
 	case request.Nick == Nick{} && (v.Nick != Nick{} || v.MaxUsesPerNick != NoLimit):
 		return &RefusalError{ReasonNickMissing}
 	case v.Nick != Nick{} && v.Nick.Compared != request.Nick.Compared:
 		return &RefusalError{ReasonOtherNick}
-	case v.Redeemed != nil || v.Full:
+	case v.usedUp():
 		return &RefusalError{ReasonUsedUp}
 	default:
 		return nil

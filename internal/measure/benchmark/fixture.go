@@ -12,7 +12,7 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/catalogfile"
-	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/voucher"
 )
 
@@ -43,7 +43,7 @@ func Fill(ctx context.Context, client *dynamodb.Client, root string) error {
 	if err != nil {
 		return err
 	}
-	kept := dynamo.NewShops(client, CatalogueTable)
+	kept := backoffice.NewCatalogue(client, CatalogueTable)
 	for _, shop := range shops {
 		if err := kept.PutCustomer(ctx, shop.Customer); err != nil {
 			return err
@@ -68,7 +68,7 @@ func createVoucher(ctx context.Context, client *dynamodb.Client, terms voucher.T
 	if err != nil {
 		return err
 	}
-	if err := dynamo.NewVouchers(client, VouchersTable, rand.Int64N).Create(ctx, Customer, v); err != nil {
+	if err := backoffice.NewVouchers(client, VouchersTable, rand.Int64N).Create(ctx, Customer, v); err != nil {
 		return fmt.Errorf("create voucher: %w", err)
 	}
 	return nil

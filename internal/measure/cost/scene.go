@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/internal/measure/benchmark"
-	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/voucher"
 )
 
@@ -83,7 +83,7 @@ func createVoucher(ctx context.Context, client *dynamodb.Client, code string, te
 	if err != nil {
 		return err
 	}
-	return dynamo.NewVouchers(client, benchmark.VouchersTable, mathrand.Int64N).Create(ctx, benchmark.Customer, v)
+	return backoffice.NewVouchers(client, benchmark.VouchersTable, mathrand.Int64N).Create(ctx, benchmark.Customer, v)
 }
 
 // createMet creates a voucher whose code the process has met, by a redemption with the key.

@@ -20,6 +20,7 @@ import (
 	"shopfront/internal/torture/faultproxy"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/voucher"
 )
 
@@ -65,7 +66,7 @@ func (s *shop) create(tb testing.TB, written string, uses voucher.Limit, counter
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := dynamo.NewVouchers(localtest.Client(tb), s.table, mathrand.Int64N).Create(tb.Context(), emberforge, v); err != nil {
+	if err := backoffice.NewVouchers(localtest.Client(tb), s.table, mathrand.Int64N).Create(tb.Context(), emberforge, v); err != nil {
 		tb.Fatal(err)
 	}
 	return v

@@ -46,7 +46,7 @@ const (
 // build builds the program that the change is to. The other one is taken from the whole.
 func (c change) build(t *testing.T, whole testshop.Programs) testshop.Programs {
 	t.Helper()
-	if c[0].file == vouchersGo { // which the function does not use
+	if c[0].file == editGo || c[0].file == createGo { // which the function does not use
 		programs := testshop.Build(t, c.overlay(t), shopctl)
 		link(t, localrun.Binary(whole.Dir(), "redeem-voucher"), localrun.Binary(programs.Dir(), "redeem-voucher"))
 		return programs

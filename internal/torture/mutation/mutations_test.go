@@ -27,8 +27,9 @@ type mutation struct {
 const (
 	redeemGo      = "pkg/dynamo/redeem.go"
 	manyUseGo     = "pkg/dynamo/many_use.go"
-	vouchersGo    = "pkg/dynamo/vouchers.go"
-	callsGo       = "pkg/dynamo/calls.go"
+	readGo        = "pkg/dynamo/internal/table/read.go"
+	createGo      = "pkg/dynamo/backoffice/vouchers.go"
+	editGo        = "pkg/dynamo/backoffice/edit.go"
 	deskGo        = "pkg/voucher/redeem.go"
 	idempotencyGo = "pkg/idempotency/idempotency.go"
 	problemGo     = "pkg/httpapi/problem.go"
@@ -52,11 +53,11 @@ func mutations() []mutation {
 			removed: change{
 				{redeemGo, `"#maxUses = :one AND attribute_not_exists(#redemption)" +`, `"attribute_not_exists(#redemption)"`},
 				{redeemGo, `" AND #disabled = :false AND #from <= :at AND #until > :at AND (attribute_not_exists(#nickHash) OR #nickHash = :nick)"`, ``},
-				{redeemGo, `call.name(attrMaxUses, attrDisabled, attrFrom, attrUntil, attrNickHash)`, ``},
-				{redeemGo, `call.value(":one", num(1))`, ``},
-				{redeemGo, `call.value(":false", boolean(false))`, ``},
-				{redeemGo, `call.value(":at", millis(claim.At))`, ``},
-				{redeemGo, `call.value(":nick", str(nickCondition(claim.Nick)))`, ``},
+				{redeemGo, `call.Name(table.AttrMaxUses, table.AttrDisabled, table.AttrFrom, table.AttrUntil, table.AttrNickHash)`, ``},
+				{redeemGo, `call.Value(":one", table.Num(1))`, ``},
+				{redeemGo, `call.Value(":false", table.Bool(false))`, ``},
+				{redeemGo, `call.Value(":at", table.Millis(claim.At))`, ``},
+				{redeemGo, `call.Value(":nick", table.Str(table.NickCondition(claim.Nick)))`, ``},
 			},
 		},
 		{
@@ -116,12 +117,12 @@ func mutations() []mutation {
 		},
 		{
 			name: "refuses its own write to a single-use code when the SDK repeats it", scene: aLostAnswer, by: []checker{byHistory},
-			removed: change{{redeemGo, `v.token == claim.Token:`, `v.token == claim.Token && v.Redeemed.ID != claim.RedemptionID:`}},
+			removed: change{{redeemGo, `v.Token == claim.Token:`, `v.Token == claim.Token && v.Redeemed.ID != claim.RedemptionID:`}},
 			given:   withoutLost(),
 		},
 		{
 			name: "refuses a repetition of a single-use redemption", scene: requestsAreRepeated, by: []checker{byHistory},
-			removed: change{{redeemGo, `v.token == claim.Token:`, `v.Redeemed.ID == claim.RedemptionID:`}},
+			removed: change{{redeemGo, `v.Token == claim.Token:`, `v.Redeemed.ID == claim.RedemptionID:`}},
 		},
 		{
 			name: "refuses a repetition of a redemption of many", scene: requestsAreRepeated, by: []checker{byHistory},
@@ -133,8 +134,8 @@ func mutations() []mutation {
 		{
 			name: "judges the counter before the record", scene: aRepetitionOfTheLastUse, by: []checker{byHistory},
 			removed: change{{
-				redeemGo, `if aws.ToString(reasons[0].Code) == conditionFailed {`,
-				`if aws.ToString(reasons[0].Code) == conditionFailed && aws.ToString(reasons[1].Code) != conditionFailed {`,
+				redeemGo, `if aws.ToString(reasons[0].Code) == table.ConditionFailed {`,
+				`if aws.ToString(reasons[0].Code) == table.ConditionFailed && aws.ToString(reasons[1].Code) != table.ConditionFailed {`,
 			}},
 			given: withoutRecall(),
 		},
@@ -160,8 +161,8 @@ func mutations() []mutation {
 		{
 			name: "records a request again", scene: requestsAreRepeated, by: []checker{byHistory},
 			removed: change{{
-				redeemGo, `call.condition = "attribute_not_exists(" + call.alias(record) + ")"`,
-				`call.condition = "(attribute_not_exists(" + call.alias(record) + ") OR attribute_exists(" + call.alias(record) + "))"`,
+				redeemGo, `call.Condition = "attribute_not_exists(" + call.Alias(record) + ")"`,
+				`call.Condition = "(attribute_not_exists(" + call.Alias(record) + ") OR attribute_exists(" + call.Alias(record) + "))"`,
 			}},
 		},
 		{
@@ -170,11 +171,11 @@ func mutations() []mutation {
 		},
 		{
 			name: "takes uses from an empty counter", scene: aCodeOfThreeUses, by: []checker{byHistory, byVerify},
-			removed: change{{redeemGo, `take.condition = "#left >= :least"`, `take.condition = "#left >= :least OR #left < :least"`}},
+			removed: change{{redeemGo, `take.Condition = "#left >= :least"`, `take.Condition = "#left >= :least OR #left < :least"`}},
 		},
 		{
 			name: "takes no use from a counter", scene: aCodeOfThreeUses, by: []checker{byHistory, byVerify},
-			removed: change{{redeemGo, `{Update: record.action(s.table)}, {Update: take.action(s.table)}}`, `{Update: record.action(s.table)}}`}},
+			removed: change{{redeemGo, `{record.Action(s.table), take.Action(s.table)}`, `{record.Action(s.table)}`}},
 		},
 		{
 			name: "refuses when one counter is empty", scene: usesOnManyCounters, by: []checker{byHistory},
@@ -182,19 +183,19 @@ func mutations() []mutation {
 		},
 		{
 			name: "takes counters that were not read for empty ones", scene: countersAreLeftUnread, by: []checker{byHistory},
-			removed: change{{callsGo, `len(asked.Keys) == 0 {`, `len(asked.Keys) >= 0 {`}},
+			removed: change{{readGo, `len(asked.Keys) == 0 {`, `len(asked.Keys) >= 0 {`}},
 		},
 		{
 			name: "remembers a voucher's terms", scene: aBusyCodeIsDisabled, by: []checker{byHistory},
 			removed: change{
-				{manyUseGo, "mu   sync.Mutex\n", "mu   sync.Mutex\n\tvouchers sync.Map\n"},
+				{manyUseGo, "mu    sync.Mutex\n", "mu    sync.Mutex\n\tvouchers sync.Map\n"},
 				{
-					redeemGo, "s.many.add(voucherKey{claim.Customer, claim.Code})\n",
-					"s.many.add(voucherKey{claim.Customer, claim.Code})\n\t\ts.many.vouchers.Store(voucherKey{claim.Customer, claim.Code}, v.Voucher)\n",
+					redeemGo, "s.many.add(manyUseCode{claim.Customer, claim.Code})\n",
+					"s.many.add(manyUseCode{claim.Customer, claim.Code})\n\t\ts.many.vouchers.Store(manyUseCode{claim.Customer, claim.Code}, v.Voucher)\n",
 				},
 				{
-					redeemGo, "v, err := s.read(ctx, voucherKey{claim.Customer, claim.Code})\n",
-					"remembered, _ := s.many.vouchers.Load(voucherKey{claim.Customer, claim.Code})\n\t\tv, err := remembered.(voucher.Voucher), error(nil)\n",
+					redeemGo, "v, err := s.read(ctx, claim)\n",
+					"remembered, _ := s.many.vouchers.Load(manyUseCode{claim.Customer, claim.Code})\n\t\tv, err := remembered.(voucher.Voucher), error(nil)\n",
 				},
 			},
 		},
@@ -202,7 +203,7 @@ func mutations() []mutation {
 		// The version.
 		{
 			name: "marks a code full that was edited meanwhile", scene: aRaiseBeforeTheMark, by: []checker{byHistory, byVerify},
-			removed: change{{redeemGo, `call.condition = "#version = :version"`, `call.condition = "#version = :version OR #version <> :version"`}},
+			removed: change{{redeemGo, `call.Condition = "#version = :version"`, `call.Condition = "#version = :version OR #version <> :version"`}},
 		},
 		{
 			name: "refuses though the limit was edited meanwhile", scene: aUseMovesWhileTheCountersAreRead, by: []checker{byHistory},
@@ -211,54 +212,54 @@ func mutations() []mutation {
 		},
 		{
 			name: "leaves a raised code marked as full", scene: aRaiseAfterTheMark, by: []checker{byHistory, byVerify},
-			removed: change{{vouchersGo, `end.remove(attrFull)`, ``}},
+			removed: change{{editGo, `end.Remove(table.AttrFull)`, ``}},
 		},
 		{
 			name: "ends an edit in the version in which it goes on", scene: aMarkAfterTheRaise, by: []checker{byHistory, byVerify},
-			removed: change{{vouchersGo, `after.Version = marked.Version + 1`, `after.Version = marked.Version`}},
+			removed: change{{editGo, `after.Version = marked.Version + 1`, `after.Version = marked.Version`}},
 		},
 		{
 			name: "raises a counter twice", scene: aLostAnswerToARaise, by: []checker{byHistory, byVerify},
-			removed: change{{vouchersGo, `"#version = :version AND #left >= :least"`, `"(#version = :version OR #version <> :version) AND #left >= :least"`}},
+			removed: change{{editGo, `"#version = :version AND #left >= :least"`, `"(#version = :version OR #version <> :version) AND #left >= :least"`}},
 		},
 		{
 			name: "takes more from a counter than it has left", scene: aLoweringMeetsRedemptions, by: []checker{byVerify},
-			removed: change{{vouchersGo, `AND #left >= :least"`, `AND (#left >= :least OR #left < :least)"`}},
+			removed: change{{editGo, `AND #left >= :least"`, `AND (#left >= :least OR #left < :least)"`}},
 		},
 		{
 			name: "does not fence the counters", scene: anOvertakenEditIsKilled, by: []checker{byHistory, byVerify},
 			removed: change{
-				{vouchersGo, `call.set(attrVersion, num(edit*writesPerEdit))`, `call.add(attrVersion, 0*int(edit))`},
-				{vouchersGo, `call.condition = "#version <= " + placeholder(call.alias(attrVersion))`, `call.condition = "attribute_exists(#version)"`},
+				{editGo, `call.Set(table.AttrVersion, table.Num(edit*writesPerEdit))`, `call.Add(table.AttrVersion, 0*int(edit))`},
+				{editGo, `call.Condition = "#version <= " + table.Placeholder(call.Alias(table.AttrVersion))`, `call.Condition = "attribute_exists(#version)"`},
 			},
 		},
 		{
 			name: "takes the fence down that a later edit put up", scene: anEditOvertakenBeforeItsFenceIsKilled, by: []checker{byHistory, byVerify},
 			removed: change{{
-				vouchersGo, `call.condition = "#version <= " + placeholder(call.alias(attrVersion))`, `call.condition = "attribute_exists(#version)"`,
+				editGo, `call.Condition = "#version <= " + table.Placeholder(call.Alias(table.AttrVersion))`, `call.Condition = "attribute_exists(#version)"`,
 			}},
 		},
 		{
 			name: "writes over another edit", scene: aNoteAndADisablingAtOnce, by: []checker{byHistory},
-			removed: change{{vouchersGo, `condition: "#version = :version"}`, `condition: "#version = :version OR #version <> :version"}`}},
+			removed: change{{editGo, `Condition: "#version = :version"}`, `Condition: "#version = :version OR #version <> :version"}`}},
 		},
 		{
 			name: "takes another edit of the same version for its own", scene: aDisablingAfterANote, by: []checker{byHistory},
-			removed: change{{vouchersGo, `return sameEdit(kept.Voucher, after)`, `return kept.Version == after.Version`}},
+			removed: change{{editGo, `return sameTerms(stored.Voucher, after)`, `return stored.Version == after.Version`}},
 		},
 		{
 			name: "takes another edit of the limit for its own", scene: twoLimitsAtOnce, by: []checker{byHistory},
-			removed: change{{vouchersGo, `kept.Version == version && kept.editor == editor`, `kept.Version == version`}},
+			removed: change{{editGo, `stored.Version == version && stored.Editor == editor`, `stored.Version == version`}},
 		},
 		{
 			name: "takes another edit for the end of its own", scene: aNoteBeforeALimitStands, by: []checker{byHistory, byMotion},
-			removed: change{{vouchersGo, `mine(kept, after.Version) && kept.editing == voucher.NoLimit`, `mine(kept, after.Version)`}},
+			removed: change{{editGo, `mine(stored, after.Version) && stored.Editing == voucher.NoLimit`, `mine(stored, after.Version)`}},
 		},
 
 		// The condition of a creation.
 		{
 			name: "creates a voucher over another one", scene: codesAreCreatedAgain, by: []checker{byHistory, byVerify},
-			removed: change{{vouchersGo, `"attribute_not_exists(" + sortKey + ")"`, `"attribute_not_exists(sk) OR attribute_exists(sk)"`}},
+			removed: change{{createGo, `"attribute_not_exists(" + table.SortKey + ")"`, `"attribute_not_exists(sk) OR attribute_exists(sk)"`}},
 		},
 	}
 }

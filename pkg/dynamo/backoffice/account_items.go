@@ -1,0 +1,256 @@
+package backoffice
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/money"
+	"shopfront/pkg/reconciliation"
+	"shopfront/pkg/voucher"
+)
+
+// attributeType is what an attribute holds, in the words of findings.
+type attributeType string
+
+const (
+	typeText   attributeType = "text"
+	typeNumber attributeType = "a whole number"
+	typeTruth  attributeType = "true or false"
+)
+
+// typeOf returns the type that an attribute must have, or "" if the name is not one of a fixed attribute.
+func typeOf(name string) attributeType {
+	switch name {
+	case table.AttrCode, table.AttrReward, table.AttrCurrency, table.AttrNick, table.AttrNickHash, table.AttrBatch, table.AttrNote,
+		table.AttrRedemption, table.AttrToken, table.AttrRedeemedBy,
+		table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrData, table.AttrStatus:
+		return typeText
+	case table.AttrMaxUses, table.AttrPerNick, table.AttrFrom, table.AttrUntil, table.AttrCreated, table.AttrVersion,
+		table.AttrCounters, table.AttrEditing, table.AttrEditor, table.AttrRedeemed, table.AttrLeft, table.AttrUsed, table.AttrTaken,
+		table.AttrAmount, table.AttrUnitPrice, table.AttrSubtotal, table.AttrDiscount, table.AttrTotal, table.AttrExpires, table.AttrExpiresAt:
+		return typeNumber
+	case table.AttrDisabled, table.AttrFull, table.AttrObject:
+		return typeTruth
+	default:
+		return ""
+	}
+}
+
+// check returns an error if a required attribute is missing or an attribute has the wrong type. Everywhere else items are read
+// leniently, because only Shopfront writes them.
+func check(it table.Item, required ...string) error {
+	for _, name := range required {
+		if !it.Has(name) {
+			return fmt.Errorf("the attribute %s is missing", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(it)) {
+		if wanted := typeOf(name); wanted != "" && !isOf(wanted, it[name]) {
+			return fmt.Errorf("the attribute %s is not %s", name, wanted)
+		}
+	}
+	return nil
+}
+
+func isOf(wanted attributeType, value types.AttributeValue) bool {
+	switch value := value.(type) {
+	case *types.AttributeValueMemberS:
+		return wanted == typeText
+	case *types.AttributeValueMemberBOOL:
+		return wanted == typeTruth
+	case *types.AttributeValueMemberN:
+		_, err := strconv.ParseInt(value.Value, 10, 64)
+		return wanted == typeNumber && err == nil
+	default:
+		return false
+	}
+}
+
+// accountReader reads the items of a customer's vouchers strictly.
+type accountReader struct {
+	table    string
+	customer catalog.CustomerID
+}
+
+func (r accountReader) newAccount(code voucher.Code) *reconciliation.Account {
+	return reconciliation.NewAccount(code, placeOf(r.table, table.VoucherKey(r.customer, code)))
+}
+
+func (r accountReader) place(it table.Item) reconciliation.Place {
+	return placeOf(r.table, table.KeyOf(it))
+}
+
+func placeOf(name string, key table.Key) reconciliation.Place {
+	return reconciliation.Place{Table: name, Partition: key.Partition, Sort: key.Sort}
+}
+
+// isCode reports whether a text is a code as codes are compared.
+func isCode(code voucher.Code) bool {
+	parsed, err := voucher.ParseCode(string(code))
+	return err == nil && parsed == code
+}
+
+// Errors that determine the kind of a finding. With any other error the item is malformed.
+var (
+	errMisplaced  = errors.New("the item does not belong where it stands")
+	errIncomplete = errors.New("the redemption is incomplete")
+)
+
+// add adds an item to the account of its code.
+func (r accountReader) add(account *reconciliation.Account, it table.Item) {
+	rest := strings.TrimPrefix(table.KeyOf(it).Sort, string(account.Code))
+	var err error
+	switch {
+	case rest == "":
+		err = r.addVoucher(account, it)
+	case strings.HasPrefix(rest, table.CounterInfix):
+		err = r.addCounter(account, it, strings.TrimPrefix(rest, table.CounterInfix))
+	case strings.HasPrefix(rest, table.NickInfix):
+		err = r.addNick(account, it, strings.TrimPrefix(rest, table.NickInfix))
+	case strings.HasPrefix(rest, table.RedemptionInfix):
+		err = r.addRedemption(account, it, idempotency.Token(strings.TrimPrefix(rest, table.RedemptionInfix)))
+	default:
+		err = errUnknownItem
+	}
+	if err == nil {
+		return
+	}
+	kind := reconciliation.KindMalformed
+	switch {
+	case errors.Is(err, errMisplaced):
+		kind = reconciliation.KindMisplaced
+	case errors.Is(err, errIncomplete):
+		kind = reconciliation.KindIncomplete
+	}
+	account.Fault(r.place(it), kind, err.Error())
+}
+
+// belongs returns errMisplaced if the item has a different key.
+func belongs(it table.Item, key table.Key) error {
+	if table.KeyOf(it) != key {
+		return fmt.Errorf("%w: it belongs to %s", errMisplaced, key.Partition)
+	}
+	return nil
+}
+
+func (r accountReader) addVoucher(account *reconciliation.Account, it table.Item) error {
+	err := cmp.Or(
+		belongs(it, table.VoucherKey(r.customer, account.Code)),
+		check(it, table.AttrCode, table.AttrReward, table.AttrFrom, table.AttrUntil, table.AttrDisabled, table.AttrCreated, table.AttrVersion),
+	)
+	if err != nil {
+		return err
+	}
+	if _, err := voucher.ParseReward(it.Str(table.AttrReward), money.Currency(it.Str(table.AttrCurrency))); err != nil {
+		return fmt.Errorf("voucher item: %w", err)
+	}
+	v, err := table.DecodeVoucher(it)
+	if err != nil {
+		return err
+	}
+	if code, err := voucher.ParseCode(v.Written); err != nil || code != v.Code {
+		return fmt.Errorf("%w: its code was written in another way", errMisplaced)
+	}
+	if table.NickCondition(v.Nick) != it.Str(table.AttrNickHash) {
+		return errors.New("the nick that it is bound to is not the one that is compared")
+	}
+	if err := wholeRedemption(it); err != nil {
+		return err
+	}
+	account.AddVoucher(reconciliation.Voucher{Voucher: v.Voucher, Editing: v.Editing})
+	return nil
+}
+
+// wholeRedemption returns errIncomplete if a single-use voucher has only a part of a redemption.
+func wholeRedemption(it table.Item) error {
+	parts := []string{table.AttrRedemption, table.AttrToken, table.AttrRedeemed}
+	missing := slices.DeleteFunc(slices.Clone(parts), it.Has)
+	if len(missing) == 0 || len(missing) == len(parts) && !it.Has(table.AttrRedeemedBy) {
+		return nil
+	}
+	return fmt.Errorf("%w: it lacks %s", errIncomplete, strings.Join(missing, ", "))
+}
+
+func (r accountReader) addCounter(account *reconciliation.Account, it table.Item, rest string) error {
+	n, err := strconv.Atoi(rest)
+	if err != nil || n < 0 || n >= voucher.MaxCounters {
+		return errors.New("the sort key names no counter")
+	}
+	err = cmp.Or(
+		belongs(it, table.CounterKey(r.customer, account.Code, n)),
+		check(it, table.AttrLeft, table.AttrUsed, table.AttrVersion),
+	)
+	if err != nil {
+		return err
+	}
+	counter := table.DecodeCounter(n, it)
+	account.AddCounter(r.place(it), reconciliation.Counter{
+		Number: n, Left: counter.Left, Used: counter.Used, Edit: counter.Version / writesPerEdit,
+	})
+	return nil
+}
+
+func (r accountReader) addNick(account *reconciliation.Account, it table.Item, hash string) error {
+	if err := cmp.Or(belongs(it, table.NickKey(r.customer, account.Code, hash)), check(it, table.AttrTaken)); err != nil {
+		return err
+	}
+	records, err := recordsOf(it)
+	if err != nil {
+		return err
+	}
+	if len(records) == 0 {
+		return errors.New("the item of a nick holds no redemption")
+	}
+	for _, record := range records {
+		if nick, err := voucher.ParseNick(record.Nick); err != nil || table.HashNick(nick) != hash {
+			return fmt.Errorf("%w: it holds a redemption of another nick", errMisplaced)
+		}
+	}
+	account.AddNick(r.place(it), int(it.Num(table.AttrTaken)), records)
+	return nil
+}
+
+func (r accountReader) addRedemption(account *reconciliation.Account, it table.Item, token idempotency.Token) error {
+	if err := belongs(it, table.RedemptionKey(r.customer, account.Code, token)); err != nil {
+		return err
+	}
+	records, err := recordsOf(it)
+	if err != nil {
+		return err
+	}
+	if len(records) != 1 || !it.Has(table.RecordPrefix+string(token)) {
+		return errors.New("the item holds not the one redemption that its sort key names")
+	}
+	account.AddRedemption(r.place(it), records[0])
+	return nil
+}
+
+// recordsOf reads all redemptions that an item holds.
+func recordsOf(it table.Item) ([]reconciliation.Record, error) {
+	var records []reconciliation.Record
+	for name := range it {
+		if !strings.HasPrefix(name, table.RecordPrefix) {
+			continue
+		}
+		record, err := table.DecodeRecord(it.Str(name))
+		if err != nil {
+			return nil, err
+		}
+		nick := it.Str(table.SpellingPrefix + record.Spelling)
+		if record.Spelling != "" && nick == "" {
+			return nil, errors.New("the nick of a redemption is missing")
+		}
+		records = append(records, reconciliation.Record{ID: record.ID, At: record.At, Nick: nick})
+	}
+	return records, nil
+}

@@ -1,0 +1,178 @@
+package backoffice
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/reconciliation"
+	"shopfront/pkg/voucher"
+)
+
+const (
+	// mergePage is how many items of a bucket are asked for at once. For each bucket, twice as many are held at most.
+	mergePage = 100
+	// oneCodeReaders is how many buckets are read at a time for a single code. Several codes are read at once.
+	oneCodeReaders = 2
+)
+
+// Accounts yields what is stored under each code of a customer, in the order of the codes, and stops at the first error. An
+// item whose key contains no code gets an account of its own.
+//
+// The items of a code are spread over many buckets, but each bucket is sorted. Reading all buckets side by side and merging
+// them brings a code's items together. Only one account and 200 items of each bucket are held at a time.
+func (s *Vouchers) Accounts(ctx context.Context, customer catalog.CustomerID) iter.Seq2[*reconciliation.Account, error] {
+	return func(yield func(*reconciliation.Account, error) bool) {
+		reader := accountReader{s.table, customer}
+		var account *reconciliation.Account // of the code whose items are being read
+		for it, err := range s.inOrder(ctx, customer, "", listReaders) {
+			if err != nil {
+				yield(nil, table.Outcome(err))
+				return
+			}
+			code := table.KeyOf(it).Code()
+			complete := account
+			switch {
+			case !isCode(code):
+				complete = reader.newAccount(code)
+				complete.Fault(reader.place(it), reconciliation.KindMalformed, "the sort key begins with no code")
+			case account != nil && account.Code == code:
+				reader.add(account, it)
+				continue
+			default:
+				account = reader.newAccount(code)
+				reader.add(account, it)
+			}
+			if complete != nil && !yield(complete, nil) {
+				return
+			}
+		}
+		if account != nil {
+			yield(account, nil)
+		}
+	}
+}
+
+// Account reads what is stored under one code, and the voucher and its counters before and after that. It waits for the
+// duration settle in between, so that a transaction that the first look saw half-applied is seen complete by the next.
+func (s *Vouchers) Account(
+	ctx context.Context, customer catalog.CustomerID, code voucher.Code, settle time.Duration,
+) (account *reconciliation.Account, err error) {
+	defer func() { err = table.Outcome(err) }()
+	before, err := s.glance(ctx, customer, code)
+	if err != nil {
+		return nil, err
+	}
+	if err := table.Wait(ctx, settle); err != nil {
+		return nil, err
+	}
+	reader := accountReader{s.table, customer}
+	account = reader.newAccount(code)
+	for it, err := range s.inOrder(ctx, customer, code, oneCodeReaders) {
+		if err != nil {
+			return nil, err
+		}
+		reader.add(account, it)
+	}
+	if err := table.Wait(ctx, settle); err != nil {
+		return nil, err
+	}
+	after, err := s.glance(ctx, customer, code)
+	account.Between(before, after)
+	return account, err
+}
+
+func (s *Vouchers) glance(ctx context.Context, customer catalog.CustomerID, code voucher.Code) (reconciliation.Glance, error) {
+	it, err := table.Get(ctx, s.api, s.table, table.VoucherKey(customer, code))
+	if err != nil || len(it) == 0 {
+		return reconciliation.Glance{}, err
+	}
+	glance := reconciliation.Glance{Found: true, Version: it.Num(table.AttrVersion)}
+	named := min(max(it.Num(table.AttrCounters), 0), voucher.MaxCounters) // the attribute may be damaged
+	if named == 0 {
+		return glance, nil
+	}
+	counters, err := s.readCounters(ctx, customer, code, int(named))
+	for _, counter := range counters {
+		glance.Used += counter.Used
+	}
+	return glance, err
+}
+
+// inOrder yields the items of all buckets in the order of their sort keys, or only those of one code, and stops at the first
+// error.
+func (s *Vouchers) inOrder(ctx context.Context, customer catalog.CustomerID, code voucher.Code, readers int) iter.Seq2[table.Item, error] {
+	return func(yield func(table.Item, error) bool) {
+		reading, cancel := context.WithCancel(ctx)
+		defer cancel()
+		api := limitedQueries{s.api, make(chan struct{}, readers)}
+		streams := make([]*stream, table.Buckets)
+		for number := range streams {
+			found := make(chan read, mergePage)
+			query := s.bucketQuery(customer, number, code)
+			query.Limit = aws.Int32(mergePage)
+			go func() {
+				defer close(found)
+				readBucket(reading, api, query, code, found)
+			}()
+			streams[number] = &stream{found: found}
+		}
+		for {
+			first, err := firstOf(reading, streams)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if first == nil {
+				return
+			}
+			it := first.head
+			first.head = nil
+			if !yield(it, nil) {
+				return
+			}
+		}
+	}
+}
+
+// firstOf returns the stream whose next item comes first, or nil if all have ended.
+func firstOf(ctx context.Context, streams []*stream) (*stream, error) {
+	var first *stream
+	for _, stream := range streams {
+		if err := stream.fill(ctx); err != nil {
+			return nil, err
+		}
+		if stream.head != nil && (first == nil || stream.head.Str(table.SortKey) < first.head.Str(table.SortKey)) {
+			first = stream
+		}
+	}
+	return first, nil
+}
+
+// stream is the items of one bucket, in order.
+type stream struct {
+	found <-chan read
+	ended bool
+	head  table.Item // the next item; nil: not received yet
+}
+
+// fill waits for the next item or the end.
+func (b *stream) fill(ctx context.Context) error {
+	if b.head != nil || b.ended {
+		return nil
+	}
+	select {
+	case read, more := <-b.found:
+		b.head, b.ended = read.item, !more
+		if b.ended {
+			return ctx.Err() // a reading that was cut short must not look complete
+		}
+		return read.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,83 @@
+package backoffice
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/reconciliation"
+)
+
+// Checkouts is a checkouts table. Create it with NewCheckouts.
+type Checkouts struct {
+	api   API
+	table string
+}
+
+// NewCheckouts returns the checkouts in a table.
+func NewCheckouts(api API, table string) *Checkouts { return &Checkouts{api: api, table: table} }
+
+// Show reads the checkout with an ID, open or expired, or returns checkout.ErrNotFound. A checkout that shares only the first
+// half of the ID is a different one, which was opened later with the same key.
+func (s *Checkouts) Show(ctx context.Context, customer catalog.CustomerID, id checkout.ID) (checkout.Checkout, error) {
+	it, err := table.Get(ctx, s.api, s.table, table.CheckoutKey(customer, id.Token()))
+	if err != nil {
+		return checkout.Checkout{}, table.Outcome(err)
+	}
+	if len(it) == 0 || checkout.ID(it.Str(table.AttrID)) != id {
+		return checkout.Checkout{}, checkout.ErrNotFound
+	}
+	return table.DecodeCheckout(it), nil
+}
+
+// List yields all stored checkouts of a customer, open and expired, in no order, and stops at the first error. Checkouts that
+// are opened meanwhile may be missing.
+func (s *Checkouts) List(ctx context.Context, customer catalog.CustomerID) iter.Seq2[checkout.Checkout, error] {
+	return func(yield func(checkout.Checkout, error) bool) {
+		for it, err := range items(ctx, s.api, partition(s.table, string(customer))) {
+			if !yield(table.DecodeCheckout(it), table.Outcome(err)) {
+				return
+			}
+		}
+	}
+}
+
+// Stored yields all checkouts of a customer as they are stored, together with the faults of their items, and stops at the
+// first error.
+func (s *Checkouts) Stored(ctx context.Context, customer catalog.CustomerID) iter.Seq2[reconciliation.Checkout, error] {
+	return func(yield func(reconciliation.Checkout, error) bool) {
+		for it, err := range items(ctx, s.api, partition(s.table, string(customer))) {
+			if !yield(readCheckout(s.table, customer, it), table.Outcome(err)) {
+				return
+			}
+		}
+	}
+}
+
+func checkCheckout(it table.Item) error {
+	return check(it, table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrAmount, table.AttrCurrency, table.AttrUnitPrice,
+		table.AttrSubtotal, table.AttrDiscount, table.AttrTotal, table.AttrStatus, table.AttrCreated, table.AttrExpires)
+}
+
+func readCheckout(name string, customer catalog.CustomerID, it table.Item) reconciliation.Checkout {
+	c := reconciliation.Checkout{Place: placeOf(name, table.KeyOf(it))}
+	if err := checkCheckout(it); err != nil {
+		c.Fault(reconciliation.KindMalformed, err.Error())
+		return c
+	}
+	c.Checkout, c.Status = table.DecodeCheckout(it), checkout.Status(it.Str(table.AttrStatus))
+	if it.Has(table.AttrExpiresAt) {
+		c.DeletedAt = time.Unix(it.Num(table.AttrExpiresAt), 0).UTC()
+	}
+	id, err := checkout.ParseID(it.Str(table.AttrID))
+	switch {
+	case err != nil:
+		c.Fault(reconciliation.KindMalformed, err.Error())
+	case belongs(it, table.CheckoutKey(customer, id.Token())) != nil:
+		c.Fault(reconciliation.KindMisplaced, "the sort key is not the first half of the checkout's ID")
+	}
+	return c
+}

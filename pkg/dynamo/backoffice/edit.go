@@ -1,0 +1,252 @@
+package backoffice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/voucher"
+)
+
+// errEditedMeanwhile is the error of an edit that another edit overtook.
+var errEditedMeanwhile = errors.New("another edit of the voucher is running or has just finished: look at the voucher and run the edit again")
+
+// maxEditAttempts bounds how often an edit starts again because another one overtook it.
+const maxEditAttempts = 5
+
+// Edit changes a voucher and returns the result. The change applies to every request that begins after Edit returned. An
+// unknown code is a *voucher.RefusalError, and an edit that the rules do not allow is a *voucher.FieldError. After an
+// *UnavailableError, or an error that says that other edits overtook it, part of the edit may have been applied; running it
+// again completes it.
+func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code voucher.Code, edit voucher.Edit) (voucher.Voucher, error) {
+	begun := false // whether an edit of the limit may have reached the counters
+	for attempt := 0; ; attempt++ {
+		before, err := table.ReadVoucher(ctx, s.api, s.table, customer, code)
+		if err != nil {
+			return voucher.Voucher{}, table.Outcome(err)
+		}
+		after, err := before.Edited(edit)
+		if err != nil && begun { // a refusal would say that nothing was changed
+			return voucher.Voucher{}, fmt.Errorf("%w: %s", errEditedMeanwhile, strings.ReplaceAll(err.Error(), "\n", "; "))
+		}
+		if err != nil {
+			return voucher.Voucher{}, err
+		}
+		if edit.MaxUses != nil && after.Limited() {
+			var marked bool
+			after, marked, err = s.moveLimit(ctx, customer, before.Voucher, after)
+			begun = begun || marked
+		} else {
+			after, err = s.writeEdited(ctx, customer, before.Voucher, after)
+		}
+		if err == nil {
+			return after, nil
+		}
+		if !errors.Is(err, errEditedMeanwhile) || attempt == maxEditAttempts-1 {
+			return voucher.Voucher{}, table.Outcome(err)
+		}
+		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
+			return voucher.Voucher{}, table.Outcome(err)
+		}
+	}
+}
+
+// writeEdited writes an edited voucher, unless its version is no longer the one that was read.
+func (s *Vouchers) writeEdited(ctx context.Context, customer catalog.CustomerID, before, after voucher.Voucher) (voucher.Voucher, error) {
+	after.Version = before.Version + 1
+	call := editing(customer, before, after.Version)
+	setEditable(call, after)
+	return s.commitEdit(ctx, call, func(stored table.Voucher) bool { return sameTerms(stored.Voucher, after) })
+}
+
+// editing starts an update of a voucher that still has the version that was read.
+func editing(customer catalog.CustomerID, before voucher.Voucher, version int64) *table.Update {
+	call := &table.Update{Key: table.VoucherKey(customer, before.Code), Condition: "#version = :version"}
+	call.Value(":version", table.Num(before.Version))
+	call.Set(table.AttrVersion, table.Num(version))
+	return call
+}
+
+func setEditable(call *table.Update, v voucher.Voucher) {
+	attributes := table.EncodeEditable(v)
+	for _, name := range []string{table.AttrFrom, table.AttrUntil, table.AttrDisabled, table.AttrPerNick, table.AttrNick, table.AttrNickHash, table.AttrBatch, table.AttrNote} {
+		if attributes.Has(name) {
+			call.Set(name, attributes[name])
+		} else {
+			call.Remove(name)
+		}
+	}
+}
+
+// commitEdit sends the write of an edit. The condition also fails if an earlier attempt was applied and its response was lost.
+// mine recognizes that by the voucher as it then is.
+func (s *Vouchers) commitEdit(ctx context.Context, call *table.Update, mine func(table.Voucher) bool) (voucher.Voucher, error) {
+	out, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueAllNew))
+	if old, failed := table.OldItem(err); failed {
+		stored, err := table.DecodeVoucher(old)
+		if err == nil && !mine(stored) {
+			err = errEditedMeanwhile
+		}
+		return stored.Voucher, err
+	}
+	if err != nil {
+		return voucher.Voucher{}, err
+	}
+	stored, err := table.DecodeVoucher(out.Attributes)
+	return stored.Voucher, err
+}
+
+// sameTerms reports whether two vouchers are equal except for what redemptions change.
+func sameTerms(a, b voucher.Voucher) bool {
+	a.Redeemed, b.Redeemed = nil, nil
+	a.Full, b.Full = false, false
+	return a == b
+}
+
+// moveLimit changes the limit of a voucher with counters while it is being redeemed.
+//
+// First it takes the next version of the voucher and stores the new limit as AttrEditing. Then it fences every counter with
+// that version, so that an older edit can no longer write the counters. From then on only this edit changes the sum of a
+// counter's left and used: a raise adds uses, a lowering takes uses that are left. Last, it writes the limit to the voucher, in
+// another new version, and removes AttrFull. A request that saw the voucher full earlier then cannot mark it any more. begun
+// reports whether the new limit was stored.
+func (s *Vouchers) moveLimit(
+	ctx context.Context, customer catalog.CustomerID, before, after voucher.Voucher,
+) (moved voucher.Voucher, begun bool, err error) {
+	editor := s.random(math.MaxInt64) // distinguishes this edit from another that takes the same version
+	marked := before
+	marked.Version = before.Version + 1
+	begin := editing(customer, before, marked.Version)
+	begin.Set(table.AttrEditing, table.Num(after.MaxUses))
+	begin.Set(table.AttrEditor, table.Num(editor))
+	mine := func(stored table.Voucher, version int64) bool {
+		return stored.Version == version && stored.Editor == editor
+	}
+	if _, err := s.commitEdit(ctx, begin, func(stored table.Voucher) bool { return mine(stored, marked.Version) }); err != nil {
+		return voucher.Voucher{}, false, err
+	}
+	if err := s.moveCounters(ctx, customer, marked, int(after.MaxUses)); err != nil {
+		return voucher.Voucher{}, true, err
+	}
+	after.Version = marked.Version + 1
+	end := editing(customer, marked, after.Version)
+	setEditable(end, after)
+	end.Set(table.AttrMaxUses, table.Num(after.MaxUses))
+	end.Remove(table.AttrEditing)
+	end.Remove(table.AttrFull)
+	// An edit of another field takes a version too, but changes neither AttrEditor nor AttrEditing.
+	ended := func(stored table.Voucher) bool {
+		return mine(stored, after.Version) && stored.Editing == voucher.NoLimit
+	}
+	moved, err = s.commitEdit(ctx, end, ended)
+	return moved, true, err
+}
+
+func (s *Vouchers) moveCounters(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher, limit int) error {
+	counters := make([]table.Counter, v.Counters)
+	total := 0
+	for number := range counters {
+		fenced, err := s.fence(ctx, customer, v.Code, number, v.Version)
+		if err != nil {
+			return err
+		}
+		counters[number] = fenced
+		total += fenced.Left + fenced.Used
+	}
+	if total <= limit {
+		return s.raise(ctx, customer, v.Code, counters, limit-total)
+	}
+	return s.lower(ctx, customer, v.Code, counters, total-limit)
+}
+
+// writesPerEdit separates the edits in the versions of a counter. A counter's version is the version of the edit that fenced it,
+// times writesPerEdit, plus the number of writes by that edit since. A retry recognizes its own write by that version.
+const writesPerEdit = 1 << 20
+
+// fence raises a counter's version to that of an edit, unless a later edit fenced the counter.
+func (s *Vouchers) fence(
+	ctx context.Context, customer catalog.CustomerID, code voucher.Code, number int, edit int64,
+) (table.Counter, error) {
+	call := table.Update{Key: table.CounterKey(customer, code, number)}
+	call.Set(table.AttrVersion, table.Num(edit*writesPerEdit))
+	call.Condition = "#version <= " + table.Placeholder(call.Alias(table.AttrVersion))
+	out, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueAllNew))
+	if _, failed := table.OldItem(err); failed {
+		return table.Counter{}, errEditedMeanwhile
+	}
+	if err != nil {
+		return table.Counter{}, err
+	}
+	return table.DecodeCounter(number, out.Attributes), nil
+}
+
+func (s *Vouchers) raise(ctx context.Context, customer catalog.CustomerID, code voucher.Code, counters []table.Counter, by int) error {
+	for number, counter := range counters {
+		more := share(by, len(counters), number)
+		if more == 0 {
+			continue
+		}
+		_, done, err := s.move(ctx, customer, code, counter, more)
+		if err != nil {
+			return err
+		}
+		if !done {
+			return fmt.Errorf("counter %d refused a raise: %w", number, errEditedMeanwhile)
+		}
+	}
+	return nil
+}
+
+// lower takes uses that the counters have left until it has taken enough or none is left. Redemptions continue meanwhile. If a
+// counter has fewer uses left than were read, the failed condition returns how many, and lower tries to take half of them.
+// Otherwise a busy code could starve the edit.
+func (s *Vouchers) lower(ctx context.Context, customer catalog.CustomerID, code voucher.Code, counters []table.Counter, by int) error {
+	for _, counter := range counters {
+		want := min(counter.Left, by)
+		for want > 0 {
+			moved, done, err := s.move(ctx, customer, code, counter, -want)
+			if err != nil {
+				return err
+			}
+			counter = moved
+			if done {
+				by -= want
+				want = min(counter.Left, by)
+			} else {
+				want = min((counter.Left+1)/2, by)
+			}
+		}
+	}
+	return nil
+}
+
+// move tries once to change the uses left in a counter. It returns the counter as it then is, and whether the change was made.
+func (s *Vouchers) move(
+	ctx context.Context, customer catalog.CustomerID, code voucher.Code, counter table.Counter, by int,
+) (moved table.Counter, done bool, err error) {
+	next := counter.Version + 1
+	call := table.Update{Key: table.CounterKey(customer, code, counter.Number)}
+	call.Add(table.AttrLeft, by)
+	call.Set(table.AttrVersion, table.Num(next))
+	call.Condition = "#version = :version AND #left >= :least"
+	call.Value(":version", table.Num(counter.Version))
+	call.Value(":least", table.Num(max(-by, 0)))
+	out, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueAllNew))
+	if old, failed := table.OldItem(err); failed {
+		moved = table.DecodeCounter(counter.Number, old)
+		if moved.Version != next && moved.Version != counter.Version {
+			return moved, false, errEditedMeanwhile
+		}
+		return moved, moved.Version == next, nil // next: this very write, whose response was lost
+	}
+	if err != nil {
+		return table.Counter{}, false, err
+	}
+	return table.DecodeCounter(counter.Number, out.Attributes), true, nil
+}

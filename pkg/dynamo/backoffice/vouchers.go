@@ -1,0 +1,172 @@
+// Package backoffice is the operator's side of the tables: it creates, edits and lists vouchers, writes the catalogue, lists
+// checkouts, and reads everything strictly for verification. The package documentation of dynamo lists every key.
+//
+// Functions must not link it. It imports the rules, the AWS SDK, and the store that the functions use; it may import neither
+// an HTTP package nor the local run.
+package backoffice
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/voucher"
+)
+
+// API is the part of DynamoDB that this package needs.
+type API interface {
+	table.Getter
+	table.BatchGetter
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+}
+
+// items yields all items of a query, page by page, and stops at the first error.
+func items(ctx context.Context, api dynamodb.QueryAPIClient, query *dynamodb.QueryInput) iter.Seq2[table.Item, error] {
+	return func(yield func(table.Item, error) bool) {
+		pages := dynamodb.NewQueryPaginator(api, query)
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, it := range page.Items {
+				if !yield(it, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// partition asks for all items with a partition key value.
+func partition(name, value string) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
+		TableName: aws.String(name), ConsistentRead: aws.Bool(true),
+		KeyConditionExpression:    aws.String(table.PartitionKey + " = :partition"),
+		ExpressionAttributeValues: table.Item{":partition": table.Str(value)},
+	}
+}
+
+// Vouchers is a vouchers table. Create it with NewVouchers.
+type Vouchers struct {
+	api    API
+	table  string
+	random func(n int64) int64
+}
+
+// NewVouchers returns the vouchers in a table. random returns a random number from 0 up to, not including, n.
+func NewVouchers(api API, table string, random func(n int64) int64) *Vouchers {
+	return &Vouchers{api: api, table: table, random: random}
+}
+
+// Create stores a new voucher together with its counters, if it has a limit above one. It returns voucher.ErrCodeTaken if the
+// code exists. Finding v itself is a success: the response to an earlier attempt was lost.
+func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
+	existing, err := s.putNew(ctx, customer, v)
+	if err != nil || existing == nil {
+		return table.Outcome(err)
+	}
+	stored, err := table.DecodeVoucher(existing)
+	if err != nil {
+		return err
+	}
+	if !createdAs(stored.Voucher, v) {
+		return voucher.ErrCodeTaken
+	}
+	return nil
+}
+
+// createdAs reports whether a stored voucher was created as v. If either was edited or redeemed since, it compares what that
+// cannot change.
+func createdAs(stored, v voucher.Voucher) bool {
+	if stored.Version == v.Version {
+		return sameTerms(stored, v)
+	}
+	return stored.Written == v.Written && stored.Reward == v.Reward && stored.Created.Equal(v.Created) && stored.Counters == v.Counters
+}
+
+// putNew stores the voucher, or returns the one that has its code.
+func (s *Vouchers) putNew(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing table.Item, err error) {
+	put := &types.Put{
+		TableName: aws.String(s.table), Item: table.EncodeVoucher(customer, v),
+		ConditionExpression:                 aws.String("attribute_not_exists(" + table.SortKey + ")"),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	if v.Counters == 0 {
+		_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: put.TableName, Item: put.Item, ConditionExpression: put.ConditionExpression,
+			ReturnValuesOnConditionCheckFailure: put.ReturnValuesOnConditionCheckFailure,
+		})
+		if old, failed := table.OldItem(err); failed {
+			return old, nil
+		}
+		return nil, err
+	}
+	actions := []types.TransactWriteItem{{Put: put}}
+	for number := range v.Counters {
+		counter := table.CounterKey(customer, v.Code, number).Attributes()
+		counter[table.AttrLeft] = table.Num(share(int(v.MaxUses), v.Counters, number))
+		counter[table.AttrUsed] = table.Num(0)
+		counter[table.AttrVersion] = table.Num(0)
+		actions = append(actions, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(s.table), Item: counter}})
+	}
+	for attempt := 0; ; attempt++ {
+		_, err := s.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions})
+		canceled, is := errors.AsType[*types.TransactionCanceledException](err)
+		if is && len(canceled.CancellationReasons) > 0 && aws.ToString(canceled.CancellationReasons[0].Code) == table.ConditionFailed {
+			return canceled.CancellationReasons[0].Item, nil
+		}
+		if !table.IsConflict(err) {
+			return nil, err
+		}
+		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// share is what one of several parts gets when a whole is divided as evenly as possible.
+func share(whole, parts, number int) int {
+	part := whole / parts
+	if number < whole%parts {
+		part++
+	}
+	return part
+}
+
+// Show reads a voucher and its counters. An unknown code is a *voucher.RefusalError.
+func (s *Vouchers) Show(ctx context.Context, customer catalog.CustomerID, code voucher.Code) (voucher.Standing, error) {
+	stored, err := table.ReadVoucher(ctx, s.api, s.table, customer, code)
+	if err != nil {
+		return voucher.Standing{}, table.Outcome(err)
+	}
+	left, used := 0, 0
+	if stored.Limited() {
+		counters, err := s.readCounters(ctx, customer, code, stored.Counters)
+		if err != nil {
+			return voucher.Standing{}, table.Outcome(err)
+		}
+		for _, counter := range counters {
+			left += counter.Left
+			used += counter.Used
+		}
+	}
+	standing := voucher.NewStanding(stored.Voucher, left, used)
+	standing.Editing = stored.Editing
+	return standing, nil
+}
+
+func (s *Vouchers) readCounters(ctx context.Context, customer catalog.CustomerID, code voucher.Code, n int) ([]table.Counter, error) {
+	return table.ReadCounters(ctx, s.api, s.random, s.table, customer, code, n)
+}

@@ -1,0 +1,114 @@
+package table
+
+import (
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/money"
+)
+
+// Attributes of the catalogue table, besides AttrCurrency and AttrVersion. A product repeats its customer's currency, so that
+// it can be read alone.
+const (
+	attrName        = "name"
+	attrDescription = "description"
+	AttrOffSale     = "offSale"  // missing: on sale
+	attrVariants    = "variants" // a list, in display order
+)
+
+// FirstVersion is the version of an item without AttrVersion. It was written once, or by a shopctl that did not know versions.
+const FirstVersion = 1
+
+// Keys of the map that holds a variant.
+const (
+	variantID      = "id"
+	variantName    = "name"
+	variantPrice   = "price"  // minor units
+	variantLeast   = "least"  // smallest amount
+	variantMost    = "most"   // largest amount
+	variantSchema  = "schema" // missing: any text
+	variantOffSale = "offSale"
+)
+
+// EncodeCustomer returns the item of a profile.
+func EncodeCustomer(c catalog.Customer) Item {
+	it := ProfileKey(c.ID).Attributes()
+	it[attrName] = Str(c.Name)
+	it[AttrCurrency] = Str(c.Currency)
+	it.setTrue(AttrOffSale, c.OffSale)
+	it.setVersion(c.Version)
+	return it
+}
+
+// DecodeCustomer reads a profile.
+func DecodeCustomer(it Item) catalog.Customer {
+	return catalog.Customer{
+		ID: catalog.CustomerID(KeyOf(it).Partition), Name: it.Str(attrName),
+		Currency: money.Currency(it.Str(AttrCurrency)), OffSale: it.Bool(AttrOffSale), Version: it.version(),
+	}
+}
+
+// EncodeProduct returns the item of a product with all its variants.
+func EncodeProduct(customer catalog.CustomerID, p catalog.Product) Item {
+	it := ProductKey(customer, p.ID).Attributes()
+	it[attrName] = Str(p.Name)
+	it.setStr(attrDescription, p.Description)
+	it.setTrue(AttrOffSale, p.OffSale)
+	it.setVersion(p.Version)
+	variants := make([]types.AttributeValue, len(p.Variants))
+	for i, v := range p.Variants {
+		it[AttrCurrency] = Str(v.Price.Currency) // all variants have the same
+		variants[i] = &types.AttributeValueMemberM{Value: encodeVariant(v)}
+	}
+	it[attrVariants] = &types.AttributeValueMemberL{Value: variants}
+	return it
+}
+
+func encodeVariant(v catalog.Variant) Item {
+	it := Item{
+		variantID: Str(v.ID), variantName: Str(v.Name), variantPrice: Num(v.Price.Minor),
+		variantLeast: Num(v.MinAmount), variantMost: Num(v.MaxAmount),
+	}
+	it.setStr(variantSchema, v.DataSchema)
+	it.setTrue(variantOffSale, v.OffSale)
+	return it
+}
+
+// DecodeProduct reads a product.
+func DecodeProduct(it Item) catalog.Product {
+	p := catalog.Product{
+		ID:   catalog.ProductID(strings.TrimPrefix(KeyOf(it).Sort, ProductPrefix)),
+		Name: it.Str(attrName), Description: it.Str(attrDescription), OffSale: it.Bool(AttrOffSale), Version: it.version(),
+	}
+	variants, _ := it[attrVariants].(*types.AttributeValueMemberL)
+	if variants == nil {
+		return p
+	}
+	for _, value := range variants.Value {
+		if variant, is := value.(*types.AttributeValueMemberM); is {
+			p.Variants = append(p.Variants, decodeVariant(variant.Value, money.Currency(it.Str(AttrCurrency))))
+		}
+	}
+	return p
+}
+
+func decodeVariant(it Item, currency money.Currency) catalog.Variant {
+	return catalog.Variant{
+		ID: catalog.VariantID(it.Str(variantID)), Name: it.Str(variantName),
+		Price:     money.Money{Minor: it.Num(variantPrice), Currency: currency},
+		MinAmount: it.Num(variantLeast), MaxAmount: it.Num(variantMost),
+		DataSchema: it.Str(variantSchema), OffSale: it.Bool(variantOffSale),
+	}
+}
+
+// setVersion stores a version unless it is the first.
+func (it Item) setVersion(version int64) {
+	if version > FirstVersion {
+		it[AttrVersion] = Num(version)
+	}
+}
+
+// version reads the version of an item of the catalogue.
+func (it Item) version() int64 { return max(it.Num(AttrVersion), FirstVersion) }

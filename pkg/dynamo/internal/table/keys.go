@@ -1,0 +1,106 @@
+// Package table holds the layout of the three tables: keys, items, and the calls that read and write them. The package
+// documentation of dynamo lists every key.
+//
+// Both dynamo and dynamo/backoffice import this package. Functions link it, so it may import only the rules, the AWS SDK and
+// the standard library.
+package table
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/voucher"
+)
+
+// Names of the key attributes, the same in every table.
+const (
+	PartitionKey = "customer"
+	SortKey      = "sk"
+)
+
+// Buckets is the number of partition key values among which the vouchers of a customer are spread. It is part of every key
+// and never changes.
+const Buckets = 64
+
+// Parts of sort keys.
+const (
+	ProfileSort     = "customer"
+	ProductPrefix   = "product#"
+	CounterInfix    = "#c#"
+	NickInfix       = "#n#"
+	RedemptionInfix = "#r#"
+)
+
+// Key is the primary key of an item.
+type Key struct{ Partition, Sort string }
+
+// Attributes returns the key as calls to DynamoDB expect it.
+func (k Key) Attributes() Item {
+	return Item{PartitionKey: Str(k.Partition), SortKey: Str(k.Sort)}
+}
+
+// Code returns the code that an item of the vouchers table belongs to.
+func (k Key) Code() voucher.Code {
+	code, _, _ := strings.Cut(k.Sort, "#")
+	return voucher.Code(code)
+}
+
+// ProfileKey is the key of a customer's profile.
+func ProfileKey(customer catalog.CustomerID) Key { return Key{string(customer), ProfileSort} }
+
+// ProductKey is the key of a product.
+func ProductKey(customer catalog.CustomerID, product catalog.ProductID) Key {
+	return Key{string(customer), ProductPrefix + string(product)}
+}
+
+// VoucherKey is the key of a voucher.
+func VoucherKey(customer catalog.CustomerID, code voucher.Code) Key {
+	return Key{Bucket(customer, hashBucket(string(code))), string(code)}
+}
+
+// CounterKey is the key of a counter; number starts at 0.
+func CounterKey(customer catalog.CustomerID, code voucher.Code, number int) Key {
+	return Key{
+		Bucket(customer, (hashBucket(string(code))+number)%Buckets),
+		fmt.Sprintf("%s%s%02d", code, CounterInfix, number),
+	}
+}
+
+// NickKey is the key of the item that holds the redemptions of one nick, given by its HashNick.
+func NickKey(customer catalog.CustomerID, code voucher.Code, nickHash string) Key {
+	return Key{Bucket(customer, hashBucket(string(code), nickHash)), string(code) + NickInfix + nickHash}
+}
+
+// RedemptionKey is the key of the item that holds one redemption.
+func RedemptionKey(customer catalog.CustomerID, code voucher.Code, token idempotency.Token) Key {
+	return Key{Bucket(customer, hashBucket(string(code), string(token))), string(code) + RedemptionInfix + string(token)}
+}
+
+// CheckoutKey is the key of a checkout; token is the first half of its ID.
+func CheckoutKey(customer catalog.CustomerID, token idempotency.Token) Key {
+	return Key{string(customer), string(token)}
+}
+
+// HashNick replaces a nick, as it is compared, in keys and conditions. The hash has 22 characters whatever the length of
+// the nick.
+func HashNick(nick voucher.Nick) string {
+	sum := sha256.Sum256([]byte(nick.Compared))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+// Bucket is the partition key value of one of a customer's buckets.
+func Bucket(customer catalog.CustomerID, number int) string {
+	return fmt.Sprintf("%s#%02d", customer, number)
+}
+
+// hashBucket picks a bucket by what the item is about. The parts contain no #, so joining them is unambiguous.
+func hashBucket(parts ...string) int {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(strings.Join(parts, "#"))) // a hash.Hash never fails
+	return int(hash.Sum32() % Buckets)
+}

@@ -1,0 +1,87 @@
+package table
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/voucher"
+)
+
+// Getter is the part of DynamoDB that Get needs.
+type Getter interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+}
+
+// BatchGetter is the part of DynamoDB that BatchGet needs.
+type BatchGetter interface {
+	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
+}
+
+// Get reads an item consistently. The item is empty if it does not exist.
+func Get(ctx context.Context, api Getter, table string, key Key) (Item, error) {
+	out, err := api.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(table), Key: key.Attributes(), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		return nil, err
+	}
+	return out.Item, nil
+}
+
+// BatchGet reads at most 100 items of one table consistently. It asks again for keys that DynamoDB left unprocessed, until
+// the context ends. random is as in Backoff.
+func BatchGet(ctx context.Context, api BatchGetter, random func(n int64) int64, table string, keys ...Key) (map[Key]Item, error) {
+	found := make(map[Key]Item, len(keys))
+	asked := types.KeysAndAttributes{ConsistentRead: aws.Bool(true)}
+	for _, key := range keys {
+		asked.Keys = append(asked.Keys, key.Attributes())
+	}
+	for attempt := 0; ; attempt++ {
+		out, err := api.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: asked}})
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range out.Responses[table] {
+			found[KeyOf(it)] = it
+		}
+		if asked = out.UnprocessedKeys[table]; len(asked.Keys) == 0 {
+			return found, nil
+		}
+		if err := Wait(ctx, Backoff(attempt, random)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// ReadVoucher reads a voucher. An unknown code is a *voucher.RefusalError.
+func ReadVoucher(ctx context.Context, api Getter, table string, customer catalog.CustomerID, code voucher.Code) (Voucher, error) {
+	it, err := Get(ctx, api, table, VoucherKey(customer, code))
+	if err != nil {
+		return Voucher{}, err
+	}
+	if len(it) == 0 {
+		return Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
+	}
+	return DecodeVoucher(it)
+}
+
+// ReadCounters reads the first n counters of a code; random is as in Backoff.
+func ReadCounters(
+	ctx context.Context, api BatchGetter, random func(n int64) int64, table string, customer catalog.CustomerID, code voucher.Code, n int,
+) ([]Counter, error) {
+	keys := make([]Key, n)
+	for number := range keys {
+		keys[number] = CounterKey(customer, code, number)
+	}
+	found, err := BatchGet(ctx, api, random, table, keys...)
+	if err != nil {
+		return nil, err
+	}
+	counters := make([]Counter, n)
+	for number, key := range keys {
+		counters[number] = DecodeCounter(number, found[key])
+	}
+	return counters, nil
+}

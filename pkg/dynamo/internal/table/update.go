@@ -1,0 +1,103 @@
+package table
+
+import (
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Update builds an UpdateItem call, or an update within a transaction. When the condition fails, DynamoDB returns the item as
+// it is. Expressions refer to an attribute as #attribute, because many of the names are reserved words.
+type Update struct {
+	Key       Key
+	Condition string
+
+	sets    []string
+	adds    []string
+	removes []string
+	names   map[string]string
+	values  Item
+}
+
+// Alias declares an attribute and returns the alias that stands for it in expressions.
+func (u *Update) Alias(attribute string) string {
+	alias := "#" + strings.Map(func(r rune) rune {
+		if r == '#' || r == '-' { // characters of tokens, not allowed in aliases
+			return '_'
+		}
+		return r
+	}, attribute)
+	if u.names == nil {
+		u.names = make(map[string]string)
+	}
+	u.names[alias] = attribute
+	return alias
+}
+
+// Name declares attributes that the condition refers to.
+func (u *Update) Name(attributes ...string) {
+	for _, attribute := range attributes {
+		u.Alias(attribute)
+	}
+}
+
+// Value declares a value that the condition refers to.
+func (u *Update) Value(placeholder string, value types.AttributeValue) {
+	if u.values == nil {
+		u.values = make(Item)
+	}
+	u.values[placeholder] = value
+}
+
+// Set sets an attribute.
+func (u *Update) Set(attribute string, value types.AttributeValue) {
+	alias := u.Alias(attribute)
+	u.sets = append(u.sets, alias+" = "+Placeholder(alias))
+	u.Value(Placeholder(alias), value)
+}
+
+// Add adds to a number.
+func (u *Update) Add(attribute string, n int) {
+	alias := u.Alias(attribute)
+	u.adds = append(u.adds, alias+" "+Placeholder(alias))
+	u.Value(Placeholder(alias), Num(n))
+}
+
+// Remove removes an attribute.
+func (u *Update) Remove(attribute string) { u.removes = append(u.removes, u.Alias(attribute)) }
+
+// Placeholder stands for the value that Set or Add writes to the attribute of an alias.
+func Placeholder(alias string) string { return ":" + alias[1:] + "_new" }
+
+func (u *Update) expression() string {
+	var clauses []string
+	for _, clause := range []struct {
+		verb  string
+		parts []string
+	}{{"SET ", u.sets}, {"ADD ", u.adds}, {"REMOVE ", u.removes}} {
+		if len(clause.parts) > 0 {
+			clauses = append(clauses, clause.verb+strings.Join(clause.parts, ", "))
+		}
+	}
+	return strings.Join(clauses, " ")
+}
+
+// Input returns the update as a call of its own.
+func (u *Update) Input(table string, returns types.ReturnValue) *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		TableName: aws.String(table), Key: u.Key.Attributes(), UpdateExpression: aws.String(u.expression()),
+		ConditionExpression: aws.String(u.Condition), ExpressionAttributeNames: u.names, ExpressionAttributeValues: u.values,
+		ReturnValues: returns, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+}
+
+// Action returns the update as a part of a transaction.
+func (u *Update) Action(table string) types.TransactWriteItem {
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName: aws.String(table), Key: u.Key.Attributes(), UpdateExpression: aws.String(u.expression()),
+		ConditionExpression: aws.String(u.Condition), ExpressionAttributeNames: u.names, ExpressionAttributeValues: u.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}}
+}

@@ -1,0 +1,238 @@
+package table
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
+)
+
+// Attributes of the vouchers table. The names are short because a single-use voucher with its redemption must fit in 1 KB,
+// the size that one write unit covers. Most are reserved words of DynamoDB, so expressions use aliases.
+const (
+	AttrCode       = "code"     // as created
+	AttrReward     = "reward"   // see decodeReward
+	AttrCurrency   = "currency" // of a reward that is an amount off
+	AttrMaxUses    = "maxUses"  // missing: no limit
+	AttrPerNick    = "perNick"  // missing: no limit
+	AttrFrom       = "from"     // milliseconds; always present, so that a condition can compare it
+	AttrUntil      = "until"    // milliseconds; always present
+	AttrDisabled   = "disabled"
+	AttrNick       = "nick"     // as written; the only nick that may redeem the voucher
+	AttrNickHash   = "nickHash" // HashNick of that nick
+	AttrBatch      = "batch"
+	AttrNote       = "note"
+	AttrCreated    = "created"  // milliseconds
+	AttrVersion    = "version"  // of a voucher, a counter or an item of the catalogue; each edit raises it
+	AttrCounters   = "counters" // the number of counters
+	AttrFull       = "full"     // true once every use was seen taken
+	AttrEditing    = "editing"  // the limit that an unfinished edit is moving to
+	AttrEditor     = "editor"   // a random number that identifies the last edit of the limit
+	AttrRedemption = "redemption"
+	AttrToken      = "token"
+	AttrRedeemed   = "redeemed"   // milliseconds
+	AttrRedeemedBy = "redeemedBy" // nick as written
+	AttrLeft       = "left"       // uses left in a counter
+	AttrUsed       = "used"       // uses taken from a counter
+	AttrTaken      = "taken"      // the number of redemptions in the item of a nick
+
+	// RecordPrefix and a token form the name of the attribute that holds a redemption.
+	RecordPrefix = "r#"
+	// SpellingPrefix and a Spelling form the name of the attribute that holds a nick as written.
+	SpellingPrefix = "n#"
+)
+
+// farFuture, the last millisecond of the year 9999, is stored as the end of a voucher that does not expire.
+const farFuture = 253402300799999
+
+// Voucher is a voucher as it is stored.
+type Voucher struct {
+	voucher.Voucher
+
+	Token   idempotency.Token // of the redemption of a single-use voucher
+	Editing voucher.Limit     // the limit that an unfinished edit is moving to
+	Editor  int64             // identifies the last edit of the limit
+}
+
+// EncodeVoucher returns the item of a new voucher.
+func EncodeVoucher(customer catalog.CustomerID, v voucher.Voucher) Item {
+	it := VoucherKey(customer, v.Code).Attributes()
+	it[AttrCode] = Str(v.Written)
+	it[AttrReward] = Str(v.Reward.String())
+	if v.Reward.Kind == voucher.RewardAmountOff {
+		it[AttrCurrency] = Str(v.Reward.AmountOff.Currency)
+	}
+	if v.MaxUses != voucher.NoLimit {
+		it[AttrMaxUses] = Num(v.MaxUses)
+	}
+	if v.Counters > 0 {
+		it[AttrCounters] = Num(v.Counters)
+	}
+	it[AttrCreated] = Millis(v.Created)
+	it[AttrVersion] = Num(v.Version)
+	maps.Copy(it, EncodeEditable(v))
+	return it
+}
+
+// EncodeEditable returns the attributes that an edit writes, except the limit on uses, which the edit moves separately.
+func EncodeEditable(v voucher.Voucher) Item {
+	it := Item{AttrFrom: Num(0), AttrUntil: Num(int64(farFuture)), AttrDisabled: Bool(v.Disabled)}
+	if !v.ValidFrom.IsZero() {
+		it[AttrFrom] = Millis(v.ValidFrom)
+	}
+	if !v.ValidUntil.IsZero() {
+		it[AttrUntil] = Millis(v.ValidUntil)
+	}
+	if v.MaxUsesPerNick != voucher.NoLimit {
+		it[AttrPerNick] = Num(v.MaxUsesPerNick)
+	}
+	if v.Nick != (voucher.Nick{}) {
+		it[AttrNick] = Str(v.Nick.Written)
+		it[AttrNickHash] = Str(HashNick(v.Nick))
+	}
+	it.setStr(AttrBatch, v.Batch)
+	it.setStr(AttrNote, v.Note)
+	return it
+}
+
+// DecodeVoucher reads a voucher. Its errors wrap no *voucher.FieldError: that would blame the request for a damaged item.
+func DecodeVoucher(it Item) (Voucher, error) {
+	reward, err := decodeReward(it.Str(AttrReward), money.Currency(it.Str(AttrCurrency)))
+	if err != nil {
+		return Voucher{}, fmt.Errorf("voucher item: reward: %w", err)
+	}
+	nick, err := voucher.ParseNick(it.Str(AttrNick))
+	if err != nil {
+		return Voucher{}, fmt.Errorf("voucher item: %v", err) //nolint:errorlint // it is a *voucher.FieldError
+	}
+	v := Voucher{
+		Voucher: voucher.Voucher{
+			Code: KeyOf(it).Code(), Written: it.Str(AttrCode), Reward: reward,
+			MaxUses: voucher.Limit(it.Num(AttrMaxUses)), MaxUsesPerNick: voucher.Limit(it.Num(AttrPerNick)),
+			Disabled: it.Bool(AttrDisabled), Nick: nick, Batch: it.Str(AttrBatch), Note: it.Str(AttrNote),
+			Created: it.Time(AttrCreated), Counters: int(it.Num(AttrCounters)), Full: it.Bool(AttrFull),
+			Version: it.Num(AttrVersion),
+		},
+		Token:   idempotency.Token(it.Str(AttrToken)),
+		Editing: voucher.Limit(it.Num(AttrEditing)),
+		Editor:  it.Num(AttrEditor),
+	}
+	if it.Num(AttrFrom) != 0 {
+		v.ValidFrom = it.Time(AttrFrom)
+	}
+	if it.Num(AttrUntil) != farFuture {
+		v.ValidUntil = it.Time(AttrUntil)
+	}
+	if it.Has(AttrRedemption) {
+		v.Redeemed = &voucher.Redemption{
+			ID: it.Str(AttrRedemption), At: it.Time(AttrRedeemed), Nick: it.Str(AttrRedeemedBy),
+			Code: v.Written, Reward: v.Reward,
+		}
+	}
+	return v, nil
+}
+
+// decodeReward reads a stored reward: product/variant, 2*product/variant, 20%, or an amount such as 5.00 of the currency.
+// It was validated before it was stored.
+func decodeReward(text string, currency money.Currency) (voucher.Reward, error) {
+	if percent, is := strings.CutSuffix(text, "%"); is {
+		n, err := strconv.Atoi(percent)
+		return voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: n}, err
+	}
+	product, variant, is := strings.Cut(text, "/")
+	if !is {
+		off, err := money.Parse(text, currency)
+		return voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: off}, err
+	}
+	reward := voucher.Reward{Kind: voucher.RewardProduct, Amount: 1, Variant: catalog.VariantID(variant)}
+	var err error
+	if amount, rest, is := strings.Cut(product, "*"); is {
+		reward.Amount, err = strconv.ParseInt(amount, 10, 64)
+		product = rest
+	}
+	reward.Product = catalog.ProductID(product)
+	return reward, err
+}
+
+// Counter is a counter as it is stored.
+type Counter struct {
+	Number     int // from 0
+	Left, Used int
+	Version    int64
+}
+
+// DecodeCounter reads the counter with the given number.
+func DecodeCounter(number int, it Item) Counter {
+	return Counter{Number: number, Left: int(it.Num(AttrLeft)), Used: int(it.Num(AttrUsed)), Version: it.Num(AttrVersion)}
+}
+
+// Record is a redemption of a code of many uses. It is stored as its ID, the time in base 36 milliseconds, and the Spelling
+// of the nick, separated by dots. It is this terse because ten of them, in the item of a nick, must fit in 1 KB, the size
+// that one write unit covers. The code and the reward are those of the voucher, which never change.
+type Record struct {
+	ID       string
+	At       time.Time
+	Spelling string // empty: the request had no nick
+}
+
+// EncodeRecord returns the value of the attribute that records a claim.
+func EncodeRecord(claim voucher.Claim) types.AttributeValue {
+	return Str(claim.RedemptionID + "." + strconv.FormatInt(claim.At.UnixMilli(), 36) + "." + Spelling(claim.Nick))
+}
+
+// Spelling identifies one way of writing a nick. Together with SpellingPrefix it names the attribute that holds the nick as
+// written, so that an item holds each spelling once.
+func Spelling(nick voucher.Nick) string {
+	if nick.Written == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(nick.Written))
+	return base64.RawURLEncoding.EncodeToString(sum[:6])
+}
+
+// DecodeRecord reads a record.
+func DecodeRecord(text string) (Record, error) {
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 {
+		return Record{}, errors.New("malformed record of a redemption")
+	}
+	at, err := strconv.ParseInt(parts[1], 36, 64)
+	if err != nil {
+		return Record{}, fmt.Errorf("malformed record of a redemption: %w", err)
+	}
+	return Record{ID: parts[0], At: time.UnixMilli(at).UTC(), Spelling: parts[2]}, nil
+}
+
+// Recorded reads the redemption of v that an item holds under a token, if there is one.
+func Recorded(token idempotency.Token, v voucher.Voucher, it Item) (redemption voucher.Redemption, found bool, err error) {
+	text := it.Str(RecordPrefix + string(token))
+	if text == "" {
+		return voucher.Redemption{}, false, nil
+	}
+	r, err := DecodeRecord(text)
+	if err != nil {
+		return voucher.Redemption{}, false, err
+	}
+	return voucher.Redemption{
+		ID: r.ID, At: r.At, Nick: it.Str(SpellingPrefix + r.Spelling), Code: v.Written, Reward: v.Reward,
+	}, true, nil
+}
+
+// NickCondition is the value that a condition compares with AttrNickHash. No voucher is bound to the empty text.
+func NickCondition(nick voucher.Nick) string {
+	if nick == (voucher.Nick{}) {
+		return ""
+	}
+	return HashNick(nick)
+}

@@ -1,0 +1,54 @@
+package voucher
+
+import "time"
+
+// Status says what would happen now to a request for a voucher, if it came from a nick that may redeem it.
+type Status string
+
+// The statuses of a voucher.
+const (
+	StatusRedeemable Status = "redeemable"
+	StatusDisabled   Status = Status(ReasonDisabled)
+	StatusNotStarted Status = Status(ReasonNotStarted)
+	StatusExpired    Status = Status(ReasonExpired)
+	StatusUsedUp     Status = Status(ReasonUsedUp)
+)
+
+// Statuses returns all statuses.
+func Statuses() []Status {
+	return []Status{StatusRedeemable, StatusDisabled, StatusNotStarted, StatusExpired, StatusUsedUp}
+}
+
+// Standing is a voucher with its uses.
+type Standing struct {
+	Voucher
+
+	UsesLeft int   // 0 for a code without a limit
+	Used     int   // not counted, and 0, if a code without a limit is read alone
+	Editing  Limit // the limit that an interrupted or running edit is moving to, or NoLimit
+}
+
+// NewStanding returns the standing of a voucher. left and used are what is known of the uses of a code of many uses. A
+// single-use code needs neither.
+func NewStanding(v Voucher, left, used int) Standing {
+	switch {
+	case !v.SingleUse():
+		return Standing{Voucher: v, UsesLeft: left, Used: used}
+	case v.Redeemed == nil:
+		return Standing{Voucher: v, UsesLeft: 1}
+	default:
+		return Standing{Voucher: v, Used: 1}
+	}
+}
+
+// Status returns the status at a time.
+func (s Standing) Status(at time.Time) Status {
+	switch reason := s.closed(at); {
+	case reason != "":
+		return Status(reason)
+	case s.usedUp() || s.Limited() && s.UsesLeft == 0:
+		return StatusUsedUp
+	default:
+		return StatusRedeemable
+	}
+}
