@@ -1,4 +1,4 @@
-// Package api embeds what is published of the interface's contract. A function links it: it imports nothing.
+// Package api embeds the published files of the interface. Functions link it, so it imports nothing.
 package api
 
 import _ "embed"
@@ -14,5 +14,5 @@ var changelog string
 // OpenAPI is the working document in JSON: the interface as this commit serves it.
 func OpenAPI() string { return openAPI }
 
-// Changelog is what each release changed, for changelog.Parse.
+// Changelog is what each release changed, in JSON: a list of changelog.Release.
 func Changelog() string { return changelog }

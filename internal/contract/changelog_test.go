@@ -185,15 +185,15 @@ func TestStructureChanges(t *testing.T) {
 		},
 		"an answer field's sunset is put off": {
 			marked(t, note, "2027-01-01"), marked(t, note, "2028-01-01"),
-			[]string{"modified POST /shop/{customer}/voucher: answer 200, application/json, field note: it may be removed from 2028-01-01 on"},
+			[]string{"modified POST /shop/{customer}/voucher: response 200, application/json, field note: it may be removed from 2028-01-01 on"},
 		},
 		"a header's sunset is put off": {
 			marked(t, requestID, "2027-01-01"), marked(t, requestID, "2028-01-01"),
-			[]string{"modified POST /shop/{customer}/voucher: answer 200, header Request-Id: it may be removed from 2028-01-01 on"},
+			[]string{"modified POST /shop/{customer}/voucher: response 200, header Request-Id: it may be removed from 2028-01-01 on"},
 		},
 		"a field's sunset is taken back": {
 			marked(t, note, "2027-01-01"), strings.Replace(marked(t, note, "2027-01-01"), `, x-sunset: "2027-01-01"`, "", 1),
-			[]string{"modified POST /shop/{customer}/voucher: answer 200, application/json, field note: it has no sunset any more"},
+			[]string{"modified POST /shop/{customer}/voucher: response 200, application/json, field note: it has no sunset any more"},
 		},
 		"a parameter is deprecated": {
 			shop, marked(t, channel, "2027-01-01"),
@@ -201,28 +201,28 @@ func TestStructureChanges(t *testing.T) {
 		},
 		"a field is deprecated": {
 			shop, marked(t, note, "2027-01-01"),
-			[]string{"modified POST /shop/{customer}/voucher: response property `note` deprecated; answer 200, application/json, field note: it may be removed from 2027-01-01 on"},
+			[]string{"modified POST /shop/{customer}/voucher: response property `note` deprecated; response 200, application/json, field note: it may be removed from 2027-01-01 on"},
 		},
 		"a header is deprecated": {
 			shop, marked(t, requestID, "2027-01-01"),
-			[]string{"modified POST /shop/{customer}/voucher: answer 200, header Request-Id: it is deprecated; answer 200, header Request-Id: it may be removed from 2027-01-01 on"},
+			[]string{"modified POST /shop/{customer}/voucher: response 200, header Request-Id: it is deprecated; response 200, header Request-Id: it may be removed from 2027-01-01 on"},
 		},
 		"a header is deprecated without a day": {
 			shop, edited(t, "Request-Id: {", "Request-Id: {deprecated: true, "),
-			[]string{"modified POST /shop/{customer}/voucher: answer 200, header Request-Id: it is deprecated"},
+			[]string{"modified POST /shop/{customer}/voucher: response 200, header Request-Id: it is deprecated"},
 		},
 		"a field is added deprecated": {
 			edited(t, note, ""), marked(t, note, "2027-01-01"),
-			[]string{"modified POST /shop/{customer}/voucher: added the optional property `note` to the response with the `200` status; answer 200, application/json, field note: it may be removed from 2027-01-01 on"},
+			[]string{"modified POST /shop/{customer}/voucher: added the optional property `note` to the response with the `200` status; response 200, application/json, field note: it may be removed from 2027-01-01 on"},
 		},
 		"a sunset in a schema that no operation has": {shop, edited(t, last, last+"    Till: {type: object, properties: {no: {type: string, deprecated: true, x-sunset: \"2027-01-01\"}}}\n"), nil},
 		"a list of values that may grow": {
 			edited(t, coins, "kind: {type: string, x-extensible-enum: [coins]}"), edited(t, coins, "kind: {type: string, x-extensible-enum: [coins, rank]}"),
-			[]string{`modified POST /shop/{customer}/voucher: answer 200, application/json, field reward, field kind: x-extensible-enum was ["coins"] and is ["coins","rank"]`},
+			[]string{`modified POST /shop/{customer}/voucher: response 200, application/json, field reward, field kind: x-extensible-enum was ["coins"] and is ["coins","rank"]`},
 		},
 		"a condition": {
 			edited(t, last, last+condition), edited(t, last, last+strings.Replace(condition, "reward, note", "reward", 1)),
-			[]string{`modified POST /shop/{customer}/voucher: answer 200, application/json, then: required was ["reward","note"] and is ["reward"]`},
+			[]string{`modified POST /shop/{customer}/voucher: response 200, application/json, then, field note: is optional now`},
 		},
 		"a type that was not there, and not wider": {
 			edited(t, "schema: {type: string, default: web}", "schema: {default: web}"), shop,

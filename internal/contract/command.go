@@ -11,8 +11,8 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// Run is the command of cmd/contract, in the checkout at root: check or release, which return a *RedError where the gate is red,
-// or render. It says on out what it did, and what it could not check.
+// Run runs cmd/contract in the checkout at root. The commands check and release return a *RedError where the gate is red; render
+// writes the rendered files. Run reports on out what it did, and what it could not check.
 func Run(ctx context.Context, args []string, root string, out io.Writer, now time.Time) error {
 	command := ""
 	if len(args) == 1 {
@@ -27,36 +27,31 @@ func Run(ctx context.Context, args []string, root string, out io.Writer, now tim
 	case "render":
 		return c.Render()
 	default:
-		return fmt.Errorf("say what to do: check, release or render")
+		return fmt.Errorf("name one command: check, release or render")
 	}
 	template, err := samtemplate.Load(root, nil)
 	if err != nil {
 		return err
 	}
-	edited, err := c.editedReleases(ctx, out)
+	edited, err := c.CheckHistory(ctx)
+	if errors.Is(err, ErrNoHistory) {
+		_, err = fmt.Fprintf(out, "!!! %v\n", err)
+	}
 	if err != nil {
 		return err
 	}
-	if command == "release" && len(edited) == 0 {
-		return c.release(ctx, Routes(template), out, now)
-	}
-	return c.check(ctx, Routes(template), edited, out, now) // a release of edited ones is red as the check is
-}
-
-func (c *Contract) check(ctx context.Context, routes []Route, edited []string, out io.Writer, now time.Time) error {
-	problems, err := c.Check(ctx, routes, now)
+	problems, err := c.Check(ctx, Routes(template), now)
 	if err != nil {
 		return err
 	}
 	if problems = append(edited, problems...); len(problems) > 0 {
 		return &RedError{problems}
 	}
-	_, err = fmt.Fprintf(out, "api/%s keeps what release %s promised\n", workingFile, c.last().name)
-	return err
-}
-
-func (c *Contract) release(ctx context.Context, routes []Route, out io.Writer, now time.Time) error {
-	name, err := c.Release(ctx, routes, now)
+	if command == "check" {
+		_, err = fmt.Fprintf(out, "api/%s keeps the promises of release %s\n", workingFile, c.last().name)
+		return err
+	}
+	name, err := c.Release(ctx, Routes(template), now)
 	if err == nil {
 		_, err = fmt.Fprintf(out, `Released api/%[1]s/%[2]s.yaml. Two things are left to do:
 - Pin the release: run go test ./internal/contract, which prints the new releasesSum.
@@ -66,13 +61,4 @@ func (c *Contract) release(ctx context.Context, routes []Route, out io.Writer, n
 `, releasesDir, name, summariesFile, len(c.releases))
 	}
 	return err
-}
-
-// editedReleases are the problems of CheckHistory. Where there is no history it says so, and there are none.
-func (c *Contract) editedReleases(ctx context.Context, out io.Writer) ([]string, error) {
-	problems, err := c.CheckHistory(ctx)
-	if errors.Is(err, ErrNoHistory) {
-		_, err = fmt.Fprintf(out, "!!! %v\n", err)
-	}
-	return problems, err
 }

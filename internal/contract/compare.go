@@ -1,187 +1,304 @@
 package contract
 
 import (
-	"cmp"
 	"fmt"
-	"regexp"
+	"maps"
+	"reflect"
 	"slices"
-	"strconv"
-	"strings"
-
-	"github.com/oasdiff/oasdiff/checker"
-	"github.com/oasdiff/oasdiff/diff"
-	"github.com/oasdiff/oasdiff/load"
-
-	"shopfront/internal/contract/changelog"
 )
 
-// difference is how two documents differ, as the library tells it.
+// comparison is how a document differs from an earlier release. It walks both documents and lets a difference pass only where a
+// rule says why it is harmless:
+//
+//   - text for people, see isText;
+//   - something that clients may send but need not: a parameter, a field, a media type, a value;
+//   - something that responses did not have before: an operation, a status, a header, a media type, a field;
+//   - a response that is restricted further, see schema;
+//   - something that is gone and was deprecated. Its sunset is judged as well.
+//
+// Every other difference is harmful, also one that nobody thought of.
+type comparison struct {
+	today     string // YYYY-MM-DD, which sunsets are judged by
+	operation Operation
+	open      map[visit]bool
+
+	differences []difference
+	// sunsets are the differences in the sunsets of what is still there.
+	sunsets []difference
+	// early holds the day of each sunset that is not kept.
+	early map[difference]string
+	// announced are the names of what is gone after it was deprecated, by the shape of its operation.
+	announced map[Operation][]string
+}
+
+// difference is one difference between two documents.
 type difference struct {
-	diff.EndpointsDiff
-	// findings are what its checks have to say of operations; the most severe first.
-	findings map[Operation][]checker.Change
+	operation Operation // as the later document has it; empty for the document as a whole
+	at        string    // the place in the operation, such as "response 200, header ETag"
+	what      string    // such as "maximum was 100 and is not there"
+	harm      string    // why it breaks clients, and what to do; empty if it is harmless
 }
 
-// compare finds what differs by structure. It takes the sunsets out of both documents, and the base's paths come to call
-// their parameters as the revision does.
-func compare(base, revision document) (difference, error) {
-	for _, document := range []document{base, revision} {
-		if err := document.dropSunsets(); err != nil {
-			return difference{}, err
-		}
+func (d difference) String() string {
+	text := d.what
+	if d.at != "" {
+		text = d.at + ": " + text
 	}
-	base.nameParametersAs(revision)
-	config := diff.NewConfig(diff.WithExcludeElements([]string{
-		diff.ExcludeDescriptionOption, diff.ExcludeExamplesOption, diff.ExcludeSummaryOption, diff.ExcludeTitleOption,
-	}))
-	differs, sources, err := diff.GetPathsDiff(config, []*load.SpecInfo{base.SpecInfo}, []*load.SpecInfo{revision.SpecInfo})
-	if err != nil {
-		return difference{}, fmt.Errorf("compare %s with %s: %w", revision.Url, base.Url, err)
-	}
-	if differs == nil || differs.EndpointsDiff == nil {
-		return difference{}, nil
-	}
-	d := difference{EndpointsDiff: *differs.EndpointsDiff, findings: make(map[Operation][]checker.Change)}
-	checks := checker.NewConfig(checker.GetAllChecks())
-	for _, finding := range checker.CheckBackwardCompatibilityUntilLevel(checks, differs, sources, checker.INFO) {
-		if operation := (Operation{finding.GetOperation(), finding.GetPath()}); operation != (Operation{}) {
-			d.findings[operation] = append(d.findings[operation], finding)
-		}
-	}
-	return d, nil
+	return text
 }
 
-// plainWords says a finding in English, its numbers as the documents have them: the library would round them. Its words take
-// any type of a parameter to become wider where it becomes a string, for as such it comes.
-func plainWords(finding checker.Change) string {
-	if change, isChange := finding.(checker.ApiChange); isChange {
-		if change.Id == checker.RequestParameterTypeGeneralizedId && slices.Contains(change.Args[:len(change.Args)-1], any("any")) {
-			change.Id = checker.RequestParameterTypeChangedId
+// problem is a harmful difference as the gate reports it.
+func (d difference) problem() string {
+	of := d.operation.String()
+	if d.operation == (Operation{}) {
+		of = "the document"
+	}
+	return of + ": " + d.String() + d.harm
+}
+
+const (
+	goneEarly      = " before its sunset on %s: put it back, and remove it on that day or later"
+	heldEarlier    = ": a release announced %s. Set that day or a later one"
+	undeprecated   = " without having been deprecated: put it back with deprecated: true, release that, and then remove it"
+	mustStay       = ": clients rely on it, so put it back"
+	mustBeOptional = ": existing clients do not send it, so make it optional"
+	mustBeThere    = ": clients rely on it, so make it required again"
+	asItWas        = ": it must stay as it was"
+	unlisted       = ": no rule says that this is harmless. Take it back, or add a rule with its reason to internal/contract"
+)
+
+// compare compares a release with a later document.
+func compare(base, revision document, today string) *comparison {
+	c := &comparison{
+		today: today, open: make(map[visit]bool), early: make(map[difference]string), announced: make(map[Operation][]string),
+	}
+	c.servers(base.linked["servers"], revision.linked["servers"])
+	schemes := func(d document) object { return child(child(d.linked, "components"), "securitySchemes") }
+	for name, scheme := range schemes(base) {
+		if now := schemes(revision)[name]; !reflect.DeepEqual(withoutText(scheme), withoutText(now)) {
+			c.differs("", was("security scheme "+name, scheme, now), asItWas)
 		}
-		change.Args = slices.Clone(change.Args)
-		for i, arg := range change.Args {
-			if number, isNumber := arg.(float64); isNumber {
-				change.Args[i] = strconv.FormatFloat(number, 'f', -1, 64)
+	}
+	for shape, before := range base.operations {
+		now, stays := revision.operations[shape]
+		if stays {
+			c.operation = now.Operation
+			c.object("", "", sent, before.object, now.object)
+		} else {
+			c.operation = before.Operation
+			c.gone("", before.String(), before.object)
+		}
+	}
+	for shape, added := range revision.operations {
+		if _, found := base.operations[shape]; found {
+			continue
+		}
+		c.operation = added.Operation
+		c.sunset("", nil, added.object)
+		for shape, before := range base.operations {
+			if _, stays := revision.operations[shape]; stays && added.takesFrom(before.Operation) {
+				c.differs("", "takes requests from "+before.String(), ": its literal segment is matched before a parameter. Choose another path")
 			}
 		}
-		finding = change
 	}
-	text := strings.ReplaceAll(finding.GetUncolorizedText(checker.NewDefaultLocalizer()), "#/components/schemas/", "")
-	return regexp.MustCompile("`[^`]*(one|any|all)Of\\[[^`]*`").ReplaceAllStringFunc(text, plainPath)
+	return c
 }
 
-// plainPath turns the library's path of a field in one of several schemas, such as `oneOf[Redemption]/reward/coins`, around:
-// `reward/coins` of `Redemption`.
-func plainPath(path string) string {
-	path = strings.Trim(path, "`")
-	var parts []string
-	name := func(field string) {
-		if field = strings.Trim(field, "/"); field != "" {
-			parts = append(parts, "`"+field+"`")
-		}
+func (c *comparison) differs(at, what, harm string) {
+	c.differences = append(c.differences, difference{c.operation, at, what, harm})
+}
+
+func was(name string, base, revision any) string {
+	return fmt.Sprintf("%s was %s and is %s", name, written(base), written(revision))
+}
+
+// gone judges something that the revision does not have any more. Its name is the one that the diff library uses.
+func (c *comparison) gone(at, name string, base object) {
+	const removed = "was removed"
+	if day, given := base[sunsetExtension]; given && fmt.Sprint(day) > c.today {
+		c.early[difference{c.operation, at, removed, goneEarly}] = fmt.Sprint(day)
 	}
-	for {
-		step := regexp.MustCompile(`(one|any|all)Of\[(?:subschema #(\d+)(?:: )?)?([^\]]*)\]`).FindStringSubmatchIndex(path)
-		if step == nil {
-			break
+	if base["deprecated"] == true {
+		c.announced[c.operation.shape()] = append(c.announced[c.operation.shape()], name)
+		c.differs(at, removed, "")
+	} else {
+		c.differs(at, removed, undeprecated)
+	}
+}
+
+// sunset wants the sunset of something deprecated to stay where it was, or to move to a later day. Something new has no base.
+func (c *comparison) sunset(at string, base, revision object) {
+	before, given := base[sunsetExtension]
+	now := revision[sunsetExtension]
+	moved := difference{operation: c.operation, at: at, what: fmt.Sprintf("it may be removed from %v on", now)}
+	if now == nil {
+		moved.what = "it has no sunset any more"
+	}
+	if !reflect.DeepEqual(now, before) {
+		c.sunsets = append(c.sunsets, moved)
+	}
+	isDeprecated := revision["deprecated"] == true
+	switch {
+	case isDeprecated == (base["deprecated"] == true):
+	case isDeprecated:
+		c.differs(at, "it is deprecated", "")
+	default:
+		c.differs(at, "it is not deprecated any more", "")
+	}
+	if given && isDeprecated && (now == nil || fmt.Sprint(now) < fmt.Sprint(before)) {
+		c.early[difference{c.operation, at, "brings its sunset forward", heldEarlier}] = fmt.Sprint(before)
+	}
+}
+
+// object compares two objects of OpenAPI. Parent is the member that they are in, such as headers; an operation has none.
+func (c *comparison) object(at, parent string, from side, base, revision object) {
+	c.sunset(at, base, revision)
+	for _, name := range names(base, revision) {
+		b, r := member(base, name), member(revision, name)
+		if isText(name) || reflect.DeepEqual(b, r) {
+			continue
 		}
-		of, number, schema := path[step[2]:step[3]], step[4:6], path[step[6]:step[7]]
-		name(path[:step[0]])
+		wasThere, isThere := b != absent{}, r != absent{}
 		switch {
-		case schema != "":
-			name(schema)
-		case of == "all":
-			parts = append(parts, "part "+path[number[0]:number[1]])
+		case name == "servers":
+			c.servers(b, r)
+		case name == "security":
+			c.security(b, r)
+		case name == "parameters", name == "responses", name == "headers", name == "content":
+			c.each(at, name, from, child(base, name), child(revision, name))
+		case name == "requestBody" && isThere:
+			c.object("request body", name, sent, child(base, name), child(revision, name))
+		case name == "requestBody":
+			c.differs("request body", "was removed", mustStay)
+		case name == "schema" && (parent == "content" || wasThere && isThere):
+			c.schema(at, from, b, r)
+		case name == "required":
+			c.required(at, from, r == true)
+		case name == "operationId" && !wasThere:
+			c.differs(at, was(name, b, r), "")
+		case name == "name" && parent == "parameters": // in the path, where the position counts
+		case name == "operationId", name == "schema": // generated clients call the operation by its ID
+			c.differs(at, was(name, b, r), asItWas)
 		default:
-			parts = append(parts, "alternative "+path[number[0]:number[1]])
-		}
-		path = path[step[1]:]
-	}
-	name(path)
-	slices.Reverse(parts)
-	return strings.Join(parts, " of ")
-}
-
-// changes are the structure changes from one released document to the next: each operation that was added, removed or
-// modified, whatever its path's parameters are called, once. It is breaking if the library's checks, at their own
-// severities, find something breaking in it; a removal if the base had not marked the operation deprecated.
-func changes(base, revision document) ([]changelog.Change, error) {
-	bases, revisions := base.byShape(), revision.byShape()
-	kept := keep(base.tree, revision.tree, "")
-	differs, err := compare(base, revision)
-	if err != nil {
-		return nil, err
-	}
-	found := []changelog.Change{}
-	for _, removed := range differs.Deleted {
-		deprecated := bases[Operation(removed).shape()].Deprecated
-		change := changelog.Change{Kind: changelog.Removed, Method: removed.Method, Path: removed.Path, Breaking: !deprecated}
-		if deprecated {
-			change.Details = []changelog.Detail{{Text: "it was deprecated before"}}
-		}
-		found = append(found, change)
-	}
-	for _, added := range differs.Added {
-		change := changelog.Change{Kind: changelog.Added, Method: added.Method, Path: added.Path}
-		if shape := Operation(added).shape(); revisions[shape].Deprecated {
-			change.Details = append([]changelog.Detail{{Text: "it is deprecated"}}, details(kept.moved[shape])...)
-		}
-		found = append(found, change)
-	}
-	for operation := range modifiedOperations(differs, base, kept.moved) {
-		found = append(found, modification(operation, differs.findings[operation], kept))
-	}
-	slices.SortFunc(found, func(a, b changelog.Change) int {
-		return cmp.Or(cmp.Compare(order(a.Kind), order(b.Kind)), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
-	})
-	return found, nil
-}
-
-func order(kind changelog.Kind) int {
-	return slices.Index([]changelog.Kind{changelog.Removed, changelog.Modified, changelog.Added}, kind)
-}
-
-// modifiedOperations are those whose structure differs, and those in which a sunset was moved.
-func modifiedOperations(differs difference, base document, moved map[Operation][]string) map[Operation]bool {
-	modified := make(map[Operation]bool)
-	for endpoint := range differs.Modified {
-		modified[Operation(endpoint)] = true
-	}
-	for operation := range base.operations() {
-		if moved[operation.shape()] != nil {
-			modified[operation] = true
+			c.differs(at, was(name, b, r), unlisted)
 		}
 	}
-	return modified
 }
 
-// modification is told in the library's words; where it has none, in those of the gate.
-func modification(operation Operation, findings []checker.Change, kept *promises) changelog.Change {
-	change := changelog.Change{Kind: changelog.Modified, Method: operation.Method, Path: operation.Path}
-	if len(findings) > 1 { // what generated clients call the operation is told where there is nothing else to tell
-		findings = slices.DeleteFunc(slices.Clone(findings), func(finding checker.Change) bool {
-			return finding.GetId() == checker.APIOperationIdAddId || finding.GetId() == checker.APIOperationIdRemovedId
-		})
+// required judges a parameter, body, header or field that became required, or that is not required any more.
+func (c *comparison) required(at string, from side, isRequired bool) {
+	what, harm := "is optional now", ""
+	if isRequired {
+		what = "is required now"
 	}
-	for _, finding := range findings {
-		change.Details = append(change.Details, changelog.Detail{Text: plainWords(finding), Breaking: finding.IsBreaking()})
-		change.Breaking = change.Breaking || finding.IsBreaking()
+	switch {
+	case isRequired && from != answered:
+		harm = mustBeOptional
+	case !isRequired && from != sent:
+		harm = mustBeThere
 	}
-	if len(findings) == 0 {
-		change.Details = details(kept.different[operation.shape()])
-	}
-	change.Details = append(change.Details, details(kept.moved[operation.shape()])...)
-	if len(change.Details) == 0 {
-		change.Details = details([]string{"its structure changed in a way that the comparison has no words for"})
-	}
-	return change
+	c.differs(at, what, harm)
 }
 
-// details are texts, none of them breaking, in an order that does not change.
-func details(texts []string) []changelog.Detail {
-	var sorted []changelog.Detail
-	for _, text := range slices.Compact(slices.Sorted(slices.Values(texts))) {
-		sorted = append(sorted, changelog.Detail{Text: text})
+// each compares parameters, responses, headers, media types or fields by name.
+func (c *comparison) each(at, kind string, from side, base, revision object) {
+	for _, key := range names(base, revision) {
+		before, wasThere := base[key]
+		now, isThere := revision[key]
+		b, r := child(base, key), child(revision, key)
+		name, place := key, join(at, key)
+		switch kind {
+		case "parameters":
+			either := b
+			if !wasThere {
+				either = r
+			}
+			name = fmt.Sprint(either["name"])
+			place = fmt.Sprintf("parameter %s in %v", name, either["in"])
+		case "responses":
+			place, from = "response "+key, answered
+		case "headers":
+			place = join(at, "header "+key)
+		case "properties":
+			place = join(at, "field "+key)
+		}
+		switch {
+		case !isThere && (kind == "responses" || kind == "content"):
+			c.differs(place, "was removed", mustStay)
+		case !isThere:
+			c.gone(place, name, b)
+		case !wasThere && from == fixed:
+			c.differs(place, was("it", absent{}, now), asItWas)
+		case !wasThere && kind == "parameters" && r["required"] == true:
+			c.differs(place, "is new and required", mustBeOptional)
+		case !wasThere:
+			c.differs(place, "is new", "")
+			c.sunset(place, nil, r)
+		case kind == "properties":
+			c.sunset(place, b, r)
+			c.schema(place, from, before, now)
+		default:
+			c.object(place, kind, from, b, r)
+		}
 	}
-	return sorted
+}
+
+// isText reports whether a member is text for people. It is also true of a deprecation, which gone and sunset judge.
+func isText(name string) bool {
+	switch name {
+	case "title", "summary", "description", "tags", "externalDocs", "$comment", "example", "examples", "deprecated", sunsetExtension:
+		return true
+	default:
+		return false
+	}
+}
+
+func withoutText(value any) object {
+	of, _ := value.(object)
+	of = maps.Clone(of)
+	maps.DeleteFunc(of, func(name string, _ any) bool { return isText(name) })
+	return of
+}
+
+// servers wants the servers to stay in their places, because a client takes the first. More may follow.
+func (c *comparison) servers(base, revision any) {
+	left := list(revision)
+	for i, server := range list(base) {
+		if i >= len(left) || !reflect.DeepEqual(withoutText(server), withoutText(left[i])) {
+			c.differs("servers", written(withoutText(server)["url"])+" is not in its place any more", ": clients still call it, so put it back")
+			return
+		}
+	}
+	if len(list(base)) == 0 && len(left) > 0 {
+		c.differs("servers", "are new", ": clients call the address from which they got the document, so remove the servers")
+	}
+}
+
+// security wants each way to authenticate to stay, because a client keeps the one that it has. No way at all means that none is
+// needed.
+func (c *comparison) security(base, revision any) {
+	ways := list(revision)
+	if len(ways) == 0 {
+		return
+	}
+	if len(list(base)) == 0 {
+		c.differs("", was("security", absent{}, revision), ": existing clients send no credentials, so remove it")
+	}
+	for _, way := range list(base) {
+		if !slices.ContainsFunc(ways, func(other any) bool { return reflect.DeepEqual(way, other) }) {
+			c.differs("security", written(way)+" was removed", mustStay)
+		}
+	}
+}
+
+func child(of object, name string) object {
+	found, _ := of[name].(object)
+	return found
+}
+
+func join(at, place string) string {
+	if at == "" {
+		return place
+	}
+	return at + ", " + place
 }

@@ -1,55 +1,66 @@
+// Package contract keeps the promises that the interface makes to its clients. They are files in api/:
+//
+//	openapi.yaml    the working document: the interface as this commit serves it
+//	releases/       released documents, which are never edited, and SHA256SUMS, which proves it
+//	summaries.yaml  a sentence about a release, written by a person
+//	openapi.json    rendered: the working document as a function serves it
+//	changelog.json  rendered: what each release changed, computed from the released documents
+//	pages/          rendered: the pages that show both, and their Content-Security-Policy
+//
+// Check is the gate that a change of the interface has to pass. CheckHistory compares the released documents with git. Release
+// freezes the working document. Changelog counts by the rules of docs/interface.md, Versioning.
+//
+// The libraries that compare documents are large: only cmd/contract and tests import this package. Functions embed the rendered files
+// from package api.
 package contract
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"shopfront/internal/contract/changelog"
 	"shopfront/internal/contract/pages"
 )
 
-// Files of the contract, below the folder api.
+// Files and folders below api.
 const (
-	workingFile   = "openapi.yaml"
-	renderedFile  = "openapi.json"
-	changelogFile = "changelog.json"
-	releasesDir   = "releases"
-	sumsFile      = "SHA256SUMS"
+	workingFile = "openapi.yaml"
+	releasesDir = "releases"
+	sumsFile    = "SHA256SUMS"
 )
 
 // Pages makes the pages that show the interface from the working document in JSON and the changelog.
 type Pages func(openAPI []byte, releases []changelog.Release) (pages.Pages, error)
 
-// Contract is what stands in the folder api of a checkout.
+// Contract is the content of the folder api.
 type Contract struct {
 	dir      string
 	pages    Pages
-	working  []byte
+	working  document
 	releases []released
 }
 
 // released is a document that is never edited.
 type released struct {
-	name string // 0002-2023-09-19
-	date string // YYYY-MM-DD, empty: undated
-	text []byte
+	document
+
+	date string // YYYY-MM-DD; empty if unknown
 }
 
-// Open reads the contract of the checkout at root. A released document that was edited, added or taken away by hand is an
-// error.
+// Open reads the contract of the checkout at root. A released document that was edited, added or removed by hand is an error.
 func Open(root string, pages Pages) (*Contract, error) {
 	c := &Contract{dir: filepath.Join(root, "api"), pages: pages}
-	var err error
-	if c.working, err = os.ReadFile(filepath.Join(c.dir, workingFile)); err != nil {
+	text, err := os.ReadFile(filepath.Join(c.dir, workingFile))
+	if err != nil {
+		return nil, err
+	}
+	if c.working, err = parse(workingFile, text); err != nil {
 		return nil, err
 	}
 	if c.releases, err = readReleases(os.DirFS(filepath.Join(c.dir, releasesDir))); err != nil {
@@ -63,64 +74,54 @@ func readReleases(dir fs.FS) ([]released, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := fs.Glob(dir, "*.yaml") // sorted, so oldest first
+	files, err := fs.Glob(dir, "*.yaml") // sorted, so the oldest is the first
 	if err != nil {
 		return nil, err
 	}
+	if len(files) == 0 {
+		return nil, errors.New("there is no release: restore the released documents from git")
+	}
 	var releases []released
-	var found bytes.Buffer
+	found, latest := "", ""
 	for i, file := range files {
 		text, err := fs.ReadFile(dir, file)
 		if err != nil {
 			return nil, err
 		}
-		found.WriteString(sumLine(file, text))
-		if !bytes.Contains(sums, []byte(sumLine(file, text))) {
-			return nil, fmt.Errorf("%s was edited after it was released: %s has another sum for it, or none. Put it back", file, sumsFile)
+		line := sumLine(file, text)
+		if found += line; !strings.Contains(string(sums), line) {
+			return nil, fmt.Errorf("%s was edited after its release, because its sum is not in %s: restore it from git", file, sumsFile)
 		}
-		release, err := nameRelease(i+1, strings.TrimSuffix(file, ".yaml"))
-		if err != nil {
+		name := strings.TrimSuffix(file, ".yaml")
+		parts := regexp.MustCompile(`^(\d{4})-(?:undated|(\d{4}-\d{2}-\d{2}))$`).FindStringSubmatch(name)
+		if parts == nil || parts[1] != fmt.Sprintf("%04d", i+1) {
+			return nil, fmt.Errorf("%s should be %04d and a date, or undated: restore the release before it from git", file, i+1)
+		}
+		release := released{date: parts[2]}
+		if release.document, err = parse(name, text); err != nil {
 			return nil, err
 		}
-		release.text = text
+		if release.date != "" && release.date < latest {
+			return nil, fmt.Errorf("%s has an earlier date than the release before it: the releases must be in the order of their dates", file)
+		}
+		latest = max(latest, release.date)
 		releases = append(releases, release)
 	}
-	if !bytes.Equal(found.Bytes(), sums) {
-		return nil, fmt.Errorf("%s lists a document that is not there: put it back", sumsFile)
+	if found != string(sums) {
+		return nil, fmt.Errorf("%s lists a document that does not exist: restore it from git", sumsFile)
 	}
-	if len(releases) == 0 {
-		return nil, errors.New("there is no release")
-	}
-	return releases, checkDates(releases)
+	return releases, nil
 }
 
 // sumLine is the line of a file as sha256sum writes and checks it.
 func sumLine(file string, text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]) + "  " + file + "\n"
-}
-
-func nameRelease(number int, name string) (released, error) {
-	parts := regexp.MustCompile(`^(\d{4})-(?:undated|(\d{4}-\d{2}-\d{2}))$`).FindStringSubmatch(name)
-	if parts == nil || parts[1] != fmt.Sprintf("%04d", number) {
-		return released{}, fmt.Errorf("%s.yaml should be %04d and a date, or undated: put back what is missing before it", name, number)
-	}
-	return released{name: name, date: parts[2]}, nil
-}
-
-// checkDates wants the dated releases in the order of their dates.
-func checkDates(releases []released) error {
-	dates := slices.DeleteFunc(slices.Clone(releases), func(r released) bool { return r.date == "" })
-	if !slices.IsSortedFunc(dates, func(a, b released) int { return strings.Compare(a.date, b.date) }) {
-		return errors.New("the releases are not in the order of their dates")
-	}
-	return nil
+	return fmt.Sprintf("%x  %s\n", sha256.Sum256(text), file)
 }
 
 func (c *Contract) last() released { return c.releases[len(c.releases)-1] }
 
-// reconstructed is how many releases, the first ones, were made from the record: docs/decisions/0019. It is their place that
-// tells, for anybody can write x-reconstructed into a document.
+// reconstructed is the number of releases, the first ones, that were made from the record: docs/decisions/0019. Their place
+// decides, because anybody can write x-reconstructed into a document.
 const reconstructed = 6
 
 // Changelog computes what each release changed, oldest first.
@@ -131,21 +132,13 @@ func (c *Contract) Changelog() ([]changelog.Release, error) {
 	}
 	computed := make([]changelog.Release, len(c.releases))
 	for i, release := range c.releases {
-		revision, err := parse(release.name, release.text)
-		if err != nil {
-			return nil, err
-		}
 		computed[i] = changelog.Release{
 			Name: release.name, Date: release.date, Summary: summaries[i+1], Reconstructed: i < reconstructed, Changes: []changelog.Change{},
 		}
 		if i == 0 {
 			continue
 		}
-		base, err := parse(c.releases[i-1].name, c.releases[i-1].text)
-		if err != nil {
-			return nil, err
-		}
-		if computed[i].Changes, err = changes(base, revision); err != nil {
+		if computed[i].Changes, err = changes(c.releases[i-1].document, release.document); err != nil {
 			return nil, err
 		}
 	}

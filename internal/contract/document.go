@@ -1,11 +1,15 @@
 package contract
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/oasdiff/oasdiff/load"
+	"time"
 )
 
 // Operation is a method and a path, such as GET /shop/{customer}/checkout.
@@ -16,21 +20,23 @@ type Operation struct {
 
 func (o Operation) String() string { return o.Method + " " + o.Path }
 
-// shape is the operation without the names of its parameters: two with one shape are the same operation.
+// parameter stands for every path parameter in a shape.
+const parameter = "{}"
+
+// shape is the operation without the names of its parameters. Two operations with one shape are the same operation.
 func (o Operation) shape() Operation {
 	segments := strings.Split(o.Path, "/")
 	for i, segment := range segments {
 		if strings.HasPrefix(segment, "{") {
-			segments[i] = "{}"
+			segments[i] = parameter
 		}
 	}
 	return Operation{Method: o.Method, Path: strings.Join(segments, "/")}
 }
 
-// takesFrom tells whether a path that o has is one of the other operation's, and has a literal segment where that one has a
-// parameter.
+// takesFrom reports whether o matches a request that the other operation matched before, because o has a literal segment where
+// the other one has a parameter.
 func (o Operation) takesFrom(other Operation) bool {
-	const parameter = "{}"
 	mine, theirs := strings.Split(o.shape().Path, "/"), strings.Split(other.shape().Path, "/")
 	if o.Method != other.Method || len(mine) != len(theirs) {
 		return false
@@ -45,110 +51,198 @@ func (o Operation) takesFrom(other Operation) bool {
 	return takes
 }
 
-// document is an OpenAPI document, parsed.
+// object is a JSON object.
+type object = map[string]any
+
+// document is a parsed OpenAPI document.
 type document struct {
-	*load.SpecInfo
-
-	tree tree // as it is written
+	name string // of its file
+	yaml []byte // as it was written
+	text []byte // in JSON
+	// linked is the document with each $ref replaced by its target, so an object in it may contain itself.
+	linked     object
+	operations map[Operation]operation // by shape
+	// misplaced describes each x-sunset that is not a date, or that stands beside something that is not deprecated.
+	misplaced []string
 }
 
-// parse reads a document in YAML with its $refs resolved, and drops what is no structure, as far as the library would not
-// leave it out of a comparison: tags, servers, links to documentation, comments, and the examples of schemas.
-func parse(name string, text []byte) (document, error) {
-	info, err := load.NewSpecInfoFromData(openapi3.NewLoader(), text, name, load.WithFlattenParams())
-	if err != nil {
-		return document{}, fmt.Errorf("%s: %w", name, err)
+// operation is an operation with what it inherits from its path and from the document.
+type operation struct {
+	Operation
+
+	object object
+}
+
+func (o operation) isDeprecated() bool { return o.object["deprecated"] == true }
+
+func parse(name string, yaml []byte) (document, error) {
+	d := document{name: name, yaml: yaml, operations: make(map[Operation]operation)}
+	var err error
+	if d.text, err = toJSON(yaml); err != nil {
+		return d, fmt.Errorf("%s: %w", name, err)
 	}
-	if info.Spec.Paths == nil || info.Spec.Info == nil {
-		return document{}, fmt.Errorf("%s: it has no paths or no info", name)
+	if err := json.Unmarshal(d.text, &d.linked); err != nil {
+		return d, fmt.Errorf("%s: %w", name, err)
 	}
-	written, err := readTree(name, text)
-	if err != nil {
-		return document{}, err
-	}
-	d := document{info, written}
-	for _, operation := range d.operations() {
-		operation.Tags, operation.Servers, operation.ExternalDocs = nil, nil, nil
-		if operation.Security == nil && info.Spec.Security != nil {
-			operation.Security = &info.Spec.Security
+	d.misplaced = misplacedSunsets("", d.linked)
+	d.link(d.linked, make(map[string]bool))
+	for path, item := range child(d.linked, "paths") {
+		item, _ := item.(object)
+		for method, found := range item {
+			method = strings.ToUpper(method)
+			if found, isObject := found.(object); isObject && slices.Contains(methods(), method) {
+				named := Operation{method, path}
+				d.operations[named.shape()] = operation{named, d.inherit(path, item, found)}
+			}
 		}
 	}
-	return d, info.Spec.WalkSchemas(func(_ string, schema *openapi3.SchemaRef) error {
-		schema.Value.ExternalDocs, schema.Value.Comment, schema.Value.Examples = nil, "", nil
-		return nil
-	})
+	return d, nil
 }
 
-func (d document) operations() map[Operation]*openapi3.Operation {
-	operations := make(map[Operation]*openapi3.Operation)
-	for path, item := range d.Spec.Paths.Map() {
-		for method, operation := range item.Operations() {
-			operations[Operation{method, path}] = operation
+func methods() []string {
+	return []string{
+		http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodOptions, http.MethodHead, http.MethodPatch, http.MethodTrace,
+	}
+}
+
+// inherit gives an operation the parameters, servers and security of its path and of the document. Parameters become an object:
+// a path parameter is keyed by the position of its segment, any other one by its place and name.
+func (d document) inherit(path string, item, operation object) object {
+	parameters := make(object)
+	for _, found := range slices.Concat(list(item["parameters"]), list(operation["parameters"])) {
+		found, _ := found.(object)
+		key := fmt.Sprint(found["in"], " ", found["name"])
+		if found["in"] == "path" {
+			key = "path " + strconv.Itoa(slices.Index(strings.Split(path, "/"), fmt.Sprintf("{%v}", found["name"])))
+		}
+		parameters[key] = found
+	}
+	operation = maps.Clone(operation)
+	operation["parameters"] = parameters
+	operation["servers"] = cmp.Or(operation["servers"], item["servers"])
+	operation["security"] = cmp.Or(operation["security"], d.linked["security"])
+	return operation
+}
+
+// maxReferences bounds a chain of $refs that lead to each other.
+const maxReferences = 64
+
+// link replaces each $ref in a value and below by its target. Members beside a $ref override those of the target.
+func (d document) link(value any, seen map[string]bool) {
+	switch value := value.(type) {
+	case object:
+		key := fmt.Sprintf("%p", value)
+		if seen[key] {
+			return
+		}
+		seen[key] = true
+		for name := range value {
+			value[name] = d.target(value[name])
+			d.link(value[name], seen)
+		}
+	case []any:
+		for i := range value {
+			value[i] = d.target(value[i])
+			d.link(value[i], seen)
 		}
 	}
-	return operations
 }
 
-// byShape are the operations by their shapes.
-func (d document) byShape() map[Operation]*openapi3.Operation {
-	operations := make(map[Operation]*openapi3.Operation)
-	for name, operation := range d.operations() {
-		operations[name.shape()] = operation
-	}
-	return operations
-}
-
-// nameParametersAs gives the parameters of each path the names that they have in another document's path of the same shape.
-func (d document) nameParametersAs(other document) {
-	others := make(map[Operation]string)
-	for path := range other.Spec.Paths.Map() {
-		others[Operation{Path: path}.shape()] = path
-	}
-	for path, item := range d.Spec.Paths.Map() {
-		renamed, found := others[Operation{Path: path}.shape()]
-		if !found || renamed == path {
+func (d document) target(value any) any {
+	for range maxReferences {
+		from, _ := value.(object)
+		reference, isReference := from["$ref"].(string)
+		to := d.find(reference)
+		switch {
+		case !isReference || to == nil:
+			return value
+		case len(from) == 1:
+			value = to
 			continue
 		}
-		names := make(map[string]string)
-		as := strings.Split(renamed, "/")
-		for i, segment := range strings.Split(path, "/") {
-			names[strings.Trim(segment, "{}")] = strings.Trim(as[i], "{}")
-		}
-		for _, operation := range item.Operations() {
-			renamePathParameters(operation.Parameters, names)
-		}
-		d.Spec.Paths.Delete(path)
-		d.Spec.Paths.Set(renamed, item)
-	}
-}
-
-// renamePathParameters leaves the parameters themselves as they are: paths may share them.
-func renamePathParameters(parameters openapi3.Parameters, names map[string]string) {
-	for i, parameter := range parameters {
-		if parameter.Value.In == openapi3.ParameterInPath {
-			renamed := *parameter.Value
-			renamed.Name = names[renamed.Name]
-			parameters[i] = &openapi3.ParameterRef{Value: &renamed}
+		delete(from, "$ref")
+		for name, member := range d.target(to).(object) { //nolint:errcheck,forcetypeassert // the target of an object is an object
+			if _, overrides := from[name]; !overrides {
+				from[name] = member
+			}
 		}
 	}
+	return value
 }
 
-// sunsetExtension is where a document says from when on something deprecated may be removed.
+// find follows a reference within the document.
+func (d document) find(reference string) object {
+	pointer, isInside := strings.CutPrefix(reference, "#/")
+	if !isInside {
+		return nil
+	}
+	node := d.linked
+	for name := range strings.SplitSeq(pointer, "/") {
+		node, _ = node[strings.NewReplacer("~1", "/", "~0", "~").Replace(name)].(object)
+	}
+	return node
+}
+
+// sunsetExtension names the member with the date from which something deprecated may be removed.
 const sunsetExtension = "x-sunset"
 
-// dropSunsets makes a comparison independent of the day on which it is made: the library judges sunsets by the clock.
-func (d document) dropSunsets() error {
-	for _, operation := range d.operations() {
-		delete(operation.Extensions, sunsetExtension)
+func misplacedSunsets(at string, value any) (problems []string) {
+	switch value := value.(type) {
+	case object:
+		sunset, found := value[sunsetExtension]
+		if _, isField := sunset.(object); found && !isField {
+			if _, err := time.Parse(time.DateOnly, fmt.Sprint(sunset)); err != nil {
+				problems = append(problems, fmt.Sprintf("%s %s of %s is not a date such as \"2027-11-21\"", sunsetExtension, written(sunset), at))
+			}
+			if value["deprecated"] != true {
+				problems = append(problems, fmt.Sprintf("%s has an %s but is not deprecated: add deprecated: true, or remove the date", at, sunsetExtension))
+			}
+		}
+		for name, member := range value {
+			problems = append(problems, misplacedSunsets(strings.TrimPrefix(at+"."+name, "."), member)...)
+		}
+	case []any:
+		for i, element := range value {
+			problems = append(problems, misplacedSunsets(fmt.Sprintf("%s.%d", at, i), element)...)
+		}
 	}
-	if err := d.Spec.WalkParameters(func(_ string, parameter *openapi3.ParameterRef) error {
-		delete(parameter.Value.Extensions, sunsetExtension)
-		return nil
-	}); err != nil {
-		return err
+	return problems
+}
+
+func list(value any) []any {
+	values, _ := value.([]any)
+	return values
+}
+
+// names returns the members' names of both objects, sorted.
+func names(base, revision object) []string {
+	both := slices.AppendSeq(slices.Collect(maps.Keys(base)), maps.Keys(revision))
+	slices.Sort(both)
+	return slices.Compact(both)
+}
+
+// absent stands for a member that an object does not have. A member may be null.
+type absent struct{}
+
+func member(of object, name string) any {
+	if value, found := of[name]; found {
+		return value
 	}
-	return d.Spec.WalkSchemas(func(_ string, schema *openapi3.SchemaRef) error {
-		delete(schema.Value.Extensions, sunsetExtension)
-		return nil
-	})
+	return absent{}
+}
+
+// written returns a value in JSON, shortened where it is long.
+func written(value any) string {
+	if value == (absent{}) {
+		return "not there"
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "an object that contains itself"
+	}
+	const most = 120
+	if len(text) > most {
+		return strings.ToValidUTF8(string(text[:most]), "") + "…"
+	}
+	return string(text)
 }

@@ -11,36 +11,31 @@ import (
 	"strings"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
 	"shopfront/internal/local/samtemplate"
 )
 
-// version is the interface's one version line. Releases are told apart by their number and date.
+// version is the interface's one version line. Releases are told apart by their numbers and dates.
 const version = "1.0.0"
 
-// Check is the gate: it returns all that stands in the way of landing the working document, none where it may land.
-// routes are what the code answers; sunsets are judged by today, in UTC.
+// Check is the gate. It returns every problem that keeps the working document from landing. Routes are what the code answers.
+// Sunsets are judged by today, in UTC.
 func (c *Contract) Check(ctx context.Context, routes []Route, today time.Time) ([]string, error) {
-	working, err := parse(workingFile, c.working)
+	spec, err := openapi3.NewLoader().LoadFromData(c.working.yaml)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", workingFile, err)
 	}
 	var problems []string
-	if err := working.Spec.Validate(ctx); err != nil {
-		reason, _, _ := strings.Cut(err.Error(), "\n") // the schema and the value would follow
+	if err := spec.Validate(ctx); err != nil {
+		reason, _, _ := strings.Cut(err.Error(), "\n") // the schema and the value follow
 		problems = append(problems, workingFile+": "+reason)
 	}
-	if working.Version != version {
-		problems = append(problems, fmt.Sprintf("info.version is %s; it stays %s", working.Version, version))
+	if spec.Info != nil && spec.Info.Version != version {
+		problems = append(problems, fmt.Sprintf("info.version is %s: set it back to %s, releases are told apart by number and date", spec.Info.Version, version))
 	}
-	unrouted, err := c.checkRoutes(routes, working)
-	if err != nil {
-		return nil, err
-	}
-	broken, err := c.checkPromises(working, today)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(problems, unrouted, broken, c.checkRendered()), nil
+	broken, err := c.checkPromises(today)
+	return slices.Concat(problems, c.checkRoutes(routes), broken, c.checkRendered()), err
 }
 
 // Route is an operation, or the HEAD of one, and the function that answers it.
@@ -50,7 +45,7 @@ type Route struct {
 	Function string
 }
 
-// documented is the operation that stands for a route in a document: no document names HEAD, which is its GET.
+// documented is the operation that describes a route. A document does not name HEAD, which is described by its GET.
 func (r Route) documented() Operation {
 	if r.Method == http.MethodHead {
 		return Operation{http.MethodGet, r.Path}.shape()
@@ -58,10 +53,10 @@ func (r Route) documented() Operation {
 	return r.shape()
 }
 
-// goneFunction answers 410 to those that still call what a release removed.
+// goneFunction answers 410 to clients that still call an operation that a release removed.
 const goneFunction = "removed-payment"
 
-// Routes lists what a template routes.
+// Routes lists the routes of a template.
 func Routes(template *samtemplate.Template) []Route {
 	var routes []Route
 	for _, route := range template.Routes() {
@@ -70,35 +65,28 @@ func Routes(template *samtemplate.Template) []Route {
 	return routes
 }
 
-// checkRoutes wants the same operations in the code and in the working document, each GET with its HEAD, and nothing answered
-// 410 but what a release had and has no longer.
-func (c *Contract) checkRoutes(routes []Route, working document) ([]string, error) {
-	released := make(map[Operation]bool)
-	for _, release := range c.releases {
-		document, err := parse(release.name, release.text)
-		if err != nil {
-			return nil, err
-		}
-		for shape := range document.byShape() {
-			released[shape] = true
-		}
-	}
+// checkRoutes wants the code to route the operations of the working document, each GET with its HEAD, and to answer 410 only to
+// operations that a release had and that the document does not have any more.
+func (c *Contract) checkRoutes(routes []Route) []string {
 	var problems []string
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	documented, functions := working.byShape(), make(map[Operation]string)
+	functions := make(map[Operation]string)
 	for _, route := range routes {
+		shape := route.documented()
 		functions[route.shape()] = route.Function
-		switch isDocumented := documented[route.documented()] != nil; {
+		_, isDocumented := c.working.operations[shape]
+		wasReleased := slices.ContainsFunc(c.releases, func(r released) bool { _, had := r.operations[shape]; return had })
+		switch {
 		case route.Function == goneFunction && isDocumented:
-			problem("%s is routed to %s, which answers 410, but is in %s: take it out there", route, goneFunction, workingFile)
-		case route.Function == goneFunction && !released[route.documented()]:
-			problem("%s is routed to %s, but no release had it: take the route out of the template", route, goneFunction)
+			problem("%s is routed to %s, which answers 410, but is in %s: remove it there", route, goneFunction, workingFile)
+		case route.Function == goneFunction && !wasReleased:
+			problem("%s is routed to %s, but no release had it: remove the route from the template", route, goneFunction)
 		case route.Function != goneFunction && !isDocumented:
-			problem("%s is routed, but not in %s: describe it, or take the route out of the template", route, workingFile)
+			problem("%s is routed, but not in %s: describe it, or remove the route from the template", route, workingFile)
 		}
 	}
-	for operation := range working.operations() {
-		function, isRouted := functions[operation.shape()]
+	for shape, operation := range c.working.operations {
+		function, isRouted := functions[shape]
 		head := Operation{http.MethodHead, operation.Path}
 		headFunction, hasHead := functions[head.shape()]
 		switch {
@@ -107,28 +95,23 @@ func (c *Contract) checkRoutes(routes []Route, working document) ([]string, erro
 		case operation.Method == http.MethodGet && !hasHead:
 			problem("%s is not routed, but its GET is: route it in the template, too", head)
 		case operation.Method == http.MethodGet && headFunction != function:
-			problem("%s is not routed to %s, as its GET is: route it there", head, function)
+			problem("%s is routed to %s, but its GET to %s: route both to that", head, headFunction, function)
 		}
 	}
 	slices.Sort(problems)
-	return problems, nil
+	return problems
 }
 
-// checkPromises wants the working document to keep what the last release promised, and the sunsets of all releases; and each
-// release after the reconstructed ones, by its own date, likewise. Those are not asked for what the library alone would find:
-// another version of it may find more, and they cannot change any more.
-func (c *Contract) checkPromises(working document, today time.Time) ([]string, error) {
-	var earlier []tree
-	var problems []string
+// checkPromises wants the working document to keep what the last release promised, and the sunsets of all releases. It wants the
+// same of each release after the reconstructed ones, by its own date, but does not ask the diff library about them: another version
+// of it may find more, and a release cannot change any more.
+func (c *Contract) checkPromises(today time.Time) ([]string, error) {
 	day := today.UTC().Format(time.DateOnly)
+	var problems []string
 	for i, release := range c.releases {
-		document, err := readTree(release.name, release.text)
-		if err != nil {
-			return nil, err
-		}
 		var found []string
 		if i > reconstructed {
-			found, _ = unkept(earlier, document, release.date)
+			found, _ = unkept(c.releases[:i], release.document, release.date)
 		}
 		switch {
 		case release.date > day:
@@ -139,83 +122,75 @@ func (c *Contract) checkPromises(working document, today time.Time) ([]string, e
 		for _, problem := range found {
 			problems = append(problems, "release "+release.name+": "+problem)
 		}
-		earlier = append(earlier, document)
 	}
-	revision, err := readTree(workingFile, c.working)
-	if err != nil {
-		return nil, err
-	}
-	found, last := unkept(earlier, revision, day)
-	missed, err := c.missed(working, last)
+	found, last := unkept(c.releases, c.working, day)
+	missed, err := c.missed(last)
 	problems = slices.Concat(problems, found, missed)
 	slices.Sort(problems)
 	return problems, err
 }
 
-// unkept are the promises of earlier documents, one at least, that a revision does not keep on a day: those of the last one,
-// and the sunsets of all. It returns what was found against the last one, too.
-func unkept(earlier []tree, revision tree, day string) (problems []string, last *promises) {
-	problems = revision.misplacedSunsets("", nil)
-	sunsets := make(map[sunset]string)
-	for _, base := range earlier {
-		last = keep(base, revision, day)
-		for broken, day := range last.sunsets {
+// unkept returns the promises that a document breaks: those of the last of the releases before it, and the sunsets of all. It also
+// returns the comparison with the last one.
+func unkept(before []released, revision document, day string) (problems []string, last *comparison) {
+	problems = slices.Clone(revision.misplaced)
+	sunsets := make(map[difference]string)
+	for _, release := range before {
+		last = compare(release.document, revision, day)
+		for broken, day := range last.early {
 			sunsets[broken] = max(sunsets[broken], day)
 		}
 	}
 	for broken, day := range sunsets {
-		problems = append(problems, broken.of+": "+fmt.Sprintf(broken.how, day))
+		broken.harm = fmt.Sprintf(broken.harm, day)
+		problems = append(problems, broken.problem())
 	}
-	for operation, broken := range last.broken {
-		name := operation.String()
-		if operation == (Operation{}) {
-			name = "the document"
-		}
-		for _, problem := range broken {
-			problems = append(problems, name+": "+problem)
+	for _, difference := range last.differences {
+		if difference.harm != "" {
+			problems = append(problems, difference.problem())
 		}
 	}
 	return problems, last
 }
 
-// missed is what the library that compares documents finds breaking in operations of which the promises seem to be kept. It
-// excuses neither fields nor headers that were announced to go.
-func (c *Contract) missed(working document, kept *promises) ([]string, error) {
-	base, err := parse(c.last().name, c.last().text)
-	if err != nil {
-		return nil, err
-	}
-	differs, err := compare(base, working)
+// missed asks the diff library about the operations in which a comparison with the last release found nothing harmful. It excuses
+// fields and headers that were deprecated before they went.
+func (c *Contract) missed(last *comparison) ([]string, error) {
+	found, err := findings(c.releases[len(c.releases)-1].document, c.working)
 	if err != nil {
 		return nil, err
 	}
 	var problems []string
-	for operation, findings := range differs.findings {
+	for shape, findings := range found {
+		if slices.ContainsFunc(last.differences, func(d difference) bool { return d.operation.shape() == shape && d.harm != "" }) {
+			continue
+		}
 		for _, finding := range findings {
 			isAnnounced := slices.ContainsFunc(finding.GetArgs(), func(arg any) bool {
 				segments := strings.Split(fmt.Sprint(arg), "/") // of a field's path
-				return slices.Contains(kept.announced[operation], segments[len(segments)-1])
+				return slices.Contains(last.announced[shape], segments[len(segments)-1])
 			})
-			if len(kept.broken[operation]) == 0 && finding.IsBreaking() && !isAnnounced {
-				problems = append(problems, operation.String()+": "+plainWords(finding))
+			if finding.IsBreaking() && !isAnnounced {
+				problems = append(problems, fmt.Sprintf("%s %s: %s", finding.GetOperation(), finding.GetPath(), plainWords(finding)))
 			}
 		}
 	}
 	return problems, nil
 }
 
-// checkRendered wants the rendered files to be what Render would write.
+// checkRendered wants the rendered files to be what Render would write now.
 func (c *Contract) checkRendered() []string {
 	rendered, err := c.rendered()
 	if err != nil {
-		return []string{"nothing can be rendered: " + err.Error()}
+		return []string{"the published files cannot be rendered: " + err.Error()}
 	}
 	var problems []string
-	for _, file := range rendered {
-		text, err := os.ReadFile(filepath.Join(c.dir, filepath.FromSlash(file.name)))
-		if err != nil || !bytes.Equal(text, file.text) {
-			problems = append(problems, fmt.Sprintf("api/%s is out of date: run `go generate ./api`", file.name))
+	for name, want := range rendered {
+		text, err := os.ReadFile(filepath.Join(c.dir, filepath.FromSlash(name)))
+		if err != nil || !bytes.Equal(text, want) {
+			problems = append(problems, fmt.Sprintf("api/%s is out of date: run go generate ./api", name))
 		}
 	}
+	slices.Sort(problems)
 	return problems
 }

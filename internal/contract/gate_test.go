@@ -73,21 +73,21 @@ func TestTheGateIsRed(t *testing.T) {
 		want          string
 	}{
 		"a removed operation":               {shop, edited(t, area, ""), "GET /shop/{customer}/checkout: was removed without having been deprecated"},
-		"a removed answer field":            {shop, edited(t, note, ""), "answer 200, application/json, field note: was removed without having been deprecated"},
+		"a removed answer field":            {shop, edited(t, note, ""), "response 200, application/json, field note: was removed without having been deprecated"},
 		"a removed field of every answer":   {shop, edited(t, id, "", "[id, reward]", "[reward]"), "field id: was removed"},
 		"a removed request field":           {shop, edited(t, nick, ""), "request body, application/json, field nick: was removed"},
-		"a new required field":              {shop, edited(t, "[code]", "[code, till]", nick, nick+"                till: {type: string}\n"), "field till: must be sent now"},
-		"a field that becomes required":     {shop, edited(t, "[code]", "[code, nick]"), "field nick: must be sent now"},
+		"a new required field":              {shop, edited(t, "[code]", "[code, till]", nick, nick+"                till: {type: string}\n"), "field till: is required now"},
+		"a field that becomes required":     {shop, edited(t, "[code]", "[code, nick]"), "field nick: is required now"},
 		"a new required parameter":          {shop, edited(t, channel, channel+"        - {name: till, in: query, required: true, schema: {type: string}}\n"), "parameter till in query: is new and required"},
-		"a parameter that becomes required": {shop, edited(t, "name: channel, in: query,", "name: channel, in: query, required: true,"), "parameter channel in query: must be sent now"},
-		"a body that becomes required":      {shop, edited(t, "requestBody:\n", "requestBody:\n        required: true\n"), "request body: must be sent now"},
-		"a removed media type":              {shop, edited(t, "application/json:\n              schema: {$ref", "application/hal+json:\n              schema: {$ref"), "answer 200, application/json: was removed"},
+		"a parameter that becomes required": {shop, edited(t, "name: channel, in: query,", "name: channel, in: query, required: true,"), "parameter channel in query: is required now"},
+		"a body that becomes required":      {shop, edited(t, "requestBody:\n", "requestBody:\n        required: true\n"), "request body: is required now"},
+		"a removed media type":              {shop, edited(t, "application/json:\n              schema: {$ref", "application/hal+json:\n              schema: {$ref"), "response 200, application/json: was removed"},
 		"a narrowed type":                   {shop, edited(t, "code: {type: string}", "code: {type: integer}"), "field code: type was \"string\" and is \"integer\""},
 		"a narrowed field":                  {shop, edited(t, "code: {type: string}", "code: {type: string, maxLength: 8}"), "field code: maxLength was not there and is 8: what clients may send must stay accepted"},
-		"a widened answer":                  {shop, edited(t, "id: {type: string}", "id: {type: [string, integer]}"), "field id: type was \"string\" and is [\"string\",\"integer\"]: answers must stay within what was promised"},
-		"an answer field that may be gone":  {shop, edited(t, "[id, reward]", "[id]"), "field reward: may be missing now"},
-		"a removed status":                  {shop, edited(t, `        "404": {description: Voucher not found}`+"\n", ""), "answer 404: was removed"},
-		"a removed header":                  {shop, edited(t, header, ""), "answer 200, header Request-Id: was removed"},
+		"a widened answer":                  {shop, edited(t, "id: {type: string}", "id: {type: [string, integer]}"), "field id: type was \"string\" and is [\"string\",\"integer\"]: responses must stay within what was promised"},
+		"an answer field that may be gone":  {shop, edited(t, "[id, reward]", "[id]"), "field reward: is optional now"},
+		"a removed status":                  {shop, edited(t, `        "404": {description: Voucher not found}`+"\n", ""), "response 404: was removed"},
+		"a removed header":                  {shop, edited(t, header, ""), "response 200, header Request-Id: was removed"},
 		"a removed parameter":               {shop, edited(t, channel, ""), "parameter channel in query: was removed"},
 		"another default":                   {shop, edited(t, "default: web", "default: app"), "default was \"web\" and is \"app\""},
 		"no default":                        {shop, edited(t, ", default: web", ""), "default was \"web\" and is not there"},
@@ -102,11 +102,11 @@ func TestTheGateIsRed(t *testing.T) {
 		"a header removed before its sunset": {
 			marked(t, "            Request-Id: {schema: {type: string}}\n", future), edited(t, header, ""), "header Request-Id: was removed before its sunset",
 		},
-		"a sunset brought forward":                    {deprecated(t, future), deprecated(t, "2027-02-28"), "brings its sunset forward, which was announced for 2027-03-02"},
+		"a sunset brought forward":                    {deprecated(t, future), deprecated(t, "2027-02-28"), "brings its sunset forward: a release announced 2027-03-02"},
 		"a sunset taken back":                         {deprecated(t, future), edited(t, get, get+"      deprecated: true\n"), "brings its sunset forward"},
 		"a deprecated field's sunset brought forward": {marked(t, note, future), marked(t, note, "2027-02-28"), "field note: brings its sunset forward"},
-		"a sunset of what is not deprecated":          {deprecated(t, future), edited(t, get, get+"      x-sunset: \"2027-03-02\"\n"), "paths./shop/{customer}/checkout.get has an x-sunset, but is not deprecated"},
-		"a new field's sunset without deprecation":    {shop, edited(t, last, last+"        till: {type: string, x-sunset: \"2027-03-02\"}\n"), "components.schemas.Redemption.properties.till has an x-sunset, but is not deprecated"},
+		"a sunset of what is not deprecated":          {deprecated(t, future), edited(t, get, get+"      x-sunset: \"2027-03-02\"\n"), "paths./shop/{customer}/checkout.get has an x-sunset but is not deprecated"},
+		"a new field's sunset without deprecation":    {shop, edited(t, last, last+"        till: {type: string, x-sunset: \"2027-03-02\"}\n"), "components.schemas.Redemption.properties.till has an x-sunset but is not deprecated"},
 		"a sunset that is no date":                    {shop, deprecated(t, "next year"), "x-sunset \"next year\" of paths./shop/{customer}/checkout.get is not a date"},
 		"another version":                             {shop, edited(t, "version: 1.0.0", "version: 2.0.0"), "info.version is 2.0.0"},
 		"a broken document":                           {shop, edited(t, "in: query,", "in: body,"), "openapi.yaml: invalid paths"},
@@ -129,7 +129,7 @@ func TestTheGateSeesWhatTheLibraryDoesNot(t *testing.T) {
 		optional  = "must stay accepted"
 		within    = "must stay within what was promised"
 		asItWas   = "must stay as it was"
-		unlisted  = "nothing says that this is harmless"
+		unlisted  = "no rule says that this is harmless"
 		requestID = "Request-Id: {schema: {type: string}}"
 		condition = "      if: {properties: {note: {const: coins}}}\n      then: {required: [reward, note]}\n"
 	)
@@ -143,7 +143,7 @@ func TestTheGateSeesWhatTheLibraryDoesNot(t *testing.T) {
 		"another const of a header":        {[]string{requestID, "Request-Id: {schema: {type: string, const: no-store}}"}, []string{requestID, "Request-Id: {schema: {type: string, const: no-cache}}"}, "header Request-Id: const was \"no-store\" and is \"no-cache\""},
 		"another pattern of a header":      {[]string{requestID, "Request-Id: {schema: {type: string, pattern: ^@}}"}, []string{requestID, "Request-Id: {schema: {type: string, pattern: ^x}}"}, "header Request-Id: pattern"},
 		"more values of a header":          {[]string{requestID, "Request-Id: {schema: {type: string, enum: [a]}}"}, []string{requestID, "Request-Id: {schema: {type: string, enum: [a, b]}}"}, "header Request-Id: enum"},
-		"a header that may be missing":     {[]string{requestID, "Request-Id: {required: true, schema: {type: string}}"}, nil, "header Request-Id: may be missing now"},
+		"a header that may be missing":     {[]string{requestID, "Request-Id: {required: true, schema: {type: string}}"}, nil, "header Request-Id: is optional now"},
 		"a dropped maximum of answers":     {[]string{coins, "coins: {type: integer, maximum: 100}"}, nil, "field coins: maximum was 100 and is not there"},
 		"a higher maximum of answers":      {[]string{coins, "coins: {type: integer, maximum: 100}"}, []string{coins, "coins: {type: integer, maximum: 101}"}, within},
 		"a dropped minimum of answers":     {[]string{coins, "coins: {type: integer, minimum: 0}"}, nil, "field coins: minimum was 0 and is not there"},
@@ -151,24 +151,24 @@ func TestTheGateSeesWhatTheLibraryDoesNot(t *testing.T) {
 		"a dropped maxItems of answers":    {[]string{coins, "coins: {type: array, maxItems: 3}"}, []string{coins, "coins: {type: array}"}, "field coins: maxItems was 3 and is not there"},
 		"other items of answers":           {[]string{coins, "coins: {type: array, items: {type: integer, maximum: 3}}"}, []string{coins, "coins: {type: array, items: {type: integer}}"}, "field coins, items: maximum"},
 		"open answers":                     {[]string{coins, "coins: {type: object, additionalProperties: false}"}, []string{coins, "coins: {type: object}"}, "field coins, additionalProperties:"},
-		"a relaxed condition":              {[]string{last, last + condition}, []string{last, last + strings.Replace(condition, "reward, note", "reward", 1)}, "then, field note: may be missing now"},
+		"a relaxed condition":              {[]string{last, last + condition}, []string{last, last + strings.Replace(condition, "reward, note", "reward", 1)}, "then, field note: is optional now"},
 		"another condition":                {[]string{last, last + condition}, []string{last, last + strings.Replace(condition, "const: coins", "const: ranks", 1)}, "if, field note: const was \"coins\" and is \"ranks\": it " + asItWas},
 		"a const of a parameter":           {nil, []string{"default: web", "default: web, const: web"}, "parameter channel in query: const was not there and is \"web\": what clients may send " + optional},
 		"a divisor of requests":            {[]string{sentCode, "code: {type: integer}"}, []string{sentCode, "code: {type: integer, multipleOf: 2}"}, "field code: multipleOf was not there and is 2"},
 		"another divisor of answers":       {[]string{coins, "coins: {type: integer, multipleOf: 2}"}, []string{coins, "coins: {type: integer, multipleOf: 3}"}, "field coins: multipleOf was 2 and is 3"},
 		"a negation":                       {nil, []string{sentCode, "code: {type: string, not: {const: none}}"}, "field code: not was not there and is {\"const\":\"none\"}: what clients may send " + optional},
-		"a dropped negation":               {[]string{coins, "coins: {type: integer, not: {const: 0}}"}, nil, "field coins: not was {\"const\":0} and is not there: answers " + within},
+		"a dropped negation":               {[]string{coins, "coins: {type: integer, not: {const: 0}}"}, nil, "field coins: not was {\"const\":0} and is not there: responses " + within},
 		"another negation":                 {[]string{sentCode, "code: {type: string, not: {maxLength: 2}}"}, []string{sentCode, "code: {type: string, not: {maxLength: 3}}"}, "field code, not: maxLength was 2 and is 3: it " + asItWas},
 		"security":                         {nil, []string{"operationId: redeem\n", "operationId: redeem\n      security: [{key: []}]\n", "components:\n", "components:\n  securitySchemes: {key: {type: apiKey, in: header, name: Key}}\n"}, "POST /shop/{customer}/voucher: security"},
 		"security of all operations":       {nil, []string{"servers:", "security: [{key: []}]\nservers:", "components:\n", "components:\n  securitySchemes: {key: {type: apiKey, in: header, name: Key}}\n"}, "GET /shop/{customer}/checkout: security"},
 		"another security scheme":          {[]string{"components:\n", "components:\n  securitySchemes: {key: {type: apiKey, in: header, name: Key}}\n"}, []string{"components:\n", "components:\n  securitySchemes: {key: {type: apiKey, in: query, name: Key}}\n"}, "security scheme key was"},
-		"a removed kind":                   {[]string{coins, "kind: {type: string, x-extensible-enum: [coins, rank]}"}, []string{coins, "kind: {type: string, x-extensible-enum: [coins]}"}, "field kind: x-extensible-enum has \"rank\" no more"},
-		"no list of kinds":                 {[]string{coins, "kind: {type: string, x-extensible-enum: [coins]}"}, []string{coins, "kind: {type: string}"}, "field kind: x-extensible-enum has \"coins\" no more"},
-		"a new alternative of answers":     {oneOf("{const: coins}"), oneOf("{const: coins}, {const: rank}"), "field kind: oneOf has more alternatives: answers " + within},
-		"fewer alternatives of requests":   {[]string{sentCode, "code: {anyOf: [{type: string}, {type: integer}]}"}, []string{sentCode, "code: {anyOf: [{type: string}]}"}, "field code: anyOf has fewer alternatives: what clients may send " + optional},
+		"a removed kind":                   {[]string{coins, "kind: {type: string, x-extensible-enum: [coins, rank]}"}, []string{coins, "kind: {type: string, x-extensible-enum: [coins]}"}, "field kind: x-extensible-enum was [\"coins\",\"rank\"] and is [\"coins\"]: clients rely on it"},
+		"no list of kinds":                 {[]string{coins, "kind: {type: string, x-extensible-enum: [coins]}"}, []string{coins, "kind: {type: string}"}, "field kind: x-extensible-enum was [\"coins\"] and is not there: clients rely on it"},
+		"a new alternative of answers":     {oneOf("{const: coins}"), oneOf("{const: coins}, {const: rank}"), "field kind: oneOf had 1 and has 2 schemas: responses " + within},
+		"fewer alternatives of requests":   {[]string{sentCode, "code: {anyOf: [{type: string}, {type: integer}]}"}, []string{sentCode, "code: {anyOf: [{type: string}]}"}, "field code: anyOf had 2 and has 1 schemas: what clients may send " + optional},
 		"a changed alternative":            {oneOf("{const: coins}"), oneOf("{const: rank}"), "field kind, oneOf 1: const"},
-		"fewer parts of answers":           {[]string{coins, "kind: {allOf: [{type: string}, {maxLength: 3}]}"}, []string{coins, "kind: {allOf: [{type: string}]}"}, "field kind: allOf has fewer parts"},
-		"other servers":                    {nil, []string{"url: /", "url: /v2"}, "servers: \"/\" is no more"},
+		"fewer parts of answers":           {[]string{coins, "kind: {allOf: [{type: string}, {maxLength: 3}]}"}, []string{coins, "kind: {allOf: [{type: string}]}"}, "field kind: allOf had 2 and has 1 schemas"},
+		"other servers":                    {nil, []string{"url: /", "url: /v2"}, "servers: \"/\" is not in its place any more"},
 		"servers of an operation":          {nil, []string{"operationId: redeem\n", "operationId: redeem\n      servers: [{url: /v2}]\n"}, "POST /shop/{customer}/voucher: servers"},
 		"content instead of a schema":      {nil, []string{"schema: {type: string, default: web}", "content: {text/plain: {schema: {type: string}}}"}, "parameter channel in query: schema was"},
 		"a header's content":               {nil, []string{requestID, "Request-Id: {content: {text/plain: {schema: {type: string}}}}"}, "header Request-Id: schema was"},
@@ -179,7 +179,7 @@ func TestTheGateSeesWhatTheLibraryDoesNot(t *testing.T) {
 			[]string{"    Redemption:\n", "    Coin: {type: string}\n    Redemption:\n", coins, `coins: {type: array, contains: {$ref: "#/components/schemas/Coin"}}`},
 			"field coins: contains",
 		},
-		"beside a reference":            {[]string{`$ref: "#/components/schemas/Redemption"`, `$ref: "#/components/schemas/Redemption", maxProperties: 3`}, nil, "answer 200, application/json: maxProperties was 3 and is not there"},
+		"beside a reference":            {[]string{`$ref: "#/components/schemas/Redemption"`, `$ref: "#/components/schemas/Redemption", maxProperties: 3`}, nil, "response 200, application/json: maxProperties was 3 and is not there"},
 		"beside a harmless difference":  {[]string{coins, "coins: {type: integer, maximum: 100}"}, []string{note, note + "        till: {type: string}\n"}, "maximum was 100 and is not there"},
 		"in a schema that has a circle": {[]string{last, last + `        earlier: {$ref: "#/components/schemas/Redemption"}` + "\n"}, []string{last, last + `        earlier: {$ref: "#/components/schemas/Redemption"}` + "\n", note, ""}, "field note: was removed"},
 		"beside a broken example":       {nil, []string{note, "", coins, "coins: {type: integer, example: many}"}, "field note: was removed"},
@@ -203,7 +203,7 @@ func TestTheGateTellsAllThatIsWrong(t *testing.T) {
 
 // A sunset holds until it has passed, whatever later releases say.
 func TestASunsetIsRememberedOverReleases(t *testing.T) {
-	const want = "brings its sunset forward, which was announced for 2028-01-01"
+	const want = "brings its sunset forward: a release announced 2028-01-01"
 	for name, test := range map[string]struct {
 		releases []string
 		working  string
@@ -242,13 +242,13 @@ func TestReleasesKeepWhatTheOnesBeforePromised(t *testing.T) {
 	}{
 		"honest":                             {[]release{{"2026-11-21", shop}, {"2026-12-01", deprecated(t, "2027-01-01")}, {"2027-01-01", edited(t, area, "")}}, ""},
 		"reconstructed, and breaking":        {[]release{{"2026-11-21", withoutNote}}, ""},
-		"breaking":                           {[]release{{"2026-11-21", shop}, {"2026-12-01", withoutNote}}, "release 0008-2026-12-01: POST /shop/{customer}/voucher: answer 200, application/json, field note: was removed without"},
+		"breaking":                           {[]release{{"2026-11-21", shop}, {"2026-12-01", withoutNote}}, "release 0008-2026-12-01: POST /shop/{customer}/voucher: response 200, application/json, field note: was removed without"},
 		"breaking, and then more":            {[]release{{"2026-11-21", shop}, {"2026-12-01", withoutNote}, {"2026-12-02", shop}}, "release 0008-2026-12-01: POST"},
 		"breaking, said to be of the record": {[]release{{"2026-11-21", shop}, {"2026-12-01", handMade(withoutNote)}}, "release 0008-2026-12-01: POST"},
 		"before the sunset":                  {[]release{{"2026-11-21", deprecated(t, "2027-01-01")}, {"2026-12-31", edited(t, area, "")}}, "release 0008-2026-12-31: GET /shop/{customer}/checkout: was removed before its sunset on 2027-01-01"},
 		"before the sunset, lifted between": {
 			[]release{{"2026-11-21", deprecated(t, "2027-01-01")}, {"2026-12-01", shop}, {"2026-12-02", edited(t, get, get+"      deprecated: true\n")}},
-			"release 0009-2026-12-02: GET /shop/{customer}/checkout: brings its sunset forward, which was announced for 2027-01-01",
+			"release 0009-2026-12-02: GET /shop/{customer}/checkout: brings its sunset forward: a release announced 2027-01-01",
 		},
 		"a sunset that is no day": {[]release{{"2026-11-21", shop}, {"2026-12-01", deprecated(t, "soon")}}, "release 0008-2026-12-01: x-sunset \"soon\""},
 		"other servers":           {[]release{{"2026-11-21", shop}, {"2026-12-01", edited(t, "url: /", "url: /v2")}}, "release 0008-2026-12-01: the document: servers"},
@@ -357,7 +357,7 @@ func TestTheCodeRoutesWhatIsDocumented(t *testing.T) {
 		"a HEAD of what is not documented":       {routes(contract.Route{Operation: contract.Operation{Method: "HEAD", Path: orders.Path}}), "HEAD /shop/{customer}/orders is routed, but not in openapi.yaml"},
 		"an operation that is not routed":        {routes()[1:], "POST /shop/{customer}/voucher is in openapi.yaml, but not routed"},
 		"a GET without its HEAD":                 {routes()[:2], "HEAD /shop/{customer}/checkout is not routed, but its GET is"},
-		"a HEAD of another function":             {append(routes()[:2], contract.Route{Operation: routes()[2].Operation, Function: "voucher"}), "HEAD /shop/{customer}/checkout is not routed to checkout-area, as its GET is"},
+		"a HEAD of another function":             {append(routes()[:2], contract.Route{Operation: routes()[2].Operation, Function: "voucher"}), "HEAD /shop/{customer}/checkout is routed to voucher, but its GET to checkout-area"},
 		"what a release removed, answered 410":   {routes(contract.Route{Operation: old, Function: "removed-payment"}), ""},
 		"what a release removed, still answered": {routes(contract.Route{Operation: old, Function: "checkout"}), "GET /shop/{shop}/checkout/{product} is routed, but not in openapi.yaml"},
 		"what no release had, answered 410":      {routes(contract.Route{Operation: orders, Function: "removed-payment"}), "GET /shop/{customer}/orders is routed to removed-payment, but no release had it"},
@@ -405,9 +405,9 @@ func TestReleasedDocumentsAreNeverEdited(t *testing.T) {
 		"edited": {func(t *testing.T, root string) {
 			t.Helper()
 			write(t, root, first, edited(t, "Voucher not found", "No voucher"))
-		}, "0001-undated.yaml was edited after it was released"},
-		"added by hand": {func(t *testing.T, root string) { t.Helper(); write(t, root, "api/releases/0003-undated.yaml", shop) }, "0003-undated.yaml was edited after it was released"},
-		"taken away":    {func(t *testing.T, root string) { t.Helper(); remove(t, root, second) }, "lists a document that is not there"},
+		}, "0001-undated.yaml was edited after its release"},
+		"added by hand": {func(t *testing.T, root string) { t.Helper(); write(t, root, "api/releases/0003-undated.yaml", shop) }, "0003-undated.yaml was edited after its release"},
+		"taken away":    {func(t *testing.T, root string) { t.Helper(); remove(t, root, second) }, "lists a document that does not exist"},
 		"an earlier one taken away, with its sum": {func(t *testing.T, root string) { t.Helper(); remove(t, root, first); sum(t, root) }, "0002-2026-11-21.yaml should be 0001"},
 		"without sums":        {func(t *testing.T, root string) { t.Helper(); remove(t, root, "api/releases/SHA256SUMS") }, "SHA256SUMS"},
 		"sums without a line": {func(t *testing.T, root string) { t.Helper(); write(t, root, "api/releases/SHA256SUMS", "") }, "0001-undated.yaml was edited"},

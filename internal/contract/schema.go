@@ -7,141 +7,112 @@ import (
 	"slices"
 )
 
-// side tells who writes the values that a schema describes.
+// side says who writes the values that a schema describes.
 type side int
 
 const (
-	sent     side = iota // clients: what was taken must still be taken
-	answered             // the service: nothing may come that could not come before
-	fixed                // a condition, which works both ways
+	sent     side = iota // clients: a value that was accepted must still be accepted
+	answered             // the service: a value that could not come before must not come now
+	fixed                // nobody: the schema is a condition, which works both ways
 )
 
-// shift says what a change does to the values that a schema takes: some more, some no longer.
-type shift struct{ wider, narrower bool }
+// effect says what a change does to the values that a schema accepts: some more, some fewer.
+type effect struct{ wider, narrower bool }
 
-// visit is a pair of schemas that are being compared, for schemas may refer to themselves.
+// visit is a pair of schemas that is being compared. It ends the recursion into schemas that contain themselves.
 type visit struct {
 	base, revision uintptr
-	side           side
+	from           side
 }
 
-// schema compares two schemas, of which a missing one takes anything.
-func (p *promises) schema(at string, s side, base, revision any) {
+// schema compares two schemas. A missing one accepts any value.
+func (c *comparison) schema(at string, from side, base, revision any) {
 	if base == false || revision == false {
-		p.shifted(at, s, shift{wider: revision != false, narrower: base != false}, was("it", base, revision))
+		c.judge(at, from, effect{wider: revision != false, narrower: base != false}, was("it", base, revision))
 		return
 	}
-	step := visit{address(base), address(revision), s}
-	if p.open[step] {
+	b, _ := base.(object)
+	r, _ := revision.(object)
+	step := visit{reflect.ValueOf(b).Pointer(), reflect.ValueOf(r).Pointer(), from}
+	if c.open[step] {
 		return
 	}
-	p.open[step] = true
-	defer delete(p.open, step)
-	b, r := p.base.at(base), p.revision.at(revision)
+	c.open[step] = true
+	defer delete(c.open, step)
 	for _, keyword := range names(b, r) {
-		p.keyword(at, keyword, s, b, r)
+		if !isText(keyword) && !reflect.DeepEqual(member(b, keyword), member(r, keyword)) {
+			c.keyword(at, keyword, from, b, r)
+		}
 	}
 }
 
-func address(schema any) uintptr {
-	if object, isObject := schema.(map[string]any); isObject {
-		return reflect.ValueOf(object).Pointer()
-	}
-	return 0
-}
-
-func (p *promises) keyword(at, keyword string, s side, base, revision tree) {
-	b, r := base.member(keyword), revision.member(keyword)
+func (c *comparison) keyword(at, keyword string, from side, base, revision object) {
+	b, r := member(base, keyword), member(revision, keyword)
+	isNew := b == absent{}
+	isNewOrGone := isNew || r == absent{}
+	different := was(keyword, b, r)
 	switch keyword {
 	case "properties":
-		p.fields(at, s, p.base.at(b), p.revision.at(r))
+		c.each(at, keyword, from, child(base, keyword), child(revision, keyword))
 	case "required":
-		p.requiredFields(at, s, base, revision)
+		c.requiredFields(at, from, base, revision)
 	case "items", "additionalProperties", "then", "else":
-		p.schema(at+", "+keyword, s, b, r)
+		c.schema(join(at, keyword), from, b, r)
 	case "if", "not":
-		if b == (absent{}) || r == (absent{}) {
-			p.shifted(at, s, constraint(b, r), was(keyword, b, r))
+		if isNewOrGone {
+			c.judge(at, from, effect{wider: !isNew, narrower: isNew}, different)
 		} else {
-			p.schema(at+", "+keyword, fixed, b, r)
+			c.schema(join(at, keyword), fixed, b, r)
 		}
 	case "allOf", "oneOf", "anyOf":
-		p.schemas(at, keyword, s, list(b), list(r))
-	case "x-extensible-enum": // clients know its values; it may gain some
-		if !p.same(b, r, maxDepth) {
-			p.differs(at, was(keyword, b, r))
+		c.schemas(at, keyword, from, list(b), list(r))
+	case "x-extensible-enum": // clients know its values; new ones may join
+		harm := ""
+		if sets(list(b), list(r)).narrower {
+			harm = mustStay
 		}
-		for _, value := range list(b) {
-			if !has(list(r), value) {
-				p.problem(at, fmt.Sprintf("%s has %s no more: clients count on it, so put it back", keyword, written(value)))
-			}
-		}
-	default:
-		if isWords(keyword) {
-			return
-		}
-		if change, judged := shifts(keyword, b, r); judged {
-			p.shifted(at, s, change, was(keyword, b, r))
-		} else if !p.same(b, r, maxDepth) {
-			p.differs(at, was(keyword, b, r))
-			p.problem(at, was(keyword, b, r)+unlisted)
-		}
-	}
-}
-
-// shifted judges what is different by who writes the values.
-func (p *promises) shifted(at string, s side, change shift, different string) {
-	if change != (shift{}) {
-		p.differs(at, different)
-	}
-	switch {
-	case s == sent && change.narrower:
-		p.problem(at, different+": what clients may send must stay accepted")
-	case s == answered && change.wider:
-		p.problem(at, different+": answers must stay within what was promised")
-	case s == fixed && (change.wider || change.narrower):
-		p.problem(at, different+asItWas)
-	}
-}
-
-const asItWas = ": it must stay as it was"
-
-// shifts says what a keyword's change does, for keywords of which that is known.
-func shifts(keyword string, base, revision any) (change shift, judged bool) {
-	switch keyword {
+		c.differs(at, different, harm)
 	case "maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties":
-		b, r := number(base, math.Inf(1)), number(revision, math.Inf(1))
-		return shift{wider: !(r <= b), narrower: !(r >= b)}, true
+		b, r := number(b, math.Inf(1)), number(r, math.Inf(1))
+		c.judge(at, from, effect{wider: !(r <= b), narrower: !(r >= b)}, different)
 	case "minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties":
-		b, r := number(base, math.Inf(-1)), number(revision, math.Inf(-1))
-		return shift{wider: !(r >= b), narrower: !(r <= b)}, true
+		b, r := number(b, math.Inf(-1)), number(r, math.Inf(-1))
+		c.judge(at, from, effect{wider: !(r >= b), narrower: !(r <= b)}, different)
 	case "type":
-		return sets(types(base), types(revision)), true
-	case "enum":
-		if base == (absent{}) || revision == (absent{}) {
-			return constraint(base, revision), true
+		c.judge(at, from, sets(types(b), types(r)), different)
+	case "enum", "const", "pattern", "format", "multipleOf", "uniqueItems":
+		change := effect{wider: !isNew, narrower: r != absent{}}
+		if keyword == "enum" && !isNewOrGone {
+			change = sets(list(b), list(r))
 		}
-		return sets(list(base), list(revision)), true
-	case "const", "pattern", "format", "multipleOf", "uniqueItems":
-		return constraint(base, revision), true
+		c.judge(at, from, change, different)
 	default:
-		return shift{}, false
+		c.differs(at, different, unlisted)
 	}
 }
 
-// constraint is a keyword that takes fewer values than none.
-func constraint(base, revision any) shift {
-	if reflect.DeepEqual(base, revision) {
-		return shift{}
+// judge decides by who writes the values whether a change is harmful.
+func (c *comparison) judge(at string, from side, change effect, different string) {
+	harm := ""
+	switch {
+	case from == sent && change.narrower:
+		harm = ": what clients may send must stay accepted"
+	case from == answered && change.wider:
+		harm = ": responses must stay within what was promised"
+	case from == fixed && (change.wider || change.narrower):
+		harm = asItWas
 	}
-	return shift{wider: base != (absent{}), narrower: revision != (absent{})}
+	if change != (effect{}) {
+		c.differs(at, different, harm)
+	}
 }
 
-func sets(base, revision []any) shift {
+// sets returns what it does to a set of accepted values that it became another one.
+func sets(base, revision []any) effect {
 	lacks := func(values, others []any) bool {
 		return slices.ContainsFunc(others, func(other any) bool { return !has(values, other) })
 	}
-	return shift{wider: lacks(base, revision), narrower: lacks(revision, base)}
+	return effect{wider: lacks(base, revision), narrower: lacks(revision, base)}
 }
 
 func has(values []any, value any) bool {
@@ -155,11 +126,11 @@ func number(value any, missing float64) float64 {
 	case float64:
 		return value
 	default:
-		return math.NaN()
+		return math.NaN() // it differs from anything
 	}
 }
 
-// types are the types that a schema takes; a number may be an integer.
+// types returns the types that a schema accepts. An integer is a number, too.
 func types(value any) []any {
 	var found []any
 	switch value := value.(type) {
@@ -176,64 +147,33 @@ func types(value any) []any {
 	return found
 }
 
-// fields may join. The conditions of a schema have no fields to be removed or to join.
-func (p *promises) fields(at string, s side, base, revision tree) {
-	for _, name := range names(base, revision) {
-		at := at + ", field " + name
-		switch {
-		case base[name] == nil && s == fixed:
-			p.problem(at, was("it", absent{}, revision[name])+asItWas)
-		case base[name] == nil:
-			p.kept(at, nil, p.revision.at(revision[name]))
-		case revision[name] == nil:
-			p.gone(at, name, p.base.at(base[name]))
-		default:
-			p.kept(at, p.base.at(base[name]), p.revision.at(revision[name]))
-			p.schema(at, s, base[name], revision[name])
-		}
-	}
-}
-
-// requiredFields leaves those that are gone to fields.
-func (p *promises) requiredFields(at string, s side, base, revision tree) {
+// requiredFields leaves removed fields to each.
+func (c *comparison) requiredFields(at string, from side, base, revision object) {
 	before, now := list(base["required"]), list(revision["required"])
-	if change := sets(before, now); change != (shift{}) {
-		p.differs(at, was("required", base.member("required"), revision.member("required")))
-	}
-	fields, left := p.base.at(base["properties"]), p.revision.at(revision["properties"])
 	for _, name := range now {
-		if !has(before, name) && s != answered {
-			p.problem(fmt.Sprintf("%s, field %v", at, name), mustBeSent)
+		if !has(before, name) {
+			c.required(join(at, fmt.Sprintf("field %v", name)), from, true)
 		}
 	}
 	for _, name := range before {
 		field := fmt.Sprint(name)
-		if gone := fields[field] != nil && left[field] == nil; !gone && !has(now, name) && s != sent {
-			p.problem(at+", field "+field, mayBeMissing)
+		_, wasThere := child(base, "properties")[field]
+		_, isThere := child(revision, "properties")[field]
+		if !has(now, name) && (isThere || !wasThere) {
+			c.required(join(at, "field "+field), from, false)
 		}
 	}
 }
 
-const (
-	mustBeSent   = "must be sent now: clients do not send it, so make it optional"
-	mayBeMissing = "may be missing now: clients count on it, so require it"
-)
-
-// schemas compares them in their order. One more part takes fewer values; one more alternative takes more, unless it is the first.
-func (p *promises) schemas(at, keyword string, s side, base, revision []any) {
+// schemas compares lists of schemas in their order. One more part of allOf accepts fewer values. One more alternative accepts
+// more values, unless it is the first.
+func (c *comparison) schemas(at, keyword string, from side, base, revision []any) {
 	for i := range min(len(base), len(revision)) {
-		p.schema(fmt.Sprintf("%s, %s %d", at, keyword, i+1), s, base[i], revision[i])
+		c.schema(fmt.Sprintf("%s, %s %d", at, keyword, i+1), from, base[i], revision[i])
 	}
-	what, change := "alternatives", shift{wider: len(revision) > len(base), narrower: len(revision) < len(base)}
-	if keyword == "allOf" {
-		what = "parts"
-	}
+	change := effect{wider: len(revision) > len(base), narrower: len(revision) < len(base)}
 	if keyword == "allOf" || len(base) == 0 || len(revision) == 0 {
 		change.wider, change.narrower = change.narrower, change.wider
 	}
-	more := "more"
-	if len(revision) < len(base) {
-		more = "fewer"
-	}
-	p.shifted(at, s, change, fmt.Sprintf("%s has %s %s", keyword, more, what))
+	c.judge(at, from, change, fmt.Sprintf("%s had %d and has %d schemas", keyword, len(base), len(revision)))
 }

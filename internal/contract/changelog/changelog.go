@@ -1,31 +1,27 @@
-// Package changelog says what the interface's releases changed. What it says was computed beforehand, from the released
-// documents, by package contract; here it is read.
-//
-// A function links it: it imports the standard library only.
+// Package changelog describes what the interface's releases changed. Package contract computes it from the released documents, and
+// package pages shows it. It imports the standard library only.
 package changelog
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 )
 
-// Release is one released document and what it changed since the one before. The first changed nothing.
+// Release is a released document and what it changed since the one before. The first one changed nothing.
 type Release struct {
-	// Name is the release's number and date, such as 0002-2023-09-19 or 0003-undated. It never changes, and is fit for an
-	// anchor or a GUID.
+	// Name is the release's number and date, such as 0002-2023-09-19 or 0003-undated. It never changes, so it can be an anchor or
+	// part of a GUID.
 	Name string `json:"name"`
-	// Date is YYYY-MM-DD, empty where none is known.
+	// Date is YYYY-MM-DD, or empty if it is unknown.
 	Date string `json:"date,omitempty"`
 	// Summary is one sentence that a person wrote, with names between backquotes. Most releases have none.
 	Summary string `json:"summary,omitempty"`
-	// Reconstructed says that the document was not released by this project but made from what docs/interface.md records.
+	// Reconstructed says that this project did not release the document, but made it from what docs/interface.md records.
 	Reconstructed bool     `json:"reconstructed,omitempty"`
 	Changes       []Change `json:"changes"` // removals, modifications, additions; each in the order of paths
 }
 
-// Change is a structure change: one operation that a release added, removed or modified. However many its details, it is one.
+// Change is a structure change: an operation that a release added, removed or modified. It counts once, however many details it has.
 type Change struct {
 	Kind     Kind     `json:"kind"`
 	Method   string   `json:"method"`
@@ -34,7 +30,7 @@ type Change struct {
 	Details  []Detail `json:"details,omitempty"` // the breaking ones first
 }
 
-// Kind says what became of an operation.
+// Kind says what a release did to an operation.
 type Kind string
 
 // The kinds of a change.
@@ -50,12 +46,12 @@ type Detail struct {
 	Breaking bool   `json:"breaking,omitempty"`
 }
 
-// Counts sums up a release. Breaking counts changes of any kind.
+// Counts are the changes of a release, by kind. Breaking counts changes of any kind.
 type Counts struct {
 	Changes, Breaking, Additions, Modifications, Removals int
 }
 
-// Counts sums the release up.
+// Counts counts the release's changes.
 func (r Release) Counts() Counts {
 	c := Counts{Changes: len(r.Changes)}
 	for _, change := range r.Changes {
@@ -74,7 +70,7 @@ func (r Release) Counts() Counts {
 	return c
 }
 
-// String is such as "6 structure changes: 5 breaking, 1 addition, 5 removals", without what there is none of.
+// String returns text such as "6 structure changes: 5 breaking, 1 addition, 5 removals". It leaves out counts of zero.
 func (c Counts) String() string {
 	var parts []string
 	for _, part := range []struct {
@@ -102,27 +98,4 @@ func count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-// Parse reads the releases, oldest first, as Format wrote them.
-func Parse(text string) ([]Release, error) {
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.DisallowUnknownFields()
-	var releases []Release
-	if err := decoder.Decode(&releases); err != nil {
-		return nil, fmt.Errorf("read changelog: %w", err)
-	}
-	return releases, nil
-}
-
-// Format writes the releases as a file that is fit for review.
-func Format(releases []Release) ([]byte, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(releases); err != nil {
-		return nil, fmt.Errorf("write changelog: %w", err)
-	}
-	return text.Bytes(), nil
 }

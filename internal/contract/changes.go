@@ -1,0 +1,220 @@
+package contract
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/oasdiff/oasdiff/checker"
+	"github.com/oasdiff/oasdiff/diff"
+	"github.com/oasdiff/oasdiff/load"
+
+	"shopfront/internal/contract/changelog"
+)
+
+// findings runs the checks of the diff library. It returns what they say of each operation, by shape, the most severe first.
+func findings(base, revision document) (map[Operation][]checker.Change, error) {
+	before, err := base.structure()
+	if err != nil {
+		return nil, err
+	}
+	now, err := revision.structure()
+	if err != nil {
+		return nil, err
+	}
+	config := diff.NewConfig(diff.WithExcludeElements([]string{
+		diff.ExcludeDescriptionOption, diff.ExcludeExamplesOption, diff.ExcludeSummaryOption, diff.ExcludeTitleOption,
+	}))
+	differs, sources, err := diff.GetPathsDiff(config, []*load.SpecInfo{before}, []*load.SpecInfo{now})
+	if err != nil {
+		return nil, fmt.Errorf("compare %s with %s: %w", revision.name, base.name, err)
+	}
+	found := make(map[Operation][]checker.Change)
+	if differs == nil {
+		return found, nil
+	}
+	checks := checker.NewConfig(checker.GetAllChecks())
+	for _, finding := range checker.CheckBackwardCompatibilityUntilLevel(checks, differs, sources, checker.INFO) {
+		shape := Operation{finding.GetOperation(), finding.GetPath()}.shape()
+		found[shape] = append(found[shape], finding)
+	}
+	return found, nil
+}
+
+// structure is the document as the diff library reads it, without what it would take for structure: text, servers, and sunsets,
+// which it would judge by the clock.
+func (d document) structure() (*load.SpecInfo, error) {
+	var raw object
+	if err := json.Unmarshal(d.text, &raw); err != nil {
+		return nil, err
+	}
+	stripped, err := json.Marshal(withoutUnstructured(raw, false))
+	if err != nil {
+		return nil, err
+	}
+	info, err := load.NewSpecInfoFromData(openapi3.NewLoader(), stripped, d.name, load.WithFlattenParams())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.name, err)
+	}
+	for _, item := range info.Spec.Paths.Map() {
+		for _, operation := range item.Operations() {
+			if operation.Security == nil && info.Spec.Security != nil {
+				operation.Security = &info.Spec.Security
+			}
+		}
+	}
+	return info, nil
+}
+
+// withoutUnstructured removes members by name, but not from an object whose members have names of the author's choice.
+func withoutUnstructured(value any, isNamed bool) any {
+	namesOfAuthors := []string{"paths", "headers", "properties", "patternProperties", "$defs", "schemas", "parameters", "responses", "securitySchemes"}
+	switch value := value.(type) {
+	case object:
+		for name, member := range value {
+			switch name {
+			case "default", "const", "enum": // data
+			case "tags", "servers", "externalDocs", "$comment", "examples", sunsetExtension:
+				if !isNamed {
+					delete(value, name)
+					continue
+				}
+				fallthrough
+			default:
+				value[name] = withoutUnstructured(member, !isNamed && slices.Contains(namesOfAuthors, name))
+			}
+		}
+	case []any:
+		for i, element := range value {
+			value[i] = withoutUnstructured(element, false)
+		}
+	}
+	return value
+}
+
+// plainWords says a finding in English. It writes numbers as the documents do, where the library rounds them. A parameter whose type
+// becomes a string counts as widened to the library, because any text is a string; where the type was any, that is a change.
+func plainWords(finding checker.Change) string {
+	if change, isChange := finding.(checker.ApiChange); isChange {
+		if change.Id == checker.RequestParameterTypeGeneralizedId && slices.Contains(change.Args[:len(change.Args)-1], any("any")) {
+			change.Id = checker.RequestParameterTypeChangedId
+		}
+		change.Args = slices.Clone(change.Args)
+		for i, arg := range change.Args {
+			if number, isNumber := arg.(float64); isNumber {
+				change.Args[i] = strconv.FormatFloat(number, 'f', -1, 64)
+			}
+		}
+		finding = change
+	}
+	text := strings.ReplaceAll(finding.GetUncolorizedText(checker.NewDefaultLocalizer()), "#/components/schemas/", "")
+	return regexp.MustCompile("`[^`]*(one|any|all)Of\\[[^`]*`").ReplaceAllStringFunc(text, plainPath)
+}
+
+// plainPath turns the library's path of a field in one of several schemas around: `oneOf[Redemption]/reward/coins` becomes
+// `reward/coins` of `Redemption`.
+func plainPath(path string) string {
+	step := regexp.MustCompile(`(one|any|all)Of\[(?:subschema #(\d+)(?:: )?)?([^\]]*)\]`)
+	path = step.ReplaceAllStringFunc(strings.Trim(path, "`"), func(found string) string {
+		parts := step.FindStringSubmatch(found)
+		switch of, number, schema := parts[1], parts[2], parts[3]; {
+		case schema != "":
+			return "\n`" + schema + "`\n"
+		case of == "all":
+			return "\npart " + number + "\n"
+		default:
+			return "\nalternative " + number + "\n"
+		}
+	})
+	var names []string
+	for i, name := range strings.Split(path, "\n") { // every second one is a schema
+		if isField := i%2 == 0; isField {
+			name = strings.Trim(name, "/")
+			if name == "" {
+				continue
+			}
+			name = "`" + name + "`"
+		}
+		names = append(names, name)
+	}
+	slices.Reverse(names)
+	return strings.Join(names, " of ")
+}
+
+// changes returns the structure changes from one released document to the next: each operation that was added, removed or
+// modified counts once, whatever its path's parameters are called. A removal is breaking if the base had not marked the operation
+// deprecated. A modification is breaking if the library's checks, at their own severities, find something breaking in it.
+func changes(base, revision document) ([]changelog.Change, error) {
+	found, err := findings(base, revision)
+	if err != nil {
+		return nil, err
+	}
+	compared := compare(base, revision, "")
+	all := []changelog.Change{}
+	for shape, before := range base.operations {
+		if _, stays := revision.operations[shape]; stays {
+			continue
+		}
+		removed := changelog.Change{Kind: changelog.Removed, Method: before.Method, Path: before.Path, Breaking: !before.isDeprecated()}
+		if before.isDeprecated() {
+			removed.Details = []changelog.Detail{{Text: "it was deprecated before"}}
+		}
+		all = append(all, removed)
+	}
+	for shape, now := range revision.operations {
+		change := changelog.Change{Kind: changelog.Modified, Method: now.Method, Path: now.Path}
+		sunsets := texts(now.Operation, compared.sunsets)
+		if _, wasThere := base.operations[shape]; wasThere {
+			change.Details, change.Breaking = describe(found[shape])
+			if len(change.Details) == 0 {
+				change.Details = texts(now.Operation, compared.differences)
+			}
+			change.Details = append(change.Details, sunsets...)
+		} else {
+			change.Kind = changelog.Added
+			if now.isDeprecated() {
+				change.Details = append([]changelog.Detail{{Text: "it is deprecated"}}, sunsets...)
+			}
+		}
+		if change.Kind == changelog.Added || len(change.Details) > 0 {
+			all = append(all, change)
+		}
+	}
+	slices.SortFunc(all, func(a, b changelog.Change) int {
+		return cmp.Or(cmp.Compare(order(a.Kind), order(b.Kind)), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
+	})
+	return all, nil
+}
+
+// texts returns the differences of an operation as details, sorted, none of them breaking.
+func texts(of Operation, differences []difference) (details []changelog.Detail) {
+	for _, d := range differences {
+		if d.operation == of {
+			details = append(details, changelog.Detail{Text: d.String()})
+		}
+	}
+	slices.SortFunc(details, func(a, b changelog.Detail) int { return cmp.Compare(a.Text, b.Text) })
+	return slices.Compact(details)
+}
+
+func order(kind changelog.Kind) int {
+	return slices.Index([]changelog.Kind{changelog.Removed, changelog.Modified, changelog.Added}, kind)
+}
+
+// describe words the library's findings of an operation. A new operationId is left out where there is more to say.
+func describe(findings []checker.Change) (details []changelog.Detail, isBreaking bool) {
+	for _, finding := range findings {
+		isID := finding.GetId() == checker.APIOperationIdAddId || finding.GetId() == checker.APIOperationIdRemovedId
+		if isID && len(findings) > 1 {
+			continue
+		}
+		details = append(details, changelog.Detail{Text: plainWords(finding), Breaking: finding.IsBreaking()})
+		isBreaking = isBreaking || finding.IsBreaking()
+	}
+	return details, isBreaking
+}
