@@ -201,7 +201,7 @@ unlock: an-environment $(sam) ## Allow the next deployment of ENV to take a tabl
 an-environment:
 	@test -f $(parameters) || { echo "ENV is dev, staging or prod, not \"$(ENV)\"" >&2; exit 2; }
 
-# The function runs in a container, where this machine, on which DynamoDB Local listens, is host.docker.internal.
+# The function runs in a container, in which this machine is host.docker.internal. The local run lets containers reach DynamoDB Local.
 .PHONY: $(addprefix invoke-,$(functions))
 $(addprefix invoke-,$(functions)): invoke-%: docker tables build
 	@$(sam) local invoke $(call logical_id,$*) --template $(build_dir)/template.yaml --event functions/$*/event.json --env-vars .shopfront/env-vars.json \

@@ -11,12 +11,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"shopfront/internal/local/dynamolocal"
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/localrun/localruntest"
 )
@@ -46,17 +44,22 @@ func startContainers(ctx context.Context, run *localruntest.Run) (*containers, e
 	if err != nil {
 		return nil, err
 	}
-	port, err := dynamolocal.FreePort(ctx)
+	free, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
+		return nil, err
+	}
+	address := free.Addr().String()
+	_, port, err := net.SplitHostPort(address)
+	if err = errors.Join(err, free.Close()); err != nil {
 		return nil, err
 	}
 	architecture := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
 	args := append([]string{
-		"local", "start-api", "--template", filepath.Join(root, ".aws-sam", "local", "template.yaml"), "--port", strconv.Itoa(port),
+		"local", "start-api", "--template", filepath.Join(root, ".aws-sam", "local", "template.yaml"), "--port", port,
 		"--env-vars", filepath.Join(run.Root(), ".shopfront", "env-vars.json"), "--parameter-overrides", "Architecture=" + architecture,
 		"--warm-containers", "EAGER", "--add-host", "host.docker.internal:host-gateway",
 	}, strings.Fields(*samArgs)...)
-	c := &containers{baseURL: fmt.Sprintf("http://127.0.0.1:%d", port), ended: make(chan struct{}), out: &localruntest.Output{}}
+	c := &containers{baseURL: "http://" + address, ended: make(chan struct{}), out: &localruntest.Output{}}
 	c.command = exec.Command(*samCLI, args...) //nolint:noctx // the tester's own; it is ended by stop
 	c.command.Stdout, c.command.Stderr = c.out, c.out
 	if err := c.command.Start(); err != nil {

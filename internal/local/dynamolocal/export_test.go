@@ -2,5 +2,8 @@ package dynamolocal
 
 import "syscall"
 
-// Signal sends a signal to the server's process, behind the back of the Server.
+// Signal sends a signal to the server's process, without the knowledge of the Server.
 func (s *Server) Signal(signal syscall.Signal) error { return s.cmd.Process.Signal(signal) }
+
+// Relay is the relay for containers.
+var Relay = relay //nolint:gochecknoglobals // for the test

@@ -1,33 +1,35 @@
 package dynamolocal
 
 import (
+	"archive/zip"
 	"context"
-	"encoding/xml"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
 )
 
 const (
-	// copyGoal is spelt out, since Maven reports a missing network badly when it looks for a plugin by its short name.
+	// copyGoal has the full name, because Maven reports a missing network badly when it looks up a plugin by its short name.
 	copyGoal = "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies"
-	// progressInterval is how often a fetch that goes on says so.
-	progressInterval = 5 * time.Second
-	// mavenGrace is how long Maven may take to stop after SIGTERM.
-	mavenGrace = 3 * time.Second
+	// manifestName is the marker in a library directory. It names what was fetched, then each file and its size, and is written
+	// last: a directory is complete if it has a manifest that agrees with it.
+	manifestName = "shopfront-manifest.txt"
+	launcher     = "Launcher.java"
 	// lockInterval is how often a fetch that waits for another one checks whether that has finished.
 	lockInterval = 100 * time.Millisecond
 )
 
-// ErrMavenMissing says that the library has to be fetched and there is no mvn in PATH.
-var ErrMavenMissing = errors.New("no mvn in PATH: install Apache Maven 3.6.3 or later" +
+// errMavenMissing says that the library has to be fetched and there is no mvn in PATH.
+var errMavenMissing = errors.New("no mvn in PATH: install Apache Maven 3.6.3 or later" +
 	" (Debian, Ubuntu: apt install maven; macOS: brew install maven)")
 
 // Dirs returns where a checkout of this repository at root has the pom.xml and keeps the library: the arguments of
@@ -36,59 +38,58 @@ func Dirs(root string) (pomDir, libDir string) {
 	return filepath.Join(root, "infra", "dynamodb-local"), filepath.Join(root, ".shopfront", "dynamodb-local")
 }
 
-// Fetch makes sure that libDir holds DynamoDB Local, complete and in the version of the pom.xml in pomDir. If it does
-// already, Fetch needs neither Maven nor a network. Otherwise it has Maven resolve about 50 MB, and reports that to
-// progress (nil for nowhere), a line at a time. libDir, libDir+".partial" and libDir+".lock" are Fetch's own: it
-// replaces what is there. Of several processes one fetches and the others wait for it.
+// Fetch makes sure that libDir holds DynamoDB Local, complete and as pomDir describes it: with the dependencies of its
+// pom.xml and its launcher, compiled. If libDir does already, Fetch needs neither Maven nor a network. Otherwise Maven
+// resolves about 50 MB, and Fetch reports that to progress (nil for nowhere), a line at a time. Fetch owns libDir,
+// libDir+".partial" and libDir+".lock", and replaces them. Of several processes one fetches and the others wait for it.
 //
-// Errors: ErrMavenMissing, ErrJavaMissing and ErrJavaTooOld, joined where several are true; the context's; and a
-// download that failed, with the end of Maven's output. After an error libDir is as it was, or incomplete and known to be.
+// If Java or Maven is missing the error says what to install; if a download fails it has the end of Maven's output. After an
+// error libDir is as it was, or incomplete and known to be.
 func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error {
 	if progress == nil {
 		progress = io.Discard
 	}
-	version, err := pinnedVersion(pomDir)
+	pomDir, err := filepath.Abs(pomDir)
 	if err != nil {
 		return err
 	}
-	if checkComplete(libDir, version) == nil {
-		return nil
+	wanted, err := describe(pomDir)
+	if err != nil || isComplete(libDir, wanted) {
+		return err
 	}
-	libDir, err = filepath.Abs(libDir)
-	if err != nil {
+	if libDir, err = filepath.Abs(libDir); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(libDir), 0o750); err != nil {
 		return err
 	}
 	lock := flock.New(libDir + ".lock")
+	defer func() { _ = lock.Unlock() }() // the file stays, or two processes could lock two files of one name
 	if locked, err := lock.TryLock(); err == nil && !locked {
 		say(progress, "waiting for another process that is fetching DynamoDB Local")
 	}
 	if _, err := lock.TryLockContext(ctx, lockInterval); err != nil {
 		return fmt.Errorf("wait to fetch DynamoDB Local: %w", err)
 	}
-	defer func() { _ = lock.Unlock() }() // the end of the process releases it too; the file stays
-	if checkComplete(libDir, version) == nil {
+	if isComplete(libDir, wanted) {
 		return nil
 	}
-	return replace(ctx, pomDir, libDir, version, progress)
-}
-
-// replace fetches into a directory beside libDir and puts it in libDir's place once it is complete.
-func replace(ctx context.Context, pomDir, libDir, version string, progress io.Writer) error {
 	partial := libDir + ".partial"
 	if err := os.RemoveAll(partial); err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(partial) }() // what stays is removed by the next fetch
+	defer func() { _ = os.RemoveAll(partial) }() // if that fails, the next fetch removes it
 	started := time.Now()
-	say(progress, "fetching DynamoDB Local %s with Maven: about 50 MB, only this once", version)
-	if err := copyDependencies(ctx, pomDir, partial, progress); err != nil {
+	say(progress, "fetching DynamoDB Local with Maven: about 50 MB, only this once")
+	if err := fill(ctx, pomDir, partial); err != nil {
 		return err
 	}
-	if err := seal(partial, version); err != nil {
+	files, err := list(partial)
+	if err != nil {
 		return fmt.Errorf("fetch DynamoDB Local: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(partial, manifestName), []byte(wanted+files), 0o600); err != nil {
+		return err
 	}
 	if err := os.RemoveAll(libDir); err != nil {
 		return err
@@ -96,88 +97,118 @@ func replace(ctx context.Context, pomDir, libDir, version string, progress io.Wr
 	if err := os.Rename(partial, libDir); err != nil {
 		return err
 	}
-	say(progress, "fetched DynamoDB Local %s in %s", version, time.Since(started).Round(time.Second))
+	say(progress, "fetched DynamoDB Local in %s", time.Since(started).Round(time.Second))
 	return nil
 }
 
-// copyDependencies has Maven put the library of the pom.xml in pomDir into dir.
-func copyDependencies(ctx context.Context, pomDir, dir string, progress io.Writer) error {
-	_, javaErr := findJava(ctx)
-	mvn, err := exec.LookPath("mvn")
-	if err != nil {
-		return errors.Join(ErrMavenMissing, javaErr)
-	}
-	if javaErr != nil {
-		return javaErr
-	}
-	group, err := newGroup(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer group.end()
-	// -U tries again what an earlier run did not find.
-	//nolint:gosec // mvn, as found in PATH
-	cmd := exec.CommandContext(ctx, mvn, "-B", "-q", "-U", "--strict-checksums", "-Dstyle.color=never",
-		copyGoal, "-DincludeScope=runtime", "-DoutputDirectory="+dir)
-	group.adopt(cmd)
-	cmd.Dir = pomDir
-	cmd.Cancel = func() error { return group.signal(syscall.SIGTERM) }
-	cmd.WaitDelay = mavenGrace
-	output := &tail{}
-	cmd.Stdout, cmd.Stderr = output, output
-
-	err = reportWhile(progress, cmd.Run)
-	if ctx.Err() != nil {
-		return fmt.Errorf("fetching DynamoDB Local was interrupted: %w", context.Cause(ctx))
-	}
-	if err != nil {
-		return fmt.Errorf("maven could not fetch DynamoDB Local (%w); check the network and try again. The end of its output:\n%s", err, output)
-	}
-	return nil
-}
-
-// reportWhile tells progress now and then that run has not returned yet.
-func reportWhile(progress io.Writer, run func() error) error {
-	started := time.Now()
-	result := make(chan error, 1)
-	go func() { result <- run() }()
-	ticker := time.NewTicker(progressInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case err := <-result:
-			return err
-		case <-ticker.C:
-			say(progress, "still fetching, %s so far", time.Since(started).Round(time.Second))
-		}
-	}
-}
-
-// say writes a line to progress. A fetch goes on where nobody reads about it.
+// say writes a line to progress. A fetch goes on if nobody can read about it.
 func say(progress io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(progress, format+"\n", args...)
 }
 
-// pinnedVersion reads DynamoDB Local's version from the pom.xml in pomDir.
-func pinnedVersion(pomDir string) (string, error) {
-	path := filepath.Join(pomDir, "pom.xml")
-	content, err := os.ReadFile(path) //nolint:gosec // the caller's own path
+// fill has Maven copy the library to dir, and compiles the launcher there.
+func fill(ctx context.Context, pomDir, dir string) error {
+	java, javaErr := findJava(ctx)
+	mvn, err := exec.LookPath("mvn")
 	if err != nil {
-		return "", fmt.Errorf("read the version of DynamoDB Local: %w", err)
+		return errors.Join(errMavenMissing, javaErr)
 	}
-	var pom struct {
-		Dependencies []struct {
-			ArtifactID string `xml:"artifactId"`
-			Version    string `xml:"version"`
-		} `xml:"dependencies>dependency"`
+	if javaErr != nil {
+		return javaErr
 	}
-	if err := xml.Unmarshal(content, &pom); err != nil {
-		return "", fmt.Errorf("read the version of DynamoDB Local from %s: %w", path, err)
+	// -U tries again what an earlier run did not find.
+	if err := execute(ctx, pomDir, mvn, "-B", "-q", "-U", "--strict-checksums", "-Dstyle.color=never",
+		copyGoal, "-DincludeScope=runtime", "-DoutputDirectory="+dir); err != nil {
+		return fmt.Errorf("maven could not fetch DynamoDB Local; check the network and try again: %w", err)
 	}
-	for _, dependency := range pom.Dependencies {
-		if dependency.ArtifactID == artifact && dependency.Version != "" {
-			return dependency.Version, nil
+	if jars, err := fs.Glob(os.DirFS(dir), "DynamoDBLocal-*.jar"); err != nil || len(jars) == 0 {
+		return errors.New("maven reported success without copying DynamoDB Local")
+	}
+	if err := checkJars(dir); err != nil {
+		return err
+	}
+	// The compiler takes the class path of the process.
+	if err := execute(ctx, dir, java, "-cp", "*", "org.eclipse.jdt.internal.compiler.batch.Main",
+		"-source", "17", "-target", "17", "-d", ".", filepath.Join(pomDir, launcher)); err != nil {
+		return fmt.Errorf("compile the launcher of DynamoDB Local: %w", err)
+	}
+	return nil
+}
+
+// execute runs a command in dir.
+func execute(ctx context.Context, dir, path string, args ...string) error {
+	printed := newOutput(nil)
+	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // mvn or java, as found in PATH
+	cmd.Dir = dir
+	cmd.Stdout, cmd.Stderr = printed, printed
+	ownGroup(cmd)
+	err := cmd.Start()
+	if err == nil {
+		err = wait(cmd)
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		return fmt.Errorf("%w. The end of its output:\n%s", err, printed)
+	}
+	return nil
+}
+
+// checkJars finds jars that were cut: a jar's directory is at its end. Maven checks what it downloads, but not what it has.
+func checkJars(dir string) error {
+	jars, err := fs.Glob(os.DirFS(dir), "*.jar")
+	if err != nil {
+		return err
+	}
+	for _, name := range jars {
+		jar, err := zip.OpenReader(filepath.Join(dir, name))
+		if err != nil {
+			return fmt.Errorf("%s is broken in Maven's local repository (usually ~/.m2/repository): remove it there and try again: %w", name, err)
+		}
+		_ = jar.Close()
+	}
+	return nil
+}
+
+// describe returns the first line of the manifest of a library that pomDir describes.
+func describe(pomDir string) (string, error) {
+	var all []byte
+	for _, name := range []string{"pom.xml", launcher} {
+		content, err := os.ReadFile(filepath.Join(pomDir, name)) //nolint:gosec // the caller's own path
+		if err != nil {
+			return "", fmt.Errorf("read which DynamoDB Local to fetch: %w", err)
+		}
+		all = append(all, content...)
+	}
+	return fmt.Sprintf("DynamoDB Local as of %x\n", sha256.Sum256(all)), nil
+}
+
+// list names the files in dir, except for the manifest, with their sizes in bytes.
+func list(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	var files strings.Builder
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil {
+			return "", err
+		}
+		if entry.Name() != manifestName {
+			fmt.Fprintln(&files, info.Size(), entry.Name())
 		}
 	}
-	return "", fmt.Errorf("%s names no version of %s", path, artifact)
+	return files.String(), nil
+}
+
+// isComplete reports whether dir holds the whole library that is wanted.
+func isComplete(dir, wanted string) bool {
+	manifest, err := os.ReadFile(filepath.Join(dir, manifestName)) //nolint:gosec // the caller's own path
+	if err != nil {
+		return false
+	}
+	files, err := list(dir)
+	return err == nil && string(manifest) == wanted+files
 }

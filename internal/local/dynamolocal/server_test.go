@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +27,7 @@ import (
 	"shopfront/internal/local/dynamolocal/localtest"
 )
 
-// java11 and java17 are scripts that say that they are that Java.
+// java11 and java17 are scripts that report that version of Java.
 const (
 	java11 = `echo 'openjdk version "11.0.22" 2024-01-16' >&2`
 	java17 = `[ "$1" != -version ] || { echo 'openjdk version "17.0.15" 2025-04-15' >&2; exit; }
@@ -47,7 +48,7 @@ func TestMain(m *testing.M) {
 	localtest.Main(m)
 }
 
-func TestTablesInADataDirectorySurviveARestart(t *testing.T) {
+func TestServer_DataDirectory_TablesSurviveARestart(t *testing.T) {
 	t.Parallel()
 	options := dynamolocal.Options{LibDir: localtest.Library(t), DataDir: filepath.Join(t.TempDir(), "data")}
 
@@ -56,7 +57,7 @@ func TestTablesInADataDirectorySurviveARestart(t *testing.T) {
 	coins.put(t, "coins-500")
 
 	_, err := dynamolocal.Start(t.Context(), options)
-	wantError(t, err, dynamolocal.ErrDataDirInUse, options.DataDir)
+	wantError(t, err, nil, options.DataDir+" is in use by another DynamoDB Local")
 
 	for range 2 {
 		if err := first.Stop(); err != nil {
@@ -76,12 +77,43 @@ func TestTablesInADataDirectorySurviveARestart(t *testing.T) {
 	if err := second.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if want := strconv.Itoa(second.Port()); !strings.Contains(log.String(), want) {
-		t.Errorf("the log does not name port %s: %q", want, log.String())
+	if _, port, _ := strings.Cut(second.Endpoint(), "127.0.0.1:"); !strings.Contains(log.String(), port) {
+		t.Errorf("the log does not name port %s: %q", port, log.String())
 	}
 }
 
-func TestAServerThatIsKilledIsReported(t *testing.T) {
+func TestServer_OtherAddressesOfTheMachine_RefuseConnections(t *testing.T) {
+	t.Parallel()
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(localtest.Endpoint(t), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := []string{"127.0.0.2", "::1"}
+	for _, address := range addresses {
+		if ip, ok := address.(*net.IPNet); ok && ip.IP.IsGlobalUnicast() {
+			others = append(others, ip.IP.String())
+		}
+	}
+	dialer := &net.Dialer{Timeout: 5 * time.Second}
+	for _, other := range others {
+		connection, err := dialer.DialContext(t.Context(), "tcp", net.JoinHostPort(other, port))
+		if err == nil {
+			_ = connection.Close()
+			t.Errorf("the server listens on %s", other)
+		}
+	}
+	connection, err := dialer.DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = connection.Close()
+}
+
+func TestServer_KilledFromOutside_IsReported(t *testing.T) {
 	t.Parallel()
 	server := start(t, dynamolocal.Options{LibDir: localtest.Library(t)})
 	if err := server.Err(); err != nil {
@@ -101,7 +133,7 @@ func TestAServerThatIsKilledIsReported(t *testing.T) {
 	}
 }
 
-func TestStopKillsAServerThatDoesNotListen(t *testing.T) {
+func TestStop_ServerThatIgnoresSignals_IsKilled(t *testing.T) {
 	t.Parallel()
 	server := start(t, dynamolocal.Options{LibDir: localtest.Library(t)})
 	// A stopped process takes note of no signal but SIGKILL.
@@ -117,7 +149,7 @@ func TestStopKillsAServerThatDoesNotListen(t *testing.T) {
 	}
 }
 
-func TestAServerEndsWithItsParent(t *testing.T) {
+func TestServer_ParentIsKilled_EndsToo(t *testing.T) {
 	t.Parallel()
 	libDir, scratch := localtest.Library(t), t.TempDir()
 	parent := exec.CommandContext(t.Context(), os.Args[0])
@@ -150,60 +182,44 @@ func TestAServerEndsWithItsParent(t *testing.T) {
 	}
 }
 
-func TestStartOnAPortInUse(t *testing.T) {
-	libDir := localtest.Library(t)
-
-	t.Run("from before", func(t *testing.T) {
-		listener := listen(t, "127.0.0.1:0")
-		_, err := dynamolocal.Start(t.Context(), dynamolocal.Options{LibDir: libDir, Port: portOf(t, listener)})
-		wantError(t, err, dynamolocal.ErrPortInUse, strconv.Itoa(portOf(t, listener)))
-	})
-
-	t.Run("taken before the server takes it", func(t *testing.T) {
-		home := fakeJava(t, `echo >> "$home/started"; exec sleep 60`)
-		free := listen(t, "127.0.0.1:0")
-		_ = free.Close()
-		result := make(chan error, 1)
-		go func() {
-			_, err := dynamolocal.Start(t.Context(), dynamolocal.Options{LibDir: libDir, Port: portOf(t, free)})
-			result <- err
-		}()
-		readFile(t, filepath.Join(home, "started"))
-		other := httptest.NewUnstartedServer(http.NotFoundHandler())
-		_ = other.Listener.Close()
-		other.Listener = listen(t, free.Addr().String())
-		other.Start()
-		defer other.Close()
-		wantError(t, <-result, dynamolocal.ErrPortInUse, "answered by another server")
-	})
-
-	t.Run("again and again", func(t *testing.T) {
-		home := fakeJava(t, `echo >> "$home/starts"; echo 'Caused by: java.net.BindException: Address already in use' >&2; exit 1`)
-		_, err := dynamolocal.Start(t.Context(), dynamolocal.Options{LibDir: libDir})
-		wantError(t, err, dynamolocal.ErrPortInUse, "5 attempts")
-		if starts := readFile(t, filepath.Join(home, "starts")); len(starts) != 5 {
-			t.Errorf("%d starts, want 5", len(starts))
+func TestRelay_OtherNetwork_IsRefused(t *testing.T) {
+	t.Parallel()
+	store := httptest.NewServer(http.NotFoundHandler())
+	defer store.Close()
+	endpoint, err := url.Parse(store.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for network, want := range map[string]int{"127.0.0.0/8": http.StatusNotFound, "172.17.0.0/16": http.StatusForbidden} {
+		_, subnet, err := net.ParseCIDR(network)
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		recorder := httptest.NewRecorder()
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", http.NoBody)
+		request.RemoteAddr = "127.0.0.1:50000"
+		dynamolocal.Relay(subnet, endpoint).ServeHTTP(recorder, request)
+		if recorder.Code != want {
+			t.Errorf("a container of %s: status %d, want %d", network, recorder.Code, want)
+		}
+	}
 }
 
-func TestStartTellsWhatToDo(t *testing.T) {
+func TestStart_Failure_SaysWhatToDo(t *testing.T) {
 	libDir := localtest.Library(t)
 	for name, test := range map[string]struct {
 		java   string
 		libDir string
-		port   int
 		is     error
 		want   string
 	}{
-		"no Java":                {"", libDir, 0, dynamolocal.ErrJavaMissing, "install Java 17"},
-		"a java that is a stub":  {`echo "Unable to locate a Java Runtime." >&2; exit 1`, libDir, 0, dynamolocal.ErrJavaMissing, "Unable to locate"},
-		"Java 11":                {java11, libDir, 0, dynamolocal.ErrJavaTooOld, "is Java 11"},
-		"Java 8":                 {`echo 'java version "1.8.0_391"' >&2`, libDir, 0, dynamolocal.ErrJavaTooOld, "is Java 8"},
-		"it dies at the start":   {java17 + `echo "Error: could not find or load main class" >&2; exit 3`, libDir, 0, nil, "could not find or load main class"},
-		"it ends at the start":   {java17, libDir, 0, nil, "exit status 0"},
-		"nothing fetched":        {java17, t.TempDir(), 0, os.ErrNotExist, "fetch it first"},
-		"a port that is no port": {java17, libDir, 70000, nil, "0 to 65535"},
+		"no Java":               {"", libDir, nil, "install Java 17"},
+		"a java that is a stub": {`echo "Unable to locate a Java Runtime." >&2; exit 1`, libDir, nil, "Unable to locate"},
+		"Java 11":               {java11, libDir, nil, "is Java 11"},
+		"Java 8":                {`echo 'java version "1.8.0_391"' >&2`, libDir, nil, "is Java 8"},
+		"it dies at the start":  {java17 + `echo "Error: could not find or load main class" >&2; exit 3`, libDir, nil, "could not find or load main class"},
+		"it ends at the start":  {java17, libDir, nil, "exit status 0"},
+		"nothing fetched":       {java17, t.TempDir(), os.ErrNotExist, "fetch it first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scratch := t.TempDir()
@@ -213,7 +229,7 @@ func TestStartTellsWhatToDo(t *testing.T) {
 			} else {
 				t.Setenv("PATH", "")
 			}
-			_, err := dynamolocal.Start(t.Context(), dynamolocal.Options{LibDir: test.libDir, Port: test.port})
+			_, err := dynamolocal.Start(t.Context(), dynamolocal.Options{LibDir: test.libDir})
 			wantError(t, err, test.is, test.want)
 			if left, err := os.ReadDir(scratch); err != nil || len(left) != 0 {
 				t.Errorf("left behind: %v %v", left, err)
@@ -222,7 +238,7 @@ func TestStartTellsWhatToDo(t *testing.T) {
 	}
 }
 
-func TestStartOnDamagedData(t *testing.T) {
+func TestStart_DamagedData_IsReported(t *testing.T) {
 	dataDir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dataDir, "shared-local-instance.db"), []byte(strings.Repeat("damaged", 1000)), 0o600); err != nil {
 		t.Fatal(err)
@@ -231,7 +247,7 @@ func TestStartOnDamagedData(t *testing.T) {
 	wantError(t, err, dynamolocal.ErrDataUnreadable, "not a database")
 }
 
-func TestStartThatIsCancelledLeavesNothingRunning(t *testing.T) {
+func TestStart_Cancelled_LeavesNothingRunning(t *testing.T) {
 	libDir := localtest.Library(t)
 	home := fakeJava(t, `sleep 60 & echo $! > "$home/child"; echo $$ > "$home/parent"; wait`)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -325,25 +341,6 @@ func fakeJava(t *testing.T, script string) (home string) {
 	home = t.TempDir()
 	fakeCommand(t, "java", java17+`home='`+home+"'\n"+script)
 	return home
-}
-
-func listen(t *testing.T, address string) net.Listener {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	return listener
-}
-
-func portOf(t *testing.T, listener net.Listener) int {
-	t.Helper()
-	address, ok := listener.Addr().(*net.TCPAddr)
-	if !ok {
-		t.Fatalf("%s is no TCP address", listener.Addr())
-	}
-	return address.Port
 }
 
 // eventually waits at most 10 s for something to become true.

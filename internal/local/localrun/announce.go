@@ -7,16 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"shopfront/internal/local/localstate"
 )
 
 // announce leaves the files by which other commands find the run, and tells the developer where it is.
-func (r *run) announce(context.Context) error {
+func (r *run) announce(ctx context.Context) error {
 	variables := filepath.Join(r.dir, "env-vars.json")
 	r.onStop(func() error { return remove(variables) })
-	if err := r.writeVariables(variables); err != nil {
+	if err := r.writeVariables(ctx, variables); err != nil {
 		return err
 	}
 	r.onStop(func() error { return localstate.Remove(r.Root) })
@@ -37,8 +36,12 @@ func (r *run) announce(context.Context) error {
 
 // writeVariables writes what the functions are to be told of the local run in the SAM CLI's containers, in the form of its
 // --env-vars. There this machine is host.docker.internal, which the Makefile adds.
-func (r *run) writeVariables(path string) error {
-	template, err := LoadTemplate(r.Root, "http://host.docker.internal:"+strconv.Itoa(r.store.Port()))
+func (r *run) writeVariables(ctx context.Context, path string) error {
+	endpoint, err := r.store.ContainerEndpoint(ctx)
+	if err != nil {
+		return err
+	}
+	template, err := LoadTemplate(r.Root, endpoint)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,11 @@ import (
 // returns its name.
 func Table(tb testing.TB, output string) string {
 	tb.Helper()
-	root, err := moduleRoot()
+	checkout, err := root()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	template, err := samtemplate.Load(root, nil)
+	template, err := samtemplate.Load(checkout, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

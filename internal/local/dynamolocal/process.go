@@ -1,0 +1,74 @@
+package dynamolocal
+
+import (
+	"io"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// stopGrace is how long a child may take to stop after SIGTERM before it is killed.
+	stopGrace = 3 * time.Second
+	// tailBytes is how much of a child's output an error shows.
+	tailBytes = 4 << 10
+)
+
+// ownGroup puts a command into a process group of its own, so that a terminal's Ctrl-C does not reach it. The end of the
+// command's context then stops the whole group.
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = stopGrace
+}
+
+// wait waits for a command of ownGroup that was started, and kills what is left of its group.
+func wait(cmd *exec.Cmd) error {
+	err := cmd.Wait()
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // usually nothing is left
+	return err
+}
+
+// listening matches the line by which the launcher reports its port.
+var listening = regexp.MustCompile(`listening on port (\d+)\n`)
+
+// output remembers the end of what a child prints, and finds the port in it.
+type output struct {
+	log  io.Writer
+	port chan int // takes the port once
+
+	mu    sync.Mutex
+	end   []byte
+	found bool
+}
+
+func newOutput(log io.Writer) *output {
+	if log == nil {
+		log = io.Discard
+	}
+	return &output{log: log, port: make(chan int, 1)}
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.end = append(o.end, p...)
+	if match := listening.FindSubmatch(o.end); match != nil && !o.found {
+		port, _ := strconv.Atoi(string(match[1])) // digits
+		o.found = true
+		o.port <- port
+	}
+	o.end = o.end[max(0, len(o.end)-tailBytes):]
+	return o.log.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	// Maven resets a terminal's colours even where it was told to use none.
+	return strings.TrimSpace(strings.ReplaceAll(string(o.end), "\x1b[0m", ""))
+}
