@@ -94,16 +94,19 @@ test: ## Run every test (ARGS= are flags of `go test`)
 	@go test -buildvcs=false $(ARGS) ./...
 
 .PHONY: bench
-bench: ## Measure the functions beside reference functions, and print the targets (ARGS= are flags of cmd/bench; minutes)
-	@go run -buildvcs=false ./cmd/bench $(ARGS)
+bench: ## Compare the functions with reference functions, and print targets and figures (ARGS= are flags of `measure bench`; minutes)
+	@go run -buildvcs=false ./cmd/measure bench $(ARGS)
+	@echo && echo 'Within the handlers, for one request, while the store answers in the same process:' && \
+	go test -buildvcs=false -run '^$$' -bench Handler -benchmem -benchtime 1000x -count 7 ./pkg/lambdahttp | \
+	go tool benchstat -col '/function@(reference shopfront)' -
 
 .PHONY: oracle
-oracle: ## Compare the times of refused requests, by which a stranger might tell codes apart (ARGS= as for bench)
-	@go run -buildvcs=false ./cmd/bench oracle $(ARGS)
+oracle: ## Compare the times of refused requests, which could reveal to a stranger which codes exist (ARGS= are flags of `measure oracle`)
+	@go run -buildvcs=false ./cmd/measure oracle $(ARGS)
 
 .PHONY: cost
-cost: ## Compute what requests and shops cost at AWS, from measurements and its published prices (ARGS= are flags of cmd/cost)
-	@go run -buildvcs=false ./cmd/cost $(ARGS)
+cost: ## Compute what requests and shops cost at AWS, from measurements and published prices (ARGS= are flags of `measure cost`)
+	@go run -buildvcs=false ./cmd/measure cost $(ARGS)
 
 # What make torture draws faults and requests from, and how long it begins rounds of them, at least.
 SEED     ?= $(shell date +%s)
@@ -121,7 +124,7 @@ torture: ## Redeem under faults, kills and load, check every answer, and print a
 	try go test -buildvcs=false -count=1 -timeout 0 -v ./internal/torture -seed $$seed -duration $(DURATION) -injections 1000; \
 	try go test -buildvcs=false -count=1 -timeout 0 ./internal/torture/kills -kills 100; \
 	try go test -buildvcs=false -count=1 -timeout 0 ./internal/torture/budget -seed $$seed -requests 100000; \
-	echo; cat "$$table"; echo; \
+	echo; tee $(OUTPUT) <"$$table"; echo; \
 	test $$status = 0 || echo "A part failed: see above. To repeat it all: make torture SEED=$$seed DURATION=$(DURATION)"; \
 	exit $$status
 

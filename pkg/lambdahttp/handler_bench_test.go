@@ -18,9 +18,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/api"
-	"shopfront/internal/measure/benchmark"
-	"shopfront/internal/measure/benchmark/stubstore"
+	"shopfront/internal/measure/fixture"
+	"shopfront/internal/measure/process"
 	"shopfront/internal/measure/reference"
+	"shopfront/internal/measure/stubstore"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dataschema"
@@ -32,11 +33,11 @@ import (
 
 const root = "../.."
 
-// measured is one kind of request, as Shopfront answers it and, if it makes calls, as a bare function with the same calls does.
+// measured is one kind of request, as Shopfront answers it and, if it makes calls, as the reference function with the same calls does.
 type measured struct {
 	name      string
 	shopfront func(wiring) http.Handler
-	bare      func(*dynamodb.Client, string) reference.Handler
+	reference func(*dynamodb.Client, string) reference.Handler
 	table     string
 	event     func(testing.TB) []byte
 	answer    string // what Shopfront's has in it
@@ -52,34 +53,34 @@ type wiring struct {
 
 func allMeasured() []measured {
 	redeemVoucher := func(s wiring) http.Handler {
-		store := dynamo.NewRedemptions(s.client, benchmark.VouchersTable, rand.Int64N)
+		store := dynamo.NewRedemptions(s.client, fixture.VouchersTable, rand.Int64N)
 		return s.Service().RedeemVoucher(voucher.Desk{Store: store, Random: zeros{}})
 	}
 	return []measured{
 		{
-			name: "redeem-single-use", shopfront: redeemVoucher, bare: reference.Redeem, table: benchmark.VouchersTable,
-			event: func(tb testing.TB) []byte { return redemption(tb, benchmark.SingleUse, "") }, answer: `status\":\"redeemed`, calls: 1,
+			name: "redeem-single-use", shopfront: redeemVoucher, reference: reference.Redeem, table: fixture.VouchersTable,
+			event: func(tb testing.TB) []byte { return redemption(tb, fixture.SingleUse, "") }, answer: `status\":\"redeemed`, calls: 1,
 		},
 		{
-			name: "redeem-many-uses", shopfront: redeemVoucher, bare: reference.RedeemManyUses, table: benchmark.VouchersTable,
-			event: func(tb testing.TB) []byte { return redemption(tb, benchmark.ManyUses, "") }, answer: `status\":\"redeemed`, calls: 2,
+			name: "redeem-many-uses", shopfront: redeemVoucher, reference: reference.RedeemManyUses, table: fixture.VouchersTable,
+			event: func(tb testing.TB) []byte { return redemption(tb, fixture.ManyUses, "") }, answer: `status\":\"redeemed`, calls: 2,
 		},
 		{
-			name: "check", shopfront: redeemVoucher, bare: reference.Check, table: benchmark.VouchersTable,
-			event: func(tb testing.TB) []byte { return redemption(tb, benchmark.SingleUse, "check=true") }, answer: `status\":\"redeemable`, calls: 1,
+			name: "check", shopfront: redeemVoucher, reference: reference.Check, table: fixture.VouchersTable,
+			event: func(tb testing.TB) []byte { return redemption(tb, fixture.SingleUse, "check=true") }, answer: `status\":\"redeemable`, calls: 1,
 		},
 		{
-			name: "checkout-area", bare: reference.Area, table: benchmark.CatalogueTable,
+			name: "checkout-area", reference: reference.Area, table: fixture.CatalogueTable,
 			shopfront: func(s wiring) http.Handler { return s.Service().CheckoutArea(s.catalogue()) },
 			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-area")) }, answer: "bento-box", calls: 2,
 		},
 		{
-			name: "checkout", bare: reference.Checkout, table: benchmark.CatalogueTable,
+			name: "checkout", reference: reference.Checkout, table: fixture.CatalogueTable,
 			shopfront: func(s wiring) http.Handler { return s.Service().Checkout(s.desk()) },
 			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout")) }, answer: `status\":\"open`, calls: 2,
 		},
 		{
-			name: "checkout-variant", bare: reference.Checkout, table: benchmark.CatalogueTable,
+			name: "checkout-variant", reference: reference.Checkout, table: fixture.CatalogueTable,
 			shopfront: func(s wiring) http.Handler { return s.Service().CheckoutVariant(s.desk()) },
 			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-variant")) }, answer: `status\":\"open`, calls: 2,
 		},
@@ -99,12 +100,12 @@ func allMeasured() []measured {
 }
 
 func (s wiring) catalogue() catalog.Catalogue {
-	return catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, benchmark.CatalogueTable, rand.Int64N)}
+	return catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, fixture.CatalogueTable, rand.Int64N)}
 }
 
 func (s wiring) desk() checkout.Desk {
 	return checkout.Desk{
-		Catalogue: s.catalogue(), Store: dynamo.NewCheckouts(s.client, benchmark.CheckoutsTable),
+		Catalogue: s.catalogue(), Store: dynamo.NewCheckouts(s.client, fixture.CheckoutsTable),
 		Data: new(dataschema.Validator), Random: zeros{},
 	}
 }
@@ -125,7 +126,7 @@ type side struct {
 	store   *stubstore.Replay
 }
 
-// sides are Shopfront's and, if there is one, the bare one beside it.
+// sides are Shopfront's and, if there is one, the reference's beside it.
 func (m measured) sides(tb testing.TB) []side {
 	tb.Helper()
 	shopfront := side{name: "shopfront", answer: m.answer, store: replay(tb)}
@@ -137,16 +138,16 @@ func (m measured) sides(tb testing.TB) []side {
 	client = dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.HTTPClient = shopfront.store })
 	env := lambdahttp.Environment{Lookup: func(string) string { return "shopfront-prod" }, Now: time.Now, Log: io.Discard}
 	shopfront.handler = lambda.NewHandler(lambdahttp.NewHandler(m.shopfront(wiring{env, client}), time.Now).Handle)
-	if m.bare == nil {
+	if m.reference == nil {
 		return []side{shopfront}
 	}
-	reference := side{name: "bare", answer: `read\":`, store: replay(tb)}
-	bareClient := dynamodb.New(dynamodb.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String("https://stub.invalid"), HTTPClient: reference.store,
+	compared := side{name: "reference", answer: `read\":`, store: replay(tb)}
+	comparedClient := dynamodb.New(dynamodb.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String("https://stub.invalid"), HTTPClient: compared.store,
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
-	reference.handler = lambda.NewHandler(m.bare(bareClient, m.table))
-	return []side{shopfront, reference}
+	compared.handler = lambda.NewHandler(m.reference(comparedClient, m.table))
+	return []side{shopfront, compared}
 }
 
 // replay is a store with the demo shop that is as fast as can be.
@@ -157,15 +158,15 @@ func replay(tb testing.TB) *stubstore.Replay {
 		Region: "us-east-1", BaseEndpoint: aws.String("https://stub.invalid"), HTTPClient: store,
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
-	if err := benchmark.Fill(tb.Context(), client, root); err != nil {
+	if err := fixture.Fill(tb.Context(), client, root); err != nil {
 		tb.Fatal(err)
 	}
 	return stubstore.NewReplay(store)
 }
 
-func sample(tb testing.TB, name string) benchmark.Event {
+func sample(tb testing.TB, name string) fixture.Event {
 	tb.Helper()
-	event, err := benchmark.ReadEvent(root, name)
+	event, err := fixture.ReadEvent(root, name)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -203,20 +204,20 @@ func (s side) call(tb testing.TB, event []byte) {
 
 func (s side) benchmark(b *testing.B, event []byte) {
 	b.ReportAllocs()
-	began, err := benchmark.CPUTime(os.Getpid())
+	began, err := process.CPUTime(os.Getpid())
 	for b.Loop() {
 		if _, err := s.handler.Invoke(b.Context(), event); err != nil {
 			b.Fatal(err)
 		}
 	}
-	ended, endErr := benchmark.CPUTime(os.Getpid())
+	ended, endErr := process.CPUTime(os.Getpid())
 	if errors.Join(err, endErr) == nil { // elsewhere than on Linux it is not known
 		b.ReportMetric(float64(ended-began)/float64(b.N), "cpu-ns/op")
 	}
 }
 
-// BenchmarkHandler is the path of a request within a function, from the event's JSON to the answer's, beside that of a bare
-// function. The store answers in the same process: the SDK is in the figures, the network is not.
+// BenchmarkHandler measures a request within a function, from the event's JSON to the response's, beside the reference function. The
+// store answers in the same process: the figures include the SDK, but no network.
 func BenchmarkHandler(b *testing.B) {
 	for _, m := range allMeasured() {
 		sides, event := m.sides(b), m.event(b)

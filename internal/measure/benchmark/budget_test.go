@@ -1,134 +1,133 @@
-package benchmark_test
+package benchmark
 
 import (
-	"os"
+	"encoding/json"
+	"errors"
+	"io"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-
-	"shopfront/internal/measure/benchmark"
 )
 
-const root = "../../.."
+// budget is what a function may link and how large it may be.
+type budget struct {
+	function string
+	// links are the packages, each with those below it, that the function may link in addition to those of the reference function.
+	links [][]string
+	sdk   bool
+	// growth is the greatest size of its binary, as a multiple of the reference's.
+	growth float64
+}
 
-// What a function may link beside what a bare function does: of other modules what is named here, and of the standard
-// library nothing that is not.
-var (
-	shared = []string{ //nolint:gochecknoglobals // a constant
+func budgets() []budget {
+	shared := []string{
 		"shopfront/pkg/catalog", "shopfront/pkg/checkout", "shopfront/pkg/lambdahttp", "shopfront/pkg/httpapi", "shopfront/pkg/idempotency",
 		"shopfront/pkg/money", "shopfront/pkg/voucher",
 		"github.com/awslabs/aws-lambda-go-api-proxy", "github.com/go-json-experiment/json", "golang.org/x/text",
 	}
-	stored    = []string{"shopfront/pkg/dynamo"}                                                                          //nolint:gochecknoglobals // a constant
-	validated = []string{"shopfront/pkg/dataschema", "github.com/santhosh-tekuri/jsonschema/v6", "embed", "hash/maphash"} //nolint:gochecknoglobals // a constant
-)
-
-// backoffice is the operator's side of the store.
-const backoffice = "shopfront/pkg/dynamo/backoffice"
-
-// function is what a function may be and link.
-type function struct {
-	name  string
-	links [][]string
-	sdk   bool
-	// growth is how large its binary may be, as a multiple of bare's.
-	growth float64
-}
-
-func functions() []function {
-	return []function{
-		{"redeem-voucher", [][]string{shared, stored}, true, 1.2},
-		{"checkout-area", [][]string{shared, stored}, true, 1.2},
-		{"checkout", [][]string{shared, stored, validated}, true, 1.3},
-		{"checkout-variant", [][]string{shared, stored, validated}, true, 1.3},
-		{"api-docs", [][]string{shared, {"shopfront/api", "embed"}}, false, 1},
-		{"removed-payment", [][]string{shared}, false, 1},
+	stored := []string{"shopfront/pkg/dynamo"}
+	validated := []string{"shopfront/pkg/dataschema", "github.com/santhosh-tekuri/jsonschema/v6", "embed", "hash/maphash"}
+	return []budget{
+		{redeemVoucher, [][]string{shared, stored}, true, 1.2},
+		{checkoutArea, [][]string{shared, stored}, true, 1.2},
+		{checkout, [][]string{shared, stored, validated}, true, 1.3},
+		{checkoutVariant, [][]string{shared, stored, validated}, true, 1.3},
+		{apiDocs, [][]string{shared, {"shopfront/api", "embed"}}, false, 1},
+		{removedPayment, [][]string{shared}, false, 1},
 	}
 }
 
-func TestEveryFunctionHasABudget(t *testing.T) {
+func TestBudget_EveryFunction_HasOne(t *testing.T) {
 	folders, err := filepath.Glob(filepath.Join(root, "functions", "*", "main.go"))
 	if err != nil || len(folders) == 0 {
 		t.Fatal("no functions", err)
 	}
 	for _, folder := range folders {
 		name := filepath.Base(filepath.Dir(folder))
-		if !slices.ContainsFunc(functions(), func(f function) bool { return f.name == name }) {
-			t.Errorf("%s has none", name)
+		if !slices.ContainsFunc(budgets(), func(b budget) bool { return b.function == name }) {
+			t.Errorf("%s has no budget", name)
 		}
 	}
 }
 
-func TestFunctionsLinkOnlyWhatTheyNeed(t *testing.T) {
-	bare := linked(t, "internal/measure/reference/redeem")
-	for _, f := range functions() {
-		links := linked(t, "functions/"+f.name)
-		for _, pkg := range links {
-			allowed := slices.Contains(bare, pkg) || pkg == "shopfront/functions/"+f.name ||
-				slices.ContainsFunc(slices.Concat(f.links...), func(prefix string) bool { return pkg == prefix || strings.HasPrefix(pkg, prefix+"/") })
+// Of the standard library, a function may link only what the reference links, and what the budget names.
+func TestBudget_Function_LinksOnlyWhatItNeeds(t *testing.T) {
+	const backoffice = "shopfront/pkg/dynamo/backoffice" // the operator's side of the store
+	imports := allImports(t)
+	reference := linked(imports, "shopfront/"+referencesPackages+"redeem")
+	for _, b := range budgets() {
+		program := "shopfront/functions/" + b.function
+		links := linked(imports, program)
+		if len(links) < 50 {
+			t.Errorf("%s links only %v", b.function, links)
+		}
+		for pkg := range links {
+			allowed := reference[pkg] || pkg == program ||
+				slices.ContainsFunc(slices.Concat(b.links...), func(prefix string) bool { return pkg == prefix || strings.HasPrefix(pkg, prefix+"/") })
 			if !allowed || pkg == backoffice {
-				t.Errorf("%s links %s", f.name, pkg)
+				t.Errorf("%s links %s", b.function, pkg)
 			}
-			if !f.sdk && strings.HasPrefix(pkg, "github.com/aws/aws-sdk-go-v2/") {
-				t.Errorf("%s links %s, and has no table", f.name, pkg)
+			if !b.sdk && strings.HasPrefix(pkg, "github.com/aws/aws-sdk-go-v2/") {
+				t.Errorf("%s links %s, although it has no table", b.function, pkg)
 			}
 		}
 	}
 }
 
-// linked are the packages that a main package links.
-func linked(t *testing.T, pkg string) []string {
+// allImports are the direct imports of each package that a function or the reference links.
+func allImports(t *testing.T) map[string][]string {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", "lambda.norpc", "./"+pkg)
+	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Imports", "-tags", "lambda.norpc", "./functions/...", "./"+referencesPackages+"redeem")
 	command.Dir = root
 	command.Stderr = t.Output()
 	list, err := command.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Fields(string(list))
+	imports := make(map[string][]string)
+	for packages := json.NewDecoder(strings.NewReader(string(list))); ; {
+		var pkg struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := packages.Decode(&pkg); errors.Is(err, io.EOF) {
+			return imports
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		imports[pkg.ImportPath] = pkg.Imports
+	}
 }
 
-func TestBinariesAreHardlyLargerThanBareOnes(t *testing.T) {
-	dir := t.TempDir()
-	sizes := make([]int64, len(functions())+1)
-	turns := make(chan struct{}, runtime.NumCPU())
-	var building sync.WaitGroup
-	for i, f := range append(functions(), function{name: "bare"}) {
-		building.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
-			pkg := "functions/" + f.name
-			if f.name == "bare" {
-				pkg = "internal/measure/reference/redeem"
-			}
-			binary, err := benchmark.Build(t.Context(), root, dir, pkg)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			info, err := os.Stat(binary)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			sizes[i] = info.Size()
-		})
+// linked are the packages that a main package links, itself included.
+func linked(imports map[string][]string, program string) map[string]bool {
+	links := make(map[string]bool)
+	for next := []string{program}; len(next) > 0; next = next[1:] {
+		if !links[next[0]] {
+			links[next[0]] = true
+			next = append(next, imports[next[0]]...)
+		}
 	}
-	building.Wait()
-	if t.Failed() {
-		return
+	return links
+}
+
+func checkSizes(t *testing.T, built programs) {
+	t.Helper()
+	size := func(pkg string) float64 {
+		bytes, err := built.size(subject{pkg: pkg})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(bytes)
 	}
-	bare := sizes[len(sizes)-1]
-	for i, f := range functions() {
-		growth := float64(sizes[i]) / float64(bare)
-		t.Logf("%s: %.1f MB, %.2f times bare's", f.name, float64(sizes[i])/1e6, growth)
-		if growth > f.growth {
-			t.Errorf("%s has %d bytes, %.2f times bare's; at most %g times is wanted", f.name, sizes[i], growth, f.growth)
+	reference := size(referencesPackages + "redeem")
+	for _, b := range budgets() {
+		growth := size("functions/"+b.function) / reference
+		t.Logf("%s is %.2f times the reference", b.function, growth)
+		if growth > b.growth {
+			t.Errorf("%s is %.2f times the reference, which has %.0f bytes; at most %g times is wanted", b.function, growth, reference, b.growth)
 		}
 	}
 }

@@ -4,150 +4,216 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
+
+	"shopfront/internal/measure/table"
 )
 
-// Report is what was measured, and what is made of it.
+// Report is what was measured, beside the targets.
 type Report struct {
-	Machine Machine `json:"machine"`
-	Plan    Plan    `json:"plan"`
+	Machine string `json:"machine"`
+	Plan    Plan   `json:"plan"`
 	// Binaries are the sizes of the binaries in bytes, by subject.
 	Binaries map[string]int64 `json:"binaries"`
-	Measured []Measured       `json:"measured"`
-	Handlers []Handler        `json:"handlers"`
-	// Lines are the targets beside what was reached; Finish fills them in.
-	Lines []Line `json:"lines"`
-	// Oracle is what a client can tell from times.
-	Oracle Oracle `json:"oracle"`
+	// Measured are the rounds, by store and subject.
+	Measured map[string]map[string][]Round `json:"measured"`
+	Lines    []Line                        `json:"lines"`
+	Oracle   Oracle                        `json:"oracle"`
 }
 
-// add adds a round.
+// Line is a figure beside its target.
+type Line struct {
+	What    string `json:"what"`
+	Subject string `json:"subject"`
+	// Target is an upper bound of the median; 0 if the figure has no target.
+	Target  float64           `json:"target,omitempty"`
+	Reached map[string]Spread `json:"reached"` // by store; by anyStore if the store makes no difference
+}
+
+const anyStore = "any"
+
+// Targets. A function is compared with the reference that makes the same calls. A function without calls is compared with the
+// reference of redeeming.
+const (
+	mostStart           = 1.1
+	mostFirst           = 2
+	mostP50             = 1.15
+	mostWork            = 1.4
+	mostBinary          = 1.2
+	mostBinaryValidates = 1.3
+	mostApart           = 0.05
+)
+
 func (r *Report) add(store string, measured map[string]Round) {
+	if r.Measured == nil {
+		r.Measured = map[string]map[string][]Round{}
+	}
+	if r.Measured[store] == nil {
+		r.Measured[store] = map[string][]Round{}
+	}
 	for name, round := range measured {
-		if m := r.find(name, store); m != nil {
-			m.Rounds = append(m.Rounds, round)
-		} else {
-			r.Measured = append(r.Measured, Measured{Subject: name, Store: store, Rounds: []Round{round}})
+		r.Measured[store][name] = append(r.Measured[store][name], round)
+	}
+}
+
+// Figures of a round.
+func ready(m Round) float64    { return float64(m.Ready) }
+func startCPU(m Round) float64 { return float64(m.StartCPU) }
+func first(m Round) float64    { return float64(m.First) }
+func p50(m Round) float64      { return float64(m.P50) }
+func p99(m Round) float64      { return float64(m.P99) }
+func cpu(m Round) float64      { return float64(m.CPU) }
+func calls(m Round) float64    { return m.Calls }
+func memory(m Round) float64   { return float64(m.Memory) }
+
+// compare sets what was reached beside each target.
+func (r *Report) compare() {
+	each, withCalls := functions()
+	for _, s := range each {
+		r.ratio("start to ready ÷ reference", s.name, mostStart, ready, s.comparedWith(), ready)
+	}
+	for _, s := range each {
+		r.ratio("CPU until ready ÷ reference", s.name, 0, startCPU, s.comparedWith(), startCPU)
+	}
+	for _, s := range withCalls {
+		r.ratio("first request ÷ warm p50", s.name, mostFirst, first, s.name, p50)
+	}
+	for _, s := range withCalls {
+		r.ratio("warm p50 ÷ reference", s.name, mostP50, p50, s.reference, p50)
+	}
+	for _, s := range withCalls {
+		r.ratio("CPU ÷ reference", s.name, mostWork, cpu, s.reference, cpu)
+	}
+	for _, s := range each {
+		most := mostBinary
+		if s.reference == referenceCheckout {
+			most = mostBinaryValidates
+		}
+		r.figure("binary ÷ reference", s.name, most, r.binaryRatio(s.name, s.comparedWith()))
+	}
+	for i, subject := range []string{singleUse, manyUses} {
+		if rounds := r.Measured[stubSteady][subject]; len(rounds) > 0 {
+			r.figure("DynamoDB calls per redemption", subject, float64(1+i), figures(rounds, calls)...)
 		}
 	}
-}
-
-// find is what a subject did with a store, nil where it was not measured.
-func (r *Report) find(subject, store string) *Measured {
-	at := slices.IndexFunc(r.Measured, func(m Measured) bool { return m.Subject == subject && m.Store == store })
-	if at < 0 {
-		return nil
+	r.figure("refusals' p50 apart, at most", singleUse, mostApart, r.Oracle.Apart())
+	for _, s := range []string{referenceRedeem, referenceUnwarmed} {
+		r.ratio("reference ÷ hello: start to ready", s, 0, ready, hello, ready)
 	}
-	return &r.Measured[at]
+	r.figure("reference ÷ hello: binary", referenceRedeem, 0, r.binaryRatio(referenceRedeem, hello))
 }
 
-func (r *Report) addHandlers(round []Handler) {
-	for _, h := range round {
-		if known := r.handler(h.Request, h.Function); known != nil {
-			known.CPU = append(known.CPU, h.CPU...)
-			known.Allocations = append(known.Allocations, h.Allocations...)
-			known.Bytes = append(known.Bytes, h.Bytes...)
-		} else {
-			r.Handlers = append(r.Handlers, h)
+func (r *Report) binaryRatio(subject, reference string) float64 {
+	return float64(r.Binaries[subject]) / float64(r.Binaries[reference])
+}
+
+// figure adds a line that is the same for every store.
+func (r *Report) figure(what, subject string, most float64, values ...float64) {
+	r.Lines = append(r.Lines, Line{what, subject, most, map[string]Spread{anyStore: spreadOf(values...)}})
+}
+
+// ratio adds a line that divides a figure of one subject by a figure of another one, round by round.
+func (r *Report) ratio(what, subject string, most float64, of func(Round) float64, reference string, per func(Round) float64) {
+	line := Line{what, subject, most, map[string]Spread{}}
+	for store, measured := range r.Measured {
+		if len(measured[subject]) > 0 && len(measured[reference]) > 0 {
+			line.Reached[store] = spreadOf(quotients(figures(measured[subject], of), figures(measured[reference], per))...)
 		}
 	}
+	r.Lines = append(r.Lines, line)
 }
 
-func (r *Report) handler(request, function string) *Handler {
-	at := slices.IndexFunc(r.Handlers, func(h Handler) bool { return h.Request == request && h.Function == function })
-	if at < 0 {
-		return nil
-	}
-	return &r.Handlers[at]
-}
-
-// Print writes the report for people: the targets first, then every figure.
-func (r *Report) Print(w io.Writer) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s, %d cores, %s, %s; %d rounds of %d starts and %d requests for each function and store\n\n",
-		r.Machine.Processor, r.Machine.Cores, r.Machine.System, r.Machine.Go, r.Plan.Rounds, r.Plan.Starts, r.Plan.Requests)
-	r.printTargets(&text)
-	text.WriteString("\nEvery figure, as the median of the rounds. First, p50 and p99 are from the event handed over to the answer arrived.\n")
-	r.printFigures(&text)
-	text.WriteString("\nWithin the handlers, for one request: the store answers in the same process.\n")
-	r.printHandlers(&text)
-	text.WriteString("\n")
-	if _, err := io.WriteString(w, text.String()); err != nil {
-		return err
-	}
-	return r.Oracle.Print(w)
-}
-
-func (r *Report) printTargets(text *strings.Builder) {
-	stores := []string{stubSteady, stubImmediate, localStore}
-	var targets table
-	targets.row(append([]string{"what", "function", "target"}, stores...)...)
-	what := ""
-	for _, line := range r.Lines {
-		shown := line.What
-		if shown == what {
-			shown = ""
-		}
-		what = line.What
-		cells := []string{shown, line.Subject, line.target()}
-		for _, store := range stores {
-			cells = append(cells, line.cell(store))
-		}
-		targets.row(cells...)
-	}
-	text.WriteString(targets.text())
-	text.WriteString("Median of the rounds, and in brackets the least and the greatest; ! is above the target.\n")
-}
-
-func (r *Report) printFigures(text *strings.Builder) {
-	figures := table{right: true}
-	figures.row("function", "store", "ready ms", "start CPU ms", "first ms", "p50 ms", "p99 ms", "CPU ms", "calls", "memory MB", "binary MB")
-	for _, s := range subjects() {
-		for _, store := range []string{stubSteady, stubImmediate, localStore} {
-			m := r.find(s.Name, store)
-			if m == nil {
-				continue
-			}
-			figures.row(s.Name, store,
-				m.milliseconds(func(r Round) time.Duration { return r.Ready }), m.milliseconds(func(r Round) time.Duration { return r.StartCPU }),
-				m.milliseconds(func(r Round) time.Duration { return r.First }),
-				m.milliseconds(func(r Round) time.Duration { return r.P50 }), m.milliseconds(func(r Round) time.Duration { return r.P99 }),
-				m.milliseconds(func(r Round) time.Duration { return r.CPU }),
-				m.figure("%.1f", func(r Round) float64 { return r.Calls }), m.figure("%.1f", func(r Round) float64 { return float64(r.Memory) / 1e6 }),
-				fmt.Sprintf("%.2f", float64(r.Binaries[s.Name])/1e6))
-		}
-	}
-	text.WriteString(figures.text())
-}
-
-func (m *Measured) milliseconds(of func(Round) time.Duration) string {
-	return m.figure("%.2f", func(r Round) float64 { return of(r).Seconds() * 1000 })
-}
-
-// figure is the median of the rounds, nothing where it was not measured.
-func (m *Measured) figure(format string, of func(Round) float64) string {
-	median := spreadOf(m.values(of)).Median
-	if median == 0 {
-		return ""
-	}
-	return fmt.Sprintf(format, median)
-}
-
-func (m *Measured) values(of func(Round) float64) []float64 {
-	values := make([]float64, len(m.Rounds))
-	for i, round := range m.Rounds {
+func figures(rounds []Round, of func(Round) float64) []float64 {
+	values := make([]float64, len(rounds))
+	for i, round := range rounds {
 		values[i] = of(round)
 	}
 	return values
 }
 
-func (r *Report) printHandlers(text *strings.Builder) {
-	handlers := table{right: true}
-	handlers.row("request", "function", "CPU µs", "allocations", "bytes")
-	for _, h := range r.Handlers {
-		handlers.row(h.Request, h.Function, fmt.Sprintf("%.1f", spreadOf(h.CPU).Median/1000), fmt.Sprintf("%.0f", spreadOf(h.Allocations).Median),
-			fmt.Sprintf("%.0f", spreadOf(h.Bytes).Median))
+func quotients(dividends, divisors []float64) []float64 {
+	quotients := make([]float64, min(len(dividends), len(divisors)))
+	for i := range quotients {
+		quotients[i] = dividends[i] / divisors[i]
 	}
-	text.WriteString(handlers.text())
+	return quotients
+}
+
+// cell shows what was reached with a store, and marks a median above the target. A figure for any store stands in the first column.
+func (l Line) cell(store string) string {
+	reached, found := l.Reached[store]
+	if !found && store == stubSteady {
+		reached, found = l.Reached[anyStore]
+	}
+	switch {
+	case !found:
+		return ""
+	case l.Target > 0 && reached.Median > l.Target:
+		return reached.String() + " !"
+	}
+	return reached.String()
+}
+
+// Print writes the report for people: the targets first, then every figure.
+func (r *Report) Print(w io.Writer) error {
+	_, err := fmt.Fprintf(w, `%s; %d rounds of %d starts and %d requests for each function and store
+
+%sMedian of the rounds, and in brackets the least and the greatest. ! marks a median above its target.
+
+Every figure, as the median of the rounds. First, p50 and p99 are from handing over the event to the arrival of the response.
+%s
+`, r.Machine, r.Plan.Rounds, r.Plan.Starts, r.Plan.Requests, r.targets(), r.figures())
+	if err != nil {
+		return err
+	}
+	return r.Oracle.Print(w)
+}
+
+func (r *Report) targets() string {
+	rows := [][]string{append([]string{"figure", "function", "target"}, storeNames()...)}
+	what := ""
+	for _, line := range r.Lines {
+		row := []string{line.What, line.Subject, ""}
+		if line.What == what {
+			row[0] = ""
+		}
+		what = line.What
+		if line.Target > 0 {
+			row[2] = fmt.Sprintf("≤ %g", line.Target)
+		}
+		for _, store := range storeNames() {
+			row = append(row, line.cell(store))
+		}
+		rows = append(rows, row)
+	}
+	return table.Align(len(rows[0]), rows)
+}
+
+func (r *Report) figures() string {
+	rows := [][]string{{
+		"function", "store", "ready ms", "start CPU ms", "first ms", "p50 ms", "p99 ms", "CPU ms", "calls", "memory MB", "binary MB",
+	}}
+	for _, s := range subjects() {
+		for _, store := range storeNames() {
+			rounds := r.Measured[store][s.name]
+			if len(rounds) == 0 {
+				continue
+			}
+			row := []string{s.name, store}
+			for _, of := range []func(Round) float64{ready, startCPU, first, p50, p99, cpu} {
+				row = append(row, median(figures(rounds, of), "%.2f", float64(time.Millisecond)))
+			}
+			row = append(row, median(figures(rounds, calls), "%.1f", 1), median(figures(rounds, memory), "%.1f", 1e6))
+			rows = append(rows, append(row, median([]float64{float64(r.Binaries[s.name])}, "%.2f", 1e6)))
+		}
+	}
+	return table.Align(2, rows)
+}
+
+// median shows the median in a unit. A median of zero was not measured, and stays empty.
+func median(values []float64, format string, unit float64) string {
+	if len(values) == 0 || slices.Max(values) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, spreadOf(values...).Median/unit)
 }

@@ -1,158 +1,132 @@
 package benchmark
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
-	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
+	"regexp"
 
+	"shopfront/internal/measure/fixture"
 	"shopfront/internal/measure/reference"
 )
 
-// Subject is a function as it is measured: what it is asked, and what it is compared with.
-type Subject struct {
-	Name string
-	// Package is the main package, from the root of the checkout.
-	Package string
-	// Reference names the subject that makes the same calls and no more; empty for a reference itself.
-	Reference string
-
-	sample string // the function whose event.json it is sent
-	table  string // that a reference function is told
-	env    []string
-	kind   kind
-	status int    // of its answers; 0: it answers no HTTP
-	shows  string // what its answers have in them
-	// startOnly leaves out everything behind the first request.
+// subject is a function as it is measured: the requests that it gets, and the function that it is compared with.
+type subject struct {
+	name string
+	// pkg is the main package, from the root of the checkout.
+	pkg string
+	// sample is the function whose event.json the requests are made from.
+	sample  string
+	request func(e fixture.Event, number int, code string) ([]byte, error)
+	// newCode says that each request redeems a single-use code that nobody has redeemed.
+	newCode bool
+	answers string // a regular expression that every answer matches
+	// reference names the subject that makes the same calls and nothing else; empty for functions without calls and for references.
+	reference string
+	env       []string // of a reference function
+	// startOnly says that only starts and first requests are measured.
 	startOnly bool
 }
 
-// kind tells what a request asks for, where it is not the event as it is.
-type kind int
-
 const (
-	asIs kind = iota
-	redeemSingleUse
-	redeemManyUses
-	checkOut
+	hello              = "hello"
+	referenceRedeem    = "reference"
+	referenceManyUses  = "reference, many uses"
+	referenceArea      = "reference, area"
+	referenceCheckout  = "reference, checkout"
+	referenceUnwarmed  = "reference, not connecting"
+	singleUse          = "redeem-voucher, single use"
+	manyUses           = "redeem-voucher, many uses"
+	checkoutArea       = "checkout-area"
+	checkout           = "checkout"
+	checkoutVariant    = "checkout-variant"
+	removedPayment     = "removed-payment"
+	apiDocs            = "api-docs"
+	redeemVoucher      = "redeem-voucher" // the function of both kinds of redemptions
+	redeemPackage      = "functions/" + redeemVoucher
+	referencesPackages = "internal/measure/reference/"
 )
-
-const (
-	hello          = "hello"
-	bareRedeem     = "bare"
-	bareManyUses   = "bare, many uses"
-	bareArea       = "bare, area"
-	bareCheckout   = "bare, checkout"
-	unconnected    = "bare, not connecting"
-	singleUse      = "redeem-voucher, single use"
-	manyUses       = "redeem-voucher, many uses"
-	area           = "checkout-area"
-	checkout       = "checkout"
-	olderCheckout  = "checkout-variant"
-	removedPayment = "removed-payment"
-	apiDocs        = "api-docs"
-)
-
-// redeemVoucher is the function with two kinds of requests.
-const redeemVoucher = "functions/redeem-voucher"
 
 // subjects are all that is measured, references first.
-func subjects() []Subject {
-	const read = `"read":`
-	return []Subject{
-		{Name: hello, Package: "internal/measure/reference/hello", sample: "redeem-voucher", shows: "hello"},
-		{Name: bareRedeem, Package: "internal/measure/reference/redeem", sample: "redeem-voucher", table: VouchersTable, kind: redeemSingleUse, status: http.StatusOK, shows: read},
+func subjects() []subject {
+	const (
+		read     = `^{"statusCode":200,.*read\\":[1-9]`
+		redeemed = `^{"statusCode":200,.*redeemed`
+		open     = `^{"statusCode":200,.*open`
+	)
+	vouchers, catalogue := []string{reference.EnvTable + "=" + fixture.VouchersTable}, []string{reference.EnvTable + "=" + fixture.CatalogueTable}
+	unwarmed := append(vouchers, reference.EnvNotConnecting+"=yes")
+	references := []subject{
+		{name: hello, pkg: "hello", sample: redeemVoucher, request: asIs, answers: "hello"},
+		{name: referenceRedeem, pkg: "redeem", sample: redeemVoucher, request: redeemOnce, newCode: true, answers: read, env: vouchers},
 		{
-			Name: unconnected, Package: "internal/measure/reference/redeem", sample: "redeem-voucher", table: VouchersTable, kind: redeemSingleUse, status: http.StatusOK, shows: read,
-			env: []string{reference.EnvNotConnecting + "=yes"}, startOnly: true,
+			name: referenceUnwarmed, pkg: "redeem", sample: redeemVoucher, request: redeemOnce, newCode: true, answers: read, env: unwarmed,
+			startOnly: true,
 		},
-		{Name: bareManyUses, Package: "internal/measure/reference/redeem-many-uses", sample: "redeem-voucher", table: VouchersTable, kind: redeemManyUses, status: http.StatusOK, shows: read},
-		{Name: bareArea, Package: "internal/measure/reference/checkout-area", sample: "checkout-area", table: CatalogueTable, status: http.StatusOK, shows: read},
-		{Name: bareCheckout, Package: "internal/measure/reference/checkout", sample: "checkout", table: CatalogueTable, kind: checkOut, status: http.StatusOK, shows: read},
-		{Name: singleUse, Package: redeemVoucher, Reference: bareRedeem, sample: "redeem-voucher", kind: redeemSingleUse, status: http.StatusOK, shows: "redeemed"},
-		{Name: manyUses, Package: redeemVoucher, Reference: bareManyUses, sample: "redeem-voucher", kind: redeemManyUses, status: http.StatusOK, shows: "redeemed"},
-		{Name: area, Package: "functions/checkout-area", Reference: bareArea, sample: "checkout-area", status: http.StatusOK, shows: "bento-box"},
-		{Name: checkout, Package: "functions/checkout", Reference: bareCheckout, sample: "checkout", kind: checkOut, status: http.StatusOK, shows: "open"},
-		{Name: olderCheckout, Package: "functions/checkout-variant", Reference: bareCheckout, sample: "checkout-variant", kind: checkOut, status: http.StatusOK, shows: "open"},
-		{Name: removedPayment, Package: "functions/removed-payment", sample: "removed-payment", status: http.StatusGone, shows: "urn:problem:shopfront:gone"},
-		{Name: apiDocs, Package: "functions/api-docs", sample: "api-docs", status: http.StatusOK},
+		{name: referenceManyUses, pkg: "redeem-many-uses", sample: redeemVoucher, request: redeemManyUses, answers: read, env: vouchers},
+		{name: referenceArea, pkg: "checkout-area", sample: checkoutArea, request: asIs, answers: read, env: catalogue},
+		{name: referenceCheckout, pkg: "checkout", sample: checkout, request: checkOut, answers: read, env: catalogue},
 	}
+	for i := range references {
+		references[i].pkg = referencesPackages + references[i].pkg
+	}
+	functions := []subject{
+		{name: singleUse, sample: redeemVoucher, request: redeemOnce, newCode: true, answers: redeemed, reference: referenceRedeem},
+		{name: manyUses, sample: redeemVoucher, request: redeemManyUses, answers: redeemed, reference: referenceManyUses},
+		{name: checkoutArea, sample: checkoutArea, request: asIs, answers: `^{"statusCode":200,.*bento-box`, reference: referenceArea},
+		{name: checkout, sample: checkout, request: checkOut, answers: open, reference: referenceCheckout},
+		{name: checkoutVariant, sample: checkoutVariant, request: checkOut, answers: open, reference: referenceCheckout},
+		{name: removedPayment, sample: removedPayment, request: asIs, answers: `^{"statusCode":410,.*urn:problem:shopfront:gone`},
+		{name: apiDocs, sample: apiDocs, request: asIs, answers: `^{"statusCode":200,`},
+	}
+	for i := range functions {
+		functions[i].pkg = "functions/" + functions[i].sample
+	}
+	return append(references, functions...)
 }
 
-// Event is a function's event.json, of which requests are made.
-type Event map[string]any
+func asIs(e fixture.Event, _ int, _ string) ([]byte, error) { return e.Encode() }
 
-// ReadEvent reads the event.json of a function of the checkout at root.
-func ReadEvent(root, function string) (Event, error) {
-	name := filepath.Join(root, "functions", function, "event.json")
-	text, err := os.ReadFile(name) //nolint:gosec // a file of the checkout
-	if err != nil {
-		return nil, err
-	}
-	var e Event
-	if err := json.Unmarshal(text, &e); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return e, nil
+func redeemOnce(e fixture.Event, number int, code string) ([]byte, error) {
+	return e.Redemption(code, "Alder", key(number))
 }
 
-// Redemption is the event as a request to redeem a code. An empty key is none.
-func (e Event) Redemption(code, nick, key string) ([]byte, error) {
-	body, err := json.Marshal(map[string]string{"code": code, "nick": nick})
-	if err != nil {
-		return nil, err
-	}
-	asking := e.WithKey(key)
-	asking["body"] = string(body)
-	return json.Marshal(asking)
+func redeemManyUses(e fixture.Event, number int, _ string) ([]byte, error) {
+	return e.Redemption(fixture.ManyUses, fmt.Sprintf("Alder%d", number), key(number))
 }
 
-// WithKey is the event with an Idempotency-Key, or where that is empty without one.
-func (e Event) WithKey(key string) Event {
-	keyed := maps.Clone(e)
-	headers := make(map[string]any)
-	if given, is := e["headers"].(map[string]any); is {
-		maps.Copy(headers, given)
-	}
-	delete(headers, "idempotency-key")
-	if key != "" {
-		headers["idempotency-key"] = key
-	}
-	keyed["headers"] = headers
-	return keyed
+func checkOut(e fixture.Event, number int, _ string) ([]byte, error) {
+	return e.WithKey(key(number)).Encode()
 }
 
-// request is the subject's request with a number, of which no two have the same.
-func (s Subject) request(e Event, number int, code string) ([]byte, error) {
-	key := fmt.Sprintf("2f1c6f0e-6d0b-4c39-9a3e-%012d", number)
-	switch s.kind {
-	case redeemSingleUse:
-		return e.Redemption(code, "Alder", key)
-	case redeemManyUses:
-		return e.Redemption(ManyUses, fmt.Sprintf("Alder%d", number), key)
-	case checkOut:
-		return json.Marshal(e.WithKey(key))
-	case asIs:
-	}
-	return json.Marshal(e)
-}
+// key is the Idempotency-Key of the request with a number.
+func key(number int) string { return fmt.Sprintf("2f1c6f0e-6d0b-4c39-9a3e-%012d", number) }
 
-// check judges an answer, so that nothing is measured that went wrong.
-func (s Subject) check(answer []byte) error {
-	response := struct {
-		StatusCode int    `json:"statusCode"`
-		Body       string `json:"body"`
-	}{Body: string(answer)}
-	if s.status != 0 {
-		if err := json.Unmarshal(answer, &response); err != nil {
-			return fmt.Errorf("%s answered %.200q: %w", s.Name, answer, err)
-		}
-	}
-	if response.StatusCode != s.status || !strings.Contains(response.Body, s.shows) || response.Body == `{"read":0}` {
-		return fmt.Errorf("%s answered %.200q", s.Name, answer)
+// check fails for a wrong answer, so that only requests that succeed are measured.
+func (s subject) check(answer []byte) error {
+	if matched, err := regexp.Match(s.answers, answer); err != nil || !matched {
+		return fmt.Errorf("%s answered %.200q", s.name, answer)
 	}
 	return nil
+}
+
+// comparedWith names the reference. A function without calls is compared with the reference of redeeming.
+func (s subject) comparedWith() string {
+	if s.reference == "" {
+		return referenceRedeem
+	}
+	return s.reference
+}
+
+// functions returns one subject for each function, and withCalls every subject that is a function and calls the store.
+func functions() (each, withCalls []subject) {
+	seen := map[string]bool{}
+	for _, s := range subjects() {
+		if s.reference != "" {
+			withCalls = append(withCalls, s)
+		}
+		if s.pkg == "functions/"+s.sample && !seen[s.pkg] {
+			seen[s.pkg] = true
+			each = append(each, s)
+		}
+	}
+	return each, withCalls
 }

@@ -1,52 +1,58 @@
 package cost
 
 import (
+	"bytes"
+	_ "embed"
 	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
 	"time"
 
-	"shopfront/internal/measure/cost/pricing"
+	"go.yaml.in/yaml/v3"
+
+	"shopfront/internal/measure/fixture"
+	"shopfront/internal/measure/pricing"
 )
 
-// Instance is what a function runs in.
-type Instance struct {
-	MemoryMB int `json:"memoryMB"`
-}
-
 const (
-	// wholeProcessorMB is how much memory comes with one processor; less memory comes with that much less of it
+	// wholeProcessorMB is the memory that comes with one whole processor. Less memory comes with a share of it
 	// (https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html).
 	wholeProcessorMB = 1769
 	// meteredBytes is how much of a body the gateway counts as one request (https://aws.amazon.com/api-gateway/pricing/).
 	meteredBytes = 512 << 10
-	// eventOverhead is what CloudWatch Logs stores for each event beside its text, in bytes
+	// eventOverhead is what CloudWatch Logs stores for each event in addition to its text, in bytes
 	// (https://aws.amazon.com/cloudwatch/pricing/).
 	eventOverhead = 26
+	// checkoutDays is how long a checkout is stored: it expires after half an hour, is deleted 7 days later, and DynamoDB takes up
+	// to a few days for that.
+	checkoutDays = 10
+	monthDays    = 30
+	// keyRequestsPerHour is how often DynamoDB asks KMS for a table's key over one connection: every five minutes at most
+	// (https://aws.amazon.com/blogs/database/understanding-amazon-dynamodb-encryption-by-using-aws-key-management-service-and-analysis-of-api-calls-with-amazon-athena/).
+	keyRequestsPerHour = 12
 )
 
-// Billed is how long Lambda bills for what took a time and processor time here, with a whole processor: an instance with a part
-// of one takes that much longer to compute, and waits for the store as long. It is rounded up to milliseconds. That overstates it,
-// for what is computed while the function waits costs no time.
-func (i Instance) Billed(took, cpu time.Duration) time.Duration {
-	stretched := took
-	if i.MemoryMB < wholeProcessorMB {
-		stretched += cpu * time.Duration(wholeProcessorMB-i.MemoryMB) / time.Duration(i.MemoryMB)
+// billed returns how long Lambda bills for something that took a time here, with its processor time. An instance has a share of a
+// processor, so that computing takes longer by as much; waiting does not. The result is rounded up to milliseconds. It is an upper
+// bound, because computing that overlaps with waiting takes no extra time.
+func billed(memoryMB int, took, cpu time.Duration) time.Duration {
+	if memoryMB < wholeProcessorMB {
+		took += cpu * time.Duration(wholeProcessorMB-memoryMB) / time.Duration(memoryMB)
 	}
-	return (stretched + time.Millisecond - 1).Truncate(time.Millisecond)
+	return (took + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// platformLines are what Lambda logs of a request in its text format, and more where it is the first of an instance
-// (https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-logformat.html).
-func (i Instance) platformLines(billed, start time.Duration) []string {
+// platformLines are the log lines of Lambda itself for a request, in its text format. The first request of an instance has more of
+// them (https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-logformat.html).
+func platformLines(memoryMB int, took, start time.Duration) []string {
 	const (
 		id      = "RequestId: 8f5071d0-7b7f-4d7c-8d7f-0d7f5e1f2a3b"
 		version = "arn:aws:lambda:us-east-1::runtime:0000000000000000000000000000000000000000000000000000000000000000"
 	)
 	milliseconds := func(d time.Duration) string { return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 2, 64) }
 	report := fmt.Sprintf("REPORT %s\tDuration: %s ms\tBilled Duration: %d ms\tMemory Size: %d MB\tMax Memory Used: 30 MB\t",
-		id, milliseconds(billed), (billed + start).Milliseconds(), i.MemoryMB)
+		id, milliseconds(took), (took + start).Milliseconds(), memoryMB)
 	lines := []string{"START " + id + " Version: $LATEST\n", "END " + id + "\n"}
 	if start > 0 {
 		lines = append(lines, "INIT_START Runtime Version: provided:al2023.v100\tRuntime Version ARN: "+version+"\n")
@@ -55,40 +61,33 @@ func (i Instance) platformLines(billed, start time.Duration) []string {
 	return append(lines, report+"\n")
 }
 
-// Line is what one request of an operation takes of everything that AWS bills for it.
+// Line is a request with what Lambda bills for it.
 type Line struct {
 	Request
 
-	Time
-	Start
-
-	// BilledWarm is what Lambda bills for a warm request, BilledCold for the first one of an instance, start included.
+	// BilledWarm is for a warm request. BilledCold is for the first request of an instance, and includes the start.
 	BilledWarm time.Duration `json:"billedWarm"`
 	BilledCold time.Duration `json:"billedCold"`
-	// WarmLogBytes and ColdLogBytes are what a request leaves in the logs, the lines of Lambda included.
+	// WarmLogBytes and ColdLogBytes are the logs, with the lines of Lambda itself.
 	WarmLogBytes int `json:"warmLogBytes"`
 	ColdLogBytes int `json:"coldLogBytes"`
 
-	memory    int
+	memoryMB  int
 	logEvents int64
 }
 
-// newLine puts together what was measured of an operation.
-func newLine(r Request, t Time, s Start, i Instance) Line {
-	start := i.Billed(s.Ready, s.ReadyCPU)
-	first := i.Billed(t.First, t.FirstCPU)
-	line := Line{
-		Request: r, Time: t, Start: s, memory: i.MemoryMB, BilledWarm: i.Billed(t.Warm, t.WarmCPU), BilledCold: start + first, logEvents: 1,
+func newLine(r Request, memoryMB int) Line {
+	start, first, warm := billed(memoryMB, r.Ready, r.ReadyCPU), billed(memoryMB, r.First, r.FirstCPU), billed(memoryMB, r.Warm, r.WarmCPU)
+	coldLines := platformLines(memoryMB, first, start)
+	return Line{
+		Request: r, BilledWarm: warm, BilledCold: start + first, memoryMB: memoryMB, logEvents: 1 + int64(len(coldLines)),
+		WarmLogBytes: r.LogBytes + len(strings.Join(platformLines(memoryMB, warm, 0), "")),
+		ColdLogBytes: r.LogBytes + len(strings.Join(coldLines, "")),
 	}
-	warm, cold := i.platformLines(line.BilledWarm, 0), i.platformLines(first, start)
-	line.WarmLogBytes = r.LogBytes + len(strings.Join(warm, ""))
-	line.ColdLogBytes = r.LogBytes + len(strings.Join(cold, ""))
-	line.logEvents += int64(len(cold))
-	return line
 }
 
-// usage is what one request uses on average, where a share of them, from 0 to 1, is the first of its instance. An instance opens a
-// connection to DynamoDB of its own, and DynamoDB asks KMS for the key of each table that is used over it.
+// usage is what one request uses on average, if a share of all requests, from 0 to 1, is the first of its instance. Each instance
+// opens a connection of its own to DynamoDB, and DynamoDB asks KMS for the key of each table that is used over it.
 func (l Line) usage(cold *big.Rat) pricing.Usage {
 	average := func(warm, first int64) *big.Rat {
 		difference := new(big.Rat).Mul(cold, big.NewRat(first-warm, 1))
@@ -97,21 +96,94 @@ func (l Line) usage(cold *big.Rat) pricing.Usage {
 	u := make(pricing.Usage)
 	u.AddWhole(pricing.APIRequests, max(1, int64(l.BodyBytes+meteredBytes-1)/meteredBytes))
 	u.AddWhole(pricing.LambdaRequests, 1)
-	u.Add(pricing.LambdaMBMillis, new(big.Rat).Mul(big.NewRat(int64(l.memory), 1), average(l.BilledWarm.Milliseconds(), l.BilledCold.Milliseconds())))
-	logged := average(int64(l.WarmLogBytes), int64(l.ColdLogBytes))
-	u.Add(pricing.LogBytes, logged)
+	u.Add(pricing.LambdaMBMillis, new(big.Rat).Mul(big.NewRat(int64(l.memoryMB), 1), average(l.BilledWarm.Milliseconds(), l.BilledCold.Milliseconds())))
+	u.Add(pricing.LogBytes, average(int64(l.WarmLogBytes), int64(l.ColdLogBytes)))
 	l.addStore(u)
-	u.Add(pricing.KeyRequests, new(big.Rat).Mul(cold, big.NewRat(int64(tables([]Request{l.Request})), 1)))
+	u.Add(pricing.KeyRequests, new(big.Rat).Mul(cold, big.NewRat(tables([]Line{l}), 1)))
 	u.AddWhole(pricing.TransferBytes, int64(l.AnswerBytes))
 	return u
 }
 
-// addStore adds what the calls of DynamoDB use. Units are halves at the least, which are exact.
+// addStore adds the units of the calls. They are halves at the least, and so exact.
 func (r Request) addStore(u pricing.Usage) {
-	units := r.Units()
+	units := r.units()
 	u.Add(pricing.ReadRequestUnits, new(big.Rat).SetFloat64(units.Read))
 	u.Add(pricing.WriteRequestUnits, new(big.Rat).SetFloat64(units.Write))
 }
 
-// stored is how many bytes a request leaves in the logs while they are kept, uncompressed: an upper bound of what is billed.
-func (l Line) stored() int64 { return int64(l.ColdLogBytes) + eventOverhead*l.logEvents }
+// tables counts the pairs of a function and a table that it uses.
+func tables(lines []Line) int64 {
+	pairs := make(map[string]bool)
+	for _, line := range lines {
+		for _, call := range line.Calls {
+			for _, table := range call.Tables {
+				pairs[line.Function+" "+table] = true
+			}
+		}
+	}
+	return int64(len(pairs))
+}
+
+// Shop is what is assumed of a shop in a month; shops.yaml explains the members.
+type Shop struct {
+	Name             string           `yaml:"name" json:"name"`
+	Description      string           `yaml:"description" json:"description"`
+	Requests         map[string]int64 `yaml:"requests" json:"requests"`
+	Preflights       int64            `yaml:"preflights" json:"preflights"`
+	Codes            int64            `yaml:"codes" json:"codes"`
+	RequestsPerStart int64            `yaml:"requestsPerStart" json:"requestsPerStart"`
+	Hours            int64            `yaml:"hours" json:"hours"`
+	Instances        int64            `yaml:"instances" json:"instances"`
+	Months           int64            `yaml:"months" json:"months"`
+	Watched          bool             `yaml:"watched" json:"watched"`
+}
+
+//go:embed shops.yaml
+var shopsFile []byte
+
+func readShops() (shops []Shop, err error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(shopsFile))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&shops); err != nil {
+		return nil, fmt.Errorf("shops.yaml: %w", err)
+	}
+	return shops, nil
+}
+
+// monthly is what a shop uses in a month. Code is the creation of a single-use code.
+func (s Shop) monthly(lines []Line, code Request, alarmMetrics int64) pricing.Usage {
+	u, metrics := make(pricing.Usage), make(map[string]bool)
+	var sent []Line
+	redeemed, checkedOut := s.Codes*int64(code.grown(fixture.VouchersTable)), int64(0)
+	for _, line := range lines {
+		count := s.Requests[line.Operation]
+		if count == 0 {
+			continue
+		}
+		sent = append(sent, line)
+		u.AddTimes(line.usage(big.NewRat(1, s.RequestsPerStart)), big.NewRat(count, 1))
+		redeemed += count * int64(line.grown(fixture.VouchersTable))
+		checkedOut += count * int64(line.grown(fixture.CheckoutsTable))
+		// Logs are billed compressed; uncompressed bytes are an upper bound.
+		u.AddWhole(pricing.LogByteMonths, count*(int64(line.ColdLogBytes)+eventOverhead*line.logEvents))
+		for _, metric := range line.Metrics {
+			metrics[metric] = true
+		}
+	}
+	u.AddWhole(pricing.APIRequests, s.Preflights)
+	created := make(pricing.Usage)
+	code.addStore(created)
+	u.AddTimes(created, big.NewRat(s.Codes, 1))
+	stored := big.NewRat(redeemed*s.Months, 1)
+	stored.Add(stored, big.NewRat(checkedOut*checkoutDays, monthDays))
+	u.Add(pricing.TableByteMonths, stored)
+	u.Add(pricing.BackupByteMonths, stored)
+	u.AddWhole(pricing.MetricHours, int64(len(metrics))*s.Hours)
+	u.AddWhole(pricing.KeyRequests, tables(sent)*s.Instances*s.Hours*keyRequestsPerHour)
+	if s.Watched {
+		u.AddWhole(pricing.AlarmMonths, alarmMetrics)
+		u.AddWhole(pricing.DashboardMonths, 1)
+		u.AddWhole(pricing.KeyMonths, 1)
+	}
+	return u
+}

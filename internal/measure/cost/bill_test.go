@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/measure/benchmark"
-	"shopfront/internal/measure/cost/metering"
-	"shopfront/internal/measure/cost/pricing"
+	"shopfront/internal/measure/fixture"
+	"shopfront/internal/measure/metering"
+	"shopfront/internal/measure/pricing"
 )
 
-func TestBilledTimeIsStretchedToTheInstancesPartOfAProcessor(t *testing.T) {
+func TestBilled(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		memory    int
@@ -20,30 +20,30 @@ func TestBilledTimeIsStretchedToTheInstancesPartOfAProcessor(t *testing.T) {
 	}{
 		{"a whole processor", 1769, 6200 * time.Microsecond, time.Millisecond, 7 * time.Millisecond},
 		{"more than one", 3008, 6200 * time.Microsecond, time.Millisecond, 7 * time.Millisecond},
-		{"a part of one", 256, 6 * time.Millisecond, time.Millisecond, 12 * time.Millisecond}, // 6 + 1513/256 = 11.9
+		{"a share of one", 256, 6 * time.Millisecond, time.Millisecond, 12 * time.Millisecond}, // 6 + 1513/256 = 11.9
 		{"nothing to compute", 256, 5 * time.Millisecond, 0, 5 * time.Millisecond},
-		{"begun milliseconds count", 256, 5*time.Millisecond + 1, 0, 6 * time.Millisecond},
+		{"a started millisecond counts", 256, 5*time.Millisecond + 1, 0, 6 * time.Millisecond},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := (Instance{MemoryMB: test.memory}).Billed(test.took, test.cpu); got != test.want {
+			if got := billed(test.memory, test.took, test.cpu); got != test.want {
 				t.Errorf("%v; want %v", got, test.want)
 			}
 		})
 	}
 }
 
-// checkoutLine is a checkout that takes 10 ms, as Lambda bills it, with a cold start 110.
+// checkoutLine is a checkout for which Lambda bills 10 ms, or 110 with a cold start.
 func checkoutLine() Line {
 	request := Request{
-		Operation: CheckOutKey, Function: checkout, LogBytes: 375, BodyBytes: 400, AnswerBytes: 600,
+		Operation: checkOutKey, Function: checkout, LogBytes: 375, BodyBytes: 400, AnswerBytes: 600,
 		Calls: []metering.Call{
-			{Operation: "BatchGetItem", Units: metering.Units{Read: 2}, Tables: []string{benchmark.CatalogueTable}},
-			{Operation: "PutItem", Units: metering.Units{Write: 1}, Tables: []string{benchmark.CheckoutsTable}, Grown: 500},
+			{Operation: "BatchGetItem", Units: metering.Units{Read: 2}, Tables: []string{fixture.CatalogueTable}},
+			{Operation: "PutItem", Units: metering.Units{Write: 1}, Tables: []string{fixture.CheckoutsTable}, Grown: 500},
 		},
 		Metrics: []string{"Shopfront Checkouts Stack=shopfront-prod"},
+		Warm:    10 * time.Millisecond, First: 30 * time.Millisecond, Ready: 80 * time.Millisecond,
 	}
-	took, start := Time{Warm: 10 * time.Millisecond, First: 30 * time.Millisecond}, Start{Ready: 80 * time.Millisecond}
-	return newLine(request, took, start, Instance{MemoryMB: 256})
+	return newLine(request, 256)
 }
 
 func wantUsage(t *testing.T, got, want pricing.Usage) {
@@ -62,11 +62,11 @@ func wantUsage(t *testing.T, got, want pricing.Usage) {
 	}
 }
 
-func TestARequestUsesWhatWasMeasured(t *testing.T) {
+func TestLine_Usage_IsWhatWasMeasured(t *testing.T) {
 	line := checkoutLine()
-	// START, END and REPORT with their IDs; the first request's also tell how it began.
+	// Lambda adds START, END and REPORT, and for a first request how it started.
 	if line.WarmLogBytes != 375+264 || line.ColdLogBytes <= line.WarmLogBytes {
-		t.Errorf("%d bytes are logged, of an instance's first request %d", line.WarmLogBytes, line.ColdLogBytes)
+		t.Errorf("a warm request logs %d bytes, a cold one %d", line.WarmLogBytes, line.ColdLogBytes)
 	}
 	tenth := big.NewRat(1, 10)
 	logged := new(big.Rat).Mul(tenth, big.NewRat(int64(9*line.WarmLogBytes+line.ColdLogBytes), 1))
@@ -82,7 +82,7 @@ func TestARequestUsesWhatWasMeasured(t *testing.T) {
 	wantUsage(t, line.usage(tenth), want)
 }
 
-func TestTheGatewayCountsLargeAnswersAsSeveralRequests(t *testing.T) {
+func TestLine_LargeResponses_CountAsSeveralRequestsOfTheGateway(t *testing.T) {
 	for bytes, want := range map[int]int64{0: 1, 1: 1, 512 << 10: 1, 512<<10 + 1: 2, 4 << 20: 8} {
 		line := checkoutLine()
 		line.BodyBytes = bytes
@@ -92,11 +92,11 @@ func TestTheGatewayCountsLargeAnswersAsSeveralRequests(t *testing.T) {
 	}
 }
 
-func TestAMonthAddsUp(t *testing.T) {
+func TestShop_Month_AddsUp(t *testing.T) {
 	line := checkoutLine()
-	code := Request{Calls: []metering.Call{{Units: metering.Units{Write: 1}, Tables: []string{benchmark.VouchersTable}, Grown: 400}}}
+	code := Request{Calls: []metering.Call{{Units: metering.Units{Write: 1}, Tables: []string{fixture.VouchersTable}, Grown: 400}}}
 	shop := Shop{
-		Requests: map[string]int64{CheckOutKey: 3_000}, Preflights: 1_000, Codes: 100, RequestsPerStart: 10, Hours: 300, Instances: 2, Months: 12,
+		Requests: map[string]int64{checkOutKey: 3_000}, Preflights: 1_000, Codes: 100, RequestsPerStart: 10, Hours: 300, Instances: 2, Months: 12,
 		Watched: true,
 	}
 	cold := big.NewRat(1, 10)
@@ -119,7 +119,7 @@ func TestAMonthAddsUp(t *testing.T) {
 	wantUsage(t, shop.monthly([]Line{line}, code, 24), nil)
 }
 
-func TestShopsSendRequestsThatAreMeasured(t *testing.T) {
+func TestShops_SendOnlyMeasuredRequests(t *testing.T) {
 	measured := make(map[string]bool)
 	for _, o := range operations() {
 		if measured[o.name] {
@@ -127,7 +127,11 @@ func TestShopsSendRequestsThatAreMeasured(t *testing.T) {
 		}
 		measured[o.name] = true
 	}
-	for _, shop := range Shops() {
+	shops, err := readShops()
+	if err != nil || len(shops) == 0 {
+		t.Fatal(err)
+	}
+	for _, shop := range shops {
 		for name := range shop.Requests {
 			if !measured[name] {
 				t.Errorf("%s sends %q, which is not measured", shop.Name, name)
@@ -139,44 +143,44 @@ func TestShopsSendRequestsThatAreMeasured(t *testing.T) {
 	}
 	for name := range targets() {
 		if !measured[name] {
-			t.Errorf("%q has a target, and is not measured", name)
+			t.Errorf("%q has a target, but is not measured", name)
 		}
 	}
 }
 
-func TestEveryMetricOfAnAlarmIsBilled(t *testing.T) {
+func TestAlarmMetrics_CountsEachMetricOfAnAlarm(t *testing.T) {
 	count, err := alarmMetrics("../../..")
 	if err != nil || count != 25 { // docs/operations.md says so too
 		t.Errorf("%d metrics, %v; want 25", count, err)
 	}
 	if count, err := alarmMetrics(t.TempDir()); err == nil {
-		t.Errorf("%d metrics in no template", count)
+		t.Errorf("%d metrics without a template", count)
 	}
 }
 
-func TestTheReportSaysWhatIsAboveItsTarget(t *testing.T) {
-	prices, err := pricing.Published()
+func TestReport_TotalAboveItsTarget_IsMarked(t *testing.T) {
+	single := Request{
+		Operation: redeemSingleUse, Function: redeemVoucher, LogBytes: 375, AnswerBytes: 318, Calls: []metering.Call{{Units: metering.Units{Write: 1}}},
+		Warm: 6 * time.Millisecond, Ready: 20 * time.Millisecond,
+	}
+	limited := single
+	limited.Operation, limited.Warm = redeemLimited, 11*time.Millisecond
+	limited.Calls = []metering.Call{{Units: metering.Units{Write: 1}}, {Units: metering.Units{Write: 4}}}
+	report, err := newReport(256, []Request{single, limited}, Request{}, 24)
 	if err != nil {
 		t.Fatal(err)
 	}
-	single := Request{Operation: RedeemSingleUse, Function: redeemVoucher, LogBytes: 375, AnswerBytes: 318, Calls: []metering.Call{{Units: metering.Units{Write: 1}}}}
-	limited := single
-	limited.Operation, limited.Calls = RedeemLimited, []metering.Call{{Units: metering.Units{Write: 1}}, {Units: metering.Units{Write: 4}}}
-	times := Times{Operations: map[string]Time{
-		RedeemSingleUse: {Warm: 6 * time.Millisecond}, RedeemLimited: {Warm: 11 * time.Millisecond},
-	}, Starts: map[string]Start{redeemVoucher: {Ready: 20 * time.Millisecond}}}
-	report := newReport(prices, Instance{MemoryMB: 256}, []Request{single, limited}, Request{}, times, 24)
 	var text strings.Builder
 	if err := report.Print(&text); err != nil {
 		t.Fatal(err)
 	}
-	for name, above := range map[string]bool{RedeemSingleUse: false, RedeemLimited: true} {
+	for name, above := range map[string]bool{redeemSingleUse: false, redeemLimited: true} {
 		found := false
 		for line := range strings.Lines(text.String()) {
-			if strings.HasPrefix(line, "  "+name+" ") && strings.Contains(line, "0.20") {
+			if strings.HasPrefix(line, name+" ") && strings.Contains(line, " 1.000 ") {
 				found = true
 				if strings.Contains(line, "!") != above {
-					t.Errorf("above its target %t: %s", above, line)
+					t.Errorf("%s is above its target: %t; printed as %s", name, above, line)
 				}
 			}
 		}

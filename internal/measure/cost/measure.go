@@ -2,46 +2,64 @@ package cost
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"shopfront/internal/measure/benchmark"
-	"shopfront/internal/measure/cost/metering"
+	"shopfront/internal/local/gobuild"
+	"shopfront/internal/measure/fixture"
+	"shopfront/internal/measure/metering"
+	"shopfront/internal/measure/process"
 	"shopfront/pkg/voucher"
 )
 
-// Request is what one request of an operation takes of what AWS bills by amount.
+// storeDelay is how long the store takes to answer while functions are timed.
+const storeDelay = 5 * time.Millisecond
+
+const (
+	metered = 2  // requests of each operation; all must take the same of DynamoDB
+	starts  = 3  // of each operation's function, each with a first request
+	warmUp  = 20 // requests before the timed ones
+)
+
+// Request is what one request of an operation takes.
 type Request struct {
 	Operation string `json:"operation"`
 	Function  string `json:"function"`
-	// Calls are those of DynamoDB.
+
 	Calls []metering.Call `json:"calls"`
-	// LogBytes is the size of what the function itself logs, BodyBytes that of the answer's body, and AnswerBytes that of the
-	// answer with its headers.
+	// LogBytes is the size of what the function itself logs. BodyBytes is that of the response's body, and AnswerBytes that of the
+	// response with its headers.
 	LogBytes    int `json:"logBytes"`
 	BodyBytes   int `json:"bodyBytes"`
 	AnswerBytes int `json:"answerBytes"`
 	// Metrics are the custom metrics that it counts in, each with its dimensions.
 	Metrics []string `json:"metrics,omitempty"`
+
+	// Ready is the time from the start of a process until it asks for an event, First the time of its first request, and Warm that
+	// of a later one, all as medians. Each has its processor time; WarmCPU is a mean.
+	Ready    time.Duration `json:"ready"`
+	ReadyCPU time.Duration `json:"readyCPU"`
+	First    time.Duration `json:"first"`
+	FirstCPU time.Duration `json:"firstCPU"`
+	Warm     time.Duration `json:"warm"`
+	WarmCPU  time.Duration `json:"warmCPU"`
 }
 
-// Units are those of all its calls.
-func (r Request) Units() (units metering.Units) {
+// units are those of all calls together.
+func (r Request) units() (units metering.Units) {
 	for _, call := range r.Calls {
 		units = units.Plus(call.Units)
 	}
@@ -58,236 +76,207 @@ func (r Request) grown(table string) (bytes int) {
 	return bytes
 }
 
-// Workshop is where functions are measured: a DynamoDB Local with a shop in it, and the built functions.
-type Workshop struct {
-	root     string
-	dir      string
-	endpoint string // of DynamoDB Local
+// lab measures functions: it has them built, and a DynamoDB Local behind a meter and behind a delay.
+type lab struct {
+	dir      string // of the binaries, certificates and logs
 	client   *dynamodb.Client
+	events   map[string]fixture.Event // by function
 	meter    *metering.Meter
-	server   *http.Server
-	metered  string // the meter's URL
-	events   map[string]benchmark.Event
-	binaries map[string]string
+	meterURL string
+	pace     *pace
+	pacedEnv []string // of functions whose store answers after the delay
+	closeAll []func()
 }
 
-// NewWorkshop builds the functions of the checkout at root below dir, and fills a DynamoDB Local without tables. It must be
-// closed.
-func NewWorkshop(ctx context.Context, root, dir, endpoint string) (*Workshop, error) {
-	w := &Workshop{
-		root: root, dir: dir, endpoint: endpoint, client: newClient(endpoint), meter: metering.New(endpoint),
-		events: make(map[string]benchmark.Event), binaries: make(map[string]string),
+// newLab builds the functions of the checkout at root below dir, and fills a DynamoDB Local without tables. The caller must call
+// close.
+func newLab(ctx context.Context, root, dir, endpoint string) (l *lab, err error) {
+	l = &lab{
+		dir: dir, client: fixture.Client(endpoint), events: make(map[string]fixture.Event), meter: metering.New(endpoint),
+		pace: &pace{delay: storeDelay},
 	}
-	if err := w.build(ctx); err != nil {
+	var packages []string
+	for _, o := range operations() {
+		if l.events[o.function] == nil {
+			if l.events[o.function], err = fixture.ReadEvent(root, o.function); err != nil {
+				return nil, err
+			}
+			packages = append(packages, "./functions/"+o.function)
+		}
+	}
+	if err := gobuild.Build(ctx, root, dir+"/", packages...); err != nil {
 		return nil, err
 	}
-	if err := benchmark.MakeTables(ctx, root, w.client); err != nil {
+	if err := fixture.FillLocal(ctx, root, l.client); err != nil {
 		return nil, err
 	}
-	if err := benchmark.Fill(ctx, w.client, root); err != nil {
-		return nil, err
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	target, err := url.Parse(endpoint)
 	if err != nil {
 		return nil, err
 	}
-	w.server, w.metered = &http.Server{Handler: w.meter, ReadHeaderTimeout: time.Minute}, "http://"+listener.Addr().String()
-	go func() { _ = w.server.Serve(listener) }() // until Close
-	return w, nil
-}
-
-// build builds the functions, and reads their events.
-func (w *Workshop) build(ctx context.Context) error {
-	names := functions(operations())
-	binaries, failures := make([]string, len(names)), make([]error, len(names))
-	var building sync.WaitGroup
-	for i, function := range names {
-		building.Go(func() { binaries[i], failures[i] = benchmark.Build(ctx, w.root, w.dir, "functions/"+function) })
-	}
-	building.Wait()
-	for i, function := range names {
-		event, err := benchmark.ReadEvent(w.root, function)
-		failures[i] = errors.Join(failures[i], err)
-		w.events[function], w.binaries[function] = event, binaries[i]
-	}
-	return errors.Join(failures...)
-}
-
-// Close ends what NewWorkshop started.
-func (w *Workshop) Close() error { return w.server.Close() }
-
-func newClient(endpoint string) *dynamodb.Client {
-	return dynamodb.New(dynamodb.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String(endpoint), Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
-}
-
-// functions are those that operations call.
-func functions(all []operation) []string {
-	var names []string
-	for _, o := range all {
-		if !slices.Contains(names, o.function) {
-			names = append(names, o.function)
-		}
-	}
-	return names
-}
-
-// start runs a function, and returns it as a scene with its log.
-func (w *Workshop) start(ctx context.Context, function string, env []string) (*scene, *journal, func() error, error) {
-	log, err := os.CreateTemp(w.dir, "*.log")
+	paced, env, err := fixture.ServeTLS(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: l.pace,
+	}, dir)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	running, err := benchmark.Start(ctx, w.binaries[function], env, log)
-	if err != nil {
-		return nil, nil, nil, errors.Join(err, log.Close())
-	}
-	stop := func() error {
-		running.Stop()
-		return log.Close()
-	}
-	return &scene{client: w.client, events: w.events, running: running}, &journal{file: log}, stop, nil
+	meter := httptest.NewServer(l.meter)
+	l.meterURL, l.pacedEnv, l.closeAll = meter.URL, env, []func(){meter.Close, paced.Close}
+	return l, nil
 }
 
-// MeterAll measures every operation.
-func (w *Workshop) MeterAll(ctx context.Context) ([]Request, error) {
-	all := operations()
-	requests := make([]Request, len(all))
-	for i, o := range all {
-		var err error
-		if requests[i], err = w.meterOperation(ctx, o); err != nil {
-			return nil, fmt.Errorf("%s: %w", o.name, err)
-		}
+func (l *lab) close() {
+	for _, stop := range l.closeAll {
+		stop()
 	}
-	return requests, nil
 }
 
-// repeated is how many requests of an operation are metered. They have to take the same of DynamoDB.
-const repeated = 2
+// pace answers after a delay, counted from the arrival of a call.
+type pace struct {
+	delay       time.Duration
+	calls, late atomic.Int64
+}
 
-func (w *Workshop) meterOperation(ctx context.Context, o operation) (request Request, err error) {
-	s, log, stop, err := w.start(ctx, o.function, environment(w.metered))
+func (p *pace) RoundTrip(r *http.Request) (*http.Response, error) {
+	due := time.Now().Add(p.delay)
+	response, err := http.DefaultTransport.RoundTrip(r)
+	p.calls.Add(1)
+	left := time.Until(due)
+	if left < 0 {
+		p.late.Add(1)
+	}
+	time.Sleep(left)
+	return response, err
+}
+
+// measure meters requests of an operation and, unless requests is 0, times so many warm ones.
+func (l *lab) measure(ctx context.Context, o operation, requests int) (Request, error) {
+	request, events, err := l.meterRequests(ctx, o, requests)
+	if err == nil && requests > 0 {
+		err = l.timeRequests(ctx, o, events, &request)
+	}
 	if err != nil {
-		return Request{}, err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	events, err := o.requests(ctx, s, repeated)
-	if err != nil {
-		return Request{}, err
-	}
-	w.meter.Take()
-	if _, err := log.take(); err != nil {
-		return Request{}, err
-	}
-	for i, event := range events {
-		answer, err := s.ask(event)
-		if err != nil {
-			return Request{}, err
-		}
-		if err := o.check(answer); err != nil {
-			return Request{}, err
-		}
-		next := Request{
-			Operation: o.name, Function: o.function, Calls: w.meter.Take(), BodyBytes: len(answer.Body), AnswerBytes: answer.size(),
-		}
-		if err := next.readLog(log); err != nil {
-			return Request{}, err
-		}
-		if i > 0 && (next.Units() != request.Units() || len(next.Calls) != len(request.Calls) || !reflect.DeepEqual(next.Metrics, request.Metrics)) {
-			return Request{}, fmt.Errorf("one request takes %+v, the next %+v", request, next)
-		}
-		next.LogBytes = max(next.LogBytes, request.LogBytes)
-		request = next
+		return Request{}, fmt.Errorf("%s: %w", o.name, err)
 	}
 	return request, nil
 }
 
-// readLog reads what a request left in the log: its size, and its metrics in the embedded metric format
-// (https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html).
-func (r *Request) readLog(log *journal) error {
-	text, err := log.take()
+// meterRequests also returns the events for timing. Nothing has sent them yet.
+func (l *lab) meterRequests(ctx context.Context, o operation, requests int) (request Request, events [][]byte, err error) {
+	file, err := os.CreateTemp(l.dir, "*.log")
 	if err != nil {
-		return err
+		return Request{}, nil, err
 	}
-	r.LogBytes = len(text)
-	for line := range strings.Lines(string(text)) {
+	defer func() { err = errors.Join(err, file.Close()) }()
+	p, err := process.Start(ctx, filepath.Join(l.dir, o.function), fixture.Environment(l.meterURL), file)
+	if err != nil {
+		return Request{}, nil, err
+	}
+	defer p.Stop()
+	next, err := o.prepare(ctx, &scene{client: l.client, events: l.events, process: p})
+	if err != nil {
+		return Request{}, nil, err
+	}
+	count := metered
+	if requests > 0 {
+		count += starts + warmUp + requests
+	}
+	for range count {
+		event, err := next()
+		if err != nil {
+			return Request{}, nil, err
+		}
+		events = append(events, event)
+	}
+	log := &journal{file: file}
+	l.meter.Take()
+	if _, err := log.take(); err != nil {
+		return Request{}, nil, err
+	}
+	for i, event := range events[:metered] {
+		text, _, err := p.Invoke(event)
+		if err != nil {
+			return Request{}, nil, err
+		}
+		another, err := o.read(text, log, l.meter.Take())
+		if err != nil {
+			return Request{}, nil, err
+		}
+		if i > 0 && (another.units() != request.units() || len(another.Calls) != len(request.Calls) || !reflect.DeepEqual(another.Metrics, request.Metrics)) {
+			return Request{}, nil, fmt.Errorf("one request takes %+v, the next one %+v", request, another)
+		}
+		another.LogBytes = max(another.LogBytes, request.LogBytes)
+		request = another
+	}
+	return request, events[metered:], nil
+}
+
+// read puts together what a request took, without its times.
+func (o operation) read(text []byte, log *journal, calls []metering.Call) (Request, error) {
+	if err := o.check(text); err != nil {
+		return Request{}, err
+	}
+	answer, err := parseResponse(text)
+	if err != nil {
+		return Request{}, err
+	}
+	logged, err := log.take()
+	if err != nil {
+		return Request{}, err
+	}
+	r := Request{
+		Operation: o.name, Function: o.function, Calls: calls, LogBytes: len(logged), BodyBytes: len(answer.Body), AnswerBytes: answer.size(),
+	}
+	for line := range strings.Lines(string(logged)) {
 		metrics, err := metricsOf([]byte(line))
 		if err != nil {
-			return fmt.Errorf("log line %q: %w", line, err)
+			return Request{}, err
 		}
 		r.Metrics = append(r.Metrics, metrics...)
 	}
 	slices.Sort(r.Metrics)
+	return r, nil
+}
+
+// timeRequests starts processes, each of which gets a first request. The last process also gets all other requests.
+func (l *lab) timeRequests(ctx context.Context, o operation, events [][]byte, r *Request) error {
+	var ready, readyCPU, first, firstCPU []time.Duration
+	for i := range starts {
+		p, err := process.Start(ctx, filepath.Join(l.dir, o.function), l.pacedEnv, nil)
+		if err != nil {
+			return err
+		}
+		defer p.Stop()
+		work, err := p.InvokeAll(ctx, events[i:i+1], o.check)
+		if err != nil {
+			return err
+		}
+		ready, readyCPU = append(ready, p.Ready()), append(readyCPU, p.StartCPU)
+		first, firstCPU = append(first, work.Times...), append(firstCPU, work.CPU)
+		if i < starts-1 {
+			continue
+		}
+		events = events[starts:]
+		if _, err = p.InvokeAll(ctx, events[:warmUp], o.check); err != nil {
+			return err
+		}
+		if work, err = p.InvokeAll(ctx, events[warmUp:], o.check); err != nil {
+			return err
+		}
+		r.Warm, r.WarmCPU = median(work.Times), work.CPU/time.Duration(len(work.Times))
+	}
+	r.Ready, r.ReadyCPU, r.First, r.FirstCPU = median(ready), median(readyCPU), median(first), median(firstCPU)
 	return nil
 }
 
-func metricsOf(line []byte) ([]string, error) {
-	var members map[string]any
-	var embedded struct {
-		AWS struct {
-			CloudWatchMetrics []struct {
-				Namespace  string
-				Dimensions [][]string
-				Metrics    []struct{ Name string }
-			}
-		} `json:"_aws"`
-	}
-	if err := errors.Join(json.Unmarshal(line, &members), json.Unmarshal(line, &embedded)); err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, directive := range embedded.AWS.CloudWatchMetrics {
-		for _, metric := range directive.Metrics {
-			for _, dimensions := range directive.Dimensions {
-				parts := []string{directive.Namespace, metric.Name}
-				for _, dimension := range dimensions {
-					parts = append(parts, fmt.Sprintf("%s=%v", dimension, members[dimension]))
-				}
-				names = append(names, strings.Join(parts, " "))
-			}
-		}
-	}
-	return names, nil
+func median(times []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(times))
+	return sorted[len(sorted)/2]
 }
 
-// MeterCode measures what it takes of DynamoDB to create a single-use code.
-func (w *Workshop) MeterCode(ctx context.Context) (Request, error) {
-	code, err := newCode()
-	if err != nil {
-		return Request{}, err
-	}
-	w.meter.Take()
-	if err := createVoucher(ctx, newClient(w.metered), code, voucher.Terms{}); err != nil {
-		return Request{}, err
-	}
-	return Request{Operation: "a single-use code is created", Calls: w.meter.Take()}, nil
-}
-
-// tables counts the tables that requests name, for each function anew.
-func tables(requests []Request) int {
-	pairs := make(map[string]bool)
-	for _, r := range requests {
-		for _, call := range r.Calls {
-			for _, table := range call.Tables {
-				pairs[r.Function+" "+table] = true
-			}
-		}
-	}
-	return len(pairs)
-}
-
-// metrics are all custom metrics that requests count in.
-func metrics(requests []Request) []string {
-	names := make(map[string]bool)
-	for _, r := range requests {
-		for _, name := range r.Metrics {
-			names[name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
-func say(progress io.Writer, format string, args ...any) {
-	_, _ = fmt.Fprintf(progress, format+"\n", args...) // nobody minds if it is not read
+// createCode meters the creation of a single-use code.
+func (l *lab) createCode(ctx context.Context) (Request, error) {
+	l.meter.Take()
+	_, err := (&scene{client: fixture.Client(l.meterURL)}).create(ctx, voucher.Terms{})
+	return Request{Operation: "a single-use code is created", Calls: l.meter.Take()}, err
 }

@@ -2,43 +2,47 @@ package cost
 
 import (
 	"context"
-	"encoding/json"
+	"crypto/rand"
 	"fmt"
-	"maps"
 	"net/http"
+	"strconv"
+	"strings"
 
-	"shopfront/internal/measure/benchmark"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/internal/measure/fixture"
+	"shopfront/internal/measure/process"
 	"shopfront/pkg/voucher"
 )
 
-// Names of the operations: kinds of requests that differ in what they cost.
+// The operations: kinds of requests that differ in what they cost. shops.yaml uses these names too.
 const (
-	RedeemSingleUse    = "redemption, single use"
-	RedeemLimited      = "redemption, limited"
-	RedeemLimitedFirst = "redemption, limited, new to the process"
-	RedeemLimitedNicks = "redemption, limited, any nick"
-	RedeemUnlimited    = "redemption, no limit"
-	ReplaySingleUse    = "replay, single use"
-	ReplayLimited      = "replay, limited"
-	RefuseUnknown      = "refusal, unknown"
-	RefuseUnknownKey   = "refusal, unknown, with key"
-	RefuseUsed         = "refusal, single use, used up"
-	RefuseUsedKey      = "refusal, single use, used up, with key"
-	RefuseFull         = "refusal, limited, used up"
-	RefuseFullKey      = "refusal, limited, used up, with key"
-	CheckSingleUse     = "check, single use"
-	CheckLimited       = "check, limited"
-	CheckOut           = "checkout"
-	CheckOutKey        = "checkout, with key"
-	ReplayCheckout     = "checkout, with key, again"
-	ShowArea           = "checkout area"
-	ShowAreaUnchanged  = "checkout area, unchanged"
-	ShowDocument       = "api-docs, openapi.json"
-	ShowChangelog      = "api-docs, changelog"
-	RemovedPath        = "removed path"
+	redeemSingleUse    = "redemption, single use"
+	redeemLimited      = "redemption, limited"
+	redeemLimitedFirst = "redemption, limited, new to the process"
+	redeemLimitedNicks = "redemption, limited, any nick"
+	redeemUnlimited    = "redemption, no limit"
+	replaySingleUse    = "replay, single use"
+	replayLimited      = "replay, limited"
+	refuseUnknown      = "refusal, unknown"
+	refuseUnknownKey   = "refusal, unknown, with key"
+	refuseUsed         = "refusal, single use, used up"
+	refuseUsedKey      = "refusal, single use, used up, with key"
+	refuseFull         = "refusal, limited, used up"
+	refuseFullKey      = "refusal, limited, used up, with key"
+	checkSingleUse     = "check, single use"
+	checkLimited       = "check, limited"
+	checkOut           = "checkout"
+	checkOutKey        = "checkout, with key"
+	replayCheckout     = "checkout, with key, again"
+	showArea           = "checkout area"
+	showAreaUnchanged  = "checkout area, unchanged"
+	showDocument       = "api-docs, openapi.json"
+	showChangelog      = "api-docs, changelog"
+	removedPath        = "removed path"
 )
 
-// Names of the functions, which are those of their folders.
+// The functions, by their folders.
 const (
 	redeemVoucher  = "redeem-voucher"
 	checkoutArea   = "checkout-area"
@@ -47,212 +51,219 @@ const (
 	removedPayment = "removed-payment"
 )
 
-// operation is one kind of request, and what its answer must be.
+// operation is one kind of request, and its right response.
 type operation struct {
 	name     string
 	function string
-	// requests makes requests that have not been sent before. It may ask the running process what leads up to them.
-	requests func(ctx context.Context, s *scene, count int) ([][]byte, error)
+	prepare  preparation
 	status   int
-	shows    string // what the answer's body has in it
+	shows    string // what the response's body contains
 }
 
-// limit is that of the limited codes. It gives them as many counters as there can be.
-const limit voucher.Limit = 10_000
-
-func limited() voucher.Terms {
-	most := limit
-	return voucher.Terms{MaxUses: &most}
-}
-
-func anyNick() voucher.Terms {
-	terms, none := limited(), voucher.NoLimit
-	terms.MaxUsesPerNick = &none
-	return terms
-}
-
-func unlimited() voucher.Terms {
-	none := voucher.NoLimit
-	return voucher.Terms{MaxUses: &none}
-}
+// preparation brings about what a kind of request needs, and returns a function that makes requests. Each of them is sent once.
+type preparation func(ctx context.Context, s *scene) (request func() ([]byte, error), err error)
 
 // operations are all that is measured.
 func operations() []operation {
-	const redeemed, notFound, open = `"redeemed"`, "voucher-not-found", `"open"`
-	redeem := func(name string, status int, shows string, requests func(context.Context, *scene, int) ([][]byte, error)) operation {
-		return operation{name, redeemVoucher, requests, status, shows}
+	limit, noLimit := voucher.Limit(10_000), voucher.NoLimit // such a limit gets the greatest number of counters
+	single, limited, unlimited := voucher.Terms{}, voucher.Terms{MaxUses: &limit}, voucher.Terms{MaxUses: &noLimit}
+	anyNick := voucher.Terms{MaxUses: &limit, MaxUsesPerNick: &noLimit}
+	redeemed := func(name string, prepare preparation) operation {
+		return operation{name, redeemVoucher, prepare, http.StatusOK, `"redeemed"`}
 	}
+	refused := func(name string, prepare preparation) operation {
+		return operation{name, redeemVoucher, prepare, http.StatusNotFound, "voucher-not-found"}
+	}
+	checked := func(name string, terms voucher.Terms) operation {
+		return operation{name, redeemVoucher, checks(terms), http.StatusOK, `"redeemable"`}
+	}
+	const area = "/shop/" + string(fixture.Customer) + "/checkout"
 	return []operation{
-		redeem(RedeemSingleUse, http.StatusOK, redeemed, newCodes(voucher.Terms{})),
-		redeem(RedeemLimited, http.StatusOK, redeemed, oneCode(limited())),
-		redeem(RedeemLimitedFirst, http.StatusOK, redeemed, newCodes(limited())),
-		redeem(RedeemLimitedNicks, http.StatusOK, redeemed, oneCode(anyNick())),
-		redeem(RedeemUnlimited, http.StatusOK, redeemed, oneCode(unlimited())),
-		redeem(ReplaySingleUse, http.StatusOK, redeemed, replays(voucher.Terms{})),
-		redeem(ReplayLimited, http.StatusOK, redeemed, replays(limited())),
-		redeem(RefuseUnknown, http.StatusNotFound, notFound, unknownCodes(false)),
-		redeem(RefuseUnknownKey, http.StatusNotFound, notFound, unknownCodes(true)),
-		redeem(RefuseUsed, http.StatusNotFound, notFound, usedUp(1, false)),
-		redeem(RefuseUsedKey, http.StatusNotFound, notFound, usedUp(1, true)),
-		redeem(RefuseFull, http.StatusNotFound, notFound, usedUp(2, false)),
-		redeem(RefuseFullKey, http.StatusNotFound, notFound, usedUp(2, true)),
-		redeem(CheckSingleUse, http.StatusOK, `"redeemable"`, checks(voucher.Terms{})),
-		redeem(CheckLimited, http.StatusOK, `"redeemable"`, checks(limited())),
-		{CheckOut, checkout, checkouts(func(*scene) string { return "" }), http.StatusOK, open},
-		{CheckOutKey, checkout, checkouts((*scene).key), http.StatusOK, open},
-		{ReplayCheckout, checkout, repeatedCheckouts, http.StatusOK, open},
-		{ShowArea, checkoutArea, pages(checkoutArea, "/shop/"+customer+"/checkout"), http.StatusOK, `"coins"`},
-		{ShowAreaUnchanged, checkoutArea, unchangedAreas, http.StatusNotModified, ""},
-		{ShowDocument, apiDocs, pages(apiDocs, "/openapi.json"), http.StatusOK, ""},
-		{ShowChangelog, apiDocs, pages(apiDocs, "/changelog"), http.StatusOK, ""},
-		{RemovedPath, removedPayment, pages(removedPayment, "/checkout/paybylink/transfer"), http.StatusGone, "gone"},
+		redeemed(redeemSingleUse, newCodes(single)),
+		redeemed(redeemLimited, oneCode(limited)),
+		redeemed(redeemLimitedFirst, newCodes(limited)),
+		redeemed(redeemLimitedNicks, oneCode(anyNick)),
+		redeemed(redeemUnlimited, oneCode(unlimited)),
+		redeemed(replaySingleUse, replays(single)),
+		redeemed(replayLimited, replays(limited)),
+		refused(refuseUnknown, unknownCodes(noKey)),
+		refused(refuseUnknownKey, unknownCodes(newKey)),
+		refused(refuseUsed, usedUp(1, noKey)),
+		refused(refuseUsedKey, usedUp(1, newKey)),
+		refused(refuseFull, usedUp(2, noKey)),
+		refused(refuseFullKey, usedUp(2, newKey)),
+		checked(checkSingleUse, single),
+		checked(checkLimited, limited),
+		{checkOut, checkout, checkouts(noKey), http.StatusOK, `"open"`},
+		{checkOutKey, checkout, checkouts(newKey), http.StatusOK, `"open"`},
+		{replayCheckout, checkout, repeatedCheckout, http.StatusOK, `"open"`},
+		{showArea, checkoutArea, page(checkoutArea, area), http.StatusOK, `"coins"`},
+		{showAreaUnchanged, checkoutArea, unchangedPage(checkoutArea, area), http.StatusNotModified, ""},
+		{showDocument, apiDocs, page(apiDocs, "/openapi.json"), http.StatusOK, ""},
+		{showChangelog, apiDocs, page(apiDocs, "/changelog"), http.StatusOK, ""},
+		{removedPath, removedPayment, page(removedPayment, "/checkout/paybylink/transfer"), http.StatusGone, "gone"},
 	}
 }
 
-// check judges an answer, so that nothing is measured that went wrong.
-func (o operation) check(answer httpAnswer) error {
-	if answer.StatusCode != o.status || !answer.holds(o.shows) {
-		return fmt.Errorf("%s was answered %d %.200q; want %d with %q", o.name, answer.StatusCode, answer.Body, o.status, o.shows)
+// check fails for a wrong response, so that only requests that succeed are measured.
+func (o operation) check(text []byte) error {
+	got, err := parseResponse(text)
+	if err == nil && (got.StatusCode != o.status || !strings.Contains(got.Body, o.shows)) {
+		err = fmt.Errorf("%s was answered %d %.200q; want %d with %q", o.name, got.StatusCode, got.Body, o.status, o.shows)
 	}
-	return nil
+	return err
+}
+
+// scene is a running function and its store.
+type scene struct {
+	client  *dynamodb.Client // goes around the meter
+	events  map[string]fixture.Event
+	process *process.Process
+	serial  int // of the last nick
+}
+
+// ask sends a request that leads up to others.
+func (s *scene) ask(request []byte, err error) (response, error) {
+	if err != nil {
+		return response{}, err
+	}
+	text, _, err := s.process.Invoke(request)
+	if err != nil {
+		return response{}, err
+	}
+	return parseResponse(text)
+}
+
+// newNick returns a nick that nobody had before in this scene.
+func (s *scene) newNick() string {
+	s.serial++
+	return "Alder" + strconv.Itoa(1000+s.serial)
+}
+
+// newKey returns an Idempotency-Key as long as a UUID.
+func newKey() string { return (rand.Text() + rand.Text())[:36] }
+
+func noKey() string { return "" }
+
+func (s *scene) redemption(code, nick, key string) ([]byte, error) {
+	return s.events[redeemVoucher].Redemption(code, nick, key)
+}
+
+// create creates a voucher with a new code, as `shopctl voucher generate --batch launch` does.
+func (s *scene) create(ctx context.Context, terms voucher.Terms) (code string, err error) {
+	if code, err = voucher.GenerateCode(rand.Reader); err != nil {
+		return "", err
+	}
+	terms.Written, terms.Batch = code, "launch"
+	return code, fixture.CreateVoucher(ctx, s.client, terms)
 }
 
 // newCodes redeems a new code each time.
-func newCodes(terms voucher.Terms) func(context.Context, *scene, int) ([][]byte, error) {
-	return func(ctx context.Context, s *scene, count int) ([][]byte, error) {
-		return s.each(count, func() ([]byte, error) {
+func newCodes(terms voucher.Terms) preparation {
+	return func(ctx context.Context, s *scene) (func() ([]byte, error), error) {
+		return func() ([]byte, error) {
 			code, err := s.create(ctx, terms)
 			if err != nil {
 				return nil, err
 			}
-			return s.redemption(code, s.nick(), s.key())
-		})
+			return s.redemption(code, s.newNick(), newKey())
+		}, nil
 	}
 }
 
-// oneCode redeems one code for another nick each time; the process has met it before.
-func oneCode(terms voucher.Terms) func(context.Context, *scene, int) ([][]byte, error) {
-	return func(ctx context.Context, s *scene, count int) ([][]byte, error) {
-		code, err := s.createMet(ctx, terms, s.key())
-		if err != nil {
-			return nil, err
-		}
-		return s.each(count, func() ([]byte, error) { return s.redemption(code, s.nick(), s.key()) })
-	}
-}
-
-// replays sends a request that was answered before. Its code is redeemed for the nick that every such request has.
-func replays(terms voucher.Terms) func(context.Context, *scene, int) ([][]byte, error) {
-	return func(ctx context.Context, s *scene, count int) ([][]byte, error) {
-		key := s.key()
-		code, err := s.createMet(ctx, terms, key)
-		if err != nil {
-			return nil, err
-		}
-		return s.each(count, func() ([]byte, error) { return s.redemption(code, metBy, key) })
-	}
-}
-
-func unknownCodes(keyed bool) func(context.Context, *scene, int) ([][]byte, error) {
-	return func(_ context.Context, s *scene, count int) ([][]byte, error) {
-		return s.each(count, func() ([]byte, error) {
-			code, err := newCode()
-			if err != nil {
-				return nil, err
-			}
-			return s.redemption(code, s.nick(), s.keyIf(keyed))
-		})
-	}
-}
-
-// usedUp is refused a code whose uses are all taken, and which is marked so if it had more than one.
-func usedUp(uses voucher.Limit, keyed bool) func(context.Context, *scene, int) ([][]byte, error) {
-	return func(ctx context.Context, s *scene, count int) ([][]byte, error) {
-		code, err := s.create(ctx, voucher.Terms{MaxUses: &uses})
-		if err != nil {
-			return nil, err
-		}
-		for range uses + 1 { // the one that finds nothing left marks the code
-			request, err := s.redemption(code, s.nick(), "")
-			if err != nil {
-				return nil, err
-			}
-			if _, err := s.ask(request); err != nil {
-				return nil, err
-			}
-		}
-		return s.each(count, func() ([]byte, error) { return s.redemption(code, s.nick(), s.keyIf(keyed)) })
-	}
-}
-
-func checks(terms voucher.Terms) func(context.Context, *scene, int) ([][]byte, error) {
-	return func(ctx context.Context, s *scene, count int) ([][]byte, error) {
+// oneCode redeems one code for another nick each time. The process has met the code before.
+func oneCode(terms voucher.Terms) preparation {
+	return func(ctx context.Context, s *scene) (func() ([]byte, error), error) {
 		code, err := s.create(ctx, terms)
 		if err != nil {
 			return nil, err
 		}
-		asking := maps.Clone(s.events[redeemVoucher])
-		asking["rawQueryString"], asking["queryStringParameters"] = "check=true", map[string]string{"check": "true"}
-		return s.each(count, func() ([]byte, error) { return asking.Redemption(code, s.nick(), "") })
+		_, err = s.ask(s.redemption(code, "Rowan", newKey()))
+		return func() ([]byte, error) { return s.redemption(code, s.newNick(), newKey()) }, err
 	}
 }
 
-func checkouts(key func(*scene) string) func(context.Context, *scene, int) ([][]byte, error) {
-	return func(_ context.Context, s *scene, count int) ([][]byte, error) {
-		return s.each(count, func() ([]byte, error) { return json.Marshal(s.events[checkout].WithKey(key(s))) })
-	}
-}
-
-func repeatedCheckouts(_ context.Context, s *scene, count int) ([][]byte, error) {
-	request, err := json.Marshal(s.events[checkout].WithKey(s.key()))
-	if err != nil {
-		return nil, err
-	}
-	if _, err := s.ask(request); err != nil {
-		return nil, err
-	}
-	return s.each(count, func() ([]byte, error) { return request, nil })
-}
-
-// pages gets a path of a function, as a browser does.
-func pages(function, path string) func(context.Context, *scene, int) ([][]byte, error) {
-	return func(_ context.Context, s *scene, count int) ([][]byte, error) {
-		return s.each(count, func() ([]byte, error) { return json.Marshal(s.getting(function, path, "")) })
-	}
-}
-
-func unchangedAreas(_ context.Context, s *scene, count int) ([][]byte, error) {
-	const path = "/shop/" + customer + "/checkout"
-	first, err := json.Marshal(s.getting(checkoutArea, path, ""))
-	if err != nil {
-		return nil, err
-	}
-	shown, err := s.ask(first)
-	if err != nil {
-		return nil, err
-	}
-	return s.each(count, func() ([]byte, error) { return json.Marshal(s.getting(checkoutArea, path, shown.header("Etag"))) })
-}
-
-// getting is a function's event for a path, and where an entity tag is known, with that.
-func (s *scene) getting(function, path, tag string) benchmark.Event {
-	event := maps.Clone(s.events[function])
-	headers := map[string]any{"accept-encoding": "gzip, br"}
-	if given, is := event["headers"].(map[string]any); is {
-		maps.Copy(headers, given)
-	}
-	if tag != "" {
-		headers["if-none-match"] = tag
-	}
-	event["headers"], event["rawPath"] = headers, path
-	if given, is := event["requestContext"].(map[string]any); is {
-		request := maps.Clone(given)
-		if its, is := request["http"].(map[string]any); is {
-			its = maps.Clone(its)
-			its["path"] = path
-			request["http"] = its
+// replays repeats a request that succeeded.
+func replays(terms voucher.Terms) preparation {
+	return func(ctx context.Context, s *scene) (func() ([]byte, error), error) {
+		code, err := s.create(ctx, terms)
+		if err != nil {
+			return nil, err
 		}
-		event["requestContext"] = request
+		key := newKey()
+		_, err = s.ask(s.redemption(code, "Rowan", key))
+		return func() ([]byte, error) { return s.redemption(code, "Rowan", key) }, err
 	}
-	return event
+}
+
+func unknownCodes(key func() string) preparation {
+	return func(_ context.Context, s *scene) (func() ([]byte, error), error) {
+		return func() ([]byte, error) {
+			code, err := voucher.GenerateCode(rand.Reader)
+			if err != nil {
+				return nil, err
+			}
+			return s.redemption(code, s.newNick(), key())
+		}, nil
+	}
+}
+
+// usedUp tries to redeem a code whose uses are all taken. A code with more than one use is also marked as used up.
+func usedUp(uses voucher.Limit, key func() string) preparation {
+	return func(ctx context.Context, s *scene) (func() ([]byte, error), error) {
+		code, err := s.create(ctx, voucher.Terms{MaxUses: &uses})
+		if err != nil {
+			return nil, err
+		}
+		for range uses + 1 { // the last of these requests finds nothing left, and marks the code
+			if _, err := s.ask(s.redemption(code, s.newNick(), "")); err != nil {
+				return nil, err
+			}
+		}
+		return func() ([]byte, error) { return s.redemption(code, s.newNick(), key()) }, nil
+	}
+}
+
+func checks(terms voucher.Terms) preparation {
+	return func(ctx context.Context, s *scene) (func() ([]byte, error), error) {
+		code, err := s.create(ctx, terms)
+		check := s.events[redeemVoucher].With("rawQueryString", "check=true").With("queryStringParameters", map[string]string{"check": "true"})
+		return func() ([]byte, error) { return check.Redemption(code, s.newNick(), "") }, err
+	}
+}
+
+func checkouts(key func() string) preparation {
+	return func(_ context.Context, s *scene) (func() ([]byte, error), error) {
+		return func() ([]byte, error) { return s.events[checkout].WithKey(key()).Encode() }, nil
+	}
+}
+
+func repeatedCheckout(_ context.Context, s *scene) (func() ([]byte, error), error) {
+	request, err := s.events[checkout].WithKey(newKey()).Encode()
+	_, err = s.ask(request, err)
+	return func() ([]byte, error) { return request, nil }, err
+}
+
+// page gets a path of a function, as a browser does.
+func page(function, path string) preparation {
+	return func(_ context.Context, s *scene) (func() ([]byte, error), error) {
+		return getting(s.events[function], path).Encode, nil
+	}
+}
+
+// unchangedPage gets a page that the browser already has.
+func unchangedPage(function, path string) preparation {
+	return func(_ context.Context, s *scene) (func() ([]byte, error), error) {
+		get := getting(s.events[function], path)
+		shown, err := s.ask(get.Encode())
+		return get.WithHeader("if-none-match", shown.header("Etag")).Encode, err
+	}
+}
+
+func getting(event fixture.Event, path string) fixture.Event {
+	given, _ := event["requestContext"].(map[string]any)
+	request := fixture.Event(given)
+	its, _ := request["http"].(map[string]any)
+	request = request.With("http", fixture.Event(its).With("path", path))
+	return event.With("rawPath", path).With("requestContext", request).WithHeader("accept-encoding", "gzip, br")
 }

@@ -1,4 +1,4 @@
-// Package bare holds the reference functions: each the smallest there can be that decodes the event of an HTTP API and makes
+// Package reference holds the reference functions: each the smallest there can be that decodes the event of an HTTP API and makes
 // the same DynamoDB calls as a function of Shopfront, with the same SDK client wired by hand. They check nothing, decide
 // nothing and log nothing: what Shopfront's own functions cost beyond them is the price of doing so.
 //

@@ -1,4 +1,4 @@
-// Command bare-area is the reference function of the checkout area.
+// Command checkout-area is the reference function of the checkout area.
 package main
 
 import (

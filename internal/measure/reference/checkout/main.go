@@ -1,4 +1,4 @@
-// Command bare-checkout is the reference function of checking out.
+// Command checkout is the reference function of checking out.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command bare-many-uses is the reference function of redeeming a code of many uses.
+// Command redeem-many-uses is the reference function of redeeming a code with many uses.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command bare is the reference function of redeeming a single-use code.
+// Command redeem is the reference function of redeeming a single-use code.
 package main
 
 import (

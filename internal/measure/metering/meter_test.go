@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/internal/local/dynamolocal/localtest"
-	"shopfront/internal/measure/cost/metering"
+	"shopfront/internal/measure/metering"
 )
 
 func TestMain(m *testing.M) { localtest.Main(m) }

@@ -17,14 +17,14 @@ func durations(values ...int) []time.Duration {
 	return list
 }
 
-func TestDistributionsAreCompared(t *testing.T) {
+func TestCompare_KnownSamples_GiveKnownProbabilities(t *testing.T) {
 	for what, test := range map[string]struct {
 		first, second []time.Duration
 		want          comparison
 	}{
 		"the same":  {durations(1, 2, 3, 4), durations(1, 2, 3, 4), comparison{0.5, 1, 0, 1}},
 		"all equal": {durations(7, 7), durations(7, 7, 7), comparison{0.5, 1, 0, 1}},
-		// Places in a race, as in the usual example of the test of Mann and Whitney: 11 of 36 pairs.
+		// Places in a race, the usual example of the U test: 11 of 36 pairs.
 		"race": {durations(1, 7, 8, 9, 10, 11), durations(2, 3, 4, 5, 6, 12), comparison{11. / 36, 0.2980, 4. / 6, 0.0766}},
 		"ties": {durations(1, 1, 2), durations(1, 2, 2), comparison{6. / 9, 0.6193, 1. / 3, 0.9762}},
 	} {
@@ -40,7 +40,7 @@ func TestDistributionsAreCompared(t *testing.T) {
 	}
 }
 
-func TestComparingTheOtherWayRoundTellsTheSame(t *testing.T) {
+func TestCompare_ExchangedSamples_GiveTheMirroredResult(t *testing.T) {
 	sample := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 9), func(n int) time.Duration { return time.Duration(n) }), 1, 20)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := sample.Draw(t, "a"), sample.Draw(t, "b")
@@ -54,13 +54,12 @@ func TestComparingTheOtherWayRoundTellsTheSame(t *testing.T) {
 	})
 }
 
-// A difference must be found once there are as many values as it is said to take.
-func TestDifferencesAreFoundInAsManySamplesAsTheyTake(t *testing.T) {
-	count := int(math.Ceil(2 * samplesToTell(0.1))) // twice as many: the test has two sides, and a difference that is not lucky
+func TestSamplesToTell_SoManySamples_RevealTheDifference(t *testing.T) {
+	count := int(math.Ceil(2 * samplesToTell(0.1))) // twice as many: the test has two sides, and the difference is an average one
 	first, second := make([]time.Duration, count), make([]time.Duration, count)
 	for i := range count {
 		first[i] = time.Duration(1000 * i / count)
-		second[i] = first[i] + 106 // of 1,000 that are equally likely: 0.6 of the pairs
+		second[i] = first[i] + 106 // of 1,000 equally likely values: 0.6 of the pairs
 	}
 	compared := compare(first, second)
 	if math.Abs(compared.Superiority-0.6) > 0.002 || compared.RankP > significant {
@@ -71,7 +70,7 @@ func TestDifferencesAreFoundInAsManySamplesAsTheyTake(t *testing.T) {
 	}
 }
 
-func TestSpreads(t *testing.T) {
+func TestSpread(t *testing.T) {
 	for _, test := range []struct {
 		values []float64
 		want   Spread
@@ -81,13 +80,13 @@ func TestSpreads(t *testing.T) {
 		{[]float64{3, 1}, Spread{2, 1, 3}, "2.00 (1.00–3.00)"},
 		{[]float64{1.5, 1.2, 1.3}, Spread{1.3, 1.2, 1.5}, "1.30 (1.20–1.50)"},
 	} {
-		if got := spreadOf(test.values); got != test.want || got.String() != test.text {
+		if got := spreadOf(test.values...); got != test.want || got.String() != test.text {
 			t.Errorf("%v: %v %s", test.values, got, got)
 		}
 	}
 }
 
-func TestQuantilesAreOfTheNearestRank(t *testing.T) {
+func TestQuantile_IsOfTheNearestRank(t *testing.T) {
 	hundred := make([]int, 100)
 	for i := range hundred {
 		hundred[i] = 100 - i

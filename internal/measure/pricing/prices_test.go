@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"shopfront/internal/measure/cost/pricing"
+	"shopfront/internal/measure/pricing"
 )
 
 func published(t *testing.T) pricing.Prices {
@@ -17,7 +17,7 @@ func published(t *testing.T) pricing.Prices {
 	return prices
 }
 
-func TestUsageCostsWhatAWSPublished(t *testing.T) {
+func TestCost(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		usage pricing.UsageType
@@ -39,14 +39,14 @@ func TestUsageCostsWhatAWSPublished(t *testing.T) {
 			usage := make(pricing.Usage)
 			usage.AddWhole(test.usage, test.units)
 			want, _ := new(big.Rat).SetString(test.want)
-			if got := published(t).Cost(usage); got.Cmp(want) != 0 {
+			if _, got := published(t).Cost(usage); got.Cmp(want) != 0 {
 				t.Errorf("%d of %s cost %s USD; want %s", test.units, test.usage, got.FloatString(15), test.want)
 			}
 		})
 	}
 }
 
-func TestCostsAddUpExactly(t *testing.T) {
+func TestCost_Sums_AreExact(t *testing.T) {
 	one := make(pricing.Usage)
 	one.AddWhole(pricing.WriteRequestUnits, 1)
 	one.AddWhole(pricing.LambdaMBMillis, 7)
@@ -56,22 +56,23 @@ func TestCostsAddUpExactly(t *testing.T) {
 		added.AddTimes(one, big.NewRat(1, 1))
 	}
 	times.AddTimes(one, big.NewRat(1_000, 1))
-	prices := published(t)
-	if prices.Cost(added).Cmp(prices.Cost(times)) != 0 {
-		t.Errorf("a thousand times one costs %s USD, one a thousand times %s", prices.Cost(added), prices.Cost(times))
+	_, sum := published(t).Cost(added)
+	columns, total := published(t).Cost(times)
+	if sum.Cmp(total) != 0 {
+		t.Errorf("a thousand times one costs %s USD, one a thousand times %s", sum, total)
 	}
 	parts := new(big.Rat)
-	for _, usage := range pricing.UsageTypes() {
-		parts.Add(parts, prices.Cost(times, usage))
+	for _, amount := range columns {
+		parts.Add(parts, amount)
 	}
-	if parts.Cmp(prices.Cost(times)) != 0 {
-		t.Errorf("its parts cost %s USD, all of it %s", parts, prices.Cost(times))
+	if parts.Cmp(total) != 0 {
+		t.Errorf("the columns cost %s USD, all of it %s", parts, total)
 	}
 }
 
-func TestPricesAreWholeOrRefused(t *testing.T) {
-	const entry = "{usd: \"1\", per: 1, published: a price, source: https://aws.amazon.com/, seen: there}"
-	whole := "region: us-east-1\ndate: 2026-11-21\nprices:\n"
+func TestParse_IncompletePrices_AreRefused(t *testing.T) {
+	const entry = "{column: all, usd: \"1\", per: 1, published: a price, source: https://aws.amazon.com/, seen: there}"
+	whole := "region: us-east-1\ndate: 2026-11-21\ncolumns: [all]\nprices:\n"
 	for _, usage := range pricing.UsageTypes() {
 		whole += "  " + string(usage) + ": " + entry + "\n"
 	}
@@ -87,21 +88,22 @@ func TestPricesAreWholeOrRefused(t *testing.T) {
 		"of nothing":            strings.Replace(whole, last+entry, last+strings.Replace(entry, `"1"`, `"0"`, 1), 1),
 		"that is no number":     strings.Replace(whole, last+entry, last+strings.Replace(entry, `"1"`, `"cheap"`, 1), 1),
 		"for no units":          strings.Replace(whole, last+entry, last+strings.Replace(entry, "per: 1", "per: 0", 1), 1),
+		"without a column":      strings.Replace(whole, last+entry, last+strings.Replace(entry, "column: all", "column: any", 1), 1),
 		"without a source":      strings.Replace(whole, last+entry, last+strings.Replace(entry, "https://aws.amazon.com/", "hearsay", 1), 1),
 		"with an unknown field": strings.Replace(whole, last+entry, last+strings.Replace(entry, "seen", "felt", 1), 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if prices, err := pricing.Parse([]byte(text)); err == nil {
-				t.Errorf("read as %v", prices)
+				t.Errorf("parsed as %v", prices)
 			}
 		})
 	}
 }
 
-func TestEveryPriceSaysWhereItIsPublished(t *testing.T) {
+func TestPublished_EachPrice_NamesItsSource(t *testing.T) {
 	prices := published(t)
 	for _, usage := range pricing.UsageTypes() {
-		if price := prices.Of(usage); !strings.HasPrefix(price.Source, "https://aws.amazon.com/") || price.Seen == "" {
+		if price := prices.Of[usage]; !strings.HasPrefix(price.Source, "https://aws.amazon.com/") || price.Seen == "" {
 			t.Errorf("%s: published on %q, seen at %q", usage, price.Source, price.Seen)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"shopfront/internal/measure/cost/metering"
+	"shopfront/internal/measure/metering"
 )
 
 // The rules: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html.

@@ -1,0 +1,104 @@
+// Command measure measures the built functions and prints a report:
+//
+//	measure bench  [--rounds N] [--requests N] [--starts N] [--samples N] [--json]
+//	measure oracle [--samples N] [--json]
+//	measure cost   [--requests N] [--json]
+//
+// bench compares the functions with reference functions, oracle compares the times of refused requests, and cost computes what
+// requests cost at AWS. Progress goes to stderr. A missed target is not an error, because a busy machine could cause it.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/measure/benchmark"
+	"shopfront/internal/measure/cost"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "measure:", err)
+		os.Exit(1)
+	}
+}
+
+// report is what was measured.
+type report interface{ Print(w io.Writer) error }
+
+func run(ctx context.Context, arguments []string, out, progress io.Writer) error {
+	if len(arguments) == 0 {
+		return errors.New("say what to measure: bench, oracle or cost")
+	}
+	options := benchmark.Options{Progress: progress, Now: time.Now}
+	costs := cost.Options{Progress: progress}
+	flags := flag.NewFlagSet("measure "+arguments[0], flag.ContinueOnError)
+	flags.SetOutput(progress)
+	asJSON := flags.Bool("json", false, "print JSON")
+	var numbers []*int
+	number := func(value *int, name string, initial int, usage string) {
+		flags.IntVar(value, name, initial, usage)
+		numbers = append(numbers, value)
+	}
+	var measure func() (report, error)
+	switch arguments[0] {
+	case "bench":
+		number(&options.Rounds, "rounds", 7, "rounds, each of which measures everything")
+		number(&options.Requests, "requests", 100, "warm requests of each function in a round, for each store")
+		number(&options.Starts, "starts", 9, "starts of each function in a round, for each store")
+		number(&options.Samples, "samples", 200, "refusals of each kind")
+		measure = func() (report, error) { return benchmark.Run(ctx, options) }
+	case "oracle":
+		number(&options.Samples, "samples", 1000, "refusals of each kind")
+		measure = func() (report, error) { return benchmark.TimeRefusals(ctx, options) }
+	case "cost":
+		number(&costs.Requests, "requests", 200, "warm requests of each kind")
+		measure = func() (report, error) { return cost.Run(ctx, costs) }
+	default:
+		return fmt.Errorf("%q is not bench, oracle or cost", arguments[0])
+	}
+	if err := flags.Parse(arguments[1:]); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unknown argument %q: see measure %s -h", flags.Arg(0), arguments[0])
+	}
+	for _, value := range numbers {
+		if *value < 1 {
+			return errors.New("every number must be 1 or more")
+		}
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if options.Root, err = localrun.FindRoot(dir); err != nil {
+		return err
+	}
+	costs.Root = options.Root
+	measured, err := measure()
+	if err != nil {
+		return err
+	}
+	return write(out, measured, *asJSON)
+}
+
+func write(out io.Writer, measured report, asJSON bool) error {
+	if !asJSON {
+		return measured.Print(out)
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(measured)
+}

@@ -1,0 +1,110 @@
+package benchmark
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Spread is a figure over all rounds.
+type Spread struct {
+	Median   float64 `json:"median"`
+	Least    float64 `json:"least"`
+	Greatest float64 `json:"greatest"`
+}
+
+// spreadOf summarises values, of which there is at least one.
+func spreadOf(values ...float64) Spread {
+	sorted := slices.Sorted(slices.Values(values))
+	last := len(sorted) - 1
+	return Spread{Median: (sorted[last/2] + sorted[len(sorted)/2]) / 2, Least: sorted[0], Greatest: sorted[last]}
+}
+
+func (s Spread) String() string {
+	if s.Least == s.Greatest {
+		return fmt.Sprintf("%.2f", s.Median)
+	}
+	return fmt.Sprintf("%.2f (%.2f–%.2f)", s.Median, s.Least, s.Greatest)
+}
+
+// quantile returns the nearest-rank quantile: the least value such that the given part of all values, above 0 and up to 1, is not
+// above it. There is at least one value.
+func quantile[T cmp.Ordered](values []T, part float64) T {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[int(math.Ceil(part*float64(len(sorted))))-1]
+}
+
+// comparison is how the distributions of two samples differ.
+type comparison struct {
+	// Superiority is the probability that a value of the second sample is above one of the first, where ties count half. At 0.5
+	// neither sample tends to be greater.
+	Superiority float64 `json:"superiority"`
+	// RankP is the probability of such ranks, or more extreme ones, if both samples come from one distribution
+	// (Mann-Whitney U test, by its normal approximation, corrected for ties).
+	RankP float64 `json:"rankP"`
+	// Distance is the greatest distance between the two cumulative distributions. DistanceP is the probability of such a distance,
+	// or a greater one, if both samples come from one distribution (Kolmogorov-Smirnov test, in the limit of large samples).
+	Distance  float64 `json:"distance"`
+	DistanceP float64 `json:"distanceP"`
+}
+
+// compare compares two samples, neither of them empty.
+func compare(first, second []time.Duration) comparison {
+	a, b := slices.Sorted(slices.Values(first)), slices.Sorted(slices.Values(second))
+	both := slices.Sorted(slices.Values(slices.Concat(a, b)))
+	m, n := float64(len(a)), float64(len(b))
+	var compared comparison
+	var ties float64 // the sum of t³−t over groups of t equal values
+	for i, value := range both {
+		below, upTo := countUpTo(a, value)
+		belowInB, upToInB := countUpTo(b, value)
+		if i == 0 || value != both[i-1] {
+			compared.Superiority += (upToInB - belowInB) * (below + upTo) / 2 / (m * n)
+			same := upTo - below + upToInB - belowInB
+			ties += same*same*same - same
+		}
+		compared.Distance = max(compared.Distance, math.Abs(upTo/m-upToInB/n))
+	}
+	compared.RankP = 1
+	if variance := m * n / 12 * (m + n + 1 - ties/((m+n)*(m+n-1))); variance > 0 {
+		z := max(math.Abs(compared.Superiority-0.5)*m*n-0.5, 0) / math.Sqrt(variance)
+		compared.RankP = math.Erfc(z / math.Sqrt2)
+	}
+	compared.DistanceP = distanceP(compared.Distance, m*n/(m+n))
+	return compared
+}
+
+// countUpTo counts the sorted values below the given one, and those not above it.
+func countUpTo(sorted []time.Duration, value time.Duration) (below, notAbove float64) {
+	from, _ := slices.BinarySearch(sorted, value)
+	to, _ := slices.BinarySearch(sorted, value+1)
+	return float64(from), float64(to)
+}
+
+// distanceP is Kolmogorov's limit distribution, with Stephens' correction for finite samples.
+func distanceP(distance, size float64) float64 {
+	lambda := (math.Sqrt(size) + 0.12 + 0.11/math.Sqrt(size)) * distance
+	if lambda < 0.2 {
+		return 1 // here the series converges slowly, to 1 in twelve digits
+	}
+	sum, sign := 0.0, 1.0
+	for k := 1.0; k <= 100; k++ {
+		sum += sign * math.Exp(-2*k*k*lambda*lambda)
+		sign = -sign
+	}
+	return min(max(2*sum, 0), 1)
+}
+
+// samplesToTell is how many values of each of two distributions it takes to tell by ranks which one is greater, with errors of 5 % of
+// either kind. The effect is how far the probability of superiority is from 0.5 (Noether, Journal of the American Statistical
+// Association 82, 1987, p. 645).
+func samplesToTell(effect float64) float64 {
+	const z = 1.6449 // the 95 % quantile of the normal distribution
+	return (2 * z) * (2 * z) / (6 * effect * effect)
+}
+
+// uncertainty is the half-width of the 95 % interval of the probability of superiority, for so many values of each of two equal
+// distributions.
+func uncertainty(samples int) float64 { return 1.96 * math.Sqrt(1/(6*float64(samples))) }

@@ -1,0 +1,255 @@
+// Package cost computes what Shopfront costs at AWS. It sends requests of every kind to the built functions, measures what AWS bills
+// for them, and multiplies that by AWS's published prices. It is for `make cost` and tests only.
+//
+// A meter in front of DynamoDB Local counts units (package metering). Times are measured apart, with a store that answers after 5 ms.
+package cost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/measure/fixture"
+	"shopfront/internal/measure/metering"
+	"shopfront/internal/measure/pricing"
+	"shopfront/internal/measure/table"
+)
+
+// requestsPerStart is assumed for the price of a million requests: one in so many requests meets a cold start. AWS says that fewer
+// than one in a hundred does (https://aws.amazon.com/blogs/compute/aws-lambda-standardizes-billing-for-init-phase/).
+const requestsPerStart = 100
+
+// USD is an exact amount of money. As text it has hundredths of a cent.
+type USD struct{ *big.Rat }
+
+// MarshalText rounds the amount.
+func (u USD) MarshalText() ([]byte, error) { return []byte(u.FloatString(4)), nil }
+
+// Bill is an amount by column, and in total.
+type Bill struct {
+	Columns map[string]USD `json:"columns"`
+	Total   USD            `json:"total"`
+}
+
+func newBill(prices pricing.Prices, u pricing.Usage) Bill {
+	columns, total := prices.Cost(u)
+	bill := Bill{Columns: make(map[string]USD), Total: USD{total}}
+	for column, amount := range columns {
+		bill.Columns[column] = USD{amount}
+	}
+	return bill
+}
+
+// Million is what a million requests of an operation cost.
+type Million struct {
+	Line
+
+	Units metering.Units `json:"units"`
+	Bill  Bill           `json:"bill"`
+	// Target is the most that is wanted; nil if there is no target.
+	Target *USD `json:"target,omitempty"`
+}
+
+// Month is what a shop costs in a month.
+type Month struct {
+	Shop
+
+	Bill Bill `json:"bill"`
+}
+
+// Report is what Shopfront costs.
+type Report struct {
+	Region   string    `json:"region"`
+	Priced   string    `json:"priced"` // the day of the prices
+	MemoryMB int       `json:"memoryMB"`
+	Millions []Million `json:"millions"`
+	Code     Request   `json:"code"` // the creation of a single-use code
+	Months   []Month   `json:"months"`
+	// Calls is how many calls the store answered while functions were timed, and Late how many of them later than after 5 ms.
+	Calls int64 `json:"calls"`
+	Late  int64 `json:"late"`
+
+	Prices map[pricing.UsageType]pricing.Price `json:"prices"`
+
+	columns []string
+}
+
+// targets are the most that a million requests may cost, in USD.
+func targets() map[string]USD {
+	single, limited := USD{big.NewRat(250, 100)}, USD{big.NewRat(450, 100)}
+	return map[string]USD{redeemSingleUse: single, redeemLimited: limited, redeemLimitedFirst: limited, redeemLimitedNicks: limited}
+}
+
+// Options says what to measure.
+type Options struct {
+	// Root is the checkout.
+	Root string
+	// Requests is how many warm requests of each operation are timed; 1 or more.
+	Requests int
+	// Progress receives a line for each step.
+	Progress io.Writer
+}
+
+// Run measures the functions of the checkout, and computes what they cost.
+func Run(ctx context.Context, options Options) (report *Report, err error) {
+	dir, err := os.MkdirTemp("", "shopfront-cost-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	server, err := fixture.StartLocal(ctx, options.Root, options.Progress)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	_, _ = fmt.Fprintln(options.Progress, "Building the functions")
+	l, err := newLab(ctx, options.Root, dir, server.Endpoint())
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	var requests []Request
+	for _, o := range operations() {
+		_, _ = fmt.Fprintln(options.Progress, "Measuring: "+o.name)
+		request, err := l.measure(ctx, o, options.Requests)
+		if err != nil {
+			return nil, err
+		}
+		requests = append(requests, request)
+	}
+	code, err := l.createCode(ctx)
+	if err != nil {
+		return nil, err
+	}
+	memoryMB, err := memoryOf(options.Root)
+	if err != nil {
+		return nil, err
+	}
+	alarms, err := alarmMetrics(options.Root)
+	if err != nil {
+		return nil, err
+	}
+	if report, err = newReport(memoryMB, requests, code, alarms); err == nil {
+		report.Calls, report.Late = l.pace.calls.Load(), l.pace.late.Load()
+	}
+	return report, err
+}
+
+// memoryOf returns the memory of the template's functions, in MB. All of them must have the same, on arm64.
+func memoryOf(root string) (memoryMB int, err error) {
+	template, err := localrun.LoadTemplate(root, "")
+	if err != nil {
+		return 0, err
+	}
+	for i, function := range template.Functions() {
+		if i > 0 && function.MemorySize != memoryMB || function.Architecture != "arm64" {
+			return 0, fmt.Errorf("%s has %d MB on %s: only one size on arm64 has a price here", function.Name, function.MemorySize, function.Architecture)
+		}
+		memoryMB = function.MemorySize
+	}
+	return memoryMB, nil
+}
+
+// alarmMetrics counts the metrics of the template's alarms. AWS bills an alarm by the metrics that it watches.
+func alarmMetrics(root string) (int64, error) {
+	template, err := os.ReadFile(filepath.Join(root, "infra", "alarms.yaml")) //nolint:gosec // a file of the checkout
+	return int64(len(regexp.MustCompile(`(?m)^\s+MetricName:`).FindAll(template, -1))), err
+}
+
+func newReport(memoryMB int, requests []Request, code Request, alarms int64) (*Report, error) {
+	prices, err := pricing.Published()
+	if err != nil {
+		return nil, err
+	}
+	shops, err := readShops()
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{
+		Region: prices.Region, Priced: prices.Date.Format(time.DateOnly), MemoryMB: memoryMB, Code: code, Prices: prices.Of, columns: prices.Columns,
+	}
+	var lines []Line
+	for _, r := range requests {
+		line := newLine(r, memoryMB)
+		lines = append(lines, line)
+		usage := make(pricing.Usage)
+		usage.AddTimes(line.usage(big.NewRat(1, requestsPerStart)), big.NewRat(1_000_000, 1))
+		million := Million{Line: line, Units: r.units(), Bill: newBill(prices, usage)}
+		if most, has := targets()[r.Operation]; has {
+			million.Target = &most
+		}
+		report.Millions = append(report.Millions, million)
+	}
+	for _, shop := range shops {
+		report.Months = append(report.Months, Month{shop, newBill(prices, shop.monthly(lines, code, alarms))})
+	}
+	return report, nil
+}
+
+// Print writes the report for people.
+func (r *Report) Print(w io.Writer) error {
+	millions, months := [][]string{append([]string{"", "total", "target"}, r.columns...)}, [][]string{append([]string{"", "total"}, r.columns...)}
+	requests := [][]string{{"", "calls", "read", "write", "line", "logs", "answer", "warm", "CPU", "billed", "start", "CPU", "first", "CPU", "billed cold"}}
+	for _, m := range r.Millions {
+		target := ""
+		if m.Target != nil {
+			target = m.Target.FloatString(2)
+			if m.Bill.Total.Cmp(m.Target.Rat) > 0 {
+				target += " !"
+			}
+		}
+		millions = append(millions, append([]string{m.Operation, m.Bill.Total.FloatString(2), target}, r.cells(m.Bill, 3)...))
+		requests = append(requests, m.cells())
+	}
+	var shops, published strings.Builder
+	for _, m := range r.Months {
+		months = append(months, append([]string{m.Name, m.Bill.Total.FloatString(2)}, r.cells(m.Bill, 2)...))
+		fmt.Fprintf(&shops, "- %s: %s\n", m.Name, m.Description)
+	}
+	for _, usage := range pricing.UsageTypes() {
+		fmt.Fprintf(&published, "- %s: %s\n", r.Prices[usage].Published, r.Prices[usage].Source)
+	}
+	_, err := fmt.Fprintf(w, `Prices of AWS in %s on %s, in USD, without the free tier. Functions have %d MB on arm64; one request in %d meets a cold start.
+
+A million requests, in USD. ! marks a total above its target.
+%s
+One request: calls of DynamoDB, and the units that they read and write; bytes of the function's log line, of all its logs, and of the
+response; milliseconds of a warm request, of a start and of the first request after it, each with its processor time on this machine;
+and the milliseconds that Lambda bills for them.
+%sWhile functions were timed, the store answered %d calls after %v, and %d of them later.
+Creating a single-use code writes %v unit and stores %d bytes.
+
+A month, in USD. What is assumed of each shop (internal/measure/cost/shops.yaml has the figures):
+%s%s
+The prices, and the pages where AWS publishes them:
+%s`, r.Region, r.Priced, r.MemoryMB, requestsPerStart, table.Align(1, millions), table.Align(1, requests), r.Calls, storeDelay, r.Late,
+		r.Code.units().Write, r.Code.grown(fixture.VouchersTable), &shops, table.Align(1, months), &published)
+	return err
+}
+
+func (r *Report) cells(bill Bill, decimals int) (cells []string) {
+	for _, column := range r.columns {
+		cells = append(cells, bill.Columns[column].FloatString(decimals))
+	}
+	return cells
+}
+
+func (l Line) cells() []string {
+	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+	milliseconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds()*1000, 'f', 2, 64) }
+	whole := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+	return []string{
+		l.Operation, strconv.Itoa(len(l.Calls)), number(l.units().Read), number(l.units().Write), strconv.Itoa(l.LogBytes),
+		strconv.Itoa(l.WarmLogBytes), strconv.Itoa(l.AnswerBytes), milliseconds(l.Warm), milliseconds(l.WarmCPU), whole(l.BilledWarm),
+		milliseconds(l.Ready), milliseconds(l.ReadyCPU), milliseconds(l.First), milliseconds(l.FirstCPU), whole(l.BilledCold),
+	}
+}

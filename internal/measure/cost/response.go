@@ -1,0 +1,111 @@
+package cost
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// response is what a function answers an HTTP API.
+type response struct {
+	StatusCode        int
+	Headers           map[string]string
+	MultiValueHeaders map[string][]string
+	Body              string
+	IsBase64Encoded   bool
+}
+
+func parseResponse(text []byte) (r response, err error) {
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, fmt.Errorf("a function answered %.200q: %w", text, err)
+	}
+	if r.IsBase64Encoded {
+		body, err := base64.StdEncoding.DecodeString(r.Body)
+		if err != nil {
+			return r, err
+		}
+		r.Body = string(body)
+	}
+	if r.MultiValueHeaders == nil {
+		r.MultiValueHeaders = make(map[string][]string)
+	}
+	for name, value := range r.Headers {
+		r.MultiValueHeaders[name] = append(r.MultiValueHeaders[name], value)
+	}
+	return r, nil
+}
+
+func (r response) header(name string) string {
+	for given, values := range r.MultiValueHeaders {
+		if strings.EqualFold(given, name) && len(values) > 0 {
+			return values[0]
+		}
+	}
+	return ""
+}
+
+// size is that of the response in HTTP/1.1, without the gateway's own headers, in bytes.
+func (r response) size() int {
+	const statusLine, around = len("HTTP/1.1 200 OK\r\n"), len(": \r\n")
+	size := statusLine + len("\r\n") + len(r.Body)
+	for name, values := range r.MultiValueHeaders {
+		for _, value := range values {
+			size += len(name) + len(value) + around
+		}
+	}
+	return size
+}
+
+// journal is the log of one process.
+type journal struct {
+	file *os.File
+	read int64
+}
+
+// take returns what was logged since the last call.
+func (j *journal) take() ([]byte, error) {
+	info, err := j.file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	text := make([]byte, info.Size()-j.read)
+	if _, err := j.file.ReadAt(text, j.read); err != nil && len(text) > 0 {
+		return nil, err
+	}
+	j.read = info.Size()
+	return text, nil
+}
+
+// metricsOf lists the custom metrics of a log line in the embedded metric format, each with its dimensions
+// (https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html).
+func metricsOf(line []byte) ([]string, error) {
+	var members map[string]any
+	var embedded struct {
+		AWS struct {
+			CloudWatchMetrics []struct {
+				Namespace  string
+				Dimensions [][]string
+				Metrics    []struct{ Name string }
+			}
+		} `json:"_aws"`
+	}
+	if err := errors.Join(json.Unmarshal(line, &members), json.Unmarshal(line, &embedded)); err != nil {
+		return nil, fmt.Errorf("log line %q: %w", line, err)
+	}
+	var names []string
+	for _, directive := range embedded.AWS.CloudWatchMetrics {
+		for _, metric := range directive.Metrics {
+			for _, dimensions := range directive.Dimensions {
+				parts := []string{directive.Namespace, metric.Name}
+				for _, dimension := range dimensions {
+					parts = append(parts, fmt.Sprintf("%s=%v", dimension, members[dimension]))
+				}
+				names = append(names, strings.Join(parts, " "))
+			}
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,130 @@
+// Package pricing computes what a usage costs at AWS's published prices, which it reads from one dated file. Money is exact:
+// fractions of integers, rounded only for display. It is for `make cost` and tests only, and imports no package of this module.
+package pricing
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// UsageType is something that AWS bills, in the unit at the end of its name.
+type UsageType string
+
+// Everything that is billed here.
+const (
+	WriteRequestUnits UsageType = "dynamodb-write-request-units"
+	ReadRequestUnits  UsageType = "dynamodb-read-request-units"
+	TableByteMonths   UsageType = "dynamodb-storage-byte-months"
+	BackupByteMonths  UsageType = "dynamodb-point-in-time-recovery-byte-months"
+	APIRequests       UsageType = "http-api-requests"
+	LambdaRequests    UsageType = "lambda-requests"
+	LambdaMBMillis    UsageType = "lambda-arm64-megabyte-milliseconds"
+	LogBytes          UsageType = "logs-ingested-bytes"
+	LogByteMonths     UsageType = "logs-stored-byte-months"
+	MetricHours       UsageType = "custom-metric-hours"
+	AlarmMonths       UsageType = "alarm-metric-months"
+	DashboardMonths   UsageType = "dashboard-months"
+	KeyMonths         UsageType = "kms-key-months"
+	KeyRequests       UsageType = "kms-requests"
+	TransferBytes     UsageType = "data-transfer-out-bytes"
+)
+
+// UsageTypes lists all of them, in the order of a bill.
+func UsageTypes() []UsageType {
+	return []UsageType{
+		WriteRequestUnits, ReadRequestUnits, TableByteMonths, BackupByteMonths, APIRequests, LambdaRequests, LambdaMBMillis, LogBytes,
+		LogByteMonths, MetricHours, AlarmMonths, DashboardMonths, KeyMonths, KeyRequests, TransferBytes,
+	}
+}
+
+// Price is what AWS asks for Per units, in the first tier.
+type Price struct {
+	USD    *big.Rat `yaml:"usd" json:"-"`
+	Per    int64    `yaml:"per" json:"-"`
+	Column string   `yaml:"column" json:"column"` // of the bill
+	// Published is the price in words, Source the page of AWS that publishes it, and Seen the place where the figure was read.
+	Published string `yaml:"published" json:"published"`
+	Source    string `yaml:"source" json:"source"`
+	Seen      string `yaml:"seen" json:"seen"`
+}
+
+// Prices are those of one region on one day.
+type Prices struct {
+	Region  string              `yaml:"region"`
+	Date    time.Time           `yaml:"date"`
+	Columns []string            `yaml:"columns"` // of the bill, in order
+	Of      map[UsageType]Price `yaml:"prices"`
+}
+
+//go:embed us-east-1-2026-11-21.yaml
+var published []byte
+
+// Published returns the prices of us-east-1 on the day when the file was last checked.
+func Published() (Prices, error) { return Parse(published) }
+
+// Parse reads a file of prices, which must have a price for each usage type.
+func Parse(text []byte) (prices Prices, err error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&prices); err != nil {
+		return Prices{}, fmt.Errorf("prices: %w", err)
+	}
+	if prices.Region == "" || prices.Date.IsZero() || len(prices.Of) != len(UsageTypes()) {
+		return Prices{}, errors.New("prices: the region, the date or a price is missing, or there is a price too many")
+	}
+	for _, usage := range UsageTypes() {
+		price := prices.Of[usage]
+		switch {
+		case price.USD == nil || price.USD.Sign() <= 0 || price.Per <= 0 || !slices.Contains(prices.Columns, price.Column):
+			return Prices{}, fmt.Errorf("prices: %s costs %v for %d, in column %q", usage, price.USD, price.Per, price.Column)
+		case !strings.HasPrefix(price.Source, "https://") || price.Published == "" || price.Seen == "":
+			return Prices{}, fmt.Errorf("prices: %s does not say what was published, where, and where it was seen", usage)
+		}
+	}
+	return prices, nil
+}
+
+// Usage is how many units of each type are used. Make it before adding to it.
+type Usage map[UsageType]*big.Rat
+
+// Add adds units of a type.
+func (u Usage) Add(usage UsageType, quantity *big.Rat) {
+	if u[usage] == nil {
+		u[usage] = new(big.Rat)
+	}
+	u[usage].Add(u[usage], quantity)
+}
+
+// AddWhole adds a whole number of units.
+func (u Usage) AddWhole(usage UsageType, quantity int64) { u.Add(usage, big.NewRat(quantity, 1)) }
+
+// AddTimes adds a multiple of another usage.
+func (u Usage) AddTimes(other Usage, times *big.Rat) {
+	for usage, quantity := range other {
+		u.Add(usage, new(big.Rat).Mul(quantity, times))
+	}
+}
+
+// Cost returns the cost of a usage in USD, by column of the bill, and the total.
+func (p Prices) Cost(u Usage) (columns map[string]*big.Rat, total *big.Rat) {
+	columns, total = make(map[string]*big.Rat), new(big.Rat)
+	for _, column := range p.Columns {
+		columns[column] = new(big.Rat)
+	}
+	for usage, quantity := range u {
+		price := p.Of[usage]
+		cost := new(big.Rat).Mul(quantity, price.USD)
+		cost.Quo(cost, big.NewRat(price.Per, 1))
+		columns[price.Column].Add(columns[price.Column], cost)
+		total.Add(total, cost)
+	}
+	return columns, total
+}
