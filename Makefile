@@ -49,16 +49,12 @@ sam           := $(tools)/sam-$(SAM_VERSION)-$(CFN_LINT_VERSION)/bin/sam
 deployment    := $(dir $(sam))python infra/deployment.py
 checkov       := $(tools)/checkov-$(CHECKOV_VERSION)/bin/checkov
 schemathesis  := $(tools)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
+cyclonedx     := $(tools)/cyclonedx-gomod-$(shell cksum infra/sbom/go.sum | cut -d ' ' -f 1)/cyclonedx-gomod
 rehearsal     := $(tools)/rehearsal-$(shell cksum infra/rehearsal/requirements.txt | cut -d ' ' -f 1)/bin/python
-
-# $(call need_venv,WHO) fails where Python cannot make a virtual environment for WHO.
-define need_venv
-@command -v python3 >/dev/null || { echo "$(1) needs Python 3 (Debian: apt-get install python3-venv)" >&2; exit 1; }
-@python3 -c 'import ensurepip, venv' 2>/dev/null || { echo "$(1) needs Python's venv module (Debian: apt-get install python3-venv)" >&2; exit 1; }
-endef
 
 # $(call install_venv,PACKAGES) installs them into a virtual environment around the target, or leaves nothing.
 define install_venv
+@.ci/prerequisites deploy
 @rm -rf $(dir $(@D)) && python3 -m venv $(dir $(@D))
 @$(@D)/pip install --quiet --disable-pip-version-check $(1) || { rm -rf $(dir $(@D)); exit 1; }
 endef
@@ -82,15 +78,19 @@ help: ## List the targets
 	@echo "                         $(functions)"
 
 .PHONY: run
-run: bin/shopctl ## Start a shop on this machine (ARGS= are flags of `shopctl dev`)
+run: needs-run bin/shopctl ## Start a shop on this machine (ARGS= are flags of `shopctl dev`)
 	@exec bin/shopctl dev $(ARGS)
+
+.PHONY: needs-run needs-test
+needs-run needs-test: needs-%:
+	@.ci/prerequisites $*
 
 .PHONY: bin/shopctl
 bin/shopctl: ## Build the operator's command
 	@go build -buildvcs=false -trimpath -o $@ ./cmd/shopctl
 
 .PHONY: test
-test: ## Run every test (ARGS= are flags of `go test`)
+test: needs-test ## Run every test (ARGS= are flags of `go test`)
 	@go test -buildvcs=false $(ARGS) ./...
 
 .PHONY: bench
@@ -179,9 +179,16 @@ reproducible: build ## Build the functions again, from another tree, and compare
 	diff -r .aws-sam/build "$$other/.aws-sam/build" && \
 	echo "The same bytes from another tree: $$(cat .aws-sam/build/*/bootstrap | sha256sum | cut -c1-16), for $(sam_arch)"
 
+# The main module is not published, so cyclonedx-gomod needs a version for it, and warns that it cannot download it.
 .PHONY: sbom
-sbom: build bin/shopctl ## Write what each program links, with licences, to .aws-sam/sbom; fails where one does not go with Apache-2.0
-	@go run -buildvcs=false ./cmd/sbom .aws-sam/sbom shopctl=bin/shopctl $(foreach f,$(functions),$(f)=.aws-sam/build/$(call logical_id,$(f))/bootstrap)
+sbom: build bin/shopctl $(cyclonedx) ## Write what each program links to .aws-sam/sbom; fails if a licence does not go with Apache-2.0
+	@mkdir -p .aws-sam/sbom
+	@for program in shopctl=bin/shopctl $(foreach f,$(functions),$(f)=$(build_dir)/$(call logical_id,$(f))/bootstrap); do \
+		$(cyclonedx) bin -json -std -licenses -short-purls -noserial -notimestamp -version v0.0.0 \
+			-output .aws-sam/sbom/$${program%%=*}.cdx.json $${program#*=} 2>.aws-sam/sbom/log || { cat .aws-sam/sbom/log >&2; exit 1; }; \
+	done
+	@go test -buildvcs=false -count=1 -run '^TestLicences' -v ./infra >.aws-sam/sbom/licences.txt || { cat .aws-sam/sbom/licences.txt >&2; exit 1; }
+	@sed -n 's/^ *licences_test.go:[0-9]*: //p' .aws-sam/sbom/licences.txt | sort -u
 
 .PHONY: rehearse
 rehearse: build bin/shopctl $(rehearsal) ## Deploy to a simulation of AWS on this machine, and compare what came of it with what was meant
@@ -243,22 +250,22 @@ $(govulncheck):
 	@echo "Installing govulncheck $(GOVULNCHECK_VERSION)"
 	@GOBIN=$(@D) go install -buildvcs=false golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 
+$(cyclonedx): infra/sbom/go.sum
+	@echo "Installing cyclonedx-gomod"
+	@cd infra/sbom && go build -buildvcs=false -o $@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
+
 $(sam):
-	$(call need_venv,the SAM CLI)
 	@echo "Installing the SAM CLI $(SAM_VERSION)"
 	$(call install_venv,aws-sam-cli==$(SAM_VERSION) cfn-lint==$(CFN_LINT_VERSION))
 
 $(checkov):
-	$(call need_venv,checkov)
 	@echo "Installing checkov $(CHECKOV_VERSION)"
 	$(call install_venv,checkov==$(CHECKOV_VERSION))
 
 $(schemathesis):
-	$(call need_venv,schemathesis)
 	@echo "Installing schemathesis $(SCHEMATHESIS_VERSION)"
 	$(call install_venv,schemathesis==$(SCHEMATHESIS_VERSION))
 
 $(rehearsal):
-	$(call need_venv,the rehearsal)
 	@echo "Installing a simulation of AWS; it takes a minute, once"
 	$(call install_venv,--requirement infra/rehearsal/requirements.txt)

@@ -1,0 +1,77 @@
+package infra_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// machine makes a folder of commands, which is the PATH of a made-up machine. Each command runs a line of shell.
+func machine(t *testing.T, commands map[string]string) string {
+	t.Helper()
+	path := t.TempDir()
+	for _, name := range []string{"bash", "dirname", "sed", "grep"} {
+		program, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(program, filepath.Join(path, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, line := range commands {
+		if err := os.WriteFile(filepath.Join(path, name), []byte("#!"+filepath.Join(path, "bash")+"\n"+line+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+func TestPrerequisites(t *testing.T) {
+	const (
+		apt    = `[[ $1 != install ]] || echo "INSTALLED $*"`
+		admin  = "echo 0"
+		user   = "echo 1000"
+		newGo  = `[[ $1 != policy ]] || echo "  Candidate: 2:1.24~2"`
+		oldGo  = `[[ $1 != policy ]] || echo "  Candidate: 2:1.19~1"`
+		java21 = `[[ $1 != show ]]`
+	)
+	for name, test := range map[string]struct {
+		purpose  string
+		commands map[string]string
+		ok       bool
+		want     string
+	}{
+		"all is there":                    {"run", map[string]string{"go": "", "java": "", "mvn": ""}, true, ""},
+		"root on Debian installs":         {"run", map[string]string{"go": "", "java": "", "apt-get": apt, "id": admin}, true, "install -y -qq --no-install-recommends maven\n"},
+		"root installs a new Go":          {"run", map[string]string{"java": "", "mvn": "", "apt-get": apt, "apt-cache": newGo, "id": admin}, true, "recommends golang-go\n"},
+		"an old Go is not installed":      {"run", map[string]string{"java": "", "mvn": "", "apt-get": apt, "apt-cache": oldGo, "id": admin}, false, "https://go.dev/dl/"},
+		"Java where 17 is gone":           {"run", map[string]string{"go": "", "mvn": "", "apt-get": apt, "apt-cache": java21, "id": admin}, true, "recommends default-jre-headless\n"},
+		"another user gets a command":     {"run", map[string]string{"go": "", "java": "", "apt-get": apt, "id": user}, false, "sudo apt-get install -y --no-install-recommends maven\n"},
+		"brew gets a command":             {"run", map[string]string{"java": "", "brew": ""}, false, "brew install go maven\n"},
+		"elsewhere it names the packages": {"run", map[string]string{"go": "", "java": "false", "mvn": ""}, false, "Missing: openjdk-17-jre-headless."},
+		"tests need runtimes of samples": {
+			"test", map[string]string{"go": "", "mvn": "", "apt-get": apt, "id": admin, "git": "", "ps": ""}, true,
+			"recommends openjdk-17-jdk-headless nodejs php-cli curl openssl python3-venv\n",
+		},
+		"the race detector needs gcc": {
+			"ci", map[string]string{
+				"go": "", "mvn": "", "javac": "", "node": "", "php": "", "curl": "", "openssl": "", "git": "", "ps": "", "python3": "",
+				"apt-get": apt, "id": admin,
+			}, true, "recommends gcc libc6-dev\n",
+		},
+		"a deployment needs Python and Go": {"deploy", map[string]string{"brew": ""}, false, "brew install go python\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := machine(t, test.commands)
+			cmd := exec.CommandContext(t.Context(), filepath.Join(path, "bash"), filepath.Join(root, ".ci", "prerequisites"), test.purpose)
+			cmd.Env = []string{"PATH=" + path}
+			out, err := cmd.CombinedOutput()
+			if (err == nil) != test.ok || !strings.Contains(string(out), test.want) || test.want == "" && len(out) > 0 {
+				t.Errorf("%v, want %q in\n%s", err, test.want, out)
+			}
+		})
+	}
+}
