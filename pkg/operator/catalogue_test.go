@@ -10,8 +10,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// A voucher that another operator created when the plan was made is not told as the file's.
-func TestAVoucherIsCreatedMeanwhile(t *testing.T) {
+func TestApply_VoucherThatAnotherOperatorCreated_IsNotReportedAsDone(t *testing.T) {
 	s := newTables(t).newShop(t)
 	text := fmt.Sprintf("customers:\n  - id: %s\n    name: Emberforge\n    currency: EUR\n    vouchers:\n      - {code: WELCOME, reward: 5%%}\n", s.customer)
 	file := catalogfile.File{Name: "shop.yaml", Text: []byte(text)}

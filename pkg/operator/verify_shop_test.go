@@ -31,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { localtest.Main(m) }
 
-// tables are a deployment's, in which every test case has a customer of its own.
+// tables are the tables of one deployment, in which each test case has its own customer.
 type tables struct {
 	client     *dynamodb.Client
 	names      operator.Tables
@@ -50,12 +50,12 @@ func newTables(t *testing.T) *tables {
 	}
 }
 
-// shop is a customer's shop, with the shopper's side of it and a way to reach past all rules.
+// shop is a customer's shop, with the shopper's side and a way to write past all rules.
 type shop struct {
 	*tables
 
 	t        *testing.T
-	opened   time.Time // when the shop was opened, and everything in it happened
+	opened   time.Time // the moment at which everything in the shop happened
 	customer catalog.CustomerID
 	operator *operator.Shop
 	vouchers *backoffice.Vouchers
@@ -102,7 +102,7 @@ func (s *shop) request(code, nick, key string) voucher.Request {
 	return request
 }
 
-// redeem is a shopper's request, which has to be granted or refused, but must not fail.
+// redeem sends a shopper's request, which may be refused but must not fail.
 func (s *shop) redeem(code, nick, key string) (redeemed bool) {
 	s.t.Helper()
 	_, _, err := s.desk.Redeem(s.t.Context(), s.request(code, nick, key))
@@ -119,7 +119,7 @@ func (s *shop) edit(code voucher.Code, edit voucher.Edit) {
 	}
 }
 
-// checkOut keeps a checkout of three packs of coins, which was made at a time.
+// checkOut stores a checkout of three packs of coins, created at a time.
 func (s *shop) checkOut(at time.Time) {
 	s.t.Helper()
 	token, err := idempotency.NewToken(rand.Reader)
@@ -136,7 +136,7 @@ func (s *shop) checkOut(at time.Time) {
 	}
 }
 
-// verify verifies the shop as it is seen at a time.
+// verify verifies the shop as seen at a time.
 func (s *shop) verify(at time.Time) reconciliation.Report {
 	s.t.Helper()
 	report, err := s.operator.Verify(s.t.Context(), operator.Verification{Now: func() time.Time { return at }, Settle: time.Millisecond})
@@ -153,7 +153,7 @@ func (s *shop) wantClean(what string) {
 	}
 }
 
-// stock fills the shop with a voucher of each kind, some of them redeemed, and a checkout:
+// stock fills the shop with a voucher of each kind, some redeemed, and a checkout:
 //
 //	SUMMER-20  10 uses over 3 counters, 2 for each nick; Alder has 2, Birch has 1
 //	AUTUMN     5 uses over 1 counter; Cedar has 1, nobody has 1
@@ -187,7 +187,7 @@ func (s *shop) stock() {
 	s.checkOut(s.opened)
 }
 
-// What follows reaches past all rules.
+// The functions below write past all rules.
 
 type attributes map[string]types.AttributeValue
 
@@ -238,20 +238,22 @@ func (s *tables) remove(table string, it attributes) {
 	}
 }
 
-// items are the customer's whose sort keys begin so, in their order.
+// items returns the customer's items whose sort keys have the prefix, in key order.
 func (s *shop) items(table, prefix string) []attributes {
 	s.t.Helper()
 	var found []attributes
-	pages := dynamodb.NewScanPaginator(s.client, &dynamodb.ScanInput{TableName: aws.String(table), ConsistentRead: aws.Bool(true)})
+	pages := dynamodb.NewScanPaginator(s.client, &dynamodb.ScanInput{
+		TableName: aws.String(table), ConsistentRead: aws.Bool(true),
+		FilterExpression:          aws.String("begins_with(customer, :customer) AND begins_with(sk, :prefix)"),
+		ExpressionAttributeValues: attributes{":customer": text(string(s.customer)), ":prefix": text(prefix)},
+	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(s.t.Context())
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		for _, it := range page.Items {
-			it := attributes(it)
-			customer, _, _ := strings.Cut(it.text("customer"), "#")
-			if customer == string(s.customer) && strings.HasPrefix(it.text("sk"), prefix) {
+			if customer, _, _ := strings.Cut(attributes(it).text("customer"), "#"); customer == string(s.customer) {
 				found = append(found, it)
 			}
 		}
@@ -263,7 +265,7 @@ func (s *shop) items(table, prefix string) []attributes {
 	return found
 }
 
-// change changes the first voucher, counter or redemption whose sort key begins so.
+// change changes the first voucher, counter or redemption whose sort key has the prefix.
 func (s *shop) change(prefix string, change func(attributes)) {
 	s.t.Helper()
 	it := s.items(s.names.Vouchers, prefix)[0]
@@ -271,7 +273,7 @@ func (s *shop) change(prefix string, change func(attributes)) {
 	s.put(s.names.Vouchers, it)
 }
 
-// move gives it another key.
+// move gives that item another key.
 func (s *shop) move(prefix string, change func(attributes)) {
 	s.t.Helper()
 	it := s.items(s.names.Vouchers, prefix)[0]
@@ -280,7 +282,7 @@ func (s *shop) move(prefix string, change func(attributes)) {
 	s.put(s.names.Vouchers, it)
 }
 
-// changeCheckout changes the checkout.
+// changeCheckout changes the shop's one checkout.
 func (s *shop) changeCheckout(change func(attributes)) {
 	s.t.Helper()
 	it := s.items(s.names.Checkouts, "")[0]

@@ -22,7 +22,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// damage is something done to the store past all rules, and what is to be found then: kinds with sort keys.
+// damage is a change of the store past all rules, with the findings it must cause: kinds with sort keys.
 type damage struct {
 	what  string
 	do    func(s *shop)
@@ -36,7 +36,7 @@ func damages() []damage {
 	return slices.Concat(damagedSums(), damagedPlaces(), damagedRecords(), damagedTerms(), malformedItems(), damagedCheckouts())
 }
 
-// damagedSums have counters that do not add up.
+// damagedSums leaves counters that do not add up.
 func damagedSums() []damage {
 	return []damage{
 		{what: "a use is taken and no redemption recorded", want: []string{"uses_differ SUMMER20"}, do: func(s *shop) {
@@ -89,7 +89,7 @@ func damagedSums() []damage {
 	}
 }
 
-// damagedPlaces miss a voucher or have another place.
+// damagedPlaces removes vouchers, or moves items to another place.
 func damagedPlaces() []damage {
 	return []damage{
 		{what: "a voucher is lost", want: []string{"orphaned SUMMER20"}, do: func(s *shop) {
@@ -118,7 +118,7 @@ func damagedPlaces() []damage {
 	}
 }
 
-// damagedRecords are redemptions, and vouchers that keep theirs elsewhere.
+// damagedRecords damages redemptions, and vouchers that store their redemptions in another way.
 func damagedRecords() []damage {
 	return []damage{
 		{what: "two redemptions with one ID", want: []string{"duplicate_redemption AUTUMN"}, do: func(s *shop) {
@@ -161,7 +161,7 @@ func damagedRecords() []damage {
 	}
 }
 
-// damagedTerms were redeemed against the rules.
+// damagedTerms leaves redemptions that break the rules.
 func damagedTerms() []damage {
 	return []damage{
 		{what: "a nick has more than its limit", want: []string{"nick_limit_exceeded NEWS"}, do: func(s *shop) {
@@ -208,7 +208,7 @@ func damagedTerms() []damage {
 	}
 }
 
-// malformedItems cannot be read as what they should be.
+// malformedItems leaves items that cannot be read.
 func malformedItems() []damage {
 	return []damage{
 		{what: "an item of an unknown kind", want: []string{"malformed SUMMER20#x#1"}, do: func(s *shop) {
@@ -268,7 +268,7 @@ func malformedItems() []damage {
 	}
 }
 
-// damagedCheckouts are wrong, or seen at a time at which they are not.
+// damagedCheckouts damages checkouts, or looks at correct ones at a certain time.
 func damagedCheckouts() []damage {
 	return []damage{
 		{what: "a checkout without a time of deletion", want: []string{"deletion_time_differs "}, do: func(s *shop) {
@@ -309,7 +309,7 @@ func damagedCheckouts() []damage {
 	}
 }
 
-// nickKeys are the sort keys of the items of SUMMER-20, by nick.
+// nickKeys maps each nick to the sort key of its item of SUMMER-20.
 func (s *shop) nickKeys() map[string]string {
 	s.t.Helper()
 	keys := make(map[string]string)
@@ -323,7 +323,7 @@ func (s *shop) nickKeys() map[string]string {
 	return keys
 }
 
-func TestVerifyFindsWhatIsWrongAndNothingElse(t *testing.T) {
+func TestVerify_Damage_IsFoundAndNothingElse(t *testing.T) {
 	tables := newTables(t)
 	for _, test := range damages() {
 		t.Run(test.what, func(t *testing.T) {
@@ -345,7 +345,7 @@ func TestVerifyFindsWhatIsWrongAndNothingElse(t *testing.T) {
 	}
 }
 
-// wantFindings compares kinds and sort keys, the random ends of which may be left out.
+// wantFindings compares kinds and sort keys, without the keys' random ends.
 func wantFindings(t *testing.T, findings []reconciliation.Finding, want []string) {
 	t.Helper()
 	got := make([]string, len(findings))
@@ -369,7 +369,7 @@ func wantFindings(t *testing.T, findings []reconciliation.Finding, want []string
 	}
 }
 
-func TestEveryKindOfFindingIsTestedAndDocumented(t *testing.T) {
+func TestVerify_EveryKindOfFinding_IsTestedAndDocumented(t *testing.T) {
 	manual, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
@@ -391,8 +391,7 @@ func TestEveryKindOfFindingIsTestedAndDocumented(t *testing.T) {
 	}
 }
 
-// Whatever the shop itself leaves adds up.
-func TestVerifyFindsNothingInWhatTheShopLeaves(t *testing.T) {
+func TestVerify_ShopThatNobodyDamaged_IsClean(t *testing.T) {
 	tables := newTables(t)
 	for what, leave := range map[string]func(s *shop){
 		"nothing": func(*shop) {}, "every kind": (*shop).stock, "replays and refusals": replaysAndRefusals, "used up, and marked so": usedUp,
@@ -497,7 +496,7 @@ func generatedBatch(s *shop) {
 	s.opened = time.Now()
 }
 
-func TestVerifyCountsWhatItRead(t *testing.T) {
+func TestVerify_CountsWhatItRead(t *testing.T) {
 	s := newTables(t).newShop(t)
 	s.stock()
 	items := 0
@@ -510,7 +509,7 @@ func TestVerifyCountsWhatItRead(t *testing.T) {
 	}
 }
 
-func TestVerifyThatIsStoppedDoesNotLookComplete(t *testing.T) {
+func TestVerify_ThatIsStopped_ReturnsAnError(t *testing.T) {
 	s := newTables(t).newShop(t)
 	s.stock()
 	stopped, stop := context.WithCancel(t.Context())
@@ -522,7 +521,7 @@ func TestVerifyThatIsStoppedDoesNotLookComplete(t *testing.T) {
 
 var errKilled = errors.New("the command was killed")
 
-// cutAfter lets a number of updates through, of which it loses the last answer, and then no more.
+// cutAfter lets a number of updates through and loses the response to the last; later updates do not reach the store.
 type cutAfter struct {
 	*dynamodb.Client
 
@@ -540,8 +539,7 @@ func (c *cutAfter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 	return out, err
 }
 
-// An edit of a limit that was cut off is told as one, with what completes it; run again, it is whole.
-func TestVerifyTellsOfAnEditThatWasCutOff(t *testing.T) {
+func TestVerify_EditThatWasCutOff_IsInMotionUntilItIsRunAgain(t *testing.T) {
 	tables := newTables(t)
 	for what, to := range map[string]voucher.Limit{"raise": 14, "lower below what was used": 2} {
 		t.Run(what, func(t *testing.T) {
@@ -557,7 +555,7 @@ func TestVerifyTellsOfAnEditThatWasCutOff(t *testing.T) {
 	}
 }
 
-// cutOffEdit moves the limit from 10 and is cut off at an update; it returns whether the edit had that many.
+// cutOffEdit edits the limit from 10 and cuts the edit off at an update. It reports whether the edit had that many.
 func cutOffEdit(t *testing.T, tables *tables, to voucher.Limit, updates int) bool {
 	t.Helper()
 	s := tables.newShop(t)
@@ -586,7 +584,7 @@ func cutOffEdit(t *testing.T, tables *tables, to voucher.Limit, updates int) boo
 	if report := s.verify(s.opened); report.Found > 0 {
 		t.Errorf("cut at update %d, then redeemed and edited: %+v", updates, report)
 	}
-	// Even in the middle of an edit a lost redemption is one.
+	// A lost redemption is found even in the middle of an edit.
 	s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "SUMMER20#r#")[0])
 	if report := s.verify(s.opened); report.Found != 1 || report.Findings[0].Kind != reconciliation.KindUses {
 		t.Errorf("cut at update %d, and a redemption lost: %+v", updates, report)
@@ -594,10 +592,10 @@ func cutOffEdit(t *testing.T, tables *tables, to voucher.Limit, updates int) boo
 	return true
 }
 
-// The shop is redeemed, edited and stocked by many while it is verified again and again: nothing is ever wrong, and in the
-// end everything adds up. That goes on until there was a load worth the name, however slow the machine is.
-func TestVerifyOfALiveShop(t *testing.T) {
-	const duration, patience = 5 * time.Second, 2 * time.Minute
+// Many workers redeem, edit and create vouchers while the shop is verified again and again. The test goes on until the load was
+// large enough, however slow the machine is.
+func TestVerify_LiveShop_FindsNothing(t *testing.T) {
+	const duration, patience = 2 * time.Second, 2 * time.Minute
 	const wantedRuns, wantedRedemptions = 2, 100
 	s := newTables(t).newShop(t)
 	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100_000)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 8})
