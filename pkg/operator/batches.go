@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -8,20 +9,22 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/voucher"
 )
 
-// editWriters is how many vouchers of a batch are edited at a time.
+// editWriters is how many vouchers are edited or read again at a time.
 const editWriters = 16
 
-// Generator generates vouchers into the shop's store; random is of cryptographic quality.
+// Generator returns a generator of vouchers of this shop; random must be of cryptographic quality.
 func (s *Shop) Generator(random io.Reader, now func() time.Time) voucher.Generator {
 	return voucher.Generator{Store: batchStore{s.vouchers}, Random: random, Now: now}
 }
 
-// batchStore is the store as generating sees it; it is a voucher.BatchStore.
+// batchStore is a voucher.BatchStore.
 type batchStore struct{ *backoffice.Vouchers }
 
 func (s batchStore) Batch(ctx context.Context, customer catalog.CustomerID, batch string) iter.Seq2[voucher.Voucher, error] {
@@ -38,15 +41,15 @@ func (s batchStore) Batch(ctx context.Context, customer catalog.CustomerID, batc
 	}
 }
 
-// BatchSwitch tells what became of a batch's vouchers.
+// BatchSwitch is the result of SwitchBatch.
 type BatchSwitch struct {
-	Vouchers int // of the batch
-	Switched int // of these, by this call; the others were so already, or are not reached yet
+	Vouchers int // in the batch
+	Switched int // by this call; the others already were, or were not reached
 }
 
-// SwitchBatch disables or enables all vouchers of a batch, or returns voucher.ErrBatchUnknown where there are none. begin
-// is called with the number of those to switch, and switched after each. Where it ends early, it is completed by calling it
-// again. A voucher that joins the batch meanwhile is not switched.
+// SwitchBatch disables or enables all vouchers of a batch, or returns voucher.ErrBatchUnknown if the batch has none. It calls
+// begin with the number of vouchers to switch, and switched after each. If it ends early, calling it again completes it. A
+// voucher that joins the batch during the call is not switched.
 func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, begin func(count int), switched func()) (BatchSwitch, error) {
 	var result BatchSwitch
 	var codes []voucher.Code
@@ -77,31 +80,15 @@ func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, beg
 	return result, err
 }
 
-// each calls do for each code, several at a time, until the first error.
+// each calls do for each code, several at a time, until the first error or the end of the context.
 func each(ctx context.Context, codes []voucher.Code, do func(context.Context, voucher.Code) error) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	next := make(chan voucher.Code)
-	var writers sync.WaitGroup
-	for range min(editWriters, len(codes)) {
-		writers.Go(func() {
-			for code := range next {
-				if err := do(ctx, code); err != nil {
-					stop(err)
-				}
-			}
-		})
-	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(editWriters)
 	for _, code := range codes {
-		if ctx.Err() != nil {
+		if groupCtx.Err() != nil {
 			break
 		}
-		select {
-		case next <- code:
-		case <-ctx.Done():
-		}
+		group.Go(func() error { return do(groupCtx, code) })
 	}
-	close(next)
-	writers.Wait()
-	return context.Cause(ctx)
+	return cmp.Or(group.Wait(), context.Cause(ctx))
 }

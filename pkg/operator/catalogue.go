@@ -27,7 +27,7 @@ func (d *Deployment) Customers(ctx context.Context) ([]catalog.Customer, error) 
 	return customers, nil
 }
 
-// Catalogue is all that is kept of a customer, on sale or not, or catalog.ErrNotFound.
+// Catalogue returns a customer with all products, on sale or not, or catalog.ErrNotFound.
 func (d *Deployment) Catalogue(ctx context.Context, id catalog.CustomerID) (catalog.Shop, error) {
 	return d.shops().Shop(ctx, id)
 }
@@ -36,7 +36,7 @@ func (d *Deployment) shops() *backoffice.Catalogue {
 	return backoffice.NewCatalogue(d.client, d.Tables.Catalogue)
 }
 
-// CataloguePlan is what loading catalogue files changes, customer by customer.
+// CataloguePlan lists what loading catalogue files will change, customer by customer.
 type CataloguePlan struct {
 	Shops []ShopPlan
 
@@ -44,22 +44,21 @@ type CataloguePlan struct {
 	vouchers  *backoffice.Vouchers
 }
 
-// ShopPlan is what changes of a customer: its catalogue, and the vouchers that it does not have yet. Vouchers that it has
-// stay as they are.
+// ShopPlan lists what will change for one customer. Vouchers that exist stay as they are.
 type ShopPlan struct {
 	Catalogue  catalog.Plan
-	Vouchers   []voucher.Voucher
+	Vouchers   []voucher.Voucher // to create
 	OtherTerms []OtherTerms
 }
 
-// OtherTerms is a voucher that has other terms than a file says.
+// OtherTerms is a voucher that exists with terms other than the file's.
 type OtherTerms struct {
 	Kept   voucher.Voucher
 	Fields []string // that differ, named as in voucher.FieldError
 }
 
-// PlanCatalogue reads catalogue files and compares them with what is kept. With prune it takes off sale what they lack of
-// the customers that they have. All that is wrong is returned joined, as *catalogfile.Error, before anything is changed.
+// PlanCatalogue reads catalogue files and compares them with the store. With prune it takes off sale whatever the files'
+// customers have and the files do not. It changes nothing. Every fault in the files is returned joined, as *catalogfile.Error.
 func (d *Deployment) PlanCatalogue(ctx context.Context, files []catalogfile.File, prune bool, now time.Time) (CataloguePlan, error) {
 	shops, err := catalogfile.Parse(files...)
 	if err != nil {
@@ -76,18 +75,15 @@ func (d *Deployment) PlanCatalogue(ctx context.Context, files []catalogfile.File
 }
 
 func (p CataloguePlan) planShop(ctx context.Context, shop catalogfile.Entry, prune bool, now time.Time) (ShopPlan, error) {
-	changes, err := catalog.NewPlan(ctx, p.catalogue, shop.Shop, prune)
+	stored, err := p.catalogue.Shop(ctx, shop.Customer.ID)
+	changes, err := catalog.NewPlan(ctx, storedShop{p.catalogue, stored, err}, shop.Shop, prune)
 	if errs := placed(err, shop.Place); errs != nil {
 		return ShopPlan{}, errs
 	}
 	if err != nil {
 		return ShopPlan{}, err
 	}
-	kept, err := p.catalogue.Shop(ctx, shop.Customer.ID)
-	if err != nil && !errors.Is(err, catalog.ErrNotFound) {
-		return ShopPlan{}, err
-	}
-	if err := shop.MissingRewards(kept); err != nil {
+	if err := shop.MissingRewards(stored); err != nil {
 		return ShopPlan{}, err
 	}
 	planned := ShopPlan{Catalogue: changes}
@@ -111,8 +107,21 @@ func (p CataloguePlan) planShop(ctx context.Context, shop catalogfile.Entry, pru
 	return planned, nil
 }
 
-// differingFields names what a file says of a voucher and is otherwise of the one that is kept. What the file leaves out may
-// have been edited; only that max-uses is left out says something, as no edit changes it from 1.
+// storedShop is a catalogue of which one shop was read already.
+type storedShop struct {
+	catalog.ApplyStore
+
+	shop catalog.Shop
+	err  error
+}
+
+// Shop returns the shop without reading it again.
+func (s storedShop) Shop(context.Context, catalog.CustomerID) (catalog.Shop, error) {
+	return s.shop, s.err
+}
+
+// differingFields names the fields in which the stored voucher differs from the file. A field that the file leaves out may have
+// been edited since, so it does not count. max-uses always counts: no edit changes it from its default, 1.
 func differingFields(said voucher.Terms, wanted, kept voucher.Voucher) []string {
 	var fields []string
 	for _, term := range []struct {
@@ -149,7 +158,7 @@ func placed(err error, place catalogfile.Place) error {
 	return errors.Join(faults...)
 }
 
-// Writes is how many items Apply writes at most.
+// Writes returns how many items Apply writes at most.
 func (p CataloguePlan) Writes() int {
 	writes := 0
 	for _, shop := range p.Shops {
@@ -160,9 +169,9 @@ func (p CataloguePlan) Writes() int {
 
 var errCreatedMeanwhile = errors.New("it was created meanwhile: apply again")
 
-// Apply does what was planned, and calls wrote after each write. Where it ends early, each shop is consistent, and a new
-// plan of the same files completes it. It ends with an error that says to apply again where another has changed a catalogue, for
-// which it is a catalog.ErrChanged, or created one of the vouchers, since the plan was made.
+// Apply carries out the plan and calls wrote after each write. If it ends early, each shop is consistent, and a new plan of the
+// same files completes the work. If another operator changed a catalogue (catalog.ErrChanged) or created one of the vouchers
+// since the plan was made, the error says to apply again.
 func (p CataloguePlan) Apply(ctx context.Context, wrote func()) error {
 	for _, shop := range p.Shops {
 		if err := shop.Catalogue.Apply(ctx, p.catalogue, wrote); err != nil {
@@ -170,7 +179,7 @@ func (p CataloguePlan) Apply(ctx context.Context, wrote func()) error {
 		}
 		for _, v := range shop.Vouchers {
 			err := p.vouchers.Create(ctx, shop.Catalogue.Customer, v)
-			if errors.Is(err, voucher.ErrCodeTaken) { // by another, since the plan was made: its terms may differ
+			if errors.Is(err, voucher.ErrCodeTaken) { // another operator did, and the terms may differ
 				err = errCreatedMeanwhile
 			}
 			if err != nil {

@@ -19,17 +19,17 @@ import (
 	"shopfront/pkg/dynamo"
 )
 
-// ErrNoStack says that there is no stack of that name, or that it is not one of Shopfront.
+// ErrNoStack means that no stack has that name, or that the stack is not a Shopfront.
 var ErrNoStack = errors.New("no such stack")
 
-// What is wrong with the AWS configuration.
+// Errors of the AWS configuration.
 var (
 	ErrNoRegion      = errors.New("no AWS region is set")
 	ErrNoProfile     = errors.New("no such AWS profile")
 	ErrNoCredentials = errors.New("no AWS credentials")
 )
 
-// How a call is tried again. An operator waits longer than a shopper does: a busy table throttles for a while.
+// Retries. An operator can wait longer than a shopper: a busy table throttles for a while.
 const (
 	attemptTimeout = 10 * time.Second
 	maxAttempts    = 12
@@ -37,7 +37,7 @@ const (
 	longestDelay   = 5 * time.Second       // at most
 )
 
-// Deployment is a Shopfront that an operator works on: a deployed stack or the local run.
+// Deployment is the Shopfront that an operator works on: a deployed stack or the local run.
 type Deployment struct {
 	Stack   string // empty: the local run
 	BaseURL string
@@ -53,8 +53,8 @@ type Deployment struct {
 type Tables struct{ Catalogue, Vouchers, Checkouts string }
 
 // FindStack finds a deployed stack by its name, with the usual AWS configuration, and reads its outputs, which template.yaml
-// declares. random returns a random number from 0 up to, not including, n; it need not be secret. Errors: ErrNoStack,
-// those of the configuration, and AWS's own, which Plain says shorter.
+// declares. random returns a number from 0 up to, not including, n; it need not be secret. Errors are ErrNoStack, those of the
+// configuration, and AWS's own, which Plain shortens.
 func FindStack(ctx context.Context, name string, random func(n int64) int64) (*Deployment, error) {
 	configuration, err := configure(ctx)
 	if err != nil {
@@ -104,8 +104,8 @@ func configure(ctx context.Context) (aws.Config, error) {
 	return configuration, nil
 }
 
-// withoutCredentials tells a service that does not hand out credentials from there being none. The machine's own service is
-// the last that the SDK asks, and most machines have none.
+// withoutCredentials tells a credentials service that failed from a machine without credentials. The SDK asks the EC2 metadata
+// service last; most machines do not have it, so its failure means that there are no credentials.
 func withoutCredentials(ctx context.Context, err error) error {
 	asked, is := errors.AsType[*smithy.OperationError](err)
 	if ctx.Err() != nil || is && asked.Service() != "ec2imds" {
@@ -137,7 +137,7 @@ func Local(state localstate.State, random func(n int64) int64) *Deployment {
 	}
 }
 
-// patient gives a client more time and attempts than a shopper has.
+// patient gives a client more time and attempts than a shopper's request has.
 func patient(random func(n int64) int64) func(*dynamodb.Options) {
 	return func(o *dynamodb.Options) {
 		o.HTTPClient = dynamo.NewTransport(attemptTimeout)
@@ -146,8 +146,7 @@ func patient(random func(n int64) int64) func(*dynamodb.Options) {
 	}
 }
 
-// patientRetryer tries again what the store has to have tried again, conflicts with transactions above all, for half a
-// minute or so.
+// patientRetryer retries the errors that the store retries, above all conflicts with transactions, for about half a minute.
 type patientRetryer struct {
 	aws.RetryerV2
 
@@ -157,16 +156,16 @@ type patientRetryer struct {
 // MaxAttempts bounds the attempts of one call.
 func (patientRetryer) MaxAttempts() int { return maxAttempts }
 
-// RetryDelay is the delay after an attempt: half of it fixed, half random.
+// RetryDelay returns the delay after an attempt: half fixed, half random.
 func (r patientRetryer) RetryDelay(attempt int, _ error) (time.Duration, error) {
 	delay := min(firstDelay<<min(attempt, maxAttempts), longestDelay)
 	return delay/2 + time.Duration(r.random(int64(delay/2))), nil
 }
 
-// TableStatus is how a table stands, such as ACTIVE or CREATING (DynamoDB's TableStatus).
+// TableStatus is a table's status, such as ACTIVE or CREATING (DynamoDB's TableStatus).
 type TableStatus struct{ Name, Status string }
 
-// TableStatuses asks DynamoDB for the catalogue's, the vouchers' and the checkouts' table, in this order.
+// TableStatuses returns the status of the catalogue's, the vouchers' and the checkouts' table, in this order.
 func (d *Deployment) TableStatuses(ctx context.Context) ([]TableStatus, error) {
 	var statuses []TableStatus
 	for _, name := range []string{d.Tables.Catalogue, d.Tables.Vouchers, d.Tables.Checkouts} {

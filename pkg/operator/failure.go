@@ -8,7 +8,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// UnreachableError says that a service of AWS, or DynamoDB Local, could not be reached, or that its answer was lost.
+// UnreachableError means that an AWS service or DynamoDB Local could not be reached, or that its response was lost.
 type UnreachableError struct{ Err error }
 
 func (e *UnreachableError) Error() string {
@@ -17,8 +17,8 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// Plain says an error of AWS in AWS's own words, without those of the SDK about its attempts: as ErrNoCredentials where the
-// credentials are not or no longer accepted, as *UnreachableError, or as another error. Any other error stays as it is.
+// Plain reduces an error of the AWS SDK to AWS's own words, without the SDK's about its attempts. Credentials that AWS does not
+// accept become ErrNoCredentials, a failed connection becomes *UnreachableError. Errors that are not of AWS stay as they are.
 func Plain(err error) error {
 	unreached, is := errors.AsType[interface {
 		error
@@ -45,13 +45,13 @@ func Plain(err error) error {
 	return plain
 }
 
-// deniesCredentials tells whether an error code is about the credentials themselves, not about what they allow.
+// deniesCredentials reports whether an error code is about the credentials themselves, not about what they allow.
 func deniesCredentials(code string) bool {
 	switch code {
 	case "ExpiredToken", "ExpiredTokenException", "RequestExpired", "InvalidClientTokenId", "UnrecognizedClientException",
 		"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSignatureException", "IncompleteSignature", "AuthFailure",
-		"MissingAuthenticationToken", "MissingAuthenticationTokenException", // of every service (AWS's common errors)
-		"UnauthorizedException", "InvalidGrantException": // of the sign-in (SSO, SSO OIDC)
+		"MissingAuthenticationToken", "MissingAuthenticationTokenException", // any service (AWS's common errors)
+		"UnauthorizedException", "InvalidGrantException": // sign-in (SSO, SSO OIDC)
 		return true
 	default:
 		return false

@@ -10,16 +10,16 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Redemption is a redemption with what its voucher says of it.
+// Redemption is a redemption with its voucher's batch.
 type Redemption struct {
 	voucher.Redemption
-	Batch string // of the voucher
+	Batch string
 }
 
 // RedemptionFilter picks redemptions. A zero field picks all.
 type RedemptionFilter struct {
 	Code  voucher.Code
-	Nick  voucher.Nick // who redeemed; nicks are one where they compare as equal
+	Nick  voucher.Nick // who redeemed
 	Batch string
 	From  time.Time // inclusive
 	Until time.Time // exclusive
@@ -36,11 +36,11 @@ func (f RedemptionFilter) picks(r voucher.Redemption) bool {
 	return err == nil && nick.Compared == f.Nick.Compared
 }
 
-// Redemptions lists redemptions, oldest first. A code to pick that is unknown is a *voucher.RefusalError, and a batch,
-// without a code, is voucher.ErrBatchUnknown. Unless a code is picked it reads all of the customer's vouchers, while the
-// shop goes on.
+// Redemptions lists redemptions, oldest first. It returns a *voucher.RefusalError if the filter's code is unknown, and
+// voucher.ErrBatchUnknown if the filter has a batch, no code, and the batch has no vouchers. Without a code it reads all of the
+// customer's vouchers, while the shop stays live.
 func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Redemption, error) {
-	vouchers := make(map[voucher.Code]voucher.Voucher) // of many uses: a single-use one holds its redemption
+	vouchers := make(map[voucher.Code]voucher.Voucher) // of many uses: a single-use voucher holds its redemption
 	if filter.Code != "" {
 		standing, err := s.vouchers.Show(ctx, s.Customer.ID, filter.Code)
 		if err != nil {
@@ -81,7 +81,7 @@ func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Rede
 	return redemptions, nil
 }
 
-// attribute completes redemptions of codes of many uses with what their vouchers say.
+// attribute adds code, reward and batch, which only the voucher holds, to redemptions of codes of many uses.
 func (s *Shop) attribute(
 	ctx context.Context, recorded map[voucher.Code][]voucher.Redemption, vouchers map[voucher.Code]voucher.Voucher,
 ) ([]Redemption, error) {

@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Shop is one customer's shop. Whatever is done with it stays within that customer.
+// Shop is one customer's shop. Its methods read and change that customer only.
 type Shop struct {
 	Customer catalog.Customer
 
@@ -35,8 +35,8 @@ func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, er
 	}, nil
 }
 
-// Reward reads a reward as an operator writes it. A product and its variant must be in the catalogue, or it returns
-// catalog.ErrNotFound; offSale tells that they, or the shop, are off sale.
+// Reward parses a reward as an operator writes it. If the catalogue does not have its product and variant, Reward returns
+// catalog.ErrNotFound. offSale reports whether they, or the shop, are off sale.
 func (s *Shop) Reward(ctx context.Context, text string) (reward voucher.Reward, offSale bool, err error) {
 	reward, err = voucher.ParseReward(text, s.Customer.Currency)
 	if err != nil || reward.Kind != voucher.RewardProduct {

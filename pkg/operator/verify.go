@@ -9,24 +9,24 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// settleTime is how long what is in flight may take to be whole: far longer than a transaction does.
+// settleTime is how long requests in flight may take to complete. A transaction takes far less.
 const settleTime = 500 * time.Millisecond
 
-// Verification is how a shop is verified.
+// Verification says how to verify a shop.
 type Verification struct {
 	Now func() time.Time
-	// Read is called with how many items were read since it was called last; nil: nobody asks.
+	// Read is called with the number of items read since its last call; it may be nil.
 	Read func(items int)
-	// Settle is how long what is in flight may take to be whole; zero: half a second.
+	// Settle is how long requests in flight may take to complete; zero means half a second.
 	Settle time.Duration
 }
 
-// Verify reads all that is kept of the customer's vouchers and checkouts, while the shop goes on, and tells what does not
-// add up. It changes nothing. What looks wrong across several items is read again, reconciliation.Readings times, before
-// it is a finding: redemptions and edits that go on are none.
+// Verify reads all stored vouchers, redemptions and checkouts of the customer, while the shop stays live, and reports what does
+// not add up. It changes nothing. If several items contradict each other, Verify reads them again, up to
+// reconciliation.Readings times, before it reports a finding: redemptions and edits in flight are not findings.
 //
-// It holds one code's items at a time, of which a redemption takes 16 bytes, 12,800 items that are read ahead, as many
-// for each of up to 16 codes that are read again, the codes to be read again, and the report.
+// In memory it holds one code's items, at 16 bytes a redemption; 12,800 items read ahead, and as many for each of up to 16 codes
+// that it reads again; the list of those codes; and the report.
 func (s *Shop) Verify(ctx context.Context, how Verification) (reconciliation.Report, error) {
 	v := &verifier{shop: s, Verification: how}
 	if v.Read == nil {
@@ -49,7 +49,7 @@ type verifier struct {
 	Verification
 
 	shop     *Shop
-	doubtful []voucher.Code // to be read again
+	doubtful []voucher.Code // to read again
 
 	mu     sync.Mutex
 	report reconciliation.Report
@@ -59,7 +59,7 @@ func (v *verifier) judge(account *reconciliation.Account) reconciliation.Judgeme
 	return account.Judge(v.shop.Customer.Currency, v.Now())
 }
 
-// vouchers reads everything once. A voucher that is only ever changed in one item is decided by that.
+// vouchers reads every voucher once. That decides all faults within one item.
 func (v *verifier) vouchers(ctx context.Context) error {
 	for account, err := range v.shop.vouchers.Accounts(ctx, v.shop.Customer.ID) {
 		if err != nil {
@@ -79,7 +79,7 @@ func (v *verifier) vouchers(ctx context.Context) error {
 	return nil
 }
 
-// recheck reads the codes again that looked wrong or in motion, each until that is decided, with longer and longer pauses.
+// recheck reads each code that looked wrong or in motion again, with growing pauses, until the matter is decided.
 func (v *verifier) recheck(ctx context.Context) error {
 	return each(ctx, v.doubtful, func(ctx context.Context, code voucher.Code) error {
 		var recheck reconciliation.Recheck

@@ -12,17 +12,17 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// CodeTakenError says which voucher has a code already; nothing was changed. It is a voucher.ErrCodeTaken.
+// CodeTakenError is a voucher.ErrCodeTaken with the voucher that has the code; nothing was changed.
 type CodeTakenError struct{ Existing voucher.Voucher }
 
 func (e *CodeTakenError) Error() string {
 	return fmt.Sprintf("%v: it is %s, created %s", voucher.ErrCodeTaken, e.Existing.Written, e.Existing.Created.Format(time.RFC3339))
 }
 
-// Is tells what kind of error it is.
+// Is reports whether target is voucher.ErrCodeTaken.
 func (*CodeTakenError) Is(target error) bool { return target == voucher.ErrCodeTaken }
 
-// CreateVoucher creates a voucher, or returns the *voucher.FieldError of its terms or a *CodeTakenError.
+// CreateVoucher creates a voucher. It returns *voucher.FieldError, joined, for invalid terms, and *CodeTakenError.
 func (s *Shop) CreateVoucher(ctx context.Context, terms voucher.Terms, now time.Time) (voucher.Voucher, error) {
 	v, err := voucher.New(terms, now)
 	if err != nil {
@@ -42,23 +42,22 @@ func (s *Shop) CreateVoucher(ctx context.Context, terms voucher.Terms, now time.
 	return v, nil
 }
 
-// Voucher is a voucher as it stands. A code that is unknown, or can be none, is a *voucher.RefusalError or a
-// *voucher.FieldError.
+// Voucher returns a voucher with its uses. For a code that is unknown it returns a *voucher.RefusalError.
 func (s *Shop) Voucher(ctx context.Context, code voucher.Code) (voucher.Standing, error) {
 	return s.vouchers.Show(ctx, s.Customer.ID, code)
 }
 
-// EditVoucher edits a voucher and returns it as it then is; it was changed for every request that begins afterwards. It
-// returns a *voucher.RefusalError for an unknown code, and *voucher.FieldError for what the rules do not allow. After any
-// other error the edit may have been done in part, and is completed by running it again.
+// EditVoucher edits a voucher and returns the result, which applies to every request that begins after the call. It returns a
+// *voucher.RefusalError for an unknown code, and *voucher.FieldError for an edit that the rules forbid. After any other error
+// the edit may be done in part; running it again completes it.
 func (s *Shop) EditVoucher(ctx context.Context, code voucher.Code, edit voucher.Edit) (voucher.Voucher, error) {
 	return s.vouchers.Edit(ctx, s.Customer.ID, code, edit)
 }
 
-// VoucherFilter picks vouchers. A zero field picks all.
+// VoucherFilter selects vouchers. A zero field selects all.
 type VoucherFilter struct {
 	Batch  string
-	Nick   voucher.Nick // whom the voucher is bound to
+	Nick   voucher.Nick // whom the voucher is for
 	Status voucher.Status
 }
 
@@ -68,9 +67,9 @@ func (f VoucherFilter) picks(standing voucher.Standing, at time.Time) bool {
 		(f.Status == "" || f.Status == standing.Status(at))
 }
 
-// Vouchers lists vouchers as they stand, oldest first. It reads all of the customer's, while the shop goes on; unlike
-// Voucher it does not tell of interrupted edits, and it counts the uses of codes without a limit too. A batch to pick
-// that has no vouchers is voucher.ErrBatchUnknown.
+// Vouchers lists vouchers with their uses, oldest first. It reads all of the customer's vouchers, while the shop stays live.
+// Unlike Voucher it does not report interrupted edits, and it also counts the uses of codes without a limit. If the filter's
+// batch has no vouchers, it returns voucher.ErrBatchUnknown.
 func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time) ([]voucher.Standing, error) {
 	all := make(map[voucher.Code]*counted)
 	for entry, err := range s.vouchers.Entries(ctx, s.Customer.ID, "") {
@@ -103,7 +102,7 @@ func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time)
 	return picked, nil
 }
 
-// counted is what was read of one voucher so far.
+// counted is one voucher as far as it was read.
 type counted struct {
 	voucher     voucher.Voucher
 	left, used  int // of its counters
