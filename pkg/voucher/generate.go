@@ -9,6 +9,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"shopfront/pkg/catalog"
@@ -170,10 +171,10 @@ func (g Generator) create(ctx context.Context, order BatchOrder, count int, issu
 	defer stop(nil)
 	run := &batchRun{Generator: g, order: order, issue: issue}
 	var writers sync.WaitGroup
-	wanted := countDown(ctx, count)
+	var begun atomic.Int64
 	for range min(GenerateWriters, count) {
 		writers.Go(func() {
-			for range wanted {
+			for ctx.Err() == nil && begun.Add(1) <= int64(count) {
 				if err := run.createOne(ctx); err != nil {
 					stop(err)
 				}
@@ -182,22 +183,6 @@ func (g Generator) create(ctx context.Context, order BatchOrder, count int, issu
 	}
 	writers.Wait()
 	return run.created, context.Cause(ctx)
-}
-
-// countDown sends count times, or until the context ends.
-func countDown(ctx context.Context, count int) <-chan struct{} {
-	wanted := make(chan struct{})
-	go func() {
-		defer close(wanted)
-		for range count {
-			select {
-			case wanted <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return wanted
 }
 
 // batchRun is the making of one batch by several writers.

@@ -14,7 +14,6 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo/internal/table"
 	"shopfront/pkg/idempotency"
-	"shopfront/pkg/money"
 	"shopfront/pkg/reconciliation"
 	"shopfront/pkg/voucher"
 )
@@ -150,9 +149,6 @@ func (r accountReader) addVoucher(account *reconciliation.Account, it table.Item
 	)
 	if err != nil {
 		return err
-	}
-	if _, err := voucher.ParseReward(it.Str(table.AttrReward), money.Currency(it.Str(table.AttrCurrency))); err != nil {
-		return fmt.Errorf("voucher item: %w", err)
 	}
 	v, err := table.DecodeVoucher(it)
 	if err != nil {

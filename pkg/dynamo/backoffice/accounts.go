@@ -5,8 +5,6 @@ import (
 	"iter"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo/internal/table"
 	"shopfront/pkg/reconciliation"
@@ -14,10 +12,12 @@ import (
 )
 
 const (
+	// listReaders is how many buckets are read at a time.
+	listReaders = 8
+	// oneCodeReaders is how many are when several codes are read at once, each in all buckets.
+	oneCodeReaders = 2
 	// mergePage is how many items of a bucket are asked for at once. For each bucket, twice as many are held at most.
 	mergePage = 100
-	// oneCodeReaders is how many buckets are read at a time for a single code. Several codes are read at once.
-	oneCodeReaders = 2
 )
 
 // Accounts yields what is stored under each code of a customer, in the order of the codes, and stops at the first error. An
@@ -101,78 +101,4 @@ func (s *Vouchers) glance(ctx context.Context, customer catalog.CustomerID, code
 		glance.Used += counter.Used
 	}
 	return glance, err
-}
-
-// inOrder yields the items of all buckets in the order of their sort keys, or only those of one code, and stops at the first
-// error.
-func (s *Vouchers) inOrder(ctx context.Context, customer catalog.CustomerID, code voucher.Code, readers int) iter.Seq2[table.Item, error] {
-	return func(yield func(table.Item, error) bool) {
-		reading, cancel := context.WithCancel(ctx)
-		defer cancel()
-		api := limitedQueries{s.api, make(chan struct{}, readers)}
-		streams := make([]*stream, table.Buckets)
-		for number := range streams {
-			found := make(chan read, mergePage)
-			query := s.bucketQuery(customer, number, code)
-			query.Limit = aws.Int32(mergePage)
-			go func() {
-				defer close(found)
-				readBucket(reading, api, query, code, found)
-			}()
-			streams[number] = &stream{found: found}
-		}
-		for {
-			first, err := firstOf(reading, streams)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if first == nil {
-				return
-			}
-			it := first.head
-			first.head = nil
-			if !yield(it, nil) {
-				return
-			}
-		}
-	}
-}
-
-// firstOf returns the stream whose next item comes first, or nil if all have ended.
-func firstOf(ctx context.Context, streams []*stream) (*stream, error) {
-	var first *stream
-	for _, stream := range streams {
-		if err := stream.fill(ctx); err != nil {
-			return nil, err
-		}
-		if stream.head != nil && (first == nil || stream.head.Str(table.SortKey) < first.head.Str(table.SortKey)) {
-			first = stream
-		}
-	}
-	return first, nil
-}
-
-// stream is the items of one bucket, in order.
-type stream struct {
-	found <-chan read
-	ended bool
-	head  table.Item // the next item; nil: not received yet
-}
-
-// fill waits for the next item or the end.
-func (b *stream) fill(ctx context.Context) error {
-	if b.head != nil || b.ended {
-		return nil
-	}
-	select {
-	case read, more := <-b.found:
-		b.head, b.ended = read.item, !more
-		if b.ended {
-			return ctx.Err() // a reading that was cut short must not look complete
-		}
-		return read.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
