@@ -38,7 +38,7 @@ type shopfront struct {
 	dir       string // of a checkout whose local run this is
 	state     localstate.State
 	client    *dynamodb.Client
-	vouchers  voucher.Desk
+	vouchers  voucher.Redeemer
 	checkouts checkout.Desk
 	stdin     io.Reader
 	random    io.Reader
@@ -65,7 +65,7 @@ func newShopfront(t *testing.T) *shopfront {
 	}
 	// Shoppers' IDs have their own source, so that they do not depend on what the command draws.
 	shoppersRandom := mathrand.NewChaCha8([32]byte{1})
-	s.vouchers = voucher.Desk{
+	s.vouchers = voucher.Redeemer{
 		Store: dynamo.NewRedemptions(s.client, s.state.Tables.Vouchers, mathrand.Int64N), Random: shoppersRandom,
 	}
 	s.checkouts = checkout.Desk{

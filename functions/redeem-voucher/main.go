@@ -24,6 +24,6 @@ func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error
 	if err != nil {
 		return nil, err
 	}
-	desk := voucher.Desk{Store: dynamo.NewRedemptions(client, table, mathrand.Int64N), Random: rand.Reader}
+	desk := voucher.Redeemer{Store: dynamo.NewRedemptions(client, table, mathrand.Int64N), Random: rand.Reader}
 	return env.Service().RedeemVoucher(desk), nil
 }

@@ -35,7 +35,7 @@ type shop struct {
 	client   *dynamodb.Client
 	table    string
 	vouchers *backoffice.Vouchers
-	desk     voucher.Desk
+	desk     voucher.Redeemer
 }
 
 func newShop(t testing.TB) *shop {
@@ -43,12 +43,12 @@ func newShop(t testing.TB) *shop {
 	return &shop{t: t, client: client, table: table, vouchers: backoffice.NewVouchers(client, table, mathrand.Int64N), desk: deskOf(client, table)}
 }
 
-func deskOf(client dynamo.RedeemAPI, table string) voucher.Desk {
-	return voucher.Desk{Store: dynamo.NewRedemptions(client, table, mathrand.Int64N), Random: rand.Reader}
+func deskOf(client dynamo.RedeemAPI, table string) voucher.Redeemer {
+	return voucher.Redeemer{Store: dynamo.NewRedemptions(client, table, mathrand.Int64N), Random: rand.Reader}
 }
 
 // over is the same shop's till behind a network.
-func (s *shop) over(network *unreliable) voucher.Desk {
+func (s *shop) over(network *unreliable) voucher.Redeemer {
 	return deskOf(newClient(s.t, over(network)), s.table)
 }
 
@@ -464,7 +464,7 @@ func itemSize(t testing.TB, it map[string]types.AttributeValue) int {
 
 // race sends n requests, 64 at a time, and counts their outcomes: "redeemed", "replayed", the reason for refusal, or another
 // error.
-func race(t testing.TB, desk voucher.Desk, n int, requestOf func(i int) voucher.Request) (outcomes, ids map[string]int) {
+func race(t testing.TB, desk voucher.Redeemer, n int, requestOf func(i int) voucher.Request) (outcomes, ids map[string]int) {
 	t.Helper()
 	outcomes, ids = make(map[string]int), make(map[string]int)
 	var mu sync.Mutex
@@ -488,7 +488,7 @@ func race(t testing.TB, desk voucher.Desk, n int, requestOf func(i int) voucher.
 	return outcomes, ids
 }
 
-func redeemOnce(ctx context.Context, desk voucher.Desk, r voucher.Request) (outcome, id string) {
+func redeemOnce(ctx context.Context, desk voucher.Redeemer, r voucher.Request) (outcome, id string) {
 	redemption, replayed, err := desk.Redeem(ctx, r)
 	reason, refused := voucher.IsRefusal(err)
 	switch {

@@ -1,6 +1,6 @@
-// Package idempotency holds the key by which a client marks two requests as the same one, and what is remembered of it.
+// Package idempotency holds the key with which a client marks a retry, and the token that is stored instead of the key.
 //
-// It imports the standard library only; it may import neither AWS nor net/http nor any other package of Shopfront.
+// It may import only the standard library without net/http.
 package idempotency
 
 import (
@@ -12,15 +12,15 @@ import (
 	"io"
 )
 
-// ErrMalformedKey says that a text cannot be an Idempotency-Key.
+// ErrMalformedKey is the error for a text that cannot be an Idempotency-Key.
 var ErrMalformedKey = errors.New("malformed Idempotency-Key: 1 to 255 visible ASCII characters without comma")
 
-// Key is what a client sent as Idempotency-Key; empty means none. It is opaque and never stored or logged: only a Token
-// made of it is.
+// Key is the Idempotency-Key that a client sent; empty: none. It is opaque. It is never stored or logged; a Token derived from
+// it is stored instead.
 type Key string
 
-// ParseKey accepts 1 to 255 visible ASCII characters without comma, which a gateway joins repeated headers with, or
-// returns ErrMalformedKey.
+// ParseKey accepts 1 to 255 visible ASCII characters, or returns ErrMalformedKey. A comma is not allowed, because a gateway
+// joins repeated headers with commas.
 func ParseKey(text string) (Key, error) {
 	if len(text) == 0 || len(text) > 255 {
 		return "", ErrMalformedKey
@@ -33,14 +33,14 @@ func ParseKey(text string) (Key, error) {
 	return Key(text), nil
 }
 
-// Token stands for one request in the store: 22 characters of base64url, 128 bits.
+// Token identifies one request in the store: 128 bits in 22 characters of base64url.
 type Token string
 
-// tokenBytes is how much of a digest or of randomness a Token carries; two requests meet by chance after 2^64 of them.
+// tokenBytes is the size of a Token. A collision by chance is likely only after 2^64 requests.
 const tokenBytes = 16
 
-// Digest is the Token of a request that has a key: the same parts, in the same order, give the same Token. Each part is
-// preceded by its length, so that no two lists of parts run together.
+// Digest returns the Token of a request that has a key. The same parts in the same order give the same Token. Each part is
+// preceded by its length, so that different lists of parts cannot collide.
 func Digest(parts ...string) Token {
 	var joined []byte
 	for _, part := range parts {
@@ -51,7 +51,7 @@ func Digest(parts ...string) Token {
 	return Token(base64.RawURLEncoding.EncodeToString(sum[:tokenBytes]))
 }
 
-// NewToken is a Token that stands for nothing else: it has 128 bits of random.
+// NewToken returns a random Token.
 func NewToken(random io.Reader) (Token, error) {
 	var bytes [tokenBytes]byte
 	if _, err := io.ReadFull(random, bytes[:]); err != nil {

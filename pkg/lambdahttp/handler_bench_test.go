@@ -54,7 +54,7 @@ type wiring struct {
 func allMeasured() []measured {
 	redeemVoucher := func(s wiring) http.Handler {
 		store := dynamo.NewRedemptions(s.client, fixture.VouchersTable, rand.Int64N)
-		return s.Service().RedeemVoucher(voucher.Desk{Store: store, Random: zeros{}})
+		return s.Service().RedeemVoucher(voucher.Redeemer{Store: store, Random: zeros{}})
 	}
 	return []measured{
 		{

@@ -9,12 +9,12 @@ import (
 // Currency is an ISO 4217 alphabetic code, such as EUR.
 type Currency string
 
-// ErrUnknownCurrency says that a code is not in ISO 4217's list of active currencies.
+// ErrUnknownCurrency is the error for a code that is not in ISO 4217's list of active currencies.
 var ErrUnknownCurrency = errors.New("not an ISO 4217 currency")
 
-// ISO 4217 "List One", active currencies by their number of minor-unit digits. Funds codes, precious metals and
-// testing codes are left out: nothing is sold in them. The list is written out because Unicode's CLDR, which libraries
-// follow, deviates from ISO's digits (for instance RSD, ALL and LBP have 2 in ISO 4217 and 0 in CLDR).
+// ISO 4217 "List One": active currencies by their number of minor-unit digits. It omits funds codes, precious metals and
+// testing codes, because nothing is sold in them. Libraries follow Unicode's CLDR, which deviates from ISO's digits: RSD, ALL
+// and LBP have 2 digits in ISO 4217 and 0 in CLDR.
 const (
 	noDigits = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF"
 
@@ -35,7 +35,7 @@ func ParseCurrency(code string) (Currency, error) {
 	return Currency(code), nil
 }
 
-// Digits is the number of digits after the decimal point that ISO 4217 gives the currency: 0, 2 or 3.
+// Digits returns the number of digits after the decimal point: 0, 2 or 3.
 func (c Currency) Digits() int {
 	digits, _ := minorUnitDigits(string(c))
 	return digits

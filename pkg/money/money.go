@@ -1,6 +1,6 @@
-// Package money holds amounts of money: whole minor units with an ISO 4217 currency, exact or refused.
+// Package money holds amounts of money as whole minor units with an ISO 4217 currency. Arithmetic is exact or returns an error.
 //
-// It imports the standard library only; it may import neither AWS nor net/http nor any other package of Shopfront.
+// It may import only the standard library without net/http.
 package money
 
 import (
@@ -10,20 +10,16 @@ import (
 	"strings"
 )
 
-// MaxMinor is the largest amount in minor units: 2^53-1, the largest whole number that every JSON reader keeps exact
+// MaxMinor is the largest amount in minor units: 2^53-1, the largest whole number that every JSON parser reads exactly
 // (RFC 8259, section 6).
 const MaxMinor int64 = 1<<53 - 1
 
-// Errors of money. A caller tells them apart with errors.Is.
+// Errors of money; compare them with errors.Is.
 var (
-	// ErrOverflow says that an amount would be above MaxMinor.
-	ErrOverflow = errors.New("amount of money is too large")
-	// ErrMixedCurrencies says that two amounts have different currencies.
+	ErrOverflow        = errors.New("amount of money is too large")
 	ErrMixedCurrencies = errors.New("amounts of money have different currencies")
-	// ErrNegative says that an amount would be below zero.
-	ErrNegative = errors.New("amount of money is negative")
-	// ErrMalformed says that a text is not an amount of the currency.
-	ErrMalformed = errors.New("malformed amount of money")
+	ErrNegative        = errors.New("amount of money is negative")
+	ErrMalformed       = errors.New("malformed amount of money")
 )
 
 // Money is an amount from 0 to MaxMinor minor units (cents, yen, fils) of one currency.
@@ -32,8 +28,8 @@ type Money struct {
 	Currency Currency
 }
 
-// Parse reads a decimal such as 4.99 with at most the currency's digits after the point, without sign, grouping or
-// exponent. It returns ErrUnknownCurrency, ErrMalformed or ErrOverflow.
+// Parse reads a decimal such as 4.99, with at most as many digits after the point as the currency has, and without sign,
+// grouping or exponent. It returns ErrUnknownCurrency, ErrMalformed or ErrOverflow.
 func Parse(text string, currency Currency) (Money, error) {
 	digits, known := minorUnitDigits(string(currency))
 	if !known {
@@ -77,7 +73,7 @@ func (m Money) Minus(other Money) (Money, error) {
 	return Money{Minor: m.Minor - other.Minor, Currency: m.Currency}, nil
 }
 
-// Decimal is the amount in major units with exactly the currency's digits, such as 4.99, which Parse reads back.
+// Decimal returns the amount in major units with all digits of the currency, such as 4.99. Parse reads it back.
 func (m Money) Decimal() string {
 	digits := m.Currency.Digits()
 	if digits == 0 {
@@ -88,5 +84,5 @@ func (m Money) Decimal() string {
 	return padded[:point] + "." + padded[point:]
 }
 
-// String is the amount as it is displayed: 4.99 EUR, 500 JPY, 0.499 BHD.
+// String returns the amount for display: 4.99 EUR, 500 JPY, 0.499 BHD.
 func (m Money) String() string { return m.Decimal() + " " + string(m.Currency) }

@@ -59,7 +59,7 @@ type shop struct {
 	customer catalog.CustomerID
 	operator *operator.Shop
 	vouchers *backoffice.Vouchers
-	desk     voucher.Desk
+	desk     voucher.Redeemer
 }
 
 func (s *tables) newShop(t *testing.T) *shop {
@@ -73,7 +73,7 @@ func (s *tables) newShop(t *testing.T) *shop {
 		t.Fatal(err)
 	}
 	opened.vouchers = backoffice.NewVouchers(s.client, s.names.Vouchers, mathrand.Int64N)
-	opened.desk = voucher.Desk{Store: dynamo.NewRedemptions(s.client, s.names.Vouchers, mathrand.Int64N), Random: rand.Reader}
+	opened.desk = voucher.Redeemer{Store: dynamo.NewRedemptions(s.client, s.names.Vouchers, mathrand.Int64N), Random: rand.Reader}
 	return opened
 }
 

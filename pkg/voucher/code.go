@@ -10,21 +10,21 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Code is a voucher's code as it is compared: 1 to MaxCodeLength of A-Z 0-9 without I, L and O.
+// Code is a voucher's code as it is compared: 1 to MaxCodeLength characters from A-Z and 0-9, without I, L and O.
 //
-// The rules that make it are part of every stored key and never change.
+// Codes are part of stored keys, so the rules that normalize them never change.
 type Code string
 
 const (
-	// MaxCodeLength bounds what remains of a code after it was normalised.
+	// MaxCodeLength bounds a normalized code.
 	MaxCodeLength = 64
-	// MaxWrittenCodeBytes bounds a code as an operator writes it.
+	// MaxWrittenCodeBytes bounds a code as an operator types it.
 	MaxWrittenCodeBytes = 80
 )
 
-// ParseCode reads a code as a shopper types it: compatibility forms (NFKC), white space, dashes, invisible characters,
-// case, and the digits that look like letters make no difference. It returns a *FieldError where nothing or more than
-// MaxCodeLength remains, and a *RefusalError where a character is left that no code has.
+// ParseCode normalizes a code that a shopper typed. Compatibility forms (NFKC), white space, dashes, invisible characters,
+// case, and the letters that look like digits make no difference. It returns a *FieldError if nothing or more than
+// MaxCodeLength remains, and a *RefusalError if a character remains that no code contains.
 func ParseCode(typed string) (Code, error) {
 	var code strings.Builder
 	for _, r := range norm.NFKC.String(typed) {
@@ -64,8 +64,8 @@ func lookAlike(r rune) rune {
 	}
 }
 
-// isDefaultIgnorable is Unicode's derived property Default_Ignorable_Code_Point (UAX #44, DerivedCoreProperties):
-// characters that show nothing.
+// isDefaultIgnorable reports whether a character is invisible: Unicode's derived property Default_Ignorable_Code_Point
+// (UAX #44, DerivedCoreProperties).
 func isDefaultIgnorable(r rune) bool {
 	if unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r) {
 		return true
@@ -76,14 +76,14 @@ func isDefaultIgnorable(r rune) bool {
 }
 
 const (
-	// crockford is Crockford's base32: no letter that looks like a digit.
+	// crockford is Crockford's base32 alphabet. It has no letter that looks like a digit.
 	crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-	// generatedLength gives 80 bits: with a million codes out, a guess hits once in 10^18.
+	// generatedLength gives 80 bits. With a million codes issued, one guess in 10^18 hits.
 	generatedLength = 16
 	groupLength     = 4
 )
 
-// GenerateCode makes a code that cannot be guessed, in groups for reading: 80 bits of random.
+// GenerateCode returns a code with 80 random bits, which cannot be guessed, in groups that are easy to read.
 func GenerateCode(random io.Reader) (string, error) {
 	var bytes [generatedLength]byte
 	if _, err := io.ReadFull(random, bytes[:]); err != nil {

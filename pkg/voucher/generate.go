@@ -16,53 +16,53 @@ import (
 )
 
 const (
-	// MaxGenerated bounds how many vouchers a batch is generated to.
+	// MaxGenerated bounds the number of vouchers in a generated batch.
 	MaxGenerated = 1_000_000
-	// GenerateWriters is how many vouchers are stored at a time.
+	// GenerateWriters is how many vouchers are written at a time.
 	GenerateWriters = 16
 )
 
-// Errors of creating and generating, after which nothing was changed. Those of a batch come with its name.
+// Errors of creating and generating. Nothing was changed then. Errors about a batch are wrapped with its name.
 var (
-	// ErrCodeTaken says that a code is another voucher's already: codes that are compared as equal are one.
+	// ErrCodeTaken means that another voucher has the code. Codes are the same if they are equal when normalized.
 	ErrCodeTaken = errors.New("the code exists already")
-	// ErrBatchTaken says that a batch that was to be begun has vouchers already.
+	// ErrBatchTaken means that the batch to begin already has vouchers.
 	ErrBatchTaken = errors.New("it has vouchers already")
-	// ErrBatchUnknown says that a batch that was to be completed has no vouchers.
+	// ErrBatchUnknown means that the batch to complete has no vouchers.
 	ErrBatchUnknown = errors.New("it has no vouchers")
-	// ErrBatchLarger says that a batch has more vouchers than it was to be completed to.
+	// ErrBatchLarger means that the batch to complete has more vouchers than wanted.
 	ErrBatchLarger = errors.New("it has more vouchers than are wanted")
 )
 
-// OtherTermsError says that a batch has a voucher that differs, in what no edit changes, from those that it was to be
-// completed with; nothing was changed.
+// OtherTermsError means that a batch to complete has a voucher with other terms, which no edit can have changed. Nothing was
+// changed.
 type OtherTermsError struct {
 	Written string // one such code
-	Field   string // in which it differs, named as in FieldError
+	Field   string // the field that differs, named as in FieldError
 }
 
 func (e *OtherTermsError) Error() string {
 	return fmt.Sprintf("it has vouchers with other terms: %s differs in %s", e.Written, e.Field)
 }
 
-// BatchStore is what generating needs of the kept vouchers.
+// BatchStore is the part of the voucher store that generating needs.
 type BatchStore interface {
-	// Create keeps a new voucher, or returns ErrCodeTaken and changes nothing. Any other error leaves open whether it was kept.
+	// Create stores a new voucher, or returns ErrCodeTaken. After any other error it may or may not be stored.
 	Create(ctx context.Context, customer catalog.CustomerID, v Voucher) error
 	// Batch yields the vouchers of a batch in no order, and stops at the first error.
 	Batch(ctx context.Context, customer catalog.CustomerID, batch string) iter.Seq2[Voucher, error]
 }
 
-// BatchOrder asks for a batch: vouchers that differ in nothing but their codes, which cannot be guessed.
+// BatchOrder asks for a batch: vouchers that differ only in their codes, which cannot be guessed.
 type BatchOrder struct {
 	Customer catalog.CustomerID
-	Terms    Terms // of each voucher. Batch names the batch; Written is not used
-	Count    int   // how many vouchers the batch is to have, 1 to MaxGenerated
-	// Resume completes a batch that was begun, instead of beginning one.
+	Terms    Terms // of each voucher; Batch names the batch, Written is ignored
+	Count    int   // the size of the batch, 1 to MaxGenerated
+	// Resume completes a batch instead of beginning one.
 	Resume bool
 }
 
-// BatchResult tells how many vouchers a batch had and how many were added.
+// BatchResult holds how many vouchers a batch had and how many were added.
 type BatchResult struct{ Found, Created int }
 
 // Generator generates vouchers.
@@ -72,13 +72,14 @@ type Generator struct {
 	Now    func() time.Time
 }
 
-// Generate begins or completes a batch and hands each of its vouchers to issue once it is kept: first those that it had,
-// oldest first, then the new ones as they come. Calls of issue do not overlap; an error of it ends the work.
+// Generate begins or completes a batch and passes each voucher to issue once it is stored: first those that the batch had,
+// oldest first, then new ones as they are created. Calls of issue do not overlap. An error of issue ends the work.
 //
-// Where it ends early, each voucher that was issued is kept, and each that is kept is found by completing the batch. Writes
-// that are still on their way then, GenerateWriters at most, may be applied once the batch was completed: it has that many
-// more than were wanted, which were not issued. Completing it again returns ErrBatchLarger, and to that many it issues all.
-// Errors are *FieldError, ErrBatchTaken, ErrBatchUnknown, ErrBatchLarger, *OtherTermsError, and the store's and issue's own.
+// If it ends early, every issued voucher is stored, and completing the batch finds every stored one. Up to GenerateWriters
+// writes may still be in flight and be applied even after the batch was completed. The batch then has that many vouchers too
+// many, which were not issued. Completing it again returns ErrBatchLarger with the number; completing it to that number issues
+// all. Errors are *FieldError, ErrBatchTaken, ErrBatchUnknown, ErrBatchLarger, *OtherTermsError, and those of the store and of
+// issue.
 func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Voucher) error) (BatchResult, error) {
 	if err := order.Validate(); err != nil {
 		return BatchResult{}, err
@@ -101,7 +102,7 @@ func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Vo
 	return result, err
 }
 
-// Validate returns what is wrong with the order itself as *FieldError, joined where it is the terms.
+// Validate returns what is wrong with the order as *FieldError; those of its terms are joined.
 func (o BatchOrder) Validate() error {
 	if o.Count < 1 || o.Count > MaxGenerated {
 		return &FieldError{"count", fmt.Errorf("must be 1 to %d", MaxGenerated)}
@@ -123,7 +124,7 @@ func (g Generator) newVoucher(terms Terms) (Voucher, error) {
 	return New(terms, g.Now())
 }
 
-// find returns what the batch has, oldest first, if the order may go on from there.
+// find returns the vouchers that the batch has, oldest first, if the order can continue from there.
 func (g Generator) find(ctx context.Context, order BatchOrder, sample Voucher) ([]Voucher, error) {
 	var found []Voucher
 	for v, err := range g.Store.Batch(ctx, order.Customer, order.Terms.Batch) {
@@ -150,7 +151,7 @@ func (g Generator) find(ctx context.Context, order BatchOrder, sample Voucher) (
 	return found, nil
 }
 
-// differingTerm names a field that no edit changes, and in which the vouchers differ, or none. What an edit does change may
+// differingTerm returns the name of a field in which the vouchers differ and which no edit changes, or "". Other fields may
 // have been edited since the batch was begun.
 func differingTerm(a, b Voucher) string {
 	switch {
@@ -165,7 +166,7 @@ func differingTerm(a, b Voucher) string {
 	}
 }
 
-// create stores count new vouchers, several at a time, until the first error.
+// create stores count new vouchers, several at a time, and stops at the first error.
 func (g Generator) create(ctx context.Context, order BatchOrder, count int, issue func(Voucher) error) (created int, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -185,17 +186,17 @@ func (g Generator) create(ctx context.Context, order BatchOrder, count int, issu
 	return run.created, context.Cause(ctx)
 }
 
-// batchRun is the making of one batch by several writers.
+// batchRun is one run of Generate, shared by its writers.
 type batchRun struct {
 	Generator
 	order BatchOrder
 
-	mu      sync.Mutex // for what follows and for Random
+	mu      sync.Mutex // guards the fields below, and Random
 	issue   func(Voucher) error
 	created int
 }
 
-// createOne keeps a voucher under a code that no other has, and issues it.
+// createOne stores a voucher with a code that no other voucher has, and issues it.
 func (r *batchRun) createOne(ctx context.Context) error {
 	for {
 		r.mu.Lock()

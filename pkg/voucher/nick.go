@@ -10,20 +10,20 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Nick is the handle of a shopper as the storefront knows it; the zero Nick is none. It is not authenticated.
+// Nick is the name by which the storefront knows a shopper. It is not authenticated. The zero Nick means that there is none.
 type Nick struct {
 	Written  string // 1 to MaxNickLength characters in at most MaxNickBytes
-	Compared string // after NFKC and case folding: two nicks are one where this is equal
+	Compared string // after NFKC and case folding; nicks are the same if this is equal
 }
 
-// Bounds of a nick as it is stored.
+// Bounds of a nick.
 const (
 	MaxNickLength = 64
 	MaxNickBytes  = 128
 )
 
-// ParseNick reads a nick: it loses its outer white space and all invisible characters, and an empty one is none. A nick
-// that is too long, or not UTF-8, is a *FieldError.
+// ParseNick reads a nick. It removes outer white space and all invisible characters. A nick that is too long or not UTF-8 is a
+// *FieldError.
 func ParseNick(typed string) (Nick, error) {
 	if !utf8.ValidString(typed) {
 		return Nick{}, &FieldError{Field: "nick", Err: errors.New("must be UTF-8")}
@@ -40,8 +40,8 @@ func ParseNick(typed string) (Nick, error) {
 	return Nick{Written: written, Compared: foldNick(written)}, nil
 }
 
-// foldNick maps what people read as one nick to one text: NFKC, full case folding, and NFKC again, for folding can undo it
-// (Unicode, section 3.13, D146).
+// foldNick maps nicks that people read as the same to one text: NFKC, full case folding, and NFKC again, because folding can
+// undo it (Unicode, section 3.13, D146).
 func foldNick(written string) string {
 	if isLowerASCII(written) {
 		return written

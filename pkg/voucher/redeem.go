@@ -15,72 +15,70 @@ type Request struct {
 	Customer catalog.CustomerID
 	Code     Code
 	Nick     Nick
-	// Key marks a repetition of the same request; empty: every request is a new one. It belongs to the customer, the code
-	// and the nick: with another of them it is another request.
+	// Key identifies the request across retries; empty: the request cannot be retried safely. The same key with another
+	// customer, code or nick is another request.
 	Key idempotency.Key
-	// At is when the request was received, in UTC: the time that is compared.
+	// At is when the request was received, in UTC.
 	At time.Time
 }
 
-// Claim is a request to redeem with what its record will be known by.
+// Claim is a request to redeem, with the identifiers for its record.
 type Claim struct {
 	Request
-	// RedemptionID is new for every request: a stored redemption with this ID was written by this very request.
+	// RedemptionID is new for every request. A stored redemption with this ID was written for this very request.
 	RedemptionID string
-	// Token is the same for every repetition under a key: a stored redemption with this Token, but another ID, was written
-	// by an earlier one.
+	// Token is the same for all requests with one key. A stored redemption with this token but another ID was written for an
+	// earlier request.
 	Token idempotency.Token
 }
 
-// Store is what redeeming needs of the kept vouchers.
+// Store is the part of the voucher store that redeeming needs.
 type Store interface {
-	// Redeem takes one use of the voucher, at most once for a Token, and records it; or finds the redemption that the
-	// Token has already. It returns a *RefusalError only where nothing was taken. Any other error leaves open whether the claim
-	// was applied.
+	// Redeem takes one use of the voucher and records it, at most once for a token. If the token has a redemption already, it
+	// returns that one. After a *RefusalError nothing was taken. After any other error the claim may or may not be applied.
 	Redeem(ctx context.Context, claim Claim) (Redemption, error)
-	// Look returns the voucher and how many uses of it the request's nick has taken, or a *RefusalError where it is unknown.
+	// Look returns the voucher and the number of uses that the request's nick has taken. An unknown code is a *RefusalError.
 	Look(ctx context.Context, request Request) (v Voucher, takenByNick int, err error)
 	// UsesLeft counts the uses left of a voucher with a limit above one.
 	UsesLeft(ctx context.Context, customer catalog.CustomerID, v Voucher) (int, error)
 }
 
-// Desk redeems vouchers for a storefront.
-type Desk struct {
+// Redeemer redeems and checks vouchers for a storefront.
+type Redeemer struct {
 	Store  Store
 	Random io.Reader // of cryptographic quality
 }
 
-// Redeem redeems a voucher. With the key of an earlier redemption it returns that one, replayed, and applies nothing. A
-// request that no voucher matches is a *RefusalError; any other error leaves open whether it was applied, unless it has a key
-// and is sent again.
-func (d Desk) Redeem(ctx context.Context, request Request) (redemption Redemption, replayed bool, err error) {
+// Redeem redeems a voucher. If the request's key was already used for a redemption, Redeem returns that one, sets replayed,
+// and changes nothing. After a *RefusalError nothing was redeemed. After any other error the request may or may not have been
+// applied; a request with a key can be sent again to find out.
+func (r Redeemer) Redeem(ctx context.Context, request Request) (redemption Redemption, replayed bool, err error) {
 	claim := Claim{Request: request}
-	id, err := idempotency.NewToken(d.Random)
+	id, err := idempotency.NewToken(r.Random)
 	if err != nil {
 		return Redemption{}, false, err
 	}
 	claim.RedemptionID = string(id)
-	if claim.Token, err = d.token(request); err != nil {
+	if claim.Token, err = r.token(request); err != nil {
 		return Redemption{}, false, err
 	}
-	redemption, err = d.Store.Redeem(ctx, claim)
+	redemption, err = r.Store.Redeem(ctx, claim)
 	if err != nil {
 		return Redemption{}, false, err
 	}
 	return redemption, redemption.ID != claim.RedemptionID, nil
 }
 
-func (d Desk) token(request Request) (idempotency.Token, error) {
+func (r Redeemer) token(request Request) (idempotency.Token, error) {
 	if request.Key == "" {
-		return idempotency.NewToken(d.Random)
+		return idempotency.NewToken(r.Random)
 	}
 	return idempotency.Digest(string(request.Customer), string(request.Code), request.Nick.Compared, string(request.Key)), nil
 }
 
-// Check returns the voucher that Redeem would redeem now, and changes nothing. A request that no voucher matches is a
-// *RefusalError. The request's key makes no difference.
-func (d Desk) Check(ctx context.Context, request Request) (Voucher, error) {
-	v, takenByNick, err := d.Store.Look(ctx, request)
+// Check returns the voucher that Redeem would redeem now, or a *RefusalError. It changes nothing and ignores the key.
+func (r Redeemer) Check(ctx context.Context, request Request) (Voucher, error) {
+	v, takenByNick, err := r.Store.Look(ctx, request)
 	if err != nil {
 		return Voucher{}, err
 	}
@@ -93,7 +91,7 @@ func (d Desk) Check(ctx context.Context, request Request) (Voucher, error) {
 	if !v.Limited() {
 		return v, nil
 	}
-	left, err := d.Store.UsesLeft(ctx, request.Customer, v)
+	left, err := r.Store.UsesLeft(ctx, request.Customer, v)
 	if err != nil {
 		return Voucher{}, err
 	}
@@ -103,7 +101,7 @@ func (d Desk) Check(ctx context.Context, request Request) (Voucher, error) {
 	return v, nil
 }
 
-// FieldError says which field of a request, or of what an operator wrote, is wrong and why.
+// FieldError says which field of a request, or of an operator's input, is wrong and why.
 type FieldError struct {
 	Field string
 	Err   error
@@ -113,7 +111,7 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
 
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// IsRefusal tells whether an error is a refusal, and why.
+// IsRefusal reports whether an error is a refusal, and returns the reason.
 func IsRefusal(err error) (Reason, bool) {
 	if refusal, is := errors.AsType[*RefusalError](err); is {
 		return refusal.Reason, true

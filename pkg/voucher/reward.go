@@ -10,17 +10,17 @@ import (
 	"shopfront/pkg/money"
 )
 
-// RewardKind tells what a voucher gives.
+// RewardKind is the kind of a reward.
 type RewardKind string
 
 // The kinds of reward.
 const (
-	RewardProduct    RewardKind = "product"     // an amount of a variant, free
-	RewardPercentOff RewardKind = "percent_off" // a share off the price, for the storefront's till
-	RewardAmountOff  RewardKind = "amount_off"  // an amount of money off the price, for the storefront's till
+	RewardProduct    RewardKind = "product"     // free items of a variant
+	RewardPercentOff RewardKind = "percent_off" // a percentage off the price; the storefront applies it
+	RewardAmountOff  RewardKind = "amount_off"  // an amount of money off the price; the storefront applies it
 )
 
-// Reward is what a redemption gives. The fields that its kind does not name are zero.
+// Reward is what a redemption gives. Fields that do not belong to its kind are zero.
 type Reward struct {
 	Kind RewardKind
 
@@ -33,8 +33,8 @@ type Reward struct {
 	AmountOff money.Money // above zero, in the customer's currency
 }
 
-// ParseReward reads a reward as an operator writes it: coins/500 (product/variant), 2*coins/500, 20% or 5.00, which is in
-// the customer's currency. Anything else is a *FieldError.
+// ParseReward reads a reward as an operator types it: coins/500 (product/variant), 2*coins/500, 20%, or 5.00 in the customer's
+// currency. Anything else is a *FieldError.
 func ParseReward(text string, currency money.Currency) (Reward, error) {
 	reward, err := parseReward(text, currency)
 	if err != nil {
@@ -100,7 +100,7 @@ func parseWhole(digits string, most int64) (int64, error) {
 	return n, err
 }
 
-// String writes a reward as ParseReward reads it.
+// String returns a reward in the form that ParseReward reads. Rewards are stored in this form, so it never changes.
 func (r Reward) String() string {
 	switch r.Kind {
 	case RewardProduct:

@@ -12,17 +12,17 @@ import (
 	"shopfront/pkg/money"
 )
 
-// Bounds of what an operator sets.
+// Bounds of the fields that an operator sets.
 const (
 	MaxBatchBytes        = 64
 	MaxNoteBytes         = 128
 	MaxMaxUses     Limit = 1_000_000_000
 	MaxPerNick     Limit = 10
 	MaxCounters          = 64
-	usesPerCounter       = 64 // how many uses of its limit a voucher has for each counter, by default
+	usesPerCounter       = 64 // the default
 )
 
-// Terms are what an operator sets when creating a voucher. A nil field takes its default.
+// Terms are what an operator sets when creating a voucher. A nil field gets its default.
 type Terms struct {
 	Written        string // the code; at most MaxWrittenCodeBytes
 	Reward         Reward
@@ -37,7 +37,7 @@ type Terms struct {
 	Counters       int // 1 to MaxCounters and at most MaxUses; 0: chosen from MaxUses
 }
 
-// New makes a voucher of terms, or returns all *FieldError found, joined.
+// New returns a voucher with the terms, or every *FieldError found, joined.
 func New(terms Terms, now time.Time) (Voucher, error) {
 	v := Voucher{
 		Written: terms.Written, Reward: terms.Reward, Disabled: terms.Disabled, Batch: terms.Batch, Note: terms.Note,
@@ -83,8 +83,8 @@ func parseNewCode(written string) (Code, error) {
 	return code, err
 }
 
-// chooseCounters gives a code with a limit above one a counter for every 64 uses, at most 64; one with an override takes
-// that. Codes of one use and without a limit have none.
+// chooseCounters returns the number of counters. A code with a limit above one has the given number, or one counter for every
+// 64 uses, at most 64. Other codes have none.
 func chooseCounters(maxUses Limit, override int) (int, error) {
 	limited := Voucher{MaxUses: maxUses}.Limited()
 	if override == 0 {
@@ -102,7 +102,7 @@ func chooseCounters(maxUses Limit, override int) (int, error) {
 	return override, nil
 }
 
-// checkNewBatch refuses a name that no command takes. A voucher that has such a one already is edited all the same.
+// checkNewBatch rejects a name that no command accepts. Vouchers that already have such a name can still be edited.
 func checkNewBatch(name string) error {
 	if name != "" && strings.TrimSpace(name) == "" {
 		return &FieldError{"batch", errors.New("must have more than white space")}
@@ -178,18 +178,18 @@ func (r Reward) validate() error {
 		return errors.New("is missing")
 	}
 	if r != want {
-		return errors.New("has fields that its kind does not have")
+		return errors.New("has fields that do not belong to its kind")
 	}
 	return nil
 }
 
-// ErrNoTime says that a text is neither a time in RFC 3339 nor a date.
+// ErrNoTime is the error for a text that is neither a time in RFC 3339 nor a date.
 var ErrNoTime = errors.New("neither a time nor a date")
 
 var errTimeOutOfRange = errors.New("must be in the years 2000 to 9999")
 
-// ParseTime reads a time in RFC 3339, or a date, which means its first moment in UTC. It returns ErrNoTime, or an error that
-// says how a time is out of bounds: it is of the years 2000 to 9999, in whole milliseconds.
+// ParseTime reads a time in RFC 3339, or a date, which stands for its midnight UTC. Times must be in the years 2000 to 9999, in
+// whole milliseconds. A text that is neither is ErrNoTime.
 func ParseTime(text string) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil {
@@ -210,7 +210,7 @@ func ParseTime(text string) (time.Time, error) {
 // storable returns a time as it is stored: in UTC and whole milliseconds.
 func storable(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// isStorable takes the zero time too: it stands for none.
+// isStorable accepts the zero time too, which means that there is none.
 func isStorable(t time.Time) bool { return t.IsZero() || 2000 <= t.Year() && t.Year() <= 9999 }
 
 func isShowable(text string) bool {
@@ -229,16 +229,16 @@ func isShowable(text string) bool {
 type Edit struct {
 	MaxUses        *Limit
 	MaxUsesPerNick *Limit
-	ValidFrom      *time.Time // the zero time: always was
-	ValidUntil     *time.Time // the zero time: always will be
+	ValidFrom      *time.Time // the zero time: no start
+	ValidUntil     *time.Time // the zero time: no end
 	Disabled       *bool
-	Nick           *string // empty: bound to nobody
+	Nick           *string // empty: any nick
 	Batch          *string
 	Note           *string
 }
 
-// Edited is the voucher after an edit, or all *FieldError found, joined. Limits do not change their kind: that of a
-// single-use code stays 1, one that is NoLimit stays so, and no other becomes either.
+// Edited returns the voucher after an edit, or every *FieldError found, joined. The limit of a single-use code stays 1, NoLimit
+// stays NoLimit, and other limits become neither.
 func (v Voucher) Edited(edit Edit) (Voucher, error) {
 	var errs []error
 	set(&v.ValidFrom, edit.ValidFrom)
@@ -284,7 +284,7 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-// InCurrency returns a *FieldError where the reward is an amount of another currency than the customer's.
+// InCurrency returns a *FieldError if the reward is an amount in a currency other than the customer's.
 func (r Reward) InCurrency(currency money.Currency) error {
 	if r.Kind == RewardAmountOff && r.AmountOff.Currency != currency {
 		return &FieldError{"reward", fmt.Errorf("%w: %s, but the customer's is %s", money.ErrMixedCurrencies, r.AmountOff.Currency, currency)}

@@ -1,81 +1,76 @@
 package voucher
 
-import (
-	"time"
-)
+import "time"
 
-// Limit is a greatest number, or NoLimit.
+// Limit is an upper bound, or NoLimit.
 type Limit int
 
-// NoLimit is the Limit that nothing reaches.
+// NoLimit is the Limit without a bound.
 const NoLimit Limit = 0
-
-// reachedBy tells whether no more than count is allowed.
-func (l Limit) reachedBy(count int) bool { return l != NoLimit && count >= int(l) }
 
 // Voucher is a code that gives a reward.
 type Voucher struct {
 	Code    Code
-	Written string // the code as it was created
+	Written string // the code as created
 	Reward  Reward
 
 	// MaxUses is 1 for a single-use code; it never changes from or to 1 or NoLimit.
 	MaxUses Limit
-	// MaxUsesPerNick is NoLimit for a single-use code; it never changes from or to NoLimit. With a limit a nick is needed.
+	// MaxUsesPerNick is NoLimit for a single-use code; it never changes from or to NoLimit. With a limit, requests need a nick.
 	MaxUsesPerNick Limit
 
-	ValidFrom  time.Time // inclusive, UTC, whole milliseconds; zero: always was
-	ValidUntil time.Time // exclusive, UTC, whole milliseconds; zero: always will be
+	ValidFrom  time.Time // inclusive, UTC, whole milliseconds; zero: no start
+	ValidUntil time.Time // exclusive, UTC, whole milliseconds; zero: no end
 	Disabled   bool
-	Nick       Nick // whom the code is bound to; zero: nobody
+	Nick       Nick // the only nick that may redeem the code; zero: any
 
 	Batch string // at most MaxBatchBytes
 	Note  string // at most MaxNoteBytes
 
-	Created time.Time // UTC
+	Created time.Time // UTC, whole milliseconds
 
-	// Redeemed is a single-use code's redemption, nil while there is none.
+	// Redeemed is the redemption of a single-use code, or nil.
 	Redeemed *Redemption
 
-	// Counters is over how many counters the uses of a code with a limit above one are spread.
+	// Counters is the number of counters that share the uses of a code with a limit above one.
 	Counters int
-	// Full says that every use of a code with a limit above one was seen taken.
+	// Full is set once every use of a code with a limit above one was seen taken.
 	Full bool
-	// Version rises with each edit.
+	// Version is raised by each edit.
 	Version int64
 }
 
 // Redemption is the permanent record that a voucher was used.
 type Redemption struct {
 	ID     string // 22 characters of base64url, random
-	Code   string // as the voucher was created with
-	Nick   string // as the request had it; empty: none
+	Code   string // as the voucher was created
+	Nick   string // as the request sent it; empty: none
 	At     time.Time
 	Reward Reward
 }
 
-// SingleUse tells whether the code is redeemed once at most.
+// SingleUse reports whether the code can be redeemed only once.
 func (v Voucher) SingleUse() bool { return v.MaxUses == 1 }
 
-// Limited tells whether the code has a limit above one, and so counters.
+// Limited reports whether the code has a limit above one, and therefore counters.
 func (v Voucher) Limited() bool { return v.MaxUses != NoLimit && v.MaxUses != 1 }
 
-// Reason tells why a voucher was refused. It goes to logs and metrics, never to a client.
+// Reason is why a voucher was refused. It goes to logs and metrics, never to a client.
 type Reason string
 
-// Every reason for refusal.
+// The reasons for refusal.
 const (
-	ReasonUnknown     Reason = "unknown"      // no such code under this customer, or no such customer
+	ReasonUnknown     Reason = "unknown"      // the customer has no such code, or does not exist
 	ReasonDisabled    Reason = "disabled"     // switched off by the operator
 	ReasonNotStarted  Reason = "not_started"  // before ValidFrom
 	ReasonExpired     Reason = "expired"      // at or after ValidUntil
-	ReasonNickMissing Reason = "nick_missing" // the code needs a nick, the request has none
+	ReasonNickMissing Reason = "nick_missing" // the code needs a nick, but the request has none
 	ReasonOtherNick   Reason = "other_nick"   // bound to another nick
 	ReasonUsedUp      Reason = "used_up"      // every use is taken
 	ReasonNickLimit   Reason = "nick_limit"   // every use of this nick is taken
 )
 
-// RefusalError is the error of a request that no voucher matches. Clients see all reasons as one.
+// RefusalError is the error of a refused request. Clients cannot tell the reasons apart.
 type RefusalError struct{ Reason Reason }
 
 func (e *RefusalError) Error() string { return "voucher not found: " + string(e.Reason) }
@@ -115,9 +110,9 @@ func (v Voucher) Refuse(request Request) error {
 	}
 }
 
-// RefuseNick judges the uses that the request's nick has taken of the voucher.
+// RefuseNick checks the limit per nick against the uses that the request's nick has taken. It returns a *RefusalError or nil.
 func (v Voucher) RefuseNick(taken int) error {
-	if v.MaxUsesPerNick.reachedBy(taken) {
+	if v.MaxUsesPerNick != NoLimit && taken >= int(v.MaxUsesPerNick) {
 		return &RefusalError{ReasonNickLimit}
 	}
 	return nil

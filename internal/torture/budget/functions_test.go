@@ -42,7 +42,7 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	redemptions := voucher.Desk{Store: dynamo.NewRedemptions(client, variables["VOUCHERS_TABLE"], mathrand.Int64N), Random: rand.Reader}
+	redemptions := voucher.Redeemer{Store: dynamo.NewRedemptions(client, variables["VOUCHERS_TABLE"], mathrand.Int64N), Random: rand.Reader}
 	if client, err = dynamoclient.New(t.Context(), env, variables["CATALOGUE_TABLE"]); err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func (s *shop) create(tb testing.TB, written string, uses voucher.Limit, counter
 type till struct {
 	shop *shop
 	code voucher.Code
-	desk voucher.Desk
+	desk voucher.Redeemer
 }
 
 func (s *shop) till(code voucher.Code, options ...func(*dynamodb.Options)) till {
@@ -85,7 +85,7 @@ func (s *shop) till(code voucher.Code, options ...func(*dynamodb.Options)) till 
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
 	client = dynamodb.New(client.Options(), options...)
-	return till{s, code, voucher.Desk{Store: dynamo.NewRedemptions(client, s.table, mathrand.Int64N), Random: rand.Reader}}
+	return till{s, code, voucher.Redeemer{Store: dynamo.NewRedemptions(client, s.table, mathrand.Int64N), Random: rand.Reader}}
 }
 
 // patient lets a till wait for each answer as long as it takes, so that no call is made twice for want of one.

@@ -91,7 +91,7 @@ func mutations() []mutation {
 		},
 		{
 			name: "has one token for all requests without a key", scene: requestsWithoutKeys, by: []checker{byHistory},
-			removed: change{{deskGo, `return idempotency.NewToken(d.Random)`, `return idempotency.Digest("none"), nil`}},
+			removed: change{{deskGo, `return idempotency.NewToken(r.Random)`, `return idempotency.Digest("none"), nil`}},
 		},
 		{
 			name: "has one token for all keys", scene: requestsThatAreNoRepetitions, by: []checker{byHistory},
