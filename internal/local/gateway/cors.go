@@ -15,9 +15,9 @@ import (
 type CORS struct {
 	// AllowOrigins lists origins, or is "*" for all; "https://*" and "http://*" stand for all of their scheme.
 	AllowOrigins []string
-	// AllowMethods, AllowHeaders and ExposeHeaders are said as they are.
+	// AllowMethods, AllowHeaders and ExposeHeaders are sent as they are.
 	AllowMethods, AllowHeaders, ExposeHeaders []string
-	// MaxAge is how long a browser may remember the answer to a preflight, up to 24 hours; 0 says nothing.
+	// MaxAge is how long a browser may remember the answer to a preflight, up to 24 hours; 0 sends no age.
 	MaxAge           time.Duration
 	AllowCredentials bool
 }
@@ -27,35 +27,31 @@ const (
 	anyOrigin = "*"
 )
 
-type cors struct {
-	CORS
-	allowAny bool
+// validate refuses what an HTTP API would refuse. No configuration is valid.
+func (c *CORS) validate() error {
+	switch {
+	case c == nil:
+		return nil
+	case c.allowsAny() && c.AllowCredentials:
+		return errors.New("CORS cannot allow credentials from any origin")
+	case c.MaxAge < 0 || c.MaxAge > maxMaxAge:
+		return fmt.Errorf("CORS max age %s is not within 0 and %s", c.MaxAge, maxMaxAge)
+	default:
+		return nil
+	}
 }
 
-// newCORS returns nil for no configuration.
-func newCORS(config *CORS) (*cors, error) {
-	if config == nil {
-		return nil, nil //nolint:nilnil // no configuration, no CORS
-	}
-	c := &cors{CORS: *config, allowAny: slices.Contains(config.AllowOrigins, anyOrigin)}
-	if c.allowAny && c.AllowCredentials {
-		return nil, errors.New("CORS cannot allow credentials from any origin")
-	}
-	if c.MaxAge < 0 || c.MaxAge > maxMaxAge {
-		return nil, fmt.Errorf("CORS max age %s is not within 0 and %s", c.MaxAge, maxMaxAge)
-	}
-	return c, nil
-}
+func (c *CORS) allowsAny() bool { return slices.Contains(c.AllowOrigins, anyOrigin) }
 
-// isCORSHeader says whether a response header is the gateway's where CORS is configured. The name is canonical.
+// isCORSHeader reports whether the gateway sets a response header if CORS is configured. The name is canonical.
 func isCORSHeader(name string) bool { return strings.HasPrefix(name, "Access-Control-") }
 
-// apply adds the CORS headers of a response. Headers are said only to an allowed origin, and to OPTIONS only in a
-// preflight, that is with Access-Control-Request-Method. The gateway's own errors have them too, so that a browser lets
-// its page see them; AWS documents it for a function's answers only.
-func (c *cors) apply(h http.Header, r *http.Request) {
-	if !c.allowAny {
-		h.Add("Vary", "Origin") // beside what the function says
+// apply adds the CORS headers of a response. Only an allowed origin gets them, and an OPTIONS request only if it is a
+// preflight, that is has Access-Control-Request-Method. The gateway's own errors have them too, so that a browser lets
+// its page see them; AWS documents that for a function's answers only.
+func (c *CORS) apply(h http.Header, r *http.Request) {
+	if !c.allowsAny() {
+		h.Add("Vary", "Origin") // beside the function's own
 	}
 	origin := r.Header.Get("Origin")
 	isOptions := r.Method == http.MethodOptions
@@ -63,7 +59,7 @@ func (c *cors) apply(h http.Header, r *http.Request) {
 	if !c.allows(origin) || isOptions && !isPreflight {
 		return
 	}
-	if c.allowAny {
+	if c.allowsAny() {
 		origin = anyOrigin
 	}
 	h.Set("Access-Control-Allow-Origin", origin)
@@ -81,7 +77,7 @@ func (c *cors) apply(h http.Header, r *http.Request) {
 	}
 }
 
-func (c *cors) allows(origin string) bool {
+func (c *CORS) allows(origin string) bool {
 	if origin == "" {
 		return false
 	}

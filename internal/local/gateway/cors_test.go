@@ -116,7 +116,7 @@ func wantCORS(t *testing.T, header http.Header, want map[string]string) {
 	}
 }
 
-func TestCORSThatAnHTTPAPIWouldRefuseIsAnError(t *testing.T) {
+func TestNew_CORSThatAnHTTPAPIRefuses_IsAnError(t *testing.T) {
 	for name, change := range map[string]func(*gateway.CORS){
 		"credentials": func(c *gateway.CORS) { c.AllowOrigins = []string{"*"}; c.AllowCredentials = true },
 		"max age":     func(c *gateway.CORS) { c.MaxAge = 25 * time.Hour },

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,42 +18,48 @@ import (
 const (
 	payloadVersion = "2.0"
 	stage          = "$default"
+	// The account, the API and the domain are placeholders. The domain is not the request's Host: behind AWS, a request with
+	// another host does not reach the API.
+	accountID  = "123456789012"
+	apiID      = "local"
+	domainName = "localhost"
 	// timeFormat is that of requestContext.time, as in "12/Mar/2020:19:03:58 +0000".
 	timeFormat = "02/Jan/2006:15:04:05 -0700"
 )
 
 // event builds the event of payload format 2.0:
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html.
-// Bytes that are not UTF-8 become U+FFFD when it is encoded as JSON. It fails where the path cannot be decoded.
-func (g *Gateway) event(c *call) (*events.APIGatewayV2HTTPRequest, error) {
-	path, err := decodePath(c.path)
+// Bytes that are not UTF-8 become U+FFFD when it is encoded as JSON. A path that cannot be decoded is an error.
+func (c *call) event() (*events.APIGatewayV2HTTPRequest, error) {
+	path, err := url.PathUnescape(c.path)
 	if err != nil {
 		return nil, err
 	}
-	parameters, err := pathParameters(c.match.values)
-	if err != nil {
-		return nil, err
+	for name, value := range c.values {
+		if c.values[name], err = url.PathUnescape(value); err != nil {
+			return nil, err
+		}
 	}
+	routeKey := c.route.Method + " " + c.route.Path
 	r := c.request
 	body, isBase64 := eventBody(r.Header.Get("Content-Type"), c.body)
-	prefix, _, _ := strings.Cut(g.config.DomainName, ".")
 	return &events.APIGatewayV2HTTPRequest{
 		Version:               payloadVersion,
-		RouteKey:              c.match.key,
+		RouteKey:              routeKey,
 		RawPath:               path,
 		RawQueryString:        c.query,
 		Cookies:               cookies(r.Header["Cookie"]),
 		Headers:               c.headers(),
 		QueryStringParameters: queryParameters(c.query),
-		PathParameters:        parameters,
+		PathParameters:        c.values,
 		RequestContext: events.APIGatewayV2HTTPRequestContext{
-			RouteKey:     c.match.key,
-			AccountID:    g.config.AccountID,
+			RouteKey:     routeKey,
+			AccountID:    accountID,
 			Stage:        stage,
 			RequestID:    c.id,
-			APIID:        g.config.APIID,
-			DomainName:   g.config.DomainName,
-			DomainPrefix: prefix,
+			APIID:        apiID,
+			DomainName:   domainName,
+			DomainPrefix: domainName,
 			Time:         c.arrived.UTC().Format(timeFormat),
 			TimeEpoch:    c.arrived.UnixMilli(),
 			HTTP: events.APIGatewayV2HTTPRequestContextHTTPDescription{
@@ -70,8 +75,8 @@ func (g *Gateway) event(c *call) (*events.APIGatewayV2HTTPRequest, error) {
 	}, nil
 }
 
-// headers returns the headers in lower case, those sent more than once joined with commas. Cookies have a place of
-// their own, and what concerns only the client's connection stays behind.
+// headers returns the headers in lower case. Values of a name that was sent more than once are joined with commas. Cookies
+// have a place of their own, and headers about the client's connection are dropped.
 func (c *call) headers() map[string]string {
 	r := c.request
 	h := map[string]string{}
@@ -83,7 +88,7 @@ func (c *call) headers() map[string]string {
 	if r.Host != "" {
 		h["host"] = r.Host
 	}
-	h["content-length"] = strconv.Itoa(len(c.body)) // also of a body that came in chunks, or of none
+	h["content-length"] = strconv.Itoa(len(c.body)) // also where the client did not send it
 	h["x-amzn-trace-id"] = newTraceID(c.arrived)
 	h["x-forwarded-proto"] = "http"
 	if r.TLS != nil {
@@ -102,7 +107,7 @@ func (c *call) headers() map[string]string {
 	return h
 }
 
-// isHopByHop says whether a header concerns one connection only (RFC 9110, section 7.6.1). The name is canonical.
+// isHopByHop reports whether a header concerns one connection only (RFC 9110, section 7.6.1). The name is canonical.
 func isHopByHop(name string) bool {
 	switch name {
 	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
@@ -141,8 +146,8 @@ func cookies(headers []string) []string {
 	return list
 }
 
-// queryParameters decodes the query string; values of a name that occurs more than once are joined with commas. What
-// cannot be decoded is left as it is, which is a choice: AWS does not document it.
+// queryParameters decodes the query string. Values of a name that occurs more than once are joined with commas. A name or
+// value that cannot be decoded is left as it is, which is a choice: AWS does not document it.
 func queryParameters(query string) map[string]string {
 	var parameters map[string]string
 	for pair := range strings.SplitSeq(query, "&") {
@@ -169,25 +174,10 @@ func decodeQuery(s string) string {
 	return s
 }
 
-func pathParameters(values []pathValue) (map[string]string, error) {
-	if len(values) == 0 {
-		return nil, nil //nolint:nilnil // a route without variables has no parameters
-	}
-	parameters := map[string]string{}
-	for _, v := range values {
-		decoded, err := decodePath(v.raw)
-		if err != nil {
-			return nil, err
-		}
-		parameters[v.name] = decoded
-	}
-	return parameters, nil
-}
-
 // eventBody returns the body as it is in the event. AWS documents that a binary body is in base64, but not which content
-// types are binary. Observed against HTTP APIs (github.com/ministackorg/ministack, pull request 766): all but text/* and
-// application/json, /xml and /javascript; also no content type, and application/x-www-form-urlencoded. Types with the
-// suffixes +json and +xml are taken for text here as well, which is a choice: functions have to look at the flag.
+// types are binary. Observed against HTTP APIs (github.com/ministackorg/ministack, pull request 766): all except text/* and
+// application/json, /xml and /javascript, so also a body without a content type and application/x-www-form-urlencoded.
+// That types with the suffixes +json and +xml are text too is a choice.
 func eventBody(contentType string, body []byte) (text string, isBase64 bool) {
 	if len(body) == 0 || isText(contentType) {
 		return string(body), false
@@ -196,12 +186,8 @@ func eventBody(contentType string, body []byte) (text string, isBase64 bool) {
 }
 
 func isText(contentType string) bool {
-	mediaType, _, err := mime.ParseMediaType(contentType)
-	if err != nil {
-		// Parameters that cannot be parsed do not change the type.
-		mediaType, _, _ = strings.Cut(contentType, ";")
-		mediaType = strings.ToLower(strings.TrimSpace(mediaType))
-	}
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
 	switch mediaType {
 	case "application/json", "application/xml", "application/javascript":
 		return true

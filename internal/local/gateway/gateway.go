@@ -1,12 +1,13 @@
-// Package gateway behaves as an Amazon API Gateway HTTP API with a $default stage and Lambda proxy integrations of payload
-// format 2.0 does: it turns a request into an event, gives that to the route's function, and turns its answer into a
-// response. Where AWS's documentation is silent, comments say what was observed by whom, or that it is a choice.
+// Package gateway behaves like an Amazon API Gateway HTTP API with a $default stage and Lambda proxy integrations of payload
+// format 2.0: it turns a request into an event, gives the event to the route's function, and turns the answer into a
+// response. Where AWS's documentation is silent, comments name who observed the behaviour, or say that it is a choice.
 //
-// It knows nothing of processes, templates or the shop, and imports none of this module's packages. A function must not
-// import it: it is for the local run only.
+// It knows nothing of processes, templates or the shop, and imports no other package of this module. No function may import
+// it: it is for the local run only.
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -15,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -27,36 +27,16 @@ const (
 	MaxBody = 10 << 20
 	// MaxHead is the largest combined size of a request's request line and header values, in bytes.
 	MaxHead = 10240
-	// MaxIntegrationTimeout is the longest that a function is waited for.
+	// MaxIntegrationTimeout is how long the gateway waits for a function at most.
 	MaxIntegrationTimeout = 30 * time.Second
-)
-
-const (
-	defaultAccountID  = "123456789012"
-	defaultAPIID      = "local"
-	defaultDomainName = "localhost"
 )
 
 // Invoker runs functions. The gateway calls Invoke once for each request that matches a route, concurrently.
 //
-// Invoke returns the function's answer as it is, or an error where there is none; Config.Classify tells the kinds of
-// error apart. It should return soon after ctx ends.
+// Invoke returns the function's answer as it is, or an error if there is none. It should return soon after ctx ends.
 type Invoker interface {
 	Invoke(ctx context.Context, function string, event []byte) ([]byte, error)
 }
-
-// Failure is what an Invoker's error means to the client.
-type Failure int
-
-// The failures that a gateway tells apart.
-const (
-	// FunctionFailed says that the function died or reported an error: 500.
-	FunctionFailed Failure = iota
-	// FunctionUnavailable says that the function could not be run, or not to its end in time: 503.
-	FunctionUnavailable
-	// EventTooLarge says that the event exceeds what a function can be given: 413.
-	EventTooLarge
-)
 
 // Config is what New needs. Routes and Invoker are required.
 type Config struct {
@@ -64,44 +44,36 @@ type Config struct {
 	Invoker Invoker
 	// CORS is the API's CORS configuration, nil for none.
 	CORS *CORS
-	// Classify says what an Invoker's error means. Nil means FunctionFailed for all. It is not asked where the
-	// integration timeout passed: that is 503.
-	Classify func(error) Failure
-	// IntegrationTimeout is how long a function is waited for; MaxIntegrationTimeout where 0, and at most that.
+	// Status returns the status for an Invoker's error; 500 for all where nil. If the integration timeout passed, the status
+	// is always 503.
+	Status func(error) int
+	// IntegrationTimeout is how long the gateway waits for a function; MaxIntegrationTimeout where 0, and at most that.
 	IntegrationTimeout time.Duration
-
-	// AccountID, APIID and DomainName are told to functions; placeholders where empty. The domain name is not the
-	// request's Host: behind AWS, a request with another host does not reach the API.
-	AccountID, APIID, DomainName string
-
 	// Clock tells the time of a request; time.Now where nil.
 	Clock func() time.Time
-	// NewRequestID makes the ID of a request; random ones of AWS's form where nil.
-	NewRequestID func() string
 	// Log takes a record of each request, after its response was written, concurrently. May be nil.
 	Log func(Record)
 }
 
-// Record is what is logged of a request: nothing of its query string, headers or body.
+// Record is what is logged of a request. It has nothing of the query string, the headers or the body.
 type Record struct {
 	RequestID string
 	Method    string
-	// Path is the request's path, percent-encoded: it has no characters that could harm a terminal.
+	// Path is the request's path, percent-encoded, so that it has no characters that could harm a terminal.
 	Path   string
 	Status int
 	// Duration is the time from the request's arrival to the end of its response.
 	Duration time.Duration
 	// Function is the function that the route names, empty where no route matched.
 	Function string
-	// Err is why the gateway itself answered with an error, if it was not the client's fault: for the developer's eyes.
+	// Err is why the gateway itself answered with an error, if the client did not cause it.
 	Err error
 }
 
-// Gateway is an http.Handler. It must be a server's only handler: a ServeMux in front of it would tidy paths.
+// Gateway is an http.Handler. It must be a server's only handler: a ServeMux in front of it would change paths.
 type Gateway struct {
 	config Config
-	routes routes
-	cors   *cors
+	routes []route // the most specific first
 }
 
 // New checks the configuration. Routes that conflict, or that an HTTP API would refuse, are an error.
@@ -112,43 +84,12 @@ func New(config Config) (*Gateway, error) {
 	if config.IntegrationTimeout < 0 || config.IntegrationTimeout > MaxIntegrationTimeout {
 		return nil, fmt.Errorf("integration timeout %s is not within 0 and %s", config.IntegrationTimeout, MaxIntegrationTimeout)
 	}
+	config.IntegrationTimeout = cmp.Or(config.IntegrationTimeout, MaxIntegrationTimeout)
+	if config.Clock == nil {
+		config.Clock = time.Now
+	}
 	routes, err := newRoutes(config.Routes)
-	if err != nil {
-		return nil, err
-	}
-	cors, err := newCORS(config.CORS)
-	if err != nil {
-		return nil, err
-	}
-	config.setDefaults()
-	return &Gateway{config: config, routes: routes, cors: cors}, nil
-}
-
-func (c *Config) setDefaults() {
-	if c.Classify == nil {
-		c.Classify = func(error) Failure { return FunctionFailed }
-	}
-	if c.IntegrationTimeout == 0 {
-		c.IntegrationTimeout = MaxIntegrationTimeout
-	}
-	if c.AccountID == "" {
-		c.AccountID = defaultAccountID
-	}
-	if c.APIID == "" {
-		c.APIID = defaultAPIID
-	}
-	if c.DomainName == "" {
-		c.DomainName = defaultDomainName
-	}
-	if c.Clock == nil {
-		c.Clock = time.Now
-	}
-	if c.NewRequestID == nil {
-		c.NewRequestID = newRequestID
-	}
-	if c.Log == nil {
-		c.Log = func(Record) {}
-	}
+	return &Gateway{config: config, routes: routes}, errors.Join(err, config.CORS.validate())
 }
 
 // newRequestID returns 11 random bytes in base64, which looks like an HTTP API's own request IDs.
@@ -158,36 +99,39 @@ func newRequestID() string {
 	return base64.URLEncoding.EncodeToString(b[:])
 }
 
-// call is one request on its way through the gateway.
+// call is one request in flight.
 type call struct {
 	id      string
 	arrived time.Time
 	request *http.Request
 	// path and query are the parts of the request's target as they were sent.
 	path, query string
-	match       match
+	route       *route            // nil where no route matched
+	values      map[string]string // of the route's variables, as they were sent
 	body        []byte
 }
 
 // ServeHTTP answers a request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{id: g.config.NewRequestID(), arrived: g.config.Clock(), request: r}
+	c := &call{id: newRequestID(), arrived: g.config.Clock(), request: r}
 	c.path, c.query = target(r)
 	answer, err := g.answer(r.Context(), w, c)
 	g.write(w, c, answer)
-	g.config.Log(Record{
-		RequestID: c.id,
-		Method:    r.Method,
-		Path:      printablePath(c.path),
-		Status:    answer.status,
-		Duration:  g.config.Clock().Sub(c.arrived),
-		Function:  c.match.function,
-		Err:       err,
-	})
+	if g.config.Log == nil {
+		return
+	}
+	record := Record{
+		RequestID: c.id, Method: r.Method, Path: printablePath(c.path), Status: answer.status,
+		Duration: g.config.Clock().Sub(c.arrived), Err: err,
+	}
+	if c.route != nil {
+		record.Function = c.route.Function
+	}
+	g.config.Log(record)
 }
 
-// target splits the target of the request line. The path is taken from there since net/http's forms of it may differ
-// from what was sent. It is empty for a target without a path: "*", or CONNECT's.
+// target splits the target of the request line, because net/http's forms of the path may differ from what was sent. The path
+// is empty for a target without one: "*", or CONNECT's.
 func target(r *http.Request) (path, query string) {
 	path, query, _ = strings.Cut(r.RequestURI, "?")
 	if strings.HasPrefix(path, "/") {
@@ -202,7 +146,7 @@ func target(r *http.Request) (path, query string) {
 	return "", query
 }
 
-// printablePath percent-encodes what is not visible ASCII. Control characters were refused by net/http before.
+// printablePath percent-encodes every byte that is not visible ASCII.
 func printablePath(path string) string {
 	var b strings.Builder
 	for i := range len(path) {
@@ -215,26 +159,23 @@ func printablePath(path string) string {
 	return b.String()
 }
 
-// answer decides the response. Its error is not the client's fault.
+// answer decides the response. Its error is one that the client did not cause.
 func (g *Gateway) answer(ctx context.Context, w http.ResponseWriter, c *call) (answer, error) {
 	if status := oversized(c.request); status != 0 {
 		return message(status), nil
 	}
-	found, matched := g.routes.match(c.request.Method, c.path)
-	if !matched {
-		// Any OPTIONS request, since without an Origin it just gets no CORS headers:
+	if c.route, c.values = g.match(c.request.Method, c.path); c.route == nil {
+		// An OPTIONS request without an Origin gets no CORS headers, but the same status:
 		// https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-cors.html
-		if g.cors != nil && c.request.Method == http.MethodOptions {
+		if g.config.CORS != nil && c.request.Method == http.MethodOptions {
 			return answer{status: http.StatusNoContent}, nil
 		}
 		return message(http.StatusNotFound), nil
 	}
-	c.match = found
-	body, status := readBody(w, c.request)
-	if status != 0 {
+	var status int
+	if c.body, status = readBody(w, c.request); status != 0 {
 		return message(status), nil
 	}
-	c.body = body
 	return g.invoke(ctx, c)
 }
 
@@ -274,9 +215,9 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int) {
 }
 
 func (g *Gateway) invoke(ctx context.Context, c *call) (answer, error) {
-	event, err := g.event(c)
+	event, err := c.event()
 	if err != nil {
-		return message(http.StatusBadRequest), nil // the client's fault
+		return message(http.StatusBadRequest), nil // the client's path
 	}
 	payload, err := json.Marshal(event)
 	if err != nil {
@@ -284,52 +225,47 @@ func (g *Gateway) invoke(ctx context.Context, c *call) (answer, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.config.IntegrationTimeout)
 	defer cancel()
-	raw, err := g.config.Invoker.Invoke(ctx, c.match.function, payload)
+	raw, err := g.config.Invoker.Invoke(ctx, c.route.Function, payload)
 	if err != nil {
 		return message(g.failureStatus(ctx, err)), err
 	}
 	a, err := parseAnswer(raw)
 	if err != nil {
-		return message(http.StatusInternalServerError), fmt.Errorf("answer of function %s: %w", c.match.function, err)
+		return message(http.StatusInternalServerError), fmt.Errorf("answer of function %s: %w", c.route.Function, err)
 	}
 	return a, nil
 }
 
 func (g *Gateway) failureStatus(ctx context.Context, err error) int {
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return http.StatusServiceUnavailable
-	}
-	switch g.config.Classify(err) {
-	case FunctionUnavailable:
-		return http.StatusServiceUnavailable
-	case EventTooLarge:
-		return http.StatusRequestEntityTooLarge
-	case FunctionFailed:
+	case g.config.Status == nil:
 		return http.StatusInternalServerError
 	default:
-		return http.StatusInternalServerError
+		return g.config.Status(err)
 	}
 }
 
-// write sends the answer with what the gateway adds to each.
+// write sends the answer with the headers that the gateway adds.
 func (g *Gateway) write(w http.ResponseWriter, c *call, a answer) {
 	h := w.Header()
 	for name, value := range a.header {
-		if g.cors == nil || !isCORSHeader(name) {
+		if g.config.CORS == nil || !isCORSHeader(name) {
 			h.Set(name, value)
 		}
 	}
 	for _, cookie := range a.cookies {
 		h.Add("Set-Cookie", cookie)
 	}
-	if g.cors != nil {
-		g.cors.apply(h, c.request)
+	if g.config.CORS != nil {
+		g.config.CORS.apply(h, c.request)
 	}
 	h.Set("Apigw-Requestid", c.id)
 
 	hasBody := a.status != http.StatusNoContent && a.status != http.StatusNotModified
 	isHead := c.request.Method == http.MethodHead
-	// To HEAD the length is what GET would say, which an empty body does not tell.
+	// The length for HEAD is that of a GET's body. A function that sends no body to HEAD does not tell it.
 	if hasBody && (len(a.body) > 0 || !isHead) {
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
@@ -340,13 +276,4 @@ func (g *Gateway) write(w http.ResponseWriter, c *call, a answer) {
 	if hasBody && !isHead {
 		_, _ = w.Write(a.body) // a client that is gone needs no answer
 	}
-}
-
-// decodePath undoes percent-encoding.
-func decodePath(path string) (string, error) {
-	decoded, err := url.PathUnescape(path)
-	if err != nil {
-		return "", fmt.Errorf("path: %w", err)
-	}
-	return decoded, nil
 }

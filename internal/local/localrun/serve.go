@@ -45,7 +45,7 @@ func NewRuntime(root string, template *samtemplate.Template, log func(function, 
 
 // NewGateway is the template's HTTP API in front of its functions. Log takes a record of each request.
 func NewGateway(template *samtemplate.Template, functions gateway.Invoker, now func() time.Time, log func(gateway.Record)) (*gateway.Gateway, error) {
-	config := gateway.Config{Invoker: functions, Classify: classify, Clock: now, Log: log}
+	config := gateway.Config{Invoker: functions, Status: status, Clock: now, Log: log}
 	for _, route := range template.Routes() {
 		config.Routes = append(config.Routes, gateway.Route(route))
 	}
@@ -56,19 +56,19 @@ func NewGateway(template *samtemplate.Template, functions gateway.Invoker, now f
 	return gateway.New(config)
 }
 
-// classify tells what a function's error means to a client.
-func classify(err error) gateway.Failure {
+// status returns the HTTP status for a function's error.
+func status(err error) int {
 	for _, unavailable := range []error{
 		runtimeapi.ErrBusy, runtimeapi.ErrTimeout, runtimeapi.ErrInitTimeout, runtimeapi.ErrClosed,
 	} {
 		if errors.Is(err, unavailable) {
-			return gateway.FunctionUnavailable
+			return http.StatusServiceUnavailable
 		}
 	}
 	if errors.Is(err, runtimeapi.ErrEventTooLarge) {
-		return gateway.EventTooLarge
+		return http.StatusRequestEntityTooLarge
 	}
-	return gateway.FunctionFailed
+	return http.StatusInternalServerError
 }
 
 func (r *run) load(context.Context) error {
