@@ -39,7 +39,7 @@ type shopfront struct {
 	state     localstate.State
 	client    *dynamodb.Client
 	vouchers  voucher.Redeemer
-	checkouts checkout.Desk
+	checkouts checkout.Opener
 	stdin     io.Reader
 	random    io.Reader
 	clock     time.Time
@@ -68,7 +68,7 @@ func newShopfront(t *testing.T) *shopfront {
 	s.vouchers = voucher.Redeemer{
 		Store: dynamo.NewRedemptions(s.client, s.state.Tables.Vouchers, mathrand.Int64N), Random: shoppersRandom,
 	}
-	s.checkouts = checkout.Desk{
+	s.checkouts = checkout.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, s.state.Tables.Catalogue, mathrand.Int64N)},
 		Store:     dynamo.NewCheckouts(s.client, s.state.Tables.Checkouts), Data: &dataschema.Validator{}, Random: shoppersRandom,
 	}

@@ -1,5 +1,5 @@
-// Command api-docs is the Lambda function of the interface's contract: the OpenAPI document, the page to read and try it,
-// and its changelog as a page and as a feed.
+// Command api-docs is the Lambda function that serves the interface's OpenAPI document, the page to read and try it, and its
+// changelog as a page and a feed.
 package main
 
 import (

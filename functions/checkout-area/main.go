@@ -23,6 +23,6 @@ func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error
 	if err != nil {
 		return nil, err
 	}
-	shop := catalog.Catalogue{Store: dynamo.NewCatalogue(client, table, rand.Int64N)}
-	return env.Service().CheckoutArea(shop), nil
+	catalogue := catalog.Catalogue{Store: dynamo.NewCatalogue(client, table, rand.Int64N)}
+	return env.Service().CheckoutArea(catalogue), nil
 }

@@ -6,15 +6,15 @@ import (
 	"net/http"
 
 	"shopfront/pkg/lambdahttp"
-	"shopfront/pkg/lambdahttp/checkoutdesk"
+	"shopfront/pkg/lambdahttp/checkoutfunction"
 )
 
 func main() { lambdahttp.Start(build) }
 
 func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
-	desk, err := checkoutdesk.New(ctx, env)
+	opener, err := checkoutfunction.Opener(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	return env.Service().CheckoutVariant(desk), nil
+	return env.Service().CheckoutVariant(opener), nil
 }

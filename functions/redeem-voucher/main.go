@@ -24,6 +24,6 @@ func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error
 	if err != nil {
 		return nil, err
 	}
-	desk := voucher.Redeemer{Store: dynamo.NewRedemptions(client, table, mathrand.Int64N), Random: rand.Reader}
-	return env.Service().RedeemVoucher(desk), nil
+	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(client, table, mathrand.Int64N), Random: rand.Reader}
+	return env.Service().RedeemVoucher(redeemer), nil
 }

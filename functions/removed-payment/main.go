@@ -1,4 +1,4 @@
-// Command removed-payment is the Lambda function of the payment providers' paths, which are gone.
+// Command removed-payment is the Lambda function that responds 410 to the five removed payment paths.
 package main
 
 import (

@@ -121,7 +121,7 @@ func ranks(ids ...catalog.VariantID) catalog.Product {
 	return product
 }
 
-func TestChangesSayWhatAppliesDoes(t *testing.T) {
+func TestPlan_Changes_SayWhatApplyingDoes(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		wanted func() catalog.Shop
@@ -187,7 +187,7 @@ emberforge: taken off sale`},
 	}
 }
 
-func TestWhatIsMentionedAgainIsOnSaleAgain(t *testing.T) {
+func TestPlan_OffSaleProductInTheFile_IsOnSaleAgain(t *testing.T) {
 	kept := &shelf{}
 	apply(t, kept, shopOf(coins(499, 999), ranks("30-days")), false)
 	apply(t, kept, shopOf(coins(499)), true)
@@ -206,7 +206,7 @@ emberforge/vip-rank/lifetime: new, 9.99 EUR`
 	}
 }
 
-func TestCurrencyNeverChanges(t *testing.T) {
+func TestPlan_AnotherCurrency_IsRejected(t *testing.T) {
 	kept := &shelf{}
 	apply(t, kept, shopOf(), false)
 	wanted := shopOf()
@@ -218,7 +218,7 @@ func TestCurrencyNeverChanges(t *testing.T) {
 	}
 }
 
-func TestKeptVariantsCountTowardsTheBounds(t *testing.T) {
+func TestPlan_StoredVariants_CountTowardsTheBounds(t *testing.T) {
 	kept := &shelf{}
 	apply(t, kept, shopOf(coins(upTo(30)...)), false)
 	var others []int64
@@ -240,7 +240,7 @@ func TestKeptVariantsCountTowardsTheBounds(t *testing.T) {
 	}
 }
 
-func TestPlanRefusesAShopBeyondItsBounds(t *testing.T) {
+func TestPlan_BeyondTheBounds_IsRejected(t *testing.T) {
 	wanted := shopOf(coins(499))
 	wanted.Products[0].Variants[0].Price.Currency = "JPY"
 	if _, err := catalog.NewPlan(t.Context(), &shelf{}, wanted, false); !errors.Is(err, money.ErrMixedCurrencies) {
@@ -248,7 +248,7 @@ func TestPlanRefusesAShopBeyondItsBounds(t *testing.T) {
 	}
 }
 
-func TestPlanNeedsWhatIsKept(t *testing.T) {
+func TestPlan_UnreadableCatalogue_IsAnError(t *testing.T) {
 	_, err := catalog.NewPlan(t.Context(), unreadable{}, shopOf(coins(499)), false)
 	if !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want the store's error and no plan", err)
@@ -261,7 +261,7 @@ func (unreadable) Shop(context.Context, catalog.CustomerID) (catalog.Shop, error
 	return catalog.Shop{}, errBroken
 }
 
-func TestShopIsClosedWhileItIsIncomplete(t *testing.T) {
+func TestApply_IncompleteShop_IsClosed(t *testing.T) {
 	wanted := shopOf(coins(499), ranks("30-days"))
 	reopened := func() *shelf {
 		kept := &shelf{}
@@ -288,7 +288,7 @@ func TestShopIsClosedWhileItIsIncomplete(t *testing.T) {
 	}
 }
 
-func TestChangesAsJSON(t *testing.T) {
+func TestChange_JSON(t *testing.T) {
 	kept := &shelf{}
 	apply(t, kept, shopOf(coins(499)), false)
 	wanted := shopOf(coins(499))
@@ -313,7 +313,7 @@ func TestChangesAsJSON(t *testing.T) {
 
 // Whatever was applied before: a shop can be applied again without a change; interrupted at any write and applied again,
 // it comes to the same state; nothing is ever deleted; and a plan without changes means that all is as wanted.
-func TestApplyingAnything(t *testing.T) {
+func TestApply_AnyFile_LeavesAConsistentShop(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		kept := &shelf{}
 		for range rapid.IntRange(0, 3).Draw(rt, "applied before") {

@@ -53,7 +53,7 @@ func (s store) ProductsOnSale(_ context.Context, _ catalog.CustomerID, after cat
 	}
 }
 
-func TestOfferNeedsCustomerProductAndVariantOnSale(t *testing.T) {
+func TestOffer_CustomerProductAndVariant_MustBeOnSale(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(*catalog.Shop)
@@ -88,7 +88,7 @@ func TestOfferNeedsCustomerProductAndVariantOnSale(t *testing.T) {
 	}
 }
 
-func TestCustomerOffSaleIsNotFound(t *testing.T) {
+func TestCustomer_OffSale_IsNotFound(t *testing.T) {
 	shop := catalog.Shop{Customer: emberforge()}
 	shown := catalog.Catalogue{Store: store{shop: shop}}
 	if customer, err := shown.Customer(t.Context(), "emberforge"); err != nil || customer != shop.Customer {
@@ -104,7 +104,7 @@ func TestCustomerOffSaleIsNotFound(t *testing.T) {
 	}
 }
 
-func TestProductsShowWhatIsOnSale(t *testing.T) {
+func TestProducts_OnlyOnSale_AreListed(t *testing.T) {
 	closed, half, open, other := coins(1, 2), coins(1, 2, 3), coins(1), coins(7)
 	closed.ID, half.ID, open.ID, other.ID = "a-closed", "b-half", "c-open", "d-other"
 	closed.Variants[0].OffSale, closed.Variants[1].OffSale = true, true
@@ -140,7 +140,7 @@ func TestProductsShowWhatIsOnSale(t *testing.T) {
 	}
 }
 
-func TestProductsStopAtAnError(t *testing.T) {
+func TestProducts_Error_EndsTheList(t *testing.T) {
 	out := errors.New("out of reach")
 	last := coins(2)
 	last.ID = "gems"

@@ -28,7 +28,7 @@ func coins(prices ...int64) catalog.Product {
 	return product
 }
 
-func TestShopWithinItsBoundsIsValid(t *testing.T) {
+func TestValidate_WithinTheBounds_IsValid(t *testing.T) {
 	for name, change := range map[string]func(*catalog.Shop){
 		"as it is":                     func(*catalog.Shop) {},
 		"no products":                  func(s *catalog.Shop) { s.Products = nil },
@@ -67,7 +67,7 @@ func upTo(n int64) []int64 {
 	return numbers
 }
 
-func TestShopBeyondItsBoundsNamesTheField(t *testing.T) {
+func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 	variant := func(s *catalog.Shop) *catalog.Variant { return &s.Products[0].Variants[0] }
 	for _, test := range []struct {
 		field, reason string
@@ -116,7 +116,7 @@ func TestShopBeyondItsBoundsNamesTheField(t *testing.T) {
 	}
 }
 
-func TestAllThatIsWrongIsReported(t *testing.T) {
+func TestValidate_SeveralFaults_AreAllReported(t *testing.T) {
 	shop := catalog.Shop{Customer: emberforge(), Products: []catalog.Product{coins(499), coins(999)}}
 	shop.Customer.Name = ""
 	shop.Products[0].Name = ""
@@ -134,7 +134,7 @@ products[1].id: product "coins" is there twice`
 	}
 }
 
-func TestCustomerAndProductAreValidatedAlone(t *testing.T) {
+func TestValidate_CustomerAndProduct_AreValidatedSeparately(t *testing.T) {
 	if err := emberforge().Validate(); err != nil {
 		t.Error(err)
 	}

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// Lifetime is how long a checkout is open.
+	// Lifetime is how long a checkout stays open.
 	Lifetime = 30 * time.Minute
-	// Retention is how long a checkout is kept after it expired.
+	// Retention is how long a checkout is stored after it has expired.
 	Retention = 7 * 24 * time.Hour
 )
 
-// ErrNotFound says that a customer has no checkout of that ID, or none under that token.
+// ErrNotFound says that a customer has no checkout with that ID or token.
 var ErrNotFound = errors.New("no such checkout")
 
 // ErrMalformedID says that a text cannot be the ID of a checkout.
 var ErrMalformedID = errors.New("malformed checkout ID: 44 of A-Z a-z 0-9 _ -")
 
-// ID names a checkout within its customer: 44 characters of base64url. The first half is a Token, made from the request's
-// key or random, under which the checkout is kept; the second half is random always, so that who knows a key still cannot
-// guess an ID.
+// ID names a checkout within its customer: 44 characters of base64url. The first half is a Token, made from the request's key or
+// random, under which the checkout is stored. The second half is always random, so that knowing a key does not help to guess
+// an ID.
 type ID string
 
 // idHalf is the length of a Token.
@@ -47,10 +47,10 @@ func isBase64URL(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
 }
 
-// Token is what the checkout is kept under. A repetition of its request has the same.
+// Token returns the token under which the checkout is stored. A retry of its request has the same token.
 func (id ID) Token() idempotency.Token { return idempotency.Token(id[:min(len(id), idHalf)]) }
 
-// Status tells what has become of a checkout.
+// Status is the state of a checkout.
 type Status string
 
 // Every status.
@@ -59,16 +59,16 @@ const (
 	StatusExpired Status = "expired"
 )
 
-// Checkout is a priced, expiring intent to buy an amount of a variant. Nothing of it changes once it is made.
+// Checkout is a priced, expiring intent to buy an amount of a variant. It never changes once it is made.
 type Checkout struct {
 	ID      ID
 	Product catalog.ProductID
 	Variant catalog.VariantID
 	Amount  int64
-	// Data is what the variant needs to know to be delivered, byte for byte as it was sent.
+	// Data is what the shop needs to deliver the variant, byte for byte as it was sent.
 	Data string
-	// DataIsObject tells that the variant declared a schema: Data is a JSON object that is valid under it, and is shown as
-	// one. Otherwise Data is any text, and is shown as a string.
+	// DataIsObject says that the variant declared a schema, so that Data is a valid JSON object and is shown as one.
+	// Otherwise Data is any text and is shown as a string.
 	DataIsObject bool
 
 	UnitPrice money.Money
@@ -77,10 +77,10 @@ type Checkout struct {
 	Total     money.Money // Subtotal less Discount
 
 	Created time.Time // UTC, whole milliseconds
-	Expires time.Time // exclusive: Created and Lifetime
+	Expires time.Time // exclusive; Created plus Lifetime
 }
 
-// Status tells whether the checkout is open at a time.
+// Status returns the checkout's status at a time.
 func (c Checkout) Status(at time.Time) Status {
 	if at.Before(c.Expires) {
 		return StatusOpen
@@ -88,7 +88,7 @@ func (c Checkout) Status(at time.Time) Status {
 	return StatusExpired
 }
 
-// price fills in what an amount costs at a price for one, or returns an error of money where that cannot be told.
+// price fills in the unit price, the subtotal and the total. It returns money.ErrOverflow if the subtotal is too large.
 func (c Checkout) price(unit money.Money) (Checkout, error) {
 	var err error
 	c.UnitPrice = unit
@@ -100,7 +100,7 @@ func (c Checkout) price(unit money.Money) (Checkout, error) {
 	return c, err
 }
 
-// answers tells whether the checkout is what the request asks for.
+// answers reports whether the checkout is for the same product, variant, amount and data as the request.
 func (c Checkout) answers(request Request) bool {
 	return c.Product == request.Product && c.Variant == request.Variant &&
 		c.Amount == request.amount() && c.Data == request.Data.orAbsent(c.DataIsObject)

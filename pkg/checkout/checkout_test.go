@@ -9,7 +9,7 @@ import (
 	"shopfront/pkg/checkout"
 )
 
-func TestAnIDHas44CharactersOfBase64URL(t *testing.T) {
+func TestParseID(t *testing.T) {
 	good := "q83vEjRWeJASNFZ4kBI0Vg" + "_-5ZHo9V0Hk3RmKUL0dT2g"
 	if id, err := checkout.ParseID(good); string(id) != good || err != nil || id.Token() != "q83vEjRWeJASNFZ4kBI0Vg" {
 		t.Errorf("ParseID = %q, %v", id, err)
@@ -21,7 +21,7 @@ func TestAnIDHas44CharactersOfBase64URL(t *testing.T) {
 	}
 }
 
-func TestAFilterPicksByProductStatusAndTimeOfCreation(t *testing.T) {
+func TestFilter(t *testing.T) {
 	coins := checkout.Checkout{Product: "coins", Created: noon, Expires: noon.Add(checkout.Lifetime)}
 	tests := map[string]struct {
 		filter checkout.Filter

@@ -1,10 +1,10 @@
-// Package checkout holds the rules of checking out: what amount and data a request may have, what it costs, how long the
-// checkout stands, and what a repeated request gets.
+// Package checkout holds the rules of checking out: which amount and data a request may have, what it costs, how long the
+// checkout stays open, and what a retry gets.
 //
-// It reads from the request to the record: request.go (what is asked for), checkout.go (the checkout and its price),
-// open.go (opening one and quoting), filter.go (what an operator looks for).
+// Read request.go (the request), checkout.go (the checkout and its price), open.go (opening and quoting) and filter.go (an
+// operator's search), in this order.
 //
-// It is a noun: it imports the nouns catalog, idempotency and money and may import neither AWS nor net/http nor a storage
-// or HTTP package of Shopfront, nor dataschema, whose validator is large. Rules are cited from docs/interface.md unless
-// said otherwise.
+// It belongs to the rules: it imports catalog, idempotency and money, and may import neither AWS nor net/http nor a storage or
+// HTTP package of Shopfront, nor dataschema, whose validator is a large dependency. The rules come from docs/interface.md
+// unless a comment says otherwise.
 package checkout

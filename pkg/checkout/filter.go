@@ -6,7 +6,7 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Filter picks checkouts for an operator. A zero field picks all.
+// Filter selects checkouts for an operator. A zero field selects all.
 type Filter struct {
 	Product catalog.ProductID
 	Status  Status
@@ -14,7 +14,7 @@ type Filter struct {
 	Until   time.Time // of creation, exclusive
 }
 
-// Picks tells whether the checkout, as it stands at a time, is looked for.
+// Picks reports whether the filter selects the checkout, given its status at a time.
 func (f Filter) Picks(c Checkout, at time.Time) bool {
 	return (f.Product == "" || f.Product == c.Product) &&
 		(f.Status == "" || f.Status == c.Status(at)) &&

@@ -33,7 +33,7 @@ func (f catalogueFunc) Offer(_ context.Context, c catalog.CustomerID, p catalog.
 	return f(c, p, v)
 }
 
-// onSale offers coins, of which 2 to 64 are taken, ranks, which need data, and engraved cups, which take any text.
+// onSale offers coins (2 to 64 at a time), ranks (which need data) and engraved cups (which take any text).
 func onSale(_ catalog.CustomerID, product catalog.ProductID, variant catalog.VariantID) (catalog.Offer, error) {
 	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 	variants := map[string]catalog.Variant{
@@ -60,20 +60,15 @@ type checkerFunc func(schema, data string) error
 
 func (f checkerFunc) Check(schema, data string) error { return f(schema, data) }
 
-type fault struct{ pointer, reason string }
-
-func (f fault) Error() string           { return f.pointer + " " + f.reason }
-func (f fault) Fault() (string, string) { return f.pointer, f.reason }
-
-// needsPlayer takes the data that names a player.
+// needsPlayer accepts data that names a player.
 func needsPlayer(_, data string) error {
 	if !strings.Contains(data, `"player"`) {
-		return fault{"/player", "is required"}
+		return &checkout.ParameterError{Parameter: checkout.ParameterData, Pointer: "/player", Reason: "is required"}
 	}
 	return nil
 }
 
-// shelf is a checkout.Store in memory, with the rule that its interface states.
+// shelf is a checkout.Store in memory that follows the rules of the interface.
 type shelf struct {
 	kept map[catalog.CustomerID]map[idempotency.Token]checkout.Checkout
 	err  error
@@ -115,9 +110,9 @@ func (s *shelf) count() int {
 	return n
 }
 
-func newDesk() (*checkout.Desk, *shelf) {
+func newOpener() (*checkout.Opener, *shelf) {
 	store := &shelf{}
-	return &checkout.Desk{
+	return &checkout.Opener{
 		Catalogue: catalogueFunc(onSale), Store: store, Data: checkerFunc(needsPlayer), Random: rand.Reader,
 	}, store
 }
@@ -146,18 +141,18 @@ func at(request checkout.Request, received time.Time) checkout.Request {
 	return request
 }
 
-func mustOpen(t *testing.T, desk *checkout.Desk, request checkout.Request) checkout.Checkout {
+func mustOpen(t *testing.T, opener *checkout.Opener, request checkout.Request) checkout.Checkout {
 	t.Helper()
-	c, replayed, err := desk.Open(t.Context(), request)
+	c, replayed, err := opener.Open(t.Context(), request)
 	if err != nil || replayed {
 		t.Fatalf("Open = replayed %v, %v, want a new checkout", replayed, err)
 	}
 	return c
 }
 
-func TestACheckoutIsPricedAndExpiresIn30Minutes(t *testing.T) {
-	desk, store := newDesk()
-	got := mustOpen(t, desk, buy("coins", "500", 3))
+func TestOpen_Checkout_IsPricedAndExpiresIn30Minutes(t *testing.T) {
+	opener, store := newOpener()
+	got := mustOpen(t, opener, buy("coins", "500", 3))
 	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 	want := checkout.Checkout{
 		ID: got.ID, Product: "coins", Variant: "500", Amount: 3,
@@ -175,14 +170,14 @@ func TestACheckoutIsPricedAndExpiresIn30Minutes(t *testing.T) {
 	}
 }
 
-func TestWhatIsFreeIsCheckedOutToo(t *testing.T) {
-	desk, _ := newDesk()
-	if got := mustOpen(t, desk, buy("sticker", "free", 5)); got.Total.String() != "0.00 EUR" {
+func TestOpen_FreeVariant_IsCheckedOut(t *testing.T) {
+	opener, _ := newOpener()
+	if got := mustOpen(t, opener, buy("sticker", "free", 5)); got.Total.String() != "0.00 EUR" {
 		t.Errorf("total is %v", got.Total)
 	}
 }
 
-func TestTheAmountIsWithinTheBoundsOfTheVariantAndDefaultsTo1(t *testing.T) {
+func TestOpen_Amount_IsWithinTheVariantsBoundsAndDefaultsTo1(t *testing.T) {
 	tests := map[string]struct {
 		request checkout.Request
 		reason  string
@@ -199,8 +194,8 @@ func TestTheAmountIsWithinTheBoundsOfTheVariantAndDefaultsTo1(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			desk, store := newDesk()
-			c, _, err := desk.Open(t.Context(), test.request)
+			opener, store := newOpener()
+			c, _, err := opener.Open(t.Context(), test.request)
 			if test.reason == "" {
 				if err != nil || c.Amount != max(1, test.request.Amount) {
 					t.Errorf("Open = amount %d, %v", c.Amount, err)
@@ -223,39 +218,39 @@ func wantParameterError(t *testing.T, err error, want checkout.ParameterError) {
 	}
 }
 
-func TestDataIsJudgedByTheVariantsSchema(t *testing.T) {
-	desk, store := newDesk()
+func TestOpen_Data_IsValidatedByTheVariantsSchema(t *testing.T) {
+	opener, store := newOpener()
 	rank := buy("vip-rank", "30-day", 1)
 
 	sent := `{ "player" : "Alder" }`
-	got := mustOpen(t, desk, withData(t, rank, sent))
+	got := mustOpen(t, opener, withData(t, rank, sent))
 	if got.Data != sent || !got.DataIsObject {
 		t.Errorf("data is %q, object %v, want it as it was sent, an object", got.Data, got.DataIsObject)
 	}
-	_, _, err := desk.Open(t.Context(), withData(t, rank, `{"rank":"VIP"}`))
+	_, _, err := opener.Open(t.Context(), withData(t, rank, `{"rank":"VIP"}`))
 	wantParameterError(t, err, checkout.ParameterError{Parameter: "data", Pointer: "/player", Reason: "is required"})
-	_, _, err = desk.Open(t.Context(), rank)
+	_, _, err = opener.Open(t.Context(), rank)
 	wantParameterError(t, err, checkout.ParameterError{Parameter: "data", Pointer: "/player", Reason: "is required"})
 	if store.count() != 1 {
 		t.Errorf("%d checkouts are kept, want 1", store.count())
 	}
 }
 
-// The rules do not link the validator, but this is the one that they are wired with.
-func TestTheValidatorsFaultsAreTheClients(t *testing.T) {
-	desk, store := newDesk()
-	desk.Data = new(dataschema.Validator)
+// The rules do not import the validator; the functions wire them with this one.
+func TestOpen_InvalidData_IsAParameterError(t *testing.T) {
+	opener, store := newOpener()
+	opener.Data = new(dataschema.Validator)
 	rank := buy("vip-rank", "30-day", 1)
-	if got := mustOpen(t, desk, rank); got.Data != "{}" || !got.DataIsObject {
+	if got := mustOpen(t, opener, rank); got.Data != "{}" || !got.DataIsObject {
 		t.Errorf("data is %q, object %v", got.Data, got.DataIsObject)
 	}
 	for data, want := range map[string]checkout.ParameterError{
 		`{"player":500}`:            {Parameter: "data", Pointer: "/player", Reason: "must be a string"},
-		`{"player":"a","player":1}`: {Parameter: "data", Pointer: "/player", Reason: "is there twice"},
+		`{"player":"a","player":1}`: {Parameter: "data", Pointer: "/player", Reason: "appears twice"},
 		`["Alder"]`:                 {Parameter: "data", Reason: "must be an object"},
 		"":                          {Parameter: "data", Reason: "is not valid JSON"},
 	} {
-		_, _, err := desk.Open(t.Context(), withData(t, rank, data))
+		_, _, err := opener.Open(t.Context(), withData(t, rank, data))
 		wantParameterError(t, err, want)
 	}
 	if store.count() != 1 {
@@ -263,10 +258,10 @@ func TestTheValidatorsFaultsAreTheClients(t *testing.T) {
 	}
 }
 
-func TestAbsentDataCountsAsAnEmptyObjectButAnEmptyTextDoesNot(t *testing.T) {
+func TestOpen_AbsentData_CountsAsAnEmptyObject(t *testing.T) {
 	var seen []string
-	desk, _ := newDesk()
-	desk.Data = checkerFunc(func(schema, data string) error {
+	opener, _ := newOpener()
+	opener.Data = checkerFunc(func(schema, data string) error {
 		if schema != rankSchema {
 			t.Errorf("schema is %q", schema)
 		}
@@ -274,44 +269,44 @@ func TestAbsentDataCountsAsAnEmptyObjectButAnEmptyTextDoesNot(t *testing.T) {
 		return nil
 	})
 	rank := buy("vip-rank", "30-day", 1)
-	if got := mustOpen(t, desk, rank); got.Data != "{}" || !got.DataIsObject {
+	if got := mustOpen(t, opener, rank); got.Data != "{}" || !got.DataIsObject {
 		t.Errorf("data is %q, object %v", got.Data, got.DataIsObject)
 	}
-	mustOpen(t, desk, withData(t, rank, ""))
+	mustOpen(t, opener, withData(t, rank, ""))
 	if len(seen) != 2 || seen[0] != "{}" || seen[1] != "" {
 		t.Errorf("checked %q", seen)
 	}
 }
 
-func TestAVariantWithoutSchemaTakesAnyText(t *testing.T) {
-	desk, _ := newDesk()
-	desk.Data = checkerFunc(func(_, data string) error { t.Errorf("%q was checked", data); return nil })
+func TestOpen_VariantWithoutSchema_AcceptsAnyText(t *testing.T) {
+	opener, _ := newOpener()
+	opener.Data = checkerFunc(func(_, data string) error { t.Errorf("%q was checked", data); return nil })
 	cup := buy("cup", "engraved", 1)
 	for _, text := range []string{"", "For Ida", `{"not":"an object here"}`, "{", "\x00"} {
-		if got := mustOpen(t, desk, withData(t, cup, text)); got.Data != text || got.DataIsObject {
+		if got := mustOpen(t, opener, withData(t, cup, text)); got.Data != text || got.DataIsObject {
 			t.Errorf("data is %q, object %v, want the text %q", got.Data, got.DataIsObject, text)
 		}
 	}
-	if got := mustOpen(t, desk, cup); got.Data != "" || got.DataIsObject {
+	if got := mustOpen(t, opener, cup); got.Data != "" || got.DataIsObject {
 		t.Errorf("absent data is %q, object %v", got.Data, got.DataIsObject)
 	}
 }
 
-func TestASchemaThatCannotBeUsedIsNotTheClientsFault(t *testing.T) {
+func TestOpen_UnusableSchema_IsNotTheClientsFault(t *testing.T) {
 	broken := errors.New("schema does not compile")
-	desk, store := newDesk()
-	desk.Data = checkerFunc(func(string, string) error { return broken })
+	opener, store := newOpener()
+	opener.Data = checkerFunc(func(string, string) error { return broken })
 	request := withKey(withData(t, buy("vip-rank", "30-day", 1), `{}`), "till-1")
-	_, _, err := desk.Open(t.Context(), request)
+	_, _, err := opener.Open(t.Context(), request)
 	if _, told := errors.AsType[*checkout.ParameterError](err); told || !errors.Is(err, broken) || store.count() != 0 {
 		t.Errorf("Open = %v with %d checkouts kept", err, store.count())
 	}
 }
 
-func TestWhatIsUnknownOrOffSaleIsNotFound(t *testing.T) {
-	desk, store := newDesk()
+func TestOpen_UnknownOrOffSale_IsNotFound(t *testing.T) {
+	opener, store := newOpener()
 	for _, request := range []checkout.Request{buy("coins", "9999", 1), buy("gems", "500", 1)} {
-		if _, _, err := desk.Open(t.Context(), request); !errors.Is(err, catalog.ErrNotFound) {
+		if _, _, err := opener.Open(t.Context(), request); !errors.Is(err, catalog.ErrNotFound) {
 			t.Errorf("Open = %v, want catalog.ErrNotFound", err)
 		}
 	}
@@ -320,18 +315,18 @@ func TestWhatIsUnknownOrOffSaleIsNotFound(t *testing.T) {
 	}
 }
 
-func TestWithoutAKeyEachRequestMakesACheckoutOfItsOwn(t *testing.T) {
-	desk, store := newDesk()
-	first, second := mustOpen(t, desk, buy("coins", "500", 3)), mustOpen(t, desk, buy("coins", "500", 3))
+func TestOpen_WithoutKey_EachRequestMakesACheckout(t *testing.T) {
+	opener, store := newOpener()
+	first, second := mustOpen(t, opener, buy("coins", "500", 3)), mustOpen(t, opener, buy("coins", "500", 3))
 	if first.ID.Token() == second.ID.Token() || first.ID[22:] == second.ID[22:] || store.count() != 2 {
 		t.Errorf("IDs are %q and %q, %d checkouts are kept", first.ID, second.ID, store.count())
 	}
 }
 
-func TestAKeyAnswersTheSameCheckoutWhileItIsOpen(t *testing.T) {
-	desk, store := newDesk()
+func TestOpen_SameKey_ReturnsTheSameCheckoutWhileItIsOpen(t *testing.T) {
+	opener, store := newOpener()
 	request := withKey(buy("coins", "500", 3), "till-1")
-	first := mustOpen(t, desk, request)
+	first := mustOpen(t, opener, request)
 	for name, catalogue := range map[string]catalogueFunc{
 		"on sale":  onSale,
 		"off sale": nothingOnSale,
@@ -347,9 +342,9 @@ func TestAKeyAnswersTheSameCheckoutWhileItIsOpen(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			desk.Catalogue = catalogue
+			opener.Catalogue = catalogue
 			last := noon.Add(30*time.Minute - time.Millisecond)
-			for _, ask := range []func(context.Context, checkout.Request) (checkout.Checkout, bool, error){desk.Open, desk.Quote} {
+			for _, ask := range []func(context.Context, checkout.Request) (checkout.Checkout, bool, error){opener.Open, opener.Quote} {
 				if got, replayed, err := ask(t.Context(), at(request, last)); got != first || !replayed || err != nil {
 					t.Errorf("got %+v, replayed %v, %v, want the first checkout", got, replayed, err)
 				}
@@ -361,30 +356,30 @@ func TestAKeyAnswersTheSameCheckoutWhileItIsOpen(t *testing.T) {
 	}
 }
 
-func TestAKeyMakesANewCheckoutAfterExpiry(t *testing.T) {
-	desk, store := newDesk()
+func TestOpen_SameKeyAfterExpiry_MakesANewCheckout(t *testing.T) {
+	opener, store := newOpener()
 	request := withKey(buy("coins", "500", 3), "till-1")
-	first := mustOpen(t, desk, request)
-	second := mustOpen(t, desk, withKey(at(buy("cup", "engraved", 1), first.Expires), "till-1"))
+	first := mustOpen(t, opener, request)
+	second := mustOpen(t, opener, withKey(at(buy("cup", "engraved", 1), first.Expires), "till-1"))
 	if second.ID == first.ID || second.ID.Token() != first.ID.Token() || store.count() != 1 {
 		t.Errorf("IDs are %q and %q, %d checkouts are kept, want the new one in place of the old", first.ID, second.ID, store.count())
 	}
 }
 
-func TestAnExpiredCheckoutIsNotReplayedForWhatIsOffSale(t *testing.T) {
-	desk, _ := newDesk()
+func TestOpen_SameKeyAfterExpiry_OffSale_IsNotFound(t *testing.T) {
+	opener, _ := newOpener()
 	request := withKey(buy("coins", "500", 3), "till-1")
-	first := mustOpen(t, desk, request)
-	desk.Catalogue = catalogueFunc(nothingOnSale)
-	if _, _, err := desk.Open(t.Context(), at(request, first.Expires)); !errors.Is(err, catalog.ErrNotFound) {
+	first := mustOpen(t, opener, request)
+	opener.Catalogue = catalogueFunc(nothingOnSale)
+	if _, _, err := opener.Open(t.Context(), at(request, first.Expires)); !errors.Is(err, catalog.ErrNotFound) {
 		t.Errorf("Open = %v, want catalog.ErrNotFound", err)
 	}
 }
 
-func TestAKeyIsInUseForAnythingElse(t *testing.T) {
-	desk, store := newDesk()
+func TestOpen_SameKeyForAnotherRequest_IsInUse(t *testing.T) {
+	opener, store := newOpener()
 	cup := withKey(withData(t, buy("cup", "engraved", 1), "For Ida"), "till-1")
-	mustOpen(t, desk, cup)
+	mustOpen(t, opener, cup)
 	other := func(change func(*checkout.Request)) checkout.Request {
 		request := cup
 		change(&request)
@@ -403,7 +398,7 @@ func TestAKeyIsInUseForAnythingElse(t *testing.T) {
 	}
 	for name, request := range tests {
 		t.Run(name, func(t *testing.T) {
-			for _, ask := range []func(context.Context, checkout.Request) (checkout.Checkout, bool, error){desk.Open, desk.Quote} {
+			for _, ask := range []func(context.Context, checkout.Request) (checkout.Checkout, bool, error){opener.Open, opener.Quote} {
 				if _, _, err := ask(t.Context(), request); !errors.Is(err, checkout.ErrKeyInUse) {
 					t.Errorf("got %v, want checkout.ErrKeyInUse", err)
 				}
@@ -415,53 +410,53 @@ func TestAKeyIsInUseForAnythingElse(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftOutIsTheSameRequestAsItsDefault(t *testing.T) {
-	desk, _ := newDesk()
-	desk.Data = checkerFunc(func(string, string) error { return nil })
+func TestOpen_SameKey_DefaultsCountAsTheSameRequest(t *testing.T) {
+	opener, _ := newOpener()
+	opener.Data = checkerFunc(func(string, string) error { return nil })
 	rank := withKey(buy("vip-rank", "30-day", 0), "till-1")
-	first := mustOpen(t, desk, rank)
+	first := mustOpen(t, opener, rank)
 	explicit := withData(t, withKey(buy("vip-rank", "30-day", 1), "till-1"), "{}")
-	if got, replayed, err := desk.Open(t.Context(), explicit); got != first || !replayed || err != nil {
+	if got, replayed, err := opener.Open(t.Context(), explicit); got != first || !replayed || err != nil {
 		t.Errorf("got %+v, replayed %v, %v", got, replayed, err)
 	}
 	// Also when the schema is gone: what absent data meant is decided by the checkout that stands.
-	desk.Catalogue = catalogueFunc(nothingOnSale)
-	if got, replayed, err := desk.Open(t.Context(), rank); got != first || !replayed || err != nil {
+	opener.Catalogue = catalogueFunc(nothingOnSale)
+	if got, replayed, err := opener.Open(t.Context(), rank); got != first || !replayed || err != nil {
 		t.Errorf("off sale: got %+v, replayed %v, %v", got, replayed, err)
 	}
 }
 
-func TestAKeyBelongsToItsCustomer(t *testing.T) {
-	desk, _ := newDesk()
+func TestOpen_SameKeyOfAnotherCustomer_IsAnotherRequest(t *testing.T) {
+	opener, _ := newOpener()
 	ours := withKey(buy("coins", "500", 3), "till-1")
 	theirs := ours
 	theirs.Customer = sakura
-	first, second := mustOpen(t, desk, ours), mustOpen(t, desk, theirs)
+	first, second := mustOpen(t, opener, ours), mustOpen(t, opener, theirs)
 	if first.ID.Token() == second.ID.Token() {
 		t.Errorf("both are kept under %q", first.ID.Token())
 	}
 }
 
-func TestAnotherKeyIsAnotherRequest(t *testing.T) {
-	desk, store := newDesk()
-	mustOpen(t, desk, withKey(buy("coins", "500", 3), "till-1"))
-	mustOpen(t, desk, withKey(buy("coins", "500", 3), "till-2"))
+func TestOpen_AnotherKey_IsAnotherRequest(t *testing.T) {
+	opener, store := newOpener()
+	mustOpen(t, opener, withKey(buy("coins", "500", 3), "till-1"))
+	mustOpen(t, opener, withKey(buy("coins", "500", 3), "till-2"))
 	if store.count() != 2 {
 		t.Errorf("%d checkouts are kept, want 2", store.count())
 	}
 }
 
-func TestAQuoteIsPricedAndJudgedButNotKept(t *testing.T) {
-	desk, store := newDesk()
+func TestQuote_IsPricedAndValidatedButNotStored(t *testing.T) {
+	opener, store := newOpener()
 	for _, request := range []checkout.Request{buy("coins", "500", 3), withKey(buy("coins", "500", 3), "till-1")} {
-		got, replayed, err := desk.Quote(t.Context(), request)
+		got, replayed, err := opener.Quote(t.Context(), request)
 		if got.Total.Minor != 1497 || replayed || err != nil {
 			t.Errorf("Quote = %+v, replayed %v, %v", got, replayed, err)
 		}
 	}
-	_, _, err := desk.Quote(t.Context(), buy("coins", "500", 65))
+	_, _, err := opener.Quote(t.Context(), buy("coins", "500", 65))
 	wantParameterError(t, err, checkout.ParameterError{Parameter: "amount", Reason: "must be at most 64"})
-	if _, _, err := desk.Quote(t.Context(), buy("gems", "500", 1)); !errors.Is(err, catalog.ErrNotFound) {
+	if _, _, err := opener.Quote(t.Context(), buy("gems", "500", 1)); !errors.Is(err, catalog.ErrNotFound) {
 		t.Errorf("Quote = %v, want catalog.ErrNotFound", err)
 	}
 	if store.count() != 0 {
@@ -470,25 +465,25 @@ func TestAQuoteIsPricedAndJudgedButNotKept(t *testing.T) {
 }
 
 // A failure decides nothing: it is not taken for an answer, nor hidden by one.
-func TestFailuresAreReturnedAsTheyAre(t *testing.T) {
+func TestOpen_Failures_AreReturned(t *testing.T) {
 	down := errors.New("store is down")
 	failing := catalogueFunc(func(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error) {
 		return catalog.Offer{}, down
 	})
-	tests := map[string]func(*checkout.Desk, *shelf){
-		"the catalogue":                   func(d *checkout.Desk, _ *shelf) { d.Catalogue = failing },
-		"the store":                       func(_ *checkout.Desk, s *shelf) { s.err = down },
-		"the store, for what is off sale": func(d *checkout.Desk, s *shelf) { d.Catalogue, s.err = catalogueFunc(nothingOnSale), down },
-		"the source of randomness":        func(d *checkout.Desk, _ *shelf) { d.Random = iotest.ErrReader(down) },
-		"the source of randomness, midway": func(d *checkout.Desk, _ *shelf) {
+	tests := map[string]func(*checkout.Opener, *shelf){
+		"the catalogue":                   func(d *checkout.Opener, _ *shelf) { d.Catalogue = failing },
+		"the store":                       func(_ *checkout.Opener, s *shelf) { s.err = down },
+		"the store, for what is off sale": func(d *checkout.Opener, s *shelf) { d.Catalogue, s.err = catalogueFunc(nothingOnSale), down },
+		"the source of randomness":        func(d *checkout.Opener, _ *shelf) { d.Random = iotest.ErrReader(down) },
+		"the source of randomness, midway": func(d *checkout.Opener, _ *shelf) {
 			d.Random = io.MultiReader(strings.NewReader("8 bytes."), iotest.ErrReader(down))
 		},
 	}
 	for name, breakIt := range tests {
 		t.Run(name, func(t *testing.T) {
-			desk, store := newDesk()
-			breakIt(desk, store)
-			if _, _, err := desk.Open(t.Context(), withKey(buy("coins", "500", 3), "till-1")); !errors.Is(err, down) {
+			opener, store := newOpener()
+			breakIt(opener, store)
+			if _, _, err := opener.Open(t.Context(), withKey(buy("coins", "500", 3), "till-1")); !errors.Is(err, down) {
 				t.Errorf("Open = %v, want %v", err, down)
 			}
 		})

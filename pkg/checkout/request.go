@@ -17,10 +17,10 @@ const (
 	ParameterData   = "data"
 )
 
-// MaxDataBytes bounds the data of a request, decoded.
+// MaxDataBytes bounds the decoded data of a request, in bytes.
 const MaxDataBytes = 2 << 10
 
-// defaultAmount is the amount of a request that has none.
+// defaultAmount is the amount of a request without one.
 const defaultAmount = 1
 
 // Request asks for an amount of a variant to be checked out.
@@ -28,16 +28,16 @@ type Request struct {
 	Customer catalog.CustomerID
 	Product  catalog.ProductID
 	Variant  catalog.VariantID
-	Amount   int64 // as ParseAmount returns it; 0: not given
-	Data     Data  // as ParseData returns it; the zero Data: not given
-	// Key marks a repetition of the same request; empty: every request is a new one. It belongs to the customer: with
-	// another product, variant, amount or data it is in use already.
+	Amount   int64 // from ParseAmount; 0 if not given
+	Data     Data  // from ParseData; the zero Data if not given
+	// Key identifies retries of the same request; without a key, every request is a new one. Keys are unique per customer:
+	// a request with the same key and another product, variant, amount or data gets ErrKeyInUse.
 	Key idempotency.Key
-	// At is when the request was received, in UTC and whole milliseconds: the time that is compared.
+	// At is when the request was received, in UTC and whole milliseconds. The rules compare with this time.
 	At time.Time
 }
 
-// amount is the amount asked for, given or not.
+// amount returns the requested amount, or the default.
 func (r Request) amount() int64 {
 	if r.Amount == 0 {
 		return defaultAmount
@@ -45,10 +45,10 @@ func (r Request) amount() int64 {
 	return r.Amount
 }
 
-// ParameterError says which parameter of a request is wrong and why, in words that are fit for the client that sent it.
+// ParameterError says which parameter of a request is wrong and why, in words for the client.
 type ParameterError struct {
 	Parameter string // ParameterAmount or ParameterData
-	Pointer   string // RFC 6901, into the data: the place that is wrong; empty: the whole
+	Pointer   string // the place in the data that is wrong (RFC 6901); empty means all of it
 	Reason    string // such as: must be at least 1
 }
 
@@ -59,8 +59,8 @@ func (e *ParameterError) Error() string {
 	return e.Parameter + " " + e.Reason
 }
 
-// ParseAmount reads an amount: a whole number from 1 to catalog.MaxAmount, in ASCII digits without sign or leading zeros.
-// Anything else is a *ParameterError.
+// ParseAmount parses a whole number from 1 to catalog.MaxAmount, in ASCII digits without sign or leading zeros. Any other text
+// is a *ParameterError.
 func ParseAmount(text string) (int64, error) {
 	if text == "" || text[0] == '0' || strings.Trim(text, "0123456789") != "" {
 		return 0, amountError("must be a whole number above zero, in digits without a leading zero")
@@ -86,15 +86,15 @@ func amountError(format string, args ...any) error {
 	return &ParameterError{Parameter: ParameterAmount, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Data is what a variant needs to know from the shopper to be delivered, as the request had it. The zero Data was not given,
-// which is something else than an empty text.
+// Data is what the shop needs to deliver a variant, as the request gave it. The zero Data means "not given", which differs from
+// an empty text.
 type Data struct {
 	text  string
 	given bool
 }
 
-// ParseData accepts a text of at most MaxDataBytes of UTF-8; anything else is a *ParameterError. What it says is judged
-// when the variant is known.
+// ParseData accepts at most MaxDataBytes of UTF-8; any other text is a *ParameterError. The content is validated once the
+// variant is known.
 func ParseData(text string) (Data, error) {
 	if len(text) > MaxDataBytes {
 		return Data{}, dataError("", fmt.Sprintf("must have at most %d bytes", MaxDataBytes))
@@ -105,8 +105,8 @@ func ParseData(text string) (Data, error) {
 	return Data{text: text, given: true}, nil
 }
 
-// orAbsent is the data as a variant reads it: where none was given, an empty JSON object for a variant that takes objects,
-// and an empty text for one that takes any.
+// orAbsent returns the data, or its default: an empty JSON object for a variant that takes objects, and an empty text
+// otherwise.
 func (d Data) orAbsent(takesObject bool) string {
 	if !d.given && takesObject {
 		return "{}"

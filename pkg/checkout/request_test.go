@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/checkout"
 )
 
-func TestAnAmountIsAWholeNumberInDigitsWithoutALeadingZero(t *testing.T) {
+func TestParseAmount(t *testing.T) {
 	for text, want := range map[string]int64{"1": 1, "10": 10, "64": 64, "1000000": catalog.MaxAmount} {
 		if got, err := checkout.ParseAmount(text); got != want || err != nil {
 			t.Errorf("ParseAmount(%q) = %d, %v, want %d", text, got, err, want)
@@ -31,7 +31,7 @@ func TestAnAmountIsAWholeNumberInDigitsWithoutALeadingZero(t *testing.T) {
 }
 
 // The variant's own bound is not known yet, and another number would mislead.
-func TestAnAmountThatNoVariantTakesIsTooLarge(t *testing.T) {
+func TestParseAmount_AboveEveryVariantsBound_IsTooLarge(t *testing.T) {
 	for _, text := range []string{"1000001", "99999999999", "18446744073709551617"} {
 		if _, err := checkout.ParseAmount(text); err == nil || err.Error() != "amount is too large" {
 			t.Errorf("ParseAmount(%q): %v, want that it is too large", text, err)
@@ -39,7 +39,7 @@ func TestAnAmountThatNoVariantTakesIsTooLarge(t *testing.T) {
 	}
 }
 
-func TestAnAmountIsReadBackAsItIsWritten(t *testing.T) {
+func TestParseAmount_FormattedAmount_ParsesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := rapid.Int64Range(1, catalog.MaxAmount).Draw(t, "amount")
 		if got, err := checkout.ParseAmount(strconv.FormatInt(amount, 10)); got != amount || err != nil {
@@ -60,7 +60,7 @@ func FuzzParseAmount(f *testing.F) {
 	})
 }
 
-func TestDataIsAtMost2KiBOfUTF8(t *testing.T) {
+func TestParseData(t *testing.T) {
 	tests := map[string]struct {
 		text string
 		ok   bool

@@ -6,26 +6,26 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// What one value can meet at most when every reference is followed, down to data nested MaxDataDepth deep. Data of 2 KiB
-// holds a thousand values, and one that fails takes some microseconds for each schema that it meets.
+// Bounds of what one value may be validated against, with all references followed, for data nested MaxDataDepth levels. Data
+// of 2 KiB can hold a thousand values, and a value that fails takes some microseconds per schema.
 const (
 	maxSchemasMet = 500
-	maxStepsMet   = 10_000 // of patterns, for each character
+	maxStepsMet   = 10_000 // pattern steps per character
 )
 
-// cost is what a value meets.
+// cost is what one value is validated against.
 type cost struct {
 	schemas int
-	steps   int // of patterns, for each character
+	steps   int // pattern steps per character
 }
 
-// plus saturates, so that no multiplication overflows.
+// plus saturates, so that no sum overflows.
 func (c cost) plus(more cost) cost {
 	return cost{min(c.schemas+more.schemas, maxSchemasMet+1), min(c.steps+more.steps, maxStepsMet+1)}
 }
 
-// checkCost refuses a schema that refers to itself without end, or whose references multiply too far. One that describes
-// a tree, and so refers to itself for the children of the value only, is fine.
+// checkCost rejects a schema whose references never end or multiply too far. A schema that describes a tree is fine: it refers
+// to itself only for the children of a value.
 func checkCost(schema *jsonschema.Schema) error {
 	w := weigher{known: map[visit]cost{}, open: map[visit]bool{}}
 	total, err := w.weigh(visit{schema, MaxDataDepth})
@@ -33,15 +33,15 @@ func checkCost(schema *jsonschema.Schema) error {
 		return err
 	}
 	if total.schemas > maxSchemasMet {
-		return &SchemaError{Reason: fmt.Sprintf("is too complex: with its references it comes to more than %d schemas", maxSchemasMet)}
+		return &SchemaError{Reason: fmt.Sprintf("is too complex: its references lead to more than %d schemas", maxSchemasMet)}
 	}
 	if total.steps > maxStepsMet {
-		return &SchemaError{Reason: fmt.Sprintf("is too complex: its patterns take more than %d steps for each character", maxStepsMet)}
+		return &SchemaError{Reason: fmt.Sprintf("is too complex: its patterns take more than %d steps per character", maxStepsMet)}
 	}
 	return nil
 }
 
-// visit is a schema applied to a value below which at most depth levels are left.
+// visit is a schema applied to a value that has at most depth levels below it.
 type visit struct {
 	schema *jsonschema.Schema
 	depth  int
@@ -49,7 +49,7 @@ type visit struct {
 
 type weigher struct {
 	known map[visit]cost
-	open  map[visit]bool // being weighed
+	open  map[visit]bool // in progress
 }
 
 func (w weigher) weigh(v visit) (cost, error) {

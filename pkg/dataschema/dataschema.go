@@ -1,16 +1,16 @@
-// Package dataschema holds the JSON Schema (2020-12) that a variant declares for its data: what the catalogue accepts as
-// one, and whether the data of a checkout is valid under it.
+// Package dataschema implements the JSON Schema (2020-12) that a variant declares for its data: which schemas the catalogue
+// accepts, and whether the data of a checkout is valid.
 //
-// Nothing is ever loaded: a schema stands on its own. Numbers are compared exactly; one whose exponent has more than three
-// digits is refused. A format, as well as a contentEncoding or contentMediaType, is an annotation, the default of 2020-12:
-// declare a pattern to have text checked. Patterns are those of Go's regexp (RE2): no look-around, no back-references, and
-// linear time.
+// A schema is self-contained: nothing is loaded from elsewhere. Numbers are compared exactly; a number whose exponent has more
+// than three digits is rejected. format, contentEncoding and contentMediaType are annotations, the default of 2020-12; declare
+// a pattern to have text validated. Patterns are those of Go's regexp (RE2): no look-around, no back-references, linear time.
 //
-// It is a noun: it may import neither AWS nor net/http nor a storage or HTTP package of Shopfront. The validator that it
-// carries is large, so that only the checkout functions and the command may link it.
+// It belongs to the rules: it may import neither AWS nor net/http nor a storage or HTTP package of Shopfront. Its validator is
+// a large dependency: only the checkout functions and shopctl may link it.
 package dataschema
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,15 +27,15 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Bounds beside that of the schema's size, catalog.MaxDataSchemaBytes.
+// Bounds in addition to the schema's size, catalog.MaxDataSchemaBytes.
 const (
-	// MaxDataDepth is how deep data may be nested; {} is 1 deep.
+	// MaxDataDepth bounds how deep data is nested, in levels; {} has one level.
 	MaxDataDepth = 16
-	// maxSchemaDepth is how deep a schema may be nested.
+	// maxSchemaDepth bounds how deep a schema is nested, in levels.
 	maxSchemaDepth = 64
 )
 
-// dialect is the only one that a schema may name.
+// dialect is the only dialect that a schema may name.
 const dialect = "https://json-schema.org/draft/2020-12/schema"
 
 // Schema is a compiled schema, safe for concurrent use.
@@ -43,43 +43,24 @@ type Schema struct {
 	compiled *jsonschema.Schema
 }
 
-// SchemaError says where a text is not a schema that a variant can declare, and why.
+// SchemaError says where and why a variant cannot declare a text as its schema.
 type SchemaError struct {
 	Pointer string // RFC 6901, into the schema
 	Reason  string // such as: must be "object"
 }
 
-func (e *SchemaError) Error() string { return place("schema", e.Pointer) + " " + e.Reason }
+func (e *SchemaError) Error() string { return cmp.Or(e.Pointer, "schema") + " " + e.Reason }
 
-// ValueError says where data is not valid, and why, in words that are fit for the client that sent it.
-type ValueError struct {
-	Pointer string // RFC 6901, into the data: the first place that fails; a missing member's is where it would stand
-	Reason  string // such as: is required
-}
-
-func (e *ValueError) Error() string { return place("data", e.Pointer) + " " + e.Reason }
-
-// Fault tells place and reason to callers that do not import this package.
-func (e *ValueError) Fault() (pointer, reason string) { return e.Pointer, e.Reason }
-
-func place(whole, pointer string) string {
-	if pointer == "" {
-		return whole
-	}
-	return pointer
-}
-
-// Compile reads a schema, or returns a *SchemaError. A schema is strict JSON of at most catalog.MaxDataSchemaBytes, valid
-// under 2020-12 and of type object, whose references stay inside it ($ref and $dynamicRef begin with #, there is no $id)
-// and which cannot take long to apply, whatever the data: neither endless references nor ones that fan out, and no
-// enormous pattern.
+// Compile parses a schema, or returns a *SchemaError. A schema is strict JSON of at most catalog.MaxDataSchemaBytes, valid
+// under 2020-12 and of type object. Its references stay inside it: $ref and $dynamicRef begin with #, and there is no $id.
+// It is rejected if it could be slow for some data: endless references, references that multiply, or an enormous pattern.
 func Compile(text string) (*Schema, error) {
 	if len(text) > catalog.MaxDataSchemaBytes {
 		return nil, &SchemaError{Reason: fmt.Sprintf("has %d bytes, the most is %d", len(text), catalog.MaxDataSchemaBytes)}
 	}
 	document, fault := decode(text, maxSchemaDepth)
 	if fault != nil {
-		return nil, (*SchemaError)(fault)
+		return nil, &SchemaError{fault.pointer, fault.reason}
 	}
 	object, isObject := document.(map[string]any)
 	if !isObject {
@@ -101,8 +82,8 @@ func Compile(text string) (*Schema, error) {
 	return &Schema{compiled: compiled}, nil
 }
 
-// checkMembers refuses what could lead out of the schema, and numbers that the validator would cut off. It does so
-// wherever such a member stands, even where it is not a keyword but part of a constant.
+// checkMembers rejects members that refer to other documents, and numbers that the validator would truncate. It does so
+// everywhere, even inside a constant, where such a member is not a keyword.
 func checkMembers(value any, at jsontext.Pointer) error {
 	switch value := value.(type) {
 	case map[string]any:
@@ -149,7 +130,7 @@ func refuseMember(name string, value any, isTop bool) (reason string) {
 	return ""
 }
 
-// location is the schema's address in the compiler; nothing else has one.
+// location is the schema's address in the compiler.
 const location = "schema:///data"
 
 func compile(object map[string]any) (*jsonschema.Schema, error) {
@@ -173,12 +154,12 @@ func (noLoader) Load(string) (any, error) {
 	return nil, errors.New("nothing is loaded from outside of the schema")
 }
 
-// explain finds the place in the schema that the compiler's error is about.
+// explain converts the compiler's error to one that names the place in the schema.
 func explain(err error, document any) *SchemaError {
 	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if violations, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
 			fault := firstFault(violations, document)
-			return &SchemaError{Pointer: fragment(invalid.URL) + fault.Pointer, Reason: fault.Reason}
+			return &SchemaError{Pointer: fragment(invalid.URL) + fault.pointer, Reason: fault.reason}
 		}
 	}
 	if missing, ok := errors.AsType[*jsonschema.JSONPointerNotFoundError](err); ok {
@@ -193,7 +174,7 @@ func explain(err error, document any) *SchemaError {
 	return &SchemaError{Reason: "cannot be used: " + strings.ReplaceAll(err.Error(), location, "")}
 }
 
-// fragment is the JSON Pointer, or the anchor, at the end of a location.
+// fragment returns the JSON Pointer or the anchor at the end of a location.
 func fragment(location string) string {
 	_, escaped, _ := strings.Cut(location, "#")
 	if pointer, err := url.PathUnescape(escaped); err == nil {
@@ -202,12 +183,13 @@ func fragment(location string) string {
 	return escaped
 }
 
-// Check tells whether data is valid: strict JSON (RFC 7493) nested at most MaxDataDepth deep, and valid under the schema.
-// Otherwise it returns a *ValueError. How long data may be is the caller's rule; it bounds how long Check takes.
+// Check validates data: strict JSON (RFC 7493), nested at most MaxDataDepth levels, and valid under the schema. For invalid
+// data it returns a *checkout.ParameterError whose Pointer is the first place that fails; for a missing member, the place
+// where it would stand. The caller bounds the length of data, and with it the time that Check takes.
 func (s *Schema) Check(data string) error {
 	value, fault := decode(data, MaxDataDepth)
 	if fault != nil {
-		return fault
+		return fault.ofData()
 	}
 	err := s.compiled.Validate(value)
 	if err == nil {
@@ -217,5 +199,5 @@ func (s *Schema) Check(data string) error {
 	if !ok {
 		return fmt.Errorf("validate data: %w", err)
 	}
-	return firstFault(violations, value)
+	return firstFault(violations, value).ofData()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
 	"shopfront/pkg/dataschema"
 )
 
@@ -23,7 +24,7 @@ const rank = `{
 	"additionalProperties": false
 }`
 
-func TestDataIsValidOrItsFirstFaultIsNamed(t *testing.T) {
+func TestCheck(t *testing.T) {
 	for _, test := range []struct{ name, schema, data, pointer, reason string }{
 		{"valid", rank, `{"player": "Kestrel_9", "server": "survival"}`, "", ""},
 		{"valid with white space around", rank, " {\n\t\"player\": \"Kestrel_9\", \"server\": \"survival\"} \n", "", ""},
@@ -44,8 +45,8 @@ func TestDataIsValidOrItsFirstFaultIsNamed(t *testing.T) {
 		{"trailing comma", rank, `{"player": "Kestrel_9",}`, "", "is not valid JSON"},
 		{"comment", rank, `{} // none`, "", "is not valid JSON"},
 		{"name without quotes", rank, `{player: "Kestrel_9"}`, "", "is not valid JSON"},
-		{"duplicate name", rank, `{"player": "Kestrel_9", "player": "Heron"}`, "/player", "is there twice"},
-		{"duplicate name, escaped", rank, `{"player": "Kestrel_9", "pl\u0061yer": "Heron"}`, "/player", "is there twice"},
+		{"duplicate name", rank, `{"player": "Kestrel_9", "player": "Heron"}`, "/player", "appears twice"},
+		{"duplicate name, escaped", rank, `{"player": "Kestrel_9", "pl\u0061yer": "Heron"}`, "/player", "appears twice"},
 		{"invalid UTF-8", rank, "{\"player\": \"Kestrel\xff\"}", "/player", "is not valid JSON"},
 		{"lone surrogate", rank, `{"player": "\ud800"}`, "/player", "is not valid JSON"},
 		{"byte order mark", rank, "\ufeff{}", "", "is not valid JSON"},
@@ -59,8 +60,8 @@ func TestDataIsValidOrItsFirstFaultIsNamed(t *testing.T) {
 		{"items in the order of their numbers", object(`"n": {"items": {"const": 1}}`), `{"n": [1,1,2,1,1,1,1,1,1,1,2]}`, "/n/2", "must be 1"},
 		{"least items", object(`"n": {"minItems": 1}`), `{"n": []}`, "/n", "must have at least 1 item"},
 		{"most items", object(`"n": {"maxItems": 2}`), `{"n": [1,2,3]}`, "/n", "must have at most 2 items"},
-		{"items twice", object(`"n": {"uniqueItems": true}`), `{"n": [1, 2, 1.0]}`, "/n", "must not have an item twice"},
-		{"items twice among many", object(`"n": {"uniqueItems": true}`), `{"n": [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,10e0]}`, "/n", "must not have an item twice"},
+		{"items twice", object(`"n": {"uniqueItems": true}`), `{"n": [1, 2, 1.0]}`, "/n", "must not repeat an item"},
+		{"items twice among many", object(`"n": {"uniqueItems": true}`), `{"n": [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,10e0]}`, "/n", "must not repeat an item"},
 		{"contains", object(`"n": {"contains": {"const": 7}}`), `{"n": [1]}`, "/n", "must have an item of the required form"},
 		{"least members", `{"type": "object", "minProperties": 1}`, `{}`, "", "must have at least 1 member"},
 		{"most members", `{"type": "object", "maxProperties": 1}`, `{"a":1,"b":2}`, "", "must have at most 1 member"},
@@ -71,9 +72,9 @@ func TestDataIsValidOrItsFirstFaultIsNamed(t *testing.T) {
 		{"forbidden", object(`"a": false`), `{"a": 1}`, "/a", "is not allowed"},
 		{"not", object(`"a": {"not": {"const": "admin"}}`), `{"a": "admin"}`, "/a", "has a form that is not allowed"},
 		{"any of, short", object(`"a": {"anyOf": [{"type": "integer"}, {"const": "max"}]}`), `{"a": true}`, "/a", `must be an integer or must be "max"`},
-		{"any of, long", object(`"a": {"anyOf": [{"required": ["b"]}, {"required": ["c"]}]}`), `{"a": {}}`, "/a", "has none of the allowed forms"},
-		{"one of, none", object(`"a": {"oneOf": [{"minimum": 10}, {"type": "string"}]}`), `{"a": 1}`, "/a", "has none of the allowed forms"},
-		{"one of, several", object(`"a": {"oneOf": [{"minimum": 10}, {"type": "integer"}]}`), `{"a": 11}`, "/a", "has several of the forms of which it must have one"},
+		{"any of, long", object(`"a": {"anyOf": [{"required": ["b"]}, {"required": ["c"]}]}`), `{"a": {}}`, "/a", "matches none of the allowed forms"},
+		{"one of, none", object(`"a": {"oneOf": [{"minimum": 10}, {"type": "string"}]}`), `{"a": 1}`, "/a", "matches none of the allowed forms"},
+		{"one of, several", object(`"a": {"oneOf": [{"minimum": 10}, {"type": "integer"}]}`), `{"a": 11}`, "/a", "matches several forms, and must match exactly one"},
 		{"dependent required", `{"type": "object", "dependentRequired": {"gift": ["to"]}}`, `{"gift": true}`, "/to", `is required together with "gift"`},
 		{"if and then", `{"type": "object", "if": {"required": ["gift"]}, "then": {"required": ["to"]}}`, `{"gift": 1}`, "/to", "is required"},
 		{"names of members", `{"type": "object", "propertyNames": {"pattern": "^[a-z]+$"}}`, `{"a": 1, "B": 2}`, "/B", "has a name that must match the pattern ^[a-z]+$"},
@@ -89,10 +90,13 @@ func TestDataIsValidOrItsFirstFaultIsNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := dataschema.ValueError{Pointer: test.pointer, Reason: test.reason}
-			// More than once, for the validator goes through members in no particular order.
+			want := checkout.ParameterError{}
+			if test.reason != "" {
+				want = checkout.ParameterError{Parameter: checkout.ParameterData, Pointer: test.pointer, Reason: test.reason}
+			}
+			// Several times, because the validator visits members in random order.
 			for range 5 {
-				got := dataschema.ValueError{}
+				got := checkout.ParameterError{}
 				if err := schema.Check(test.data); err != nil {
 					got = faultOf(t, err)
 				}
@@ -104,11 +108,11 @@ func TestDataIsValidOrItsFirstFaultIsNamed(t *testing.T) {
 	}
 }
 
-func faultOf(t *testing.T, err error) dataschema.ValueError {
+func faultOf(t *testing.T, err error) checkout.ParameterError {
 	t.Helper()
-	fault, ok := errors.AsType[*dataschema.ValueError](err)
+	fault, ok := errors.AsType[*checkout.ParameterError](err)
 	if !ok {
-		t.Fatalf("got %v, want a *ValueError", err)
+		t.Fatalf("got %v, want a *checkout.ParameterError", err)
 	}
 	return *fault
 }
@@ -123,7 +127,7 @@ func nested(depth int) string {
 	return strings.Repeat(`{"a":`, depth-1) + `{}` + strings.Repeat(`}`, depth-1)
 }
 
-func TestNumbersAreExact(t *testing.T) {
+func TestCheck_Numbers_AreComparedExactly(t *testing.T) {
 	for _, test := range []struct {
 		schema, number string
 		valid          bool
@@ -159,7 +163,7 @@ func TestNumbersAreExact(t *testing.T) {
 	}
 }
 
-func TestHugeNumbersAreRefusedAtOnce(t *testing.T) {
+func TestCheck_HugeNumbers_AreRejectedAtOnce(t *testing.T) {
 	schema, err := dataschema.Compile(object(`"n": {"type": "integer", "multipleOf": 7, "minimum": 3}`))
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +171,7 @@ func TestHugeNumbersAreRefusedAtOnce(t *testing.T) {
 	for _, number := range []string{"1e1000", "1E+1000000000", "1e-1000000000", "-1.5e999999999999999999999", "0e1000000000"} {
 		start := time.Now()
 		err := schema.Check(`{"n": ` + number + `}`)
-		var fault *dataschema.ValueError
+		var fault *checkout.ParameterError
 		if !errors.As(err, &fault) || fault.Pointer != "/n" || fault.Reason != "is a number out of range" {
 			t.Errorf("%s: %v", number, err)
 		}
@@ -180,12 +184,12 @@ func TestHugeNumbersAreRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestSchemaIsRefusedWhereItIsWrong(t *testing.T) {
+func TestCompile(t *testing.T) {
 	for _, test := range []struct{ name, schema, pointer, reason string }{
 		{"empty", ``, "", "is not valid JSON"},
 		{"not JSON", `type: object`, "", "is not valid JSON"},
 		{"trailing data", `{"type": "object"}}`, "", "is not valid JSON"},
-		{"duplicate name", `{"type": "object", "properties": {"a": true, "a": false}}`, "/properties/a", "is there twice"},
+		{"duplicate name", `{"type": "object", "properties": {"a": true, "a": false}}`, "/properties/a", "appears twice"},
 		{"boolean", `true`, "", "must be an object"},
 		{"no type", `{}`, "/type", `must be "object"`},
 		{"other type", `{"type": "string"}`, "/type", `must be "object"`},
@@ -193,17 +197,17 @@ func TestSchemaIsRefusedWhereItIsWrong(t *testing.T) {
 		{"too long", `{"type": "object", "$comment": "` + strings.Repeat("x", catalog.MaxDataSchemaBytes) + `"}`, "", "has 8226 bytes, the most is 8192"},
 		{"too deep", nested(65), strings.Repeat("/a", 64), "is nested deeper than 64 levels"},
 
-		{"unknown type", object(`"a": {"type": "text"}`), "/properties/a/type", "has none of the allowed forms"},
+		{"unknown type", object(`"a": {"type": "text"}`), "/properties/a/type", "matches none of the allowed forms"},
 		{"keyword of the wrong type", object(`"a": {"minLength": "3"}`), "/properties/a/minLength", "must be an integer"},
 		{"negative length", object(`"a": {"minLength": -3}`), "/properties/a/minLength", "must be at least 0"},
 		{"length that no text has", object(`"a": {"minLength": 18446744073709551617}`), "/properties/a/minLength", "is a number out of range"},
 		{"required is no list", `{"type": "object", "required": "player"}`, "/required", "must be an array"},
 		{"property is no schema", object(`"a": "string"`), "/properties/a", "must be a boolean or an object"},
-		{"unused definition", `{"type": "object", "$defs": {"a": {"type": 7}}}`, "/$defs/a/type", "has none of the allowed forms"},
+		{"unused definition", `{"type": "object", "$defs": {"a": {"type": 7}}}`, "/$defs/a/type", "matches none of the allowed forms"},
 		{"malformed pattern", object(`"a": {"pattern": "("}`), "/properties/a/pattern", "is not a valid regex: error parsing regexp: missing closing ): `(`"},
 		{"look-ahead", object(`"a": {"pattern": "(?=b)"}`), "/properties/a/pattern", "is not a valid regex: error parsing regexp: invalid or unsupported Perl syntax: `(?=`"},
-		{"enormous pattern", object(`"a": {"pattern": "((a|bc|c){100}){9}"}`), "/properties/a/pattern", "is not a valid regex: its repetitions come to 7090 steps for each character, the most is 4096"},
-		{"enormous pattern for names", `{"type": "object", "patternProperties": {"x{999}y{999}z{999}u{999}v{999}": true}}`, "/patternProperties/x{999}y{999}z{999}u{999}v{999}", "has a name that is not a valid regex: its repetitions come to 10001 steps for each character, the most is 4096"},
+		{"enormous pattern", object(`"a": {"pattern": "((a|bc|c){100}){9}"}`), "/properties/a/pattern", "is not a valid regex: its repetitions take 7090 steps per character, and at most 4096 are allowed"},
+		{"enormous pattern for names", `{"type": "object", "patternProperties": {"x{999}y{999}z{999}u{999}v{999}": true}}`, "/patternProperties/x{999}y{999}z{999}u{999}v{999}", "has a name that is not a valid regex: its repetitions take 10001 steps per character, and at most 4096 are allowed"},
 
 		{"other dialect", `{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}`, "/$schema", "must be https://json-schema.org/draft/2020-12/schema and stand at the top, or be left out"},
 		{"dialect from elsewhere", `{"$schema": "https://emberforge.example/meta", "type": "object"}`, "/$schema", "must be https://json-schema.org/draft/2020-12/schema and stand at the top, or be left out"},
@@ -222,9 +226,9 @@ func TestSchemaIsRefusedWhereItIsWrong(t *testing.T) {
 		{"refers to itself", `{"type": "object", "$ref": "#"}`, "", "refers to itself without end"},
 		{"refers to itself over others", `{"type": "object", "$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}}`, "/$defs/a", "refers to itself without end"},
 		{"refers to itself dynamically", `{"type": "object", "$dynamicAnchor": "n", "$dynamicRef": "#n"}`, "", "refers to itself without end"},
-		{"references that multiply", doubling(40), "", "is too complex: with its references it comes to more than 500 schemas"},
-		{"tree whose references multiply", `{"type": "object", "anyOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]}`, "", "is too complex: with its references it comes to more than 500 schemas"},
-		{"patterns that multiply", object(many(`"p%d": {"pattern": "^\\w{1,999}$"}`, 12)), "", "is too complex: its patterns take more than 10000 steps for each character"},
+		{"references that multiply", doubling(40), "", "is too complex: its references lead to more than 500 schemas"},
+		{"tree whose references multiply", `{"type": "object", "anyOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]}`, "", "is too complex: its references lead to more than 500 schemas"},
+		{"patterns that multiply", object(many(`"p%d": {"pattern": "^\\w{1,999}$"}`, 12)), "", "is too complex: its patterns take more than 10000 steps per character"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			start := time.Now()
@@ -257,7 +261,7 @@ func many(format string, n int) string {
 	return strings.Join(parts, ", ")
 }
 
-func TestSchemaThatCanBeDeclared(t *testing.T) {
+func TestCompile_ValidSchemas_AreAccepted(t *testing.T) {
 	for name, schema := range map[string]string{
 		"any object":             `{"type": "object"}`,
 		"with its dialect":       `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}`,
@@ -276,7 +280,7 @@ func TestSchemaThatCanBeDeclared(t *testing.T) {
 }
 
 // A tenth of the data that a checkout may bring, so that the bound holds under the race detector too.
-func TestWorstSchemaAndDataAreQuick(t *testing.T) {
+func TestCheck_WorstSchemaAndData_AreQuick(t *testing.T) {
 	data := `{"a": [` + strings.TrimSuffix(strings.Repeat("1,", 100), ",") + `]}`
 	long := `{"a": "` + strings.Repeat("a", 200) + `!"}`
 	for _, test := range []struct{ name, schema, data string }{

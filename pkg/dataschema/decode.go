@@ -11,9 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decode reads one JSON value as the validator wants it, with numbers as they are written. It is strict (RFC 7493):
-// duplicate names, invalid UTF-8 and anything behind the value are errors.
-func decode(text string, maxDepth int) (any, *ValueError) {
+// decode reads one JSON value for the validator, with numbers as they are written. It is strict (RFC 7493): duplicate names,
+// invalid UTF-8 and trailing data are errors.
+func decode(text string, maxDepth int) (any, *fault) {
 	d := decoder{jsontext.NewDecoder(bytes.NewBufferString(text)), maxDepth}
 	value, err := d.value()
 	if err == nil {
@@ -25,18 +25,18 @@ func decode(text string, maxDepth int) (any, *ValueError) {
 	return value, nil
 }
 
-func asFault(err error) *ValueError {
-	if fault, ok := errors.AsType[*ValueError](err); ok {
-		return fault
+func asFault(err error) *fault {
+	if f, ok := errors.AsType[*fault](err); ok {
+		return f
 	}
-	fault := &ValueError{Reason: "is not valid JSON"}
+	f := &fault{reason: "is not valid JSON"}
 	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		fault.Pointer = string(syntactic.JSONPointer)
+		f.pointer = string(syntactic.JSONPointer)
 	}
 	if errors.Is(err, jsontext.ErrDuplicateName) {
-		fault.Reason = "is there twice"
+		f.reason = "appears twice"
 	}
-	return fault
+	return f
 }
 
 type decoder struct {
@@ -119,15 +119,15 @@ func (d decoder) end() error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
-	return &ValueError{Reason: "is not valid JSON"}
+	return &fault{reason: "is not valid JSON"}
 }
 
-func (d decoder) fault(reason string) *ValueError {
-	return &ValueError{Pointer: string(d.StackPointer()), Reason: reason}
+func (d decoder) fault(reason string) *fault {
+	return &fault{string(d.StackPointer()), reason}
 }
 
-// isHuge tells numbers whose exponent has more than three digits: written in a few bytes, they take gigabytes to compute
-// with exactly.
+// isHuge reports whether a number's exponent has more than three digits. Such a number is short to write, and takes gigabytes
+// to compare exactly.
 func isHuge(number string) bool {
 	at := strings.IndexAny(number, "eE")
 	if at < 0 {

@@ -13,39 +13,50 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"shopfront/pkg/checkout"
 )
 
-// maxQuoted bounds, in bytes, what a reason quotes of the schema.
+// maxQuoted bounds how much of the schema a reason quotes, in bytes.
 const maxQuoted = 100
 
-// firstFault picks from all violations the one whose place comes first in value: the validator goes through members in
-// no particular order, and the same data shall always get the same answer.
-func firstFault(violations *jsonschema.ValidationError, value any) *ValueError {
+// fault is the place of a violation, a JSON Pointer (RFC 6901), and the reason, in words for the client.
+type fault struct{ pointer, reason string }
+
+func (f *fault) Error() string { return f.pointer + " " + f.reason }
+
+func (f *fault) ofData() error {
+	return &checkout.ParameterError{Parameter: checkout.ParameterData, Pointer: f.pointer, Reason: f.reason}
+}
+
+// firstFault picks the violation whose place comes first in value. The validator visits members in random order, and the same
+// data must always get the same response.
+func firstFault(violations *jsonschema.ValidationError, value any) *fault {
 	faults := faultList{value: value}
 	faults.collect(violations)
 	if len(faults.found) == 0 {
-		return &ValueError{Reason: "is not valid"}
+		return &fault{reason: "is not valid"}
 	}
-	first := slices.MinFunc(faults.found, func(a, b fault) int {
+	first := slices.MinFunc(faults.found, func(a, b violation) int {
 		return cmp.Or(slices.CompareFunc(a.at, b.at, compareTokens), cmp.Compare(a.reason, b.reason))
 	})
-	return &ValueError{Pointer: first.pointer(), Reason: first.reason}
+	return &fault{first.pointer(), first.reason}
 }
 
-type fault struct {
+type violation struct {
 	at     []string
 	reason string
 }
 
-func (f fault) pointer() string {
+func (v violation) pointer() string {
 	var pointer jsontext.Pointer
-	for _, token := range f.at {
+	for _, token := range v.at {
 		pointer = pointer.AppendToken(token)
 	}
 	return string(pointer)
 }
 
-// compareTokens puts an array's items, and members that are numbered, in the order of their numbers.
+// compareTokens orders an array's items, and members whose names are numbers, by number.
 func compareTokens(a, b string) int {
 	if isNumber(a) && isNumber(b) {
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
@@ -57,11 +68,11 @@ func isNumber(token string) bool { return token != "" && strings.Trim(token, "01
 
 type faultList struct {
 	value any
-	found []fault
+	found []violation
 }
 
 func (l *faultList) add(at []string, reason string) {
-	l.found = append(l.found, fault{slices.Clone(at), reason})
+	l.found = append(l.found, violation{slices.Clone(at), reason})
 }
 
 func (l *faultList) addMembers(object, names []string, reason string) {
@@ -70,20 +81,20 @@ func (l *faultList) addMembers(object, names []string, reason string) {
 	}
 }
 
-func (l *faultList) collect(violation *jsonschema.ValidationError) {
-	at := violation.InstanceLocation
-	switch k := violation.ErrorKind.(type) {
+func (l *faultList) collect(v *jsonschema.ValidationError) {
+	at := v.InstanceLocation
+	switch k := v.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
-		for _, cause := range violation.Causes {
+		for _, cause := range v.Causes {
 			l.collect(cause)
 		}
 	case *kind.AnyOf:
-		l.add(at, alternatives(violation))
+		l.add(at, alternatives(v))
 	case *kind.OneOf:
 		if len(k.Subschemas) > 0 {
-			l.add(at, "has several of the forms of which it must have one")
+			l.add(at, "matches several forms, and must match exactly one")
 		} else {
-			l.add(at, alternatives(violation))
+			l.add(at, alternatives(v))
 		}
 	case *kind.Required:
 		l.addMembers(at, k.Missing, "is required")
@@ -94,14 +105,14 @@ func (l *faultList) collect(violation *jsonschema.ValidationError) {
 	case *kind.AdditionalProperties:
 		l.addMembers(at, k.Properties, "is not allowed")
 	case *kind.PropertyNames:
-		l.addName(at, k.Property, violation.Causes)
+		l.addName(at, k.Property, v.Causes)
 	default:
-		l.add(at, reason(violation.ErrorKind))
+		l.add(at, reason(v.ErrorKind))
 	}
 }
 
-// addName adds a name that is not allowed. It looks for the object that has it, for the validator's location is not to
-// be relied on for this kind of violation: only its length is right where several objects were checked.
+// addName adds a name that is not allowed, and searches for the object that has it. The validator's location is unreliable for
+// this kind of violation: if it checked several objects, only the location's length is right.
 func (l *faultList) addName(at []string, name string, causes []*jsonschema.ValidationError) {
 	why := "has a name that is not allowed"
 	if len(causes) == 1 {
@@ -114,7 +125,7 @@ func (l *faultList) addName(at []string, name string, causes []*jsonschema.Valid
 	}
 }
 
-// findMember is the place of the first member of this name in an object so many levels below value.
+// findMember returns the place of the first member with this name in an object that is depth levels below value.
 func findMember(value any, depth int, name string) (at []string, found bool) {
 	object, _ := value.(map[string]any)
 	if depth == 0 {
@@ -135,26 +146,26 @@ func findMember(value any, depth int, name string) (at []string, found bool) {
 	return nil, false
 }
 
-// alternatives says what a value that has none of several forms must be, if that is short: "must be a string or must be
+// alternatives says what a value must be that matches none of several forms, if that is short: "must be a string or must be
 // null".
-func alternatives(violation *jsonschema.ValidationError) string {
+func alternatives(v *jsonschema.ValidationError) string {
 	const short = 3
 	var reasons []string
-	for _, cause := range violation.Causes {
+	for _, cause := range v.Causes {
 		switch cause.ErrorKind.(type) {
 		case *kind.Type, *kind.Enum, *kind.Const, *kind.Format:
 		default:
-			return "has none of the allowed forms"
+			return "matches none of the allowed forms"
 		}
-		if !slices.Equal(cause.InstanceLocation, violation.InstanceLocation) {
-			return "has none of the allowed forms"
+		if !slices.Equal(cause.InstanceLocation, v.InstanceLocation) {
+			return "matches none of the allowed forms"
 		}
 		if r := reason(cause.ErrorKind); !slices.Contains(reasons, r) {
 			reasons = append(reasons, r)
 		}
 	}
 	if len(reasons) == 0 || len(reasons) > short {
-		return "has none of the allowed forms"
+		return "matches none of the allowed forms"
 	}
 	return strings.Join(reasons, " or ")
 }
@@ -196,7 +207,7 @@ func reasonOfContainer(violated jsonschema.ErrorKind) string {
 	case *kind.MaxItems:
 		return fmt.Sprintf("must have at most %s", count(k.Want, "item"))
 	case *kind.UniqueItems:
-		return "must not have an item twice"
+		return "must not repeat an item"
 	case *kind.MinContains:
 		return fmt.Sprintf("must have at least %s of the required form", count(k.Want, "item"))
 	case *kind.MaxContains:
@@ -244,7 +255,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// decimal writes a number as it can stand in JSON, exactly: one that was written as a decimal has finitely many digits.
+// decimal formats a number exactly. A number from JSON has finitely many digits.
 func decimal(number *big.Rat) string {
 	digits, _ := number.FloatPrec()
 	if text := number.FloatString(digits); len(text) <= maxQuoted {

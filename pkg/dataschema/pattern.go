@@ -8,8 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxPatternSteps bounds a pattern by the instructions of its program: matching takes at most that many steps for each
-// character.
+// maxPatternSteps bounds the instructions of a pattern's program, and with them the steps per character.
 const maxPatternSteps = 4096
 
 type pattern struct {
@@ -24,7 +23,7 @@ func compilePattern(text string) (jsonschema.Regexp, error) {
 	}
 	steps := countSteps(tree)
 	if steps > maxPatternSteps {
-		return nil, fmt.Errorf("its repetitions come to %d steps for each character, the most is %d", steps, maxPatternSteps)
+		return nil, fmt.Errorf("its repetitions take %d steps per character, and at most %d are allowed", steps, maxPatternSteps)
 	}
 	compiled, err := regexp.Compile(text)
 	if err != nil {
@@ -33,8 +32,8 @@ func compilePattern(text string) (jsonschema.Regexp, error) {
 	return pattern{compiled, steps}, nil
 }
 
-// countSteps estimates how many instructions an expression compiles to, without compiling it: {n,m} repeats the program
-// of what stands before it.
+// countSteps estimates how many instructions an expression compiles to, without compiling it. {n,m} repeats the program of the
+// expression before it.
 func countSteps(tree *syntax.Regexp) int {
 	steps := 1
 	if tree.Op == syntax.OpLiteral {

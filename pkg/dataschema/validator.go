@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// maxCompiled bounds how many compiled schemas a Validator keeps: a typical one takes some 10 KB.
+// maxCompiled bounds how many compiled schemas a Validator caches. A typical one takes about 10 KB.
 const maxCompiled = 128
 
-// Validator checks data under schemas that it keeps compiled, the last maxCompiled or so that it met. The zero Validator
-// is ready for use, and safe for concurrent use.
+// Validator validates data and caches up to maxCompiled compiled schemas. The zero Validator is ready to use, and safe for
+// concurrent use.
 type Validator struct {
 	mu       sync.Mutex
 	compiled map[string]*Schema // by their text
 }
 
-// Check tells whether data is valid under the schema, see Schema.Check. An empty schema takes any data. An error that is
-// no *ValueError says that the schema itself cannot be used.
+// Check validates data like Schema.Check. An empty schema accepts any data. An error other than *checkout.ParameterError says
+// that the schema itself cannot be used.
 func (v *Validator) Check(schema, data string) error {
 	if schema == "" {
 		return nil

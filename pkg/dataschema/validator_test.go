@@ -9,19 +9,20 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"shopfront/pkg/checkout"
 	"shopfront/pkg/dataschema"
 )
 
-func TestValidatorChecksUnderTheSchemaGiven(t *testing.T) {
+func TestValidator_ManySchemas_EachChecksItsOwnData(t *testing.T) {
 	var validator dataschema.Validator
-	// More schemas than it keeps, twice, so that it forgets and compiles anew.
+	// More schemas than it caches, twice, so that it evicts and compiles again.
 	for range 2 {
 		for size := range 200 {
 			schema := object(fmt.Sprintf(`"size": {"const": %d}`, size))
 			if err := validator.Check(schema, fmt.Sprintf(`{"size": %d}`, size)); err != nil {
 				t.Fatalf("size %d: %v", size, err)
 			}
-			var fault *dataschema.ValueError
+			var fault *checkout.ParameterError
 			if err := validator.Check(schema, fmt.Sprintf(`{"size": %d}`, size+1)); !errors.As(err, &fault) || fault.Pointer != "/size" {
 				t.Fatalf("size %d of %d: %v", size+1, size, err)
 			}
@@ -29,7 +30,7 @@ func TestValidatorChecksUnderTheSchemaGiven(t *testing.T) {
 	}
 }
 
-func TestValidatorIsSafeForConcurrentUse(t *testing.T) {
+func TestValidator_ConcurrentUse_IsSafe(t *testing.T) {
 	var validator dataschema.Validator
 	var racers sync.WaitGroup
 	for racer := range 8 {
@@ -45,7 +46,7 @@ func TestValidatorIsSafeForConcurrentUse(t *testing.T) {
 	racers.Wait()
 }
 
-func TestWithoutASchemaAnyDataIsValid(t *testing.T) {
+func TestValidator_EmptySchema_AcceptsAnyData(t *testing.T) {
 	var validator dataschema.Validator
 	for _, data := range []string{"", "to Heron, with love", "{", "\xff"} {
 		if err := validator.Check("", data); err != nil {
@@ -54,11 +55,11 @@ func TestWithoutASchemaAnyDataIsValid(t *testing.T) {
 	}
 }
 
-func TestUnusableSchemaIsNotTheClientsFault(t *testing.T) {
+func TestValidator_UnusableSchema_IsNotTheClientsFault(t *testing.T) {
 	var validator dataschema.Validator
 	for range 2 {
 		err := validator.Check(`{"type": "string"}`, `{}`)
-		var client *dataschema.ValueError
+		var client *checkout.ParameterError
 		var schema *dataschema.SchemaError
 		if errors.As(err, &client) || !errors.As(err, &schema) {
 			t.Errorf("got %v, want a *SchemaError", err)
@@ -80,7 +81,7 @@ func FuzzCheck(f *testing.F) {
 			first := validator.Check(schema, data)
 			if first == nil {
 				if !jsontext.Value(data).IsValid() {
-					t.Fatalf("%q is no JSON, but valid", data)
+					t.Fatalf("%q is not JSON, but valid", data)
 				}
 				continue
 			}
@@ -95,7 +96,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-func isFitForAClient(fault dataschema.ValueError) bool {
+func isFitForAClient(fault checkout.ParameterError) bool {
 	return jsontext.Pointer(fault.Pointer).IsValid() &&
 		fault.Reason != "" && len(fault.Reason) <= 300 && !strings.Contains(fault.Reason, "schema:")
 }
@@ -118,7 +119,7 @@ func FuzzCompile(f *testing.F) {
 			return
 		}
 		for _, data := range []string{`{}`, `{"a": {"a": {"b": [1, "x", null]}}, "c": true}`} {
-			var fault *dataschema.ValueError
+			var fault *checkout.ParameterError
 			if err := schema.Check(data); err != nil && !errors.As(err, &fault) {
 				t.Fatalf("%q: %v", text, err)
 			}

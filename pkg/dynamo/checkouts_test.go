@@ -26,7 +26,7 @@ import (
 type kiosk struct {
 	*stockroom
 	checkouts string // the table
-	desk      checkout.Desk
+	desk      checkout.Opener
 	records   *backoffice.Checkouts
 }
 
@@ -39,14 +39,14 @@ func newKiosk(t testing.TB) *kiosk {
 	return k
 }
 
-func (k *kiosk) deskOf(client *dynamodb.Client) checkout.Desk {
-	return checkout.Desk{
+func (k *kiosk) deskOf(client *dynamodb.Client) checkout.Opener {
+	return checkout.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(client, k.table, mathrand.Int64N)},
 		Store:     dynamo.NewCheckouts(client, k.checkouts), Random: rand.Reader,
 	}
 }
 
-func (k *kiosk) behind(network *unreliable) checkout.Desk {
+func (k *kiosk) behind(network *unreliable) checkout.Opener {
 	return k.deskOf(newClient(k.t, over(network)))
 }
 

@@ -18,19 +18,19 @@ import (
 const (
 	defaultLimit = 100
 	maxLimit     = 200
-	// maxPageBytes bounds the products of a page, as Lambda carries them: with all around them a page stays below 4 MB.
+	// maxPageBytes bounds the products of a page, in bytes as Lambda transports them, so that a whole page stays below 4 MB.
 	maxPageBytes = 4_000_000 - 4096
 )
 
-// Catalogue is what a shopper may see. An unknown customer is catalog.ErrNotFound.
+// Catalogue reads what a shopper may see. It returns catalog.ErrNotFound for an unknown customer.
 type Catalogue interface {
 	Customer(ctx context.Context, id catalog.CustomerID) (catalog.Customer, error)
 	Products(ctx context.Context, customer catalog.CustomerID, after catalog.ProductID, want int) iter.Seq2[catalog.Product, error]
 }
 
-// CheckoutArea is GET /shop/{customer}/checkout (docs/interface.md): all that a storefront needs to draw the shop's checkout
-// page, in pages.
-func (s Service) CheckoutArea(shop Catalogue) http.Handler {
+// CheckoutArea is GET /shop/{customer}/checkout (docs/interface.md). It lists, in pages, what a storefront needs to draw the
+// shop's checkout page.
+func (s Service) CheckoutArea(catalogue Catalogue) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/checkout", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
 		answer: func(c *call) (answer, error) {
@@ -38,7 +38,7 @@ func (s Service) CheckoutArea(shop Catalogue) http.Handler {
 			if err != nil {
 				return answer{}, err
 			}
-			area, err := readArea(c.Context(), shop, request)
+			area, err := readArea(c.Context(), catalogue, request)
 			if err != nil {
 				return answer{}, err
 			}
@@ -60,9 +60,10 @@ type pageRequest struct {
 }
 
 func areaRequest(c *call) (request pageRequest, err error) {
-	if request.customer, err = catalog.ParseID[catalog.CustomerID](c.path["customer"]); err != nil {
-		return pageRequest{}, err
+	if c.customer == "" {
+		return pageRequest{}, problemNotFound.new()
 	}
+	request.customer = c.customer
 	query, err := parseQuery(c.Request, "limit", "cursor")
 	if err != nil {
 		return pageRequest{}, err
@@ -82,19 +83,19 @@ func areaRequest(c *call) (request pageRequest, err error) {
 func parseLimit(text string) (int, error) {
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 1 || limit > maxLimit || strconv.Itoa(limit) != text {
-		return 0, problemInvalid.because("The limit is a whole number from 1 to %d.", maxLimit).of("limit")
+		return 0, problemInvalid.because("The limit must be a whole number from 1 to %d.", maxLimit).of("limit")
 	}
 	return limit, nil
 }
 
-// A cursor is the last product of a page, behind the customer it belongs to. It is no secret and grants nothing: it only
-// chooses where in the customer's own catalogue a page starts.
+// cursor encodes the customer and the last product of a page. It is not a secret and grants nothing: it only selects where in
+// the customer's own catalogue the next page starts.
 func (r pageRequest) cursor(last catalog.ProductID) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(string(r.customer) + "/" + string(last)))
 }
 
 func parseCursor(text string, customer catalog.CustomerID) (catalog.ProductID, error) {
-	malformed := problemMalformedRequest.because("The cursor is not one of this customer's pages.").of("cursor")
+	malformed := problemMalformedRequest.because("The cursor does not belong to this customer.").of("cursor")
 	decoded, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {
 		return "", malformed
@@ -107,8 +108,8 @@ func parseCursor(text string, customer catalog.CustomerID) (catalog.ProductID, e
 	return product, nil
 }
 
-func readArea(ctx context.Context, shop Catalogue, request pageRequest) (areaJSON, error) {
-	customer, err := shop.Customer(ctx, request.customer)
+func readArea(ctx context.Context, catalogue Catalogue, request pageRequest) (areaJSON, error) {
+	customer, err := catalogue.Customer(ctx, request.customer)
 	if err != nil {
 		return areaJSON{}, err
 	}
@@ -118,7 +119,7 @@ func readArea(ctx context.Context, shop Catalogue, request pageRequest) (areaJSO
 	}
 	var last catalog.ProductID
 	size := 0
-	for product, err := range shop.Products(ctx, request.customer, request.after, request.limit+1) {
+	for product, err := range catalogue.Products(ctx, request.customer, request.after, request.limit+1) {
 		if err != nil {
 			return areaJSON{}, err
 		}
@@ -126,7 +127,7 @@ func readArea(ctx context.Context, shop Catalogue, request pageRequest) (areaJSO
 		if err != nil {
 			return areaJSON{}, err
 		}
-		size += carriedBytes(encoded)
+		size += transportedBytes(encoded)
 		if len(area.Products) == request.limit || size > maxPageBytes && len(area.Products) > 0 {
 			next := fmt.Sprintf("/shop/%s/checkout?limit=%d&cursor=%s", request.customer, request.limit, request.cursor(last))
 			area.Next = &next
@@ -138,9 +139,9 @@ func readArea(ctx context.Context, shop Catalogue, request pageRequest) (areaJSO
 	return area, nil
 }
 
-// carriedBytes is how long JSON gets within the JSON that carries a function's answer, which Lambda bounds: quotes and
-// backslashes are escaped, and by aws-lambda-go's encoder also <, > and &, as six bytes each, and U+2028 and U+2029.
-func carriedBytes(encoded []byte) int {
+// transportedBytes returns the length of JSON inside the JSON of a function's response, whose size Lambda bounds. There, quotes
+// and backslashes are escaped; aws-lambda-go's encoder also escapes <, >, &, U+2028 and U+2029 to six bytes each.
+func transportedBytes(encoded []byte) int {
 	size := len(encoded) + len(",") + 3*(bytes.Count(encoded, []byte("\u2028"))+bytes.Count(encoded, []byte("\u2029")))
 	for _, c := range encoded {
 		switch c {
@@ -178,7 +179,7 @@ type variantJSON struct {
 	Price     *moneyJSON `json:"price"`
 	MinAmount int64      `json:"minAmount"`
 	MaxAmount int64      `json:"maxAmount"`
-	// DataSchema is the JSON Schema of the data; without one, data is any text.
+	// DataSchema is the JSON Schema of the data; without it, data is any text.
 	DataSchema json.RawMessage `json:"dataSchema,omitempty"`
 	Checkout   string          `json:"checkout"` // the path at which the variant is checked out
 }

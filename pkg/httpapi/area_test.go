@@ -98,7 +98,7 @@ func (w window) walk(t *testing.T, target string) iter.Seq2[page, answered] {
 
 const areaPath = "/shop/emberforge/checkout"
 
-func TestTheAreaHoldsAllThatAStorefrontNeeds(t *testing.T) {
+func TestCheckoutArea_HoldsWhatAStorefrontNeeds(t *testing.T) {
 	shop := emberforge(
 		catalog.Product{ID: "coins", Name: "Coins", Variants: []catalog.Variant{
 			{ID: "500", Name: "500 coins", Price: money.Money{Minor: 499, Currency: "EUR"}, MinAmount: 2, MaxAmount: 64},
@@ -123,13 +123,13 @@ func TestTheAreaHoldsAllThatAStorefrontNeeds(t *testing.T) {
 	}
 }
 
-func TestAShopThatSellsNothingHasAnEmptyArea(t *testing.T) {
+func TestCheckoutArea_NothingOnSale_IsEmpty(t *testing.T) {
 	s := newService(t)
 	s.send(s.CheckoutArea(emberforge()), get(areaPath)).want(t, http.StatusOK,
 		`{"customer":{"id":"emberforge","name":"Emberforge","currency":"EUR"},"products":[],"next":null}`)
 }
 
-func TestPagesFollowEachOtherToTheEnd(t *testing.T) {
+func TestCheckoutArea_NextLinks_LeadToTheLastPage(t *testing.T) {
 	tests := map[string]struct{ products, pages, perPage int }{
 		"":           {250, 3, 100},
 		"?limit=1":   {3, 3, 1},
@@ -157,7 +157,7 @@ func TestPagesFollowEachOtherToTheEnd(t *testing.T) {
 	}
 }
 
-func TestNoMoreIsReadThanTellsWhetherThereIsANextPage(t *testing.T) {
+func TestCheckoutArea_Reads_OneProductBeyondThePage(t *testing.T) {
 	shop := emberforge(capes(3)...)
 	shop.wanted = new(int)
 	shop.err = errors.New("read too far")
@@ -167,7 +167,7 @@ func TestNoMoreIsReadThanTellsWhetherThereIsANextPage(t *testing.T) {
 }
 
 // A page ends early: what Lambda answers is bounded, and counts what escaping adds.
-func TestAPageEndsEarlyBelow4MB(t *testing.T) {
+func TestCheckoutArea_LargeProducts_EndThePageBelow4MB(t *testing.T) {
 	for what, text := range map[string]string{"plain": "xx", "quotes": `\"`, "angles": "<>"} {
 		t.Run(what, func(t *testing.T) {
 			products := capes(45)
@@ -190,7 +190,7 @@ func TestAPageEndsEarlyBelow4MB(t *testing.T) {
 	}
 }
 
-func TestWhatTheClientHasAlreadyIsNotSentAgain(t *testing.T) {
+func TestCheckoutArea_MatchingETag_Is304(t *testing.T) {
 	shop := emberforge(capes(3)...)
 	_, first := shop.show(t, areaPath)
 	etag := first.header.Get("ETag")
@@ -219,7 +219,7 @@ func TestWhatTheClientHasAlreadyIsNotSentAgain(t *testing.T) {
 	}
 }
 
-func TestTheETagIsThatOfThePage(t *testing.T) {
+func TestCheckoutArea_ETag_DependsOnThePage(t *testing.T) {
 	etag := func(shop window, target string) string {
 		_, a := shop.show(t, target)
 		return a.header.Get("ETag")
@@ -240,7 +240,7 @@ func TestTheETagIsThatOfThePage(t *testing.T) {
 	}
 }
 
-func TestHEADOfTheAreaAnswersAsGET(t *testing.T) {
+func TestCheckoutArea_HEAD_RespondsLikeGET(t *testing.T) {
 	shop := emberforge(capes(3)...)
 	_, want := shop.show(t, areaPath)
 	s := newService(t)
@@ -251,7 +251,7 @@ func TestHEADOfTheAreaAnswersAsGET(t *testing.T) {
 	}
 }
 
-func TestMalformedAreas(t *testing.T) {
+func TestCheckoutArea_MalformedRequests(t *testing.T) {
 	cursor := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	tests := []struct {
 		what    string
@@ -299,7 +299,7 @@ func TestMalformedAreas(t *testing.T) {
 }
 
 // A cursor need not be of a product that there is: it may have been taken off sale since.
-func TestACursorChoosesWhereToStart(t *testing.T) {
+func TestCheckoutArea_Cursor_SelectsTheFirstProduct(t *testing.T) {
 	cursor := base64.RawURLEncoding.EncodeToString([]byte("emberforge/cape-000.5"))
 	p, _ := emberforge(capes(3)...).show(t, areaPath+"?cursor="+cursor)
 	if len(p.Products) != 2 || p.Products[0].ID != "cape-001" {
@@ -307,7 +307,7 @@ func TestACursorChoosesWhereToStart(t *testing.T) {
 	}
 }
 
-func TestHalfAnAreaIsNone(t *testing.T) {
+func TestCheckoutArea_StoreFailsMidway_Is503(t *testing.T) {
 	for status, err := range map[int]error{503: throttled{}, 500: errors.New("SECRET-DETAIL")} {
 		shop := emberforge(capes(3)...)
 		shop.err = err

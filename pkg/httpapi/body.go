@@ -13,11 +13,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxBodyBytes bounds a request's body.
+// maxBodyBytes bounds a request's body, in bytes.
 const maxBodyBytes = 4 << 10
 
-// readTextMembers reads a body that is one JSON object whose members are texts, all of them known: RFC 8259 by the strict
-// reading of RFC 7493, which refuses duplicate names and what is not UTF-8. Members that are not there are not in the map.
+// readTextMembers reads a body that is one JSON object (RFC 8259) whose members are strings with known names. It follows
+// RFC 7493, which rejects duplicate names and invalid UTF-8. The map holds only the members that were sent.
 func readTextMembers(r *http.Request, known ...string) (map[string]string, error) {
 	if err := checkContentType(r.Header.Values("Content-Type")); err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func readTextMembers(r *http.Request, known ...string) (map[string]string, error
 		return nil, problemMalformedRequest.because("The body cannot be read.")
 	}
 	if len(body) > maxBodyBytes {
-		return nil, problemContentTooLarge.because("The body may have %d bytes.", maxBodyBytes)
+		return nil, problemContentTooLarge.because("The body must have at most %d bytes.", maxBodyBytes)
 	}
 	return parseTextMembers(body, known)
 }
@@ -60,7 +60,7 @@ func parseTextMembers(body []byte, known []string) (map[string]string, error) {
 		}
 		member := name.String()
 		if !slices.Contains(known, member) {
-			return nil, problemMalformedRequest.because("The body has a member that is not known here. Known: %s.", knownNames(known))
+			return nil, problemMalformedRequest.because("The body has an unknown member. Known members: %s.", knownNames(known))
 		}
 		value, err := decoder.ReadToken()
 		if err != nil {
@@ -70,7 +70,7 @@ func parseTextMembers(body []byte, known []string) (map[string]string, error) {
 			return nil, problemMalformedRequest.because("The member must be a string.").at("/" + member)
 		}
 		text := value.String()
-		// Invalid UTF-8 reaches a function as U+FFFD: two different codes would be one.
+		// aws-lambda-go turns invalid UTF-8 into U+FFFD, which would make two different codes equal.
 		if strings.ContainsRune(text, utf8.RuneError) {
 			return nil, problemMalformedRequest.because("The member must be UTF-8 without U+FFFD.").at("/" + member)
 		}
@@ -80,7 +80,7 @@ func parseTextMembers(body []byte, known []string) (map[string]string, error) {
 		return nil, problemMalformedRequest.because("The body must be one well-formed JSON object.")
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, problemMalformedRequest.because("The body must be nothing but one JSON object.")
+		return nil, problemMalformedRequest.because("Nothing may follow the JSON object in the body.")
 	}
 	return members, nil
 }

@@ -11,37 +11,37 @@ import (
 	"shopfront/pkg/checkout"
 )
 
-// CheckoutDesk checks out, or with Quote says what would come of it and keeps nothing. What is unknown or off sale is
-// catalog.ErrNotFound, an amount or data that the variant does not take a *checkout.ParameterError, the key of another
-// request checkout.ErrKeyInUse; an error with Unavailable() leaves open whether a checkout was made.
-type CheckoutDesk interface {
+// CheckoutOpener opens checkouts. Quote returns what Open would, and stores nothing. Errors: catalog.ErrNotFound if something is
+// unknown or off sale, *checkout.ParameterError if the variant does not accept the amount or data, checkout.ErrKeyInUse if
+// another request used the key. After an error with Unavailable() it is unknown whether a checkout was made.
+type CheckoutOpener interface {
 	Open(ctx context.Context, request checkout.Request) (c checkout.Checkout, replayed bool, err error)
 	Quote(ctx context.Context, request checkout.Request) (c checkout.Checkout, replayed bool, err error)
 }
 
-// Checkout is GET /shop/{customer}/checkout/{product}/{variant} (docs/interface.md): it checks out an amount of a variant.
-func (s Service) Checkout(desk CheckoutDesk) http.Handler {
-	return s.handler(checkoutEndpoint("/shop/{customer}/checkout/{product}/{variant}", desk))
+// Checkout is GET /shop/{customer}/checkout/{product}/{variant} (docs/interface.md). It checks out an amount of a variant.
+func (s Service) Checkout(opener CheckoutOpener) http.Handler {
+	return s.handler(checkoutEndpoint("/shop/{customer}/checkout/{product}/{variant}", opener))
 }
 
-func checkoutEndpoint(path string, desk CheckoutDesk) endpoint {
+func checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 	return endpoint{
 		path: path, methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
 		answer: func(c *call) (answer, error) {
 			if isPrefetch(c.Request) {
 				c.record.reason = "prefetch"
-				return answer{}, problemUnavailable.because("A prefetch checks nothing out.").with("Retry-After", "1")
+				return answer{}, problemUnavailable.because("A prefetch does not check out.").with("Retry-After", "1")
 			}
 			request, err := checkoutRequest(c)
 			if err != nil {
 				return answer{}, err
 			}
-			return checkOut(c, desk, request)
+			return checkOut(c, opener, request)
 		},
 	}
 }
 
-// isPrefetch tells requests that a browser makes before anybody asked for them:
+// isPrefetch reports whether a browser made the request in advance, before the shopper asked for it:
 // https://wicg.github.io/nav-speculation/prefetch.html#sec-purpose-header
 func isPrefetch(r *http.Request) bool {
 	for _, value := range r.Header.Values("Sec-Purpose") {
@@ -56,10 +56,10 @@ func isPrefetch(r *http.Request) bool {
 }
 
 func checkoutRequest(c *call) (request checkout.Request, err error) {
-	request.At = c.received
-	if request.Customer, err = catalog.ParseID[catalog.CustomerID](c.path["customer"]); err != nil {
-		return checkout.Request{}, err
+	if c.customer == "" {
+		return checkout.Request{}, problemNotFound.new()
 	}
+	request.Customer, request.At = c.customer, c.received
 	if request.Product, err = catalog.ParseID[catalog.ProductID](c.path["product"]); err != nil {
 		return checkout.Request{}, err
 	}
@@ -70,7 +70,7 @@ func checkoutRequest(c *call) (request checkout.Request, err error) {
 	if err != nil {
 		return checkout.Request{}, err
 	}
-	// Bytes that were not percent-encoded and not UTF-8 reach a function as U+FFFD: different data would be one.
+	// aws-lambda-go turns raw bytes that are not UTF-8 into U+FFFD, which would make different data equal.
 	if strings.ContainsRune(c.URL.RawQuery, utf8.RuneError) {
 		return checkout.Request{}, problemMalformedRequest.because("The query string must be UTF-8.")
 	}
@@ -88,11 +88,11 @@ func checkoutRequest(c *call) (request checkout.Request, err error) {
 	return request, err
 }
 
-// checkOut opens a checkout for a GET. A HEAD gets the same answer without its body, and opens none.
-func checkOut(c *call, desk CheckoutDesk, request checkout.Request) (answer, error) {
-	do, outcome, metrics := desk.Open, "opened", []string{metricCheckouts}
+// checkOut opens a checkout for a GET. A HEAD gets the same response without its body, and stores nothing.
+func checkOut(c *call, opener CheckoutOpener, request checkout.Request) (answer, error) {
+	do, outcome, metrics := opener.Open, "opened", []string{metricCheckouts}
 	if c.Method == http.MethodHead {
-		do, outcome, metrics = desk.Quote, "quoted", nil
+		do, outcome, metrics = opener.Quote, "quoted", nil
 	}
 	made, replayed, err := do(c.Context(), request)
 	if err != nil {
@@ -114,7 +114,7 @@ type checkoutJSON struct {
 	Product string `json:"product"`
 	Variant string `json:"variant"`
 	Amount  int64  `json:"amount"`
-	// Data is a JSON object where the variant declared a schema, else a string.
+	// Data is a JSON object if the variant declares a schema, else a string.
 	Data      any        `json:"data"`
 	UnitPrice *moneyJSON `json:"unitPrice"`
 	Subtotal  *moneyJSON `json:"subtotal"`

@@ -66,7 +66,7 @@ const soldBody = `{"id":"q83vEjRWeJASNFZ4kBI0Vg5ZHo9V0Hk3RmKUL0dT2g_-","status":
 	`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},"total":{"minor":1497,"currency":"EUR","display":"14.97 EUR"},` +
 	`"createdAt":"2026-11-21T12:00:00.123Z","expiresAt":"2026-11-21T12:30:00.123Z"}`
 
-func TestCheckedOut(t *testing.T) {
+func TestCheckout_OK(t *testing.T) {
 	data, err := checkout.ParseData(`{"player":"Alder"}`)
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestCheckedOut(t *testing.T) {
 	}
 }
 
-func TestCheckoutReplayed(t *testing.T) {
+func TestCheckout_SameKey_IsReplayed(t *testing.T) {
 	desk := till{open: func(r checkout.Request) (checkout.Checkout, bool, error) {
 		c, _, _ := selling().open(r)
 		return c, true, nil
@@ -109,7 +109,7 @@ func TestCheckoutReplayed(t *testing.T) {
 	}
 }
 
-func TestDataIsShownAsAnObjectWhereTheVariantHasASchemaElseAsAString(t *testing.T) {
+func TestCheckout_Data_IsAnObjectIfTheVariantHasASchema(t *testing.T) {
 	tests := []struct {
 		data   string
 		object bool
@@ -133,7 +133,7 @@ func TestDataIsShownAsAnObjectWhereTheVariantHasASchemaElseAsAString(t *testing.
 	}
 }
 
-func TestHEADAnswersAsGETButOpensNothing(t *testing.T) {
+func TestCheckout_HEAD_RespondsLikeGETAndStoresNothing(t *testing.T) {
 	desk := selling()
 	desk.open = closedTill(t).open
 	s := newService(t)
@@ -151,7 +151,7 @@ func TestHEADAnswersAsGETButOpensNothing(t *testing.T) {
 	s.send(s.Checkout(desk), request(http.MethodHead, coinsPath, "")).want(t, http.StatusNotFound, "")
 }
 
-func TestAPrefetchIsRefusedAndOpensNothing(t *testing.T) {
+func TestCheckout_Prefetch_IsRejectedAndStoresNothing(t *testing.T) {
 	for _, headers := range [][]string{
 		{"Sec-Purpose", "prefetch"},
 		{"Sec-Purpose", "prefetch;prerender"},
@@ -178,7 +178,7 @@ func TestAPrefetchIsRefusedAndOpensNothing(t *testing.T) {
 	}
 }
 
-func TestMalformedCheckoutsReachNothing(t *testing.T) {
+func TestCheckout_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
 	tests := []struct {
 		what    string
 		request *http.Request
@@ -236,7 +236,7 @@ func TestMalformedCheckoutsReachNothing(t *testing.T) {
 	}
 }
 
-func TestWhyNothingWasCheckedOut(t *testing.T) {
+func TestCheckout_Errors(t *testing.T) {
 	tests := []struct {
 		what string
 		err  error
@@ -260,14 +260,14 @@ func TestWhyNothingWasCheckedOut(t *testing.T) {
 		{
 			"key in use", fmt.Errorf("open: %w", checkout.ErrKeyInUse),
 			`{"type":"urn:problem:shopfront:idempotency-key-in-use","title":"Idempotency-Key in use","status":422,` +
-				`"detail":"The key belongs to an open checkout of something else. Send a new one."}`,
+				`"detail":"Another open checkout was made with this key. Send a new key."}`,
 		},
 		{"internal", errors.New("SECRET-DETAIL"), `{"type":"urn:problem:shopfront:internal","title":"Internal error","status":500}`},
 		{
 			"store unavailable",
 			throttled{},
 			`{"type":"urn:problem:shopfront:unavailable","title":"Temporarily unavailable","status":503,` +
-				`"detail":"Send the request again with the same Idempotency-Key. Without one it may already have been applied."}`,
+				`"detail":"Retry with the same Idempotency-Key. Without a key, the request may already have been applied."}`,
 		},
 	}
 	for _, test := range tests {
@@ -286,7 +286,7 @@ func TestWhyNothingWasCheckedOut(t *testing.T) {
 	}
 }
 
-func TestCheckoutsLogHoldsNothingPersonal(t *testing.T) {
+func TestCheckout_Log_HoldsNothingPersonal(t *testing.T) {
 	for _, target := range []string{
 		coinsPath + "?amount=3&data=%7B%22player%22%3A%22Alder%22%7D", coinsPath + "?data=Alder&data=Alder", coinsPath + "?Alder=1", coinsPath + "?amount=Alder",
 	} {

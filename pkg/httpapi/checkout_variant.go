@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// CheckoutVariant is GET /shop/{customer}/checkout/{product}/variant/{variant} (docs/interface.md), the older form of
-// Checkout: the same request, with the same answers, each of which says that the form is deprecated.
-func (s Service) CheckoutVariant(desk CheckoutDesk) http.Handler {
-	older := checkoutEndpoint("/shop/{customer}/checkout/{product}/variant/{variant}", desk)
+// CheckoutVariant is GET /shop/{customer}/checkout/{product}/variant/{variant} (docs/interface.md), the deprecated form of
+// Checkout. It responds like Checkout, and every response says that the form is deprecated.
+func (s Service) CheckoutVariant(opener CheckoutOpener) http.Handler {
+	older := checkoutEndpoint("/shop/{customer}/checkout/{product}/variant/{variant}", opener)
 	older.headers = deprecation
 	return s.handler(older)
 }
 
-// deprecation tells since when the older form is deprecated (RFC 9745: the date of the release that marked it), from when on
-// it may be gone (RFC 8594: a year later), and what takes its place.
+// deprecation returns the headers that say since when the older form is deprecated (RFC 9745, the date of the release that
+// deprecated it), when it may go (RFC 8594, a year later), and what replaces it.
 func deprecation(r *http.Request) http.Header {
 	since := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
 	header := http.Header{
@@ -30,11 +30,11 @@ func deprecation(r *http.Request) http.Header {
 	return header
 }
 
-// longestSuccessor bounds a Link, in bytes: no path whose IDs are well-formed comes near it, and a gateway limits what all
-// headers of an answer have together.
+// longestSuccessor bounds a Link, in bytes, because the gateway limits the total size of a response's headers. A path with
+// well-formed IDs is much shorter.
 const longestSuccessor = 1024
 
-// successorOf is the path of the newer form, as a reference that is fit for a header.
+// successorOf returns the path of the newer form, escaped so that it can stand in a header.
 func successorOf(path string) (string, bool) {
 	const infix = "/variant/"
 	at := strings.LastIndex(path, infix)

@@ -10,7 +10,7 @@ import (
 	"shopfront/pkg/checkout"
 )
 
-func TestTheOlderFormIsTheSameRequestWithTheSameAnswer(t *testing.T) {
+func TestCheckoutVariant_RespondsLikeCheckout(t *testing.T) {
 	const query = "?amount=3&data=%7B%7D"
 	var asked [2]checkout.Request
 	var answers [2]answered
@@ -32,7 +32,7 @@ func TestTheOlderFormIsTheSameRequestWithTheSameAnswer(t *testing.T) {
 	}
 }
 
-func TestEveryAnswerOfTheOlderFormSaysThatItIsDeprecated(t *testing.T) {
+func TestCheckoutVariant_EveryResponse_SaysItIsDeprecated(t *testing.T) {
 	tests := []struct {
 		what    string
 		request *http.Request
@@ -75,7 +75,7 @@ func (a answered) wantDeprecated(t *testing.T) {
 	}
 }
 
-func TestALinkThatCannotBeAPathOfIDsIsLeftOut(t *testing.T) {
+func TestCheckoutVariant_TooLongLink_IsLeftOut(t *testing.T) {
 	s := newService(t)
 	a := s.send(s.CheckoutVariant(closedTill(t)), get("/shop/emberforge/checkout/coins/variant/"+strings.Repeat("%20", 2000)))
 	if a.status != http.StatusNotFound {

@@ -42,7 +42,7 @@ func document(t *testing.T) documented {
 	return d
 }
 
-func TestTheDocumentedLimitsOfAPage(t *testing.T) {
+func TestDocument_PageLimits_MatchTheCode(t *testing.T) {
 	d := document(t)
 	found := false
 	for _, parameter := range d.Paths["/shop/{customer}/checkout"].Get.Parameters {
@@ -75,7 +75,7 @@ func TestTheDocumentedLimitsOfAPage(t *testing.T) {
 	}
 }
 
-func TestTheDocumentedSizeOfABody(t *testing.T) {
+func TestDocument_BodySize_MatchesTheCode(t *testing.T) {
 	const path = "/shop/{customer}/voucher"
 	said := regexp.MustCompile(`^At most (\d+) KiB\.$`).FindStringSubmatch(document(t).Paths[path].Post.RequestBody.Description)
 	if said == nil {

@@ -1,5 +1,6 @@
-// Package httpapi is the HTTP layer: it turns a request into a call of a noun, and the noun's answer or error into one of
-// HTTP. Form is judged here, before any look-up (form.go, body.go); what errors look like is in one place (problem.go).
+// Package httpapi is the HTTP layer: it converts a request to a call of the rules (pkg/voucher, pkg/checkout, pkg/catalog),
+// and their result or error to a response. Requests are validated here before any lookup (form.go, body.go). One place
+// decides what errors look like (problem.go).
 //
-// It imports the nouns; it may import neither storage nor AWS.
+// It imports the rules; it may import neither storage nor AWS.
 package httpapi

@@ -9,8 +9,8 @@ import (
 	"shopfront/pkg/idempotency"
 )
 
-// parseQuery reads a query strictly: what the endpoint does not know, what is there twice and what cannot be decoded is
-// malformed, for a typing error must not change what a request means.
+// parseQuery reads a query strictly. A parameter that is unknown, repeated or cannot be decoded is an error, so that a typing
+// error cannot change what a request means.
 func parseQuery(r *http.Request, known ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -18,10 +18,10 @@ func parseQuery(r *http.Request, known ...string) (url.Values, error) {
 	}
 	for name, given := range values {
 		if !slices.Contains(known, name) {
-			return nil, problemMalformedRequest.because("The query has a parameter that is not known here. Known: %s.", knownNames(known))
+			return nil, problemMalformedRequest.because("The query has an unknown parameter. Known parameters: %s.", knownNames(known))
 		}
 		if len(given) > 1 {
-			return nil, problemMalformedRequest.because("The query has the parameter twice.").of(name)
+			return nil, problemMalformedRequest.because("The query has this parameter more than once.").of(name)
 		}
 	}
 	return values, nil
@@ -34,19 +34,16 @@ func knownNames(known []string) string {
 	return strings.Join(known, ", ")
 }
 
-// idempotencyKey reads the request's key; none is the empty key. The adapter in front of the endpoints splits a header at
-// its commas, as the gateway joins repeated ones: any number of values but one is malformed.
+// idempotencyKey returns the request's key, or the empty key if the request has none. The gateway joins repeated headers with
+// a comma, which no key contains, so a repeated header is malformed.
 func idempotencyKey(r *http.Request) (idempotency.Key, error) {
 	values := r.Header.Values("Idempotency-Key")
 	if len(values) == 0 {
 		return "", nil
 	}
-	if len(values) > 1 {
-		return "", problemMalformedRequest.because("The Idempotency-Key is there twice, or has a comma.")
-	}
-	key, err := idempotency.ParseKey(values[0])
+	key, err := idempotency.ParseKey(strings.Join(values, ","))
 	if err != nil {
-		return "", problemMalformedRequest.because("The Idempotency-Key must be 1 to 255 visible ASCII characters without comma.")
+		return "", problemMalformedRequest.because("The Idempotency-Key must be sent once, with 1 to 255 visible ASCII characters and no comma.")
 	}
 	return key, nil
 }

@@ -12,17 +12,16 @@ import (
 	"sync"
 )
 
-// Page is a document that is published as it was made, the same for everybody.
+// Page is a document that everybody gets as it was rendered.
 type Page struct {
 	Path        string // one segment, such as /docs
 	ContentType string
 	Content     string
-	// Origin is what stands in the content for the address of the deployment, where an absolute URL has to be. Empty where
-	// there is none.
+	// Origin is the placeholder for the deployment's address in the content's absolute URLs; empty if there are none.
 	Origin string
 }
 
-// Pages answers with pages. Policy is their Content-Security-Policy.
+// Pages serves pages. Policy is their Content-Security-Policy.
 func (s Service) Pages(policy string, pages ...Page) http.Handler {
 	published := make(map[string]publishedPage, len(pages))
 	for _, page := range pages {
@@ -52,7 +51,7 @@ func (s Service) Pages(policy string, pages ...Page) http.Handler {
 	})
 }
 
-// publishedPage is a page that is compressed when it is first asked for, once in the life of a process.
+// publishedPage is a page that is compressed once per process, for the first request that accepts gzip.
 type publishedPage struct {
 	Page
 	compressed func() ([]byte, error)
@@ -61,9 +60,9 @@ type publishedPage struct {
 func (p publishedPage) show(r *http.Request) (a answer, err error) {
 	a = answer{status: http.StatusOK, header: http.Header{}}
 	if p.Origin != "" {
-		origin, known := originOf(r)
-		if !known {
-			return answer{}, problemMalformedRequest.because("The Host must be a name or an address, and perhaps a port.")
+		origin, valid := originOf(r)
+		if !valid {
+			return answer{}, problemMalformedRequest.because("The Host must be a name or an address, with an optional port.")
 		}
 		a.body = []byte(strings.ReplaceAll(p.Content, p.Origin, origin))
 		return a, nil
@@ -88,20 +87,16 @@ func compress(content string) ([]byte, error) {
 	return compressed.Bytes(), nil
 }
 
-// originOf is the scheme and authority of a request; the adapter leaves Host among the headers. A gateway sets
-// X-Forwarded-Proto itself, and gets no requests for other hosts than its own. A local run may be called by any name.
-func originOf(r *http.Request) (origin string, known bool) {
-	host := r.Header.Get("Host")
-	if host == "" || strings.Trim(host, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-:[]") != "" {
+// originOf returns the scheme and authority of a request, or false if its Host cannot stand in a URL. API Gateway only gets
+// requests for its own hosts, but the local run may be called by any name.
+func originOf(r *http.Request) (origin string, valid bool) {
+	if r.Host == "" || strings.Trim(r.Host, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-:[]") != "" {
 		return "", false
 	}
-	if r.Header.Get("X-Forwarded-Proto") == "http" {
-		return "http://" + host, true
-	}
-	return "https://" + host, true
+	return r.URL.Scheme + "://" + r.Host, true
 }
 
-// acceptsGzip reads Accept-Encoding (RFC 9110, section 12.5.3). A client that does not mention gzip gets none.
+// acceptsGzip parses Accept-Encoding (RFC 9110, section 12.5.3). A client gets gzip only if it names gzip.
 func acceptsGzip(acceptEncoding []string) bool {
 	for _, value := range acceptEncoding {
 		for item := range strings.SplitSeq(value, ",") {

@@ -26,7 +26,7 @@ func pages(s service) http.Handler {
 	)
 }
 
-func TestAPageIsShownAsItIs(t *testing.T) {
+func TestPages_Page_IsServedUnchanged(t *testing.T) {
 	s := newService(t)
 	a := s.send(pages(s), request(http.MethodGet, "/docs", ""))
 	a.want(t, http.StatusOK, docsPage)
@@ -46,7 +46,7 @@ func TestAPageIsShownAsItIs(t *testing.T) {
 }
 
 // RFC 9110, section 12.5.3, but that a client has to ask for gzip by name.
-func TestPagesAreCompressedForWhoWantsThat(t *testing.T) {
+func TestPages_AcceptEncodingGzip_IsCompressed(t *testing.T) {
 	for acceptEncoding, want := range map[string]bool{
 		"gzip": true, "gzip, deflate, br, zstd": true, "br, GZIP": true, "gzip;q=0.5": true, "gzip; q=1.0": true, "deflate;q=1, gzip;Q=0.1": true,
 		"": false, "br": false, "identity": false, "gzip;q=0": false, "gzip; q=0.000": false, "gzip;q=x": false, "x-gzipped": false, "*": false,
@@ -83,7 +83,7 @@ func plain(t *testing.T, a answered) string {
 	return string(content)
 }
 
-func TestAPageThatTheClientHasIsNotSentAgain(t *testing.T) {
+func TestPages_MatchingETag_Is304(t *testing.T) {
 	s := newService(t)
 	endpoint := pages(s)
 	identity := s.send(endpoint, request(http.MethodGet, "/docs", "")).header.Get("ETag")
@@ -103,33 +103,32 @@ func TestAPageThatTheClientHasIsNotSentAgain(t *testing.T) {
 	s.send(endpoint, request(http.MethodGet, "/docs", "", "Accept-Encoding", "gzip", "If-None-Match", identity)).wantHeader(t, "Content-Encoding", "gzip")
 }
 
-func TestAFeedNamesTheDeploymentThatServesIt(t *testing.T) {
-	for _, test := range []struct{ host, proto, want string }{
-		{"shop.example", "https", "https://shop.example"},
-		{"r3pmxmplak.execute-api.eu-central-1.amazonaws.com", "https", "https://r3pmxmplak.execute-api.eu-central-1.amazonaws.com"},
-		{"127.0.0.1:3000", "http", "http://127.0.0.1:3000"},
-		{"[::1]:3000", "http", "http://[::1]:3000"},
-		{"shop.example", "", "https://shop.example"},
-		{"shop.example", "javascript", "https://shop.example"},
+func TestPages_Feed_NamesTheAddressItWasRequestedFrom(t *testing.T) {
+	feed := func(s service, scheme, host string) answered {
+		r := request(http.MethodGet, "/changelog.rss", "", "Accept-Encoding", "gzip")
+		r.URL.Scheme, r.Host = scheme, host
+		return s.send(pages(s), r)
+	}
+	for _, want := range []string{
+		"https://shop.example", "https://r3pmxmplak.execute-api.eu-central-1.amazonaws.com", "http://127.0.0.1:3000", "http://[::1]:3000",
 	} {
-		s := newService(t)
-		a := s.send(pages(s), request(http.MethodGet, "/changelog.rss", "", "Host", test.host, "X-Forwarded-Proto", test.proto, "Accept-Encoding", "gzip"))
-		a.want(t, http.StatusOK, "<rss><link>"+test.want+"/changelog</link><link>"+test.want+"/docs</link></rss>")
+		scheme, host, _ := strings.Cut(want, "://")
+		a := feed(newService(t), scheme, host)
+		a.want(t, http.StatusOK, "<rss><link>"+want+"/changelog</link><link>"+want+"/docs</link></rss>")
 		a.wantHeader(t, "Content-Encoding", "")
 		if a.header.Get("ETag") == "" {
 			t.Error("no ETag")
 		}
 	}
 	for _, host := range []string{"", "shop.example/<b>", `shop"example`, "shop example", "user@shop.example", "sh&p.example", "schöp.example"} {
-		s := newService(t)
-		a := s.send(pages(s), request(http.MethodGet, "/changelog.rss", "", "Host", host))
+		a := feed(newService(t), "https", host)
 		if a.status != http.StatusBadRequest || host != "" && strings.Contains(a.body, host) {
 			t.Errorf("host %q: %d %s", host, a.status, a.body)
 		}
 	}
 }
 
-func TestBadRequestsForPages(t *testing.T) {
+func TestPages_BadRequests(t *testing.T) {
 	for _, test := range []struct {
 		method, target string
 		status         int

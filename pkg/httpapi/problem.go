@@ -11,11 +11,11 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// problemType is the kind of an error as a client sees it: what follows urn:problem:shopfront: in the type of RFC 9457.
-// Names and statuses never change: clients tell problems apart by them.
+// problemType is the part of an RFC 9457 problem type after urn:problem:shopfront:. Names and statuses never change, because
+// clients tell problems apart by them.
 type problemType string
 
-// Every problem that an endpoint answers.
+// Every problem that an endpoint responds with.
 const (
 	problemMalformedRequest     problemType = "malformed-request"
 	problemVoucherNotFound      problemType = "voucher-not-found"
@@ -58,10 +58,10 @@ func (t problemType) describe() (status int, title string) {
 	return http.StatusInternalServerError, string(t)
 }
 
-// new is a problem of this type whose title says all.
+// new returns a problem of this type without detail, because its title says it all.
 func (t problemType) new() *problemError { return &problemError{problemType: t} }
 
-// because is a problem of this type that says what to do about this occurrence.
+// because returns a problem of this type with a detail for the client's developer.
 func (t problemType) because(format string, args ...any) *problemError {
 	return &problemError{problemType: t, detail: fmt.Sprintf(format, args...)}
 }
@@ -69,9 +69,9 @@ func (t problemType) because(format string, args ...any) *problemError {
 // problemError is one occurrence of a problemType.
 type problemError struct {
 	problemType
-	detail string // for people; empty where the title says all
-	// parameter names the query parameter, and pointer (a JSON Pointer, RFC 6901) the place in the body or in the
-	// parameter's JSON, that is wrong.
+	detail string // for people; empty if the title says it all
+	// parameter names the query parameter that is wrong. pointer (a JSON Pointer, RFC 6901) is the place that is wrong in
+	// the body, or in the parameter's JSON.
 	parameter string
 	pointer   *string
 	header    http.Header
@@ -112,14 +112,15 @@ func (p *problemError) answer() (answer, error) {
 	return a, nil
 }
 
-// unavailable has no word on whether the request was applied: with a key that does not matter, without one it is unknown.
+// unavailable does not say whether the request was applied. With an Idempotency-Key the client can retry safely; without one
+// it cannot know.
 func unavailable() *problemError {
-	return problemUnavailable.because("Send the request again with the same Idempotency-Key. Without one it may already have been applied.").
+	return problemUnavailable.because("Retry with the same Idempotency-Key. Without a key, the request may already have been applied.").
 		with("Retry-After", "1")
 }
 
-// problemOf is the one place that turns an error of the domain into one of HTTP. What it does not know is an internal
-// error: noted in the record, and told to nobody else.
+// problemOf is the one place that maps errors to problems. An unknown error becomes "internal": it is logged and never
+// shown to the client.
 func problemOf(err error, r *record) *problemError {
 	if reason, refused := voucher.IsRefusal(err); refused {
 		r.reason = string(reason)
@@ -152,7 +153,7 @@ func recognise(err error) *problemError {
 		return invalidParameter(parameter)
 	}
 	if errors.Is(err, checkout.ErrKeyInUse) {
-		return problemKeyInUse.because("The key belongs to an open checkout of something else. Send a new one.")
+		return problemKeyInUse.because("Another open checkout was made with this key. Send a new key.")
 	}
 	if errors.Is(err, catalog.ErrNotFound) || errors.Is(err, catalog.ErrMalformedID) {
 		return problemNotFound.new()
@@ -168,7 +169,7 @@ func invalidParameter(parameter *checkout.ParameterError) *problemError {
 	return problem
 }
 
-// unavailableError is what a store's error implements that may pass, and leaves open whether a write was applied.
+// unavailableError is an error of the store that a retry may cure. Whether a write was applied is unknown.
 type unavailableError interface {
 	error
 	Unavailable() bool

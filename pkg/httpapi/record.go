@@ -6,24 +6,23 @@ import (
 	"time"
 )
 
-// record is what is noted of a request: for the log, and for the metrics that CloudWatch reads from the log.
-// It holds no code, nick, key, query string or body.
+// record is what a request leaves in the log, and in the metrics that CloudWatch reads from the log. It holds no code, nick,
+// key, query string or body.
 type record struct {
-	customer string
-	outcome  string
-	reason   string // of a refusal, or why nothing was done
-	metrics  []string
-	err      error // what a client is not told
+	outcome string
+	reason  string // of a refusal, or why nothing was done
+	metrics []string
+	err     error // not shown to the client
 }
 
-// Metrics, each counted by one.
+// Metrics. Each is counted up by one.
 const (
 	metricRedeemed    = "Redeemed"
 	metricReplayed    = "Replayed"
 	metricRefused     = "Refused" // also by reason
 	metricCheckouts   = "Checkouts"
 	metricStoreErrors = "StoreErrors" // the store did not answer in time
-	metricErrors      = "Errors"      // anything else that went wrong inside, missing rights and tables among it
+	metricErrors      = "Errors"      // any other internal error, for example a missing permission or table
 )
 
 func (r *record) note(outcome string, metrics ...string) {
@@ -31,14 +30,14 @@ func (r *record) note(outcome string, metrics ...string) {
 	r.metrics = append(r.metrics, metrics...)
 }
 
-// log writes one line for the request. With metrics it is in CloudWatch's embedded metric format: the customer stays a
-// property, since each value of a dimension is billed as a metric of its own.
+// log writes one line for the request. A line with metrics is in CloudWatch's embedded metric format. The customer is a
+// property, because each value of a dimension is billed as a separate metric.
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 func (s Service) log(ctx context.Context, c *call, requestID string, status int) {
 	now := s.Now()
 	attrs := []slog.Attr{
 		slog.String("requestId", requestID),
-		slog.String("customer", c.record.customer),
+		slog.String("customer", string(c.customer)),
 		slog.Int("status", status),
 		slog.String("outcome", c.record.outcome),
 		slog.Float64("durationMs", float64(now.Sub(c.begun).Microseconds())/1000),

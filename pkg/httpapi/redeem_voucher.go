@@ -4,20 +4,19 @@ import (
 	"context"
 	"net/http"
 
-	"shopfront/pkg/catalog"
 	"shopfront/pkg/voucher"
 )
 
-// VoucherDesk redeems and checks vouchers. A request that no voucher matches is a *voucher.RefusalError; an error with
-// Unavailable() leaves open whether it was applied.
-type VoucherDesk interface {
+// VoucherRedeemer redeems and checks vouchers. It returns a *voucher.RefusalError if the code cannot be redeemed. After an
+// error with Unavailable() it is unknown whether the redemption was applied.
+type VoucherRedeemer interface {
 	Redeem(ctx context.Context, request voucher.Request) (redemption voucher.Redemption, replayed bool, err error)
 	Check(ctx context.Context, request voucher.Request) (voucher.Voucher, error)
 }
 
-// RedeemVoucher is POST /shop/{customer}/voucher (docs/interface.md): it redeems a code, or with check=true only says
-// whether it could. Every refusal looks the same to the client.
-func (s Service) RedeemVoucher(desk VoucherDesk) http.Handler {
+// RedeemVoucher is POST /shop/{customer}/voucher (docs/interface.md). It redeems a code, or with check=true only says whether
+// it could. Every refusal looks the same to the client.
+func (s Service) RedeemVoucher(redeemer VoucherRedeemer) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/voucher", methods: []string{http.MethodPost}, notFound: problemVoucherNotFound.new,
 		answer: func(c *call) (answer, error) {
@@ -26,18 +25,18 @@ func (s Service) RedeemVoucher(desk VoucherDesk) http.Handler {
 				return answer{}, err
 			}
 			if check {
-				return checkVoucher(c, desk, request)
+				return checkVoucher(c, redeemer, request)
 			}
-			return redeemVoucher(c, desk, request)
+			return redeemVoucher(c, redeemer, request)
 		},
 	})
 }
 
 func voucherRequest(c *call) (request voucher.Request, check bool, err error) {
-	request.At = c.received
-	if request.Customer, err = catalog.ParseID[catalog.CustomerID](c.path["customer"]); err != nil {
+	if c.customer == "" {
 		return voucher.Request{}, false, problemVoucherNotFound.new()
 	}
+	request.Customer, request.At = c.customer, c.received
 	if check, err = checkOnly(c); err != nil {
 		return voucher.Request{}, false, err
 	}
@@ -66,12 +65,12 @@ func checkOnly(c *call) (bool, error) {
 	case "false":
 		return false, nil
 	default:
-		return false, problemMalformedRequest.because("The parameter is true or false.").of("check")
+		return false, problemMalformedRequest.because("The parameter must be true or false.").of("check")
 	}
 }
 
-func redeemVoucher(c *call, desk VoucherDesk, request voucher.Request) (answer, error) {
-	redemption, replayed, err := desk.Redeem(c.Context(), request)
+func redeemVoucher(c *call, redeemer VoucherRedeemer, request voucher.Request) (answer, error) {
+	redemption, replayed, err := redeemer.Redeem(c.Context(), request)
 	if err != nil {
 		return answer{}, err
 	}
@@ -88,8 +87,8 @@ func redeemVoucher(c *call, desk VoucherDesk, request voucher.Request) (answer, 
 	return a, err
 }
 
-func checkVoucher(c *call, desk VoucherDesk, request voucher.Request) (answer, error) {
-	v, err := desk.Check(c.Context(), request)
+func checkVoucher(c *call, redeemer VoucherRedeemer, request voucher.Request) (answer, error) {
+	v, err := redeemer.Check(c.Context(), request)
 	if err != nil {
 		return answer{}, err
 	}
@@ -99,7 +98,7 @@ func checkVoucher(c *call, desk VoucherDesk, request voucher.Request) (answer, e
 	})
 }
 
-// redemptionJSON is a redemption, or without ID and time what one would give.
+// redemptionJSON is a redemption. A check responds with one that has no ID and no time.
 type redemptionJSON struct {
 	ID         string     `json:"id,omitempty"`
 	Status     string     `json:"status"`

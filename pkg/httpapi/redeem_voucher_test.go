@@ -45,7 +45,7 @@ func coins() voucher.Reward {
 
 const problemFormat = `{"type":"urn:problem:shopfront:`
 
-func TestRedeemed(t *testing.T) {
+func TestRedeemVoucher_OK(t *testing.T) {
 	var got voucher.Request
 	answers := desk{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
 		got = r
@@ -68,7 +68,7 @@ func TestRedeemed(t *testing.T) {
 	}
 }
 
-func TestReplayed(t *testing.T) {
+func TestRedeemVoucher_SameKey_IsReplayed(t *testing.T) {
 	answers := desk{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
 		return voucher.Redemption{ID: "a", Code: "SUMMER-20", At: r.At, Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}}, true, nil
 	}}
@@ -82,7 +82,7 @@ func TestReplayed(t *testing.T) {
 	}
 }
 
-func TestChecked(t *testing.T) {
+func TestRedeemVoucher_Check_IsRedeemable(t *testing.T) {
 	answers := untouched(t)
 	answers.check = func(voucher.Request) (voucher.Voucher, error) {
 		off := money.Money{Minor: 499, Currency: "EUR"}
@@ -95,7 +95,7 @@ func TestChecked(t *testing.T) {
 }
 
 // A stranger sees every refusal as one.
-func TestRefusalsLookTheSame(t *testing.T) {
+func TestRedeemVoucher_Refusals_LookTheSame(t *testing.T) {
 	for _, reason := range []voucher.Reason{
 		voucher.ReasonUnknown, voucher.ReasonDisabled, voucher.ReasonNotStarted, voucher.ReasonExpired, voucher.ReasonNickMissing,
 		voucher.ReasonOtherNick, voucher.ReasonUsedUp, voucher.ReasonNickLimit,
@@ -143,7 +143,7 @@ func (a answered) wantVoucherNotFound(t *testing.T) {
 	}
 }
 
-func TestMalformedRequestsReachNothing(t *testing.T) {
+func TestRedeemVoucher_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
 	const path = "/shop/emberforge/voucher"
 	long := strings.Repeat("S", 65)
 	tests := []struct {
@@ -217,12 +217,12 @@ func TestMalformedRequestsReachNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsSaid(t *testing.T) {
+func TestRedeemVoucher_MalformedRequests_NameTheFault(t *testing.T) {
 	s := newService(t)
 	a := s.send(s.RedeemVoucher(untouched(t)), post("/shop/emberforge/voucher", `{}`))
 	a.want(t, 422, problemFormat+`invalid","title":"Invalid request","status":422,"detail":"code: must have a letter or digit.","pointer":"/code"}`)
 	a = s.send(s.RedeemVoucher(untouched(t)), post("/shop/emberforge/voucher?check=yes", `{}`))
-	a.want(t, 400, problemFormat+`malformed-request","title":"Malformed request","status":400,"detail":"The parameter is true or false.","parameter":"check"}`)
+	a.want(t, 400, problemFormat+`malformed-request","title":"Malformed request","status":400,"detail":"The parameter must be true or false.","parameter":"check"}`)
 	for contentType, detail := range map[string]string{
 		"text/json":                                  "The body must be application/json.",
 		"application/json; charset=latin1":           "The body must be application/json in UTF-8, without other parameters.",
@@ -235,7 +235,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	a.wantHeader(t, "Allow", "POST")
 }
 
-func TestAcceptedForms(t *testing.T) {
+func TestRedeemVoucher_AcceptedForms(t *testing.T) {
 	for what, r := range map[string]*http.Request{
 		"charset":               post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`, "Content-Type", "application/json; charset=utf-8"),
 		"charset in capitals":   post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`, "Content-Type", `Application/JSON;charset="UTF-8"`),
@@ -264,7 +264,7 @@ type throttled struct{}
 func (throttled) Error() string     { return "SECRET-DETAIL throttled" }
 func (throttled) Unavailable() bool { return true }
 
-func TestWhatGoesWrongBehindTheEndpoint(t *testing.T) {
+func TestRedeemVoucher_Failures(t *testing.T) {
 	tests := []struct {
 		what    string
 		fail    func() error
@@ -299,7 +299,7 @@ func TestWhatGoesWrongBehindTheEndpoint(t *testing.T) {
 }
 
 // What is personal or secret is in no log line, whatever comes of the request.
-func TestLogHoldsNothingPersonal(t *testing.T) {
+func TestRedeemVoucher_Log_HoldsNothingPersonal(t *testing.T) {
 	redeemed := voucher.Redemption{ID: "c_VK6k6FHqeh_KIi_9cR5w", Code: "SUMMER-20", Nick: "Alder", Reward: coins()}
 	outcomes := map[string]func() (voucher.Redemption, bool, error){
 		"redeemed": func() (voucher.Redemption, bool, error) { return redeemed, false, nil },
@@ -341,7 +341,7 @@ func TestLogHoldsNothingPersonal(t *testing.T) {
 	}
 }
 
-func TestMetricsAreEmbedded(t *testing.T) {
+func TestRedeemVoucher_Metrics_AreInTheLogLine(t *testing.T) {
 	s := newService(t)
 	ok := desk{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
 		return voucher.Redemption{Reward: coins()}, false, nil
@@ -359,7 +359,7 @@ func TestMetricsAreEmbedded(t *testing.T) {
 }
 
 // Refusals are also counted by their reason.
-func TestRefusalsAreCountedByReason(t *testing.T) {
+func TestRedeemVoucher_Refusals_AreCountedByReason(t *testing.T) {
 	s := newService(t)
 	refuse := desk{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
 		return voucher.Redemption{}, false, &voucher.RefusalError{Reason: voucher.ReasonExpired}

@@ -2,9 +2,9 @@ package httpapi
 
 import "net/http"
 
-// RemovedPayment is the five paths of payment providers that were removed (docs/interface.md, Versioning): a client that
-// still calls one learns since when it is gone and what to call instead. Whatever leads here is one of them, also where an
-// escaped slash has made two segments of the one that the document leaves open.
+// RemovedPayment serves the five removed paths of payment providers (docs/interface.md, Versioning). A client that still calls
+// one learns when it was removed and what to call instead. Every request that is routed here is for one of them, even if an
+// escaped slash has split a segment in two.
 func (s Service) RemovedPayment() http.Handler {
 	return s.handler(endpoint{
 		path: "/checkout/{provider}", methods: []string{http.MethodGet, http.MethodHead, http.MethodPost}, notFound: gone,

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestARemovedPaymentPathIsGone(t *testing.T) {
+func TestRemovedPayment_Is410(t *testing.T) {
 	tests := []struct{ method, path string }{
 		{http.MethodGet, "/checkout/paybylink/prepaid"},
 		{http.MethodGet, "/checkout/paybylink/%C3%A4ny%20segment"},

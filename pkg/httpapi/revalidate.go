@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// revalidated is an answer that the client may keep if it asks each time whether it is still right: where the client has the
-// very same already, that is 304 (RFC 9110, section 13.1.2). The ETag is a hash of the bytes, so that it is strong whatever
-// changed.
+// revalidated lets the client store a response if it revalidates each time. If the client has the same bytes already, the
+// response becomes 304 (RFC 9110, section 13.1.2). The ETag is a hash of the bytes, so it is strong whatever changed.
 func revalidated(r *http.Request, a answer) answer {
 	sum := sha256.Sum256(a.body)
 	etag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
@@ -23,7 +22,7 @@ func revalidated(r *http.Request, a answer) answer {
 	return a
 }
 
-// matches compares weakly, as If-None-Match does: what a proxy made weak on its way still names the same page.
+// matches uses the weak comparison of If-None-Match, because a proxy may have made the ETag weak.
 func matches(ifNoneMatch []string, etag string) bool {
 	for _, value := range ifNoneMatch {
 		for candidate := range strings.SplitSeq(value, ",") {

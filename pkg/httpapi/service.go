@@ -15,43 +15,44 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Service is what all endpoints share. Each endpoint is an http.Handler made by a method of it.
+// Service makes the endpoints, each an http.Handler, and holds what they share.
 type Service struct {
 	Now       func() time.Time
 	Log       *slog.Logger
-	RequestID func(*http.Request) string // as the gateway numbered the request
+	RequestID func(*http.Request) string // the ID that the gateway assigned
 	Stack     string                     // the name of the deployed stack, a dimension of every metric
 }
 
-// endpoint is one route: a path with its {parameters}, the methods it answers, and how it answers.
+// endpoint is one route: a path with {parameters}, its methods, and how it responds.
 type endpoint struct {
 	path    string
 	methods []string
-	// answer returns what to send, or an error that problemOf knows how to tell. It notes in the record what happened.
+	// answer returns the response, or an error that problemOf converts to one. It notes the outcome in the record.
 	answer func(*call) (answer, error)
-	// headers, if not nil, go with every answer, errors included.
+	// headers, if not nil, are added to every response, also to errors.
 	headers func(*http.Request) http.Header
-	// notFound is the problem of a path that holds a malformed ID or does not match.
+	// notFound is the problem for a path that does not match or holds a malformed ID.
 	notFound func() *problemError
 }
 
-// call is a request on its way through an endpoint.
+// call is a request in an endpoint.
 type call struct {
 	*http.Request
 	begun    time.Time
-	received time.Time         // the same in UTC and whole milliseconds, in which times are compared
-	path     map[string]string // the path's parameters
+	received time.Time          // begun in UTC and whole milliseconds, the time that rules compare with
+	path     map[string]string  // the path's parameters
+	customer catalog.CustomerID // of the path; empty if it has none or a malformed one
 	record   *record
 }
 
-// answer is a whole answer, buffered: nothing is sent before it is known to be right.
+// answer is a whole response in memory: nothing is sent before the endpoint has finished.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// jsonAnswer is value as JSON.
+// jsonAnswer makes a response whose body is value as JSON.
 func jsonAnswer(status int, value any) (answer, error) {
 	body, err := encodeJSON(value)
 	if err != nil {
@@ -65,7 +66,7 @@ func encodeJSON(value any) ([]byte, error) {
 	encoder := json.NewEncoder(&encoded)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		return nil, fmt.Errorf("encode answer: %w", err)
+		return nil, fmt.Errorf("encode response: %w", err)
 	}
 	return bytes.TrimSuffix(encoded.Bytes(), []byte("\n")), nil
 }
@@ -87,30 +88,30 @@ func (s Service) handler(e endpoint) http.Handler {
 		header.Set("Request-Id", requestID)
 		w.WriteHeader(reply.status)
 		if r.Method != http.MethodHead {
-			_, _ = w.Write(reply.body) // a client that went away is no concern of ours
+			_, _ = w.Write(reply.body) // fails only if the client has gone
 		}
 		s.log(r.Context(), c, requestID, reply.status)
 	})
 }
 
-// reply answers, whatever happens on the way: an error becomes a problem, and so does a panic, which would end the
-// function's process and make the next request wait for a new one.
+// reply always returns a response: an error becomes a problem, and so does a panic. An unrecovered panic would end the
+// function's process, and the next request would wait for a cold start.
 func reply(e endpoint, c *call) (a answer) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			a = tell(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()), c)
+			a = problemAnswer(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()), c)
 		}
 	}()
 	a, err := e.respond(c)
 	if err != nil {
-		return tell(err, c)
+		return problemAnswer(err, c)
 	}
 	return a
 }
 
-func tell(err error, c *call) answer {
+func problemAnswer(err error, c *call) answer {
 	a, err := problemOf(err, c.record).answer()
-	if err != nil { // a problem is text and numbers, which always encode
+	if err != nil { // cannot happen: a problem holds only text and numbers
 		return answer{status: http.StatusInternalServerError}
 	}
 	return a
@@ -123,16 +124,16 @@ func (e endpoint) respond(c *call) (answer, error) {
 	}
 	c.path = values
 	if customer, err := catalog.ParseID[catalog.CustomerID](values["customer"]); err == nil {
-		c.record.customer = string(customer)
+		c.customer = customer
 	}
 	if !slices.Contains(e.methods, c.Method) {
-		return answer{}, problemMethodNotAllowed.because("The path answers other methods.").with("Allow", strings.Join(e.methods, ", "))
+		return answer{}, problemMethodNotAllowed.because("This path has other methods; see the Allow header.").with("Allow", strings.Join(e.methods, ", "))
 	}
 	return e.answer(c)
 }
 
-// matchPath compares a decoded path with a pattern segment by segment, without http.ServeMux, which redirects what it would
-// rather have been asked.
+// matchPath compares a decoded path with a pattern, segment by segment. http.ServeMux is no alternative: it redirects paths
+// that contain //, . or .. instead of rejecting them.
 func matchPath(pattern, path string) (values map[string]string, matches bool) {
 	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(have) {

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// requestBudget is how long a request may take: a shopper waits for it. The answer after that is 503.
+	// requestBudget bounds the time for one request, because a shopper waits for it. After that the response is 503.
 	requestBudget = 5 * time.Second
-	// answerReserve is kept of the function's own timeout for writing the answer: a function that Lambda ends answers
-	// nothing.
-	answerReserve = 500 * time.Millisecond
+	// responseReserve is the part of the function's own timeout that is reserved for writing the response. If Lambda ends
+	// the function first, there is no response at all.
+	responseReserve = 500 * time.Millisecond
 )
 
-// Handler answers events of an HTTP API. Make it with NewHandler.
+// Handler handles events of an HTTP API. Make it with NewHandler.
 type Handler struct {
 	adapter *httpadapter.HandlerAdapterV2
 	now     func() time.Time
@@ -31,44 +31,66 @@ func NewHandler(endpoint http.Handler, now func() time.Time) *Handler {
 	return &Handler{adapter: httpadapter.NewV2(restore(endpoint)), now: now}
 }
 
-// Handle answers one event within its budget. It returns an error only for an event that no gateway sends, such as one
-// whose method is no token.
+// Handle responds to one event within its time budget. It returns an error only for an event that no gateway sends, for
+// example one whose method is not a token.
 func (h *Handler) Handle(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 	deadline := h.now().Add(requestBudget)
-	if functionDeadline, has := ctx.Deadline(); has && functionDeadline.Add(-answerReserve).Before(deadline) {
-		deadline = functionDeadline.Add(-answerReserve)
+	if functionDeadline, has := ctx.Deadline(); has && functionDeadline.Add(-responseReserve).Before(deadline) {
+		deadline = functionDeadline.Add(-responseReserve)
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 
-	original := original{url: &url.URL{Path: event.RawPath, RawQuery: event.RawQueryString}}
-	if event.IsBase64Encoded {
-		_, original.bodyErr = base64.StdEncoding.DecodeString(event.Body)
-	}
-	if original.bodyErr != nil {
+	sent := requestAsSent(event)
+	event.RawPath, event.RawQueryString, event.QueryStringParameters, event.Headers = "/", "", nil, nil
+	event.RequestContext.DomainName = ""
+	if sent.bodyErr != nil {
 		event.Body = ""
 	}
-	event.RawPath, event.RawQueryString, event.QueryStringParameters = "/", "", nil
-	event.RequestContext.DomainName = ""
-	return h.adapter.ProxyWithContext(context.WithValue(ctx, originalKey{}, original), event)
+	return h.adapter.ProxyWithContext(context.WithValue(ctx, sentKey{}, sent), event)
 }
 
-// original is what goes around the adapter. It parses path and query as text of a URL, but the gateway decoded the path:
-// a % or ? in it would be read as syntax, and what follows a # lost. And it fails where the body is not base64.
-type original struct {
+// asSent holds the parts of a request that bypass the adapter, which would damage them:
+//   - It parses the path and query as the text of a URL, but the gateway has decoded the path: the adapter would read a %
+//     or ? as syntax, and lose what follows a #.
+//   - It splits header values at commas, so that a Date or a key with a comma becomes two values.
+//   - It fails without a response if the body is not base64.
+type asSent struct {
 	url     *url.URL
+	host    string
+	header  http.Header
 	bodyErr error
 }
 
-type originalKey struct{}
+type sentKey struct{}
 
-// restore gives the endpoint the URL as the gateway sent it, and a body that cannot be read as one that cannot be read.
+// requestAsSent reads an event's URL and headers. The gateway joins repeated headers with commas, so each has one value. It
+// sets X-Forwarded-Proto itself.
+func requestAsSent(event events.APIGatewayV2HTTPRequest) asSent {
+	header := make(http.Header, len(event.Headers))
+	for name, value := range event.Headers {
+		header.Set(name, value)
+	}
+	sent := asSent{
+		url:  &url.URL{Scheme: "https", Path: event.RawPath, RawQuery: event.RawQueryString},
+		host: header.Get("Host"), header: header,
+	}
+	if header.Get("X-Forwarded-Proto") == "http" {
+		sent.url.Scheme = "http"
+	}
+	if event.IsBase64Encoded {
+		_, sent.bodyErr = base64.StdEncoding.DecodeString(event.Body)
+	}
+	return sent
+}
+
+// restore gives the endpoint the request as the gateway sent it. A body that is not base64 becomes one that fails to read.
 func restore(endpoint http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if original, has := r.Context().Value(originalKey{}).(original); has {
-			r.URL = original.url
-			if original.bodyErr != nil {
-				r.Body = io.NopCloser(unreadable{original.bodyErr})
+		if sent, has := r.Context().Value(sentKey{}).(asSent); has {
+			r.URL, r.Host, r.Header = sent.url, sent.host, sent.header
+			if sent.bodyErr != nil {
+				r.Body = io.NopCloser(unreadable{sent.bodyErr})
 			}
 		}
 		endpoint.ServeHTTP(w, r)

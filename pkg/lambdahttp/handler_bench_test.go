@@ -103,8 +103,8 @@ func (s wiring) catalogue() catalog.Catalogue {
 	return catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, fixture.CatalogueTable, rand.Int64N)}
 }
 
-func (s wiring) desk() checkout.Desk {
-	return checkout.Desk{
+func (s wiring) desk() checkout.Opener {
+	return checkout.Opener{
 		Catalogue: s.catalogue(), Store: dynamo.NewCheckouts(s.client, fixture.CheckoutsTable),
 		Data: new(dataschema.Validator), Random: zeros{},
 	}

@@ -40,8 +40,8 @@ func handle(t *testing.T, e events.APIGatewayV2HTTPRequest) (asked *http.Request
 	return asked, body, bodyErr
 }
 
-// The gateway decodes the path: what it then holds is no syntax of a URL.
-func TestPathAndQueryReachTheEndpointAsTheyAre(t *testing.T) {
+// The gateway has decoded the path, so a % or ? in it is not URL syntax.
+func TestHandler_PathAndQuery_ReachTheEndpointUnchanged(t *testing.T) {
 	for _, path := range []string{
 		"/shop/emberforge/voucher", "/shop/100%/voucher", "/shop/%zz/voucher", "/shop/a?b/voucher", "/shop/a#b/voucher", "/shop/a b/voucher",
 		"/shop/a\x00b/voucher", "/shop/\xff/voucher", "//shop/../voucher", "/shop/ä/voucher", "/shop/a\nb", "",
@@ -59,7 +59,34 @@ func TestPathAndQueryReachTheEndpointAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestBodies(t *testing.T) {
+// The adapter would split each value at its commas.
+func TestHandler_Headers_ReachTheEndpointUnchanged(t *testing.T) {
+	e := event(http.MethodGet, "/changelog.rss", "", "")
+	e.Headers = map[string]string{
+		"host": "shop.example", "date": "Sun, 22 Nov 2026 09:00:00 GMT", "idempotency-key": "till-1047,till-1048", "accept-encoding": "br, gzip",
+	}
+	r, _, _ := handle(t, e)
+	if r.Host != "shop.example" || len(r.Header) != len(e.Headers) {
+		t.Errorf("Host %q, headers %v", r.Host, r.Header)
+	}
+	for name, sent := range e.Headers {
+		if values := r.Header.Values(name); len(values) != 1 || values[0] != sent {
+			t.Errorf("%s: %q reached the endpoint as %q", name, sent, values)
+		}
+	}
+}
+
+func TestHandler_Scheme_IsTheOneTheGatewayForwards(t *testing.T) {
+	for proto, want := range map[string]string{"https": "https", "http": "http", "": "https", "javascript": "https"} {
+		e := event(http.MethodGet, "/changelog.rss", "", "")
+		e.Headers = map[string]string{"x-forwarded-proto": proto}
+		if r, _, _ := handle(t, e); r.URL.Scheme != want {
+			t.Errorf("forwarded %q: scheme %q, want %q", proto, r.URL.Scheme, want)
+		}
+	}
+}
+
+func TestHandler_Body_IsDecodedOrFailsToRead(t *testing.T) {
 	plain := event(http.MethodPost, "/shop/emberforge/voucher", "", `{"code":"SUMMER-20"}`)
 	if _, body, err := handle(t, plain); err != nil || body != `{"code":"SUMMER-20"}` {
 		t.Errorf("body %q, %v", body, err)
@@ -76,7 +103,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-func TestForgedContextIsNotRead(t *testing.T) {
+func TestRequestID_ForgedHeaders_AreIgnored(t *testing.T) {
 	e := event(http.MethodGet, "/shop/emberforge/checkout", "", "")
 	e.Headers = map[string]string{"x-golambdaproxy-apigw-context": `{"requestId":"forged"}`, "x-amzn-requestid": "forged", "request-id": "forged"}
 	r, _, _ := handle(t, e)
@@ -86,8 +113,7 @@ func TestForgedContextIsNotRead(t *testing.T) {
 	}
 }
 
-// A request ends before the function's own timeout, and in any case within its budget.
-func TestBudget(t *testing.T) {
+func TestHandler_Deadline_IsWithinTheBudgetAndBeforeTheFunctionsTimeout(t *testing.T) {
 	clock := time.Now()
 	for what, test := range map[string]struct{ timeout, want time.Duration }{
 		"short timeout": {2 * time.Second, 1500 * time.Millisecond},
@@ -107,14 +133,14 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-func TestAnEventThatNoGatewaySendsIsAnError(t *testing.T) {
+func TestHandler_EventThatNoGatewaySends_IsAnError(t *testing.T) {
 	endpoint := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it reached the endpoint") })
 	if _, err := lambdahttp.NewHandler(endpoint, now).Handle(t.Context(), event("GET /", "/", "", "")); err == nil {
 		t.Error("an event whose method is no token was answered")
 	}
 }
 
-func TestMissingSettingsAreNamed(t *testing.T) {
+func TestEnvironment_MissingVariable_IsNamed(t *testing.T) {
 	env := lambdahttp.Environment{Lookup: func(string) string { return "" }, Now: now, Log: io.Discard}
 	for want, err := range map[string]error{
 		"environment variable CATALOGUE_TABLE is not set": second(env.CatalogueTable()),

@@ -5,16 +5,16 @@ import (
 	"io"
 )
 
-// discreet is where package log of the standard library writes to. Of a store that sends more than it said, net/http logs
-// what is left over, be it a voucher: this leaves that out.
-type discreet struct{ out io.Writer }
+// withoutBodies writes the lines of package log. When a server sends more than it announced, net/http logs the surplus
+// bytes, which could contain a voucher code. This writer drops them.
+type withoutBodies struct{ out io.Writer }
 
-func (d discreet) Write(line []byte) (int, error) {
-	told, _, _ := bytes.Cut(line, []byte(" starting with "))
-	if len(told) < len(line) {
-		told = append(bytes.Clone(told), '\n')
+func (w withoutBodies) Write(line []byte) (int, error) {
+	kept, _, _ := bytes.Cut(line, []byte(" starting with "))
+	if len(kept) < len(line) {
+		kept = append(bytes.Clone(kept), '\n')
 	}
-	if _, err := d.out.Write(told); err != nil {
+	if _, err := w.out.Write(kept); err != nil {
 		return 0, err
 	}
 	return len(line), nil

@@ -5,12 +5,12 @@ import (
 	"strconv"
 )
 
-// envMemory is how much memory the function has, in MB. Lambda sets it.
+// envMemory names the variable in which Lambda gives the function's memory, in MB.
 const envMemory = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
 
-// useMemory lets garbage pile up to four times of what is in use before it is collected, instead of Go's once: a function
-// holds few MB, so that it would collect every few dozen requests, at up to a quarter of its processor time, beside most of
-// its memory unused. Near the end of that it collects earlier, as for a page of 4 MB.
+// useMemory lets the heap grow to five times what is in use before a collection, instead of Go's default of twice. A
+// function uses few MB of the memory it pays for; with Go's default it would collect every few dozen requests and spend up
+// to a quarter of its processor time on that. Above three quarters of the memory, the collector works as often as it must.
 func useMemory(megabytes string) {
 	const garbagePercent = 400
 	debug.SetGCPercent(garbagePercent)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestGarbageMayTakeMostOfTheMemory(t *testing.T) {
+func TestUseMemory_Limit_IsThreeQuartersOfTheMemory(t *testing.T) {
 	percent := debug.SetGCPercent(100)
 	limit := debug.SetMemoryLimit(math.MaxInt64)
 	t.Cleanup(func() {

@@ -13,8 +13,8 @@ import (
 // Build wires a function's endpoint from its environment.
 type Build func(ctx context.Context, env Environment) (http.Handler, error)
 
-// Start builds the endpoint and serves it to Lambda until the process is ended. A function that cannot be built ends the
-// process: Lambda reports it as an init error.
+// Start builds the endpoint and serves Lambda's events until the process ends. If the endpoint cannot be built, the process
+// exits and Lambda reports an init error.
 func Start(build Build) {
 	env := Environment{Lookup: os.Getenv, Now: time.Now, Log: os.Stdout}
 	useMemory(env.Lookup(envMemory))
@@ -22,6 +22,6 @@ func Start(build Build) {
 	if err != nil {
 		log.Fatalf("start function: %v", err)
 	}
-	log.SetOutput(discreet{os.Stderr})
+	log.SetOutput(withoutBodies{os.Stderr})
 	lambda.Start(NewHandler(handler, env.Now).Handle)
 }

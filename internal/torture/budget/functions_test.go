@@ -18,7 +18,7 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/lambdahttp"
-	"shopfront/pkg/lambdahttp/checkoutdesk"
+	"shopfront/pkg/lambdahttp/checkoutfunction"
 	"shopfront/pkg/lambdahttp/dynamoclient"
 	"shopfront/pkg/voucher"
 )
@@ -47,11 +47,11 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 		t.Fatal(err)
 	}
 	sold := catalog.Catalogue{Store: dynamo.NewCatalogue(client, variables["CATALOGUE_TABLE"], mathrand.Int64N)}
-	desk, err := checkoutdesk.New(t.Context(), env)
+	desk, err := checkoutfunction.Opener(t.Context(), env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	older, err := checkoutdesk.New(t.Context(), env)
+	older, err := checkoutfunction.Opener(t.Context(), env)
 	if err != nil {
 		t.Fatal(err)
 	}

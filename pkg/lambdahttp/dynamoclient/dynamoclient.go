@@ -1,5 +1,5 @@
-// Package dynamoclient wires a function's client of DynamoDB. It is apart from package function because a function without
-// a table does not link the SDK.
+// Package dynamoclient wires a function's DynamoDB client. It is separate from package lambdahttp because a function without
+// a table must not link the SDK.
 package dynamoclient
 
 import (
@@ -13,11 +13,11 @@ import (
 	"shopfront/pkg/lambdahttp"
 )
 
-// envEndpoint replaces the region's endpoint; template.yaml declares it, and it is empty in the cloud.
+// envEndpoint names the variable that replaces the region's endpoint. template.yaml declares it; it is empty on AWS.
 const envEndpoint = "AWS_ENDPOINT_URL_DYNAMODB"
 
-// New wires a client for the function's region and role, or says which setting is missing. It opens the connection with a
-// read of the table, which the function must be allowed.
+// New wires a client for the function's region and role, or returns an error that names the missing setting. It opens the
+// connection by reading the table, so the function's role must allow GetItem on it.
 func New(ctx context.Context, env lambdahttp.Environment, table string) (*dynamodb.Client, error) {
 	region, err := env.Require("AWS_REGION")
 	if err != nil {
@@ -31,7 +31,7 @@ func New(ctx context.Context, env lambdahttp.Environment, table string) (*dynamo
 	if err != nil {
 		return nil, err
 	}
-	// Lambda sets a role's credentials once, for as long as the process lives.
+	// Lambda sets a role's credentials once per process.
 	credentials := aws.Credentials{AccessKeyID: keyID, SecretAccessKey: secret, SessionToken: env.Lookup("AWS_SESSION_TOKEN")}
 	client := dynamo.NewClient(dynamo.Settings{
 		Region:      region,

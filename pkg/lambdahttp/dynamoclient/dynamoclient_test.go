@@ -19,7 +19,7 @@ func environment(variables map[string]string) lambdahttp.Environment {
 	return lambdahttp.Environment{Lookup: func(name string) string { return variables[name] }, Now: time.Now, Log: io.Discard}
 }
 
-func TestMissingSettingsAreNamed(t *testing.T) {
+func TestNew_MissingVariable_IsNamed(t *testing.T) {
 	variables := make(map[string]string)
 	for _, name := range []string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		_, err := dynamoclient.New(t.Context(), environment(variables), "vouchers")
@@ -30,7 +30,7 @@ func TestMissingSettingsAreNamed(t *testing.T) {
 	}
 }
 
-func TestClientReachesTheEndpoint(t *testing.T) {
+func TestNew_Client_ReachesTheEndpoint(t *testing.T) {
 	env := environment(map[string]string{
 		"AWS_REGION": localtest.Region, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local",
 		"AWS_ENDPOINT_URL_DYNAMODB": localtest.Endpoint(t),

@@ -1,6 +1,6 @@
-// Package checkoutdesk wires the desk at which both forms of the checkout path check out. It is apart from package function
-// because it links the JSON Schema validator, which no other function needs.
-package checkoutdesk
+// Package checkoutfunction wires what both checkout functions share. It is separate from package lambdahttp because it links
+// the JSON Schema validator, which no other function needs.
+package checkoutfunction
 
 import (
 	"context"
@@ -15,21 +15,21 @@ import (
 	"shopfront/pkg/lambdahttp/dynamoclient"
 )
 
-// New wires a desk from a function's environment, or says which setting is missing.
-func New(ctx context.Context, env lambdahttp.Environment) (checkout.Desk, error) {
+// Opener wires a checkout.Opener from a function's environment, or returns an error that names the missing setting.
+func Opener(ctx context.Context, env lambdahttp.Environment) (checkout.Opener, error) {
 	catalogue, err := env.CatalogueTable()
 	if err != nil {
-		return checkout.Desk{}, err
+		return checkout.Opener{}, err
 	}
 	checkouts, err := env.CheckoutsTable()
 	if err != nil {
-		return checkout.Desk{}, err
+		return checkout.Opener{}, err
 	}
 	client, err := dynamoclient.New(ctx, env, checkouts)
 	if err != nil {
-		return checkout.Desk{}, err
+		return checkout.Opener{}, err
 	}
-	return checkout.Desk{
+	return checkout.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(client, catalogue, mathrand.Int64N)},
 		Store:     dynamo.NewCheckouts(client, checkouts),
 		Data:      new(dataschema.Validator),
