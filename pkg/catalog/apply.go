@@ -8,34 +8,35 @@ import (
 	"slices"
 )
 
-// Errors of writes, which have then changed nothing.
+// Errors of writes. The write has then changed nothing.
 var (
-	// ErrCurrencyFixed says that a customer is kept with another currency.
+	// ErrCurrencyFixed says that the stored customer has another currency.
 	ErrCurrencyFixed = errors.New("a customer's currency never changes")
-	// ErrChanged says that something else is kept than was read when the plan was made.
-	ErrChanged = errors.New("its catalogue was changed meanwhile: apply again")
+	// ErrChanged says that the stored item has changed since the plan read it.
+	ErrChanged = errors.New("its catalogue has changed since it was read: apply again")
 )
 
-// ApplyStore is what applying a shop needs of the kept catalogue. Errors other than those named are the store's own.
+// ApplyStore is the stored catalogue, as applying a shop needs it. It returns the errors named here or the store's own.
 //
-// A put creates what has version 0, and else replaces what is kept in that version; then the next version is kept. It returns
-// ErrChanged where another is, unless that is what the put writes: it was done, and the answer was lost. No attempt of a put
-// is applied once a later version is kept.
+// A put of version 0 creates the item. A put of a later version replaces the item if that version is stored. Both then store
+// the next version. If another version is stored, the put returns ErrChanged, unless the item is what the put would write:
+// then an earlier attempt succeeded and its response was lost. No attempt of a put is applied once a later version is
+// stored.
 type ApplyStore interface {
-	// Shop returns all that is kept of a customer, on sale or not; ErrNotFound for an unknown one.
+	// Shop returns a customer with all its products, on sale or not, or ErrNotFound.
 	Shop(ctx context.Context, id CustomerID) (Shop, error)
-	// PutCustomer creates or replaces a customer, without its products. It returns ErrCurrencyFixed where one is kept with
+	// PutCustomer creates or replaces a customer, without its products. It returns ErrCurrencyFixed if the stored customer has
 	// another currency.
 	PutCustomer(ctx context.Context, customer Customer) error
-	// PutProduct creates or replaces a product with all its variants, which has at least one. It returns ErrCurrencyFixed as
-	// PutCustomer does.
+	// PutProduct creates or replaces a product with all its variants, at least one. It returns ErrCurrencyFixed like
+	// PutCustomer.
 	PutProduct(ctx context.Context, customer CustomerID, product Product) error
 }
 
-// Plan is what applying a shop changes, and the writes that do it. A plan without changes has no writes.
+// Plan lists what applying a shop changes, and the writes that do it. A plan without changes has no writes.
 type Plan struct {
 	Customer CustomerID `json:"customer"`
-	Changes  []Change   `json:"changes"` // the customer's first, then by product and variant
+	Changes  []Change   `json:"changes"` // of the customer first, then by product and variant
 	writes   []write
 }
 
@@ -45,12 +46,14 @@ type write struct {
 	product  *Product
 }
 
-// NewPlan compares a wanted shop with what the store keeps of it.
+// NewPlan compares a wanted shop with the stored one.
 //
-// The wanted shop wins wherever it says something: what it mentions is on sale again unless it says otherwise. Kept
-// products and variants that it does not mention stay as they are; with prune they are taken off sale. Nothing is ever
-// deleted. It returns FieldErrors where the wanted shop breaks a bound, or a product together with its kept variants (its
-// field is then products[ID].variants), and a *FieldError with ErrCurrencyFixed where the currency is another.
+// The wanted shop wins for everything that it mentions, which also puts that on sale again unless the wanted shop says
+// otherwise. Stored products and variants that it does not mention stay as they are, or go off sale with prune. Nothing is
+// ever deleted.
+//
+// Errors: FieldErrors if the wanted shop exceeds a bound, or if a product does so together with its stored variants (the field
+// is then products[ID].variants); a *FieldError with ErrCurrencyFixed if the currency differs.
 func NewPlan(ctx context.Context, store ApplyStore, wanted Shop, prune bool) (Plan, error) {
 	if err := wanted.Validate(); err != nil {
 		return Plan{}, err
@@ -75,8 +78,8 @@ func NewPlan(ctx context.Context, store ApplyStore, wanted Shop, prune bool) (Pl
 	return plan, nil
 }
 
-// addNewCustomer opens a new shop when all of it is there: an interrupted plan leaves a closed one, with its currency
-// already fixed, and the next one completes it.
+// addNewCustomer opens a new shop after all its products are written. An interrupted plan leaves a closed shop whose currency is
+// fixed, and the next plan completes it.
 func (p *Plan) addNewCustomer(wanted Customer) {
 	p.Changes = slices.Insert(p.Changes, 0, Change{Customer: wanted.ID, Action: Created, To: string(wanted.Currency) + offSaleNote(wanted.OffSale)})
 	closed := wanted
@@ -88,7 +91,7 @@ func (p *Plan) addNewCustomer(wanted Customer) {
 	}
 }
 
-// addCustomer closes a shop before its products change, and opens it after.
+// addCustomer closes a shop before its products change, or opens it afterwards.
 func (p *Plan) addCustomer(kept, wanted Customer) {
 	changes := compareCustomers(kept, wanted)
 	if len(changes) == 0 {
@@ -136,7 +139,7 @@ func (p *Plan) addProducts(keptProducts []Product, wanted Shop, prune bool) erro
 	return found.orNil()
 }
 
-// mergeVariants puts the wanted variants first, in their order, and behind them the kept ones that are not wanted.
+// mergeVariants returns the wanted variants in their order, followed by the stored variants that are not among them.
 func mergeVariants(kept, wanted []Variant, prune bool) []Variant {
 	merged := slices.Clone(wanted)
 	for _, variant := range kept {
@@ -149,10 +152,10 @@ func mergeVariants(kept, wanted []Variant, prune bool) []Variant {
 	return merged
 }
 
-// checkMerged reports what only the kept variants can have broken: the wanted ones were valid on their own.
+// checkMerged validates a product again together with its stored variants. The wanted variants alone were valid.
 func checkMerged(product Product, customer Customer) error {
 	if err := product.Validate(customer.Currency); err != nil {
-		return fmt.Errorf("together with the variants kept from earlier, which are never deleted: %w; begin a new product", err)
+		return fmt.Errorf("together with its stored variants, which are never deleted: %w; start a new product instead", err)
 	}
 	return nil
 }
@@ -165,13 +168,13 @@ func findVariant(variants []Variant, id VariantID) (Variant, bool) {
 	return variants[at], true
 }
 
-// Writes is how many items Apply writes.
+// Writes returns how many items Apply writes.
 func (p Plan) Writes() int { return len(p.writes) }
 
-// Apply does the plan's writes, one after the other, and calls wrote after each. Where it is interrupted, at whatever
-// write, the shop is consistent, and a new plan of the same shop completes it to the same state.
+// Apply does the plan's writes one by one and calls wrote after each. If it is interrupted at any write, the shop is consistent,
+// and a new plan of the same shop completes it.
 //
-// It returns ErrChanged where what it would write was written by another since the plan was made.
+// It returns ErrChanged if somebody else has changed an item since the plan read it.
 func (p Plan) Apply(ctx context.Context, store ApplyStore, wrote func()) error {
 	for done, w := range p.writes {
 		var err error

@@ -1,6 +1,6 @@
 // Package catalog holds what a shop sells: customers, their products and variants, and the rules of what is on sale.
 //
-// It is a noun: it imports the standard library and package money, and may import neither AWS nor net/http nor a
+// It belongs to the rules: it imports the standard library and package money, and may import neither AWS nor net/http nor a
 // storage or HTTP package of Shopfront.
 package catalog
 
@@ -13,17 +13,17 @@ import (
 	"shopfront/pkg/money"
 )
 
-// ErrNotFound says that a customer, product or variant is unknown or off sale; callers treat the two alike.
+// ErrNotFound says that a customer, product or variant is unknown or off sale. Callers treat both alike.
 var ErrNotFound = errors.New("not in the catalogue")
 
-// Customer is a shop account.
+// Customer is one shop on this deployment.
 type Customer struct {
 	ID   CustomerID
 	Name string // at most MaxNameBytes
-	// Currency is that of every price and discount of the customer; it never changes.
+	// Currency is the currency of all prices and discounts of the customer. It never changes.
 	Currency money.Currency
 	OffSale  bool // hides the whole shop
-	// Version rises with each write of the customer; 0: it is not kept yet.
+	// Version rises by one with each write of the customer; 0 means that it is not stored yet.
 	Version int64
 }
 
@@ -33,18 +33,18 @@ type Product struct {
 	Name        string // at most MaxNameBytes
 	Description string // at most MaxDescriptionBytes
 	OffSale     bool
-	Variants    []Variant // 1 to MaxVariants, in the order in which they are shown
-	Version     int64     // rises with each write of the product; 0: it is not kept yet
+	Variants    []Variant // 1 to MaxVariants, in display order
+	Version     int64     // rises by one with each write of the product; 0 means that it is not stored yet
 }
 
-// Variant is the form in which a product is sold: a size, a duration, a pack.
+// Variant is a form in which a product is sold, for example a size, a duration or a pack.
 type Variant struct {
 	ID    VariantID
 	Name  string      // at most MaxNameBytes
 	Price money.Money // for one
-	// MinAmount and MaxAmount bound, inclusively, how many one checkout takes; 1 <= MinAmount <= MaxAmount.
+	// MinAmount and MaxAmount bound, inclusively, the amount of one checkout; 1 <= MinAmount <= MaxAmount.
 	MinAmount, MaxAmount int64
-	// DataSchema is the JSON Schema, as compact JSON, of the data that a checkout must bring; empty takes any text.
+	// DataSchema is the JSON Schema of a checkout's data, as compact JSON. If it is empty, the data is any text.
 	DataSchema string
 	OffSale    bool
 }
@@ -56,24 +56,23 @@ type Offer struct {
 	Variant  Variant
 }
 
-// Store is what the shop's side needs of the kept catalogue. Errors other than those named are the store's own and mean
-// that the answer is unknown.
+// Store is the stored catalogue, as shoppers need it. It returns the errors named here, or the store's own if a read failed.
 type Store interface {
-	// Customer returns ErrNotFound for an unknown one.
+	// Customer returns ErrNotFound for an unknown customer.
 	Customer(ctx context.Context, id CustomerID) (Customer, error)
-	// Product returns the customer and its product in one read, ErrNotFound if either is unknown.
+	// Product returns a customer and its product in one read, or ErrNotFound if either is unknown.
 	Product(ctx context.Context, customer CustomerID, product ProductID) (Customer, Product, error)
-	// ProductsOnSale yields the customer's products that are not off sale, in ID order, beginning behind after (empty:
-	// at the start). want says about how many the caller will take. It stops at the first error.
+	// ProductsOnSale yields the customer's products on sale in ID order, starting after the given ID, or with the first
+	// product if it is empty. want says roughly how many products the caller will read. It stops at the first error.
 	ProductsOnSale(ctx context.Context, customer CustomerID, after ProductID, want int) iter.Seq2[Product, error]
 }
 
-// Catalogue answers what a shopper may see and buy.
+// Catalogue finds what a shopper may see and buy.
 type Catalogue struct {
 	Store Store
 }
 
-// Customer is the shop account, or ErrNotFound where it is unknown or off sale.
+// Customer returns a customer, or ErrNotFound if it is unknown or off sale.
 func (c Catalogue) Customer(ctx context.Context, id CustomerID) (Customer, error) {
 	customer, err := c.Store.Customer(ctx, id)
 	if err != nil {
@@ -85,8 +84,8 @@ func (c Catalogue) Customer(ctx context.Context, id CustomerID) (Customer, error
 	return customer, nil
 }
 
-// Products yields what is on sale in ID order, beginning behind after: products without their variants that are off
-// sale, and without products of which no variant is left. want says about how many the caller will take.
+// Products yields the products on sale in ID order, starting after the given ID, without variants that are off sale and without
+// products that have no other variants. want says roughly how many products the caller will read.
 func (c Catalogue) Products(ctx context.Context, customer CustomerID, after ProductID, want int) iter.Seq2[Product, error] {
 	return func(yield func(Product, error) bool) {
 		for product, err := range c.Store.ProductsOnSale(ctx, customer, after, want) {
@@ -101,7 +100,7 @@ func (c Catalogue) Products(ctx context.Context, customer CustomerID, after Prod
 	}
 }
 
-// onSale leaves what the store handed out as it is.
+// onSale returns the variants on sale, and does not modify the store's slice.
 func onSale(variants []Variant) []Variant {
 	if !slices.ContainsFunc(variants, func(v Variant) bool { return v.OffSale }) {
 		return variants
@@ -109,8 +108,7 @@ func onSale(variants []Variant) []Variant {
 	return slices.DeleteFunc(slices.Clone(variants), func(v Variant) bool { return v.OffSale })
 }
 
-// Offer finds a variant that is on sale: neither it nor its product nor its customer is unknown or off sale, else
-// ErrNotFound.
+// Offer finds a variant on sale. It returns ErrNotFound if the variant, its product or its customer is unknown or off sale.
 func (c Catalogue) Offer(ctx context.Context, customerID CustomerID, productID ProductID, variantID VariantID) (Offer, error) {
 	customer, product, err := c.Store.Product(ctx, customerID, productID)
 	if err != nil {

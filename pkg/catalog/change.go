@@ -6,29 +6,29 @@ import (
 	"strings"
 )
 
-// Action tells what a plan does to a customer, product or variant.
+// Action is what a plan does to a customer, product or variant.
 type Action string
 
-// The actions. There is no deleting.
+// The actions. Nothing is ever deleted.
 const (
 	Created Action = "create"
 	Updated Action = "update"
 )
 
-// Change is one thing that a plan changes: it creates a customer, product or variant, or updates one field of it. The
-// fields are named as in a catalogue file.
+// Change is one change of a plan: it creates a customer, product or variant, or updates one of its fields. Fields have their
+// names from the catalogue file.
 type Change struct {
 	Customer CustomerID `json:"customer"`
-	Product  ProductID  `json:"product,omitempty"` // empty: of the customer
-	Variant  VariantID  `json:"variant,omitempty"` // empty: of the product or customer
+	Product  ProductID  `json:"product,omitempty"` // empty if the customer changes
+	Variant  VariantID  `json:"variant,omitempty"` // empty if the product or the customer changes
 	Action   Action     `json:"action"`
 	Field    string     `json:"field,omitempty"` // of an update
-	// From and To are the field's value; of what is created, To says its currency, name or price.
+	// From and To are the field's values. For a creation, To is the currency, name or price.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 }
 
-// String says it in one line, for people: emberforge/coins/500: price 4.99 EUR -> 5.49 EUR.
+// String formats the change for people, in one line: emberforge/coins/500: price 4.99 EUR -> 5.49 EUR.
 func (c Change) String() string {
 	what := string(c.Customer)
 	if c.Product != "" {
@@ -55,7 +55,7 @@ func (c Change) whatChanges() string {
 	}
 }
 
-// verb spares people the long texts.
+// verb describes a change of a text that is too long to print.
 func verb(from, to string) string {
 	switch {
 	case from == "":
@@ -122,7 +122,7 @@ func compareProducts(before, after Product) []Change {
 	return changes
 }
 
-// orderOf lists, in the one product's order, the variants that the other has too.
+// orderOf lists the variants that both products have, in the first product's order.
 func orderOf(product, other Product) string {
 	var ids []string
 	for _, variant := range product.Variants {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// ErrMalformedID says that a text cannot be the ID of a customer, product or variant.
+// ErrMalformedID says that a text is not a valid ID of a customer, product or variant.
 var ErrMalformedID = errors.New("malformed ID: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit")
 
-// IDs of the catalogue. Each is 1 to 64 characters of A-Z a-z 0-9 . _ - and begins with a letter or digit, so that it
-// stands in a path and in a key as it is.
+// IDs of the catalogue. Each is 1 to 64 characters of A-Z a-z 0-9 . _ - and begins with a letter or digit, so that it needs no
+// escaping in a path or a key.
 type (
-	// CustomerID names a shop account: the first path segment after /shop.
+	// CustomerID names a customer, which is one shop: the path segment after /shop.
 	CustomerID string
 	// ProductID names a product within its customer.
 	ProductID string
@@ -19,7 +19,7 @@ type (
 	VariantID string
 )
 
-// ParseID accepts text as an ID of the wanted kind, or returns ErrMalformedID.
+// ParseID converts text to an ID of the wanted kind, or returns ErrMalformedID.
 func ParseID[ID CustomerID | ProductID | VariantID](text string) (ID, error) {
 	if len(text) == 0 || len(text) > 64 || !isLetterOrDigit(text[0]) {
 		return "", fmt.Errorf("%.70q: %w", text, ErrMalformedID)

@@ -2,14 +2,14 @@ package catalog
 
 import "fmt"
 
-// Shop is a whole customer: what an operator writes down, applies and is shown.
+// Shop is a customer with all its products: the content of a catalogue file.
 type Shop struct {
 	Customer Customer
 	Products []Product // in ID order, each ID once
 }
 
-// Validate checks every bound of the customer and its products and returns all *FieldError found as
-// FieldErrors; the fields of a product are named products[3].variants[2].price.
+// Validate checks every bound of the customer and its products. It returns everything that is wrong as FieldErrors, with paths
+// such as products[3].variants[2].price.
 func (s Shop) Validate() error {
 	var found FieldErrors
 	s.Customer.validate(found.add)
@@ -18,7 +18,7 @@ func (s Shop) Validate() error {
 		at := fmt.Sprintf("products[%d].", i)
 		product.validate(s.Customer.Currency, func(field string, err error) { found.add(at+field, err) })
 		if seen[product.ID] {
-			found.add(at+"id", fmt.Errorf("product %q is there twice", product.ID))
+			found.add(at+"id", fmt.Errorf("product %q appears twice", product.ID))
 		}
 		seen[product.ID] = true
 	}

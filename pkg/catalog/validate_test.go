@@ -75,19 +75,19 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 	}{
 		{"id", `".": malformed ID`, func(s *catalog.Shop) { s.Customer.ID = "." }},
 		{"name", "is missing", func(s *catalog.Shop) { s.Customer.Name = " \t" }},
-		{"name", "has 129 bytes, the most is 128", func(s *catalog.Shop) { s.Customer.Name = strings.Repeat("x", 129) }},
+		{"name", "has 129 bytes, and at most 128 are allowed", func(s *catalog.Shop) { s.Customer.Name = strings.Repeat("x", 129) }},
 		{"name", "must be one line", func(s *catalog.Shop) { s.Customer.Name = "Ember\nforge" }},
-		{"name", "has characters that cannot be shown", func(s *catalog.Shop) { s.Customer.Name = "Ember\x1b[31m" }},
-		{"name", "has characters that cannot be shown", func(s *catalog.Shop) { s.Customer.Name = "Ember\xff" }},
+		{"name", "has characters that cannot be displayed", func(s *catalog.Shop) { s.Customer.Name = "Ember\x1b[31m" }},
+		{"name", "has characters that cannot be displayed", func(s *catalog.Shop) { s.Customer.Name = "Ember\xff" }},
 		{"currency", "not an ISO 4217 currency", func(s *catalog.Shop) { s.Customer.Currency = "EURO"; s.Products = nil }},
 
 		{"products[0].id", "malformed ID", func(s *catalog.Shop) { s.Products[0].ID = "" }},
-		{"products[1].id", `product "coins" is there twice`, func(s *catalog.Shop) { s.Products = append(s.Products, s.Products[0]) }},
+		{"products[1].id", `product "coins" appears twice`, func(s *catalog.Shop) { s.Products = append(s.Products, s.Products[0]) }},
 		{"products[0].name", "is missing", func(s *catalog.Shop) { s.Products[0].Name = "" }},
 		{"products[0].description", "has 1025 bytes", func(s *catalog.Shop) { s.Products[0].Description = strings.Repeat("x", 1025) }},
-		{"products[0].variants", "a product has 1 to 50 variants, not 0", func(s *catalog.Shop) { s.Products[0].Variants = nil }},
-		{"products[0].variants", "a product has 1 to 50 variants, not 51", func(s *catalog.Shop) { s.Products[0] = coins(upTo(51)...) }},
-		{"products[0].variants", "the most is 389120", func(s *catalog.Shop) {
+		{"products[0].variants", "a product must have 1 to 50 variants, not 0", func(s *catalog.Shop) { s.Products[0].Variants = nil }},
+		{"products[0].variants", "a product must have 1 to 50 variants, not 51", func(s *catalog.Shop) { s.Products[0] = coins(upTo(51)...) }},
+		{"products[0].variants", "at most 389120 are allowed", func(s *catalog.Shop) {
 			s.Products[0] = coins(upTo(catalog.MaxVariants)...)
 			for i := range s.Products[0].Variants {
 				s.Products[0].Variants[i].DataSchema = strings.Repeat("x", catalog.MaxDataSchemaBytes)
@@ -95,9 +95,9 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 		}},
 
 		{"products[0].variants[0].id", "malformed ID", func(s *catalog.Shop) { variant(s).ID = "5 00" }},
-		{"products[0].variants[1].id", `variant "499" is there twice`, func(s *catalog.Shop) { s.Products[0] = coins(499, 499) }},
+		{"products[0].variants[1].id", `variant "499" appears twice`, func(s *catalog.Shop) { s.Products[0] = coins(499, 499) }},
 		{"products[0].variants[0].name", "is missing", func(s *catalog.Shop) { variant(s).Name = "" }},
-		{"products[0].variants[0].price", "USD, but the customer's is EUR", func(s *catalog.Shop) { variant(s).Price.Currency = "USD" }},
+		{"products[0].variants[0].price", "USD, but the customer has EUR", func(s *catalog.Shop) { variant(s).Price.Currency = "USD" }},
 		{"products[0].variants[0].price", "negative", func(s *catalog.Shop) { variant(s).Price.Minor = -1 }},
 		{"products[0].variants[0].amount", "too large", func(s *catalog.Shop) { variant(s).Price = euro(money.MaxMinor/10 + 1) }},
 		{"products[0].variants[0].amount", "bounds 0 to 10", func(s *catalog.Shop) { variant(s).MinAmount = 0 }},
@@ -124,8 +124,8 @@ func TestValidate_SeveralFaults_AreAllReported(t *testing.T) {
 	err := shop.Validate()
 	const want = `name: is missing
 products[0].name: is missing
-products[1].variants[0].price: amounts of money have different currencies: JPY, but the customer's is EUR
-products[1].id: product "coins" is there twice`
+products[1].variants[0].price: amounts of money have different currencies: JPY, but the customer has EUR
+products[1].id: product "coins" appears twice`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
