@@ -129,7 +129,7 @@ func TestParse_FaultHasItsLine(t *testing.T) {
 		{"no name", without("    name: Emberforge\n"), "shop.yaml:2: name: is missing"},
 		{"no currency", without("    currency: EUR\n"), "shop.yaml:2: currency: is missing"},
 		{"no variants", strings.Split(small, "        variants:")[0], "shop.yaml:6: variants: is missing"},
-		{"empty variants", strings.Split(small, "        variants:")[0] + "        variants: []\n", "shop.yaml:8: variants: a product has 1 to 50 variants, not 0"},
+		{"empty variants", strings.Split(small, "        variants:")[0] + "        variants: []\n", "shop.yaml:8: variants: a product must have 1 to 50 variants, not 0"},
 		{"variants are a word", strings.Split(small, "        variants:")[0] + "        variants: many\n", `shop.yaml:8: variants: must be a list (lines that begin with -), not "many"`},
 		{"no price", without("            price: 4.99\n"), "shop.yaml:9: price: is missing"},
 		{"key without value", in("product", "description:"), "shop.yaml:8: description: is empty: give it a value, or leave it out"},
@@ -138,7 +138,7 @@ func TestParse_FaultHasItsLine(t *testing.T) {
 
 		{"malformed ID", strings.Replace(small, "id: coins", "id: coins/gold", 1), `shop.yaml:6: id: "coins/gold": malformed ID: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit`},
 		{"ID is a list", strings.Replace(small, "id: coins", "id: [coins]", 1), `shop.yaml:6: id: must be one value, not a list`},
-		{"name too long", strings.Replace(small, "500 coins", strings.Repeat("x", 129), 1), `shop.yaml:10: name: has 129 bytes, the most is 128`},
+		{"name too long", strings.Replace(small, "500 coins", strings.Repeat("x", 129), 1), `shop.yaml:10: name: has 129 bytes, and at most 128 are allowed`},
 		{"tagged", strings.Replace(small, "500 coins", "!!binary NTAw", 1), `shop.yaml:10: the tag !!binary is not supported: remove it`},
 		{"unknown currency", strings.Replace(small, "EUR", "EURO", 1), `shop.yaml:4: currency: "EURO" is not an ISO 4217 currency: write a code such as EUR`},
 		{"product twice", small + "      - {id: coins, name: Coins, variants: [{id: 1, name: One, price: 1}]}\n", `shop.yaml:12: id: product "coins" is already on line 6: write it once`},
@@ -156,7 +156,7 @@ func TestParse_FaultHasItsLine(t *testing.T) {
 
 		{"amount is a number", in("variant", "amount: 5"), `shop.yaml:12: amount: must be a mapping (key: value), not "5"`},
 		{"amount without the most", in("variant", "amount: {min: 5}"), `shop.yaml:12: max: is missing`},
-		{"amount from zero", in("variant", "amount: {min: 0, max: 5}"), `shop.yaml:12: amount: bounds 0 to 5: they must be whole, from 1 to 1000000, the least not above the most`},
+		{"amount from zero", in("variant", "amount: {min: 0, max: 5}"), `shop.yaml:12: amount: bounds 0 to 5: they must be whole numbers from 1 to 1000000, the lower not above the upper`},
 		{"amount is not whole", in("variant", "amount:", "  min: 1", "  max: 5.5"), `shop.yaml:14: max: must be a whole number from 1 to 1000000, not "5.5"`},
 		{"amount in hexadecimal", in("variant", "amount: {max: 0x10}"), `shop.yaml:12: max: must be a whole number from 1 to 1000000, not "0x10"`},
 		{"amount beyond all bounds", in("variant", "amount: {max: 99999999999999999999}"), `shop.yaml:12: max: must be a whole number from 1 to 1000000, not "99999999999999999999"`},
@@ -167,7 +167,7 @@ func TestParse_FaultHasItsLine(t *testing.T) {
 
 		{"data is a word", in("variant", "data: player"), `shop.yaml:12: data: must be a mapping (key: value), not "player"`},
 		{"data without type", in("variant", "data:", "  required: [player]"), `shop.yaml:12: data: /type must be "object"`},
-		{"data with a wrong type", in("variant", "data:", "  type: object", "  properties:", "    player:", "      type: text"), `shop.yaml:16: data: /properties/player/type has none of the allowed forms`},
+		{"data with a wrong type", in("variant", "data:", "  type: object", "  properties:", "    player:", "      type: text"), `shop.yaml:16: data: /properties/player/type matches none of the allowed forms`},
 		{"data with a wrong item", in("variant", "data:", "  type: object", "  required:", "    - player", "    - 7"), `shop.yaml:16: data: /required/1 must be a string`},
 		{"data with a malformed pattern", in("variant", `data: {type: object, properties: {p: {pattern: "("}}}`), "shop.yaml:12: data: /properties/p/pattern is not a valid regex: error parsing regexp: missing closing ): `(`"},
 		{"data that refers out", in("variant", "data:", "  type: object", "  $ref: https://emberforge.example/x"), `shop.yaml:14: data: /$ref must stay inside the schema: it begins with #`},
@@ -175,7 +175,7 @@ func TestParse_FaultHasItsLine(t *testing.T) {
 		{"data with a number that JSON has not", in("variant", "data: {type: object, maxProperties: 0x10}"), `shop.yaml:12: data: "0x10" is not a number in JSON: write it in digits, or in quotes`},
 		{"data with infinity", in("variant", "data: {type: object, maxProperties: .inf}"), `shop.yaml:12: data: ".inf" is not a number in JSON: write it in digits, or in quotes`},
 		{"data with a tag", in("variant", "data:", "  type: object", "  default: !!binary aGk="), `shop.yaml:14: the tag !!binary is not supported: remove it`},
-		{"data too long", in("variant", "data: {type: object, title: '"+strings.Repeat("x", 8192)+"'}"), `shop.yaml:12: data: schema has 8220 bytes, the most is 8192`},
+		{"data too long", in("variant", "data: {type: object, title: '"+strings.Repeat("x", 8192)+"'}"), `shop.yaml:12: data: schema has 8220 bytes, and at most 8192 are allowed`},
 
 		{"tab", "customers:\n\t- id: a\n", "shop.yaml:2: not valid YAML: found character that cannot start any token"},
 		{"colon in a name", strings.Replace(small, "500 coins", "Coins: 500", 1), "shop.yaml:10: not valid YAML: mapping values are not allowed in this context"},
@@ -230,7 +230,7 @@ func TestParse_LongAliasInDataSchema_IsRefused(t *testing.T) {
 	long := strings.Repeat("x", 64_000)
 	text := in("variant", "data:", "  type: object", "  title: &long "+long, "  enum: ["+strings.TrimSuffix(strings.Repeat("*long, ", 200), ", ")+"]")
 	_, errs := catalogfile.Parse(catalogfile.File{Name: "shop.yaml", Text: []byte(text)})
-	if errs == nil || !strings.Contains(errs.Error(), "schema has 12864637 bytes, the most is 8192") {
+	if errs == nil || !strings.Contains(errs.Error(), "schema has 12864637 bytes, and at most 8192 are allowed") {
 		t.Errorf("%.200v", errs)
 	}
 }

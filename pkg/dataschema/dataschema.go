@@ -56,7 +56,7 @@ func (e *SchemaError) Error() string { return cmp.Or(e.Pointer, "schema") + " " 
 // It is rejected if it could be slow for some data: endless references, references that multiply, or an enormous pattern.
 func Compile(text string) (*Schema, error) {
 	if len(text) > catalog.MaxDataSchemaBytes {
-		return nil, &SchemaError{Reason: fmt.Sprintf("has %d bytes, the most is %d", len(text), catalog.MaxDataSchemaBytes)}
+		return nil, &SchemaError{Reason: fmt.Sprintf("has %d bytes, and at most %d are allowed", len(text), catalog.MaxDataSchemaBytes)}
 	}
 	document, fault := decode(text, maxSchemaDepth)
 	if fault != nil {

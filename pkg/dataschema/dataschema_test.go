@@ -194,7 +194,7 @@ func TestCompile(t *testing.T) {
 		{"no type", `{}`, "/type", `must be "object"`},
 		{"other type", `{"type": "string"}`, "/type", `must be "object"`},
 		{"more types", `{"type": ["object", "null"]}`, "/type", `must be "object"`},
-		{"too long", `{"type": "object", "$comment": "` + strings.Repeat("x", catalog.MaxDataSchemaBytes) + `"}`, "", "has 8226 bytes, the most is 8192"},
+		{"too long", `{"type": "object", "$comment": "` + strings.Repeat("x", catalog.MaxDataSchemaBytes) + `"}`, "", "has 8226 bytes, and at most 8192 are allowed"},
 		{"too deep", nested(65), strings.Repeat("/a", 64), "is nested deeper than 64 levels"},
 
 		{"unknown type", object(`"a": {"type": "text"}`), "/properties/a/type", "matches none of the allowed forms"},
