@@ -29,7 +29,7 @@ func dryRun(t *testing.T, arguments ...string) string {
 func TestBuildRule(t *testing.T) {
 	flags := strings.Replace(strings.Join(gobuild.Flags(), " "), "-s -w", `"-s -w"`, 1)
 	for arch, goarch := range map[string]string{"arm64": "arm64", "amd64": "amd64", "x86_64": "amd64"} {
-		for _, f := range load(t, nil).Functions() {
+		for _, f := range load(t, nil).Functions {
 			out := dryRun(t, "build-"+f.LogicalID, "ARTIFACTS_DIR=/artifacts", "ARCH="+arch)
 			for _, want := range []string{
 				"CGO_ENABLED=0 ", "GOOS=linux ", "GOARCH=" + goarch + " ", " " + flags + " ", `-o "/artifacts/` + f.Handler + `" `, " ./" + f.Package + "\n",

@@ -16,7 +16,7 @@ import (
 func TestEvents(t *testing.T) {
 	template := load(t, nil)
 	var folders []string
-	for _, f := range template.Functions() {
+	for _, f := range template.Functions {
 		folders = append(folders, filepath.Join(root, f.Package))
 		t.Run(f.Name, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(root, f.Package, "event.json"))
@@ -28,7 +28,7 @@ func TestEvents(t *testing.T) {
 				t.Fatal(err)
 			}
 			var routes []string
-			for _, r := range template.Routes() {
+			for _, r := range template.Routes {
 				if r.Function == f.Name {
 					routes = append(routes, r.Method+" "+r.Path)
 				}

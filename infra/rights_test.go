@@ -320,7 +320,7 @@ func TestRolesAllowExactlyWhatIsCalled(t *testing.T) {
 	known := actions()
 	source, folder := routines(sources(t, "pkg/dynamo"), known), programs(t)
 	quiet, traced := deploy(t, nil), deploy(t, map[string]string{"Tracing": "on"})
-	for _, f := range load(t, nil).Functions() {
+	for _, f := range load(t, nil).Functions {
 		t.Run(f.Name, func(t *testing.T) {
 			want := map[string][]string{"${" + f.LogicalID + "Logs.Arn}": {"logs:CreateLogStream", "logs:PutLogEvents"}}
 			for setting, made := range readProgram(t, filepath.Join(folder, f.Name), f, known).calls(t, source) {

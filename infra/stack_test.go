@@ -37,7 +37,7 @@ func TestRoutes(t *testing.T) {
 		"POST /shop/{customer}/voucher → redeem-voucher",
 	}
 	var got []string
-	for _, r := range load(t, nil).Routes() {
+	for _, r := range load(t, nil).Routes {
 		got = append(got, r.Method+" "+r.Path+" → "+r.Function)
 	}
 	slices.Sort(got)
@@ -47,34 +47,31 @@ func TestRoutes(t *testing.T) {
 }
 
 func TestFunctions(t *testing.T) {
-	tables := map[string]string{
-		"CatalogueTable": "shop-catalogue", "VouchersTable": "shop-vouchers", "CheckoutsTable": "shop-checkouts",
-	}
 	const endpoint = "http://127.0.0.1:8000"
 	want := []struct {
 		id, name string
 		env      map[string]string
 	}{
 		{"RedeemVoucher", "redeem-voucher", map[string]string{
-			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "VOUCHERS_TABLE": "shop-vouchers",
+			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "VOUCHERS_TABLE": "VouchersTable",
 		}},
 		{"CheckoutArea", "checkout-area", map[string]string{
-			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "shop-catalogue",
+			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
 		}},
 		{"Checkout", "checkout", map[string]string{
-			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "shop-catalogue",
-			"CHECKOUTS_TABLE": "shop-checkouts",
+			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
+			"CHECKOUTS_TABLE": "CheckoutsTable",
 		}},
 		{"CheckoutVariant", "checkout-variant", map[string]string{
-			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "shop-catalogue",
-			"CHECKOUTS_TABLE": "shop-checkouts",
+			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
+			"CHECKOUTS_TABLE": "CheckoutsTable",
 		}},
 		{"RemovedPayment", "removed-payment", map[string]string{"STACK_NAME": "market"}},
 		{"ApiDocs", "api-docs", map[string]string{"STACK_NAME": "market"}},
 	}
 	got := load(t, map[string]string{
 		"DynamoDBEndpoint": endpoint, "AWS::StackName": "market", "Architecture": "x86_64",
-	}).Functions()
+	}).Functions
 	if len(got) != len(want) {
 		t.Fatalf("%d functions, want %d", len(got), len(want))
 	}
@@ -85,35 +82,14 @@ func TestFunctions(t *testing.T) {
 		if f.Timeout != 10*time.Second || f.MemorySize != 256 || f.Architecture != "x86_64" || f.Handler != "bootstrap" {
 			t.Errorf("%s: timeout %s, %d MB, %s, %s", f.Name, f.Timeout, f.MemorySize, f.Architecture, f.Handler)
 		}
-		env, err := f.Environment(tables)
-		if err != nil || !maps.Equal(env, want[i].env) {
-			t.Errorf("%s: environment %v, %v, want %v", f.Name, env, err, want[i].env)
-		}
-	}
-}
-
-func TestFunctions_NeedOnlyTheirOwnTables(t *testing.T) {
-	for _, f := range load(t, nil).Functions() {
-		_, err := f.Environment(map[string]string{"CatalogueTable": "shop-catalogue"})
-		switch f.Name {
-		case "checkout-area", "removed-payment", "api-docs":
-			if err != nil {
-				t.Errorf("%s: %v", f.Name, err)
-			}
-		case "redeem-voucher":
-			if want := "VOUCHERS_TABLE of RedeemVoucher: there is no table for VouchersTable"; err == nil || err.Error() != want {
-				t.Errorf("%s: %v, want %s", f.Name, err, want)
-			}
-		default:
-			if err == nil || !strings.HasSuffix(err.Error(), "there is no table for CheckoutsTable") {
-				t.Errorf("%s: %v, want an error about CheckoutsTable", f.Name, err)
-			}
+		if !maps.Equal(f.Environment, want[i].env) {
+			t.Errorf("%s: environment %v, want %v", f.Name, f.Environment, want[i].env)
 		}
 	}
 }
 
 func TestCORS_WithoutOrigins_IsOff(t *testing.T) {
-	if cors := load(t, nil).CORS(); cors != nil {
+	if cors := load(t, nil).CORS; cors != nil {
 		t.Errorf("CORS %+v without AllowedOrigins", *cors)
 	}
 }
@@ -124,7 +100,7 @@ func TestCORS(t *testing.T) {
 		"https://shop.example": {"https://shop.example"},
 		"https://shop.example,http://localhost:5173": {"https://shop.example", "http://localhost:5173"},
 	} {
-		cors := load(t, map[string]string{"AllowedOrigins": origins}).CORS()
+		cors := load(t, map[string]string{"AllowedOrigins": origins}).CORS
 		if cors == nil {
 			t.Fatalf("no CORS for %s", origins)
 		}
@@ -181,7 +157,10 @@ func TestParameters_BadValuesAreRefused(t *testing.T) {
 		{"AWS::NoValue", "", "has no parameter AWS::NoValue"},
 		{"Currency", "EUR", "template.yaml has no parameter Currency"},
 	} {
-		_, err := samtemplate.Load(root, map[string]string{test.name: test.text})
+		template, err := samtemplate.Load(root, map[string]string{test.name: test.text})
+		if err == nil {
+			_, err = template.Resources()
+		}
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), test.name) {
 			t.Errorf("%s=%s: %v, want %q", test.name, test.text, err, test.want)
 		}
@@ -189,16 +168,22 @@ func TestParameters_BadValuesAreRefused(t *testing.T) {
 }
 
 func TestThrottle(t *testing.T) {
-	if got := load(t, nil).Throttle(); got != (samtemplate.Throttle{Rate: 500, Burst: 1000}) {
-		t.Errorf("throttle %+v, want 500 a second and 1000 at once", got)
-	}
-	if got := load(t, map[string]string{"ThrottleRate": "20", "ThrottleBurst": "40"}).Throttle(); got.Rate != 20 || got.Burst != 40 {
-		t.Errorf("throttle %+v, want 20 a second and 40 at once", got)
+	for _, test := range []struct {
+		parameters  map[string]string
+		rate, burst string
+	}{
+		{nil, "500", "1000"},
+		{map[string]string{"ThrottleRate": "20", "ThrottleBurst": "40"}, "20", "40"},
+	} {
+		settings := under(deploy(t, test.parameters).properties["Api"], "DefaultRouteSettings")
+		if rate, burst := text(settings, "ThrottlingRateLimit"), text(settings, "ThrottlingBurstLimit"); rate != test.rate || burst != test.burst {
+			t.Errorf("the throttle is %s a second and %s at once, want %s and %s", rate, burst, test.rate, test.burst)
+		}
 	}
 }
 
 func TestVersion_OfTheSource_IsDevelopment(t *testing.T) {
-	if got := load(t, nil).Version(); got != "development" {
+	if got := load(t, nil).Version; got != "development" {
 		t.Errorf("the version is %q; `make build` replaces development", got)
 	}
 }
@@ -248,9 +233,9 @@ func TestReservedConcurrency(t *testing.T) {
 
 func TestParameters_LimitsOfWarmThroughput(t *testing.T) {
 	for _, units := range []string{"0", "12000", "19999", "20000", "99999", "100000", "12000000"} {
-		load(t, map[string]string{"VouchersWarmReadUnits": units})
+		deploy(t, map[string]string{"VouchersWarmReadUnits": units})
 	}
 	for _, units := range []string{"0", "4000", "9999", "10000", "40000", "100000"} {
-		load(t, map[string]string{"VouchersWarmWriteUnits": units, "CheckoutsWarmWriteUnits": units})
+		deploy(t, map[string]string{"VouchersWarmWriteUnits": units, "CheckoutsWarmWriteUnits": units})
 	}
 }

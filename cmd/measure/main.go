@@ -19,7 +19,7 @@ import (
 	"os/signal"
 	"time"
 
-	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/samtemplate"
 	"shopfront/internal/measure/benchmark"
 	"shopfront/internal/measure/cost"
 )
@@ -79,11 +79,8 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 			return errors.New("every number must be 1 or more")
 		}
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	if options.Root, err = localrun.FindRoot(dir); err != nil {
+	var err error
+	if options.Root, err = samtemplate.FindRoot("."); err != nil {
 		return err
 	}
 	costs.Root = options.Root

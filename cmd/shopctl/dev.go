@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shopfront/internal/local/localrun"
-	"shopfront/internal/local/localstate"
+	"shopfront/internal/local/samtemplate"
 )
 
 func newDevCommand(s *session) *cobra.Command {
@@ -28,14 +28,14 @@ With --json it prints one document when it serves, and everything else to stderr
 			if err != nil {
 				return err
 			}
-			root, err := localrun.FindRoot(dir)
+			root, err := samtemplate.FindRoot(dir)
 			if err != nil {
 				return err
 			}
-			options := localrun.Options{Root: root, Port: int(port), Fresh: fresh, Out: s.stdout, Now: s.now, Random: s.jitter}
+			options := localrun.Options{Root: root, Port: int(port), Fresh: fresh, Out: s.stdout, Warnings: s.stderr, Now: s.now, Random: s.jitter}
 			if s.json {
 				options.Out = s.stderr
-				options.Serving = func(state localstate.State) { _ = writeJSON(s.stdout, state) }
+				options.Serving = func(state localrun.State) { _ = writeJSON(s.stdout, state) }
 			}
 			return localrun.Run(ctx, options)
 		}),

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"shopfront/internal/local/localstate"
+	"shopfront/internal/local/localrun"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/catalogfile"
 	"shopfront/pkg/checkout"
@@ -166,7 +166,7 @@ func (s *session) explainOne(err error) *problem {
 		return refused(kindInvalid, "%s", err)
 	}
 	switch {
-	case errors.Is(err, localstate.ErrNotRunning):
+	case errors.Is(err, localrun.ErrNotRunning):
 		return failed(kindNotRunning, "%s: start one with make run", err)
 	case errors.Is(err, operator.ErrNoStack):
 		return refused(kindNotFound, "%s: check the name, AWS_REGION and AWS_PROFILE", err)

@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"shopfront/internal/local/localstate"
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/samtemplate"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/operator"
 )
@@ -77,10 +77,14 @@ func (s *session) deployment(ctx context.Context) (*operator.Deployment, error) 
 		if err != nil {
 			return nil, err
 		}
-		if _, err := localstate.Root(dir); errors.Is(err, localstate.ErrNotRunning) {
-			return nil, failed(kindNotRunning, "%s: change into the checkout", err)
+		if _, err := samtemplate.FindRoot(dir); err != nil {
+			return nil, failed(kindNotRunning, "no local run: %s", err)
 		}
-		return operator.FindLocal(ctx, dir, s.jitter)
+		state, err := localrun.Find(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		return state.Deployment(s.jitter), nil
 	case stack != "":
 		return operator.FindStack(ctx, stack, s.jitter)
 	default:

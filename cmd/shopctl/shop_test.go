@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	mathrand "math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/internal/local/dynamolocal/localtest"
-	"shopfront/internal/local/localstate"
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/samtemplate"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dataschema"
@@ -36,7 +39,7 @@ const asProgram = "SHOPCTL_TEST_AS_PROGRAM"
 // shopfront is a Shopfront for one test: its own tables on DynamoDB Local, the shopper's side, and a clock that only the test moves.
 type shopfront struct {
 	dir       string // of a checkout whose local run this is
-	state     localstate.State
+	state     localrun.State
 	client    *dynamodb.Client
 	vouchers  voucher.Redeemer
 	checkouts checkout.Opener
@@ -53,14 +56,14 @@ func newShopfront(t *testing.T) *shopfront {
 		stdin: strings.NewReader(""), random: mathrand.NewChaCha8([32]byte{}), clock: time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC),
 		variables: map[string]string{},
 	}
-	s.state = localstate.State{
+	s.state = localrun.State{
 		BaseURL: "http://127.0.0.1:3000", DynamoDBEndpoint: localtest.Endpoint(t), Region: localtest.Region,
-		Tables: localstate.Tables{
+		Tables: localrun.Tables{
 			Catalogue: localtest.Table(t, "CatalogueTable"), Vouchers: localtest.Table(t, "VouchersTable"), Checkouts: localtest.Table(t, "CheckoutsTable"),
 		},
 		PID: os.Getpid(), Version: "0.1.0",
 	}
-	if err := s.state.Write(s.dir); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(s.dir, samtemplate.File), nil, 0o600), s.state.Write(s.dir)); err != nil {
 		t.Fatal(err)
 	}
 	// Shoppers' IDs have their own source, so that they do not depend on what the command draws.

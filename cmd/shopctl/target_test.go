@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"shopfront/internal/local/localstate"
+	"shopfront/internal/local/localrun"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/voucher"
@@ -23,7 +23,7 @@ import (
 func TestLocal_NoLocalRun_IsReported(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
-	if err := localstate.Remove(s.dir); err != nil {
+	if err := localrun.RemoveState(s.dir); err != nil {
 		t.Fatal(err)
 	}
 	want := result{stderr: "error: no local run in " + s.dir + ": start one with make run\n", exit: exitFailed}
@@ -218,7 +218,7 @@ func TestLocal_OutsideOfACheckout_SaysWhereToGo(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.dir = t.TempDir()
-	want := result{stderr: "error: no local run: " + s.dir + " is in no checkout of Shopfront: change into the checkout\n", exit: exitFailed}
+	want := result{stderr: "error: no local run: there is no template.yaml in " + s.dir + " or above it: change into a checkout of Shopfront\n", exit: exitFailed}
 	if got := s.shopctl(t.Context(), "--local", "status"); got != want {
 		t.Errorf("got %v want %v", got, want)
 	}

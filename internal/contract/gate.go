@@ -59,7 +59,7 @@ const goneFunction = "removed-payment"
 // Routes lists the routes of a template.
 func Routes(template *samtemplate.Template) []Route {
 	var routes []Route
-	for _, route := range template.Routes() {
+	for _, route := range template.Routes {
 		routes = append(routes, Route{Operation{route.Method, route.Path}, route.Function})
 	}
 	return routes

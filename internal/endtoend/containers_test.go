@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -15,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/localrun/localruntest"
+	"shopfront/internal/local/samtemplate"
 )
 
 // With -sam, requests go to the functions that `make build` built, in containers, behind `sam local start-api`. They use
@@ -36,11 +35,7 @@ type containers struct {
 
 // startContainers returns when they answer.
 func startContainers(ctx context.Context, run *localruntest.Run) (*containers, error) {
-	workDir, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	root, err := localrun.FindRoot(workDir)
+	root, err := samtemplate.FindRoot(".")
 	if err != nil {
 		return nil, err
 	}

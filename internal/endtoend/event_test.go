@@ -54,7 +54,7 @@ func TestEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range template.Functions() {
+	for _, f := range template.Functions {
 		t.Run(f.Name, func(t *testing.T) {
 			event, err := os.ReadFile(filepath.Join(run.Root(), f.Package, "event.json"))
 			if err != nil {

@@ -16,14 +16,14 @@ import (
 	"testing"
 	"time"
 
+	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/localrun/localruntest"
-	"shopfront/internal/local/localstate"
 )
 
 // dev is `shopctl dev` as a developer starts it.
 type dev struct {
 	root    string
-	state   localstate.State
+	state   localrun.State
 	stderr  localruntest.Output
 	command *exec.Cmd
 	ended   chan error
@@ -48,7 +48,7 @@ func devCheckout(t *testing.T) string {
 	if err := localruntest.CopyCheckout(t.Context(), root, t.Output()); err != nil {
 		t.Fatal(err)
 	}
-	const built = ".shopfront/functions"
+	const built = ".shopfront/bin"
 	if err := os.CopyFS(filepath.Join(root, built), os.DirFS(filepath.Join(localRun(t).Root(), built))); err != nil {
 		t.Fatal(err)
 	}

@@ -345,7 +345,7 @@ func unchanged(t *testing.T, test func(t *testing.T)) {
 
 func functionProcesses(t *testing.T) []string {
 	t.Helper()
-	processes, err := localruntest.Processes(t.Context(), filepath.Join(localRun(t).Root(), ".shopfront", "functions"))
+	processes, err := localruntest.Processes(t.Context(), filepath.Join(localRun(t).Root(), ".shopfront", "bin"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func newShop(t *testing.T) shop {
 // loadShop loads a catalogue file in which CUSTOMER stands for the ID, as `shopctl catalog apply` does.
 func loadShop(t *testing.T, file, id string) shop {
 	t.Helper()
-	deployment := operator.Local(localRun(t).State, mathrand.Int64N)
+	deployment := localRun(t).State.Deployment(mathrand.Int64N)
 	text := strings.ReplaceAll(file, "CUSTOMER", id)
 	plan, err := deployment.PlanCatalogue(t.Context(), []catalogfile.File{{Name: "shop.yaml", Text: []byte(text)}}, false, time.Now())
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 
-	"shopfront/internal/local/localstate"
 	"shopfront/pkg/dynamo"
 )
 
@@ -114,27 +113,15 @@ func withoutCredentials(ctx context.Context, err error) error {
 	return ErrNoCredentials
 }
 
-// FindLocal finds the local run of the checkout that dir is in, or returns localstate.ErrNotRunning. random is as in
-// FindStack.
-func FindLocal(ctx context.Context, dir string, random func(n int64) int64) (*Deployment, error) {
-	state, err := localstate.Live(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	return Local(state, random), nil
-}
-
-// Local is the local run that a state describes. random is as in FindStack.
-func Local(state localstate.State, random func(n int64) int64) *Deployment {
-	client := dynamodb.New(dynamodb.Options{
-		Region: state.Region, BaseEndpoint: aws.String(state.DynamoDBEndpoint),
-		// DynamoDB Local wants a signature, whosever it is; the operator's own credentials stay out of it.
+// Local completes a deployment that is a local run, whose DynamoDB Local has that endpoint. random is as in FindStack.
+func Local(run Deployment, endpoint string, random func(n int64) int64) *Deployment {
+	run.client = dynamodb.New(dynamodb.Options{
+		Region: run.Region, BaseEndpoint: aws.String(endpoint),
+		// DynamoDB Local requires a signature but accepts any. The operator's own credentials are not used.
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	}, patient(random))
-	return &Deployment{
-		BaseURL: state.BaseURL, Region: state.Region, Version: state.Version, Tables: Tables(state.Tables),
-		client: client, random: random,
-	}
+	run.random = random
+	return &run
 }
 
 // patient gives a client more time and attempts than a shopper's request has.

@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/internal/local/dynamolocal/localtest"
-	"shopfront/internal/local/localstate"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
@@ -44,9 +43,8 @@ func newTables(t *testing.T) *tables {
 	names := operator.Tables{
 		Catalogue: localtest.Table(t, "CatalogueTable"), Vouchers: localtest.Table(t, "VouchersTable"), Checkouts: localtest.Table(t, "CheckoutsTable"),
 	}
-	state := localstate.State{DynamoDBEndpoint: localtest.Endpoint(t), Region: localtest.Region, Tables: localstate.Tables(names)}
 	return &tables{
-		client: localtest.Client(t), names: names, deployment: operator.Local(state, mathrand.Int64N),
+		client: localtest.Client(t), names: names, deployment: operator.Local(operator.Deployment{Region: localtest.Region, Tables: names}, localtest.Endpoint(t), mathrand.Int64N),
 	}
 }
 

@@ -1,11 +1,11 @@
-// Package localrun is the local run, `shopctl dev`: a whole Shopfront on one machine. It serves the routes of template.yaml
-// through an emulated HTTP API, which hands each request to a built function behind the Lambda runtime interface, on
+// Package localrun runs a whole Shopfront on this machine, for `shopctl dev` and for tests. It serves the routes of
+// template.yaml through an emulated HTTP API, which hands each request to a built function behind the Lambda runtime API, on
 // DynamoDB Local with a demo shop.
 //
-// Routes, functions, variables and tables are taken from the template, and examples from the functions' event.json: this
-// package names none of them.
+// Routes, functions, variables and tables come from the template, and examples from the functions' event.json: this package
+// names none of them.
 //
-// It puts samtemplate, gateway, runtimeapi, dynamolocal and operator together. No function may link it.
+// It joins samtemplate, gateway, runtimeapi, dynamolocal and operator. No function may link it.
 package localrun
 
 import (
@@ -13,97 +13,87 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"sync"
+	"syscall"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"shopfront/internal/local/dynamolocal"
-	"shopfront/internal/local/localstate"
+	"shopfront/internal/local/gateway"
 	"shopfront/internal/local/samtemplate"
 )
 
 // Options says what to run.
 type Options struct {
-	// Root is the checkout of this repository, as FindRoot finds it. What a run keeps is in .shopfront in there.
+	// Root is the root of the checkout (samtemplate.FindRoot). A run keeps its files in .shopfront there.
 	Root string
 	// Port is the port of 127.0.0.1 to serve on, 0 for a free one.
 	Port int
-	// Fresh forgets what an earlier run stored.
+	// Fresh deletes what earlier runs stored.
 	Fresh bool
-	// Out receives progress, what the compiler prints, the address with examples, and a line per request.
+	// Out receives progress, the compiler's output, the address with examples, and a line per request.
 	Out io.Writer
+	// Warnings receives a line for each kind of thing in the template that does not exist on this machine.
+	Warnings io.Writer
 	// Serving, unless nil, is called once, when requests are answered.
-	Serving func(localstate.State)
+	Serving func(State)
 	// Now tells the time.
 	Now func() time.Time
 	// Random returns a random number from 0 up to, not including, n; it need not be secret.
 	Random func(n int64) int64
 }
 
-// FindRoot is the checkout that dir is in: the nearest directory upwards with a template.yaml.
-func FindRoot(dir string) (string, error) {
-	for at := dir; ; at = filepath.Dir(at) {
-		_, err := os.Stat(filepath.Join(at, samtemplate.File))
-		if err == nil {
-			return at, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("no %s in %s or above it: change into a checkout of Shopfront", samtemplate.File, dir)
-		}
-	}
-}
+// stateDir is the directory of the checkout in which a run keeps its files. Git ignores it.
+const stateDir = ".shopfront"
 
-// Run serves until the context ends, which is no error, or until something has ended that it needs. Then it stops the
-// server, the functions and DynamoDB Local, in this order: whatever Run returns, nothing is left running. While it serves,
-// the checkout has the state that localstate reads, and .shopfront/env-vars.json for `sam local invoke`.
+// Run serves until the context ends, which is no error, or until something ends that it needs. Then it stops the server, the
+// functions and DynamoDB Local, in this order: whatever Run returns, it leaves nothing running. While it serves, the checkout
+// has the state that Find reads, and .shopfront/env-vars.json for `sam local invoke`.
 //
-// An error says what to do about it, in one line, which Maven's or DynamoDB Local's own output may follow.
+// An error says what to do about it, in one line, which output of Maven or DynamoDB Local may follow.
 func Run(ctx context.Context, options Options) error {
-	r := &run{
-		Options: options,
-		out:     &console{w: options.Out, now: options.Now},
-		dir:     filepath.Join(options.Root, stateDir),
-		failed:  make(chan error, 1),
-	}
+	r := &run{Options: options, dir: filepath.Join(options.Root, stateDir), failed: make(chan error, 1)}
 	err := r.start(ctx)
 	if err == nil {
 		err = r.wait(ctx)
 	}
 	if ctx.Err() != nil {
-		err = nil // it was asked to end, whatever it was doing
-		r.out.say("Stopping")
+		err = nil // the caller ended the run, so its errors do not matter
+		r.say("Stopping")
 	}
-	return errors.Join(err, r.stop())
+	for _, undo := range slices.Backward(r.stops) {
+		err = errors.Join(err, undo())
+	}
+	return err
 }
 
-// stateDir is where a checkout keeps what the local run makes. Git ignores it.
-const stateDir = ".shopfront"
-
-// run is a local run on its way. The steps of start fill in what those after them use.
+// run is a local run in progress. Each step of start sets what later steps use.
 type run struct {
 	Options
 
-	out *console
-	dir string // stateDir of the checkout
-
-	template *samtemplate.Template
+	dir      string // stateDir of the checkout
+	mu       sync.Mutex
 	listener net.Listener
 	store    *dynamolocal.Server
-	state    localstate.State
-	failed   chan error // takes how the server failed
+	template *samtemplate.Template
+	state    State
+	failed   chan error // receives the server's error
 
-	stops []func() error
+	stops []func() error // what Run does at the end, the last one first
 }
+
+func (r *run) onStop(undo func() error) { r.stops = append(r.stops, undo) }
 
 func (r *run) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		r.claim, r.load, r.startStore, r.makeTables, r.loadDemo, r.build, r.serve, r.announce,
+		r.lockCheckout, r.listen, r.startStore, r.load, r.makeTables, r.loadDemo, r.build, r.serve, r.announce,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -124,13 +114,69 @@ func (r *run) wait(ctx context.Context) error {
 	}
 }
 
-// stop undoes what the steps did, the last first.
-func (r *run) stop() error {
-	var errs []error
-	for _, undo := range slices.Backward(r.stops) {
-		errs = append(errs, undo())
+// lockCheckout keeps a second run out of the checkout. The lock ends with the process; the file stays.
+func (r *run) lockCheckout(ctx context.Context) error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return errors.New("no go in PATH: install Go 1.26 or later from https://go.dev/dl")
 	}
-	return errors.Join(errs...)
+	if err := os.MkdirAll(r.dir, 0o750); err != nil {
+		return err
+	}
+	lock := flock.New(filepath.Join(r.dir, "dev.lock"))
+	locked, err := lock.TryLock()
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", lock, err)
+	}
+	if !locked {
+		if state, err := Find(ctx, r.Root); err == nil {
+			return fmt.Errorf("a local run serves this checkout at %s already: use that, or stop it first", state.BaseURL)
+		}
+		return errors.New("another local run is starting or stopping in this checkout: wait for it, or stop it first")
+	}
+	r.onStop(lock.Unlock)
+	return nil
 }
 
-func (r *run) onStop(undo func() error) { r.stops = append(r.stops, undo) }
+// listen takes the port before the steps that take long. Connections to it wait until the run serves.
+func (r *run) listen(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(r.Port)))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("port %d is in use: stop what listens there, or choose another port with --port", r.Port)
+	}
+	if err != nil {
+		return fmt.Errorf("choose another port with --port: %w", err)
+	}
+	r.listener = listener
+	r.onStop(func() error {
+		_ = listener.Close() // the server may have closed it
+		return nil
+	})
+	return nil
+}
+
+// Write prints for the developer, one call at a time. It never fails, so that a command that prints to it continues.
+func (r *run) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, _ = r.Out.Write(b)
+	return len(b), nil
+}
+
+func (r *run) say(format string, args ...any) { _, _ = fmt.Fprintf(r, format+"\n", args...) }
+
+// longestPath is how much of a request's path is shown.
+const longestPath = 100
+
+// showRequest prints a request in one line. Its ID finds it in the functions' log.
+func (r *run) showRequest(record gateway.Record) {
+	path := record.Path
+	if len(path) > longestPath {
+		path = path[:longestPath] + "…"
+	}
+	line := fmt.Sprintf("%s %d %s %s %s %s", r.Now().Format(time.TimeOnly), record.Status, record.Method, path,
+		record.Duration.Round(100*time.Microsecond), record.RequestID)
+	if record.Err != nil {
+		line += ": " + record.Err.Error()
+	}
+	r.say("%s", line)
+}

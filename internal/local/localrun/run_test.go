@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -23,7 +24,6 @@ import (
 
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/localrun/localruntest"
-	"shopfront/internal/local/localstate"
 )
 
 // checkout copies the checkout to a directory of the test's own.
@@ -129,21 +129,25 @@ func execute(t *testing.T, run *localruntest.Run, line string) (status, rest str
 	return strings.TrimPrefix(status, "HTTP/1.1 "), rest
 }
 
-func TestTheLocalRun(t *testing.T) {
+// The parts share a checkout, because DynamoDB Local and the builds take most of the time. Each part leaves it as the next
+// part needs it.
+func TestLocalRun(t *testing.T) {
 	root := checkout(t)
+	t.Run("a missing tool is named", func(t *testing.T) { testMissingTools(t, root) })
+	t.Run("a port in use is found first", func(t *testing.T) { testPortInUse(t, root) })
 	first := start(t, root, false)
 	redeem := strings.ReplaceAll(curls(first)[0], first.State.BaseURL, "$BASE")
-	t.Run("every line that it prints works as printed", func(t *testing.T) { testPrintedLines(t, first) })
+	t.Run("every printed line works as printed", func(t *testing.T) { testPrintedLines(t, first) })
 	t.Run("README.md shows lines that it prints", func(t *testing.T) { testReadme(t, first) })
-	t.Run("each request is a line, and is found in the functions' log", func(t *testing.T) { testRequestLine(t, first) })
-	t.Run("it leaves its state and the variables of its functions", func(t *testing.T) { testStateFiles(t, first) })
-	t.Run("a second one in the same checkout says where the first is", func(t *testing.T) { testSecondRun(t, first) })
+	t.Run("each request is a line, and is in the functions' log", func(t *testing.T) { testRequestLine(t, first) })
+	t.Run("it writes its state and the functions' variables", func(t *testing.T) { testStateFiles(t, first) })
+	t.Run("a second run in the same checkout names the first", func(t *testing.T) { testSecondRun(t, first) })
 	stop(t, first)
 	t.Run("data survive a restart", func(t *testing.T) { testRestart(t, root, redeem) })
-	t.Run("a table with other keys", func(t *testing.T) { testOtherKeys(t, root) })
-	t.Run("fresh forgets data; a route, a variable and an example come from their files alone", func(t *testing.T) { testFresh(t, root) })
-	t.Run("DynamoDB Local dies", func(t *testing.T) { testStoreDies(t, root) })
-	t.Run("damaged data", func(t *testing.T) { testDamagedData(t, root) })
+	t.Run("a mistake in the checkout is shown", func(t *testing.T) { testMistakes(t, root) })
+	t.Run("an interrupt during the build ends it", func(t *testing.T) { testInterruptedBuild(t, root) })
+	t.Run("fresh deletes data, changes of files take effect, and the run ends with DynamoDB Local", func(t *testing.T) { testFresh(t, root) })
+	t.Run("damaged data are reported", func(t *testing.T) { testDamagedData(t, root) })
 }
 
 func testPrintedLines(t *testing.T, run *localruntest.Run) {
@@ -205,7 +209,7 @@ func testRequestLine(t *testing.T, run *localruntest.Run) {
 }
 
 func testStateFiles(t *testing.T, run *localruntest.Run) {
-	state, err := localstate.Live(t.Context(), run.Root())
+	state, err := localrun.Find(t.Context(), run.Root())
 	if err != nil || state != run.State {
 		t.Errorf("state %+v, %v, want %+v", state, err, run.State)
 	}
@@ -252,13 +256,35 @@ func testRestart(t *testing.T, root, redeem string) {
 	stop(t, run)
 }
 
-func testOtherKeys(t *testing.T, root string) {
-	const kept, other = "- AttributeName: sk\n          AttributeType: S", "- AttributeName: sk\n          AttributeType: B"
-	edit(t, root, "template.yaml", kept, other)
-	defer edit(t, root, "template.yaml", other, kept)
-	_, err := localruntest.Start(root, false)
-	wantError(t, err, "table CatalogueTable: it has other keys than the template says", "--fresh")
-	wantNothingLeft(t, root)
+func testMistakes(t *testing.T, root string) {
+	for name, test := range map[string]struct {
+		file, right, wrong string
+		want               []string // of the error and of what the run prints
+	}{
+		"a table with other keys": {
+			"template.yaml", "- AttributeName: sk\n          AttributeType: S", "- AttributeName: sk\n          AttributeType: B",
+			[]string{"table CatalogueTable: its keys differ from the template's", "--fresh"},
+		},
+		"the template": {"template.yaml", "Method: POST", "Verb: POST", []string{"template.yaml:", "the event Post needs Method and Path"}},
+		"a compile error": {
+			"functions/redeem-voucher/main.go", "env.VouchersTable()", "env.CouponsTable()",
+			[]string{"the functions cannot be built", "\nfunctions/redeem-voucher/main.go:19:20: env.CouponsTable undefined"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			edit(t, root, test.file, test.right, test.wrong)
+			defer edit(t, root, test.file, test.wrong, test.right)
+			var out localruntest.Output
+			err := run(t.Context(), root, 0, &out)
+			wantError(t, fmt.Errorf("%w\n%s", err, out.String()), test.want...)
+			wantNothingLeft(t, root)
+		})
+	}
+}
+
+// run is a local run that is expected to fail.
+func run(ctx context.Context, root string, port int, out io.Writer) error {
+	return localrun.Run(ctx, localrun.Options{Root: root, Port: port, Out: out, Warnings: out, Now: time.Now, Random: rand.Int64N})
 }
 
 func testFresh(t *testing.T, root string) {
@@ -271,6 +297,7 @@ func testFresh(t *testing.T, root string) {
         GetTransfer:
 `)
 	edit(t, root, "template.yaml", "          VOUCHERS_TABLE:", "          TILL: cash\n          VOUCHERS_TABLE:")
+	edit(t, root, "template.yaml", "\nResources:\n", "\nResources:\n  Late: {Type: AWS::SQS::Queue}\n")
 	edit(t, root, "functions/redeem-voucher/event.json", "Alder", "Al'der $HOME")
 	run := start(t, root, true)
 	status, rest := execute(t, run, curls(run)[0])
@@ -286,11 +313,17 @@ func testFresh(t *testing.T, root string) {
 	if till := readVariables(t, run)["RedeemVoucher"]["TILL"]; till != "cash" {
 		t.Errorf("the new variable is %q", till)
 	}
-	stop(t, run)
+	if want := "template.yaml: ignored on this machine: AWS::SQS::Queue (Late)\n"; !strings.Contains(run.Output(), want) {
+		t.Errorf("it does not print %q", want)
+	}
+	killStore(t, root)
+	<-run.Ended()
+	wantError(t, run.Stop(), "DynamoDB Local ended on its own")
+	wantNothingLeft(t, root)
 }
 
-func testStoreDies(t *testing.T, root string) {
-	run := start(t, root, false)
+func killStore(t *testing.T, root string) {
+	t.Helper()
 	processes, err := localruntest.Processes(t.Context(), filepath.Join(root, ".shopfront", "data"))
 	if err != nil || len(processes) != 1 {
 		t.Fatalf("%q, %v", processes, err)
@@ -302,9 +335,6 @@ func testStoreDies(t *testing.T, root string) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	<-run.Ended()
-	wantError(t, run.Stop(), "DynamoDB Local ended on its own")
-	wantNothingLeft(t, root)
 }
 
 func testDamagedData(t *testing.T, root string) {
@@ -330,7 +360,7 @@ func wantError(t *testing.T, err error, texts ...string) {
 	}
 }
 
-func TestAPortInUseIsFoundBeforeAnythingElse(t *testing.T) {
+func testPortInUse(t *testing.T, root string) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -338,14 +368,13 @@ func TestAPortInUseIsFoundBeforeAnythingElse(t *testing.T) {
 	defer listener.Close()
 	port := listener.Addr().(*net.TCPAddr).Port //nolint:errcheck,forcetypeassert // it is TCP
 	var out localruntest.Output
-	err = localrun.Run(t.Context(), localrun.Options{Root: checkout(t), Port: port, Out: &out, Now: time.Now, Random: rand.Int64N})
-	wantError(t, err, "port "+strconv.Itoa(port)+" is in use", "--port")
+	wantError(t, run(t.Context(), root, port, &out), "port "+strconv.Itoa(port)+" is in use", "--port")
 	if out.String() != "" {
 		t.Errorf("it printed %q", out.String())
 	}
 }
 
-// fakeCommands makes the PATH one directory, with links to the named commands and with scripts.
+// fakeCommands makes the PATH one directory, with links to the named commands and with scripts, until the test ends.
 func fakeCommands(t *testing.T, programs []string, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -366,66 +395,55 @@ func fakeCommands(t *testing.T, programs []string, scripts map[string]string) {
 	t.Setenv("PATH", dir)
 }
 
-func TestWhatIsMissingIsSaid(t *testing.T) {
-	unfetched := func(t *testing.T, root string) {
-		if err := os.Remove(filepath.Join(root, ".shopfront", "dynamodb-local")); err != nil {
-			t.Fatal(err)
-		}
+func testMissingTools(t *testing.T, root string) {
+	fetched := filepath.Join(root, ".shopfront", "dynamodb-local")
+	library, err := os.Readlink(fetched)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
-		change  func(t *testing.T, root string)
-		real    []string
-		scripts map[string]string
-		want    []string
+		isFetched bool
+		tools     []string
+		scripts   map[string]string
+		want      []string
 	}{
-		"Go":    {nil, []string{"java"}, nil, []string{"no go in PATH", "install Go 1.26"}},
-		"Java":  {nil, []string{"go"}, nil, []string{"install Java 17"}},
-		"Maven": {unfetched, []string{"go", "java", "ps"}, nil, []string{"install Apache Maven"}},
+		"Go":    {true, []string{"java"}, nil, []string{"no go in PATH", "install Go 1.26"}},
+		"Java":  {true, []string{"go"}, nil, []string{"install Java 17"}},
+		"Maven": {false, []string{"go", "java", "ps"}, nil, []string{"install Apache Maven"}},
 		"a network": {
-			unfetched,
+			false,
 			[]string{"go", "java", "rm"},
 			map[string]string{"mvn": "echo 'Could not transfer artifact' >&2; exit 1"},
 			[]string{"check the network", "Could not transfer artifact"},
 		},
-		"the template": {
-			func(t *testing.T, root string) { edit(t, root, "template.yaml", "Method: POST", "Verb: POST") },
-			[]string{"go", "java"},
-			nil,
-			[]string{"template.yaml:", "Verb is not supported here"},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := checkout(t)
-			if test.change != nil {
-				test.change(t, root)
+			if err := os.Remove(fetched); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := errors.Join(os.RemoveAll(fetched), os.Symlink(library, fetched)); err != nil {
+					t.Error(err)
+				}
+			}()
+			if test.isFetched {
+				if err := os.Symlink(library, fetched); err != nil {
+					t.Fatal(err)
+				}
 			}
 			before := os.Getenv("PATH")
-			fakeCommands(t, test.real, test.scripts)
-			_, err := localruntest.Start(root, false)
-			wantError(t, err, test.want...)
+			fakeCommands(t, test.tools, test.scripts)
+			wantError(t, run(t.Context(), root, 0, io.Discard), test.want...)
 			t.Setenv("PATH", before)
 			wantNothingLeft(t, root)
 		})
 	}
 }
 
-func TestACompileErrorIsShownAsTheCompilerPrintsIt(t *testing.T) {
-	root := checkout(t)
-	edit(t, root, "functions/redeem-voucher/main.go", "env.VouchersTable()", "env.CouponsTable()")
-	var out localruntest.Output
-	err := localrun.Run(t.Context(), localrun.Options{Root: root, Out: &out, Now: time.Now, Random: rand.Int64N})
-	wantError(t, err, "functions/redeem-voucher cannot be built")
-	if want := "\nfunctions/redeem-voucher/main.go:19:20: env.CouponsTable undefined"; !strings.Contains(out.String(), want) {
-		t.Errorf("it printed %s\nwant %s", out.String(), want)
-	}
-	wantNothingLeft(t, root)
-}
-
-func TestARunThatIsInterruptedWhileItBuildsEndsWell(t *testing.T) {
-	root := checkout(t)
+func testInterruptedBuild(t *testing.T, root string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	building := filepath.Join(root, "building")
+	building := filepath.Join(t.TempDir(), "building")
 	t.Setenv("BUILDING", building)
 	before := os.Getenv("PATH")
 	fakeCommands(t, []string{"java", "sleep", "rm"}, map[string]string{"go": `: > "$BUILDING"; exec sleep 60`})
@@ -438,8 +456,7 @@ func TestARunThatIsInterruptedWhileItBuildsEndsWell(t *testing.T) {
 		}
 	}()
 	var out localruntest.Output
-	err := localrun.Run(ctx, localrun.Options{Root: root, Out: &out, Now: time.Now, Random: rand.Int64N})
-	if err != nil || !strings.HasSuffix(out.String(), "Stopping\n") {
+	if err := run(ctx, root, 0, &out); err != nil || !strings.HasSuffix(out.String(), "Stopping\n") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 	t.Setenv("PATH", before)

@@ -2,12 +2,14 @@ package localrun
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"shopfront/internal/local/gateway"
@@ -16,44 +18,36 @@ import (
 )
 
 const (
-	// requestTimeout is how long the server waits for a request to arrive, idleTimeout for the next one.
+	// requestTimeout bounds the time in which a request must arrive, idleTimeout the time until the next one.
 	requestTimeout = 30 * time.Second
 	idleTimeout    = 2 * time.Minute
-	// stopGrace is how long requests may take to end once the run was asked to.
+	// stopGrace is how long requests may take to end when the run stops.
 	stopGrace = 5 * time.Second
 )
 
-// LoadTemplate reads the template of the checkout at root, as it is for a local run whose DynamoDB has that endpoint.
+// LoadTemplate reads the template of the checkout at root for a local run whose DynamoDB has that endpoint.
 func LoadTemplate(root, endpoint string) (*samtemplate.Template, error) {
 	return samtemplate.Load(root, map[string]string{"AllowedOrigins": "*", "DynamoDBEndpoint": endpoint, "AWS::Region": region})
 }
 
-// NewRuntime runs the template's functions, which Run has built in the checkout at root. Log is as in runtimeapi.Config.
+// NewRuntime runs the template's functions, which Run has built in the checkout at root. For log see runtimeapi.Config.
 func NewRuntime(root string, template *samtemplate.Template, log func(function, line string)) (*runtimeapi.Runtime, error) {
-	config := runtimeapi.Config{Region: region, Credentials: local, Log: log}
-	for _, f := range template.Functions() {
-		environment, err := f.Environment(Tables(template))
-		if err != nil {
-			return nil, err
-		}
+	config := runtimeapi.Config{
+		Region: region, Credentials: runtimeapi.Credentials{AccessKeyID: accessKey, SecretAccessKey: accessKey}, Log: log,
+	}
+	for _, f := range template.Functions {
 		config.Functions = append(config.Functions, runtimeapi.Function{
-			Name: f.Name, Path: Binary(root, f.Name), Handler: f.Handler, MemorySize: f.MemorySize, Timeout: f.Timeout, Env: environment,
+			Name: f.Name, Path: Binary(root, f.Name), Handler: f.Handler, MemorySize: f.MemorySize, Timeout: f.Timeout, Env: f.Environment,
 		})
 	}
 	return runtimeapi.New(config)
 }
 
-// NewGateway is the template's HTTP API in front of its functions. Log takes a record of each request.
+// NewGateway is the template's HTTP API in front of its functions. It gives log a record of each request.
 func NewGateway(template *samtemplate.Template, functions gateway.Invoker, now func() time.Time, log func(gateway.Record)) (*gateway.Gateway, error) {
-	config := gateway.Config{Invoker: functions, Status: status, Clock: now, Log: log}
-	for _, route := range template.Routes() {
-		config.Routes = append(config.Routes, gateway.Route(route))
-	}
-	if cors := template.CORS(); cors != nil {
-		allowed := gateway.CORS(*cors)
-		config.CORS = &allowed
-	}
-	return gateway.New(config)
+	return gateway.New(gateway.Config{
+		Routes: template.Routes, Invoker: functions, CORS: template.CORS, Status: status, Clock: now, Log: log,
+	})
 }
 
 // status returns the HTTP status for a function's error.
@@ -71,11 +65,24 @@ func status(err error) int {
 	return http.StatusInternalServerError
 }
 
+// load evaluates the template, once. It needs the endpoint of DynamoDB Local for that.
 func (r *run) load(context.Context) error {
 	var err error
-	r.template, err = LoadTemplate(r.Root, "")
-	return err
+	if r.template, err = LoadTemplate(r.Root, r.store.Endpoint()); err != nil {
+		return err
+	}
+	for _, line := range r.template.Ignored {
+		_, _ = fmt.Fprintln(r.Warnings, line)
+	}
+	r.state = State{
+		BaseURL: "http://" + r.listener.Addr().String(), DynamoDBEndpoint: r.store.Endpoint(), Region: region,
+		Tables: Tables{Catalogue: "CatalogueTable", Vouchers: "VouchersTable", Checkouts: "CheckoutsTable"},
+		PID:    os.Getpid(), Version: r.template.Version,
+	}
+	return nil
 }
+
+func (r *run) functionsLog() string { return filepath.Join(r.dir, "functions.log") }
 
 // serve runs the functions and answers requests.
 func (r *run) serve(ctx context.Context) error {
@@ -84,10 +91,6 @@ func (r *run) serve(ctx context.Context) error {
 		return err
 	}
 	r.onStop(file.Close)
-	// The template once more, for now it is known where DynamoDB is.
-	if r.template, err = LoadTemplate(r.Root, r.store.Endpoint()); err != nil {
-		return err
-	}
 	functions, err := NewRuntime(r.Root, r.template, func(function, line string) {
 		_, _ = fmt.Fprintln(file, function, line) // a full disk must not end the shop
 	})
@@ -95,7 +98,7 @@ func (r *run) serve(ctx context.Context) error {
 		return err
 	}
 	r.onStop(functions.Close)
-	api, err := NewGateway(r.template, functions, r.Now, r.out.request)
+	api, err := NewGateway(r.template, functions, r.Now, r.showRequest)
 	if err != nil {
 		return err
 	}
@@ -114,7 +117,7 @@ func (r *run) serve(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 		defer cancel()
 		if err := server.Shutdown(ctx); err != nil {
-			_ = server.Close() // what takes longer is cut off
+			_ = server.Close() // cuts off requests that take longer
 		}
 		<-served
 		return nil
@@ -122,4 +125,46 @@ func (r *run) serve(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) functionsLog() string { return filepath.Join(r.dir, "functions.log") }
+// announce writes the files by which other commands find the run, and tells the developer where it is.
+func (r *run) announce(ctx context.Context) error {
+	variables := filepath.Join(r.dir, "env-vars.json")
+	r.onStop(func() error { return remove(variables) })
+	if err := r.writeVariables(ctx, variables); err != nil {
+		return err
+	}
+	r.onStop(func() error { return RemoveState(r.Root) })
+	if err := r.state.Write(r.Root); err != nil {
+		return err
+	}
+	shown, err := examples(r.Root, r.template, r.state.BaseURL)
+	if err != nil {
+		return err
+	}
+	r.say("\nShopfront is at %s, its functions log to %s. Ctrl-C stops it.\nRead and try its interface at %s/docs\n\n%s",
+		r.state.BaseURL, r.functionsLog(), r.state.BaseURL, shown)
+	if r.Serving != nil {
+		r.Serving(r.state)
+	}
+	return nil
+}
+
+// writeVariables writes the functions' variables in the form that `sam local --env-vars` reads. In the SAM CLI's containers
+// this machine is host.docker.internal, which the Makefile adds.
+func (r *run) writeVariables(ctx context.Context, path string) error {
+	endpoint, err := r.store.ContainerEndpoint(ctx)
+	if err != nil {
+		return err
+	}
+	variables := make(map[string]map[string]string)
+	for _, f := range r.template.Functions {
+		variables[f.LogicalID] = make(map[string]string)
+		for name, text := range f.Environment {
+			variables[f.LogicalID][name] = strings.ReplaceAll(text, r.store.Endpoint(), endpoint)
+		}
+	}
+	text, err := json.MarshalIndent(variables, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o600)
+}

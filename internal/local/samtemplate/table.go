@@ -1,6 +1,11 @@
 package samtemplate
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -8,100 +13,56 @@ import (
 
 // Table is a table that the stack creates.
 type Table struct {
-	// Output is the name of the stack's output that tells the table's name, such as VouchersTable. The parameter of the
-	// same name takes an existing table instead.
-	Output string
-	// LogicalID is its name in its template, such as Vouchers.
-	LogicalID string
+	LogicalID string // in the template, such as Vouchers
+	// Name is the table's name on this machine: that of the stack's output with the deployed table's name, such as VouchersTable.
+	Name string
 
-	address    string
-	attributes []types.AttributeDefinition
-	keys       []types.KeySchemaElement
-	ttl        string // the attribute's name, empty for none
+	Attributes []types.AttributeDefinition
+	Keys       []types.KeySchemaElement
+	TTL        string // the attribute by which DynamoDB deletes expired items, empty for none
 }
 
-// readTables reads the tables of the stack and of those nested in it.
-func (s *stack) readTables() ([]Table, error) {
-	var tables []Table
-	for _, name := range s.order {
-		r := s.resources[name]
-		creates, err := s.creates(r)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case creates && r.kind == typeTable:
-			table, err := s.readTable(r)
-			if err != nil {
-				return nil, err
-			}
-			tables = append(tables, table)
-		case creates && r.kind == typeStack:
-			nested, err := s.stacks[name].readTables()
-			if err != nil {
-				return nil, err
-			}
-			tables = append(tables, nested...)
-		}
+// Create creates the table under a name, in DynamoDB Local: without what protects a deployed table or prepares it for load. It
+// keeps a table that exists, and fails if that one has other keys.
+func (t Table) Create(ctx context.Context, client *dynamodb.Client, name string) error {
+	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest, AttributeDefinitions: t.Attributes, KeySchema: t.Keys,
+	})
+	if _, exists := errors.AsType[*types.ResourceInUseException](err); exists {
+		err = t.compare(ctx, client, name)
 	}
-	return tables, nil
+	if err != nil || t.TTL == "" {
+		return err
+	}
+	// An earlier run may have ended after it created the table and before it came here.
+	current, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(name)})
+	if err != nil || current.TimeToLiveDescription.TimeToLiveStatus == types.TimeToLiveStatusEnabled {
+		return err
+	}
+	_, err = client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName:               aws.String(name),
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(t.TTL), Enabled: aws.Bool(true)},
+	})
+	return err
 }
 
-// readTable reads a table. What protects or prepares a deployed one has no counterpart in DynamoDB Local.
-func (s *stack) readTable(r resource) (Table, error) {
-	v, err := s.properties(r)
-	d := decoder{err: err}
-	properties := d.mapping(v, "BillingMode", "AttributeDefinitions", "KeySchema", "TimeToLiveSpecification",
-		"DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "SSESpecification", "WarmThroughput", "OnDemandThroughput")
-	if !properties["BillingMode"].exists() {
-		d.fail(r.at.errorf("the table %s wants BillingMode: PAY_PER_REQUEST", r.name))
+func (t Table) compare(ctx context.Context, client *dynamodb.Client, name string) error {
+	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)})
+	if err == nil && describeKeys(out.Table.KeySchema, out.Table.AttributeDefinitions) != describeKeys(t.Keys, t.Attributes) {
+		err = errors.New("its keys differ from the template's")
 	}
-	d.oneOf(properties["BillingMode"], string(types.BillingModePayPerRequest))
-	table := Table{LogicalID: r.name, address: s.address + r.name}
-	for _, item := range d.list(properties["AttributeDefinitions"]) {
-		attribute := d.mapping(item, "AttributeName", "AttributeType")
-		table.attributes = append(table.attributes, types.AttributeDefinition{
-			AttributeName: aws.String(d.text(attribute["AttributeName"], "")),
-			AttributeType: types.ScalarAttributeType(d.oneOf(attribute["AttributeType"], "S", "N", "B")),
-		})
-	}
-	for _, item := range d.list(properties["KeySchema"]) {
-		key := d.mapping(item, "AttributeName", "KeyType")
-		table.keys = append(table.keys, types.KeySchemaElement{
-			AttributeName: aws.String(d.text(key["AttributeName"], "")),
-			KeyType:       types.KeyType(d.oneOf(key["KeyType"], "HASH", "RANGE")),
-		})
-	}
-	if len(table.keys) == 0 {
-		d.fail(r.at.errorf("the table %s wants a KeySchema", r.name))
-	}
-	ttl := d.mapping(properties["TimeToLiveSpecification"], "AttributeName", "Enabled")
-	if d.flag(ttl["Enabled"]) {
-		table.ttl = d.text(ttl["AttributeName"], "")
-	}
-	return table, d.err
+	return err
 }
 
-// CreateTable is the call that creates the table under a name, in DynamoDB Local: without what protects a deployed table
-// or makes it ready for load.
-func (t Table) CreateTable(name string) *dynamodb.CreateTableInput {
-	return &dynamodb.CreateTableInput{
-		TableName:            aws.String(name),
-		BillingMode:          types.BillingModePayPerRequest,
-		AttributeDefinitions: t.attributes,
-		KeySchema:            t.keys,
+// describeKeys writes a table's keys as text: their names, types and roles, the partition key first.
+func describeKeys(keys []types.KeySchemaElement, attributes []types.AttributeDefinition) string {
+	kinds := make(map[string]types.ScalarAttributeType)
+	for _, attribute := range attributes {
+		kinds[aws.ToString(attribute.AttributeName)] = attribute.AttributeType
 	}
-}
-
-// UpdateTimeToLive is the call that lets DynamoDB delete expired items of the table under a name, nil where none expire.
-func (t Table) UpdateTimeToLive(name string) *dynamodb.UpdateTimeToLiveInput {
-	if t.ttl == "" {
-		return nil
+	var text strings.Builder
+	for _, key := range keys {
+		fmt.Fprintf(&text, "%s %s %s;", aws.ToString(key.AttributeName), kinds[aws.ToString(key.AttributeName)], key.KeyType)
 	}
-	return &dynamodb.UpdateTimeToLiveInput{
-		TableName: aws.String(name),
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{
-			AttributeName: aws.String(t.ttl), Enabled: aws.Bool(true),
-		},
-	}
+	return text.String()
 }

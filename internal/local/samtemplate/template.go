@@ -1,105 +1,100 @@
+// Package samtemplate reads template.yaml, so that the local run and the tests take routes, functions, variables and tables
+// from the same file as a deployment does.
+//
+// It evaluates what it needs and nothing else. Resources, properties and expressions that matter only in the cloud cannot
+// stop the local run: Template.Ignored names them. An expression that a function's variable or a table needs must be one of
+// Ref, GetAtt, Sub, If, Join, Split, Select and FindInMap; errors name the file and the line. References:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-reference.html,
+// https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification.html.
+//
+// Nothing that is deployed may import it. Of this module it imports only gateway, whose routes and CORS it fills.
 package samtemplate
 
 import (
+	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"os"
-	"slices"
+	"path/filepath"
 	"strings"
+	"time"
+
+	"shopfront/internal/local/gateway"
 )
 
-// File is the name of the main template, in the root of the repository.
+// File is the name of the template, in the root of the checkout.
 const File = "template.yaml"
 
-// Template is the definition of the stack, with values for its parameters.
+// The resource types that exist on a laptop.
+const (
+	typeAPI      = "AWS::Serverless::HttpApi"
+	typeFunction = "AWS::Serverless::Function"
+	typeTable    = "AWS::DynamoDB::Table"
+)
+
+// Template is what a local run needs of template.yaml, in the template's order.
 type Template struct {
-	functions []Function
-	routes    []Route
-	cors      *CORS
-	throttle  Throttle
-	tables    []Table
-	version   string
-	stack     *stack
+	Functions []Function
+	Routes    []gateway.Route
+	CORS      *gateway.CORS // nil for none
+	// Tables are the tables that the stack creates. A table that a parameter names is not among them.
+	Tables  []Table
+	Version string // the stack's output of that name, empty if there is none
+	// Ignored has a line for each kind of resource, property or value that exists only in the cloud.
+	Ignored []string
+
+	stack *stack
 }
 
-// Load reads template.yaml and what it nests, from the repository's root. Parameters override the defaults of the
-// template's own parameters, and those of the pseudo parameters AWS::AccountId, AWS::Partition, AWS::Region,
-// AWS::StackName and AWS::URLSuffix. What it does not know is an error with the file and the line.
+// Function is a Lambda function.
+type Function struct {
+	// LogicalID is its name in the template, such as RedeemVoucher. `sam local invoke --env-vars` uses it as the key.
+	LogicalID string
+	// Name is the logical ID in kebab case, redeem-voucher, as in the Makefile's build rule.
+	Name string
+	// Package is the path of its main package from the checkout's root, with slashes: functions/redeem-voucher.
+	Package string
+	// Handler is the name of the program.
+	Handler string
+	// Architecture is arm64 or x86_64.
+	Architecture string
+	Timeout      time.Duration
+	MemorySize   int // MB
+	// Environment holds the variables that the template declares. Tables have the names of Template.Tables.
+	Environment map[string]string
+}
+
+// FindRoot returns the root of the checkout that dir is in: the nearest directory upwards that has a template.yaml.
+func FindRoot(dir string) (string, error) {
+	start, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for at := start; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, File)); !errors.Is(err, fs.ErrNotExist) {
+			return at, err
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("there is no %s in %s or above it: change into a checkout of Shopfront", File, start)
+		}
+	}
+}
+
+// Load reads template.yaml in the checkout's root. The parameters override the defaults of the template's own parameters, and
+// those of the pseudo parameters AWS::AccountId, AWS::Partition, AWS::Region, AWS::StackName and AWS::URLSuffix.
 func Load(root string, parameters map[string]string) (*Template, error) {
-	pseudo := map[string]string{
-		"AWS::AccountId": "123456789012",
-		"AWS::Partition": "aws",
-		"AWS::Region":    "us-east-1",
-		"AWS::StackName": "shopfront",
-		"AWS::URLSuffix": "amazonaws.com",
-	}
-	overrides := make(map[string]value)
-	for name, text := range parameters {
-		if strings.Contains(text, referenceMark) {
-			return nil, fmt.Errorf("the parameter %s has a NUL in it", name)
-		}
-		if _, ok := pseudo[name]; ok {
-			pseudo[name] = text
-			continue
-		}
-		overrides[name] = scalar(position{file: File}, text)
-	}
-	files := os.DirFS(root)
-	s, err := loadStack(files, File, "", overrides, pseudo)
+	s, err := openStack(filepath.Join(root, File), parameters)
 	if err != nil {
 		return nil, err
 	}
-	t := &Template{stack: s}
-	if t.tables, err = s.readTables(); err != nil {
+	r := &reader{stack: s, root: root, template: &Template{stack: s}, ignored: make(map[string][]string)}
+	if err := try(r.readResources); err != nil {
 		return nil, err
 	}
-	outputs, err := nameTables(s, t.tables)
-	if err != nil {
-		return nil, err
+	r.template.Version = s.textIfPossible(get(s.sections, "Outputs", "Version", "Value"))
+	for _, kind := range r.kinds {
+		r.template.Ignored = append(r.template.Ignored,
+			fmt.Sprintf("%s: ignored on this machine: %s (%s)", File, kind, strings.Join(r.ignored[kind], ", ")))
 	}
-	if err := t.readAPI(s); err != nil {
-		return nil, err
-	}
-	if err := t.readFunctions(s, outputs); err != nil {
-		return nil, err
-	}
-	d := decoder{}
-	t.version = d.text(s.outputs["Version"], "")
-	return t, d.err
+	return r.template, nil
 }
-
-// nameTables gives each table the name of the output that tells its name, and those by the table's address.
-func nameTables(s *stack, tables []Table) (map[string]string, error) {
-	outputs := make(map[string]string)
-	for _, name := range slices.Sorted(maps.Keys(s.outputs)) {
-		outputs[s.outputs[name].text] = name
-	}
-	named := make(map[string]string)
-	for i, table := range tables {
-		name, ok := outputs[reference(table.address)]
-		if !ok {
-			return nil, fmt.Errorf("%s: no output tells the name of the table %s", s.file, table.address)
-		}
-		tables[i].Output = name
-		named[table.address] = name
-	}
-	return named, nil
-}
-
-// Functions lists the functions, in the template's order.
-func (t *Template) Functions() []Function { return slices.Clone(t.functions) }
-
-// Routes lists the routes of the HTTP API, in the template's order.
-func (t *Template) Routes() []Route { return slices.Clone(t.routes) }
-
-// CORS is the HTTP API's CORS configuration, nil for none.
-func (t *Template) CORS() *CORS { return t.cors }
-
-// Throttle is the limit of the HTTP API's stage.
-func (t *Template) Throttle() Throttle { return t.throttle }
-
-// Tables lists the tables that the stack creates, in the templates' order: not those that a parameter names.
-func (t *Template) Tables() []Table { return slices.Clone(t.tables) }
-
-// Version is the stack's output of that name, empty for none.
-func (t *Template) Version() string { return t.version }

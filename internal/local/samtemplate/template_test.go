@@ -9,7 +9,7 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// write makes a repository of the files, and of a folder for the function that the tests declare.
+// write makes a checkout of the files, with a folder for the function that the tests declare.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,19 +26,21 @@ func write(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// evaluated gives the environment of a function that declares the variable GIFT with an expression as its value.
-func evaluated(t *testing.T, expression string, parameters map[string]string) (string, error) {
-	t.Helper()
-	template, err := samtemplate.Load(write(t, map[string]string{
-		"template.yaml": `Transform: AWS::Serverless-2016-10-31
+// giftTemplate is a template with a function that declares the variable GIFT. The variable's value is appended.
+const giftTemplate = `Transform: AWS::Serverless-2016-10-31
 Parameters:
   Pack: {Type: String, Default: coins}
   Sizes: {Type: CommaDelimitedList, Default: "500, 1200"}
+  Subnet: {Type: 'AWS::EC2::Subnet::Id'}
+Mappings:
+  Prices:
+    coins: {small: "5"}
 Conditions:
   Coins: !Equals [!Ref Pack, coins]
   Ranks: !Equals [ranks, !Ref Pack]
   Neither: !Not [!Or [!Condition Coins, Condition: Ranks]]
   Both: !And [!Condition Coins, !Condition Ranks]
+  Circle: !Not [!Condition Circle]
 Resources:
   Orders:
     Type: AWS::DynamoDB::Table
@@ -48,11 +50,7 @@ Resources:
       KeySchema: [{AttributeName: customer, KeyType: HASH}]
   Log: {Type: AWS::Logs::LogGroup}
   RankLog: {Type: AWS::Logs::LogGroup, Condition: Ranks}
-  Nested:
-    Type: AWS::CloudFormation::Stack
-    Properties:
-      TemplateURL: infra/limits.yaml
-      Parameters: {Most: "10"}
+  Bonus: {Type: AWS::SQS::Queue}
   GiftCard:
     Type: AWS::Serverless::Function
     Properties:
@@ -61,59 +59,68 @@ Resources:
       CodeUri: .
       Environment:
         Variables:
-          GIFT: ` + expression + `
-Outputs:
-  OrdersTable: {Value: !Ref Orders}
-`,
-		"infra/limits.yaml": `Parameters:
-  Most: {Type: Number}
-Resources:
-  Placeholder: {Type: AWS::CloudFormation::WaitConditionHandle}
-Outputs:
-  Limit: {Value: !Sub "${AWS::StackName}: ${Most}"}
-`,
-	}), parameters)
+          PACK: &pack !Ref Pack
+          GIFT: `
+
+const giftOutputs = "\nOutputs:\n  OrdersTable: {Value: !Ref Orders}\n"
+
+// evaluate returns the value of the variable GIFT, and whether it exists.
+func evaluate(t *testing.T, expression string, parameters map[string]string) (string, bool, error) {
+	t.Helper()
+	template, err := samtemplate.Load(write(t, map[string]string{"template.yaml": giftTemplate + expression + giftOutputs}), parameters)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	env, err := template.Functions()[0].Environment(map[string]string{"OrdersTable": "orders-local"})
-	return env["GIFT"], err
+	text, exists := template.Functions[0].Environment["GIFT"]
+	return text, exists, nil
 }
 
-func TestIntrinsicFunctions(t *testing.T) {
+func TestVariable_Expressions(t *testing.T) {
 	for expression, want := range map[string]string{
-		"plain":                           "plain",
-		`"${Pack}"`:                       "${Pack}",
-		"!Ref Pack":                       "coins",
-		"{Ref: Pack}":                     "coins",
-		"!Ref AWS::Region":                "us-east-1",
-		"!Ref Orders":                     "orders-local",
-		"!GetAtt Nested.Outputs.Limit":    "shopfront-Nested: 10",
-		"!GetAtt [Nested, Outputs.Limit]": "shopfront-Nested: 10",
-		"!Sub ${Pack} in ${Orders} cost ${!Price}":          "coins in orders-local cost ${Price}",
+		"plain":            "plain",
+		`"${Pack}"`:        "${Pack}",
+		"*pack":            "coins",
+		"!Ref Pack":        "coins",
+		"{Ref: Pack}":      "coins",
+		"!Ref AWS::Region": "us-east-1",
+		"!Ref Orders":      "OrdersTable",
+		"!Sub ${Pack} in ${Orders} cost ${!Price}":          "coins in OrdersTable cost ${Price}",
 		"!Sub [\"${Pack} for ${Nick}\", {Nick: !Ref Pack}]": "coins for coins",
-		"!Sub ${Nested.Outputs.Limit}":                      "shopfront-Nested: 10",
 		"{'Fn::Sub': '${AWS::Partition}'}":                  "aws",
-		"!Join ['/', [gift, !Ref Pack, !Ref Orders]]":       "gift/coins/orders-local",
+		"!Join ['/', [gift, !Ref Pack, !Ref Orders]]":       "gift/coins/OrdersTable",
 		"!Join ['', !Ref Sizes]":                            "5001200",
 		"!Select [1, !Ref Sizes]":                           "1200",
 		"!Select ['0', !Split ['-', gift-card]]":            "gift",
+		"!FindInMap [Prices, !Ref Pack, small]":             "5",
 		"!If [Coins, !Ref Pack, !Ref AWS::NoValue]":         "coins",
 		"!If [Ranks, ranks, no ranks]":                      "no ranks",
 		"!If [Neither, a T-shirt, coins or ranks]":          "coins or ranks",
 		"!If [Both, both, not both]":                        "not both",
-		"!If [Ranks, coins, !Ref AWS::NoValue]":             "",
+		"!If [Ranks, !Ref Missing, coins]":                  "coins",
+		// A resource that exists only in the cloud has a text in its place.
+		"!Ref Bonus":                    "Bonus",
+		"!GetAtt Bonus.Arn":             "arn:aws:local:us-east-1:123456789012:Bonus",
+		"!GetAtt [Bonus, Arn]":          "arn:aws:local:us-east-1:123456789012:Bonus",
+		"!Sub '${Bonus.QueueName}/new'": "Bonus.QueueName/new",
 	} {
-		got, err := evaluated(t, expression, nil)
+		got, _, err := evaluate(t, expression, nil)
 		if err != nil || got != want {
 			t.Errorf("%s is %q, %v, want %q", expression, got, err, want)
 		}
 	}
+	root := write(t, map[string]string{"template.yaml": giftTemplate + "!Ref Bonus" + giftOutputs})
+	if template, err := samtemplate.Load(root, nil); err != nil || len(template.Ignored) != 2 ||
+		template.Ignored[1] != "template.yaml: ignored on this machine: value of a variable (GiftCard GIFT: Bonus)" {
+		t.Errorf("%+v, %v, want a line about the variable", template, err)
+	}
+	if _, exists, err := evaluate(t, "!If [Ranks, coins, !Ref AWS::NoValue]", nil); exists || err != nil {
+		t.Errorf("a variable without a value is set, %v", err)
+	}
 }
 
-func TestConditionsFollowParameters(t *testing.T) {
+func TestVariable_ConditionsFollowParameters(t *testing.T) {
 	for pack, want := range map[string]string{"coins": "coins", "ranks": "ranks", "T-shirt": "neither"} {
-		got, err := evaluated(t, "!If [Coins, coins, !If [Ranks, ranks, !If [Neither, neither, unknown]]]",
+		got, _, err := evaluate(t, "!If [Coins, coins, !If [Ranks, ranks, !If [Neither, neither, unknown]]]",
 			map[string]string{"Pack": pack})
 		if err != nil || got != want {
 			t.Errorf("with Pack %s it is %q, %v, want %q", pack, got, err, want)
@@ -121,50 +128,42 @@ func TestConditionsFollowParameters(t *testing.T) {
 	}
 }
 
-func TestExpressionsInError(t *testing.T) {
-	const at = "template.yaml:32: "
+func TestVariable_ExpressionThatCannotBeEvaluated(t *testing.T) {
+	const at = "template.yaml:34: "
 	for expression, want := range map[string]string{
-		"!ImportValue shop":             at + "the function ImportValue is not supported here",
-		"{'Fn::FindInMap': [a, b, c]}":  at + "the function FindInMap is not supported here",
-		"!Equals [a, b]":                at + "the function Equals is not supported here",
-		"!Ref Shop":                     at + "there is no parameter or resource Shop",
-		"!Ref AWS::Currency":            at + "there is no parameter or resource AWS::Currency",
-		"!Ref RankLog":                  at + "RankLog is not created under this condition",
-		"!GetAtt Shop.Arn":              at + "there is no parameter or resource Shop",
-		"!GetAtt Log":                   at + `GetAtt wants Resource.Attribute, not "Log"`,
-		"!GetAtt Nested.Outputs.Table":  at + "infra/limits.yaml has no output Table",
-		"!Sub ${Shop}":                  at + "there is no parameter or resource Shop",
-		"!Sub ${Pack":                   at + "${ is not closed in \"${Pack\"",
-		"!Sub ${Sizes}":                 at + "${Sizes} is a list, not a text",
-		"!Sub [a, {b: c}, d]":           at + "Sub wants a text, or a text and a mapping",
-		"!If [Coins, a]":                at + "If wants a condition and two values",
-		"!If [Coin, a, b]":              at + `there is no condition "Coin"`,
-		"!Join [a, b]":                  at + `Join of "a" and "b" is not supported here`,
-		"!Join [a, [[b]]]":              at + "Join wants a list of texts, not a list in it",
-		"!Split ['', a]":                at + `Split of "" and "a" is not supported here`,
-		"!Select [2, !Ref Sizes]":       at + `there is no item "2" in a list of 2`,
-		"!Select [-1, !Ref Sizes]":      at + `there is no item "-1" in a list of 2`,
-		"[coins]":                       at + "the variable GIFT is a list, not a text",
-		"!GetAtt Log.Arn":               at + "GIFT of GiftCard needs Log.Arn, which only a deployed stack has",
-		"!Sub ${Nested} of ${Orders}":   at + "GIFT of GiftCard needs Nested, which only a deployed stack has",
-		"!GetAtt Nested.Outputs":        at + "GIFT of GiftCard needs Nested.Outputs, which only a deployed stack has",
-		"&anchor coins":                 at + "anchors and aliases are not supported here",
-		"{coins: 1, coins: 2}":          at + "the key coins is there twice",
-		"{[coins]: 1}":                  at + "a key must be a text",
-		"!Sub '${GiftCardX.Arn}'":       at + "there is no parameter or resource GiftCardX",
-		"!If [Ranks, !Ref Shop, coins]": "",
+		"!ImportValue shop":               at + "this machine cannot evaluate the function ImportValue",
+		"{'Fn::Cidr': [a, b, c]}":         at + "this machine cannot evaluate the function Cidr",
+		"!Equals [a, b]":                  at + "this machine cannot evaluate the function Equals",
+		"!FindInMap [Prices, shoes, big]": at + "Mappings has no Prices.shoes.big",
+		"!Ref Subnet":                     at + "the parameter Subnet has no value",
+		"!Ref Shop":                       at + "there is no parameter or resource Shop",
+		"!Ref AWS::Currency":              at + "there is no parameter or resource AWS::Currency",
+		"!Ref RankLog":                    at + "the stack does not create RankLog under this condition",
+		"!GetAtt Shop.Arn":                at + "there is no parameter or resource Shop",
+		"!GetAtt Log":                     at + `GetAtt takes Resource.Attribute, not "Log"`,
+		"!Sub ${Shop}":                    at + "there is no parameter or resource Shop",
+		"!Sub '${GiftCardX.Arn}'":         at + "there is no parameter or resource GiftCardX",
+		"!Sub ${Pack":                     at + "${ is not closed in \"${Pack\"",
+		"!Sub ${Sizes}":                   at + "want a text, not a list or a mapping",
+		"!Sub [a, {b: c}, d]":             at + "Sub takes 2 arguments",
+		"!If [Coins, a]":                  at + "If takes 3 arguments",
+		"!If [Coin, a, b]":                at + `there is no condition "Coin"`,
+		"!If [Circle, a, b]":              "template.yaml:14: the condition Circle depends on itself",
+		"!Join [a, b]":                    at + "want a list",
+		"!Join [a, [[b]]]":                at + "want a text, not a list or a mapping",
+		"!Select [2, !Ref Sizes]":         at + `there is no item "2" in a list of 2`,
+		"!Select [-1, !Ref Sizes]":        at + `there is no item "-1" in a list of 2`,
+		"[coins]":                         at + "want a text, not a list or a mapping",
+		"{coins: 1, coins: 2}":            `mapping key "coins" already defined`,
 	} {
-		_, err := evaluated(t, expression, nil)
-		switch {
-		case want == "" && err != nil:
-			t.Errorf("%s: %v", expression, err)
-		case want != "" && (err == nil || err.Error() != want):
+		_, _, err := evaluate(t, expression, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", expression, err, want)
 		}
 	}
 }
 
-func TestTemplatesInError(t *testing.T) {
+func TestLoad_TemplateThatWouldMakeTheLocalRunWrong(t *testing.T) {
 	const function = `Resources:
   Api: {Type: AWS::Serverless::HttpApi}
   GiftCard:
@@ -174,80 +173,40 @@ func TestTemplatesInError(t *testing.T) {
       Handler: bootstrap
       CodeUri: .
 `
-	const table = `Resources:
-  Orders:
-    Type: AWS::DynamoDB::Table
-    Properties:
-`
+	const api = "Resources:\n  Api:\n    Type: AWS::Serverless::HttpApi\n    Properties:\n"
+	const table = "Resources:\n  Orders:\n    Type: AWS::DynamoDB::Table\n    Properties:\n"
+	const keys = "      KeySchema: [{AttributeName: customer, KeyType: HASH}]\n"
 	for name, test := range map[string]struct{ template, want string }{
-		"no YAML":              {"Resources: [", "template.yaml: yaml: "},
-		"nothing":              {"# a comment\n", "template.yaml: the template is empty"},
-		"a list":               {"- Resources\n", "template.yaml:1: want a mapping"},
-		"another transform":    {"Transform: AWS::LanguageExtensions\n", "template.yaml:1: the only transform supported"},
-		"an unknown section":   {"Description: A shop\nMappings: {}\n", "template.yaml:2: Mappings is not supported here"},
-		"unknown globals":      {"Globals:\n  Api: {}\n", "template.yaml:2: Api is not supported here"},
-		"an unknown attribute": {"Resources:\n  Log:\n    CreationPolicy: {}\n", "template.yaml:3: CreationPolicy is not supported"},
-		"an unknown type":      {"Resources:\n  Queue:\n    Type: AWS::SQS::Queue\n", `template.yaml:2: Queue has a type that is not supported here: "AWS::SQS::Queue"`},
-		"no type":              {"Resources:\n  Queue: {}\n", `template.yaml:2: Queue has a type that is not supported here: ""`},
-		"a missing parameter":  {"Parameters:\n  Shop: {Type: String}\n", "template.yaml:2: the parameter Shop needs a value"},
-		"a rule that is broken": {
-			"Parameters:\n  Shop: {Type: String, Default: a}\nRules:\n  Open:\n    Assertions:\n      - Assert: !Equals [!Ref Shop, b]\n        AssertDescription: The shop is b.\n",
-			"template.yaml:6: the rule Open: The shop is b.",
-		},
-		"a rule that does not apply":  {"Rules:\n  Open:\n    RuleCondition: !Equals [a, b]\n    Assertions:\n      - {Assert: !Equals [a, b], AssertDescription: Never.}\nOutputs: []\n", "template.yaml:6: want a mapping"},
-		"a rule without a condition":  {"Rules:\n  Open:\n    Assertions:\n      - Assert: true\n        AssertDescription: It is.\n", "template.yaml:4: a condition is one of the functions"},
-		"a rule that asserts nothing": {"Rules:\n  Open: {RuleCondition: !Equals [a, a]}\n", "template.yaml:2: the rule Open asserts nothing"},
-		"an assertion without a word": {"Rules:\n  Open:\n    Assertions:\n      - Assert: !Equals [a, a]\n", "template.yaml:4: an assertion of the rule Open wants Assert and AssertDescription"},
-		"an odd rule":                 {"Rules:\n  Open: {Assert: !Equals [a, a]}\n", "template.yaml:2: Assert is not supported here"},
-		"an odd parameter":            {"Parameters:\n  Shop:\n    Type: AWS::SSM::Name\n    Default: a\n", "template.yaml:3: a parameter of type AWS::SSM::Name"},
-		"a secret parameter":          {"Parameters:\n  Shop:\n    NoEcho: true\n", "template.yaml:3: NoEcho is not supported here"},
-		"a wrong default":             {"Parameters:\n  Shop:\n    Type: Number\n    Default: a\n", `template.yaml:4: the parameter Shop: "a" is not a number`},
-		"a list for a default":        {"Parameters:\n  Shop:\n    Type: String\n    Default: [a]\n", "template.yaml:4: the value of the parameter Shop is a list"},
-		"no condition":                {"Conditions:\n  Open: true\n", "template.yaml:2: a condition is one of the functions"},
-		"a circle":                    {"Conditions:\n  Open: !Not [!Condition Shut]\n  Shut: !Not [!Condition Open]\n", "template.yaml:3: the condition Open depends on itself"},
-		"one alternative":             {"Conditions:\n  Open: !Or [!Equals [a, a]]\n", "template.yaml:2: want 2 to 10 conditions"},
-		"Equals of three":             {"Conditions:\n  Open: !Equals [a, b, c]\n", "template.yaml:2: Equals wants two texts"},
-		"Equals of a resource":        {"Conditions:\n  Open: !Equals [!Ref Log, a]\nResources:\n  Log: {Type: AWS::Logs::LogGroup}\n", "template.yaml:2: there is no parameter or resource Log"},
-		"an exported output":          {"Outputs:\n  Url:\n    Value: a\n    Export: {Name: b}\n", "template.yaml:4: Export is not supported here"},
-		"an empty output":             {"Outputs:\n  Url:\n    Description: Where\n", "template.yaml:2: the output Url has no value"},
-		"a nested file missing":       {"Resources:\n  Tables:\n    Type: AWS::CloudFormation::Stack\n    Properties:\n      TemplateURL: infra/none.yaml\n", "template.yaml:5: the nested template: stat infra/none.yaml"},
-		"a nested file wrong":         {"Resources:\n  Tables:\n    Type: AWS::CloudFormation::Stack\n    Properties:\n      TemplateURL: infra/wrong.yaml\n", "infra/wrong.yaml:3: Queue has a type"},
-		"a nested parameter": {
-			"Resources:\n  Tables:\n    Type: AWS::CloudFormation::Stack\n    Properties:\n      TemplateURL: infra/wrong.yaml\n      Parameters:\n        Shop: a\n",
-			"template.yaml:7: infra/wrong.yaml has no parameter Shop",
-		},
-		"a nested circle": {
-			"Resources:\n  Tables:\n    Type: AWS::CloudFormation::Stack\n    Properties:\n      TemplateURL: infra/wrong.yaml\n      Parameters:\n        Shop: !GetAtt Tables.Outputs.Shop\n",
-			"template.yaml:2: the nested stack Tables depends on itself",
-		},
-		"two HTTP APIs":           {"Resources:\n  Api: {Type: AWS::Serverless::HttpApi}\n  Api2: {Type: AWS::Serverless::HttpApi}\n", "template.yaml:3: Api2 is a second HTTP API"},
-		"a named stage":           {"Resources:\n  Api:\n    Type: AWS::Serverless::HttpApi\n    Properties:\n      StageName: v1\n", `template.yaml:5: "v1" is not supported here; supported are $default`},
-		"an authorizer":           {"Resources:\n  Api:\n    Type: AWS::Serverless::HttpApi\n    Properties:\n      Auth: {}\n", "template.yaml:5: Auth is not supported here"},
-		"a throttle in words":     {"Resources:\n  Api:\n    Type: AWS::Serverless::HttpApi\n    Properties:\n      DefaultRouteSettings:\n        ThrottlingBurstLimit: many\n", `template.yaml:6: want a whole number, not "many"`},
-		"origins in a text":       {"Resources:\n  Api:\n    Type: AWS::Serverless::HttpApi\n    Properties:\n      CorsConfiguration:\n        AllowOrigins: https://shop.example\n", `template.yaml:6: want a list, not "https://shop.example"`},
-		"a function's folder":     {strings.Replace(function, "GiftCard", "TShirt", 1), "template.yaml:3: TShirt has no folder functions/t-shirt"},
-		"another runtime":         {strings.Replace(function, "provided.al2023", "go1.x", 1), `template.yaml:6: "go1.x" is not supported here`},
-		"another folder to build": {strings.Replace(function, "CodeUri: .", "CodeUri: functions", 1), `template.yaml:8: "functions" is not supported here`},
-		"two architectures":       {function + "      Architectures: [arm64, x86_64]\n", "template.yaml:9: GiftCard has more than one architecture"},
-		"globals are joined":      {"Globals:\n  Function:\n    Architectures: [arm64]\n" + function + "      Architectures: [x86_64]\n", "template.yaml:12: GiftCard has more than one architecture"},
-		"a layer":                 {function + "      Layers: []\n", "template.yaml:9: Layers is not supported here"},
-		"variables in a list":     {function + "      Environment:\n        Variables: [A]\n", "template.yaml:10: want a mapping, not a list"},
-		"a text for a mapping":    {function + "      Environment: none\n", `template.yaml:9: want a mapping, not "none"`},
-		"a schedule":              {function + "      Events:\n        Daily:\n          Type: Schedule\n", `template.yaml:10: an event of type "Schedule" is not supported here`},
-		"an API of its own":       {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties: {Method: GET, Path: /gift}\n", "template.yaml:10: the event Get is not for an HTTP API of this template"},
-		"no path":                 {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties: {ApiId: !Ref Api, Method: GET}\n", "template.yaml:10: the event Get wants Method and Path"},
-		"another payload":         {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties:\n            PayloadFormatVersion: '1.0'\n", "template.yaml:13: PayloadFormatVersion is not supported here"},
-		"provisioned throughput":  {table + "      BillingMode: PROVISIONED\n", `template.yaml:5: "PROVISIONED" is not supported here`},
-		"no billing mode":         {table + "      KeySchema: []\n", "template.yaml:2: the table Orders wants BillingMode"},
-		"no keys":                 {table + "      BillingMode: PAY_PER_REQUEST\n", "template.yaml:2: the table Orders wants a KeySchema"},
-		"an index":                {table + "      GlobalSecondaryIndexes: []\n", "template.yaml:5: GlobalSecondaryIndexes is not supported here"},
-		"a table without output":  {table + "      BillingMode: PAY_PER_REQUEST\n      KeySchema: [{AttributeName: customer, KeyType: HASH}]\n", "template.yaml: no output tells the name of the table Orders"},
+		"no YAML":                  {"Resources: [", "template.yaml: yaml: "},
+		"an empty template":        {"# a comment\n", "template.yaml: the template is empty"},
+		"a list":                   {"- Resources\n", "template.yaml: yaml: "},
+		"an unknown condition":     {"Resources:\n  Api: {Type: AWS::Serverless::HttpApi, Condition: Open}\n", `template.yaml:2: there is no condition "Open"`},
+		"no condition":             {"Conditions:\n  Open: true\nResources:\n  Api: {Type: AWS::Serverless::HttpApi, Condition: Open}\n", "template.yaml:2: this machine cannot evaluate this as a condition"},
+		"Equals of a resource":     {"Conditions:\n  Open: !Equals [!Ref Log, a]\nResources:\n  Log: {Type: AWS::Logs::LogGroup}\n  Api: {Type: AWS::Serverless::HttpApi, Condition: Open}\n", "template.yaml:2: Equals takes two texts"},
+		"Equals of three":          {"Conditions:\n  Open: !Equals [a, b, c]\nResources:\n  Api: {Type: AWS::Serverless::HttpApi, Condition: Open}\n", "template.yaml:2: Equals takes two texts"},
+		"two HTTP APIs":            {"Resources:\n  Api: {Type: AWS::Serverless::HttpApi}\n  Api2: {Type: AWS::Serverless::HttpApi}\n", "template.yaml:3: Api2 is a second HTTP API"},
+		"a named stage":            {api + "      StageName: v1\n", `template.yaml:5: this machine supports $default, not "v1"`},
+		"origins in a text":        {api + "      CorsConfiguration:\n        AllowOrigins: https://shop.example\n", "template.yaml:6: want a list"},
+		"CORS in a text":           {api + "      CorsConfiguration: https://shop.example\n", "template.yaml:5: want a mapping with the key AllowOrigins"},
+		"a function without code":  {strings.Replace(function, "GiftCard", "TShirt", 1), "template.yaml:3: TShirt has no code: there is no folder functions/t-shirt"},
+		"another runtime":          {strings.Replace(function, "provided.al2023", "go1.x", 1), `template.yaml:6: this machine supports provided.al2023, not "go1.x"`},
+		"another folder to build":  {strings.Replace(function, "CodeUri: .", "CodeUri: functions", 1), `template.yaml:8: this machine supports ., not "functions"`},
+		"two architectures":        {function + "      Architectures: [arm64, x86_64]\n", "template.yaml:3: GiftCard has more than one architecture"},
+		"globals are joined":       {"Globals:\n  Function:\n    Architectures: [arm64]\n" + function + "      Architectures: [x86_64]\n", "template.yaml:6: GiftCard has more than one architecture"},
+		"a timeout in words":       {function + "      Timeout: short\n", `template.yaml:9: want a whole number, not "short"`},
+		"variables in a list":      {function + "      Environment:\n        Variables: [A]\n", "template.yaml:10: want a mapping of variables"},
+		"a text for a mapping":     {function + "      Environment: none\n", "template.yaml:9: want a mapping with the key Variables"},
+		"an event of no HTTP API":  {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties: {Method: GET, Path: /gift}\n", "template.yaml:10: the event Get names no HTTP API of this template"},
+		"no path":                  {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties: {ApiId: !Ref Api, Method: GET}\n", "template.yaml:10: the event Get needs Method and Path"},
+		"a path of a resource":     {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties: {ApiId: !Ref Api, Method: GET, Path: !Ref Api}\n", "template.yaml:12: want a text that is known before the deployment"},
+		"the older payload":        {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties:\n            PayloadFormatVersion: '1.0'\n", `template.yaml:13: this machine supports 2.0, not "1.0"`},
+		"a table without keys":     {table + "      BillingMode: PAY_PER_REQUEST\n", "template.yaml:2: the table Orders needs a KeySchema"},
+		"an index":                 {table + keys + "      GlobalSecondaryIndexes: [{IndexName: byNick}]\n", "template.yaml:2: the table Orders has an index"},
+		"an attribute of no type":  {table + keys + "      AttributeDefinitions: [{AttributeName: customer, AttributeType: X}]\n", `template.yaml:6: this machine supports S and N and B, not "X"`},
+		"an expression in a table": {table + "      KeySchema: !ImportValue keys\n", "template.yaml:5: this machine cannot evaluate the function ImportValue"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := samtemplate.Load(write(t, map[string]string{
-				"template.yaml":    test.template,
-				"infra/wrong.yaml": "# Not a table\nResources:\n  Queue: {Type: AWS::SQS::Queue}\n",
-			}), nil)
+			_, err := samtemplate.Load(write(t, map[string]string{"template.yaml": test.template}), nil)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %s", err, test.want)
 			}
@@ -255,9 +214,51 @@ func TestTemplatesInError(t *testing.T) {
 	}
 }
 
-func TestNoTemplate(t *testing.T) {
-	_, err := samtemplate.Load(t.TempDir(), nil)
-	if err == nil || !strings.Contains(err.Error(), "template.yaml") {
+func TestLoad_TableWithoutAnOutputHasItsLogicalID(t *testing.T) {
+	root := write(t, map[string]string{"template.yaml": giftTemplate + "!Ref Orders\n"})
+	template, err := samtemplate.Load(root, nil)
+	if err != nil || template.Tables[0].Name != "Orders" || template.Functions[0].Environment["GIFT"] != "Orders" {
+		t.Errorf("%+v, %v", template, err)
+	}
+}
+
+func TestLoad_UnknownParameterOrNoTemplate(t *testing.T) {
+	if _, err := samtemplate.Load(t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "template.yaml") {
 		t.Errorf("%v, want an error about template.yaml", err)
+	}
+	if _, err := samtemplate.Load(repository, map[string]string{"Currency": "EUR"}); err == nil || err.Error() != "template.yaml has no parameter Currency" {
+		t.Errorf("%v, want an error about Currency", err)
+	}
+}
+
+func TestResources_RejectsWhatCloudFormationRejects(t *testing.T) {
+	const nested = "Resources:\n  Watch:\n    Type: AWS::CloudFormation::Stack\n    Properties:\n      TemplateURL: infra/watch.yaml\n      Parameters: {Shop: "
+	for name, test := range map[string]struct{ template, want string }{
+		"a missing parameter":   {"Parameters:\n  Shop: {Type: Number}\n", `template.yaml:2: the parameter Shop: "" is not a number`},
+		"a wrong default":       {"Parameters:\n  Shop: {Type: Number, Default: a, ConstraintDescription: A number.}\n", `template.yaml:2: the parameter Shop: "a" is not a number (A number.)`},
+		"a broken rule":         {"Parameters:\n  Shop: {Type: String, Default: a}\nRules:\n  Open:\n    Assertions:\n      - Assert: !Equals [!Ref Shop, b]\n        AssertDescription: The shop is b.\n", "template.yaml:6: the rule Open: The shop is b."},
+		"an unknown expression": {"Resources:\n  Log:\n    Type: AWS::Logs::LogGroup\n    Properties: {LogGroupName: !ImportValue log}\n", "template.yaml:4: this machine cannot evaluate"},
+		"a nested file missing": {strings.Replace(nested, "watch", "none", 1) + "a}\n", "template.yaml:2: the nested stack: read the template: open"},
+		"a nested parameter":    {nested + "a}\n", `watch.yaml:2: the parameter Shop: "a" is not one of b`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			template, err := samtemplate.Load(write(t, map[string]string{
+				"template.yaml": test.template, "infra/watch.yaml": "Parameters:\n  Shop: {Type: String, AllowedValues: [b]}\n",
+			}), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := template.Resources(); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want %s", err, test.want)
+			}
+		})
+	}
+	rule := "Rules:\n  Open:\n    RuleCondition: !Equals [a, b]\n    Assertions:\n      - {Assert: !Equals [a, b], AssertDescription: Never.}\n"
+	template, err := samtemplate.Load(write(t, map[string]string{"template.yaml": rule}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := template.Resources(); err != nil {
+		t.Errorf("a rule that does not apply: %v", err)
 	}
 }

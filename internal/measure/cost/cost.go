@@ -150,7 +150,7 @@ func memoryOf(root string) (memoryMB int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for i, function := range template.Functions() {
+	for i, function := range template.Functions {
 		if i > 0 && function.MemorySize != memoryMB || function.Architecture != "arm64" {
 			return 0, fmt.Errorf("%s has %d MB on %s: only one size on arm64 has a price here", function.Name, function.MemorySize, function.Architecture)
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"shopfront/internal/local/dynamolocal/localtest"
-	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/samtemplate"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
@@ -31,11 +30,10 @@ type functions struct {
 
 func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string) functions {
 	t.Helper()
-	tables := localrun.Tables(template)
 	variables := map[string]string{
 		"AWS_REGION": localtest.Region, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local",
-		"AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": tables["CatalogueTable"],
-		"VOUCHERS_TABLE": tables["VouchersTable"], "CHECKOUTS_TABLE": tables["CheckoutsTable"],
+		"AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
+		"VOUCHERS_TABLE": "VouchersTable", "CHECKOUTS_TABLE": "CheckoutsTable",
 	}
 	env := lambdahttp.Environment{Lookup: func(name string) string { return variables[name] }, Now: time.Now, Log: io.Discard}
 	client, err := dynamoclient.New(t.Context(), env, variables["VOUCHERS_TABLE"])
@@ -65,7 +63,7 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 		},
 		timeouts: make(map[string]time.Duration),
 	}
-	for _, declared := range template.Functions() {
+	for _, declared := range template.Functions {
 		f.timeouts[declared.Name] = declared.Timeout
 	}
 	return f

@@ -240,11 +240,7 @@ func (s *shop) serveProcesses(t *testing.T, programs testshop.Programs) {
 
 func loadTemplate(t *testing.T, endpoint string) *samtemplate.Template {
 	t.Helper()
-	workDir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := localrun.FindRoot(workDir)
+	root, err := samtemplate.FindRoot(".")
 	if err != nil {
 		t.Fatal(err)
 	}

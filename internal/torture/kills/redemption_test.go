@@ -371,7 +371,7 @@ func (d *desk) tryKillAt(k *killedOne) bool {
 
 // functions are the process IDs of the functions that run.
 func (d *desk) functions() []int {
-	processes, err := localruntest.Processes(d.t.Context(), filepath.Dir(d.programs.Shopctl())+"/.shopfront/functions/redeem-voucher")
+	processes, err := localruntest.Processes(d.t.Context(), filepath.Dir(d.programs.Shopctl())+"/.shopfront/bin/redeem-voucher")
 	if err != nil {
 		d.t.Error(err)
 	}

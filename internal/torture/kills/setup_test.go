@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"shopfront/internal/local/dynamolocal/localtest"
-	"shopfront/internal/local/localstate"
+	"shopfront/internal/local/localrun"
 	"shopfront/internal/torture"
 	"shopfront/internal/torture/faultproxy"
 	"shopfront/internal/torture/testshop"
@@ -61,7 +61,7 @@ func newBench(t *testing.T, programs testshop.Programs) *bench {
 	shop := testshop.Start(t, programs, faultproxy.Settings{Watch: trap.watch}, nil)
 	front := httptest.NewServer(refusing(shop.Proxy))
 	t.Cleanup(front.Close)
-	state, err := localstate.Live(t.Context(), shop.Dir)
+	state, err := localrun.Find(t.Context(), shop.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,12 +19,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/local/gobuild"
 	"shopfront/internal/local/localrun"
-	"shopfront/internal/local/localstate"
+	"shopfront/internal/local/samtemplate"
 	"shopfront/internal/torture/faultproxy"
 	"shopfront/pkg/catalogfile"
 	"shopfront/pkg/operator"
@@ -40,11 +38,7 @@ type Programs struct {
 // replaces source files, named from the checkout's root with slashes, by other texts; it may be nil.
 func Build(tb testing.TB, overlay map[string]string, packages ...string) Programs {
 	tb.Helper()
-	workDir, err := os.Getwd()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	root, err := localrun.FindRoot(workDir)
+	root, err := samtemplate.FindRoot(".")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -137,10 +131,8 @@ func start(tb testing.TB, programs Programs, settings faultproxy.Settings, log f
 	if err != nil {
 		return nil, stop, err
 	}
-	names := localrun.Tables(template)
-	for _, table := range template.Tables() {
-		_, err := localtest.Client(tb).CreateTable(tb.Context(), table.CreateTable(names[table.Output]))
-		if _, exists := errors.AsType[*types.ResourceInUseException](err); err != nil && !exists {
+	for _, table := range template.Tables {
+		if err := table.Create(tb.Context(), localtest.Client(tb), table.Name); err != nil {
 			return nil, stop, err
 		}
 	}
@@ -153,11 +145,11 @@ func start(tb testing.TB, programs Programs, settings faultproxy.Settings, log f
 	if err != nil {
 		return nil, stop, err
 	}
-	hostile := localstate.State{
+	hostile := localrun.State{
 		BaseURL:          "http://127.0.0.1", // nothing is served there: API is called
 		DynamoDBEndpoint: proxy.URL(), Region: localtest.Region, PID: os.Getpid(),
-		Tables: localstate.Tables{
-			Catalogue: names["CatalogueTable"], Vouchers: names["VouchersTable"], Checkouts: names["CheckoutsTable"],
+		Tables: localrun.Tables{
+			Catalogue: "CatalogueTable", Vouchers: "VouchersTable", Checkouts: "CheckoutsTable",
 		},
 	}
 	calm := hostile
@@ -165,8 +157,8 @@ func start(tb testing.TB, programs Programs, settings faultproxy.Settings, log f
 	dir := tb.TempDir()
 	return &Shop{
 		API: api, Proxy: proxy, Dir: dir,
-		Operator: operator.Local(hostile, rand.Int64N), Calm: operator.Local(calm, rand.Int64N),
-	}, stop, hostile.Write(dir)
+		Operator: hostile.Deployment(rand.Int64N), Calm: calm.Deployment(rand.Int64N),
+	}, stop, errors.Join(os.WriteFile(filepath.Join(dir, samtemplate.File), nil, 0o600), hostile.Write(dir))
 }
 
 // Load loads a catalogue, in the form of `shopctl catalog apply`, past the faults.

@@ -20,7 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/internal/local/dynamolocal"
-	"shopfront/internal/local/localstate"
+	"shopfront/internal/local/samtemplate"
 )
 
 // Region is the region that clients name. DynamoDB Local shows the same tables in every region.
@@ -80,19 +80,10 @@ func Library(tb testing.TB) string {
 }
 
 func fetch(ctx context.Context) (string, error) {
-	root, err := root()
+	root, err := samtemplate.FindRoot(".")
 	if err != nil {
 		return "", err
 	}
 	pomDir, libDir := dynamolocal.Dirs(root)
 	return libDir, dynamolocal.Fetch(ctx, pomDir, libDir, os.Stderr)
-}
-
-// root is the checkout that the working directory, which go test sets to the package's, is in.
-func root() (string, error) {
-	workDir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	return localstate.Root(workDir)
 }

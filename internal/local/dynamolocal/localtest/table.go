@@ -11,7 +11,7 @@ import (
 // returns its name.
 func Table(tb testing.TB, output string) string {
 	tb.Helper()
-	checkout, err := root()
+	checkout, err := samtemplate.FindRoot(".")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -20,20 +20,14 @@ func Table(tb testing.TB, output string) string {
 		tb.Fatal(err)
 	}
 	client := Client(tb)
-	for _, table := range template.Tables() {
-		if table.Output != output {
-			continue
-		}
-		name := output + "-" + rand.Text()
-		if _, err := client.CreateTable(tb.Context(), table.CreateTable(name)); err != nil {
-			tb.Fatal(err)
-		}
-		if ttl := table.UpdateTimeToLive(name); ttl != nil {
-			if _, err := client.UpdateTimeToLive(tb.Context(), ttl); err != nil {
+	for _, table := range template.Tables {
+		if table.Name == output {
+			name := output + "-" + rand.Text()
+			if err := table.Create(tb.Context(), client, name); err != nil {
 				tb.Fatal(err)
 			}
+			return name
 		}
-		return name
 	}
 	tb.Fatalf("the stack has no table with the output %s", output)
 	return ""

@@ -1,5 +1,5 @@
-// Package localruntest gives tests a local run of their own, in a copy of the checkout: it meets neither that of the
-// developer nor that of another package. It is for tests only.
+// Package localruntest gives tests a local run of their own, in a copy of the checkout, so that it does not disturb the
+// developer's run or that of another package. It is for tests only.
 package localruntest
 
 import (
@@ -18,48 +18,35 @@ import (
 
 	"shopfront/internal/local/dynamolocal"
 	"shopfront/internal/local/localrun"
-	"shopfront/internal/local/localstate"
+	"shopfront/internal/local/samtemplate"
 )
 
-// CopyCheckout copies to dir, which exists, what a local run needs of the checkout that the working directory is in. The
-// copy shares DynamoDB Local with it, which is fetched first if need be.
+// CopyCheckout copies to dir, which exists, what a local run needs of the checkout that the working directory is in. Both
+// share DynamoDB Local, which is fetched first if it is missing.
 func CopyCheckout(ctx context.Context, dir string, progress io.Writer) error {
-	workDir, err := os.Getwd()
+	root, err := samtemplate.FindRoot(".")
 	if err != nil {
 		return err
 	}
-	root, err := localrun.FindRoot(workDir)
-	if err != nil {
-		return err
+	arguments := []string{"-R"}
+	for _, name := range []string{"api", "examples", "functions", "infra", "pkg", "go.mod", "go.sum", samtemplate.File} {
+		arguments = append(arguments, filepath.Join(root, name))
 	}
-	for _, name := range []string{"api", "examples", "functions", "infra", "pkg"} {
-		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(filepath.Join(root, name))); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{"go.mod", "go.sum", "template.yaml"} {
-		text, err := os.ReadFile(filepath.Join(root, name)) //nolint:gosec // this repository's
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil { //nolint:gosec // to the test's own directory
-			return err
-		}
+	//nolint:gosec // this repository, to the test's own directory
+	if printed, err := exec.CommandContext(ctx, "cp", append(arguments, dir)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("cp: %w: %s", err, printed)
 	}
 	pomDir, library := dynamolocal.Dirs(root)
 	if err := dynamolocal.Fetch(ctx, pomDir, library, progress); err != nil {
 		return err
 	}
 	_, link := dynamolocal.Dirs(dir)
-	if err := os.MkdirAll(filepath.Dir(link), 0o750); err != nil {
-		return err
-	}
-	return os.Symlink(library, link)
+	return errors.Join(os.MkdirAll(filepath.Dir(link), 0o750), os.Symlink(library, link))
 }
 
 // Run is a local run that serves.
 type Run struct {
-	State localstate.State
+	State localrun.State
 
 	root  string
 	out   *Output
@@ -72,12 +59,12 @@ type Run struct {
 func Start(root string, fresh bool) (*Run, error) {
 	ctx, end := context.WithCancel(context.Background())
 	r := &Run{root: root, out: &Output{}, end: end, ended: make(chan struct{})}
-	serving := make(chan localstate.State, 1)
+	serving := make(chan localrun.State, 1)
 	go func() {
 		defer close(r.ended)
 		r.err = localrun.Run(ctx, localrun.Options{
-			Root: root, Fresh: fresh, Out: r.out, Now: time.Now, Random: rand.Int64N,
-			Serving: func(state localstate.State) { serving <- state },
+			Root: root, Fresh: fresh, Out: r.out, Warnings: r.out, Now: time.Now, Random: rand.Int64N,
+			Serving: func(state localrun.State) { serving <- state },
 		})
 	}()
 	select {
@@ -85,9 +72,6 @@ func Start(root string, fresh bool) (*Run, error) {
 		return r, nil
 	case <-r.ended:
 		end()
-		if r.err == nil {
-			return nil, errors.New("the local run ended before it served")
-		}
 		return nil, r.err
 	}
 }
@@ -95,10 +79,10 @@ func Start(root string, fresh bool) (*Run, error) {
 // Root is the checkout of the run.
 func (r *Run) Root() string { return r.root }
 
-// Output is what the run has printed.
+// Output returns what the run has printed.
 func (r *Run) Output() string { return r.out.String() }
 
-// Ended is closed when the run has ended, asked to or not.
+// Ended is closed when the run has ended, for any reason.
 func (r *Run) Ended() <-chan struct{} { return r.ended }
 
 // Stop ends the run, if it has not ended, and returns its error.
@@ -108,7 +92,7 @@ func (r *Run) Stop() error {
 	return r.err
 }
 
-// Processes lists the processes, as ps shows them, whose command line names the directory: the functions of a local run in
+// Processes lists the processes, as ps shows them, whose command line contains the directory: the functions of a local run in
 // it, and its DynamoDB Local.
 func Processes(ctx context.Context, dir string) ([]string, error) {
 	list, err := exec.CommandContext(ctx, "ps", "-A", "-ww", "-o", "pid=,args=").Output()
@@ -137,7 +121,7 @@ func (o *Output) Write(b []byte) (int, error) {
 	return o.text.Write(b)
 }
 
-// String is all that was written.
+// String returns everything that was written.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,0 +1,149 @@
+package localrun
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"shopfront/internal/local/samtemplate"
+	"shopfront/pkg/operator"
+)
+
+// ErrNotRunning says that there is no local run: none was started here, or it has ended.
+var ErrNotRunning = errors.New("no local run")
+
+// dialTimeout bounds the check whether DynamoDB Local still listens on this machine.
+const dialTimeout = 2 * time.Second
+
+// State says where a local run is. The run keeps it in the checkout while it serves, so that shopctl --local finds the run.
+type State struct {
+	BaseURL          string `json:"baseUrl"`          // such as http://127.0.0.1:3000
+	DynamoDBEndpoint string `json:"dynamoDBEndpoint"` // such as http://127.0.0.1:8000, always on this machine
+	Region           string `json:"region"`
+	Tables           Tables `json:"tables"`
+	PID              int    `json:"pid"`     // of the process that serves
+	Version          string `json:"version"` // as template.yaml has it; may be empty
+}
+
+// Tables are the names of a local run's tables.
+type Tables struct {
+	Catalogue string `json:"catalogue"`
+	Vouchers  string `json:"vouchers"`
+	Checkouts string `json:"checkouts"`
+}
+
+// Deployment is the local run as the target of an operator's work. For random see operator.Local.
+func (s State) Deployment(random func(n int64) int64) *operator.Deployment {
+	return operator.Local(operator.Deployment{
+		BaseURL: s.BaseURL, Region: s.Region, Version: s.Version, Tables: operator.Tables(s.Tables),
+	}, s.DynamoDBEndpoint, random)
+}
+
+func statePath(root string) string { return filepath.Join(root, stateDir, "state.json") }
+
+// Write stores the state in the checkout at root, completely or not at all, readable by its owner only.
+func (s State) Write(root string) error {
+	if err := s.validate(); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := statePath(root)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	unfinished := path + ".new"
+	if err := os.WriteFile(unfinished, append(text, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, path)
+}
+
+// RemoveState removes the state from the checkout at root, if there is one.
+func RemoveState(root string) error { return remove(statePath(root)) }
+
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Find returns the state of the local run of the checkout that dir is in. It returns ErrNotRunning if there is no checkout and
+// no state in it, if the run's process is gone, or if its DynamoDB Local does not answer.
+func Find(ctx context.Context, dir string) (State, error) {
+	root, err := samtemplate.FindRoot(dir)
+	if err != nil {
+		return State{}, fmt.Errorf("%w: %w", ErrNotRunning, err)
+	}
+	text, err := os.ReadFile(statePath(root))
+	if errors.Is(err, fs.ErrNotExist) {
+		return State{}, fmt.Errorf("%w in %s", ErrNotRunning, root)
+	}
+	var state State
+	if err == nil {
+		err = json.Unmarshal(text, &state)
+	}
+	if err == nil {
+		err = state.validate()
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("%s: %w", statePath(root), err)
+	}
+	return state, state.checkAlive(ctx)
+}
+
+// validate reports a state that is incomplete, or that would lead shopctl --local to another machine.
+func (s State) validate() error {
+	for name, value := range map[string]string{
+		"baseUrl": s.BaseURL, "region": s.Region,
+		"tables.catalogue": s.Tables.Catalogue, "tables.vouchers": s.Tables.Vouchers, "tables.checkouts": s.Tables.Checkouts,
+	} {
+		if value == "" {
+			return fmt.Errorf("state of the local run: %s is missing", name)
+		}
+	}
+	if s.PID <= 0 {
+		return errors.New("state of the local run: pid is missing")
+	}
+	address, err := netip.ParseAddrPort(s.dynamoDBHost())
+	if err != nil || !address.Addr().IsLoopback() {
+		return fmt.Errorf("state of the local run: dynamoDBEndpoint %q does not have the form http://127.0.0.1:8000", s.DynamoDBEndpoint)
+	}
+	return nil
+}
+
+// dynamoDBHost returns the host and port of the endpoint, empty if it is not an HTTP URL.
+func (s State) dynamoDBHost() string {
+	endpoint, err := url.Parse(s.DynamoDBEndpoint)
+	if err != nil || endpoint.Scheme != "http" {
+		return ""
+	}
+	return endpoint.Host
+}
+
+func (s State) checkAlive(ctx context.Context) error {
+	// Signal 0 only checks that the process exists (kill(2)). EPERM means that it exists and belongs to another user.
+	if err := syscall.Kill(s.PID, 0); err != nil && !errors.Is(err, syscall.EPERM) {
+		return fmt.Errorf("%w: process %d, which served %s, is gone", ErrNotRunning, s.PID, s.BaseURL)
+	}
+	connection, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", s.dynamoDBHost())
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("%w: nothing answers on %s", ErrNotRunning, s.DynamoDBEndpoint)
+	}
+	return connection.Close()
+}

@@ -1,0 +1,299 @@
+package samtemplate
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// failure is an error on its way up to try. Evaluation is deeply nested, so it panics as package text/template does.
+type failure struct{ err error }
+
+// try runs do and returns the error that fail was called with in it.
+func try(do func()) (err error) {
+	defer func() {
+		switch problem := recover().(type) {
+		case nil:
+		case failure:
+			err = problem.err
+		default:
+			panic(problem)
+		}
+	}()
+	do()
+	return nil
+}
+
+// fail ends the evaluation with an error that names the line of a node.
+func (s *stack) fail(at *yaml.Node, format string, args ...any) {
+	panic(failure{fmt.Errorf("%s:%d: %w", s.file(), at.Line, fmt.Errorf(format, args...))})
+}
+
+// A value that exists only after the deployment, such as a queue's URL, is written as a reference: the address of the
+// resource, and perhaps of its attribute, between two NULs. A template cannot contain a NUL, because YAML cannot.
+const referenceMark = "\x00"
+
+func reference(address string) string { return referenceMark + address + referenceMark }
+
+// replaceReferences replaces each reference in a text by what replace returns for its address.
+func replaceReferences(text string, replace func(address string) string) string {
+	parts := strings.Split(text, referenceMark)
+	for i := 1; i < len(parts); i += 2 {
+		parts[i] = replace(parts[i])
+	}
+	return strings.Join(parts, "")
+}
+
+func scalar(at *yaml.Node, text string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: at.Line}
+}
+
+func sequence(at *yaml.Node, texts []string) *yaml.Node {
+	list := &yaml.Node{Kind: yaml.SequenceNode, Line: at.Line}
+	for _, text := range texts {
+		list.Content = append(list.Content, scalar(at, strings.TrimSpace(text)))
+	}
+	return list
+}
+
+// intrinsic recognises an intrinsic function in its short form, !Ref, and in its long form, a mapping with the one key Ref or
+// Fn::…. It returns the function's name without Fn:: and its argument; the name is empty for other nodes.
+func intrinsic(n *yaml.Node) (name string, argument *yaml.Node) {
+	if n == nil {
+		return "", nil
+	}
+	if strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") {
+		untagged := *n
+		untagged.Tag = ""
+		return n.Tag[1:], &untagged
+	}
+	if n.Kind == yaml.MappingNode && len(n.Content) == 2 {
+		name, argument = n.Content[0].Value, n.Content[1]
+		if function, is := strings.CutPrefix(name, "Fn::"); is {
+			return function, argument
+		}
+		if name == "Ref" || name == "Condition" && argument.Kind == yaml.ScalarNode {
+			return name, argument
+		}
+	}
+	return "", nil
+}
+
+// resolve evaluates a node if it is an intrinsic function. It does not evaluate what is below the node: callers resolve that
+// when they need it. It returns nil for AWS::NoValue and for nil.
+func (s *stack) resolve(n *yaml.Node) *yaml.Node {
+	if n != nil && n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	name, argument := intrinsic(n)
+	switch name {
+	case "":
+		return n
+	case "Ref":
+		return s.ref(argument, argument.Value)
+	case "GetAtt":
+		path := argument.Value
+		if argument.Kind == yaml.SequenceNode {
+			path = strings.Join(s.texts(argument), ".")
+		}
+		return s.getAtt(argument, path)
+	case "Sub":
+		return s.sub(argument)
+	case "If":
+		arguments := s.arguments(argument, name, 3)
+		if s.condition(arguments[0]) {
+			return s.resolve(arguments[1])
+		}
+		return s.resolve(arguments[2])
+	case "Join":
+		arguments := s.arguments(argument, name, 2)
+		return scalar(argument, strings.Join(s.texts(arguments[1]), s.text(arguments[0])))
+	case "Split":
+		arguments := s.arguments(argument, name, 2)
+		return sequence(argument, strings.Split(s.text(arguments[1]), s.text(arguments[0])))
+	case "Select":
+		arguments := s.arguments(argument, name, 2)
+		index, items := s.text(arguments[0]), s.list(arguments[1])
+		i, err := strconv.Atoi(index)
+		if err != nil || i < 0 || i >= len(items) {
+			s.fail(argument, "there is no item %q in a list of %d", index, len(items))
+		}
+		return items[i]
+	case "FindInMap":
+		keys := s.texts(argument)
+		found := get(s.sections, append([]string{"Mappings"}, keys...)...)
+		if found == nil || len(keys) != 3 {
+			s.fail(argument, "Mappings has no %s", strings.Join(keys, "."))
+		}
+		return found
+	default:
+		s.fail(n, "this machine cannot evaluate the function %s", name)
+		return nil
+	}
+}
+
+// arguments returns the arguments of a function that takes so many.
+func (s *stack) arguments(n *yaml.Node, function string, count int) []*yaml.Node {
+	if n.Kind != yaml.SequenceNode || len(n.Content) != count {
+		s.fail(n, "%s takes %d arguments", function, count)
+	}
+	return n.Content
+}
+
+// text evaluates a node to a text, which may contain references. It is empty for nil.
+func (s *stack) text(n *yaml.Node) string {
+	resolved := s.resolve(n)
+	if resolved == nil {
+		return ""
+	}
+	if resolved.Kind != yaml.ScalarNode {
+		s.fail(n, "want a text, not a list or a mapping")
+	}
+	return resolved.Value
+}
+
+// list evaluates a node to a list, and the items of the list, without those that are AWS::NoValue.
+func (s *stack) list(n *yaml.Node) []*yaml.Node {
+	resolved := s.resolve(n)
+	if resolved == nil {
+		return nil
+	}
+	if resolved.Kind != yaml.SequenceNode {
+		s.fail(n, "want a list")
+	}
+	var items []*yaml.Node
+	for _, item := range resolved.Content {
+		if item = s.resolve(item); item != nil {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+func (s *stack) texts(n *yaml.Node) []string {
+	var texts []string
+	for _, item := range s.list(n) {
+		texts = append(texts, s.text(item))
+	}
+	return texts
+}
+
+func (s *stack) ref(at *yaml.Node, name string) *yaml.Node {
+	if name == "AWS::NoValue" {
+		return nil
+	}
+	if text, is := s.pseudo[name]; is {
+		return scalar(at, text)
+	}
+	declared := get(s.sections, "Parameters", name)
+	if declared == nil {
+		return s.refer(at, name, name)
+	}
+	text, is := s.parameter(name)
+	if !is {
+		s.fail(at, "the parameter %s has no value", name)
+	}
+	if kind := get(declared, "Type"); kind != nil && (kind.Value == "CommaDelimitedList" || strings.HasPrefix(kind.Value, "List<")) {
+		return sequence(at, strings.Split(text, ","))
+	}
+	return scalar(at, text)
+}
+
+// parameter returns the value of a parameter: the override or the default.
+func (s *stack) parameter(name string) (text string, exists bool) {
+	if text, is := s.overrides[name]; is {
+		return text, true
+	}
+	if preset := get(s.sections, "Parameters", name, "Default"); preset != nil {
+		return preset.Value, true
+	}
+	return "", false
+}
+
+// refer returns a reference to a resource that the stack creates.
+func (s *stack) refer(at *yaml.Node, name, address string) *yaml.Node {
+	if get(s.sections, "Resources", name) == nil {
+		s.fail(at, "there is no parameter or resource %s", name)
+	}
+	if !s.creates(name) {
+		s.fail(at, "the stack does not create %s under this condition", name)
+	}
+	return scalar(at, reference(s.address+address))
+}
+
+func (s *stack) getAtt(at *yaml.Node, path string) *yaml.Node {
+	name, _, is := strings.Cut(path, ".")
+	if !is {
+		s.fail(at, "GetAtt takes Resource.Attribute, not %q", path)
+	}
+	return s.refer(at, name, path)
+}
+
+// sub evaluates Sub of a text, or of a list of a text and a mapping of further names.
+func (s *stack) sub(argument *yaml.Node) *yaml.Node {
+	text, names := argument, (*yaml.Node)(nil)
+	if argument.Kind == yaml.SequenceNode {
+		arguments := s.arguments(argument, "Sub", 2)
+		text, names = arguments[0], arguments[1]
+	}
+	variable := regexp.MustCompile(`\$\{([^}]*)\}`)
+	if strings.Count(text.Value, "${") != len(variable.FindAllString(text.Value, -1)) {
+		s.fail(argument, "${ is not closed in %q", text.Value)
+	}
+	return scalar(argument, variable.ReplaceAllStringFunc(text.Value, func(match string) string {
+		name := match[2 : len(match)-1]
+		if literal, is := strings.CutPrefix(name, "!"); is {
+			return "${" + literal + "}"
+		}
+		if named := get(names, name); named != nil {
+			return s.text(named)
+		}
+		if strings.Contains(name, ".") {
+			return s.text(s.getAtt(argument, name))
+		}
+		return s.text(s.ref(argument, name))
+	}))
+}
+
+// condition reports whether the condition of a name holds.
+func (s *stack) condition(name *yaml.Node) bool {
+	declared := get(s.sections, "Conditions", name.Value)
+	if declared == nil {
+		s.fail(name, "there is no condition %q", name.Value)
+	}
+	if slices.Contains(s.judging, name.Value) {
+		s.fail(name, "the condition %s depends on itself", name.Value)
+	}
+	s.judging = append(s.judging, name.Value)
+	defer func() { s.judging = s.judging[:len(s.judging)-1] }()
+	return s.judge(declared)
+}
+
+// judge evaluates a condition.
+func (s *stack) judge(n *yaml.Node) bool {
+	name, argument := intrinsic(n)
+	switch name {
+	case "Condition":
+		return s.condition(argument)
+	case "Equals":
+		// Conditions are evaluated before anything is created, so no text may have a reference.
+		texts := s.texts(argument)
+		if len(texts) != 2 || strings.Contains(texts[0]+texts[1], referenceMark) {
+			s.fail(argument, "Equals takes two texts that are known before the deployment")
+		}
+		return texts[0] == texts[1]
+	case "Not":
+		return !s.judge(s.arguments(argument, name, 1)[0])
+	case "And":
+		return !slices.ContainsFunc(argument.Content, func(each *yaml.Node) bool { return !s.judge(each) })
+	case "Or":
+		return slices.ContainsFunc(argument.Content, s.judge)
+	default:
+		s.fail(n, "this machine cannot evaluate this as a condition: it knows And, Condition, Equals, Not and Or")
+		return false
+	}
+}

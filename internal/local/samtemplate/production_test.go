@@ -1,0 +1,140 @@
+package samtemplate_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"shopfront/internal/local/samtemplate"
+)
+
+const repository = "../../.."
+
+// Places in the shop's template after which an addition is inserted.
+const (
+	inSections  = "Transform: AWS::Serverless-2016-10-31\n"
+	inResources = "\nResources:\n"
+	inOutputs   = "\nOutputs:\n"
+	inGlobals   = "\nGlobals:\n  Function:\n"
+	inAPI       = "    Type: AWS::Serverless::HttpApi\n    Properties:\n"
+	inFunction  = "  RedeemVoucher:\n    Type: AWS::Serverless::Function\n    Metadata:\n      BuildMethod: makefile\n    Properties:\n"
+	inEvents    = "      Events:\n"
+	inEvent     = inEvents + "        Post:\n          Type: HttpApi\n          Properties:\n"
+	inTable     = "  Vouchers:\n    Type: AWS::DynamoDB::Table\n    Condition: CreatesVouchers\n    DeletionPolicy: Retain\n" +
+		"    UpdateReplacePolicy: Retain\n    Properties:\n"
+)
+
+// addition is something that a shop in production adds to its template.
+type addition struct {
+	place, text string
+	// ignored is what the local run says about it, after "ignored on this machine: "; empty for nothing.
+	ignored string
+}
+
+func additions() map[string]addition {
+	resource := func(kind, properties string) addition {
+		return addition{inResources, "  Added:\n    Type: " + kind + "\n    Properties: {" + properties + "}\n", kind + " (Added)"}
+	}
+	property := func(place, kind, name, of, value string) addition {
+		return addition{place, "      " + name + ": " + value + "\n", kind + " " + name + " (" + of + ")"}
+	}
+	const function, api, table = "AWS::Serverless::Function", "AWS::Serverless::HttpApi", "AWS::DynamoDB::Table"
+	return map[string]addition{
+		"a domain":                 resource("AWS::ApiGatewayV2::DomainName", "DomainName: shop.example, DomainNameConfigurations: [{CertificateArn: !ImportValue certificate}]"),
+		"a domain's mapping":       resource("AWS::ApiGatewayV2::ApiMapping", "ApiId: !Ref Api, DomainName: shop.example, Stage: $default"),
+		"a domain of the API":      property(inAPI, api, "Domain", "Api", "{DomainName: shop.example, CertificateArn: !ImportValue certificate}"),
+		"access logs":              property(inAPI, api, "AccessLogSettings", "Api", "{DestinationArn: !GetAtt RedeemVoucherLogs.Arn, Format: $context.requestId}"),
+		"route settings":           property(inAPI, api, "RouteSettings", "Api", `{"GET /docs": {ThrottlingRateLimit: 5}}`),
+		"an authorizer":            property(inAPI, api, "Auth", "Api", "{DefaultAuthorizer: Shops, Authorizers: {Shops: {JwtConfiguration: {issuer: !ImportValue issuer}}}}"),
+		"an event's authorizer":    {inEvent, "            Auth: {Authorizer: NONE}\n", ""},
+		"an alias":                 property(inFunction, function, "AutoPublishAlias", "RedeemVoucher", "live"),
+		"a deployment preference":  property(inFunction, function, "DeploymentPreference", "RedeemVoucher", "{Type: Canary10Percent5Minutes}"),
+		"policies":                 property(inFunction, function, "Policies", "RedeemVoucher", "[AWSXrayWriteOnlyAccess]"),
+		"tags":                     property(inFunction, function, "Tags", "RedeemVoucher", "{team: shop}"),
+		"layers":                   property(inFunction, function, "Layers", "RedeemVoucher", "[!ImportValue layer]"),
+		"VPC settings":             property(inFunction, function, "VpcConfig", "RedeemVoucher", "{SubnetIds: !Split [',', !ImportValue subnets]}"),
+		"a dead-letter queue":      property(inFunction, function, "DeadLetterQueue", "RedeemVoucher", "{Type: SQS, TargetArn: !ImportValue queue}"),
+		"provisioned concurrency":  property(inFunction, function, "ProvisionedConcurrencyConfig", "RedeemVoucher", "{ProvisionedConcurrentExecutions: 5}"),
+		"a global property":        {inGlobals, "    AutoPublishAlias: live\n", function + " AutoPublishAlias (RedeemVoucher, CheckoutArea, Checkout, CheckoutVariant, RemovedPayment, ApiDocs)"},
+		"a schedule":               {inEvents, "        Nightly:\n          Type: Schedule\n          Properties: {Schedule: rate(1 day), Input: !ImportValue input}\n", "event of type Schedule (redeem-voucher Nightly)"},
+		"a table's stream":         property(inTable, table, "StreamSpecification", "Vouchers", "{StreamViewType: NEW_IMAGE}"),
+		"a table's tags":           property(inTable, table, "Tags", "Vouchers", "[{Key: team, Value: shop}]"),
+		"a table's policy":         property(inTable, table, "ResourcePolicy", "Vouchers", "{PolicyDocument: !ImportValue policy}"),
+		"a queue":                  resource("AWS::SQS::Queue", "VisibilityTimeout: 60"),
+		"an event bus":             resource("AWS::Events::EventBus", "Name: shop"),
+		"a rule":                   resource("AWS::Events::Rule", "EventBusName: shop, EventPattern: {source: [shop]}"),
+		"a pipe":                   resource("AWS::Pipes::Pipe", "Source: !GetAtt Vouchers.StreamArn, RoleArn: !ImportValue role, Target: !ImportValue target"),
+		"a scheduled task":         resource("AWS::Scheduler::Schedule", "ScheduleExpression: rate(1 day)"),
+		"a web ACL":                resource("AWS::WAFv2::WebACL", "Scope: REGIONAL, DefaultAction: {Allow: {}}"),
+		"a distribution":           resource("AWS::CloudFront::Distribution", "DistributionConfig: {Enabled: true}"),
+		"a secret":                 resource("AWS::SecretsManager::Secret", "GenerateSecretString: {PasswordLength: 40}"),
+		"an SSM parameter":         resource("AWS::SSM::Parameter", "Type: String, Value: open"),
+		"a key":                    resource("AWS::KMS::Key", "KeyPolicy: {Statement: !FindInMap [a, b, c]}"),
+		"a budget":                 resource("AWS::Budgets::Budget", "Budget: {BudgetType: COST, TimeUnit: MONTHLY}"),
+		"a backup plan":            resource("AWS::Backup::BackupPlan", "BackupPlan: {BackupPlanName: shop}"),
+		"a log subscription":       resource("AWS::Logs::SubscriptionFilter", "LogGroupName: !Ref RedeemVoucherLogs, FilterPattern: ''"),
+		"a metric filter":          resource("AWS::Logs::MetricFilter", "LogGroupName: !Ref RedeemVoucherLogs, FilterPattern: ERROR"),
+		"a topic":                  resource("AWS::SNS::Topic", "DisplayName: shop"),
+		"a data stream":            resource("AWS::Kinesis::Stream", "ShardCount: 1"),
+		"an alarm":                 resource("AWS::CloudWatch::Alarm", "Dimensions: !Transform {Name: Widgets}"),
+		"a resource of a kind":     {inResources, "  Added: {Type: AWS::SQS::Queue, DependsOn: Api, CreationPolicy: {}, Metadata: {a: b}}\n", "AWS::SQS::Queue (Added)"},
+		"an output with an export": {inOutputs, "  Added: {Value: !ImportValue shop, Export: {Name: !Sub '${AWS::StackName}-shop'}}\n", ""},
+		"mappings":                 {inSections, "Mappings: {Regions: {eu-central-1: {Zone: a}}}\n", ""},
+		"hooks and metadata":       {inSections, "Hooks: {Shift: {Type: AWS::CodeDeploy::BlueGreen}}\n", ""},
+	}
+}
+
+// to adds it to the shop's template, in a checkout of its own, and returns the checkout's root.
+func (a addition) to(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, samtemplate.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), a.place) {
+		t.Fatalf("the template has no %q", a.place)
+	}
+	functions, err := filepath.Abs(filepath.Join(repository, "functions"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	changed := strings.Replace(string(text), a.place, a.place+a.text, 1)
+	if err := errors.Join(os.Symlink(functions, filepath.Join(root, "functions")),
+		os.WriteFile(filepath.Join(root, samtemplate.File), []byte(changed), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// A template for production has much that does not exist on a laptop. The local run ignores that, says so, and takes routes,
+// functions and tables as before.
+func TestLoad_AdditionForProduction_IsIgnored(t *testing.T) {
+	before, err := samtemplate.Load(repository, nil)
+	if err != nil || len(before.Ignored) > 0 {
+		t.Fatalf("the shop's own template: %q, %v", before.Ignored, err)
+	}
+	for name, added := range additions() {
+		t.Run(name, func(t *testing.T) {
+			after, err := samtemplate.Load(added.to(t), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			if added.ignored != "" {
+				want = []string{"template.yaml: ignored on this machine: " + added.ignored}
+			}
+			if !slices.Equal(after.Ignored, want) {
+				t.Errorf("it says %q, want %q", after.Ignored, want)
+			}
+			if !reflect.DeepEqual(after.Routes, before.Routes) || !reflect.DeepEqual(after.Functions, before.Functions) ||
+				!reflect.DeepEqual(after.Tables, before.Tables) || !reflect.DeepEqual(after.CORS, before.CORS) {
+				t.Errorf("it reads %+v, want %+v", after, before)
+			}
+		})
+	}
+}

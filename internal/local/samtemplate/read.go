@@ -1,0 +1,275 @@
+package samtemplate
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"go.yaml.in/yaml/v3"
+
+	"shopfront/internal/local/gateway"
+)
+
+// reader fills a Template. Its methods fail as those of stack do.
+type reader struct {
+	*stack
+
+	root     string
+	template *Template
+	hasAPI   bool
+	// ignored has the names of what is ignored, by kind; kinds has the kinds in the template's order.
+	ignored map[string][]string
+	kinds   []string
+}
+
+func (r *reader) ignore(kind, name string) {
+	if r.ignored[kind] == nil {
+		r.kinds = append(r.kinds, kind)
+	}
+	if !slices.Contains(r.ignored[kind], name) {
+		r.ignored[kind] = append(r.ignored[kind], name)
+	}
+}
+
+// field returns what is under a key of a mapping, evaluated.
+func (r *reader) field(n *yaml.Node, key string) *yaml.Node {
+	if n != nil && n.Kind != yaml.MappingNode {
+		r.fail(n, "want a mapping with the key %s", key)
+	}
+	return r.resolve(get(n, key))
+}
+
+// known returns a text that is known before the deployment, and fallback if there is none.
+func (r *reader) known(n *yaml.Node, fallback string) string {
+	if n == nil {
+		return fallback
+	}
+	text := r.text(n)
+	if strings.Contains(text, referenceMark) {
+		r.fail(n, "want a text that is known before the deployment")
+	}
+	return text
+}
+
+// oneOf returns a text that must be one of the texts; the first is the fallback.
+func (r *reader) oneOf(n *yaml.Node, texts ...string) string {
+	text := r.known(n, texts[0])
+	if !slices.Contains(texts, text) {
+		r.fail(n, "this machine supports %s, not %q", strings.Join(texts, " and "), text)
+	}
+	return text
+}
+
+func (r *reader) number(n *yaml.Node, fallback int) int {
+	text := r.known(n, strconv.Itoa(fallback))
+	number, err := strconv.Atoi(text)
+	if err != nil || number < 0 {
+		r.fail(n, "want a whole number, not %q", text)
+	}
+	return number
+}
+
+// read evaluates the properties of a resource that this machine needs. It notes the others, except for those in silent,
+// which the shop's own template has.
+func (r *reader) read(of resource, needed []string, silent ...string) map[string]*yaml.Node {
+	values := make(map[string]*yaml.Node)
+	for _, key := range needed {
+		values[key] = r.property(of, key)
+	}
+	for _, properties := range []*yaml.Node{r.globals(of.kind), of.properties} {
+		for key := range pairs(properties) {
+			if !slices.Contains(needed, key.Value) && !slices.Contains(silent, key.Value) {
+				r.ignore(of.kind+" "+key.Value, of.name)
+			}
+		}
+	}
+	return values
+}
+
+// readResources reads the resources that exist on this machine, and notes the others.
+func (r *reader) readResources() {
+	var functions []resource
+	for each := range r.resources() {
+		switch each.kind {
+		case typeAPI:
+			r.readAPI(each)
+		case typeTable:
+			r.readTable(each)
+		case typeFunction:
+			functions = append(functions, each)
+		case "AWS::IAM::Role", "AWS::Logs::LogGroup", "AWS::CloudFormation::WaitConditionHandle": // which the shop's own template has
+		default:
+			r.ignore(each.kind, each.name)
+		}
+	}
+	for _, each := range functions { // which refer to the tables
+		r.readFunction(each)
+	}
+}
+
+func (r *reader) readAPI(api resource) {
+	if r.hasAPI {
+		r.fail(api.at, "%s is a second HTTP API: this machine can serve one", api.name)
+	}
+	r.hasAPI = true
+	properties := r.read(api, []string{"StageName", "CorsConfiguration"}, "DefaultRouteSettings")
+	r.oneOf(properties["StageName"], "$default")
+	if cors := properties["CorsConfiguration"]; cors != nil {
+		r.template.CORS = &gateway.CORS{
+			AllowOrigins:     r.texts(r.field(cors, "AllowOrigins")),
+			AllowMethods:     r.texts(r.field(cors, "AllowMethods")),
+			AllowHeaders:     r.texts(r.field(cors, "AllowHeaders")),
+			ExposeHeaders:    r.texts(r.field(cors, "ExposeHeaders")),
+			MaxAge:           time.Duration(r.number(r.field(cors, "MaxAge"), 0)) * time.Second,
+			AllowCredentials: r.oneOf(r.field(cors, "AllowCredentials"), "false", "true") == "true",
+		}
+	}
+}
+
+func (r *reader) readFunction(each resource) {
+	properties := r.read(each,
+		[]string{"Runtime", "Handler", "CodeUri", "Architectures", "MemorySize", "Timeout", "Environment", "Events"},
+		"Description", "Role", "LoggingConfig", "ReservedConcurrentExecutions", "Tracing")
+	// The Makefile's rule builds the folder with the function's name, from the whole checkout.
+	r.oneOf(properties["Runtime"], "provided.al2023")
+	r.oneOf(properties["CodeUri"], ".")
+	f := Function{
+		LogicalID:    each.name,
+		Name:         kebab(each.name),
+		Package:      "functions/" + kebab(each.name),
+		Handler:      r.known(properties["Handler"], "bootstrap"),
+		Architecture: "x86_64",
+		Timeout:      time.Duration(r.number(properties["Timeout"], 3)) * time.Second,
+		MemorySize:   r.number(properties["MemorySize"], 128),
+		Environment:  r.environment(each.name, r.field(properties["Environment"], "Variables")),
+	}
+	architectures := r.list(properties["Architectures"])
+	if len(architectures) > 1 {
+		r.fail(each.at, "%s has more than one architecture", each.name)
+	}
+	for _, architecture := range architectures {
+		f.Architecture = r.known(architecture, "")
+	}
+	if info, err := os.Stat(filepath.Join(r.root, f.Package)); err != nil || !info.IsDir() {
+		r.fail(each.at, "%s has no code: there is no folder %s", each.name, f.Package)
+	}
+	r.template.Functions = append(r.template.Functions, f)
+	for key, event := range pairs(properties["Events"]) {
+		r.readEvent(f.Name, key, event)
+	}
+}
+
+// environment evaluates a function's variables. A table has its name on this machine. Another resource does not exist here:
+// the function gets a text instead of its ARN or name, so that it starts, and fails only where it uses the resource.
+func (r *reader) environment(function string, variables *yaml.Node) map[string]string {
+	if variables != nil && variables.Kind != yaml.MappingNode {
+		r.fail(variables, "want a mapping of variables")
+	}
+	environment := make(map[string]string)
+	for key, item := range pairs(variables) {
+		if item = r.resolve(item); item == nil {
+			continue // AWS::NoValue
+		}
+		environment[key.Value] = replaceReferences(r.text(item), func(address string) string {
+			for _, table := range r.template.Tables {
+				if table.LogicalID == address {
+					return table.Name
+				}
+			}
+			r.ignore("value of a variable", function+" "+key.Value+": "+address)
+			if name, isARN := strings.CutSuffix(address, ".Arn"); isARN {
+				return "arn:" + r.pseudo["AWS::Partition"] + ":local:" + r.pseudo["AWS::Region"] + ":" + r.pseudo["AWS::AccountId"] + ":" + name
+			}
+			return address
+		})
+	}
+	return environment
+}
+
+// readEvent reads an event that invokes a function. On this machine only the HTTP API does.
+func (r *reader) readEvent(function string, key, event *yaml.Node) {
+	event = r.resolve(event)
+	if kind := r.known(r.field(event, "Type"), ""); kind != "HttpApi" {
+		r.ignore("event of type "+kind, function+" "+key.Value)
+		return
+	}
+	properties := r.field(event, "Properties")
+	r.oneOf(r.field(properties, "PayloadFormatVersion"), "2.0")
+	api := strings.Trim(r.text(r.field(properties, "ApiId")), referenceMark)
+	if r.text(get(r.sections, "Resources", api, "Type")) != typeAPI {
+		r.fail(key, "the event %s names no HTTP API of this template: it needs ApiId", key.Value)
+	}
+	route := gateway.Route{
+		Method:   strings.ToUpper(r.known(r.field(properties, "Method"), "")),
+		Path:     r.known(r.field(properties, "Path"), ""),
+		Function: function,
+	}
+	if route.Method == "" || route.Path == "" {
+		r.fail(key, "the event %s needs Method and Path", key.Value)
+	}
+	r.template.Routes = append(r.template.Routes, route)
+}
+
+func (r *reader) readTable(each resource) {
+	properties := r.read(each,
+		[]string{"AttributeDefinitions", "KeySchema", "TimeToLiveSpecification", "GlobalSecondaryIndexes", "LocalSecondaryIndexes"},
+		"BillingMode", "DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "SSESpecification", "WarmThroughput", "OnDemandThroughput")
+	table := Table{LogicalID: each.name, Name: r.tableName(each.name)}
+	for _, item := range r.list(properties["AttributeDefinitions"]) {
+		table.Attributes = append(table.Attributes, types.AttributeDefinition{
+			AttributeName: aws.String(r.known(r.field(item, "AttributeName"), "")),
+			AttributeType: types.ScalarAttributeType(r.oneOf(r.field(item, "AttributeType"), "S", "N", "B")),
+		})
+	}
+	for _, item := range r.list(properties["KeySchema"]) {
+		table.Keys = append(table.Keys, types.KeySchemaElement{
+			AttributeName: aws.String(r.known(r.field(item, "AttributeName"), "")),
+			KeyType:       types.KeyType(r.oneOf(r.field(item, "KeyType"), "HASH", "RANGE")),
+		})
+	}
+	if len(table.Keys) == 0 {
+		r.fail(each.at, "the table %s needs a KeySchema", each.name)
+	}
+	if properties["GlobalSecondaryIndexes"] != nil || properties["LocalSecondaryIndexes"] != nil {
+		r.fail(each.at, "the table %s has an index: this machine creates none", each.name)
+	}
+	ttl := properties["TimeToLiveSpecification"]
+	if r.oneOf(r.field(ttl, "Enabled"), "false", "true") == "true" {
+		table.TTL = r.known(r.field(ttl, "AttributeName"), "")
+	}
+	r.template.Tables = append(r.template.Tables, table)
+}
+
+// tableName returns the key of the stack's output that has the table's name, and the logical ID if there is none.
+func (r *reader) tableName(logicalID string) string {
+	for key, item := range pairs(get(r.sections, "Outputs")) {
+		if text := r.textIfPossible(get(item, "Value")); text == reference(logicalID) {
+			return key.Value
+		}
+	}
+	return logicalID
+}
+
+// textIfPossible is text, and empty if that fails.
+func (s *stack) textIfPossible(n *yaml.Node) (text string) {
+	_ = try(func() { text = s.text(n) })
+	return text
+}
+
+// kebab writes RedeemVoucher as redeem-voucher.
+func kebab(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
