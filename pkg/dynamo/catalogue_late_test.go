@@ -71,7 +71,8 @@ func priced(minor int64) catalog.Product {
 
 // When an apply has returned, what it changed is not undone: not even by its own first attempt, which was taken for lost, nor
 // by that of an apply before it.
-func TestALateWriteUndoesNoApply(t *testing.T) {
+func TestApply_LateWrite_UndoesNothing(t *testing.T) {
+	t.Parallel()
 	for what, applied := range map[string][]catalog.Shop{ // one after the other; the first write of the last but one is late
 		"new":                     {shopOf(priced(499)), shopOf(priced(499))},
 		"new, and a price":        {shopOf(priced(499)), shopOf(priced(549))},
@@ -89,6 +90,7 @@ func TestALateWriteUndoesNoApply(t *testing.T) {
 				name += ", kept without versions"
 			}
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				s := newStockroom(t)
 				last := len(applied) - 1
 				for _, shop := range applied[:last-1] {
@@ -108,7 +110,8 @@ func TestALateWriteUndoesNoApply(t *testing.T) {
 }
 
 // Of two plans that were made at the same time, the one that is late to change something says so, and changes it in a new plan.
-func TestAPlanDoesNotOverwriteWhatItHasNotSeen(t *testing.T) {
+func TestApply_StalePlan_IsRejected(t *testing.T) {
+	t.Parallel()
 	for what, test := range map[string]struct{ before, first, second catalog.Shop }{
 		"profile": {shopOf(), closed(shopOf()), catalog.Shop{Customer: catalog.Customer{ID: emberforge, Name: "Emberforge Guild", Currency: "EUR"}}},
 		"product": {shopOf(priced(499)), shopOf(priced(549)), shopOf(priced(599))},
@@ -130,7 +133,8 @@ func TestAPlanDoesNotOverwriteWhatItHasNotSeen(t *testing.T) {
 }
 
 // The SDK's second attempt finds what the first has written: that is no other's change.
-func TestAPutWhoseAnswerWasLostIsDone(t *testing.T) {
+func TestApply_LostResponse_Succeeds(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	for _, step := range []catalog.Shop{ // each with one write
 		closed(shopOf()), shopOf(), shopOf(bulky("cape")), shopOf(offSale(bulky("cape"))), closed(shopOf(offSale(bulky("cape")))),
@@ -143,7 +147,8 @@ func TestAPutWhoseAnswerWasLostIsDone(t *testing.T) {
 }
 
 // An attempt that comes after another's change sees that, even if the one before it was applied.
-func TestAPutDoneTwiceDoesNotUndoWhatIsBetween(t *testing.T) {
+func TestApply_WriteAppliedTwice_KeepsTheWriteInBetween(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	s.apply(shopOf(priced(499)))
 	plan := s.plan(shopOf(priced(549)))
@@ -158,7 +163,8 @@ func TestAPutDoneTwiceDoesNotUndoWhatIsBetween(t *testing.T) {
 }
 
 // Versions begin with 1, which is not stored: so do items that were put before there were any.
-func TestAVersionRisesWithEachWrite(t *testing.T) {
+func TestApply_EachWrite_RaisesTheVersion(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	for want, minor := range []int64{499, 549, 599} {
 		s.apply(shopOf(priced(minor)))

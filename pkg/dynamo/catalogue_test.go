@@ -114,7 +114,8 @@ func ids(t testing.TB, products iter.Seq2[catalog.Product, error]) []catalog.Pro
 	return found
 }
 
-func TestACatalogueIsReadBackAsItWasPut(t *testing.T) {
+func TestCatalogue_IsReadBackAsWritten(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	yen := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "JPY"} }
 	customer := catalog.Customer{ID: sakura, Name: "桜グッズ", Currency: "JPY", OffSale: true}
@@ -144,7 +145,8 @@ func TestACatalogueIsReadBackAsItWasPut(t *testing.T) {
 	}
 }
 
-func TestAnUnknownCustomerOrProductIsNotFound(t *testing.T) {
+func TestCatalogue_UnknownCustomerOrProduct_IsNotFound(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"), product("coins"))
 	s.put(profile(sakura, "EUR"), product("t-shirt"))
@@ -170,7 +172,8 @@ func TestAnUnknownCustomerOrProductIsNotFound(t *testing.T) {
 	}
 }
 
-func TestACustomerAndProductAreOneRead(t *testing.T) {
+func TestCatalogue_CustomerAndProduct_AreReadInOneCall(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"), product("coins"))
 	network, option := counted()
@@ -206,7 +209,8 @@ func (s *throttled) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemI
 	return s.CatalogueAPI.BatchGetItem(ctx, in, options...)
 }
 
-func TestKeysLeftUnprocessedAreAskedForAgain(t *testing.T) {
+func TestCatalogue_UnprocessedKeys_AreReadAgain(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"), product("coins"))
 	store := &throttled{CatalogueAPI: s.client}
@@ -216,7 +220,8 @@ func TestKeysLeftUnprocessedAreAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestProductsOnSaleAreInIDOrderBehindAProduct(t *testing.T) {
+func TestProductsOnSale_AreInOrderAfterAProduct(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"),
 		product("coins"), product("Zebra"), product("coins.old"), product("coins-2"), product("9"), offSale(product("cup")), product("vip_rank"))
@@ -233,7 +238,8 @@ func TestProductsOnSaleAreInIDOrderBehindAProduct(t *testing.T) {
 	}
 }
 
-func TestAPageOf1MBDoesNotEndTheProducts(t *testing.T) {
+func TestProductsOnSale_PageOf1MB_IsFollowedByTheNext(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"))
 	var all, onSale []catalog.ProductID
@@ -260,7 +266,8 @@ func TestAPageOf1MBDoesNotEndTheProducts(t *testing.T) {
 	}
 }
 
-func TestProductsAreReadAsTheyAreTaken(t *testing.T) {
+func TestProductsOnSale_AreReadOnDemand(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"), product("a"), product("b"), product("c"), product("d"), product("e"))
 	network, option := counted()
@@ -279,7 +286,8 @@ func TestProductsAreReadAsTheyAreTaken(t *testing.T) {
 	}
 }
 
-func TestALongRowOfProductsOffSaleTakesFewCalls(t *testing.T) {
+func TestProductsOnSale_LongRowOffSale_TakesFewCalls(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"))
 	for i := range 200 {
@@ -297,7 +305,8 @@ func TestALongRowOfProductsOffSaleTakesFewCalls(t *testing.T) {
 }
 
 // The largest product that Validate lets pass must fit into an item: 400 KB.
-func TestTheLargestValidProductCanBeStored(t *testing.T) {
+func TestApply_LargestValidProduct_IsStored(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	largest := catalog.Product{
 		ID: catalog.ProductID(strings.Repeat("p", 64)), Name: strings.Repeat("n", catalog.MaxNameBytes),
@@ -330,7 +339,8 @@ func TestTheLargestValidProductCanBeStored(t *testing.T) {
 	}
 }
 
-func TestACustomersCurrencyNeverChanges(t *testing.T) {
+func TestApply_CurrencyOfACustomer_NeverChanges(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	kept := profile(emberforge, "EUR")
 	changed := profile(emberforge, "USD")
@@ -355,7 +365,8 @@ func TestACustomersCurrencyNeverChanges(t *testing.T) {
 	}
 }
 
-func TestOneOfTwoFirstCurrenciesWins(t *testing.T) {
+func TestApply_RaceOfTwoFirstCurrencies_HasOneWinner(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	currencies := []money.Currency{"EUR", "USD", "JPY", "GBP"}
 	errs := make([]error, 16)
@@ -378,7 +389,8 @@ func TestOneOfTwoFirstCurrenciesWins(t *testing.T) {
 	}
 }
 
-func TestAppliedTwiceNothingChanges(t *testing.T) {
+func TestApply_SecondTime_ChangesNothing(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	wanted := catalog.Shop{Customer: profile(emberforge, "EUR"), Products: []catalog.Product{product("coins"), offSale(product("cup"))}}
 	network := &unreliable{operation: "PutItem", behind: true}
@@ -401,7 +413,8 @@ func TestAppliedTwiceNothingChanges(t *testing.T) {
 	}
 }
 
-func TestEveryCustomerIsListedHoweverMuchItSells(t *testing.T) {
+func TestCustomers_LargeCatalogues_AllAreListed(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	want := make(map[catalog.CustomerID]catalog.Customer)
 	for i := range 8 {
@@ -426,7 +439,8 @@ func TestEveryCustomerIsListedHoweverMuchItSells(t *testing.T) {
 	}
 }
 
-func TestCustomersNeverSeeEachOthersProducts(t *testing.T) {
+func TestCatalogue_OtherCustomersProducts_AreInvisible(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	mine, theirs := product("coins"), product("coins")
 	theirs.Name, theirs.Variants[0].Price = "Coins of another shop", money.Money{Minor: 500, Currency: "JPY"}
@@ -448,7 +462,8 @@ func TestCustomersNeverSeeEachOthersProducts(t *testing.T) {
 }
 
 // A catalogue out of reach is never an empty or unknown one.
-func TestACatalogueOutOfReachIsUnavailable(t *testing.T) {
+func TestCatalogue_OutOfReach_IsUnavailable(t *testing.T) {
+	t.Parallel()
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"), product("coins"))
 	cut := func(operation string) backoffice.API {
@@ -505,7 +520,8 @@ func TestACatalogueOutOfReachIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheTableItselfAreNotTakenForAnEmptyOne(t *testing.T) {
+func TestCatalogue_MissingTable_IsAnError(t *testing.T) {
+	t.Parallel()
 	missing := "no-such-table"
 	catalogue := dynamo.NewCatalogue(newClient(t), missing, mathrand.Int64N)
 	_, err := catalogue.Customer(t.Context(), emberforge)

@@ -94,7 +94,8 @@ func (k *kiosk) wantKept(want ...checkout.Checkout) {
 	}
 }
 
-func TestACheckoutIsReadBackAsItWasMade(t *testing.T) {
+func TestCheckout_IsReadBackAsWritten(t *testing.T) {
+	t.Parallel()
 	k := newKiosk(t)
 	made := checkout.Checkout{
 		ID: checkout.ID(strings.Repeat("a", 22) + strings.Repeat("b", 22)), Product: "vip-rank", Variant: "30-day", Amount: catalog.MaxAmount,
@@ -112,7 +113,8 @@ func TestACheckoutIsReadBackAsItWasMade(t *testing.T) {
 	k.wantKept(made, bare)
 }
 
-func TestACheckoutIsDeleted7DaysAfterItExpired(t *testing.T) {
+func TestCheckout_TimeToLive_Is7DaysAfterExpiry(t *testing.T) {
+	t.Parallel()
 	k := newKiosk(t)
 	r := coins("")
 	r.At = noon().Add(time.Millisecond)
@@ -174,7 +176,8 @@ func (k *kiosk) race(requests []checkout.Request) *outcomes {
 	return got
 }
 
-func TestOneKeySentBy32RacersMakesOneCheckout(t *testing.T) {
+func TestCheckout_RaceOfOneKey_OpensOneCheckout(t *testing.T) {
+	t.Parallel()
 	k := newKiosk(t)
 	requests := make([]checkout.Request, 32)
 	for i := range requests {
@@ -196,7 +199,8 @@ func TestOneKeySentBy32RacersMakesOneCheckout(t *testing.T) {
 	}
 }
 
-func TestRacersThatWantSomethingElseWithTheKeyAreRefused(t *testing.T) {
+func TestCheckout_RaceOfOneKeyForDifferentProducts_IsRefused(t *testing.T) {
+	t.Parallel()
 	k := newKiosk(t)
 	requests := make([]checkout.Request, 32)
 	for i := range requests {
@@ -210,7 +214,8 @@ func TestRacersThatWantSomethingElseWithTheKeyAreRefused(t *testing.T) {
 	}
 }
 
-func TestRacersWithoutAKeyMakeACheckoutEach(t *testing.T) {
+func TestCheckout_RaceWithoutKeys_OpensOneEach(t *testing.T) {
+	t.Parallel()
 	k := newKiosk(t)
 	requests := make([]checkout.Request, 32)
 	for i := range requests {
@@ -223,7 +228,8 @@ func TestRacersWithoutAKeyMakeACheckoutEach(t *testing.T) {
 }
 
 // The SDK sends a call again when its answer was lost. It then meets what it wrote the first time.
-func TestALostAnswerOrRequestStillMakesOneCheckout(t *testing.T) {
+func TestCheckout_LostRequestOrResponse_OpensOneCheckout(t *testing.T) {
+	t.Parallel()
 	for name, behind := range map[string]bool{"answer": true, "request": false} {
 		for _, key := range []string{"", "1047"} {
 			t.Run(name+", key "+key, func(t *testing.T) {
@@ -244,7 +250,8 @@ func TestALostAnswerOrRequestStillMakesOneCheckout(t *testing.T) {
 	}
 }
 
-func TestAnAnswerLostForGoodIsReplayedUnderItsKey(t *testing.T) {
+func TestCheckout_LostResponse_IsReplayedWithTheKey(t *testing.T) {
+	t.Parallel()
 	k := newKiosk(t)
 	network := &unreliable{operation: "PutItem", behind: true}
 	network.failures.Store(1 << 20)
@@ -265,7 +272,8 @@ func TestAnAnswerLostForGoodIsReplayedUnderItsKey(t *testing.T) {
 	k.wantKept(made[0])
 }
 
-func TestACheckoutIsReplayedAlsoWhereItIsNoLongerSold(t *testing.T) {
+func TestCheckout_Replay_WorksAfterTheProductIsGone(t *testing.T) {
+	t.Parallel()
 	k := newKiosk(t)
 	made := k.mustOpen(coins("1047"))
 	dearer := product("coins")
@@ -297,7 +305,8 @@ func TestACheckoutIsReplayedAlsoWhereItIsNoLongerSold(t *testing.T) {
 	k.wantKept(made)
 }
 
-func TestCallsPerCheckout(t *testing.T) {
+func TestCheckout_CallsPerRequest(t *testing.T) {
+	t.Parallel()
 	k := newKiosk(t)
 	k.mustOpen(coins("1047"))
 	unknown, tooMany := coins(""), coins("")
@@ -337,7 +346,8 @@ func TestCallsPerCheckout(t *testing.T) {
 	}
 }
 
-func TestAQuoteIsNotKept(t *testing.T) {
+func TestCheckout_Quote_IsNotStored(t *testing.T) {
+	t.Parallel()
 	k := newKiosk(t)
 	for _, key := range []string{"", "1047"} {
 		c, replayed, err := k.desk.Quote(within(t), coins(key))
@@ -348,7 +358,8 @@ func TestAQuoteIsNotKept(t *testing.T) {
 	k.wantKept()
 }
 
-func TestCustomersNeverSeeEachOthersCheckouts(t *testing.T) {
+func TestCheckout_OtherCustomersCheckouts_AreInvisible(t *testing.T) {
+	t.Parallel()
 	k := newKiosk(t)
 	k.put(profile(sakura, "EUR"), product("coins"))
 	theirs := coins("1047")
@@ -373,7 +384,8 @@ func TestCustomersNeverSeeEachOthersCheckouts(t *testing.T) {
 	}
 }
 
-func TestAnIDIsShownWholeOrNotAtAll(t *testing.T) {
+func TestShowCheckout_IDWithTheSameFirstHalf_IsNotFound(t *testing.T) {
+	t.Parallel()
 	k := newKiosk(t)
 	first := k.mustOpen(coins("1047"))
 	half := checkout.ID(string(first.ID.Token()) + strings.Repeat("A", 22))
@@ -389,7 +401,8 @@ func TestAnIDIsShownWholeOrNotAtAll(t *testing.T) {
 	k.wantKept(second)
 }
 
-func TestAllCheckoutsAreListedHoweverMany(t *testing.T) {
+func TestListCheckouts_MoreThanOnePage_AllAreListed(t *testing.T) {
+	t.Parallel()
 	k := newKiosk(t)
 	const many = 560 // of more than 2 KB each: two pages
 	want := make(map[checkout.ID]bool, many)
@@ -431,7 +444,8 @@ func TestAllCheckoutsAreListedHoweverMany(t *testing.T) {
 	}
 }
 
-func TestCheckoutsOutOfReachAreUnavailable(t *testing.T) {
+func TestCheckout_OutOfReach_IsUnavailable(t *testing.T) {
+	t.Parallel()
 	k := newKiosk(t)
 	client := func(operation string) *dynamodb.Client {
 		network := &unreliable{operation: operation}

@@ -54,7 +54,8 @@ func (l *late) deliver(t *testing.T) {
 // A refusal says that nothing was taken, and that nothing will be: not even by an attempt that is still on its way while
 // the operator lets shoppers at the code again. So where one is on its way, no request is refused, for whatever reason: an
 // invented code must not look different from others either.
-func TestNoRequestIsRefusedWhileAnAttemptIsOnItsWay(t *testing.T) {
+func TestRedeem_LostAttemptStillInFlight_IsNotRefused(t *testing.T) {
+	t.Parallel()
 	none := new(voucher.NoLimit)
 	for what, test := range map[string]lateAttempt{
 		"single-use, disabled and enabled": {

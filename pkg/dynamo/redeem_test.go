@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	mathrand "math/rand/v2"
 	"strings"
 	"sync"
@@ -119,7 +120,8 @@ func (s *shop) records(code string) []voucher.Redemption {
 	return records
 }
 
-func TestRewardAndRecordOfARedemption(t *testing.T) {
+func TestRedeem_ReturnsTheRewardAndRecordsTheRedemption(t *testing.T) {
+	t.Parallel()
 	kinds := map[string]voucher.Terms{
 		"single-use":                 {Written: "WELCOME-COINS"},
 		"limited":                    {Written: "WELCOME-COINS", MaxUses: new(voucher.Limit(100))},
@@ -154,7 +156,8 @@ func TestRewardAndRecordOfARedemption(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestRedeem_Refusals(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	unlimited := new(voucher.NoLimit)
 	for _, kind := range []struct {
@@ -203,25 +206,42 @@ func TestRefusals(t *testing.T) {
 		{"USED2", "Alder", voucher.ReasonUsedUp},
 		{"NICK-USED", "ALDER", voucher.ReasonNickLimit},
 	}
+	before := s.allRecords()
 	for _, test := range tests {
 		for _, key := range []string{"", "order-1047"} {
 			t.Run(fmt.Sprintf("%s as %q with key %q", test.code, test.nick, key), func(t *testing.T) {
-				before := len(s.records(test.code))
 				for range 2 { // the second time, the process knows which codes are of many uses
 					_, _, err := s.desk.Redeem(within(t), request(t, test.code, test.nick, key))
 					wantRefused(t, err, test.want)
 				}
 				_, err := s.desk.Check(within(t), request(t, test.code, test.nick, key))
 				wantRefused(t, err, test.want)
-				if after := len(s.records(test.code)); after != before {
-					t.Errorf("%d records, before it %d", after, before)
-				}
 			})
 		}
 	}
+	if after := s.allRecords(); !maps.Equal(after, before) {
+		t.Errorf("redemptions by code: %v, before %v", after, before)
+	}
 }
 
-func TestCheckChangesNothing(t *testing.T) {
+// allRecords counts the redemptions on record under each code of emberforge.
+func (s *shop) allRecords() map[voucher.Code]int {
+	s.t.Helper()
+	records := make(map[voucher.Code]int)
+	for entry, err := range s.vouchers.Entries(s.t.Context(), emberforge, "") {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		records[entry.Code] += len(entry.Redemptions)
+		if entry.Voucher != nil && entry.Voucher.Redeemed != nil {
+			records[entry.Code]++
+		}
+	}
+	return records
+}
+
+func TestCheck_ChangesNothing(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	for _, terms := range []voucher.Terms{
 		{Written: "SINGLE"}, {Written: "MANY", MaxUses: new(voucher.Limit(2))}, {Written: "ENDLESS", MaxUses: new(voucher.NoLimit)},
@@ -241,7 +261,8 @@ func TestCheckChangesNothing(t *testing.T) {
 }
 
 // A key belongs to its customer, code and nick, and holds as long as the redemption exists.
-func TestReplays(t *testing.T) {
+func TestRedeem_Replays(t *testing.T) {
+	t.Parallel()
 	for kind, terms := range map[string]voucher.Terms{
 		"single-use":              {Written: "SUMMER-20"},
 		"limited":                 {Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))},
@@ -287,7 +308,8 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-func TestSeparateCustomers(t *testing.T) {
+func TestRedeem_SameCodeOfTwoCustomers_IsSeparate(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "SUMMER-20"})
 	s.createFor("sakura-goods", voucher.Terms{Written: "SUMMER-20"})
@@ -307,7 +329,8 @@ func TestSeparateCustomers(t *testing.T) {
 }
 
 // Calls are what a redemption costs, besides write units.
-func TestCallsOfARedemption(t *testing.T) {
+func TestRedeem_CallsPerRequest(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "SINGLE"})
 	s.create(voucher.Terms{Written: "LIMITED", MaxUses: new(voucher.Limit(100))})
@@ -366,7 +389,8 @@ func TestCallsOfARedemption(t *testing.T) {
 }
 
 // A write unit covers 1 KB of an item: the largest single-use voucher with its redemption must fit.
-func TestLargestSingleUseVoucherIsOneWriteUnit(t *testing.T) {
+func TestRedeem_LargestSingleUseVoucher_TakesOneWriteUnit(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	longID := strings.Repeat("m", 64)
 	v, err := voucher.New(voucher.Terms{
@@ -394,7 +418,8 @@ func TestLargestSingleUseVoucherIsOneWriteUnit(t *testing.T) {
 }
 
 // A limit per nick is at most 10: the item of a nick with so many redemptions must fit as well, however long the nick.
-func TestLargestNickItemIsOneWriteUnit(t *testing.T) {
+func TestRedeem_LargestNickItem_TakesOneWriteUnit(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	longID := strings.Repeat("m", 64)
 	v, err := voucher.New(voucher.Terms{
@@ -426,7 +451,8 @@ func TestLargestNickItemIsOneWriteUnit(t *testing.T) {
 }
 
 // Of one nick, each redemption keeps its own spelling.
-func TestSpellingsOfANick(t *testing.T) {
+func TestRedeem_SpellingsOfOneNick_ShareItsLimit(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "TWO-EACH", MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(2))})
 	first := s.mustRedeem(request(t, "TWO-EACH", "Alder", "a"))
@@ -526,7 +552,8 @@ func (s *shop) wantRecords(code string, answered map[string]int) {
 
 func nickOf(i int) string { return fmt.Sprintf("shopper-%d", i) }
 
-func TestRaceForASingleUseCode(t *testing.T) {
+func TestRedeem_RaceForASingleUseCode_HasOneWinner(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "WELCOME-COINS"})
 	outcomes, ids := race(t, s.desk, 64, func(i int) voucher.Request { return request(t, "WELCOME-COINS", nickOf(i), "") })
@@ -534,7 +561,8 @@ func TestRaceForASingleUseCode(t *testing.T) {
 	s.wantRecords("WELCOME-COINS", ids)
 }
 
-func TestRaceOfOneKey(t *testing.T) {
+func TestRedeem_RaceOfOneKey_RedeemsOnce(t *testing.T) {
+	t.Parallel()
 	for kind, terms := range map[string]voucher.Terms{
 		"single-use": {Written: "WELCOME-COINS"},
 		"limited":    {Written: "WELCOME-COINS", MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.Limit(10))},
@@ -550,9 +578,11 @@ func TestRaceOfOneKey(t *testing.T) {
 	}
 }
 
-func TestRaceForALimitedCode(t *testing.T) {
-	for _, limit := range []voucher.Limit{16, 100, 1000} {
+func TestRedeem_RaceForALimitedCode_StopsAtTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []voucher.Limit{16, 100, 300} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			t.Parallel()
 			s := newShop(t)
 			v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: &limit, Counters: 16})
 			racers := int(limit) + 64
@@ -568,7 +598,8 @@ func TestRaceForALimitedCode(t *testing.T) {
 }
 
 // 3 uses per nick, 20 keys of one nick, each sent twice.
-func TestRaceForANicksLimit(t *testing.T) {
+func TestRedeem_RaceForTheNicksLimit_StopsAtTheLimit(t *testing.T) {
+	t.Parallel()
 	for kind, maxUses := range map[string]voucher.Limit{"limited": 100, "no limit": voucher.NoLimit} {
 		t.Run(kind, func(t *testing.T) {
 			s := newShop(t)
@@ -585,7 +616,8 @@ func TestRaceForANicksLimit(t *testing.T) {
 }
 
 // Of every write of a redemption the request may be lost, or the answer.
-func TestLostAnswersAndRequests(t *testing.T) {
+func TestRedeem_LostRequestOrResponse_RedeemsOnce(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		kind      string
 		terms     voucher.Terms
@@ -601,9 +633,11 @@ func TestLostAnswersAndRequests(t *testing.T) {
 		for _, behind := range []bool{false, true} {
 			for _, key := range []string{"", "order-1047"} {
 				t.Run(fmt.Sprintf("%s, answer lost %v, key %q", test.kind, behind, key), func(t *testing.T) {
+					t.Parallel()
 					s := newShop(t)
-					test.terms.Written = "WELCOME-COINS"
-					s.create(test.terms)
+					terms := test.terms
+					terms.Written = "WELCOME-COINS"
+					s.create(terms)
 					network := &unreliable{operation: test.operation, behind: behind}
 					network.failures.Store(3)
 					redemption, replayed, err := s.over(network).Redeem(within(t), request(t, "WELCOME-COINS", "Alder", key))
@@ -618,7 +652,8 @@ func TestLostAnswersAndRequests(t *testing.T) {
 }
 
 // A transaction whose answer is lost, and whose repetition is cancelled by others, may have taken the last use.
-func TestLostAnswerOfTheLastUse(t *testing.T) {
+func TestRedeem_LostResponseForTheLastUse_IsFound(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "LAST", MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)})
 	s.mustRedeem(request(t, "LAST", "", ""))
@@ -654,7 +689,8 @@ func (c *conflictBehind) TransactWriteItems(ctx context.Context, in *dynamodb.Tr
 }
 
 // Conflicts cancel a transaction: it is tried again, with other counters, for as long as there is time.
-func TestConflicts(t *testing.T) {
+func TestRedeem_TransactionConflicts_AreRetried(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100))})
 	api := &conflictBefore{Client: s.client, conflicts: 3, code: "TransactionConflict"}
@@ -689,7 +725,8 @@ func (c *conflictBefore) TransactWriteItems(ctx context.Context, in *dynamodb.Tr
 }
 
 // Throttles and conflicts alone cancel a transaction that can be sent again; with any other reason it is what it is.
-func TestThrottledTransactions(t *testing.T) {
+func TestRedeem_ThrottledTransactions_AreRetried(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100))})
 	for _, code := range []string{"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"} {
@@ -705,7 +742,8 @@ func TestThrottledTransactions(t *testing.T) {
 	}
 }
 
-func TestConflictsOfSingleWritesAreTriedAgain(t *testing.T) {
+func TestClient_ConflictOfASingleWrite_IsRetried(t *testing.T) {
+	t.Parallel()
 	retryer := dynamo.NewRetryer(func(int64) int64 { return 0 })
 	for _, err := range []error{&types.TransactionConflictException{}, &types.ProvisionedThroughputExceededException{}, &smithy.DeserializationError{}} {
 		if !retryer.IsErrorRetryable(err) {
@@ -718,7 +756,8 @@ func TestConflictsOfSingleWritesAreTriedAgain(t *testing.T) {
 }
 
 // A host without an address is out of reach, whatever retries would help.
-func TestUnknownHost(t *testing.T) {
+func TestRedeem_UnknownHost_IsUnavailable(t *testing.T) {
+	t.Parallel()
 	client := dynamodb.New(newClient(t).Options(), func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://store.invalid") })
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -730,7 +769,8 @@ func TestUnknownHost(t *testing.T) {
 
 // What a process remembers of a code saves a call and decides nothing: the code may have been removed by hand, or restored
 // as another.
-func TestMemoryOfACodeDecidesNothing(t *testing.T) {
+func TestRedeem_WrongMemoryOfACode_DecidesNothing(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
 	s.mustRedeem(request(t, "SUMMER-20", "Alder", ""))
@@ -753,7 +793,8 @@ func TestMemoryOfACodeDecidesNothing(t *testing.T) {
 }
 
 // An edit ends while a request finds every counter empty: the use it brought is not lost, and the voucher not marked full.
-func TestLimitRaisedWhileTheCountersAreRead(t *testing.T) {
+func TestRedeem_LimitRaisedWhileCountersAreRead_IsNotUsedUp(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 2})
 	s.mustRedeem(request(t, "SUMMER-20", "", ""))
@@ -782,7 +823,8 @@ func (a *afterFirstBatch) BatchGetItem(ctx context.Context, in *dynamodb.BatchGe
 	return out, err
 }
 
-func TestStoreOutOfReach(t *testing.T) {
+func TestRedeem_StoreOutOfReach_IsUnavailable(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "WELCOME-COINS"})
 	network := &unreliable{operation: "UpdateItem"}

@@ -19,7 +19,8 @@ import (
 )
 
 // What DynamoDB cannot have answered is not taken for its answer, least of all for "there is no such item".
-func TestAnAnswerThatIsNotDynamoDBsLeavesTheOutcomeUnknown(t *testing.T) {
+func TestTransport_ResponseDynamoDBWouldNeverSend_IsUnavailable(t *testing.T) {
+	t.Parallel()
 	checksum := func(body string) string { return fmt.Sprint(crc32.ChecksumIEEE([]byte(body))) }
 	tests := map[string]struct {
 		status         int

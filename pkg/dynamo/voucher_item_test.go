@@ -13,7 +13,8 @@ import (
 )
 
 // A damaged item is no fault of the request, nor of the operator's terms.
-func TestAVoucherItemThatCannotBeReadIsNoFaultOfAField(t *testing.T) {
+func TestRedeem_DamagedItem_IsNotBlamedOnTheRequest(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	for attribute, value := range map[string]string{"reward": "", "nick": strings.Repeat("x", 1000)} {
 		code := "DAMAGED-" + strings.ToUpper(attribute)

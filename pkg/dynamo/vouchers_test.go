@@ -26,7 +26,8 @@ func (s *shop) vouchersOver(network *unreliable) *backoffice.Vouchers {
 	return backoffice.NewVouchers(newClient(s.t, over(network)), s.table, mathrand.Int64N)
 }
 
-func TestCreateNeverOverwrites(t *testing.T) {
+func TestCreate_ExistingCode_IsNotOverwritten(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	for _, maxUses := range []voucher.Limit{1, 100, voucher.NoLimit} {
 		code := fmt.Sprintf("SUMMER-2O-%d", maxUses)
@@ -50,7 +51,8 @@ func TestCreateNeverOverwrites(t *testing.T) {
 	}
 }
 
-func TestCreateWithLostAnswers(t *testing.T) {
+func TestCreate_LostResponse_Succeeds(t *testing.T) {
+	t.Parallel()
 	for operation, maxUses := range map[string]voucher.Limit{"PutItem": 1, "TransactWriteItems": 100} {
 		t.Run(operation, func(t *testing.T) {
 			s := newShop(t)
@@ -73,7 +75,8 @@ func TestCreateWithLostAnswers(t *testing.T) {
 	}
 }
 
-func TestRaceToCreateOneCode(t *testing.T) {
+func TestCreate_RaceForOneCode_HasOneWinner(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	var created, taken int
 	var mu sync.Mutex
@@ -105,7 +108,8 @@ func TestRaceToCreateOneCode(t *testing.T) {
 	}
 }
 
-func TestEditHoldsAtOnce(t *testing.T) {
+func TestEdit_AppliesAtOnce(t *testing.T) {
+	t.Parallel()
 	for kind, maxUses := range map[string]voucher.Limit{"single-use": 1, "limited": 100, "no limit": voucher.NoLimit} {
 		t.Run(kind, func(t *testing.T) {
 			s := newShop(t)
@@ -153,7 +157,8 @@ func (s *shop) mustEditLimit(code voucher.Code, limit voucher.Limit) {
 	}
 }
 
-func TestLimitsAndWhatWasUsed(t *testing.T) {
+func TestEdit_LimitAboveOrBelowTheUsesTaken(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 4})
 	redeem := func(want voucher.Reason) {
@@ -188,10 +193,11 @@ func TestLimitsAndWhatWasUsed(t *testing.T) {
 }
 
 // The limit moves while 64 racers redeem; what is redeemed in the end is exactly the last limit.
-func TestLimitMovesUnderLoad(t *testing.T) {
+func TestEdit_LimitDuringARace_HoldsExactly(t *testing.T) {
+	t.Parallel()
 	for what, limits := range map[string][]voucher.Limit{
-		"raise":           {500, 600},
-		"raise and lower": {800, 1000, 600},
+		"raise":           {200, 260},
+		"raise and lower": {320, 400, 240},
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newShop(t)
@@ -222,7 +228,8 @@ func TestLimitMovesUnderLoad(t *testing.T) {
 }
 
 // Two operators edit at once: the limit is in the end the one of whoever was told so last, whole.
-func TestRaceOfLimitEdits(t *testing.T) {
+func TestEdit_RaceOfLimits_AppliesOneWhole(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100)), Counters: 8})
 	var editors sync.WaitGroup
@@ -248,7 +255,8 @@ func TestRaceOfLimitEdits(t *testing.T) {
 
 // An edit of another field comes in between when a limit has its counters moved and is about to stand in the voucher.
 // Neither of the two is lost, and a code that was used up is redeemed again.
-func TestAnotherEditBeforeALimitStands(t *testing.T) {
+func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeither(t *testing.T) {
+	t.Parallel()
 	for note, other := range map[string]voucher.Edit{"": {MaxUses: new(voucher.Limit(3))}, "stream": {Note: new("stream")}} {
 		t.Run(note, func(t *testing.T) {
 			s := newShop(t)
@@ -295,7 +303,8 @@ func (b *beforeALimitStands) UpdateItem(
 }
 
 // An edit of a limit is cut off behind each of its writes in turn. Whatever is left behind, no more is redeemed than the higher limit allows, and the edit run again completes it.
-func TestInterruptedLimitEdits(t *testing.T) {
+func TestEdit_InterruptedLimit_IsCompletedByRunningItAgain(t *testing.T) {
+	t.Parallel()
 	for what, to := range map[string]voucher.Limit{"raise": 14, "lower": 6} {
 		t.Run(what, func(t *testing.T) {
 			write := 1
@@ -356,7 +365,8 @@ func (c *cutAfter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 	return out, err
 }
 
-func TestEditsWithLostAnswers(t *testing.T) {
+func TestEdit_LostResponses_Succeeds(t *testing.T) {
+	t.Parallel()
 	for what, edit := range map[string]voucher.Edit{
 		"raise": {MaxUses: new(voucher.Limit(200))}, "lower": {MaxUses: new(voucher.Limit(20))}, "disable": {Disabled: new(true)},
 	} {
@@ -399,7 +409,8 @@ func (f *flaky) Do(r *http.Request) (*http.Response, error) {
 }
 
 // Operators edit different fields at once: none of the edits is lost.
-func TestRaceOfEdits(t *testing.T) {
+func TestEdit_RaceOfFields_LosesNone(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	v := s.create(voucher.Terms{Written: "SUMMER-20"})
 	var editors sync.WaitGroup
@@ -423,7 +434,8 @@ func TestRaceOfEdits(t *testing.T) {
 }
 
 // The answer to a creation is lost, and before it is sent again the code is redeemed: it was created all the same.
-func TestCreatedAndRedeemedBeforeTheAnswer(t *testing.T) {
+func TestCreate_RedeemedBeforeTheRetry_Succeeds(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	for _, maxUses := range []voucher.Limit{1, 2} {
 		v := s.create(voucher.Terms{Written: fmt.Sprintf("SUMMER-%d", maxUses), MaxUses: &maxUses, MaxUsesPerNick: nil})
@@ -440,7 +452,8 @@ func TestCreatedAndRedeemedBeforeTheAnswer(t *testing.T) {
 }
 
 // The answer to a creation is lost, and before it is sent again an operator edits the voucher: it was created all the same.
-func TestCreatedAndEditedBeforeTheAnswer(t *testing.T) {
+func TestCreate_EditedBeforeTheRetry_Succeeds(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	for _, maxUses := range []voucher.Limit{1, 2} {
 		v := s.create(voucher.Terms{Written: fmt.Sprintf("SUMMER-%d", maxUses), MaxUses: &maxUses, Batch: "summer"})
@@ -462,7 +475,8 @@ func TestCreatedAndEditedBeforeTheAnswer(t *testing.T) {
 }
 
 // Once the counters have a new limit, an edit that another one no longer allows is not said to have changed nothing.
-func TestAnEditThatAnotherDoesNotAllowAnyMore(t *testing.T) {
+func TestEdit_MadeInvalidByAnotherEdit_SaysThatOneOvertookIt(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))})
 	from, until := noon().Add(2*time.Hour), noon().Add(time.Hour)
@@ -481,7 +495,8 @@ func TestAnEditThatAnotherDoesNotAllowAnyMore(t *testing.T) {
 	}
 }
 
-func TestEntries(t *testing.T) {
+func TestEntries_YieldEveryItemOfACode(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "SUMMER", MaxUses: new(voucher.Limit(130))})
 	s.create(voucher.Terms{Written: "SUMMER-20"})
