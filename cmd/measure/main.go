@@ -17,6 +17,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"strings"
 	"time"
 
 	"shopfront/internal/local/samtemplate"
@@ -41,7 +43,7 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	if len(arguments) == 0 {
 		return errors.New("say what to measure: bench, oracle or cost")
 	}
-	options := benchmark.Options{Progress: progress, Now: time.Now}
+	options := benchmark.Options{Progress: progress}
 	costs := cost.Options{Progress: progress}
 	flags := flag.NewFlagSet("measure "+arguments[0], flag.ContinueOnError)
 	flags.SetOutput(progress)
@@ -93,9 +95,23 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 
 func write(out io.Writer, measured report, asJSON bool) error {
 	if !asJSON {
+		if _, err := fmt.Fprintf(out, "%s\n\n", machine(time.Now())); err != nil {
+			return err
+		}
 		return measured.Print(out)
 	}
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(measured)
+}
+
+// machine says where and when something was measured.
+func machine(now time.Time) string {
+	processor := runtime.GOARCH
+	info, _ := os.ReadFile("/proc/cpuinfo") // only Linux has it
+	if _, model, found := strings.Cut(string(info), "model name"); found {
+		model, _, _ = strings.Cut(model, "\n")
+		processor = strings.Trim(model, "\t :")
+	}
+	return fmt.Sprintf("%s, %s, %d cores, %s/%s, %s", now.Format(time.DateOnly), processor, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }

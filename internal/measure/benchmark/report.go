@@ -11,8 +11,7 @@ import (
 
 // Report is what was measured, beside the targets.
 type Report struct {
-	Machine string `json:"machine"`
-	Plan    Plan   `json:"plan"`
+	Plan Plan `json:"plan"`
 	// Binaries are the sizes of the binaries in bytes, by subject.
 	Binaries map[string]int64 `json:"binaries"`
 	// Measured are the rounds, by store and subject.
@@ -156,13 +155,13 @@ func (l Line) cell(store string) string {
 
 // Print writes the report for people: the targets first, then every figure.
 func (r *Report) Print(w io.Writer) error {
-	_, err := fmt.Fprintf(w, `%s; %d rounds of %d starts and %d requests for each function and store
+	_, err := fmt.Fprintf(w, `%d rounds of %d starts and %d requests for each function and store
 
 %sMedian of the rounds, and in brackets the least and the greatest. ! marks a median above its target.
 
 Every figure, as the median of the rounds. First, p50 and p99 are from handing over the event to the arrival of the response.
 %s
-`, r.Machine, r.Plan.Rounds, r.Plan.Starts, r.Plan.Requests, r.targets(), r.figures())
+`, r.Plan.Rounds, r.Plan.Starts, r.Plan.Requests, r.targets(), r.figures())
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
-	"time"
 
 	"shopfront/internal/local/gobuild"
 	"shopfront/internal/measure/fixture"
@@ -41,7 +38,6 @@ type Options struct {
 	Root string
 	// Progress receives a line for each step.
 	Progress io.Writer
-	Now      func() time.Time
 }
 
 func (o Options) say(format string, args ...any) {
@@ -102,7 +98,7 @@ func run(ctx context.Context, options Options, dir string) (report *Report, err 
 	if err != nil {
 		return nil, err
 	}
-	report = &Report{Machine: describeMachine(options.Now()), Plan: options.Plan, Binaries: map[string]int64{}}
+	report = &Report{Plan: options.Plan, Binaries: map[string]int64{}}
 	for _, s := range subjects() {
 		if report.Binaries[s.name], err = built.size(s); err != nil {
 			return nil, err
@@ -131,15 +127,4 @@ func run(ctx context.Context, options Options, dir string) (report *Report, err 
 	}
 	report.compare()
 	return report, nil
-}
-
-// describeMachine describes where and when something was measured.
-func describeMachine(now time.Time) string {
-	processor := runtime.GOARCH
-	info, _ := os.ReadFile("/proc/cpuinfo") // only Linux has it
-	if _, model, found := strings.Cut(string(info), "model name"); found {
-		model, _, _ = strings.Cut(model, "\n")
-		processor = strings.Trim(model, "\t :")
-	}
-	return fmt.Sprintf("%s, %s, %d cores, %s/%s, %s", now.Format(time.DateOnly), processor, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }

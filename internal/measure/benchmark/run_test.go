@@ -27,7 +27,7 @@ func TestFunctions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := Options{Root: root, Plan: Plan{Rounds: 1, Requests: 20, Starts: 2, Samples: 1}, Progress: io.Discard, Now: time.Now}
+	options := Options{Root: root, Plan: Plan{Rounds: 1, Requests: 20, Starts: 2, Samples: 1}, Progress: io.Discard}
 	t.Run("binaries are hardly larger than the reference", func(t *testing.T) { checkSizes(t, built) })
 	t.Run("a round counts the calls of right answers", func(t *testing.T) { checkRound(t, options, built, measured, dir) })
 	t.Run("refusals make the same calls", func(t *testing.T) { checkRefusals(t, options, built, dir) })
