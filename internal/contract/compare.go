@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 )
 
 // comparison is how a document differs from an earlier release. It walks both documents and lets a difference pass only where a
@@ -20,15 +19,12 @@ import (
 type comparison struct {
 	today     string // YYYY-MM-DD, which sunsets are judged by
 	operation Operation
-	open      map[visit]bool
 
 	differences []difference
 	// sunsets are the differences in the sunsets of what is still there.
 	sunsets []difference
 	// early holds the day of each sunset that is not kept.
 	early map[difference]string
-	// announced are the names of what is gone after it was deprecated, by the shape of its operation.
-	announced map[Operation][]string
 }
 
 // difference is one difference between two documents.
@@ -69,13 +65,11 @@ const (
 
 // compare compares a release with a later document.
 func compare(base, revision document, today string) *comparison {
-	c := &comparison{
-		today: today, open: make(map[visit]bool), early: make(map[difference]string), announced: make(map[Operation][]string),
-	}
-	c.servers(base.linked["servers"], revision.linked["servers"])
-	schemes := func(d document) object { return child(child(d.linked, "components"), "securitySchemes") }
-	for name, scheme := range schemes(base) {
-		if now := schemes(revision)[name]; !reflect.DeepEqual(withoutText(scheme), withoutText(now)) {
+	c := &comparison{today: today, early: make(map[difference]string)}
+	c.servers(base.root["servers"], revision.root["servers"])
+	for name, scheme := range child(child(base.root, "components"), "securitySchemes") {
+		now := child(child(revision.root, "components"), "securitySchemes")[name]
+		if !reflect.DeepEqual(withoutText(scheme), withoutText(now)) {
 			c.differs("", was("security scheme "+name, scheme, now), asItWas)
 		}
 	}
@@ -86,7 +80,7 @@ func compare(base, revision document, today string) *comparison {
 			c.object("", "", sent, before.object, now.object)
 		} else {
 			c.operation = before.Operation
-			c.gone("", before.String(), before.object)
+			c.gone("", before.object)
 		}
 	}
 	for shape, added := range revision.operations {
@@ -112,18 +106,17 @@ func was(name string, base, revision any) string {
 	return fmt.Sprintf("%s was %s and is %s", name, written(base), written(revision))
 }
 
-// gone judges something that the revision does not have any more. Its name is the one that the diff library uses.
-func (c *comparison) gone(at, name string, base object) {
+// gone judges something that the revision does not have any more.
+func (c *comparison) gone(at string, base object) {
 	const removed = "was removed"
 	if day, given := base[sunsetExtension]; given && fmt.Sprint(day) > c.today {
 		c.early[difference{c.operation, at, removed, goneEarly}] = fmt.Sprint(day)
 	}
+	harm := undeprecated
 	if base["deprecated"] == true {
-		c.announced[c.operation.shape()] = append(c.announced[c.operation.shape()], name)
-		c.differs(at, removed, "")
-	} else {
-		c.differs(at, removed, undeprecated)
+		harm = ""
 	}
+	c.differs(at, removed, harm)
 }
 
 // sunset wants the sunset of something deprecated to stay where it was, or to move to a later day. Something new has no base.
@@ -162,8 +155,6 @@ func (c *comparison) object(at, parent string, from side, base, revision object)
 		switch {
 		case name == "servers":
 			c.servers(b, r)
-		case name == "security":
-			c.security(b, r)
 		case name == "parameters", name == "responses", name == "headers", name == "content":
 			c.each(at, name, from, child(base, name), child(revision, name))
 		case name == "requestBody" && isThere:
@@ -177,7 +168,7 @@ func (c *comparison) object(at, parent string, from side, base, revision object)
 		case name == "operationId" && !wasThere:
 			c.differs(at, was(name, b, r), "")
 		case name == "name" && parent == "parameters": // in the path, where the position counts
-		case name == "operationId", name == "schema": // generated clients call the operation by its ID
+		case name == "operationId", name == "schema", name == "security": // generated clients call the operation by its ID
 			c.differs(at, was(name, b, r), asItWas)
 		default:
 			c.differs(at, was(name, b, r), unlisted)
@@ -206,15 +197,14 @@ func (c *comparison) each(at, kind string, from side, base, revision object) {
 		before, wasThere := base[key]
 		now, isThere := revision[key]
 		b, r := child(base, key), child(revision, key)
-		name, place := key, join(at, key)
+		place := join(at, key)
 		switch kind {
 		case "parameters":
 			either := b
 			if !wasThere {
 				either = r
 			}
-			name = fmt.Sprint(either["name"])
-			place = fmt.Sprintf("parameter %s in %v", name, either["in"])
+			place = fmt.Sprintf("parameter %v in %v", either["name"], either["in"])
 		case "responses":
 			place, from = "response "+key, answered
 		case "headers":
@@ -226,7 +216,7 @@ func (c *comparison) each(at, kind string, from side, base, revision object) {
 		case !isThere && (kind == "responses" || kind == "content"):
 			c.differs(place, "was removed", mustStay)
 		case !isThere:
-			c.gone(place, name, b)
+			c.gone(place, b)
 		case !wasThere && from == fixed:
 			c.differs(place, was("it", absent{}, now), asItWas)
 		case !wasThere && kind == "parameters" && r["required"] == true:
@@ -271,23 +261,6 @@ func (c *comparison) servers(base, revision any) {
 	}
 	if len(list(base)) == 0 && len(left) > 0 {
 		c.differs("servers", "are new", ": clients call the address from which they got the document, so remove the servers")
-	}
-}
-
-// security wants each way to authenticate to stay, because a client keeps the one that it has. No way at all means that none is
-// needed.
-func (c *comparison) security(base, revision any) {
-	ways := list(revision)
-	if len(ways) == 0 {
-		return
-	}
-	if len(list(base)) == 0 {
-		c.differs("", was("security", absent{}, revision), ": existing clients send no credentials, so remove it")
-	}
-	for _, way := range list(base) {
-		if !slices.ContainsFunc(ways, func(other any) bool { return reflect.DeepEqual(way, other) }) {
-			c.differs("security", written(way)+" was removed", mustStay)
-		}
 	}
 }
 

@@ -56,11 +56,10 @@ type object = map[string]any
 
 // document is a parsed OpenAPI document.
 type document struct {
-	name string // of its file
-	yaml []byte // as it was written
-	text []byte // in JSON
-	// linked is the document with each $ref replaced by its target, so an object in it may contain itself.
-	linked     object
+	name       string                  // of its file
+	yaml       []byte                  // as it was written
+	text       []byte                  // in JSON
+	root       object                  // of the document, with each $ref replaced by its target
 	operations map[Operation]operation // by shape
 	// misplaced describes each x-sunset that is not a date, or that stands beside something that is not deprecated.
 	misplaced []string
@@ -81,12 +80,12 @@ func parse(name string, yaml []byte) (document, error) {
 	if d.text, err = toJSON(yaml); err != nil {
 		return d, fmt.Errorf("%s: %w", name, err)
 	}
-	if err := json.Unmarshal(d.text, &d.linked); err != nil {
+	if err := json.Unmarshal(d.text, &d.root); err != nil {
 		return d, fmt.Errorf("%s: %w", name, err)
 	}
-	d.misplaced = misplacedSunsets("", d.linked)
-	d.link(d.linked, make(map[string]bool))
-	for path, item := range child(d.linked, "paths") {
+	d.misplaced = misplacedSunsets("", d.root)
+	d.root, _ = d.inline(d.root).(object)
+	for path, item := range child(d.root, "paths") {
 		item, _ := item.(object)
 		for method, found := range item {
 			method = strings.ToUpper(method)
@@ -120,54 +119,37 @@ func (d document) inherit(path string, item, operation object) object {
 	operation = maps.Clone(operation)
 	operation["parameters"] = parameters
 	operation["servers"] = cmp.Or(operation["servers"], item["servers"])
-	operation["security"] = cmp.Or(operation["security"], d.linked["security"])
+	operation["security"] = cmp.Or(operation["security"], d.root["security"])
 	return operation
 }
 
-// maxReferences bounds a chain of $refs that lead to each other.
-const maxReferences = 64
-
-// link replaces each $ref in a value and below by its target. Members beside a $ref override those of the target.
-func (d document) link(value any, seen map[string]bool) {
+// inline replaces each $ref in a value by its target. Members beside a $ref override those of the target. A $ref stays where its
+// target contains it; open are the references that lead to the value.
+func (d document) inline(value any, open ...string) any {
 	switch value := value.(type) {
 	case object:
-		key := fmt.Sprintf("%p", value)
-		if seen[key] {
-			return
+		inlined := make(object)
+		reference, _ := value["$ref"].(string)
+		target := d.find(reference)
+		follows := target != nil && !slices.Contains(open, reference)
+		if follows {
+			inlined, _ = d.inline(target, append(slices.Clone(open), reference)...).(object)
 		}
-		seen[key] = true
-		for name := range value {
-			value[name] = d.target(value[name])
-			d.link(value[name], seen)
-		}
-	case []any:
-		for i := range value {
-			value[i] = d.target(value[i])
-			d.link(value[i], seen)
-		}
-	}
-}
-
-func (d document) target(value any) any {
-	for range maxReferences {
-		from, _ := value.(object)
-		reference, isReference := from["$ref"].(string)
-		to := d.find(reference)
-		switch {
-		case !isReference || to == nil:
-			return value
-		case len(from) == 1:
-			value = to
-			continue
-		}
-		delete(from, "$ref")
-		for name, member := range d.target(to).(object) { //nolint:errcheck,forcetypeassert // the target of an object is an object
-			if _, overrides := from[name]; !overrides {
-				from[name] = member
+		for name, member := range value {
+			if name != "$ref" || !follows {
+				inlined[name] = d.inline(member, open...)
 			}
 		}
+		return inlined
+	case []any:
+		inlined := make([]any, len(value))
+		for i, element := range value {
+			inlined[i] = d.inline(element, open...)
+		}
+		return inlined
+	default:
+		return value
 	}
-	return value
 }
 
 // find follows a reference within the document.
@@ -176,7 +158,7 @@ func (d document) find(reference string) object {
 	if !isInside {
 		return nil
 	}
-	node := d.linked
+	node := d.root
 	for name := range strings.SplitSeq(pointer, "/") {
 		node, _ = node[strings.NewReplacer("~1", "/", "~0", "~").Replace(name)].(object)
 	}
@@ -238,7 +220,7 @@ func written(value any) string {
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
-		return "an object that contains itself"
+		return fmt.Sprint(value)
 	}
 	const most = 120
 	if len(text) > most {

@@ -34,8 +34,7 @@ func (c *Contract) Check(ctx context.Context, routes []Route, today time.Time) (
 	if spec.Info != nil && spec.Info.Version != version {
 		problems = append(problems, fmt.Sprintf("info.version is %s: set it back to %s, releases are told apart by number and date", spec.Info.Version, version))
 	}
-	broken, err := c.checkPromises(today)
-	return slices.Concat(problems, c.checkRoutes(routes), broken, c.checkRendered()), err
+	return slices.Concat(problems, c.checkRoutes(routes), c.checkPromises(today), c.checkRendered()), nil
 }
 
 // Route is an operation, or the HEAD of one, and the function that answers it.
@@ -103,15 +102,14 @@ func (c *Contract) checkRoutes(routes []Route) []string {
 }
 
 // checkPromises wants the working document to keep what the last release promised, and the sunsets of all releases. It wants the
-// same of each release after the reconstructed ones, by its own date, but does not ask the diff library about them: another version
-// of it may find more, and a release cannot change any more.
-func (c *Contract) checkPromises(today time.Time) ([]string, error) {
+// same of each release after the reconstructed ones, by its own date.
+func (c *Contract) checkPromises(today time.Time) []string {
 	day := today.UTC().Format(time.DateOnly)
-	var problems []string
+	problems := unkept(c.releases, c.working, day)
 	for i, release := range c.releases {
 		var found []string
 		if i > reconstructed {
-			found, _ = unkept(c.releases[:i], release.document, release.date)
+			found = unkept(c.releases[:i], release.document, release.date)
 		}
 		switch {
 		case release.date > day:
@@ -123,59 +121,30 @@ func (c *Contract) checkPromises(today time.Time) ([]string, error) {
 			problems = append(problems, "release "+release.name+": "+problem)
 		}
 	}
-	found, last := unkept(c.releases, c.working, day)
-	missed, err := c.missed(last)
-	problems = slices.Concat(problems, found, missed)
 	slices.Sort(problems)
-	return problems, err
+	return problems
 }
 
-// unkept returns the promises that a document breaks: those of the last of the releases before it, and the sunsets of all. It also
-// returns the comparison with the last one.
-func unkept(before []released, revision document, day string) (problems []string, last *comparison) {
-	problems = slices.Clone(revision.misplaced)
+// unkept returns the promises that a document breaks: those of the last of the releases before it, and the sunsets of all.
+func unkept(before []released, revision document, day string) []string {
+	problems := slices.Clone(revision.misplaced)
 	sunsets := make(map[difference]string)
-	for _, release := range before {
-		last = compare(release.document, revision, day)
-		for broken, day := range last.early {
+	for i, release := range before {
+		compared := compare(release.document, revision, day)
+		for broken, day := range compared.early {
 			sunsets[broken] = max(sunsets[broken], day)
+		}
+		for _, difference := range compared.differences {
+			if i == len(before)-1 && difference.harm != "" {
+				problems = append(problems, difference.problem())
+			}
 		}
 	}
 	for broken, day := range sunsets {
 		broken.harm = fmt.Sprintf(broken.harm, day)
 		problems = append(problems, broken.problem())
 	}
-	for _, difference := range last.differences {
-		if difference.harm != "" {
-			problems = append(problems, difference.problem())
-		}
-	}
-	return problems, last
-}
-
-// missed asks the diff library about the operations in which a comparison with the last release found nothing harmful. It excuses
-// fields and headers that were deprecated before they went.
-func (c *Contract) missed(last *comparison) ([]string, error) {
-	found, err := findings(c.releases[len(c.releases)-1].document, c.working)
-	if err != nil {
-		return nil, err
-	}
-	var problems []string
-	for shape, findings := range found {
-		if slices.ContainsFunc(last.differences, func(d difference) bool { return d.operation.shape() == shape && d.harm != "" }) {
-			continue
-		}
-		for _, finding := range findings {
-			isAnnounced := slices.ContainsFunc(finding.GetArgs(), func(arg any) bool {
-				segments := strings.Split(fmt.Sprint(arg), "/") // of a field's path
-				return slices.Contains(last.announced[shape], segments[len(segments)-1])
-			})
-			if finding.IsBreaking() && !isAnnounced {
-				problems = append(problems, fmt.Sprintf("%s %s: %s", finding.GetOperation(), finding.GetPath(), plainWords(finding)))
-			}
-		}
-	}
-	return problems, nil
+	return problems
 }
 
 // checkRendered wants the rendered files to be what Render would write now.

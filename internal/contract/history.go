@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,12 +12,11 @@ import (
 	"strings"
 )
 
-// ErrNoHistory says that the released documents could not be compared with those that were committed.
+// ErrNoHistory says that git does not have the history of the released documents.
 var ErrNoHistory = errors.New("the history of the released documents cannot be checked here")
 
-// CheckHistory wants each released document to be there as the commit that added it has it, whatever happened to it and to its
-// sum since, committed or not. It returns the problems. Where git has no full history, the error is ErrNoHistory, with the
-// reason and what to do.
+// CheckHistory wants each released document to be as the commit that added it has it, whatever happened to it and to its sum since,
+// committed or not. It returns the problems. Without a full history the error is ErrNoHistory, with the reason and what to do.
 func (c *Contract) CheckHistory(ctx context.Context) ([]string, error) {
 	dir := filepath.Join(c.dir, releasesDir)
 	isShallow, err := git(ctx, dir, "rev-parse", "--is-shallow-repository")
@@ -26,61 +24,48 @@ func (c *Contract) CheckHistory(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(string(isShallow)) != "false" {
-		return nil, fmt.Errorf("%w: this is a shallow clone. Run `git fetch --unshallow`", ErrNoHistory)
+		return nil, fmt.Errorf("%w: this is a shallow clone. Run git fetch --unshallow", ErrNoHistory)
 	}
-	added, err := additions(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	if len(added) == 0 {
-		return nil, fmt.Errorf("%w: git has none of them", ErrNoHistory)
-	}
-	var problems []string
-	seen := make(map[string]bool)
-	for _, addition := range added {
-		if seen[addition.file] {
-			continue
-		}
-		seen[addition.file] = true
-		released, err := git(ctx, dir, "cat-file", "blob", addition.blob)
-		if err != nil {
-			return nil, err
-		}
-		name := "api/" + releasesDir + "/" + addition.file
-		back := fmt.Sprintf("bring it back: git cat-file blob %s > %s", addition.blob, name)
-		switch text, err := fs.ReadFile(os.DirFS(dir), addition.file); {
-		case errors.Is(err, fs.ErrNotExist):
-			problems = append(problems, fmt.Sprintf("%s was released and is not there: %s", name, back))
-		case err != nil:
-			return nil, err
-		case !bytes.Equal(text, released):
-			problems = append(problems, fmt.Sprintf("%s is not what was released: %s", name, back))
-		}
-	}
-	return problems, nil
-}
-
-// addition is a released document as a commit added it.
-type addition struct{ file, blob string }
-
-// additions are those of all commits before this one and of it, the oldest first. A merge is compared with each of its parents:
-// it may add, too.
-func additions(ctx context.Context, dir string) ([]addition, error) {
-	log, err := git(ctx, dir, "log", "--full-history", "--topo-order", "--reverse", "-m", "--no-renames", "--diff-filter=A",
+	// All commits up to this one, the oldest first. A merge is compared with each of its parents, because it may add a file, too.
+	additions, err := git(ctx, dir, "log", "--full-history", "--topo-order", "--reverse", "-m", "--no-renames", "--diff-filter=A",
 		"--format=", "--raw", "--no-abbrev", "--relative", "--", "*.yaml")
 	if err != nil {
 		return nil, err
 	}
-	var added []addition
-	for line := range strings.Lines(string(log)) { // :000000 100644 0000… 6c9c… A	0007-2026-11-21.yaml
-		if info, file, isChange := strings.Cut(strings.TrimSpace(line), "\t"); isChange {
-			added = append(added, addition{file: file, blob: strings.Fields(info)[3]})
+	var problems []string
+	seen := make(map[string]bool)
+	for line := range strings.Lines(string(additions)) { // :000000 100644 0000… 6c9c… A	0007-2026-11-21.yaml
+		info, file, isAddition := strings.Cut(strings.TrimSpace(line), "\t")
+		if !isAddition || seen[file] {
+			continue
+		}
+		seen[file] = true
+		blob := strings.Fields(info)[3]
+		released, err := git(ctx, dir, "cat-file", "blob", blob)
+		if err != nil {
+			return nil, err
+		}
+		what := "was released and does not exist any more"
+		for _, release := range c.releases {
+			if release.name+".yaml" == file {
+				what = "is not what was released"
+				if bytes.Equal(release.yaml, released) {
+					what = ""
+				}
+			}
+		}
+		if what != "" {
+			name := "api/" + releasesDir + "/" + file
+			problems = append(problems, fmt.Sprintf("%s %s. Restore it: git cat-file blob %s > %s", name, what, blob, name))
 		}
 	}
-	return added, nil
+	if len(seen) == 0 {
+		return nil, fmt.Errorf("%w: git has no commit that added one", ErrNoHistory)
+	}
+	return problems, nil
 }
 
-// git runs in the repository in which a folder is, whichever GIT_DIR and its like may name.
+// git runs in the repository of a folder, whatever GIT_DIR and similar variables say.
 func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...) //nolint:gosec // the arguments are ours
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "GIT_") })

@@ -89,19 +89,19 @@ func TestHistoryHoldsTheReleasedDocuments(t *testing.T) {
 			commit(t, root, first, edited(t, "Redeemed", "Used"))
 			commit(t, root, first, shop)
 		}, nil},
-		"the last one deleted, with its sum": {func(t *testing.T, root string) { t.Helper(); remove(t, root, third); sum(t, root) }, []string{third + " was released and is not there"}},
+		"the last one deleted, with its sum": {func(t *testing.T, root string) { t.Helper(); remove(t, root, third); sum(t, root) }, []string{third + " was released and does not exist any more"}},
 		"the last one deleted, with its sum, and committed": {func(t *testing.T, root string) {
 			t.Helper()
 			remove(t, root, third)
 			commit(t, root, "README.md", "A shop.\n")
-		}, []string{third + " was released and is not there"}},
+		}, []string{third + " was released and does not exist any more"}},
 		"an earlier one deleted, the next ones renamed": {func(t *testing.T, root string) {
 			t.Helper()
 			remove(t, root, first)
 			git(t, root, "mv", second, first)
 			git(t, root, "mv", third, strings.Replace(third, "0003", "0002", 1))
 			commit(t, root, "README.md", "A shop.\n")
-		}, []string{first + " is not what was released", second + " was released and is not there", third + " was released and is not there"}},
+		}, []string{first + " is not what was released", second + " was released and does not exist any more", third + " was released and does not exist any more"}},
 		"deleted, and released anew otherwise": {func(t *testing.T, root string) {
 			t.Helper()
 			remove(t, root, third)
@@ -165,7 +165,7 @@ func TestHistoryThatCannotBeChecked(t *testing.T) {
 	for name, test := range map[string]struct{ root, want string }{
 		"a shallow clone":              {clone, "git fetch --unshallow"},
 		"an archive":                   {t.TempDir(), "not a git repository"},
-		"an archive in another's tree": {inAnother, "has none of them"},
+		"an archive in another's tree": {inAnother, "has no commit that added one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, test.root, "api/openapi.yaml", shop)

@@ -19,12 +19,6 @@ const (
 // effect says what a change does to the values that a schema accepts: some more, some fewer.
 type effect struct{ wider, narrower bool }
 
-// visit is a pair of schemas that is being compared. It ends the recursion into schemas that contain themselves.
-type visit struct {
-	base, revision uintptr
-	from           side
-}
-
 // schema compares two schemas. A missing one accepts any value.
 func (c *comparison) schema(at string, from side, base, revision any) {
 	if base == false || revision == false {
@@ -33,12 +27,6 @@ func (c *comparison) schema(at string, from side, base, revision any) {
 	}
 	b, _ := base.(object)
 	r, _ := revision.(object)
-	step := visit{reflect.ValueOf(b).Pointer(), reflect.ValueOf(r).Pointer(), from}
-	if c.open[step] {
-		return
-	}
-	c.open[step] = true
-	defer delete(c.open, step)
 	for _, keyword := range names(b, r) {
 		if !isText(keyword) && !reflect.DeepEqual(member(b, keyword), member(r, keyword)) {
 			c.keyword(at, keyword, from, b, r)
