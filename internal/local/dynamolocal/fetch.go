@@ -40,15 +40,12 @@ func Dirs(root string) (pomDir, libDir string) {
 
 // Fetch makes sure that libDir holds DynamoDB Local, complete and as pomDir describes it: with the dependencies of its
 // pom.xml and its launcher, compiled. If libDir does already, Fetch needs neither Maven nor a network. Otherwise Maven
-// resolves about 50 MB, and Fetch reports that to progress (nil for nowhere), a line at a time. Fetch owns libDir,
+// resolves about 50 MB, and Fetch reports that to progress, a line at a time. Fetch owns libDir,
 // libDir+".partial" and libDir+".lock", and replaces them. Of several processes one fetches and the others wait for it.
 //
 // If Java or Maven is missing the error says what to install; if a download fails it has the end of Maven's output. After an
 // error libDir is as it was, or incomplete and known to be.
 func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error {
-	if progress == nil {
-		progress = io.Discard
-	}
 	pomDir, err := filepath.Abs(pomDir)
 	if err != nil {
 		return err
@@ -137,7 +134,7 @@ func fill(ctx context.Context, pomDir, dir string) error {
 
 // execute runs a command in dir.
 func execute(ctx context.Context, dir, path string, args ...string) error {
-	printed := newOutput(nil)
+	printed := newOutput()
 	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // mvn or java, as found in PATH
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = printed, printed

@@ -220,7 +220,7 @@ for arg; do case "$arg" in -DoutputDirectory=*) out="${arg#*=}" ;; esac; done
 }
 
 func (m maven) fetch(ctx context.Context) error {
-	return dynamolocal.Fetch(ctx, m.pomDir, m.libDir, nil)
+	return dynamolocal.Fetch(ctx, m.pomDir, m.libDir, io.Discard)
 }
 
 func (m maven) mustFetch(t *testing.T) {

@@ -36,8 +36,6 @@ type Options struct {
 	// DataDir is where tables are kept from one run to the next. It is created if need be, and one server at a time uses it.
 	// If it is empty, tables are kept in memory and end with the server.
 	DataDir string
-	// Log receives what the server prints, which is little; nil discards it.
-	Log io.Writer
 }
 
 // Server is a running DynamoDB Local. All regions and access keys see the same tables; an access key may have
@@ -146,7 +144,7 @@ func run(ctx context.Context, java string, options Options, release func()) (*Se
 		args = append(args, "-dbPath", dataDir)
 	}
 	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
-	server := &Server{output: newOutput(options.Log), stop: stop, done: make(chan struct{})}
+	server := &Server{output: newOutput(), stop: stop, done: make(chan struct{})}
 	server.cmd = exec.CommandContext(alive, java, args...) //nolint:gosec // java, as found in PATH
 	server.cmd.Dir = options.LibDir
 	server.cmd.Stdout, server.cmd.Stderr = server.output, server.output

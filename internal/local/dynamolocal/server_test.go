@@ -69,17 +69,9 @@ func TestServer_DataDirectory_TablesSurviveARestart(t *testing.T) {
 	}
 	wantRefused(t, first.Endpoint())
 
-	var log strings.Builder
-	options.Log = &log
 	second := start(t, options)
 	coins.client = localtest.NewClient(second.Endpoint())
 	coins.wantStored(t, "coins-500")
-	if err := second.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	if _, port, _ := strings.Cut(second.Endpoint(), "127.0.0.1:"); !strings.Contains(log.String(), port) {
-		t.Errorf("the log does not name port %s: %q", port, log.String())
-	}
 }
 
 func TestServer_OtherAddressesOfTheMachine_RefuseConnections(t *testing.T) {

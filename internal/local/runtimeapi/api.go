@@ -102,7 +102,7 @@ func (p *Process) invocationOf(w http.ResponseWriter, r *http.Request) *invocati
 	inv := p.current
 	p.mu.Unlock()
 	if inv == nil || inv.id != r.PathValue("id") || inv.isFinished() {
-		refuse(w, http.StatusBadRequest, "InvalidRequestID", "no such invocation")
+		http.Error(w, "no such invocation", http.StatusBadRequest)
 		return nil
 	}
 	return inv
@@ -118,10 +118,10 @@ func (p *Process) response(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.As(err, &tooLarge):
 		inv.finish(nil, ErrAnswerTooLarge)
-		refuse(w, http.StatusRequestEntityTooLarge, "Function.ResponseSizeTooLarge", ErrAnswerTooLarge.Error())
+		http.Error(w, ErrAnswerTooLarge.Error(), http.StatusRequestEntityTooLarge)
 		return
 	case err != nil:
-		refuse(w, http.StatusBadRequest, "InvalidRequest", "the answer is incomplete")
+		http.Error(w, "the answer is incomplete", http.StatusBadRequest)
 		return
 	}
 	// A function that streams its answer and then fails reports that in a trailer.
@@ -130,7 +130,7 @@ func (p *Process) response(w http.ResponseWriter, r *http.Request) {
 	} else {
 		inv.finish(answer, nil)
 	}
-	accept(w)
+	w.WriteHeader(http.StatusAccepted)
 }
 
 func (p *Process) failure(w http.ResponseWriter, r *http.Request) {
@@ -139,12 +139,12 @@ func (p *Process) failure(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	inv.finish(nil, reportedError(w, r))
-	accept(w)
+	w.WriteHeader(http.StatusAccepted)
 }
 
 func (p *Process) initFailure(w http.ResponseWriter, r *http.Request) {
 	if p.isReady() {
-		refuse(w, http.StatusForbidden, "InvalidStateTransition", "the process has started")
+		http.Error(w, "the process has started", http.StatusForbidden)
 		return
 	}
 	reported := reportedError(w, r)
@@ -153,7 +153,7 @@ func (p *Process) initFailure(w http.ResponseWriter, r *http.Request) {
 	p.cause = cmp.Or(p.cause, error(reported))
 	p.mu.Unlock()
 	time.AfterFunc(exitGrace, p.kill)
-	accept(w)
+	w.WriteHeader(http.StatusAccepted)
 }
 
 // reportedError reads the report of an error. A report that cannot be read is an error without a type.
@@ -169,20 +169,6 @@ func reportedError(w http.ResponseWriter, r *http.Request) *FunctionError {
 		report.Type = r.Header.Get(errorTypeHeader)
 	}
 	return &FunctionError{Type: report.Type, Message: report.Message}
-}
-
-func accept(w http.ResponseWriter) {
-	reply(w, http.StatusAccepted, map[string]string{"status": "OK"})
-}
-
-func refuse(w http.ResponseWriter, status int, errorType, message string) {
-	reply(w, status, map[string]string{"errorType": errorType, "errorMessage": message})
-}
-
-func reply(w http.ResponseWriter, status int, body map[string]string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the process may be gone
 }
 
 // newUUID returns a random UUID (RFC 9562, version 4).

@@ -7,20 +7,13 @@ import (
 	"strconv"
 )
 
-// isReserved reports whether Lambda sets the variable itself and refuses a declaration of it:
+// reserved are the variables that Lambda sets itself. It refuses a declaration of them:
 // https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime.
-func isReserved(name string) bool {
-	switch name {
-	case "_HANDLER", "_X_AMZN_TRACE_ID", "AWS_DEFAULT_REGION", "AWS_REGION", "AWS_EXECUTION_ENV",
-		"AWS_LAMBDA_FUNCTION_NAME", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "AWS_LAMBDA_FUNCTION_VERSION",
-		"AWS_LAMBDA_INITIALIZATION_TYPE", "AWS_LAMBDA_LOG_GROUP_NAME", "AWS_LAMBDA_LOG_STREAM_NAME",
-		"AWS_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
-		"AWS_LAMBDA_RUNTIME_API", "AWS_LAMBDA_MAX_CONCURRENCY", "LAMBDA_TASK_ROOT", "LAMBDA_RUNTIME_DIR":
-		return true
-	default:
-		return false
-	}
-}
+const reserved = "_HANDLER _X_AMZN_TRACE_ID AWS_DEFAULT_REGION AWS_REGION AWS_EXECUTION_ENV " +
+	"AWS_LAMBDA_FUNCTION_NAME AWS_LAMBDA_FUNCTION_MEMORY_SIZE AWS_LAMBDA_FUNCTION_VERSION " +
+	"AWS_LAMBDA_INITIALIZATION_TYPE AWS_LAMBDA_LOG_GROUP_NAME AWS_LAMBDA_LOG_STREAM_NAME " +
+	"AWS_ACCESS_KEY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN " +
+	"AWS_LAMBDA_RUNTIME_API AWS_LAMBDA_MAX_CONCURRENCY LAMBDA_TASK_ROOT LAMBDA_RUNTIME_DIR"
 
 // environment lists what every process of the function finds in its environment, except for the address of its runtime API.
 // Nothing is inherited.
@@ -37,7 +30,7 @@ func (f Function) environment(config Config) []string {
 		"AWS_DEFAULT_REGION":              config.Region,
 		"AWS_REGION":                      config.Region,
 		"AWS_LAMBDA_FUNCTION_NAME":        f.Name,
-		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": strconv.Itoa(cmp.Or(f.MemorySize, DefaultMemorySize)),
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": strconv.Itoa(cmp.Or(f.MemorySize, defaultMemorySize)),
 		"AWS_LAMBDA_FUNCTION_VERSION":     "$LATEST",
 		"AWS_LAMBDA_INITIALIZATION_TYPE":  "on-demand",
 		"AWS_LAMBDA_LOG_GROUP_NAME":       "/aws/lambda/" + f.Name,

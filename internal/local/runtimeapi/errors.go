@@ -5,30 +5,20 @@ import (
 	"fmt"
 )
 
-// Errors of Invoke.
+// Errors of Invoke. ErrBusy, ErrEventTooLarge and ErrUnknownFunction mean that no process got the event.
 var (
-	// ErrUnknownFunction says that no function has this name.
 	ErrUnknownFunction = errors.New("no such function")
-	// ErrEventTooLarge says that the event is larger than MaxEvent.
-	ErrEventTooLarge = fmt.Errorf("the event is larger than %d bytes", MaxEvent)
-	// ErrBusy says that no process became free for the event in time.
-	ErrBusy = errors.New("no process was free in time")
-	// ErrClosed says that the runtime was closed before the function answered.
-	ErrClosed = errors.New("the runtime is closed")
-
-	// ErrStart says that the executable cannot be started.
-	ErrStart = errors.New("the executable cannot be started")
-	// ErrInitTimeout says that a new process did not ask for its first event in time. It was killed.
-	ErrInitTimeout = errors.New("the process did not ask for its first event in time")
-	// ErrTimeout says that the function ran longer than its timeout. The process was killed.
-	ErrTimeout = errors.New("the function timed out")
-	// ErrNoAnswer says that the process asked for another event before it answered this one. It was killed.
-	ErrNoAnswer = errors.New("the process asked for another event before it answered")
-	// ErrAnswerTooLarge says that the answer is larger than MaxAnswer.
-	ErrAnswerTooLarge = fmt.Errorf("the answer is larger than %d bytes", MaxAnswer)
+	ErrEventTooLarge   = fmt.Errorf("the event is larger than %d bytes", MaxEvent)
+	ErrBusy            = errors.New("no process was free in time")
+	ErrClosed          = errors.New("the runtime is closed")
+	ErrStart           = errors.New("the executable cannot be started")
+	ErrInitTimeout     = errors.New("the process did not ask for its first event in time and was killed")
+	ErrTimeout         = errors.New("the function timed out and its process was killed")
+	ErrNoAnswer        = errors.New("the process asked for another event before it answered and was killed")
+	ErrAnswerTooLarge  = fmt.Errorf("the answer is larger than %d bytes", MaxAnswer)
 )
 
-// ExitError says that a process ended before it answered: it exited, crashed or was killed from outside.
+// ExitError means that a process ended before it answered: it exited, crashed or was killed from outside.
 type ExitError struct {
 	// Init is set when the process had not asked for its first event.
 	Init bool
@@ -36,7 +26,7 @@ type ExitError struct {
 	Status string
 }
 
-// Error says when the process ended and how.
+// Error implements error.
 func (e *ExitError) Error() string {
 	if e.Init {
 		return "the process ended while it started: " + e.Status
@@ -44,15 +34,15 @@ func (e *ExitError) Error() string {
 	return "the process ended before it answered: " + e.Status
 }
 
-// FunctionError is an error that the function itself reported to the runtime API, in its own words. Message may repeat
-// what a client sent, so Error leaves it out.
+// FunctionError is an error that the function itself reported to the runtime API. Error leaves out the message, which may
+// repeat what a client sent.
 type FunctionError struct {
-	// Init is set when it was reported instead of asking for a first event.
+	// Init is set when the process reported it instead of asking for its first event.
 	Init          bool
 	Type, Message string
 }
 
-// Error names the type of the error, in Go the name of its type.
+// Error implements error.
 func (e *FunctionError) Error() string {
 	if e.Init {
 		return fmt.Sprintf("the function reported an error of type %q while it started", e.Type)

@@ -34,9 +34,9 @@ type Command struct {
 	ARN string
 	// Stdout and Stderr take its output as in exec.Cmd. Nil discards it.
 	Stdout, Stderr io.Writer
-	// InitTimeout bounds the time from the start to the first request for an event; DefaultInitTimeout where 0.
+	// InitTimeout bounds the time from the start to the first request for an event; 10 s where 0.
 	InitTimeout time.Duration
-	// Timeout bounds the time for one event, from its delivery until the process asks for the next; DefaultTimeout where 0.
+	// Timeout bounds the time for one event, from its delivery until the process asks for the next; 3 s where 0.
 	Timeout time.Duration
 }
 
@@ -76,8 +76,8 @@ func Start(ctx context.Context, command Command) (*Process, error) {
 
 // start returns before the process is ready.
 func start(ctx context.Context, command Command) (*Process, error) {
-	command.InitTimeout = cmp.Or(command.InitTimeout, DefaultInitTimeout)
-	command.Timeout = cmp.Or(command.Timeout, DefaultTimeout)
+	command.InitTimeout = cmp.Or(command.InitTimeout, defaultInitTimeout)
+	command.Timeout = cmp.Or(command.Timeout, defaultTimeout)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("runtime API: %w", err)

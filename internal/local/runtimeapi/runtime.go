@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,15 +29,15 @@ const (
 	// MaxAnswer is the size of the largest answer that a function may give, in bytes: 6 MB and 100 bytes.
 	MaxAnswer = 6<<20 + 100
 
-	// DefaultTimeout is a function's timeout if none is declared, MaxTimeout the longest that can be declared.
-	DefaultTimeout = 3 * time.Second
-	MaxTimeout     = 15 * time.Minute
-	// DefaultMemorySize is a function's memory in MB if none is declared. The function is told it; nothing enforces it.
-	DefaultMemorySize = 128
-	// DefaultInitTimeout is the time that Lambda gives a process to ask for its first event.
-	DefaultInitTimeout = 10 * time.Second
-	// DefaultMaxProcesses is how many processes of one function run at once, unless Config says otherwise.
-	DefaultMaxProcesses = 8
+	// MaxTimeout is the longest timeout that a function can declare.
+	MaxTimeout = 15 * time.Minute
+
+	defaultTimeout      = 3 * time.Second
+	defaultInitTimeout  = 10 * time.Second
+	defaultMemorySize   = 128 // MB
+	defaultMaxProcesses = 8
+	region              = "us-east-1"
+	accountID           = "123456789012"
 )
 
 const (
@@ -55,9 +56,9 @@ type Function struct {
 	Path string
 	// Handler is the value of _HANDLER; "bootstrap" where empty.
 	Handler string
-	// MemorySize is in MB; DefaultMemorySize where 0.
+	// MemorySize is in MB; 128 where 0. The function is told it, but nothing enforces it.
 	MemorySize int
-	// Timeout bounds the work on one event; DefaultTimeout where 0, at most MaxTimeout.
+	// Timeout bounds the work on one event; 3 s where 0, at most MaxTimeout.
 	Timeout time.Duration
 	// Env holds the declared variables. Names that Lambda reserves are refused, as Lambda refuses them.
 	Env map[string]string
@@ -71,12 +72,12 @@ type Credentials struct {
 // Config says what to run. Only Functions is required.
 type Config struct {
 	Functions []Function
-	// Region is the value of AWS_REGION, and AccountID is part of every function's ARN; placeholders where empty.
-	Region, AccountID string
-	Credentials       Credentials
-	// MaxProcesses bounds the processes of each function; DefaultMaxProcesses where 0.
+	// Region is the value of AWS_REGION; us-east-1 where empty.
+	Region      string
+	Credentials Credentials
+	// MaxProcesses bounds the processes of each function; 8 where 0.
 	MaxProcesses int
-	// InitTimeout bounds the time from a process's start to its first request for an event; DefaultInitTimeout where 0.
+	// InitTimeout bounds the time from a process's start to its first request for an event; 10 s where 0.
 	InitTimeout time.Duration
 	// Log takes what the processes write to stdout and stderr, line by line, one call at a time. A line may arrive
 	// shortly after the answer of the event that caused it. Lines over 64 KiB come in pieces. May be nil.
@@ -99,8 +100,7 @@ type Runtime struct {
 
 // New checks the configuration. It starts no process: the first event of a function does.
 func New(config Config) (*Runtime, error) {
-	config.Region = cmp.Or(config.Region, "us-east-1")
-	config.AccountID = cmp.Or(config.AccountID, "123456789012")
+	config.Region = cmp.Or(config.Region, region)
 	r := &Runtime{functions: map[string]*function{}, log: config.Log}
 	r.alive, r.end = context.WithCancel(context.Background())
 	for _, f := range config.Functions {
@@ -113,7 +113,7 @@ func New(config Config) (*Runtime, error) {
 		}
 		r.functions[f.Name] = &function{
 			runtime: r, name: f.Name, command: command,
-			slots: make(chan struct{}, cmp.Or(config.MaxProcesses, DefaultMaxProcesses)),
+			slots: make(chan struct{}, cmp.Or(config.MaxProcesses, defaultMaxProcesses)),
 		}
 	}
 	return r, nil
@@ -133,7 +133,7 @@ func (f Function) command(config Config) (Command, error) {
 	}
 	f.Path = path
 	for name, value := range f.Env {
-		if isReserved(name) {
+		if slices.Contains(strings.Fields(reserved), name) {
 			return Command{}, fmt.Errorf("variable %s is reserved by Lambda", name)
 		}
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
@@ -142,7 +142,7 @@ func (f Function) command(config Config) (Command, error) {
 	}
 	return Command{
 		Path: path, Env: f.environment(config), InitTimeout: config.InitTimeout, Timeout: f.Timeout,
-		ARN: fmt.Sprintf("arn:aws:lambda:%s:%s:function:%s", config.Region, config.AccountID, f.Name),
+		ARN: fmt.Sprintf("arn:aws:lambda:%s:%s:function:%s", config.Region, accountID, f.Name),
 	}, nil
 }
 

@@ -21,7 +21,7 @@ import (
 	"shopfront/internal/local/runtimeapi"
 )
 
-// report is what testdata/function answers.
+// report is what the function answers.
 type report struct {
 	PID       int       `json:"pid"`
 	RequestID string    `json:"requestId"`
@@ -45,8 +45,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// hostVariable makes the test binary a program that runs the function at this path and is killed.
-const hostVariable = "LAMBDARUNTIME_TEST_HOST"
+// hostVariable makes the test binary a program that runs functions and is killed.
+const hostVariable = "RUNTIMEAPI_TEST_HOST"
 
 func host() {
 	r, err := runtimeapi.New(runtimeapi.Config{Functions: []runtimeapi.Function{{Name: "redeem-voucher", Path: os.Args[0], Timeout: time.Minute}}})
@@ -80,7 +80,7 @@ func starting(t *testing.T, how string) runtimeapi.Function {
 	return f
 }
 
-// newRuntime closes the runtime with the test, and then expects its processes to be gone.
+// newRuntime closes the runtime at the end of the test.
 func newRuntime(t *testing.T, config runtimeapi.Config) *runtimeapi.Runtime {
 	t.Helper()
 	r, err := runtimeapi.New(config)
@@ -108,7 +108,7 @@ func invoke(t *testing.T, r *runtimeapi.Runtime, event string) report {
 	return got
 }
 
-// alive says whether a process exists, if only as one that nobody has waited for.
+// alive reports whether a process exists, perhaps only as one that nobody has waited for.
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 func awaitDeath(t *testing.T, pid int) {
@@ -122,14 +122,14 @@ func awaitDeath(t *testing.T, pid int) {
 	t.Errorf("process %d is still there", pid)
 }
 
-func TestAProcessFindsWhatLambdaTellsIt(t *testing.T) {
+func TestProcess_Environment_IsLambdas(t *testing.T) {
 	t.Setenv("SHOPFRONT_STACK", "not the function's business")
 	f := redeem(t)
 	f.MemorySize = 256
 	f.Timeout = 7 * time.Second
 	f.Env = map[string]string{"VOUCHERS_TABLE": "vouchers", "TZ": "UTC"}
 	r := newRuntime(t, runtimeapi.Config{
-		Functions: []runtimeapi.Function{f}, Region: "eu-central-1", AccountID: "111122223333",
+		Functions: []runtimeapi.Function{f}, Region: "eu-central-1",
 		Credentials: runtimeapi.Credentials{AccessKeyID: "local", SecretAccessKey: "secret"},
 	})
 
@@ -160,7 +160,7 @@ func TestAProcessFindsWhatLambdaTellsIt(t *testing.T) {
 	if got.Dir != filepath.Dir(f.Path) {
 		t.Errorf("working directory %s, want %s", got.Dir, filepath.Dir(f.Path))
 	}
-	if got.ARN != "arn:aws:lambda:eu-central-1:111122223333:function:redeem-voucher" {
+	if got.ARN != "arn:aws:lambda:eu-central-1:123456789012:function:redeem-voucher" {
 		t.Errorf("ARN %s", got.ARN)
 	}
 	if !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(got.RequestID) {
@@ -174,7 +174,7 @@ func TestAProcessFindsWhatLambdaTellsIt(t *testing.T) {
 	}
 }
 
-func TestAnIdleProcessIsUsedAgain(t *testing.T) {
+func TestInvoke_IdleProcess_IsUsedAgain(t *testing.T) {
 	r := newRuntime(t, only(redeem(t)))
 	first, second := invoke(t, r, `{}`), invoke(t, r, `{}`)
 	if first.PID != second.PID {
@@ -185,7 +185,7 @@ func TestAnIdleProcessIsUsedAgain(t *testing.T) {
 	}
 }
 
-func TestEightAtOnceAndOneEventAtATimeEach(t *testing.T) {
+func TestInvoke_ManyAtOnce_EightProcessesWithOneEventEach(t *testing.T) {
 	r := newRuntime(t, only(redeem(t)))
 	reports := make([]report, 24)
 	var wg sync.WaitGroup
@@ -224,7 +224,7 @@ func TestEightAtOnceAndOneEventAtATimeEach(t *testing.T) {
 	}
 }
 
-func TestARequestWaitsForAProcessAsLongAsItsContextAllows(t *testing.T) {
+func TestInvoke_AllProcessesBusy_WaitsAsLongAsItsContext(t *testing.T) {
 	config := only(redeem(t))
 	config.MaxProcesses = 1
 	r := newRuntime(t, config)
@@ -249,7 +249,7 @@ func TestARequestWaitsForAProcessAsLongAsItsContextAllows(t *testing.T) {
 	}
 }
 
-func TestAFunctionWorksOnWhenItsCallerIsGone(t *testing.T) {
+func TestInvoke_CallerIsGone_FunctionWorksOn(t *testing.T) {
 	config := only(redeem(t))
 	config.MaxProcesses = 1
 	r := newRuntime(t, config)
@@ -266,7 +266,7 @@ func TestAFunctionWorksOnWhenItsCallerIsGone(t *testing.T) {
 	}
 }
 
-func TestWhatAFunctionDoesWrongIsTold(t *testing.T) {
+func TestInvoke_FunctionFails_ErrorSaysHow(t *testing.T) {
 	exit := func(init bool, status string) func(error) bool {
 		return func(err error) bool {
 			var e *runtimeapi.ExitError
@@ -323,7 +323,7 @@ func TestWhatAFunctionDoesWrongIsTold(t *testing.T) {
 	}
 }
 
-func TestAfterAFailureTheNextEventIsServed(t *testing.T) {
+func TestInvoke_AfterAFailure_NextEventIsServed(t *testing.T) {
 	for _, event := range []string{
 		`{"do":"exit"}`, `{"do":"panic"}`, `{"do":"error"}`, `{"do":"huge","bytes":7000000}`, `{"millis":60000}`,
 	} {
@@ -345,7 +345,7 @@ func TestAfterAFailureTheNextEventIsServed(t *testing.T) {
 	}
 }
 
-func TestATimedOutProcessIsKilled(t *testing.T) {
+func TestInvoke_Timeout_KillsTheProcess(t *testing.T) {
 	f := redeem(t)
 	f.Timeout = 300 * time.Millisecond
 	r := newRuntime(t, only(f))
@@ -361,7 +361,7 @@ func TestATimedOutProcessIsKilled(t *testing.T) {
 	awaitDeath(t, pid)
 }
 
-func TestAnAnswerIsHandedOnAsItIs(t *testing.T) {
+func TestInvoke_AnyAnswer_IsReturnedAsItIs(t *testing.T) {
 	r := newRuntime(t, only(redeem(t)))
 	for event, want := range map[string]string{
 		`{"do":"rubbish"}`:              "<html>",
@@ -375,7 +375,7 @@ func TestAnAnswerIsHandedOnAsItIs(t *testing.T) {
 	}
 }
 
-func TestAProcessKilledInTheMiddle(t *testing.T) {
+func TestInvoke_ProcessKilledAtWork_IsAnExitError(t *testing.T) {
 	r := newRuntime(t, only(redeem(t)))
 	pid := invoke(t, r, `{}`).PID
 	failed := make(chan error)
@@ -396,7 +396,7 @@ func TestAProcessKilledInTheMiddle(t *testing.T) {
 	}
 }
 
-func TestAProcessKilledWhileIdleCostsNoRequest(t *testing.T) {
+func TestInvoke_ProcessKilledWhileIdle_CostsNoRequest(t *testing.T) {
 	r := newRuntime(t, only(redeem(t)))
 	for range 10 {
 		pid := invoke(t, r, `{}`).PID
@@ -404,14 +404,14 @@ func TestAProcessKilledWhileIdleCostsNoRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		awaitDeath(t, pid)
-		time.Sleep(5 * time.Millisecond) // until the runtime, which has waited for it, took note
+		time.Sleep(5 * time.Millisecond) // until the runtime has noticed
 		if again := invoke(t, r, `{}`); again.PID == pid {
 			t.Errorf("served by the process that was killed")
 		}
 	}
 }
 
-func TestACrashLoopDoesNotSpin(t *testing.T) {
+func TestInvoke_CrashLoop_PausesBetweenStarts(t *testing.T) {
 	var mu sync.Mutex
 	starts := 0
 	config := only(starting(t, "crash"))
@@ -433,12 +433,12 @@ func TestACrashLoopDoesNotSpin(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if starts < 2 || starts > 5 { // at 0, 50, 150, 350 ms and a bit
+	if starts < 2 || starts > 5 { // at 0, 50, 150 and 350 ms
 		t.Errorf("started %d times in 700ms", starts)
 	}
 }
 
-func TestAnAnswerToNoInvocationIsRefused(t *testing.T) {
+func TestRuntimeAPI_AnswerToNoInvocation_IsRefused(t *testing.T) {
 	f := starting(t, "wrong-id")
 	f.Timeout = 500 * time.Millisecond
 	lines := make(chan string, 100)
@@ -453,7 +453,7 @@ func TestAnAnswerToNoInvocationIsRefused(t *testing.T) {
 	}
 }
 
-func TestOutputArrivesLineByLine(t *testing.T) {
+func TestLog_Output_ArrivesLineByLine(t *testing.T) {
 	var lines []string
 	config := only(redeem(t))
 	config.Log = func(function, line string) { lines = append(lines, function+": "+line) } // calls do not overlap
@@ -469,7 +469,7 @@ func TestOutputArrivesLineByLine(t *testing.T) {
 	}
 }
 
-func TestCloseLeavesNoProcess(t *testing.T) {
+func TestClose_BusyAndIdleProcesses_AreGone(t *testing.T) {
 	lines := make(chan string, 100)
 	config := only(redeem(t), runtimeapi.Function{Name: "checkout", Path: os.Args[0], Env: map[string]string{"START": "slow"}})
 	config.Log = func(_, line string) { lines <- line }
@@ -523,7 +523,7 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 	}
 }
 
-func TestEventsThatReachNoFunction(t *testing.T) {
+func TestInvoke_EventThatReachesNoFunction_IsAnError(t *testing.T) {
 	r := newRuntime(t, only(redeem(t)))
 	if _, err := r.Invoke(t.Context(), "checkout", nil); !errors.Is(err, runtimeapi.ErrUnknownFunction) {
 		t.Errorf("unknown function: %v", err)
@@ -538,7 +538,7 @@ func TestEventsThatReachNoFunction(t *testing.T) {
 	}
 }
 
-func TestADeclarationThatLambdaWouldRefuseIsAnError(t *testing.T) {
+func TestNew_DeclarationThatLambdaRefuses_IsAnError(t *testing.T) {
 	for want, change := range map[string]func(*runtimeapi.Function){
 		"reserved":        func(f *runtimeapi.Function) { f.Env = map[string]string{"AWS_REGION": "eu-central-1"} },
 		"cannot be set":   func(f *runtimeapi.Function) { f.Env = map[string]string{"A=B": "1"} },
