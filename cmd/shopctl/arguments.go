@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// exactly wants the arguments that are named.
+// exactly requires one argument for each name.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < len(names) {
@@ -25,7 +25,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// subcommand is for commands that do nothing themselves.
+// subcommand refuses all arguments: a group does nothing itself.
 func subcommand(command *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errors.New("a command is missing")
@@ -40,14 +40,14 @@ func suggest(command *cobra.Command, typed string) string {
 	return ""
 }
 
-// textFlag is a text that must not be empty: an unset variable in a script must not mean all.
+// textFlag is a text that must not be empty: an unset variable in a script must not select everything.
 type textFlag string
 
 func (f *textFlag) String() string { return string(*f) }
 
 func (*textFlag) Type() string { return "TEXT" }
 
-// Set takes what is written after the flag.
+// Set parses the flag's value.
 func (f *textFlag) Set(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return errors.New("must not be empty")
@@ -56,7 +56,7 @@ func (f *textFlag) Set(text string) error {
 	return nil
 }
 
-// numberFlag is a whole number above zero; zero: not given.
+// numberFlag is a whole number above zero. Zero means that the flag was not given.
 type numberFlag int
 
 func (f *numberFlag) String() string {
@@ -68,7 +68,7 @@ func (f *numberFlag) String() string {
 
 func (*numberFlag) Type() string { return "N" }
 
-// Set takes what is written after the flag.
+// Set parses the flag's value.
 func (f *numberFlag) Set(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
@@ -90,7 +90,7 @@ func (f *limitFlag) String() string {
 
 func (*limitFlag) Type() string { return "N|none" }
 
-// Set takes what is written after the flag.
+// Set parses the flag's value.
 func (f *limitFlag) Set(text string) error {
 	limit := voucher.NoLimit
 	if text != none {
@@ -104,16 +104,16 @@ func (f *limitFlag) Set(text string) error {
 	return nil
 }
 
-// fixedFlag is a field of a voucher that no edit changes.
+// fixedFlag is a flag for a field that no edit can change.
 type fixedFlag struct{}
 
 func (fixedFlag) String() string { return "" }
 
 func (fixedFlag) Type() string { return "TEXT" }
 
-// Set refuses whatever is written after the flag.
+// Set refuses every value.
 func (fixedFlag) Set(string) error {
-	return errors.New("code, reward and counters of a voucher never change: create another code instead")
+	return errors.New("a voucher's code, reward and counters never change: create another code instead")
 }
 
 // portFlag is a TCP port, or 0.
@@ -123,7 +123,7 @@ func (f *portFlag) String() string { return strconv.Itoa(int(*f)) }
 
 func (*portFlag) Type() string { return "PORT" }
 
-// Set takes what is written after the flag.
+// Set parses the flag's value.
 func (f *portFlag) Set(text string) error {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
@@ -142,9 +142,9 @@ func formatLimit(limit voucher.Limit) string {
 	return strconv.Itoa(int(limit))
 }
 
-// timeFlag is a time in RFC 3339, or a date, which means its first moment in UTC.
+// timeFlag is a time in RFC 3339, or a date, which means midnight UTC.
 type timeFlag struct {
-	orNone bool // none is a time too: the zero one
+	orNone bool // accept none as the zero time
 	time   *time.Time
 }
 
@@ -162,7 +162,7 @@ func (f *timeFlag) Type() string {
 	return "TIME"
 }
 
-// Set takes what is written after the flag.
+// Set parses the flag's value.
 func (f *timeFlag) Set(text string) error {
 	if f.orNone && text == none {
 		f.time = &time.Time{}
@@ -170,7 +170,7 @@ func (f *timeFlag) Set(text string) error {
 	}
 	t, err := voucher.ParseTime(text)
 	if errors.Is(err, voucher.ErrNoTime) {
-		return errors.New("must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which begins at midnight UTC")
+		return errors.New("must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which means midnight UTC")
 	}
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func (f *timeFlag) Set(text string) error {
 	return nil
 }
 
-// checkPeriod wants an end, if there is one, after the beginning.
+// checkPeriod requires until, if given, to be after since.
 func checkPeriod(since, until timeFlag) error {
 	if until.time != nil && !since.orZero().Before(*until.time) {
 		return misused("--until must be after --since")
@@ -187,7 +187,7 @@ func checkPeriod(since, until timeFlag) error {
 	return nil
 }
 
-// orZero is the time, or the zero time where the flag was not given.
+// orZero is the time, or the zero time if the flag was not given.
 func (f *timeFlag) orZero() time.Time {
 	if f.time == nil {
 		return time.Time{}
@@ -209,8 +209,8 @@ func texts[S ~string](all []S) []string {
 	return texts
 }
 
-// complete has shells complete the values of a flag.
+// complete lets shells complete the values of a flag.
 func complete[S ~string](command *cobra.Command, flag string, values []S) {
 	fixed := cobra.FixedCompletions(texts(values), cobra.ShellCompDirectiveNoFileComp)
-	_ = command.RegisterFlagCompletionFunc(flag, fixed) // fails only for a flag that the command does not have
+	_ = command.RegisterFlagCompletionFunc(flag, fixed) // it fails only if the command does not have the flag
 }

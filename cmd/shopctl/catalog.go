@@ -24,7 +24,7 @@ type applyJSON struct {
 	DryRun   bool             `json:"dryRun"` // nothing was changed
 	Changes  []catalog.Change `json:"changes"`
 	Vouchers []voucherJSON    `json:"vouchers"` // created
-	// OtherTerms are vouchers that were there with other terms than a file says, and stayed as they were.
+	// OtherTerms are vouchers that exist with terms other than the file's. They stay as they are.
 	OtherTerms []otherTermsJSON `json:"otherTerms"`
 }
 
@@ -40,12 +40,12 @@ func newCatalogApplyCommand(s *session) *cobra.Command {
 		Use: "apply FILE...", Short: "Create and update customers from YAML files", Args: atLeastOne("FILE"),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
 		Long: `Create and update customers, with their products, variants and vouchers, from YAML files; - is standard input.
-examples/demo.yaml shows every field.
+examples/demo.yaml shows every field; examples/catalogue.schema.json lets an editor check them.
 
-The files are read and checked as a whole before anything is changed. What they do not mention stays as it is.
-Vouchers are created where their code is not there yet, and never changed: where one has other terms you are
-told. Applying the same files again changes nothing, and completes what was interrupted. A customer's currency
-never changes; nothing is ever deleted.`,
+All files are checked before anything is changed. Whatever the files do not mention stays as it is. A voucher is
+created if its code does not exist yet; an existing voucher is never changed, and the command reports it if its
+terms differ from the file's. Applying the same files again changes nothing, or completes an interrupted apply.
+A customer's currency never changes, and nothing is ever deleted.`,
 		Example: `  shopctl --local catalog apply examples/demo.yaml --dry-run
   shopctl --local catalog apply examples/demo.yaml`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -70,8 +70,8 @@ never changes; nothing is ever deleted.`,
 		}),
 	}
 	flags := command.Flags()
-	flags.BoolVar(&dryRun, "dry-run", false, "show what would change and change nothing")
-	flags.BoolVar(&prune, "prune", false, "take off sale what the files lack of the customers that they have")
+	flags.BoolVar(&dryRun, "dry-run", false, "show what would change, and change nothing")
+	flags.BoolVar(&prune, "prune", false, "take products and variants off sale that the files' customers have and the files do not")
 	return command
 }
 
@@ -84,7 +84,7 @@ func atLeastOne(name string) cobra.PositionalArgs {
 	}
 }
 
-// readFiles reads files for as long as they may be long.
+// readFiles reads each file up to one byte more than allowed.
 func (s *session) readFiles(names []string) ([]catalogfile.File, error) {
 	files := make([]catalogfile.File, len(names))
 	for i, name := range names {
@@ -129,7 +129,7 @@ func (s *session) showPlan(plan operator.CataloguePlan, dryRun bool) error {
 		}
 		for _, other := range shop.OtherTerms {
 			document.OtherTerms = append(document.OtherTerms, otherTermsJSON{string(shop.Catalogue.Customer), other.Kept.Written, other.Fields})
-			s.note(fmt.Sprintf("%s: voucher %s: exists with other terms (%s): left as it is, see %s",
+			s.note(fmt.Sprintf("%s: voucher %s: exists with other terms (%s) and stays as it is: see %s",
 				shop.Catalogue.Customer, other.Kept.Written, strings.Join(other.Fields, ", "), s.commandLine("voucher edit")))
 		}
 	}
@@ -220,7 +220,7 @@ type variantJSON struct {
 func newCatalogShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "show CUSTOMER", Short: "Print a customer's catalogue as apply reads it", Args: exactly("CUSTOMER"),
-		Long: "Print a customer's catalogue, on sale or not, as the YAML that apply reads; vouchers are not part of it.",
+		Long: "Print a customer's whole catalogue, including what is off sale, as YAML that apply reads. Vouchers are not included.",
 		Example: `  shopctl --local catalog show emberforge > emberforge.yaml
   shopctl --local catalog apply emberforge.yaml`,
 		RunE: s.command(func(ctx context.Context, args []string) error {

@@ -12,14 +12,14 @@ import (
 	"shopfront/pkg/checkout"
 )
 
-// checkoutJSON is a checkout, as the HTTP interface has it.
+// checkoutJSON is a checkout as in the HTTP interface.
 type checkoutJSON struct {
 	ID      string `json:"id"`
 	Status  string `json:"status"`
 	Product string `json:"product"`
 	Variant string `json:"variant"`
 	Amount  int64  `json:"amount"`
-	// Data is an object where the variant declared a schema, else a string.
+	// Data is an object if the variant declares a schema, otherwise a string.
 	Data      any        `json:"data"`
 	UnitPrice *moneyJSON `json:"unitPrice"`
 	Subtotal  *moneyJSON `json:"subtotal"`
@@ -55,7 +55,7 @@ func newCheckoutListCommand(s *session) *cobra.Command {
 	statuses := []checkout.Status{checkout.StatusOpen, checkout.StatusExpired}
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List checkouts, oldest first", Args: exactly("CUSTOMER"),
-		Long: "List checkouts, oldest first. A checkout is deleted 7 days after it expired.",
+		Long: "List checkouts, oldest first. A checkout is deleted 7 days after it expires.",
 		Example: `  shopctl --local checkout list emberforge --status open
   shopctl --local checkout list sakura-goods --since 2026-11-20T18:00:00Z --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -89,11 +89,11 @@ func newCheckoutListCommand(s *session) *cobra.Command {
 		}),
 	}
 	flags := command.Flags()
-	flags.Var(&product, "product", "only those of the product `ID`")
-	flags.Var(&status, "status", "only those of the `STATUS` "+alternatives(statuses))
+	flags.Var(&product, "product", "only checkouts of the product `ID`")
+	flags.Var(&status, "status", "only checkouts with the `STATUS` "+alternatives(statuses))
 	complete(command, "status", statuses)
-	flags.Var(&since, "since", "only those made from then on; a date begins at midnight UTC")
-	flags.Var(&until, "until", "only those made before then; a date begins at midnight UTC")
+	flags.Var(&since, "since", "only checkouts made at or after this time; a date means midnight UTC")
+	flags.Var(&until, "until", "only checkouts made before this time; a date means midnight UTC")
 	return command
 }
 
@@ -112,7 +112,7 @@ func newCheckoutShowCommand(s *session) *cobra.Command {
 			}
 			c, err := shop.Checkout(ctx, id)
 			if err != nil {
-				return describeNotFound(err, "customer %s has no checkout %s: see %s; it is deleted 7 days after it expired",
+				return describeNotFound(err, "customer %s has no checkout %s: see %s; checkouts are deleted 7 days after they expire",
 					shop.Customer.ID, id, s.commandLine("checkout list "+string(shop.Customer.ID)))
 			}
 			document := representCheckout(c, s.now())

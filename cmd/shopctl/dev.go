@@ -14,15 +14,15 @@ func newDevCommand(s *session) *cobra.Command {
 	var fresh bool
 	command := &cobra.Command{
 		Use: "dev", Short: "Run a shop on this machine, until Ctrl-C", Args: exactly(),
-		Long: `Runs the whole of a Shopfront on this machine: it fetches and starts DynamoDB Local, loads the demo
-shop on first use, builds the functions and serves the routes of template.yaml. It needs Go, Java 17
-and, the first time, Maven. Data survives a restart.
+		Long: `Run a whole Shopfront on this machine: fetch and start DynamoDB Local, load the demo shop on first use,
+build the functions, and serve the routes of template.yaml. It needs Go, Java 17 and, the first time,
+Maven. Data survives a restart.
 
-With --json it prints one document when it serves, and everything else to stderr.`,
+With --json the command prints one document when it serves; everything else goes to stderr.`,
 		Example: "  shopctl dev\n  shopctl dev --port 8080 --fresh",
 		RunE: s.command(func(ctx context.Context, _ []string) error {
 			if s.local || s.stack != "" {
-				return misused("dev starts the local run: it takes neither --local nor --stack")
+				return misused("dev starts the local run: it does not take --local or --stack")
 			}
 			dir, err := s.workDir()
 			if err != nil {
@@ -40,7 +40,7 @@ With --json it prints one document when it serves, and everything else to stderr
 			return localrun.Run(ctx, options)
 		}),
 	}
-	command.Flags().Var(&port, "port", "serve on `PORT` of 127.0.0.1; 0 for a free one")
-	command.Flags().BoolVar(&fresh, "fresh", false, "forget what earlier runs stored")
+	command.Flags().Var(&port, "port", "serve on `PORT` of 127.0.0.1; 0 picks a free port")
+	command.Flags().BoolVar(&fresh, "fresh", false, "delete the data of earlier runs first")
 	return command
 }

@@ -18,18 +18,19 @@ func newVoucherGenerateCommand(s *session) *cobra.Command {
 	var resume textFlag
 	command := &cobra.Command{
 		Use: "generate CUSTOMER --count N --reward REWARD", Short: "Generate a batch of codes that cannot be guessed", Args: exactly("CUSTOMER"),
-		Long: fmt.Sprintf(`Generate a batch of vouchers that differ in nothing but their codes, each of which has 80 bits of
-randomness. A code is printed on a line of its own once its voucher is stored; a summary goes to stderr.
+		Long: fmt.Sprintf(`Generate a batch of vouchers with random codes of 80 bits. The vouchers are the same except for their codes. The
+command prints each code on its own line when the voucher is stored, and a summary to stderr. Without --batch it
+makes up a name for the batch and prints it. A batch has at most %d vouchers.
 
-The batch is called as --batch says, or gets a name, which is told. Where the command was interrupted, all
-that was printed is stored, and all that is stored belongs to the batch: run it again with --resume BATCH in
-place of --batch, with the same other flags. That prints what is stored and completes it to --count, at most
-%d. Run it once at a time for a batch. Vouchers of it that were edited meanwhile stay as they are; it is
-refused where one has another reward, or a limit of another kind (1, more, none), than the flags say.
+After an interruption, every printed code is stored, and every stored code belongs to the batch. Run the command
+again with --resume BATCH instead of --batch and the same other flags: it prints the stored codes and completes
+the batch to --count. Do not run it twice at once for one batch. Vouchers that were edited in between stay as
+they are. The command refuses to resume if a voucher has another reward than the flags, or another kind of limit
+(1, more than 1, none).
 
-What an interrupted run was storing, %d codes at most, may reach the store after the batch was completed:
-the batch then has more than --count, and those were not printed. Run with --resume once more, the command
-is refused and says how many there are; with that --count it prints them all.
+Up to %d codes of an interrupted run may still be in flight, and be stored after the batch was completed. The
+batch then has more vouchers than --count, and their codes were not printed. With --resume the command then
+refuses and says how many vouchers exist; run it with that --count to print them all.
 
 `, voucher.MaxGenerated, voucher.GenerateWriters) + rewardHelp,
 		Example: `  shopctl --local voucher generate emberforge --count 500 --reward coins/500 --batch launch > launch.txt
@@ -38,9 +39,9 @@ is refused and says how many there are; with that --count it prints them all.
 	command.RunE = s.command(func(ctx context.Context, args []string) error {
 		switch {
 		case count == 0:
-			return misused("--count is missing: give how many codes the batch is to have")
+			return misused("--count is missing: say how many codes to generate")
 		case resume != "" && command.Flags().Changed("batch"):
-			return misused("give --batch to begin a batch, or --resume to complete it, not both")
+			return misused("give --batch to start a batch, or --resume to complete one, not both")
 		case command.Flags().Changed("batch") && flags.batch == "":
 			return misused("--batch must not be empty")
 		}
@@ -71,12 +72,12 @@ is refused and says how many there are; with that --count it prints them all.
 		return s.generate(ctx, shop, order)
 	})
 	flags.add(command.Flags())
-	command.Flags().Var(&count, "count", "how many vouchers the batch is to have (required)")
-	command.Flags().Var(&resume, "resume", "complete the batch `BATCH`, which was begun with the same flags")
+	command.Flags().Var(&count, "count", "how many vouchers the batch gets in all (required)")
+	command.Flags().Var(&resume, "resume", "complete the batch `BATCH`, which was started with the same flags")
 	return command
 }
 
-// nameBatch makes a name that no other batch has.
+// nameBatch makes up a name that no other batch has.
 func (s *session) nameBatch() (string, error) {
 	random, err := voucher.GenerateCode(s.random)
 	if err != nil {
@@ -93,8 +94,8 @@ type generatedJSON struct {
 type batchSummaryJSON struct {
 	Customer string `json:"customer"`
 	Batch    string `json:"batch"`
-	Found    int    `json:"found"`   // were there before
-	Created  int    `json:"created"` // by this command; where it failed, at least
+	Found    int    `json:"found"`   // existed before
+	Created  int    `json:"created"` // by this command; a lower bound if it failed
 }
 
 func (s *session) generate(ctx context.Context, shop *operator.Shop, order voucher.BatchOrder) error {
@@ -110,10 +111,10 @@ func (s *session) generate(ctx context.Context, shop *operator.Shop, order vouch
 	batch := order.Terms.Batch
 	created := fmt.Sprintf("%d created", result.Created)
 	if err != nil {
-		created = "at least " + created // the answers to the last writes may be lost
+		created = "at least " + created // responses to the last writes may be lost
 	}
 	if order.Resume {
-		created = fmt.Sprintf("%d were there, %s", result.Found, created)
+		created = fmt.Sprintf("%d existed, %s", result.Found, created)
 	}
 	s.summary(map[string]batchSummaryJSON{"summary": {string(shop.Customer.ID), batch, result.Found, result.Created}}, "batch "+batch+": "+created)
 	if err == nil {

@@ -128,7 +128,7 @@ func TestGenerate_ThatIsKilled_IsCompletedByResume(t *testing.T) {
 			if exit != test.exit {
 				t.Fatalf("exit %d, want %d: %s", exit, test.exit, stderr)
 			}
-			next := fmt.Sprintf(" created\nerror: interrupted; what was done is stored; to complete the batch to %d run the command with --resume launch\n", count)
+			next := fmt.Sprintf(" created\nerror: interrupted; everything done so far is stored; to complete the batch to %d run the command with --resume launch\n", count)
 			if exit == exitInterrupted && (!strings.HasPrefix(stderr, "batch launch: at least ") || !strings.HasSuffix(stderr, next)) {
 				t.Errorf("does not say, once, how to go on: %s", stderr)
 			}
@@ -288,7 +288,7 @@ func TestEdit_ThatIsInterrupted_IsShownWithTheCommandThatCompletesIt(t *testing.
 				t.Fatal(got)
 			}
 			restore()
-			const hint = "warning: an edit to --max-uses 250 goes on or was interrupted; to complete it run: shopctl --local voucher edit emberforge WINTER-10 --max-uses 250\n"
+			const hint = "warning: an edit to --max-uses 250 is in flight or was interrupted; to complete it run: shopctl --local voucher edit emberforge WINTER-10 --max-uses 250\n"
 			if shown := s.shopctl(t.Context(), "--local", "voucher", "show", "emberforge", "WINTER-10"); shown.stderr != hint {
 				t.Error(shown)
 			}
@@ -314,7 +314,7 @@ func TestDisableBatch_ThatIsInterrupted_IsCompletedByDisable(t *testing.T) {
 	}
 	restore()
 	again := s.must(t, "voucher", "disable", "emberforge", "--batch", "launch")
-	if !strings.Contains(again, "were so already") {
+	if !strings.Contains(again, "already were") {
 		t.Errorf("the second run began again: %s", again)
 	}
 	if left := s.must(t, "voucher", "list", "emberforge", "--batch", "launch", "--status", "redeemable"); left != "" {

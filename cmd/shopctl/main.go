@@ -1,7 +1,7 @@
-// Command shopctl is the operator's command: it runs the shop on a laptop, loads the catalogue, hands out voucher codes and
-// tells what was redeemed. Run shopctl help for how.
+// Command shopctl is the operator's command: it runs a Shopfront on a laptop, loads the catalogue, creates voucher codes and lists
+// what was redeemed. shopctl help describes it.
 //
-// It holds flags, calls and output; what is done stands in pkg/operator and the packages that it uses.
+// It holds flags, calls and output. The work is in pkg/operator; this package imports neither the store nor AWS.
 package main
 
 import (

@@ -19,7 +19,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-// output writes what a command has to say: to people as text, with json set to scripts as JSON.
+// output writes results and messages: as text for people or, with json set, as JSON for scripts.
 type output struct {
 	stdout, stderr io.Writer
 	json           bool
@@ -28,7 +28,7 @@ type output struct {
 // field is a line of a document.
 type field struct{ name, value string }
 
-// document writes one JSON document, or its fields one below the other.
+// document writes one JSON document, or its fields as lines of text.
 func (o *output) document(document any, fields []field) error {
 	if o.json {
 		return writeJSON(o.stdout, document)
@@ -40,10 +40,10 @@ func (o *output) document(document any, fields []field) error {
 	return table.flush()
 }
 
-// row is an item of a list: with its cells for people, and as it is for JSON.
+// row is an item of a list. Its cells are for the table; JSON has the item itself.
 type row interface{ cells() []string }
 
-// list writes the rows as JSON lines, or as a table with a head. Where there are none, people are told on stderr.
+// list writes rows as JSON lines, or as a table with a head. For people, an empty list is a note on stderr.
 func list[R row](o *output, what string, head []string, rows []R) error {
 	if o.json {
 		for _, r := range rows {
@@ -65,7 +65,7 @@ func list[R row](o *output, what string, head []string, rows []R) error {
 	return table.flush()
 }
 
-// line writes a line of a stream: at once, so that it was written when the command is interrupted.
+// line writes one line of a stream at once, so that an interruption does not lose it.
 func (o *output) line(document any, text string) error {
 	if o.json {
 		return writeJSON(o.stdout, document)
@@ -74,7 +74,7 @@ func (o *output) line(document any, text string) error {
 	return err
 }
 
-// summary writes to stderr what was done, where stdout has a stream.
+// summary writes the outcome to stderr, for commands that stream to stdout.
 func (o *output) summary(document any, text string) {
 	if o.json {
 		_ = writeJSON(o.stderr, document) // what was done is done
@@ -83,10 +83,10 @@ func (o *output) summary(document any, text string) {
 	o.note(text)
 }
 
-// note tells people something beside the output. Scripts do not want it.
+// note writes a message for people to stderr. With JSON it writes nothing.
 func (o *output) note(text string) {
 	if !o.json {
-		_, _ = fmt.Fprintln(o.stderr, text) // nothing to do where stderr is gone
+		_, _ = fmt.Fprintln(o.stderr, text) // if stderr is gone, nobody can be told
 	}
 }
 
@@ -114,7 +114,7 @@ func writeJSON(w io.Writer, document any) error {
 	return encoder.Encode(document)
 }
 
-// table aligns columns.
+// table prints rows in aligned columns.
 type table struct{ w *tabwriter.Writer }
 
 func newTable(w io.Writer) table { return table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)} }
@@ -122,7 +122,7 @@ func newTable(w io.Writer) table { return table{tabwriter.NewWriter(w, 0, 0, 2, 
 func (t table) row(cells ...string) {
 	for i, cell := range cells {
 		if i > 0 {
-			_, _ = fmt.Fprint(t.w, "\t") // an error stays with the writer until flush
+			_, _ = fmt.Fprint(t.w, "\t") // flush returns the error
 		}
 		if cell == "" {
 			cell = "-"
@@ -134,7 +134,7 @@ func (t table) row(cells ...string) {
 
 func (t table) flush() error { return t.w.Flush() }
 
-// printable quotes text that a terminal might obey, or that shows nothing: nicks and data come from shoppers.
+// printable quotes text with control sequences or invisible characters: nicks and data come from shoppers.
 func printable(text string) string {
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.QuoteToGraphic(text)
@@ -149,10 +149,11 @@ func countOf(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// progress shows on a terminal how far long work has come; elsewhere it is silent.
+// progress is a progress bar on a terminal; elsewhere it is silent.
 type progress struct{ bar *progressbar.ProgressBar }
 
-// newProgress begins a bar on stderr, unless that is no terminal or one of the others, whose output it would tear, is one.
+// newProgress starts a bar on stderr if that is a terminal. It starts none if one of the other writers is a terminal too, as the
+// bar would tear their output.
 func (o *output) newProgress(what string, count int, others ...io.Writer) progress {
 	if !isTerminal(o.stderr) || o.json || slices.ContainsFunc(others, isTerminal) {
 		return progress{}
@@ -164,16 +165,16 @@ func newBar(w io.Writer, what string, count int) *progressbar.ProgressBar {
 	return progressbar.NewOptions(count,
 		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetSpinnerChangeInterval(0)) // or a spinner would be drawn by itself, also over what follows the bar
+		progressbar.OptionSetSpinnerChangeInterval(0)) // otherwise a spinner would draw over the output that follows
 }
 
 func (p progress) step() {
 	if p.bar != nil {
-		_ = p.bar.Add(1) // a bar that cannot be drawn is no reason to stop
+		_ = p.bar.Add(1) // a bar that cannot be drawn must not stop the work
 	}
 }
 
-// end clears the bar, finished or not.
+// end clears the bar, whether it is finished or not.
 func (p progress) end() {
 	if p.bar != nil {
 		_ = p.bar.Clear() // as in step
@@ -185,7 +186,7 @@ func isTerminal(w io.Writer) bool {
 	return is && term.IsTerminal(int(file.Fd()))
 }
 
-// moneyJSON is an amount of money, as the HTTP interface has it.
+// moneyJSON is an amount of money as in the HTTP interface.
 type moneyJSON struct {
 	Minor    int64  `json:"minor"`
 	Currency string `json:"currency"`
@@ -196,7 +197,7 @@ func representMoney(m money.Money) *moneyJSON {
 	return &moneyJSON{Minor: m.Minor, Currency: string(m.Currency), Display: m.String()}
 }
 
-// formatTime writes a time as RFC 3339 in UTC, with milliseconds; the zero time as nothing.
+// formatTime writes a time as RFC 3339 in UTC, with milliseconds, and the zero time as the empty text.
 func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""

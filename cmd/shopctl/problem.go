@@ -13,22 +13,21 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/catalogfile"
 	"shopfront/pkg/checkout"
-	"shopfront/pkg/dynamo"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
-// Exit codes. They are documented in the root command's help and do not change.
+// Exit codes. The root command's help documents them; they never change.
 const (
 	exitOK           = 0
 	exitFailed       = 1
 	exitUsage        = 2
 	exitRefused      = 3
 	exitInconsistent = 4
-	exitInterrupted  = 130 // as a shell has it for Ctrl-C: 128 + SIGINT
+	exitInterrupted  = 130 // what shells report for Ctrl-C: 128 + SIGINT
 )
 
-// Kinds of problem, for scripts; with each the exit code. They are documented with them.
+// Kinds of problem, for scripts. The root command's help documents them with the exit codes.
 const (
 	kindFailed       = "failed"
 	kindUnavailable  = "unavailable"
@@ -41,13 +40,12 @@ const (
 	kindInterrupted  = "interrupted"
 )
 
-// problem is an error as it is shown: a line that says what is wrong and what to do, which another program's output may
-// follow.
+// problem is an error as shown: a line that says what is wrong and what to do.
 type problem struct {
 	exit    int
 	kind    string
 	message string
-	next    string // how to go on after what was done in part; may be empty
+	next    string // how to continue after partial work; may be empty
 }
 
 func (p *problem) Error() string {
@@ -73,12 +71,12 @@ func misused(format string, args ...any) *problem {
 var (
 	errNoTarget = misused("no target: give --stack NAME (or set %s) for a deployed stack, or --local for the local run",
 		stackVariable)
-	errTwoTargets = misused("--stack and --local are two targets: give one of them")
+	errTwoTargets = misused("--stack and --local are two targets: give only one")
 )
 
 func usageError(command *cobra.Command, args []string, err error) error {
 	if _, is := errors.AsType[*pflag.NotExistError](err); is {
-		// A flag is unknown to a group where it is that of a command whose name has a typing error.
+		// A misspelled command leaves its flags to the group, which does not know them. Report the command instead.
 		if word := commandWord(command, args); word != "" {
 			err = subcommand(command, []string{word})
 		}
@@ -93,8 +91,8 @@ func usageError(command *cobra.Command, args []string, err error) error {
 	return misused("%s (see %s --help)", err, command.CommandPath())
 }
 
-// commandWord is the word that should name one of a group's commands, or none: none where an unknown flag comes before it,
-// as the word may belong to that.
+// commandWord is the argument that should name one of a group's commands. It is empty if an unknown flag comes first, as the
+// next word may be that flag's value.
 func commandWord(group *cobra.Command, args []string) string {
 	if !group.HasSubCommands() {
 		return ""
@@ -117,7 +115,7 @@ func commandWord(group *cobra.Command, args []string) string {
 	return ""
 }
 
-// describeNotFound says what was not found, and what to do, where the error is that.
+// describeNotFound replaces an error that means "not found" by a problem with the given message.
 func describeNotFound(err error, format string, args ...any) error {
 	reason, isRefusal := voucher.IsRefusal(err)
 	if errors.Is(err, catalog.ErrNotFound) || errors.Is(err, checkout.ErrNotFound) || isRefusal && reason == voucher.ReasonUnknown {
@@ -126,15 +124,15 @@ func describeNotFound(err error, format string, args ...any) error {
 	return err
 }
 
-// explain says what to do about an error: one problem for each thing that is wrong, the first of which has the exit code.
+// explain turns an error into one problem for each fault, with what to do about it. The first one has the exit code.
 func (s *session) explain(err error) []*problem {
 	if described, is := errors.AsType[*problem](err); is {
 		return []*problem{described}
 	}
 	if errors.Is(err, context.Canceled) {
-		return []*problem{{exitInterrupted, kindInterrupted, "interrupted; what was done is stored", "to complete it run the command again"}}
+		return []*problem{{exitInterrupted, kindInterrupted, "interrupted; everything done so far is stored", "to complete it run the command again"}}
 	}
-	if many, is := err.(interface{ Unwrap() []error }); is { // those that were joined
+	if many, is := err.(interface{ Unwrap() []error }); is { // joined errors
 		var problems []*problem
 		for _, one := range many.Unwrap() {
 			problems = append(problems, s.explain(one)...)
@@ -149,17 +147,17 @@ func (s *session) explainOne(err error) *problem {
 		return refused(kindInvalid, "%s", err)
 	}
 	if _, is := errors.AsType[*voucher.OtherTermsError](err); is {
-		return refused(kindExists, "%s: give the terms that the batch was begun with, or take such vouchers out of it with %s", err,
+		return refused(kindExists, "%s: give the terms with which the batch was started, or take such vouchers out of the batch with %s", err,
 			s.commandLine(`voucher edit CUSTOMER CODE --batch ""`))
 	}
 	if taken, is := errors.AsType[*operator.CodeTakenError](err); is {
 		return refused(kindExists, "%s: edit that one, or choose another code", taken)
 	}
-	_, isUnavailable := errors.AsType[*dynamo.UnavailableError](err)
+	isUnknown := operator.IsOutcomeUnknown(err)
 	err = operator.Plain(err)
-	if _, isUnreachable := errors.AsType[*operator.UnreachableError](err); isUnavailable || isUnreachable {
+	if isUnknown {
 		p := failed(kindUnavailable, "%s", err)
-		p.next = "it may have been done all the same: look, and run the command again"
+		p.next = "the command may have taken effect: check, and run it again"
 		return p
 	}
 	if _, is := errors.AsType[*catalogfile.Error](err); is {
@@ -175,13 +173,13 @@ func (s *session) explainOne(err error) *problem {
 	case errors.Is(err, operator.ErrNoCredentials):
 		return failed(kindFailed, "%s: set AWS_PROFILE, or sign in with aws configure or aws sso login", err)
 	case errors.Is(err, operator.ErrNoProfile):
-		return failed(kindFailed, "%s: set AWS_PROFILE to another, or make it with aws configure", err)
+		return failed(kindFailed, "%s: set AWS_PROFILE to another profile, or create it with aws configure", err)
 	case errors.Is(err, voucher.ErrBatchTaken):
 		return refused(kindExists, "%s: complete it with --resume, or choose another name", err)
 	case errors.Is(err, voucher.ErrBatchUnknown):
-		return refused(kindNotFound, "%s: see %s for the batches there are", err, s.commandLine("voucher list CUSTOMER"))
+		return refused(kindNotFound, "%s: see %s for the batches that exist", err, s.commandLine("voucher list CUSTOMER"))
 	case errors.Is(err, voucher.ErrBatchLarger):
-		return refused(kindExists, "%s: give a --count of at least that", err)
+		return refused(kindExists, "%s: give at least that --count", err)
 	default:
 		return failed(kindFailed, "%s", err)
 	}

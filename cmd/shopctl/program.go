@@ -14,7 +14,7 @@ import (
 	"shopfront/pkg/operator"
 )
 
-// program is shopctl, with all that it takes from the process it runs in.
+// program is shopctl with everything that it takes from its process.
 type program struct {
 	output
 	stdin     io.Reader
@@ -26,7 +26,7 @@ type program struct {
 	settle    time.Duration       // how long verify waits for what is in flight; zero: half a second
 }
 
-// run runs the command that the arguments name, until it is done or the context ends, and returns the exit code.
+// run runs a command line until it is done or the context ends, and returns the exit code.
 func (p program) run(ctx context.Context, args []string) int {
 	s := &session{program: p}
 	root := newRootCommand(s) //nolint:contextcheck // cobra hands the context to each command
@@ -39,7 +39,7 @@ func (p program) run(ctx context.Context, args []string) int {
 		return exitOK
 	}
 	if !s.began {
-		// The flags may not have been read, but a script wants its errors as it asked for them.
+		// The flags may not have been parsed, but a script that passed --json still expects JSON errors.
 		s.json = s.json || slices.Contains(args, "--json")
 		err = usageError(command, args, err)
 	}
@@ -48,18 +48,18 @@ func (p program) run(ctx context.Context, args []string) int {
 	return problems[0].exit
 }
 
-// session is one run of the program: what the flags of every command say.
+// session is one run of the program, with the global flags.
 type session struct {
 	program
 	stack string
 	local bool
-	// began tells that a command was found and its arguments and flags could be read.
+	// began is set once a command was found and its arguments and flags were valid.
 	began bool
 }
 
 const stackVariable = "SHOPFRONT_STACK"
 
-// command wraps what a command does, so that errors before it count as errors of usage.
+// command wraps a command's work. Errors before the work are errors of usage.
 func (s *session) command(do func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
 		s.began = true
@@ -67,7 +67,7 @@ func (s *session) command(do func(ctx context.Context, args []string) error) fun
 	}
 }
 
-// deployment finds the target. The variable is only a default, which either flag overrides.
+// deployment finds the target. SHOPFRONT_STACK is only a default: either flag overrides it.
 func (s *session) deployment(ctx context.Context) (*operator.Deployment, error) {
 	switch stack := s.stackName(); {
 	case s.local && s.stack != "":
@@ -92,7 +92,7 @@ func (s *session) deployment(ctx context.Context) (*operator.Deployment, error) 
 	}
 }
 
-// stackName is the deployed stack that is the target unless that is the local run.
+// stackName is the stack that the flag or, by default, the variable names.
 func (s *session) stackName() string {
 	if s.stack != "" {
 		return s.stack
@@ -101,7 +101,7 @@ func (s *session) stackName() string {
 	return fromVariable
 }
 
-// commandLine is a command to be run with the target that this one has.
+// commandLine is a command line with the same target as this one.
 func (s *session) commandLine(command string) string {
 	switch {
 	case s.local:
@@ -113,7 +113,7 @@ func (s *session) commandLine(command string) string {
 	}
 }
 
-// shop opens the shop of the customer that an argument names.
+// shop opens the shop of the customer named by an argument.
 func (s *session) shop(ctx context.Context, customer string) (*operator.Shop, error) {
 	id, err := parseCustomer(customer)
 	if err != nil {
@@ -136,5 +136,5 @@ func parseCustomer(text string) (catalog.CustomerID, error) {
 }
 
 func (s *session) describeNoCustomer(err error, id catalog.CustomerID) error {
-	return describeNotFound(err, "there is no customer %s: see %s, or load it with %s", id, s.commandLine("catalog list"), s.commandLine("catalog apply FILE"))
+	return describeNotFound(err, "customer %s does not exist: see %s, or load it with %s", id, s.commandLine("catalog list"), s.commandLine("catalog apply FILE"))
 }

@@ -34,7 +34,7 @@ func representRedemption(r operator.Redemption) redemptionJSON {
 }
 
 func newRedemptionCommand(s *session) *cobra.Command {
-	return newGroup("redemption", "Tell what was redeemed", newRedemptionListCommand(s))
+	return newGroup("redemption", "List redemptions", newRedemptionListCommand(s))
 }
 
 func newRedemptionListCommand(s *session) *cobra.Command {
@@ -42,7 +42,7 @@ func newRedemptionListCommand(s *session) *cobra.Command {
 	var since, until timeFlag
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List redemptions, oldest first", Args: exactly("CUSTOMER"),
-		Long: "List redemptions, oldest first. Without --code it reads all of the customer's vouchers and redemptions.",
+		Long: "List redemptions, oldest first. Without --code the command reads all of the customer's vouchers and redemptions.",
 		Example: `  shopctl --local redemption list emberforge
   shopctl --local redemption list emberforge --nick Heron --since 2026-11-01 --until 2026-12-01 --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -56,7 +56,7 @@ func newRedemptionListCommand(s *session) *cobra.Command {
 			}
 			if code != "" {
 				if filter.Code, err = voucher.ParseCode(string(code)); err != nil {
-					return describeNotFound(err, "--code %q: no code has such characters", code)
+					return describeNotFound(err, "--code %q: a code cannot have such characters", code)
 				}
 			}
 			shop, err := s.shop(ctx, args[0])
@@ -75,10 +75,10 @@ func newRedemptionListCommand(s *session) *cobra.Command {
 		}),
 	}
 	flags := command.Flags()
-	flags.Var(&code, "code", "only those of the voucher `CODE`")
-	flags.Var(&nick, "nick", "only those of the shopper `NICK`")
-	flags.Var(&batch, "batch", "only those of the batch `NAME`")
-	flags.Var(&since, "since", "only those from then on; a date begins at midnight UTC")
-	flags.Var(&until, "until", "only those before then; a date begins at midnight UTC")
+	flags.Var(&code, "code", "only redemptions of the voucher `CODE`")
+	flags.Var(&nick, "nick", "only redemptions by the shopper `NICK`")
+	flags.Var(&batch, "batch", "only redemptions of vouchers in the batch `NAME`")
+	flags.Var(&since, "since", "only redemptions at or after this time; a date means midnight UTC")
+	flags.Var(&until, "until", "only redemptions before this time; a date means midnight UTC")
 	return command
 }

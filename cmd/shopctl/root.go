@@ -6,33 +6,31 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const rootHelp = `shopctl runs a Shopfront on your machine, loads its catalogue, hands out voucher codes and
-tells what was redeemed.
+const rootHelp = `shopctl runs a Shopfront on your machine, loads its catalogue, creates voucher codes and lists
+what was redeemed. A customer is one shop.
 
 Target
-  Every command but dev works on the tables of one deployment, which you name:
+  Every command except dev needs a target: the deployment to work on.
     --stack NAME   a deployed stack, found with the usual AWS configuration (AWS_PROFILE,
-                   AWS_REGION and so on); SHOPFRONT_STACK gives a default
-    --local        the local run of this checkout, which shopctl dev, or make run, started
-  There is no default target.
+                   AWS_REGION and so on); SHOPFRONT_STACK sets a default
+    --local        the local run of this checkout, started by shopctl dev or make run
 
 Output
-  Results go to stdout, everything else to stderr. With --json a command prints one JSON
-  document, lists and generated codes one JSON document per line; times are RFC 3339 in UTC, and
-  money is in minor units. Errors then are {"error":{"kind":...,"message":...}} on stderr, one
-  per line.
+  Results go to stdout, everything else goes to stderr. With --json a command prints one JSON
+  document; list commands and generate print one per line. Times are RFC 3339 in UTC, money is in
+  minor units. Errors are then {"error":{"kind":...,"message":...}} on stderr, one per line.
 
 Exit codes                                                   kinds of error
     0  done
-    1  failed: what was asked for may have been done         failed, unavailable, not_running
-    2  the command line is wrong: nothing was done           usage
-    3  refused: unknown, there already, or against the       not_found, exists, invalid
+    1  failed; the work may be done, or done in part         failed, unavailable, not_running
+    2  wrong command line; nothing was done                  usage
+    3  refused: not found, exists already, or against the    not_found, exists, invalid
        rules; nothing was changed
-    4  verify found what does not add up; nothing was        inconsistent
-       changed
-  130  interrupted: run the command again to go on           interrupted`
+    4  verify found records that do not add up; nothing      inconsistent
+       was changed
+  130  interrupted; run the command again to complete it     interrupted`
 
-// usageTemplate shows how a command is called.
+// usageTemplate is the part of a help text that shows how to call a command.
 const usageTemplate = `Usage:
   {{.UseLine}}{{if .HasExample}}
 
@@ -65,7 +63,7 @@ func newRootCommand(s *session) *cobra.Command {
 	flags.Var((*textFlag)(&s.stack), "stack", "work on the deployed stack `NAME`")
 	flags.BoolVar(&s.local, "local", false, "work on the local run of this checkout")
 	flags.BoolVar(&s.json, "json", false, "print JSON")
-	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp) // few arguments are files
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp) // most arguments are not files
 	root.SetHelpCommand(newHelpCommand(root))
 	root.InitDefaultCompletionCmd()
 	for _, command := range root.Commands() {
@@ -76,7 +74,7 @@ func newRootCommand(s *session) *cobra.Command {
 	return root
 }
 
-// newGroup is a command that only holds others.
+// newGroup makes a command that only holds others.
 func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{Use: name, Short: short}
 	group.AddCommand(commands...)
@@ -84,13 +82,13 @@ func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
 	return group
 }
 
-// onlyHolds makes a command without one of its commands an error; cobra would print its help and call that a success.
+// onlyHolds makes it an error to run the group itself. cobra would print the help and exit with success.
 func onlyHolds(group *cobra.Command) {
 	group.Use = group.Name() + " COMMAND"
 	group.DisableFlagsInUseLine = true
 	group.SuggestionsMinimumDistance = 2
 	group.Args = subcommand
-	group.RunE = func(*cobra.Command, []string) error { return nil } // never: subcommand refuses all arguments
+	group.RunE = func(*cobra.Command, []string) error { return nil } // never called: subcommand refuses all arguments
 }
 
 func newHelpCommand(root *cobra.Command) *cobra.Command {

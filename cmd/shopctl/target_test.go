@@ -170,7 +170,7 @@ func TestCredentials_MissingOrRefused_AreReportedBriefly(t *testing.T) {
 		"unknown profile": {
 			map[string]string{"AWS_PROFILE": "emberforge"},
 			"",
-			result{stderr: "error: no such AWS profile: \"emberforge\": set AWS_PROFILE to another, or make it with aws configure\n", exit: exitFailed},
+			result{stderr: "error: no such AWS profile: \"emberforge\": set AWS_PROFILE to another profile, or create it with aws configure\n", exit: exitFailed},
 		},
 		"expired": {nil, "ExpiredToken", result{
 			stderr: "error: no AWS credentials that are accepted: CloudFormation refuses: ExpiredToken: as AWS says it" + next, exit: exitFailed,
@@ -208,7 +208,7 @@ func TestStack_EndpointOutOfReach_IsUnavailable(t *testing.T) {
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
 	got := s.shopctl(t.Context(), "--stack", "shopfront-prod", "status", "--json")
 	want := result{stderr: `{"error":{"kind":"unavailable","message":"AWS or the local run cannot be reached: dial tcp ` + address +
-		`: connect: connection refused; it may have been done all the same: look, and run the command again"}}` + "\n", exit: exitFailed}
+		`: connect: connection refused; the command may have taken effect: check, and run it again"}}` + "\n", exit: exitFailed}
 	if got != want {
 		t.Errorf("got %v want %v", got, want)
 	}
@@ -273,7 +273,7 @@ func TestExplain(t *testing.T) {
 			fmt.Errorf("customer emberforge: %w", &dynamo.UnavailableError{Err: errors.New("throttled")}),
 			[]problem{{
 				exitFailed, kindUnavailable, "customer emberforge: store unavailable: throttled",
-				"it may have been done all the same: look, and run the command again",
+				"the command may have taken effect: check, and run it again",
 			}},
 		},
 		"several": {

@@ -17,14 +17,14 @@ type verifyJSON struct {
 	Vouchers    int           `json:"vouchers"`
 	Redemptions int           `json:"redemptions"`
 	Checkouts   int           `json:"checkouts"`
-	Found       int           `json:"found"` // how much is wrong
+	Found       int           `json:"found"` // the number of findings, printed or not
 	Findings    []findingJSON `json:"findings"`
 	InMotion    []motionJSON  `json:"inMotion"`
 }
 
 type findingJSON struct {
 	Kind      string `json:"kind"`
-	Code      string `json:"code,omitempty"` // as it is compared; of checkouts: none
+	Code      string `json:"code,omitempty"` // as it is compared; empty for checkouts
 	Table     string `json:"table"`
 	Partition string `json:"partition"`
 	SortKey   string `json:"sortKey"`
@@ -38,7 +38,7 @@ func (f findingJSON) cells() []string {
 type motionJSON struct {
 	Kind    string `json:"kind"`
 	Code    string `json:"code"`
-	MaxUses int    `json:"maxUses,omitempty"` // of an edit: what it is on its way to
+	MaxUses int    `json:"maxUses,omitempty"` // of an edit: the new limit
 	Message string `json:"message"`
 }
 
@@ -59,15 +59,15 @@ func representReport(customer catalog.CustomerID, report reconciliation.Report) 
 func newVerifyCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "verify CUSTOMER", Short: "Check that vouchers, redemptions and checkouts add up", Args: exactly("CUSTOMER"),
-		Long: fmt.Sprintf(`Read all vouchers, redemptions and checkouts of a customer and tell what does not add up: uses taken are
-the redemptions on record, per nick and in all; counters and limits agree; nothing is without its voucher;
-no expired checkout is kept too long. It changes nothing.
+		Long: fmt.Sprintf(`Read all vouchers, redemptions and checkouts of a customer and report what does not add up: the uses taken
+match the recorded redemptions, per nick and in total; counters and limits agree; every record has its
+voucher; no expired checkout is stored too long. The command changes nothing.
 
-The shop may go on. What looks wrong is read again before it is reported; what kept changing, or is in the
-middle of an edit, is told as such and is not wrong.
+The shop can stay live. Whatever looks wrong is read again before it is reported. Records that keep
+changing, or are in the middle of an edit, are listed as in motion; they are not findings.
 
-Findings are printed with the item that they are about, the first %d of them; docs/operations.md says
-what each kind means. With findings the exit code is %d.`, reconciliation.MaxFindings, exitInconsistent),
+The command prints the first %d findings, each with its item; docs/operations.md explains every kind.
+With findings the exit code is %d.`, reconciliation.MaxFindings, exitInconsistent),
 		Example: `  shopctl --local verify emberforge
   shopctl --local verify emberforge --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -86,7 +86,7 @@ what each kind means. With findings the exit code is %d.`, reconciliation.MaxFin
 	}
 }
 
-// unknownCount is the count of a progress that tells only how much was done.
+// unknownCount is the count of a progress bar without a known end.
 const unknownCount = -1
 
 func (p progress) steps(n int) {
@@ -109,7 +109,7 @@ func (s *session) showReport(shop *operator.Shop, report reconciliation.Report) 
 	}
 	return &problem{
 		exit: exitInconsistent, kind: kindInconsistent, message: countOf(report.Found, "finding") + " about " + document.Customer,
-		next: "nothing was changed; docs/operations.md says what each means and what to do",
+		next: "nothing was changed; docs/operations.md explains each finding and what to do",
 	}
 }
 

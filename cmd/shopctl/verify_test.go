@@ -49,7 +49,7 @@ func TestVerify_PrintsWhatIsWrongAndWhere(t *testing.T) {
 		t.Errorf("prints %s", got.stdout)
 	}
 	const summary = `2 vouchers, 1 redemption and 0 checkouts read: 1 finding
-error: 1 finding about emberforge; nothing was changed; docs/operations.md says what each means and what to do
+error: 1 finding about emberforge; nothing was changed; docs/operations.md explains each finding and what to do
 `
 	if got.exit != exitInconsistent || got.stderr != summary {
 		t.Errorf("exit %d: %s", got.exit, got.stderr)

@@ -14,9 +14,9 @@ import (
 )
 
 const rewardHelp = `REWARD is what a redemption gives:
-  coins/500     a product, free: one of the variant 500 of the product coins
+  coins/500     a free product: one of variant 500 of the product coins
   2*coins/500   two of them
-  20%           a share off the price
+  20%           a percentage off the price
   5.00          an amount off the price, in the customer's currency`
 
 func newVoucherCommand(s *session) *cobra.Command {
@@ -25,7 +25,7 @@ func newVoucherCommand(s *session) *cobra.Command {
 		newVoucherSwitchCommand(s, true), newVoucherSwitchCommand(s, false), newVoucherListCommand(s))
 }
 
-// editFlags are the fields of a voucher that may be edited.
+// editFlags are the fields of a voucher that can be edited.
 type editFlags struct {
 	maxUses, maxUsesPerNick limitFlag
 	validFrom, validUntil   timeFlag
@@ -35,17 +35,17 @@ type editFlags struct {
 
 func (f *editFlags) add(flags *pflag.FlagSet) {
 	f.validFrom.orNone, f.validUntil.orNone = true, true
-	flags.Var(&f.maxUses, "max-uses", "how often it can be redeemed")
-	flags.Var(&f.maxUsesPerNick, "max-uses-per-nick", "how often one nick can, 1 to 10; with a limit a nick is needed")
-	flags.Var(&f.validFrom, "valid-from", "when it begins; a date begins at midnight UTC")
-	flags.Var(&f.validUntil, "valid-until", "when it has ended; a date begins at midnight UTC")
-	flags.BoolVar(&f.disabled, "disabled", false, "switched off")
+	flags.Var(&f.maxUses, "max-uses", "how often the code can be redeemed")
+	flags.Var(&f.maxUsesPerNick, "max-uses-per-nick", "how often one nick can redeem it, 1 to 10; with a limit every request needs a nick")
+	flags.Var(&f.validFrom, "valid-from", "the first moment of validity; a date means midnight UTC")
+	flags.Var(&f.validUntil, "valid-until", "the first moment after validity; a date means midnight UTC")
+	flags.BoolVar(&f.disabled, "disabled", false, "refuse all redemptions")
 	flags.StringVar(&f.nick, "nick", "", "only the shopper `NICK` can redeem it")
-	flags.StringVar(&f.batch, "batch", "", "it belongs to the batch `NAME`, at most 64 bytes")
+	flags.StringVar(&f.batch, "batch", "", "the batch `NAME` that the voucher belongs to, at most 64 bytes")
 	flags.StringVar(&f.note, "note", "", "a note (`TEXT`) for yourself, at most 128 bytes")
 }
 
-// edit is what the flags that were given change; none is an error.
+// edit returns the changes of the flags that were given. Without any it is an error.
 func (f *editFlags) edit(flags *pflag.FlagSet) (voucher.Edit, error) {
 	edit := voucher.Edit{
 		MaxUses: f.maxUses.limit, MaxUsesPerNick: f.maxUsesPerNick.limit,
@@ -66,7 +66,7 @@ func given[T any](flags *pflag.FlagSet, name string, value *T) *T {
 	return nil
 }
 
-// createFlags are all fields of a voucher but its code.
+// createFlags are all fields of a voucher except its code.
 type createFlags struct {
 	editFlags
 	reward   textFlag
@@ -78,10 +78,10 @@ func (f *createFlags) add(flags *pflag.FlagSet) {
 	f.editFlags.add(flags)
 	flags.Lookup("max-uses").Usage += " (default 1)"
 	flags.Lookup("max-uses-per-nick").Usage += " (default none for --max-uses 1, else 1)"
-	flags.Var(&f.counters, "counters", "over how many counters a limit above 1 is spread, 1 to 64 (default one for every 64 uses)")
+	flags.Var(&f.counters, "counters", "how many counters share a limit above 1, 1 to 64 (default 1 per 64 uses)")
 }
 
-// terms reads the flags for a shop. A warning tells of a reward that is off sale.
+// terms reads the flags for a shop. It warns about a reward that is off sale.
 func (s *session) terms(ctx context.Context, shop *operator.Shop, f *createFlags) (voucher.Terms, error) {
 	if f.reward == "" {
 		return voucher.Terms{}, misused("--reward is missing: give product/variant, 2*product/variant, 20%% or an amount such as 5.00")
@@ -92,10 +92,10 @@ func (s *session) terms(ctx context.Context, shop *operator.Shop, f *createFlags
 			f.reward, shop.Customer.ID, s.commandLine("catalog show "+string(shop.Customer.ID)))
 	}
 	if off := reward.AmountOff; reward.Kind == voucher.RewardAmountOff && strings.Contains(off.Decimal(), ".") && !strings.Contains(string(f.reward), ".") {
-		s.note(fmt.Sprintf("--reward %s is %s; a share off the price has a %% sign", f.reward, formatReward(reward)))
+		s.note(fmt.Sprintf("--reward %s means %s; a percentage off needs a %% sign", f.reward, formatReward(reward)))
 	}
 	if offSale {
-		s.warn(fmt.Sprintf("%s is off sale; the voucher gives it all the same", f.reward))
+		s.warn(fmt.Sprintf("%s is off sale; the voucher still gives it", f.reward))
 	}
 	return voucher.Terms{
 		Reward: reward, MaxUses: f.maxUses.limit, MaxUsesPerNick: f.maxUsesPerNick.limit,
@@ -108,8 +108,8 @@ func newVoucherCreateCommand(s *session) *cobra.Command {
 	var flags createFlags
 	command := &cobra.Command{
 		Use: "create CUSTOMER CODE --reward REWARD", Short: "Create a voucher with a code of your choice", Args: exactly("CUSTOMER", "CODE"),
-		Long: `Create a voucher with a code of your choice. Codes are compared without case, spaces and dashes, and
-with O as 0 and I and L as 1: a code that is the same as another is refused, never overwritten.
+		Long: `Create a voucher with a code of your choice. Case, spaces and dashes make no difference between codes, nor do O
+and 0, or I, L and 1. If the code exists already, the command refuses; it never overwrites a voucher.
 
 ` + rewardHelp,
 		Example: `  shopctl --local voucher create emberforge WELCOME-2026 --reward coins/500
@@ -138,7 +138,7 @@ with O as 0 and I and L as 1: a code that is the same as another is refused, nev
 
 func newVoucherShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "show CUSTOMER CODE", Short: "Show a voucher, the uses left and its redemptions", Args: exactly("CUSTOMER", "CODE"),
+		Use: "show CUSTOMER CODE", Short: "Show a voucher, its uses left and its redemptions", Args: exactly("CUSTOMER", "CODE"),
 		Example: "  shopctl --local voucher show emberforge SUMMER-20",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			shop, code, err := s.shopAndCode(ctx, args)
@@ -154,14 +154,14 @@ func newVoucherShowCommand(s *session) *cobra.Command {
 	}
 }
 
-// look reads a voucher as it stands, and its redemptions.
+// look reads a voucher with its uses and redemptions.
 func look(ctx context.Context, shop *operator.Shop, code voucher.Code) (voucher.Standing, []operator.Redemption, error) {
 	standing, err := shop.Voucher(ctx, code)
 	if err != nil {
 		return voucher.Standing{}, nil, err
 	}
 	redemptions, err := shop.Redemptions(ctx, operator.RedemptionFilter{Code: code})
-	if standing.MaxUses == voucher.NoLimit { // such a code has no counters
+	if standing.MaxUses == voucher.NoLimit { // a code without a limit has no counters
 		standing.Used = len(redemptions)
 	}
 	return standing, redemptions, err
@@ -170,13 +170,14 @@ func look(ctx context.Context, shop *operator.Shop, code voucher.Code) (voucher.
 func newVoucherEditCommand(s *session) *cobra.Command {
 	var flags editFlags
 	command := &cobra.Command{
-		Use: "edit CUSTOMER CODE", Short: "Change what may change of a voucher", Args: exactly("CUSTOMER", "CODE"),
-		Long: `Change a voucher. What was changed holds for every request that begins after the command returned. Code,
-reward and counters never change; a limit does not change from or to none, nor --max-uses from or to 1.
---nick "", --batch "", --note "", --valid-from none and --valid-until none take a field away. A limit below
-what was used means used up. An interrupted edit is completed by running it again.`,
+		Use: "edit CUSTOMER CODE", Short: "Change a voucher", Args: exactly("CUSTOMER", "CODE"),
+		Long: `Change a voucher. The change applies to every request that begins after the command returned.
+
+Code, reward and counters never change. A limit cannot change from or to none, nor --max-uses from or to 1. A
+limit below the uses taken means that the code is used up. Remove a field with --nick "", --batch "", --note "",
+--valid-from none or --valid-until none. To complete an interrupted edit, run it again.`,
 		Example: `  shopctl --local voucher edit emberforge SUMMER-20 --max-uses 600
-  shopctl --local voucher edit emberforge SUMMER-20 --valid-until 2027-10-01 --note "prolonged"`,
+  shopctl --local voucher edit emberforge SUMMER-20 --valid-until 2027-10-01 --note "extended"`,
 	}
 	command.RunE = s.command(func(ctx context.Context, args []string) error {
 		edit, err := flags.edit(command.Flags())
@@ -202,7 +203,7 @@ func (s *session) editVoucher(ctx context.Context, args []string, edit voucher.E
 		return s.describeNoVoucher(err, shop, args[1])
 	}
 	standing, err := shop.Voucher(ctx, code)
-	if err == nil && standing.MaxUses == voucher.NoLimit { // its redemptions are its count
+	if err == nil && standing.MaxUses == voucher.NoLimit { // its redemptions are the count of its uses
 		standing, _, err = look(ctx, shop, code)
 	}
 	if err != nil {
@@ -211,11 +212,11 @@ func (s *session) editVoucher(ctx context.Context, args []string, edit voucher.E
 	return s.showVoucher(shop, standing, nil)
 }
 
-// newVoucherSwitchCommand is disable and enable.
+// newVoucherSwitchCommand makes the commands disable and enable.
 func newVoucherSwitchCommand(s *session, disabled bool) *cobra.Command {
-	verb, short := "enable", "Enable a voucher, or all of a batch, again"
+	verb, short := "enable", "Enable a voucher, or all vouchers of a batch"
 	if disabled {
-		verb, short = "disable", "Disable a voucher, or all of a batch at once"
+		verb, short = "disable", "Disable a voucher, or all vouchers of a batch"
 	}
 	var batch textFlag
 	command := &cobra.Command{
@@ -242,8 +243,8 @@ type batchSwitchJSON struct {
 	Customer string `json:"customer"`
 	Batch    string `json:"batch"`
 	Disabled bool   `json:"disabled"`
-	Vouchers int    `json:"vouchers"` // of the batch
-	Switched int    `json:"switched"` // by this command; the others were so already
+	Vouchers int    `json:"vouchers"` // in the batch
+	Switched int    `json:"switched"` // by this command; the others already were
 }
 
 func (s *session) switchBatch(ctx context.Context, customer, batch string, disabled bool) error {
@@ -265,7 +266,7 @@ func (s *session) switchBatch(ctx context.Context, customer, batch string, disab
 	}
 	text := fmt.Sprintf("%s %d of %d vouchers in batch %s", verb, result.Switched, result.Vouchers, batch)
 	if already := result.Vouchers - result.Switched; already > 0 {
-		text += fmt.Sprintf("; %d were so already", already)
+		text += fmt.Sprintf("; %d already were", already)
 	}
 	document := batchSwitchJSON{string(shop.Customer.ID), batch, disabled, result.Vouchers, result.Switched}
 	return s.line(document, text)
@@ -275,7 +276,7 @@ func newVoucherListCommand(s *session) *cobra.Command {
 	var batch, nick, status textFlag
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List vouchers, oldest first", Args: exactly("CUSTOMER"),
-		Long: `List vouchers, oldest first. It reads all of the customer's vouchers and redemptions.`,
+		Long: `List vouchers, oldest first. The command reads all of the customer's vouchers and redemptions.`,
 		Example: `  shopctl --local voucher list emberforge
   shopctl --local voucher list emberforge --batch summer --status redeemable --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -304,9 +305,9 @@ func newVoucherListCommand(s *session) *cobra.Command {
 		}),
 	}
 	flags := command.Flags()
-	flags.Var(&batch, "batch", "only those of the batch `NAME`")
-	flags.Var(&nick, "nick", "only those that are for the shopper `NICK`")
-	flags.Var(&status, "status", "only those of the `STATUS` "+alternatives(voucher.Statuses()))
+	flags.Var(&batch, "batch", "only vouchers of the batch `NAME`")
+	flags.Var(&nick, "nick", "only vouchers for the shopper `NICK`")
+	flags.Var(&status, "status", "only vouchers with the `STATUS` "+alternatives(voucher.Statuses()))
 	complete(command, "status", voucher.Statuses())
 	return command
 }

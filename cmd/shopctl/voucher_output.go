@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// voucherJSON is a voucher. A limit that is null is none.
+// voucherJSON is a voucher. A limit of null means none.
 type voucherJSON struct {
 	Customer       string     `json:"customer"`
 	Code           string     `json:"code"` // as it was created
@@ -29,7 +29,7 @@ type voucherJSON struct {
 	Counters       int        `json:"counters,omitempty"`
 }
 
-// rewardJSON is a reward, as the HTTP interface has it.
+// rewardJSON is a reward as in the HTTP interface.
 type rewardJSON struct {
 	Kind       string     `json:"kind"`
 	Product    string     `json:"product,omitempty"`
@@ -39,14 +39,14 @@ type rewardJSON struct {
 	AmountOff  *moneyJSON `json:"amountOff,omitempty"`
 }
 
-// standingJSON is a voucher as it stands.
+// standingJSON is a voucher with its status and uses.
 type standingJSON struct {
 	voucherJSON
 
 	Status   string `json:"status"`
 	Used     int    `json:"used"`
 	UsesLeft *int   `json:"usesLeft"` // null: no limit
-	// EditingMaxUses is the limit that an interrupted edit was on its way to.
+	// EditingMaxUses is the new limit of an edit that is in flight or was interrupted.
 	EditingMaxUses int               `json:"editingMaxUses,omitempty"`
 	Redemptions    *[]redemptionJSON `json:"redemptions,omitempty"`
 
@@ -99,7 +99,7 @@ func representStanding(customer catalog.CustomerID, standing voucher.Standing, a
 	return represented
 }
 
-// formatReward is a reward as it is written, with its currency.
+// formatReward is a reward for people, with its currency.
 func formatReward(r voucher.Reward) string {
 	switch r.Kind {
 	case voucher.RewardAmountOff:
@@ -111,7 +111,7 @@ func formatReward(r voucher.Reward) string {
 	return r.String()
 }
 
-// showVoucher prints a voucher as it stands, and its redemptions unless they are nil.
+// showVoucher prints a voucher with its uses, and its redemptions unless they are nil.
 func (s *session) showVoucher(shop *operator.Shop, standing voucher.Standing, redemptions []operator.Redemption) error {
 	document := representStanding(shop.Customer.ID, standing, s.now())
 	uses := fmt.Sprintf("%d used", standing.Used)
@@ -121,7 +121,7 @@ func (s *session) showVoucher(shop *operator.Shop, standing voucher.Standing, re
 	fields := append(voucherFields(standing.Voucher), field{"status", document.Status}, field{"uses", uses})
 	if standing.Editing != voucher.NoLimit {
 		fields = append(fields, field{"interrupted edit", fmt.Sprintf("of --max-uses, to %d", standing.Editing)})
-		s.warn(fmt.Sprintf("an edit to --max-uses %d goes on or was interrupted; to complete it run: %s %s %s --max-uses %d",
+		s.warn(fmt.Sprintf("an edit to --max-uses %d is in flight or was interrupted; to complete it run: %s %s %s --max-uses %d",
 			standing.Editing, s.commandLine("voucher edit"), shop.Customer.ID, asArgument(standing.Voucher), standing.Editing))
 	}
 	if redemptions == nil {
@@ -141,7 +141,7 @@ func (s *session) showVoucher(shop *operator.Shop, standing voucher.Standing, re
 	return list(&s.output, "redemptions", redemptionHead(), rows)
 }
 
-// asArgument is the voucher's code as a shell takes it, as it was written where that needs no quotes.
+// asArgument is the voucher's code for a shell: as written, if that needs no quotes.
 func asArgument(v voucher.Voucher) string {
 	special := func(r rune) bool {
 		return r != '-' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
@@ -152,7 +152,7 @@ func asArgument(v voucher.Voucher) string {
 	return v.Written
 }
 
-// shellWord writes a text as one word of a shell's command line.
+// shellWord quotes a text as one word of a shell command.
 func shellWord(text string) string {
 	special := func(r rune) bool {
 		return r != '-' && r != '_' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)

@@ -6,6 +6,8 @@ import (
 	"net/url"
 
 	"github.com/aws/smithy-go"
+
+	"shopfront/pkg/dynamo"
 )
 
 // UnreachableError means that an AWS service or DynamoDB Local could not be reached, or that its response was lost.
@@ -16,6 +18,14 @@ func (e *UnreachableError) Error() string {
 }
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// IsOutcomeUnknown reports whether the request that failed may have taken effect: the store was unavailable, or its response was
+// lost.
+func IsOutcomeUnknown(err error) bool {
+	_, isUnavailable := errors.AsType[*dynamo.UnavailableError](err)
+	_, isUnreachable := errors.AsType[*UnreachableError](Plain(err))
+	return isUnavailable || isUnreachable
+}
 
 // Plain reduces an error of the AWS SDK to AWS's own words, without the SDK's about its attempts. Credentials that AWS does not
 // accept become ErrNoCredentials, a failed connection becomes *UnreachableError. Errors that are not of AWS stay as they are.
