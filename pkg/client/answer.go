@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"mime"
 	"net/http"
@@ -9,14 +10,18 @@ import (
 )
 
 const (
-	// maxAnswerBytes bounds an answer that is not a page: its longest part is 2 KiB of data.
-	maxAnswerBytes = 64 << 10
-	// maxPageBytes bounds a page of the checkout area, which ends below 4 MB (docs/interface.md).
-	maxPageBytes = 4_000_000
+	maxAnswerBytes = 64 << 10  // for a redemption or checkout, whose longest member is 2 KiB of data
+	maxPageBytes   = 4_000_000 // for a page of the checkout area, see docs/interface.md
 )
 
-// judge returns nil for an answer that r can read, a *ProblemError for one that says what is wrong, and an *AnswerError for
-// one that cannot be understood.
+// answer is a response.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte // one byte longer than the request's maxBytes if there was more
+}
+
+// judge returns nil if r can read the response, a *ProblemError for an error response, and an *AnswerError for anything else.
 func (r request) judge(a answer) error {
 	switch {
 	case len(a.body) > r.maxBytes:
@@ -30,39 +35,30 @@ func (r request) judge(a answer) error {
 	}
 }
 
-// problem reads an error of the service, or one of the gateway in front.
+// problem reads an error response of the service or of the gateway.
 func (a answer) problem() error {
-	var service struct {
-		Type      string `json:"type"`
-		Title     string `json:"title"`
-		Status    int    `json:"status"`
-		Detail    string `json:"detail"`
-		Parameter string `json:"parameter"`
-		Pointer   string `json:"pointer"`
-	}
+	problem := ProblemError{RequestID: a.requestID()}
 	var gateway struct {
 		Message *string `json:"message"`
 	}
 	switch {
-	case a.decode("application/problem+json", &service):
-		name, isOurs := strings.CutPrefix(service.Type, "urn:problem:shopfront:")
-		known, isKnown := findProblemType(name)
-		if !isOurs || name == "" || service.Status != a.status || isKnown && known.status != a.status {
-			return a.notUnderstood("it is no problem of this service")
+	case a.decode("application/problem+json", &problem):
+		name, isOurs := strings.CutPrefix(problem.Type, "urn:problem:shopfront:")
+		known, isKnown := problemTypes()[name]
+		if !isOurs || name == "" || problem.Status != a.status || isKnown && known.status != a.status {
+			return a.notUnderstood("it is not a problem of this service")
 		}
-		return &ProblemError{
-			Type: name, Status: a.status, Title: service.Title, RequestID: a.requestID(),
-			Detail: service.Detail, Parameter: service.Parameter, Pointer: service.Pointer,
-		}
+		problem.Type = name
+		return &problem
 	case a.decode("application/json", &gateway) && gateway.Message != nil:
 		return &ProblemError{Status: a.status, Title: http.StatusText(a.status), RequestID: a.requestID()}
 	default:
-		return a.notUnderstood("it is no problem")
+		return a.notUnderstood("it is not a problem")
 	}
 }
 
-// decode reads a body that is one JSON value, or returns false. Members that are not known are ignored: answers may gain
-// some.
+// decode reads a body that is one JSON value and reports whether it could. It ignores unknown members, because responses may gain
+// members.
 func (a answer) decode(mediaType string, into any) bool {
 	got, _, err := mime.ParseMediaType(a.header.Get("Content-Type"))
 	return err == nil && got == mediaType && utf8.Valid(a.body) && json.Unmarshal(a.body, into) == nil
@@ -70,14 +66,11 @@ func (a answer) decode(mediaType string, into any) bool {
 
 func (a answer) isReplayed() bool { return a.header.Get("Idempotency-Replayed") == "true" }
 
-// requestID is the number that the operator finds the request by: the service's, or the gateway's own.
+// requestID returns the request ID of the service, or else of the gateway.
 func (a answer) requestID() string {
-	const atMost = 128 // bytes
-	id := a.header.Get("Request-Id")
-	if id == "" {
-		id = a.header.Get("Apigw-Requestid")
-	}
-	return id[:min(len(id), atMost)]
+	const maxBytes = 128
+	id := cmp.Or(a.header.Get("Request-Id"), a.header.Get("Apigw-Requestid"))
+	return id[:min(len(id), maxBytes)]
 }
 
 func (a answer) notUnderstood(why string) error {

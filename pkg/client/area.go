@@ -10,21 +10,22 @@ import (
 	"slices"
 )
 
-// Page is a part of the checkout area: what a customer has on sale. Names and descriptions are text, not HTML: escape them.
+// Page is a part of the checkout area, which lists what a customer has on sale. Names and descriptions are text, not HTML: escape
+// them.
 type Page struct {
-	Customer Customer
-	Products []Product // in the order of their IDs
+	Customer Customer  `json:"customer"`
+	Products []Product `json:"products"` // sorted by ID
 
-	query string // by which the page is asked for
-	next  string // the query of the next page; empty on the last
+	query string // of the request for this page
+	next  string // the query of the next page; empty on the last page
 	etag  string
 }
 
-// Customer is the shop account.
+// Customer is the account of a shop.
 type Customer struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
-	Currency string `json:"currency"` // ISO 4217, that of all prices
+	Currency string `json:"currency"` // ISO 4217, of all prices
 }
 
 // Product is something on sale, in one or more variants.
@@ -35,21 +36,21 @@ type Product struct {
 	Variants    []Variant `json:"variants"`
 }
 
-// Variant is the form in which a product is sold.
+// Variant is a form in which a product is sold.
 type Variant struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
-	Price Money  `json:"price"` // for one
-	// MinAmount and MaxAmount bound, inclusively, the amount of an Order; 1 <= MinAmount <= MaxAmount.
+	Price Money  `json:"price"` // of one
+	// MinAmount and MaxAmount are the inclusive bounds of an Order's amount; 1 <= MinAmount <= MaxAmount.
 	MinAmount int64 `json:"minAmount"`
 	MaxAmount int64 `json:"maxAmount"`
-	// DataSchema is the JSON Schema (2020-12) of an Order's data. Without one, any text is.
+	// DataSchema is the JSON Schema (2020-12) for an Order's data. Without a schema, data is any text.
 	DataSchema json.RawMessage `json:"dataSchema,omitempty"`
 }
 
-// CheckoutArea yields the pages of the checkout area, each asked for when its turn comes. It ends at the first error;
-// ErrNotFound is a customer that is unknown or off sale. Pages of an earlier call may be handed in: what has not changed
-// since is not sent again.
+// CheckoutArea iterates over the pages of the checkout area. It requests each page when the loop gets there and ends at the first
+// error. ErrNotFound means that the customer is unknown or off sale. Pass the pages of an earlier call to revalidate them: the
+// service does not send unchanged pages again.
 func (c *Client) CheckoutArea(ctx context.Context, known ...Page) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
 		var page Page
@@ -66,7 +67,7 @@ func (c *Client) CheckoutArea(ctx context.Context, known ...Page) iter.Seq2[Page
 	}
 }
 
-// nextPage is the page behind another, or the first one.
+// nextPage returns the page after another one, or the first page.
 func (c *Client) nextPage(ctx context.Context, previous Page, known []Page) (Page, error) {
 	page := Page{query: previous.next}
 	if i := slices.IndexFunc(known, func(p Page) bool { return p.query == page.query && p.Customer.ID == c.customer }); i >= 0 {
@@ -80,8 +81,8 @@ func (c *Client) nextPage(ctx context.Context, previous Page, known []Page) (Pag
 			return nil
 		}
 		var understood bool
-		if page, understood = r.readPage(a); !understood || !page.isOf(c.customer) || !page.follows(previous) {
-			return a.notUnderstood("it is no page of the checkout area")
+		if page, understood = r.readPage(a); !understood || page.Customer.ID != c.customer || !page.follows(previous) {
+			return a.notUnderstood("it is not a page of the checkout area")
 		}
 		return nil
 	}
@@ -91,15 +92,15 @@ func (c *Client) nextPage(ctx context.Context, previous Page, known []Page) (Pag
 
 func (r request) readPage(a answer) (Page, bool) {
 	var answered struct {
-		Customer Customer        `json:"customer"`
-		Products []Product       `json:"products"`
-		Next     json.RawMessage `json:"next"` // a path or null; where it is missing, the rest may be too
+		Page
+		Next json.RawMessage `json:"next"` // a path or null; if it is missing, the response may be cut
 	}
 	var path *string
 	if !a.decode("application/json", &answered) || json.Unmarshal(answered.Next, &path) != nil {
 		return Page{}, false
 	}
-	page := Page{Customer: answered.Customer, Products: answered.Products, query: r.query, etag: a.header.Get("ETag")}
+	page := answered.Page
+	page.query, page.etag = r.query, a.header.Get("ETag")
 	if path == nil {
 		return page, true
 	}
@@ -111,31 +112,22 @@ func (r request) readPage(a answer) (Page, bool) {
 	return page, true
 }
 
-func (p Page) isOf(customer string) bool {
+// follows reports whether the page is complete and starts after the previous page, so that no product comes twice and the pages end.
+func (p Page) follows(previous Page) bool {
+	last := ""
+	if n := len(previous.Products); n > 0 {
+		last = previous.Products[n-1].ID
+	}
 	for _, product := range p.Products {
-		if !isID(product.ID) || len(product.Variants) == 0 {
+		if !isID(product.ID) || product.ID <= last || len(product.Variants) == 0 {
 			return false
 		}
+		last = product.ID
 		for _, v := range product.Variants {
 			if !isID(v.ID) || v.Price.Currency != p.Customer.Currency || v.MinAmount < 1 || v.MaxAmount < v.MinAmount {
 				return false
 			}
 		}
 	}
-	return p.Customer.ID == customer && p.Customer.Currency != ""
-}
-
-// follows tells whether the products go on behind those of the page before, so that no product comes twice and the pages end.
-func (p Page) follows(previous Page) bool {
-	last := ""
-	if len(previous.Products) > 0 {
-		last = previous.Products[len(previous.Products)-1].ID
-	}
-	for _, product := range p.Products {
-		if product.ID <= last {
-			return false
-		}
-		last = product.ID
-	}
-	return p.next == "" || len(p.Products) > 0
+	return p.Customer.Currency != "" && (p.next == "" || len(p.Products) > 0)
 }

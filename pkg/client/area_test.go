@@ -13,18 +13,18 @@ import (
 	"shopfront/pkg/client"
 )
 
-// productJSON is a product at a price in minor units.
+// productJSON returns a product with a price in minor units.
 func productJSON(id string, price int) string {
 	return fmt.Sprintf(`{"id":%q,"name":"<%s>","variants":[{"id":"500","name":"Small","price":{"minor":%d,"currency":"EUR","display":"-"},`+
 		`"minAmount":1,"maxAmount":64,"dataSchema":{"type":"object"},"checkout":"/shop/emberforge/checkout/%s/500"}]}`, id, id, price, id)
 }
 
-// pageJSON is a page; next is the path of the next one in quotes, or null.
+// pageJSON returns a page. next is the path of the next page in quotes, or null.
 func pageJSON(next string, products ...string) string {
 	return fmt.Sprintf(`{"customer":{"id":"emberforge","name":"Emberforge","currency":"EUR"},"products":[%s],"next":%s}`, strings.Join(products, ","), next)
 }
 
-// area is the checkout area of a shop that sells coins and ranks, a page each, with coins at a price.
+// area serves a checkout area with two pages, coins at the given price and ranks.
 func area(coins int) step {
 	return func(s *service, w http.ResponseWriter, r *http.Request) {
 		body := pageJSON(`"/shop/emberforge/checkout?limit=1&cursor=Y29pbnM"`, productJSON("coins", coins))
@@ -45,7 +45,7 @@ func area(coins int) step {
 	}
 }
 
-// shown lists what a shopper sees.
+// shown returns the pages and what a shopper sees on them.
 func shown(t *testing.T, c *client.Client, known ...client.Page) (pages []client.Page, lines []string) {
 	t.Helper()
 	for page, err := range c.CheckoutArea(t.Context(), known...) {
@@ -63,7 +63,7 @@ func shown(t *testing.T, c *client.Client, known ...client.Page) (pages []client
 	return pages, lines
 }
 
-func TestTheCheckoutArea(t *testing.T) {
+func TestCheckoutArea_UnchangedPagesAreNotSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := serve(t, area(499), problem("unavailable", 503), area(499), area(499), area(499), area(549))
 		pages, lines := shown(t, c)
@@ -74,7 +74,7 @@ func TestTheCheckoutArea(t *testing.T) {
 		if !slices.Equal(lines, want) {
 			t.Errorf("shown %q, want %q", lines, want)
 		}
-		// What is known and unchanged is not sent again.
+		// The service does not send unchanged pages again.
 		pages, lines = shown(t, c, pages...)
 		if !slices.Equal(lines, want) {
 			t.Errorf("shown %q, want %q", lines, want)
@@ -98,8 +98,7 @@ func TestTheCheckoutArea(t *testing.T) {
 	})
 }
 
-// Nothing is asked for that nobody looks at.
-func TestStoppingAtThePage(t *testing.T) {
+func TestCheckoutArea_StopsRequestingWhenTheLoopEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := serve(t, area(499))
 		for _, err := range c.CheckoutArea(t.Context()) {
@@ -114,7 +113,7 @@ func TestStoppingAtThePage(t *testing.T) {
 	})
 }
 
-func TestPagesOfAnotherCustomerAreNotKnown(t *testing.T) {
+func TestCheckoutArea_PagesOfAnotherCustomerAreNotReused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := serve(t, area(499))
 		pages, _ := shown(t, c)
@@ -126,7 +125,7 @@ func TestPagesOfAnotherCustomerAreNotKnown(t *testing.T) {
 	})
 }
 
-func TestAnswersToTheCheckoutArea(t *testing.T) {
+func TestCheckoutArea_Answers(t *testing.T) {
 	coins, rank := productJSON("coins", 499), productJSON("vip-rank", 799)
 	largest := pageJSON("null", strings.Replace(coins, "<coins>", strings.Repeat("c", 4_000_000-len(pageJSON("null", coins))+len("<coins>")), 1))
 	for name, test := range map[string]struct {
@@ -173,7 +172,7 @@ func TestAnswersToTheCheckoutArea(t *testing.T) {
 	}
 }
 
-// count counts pages up to the first error, which must be the end.
+// count counts the pages up to the first error, which must be the end.
 func count(t *testing.T, c *client.Client) (pages int, failure error) {
 	t.Helper()
 	for _, err := range c.CheckoutArea(t.Context()) {

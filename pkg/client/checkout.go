@@ -10,39 +10,46 @@ import (
 	"time"
 )
 
-// Order is what to check out.
+// Order says what to check out.
 type Order struct {
 	Product, Variant string
-	Amount           int64 // within the variant's MinAmount and MaxAmount; 0 is 1
-	// Data is what the variant needs to be delivered, at most 2 KiB of UTF-8: the text of a JSON object that is valid under the
-	// variant's DataSchema; where it has none, any text. Empty: none.
+	Amount           int64 // from the variant's MinAmount to its MaxAmount; 0 counts as 1
+	// Data is the data for delivery, at most 2 KiB of UTF-8: a JSON object that is valid under the variant's DataSchema, or any text
+	// if the variant has none. It can be empty.
 	Data string
 }
 
-// Checkout is a priced, open intent to buy. It binds nobody.
+// Checkout is a priced, open intent to buy. It obliges nobody.
 type Checkout struct {
 	ID      string `json:"id"` // cannot be guessed
 	Product string `json:"product"`
 	Variant string `json:"variant"`
 	Amount  int64  `json:"amount"`
-	// Data is a JSON object where the variant has a DataSchema, else a JSON string.
+	// Data is a JSON object if the variant has a DataSchema, otherwise a JSON string.
 	Data      json.RawMessage `json:"data"`
-	UnitPrice Money           `json:"unitPrice"` // in force when the checkout was made
+	UnitPrice Money           `json:"unitPrice"` // at the time of the checkout
 	Subtotal  Money           `json:"subtotal"`
 	Discount  Money           `json:"discount"`
 	Total     Money           `json:"total"`
 	CreatedAt time.Time       `json:"createdAt"`
 	ExpiresAt time.Time       `json:"expiresAt"`
-	// Replayed says that the key had this checkout already, be it from an earlier attempt of this very call.
+	// Replayed means that the key already had this checkout, perhaps from an earlier attempt of the same call.
 	Replayed bool `json:"-"`
 }
 
-// Checkout checks out an order. While the checkout is open, the same order with the same key gets the same one. What is
-// unknown or off sale is ErrNotFound, an amount or data that the variant does not take ErrInvalid, the key of an open
-// checkout of another order ErrKeyInUse. An *OutcomeUnknownError leaves open whether a checkout was made.
+// Checkout checks out an order. While the checkout is open, the same order with the same key returns the same checkout. ErrNotFound
+// means that something is unknown or off sale, ErrInvalid that the variant does not accept the amount or data, and ErrKeyInUse
+// that the key has an open checkout of another order. After an *OutcomeUnknownError a checkout may exist.
 func (c *Client) Checkout(ctx context.Context, order Order, options ...CallOption) (Checkout, error) {
+	if !isID(order.Product) || !isID(order.Variant) {
+		return Checkout{}, fmt.Errorf("check out: product or variant: %w", ErrMalformedID)
+	}
 	if order.Amount == 0 {
 		order.Amount = 1
+	}
+	query := url.Values{"amount": {strconv.FormatInt(order.Amount, 10)}}
+	if order.Data != "" {
+		query.Set("data", order.Data)
 	}
 	var answered struct {
 		Status string `json:"status"`
@@ -50,44 +57,22 @@ func (c *Client) Checkout(ctx context.Context, order Order, options ...CallOptio
 	}
 	r := request{
 		method: http.MethodGet, path: "/shop/" + c.customer + "/checkout/" + order.Product + "/" + order.Variant,
-		query: order.query(), maxBytes: maxAnswerBytes,
+		query: query.Encode(), maxBytes: maxAnswerBytes,
 	}
 	r.read = func(a answer) error {
 		if !a.decode("application/json", &answered) || answered.Status != "open" || !answered.isOf(order) {
-			return a.notUnderstood("it is no checkout of the order")
+			return a.notUnderstood("it is not a checkout of the order")
 		}
 		answered.Replayed = a.isReplayed()
 		return nil
 	}
-	err := order.check()
-	if err == nil {
-		err = r.keyed(options)
-	}
-	if err == nil {
-		err = c.do(ctx, r)
-	}
-	if err != nil {
+	if err := c.doOnce(ctx, r, options); err != nil {
 		return Checkout{}, fmt.Errorf("check out: %w", err)
 	}
 	return answered.Checkout, nil
 }
 
-func (o Order) check() error {
-	if !isID(o.Product) || !isID(o.Variant) {
-		return fmt.Errorf("product or variant: %w", ErrMalformedID)
-	}
-	return nil
-}
-
-func (o Order) query() string {
-	query := url.Values{"amount": {strconv.FormatInt(o.Amount, 10)}}
-	if o.Data != "" {
-		query.Set("data", o.Data)
-	}
-	return query.Encode()
-}
-
-// isOf tells whether a checkout is complete and of the order: a cache on the way might answer a GET with another's.
+// isOf reports whether a checkout is complete and belongs to the order. A cache might return another checkout for a GET.
 func (c Checkout) isOf(o Order) bool {
 	for _, amount := range []Money{c.UnitPrice, c.Subtotal, c.Discount, c.Total} {
 		if amount.Currency == "" || amount.Currency != c.Total.Currency {

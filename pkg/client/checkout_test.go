@@ -15,7 +15,7 @@ func vipRank() client.Order {
 	return client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"Alder & Birch + 1"}`}
 }
 
-func TestCheckingOut(t *testing.T) {
+func TestCheckout_ReturnsTheCheckout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := serve(t, loses(keeps(checkoutJSON)), keeps(checkoutJSON))
 		checkout, err := c.Checkout(t.Context(), vipRank(), client.WithKey("till-1047"))
@@ -40,7 +40,7 @@ func TestCheckingOut(t *testing.T) {
 	})
 }
 
-func TestOrders(t *testing.T) {
+func TestCheckout_OrdersBecomeQueries(t *testing.T) {
 	for uri, order := range map[string]client.Order{
 		"/base/shop/emberforge/checkout/coins/500?amount=1":              {Product: "coins", Variant: "500"},
 		"/base/shop/emberforge/checkout/coins/500?amount=3":              {Product: "coins", Variant: "500", Amount: 3},
@@ -57,8 +57,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// What was answered must be the checkout that was asked for, whole.
-func TestAnswersToACheckout(t *testing.T) {
+func TestCheckout_IncompleteOrForeignAnswersAreRejected(t *testing.T) {
 	for name, change := range map[string][2]string{
 		"another product":       {`"vip-rank"`, `"coins"`},
 		"another variant":       {`"30-days"`, `"90-days"`},
@@ -94,8 +93,8 @@ func TestAnswersToACheckout(t *testing.T) {
 	}
 }
 
-// The address of a checkout holds data, which net/http has in the texts of its errors.
-func TestLostCheckoutsTellNoData(t *testing.T) {
+// The URL of a checkout contains data, and net/http puts URLs into its errors.
+func TestCheckout_LostAnswer_ErrorHasNoData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := serve(t, hangsUp)
 		_, err := c.Checkout(t.Context(), vipRank(), client.WithKey("till-1047"))

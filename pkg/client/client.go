@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -11,52 +12,51 @@ import (
 	"time"
 )
 
-// What a Client does where no Option says otherwise.
+// Defaults of a Client.
 const (
-	DefaultAttempts = 4
-	// DefaultAttemptTimeout is as long as docs/interface.md asks storefronts to wait for an answer.
-	DefaultAttemptTimeout = 10 * time.Second
+	DefaultAttempts       = 4
+	DefaultAttemptTimeout = 10 * time.Second // docs/interface.md asks storefronts to wait this long
 )
 
-// Errors of arguments. Nothing was sent.
+// Errors about arguments. Nothing was sent.
 var (
-	// ErrMalformedID says that a text cannot be the ID of a customer, product or variant: 1 to 64 of A-Z a-z 0-9 . _ -,
-	// beginning with a letter or digit.
+	// ErrMalformedID rejects the ID of a customer, product or variant. An ID has 1 to 64 of A-Z a-z 0-9 . _ - and starts with a
+	// letter or digit.
 	ErrMalformedID = errors.New("malformed ID")
-	// ErrMalformedKey says that a text cannot be an Idempotency-Key: 1 to 255 visible ASCII characters without comma.
+	// ErrMalformedKey rejects an Idempotency-Key. A key has 1 to 255 visible ASCII characters without a comma.
 	ErrMalformedKey = errors.New("malformed Idempotency-Key")
 )
 
-// Client calls one customer's shop. It may be used concurrently.
+// Client calls the shop of one customer. It is safe for concurrent use.
 type Client struct {
 	base     url.URL
 	customer string
 	http     http.Client
 	attempts int
 	timeout  time.Duration
-	jitter   func(n int64) int64 // a random number from 0 up to, not including, n
+	jitter   func(n int64) int64 // a random number from 0 to n-1
 }
 
-// Option changes what New makes.
+// Option configures a Client.
 type Option func(*Client)
 
-// WithHTTPClient sends by a client of the caller's, of which a copy is taken. It does not follow redirects all the same.
+// WithHTTPClient sends requests with a copy of c. The copy does not follow redirects.
 func WithHTTPClient(c *http.Client) Option { return func(to *Client) { to.http = *c } }
 
-// WithAttempts has a call send its request at most n times; n is at least 1.
+// WithAttempts makes a call send its request at most n times. n must be at least 1.
 func WithAttempts(n int) Option { return func(to *Client) { to.attempts = n } }
 
-// WithAttemptTimeout bounds one attempt, from connecting to the end of the answer. The call as a whole is bounded by its
-// context. Less than DefaultAttemptTimeout gives up on requests that are still being worked on.
+// WithAttemptTimeout limits one attempt, from connecting to the end of the response. The context of a call limits the call as a
+// whole. With less than DefaultAttemptTimeout, attempts give up while the service may still be working.
 func WithAttemptTimeout(d time.Duration) Option { return func(to *Client) { to.timeout = d } }
 
-// New is a client of a customer's shop. baseURL is that of the deployment, such as https://shop.example, http or https,
-// without query. A customer that cannot be one is ErrMalformedID.
+// New returns a client for the shop of a customer. baseURL is the http or https URL of the deployment without a query, such as
+// https://shop.example. A malformed customer is ErrMalformedID.
 func New(baseURL, customer string, options ...Option) (*Client, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil ||
 		base.RawQuery != "" || base.Fragment != "" {
-		return nil, errors.New("shopfront client: the base URL must be like https://shop.example")
+		return nil, errors.New("shopfront client: the base URL must look like https://shop.example")
 	}
 	base.Path, base.RawPath = strings.TrimRight(base.Path, "/"), ""
 	if !isID(customer) {
@@ -70,42 +70,37 @@ func New(baseURL, customer string, options ...Option) (*Client, error) {
 		option(c)
 	}
 	if c.attempts < 1 || c.timeout <= 0 {
-		return nil, errors.New("shopfront client: attempts and their timeout must be above zero")
+		return nil, errors.New("shopfront client: attempts and attempt timeout must be above zero")
 	}
-	// A redirect would take codes and nicks elsewhere, and turn a POST into a GET.
+	// A redirect would send codes and nicks elsewhere and turn a POST into a GET.
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return c, nil
 }
 
-// NewKey is an Idempotency-Key that was never used: 26 characters with at least 128 random bits. Store it before the call
-// that it is for.
+// NewKey returns a new Idempotency-Key: 26 characters with at least 128 random bits. Store it before the call.
 func NewKey() string { return rand.Text() }
 
-// CallOption changes one call.
+// CallOption configures one call.
 type CallOption func(*request)
 
-// WithKey marks the call by a key of the caller's, so that it can be repeated: with the same arguments and key it is applied
-// once. A shopper's next attempt is another call, and needs another key. Without WithKey a call makes a key for itself.
+// WithKey sends the call with the caller's key, so that the caller can repeat it: calls with the same arguments and key are applied
+// once. Use another key for the shopper's next attempt. Without WithKey each call makes its own key.
 //
-// Since an earlier call may have sent the key, an outcome stays unknown until the service has judged the request: also after
-// 429, or where nothing was sent. When that was a call cannot know: repeat one no sooner than DefaultAttemptTimeout after it
-// ended, or after its process was killed. A refusal that comes sooner may be contradicted by what is still being worked on.
+// An earlier call may have sent the key. The outcome therefore stays unknown until the service has judged the request, even after
+// 429 or if nothing was sent. Repeat a call only when DefaultAttemptTimeout has passed since it ended or its process was killed:
+// before that, an attempt still in flight may contradict a refusal.
 func WithKey(key string) CallOption { return func(r *request) { r.key, r.isRepeated = key, true } }
 
-// keyed is a request that is applied once, however often it is sent.
-func (r *request) keyed(options []CallOption) error {
+// doOnce sends a request that is applied once, however often it is sent.
+func (c *Client) doOnce(ctx context.Context, r request, options []CallOption) error {
 	r.key = NewKey()
 	for _, option := range options {
-		option(r)
+		option(&r)
 	}
-	if !isKey(r.key) {
+	if len(r.key) < 1 || len(r.key) > 255 || strings.ContainsFunc(r.key, func(c rune) bool { return c <= ' ' || c > '~' || c == ',' }) {
 		return ErrMalformedKey
 	}
-	return nil
-}
-
-func isKey(text string) bool {
-	return len(text) >= 1 && len(text) <= 255 && !strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' || c == ',' })
+	return c.do(ctx, r)
 }
 
 func isID(text string) bool {

@@ -1,15 +1,16 @@
-// Package client is for storefronts: it calls a Shopfront as docs/interface.md asks of them, above all where answers are lost.
+// Package client calls a Shopfront on behalf of a storefront in Go. It follows docs/interface.md, in particular when responses
+// get lost.
 //
-// Grant goods only when [Client.Redeem] returns without an error, and once for each [Redemption] ID, under a unique index or
-// the like: a request that is sent again answers the same redemption again. [Client.Check] grants nothing.
+// Grant goods only if [Client.Redeem] returns no error, and only once for each [Redemption] ID: a retry returns the same redemption
+// again. Enforce that with a unique index, for example. Never grant goods after [Client.Check].
 //
-// Every redemption and checkout goes out with an Idempotency-Key, the same one at each attempt. 429, 500, 502, 503, 504,
-// timeouts and lost connections are tried again; what is refused is not, unless an attempt before may still be applied. Where
-// no attempt brought certainty, the error is an [OutcomeUnknownError], which carries the key: the same call with [WithKey],
-// [DefaultAttemptTimeout] later, finds out what happened. A storefront that can itself be killed makes its key with [NewKey]
-// and stores it before it calls.
+// Every redemption and checkout is sent with an Idempotency-Key, and every retry with the same key. The client retries after 429,
+// 500, 502, 503, 504, timeouts and lost connections. It does not retry a refusal, unless an earlier attempt may still be applied.
+// If no attempt settled the outcome, the error is an [OutcomeUnknownError] with the key. To find out what happened, repeat the
+// call [DefaultAttemptTimeout] later with [WithKey]. A storefront that may crash must make its key with [NewKey] and store it
+// before the call.
 //
-// Errors hold no code, nick, data or key in their texts, and may be logged.
+// The texts of errors contain no code, nick, data or key, so they can be logged.
 //
-// It imports the standard library only; it may import neither AWS nor any other package of Shopfront.
+// This package may import only the standard library.
 package client

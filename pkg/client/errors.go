@@ -1,91 +1,75 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 )
 
-// Problems of the service (docs/interface.md, Problems). An error of a call tells by errors.Is which it is, and has a
-// *ProblemError with the rest.
+// Problems of the service, see docs/interface.md. Match the error of a call with errors.Is. It wraps a *ProblemError with details.
 var (
 	ErrMalformedRequest     = errors.New("malformed request")
-	ErrVoucherNotFound      = errors.New("voucher not found") // or refused, for whatever reason
+	ErrVoucherNotFound      = errors.New("voucher not found") // or refused for any other reason
 	ErrNotFound             = errors.New("not found")         // or off sale
 	ErrMethodNotAllowed     = errors.New("method not allowed")
 	ErrGone                 = errors.New("gone")
 	ErrContentTooLarge      = errors.New("content too large")
 	ErrUnsupportedMediaType = errors.New("unsupported media type")
-	ErrInvalid              = errors.New("invalid request") // ProblemError.Parameter and Pointer say where
+	ErrInvalid              = errors.New("invalid request") // see ProblemError.Parameter and Pointer
 	ErrKeyInUse             = errors.New("Idempotency-Key in use")
 	ErrInternal             = errors.New("internal error")
 	ErrUnavailable          = errors.New("temporarily unavailable")
-
-	// ErrThrottled is not the service's but the gateway's: too many requests at once.
-	ErrThrottled = errors.New("too many requests")
+	ErrThrottled            = errors.New("too many requests") // from the gateway
 )
 
-// problemType is a kind of problem: what follows urn:problem:shopfront: in its type, the one status that it comes with, and
-// what it is to a caller.
+// problemType has the status of a problem type and the error to match.
 type problemType struct {
-	name   string
 	status int
 	is     error
 }
 
-// problemTypes are those of docs/interface.md. Names and statuses never change.
-func problemTypes() []problemType {
-	return []problemType{
-		{"malformed-request", http.StatusBadRequest, ErrMalformedRequest},
-		{"voucher-not-found", http.StatusNotFound, ErrVoucherNotFound},
-		{"not-found", http.StatusNotFound, ErrNotFound},
-		{"method-not-allowed", http.StatusMethodNotAllowed, ErrMethodNotAllowed},
-		{"gone", http.StatusGone, ErrGone},
-		{"content-too-large", http.StatusRequestEntityTooLarge, ErrContentTooLarge},
-		{"unsupported-media-type", http.StatusUnsupportedMediaType, ErrUnsupportedMediaType},
-		{"invalid", http.StatusUnprocessableEntity, ErrInvalid},
-		{"idempotency-key-in-use", http.StatusUnprocessableEntity, ErrKeyInUse},
-		{"internal", http.StatusInternalServerError, ErrInternal},
-		{"unavailable", http.StatusServiceUnavailable, ErrUnavailable},
+// problemTypes lists the problem types by the name after urn:problem:shopfront:. Names and statuses never change.
+func problemTypes() map[string]problemType {
+	return map[string]problemType{
+		"malformed-request":      {http.StatusBadRequest, ErrMalformedRequest},
+		"voucher-not-found":      {http.StatusNotFound, ErrVoucherNotFound},
+		"not-found":              {http.StatusNotFound, ErrNotFound},
+		"method-not-allowed":     {http.StatusMethodNotAllowed, ErrMethodNotAllowed},
+		"gone":                   {http.StatusGone, ErrGone},
+		"content-too-large":      {http.StatusRequestEntityTooLarge, ErrContentTooLarge},
+		"unsupported-media-type": {http.StatusUnsupportedMediaType, ErrUnsupportedMediaType},
+		"invalid":                {http.StatusUnprocessableEntity, ErrInvalid},
+		"idempotency-key-in-use": {http.StatusUnprocessableEntity, ErrKeyInUse},
+		"internal":               {http.StatusInternalServerError, ErrInternal},
+		"unavailable":            {http.StatusServiceUnavailable, ErrUnavailable},
 	}
 }
 
-func findProblemType(name string) (problemType, bool) {
-	types := problemTypes()
-	i := slices.IndexFunc(types, func(t problemType) bool { return t.name == name })
-	if i < 0 {
-		return problemType{}, false
-	}
-	return types[i], true
-}
-
-// ProblemError is an error that was answered, by the service (RFC 9457) or by the gateway in front of it.
+// ProblemError is an error response of the service (RFC 9457) or of the gateway in front of it.
 type ProblemError struct {
-	// Type is what follows urn:problem:shopfront:, such as voucher-not-found. It is empty where the gateway answered, and
-	// may be one that this package does not know yet.
-	Type   string
-	Status int
-	Title  string // for people
-	Detail string // for people, and not for the log: it may name what the shopper typed
-	// Parameter is the query parameter that is wrong, and Pointer (a JSON Pointer, RFC 6901) the place in the body, or in the
+	// Type is the name after urn:problem:shopfront:, such as voucher-not-found. It is empty for a response of the gateway, and
+	// can be a type that this package does not know yet.
+	Type   string `json:"type"`
+	Status int    `json:"status"`
+	Title  string `json:"title"`  // for people
+	Detail string `json:"detail"` // for people; do not log it, it may repeat what the shopper typed
+	// Parameter is the wrong query parameter. Pointer (a JSON Pointer, RFC 6901) is the wrong location in the body, or in the
 	// parameter's JSON.
-	Parameter, Pointer string
-	RequestID          string // the operator finds the request by it
+	Parameter string `json:"parameter"`
+	Pointer   string `json:"pointer"`
+	RequestID string `json:"-"` // identifies the request for the operator
 }
 
-// Error tells type, status and request.
+// Error returns type, status and request ID.
 func (e *ProblemError) Error() string {
-	what := e.Type
-	if what == "" {
-		what = "the gateway"
-	}
-	return describe(what, e.Status, e.RequestID)
+	return describe(cmp.Or(e.Type, "the gateway"), e.Status, e.RequestID)
 }
 
-// Unwrap is the problem to test for, such as ErrVoucherNotFound.
+// Unwrap returns the error to match, such as ErrVoucherNotFound.
 func (e *ProblemError) Unwrap() error {
-	if known, is := findProblemType(e.Type); is {
+	if known, is := problemTypes()[e.Type]; is {
 		return known.is
 	}
 	if e.Status == http.StatusTooManyRequests {
@@ -94,14 +78,14 @@ func (e *ProblemError) Unwrap() error {
 	return nil
 }
 
-// AnswerError is an answer that cannot be understood: not the service's, or not as docs/interface.md says.
+// AnswerError is a response that does not follow docs/interface.md, perhaps from another server.
 type AnswerError struct {
 	Status    int
-	RequestID string // empty where there was none
+	RequestID string // empty if the response had none
 	Reason    string
 }
 
-// Error tells why, status and request.
+// Error returns reason, status and request ID.
 func (e *AnswerError) Error() string {
 	return "answer not understood, " + describe(e.Reason, e.Status, e.RequestID)
 }
@@ -113,55 +97,36 @@ func describe(what string, status int, requestID string) string {
 	return fmt.Sprintf("%s: status %d, request %q", what, status, requestID)
 }
 
-// OutcomeUnknownError says that a redemption or checkout may have been made or not, by this call or an earlier one with its
-// key. The same call with the same key (WithKey) finds out: it answers what was made, or is a first try. Make it no sooner
-// than DefaultAttemptTimeout after this error: what was lost is over by then, and a refusal is one.
+// OutcomeUnknownError means that this call, or an earlier call with the same key, may have made a redemption or checkout. To find
+// out, repeat the call with the key (WithKey), but not before DefaultAttemptTimeout has passed: by then no lost attempt can
+// be applied any more, and a refusal is final.
 type OutcomeUnknownError struct {
-	Key string // not in the error's text
-	Err error  // the last attempt's; a refusal that may be too early is no *ProblemError here
+	Key string // not part of the error's text
+	Err error  // the error of the last attempt; a refusal that may be too early does not match as a *ProblemError
 }
 
-// Error tells what happened to the last attempt.
+// Error describes the last attempt.
 func (e *OutcomeUnknownError) Error() string {
 	return "outcome unknown, repeat with the same key: " + e.Err.Error()
 }
 
-// Unwrap is the last attempt's error.
+// Unwrap returns the error of the last attempt.
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 
-// unsettledError is a refusal while an earlier attempt may still be worked on: that one was received before, and may have found
-// a voucher or an offer that has ended since. It does not unwrap, lest it be taken for the refusal.
-type unsettledError struct{ refusal error }
-
-func (e *unsettledError) Error() string {
-	return "refused, but an earlier attempt may still be applied: " + e.refusal.Error()
-}
-
-// isJudged tells an error by which the service has judged the request. Had an earlier attempt been applied by then, the key
-// would have got what it made. Of a problem that is not known here nothing can be said.
-func isJudged(err error) bool {
+// classify reads the error of an attempt. isRejected means that the status of the response proves that this attempt was not
+// applied; other statuses may come from a proxy that stopped waiting (408, 499), or may mean anything. isJudged means that the
+// service itself rejected the request; had an earlier attempt been applied by then, the service would have returned its result
+// for the key. A problem of an unknown type is no judgement.
+func classify(err error) (isRejected, isJudged bool) {
 	problem, is := errors.AsType[*ProblemError](err)
 	if !is {
-		return false
+		return false, false
 	}
-	_, isKnown := findProblemType(problem.Type)
-	return isKnown && isHeldBack(err)
-}
-
-// isHeldBack tells an error of an attempt that surely was not applied, by the statuses that say so: of the service, and of
-// what is in front of it and passes nothing on. Others come from something on the way that gave up waiting (408, 499), or may
-// mean anything.
-func isHeldBack(err error) bool {
-	problem, is := errors.AsType[*ProblemError](err)
-	if !is {
-		return false
-	}
-	switch problem.Status {
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+	isRejected = slices.Contains([]int{
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
 		http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusUnsupportedMediaType,
-		http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusRequestHeaderFieldsTooLarge:
-		return true
-	default:
-		return false
-	}
+		http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusRequestHeaderFieldsTooLarge,
+	}, problem.Status)
+	_, isKnown := problemTypes()[problem.Type]
+	return isRejected, isRejected && isKnown
 }

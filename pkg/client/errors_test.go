@@ -17,8 +17,7 @@ import (
 	"shopfront/pkg/client"
 )
 
-// The problems that this package knows are those of the service and of docs/interface.md, no more and no less.
-func TestTheProblemsAreThoseOfTheService(t *testing.T) {
+func TestProblems_AreThoseOfTheServiceAndTheDocument(t *testing.T) {
 	known := client.ProblemTypes()
 	names := slices.Sorted(maps.Keys(known))
 	if service := serviceProblems(t); !slices.Equal(names, service) {
@@ -29,7 +28,7 @@ func TestTheProblemsAreThoseOfTheService(t *testing.T) {
 	}
 }
 
-// serviceProblems are the constants of type problemType of package httpapi.
+// serviceProblems returns the constants of type problemType in package httpapi.
 func serviceProblems(t *testing.T) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../httpapi/problem.go", nil, 0)
@@ -62,7 +61,7 @@ func serviceProblems(t *testing.T) []string {
 	return names
 }
 
-// documentedProblems are the names and statuses in the table under "Problems".
+// documentedProblems returns the names and statuses in the table under "Problems".
 func documentedProblems(t *testing.T) map[string]int {
 	t.Helper()
 	document, err := os.ReadFile("../../docs/interface.md")
@@ -80,7 +79,7 @@ func documentedProblems(t *testing.T) map[string]int {
 	return statuses
 }
 
-func TestProblems(t *testing.T) {
+func TestProblems_MatchTheirError(t *testing.T) {
 	sentinels := map[string]error{
 		"malformed-request": client.ErrMalformedRequest, "voucher-not-found": client.ErrVoucherNotFound, "not-found": client.ErrNotFound,
 		"method-not-allowed": client.ErrMethodNotAllowed, "gone": client.ErrGone, "content-too-large": client.ErrContentTooLarge,
@@ -110,7 +109,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-func TestWhereARequestIsInvalid(t *testing.T) {
+func TestProblems_SayWhereARequestIsInvalid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := serve(t, answers(422, `{"type":"urn:problem:shopfront:invalid","title":"Invalid request","status":422,`+
 			`"detail":"data /player is required.","parameter":"data","pointer":"/player"}`, "Content-Type", "application/problem+json; charset=utf-8"))
@@ -122,7 +121,7 @@ func TestWhereARequestIsInvalid(t *testing.T) {
 	})
 }
 
-func TestErrorsOfTheGateway(t *testing.T) {
+func TestProblems_OfTheGateway(t *testing.T) {
 	for _, status := range []int{404, 413, 429, 500, 503} {
 		synctest.Test(t, func(t *testing.T) {
 			_, c := serve(t, message(status))
@@ -138,8 +137,7 @@ func TestErrorsOfTheGateway(t *testing.T) {
 	}
 }
 
-// A storefront takes this package and nothing else.
-func TestItImportsTheStandardLibraryOnly(t *testing.T) {
+func TestPackage_ImportsTheStandardLibraryOnly(t *testing.T) {
 	files, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)

@@ -9,19 +9,19 @@ import (
 	"shopfront/pkg/client"
 )
 
-// till is what a storefront has of its own. It keeps what must outlive its process.
+// till stands for the storefront's own code. It stores what must survive a crash.
 type till struct{ granted map[string]bool }
 
-// remember stores a redemption that is about to be asked for.
+// remember stores a redemption before its request is sent.
 func (*till) remember(key, code, nick string) error {
 	fmt.Printf("remembered for %s: %t\n", nick, key != "" && code != "")
 	return nil
 }
 
-// forget removes a redemption of which all is known.
+// forget removes a redemption whose outcome is known.
 func (*till) forget(string) error { return nil }
 
-// grant gives a reward, unless it was given for this redemption before.
+// grant gives a reward once for each redemption.
 func (t *till) grant(redemption string, reward client.Reward) error {
 	if t.granted[redemption] {
 		return nil
@@ -54,7 +54,7 @@ func redeem(ctx context.Context, shop *client.Client, till *till, code, nick str
 	return till.grant(redemption.ID, redemption.Reward) // once for each ID
 }
 
-// A voucher is redeemed once, though the first answer is lost.
+// A voucher is redeemed once although the first response is lost.
 func Example() {
 	server := httptest.NewServer(&service{steps: []step{loses(redeems), redeems}, made: map[string]bool{}})
 	defer server.Close()
@@ -95,7 +95,7 @@ func ExampleClient_Checkout() {
 	// Output: 1 vip-rank 30-days 90071992547409.91 EUR
 }
 
-// Pages that are kept are asked for again, but not sent again while they are the same.
+// Stored pages are revalidated, and sent again only if they changed.
 func ExampleClient_CheckoutArea() {
 	server := httptest.NewServer(&service{steps: []step{area(499)}, made: map[string]bool{}})
 	defer server.Close()

@@ -1,10 +1,10 @@
 package client
 
-// ProblemTypes are the names of problemTypes with their statuses.
+// ProblemTypes returns the names of the problem types with their statuses.
 func ProblemTypes() map[string]int {
 	statuses := make(map[string]int)
-	for _, t := range problemTypes() {
-		statuses[t.name] = t.status
+	for name, t := range problemTypes() {
+		statuses[name] = t.status
 	}
 	return statuses
 }

@@ -16,8 +16,8 @@ import (
 	"shopfront/pkg/client"
 )
 
-// What may pass is tried again with the same key, and applied once.
-func TestTryingAgain(t *testing.T) {
+// A transient failure is retried with the same key, and the redemption is applied once.
+func TestRedeem_TransientFailuresAreRetried(t *testing.T) {
 	for name, test := range map[string]struct {
 		failures []step
 		replayed bool
@@ -67,8 +67,8 @@ func TestTryingAgain(t *testing.T) {
 	}
 }
 
-// A call that cannot tell whether it was applied says so, and has the key; one that can does not.
-func TestTheOutcome(t *testing.T) {
+// The outcome is unknown only if the request may have been applied. Then the error has the key.
+func TestRedeem_Outcome(t *testing.T) {
 	tooLarge := answers(200, strings.Repeat(" ", 1<<20)+redemptionJSON)
 	for name, test := range map[string]struct {
 		steps    []step
@@ -129,8 +129,7 @@ func TestTheOutcome(t *testing.T) {
 	}
 }
 
-// Nothing was applied where the status says so. Of any other nothing is known.
-func TestStatusesOfWhatWasNotApplied(t *testing.T) {
+func TestRedeem_OnlySomeStatusesProveThatNothingWasApplied(t *testing.T) {
 	notApplied := []int{400, 401, 403, 404, 405, 410, 413, 414, 415, 422, 429, 431}
 	for status := 400; status < 600; status++ {
 		synctest.Test(t, func(t *testing.T) {
@@ -144,8 +143,8 @@ func TestStatusesOfWhatWasNotApplied(t *testing.T) {
 	}
 }
 
-// An earlier call may have sent a key that is the caller's: only a judgement of the service brings certainty.
-func TestTheOutcomeOfAKeyThatIsTheCallers(t *testing.T) {
+// An earlier call may have sent the caller's key, so only a judgement of the service settles the outcome.
+func TestRedeem_WithKey_OnlyAJudgementSettlesTheOutcome(t *testing.T) {
 	for name, test := range map[string]struct {
 		step    step
 		unknown bool
@@ -176,8 +175,8 @@ func TestTheOutcomeOfAKeyThatIsTheCallers(t *testing.T) {
 	})
 }
 
-// A lost attempt may be applied after a later one was refused: it came before the voucher ended, and was slow.
-func TestARefusalIsNoneWhileAnEarlierAttemptMayBeApplied(t *testing.T) {
+// A slow lost attempt, which arrived before the voucher ended, may be applied after a later attempt was refused.
+func TestRedeem_RefusalIsNotFinalWhileALostAttemptIsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		isSlow := func(s *service, w http.ResponseWriter, r *http.Request) {
 			time.AfterFunc(5*time.Second, func() { redeems(s, httptest.NewRecorder(), r) })
@@ -195,7 +194,7 @@ func TestARefusalIsNoneWhileAnEarlierAttemptMayBeApplied(t *testing.T) {
 	})
 }
 
-func TestWhenARefusalIsCertain(t *testing.T) {
+func TestRedeem_WhenARefusalIsFinal(t *testing.T) {
 	refused := problem("voucher-not-found", 404)
 	for name, test := range map[string]struct {
 		steps    []step
@@ -236,7 +235,7 @@ func TestWhenARefusalIsCertain(t *testing.T) {
 	}
 }
 
-// wantFailure wants an error, which has the key where the outcome is unknown.
+// wantFailure fails the test without an error, and if an unknown outcome has another key.
 func wantFailure(t *testing.T, err error, key string) (unknown bool) {
 	t.Helper()
 	if err == nil {
@@ -250,7 +249,7 @@ func wantFailure(t *testing.T, err error, key string) (unknown bool) {
 	return unknown
 }
 
-// wantNoSecrets wants an error whose texts may be logged.
+// wantNoSecrets fails the test if an error's texts must not be logged.
 func wantNoSecrets(t *testing.T, err error, key string) {
 	t.Helper()
 	for _, text := range []string{fmt.Sprintf("%v %+v %q", err, err, err), fmt.Sprint(errors.Join(err))} {
@@ -262,8 +261,7 @@ func wantNoSecrets(t *testing.T, err error, key string) {
 	}
 }
 
-// The key that an unknown outcome carries finds out what happened.
-func TestTheKeyOfAnUnknownOutcome(t *testing.T) {
+func TestRedeem_KeyOfAnUnknownOutcomeFindsOutWhatHappened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := serve(t, loses(redeems), silent, hangsUp, problem("unavailable", 503), redeems)
 		_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
@@ -281,8 +279,7 @@ func TestTheKeyOfAnUnknownOutcome(t *testing.T) {
 	})
 }
 
-// Each call has a key of its own.
-func TestKeysThatAreMade(t *testing.T) {
+func TestRedeem_EachCallHasItsOwnKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := serve(t, redeems)
 		for range 100 {
@@ -298,8 +295,8 @@ func TestKeysThatAreMade(t *testing.T) {
 
 func unavailableFor(seconds string) step { return problem("unavailable", 503, "Retry-After", seconds) }
 
-// Waiting doubles, and is not the same twice.
-func TestWaiting(t *testing.T) {
+// Delays double and have a random part.
+func TestRetry_DelaysDouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var first []time.Duration
 		for range 20 {
@@ -322,8 +319,7 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-// However many attempts there are, they are at most five seconds apart.
-func TestWaitingHasABound(t *testing.T) {
+func TestRetry_DelaysAreAtMostFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := serve(t, message(429))
 		c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithAttempts(100))
@@ -337,7 +333,7 @@ func TestWaitingHasABound(t *testing.T) {
 	})
 }
 
-func TestNotWaiting(t *testing.T) {
+func TestRetry_GivesUpIfTheWaitWouldBeTooLong(t *testing.T) {
 	for name, test := range map[string]struct {
 		step        step
 		limit       time.Duration // of the context
@@ -372,7 +368,7 @@ func TestNotWaiting(t *testing.T) {
 	}
 }
 
-func TestWaitingIsCancelled(t *testing.T) {
+func TestRetry_CancellationEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := serve(t, unavailableFor("5"))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -388,7 +384,7 @@ func TestWaitingIsCancelled(t *testing.T) {
 	})
 }
 
-func TestNothingIsSent(t *testing.T) {
+func TestCall_MalformedArgumentsAreNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := serve(t, redeems)
 		for _, key := range []string{"", "till 1047", "till,1047", "clé", "\xff", "till\n", strings.Repeat("k", 256)} {
@@ -421,8 +417,8 @@ func TestNothingIsSent(t *testing.T) {
 	})
 }
 
-// A redirect would take the code and the nick to another address.
-func TestRedirectsAreNotFollowed(t *testing.T) {
+// A redirect would send the code and the nick to another address.
+func TestCall_RedirectsAreNotFollowed(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -436,7 +432,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-func TestNoService(t *testing.T) {
+func TestCheckout_NoServiceListens(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	c := newClient(t, server.URL, client.WithAttempts(2))
@@ -450,7 +446,7 @@ func TestNoService(t *testing.T) {
 	}
 }
 
-func TestOneClientForAll(t *testing.T) {
+func TestClient_IsSafeForConcurrentUse(t *testing.T) {
 	s := &service{steps: []step{redeems}, made: map[string]bool{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
@@ -469,7 +465,7 @@ func TestOneClientForAll(t *testing.T) {
 	}
 }
 
-func TestOptions(t *testing.T) {
+func TestNew_Options(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := serve(t, silent)
 		c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithAttempts(1), client.WithAttemptTimeout(time.Minute))
@@ -487,7 +483,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestAddresses(t *testing.T) {
+func TestNew_MalformedArgumentsAreRejected(t *testing.T) {
 	for _, baseURL := range []string{
 		"", "shop.example", "//shop.example", "/shop", "ftp://shop.example", "https://", "https://shop.example?stage=1", "https://shop.example#top",
 		"https://till:secret@shop.example", "https://shop .example", ":",

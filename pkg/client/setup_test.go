@@ -16,11 +16,11 @@ import (
 	"shopfront/pkg/client"
 )
 
-// step answers one request.
+// step responds to one request.
 type step func(s *service, w http.ResponseWriter, r *http.Request)
 
-// service answers the first request by its first step, and so on; the last step answers all that follow. It is in memory, so
-// that in a bubble of testing/synctest no time passes but what is waited for.
+// service responds to the first request with its first step, and so on. The last step responds to all further requests. The
+// service is in memory, so that in a bubble of testing/synctest only waiting takes time.
 type service struct {
 	steps []step
 	http  *http.Client // reaches it
@@ -30,7 +30,7 @@ type service struct {
 	made     map[string]bool // by key
 }
 
-// request is what the service got.
+// request is a request that the service received.
 type request struct {
 	method, uri string
 	header      http.Header
@@ -50,7 +50,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	next(s, w, r)
 }
 
-// serve has steps answer the requests of a client for the customer emberforge.
+// serve starts a service with steps and returns it with a client for the customer emberforge.
 func serve(t *testing.T, steps ...step) (*service, *client.Client) {
 	t.Helper()
 	pipes := &pipeListener{connections: make(chan net.Conn), closed: make(chan struct{})}
@@ -74,14 +74,14 @@ func newClient(t *testing.T, baseURL string, options ...client.Option) *client.C
 	return c
 }
 
-// seen are the requests so far.
+// seen returns the requests so far.
 func (s *service) seen() []request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// keys are those that the requests had.
+// keys returns the keys of the requests so far.
 func (s *service) keys() []string {
 	var keys []string
 	for _, r := range s.seen() {
@@ -90,7 +90,7 @@ func (s *service) keys() []string {
 	return keys
 }
 
-// pipeListener accepts what is dialled, without a socket.
+// pipeListener accepts connections without a socket.
 type pipeListener struct {
 	connections chan net.Conn
 	closing     sync.Once
@@ -123,7 +123,7 @@ func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	}
 }
 
-// answers answers with a JSON body, and with header lines in pairs of name and value.
+// answers responds with a JSON body and with headers, in pairs of name and value.
 func answers(status int, body string, header ...string) step {
 	return func(_ *service, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -136,29 +136,29 @@ func answers(status int, body string, header ...string) step {
 	}
 }
 
-// problem answers with a problem of the service.
+// problem responds with a problem of the service.
 func problem(name string, status int, header ...string) step {
 	body := fmt.Sprintf(`{"type":"urn:problem:shopfront:%s","title":"A title","status":%d,"detail":"About Alder."}`, name, status)
 	return answers(status, body, append([]string{"Content-Type", "application/problem+json"}, header...)...)
 }
 
-// message answers as the gateway does for itself.
+// message responds like the gateway.
 func message(status int) step {
 	return answers(status, fmt.Sprintf(`{"message":%q}`, http.StatusText(status)), "Request-Id", "", "Apigw-Requestid", "evD1rncej6jAXAQ=")
 }
 
-// page answers as something on the way does.
+// page responds like a proxy.
 func page(status int) step {
 	return answers(status, "<html>Bad gateway</html>", "Content-Type", "text/html")
 }
 
-// silent takes a request and does not answer.
+// silent accepts a request and does not respond.
 func silent(_ *service, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// hangsUp takes a request and closes the connection.
+// hangsUp accepts a request and closes the connection.
 func hangsUp(*service, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// loses does what the step does, and hangs up instead of answering.
+// loses runs the step but hangs up instead of responding.
 func loses(then step) step {
 	return func(s *service, _ http.ResponseWriter, r *http.Request) {
 		then(s, httptest.NewRecorder(), r)
@@ -166,7 +166,7 @@ func loses(then step) step {
 	}
 }
 
-// cutsShort announces a longer answer than it sends.
+// cutsShort announces a longer response than it sends.
 func cutsShort(then step) step {
 	return func(s *service, w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "10000")
@@ -176,7 +176,7 @@ func cutsShort(then step) step {
 	}
 }
 
-// trickles answers a byte a second.
+// trickles sends one byte a second.
 func trickles(then step) step {
 	return func(s *service, w http.ResponseWriter, r *http.Request) {
 		whole := httptest.NewRecorder()
@@ -205,10 +205,10 @@ const (
 		`"createdAt":"2026-11-21T09:11:23.839Z","expiresAt":"2026-11-21T09:41:23.839Z"}`
 )
 
-// redeems redeems once for each key, and answers the same again.
+// redeems redeems once for each key and repeats the response.
 func redeems(s *service, w http.ResponseWriter, r *http.Request) { keeps(redemptionJSON)(s, w, r) }
 
-// keeps makes something once for each key, and answers it again.
+// keeps makes something once for each key and repeats the response.
 func keeps(body string) step {
 	return func(s *service, w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()

@@ -3,32 +3,32 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 )
 
-// Redemption is a voucher that was redeemed. Grant its reward once for each ID.
+// Redemption is a redeemed voucher. Grant its reward once for each ID.
 type Redemption struct {
 	ID         string    `json:"id"`
-	Code       string    `json:"code"` // as the voucher was created with
-	Nick       string    `json:"nick"` // empty for none
+	Code       string    `json:"code"` // in the operator's spelling
+	Nick       string    `json:"nick"` // empty if the request had none
 	RedeemedAt time.Time `json:"redeemedAt"`
 	Reward     Reward    `json:"reward"`
-	// Replayed says that the key had this redemption already, be it from an earlier attempt of this very call. It does not
-	// say whether its reward was granted.
+	// Replayed means that the service had already made this redemption for the key, perhaps in an earlier attempt of the same
+	// call. It does not mean that the reward was granted.
 	Replayed bool `json:"-"`
 }
 
-// Redeemable is a voucher that could be redeemed a moment ago. It grants nothing.
+// Redeemable is a voucher that could be redeemed a moment ago. Grant nothing for it.
 type Redeemable struct {
-	Code   string `json:"code"` // as the voucher was created with
-	Nick   string `json:"nick"` // empty for none
+	Code   string `json:"code"` // in the operator's spelling
+	Nick   string `json:"nick"` // empty if the request had none
 	Reward Reward `json:"reward"`
 }
 
-// RewardKind tells what a voucher gives. There may be more of them one day: treat one that you do not know as an error of
-// your own, not as nothing.
+// RewardKind is the kind of a reward. New kinds may be added: treat an unknown kind as an error of your own, not as "no reward".
 type RewardKind string
 
 // The kinds of reward.
@@ -38,7 +38,7 @@ const (
 	RewardAmountOff  RewardKind = "amount_off"  // for the storefront's till
 )
 
-// Reward is what a redemption gives. The fields that its kind does not name are zero.
+// Reward is what a redemption gives. Fields that do not belong to the kind are zero.
 type Reward struct {
 	Kind RewardKind `json:"kind"`
 
@@ -64,62 +64,87 @@ func (r Reward) isComplete() bool {
 	}
 }
 
-// Redeem redeems a code, for a nick or for nobody in particular (an empty one). No error means redeemed, now or under the
-// same key before. A voucher that is unknown, used up, expired or otherwise refused is ErrVoucherNotFound, a code or nick
-// that cannot be one ErrInvalid; neither was redeemed, by no attempt of this call. On an *OutcomeUnknownError grant nothing,
-// and repeat the call with its key.
+// Money is an exact amount.
+type Money struct {
+	Minor    int64  `json:"minor"`    // whole minor units (cents, yen, fils), 0 to 2^53-1
+	Currency string `json:"currency"` // ISO 4217
+	Display  string `json:"display"`  // for people: 4.99 EUR
+}
+
+// UnmarshalJSON rejects an amount that is missing, fractional or out of bounds.
+func (m *Money) UnmarshalJSON(text []byte) error {
+	const largest = 1<<53 - 1
+	var read struct {
+		Minor    *int64 `json:"minor"`
+		Currency string `json:"currency"`
+		Display  string `json:"display"`
+	}
+	if err := json.Unmarshal(text, &read); err != nil {
+		return err
+	}
+	if read.Minor == nil || *read.Minor < 0 || *read.Minor > largest || len(read.Currency) != 3 {
+		return errors.New("not an amount of money")
+	}
+	*m = Money{Minor: *read.Minor, Currency: read.Currency, Display: read.Display}
+	return nil
+}
+
+// Redeem redeems a code for a nick, or for nobody in particular if the nick is empty. No error means that the code is redeemed, by
+// this call or by an earlier one with the same key. ErrVoucherNotFound means that the voucher is unknown, used up, expired or
+// otherwise refused. ErrInvalid means that the code or nick is malformed. After both, no attempt of this call has redeemed
+// anything. After an *OutcomeUnknownError grant nothing, and repeat the call with its key.
 //
-// An attempt whose answer was lost may still be applied after a later one was refused. Such a refusal is asked for once more,
-// DefaultAttemptTimeout after the loss, when that is over; where the context or the attempts end before, the outcome is unknown.
+// A lost attempt may be applied after a later attempt was refused. In that case Redeem asks again DefaultAttemptTimeout after the
+// loss, when the refusal is final. If the context or the attempts end before that, the outcome is unknown.
 func (c *Client) Redeem(ctx context.Context, code, nick string, options ...CallOption) (Redemption, error) {
-	var answered struct {
-		Status string `json:"status"`
-		Redemption
-	}
-	r := c.voucherRequest(code, nick)
-	r.read = func(a answer) error {
-		if !a.decode("application/json", &answered) || answered.Status != "redeemed" || answered.ID == "" || answered.Code == "" ||
-			answered.RedeemedAt.IsZero() || !answered.Reward.isComplete() {
-			return a.notUnderstood("it is no redemption")
-		}
-		answered.Replayed = a.isReplayed()
-		return nil
-	}
-	err := r.keyed(options)
-	if err == nil {
-		err = c.do(ctx, r)
-	}
+	redemption, err := c.voucher(ctx, code, nick, false, options)
 	if err != nil {
 		return Redemption{}, fmt.Errorf("redeem voucher: %w", err)
 	}
-	return answered.Redemption, nil
+	return redemption, nil
 }
 
-// Check says what redeeming would give now, and changes nothing. It promises nothing: somebody else may take the last use a
-// moment later. Its errors are those of Redeem, but that no outcome can be unknown.
+// Check returns what a redemption would give now, and changes nothing. It reserves nothing: somebody else may take the last use a
+// moment later. It returns the errors of Redeem, except that its outcome is never unknown.
 func (c *Client) Check(ctx context.Context, code, nick string) (Redeemable, error) {
-	var answered struct {
-		Status string `json:"status"`
-		Redeemable
-	}
-	r := c.voucherRequest(code, nick)
-	r.query = "check=true"
-	r.read = func(a answer) error {
-		if !a.decode("application/json", &answered) || answered.Status != "redeemable" || answered.Code == "" || !answered.Reward.isComplete() {
-			return a.notUnderstood("it is no redeemable voucher")
-		}
-		return nil
-	}
-	if err := c.do(ctx, r); err != nil {
+	r, err := c.voucher(ctx, code, nick, true, nil)
+	if err != nil {
 		return Redeemable{}, fmt.Errorf("check voucher: %w", err)
 	}
-	return answered.Redeemable, nil
+	return Redeemable{Code: r.Code, Nick: r.Nick, Reward: r.Reward}, nil
 }
 
-func (c *Client) voucherRequest(code, nick string) request {
+// voucher redeems or checks a voucher. A check returns a Redemption without ID and time.
+func (c *Client) voucher(ctx context.Context, code, nick string, check bool, options []CallOption) (Redemption, error) {
 	body, _ := json.Marshal(struct { // strings always encode
 		Code string `json:"code"`
 		Nick string `json:"nick,omitzero"`
 	}{code, nick})
-	return request{method: http.MethodPost, path: "/shop/" + c.customer + "/voucher", body: body, maxBytes: maxAnswerBytes}
+	r := request{
+		method: http.MethodPost, path: "/shop/" + c.customer + "/voucher", contentType: "application/json", body: body, maxBytes: maxAnswerBytes,
+	}
+	var answered struct {
+		Status string `json:"status"`
+		Redemption
+	}
+	r.read = func(a answer) error {
+		understood := a.decode("application/json", &answered) && answered.Code != "" && answered.Reward.isComplete()
+		if check {
+			understood = understood && answered.Status == "redeemable"
+		} else {
+			understood = understood && answered.Status == "redeemed" && answered.ID != "" && !answered.RedeemedAt.IsZero()
+		}
+		if !understood {
+			return a.notUnderstood("it is not a voucher that was redeemed or checked")
+		}
+		answered.Replayed = a.isReplayed()
+		return nil
+	}
+	if check {
+		r.query = "check=true"
+		err := c.do(ctx, r)
+		return answered.Redemption, err
+	}
+	err := c.doOnce(ctx, r, options)
+	return answered.Redemption, err
 }

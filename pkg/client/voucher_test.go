@@ -10,7 +10,7 @@ import (
 	"shopfront/pkg/client"
 )
 
-func TestRedeeming(t *testing.T) {
+func TestRedeem_ReturnsTheRedemption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := serve(t, redeems)
 		for i, wantBody := range []string{`{"code":"wel\"come <coins> ü","nick":"Alder"}`, `{"code":""}`} {
@@ -42,7 +42,7 @@ func TestRedeeming(t *testing.T) {
 	})
 }
 
-func TestRewards(t *testing.T) {
+func TestCheck_Rewards(t *testing.T) {
 	euros := func(minor string) string {
 		return `{"kind":"amount_off","amountOff":{"minor":` + minor + `,"currency":"EUR","display":"-"}}`
 	}
@@ -90,8 +90,8 @@ func TestRewards(t *testing.T) {
 	}
 }
 
-// A check changes nothing: it has no key, is tried again, and leaves nothing unknown.
-func TestChecking(t *testing.T) {
+// A check changes nothing: it has no key, is retried, and its outcome is never unknown.
+func TestCheck_IsRetriedWithoutAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const redeemable = `{"status":"redeemable","code":"FIVER","reward":{"kind":"percent_off","percentOff":20}}`
 		s, c := serve(t, hangsUp, problem("unavailable", 503), answers(200, redeemable), answers(200, redemptionJSON), problem("unavailable", 503))
@@ -113,8 +113,7 @@ func TestChecking(t *testing.T) {
 	})
 }
 
-// There is nothing that a lost check might have done: a refusal is one at once.
-func TestAChecksRefusalIsCertain(t *testing.T) {
+func TestCheck_RefusalIsFinalAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s, c := serve(t, hangsUp, problem("voucher-not-found", 404))
