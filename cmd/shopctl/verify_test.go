@@ -43,7 +43,7 @@ func TestVerify_PrintsWhatIsWrongAndWhere(t *testing.T) {
 	s.loseAUse(t)
 	got := s.shopctl(t.Context(), "--local", "verify", "emberforge")
 	lines := strings.Split(s.withoutRandomNames(got.stdout), "\n")
-	const message = "the counters say 2 uses taken, on record is 1 redemption"
+	const message = "the counters count 2 uses, but the records show 1 redemption"
 	if len(lines) != 3 || strings.Join(strings.Fields(lines[0]), " ") != "KIND TABLE CUSTOMER SK WHAT" ||
 		!strings.HasPrefix(lines[1], "uses_differ  VouchersTable  emberforge#") || !strings.HasSuffix(lines[1], "  W1NTER10  "+message) {
 		t.Errorf("prints %s", got.stdout)
@@ -82,7 +82,7 @@ func TestVerify_InterruptedEdit_SaysHowToCompleteIt(t *testing.T) {
 		t.Fatal(got)
 	}
 	restore()
-	const told = `in motion: W1NTER10: an edit of its limit goes on or was interrupted; run again, that edit completes it: shopctl --local voucher edit emberforge W1NTER10 --max-uses 250
+	const told = `in motion: W1NTER10: an edit of the limit is running or was interrupted; running the edit again completes it: shopctl --local voucher edit emberforge W1NTER10 --max-uses 250
 2 vouchers, 0 redemptions and 0 checkouts read: nothing is wrong
 `
 	if got := s.shopctl(t.Context(), "--local", "verify", "emberforge"); got.exit != exitOK || got.stdout != "" || got.stderr != told {

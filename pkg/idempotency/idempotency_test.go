@@ -10,7 +10,7 @@ import (
 	"shopfront/pkg/idempotency"
 )
 
-func TestKeys(t *testing.T) {
+func TestParseKey(t *testing.T) {
 	for _, key := range []string{"a", "order-1047", "8e03978e-40d5-43dd-bc93-6894a57f9324", "!\"#$%&'()*+-./:;<=>?@[\\]^_`{|}~", strings.Repeat("k", 255)} {
 		if got, err := idempotency.ParseKey(key); err != nil || string(got) != key {
 			t.Errorf("ParseKey(%q) = %q, %v", key, got, err)
@@ -26,7 +26,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func TestPartsDoNotRunTogether(t *testing.T) {
+func TestDigest_DifferentParts_DoNotCollide(t *testing.T) {
 	parts := rapid.SliceOfN(rapid.StringMatching(`[a#0]{0,3}`), 0, 4)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := parts.Draw(t, "a"), parts.Draw(t, "b")
@@ -38,13 +38,13 @@ func TestPartsDoNotRunTogether(t *testing.T) {
 }
 
 // Tokens are in stored keys: how they are made never changes.
-func TestDigestNeverChanges(t *testing.T) {
+func TestDigest_NeverChanges(t *testing.T) {
 	if got := idempotency.Digest("emberforge", "WE1C0MEC01NS", "alder", "order-1047"); got != "LRLuWYz8-QoWsPfs4csHfg" {
 		t.Errorf("Digest = %q", got)
 	}
 }
 
-func TestNewTokensDiffer(t *testing.T) {
+func TestNewToken_IsRandom(t *testing.T) {
 	a, errA := idempotency.NewToken(rand.Reader)
 	b, errB := idempotency.NewToken(rand.Reader)
 	if errA != nil || errB != nil || a == b || len(a) != 22 {

@@ -7,7 +7,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-func TestDigitsAreThoseOfISO4217(t *testing.T) {
+func TestDigits_AreThoseOfISO4217(t *testing.T) {
 	for code, want := range map[string]int{
 		"EUR": 2, "USD": 2, "GBP": 2, "RSD": 2, "ALL": 2, "LBP": 2, "HUF": 2, "COP": 2, "MGA": 2, "XCG": 2, "ZWG": 2,
 		"JPY": 0, "KRW": 0, "CLP": 0, "ISK": 0, "UGX": 0, "VND": 0, "XOF": 0,
@@ -20,7 +20,7 @@ func TestDigitsAreThoseOfISO4217(t *testing.T) {
 	}
 }
 
-func TestCurrencyIsAnActiveCodeInUpperCase(t *testing.T) {
+func TestParseCurrency_AcceptsActiveCodesInUpperCase(t *testing.T) {
 	for _, code := range []string{
 		"", "E", "EU", "EURO", "eur", "Eur", "EUR ", " EUR", "E R", "UR ", "R F", "€", "978",
 		"DEM", "HRK", "BGN", "ANG", "SLL", "ZWL", "CUC", // withdrawn

@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-func TestAmountIsDisplayedWithTheDigitsOfISO4217(t *testing.T) {
+func TestString_HasTheDigitsOfISO4217(t *testing.T) {
 	for _, test := range []struct {
 		minor    int64
 		currency money.Currency
@@ -95,14 +95,14 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestMalformedAmountIsQuotedInShort(t *testing.T) {
+func TestParse_LongMalformedAmount_IsQuotedInPart(t *testing.T) {
 	_, err := money.Parse(strings.Repeat("x", 10_000), "EUR")
 	if err == nil || len(err.Error()) > 200 {
 		t.Errorf("the message for a text of 10,000 bytes has %d bytes", len(err.Error()))
 	}
 }
 
-func TestParseReadsBackEveryDecimal(t *testing.T) {
+func TestParse_ReadsWhatDecimalWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := anyAmount(t, "amount")
 		got, err := money.Parse(amount.Decimal(), amount.Currency)
@@ -112,7 +112,7 @@ func TestParseReadsBackEveryDecimal(t *testing.T) {
 	})
 }
 
-func TestTimesIsExactOrAnError(t *testing.T) {
+func TestTimes(t *testing.T) {
 	limit := big.NewInt(money.MaxMinor)
 	rapid.Check(t, func(t *rapid.T) {
 		amount := anyAmount(t, "amount")
@@ -137,7 +137,7 @@ func TestTimesIsExactOrAnError(t *testing.T) {
 	})
 }
 
-func TestTimesAtTheLimit(t *testing.T) {
+func TestTimes_AtTheLimit_IsExactOrAnError(t *testing.T) {
 	for _, test := range []struct {
 		minor, count int64
 		err          error
@@ -157,7 +157,7 @@ func TestTimesAtTheLimit(t *testing.T) {
 	}
 }
 
-func TestMinusNeverMixesCurrenciesNorGoesBelowZero(t *testing.T) {
+func TestMinus(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from, less := anyAmount(t, "from"), anyAmount(t, "less")
 		got, err := from.Minus(less)

@@ -4,84 +4,71 @@ import (
 	"bytes"
 	"encoding/base64"
 	"slices"
+	"strconv"
 	"time"
 
 	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
 )
 
-// ClockSkew is how far the clocks of a function and of whoever verifies may be apart: AWS refuses requests that are signed
-// more than five minutes off (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html), in either direction.
+// ClockSkew is how far apart the clocks of a function and of the verifying machine may be. AWS rejects requests signed more
+// than five minutes off (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html), in either direction.
 const ClockSkew = 10 * time.Minute
 
-// Voucher is a voucher as it stands in the store.
-type Voucher struct {
-	voucher.Voucher
-
-	Editing voucher.Limit // the limit that an unfinished edit is on its way to, or voucher.NoLimit
-}
-
-// Counter is a part of the uses of a code with a limit above one.
+// Counter holds a part of the uses of a code with a limit above one.
 type Counter struct {
 	Number     int // from 0
 	Left, Used int
-	Edit       int64 // the version that the voucher had in the last edit of its limit; 0: there was none
+	Edit       int64 // the version that the last edit of the limit gave the voucher; 0: the limit was never edited
 }
 
-// Record is a redemption of a code of many uses.
-type Record struct {
-	ID   string
-	At   time.Time
-	Nick string // as written; empty: none
-}
-
-// Glance is a look at a voucher and its counters before or after the rest was read.
+// Glance is a look at a voucher and its counters, before or after the other items are read.
 type Glance struct {
 	Found   bool
 	Version int64
-	Used    int // the counters' sum
+	Used    int // the sum of the counters
 }
 
-// redemptionID is a redemption's ID in as few bytes as can be: those of a code are held all at once.
+// redemptionID is the ID of a redemption in its smallest form, because all those of a code are held at once.
 type redemptionID [16]byte
 
-// Account adds up what is kept under one code. It takes the items in any order; what it holds of each redemption is 16
-// bytes. Make it with NewAccount.
+// Account adds up what is stored under one code. Items can be added in any order. Each redemption takes 16 bytes. Create it
+// with NewAccount.
 type Account struct {
 	Code  voucher.Code
-	Items int // that were added
+	Items int // the number of items added
 
 	home     Place
 	faults   []Finding // of single items
-	unread   bool      // an item could not be read where it stands: sums over the account mean nothing
-	voucher  *Voucher
+	unread   bool      // an item could not be read, so sums mean nothing
+	voucher  *voucher.Standing
 	counters map[int]Counter
 
-	nickItems, looseItems int    // holding a nick's redemptions, or one
-	anyPart               string // the sort key of one of the counters and those
-	mostOfNick            int    // the most redemptions that a nick's item holds
+	nickItems, looseItems int    // items with the redemptions of a nick, and items with one redemption
+	anyPart               string // the sort key of one item other than the voucher
+	mostOfNick            int    // the most redemptions in the item of a nick
 
 	redemptions []redemptionID
 	first, last time.Time
-	nick        string // of one redemption, as compared
+	nick        string // of the first redemption added, as compared
 	nicksDiffer bool
 
 	isBracketed   bool
 	before, after Glance
 }
 
-// NewAccount is an account without items. home is where its voucher belongs.
+// NewAccount returns an account without items. home is the place where its voucher belongs.
 func NewAccount(code voucher.Code, home Place) *Account {
 	return &Account{Code: code, home: home, counters: make(map[int]Counter)}
 }
 
-// Redemptions is how many redemptions are on record.
+// Redemptions returns the number of recorded redemptions.
 func (a *Account) Redemptions() int { return len(a.redemptions) }
 
-// HasVoucher tells whether the voucher itself was among the items.
+// HasVoucher reports whether the voucher itself was added.
 func (a *Account) HasVoucher() bool { return a.voucher != nil }
 
-// Fault adds an item that cannot be read as what it should be; kind is KindMalformed, KindMisplaced or KindIncomplete.
+// Fault adds an item that cannot be read. kind is KindMalformed, KindMisplaced or KindIncomplete.
 func (a *Account) Fault(place Place, kind Kind, message string) {
 	a.Items++
 	a.fault(found(kind, place, "%s", message))
@@ -93,12 +80,12 @@ func (a *Account) fault(f Finding) {
 	a.unread = true
 }
 
-// AddVoucher adds the voucher, with the redemption of a single-use one.
-func (a *Account) AddVoucher(v Voucher) {
+// AddVoucher adds the voucher. A single-use voucher includes its redemption.
+func (a *Account) AddVoucher(v voucher.Standing) {
 	a.Items++
 	a.voucher = &v
 	if v.Redeemed != nil {
-		a.addRecord(a.home, Record{ID: v.Redeemed.ID, At: v.Redeemed.At, Nick: v.Redeemed.Nick})
+		a.addRedemption(a.home, *v.Redeemed)
 	}
 }
 
@@ -115,26 +102,26 @@ func (a *Account) AddCounter(place Place, c Counter) {
 	a.counters[c.Number] = c
 }
 
-// AddNick adds the item that holds the redemptions of one nick and counts them.
-func (a *Account) AddNick(place Place, taken int, records []Record) {
+// AddNick adds the item of a nick. taken is the number of redemptions that the item says it holds.
+func (a *Account) AddNick(place Place, taken int, redemptions []voucher.Redemption) {
 	a.addPart(place)
 	a.nickItems++
-	for _, record := range records {
-		a.addRecord(place, record)
+	for _, redemption := range redemptions {
+		a.addRedemption(place, redemption)
 	}
-	if taken != len(records) {
+	if taken != len(redemptions) {
 		a.faults = append(a.faults, Finding{
-			KindNickUses, a.Code, place, "the item counts " + count(taken, "redemption") + " of its nick and holds " + count(len(records), ""),
+			KindNickUses, a.Code, place, "the item counts " + count(taken, "redemption") + " but holds " + strconv.Itoa(len(redemptions)),
 		})
 	}
-	a.mostOfNick = max(a.mostOfNick, len(records))
+	a.mostOfNick = max(a.mostOfNick, len(redemptions))
 }
 
 // AddRedemption adds the item of one redemption.
-func (a *Account) AddRedemption(place Place, record Record) {
+func (a *Account) AddRedemption(place Place, redemption voucher.Redemption) {
 	a.addPart(place)
 	a.looseItems++
-	a.addRecord(place, record)
+	a.addRedemption(place, redemption)
 }
 
 func (a *Account) addPart(place Place) {
@@ -144,51 +131,51 @@ func (a *Account) addPart(place Place) {
 	}
 }
 
-func (a *Account) addRecord(place Place, record Record) {
-	id, err := base64.RawURLEncoding.DecodeString(record.ID)
+func (a *Account) addRedemption(place Place, redemption voucher.Redemption) {
+	id, err := base64.RawURLEncoding.DecodeString(redemption.ID)
 	if err != nil || len(id) != len(redemptionID{}) {
 		a.fault(found(KindMalformed, place, "the redemption's ID is malformed"))
 		return
 	}
-	nick, err := voucher.ParseNick(record.Nick)
+	nick, err := voucher.ParseNick(redemption.Nick)
 	if err != nil {
 		a.fault(found(KindMalformed, place, "the redemption's %v", err))
 		return
 	}
 	if len(a.redemptions) == 0 {
-		a.first, a.last, a.nick = record.At, record.At, nick.Compared
+		a.first, a.last, a.nick = redemption.At, redemption.At, nick.Compared
 	}
 	a.redemptions = append(a.redemptions, redemptionID(id))
-	if record.At.Before(a.first) {
-		a.first = record.At
+	if redemption.At.Before(a.first) {
+		a.first = redemption.At
 	}
-	if record.At.After(a.last) {
-		a.last = record.At
+	if redemption.At.After(a.last) {
+		a.last = redemption.At
 	}
 	a.nicksDiffer = a.nicksDiffer || nick.Compared != a.nick
 }
 
-// Between says how the voucher and its counters stood before the first of the items was read and after the last. Counters
-// count upwards only and a redemption stays, so what was on record in between lies between the two.
+// Between adds the looks at the voucher and its counters before the first item was read and after the last. Counters only
+// rise and redemptions are never removed, so the number of redemptions read lies between the two sums.
 func (a *Account) Between(before, after Glance) {
 	a.before, a.after, a.isBracketed = before, after, true
 }
 
-// Judgement is what one reading of an account says.
+// Judgement is the result of one reading of an account.
 type Judgement struct {
-	// Certain findings are of single items, which are read whole or not at all.
+	// Certain findings concern a single item, which DynamoDB always returns whole.
 	Certain []Finding
-	// Doubtful findings are of several items, which were not read at one moment: they hold if reading again finds them again.
+	// Doubtful findings concern several items, which are not read at one moment. They count if further readings confirm them.
 	Doubtful []Finding
-	// Motion tells that not all could be judged, for the voucher changed meanwhile; nil: all was.
+	// Motion is set if the voucher changed meanwhile, so that not everything could be judged.
 	Motion *Motion
 }
 
-// Judge says what is wrong with the account, of a customer with a currency, as seen at a time.
+// Judge returns what is wrong with the account at the time now. currency is that of the customer.
 func (a *Account) Judge(currency money.Currency, now time.Time) Judgement {
 	j := Judgement{Certain: slices.Clone(a.faults)}
 	if a.last.After(now.Add(ClockSkew)) {
-		j.Certain = append(j.Certain, a.foundf(KindFuture, "redeemed at %s, and now is %s", written(a.last), written(now)))
+		j.Certain = append(j.Certain, a.foundf(KindFuture, "redeemed at %s, but it is %s now", written(a.last), written(now)))
 	}
 	if a.unread {
 		return j
@@ -197,7 +184,7 @@ func (a *Account) Judge(currency money.Currency, now time.Time) Judgement {
 		if a.isBracketed && (a.before.Found || a.after.Found) {
 			j.Motion = a.motion(MotionChange)
 		} else {
-			j.Doubtful = append(j.Doubtful, a.foundf(KindOrphaned, "%s, such as %s, but no voucher", count(a.Items, "item"), a.anyPart))
+			j.Doubtful = append(j.Doubtful, a.foundf(KindOrphaned, "%s without a voucher, for example %s", count(a.Items, "item"), a.anyPart))
 		}
 		return j
 	}
@@ -221,41 +208,41 @@ func (a *Account) motion(kind MotionKind) *Motion {
 	switch kind {
 	case MotionEdit:
 		m.MaxUses = a.voucher.Editing
-		m.Message = "an edit of its limit goes on or was interrupted; run again, that edit completes it"
+		m.Message = "an edit of the limit is running or was interrupted; running the edit again completes it"
 	case MotionChange:
-		m.Message = "it was created or edited meanwhile"
+		m.Message = "created or edited while it was read"
 	case MotionRedemption:
-		m.Message = "it was redeemed meanwhile"
+		m.Message = "redeemed while it was read"
 	}
 	return m
 }
 
-// judgeVoucher judges the voucher's own item.
+// judgeVoucher checks the item of the voucher.
 func (a *Account) judgeVoucher(currency money.Currency) []Finding {
 	v := a.voucher
 	if err := v.Reward.InCurrency(currency); err != nil {
 		return []Finding{a.foundf(KindCurrency, "%v", err)}
 	}
-	if _, err := v.Edited(voucher.Edit{}); err != nil { // an edit that changes nothing judges what there is
+	if _, err := v.Edited(voucher.Edit{}); err != nil { // an empty edit validates the voucher
 		return []Finding{a.foundf(KindMalformed, "%v", err)}
 	}
 	switch {
 	case v.Version < 1:
 		return []Finding{a.foundf(KindMalformed, "the voucher has the version %d", v.Version)}
 	case v.Limited() && (v.Counters < 1 || v.Counters > voucher.MaxCounters):
-		return []Finding{a.foundf(KindWrongKind, "a voucher with a limit of %d uses names %s", v.MaxUses, count(v.Counters, "counter"))}
+		return []Finding{a.foundf(KindWrongKind, "the voucher has a limit of %d uses and names %s", v.MaxUses, count(v.Counters, "counter"))}
 	case !v.Limited() && v.Counters != 0:
-		return []Finding{a.foundf(KindWrongKind, "a voucher without a limit above one names %s", count(v.Counters, "counter"))}
+		return []Finding{a.foundf(KindWrongKind, "the voucher has no limit above one but names %s", count(v.Counters, "counter"))}
 	case !v.Limited() && (v.Full || v.Editing != voucher.NoLimit):
-		return []Finding{a.foundf(KindWrongKind, "a voucher without a limit above one is marked as full or as being edited to another")}
+		return []Finding{a.foundf(KindWrongKind, "the voucher has no limit above one but is marked as full or as being edited")}
 	case !v.SingleUse() && v.Redeemed != nil:
-		return []Finding{a.foundf(KindWrongKind, "a voucher of many uses holds a redemption of its own")}
+		return []Finding{a.foundf(KindWrongKind, "the voucher has many uses, but its item holds a redemption")}
 	default:
 		return nil
 	}
 }
 
-// judgeParts judges what stands beside the voucher, and it with that.
+// judgeParts checks the voucher together with its other items.
 func (a *Account) judgeParts() []Finding {
 	v := a.voucher
 	perNick := v.MaxUsesPerNick != voucher.NoLimit
@@ -265,7 +252,7 @@ func (a *Account) judgeParts() []Finding {
 	case a.nickItems > 0 && !perNick:
 		return []Finding{a.foundf(KindWrongKind, "%s of nicks, but the voucher has no limit per nick", count(a.nickItems, "item"))}
 	case a.looseItems > 0 && (perNick || v.SingleUse()):
-		return []Finding{a.foundf(KindWrongKind, "%s of redemptions that such a voucher keeps elsewhere", count(a.looseItems, "item"))}
+		return []Finding{a.foundf(KindWrongKind, "%s with one redemption each, but such a voucher stores its redemptions elsewhere", count(a.looseItems, "item"))}
 	}
 	var wrong []Finding
 	if v.Limited() {
@@ -294,7 +281,7 @@ func (a *Account) judgeCounters() []Finding {
 		left, used = left+counter.Left, used+counter.Used
 	}
 	if len(a.counters) != v.Counters {
-		return []Finding{a.foundf(KindCounters, "%s; the voucher names %d", count(len(a.counters), "counter"), v.Counters)}
+		return []Finding{a.foundf(KindCounters, "there are %s, but the voucher names %d", count(len(a.counters), "counter"), v.Counters)}
 	}
 	var wrong []Finding
 	least, most := used, used
@@ -302,29 +289,29 @@ func (a *Account) judgeCounters() []Finding {
 		least, most = a.before.Used, a.after.Used
 	}
 	if n := len(a.redemptions); n < least || n > most {
-		wrong = append(wrong, a.foundf(KindUses, "the counters say %s taken, on record is %s", count(used, "use"), count(n, "redemption")))
+		wrong = append(wrong, a.foundf(KindUses, "the counters count %s, but the records show %s", count(used, "use"), count(n, "redemption")))
 	}
 	if !a.isSteady() {
 		return wrong
 	}
-	if message := v.judgeEdits(a.counters); message != "" {
+	if message := a.editsMessage(); message != "" {
 		wrong = append(wrong, a.foundf(KindEdits, "%s", message))
 	}
 	if v.Editing != voucher.NoLimit {
 		return wrong
 	}
-	// A limit that was lowered below what was used leaves nothing, and more taken than it allows.
+	// A limit that was lowered below the uses taken leaves none, and more uses taken than it allows.
 	lowered := a.limitWasEdited() && left == 0 && used > int(v.MaxUses)
 	if left+used != int(v.MaxUses) && !lowered {
-		wrong = append(wrong, a.foundf(KindLimit, "the counters hold %d left and %d taken, the limit is %d", left, used, v.MaxUses))
+		wrong = append(wrong, a.foundf(KindLimit, "the counters hold %d uses left and %d taken, but the limit is %d", left, used, v.MaxUses))
 	}
 	if v.Full && left > 0 {
-		wrong = append(wrong, a.foundf(KindFull, "the voucher is marked as full and has %s left", count(left, "use")))
+		wrong = append(wrong, a.foundf(KindFull, "the voucher is marked as full but has %s left", count(left, "use")))
 	}
 	return wrong
 }
 
-// limitWasEdited tells by the counters: an edit of another field leaves them as they are.
+// limitWasEdited looks at the counters, because an edit of another field does not change them.
 func (a *Account) limitWasEdited() bool {
 	for _, counter := range a.counters {
 		if counter.Edit > 0 {
@@ -334,21 +321,22 @@ func (a *Account) limitWasEdited() bool {
 	return false
 }
 
-// judgeEdits says what is wrong with the edits that the counters are of. An edit of the limit takes a version of the
-// voucher's, leaves it at every counter, and ends in the version after it. While none goes on, all counters are of one.
-func (v *Voucher) judgeEdits(counters map[int]Counter) string {
-	for _, counter := range counters {
+// editsMessage returns what is wrong with the edits recorded in the counters, or "". An edit of the limit takes a version of
+// the voucher, writes it to every counter, and finishes in a later version. While no edit runs, all counters name the same edit.
+func (a *Account) editsMessage() string {
+	v := a.voucher
+	for _, counter := range a.counters {
 		switch {
 		case v.Editing != voucher.NoLimit && counter.Edit > v.Version, v.Editing == voucher.NoLimit && counter.Edit >= v.Version:
-			return "a counter is of a later edit than the voucher"
-		case v.Editing == voucher.NoLimit && counter.Edit != counters[0].Edit:
-			return "the counters are of different edits, and none goes on"
+			return "a counter names a later edit than the voucher"
+		case v.Editing == voucher.NoLimit && counter.Edit != a.counters[0].Edit:
+			return "the counters name different edits, and no edit is running"
 		}
 	}
 	return ""
 }
 
-// duplicates is how many IDs are recorded more than once.
+// duplicates returns how many IDs are recorded more than once.
 func (a *Account) duplicates() int {
 	slices.SortFunc(a.redemptions, func(one, other redemptionID) int { return bytes.Compare(one[:], other[:]) })
 	n := 0
@@ -360,7 +348,7 @@ func (a *Account) duplicates() int {
 	return n
 }
 
-// judgeTerms judges redemptions by a voucher that is known to have had the same terms always.
+// judgeTerms checks the redemptions against the terms of a voucher that was never edited.
 func (a *Account) judgeTerms() []Finding {
 	v := a.voucher
 	if !a.neverEdited() || len(a.redemptions) == 0 {
@@ -368,23 +356,23 @@ func (a *Account) judgeTerms() []Finding {
 	}
 	switch bound := v.Nick != (voucher.Nick{}); {
 	case v.Disabled:
-		return []Finding{a.foundf(KindTerms, "redeemed, and it was disabled always")}
+		return []Finding{a.foundf(KindTerms, "redeemed, although the voucher was always disabled")}
 	case a.first.Before(v.ValidFrom):
-		return []Finding{a.foundf(KindTerms, "redeemed at %s, before it began", written(a.first))}
+		return []Finding{a.foundf(KindTerms, "redeemed at %s, before the voucher was valid", written(a.first))}
 	case !v.ValidUntil.IsZero() && !a.last.Before(v.ValidUntil):
-		return []Finding{a.foundf(KindTerms, "redeemed at %s, when it had ended", written(a.last))}
+		return []Finding{a.foundf(KindTerms, "redeemed at %s, after the voucher had expired", written(a.last))}
 	case bound && (a.nicksDiffer || a.nick != v.Nick.Compared):
-		return []Finding{a.foundf(KindTerms, "redeemed by another nick than it was always bound to")}
+		return []Finding{a.foundf(KindTerms, "redeemed by a nick other than the one that the voucher is bound to")}
 	default:
 		return nil
 	}
 }
 
-// neverEdited tells that the voucher's terms were the same whenever it was redeemed.
+// neverEdited reports whether the voucher's terms were the same at every redemption.
 func (a *Account) neverEdited() bool { return a.voucher.Version == 1 && a.isSteady() }
 
-// isSteady tells that the voucher was not edited while the account was read. Whether it was is only known of one that was
-// looked at before and after; others are judged as if it was not, and what is then found wrong is read again.
+// isSteady reports whether the voucher was not edited while the account was read. Without looks before and after, that is
+// unknown and assumed: what is then found wrong is read again with them.
 func (a *Account) isSteady() bool {
 	return !a.isBracketed || a.before.Found && a.after.Found && a.before.Version == a.voucher.Version && a.after.Version == a.voucher.Version
 }

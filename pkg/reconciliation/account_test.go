@@ -26,11 +26,11 @@ func part(suffix string) reconciliation.Place {
 func id(n int) string { return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%016d", n)) }
 
 // record is a redemption without a nick.
-func record(n int) reconciliation.Record { return reconciliation.Record{ID: id(n), At: noon()} }
+func record(n int) voucher.Redemption { return voucher.Redemption{ID: id(n), At: noon()} }
 
 // kept is the voucher SUMMER-20 of a version, with 10 uses over two counters and no limit per nick.
-func kept(version int64, change ...func(*reconciliation.Voucher)) reconciliation.Voucher {
-	v := reconciliation.Voucher{Voucher: voucher.Voucher{
+func kept(version int64, change ...func(*voucher.Standing)) voucher.Standing {
+	v := voucher.Standing{Voucher: voucher.Voucher{
 		Code: "SUMMER20", Written: "SUMMER-20", MaxUses: 10, Counters: 2, Version: version, Created: noon(),
 		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 	}}
@@ -40,9 +40,9 @@ func kept(version int64, change ...func(*reconciliation.Voucher)) reconciliation
 	return v
 }
 
-func editing(v *reconciliation.Voucher) { v.Editing = 14 }
+func editing(v *voucher.Standing) { v.Editing = 14 }
 
-func full(v *reconciliation.Voucher) { v.Full = true }
+func full(v *voucher.Standing) { v.Full = true }
 
 // counters are two, with uses left and taken, of edits.
 func counters(a *reconciliation.Account, left0, used0, left1, used1 int, edits ...int64) {
@@ -70,7 +70,7 @@ func kindsOf(findings []reconciliation.Finding) string {
 }
 
 // What several items say together, read at once or while the shop goes on.
-func TestAccounts(t *testing.T) {
+func TestJudge(t *testing.T) {
 	tests := []struct {
 		what     string
 		read     func(a *reconciliation.Account)
@@ -225,19 +225,19 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-func TestMessagesSayTheFigures(t *testing.T) {
+func TestJudge_Messages_NameTheFigures(t *testing.T) {
 	account := reconciliation.NewAccount("SUMMER20", home())
 	account.AddVoucher(kept(1))
 	counters(account, 4, 1, 3, 2)
 	records(account, 1)
 	judged := account.Judge("EUR", noon())
-	if len(judged.Doubtful) != 1 || judged.Doubtful[0].Message != "the counters say 3 uses taken, on record is 1 redemption" {
+	if len(judged.Doubtful) != 1 || judged.Doubtful[0].Message != "the counters count 3 uses, but the records show 1 redemption" {
 		t.Errorf("%+v", judged)
 	}
 }
 
 // reading is an account that was read, with what it says.
-func reading(version int64, used, recorded int, change ...func(*reconciliation.Voucher)) (*reconciliation.Account, reconciliation.Judgement) {
+func reading(version int64, used, recorded int, change ...func(*voucher.Standing)) (*reconciliation.Account, reconciliation.Judgement) {
 	account := reconciliation.NewAccount("SUMMER20", home())
 	account.AddVoucher(kept(version, change...))
 	counters(account, 10-used, used, 0, 0)
@@ -246,12 +246,12 @@ func reading(version int64, used, recorded int, change ...func(*reconciliation.V
 	return account, account.Judge("EUR", noon())
 }
 
-func TestOnlyWhatEveryReadingFindsIsWrong(t *testing.T) {
+func TestRecheck_ReportsOnlyWhatEveryReadingFinds(t *testing.T) {
 	type read struct {
 		used, recorded int
-		change         func(*reconciliation.Voucher)
+		change         func(*voucher.Standing)
 	}
-	none := func(*reconciliation.Voucher) {}
+	none := func(*voucher.Standing) {}
 	tests := []struct {
 		what     string
 		readings []read
@@ -263,7 +263,7 @@ func TestOnlyWhatEveryReadingFindsIsWrong(t *testing.T) {
 		{what: "clean at last", readings: []read{{3, 2, none}, {3, 3, none}}},
 		{
 			what: "wrong each time, with other figures", readings: []read{{3, 2, none}, {4, 2, none}, {5, 4, none}}, findings: "uses_differ",
-			message: "the counters say 5 uses taken, on record is 4 redemptions",
+			message: "the counters count 5 uses, but the records show 4 redemptions",
 		},
 		{what: "something else each time", readings: []read{{3, 2, none}, {2, 2, full}, {3, 2, none}}, motion: reconciliation.MotionChange},
 		{what: "an edit that does not end", readings: []read{{2, 2, editing}, {2, 2, editing}, {2, 2, editing}}, motion: reconciliation.MotionEdit},
@@ -293,7 +293,7 @@ func TestOnlyWhatEveryReadingFindsIsWrong(t *testing.T) {
 	}
 }
 
-func TestAReportHoldsTheFirstFindingsAndCountsAll(t *testing.T) {
+func TestReport_HoldsTheFirstFindingsAndCountsAll(t *testing.T) {
 	var report reconciliation.Report
 	for n := range reconciliation.MaxFindings + 1 {
 		report.Add(reconciliation.Finding{Kind: reconciliation.KindUses, Place: part(fmt.Sprint(9999 - n))}, reconciliation.Finding{Kind: reconciliation.KindEdits, Place: part(fmt.Sprint(9999 - n))})

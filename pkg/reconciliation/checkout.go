@@ -7,34 +7,34 @@ import (
 	"shopfront/pkg/money"
 )
 
-// DeletionDelay is how much later than it may DynamoDB deletes an expired checkout: typically within a few days
-// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html). This is more than a few.
+// DeletionDelay is how long DynamoDB may take to delete an item whose time to live has passed. Typically that is a few days
+// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html).
 const DeletionDelay = 7 * 24 * time.Hour
 
-// Checkout is a checkout as it stands in the store.
+// Checkout is a checkout as it is stored.
 type Checkout struct {
 	checkout.Checkout
 
 	Place Place
-	// Faults are what is wrong with it as an item: KindMalformed or KindMisplaced. It is then not judged any further.
+	// Faults are findings of KindMalformed or KindMisplaced. With one, the checkout is not judged further.
 	Faults []Finding
-	Status checkout.Status // as stored: time alone makes an open one an expired one
-	// DeletedAt is when DynamoDB may delete it, in whole seconds; the zero time: never.
+	Status checkout.Status // as stored; a checkout expires by time alone
+	// DeletedAt is the time to live, in whole seconds; zero: DynamoDB never deletes it.
 	DeletedAt time.Time
 }
 
-// Fault says that the item cannot be read as a checkout that belongs where it stands.
+// Fault adds a fault of the item.
 func (c *Checkout) Fault(kind Kind, message string) {
 	c.Faults = append(c.Faults, found(kind, c.Place, "%s", message))
 }
 
-// DeletionTime is when a checkout that expires at a time is to be deleted: in whole seconds, and not a moment too early.
+// DeletionTime returns the time to live of a checkout: in whole seconds, rounded up so that it is never too early.
 func DeletionTime(expires time.Time) time.Time {
 	return expires.Add(checkout.Retention + time.Second - 1).Truncate(time.Second)
 }
 
-// Judge says what is wrong with the checkout, of a customer with a currency, as seen at a time. A checkout is one item and
-// never changes: what is found is certain.
+// Judge returns what is wrong with the checkout at the time now. currency is that of the customer. A checkout is one item that
+// never changes, so the findings are certain.
 func (c *Checkout) Judge(currency money.Currency, now time.Time) []Finding {
 	if len(c.Faults) > 0 {
 		return c.Faults
@@ -48,24 +48,24 @@ func (c *Checkout) Judge(currency money.Currency, now time.Time) []Finding {
 		return wrong
 	}
 	if c.UnitPrice.Currency != currency {
-		add(KindCurrency, "in %s; the customer's is %s", c.UnitPrice.Currency, currency)
+		add(KindCurrency, "in %s, but the customer's currency is %s", c.UnitPrice.Currency, currency)
 	}
 	subtotal, err := c.UnitPrice.Times(c.Amount)
 	if err != nil || subtotal != c.Subtotal {
-		add(KindPrice, "%d at %s are not %s", c.Amount, c.UnitPrice, c.Subtotal)
+		add(KindPrice, "%d times %s is not %s", c.Amount, c.UnitPrice, c.Subtotal)
 	} else if total, err := c.Subtotal.Minus(c.Discount); err != nil || total != c.Total {
 		add(KindPrice, "%s less %s is not %s", c.Subtotal, c.Discount, c.Total)
 	}
 	if c.Created.After(now.Add(ClockSkew)) {
-		add(KindFuture, "created at %s, and now is %s", written(c.Created), written(now))
+		add(KindFuture, "created at %s, but it is %s now", written(c.Created), written(now))
 	}
 	if due := DeletionTime(c.Expires); c.DeletedAt.IsZero() {
-		add(KindDeletionTime, "nothing deletes it; that should happen at %s", written(due))
+		add(KindDeletionTime, "it has no time to live; that should be %s", written(due))
 	} else if !c.DeletedAt.Equal(due) {
-		add(KindDeletionTime, "deleted at %s, instead of %s", written(c.DeletedAt), written(due))
+		add(KindDeletionTime, "its time to live is %s instead of %s", written(c.DeletedAt), written(due))
 	}
 	if due := DeletionTime(c.Expires); now.After(due.Add(DeletionDelay)) {
-		add(KindKeptTooLong, "expired at %s and should have been deleted from %s on: is time to live on?", written(c.Expires), written(due))
+		add(KindKeptTooLong, "expired at %s and should be gone since %s: is time to live enabled on the table?", written(c.Expires), written(due))
 	}
 	return wrong
 }

@@ -1,12 +1,12 @@
-// Package reconciliation holds the rules by which what is kept of a customer is found to add up, or not: the uses that
-// counters say were taken are the redemptions on record, limits are what counters hold, nothing stands without its voucher.
+// Package reconciliation decides whether what is stored for a customer adds up: the counters count exactly the recorded
+// redemptions, the limits match the counters, every item belongs to a voucher, every checkout has its price.
 //
-// It reads from the item to the whole: finding.go (what can be wrong), account.go (all that is kept under one code, and
-// its judgement), recheck.go (what looked wrong is read again, since the shop goes on), checkout.go, report.go.
+// Start with finding.go (what can be wrong), then account.go (everything under one code, and how it is judged), recheck.go (a
+// code that looks wrong is read again, because the shop is in use), checkout.go and report.go. docs/operations.md lists the
+// kinds of findings.
 //
-// It is a noun: it imports the nouns catalog, checkout, money and voucher and may import neither AWS nor net/http nor a
-// storage or HTTP package of Shopfront. Nothing in it reads: it judges what it is given. The kinds of finding are listed
-// in docs/operations.md.
+// The package reads nothing itself. It imports catalog, checkout, money and voucher. It may import neither AWS nor net/http nor
+// any package of Shopfront that stores or serves.
 package reconciliation
 
 import (
@@ -16,36 +16,36 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Kind says what is wrong, for scripts. Kinds do not change.
+// Kind says what is wrong. Scripts read it, so kinds never change.
 type Kind string
 
-// Every kind of finding. The first three are of one item, and what else is kept under its code is then not judged, since
-// sums over it would only say the same again.
+// The kinds of findings. The first three concern one item. The other items of its code are then not judged, because sums over
+// them would only repeat the finding.
 const (
-	KindMalformed  Kind = "malformed"  // an item cannot be read, or holds what no rule allows
-	KindMisplaced  Kind = "misplaced"  // an item does not stand where its content belongs: the shop does not find it
+	KindMalformed  Kind = "malformed"  // an item cannot be read, or breaks a rule
+	KindMisplaced  Kind = "misplaced"  // an item is stored under a wrong key, so the shop does not find it
 	KindIncomplete Kind = "incomplete" // the redemption of a single-use voucher lacks a part
 
 	KindOrphaned     Kind = "orphaned"              // counters or redemptions without their voucher
-	KindWrongKind    Kind = "wrong_kind"            // items that a voucher of this kind does not have
-	KindCounters     Kind = "counters_differ"       // other counters than the voucher names
-	KindUses         Kind = "uses_differ"           // uses taken are not the redemptions on record
-	KindLimit        Kind = "limit_differs"         // uses left and taken are not the limit
+	KindWrongKind    Kind = "wrong_kind"            // items that belong to another kind of voucher
+	KindCounters     Kind = "counters_differ"       // the counters are not those that the voucher names
+	KindUses         Kind = "uses_differ"           // the counters do not count the recorded redemptions
+	KindLimit        Kind = "limit_differs"         // uses left and taken do not add up to the limit
 	KindOverdrawn    Kind = "overdrawn"             // a counter gave more uses than it had
-	KindEdits        Kind = "edits_differ"          // the counters are not of the voucher's last edit
-	KindFull         Kind = "full_with_uses_left"   // marked as used up, and it is not
-	KindNickUses     Kind = "nick_uses_differ"      // what a nick's item counts are not the redemptions in it
-	KindNickLimit    Kind = "nick_limit_exceeded"   // a nick has more redemptions than it may
-	KindDuplicate    Kind = "duplicate_redemption"  // two redemptions of a voucher have one ID
-	KindTerms        Kind = "against_terms"         // redeemed though the voucher, never edited, forbids it
-	KindFuture       Kind = "in_the_future"         // something was recorded at a time to come
-	KindCurrency     Kind = "currency_differs"      // money in another currency than the customer's
-	KindPrice        Kind = "price_differs"         // a checkout's total is not its price
-	KindDeletionTime Kind = "deletion_time_differs" // a checkout is not deleted when it should be
+	KindEdits        Kind = "edits_differ"          // the counters do not name the last edit of the limit
+	KindFull         Kind = "full_with_uses_left"   // marked as used up, but uses are left
+	KindNickUses     Kind = "nick_uses_differ"      // the item of a nick does not count the redemptions in it
+	KindNickLimit    Kind = "nick_limit_exceeded"   // a nick has more redemptions than allowed
+	KindDuplicate    Kind = "duplicate_redemption"  // two redemptions of a voucher have the same ID
+	KindTerms        Kind = "against_terms"         // redeemed against the terms of a voucher that was never edited
+	KindFuture       Kind = "in_the_future"         // something was recorded at a future time
+	KindCurrency     Kind = "currency_differs"      // money in a currency other than the customer's
+	KindPrice        Kind = "price_differs"         // the prices in a checkout do not add up
+	KindDeletionTime Kind = "deletion_time_differs" // a checkout has a wrong time to live
 	KindKeptTooLong  Kind = "kept_too_long"         // a checkout should have been deleted
 )
 
-// Kinds are all of them.
+// Kinds returns all kinds.
 func Kinds() []Kind {
 	return []Kind{
 		KindMalformed, KindMisplaced, KindIncomplete, KindOrphaned, KindWrongKind, KindCounters, KindUses, KindLimit, KindOverdrawn,
@@ -54,7 +54,7 @@ func Kinds() []Kind {
 	}
 }
 
-// Place is where an item stands in the store.
+// Place is where an item is stored.
 type Place struct {
 	Table     string
 	Partition string // the value of the partition key
@@ -68,8 +68,8 @@ func (p Place) compare(other Place) int {
 // Finding is one thing that is wrong.
 type Finding struct {
 	Kind Kind
-	Code voucher.Code // whose voucher it is about; empty for checkouts
-	// Place is that of the item, or of the voucher where several items together are wrong.
+	Code voucher.Code // empty for checkouts
+	// Place is that of the item, or that of the voucher if several items do not fit together.
 	Place   Place
 	Message string
 }
@@ -82,21 +82,21 @@ func (f Finding) compare(other Finding) int {
 	return cmp.Or(f.Place.compare(other.Place), cmp.Compare(f.Kind, other.Kind), cmp.Compare(f.Message, other.Message))
 }
 
-// MotionKind says why a voucher could not be judged whole.
+// MotionKind says why a voucher could not be judged completely.
 type MotionKind string
 
-// Every kind of motion.
+// The kinds of motion.
 const (
-	MotionEdit       MotionKind = "edit"       // an edit of its limit goes on, or was cut off
-	MotionChange     MotionKind = "change"     // it was created or edited meanwhile
-	MotionRedemption MotionKind = "redemption" // it was redeemed meanwhile
+	MotionEdit       MotionKind = "edit"       // an edit of the limit is running or was interrupted
+	MotionChange     MotionKind = "change"     // it was created or edited while it was read
+	MotionRedemption MotionKind = "redemption" // it was redeemed while it was read
 )
 
-// Motion is a voucher that changed while it was read, so that not all of it could be judged. It is not wrong.
+// Motion is a voucher that changed while it was read and therefore could not be judged completely. That is not an error.
 type Motion struct {
 	Kind MotionKind
 	Code voucher.Code
-	// MaxUses is the limit that an edit is on its way to; running that edit again completes it. Else it is voucher.NoLimit.
+	// MaxUses is the limit that an edit is moving to, or voucher.NoLimit. Running the edit again completes it.
 	MaxUses voucher.Limit
 	Message string
 }

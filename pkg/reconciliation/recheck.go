@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Readings is how often a code that looked wrong is read again before it is reported.
+// Readings is how often a code that looks wrong is read again before it is reported.
 const Readings = 3
 
-// Recheck judges an account that looked wrong, or as being edited, by reading it again. What DynamoDB reads together is
-// not of one moment: a transaction may show in one item and, for an instant, not yet in another. So only what every
-// reading finds is wrong. The zero Recheck is ready.
+// Recheck decides about an account that looked wrong, or that was being edited, by several readings. DynamoDB does not read
+// items at one moment: for an instant, a transaction may show in one item but not in another. Therefore only what every reading
+// finds is reported. The zero Recheck is ready to use.
 type Recheck struct {
 	readings int
 	lasting  map[identity]Finding
@@ -18,13 +18,13 @@ type Recheck struct {
 	clean    bool
 }
 
-// identity tells findings apart. Messages differ from reading to reading.
+// identity identifies a finding across readings. Messages may differ.
 type identity struct {
 	kind  Kind
 	place Place
 }
 
-// Add takes what the next reading says, and tells whether that decides it.
+// Add adds the judgement of the next reading and reports whether that was the last one needed.
 func (r *Recheck) Add(a *Account, j Judgement) (decided bool) {
 	found := make(map[identity]Finding)
 	for _, f := range slices.Concat(j.Certain, j.Doubtful) {
@@ -35,20 +35,20 @@ func (r *Recheck) Add(a *Account, j Judgement) (decided bool) {
 	}
 	r.readings++
 	r.motion = j.Motion
-	if r.clean = len(j.Doubtful) == 0 && j.Motion == nil; r.clean { // whatever was seen before was in motion
+	if r.clean = len(j.Doubtful) == 0 && j.Motion == nil; r.clean { // earlier findings were changes in progress
 		clear(found)
 		for _, f := range j.Certain {
 			found[identity{f.Kind, f.Place}] = f
 		}
 	}
 	r.lasting = found
-	if !r.clean && len(found) == 0 && r.motion == nil { // each reading finds something else
+	if !r.clean && len(found) == 0 && r.motion == nil { // no two readings find the same
 		r.motion = a.motion(MotionChange)
 	}
 	return r.clean || r.readings == Readings
 }
 
-// Result is what is wrong, in order, and what could not be judged; nil: nothing.
+// Result returns the findings, in order, and the motion if the voucher could not be judged completely.
 func (r *Recheck) Result() ([]Finding, *Motion) {
 	return slices.SortedFunc(maps.Values(r.lasting), Finding.compare), r.motion
 }

@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-func TestCodesThatAreOne(t *testing.T) {
+func TestParseCode_SameCodeInManySpellings(t *testing.T) {
 	tests := []struct {
 		rule        string
 		typed, want string
@@ -45,7 +45,7 @@ func TestCodesThatAreOne(t *testing.T) {
 	}
 }
 
-func TestTextsThatAreNoCode(t *testing.T) {
+func TestParseCode_InvalidText_IsRejected(t *testing.T) {
 	for rule, typed := range map[string]string{
 		"empty": "", "white space only": " \t", "dashes only": "--\u2014", "invisible only": "\u200b\ufeff",
 		"65 characters": strings.Repeat("A", 65),
@@ -71,7 +71,7 @@ func TestTextsThatAreNoCode(t *testing.T) {
 	}
 }
 
-func TestParsedCodeStaysAsItIs(t *testing.T) {
+func TestParseCode_NormalizedCode_IsUnchanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typed := rapid.String().Draw(t, "typed")
 		code, err := voucher.ParseCode(typed)
@@ -88,7 +88,7 @@ func TestParsedCodeStaysAsItIs(t *testing.T) {
 	})
 }
 
-func TestNoiseMakesNoOtherCode(t *testing.T) {
+func TestParseCode_Noise_MakesNoDifference(t *testing.T) {
 	noise := rapid.SliceOfN(rapid.SampledFrom([]string{"", "-", " ", "\u200b", "\u2014", "\u00ad", "\t", "\u2212"}), 1, 3)
 	rapid.Check(t, func(t *rapid.T) {
 		plain := rapid.StringMatching(`[A-Z0-9]{1,64}`).Draw(t, "plain")
@@ -111,7 +111,7 @@ func TestNoiseMakesNoOtherCode(t *testing.T) {
 	})
 }
 
-func TestGeneratedCodes(t *testing.T) {
+func TestGenerateCode_IsReadableAndUnique(t *testing.T) {
 	bytes := bytes.NewReader(bytes.Repeat([]byte{0, 31, 32, 255}, 8))
 	code, err := voucher.GenerateCode(bytes)
 	if err != nil || code != "0Z0Z-0Z0Z-0Z0Z-0Z0Z" {

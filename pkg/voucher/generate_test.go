@@ -84,7 +84,7 @@ func (i *issued) issue(v voucher.Voucher) error {
 
 func (i *issued) sorted() []voucher.Code { return slices.Sorted(slices.Values(*i)) }
 
-func TestGenerateIssuesWhatItKeepsAndNoMore(t *testing.T) {
+func TestGenerate_IssuesExactlyWhatItStores(t *testing.T) {
 	for _, count := range []int{1, 15, 16, 17, 500} {
 		var store shelf
 		var out issued
@@ -98,7 +98,7 @@ func TestGenerateIssuesWhatItKeepsAndNoMore(t *testing.T) {
 	}
 }
 
-func TestGenerateTakesAnotherCodeWhereOneIsTaken(t *testing.T) {
+func TestGenerate_TakenCode_IsReplacedByAnother(t *testing.T) {
 	var first issued
 	if _, err := generator(&shelf{}).Generate(t.Context(), launch(1), first.issue); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func (s *delayed) Create(ctx context.Context, _ catalog.CustomerID, v voucher.Vo
 	return errors.New("answer lost")
 }
 
-func TestWhatArrivesAfterABatchWasCompletedIsToldOfAndIssued(t *testing.T) {
+func TestGenerate_LateWrites_AreReportedAndCanBeIssued(t *testing.T) {
 	var store shelf
 	var out issued
 	if _, err := generator(&store).Generate(t.Context(), launch(1), out.issue); err != nil {
@@ -169,7 +169,7 @@ func TestWhatArrivesAfterABatchWasCompletedIsToldOfAndIssued(t *testing.T) {
 	}
 }
 
-func TestGenerateThatEndedEarlyIsCompleted(t *testing.T) {
+func TestGenerate_EndedEarly_IsCompletedByResuming(t *testing.T) {
 	errLost := errors.New("answer lost")
 	// Each is what happens when the 21st voucher is written.
 	for name, onWrite := range map[string]func(store *shelf, v voucher.Voucher, cancel func()) error{
@@ -208,7 +208,7 @@ func TestGenerateThatEndedEarlyIsCompleted(t *testing.T) {
 	}
 }
 
-func TestGenerateThatCannotHandOutIsCompleted(t *testing.T) {
+func TestGenerate_FailedIssue_IsCompletedByResuming(t *testing.T) {
 	errFull := errors.New("no space left on device")
 	var store shelf
 	_, err := generator(&store).Generate(t.Context(), launch(500), func(voucher.Voucher) error { return errFull })
@@ -237,7 +237,7 @@ func completes(t *testing.T, store *shelf, count int) {
 	}
 }
 
-func TestGenerateRefuses(t *testing.T) {
+func TestGenerate_Errors(t *testing.T) {
 	ten := voucher.Limit(10)
 	for name, test := range map[string]struct {
 		change func(*voucher.BatchOrder)
@@ -276,7 +276,7 @@ func TestGenerateRefuses(t *testing.T) {
 	}
 }
 
-func TestGenerateCompletesABatchOfWhichAVoucherWasEdited(t *testing.T) {
+func TestGenerate_BatchWithAnEditedVoucher_IsCompleted(t *testing.T) {
 	limit := func(n voucher.Limit) *voucher.Limit { return &n }
 	begun := voucher.Terms{
 		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Batch: "launch", MaxUses: limit(100),

@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-func TestNicks(t *testing.T) {
+func TestParseNick(t *testing.T) {
 	tests := []struct {
 		rule                     string
 		typed, written, compared string
@@ -40,7 +40,7 @@ func TestNicks(t *testing.T) {
 	}
 }
 
-func TestNickBounds(t *testing.T) {
+func TestParseNick_Bounds(t *testing.T) {
 	for rule, test := range map[string]struct {
 		typed string
 		fits  bool
@@ -62,7 +62,7 @@ func TestNickBounds(t *testing.T) {
 	}
 }
 
-func TestWrittenNickReadsAsItself(t *testing.T) {
+func TestParseNick_WrittenNick_IsUnchanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nick, err := voucher.ParseNick(rapid.String().Draw(t, "typed"))
 		if err != nil {

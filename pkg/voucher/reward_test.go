@@ -10,7 +10,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-func TestRewards(t *testing.T) {
+func TestParseReward(t *testing.T) {
 	tests := []struct {
 		text     string
 		currency money.Currency
@@ -48,7 +48,7 @@ func TestRewards(t *testing.T) {
 	}
 }
 
-func TestRewardsReadAsTheyAreWritten(t *testing.T) {
+func TestParseReward_ReadsWhatStringWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		reward := drawReward(t)
 		if again, err := voucher.ParseReward(reward.String(), "EUR"); err != nil || again != reward {

@@ -10,7 +10,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-func TestDefaultsOfTerms(t *testing.T) {
+func TestNew_Defaults(t *testing.T) {
 	tests := []struct {
 		rule                     string
 		maxUses, perNick         *voucher.Limit
@@ -36,7 +36,7 @@ func TestDefaultsOfTerms(t *testing.T) {
 	}
 }
 
-func TestTermsThatAreRefused(t *testing.T) {
+func TestNew_InvalidTerms_AreRejected(t *testing.T) {
 	coins := voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}
 	tests := []struct {
 		rule  string
@@ -81,7 +81,7 @@ func TestTermsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestEdits(t *testing.T) {
+func TestEdited(t *testing.T) {
 	yes, later, batch, nick := true, noon().Add(time.Hour), "launch", "Alder"
 	single, many := mustNew(t, voucher.Terms{}), mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100))})
 	unlimited := mustNew(t, voucher.Terms{MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})

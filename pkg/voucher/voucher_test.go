@@ -36,7 +36,7 @@ func mustNew(t testing.TB, terms voucher.Terms) voucher.Voucher {
 	return v
 }
 
-func TestReasonsForRefusal(t *testing.T) {
+func TestRefuse(t *testing.T) {
 	alder, birch := mustNick(t, "Alder"), mustNick(t, "Birch")
 	used := mustNew(t, voucher.Terms{})
 	used.Redeemed = &voucher.Redemption{ID: "earlier"}
@@ -79,7 +79,7 @@ func TestReasonsForRefusal(t *testing.T) {
 	}
 }
 
-func TestNickLimit(t *testing.T) {
+func TestRefuseNick(t *testing.T) {
 	three := mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(3))})
 	none := mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit)})
 	for _, test := range []struct {
@@ -96,7 +96,7 @@ func TestNickLimit(t *testing.T) {
 }
 
 // A voucher is refused for a reason that holds, and only if one holds.
-func TestRefusalsHaveTheirReason(t *testing.T) {
+func TestIsRefusal(t *testing.T) {
 	nicks := []voucher.Nick{{}, mustNick(t, "Alder"), mustNick(t, "Birch")}
 	rapid.Check(t, func(t *rapid.T) {
 		hours := func(label string) time.Time {

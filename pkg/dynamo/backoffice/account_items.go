@@ -101,7 +101,7 @@ func isCode(code voucher.Code) bool {
 
 // Errors that determine the kind of a finding. With any other error the item is malformed.
 var (
-	errMisplaced  = errors.New("the item does not belong where it stands")
+	errMisplaced  = errors.New("the item has the wrong key")
 	errIncomplete = errors.New("the redemption is incomplete")
 )
 
@@ -155,15 +155,15 @@ func (r accountReader) addVoucher(account *reconciliation.Account, it table.Item
 		return err
 	}
 	if code, err := voucher.ParseCode(v.Written); err != nil || code != v.Code {
-		return fmt.Errorf("%w: its code was written in another way", errMisplaced)
+		return fmt.Errorf("%w: its code is not the one in the sort key", errMisplaced)
 	}
 	if table.NickCondition(v.Nick) != it.Str(table.AttrNickHash) {
-		return errors.New("the nick that it is bound to is not the one that is compared")
+		return errors.New("the nick that it is bound to does not match the hash of that nick")
 	}
 	if err := wholeRedemption(it); err != nil {
 		return err
 	}
-	account.AddVoucher(reconciliation.Voucher{Voucher: v.Voucher, Editing: v.Editing})
+	account.AddVoucher(voucher.Standing{Voucher: v.Voucher, Editing: v.Editing})
 	return nil
 }
 
@@ -225,15 +225,15 @@ func (r accountReader) addRedemption(account *reconciliation.Account, it table.I
 		return err
 	}
 	if len(records) != 1 || !it.Has(table.RecordPrefix+string(token)) {
-		return errors.New("the item holds not the one redemption that its sort key names")
+		return errors.New("the item does not hold exactly the redemption that its sort key names")
 	}
 	account.AddRedemption(r.place(it), records[0])
 	return nil
 }
 
 // recordsOf reads all redemptions that an item holds.
-func recordsOf(it table.Item) ([]reconciliation.Record, error) {
-	var records []reconciliation.Record
+func recordsOf(it table.Item) ([]voucher.Redemption, error) {
+	var records []voucher.Redemption
 	for name := range it {
 		if !strings.HasPrefix(name, table.RecordPrefix) {
 			continue
@@ -246,7 +246,7 @@ func recordsOf(it table.Item) ([]reconciliation.Record, error) {
 		if record.Spelling != "" && nick == "" {
 			return nil, errors.New("the nick of a redemption is missing")
 		}
-		records = append(records, reconciliation.Record{ID: record.ID, At: record.At, Nick: nick})
+		records = append(records, voucher.Redemption{ID: record.ID, At: record.At, Nick: nick})
 	}
 	return records, nil
 }
