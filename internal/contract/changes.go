@@ -27,9 +27,7 @@ func findings(base, revision document) (map[Operation][]checker.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := diff.NewConfig(diff.WithExcludeElements([]string{
-		diff.ExcludeDescriptionOption, diff.ExcludeExamplesOption, diff.ExcludeSummaryOption, diff.ExcludeTitleOption,
-	}))
+	config := diff.NewConfig(diff.WithExcludeElements([]string{diff.ExcludeTitleOption}))
 	differs, sources, err := diff.GetPathsDiff(config, []*load.SpecInfo{before}, []*load.SpecInfo{now})
 	if err != nil {
 		return nil, fmt.Errorf("compare %s with %s: %w", revision.name, base.name, err)
@@ -46,14 +44,14 @@ func findings(base, revision document) (map[Operation][]checker.Change, error) {
 	return found, nil
 }
 
-// structure is the document as the diff library reads it, without what it would take for structure: text, servers, and sunsets,
-// which it would judge by the clock.
+// structure is the document as the diff library reads it: without text, and without sunsets, which it would judge by the clock.
 func (d document) structure() (*load.SpecInfo, error) {
 	var raw object
 	if err := json.Unmarshal(d.text, &raw); err != nil {
 		return nil, err
 	}
-	stripped, err := json.Marshal(withoutUnstructured(raw, false))
+	strip(raw, false, append(text(), sunsetExtension)...)
+	stripped, err := json.Marshal(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -61,40 +59,7 @@ func (d document) structure() (*load.SpecInfo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
-	for _, item := range info.Spec.Paths.Map() {
-		for _, operation := range item.Operations() {
-			if operation.Security == nil && info.Spec.Security != nil {
-				operation.Security = &info.Spec.Security
-			}
-		}
-	}
 	return info, nil
-}
-
-// withoutUnstructured removes members by name, but not from an object whose members have names of the author's choice.
-func withoutUnstructured(value any, isNamed bool) any {
-	namesOfAuthors := []string{"paths", "headers", "properties", "patternProperties", "$defs", "schemas", "parameters", "responses", "securitySchemes"}
-	switch value := value.(type) {
-	case object:
-		for name, member := range value {
-			switch name {
-			case "default", "const", "enum": // data
-			case "tags", "servers", "externalDocs", "$comment", "examples", sunsetExtension:
-				if !isNamed {
-					delete(value, name)
-					continue
-				}
-				fallthrough
-			default:
-				value[name] = withoutUnstructured(member, !isNamed && slices.Contains(namesOfAuthors, name))
-			}
-		}
-	case []any:
-		for i, element := range value {
-			value[i] = withoutUnstructured(element, false)
-		}
-	}
-	return value
 }
 
 // plainWords says a finding in English. It writes numbers as the documents do, where the library rounds them. A parameter whose type

@@ -2,14 +2,13 @@ package contract
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 )
 
 // comparison is how a document differs from an earlier release. It walks both documents and lets a difference pass only where a
 // rule says why it is harmless:
 //
-//   - text for people, see isText;
+//   - text for people, which parse removes;
 //   - something that clients may send but need not: a parameter, a field, a media type, a value;
 //   - something that responses did not have before: an operation, a status, a header, a media type, a field;
 //   - a response that is restricted further, see schema;
@@ -68,8 +67,7 @@ func compare(base, revision document, today string) *comparison {
 	c := &comparison{today: today, early: make(map[difference]string)}
 	c.servers(base.root["servers"], revision.root["servers"])
 	for name, scheme := range child(child(base.root, "components"), "securitySchemes") {
-		now := child(child(revision.root, "components"), "securitySchemes")[name]
-		if !reflect.DeepEqual(withoutText(scheme), withoutText(now)) {
+		if now := child(child(revision.root, "components"), "securitySchemes")[name]; !reflect.DeepEqual(scheme, now) {
 			c.differs("", was("security scheme "+name, scheme, now), asItWas)
 		}
 	}
@@ -119,6 +117,9 @@ func (c *comparison) gone(at string, base object) {
 	c.differs(at, removed, harm)
 }
 
+// isDeprecation reports whether a member is judged by gone and sunset.
+func isDeprecation(name string) bool { return name == "deprecated" || name == sunsetExtension }
+
 // sunset wants the sunset of something deprecated to stay where it was, or to move to a later day. Something new has no base.
 func (c *comparison) sunset(at string, base, revision object) {
 	before, given := base[sunsetExtension]
@@ -148,7 +149,7 @@ func (c *comparison) object(at, parent string, from side, base, revision object)
 	c.sunset(at, base, revision)
 	for _, name := range names(base, revision) {
 		b, r := member(base, name), member(revision, name)
-		if isText(name) || reflect.DeepEqual(b, r) {
+		if isDeprecation(name) || reflect.DeepEqual(b, r) {
 			continue
 		}
 		wasThere, isThere := b != absent{}, r != absent{}
@@ -233,29 +234,12 @@ func (c *comparison) each(at, kind string, from side, base, revision object) {
 	}
 }
 
-// isText reports whether a member is text for people. It is also true of a deprecation, which gone and sunset judge.
-func isText(name string) bool {
-	switch name {
-	case "title", "summary", "description", "tags", "externalDocs", "$comment", "example", "examples", "deprecated", sunsetExtension:
-		return true
-	default:
-		return false
-	}
-}
-
-func withoutText(value any) object {
-	of, _ := value.(object)
-	of = maps.Clone(of)
-	maps.DeleteFunc(of, func(name string, _ any) bool { return isText(name) })
-	return of
-}
-
 // servers wants the servers to stay in their places, because a client takes the first. More may follow.
 func (c *comparison) servers(base, revision any) {
 	left := list(revision)
 	for i, server := range list(base) {
-		if i >= len(left) || !reflect.DeepEqual(withoutText(server), withoutText(left[i])) {
-			c.differs("servers", written(withoutText(server)["url"])+" is not in its place any more", ": clients still call it, so put it back")
+		if i >= len(left) || !reflect.DeepEqual(server, left[i]) {
+			c.differs("servers", written(server)+" is not in its place any more", ": clients still call it, so put it back")
 			return
 		}
 	}

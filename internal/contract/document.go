@@ -84,6 +84,7 @@ func parse(name string, yaml []byte) (document, error) {
 		return d, fmt.Errorf("%s: %w", name, err)
 	}
 	d.misplaced = misplacedSunsets("", d.root)
+	strip(d.root, false, append(text(), "title")...)
 	d.root, _ = d.inline(d.root).(object)
 	for path, item := range child(d.root, "paths") {
 		item, _ := item.(object)
@@ -121,6 +122,34 @@ func (d document) inherit(path string, item, operation object) object {
 	operation["servers"] = cmp.Or(operation["servers"], item["servers"])
 	operation["security"] = cmp.Or(operation["security"], d.root["security"])
 	return operation
+}
+
+// text are the members that are text for people. The diff library needs titles.
+func text() []string {
+	return []string{"summary", "description", "tags", "externalDocs", "$comment", "example", "examples"}
+}
+
+// strip removes members by name, but not from an object whose members have names of the author's choice.
+func strip(value any, hasOwnNames bool, members ...string) {
+	switch value := value.(type) {
+	case object:
+		for name, member := range value {
+			isData := name == "default" || name == "const" || name == "enum"
+			switch {
+			case hasOwnNames:
+				strip(member, false, members...)
+			case slices.Contains(members, name):
+				delete(value, name)
+			case !isData:
+				own := []string{"paths", "headers", "properties", "patternProperties", "$defs", "schemas", "parameters", "responses", "securitySchemes"}
+				strip(member, slices.Contains(own, name), members...)
+			}
+		}
+	case []any:
+		for _, element := range value {
+			strip(element, false, members...)
+		}
+	}
 }
 
 // inline replaces each $ref in a value by its target. Members beside a $ref override those of the target. A $ref stays where its

@@ -41,23 +41,19 @@ func (c *Contract) CheckHistory(ctx context.Context) ([]string, error) {
 		}
 		seen[file] = true
 		blob := strings.Fields(info)[3]
-		released, err := git(ctx, dir, "cat-file", "blob", blob)
+		original, err := git(ctx, dir, "cat-file", "blob", blob)
 		if err != nil {
 			return nil, err
 		}
-		what := "was released and does not exist any more"
-		for _, release := range c.releases {
-			if release.name+".yaml" == file {
-				what = "is not what was released"
-				if bytes.Equal(release.yaml, released) {
-					what = ""
-				}
-			}
+		name, what := "api/"+releasesDir+"/"+file, "is not what was released"
+		i := slices.IndexFunc(c.releases, func(r released) bool { return r.name+".yaml" == file })
+		switch {
+		case i < 0:
+			what = "was released and does not exist any more"
+		case bytes.Equal(c.releases[i].yaml, original):
+			continue
 		}
-		if what != "" {
-			name := "api/" + releasesDir + "/" + file
-			problems = append(problems, fmt.Sprintf("%s %s. Restore it: git cat-file blob %s > %s", name, what, blob, name))
-		}
+		problems = append(problems, fmt.Sprintf("%s %s. Restore it: git cat-file blob %s > %s", name, what, blob, name))
 	}
 	if len(seen) == 0 {
 		return nil, fmt.Errorf("%w: git has no commit that added one", ErrNoHistory)

@@ -28,7 +28,7 @@ func (c *comparison) schema(at string, from side, base, revision any) {
 	b, _ := base.(object)
 	r, _ := revision.(object)
 	for _, keyword := range names(b, r) {
-		if !isText(keyword) && !reflect.DeepEqual(member(b, keyword), member(r, keyword)) {
+		if !isDeprecation(keyword) && !reflect.DeepEqual(member(b, keyword), member(r, keyword)) {
 			c.keyword(at, keyword, from, b, r)
 		}
 	}

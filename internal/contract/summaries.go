@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -31,28 +30,15 @@ func (c *Contract) readSummaries() (map[int]string, error) {
 	if err := yaml.Unmarshal(text, &summaries); err != nil {
 		return nil, fmt.Errorf("api/%s: %w", summariesFile, err)
 	}
+	sentence := regexp.MustCompile("^([^.!?`\\n]|`[^`\\n]+`)+\\.$")
 	for number, summary := range summaries {
-		if err := checkSummary(summary); err != nil {
-			return nil, fmt.Errorf("api/%s: the summary of release %d %w", summariesFile, number, err)
-		}
 		if number < 1 || number > len(c.releases) {
-			return nil, fmt.Errorf("api/%s: release %d does not exist: run `make release` first, or correct the number", summariesFile, number)
+			return nil, fmt.Errorf("api/%s: release %d does not exist: run make release first, or correct the number", summariesFile, number)
+		}
+		if len(summary) > maxSummary || !sentence.MatchString(summary) {
+			return nil, fmt.Errorf("api/%s: write the summary of release %d as one sentence on one line that ends with a full stop, "+
+				"in at most %d bytes, with names between two backquotes", summariesFile, number, maxSummary)
 		}
 	}
 	return summaries, nil
-}
-
-func checkSummary(summary string) error {
-	switch {
-	case len(summary) > maxSummary:
-		return fmt.Errorf("has %d bytes: shorten it to %d", len(summary), maxSummary)
-	case !strings.HasSuffix(summary, ".") || summary != strings.TrimSpace(summary):
-		return errors.New("must end with a full stop")
-	case regexp.MustCompile(`[.!?]\s|\n`).MatchString(summary):
-		return errors.New("must be one sentence on one line")
-	case strings.Count(summary, "`")%2 == 1:
-		return errors.New("has a backquote without its partner")
-	default:
-		return nil
-	}
 }

@@ -6,16 +6,17 @@ import (
 )
 
 func TestSummaries(t *testing.T) {
+	const oneSentence = "write the summary of release 2 as one sentence"
 	for name, test := range map[string]struct{ file, want string }{ // want is in the error; empty: the summary is shown
 		"a sentence for a release":        {"2: \"Codes of a shop, as in `Kestrel_9`, are redeemed.\"\n", ""},
 		"a release that does not exist":   {"3: It is not out yet.\n", "release 3 does not exist"},
 		"release zero":                    {"0: It never was.\n", "release 0 does not exist"},
-		"two sentences":                   {"2: Codes are redeemed. Twice.\n", "must be one sentence"},
-		"two lines":                       {"2: |-\n  Codes\n  are redeemed.\n", "must be one sentence"},
-		"no full stop":                    {"2: Codes are redeemed\n", "must end with a full stop"},
-		"an empty sentence":               {"2:\n", "must end with a full stop"},
-		"a sentence that is too long":     {"2: " + strings.Repeat("a", 300) + ".\n", "shorten it to 300"},
-		"half a pair of backquotes":       {"2: A `code is redeemed.\n", "backquote"},
+		"two sentences":                   {"2: Codes are redeemed. Twice.\n", oneSentence},
+		"two lines":                       {"2: |-\n  Codes\n  are redeemed.\n", oneSentence},
+		"no full stop":                    {"2: Codes are redeemed\n", oneSentence},
+		"an empty sentence":               {"2:\n", oneSentence},
+		"a sentence that is too long":     {"2: " + strings.Repeat("a", 300) + ".\n", oneSentence},
+		"half a pair of backquotes":       {"2: A `code is redeemed.\n", oneSentence},
 		"a name instead of a number":      {"next: Codes are redeemed.\n", "summaries.yaml"},
 		"two sentences for one release":   {"2: Codes are redeemed.\n2: So are ranks.\n", "already defined"},
 		"a list instead of a sentence":    {"2: [Codes, ranks]\n", "summaries.yaml"},
