@@ -35,9 +35,15 @@ With --json the command prints one document when it serves; everything else goes
 			options := localrun.Options{Root: root, Port: int(port), Fresh: fresh, Out: s.stdout, Warnings: s.stderr, Now: s.now, Random: s.jitter}
 			if s.json {
 				options.Out = s.stderr
-				options.Serving = func(state localrun.State) { _ = writeJSON(s.stdout, state) }
 			}
-			return localrun.Run(ctx, options)
+			run, err := localrun.Start(ctx, options)
+			if run == nil {
+				return err
+			}
+			if s.json {
+				_ = writeJSON(s.stdout, run.State)
+			}
+			return run.Wait(ctx)
 		}),
 	}
 	command.Flags().Var(&port, "port", "serve on `PORT` of 127.0.0.1; 0 picks a free port")

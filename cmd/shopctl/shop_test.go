@@ -23,6 +23,7 @@ import (
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dataschema"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -58,7 +59,7 @@ func newShopfront(t *testing.T) *shopfront {
 	}
 	s.state = localrun.State{
 		BaseURL: "http://127.0.0.1:3000", DynamoDBEndpoint: localtest.Endpoint(t), Region: localtest.Region,
-		Tables: localrun.Tables{
+		Tables: operator.Tables{
 			Catalogue: localtest.Table(t, "CatalogueTable"), Vouchers: localtest.Table(t, "VouchersTable"), Checkouts: localtest.Table(t, "CheckoutsTable"),
 		},
 		PID: os.Getpid(), Version: "0.1.0",

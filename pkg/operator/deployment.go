@@ -49,7 +49,11 @@ type Deployment struct {
 }
 
 // Tables are the names of a deployment's tables.
-type Tables struct{ Catalogue, Vouchers, Checkouts string }
+type Tables struct {
+	Catalogue string `json:"catalogue"`
+	Vouchers  string `json:"vouchers"`
+	Checkouts string `json:"checkouts"`
+}
 
 // FindStack finds a deployed stack by its name, with the usual AWS configuration, and reads its outputs, which template.yaml
 // declares. random returns a number from 0 up to, not including, n; it need not be secret. Errors are ErrNoStack, those of the

@@ -17,7 +17,7 @@ const interruptGrace = 5 * time.Second
 func Binary(root, function string) string { return filepath.Join(root, stateDir, "bin", function) }
 
 // build builds the functions for this machine.
-func (r *run) build(ctx context.Context) error {
+func (r *Run) build(ctx context.Context) error {
 	var packages []string
 	for _, f := range r.template.Functions {
 		packages = append(packages, "./"+f.Package)

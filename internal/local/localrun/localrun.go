@@ -42,8 +42,6 @@ type Options struct {
 	Out io.Writer
 	// Warnings receives a line for each kind of thing in the template that does not exist on this machine.
 	Warnings io.Writer
-	// Serving, unless nil, is called once, when requests are answered.
-	Serving func(State)
 	// Now tells the time.
 	Now func() time.Time
 	// Random returns a random number from 0 up to, not including, n; it need not be secret.
@@ -53,29 +51,10 @@ type Options struct {
 // stateDir is the directory of the checkout in which a run keeps its files. Git ignores it.
 const stateDir = ".shopfront"
 
-// Run serves until the context ends, which is no error, or until something ends that it needs. Then it stops the server, the
-// functions and DynamoDB Local, in this order: whatever Run returns, it leaves nothing running. While it serves, the checkout
-// has the state that Find reads, and .shopfront/env-vars.json for `sam local invoke`.
-//
-// An error says what to do about it, in one line, which output of Maven or DynamoDB Local may follow.
-func Run(ctx context.Context, options Options) error {
-	r := &run{Options: options, dir: filepath.Join(options.Root, stateDir), failed: make(chan error, 1)}
-	err := r.start(ctx)
-	if err == nil {
-		err = r.wait(ctx)
-	}
-	if ctx.Err() != nil {
-		err = nil // the caller ended the run, so its errors do not matter
-		r.say("Stopping")
-	}
-	for _, undo := range slices.Backward(r.stops) {
-		err = errors.Join(err, undo())
-	}
-	return err
-}
+// Run is a local run. Each step of Start sets what later steps use.
+type Run struct {
+	State State
 
-// run is a local run in progress. Each step of start sets what later steps use.
-type run struct {
 	Options
 
 	dir      string // stateDir of the checkout
@@ -83,39 +62,58 @@ type run struct {
 	listener net.Listener
 	store    *dynamolocal.Server
 	template *samtemplate.Template
-	state    State
 	failed   chan error // receives the server's error
 
-	stops []func() error // what Run does at the end, the last one first
+	stops []func() error // what stop does, the last one first
 }
 
-func (r *run) onStop(undo func() error) { r.stops = append(r.stops, undo) }
-
-func (r *run) start(ctx context.Context) error {
+// Start returns a run when it answers requests: call Wait then. While it serves, the checkout has the state that Find reads, and
+// .shopfront/env-vars.json for `sam local invoke`. If the context ends before, Start returns neither a run nor an error.
+//
+// An error says what to do about it, in one line, which output of Maven or DynamoDB Local may follow. After an error nothing is
+// left running.
+func Start(ctx context.Context, options Options) (*Run, error) {
+	r := &Run{Options: options, dir: filepath.Join(options.Root, stateDir), failed: make(chan error, 1)}
 	for _, step := range []func(context.Context) error{
 		r.lockCheckout, r.listen, r.startStore, r.load, r.makeTables, r.loadDemo, r.build, r.serve, r.announce,
 	} {
 		if err := step(ctx); err != nil {
-			return err
+			return nil, r.stop(ctx, err)
 		}
 	}
-	return nil
+	return r, nil
 }
 
-// wait returns nil when the context ends.
-func (r *run) wait(ctx context.Context) error {
+// Wait returns when the context ends, which is no error, or when something ends that the run needs. By then it has stopped the
+// server, the functions and DynamoDB Local, in this order, and nothing is left running.
+func (r *Run) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
-		return nil
+		return r.stop(ctx, nil)
 	case <-r.store.Done():
-		return r.store.Err()
+		return r.stop(ctx, r.store.Err())
 	case err := <-r.failed:
-		return err
+		return r.stop(ctx, err)
 	}
 }
 
+// stop undoes the steps. An error does not matter if the context has ended, because the caller ended the run.
+func (r *Run) stop(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		err = nil
+		r.say("Stopping")
+	}
+	for _, undo := range slices.Backward(r.stops) {
+		err = errors.Join(err, undo())
+	}
+	r.stops = nil
+	return err
+}
+
+func (r *Run) onStop(undo func() error) { r.stops = append(r.stops, undo) }
+
 // lockCheckout keeps a second run out of the checkout. The lock ends with the process; the file stays.
-func (r *run) lockCheckout(ctx context.Context) error {
+func (r *Run) lockCheckout(ctx context.Context) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("no go in PATH: install Go 1.26 or later from https://go.dev/dl")
 	}
@@ -138,7 +136,7 @@ func (r *run) lockCheckout(ctx context.Context) error {
 }
 
 // listen takes the port before the steps that take long. Connections to it wait until the run serves.
-func (r *run) listen(ctx context.Context) error {
+func (r *Run) listen(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(r.Port)))
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("port %d is in use: stop what listens there, or choose another port with --port", r.Port)
@@ -155,20 +153,20 @@ func (r *run) listen(ctx context.Context) error {
 }
 
 // Write prints for the developer, one call at a time. It never fails, so that a command that prints to it continues.
-func (r *run) Write(b []byte) (int, error) {
+func (r *Run) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, _ = r.Out.Write(b)
 	return len(b), nil
 }
 
-func (r *run) say(format string, args ...any) { _, _ = fmt.Fprintf(r, format+"\n", args...) }
+func (r *Run) say(format string, args ...any) { _, _ = fmt.Fprintf(r, format+"\n", args...) }
 
 // longestPath is how much of a request's path is shown.
 const longestPath = 100
 
 // showRequest prints a request in one line. Its ID finds it in the functions' log.
-func (r *run) showRequest(record gateway.Record) {
+func (r *Run) showRequest(record gateway.Record) {
 	path := record.Path
 	if len(path) > longestPath {
 		path = path[:longestPath] + "…"

@@ -284,7 +284,13 @@ func testMistakes(t *testing.T, root string) {
 
 // run is a local run that is expected to fail.
 func run(ctx context.Context, root string, port int, out io.Writer) error {
-	return localrun.Run(ctx, localrun.Options{Root: root, Port: port, Out: out, Warnings: out, Now: time.Now, Random: rand.Int64N})
+	started, err := localrun.Start(ctx, localrun.Options{Root: root, Port: port, Out: out, Warnings: out, Now: time.Now, Random: rand.Int64N})
+	if started != nil {
+		ended, end := context.WithCancel(ctx)
+		end()
+		err = errors.Join(errors.New("the run has started"), started.Wait(ended))
+	}
+	return err
 }
 
 func testFresh(t *testing.T, root string) {
@@ -317,8 +323,7 @@ func testFresh(t *testing.T, root string) {
 		t.Errorf("it does not print %q", want)
 	}
 	killStore(t, root)
-	<-run.Ended()
-	wantError(t, run.Stop(), "DynamoDB Local ended on its own")
+	wantError(t, run.Wait(t.Context()), "DynamoDB Local ended on its own")
 	wantNothingLeft(t, root)
 }
 

@@ -15,6 +15,7 @@ import (
 	"shopfront/internal/local/gateway"
 	"shopfront/internal/local/runtimeapi"
 	"shopfront/internal/local/samtemplate"
+	"shopfront/pkg/operator"
 )
 
 const (
@@ -66,7 +67,7 @@ func status(err error) int {
 }
 
 // load evaluates the template, once. It needs the endpoint of DynamoDB Local for that.
-func (r *run) load(context.Context) error {
+func (r *Run) load(context.Context) error {
 	var err error
 	if r.template, err = LoadTemplate(r.Root, r.store.Endpoint()); err != nil {
 		return err
@@ -74,18 +75,18 @@ func (r *run) load(context.Context) error {
 	for _, line := range r.template.Ignored {
 		_, _ = fmt.Fprintln(r.Warnings, line)
 	}
-	r.state = State{
+	r.State = State{
 		BaseURL: "http://" + r.listener.Addr().String(), DynamoDBEndpoint: r.store.Endpoint(), Region: region,
-		Tables: Tables{Catalogue: "CatalogueTable", Vouchers: "VouchersTable", Checkouts: "CheckoutsTable"},
+		Tables: operator.Tables{Catalogue: "CatalogueTable", Vouchers: "VouchersTable", Checkouts: "CheckoutsTable"},
 		PID:    os.Getpid(), Version: r.template.Version,
 	}
 	return nil
 }
 
-func (r *run) functionsLog() string { return filepath.Join(r.dir, "functions.log") }
+func (r *Run) functionsLog() string { return filepath.Join(r.dir, "functions.log") }
 
 // serve runs the functions and answers requests.
-func (r *run) serve(ctx context.Context) error {
+func (r *Run) serve(ctx context.Context) error {
 	file, err := os.OpenFile(r.functionsLog(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -126,31 +127,28 @@ func (r *run) serve(ctx context.Context) error {
 }
 
 // announce writes the files by which other commands find the run, and tells the developer where it is.
-func (r *run) announce(ctx context.Context) error {
+func (r *Run) announce(ctx context.Context) error {
 	variables := filepath.Join(r.dir, "env-vars.json")
 	r.onStop(func() error { return remove(variables) })
 	if err := r.writeVariables(ctx, variables); err != nil {
 		return err
 	}
 	r.onStop(func() error { return RemoveState(r.Root) })
-	if err := r.state.Write(r.Root); err != nil {
+	if err := r.State.Write(r.Root); err != nil {
 		return err
 	}
-	shown, err := examples(r.Root, r.template, r.state.BaseURL)
+	shown, err := examples(r.Root, r.template, r.State.BaseURL)
 	if err != nil {
 		return err
 	}
 	r.say("\nShopfront is at %s, its functions log to %s. Ctrl-C stops it.\nRead and try its interface at %s/docs\n\n%s",
-		r.state.BaseURL, r.functionsLog(), r.state.BaseURL, shown)
-	if r.Serving != nil {
-		r.Serving(r.state)
-	}
+		r.State.BaseURL, r.functionsLog(), r.State.BaseURL, shown)
 	return nil
 }
 
 // writeVariables writes the functions' variables in the form that `sam local --env-vars` reads. In the SAM CLI's containers
 // this machine is host.docker.internal, which the Makefile adds.
-func (r *run) writeVariables(ctx context.Context, path string) error {
+func (r *Run) writeVariables(ctx context.Context, path string) error {
 	endpoint, err := r.store.ContainerEndpoint(ctx)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ type fails struct{ err error }
 
 func (f fails) Invoke(context.Context, string, []byte) ([]byte, error) { return nil, f.err }
 
-func TestWhatAFunctionsErrorIsToAClient(t *testing.T) {
+func TestNewGateway_FunctionErrorBecomesAStatus(t *testing.T) {
 	template, err := localrun.LoadTemplate("../../..", "")
 	if err != nil {
 		t.Fatal(err)

@@ -26,25 +26,18 @@ const dialTimeout = 2 * time.Second
 
 // State says where a local run is. The run keeps it in the checkout while it serves, so that shopctl --local finds the run.
 type State struct {
-	BaseURL          string `json:"baseUrl"`          // such as http://127.0.0.1:3000
-	DynamoDBEndpoint string `json:"dynamoDBEndpoint"` // such as http://127.0.0.1:8000, always on this machine
-	Region           string `json:"region"`
-	Tables           Tables `json:"tables"`
-	PID              int    `json:"pid"`     // of the process that serves
-	Version          string `json:"version"` // as template.yaml has it; may be empty
-}
-
-// Tables are the names of a local run's tables.
-type Tables struct {
-	Catalogue string `json:"catalogue"`
-	Vouchers  string `json:"vouchers"`
-	Checkouts string `json:"checkouts"`
+	BaseURL          string          `json:"baseUrl"`          // such as http://127.0.0.1:3000
+	DynamoDBEndpoint string          `json:"dynamoDBEndpoint"` // such as http://127.0.0.1:8000, always on this machine
+	Region           string          `json:"region"`
+	Tables           operator.Tables `json:"tables"`
+	PID              int             `json:"pid"`     // of the process that serves
+	Version          string          `json:"version"` // as template.yaml has it; may be empty
 }
 
 // Deployment is the local run as the target of an operator's work. For random see operator.Local.
 func (s State) Deployment(random func(n int64) int64) *operator.Deployment {
 	return operator.Local(operator.Deployment{
-		BaseURL: s.BaseURL, Region: s.Region, Version: s.Version, Tables: operator.Tables(s.Tables),
+		BaseURL: s.BaseURL, Region: s.Region, Version: s.Version, Tables: s.Tables,
 	}, s.DynamoDBEndpoint, random)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/samtemplate"
+	"shopfront/pkg/operator"
 )
 
 // emptyCheckout returns the root of a checkout that has only a template.
@@ -33,7 +34,7 @@ func running(t *testing.T) (state localrun.State, listener net.Listener) {
 	t.Cleanup(func() { _ = listener.Close() })
 	return localrun.State{
 		BaseURL: "http://127.0.0.1:3000", DynamoDBEndpoint: "http://" + listener.Addr().String(), Region: "eu-central-1",
-		Tables: localrun.Tables{Catalogue: "Catalogue", Vouchers: "Vouchers", Checkouts: "Checkouts"},
+		Tables: operator.Tables{Catalogue: "Catalogue", Vouchers: "Vouchers", Checkouts: "Checkouts"},
 		PID:    os.Getpid(), Version: "0.1.0",
 	}, listener
 }

@@ -25,10 +25,10 @@ const (
 	demoFile = "examples/demo.yaml"
 )
 
-func (r *run) dataDir() string { return filepath.Join(r.dir, "data") }
+func (r *Run) dataDir() string { return filepath.Join(r.dir, "data") }
 
 // startStore fetches and starts DynamoDB Local, with the data of earlier runs.
-func (r *run) startStore(ctx context.Context) error {
+func (r *Run) startStore(ctx context.Context) error {
 	pomDir, libDir := dynamolocal.Dirs(r.Root)
 	if err := dynamolocal.Fetch(ctx, pomDir, libDir, r); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (r *run) startStore(ctx context.Context) error {
 }
 
 // makeTables creates the template's tables that do not exist yet.
-func (r *run) makeTables(ctx context.Context) error {
+func (r *Run) makeTables(ctx context.Context) error {
 	client := dynamodb.New(dynamodb.Options{
 		Region: region, BaseEndpoint: aws.String(r.store.Endpoint()),
 		Credentials: credentials.NewStaticCredentialsProvider(accessKey, accessKey, ""),
@@ -67,7 +67,7 @@ func (r *run) makeTables(ctx context.Context) error {
 
 // loadDemo loads the demo shop into a store that never had it, as `shopctl catalog apply` would. If an earlier run was
 // interrupted while loading, it completes that.
-func (r *run) loadDemo(ctx context.Context) error {
+func (r *Run) loadDemo(ctx context.Context) error {
 	// The marker is in the directory of the data, so that it is deleted together with them.
 	loaded := filepath.Join(r.dataDir(), "demo-shop-loaded")
 	if _, err := os.Stat(loaded); !errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +79,7 @@ func (r *run) loadDemo(ctx context.Context) error {
 		return err
 	}
 	files := []catalogfile.File{{Name: demoFile, Text: text}}
-	plan, err := r.state.Deployment(r.Random).PlanCatalogue(ctx, files, false, r.Now())
+	plan, err := r.State.Deployment(r.Random).PlanCatalogue(ctx, files, false, r.Now())
 	if err == nil {
 		err = plan.Apply(ctx, func() {})
 	}

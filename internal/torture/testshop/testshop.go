@@ -148,7 +148,7 @@ func start(tb testing.TB, programs Programs, settings faultproxy.Settings, log f
 	hostile := localrun.State{
 		BaseURL:          "http://127.0.0.1", // nothing is served there: API is called
 		DynamoDBEndpoint: proxy.URL(), Region: localtest.Region, PID: os.Getpid(),
-		Tables: localrun.Tables{
+		Tables: operator.Tables{
 			Catalogue: "CatalogueTable", Vouchers: "VouchersTable", Checkouts: "CheckoutsTable",
 		},
 	}

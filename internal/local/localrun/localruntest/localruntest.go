@@ -46,50 +46,34 @@ func CopyCheckout(ctx context.Context, dir string, progress io.Writer) error {
 
 // Run is a local run that serves.
 type Run struct {
-	State localrun.State
+	*localrun.Run
 
-	root  string
-	out   *Output
-	end   context.CancelFunc
-	ended chan struct{}
-	err   error // of localrun.Run; written before ended is closed
+	out *Output
 }
 
 // Start starts a local run in the checkout at root, on a free port, and returns when it serves.
 func Start(root string, fresh bool) (*Run, error) {
-	ctx, end := context.WithCancel(context.Background())
-	r := &Run{root: root, out: &Output{}, end: end, ended: make(chan struct{})}
-	serving := make(chan localrun.State, 1)
-	go func() {
-		defer close(r.ended)
-		r.err = localrun.Run(ctx, localrun.Options{
-			Root: root, Fresh: fresh, Out: r.out, Warnings: r.out, Now: time.Now, Random: rand.Int64N,
-			Serving: func(state localrun.State) { serving <- state },
-		})
-	}()
-	select {
-	case r.State = <-serving:
-		return r, nil
-	case <-r.ended:
-		end()
-		return nil, r.err
+	out := &Output{}
+	run, err := localrun.Start(context.Background(), localrun.Options{
+		Root: root, Fresh: fresh, Out: out, Warnings: out, Now: time.Now, Random: rand.Int64N,
+	})
+	if err != nil {
+		return nil, err
 	}
+	return &Run{run, out}, nil
 }
 
 // Root is the checkout of the run.
-func (r *Run) Root() string { return r.root }
+func (r *Run) Root() string { return r.Options.Root }
 
 // Output returns what the run has printed.
 func (r *Run) Output() string { return r.out.String() }
 
-// Ended is closed when the run has ended, for any reason.
-func (r *Run) Ended() <-chan struct{} { return r.ended }
-
 // Stop ends the run, if it has not ended, and returns its error.
 func (r *Run) Stop() error {
-	r.end()
-	<-r.ended
-	return r.err
+	ended, end := context.WithCancel(context.Background())
+	end()
+	return r.Wait(ended)
 }
 
 // Processes lists the processes, as ps shows them, whose command line contains the directory: the functions of a local run in
