@@ -5,8 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"math/big"
-	"strconv"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -43,23 +41,18 @@ func billed(memoryMB int, took, cpu time.Duration) time.Duration {
 	return (took + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// platformLines are the log lines of Lambda itself for a request, in its text format. The first request of an instance has more of
-// them (https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-logformat.html).
-func platformLines(memoryMB int, took, start time.Duration) []string {
-	const (
-		id      = "RequestId: 8f5071d0-7b7f-4d7c-8d7f-0d7f5e1f2a3b"
-		version = "arn:aws:lambda:us-east-1::runtime:0000000000000000000000000000000000000000000000000000000000000000"
-	)
-	milliseconds := func(d time.Duration) string { return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 2, 64) }
-	report := fmt.Sprintf("REPORT %s\tDuration: %s ms\tBilled Duration: %d ms\tMemory Size: %d MB\tMax Memory Used: 30 MB\t",
-		id, milliseconds(took), (took + start).Milliseconds(), memoryMB)
-	lines := []string{"START " + id + " Version: $LATEST\n", "END " + id + "\n"}
-	if start > 0 {
-		lines = append(lines, "INIT_START Runtime Version: provided:al2023.v100\tRuntime Version ARN: "+version+"\n")
-		report += "Init Duration: " + milliseconds(start) + " ms\t"
-	}
-	return append(lines, report+"\n")
-}
+// Lambda itself logs START, END and REPORT for each request in its text format, each with the request's ID. For the first request of an
+// instance it also logs INIT_START with the version of the runtime, and the report has the duration of the start
+// (https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-logformat.html).
+const (
+	platformBytes = len("START RequestId: 8f5071d0-7b7f-4d7c-8d7f-0d7f5e1f2a3b Version: $LATEST\n" +
+		"END RequestId: 8f5071d0-7b7f-4d7c-8d7f-0d7f5e1f2a3b\n" + "REPORT RequestId: 8f5071d0-7b7f-4d7c-8d7f-0d7f5e1f2a3b\t" +
+		"Duration: 10.00 ms\tBilled Duration: 10 ms\tMemory Size: 256 MB\tMax Memory Used: 30 MB\t\n")
+	platformStartBytes = len("INIT_START Runtime Version: provided:al2023.v100\tRuntime Version ARN: arn:aws:lambda:us-east-1::runtime:" +
+		"0000000000000000000000000000000000000000000000000000000000000000\n" + "Init Duration: 100.00 ms\t")
+	// coldEvents are the log events of a first request: these four lines, and the function's own.
+	coldEvents = 5
+)
 
 // Line is a request with what Lambda bills for it.
 type Line struct {
@@ -72,17 +65,14 @@ type Line struct {
 	WarmLogBytes int `json:"warmLogBytes"`
 	ColdLogBytes int `json:"coldLogBytes"`
 
-	memoryMB  int
-	logEvents int64
+	memoryMB int
 }
 
 func newLine(r Request, memoryMB int) Line {
 	start, first, warm := billed(memoryMB, r.Ready, r.ReadyCPU), billed(memoryMB, r.First, r.FirstCPU), billed(memoryMB, r.Warm, r.WarmCPU)
-	coldLines := platformLines(memoryMB, first, start)
 	return Line{
-		Request: r, BilledWarm: warm, BilledCold: start + first, memoryMB: memoryMB, logEvents: 1 + int64(len(coldLines)),
-		WarmLogBytes: r.LogBytes + len(strings.Join(platformLines(memoryMB, warm, 0), "")),
-		ColdLogBytes: r.LogBytes + len(strings.Join(coldLines, "")),
+		Request: r, BilledWarm: warm, BilledCold: start + first, memoryMB: memoryMB,
+		WarmLogBytes: r.LogBytes + platformBytes, ColdLogBytes: r.LogBytes + platformBytes + platformStartBytes,
 	}
 }
 
@@ -165,7 +155,7 @@ func (s Shop) monthly(lines []Line, code Request, alarmMetrics int64) pricing.Us
 		redeemed += count * int64(line.grown(fixture.VouchersTable))
 		checkedOut += count * int64(line.grown(fixture.CheckoutsTable))
 		// Logs are billed compressed; uncompressed bytes are an upper bound.
-		u.AddWhole(pricing.LogByteMonths, count*(int64(line.ColdLogBytes)+eventOverhead*line.logEvents))
+		u.AddWhole(pricing.LogByteMonths, count*(int64(line.ColdLogBytes)+eventOverhead*coldEvents))
 		for _, metric := range line.Metrics {
 			metrics[metric] = true
 		}

@@ -188,17 +188,21 @@ func (l *lab) meterRequests(ctx context.Context, o operation, requests int) (req
 		}
 		events = append(events, event)
 	}
-	log := &journal{file: file}
-	l.meter.Take()
-	if _, err := log.take(); err != nil {
-		return Request{}, nil, err
-	}
 	for i, event := range events[:metered] {
+		l.meter.Take()
+		before, err := os.ReadFile(file.Name())
+		if err != nil {
+			return Request{}, nil, err
+		}
 		text, _, err := p.Invoke(event)
 		if err != nil {
 			return Request{}, nil, err
 		}
-		another, err := o.read(text, log, l.meter.Take())
+		log, err := os.ReadFile(file.Name())
+		if err != nil {
+			return Request{}, nil, err
+		}
+		another, err := o.read(text, log[len(before):], l.meter.Take())
 		if err != nil {
 			return Request{}, nil, err
 		}
@@ -212,7 +216,7 @@ func (l *lab) meterRequests(ctx context.Context, o operation, requests int) (req
 }
 
 // read puts together what a request took, without its times.
-func (o operation) read(text []byte, log *journal, calls []metering.Call) (Request, error) {
+func (o operation) read(text, log []byte, calls []metering.Call) (Request, error) {
 	if err := o.check(text); err != nil {
 		return Request{}, err
 	}
@@ -220,14 +224,10 @@ func (o operation) read(text []byte, log *journal, calls []metering.Call) (Reque
 	if err != nil {
 		return Request{}, err
 	}
-	logged, err := log.take()
-	if err != nil {
-		return Request{}, err
-	}
 	r := Request{
-		Operation: o.name, Function: o.function, Calls: calls, LogBytes: len(logged), BodyBytes: len(answer.Body), AnswerBytes: answer.size(),
+		Operation: o.name, Function: o.function, Calls: calls, LogBytes: len(log), BodyBytes: len(answer.Body), AnswerBytes: answer.size(),
 	}
-	for line := range strings.Lines(string(logged)) {
+	for line := range strings.Lines(string(log)) {
 		metrics, err := metricsOf([]byte(line))
 		if err != nil {
 			return Request{}, err

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 )
 
@@ -57,26 +56,6 @@ func (r response) size() int {
 		}
 	}
 	return size
-}
-
-// journal is the log of one process.
-type journal struct {
-	file *os.File
-	read int64
-}
-
-// take returns what was logged since the last call.
-func (j *journal) take() ([]byte, error) {
-	info, err := j.file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	text := make([]byte, info.Size()-j.read)
-	if _, err := j.file.ReadAt(text, j.read); err != nil && len(text) > 0 {
-		return nil, err
-	}
-	j.read = info.Size()
-	return text, nil
 }
 
 // metricsOf lists the custom metrics of a log line in the embedded metric format, each with its dimensions

@@ -1,29 +1,33 @@
+// Package metering computes what DynamoDB bills for calls, by AWS's published rules, from the sizes of the items that the calls touch. A
+// Meter stands between a client and DynamoDB Local, which reports wrong units for transactions and for failed conditions.
+//
+// It is for `make cost` and tests only, and imports the standard library alone.
 package metering
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// Call is one call of DynamoDB, and what it is billed.
+// Call is one call of DynamoDB, and what AWS bills for it.
 type Call struct {
 	Operation string `json:"operation"` // such as UpdateItem
 	Units     Units  `json:"units"`
-	// Tables are those that it names.
+	// Tables are those that the call names.
 	Tables []string `json:"tables"`
-	// Grown is by how much what is stored grew, in bytes, with the storage overhead of new items.
+	// Grown is by how many bytes storage grew, with the storage overhead of new items.
 	Grown int `json:"grown"`
 }
 
-// Meter passes calls on to a DynamoDB, and keeps what they are billed. It is an http.Handler. Calls are passed on one by one,
-// so that nothing changes between a call and a look at the items that it touched.
+// Meter is an http.Handler that forwards calls to a DynamoDB Local, one by one, so that nothing else changes an item between a call and
+// the look at its size.
 type Meter struct {
 	target string
 
@@ -31,10 +35,10 @@ type Meter struct {
 	calls []Call
 }
 
-// New meters the calls of a DynamoDB Local, at its URL.
+// New meters the calls of the DynamoDB Local at a URL.
 func New(target string) *Meter { return &Meter{target: target} }
 
-// Take returns the calls since it was last called.
+// Take returns the calls since the last Take.
 func (m *Meter) Take() []Call {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,255 +47,189 @@ func (m *Meter) Take() []Call {
 	return calls
 }
 
-// ServeHTTP passes a call on. What it cannot meter it answers 400, which the SDK does not try again.
+// ServeHTTP forwards a call. If the Meter does not know the price, it answers 400, which the SDK does not retry.
 func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	status, header, answer, err := m.pass(r)
+	call, got, err := m.meter(r)
 	if err != nil {
-		status, header = http.StatusBadRequest, http.Header{"Content-Type": {"application/x-amz-json-1.0"}}
-		answer = fmt.Appendf(nil, `{"__type":"com.amazon.coral.validate#ValidationException","message":%q}`, "not metered: "+err.Error())
+		got.status, got.header = http.StatusBadRequest, http.Header{"Content-Type": {"application/x-amz-json-1.0"}}
+		got.body = fmt.Appendf(nil, `{"__type":"com.amazon.coral.validate#ValidationException","message":%q}`, "not metered: "+err.Error())
+	} else {
+		m.calls = append(m.calls, call)
 	}
-	maps.Copy(w.Header(), header)
-	w.WriteHeader(status)
-	_, _ = w.Write(answer) //nolint:gosec // an answer of DynamoDB, for the SDK; the client may be gone
+	maps.Copy(w.Header(), got.header)
+	w.WriteHeader(got.status)
+	_, _ = w.Write(got.body) //nolint:gosec // an answer of DynamoDB for the SDK; the client may be gone
 }
 
-func (m *Meter) pass(r *http.Request) (status int, header http.Header, answer []byte, err error) {
-	body, err := io.ReadAll(r.Body)
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (m *Meter) meter(r *http.Request) (call Call, got answer, err error) {
+	text, err := io.ReadAll(r.Body)
 	if err != nil {
-		return 0, nil, nil, err
+		return call, got, err
 	}
-	version, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	c := &metered{ctx: r.Context(), meter: m, header: r.Header, version: version, body: body}
-	call := Call{Operation: operation}
-	switch operation {
-	case "GetItem":
-		err = c.get(&call)
-	case "BatchGetItem":
-		err = c.batchGet(&call)
+	_, call.Operation, _ = strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	var asked body
+	if err := json.Unmarshal(text, &asked); err != nil {
+		return call, got, fmt.Errorf("read a call: %w", err)
+	}
+	items := asked.items()
+	for _, i := range items {
+		call.Tables = append(call.Tables, i.table)
+	}
+	switch call.Operation {
+	case "GetItem", "BatchGetItem":
+		call.Tables = slices.Compact(call.Tables)
+		got, err = m.read(r, text, &call, items)
 	case "Query":
-		err = c.query(&call)
+		call.Tables = []string{asked.TableName}
+		got, err = m.query(r, text, &call, asked.ConsistentRead)
 	case "PutItem", "UpdateItem":
-		err = c.write(&call)
+		got, err = m.write(r, text, &call, items, 1)
 	case "TransactWriteItems":
-		err = c.transact(&call)
+		got, err = m.write(r, text, &call, items, 2) // a transaction prepares and commits
 	default:
-		err = fmt.Errorf("what %s is billed is not known here", operation)
+		err = fmt.Errorf("the price of %s is not known here", call.Operation)
 	}
+	return call, got, err
+}
+
+// send sends a call's own operation, or another one.
+func (m *Meter) send(r *http.Request, operation string, body []byte) (answer, error) {
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodPost, m.target, bytes.NewReader(body))
 	if err != nil {
-		return 0, nil, nil, err
+		return answer{}, err
 	}
-	m.calls = append(m.calls, call)
-	return c.status, c.answerHeader, c.answer, nil
+	request.Header = r.Header.Clone()
+	request.Header.Set("Accept-Encoding", "identity")
+	version, _, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	request.Header.Set("X-Amz-Target", version+"."+operation)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return answer{response.StatusCode, response.Header, text}, err
 }
 
-// metered is a call on its way.
-type metered struct {
-	ctx     context.Context // of the one request that it is for
-	meter   *Meter
-	header  http.Header
-	version string // of the protocol
-	body    []byte
-
-	status       int
-	answerHeader http.Header
-	answer       []byte
-}
-
-// failures that are billed, by the end of their type. All others stop the measurement.
-const (
-	conditionFailed     = "ConditionalCheckFailedException"
-	transactionCanceled = "TransactionCanceledException"
-)
-
-// forward does the call, and tells whether it was done, and not refused by a condition.
-func (c *metered) forward() (done bool, err error) {
-	if c.status, c.answerHeader, c.answer, err = c.send("", c.body); err != nil {
-		return false, err
-	}
-	if c.status == http.StatusOK {
-		return true, nil
+// forward does the call. It reports whether a condition refused it. Any other failure ends the measurement.
+func (m *Meter) forward(r *http.Request, call *Call, body []byte) (got answer, refused bool, err error) {
+	got, err = m.send(r, call.Operation, body)
+	if err != nil || got.status == http.StatusOK {
+		return got, false, err
 	}
 	var failure struct {
 		Type string `json:"__type"`
 	}
-	if err := json.Unmarshal(c.answer, &failure); err != nil {
-		return false, fmt.Errorf("read an answer of status %d: %w", c.status, err)
+	if err := json.Unmarshal(got.body, &failure); err != nil {
+		return got, false, fmt.Errorf("read an answer with status %d: %w", got.status, err)
 	}
-	if strings.HasSuffix(failure.Type, conditionFailed) || strings.HasSuffix(failure.Type, transactionCanceled) {
-		return false, nil
+	if strings.HasSuffix(failure.Type, "ConditionalCheckFailedException") || strings.HasSuffix(failure.Type, "TransactionCanceledException") {
+		return got, true, nil
 	}
-	return false, fmt.Errorf("DynamoDB Local answered %.500s", c.answer)
+	return got, false, fmt.Errorf("DynamoDB Local answered %.500s", got.body)
 }
 
-// send sends a call of this kind, or of another operation.
-func (c *metered) send(operation string, body []byte) (status int, header http.Header, answer []byte, err error) {
-	request, err := http.NewRequestWithContext(c.ctx, http.MethodPost, c.meter.target, bytes.NewReader(body))
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	request.Header = c.header.Clone()
-	request.Header.Set("Accept-Encoding", "identity") // answers are read here
-	if operation != "" {
-		request.Header.Set("X-Amz-Target", c.version+"."+operation)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	defer response.Body.Close()
-	answer, err = io.ReadAll(response.Body)
-	return response.StatusCode, response.Header, answer, err
-}
-
-// look does another operation, which has to succeed, beside the call.
-func (c *metered) look(operation string, body, into any) error {
+// look does another operation beside the call, and fails unless that succeeds.
+func (m *Meter) look(r *http.Request, operation string, body, into any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	status, _, answer, err := c.send(operation, text)
+	got, err := m.send(r, operation, text)
 	if err != nil {
 		return err
 	}
-	if status != http.StatusOK {
-		return fmt.Errorf("%s: DynamoDB Local answered %.500s", operation, answer)
+	if got.status != http.StatusOK {
+		return fmt.Errorf("%s: DynamoDB Local answered %.500s", operation, got.body)
 	}
-	return json.Unmarshal(answer, into)
+	return json.Unmarshal(got.body, into)
 }
 
-// sizeOf reads how large an item is, in bytes; one that is not there has none.
-func (c *metered) sizeOf(table string, key Item) (int, error) {
-	var found struct{ Item Item }
-	err := c.look("GetItem", map[string]any{"TableName": table, "Key": key.encode(), "ConsistentRead": true}, &found)
-	return found.Item.Size(), err
-}
-
-// encode is the key as the protocol has it: keys are strings.
-func (i Item) encode() map[string]map[string]string {
-	encoded := make(map[string]map[string]string, len(i))
-	for name, value := range i {
-		if value.S != nil {
-			encoded[name] = map[string]string{"S": *value.S}
+// sizes reads how large items are, in bytes. A missing item has size 0.
+func (m *Meter) sizes(r *http.Request, items []item) ([]int, error) {
+	sizes := make([]int, len(items))
+	for i, item := range items {
+		key := make(map[string]map[string]*string, len(item.key)) // keys are strings
+		for name, value := range item.key {
+			key[name] = map[string]*string{"S": value.S}
 		}
-	}
-	return encoded
-}
-
-func (c *metered) get(call *Call) error {
-	asked, err := parse[get](c.body)
-	if err != nil {
-		return err
-	}
-	asked.Keys = []Item{asked.Key}
-	if err := c.readKeys(call, asked.TableName, asked); err != nil {
-		return err
-	}
-	_, err = c.forward()
-	return err
-}
-
-func (c *metered) batchGet(call *Call) error {
-	asked, err := parse[batchGet](c.body)
-	if err != nil {
-		return err
-	}
-	for table, keys := range asked.RequestItems {
-		if err := c.readKeys(call, table, keys); err != nil {
-			return err
+		var found struct{ Item Item }
+		if err := m.look(r, "GetItem", map[string]any{"TableName": item.table, "Key": key, "ConsistentRead": true}, &found); err != nil {
+			return nil, err
 		}
+		sizes[i] = found.Item.Size()
 	}
-	_, err = c.forward()
-	return err
+	return sizes, nil
 }
 
-// readKeys meters reads of single items: each is rounded up by itself.
-func (c *metered) readKeys(call *Call, table string, asked get) error {
-	call.Tables = append(call.Tables, table)
-	for _, key := range asked.Keys {
-		size, err := c.sizeOf(table, key)
-		if err != nil {
-			return err
-		}
-		call.Units = call.Units.Plus(reading(size, asked.ConsistentRead))
-	}
-	return nil
-}
-
-// query meters what a Query reads: all items together, before the filter.
-func (c *metered) query(call *Call) error {
-	asked, err := parse[map[string]any](c.body)
+// read meters reads of single items. Each of them is rounded up.
+func (m *Meter) read(r *http.Request, text []byte, call *Call, items []item) (answer, error) {
+	sizes, err := m.sizes(r, items)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
-	table, isText := asked["TableName"].(string)
-	if !isText {
-		return fmt.Errorf("a Query names the table %v", asked["TableName"])
+	for i, item := range items {
+		call.Units = call.Units.Plus(reading(sizes[i], item.consistent))
 	}
-	consistent, _ := asked["ConsistentRead"].(bool)
-	delete(asked, "FilterExpression")
-	delete(asked, "ProjectionExpression")
-	var read struct{ Items []Item }
-	if err := c.look("Query", asked, &read); err != nil {
-		return err
+	got, _, err := m.forward(r, call, text)
+	return got, err
+}
+
+// query meters what a Query reads before its filter: all items together.
+func (m *Meter) query(r *http.Request, text []byte, call *Call, consistent bool) (answer, error) {
+	var unfiltered map[string]any
+	if err := json.Unmarshal(text, &unfiltered); err != nil {
+		return answer{}, err
+	}
+	delete(unfiltered, "FilterExpression")
+	delete(unfiltered, "ProjectionExpression")
+	var found struct{ Items []Item }
+	if err := m.look(r, "Query", unfiltered, &found); err != nil {
+		return answer{}, err
 	}
 	size := 0
-	for _, item := range read.Items {
+	for _, item := range found.Items {
 		size += item.Size()
 	}
-	call.Tables, call.Units = []string{table}, reading(size, consistent)
-	_, err = c.forward()
-	return err
+	call.Units = reading(size, consistent)
+	got, _, err := m.forward(r, call, text)
+	return got, err
 }
 
-func (c *metered) write(call *Call) error {
-	asked, err := parse[action](c.body)
+// write meters writes, each of which costs its units so many times.
+func (m *Meter) write(r *http.Request, text []byte, call *Call, items []item, times int) (answer, error) {
+	before, err := m.sizes(r, items)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
-	return c.writeAll(call, asked)
-}
-
-func (c *metered) transact(call *Call) error {
-	asked, err := parse[transaction](c.body)
+	got, refused, err := m.forward(r, call, text)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
-	if err := c.writeAll(call, asked.actions()...); err != nil {
-		return err
-	}
-	call.Units = call.Units.times(2) // it prepares and commits
-	return nil
-}
-
-func (c *metered) writeAll(call *Call, actions ...action) error {
-	before := make([]int, len(actions))
-	for i, a := range actions {
-		var err error
-		if before[i], err = c.sizeOf(a.TableName, a.key()); err != nil {
-			return err
-		}
-		call.Tables = append(call.Tables, a.TableName)
-	}
-	done, err := c.forward()
+	after, err := m.sizes(r, items)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
-	for i, a := range actions {
-		if !done {
-			call.Units = call.Units.Plus(a.refused(before[i]))
-			continue
+	for i, item := range items {
+		size := after[i]
+		if refused {
+			size = item.refusedSize(before[i])
 		}
-		after, err := c.sizeOf(a.TableName, a.key())
-		if err != nil {
-			return err
+		for range times {
+			call.Units = call.Units.Plus(writing(before[i], size))
 		}
-		call.Units = call.Units.Plus(writing(before[i], after))
-		call.Grown += after - before[i]
-		if before[i] == 0 && after > 0 {
+		call.Grown += after[i] - before[i]
+		if before[i] == 0 && after[i] > 0 {
 			call.Grown += StorageOverhead
 		}
 	}
-	return nil
+	return got, nil
 }

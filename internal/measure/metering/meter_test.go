@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { localtest.Main(m) }
 
-// voucherOf is an item of a size in bytes. Its key alone takes 22.
+// voucherOf returns an item of a size in bytes. Its key alone takes 22.
 func voucherOf(code string, size int) map[string]types.AttributeValue {
 	const names = len("customer") + len("sk") + len("note")
 	return map[string]types.AttributeValue{
@@ -33,7 +33,7 @@ func keyOf(item map[string]types.AttributeValue) map[string]types.AttributeValue
 	return map[string]types.AttributeValue{"customer": item["customer"], "sk": item["sk"]}
 }
 
-// table makes a table, and returns a metered client of it, and one that is not.
+// table creates a table, and returns a metered client and a direct one.
 func table(t *testing.T) (name string, meter *metering.Meter, metered, direct *dynamodb.Client) {
 	t.Helper()
 	direct = localtest.Client(t)
@@ -57,7 +57,7 @@ func table(t *testing.T) (name string, meter *metering.Meter, metered, direct *d
 	return name, meter, localtest.NewClient(server.URL), direct
 }
 
-// metered is the one call since the last.
+// metered returns the only call since the last one.
 func metered(t *testing.T, meter *metering.Meter) metering.Call {
 	t.Helper()
 	calls := meter.Take()
@@ -67,14 +67,14 @@ func metered(t *testing.T, meter *metering.Meter) metering.Call {
 	return calls[0]
 }
 
-// DynamoDB Local tells the units of single calls whose condition holds rightly.
-func TestUnitsAreThoseThatDynamoDBLocalTells(t *testing.T) {
+// DynamoDB Local reports the right units for single calls whose condition holds.
+func TestMeter_SimpleCalls_AgreeWithDynamoDBLocal(t *testing.T) {
 	name, meter, client, _ := table(t)
 	told := func(what string, consumed *types.ConsumedCapacity) {
 		t.Helper()
 		units := metered(t, meter).Units
 		if got := units.Read + units.Write; got != aws.ToFloat64(consumed.CapacityUnits) {
-			t.Errorf("%s: %+v; DynamoDB Local tells %v", what, units, aws.ToFloat64(consumed.CapacityUnits))
+			t.Errorf("%s: %+v; DynamoDB Local reports %v", what, units, aws.ToFloat64(consumed.CapacityUnits))
 		}
 	}
 	for _, size := range []int{100, 1024, 1025, 4096, 4097} {
@@ -136,8 +136,8 @@ func TestUnitsAreThoseThatDynamoDBLocalTells(t *testing.T) {
 	told("batch of reads, each rounded up", &batch.ConsumedCapacity[0])
 }
 
-// DynamoDB bills a write whose condition fails, and twice for what is part of a transaction; DynamoDB Local tells otherwise.
-func TestFailedConditionsAndTransactionsAreBilled(t *testing.T) {
+// DynamoDB bills a write whose condition fails, and bills the writes of a transaction twice. DynamoDB Local reports otherwise.
+func TestMeter_FailedConditionsAndTransactions_AreBilled(t *testing.T) {
 	name, meter, client, _ := table(t)
 	redeemed, large := voucherOf("SUMMER20", 300), voucherOf("GRAND2026", 1500)
 	for _, item := range []map[string]types.AttributeValue{redeemed, large} {
@@ -197,9 +197,9 @@ func TestFailedConditionsAndTransactionsAreBilled(t *testing.T) {
 	}
 }
 
-// What is not there costs the least there is, in a batch too
-// (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html); DynamoDB Local tells nothing.
-func TestWhatABatchDoesNotFindIsBilled(t *testing.T) {
+// A missing item costs the minimum, in a batch too
+// (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html); DynamoDB Local reports nothing.
+func TestMeter_MissingItemsOfABatch_AreBilled(t *testing.T) {
 	name, meter, client, _ := table(t)
 	for consistent, want := range map[bool]float64{true: 2, false: 1} {
 		_, err := client.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{name: {
@@ -215,7 +215,7 @@ func TestWhatABatchDoesNotFindIsBilled(t *testing.T) {
 	}
 }
 
-func TestCallsArePassedOnAsTheyAre(t *testing.T) {
+func TestMeter_Calls_AreForwardedUnchanged(t *testing.T) {
 	name, meter, client, direct := table(t)
 	item := voucherOf("SUMMER20", 300)
 	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
@@ -232,7 +232,7 @@ func TestCallsArePassedOnAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeMeteredFails(t *testing.T) {
+func TestMeter_CallWithoutAKnownPrice_Fails(t *testing.T) {
 	name, meter, client, _ := table(t)
 	if _, err := client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &name}); err == nil || !strings.Contains(err.Error(), "not metered") {
 		t.Errorf("a Scan was answered with %v", err)

@@ -2,10 +2,10 @@ package metering
 
 import "strings"
 
-// Item is an item as DynamoDB's JSON protocol has it, by attribute.
+// Item is an item in DynamoDB's JSON protocol, by attribute.
 type Item map[string]Value
 
-// Value is an attribute's value. One of its members is set.
+// Value is the value of an attribute. Exactly one member is set.
 type Value struct {
 	S    *string
 	N    *string
@@ -19,19 +19,19 @@ type Value struct {
 	M    Item
 }
 
-// What lists and maps take beside what they hold, in bytes, and what each thing in them takes beside itself.
+// The overhead of a list or a map, and of each of its elements, in bytes.
 const (
 	nestOverhead    = 3
 	elementOverhead = 1
 )
 
-// StorageOverhead is what each item takes in storage beside its own size, in bytes
+// StorageOverhead is what storage takes for each item in addition to its size, in bytes
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html).
 const StorageOverhead = 100
 
 // Size is an item's size in bytes: the lengths of its attributes' names and values
-// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html). Of numbers AWS publishes an
-// approximation only.
+// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html). For numbers, AWS publishes
+// only an approximation.
 func (i Item) Size() int {
 	size := 0
 	for name, value := range i {
@@ -70,7 +70,7 @@ func (v Value) size() int {
 	return size
 }
 
-// numberSize is a byte for every two significant digits, and one more. Zeroes that lead or trail are not significant.
+// numberSize is one byte for every two significant digits, and one more. Leading and trailing zeroes are not significant.
 func numberSize(n string) int {
 	mantissa, _, _ := strings.Cut(strings.ToLower(n), "e")
 	digits := strings.Map(func(r rune) rune {

@@ -9,7 +9,7 @@ import (
 )
 
 // The rules: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html.
-func TestItemsAreAsLargeAsAWSSays(t *testing.T) {
+func TestItem_Size_FollowsTheRulesOfAWS(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		item string

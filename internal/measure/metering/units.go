@@ -1,18 +1,6 @@
 package metering
 
-import (
-	"encoding/json"
-	"fmt"
-)
-
-// Sizes that a unit reads or writes, in bytes
-// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html).
-const (
-	readUnit  = 4 << 10
-	writeUnit = 1 << 10
-)
-
-// Units are request units. Those that read come in halves.
+// Units are request units. Read units come in halves.
 type Units struct {
 	Read  float64 `json:"read"`
 	Write float64 `json:"write"`
@@ -21,81 +9,72 @@ type Units struct {
 // Plus adds units.
 func (u Units) Plus(other Units) Units { return Units{u.Read + other.Read, u.Write + other.Write} }
 
-// times multiplies units, for transactions, which do everything twice.
-func (u Units) times(factor float64) Units { return Units{u.Read * factor, u.Write * factor} }
+// The sizes of units, in bytes
+// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html).
+const (
+	readUnit  = 4 << 10
+	writeUnit = 1 << 10
+)
 
-// started is how many units a size begins, one at least: what is not there costs one too.
+// started is how many units a size starts. It is at least one: a missing item costs one too.
 func started(size, unit int) float64 { return float64(max(1, (size+unit-1)/unit)) }
 
-// reading is what reading so many bytes takes. A read that is eventually consistent takes half.
+// reading is what a read of so many bytes costs. An eventually consistent read costs half.
 func reading(size int, consistent bool) Units {
-	units := Units{Read: started(size, readUnit)}
-	if !consistent {
-		return units.times(0.5)
+	if consistent {
+		return Units{Read: started(size, readUnit)}
 	}
-	return units
+	return Units{Read: started(size, readUnit) / 2}
 }
 
-// writing is what a write takes: it is billed for the item as it was or as it becomes, whichever is larger.
+// writing is what a write costs. It is billed for the item before or after it, whichever is larger.
 func writing(before, after int) Units { return Units{Write: started(max(before, after), writeUnit)} }
 
-// action is a write, alone or as a part of a transaction: as much of it as its price depends on.
-type action struct {
+// body is what the price of a call depends on, in the body of any operation.
+type body struct {
 	TableName                 string
 	Key                       Item
 	Item                      Item // of a put
 	ExpressionAttributeValues Item
-}
-
-// key is the key of the action's item.
-func (a action) key() Item {
-	if a.Key != nil {
-		return a.Key
+	ConsistentRead            bool
+	RequestItems              map[string]struct {
+		Keys           []Item
+		ConsistentRead bool
 	}
-	return Item{partitionKey: a.Item[partitionKey], sortKey: a.Item[sortKey]}
+	TransactItems []map[string]body // each action under its verb
 }
 
-// The key of every table in infra/.
-const (
-	partitionKey = "customer"
-	sortKey      = "sk"
-)
-
-// refused is what a write takes whose condition failed: it is billed as if it had been done
-// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html). How large the item would have
-// become is not told; it is at most what it was, with all that the call brought along.
-func (a action) refused(before int) Units {
-	return writing(before, max(a.Item.Size(), before+a.ExpressionAttributeValues.Size()))
+// item is an item that a call reads or writes.
+type item struct {
+	table      string
+	key        Item
+	consistent bool
+	// refusedSize is the size for which a write is billed if its condition failed: AWS bills it as if it had been done
+	// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html). AWS does not report the size that the
+	// item would have reached. It is at most the old size and everything that the call carried.
+	refusedSize func(before int) int
 }
 
-// transaction is the body of TransactWriteItems: each part under its verb.
-type transaction struct {
-	TransactItems []map[string]action
-}
-
-func (t transaction) actions() []action {
-	var actions []action
-	for _, part := range t.TransactItems {
-		for _, a := range part {
-			actions = append(actions, a)
+// items are those that the call names. A Query names none.
+func (b body) items() (items []item) {
+	for table, asked := range b.RequestItems {
+		for _, key := range asked.Keys {
+			items = append(items, item{table: table, key: key, consistent: asked.ConsistentRead})
 		}
 	}
-	return actions
-}
-
-// get is the body of GetItem, or one table of BatchGetItem.
-type get struct {
-	TableName      string
-	Key            Item
-	Keys           []Item
-	ConsistentRead bool
-}
-
-type batchGet struct{ RequestItems map[string]get }
-
-func parse[Body any](body []byte) (parsed Body, err error) {
-	if err := json.Unmarshal(body, &parsed); err != nil {
-		return parsed, fmt.Errorf("read a call: %w", err)
+	for _, actions := range b.TransactItems {
+		for _, action := range actions {
+			items = append(items, action.items()...)
+		}
 	}
-	return parsed, nil
+	key := b.Key
+	if b.Item != nil { // the key of every table in infra/
+		key = Item{"customer": b.Item["customer"], "sk": b.Item["sk"]}
+	}
+	if key != nil {
+		items = append(items, item{b.TableName, key, b.ConsistentRead, func(before int) int {
+			return max(b.Item.Size(), before+b.ExpressionAttributeValues.Size())
+		}})
+	}
+	return items
 }

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Replay answers each kind of call as a store answered the first one, without doing more than that: what is measured over it
-// is the caller's alone. It can be an SDK client's HTTPClient.
+// Replay repeats a store's first answer to each kind of call, and does nothing else, so that a measurement is of the caller alone. It
+// can be the HTTPClient of an SDK client.
 type Replay struct {
 	store *Store
 

@@ -1,11 +1,11 @@
-// Package stubstore is a stand-in for DynamoDB whose answers take the same time, whatever they are. It knows the calls that
-// Shopfront's functions make, and of their conditions only whether a code may be redeemed as a single-use one, which it reads
-// from the item: enough for what is measured against it, and for nothing else.
+// Package stubstore is a stand-in for DynamoDB that takes the same time for every answer. It knows only the calls of Shopfront's functions,
+// and only one condition: whether a single-use code can be redeemed. That is enough for measurements, and for nothing else.
 //
 // It imports the standard library only.
 package stubstore
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// Store answers DynamoDB's JSON protocol over HTTP. Its methods may be called at the same time.
+// Store answers DynamoDB's JSON protocol over HTTP. It is safe for concurrent use.
 type Store struct {
 	delay time.Duration
 	calls atomic.Int64
@@ -32,16 +32,14 @@ type Store struct {
 
 type key struct{ table, partition, sort string }
 
-// item is an item as the protocol has it, by attribute.
-type item map[string]attribute
+// item is an item in DynamoDB's JSON protocol, by attribute.
+type item map[string]json.RawMessage
 
-type attribute = json.RawMessage
-
-// New is an empty store that, once it is sealed, answers each call after the delay, counted from when it had read the call.
+// New returns an empty store. Once sealed, it answers each call after the delay.
 func New(delay time.Duration) *Store { return &Store{delay: delay, items: make(map[key]item)} }
 
-// Seal ends the filling: from now on answers take their time, and nothing is written. Writes are answered as if they were
-// done, so that each request meets the same items.
+// Seal ends the filling. From now on answers take their time, and writes are answered but not stored, so that every request finds the same
+// items.
 func (s *Store) Seal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,95 +57,94 @@ func (s *Store) Calls() int64 { return s.calls.Load() }
 
 // ServeHTTP answers one call.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
+	response, err := s.Do(r)
 	if err != nil {
 		return // the client is gone
 	}
-	status, answer := s.Answer(r.Header.Get("X-Amz-Target"), body)
-	header := w.Header()
-	header.Set("Content-Type", "application/x-amz-json-1.0")
-	header.Set("Content-Length", strconv.Itoa(len(answer)))
-	header.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(answer)), 10))
-	w.WriteHeader(status)
-	_, _ = w.Write(answer) //nolint:gosec // no browser reads it; the client may be gone
+	defer response.Body.Close()
+	maps.Copy(w.Header(), response.Header)
+	w.WriteHeader(response.StatusCode)
+	_, _ = io.Copy(w, response.Body) // the client may be gone
 }
 
-// Answer answers a call, named as in the header X-Amz-Target, with a status and a body.
-func (s *Store) Answer(target string, body []byte) (status int, answer []byte) {
+// Do answers a call without a connection: a Store can be the HTTPClient of an SDK client.
+func (s *Store) Do(r *http.Request) (*http.Response, error) {
 	due := time.Now().Add(s.delay)
-	status, value := s.answer(target, body)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	status, value := s.answer(operation, body)
 	answer, err := json.Marshal(value)
-	if err != nil { // what was decoded encodes
-		status, answer = http.StatusInternalServerError, nil
+	if err != nil {
+		return nil, err
 	}
 	s.calls.Add(1)
 	if s.isSealed() {
 		time.Sleep(time.Until(due))
 	}
-	return status, answer
+	return &http.Response{
+		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{
+			"Content-Type": {"application/x-amz-json-1.0"}, "Content-Length": {strconv.Itoa(len(answer))},
+			"X-Amz-Crc32": {strconv.FormatUint(uint64(crc32.ChecksumIEEE(answer)), 10)},
+		},
+		ContentLength: int64(len(answer)), Body: io.NopCloser(bytes.NewReader(answer)),
+	}, nil
 }
 
-func (s *Store) answer(target string, body []byte) (status int, answer any) {
-	_, operation, _ := strings.Cut(target, ".")
-	var err error
-	switch operation {
-	case "GetItem":
-		answer, err = call(body, s.get)
-	case "BatchGetItem":
-		answer, err = call(body, s.batchGet)
-	case "Query":
-		answer, err = call(body, s.query)
-	case "PutItem":
-		answer, err = call(body, s.put)
-	case "UpdateItem":
-		var update update
-		if err = json.Unmarshal(body, &update); err == nil {
-			return s.update(update)
+func (s *Store) answer(operation string, body []byte) (status int, answer any) {
+	var in input
+	err := json.Unmarshal(body, &in)
+	switch {
+	case err != nil:
+	case operation == "GetItem":
+		answer = struct {
+			Item item `json:",omitempty"`
+		}{s.find(in.TableName, in.Key)}
+	case operation == "BatchGetItem":
+		answer = s.batchGet(in)
+	case operation == "Query":
+		answer = s.query(in)
+	case operation == "PutItem":
+		s.put(in.TableName, in.Item)
+		answer = struct{}{}
+	case operation == "UpdateItem":
+		return s.update(in)
+	case operation == "TransactWriteItems":
+		for _, action := range in.TransactItems {
+			if action.Put != nil {
+				s.put(action.Put.TableName, action.Put.Item)
+			}
 		}
-	case "TransactWriteItems":
-		answer, err = call(body, s.transact)
+		answer = struct{}{}
 	default:
-		err = fmt.Errorf("the stub does not know %q", target)
+		err = fmt.Errorf("the stub does not know %q", operation)
 	}
 	if err != nil {
-		return http.StatusBadRequest, map[string]string{
-			"__type": "com.amazon.coral.validate#ValidationException", "message": err.Error(),
-		}
+		return http.StatusBadRequest, map[string]string{"__type": "com.amazon.coral.validate#ValidationException", "message": err.Error()}
 	}
 	return http.StatusOK, answer
 }
 
-func call[In any](body []byte, do func(In) any) (any, error) {
-	var in In
-	if err := json.Unmarshal(body, &in); err != nil {
-		return nil, err
-	}
-	return do(in), nil
+// input is the body of any call, as far as the stub looks at it.
+type input struct {
+	TableName                 string
+	Key, Item                 item
+	UpdateExpression          string
+	ExpressionAttributeNames  map[string]string
+	ExpressionAttributeValues item
+	RequestItems              map[string]struct{ Keys []item }
+	TransactItems             []struct{ Put *input }
 }
 
-type get struct {
-	TableName string
-	Key       item
-}
-
-func (s *Store) get(in get) any {
-	found := s.find(keyOf(in.TableName, in.Key))
-	if found == nil {
-		return map[string]any{}
-	}
-	return map[string]any{"Item": found}
-}
-
-type batchGet struct {
-	RequestItems map[string]struct{ Keys []item }
-}
-
-func (s *Store) batchGet(in batchGet) any {
+func (s *Store) batchGet(in input) any {
 	responses := make(map[string][]item)
 	for table, asked := range in.RequestItems {
 		responses[table] = []item{}
-		for _, k := range asked.Keys {
-			if found := s.find(keyOf(table, k)); found != nil {
+		for _, key := range asked.Keys {
+			if found := s.find(table, key); found != nil {
 				responses[table] = append(responses[table], found)
 			}
 		}
@@ -155,14 +152,9 @@ func (s *Store) batchGet(in batchGet) any {
 	return map[string]any{"Responses": responses, "UnprocessedKeys": struct{}{}}
 }
 
-type query struct {
-	TableName                 string
-	ExpressionAttributeValues item
-}
-
-// query answers with all of a customer's products, however many were asked for.
-func (s *Store) query(in query) any {
-	partition, prefix := str(in.ExpressionAttributeValues[":customer"]), str(in.ExpressionAttributeValues[":product"])
+// query returns all of a customer's products, however many were asked for.
+func (s *Store) query(in input) any {
+	partition, prefix := text(in.ExpressionAttributeValues[":customer"]), text(in.ExpressionAttributeValues[":product"])
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var sorts []string
@@ -179,44 +171,9 @@ func (s *Store) query(in query) any {
 	return map[string]any{"Items": items, "Count": len(items), "ScannedCount": len(items)}
 }
 
-type put struct {
-	TableName string
-	Item      item
-}
-
-func (s *Store) put(in put) any {
-	s.keep(keyOf(in.TableName, in.Item), in.Item)
-	return struct{}{}
-}
-
-type transaction struct {
-	TransactItems []struct {
-		Put *put
-	}
-}
-
-func (s *Store) transact(in transaction) any {
-	for _, action := range in.TransactItems {
-		if action.Put != nil {
-			s.put(*action.Put)
-		}
-	}
-	return struct{}{}
-}
-
-type update struct {
-	TableName                 string
-	Key                       item
-	UpdateExpression          string
-	ExpressionAttributeNames  map[string]string
-	ExpressionAttributeValues item
-	ReturnValues              string
-}
-
-// update redeems a single-use code, or fails with the item as it is.
-func (s *Store) update(in update) (status int, answer any) {
-	k := keyOf(in.TableName, in.Key)
-	old := s.find(k)
+// update redeems a single-use code, or fails and returns the item.
+func (s *Store) update(in input) (status int, answer any) {
+	old := s.find(in.TableName, in.Key)
 	if !redeemable(old, in.ExpressionAttributeValues) {
 		failed := map[string]any{
 			"__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", "message": "The conditional request failed",
@@ -231,54 +188,50 @@ func (s *Store) update(in update) (status int, answer any) {
 		name, value, _ := strings.Cut(assignment, " = ")
 		updated[in.ExpressionAttributeNames[name]] = in.ExpressionAttributeValues[value]
 	}
-	s.keep(k, updated)
+	s.put(in.TableName, updated)
 	return http.StatusOK, map[string]any{"Attributes": updated}
 }
 
-// redeemable is the condition under which a code is redeemed as a single-use one, at a time and for a nick, as
-// docs/decisions/0002-one-conditional-update.md has it.
+// redeemable is the condition under which a single-use code is redeemed, at a time and for a nick
+// (docs/decisions/0002-one-conditional-update.md).
 func redeemable(voucher, given item) bool {
-	at := num(given[":at"])
-	return voucher != nil && num(voucher["maxUses"]) == 1 && voucher["redemption"] == nil && !boolean(voucher["disabled"]) &&
-		num(voucher["from"]) <= at && at < num(voucher["until"]) &&
-		(voucher["nickHash"] == nil || str(voucher["nickHash"]) == str(given[":nick"]))
+	at := number(given[":at"])
+	return voucher != nil && number(voucher["maxUses"]) == 1 && voucher["redemption"] == nil && !decode(voucher["disabled"]).BOOL &&
+		number(voucher["from"]) <= at && at < number(voucher["until"]) &&
+		(voucher["nickHash"] == nil || text(voucher["nickHash"]) == text(given[":nick"]))
 }
 
-func keyOf(table string, it item) key {
-	return key{table: table, partition: str(it["customer"]), sort: str(it["sk"])}
-}
+func keyOf(table string, it item) key { return key{table, text(it["customer"]), text(it["sk"])} }
 
-func (s *Store) find(k key) item {
+func (s *Store) find(table string, of item) item {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.items[k]
+	return s.items[keyOf(table, of)]
 }
 
-func (s *Store) keep(k key, it item) {
+func (s *Store) put(table string, it item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.sealed {
-		s.items[k] = it
+		s.items[keyOf(table, it)] = it
 	}
 }
 
-// value is an attribute of the types that are read here; of another type it is the zero value.
+// value is an attribute of the types that the stub reads. An attribute of another type, or a missing one, is the zero value.
 type value struct {
 	S    string
 	N    string
 	BOOL bool
 }
 
-func decode(a attribute) (v value) {
-	_ = json.Unmarshal(a, &v) // the zero value, as where there is no attribute
+func decode(a json.RawMessage) (v value) {
+	_ = json.Unmarshal(a, &v)
 	return v
 }
 
-func str(a attribute) string { return decode(a).S }
+func text(a json.RawMessage) string { return decode(a).S }
 
-func boolean(a attribute) bool { return decode(a).BOOL }
-
-func num(a attribute) int64 {
-	n, _ := strconv.ParseInt(decode(a).N, 10, 64) // zero where it is none
+func number(a json.RawMessage) int64 {
+	n, _ := strconv.ParseInt(decode(a).N, 10, 64)
 	return n
 }
