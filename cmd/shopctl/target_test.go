@@ -282,7 +282,7 @@ func TestExplain(t *testing.T) {
 		},
 		"an apply that another has come before": {
 			fmt.Errorf("customer emberforge, after 1 of 3 writes: %w", catalog.ErrChanged),
-			[]problem{{exitFailed, kindFailed, "customer emberforge, after 1 of 3 writes: its catalogue was changed meanwhile: apply again", ""}},
+			[]problem{{exitFailed, kindFailed, "customer emberforge, after 1 of 3 writes: " + catalog.ErrChanged.Error(), ""}},
 		},
 		"unknown": {errors.New("disk on fire"), []problem{{exitFailed, kindFailed, "disk on fire", ""}}},
 	} {

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -16,20 +15,19 @@ import (
 type Shop struct {
 	Customer catalog.Customer
 
-	catalogue *dynamo.Catalogue
+	catalogue *backoffice.Catalogue
 	vouchers  *backoffice.Vouchers
 	checkouts *backoffice.Checkouts
 }
 
 // Shop opens the shop of a customer, or returns catalog.ErrNotFound.
 func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, error) {
-	catalogue := dynamo.NewCatalogue(d.client, d.Tables.Catalogue, d.random)
-	customer, err := catalogue.Customer(ctx, id)
+	customer, err := dynamo.NewCatalogue(d.client, d.Tables.Catalogue, d.random).Customer(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("customer %s: %w", id, err)
 	}
 	return &Shop{
-		Customer: customer, catalogue: catalogue,
+		Customer: customer, catalogue: backoffice.NewCatalogue(d.client, d.Tables.Catalogue),
 		vouchers:  backoffice.NewVouchers(d.client, d.Tables.Vouchers, d.random),
 		checkouts: backoffice.NewCheckouts(d.client, d.Tables.Checkouts),
 	}, nil
@@ -42,19 +40,13 @@ func (s *Shop) Reward(ctx context.Context, text string) (reward voucher.Reward, 
 	if err != nil || reward.Kind != voucher.RewardProduct {
 		return reward, false, err
 	}
-	unknown := func() error {
-		return fmt.Errorf("customer %s, variant %s/%s: %w", s.Customer.ID, reward.Product, reward.Variant, catalog.ErrNotFound)
-	}
-	customer, product, err := s.catalogue.Product(ctx, s.Customer.ID, reward.Product)
-	if errors.Is(err, catalog.ErrNotFound) {
-		return voucher.Reward{}, false, unknown()
+	product, err := s.catalogue.Product(ctx, s.Customer.ID, reward.Product)
+	at := slices.IndexFunc(product.Variants, func(v catalog.Variant) bool { return v.ID == reward.Variant })
+	if err == nil && at < 0 {
+		err = catalog.ErrNotFound
 	}
 	if err != nil {
-		return voucher.Reward{}, false, err
+		return voucher.Reward{}, false, fmt.Errorf("customer %s, variant %s/%s: %w", s.Customer.ID, reward.Product, reward.Variant, err)
 	}
-	at := slices.IndexFunc(product.Variants, func(v catalog.Variant) bool { return v.ID == reward.Variant })
-	if at < 0 {
-		return voucher.Reward{}, false, unknown()
-	}
-	return reward, customer.OffSale || product.OffSale || product.Variants[at].OffSale, nil
+	return reward, s.Customer.OffSale || product.OffSale || product.Variants[at].OffSale, nil
 }

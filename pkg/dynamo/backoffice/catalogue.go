@@ -43,6 +43,18 @@ func (s *Catalogue) Shop(ctx context.Context, id catalog.CustomerID) (catalog.Sh
 	return shop, nil
 }
 
+// Product reads a product, on sale or not, or returns catalog.ErrNotFound.
+func (s *Catalogue) Product(ctx context.Context, customer catalog.CustomerID, id catalog.ProductID) (catalog.Product, error) {
+	it, err := table.Get(ctx, s.api, s.table, table.ProductKey(customer, id))
+	if err != nil {
+		return catalog.Product{}, table.Outcome(err)
+	}
+	if len(it) == 0 {
+		return catalog.Product{}, catalog.ErrNotFound
+	}
+	return table.DecodeProduct(it), nil
+}
+
 // Customers yields all customers in no order, and stops at the first error. It reads the whole table.
 func (s *Catalogue) Customers(ctx context.Context) iter.Seq2[catalog.Customer, error] {
 	return func(yield func(catalog.Customer, error) bool) {
