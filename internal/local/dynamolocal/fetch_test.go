@@ -23,7 +23,7 @@ const copyLibrary = `mkdir -p "$out" && cp "$home"/library/* "$out"`
 
 func TestFetch_RealMaven_FillsALibraryThatRuns(t *testing.T) {
 	t.Parallel()
-	localtest.Library(t) // Maven now has the library in its own repository, where nobody else is writing
+	localtest.Library(t) // so that Maven has the library in its own repository
 	pomDir := filepath.Join("..", "..", "..", "infra", "dynamodb-local")
 	libDir := filepath.Join(t.TempDir(), "a directory: with a colon", "dynamodb-local")
 
@@ -242,7 +242,7 @@ func (m maven) wantCalls(t *testing.T, want int) {
 	}
 }
 
-// wantNames checks what is in the directory around the library.
+// wantNames checks the names in the directory that contains the library.
 func (m maven) wantNames(t *testing.T, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(m.libDir))

@@ -128,7 +128,7 @@ func TestServer_KilledFromOutside_IsReported(t *testing.T) {
 func TestStop_ServerThatIgnoresSignals_IsKilled(t *testing.T) {
 	t.Parallel()
 	server := start(t, dynamolocal.Options{LibDir: localtest.Library(t)})
-	// A stopped process takes note of no signal but SIGKILL.
+	// A stopped process reacts to no signal except SIGKILL.
 	if err := server.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func start(t *testing.T, options dynamolocal.Options) *dynamolocal.Server {
 	return server
 }
 
-// catalogue is a table to see whether a server keeps what it is given.
+// catalogue is a table that shows whether a server stores items.
 type catalogue struct{ client *dynamodb.Client }
 
 const catalogueTable = "catalogue"
@@ -317,7 +317,7 @@ func (c *catalogue) wantStored(t *testing.T, product string) {
 	}
 }
 
-// fakeCommand puts a shell script first in PATH. The rest of PATH has what scripts need.
+// fakeCommand puts a shell script first in PATH. The script finds other commands in the rest of PATH.
 func fakeCommand(t *testing.T, name, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -335,7 +335,7 @@ func fakeJava(t *testing.T, script string) (home string) {
 	return home
 }
 
-// eventually waits at most 10 s for something to become true.
+// eventually waits at most 10 s until a condition is true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for range 1000 {
@@ -367,7 +367,7 @@ func readPID(t *testing.T, path string) int {
 	return pid
 }
 
-// wantGone checks that a process has ended. Whoever inherited it may not have noticed yet.
+// wantGone checks that a process has ended. Its parent may not have waited for it yet.
 func wantGone(t *testing.T, pid int) {
 	t.Helper()
 	eventually(t, fmt.Sprint("process ", pid, " is gone"), func() bool {
@@ -376,7 +376,7 @@ func wantGone(t *testing.T, pid int) {
 	})
 }
 
-// wantRefused checks that nothing listens at the endpoint, or soon does not.
+// wantRefused waits until nothing listens at the endpoint.
 func wantRefused(t *testing.T, endpoint string) {
 	t.Helper()
 	eventually(t, endpoint+" refuses connections", func() bool {
@@ -388,7 +388,7 @@ func wantRefused(t *testing.T, endpoint string) {
 	})
 }
 
-// wantError checks an error by what it is, unless that is nil, and by what it says.
+// wantError checks that an error contains a text and, unless is is nil, wraps that error.
 func wantError(t *testing.T, err, is error, says string) {
 	t.Helper()
 	if err == nil {

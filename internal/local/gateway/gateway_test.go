@@ -298,7 +298,7 @@ func TestEvent_Request_BecomesFormat2(t *testing.T) {
 	if !ok {
 		t.Fatalf("requestContext is %v", got["requestContext"])
 	}
-	delete(requestContext, "authentication") // of the library's type; null
+	delete(requestContext, "authentication") // a field of the library's type that is null
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
@@ -546,7 +546,7 @@ func TestAnswer_EachCookie_IsAHeader(t *testing.T) {
 func TestAnswer_ToHead_HasNoBody(t *testing.T) {
 	for answer, length := range map[string]string{
 		`{"statusCode":200,"body":"{}","headers":{"Content-Type":"application/json"}}`: "2",
-		`{"statusCode":200}`: "", // what GET would say is not known
+		`{"statusCode":200}`: "", // the length for GET is not known
 		`rubbish`:            "35",
 	} {
 		config := shop()
@@ -646,7 +646,7 @@ func TestLog_EachRequest_HasARecord(t *testing.T) {
 		ticks++
 		return time.Unix(0, int64(ticks)*int64(time.Millisecond))
 	}
-	config.Log = func(r gateway.Record) { records = append(records, r) } // one request at a time here
+	config.Log = func(r gateway.Record) { records = append(records, r) } // this test sends one request at a time
 	died := errors.New("died")
 	config.Invoker = invoker(func(_ context.Context, _ string, e []byte) ([]byte, error) {
 		if bytes.Contains(e, []byte("die=")) {

@@ -314,7 +314,7 @@ func TestInvoke_FunctionFails_ErrorSaysHow(t *testing.T) {
 				config.InitTimeout = 300 * time.Millisecond
 			}
 			r := newRuntime(t, config)
-			for range 2 { // and again with the next process
+			for range 2 { // the second one gets a new process
 				if _, err := r.Invoke(t.Context(), "redeem-voucher", []byte(tc.event)); !tc.want(err) {
 					t.Errorf("got %v", err)
 				}
@@ -337,7 +337,7 @@ func TestInvoke_AfterAFailure_NextEventIsServed(t *testing.T) {
 				t.Errorf("answered %.80s", answer)
 			}
 			after := invoke(t, r, `{}`)
-			// Lambda keeps a process that reported an error and lives on.
+			// Lambda keeps a process that reports an error and does not exit.
 			if kept := event == `{"do":"error"}`; kept != (before.PID == after.PID) {
 				t.Errorf("process %d, then %d", before.PID, after.PID)
 			}
