@@ -124,6 +124,7 @@ torture: ## Redeem under faults, kills and load, check every answer, and print a
 	try go test -buildvcs=false -count=1 -timeout 0 -v ./internal/torture -seed $$seed -duration $(DURATION) -injections 1000; \
 	try go test -buildvcs=false -count=1 -timeout 0 ./internal/torture/kills -kills 100; \
 	try go test -buildvcs=false -count=1 -timeout 0 ./internal/torture/budget -seed $$seed -requests 100000; \
+	try_without_table="go test -buildvcs=false -count=1 -timeout 0 ./internal/torture/mutation -all"; echo "$$try_without_table"; $$try_without_table || status=1; \
 	echo; tee $(OUTPUT) <"$$table"; echo; \
 	test $$status = 0 || echo "A part failed: see above. To repeat it all: make torture SEED=$$seed DURATION=$(DURATION)"; \
 	exit $$status
