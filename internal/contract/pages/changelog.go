@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +11,7 @@ import (
 	"shopfront/internal/contract/changelog"
 )
 
-// changelogView is what the changelog page shows.
+// changelogView is the data of the changelog page.
 type changelogView struct {
 	frame
 	Releases []releaseView
@@ -23,14 +24,14 @@ type releaseView struct {
 	at     time.Time // zero: undated
 }
 
-// showReleases prepares the releases, newest first.
+// showReleases returns the releases for the pages, newest first.
 func showReleases(releases []changelog.Release) ([]releaseView, error) {
 	views := make([]releaseView, len(releases))
 	for i, release := range releases {
 		number, _, _ := strings.Cut(release.Name, "-")
 		n, err := strconv.Atoi(number)
 		if err != nil {
-			return nil, fmt.Errorf("release %q: it should begin with its number", release.Name)
+			return nil, fmt.Errorf("release %q: the name must start with the number", release.Name)
 		}
 		views[i] = releaseView{Release: release, Number: n, First: i == 0}
 		if release.Date != "" {
@@ -43,7 +44,7 @@ func showReleases(releases []changelog.Release) ([]releaseView, error) {
 	return views, nil
 }
 
-// When is the release's date in words.
+// When returns the date in words.
 func (r releaseView) When() string {
 	if r.at.IsZero() {
 		return "undated"
@@ -51,7 +52,7 @@ func (r releaseView) When() string {
 	return r.at.Format("2 January 2006")
 }
 
-// Total counts the changes.
+// Total returns the counts of the changes in words.
 func (r releaseView) Total() string {
 	if r.First {
 		return "the first document, with nothing to compare it with"
@@ -59,19 +60,10 @@ func (r releaseView) Total() string {
 	return r.Counts().String()
 }
 
-// categories are the kinds of changes that the release has.
-func (r releaseView) categories() []string {
-	counts := r.Counts()
-	var categories []string
-	for _, category := range []struct {
-		name  string
-		count int
-	}{
-		{"breaking", counts.Breaking}, {"addition", counts.Additions}, {"modification", counts.Modifications}, {"removal", counts.Removals},
-	} {
-		if category.count > 0 {
-			categories = append(categories, category.name)
-		}
+// PubDate returns the date in the format of RSS, or "" without a date.
+func (r releaseView) PubDate() string {
+	if r.at.IsZero() {
+		return ""
 	}
-	return categories
+	return r.at.Format(http.TimeFormat)
 }

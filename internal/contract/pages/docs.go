@@ -147,14 +147,6 @@ func (p parameter) Options() []string {
 	return values
 }
 
-// FirstExample returns the first example of a content, nil if there is none.
-func (m mediaType) FirstExample() jsontext.Value {
-	if len(m.Examples) == 0 {
-		return nil
-	}
-	return m.Examples[0].Value.Value
-}
-
 // pretty indents JSON.
 func pretty(value jsontext.Value) (string, error) {
 	indented := slices.Clone(value)

@@ -1,75 +1,36 @@
 package pages
 
 import (
+	"bytes"
+	_ "embed"
 	"encoding/xml"
-	"fmt"
 	"html/template"
-	"net/http"
 	"strings"
+	texttemplate "text/template"
 )
 
-// rss is a feed as in https://www.rssboard.org/rss-specification, and best practices of
-// https://www.rssboard.org/rss-profile.
-type rss struct {
-	XMLName xml.Name `xml:"rss"`
-	Version string   `xml:"version,attr"`
-	Atom    string   `xml:"xmlns:atom,attr"`
-	Channel channel  `xml:"channel"`
-}
-
-type channel struct {
-	Title       string   `xml:"title"`
-	Link        string   `xml:"link"`
-	Description string   `xml:"description"`
-	Language    string   `xml:"language"`
-	Self        atomLink `xml:"atom:link"`
-	Items       []item   `xml:"item"`
-}
-
-type atomLink struct {
-	Href string `xml:"href,attr"`
-	Rel  string `xml:"rel,attr"`
-	Type string `xml:"type,attr"`
-}
-
-type item struct {
-	Title       string   `xml:"title"`
-	Link        string   `xml:"link"`
-	Description string   `xml:"description"`
-	Categories  []string `xml:"category"`
-	GUID        guid     `xml:"guid"`
-	PubDate     string   `xml:"pubDate,omitempty"`
-}
-
-// guid is the same in every deployment, and no URL.
-type guid struct {
-	IsPermaLink bool   `xml:"isPermaLink,attr"`
-	Value       string `xml:",chardata"`
-}
+// feedTemplate is an RSS 2.0 feed, see https://www.rssboard.org/rss-specification and https://www.rssboard.org/rss-profile. GUIDs
+// are the same in every deployment and therefore not URLs.
+//
+//go:embed feed.rss.tmpl
+var feedTemplate string
 
 func renderFeed(layout *template.Template, title string, releases []releaseView) ([]byte, error) {
-	feed := rss{Version: "2.0", Atom: "http://www.w3.org/2005/Atom", Channel: channel{
-		Title: title + ": changelog", Link: Origin + "/changelog", Language: "en",
-		Description: "What each release of the interface changed for its clients.",
-		Self:        atomLink{Href: Origin + "/changelog.rss", Rel: "self", Type: "application/rss+xml"},
-	}}
-	for _, release := range releases {
-		changes, err := execute(layout, "changes", release)
-		if err != nil {
-			return nil, err
-		}
-		entry := item{
-			Title:       fmt.Sprintf("Release %d, %s (%s)", release.Number, release.When(), release.Total()),
-			Link:        Origin + "/changelog#" + release.Name,
-			Description: strings.TrimSpace(strings.ReplaceAll(string(changes), "<wbr>", "")),
-			Categories:  release.categories(),
-			GUID:        guid{Value: "urn:release:shopfront:" + release.Name},
-		}
-		if !release.at.IsZero() {
-			entry.PubDate = release.at.Format(http.TimeFormat)
-		}
-		feed.Channel.Items = append(feed.Channel.Items, entry)
+	feed, err := texttemplate.New("").Funcs(texttemplate.FuncMap{
+		"xml": func(text string) (string, error) {
+			var escaped strings.Builder
+			err := xml.EscapeText(&escaped, []byte(text))
+			return escaped.String(), err
+		},
+		"changes": func(release releaseView) (string, error) {
+			changes, err := execute(layout, "changes", release)
+			return strings.TrimSpace(strings.ReplaceAll(string(changes), "<wbr>", "")), err
+		},
+	}).Parse(feedTemplate)
+	if err != nil {
+		return nil, err
 	}
-	text, err := xml.MarshalIndent(feed, "", "  ")
-	return append([]byte(xml.Header), append(text, '\n')...), err
+	var text bytes.Buffer
+	err = feed.Execute(&text, map[string]any{"Origin": Origin, "Title": title, "Releases": releases})
+	return text.Bytes(), err
 }
