@@ -28,8 +28,11 @@ func try(do func()) (err error) {
 	return nil
 }
 
-// fail ends the evaluation with an error that names the line of a node.
+// fail ends the evaluation with an error that names the line of a node, or the first line if there is no node.
 func (s *stack) fail(at *yaml.Node, format string, args ...any) {
+	if at == nil {
+		at = s.sections
+	}
 	panic(failure{fmt.Errorf("%s:%d: %w", s.file(), at.Line, fmt.Errorf(format, args...))})
 }
 

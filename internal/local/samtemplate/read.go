@@ -99,7 +99,7 @@ func (r *reader) readResources() {
 		switch each.kind {
 		case typeAPI:
 			r.readAPI(each)
-		case typeTable:
+		case typeTable, "AWS::DynamoDB::GlobalTable":
 			r.readTable(each)
 		case typeFunction:
 			functions = append(functions, each)

@@ -103,6 +103,9 @@ func (s *stack) resources() iter.Seq[resource] {
 	return func(yield func(resource) bool) {
 		for key, item := range pairs(get(s.sections, "Resources")) {
 			r := resource{name: key.Value, at: key, properties: get(item, "Properties"), kind: s.text(get(item, "Type"))}
+			if r.kind == "" { // such as a loop of AWS::LanguageExtensions
+				s.fail(key, "the resource %s has no type", r.name)
+			}
 			if s.creates(r.name) && !yield(r) {
 				return
 			}

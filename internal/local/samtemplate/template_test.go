@@ -180,6 +180,8 @@ func TestLoad_TemplateThatWouldMakeTheLocalRunWrong(t *testing.T) {
 		"no YAML":                  {"Resources: [", "template.yaml: yaml: "},
 		"an empty template":        {"# a comment\n", "template.yaml: the template is empty"},
 		"a list":                   {"- Resources\n", "template.yaml: yaml: "},
+		"a resource of no type":    {"Resources:\n  Queue: {}\n", "template.yaml:2: the resource Queue has no type"},
+		"a loop over resources":    {"Resources:\n  Fn::ForEach::Shops: [Shop, [a, b], {}]\n", "template.yaml:2: the resource Fn::ForEach::Shops has no type"},
 		"an unknown condition":     {"Resources:\n  Api: {Type: AWS::Serverless::HttpApi, Condition: Open}\n", `template.yaml:2: there is no condition "Open"`},
 		"no condition":             {"Conditions:\n  Open: true\nResources:\n  Api: {Type: AWS::Serverless::HttpApi, Condition: Open}\n", "template.yaml:2: this machine cannot evaluate this as a condition"},
 		"Equals of a resource":     {"Conditions:\n  Open: !Equals [!Ref Log, a]\nResources:\n  Log: {Type: AWS::Logs::LogGroup}\n  Api: {Type: AWS::Serverless::HttpApi, Condition: Open}\n", "template.yaml:2: Equals takes two texts"},
@@ -222,6 +224,14 @@ func TestLoad_TableWithoutAnOutputHasItsLogicalID(t *testing.T) {
 	}
 }
 
+func TestLoad_GlobalTableIsATable(t *testing.T) {
+	root := write(t, map[string]string{"template.yaml": strings.Replace(giftTemplate, "DynamoDB::Table", "DynamoDB::GlobalTable", 1) + "!Ref Orders" + giftOutputs})
+	template, err := samtemplate.Load(root, nil)
+	if err != nil || len(template.Tables) != 1 || template.Functions[0].Environment["GIFT"] != "OrdersTable" {
+		t.Errorf("%+v, %v", template, err)
+	}
+}
+
 func TestLoad_UnknownParameterOrNoTemplate(t *testing.T) {
 	if _, err := samtemplate.Load(t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "template.yaml") {
 		t.Errorf("%v, want an error about template.yaml", err)
@@ -237,6 +247,7 @@ func TestResources_RejectsWhatCloudFormationRejects(t *testing.T) {
 		"a missing parameter":   {"Parameters:\n  Shop: {Type: Number}\n", `template.yaml:2: the parameter Shop: "" is not a number`},
 		"a wrong default":       {"Parameters:\n  Shop: {Type: Number, Default: a, ConstraintDescription: A number.}\n", `template.yaml:2: the parameter Shop: "a" is not a number (A number.)`},
 		"a broken rule":         {"Parameters:\n  Shop: {Type: String, Default: a}\nRules:\n  Open:\n    Assertions:\n      - Assert: !Equals [!Ref Shop, b]\n        AssertDescription: The shop is b.\n", "template.yaml:6: the rule Open: The shop is b."},
+		"an empty assertion":    {"Rules:\n  Open:\n    Assertions: [{}]\n", "template.yaml:1: this machine cannot evaluate this as a condition"},
 		"an unknown expression": {"Resources:\n  Log:\n    Type: AWS::Logs::LogGroup\n    Properties: {LogGroupName: !ImportValue log}\n", "template.yaml:4: this machine cannot evaluate"},
 		"a nested file missing": {strings.Replace(nested, "watch", "none", 1) + "a}\n", "template.yaml:2: the nested stack: read the template: open"},
 		"a nested parameter":    {nested + "a}\n", `watch.yaml:2: the parameter Shop: "a" is not one of b`},
