@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/dynamo/backoffice"
 )
 
-// apply plans and applies a shop, over a network of its own.
+// apply plans and applies a shop through a client with the options.
 func (s *stockroom) apply(wanted catalog.Shop, options ...func(*dynamodb.Options)) {
 	s.t.Helper()
 	shops := backoffice.NewCatalogue(newClient(s.t, options...), s.table)
@@ -21,7 +21,7 @@ func (s *stockroom) apply(wanted catalog.Shop, options ...func(*dynamodb.Options
 	}
 }
 
-// plan is that of applying a shop with prune.
+// plan plans to apply a shop with prune.
 func (s *stockroom) plan(wanted catalog.Shop) catalog.Plan {
 	s.t.Helper()
 	plan, err := catalog.NewPlan(s.t.Context(), s.shops, wanted, true)
@@ -31,7 +31,7 @@ func (s *stockroom) plan(wanted catalog.Shop) catalog.Plan {
 	return plan
 }
 
-// wantApplied wants the shop to be as it was applied.
+// wantApplied fails unless the shop is stored as it was applied.
 func (s *stockroom) wantApplied(wanted catalog.Shop) {
 	s.t.Helper()
 	if plan := s.plan(wanted); plan.Writes() != 0 {
@@ -39,7 +39,7 @@ func (s *stockroom) wantApplied(wanted catalog.Shop) {
 	}
 }
 
-// dropVersions makes what is kept what shopctl 0.1.0 would have put.
+// dropVersions leaves the items as shopctl 0.1.0 would have written them.
 func (s *stockroom) dropVersions() {
 	s.t.Helper()
 	out, err := s.client.Scan(s.t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table), ConsistentRead: aws.Bool(true)})
@@ -69,11 +69,11 @@ func priced(minor int64) catalog.Product {
 	return p
 }
 
-// When an apply has returned, what it changed is not undone: not even by its own first attempt, which was taken for lost, nor
-// by that of an apply before it.
+// Once an apply has returned, no write that is still in flight undoes it: neither the lost first attempt of its own write nor
+// that of an earlier apply.
 func TestApply_LateWrite_UndoesNothing(t *testing.T) {
 	t.Parallel()
-	for what, applied := range map[string][]catalog.Shop{ // one after the other; the first write of the last but one is late
+	for what, applied := range map[string][]catalog.Shop{ // applied in this order; the first write of the last but one arrives late
 		"new":                     {shopOf(priced(499)), shopOf(priced(499))},
 		"new, and a price":        {shopOf(priced(499)), shopOf(priced(549))},
 		"opened and closed":       {closed(shopOf()), shopOf(), closed(shopOf())},
@@ -109,7 +109,7 @@ func TestApply_LateWrite_UndoesNothing(t *testing.T) {
 	}
 }
 
-// Of two plans that were made at the same time, the one that is late to change something says so, and changes it in a new plan.
+// If two plans are made at the same time, the second one to be applied fails. Planned anew, it succeeds.
 func TestApply_StalePlan_IsRejected(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct{ before, first, second catalog.Shop }{
@@ -132,11 +132,11 @@ func TestApply_StalePlan_IsRejected(t *testing.T) {
 	}
 }
 
-// The SDK's second attempt finds what the first has written: that is no other's change.
+// The SDK's retry finds what the first attempt wrote. It must not take that for a change by somebody else.
 func TestApply_LostResponse_Succeeds(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
-	for _, step := range []catalog.Shop{ // each with one write
+	for _, step := range []catalog.Shop{ // each takes one write
 		closed(shopOf()), shopOf(), shopOf(bulky("cape")), shopOf(offSale(bulky("cape"))), closed(shopOf(offSale(bulky("cape")))),
 	} {
 		network := &unreliable{operation: "PutItem", behind: true}
@@ -146,7 +146,7 @@ func TestApply_LostResponse_Succeeds(t *testing.T) {
 	}
 }
 
-// An attempt that comes after another's change sees that, even if the one before it was applied.
+// An attempt that arrives after another change must fail, even if the attempt before it was applied.
 func TestApply_WriteAppliedTwice_KeepsTheWriteInBetween(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
@@ -162,14 +162,14 @@ func TestApply_WriteAppliedTwice_KeepsTheWriteInBetween(t *testing.T) {
 	s.wantApplied(shopOf(priced(599)))
 }
 
-// Versions begin with 1, which is not stored: so do items that were put before there were any.
+// Versions start at 1, which is not stored. Items from before there were versions have that version too.
 func TestApply_EachWrite_RaisesTheVersion(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	for want, minor := range []int64{499, 549, 599} {
 		s.apply(shopOf(priced(minor)))
 		shop, err := s.shops.Shop(t.Context(), emberforge)
-		if err != nil || shop.Products[0].Version != int64(want+1) || shop.Customer.Version != 2 { // closed, and opened
+		if err != nil || shop.Products[0].Version != int64(want+1) || shop.Customer.Version != 2 { // closed and opened
 			t.Errorf("Shop = %+v, %v, want version %d of the product", shop, err, want+1)
 		}
 	}

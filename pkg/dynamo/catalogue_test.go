@@ -41,7 +41,7 @@ func offSale(p catalog.Product) catalog.Product {
 	return p
 }
 
-// bulky is a product of some 200 KB.
+// bulky is a product of about 200 KB.
 func bulky(id catalog.ProductID) catalog.Product {
 	p := product(id)
 	template := p.Variants[0]
@@ -53,7 +53,7 @@ func bulky(id catalog.ProductID) catalog.Product {
 	return p
 }
 
-// stockroom is a catalogue table from both sides.
+// stockroom is a catalogue table, seen from the operator's side and from the functions' side.
 type stockroom struct {
 	t         testing.TB
 	client    *dynamodb.Client
@@ -82,7 +82,7 @@ func (s *stockroom) put(customer catalog.Customer, products ...catalog.Product) 
 	}
 }
 
-// replace puts over what is kept, as it is now.
+// replace overwrites stored items with their current versions.
 func (s *stockroom) replace(customer catalog.Customer, products ...catalog.Product) {
 	s.t.Helper()
 	shop, err := s.shops.Shop(s.t.Context(), customer.ID)
@@ -101,7 +101,7 @@ func (s *stockroom) replace(customer catalog.Customer, products ...catalog.Produ
 	s.put(customer, products...)
 }
 
-// ids are those of the products that a sequence yields.
+// ids returns the IDs of the products.
 func ids(t testing.TB, products iter.Seq2[catalog.Product, error]) []catalog.ProductID {
 	t.Helper()
 	var found []catalog.ProductID
@@ -150,7 +150,7 @@ func TestCatalogue_UnknownCustomerOrProduct_IsNotFound(t *testing.T) {
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"), product("coins"))
 	s.put(profile(sakura, "EUR"), product("t-shirt"))
-	// A product without its customer: an operator's mistake in the console.
+	// A product without its customer, after a mistake in the AWS console.
 	if err := s.shops.PutProduct(t.Context(), "ghost", product("coins")); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestCatalogue_CustomerAndProduct_AreReadInOneCall(t *testing.T) {
 	}
 }
 
-// throttled answers BatchGetItem with one of the keys left unprocessed, until it was asked often enough.
+// throttled leaves one key of each BatchGetItem unprocessed, for some calls.
 type throttled struct {
 	dynamo.CatalogueAPI
 	asked int
@@ -226,7 +226,7 @@ func TestProductsOnSale_AreInOrderAfterAProduct(t *testing.T) {
 	s.put(profile(emberforge, "EUR"),
 		product("coins"), product("Zebra"), product("coins.old"), product("coins-2"), product("9"), offSale(product("cup")), product("vip_rank"))
 	all := []catalog.ProductID{"9", "Zebra", "coins", "coins-2", "coins.old", "vip_rank"}
-	tests := map[catalog.ProductID]int{ // how many of all are before
+	tests := map[catalog.ProductID]int{ // how many products come before
 		"": 0, "0": 0, "9": 1, "coins": 3, "coins-": 3, "coins-2": 4, "coins.old": 5, "cup": 5, "vip_rank": 6, "zzz": 6,
 	}
 	for after, before := range tests {
@@ -304,7 +304,7 @@ func TestProductsOnSale_LongRowOffSale_TakesFewCalls(t *testing.T) {
 	}
 }
 
-// The largest product that Validate lets pass must fit into an item: 400 KB.
+// The largest product that Validate accepts must fit in an item, which is 400 KB.
 func TestApply_LargestValidProduct_IsStored(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
@@ -394,7 +394,7 @@ func TestApply_SecondTime_ChangesNothing(t *testing.T) {
 	s := newStockroom(t)
 	wanted := catalog.Shop{Customer: profile(emberforge, "EUR"), Products: []catalog.Product{product("coins"), offSale(product("cup"))}}
 	network := &unreliable{operation: "PutItem", behind: true}
-	network.failures.Store(2) // of the first write: applied three times, answered once
+	network.failures.Store(2) // the first write is applied three times but gets one response
 	shops := backoffice.NewCatalogue(newClient(t, over(network)), s.table)
 	plan, err := catalog.NewPlan(t.Context(), shops, wanted, false)
 	if err != nil {
@@ -403,7 +403,7 @@ func TestApply_SecondTime_ChangesNothing(t *testing.T) {
 	if err := plan.Apply(t.Context(), shops, func() {}); err != nil {
 		t.Fatal(err)
 	}
-	wanted.Customer.Version, wanted.Products[0].Version, wanted.Products[1].Version = 2, 1, 1 // it was closed first
+	wanted.Customer.Version, wanted.Products[0].Version, wanted.Products[1].Version = 2, 1, 1 // it was closed first, then opened
 	if got, err := shops.Shop(t.Context(), emberforge); !reflect.DeepEqual(got, wanted) || err != nil {
 		t.Errorf("Shop = %+v, %v, want %+v", got, err, wanted)
 	}
@@ -420,7 +420,7 @@ func TestCustomers_LargeCatalogues_AllAreListed(t *testing.T) {
 	for i := range 8 {
 		customer := profile(catalog.CustomerID(fmt.Sprintf("shop-%d", i)), "EUR")
 		customer.OffSale = i == 3
-		s.put(customer, bulky("cape"), product("customer")) // 1.6 MB in all: two pages
+		s.put(customer, bulky("cape"), product("customer")) // 1.6 MB in total: two pages
 		customer.Version = 1
 		want[customer.ID] = customer
 	}
@@ -461,7 +461,7 @@ func TestCatalogue_OtherCustomersProducts_AreInvisible(t *testing.T) {
 	}
 }
 
-// A catalogue out of reach is never an empty or unknown one.
+// A catalogue out of reach must not look empty or unknown.
 func TestCatalogue_OutOfReach_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)

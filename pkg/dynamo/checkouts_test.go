@@ -22,7 +22,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-// kiosk checks out from a catalogue table and a checkouts table of its own. It sells coins/500 of emberforge for 4.99 EUR.
+// kiosk has a catalogue table and a checkouts table of its own. It sells coins/500 of emberforge for 4.99 EUR.
 type kiosk struct {
 	*stockroom
 	checkouts string // the table
@@ -50,7 +50,7 @@ func (k *kiosk) behind(network *unreliable) checkout.Opener {
 	return k.deskOf(newClient(k.t, over(network)))
 }
 
-// coins asks for three packs; an empty key is none.
+// coins asks for three packs. The key may be empty.
 func coins(key string) checkout.Request {
 	r := checkout.Request{Customer: emberforge, Product: "coins", Variant: "500", Amount: 3, At: noon()}
 	if key != "" {
@@ -68,7 +68,7 @@ func (k *kiosk) mustOpen(r checkout.Request) checkout.Checkout {
 	return c
 }
 
-// kept are the checkouts that the table holds of a customer.
+// kept returns the stored checkouts of a customer.
 func (k *kiosk) kept(customer catalog.CustomerID) []checkout.Checkout {
 	k.t.Helper()
 	var all []checkout.Checkout
@@ -129,14 +129,14 @@ func TestCheckout_TimeToLive_Is7DaysAfterExpiry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 2026-11-28T12:30:00.001Z, to the next whole second: DynamoDB deletes by seconds since 1970.
+	// 2026-11-28T12:30:00.001Z, rounded up to a whole second, because the time to live is in seconds since 1970.
 	deleted, is := out.Item["expiresAt"].(*types.AttributeValueMemberN)
 	if !is || deleted.Value != "1795869001" {
 		t.Errorf("expiresAt is %+v", out.Item["expiresAt"])
 	}
 }
 
-// outcomes are what racers got.
+// outcomes counts the results of a race.
 type outcomes struct {
 	mu                   sync.Mutex
 	opened, replayed     map[checkout.ID]int
@@ -144,7 +144,7 @@ type outcomes struct {
 	firstUnexpectedError error
 }
 
-// race sends the requests all at once, each through a client of its own process.
+// race sends all requests at once, each through a client of its own.
 func (k *kiosk) race(requests []checkout.Request) *outcomes {
 	k.t.Helper()
 	got := &outcomes{opened: map[checkout.ID]int{}, replayed: map[checkout.ID]int{}}
@@ -188,7 +188,7 @@ func TestCheckout_RaceOfOneKey_OpensOneCheckout(t *testing.T) {
 	if len(made) != 1 || first.opened[made[0].ID] != 1 || first.replayed[made[0].ID] != 31 {
 		t.Fatalf("kept %+v, opened %v, replayed %v", made, first.opened, first.replayed)
 	}
-	// And again when it has expired.
+	// The same again after it has expired.
 	for i := range requests {
 		requests[i].At = made[0].Expires
 	}
@@ -227,7 +227,7 @@ func TestCheckout_RaceWithoutKeys_OpensOneEach(t *testing.T) {
 	}
 }
 
-// The SDK sends a call again when its answer was lost. It then meets what it wrote the first time.
+// The SDK retries a call whose response was lost. The retry finds the item that the first attempt wrote.
 func TestCheckout_LostRequestOrResponse_OpensOneCheckout(t *testing.T) {
 	t.Parallel()
 	for name, behind := range map[string]bool{"answer": true, "request": false} {
@@ -338,7 +338,7 @@ func TestCheckout_CallsPerRequest(t *testing.T) {
 			if test.quote {
 				ask = desk.Quote
 			}
-			_, _, _ = ask(within(t), test.request) // what it answers is tested elsewhere
+			_, _, _ = ask(within(t), test.request) // other tests check the response
 			if got := network.calls.Load(); got != test.want {
 				t.Errorf("%d calls, want %d", got, test.want)
 			}
@@ -378,7 +378,7 @@ func TestCheckout_OtherCustomersCheckouts_AreInvisible(t *testing.T) {
 			t.Error("an unknown customer has checkouts")
 		}
 	}
-	// Even under the other's very token.
+	// Not even with the other's token.
 	if _, err := k.desk.Store.Recall(t.Context(), sakura, mine.ID.Token()); !errors.Is(err, checkout.ErrNotFound) {
 		t.Errorf("Recall = %v, want checkout.ErrNotFound", err)
 	}
@@ -404,7 +404,7 @@ func TestShowCheckout_IDWithTheSameFirstHalf_IsNotFound(t *testing.T) {
 func TestListCheckouts_MoreThanOnePage_AllAreListed(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
-	const many = 560 // of more than 2 KB each: two pages
+	const many = 560 // more than 2 KB each: two pages
 	want := make(map[checkout.ID]bool, many)
 	data, err := checkout.ParseData(strings.Repeat("x", checkout.MaxDataBytes))
 	if err != nil {

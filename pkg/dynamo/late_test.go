@@ -16,8 +16,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// late is a network that holds the first call of an operation back, as if its connection had been cut, until it is
-// delivered.
+// late is a network that holds back the first call of an operation until deliver is called. The caller sees a cut connection.
 type late struct {
 	operation string
 	once      sync.Once
@@ -51,9 +50,9 @@ func (l *late) deliver(t *testing.T) {
 	_ = response.Body.Close()
 }
 
-// A refusal says that nothing was taken, and that nothing will be: not even by an attempt that is still on its way while
-// the operator lets shoppers at the code again. So where one is on its way, no request is refused, for whatever reason: an
-// invented code must not look different from others either.
+// A refusal promises that nothing was taken and nothing will be. An attempt in flight could break that promise if an operator
+// makes the code redeemable again. So while one may be in flight, no request is refused, whatever the reason. That includes
+// unknown codes, which must look like all others.
 func TestRedeem_LostAttemptStillInFlight_IsNotRefused(t *testing.T) {
 	t.Parallel()
 	none := new(voucher.NoLimit)
@@ -82,9 +81,9 @@ func TestRedeem_LostAttemptStillInFlight_IsNotRefused(t *testing.T) {
 	}
 }
 
-// lateAttempt is a request of Alder's whose first attempt comes after an edit.
+// lateAttempt is a request by Alder whose first attempt arrives after an edit.
 type lateAttempt struct {
-	operation string // whose first call is late
+	operation string // its first call is late
 	terms     voucher.Terms
 	before    int // redemptions by Alder
 	edit      voucher.Edit

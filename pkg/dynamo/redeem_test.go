@@ -30,7 +30,7 @@ const emberforge catalog.CustomerID = "emberforge"
 
 func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
-// shop is a vouchers table with the operator's side and a till, which redeems.
+// shop is a vouchers table, seen from the operator's side and from the functions' side.
 type shop struct {
 	t        testing.TB
 	client   *dynamodb.Client
@@ -48,12 +48,12 @@ func deskOf(client dynamo.RedeemAPI, table string) voucher.Redeemer {
 	return voucher.Redeemer{Store: dynamo.NewRedemptions(client, table, mathrand.Int64N), Random: rand.Reader}
 }
 
-// over is the same shop's till behind a network.
+// over redeems in the same shop through a network.
 func (s *shop) over(network *unreliable) voucher.Redeemer {
 	return deskOf(newClient(s.t, over(network)), s.table)
 }
 
-// create makes a voucher of terms for the customer emberforge; a reward that is left out is 500 coins.
+// create creates a voucher for emberforge. The default reward is coins/500.
 func (s *shop) create(terms voucher.Terms) voucher.Voucher {
 	s.t.Helper()
 	return s.createFor(emberforge, terms)
@@ -87,7 +87,7 @@ func request(t testing.TB, code, nick, key string) voucher.Request {
 	return voucher.Request{Customer: emberforge, Code: parsedCode, Nick: parsedNick, Key: idempotency.Key(key), At: noon()}
 }
 
-// wantRefused fails unless err is a refusal for the reason.
+// wantRefused fails unless err is a refusal with the reason.
 func wantRefused(t testing.TB, err error, want voucher.Reason) {
 	t.Helper()
 	if reason, _ := voucher.IsRefusal(err); reason != want {
@@ -104,7 +104,7 @@ func (s *shop) mustRedeem(r voucher.Request) voucher.Redemption {
 	return redemption
 }
 
-// records are the redemptions that the table holds of a code.
+// records returns the stored redemptions of a code.
 func (s *shop) records(code string) []voucher.Redemption {
 	s.t.Helper()
 	var records []voucher.Redemption
@@ -210,7 +210,7 @@ func TestRedeem_Refusals(t *testing.T) {
 	for _, test := range tests {
 		for _, key := range []string{"", "order-1047"} {
 			t.Run(fmt.Sprintf("%s as %q with key %q", test.code, test.nick, key), func(t *testing.T) {
-				for range 2 { // the second time, the process knows which codes are of many uses
+				for range 2 { // the second time, the process remembers codes of many uses
 					_, _, err := s.desk.Redeem(within(t), request(t, test.code, test.nick, key))
 					wantRefused(t, err, test.want)
 				}
@@ -224,7 +224,7 @@ func TestRedeem_Refusals(t *testing.T) {
 	}
 }
 
-// allRecords counts the redemptions on record under each code of emberforge.
+// allRecords counts the stored redemptions of each code of emberforge.
 func (s *shop) allRecords() map[voucher.Code]int {
 	s.t.Helper()
 	records := make(map[voucher.Code]int)
@@ -260,7 +260,7 @@ func TestCheck_ChangesNothing(t *testing.T) {
 	}
 }
 
-// A key belongs to its customer, code and nick, and holds as long as the redemption exists.
+// A key belongs to a customer, a code and a nick, and works as long as the redemption exists.
 func TestRedeem_Replays(t *testing.T) {
 	t.Parallel()
 	for kind, terms := range map[string]voucher.Terms{
@@ -300,7 +300,7 @@ func TestRedeem_Replays(t *testing.T) {
 			wantReplay("after it was disabled")
 			edit(voucher.Edit{Nick: new("Rowan")})
 			wantReplay("after it was bound to another nick")
-			fresh := deskOf(s.client, s.table) // a new process knows no codes
+			fresh := deskOf(s.client, s.table) // a new process remembers no codes
 			if _, replayed, err := fresh.Redeem(within(t), request(t, "SUMMER-20", "Alder", "order-1047")); err != nil || !replayed {
 				t.Errorf("in a new process: replayed %v, %v", replayed, err)
 			}
@@ -328,7 +328,7 @@ func TestRedeem_SameCodeOfTwoCustomers_IsSeparate(t *testing.T) {
 	}
 }
 
-// Calls are what a redemption costs, besides write units.
+// Calls take time, besides what their units cost.
 func TestRedeem_CallsPerRequest(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -388,7 +388,7 @@ func TestRedeem_CallsPerRequest(t *testing.T) {
 	}
 }
 
-// A write unit covers 1 KB of an item: the largest single-use voucher with its redemption must fit.
+// A write unit covers 1 KB of an item. The largest single-use voucher with its redemption must fit.
 func TestRedeem_LargestSingleUseVoucher_TakesOneWriteUnit(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -417,7 +417,7 @@ func TestRedeem_LargestSingleUseVoucher_TakesOneWriteUnit(t *testing.T) {
 	}
 }
 
-// A limit per nick is at most 10: the item of a nick with so many redemptions must fit as well, however long the nick.
+// A limit per nick is at most 10. The item of a nick with ten redemptions must fit in 1 KB, however long the nick.
 func TestRedeem_LargestNickItem_TakesOneWriteUnit(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -450,7 +450,7 @@ func TestRedeem_LargestNickItem_TakesOneWriteUnit(t *testing.T) {
 	}
 }
 
-// Of one nick, each redemption keeps its own spelling.
+// Each redemption keeps the spelling of its request.
 func TestRedeem_SpellingsOfOneNick_ShareItsLimit(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -467,7 +467,7 @@ func TestRedeem_SpellingsOfOneNick_ShareItsLimit(t *testing.T) {
 	}
 }
 
-// itemSize is an item's size as DynamoDB bills it.
+// itemSize returns the size of an item as DynamoDB bills it.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 func itemSize(t testing.TB, it map[string]types.AttributeValue) int {
 	t.Helper()
@@ -488,8 +488,8 @@ func itemSize(t testing.TB, it map[string]types.AttributeValue) int {
 	return size
 }
 
-// race sends n requests, 64 at a time, and counts their outcomes: "redeemed", "replayed", the reason for refusal, or another
-// error.
+// race sends n requests, 64 at a time. It counts the outcomes ("redeemed", "replayed", the reason of a refusal, or an error) and
+// the redemption IDs.
 func race(t testing.TB, desk voucher.Redeemer, n int, requestOf func(i int) voucher.Request) (outcomes, ids map[string]int) {
 	t.Helper()
 	outcomes, ids = make(map[string]int), make(map[string]int)
@@ -536,7 +536,7 @@ func wantOutcomes(t testing.TB, got, want map[string]int) {
 	}
 }
 
-// wantRecords fails unless exactly the redemptions that were answered are on record.
+// wantRecords fails unless exactly the redemptions that were reported are stored.
 func (s *shop) wantRecords(code string, answered map[string]int) {
 	s.t.Helper()
 	records := s.records(code)
@@ -597,7 +597,7 @@ func TestRedeem_RaceForALimitedCode_StopsAtTheLimit(t *testing.T) {
 	}
 }
 
-// 3 uses per nick, 20 keys of one nick, each sent twice.
+// The limit is 3 per nick. One nick sends 20 keys, each twice.
 func TestRedeem_RaceForTheNicksLimit_StopsAtTheLimit(t *testing.T) {
 	t.Parallel()
 	for kind, maxUses := range map[string]voucher.Limit{"limited": 100, "no limit": voucher.NoLimit} {
@@ -615,7 +615,7 @@ func TestRedeem_RaceForTheNicksLimit_StopsAtTheLimit(t *testing.T) {
 	}
 }
 
-// Of every write of a redemption the request may be lost, or the answer.
+// Either the request or the response of every write may be lost.
 func TestRedeem_LostRequestOrResponse_RedeemsOnce(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -651,7 +651,7 @@ func TestRedeem_LostRequestOrResponse_RedeemsOnce(t *testing.T) {
 	}
 }
 
-// A transaction whose answer is lost, and whose repetition is cancelled by others, may have taken the last use.
+// If the response to a transaction is lost and its retry is canceled, the transaction may still have taken the last use.
 func TestRedeem_LostResponseForTheLastUse_IsFound(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -670,8 +670,8 @@ func TestRedeem_LostResponseForTheLastUse_IsFound(t *testing.T) {
 	t.Errorf("%s is not on record", redemption.ID)
 }
 
-// conflictBehind answers the first transaction, which it has done, with a conflict of the record and a failed condition of
-// the counter, which another request may have emptied.
+// conflictBehind applies the first transaction but reports a conflict of the record and a failed condition of the counter, as
+// if another request had emptied it.
 type conflictBehind struct {
 	*dynamodb.Client
 	done bool
@@ -688,7 +688,7 @@ func (c *conflictBehind) TransactWriteItems(ctx context.Context, in *dynamodb.Tr
 	}}
 }
 
-// Conflicts cancel a transaction: it is tried again, with other counters, for as long as there is time.
+// A transaction canceled by a conflict is sent again, with another counter, until the time is up.
 func TestRedeem_TransactionConflicts_AreRetried(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -724,7 +724,7 @@ func (c *conflictBefore) TransactWriteItems(ctx context.Context, in *dynamodb.Tr
 	return c.Client.TransactWriteItems(ctx, in, opts...)
 }
 
-// Throttles and conflicts alone cancel a transaction that can be sent again; with any other reason it is what it is.
+// A transaction is sent again only if all reasons for its cancellation are throttles or conflicts.
 func TestRedeem_ThrottledTransactions_AreRetried(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -755,7 +755,7 @@ func TestClient_ConflictOfASingleWrite_IsRetried(t *testing.T) {
 	}
 }
 
-// A host without an address is out of reach, whatever retries would help.
+// A host without an address is out of reach, although retries would not help.
 func TestRedeem_UnknownHost_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	client := dynamodb.New(newClient(t).Options(), func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://store.invalid") })
@@ -767,8 +767,8 @@ func TestRedeem_UnknownHost_IsUnavailable(t *testing.T) {
 	}
 }
 
-// What a process remembers of a code saves a call and decides nothing: the code may have been removed by hand, or restored
-// as another.
+// What a process remembers of a code saves a call but decides nothing. The code may have been removed by hand, or restored as
+// another kind.
 func TestRedeem_WrongMemoryOfACode_DecidesNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -792,7 +792,7 @@ func TestRedeem_WrongMemoryOfACode_DecidesNothing(t *testing.T) {
 	wantRefused(t, err, voucher.ReasonUsedUp)
 }
 
-// An edit ends while a request finds every counter empty: the use it brought is not lost, and the voucher not marked full.
+// An edit adds a use while a request finds every counter empty. The request must find that use, and not mark the voucher full.
 func TestRedeem_LimitRaisedWhileCountersAreRead_IsNotUsedUp(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -808,7 +808,7 @@ func TestRedeem_LimitRaisedWhileCountersAreRead_IsNotUsedUp(t *testing.T) {
 	wantRefused(t, err, voucher.ReasonUsedUp)
 }
 
-// afterFirstBatch does something between the first batch of reads and its answer.
+// afterFirstBatch does something after the first batch was read and before it is returned.
 type afterFirstBatch struct {
 	*dynamodb.Client
 	do func()
@@ -838,7 +838,7 @@ func TestRedeem_StoreOutOfReach_IsUnavailable(t *testing.T) {
 	if ctx.Err() == nil {
 		t.Error("it gave up before its time was over")
 	}
-	// With its key, the request is then sent again and applied once.
+	// Sent again with its key, the request is applied once.
 	first := s.mustRedeem(request(t, "WELCOME-COINS", "Alder", "order-1047"))
 	s.wantRecords("WELCOME-COINS", map[string]int{first.ID: 1})
 }

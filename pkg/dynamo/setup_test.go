@@ -19,33 +19,33 @@ import (
 
 func TestMain(m *testing.M) { localtest.Main(m) }
 
-// patience is how long a test waits for DynamoDB Local.
+// patience is how long tests wait for DynamoDB Local.
 const patience = 30 * time.Second
 
-// newTable makes a vouchers table for one test alone; the other tables have the same keys.
+// newTable creates a table for one test. All three tables have the same keys.
 func newTable(t testing.TB) (*dynamodb.Client, string) {
 	t.Helper()
 	return newClient(t), localtest.Table(t, "VouchersTable")
 }
 
-// newClient is the client that functions are wired with, in front of DynamoDB Local.
+// newClient returns the client that functions use, for DynamoDB Local.
 func newClient(t testing.TB, options ...func(*dynamodb.Options)) *dynamodb.Client {
 	t.Helper()
 	client := dynamo.NewClient(dynamo.Settings{
 		Region: localtest.Region, Endpoint: localtest.Endpoint(t), Jitter: mathrand.Int64N,
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
-	patient := func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Timeout: patience} } // two busy cores are no network
+	patient := func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Timeout: patience} } // a busy machine may take long
 	return dynamodb.New(client.Options(), append([]func(*dynamodb.Options){patient}, options...)...)
 }
 
-// unreliable is a network that fails the first sends of an operation: before the store has the request, or behind it, when
-// the store has done what was asked and the answer is lost.
+// unreliable is a network that fails the first calls of an operation. Either the request does not arrive or, if behind is set,
+// the store applies it and the response is lost.
 type unreliable struct {
 	operation string
 	behind    bool
-	failures  atomic.Int32 // still to come
-	calls     atomic.Int32 // seen of any operation
+	failures  atomic.Int32 // failures left
+	calls     atomic.Int32 // of any operation
 }
 
 var errCut = errors.New("connection cut by the test")
@@ -70,13 +70,13 @@ func over(network *unreliable) func(*dynamodb.Options) {
 	return func(o *dynamodb.Options) { o.HTTPClient = network }
 }
 
-// counted counts the calls that a client sends.
+// counted returns a network that counts the calls of a client, and the option for it.
 func counted() (*unreliable, func(*dynamodb.Options)) {
 	network := &unreliable{}
 	return network, over(network)
 }
 
-// within bounds a test's call as a function's budget does.
+// within returns a context with a deadline, which every call needs.
 func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

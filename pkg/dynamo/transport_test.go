@@ -18,7 +18,7 @@ import (
 	"shopfront/pkg/dynamo"
 )
 
-// What DynamoDB cannot have answered is not taken for its answer, least of all for "there is no such item".
+// A response that DynamoDB would never send must not be read as "the item does not exist".
 func TestTransport_ResponseDynamoDBWouldNeverSend_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	checksum := func(body string) string { return fmt.Sprint(crc32.ChecksumIEEE([]byte(body))) }
@@ -44,7 +44,7 @@ func TestTransport_ResponseDynamoDBWouldNeverSend_IsUnavailable(t *testing.T) {
 					w.Header().Set("X-Amz-Crc32", test.checksum)
 				}
 				w.WriteHeader(test.status)
-				_, _ = w.Write([]byte(test.body)) // to a client that may have had enough
+				_, _ = w.Write([]byte(test.body)) // the client may have closed the connection
 			}))
 			t.Cleanup(server.Close)
 			client := dynamo.NewClient(dynamo.Settings{

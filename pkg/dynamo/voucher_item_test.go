@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// A damaged item is no fault of the request, nor of the operator's terms.
+// The error of a damaged item must not blame the request or the operator's terms.
 func TestRedeem_DamagedItem_IsNotBlamedOnTheRequest(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -21,7 +21,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// vouchersOver is the operator's side of the shop behind a network.
+// vouchersOver is the operator's side of the same shop through a network.
 func (s *shop) vouchersOver(network *unreliable) *backoffice.Vouchers {
 	return backoffice.NewVouchers(newClient(s.t, over(network)), s.table, mathrand.Int64N)
 }
@@ -177,7 +177,7 @@ func TestEdit_LimitAboveOrBelowTheUsesTaken(t *testing.T) {
 		redeem("")
 	}
 	wantStanding(2, 8)
-	s.mustEditLimit(v.Code, 5) // below what was used: used up
+	s.mustEditLimit(v.Code, 5) // below the uses taken, so used up
 	redeem(voucher.ReasonUsedUp)
 	wantStanding(0, 8)
 	s.mustEditLimit(v.Code, 8)
@@ -192,7 +192,7 @@ func TestEdit_LimitAboveOrBelowTheUsesTaken(t *testing.T) {
 	wantStanding(91, 9)
 }
 
-// The limit moves while 64 racers redeem; what is redeemed in the end is exactly the last limit.
+// The limit changes while 64 racers redeem. In the end exactly the last limit is redeemed.
 func TestEdit_LimitDuringARace_HoldsExactly(t *testing.T) {
 	t.Parallel()
 	for what, limits := range map[string][]voucher.Limit{
@@ -227,7 +227,7 @@ func TestEdit_LimitDuringARace_HoldsExactly(t *testing.T) {
 	}
 }
 
-// Two operators edit at once: the limit is in the end the one of whoever was told so last, whole.
+// Several operators edit at once. Either one edit is complete, or the voucher says that an edit is unfinished.
 func TestEdit_RaceOfLimits_AppliesOneWhole(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -236,7 +236,7 @@ func TestEdit_RaceOfLimits_AppliesOneWhole(t *testing.T) {
 	for i := range 8 {
 		editors.Go(func() {
 			limit := voucher.Limit(50 * (i + 1))
-			// Those that were overtaken too often say so; nothing else may go wrong.
+			// An edit that is overtaken too often returns an error.
 			if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, voucher.Edit{MaxUses: &limit}); err != nil {
 				t.Logf("edit to %d: %v", limit, err)
 			}
@@ -253,8 +253,8 @@ func TestEdit_RaceOfLimits_AppliesOneWhole(t *testing.T) {
 	}
 }
 
-// An edit of another field comes in between when a limit has its counters moved and is about to stand in the voucher.
-// Neither of the two is lost, and a code that was used up is redeemed again.
+// Another field is edited after the counters moved to a new limit and before the limit is written to the voucher. Neither edit
+// is lost, and a code that was used up can be redeemed again.
 func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeither(t *testing.T) {
 	t.Parallel()
 	for note, other := range map[string]voucher.Edit{"": {MaxUses: new(voucher.Limit(3))}, "stream": {Note: new("stream")}} {
@@ -287,7 +287,7 @@ func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeither(t *testing.T) {
 	}
 }
 
-// beforeALimitStands lets something happen before the write with which an edit of the limit ends.
+// beforeALimitStands does something before the last write of an edit of the limit.
 type beforeALimitStands struct {
 	*dynamodb.Client
 	do func()
@@ -302,7 +302,8 @@ func (b *beforeALimitStands) UpdateItem(
 	return b.Client.UpdateItem(ctx, in, options...)
 }
 
-// An edit of a limit is cut off behind each of its writes in turn. Whatever is left behind, no more is redeemed than the higher limit allows, and the edit run again completes it.
+// An edit of a limit is interrupted after each of its writes in turn. No more is ever redeemed than the higher limit allows, and
+// running the edit again completes it.
 func TestEdit_InterruptedLimit_IsCompletedByRunningItAgain(t *testing.T) {
 	t.Parallel()
 	for what, to := range map[string]voucher.Limit{"raise": 14, "lower": 6} {
@@ -318,7 +319,7 @@ func TestEdit_InterruptedLimit_IsCompletedByRunningItAgain(t *testing.T) {
 	}
 }
 
-// interruptedLimitEdit moves the limit from 10 and is cut off at a write; it returns whether the edit had that many.
+// interruptedLimitEdit changes the limit from 10 and is interrupted at a write. It reports whether the edit had that many writes.
 func interruptedLimitEdit(t *testing.T, to voucher.Limit, write int) bool {
 	t.Helper()
 	s := newShop(t)
@@ -335,7 +336,7 @@ func interruptedLimitEdit(t *testing.T, to voucher.Limit, write int) bool {
 	if standing.Editing != to && standing.MaxUses != to {
 		t.Errorf("cut at write %d: nothing says that the limit is on its way to %d", write, to)
 	}
-	if write%2 == 0 { // the operator thinks better of it
+	if write%2 == 0 { // the operator changes the mind
 		to = 10
 	}
 	s.mustEditLimit(v.Code, to)
@@ -348,7 +349,7 @@ func interruptedLimitEdit(t *testing.T, to voucher.Limit, write int) bool {
 
 var errKilled = errors.New("the command was killed")
 
-// cutAfter lets a number of writes through, of which it loses the last answer, and then no more.
+// cutAfter lets a number of writes through and then fails. The response to the last one is lost.
 type cutAfter struct {
 	*dynamodb.Client
 	writes int
@@ -387,7 +388,7 @@ func TestEdit_LostResponses_Succeeds(t *testing.T) {
 	}
 }
 
-// flaky loses the answer to every second write.
+// flaky loses the response to every second write.
 type flaky struct {
 	mu     sync.Mutex
 	writes int
@@ -408,7 +409,7 @@ func (f *flaky) Do(r *http.Request) (*http.Response, error) {
 	return nil, &smithyhttp.RequestSendError{Err: errCut}
 }
 
-// Operators edit different fields at once: none of the edits is lost.
+// Operators edit different fields at once. No edit is lost.
 func TestEdit_RaceOfFields_LosesNone(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -418,7 +419,7 @@ func TestEdit_RaceOfFields_LosesNone(t *testing.T) {
 		{Disabled: new(true)}, {Batch: new("launch")}, {Note: new("stream")}, {Nick: new("Alder")}, {ValidFrom: new(noon())},
 	} {
 		editors.Go(func() {
-			for { // one that was overtaken too often is run again, as it says
+			for { // an edit that was overtaken too often asks to be run again
 				if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, edit); err == nil || t.Context().Err() != nil {
 					return
 				}
@@ -433,13 +434,13 @@ func TestEdit_RaceOfFields_LosesNone(t *testing.T) {
 	}
 }
 
-// The answer to a creation is lost, and before it is sent again the code is redeemed: it was created all the same.
+// The response to a creation is lost, and the code is redeemed before the retry. The creation succeeded.
 func TestCreate_RedeemedBeforeTheRetry_Succeeds(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	for _, maxUses := range []voucher.Limit{1, 2} {
 		v := s.create(voucher.Terms{Written: fmt.Sprintf("SUMMER-%d", maxUses), MaxUses: &maxUses, MaxUsesPerNick: nil})
-		for i := range maxUses + 1 { // the last one finds it used up
+		for i := range maxUses + 1 { // the last one is refused as used up
 			_, _, err := s.desk.Redeem(within(t), request(t, v.Written, nickOf(int(i)), ""))
 			if _, refused := voucher.IsRefusal(err); err != nil && !refused {
 				t.Fatal(err)
@@ -451,7 +452,7 @@ func TestCreate_RedeemedBeforeTheRetry_Succeeds(t *testing.T) {
 	}
 }
 
-// The answer to a creation is lost, and before it is sent again an operator edits the voucher: it was created all the same.
+// The response to a creation is lost, and an operator edits the voucher before the retry. The creation succeeded.
 func TestCreate_EditedBeforeTheRetry_Succeeds(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -474,7 +475,7 @@ func TestCreate_EditedBeforeTheRetry_Succeeds(t *testing.T) {
 	}
 }
 
-// Once the counters have a new limit, an edit that another one no longer allows is not said to have changed nothing.
+// Once an edit has moved counters, its error must not suggest that nothing was changed, even if another edit made it invalid.
 func TestEdit_MadeInvalidByAnotherEdit_SaysThatOneOvertookIt(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

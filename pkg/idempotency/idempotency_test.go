@@ -37,7 +37,7 @@ func TestDigest_DifferentParts_DoNotCollide(t *testing.T) {
 	})
 }
 
-// Tokens are in stored keys: how they are made never changes.
+// Tokens are part of stored keys, so their derivation must never change.
 func TestDigest_NeverChanges(t *testing.T) {
 	if got := idempotency.Digest("emberforge", "WE1C0MEC01NS", "alder", "order-1047"); got != "LRLuWYz8-QoWsPfs4csHfg" {
 		t.Errorf("Digest = %q", got)

@@ -25,10 +25,10 @@ func part(suffix string) reconciliation.Place {
 
 func id(n int) string { return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%016d", n)) }
 
-// record is a redemption without a nick.
+// record returns a redemption without a nick.
 func record(n int) voucher.Redemption { return voucher.Redemption{ID: id(n), At: noon()} }
 
-// kept is the voucher SUMMER-20 of a version, with 10 uses over two counters and no limit per nick.
+// kept returns the voucher SUMMER-20 in a version, with 10 uses on two counters and no limit per nick.
 func kept(version int64, change ...func(*voucher.Standing)) voucher.Standing {
 	v := voucher.Standing{Voucher: voucher.Voucher{
 		Code: "SUMMER20", Written: "SUMMER-20", MaxUses: 10, Counters: 2, Version: version, Created: noon(),
@@ -44,7 +44,7 @@ func editing(v *voucher.Standing) { v.Editing = 14 }
 
 func full(v *voucher.Standing) { v.Full = true }
 
-// counters are two, with uses left and taken, of edits.
+// counters adds two counters, with uses left and taken and the edits that they name.
 func counters(a *reconciliation.Account, left0, used0, left1, used1 int, edits ...int64) {
 	edits = append(edits, 0, 0)
 	a.AddCounter(part("#c#00"), reconciliation.Counter{Number: 0, Left: left0, Used: used0, Edit: edits[0]})
@@ -69,7 +69,7 @@ func kindsOf(findings []reconciliation.Finding) string {
 	return strings.Join(kinds, " ")
 }
 
-// What several items say together, read at once or while the shop goes on.
+// The items are read either at once, or with looks before and after while the shop is in use.
 func TestJudge(t *testing.T) {
 	tests := []struct {
 		what     string
@@ -236,7 +236,7 @@ func TestJudge_Messages_NameTheFigures(t *testing.T) {
 	}
 }
 
-// reading is an account that was read, with what it says.
+// reading returns an account and its judgement.
 func reading(version int64, used, recorded int, change ...func(*voucher.Standing)) (*reconciliation.Account, reconciliation.Judgement) {
 	account := reconciliation.NewAccount("SUMMER20", home())
 	account.AddVoucher(kept(version, change...))

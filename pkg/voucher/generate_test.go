@@ -19,7 +19,7 @@ import (
 type shelf struct {
 	mu       sync.Mutex
 	vouchers map[voucher.Code]voucher.Voucher
-	// create comes before a voucher is kept: an error that it returns is the answer.
+	// create is called before a voucher is stored. Its error is returned.
 	create func(v voucher.Voucher, kept int) error
 }
 
@@ -74,7 +74,7 @@ func (s *shelf) codes() []voucher.Code {
 	return codes
 }
 
-// issued collects what was handed out.
+// issued collects issued vouchers.
 type issued []voucher.Code
 
 func (i *issued) issue(v voucher.Voucher) error {
@@ -171,7 +171,7 @@ func TestGenerate_LateWrites_AreReportedAndCanBeIssued(t *testing.T) {
 
 func TestGenerate_EndedEarly_IsCompletedByResuming(t *testing.T) {
 	errLost := errors.New("answer lost")
-	// Each is what happens when the 21st voucher is written.
+	// What happens when the 21st voucher is written.
 	for name, onWrite := range map[string]func(store *shelf, v voucher.Voucher, cancel func()) error{
 		"not written": func(*shelf, voucher.Voucher, func()) error { return errLost },
 		"written, but the answer is lost": func(store *shelf, v voucher.Voucher, _ func()) error {
@@ -218,7 +218,7 @@ func TestGenerate_FailedIssue_IsCompletedByResuming(t *testing.T) {
 	completes(t, &store, 500)
 }
 
-// completes resumes a batch and wants each of its vouchers issued once.
+// completes resumes a batch and fails unless each of its vouchers is issued once.
 func completes(t *testing.T, store *shelf, count int) {
 	t.Helper()
 	store.create = nil

@@ -20,7 +20,7 @@ func mustNick(t testing.TB, typed string) voucher.Nick {
 	return nick
 }
 
-// mustNew makes a voucher of terms that need no code or reward to make their point.
+// mustNew creates a voucher and fills in a missing code and reward.
 func mustNew(t testing.TB, terms voucher.Terms) voucher.Voucher {
 	t.Helper()
 	if terms.Written == "" {
@@ -95,8 +95,8 @@ func TestRefuseNick(t *testing.T) {
 	}
 }
 
-// A voucher is refused for a reason that holds, and only if one holds.
-func TestIsRefusal(t *testing.T) {
+// A voucher is refused if and only if a reason for it holds.
+func TestRefuse_HasAReasonThatHolds(t *testing.T) {
 	nicks := []voucher.Nick{{}, mustNick(t, "Alder"), mustNick(t, "Birch")}
 	rapid.Check(t, func(t *rapid.T) {
 		hours := func(label string) time.Time {
