@@ -40,97 +40,99 @@ func suggest(command *cobra.Command, typed string) string {
 	return ""
 }
 
+// parsedFlag is a flag whose value is parsed and checked when it is set.
+type parsedFlag struct {
+	kind    string // as help texts show it
+	written string
+	parse   func(text string) error
+}
+
+func (f *parsedFlag) String() string { return f.written }
+
+func (f *parsedFlag) Type() string { return f.kind }
+
+// Set parses the flag's value.
+func (f *parsedFlag) Set(text string) error {
+	f.written = text
+	return f.parse(text)
+}
+
 // textFlag is a text that must not be empty: an unset variable in a script must not select everything.
-type textFlag string
-
-func (f *textFlag) String() string { return string(*f) }
-
-func (*textFlag) Type() string { return "TEXT" }
-
-// Set parses the flag's value.
-func (f *textFlag) Set(text string) error {
-	if strings.TrimSpace(text) == "" {
-		return errors.New("must not be empty")
-	}
-	*f = textFlag(text)
-	return nil
+func textFlag(value *string) *parsedFlag {
+	return &parsedFlag{kind: "TEXT", parse: func(text string) error {
+		*value = text
+		if strings.TrimSpace(text) == "" {
+			return errors.New("must not be empty")
+		}
+		return nil
+	}}
 }
 
-// numberFlag is a whole number above zero. Zero means that the flag was not given.
-type numberFlag int
-
-func (f *numberFlag) String() string {
-	if *f == 0 {
-		return ""
-	}
-	return strconv.Itoa(int(*f))
+// numberFlag is a whole number above zero.
+func numberFlag(value *int) *parsedFlag {
+	return &parsedFlag{kind: "N", parse: func(text string) (err error) {
+		if *value, err = strconv.Atoi(text); err != nil || *value < 1 {
+			return errors.New("must be a whole number above 0")
+		}
+		return nil
+	}}
 }
 
-func (*numberFlag) Type() string { return "N" }
-
-// Set parses the flag's value.
-func (f *numberFlag) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return errors.New("must be a whole number above 0")
-	}
-	*f = numberFlag(n)
-	return nil
-}
-
-// limitFlag is a number above zero or none.
-type limitFlag struct{ limit *voucher.Limit }
-
-func (f *limitFlag) String() string {
-	if f.limit == nil {
-		return ""
-	}
-	return formatLimit(*f.limit)
-}
-
-func (*limitFlag) Type() string { return "N|none" }
-
-// Set parses the flag's value.
-func (f *limitFlag) Set(text string) error {
-	limit := voucher.NoLimit
-	if text != none {
+// limitFlag is a whole number above zero, or none.
+func limitFlag(value **voucher.Limit) *parsedFlag {
+	return &parsedFlag{kind: "N|none", parse: func(text string) error {
+		if text == none {
+			*value = new(voucher.NoLimit)
+			return nil
+		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
 			return errors.New("must be a whole number above 0, or none")
 		}
-		limit = voucher.Limit(n)
-	}
-	f.limit = &limit
-	return nil
+		*value = new(voucher.Limit(n))
+		return nil
+	}}
 }
 
 // fixedFlag is a flag for a field that no edit can change.
-type fixedFlag struct{}
-
-func (fixedFlag) String() string { return "" }
-
-func (fixedFlag) Type() string { return "TEXT" }
-
-// Set refuses every value.
-func (fixedFlag) Set(string) error {
-	return errors.New("a voucher's code, reward and counters never change: create another code instead")
+func fixedFlag() *parsedFlag {
+	return &parsedFlag{kind: "TEXT", parse: func(string) error {
+		return errors.New("a voucher's code, reward and counters never change: create another code instead")
+	}}
 }
 
 // portFlag is a TCP port, or 0.
-type portFlag uint16
+func portFlag(value *int) *parsedFlag {
+	return &parsedFlag{kind: "PORT", written: strconv.Itoa(*value), parse: func(text string) error {
+		port, err := strconv.ParseUint(text, 10, 16)
+		if err != nil {
+			return errors.New("must be 0 to 65535")
+		}
+		*value = int(port)
+		return nil
+	}}
+}
 
-func (f *portFlag) String() string { return strconv.Itoa(int(*f)) }
+// timeFlag is a time in RFC 3339, or a date, which means midnight UTC.
+func timeFlag(value *time.Time) *parsedFlag {
+	return &parsedFlag{kind: "TIME", parse: func(text string) (err error) {
+		*value, err = voucher.ParseTime(text)
+		if errors.Is(err, voucher.ErrNoTime) {
+			return errors.New("must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which means midnight UTC")
+		}
+		return err
+	}}
+}
 
-func (*portFlag) Type() string { return "PORT" }
-
-// Set parses the flag's value.
-func (f *portFlag) Set(text string) error {
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return errors.New("must be 0 to 65535")
-	}
-	*f = portFlag(n)
-	return nil
+// timeOrNoneFlag is a time, or none for the zero time.
+func timeOrNoneFlag(value **time.Time) *parsedFlag {
+	return &parsedFlag{kind: "TIME|none", parse: func(text string) error {
+		*value = new(time.Time)
+		if text == none {
+			return nil
+		}
+		return timeFlag(*value).Set(text)
+	}}
 }
 
 const none = "none"
@@ -142,57 +144,20 @@ func formatLimit(limit voucher.Limit) string {
 	return strconv.Itoa(int(limit))
 }
 
-// timeFlag is a time in RFC 3339, or a date, which means midnight UTC.
-type timeFlag struct {
-	orNone bool // accept none as the zero time
-	time   *time.Time
-}
-
-func (f *timeFlag) String() string {
-	if f.time == nil {
-		return ""
-	}
-	return formatTime(*f.time)
-}
-
-func (f *timeFlag) Type() string {
-	if f.orNone {
-		return "TIME|none"
-	}
-	return "TIME"
-}
-
-// Set parses the flag's value.
-func (f *timeFlag) Set(text string) error {
-	if f.orNone && text == none {
-		f.time = &time.Time{}
-		return nil
-	}
-	t, err := voucher.ParseTime(text)
-	if errors.Is(err, voucher.ErrNoTime) {
-		return errors.New("must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which means midnight UTC")
-	}
-	if err != nil {
-		return err
-	}
-	f.time = &t
-	return nil
-}
-
 // checkPeriod requires until, if given, to be after since.
-func checkPeriod(since, until timeFlag) error {
-	if until.time != nil && !since.orZero().Before(*until.time) {
+func checkPeriod(since, until time.Time) error {
+	if !until.IsZero() && !since.Before(until) {
 		return misused("--until must be after --since")
 	}
 	return nil
 }
 
 // orZero is the time, or the zero time if the flag was not given.
-func (f *timeFlag) orZero() time.Time {
-	if f.time == nil {
+func orZero(given *time.Time) time.Time {
+	if given == nil {
 		return time.Time{}
 	}
-	return *f.time
+	return *given
 }
 
 func alternatives[S ~string](all []S) string {

@@ -50,8 +50,8 @@ func newCheckoutCommand(s *session) *cobra.Command {
 }
 
 func newCheckoutListCommand(s *session) *cobra.Command {
-	var product, status textFlag
-	var since, until timeFlag
+	var product, status string
+	var since, until time.Time
 	statuses := []checkout.Status{checkout.StatusOpen, checkout.StatusExpired}
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List checkouts, oldest first", Args: exactly("CUSTOMER"),
@@ -62,13 +62,13 @@ func newCheckoutListCommand(s *session) *cobra.Command {
 			if err := checkPeriod(since, until); err != nil {
 				return err
 			}
-			filter := checkout.Filter{Status: checkout.Status(status), From: since.orZero(), Until: until.orZero()}
+			filter := checkout.Filter{Status: checkout.Status(status), From: since, Until: until}
 			if filter.Status != "" && filter.Status != checkout.StatusOpen && filter.Status != checkout.StatusExpired {
 				return misused("--status must be %s", alternatives(statuses))
 			}
 			if product != "" {
 				var err error
-				if filter.Product, err = catalog.ParseID[catalog.ProductID](string(product)); err != nil {
+				if filter.Product, err = catalog.ParseID[catalog.ProductID](product); err != nil {
 					return misused("--product %s", err)
 				}
 			}
@@ -89,11 +89,11 @@ func newCheckoutListCommand(s *session) *cobra.Command {
 		}),
 	}
 	flags := command.Flags()
-	flags.Var(&product, "product", "only checkouts of the product `ID`")
-	flags.Var(&status, "status", "only checkouts with the `STATUS` "+alternatives(statuses))
+	flags.Var(textFlag(&product), "product", "only checkouts of the product `ID`")
+	flags.Var(textFlag(&status), "status", "only checkouts with the `STATUS` "+alternatives(statuses))
 	complete(command, "status", statuses)
-	flags.Var(&since, "since", "only checkouts made at or after this time; a date means midnight UTC")
-	flags.Var(&until, "until", "only checkouts made before this time; a date means midnight UTC")
+	flags.Var(timeFlag(&since), "since", "only checkouts made at or after this time; a date means midnight UTC")
+	flags.Var(timeFlag(&until), "until", "only checkouts made before this time; a date means midnight UTC")
 	return command
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 func newDevCommand(s *session) *cobra.Command {
-	port := portFlag(3000)
+	port := 3000
 	var fresh bool
 	command := &cobra.Command{
 		Use: "dev", Short: "Run a shop on this machine, until Ctrl-C", Args: exactly(),
@@ -32,7 +32,7 @@ With --json the command prints one document when it serves; everything else goes
 			if err != nil {
 				return err
 			}
-			options := localrun.Options{Root: root, Port: int(port), Fresh: fresh, Out: s.stdout, Warnings: s.stderr, Now: s.now, Random: s.jitter}
+			options := localrun.Options{Root: root, Port: port, Fresh: fresh, Out: s.stdout, Warnings: s.stderr, Now: s.now, Random: s.jitter}
 			if s.json {
 				options.Out = s.stderr
 			}
@@ -46,7 +46,7 @@ With --json the command prints one document when it serves; everything else goes
 			return run.Wait(ctx)
 		}),
 	}
-	command.Flags().Var(&port, "port", "serve on `PORT` of 127.0.0.1; 0 picks a free port")
+	command.Flags().Var(portFlag(&port), "port", "serve on `PORT` of 127.0.0.1; 0 picks a free port")
 	command.Flags().BoolVar(&fresh, "fresh", false, "delete the data of earlier runs first")
 	return command
 }

@@ -14,8 +14,8 @@ import (
 
 func newVoucherGenerateCommand(s *session) *cobra.Command {
 	var flags createFlags
-	var count numberFlag
-	var resume textFlag
+	var count int
+	var resume string
 	command := &cobra.Command{
 		Use: "generate CUSTOMER --count N --reward REWARD", Short: "Generate a batch of codes that cannot be guessed", Args: exactly("CUSTOMER"),
 		Long: fmt.Sprintf(`Generate a batch of vouchers with random codes of 80 bits. The vouchers are the same except for their codes. The
@@ -54,7 +54,7 @@ refuses and says how many vouchers exist; run it with that --count to print them
 			return err
 		}
 		if resume != "" {
-			terms.Batch = string(resume)
+			terms.Batch = resume
 		}
 		named := terms.Batch != ""
 		if !named {
@@ -62,7 +62,7 @@ refuses and says how many vouchers exist; run it with that --count to print them
 				return err
 			}
 		}
-		order := voucher.BatchOrder{Customer: shop.Customer.ID, Terms: terms, Count: int(count), Resume: resume != ""}
+		order := voucher.BatchOrder{Customer: shop.Customer.ID, Terms: terms, Count: count, Resume: resume != ""}
 		if err := order.Validate(); err != nil {
 			return err
 		}
@@ -72,8 +72,8 @@ refuses and says how many vouchers exist; run it with that --count to print them
 		return s.generate(ctx, shop, order)
 	})
 	flags.add(command.Flags())
-	command.Flags().Var(&count, "count", "how many vouchers the batch gets in all (required)")
-	command.Flags().Var(&resume, "resume", "complete the batch `BATCH`, which was started with the same flags")
+	command.Flags().Var(numberFlag(&count), "count", "how many vouchers the batch gets in all (required)")
+	command.Flags().Var(textFlag(&resume), "resume", "complete the batch `BATCH`, which was started with the same flags")
 	return command
 }
 

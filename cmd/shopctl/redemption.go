@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,8 +39,8 @@ func newRedemptionCommand(s *session) *cobra.Command {
 }
 
 func newRedemptionListCommand(s *session) *cobra.Command {
-	var code, nick, batch textFlag
-	var since, until timeFlag
+	var code, nick, batch string
+	var since, until time.Time
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List redemptions, oldest first", Args: exactly("CUSTOMER"),
 		Long: "List redemptions, oldest first. Without --code the command reads all of the customer's vouchers and redemptions.",
@@ -49,13 +50,13 @@ func newRedemptionListCommand(s *session) *cobra.Command {
 			if err := checkPeriod(since, until); err != nil {
 				return err
 			}
-			filter := operator.RedemptionFilter{Batch: string(batch), From: since.orZero(), Until: until.orZero()}
+			filter := operator.RedemptionFilter{Batch: batch, From: since, Until: until}
 			var err error
-			if filter.Nick, err = voucher.ParseNick(string(nick)); err != nil {
+			if filter.Nick, err = voucher.ParseNick(nick); err != nil {
 				return err
 			}
 			if code != "" {
-				if filter.Code, err = voucher.ParseCode(string(code)); err != nil {
+				if filter.Code, err = voucher.ParseCode(code); err != nil {
 					return describeNotFound(err, "--code %q: a code cannot have such characters", code)
 				}
 			}
@@ -65,7 +66,7 @@ func newRedemptionListCommand(s *session) *cobra.Command {
 			}
 			redemptions, err := shop.Redemptions(ctx, filter)
 			if err != nil {
-				return s.describeNoVoucher(err, shop, string(code))
+				return s.describeNoVoucher(err, shop, code)
 			}
 			rows := make([]redemptionJSON, len(redemptions))
 			for i, redemption := range redemptions {
@@ -75,10 +76,10 @@ func newRedemptionListCommand(s *session) *cobra.Command {
 		}),
 	}
 	flags := command.Flags()
-	flags.Var(&code, "code", "only redemptions of the voucher `CODE`")
-	flags.Var(&nick, "nick", "only redemptions by the shopper `NICK`")
-	flags.Var(&batch, "batch", "only redemptions of vouchers in the batch `NAME`")
-	flags.Var(&since, "since", "only redemptions at or after this time; a date means midnight UTC")
-	flags.Var(&until, "until", "only redemptions before this time; a date means midnight UTC")
+	flags.Var(textFlag(&code), "code", "only redemptions of the voucher `CODE`")
+	flags.Var(textFlag(&nick), "nick", "only redemptions by the shopper `NICK`")
+	flags.Var(textFlag(&batch), "batch", "only redemptions of vouchers in the batch `NAME`")
+	flags.Var(timeFlag(&since), "since", "only redemptions at or after this time; a date means midnight UTC")
+	flags.Var(timeFlag(&until), "until", "only redemptions before this time; a date means midnight UTC")
 	return command
 }

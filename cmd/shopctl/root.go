@@ -60,7 +60,7 @@ func newRootCommand(s *session) *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetUsageTemplate(usageTemplate)
 	flags := root.PersistentFlags()
-	flags.Var((*textFlag)(&s.stack), "stack", "work on the deployed stack `NAME`")
+	flags.Var(textFlag(&s.stack), "stack", "work on the deployed stack `NAME`")
 	flags.BoolVar(&s.local, "local", false, "work on the local run of this checkout")
 	flags.BoolVar(&s.json, "json", false, "print JSON")
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp) // most arguments are not files

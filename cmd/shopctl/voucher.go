@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,18 +28,17 @@ func newVoucherCommand(s *session) *cobra.Command {
 
 // editFlags are the fields of a voucher that can be edited.
 type editFlags struct {
-	maxUses, maxUsesPerNick limitFlag
-	validFrom, validUntil   timeFlag
+	maxUses, maxUsesPerNick *voucher.Limit
+	validFrom, validUntil   *time.Time
 	disabled                bool
 	nick, batch, note       string
 }
 
 func (f *editFlags) add(flags *pflag.FlagSet) {
-	f.validFrom.orNone, f.validUntil.orNone = true, true
-	flags.Var(&f.maxUses, "max-uses", "how often the code can be redeemed")
-	flags.Var(&f.maxUsesPerNick, "max-uses-per-nick", "how often one nick can redeem it, 1 to 10; with a limit every request needs a nick")
-	flags.Var(&f.validFrom, "valid-from", "the first moment of validity; a date means midnight UTC")
-	flags.Var(&f.validUntil, "valid-until", "the first moment after validity; a date means midnight UTC")
+	flags.Var(limitFlag(&f.maxUses), "max-uses", "how often the code can be redeemed")
+	flags.Var(limitFlag(&f.maxUsesPerNick), "max-uses-per-nick", "how often one nick can redeem it, 1 to 10; with a limit every request needs a nick")
+	flags.Var(timeOrNoneFlag(&f.validFrom), "valid-from", "the first moment of validity; a date means midnight UTC")
+	flags.Var(timeOrNoneFlag(&f.validUntil), "valid-until", "the first moment after validity; a date means midnight UTC")
 	flags.BoolVar(&f.disabled, "disabled", false, "refuse all redemptions")
 	flags.StringVar(&f.nick, "nick", "", "only the shopper `NICK` can redeem it")
 	flags.StringVar(&f.batch, "batch", "", "the batch `NAME` that the voucher belongs to, at most 64 bytes")
@@ -48,8 +48,8 @@ func (f *editFlags) add(flags *pflag.FlagSet) {
 // edit returns the changes of the flags that were given. Without any it is an error.
 func (f *editFlags) edit(flags *pflag.FlagSet) (voucher.Edit, error) {
 	edit := voucher.Edit{
-		MaxUses: f.maxUses.limit, MaxUsesPerNick: f.maxUsesPerNick.limit,
-		ValidFrom: f.validFrom.time, ValidUntil: f.validUntil.time,
+		MaxUses: f.maxUses, MaxUsesPerNick: f.maxUsesPerNick,
+		ValidFrom: f.validFrom, ValidUntil: f.validUntil,
 		Disabled: given(flags, "disabled", &f.disabled),
 		Nick:     given(flags, "nick", &f.nick), Batch: given(flags, "batch", &f.batch), Note: given(flags, "note", &f.note),
 	}
@@ -69,16 +69,16 @@ func given[T any](flags *pflag.FlagSet, name string, value *T) *T {
 // createFlags are all fields of a voucher except its code.
 type createFlags struct {
 	editFlags
-	reward   textFlag
-	counters numberFlag
+	reward   string
+	counters int
 }
 
 func (f *createFlags) add(flags *pflag.FlagSet) {
-	flags.Var(&f.reward, "reward", "the `REWARD`: coins/500, 2*coins/500, 20% or 5.00 (required)")
+	flags.Var(textFlag(&f.reward), "reward", "the `REWARD`: coins/500, 2*coins/500, 20% or 5.00 (required)")
 	f.editFlags.add(flags)
 	flags.Lookup("max-uses").Usage += " (default 1)"
 	flags.Lookup("max-uses-per-nick").Usage += " (default none for --max-uses 1, else 1)"
-	flags.Var(&f.counters, "counters", "how many counters share a limit above 1, 1 to 64 (default 1 per 64 uses)")
+	flags.Var(numberFlag(&f.counters), "counters", "how many counters share a limit above 1, 1 to 64 (default 1 per 64 uses)")
 }
 
 // terms reads the flags for a shop. It warns about a reward that is off sale.
@@ -86,21 +86,21 @@ func (s *session) terms(ctx context.Context, shop *operator.Shop, f *createFlags
 	if f.reward == "" {
 		return voucher.Terms{}, misused("--reward is missing: give product/variant, 2*product/variant, 20%% or an amount such as 5.00")
 	}
-	reward, offSale, err := shop.Reward(ctx, string(f.reward))
+	reward, offSale, err := shop.Reward(ctx, f.reward)
 	if err != nil {
 		return voucher.Terms{}, describeNotFound(err, "--reward %s: customer %s has no such product and variant: see %s",
 			f.reward, shop.Customer.ID, s.commandLine("catalog show "+string(shop.Customer.ID)))
 	}
-	if off := reward.AmountOff; reward.Kind == voucher.RewardAmountOff && strings.Contains(off.Decimal(), ".") && !strings.Contains(string(f.reward), ".") {
+	if off := reward.AmountOff; reward.Kind == voucher.RewardAmountOff && strings.Contains(off.Decimal(), ".") && !strings.Contains(f.reward, ".") {
 		s.note(fmt.Sprintf("--reward %s means %s; a percentage off needs a %% sign", f.reward, formatReward(reward)))
 	}
 	if offSale {
 		s.warn(fmt.Sprintf("%s is off sale; the voucher still gives it", f.reward))
 	}
 	return voucher.Terms{
-		Reward: reward, MaxUses: f.maxUses.limit, MaxUsesPerNick: f.maxUsesPerNick.limit,
-		ValidFrom: f.validFrom.orZero(), ValidUntil: f.validUntil.orZero(), Disabled: f.disabled,
-		Nick: f.nick, Batch: f.batch, Note: f.note, Counters: int(f.counters),
+		Reward: reward, MaxUses: f.maxUses, MaxUsesPerNick: f.maxUsesPerNick,
+		ValidFrom: orZero(f.validFrom), ValidUntil: orZero(f.validUntil), Disabled: f.disabled,
+		Nick: f.nick, Batch: f.batch, Note: f.note, Counters: f.counters,
 	}, nil
 }
 
@@ -188,7 +188,7 @@ limit below the uses taken means that the code is used up. Remove a field with -
 	})
 	flags.add(command.Flags())
 	for _, name := range []string{"reward", "counters"} {
-		command.Flags().Var(fixedFlag{}, name, "")
+		command.Flags().Var(fixedFlag(), name, "")
 		_ = command.Flags().MarkHidden(name) // fails only for a flag that the command does not have
 	}
 	return command
@@ -218,7 +218,7 @@ func newVoucherSwitchCommand(s *session, disabled bool) *cobra.Command {
 	if disabled {
 		verb, short = "disable", "Disable a voucher, or all vouchers of a batch"
 	}
-	var batch textFlag
+	var batch string
 	command := &cobra.Command{
 		Use: verb + " CUSTOMER {CODE | --batch NAME}", Short: short,
 		Example: fmt.Sprintf("  shopctl --local voucher %s emberforge SUMMER-20\n  shopctl --local voucher %s emberforge --batch summer", verb, verb),
@@ -232,10 +232,10 @@ func newVoucherSwitchCommand(s *session, disabled bool) *cobra.Command {
 			if batch == "" {
 				return s.editVoucher(ctx, args, voucher.Edit{Disabled: &disabled})
 			}
-			return s.switchBatch(ctx, args[0], string(batch), disabled)
+			return s.switchBatch(ctx, args[0], batch, disabled)
 		}),
 	}
-	command.Flags().Var(&batch, "batch", "all vouchers of the batch `NAME`")
+	command.Flags().Var(textFlag(&batch), "batch", "all vouchers of the batch `NAME`")
 	return command
 }
 
@@ -273,19 +273,19 @@ func (s *session) switchBatch(ctx context.Context, customer, batch string, disab
 }
 
 func newVoucherListCommand(s *session) *cobra.Command {
-	var batch, nick, status textFlag
+	var batch, nick, status string
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List vouchers, oldest first", Args: exactly("CUSTOMER"),
 		Long: `List vouchers, oldest first. The command reads all of the customer's vouchers and redemptions.`,
 		Example: `  shopctl --local voucher list emberforge
   shopctl --local voucher list emberforge --batch summer --status redeemable --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			filter := operator.VoucherFilter{Batch: string(batch)}
+			filter := operator.VoucherFilter{Batch: batch}
 			var err error
-			if filter.Status, err = parseStatus(string(status)); err != nil {
+			if filter.Status, err = parseStatus(status); err != nil {
 				return err
 			}
-			if filter.Nick, err = voucher.ParseNick(string(nick)); err != nil {
+			if filter.Nick, err = voucher.ParseNick(nick); err != nil {
 				return err
 			}
 			shop, err := s.shop(ctx, args[0])
@@ -305,9 +305,9 @@ func newVoucherListCommand(s *session) *cobra.Command {
 		}),
 	}
 	flags := command.Flags()
-	flags.Var(&batch, "batch", "only vouchers of the batch `NAME`")
-	flags.Var(&nick, "nick", "only vouchers for the shopper `NICK`")
-	flags.Var(&status, "status", "only vouchers with the `STATUS` "+alternatives(voucher.Statuses()))
+	flags.Var(textFlag(&batch), "batch", "only vouchers of the batch `NAME`")
+	flags.Var(textFlag(&nick), "nick", "only vouchers for the shopper `NICK`")
+	flags.Var(textFlag(&status), "status", "only vouchers with the `STATUS` "+alternatives(voucher.Statuses()))
 	complete(command, "status", voucher.Statuses())
 	return command
 }
