@@ -111,9 +111,9 @@ func New(config Config) (*Runtime, error) {
 		if err != nil {
 			return nil, fmt.Errorf("function %s: %w", f.Name, err)
 		}
+		processes := cmp.Or(config.MaxProcesses, defaultMaxProcesses)
 		r.functions[f.Name] = &function{
-			runtime: r, name: f.Name, command: command,
-			slots: make(chan struct{}, cmp.Or(config.MaxProcesses, defaultMaxProcesses)),
+			runtime: r, name: f.Name, command: command, slots: make(chan struct{}, processes), idle: make(chan *Process, processes),
 		}
 	}
 	return r, nil
@@ -185,8 +185,10 @@ type function struct {
 	// them, and a process is started only when none is idle: so there are never more processes than slots.
 	slots chan struct{}
 
+	// idle holds processes that no slot belongs to: even one that has not asked for its next event yet, or has ended.
+	idle chan *Process
+
 	mu       sync.Mutex
-	idle     []*Process // the one that worked last is used first
 	pause    time.Duration
 	pausedTo time.Time
 }
@@ -225,16 +227,19 @@ func busy(ctx context.Context) error {
 // deliver returns when a process has taken the event. The end of the invocation frees the slot.
 func (f *function) deliver(ctx context.Context, event []byte) (*invocation, error) {
 	for {
-		p := f.takeIdle()
-		isNew := p == nil
-		if isNew {
-			var err error
+		var p *Process
+		var err error
+		isNew := false
+		select {
+		case p = <-f.idle:
+		default:
+			isNew = true
 			if p, err = f.start(ctx); err != nil {
 				return nil, err
 			}
 		}
 		inv := newInvocation(event, func() {
-			f.putIdle(p)
+			f.idle <- p
 			<-f.slots
 		})
 		select {
@@ -242,7 +247,7 @@ func (f *function) deliver(ctx context.Context, event []byte) (*invocation, erro
 			f.noteStart(true)
 			return inv, nil
 		case <-ctx.Done():
-			f.putIdle(p)
+			f.idle <- p
 			return nil, busy(ctx)
 		case <-p.gone:
 			// A process that ended while it was idle is replaced. A new one that ends is an error: it would go on for ever.
@@ -252,26 +257,6 @@ func (f *function) deliver(ctx context.Context, event []byte) (*invocation, erro
 			}
 		}
 	}
-}
-
-// takeIdle returns nil when no process is idle.
-func (f *function) takeIdle() *Process {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.idle) == 0 {
-		return nil
-	}
-	last := len(f.idle) - 1
-	p := f.idle[last]
-	f.idle = f.idle[:last]
-	return p
-}
-
-// putIdle takes any process that lives, even one that has not asked for its next event yet.
-func (f *function) putIdle(p *Process) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.idle = append(f.idle, p)
 }
 
 // start starts a process, after a pause if the last ones failed.
@@ -287,7 +272,7 @@ func (f *function) start(ctx context.Context) (*Process, error) {
 		return nil, ErrClosed
 	}
 	p, err := f.runtime.start(f)
-	if err != nil && !errors.Is(err, ErrClosed) {
+	if err != nil {
 		f.noteStart(false)
 	}
 	return p, err
