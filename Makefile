@@ -112,7 +112,7 @@ cost: ## Compute what requests and shops cost at AWS, from measurements and publ
 SEED     ?= $(shell date +%s)
 DURATION ?= 5m
 
-# Each part begins with the command that repeats it, and adds to the table. One that fails does not keep the others from it.
+# Each part prints the command that repeats it and adds to the table. If one part fails, the others still run.
 .PHONY: torture
 torture: ## Redeem under faults, kills and load, check every answer, and print a table (SEED=, DURATION=; half an hour)
 	@seed='$(SEED)'; \
@@ -120,11 +120,11 @@ torture: ## Redeem under faults, kills and load, check every answer, and print a
 	echo '$(DURATION)' | grep -qE '^([0-9]+[hms])+$$' || { echo 'DURATION is a time such as 90s, 5m or 1h30m, not "$(DURATION)"' >&2; exit 2; }; \
 	go test -buildvcs=false -run '^$$' ./internal/torture ./internal/torture/kills ./internal/torture/budget >/dev/null || exit; \
 	table=$$(mktemp) || exit; trap 'rm -f "$$table"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; status=0; \
-	try() { echo "$$@"; "$$@" -table "$$table" || status=1; }; \
-	try go test -buildvcs=false -count=1 -timeout 0 -v ./internal/torture -seed $$seed -duration $(DURATION) -injections 1000; \
-	try go test -buildvcs=false -count=1 -timeout 0 ./internal/torture/kills -kills 100; \
-	try go test -buildvcs=false -count=1 -timeout 0 ./internal/torture/budget -seed $$seed -requests 100000; \
-	try_without_table="go test -buildvcs=false -count=1 -timeout 0 ./internal/torture/mutation -all"; echo "$$try_without_table"; $$try_without_table || status=1; \
+	try() { echo "$$@"; "$$@" || status=1; }; run='go test -buildvcs=false -count=1 -timeout 0'; \
+	try $$run -v ./internal/torture -seed $$seed -duration $(DURATION) -injections 1000 -table "$$table"; \
+	try $$run ./internal/torture/kills -kills 100 -table "$$table"; \
+	try $$run ./internal/torture/budget -seed $$seed -requests 100000 -table "$$table"; \
+	try $$run ./internal/torture/mutation -all; \
 	echo; tee $(OUTPUT) <"$$table"; echo; \
 	test $$status = 0 || echo "A part failed: see above. To repeat it all: make torture SEED=$$seed DURATION=$(DURATION)"; \
 	exit $$status
