@@ -134,11 +134,11 @@ explore: $(schemathesis) ## Try a live `make run` against the OpenAPI document (
 	@$(schemathesis) --config-file api/schemathesis.toml run api/openapi.json --url $(URL)
 
 .PHONY: contract
-contract: ## Check the OpenAPI document: it keeps what the last release promised, and is what the code routes
+contract: ## Check that the OpenAPI document keeps its promises and matches the routes
 	@go run -buildvcs=false ./cmd/contract check
 
 .PHONY: release
-release: ## Freeze the OpenAPI document as the interface's next release, of today
+release: ## Freeze the OpenAPI document as the interface's next release, dated today
 	@go run -buildvcs=false ./cmd/contract release
 
 .PHONY: fmt

@@ -1,5 +1,5 @@
-// Command contract keeps the interface's contract: `make contract` checks it, `make release` freezes it, and
-// `go generate ./api` renders it. Package contract does all of it.
+// Command contract checks the interface's document (`make contract`), freezes it as a release (`make release`) and renders the files
+// that functions embed (`go generate ./api`). Package contract does the work.
 package main
 
 import (

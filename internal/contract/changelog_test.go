@@ -14,7 +14,7 @@ import (
 
 const root = "../.."
 
-// recorded reads the changes that docs/interface.md records, by date; those that are not dated under "".
+// recorded reads the changes that docs/interface.md records, by date. Undated changes are under "".
 func recorded(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(root + "/docs/interface.md")
@@ -50,7 +50,7 @@ func told(c changelog.Change) string {
 	return text
 }
 
-// toldWithDetails marks the breaking details with an exclamation mark.
+// toldWithDetails puts an exclamation mark before each breaking detail.
 func toldWithDetails(c changelog.Change) string {
 	parts := make([]string, len(c.Details))
 	for i, detail := range c.Details {
@@ -65,7 +65,7 @@ func toldWithDetails(c changelog.Change) string {
 	return told(c) + ": " + strings.Join(parts, "; ")
 }
 
-func TestTheReconstructedReleasesAreWhatIsRecorded(t *testing.T) {
+func TestChangelog_ReconstructedReleases_CountAsRecorded(t *testing.T) {
 	releases, err := open(t, root).Changelog()
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestTheReconstructedReleasesAreWhatIsRecorded(t *testing.T) {
 	}
 }
 
-func TestTheReconstructedReleasesSayWhatChanged(t *testing.T) {
+func TestChangelog_ReconstructedReleases_NameTheirDetails(t *testing.T) {
 	releases, err := open(t, root).Changelog()
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestTheReconstructedReleasesSayWhatChanged(t *testing.T) {
 	}
 }
 
-func TestStructureChanges(t *testing.T) {
+func TestChangelog_StructureChanges(t *testing.T) {
 	const deprecated = get + "      deprecated: true\n"
 	sunset := func(date string) string { return edited(t, get, deprecated+"      x-sunset: \""+date+"\"\n") }
 	const (
@@ -183,7 +183,7 @@ func TestStructureChanges(t *testing.T) {
 			marked(t, nick, "2027-01-01"), marked(t, nick, "2028-01-01"),
 			[]string{"modified POST /shop/{customer}/voucher: request body, application/json, field nick: it may be removed from 2028-01-01 on"},
 		},
-		"an answer field's sunset is put off": {
+		"a response field's sunset is put off": {
 			marked(t, note, "2027-01-01"), marked(t, note, "2028-01-01"),
 			[]string{"modified POST /shop/{customer}/voucher: response 200, application/json, field note: it may be removed from 2028-01-01 on"},
 		},

@@ -13,8 +13,8 @@ import (
 	"shopfront/internal/contract"
 )
 
-// The gate is green on what is checked in: `make contract`, and what functions embed is up to date.
-func TestTheContractIsKept(t *testing.T) {
+// `make contract` passes, and the files that functions embed are up to date.
+func TestRun_Check_PassesOnThisCheckout(t *testing.T) {
 	if err := contract.Run(t.Context(), []string{"check"}, root, t.Output(), time.Now()); err != nil {
 		t.Error(err)
 	}
@@ -32,22 +32,22 @@ const (
 	last    = "        reward: {type: object, properties: {coins: {type: integer}}}\n" // of the document, too
 )
 
-// future is the day after the gate is asked.
+// future is the day after today.
 const future = "2027-03-02"
 
-// deprecated is the shop with an operation that may go from a day on.
+// deprecated is the shop with an operation that may be removed from a day on.
 func deprecated(t *testing.T, sunset string) string {
 	t.Helper()
 	return edited(t, get, fmt.Sprintf("%s      deprecated: true\n      x-sunset: %q\n", get, sunset))
 }
 
-// marked is the shop with something in it that may go from a day on.
+// marked is the shop with something in it that may be removed from a day on.
 func marked(t *testing.T, text, sunset string) string {
 	t.Helper()
 	return edited(t, text, strings.Replace(text, "{", fmt.Sprintf("{deprecated: true, x-sunset: %q, ", sunset), 1))
 }
 
-// problems are what stands in the way of a working document after releases.
+// problems returns the problems of a working document after releases, one per line.
 func problems(t *testing.T, working string, releases ...string) string {
 	t.Helper()
 	var named [][2]string
@@ -55,7 +55,7 @@ func problems(t *testing.T, working string, releases ...string) string {
 		named = append(named, [2]string{fmt.Sprintf("%04d-2026-11-21", i+1), release})
 	}
 	c := open(t, keep(t, working, named...))
-	_ = c.Render() // a broken document has no rendering
+	_ = c.Render() // a broken document cannot be rendered
 	routed := routes()
 	if !strings.Contains(working, get) {
 		routed = routed[:1]
@@ -67,14 +67,14 @@ func problems(t *testing.T, working string, releases ...string) string {
 	return strings.Join(found, "\n")
 }
 
-func TestTheGateIsRed(t *testing.T) {
+func TestCheck_HarmfulChange_IsReported(t *testing.T) {
 	tests := map[string]struct {
 		base, working string
 		want          string
 	}{
 		"a removed operation":               {shop, edited(t, area, ""), "GET /shop/{customer}/checkout: was removed without having been deprecated"},
-		"a removed answer field":            {shop, edited(t, note, ""), "response 200, application/json, field note: was removed without having been deprecated"},
-		"a removed field of every answer":   {shop, edited(t, id, "", "[id, reward]", "[reward]"), "field id: was removed"},
+		"a removed response field":          {shop, edited(t, note, ""), "response 200, application/json, field note: was removed without having been deprecated"},
+		"a removed field of every response": {shop, edited(t, id, "", "[id, reward]", "[reward]"), "field id: was removed"},
 		"a removed request field":           {shop, edited(t, nick, ""), "request body, application/json, field nick: was removed"},
 		"a new required field":              {shop, edited(t, "[code]", "[code, till]", nick, nick+"                till: {type: string}\n"), "field till: is required now"},
 		"a field that becomes required":     {shop, edited(t, "[code]", "[code, nick]"), "field nick: is required now"},
@@ -84,8 +84,8 @@ func TestTheGateIsRed(t *testing.T) {
 		"a removed media type":              {shop, edited(t, "application/json:\n              schema: {$ref", "application/hal+json:\n              schema: {$ref"), "response 200, application/json: was removed"},
 		"a narrowed type":                   {shop, edited(t, "code: {type: string}", "code: {type: integer}"), "field code: type was \"string\" and is \"integer\""},
 		"a narrowed field":                  {shop, edited(t, "code: {type: string}", "code: {type: string, maxLength: 8}"), "field code: maxLength was not there and is 8: what clients may send must stay accepted"},
-		"a widened answer":                  {shop, edited(t, "id: {type: string}", "id: {type: [string, integer]}"), "field id: type was \"string\" and is [\"string\",\"integer\"]: responses must stay within what was promised"},
-		"an answer field that may be gone":  {shop, edited(t, "[id, reward]", "[id]"), "field reward: is optional now"},
+		"a widened response":                {shop, edited(t, "id: {type: string}", "id: {type: [string, integer]}"), "field id: type was \"string\" and is [\"string\",\"integer\"]: responses must stay within what was promised"},
+		"a response field that may be gone": {shop, edited(t, "[id, reward]", "[id]"), "field reward: is optional now"},
 		"a removed status":                  {shop, edited(t, `        "404": {description: Voucher not found}`+"\n", ""), "response 404: was removed"},
 		"a removed header":                  {shop, edited(t, header, ""), "response 200, header Request-Id: was removed"},
 		"a removed parameter":               {shop, edited(t, channel, ""), "parameter channel in query: was removed"},
@@ -122,8 +122,8 @@ func TestTheGateIsRed(t *testing.T) {
 	}
 }
 
-// What the library that compares documents has no finding for, or a mild one, breaks clients all the same.
-func TestTheGateSeesWhatTheLibraryDoesNot(t *testing.T) {
+// The diff library has no finding for these changes, or a mild one, but they break clients.
+func TestCheck_HarmfulChangeUnknownToTheLibrary_IsReported(t *testing.T) {
 	const (
 		sentCode  = "code: {type: string}"
 		optional  = "must stay accepted"
@@ -144,18 +144,18 @@ func TestTheGateSeesWhatTheLibraryDoesNot(t *testing.T) {
 		"another pattern of a header":      {[]string{requestID, "Request-Id: {schema: {type: string, pattern: ^@}}"}, []string{requestID, "Request-Id: {schema: {type: string, pattern: ^x}}"}, "header Request-Id: pattern"},
 		"more values of a header":          {[]string{requestID, "Request-Id: {schema: {type: string, enum: [a]}}"}, []string{requestID, "Request-Id: {schema: {type: string, enum: [a, b]}}"}, "header Request-Id: enum"},
 		"a header that may be missing":     {[]string{requestID, "Request-Id: {required: true, schema: {type: string}}"}, nil, "header Request-Id: is optional now"},
-		"a dropped maximum of answers":     {[]string{coins, "coins: {type: integer, maximum: 100}"}, nil, "field coins: maximum was 100 and is not there"},
-		"a higher maximum of answers":      {[]string{coins, "coins: {type: integer, maximum: 100}"}, []string{coins, "coins: {type: integer, maximum: 101}"}, within},
-		"a dropped minimum of answers":     {[]string{coins, "coins: {type: integer, minimum: 0}"}, nil, "field coins: minimum was 0 and is not there"},
-		"a lower minimum of answers":       {[]string{coins, "coins: {type: integer, exclusiveMinimum: 0}"}, []string{coins, "coins: {type: integer, exclusiveMinimum: -1}"}, within},
-		"a dropped maxItems of answers":    {[]string{coins, "coins: {type: array, maxItems: 3}"}, []string{coins, "coins: {type: array}"}, "field coins: maxItems was 3 and is not there"},
-		"other items of answers":           {[]string{coins, "coins: {type: array, items: {type: integer, maximum: 3}}"}, []string{coins, "coins: {type: array, items: {type: integer}}"}, "field coins, items: maximum"},
-		"open answers":                     {[]string{coins, "coins: {type: object, additionalProperties: false}"}, []string{coins, "coins: {type: object}"}, "field coins, additionalProperties:"},
+		"a dropped maximum of responses":   {[]string{coins, "coins: {type: integer, maximum: 100}"}, nil, "field coins: maximum was 100 and is not there"},
+		"a higher maximum of responses":    {[]string{coins, "coins: {type: integer, maximum: 100}"}, []string{coins, "coins: {type: integer, maximum: 101}"}, within},
+		"a dropped minimum of responses":   {[]string{coins, "coins: {type: integer, minimum: 0}"}, nil, "field coins: minimum was 0 and is not there"},
+		"a lower minimum of responses":     {[]string{coins, "coins: {type: integer, exclusiveMinimum: 0}"}, []string{coins, "coins: {type: integer, exclusiveMinimum: -1}"}, within},
+		"a dropped maxItems of responses":  {[]string{coins, "coins: {type: array, maxItems: 3}"}, []string{coins, "coins: {type: array}"}, "field coins: maxItems was 3 and is not there"},
+		"other items of responses":         {[]string{coins, "coins: {type: array, items: {type: integer, maximum: 3}}"}, []string{coins, "coins: {type: array, items: {type: integer}}"}, "field coins, items: maximum"},
+		"open responses":                   {[]string{coins, "coins: {type: object, additionalProperties: false}"}, []string{coins, "coins: {type: object}"}, "field coins, additionalProperties:"},
 		"a relaxed condition":              {[]string{last, last + condition}, []string{last, last + strings.Replace(condition, "reward, note", "reward", 1)}, "then, field note: is optional now"},
 		"another condition":                {[]string{last, last + condition}, []string{last, last + strings.Replace(condition, "const: coins", "const: ranks", 1)}, "if, field note: const was \"coins\" and is \"ranks\": it " + asItWas},
 		"a const of a parameter":           {nil, []string{"default: web", "default: web, const: web"}, "parameter channel in query: const was not there and is \"web\": what clients may send " + optional},
 		"a divisor of requests":            {[]string{sentCode, "code: {type: integer}"}, []string{sentCode, "code: {type: integer, multipleOf: 2}"}, "field code: multipleOf was not there and is 2"},
-		"another divisor of answers":       {[]string{coins, "coins: {type: integer, multipleOf: 2}"}, []string{coins, "coins: {type: integer, multipleOf: 3}"}, "field coins: multipleOf was 2 and is 3"},
+		"another divisor of responses":     {[]string{coins, "coins: {type: integer, multipleOf: 2}"}, []string{coins, "coins: {type: integer, multipleOf: 3}"}, "field coins: multipleOf was 2 and is 3"},
 		"a negation":                       {nil, []string{sentCode, "code: {type: string, not: {const: none}}"}, "field code: not was not there and is {\"const\":\"none\"}: what clients may send " + optional},
 		"a dropped negation":               {[]string{coins, "coins: {type: integer, not: {const: 0}}"}, nil, "field coins: not was {\"const\":0} and is not there: responses " + within},
 		"another negation":                 {[]string{sentCode, "code: {type: string, not: {maxLength: 2}}"}, []string{sentCode, "code: {type: string, not: {maxLength: 3}}"}, "field code, not: maxLength was 2 and is 3: it " + asItWas},
@@ -164,10 +164,10 @@ func TestTheGateSeesWhatTheLibraryDoesNot(t *testing.T) {
 		"another security scheme":          {[]string{"components:\n", "components:\n  securitySchemes: {key: {type: apiKey, in: header, name: Key}}\n"}, []string{"components:\n", "components:\n  securitySchemes: {key: {type: apiKey, in: query, name: Key}}\n"}, "security scheme key was"},
 		"a removed kind":                   {[]string{coins, "kind: {type: string, x-extensible-enum: [coins, rank]}"}, []string{coins, "kind: {type: string, x-extensible-enum: [coins]}"}, "field kind: x-extensible-enum was [\"coins\",\"rank\"] and is [\"coins\"]: clients rely on it"},
 		"no list of kinds":                 {[]string{coins, "kind: {type: string, x-extensible-enum: [coins]}"}, []string{coins, "kind: {type: string}"}, "field kind: x-extensible-enum was [\"coins\"] and is not there: clients rely on it"},
-		"a new alternative of answers":     {oneOf("{const: coins}"), oneOf("{const: coins}, {const: rank}"), "field kind: oneOf had 1 and has 2 schemas: responses " + within},
+		"a new alternative of responses":   {oneOf("{const: coins}"), oneOf("{const: coins}, {const: rank}"), "field kind: oneOf had 1 and has 2 schemas: responses " + within},
 		"fewer alternatives of requests":   {[]string{sentCode, "code: {anyOf: [{type: string}, {type: integer}]}"}, []string{sentCode, "code: {anyOf: [{type: string}]}"}, "field code: anyOf had 2 and has 1 schemas: what clients may send " + optional},
 		"a changed alternative":            {oneOf("{const: coins}"), oneOf("{const: rank}"), "field kind, oneOf 1: const"},
-		"fewer parts of answers":           {[]string{coins, "kind: {allOf: [{type: string}, {maxLength: 3}]}"}, []string{coins, "kind: {allOf: [{type: string}]}"}, "field kind: allOf had 2 and has 1 schemas"},
+		"fewer parts of responses":         {[]string{coins, "kind: {allOf: [{type: string}, {maxLength: 3}]}"}, []string{coins, "kind: {allOf: [{type: string}]}"}, "field kind: allOf had 2 and has 1 schemas"},
 		"other servers":                    {nil, []string{"url: /", "url: /v2"}, "servers: {\"url\":\"/\"} is not in its place any more"},
 		"servers of an operation":          {nil, []string{"operationId: redeem\n", "operationId: redeem\n      servers: [{url: /v2}]\n"}, "POST /shop/{customer}/voucher: servers"},
 		"content instead of a schema":      {nil, []string{"schema: {type: string, default: web}", "content: {text/plain: {schema: {type: string}}}"}, "parameter channel in query: schema was"},
@@ -192,7 +192,7 @@ func TestTheGateSeesWhatTheLibraryDoesNot(t *testing.T) {
 	}
 }
 
-func TestTheGateTellsAllThatIsWrong(t *testing.T) {
+func TestCheck_SeveralProblems_AreAllReported(t *testing.T) {
 	got := problems(t, edited(t, note, "", coins, "coins: {type: integer, example: many}", "version: 1.0.0", "version: 2.0.0", "url: /", "url: /v2"), shop)
 	for _, want := range []string{"openapi.yaml: invalid components", "info.version", "field note: was removed", "servers"} {
 		if !strings.Contains(got, want) {
@@ -201,8 +201,8 @@ func TestTheGateTellsAllThatIsWrong(t *testing.T) {
 	}
 }
 
-// A sunset holds until it has passed, whatever later releases say.
-func TestASunsetIsRememberedOverReleases(t *testing.T) {
+// A sunset holds until its day, whatever later releases say.
+func TestCheck_SunsetOfAnyRelease_IsRemembered(t *testing.T) {
 	const want = "brings its sunset forward: a release announced 2028-01-01"
 	for name, test := range map[string]struct {
 		releases []string
@@ -230,8 +230,8 @@ func TestASunsetIsRememberedOverReleases(t *testing.T) {
 	}
 }
 
-// A release that somebody made by hand is held to those before it, as `make release` would have. The first six are the record's.
-func TestReleasesKeepWhatTheOnesBeforePromised(t *testing.T) {
+// A release that was made by hand is compared with those before it, as `make release` would do. The first six are reconstructed.
+func TestCheck_HandMadeRelease_KeepsEarlierPromises(t *testing.T) {
 	withoutNote := edited(t, note, "")
 	handMade := func(text string) string {
 		return strings.Replace(text, "version: 1.0.0", "version: 1.0.0, x-reconstructed: true", 1)
@@ -280,7 +280,7 @@ func TestReleasesKeepWhatTheOnesBeforePromised(t *testing.T) {
 
 type release struct{ date, text string }
 
-// afterTheRecord is a contract with releases after six of the shop, the last of which is the working document, too.
+// afterTheRecord is a contract with releases after six of the shop. The last one is the working document, too.
 func afterTheRecord(t *testing.T, after []release) *contract.Contract {
 	t.Helper()
 	var releases [][2]string
@@ -294,7 +294,7 @@ func afterTheRecord(t *testing.T, after []release) *contract.Contract {
 	return c
 }
 
-func TestTheGateIsGreen(t *testing.T) {
+func TestCheck_HarmlessChange_Passes(t *testing.T) {
 	passed := func(text string) string {
 		return edited(t, text, strings.Replace(text, "{", `{deprecated: true, x-sunset: "2027-03-01", `, 1))
 	}
@@ -308,32 +308,32 @@ func TestTheGateIsGreen(t *testing.T) {
 			shop, edited(t, "components:\n", "  /shop/{customer}/orders:\n    get:\n      parameters: [{name: customer, in: path, required: true, schema: {type: string}}]\n      responses: {\"200\": {description: Orders}}\ncomponents:\n"),
 			routes(contract.Route{Operation: contract.Operation{Method: "GET", Path: "/shop/{shop}/orders"}}, contract.Route{Operation: contract.Operation{Method: "HEAD", Path: "/shop/{shop}/orders"}}),
 		},
-		"an optional field":                    {shop, edited(t, nick, nick+"                till: {type: string}\n"), routes()},
-		"an answer field":                      {shop, edited(t, note, note+"        till: {type: string}\n"), routes()},
-		"a new status":                         {shop, edited(t, `"404":`, "\"429\": {description: Later}\n        \"404\":"), routes()},
-		"a removal after deprecation":          {edited(t, get, get+"      deprecated: true\n"), edited(t, area, ""), routes()[:1]},
-		"a removal on the sunset":              {edited(t, get, get+"      deprecated: true\n      x-sunset: \"2027-03-01\"\n"), edited(t, area, ""), gone},
-		"a parameter after deprecation":        {edited(t, channel, "        - {name: channel, in: query, deprecated: true, schema: {type: string}}\n"), edited(t, channel, ""), routes()},
-		"an answer field after deprecation":    {passed(note), edited(t, note, ""), routes()},
-		"a required field after deprecation":   {passed(id), edited(t, id, "", "[id, reward]", "[reward]"), routes()},
-		"a request field after deprecation":    {passed(nick), edited(t, nick, ""), routes()},
-		"a header after deprecation":           {passed("            Request-Id: {schema: {type: string}}\n"), edited(t, header, ""), routes()},
-		"a lower minimum of requests":          {edited(t, channel, strings.Replace(channel, "default: web", "minLength: 2", 1)), edited(t, channel, strings.Replace(channel, "default: web", "minLength: 1", 1)), routes()},
-		"a wider type of requests":             {shop, edited(t, nick, "                nick: {type: [string, \"null\"]}\n"), routes()},
-		"more values of requests":              {edited(t, nick, "                nick: {enum: [alder]}\n"), edited(t, nick, "                nick: {enum: [alder, birch]}\n"), routes()},
-		"a pattern dropped from requests":      {edited(t, nick, "                nick: {type: string, pattern: ^a}\n"), shop, routes()},
-		"a field that may be left out":         {edited(t, "[code]", "[code, nick]"), shop, routes()},
-		"a maximum of answers":                 {shop, edited(t, coins, "coins: {type: integer, maximum: 100}"), routes()},
-		"an answer field that is always there": {shop, edited(t, "[id, reward]", "[id, note, reward]"), routes()},
-		"fewer alternatives of answers":        {edited(t, coins, "coins: {oneOf: [{type: integer}, {type: string}]}"), edited(t, coins, "coins: {oneOf: [{type: integer}]}"), routes()},
-		"a new kind":                           {edited(t, coins, "kind: {type: string, x-extensible-enum: [coins]}"), edited(t, coins, "kind: {type: string, x-extensible-enum: [coins, rank]}"), routes()},
-		"a header":                             {edited(t, header, ""), shop, routes()},
-		"a parameter":                          {edited(t, channel, ""), edited(t, ", default: web", ""), routes()},
-		"another server":                       {shop, edited(t, "[{url: /}]", "[{url: /, description: Here}, {url: https://shop.example}]"), routes()},
-		"a name in the path":                   {shop, edited(t, "{customer}", "{shop}", "name: customer", "name: shop"), routes()},
-		"a schema with a name":                 {shop, edited(t, "code: {type: string}", `code: {$ref: "#/components/schemas/Code"}`, "schemas:\n", "schemas:\n    Code: {type: string}\n"), routes()},
-		"words":                                {shop, edited(t, "summary: Redeem a voucher", "summary: Redeem\n      description: At most once.\n      externalDocs: {url: https://shop.example}", "note: {type: string}", "note: {type: string, title: A note, examples: [thanks], $comment: free text}", "tags: [Vouchers]", "tags: [Codes, Vouchers]", "description: Redeemed", "description: It is redeemed"), routes()},
-		"a deprecation":                        {shop, edited(t, get, get+"      deprecated: true\n      x-sunset: \"2028-03-01\"\n"), routes()},
+		"an optional field":                     {shop, edited(t, nick, nick+"                till: {type: string}\n"), routes()},
+		"a response field":                      {shop, edited(t, note, note+"        till: {type: string}\n"), routes()},
+		"a new status":                          {shop, edited(t, `"404":`, "\"429\": {description: Later}\n        \"404\":"), routes()},
+		"a removal after deprecation":           {edited(t, get, get+"      deprecated: true\n"), edited(t, area, ""), routes()[:1]},
+		"a removal on the sunset":               {edited(t, get, get+"      deprecated: true\n      x-sunset: \"2027-03-01\"\n"), edited(t, area, ""), gone},
+		"a parameter after deprecation":         {edited(t, channel, "        - {name: channel, in: query, deprecated: true, schema: {type: string}}\n"), edited(t, channel, ""), routes()},
+		"a response field after deprecation":    {passed(note), edited(t, note, ""), routes()},
+		"a required field after deprecation":    {passed(id), edited(t, id, "", "[id, reward]", "[reward]"), routes()},
+		"a request field after deprecation":     {passed(nick), edited(t, nick, ""), routes()},
+		"a header after deprecation":            {passed("            Request-Id: {schema: {type: string}}\n"), edited(t, header, ""), routes()},
+		"a lower minimum of requests":           {edited(t, channel, strings.Replace(channel, "default: web", "minLength: 2", 1)), edited(t, channel, strings.Replace(channel, "default: web", "minLength: 1", 1)), routes()},
+		"a wider type of requests":              {shop, edited(t, nick, "                nick: {type: [string, \"null\"]}\n"), routes()},
+		"more values of requests":               {edited(t, nick, "                nick: {enum: [alder]}\n"), edited(t, nick, "                nick: {enum: [alder, birch]}\n"), routes()},
+		"a pattern dropped from requests":       {edited(t, nick, "                nick: {type: string, pattern: ^a}\n"), shop, routes()},
+		"a field that may be left out":          {edited(t, "[code]", "[code, nick]"), shop, routes()},
+		"a maximum of responses":                {shop, edited(t, coins, "coins: {type: integer, maximum: 100}"), routes()},
+		"a response field that is always there": {shop, edited(t, "[id, reward]", "[id, note, reward]"), routes()},
+		"fewer alternatives of responses":       {edited(t, coins, "coins: {oneOf: [{type: integer}, {type: string}]}"), edited(t, coins, "coins: {oneOf: [{type: integer}]}"), routes()},
+		"a new kind":                            {edited(t, coins, "kind: {type: string, x-extensible-enum: [coins]}"), edited(t, coins, "kind: {type: string, x-extensible-enum: [coins, rank]}"), routes()},
+		"a header":                              {edited(t, header, ""), shop, routes()},
+		"a parameter":                           {edited(t, channel, ""), edited(t, ", default: web", ""), routes()},
+		"another server":                        {shop, edited(t, "[{url: /}]", "[{url: /, description: Here}, {url: https://shop.example}]"), routes()},
+		"a name in the path":                    {shop, edited(t, "{customer}", "{shop}", "name: customer", "name: shop"), routes()},
+		"a schema with a name":                  {shop, edited(t, "code: {type: string}", `code: {$ref: "#/components/schemas/Code"}`, "schemas:\n", "schemas:\n    Code: {type: string}\n"), routes()},
+		"words":                                 {shop, edited(t, "summary: Redeem a voucher", "summary: Redeem\n      description: At most once.\n      externalDocs: {url: https://shop.example}", "note: {type: string}", "note: {type: string, title: A note, examples: [thanks], $comment: free text}", "tags: [Vouchers]", "tags: [Codes, Vouchers]", "description: Redeemed", "description: It is redeemed"), routes()},
+		"a deprecation":                         {shop, edited(t, get, get+"      deprecated: true\n      x-sunset: \"2028-03-01\"\n"), routes()},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -345,7 +345,7 @@ func TestTheGateIsGreen(t *testing.T) {
 	}
 }
 
-func TestTheCodeRoutesWhatIsDocumented(t *testing.T) {
+func TestCheck_Routes_MatchTheDocument(t *testing.T) {
 	orders, old := contract.Operation{Method: "GET", Path: "/shop/{customer}/orders"}, contract.Operation{Method: "GET", Path: "/shop/{shop}/checkout/{product}"}
 	before := edited(t, area, strings.Replace(area, "get:\n", "get:\n      deprecated: true\n", 1)+strings.NewReplacer("/checkout:", "/checkout/{product}:", "get:\n", "get:\n      deprecated: true\n", "parameters:\n", "parameters:\n        - {name: product, in: path, required: true, schema: {type: string}}\n").Replace(area))
 	for name, test := range map[string]struct {
@@ -379,7 +379,7 @@ func TestTheCodeRoutesWhatIsDocumented(t *testing.T) {
 	}
 }
 
-func TestRenderedFilesAreUpToDate(t *testing.T) {
+func TestCheck_StaleRenderedFile_IsReported(t *testing.T) {
 	for _, file := range []string{"openapi.json", "changelog.json", "pages/docs.html"} {
 		t.Run(file, func(t *testing.T) {
 			root := keep(t, shop, [2]string{"0001-2026-11-21", shop})
@@ -396,21 +396,20 @@ func TestRenderedFilesAreUpToDate(t *testing.T) {
 	}
 }
 
-func TestReleasedDocumentsAreNeverEdited(t *testing.T) {
+func TestOpen_EditedRelease_IsRejected(t *testing.T) {
 	const first, second = "api/releases/0001-undated.yaml", "api/releases/0002-2026-11-21.yaml"
 	for name, test := range map[string]struct {
 		harm func(t *testing.T, root string)
 		want string
 	}{
 		"edited": {func(t *testing.T, root string) {
-			t.Helper()
 			write(t, root, first, edited(t, "Voucher not found", "No voucher"))
 		}, "0001-undated.yaml was edited after its release"},
-		"added by hand": {func(t *testing.T, root string) { t.Helper(); write(t, root, "api/releases/0003-undated.yaml", shop) }, "0003-undated.yaml was edited after its release"},
-		"taken away":    {func(t *testing.T, root string) { t.Helper(); remove(t, root, second) }, "lists a document that does not exist"},
-		"an earlier one taken away, with its sum": {func(t *testing.T, root string) { t.Helper(); remove(t, root, first); sum(t, root) }, "0002-2026-11-21.yaml should be 0001"},
-		"without sums":        {func(t *testing.T, root string) { t.Helper(); remove(t, root, "api/releases/SHA256SUMS") }, "SHA256SUMS"},
-		"sums without a line": {func(t *testing.T, root string) { t.Helper(); write(t, root, "api/releases/SHA256SUMS", "") }, "0001-undated.yaml was edited"},
+		"added by hand": {func(t *testing.T, root string) { write(t, root, "api/releases/0003-undated.yaml", shop) }, "0003-undated.yaml was edited after its release"},
+		"taken away":    {func(t *testing.T, root string) { remove(t, root, second) }, "lists a document that does not exist"},
+		"an earlier one taken away, with its sum": {func(t *testing.T, root string) { remove(t, root, first); sum(t, root) }, "0002-2026-11-21.yaml should be 0001"},
+		"without sums":        {func(t *testing.T, root string) { remove(t, root, "api/releases/SHA256SUMS") }, "SHA256SUMS"},
+		"sums without a line": {func(t *testing.T, root string) { write(t, root, "api/releases/SHA256SUMS", "") }, "0001-undated.yaml was edited"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := keep(t, shop, [2]string{"0001-undated", shop}, [2]string{"0002-2026-11-21", shop})

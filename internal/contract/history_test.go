@@ -15,17 +15,17 @@ import (
 	"shopfront/internal/contract"
 )
 
-// releasesSum is the SHA-256 of api/releases/SHA256SUMS. Where there is no history, as in an unpacked archive, it alone holds the
-// released documents to what they are. It changes with `make release`, and with nothing else.
+// releasesSum is the SHA-256 of api/releases/SHA256SUMS. Without a git history, as in an unpacked archive, only this proves that the
+// released documents are unchanged. It changes with `make release` alone.
 const releasesSum = "e58a8a06266dfa708463e993a86ba871598d42a4a68cb44666babe440d9f738a"
 
-func TestTheReleasedDocumentsAreThoseThatWereReleased(t *testing.T) {
+func TestReleases_Sums_AreThePinnedOnes(t *testing.T) {
 	sums, err := os.ReadFile(root + "/api/releases/SHA256SUMS")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprintf("%x", sha256.Sum256(sums)); got != releasesSum {
-		t.Errorf("after `make release`, and only then, let releasesSum be %s; otherwise put the documents in api/releases back", got)
+		t.Errorf("after `make release`, and only then, set releasesSum to %s; otherwise restore api/releases from git", got)
 	}
 }
 
@@ -35,7 +35,7 @@ const (
 	third  = "api/releases/0003-2026-11-21.yaml"
 )
 
-// committed is a checkout with three releases, each committed on its own.
+// committed is a checkout with three releases, each in a commit of its own.
 func committed(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -50,7 +50,7 @@ func committed(t *testing.T) string {
 func git(t *testing.T, root string, args ...string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "git", append([]string{"-C", root, "-c", "user.name=Shopfront", "-c", "user.email=shop@example.com"}, args...)...)
-	// Neither the machine's settings, nor the repository of a hook that runs the tests.
+	// Use neither the settings of the machine nor the repository of a hook that runs the tests.
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "GIT_") })
 	command.Env = append(command.Env, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
 	if out, err := command.CombinedOutput(); err != nil {
@@ -58,7 +58,7 @@ func git(t *testing.T, root string, args ...string) {
 	}
 }
 
-// commit writes a file, and sums that fit the released documents, and commits all.
+// commit writes a file and the sums of the released documents, and commits everything.
 func commit(t *testing.T, root, name, text string) {
 	t.Helper()
 	write(t, root, name, text)
@@ -67,49 +67,42 @@ func commit(t *testing.T, root, name, text string) {
 	git(t, root, "commit", "-q", "--allow-empty", "-m", "Work on the shop")
 }
 
-func TestHistoryHoldsTheReleasedDocuments(t *testing.T) {
+func TestCheckHistory_EditedOrRemovedRelease_IsReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		harm func(t *testing.T, root string)
 		want []string // a part of each problem
 	}{
-		"nothing happened": {func(t *testing.T, _ string) { t.Helper() }, nil},
+		"nothing happened": {func(*testing.T, string) {}, nil},
 		"edited, with its sum": {func(t *testing.T, root string) {
-			t.Helper()
 			write(t, root, second, shop)
 			sum(t, root)
 		}, []string{second + " is not what was released"}},
-		"edited, with its sum, and committed": {func(t *testing.T, root string) { t.Helper(); commit(t, root, second, shop) }, []string{second + " is not what was released"}},
+		"edited, with its sum, and committed": {func(t *testing.T, root string) { commit(t, root, second, shop) }, []string{second + " is not what was released"}},
 		"edited while others went on": {func(t *testing.T, root string) {
-			t.Helper()
 			commit(t, root, first, edited(t, "Redeemed", "Used"))
 			commit(t, root, "README.md", "A shop.\n")
 		}, []string{first + " is not what was released"}},
 		"edited, and brought back": {func(t *testing.T, root string) {
-			t.Helper()
 			commit(t, root, first, edited(t, "Redeemed", "Used"))
 			commit(t, root, first, shop)
 		}, nil},
-		"the last one deleted, with its sum": {func(t *testing.T, root string) { t.Helper(); remove(t, root, third); sum(t, root) }, []string{third + " was released and does not exist any more"}},
+		"the last one deleted, with its sum": {func(t *testing.T, root string) { remove(t, root, third); sum(t, root) }, []string{third + " was released and does not exist any more"}},
 		"the last one deleted, with its sum, and committed": {func(t *testing.T, root string) {
-			t.Helper()
 			remove(t, root, third)
 			commit(t, root, "README.md", "A shop.\n")
 		}, []string{third + " was released and does not exist any more"}},
 		"an earlier one deleted, the next ones renamed": {func(t *testing.T, root string) {
-			t.Helper()
 			remove(t, root, first)
 			git(t, root, "mv", second, first)
 			git(t, root, "mv", third, strings.Replace(third, "0003", "0002", 1))
 			commit(t, root, "README.md", "A shop.\n")
 		}, []string{first + " is not what was released", second + " was released and does not exist any more", third + " was released and does not exist any more"}},
 		"deleted, and released anew otherwise": {func(t *testing.T, root string) {
-			t.Helper()
 			remove(t, root, third)
 			commit(t, root, "README.md", "A shop.\n")
 			commit(t, root, third, shop)
 		}, []string{third + " is not what was released"}},
 		"edited by a merge": {func(t *testing.T, root string) {
-			t.Helper()
 			git(t, root, "switch", "-q", "-c", "coins", "HEAD~1")
 			commit(t, root, "README.md", "A shop.\n")
 			git(t, root, "switch", "-q", "main")
@@ -117,7 +110,6 @@ func TestHistoryHoldsTheReleasedDocuments(t *testing.T) {
 			commit(t, root, second, shop)
 		}, []string{second + " is not what was released"}},
 		"added by a merge, and edited": {func(t *testing.T, root string) {
-			t.Helper()
 			git(t, root, "switch", "-q", "-c", "coins", "HEAD~1")
 			commit(t, root, "README.md", "A shop.\n")
 			git(t, root, "switch", "-q", "main")
@@ -126,12 +118,10 @@ func TestHistoryHoldsTheReleasedDocuments(t *testing.T) {
 			commit(t, root, "api/releases/0004-2026-12-01.yaml", edited(t, "Redeemed", "Used"))
 		}, []string{"0004-2026-12-01.yaml is not what was released"}},
 		"a new one, not committed": {func(t *testing.T, root string) {
-			t.Helper()
 			write(t, root, "api/releases/0004-2026-12-01.yaml", shop)
 			sum(t, root)
 		}, nil},
 		"seen from a branch": {func(t *testing.T, root string) {
-			t.Helper()
 			git(t, root, "switch", "-q", "-c", "coins")
 			commit(t, root, third, shop)
 		}, []string{third + " is not what was released"}},
@@ -155,7 +145,7 @@ func TestHistoryHoldsTheReleasedDocuments(t *testing.T) {
 	}
 }
 
-func TestHistoryThatCannotBeChecked(t *testing.T) {
+func TestCheckHistory_WithoutFullHistory_SaysSo(t *testing.T) {
 	clone := t.TempDir()
 	full := committed(t)
 	git(t, full, "clone", "-q", "--depth=1", "file://"+full, clone)
@@ -179,8 +169,8 @@ func TestHistoryThatCannotBeChecked(t *testing.T) {
 	}
 }
 
-// A hook of Git's, or a careless shell, points Git to another repository.
-func TestHistoryIsThatOfTheCheckout(t *testing.T) {
+// A git hook or a shell may set variables that point git to another repository.
+func TestCheckHistory_GitVariables_AreIgnored(t *testing.T) {
 	root, other := committed(t), t.TempDir()
 	git(t, other, "init", "-q")
 	commit(t, root, second, shop)
@@ -192,8 +182,8 @@ func TestHistoryIsThatOfTheCheckout(t *testing.T) {
 	}
 }
 
-// The command tells both, over this very contract.
-func TestTheCommandChecksTheHistory(t *testing.T) {
+// Run reports a missing history, edited releases, and what is left to do after a release. It runs in a copy of this checkout.
+func TestRun_ChecksHistoryAndReleases(t *testing.T) {
 	copied := t.TempDir()
 	for _, folder := range []string{"api", "functions", "infra"} {
 		if err := os.CopyFS(filepath.Join(copied, folder), os.DirFS(filepath.Join(root, folder))); err != nil {

@@ -17,7 +17,9 @@ var ErrUnchanged = errors.New("nothing changed for clients since the last releas
 // RedError is the error of a document that does not pass the gate.
 type RedError struct{ Problems []string }
 
-func (e *RedError) Error() string { return strings.Join(e.Problems, "\n") }
+func (e *RedError) Error() string {
+	return "api/" + workingFile + " does not pass the gate:\n- " + strings.Join(e.Problems, "\n- ")
+}
 
 // Release freezes the working document as the release of today, in UTC, and renders again. It returns the release's name. The
 // error is a *RedError if Check finds problems, and ErrUnchanged if no operation was added, removed or modified.

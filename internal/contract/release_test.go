@@ -13,7 +13,7 @@ import (
 	"shopfront/internal/contract/changelog"
 )
 
-func TestAReleaseFreezesTheWorkingDocument(t *testing.T) {
+func TestRelease_FreezesTheWorkingDocument(t *testing.T) {
 	working := edited(t, note, note+"        till: {type: string}\n")
 	root := keep(t, working, [2]string{"0001-undated", shop}, [2]string{"0002-2026-11-21", shop})
 	c := open(t, root)
@@ -46,9 +46,9 @@ func TestAReleaseFreezesTheWorkingDocument(t *testing.T) {
 	}
 }
 
-// A deprecation is announced before what goes is gone, also where nothing else changed.
-func TestASunsetAloneIsReleased(t *testing.T) {
-	for name, text := range map[string]string{"a parameter's": channel, "a request field's": nick, "an answer field's": note} {
+// A new sunset is a reason for a release, also where nothing else changed.
+func TestRelease_NewSunsetAlone_IsReleased(t *testing.T) {
+	for name, text := range map[string]string{"a parameter's": channel, "a request field's": nick, "a response field's": note} {
 		t.Run(name, func(t *testing.T) {
 			root := keep(t, marked(t, text, "2028-01-01"), [2]string{"0001-2026-11-21", marked(t, text, "2027-06-01")})
 			c := open(t, root)
@@ -66,7 +66,7 @@ func TestASunsetAloneIsReleased(t *testing.T) {
 	}
 }
 
-func TestAReleaseIsRefused(t *testing.T) {
+func TestRelease_RedOrUnchanged_IsRefused(t *testing.T) {
 	addition := edited(t, note, note+"        till: {type: string}\n")
 	for name, test := range map[string]struct {
 		working string

@@ -16,7 +16,7 @@ import (
 	"shopfront/internal/contract/pages"
 )
 
-// shop is a small interface of which the tests change this and that.
+// shop is a small interface that the tests edit.
 const shop = `openapi: 3.1.0
 info: {title: Shop, version: 1.0.0}
 tags: [{name: Vouchers}]
@@ -67,7 +67,7 @@ components:
 
 var today = time.Date(2027, time.March, 1, 9, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a date cannot be a constant
 
-// edited is the shop after replacements, each of which must find its place. They come in pairs.
+// edited is the shop after replacements, given in pairs. Each must find its text.
 func edited(t *testing.T, oldNew ...string) string {
 	t.Helper()
 	text := shop
@@ -80,7 +80,7 @@ func edited(t *testing.T, oldNew ...string) string {
 	return text
 }
 
-// keep writes a contract with its releases, by name, and its working document. It returns the root of its checkout.
+// keep writes a working document and its releases, given by name and text. It returns the root of the checkout.
 func keep(t *testing.T, working string, releases ...[2]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -95,7 +95,7 @@ func keep(t *testing.T, working string, releases ...[2]string) string {
 	return root
 }
 
-// sum writes the sums of the released documents that are there.
+// sum writes the sums of the released documents.
 func sum(t *testing.T, root string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "api/releases/*.yaml"))
@@ -124,7 +124,7 @@ func write(t *testing.T, root, name, text string) {
 	}
 }
 
-// page stands for the pages of a contract.
+// page renders stand-ins for the pages.
 func page(openAPI []byte, releases []changelog.Release) (pages.Pages, error) {
 	return pages.Pages{Docs: openAPI, Changelog: []byte(strconv.Itoa(len(releases)))}, nil
 }
@@ -138,7 +138,7 @@ func open(t *testing.T, root string) *contract.Contract {
 	return c
 }
 
-// rendered is the contract of a base, released, and of a working document.
+// rendered is a contract with one release and a working document.
 func rendered(t *testing.T, base, working string) *contract.Contract {
 	t.Helper()
 	c := open(t, keep(t, working, [2]string{"0001-2026-11-21", base}))
@@ -148,7 +148,7 @@ func rendered(t *testing.T, base, working string) *contract.Contract {
 	return c
 }
 
-// routes are those of the shop.
+// routes are the routes of the shop.
 func routes(more ...contract.Route) []contract.Route {
 	route := func(function, method, path string) contract.Route {
 		return contract.Route{Operation: contract.Operation{Method: method, Path: path}, Function: function}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestSummaries(t *testing.T) {
+func TestChangelog_Summaries(t *testing.T) {
 	const oneSentence = "write the summary of release 2 as one sentence"
 	for name, test := range map[string]struct{ file, want string }{ // want is in the error; empty: the summary is shown
 		"a sentence for a release":        {"2: \"Codes of a shop, as in `Kestrel_9`, are redeemed.\"\n", ""},

@@ -28,7 +28,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// documented is the working document, as JSON has it.
+// documented is the decoded working document.
 func documented(t *testing.T) any {
 	t.Helper()
 	text, err := os.ReadFile(root + "/api/openapi.json")
@@ -42,11 +42,11 @@ func documented(t *testing.T) any {
 	return document
 }
 
-// at is the value in a place of a document.
+// at returns the value at a place of a document.
 func at(t *testing.T, document any, place ...string) any {
 	t.Helper()
 	for _, name := range place {
-		members, _ := document.(map[string]any) // what is no object has no members
+		members, _ := document.(map[string]any) // only an object has members
 		member, found := members[name]
 		if !found {
 			t.Fatalf("nothing is at %v", place)
@@ -56,8 +56,8 @@ func at(t *testing.T, document any, place ...string) any {
 	return document
 }
 
-// Where the document has a pattern, the code takes what matches it and nothing else.
-func TestPatternsAreWhatTheCodeTakes(t *testing.T) {
+// The code accepts exactly the texts that match the document's patterns.
+func TestDocument_Patterns_MatchWhatTheCodeAccepts(t *testing.T) {
 	document := documented(t)
 	for name, test := range map[string]struct {
 		place   []string
@@ -82,7 +82,7 @@ func TestPatternsAreWhatTheCodeTakes(t *testing.T) {
 	}
 }
 
-func TestLimitsAreThoseOfTheCode(t *testing.T) {
+func TestDocument_Limits_AreThoseOfTheCode(t *testing.T) {
 	schemas := at(t, documented(t), "components", "schemas")
 	for _, test := range []struct {
 		limit int64
@@ -117,8 +117,8 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-// Limits that no keyword can say stand in descriptions.
-func TestLimitsInWordsAreThoseOfTheCode(t *testing.T) {
+// Limits for which there is no keyword are in descriptions.
+func TestDocument_LimitsInDescriptions_AreThoseOfTheCode(t *testing.T) {
 	document := documented(t)
 	for _, test := range []struct {
 		words string
@@ -136,7 +136,7 @@ func TestLimitsInWordsAreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-func TestListedValuesAreThoseOfTheCode(t *testing.T) {
+func TestDocument_ListedValues_AreThoseOfTheCode(t *testing.T) {
 	schemas := at(t, documented(t), "components", "schemas")
 	for _, test := range []struct {
 		place, folder, kind, prefix string
@@ -155,7 +155,7 @@ func TestListedValuesAreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-// constants are the values of the string constants of a type in a package.
+// constants returns the values of a type's string constants in a package.
 func constants(t *testing.T, folder, kind, prefix string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "pkg", folder, "*.go"))
@@ -191,8 +191,8 @@ func constants(t *testing.T, folder, kind, prefix string) []string {
 	return values
 }
 
-// The headers of the older form say the date of the release that marked it, and the sunset that the document gives.
-func TestTheOlderFormTellsItsRelease(t *testing.T) {
+// The deprecated form sends the date of the release that deprecated it, and the sunset of the document.
+func TestDocument_DeprecatedForm_AgreesWithItsHeaders(t *testing.T) {
 	const path = "/shop/{customer}/checkout/{product}/variant/{variant}"
 	service := httpapi.Service{Now: time.Now, Log: slog.New(slog.DiscardHandler), RequestID: func(*http.Request) string { return "r1" }}
 	recorder := httptest.NewRecorder()

@@ -32,7 +32,7 @@ const (
 	price = `{"minor":499,"currency":"EUR","display":"4.99 EUR"}`
 )
 
-// exchange is a request, and an answer as a function gives it unless header lines say otherwise.
+// exchange is a request and a response, which has the headers of a function's response unless header lines say otherwise.
 type exchange struct {
 	method, target, body string
 	send                 []string // header lines of the request
@@ -67,13 +67,13 @@ func set(header http.Header, lines []string) {
 	}
 }
 
-func TestExchanges(t *testing.T) {
+func TestExchange(t *testing.T) {
 	v, err := contracttest.New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	const voucher, code = "/shop/emberforge/voucher", `{"code":"FIVE"}`
-	message := slices.Clip([]string{"Content-Type: application/json", "Request-Id:", "Cache-Control:"}) // the head of the gateway's own
+	message := slices.Clip([]string{"Content-Type: application/json", "Request-Id:", "Cache-Control:"}) // the headers of the gateway's own responses
 	page := slices.Clip([]string{
 		"Content-Type: text/html; charset=utf-8", "Cache-Control: no-cache", `ETag: "x"`,
 		"Content-Security-Policy: default-src 'none'", "Referrer-Policy: no-referrer", "X-Content-Type-Options: nosniff",
@@ -168,7 +168,7 @@ func TestExchanges(t *testing.T) {
 	}
 }
 
-func TestDocumentsAreOpenAPI(t *testing.T) {
+func TestDocuments_AreValidOpenAPI(t *testing.T) {
 	files, err := filepath.Glob("../../../api/releases/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
@@ -188,8 +188,7 @@ func TestDocumentsAreOpenAPI(t *testing.T) {
 	}
 }
 
-// The examples are answers that were given.
-func TestExamplesFitTheirSchemas(t *testing.T) {
+func TestDocument_Examples_FitTheirSchemas(t *testing.T) {
 	document, err := libopenapi.NewDocument([]byte(api.OpenAPI()))
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +228,7 @@ func checkExamples(t *testing.T, place string, content *orderedmap.Map[string, *
 	}
 }
 
-// recorder notes the errors of a test.
+// recorder counts the errors of a test.
 type recorder struct {
 	testing.TB
 	errors int
@@ -237,7 +236,7 @@ type recorder struct {
 
 func (r *recorder) Error(...any) { r.errors++ }
 
-func TestTheTransportLeavesTheExchangeAsItIs(t *testing.T) {
+func TestTransport_LeavesTheExchangeUnchanged(t *testing.T) {
 	v, err := contracttest.New()
 	if err != nil {
 		t.Fatal(err)
