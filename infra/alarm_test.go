@@ -77,7 +77,7 @@ func operations(t *testing.T) string {
 	return string(content)
 }
 
-// checkAlarm wants an alarm of that name that says what to do, and does nothing by itself.
+// checkAlarm checks the name of an alarm, that its description leads to the manual, and that it notifies nobody without an address.
 func checkAlarm(t *testing.T, alarm any, name, manual string) {
 	t.Helper()
 	if got, want := text(alarm, "AlarmName"), "market-"+name; got != want {
@@ -86,24 +86,24 @@ func checkAlarm(t *testing.T, alarm any, name, manual string) {
 	heading := "Alarm " + name
 	if !strings.Contains(text(alarm, "AlarmDescription"), `docs/operations.md, "`+heading+`"`) ||
 		!strings.Contains(manual, "\n#### "+heading+"\n") {
-		t.Errorf("its description does not lead to what to do: docs/operations.md, %q", heading)
+		t.Errorf("its description does not lead to docs/operations.md, %q", heading)
 	}
 	if under(alarm, "AlarmActions") != nil || under(alarm, "OKActions") != nil {
-		t.Error("it acts without an address")
+		t.Error("it notifies somebody without an address")
 	}
 }
 
-// rule is what sets an alarm off: in so many periods in a row, each of so many seconds, the statistic of the metrics is at the
-// threshold or above it.
+// rule says when an alarm goes off: in so many periods in a row, each of so many seconds, the statistic of the metrics reaches the
+// threshold.
 type rule struct {
 	namespace       string
-	names, of       []string // of the metrics, and the values of their dimension: every name of every value
+	names, of       []string // names of the metrics and values of their dimension, in every combination
 	statistic       string
 	period, periods int
 	threshold       string
 }
 
-// rules are those of the alarms, by name.
+// rules returns the rules of the alarms, by name.
 func rules(t *testing.T, s stack) map[string]rule {
 	t.Helper()
 	_, functions, _ := series(t, s, "AWS/Lambda")
@@ -121,11 +121,11 @@ func rules(t *testing.T, s stack) map[string]rule {
 	}
 }
 
-// check wants an alarm to go off by the rule, and its description to say no other figures.
+// check compares an alarm with its rule, and the figures in its description, too.
 func (r rule) check(t *testing.T, alarm any, metrics []metric) {
 	t.Helper()
-	// Not among these: how many of the periods are enough (all), and what becomes of a percentile of few requests. To ignore it
-	// would mean that below a thousand requests an alarm neither goes off nor ends:
+	// Missing on purpose: DatapointsToAlarm (all of them), and EvaluateLowSampleCountPercentile. Its value "ignore" would mean that
+	// below a thousand requests an alarm neither goes off nor ends:
 	// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/percentiles-with-low-samples.html
 	checkKeys(t, alarm, "AlarmName", "AlarmDescription", "Namespace", "MetricName", "Dimensions", "Statistic", "ExtendedStatistic",
 		"Period", "Metrics", "ComparisonOperator", "Threshold", "EvaluationPeriods", "TreatMissingData")
@@ -161,7 +161,7 @@ func (r rule) check(t *testing.T, alarm any, metrics []metric) {
 	}
 }
 
-// unfounded finds a figure in a description that is not the rule's, if there is one. Numbers of a status are none.
+// unfounded returns a figure in a description that is not the rule's; empty if there is none. Status codes do not count.
 func (r rule) unfounded(description string) string {
 	words, _, _ := strings.Cut(strings.ToLower(description), "what to do:")
 	founded := []string{map[int]string{300: "in five minutes", 900: "for a quarter of an hour"}[r.period*r.periods]}

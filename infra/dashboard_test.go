@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// constants gives the string constants that a file of the repository declares under names with a prefix.
+// constants returns the string constants in a file of the repository whose names have the prefix.
 func constants(t *testing.T, file, prefix string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.SkipObjectResolution)
@@ -40,13 +40,13 @@ func constants(t *testing.T, file, prefix string) []string {
 	return texts
 }
 
-// metric is one that CloudWatch is asked for.
+// metric is a metric that an alarm or the dashboard reads.
 type metric struct {
 	namespace, name string
 	dimensions      map[string]string
 }
 
-// series says which values of their one dimension the metrics of AWS's own have that are of this stack:
+// series returns the one dimension of AWS's metrics in a namespace, its values in this stack, and the metrics' names:
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-metrics.html,
 // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html,
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/metrics-dimensions.html.
@@ -70,7 +70,7 @@ func series(t *testing.T, s stack, namespace string) (dimension string, values, 
 	}
 }
 
-// checkMetric wants a metric that the functions emit, or AWS for a resource of the stack market.
+// checkMetric fails unless the functions emit the metric, or AWS does for a resource of the stack market.
 func checkMetric(t *testing.T, s stack, m metric) {
 	t.Helper()
 	if m.namespace != "Shopfront" {

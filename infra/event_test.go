@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// Every function has an event for `sam local invoke`, as the HTTP API would send it for one of the function's routes.
+// Every function has an event for `sam local invoke`. It looks as the HTTP API would send it for one of the function's routes.
 func TestEvents(t *testing.T) {
 	template := load(t, nil)
 	var folders []string
@@ -49,7 +49,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// checkEvent compares what an event says more than once.
+// checkEvent compares what an event contains twice.
 func checkEvent(t *testing.T, event events.APIGatewayV2HTTPRequest) {
 	t.Helper()
 	method, path, _ := strings.Cut(event.RouteKey, " ")

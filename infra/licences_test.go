@@ -126,7 +126,6 @@ NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF OR IN CONNECTION WITH THE US
 	}
 }
 
-
 func TestLicences_NotAllowed(t *testing.T) {
 	for want, licences := range map[string][]string{
 		"":                      {"Apache-2.0", "MIT"},

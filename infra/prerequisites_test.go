@@ -53,7 +53,9 @@ func TestPrerequisites(t *testing.T) {
 		"brew gets a command":             {"run", map[string]string{"java": "", "brew": ""}, false, "brew install go maven\n"},
 		"elsewhere it names the packages": {"run", map[string]string{"go": "", "java": "false", "mvn": ""}, false, "Missing: openjdk-17-jre-headless."},
 		"tests need runtimes of samples": {
-			"test", map[string]string{"go": "", "mvn": "", "apt-get": apt, "id": admin, "git": "", "ps": ""}, true,
+			"test",
+			map[string]string{"go": "", "mvn": "", "apt-get": apt, "id": admin, "git": "", "ps": ""},
+			true,
 			"recommends openjdk-17-jdk-headless nodejs php-cli curl openssl python3-venv\n",
 		},
 		"the race detector needs gcc": {

@@ -19,11 +19,10 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// What a function may do is compared with what it calls, and what it calls is read from its program: the linker keeps of the
-// client, and of the stores in pkg/dynamo, the methods that can be reached. Which calls such a method makes is in its source,
-// and on which table it makes them where it is wired.
+// These tests compare what a function may do with what it calls. The linked program shows which methods of the client and of the stores
+// in pkg/dynamo can be reached. The source of such a method shows which calls it makes, and the wiring shows on which table.
 
-// actions gives the names of the operations of DynamoDB's client. An action has the name of its operation.
+// actions returns the names of the operations of DynamoDB's client. An IAM action has the name of its operation.
 func actions() map[string]bool {
 	all := make(map[string]bool)
 	for method := range reflect.TypeFor[*dynamodb.Client]().Methods() {
@@ -34,7 +33,7 @@ func actions() map[string]bool {
 	return all
 }
 
-// programs builds the functions, without inlining in their own packages, and gives the folder of the programs.
+// programs builds the functions without inlining in their own packages, and returns the folder of the programs.
 func programs(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -47,7 +46,7 @@ func programs(t *testing.T) string {
 	return folder
 }
 
-// linked gives the names of what a program links.
+// linked returns the names of the functions that a program links.
 func linked(t *testing.T, path string) []string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "tool", "nm", path)
@@ -66,13 +65,13 @@ func linked(t *testing.T, path string) []string {
 	return names
 }
 
-// routine is what a function or method of pkg/dynamo does itself.
+// routine is what the body of a function or method of pkg/dynamo does.
 type routine struct {
-	actions map[string]bool // on the one table that it is given
-	calls   map[string]bool // plain functions, by name
+	actions map[string]bool // calls on its one table
+	calls   map[string]bool // names of plain functions
 }
 
-// parts are the members of a transaction's items and the actions that they need:
+// parts maps the members of a transaction's items to the actions that they need:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis-iam.html
 func parts() map[string]string {
 	return map[string]string{
@@ -80,7 +79,7 @@ func parts() map[string]string {
 	}
 }
 
-// routines reads the routines of a package. Methods are named like the linker does: (*Catalogue).Product.
+// routines reads the routines in files. Methods are named as the linker names them: (*Catalogue).Product.
 func routines(files []*ast.File, known map[string]bool) map[string]routine {
 	all := make(map[string]routine)
 	for _, file := range files {
@@ -114,7 +113,7 @@ func read(body *ast.BlockStmt, known map[string]bool) routine {
 	r := routine{actions: make(map[string]bool), calls: make(map[string]bool)}
 	for n := range ast.Preorder(body) {
 		switch n := n.(type) {
-		case *ast.Ident: // called, or handed on to be called
+		case *ast.Ident: // called, or passed on to be called
 			r.calls[n.Name] = true
 		case *ast.SelectorExpr:
 			if known[n.Sel.Name] {
@@ -158,11 +157,11 @@ func sources(t *testing.T, folder string) []*ast.File {
 	return files
 }
 
-// wiring reads which table each store of a package gets, and the one that the connection is opened with, which is Warm's: by
-// the name of the setting, such as VouchersTable.
+// wiring returns the table of each store that a package creates, by the name of its setting, such as VouchersTable. Warm has the table
+// that the connection is opened with.
 func wiring(t *testing.T, folder string) map[string]string {
 	t.Helper()
-	// The constructors, and which argument is the table. The linker tells of a store that is not here.
+	// The constructors, and which of their arguments is the table. A linked store that is missing here fails the test.
 	constructors := map[string]struct {
 		store    string
 		argument int
@@ -195,7 +194,7 @@ func wiring(t *testing.T, folder string) map[string]string {
 	return tables
 }
 
-// called gives what is called, such as dynamo.NewCatalogue, and nothing where it is no call of that form.
+// called returns the name of a called function, such as dynamo.NewCatalogue; empty if n is not a call of that form.
 func called(n ast.Expr) string {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {
@@ -239,7 +238,7 @@ func readProgram(t *testing.T, path string, f samtemplate.Function, known map[st
 	return p
 }
 
-// reached gives the actions of a routine and of the plain functions that it calls, directly or through others.
+// reached returns the actions of a routine and of the plain functions that it calls, directly or indirectly.
 func reached(source map[string]routine, name string) map[string]bool {
 	made, seen := make(map[string]bool), make(map[string]bool)
 	var visit func(string)
@@ -257,7 +256,7 @@ func reached(source map[string]routine, name string) map[string]bool {
 	return made
 }
 
-func TestActionsAreFoundHoweverDeep(t *testing.T) {
+func TestActions_InNestedCalls_AreFound(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "checkouts.go", `package dynamo
 
 func (s *Checkouts) Open(c checkout.Checkout) error { return s.api.GetItem(c.Key, keep(s, c)) }
@@ -282,7 +281,7 @@ func forget(s *Checkouts, c checkout.Checkout) error { return s.api.DeleteItem(c
 	}
 }
 
-// calls gives the actions of a program by table, such as VouchersTable: dynamodb:UpdateItem.
+// calls returns the actions of a program by table, such as VouchersTable: dynamodb:UpdateItem.
 func (p program) calls(t *testing.T, source map[string]routine) map[string][]string {
 	t.Helper()
 	found, byTable := make(map[string]bool), make(map[string][]string)
@@ -294,11 +293,11 @@ func (p program) calls(t *testing.T, source map[string]routine) map[string][]str
 		store, _, _ := strings.Cut(strings.TrimPrefix(name, "(*"), ")")
 		table := p.tables[store]
 		if table == "" {
-			t.Errorf("%s is linked, and nothing says on which table", name)
+			t.Errorf("%s is linked, but its table is unknown", name)
 		}
 		maps.Copy(found, made)
 		for action := range made {
-			if !strings.HasPrefix(action, "Transact") { // it needs the actions of its parts, and has none of its own
+			if !strings.HasPrefix(action, "Transact") { // it needs the actions of its parts only
 				byTable[table] = append(byTable[table], "dynamodb:"+action)
 			}
 		}
@@ -307,18 +306,19 @@ func (p program) calls(t *testing.T, source map[string]routine) map[string][]str
 		slices.Sort(made)
 		byTable[table] = slices.Compact(made)
 	}
-	// Both ways of reading have to agree, or one of them has missed something. A transaction's parts are no calls.
+	// If both ways of reading disagree, one of them missed something. The parts of a transaction are not calls.
 	for action := range p.client {
 		if !found[action] {
-			t.Errorf("%s can be called, and no store that is linked calls it", action)
+			t.Errorf("%s can be called, but no linked store calls it", action)
 		}
 	}
 	return byTable
 }
 
-func TestRolesAllowExactlyWhatIsCalled(t *testing.T) {
+func TestRoles_AllowExactlyWhatIsCalled(t *testing.T) {
 	known := actions()
-	source, folder := routines(sources(t, "pkg/dynamo"), known), programs(t)
+	files := slices.Concat(sources(t, "pkg/dynamo"), sources(t, "pkg/dynamo/internal/table"))
+	source, folder := routines(files, known), programs(t)
 	quiet, traced := deploy(t, nil), deploy(t, map[string]string{"Tracing": "on"})
 	for _, f := range load(t, nil).Functions {
 		t.Run(f.Name, func(t *testing.T) {
