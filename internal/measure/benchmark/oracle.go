@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	mathrand "math/rand/v2"
 	"strconv"
@@ -20,8 +21,6 @@ import (
 	"shopfront/internal/measure/process"
 	"shopfront/internal/measure/reference"
 	"shopfront/internal/measure/table"
-	"shopfront/pkg/dynamo"
-	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
 )
 
@@ -92,60 +91,41 @@ func (k *refusedCodes) createAll(ctx context.Context, client *dynamodb.Client) e
 }
 
 func kindsOfRefusedCodes() []*refusedCodes {
-	with := func(terms voucher.Terms) func(context.Context, *dynamodb.Client, string) error {
+	// with creates a code, and then sets attributes of its item.
+	with := func(terms voucher.Terms, set map[string]types.AttributeValue) func(context.Context, *dynamodb.Client, string) error {
 		return func(ctx context.Context, client *dynamodb.Client, code string) error {
 			terms.Written = code
-			return fixture.CreateVoucher(ctx, client, terms)
+			if err := fixture.CreateVoucher(ctx, client, terms); err != nil || set == nil {
+				return err
+			}
+			read, err := client.GetItem(ctx, &dynamodb.GetItemInput{
+				TableName: aws.String(fixture.VouchersTable), Key: reference.VoucherKey(string(fixture.Customer), code),
+			})
+			if err != nil {
+				return err
+			}
+			maps.Copy(read.Item, set)
+			_, err = client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(fixture.VouchersTable), Item: read.Item})
+			return err
 		}
 	}
+	redeemed := map[string]types.AttributeValue{
+		"redemption": &types.AttributeValueMemberS{Value: rand.Text()}, "token": &types.AttributeValueMemberS{Value: rand.Text()},
+		"redeemed": &types.AttributeValueMemberN{Value: "1795262400123"}, "redeemedBy": &types.AttributeValueMemberS{Value: "Rowan"},
+	}
+	full := map[string]types.AttributeValue{"full": &types.AttributeValueMemberBOOL{Value: true}}
 	yesterday, tomorrow := time.Now().AddDate(0, 0, -1), time.Now().AddDate(0, 0, 1)
 	hundred := voucher.Limit(100)
 	return []*refusedCodes{
 		{kind: unknownCode, create: func(context.Context, *dynamodb.Client, string) error { return nil }},
-		{kind: "expired", create: with(voucher.Terms{ValidUntil: yesterday})},
-		{kind: "not started", create: with(voucher.Terms{ValidFrom: tomorrow})},
-		{kind: "disabled", create: with(voucher.Terms{Disabled: true})},
-		{kind: "used up", create: createRedeemed},
-		{kind: "bound to another nick", create: with(voucher.Terms{Nick: "Rowan"})},
-		{kind: "many uses, expired", create: with(voucher.Terms{MaxUses: &hundred, ValidUntil: yesterday})},
-		{kind: "many uses, used up", create: createFull},
+		{kind: "expired", create: with(voucher.Terms{ValidUntil: yesterday}, nil)},
+		{kind: "not started", create: with(voucher.Terms{ValidFrom: tomorrow}, nil)},
+		{kind: "disabled", create: with(voucher.Terms{Disabled: true}, nil)},
+		{kind: "used up", create: with(voucher.Terms{}, redeemed)},
+		{kind: "bound to another nick", create: with(voucher.Terms{Nick: "Rowan"}, nil)},
+		{kind: "many uses, expired", create: with(voucher.Terms{MaxUses: &hundred, ValidUntil: yesterday}, nil)},
+		{kind: "many uses, used up", create: with(voucher.Terms{MaxUses: &hundred}, full)},
 	}
-}
-
-// createRedeemed creates a single-use code and redeems it.
-func createRedeemed(ctx context.Context, client *dynamodb.Client, code string) error {
-	nick, err := voucher.ParseNick("Rowan")
-	if err != nil {
-		return err
-	}
-	id, err := idempotency.NewToken(rand.Reader)
-	if err != nil {
-		return err
-	}
-	if err := fixture.CreateVoucher(ctx, client, voucher.Terms{Written: code}); err != nil {
-		return err
-	}
-	_, err = dynamo.NewRedemptions(client, fixture.VouchersTable, mathrand.Int64N).Redeem(ctx, voucher.Claim{
-		Request: voucher.Request{Customer: fixture.Customer, Code: voucher.Code(code), Nick: nick, At: time.Now()}, RedemptionID: string(id), Token: id,
-	})
-	return err
-}
-
-// createFull creates a code with a limit that is marked as used up.
-func createFull(ctx context.Context, client *dynamodb.Client, code string) error {
-	limit := voucher.Limit(100)
-	if err := fixture.CreateVoucher(ctx, client, voucher.Terms{Written: code, MaxUses: &limit}); err != nil {
-		return err
-	}
-	read, err := client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: aws.String(fixture.VouchersTable), Key: reference.VoucherKey(string(fixture.Customer), code),
-	})
-	if err != nil {
-		return err
-	}
-	read.Item["full"] = &types.AttributeValueMemberBOOL{Value: true}
-	_, err = client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(fixture.VouchersTable), Item: read.Item})
-	return err
 }
 
 // TimeRefusals builds the function that redeems, and times the refusals of its requests.

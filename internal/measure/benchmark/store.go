@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -68,27 +67,30 @@ func startLocal(ctx context.Context, root string, progress io.Writer) (*store, e
 
 // startStores starts all of them. The caller must call stop, even after an error.
 func startStores(ctx context.Context, options Options, dir string) (stores []*store, stop func() error, err error) {
-	stop = func() error {
-		var errs []error
+	stop = func() (err error) {
 		for _, s := range stores {
-			errs = append(errs, s.stop())
+			err = errors.Join(err, s.stop())
 		}
-		return errors.Join(errs...)
+		return err
 	}
 	fill := func(ctx context.Context, client *dynamodb.Client) error {
 		return fixture.Fill(ctx, client, options.Root)
 	}
-	for _, start := range []func() (*store, error){
-		func() (*store, error) { return startStub(ctx, dir, stubSteady, steadyDelay, fill) },
-		func() (*store, error) { return startStub(ctx, dir, stubImmediate, 0, fill) },
-		func() (*store, error) { return startLocal(ctx, options.Root, options.Progress) },
-	} {
-		s, err := start()
-		if err != nil {
-			return stores, stop, err
-		}
-		stores = append(stores, s)
+	steady, err := startStub(ctx, dir, stubSteady, steadyDelay, fill)
+	if err != nil {
+		return nil, stop, err
 	}
+	stores = append(stores, steady)
+	immediate, err := startStub(ctx, dir, stubImmediate, 0, fill)
+	if err != nil {
+		return stores, stop, err
+	}
+	stores = append(stores, immediate)
+	local, err := startLocal(ctx, options.Root, options.Progress)
+	if err != nil {
+		return stores, stop, err
+	}
+	stores = append(stores, local)
 	return stores, stop, nil
 }
 
@@ -101,18 +103,14 @@ func (s *store) singleUseCodes(ctx context.Context, count int) ([]string, error)
 	if s.local == nil {
 		return codes, nil
 	}
-	const writers = 4
-	var writing sync.WaitGroup
-	failures := make([]error, writers)
-	for w := range writers {
-		writing.Go(func() {
-			for i := w; i < count && failures[w] == nil; i += writers {
-				if codes[i], failures[w] = fixture.NewCode(); failures[w] == nil {
-					failures[w] = fixture.CreateVoucher(ctx, s.local, voucher.Terms{Written: codes[i]})
-				}
-			}
-		})
+	for i := range codes {
+		var err error
+		if codes[i], err = fixture.NewCode(); err != nil {
+			return nil, err
+		}
+		if err := fixture.CreateVoucher(ctx, s.local, voucher.Terms{Written: codes[i]}); err != nil {
+			return nil, err
+		}
 	}
-	writing.Wait()
-	return codes, errors.Join(failures...)
+	return codes, nil
 }

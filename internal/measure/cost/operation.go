@@ -60,8 +60,10 @@ type operation struct {
 	shows    string // what the response's body contains
 }
 
-// preparation brings about what a kind of request needs, and returns a function that makes requests. Each of them is sent once.
-type preparation func(ctx context.Context, s *scene) (request func() ([]byte, error), err error)
+// preparation brings about what a kind of request needs, and returns what makes the requests. Each of them is sent once.
+type preparation func(ctx context.Context, s *scene) (requests, error)
+
+type requests func() ([]byte, error)
 
 // operations are all that is measured.
 func operations() []operation {
@@ -160,7 +162,7 @@ func (s *scene) create(ctx context.Context, terms voucher.Terms) (code string, e
 
 // newCodes redeems a new code each time.
 func newCodes(terms voucher.Terms) preparation {
-	return func(ctx context.Context, s *scene) (func() ([]byte, error), error) {
+	return func(ctx context.Context, s *scene) (requests, error) {
 		return func() ([]byte, error) {
 			code, err := s.create(ctx, terms)
 			if err != nil {
@@ -173,7 +175,7 @@ func newCodes(terms voucher.Terms) preparation {
 
 // oneCode redeems one code for another nick each time. The process has met the code before.
 func oneCode(terms voucher.Terms) preparation {
-	return func(ctx context.Context, s *scene) (func() ([]byte, error), error) {
+	return func(ctx context.Context, s *scene) (requests, error) {
 		code, err := s.create(ctx, terms)
 		if err != nil {
 			return nil, err
@@ -185,7 +187,7 @@ func oneCode(terms voucher.Terms) preparation {
 
 // replays repeats a request that succeeded.
 func replays(terms voucher.Terms) preparation {
-	return func(ctx context.Context, s *scene) (func() ([]byte, error), error) {
+	return func(ctx context.Context, s *scene) (requests, error) {
 		code, err := s.create(ctx, terms)
 		if err != nil {
 			return nil, err
@@ -197,7 +199,7 @@ func replays(terms voucher.Terms) preparation {
 }
 
 func unknownCodes(key func() string) preparation {
-	return func(_ context.Context, s *scene) (func() ([]byte, error), error) {
+	return func(_ context.Context, s *scene) (requests, error) {
 		return func() ([]byte, error) {
 			code, err := voucher.GenerateCode(rand.Reader)
 			if err != nil {
@@ -210,7 +212,7 @@ func unknownCodes(key func() string) preparation {
 
 // usedUp tries to redeem a code whose uses are all taken. A code with more than one use is also marked as used up.
 func usedUp(uses voucher.Limit, key func() string) preparation {
-	return func(ctx context.Context, s *scene) (func() ([]byte, error), error) {
+	return func(ctx context.Context, s *scene) (requests, error) {
 		code, err := s.create(ctx, voucher.Terms{MaxUses: &uses})
 		if err != nil {
 			return nil, err
@@ -225,7 +227,7 @@ func usedUp(uses voucher.Limit, key func() string) preparation {
 }
 
 func checks(terms voucher.Terms) preparation {
-	return func(ctx context.Context, s *scene) (func() ([]byte, error), error) {
+	return func(ctx context.Context, s *scene) (requests, error) {
 		code, err := s.create(ctx, terms)
 		check := s.events[redeemVoucher].With("rawQueryString", "check=true").With("queryStringParameters", map[string]string{"check": "true"})
 		return func() ([]byte, error) { return check.Redemption(code, s.newNick(), "") }, err
@@ -233,12 +235,12 @@ func checks(terms voucher.Terms) preparation {
 }
 
 func checkouts(key func() string) preparation {
-	return func(_ context.Context, s *scene) (func() ([]byte, error), error) {
+	return func(_ context.Context, s *scene) (requests, error) {
 		return func() ([]byte, error) { return s.events[checkout].WithKey(key()).Encode() }, nil
 	}
 }
 
-func repeatedCheckout(_ context.Context, s *scene) (func() ([]byte, error), error) {
+func repeatedCheckout(_ context.Context, s *scene) (requests, error) {
 	request, err := s.events[checkout].WithKey(newKey()).Encode()
 	_, err = s.ask(request, err)
 	return func() ([]byte, error) { return request, nil }, err
@@ -246,17 +248,17 @@ func repeatedCheckout(_ context.Context, s *scene) (func() ([]byte, error), erro
 
 // page gets a path of a function, as a browser does.
 func page(function, path string) preparation {
-	return func(_ context.Context, s *scene) (func() ([]byte, error), error) {
+	return func(_ context.Context, s *scene) (requests, error) {
 		return getting(s.events[function], path).Encode, nil
 	}
 }
 
 // unchangedPage gets a page that the browser already has.
 func unchangedPage(function, path string) preparation {
-	return func(_ context.Context, s *scene) (func() ([]byte, error), error) {
+	return func(_ context.Context, s *scene) (requests, error) {
 		get := getting(s.events[function], path)
 		shown, err := s.ask(get.Encode())
-		return get.WithHeader("if-none-match", shown.header("Etag")).Encode, err
+		return get.WithHeader("if-none-match", shown.header.Get("Etag")).Encode, err
 	}
 }
 

@@ -5,20 +5,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
 )
 
 // response is what a function answers an HTTP API.
 type response struct {
-	StatusCode        int
-	Headers           map[string]string
-	MultiValueHeaders map[string][]string
-	Body              string
-	IsBase64Encoded   bool
+	events.APIGatewayV2HTTPResponse
+
+	header http.Header
 }
 
 func parseResponse(text []byte) (r response, err error) {
-	if err := json.Unmarshal(text, &r); err != nil {
+	if err := json.Unmarshal(text, &r.APIGatewayV2HTTPResponse); err != nil {
 		return r, fmt.Errorf("a function answered %.200q: %w", text, err)
 	}
 	if r.IsBase64Encoded {
@@ -28,31 +29,24 @@ func parseResponse(text []byte) (r response, err error) {
 		}
 		r.Body = string(body)
 	}
-	if r.MultiValueHeaders == nil {
-		r.MultiValueHeaders = make(map[string][]string)
-	}
+	r.header = make(http.Header)
 	for name, value := range r.Headers {
-		r.MultiValueHeaders[name] = append(r.MultiValueHeaders[name], value)
+		r.header.Add(name, value)
+	}
+	for name, values := range r.MultiValueHeaders {
+		for _, value := range values {
+			r.header.Add(name, value)
+		}
 	}
 	return r, nil
 }
 
-func (r response) header(name string) string {
-	for given, values := range r.MultiValueHeaders {
-		if strings.EqualFold(given, name) && len(values) > 0 {
-			return values[0]
-		}
-	}
-	return ""
-}
-
 // size is that of the response in HTTP/1.1, without the gateway's own headers, in bytes.
 func (r response) size() int {
-	const statusLine, around = len("HTTP/1.1 200 OK\r\n"), len(": \r\n")
-	size := statusLine + len("\r\n") + len(r.Body)
-	for name, values := range r.MultiValueHeaders {
+	size := len("HTTP/1.1 200 OK\r\n\r\n") + len(r.Body)
+	for name, values := range r.header {
 		for _, value := range values {
-			size += len(name) + len(value) + around
+			size += len(name) + len(": \r\n") + len(value)
 		}
 	}
 	return size
