@@ -8,18 +8,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxExpandedBytes bounds a document as JSON, with its aliases followed.
-const maxExpandedBytes = 2 * MaxFileBytes
+// Bounds of a document as JSON, with its aliases followed.
+const (
+	maxExpanded      = 1_000_000 // values, some 20,000 products
+	maxExpandedBytes = 2 * MaxFileBytes
+)
 
 // appendJSON writes a YAML value as compact JSON, with members in their order and numbers as written. It reports what JSON does
 // not have: repeated keys, keys that are not text, merges, tags and, in a data schema, numbers such as 0x10.
 func (r *reader) appendJSON(text []byte, node *yaml.Node, inData bool) []byte {
 	node = resolve(node)
+	r.values++
 	switch {
 	case r.open[node]:
 		r.fail(node.Line, "the anchor &%s contains itself", node.Anchor)
 		return text
-	case len(text) > maxExpandedBytes:
+	case r.values > maxExpanded || len(text) > maxExpandedBytes:
 		return text
 	case isTagged(node):
 		r.fail(node.Line, "the tag %s is not supported: remove it", node.Tag)

@@ -93,7 +93,7 @@ func TestParse_ReturnsThePlaceOfEachCustomer(t *testing.T) {
 	}
 }
 
-// in puts lines below a customer, a product or a variant of small.
+// in adds lines to a customer, a product or a variant of small.
 func in(where string, lines ...string) string {
 	anchor := map[string]string{
 		"customer": "    currency: EUR\n", "product": "        name: Ember coins\n", "variant": "            price: 4.99\n",
@@ -179,10 +179,10 @@ func TestParse_FaultHasItsLine(t *testing.T) {
 
 		{"tab", "customers:\n\t- id: a\n", "shop.yaml:2: not valid YAML: found character that cannot start any token"},
 		{"colon in a name", strings.Replace(small, "500 coins", "Coins: 500", 1), "shop.yaml:10: not valid YAML: mapping values are not allowed in this context"},
-		{"bracket left open", "customers: [\n  {id: a,\n", "shop.yaml:3: not valid YAML here or in what begins here: did not find expected node content; look at its indentation, brackets and quotes"},
-		{"indentation", "customers:\n  - id: a\n    name: b\n   currency: c\n", "shop.yaml:2: not valid YAML here or in what begins here: did not find expected '-' indicator; look at its indentation, brackets and quotes"},
+		{"bracket left open", "customers: [\n  {id: a,\n", "shop.yaml:3: not valid YAML here, or in the list or mapping that begins here: did not find expected node content; check indentation, brackets and quotes"},
+		{"indentation", "customers:\n  - id: a\n    name: b\n   currency: c\n", "shop.yaml:2: not valid YAML here, or in the list or mapping that begins here: did not find expected '-' indicator; check indentation, brackets and quotes"},
 		{"quote left open", "customers:\n  - id: 'a\n", "shop.yaml:2: not valid YAML: found unexpected end of stream"},
-		{"alias of nothing", in("variant", "data: *player"), "shop.yaml:12: the alias *player stands for nothing: no &player comes before it"},
+		{"alias of nothing", in("variant", "data: *player"), "shop.yaml:12: the alias *player has no value: no &player comes before it"},
 		{"anchor in itself", in("variant", "data: &player", "  type: object", "  not: *player"), "shop.yaml:12: the anchor &player contains itself"},
 		{"not UTF-8", strings.Replace(small, "500 coins", "\xff", 1), "shop.yaml:10: has bytes that are not text: write the file in UTF-8, without control characters"},
 		{"control character", strings.Replace(small, "500 coins", "\x1b[31m", 1), "shop.yaml:10: has bytes that are not text: write the file in UTF-8, without control characters"},
@@ -199,7 +199,7 @@ shop.yaml:13: prize: unknown key: the keys here are amount, data, id, name, off-
 	}
 }
 
-// wantErrors parses files that are called shop.yaml, or a.yaml, b.yaml and so on if there are several.
+// wantErrors parses a file named shop.yaml, or several named a.yaml, b.yaml and so on, and compares the faults.
 func wantErrors(t *testing.T, want string, texts ...string) {
 	t.Helper()
 	var files []catalogfile.File
@@ -242,7 +242,7 @@ func TestParse_AliasesThatExpandTooFar_AreRefusedAtOnce(t *testing.T) {
 		text += fmt.Sprintf("    a%d: &a%d [%s]\n", i+1, i+1, tenTimes)
 	}
 	start := time.Now()
-	wantErrors(t, "shop.yaml:1: the aliases expand to more than 33554432 bytes: write out less", text)
+	wantErrors(t, "shop.yaml:1: the aliases expand to more than 1000000 values or 33554432 bytes: write out less", text)
 	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("took %s", took)
 	}

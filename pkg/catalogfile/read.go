@@ -38,9 +38,10 @@ func (r *reader) entries(text []byte) []Entry {
 			continue
 		}
 		faults := len(r.faults)
+		r.values = 0
 		asJSON := r.appendJSON(nil, root, false)
-		if len(asJSON) > maxExpandedBytes {
-			r.fail(root.Line, "the aliases expand to more than %d bytes: write out less", maxExpandedBytes)
+		if r.values > maxExpanded || len(asJSON) > maxExpandedBytes {
+			r.fail(root.Line, "the aliases expand to more than %d values or %d bytes: write out less", maxExpanded, maxExpandedBytes)
 		}
 		if len(r.faults) > faults {
 			continue // it is no document that a schema could describe
@@ -123,6 +124,7 @@ func (d *document) variant(layout variantLayout, at jsontext.Pointer, earlier ma
 		variant.MaxAmount = whole(amount.Max, variant.MinAmount)
 	}
 	if !layout.Data.IsZero() {
+		d.values = 0
 		variant.DataSchema = string(d.appendJSON(nil, &layout.Data, true))
 		_, err := dataschema.Compile(variant.DataSchema)
 		if fault, is := errors.AsType[*dataschema.SchemaError](err); is {

@@ -143,7 +143,7 @@ func anyShop(t *rapid.T, id catalog.CustomerID, currency money.Currency) catalog
 
 func anyVariants(t *rapid.T, currency money.Currency) []catalog.Variant {
 	var variants []catalog.Variant
-	// IDs that YAML could take for something else, too.
+	// Some IDs look like other types in YAML.
 	ids := rapid.OneOf(
 		rapid.SampledFrom([]string{"500", "1e400", "0x10", "no", "true", "null", "2027-01-31", "007", "1.50", "1_000", "30-days"}),
 		rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,6}`),
@@ -160,7 +160,7 @@ func anyVariants(t *rapid.T, currency money.Currency) []catalog.Variant {
 	return variants
 }
 
-// anyText is text that a catalogue allows, with what is special in YAML more often than by chance.
+// anyText is text that a catalogue allows, often with characters that are special in YAML.
 func anyText(t *rapid.T, most int) string {
 	pieces := rapid.OneOf(
 		rapid.SampledFrom([]string{
@@ -191,7 +191,7 @@ func anyName(t *rapid.T) string {
 	return name
 }
 
-// anySchema is a schema with any JSON in it, written compactly.
+// anySchema is a compact schema with arbitrary JSON in it.
 func anySchema(t *rapid.T) string {
 	if rapid.Bool().Draw(t, "no schema") {
 		return ""
@@ -231,7 +231,7 @@ func anyJSON(t *rapid.T, depth int) string {
 	}
 }
 
-// quotedJSON writes a string as the shortest JSON, as data schemas are kept.
+// quotedJSON writes a string as the shortest JSON, as data schemas are stored.
 func quotedJSON(text string) string {
 	var quoted strings.Builder
 	encoder := json.NewEncoder(&quoted)

@@ -56,9 +56,9 @@ func isForbidden(char rune) bool {
 	return unicode.IsControl(char) && !strings.ContainsRune("\t\n\r\u0085", char)
 }
 
-// failSyntax says where the YAML breaks off, as well as the parser tells. Its message begins with "yaml: ", and mostly
-// "line N: " behind that. For what is wrong with brackets or indentation N counts from 0, and may be the line where the
-// surrounding list or mapping begins.
+// failSyntax reports a syntax error on the line that the parser names. The parser's message begins with "yaml: ", mostly followed
+// by "line N: ". For faults of brackets and indentation N counts from 0, and may be the line where the surrounding list or
+// mapping begins.
 func (r *reader) failSyntax(err error, text []byte) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1
@@ -74,13 +74,13 @@ func (r *reader) failSyntax(err error, text []byte) {
 		if line > 1 || strings.HasPrefix(err.Error(), "yaml: line 1:") {
 			line = min(line+1, 1+bytes.Count(text, []byte("\n")))
 		}
-		r.fail(line, "not valid YAML here or in what begins here: %s; look at its indentation, brackets and quotes", message)
+		r.fail(line, "not valid YAML here, or in the list or mapping that begins here: %s; check indentation, brackets and quotes", message)
 		return
 	}
 	if _, anchor, found := strings.Cut(message, "unknown anchor '"); found {
 		anchor, _, _ = strings.Cut(anchor, "'")
 		before, _, _ := bytes.Cut(text, []byte("*"+anchor))
-		r.fail(1+bytes.Count(before, []byte("\n")), "the alias *%s stands for nothing: no &%s comes before it", anchor, anchor)
+		r.fail(1+bytes.Count(before, []byte("\n")), "the alias *%s has no value: no &%s comes before it", anchor, anchor)
 		return
 	}
 	r.fail(line, "not valid YAML: %s", message)
@@ -91,6 +91,7 @@ type reader struct {
 	format
 
 	file   string
+	values int                 // written as JSON since it was last set to 0
 	open   map[*yaml.Node]bool // the mappings and lists that are being written as JSON
 	faults []*Error
 }
@@ -111,7 +112,7 @@ func isNull(node *yaml.Node) bool {
 	return node.Kind == yaml.ScalarNode && node.Tag == "!!null"
 }
 
-// isTagged tells nodes with an explicit tag, such as !!binary: there is nothing that they are needed for.
+// isTagged reports whether a node has an explicit tag, such as !!binary. Catalogue files need none.
 func isTagged(node *yaml.Node) bool { return node.Style&yaml.TaggedStyle != 0 }
 
 func kindOf(node *yaml.Node) string {
