@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// gatewaysOwn stands for the gateway's own answer, serversOwn for that of the HTTP server in front of it, which refuses what
-// is not HTTP at all; other names are those of a function's problems.
+// Who must reject a bad request, if not a function. A request that is not HTTP does not get past the gateway's HTTP server.
 const (
 	gatewaysOwn = "gateway"
 	serversOwn  = "server"
@@ -17,13 +16,13 @@ const (
 type badRequest struct {
 	name   string
 	raw    string
-	method string // POST where empty
+	method string // POST if empty
 	status int
-	by     string
+	by     string // gatewaysOwn, serversOwn, or the name of a function's problem
 }
 
-// wantRefusedAll sends the requests, and wants of each the documented answer, in time, with nothing written and no process
-// ended.
+// wantRefusedAll sends the requests. Each must get its documented error in time, store nothing and leave every function's
+// process running.
 func wantRefusedAll(t *testing.T, requests []badRequest) {
 	t.Helper()
 	address := baseURL(t)
@@ -51,16 +50,16 @@ func wantRefusedAll(t *testing.T, requests []badRequest) {
 	})
 }
 
-// voucherShop has a voucher that any of the bad requests would burn if it were understood.
+// voucherShop has a voucher that each bad request would redeem if a function accepted it.
 func voucherShop(t *testing.T) shop {
 	t.Helper()
 	s := newShop(t)
 	s.create(t, "SINGLE", nil)
-	s.redeem(t, body("UNKNOWN", "")).wantRefused(t) // a process of the function is there
+	s.redeem(t, body("UNKNOWN", "")).wantRefused(t) // starts a process of the function
 	return s
 }
 
-func TestBadBodies(t *testing.T) {
+func TestRedeem_BadBodies_AreRejected(t *testing.T) {
 	s := voucherShop(t)
 	var requests []badRequest
 	bad := func(status int, by string, bodies ...string) {
@@ -96,13 +95,13 @@ func TestBadBodies(t *testing.T) {
 		body("SÜMMER", ""), body("\U0001F600", ""), body("<script>", ""), body("SINGLE#c#00", ""), body("SINGLE'--", ""), body("SINGLE%20", ""), body("$(SINGLE)", ""), body("../SINGLE", ""),
 		`{"code":"SINGLE\u0000"}`, `{"code":"\u0001"}`, body("СINGLE", ""), `{"code":"UNKNOWN","nick":"\u0000"}`, body("customer", ""), body("*", ""),
 	)
-	// More than a function can be given, and more than the gateway takes.
+	// Bodies above Lambda's limit for an event, and above the gateway's limit for a body.
 	bad(413, gatewaysOwn, strings.Repeat("x", 7<<20), strings.Repeat("\x01", 2<<20), strings.Repeat("x", 10<<20+1))
 	wantRefusedAll(t, requests)
 	s.redeem(t, body("SINGLE", "")).wantRedeemed(t, false)
 }
 
-func TestBadContentTypes(t *testing.T) {
+func TestRedeem_BadContentTypes_AreRejected(t *testing.T) {
 	s := voucherShop(t)
 	var requests []badRequest
 	for _, header := range [][]string{
@@ -140,7 +139,7 @@ func TestBadContentTypes(t *testing.T) {
 	}
 }
 
-func TestBadKeys(t *testing.T) {
+func TestIdempotencyKey_BadValues_AreRejected(t *testing.T) {
 	s := voucherShop(t)
 	var requests []badRequest
 	for _, header := range [][]string{
@@ -178,7 +177,7 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
-func TestBadQueries(t *testing.T) {
+func TestQuery_BadParameters_AreRejected(t *testing.T) {
 	s := voucherShop(t)
 	var requests []badRequest
 	for _, query := range []string{
@@ -215,7 +214,7 @@ func TestBadQueries(t *testing.T) {
 	s.redeem(t, body("SINGLE", "")).wantRedeemed(t, false)
 }
 
-func TestBadPaths(t *testing.T) {
+func TestPath_UnknownPaths_AreNotFound(t *testing.T) {
 	s := voucherShop(t)
 	s.get(t, "/checkout").wantStatus(t, http.StatusOK)
 	s.get(t, "/checkout/coins/none").wantStatus(t, http.StatusNotFound)
@@ -271,8 +270,7 @@ func TestBadPaths(t *testing.T) {
 	s.redeem(t, body("SINGLE", "")).wantRedeemed(t, false)
 }
 
-// What is not HTTP, or only nearly, does no harm either.
-func TestBadRequests(t *testing.T) {
+func TestConnection_BrokenHTTP_IsRejected(t *testing.T) {
 	s := voucherShop(t)
 	line := "POST /shop/" + s.id + "/voucher HTTP/1.1\r\n"
 	const host, json, single = "Host: shop.example\r\n", "Content-Type: application/json\r\n", `{"code":"SINGLE"}`
@@ -288,7 +286,7 @@ func TestBadRequests(t *testing.T) {
 		{name: "noise", raw: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", status: 400, by: serversOwn},
 		{name: "a header without a name", raw: line + host + ": x\r\n\r\n", status: 400, by: serversOwn},
 		{name: "a header with a space in its name", raw: line + host + "Content Type: x\r\n\r\n", status: 400, by: serversOwn},
-		{name: "a length that is no number", raw: line + host + json + "Content-Length: many\r\n\r\n" + single, status: 400, by: serversOwn},
+		{name: "a length that is not a number", raw: line + host + json + "Content-Length: many\r\n\r\n" + single, status: 400, by: serversOwn},
 		{name: "a negative length", raw: line + host + json + "Content-Length: -1\r\n\r\n" + single, status: 400, by: serversOwn},
 		{name: "two lengths", raw: line + host + json + "Content-Length: 17\r\nContent-Length: 18\r\n\r\n" + single, status: 400, by: serversOwn},
 		{name: "an unknown transfer encoding", raw: line + host + json + "Transfer-Encoding: gzip\r\n\r\n" + single, status: 501, by: serversOwn},
@@ -301,7 +299,7 @@ func TestBadRequests(t *testing.T) {
 		{name: "a large header", raw: s.redeemRequest(single, "X-Large: "+strings.Repeat("x", 11_000)).raw(), status: 431, by: gatewaysOwn},
 		{name: "many headers", raw: s.redeemRequest(single, strings.Split(strings.Repeat("X-Many: 12345678901234567890\n", 600)+"X-Last: x", "\n")...).raw(), status: 431, by: gatewaysOwn},
 		{name: "a header of megabytes", raw: s.redeemRequest(single, "X-Large: "+strings.Repeat("x", 2<<20)).raw(), status: 431, by: serversOwn},
-		{name: "only a target of no path", raw: "GET * HTTP/1.1\r\n" + host + "Connection: close\r\n\r\n", method: http.MethodGet, status: 404, by: gatewaysOwn},
+		{name: "a target that is not a path", raw: "GET * HTTP/1.1\r\n" + host + "Connection: close\r\n\r\n", method: http.MethodGet, status: 404, by: gatewaysOwn},
 		{name: "CONNECT", raw: "CONNECT shop.example:443 HTTP/1.1\r\nHost: shop.example:443\r\nConnection: close\r\n\r\n", method: http.MethodPost, status: 404, by: gatewaysOwn},
 	}
 	wantRefusedAll(t, requests)

@@ -28,7 +28,7 @@ type area struct {
 	Next *string
 }
 
-// checkout is a checkout as it is answered.
+// checkout is the body of a checkout's response.
 type checkout struct {
 	ID        string          `json:"id"`
 	Status    string          `json:"status"`
@@ -44,7 +44,7 @@ type checkout struct {
 	ExpiresAt time.Time       `json:"expiresAt"`
 }
 
-func TestTheCheckoutArea(t *testing.T) {
+func TestCheckoutArea_ListsOnlyWhatIsOnSale(t *testing.T) {
 	s := newShop(t)
 	a := s.get(t, "/checkout")
 	a.wantStatus(t, http.StatusOK)
@@ -64,7 +64,7 @@ func TestTheCheckoutArea(t *testing.T) {
 			}
 		}
 	}
-	// Products in the order of their IDs, and nothing that is off sale.
+	// In the order of the products' IDs, without those that are off sale.
 	if want := []string{"coins/500 4.99 EUR 1-10", "coins/1200 9.99 EUR 2-5", "vip-rank/30-days 7.99 EUR 1-1"}; !slices.Equal(shown, want) {
 		t.Errorf("shown %q, want %q", shown, want)
 	}
@@ -77,7 +77,7 @@ func TestTheCheckoutArea(t *testing.T) {
 	closed.get(t, "/checkout/coins/500").wantProblem(t, http.StatusNotFound, "not-found")
 }
 
-func TestThePagesOfTheCheckoutArea(t *testing.T) {
+func TestCheckoutArea_NextLinks_LeadThroughAllPages(t *testing.T) {
 	s := newShop(t)
 	var products []string
 	next := "/shop/" + s.id + "/checkout?limit=1"
@@ -97,7 +97,7 @@ func TestThePagesOfTheCheckoutArea(t *testing.T) {
 	}
 }
 
-func TestAnUnchangedPageIsNotSentAgain(t *testing.T) {
+func TestCheckoutArea_UnchangedPage_Is304(t *testing.T) {
 	s := newShop(t)
 	page := s.get(t, "/checkout")
 	etag := page.header.Get("ETag")
@@ -116,11 +116,11 @@ func TestAnUnchangedPageIsNotSentAgain(t *testing.T) {
 	changed := s.get(t, "/checkout", "If-None-Match: "+etag)
 	changed.wantStatus(t, http.StatusOK)
 	if changed.header.Get("ETag") == etag || !strings.Contains(changed.body, "5.49 EUR") {
-		t.Errorf("a new price, and %v %s", changed.header, changed.body)
+		t.Errorf("after a new price: %v %s", changed.header, changed.body)
 	}
 }
 
-// Both forms of the path are one request; the older one says in each answer that it is deprecated.
+// eachForm runs a test with the current and with the deprecated form of the checkout's path.
 func eachForm(t *testing.T, test func(t *testing.T, path func(product, variant string) string)) {
 	t.Helper()
 	t.Run("newer form", func(t *testing.T) {
@@ -131,7 +131,7 @@ func eachForm(t *testing.T, test func(t *testing.T, path func(product, variant s
 	})
 }
 
-// wantDeprecated wants of an answer to the older form that it says so, and of one to the newer form that it does not.
+// wantDeprecated checks the deprecation headers: responses to the older form have them, others do not.
 func (a answer) wantDeprecated(t *testing.T, s shop, path, product, variant string) {
 	t.Helper()
 	want := http.Header{}
@@ -149,7 +149,7 @@ func (a answer) wantDeprecated(t *testing.T, s shop, path, product, variant stri
 	}
 }
 
-func TestCheckingOut(t *testing.T) {
+func TestCheckout_StoresWhatItResponds(t *testing.T) {
 	eachForm(t, func(t *testing.T, path func(product, variant string) string) {
 		s := newShop(t)
 		began := time.Now().Add(-time.Second)
@@ -178,15 +178,15 @@ func TestCheckingOut(t *testing.T) {
 		}
 		kept := s.checkouts(t)
 		if len(kept) != 2 {
-			t.Fatalf("%d checkouts are kept, want 2", len(kept))
+			t.Fatalf("%d checkouts are stored, want 2", len(kept))
 		}
 		if string(kept[0].ID) != c.ID || kept[0].Total.Minor != 1497 {
-			t.Errorf("%+v is kept of %+v", kept[0], c)
+			t.Errorf("stored is %+v, want %+v", kept[0], c)
 		}
 	})
 }
 
-func TestCheckingOutWithData(t *testing.T) {
+func TestCheckout_Data_IsReturnedAsJSON(t *testing.T) {
 	s := newShop(t)
 	a := s.get(t, "/checkout/vip-rank/30-days?data="+url.QueryEscape(`{"player": "Alder"}`))
 	a.wantStatus(t, http.StatusOK)
@@ -195,7 +195,7 @@ func TestCheckingOutWithData(t *testing.T) {
 	}
 }
 
-func TestAYenHasNoSmallerUnit(t *testing.T) {
+func TestCheckout_Yen_HasNoSmallerUnit(t *testing.T) {
 	const tea = `{"player":"haru"}`
 	yen := strings.NewReplacer("EUR", "JPY", "4.99", "499", "9.99", "999", "44.99", "4499", "7.99", "799", "14.99", "1499").Replace(emberforge)
 	s := loadShop(t, yen, newShop(t).id+"-jpy")
@@ -206,7 +206,7 @@ func TestAYenHasNoSmallerUnit(t *testing.T) {
 	s.get(t, "/checkout/vip-rank/30-days?data="+url.QueryEscape(tea)).wantStatus(t, http.StatusOK)
 }
 
-func TestWhatIsNotSold(t *testing.T) {
+func TestCheckout_NotOnSale_IsNotFound(t *testing.T) {
 	s := newShop(t)
 	unchanged(t, func(t *testing.T) {
 		eachForm(t, func(t *testing.T, path func(product, variant string) string) {
@@ -222,14 +222,14 @@ func TestWhatIsNotSold(t *testing.T) {
 	})
 }
 
-// badCheckout is a query that a variant does not take.
+// badCheckout is a query that the variant rejects, and where the error points.
 type badCheckout struct{ product, variant, query, parameter, pointer string }
 
 func badCheckouts() []badCheckout {
 	long := strings.Repeat("x", 2049)
 	deep := `{"player":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + "}"
 	all := []badCheckout{
-		{"coins", "1200", "", "amount", ""}, // two at least
+		{"coins", "1200", "", "amount", ""}, // the default amount is 1, the minimum is 2
 		{"vip-rank", "30-days", "", "data", "/player"},
 	}
 	for _, amount := range []string{
@@ -267,7 +267,7 @@ func badCheckouts() []badCheckout {
 	return all
 }
 
-func TestBadAmountsAndData(t *testing.T) {
+func TestCheckout_BadAmountsAndData_AreInvalid(t *testing.T) {
 	s := newShop(t)
 	unchanged(t, func(t *testing.T) {
 		eachForm(t, func(t *testing.T, path func(product, variant string) string) {
@@ -290,7 +290,7 @@ func TestBadAmountsAndData(t *testing.T) {
 	s.get(t, "/checkout/coins/1200?amount=5").wantStatus(t, http.StatusOK)
 }
 
-func TestCheckingOutWithAKey(t *testing.T) {
+func TestCheckout_SameKey_IsReplayed(t *testing.T) {
 	s := newShop(t)
 	first := s.get(t, "/checkout/coins/500?amount=2&data=gift", key("till-1"))
 	first.wantStatus(t, http.StatusOK)
@@ -309,7 +309,7 @@ func TestCheckingOutWithAKey(t *testing.T) {
 			s.get(t, path, key("till-1")).wantProblem(t, http.StatusUnprocessableEntity, "idempotency-key-in-use")
 		}
 	})
-	// The price is the one in force when the checkout was made, and stays, also where it is no longer sold.
+	// A replay has the price of the first request, even after the price has changed and the variant is off sale.
 	loadShop(t, strings.Replace(emberforge, "price: 4.99", "off-sale: true, price: 5.49", 1), s.id)
 	s.get(t, "/checkout/coins/500").wantProblem(t, http.StatusNotFound, "not-found")
 	if again := s.get(t, "/checkout/coins/500?amount=2&data=gift", key("till-1")); again.body != first.body {
@@ -317,7 +317,7 @@ func TestCheckingOutWithAKey(t *testing.T) {
 	}
 }
 
-func TestRacingRequestsWithOneKeyMakeOneCheckout(t *testing.T) {
+func TestCheckout_SameKeyAtOnce_MakesOneCheckout(t *testing.T) {
 	s := newShop(t)
 	raw := request{target: "/shop/" + s.id + "/checkout/coins/500?amount=2", header: []string{key("till-1")}}.raw()
 	made := 0
@@ -336,11 +336,11 @@ func TestRacingRequestsWithOneKeyMakeOneCheckout(t *testing.T) {
 		}
 	}
 	if kept := s.checkouts(t); len(kept) != 1 || made != 1 {
-		t.Errorf("%d are kept and %d made, want 1", len(kept), made)
+		t.Errorf("%d are stored and %d made, want 1", len(kept), made)
 	}
 }
 
-func TestAPrefetchChecksNothingOut(t *testing.T) {
+func TestCheckout_Prefetch_StoresNothing(t *testing.T) {
 	s := newShop(t)
 	unchanged(t, func(t *testing.T) {
 		eachForm(t, func(t *testing.T, path func(product, variant string) string) {
@@ -353,7 +353,7 @@ func TestAPrefetchChecksNothingOut(t *testing.T) {
 	})
 }
 
-func TestHeadAnswersAsGetAndStoresNothing(t *testing.T) {
+func TestHEAD_RespondsLikeGETAndStoresNothing(t *testing.T) {
 	s := newShop(t)
 	s.get(t, "/checkout/coins/500", key("till-1")).wantStatus(t, http.StatusOK)
 	unchanged(t, func(t *testing.T) {

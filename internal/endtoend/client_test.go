@@ -14,8 +14,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// client is a storefront's client of the shop. What it sends and gets is held to the interface's document. lose, if not nil,
-// tells of which answers it never hears.
+// client is a storefront's client of the shop. Its requests and responses are checked against the interface's document. A
+// response is lost whenever lose, if not nil, returns true.
 func (s shop) client(t *testing.T, lose func() bool) *client.Client {
 	t.Helper()
 	document, err := shared.document()
@@ -32,7 +32,7 @@ func (s shop) client(t *testing.T, lose func() bool) *client.Client {
 	return c
 }
 
-// throughGateway hands on what the gateway of the deployed service would.
+// throughGateway removes the response headers that only the gateway of `sam local start-api` adds.
 type throughGateway struct{ http.RoundTripper }
 
 func (g throughGateway) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -43,7 +43,7 @@ func (g throughGateway) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// lossy loses answers behind the service's back.
+// lossy loses responses after the service has sent them.
 type lossy struct {
 	http.RoundTripper
 	lose func() bool
@@ -54,10 +54,10 @@ func (l lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || l.lose == nil || !l.lose() {
 		return response, err
 	}
-	return nil, errors.Join(errors.New("the answer is lost"), response.Body.Close())
+	return nil, errors.Join(errors.New("the response is lost"), response.Body.Close())
 }
 
-func TestAStorefrontRedeems(t *testing.T) {
+func TestClient_Redeem(t *testing.T) {
 	s := newShop(t)
 	c := s.client(t, nil)
 	s.create(t, "WELCOME-COINS", func(terms *voucher.Terms) { terms.Reward.Amount = 2 })
@@ -79,7 +79,7 @@ func TestAStorefrontRedeems(t *testing.T) {
 	}
 	kept, err := s.Redemptions(t.Context(), operator.RedemptionFilter{})
 	if err != nil || len(kept) != 1 || kept[0].ID != redemption.ID || !kept[0].At.Equal(redemption.RedeemedAt) {
-		t.Errorf("kept are %+v, %v, want %+v", kept, err, redemption)
+		t.Errorf("stored are %+v, %v, want %+v", kept, err, redemption)
 	}
 
 	unknown := shop{id: "unknown-" + s.id}.client(t, nil)
@@ -107,12 +107,12 @@ func TestAStorefrontRedeems(t *testing.T) {
 		}
 	}
 	if _, err := c.Check(t.Context(), "WELCOME-COINS", "Alder"); !errors.Is(err, client.ErrVoucherNotFound) {
-		t.Errorf("checking what is used up: %v", err)
+		t.Errorf("checking a used voucher: %v", err)
 	}
 }
 
-// Each shopper's first two answers are lost. Nobody redeems twice, and whoever redeemed is told.
-func TestStorefrontsThatLoseAnswers(t *testing.T) {
+// Each shopper's first two responses are lost. The retries report every redemption to its shopper and never redeem twice.
+func TestClient_LostResponses_RedeemOnceEach(t *testing.T) {
 	const shoppers, uses = 12, 7
 	s := newShop(t)
 	s.create(t, "LAUNCH", limits(uses, 1))
@@ -144,11 +144,11 @@ func TestStorefrontsThatLoseAnswers(t *testing.T) {
 	slices.Sort(told)
 	slices.Sort(kept)
 	if len(kept) != uses || !slices.Equal(told, kept) {
-		t.Errorf("told are %q, kept %q, want %d", told, kept, uses)
+		t.Errorf("reported are %q, stored %q, want %d", told, kept, uses)
 	}
 }
 
-func TestAStorefrontChecksOut(t *testing.T) {
+func TestClient_Checkout(t *testing.T) {
 	s := newShop(t)
 	answers := 0
 	c := s.client(t, func() bool { answers++; return answers == 1 })
@@ -157,10 +157,10 @@ func TestAStorefrontChecksOut(t *testing.T) {
 	checkout, err := c.Checkout(t.Context(), rank, client.WithKey(key))
 	price := client.Money{Minor: 799, Currency: "EUR", Display: "7.99 EUR"}
 	if err != nil || !checkout.Replayed || checkout.Total != price || string(checkout.Data) != rank.Data {
-		t.Errorf("%+v, %v: want that of the lost answer", checkout, err)
+		t.Errorf("%+v, %v: want the checkout of the lost response", checkout, err)
 	}
 	if kept := s.checkouts(t); len(kept) != 1 || string(kept[0].ID) != checkout.ID {
-		t.Errorf("kept are %+v, want %s", kept, checkout.ID)
+		t.Errorf("stored are %+v, want %s", kept, checkout.ID)
 	}
 	if _, err := c.Checkout(t.Context(), client.Order{Product: "coins", Variant: "500"}, client.WithKey(key)); !errors.Is(err, client.ErrKeyInUse) {
 		t.Errorf("the key of another order: %v", err)
@@ -172,7 +172,7 @@ func TestAStorefrontChecksOut(t *testing.T) {
 	}{
 		"off sale":        {client.Order{Product: "coins", Variant: "6500"}, client.ProblemError{}, client.ErrNotFound},
 		"too many":        {client.Order{Product: "coins", Variant: "500", Amount: 11}, client.ProblemError{Parameter: "amount"}, client.ErrInvalid},
-		"fewer than none": {client.Order{Product: "coins", Variant: "500", Amount: -1}, client.ProblemError{Parameter: "amount"}, client.ErrInvalid},
+		"negative amount": {client.Order{Product: "coins", Variant: "500", Amount: -1}, client.ProblemError{Parameter: "amount"}, client.ErrInvalid},
 		"bad data":        {client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"A"}`}, client.ProblemError{Parameter: "data", Pointer: "/player"}, client.ErrInvalid},
 	} {
 		_, err := c.Checkout(t.Context(), test.order)
@@ -183,7 +183,7 @@ func TestAStorefrontChecksOut(t *testing.T) {
 	}
 }
 
-func TestAStorefrontShowsTheCheckoutArea(t *testing.T) {
+func TestClient_CheckoutArea(t *testing.T) {
 	s := newShop(t)
 	c := s.client(t, nil)
 	var pages []client.Page
@@ -216,7 +216,7 @@ func TestAStorefrontShowsTheCheckoutArea(t *testing.T) {
 	}
 	for _, err := range (shop{id: "unknown-" + s.id}).client(t, nil).CheckoutArea(t.Context()) {
 		if !errors.Is(err, client.ErrNotFound) {
-			t.Errorf("of an unknown customer: %v", err)
+			t.Errorf("unknown customer: %v", err)
 		}
 	}
 }

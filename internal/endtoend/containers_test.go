@@ -19,10 +19,10 @@ import (
 )
 
 // With -sam, requests go to the functions that `make build` built, in containers, behind `sam local start-api`. They use
-// the tables of the local run. What the gateway answers by itself is not the same there: `make start-api` leaves it out.
+// the tables of the local run. That gateway's own responses differ from API Gateway's: `make start-api` leaves those tests out.
 var (
-	samCLI  = flag.String("sam", "", "send requests to the functions in Docker, by this program of the SAM CLI") //nolint:gochecknoglobals // a flag
-	samArgs = flag.String("sam-args", "", "further arguments of sam local start-api")                            //nolint:gochecknoglobals // a flag
+	samCLI  = flag.String("sam", "", "send requests to the functions in Docker, with this SAM CLI") //nolint:gochecknoglobals // a flag
+	samArgs = flag.String("sam-args", "", "further arguments of sam local start-api")               //nolint:gochecknoglobals // a flag
 )
 
 // containers are the functions in Docker.
@@ -33,7 +33,7 @@ type containers struct {
 	out     *localruntest.Output
 }
 
-// startContainers returns when they answer.
+// startContainers returns when the containers accept connections.
 func startContainers(ctx context.Context, run *localruntest.Run) (*containers, error) {
 	root, err := samtemplate.FindRoot(".")
 	if err != nil {
@@ -55,14 +55,14 @@ func startContainers(ctx context.Context, run *localruntest.Run) (*containers, e
 		"--warm-containers", "EAGER", "--add-host", "host.docker.internal:host-gateway",
 	}, strings.Fields(*samArgs)...)
 	c := &containers{baseURL: "http://" + address, ended: make(chan struct{}), out: &localruntest.Output{}}
-	c.command = exec.Command(*samCLI, args...) //nolint:noctx // the tester's own; it is ended by stop
+	c.command = exec.Command(*samCLI, args...) //nolint:noctx // the path comes from whoever runs the test; stop ends the process
 	c.command.Stdout, c.command.Stderr = c.out, c.out
 	if err := c.command.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
 		defer close(c.ended)
-		_ = c.command.Wait() // its state tells the same
+		_ = c.command.Wait() // ProcessState has the outcome
 	}()
 	for {
 		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(c.baseURL, "http://"))
@@ -79,7 +79,7 @@ func startContainers(ctx context.Context, run *localruntest.Run) (*containers, e
 	}
 }
 
-// dropGatewaysOwn takes out the header that only the gateway of `sam local start-api` sends.
+// dropGatewaysOwn removes the header that only the gateway of `sam local start-api` sends.
 func dropGatewaysOwn(header http.Header) {
 	if shared.containers != nil {
 		header.Del("Server")

@@ -7,7 +7,7 @@ import (
 
 const shopOrigin = "Origin: https://shop.example"
 
-func TestAWebShopMayCallFromABrowser(t *testing.T) {
+func TestCORS_AllowedOrigin_MayReadResponses(t *testing.T) {
 	s := newShop(t)
 	address := baseURL(t)
 	preflight := send(t, address, request{
@@ -19,7 +19,7 @@ func TestAWebShopMayCallFromABrowser(t *testing.T) {
 		"Access-Control-Allow-Headers": "Content-Type,Idempotency-Key,If-None-Match", "Access-Control-Max-Age": "600",
 	})
 	if preflight.status != http.StatusNoContent || preflight.body != "" {
-		t.Errorf("the preflight is answered %d %s", preflight.status, preflight.body)
+		t.Errorf("the preflight's response is %d %s", preflight.status, preflight.body)
 	}
 	const exposed = "ETag,Retry-After,Idempotency-Replayed,Deprecation,Sunset,Link,Request-Id"
 	for name, a := range map[string]answer{

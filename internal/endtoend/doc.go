@@ -1,5 +1,5 @@
-// Package endtoend has the tests of the whole: requests as a client sends them, mostly over a raw socket, through the local
-// run's HTTP API and the built functions to DynamoDB Local. What they expect is docs/interface.md.
+// Package endtoend tests the whole service: requests go, mostly over a raw socket, through the local run's HTTP API and the
+// built functions to DynamoDB Local. The tests expect what docs/interface.md promises.
 //
-// One local run serves all tests, in a copy of the checkout and with customers of each test's own.
+// One local run, in a copy of the checkout, serves all tests. Each test makes its own customers.
 package endtoend

@@ -30,7 +30,7 @@ func functions(t *testing.T, endpoint string) *runtimeapi.Runtime {
 	return runtime
 }
 
-// eventAnswer is what a function answers to its event.json, on the demo shop.
+// eventAnswer is what a function responds to its event.json with the demo shop.
 type eventAnswer struct {
 	status       int
 	header       string
@@ -38,8 +38,8 @@ type eventAnswer struct {
 	bodyContains []string
 }
 
-// Each function answers its event.json, as `sam local invoke` gives it.
-func TestEvents(t *testing.T) {
+// `make invoke-*` passes event.json in the same way.
+func TestFunction_EventJSON_IsAnswered(t *testing.T) {
 	run := localRun(t)
 	runtime := functions(t, run.State.DynamoDBEndpoint)
 	answers := map[string]eventAnswer{
@@ -63,7 +63,7 @@ func TestEvents(t *testing.T) {
 			first := invoke(t, runtime, f.Name, event)
 			answers[f.Name].want(t, first)
 			if again := invoke(t, runtime, f.Name, event); again.StatusCode != first.StatusCode || again.Body != first.Body {
-				t.Errorf("invoked again it answers %+v, want %+v", again, first)
+				t.Errorf("invoked again: %+v, want %+v", again, first)
 			}
 		})
 	}
@@ -94,8 +94,7 @@ func invoke(t *testing.T, runtime *runtimeapi.Runtime, function string, event []
 	return a
 }
 
-// What no gateway sends, and what one might, ends no process.
-func TestBadEvents(t *testing.T) {
+func TestFunction_BadEvents_EndNoProcess(t *testing.T) {
 	run := localRun(t)
 	s := newShop(t)
 	s.create(t, "SINGLE", nil)
@@ -118,7 +117,7 @@ func TestBadEvents(t *testing.T) {
 		status int
 	}
 	before := stored(t)
-	invoke(t, runtime, "redeem-voucher", post(func(e *events.APIGatewayV2HTTPRequest) { e.Body = "" })) // a process is there
+	invoke(t, runtime, "redeem-voucher", post(func(e *events.APIGatewayV2HTTPRequest) { e.Body = "" })) // starts the process
 	processes := functionProcesses(t)
 	for name, test := range map[string]want{
 		"base64 that is none":        {post(func(e *events.APIGatewayV2HTTPRequest) { e.IsBase64Encoded = true; e.Body = "%%%" }), 400},

@@ -20,7 +20,7 @@ import (
 	"shopfront/internal/local/localrun/localruntest"
 )
 
-// dev is `shopctl dev` as a developer starts it.
+// dev is a running `shopctl dev`.
 type dev struct {
 	root    string
 	state   localrun.State
@@ -55,7 +55,7 @@ func devCheckout(t *testing.T) string {
 	return root
 }
 
-// startDev starts `shopctl dev` and returns when it serves.
+// startDev starts `shopctl dev` and waits until it serves.
 func startDev(t *testing.T, shopctl, root string) *dev {
 	t.Helper()
 	d := &dev{root: root, ended: make(chan error, 1)}
@@ -71,7 +71,7 @@ func startDev(t *testing.T, shopctl, root string) *dev {
 	}
 	t.Cleanup(func() { _ = d.command.Process.Kill() })
 	if err := json.NewDecoder(stdout).Decode(&d.state); err != nil {
-		t.Fatalf("it does not say where it is: %v", err)
+		t.Fatalf("it does not print its address: %v", err)
 	}
 	go func() { d.ended <- d.command.Wait() }()
 	return d
@@ -96,7 +96,7 @@ func (d *dev) wait(t *testing.T) error {
 	}
 }
 
-// wantNothingLeft wants that no process is left, within a moment.
+// wantNothingLeft fails if a process of the run still exists after five seconds.
 func (d *dev) wantNothingLeft(t *testing.T) {
 	t.Helper()
 	var left []string
@@ -113,7 +113,7 @@ func (d *dev) wantNothingLeft(t *testing.T) {
 	t.Errorf("left running: %q", left)
 }
 
-func TestShopctlDevIsEndedBySignals(t *testing.T) {
+func TestShopctlDev_Signals_EndEveryProcess(t *testing.T) {
 	shopctl, root := buildShopctl(t), devCheckout(t)
 	r := request{method: http.MethodPost, target: "/shop/emberforge/voucher", header: []string{"Content-Type: application/json", key("order-1")}, body: body("WELCOME-COINS", "")}
 
@@ -132,7 +132,7 @@ func TestShopctlDevIsEndedBySignals(t *testing.T) {
 			}
 		}
 	})
-	t.Run("SIGTERM, while a request is on its way", func(t *testing.T) {
+	t.Run("SIGTERM, while a request is in flight", func(t *testing.T) {
 		d := startDev(t, shopctl, root)
 		send(t, d.state.BaseURL, r).wantRedeemed(t, true)
 		halfway := request{method: http.MethodPost, target: r.target, header: append([]string{"Content-Length: 1000"}, r.header...)}
@@ -150,7 +150,7 @@ func TestShopctlDevIsEndedBySignals(t *testing.T) {
 		answered := make(chan struct{})
 		go func() {
 			defer close(answered)
-			_, _ = tryExchange(t.Context(), d.state.BaseURL, r.method, r.raw()) // it is cut off
+			_, _ = tryExchange(t.Context(), d.state.BaseURL, r.method, r.raw()) // fails: the connection is cut off
 		}()
 		time.Sleep(300 * time.Millisecond)
 		d.signal(t, os.Interrupt)
@@ -169,12 +169,12 @@ func TestShopctlDevIsEndedBySignals(t *testing.T) {
 		d := startDev(t, shopctl, root)
 		send(t, d.state.BaseURL, r).wantRedeemed(t, true)
 		d.signal(t, os.Kill)
-		_ = d.wait(t) // of the signal
+		_ = d.wait(t) // always an error: "signal: killed"
 		d.wantNothingLeft(t)
 	})
 }
 
-// stopStore stops DynamoDB Local, without ending it.
+// stopStore suspends DynamoDB Local, so that requests hang.
 func (d *dev) stopStore(t *testing.T) {
 	t.Helper()
 	processes, err := localruntest.Processes(t.Context(), filepath.Join(d.root, ".shopfront", "data"))
@@ -190,7 +190,7 @@ func (d *dev) stopStore(t *testing.T) {
 	}
 }
 
-// wantOneLine wants a start that fails to say so in one line, with exit code 1.
+// wantOneLine starts `shopctl dev`, which must fail with exit code 1 and one line that contains the text.
 func wantOneLine(t *testing.T, shopctl, root, text string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), shopctl, "dev", "--port", "0")
@@ -203,6 +203,6 @@ func wantOneLine(t *testing.T, shopctl, root, text string) {
 		t.Errorf("it ends with %v, want exit code 1", err)
 	}
 	if line := strings.TrimSpace(stderr.String()); !strings.Contains(line, text) || strings.Contains(line, "\n") {
-		t.Errorf("it says %q, want %q in one line", line, text)
+		t.Errorf("stderr is %q, want one line with %q", line, text)
 	}
 }

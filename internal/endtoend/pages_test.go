@@ -23,7 +23,7 @@ func TestPages_AreServedAsRendered(t *testing.T) {
 				a := send(t, address, request{target: target})
 				a.wantStatus(t, http.StatusOK)
 				if a.body != want.content {
-					t.Errorf("%d bytes, want %d others", len(a.body), len(want.content))
+					t.Errorf("%d bytes differ from the %d bytes of the page", len(a.body), len(want.content))
 				}
 				header := map[string]string{
 					"Content-Type": want.contentType, "Cache-Control": "no-cache", "Content-Security-Policy": api.Policy(),
@@ -37,7 +37,7 @@ func TestPages_AreServedAsRendered(t *testing.T) {
 
 				compressed := send(t, address, request{target: target, header: []string{"Accept-Encoding: gzip, deflate, br, zstd"}})
 				if content := decompress(t, compressed); content != want.content {
-					t.Errorf("compressed there are %d bytes, want %d others", len(content), len(want.content))
+					t.Errorf("decompressed, %d bytes differ from the %d bytes of the page", len(content), len(want.content))
 				}
 				for _, known := range []answer{a, compressed} {
 					same := send(t, address, request{target: target, header: []string{

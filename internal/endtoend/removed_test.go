@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTheRemovedPaymentPaths(t *testing.T) {
+func TestRemovedPaymentPaths_AreGone(t *testing.T) {
 	address := baseURL(t)
 	unchanged(t, func(t *testing.T) {
 		for _, r := range []request{

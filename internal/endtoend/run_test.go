@@ -27,14 +27,14 @@ import (
 	"shopfront/internal/local/localrun/localruntest"
 )
 
-// shared is the local run of all tests, which the first of them starts.
+// shared is the local run of all tests. The first test that needs it starts it.
 var shared = sharedRun{document: sync.OnceValues(contracttest.New)} //nolint:gochecknoglobals // one process, one local run
 
 type sharedRun struct {
 	once sync.Once
 	dir  string
 	run  *localruntest.Run
-	// containers are where requests go instead, with -sam.
+	// containers serve the requests instead of the run if -sam is set.
 	containers *containers
 	err        error
 
@@ -55,7 +55,7 @@ func (s *sharedRun) start(ctx context.Context, progress io.Writer) {
 		return
 	}
 	if s.err = localruntest.CopyCheckout(ctx, s.dir, progress); s.err == nil {
-		s.run, s.err = localruntest.Start(s.dir, false) //nolint:contextcheck // it outlives the test that starts it
+		s.run, s.err = localruntest.Start(s.dir, false) //nolint:contextcheck // the run outlives the test that starts it
 	}
 	if s.err == nil && *samCLI != "" {
 		s.containers, s.err = startContainers(ctx, s.run)
@@ -73,7 +73,7 @@ func (s *sharedRun) stop() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// localRun is the run that serves the tests.
+// localRun returns the shared run, and starts it for the first caller.
 func localRun(t *testing.T) *localruntest.Run {
 	t.Helper()
 	shared.once.Do(func() { shared.start(t.Context(), t.Output()) })
@@ -83,7 +83,7 @@ func localRun(t *testing.T) *localruntest.Run {
 	return shared.run
 }
 
-// baseURL is where requests are sent.
+// baseURL returns the address that the tests send requests to.
 func baseURL(t *testing.T) string {
 	t.Helper()
 	run := localRun(t)
@@ -93,19 +93,19 @@ func baseURL(t *testing.T) string {
 	return run.State.BaseURL
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// request is what is sent; nothing of it is tidied.
+// request is sent exactly as it is, with only Host, Connection and Content-Length added.
 type request struct {
-	method string // GET where empty
+	method string // GET if empty
 	target string
-	header []string // lines without their end
-	body   string   // with its length, unless the header has one
+	header []string // lines without CR LF
+	body   string   // sent with Content-Length, unless the header frames it
 }
 
 func (r request) raw() string {
@@ -128,8 +128,8 @@ func (r request) methodOrGet() string {
 	return r.method
 }
 
-// patience is how long an answer is waited for. A function has about 5 s, and is ended after 10; the rest is for a machine
-// that does other things too.
+// patience bounds the wait for a response. A function responds within 5 s and is ended after 10 s; the rest is for a busy
+// machine.
 const patience = 20 * time.Second
 
 // send sends a request to the address of a local run or a server.
@@ -138,7 +138,7 @@ func send(t *testing.T, baseURL string, r request) answer {
 	return exchange(t, baseURL, r.methodOrGet(), r.raw())
 }
 
-// exchange writes bytes as they are and reads one answer, which must come in time.
+// exchange writes the bytes of a request and reads one response, which must come within patience.
 func exchange(t *testing.T, baseURL, method, raw string) answer {
 	t.Helper()
 	a, err := tryExchange(t.Context(), baseURL, method, raw)
@@ -160,7 +160,7 @@ func tryExchange(ctx context.Context, baseURL, method, raw string) (answer, erro
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		_, _ = io.WriteString(connection, raw) // the server may answer, and hang up, before it has read all
+		_, _ = io.WriteString(connection, raw) // the server may respond and hang up before it has read all
 	}()
 	response, err := http.ReadResponse(bufio.NewReader(connection), &http.Request{Method: method})
 	if err != nil {
@@ -177,13 +177,13 @@ func tryExchange(ctx context.Context, baseURL, method, raw string) (answer, erro
 	return answer{response.StatusCode, response.Header, string(body)}, shared.documented(raw, response, body)
 }
 
-// documented holds what went through the gateway to the interface's document. What is no HTTP at all never reaches it.
+// documented checks an exchange against the interface's document, if the request was HTTP and so reached the gateway.
 func (s *sharedRun) documented(raw string, response *http.Response, body []byte) error {
 	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
 	if err != nil || response.Header.Get("Request-Id") == "" && response.Header.Get("Apigw-Requestid") == "" {
-		return nil //nolint:nilerr // nothing to hold
+		return nil //nolint:nilerr // nothing to check
 	}
-	requestBody, _ := io.ReadAll(request.Body) // it may end early: then it is refused, and not looked at
+	requestBody, _ := io.ReadAll(request.Body) // an incomplete body is rejected anyway
 	document, err := s.document()
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (s *sharedRun) documented(raw string, response *http.Response, body []byte)
 	return document.Exchange(request, requestBody, response, body)
 }
 
-// hangUp writes bytes and closes the connection.
+// hangUp writes the bytes of a request and closes the connection before the response.
 func hangUp(t *testing.T, baseURL, raw string) {
 	t.Helper()
 	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(baseURL, "http://"))
@@ -204,7 +204,6 @@ func hangUp(t *testing.T, baseURL, raw string) {
 	}
 }
 
-// decode reads an answer's body.
 func decode[T any](t *testing.T, a answer) T {
 	t.Helper()
 	var value T
@@ -214,7 +213,7 @@ func decode[T any](t *testing.T, a answer) T {
 	return value
 }
 
-// problem is an error of a function (RFC 9457).
+// problem is a function's error response (RFC 9457).
 type problem struct {
 	Type      string  `json:"type"`
 	Title     string  `json:"title"`
@@ -224,14 +223,14 @@ type problem struct {
 	Pointer   *string `json:"pointer"`
 }
 
-// wantStatus wants an answer of a function.
+// wantStatus wants this status from a function, and the gateway's request ID in the header.
 func (a answer) wantStatus(t *testing.T, status int) {
 	t.Helper()
 	if a.status != status {
 		t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
 	}
 	numbered := a.header.Get("Apigw-Requestid")
-	if shared.containers != nil { // that gateway does not tell how it numbered the request
+	if shared.containers != nil { // that gateway does not send the request's ID
 		numbered = a.header.Get("Request-Id")
 	}
 	if len(a.header["Request-Id"]) != 1 || a.header.Get("Request-Id") != numbered {
@@ -239,7 +238,7 @@ func (a answer) wantStatus(t *testing.T, status int) {
 	}
 }
 
-// wantProblem wants a function's error of that name, and nothing in it but what a client is told.
+// wantProblem wants the function's problem of this name, which must reveal nothing internal.
 func (a answer) wantProblem(t *testing.T, status int, name string) problem {
 	t.Helper()
 	a.wantStatus(t, status)
@@ -262,7 +261,7 @@ func (a answer) wantProblem(t *testing.T, status int, name string) problem {
 	return p
 }
 
-// wantMessage wants an error of the gateway's own.
+// wantMessage wants an error that the gateway itself made.
 func (a answer) wantMessage(t *testing.T, status int) {
 	t.Helper()
 	want := fmt.Sprintf(`{"message":%q}`, http.StatusText(status))
@@ -271,7 +270,7 @@ func (a answer) wantMessage(t *testing.T, status int) {
 	}
 }
 
-// wantNothingInternal wants no text that would tell a client of the machine behind.
+// wantNothingInternal fails if a response reveals anything about the service's implementation.
 func wantNothingInternal(t *testing.T, body string) {
 	t.Helper()
 	lower := strings.ToLower(body)
@@ -280,12 +279,12 @@ func wantNothingInternal(t *testing.T, body string) {
 		"invalid character", "strconv", "url.parse", "runtime", "0x", "<nil>",
 	} {
 		if strings.Contains(lower, internal) {
-			t.Errorf("%q is in the answer: %s", internal, body)
+			t.Errorf("the response reveals %q: %s", internal, body)
 		}
 	}
 }
 
-// comparable is the answer without what tells one request from another.
+// comparable returns the response as text, without the request's IDs and the date.
 func (a answer) comparable() string {
 	header := a.header.Clone()
 	for _, name := range []string{"Request-Id", "Apigw-Requestid", "Date"} {
@@ -299,7 +298,7 @@ func (a answer) comparable() string {
 	return text.String() + a.body
 }
 
-// stored is all that is in the tables, as text.
+// stored returns every item of the tables, as text.
 func stored(t *testing.T) []string {
 	t.Helper()
 	run := localRun(t)
@@ -326,17 +325,17 @@ func stored(t *testing.T) []string {
 	return items
 }
 
-// unchanged runs a test that must not change what is stored, nor end a process of a function.
+// unchanged runs a test that must neither change an item nor end a function's process.
 func unchanged(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	before, processes := stored(t), functionProcesses(t)
 	test(t)
 	after := stored(t)
 	for _, item := range without(before, after) {
-		t.Errorf("no longer stored: %s", item)
+		t.Errorf("changed or gone: %s", item)
 	}
 	for _, item := range without(after, before) {
-		t.Errorf("stored: %s", item)
+		t.Errorf("changed or new: %s", item)
 	}
 	if ended := without(processes, functionProcesses(t)); len(ended) > 0 {
 		t.Errorf("processes have ended: %q", ended)
@@ -352,7 +351,7 @@ func functionProcesses(t *testing.T) []string {
 	return processes
 }
 
-// without is what is in the list and not in the other.
+// without returns the elements of list that other does not have.
 func without(list, other []string) []string {
 	others := make(map[string]bool)
 	for _, item := range other {

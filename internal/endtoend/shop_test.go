@@ -14,14 +14,14 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// shop is a customer of a test's own.
+// shop is a customer that one test has for itself.
 type shop struct {
 	id string
 	*operator.Shop
 	deployment *operator.Deployment
 }
 
-// emberforge is what most tests sell, in a shop account with another ID.
+// emberforge is the catalogue of most tests. Each test replaces the ID.
 const emberforge = `
 customers:
   - id: CUSTOMER
@@ -60,7 +60,7 @@ func newShop(t *testing.T) shop {
 	return loadShop(t, emberforge, "shop-"+rand.Text())
 }
 
-// loadShop loads a catalogue file in which CUSTOMER stands for the ID, as `shopctl catalog apply` does.
+// loadShop loads a catalogue file as `shopctl catalog apply` does. CUSTOMER in it stands for the ID.
 func loadShop(t *testing.T, file, id string) shop {
 	t.Helper()
 	deployment := localRun(t).State.Deployment(mathrand.Int64N)
@@ -79,7 +79,7 @@ func loadShop(t *testing.T, file, id string) shop {
 	return shop{id: id, Shop: opened, deployment: deployment}
 }
 
-// create creates a voucher for 500 coins, with other terms where change makes them.
+// create creates a single-use voucher for 500 coins. change, if not nil, edits its terms first.
 func (s shop) create(t *testing.T, code string, change func(*voucher.Terms)) voucher.Voucher {
 	t.Helper()
 	terms := voucher.Terms{Written: code, Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}}
@@ -97,7 +97,7 @@ func limits(maxUses, perNick voucher.Limit) func(*voucher.Terms) {
 	return func(terms *voucher.Terms) { terms.MaxUses, terms.MaxUsesPerNick = &maxUses, &perNick }
 }
 
-// checkouts are those that are kept, oldest first.
+// checkouts returns the stored checkouts, oldest first.
 func (s shop) checkouts(t *testing.T) []checkouts.Checkout {
 	t.Helper()
 	kept, err := s.Checkouts(t.Context(), checkouts.Filter{}, time.Now())
@@ -107,7 +107,7 @@ func (s shop) checkouts(t *testing.T) []checkouts.Checkout {
 	return kept
 }
 
-// redeemRequest asks the shop to redeem; header lines may follow.
+// redeemRequest returns a redemption request with this body and additional header lines.
 func (s shop) redeemRequest(body string, header ...string) request {
 	return request{
 		method: http.MethodPost, target: "/shop/" + s.id + "/voucher", header: append([]string{"Content-Type: application/json"}, header...), body: body,
@@ -119,7 +119,7 @@ func (s shop) redeem(t *testing.T, body string, header ...string) answer {
 	return send(t, baseURL(t), s.redeemRequest(body, header...))
 }
 
-// get asks the shop for a path below /shop/{customer}.
+// get sends a GET for a path below /shop/{customer}.
 func (s shop) get(t *testing.T, path string, header ...string) answer {
 	t.Helper()
 	return send(t, baseURL(t), request{target: "/shop/" + s.id + path, header: header})

@@ -22,22 +22,21 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// store is a DynamoDB of which a test decides how it fails. It passes on what is asked, to that of the local run, until it
-// is told otherwise.
+// store is a proxy in front of the local run's DynamoDB. It forwards requests until the test makes it fail.
 type store struct {
 	endpoint string
 	failure  atomic.Int32
-	asked    chan struct{} // takes one for a request that fails, if it is empty
+	asked    chan struct{} // gets a value when a request fails, if it is empty
 }
 
 // How a store fails.
 const (
 	works     int32 = iota
-	silent          // it takes requests, and neither does anything nor answers
-	hangsUp         // it closes the connection instead
-	loses           // it writes what it is asked to, and hangs up instead of answering
-	throttles       // it answers that there is too much of it
-	breaks          // it answers with errors of its own
+	silent          // reads requests, and neither forwards nor responds
+	hangsUp         // closes the connection without forwarding
+	loses           // forwards the request, then closes the connection without a response
+	throttles       // responds with throttling errors
+	breaks          // responds with internal errors
 )
 
 func newStore(t *testing.T) *store {
@@ -48,7 +47,7 @@ func newStore(t *testing.T) *store {
 	}
 	s := &store{asked: make(chan struct{}, 1)}
 	proxy := httputil.NewSingleHostReverseProxy(target)
-	proxy.ErrorLog = log.New(io.Discard, "", 0) // a client that hangs up is what is tested
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // the tests hang up on purpose
 	ended := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		failure := s.failure.Load()
@@ -97,7 +96,7 @@ func isRead(r *http.Request) bool {
 	return strings.HasSuffix(operation, "GetItem") || strings.HasSuffix(operation, ".Query")
 }
 
-// serve runs the functions on a DynamoDB at the endpoint, and returns the address of an HTTP API in front.
+// serve runs the functions with a DynamoDB at the endpoint, and returns the address of an HTTP API in front of them.
 func serve(t *testing.T, endpoint string) string {
 	t.Helper()
 	template, err := localrun.LoadTemplate(localRun(t).Root(), endpoint)
@@ -135,10 +134,10 @@ func (s shop) storeRequests() map[string]request {
 	}
 }
 
-func TestTheStoreIsOutOfReach(t *testing.T) {
+func TestStore_Unavailable_Is503AndAppliesNothing(t *testing.T) {
 	localRun(t)
 	for name, failure := range map[string]int32{
-		"it is silent": silent, "it hangs up": hangsUp, "it throttles": throttles, "it breaks": breaks,
+		"no response": silent, "closed connections": hangsUp, "throttling": throttles, "internal errors": breaks,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,7 +151,7 @@ func TestTheStoreIsOutOfReach(t *testing.T) {
 			wantNothingApplied(t, address, s)
 		})
 	}
-	t.Run("it is not there when the functions start", func(t *testing.T) {
+	t.Run("unreachable when the functions start", func(t *testing.T) {
 		t.Parallel()
 		s := storeShop(t)
 		server := httptest.NewServer(http.NotFoundHandler())
@@ -171,7 +170,7 @@ func storeShop(t *testing.T) shop {
 	return s
 }
 
-// warmUp has a process of each function that has met the store.
+// warmUp starts a process of each function and makes it connect to the store.
 func warmUp(t *testing.T, address string, s shop) {
 	t.Helper()
 	send(t, address, s.redeemRequest(body("UNKNOWN", ""))).wantRefused(t)
@@ -180,7 +179,7 @@ func warmUp(t *testing.T, address string, s shop) {
 	}
 }
 
-// wantUnavailable wants 503 of all requests, sent at the same time, within their time.
+// wantUnavailable sends all requests at once. Each must get a 503 within patience.
 func wantUnavailable(t *testing.T, address string, requests map[string]request) {
 	t.Helper()
 	var mu sync.Mutex
@@ -216,11 +215,11 @@ func wantUnavailable(t *testing.T, address string, requests map[string]request) 
 	}
 }
 
-// wantNothingApplied wants that what could not be done was not done, and is done now.
+// wantNothingApplied checks that the failed requests changed nothing, and that they succeed now.
 func wantNothingApplied(t *testing.T, address string, s shop) {
 	t.Helper()
 	if kept := s.checkouts(t); len(kept) > 0 {
-		t.Errorf("checkouts are kept: %+v", kept)
+		t.Errorf("checkouts are stored: %+v", kept)
 	}
 	requests := s.storeRequests()
 	for _, name := range []string{"redeem, with a key", "redeem, without a key", "redeem, of many uses"} {
@@ -240,8 +239,9 @@ func wantNothingApplied(t *testing.T, address string, s shop) {
 	}
 }
 
-// With a key, a request whose answer was lost is sent again and not applied twice; without one it is unknown what became of it.
-func TestAnswersOfTheStoreAreLost(t *testing.T) {
+// After a lost response, a retry with the same key is not applied twice. Without a key, the client cannot know whether the
+// first request was applied.
+func TestStore_LostResponses_RetryWithKeyIsReplayed(t *testing.T) {
 	s := storeShop(t)
 	store := newStore(t)
 	address := serve(t, store.endpoint)
@@ -256,18 +256,18 @@ func TestAnswersOfTheStoreAreLost(t *testing.T) {
 	redeemed := send(t, address, requests["redeem, with a key"])
 	redeemed.wantRedeemed(t, true)
 	if again := send(t, address, requests["redeem, with a key"]); again.body != redeemed.body {
-		t.Errorf("sent again it is %s, was %s", again.body, redeemed.body)
+		t.Errorf("the retry got %s, want %s", again.body, redeemed.body)
 	}
 	send(t, address, requests["redeem, without a key"]).wantRefused(t)
 	made := send(t, address, requests["check out, with a key"])
 	made.wantStatus(t, http.StatusOK)
 	if made.header.Get("Idempotency-Replayed") != "true" || len(s.checkouts(t)) != 1 {
-		t.Errorf("%d checkouts are kept, %v %s", len(s.checkouts(t)), made.header, made.body)
+		t.Errorf("%d checkouts are stored, %v %s", len(s.checkouts(t)), made.header, made.body)
 	}
 }
 
-// A function's process that dies is the gateway's to explain, and the next request's to survive.
-func TestAProcessThatIsKilled(t *testing.T) {
+// The gateway responds for the killed process, and the next request starts another one.
+func TestFunction_KilledProcess_Is500AndNextRequestSucceeds(t *testing.T) {
 	s := storeShop(t)
 	store := newStore(t)
 	address := serve(t, store.endpoint)

@@ -14,7 +14,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// redemption is a redemption as it is answered.
+// redemption is the body of a redemption's response.
 type redemption struct {
 	ID         string `json:"id"`
 	Status     string `json:"status"`
@@ -46,7 +46,7 @@ func body(code, nick string) string {
 
 func key(key string) string { return "Idempotency-Key: " + key }
 
-// wantRedeemed wants a new redemption, or a replayed one.
+// wantRedeemed wants a redemption, either new or replayed.
 func (a answer) wantRedeemed(t *testing.T, replayed bool) redemption {
 	t.Helper()
 	a.wantStatus(t, http.StatusOK)
@@ -73,7 +73,7 @@ func (a answer) wantRefused(t *testing.T) {
 	}
 }
 
-func TestRedeeming(t *testing.T) {
+func TestRedeem_RespondsWithTheRedemption(t *testing.T) {
 	s := newShop(t)
 	began := time.Now().Add(-time.Second)
 	s.create(t, "SUMMER-20", func(terms *voucher.Terms) {
@@ -95,7 +95,7 @@ func TestRedeeming(t *testing.T) {
 	}
 }
 
-func TestRewards(t *testing.T) {
+func TestRedeem_EveryKindOfReward(t *testing.T) {
 	s := newShop(t)
 	s.create(t, "WELCOME-COINS", func(terms *voucher.Terms) { terms.Reward.Amount = 2 })
 	s.create(t, "FIVE-OFF", func(terms *voucher.Terms) {
@@ -111,7 +111,7 @@ func TestRewards(t *testing.T) {
 	}
 }
 
-func TestTheSameRequestAgain(t *testing.T) {
+func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 	s := newShop(t)
 	for _, kind := range []struct {
 		code            string
@@ -126,11 +126,11 @@ func TestTheSameRequestAgain(t *testing.T) {
 				again := s.redeem(t, body, key("order-1"))
 				again.wantRedeemed(t, true)
 				if again.body != first.body {
-					t.Errorf("the same request gets %s, then %s", first.body, again.body)
+					t.Errorf("the first response is %s, the replay %s", first.body, again.body)
 				}
 			}
 			wantSame(body(kind.code, "Alder"))
-			wantSame(body(strings.ToLower(kind.code), "ALDER")) // as they are compared
+			wantSame(body(strings.ToLower(kind.code), "ALDER")) // case does not matter
 			if _, err := s.EditVoucher(t.Context(), code, voucher.Edit{Disabled: new(true)}); err != nil {
 				t.Fatal(err)
 			}
@@ -146,8 +146,7 @@ func TestTheSameRequestAgain(t *testing.T) {
 	}
 }
 
-// A key belongs to its customer, code and nick.
-func TestAKeyWithAnotherNickOrCodeIsAnotherRequest(t *testing.T) {
+func TestRedeem_SameKeyOtherNickOrCode_IsAnotherRequest(t *testing.T) {
 	s := newShop(t)
 	s.create(t, "ALWAYS", limits(voucher.NoLimit, voucher.NoLimit))
 	s.create(t, "EVER", limits(voucher.NoLimit, voucher.NoLimit))
@@ -160,7 +159,7 @@ func TestAKeyWithAnotherNickOrCodeIsAnotherRequest(t *testing.T) {
 	}
 }
 
-func TestRepeatedWithoutAKey(t *testing.T) {
+func TestRedeem_NoKey_RetryCountsAsAnotherUse(t *testing.T) {
 	s := newShop(t)
 	s.create(t, "SINGLE", nil)
 	s.create(t, "ONCE-EACH", limits(voucher.NoLimit, 1))
@@ -173,14 +172,14 @@ func TestRepeatedWithoutAKey(t *testing.T) {
 		}
 		s.redeem(t, body(code, "Alder")).wantRefused(t)
 	}
-	s.redeem(t, body("ONCE-EACH", "Birch")).wantRedeemed(t, false) // each nick
+	s.redeem(t, body("ONCE-EACH", "Birch")).wantRedeemed(t, false) // the limit is per nick
 	first, second := s.redeem(t, body("ALWAYS", "Alder")).wantRedeemed(t, false), s.redeem(t, body("ALWAYS", "Alder")).wantRedeemed(t, false)
 	if first.ID == second.ID {
 		t.Errorf("two requests without a key are one redemption, %s", first.ID)
 	}
 }
 
-func TestChecking(t *testing.T) {
+func TestCheck_ReportsWithoutRedeeming(t *testing.T) {
 	s := newShop(t)
 	s.create(t, "SINGLE", nil)
 	s.create(t, "USED", nil)
@@ -206,15 +205,15 @@ func TestChecking(t *testing.T) {
 			}
 		}
 		check("?check=true", body("USED", "")).wantRefused(t)
-		check("?check=true", body("USED", ""), key("order-1")).wantRefused(t) // it ignores the key
+		check("?check=true", body("USED", ""), key("order-1")).wantRefused(t) // a check ignores the key
 		check("?check=true", body("ONCE-EACH", "Birch")).wantRefused(t)
 		check("?check=true", body("UNKNOWN", "")).wantRefused(t)
 	})
 	check("?check=false", body("SINGLE", "")).wantRedeemed(t, false)
 }
 
-// A stranger sees every refusal as one: status, headers and body, but for the request's ID.
-func TestEveryRefusalIsTheSame(t *testing.T) {
+// A stranger cannot tell refusals apart: status, headers and body are equal except for the request's ID and date.
+func TestRedeem_EveryRefusal_LooksTheSame(t *testing.T) {
 	s := newShop(t)
 	past, future := time.Now().Add(-time.Hour).Truncate(time.Millisecond), time.Now().Add(time.Hour).Truncate(time.Millisecond)
 	s.create(t, "DISABLED", func(terms *voucher.Terms) { terms.Disabled = true })
@@ -232,7 +231,7 @@ func TestEveryRefusalIsTheSame(t *testing.T) {
 	requests := map[string]request{
 		"unknown customer":         unknownCustomer.redeemRequest(body("USED", "Alder")),
 		"unknown code":             s.redeemRequest(body("INVENTED", "Alder")),
-		"a code that none can be":  s.redeemRequest(body("SÜMMER", "Alder")),
+		"an impossible code":       s.redeemRequest(body("SÜMMER", "Alder")),
 		"disabled":                 s.redeemRequest(body("DISABLED", "Alder")),
 		"not started":              s.redeemRequest(body("NOT-STARTED", "Alder")),
 		"expired":                  s.redeemRequest(body("EXPIRED", "Alder")),
@@ -263,7 +262,7 @@ func TestEveryRefusalIsTheSame(t *testing.T) {
 	})
 }
 
-func TestRacersOnASingleUseCode(t *testing.T) {
+func TestRedeem_SingleUseRace_OneWins(t *testing.T) {
 	const racers = 200
 	s := newShop(t)
 	code := s.create(t, "ONE-LEFT", nil).Code
@@ -296,11 +295,11 @@ func TestRacersOnASingleUseCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := standing.Redeemed; r == nil || r.ID != winner.ID || r.Nick != winner.Nick {
-		t.Errorf("the record is %+v, the answer was %+v", r, winner)
+		t.Errorf("stored is %+v, the response was %+v", r, winner)
 	}
 }
 
-func TestRacersOnACodeWithALimit(t *testing.T) {
+func TestRedeem_LimitedRace_AllUsesAreTaken(t *testing.T) {
 	const racers, uses = 60, 25
 	s := newShop(t)
 	code := s.create(t, "TWENTY-FIVE", limits(uses, 1)).Code
@@ -318,11 +317,11 @@ func TestRacersOnACodeWithALimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(ids) != uses || standing.Used != uses || standing.UsesLeft != 0 {
-		t.Errorf("%d redemptions were answered, %d are counted and %d left, want %d and 0", len(ids), standing.Used, standing.UsesLeft, uses)
+		t.Errorf("%d redemptions succeeded, %d are counted and %d left, want %d and 0", len(ids), standing.Used, standing.UsesLeft, uses)
 	}
 }
 
-// race sends all requests at the same time.
+// race sends n requests at the same time.
 func race(t *testing.T, racers int, raw func(i int) string) []answer {
 	t.Helper()
 	address := baseURL(t)
@@ -345,8 +344,8 @@ func race(t *testing.T, racers int, raw func(i int) string) []answer {
 	return answers
 }
 
-// Two customers have the same codes, products and nicks, and know nothing of each other.
-func TestCustomersAreApart(t *testing.T) {
+// The two customers have the same codes, products and nicks.
+func TestCustomers_SameCodesAndKeys_AreSeparate(t *testing.T) {
 	mine, theirs := newShop(t), newShop(t)
 	for _, s := range []shop{mine, theirs} {
 		s.create(t, "WELCOME-COINS", nil)
@@ -367,14 +366,14 @@ func TestCustomersAreApart(t *testing.T) {
 	if decode[checkout](t, a).ID == decode[checkout](t, b).ID || a.header.Get("Idempotency-Replayed")+b.header.Get("Idempotency-Replayed") != "" {
 		t.Errorf("two customers share a checkout: %s %s", a.body, b.body)
 	}
-	// Another product under the same key is no conflict with what the other customer has.
+	// The same key for another product conflicts only within one customer.
 	mine.get(t, "/checkout/coins/1200?amount=2", key("till-2")).wantStatus(t, http.StatusOK)
 	theirs.get(t, "/checkout/coins/500", key("till-2")).wantStatus(t, http.StatusOK)
 
 	listed := mine.get(t, "/checkout?limit=1")
 	cursor, found := strings.CutPrefix(*decode[area](t, listed).Next, "/shop/"+mine.id+"/checkout?")
 	if !found {
-		t.Fatalf("next is of another shop: %s", listed.body)
+		t.Fatalf("next leads to another shop: %s", listed.body)
 	}
 	theirs.get(t, "/checkout?"+cursor).wantProblem(t, http.StatusBadRequest, "malformed-request")
 	redemptions, err := mine.Redemptions(t.Context(), operator.RedemptionFilter{})
