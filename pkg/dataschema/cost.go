@@ -2,6 +2,8 @@ package dataschema
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -90,47 +92,33 @@ func patternSteps(s *jsonschema.Schema) int {
 }
 
 func onSameValue(s *jsonschema.Schema, depth int) []visit {
-	var visits visitList
-	visits.add(depth, s.Ref, s.Not, s.If, s.Then, s.Else)
+	schemas := slices.Concat([]*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else}, s.AllOf, s.AnyOf, s.OneOf)
 	if s.DynamicRef != nil {
-		visits.add(depth, s.DynamicRef.Ref)
-	}
-	visits.add(depth, s.AllOf...)
-	visits.add(depth, s.AnyOf...)
-	visits.add(depth, s.OneOf...)
-	for _, sub := range s.DependentSchemas {
-		visits.add(depth, sub)
+		schemas = append(schemas, s.DynamicRef.Ref)
 	}
 	for _, dependency := range s.Dependencies {
 		if sub, ok := dependency.(*jsonschema.Schema); ok {
-			visits.add(depth, sub)
+			schemas = append(schemas, sub)
 		}
 	}
-	return visits
+	return visits(depth, slices.AppendSeq(schemas, maps.Values(s.DependentSchemas)))
 }
 
 func onChildren(s *jsonschema.Schema, depth int) []visit {
-	var visits visitList
-	visits.add(depth, s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems)
-	visits.add(depth, s.PrefixItems...)
-	for _, sub := range s.Properties {
-		visits.add(depth, sub)
-	}
-	for _, sub := range s.PatternProperties {
-		visits.add(depth, sub)
-	}
+	schemas := append([]*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems}, s.PrefixItems...)
 	if sub, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
-		visits.add(depth, sub)
+		schemas = append(schemas, sub)
 	}
-	return visits
+	schemas = slices.AppendSeq(schemas, maps.Values(s.Properties))
+	return visits(depth, slices.AppendSeq(schemas, maps.Values(s.PatternProperties)))
 }
 
-type visitList []visit
-
-func (l *visitList) add(depth int, schemas ...*jsonschema.Schema) {
+func visits(depth int, schemas []*jsonschema.Schema) []visit {
+	var visits []visit
 	for _, s := range schemas {
 		if s != nil {
-			*l = append(*l, visit{s, depth})
+			visits = append(visits, visit{s, depth})
 		}
 	}
+	return visits
 }

@@ -16,11 +16,11 @@ import (
 func decode(text string, maxDepth int) (any, *fault) {
 	d := decoder{jsontext.NewDecoder(bytes.NewBufferString(text)), maxDepth}
 	value, err := d.value()
-	if err == nil {
-		err = d.end()
-	}
 	if err != nil {
 		return nil, asFault(err)
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, &fault{reason: "is not valid JSON"}
 	}
 	return value, nil
 }
@@ -112,14 +112,6 @@ func (d decoder) checkDepth() error {
 		return d.fault(fmt.Sprintf("is nested deeper than %d levels", d.maxDepth))
 	}
 	return nil
-}
-
-func (d decoder) end() error {
-	_, err := d.ReadToken()
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return &fault{reason: "is not valid JSON"}
 }
 
 func (d decoder) fault(reason string) *fault {

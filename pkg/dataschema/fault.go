@@ -184,55 +184,28 @@ func reason(violated jsonschema.ErrorKind) string {
 		return "has a form that is not allowed"
 	case *kind.Format:
 		return fmt.Sprintf("is not a valid %s: %v", k.Want, k.Err)
-	case *kind.MinProperties, *kind.MaxProperties, *kind.MinItems, *kind.MaxItems, *kind.UniqueItems,
-		*kind.Contains, *kind.MinContains, *kind.MaxContains:
-		return reasonOfContainer(violated)
-	case *kind.MinLength, *kind.MaxLength, *kind.Pattern:
-		return reasonOfText(violated)
-	case *kind.Minimum, *kind.Maximum, *kind.ExclusiveMinimum, *kind.ExclusiveMaximum, *kind.MultipleOf:
-		return reasonOfNumber(violated)
-	default:
-		return "is not valid"
-	}
-}
-
-func reasonOfContainer(violated jsonschema.ErrorKind) string {
-	switch k := violated.(type) {
 	case *kind.MinProperties:
-		return fmt.Sprintf("must have at least %s", count(k.Want, "member"))
+		return "must have at least " + count(k.Want, "member")
 	case *kind.MaxProperties:
-		return fmt.Sprintf("must have at most %s", count(k.Want, "member"))
+		return "must have at most " + count(k.Want, "member")
 	case *kind.MinItems:
-		return fmt.Sprintf("must have at least %s", count(k.Want, "item"))
+		return "must have at least " + count(k.Want, "item")
 	case *kind.MaxItems:
-		return fmt.Sprintf("must have at most %s", count(k.Want, "item"))
+		return "must have at most " + count(k.Want, "item")
 	case *kind.UniqueItems:
 		return "must not repeat an item"
-	case *kind.MinContains:
-		return fmt.Sprintf("must have at least %s of the required form", count(k.Want, "item"))
-	case *kind.MaxContains:
-		return fmt.Sprintf("must have at most %s of the required form", count(k.Want, "item"))
-	default:
+	case *kind.Contains:
 		return "must have an item of the required form"
-	}
-}
-
-func reasonOfText(violated jsonschema.ErrorKind) string {
-	switch k := violated.(type) {
+	case *kind.MinContains:
+		return "must have at least " + count(k.Want, "item") + " of the required form"
+	case *kind.MaxContains:
+		return "must have at most " + count(k.Want, "item") + " of the required form"
 	case *kind.MinLength:
-		return fmt.Sprintf("must have at least %s", count(k.Want, "character"))
+		return "must have at least " + count(k.Want, "character")
 	case *kind.MaxLength:
-		return fmt.Sprintf("must have at most %s", count(k.Want, "character"))
+		return "must have at most " + count(k.Want, "character")
 	case *kind.Pattern:
-		if len(k.Want) <= maxQuoted {
-			return "must match the pattern " + k.Want
-		}
-	}
-	return "must match the required pattern"
-}
-
-func reasonOfNumber(violated jsonschema.ErrorKind) string {
-	switch k := violated.(type) {
+		return "must match " + quotedPattern(k.Want)
 	case *kind.Minimum:
 		return "must be at least " + decimal(k.Want)
 	case *kind.Maximum:
@@ -246,6 +219,13 @@ func reasonOfNumber(violated jsonschema.ErrorKind) string {
 	default:
 		return "is not valid"
 	}
+}
+
+func quotedPattern(pattern string) string {
+	if len(pattern) <= maxQuoted {
+		return "the pattern " + pattern
+	}
+	return "the required pattern"
 }
 
 func count(n int, what string) string {

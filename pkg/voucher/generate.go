@@ -81,10 +81,7 @@ type Generator struct {
 // all. Errors are *FieldError, ErrBatchTaken, ErrBatchUnknown, ErrBatchLarger, *OtherTermsError, and those of the store and of
 // issue.
 func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Voucher) error) (BatchResult, error) {
-	if err := order.Validate(); err != nil {
-		return BatchResult{}, err
-	}
-	sample, err := g.newVoucher(order.Terms)
+	sample, err := order.sample()
 	if err != nil {
 		return BatchResult{}, err
 	}
@@ -104,16 +101,20 @@ func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Vo
 
 // Validate returns what is wrong with the order as *FieldError; those of its terms are joined.
 func (o BatchOrder) Validate() error {
+	_, err := o.sample()
+	return err
+}
+
+// sample returns a voucher with the order's terms, which is never stored.
+func (o BatchOrder) sample() (Voucher, error) {
 	if o.Count < 1 || o.Count > MaxGenerated {
-		return &FieldError{"count", fmt.Errorf("must be 1 to %d", MaxGenerated)}
+		return Voucher{}, &FieldError{"count", fmt.Errorf("must be 1 to %d", MaxGenerated)}
 	}
 	if o.Terms.Batch == "" {
-		return &FieldError{"batch", errors.New("must not be empty")}
+		return Voucher{}, &FieldError{"batch", errors.New("must not be empty")}
 	}
-	terms := o.Terms
-	terms.Written = "SAMPLE"
-	_, err := New(terms, time.Time{})
-	return err
+	o.Terms.Written = "SAMPLE"
+	return New(o.Terms, time.Time{})
 }
 
 func (g Generator) newVoucher(terms Terms) (Voucher, error) {

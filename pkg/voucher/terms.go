@@ -8,7 +8,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"shopfront/pkg/catalog"
 	"shopfront/pkg/money"
 )
 
@@ -43,27 +42,16 @@ func New(terms Terms, now time.Time) (Voucher, error) {
 		Written: terms.Written, Reward: terms.Reward, Disabled: terms.Disabled, Batch: terms.Batch, Note: terms.Note,
 		ValidFrom: storable(terms.ValidFrom), ValidUntil: storable(terms.ValidUntil), Created: storable(now), MaxUses: 1, Version: 1,
 	}
-	var errs []error
-	var err error
-	if v.Code, err = parseNewCode(terms.Written); err != nil {
-		errs = append(errs, err)
-	}
-	if v.Nick, err = ParseNick(terms.Nick); err != nil {
-		errs = append(errs, err)
-	}
-	if terms.MaxUses != nil {
-		v.MaxUses = *terms.MaxUses
-	}
-	switch {
-	case terms.MaxUsesPerNick != nil:
-		v.MaxUsesPerNick = *terms.MaxUsesPerNick
-	case !v.SingleUse():
+	set(&v.MaxUses, terms.MaxUses)
+	if !v.SingleUse() {
 		v.MaxUsesPerNick = 1
 	}
-	if v.Counters, err = chooseCounters(v.MaxUses, terms.Counters); err != nil {
-		errs = append(errs, err)
-	}
-	if err := errors.Join(append(errs, v.validate(), checkNewBatch(v.Batch))...); err != nil {
+	set(&v.MaxUsesPerNick, terms.MaxUsesPerNick)
+	var codeErr, nickErr, countersErr error
+	v.Code, codeErr = parseNewCode(terms.Written)
+	v.Nick, nickErr = ParseNick(terms.Nick)
+	v.Counters, countersErr = chooseCounters(v.MaxUses, terms.Counters)
+	if err := errors.Join(codeErr, nickErr, countersErr, v.validate(), checkNewBatch(v.Batch)); err != nil {
 		return Voucher{}, err
 	}
 	return v, nil
@@ -148,39 +136,14 @@ func (v Voucher) validate() error {
 }
 
 func (r Reward) validate() error {
-	want := Reward{Kind: r.Kind}
-	switch r.Kind {
-	case RewardProduct:
-		if _, err := catalog.ParseID[catalog.ProductID](string(r.Product)); err != nil {
-			return err
-		}
-		if _, err := catalog.ParseID[catalog.VariantID](string(r.Variant)); err != nil {
-			return err
-		}
-		if r.Amount < 1 || r.Amount > catalog.MaxAmount {
-			return fmt.Errorf("the amount must be 1 to %d", catalog.MaxAmount)
-		}
-		want.Product, want.Variant, want.Amount = r.Product, r.Variant, r.Amount
-	case RewardPercentOff:
-		if r.PercentOff < 1 || r.PercentOff > 100 {
-			return errors.New("a percentage must be 1 to 100")
-		}
-		want.PercentOff = r.PercentOff
-	case RewardAmountOff:
-		if _, err := money.ParseCurrency(string(r.AmountOff.Currency)); err != nil {
-			return err
-		}
-		if r.AmountOff.Minor < 1 || r.AmountOff.Minor > money.MaxMinor {
-			return errors.New("an amount off must be above zero")
-		}
-		want.AmountOff = r.AmountOff
-	default:
+	if r == (Reward{}) {
 		return errors.New("is missing")
 	}
-	if r != want {
-		return errors.New("has fields that do not belong to its kind")
+	again, err := parseReward(r.String(), r.AmountOff.Currency)
+	if err == nil && again != r {
+		err = errors.New("has fields that do not belong to its kind")
 	}
-	return nil
+	return err
 }
 
 // ErrNoTime is the error for a text that is neither a time in RFC 3339 nor a date.
@@ -214,15 +177,7 @@ func storable(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond)
 func isStorable(t time.Time) bool { return t.IsZero() || 2000 <= t.Year() && t.Year() <= 9999 }
 
 func isShowable(text string) bool {
-	if !utf8.ValidString(text) {
-		return false
-	}
-	for _, r := range text {
-		if unicode.IsControl(r) {
-			return false
-		}
-	}
-	return true
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // Edit is what an operator changes of a voucher; nil fields stay as they are.
@@ -249,10 +204,7 @@ func (v Voucher) Edited(edit Edit) (Voucher, error) {
 	set(&v.Note, edit.Note)
 	if edit.Nick != nil {
 		nick, err := ParseNick(*edit.Nick)
-		if err != nil {
-			errs = append(errs, err)
-		}
-		v.Nick = nick
+		v.Nick, errs = nick, append(errs, err)
 	}
 	if edit.MaxUses != nil && *edit.MaxUses != v.MaxUses {
 		if isFixed(v.MaxUses) || isFixed(*edit.MaxUses) {
