@@ -24,7 +24,7 @@ func load(t *testing.T, parameters map[string]string) *samtemplate.Template {
 	return template
 }
 
-// stack holds the properties of the resources that a deployment creates, by address, and their addresses by type.
+// stack holds the properties of the resources that a deployment creates, by name, and their names by type.
 type stack struct {
 	properties map[string]any
 	byType     map[string][]string
@@ -35,14 +35,14 @@ func deploy(t *testing.T, parameters map[string]string) stack {
 	t.Helper()
 	all := map[string]string{"AWS::Region": "eu-central-1", "AWS::StackName": "market"}
 	maps.Copy(all, parameters)
-	resources, err := load(t, all).Resources()
+	created, err := resources(filepath.Join(root, samtemplate.File), "", all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := stack{properties: make(map[string]any), byType: make(map[string][]string)}
-	for _, r := range resources {
-		s.properties[r.Address] = r.Properties
-		s.byType[r.Type] = append(s.byType[r.Type], r.Address)
+	for _, r := range created {
+		s.properties[r.Name] = r.Properties
+		s.byType[r.Type] = append(s.byType[r.Type], r.Name)
 	}
 	return s
 }

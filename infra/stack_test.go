@@ -2,6 +2,7 @@ package infra_test
 
 import (
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -157,10 +158,7 @@ func TestParameters_BadValuesAreRefused(t *testing.T) {
 		{"AWS::NoValue", "", "has no parameter AWS::NoValue"},
 		{"Currency", "EUR", "template.yaml has no parameter Currency"},
 	} {
-		template, err := samtemplate.Load(root, map[string]string{test.name: test.text})
-		if err == nil {
-			_, err = template.Resources()
-		}
+		_, err := resources(filepath.Join(root, samtemplate.File), "", map[string]string{test.name: test.text})
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), test.name) {
 			t.Errorf("%s=%s: %v, want %q", test.name, test.text, err, test.want)
 		}

@@ -225,7 +225,7 @@ func (s *stack) refer(at *yaml.Node, name, address string) *yaml.Node {
 	if !s.creates(name) {
 		s.fail(at, "the stack does not create %s under this condition", name)
 	}
-	return scalar(at, reference(s.address+address))
+	return scalar(at, reference(s.prefix+address))
 }
 
 func (s *stack) getAtt(at *yaml.Node, path string) *yaml.Node {

@@ -16,8 +16,8 @@ import (
 type stack struct {
 	path     string
 	sections *yaml.Node
-	// address precedes the names of the stack's resources: empty, or a nested stack's name and a dot.
-	address   string
+	// prefix stands before the names of the stack's resources in references: see Open.
+	prefix    string
 	overrides map[string]string
 	pseudo    map[string]string
 	judging   []string // names of the conditions that are being evaluated

@@ -42,8 +42,6 @@ type Template struct {
 	Version string // the stack's output of that name, empty if there is none
 	// Ignored has a line for each kind of resource, property or value that exists only in the cloud.
 	Ignored []string
-
-	stack *stack
 }
 
 // Function is a Lambda function.
@@ -87,7 +85,7 @@ func Load(root string, parameters map[string]string) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{stack: s, root: root, template: &Template{stack: s}, ignored: make(map[string][]string)}
+	r := &reader{stack: s, root: root, template: &Template{}, ignored: make(map[string][]string)}
 	if err := try(r.readResources); err != nil {
 		return nil, err
 	}

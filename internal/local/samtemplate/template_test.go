@@ -240,36 +240,3 @@ func TestLoad_UnknownParameterOrNoTemplate(t *testing.T) {
 		t.Errorf("%v, want an error about Currency", err)
 	}
 }
-
-func TestResources_RejectsWhatCloudFormationRejects(t *testing.T) {
-	const nested = "Resources:\n  Watch:\n    Type: AWS::CloudFormation::Stack\n    Properties:\n      TemplateURL: infra/watch.yaml\n      Parameters: {Shop: "
-	for name, test := range map[string]struct{ template, want string }{
-		"a missing parameter":   {"Parameters:\n  Shop: {Type: Number}\n", `template.yaml:2: the parameter Shop: "" is not a number`},
-		"a wrong default":       {"Parameters:\n  Shop: {Type: Number, Default: a, ConstraintDescription: A number.}\n", `template.yaml:2: the parameter Shop: "a" is not a number (A number.)`},
-		"a broken rule":         {"Parameters:\n  Shop: {Type: String, Default: a}\nRules:\n  Open:\n    Assertions:\n      - Assert: !Equals [!Ref Shop, b]\n        AssertDescription: The shop is b.\n", "template.yaml:6: the rule Open: The shop is b."},
-		"an empty assertion":    {"Rules:\n  Open:\n    Assertions: [{}]\n", "template.yaml:1: this machine cannot evaluate this as a condition"},
-		"an unknown expression": {"Resources:\n  Log:\n    Type: AWS::Logs::LogGroup\n    Properties: {LogGroupName: !ImportValue log}\n", "template.yaml:4: this machine cannot evaluate"},
-		"a nested file missing": {strings.Replace(nested, "watch", "none", 1) + "a}\n", "template.yaml:2: the nested stack: read the template: open"},
-		"a nested parameter":    {nested + "a}\n", `watch.yaml:2: the parameter Shop: "a" is not one of b`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			template, err := samtemplate.Load(write(t, map[string]string{
-				"template.yaml": test.template, "infra/watch.yaml": "Parameters:\n  Shop: {Type: String, AllowedValues: [b]}\n",
-			}), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := template.Resources(); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v, want %s", err, test.want)
-			}
-		})
-	}
-	rule := "Rules:\n  Open:\n    RuleCondition: !Equals [a, b]\n    Assertions:\n      - {Assert: !Equals [a, b], AssertDescription: Never.}\n"
-	template, err := samtemplate.Load(write(t, map[string]string{"template.yaml": rule}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := template.Resources(); err != nil {
-		t.Errorf("a rule that does not apply: %v", err)
-	}
-}

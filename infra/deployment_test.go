@@ -1,0 +1,202 @@
+package infra_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"shopfront/internal/local/samtemplate"
+)
+
+// resources lists what a deployment of a template and of the stacks nested in it creates, with the prefix before each name. It fails
+// where CloudFormation would reject a parameter, and where an expression cannot be evaluated.
+func resources(path, prefix string, parameters map[string]string) ([]samtemplate.Resource, error) {
+	document, err := samtemplate.Open(path, prefix, parameters)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDeclarations(document, path, parameters); err != nil {
+		return nil, err
+	}
+	found, err := document.Resources()
+	if err != nil {
+		return nil, err
+	}
+	var all []samtemplate.Resource
+	for _, r := range found {
+		name := r.Name
+		r.Name = prefix + name
+		all = append(all, r)
+		url, isNested := r.Properties["TemplateURL"].(string)
+		if !isNested {
+			continue
+		}
+		inner := pseudoOnly(parameters)
+		given, _ := r.Properties["Parameters"].(map[string]any)
+		for key, value := range given {
+			inner[key] = fmt.Sprint(value)
+		}
+		nested, err := resources(filepath.Join(filepath.Dir(path), filepath.FromSlash(url)), r.Name+".", inner)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: the nested stack: %w", filepath.Base(path), r.Line, err)
+		}
+		all = append(all, nested...)
+	}
+	return all, nil
+}
+
+// pseudoOnly returns the pseudo parameters, which a nested stack shares.
+func pseudoOnly(parameters map[string]string) map[string]string {
+	pseudo := make(map[string]string)
+	maps.Copy(pseudo, parameters)
+	maps.DeleteFunc(pseudo, func(name, _ string) bool { return !strings.HasPrefix(name, "AWS::") })
+	return pseudo
+}
+
+// declaration is the declaration of a parameter.
+type declaration struct {
+	Type                  string   `yaml:"Type"`
+	Default               string   `yaml:"Default"`
+	AllowedPattern        string   `yaml:"AllowedPattern"`
+	AllowedValues         []string `yaml:"AllowedValues"`
+	MinValue              *float64 `yaml:"MinValue"`
+	ConstraintDescription string   `yaml:"ConstraintDescription"`
+}
+
+// parameterRule is a rule which the parameters must meet together.
+type parameterRule struct {
+	RuleCondition yaml.Node   `yaml:"RuleCondition"`
+	Assertions    []yaml.Node `yaml:"Assertions"`
+}
+
+// checkDeclarations fails where CloudFormation would reject a parameter, or the parameters together.
+func checkDeclarations(document *samtemplate.Document, path string, parameters map[string]string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var sections struct {
+		Parameters map[string]yaml.Node     `yaml:"Parameters"`
+		Rules      map[string]parameterRule `yaml:"Rules"`
+	}
+	if err := yaml.Unmarshal(content, &sections); err != nil {
+		return err
+	}
+	file := filepath.Base(path)
+	for name, node := range sections.Parameters {
+		var declared declaration
+		if err := node.Decode(&declared); err != nil {
+			return err
+		}
+		text, isGiven := parameters[name]
+		if !isGiven {
+			text = declared.Default
+		}
+		// What only a deployed stack knows cannot be checked.
+		if problem := declared.violation(text); problem != "" && !strings.Contains(text, "${") {
+			return fmt.Errorf("%s:%d: the parameter %s: %s (%s)", file, node.Line, name, problem, declared.ConstraintDescription)
+		}
+	}
+	for name, rule := range sections.Rules {
+		if err := rule.check(document, file, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r parameterRule) check(document *samtemplate.Document, file, name string) error {
+	if !r.RuleCondition.IsZero() {
+		if applies, err := document.Holds(&r.RuleCondition); err != nil || !applies {
+			return err
+		}
+	}
+	for _, node := range r.Assertions {
+		var assertion struct {
+			Assert            yaml.Node `yaml:"Assert"`
+			AssertDescription string    `yaml:"AssertDescription"`
+		}
+		if err := node.Decode(&assertion); err != nil {
+			return err
+		}
+		condition := &assertion.Assert
+		if condition.IsZero() {
+			condition = nil // which no document can evaluate
+		}
+		holds, err := document.Holds(condition)
+		if err == nil && !holds {
+			err = fmt.Errorf("%s:%d: the rule %s: %s", file, node.Line, name, assertion.AssertDescription)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// violation says which constraint a text does not meet. It returns nothing if the text meets all.
+func (d declaration) violation(text string) string {
+	if d.AllowedPattern != "" && !regexp.MustCompile("^(?:"+d.AllowedPattern+")$").MatchString(text) {
+		return fmt.Sprintf("%q does not match %s", text, d.AllowedPattern)
+	}
+	if d.AllowedValues != nil && !slices.Contains(d.AllowedValues, text) {
+		return fmt.Sprintf("%q is not one of %s", text, strings.Join(d.AllowedValues, ", "))
+	}
+	if d.Type != "Number" {
+		return ""
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return fmt.Sprintf("%q is not a number", text)
+	}
+	if d.MinValue != nil && number < *d.MinValue {
+		return fmt.Sprintf("%s is less than %v", text, *d.MinValue)
+	}
+	return ""
+}
+
+// write writes a template and the one that it may nest, and returns the path of the first.
+func write(t *testing.T, template string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"template.yaml": template, "watch.yaml": "Parameters:\n  Shop: {Type: String, AllowedValues: [b]}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "template.yaml")
+}
+
+func TestDeployment_RejectsWhatCloudFormationRejects(t *testing.T) {
+	const nested = "Resources:\n  Watch:\n    Type: AWS::CloudFormation::Stack\n    Properties:\n      TemplateURL: watch.yaml\n      Parameters: {Shop: "
+	for name, test := range map[string]struct{ template, want string }{
+		"a missing parameter":   {"Parameters:\n  Shop: {Type: Number}\n", `template.yaml:2: the parameter Shop: "" is not a number`},
+		"a wrong default":       {"Parameters:\n  Shop: {Type: Number, Default: a, ConstraintDescription: A number.}\n", `template.yaml:2: the parameter Shop: "a" is not a number (A number.)`},
+		"a broken rule":         {"Parameters:\n  Shop: {Type: String, Default: a}\nRules:\n  Open:\n    Assertions:\n      - Assert: !Equals [!Ref Shop, b]\n        AssertDescription: The shop is b.\n", "template.yaml:6: the rule Open: The shop is b."},
+		"an empty assertion":    {"Rules:\n  Open:\n    Assertions: [{}]\n", "template.yaml:1: this machine cannot evaluate this as a condition"},
+		"an unknown expression": {"Resources:\n  Log:\n    Type: AWS::Logs::LogGroup\n    Properties: {LogGroupName: !ImportValue log}\n", "template.yaml:4: this machine cannot evaluate"},
+		"a nested file missing": {strings.Replace(nested, "watch", "none", 1) + "a}\n", "template.yaml:2: the nested stack: read the template: open"},
+		"a nested parameter":    {nested + "a}\n", `watch.yaml:2: the parameter Shop: "a" is not one of b`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := write(t, test.template)
+			if _, err := resources(path, "", nil); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want %s", err, test.want)
+			}
+		})
+	}
+	rule := "Rules:\n  Open:\n    RuleCondition: !Equals [a, b]\n    Assertions:\n      - {Assert: !Equals [a, b], AssertDescription: Never.}\n"
+	if _, err := resources(write(t, rule), "", nil); err != nil {
+		t.Errorf("a rule that does not apply: %v", err)
+	}
+}

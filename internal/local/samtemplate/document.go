@@ -1,0 +1,69 @@
+package samtemplate
+
+import "go.yaml.in/yaml/v3"
+
+// Document is a template whose expressions are evaluated as CloudFormation does it. The checks of what a deployment creates
+// use it; the local run does not.
+type Document struct{ stack *stack }
+
+// Resource is a resource that a deployment of a document creates.
+type Resource struct {
+	Name string
+	Type string // "AWS::IAM::Role"
+	Line int
+	// Properties are maps, slices and strings. A reference that only a deployed stack can resolve is written as ${Address}.
+	Properties map[string]any
+}
+
+// Open reads a template. The parameters are those of Load. The prefix stands before the resources' names in references: it is
+// empty, or a nested stack's name and a dot.
+func Open(path, prefix string, parameters map[string]string) (*Document, error) {
+	s, err := openStack(path, parameters)
+	if err != nil {
+		return nil, err
+	}
+	s.prefix = prefix
+	return &Document{s}, nil
+}
+
+// Resources lists what a deployment creates, in the document's order. Unlike Load it evaluates all properties.
+func (d *Document) Resources() (all []Resource, err error) {
+	err = try(func() {
+		for r := range d.stack.resources() {
+			properties, _ := d.stack.native(d.stack.merge(d.stack.globals(r.kind), r.properties)).(map[string]any)
+			all = append(all, Resource{Name: r.name, Type: r.kind, Line: r.at.Line, Properties: properties})
+		}
+	})
+	return all, err
+}
+
+// Holds reports whether a condition of the document holds.
+func (d *Document) Holds(condition *yaml.Node) (holds bool, err error) {
+	err = try(func() { holds = d.stack.judge(condition) })
+	return holds, err
+}
+
+// native evaluates a node and everything below it to Go's maps, slices and strings.
+func (s *stack) native(n *yaml.Node) any {
+	n = s.resolve(n)
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == yaml.SequenceNode:
+		list := []any{}
+		for _, item := range s.list(n) {
+			list = append(list, s.native(item))
+		}
+		return list
+	case n.Kind == yaml.MappingNode:
+		dict := make(map[string]any)
+		for key, item := range pairs(n) {
+			if value := s.native(item); value != nil {
+				dict[key.Value] = value
+			}
+		}
+		return dict
+	default:
+		return replaceReferences(n.Value, func(address string) string { return "${" + address + "}" })
+	}
+}
