@@ -16,22 +16,22 @@ import (
 	"shopfront/pkg/money"
 )
 
-// window is a fake httpapi.Catalogue: one customer with its products in ID order.
-type window struct {
+// fakeCatalogue is an httpapi.Catalogue with one customer, whose products are in ID order.
+type fakeCatalogue struct {
 	customer catalog.Customer
 	products []catalog.Product
-	err      error // of the products, behind those that there are
-	wanted   *int
+	err      error // if set, ends the list of products
+	wanted   *int  // if set, receives how many products were asked for
 }
 
-func (w window) Customer(_ context.Context, id catalog.CustomerID) (catalog.Customer, error) {
+func (w fakeCatalogue) Customer(_ context.Context, id catalog.CustomerID) (catalog.Customer, error) {
 	if id != w.customer.ID {
 		return catalog.Customer{}, catalog.ErrNotFound
 	}
 	return w.customer, nil
 }
 
-func (w window) Products(_ context.Context, _ catalog.CustomerID, after catalog.ProductID, want int) iter.Seq2[catalog.Product, error] {
+func (w fakeCatalogue) Products(_ context.Context, _ catalog.CustomerID, after catalog.ProductID, want int) iter.Seq2[catalog.Product, error] {
 	if w.wanted != nil {
 		*w.wanted = want
 	}
@@ -47,8 +47,8 @@ func (w window) Products(_ context.Context, _ catalog.CustomerID, after catalog.
 	}
 }
 
-func emberforge(products ...catalog.Product) window {
-	return window{customer: catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "EUR"}, products: products}
+func emberforge(products ...catalog.Product) fakeCatalogue {
+	return fakeCatalogue{customer: catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "EUR"}, products: products}
 }
 
 func capes(count int) []catalog.Product {
@@ -61,7 +61,6 @@ func capes(count int) []catalog.Product {
 	return products
 }
 
-// page is what a test reads of an area.
 type page struct {
 	Products []struct {
 		ID string `json:"id"`
@@ -69,8 +68,8 @@ type page struct {
 	Next *string `json:"next"`
 }
 
-// show reads a page, which must be one.
-func (w window) show(t *testing.T, target string) (page, answered) {
+// show requests a page, which must succeed.
+func (w fakeCatalogue) show(t *testing.T, target string) (page, answered) {
 	t.Helper()
 	s := newService(t)
 	a := s.send(s.CheckoutArea(w), get(target))
@@ -81,8 +80,8 @@ func (w window) show(t *testing.T, target string) (page, answered) {
 	return p, a
 }
 
-// walk shows a page and those that follow it.
-func (w window) walk(t *testing.T, target string) iter.Seq2[page, answered] {
+// walk yields a page and all pages that its next links lead to.
+func (w fakeCatalogue) walk(t *testing.T, target string) iter.Seq2[page, answered] {
 	return func(yield func(page, answered) bool) {
 		for {
 			p, a := w.show(t, target)
@@ -144,14 +143,14 @@ func TestCheckoutArea_NextLinks_LeadToTheLastPage(t *testing.T) {
 			for p := range emberforge(capes(test.products)...).walk(t, areaPath+query) {
 				pages++
 				if len(p.Products) > test.perPage {
-					t.Errorf("a page of %d", len(p.Products))
+					t.Errorf("the page has %d products", len(p.Products))
 				}
 				for _, product := range p.Products {
 					seen = append(seen, product.ID)
 				}
 			}
 			if pages != test.pages || len(seen) != test.products || !slices.IsSorted(seen) || len(slices.Compact(seen)) != test.products {
-				t.Errorf("%d products on %d pages, want %d on %d", len(seen), pages, test.products, test.pages)
+				t.Errorf("got %d products on %d pages, want %d on %d", len(seen), pages, test.products, test.pages)
 			}
 		})
 	}
@@ -160,13 +159,13 @@ func TestCheckoutArea_NextLinks_LeadToTheLastPage(t *testing.T) {
 func TestCheckoutArea_Reads_OneProductBeyondThePage(t *testing.T) {
 	shop := emberforge(capes(3)...)
 	shop.wanted = new(int)
-	shop.err = errors.New("read too far")
+	shop.err = errors.New("read beyond the page")
 	if p, _ := shop.show(t, areaPath+"?limit=2"); len(p.Products) != 2 || p.Next == nil || *shop.wanted != 3 {
-		t.Errorf("%d products, next %v, wanted %d", len(p.Products), p.Next, *shop.wanted)
+		t.Errorf("got %d products, next %v; asked the catalogue for %d", len(p.Products), p.Next, *shop.wanted)
 	}
 }
 
-// A page ends early: what Lambda answers is bounded, and counts what escaping adds.
+// Lambda bounds a response, and counts the escapes that its JSON adds.
 func TestCheckoutArea_LargeProducts_EndThePageBelow4MB(t *testing.T) {
 	for what, text := range map[string]string{"plain": "xx", "quotes": `\"`, "angles": "<>"} {
 		t.Run(what, func(t *testing.T) {
@@ -180,7 +179,7 @@ func TestCheckoutArea_LargeProducts_EndThePageBelow4MB(t *testing.T) {
 				seen += len(p.Products)
 				carried, err := json.Marshal(a.body)
 				if len(carried) >= 4_000_000 || err != nil {
-					t.Errorf("a page of %d bytes, carried as %d, %v", len(a.body), len(carried), err)
+					t.Errorf("a page of %d bytes takes %d in Lambda's response, %v", len(a.body), len(carried), err)
 				}
 			}
 			if seen != 45 || pages < 2 || pages > 9 {
@@ -195,7 +194,7 @@ func TestCheckoutArea_MatchingETag_Is304(t *testing.T) {
 	_, first := shop.show(t, areaPath)
 	etag := first.header.Get("ETag")
 	if len(etag) != 24 || etag[0] != '"' || etag[23] != '"' {
-		t.Fatalf("ETag %s is not a strong one", etag)
+		t.Fatalf("ETag %s is not strong", etag)
 	}
 	for _, headers := range [][]string{
 		{"If-None-Match", etag},
@@ -220,7 +219,7 @@ func TestCheckoutArea_MatchingETag_Is304(t *testing.T) {
 }
 
 func TestCheckoutArea_ETag_DependsOnThePage(t *testing.T) {
-	etag := func(shop window, target string) string {
+	etag := func(shop fakeCatalogue, target string) string {
 		_, a := shop.show(t, target)
 		return a.header.Get("ETag")
 	}
@@ -232,11 +231,11 @@ func TestCheckoutArea_ETag_DependsOnThePage(t *testing.T) {
 	tags := []string{etag(shop, areaPath), etag(dearer, areaPath), etag(renamed, areaPath), etag(shop, areaPath+"?limit=2"), etag(emberforge(), areaPath)}
 	for i, tag := range tags {
 		if slices.Contains(tags[i+1:], tag) {
-			t.Errorf("two of these pages are one: %q", tags)
+			t.Errorf("two of these pages have the same ETag: %q", tags)
 		}
 	}
 	if etag(shop, areaPath) != tags[0] {
-		t.Error("the same page has another ETag")
+		t.Error("the ETag of an unchanged page has changed")
 	}
 }
 
@@ -251,7 +250,7 @@ func TestCheckoutArea_HEAD_RespondsLikeGET(t *testing.T) {
 	}
 }
 
-func TestCheckoutArea_MalformedRequests(t *testing.T) {
+func TestCheckoutArea_MalformedRequests_AreRejected(t *testing.T) {
 	cursor := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	tests := []struct {
 		what    string
@@ -298,7 +297,7 @@ func TestCheckoutArea_MalformedRequests(t *testing.T) {
 	}
 }
 
-// A cursor need not be of a product that there is: it may have been taken off sale since.
+// The product in a cursor may have been taken off sale since.
 func TestCheckoutArea_Cursor_SelectsTheFirstProduct(t *testing.T) {
 	cursor := base64.RawURLEncoding.EncodeToString([]byte("emberforge/cape-000.5"))
 	p, _ := emberforge(capes(3)...).show(t, areaPath+"?cursor="+cursor)

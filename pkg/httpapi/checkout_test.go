@@ -16,31 +16,31 @@ import (
 	"shopfront/pkg/money"
 )
 
-// till is a fake httpapi.CheckoutDesk.
-type till struct {
+// fakeOpener is an httpapi.CheckoutOpener.
+type fakeOpener struct {
 	open  func(checkout.Request) (checkout.Checkout, bool, error)
 	quote func(checkout.Request) (checkout.Checkout, bool, error)
 }
 
-func (d till) Open(_ context.Context, r checkout.Request) (checkout.Checkout, bool, error) {
+func (d fakeOpener) Open(_ context.Context, r checkout.Request) (checkout.Checkout, bool, error) {
 	return d.open(r)
 }
 
-func (d till) Quote(_ context.Context, r checkout.Request) (checkout.Checkout, bool, error) {
+func (d fakeOpener) Quote(_ context.Context, r checkout.Request) (checkout.Checkout, bool, error) {
 	return d.quote(r)
 }
 
-// closedTill fails the test when a request reaches it.
-func closedTill(t *testing.T) till {
+// unusedOpener fails the test when a request reaches it.
+func unusedOpener(t *testing.T) fakeOpener {
 	closed := func(checkout.Request) (checkout.Checkout, bool, error) {
-		t.Error("the request reached the desk")
+		t.Error("the request reached the opener")
 		return checkout.Checkout{}, false, nil
 	}
-	return till{open: closed, quote: closed}
+	return fakeOpener{open: closed, quote: closed}
 }
 
-// selling is a till that sells whatever is asked for at 4.99 EUR.
-func selling() till {
+// selling sells every variant at 4.99 EUR, and always three of it.
+func selling() fakeOpener {
 	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 	sell := func(r checkout.Request) (checkout.Checkout, bool, error) {
 		return checkout.Checkout{
@@ -49,7 +49,7 @@ func selling() till {
 			Created: r.At, Expires: r.At.Add(checkout.Lifetime),
 		}, false, nil
 	}
-	return till{open: sell, quote: sell}
+	return fakeOpener{open: sell, quote: sell}
 }
 
 func get(target string, headers ...string) *http.Request {
@@ -66,7 +66,7 @@ const soldBody = `{"id":"q83vEjRWeJASNFZ4kBI0Vg5ZHo9V0Hk3RmKUL0dT2g_-","status":
 	`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},"total":{"minor":1497,"currency":"EUR","display":"14.97 EUR"},` +
 	`"createdAt":"2026-11-21T12:00:00.123Z","expiresAt":"2026-11-21T12:30:00.123Z"}`
 
-func TestCheckout_OK(t *testing.T) {
+func TestCheckout_RespondsWithTheCheckout(t *testing.T) {
 	data, err := checkout.ParseData(`{"player":"Alder"}`)
 	if err != nil {
 		t.Fatal(err)
@@ -74,15 +74,15 @@ func TestCheckout_OK(t *testing.T) {
 	want := checkout.Request{
 		Customer: "emberforge", Product: "coins", Variant: "500", Amount: 3, Data: data, Key: "till-1047", At: now().Truncate(time.Millisecond),
 	}
-	desk := selling()
-	desk.open = func(r checkout.Request) (checkout.Checkout, bool, error) {
+	opener := selling()
+	opener.open = func(r checkout.Request) (checkout.Checkout, bool, error) {
 		if r != want {
 			t.Errorf("asked for %+v; want %+v", r, want)
 		}
 		return selling().open(r)
 	}
 	s := newService(t)
-	a := s.send(s.Checkout(desk), get(coinsPath+"?amount=3&data=%7B%22player%22%3A%22Alder%22%7D", "Idempotency-Key", "till-1047"))
+	a := s.send(s.Checkout(opener), get(coinsPath+"?amount=3&data=%7B%22player%22%3A%22Alder%22%7D", "Idempotency-Key", "till-1047"))
 	a.want(t, http.StatusOK, fmt.Sprintf(soldBody, `""`))
 	a.wantHeader(t, "Content-Type", "application/json")
 	a.wantHeader(t, "Cache-Control", "no-store")
@@ -96,12 +96,12 @@ func TestCheckout_OK(t *testing.T) {
 }
 
 func TestCheckout_SameKey_IsReplayed(t *testing.T) {
-	desk := till{open: func(r checkout.Request) (checkout.Checkout, bool, error) {
+	opener := fakeOpener{open: func(r checkout.Request) (checkout.Checkout, bool, error) {
 		c, _, _ := selling().open(r)
 		return c, true, nil
 	}}
 	s := newService(t)
-	a := s.send(s.Checkout(desk), get(coinsPath, "Idempotency-Key", "till-1047"))
+	a := s.send(s.Checkout(opener), get(coinsPath, "Idempotency-Key", "till-1047"))
 	a.want(t, http.StatusOK, fmt.Sprintf(soldBody, `""`))
 	a.wantHeader(t, "Idempotency-Replayed", "true")
 	if line := s.logged(t); line["outcome"] != "replayed" || line["Checkouts"] != nil {
@@ -123,32 +123,32 @@ func TestCheckout_Data_IsAnObjectIfTheVariantHasASchema(t *testing.T) {
 		{"", false, `""`},
 	}
 	for _, test := range tests {
-		desk := till{open: func(r checkout.Request) (checkout.Checkout, bool, error) {
+		opener := fakeOpener{open: func(r checkout.Request) (checkout.Checkout, bool, error) {
 			c, _, _ := selling().open(r)
 			c.Data, c.DataIsObject = test.data, test.object
 			return c, false, nil
 		}}
 		s := newService(t)
-		s.send(s.Checkout(desk), get(coinsPath)).want(t, http.StatusOK, fmt.Sprintf(soldBody, test.want))
+		s.send(s.Checkout(opener), get(coinsPath)).want(t, http.StatusOK, fmt.Sprintf(soldBody, test.want))
 	}
 }
 
 func TestCheckout_HEAD_RespondsLikeGETAndStoresNothing(t *testing.T) {
-	desk := selling()
-	desk.open = closedTill(t).open
+	opener := selling()
+	opener.open = unusedOpener(t).open
 	s := newService(t)
-	a := s.send(s.Checkout(desk), request(http.MethodHead, coinsPath+"?amount=3", ""))
+	a := s.send(s.Checkout(opener), request(http.MethodHead, coinsPath+"?amount=3", ""))
 	a.want(t, http.StatusOK, "")
 	a.wantHeader(t, "Content-Type", "application/json")
 	a.wantHeader(t, "Cache-Control", "no-store")
 	if line := s.logged(t); line["outcome"] != "quoted" || line["Checkouts"] != nil {
 		t.Errorf("logged %v", line)
 	}
-	desk.quote = func(checkout.Request) (checkout.Checkout, bool, error) {
+	opener.quote = func(checkout.Request) (checkout.Checkout, bool, error) {
 		return checkout.Checkout{}, false, catalog.ErrNotFound
 	}
 	s = newService(t)
-	s.send(s.Checkout(desk), request(http.MethodHead, coinsPath, "")).want(t, http.StatusNotFound, "")
+	s.send(s.Checkout(opener), request(http.MethodHead, coinsPath, "")).want(t, http.StatusNotFound, "")
 }
 
 func TestCheckout_Prefetch_IsRejectedAndStoresNothing(t *testing.T) {
@@ -161,7 +161,7 @@ func TestCheckout_Prefetch_IsRejectedAndStoresNothing(t *testing.T) {
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			s := newService(t)
-			a := s.send(s.Checkout(closedTill(t)), request(method, coinsPath, "", headers...))
+			a := s.send(s.Checkout(unusedOpener(t)), request(method, coinsPath, "", headers...))
 			if a.status != http.StatusServiceUnavailable || a.header.Get("Cache-Control") != "no-store" {
 				t.Errorf("%q: %d %v", headers, a.status, a.header)
 			}
@@ -226,7 +226,7 @@ func TestCheckout_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.what, func(t *testing.T) {
 			s := newService(t)
-			a := s.send(s.Checkout(closedTill(t)), test.request)
+			a := s.send(s.Checkout(unusedOpener(t)), test.request)
 			if a.status != test.status || !strings.HasPrefix(a.body, problemFormat+test.problem+`"`) {
 				t.Errorf("%d %s; want %d %s", a.status, a.body, test.status, test.problem)
 			}
@@ -236,7 +236,7 @@ func TestCheckout_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
 	}
 }
 
-func TestCheckout_Errors(t *testing.T) {
+func TestCheckout_Errors_BecomeProblems(t *testing.T) {
 	tests := []struct {
 		what string
 		err  error
@@ -272,9 +272,9 @@ func TestCheckout_Errors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.what, func(t *testing.T) {
-			desk := till{open: func(checkout.Request) (checkout.Checkout, bool, error) { return checkout.Checkout{}, false, test.err }}
+			opener := fakeOpener{open: func(checkout.Request) (checkout.Checkout, bool, error) { return checkout.Checkout{}, false, test.err }}
 			s := newService(t)
-			a := s.send(s.Checkout(desk), get(coinsPath))
+			a := s.send(s.Checkout(opener), get(coinsPath))
 			a.want(t, a.status, test.want)
 			if !strings.Contains(test.want, fmt.Sprintf(`"status":%d`, a.status)) {
 				t.Errorf("status %d", a.status)
@@ -291,11 +291,11 @@ func TestCheckout_Log_HoldsNothingPersonal(t *testing.T) {
 		coinsPath + "?amount=3&data=%7B%22player%22%3A%22Alder%22%7D", coinsPath + "?data=Alder&data=Alder", coinsPath + "?Alder=1", coinsPath + "?amount=Alder",
 	} {
 		s := newService(t)
-		desk := selling()
-		desk.open = func(checkout.Request) (checkout.Checkout, bool, error) {
+		opener := selling()
+		opener.open = func(checkout.Request) (checkout.Checkout, bool, error) {
 			return checkout.Checkout{}, false, &checkout.ParameterError{Parameter: "data", Pointer: "/Alder", Reason: "is not allowed"}
 		}
-		s.send(s.Checkout(desk), get(target, "Idempotency-Key", "till-1047"))
+		s.send(s.Checkout(opener), get(target, "Idempotency-Key", "till-1047"))
 		line, err := json.Marshal(s.logged(t))
 		if err != nil {
 			t.Fatal(err)
@@ -316,21 +316,21 @@ func FuzzCheckoutQuery(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, query string) {
 		var asked *checkout.Request
-		desk := till{open: func(r checkout.Request) (checkout.Checkout, bool, error) {
+		opener := fakeOpener{open: func(r checkout.Request) (checkout.Checkout, bool, error) {
 			asked = &r
 			return selling().open(r)
 		}}
 		s := newService(t)
 		r := get(coinsPath)
 		r.URL.RawQuery = query
-		a := s.send(s.Checkout(desk), r)
+		a := s.send(s.Checkout(opener), r)
 		if (a.status == http.StatusOK) != (asked != nil) || a.status != http.StatusOK && a.status != 400 && a.status != 422 {
 			t.Fatalf("%q: %d %s", query, a.status, a.body)
 		}
 		if asked == nil {
 			return
 		}
-		// What was accepted is what any strict reader of the query reads.
+		// The endpoint must have read the query as a strict parser does.
 		values, err := url.ParseQuery(query)
 		if err != nil || len(values["amount"]) > 1 || len(values["data"]) > 1 {
 			t.Fatalf("%q was accepted: %v, %v", query, values, err)

@@ -15,12 +15,12 @@ func TestCheckoutVariant_RespondsLikeCheckout(t *testing.T) {
 	var asked [2]checkout.Request
 	var answers [2]answered
 	for i, path := range []string{coinsPath, olderPath} {
-		desk := till{open: func(r checkout.Request) (checkout.Checkout, bool, error) {
+		opener := fakeOpener{open: func(r checkout.Request) (checkout.Checkout, bool, error) {
 			asked[i] = r
 			return selling().open(r)
 		}}
 		s := newService(t)
-		endpoints := []http.Handler{s.Checkout(desk), s.CheckoutVariant(desk)}
+		endpoints := []http.Handler{s.Checkout(opener), s.CheckoutVariant(opener)}
 		answers[i] = s.send(endpoints[i], get(path+query, "Idempotency-Key", "till-1047"))
 	}
 	if asked[0] != asked[1] {
@@ -28,7 +28,7 @@ func TestCheckoutVariant_RespondsLikeCheckout(t *testing.T) {
 	}
 	answers[1].want(t, http.StatusOK, fmt.Sprintf(soldBody, `""`))
 	if answers[0].body != answers[1].body {
-		t.Errorf("answers are %s and %s", answers[0].body, answers[1].body)
+		t.Errorf("the responses are %s and %s", answers[0].body, answers[1].body)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestCheckoutVariant_EveryResponse_SaysItIsDeprecated(t *testing.T) {
 	}
 }
 
-// wantDeprecated fails unless the answer says so in the forms of RFC 9745 and RFC 8594, with a year between the two.
+// wantDeprecated checks the headers Deprecation (RFC 9745) and Sunset (RFC 8594), which must be a year apart.
 func (a answered) wantDeprecated(t *testing.T) {
 	t.Helper()
 	var seconds int64
@@ -77,7 +77,7 @@ func (a answered) wantDeprecated(t *testing.T) {
 
 func TestCheckoutVariant_TooLongLink_IsLeftOut(t *testing.T) {
 	s := newService(t)
-	a := s.send(s.CheckoutVariant(closedTill(t)), get("/shop/emberforge/checkout/coins/variant/"+strings.Repeat("%20", 2000)))
+	a := s.send(s.CheckoutVariant(unusedOpener(t)), get("/shop/emberforge/checkout/coins/variant/"+strings.Repeat("%20", 2000)))
 	if a.status != http.StatusNotFound {
 		t.Errorf("%d %s", a.status, a.body)
 	}

@@ -13,7 +13,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// documented is what these tests read of the interface's document.
+// documented is the part of the interface's document that these tests compare with the code.
 type documented struct {
 	Paths map[string]struct {
 		Get struct {
@@ -53,7 +53,7 @@ func TestDocument_PageLimits_MatchTheCode(t *testing.T) {
 		limits := parameter.Schema
 		shop := emberforge(capes(limits.Maximum + 1)...)
 		if p, _ := shop.show(t, areaPath); len(p.Products) != limits.Default {
-			t.Errorf("by default a page has %d products, documented are %d", len(p.Products), limits.Default)
+			t.Errorf("by default a page has %d products, but the document says %d", len(p.Products), limits.Default)
 		}
 		for _, limit := range []int{limits.Minimum, limits.Maximum} {
 			if p, _ := shop.show(t, fmt.Sprintf("%s?limit=%d", areaPath, limit)); len(p.Products) != limit {
@@ -67,7 +67,7 @@ func TestDocument_PageLimits_MatchTheCode(t *testing.T) {
 			}
 		}
 		if most := d.Components.Schemas["CheckoutArea"].Properties["products"].MaxItems; most != limits.Maximum {
-			t.Errorf("at most %d products are documented for a page of at most %d", most, limits.Maximum)
+			t.Errorf("the document allows %d products on a page, but a limit of %d", most, limits.Maximum)
 		}
 	}
 	if !found {
@@ -88,7 +88,7 @@ func TestDocument_BodySize_MatchesTheCode(t *testing.T) {
 	const code = `{"code":"SUMMER-20"}`
 	for _, test := range []struct{ size, status int }{{kib << 10, http.StatusNotFound}, {kib<<10 + 1, http.StatusRequestEntityTooLarge}} {
 		s := newService(t)
-		refusing := desk{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
+		refusing := fakeRedeemer{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
 			return voucher.Redemption{}, false, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
 		}}
 		a := s.send(s.RedeemVoucher(refusing), post("/shop/emberforge/voucher", code+strings.Repeat(" ", test.size-len(code))))

@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// Page is a document that everybody gets as it was rendered.
+// Page is a rendered document, the same for every client.
 type Page struct {
 	Path        string // one segment, such as /docs
 	ContentType string

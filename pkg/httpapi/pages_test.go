@@ -45,7 +45,7 @@ func TestPages_Page_IsServedUnchanged(t *testing.T) {
 	head.wantHeader(t, "ETag", a.header.Get("ETag"))
 }
 
-// RFC 9110, section 12.5.3, but that a client has to ask for gzip by name.
+// As in RFC 9110, section 12.5.3, except that * does not select gzip: a client must name it.
 func TestPages_AcceptEncodingGzip_IsCompressed(t *testing.T) {
 	for acceptEncoding, want := range map[string]bool{
 		"gzip": true, "gzip, deflate, br, zstd": true, "br, GZIP": true, "gzip;q=0.5": true, "gzip; q=1.0": true, "deflate;q=1, gzip;Q=0.1": true,
@@ -62,7 +62,7 @@ func TestPages_AcceptEncodingGzip_IsCompressed(t *testing.T) {
 		}
 		a.wantHeader(t, "Vary", "Accept-Encoding")
 	}
-	// The adapter splits a header at its commas.
+	// Several header lines count like one with commas.
 	s := newService(t)
 	s.send(pages(s), request(http.MethodGet, "/docs", "", "Accept-Encoding", "br", "Accept-Encoding", "gzip")).wantHeader(t, "Content-Encoding", "gzip")
 }
@@ -128,7 +128,7 @@ func TestPages_Feed_NamesTheAddressItWasRequestedFrom(t *testing.T) {
 	}
 }
 
-func TestPages_BadRequests(t *testing.T) {
+func TestPages_BadRequests_AreRejected(t *testing.T) {
 	for _, test := range []struct {
 		method, target string
 		status         int

@@ -21,7 +21,7 @@ const (
 	metricReplayed    = "Replayed"
 	metricRefused     = "Refused" // also by reason
 	metricCheckouts   = "Checkouts"
-	metricStoreErrors = "StoreErrors" // the store did not answer in time
+	metricStoreErrors = "StoreErrors" // the store did not respond in time
 	metricErrors      = "Errors"      // any other internal error, for example a missing permission or table
 )
 

@@ -13,27 +13,29 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// desk is a fake httpapi.VoucherDesk.
-type desk struct {
+// fakeRedeemer is an httpapi.VoucherRedeemer.
+type fakeRedeemer struct {
 	redeem func(voucher.Request) (voucher.Redemption, bool, error)
 	check  func(voucher.Request) (voucher.Voucher, error)
 }
 
-func (d desk) Redeem(_ context.Context, r voucher.Request) (voucher.Redemption, bool, error) {
+func (d fakeRedeemer) Redeem(_ context.Context, r voucher.Request) (voucher.Redemption, bool, error) {
 	return d.redeem(r)
 }
 
-func (d desk) Check(_ context.Context, r voucher.Request) (voucher.Voucher, error) { return d.check(r) }
+func (d fakeRedeemer) Check(_ context.Context, r voucher.Request) (voucher.Voucher, error) {
+	return d.check(r)
+}
 
-// untouched fails the test when a request reaches it.
-func untouched(t *testing.T) desk {
-	return desk{
+// unusedRedeemer fails the test when a request reaches it.
+func unusedRedeemer(t *testing.T) fakeRedeemer {
+	return fakeRedeemer{
 		redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
-			t.Error("the request reached the desk")
+			t.Error("the request reached the redeemer")
 			return voucher.Redemption{}, false, nil
 		},
 		check: func(voucher.Request) (voucher.Voucher, error) {
-			t.Error("the request reached the desk")
+			t.Error("the request reached the redeemer")
 			return voucher.Voucher{}, nil
 		},
 	}
@@ -45,9 +47,9 @@ func coins() voucher.Reward {
 
 const problemFormat = `{"type":"urn:problem:shopfront:`
 
-func TestRedeemVoucher_OK(t *testing.T) {
+func TestRedeemVoucher_RespondsWithTheRedemption(t *testing.T) {
 	var got voucher.Request
-	answers := desk{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
+	answers := fakeRedeemer{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
 		got = r
 		return voucher.Redemption{ID: "cWJxYWRzZmFzZGZhc2RmYQ", Code: "WELCOME-COINS", Nick: "Alder", At: r.At, Reward: coins()}, false, nil
 	}}
@@ -69,7 +71,7 @@ func TestRedeemVoucher_OK(t *testing.T) {
 }
 
 func TestRedeemVoucher_SameKey_IsReplayed(t *testing.T) {
-	answers := desk{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
+	answers := fakeRedeemer{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
 		return voucher.Redemption{ID: "a", Code: "SUMMER-20", At: r.At, Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}}, true, nil
 	}}
 	s := newService(t)
@@ -83,7 +85,7 @@ func TestRedeemVoucher_SameKey_IsReplayed(t *testing.T) {
 }
 
 func TestRedeemVoucher_Check_IsRedeemable(t *testing.T) {
-	answers := untouched(t)
+	answers := unusedRedeemer(t)
 	answers.check = func(voucher.Request) (voucher.Voucher, error) {
 		off := money.Money{Minor: 499, Currency: "EUR"}
 		return voucher.Voucher{Written: "FIVER", Reward: voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: off}}, nil
@@ -94,13 +96,13 @@ func TestRedeemVoucher_Check_IsRedeemable(t *testing.T) {
 		`"reward":{"kind":"amount_off","amountOff":{"minor":499,"currency":"EUR","display":"4.99 EUR"}}}`)
 }
 
-// A stranger sees every refusal as one.
+// A stranger cannot tell refusals apart.
 func TestRedeemVoucher_Refusals_LookTheSame(t *testing.T) {
 	for _, reason := range []voucher.Reason{
 		voucher.ReasonUnknown, voucher.ReasonDisabled, voucher.ReasonNotStarted, voucher.ReasonExpired, voucher.ReasonNickMissing,
 		voucher.ReasonOtherNick, voucher.ReasonUsedUp, voucher.ReasonNickLimit,
 	} {
-		refused := desk{
+		refused := fakeRedeemer{
 			redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
 				return voucher.Redemption{}, false, &voucher.RefusalError{Reason: reason}
 			},
@@ -126,7 +128,7 @@ func TestRedeemVoucher_Refusals_LookTheSame(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newService(t)
-			s.send(s.RedeemVoucher(untouched(t)), r).wantVoucherNotFound(t)
+			s.send(s.RedeemVoucher(unusedRedeemer(t)), r).wantVoucherNotFound(t)
 		})
 	}
 }
@@ -207,7 +209,7 @@ func TestRedeemVoucher_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T
 	for _, test := range tests {
 		t.Run(test.what, func(t *testing.T) {
 			s := newService(t)
-			a := s.send(s.RedeemVoucher(untouched(t)), test.request)
+			a := s.send(s.RedeemVoucher(unusedRedeemer(t)), test.request)
 			if a.status != test.status || !strings.HasPrefix(a.body, problemFormat+test.problem+`"`) {
 				t.Errorf("%d %s; want %d %s", a.status, a.body, test.status, test.problem)
 			}
@@ -219,23 +221,23 @@ func TestRedeemVoucher_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T
 
 func TestRedeemVoucher_MalformedRequests_NameTheFault(t *testing.T) {
 	s := newService(t)
-	a := s.send(s.RedeemVoucher(untouched(t)), post("/shop/emberforge/voucher", `{}`))
+	a := s.send(s.RedeemVoucher(unusedRedeemer(t)), post("/shop/emberforge/voucher", `{}`))
 	a.want(t, 422, problemFormat+`invalid","title":"Invalid request","status":422,"detail":"code: must have a letter or digit.","pointer":"/code"}`)
-	a = s.send(s.RedeemVoucher(untouched(t)), post("/shop/emberforge/voucher?check=yes", `{}`))
+	a = s.send(s.RedeemVoucher(unusedRedeemer(t)), post("/shop/emberforge/voucher?check=yes", `{}`))
 	a.want(t, 400, problemFormat+`malformed-request","title":"Malformed request","status":400,"detail":"The parameter must be true or false.","parameter":"check"}`)
 	for contentType, detail := range map[string]string{
 		"text/json":                                  "The body must be application/json.",
 		"application/json; charset=latin1":           "The body must be application/json in UTF-8, without other parameters.",
 		"application/json; charset=utf-8; version=1": "The body must be application/json in UTF-8, without other parameters.",
 	} {
-		a = s.send(s.RedeemVoucher(untouched(t)), post("/shop/emberforge/voucher", `{}`, "Content-Type", contentType))
+		a = s.send(s.RedeemVoucher(unusedRedeemer(t)), post("/shop/emberforge/voucher", `{}`, "Content-Type", contentType))
 		a.want(t, 415, problemFormat+`unsupported-media-type","title":"Unsupported media type","status":415,"detail":"`+detail+`"}`)
 	}
-	a = s.send(s.RedeemVoucher(untouched(t)), request(http.MethodGet, "/shop/emberforge/voucher", ""))
+	a = s.send(s.RedeemVoucher(unusedRedeemer(t)), request(http.MethodGet, "/shop/emberforge/voucher", ""))
 	a.wantHeader(t, "Allow", "POST")
 }
 
-func TestRedeemVoucher_AcceptedForms(t *testing.T) {
+func TestRedeemVoucher_AcceptedForms_AreRedeemed(t *testing.T) {
 	for what, r := range map[string]*http.Request{
 		"charset":               post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`, "Content-Type", "application/json; charset=utf-8"),
 		"charset in capitals":   post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`, "Content-Type", `Application/JSON;charset="UTF-8"`),
@@ -246,7 +248,7 @@ func TestRedeemVoucher_AcceptedForms(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newService(t)
-			ok := desk{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
+			ok := fakeRedeemer{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
 				if r.Code != "SUMMER20" || r.Nick != (voucher.Nick{}) {
 					t.Errorf("asked for %+v", r)
 				}
@@ -264,7 +266,7 @@ type throttled struct{}
 func (throttled) Error() string     { return "SECRET-DETAIL throttled" }
 func (throttled) Unavailable() bool { return true }
 
-func TestRedeemVoucher_Failures(t *testing.T) {
+func TestRedeemVoucher_Failures_BecomeProblems(t *testing.T) {
 	tests := []struct {
 		what    string
 		fail    func() error
@@ -279,7 +281,7 @@ func TestRedeemVoucher_Failures(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.what, func(t *testing.T) {
 			s := newService(t)
-			broken := desk{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
+			broken := fakeRedeemer{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
 				return voucher.Redemption{}, false, test.fail()
 			}}
 			a := s.send(s.RedeemVoucher(broken), post("/shop/emberforge/voucher", `{"code":"SUMMER-20","nick":"Alder"}`))
@@ -298,7 +300,7 @@ func TestRedeemVoucher_Failures(t *testing.T) {
 	}
 }
 
-// What is personal or secret is in no log line, whatever comes of the request.
+// No log line contains a code, nick, key or query, whatever the outcome of the request.
 func TestRedeemVoucher_Log_HoldsNothingPersonal(t *testing.T) {
 	redeemed := voucher.Redemption{ID: "c_VK6k6FHqeh_KIi_9cR5w", Code: "SUMMER-20", Nick: "Alder", Reward: coins()}
 	outcomes := map[string]func() (voucher.Redemption, bool, error){
@@ -312,7 +314,7 @@ func TestRedeemVoucher_Log_HoldsNothingPersonal(t *testing.T) {
 		"panicked":    func() (voucher.Redemption, bool, error) { panic("index out of range") },
 	}
 	for outcome, redeem := range outcomes {
-		d := desk{
+		d := fakeRedeemer{
 			redeem: func(voucher.Request) (voucher.Redemption, bool, error) { return redeem() },
 			check: func(voucher.Request) (voucher.Voucher, error) {
 				_, _, err := redeem()
@@ -343,7 +345,7 @@ func TestRedeemVoucher_Log_HoldsNothingPersonal(t *testing.T) {
 
 func TestRedeemVoucher_Metrics_AreInTheLogLine(t *testing.T) {
 	s := newService(t)
-	ok := desk{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
+	ok := fakeRedeemer{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
 		return voucher.Redemption{Reward: coins()}, false, nil
 	}}
 	s.send(s.RedeemVoucher(ok), post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`))
@@ -358,10 +360,9 @@ func TestRedeemVoucher_Metrics_AreInTheLogLine(t *testing.T) {
 	}
 }
 
-// Refusals are also counted by their reason.
 func TestRedeemVoucher_Refusals_AreCountedByReason(t *testing.T) {
 	s := newService(t)
-	refuse := desk{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
+	refuse := fakeRedeemer{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
 		return voucher.Redemption{}, false, &voucher.RefusalError{Reason: voucher.ReasonExpired}
 	}}
 	s.send(s.RedeemVoucher(refuse), post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`))
@@ -378,7 +379,7 @@ func FuzzVoucherBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		s := newService(t)
 		var asked *voucher.Request
-		ok := desk{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
+		ok := fakeRedeemer{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
 			asked = &r
 			return voucher.Redemption{Reward: coins()}, false, nil
 		}}
@@ -398,7 +399,7 @@ func FuzzVoucherQuery(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, query string) {
 		s := newService(t)
-		ok := desk{
+		ok := fakeRedeemer{
 			redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
 				return voucher.Redemption{Reward: coins()}, false, nil
 			},

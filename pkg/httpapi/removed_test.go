@@ -12,7 +12,7 @@ func TestRemovedPayment_Is410(t *testing.T) {
 		{http.MethodGet, "/checkout/paybylink/transfer"},
 		{http.MethodGet, "/checkout/card"},
 		{http.MethodGet, "/checkout/paybylink"},
-		// One segment that holds an escaped slash reaches the function as two.
+		// A segment with an escaped slash reaches the function as two segments.
 		{http.MethodGet, "/checkout/car%2Fd"},
 		{http.MethodGet, "/checkout/paybylink/pre%2Fpaid"},
 		{http.MethodPost, "/checkout/paybylink/sms"},

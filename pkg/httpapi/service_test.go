@@ -17,7 +17,7 @@ import (
 
 func now() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.UTC) }
 
-// service is a httpapi.Service whose log can be read.
+// service is an httpapi.Service with a log that tests can read.
 type service struct {
 	httpapi.Service
 	log *bytes.Buffer
@@ -32,7 +32,7 @@ func newService(t testing.TB) service {
 	}}
 }
 
-// logged is the one line that a request left.
+// logged returns the log line of the request. There must be exactly one.
 func (s service) logged(t testing.TB) map[string]any {
 	t.Helper()
 	var line map[string]any
@@ -42,7 +42,7 @@ func (s service) logged(t testing.TB) map[string]any {
 	return line
 }
 
-// answered is what an endpoint answered.
+// answered is an endpoint's response.
 type answered struct {
 	status int
 	header http.Header
@@ -69,7 +69,7 @@ func (a answered) wantHeader(t testing.TB, name, want string) {
 	}
 }
 
-// request makes a request with headers, given as name, value, name, value. An empty content type is none.
+// request makes a request with headers, given as name, value, name, value. An empty content type removes the header.
 func request(method, target, body string, headers ...string) *http.Request {
 	r := httptest.NewRequestWithContext(context.Background(), method, target, strings.NewReader(body))
 	for header := range slices.Chunk(headers, 2) {
@@ -81,7 +81,7 @@ func request(method, target, body string, headers ...string) *http.Request {
 	return r
 }
 
-// post makes a POST of JSON, unless the headers say otherwise.
+// post makes a POST of JSON, unless the headers have a content type.
 func post(target, body string, headers ...string) *http.Request {
 	if !strings.Contains(strings.Join(headers, "\n"), "Content-Type") {
 		headers = append(headers, "Content-Type", "application/json")

@@ -2,14 +2,14 @@ package lambdahttp_test
 
 import "testing"
 
-// mostAllocations is how many allocations a request may take, as a multiple of those of the reference function with the same calls.
+// mostAllocations bounds a request's allocations, as a multiple of those that the reference function makes with the same calls.
 const mostAllocations = 1.4
 
-func TestRequest_AllocatesHardlyMoreThanTheReference(t *testing.T) {
+func TestRequest_Allocations_AreCloseToTheReference(t *testing.T) {
 	for _, m := range allMeasured() {
 		sides, event := m.sides(t), m.event(t)
 		if len(sides) == 1 {
-			continue // no calls, and so nothing to compare with
+			continue // makes no calls, so it has no reference
 		}
 		own := testing.AllocsPerRun(100, func() { sides[0].call(t, event) })
 		reference := testing.AllocsPerRun(100, func() { sides[1].call(t, event) })
@@ -20,7 +20,7 @@ func TestRequest_AllocatesHardlyMoreThanTheReference(t *testing.T) {
 	}
 }
 
-func TestRequest_CallsTheStoreAsOftenAsItMust(t *testing.T) {
+func TestRequest_StoreCalls_AreAsFewAsNeeded(t *testing.T) {
 	for _, m := range allMeasured() {
 		event := m.event(t)
 		for _, s := range m.sides(t) {

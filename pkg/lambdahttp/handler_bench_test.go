@@ -33,18 +33,18 @@ import (
 
 const root = "../.."
 
-// measured is one kind of request, as Shopfront answers it and, if it makes calls, as the reference function with the same calls does.
+// measured is one kind of request. Shopfront and, if the request needs the store, a reference function with the same calls handle it.
 type measured struct {
 	name      string
 	shopfront func(wiring) http.Handler
 	reference func(*dynamodb.Client, string) reference.Handler
 	table     string
 	event     func(testing.TB) []byte
-	answer    string // what Shopfront's has in it
-	calls     int    // of the store, for each request
+	answer    string // a part of Shopfront's response
+	calls     int    // of the store, per request
 }
 
-// wiring is what endpoints are wired with, as functions do.
+// wiring is a function's environment and its DynamoDB client.
 type wiring struct {
 	lambdahttp.Environment
 
@@ -76,12 +76,12 @@ func allMeasured() []measured {
 		},
 		{
 			name: "checkout", reference: reference.Checkout, table: fixture.CatalogueTable,
-			shopfront: func(s wiring) http.Handler { return s.Service().Checkout(s.desk()) },
+			shopfront: func(s wiring) http.Handler { return s.Service().Checkout(s.opener()) },
 			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout")) }, answer: `status\":\"open`, calls: 2,
 		},
 		{
 			name: "checkout-variant", reference: reference.Checkout, table: fixture.CatalogueTable,
-			shopfront: func(s wiring) http.Handler { return s.Service().CheckoutVariant(s.desk()) },
+			shopfront: func(s wiring) http.Handler { return s.Service().CheckoutVariant(s.opener()) },
 			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-variant")) }, answer: `status\":\"open`, calls: 2,
 		},
 		{
@@ -103,14 +103,14 @@ func (s wiring) catalogue() catalog.Catalogue {
 	return catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, fixture.CatalogueTable, rand.Int64N)}
 }
 
-func (s wiring) desk() checkout.Opener {
+func (s wiring) opener() checkout.Opener {
 	return checkout.Opener{
 		Catalogue: s.catalogue(), Store: dynamo.NewCheckouts(s.client, fixture.CheckoutsTable),
 		Data: new(dataschema.Validator), Random: zeros{},
 	}
 }
 
-// zeros gives every redemption the same ID: the store's recorded answer is then right for each.
+// zeros gives every redemption the same ID, so that the store's recorded response fits each.
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) {
@@ -118,7 +118,7 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// side is a handler as Lambda calls it, from the event's JSON to the answer's, and what its answers have in them.
+// side is one handler of a comparison, as Lambda calls it: from the event's JSON to the response's.
 type side struct {
 	name    string
 	handler lambda.Handler
@@ -126,11 +126,11 @@ type side struct {
 	store   *stubstore.Replay
 }
 
-// sides are Shopfront's and, if there is one, the reference's beside it.
+// sides returns Shopfront's handler and, if there is one, the reference's.
 func (m measured) sides(tb testing.TB) []side {
 	tb.Helper()
 	shopfront := side{name: "shopfront", answer: m.answer, store: replay(tb)}
-	// The client that functions are wired with, but for the network.
+	// The client is that of the functions, except for the network.
 	client := dynamo.NewClient(dynamo.Settings{
 		Region: "us-east-1", Endpoint: "https://stub.invalid", Jitter: rand.Int64N,
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
@@ -150,7 +150,7 @@ func (m measured) sides(tb testing.TB) []side {
 	return []side{shopfront, compared}
 }
 
-// replay is a store with the demo shop that is as fast as can be.
+// replay returns a store that responds at once, with the recorded responses for the demo shop.
 func replay(tb testing.TB) *stubstore.Replay {
 	tb.Helper()
 	store := stubstore.New(0)
@@ -193,7 +193,7 @@ func encode(tb testing.TB, value any) []byte {
 	return encoded
 }
 
-// call answers the event once, and ends the test where the answer is not the one that is measured.
+// call handles the event once, and fails the test if the response is not the one that is measured.
 func (s side) call(tb testing.TB, event []byte) {
 	tb.Helper()
 	answer, err := s.handler.Invoke(context.Background(), event)
@@ -211,17 +211,17 @@ func (s side) benchmark(b *testing.B, event []byte) {
 		}
 	}
 	ended, endErr := process.CPUTime(os.Getpid())
-	if errors.Join(err, endErr) == nil { // elsewhere than on Linux it is not known
+	if errors.Join(err, endErr) == nil { // known only on Linux
 		b.ReportMetric(float64(ended-began)/float64(b.N), "cpu-ns/op")
 	}
 }
 
-// BenchmarkHandler measures a request within a function, from the event's JSON to the response's, beside the reference function. The
-// store answers in the same process: the figures include the SDK, but no network.
+// BenchmarkHandler compares a request within a function, from the event's JSON to the response's, with the reference function. The
+// store is in the same process: the figures include the SDK, but no network.
 func BenchmarkHandler(b *testing.B) {
 	for _, m := range allMeasured() {
 		sides, event := m.sides(b), m.event(b)
-		for range 200 { // both, so that the first one does not bear the growing of the heap alone
+		for range 200 { // warm up both, or only the first would pay for growing the heap
 			for _, s := range sides {
 				s.call(b, event)
 			}

@@ -24,7 +24,7 @@ func event(method, path, query, body string) events.APIGatewayV2HTTPRequest {
 	}
 }
 
-// handle runs one event and returns what the endpoint was asked.
+// handle handles one event and returns the request that the endpoint got.
 func handle(t *testing.T, e events.APIGatewayV2HTTPRequest) (asked *http.Request, body string, bodyErr error) {
 	t.Helper()
 	endpoint := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -136,7 +136,7 @@ func TestHandler_Deadline_IsWithinTheBudgetAndBeforeTheFunctionsTimeout(t *testi
 func TestHandler_EventThatNoGatewaySends_IsAnError(t *testing.T) {
 	endpoint := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it reached the endpoint") })
 	if _, err := lambdahttp.NewHandler(endpoint, now).Handle(t.Context(), event("GET /", "/", "", "")); err == nil {
-		t.Error("an event whose method is no token was answered")
+		t.Error("an event whose method is not a token got a response")
 	}
 }
 
