@@ -11,7 +11,7 @@ import (
 // The operations of hand-written histories: what was called at one tick and returned at another.
 
 func redeem(called, returned int64, nick, key string, outcome history.Outcome, id string) history.Operation {
-	return history.Operation{Called: called, Returned: returned, Ask: history.AskRedeem, Nick: nick, Key: key, Outcome: outcome, ID: id}
+	return history.Operation{Called: called, Returned: returned, Ask: history.AskRedeem, Nick: nick, Key: key, Answer: history.Answer{Outcome: outcome, ID: id}}
 }
 
 func lost(called int64, nick, key string) history.Operation {
@@ -19,11 +19,11 @@ func lost(called int64, nick, key string) history.Operation {
 }
 
 func check(called, returned int64, nick string, outcome history.Outcome) history.Operation {
-	return history.Operation{Called: called, Returned: returned, Ask: history.AskCheck, Nick: nick, Outcome: outcome}
+	return history.Operation{Called: called, Returned: returned, Ask: history.AskCheck, Nick: nick, Answer: history.Answer{Outcome: outcome}}
 }
 
 func edit(called, returned int64, change history.Edit) history.Operation {
-	o := history.Operation{Called: called, Returned: returned, Ask: history.AskEdit, Edit: change, Outcome: history.Done}
+	o := history.Operation{Called: called, Returned: returned, Ask: history.AskEdit, Edit: change, Answer: history.Answer{Outcome: history.Done}}
 	if returned == 0 {
 		o.Outcome = history.Unknown
 	}
@@ -31,7 +31,7 @@ func edit(called, returned int64, change history.Edit) history.Operation {
 }
 
 func list(called, returned int64, redemptions ...history.Redemption) history.Operation {
-	return history.Operation{Called: called, Returned: returned, Ask: history.AskList, Outcome: history.Done, Listed: redemptions}
+	return history.Operation{Called: called, Returned: returned, Ask: history.AskList, Answer: history.Answer{Outcome: history.Done, Listed: redemptions}}
 }
 
 const (
@@ -229,7 +229,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestAnUndecidedHistoryIsNotKept(t *testing.T) {
+func TestJudge_TimeIsUp_IsUndecided(t *testing.T) {
 	recorder := history.NewRecorder(history.Terms{MaxUses: 500})
 	for range 400 { // lost without a trace, in any of 2^400 ways
 		recorder.Call(history.Operation{Ask: history.AskRedeem, Nick: "alder"})
@@ -240,7 +240,7 @@ func TestAnUndecidedHistoryIsNotKept(t *testing.T) {
 	}
 }
 
-func TestABrokenHistoryIsToldWithWhatDoesNotFit(t *testing.T) {
+func TestJudge_BrokenHistory_MarksTheOperationsThatDoNotFit(t *testing.T) {
 	recorder := history.NewRecorder(history.Terms{MaxUses: 1})
 	recorder.Call(history.Operation{Ask: history.AskRedeem, Nick: "alder"})(history.Answer{Outcome: history.Redeemed, ID: "A"})
 	recorder.Call(history.Operation{Client: 7, Ask: history.AskRedeem, Nick: "birch"})(history.Answer{Outcome: history.Redeemed, ID: "B"})

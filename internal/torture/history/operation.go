@@ -5,40 +5,40 @@ import (
 	"strings"
 )
 
-// None is the limit that nothing reaches.
+// None is the value of a limit that does not limit.
 const None = 0
 
-// Terms are what a voucher was created with.
+// Terms are the terms with which a voucher was created.
 type Terms struct {
 	MaxUses        int // None, or at least 1; never changes from or to None or 1
-	MaxUsesPerNick int // None, or at least 1: then a nick is needed; never changes from or to None
+	MaxUsesPerNick int // None, or at least 1, and then a nick is needed; never changes from or to None
 	Disabled       bool
 }
 
-// Edit changes terms; nil fields stay as they are.
+// Edit changes terms. A nil field stays as it is.
 type Edit struct {
 	MaxUses        *int
 	MaxUsesPerNick *int
 	Disabled       *bool
 }
 
-// Ask is what was asked for.
+// Ask is the kind of an operation.
 type Ask string
 
-// What can be asked for.
+// The kinds of operations.
 const (
 	AskRedeem Ask = "redeem"
 	AskCheck  Ask = "check"
 	AskEdit   Ask = "edit"
-	AskList   Ask = "list" // all redemptions on record, while nothing else goes on
+	AskList   Ask = "list" // of all stored redemptions, while nothing else is in flight
 )
 
-// Outcome is what is known of what became of it.
+// Outcome says what is known about the effect of an operation.
 type Outcome string
 
 // The outcomes.
 const (
-	Unknown    Outcome = "unknown"    // no answer, or one that leaves it open: applied now, at any later time, or never
+	Unknown    Outcome = "unknown"    // no response, or one that leaves open whether it is applied now, later or never
 	Redeemed   Outcome = "redeemed"   // 200
 	Replayed   Outcome = "replayed"   // 200 with Idempotency-Replayed
 	Redeemable Outcome = "redeemable" // 200 to a check
@@ -46,25 +46,30 @@ const (
 	Done       Outcome = "done"       // of an edit or a list
 )
 
-// Operation is one request and its outcome.
+// Operation is one request and its response.
 type Operation struct {
-	// Called and Returned are ticks of the recorder: an operation that was called after another had returned has the higher
-	// tick. Returned is 0 where the outcome is unknown.
+	// Called and Returned are ticks of the recorder: an operation that was called after another one returned has the higher tick.
+	// Returned is 0 if the outcome is unknown.
 	Called, Returned int64
 	Client           int
 	Ask              Ask
-	// Nick is the nick as it is compared; empty: none. Key is empty where there was none, and ignored by a check.
+	// Nick is the nick as it is compared, or empty. Key is the idempotency key, or empty; a check ignores it.
 	Nick, Key string
 	Edit      Edit
-	Outcome   Outcome
-	ID        string       // of a redemption
-	Listed    []Redemption // of a list
+	Answer
 }
 
-// Redemption is one on record.
+// Answer is what the response of an operation says.
+type Answer struct {
+	Outcome Outcome
+	ID      string       // of a redemption
+	Listed  []Redemption // of a list
+}
+
+// Redemption is a stored redemption.
 type Redemption struct{ ID, Nick string }
 
-// String tells of the operation in one line.
+// String describes the operation in one line, and each listed redemption in another.
 func (o Operation) String() string {
 	var b strings.Builder
 	returned := "…"
@@ -90,7 +95,7 @@ func (o Operation) String() string {
 	return b.String()
 }
 
-// String tells what is changed.
+// String lists the changed terms.
 func (e Edit) String() string {
 	var b strings.Builder
 	if e.MaxUses != nil {

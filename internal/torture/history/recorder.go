@@ -5,32 +5,25 @@ import (
 	"sync"
 )
 
-// History is all that was asked of one voucher, from its creation on, in the order of the calls. Its edits do not overlap,
-// but that one of an unknown outcome may still be applied during later ones.
+// History holds all requests about one voucher from its creation on, in the order of the calls. Edits do not overlap, but an edit of
+// unknown outcome may still be applied during later ones.
 type History struct {
 	Terms      Terms
 	Operations []Operation
 }
 
-// Recorder records the history of one voucher. It may be used concurrently.
+// Recorder records the history of one voucher. Goroutines may share it.
 type Recorder struct {
 	mu      sync.Mutex
 	history History
 	tick    int64
 }
 
-// NewRecorder begins the history of a voucher that was created with these terms.
+// NewRecorder starts the history of a voucher that was created with these terms.
 func NewRecorder(terms Terms) *Recorder { return &Recorder{history: History{Terms: terms}} }
 
-// Answer is what is known when an operation has returned.
-type Answer struct {
-	Outcome Outcome
-	ID      string
-	Listed  []Redemption
-}
-
-// Call records that an operation is asked for now: only Client, Ask, Nick, Key and Edit of it count. Returned must be called
-// when it has returned; until then its outcome is unknown.
+// Call records that an operation starts now. It reads only Client, Ask, Nick, Key and Edit. Call returned when the operation has
+// returned; until then its outcome is unknown.
 func (r *Recorder) Call(asked Operation) (returned func(Answer)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,11 +39,11 @@ func (r *Recorder) Call(asked Operation) (returned func(Answer)) {
 		defer r.mu.Unlock()
 		r.tick++
 		o := &r.history.Operations[place]
-		o.Returned, o.Outcome, o.ID, o.Listed = r.tick, answer.Outcome, answer.ID, answer.Listed
+		o.Returned, o.Answer = r.tick, answer
 	}
 }
 
-// History is what was recorded until now.
+// History returns the history so far.
 func (r *Recorder) History() History {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,10 +5,10 @@ import "math"
 // unlimited stands for None where limits are compared.
 const unlimited = math.MaxInt
 
-// timeline is what a term may be, from tick to tick. An edit holds for every request that begins after it returned; a
-// request that is under way meanwhile may see either, and one edit of several steps even what is between. So from an edit's
-// call to its return the term is anything from the lowest to the highest of what it was and is to be. Where the outcome of
-// an edit is unknown, that is so until a later edit of the same term has returned.
+// timeline holds the values that a term may have, by tick. An edit applies to every request that begins after the edit returned. A
+// request that is in flight during the edit may see the old or the new value, or, if the edit takes several steps, one between
+// them. So from the call of an edit to its return, the term is anything from the lower to the higher of both values. After an
+// edit of unknown outcome, that lasts until a later edit of the same term has returned.
 type timeline []period
 
 type period struct {
@@ -16,26 +16,25 @@ type period struct {
 	low, high int
 }
 
-func newTimeline(initial int, operations []Operation, term func(Edit) (value int, edited bool)) timeline {
-	line := timeline{{low: initial, high: initial}}
-	for _, o := range operations { // in the order of the calls, so that the next edit begins after this one
-		if o.Ask != AskEdit {
-			continue
-		}
-		value, edited := term(o.Edit)
-		if !edited {
+// timeline follows one term of the voucher. The function returns the term as an edit sets it, or nil.
+func (h History) timeline(term func(Edit) *int) timeline {
+	created := *term(Edit{&h.Terms.MaxUses, &h.Terms.MaxUsesPerNick, &h.Terms.Disabled})
+	line := timeline{{low: created, high: created}}
+	for _, o := range h.Operations { // in the order of the calls, so that the next edit begins after this one
+		value := term(o.Edit)
+		if value == nil {
 			continue
 		}
 		before := line[len(line)-1]
-		line = append(line, period{o.Called, min(before.low, value), max(before.high, value)})
+		line = append(line, period{o.Called, min(before.low, *value), max(before.high, *value)})
 		if o.Outcome == Done {
-			line = append(line, period{o.Returned, value, value})
+			line = append(line, period{o.Returned, *value, *value})
 		}
 	}
 	return line
 }
 
-// during is what the term may be at any time between two ticks.
+// during returns the lowest and the highest value that the term may have between two ticks.
 func (t timeline) during(from, until int64) (low, high int) {
 	low, high = math.MaxInt, math.MinInt
 	for i, p := range t {
@@ -47,34 +46,21 @@ func (t timeline) during(from, until int64) (low, high int) {
 	return low, high
 }
 
-func disabled(e Edit) (value int, edited bool) {
-	if e.Disabled == nil {
-		return 0, false
+// truth returns 1 for true and 0 for false.
+func truth(is *bool) *int {
+	switch {
+	case is == nil:
+		return nil
+	case *is:
+		return new(1)
+	default:
+		return new(0)
 	}
-	return truth(*e.Disabled), true
 }
 
-func truth(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
-}
-
-func maxUses(e Edit) (value int, edited bool) { return limited(e.MaxUses) }
-
-func maxUsesPerNick(e Edit) (value int, edited bool) { return limited(e.MaxUsesPerNick) }
-
-func limited(limit *int) (value int, edited bool) {
-	if limit == nil {
-		return 0, false
-	}
-	return bound(*limit), true
-}
-
-func bound(limit int) int {
-	if limit == None {
-		return unlimited
+func bound(limit *int) *int {
+	if limit != nil && *limit == None {
+		return new(unlimited)
 	}
 	return limit
 }

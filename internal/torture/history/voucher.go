@@ -2,15 +2,14 @@ package history
 
 import "slices"
 
-// voucher is a voucher as the interface knows it, at one moment. It is never changed in place.
+// voucher is the state of a voucher at one moment, as far as clients see it. It is never changed in place.
 type voucher struct {
-	// low and high are what the limit is: different while it is edited. A use is taken from what is left at that very moment,
-	// whatever the request has read before: a limit that was lowered holds for the requests under way too.
+	// low and high bound the limit; they differ while the limit is edited. A request takes a use from what is left at that very
+	// moment, whatever it read before: a lowered limit also applies to requests that are in flight.
 	low, high int
 	used      int
 	byNick    []int
-	// redeemed has the redemption of each token: one request, with all its repetitions under its key, has one token.
-	redeemed []redemption
+	redeemed  []redemption // by request
 }
 
 // redemption stands for a redemption's ID.
@@ -18,68 +17,62 @@ type redemption int
 
 const (
 	none   redemption = iota // not redeemed
-	unseen                   // redeemed by a request of unknown outcome, and not answered since
+	unseen                   // redeemed by a request of unknown outcome, and not in any response since
 	firstID
 )
 
-// event is something that happens to a voucher at one moment between a call and its return.
-type event interface {
-	// happen returns the voucher after it, or that it cannot happen to this voucher with the outcome that it had.
-	happen(v voucher) (after voucher, can bool)
-}
+// event happens to a voucher at one moment between the call and the return of an operation. It returns the voucher afterwards, and
+// whether the outcome of the operation is possible for this voucher.
+type event func(v voucher) (after voucher, can bool)
 
-// judged are the terms that a request may be judged by: those of any moment from its call to its return.
+// judged holds the terms that may apply to a request: those of any moment from its call to its return.
 type judged struct {
-	nick              int // -1: none
-	enabled, disabled bool
-	perNickLow        int // unlimited: no nick is needed
-	perNickHigh       int
+	nick                    int
+	anonymous               bool
+	enabled, disabled       bool
+	perNickLow, perNickHigh int // unlimited: no nick is needed
 }
 
-// redeems tells whether the terms may let the request redeem.
-func (j judged) redeems(v voucher) bool {
-	return j.enabled && j.taken(v) < j.perNickHigh
-}
+// redeems reports whether the terms may let the request redeem.
+func (j judged) redeems(v voucher) bool { return j.enabled && j.taken(v) < j.perNickHigh }
 
-// refuses tells whether the terms may refuse the request.
-func (j judged) refuses(v voucher) bool {
-	return j.disabled || j.taken(v) >= j.perNickLow
-}
+// refuses reports whether the terms may refuse the request.
+func (j judged) refuses(v voucher) bool { return j.disabled || j.taken(v) >= j.perNickLow }
 
-// taken is how many uses the request's nick has taken. Who has no nick can take none where one is needed.
+// taken returns how many uses the request's nick has taken. A request without a nick cannot take any if a nick is needed.
 func (j judged) taken(v voucher) int {
-	if j.nick >= 0 {
-		return v.byNick[j.nick]
+	if j.anonymous && j.perNickHigh != unlimited {
+		return j.perNickHigh
 	}
-	if j.perNickHigh == unlimited {
-		return 0
-	}
-	return j.perNickHigh
+	return v.byNick[j.nick]
 }
 
 // redeeming is a request to redeem.
 type redeeming struct {
 	judged
-	token   int
+
+	request int // the same for all retries under a key
 	keyed   bool
 	outcome Outcome
-	id      redemption // where it was answered
+	id      redemption // of the response
 }
 
 func (r redeeming) happen(v voucher) (voucher, bool) {
-	has := v.redeemed[r.token]
+	has := v.redeemed[r.request]
 	free := r.redeems(v) && v.used < v.high
 	switch r.outcome {
 	case Redeemed:
 		if has == none && free && !slices.Contains(v.redeemed, r.id) {
 			return v.take(r, r.id), true
 		}
-		return v, false
-	case Replayed:
-		return v.replay(r)
+	case Replayed: // the first replay shows the ID of a redemption whose response was lost
+		if r.keyed && has == unseen {
+			return v.record(r, r.id), !slices.Contains(v.redeemed, r.id)
+		}
+		return v, r.keyed && has == r.id
 	case Refused:
 		return v, has == none && (r.refuses(v) || v.used >= v.low)
-	case Unknown: // what never happens, happens behind the end of the history
+	case Unknown: // if it never happens, the checker places it behind the end of the history
 		if has == none && free {
 			return v.take(r, unseen), true
 		}
@@ -91,35 +84,21 @@ func (r redeeming) happen(v voucher) (voucher, bool) {
 
 func (v voucher) take(r redeeming, id redemption) voucher {
 	v.used++
-	if r.nick >= 0 {
-		v.byNick = slices.Clone(v.byNick)
-		v.byNick[r.nick]++
-	}
-	return v.record(r.token, id)
+	v.byNick = slices.Clone(v.byNick)
+	v.byNick[r.nick]++
+	return v.record(r, id)
 }
 
-func (v voucher) record(token int, id redemption) voucher {
+func (v voucher) record(r redeeming, id redemption) voucher {
 	v.redeemed = slices.Clone(v.redeemed)
-	v.redeemed[token] = id
+	v.redeemed[r.request] = id
 	return v
 }
 
-// replay answers what the token has. The redemption of a request whose outcome was unknown is learnt from the first replay.
-func (v voucher) replay(r redeeming) (voucher, bool) {
-	has := v.redeemed[r.token]
-	switch {
-	case !r.keyed || has == none:
-		return v, false
-	case has == unseen:
-		return v.record(r.token, r.id), !slices.Contains(v.redeemed, r.id)
-	}
-	return v, has == r.id
-}
-
-// checking is an answered check. What it reads is not of one moment: where the limit is edited meanwhile, it may answer
-// either way as far as that goes.
+// checking is a check with a response. It does not read everything at one moment: while the limit is edited, it may respond either way.
 type checking struct {
 	judged
+
 	limitEdited bool
 	outcome     Outcome
 }
@@ -131,33 +110,21 @@ func (c checking) happen(v voucher) (voucher, bool) {
 	return v, c.refuses(v) || v.used >= v.low || c.limitEdited
 }
 
-// limiting begins or ends an edit of the limit.
-type limiting struct{ low, high int }
-
-func (l limiting) happen(v voucher) (voucher, bool) {
-	v.low, v.high = l.low, l.high
-	return v, true
-}
-
-// listing is a list of all redemptions on record, while nothing else went on.
+// listing is a list of all stored redemptions, made while nothing else was in flight.
 type listing struct {
-	byNick []int
-	ids    []redemption
+	nicks []int
+	ids   []redemption
 }
 
 func (l listing) happen(v voucher) (voucher, bool) {
-	if v.used != len(l.ids) || !slices.Equal(v.byNick, l.byNick) {
-		return v, false
+	byNick := make([]int, len(v.byNick))
+	for _, nick := range l.nicks {
+		byNick[nick]++
 	}
-	for _, id := range v.redeemed {
-		if id >= firstID && !slices.Contains(l.ids, id) {
-			return v, false
-		}
-	}
-	return v, true
+	isMissing := func(id redemption) bool { return id >= firstID && !slices.Contains(l.ids, id) }
+	return v, slices.Equal(v.byNick, byNick) && !slices.ContainsFunc(v.redeemed, isMissing)
 }
 
-// equal tells whether two vouchers are the same.
 func (v voucher) equal(other voucher) bool {
 	return v.low == other.low && v.high == other.high && v.used == other.used &&
 		slices.Equal(v.byNick, other.byNick) && slices.Equal(v.redeemed, other.redeemed)
