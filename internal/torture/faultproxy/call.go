@@ -3,43 +3,45 @@ package faultproxy
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 )
 
-// The key of every table in infra/.
+// The key of every table.
 const (
 	partitionKey = "customer"
 	sortKey      = "sk"
 )
 
-// itemKey names an item.
+// itemKey identifies an item.
 type itemKey struct{ table, partition, sort string }
 
-// call is a request to DynamoDB, read as far as faults and rules need it.
+// call is a request to DynamoDB, parsed as far as faults and rules need it.
 type call struct {
-	operation string // UpdateItem
+	operation string // such as UpdateItem
+	header    http.Header
 	body      []byte
 	reads     []itemKey
-	writes    []itemKey // of a transaction: also what it only checks
+	writes    []itemKey // in a transaction also the items that are only checked
 	token     string    // of a transaction: the client's
 }
 
 func (c *call) isTransaction() bool { return c.operation == "TransactWriteItems" }
 
-// kind is the operation and what the first item's sort key begins with: whatever is random in a key comes behind its
-// second #.
+// kind returns the operation and the start of the first item's sort key. Everything random in a key comes after its second #.
 func (c *call) kind() string {
-	for _, key := range slices.Concat(c.writes, c.reads) {
-		parts := strings.SplitN(key.sort, "#", 3)
-		return c.operation + " " + strings.Join(parts[:min(len(parts), 2)], "#")
+	keys := slices.Concat(c.writes, c.reads)
+	if len(keys) == 0 {
+		return c.operation
 	}
-	return c.operation
+	parts := strings.SplitN(keys[0].sort, "#", 3)
+	return c.operation + " " + strings.Join(parts[:min(len(parts), 2)], "#")
 }
 
 type attributes map[string]struct{ S string }
 
-// target is what an operation, or a part of one, names.
+// target is the item of an operation, or of one part of it.
 type target struct {
 	TableName string
 	Key, Item attributes
@@ -53,18 +55,19 @@ func (t target) key() itemKey {
 	return itemKey{t.TableName, at[partitionKey].S, at[sortKey].S}
 }
 
-// readCall reads a request: operation is what follows the dot in the header X-Amz-Target.
-func readCall(operation string, body []byte) (*call, error) {
+// readCall parses a request. The operation follows the dot in the header X-Amz-Target.
+func readCall(header http.Header, body []byte) (*call, error) {
+	_, operation, _ := strings.Cut(header.Get("X-Amz-Target"), ".")
 	var request struct {
 		target
 		ClientRequestToken string
-		TransactItems      []map[string]target // "Update": …
+		TransactItems      []map[string]target // by verb, such as Update
 		RequestItems       map[string]struct{ Keys []attributes }
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, fmt.Errorf("%s: %w", operation, err)
 	}
-	c := &call{operation: operation, body: body, token: request.ClientRequestToken}
+	c := &call{operation: operation, header: header, body: body, token: request.ClientRequestToken}
 	switch operation {
 	case "UpdateItem", "PutItem", "DeleteItem":
 		c.writes = []itemKey{request.key()}

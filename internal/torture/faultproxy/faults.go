@@ -14,11 +14,11 @@ type Fault string
 // The faults that are drawn.
 const (
 	Conflict    Fault = "transaction conflict"     // with a transaction that nobody sees; writes only
-	Throttle    Fault = "throttle"                 // of as many calls in a row as Settings.Burst says
+	Throttle    Fault = "throttle"                 // of Settings.Burst calls in a row
 	ServerError Fault = "server error"             // 500 or 503, half of them after the call was applied
 	SlowRequest Fault = "slow request"             // applied up to Settings.Delay later
-	LateRequest Fault = "late request"             // the connection is cut, and up to Settings.Delay later it is applied
-	SlowAnswer  Fault = "slow answer"              // applied, and answered up to Settings.Delay later
+	LateRequest Fault = "late request"             // the connection is cut, and the call applied up to Settings.Delay later
+	SlowAnswer  Fault = "slow answer"              // applied, and the response sent up to Settings.Delay later
 	LostRequest Fault = "connection cut before"    // not applied
 	LostAnswer  Fault = "connection cut after"     // applied
 	CutAnswer   Fault = "answer cut in the middle" // applied
@@ -26,10 +26,10 @@ const (
 	ShortPage   Fault = "short page"               // a Query ends after one to three items
 )
 
-// What the two standing rules refuse is counted under these names. They are not drawn.
+// The calls that the two rules refuse are counted under these names. They are not drawn.
 const (
-	HeldItem       Fault = "held item"       // a transaction under way has it
-	OverThroughput Fault = "over throughput" // the partition key value has taken its units
+	HeldItem       Fault = "held item"       // a transaction in flight holds it
+	OverThroughput Fault = "over throughput" // the partition key value has used its units
 )
 
 // Faults lists the faults that can be drawn, in the order of the draw.
@@ -39,36 +39,28 @@ func Faults() []Fault {
 	}
 }
 
-// befalls tells which calls a fault can befall.
-func (f Fault) befalls(operation string) bool {
-	switch f {
-	case Conflict:
-		return slices.Contains([]string{"UpdateItem", "PutItem", "DeleteItem", "TransactWriteItems"}, operation)
-	case Unprocessed:
-		return operation == "BatchGetItem"
-	case ShortPage:
-		return operation == "Query"
-	case HeldItem, OverThroughput:
-		return false
-	case Throttle, ServerError, SlowRequest, LateRequest, SlowAnswer, LostRequest, LostAnswer, CutAnswer:
-		return true
+// canHit reports whether a drawn fault is possible for an operation.
+func (f Fault) canHit(operation string) bool {
+	only := map[Fault][]string{
+		Conflict: {"UpdateItem", "PutItem", "DeleteItem", "TransactWriteItems"}, Unprocessed: {"BatchGetItem"}, ShortPage: {"Query"},
 	}
-	return false
+	return only[f] == nil || slices.Contains(only[f], operation)
 }
 
-// schedule draws the faults.
+// schedule draws the faults and counts calls.
 type schedule struct {
 	seed  uint64
 	burst int
 
 	mu        sync.Mutex
 	rates     map[Fault]float64
+	calls     map[string]int    // by operation
 	seen      map[string]uint64 // calls of each kind
-	throttled int               // calls that the burst under way is still for
+	throttled int               // calls that the current burst still throttles
 	injected  map[Fault]int
 }
 
-// draw picks at most one fault for a call, and the source of chance for what it does in detail.
+// draw picks at most one fault for a call, and the random source for the details of the fault.
 func (s *schedule) draw(c *call) (Fault, *rand.Rand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +68,7 @@ func (s *schedule) draw(c *call) (Fault, *rand.Rand) {
 	s.seen[kind]++
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(kind))                                    // never fails, says hash.Hash
-	random := rand.New(rand.NewPCG(s.seed^hash.Sum64(), s.seen[kind])) //nolint:gosec // faults are to be repeated, not secret
+	random := rand.New(rand.NewPCG(s.seed^hash.Sum64(), s.seen[kind])) //nolint:gosec // faults must be repeatable, not secret
 	if s.throttled > 0 {
 		s.throttled--
 		s.injected[Throttle]++
@@ -84,7 +76,7 @@ func (s *schedule) draw(c *call) (Fault, *rand.Rand) {
 	}
 	lot := random.Float64()
 	for _, fault := range Faults() {
-		if !fault.befalls(c.operation) {
+		if !fault.canHit(c.operation) {
 			continue
 		}
 		if lot -= s.rates[fault]; lot < 0 {
@@ -98,20 +90,35 @@ func (s *schedule) draw(c *call) (Fault, *rand.Rand) {
 	return "", random
 }
 
-func (s *schedule) count(fault Fault) {
+func (s *schedule) countCall(operation string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[operation]++
+}
+
+func (s *schedule) countFault(fault Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.injected[fault]++
 }
 
-func (s *schedule) setRates(rates map[Fault]float64) {
+// SetRates replaces the rates of the settings. With nil, no more faults are drawn.
+func (s *schedule) SetRates(rates map[Fault]float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rates, s.throttled = maps.Clone(rates), 0
 }
 
-func (s *schedule) counts() map[Fault]int {
+// Injected returns how often each fault hit a call.
+func (s *schedule) Injected() map[Fault]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.injected)
+}
+
+// Calls returns how many calls arrived, by operation.
+func (s *schedule) Calls() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.calls)
 }

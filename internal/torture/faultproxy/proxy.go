@@ -1,3 +1,16 @@
+// Package faultproxy makes DynamoDB Local hostile: it is a reverse proxy that adds what the service does but DynamoDB Local does not,
+// and what networks do to both. Only tests import it. It must not import any package of this module.
+//
+// Two rules of the service always apply if the settings ask for them:
+//
+//   - Transactions exclude each other. While one is in flight, other writes of its items are refused
+//     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-conflict-handling),
+//     and so is a second transaction with the same client token.
+//   - A partition key value has a number of units a second, with a reserve for bursts
+//     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html).
+//
+// In addition, faults hit a share of the calls. They are drawn from the seed, the operation, the kind of item, and the number of such
+// calls before. A seed therefore repeats its faults for each kind of call, but not which of several racing clients they hit.
 package faultproxy
 
 import (
@@ -10,30 +23,29 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 )
 
-// Settings say what is in front of DynamoDB Local. The zero value of everything but Target is a plain proxy.
+// Settings say what the proxy does. If only Target is set, it just forwards.
 type Settings struct {
 	// Target is the URL of DynamoDB Local.
 	Target string
 	// Seed repeats the faults.
 	Seed uint64
-	// Rates are the shares, from 0 to 1, of the calls that a fault can befall which it does befall. A call meets one at most.
+	// Rates are the shares, from 0 to 1, of the calls that a fault hits, among the calls that it can hit. At most one fault hits a call.
 	Rates map[Fault]float64
-	// Burst is how many calls in a row a Throttle refuses; 1 where 0.
+	// Burst is how many calls in a row a Throttle refuses; 0 means 1.
 	Burst int
-	// Delay is the longest wait of the slow and the late ones.
+	// Delay is the longest wait of slow and late calls.
 	Delay time.Duration
-	// Hold is how long a transaction takes. Meanwhile no other write gets its items. Where 0, transactions do not conflict.
+	// Hold is how long a transaction takes. Meanwhile no other write gets its items. With 0, transactions do not conflict.
 	Hold time.Duration
-	// WriteUnits and ReadUnits are what one partition key value takes a second, Reserve the seconds of them that can be
-	// saved up for a burst. Where the units are 0, any number is taken.
+	// WriteUnits and ReadUnits are the units that one partition key value has a second; 0 means any number. Reserve is how many
+	// seconds' units it can save for a burst.
 	WriteUnits, ReadUnits, Reserve float64
-	// Watch is called with each call as it arrives and once DynamoDB Local has applied it, and waited for: a test can end a
-	// process there. May be nil.
+	// Watch, if set, is called when a call arrives, and when DynamoDB Local has applied it. The call goes on when Watch returns, so
+	// that a test can end a process there.
 	Watch func(operation string, stage Stage)
 }
 
@@ -43,26 +55,22 @@ type Stage int
 // The stages of a call that can be watched.
 const (
 	Arrived Stage = iota // and not applied
-	Applied              // and not answered
+	Applied              // and the response not sent
 )
 
-// Proxy is a hostile DynamoDB. Make it with Start.
+// Proxy is a hostile DynamoDB. Start makes one.
 type Proxy struct {
-	settings   Settings
-	schedule   schedule
-	holds      holds
-	throughput throughput
+	schedule
 
+	settings Settings
+	rules    rules
 	url      string
 	server   *http.Server
 	upstream *http.Client
 	late     sync.WaitGroup
-
-	mu    sync.Mutex
-	calls map[string]int
 }
 
-// Start starts a proxy on a free port of this machine. It must be closed.
+// Start starts a proxy on a free port of this machine. Close it.
 func Start(settings Settings) (*Proxy, error) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -72,42 +80,27 @@ func Start(settings Settings) (*Proxy, error) {
 		settings: settings,
 		schedule: schedule{
 			seed: settings.Seed, burst: max(settings.Burst, 1), rates: maps.Clone(settings.Rates),
-			seen: make(map[string]uint64), injected: make(map[Fault]int),
+			calls: make(map[string]int), seen: make(map[string]uint64), injected: make(map[Fault]int),
 		},
-		holds: holds{transactions: make(map[itemKey]bool), writes: make(map[itemKey]int), tokens: make(map[string]bool)},
-		throughput: throughput{
-			writes: settings.WriteUnits, reads: settings.ReadUnits, reserve: settings.Reserve, now: time.Now,
-			values: make(map[partition]*bucket),
+		rules: rules{
+			settings: settings, transactions: make(map[itemKey]bool), writes: make(map[itemKey]int), tokens: make(map[string]bool),
+			buckets: make(map[partition]*bucket),
 		},
 		url:      "http://" + listener.Addr().String(),
 		upstream: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}},
-		calls:    make(map[string]int),
 	}
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
 	go func() { _ = p.server.Serve(listener) }() // until Close
 	return p, nil
 }
 
-// URL is the endpoint that clients are given.
+// URL returns the endpoint for clients.
 func (p *Proxy) URL() string { return p.url }
 
-// SetRates replaces the rates of the settings; nil ends the faults that are drawn.
-func (p *Proxy) SetRates(rates map[Fault]float64) { p.schedule.setRates(rates) }
-
-// Injected counts how often each fault befell a call.
-func (p *Proxy) Injected() map[Fault]int { return p.schedule.counts() }
-
-// Calls counts the calls that arrived, by their operation.
-func (p *Proxy) Calls() map[string]int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return maps.Clone(p.calls)
-}
-
-// Settle waits until nothing is left that is applied late.
+// Settle waits until all late calls are applied.
 func (p *Proxy) Settle() { p.late.Wait() }
 
-// Close cuts what is under way, and waits for what is applied late.
+// Close cuts the calls in flight, and waits for the late ones.
 func (p *Proxy) Close() error {
 	err := p.server.Close()
 	p.late.Wait()
@@ -115,25 +108,23 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-// ServeHTTP does what a call meets.
+// ServeHTTP forwards a call, unless a fault or a rule prevents it.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		cut()
 	}
-	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	c, err := readCall(operation, body)
+	c, err := readCall(r.Header, body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	p.mu.Lock()
-	p.calls[operation]++
-	p.mu.Unlock()
-	p.watch(operation, Arrived)
-	fault, random := p.schedule.draw(c)
-	// What has arrived is applied, even if its client does not wait for it.
-	p.meet(context.WithoutCancel(r.Context()), w, forwarded{proxy: p, header: r.Header, call: c}, fault, random)
+	p.countCall(c.operation)
+	p.watch(c.operation, Arrived)
+	fault, random := p.draw(c)
+	// A call that arrived is applied even if its client does not wait for it.
+	a := p.suffer(context.WithoutCancel(r.Context()), w, c, fault, random)
+	a.send(w, len(a.body))
 }
 
 func (p *Proxy) watch(operation string, stage Stage) {
@@ -142,90 +133,75 @@ func (p *Proxy) watch(operation string, stage Stage) {
 	}
 }
 
-// meet lets the fault befall the call.
-func (p *Proxy) meet(ctx context.Context, w http.ResponseWriter, f forwarded, fault Fault, random *rand.Rand) {
+// suffer applies the call as far as the fault lets it, and returns the response, or cuts the connection.
+func (p *Proxy) suffer(ctx context.Context, w http.ResponseWriter, c *call, fault Fault, random *rand.Rand) answer {
 	delay := time.Duration(random.Float64() * float64(p.settings.Delay))
 	switch fault {
 	case Conflict:
-		whole(w, f.call.anyConflict(random))
+		return c.conflict(c.anyPlace(random))
 	case Throttle:
-		whole(w, f.call.throttle(random))
+		return c.throttle(random)
 	case ServerError:
 		if random.IntN(2) == 0 {
-			f.apply(ctx)
+			p.apply(ctx, c)
 		}
-		whole(w, serverError(random))
+		return serverError(random)
 	case SlowRequest:
 		time.Sleep(delay)
-		whole(w, f.apply(ctx))
 	case LateRequest:
 		p.late.Go(func() {
 			time.Sleep(delay)
-			f.apply(ctx)
+			p.apply(ctx, c)
 		})
 		cut()
 	case SlowAnswer:
-		a := f.apply(ctx)
-		time.Sleep(delay)
-		whole(w, a)
+		defer time.Sleep(delay)
 	case LostRequest:
 		cut()
 	case LostAnswer:
-		f.apply(ctx)
+		p.apply(ctx, c)
 		cut()
 	case CutAnswer:
-		a := f.apply(ctx)
+		a := p.apply(ctx, c)
 		a.send(w, len(a.body)/2)
 		cut()
 	case Unprocessed:
-		whole(w, f.leaveUnprocessed(ctx, random))
+		return p.leaveUnprocessed(ctx, c, random)
 	case ShortPage:
-		f.call.body = withMember(f.call.body, "Limit", 1+random.IntN(3))
-		whole(w, f.apply(ctx))
+		c.body = withMember(c.body, "Limit", 1+random.IntN(3))
 	case HeldItem, OverThroughput: // never drawn
-		fallthrough
-	default:
-		whole(w, f.apply(ctx))
 	}
+	return p.apply(ctx, c)
 }
 
-func whole(w http.ResponseWriter, a answer) { a.send(w, len(a.body)) }
-
-// forwarded is a call on its way to DynamoDB Local.
-type forwarded struct {
-	proxy  *Proxy
-	header http.Header
-	call   *call
-}
-
-// apply does the call, if the standing rules let it, and returns its answer.
-func (f forwarded) apply(ctx context.Context) answer {
-	p := f.proxy
+// apply forwards the call if the rules allow it, and returns the response.
+func (p *Proxy) apply(ctx context.Context, c *call) answer {
 	began := time.Now()
-	release, refused := p.refuse(f.call)
-	if refused != nil {
-		return *refused
+	release, broken, refused := p.rules.admit(c)
+	if broken != "" {
+		p.countFault(broken)
+		return refused
 	}
 	defer release()
-	a, err := f.forward(ctx)
+	a, err := p.forward(ctx, c)
 	if err != nil {
 		return refusal(http.StatusInternalServerError, "InternalServerError", err.Error())
 	}
-	p.watch(f.call.operation, Applied)
-	if f.call.isTransaction() {
+	p.watch(c.operation, Applied)
+	if c.isTransaction() {
 		time.Sleep(time.Until(began.Add(p.settings.Hold)))
 	}
 	return a
 }
 
-func (f forwarded) forward(ctx context.Context) (answer, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.proxy.settings.Target, bytes.NewReader(f.call.body))
+func (p *Proxy) forward(ctx context.Context, c *call) (answer, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.settings.Target, bytes.NewReader(c.body))
 	if err != nil {
 		return answer{}, err
 	}
-	request.Header = f.header.Clone()
-	request.Header.Del("Accept-Encoding") // answers are read here
-	response, err := f.proxy.upstream.Do(request)
+	request.Header = c.header.Clone()
+	request.Header.Del("Accept-Encoding") // the proxy parses responses
+	response, err := p.upstream.Do(request) //nolint:gosec // the settings name the target
 	if err != nil {
 		return answer{}, err
 	}
@@ -234,10 +210,10 @@ func (f forwarded) forward(ctx context.Context) (answer, error) {
 	return answer{response.StatusCode, body}, err
 }
 
-// leaveUnprocessed does a part of a BatchGetItem, maybe none, and hands the other keys back.
-func (f forwarded) leaveUnprocessed(ctx context.Context, random *rand.Rand) answer {
+// leaveUnprocessed forwards some or none of the keys of a BatchGetItem, and returns the other keys as unprocessed.
+func (p *Proxy) leaveUnprocessed(ctx context.Context, c *call, random *rand.Rand) answer {
 	var request struct{ RequestItems map[string]map[string]any }
-	if err := json.Unmarshal(f.call.body, &request); err != nil {
+	if err := json.Unmarshal(c.body, &request); err != nil {
 		return refusal(http.StatusBadRequest, "SerializationException", err.Error())
 	}
 	unread := make(map[string]map[string]any)
@@ -254,8 +230,8 @@ func (f forwarded) leaveUnprocessed(ctx context.Context, random *rand.Rand) answ
 	}
 	a := answer{http.StatusOK, []byte(`{"Responses":{}}`)}
 	if len(request.RequestItems) > 0 {
-		f.call.body = withMember(f.call.body, "RequestItems", request.RequestItems)
-		if a = f.apply(ctx); a.status != http.StatusOK {
+		c.body = withMember(c.body, "RequestItems", request.RequestItems)
+		if a = p.apply(ctx, c); a.status != http.StatusOK {
 			return a
 		}
 	}
@@ -263,7 +239,7 @@ func (f forwarded) leaveUnprocessed(ctx context.Context, random *rand.Rand) answ
 	return a
 }
 
-// withMember sets a member of a JSON object that was read before.
+// withMember sets a member of a JSON object that was parsed before.
 func withMember(object []byte, name string, value any) []byte {
 	members := make(map[string]json.RawMessage)
 	if err := json.Unmarshal(object, &members); err != nil {
@@ -274,6 +250,6 @@ func withMember(object []byte, name string, value any) []byte {
 		panic(fmt.Sprintf("no JSON: %v", err))
 	}
 	members[name] = text
-	object, _ = json.Marshal(members) // of texts that are JSON
+	object, _ = json.Marshal(members) // of JSON
 	return object
 }

@@ -84,7 +84,7 @@ func (s *shop) useTogether(t *testing.T, token string, sks ...string) error {
 	return err
 }
 
-// uses is what Local has, whatever the proxy told.
+// uses returns what DynamoDB Local has stored, whatever the proxy responded.
 func (s *shop) uses(t *testing.T, sk string) int {
 	t.Helper()
 	out, err := s.direct.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &s.table, Key: key(sk)})
@@ -102,7 +102,7 @@ func (s *shop) uses(t *testing.T, sk string) int {
 	return n
 }
 
-// errorCode is DynamoDB's name for an error, and "lost" where no whole answer came.
+// errorCode returns DynamoDB's name for an error, or "lost" if no complete response came.
 func errorCode(err error) string {
 	if _, damaged := errors.AsType[*smithy.DeserializationError](err); damaged {
 		return "lost"
@@ -116,7 +116,7 @@ func errorCode(err error) string {
 	return ""
 }
 
-func TestEachFaultBefallsAWriteAsItsNameSays(t *testing.T) {
+func TestProxy_FaultOnAWrite_DoesWhatItsNameSays(t *testing.T) {
 	for _, tt := range []struct {
 		fault   faultproxy.Fault
 		codes   map[string]bool
@@ -144,7 +144,7 @@ func TestEachFaultBefallsAWriteAsItsNameSays(t *testing.T) {
 			}
 			shop.proxy.Settle()
 			if !maps.Equal(seen, tt.codes) {
-				t.Errorf("answered %v, want %v", seen, tt.codes)
+				t.Errorf("errors %v, want %v", seen, tt.codes)
 			}
 			if got := shop.uses(t, "LAUNCH"); !tt.applied(got) {
 				t.Errorf("applied %d times of 20", got)
@@ -153,7 +153,7 @@ func TestEachFaultBefallsAWriteAsItsNameSays(t *testing.T) {
 	}
 }
 
-func TestATransactionIsCanceledByAConflictAndByAThrottle(t *testing.T) {
+func TestProxy_ConflictOrThrottle_CancelsATransactionForOneItem(t *testing.T) {
 	for fault, code := range map[faultproxy.Fault]string{faultproxy.Conflict: "TransactionConflict", faultproxy.Throttle: "ThrottlingError"} {
 		shop := newShop(t, faultproxy.Settings{Seed: 3, Rates: map[faultproxy.Fault]float64{fault: 1}})
 		found := false
@@ -175,7 +175,7 @@ func TestATransactionIsCanceledByAConflictAndByAThrottle(t *testing.T) {
 	}
 }
 
-func TestATransactionUnderWayKeepsItsItemsFromOtherWrites(t *testing.T) {
+func TestProxy_TransactionInFlight_RefusesOtherWritesOfItsItems(t *testing.T) {
 	began, finish := make(chan struct{}), make(chan struct{})
 	var held atomic.Bool
 	shop := newShop(t, faultproxy.Settings{Hold: time.Nanosecond, Watch: func(operation string, stage faultproxy.Stage) {
@@ -208,15 +208,15 @@ func TestATransactionUnderWayKeepsItsItemsFromOtherWrites(t *testing.T) {
 	close(finish)
 	first.Wait()
 	if err := shop.use(t, "LAUNCH#c#00"); err != nil {
-		t.Errorf("when it is over: %v", err)
+		t.Errorf("a write after the transaction: %v", err)
 	}
 	if got := shop.proxy.Injected()[faultproxy.HeldItem]; got != 3 {
 		t.Errorf("%d refused, want 3", got)
 	}
 }
 
-func TestAPartitionKeyValueTakesItsUnitsAndNoMore(t *testing.T) {
-	shop := newShop(t, faultproxy.Settings{WriteUnits: 0.001, Reserve: 9999}) // ten units, and no more for a long while
+func TestProxy_PartitionKeyValue_RefusesWritesBeyondItsUnits(t *testing.T) {
+	shop := newShop(t, faultproxy.Settings{WriteUnits: 0.001, Reserve: 9999}) // ten units, and the eleventh after 1000 seconds
 	for range 4 {
 		if err := shop.useTogether(t, "", "LAUNCH#c#00"); err != nil { // two units each
 			t.Fatal(err)
@@ -229,11 +229,11 @@ func TestAPartitionKeyValueTakesItsUnitsAndNoMore(t *testing.T) {
 		t.Errorf("the eleventh: %q", got)
 	}
 	if shop.uses(t, "LAUNCH#c#00") != 4 || shop.uses(t, "SUMMER") != 2 {
-		t.Error("a refused write was applied, or another was not")
+		t.Error("a refused write was applied, or an accepted one was not")
 	}
 }
 
-func TestReadsComeBackInParts(t *testing.T) {
+func TestProxy_UnprocessedKeysAndShortPages_ReturnReadsInParts(t *testing.T) {
 	shop := newShop(t, faultproxy.Settings{Seed: 11, Rates: map[faultproxy.Fault]float64{faultproxy.Unprocessed: 1, faultproxy.ShortPage: 1}})
 	var keys []map[string]types.AttributeValue
 	for _, sk := range []string{"A", "B", "C", "D", "E", "F"} {
@@ -255,7 +255,7 @@ func TestReadsComeBackInParts(t *testing.T) {
 		if len(keys) > 0 && !aws.ToBool(out.UnprocessedKeys[shop.table].ConsistentRead) {
 			t.Fatal("unprocessed keys are no longer read consistently")
 		}
-		if len(keys) == 1 { // a last key comes back for ever
+		if len(keys) == 1 { // the last key would stay unprocessed for ever
 			shop.proxy.SetRates(map[faultproxy.Fault]float64{faultproxy.ShortPage: 1})
 		}
 	}
@@ -279,7 +279,7 @@ func TestReadsComeBackInParts(t *testing.T) {
 	}
 }
 
-func TestASeedRepeatsItsFaults(t *testing.T) {
+func TestProxy_SameSeed_RepeatsTheFaults(t *testing.T) {
 	rates := map[faultproxy.Fault]float64{faultproxy.LostRequest: 0.2, faultproxy.LostAnswer: 0.2, faultproxy.Throttle: 0.2}
 	run := func(seed uint64) (codes []string) {
 		shop := newShop(t, faultproxy.Settings{Seed: seed, Rates: rates, Burst: 2})

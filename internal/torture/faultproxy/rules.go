@@ -3,74 +3,24 @@ package faultproxy
 import (
 	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
 
-// holds knows what is under way: which items transactions and other writes have, and the tokens of the transactions.
-type holds struct {
+// rules are the two rules of the service that always apply: transactions exclude each other, and the throughput of a partition key
+// value is limited.
+type rules struct {
+	settings Settings
+
 	mu           sync.Mutex
-	transactions map[itemKey]bool
-	writes       map[itemKey]int
-	tokens       map[string]bool
+	transactions map[itemKey]bool // items that a transaction in flight writes
+	writes       map[itemKey]int  // items that other calls in flight write
+	tokens       map[string]bool  // of the transactions in flight
+	buckets      map[partition]*bucket
 }
 
-// take takes the items of a write, and returns how they are given back; or it says which of them, by their place in the
-// call, it may not have. again tells of a transaction that is under way already, under the same token.
-func (h *holds) take(c *call) (release func(), conflicts map[int]bool, again bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if c.isTransaction() && c.token != "" && h.tokens[c.token] {
-		return nil, nil, true
-	}
-	conflicts = make(map[int]bool)
-	for place, key := range c.writes {
-		if h.transactions[key] || c.isTransaction() && h.writes[key] > 0 {
-			conflicts[place] = true
-		}
-	}
-	if len(conflicts) > 0 {
-		return nil, conflicts, false
-	}
-	h.mark(c, true)
-	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.mark(c, false)
-	}, nil, false
-}
-
-func (h *holds) mark(c *call, taken bool) {
-	if c.isTransaction() {
-		h.tokens[c.token] = taken
-		maps.DeleteFunc(h.tokens, func(_ string, held bool) bool { return !held })
-	}
-	for _, key := range c.writes {
-		switch {
-		case c.isTransaction() && taken:
-			h.transactions[key] = true
-		case c.isTransaction():
-			delete(h.transactions, key)
-		case taken:
-			h.writes[key]++
-		default:
-			if h.writes[key]--; h.writes[key] == 0 {
-				delete(h.writes, key)
-			}
-		}
-	}
-}
-
-// throughput is what each partition key value still takes. An item counts as one unit, whatever it holds: those of the
-// vouchers table do. A write of a transaction counts twice; a Query is not counted.
-type throughput struct {
-	writes, reads, reserve float64
-	now                    func() time.Time
-
-	mu     sync.Mutex
-	values map[partition]*bucket
-}
-
+// partition is the read or the write capacity of a partition key value.
 type partition struct {
 	table, value string
 	write        bool
@@ -81,32 +31,89 @@ type bucket struct {
 	at    time.Time
 }
 
-// take charges a call, or tells the places in its writes that are over; a read has no place.
-func (t *throughput) take(c *call) (over map[int]bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	each := 1.0
-	if c.isTransaction() {
-		each = 2
+// admit lets a call in, which must be released when it is over, or refuses it and names the rule.
+func (r *rules) admit(c *call) (release func(), broken Fault, refused answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if over := r.charge(c); len(over) > 0 {
+		if c.isTransaction() {
+			return nil, OverThroughput, c.canceled(over, "ThrottlingError", overCapacity)
+		}
+		return nil, OverThroughput, refusal(http.StatusBadRequest, "ThrottlingException", overCapacity)
 	}
+	if r.settings.Hold == 0 || len(c.writes) == 0 {
+		return func() {}, "", answer{}
+	}
+	if c.token != "" && r.tokens[c.token] {
+		const again = "The transaction with the given request token is already in progress."
+		return nil, HeldItem, refusal(http.StatusBadRequest, "TransactionInProgressException", again)
+	}
+	conflicts := make(map[int]bool)
+	for place, key := range c.writes {
+		if r.transactions[key] || c.isTransaction() && r.writes[key] > 0 {
+			conflicts[place] = true
+		}
+	}
+	if len(conflicts) > 0 {
+		return nil, HeldItem, c.conflict(conflicts)
+	}
+	r.hold(c, true)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.hold(c, false)
+	}, "", answer{}
+}
+
+// hold marks the items of a write as held, or as free again.
+func (r *rules) hold(c *call, held bool) {
+	if !c.isTransaction() {
+		change := 1
+		if !held {
+			change = -1
+		}
+		for _, key := range c.writes {
+			r.writes[key] += change
+		}
+		maps.DeleteFunc(r.writes, func(_ itemKey, writes int) bool { return writes == 0 })
+		return
+	}
+	if !held {
+		delete(r.tokens, c.token)
+		maps.DeleteFunc(r.transactions, func(key itemKey, _ bool) bool { return slices.Contains(c.writes, key) })
+		return
+	}
+	r.tokens[c.token] = true
+	for _, key := range c.writes {
+		r.transactions[key] = true
+	}
+}
+
+// charge takes a call's units, or returns the places in its writes that are over the limit. A read has the place -1. An item counts
+// as one unit, because no item of the vouchers table is larger. A write of a transaction counts twice. A Query is free.
+func (r *rules) charge(c *call) (over map[int]bool) {
 	over = make(map[int]bool)
 	charged := make(map[*bucket]float64)
-	charge := func(place int, key itemKey, write bool, rate, units float64) {
+	charge := func(place int, at partition, rate, units float64) {
 		if rate == 0 {
 			return
 		}
-		b := t.bucket(partition{key.table, key.partition, write}, rate)
+		b := r.bucket(at, rate)
 		if b.units-charged[b] < units {
 			over[place] = true
 			return
 		}
 		charged[b] += units
 	}
+	each := 1.0
+	if c.isTransaction() {
+		each = 2
+	}
 	for place, key := range c.writes {
-		charge(place, key, true, t.writes, each)
+		charge(place, partition{key.table, key.partition, true}, r.settings.WriteUnits, each)
 	}
 	for _, key := range c.reads {
-		charge(-1, key, false, t.reads, 1)
+		charge(-1, partition{key.table, key.partition, false}, r.settings.ReadUnits, 1)
 	}
 	if len(over) > 0 {
 		return over
@@ -117,43 +124,15 @@ func (t *throughput) take(c *call) (over map[int]bool) {
 	return nil
 }
 
-// bucket is filled up to now: with a second's units, and the reserve at most.
-func (t *throughput) bucket(at partition, rate float64) *bucket {
-	now := t.now()
-	b := t.values[at]
+// bucket returns the bucket with the units of the time since its last use. It holds one second's units and the reserve at most.
+func (r *rules) bucket(at partition, rate float64) *bucket {
+	now, most := time.Now(), rate*(1+r.settings.Reserve)
+	b := r.buckets[at]
 	if b == nil {
-		b = &bucket{units: rate * (1 + t.reserve), at: now}
-		t.values[at] = b
+		b = &bucket{units: most, at: now}
+		r.buckets[at] = b
 	}
-	b.units = min(b.units+rate*now.Sub(b.at).Seconds(), rate*(1+t.reserve))
+	b.units = min(b.units+rate*now.Sub(b.at).Seconds(), most)
 	b.at = now
 	return b
-}
-
-// refuse applies the two standing rules. Where it returns no refusal, release must be called when the call is over.
-func (p *Proxy) refuse(c *call) (release func(), refused *answer) {
-	if over := p.throughput.take(c); len(over) > 0 {
-		p.schedule.count(OverThroughput)
-		if c.isTransaction() {
-			a := canceled(c.reasonsFor(over, reason{"ThrottlingError", "Throughput exceeds the current capacity of your table or index."}))
-			return nil, &a
-		}
-		a := refusal(http.StatusBadRequest, "ThrottlingException", "Throughput exceeds the current capacity of your table or index.")
-		return nil, &a
-	}
-	if p.settings.Hold == 0 || len(c.writes) == 0 {
-		return func() {}, nil
-	}
-	release, conflicts, again := p.holds.take(c)
-	switch {
-	case again:
-		p.schedule.count(HeldItem)
-		a := refusal(http.StatusBadRequest, "TransactionInProgressException", "The transaction with the given request token is already in progress.")
-		return nil, &a
-	case len(conflicts) > 0:
-		p.schedule.count(HeldItem)
-		a := c.conflict(conflicts)
-		return nil, &a
-	}
-	return release, nil
 }
