@@ -123,7 +123,7 @@ torture: ## Redeem under faults, kills and load, check every answer, and print a
 	try() { echo "$$@"; "$$@" || status=1; }; run='go test -buildvcs=false -count=1 -timeout 0'; \
 	try $$run -v ./internal/torture -seed $$seed -duration $(DURATION) -injections 1000 -table "$$table"; \
 	try $$run ./internal/torture/kills -kills 100 -table "$$table"; \
-	try $$run ./internal/torture/budget -seed $$seed -requests 100000 -table "$$table"; \
+	try $$run ./internal/torture/budget -seed $$seed -all -requests 100000 -table "$$table"; \
 	try $$run ./internal/torture/mutation -all; \
 	echo; tee $(OUTPUT) <"$$table"; echo; \
 	test $$status = 0 || echo "A part failed: see above. To repeat it all: make torture SEED=$$seed DURATION=$(DURATION)"; \

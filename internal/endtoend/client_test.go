@@ -113,6 +113,7 @@ func TestClient_Redeem(t *testing.T) {
 
 // Each shopper's first two responses are lost. The retries report every redemption to its shopper and never redeem twice.
 func TestClient_LostResponses_RedeemOnceEach(t *testing.T) {
+	t.Parallel()
 	const shoppers, uses = 12, 7
 	s := newShop(t)
 	s.create(t, "LAUNCH", limits(uses, 1))

@@ -114,6 +114,7 @@ func (d *dev) wantNothingLeft(t *testing.T) {
 }
 
 func TestShopctlDev_Signals_EndEveryProcess(t *testing.T) {
+	t.Parallel()
 	shopctl, root := buildShopctl(t), devCheckout(t)
 	r := request{method: http.MethodPost, target: "/shop/emberforge/voucher", header: []string{"Content-Type: application/json", key("order-1")}, body: body("WELCOME-COINS", "")}
 

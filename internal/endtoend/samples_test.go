@@ -53,6 +53,9 @@ func runOutages(t *testing.T, command []string, file, text string) {
 	s := newShop(t)
 	s.create(t, "WELCOME-COINS", nil)
 	const redeemable = `{"status":"redeemable","code":"WELCOME-COINS","reward":{"kind":"product","product":"coins","variant":"500","amount":1}}`
+	gateway := &failingGateway{to: baseURL(t)}
+	address := gateway.serve(t)
+	path := writeSample(t, file, address, s.id, text)
 	seen := map[string]bool{}
 	for _, run := range []struct {
 		failures []failure // of the first requests
@@ -62,8 +65,8 @@ func runOutages(t *testing.T, command []string, file, text string) {
 		{nil, "refused: "},
 		{[]failure{answersWith(200, redeemable), answersWith(502, "<html>"), losesRequest, losesRequest}, "unknown: "},
 	} {
-		gateway := &failingGateway{failures: run.failures, to: baseURL(t)}
-		out := runSample(t, command, file, gateway.serve(t), s.id, text)
+		gateway.fail(run.failures)
+		out := runSample(t, command, path)
 		if !strings.HasPrefix(out, run.want) {
 			t.Errorf("the output is %q, want %q", out, run.want)
 		}
@@ -94,17 +97,23 @@ func sampleOf(t *testing.T, page, file string) string {
 	return ""
 }
 
-// runSample runs a sample program and returns what it printed.
-func runSample(t *testing.T, command []string, file, address, shop, text string) string {
+// writeSample writes a sample program to a file, with the test's own address and shop and without pauses.
+func writeSample(t *testing.T, file, address, shop, text string) (path string) {
 	t.Helper()
 	text = strings.NewReplacer(
 		"https://YOUR-DEPLOYMENT", address, "YOUR-SHOP", shop, "YOUR-CODE", "welcome coins", "YOUR-NICK", "Alder",
 	).Replace(text)
 	text = regexp.MustCompile(`(?i)\b(pause ?= ?)10\b`).ReplaceAllString(text, "${1}0")
-	path := filepath.Join(t.TempDir(), file)
+	path = filepath.Join(t.TempDir(), file)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return path
+}
+
+// runSample runs a sample program and returns what it printed.
+func runSample(t *testing.T, command []string, path string) string {
+	t.Helper()
 	program := exec.CommandContext(t.Context(), command[0], append(slices.Clone(command[1:]), path)...)
 	out, err := program.Output()
 	if failed, is := errors.AsType[*exec.ExitError](err); is {
@@ -126,6 +135,8 @@ func answersWith(status int, body string) failure {
 	}
 }
 
+func forwards(w http.ResponseWriter, r *http.Request, forward http.Handler) { forward.ServeHTTP(w, r) }
+
 func losesRequest(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
 
 func losesResponse(_ http.ResponseWriter, r *http.Request, forward http.Handler) {
@@ -135,14 +146,21 @@ func losesResponse(_ http.ResponseWriter, r *http.Request, forward http.Handler)
 
 // failingGateway forwards requests to the service after it has failed some of them. One program calls it, one request at a time.
 type failingGateway struct {
-	failures []failure
-	to       string
+	to string
 
-	mu   sync.Mutex
-	seen []string
+	mu       sync.Mutex
+	failures []failure
+	seen     []string
 }
 
-// keys lists the keys of the requests so far.
+// fail forgets the requests so far and fails the next ones.
+func (g *failingGateway) fail(failures []failure) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failures, g.seen = failures, nil
+}
+
+// keys lists the keys of the requests since fail was called.
 func (g *failingGateway) keys() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -159,14 +177,13 @@ func (g *failingGateway) serve(t *testing.T) string {
 	forward := httputil.NewSingleHostReverseProxy(to)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
-		at := len(g.seen)
+		answer := failure(forwards)
+		if at := len(g.seen); at < len(g.failures) {
+			answer = g.failures[at]
+		}
 		g.seen = append(g.seen, r.Header.Get("Idempotency-Key"))
 		g.mu.Unlock()
-		if at < len(g.failures) {
-			g.failures[at](w, r, forward)
-			return
-		}
-		forward.ServeHTTP(w, r)
+		answer(w, r, forward)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL

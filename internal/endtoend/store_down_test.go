@@ -242,6 +242,7 @@ func wantNothingApplied(t *testing.T, address string, s shop) {
 // After a lost response, a retry with the same key is not applied twice. Without a key, the client cannot know whether the
 // first request was applied.
 func TestStore_LostResponses_RetryWithKeyIsReplayed(t *testing.T) {
+	t.Parallel()
 	s := storeShop(t)
 	store := newStore(t)
 	address := serve(t, store.endpoint)

@@ -61,7 +61,7 @@ func (v Violation) String() string {
 }
 
 // lanes is how many rounds go on at once: most of a request under faults is waiting.
-const lanes = 3
+const lanes = 5
 
 // Run puts a shop to the test. Violations are in the report; the test fails only where it cannot be run.
 func Run(tb testing.TB, settings Settings) Report {

@@ -27,7 +27,7 @@ import (
 
 //nolint:gochecknoglobals // flags
 var (
-	sent  = flag.Int("requests", 2500, "how many requests must leave nothing behind")
+	sent  = flag.Int("requests", 1500, "how many requests must leave nothing behind")
 	table = flag.String("table", "", "the `file` with the table to add to")
 )
 
@@ -149,9 +149,9 @@ func kept() map[string]voucher.Limit {
 }
 
 func (c *crowd) request(number int) request {
-	all := requests(c.customer)
+	kinds := requests(c.customer)
 	redeem := func(code string, of int) request {
-		r := all[map[bool]string{true: redeemUsedUp, false: redeemWithKey}[code == spent]]
+		r := kinds[map[bool]string{true: redeemUsedUp, false: redeemWithKey}[code == spent]]
 		r.body = fmt.Sprintf(`{"code":"%s%d","nick":"Alder"}`, code, number%of)
 		return r
 	}
@@ -167,15 +167,15 @@ func (c *crowd) request(number int) request {
 	case 4:
 		return redeem(spent, remembered)
 	case 5:
-		checking := all[check] // whose answers name the code
+		checking := kinds[check] // whose answers name the code
 		checking.body = fmt.Sprintf(`{"code":"%s14","nick":"Alder"}`, many)
 		return checking
 	case 6:
-		return all[area]
+		return kinds[area]
 	case 7:
-		return all[checkOutOlder]
+		return kinds[checkOutOlder]
 	default:
-		return all[[]string{checkOut, checkOutWithKey}[number/9%2]]
+		return kinds[[]string{checkOut, checkOutWithKey}[number/9%2]]
 	}
 }
 
@@ -385,7 +385,7 @@ func (s *shop) misbehaveAtTimes() (injected func(fault string) int) {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(*seed, 0))
 	counts := make(map[string]int)
-	all := faults()
+	known := faults()
 	s.store.misbehaveAt(func(body []byte) answerer {
 		if bytes.Contains(body, []byte(`"`+mute)) {
 			return exchange.silence
@@ -393,10 +393,10 @@ func (s *shop) misbehaveAtTimes() (injected func(fault string) int) {
 		mu.Lock()
 		defer mu.Unlock()
 		lot := random.Float64()
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			if lot -= all[name].share; lot < 0 {
+		for _, name := range slices.Sorted(maps.Keys(known)) {
+			if lot -= known[name].share; lot < 0 {
 				counts[name]++
-				return all[name].how
+				return known[name].how
 			}
 		}
 		return nil

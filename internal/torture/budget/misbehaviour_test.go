@@ -36,6 +36,18 @@ func allBut(requests ...string) func(string) bool {
 	return func(request string) bool { return !slices.Contains(requests, request) }
 }
 
+// selected returns every third misbehaviour or, with -all, every one.
+func selected(ways []misbehaviour) []misbehaviour {
+	if *all {
+		return ways
+	}
+	var third []misbehaviour
+	for i := 0; i < len(ways); i += 3 {
+		third = append(third, ways[i])
+	}
+	return third
+}
+
 // drawn are the misbehaviours that befall every call they can befall.
 func drawn() []misbehaviour {
 	always := func(fault faultproxy.Fault, spares func(string) bool) misbehaviour {

@@ -49,6 +49,12 @@ func TestWhatIsEndedIsCompletedByDoingItAgain(t *testing.T) {
 			t.Parallel()
 			done.add(killRedemptions(t, programs)...)
 		})
+		for _, c := range []busyEdit{{"raise", 20, 30, 30}, {"lower", 20, 12, 10}} {
+			t.Run("busy/"+c.kind, func(t *testing.T) {
+				t.Parallel()
+				done.add(killBusyEdit(t, programs, c))
+			})
+		}
 		end := func(e ending, commands ...command) {
 			for _, c := range commands {
 				t.Run(e.kind+"/"+c.kind+c.variant, func(t *testing.T) {
@@ -65,9 +71,6 @@ func TestWhatIsEndedIsCompletedByDoingItAgain(t *testing.T) {
 	})
 	for _, s := range waiting {
 		s.complete()
-	}
-	for _, c := range []busyEdit{{"raise", 20, 30, 30}, {"lower", 20, 12, 10}} {
-		t.Run("busy/"+c.kind, func(t *testing.T) { done.add(killBusyEdit(t, programs, c)) })
 	}
 	done.tell(t)
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/torture"
 	"shopfront/internal/torture/faultproxy"
@@ -29,12 +28,12 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	flag.Int(killsFlag, 0, "kill each kind of work in each way at least `N` times; else at every step once")
+	flag.Int(killsFlag, 0, "kill each kind of work at every step and in each way at least `N` times; 0 kills it at a few steps")
 	flag.String(tableFlag, "", "the `file` with the table to add to")
-	localtest.Main(m)
+	m.Run()
 }
 
-// wantedKills is how often each kind of work is to be killed in each way at least; 0: at every step once.
+// wantedKills returns how often each kind of work must be killed in each way. 0 is the short form: a few steps of each kind.
 func wantedKills(t *testing.T) int {
 	t.Helper()
 	getter, is := flag.Lookup(killsFlag).Value.(flag.Getter)
