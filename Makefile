@@ -71,7 +71,7 @@ export SAM_CLI_TELEMETRY := 0
 
 .PHONY: help
 help: ## List the targets
-	@echo "make TARGET [ARCH=arm64|amd64] [ENV=dev|staging|prod]"
+	@echo "make TARGET [ENV=dev|staging|prod] [ARCH=arm64|amd64]"
 	@echo
 	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo "  invoke-FUNCTION        Run a built function once, in Docker, with its event.json; FUNCTION is one of:"
@@ -108,13 +108,13 @@ oracle: ## Compare the times of refused requests, which could reveal to a strang
 cost: ## Compute what requests and shops cost at AWS, from measurements and published prices (ARGS= are flags of `measure cost`)
 	@go run -buildvcs=false ./cmd/measure cost $(ARGS)
 
-# What make torture draws faults and requests from, and how long it begins rounds of them, at least.
+# make torture derives its faults and requests from SEED, and runs rounds of them for DURATION at least.
 SEED     ?= $(shell date +%s)
 DURATION ?= 5m
 
 # Each part prints the command that repeats it and adds to the table. If one part fails, the others still run.
 .PHONY: torture
-torture: ## Redeem under faults, kills and load, check every answer, and print a table (SEED=, DURATION=; half an hour)
+torture: ## Redeem under faults, kills and load, check every response, and print a table (SEED=, DURATION=; half an hour)
 	@seed='$(SEED)'; \
 	case $$seed in ''|*[!0-9]*) echo "SEED is a whole number, not \"$$seed\"" >&2; exit 2;; esac; \
 	echo '$(DURATION)' | grep -qE '^([0-9]+[hms])+$$' || { echo 'DURATION is a time such as 90s, 5m or 1h30m, not "$(DURATION)"' >&2; exit 2; }; \
@@ -130,7 +130,7 @@ torture: ## Redeem under faults, kills and load, check every answer, and print a
 	exit $$status
 
 .PHONY: explore
-explore: $(schemathesis) ## Try a live `make run` against the OpenAPI document (URL= is its address)
+explore: $(schemathesis) ## Test a running `make run` against the OpenAPI document (URL= is its address)
 	@$(schemathesis) --config-file api/schemathesis.toml run api/openapi.json --url $(URL)
 
 .PHONY: contract
@@ -146,7 +146,7 @@ fmt: $(golangci_lint) ## Format the Go code
 	@$(golangci_lint) fmt
 
 .PHONY: lint
-lint: $(golangci_lint) ## Check the Go code, go.mod, and that the modules are those of go.sum
+lint: $(golangci_lint) ## Check the Go code and go.mod, and compare the modules with go.sum
 	@$(golangci_lint) run --allow-serial-runners
 	@go mod tidy -diff
 	@go mod verify
@@ -162,7 +162,7 @@ validate: $(sam) ## Check the CloudFormation templates
 	done
 
 .PHONY: policies
-policies: $(checkov) ## Check the templates against checkov's policies; .checkov.yaml says which are not ours, and why
+policies: $(checkov) ## Check the templates against checkov's policies; .checkov.yaml gives a reason for each exception
 	@CKV_SKIP_PACKAGE_UPDATE_CHECK=true $(checkov) $(addprefix --file ,template.yaml $(wildcard infra/*.yaml))
 
 .PHONY: build
@@ -182,7 +182,7 @@ reproducible: build ## Build the functions again, from another tree, and compare
 
 # The main module is not published, so cyclonedx-gomod needs a version for it, and warns that it cannot download it.
 .PHONY: sbom
-sbom: build bin/shopctl $(cyclonedx) ## Write what each program links to .aws-sam/sbom; fails if a licence does not go with Apache-2.0
+sbom: build bin/shopctl $(cyclonedx) ## Write a bill of materials of each program to .aws-sam/sbom; fails if a licence is incompatible with Apache-2.0
 	@mkdir -p .aws-sam/sbom
 	@for program in shopctl=bin/shopctl $(foreach f,$(functions),$(f)=$(build_dir)/$(call logical_id,$(f))/bootstrap); do \
 		$(cyclonedx) bin -json -std -licenses -short-purls -noserial -notimestamp -version v0.0.0 \
@@ -192,7 +192,7 @@ sbom: build bin/shopctl $(cyclonedx) ## Write what each program links to .aws-sa
 	@sed -n 's/^ *licences_test.go:[0-9]*: //p' .aws-sam/sbom/licences.txt | sort -u
 
 .PHONY: rehearse
-rehearse: build bin/shopctl $(rehearsal) ## Deploy to a simulation of AWS on this machine, and compare what came of it with what was meant
+rehearse: build bin/shopctl $(rehearsal) ## Deploy to a simulation of AWS on this machine, and compare the result with what was intended
 	@$(rehearsal) infra/rehearsal/rehearse.py $(sam) bin/shopctl
 
 .PHONY: deploy
@@ -220,7 +220,7 @@ $(addprefix invoke-,$(functions)): invoke-%: docker tables build
 
 # This is not the gateway of the local run: tests of the gateway's own responses, and of requests that are not HTTP, are left out.
 .PHONY: start-api
-start-api: docker build ## Run the end-to-end tests of the functions behind `sam local start-api`, in Docker (ARGS= are flags of it)
+start-api: docker build ## Run the end-to-end tests on the functions behind `sam local start-api`, in Docker (ARGS= are its flags)
 	@go test -buildvcs=false -count=1 -timeout 30m ./internal/endtoend -sam $(sam) -sam-args '$(ARGS)' \
 		-skip '^Test(Redeem_Bad|Query|Path|Connection|Function|CORS|Pages|RemovedPayment|Store|ShopctlDev)'
 

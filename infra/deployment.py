@@ -169,4 +169,10 @@ def unlock(environment):
 
 if __name__ == "__main__":
     commands = {"preflight": preflight, "built": built, "check": check, "protect": protect, "unlock": unlock}
-    commands[sys.argv[1]](*sys.argv[2:])
+    try:
+        commands[sys.argv[1]](*sys.argv[2:])
+    except Exception as error:
+        if not type(error).__module__.startswith("botocore."):  # which preflight must not import
+            raise
+        outcome = "Nothing was deployed" if sys.argv[1] == "check" else "The stack policy was not set; run the command again"
+        sys.exit(f"{outcome}. AWS: {error}")
