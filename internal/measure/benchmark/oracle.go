@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"shopfront/internal/local/runtimeapi"
 	"shopfront/internal/measure/fixture"
 	"shopfront/internal/measure/process"
 	"shopfront/internal/measure/reference"
@@ -193,7 +194,7 @@ func timeRefusals(ctx context.Context, options Options, built programs, dir stri
 }
 
 // send sends a request with one of the codes, and returns how long the refusal took.
-func (r *refusedRequest) send(p *process.Process, event fixture.Event, turn int) (time.Duration, error) {
+func (r *refusedRequest) send(p *runtimeapi.Process, event fixture.Event, turn int) (time.Duration, error) {
 	key := ""
 	if r.keyed {
 		key = rand.Text()
@@ -217,9 +218,9 @@ func judgeTimes(requests []*refusedRequest) Oracle {
 		if r.kind == unknownCode {
 			unknown[r.keyed] = r.times
 		}
-		p50, unknownP50 := quantile(r.times, 0.5), quantile(unknown[r.keyed], 0.5)
+		p50, unknownP50 := process.Quantile(r.times, 0.5), process.Quantile(unknown[r.keyed], 0.5)
 		refusal := Refusal{
-			Code: r.kind, Key: r.keyed, Calls: float64(r.calls) / float64(len(r.times)), P50: p50, P95: quantile(r.times, 0.95),
+			Code: r.kind, Key: r.keyed, Calls: float64(r.calls) / float64(len(r.times)), P50: p50, P95: process.Quantile(r.times, 0.95),
 			Apart: float64(p50-unknownP50) / float64(unknownP50), comparison: compare(unknown[r.keyed], r.times),
 		}
 		effect := math.Abs(refusal.Superiority - 0.5)

@@ -57,11 +57,11 @@ func (r *Report) add(store string, measured map[string]Round) {
 
 // Figures of a round.
 func ready(m Round) float64    { return float64(m.Ready) }
-func startCPU(m Round) float64 { return float64(m.StartCPU) }
+func readyCPU(m Round) float64 { return float64(m.ReadyCPU) }
 func first(m Round) float64    { return float64(m.First) }
-func p50(m Round) float64      { return float64(m.P50) }
-func p99(m Round) float64      { return float64(m.P99) }
-func cpu(m Round) float64      { return float64(m.CPU) }
+func p50(m Round) float64      { return float64(m.Warm) }
+func p99(m Round) float64      { return float64(m.WarmP99) }
+func cpu(m Round) float64      { return float64(m.WarmCPU) }
 func calls(m Round) float64    { return m.Calls }
 func memory(m Round) float64   { return float64(m.Memory) }
 
@@ -72,7 +72,7 @@ func (r *Report) compare() {
 		r.ratio("start to ready ÷ reference", s.name, mostStart, ready, s.comparedWith(), ready)
 	}
 	for _, s := range each {
-		r.ratio("CPU until ready ÷ reference", s.name, 0, startCPU, s.comparedWith(), startCPU)
+		r.ratio("CPU until ready ÷ reference", s.name, 0, readyCPU, s.comparedWith(), readyCPU)
 	}
 	for _, s := range withCalls {
 		r.ratio("first request ÷ warm p50", s.name, mostFirst, first, s.name, p50)
@@ -199,7 +199,7 @@ func (r *Report) figures() string {
 				continue
 			}
 			row := []string{s.name, store}
-			for _, of := range []func(Round) float64{ready, startCPU, first, p50, p99, cpu} {
+			for _, of := range []func(Round) float64{ready, readyCPU, first, p50, p99, cpu} {
 				row = append(row, median(figures(rounds, of), "%.2f", float64(time.Millisecond)))
 			}
 			row = append(row, median(figures(rounds, calls), "%.1f", 1), median(figures(rounds, memory), "%.1f", 1e6))

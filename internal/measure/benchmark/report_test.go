@@ -4,11 +4,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shopfront/internal/measure/process"
 )
 
 func TestReport_Ratios_AreOfTheSameRound(t *testing.T) {
 	round := func(ready, p50 time.Duration) Round {
-		return Round{Ready: ready * time.Millisecond, P50: p50 * time.Millisecond}
+		return Round{Figures: process.Figures{Ready: ready * time.Millisecond, Warm: p50 * time.Millisecond}}
 	}
 	report := Report{
 		Measured: map[string]map[string][]Round{stubSteady: {

@@ -54,11 +54,11 @@ func checkRound(t *testing.T, options Options, built programs, measured []subjec
 		hello: 0, referenceRedeem: 1, singleUse: 1, manyUses: 2, checkoutArea: 2, checkout: 2, checkoutVariant: 2, removedPayment: 0, apiDocs: 0,
 	} {
 		m := rounds[name]
-		if m.Ready <= 0 || m.First <= 0 || m.P50 <= 0 || m.P99 < m.P50 || m.CPU <= 0 || m.StartCPU <= 0 || m.Memory <= 0 || m.Calls != calls {
+		if m.Ready <= 0 || m.First <= 0 || m.Warm <= 0 || m.WarmP99 < m.Warm || m.WarmCPU <= 0 || m.ReadyCPU <= 0 || m.Memory <= 0 || m.Calls != calls {
 			t.Errorf("%s: %+v; want %g calls", name, m, calls)
 		}
 	}
-	if m := rounds[referenceUnwarmed]; m.Ready <= 0 || m.P50 != 0 {
+	if m := rounds[referenceUnwarmed]; m.Ready <= 0 || m.Warm != 0 {
 		t.Errorf("%s: %+v", referenceUnwarmed, m)
 	}
 }

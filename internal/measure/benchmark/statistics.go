@@ -1,7 +1,6 @@
 package benchmark
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -27,13 +26,6 @@ func (s Spread) String() string {
 		return fmt.Sprintf("%.2f", s.Median)
 	}
 	return fmt.Sprintf("%.2f (%.2f–%.2f)", s.Median, s.Least, s.Greatest)
-}
-
-// quantile returns the nearest-rank quantile: the least value such that the given part of all values, above 0 and up to 1, is not
-// above it. There is at least one value.
-func quantile[T cmp.Ordered](values []T, part float64) T {
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[int(math.Ceil(part*float64(len(sorted))))-1]
 }
 
 // comparison is how the distributions of two samples differ.

@@ -9,6 +9,7 @@ import (
 	"shopfront/internal/measure/fixture"
 	"shopfront/internal/measure/metering"
 	"shopfront/internal/measure/pricing"
+	"shopfront/internal/measure/process"
 )
 
 func TestBilled(t *testing.T) {
@@ -41,7 +42,7 @@ func checkoutLine() Line {
 			{Operation: "PutItem", Units: metering.Units{Write: 1}, Tables: []string{fixture.CheckoutsTable}, Grown: 500},
 		},
 		Metrics: []string{"Shopfront Checkouts Stack=shopfront-prod"},
-		Warm:    10 * time.Millisecond, First: 30 * time.Millisecond, Ready: 80 * time.Millisecond,
+		Figures: process.Figures{Warm: 10 * time.Millisecond, First: 30 * time.Millisecond, Ready: 80 * time.Millisecond},
 	}
 	return newLine(request, 256)
 }
@@ -161,7 +162,7 @@ func TestAlarmMetrics_CountsEachMetricOfAnAlarm(t *testing.T) {
 func TestReport_TotalAboveItsTarget_IsMarked(t *testing.T) {
 	single := Request{
 		Operation: redeemSingleUse, Function: redeemVoucher, LogBytes: 375, AnswerBytes: 318, Calls: []metering.Call{{Units: metering.Units{Write: 1}}},
-		Warm: 6 * time.Millisecond, Ready: 20 * time.Millisecond,
+		Figures: process.Figures{Warm: 6 * time.Millisecond, Ready: 20 * time.Millisecond},
 	}
 	limited := single
 	limited.Operation, limited.Warm = redeemLimited, 11*time.Millisecond

@@ -39,6 +39,8 @@ type Request struct {
 	Operation string `json:"operation"`
 	Function  string `json:"function"`
 
+	process.Figures
+
 	Calls []metering.Call `json:"calls"`
 	// LogBytes is the size of what the function itself logs. BodyBytes is that of the response's body, and AnswerBytes that of the
 	// response with its headers.
@@ -47,15 +49,6 @@ type Request struct {
 	AnswerBytes int `json:"answerBytes"`
 	// Metrics are the custom metrics that it counts in, each with its dimensions.
 	Metrics []string `json:"metrics,omitempty"`
-
-	// Ready is the time from the start of a process until it asks for an event, First the time of its first request, and Warm that
-	// of a later one, all as medians. Each has its processor time; WarmCPU is a mean.
-	Ready    time.Duration `json:"ready"`
-	ReadyCPU time.Duration `json:"readyCPU"`
-	First    time.Duration `json:"first"`
-	FirstCPU time.Duration `json:"firstCPU"`
-	Warm     time.Duration `json:"warm"`
-	WarmCPU  time.Duration `json:"warmCPU"`
 }
 
 // units are those of all calls together.
@@ -153,7 +146,7 @@ func (p *pace) RoundTrip(r *http.Request) (*http.Response, error) {
 func (l *lab) measure(ctx context.Context, o operation, requests int) (Request, error) {
 	request, events, err := l.meterRequests(ctx, o, requests)
 	if err == nil && requests > 0 {
-		err = l.timeRequests(ctx, o, events, &request)
+		request.Figures, err = l.timeRequests(ctx, o, events)
 	}
 	if err != nil {
 		return Request{}, fmt.Errorf("%s: %w", o.name, err)
@@ -239,39 +232,22 @@ func (o operation) read(text, log []byte, calls []metering.Call) (Request, error
 }
 
 // timeRequests starts processes, each of which gets a first request. The last process also gets all other requests.
-func (l *lab) timeRequests(ctx context.Context, o operation, events [][]byte, r *Request) error {
-	var ready, readyCPU, first, firstCPU []time.Duration
-	for i := range starts {
-		p, err := process.Start(ctx, filepath.Join(l.dir, o.function), l.pacedEnv, nil)
-		if err != nil {
-			return err
+func (l *lab) timeRequests(ctx context.Context, o operation, events [][]byte) (process.Figures, error) {
+	trial := process.Trial{Binary: filepath.Join(l.dir, o.function), Env: l.pacedEnv, Check: o.check}
+	defer trial.Stop()
+	for _, event := range events[:starts] {
+		if err := trial.Start(ctx, event); err != nil {
+			return process.Figures{}, err
 		}
-		defer p.Stop()
-		work, err := p.InvokeAll(ctx, events[i:i+1], o.check)
-		if err != nil {
-			return err
-		}
-		ready, readyCPU = append(ready, p.Ready()), append(readyCPU, p.StartCPU)
-		first, firstCPU = append(first, work.Times...), append(firstCPU, work.CPU)
-		if i < starts-1 {
-			continue
-		}
-		events = events[starts:]
-		if _, err = p.InvokeAll(ctx, events[:warmUp], o.check); err != nil {
-			return err
-		}
-		if work, err = p.InvokeAll(ctx, events[warmUp:], o.check); err != nil {
-			return err
-		}
-		r.Warm, r.WarmCPU = median(work.Times), work.CPU/time.Duration(len(work.Times))
 	}
-	r.Ready, r.ReadyCPU, r.First, r.FirstCPU = median(ready), median(readyCPU), median(first), median(firstCPU)
-	return nil
-}
-
-func median(times []time.Duration) time.Duration {
-	sorted := slices.Sorted(slices.Values(times))
-	return sorted[len(sorted)/2]
+	events = events[starts:]
+	if err := trial.WarmUp(ctx, events[:warmUp]); err != nil {
+		return process.Figures{}, err
+	}
+	if err := trial.Measure(ctx, events[warmUp:]); err != nil {
+		return process.Figures{}, err
+	}
+	return trial.Figures()
 }
 
 // createCode meters the creation of a single-use code.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"shopfront/internal/local/runtimeapi"
 	"shopfront/internal/measure/fixture"
-	"shopfront/internal/measure/process"
 	"shopfront/pkg/voucher"
 )
 
@@ -120,7 +120,7 @@ func (o operation) check(text []byte) error {
 type scene struct {
 	client  *dynamodb.Client // goes around the meter
 	events  map[string]fixture.Event
-	process *process.Process
+	process *runtimeapi.Process
 	serial  int // of the last nick
 }
 

@@ -1,10 +1,13 @@
-// Package process measures one process of a built function: its times, its processor time and its memory. It is for measurements
+// Package process measures processes of a built function: their times, their processor time and their memory. It is for measurements
 // and tests only.
 package process
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"os"
+	"slices"
 	"time"
 
 	"shopfront/internal/local/runtimeapi"
@@ -13,17 +16,9 @@ import (
 // patience bounds how long a process may take for one event.
 const patience = 10 * time.Second
 
-// Process is a running process of a function. It handles one event at a time.
-type Process struct {
-	*runtimeapi.Process
-
-	// StartCPU is the processor time that it had used when it asked for its first event.
-	StartCPU time.Duration
-}
-
 // Start runs a binary with the given environment and returns when the process asks for an event. The process writes its log to a
 // file, so that nothing here competes with it for the processor; nil discards the log. The caller must call Stop.
-func Start(ctx context.Context, binary string, env []string, log *os.File) (*Process, error) {
+func Start(ctx context.Context, binary string, env []string, log *os.File) (*runtimeapi.Process, error) {
 	command := runtimeapi.Command{
 		Path: binary, Env: append([]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256"}, env...),
 		ARN: "arn:aws:lambda:us-east-1:123456789012:function:measured", Timeout: patience,
@@ -31,55 +26,117 @@ func Start(ctx context.Context, binary string, env []string, log *os.File) (*Pro
 	if log != nil {
 		command.Stdout, command.Stderr = log, log
 	}
-	running, err := runtimeapi.Start(ctx, command)
-	if err != nil {
-		return nil, err
-	}
-	p := &Process{Process: running}
-	if p.StartCPU, err = p.CPU(); err != nil {
-		p.Stop()
-		return nil, err
-	}
-	return p, nil
+	return runtimeapi.Start(ctx, command)
 }
 
-// Work is what a process did for several events.
-type Work struct {
-	Times []time.Duration // of each event
-	CPU   time.Duration   // of all events together
+// Figures are what a function took. In JSON, times are in nanoseconds.
+type Figures struct {
+	// Ready is the median time from before a process was started until it asked for an event, and First the median time from
+	// handing over its first event until the answer arrived. Each has its processor time, also a median.
+	Ready    time.Duration `json:"ready"`
+	ReadyCPU time.Duration `json:"readyCPU"`
+	First    time.Duration `json:"first"`
+	FirstCPU time.Duration `json:"firstCPU"`
+	// Warm and WarmP99 are the median and another quantile of the later requests, and WarmCPU is the mean of their processor times.
+	Warm    time.Duration `json:"warm,omitempty"`
+	WarmP99 time.Duration `json:"warmP99,omitempty"`
+	WarmCPU time.Duration `json:"warmCPU,omitempty"`
+	// Memory is the most memory that the last process had resident at once, in bytes.
+	Memory int64 `json:"memory,omitempty"`
 }
 
-// InvokeAll hands events to the process one after the other. It checks the answers once the clock has stopped.
-func (p *Process) InvokeAll(ctx context.Context, events [][]byte, check func(answer []byte) error) (work Work, err error) {
-	answers := make([][]byte, len(events))
-	work.Times = make([]time.Duration, len(events))
-	began, err := p.CPU()
-	if err != nil {
-		return work, err
+// Trial measures a function with one process after the other. The caller must call Stop.
+type Trial struct {
+	Binary string
+	Env    []string
+	// Check fails for a wrong answer, so that only requests that succeed are measured.
+	Check func(answer []byte) error
+
+	process                                *runtimeapi.Process
+	ready, readyCPU, first, firstCPU, warm []time.Duration
+	warmCPU                                time.Duration
+}
+
+// Start replaces the process by a new one, and hands that its first event.
+func (t *Trial) Start(ctx context.Context, event []byte) (err error) {
+	t.Stop()
+	if t.process, err = Start(ctx, t.Binary, t.Env, nil); err != nil {
+		return err
 	}
+	readyCPU, err := CPUTime(t.process.PID())
+	if err != nil {
+		return err
+	}
+	first, firstCPU, err := t.invoke(ctx, [][]byte{event})
+	t.ready, t.readyCPU = append(t.ready, t.process.Ready()), append(t.readyCPU, readyCPU)
+	t.first, t.firstCPU = append(t.first, first...), append(t.firstCPU, firstCPU)
+	return err
+}
+
+// WarmUp hands events to the process without measuring them.
+func (t *Trial) WarmUp(ctx context.Context, events [][]byte) error {
+	_, _, err := t.invoke(ctx, events)
+	return err
+}
+
+// Measure hands events to the process one after the other.
+func (t *Trial) Measure(ctx context.Context, events [][]byte) error {
+	warm, warmCPU, err := t.invoke(ctx, events)
+	t.warm, t.warmCPU = append(t.warm, warm...), t.warmCPU+warmCPU
+	return err
+}
+
+// invoke returns the time of each event, and the processor time of all of them. It checks the answers once the clock has stopped.
+func (t *Trial) invoke(ctx context.Context, events [][]byte) (times []time.Duration, cpu time.Duration, err error) {
+	began, err := CPUTime(t.process.PID())
+	if err != nil {
+		return nil, 0, err
+	}
+	answers, times := make([][]byte, len(events)), make([]time.Duration, len(events))
 	for i, event := range events {
 		if ctx.Err() != nil {
-			return work, ctx.Err()
+			return nil, 0, ctx.Err()
 		}
-		if answers[i], work.Times[i], err = p.Invoke(event); err != nil {
-			return work, err
+		if answers[i], times[i], err = t.process.Invoke(event); err != nil {
+			return nil, 0, err
 		}
 	}
-	ended, err := p.CPU()
+	ended, err := CPUTime(t.process.PID())
 	if err != nil {
-		return work, err
+		return nil, 0, err
 	}
-	work.CPU = ended - began
 	for _, answer := range answers {
-		if err := check(answer); err != nil {
-			return work, err
+		if err := t.Check(answer); err != nil {
+			return nil, 0, err
 		}
 	}
-	return work, nil
+	return times, ended - began, nil
 }
 
-// CPU is the processor time that the process has used so far. Only Linux reports it.
-func (p *Process) CPU() (time.Duration, error) { return CPUTime(p.PID()) }
+// Stop ends the process, if one runs.
+func (t *Trial) Stop() {
+	if t.process != nil {
+		t.process.Stop()
+		t.process = nil
+	}
+}
 
-// PeakMemory is the most memory that the process had resident at once, in bytes. Only Linux reports it.
-func (p *Process) PeakMemory() (int64, error) { return peakMemory(p.PID()) }
+// Figures returns what was measured so far. There was at least one start.
+func (t *Trial) Figures() (f Figures, err error) {
+	f = Figures{
+		Ready: Quantile(t.ready, 0.5), ReadyCPU: Quantile(t.readyCPU, 0.5), First: Quantile(t.first, 0.5), FirstCPU: Quantile(t.firstCPU, 0.5),
+	}
+	if len(t.warm) == 0 {
+		return f, nil
+	}
+	f.Warm, f.WarmP99, f.WarmCPU = Quantile(t.warm, 0.5), Quantile(t.warm, 0.99), t.warmCPU/time.Duration(len(t.warm))
+	f.Memory, err = peakMemory(t.process.PID())
+	return f, err
+}
+
+// Quantile returns the nearest-rank quantile: the least value such that the given part of all values, above 0 and up to 1, is not
+// above it. There is at least one value.
+func Quantile[T cmp.Ordered](values []T, part float64) T {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[int(math.Ceil(part*float64(len(sorted))))-1]
+}
