@@ -24,6 +24,7 @@ import (
 	"shopfront/internal/local/samtemplate"
 	"shopfront/internal/measure/benchmark"
 	"shopfront/internal/measure/cost"
+	"shopfront/internal/measure/fixture"
 )
 
 func main() {
@@ -43,8 +44,7 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	if len(arguments) == 0 {
 		return errors.New("say what to measure: bench, oracle or cost")
 	}
-	options := benchmark.Options{Progress: progress}
-	costs := cost.Options{Progress: progress}
+	options := benchmark.Options{Setup: fixture.Setup{Progress: progress}}
 	flags := flag.NewFlagSet("measure "+arguments[0], flag.ContinueOnError)
 	flags.SetOutput(progress)
 	asJSON := flags.Bool("json", false, "print JSON")
@@ -65,8 +65,8 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 		number(&options.Samples, "samples", 1000, "refusals of each kind")
 		measure = func() (report, error) { return benchmark.TimeRefusals(ctx, options) }
 	case "cost":
-		number(&costs.Requests, "requests", 200, "warm requests of each kind")
-		measure = func() (report, error) { return cost.Run(ctx, costs) }
+		number(&options.Requests, "requests", 200, "warm requests of each kind")
+		measure = func() (report, error) { return cost.Run(ctx, options.Setup, options.Requests) }
 	default:
 		return fmt.Errorf("%q is not bench, oracle or cost", arguments[0])
 	}
@@ -85,8 +85,11 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	if options.Root, err = samtemplate.FindRoot("."); err != nil {
 		return err
 	}
-	costs.Root = options.Root
+	if options.Dir, err = os.MkdirTemp("", "shopfront-measure-"); err != nil {
+		return err
+	}
 	measured, err := measure()
+	err = errors.Join(err, os.RemoveAll(options.Dir))
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func TestRequest_StoreCalls_AreAsFewAsNeeded(t *testing.T) {
 		event := m.event(t)
 		for _, s := range m.sides(t) {
 			s.call(t, event)
-			if calls := s.store.Calls(); calls != m.calls {
+			if calls := s.store.calls; calls != m.calls {
 				t.Errorf("%s, %s: %d calls, want %d", m.name, s.name, calls, m.calls)
 			}
 		}

@@ -123,7 +123,7 @@ type side struct {
 	name    string
 	handler lambda.Handler
 	answer  string
-	store   *stubstore.Replay
+	store   *replayer
 }
 
 // sides returns Shopfront's handler and, if there is one, the reference's.
@@ -151,17 +151,14 @@ func (m measured) sides(tb testing.TB) []side {
 }
 
 // replay returns a store that responds at once, with the recorded responses for the demo shop.
-func replay(tb testing.TB) *stubstore.Replay {
+func replay(tb testing.TB) *replayer {
 	tb.Helper()
 	store := stubstore.New(0)
-	client := dynamodb.New(dynamodb.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String("https://stub.invalid"), HTTPClient: store,
-		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
+	client := fixture.Client("https://stub.invalid", func(o *dynamodb.Options) { o.HTTPClient = store })
 	if err := fixture.Fill(tb.Context(), client, root); err != nil {
 		tb.Fatal(err)
 	}
-	return stubstore.NewReplay(store)
+	return &replayer{store: store, answers: make(map[string]recorded)}
 }
 
 func sample(tb testing.TB, name string) fixture.Event {

@@ -130,15 +130,12 @@ func kindsOfRefusedCodes() []*refusedCodes {
 }
 
 // TimeRefusals builds the function that redeems, and times the refusals of its requests.
-func TimeRefusals(ctx context.Context, options Options) (*Oracle, error) {
-	return inDir(func(dir string) (*Oracle, error) {
-		built, err := build(ctx, options.Root, dir, []subject{{pkg: redeemPackage, sample: redeemVoucher}})
-		if err != nil {
-			return nil, err
-		}
-		oracle, err := timeRefusals(ctx, options, built, dir)
-		return &oracle, err
-	})
+func TimeRefusals(ctx context.Context, options Options) (Oracle, error) {
+	built, err := build(ctx, options.Setup, []subject{{pkg: redeemPackage, sample: redeemVoucher}})
+	if err != nil {
+		return Oracle{}, err
+	}
+	return timeRefusals(ctx, options, built)
 }
 
 // refusedRequest is one kind of refused request, with the times of all requests of this kind and the number of their calls.
@@ -151,9 +148,9 @@ type refusedRequest struct {
 }
 
 // timeRefusals sends one process requests of each kind in turn, in a new order each time.
-func timeRefusals(ctx context.Context, options Options, built programs, dir string) (o Oracle, err error) {
+func timeRefusals(ctx context.Context, options Options, built programs) (o Oracle, err error) {
 	kinds := kindsOfRefusedCodes()
-	s, err := startStub(ctx, dir, stubSteady, steadyDelay, func(ctx context.Context, client *dynamodb.Client) error {
+	s, err := startStub(ctx, options.Dir, stubSteady, steadyDelay, func(ctx context.Context, client *dynamodb.Client) error {
 		for _, kind := range kinds {
 			if err := kind.createAll(ctx, client); err != nil {
 				return err

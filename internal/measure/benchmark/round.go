@@ -42,28 +42,20 @@ func (r *runner) round(ctx context.Context, s *store) (map[string]Round, error) 
 	}
 	for range r.Starts {
 		for _, t := range shuffled(trials) {
-			events, err := t.requests(ctx, 1)
-			if err != nil {
-				return nil, err
-			}
-			if err := t.Start(ctx, events[0]); err != nil {
+			if err := t.send(ctx, 1, t.start); err != nil {
 				return nil, err
 			}
 		}
 	}
 	warm := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.startOnly })
 	for _, t := range warm {
-		events, err := t.requests(ctx, warmUp)
-		if err != nil {
-			return nil, err
-		}
-		if err := t.WarmUp(ctx, events); err != nil {
+		if err := t.send(ctx, warmUp, t.WarmUp); err != nil {
 			return nil, err
 		}
 	}
 	for done := 0; done < r.Requests; done += blockSize {
 		for _, t := range shuffled(warm) {
-			if err := t.block(ctx); err != nil {
+			if err := t.send(ctx, blockSize, t.measure); err != nil {
 				return nil, err
 			}
 		}
@@ -91,38 +83,37 @@ type trial struct {
 	subject
 	process.Trial
 
-	runner      *runner
-	store       *store
-	sent, calls int64 // warm requests, and their calls of the store
+	runner *runner
+	store  *store
+	sent   int   // warm requests
+	calls  int64 // theirs of the store
 }
 
-// requests makes events before the clock starts.
-func (t *trial) requests(ctx context.Context, count int) (events [][]byte, err error) {
+// send makes requests before the clock starts, and then hands them over.
+func (t *trial) send(ctx context.Context, count int, handOver func(context.Context, [][]byte) error) (err error) {
 	codes := make([]string, count)
 	if t.newCode {
 		if codes, err = t.store.singleUseCodes(ctx, count); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	events = make([][]byte, count)
+	events := make([][]byte, count)
 	for i, code := range codes {
 		t.runner.number++
 		if events[i], err = t.request(t.runner.events[t.sample], t.runner.number, code); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return events, nil
+	return handOver(ctx, events)
 }
 
-// block sends requests one after the other.
-func (t *trial) block(ctx context.Context) error {
-	events, err := t.requests(ctx, blockSize)
-	if err != nil {
-		return err
-	}
+func (t *trial) start(ctx context.Context, events [][]byte) error { return t.Start(ctx, events[0]) }
+
+// measure also counts the calls of the store.
+func (t *trial) measure(ctx context.Context, events [][]byte) error {
 	calls := t.store.calls()
-	err = t.Measure(ctx, events)
-	t.sent += blockSize
+	err := t.Measure(ctx, events)
+	t.sent += len(events)
 	t.calls += t.store.calls() - calls
 	return err
 }

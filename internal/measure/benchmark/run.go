@@ -9,8 +9,6 @@ package benchmark
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -32,16 +30,8 @@ type Plan struct {
 
 // Options says what to measure.
 type Options struct {
+	fixture.Setup
 	Plan
-
-	// Root is the checkout.
-	Root string
-	// Progress receives a line for each step.
-	Progress io.Writer
-}
-
-func (o Options) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(o.Progress, format+"\n", args...)
 }
 
 // programs are the built subjects.
@@ -50,18 +40,18 @@ type programs struct {
 	events   map[string]fixture.Event
 }
 
-// build builds subjects below dir.
-func build(ctx context.Context, root, dir string, built []subject) (programs, error) {
+// build builds subjects.
+func build(ctx context.Context, setup fixture.Setup, built []subject) (programs, error) {
 	p := programs{binaries: map[string]string{}, events: map[string]fixture.Event{}}
 	for _, s := range built {
 		if p.binaries[s.pkg] == "" {
-			p.binaries[s.pkg] = filepath.Join(dir, filepath.FromSlash(s.pkg))
-			if err := gobuild.Build(ctx, root, p.binaries[s.pkg], "./"+s.pkg); err != nil {
+			p.binaries[s.pkg] = filepath.Join(setup.Dir, filepath.FromSlash(s.pkg))
+			if err := gobuild.Build(ctx, setup.Root, p.binaries[s.pkg], "./"+s.pkg); err != nil {
 				return programs{}, err
 			}
 		}
 		var err error
-		if p.events[s.sample], err = fixture.ReadEvent(root, s.sample); err != nil {
+		if p.events[s.sample], err = fixture.ReadEvent(setup.Root, s.sample); err != nil {
 			return programs{}, err
 		}
 	}
@@ -78,23 +68,9 @@ func (p programs) size(s subject) (int64, error) {
 }
 
 // Run measures the functions of the checkout beside the references, then times refusals.
-func Run(ctx context.Context, options Options) (*Report, error) {
-	return inDir(func(dir string) (*Report, error) { return run(ctx, options, dir) })
-}
-
-// inDir gives the work a temporary directory.
-func inDir[T any](work func(dir string) (T, error)) (result T, err error) {
-	dir, err := os.MkdirTemp("", "shopfront-measure-")
-	if err != nil {
-		return result, err
-	}
-	result, err = work(dir)
-	return result, errors.Join(err, os.RemoveAll(dir))
-}
-
-func run(ctx context.Context, options Options, dir string) (report *Report, err error) {
-	options.say("Building the functions and the references")
-	built, err := build(ctx, options.Root, dir, subjects())
+func Run(ctx context.Context, options Options) (report *Report, err error) {
+	options.Say("Building the functions and the references")
+	built, err := build(ctx, options.Setup, subjects())
 	if err != nil {
 		return nil, err
 	}
@@ -104,15 +80,15 @@ func run(ctx context.Context, options Options, dir string) (report *Report, err 
 			return nil, err
 		}
 	}
-	options.say("Starting the stores")
-	stores, stop, err := startStores(ctx, options, dir)
+	options.Say("Starting the stores")
+	stores, stop, err := startStores(ctx, options.Setup)
 	defer func() { err = errors.Join(err, stop()) }()
 	if err != nil {
 		return nil, err
 	}
 	r := &runner{Options: options, programs: built, subjects: subjects()}
 	for round := range options.Rounds {
-		options.say("Round %d of %d", round+1, options.Rounds)
+		options.Say("Round %d of %d", round+1, options.Rounds)
 		for _, s := range stores {
 			measured, err := r.round(ctx, s)
 			if err != nil {
@@ -121,8 +97,8 @@ func run(ctx context.Context, options Options, dir string) (report *Report, err 
 			report.add(s.name, measured)
 		}
 	}
-	options.say("Timing refusals")
-	if report.Oracle, err = timeRefusals(ctx, options, built, dir); err != nil {
+	options.Say("Timing refusals")
+	if report.Oracle, err = timeRefusals(ctx, options, built); err != nil {
 		return nil, err
 	}
 	report.compare()

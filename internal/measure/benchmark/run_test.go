@@ -16,26 +16,26 @@ const root = "../../.."
 
 // All binaries are built once, because linking takes most of the time.
 func TestFunctions(t *testing.T) {
-	dir := t.TempDir()
+	setup := fixture.Setup{Root: root, Dir: t.TempDir(), Progress: io.Discard}
 	var measured []subject
 	for _, s := range subjects() {
 		if s.pkg[:len("functions/")] == "functions/" || slices.Contains([]string{hello, referenceRedeem, referenceUnwarmed}, s.name) {
 			measured = append(measured, s)
 		}
 	}
-	built, err := build(t.Context(), root, dir, measured)
+	built, err := build(t.Context(), setup, measured)
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := Options{Root: root, Plan: Plan{Rounds: 1, Requests: 20, Starts: 2, Samples: 1}, Progress: io.Discard}
+	options := Options{Setup: setup, Plan: Plan{Rounds: 1, Requests: 20, Starts: 2, Samples: 1}}
 	t.Run("binaries are hardly larger than the reference", func(t *testing.T) { checkSizes(t, built) })
-	t.Run("a round counts the calls of right answers", func(t *testing.T) { checkRound(t, options, built, measured, dir) })
-	t.Run("refusals make the same calls", func(t *testing.T) { checkRefusals(t, options, built, dir) })
+	t.Run("a round counts the calls of right answers", func(t *testing.T) { checkRound(t, options, built, measured) })
+	t.Run("refusals make the same calls", func(t *testing.T) { checkRefusals(t, options, built) })
 }
 
-func checkRound(t *testing.T, options Options, built programs, measured []subject, dir string) {
+func checkRound(t *testing.T, options Options, built programs, measured []subject) {
 	t.Helper()
-	stub, err := startStub(t.Context(), dir, stubImmediate, 0, func(ctx context.Context, client *dynamodb.Client) error {
+	stub, err := startStub(t.Context(), options.Dir, stubImmediate, 0, func(ctx context.Context, client *dynamodb.Client) error {
 		return fixture.Fill(ctx, client, root)
 	})
 	if err != nil {
@@ -64,9 +64,9 @@ func checkRound(t *testing.T, options Options, built programs, measured []subjec
 }
 
 // The number of calls must not reveal what is wrong with a code.
-func checkRefusals(t *testing.T, options Options, built programs, dir string) {
+func checkRefusals(t *testing.T, options Options, built programs) {
 	t.Helper()
-	oracle, err := timeRefusals(t.Context(), options, built, dir)
+	oracle, err := timeRefusals(t.Context(), options, built)
 	if err != nil {
 		t.Fatal(err)
 	}

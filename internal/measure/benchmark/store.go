@@ -3,7 +3,6 @@ package benchmark
 import (
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -51,13 +50,13 @@ func startStub(ctx context.Context, dir, name string, delay time.Duration, fill 
 }
 
 // startLocal runs DynamoDB Local in memory.
-func startLocal(ctx context.Context, root string, progress io.Writer) (*store, error) {
-	server, err := fixture.StartLocal(ctx, root, progress)
+func startLocal(ctx context.Context, setup fixture.Setup) (*store, error) {
+	server, err := setup.StartLocal(ctx)
 	if err != nil {
 		return nil, err
 	}
 	client := fixture.Client(server.Endpoint())
-	if err := fixture.FillLocal(ctx, root, client); err != nil {
+	if err := fixture.FillLocal(ctx, setup.Root, client); err != nil {
 		return nil, errors.Join(err, server.Stop())
 	}
 	return &store{
@@ -66,31 +65,25 @@ func startLocal(ctx context.Context, root string, progress io.Writer) (*store, e
 }
 
 // startStores starts all of them. The caller must call stop, even after an error.
-func startStores(ctx context.Context, options Options, dir string) (stores []*store, stop func() error, err error) {
+func startStores(ctx context.Context, setup fixture.Setup) (stores []*store, stop func() error, err error) {
 	stop = func() (err error) {
 		for _, s := range stores {
 			err = errors.Join(err, s.stop())
 		}
 		return err
 	}
-	fill := func(ctx context.Context, client *dynamodb.Client) error {
-		return fixture.Fill(ctx, client, options.Root)
+	fill := func(ctx context.Context, client *dynamodb.Client) error { return fixture.Fill(ctx, client, setup.Root) }
+	for _, start := range []func() (*store, error){
+		func() (*store, error) { return startStub(ctx, setup.Dir, stubSteady, steadyDelay, fill) },
+		func() (*store, error) { return startStub(ctx, setup.Dir, stubImmediate, 0, fill) },
+		func() (*store, error) { return startLocal(ctx, setup) },
+	} {
+		s, err := start()
+		if err != nil {
+			return stores, stop, err
+		}
+		stores = append(stores, s)
 	}
-	steady, err := startStub(ctx, dir, stubSteady, steadyDelay, fill)
-	if err != nil {
-		return nil, stop, err
-	}
-	stores = append(stores, steady)
-	immediate, err := startStub(ctx, dir, stubImmediate, 0, fill)
-	if err != nil {
-		return stores, stop, err
-	}
-	stores = append(stores, immediate)
-	local, err := startLocal(ctx, options.Root, options.Progress)
-	if err != nil {
-		return stores, stop, err
-	}
-	stores = append(stores, local)
 	return stores, stop, nil
 }
 

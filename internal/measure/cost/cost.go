@@ -89,38 +89,24 @@ func targets() map[string]USD {
 	return map[string]USD{redeemSingleUse: single, redeemLimited: limited, redeemLimitedFirst: limited, redeemLimitedNicks: limited}
 }
 
-// Options says what to measure.
-type Options struct {
-	// Root is the checkout.
-	Root string
-	// Requests is how many warm requests of each operation are timed; 1 or more.
-	Requests int
-	// Progress receives a line for each step.
-	Progress io.Writer
-}
-
-// Run measures the functions of the checkout, and computes what they cost.
-func Run(ctx context.Context, options Options) (report *Report, err error) {
-	dir, err := os.MkdirTemp("", "shopfront-cost-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	server, err := fixture.StartLocal(ctx, options.Root, options.Progress)
+// Run measures the functions of the checkout, and computes what they cost. It times so many warm requests of each operation, at
+// least one.
+func Run(ctx context.Context, setup fixture.Setup, count int) (report *Report, err error) {
+	server, err := setup.StartLocal(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
-	_, _ = fmt.Fprintln(options.Progress, "Building the functions")
-	l, err := newLab(ctx, options.Root, dir, server.Endpoint())
+	setup.Say("Building the functions")
+	l, err := newLab(ctx, setup, server.Endpoint())
 	if err != nil {
 		return nil, err
 	}
 	defer l.close()
 	var requests []Request
 	for _, o := range operations() {
-		_, _ = fmt.Fprintln(options.Progress, "Measuring: "+o.name)
-		request, err := l.measure(ctx, o, options.Requests)
+		setup.Say("Measuring: %s", o.name)
+		request, err := l.measure(ctx, o, count)
 		if err != nil {
 			return nil, err
 		}
@@ -130,11 +116,11 @@ func Run(ctx context.Context, options Options) (report *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	memoryMB, err := memoryOf(options.Root)
+	memoryMB, err := memoryOf(setup.Root)
 	if err != nil {
 		return nil, err
 	}
-	alarms, err := alarmMetrics(options.Root)
+	alarms, err := alarmMetrics(setup.Root)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,8 @@ func (r Request) grown(table string) (bytes int) {
 
 // lab measures functions: it has them built, and a DynamoDB Local behind a meter and behind a delay.
 type lab struct {
-	dir      string // of the binaries, certificates and logs
+	fixture.Setup
+
 	client   *dynamodb.Client
 	events   map[string]fixture.Event // by function
 	meter    *metering.Meter
@@ -81,26 +82,25 @@ type lab struct {
 	closeAll []func()
 }
 
-// newLab builds the functions of the checkout at root below dir, and fills a DynamoDB Local without tables. The caller must call
-// close.
-func newLab(ctx context.Context, root, dir, endpoint string) (l *lab, err error) {
+// newLab builds the functions, and fills a DynamoDB Local without tables. The caller must call close.
+func newLab(ctx context.Context, setup fixture.Setup, endpoint string) (l *lab, err error) {
 	l = &lab{
-		dir: dir, client: fixture.Client(endpoint), events: make(map[string]fixture.Event), meter: metering.New(endpoint),
+		Setup: setup, client: fixture.Client(endpoint), events: make(map[string]fixture.Event), meter: metering.New(endpoint),
 		pace: &pace{delay: storeDelay},
 	}
 	var packages []string
 	for _, o := range operations() {
 		if l.events[o.function] == nil {
-			if l.events[o.function], err = fixture.ReadEvent(root, o.function); err != nil {
+			if l.events[o.function], err = fixture.ReadEvent(setup.Root, o.function); err != nil {
 				return nil, err
 			}
 			packages = append(packages, "./functions/"+o.function)
 		}
 	}
-	if err := gobuild.Build(ctx, root, dir+"/", packages...); err != nil {
+	if err := gobuild.Build(ctx, setup.Root, setup.Dir+"/", packages...); err != nil {
 		return nil, err
 	}
-	if err := fixture.FillLocal(ctx, root, l.client); err != nil {
+	if err := fixture.FillLocal(ctx, setup.Root, l.client); err != nil {
 		return nil, err
 	}
 	target, err := url.Parse(endpoint)
@@ -109,7 +109,7 @@ func newLab(ctx context.Context, root, dir, endpoint string) (l *lab, err error)
 	}
 	paced, env, err := fixture.ServeTLS(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: l.pace,
-	}, dir)
+	}, setup.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -156,12 +156,12 @@ func (l *lab) measure(ctx context.Context, o operation, requests int) (Request, 
 
 // meterRequests also returns the events for timing. Nothing has sent them yet.
 func (l *lab) meterRequests(ctx context.Context, o operation, requests int) (request Request, events [][]byte, err error) {
-	file, err := os.CreateTemp(l.dir, "*.log")
+	file, err := os.CreateTemp(l.Dir, "*.log")
 	if err != nil {
 		return Request{}, nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	p, err := process.Start(ctx, filepath.Join(l.dir, o.function), fixture.Environment(l.meterURL), file)
+	p, err := process.Start(ctx, filepath.Join(l.Dir, o.function), fixture.Environment(l.meterURL), file)
 	if err != nil {
 		return Request{}, nil, err
 	}
@@ -218,7 +218,7 @@ func (o operation) read(text, log []byte, calls []metering.Call) (Request, error
 		return Request{}, err
 	}
 	r := Request{
-		Operation: o.name, Function: o.function, Calls: calls, LogBytes: len(log), BodyBytes: len(answer.Body), AnswerBytes: answer.size(),
+		Operation: o.name, Function: o.function, Calls: calls, LogBytes: len(log), BodyBytes: len(answer.Body), AnswerBytes: size(answer),
 	}
 	for line := range strings.Lines(string(log)) {
 		metrics, err := metricsOf([]byte(line))
@@ -233,7 +233,7 @@ func (o operation) read(text, log []byte, calls []metering.Call) (Request, error
 
 // timeRequests starts processes, each of which gets a first request. The last process also gets all other requests.
 func (l *lab) timeRequests(ctx context.Context, o operation, events [][]byte) (process.Figures, error) {
-	trial := process.Trial{Binary: filepath.Join(l.dir, o.function), Env: l.pacedEnv, Check: o.check}
+	trial := process.Trial{Binary: filepath.Join(l.Dir, o.function), Env: l.pacedEnv, Check: o.check}
 	defer trial.Stop()
 	for _, event := range events[:starts] {
 		if err := trial.Start(ctx, event); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/internal/local/runtimeapi"
@@ -125,13 +126,13 @@ type scene struct {
 }
 
 // ask sends a request that leads up to others.
-func (s *scene) ask(request []byte, err error) (response, error) {
+func (s *scene) ask(request []byte, err error) (events.APIGatewayV2HTTPResponse, error) {
 	if err != nil {
-		return response{}, err
+		return events.APIGatewayV2HTTPResponse{}, err
 	}
 	text, _, err := s.process.Invoke(request)
 	if err != nil {
-		return response{}, err
+		return events.APIGatewayV2HTTPResponse{}, err
 	}
 	return parseResponse(text)
 }
@@ -258,7 +259,7 @@ func unchangedPage(function, path string) preparation {
 	return func(_ context.Context, s *scene) (requests, error) {
 		get := getting(s.events[function], path)
 		shown, err := s.ask(get.Encode())
-		return get.WithHeader("if-none-match", shown.header.Get("Etag")).Encode, err
+		return get.WithHeader("if-none-match", shown.Headers["Etag"]).Encode, err
 	}
 }
 

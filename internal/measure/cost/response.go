@@ -5,21 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// response is what a function answers an HTTP API.
-type response struct {
-	events.APIGatewayV2HTTPResponse
-
-	header http.Header
-}
-
-func parseResponse(text []byte) (r response, err error) {
-	if err := json.Unmarshal(text, &r.APIGatewayV2HTTPResponse); err != nil {
+// parseResponse reads what a function answers an HTTP API, and decodes its body.
+func parseResponse(text []byte) (r events.APIGatewayV2HTTPResponse, err error) {
+	if err := json.Unmarshal(text, &r); err != nil {
 		return r, fmt.Errorf("a function answered %.200q: %w", text, err)
 	}
 	if r.IsBase64Encoded {
@@ -29,25 +22,14 @@ func parseResponse(text []byte) (r response, err error) {
 		}
 		r.Body = string(body)
 	}
-	r.header = make(http.Header)
-	for name, value := range r.Headers {
-		r.header.Add(name, value)
-	}
-	for name, values := range r.MultiValueHeaders {
-		for _, value := range values {
-			r.header.Add(name, value)
-		}
-	}
 	return r, nil
 }
 
-// size is that of the response in HTTP/1.1, without the gateway's own headers, in bytes.
-func (r response) size() int {
+// size is that of a response in HTTP/1.1, without the gateway's own headers, in bytes.
+func size(r events.APIGatewayV2HTTPResponse) int {
 	size := len("HTTP/1.1 200 OK\r\n\r\n") + len(r.Body)
-	for name, values := range r.header {
-		for _, value := range values {
-			size += len(name) + len(": \r\n") + len(value)
-		}
+	for name, value := range r.Headers {
+		size += len(name) + len(": \r\n") + len(value)
 	}
 	return size
 }

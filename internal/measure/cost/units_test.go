@@ -1,10 +1,12 @@
 package cost
 
 import (
+	"io"
 	"slices"
 	"testing"
 
 	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/measure/fixture"
 	"shopfront/internal/measure/metering"
 )
 
@@ -50,7 +52,7 @@ type bound struct {
 
 // All measurements use the same binaries, because building takes most of the time.
 func TestOperations(t *testing.T) {
-	l, err := newLab(t.Context(), root, t.TempDir(), localtest.Endpoint(t))
+	l, err := newLab(t.Context(), fixture.Setup{Root: root, Dir: t.TempDir(), Progress: io.Discard}, localtest.Endpoint(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,12 +22,12 @@ import (
 
 // Store answers DynamoDB's JSON protocol over HTTP. It is safe for concurrent use.
 type Store struct {
-	delay time.Duration
-	calls atomic.Int64
+	delay  time.Duration
+	calls  atomic.Int64
+	sealed atomic.Bool
 
-	mu     sync.RWMutex
-	items  map[key]item
-	sealed bool
+	mu    sync.RWMutex
+	items map[key]item
 }
 
 type key struct{ table, partition, sort string }
@@ -40,17 +40,7 @@ func New(delay time.Duration) *Store { return &Store{delay: delay, items: make(m
 
 // Seal ends the filling. From now on answers take their time, and writes are answered but not stored, so that every request finds the same
 // items.
-func (s *Store) Seal() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sealed = true
-}
-
-func (s *Store) isSealed() bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.sealed
-}
+func (s *Store) Seal() { s.sealed.Store(true) }
 
 // Calls is how many calls were answered.
 func (s *Store) Calls() int64 { return s.calls.Load() }
@@ -81,7 +71,7 @@ func (s *Store) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	s.calls.Add(1)
-	if s.isSealed() {
+	if s.sealed.Load() {
 		time.Sleep(time.Until(due))
 	}
 	return &http.Response{
@@ -212,7 +202,7 @@ func (s *Store) find(table string, of item) item {
 func (s *Store) put(table string, it item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.sealed {
+	if !s.sealed.Load() {
 		s.items[keyOf(table, it)] = it
 	}
 }

@@ -1,16 +1,18 @@
-package stubstore
+package lambdahttp_test
 
 import (
 	"bytes"
 	"io"
 	"net/http"
 	"sync"
+
+	"shopfront/internal/measure/stubstore"
 )
 
-// Replay repeats a store's first answer to each kind of call, and does nothing else, so that a measurement is of the caller alone. It
+// replayer repeats a store's first answer to each kind of call, and does nothing else, so that a measurement is of the caller alone. It
 // can be the HTTPClient of an SDK client.
-type Replay struct {
-	store *Store
+type replayer struct {
+	store *stubstore.Store
 
 	mu      sync.Mutex
 	answers map[string]recorded // by X-Amz-Target
@@ -23,20 +25,8 @@ type recorded struct {
 	body []byte
 }
 
-// NewReplay replays the answers of a store.
-func NewReplay(store *Store) *Replay {
-	return &Replay{store: store, answers: make(map[string]recorded)}
-}
-
-// Calls is how many calls were answered.
-func (p *Replay) Calls() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.calls
-}
-
 // Do answers a request.
-func (p *Replay) Do(r *http.Request) (*http.Response, error) {
+func (p *replayer) Do(r *http.Request) (*http.Response, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls++
