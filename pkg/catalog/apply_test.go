@@ -17,17 +17,17 @@ import (
 	"shopfront/pkg/money"
 )
 
-// shelf keeps one customer's shop in memory, and breaks after some writes if told so.
-type shelf struct {
+// fakeStore is a catalog.ApplyStore in memory for one customer. One of its writes can fail.
+type fakeStore struct {
 	customer *catalog.Customer
 	products map[catalog.ProductID]catalog.Product
 	writes   int
-	breaksAt int // the write that fails; 0: none
+	breaksAt int // the number of the write that fails, from 1; 0: none fails
 }
 
 var errBroken = errors.New("connection lost")
 
-func (s *shelf) Shop(_ context.Context, id catalog.CustomerID) (catalog.Shop, error) {
+func (s *fakeStore) Shop(_ context.Context, id catalog.CustomerID) (catalog.Shop, error) {
 	if s.customer == nil || s.customer.ID != id {
 		return catalog.Shop{}, catalog.ErrNotFound
 	}
@@ -38,7 +38,7 @@ func (s *shelf) Shop(_ context.Context, id catalog.CustomerID) (catalog.Shop, er
 	return shop, nil
 }
 
-func (s *shelf) PutCustomer(_ context.Context, customer catalog.Customer) error {
+func (s *fakeStore) PutCustomer(_ context.Context, customer catalog.Customer) error {
 	if err := s.count(); err != nil {
 		return err
 	}
@@ -53,12 +53,12 @@ func (s *shelf) PutCustomer(_ context.Context, customer catalog.Customer) error 
 	return nil
 }
 
-func (s *shelf) PutProduct(_ context.Context, customer catalog.CustomerID, product catalog.Product) error {
+func (s *fakeStore) PutProduct(_ context.Context, customer catalog.CustomerID, product catalog.Product) error {
 	if err := s.count(); err != nil {
 		return err
 	}
 	if s.customer == nil || s.customer.ID != customer {
-		return fmt.Errorf("product %s of a customer that is not there", product.ID)
+		return fmt.Errorf("product %s of a customer that does not exist", product.ID)
 	}
 	if err := product.Validate(s.customer.Currency); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *shelf) PutProduct(_ context.Context, customer catalog.CustomerID, produ
 	return nil
 }
 
-func (s *shelf) count() error {
+func (s *fakeStore) count() error {
 	s.writes++
 	if s.writes == s.breaksAt {
 		return errBroken
@@ -82,12 +82,12 @@ func (s *shelf) count() error {
 	return nil
 }
 
-func (s *shelf) clone() *shelf {
-	return &shelf{customer: s.customer, products: maps.Clone(s.products)}
+func (s *fakeStore) clone() *fakeStore {
+	return &fakeStore{customer: s.customer, products: maps.Clone(s.products)}
 }
 
-// apply plans and applies, and returns the changes as people read them.
-func apply(t testing.TB, s *shelf, wanted catalog.Shop, prune bool) string {
+// apply plans and applies a shop, and returns the changes as text, one a line.
+func apply(t testing.TB, s *fakeStore, wanted catalog.Shop, prune bool) string {
 	t.Helper()
 	plan, err := catalog.NewPlan(t.Context(), s, wanted, prune)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestPlan_Changes_SayWhatApplyingDoes(t *testing.T) {
 		want   string
 	}{
 		{name: "nothing", wanted: func() catalog.Shop { return shopOf(coins(499, 999), ranks("30-days")) }},
-		{name: "nothing, though not all is mentioned", wanted: func() catalog.Shop { return shopOf() }},
+		{name: "a file that mentions nothing changes nothing", wanted: func() catalog.Shop { return shopOf() }},
 		{name: "prune of a whole shop", wanted: func() catalog.Shop { return shopOf() }, prune: true, want: `
 emberforge/coins: taken off sale
 emberforge/vip-rank: taken off sale`},
@@ -173,7 +173,7 @@ emberforge/mvp-rank/lifetime: new, 9.99 EUR, off sale`},
 emberforge: taken off sale`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			kept := &shelf{}
+			kept := &fakeStore{}
 			if got := apply(t, kept, shopOf(coins(499, 999), ranks("30-days")), false); !strings.HasPrefix(got, "emberforge: new, EUR\n") {
 				t.Errorf("first apply: %s", got)
 			}
@@ -188,7 +188,7 @@ emberforge: taken off sale`},
 }
 
 func TestPlan_OffSaleProductInTheFile_IsOnSaleAgain(t *testing.T) {
-	kept := &shelf{}
+	kept := &fakeStore{}
 	apply(t, kept, shopOf(coins(499, 999), ranks("30-days")), false)
 	apply(t, kept, shopOf(coins(499)), true)
 	if !kept.products["vip-rank"].OffSale || !kept.products["coins"].Variants[1].OffSale {
@@ -202,12 +202,12 @@ emberforge/vip-rank/lifetime: new, 9.99 EUR`
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if rank := kept.products["vip-rank"]; len(rank.Variants) != 2 || rank.Variants[0].ID != "lifetime" || rank.Variants[1].OffSale {
-		t.Errorf("got %+v: the variant that is not mentioned stays on sale, behind", rank)
+		t.Errorf("got %+v, want the variant that is not in the file last, and still on sale", rank)
 	}
 }
 
 func TestPlan_AnotherCurrency_IsRejected(t *testing.T) {
-	kept := &shelf{}
+	kept := &fakeStore{}
 	apply(t, kept, shopOf(), false)
 	wanted := shopOf()
 	wanted.Customer.Currency = "JPY"
@@ -219,7 +219,7 @@ func TestPlan_AnotherCurrency_IsRejected(t *testing.T) {
 }
 
 func TestPlan_StoredVariants_CountTowardsTheBounds(t *testing.T) {
-	kept := &shelf{}
+	kept := &fakeStore{}
 	apply(t, kept, shopOf(coins(upTo(30)...)), false)
 	var others []int64
 	for i := range int64(21) {
@@ -243,7 +243,7 @@ func TestPlan_StoredVariants_CountTowardsTheBounds(t *testing.T) {
 func TestPlan_BeyondTheBounds_IsRejected(t *testing.T) {
 	wanted := shopOf(coins(499))
 	wanted.Products[0].Variants[0].Price.Currency = "JPY"
-	if _, err := catalog.NewPlan(t.Context(), &shelf{}, wanted, false); !errors.Is(err, money.ErrMixedCurrencies) {
+	if _, err := catalog.NewPlan(t.Context(), &fakeStore{}, wanted, false); !errors.Is(err, money.ErrMixedCurrencies) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -263,14 +263,14 @@ func (unreadable) Shop(context.Context, catalog.CustomerID) (catalog.Shop, error
 
 func TestApply_IncompleteShop_IsClosed(t *testing.T) {
 	wanted := shopOf(coins(499), ranks("30-days"))
-	reopened := func() *shelf {
-		kept := &shelf{}
+	reopened := func() *fakeStore {
+		kept := &fakeStore{}
 		closed := shopOf(coins(499))
 		closed.Customer.OffSale = true
 		apply(t, kept, closed, false)
 		return kept
 	}
-	for name, start := range map[string]func() *shelf{"new": func() *shelf { return &shelf{} }, "opened again": reopened} {
+	for name, start := range map[string]func() *fakeStore{"new": func() *fakeStore { return &fakeStore{} }, "opened again": reopened} {
 		plan, err := catalog.NewPlan(t.Context(), start(), wanted, false)
 		if err != nil {
 			t.Fatal(err)
@@ -289,7 +289,7 @@ func TestApply_IncompleteShop_IsClosed(t *testing.T) {
 }
 
 func TestChange_JSON(t *testing.T) {
-	kept := &shelf{}
+	kept := &fakeStore{}
 	apply(t, kept, shopOf(coins(499)), false)
 	wanted := shopOf(coins(499))
 	wanted.Products[0].Variants[0].Price = euro(549)
@@ -311,11 +311,11 @@ func TestChange_JSON(t *testing.T) {
 	}
 }
 
-// Whatever was applied before: a shop can be applied again without a change; interrupted at any write and applied again,
-// it comes to the same state; nothing is ever deleted; and a plan without changes means that all is as wanted.
+// Whatever was applied before, applying a shop again changes nothing. Interrupted at any write and applied again, it reaches the
+// same state. Nothing is ever deleted.
 func TestApply_AnyFile_LeavesAConsistentShop(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		kept := &shelf{}
+		kept := &fakeStore{}
 		for range rapid.IntRange(0, 3).Draw(rt, "applied before") {
 			apply(t, kept, anyShop(rt), rapid.Bool().Draw(rt, "prune"))
 		}
@@ -345,8 +345,8 @@ func TestApply_AnyFile_LeavesAConsistentShop(t *testing.T) {
 	})
 }
 
-// checkResult compares what applying led to with a plain reading of the rules.
-func checkResult(t *rapid.T, before, after *shelf, wanted catalog.Shop, prune bool) {
+// checkResult derives the wanted state from the shop before and the file, in the simplest way, and compares.
+func checkResult(t *rapid.T, before, after *fakeStore, wanted catalog.Shop, prune bool) {
 	customer := *after.customer
 	if customer.Version = 0; customer != wanted.Customer {
 		t.Fatalf("customer %+v, want %+v", customer, wanted.Customer)
@@ -357,7 +357,7 @@ func checkResult(t *rapid.T, before, after *shelf, wanted catalog.Shop, prune bo
 		got := after.products[product.ID]
 		got.Variants, got.Version = got.Variants[:len(product.Variants)], 0
 		if !reflect.DeepEqual(got, product) {
-			t.Fatalf("product %+v, want %+v and perhaps other variants behind", got, product)
+			t.Fatalf("product %+v, want %+v, perhaps followed by other variants", got, product)
 		}
 	}
 	for id, kept := range before.products {

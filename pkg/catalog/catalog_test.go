@@ -11,10 +11,10 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// store answers from one shop.
+// store is a catalog.Store with one shop.
 type store struct {
 	shop  catalog.Shop
-	fails error // instead of the last product
+	fails error // if set, returned instead of the last product
 }
 
 func (s store) Customer(_ context.Context, id catalog.CustomerID) (catalog.Customer, error) {
@@ -124,13 +124,13 @@ func TestProducts_OnlyOnSale_AreListed(t *testing.T) {
 	}
 	halfShown := half
 	halfShown.Variants = []catalog.Variant{half.Variants[0], half.Variants[2]}
-	for range 2 { // what the store handed out must not have changed
+	for range 2 { // the first reading must not have modified the store's products
 		if got, want := list(""), []catalog.Product{halfShown, open}; !reflect.DeepEqual(got, want) {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
 	}
 	if got, want := list("b-half"), []catalog.Product{open}; !reflect.DeepEqual(got, want) {
-		t.Errorf("behind b-half: got %+v, want %+v", got, want)
+		t.Errorf("after b-half: got %+v, want %+v", got, want)
 	}
 	for product, err := range shown.Products(t.Context(), "emberforge", "", 1) {
 		if err != nil || product.ID != "b-half" {

@@ -26,14 +26,13 @@ const (
 
 var noon = time.Date(2026, 3, 12, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant in all but syntax
 
-// catalogueFunc is a checkout.Catalogue.
 type catalogueFunc func(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error)
 
 func (f catalogueFunc) Offer(_ context.Context, c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer, error) {
 	return f(c, p, v)
 }
 
-// onSale offers coins (2 to 64 at a time), ranks (which need data) and engraved cups (which take any text).
+// onSale offers coins (2 to 64 at a time), ranks (whose data must be an object) and engraved cups (whose data is any text).
 func onSale(_ catalog.CustomerID, product catalog.ProductID, variant catalog.VariantID) (catalog.Offer, error) {
 	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 	variants := map[string]catalog.Variant{
@@ -55,7 +54,6 @@ func nothingOnSale(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (ca
 	return catalog.Offer{}, catalog.ErrNotFound
 }
 
-// checkerFunc is a checkout.DataChecker.
 type checkerFunc func(schema, data string) error
 
 func (f checkerFunc) Check(schema, data string) error { return f(schema, data) }
@@ -68,13 +66,13 @@ func needsPlayer(_, data string) error {
 	return nil
 }
 
-// shelf is a checkout.Store in memory that follows the rules of the interface.
-type shelf struct {
+// fakeStore is a checkout.Store in memory.
+type fakeStore struct {
 	kept map[catalog.CustomerID]map[idempotency.Token]checkout.Checkout
 	err  error
 }
 
-func (s *shelf) Open(_ context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
+func (s *fakeStore) Open(_ context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
 	if s.err != nil {
 		return checkout.Checkout{}, s.err
 	}
@@ -91,7 +89,7 @@ func (s *shelf) Open(_ context.Context, customer catalog.CustomerID, c checkout.
 	return c, nil
 }
 
-func (s *shelf) Recall(_ context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
+func (s *fakeStore) Recall(_ context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
 	if s.err != nil {
 		return checkout.Checkout{}, s.err
 	}
@@ -102,7 +100,7 @@ func (s *shelf) Recall(_ context.Context, customer catalog.CustomerID, token ide
 	return c, nil
 }
 
-func (s *shelf) count() int {
+func (s *fakeStore) count() int {
 	n := 0
 	for _, kept := range s.kept {
 		n += len(kept)
@@ -110,8 +108,8 @@ func (s *shelf) count() int {
 	return n
 }
 
-func newOpener() (*checkout.Opener, *shelf) {
-	store := &shelf{}
+func newOpener() (*checkout.Opener, *fakeStore) {
+	store := &fakeStore{}
 	return &checkout.Opener{
 		Catalogue: catalogueFunc(onSale), Store: store, Data: checkerFunc(needsPlayer), Random: rand.Reader,
 	}, store
@@ -166,7 +164,7 @@ func TestOpen_Checkout_IsPricedAndExpiresIn30Minutes(t *testing.T) {
 		t.Errorf("ParseID(%q) = %q, %v", got.ID, id, err)
 	}
 	if kept := store.kept[emberforge][got.ID.Token()]; kept != want {
-		t.Errorf("kept %+v", kept)
+		t.Errorf("stored %+v", kept)
 	}
 }
 
@@ -204,7 +202,7 @@ func TestOpen_Amount_IsWithinTheVariantsBoundsAndDefaultsTo1(t *testing.T) {
 			}
 			wantParameterError(t, err, checkout.ParameterError{Parameter: "amount", Reason: test.reason})
 			if store.count() != 0 {
-				t.Error("a checkout was kept")
+				t.Error("a checkout was stored")
 			}
 		})
 	}
@@ -232,7 +230,7 @@ func TestOpen_Data_IsValidatedByTheVariantsSchema(t *testing.T) {
 	_, _, err = opener.Open(t.Context(), rank)
 	wantParameterError(t, err, checkout.ParameterError{Parameter: "data", Pointer: "/player", Reason: "is required"})
 	if store.count() != 1 {
-		t.Errorf("%d checkouts are kept, want 1", store.count())
+		t.Errorf("%d checkouts are stored, want 1", store.count())
 	}
 }
 
@@ -254,7 +252,7 @@ func TestOpen_InvalidData_IsAParameterError(t *testing.T) {
 		wantParameterError(t, err, want)
 	}
 	if store.count() != 1 {
-		t.Errorf("%d checkouts are kept, want 1", store.count())
+		t.Errorf("%d checkouts are stored, want 1", store.count())
 	}
 }
 
@@ -299,7 +297,7 @@ func TestOpen_UnusableSchema_IsNotTheClientsFault(t *testing.T) {
 	request := withKey(withData(t, buy("vip-rank", "30-day", 1), `{}`), "till-1")
 	_, _, err := opener.Open(t.Context(), request)
 	if _, told := errors.AsType[*checkout.ParameterError](err); told || !errors.Is(err, broken) || store.count() != 0 {
-		t.Errorf("Open = %v with %d checkouts kept", err, store.count())
+		t.Errorf("Open = %v with %d checkouts stored", err, store.count())
 	}
 }
 
@@ -311,7 +309,7 @@ func TestOpen_UnknownOrOffSale_IsNotFound(t *testing.T) {
 		}
 	}
 	if store.count() != 0 {
-		t.Error("a checkout was kept")
+		t.Error("a checkout was stored")
 	}
 }
 
@@ -319,7 +317,7 @@ func TestOpen_WithoutKey_EachRequestMakesACheckout(t *testing.T) {
 	opener, store := newOpener()
 	first, second := mustOpen(t, opener, buy("coins", "500", 3)), mustOpen(t, opener, buy("coins", "500", 3))
 	if first.ID.Token() == second.ID.Token() || first.ID[22:] == second.ID[22:] || store.count() != 2 {
-		t.Errorf("IDs are %q and %q, %d checkouts are kept", first.ID, second.ID, store.count())
+		t.Errorf("IDs are %q and %q, %d checkouts are stored", first.ID, second.ID, store.count())
 	}
 }
 
@@ -352,7 +350,7 @@ func TestOpen_SameKey_ReturnsTheSameCheckoutWhileItIsOpen(t *testing.T) {
 		})
 	}
 	if store.count() != 1 {
-		t.Errorf("%d checkouts are kept, want 1", store.count())
+		t.Errorf("%d checkouts are stored, want 1", store.count())
 	}
 }
 
@@ -362,7 +360,7 @@ func TestOpen_SameKeyAfterExpiry_MakesANewCheckout(t *testing.T) {
 	first := mustOpen(t, opener, request)
 	second := mustOpen(t, opener, withKey(at(buy("cup", "engraved", 1), first.Expires), "till-1"))
 	if second.ID == first.ID || second.ID.Token() != first.ID.Token() || store.count() != 1 {
-		t.Errorf("IDs are %q and %q, %d checkouts are kept, want the new one in place of the old", first.ID, second.ID, store.count())
+		t.Errorf("IDs are %q and %q, %d checkouts are stored, want the new one in place of the old", first.ID, second.ID, store.count())
 	}
 }
 
@@ -406,7 +404,7 @@ func TestOpen_SameKeyForAnotherRequest_IsInUse(t *testing.T) {
 		})
 	}
 	if store.count() != 1 {
-		t.Errorf("%d checkouts are kept, want 1", store.count())
+		t.Errorf("%d checkouts are stored, want 1", store.count())
 	}
 }
 
@@ -419,7 +417,7 @@ func TestOpen_SameKey_DefaultsCountAsTheSameRequest(t *testing.T) {
 	if got, replayed, err := opener.Open(t.Context(), explicit); got != first || !replayed || err != nil {
 		t.Errorf("got %+v, replayed %v, %v", got, replayed, err)
 	}
-	// Also when the schema is gone: what absent data meant is decided by the checkout that stands.
+	// If the variant is off sale, its schema is unknown. Then the stored checkout decides what absent data means.
 	opener.Catalogue = catalogueFunc(nothingOnSale)
 	if got, replayed, err := opener.Open(t.Context(), rank); got != first || !replayed || err != nil {
 		t.Errorf("off sale: got %+v, replayed %v, %v", got, replayed, err)
@@ -433,7 +431,7 @@ func TestOpen_SameKeyOfAnotherCustomer_IsAnotherRequest(t *testing.T) {
 	theirs.Customer = sakura
 	first, second := mustOpen(t, opener, ours), mustOpen(t, opener, theirs)
 	if first.ID.Token() == second.ID.Token() {
-		t.Errorf("both are kept under %q", first.ID.Token())
+		t.Errorf("both are stored under %q", first.ID.Token())
 	}
 }
 
@@ -442,7 +440,7 @@ func TestOpen_AnotherKey_IsAnotherRequest(t *testing.T) {
 	mustOpen(t, opener, withKey(buy("coins", "500", 3), "till-1"))
 	mustOpen(t, opener, withKey(buy("coins", "500", 3), "till-2"))
 	if store.count() != 2 {
-		t.Errorf("%d checkouts are kept, want 2", store.count())
+		t.Errorf("%d checkouts are stored, want 2", store.count())
 	}
 }
 
@@ -460,22 +458,22 @@ func TestQuote_IsPricedAndValidatedButNotStored(t *testing.T) {
 		t.Errorf("Quote = %v, want catalog.ErrNotFound", err)
 	}
 	if store.count() != 0 {
-		t.Errorf("%d checkouts are kept", store.count())
+		t.Errorf("%d checkouts are stored", store.count())
 	}
 }
 
-// A failure decides nothing: it is not taken for an answer, nor hidden by one.
+// A failure must neither look like a rejection nor be hidden by one.
 func TestOpen_Failures_AreReturned(t *testing.T) {
 	down := errors.New("store is down")
 	failing := catalogueFunc(func(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error) {
 		return catalog.Offer{}, down
 	})
-	tests := map[string]func(*checkout.Opener, *shelf){
-		"the catalogue":                   func(d *checkout.Opener, _ *shelf) { d.Catalogue = failing },
-		"the store":                       func(_ *checkout.Opener, s *shelf) { s.err = down },
-		"the store, for what is off sale": func(d *checkout.Opener, s *shelf) { d.Catalogue, s.err = catalogueFunc(nothingOnSale), down },
-		"the source of randomness":        func(d *checkout.Opener, _ *shelf) { d.Random = iotest.ErrReader(down) },
-		"the source of randomness, midway": func(d *checkout.Opener, _ *shelf) {
+	tests := map[string]func(*checkout.Opener, *fakeStore){
+		"the catalogue":                   func(d *checkout.Opener, _ *fakeStore) { d.Catalogue = failing },
+		"the store":                       func(_ *checkout.Opener, s *fakeStore) { s.err = down },
+		"the store, for what is off sale": func(d *checkout.Opener, s *fakeStore) { d.Catalogue, s.err = catalogueFunc(nothingOnSale), down },
+		"the source of randomness":        func(d *checkout.Opener, _ *fakeStore) { d.Random = iotest.ErrReader(down) },
+		"the source of randomness, midway": func(d *checkout.Opener, _ *fakeStore) {
 			d.Random = io.MultiReader(strings.NewReader("8 bytes."), iotest.ErrReader(down))
 		},
 	}

@@ -27,7 +27,7 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Bounds in addition to the schema's size, catalog.MaxDataSchemaBytes.
+// Bounds besides that of the schema's size, catalog.MaxDataSchemaBytes.
 const (
 	// MaxDataDepth bounds how deep data is nested, in levels; {} has one level.
 	MaxDataDepth = 16

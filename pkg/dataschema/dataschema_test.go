@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/dataschema"
 )
 
-// rank is what a rank in a game asks for: who gets it, and on which server.
+// rank is the schema of a rank in a game: who gets it, and on which server.
 const rank = `{
 	"type": "object",
 	"required": ["player", "server"],
@@ -238,7 +238,7 @@ func TestCompile(t *testing.T) {
 				t.Errorf("%.200s gives %#v, want %q %q", test.schema, err, test.pointer, test.reason)
 			}
 			if took := time.Since(start); took > 2*time.Second {
-				t.Errorf("refusing it took %s", took)
+				t.Errorf("rejecting it took %s", took)
 			}
 		})
 	}
@@ -279,7 +279,7 @@ func TestCompile_ValidSchemas_AreAccepted(t *testing.T) {
 	}
 }
 
-// A tenth of the data that a checkout may bring, so that the bound holds under the race detector too.
+// The data is a tenth of what a checkout may have, so that the time limit also holds under the race detector.
 func TestCheck_WorstSchemaAndData_AreQuick(t *testing.T) {
 	data := `{"a": [` + strings.TrimSuffix(strings.Repeat("1,", 100), ",") + `]}`
 	long := `{"a": "` + strings.Repeat("a", 200) + `!"}`

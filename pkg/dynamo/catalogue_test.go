@@ -53,7 +53,7 @@ func bulky(id catalog.ProductID) catalog.Product {
 	return p
 }
 
-// stockroom is a catalogue table, seen from the operator's side and from the functions' side.
+// stockroom is a catalogue table with both stores on it: the operator's and the functions'.
 type stockroom struct {
 	t         testing.TB
 	client    *dynamodb.Client
@@ -258,7 +258,7 @@ func TestProductsOnSale_PageOf1MB_IsFollowedByTheNext(t *testing.T) {
 		t.Errorf("on sale: %q", got)
 	}
 	if calls := network.calls.Load(); calls < 3 {
-		t.Errorf("%d calls: the products were to take three pages", calls)
+		t.Errorf("%d calls, but the products should take three pages", calls)
 	}
 	shop, err := s.shops.Shop(t.Context(), emberforge)
 	if err != nil || len(shop.Products) != len(all) {
@@ -335,7 +335,7 @@ func TestApply_LargestValidProduct_IsStored(t *testing.T) {
 	i := slices.IndexFunc(largest.Variants, func(v catalog.Variant) bool { return len(v.DataSchema) < catalog.MaxDataSchemaBytes })
 	largest.Variants[i].DataSchema += "s"
 	if err := largest.Validate("EUR"); err == nil {
-		t.Error("a byte more is valid too: this was not the largest")
+		t.Error("one byte more is also valid, so this was not the largest product")
 	}
 }
 
@@ -384,7 +384,7 @@ func TestApply_RaceOfTwoFirstCurrencies_HasOneWinner(t *testing.T) {
 	for i, err := range errs {
 		won := currencies[i%len(currencies)] == kept.Currency
 		if won != (err == nil) || !won && !errors.Is(err, catalog.ErrCurrencyFixed) {
-			t.Errorf("%s, where %s is kept: %v", currencies[i%len(currencies)], kept.Currency, err)
+			t.Errorf("%s, although %s is stored: %v", currencies[i%len(currencies)], kept.Currency, err)
 		}
 	}
 }

@@ -22,11 +22,11 @@ import (
 	"shopfront/pkg/money"
 )
 
-// kiosk has a catalogue table and a checkouts table of its own. It sells coins/500 of emberforge for 4.99 EUR.
+// kiosk has its own catalogue table and checkouts table. It sells coins/500 of emberforge for 4.99 EUR.
 type kiosk struct {
 	*stockroom
 	checkouts string // the table
-	desk      checkout.Opener
+	opener    checkout.Opener
 	records   *backoffice.Checkouts
 }
 
@@ -35,11 +35,11 @@ func newKiosk(t testing.TB) *kiosk {
 	stock.put(profile(emberforge, "EUR"), product("coins"))
 	client, table := newTable(t)
 	k := &kiosk{stockroom: stock, checkouts: table, records: backoffice.NewCheckouts(client, table)}
-	k.desk = k.deskOf(client)
+	k.opener = k.openerOf(client)
 	return k
 }
 
-func (k *kiosk) deskOf(client *dynamodb.Client) checkout.Opener {
+func (k *kiosk) openerOf(client *dynamodb.Client) checkout.Opener {
 	return checkout.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(client, k.table, mathrand.Int64N)},
 		Store:     dynamo.NewCheckouts(client, k.checkouts), Random: rand.Reader,
@@ -47,7 +47,7 @@ func (k *kiosk) deskOf(client *dynamodb.Client) checkout.Opener {
 }
 
 func (k *kiosk) behind(network *unreliable) checkout.Opener {
-	return k.deskOf(newClient(k.t, over(network)))
+	return k.openerOf(newClient(k.t, over(network)))
 }
 
 // coins asks for three packs. The key may be empty.
@@ -61,7 +61,7 @@ func coins(key string) checkout.Request {
 
 func (k *kiosk) mustOpen(r checkout.Request) checkout.Checkout {
 	k.t.Helper()
-	c, replayed, err := k.desk.Open(within(k.t), r)
+	c, replayed, err := k.opener.Open(within(k.t), r)
 	if err != nil || replayed {
 		k.t.Fatalf("Open = replayed %v, %v", replayed, err)
 	}
@@ -85,7 +85,7 @@ func (k *kiosk) wantKept(want ...checkout.Checkout) {
 	k.t.Helper()
 	got := k.kept(emberforge)
 	if len(got) != len(want) {
-		k.t.Fatalf("%d checkouts are kept, want %d", len(got), len(want))
+		k.t.Fatalf("%d checkouts are stored, want %d", len(got), len(want))
 	}
 	for _, c := range want {
 		if shown, err := k.records.Show(k.t.Context(), emberforge, c.ID); shown != c || err != nil {
@@ -106,7 +106,7 @@ func TestCheckout_IsReadBackAsWritten(t *testing.T) {
 	}
 	bare := checkout.Checkout{ID: checkout.ID(strings.Repeat("c", 44)), Created: noon(), Expires: noon().Add(checkout.Lifetime)}
 	for _, c := range []checkout.Checkout{made, bare} {
-		if got, err := k.desk.Store.Open(t.Context(), emberforge, c); got != c || err != nil {
+		if got, err := k.opener.Store.Open(t.Context(), emberforge, c); got != c || err != nil {
 			t.Errorf("Open = %+v, %v", got, err)
 		}
 	}
@@ -153,7 +153,7 @@ func (k *kiosk) race(requests []checkout.Request) *outcomes {
 	for _, r := range requests {
 		racers.Go(func() {
 			<-start
-			c, replayed, err := k.desk.Open(within(k.t), r)
+			c, replayed, err := k.opener.Open(within(k.t), r)
 			got.mu.Lock()
 			defer got.mu.Unlock()
 			switch {
@@ -186,7 +186,7 @@ func TestCheckout_RaceOfOneKey_OpensOneCheckout(t *testing.T) {
 	first := k.race(requests)
 	made := k.kept(emberforge)
 	if len(made) != 1 || first.opened[made[0].ID] != 1 || first.replayed[made[0].ID] != 31 {
-		t.Fatalf("kept %+v, opened %v, replayed %v", made, first.opened, first.replayed)
+		t.Fatalf("stored %+v, opened %v, replayed %v", made, first.opened, first.replayed)
 	}
 	// The same again after it has expired.
 	for i := range requests {
@@ -195,7 +195,7 @@ func TestCheckout_RaceOfOneKey_OpensOneCheckout(t *testing.T) {
 	second := k.race(requests)
 	remade := k.kept(emberforge)
 	if len(remade) != 1 || remade[0].ID == made[0].ID || second.opened[remade[0].ID] != 1 || second.replayed[remade[0].ID] != 31 {
-		t.Errorf("kept %+v, opened %v, replayed %v", remade, second.opened, second.replayed)
+		t.Errorf("stored %+v, opened %v, replayed %v", remade, second.opened, second.replayed)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestCheckout_RaceOfOneKeyForDifferentProducts_IsRefused(t *testing.T) {
 	got := k.race(requests)
 	made := k.kept(emberforge)
 	if len(made) != 1 || got.opened[made[0].ID] != 1 || got.replayed[made[0].ID] != 7 || got.inUse != 24 {
-		t.Errorf("kept %+v, opened %v, replayed %v, refused %d", made, got.opened, got.replayed, got.inUse)
+		t.Errorf("stored %+v, opened %v, replayed %v, refused %d", made, got.opened, got.replayed, got.inUse)
 	}
 }
 
@@ -223,7 +223,7 @@ func TestCheckout_RaceWithoutKeys_OpensOneEach(t *testing.T) {
 	}
 	got := k.race(requests)
 	if len(got.opened) != 32 || len(got.replayed) != 0 || len(k.kept(emberforge)) != 32 {
-		t.Errorf("opened %d, replayed %d, kept %d", len(got.opened), len(got.replayed), len(k.kept(emberforge)))
+		t.Errorf("opened %d, replayed %d, stored %d", len(got.opened), len(got.replayed), len(k.kept(emberforge)))
 	}
 }
 
@@ -236,13 +236,13 @@ func TestCheckout_LostRequestOrResponse_OpensOneCheckout(t *testing.T) {
 				k := newKiosk(t)
 				network := &unreliable{operation: "PutItem", behind: behind}
 				network.failures.Store(2)
-				desk := k.behind(network)
-				c, replayed, err := desk.Open(within(t), coins(key))
+				opener := k.behind(network)
+				c, replayed, err := opener.Open(within(t), coins(key))
 				if replayed || err != nil {
 					t.Errorf("Open = replayed %v, %v", replayed, err)
 				}
 				if left := network.failures.Load(); left >= 0 {
-					t.Errorf("the third try was not made, %d failures are left", left)
+					t.Errorf("the third attempt was not made, %d failures are left", left)
 				}
 				k.wantKept(c)
 			})
@@ -257,16 +257,16 @@ func TestCheckout_LostResponse_IsReplayedWithTheKey(t *testing.T) {
 	network.failures.Store(1 << 20)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	desk := k.behind(network)
-	_, _, err := desk.Open(ctx, coins("1047"))
+	opener := k.behind(network)
+	_, _, err := opener.Open(ctx, coins("1047"))
 	if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); !unavailable {
 		t.Fatalf("Open = %v, want an *UnavailableError", err)
 	}
 	made := k.kept(emberforge)
 	if len(made) != 1 {
-		t.Fatalf("%d checkouts are kept, want 1", len(made))
+		t.Fatalf("%d checkouts are stored, want 1", len(made))
 	}
-	if c, replayed, err := k.desk.Open(within(t), coins("1047")); c != made[0] || !replayed || err != nil {
+	if c, replayed, err := k.opener.Open(within(t), coins("1047")); c != made[0] || !replayed || err != nil {
 		t.Errorf("Open = %+v, replayed %v, %v, want the first checkout", c, replayed, err)
 	}
 	k.wantKept(made[0])
@@ -292,10 +292,10 @@ func TestCheckout_Replay_WorksAfterTheProductIsGone(t *testing.T) {
 	for _, test := range changes {
 		t.Run(test.name, func(t *testing.T) {
 			test.change()
-			if c, replayed, err := k.desk.Open(within(t), coins("1047")); c != made || !replayed || err != nil {
+			if c, replayed, err := k.opener.Open(within(t), coins("1047")); c != made || !replayed || err != nil {
 				t.Errorf("Open = %+v, replayed %v, %v, want the first checkout", c, replayed, err)
 			}
-			_, _, err := k.desk.Open(within(t), coins(""))
+			_, _, err := k.opener.Open(within(t), coins(""))
 			_, badAmount := errors.AsType[*checkout.ParameterError](err)
 			if !badAmount && !errors.Is(err, catalog.ErrNotFound) {
 				t.Errorf("without the key: Open = %v", err)
@@ -333,10 +333,10 @@ func TestCheckout_CallsPerRequest(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			network, option := counted()
-			desk := k.deskOf(newClient(t, option))
-			ask := desk.Open
+			opener := k.openerOf(newClient(t, option))
+			ask := opener.Open
 			if test.quote {
-				ask = desk.Quote
+				ask = opener.Quote
 			}
 			_, _, _ = ask(within(t), test.request) // other tests check the response
 			if got := network.calls.Load(); got != test.want {
@@ -350,7 +350,7 @@ func TestCheckout_Quote_IsNotStored(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
 	for _, key := range []string{"", "1047"} {
-		c, replayed, err := k.desk.Quote(within(t), coins(key))
+		c, replayed, err := k.opener.Quote(within(t), coins(key))
 		if c.Total.String() != "14.97 EUR" || replayed || err != nil {
 			t.Errorf("Quote = %+v, replayed %v, %v", c, replayed, err)
 		}
@@ -379,7 +379,7 @@ func TestCheckout_OtherCustomersCheckouts_AreInvisible(t *testing.T) {
 		}
 	}
 	// Not even with the other's token.
-	if _, err := k.desk.Store.Recall(t.Context(), sakura, mine.ID.Token()); !errors.Is(err, checkout.ErrNotFound) {
+	if _, err := k.opener.Store.Recall(t.Context(), sakura, mine.ID.Token()); !errors.Is(err, checkout.ErrNotFound) {
 		t.Errorf("Recall = %v, want checkout.ErrNotFound", err)
 	}
 }
@@ -396,7 +396,7 @@ func TestShowCheckout_IDWithTheSameFirstHalf_IsNotFound(t *testing.T) {
 	later.At = first.Expires
 	second := k.mustOpen(later)
 	if _, err := k.records.Show(t.Context(), emberforge, first.ID); !errors.Is(err, checkout.ErrNotFound) {
-		t.Errorf("Show of what its key replaced = %v, want checkout.ErrNotFound", err)
+		t.Errorf("Show of the replaced checkout = %v, want checkout.ErrNotFound", err)
 	}
 	k.wantKept(second)
 }
@@ -416,7 +416,7 @@ func TestListCheckouts_MoreThanOnePage_AllAreListed(t *testing.T) {
 	for range 8 {
 		tills.Go(func() {
 			for r := range requests {
-				c, _, err := k.desk.Open(within(t), r)
+				c, _, err := k.opener.Open(within(t), r)
 				if err != nil {
 					t.Error(err)
 				}

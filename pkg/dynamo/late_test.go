@@ -97,10 +97,10 @@ func (l lateAttempt) run(t *testing.T, key string) {
 		s.mustRedeem(request(t, "SUMMER-20", "Alder", ""))
 	}
 	network := &late{operation: l.operation}
-	desk := deskOf(newClient(t, func(o *dynamodb.Options) { o.HTTPClient = network }), s.table)
-	_, _, err := desk.Redeem(within(t), request(t, "SUMMER-20", "Alder", key))
+	redeemer := redeemerOf(newClient(t, func(o *dynamodb.Options) { o.HTTPClient = network }), s.table)
+	_, _, err := redeemer.Redeem(within(t), request(t, "SUMMER-20", "Alder", key))
 	if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); !unavailable {
-		t.Errorf("Redeem = %v; want it to be unknown", err)
+		t.Errorf("Redeem = %v; want an *UnavailableError", err)
 	}
 	if _, err := s.vouchers.Edit(t.Context(), emberforge, v.Code, l.edit); err != nil {
 		t.Fatal(err)

@@ -30,27 +30,27 @@ const emberforge catalog.CustomerID = "emberforge"
 
 func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
-// shop is a vouchers table, seen from the operator's side and from the functions' side.
+// shop is a vouchers table with both stores on it: the operator's and the functions'.
 type shop struct {
 	t        testing.TB
 	client   *dynamodb.Client
 	table    string
 	vouchers *backoffice.Vouchers
-	desk     voucher.Redeemer
+	redeemer voucher.Redeemer
 }
 
 func newShop(t testing.TB) *shop {
 	client, table := newTable(t)
-	return &shop{t: t, client: client, table: table, vouchers: backoffice.NewVouchers(client, table, mathrand.Int64N), desk: deskOf(client, table)}
+	return &shop{t: t, client: client, table: table, vouchers: backoffice.NewVouchers(client, table, mathrand.Int64N), redeemer: redeemerOf(client, table)}
 }
 
-func deskOf(client dynamo.RedeemAPI, table string) voucher.Redeemer {
+func redeemerOf(client dynamo.RedeemAPI, table string) voucher.Redeemer {
 	return voucher.Redeemer{Store: dynamo.NewRedemptions(client, table, mathrand.Int64N), Random: rand.Reader}
 }
 
-// over redeems in the same shop through a network.
+// over returns a redeemer for the same table through a network.
 func (s *shop) over(network *unreliable) voucher.Redeemer {
-	return deskOf(newClient(s.t, over(network)), s.table)
+	return redeemerOf(newClient(s.t, over(network)), s.table)
 }
 
 // create creates a voucher for emberforge. The default reward is coins/500.
@@ -97,7 +97,7 @@ func wantRefused(t testing.TB, err error, want voucher.Reason) {
 
 func (s *shop) mustRedeem(r voucher.Request) voucher.Redemption {
 	s.t.Helper()
-	redemption, replayed, err := s.desk.Redeem(within(s.t), r)
+	redemption, replayed, err := s.redeemer.Redeem(within(s.t), r)
 	if err != nil || replayed {
 		s.t.Fatalf("Redeem = replayed %v, %v", replayed, err)
 	}
@@ -144,7 +144,7 @@ func TestRedeem_ReturnsTheRewardAndRecordsTheRedemption(t *testing.T) {
 			if got != want || len(got.ID) != 22 {
 				t.Errorf("redeemed %+v; want %+v", got, want)
 			}
-			again, replayed, err := s.desk.Redeem(within(t), r)
+			again, replayed, err := s.redeemer.Redeem(within(t), r)
 			if err != nil || !replayed || again != got {
 				t.Errorf("the same request again = %+v, replayed %v, %v; want %+v", again, replayed, err, got)
 			}
@@ -211,10 +211,10 @@ func TestRedeem_Refusals(t *testing.T) {
 		for _, key := range []string{"", "order-1047"} {
 			t.Run(fmt.Sprintf("%s as %q with key %q", test.code, test.nick, key), func(t *testing.T) {
 				for range 2 { // the second time, the process remembers codes of many uses
-					_, _, err := s.desk.Redeem(within(t), request(t, test.code, test.nick, key))
+					_, _, err := s.redeemer.Redeem(within(t), request(t, test.code, test.nick, key))
 					wantRefused(t, err, test.want)
 				}
-				_, err := s.desk.Check(within(t), request(t, test.code, test.nick, key))
+				_, err := s.redeemer.Check(within(t), request(t, test.code, test.nick, key))
 				wantRefused(t, err, test.want)
 			})
 		}
@@ -249,7 +249,7 @@ func TestCheck_ChangesNothing(t *testing.T) {
 		v := s.create(terms)
 		r := request(t, terms.Written, "Alder", "order-1047")
 		for range 3 {
-			if got, err := s.desk.Check(within(t), r); err != nil || got != v {
+			if got, err := s.redeemer.Check(within(t), r); err != nil || got != v {
 				t.Errorf("Check(%s) = %+v, %v; want %+v", terms.Written, got, err, v)
 			}
 		}
@@ -260,8 +260,8 @@ func TestCheck_ChangesNothing(t *testing.T) {
 	}
 }
 
-// A key belongs to a customer, a code and a nick, and works as long as the redemption exists.
-func TestRedeem_Replays(t *testing.T) {
+// A key is scoped to a customer, a code and a nick. Its redemption is replayed as long as it exists.
+func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 	t.Parallel()
 	for kind, terms := range map[string]voucher.Terms{
 		"single-use":              {Written: "SUMMER-20"},
@@ -278,7 +278,7 @@ func TestRedeem_Replays(t *testing.T) {
 				t.Helper()
 				r := request(t, "summer 2O", "ALDER", "order-1047")
 				r.At = noon().Add(48 * time.Hour)
-				again, replayed, err := s.desk.Redeem(within(t), r)
+				again, replayed, err := s.redeemer.Redeem(within(t), r)
 				if err != nil || !replayed || again != first {
 					t.Errorf("%s: %+v, replayed %v, %v; want %+v", when, again, replayed, err, first)
 				}
@@ -300,7 +300,7 @@ func TestRedeem_Replays(t *testing.T) {
 			wantReplay("after it was disabled")
 			edit(voucher.Edit{Nick: new("Rowan")})
 			wantReplay("after it was bound to another nick")
-			fresh := deskOf(s.client, s.table) // a new process remembers no codes
+			fresh := redeemerOf(s.client, s.table) // a new process remembers no codes
 			if _, replayed, err := fresh.Redeem(within(t), request(t, "SUMMER-20", "Alder", "order-1047")); err != nil || !replayed {
 				t.Errorf("in a new process: replayed %v, %v", replayed, err)
 			}
@@ -328,7 +328,7 @@ func TestRedeem_SameCodeOfTwoCustomers_IsSeparate(t *testing.T) {
 	}
 }
 
-// Calls take time, besides what their units cost.
+// Each call adds to the response time.
 func TestRedeem_CallsPerRequest(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -340,7 +340,7 @@ func TestRedeem_CallsPerRequest(t *testing.T) {
 	s.create(voucher.Terms{Written: "TWICE", MaxUses: new(voucher.Limit(2))})
 	s.mustRedeem(request(t, "TWICE", "Alder", ""))
 	network, through := counted()
-	desk := deskOf(newClient(t, through), s.table)
+	redeemer := redeemerOf(newClient(t, through), s.table)
 	tests := []struct {
 		what            string
 		code, nick, key string
@@ -374,9 +374,9 @@ func TestRedeem_CallsPerRequest(t *testing.T) {
 			network.calls.Store(0)
 			var err error
 			if test.check {
-				_, err = desk.Check(within(t), request(t, test.code, test.nick, test.key))
+				_, err = redeemer.Check(within(t), request(t, test.code, test.nick, test.key))
 			} else {
-				_, _, err = desk.Redeem(within(t), request(t, test.code, test.nick, test.key))
+				_, _, err = redeemer.Redeem(within(t), request(t, test.code, test.nick, test.key))
 			}
 			if _, refused := voucher.IsRefusal(err); err != nil && !refused {
 				t.Fatal(err)
@@ -437,7 +437,7 @@ func TestRedeem_LargestNickItem_TakesOneWriteUnit(t *testing.T) {
 	for range voucher.MaxPerNick {
 		s.mustRedeem(r)
 	}
-	_, _, err = s.desk.Redeem(within(t), r)
+	_, _, err = s.redeemer.Redeem(within(t), r)
 	wantRefused(t, err, voucher.ReasonNickLimit)
 	out, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table)})
 	if err != nil || len(out.Items) != 2 {
@@ -450,7 +450,7 @@ func TestRedeem_LargestNickItem_TakesOneWriteUnit(t *testing.T) {
 	}
 }
 
-// Each redemption keeps the spelling of its request.
+// Each redemption records the spelling of its own request.
 func TestRedeem_SpellingsOfOneNick_ShareItsLimit(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -458,7 +458,7 @@ func TestRedeem_SpellingsOfOneNick_ShareItsLimit(t *testing.T) {
 	first := s.mustRedeem(request(t, "TWO-EACH", "Alder", "a"))
 	second := s.mustRedeem(request(t, "TWO-EACH", "ALDER", "b"))
 	for key, want := range map[string]voucher.Redemption{"a": first, "b": second} {
-		if got, replayed, err := s.desk.Redeem(within(t), request(t, "TWO-EACH", "alder", key)); err != nil || !replayed || got != want {
+		if got, replayed, err := s.redeemer.Redeem(within(t), request(t, "TWO-EACH", "alder", key)); err != nil || !replayed || got != want {
 			t.Errorf("replay under %s = %+v, %v; want %+v", key, got, err, want)
 		}
 	}
@@ -490,7 +490,7 @@ func itemSize(t testing.TB, it map[string]types.AttributeValue) int {
 
 // race sends n requests, 64 at a time. It counts the outcomes ("redeemed", "replayed", the reason of a refusal, or an error) and
 // the redemption IDs.
-func race(t testing.TB, desk voucher.Redeemer, n int, requestOf func(i int) voucher.Request) (outcomes, ids map[string]int) {
+func race(t testing.TB, redeemer voucher.Redeemer, n int, requestOf func(i int) voucher.Request) (outcomes, ids map[string]int) {
 	t.Helper()
 	outcomes, ids = make(map[string]int), make(map[string]int)
 	var mu sync.Mutex
@@ -500,7 +500,7 @@ func race(t testing.TB, desk voucher.Redeemer, n int, requestOf func(i int) vouc
 	for range 64 {
 		racers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				outcome, id := redeemOnce(ctx, desk, requestOf(i))
+				outcome, id := redeemOnce(ctx, redeemer, requestOf(i))
 				mu.Lock()
 				outcomes[outcome]++
 				if id != "" {
@@ -514,8 +514,8 @@ func race(t testing.TB, desk voucher.Redeemer, n int, requestOf func(i int) vouc
 	return outcomes, ids
 }
 
-func redeemOnce(ctx context.Context, desk voucher.Redeemer, r voucher.Request) (outcome, id string) {
-	redemption, replayed, err := desk.Redeem(ctx, r)
+func redeemOnce(ctx context.Context, redeemer voucher.Redeemer, r voucher.Request) (outcome, id string) {
+	redemption, replayed, err := redeemer.Redeem(ctx, r)
 	reason, refused := voucher.IsRefusal(err)
 	switch {
 	case refused:
@@ -541,11 +541,11 @@ func (s *shop) wantRecords(code string, answered map[string]int) {
 	s.t.Helper()
 	records := s.records(code)
 	if len(records) != len(answered) {
-		s.t.Errorf("%d redemptions on record, %d answered", len(records), len(answered))
+		s.t.Errorf("%d redemptions are stored, %d were reported", len(records), len(answered))
 	}
 	for _, record := range records {
 		if answered[record.ID] == 0 {
-			s.t.Errorf("redemption %s is on record, but was never answered", record.ID)
+			s.t.Errorf("redemption %s is stored, but was never reported", record.ID)
 		}
 	}
 }
@@ -556,7 +556,7 @@ func TestRedeem_RaceForASingleUseCode_HasOneWinner(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "WELCOME-COINS"})
-	outcomes, ids := race(t, s.desk, 64, func(i int) voucher.Request { return request(t, "WELCOME-COINS", nickOf(i), "") })
+	outcomes, ids := race(t, s.redeemer, 64, func(i int) voucher.Request { return request(t, "WELCOME-COINS", nickOf(i), "") })
 	wantOutcomes(t, outcomes, map[string]int{"redeemed": 1, "used_up": 63})
 	s.wantRecords("WELCOME-COINS", ids)
 }
@@ -571,7 +571,7 @@ func TestRedeem_RaceOfOneKey_RedeemsOnce(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			s := newShop(t)
 			s.create(terms)
-			outcomes, ids := race(t, s.desk, 64, func(int) voucher.Request { return request(t, "WELCOME-COINS", "Alder", "order-1047") })
+			outcomes, ids := race(t, s.redeemer, 64, func(int) voucher.Request { return request(t, "WELCOME-COINS", "Alder", "order-1047") })
 			wantOutcomes(t, outcomes, map[string]int{"redeemed": 1, "replayed": 63})
 			s.wantRecords("WELCOME-COINS", ids)
 		})
@@ -586,7 +586,7 @@ func TestRedeem_RaceForALimitedCode_StopsAtTheLimit(t *testing.T) {
 			s := newShop(t)
 			v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: &limit, Counters: 16})
 			racers := int(limit) + 64
-			outcomes, ids := race(t, s.desk, racers, func(i int) voucher.Request { return request(t, "SUMMER-20", nickOf(i), "") })
+			outcomes, ids := race(t, s.redeemer, racers, func(i int) voucher.Request { return request(t, "SUMMER-20", nickOf(i), "") })
 			wantOutcomes(t, outcomes, map[string]int{"redeemed": int(limit), "used_up": racers - int(limit)})
 			s.wantRecords("SUMMER-20", ids)
 			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
@@ -604,7 +604,7 @@ func TestRedeem_RaceForTheNicksLimit_StopsAtTheLimit(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			s := newShop(t)
 			s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: &maxUses, MaxUsesPerNick: new(voucher.Limit(3))})
-			outcomes, ids := race(t, s.desk, 40, func(i int) voucher.Request {
+			outcomes, ids := race(t, s.redeemer, 40, func(i int) voucher.Request {
 				return request(t, "SUMMER-20", []string{"Alder", "ALDER"}[i%2], fmt.Sprintf("order-%d", i/2))
 			})
 			if outcomes["redeemed"] != 3 || len(ids) != 3 || outcomes["replayed"]+outcomes["nick_limit"] != 37 || outcomes["replayed"] > 3 {
@@ -632,7 +632,7 @@ func TestRedeem_LostRequestOrResponse_RedeemsOnce(t *testing.T) {
 	for _, test := range tests {
 		for _, behind := range []bool{false, true} {
 			for _, key := range []string{"", "order-1047"} {
-				t.Run(fmt.Sprintf("%s, answer lost %v, key %q", test.kind, behind, key), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, response lost %v, key %q", test.kind, behind, key), func(t *testing.T) {
 					t.Parallel()
 					s := newShop(t)
 					terms := test.terms
@@ -658,7 +658,7 @@ func TestRedeem_LostResponseForTheLastUse_IsFound(t *testing.T) {
 	s.create(voucher.Terms{Written: "LAST", MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)})
 	s.mustRedeem(request(t, "LAST", "", ""))
 	api := &conflictBehind{Client: s.client}
-	redemption, replayed, err := deskOf(api, s.table).Redeem(within(t), request(t, "LAST", "", ""))
+	redemption, replayed, err := redeemerOf(api, s.table).Redeem(within(t), request(t, "LAST", "", ""))
 	if err != nil || replayed {
 		t.Fatalf("Redeem = replayed %v, %v", replayed, err)
 	}
@@ -667,7 +667,7 @@ func TestRedeem_LostResponseForTheLastUse_IsFound(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("%s is not on record", redemption.ID)
+	t.Errorf("%s is not stored", redemption.ID)
 }
 
 // conflictBehind applies the first transaction but reports a conflict of the record and a failed condition of the counter, as
@@ -688,24 +688,24 @@ func (c *conflictBehind) TransactWriteItems(ctx context.Context, in *dynamodb.Tr
 	}}
 }
 
-// A transaction canceled by a conflict is sent again, with another counter, until the time is up.
+// A transaction canceled by a conflict is retried with another counter until the deadline.
 func TestRedeem_TransactionConflicts_AreRetried(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100))})
 	api := &conflictBefore{Client: s.client, conflicts: 3, code: "TransactionConflict"}
-	if _, _, err := deskOf(api, s.table).Redeem(within(t), request(t, "SUMMER-20", "Alder", "")); err != nil {
+	if _, _, err := redeemerOf(api, s.table).Redeem(within(t), request(t, "SUMMER-20", "Alder", "")); err != nil {
 		t.Fatal(err)
 	}
 	api.conflicts = 1 << 30
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, _, err := deskOf(api, s.table).Redeem(ctx, request(t, "SUMMER-20", "Birch", ""))
+	_, _, err := redeemerOf(api, s.table).Redeem(ctx, request(t, "SUMMER-20", "Birch", ""))
 	if unavailable, is := errors.AsType[*dynamo.UnavailableError](err); !is || !unavailable.Unavailable() {
 		t.Errorf("Redeem = %v; want an *UnavailableError", err)
 	}
 	if records := s.records("SUMMER-20"); len(records) != 1 {
-		t.Errorf("%d redemptions on record; want 1", len(records))
+		t.Errorf("%d redemptions are stored; want 1", len(records))
 	}
 }
 
@@ -724,19 +724,19 @@ func (c *conflictBefore) TransactWriteItems(ctx context.Context, in *dynamodb.Tr
 	return c.Client.TransactWriteItems(ctx, in, opts...)
 }
 
-// A transaction is sent again only if all reasons for its cancellation are throttles or conflicts.
+// A transaction is retried only if every reason for its cancellation is a throttle or a conflict.
 func TestRedeem_ThrottledTransactions_AreRetried(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100))})
 	for _, code := range []string{"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"} {
 		api := &conflictBefore{Client: s.client, conflicts: 2, code: code}
-		if _, _, err := deskOf(api, s.table).Redeem(within(t), request(t, "SUMMER-20", code, "")); err != nil {
+		if _, _, err := redeemerOf(api, s.table).Redeem(within(t), request(t, "SUMMER-20", code, "")); err != nil {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
 	api := &conflictBefore{Client: s.client, conflicts: 1, code: "ValidationError"}
-	_, _, err := deskOf(api, s.table).Redeem(within(t), request(t, "SUMMER-20", "Birch", ""))
+	_, _, err := redeemerOf(api, s.table).Redeem(within(t), request(t, "SUMMER-20", "Birch", ""))
 	if _, is := errors.AsType[*dynamo.UnavailableError](err); err == nil || is {
 		t.Errorf("a transaction that DynamoDB calls invalid: %v", err)
 	}
@@ -747,11 +747,11 @@ func TestClient_ConflictOfASingleWrite_IsRetried(t *testing.T) {
 	retryer := dynamo.NewRetryer(func(int64) int64 { return 0 })
 	for _, err := range []error{&types.TransactionConflictException{}, &types.ProvisionedThroughputExceededException{}, &smithy.DeserializationError{}} {
 		if !retryer.IsErrorRetryable(err) {
-			t.Errorf("%T is not tried again", err)
+			t.Errorf("%T is not retried", err)
 		}
 	}
 	if retryer.IsErrorRetryable(&types.ConditionalCheckFailedException{}) {
-		t.Error("a failed condition is tried again")
+		t.Error("a failed condition is retried")
 	}
 }
 
@@ -761,14 +761,14 @@ func TestRedeem_UnknownHost_IsUnavailable(t *testing.T) {
 	client := dynamodb.New(newClient(t).Options(), func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://store.invalid") })
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, _, err := deskOf(client, "vouchers").Redeem(ctx, request(t, "SUMMER-20", "Alder", ""))
+	_, _, err := redeemerOf(client, "vouchers").Redeem(ctx, request(t, "SUMMER-20", "Alder", ""))
 	if _, is := errors.AsType[*dynamo.UnavailableError](err); !is {
 		t.Errorf("Redeem = %v; want an *UnavailableError", err)
 	}
 }
 
-// What a process remembers of a code saves a call but decides nothing. The code may have been removed by hand, or restored as
-// another kind.
+// A process's memory of a code saves a call but decides nothing. Someone may have deleted the code, or restored it as another
+// kind.
 func TestRedeem_WrongMemoryOfACode_DecidesNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -784,11 +784,11 @@ func TestRedeem_WrongMemoryOfACode_DecidesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, _, err = s.desk.Redeem(within(t), request(t, "SUMMER-20", "Alder", ""))
+	_, _, err = s.redeemer.Redeem(within(t), request(t, "SUMMER-20", "Alder", ""))
 	wantRefused(t, err, voucher.ReasonUnknown)
 	s.create(voucher.Terms{Written: "SUMMER-20"})
 	s.mustRedeem(request(t, "SUMMER-20", "Alder", ""))
-	_, _, err = s.desk.Redeem(within(t), request(t, "SUMMER-20", "Birch", ""))
+	_, _, err = s.redeemer.Redeem(within(t), request(t, "SUMMER-20", "Birch", ""))
 	wantRefused(t, err, voucher.ReasonUsedUp)
 }
 
@@ -800,15 +800,15 @@ func TestRedeem_LimitRaisedWhileCountersAreRead_IsNotUsedUp(t *testing.T) {
 	s.mustRedeem(request(t, "SUMMER-20", "", ""))
 	s.mustRedeem(request(t, "SUMMER-20", "", ""))
 	api := &afterFirstBatch{Client: s.client, do: func() { s.mustEditLimit(v.Code, 4) }}
-	if _, _, err := deskOf(api, s.table).Redeem(within(t), request(t, "SUMMER-20", "", "")); err != nil {
+	if _, _, err := redeemerOf(api, s.table).Redeem(within(t), request(t, "SUMMER-20", "", "")); err != nil {
 		t.Errorf("Redeem = %v; want the use that the raise brought", err)
 	}
 	s.mustRedeem(request(t, "SUMMER-20", "", ""))
-	_, _, err := s.desk.Redeem(within(t), request(t, "SUMMER-20", "", ""))
+	_, _, err := s.redeemer.Redeem(within(t), request(t, "SUMMER-20", "", ""))
 	wantRefused(t, err, voucher.ReasonUsedUp)
 }
 
-// afterFirstBatch does something after the first batch was read and before it is returned.
+// afterFirstBatch calls a function after the first batch was read and before it is returned.
 type afterFirstBatch struct {
 	*dynamodb.Client
 	do func()
@@ -836,9 +836,9 @@ func TestRedeem_StoreOutOfReach_IsUnavailable(t *testing.T) {
 		t.Errorf("Redeem = %v; want an *UnavailableError", err)
 	}
 	if ctx.Err() == nil {
-		t.Error("it gave up before its time was over")
+		t.Error("it gave up before the deadline")
 	}
-	// Sent again with its key, the request is applied once.
+	// The retry with the same key is applied once.
 	first := s.mustRedeem(request(t, "WELCOME-COINS", "Alder", "order-1047"))
 	s.wantRecords("WELCOME-COINS", map[string]int{first.ID: 1})
 }

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { localtest.Main(m) }
 
-// patience is how long tests wait for DynamoDB Local.
+// patience bounds a request to DynamoDB Local, also on a busy machine.
 const patience = 30 * time.Second
 
 // newTable creates a table for one test. All three tables have the same keys.
@@ -76,7 +76,7 @@ func counted() (*unreliable, func(*dynamodb.Options)) {
 	return network, over(network)
 }
 
-// within returns a context with a deadline, which every call needs.
+// within returns a context with a deadline: only that ends the retries of a call.
 func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -31,7 +31,7 @@ func TestRedeem_DamagedItem_IsNotBlamedOnTheRequest(t *testing.T) {
 		if _, err := s.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(s.table), Item: kept.Items[0]}); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = s.desk.Redeem(within(t), wanted)
+		_, _, err = s.redeemer.Redeem(within(t), wanted)
 		_, ofField := errors.AsType[*voucher.FieldError](err)
 		if _, refused := voucher.IsRefusal(err); err == nil || ofField || refused {
 			t.Errorf("%s: %v", attribute, err)

@@ -132,12 +132,12 @@ func TestEdit_AppliesAtOnce(t *testing.T) {
 				}
 				standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
 				if err != nil || standing.Voucher != edited {
-					t.Errorf("Edit returned %+v, but it stands %+v, %v", edited, standing.Voucher, err)
+					t.Errorf("Edit returned %+v, but stored is %+v, %v", edited, standing.Voucher, err)
 				}
-				_, err = s.desk.Check(within(t), request(t, "SUMMER-20", "Alder", ""))
+				_, err = s.redeemer.Check(within(t), request(t, "SUMMER-20", "Alder", ""))
 				wantRefused(t, err, step.want)
 				if step.want != "" {
-					_, _, err = s.desk.Redeem(within(t), request(t, "SUMMER-20", "Alder", ""))
+					_, _, err = s.redeemer.Redeem(within(t), request(t, "SUMMER-20", "Alder", ""))
 					wantRefused(t, err, step.want)
 				}
 			}
@@ -163,7 +163,7 @@ func TestEdit_LimitAboveOrBelowTheUsesTaken(t *testing.T) {
 	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 4})
 	redeem := func(want voucher.Reason) {
 		t.Helper()
-		_, _, err := s.desk.Redeem(within(t), request(t, "SUMMER-20", "", ""))
+		_, _, err := s.redeemer.Redeem(within(t), request(t, "SUMMER-20", "", ""))
 		wantRefused(t, err, want)
 	}
 	wantStanding := func(left, used int) {
@@ -209,9 +209,9 @@ func TestEdit_LimitDuringARace_HoldsExactly(t *testing.T) {
 					s.mustEditLimit(v.Code, limit)
 				}
 			})
-			outcomes, ids := race(t, s.desk, last/2, func(int) voucher.Request { return request(t, "SUMMER-20", "", "") })
+			outcomes, ids := race(t, s.redeemer, last/2, func(int) voucher.Request { return request(t, "SUMMER-20", "", "") })
 			editing.Wait()
-			more, moreIDs := race(t, s.desk, last, func(int) voucher.Request { return request(t, "SUMMER-20", "", "") })
+			more, moreIDs := race(t, s.redeemer, last, func(int) voucher.Request { return request(t, "SUMMER-20", "", "") })
 			for id := range moreIDs {
 				ids[id]++
 			}
@@ -245,7 +245,7 @@ func TestEdit_RaceOfLimits_AppliesOneWhole(t *testing.T) {
 	editors.Wait()
 	standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
 	if err != nil || standing.Editing == voucher.NoLimit && standing.UsesLeft != int(standing.MaxUses) {
-		t.Errorf("%d of %d uses left, and no edit says it is not done, %v", standing.UsesLeft, standing.MaxUses, err)
+		t.Errorf("%d of %d uses left, and the voucher shows no unfinished edit, %v", standing.UsesLeft, standing.MaxUses, err)
 	}
 	s.mustEditLimit(v.Code, 120)
 	if standing, err = s.vouchers.Show(t.Context(), emberforge, v.Code); err != nil || standing.UsesLeft != 120 || standing.MaxUses != 120 {
@@ -264,13 +264,13 @@ func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeither(t *testing.T) {
 			for _, nick := range []string{"Alder", "Birch"} {
 				s.mustRedeem(request(t, "SUMMER-20", nick, ""))
 			}
-			_, _, err := s.desk.Redeem(within(t), request(t, "SUMMER-20", "Cedar", ""))
+			_, _, err := s.redeemer.Redeem(within(t), request(t, "SUMMER-20", "Cedar", ""))
 			if reason, _ := voucher.IsRefusal(err); reason != voucher.ReasonUsedUp {
 				t.Fatalf("Redeem = %v; want it used up", err)
 			}
 			api := &beforeALimitStands{Client: s.client, do: sync.OnceFunc(func() {
 				if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, other); err != nil {
-					t.Errorf("the other edit: %v", err)
+					t.Errorf("the other edit failed: %v", err)
 				}
 			})}
 			edit := voucher.Edit{MaxUses: new(voucher.Limit(4)), Batch: new("launch")}
@@ -287,7 +287,7 @@ func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeither(t *testing.T) {
 	}
 }
 
-// beforeALimitStands does something before the last write of an edit of the limit.
+// beforeALimitStands calls a function before the last write of an edit of the limit.
 type beforeALimitStands struct {
 	*dynamodb.Client
 	do func()
@@ -334,9 +334,9 @@ func interruptedLimitEdit(t *testing.T, to voucher.Limit, write int) bool {
 		t.Errorf("cut at write %d: uses add up to %d, %v", write, total, err)
 	}
 	if standing.Editing != to && standing.MaxUses != to {
-		t.Errorf("cut at write %d: nothing says that the limit is on its way to %d", write, to)
+		t.Errorf("cut at write %d: the voucher does not show the unfinished edit to %d", write, to)
 	}
-	if write%2 == 0 { // the operator changes the mind
+	if write%2 == 0 { // the operator chooses the old limit again
 		to = 10
 	}
 	s.mustEditLimit(v.Code, to)
@@ -441,7 +441,7 @@ func TestCreate_RedeemedBeforeTheRetry_Succeeds(t *testing.T) {
 	for _, maxUses := range []voucher.Limit{1, 2} {
 		v := s.create(voucher.Terms{Written: fmt.Sprintf("SUMMER-%d", maxUses), MaxUses: &maxUses, MaxUsesPerNick: nil})
 		for i := range maxUses + 1 { // the last one is refused as used up
-			_, _, err := s.desk.Redeem(within(t), request(t, v.Written, nickOf(int(i)), ""))
+			_, _, err := s.redeemer.Redeem(within(t), request(t, v.Written, nickOf(int(i)), ""))
 			if _, refused := voucher.IsRefusal(err); err != nil && !refused {
 				t.Fatal(err)
 			}
@@ -489,10 +489,10 @@ func TestEdit_MadeInvalidByAnotherEdit_SaysThatOneOvertookIt(t *testing.T) {
 	edit := voucher.Edit{MaxUses: new(voucher.Limit(4)), ValidUntil: &until}
 	_, err := backoffice.NewVouchers(api, s.table, mathrand.Int64N).Edit(within(t), emberforge, v.Code, edit)
 	if _, refused := errors.AsType[*voucher.FieldError](err); err == nil || refused || !strings.Contains(err.Error(), "another edit") {
-		t.Errorf("Edit = %v; want that another edit came in between", err)
+		t.Errorf("Edit = %v; want an error that names the other edit", err)
 	}
 	if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, voucher.Edit{MaxUses: new(voucher.Limit(2)), ValidUntil: &until}); err == nil {
-		t.Error("an edit to a time that has passed when it begins is taken")
+		t.Error("an edit that is invalid from the start succeeds")
 	}
 }
 
@@ -543,6 +543,6 @@ func TestEntries_YieldEveryItemOfACode(t *testing.T) {
 		last = err
 	}
 	if last == nil {
-		t.Error("a listing that was stopped ends as if it were complete")
+		t.Error("an interrupted listing ends without an error")
 	}
 }

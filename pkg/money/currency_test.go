@@ -20,7 +20,7 @@ func TestDigits_AreThoseOfISO4217(t *testing.T) {
 	}
 }
 
-func TestParseCurrency_AcceptsActiveCodesInUpperCase(t *testing.T) {
+func TestParseCurrency_OtherCodes_AreUnknown(t *testing.T) {
 	for _, code := range []string{
 		"", "E", "EU", "EURO", "eur", "Eur", "EUR ", " EUR", "E R", "UR ", "R F", "€", "978",
 		"DEM", "HRK", "BGN", "ANG", "SLL", "ZWL", "CUC", // withdrawn

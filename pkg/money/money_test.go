@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-func TestString_HasTheDigitsOfISO4217(t *testing.T) {
+func TestString_Digits_AreThoseOfISO4217(t *testing.T) {
 	for _, test := range []struct {
 		minor    int64
 		currency money.Currency
@@ -30,7 +30,7 @@ func TestString_HasTheDigitsOfISO4217(t *testing.T) {
 		{money.MaxMinor, "KWD", "9007199254740.991 KWD"},
 	} {
 		if got := (money.Money{Minor: test.minor, Currency: test.currency}).String(); got != test.want {
-			t.Errorf("%d minor units of %s are shown as %q, want %q", test.minor, test.currency, got, test.want)
+			t.Errorf("%d minor units of %s are formatted as %q, want %q", test.minor, test.currency, got, test.want)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestParse_LongMalformedAmount_IsQuotedInPart(t *testing.T) {
 	}
 }
 
-func TestParse_ReadsWhatDecimalWrites(t *testing.T) {
+func TestParse_FormattedAmount_ParsesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := anyAmount(t, "amount")
 		got, err := money.Parse(amount.Decimal(), amount.Currency)
@@ -116,7 +116,7 @@ func TestTimes(t *testing.T) {
 	limit := big.NewInt(money.MaxMinor)
 	rapid.Check(t, func(t *rapid.T) {
 		amount := anyAmount(t, "amount")
-		// Small counts as often as huge ones, so that both sides of the limit are met.
+		// Draws small counts as often as huge ones, so that both sides of the limit are tested.
 		count := rapid.OneOf(rapid.Int64Range(-3, 1000), rapid.Int64()).Draw(t, "count")
 		want := new(big.Int).Mul(big.NewInt(amount.Minor), big.NewInt(count))
 		got, err := amount.Times(count)

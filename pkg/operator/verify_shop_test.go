@@ -57,7 +57,7 @@ type shop struct {
 	customer catalog.CustomerID
 	operator *operator.Shop
 	vouchers *backoffice.Vouchers
-	desk     voucher.Redeemer
+	redeemer voucher.Redeemer
 }
 
 func (s *tables) newShop(t *testing.T) *shop {
@@ -71,7 +71,7 @@ func (s *tables) newShop(t *testing.T) *shop {
 		t.Fatal(err)
 	}
 	opened.vouchers = backoffice.NewVouchers(s.client, s.names.Vouchers, mathrand.Int64N)
-	opened.desk = voucher.Redeemer{Store: dynamo.NewRedemptions(s.client, s.names.Vouchers, mathrand.Int64N), Random: rand.Reader}
+	opened.redeemer = voucher.Redeemer{Store: dynamo.NewRedemptions(s.client, s.names.Vouchers, mathrand.Int64N), Random: rand.Reader}
 	return opened
 }
 
@@ -103,7 +103,7 @@ func (s *shop) request(code, nick, key string) voucher.Request {
 // redeem sends a shopper's request, which may be refused but must not fail.
 func (s *shop) redeem(code, nick, key string) (redeemed bool) {
 	s.t.Helper()
-	_, _, err := s.desk.Redeem(s.t.Context(), s.request(code, nick, key))
+	_, _, err := s.redeemer.Redeem(s.t.Context(), s.request(code, nick, key))
 	if _, refused := voucher.IsRefusal(err); err != nil && !refused {
 		s.t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func id(n int) string { return base64.RawURLEncoding.EncodeToString(fmt.Appendf(
 // record returns a redemption without a nick.
 func record(n int) voucher.Redemption { return voucher.Redemption{ID: id(n), At: noon()} }
 
-// kept returns the voucher SUMMER-20 in a version, with 10 uses on two counters and no limit per nick.
+// kept returns the stored voucher SUMMER-20 in a version, with 10 uses on two counters and no limit per nick.
 func kept(version int64, change ...func(*voucher.Standing)) voucher.Standing {
 	v := voucher.Standing{Voucher: voucher.Voucher{
 		Code: "SUMMER20", Written: "SUMMER-20", MaxUses: 10, Counters: 2, Version: version, Created: noon(),
@@ -69,7 +69,7 @@ func kindsOf(findings []reconciliation.Finding) string {
 	return strings.Join(kinds, " ")
 }
 
-// The items are read either at once, or with looks before and after while the shop is in use.
+// An account is read either in one moment or, while the shop is in use, with a look at the voucher before and after.
 func TestJudge(t *testing.T) {
 	tests := []struct {
 		what     string

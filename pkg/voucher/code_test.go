@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-func TestParseCode_SameCodeInManySpellings(t *testing.T) {
+func TestParseCode_ManySpellings_AreTheSameCode(t *testing.T) {
 	tests := []struct {
 		rule        string
 		typed, want string
@@ -119,7 +119,7 @@ func TestGenerateCode(t *testing.T) {
 	}
 	parsed, err := voucher.ParseCode(code)
 	if err != nil || string(parsed) != strings.ReplaceAll(code, "-", "") {
-		t.Errorf("a generated code is compared as %q, %v: it must lose nothing but its dashes", parsed, err)
+		t.Errorf("a generated code parses as %q, %v; it must differ only by its dashes", parsed, err)
 	}
 	short := strings.NewReader("too short")
 	if _, err := voucher.GenerateCode(short); err == nil {

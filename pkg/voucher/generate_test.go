@@ -15,15 +15,15 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// shelf keeps vouchers as a store would.
-type shelf struct {
+// fakeStore is a voucher.BatchStore in memory.
+type fakeStore struct {
 	mu       sync.Mutex
 	vouchers map[voucher.Code]voucher.Voucher
 	// create is called before a voucher is stored. Its error is returned.
 	create func(v voucher.Voucher, kept int) error
 }
 
-func (s *shelf) Create(_ context.Context, _ catalog.CustomerID, v voucher.Voucher) error {
+func (s *fakeStore) Create(_ context.Context, _ catalog.CustomerID, v voucher.Voucher) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.create != nil {
@@ -41,7 +41,7 @@ func (s *shelf) Create(_ context.Context, _ catalog.CustomerID, v voucher.Vouche
 	return nil
 }
 
-func (s *shelf) Batch(_ context.Context, _ catalog.CustomerID, batch string) iter.Seq2[voucher.Voucher, error] {
+func (s *fakeStore) Batch(_ context.Context, _ catalog.CustomerID, batch string) iter.Seq2[voucher.Voucher, error] {
 	return func(yield func(voucher.Voucher, error) bool) {
 		for _, v := range s.vouchers {
 			if v.Batch == batch && !yield(v, nil) {
@@ -65,7 +65,7 @@ func launch(count int) voucher.BatchOrder {
 	}
 }
 
-func (s *shelf) codes() []voucher.Code {
+func (s *fakeStore) codes() []voucher.Code {
 	codes := make([]voucher.Code, 0, len(s.vouchers))
 	for code := range s.vouchers {
 		codes = append(codes, code)
@@ -86,24 +86,24 @@ func (i *issued) sorted() []voucher.Code { return slices.Sorted(slices.Values(*i
 
 func TestGenerate_IssuesExactlyWhatItStores(t *testing.T) {
 	for _, count := range []int{1, 15, 16, 17, 500} {
-		var store shelf
+		var store fakeStore
 		var out issued
 		result, err := generator(&store).Generate(t.Context(), launch(count), out.issue)
 		if err != nil || result != (voucher.BatchResult{Created: count}) {
 			t.Fatalf("%d: %+v, %v", count, result, err)
 		}
 		if !slices.Equal(out.sorted(), store.codes()) || len(out) != count {
-			t.Errorf("%d: %d issued, %d kept", count, len(out), len(store.vouchers))
+			t.Errorf("%d: %d issued, %d stored", count, len(out), len(store.vouchers))
 		}
 	}
 }
 
 func TestGenerate_TakenCode_IsReplacedByAnother(t *testing.T) {
 	var first issued
-	if _, err := generator(&shelf{}).Generate(t.Context(), launch(1), first.issue); err != nil {
+	if _, err := generator(&fakeStore{}).Generate(t.Context(), launch(1), first.issue); err != nil {
 		t.Fatal(err)
 	}
-	store := shelf{vouchers: map[voucher.Code]voucher.Voucher{first[0]: {Code: first[0]}}}
+	store := fakeStore{vouchers: map[voucher.Code]voucher.Voucher{first[0]: {Code: first[0]}}}
 	var out issued
 	if _, err := generator(&store).Generate(t.Context(), launch(3), out.issue); err != nil {
 		t.Fatal(err)
@@ -113,12 +113,12 @@ func TestGenerate_TakenCode_IsReplacedByAnother(t *testing.T) {
 	}
 }
 
-// delayed is a store that writes of a run reach only once it has ended.
+// delayed is a store behind a slow network: it fails every write of a run and collects them, so that the test can apply them later.
 type delayed struct {
-	*shelf
-	all      sync.WaitGroup // of the writes that are under way at the same time
+	*fakeStore
+	all      sync.WaitGroup // of the writes in flight
 	mu       sync.Mutex
-	underWay []voucher.Voucher
+	inFlight []voucher.Voucher
 }
 
 func (s *delayed) Create(ctx context.Context, _ catalog.CustomerID, v voucher.Voucher) error {
@@ -126,15 +126,15 @@ func (s *delayed) Create(ctx context.Context, _ catalog.CustomerID, v voucher.Vo
 		return ctx.Err()
 	}
 	s.mu.Lock()
-	s.underWay = append(s.underWay, v)
+	s.inFlight = append(s.inFlight, v)
 	s.mu.Unlock()
 	s.all.Done()
 	s.all.Wait()
-	return errors.New("answer lost")
+	return errors.New("response lost")
 }
 
 func TestGenerate_LateWrites_AreReportedAndCanBeIssued(t *testing.T) {
-	var store shelf
+	var store fakeStore
 	var out issued
 	if _, err := generator(&store).Generate(t.Context(), launch(1), out.issue); err != nil {
 		t.Fatal(err)
@@ -148,15 +148,15 @@ func TestGenerate_LateWrites_AreReportedAndCanBeIssued(t *testing.T) {
 		_, err := g.Generate(t.Context(), order, out.issue)
 		return out, err
 	}
-	network := delayed{shelf: &store}
+	network := delayed{fakeStore: &store}
 	network.all.Add(voucher.GenerateWriters)
-	if _, err := resume(&network, 500); err == nil || len(network.underWay) != voucher.GenerateWriters {
-		t.Fatalf("%v; %d writes are under way, want %d", err, len(network.underWay), voucher.GenerateWriters)
+	if _, err := resume(&network, 500); err == nil || len(network.inFlight) != voucher.GenerateWriters {
+		t.Fatalf("%v; %d writes are in flight, want %d", err, len(network.inFlight), voucher.GenerateWriters)
 	}
 	if out, err := resume(&store, 20); err != nil || len(out) != 20 {
 		t.Fatalf("%d issued, %v", len(out), err)
 	}
-	for _, v := range network.underWay {
+	for _, v := range network.inFlight {
 		if err := store.Create(t.Context(), "emberforge", v); err != nil {
 			t.Fatal(err)
 		}
@@ -170,15 +170,15 @@ func TestGenerate_LateWrites_AreReportedAndCanBeIssued(t *testing.T) {
 }
 
 func TestGenerate_EndedEarly_IsCompletedByResuming(t *testing.T) {
-	errLost := errors.New("answer lost")
+	errLost := errors.New("response lost")
 	// What happens when the 21st voucher is written.
-	for name, onWrite := range map[string]func(store *shelf, v voucher.Voucher, cancel func()) error{
-		"not written": func(*shelf, voucher.Voucher, func()) error { return errLost },
-		"written, but the answer is lost": func(store *shelf, v voucher.Voucher, _ func()) error {
+	for name, onWrite := range map[string]func(store *fakeStore, v voucher.Voucher, cancel func()) error{
+		"not written": func(*fakeStore, voucher.Voucher, func()) error { return errLost },
+		"written, but the answer is lost": func(store *fakeStore, v voucher.Voucher, _ func()) error {
 			store.vouchers[v.Code] = v
 			return errLost
 		},
-		"cancelled": func(_ *shelf, _ voucher.Voucher, cancel func()) error {
+		"cancelled": func(_ *fakeStore, _ voucher.Voucher, cancel func()) error {
 			cancel()
 			return nil
 		},
@@ -186,7 +186,7 @@ func TestGenerate_EndedEarly_IsCompletedByResuming(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			var store shelf
+			var store fakeStore
 			store.create = func(v voucher.Voucher, kept int) error {
 				if kept != 20 {
 					return nil
@@ -200,7 +200,7 @@ func TestGenerate_EndedEarly_IsCompletedByResuming(t *testing.T) {
 			}
 			for _, code := range out {
 				if !slices.Contains(store.codes(), code) {
-					t.Errorf("%s was issued but is not kept", code)
+					t.Errorf("%s was issued but is not stored", code)
 				}
 			}
 			completes(t, &store, 500)
@@ -210,16 +210,16 @@ func TestGenerate_EndedEarly_IsCompletedByResuming(t *testing.T) {
 
 func TestGenerate_FailedIssue_IsCompletedByResuming(t *testing.T) {
 	errFull := errors.New("no space left on device")
-	var store shelf
+	var store fakeStore
 	_, err := generator(&store).Generate(t.Context(), launch(500), func(voucher.Voucher) error { return errFull })
 	if !errors.Is(err, errFull) || len(store.vouchers) >= 500 {
-		t.Fatalf("%v, %d kept; want an early end", err, len(store.vouchers))
+		t.Fatalf("%v, %d stored; want an early end", err, len(store.vouchers))
 	}
 	completes(t, &store, 500)
 }
 
 // completes resumes a batch and fails unless each of its vouchers is issued once.
-func completes(t *testing.T, store *shelf, count int) {
+func completes(t *testing.T, store *fakeStore, count int) {
 	t.Helper()
 	store.create = nil
 	kept := len(store.vouchers)
@@ -230,10 +230,10 @@ func completes(t *testing.T, store *shelf, count int) {
 	g.Random = rand.NewChaCha8([32]byte{1})
 	result, err := g.Generate(t.Context(), order, all.issue)
 	if err != nil || result != (voucher.BatchResult{Found: kept, Created: count - kept}) {
-		t.Fatalf("resumed: %+v, %v; %d were kept", result, err, kept)
+		t.Fatalf("resumed: %+v, %v; %d were stored", result, err, kept)
 	}
 	if !slices.Equal(all.sorted(), store.codes()) || len(all) != count {
-		t.Errorf("resumed: %d issued, %d kept, want %d", len(all), len(store.vouchers), count)
+		t.Errorf("resumed: %d issued, %d stored, want %d", len(all), len(store.vouchers), count)
 	}
 }
 
@@ -257,7 +257,7 @@ func TestGenerate_Errors(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var store shelf
+			var store fakeStore
 			g := generator(&store)
 			var out issued
 			if _, err := g.Generate(t.Context(), launch(5), out.issue); err != nil {
@@ -270,7 +270,7 @@ func TestGenerate_Errors(t *testing.T) {
 				return nil
 			})
 			if !test.want(err) || result != (voucher.BatchResult{}) || len(store.vouchers) != 5 {
-				t.Errorf("%+v, %v; %d kept", result, err, len(store.vouchers))
+				t.Errorf("%+v, %v; %d stored", result, err, len(store.vouchers))
 			}
 		})
 	}
@@ -292,7 +292,7 @@ func TestGenerate_BatchWithAnEditedVoucher_IsCompleted(t *testing.T) {
 		"more uses per nick": {MaxUsesPerNick: limit(3)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var store shelf
+			var store fakeStore
 			order := voucher.BatchOrder{Customer: "emberforge", Terms: begun, Count: 3}
 			g := generator(&store)
 			var first, all issued

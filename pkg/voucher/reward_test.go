@@ -48,7 +48,7 @@ func TestParseReward(t *testing.T) {
 	}
 }
 
-func TestParseReward_ReadsWhatStringWrites(t *testing.T) {
+func TestParseReward_FormattedReward_ParsesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		reward := drawReward(t)
 		if again, err := voucher.ParseReward(reward.String(), "EUR"); err != nil || again != reward {

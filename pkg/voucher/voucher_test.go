@@ -95,8 +95,7 @@ func TestRefuseNick(t *testing.T) {
 	}
 }
 
-// A voucher is refused if and only if a reason for it holds.
-func TestRefuse_HasAReasonThatHolds(t *testing.T) {
+func TestRefuse_ExactlyIfAReasonHolds(t *testing.T) {
 	nicks := []voucher.Nick{{}, mustNick(t, "Alder"), mustNick(t, "Birch")}
 	rapid.Check(t, func(t *rapid.T) {
 		hours := func(label string) time.Time {

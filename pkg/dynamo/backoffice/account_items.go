@@ -18,7 +18,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// attributeType is what an attribute holds, in the words of findings.
+// attributeType is the type of an attribute, as findings name it.
 type attributeType string
 
 const (

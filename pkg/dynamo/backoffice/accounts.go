@@ -14,7 +14,7 @@ import (
 const (
 	// listReaders is how many buckets are read at a time.
 	listReaders = 8
-	// oneCodeReaders is how many are when several codes are read at once, each in all buckets.
+	// oneCodeReaders replaces it when several codes are read at once, because each needs all buckets.
 	oneCodeReaders = 2
 	// mergePage is how many items of a bucket are asked for at once. For each bucket, twice as many are held at most.
 	mergePage = 100

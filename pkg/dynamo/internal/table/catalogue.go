@@ -26,8 +26,8 @@ const (
 	variantID      = "id"
 	variantName    = "name"
 	variantPrice   = "price"  // minor units
-	variantLeast   = "least"  // smallest amount
-	variantMost    = "most"   // largest amount
+	variantLeast   = "least"  // minimum amount
+	variantMost    = "most"   // maximum amount
 	variantSchema  = "schema" // missing: any text
 	variantOffSale = "offSale"
 )

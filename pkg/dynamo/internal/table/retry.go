@@ -14,7 +14,7 @@ import (
 const (
 	// ConditionFailed is the cancellation reason of a transaction whose condition failed.
 	ConditionFailed = "ConditionalCheckFailed"
-	// Unnamed is what the SDK calls an error response without a code. DynamoDB always sends one, so something else responded.
+	// Unnamed is the SDK's name for an error response without a code. DynamoDB always sends a code, so another server responded.
 	Unnamed = "UnknownError"
 )
 

@@ -7,7 +7,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Rewards are stored in this form for ever.
+// Stored rewards must stay readable.
 func TestReward_StoredForm_NeverChanges(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
