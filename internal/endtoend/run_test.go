@@ -23,7 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/internal/contract/contracttest"
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/local/dynamolocal"
 	"shopfront/internal/local/localrun/localruntest"
 )
 
@@ -302,7 +302,7 @@ func (a answer) comparable() string {
 func stored(t *testing.T) []string {
 	t.Helper()
 	run := localRun(t)
-	client := localtest.NewClient(run.State.DynamoDBEndpoint)
+	client := dynamolocal.NewClient(run.State.DynamoDBEndpoint)
 	tables := run.State.Tables
 	var items []string
 	for _, table := range []string{tables.Catalogue, tables.Vouchers, tables.Checkouts} {

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"shopfront/internal/local/dynamolocal"
-	"shopfront/internal/local/dynamolocal/localtest"
 )
 
 const mainJar = "DynamoDBLocal-3.1.0.jar"
@@ -23,7 +22,7 @@ const copyLibrary = `mkdir -p "$out" && cp "$home"/library/* "$out"`
 
 func TestFetch_RealMaven_FillsALibraryThatRuns(t *testing.T) {
 	t.Parallel()
-	localtest.Library(t) // so that Maven has the library in its own repository
+	library(t) // so that Maven has the library in its own repository
 	pomDir := filepath.Join("..", "..", "..", "infra", "dynamodb-local")
 	libDir := filepath.Join(t.TempDir(), "a directory: with a colon", "dynamodb-local")
 

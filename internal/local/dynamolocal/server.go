@@ -1,7 +1,7 @@
 // Package dynamolocal fetches Amazon DynamoDB Local with Maven and runs it as a child process, for the local run and
 // for the tests. It needs Java 17 or later, and Maven until the library has been fetched once; Linux and macOS.
 //
-// It knows nothing of the shop: it imports no other package of this module and no AWS SDK. No function may link it.
+// It knows nothing of the shop: it imports no other package of this module. No function may link it.
 //
 // A server listens on 127.0.0.1 only, and ends with this process, however that ends.
 package dynamolocal
@@ -11,17 +11,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/gofrs/flock"
 )
+
+// region is the region that clients name. DynamoDB Local shows the same tables in every region.
+const region = "eu-central-1"
 
 // startTimeout bounds a start, which takes 1 to 2 s on an idle machine.
 const startTimeout = 60 * time.Second
@@ -77,6 +81,13 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		return nil, errors.Join(err, server.Stop())
 	}
 	return server, nil
+}
+
+// NewClient returns a client for a DynamoDB Local at endpoint. It retries as the SDK does by default.
+func NewClient(endpoint string) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		Region: region, BaseEndpoint: aws.String(endpoint), Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
 }
 
 // Endpoint returns the server's URL, such as http://127.0.0.1:8000.
@@ -195,23 +206,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 
 // probe lists the tables, which loads all that the server needs.
 func (s *Server) probe(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.endpoint, strings.NewReader("{}"))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
-	request.Header.Set("X-Amz-Target", "DynamoDB_20120810.ListTables")
-	// DynamoDB Local requires the form of a signature, but does not verify it.
-	request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=local/20260101/eu-central-1/dynamodb/aws4_request,"+
-		" SignedHeaders=host, Signature=0")
-	// This transport uses no proxy from the environment and keeps no connection.
-	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
-	if err != nil {
-		return err
-	}
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("it answers %s", response.Status)
-	}
-	return nil
+	client := dynamodb.New(NewClient(s.endpoint).Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	_, err := client.ListTables(ctx, &dynamodb.ListTablesInput{})
+	return err
 }

@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 
 func TestServer_DataDirectory_TablesSurviveARestart(t *testing.T) {
 	t.Parallel()
-	options := dynamolocal.Options{LibDir: localtest.Library(t), DataDir: filepath.Join(t.TempDir(), "data")}
+	options := dynamolocal.Options{LibDir: library(t), DataDir: filepath.Join(t.TempDir(), "data")}
 
 	first := start(t, options)
 	coins := newCatalogue(t, first)
@@ -70,7 +70,7 @@ func TestServer_DataDirectory_TablesSurviveARestart(t *testing.T) {
 	wantRefused(t, first.Endpoint())
 
 	second := start(t, options)
-	coins.client = localtest.NewClient(second.Endpoint())
+	coins.client = dynamolocal.NewClient(second.Endpoint())
 	coins.wantStored(t, "coins-500")
 }
 
@@ -107,7 +107,7 @@ func TestServer_OtherAddressesOfTheMachine_RefuseConnections(t *testing.T) {
 
 func TestServer_KilledFromOutside_IsReported(t *testing.T) {
 	t.Parallel()
-	server := start(t, dynamolocal.Options{LibDir: localtest.Library(t)})
+	server := start(t, dynamolocal.Options{LibDir: library(t)})
 	if err := server.Err(); err != nil {
 		t.Errorf("while it runs, Err is %v", err)
 	}
@@ -127,7 +127,7 @@ func TestServer_KilledFromOutside_IsReported(t *testing.T) {
 
 func TestStop_ServerThatIgnoresSignals_IsKilled(t *testing.T) {
 	t.Parallel()
-	server := start(t, dynamolocal.Options{LibDir: localtest.Library(t)})
+	server := start(t, dynamolocal.Options{LibDir: library(t)})
 	// A stopped process reacts to no signal except SIGKILL.
 	if err := server.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestStop_ServerThatIgnoresSignals_IsKilled(t *testing.T) {
 
 func TestServer_ParentIsKilled_EndsToo(t *testing.T) {
 	t.Parallel()
-	libDir, scratch := localtest.Library(t), t.TempDir()
+	libDir, scratch := library(t), t.TempDir()
 	parent := exec.CommandContext(t.Context(), os.Args[0])
 	parent.Env = append(os.Environ(), doomedParent+"="+libDir, "TMPDIR="+scratch)
 	if _, err := parent.StdinPipe(); err != nil {
@@ -198,7 +198,7 @@ func TestRelay_OtherNetwork_IsRefused(t *testing.T) {
 }
 
 func TestStart_Failure_SaysWhatToDo(t *testing.T) {
-	libDir := localtest.Library(t)
+	libDir := library(t)
 	for name, test := range map[string]struct {
 		java   string
 		libDir string
@@ -235,12 +235,12 @@ func TestStart_DamagedData_IsReported(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dataDir, "shared-local-instance.db"), []byte(strings.Repeat("damaged", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := dynamolocal.Start(t.Context(), dynamolocal.Options{LibDir: localtest.Library(t), DataDir: dataDir})
+	_, err := dynamolocal.Start(t.Context(), dynamolocal.Options{LibDir: library(t), DataDir: dataDir})
 	wantError(t, err, dynamolocal.ErrDataUnreadable, "not a database")
 }
 
 func TestStart_Cancelled_LeavesNothingRunning(t *testing.T) {
-	libDir := localtest.Library(t)
+	libDir := library(t)
 	home := fakeJava(t, `sleep 60 & echo $! > "$home/child"; echo $$ > "$home/parent"; wait`)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -254,6 +254,16 @@ func TestStart_Cancelled_LeavesNothingRunning(t *testing.T) {
 	wantError(t, <-result, context.Canceled, "interrupted")
 	wantGone(t, parent)
 	wantGone(t, child)
+}
+
+// library returns the directory that holds DynamoDB Local. It fetches the library first if need be.
+func library(t *testing.T) string {
+	t.Helper()
+	pomDir, libDir := dynamolocal.Dirs(filepath.Join("..", "..", ".."))
+	if err := dynamolocal.Fetch(t.Context(), pomDir, libDir, os.Stderr); err != nil {
+		t.Fatal(err)
+	}
+	return libDir
 }
 
 func start(t *testing.T, options dynamolocal.Options) *dynamolocal.Server {
@@ -277,7 +287,7 @@ const catalogueTable = "catalogue"
 
 func newCatalogue(t *testing.T, server *dynamolocal.Server) *catalogue {
 	t.Helper()
-	client := localtest.NewClient(server.Endpoint())
+	client := dynamolocal.NewClient(server.Endpoint())
 	_, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName:   aws.String(catalogueTable),
 		BillingMode: types.BillingModePayPerRequest,

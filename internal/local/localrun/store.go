@@ -8,10 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"shopfront/internal/local/dynamolocal"
 	"shopfront/pkg/catalogfile"
 )
@@ -53,10 +49,7 @@ func (r *Run) startStore(ctx context.Context) error {
 
 // makeTables creates the template's tables that do not exist yet.
 func (r *Run) makeTables(ctx context.Context) error {
-	client := dynamodb.New(dynamodb.Options{
-		Region: region, BaseEndpoint: aws.String(r.store.Endpoint()),
-		Credentials: credentials.NewStaticCredentialsProvider(accessKey, accessKey, ""),
-	})
+	client := dynamolocal.NewClient(r.store.Endpoint())
 	for _, table := range r.template.Tables {
 		if err := table.Create(ctx, client, table.Name); err != nil {
 			return fmt.Errorf("table %s: %w; --fresh starts again and deletes what is stored", table.Name, err)

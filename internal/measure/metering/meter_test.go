@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"shopfront/internal/local/dynamolocal"
 	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/measure/metering"
 )
@@ -54,7 +55,7 @@ func table(t *testing.T) (name string, meter *metering.Meter, metered, direct *d
 	meter = metering.New(localtest.Endpoint(t))
 	server := httptest.NewServer(meter)
 	t.Cleanup(server.Close)
-	return name, meter, localtest.NewClient(server.URL), direct
+	return name, meter, dynamolocal.NewClient(server.URL), direct
 }
 
 // metered returns the only call since the last one.

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"shopfront/internal/local/dynamolocal"
 	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/torture/faultproxy"
 )
@@ -44,7 +45,7 @@ func newShop(t *testing.T, settings faultproxy.Settings) *shop {
 	once := func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 	return &shop{
 		proxy: proxy, direct: localtest.Client(t), table: localtest.Table(t, "VouchersTable"),
-		hostile: dynamodb.New(localtest.NewClient(proxy.URL()).Options(), once),
+		hostile: dynamodb.New(dynamolocal.NewClient(proxy.URL()).Options(), once),
 	}
 }
 

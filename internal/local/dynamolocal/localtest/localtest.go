@@ -15,8 +15,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/internal/local/dynamolocal"
@@ -30,8 +28,12 @@ const Region = "eu-central-1"
 //
 //nolint:gochecknoglobals // the tests of a package have nothing else in common that could hold the server
 var shared = sync.OnceValues(func() (*dynamolocal.Server, error) {
-	libDir, err := fetch(context.Background())
+	root, err := samtemplate.FindRoot(".")
 	if err != nil {
+		return nil, err
+	}
+	pomDir, libDir := dynamolocal.Dirs(root)
+	if err := dynamolocal.Fetch(context.Background(), pomDir, libDir, os.Stderr); err != nil {
 		return nil, err
 	}
 	return dynamolocal.Start(context.Background(), dynamolocal.Options{LibDir: libDir})
@@ -56,34 +58,5 @@ func Endpoint(tb testing.TB) string {
 // Client returns a client of the shared server. It retries as the SDK does by default.
 func Client(tb testing.TB) *dynamodb.Client {
 	tb.Helper()
-	return NewClient(Endpoint(tb))
-}
-
-// NewClient returns a client for a DynamoDB Local at endpoint.
-func NewClient(endpoint string) *dynamodb.Client {
-	return dynamodb.New(dynamodb.Options{
-		Region:       Region,
-		BaseEndpoint: aws.String(endpoint),
-		Credentials:  credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
-}
-
-// Library returns the directory that holds DynamoDB Local, for tests that start servers of their own. It fetches the library
-// first if need be.
-func Library(tb testing.TB) string {
-	tb.Helper()
-	libDir, err := fetch(tb.Context())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return libDir
-}
-
-func fetch(ctx context.Context) (string, error) {
-	root, err := samtemplate.FindRoot(".")
-	if err != nil {
-		return "", err
-	}
-	pomDir, libDir := dynamolocal.Dirs(root)
-	return libDir, dynamolocal.Fetch(ctx, pomDir, libDir, os.Stderr)
+	return dynamolocal.NewClient(Endpoint(tb))
 }

@@ -39,7 +39,7 @@ func TestClientsShareOneServer(t *testing.T) {
 }
 
 func TestWithoutJavaTestsFail(t *testing.T) {
-	localtest.Library(t)
+	localtest.Endpoint(t) // which fetches DynamoDB Local if it is missing
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestClientsShareOneServer$", "-test.v")
 	cmd.Env = []string{"PATH="}
 	output, err := cmd.CombinedOutput()
