@@ -72,30 +72,25 @@ func (r Release) Counts() Counts {
 
 // String returns text such as "6 structure changes: 5 breaking, 1 addition, 5 removals". It leaves out counts of zero.
 func (c Counts) String() string {
+	total := count(c.Changes, "structure change")
 	var parts []string
-	for _, part := range []struct {
-		count     int
-		one, many string
-	}{
-		{c.Breaking, "breaking", "breaking"},
-		{c.Additions, "addition", "additions"},
-		{c.Modifications, "modification", "modifications"},
-		{c.Removals, "removal", "removals"},
-	} {
-		if part.count > 0 {
-			parts = append(parts, count(part.count, part.one, part.many))
+	if c.Breaking > 0 {
+		parts = append(parts, fmt.Sprintf("%d breaking", c.Breaking))
+	}
+	for i, n := range []int{c.Additions, c.Modifications, c.Removals} {
+		if n > 0 {
+			parts = append(parts, count(n, []string{"addition", "modification", "removal"}[i]))
 		}
 	}
-	total := count(c.Changes, "structure change", "structure changes")
 	if len(parts) == 0 {
 		return total
 	}
 	return total + ": " + strings.Join(parts, ", ")
 }
 
-func count(n int, one, many string) string {
+func count(n int, one string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	return fmt.Sprintf("%d %ss", n, one)
 }

@@ -200,7 +200,7 @@ func (p *Proxy) forward(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	request.Header = c.header.Clone()
-	request.Header.Del("Accept-Encoding") // the proxy parses responses
+	request.Header.Del("Accept-Encoding")   // the proxy parses responses
 	response, err := p.upstream.Do(request) //nolint:gosec // the settings name the target
 	if err != nil {
 		return answer{}, err

@@ -8,7 +8,7 @@ import (
 	"shopfront/internal/torture/history"
 )
 
-// The operations of hand-written histories: what was called at one tick and returned at another.
+// These functions make the operations of the histories below, with the ticks of their call and return.
 
 func redeem(called, returned int64, nick, key string, outcome history.Outcome, id string) history.Operation {
 	return history.Operation{Called: called, Returned: returned, Ask: history.AskRedeem, Nick: nick, Key: key, Answer: history.Answer{Outcome: outcome, ID: id}}
@@ -56,44 +56,44 @@ func TestJudge(t *testing.T) {
 		"a single-use code is redeemed once": {single, history.Kept, []history.Operation{
 			redeem(1, 4, "alder", "", redeemed, "A"), redeem(2, 3, "birch", "", refused, ""), redeem(5, 6, "alder", "", refused, ""),
 		}},
-		"and not twice": {single, history.Broken, []history.Operation{
+		"a single-use code is not redeemed twice": {single, history.Broken, []history.Operation{
 			redeem(1, 4, "alder", "", redeemed, "A"), redeem(2, 3, "birch", "", redeemed, "B"),
 		}},
-		"a limit is not passed": {two, history.Broken, []history.Operation{
+		"a code is not redeemed beyond its limit": {two, history.Broken, []history.Operation{
 			redeem(1, 6, "", "", redeemed, "A"), redeem(2, 5, "", "", redeemed, "B"), redeem(3, 4, "", "", redeemed, "C"),
 		}},
 		"a code is not refused while a use is left": {two, history.Broken, []history.Operation{
 			redeem(1, 2, "", "", redeemed, "A"), redeem(3, 4, "", "", refused, ""),
 		}},
-		"but may be refused before a redemption under way is answered": {single, history.Kept, []history.Operation{
+		"a code may be refused before the response to a redemption in flight": {single, history.Kept, []history.Operation{
 			redeem(1, 4, "alder", "", redeemed, "A"), redeem(2, 3, "birch", "", refused, ""),
 		}},
-		"a request of unknown outcome may have taken the use": {single, history.Kept, []history.Operation{
+		"a request without a response may have taken the use": {single, history.Kept, []history.Operation{
 			lost(1, "alder", ""), redeem(2, 3, "birch", "", refused, ""),
 		}},
-		"or not": {single, history.Kept, []history.Operation{
+		"a request without a response may not have taken the use": {single, history.Kept, []history.Operation{
 			lost(1, "alder", ""), redeem(2, 3, "birch", "", redeemed, "B"),
 		}},
-		"or do so later": {two, history.Kept, []history.Operation{
+		"a request without a response may take a use later": {two, history.Kept, []history.Operation{
 			lost(1, "alder", ""), check(2, 3, "birch", redeemable), redeem(4, 5, "birch", "", redeemed, "B"), redeem(6, 7, "birch", "", refused, ""),
 		}},
-		"but takes one at most": {history.Terms{MaxUses: 3}, history.Broken, []history.Operation{
+		"a request without a response takes one use at most": {history.Terms{MaxUses: 3}, history.Broken, []history.Operation{
 			lost(1, "alder", ""), redeem(2, 3, "birch", "", redeemed, "B"), redeem(4, 5, "birch", "", refused, ""),
 		}},
 
-		"a key answers one redemption": {two, history.Kept, []history.Operation{
+		"a retry replays the redemption of its key": {two, history.Kept, []history.Operation{
 			redeem(1, 2, "alder", "1", redeemed, "A"), redeem(3, 4, "alder", "1", replayed, "A"),
 		}},
-		"even while it is made": {single, history.Kept, []history.Operation{
+		"a retry may replay a redemption before its response": {single, history.Kept, []history.Operation{
 			redeem(1, 4, "alder", "1", redeemed, "A"), redeem(2, 3, "alder", "1", replayed, "A"),
 		}},
-		"not two": {two, history.Broken, []history.Operation{
+		"a retry does not replay another ID": {two, history.Broken, []history.Operation{
 			redeem(1, 2, "alder", "1", redeemed, "A"), redeem(3, 4, "alder", "1", replayed, "B"),
 		}},
-		"and not a new one": {two, history.Broken, []history.Operation{
+		"a retry does not redeem again": {two, history.Broken, []history.Operation{
 			redeem(1, 2, "alder", "1", redeemed, "A"), redeem(3, 4, "alder", "1", redeemed, "B"),
 		}},
-		"and is answered anew only where nothing was applied": {two, history.Broken, []history.Operation{
+		"a retry is not refused after a redemption": {two, history.Broken, []history.Operation{
 			redeem(1, 2, "alder", "1", redeemed, "A"), redeem(3, 4, "alder", "1", refused, ""),
 		}},
 		"a replay needs a redemption": {two, history.Broken, []history.Operation{
@@ -102,120 +102,120 @@ func TestJudge(t *testing.T) {
 		"a request without a key is never a replay": {two, history.Broken, []history.Operation{
 			redeem(1, 2, "alder", "", redeemed, "A"), redeem(3, 4, "alder", "", replayed, "A"),
 		}},
-		"one ID is one redemption's": {two, history.Broken, []history.Operation{
+		"two redemptions do not share an ID": {two, history.Broken, []history.Operation{
 			redeem(1, 2, "alder", "", redeemed, "A"), redeem(3, 4, "birch", "", redeemed, "A"),
 		}},
 		"a key belongs to its nick": {two, history.Kept, []history.Operation{
 			redeem(1, 2, "alder", "1", redeemed, "A"), redeem(3, 4, "birch", "1", redeemed, "B"),
 		}},
-		"a lost answer is replayed": {single, history.Kept, []history.Operation{
+		"a lost response is replayed by every retry": {single, history.Kept, []history.Operation{
 			lost(1, "alder", "1"), redeem(2, 3, "alder", "1", replayed, "A"), redeem(4, 5, "alder", "1", replayed, "A"),
 		}},
-		"as one redemption": {single, history.Broken, []history.Operation{
+		"replays of a lost response do not differ": {single, history.Broken, []history.Operation{
 			lost(1, "alder", "1"), redeem(2, 3, "alder", "1", replayed, "A"), redeem(4, 5, "alder", "1", replayed, "B"),
 		}},
-		"a lost request is applied by its repetition": {single, history.Kept, []history.Operation{
+		"a retry of a lost request may redeem": {single, history.Kept, []history.Operation{
 			lost(1, "alder", "1"), redeem(2, 3, "alder", "1", redeemed, "A"),
 		}},
-		"however often it was lost": {two, history.Kept, []history.Operation{
+		"a request lost several times is replayed once it was applied": {two, history.Kept, []history.Operation{
 			lost(1, "alder", "1"), lost(2, "alder", "1"), lost(3, "alder", "1"), redeem(4, 5, "birch", "", redeemed, "B"),
 			redeem(6, 7, "cedar", "", refused, ""), redeem(8, 9, "alder", "1", replayed, "A"),
 		}},
-		"and both are one": {two, history.Broken, []history.Operation{
+		"a lost request and its retry take one use together": {two, history.Broken, []history.Operation{
 			lost(1, "alder", "1"), redeem(2, 3, "alder", "1", redeemed, "A"), redeem(4, 5, "birch", "", refused, ""),
 		}},
 
-		"a nick's limit is not passed": {oncePerNick, history.Broken, []history.Operation{
+		"a nick does not redeem beyond its limit": {oncePerNick, history.Broken, []history.Operation{
 			redeem(1, 2, "alder", "1", redeemed, "A"), redeem(3, 4, "alder", "2", redeemed, "B"),
 		}},
-		"and is the nick's own": {oncePerNick, history.Kept, []history.Operation{
+		"a nick's limit does not affect other nicks": {oncePerNick, history.Kept, []history.Operation{
 			redeem(1, 2, "alder", "1", redeemed, "A"), redeem(3, 4, "birch", "2", redeemed, "B"), redeem(5, 6, "alder", "2", refused, ""),
 		}},
-		"nor is a nick refused before": {oncePerNick, history.Broken, []history.Operation{
+		"a nick is not refused before its limit": {oncePerNick, history.Broken, []history.Operation{
 			redeem(1, 2, "alder", "1", redeemed, "A"), redeem(3, 4, "birch", "1", refused, ""),
 		}},
-		"where nicks have a limit, one is needed": {oncePerNick, history.Broken, []history.Operation{
+		"if nicks have a limit, a request without a nick does not redeem": {oncePerNick, history.Broken, []history.Operation{
 			redeem(1, 2, "", "1", redeemed, "A"),
 		}},
-		"who has none is refused": {oncePerNick, history.Kept, []history.Operation{
+		"if nicks have a limit, a request without a nick is refused": {oncePerNick, history.Kept, []history.Operation{
 			redeem(1, 2, "", "1", refused, ""), check(3, 4, "", refused),
 		}},
-		"a request is judged by a nick's limit of one moment of it": {oncePerNick, history.Kept, []history.Operation{
+		"a request is judged by the nick's limit at one moment while it is in flight": {oncePerNick, history.Kept, []history.Operation{
 			edit(1, 2, perNick(2)), redeem(3, 10, "alder", "1", redeemed, "A"), edit(4, 5, perNick(1)), redeem(6, 7, "alder", "2", redeemed, "B"),
 		}},
-		"and not by an earlier one": {oncePerNick, history.Broken, []history.Operation{
+		"a request is not judged by an earlier limit of the nick": {oncePerNick, history.Broken, []history.Operation{
 			edit(1, 2, perNick(2)), edit(4, 5, perNick(1)), redeem(6, 7, "alder", "2", redeemed, "B"), redeem(8, 10, "alder", "1", redeemed, "A"),
 		}},
 
 		"a disabled code is refused": {single, history.Kept, []history.Operation{
 			edit(1, 2, disable), redeem(3, 4, "alder", "", refused, ""), check(5, 6, "alder", refused),
 		}},
-		"by every request that begins after the edit returned": {single, history.Broken, []history.Operation{
+		"a code is not redeemed by a request that begins after it was disabled": {single, history.Broken, []history.Operation{
 			edit(1, 2, disable), redeem(3, 4, "alder", "", redeemed, "A"),
 		}},
-		"and either way by one that began before": {single, history.Kept, []history.Operation{
+		"a request in flight while a code is disabled may redeem or be refused": {single, history.Kept, []history.Operation{
 			redeem(1, 6, "alder", "", redeemed, "A"), edit(2, 3, disable), redeem(4, 5, "birch", "", refused, ""),
 		}},
 		"a code that is enabled again is not refused": {single, history.Broken, []history.Operation{
 			edit(1, 2, disable), edit(3, 4, enable), redeem(5, 6, "alder", "", refused, ""),
 		}},
-		"an edit of unknown outcome may hold or not, until the next": {history.Terms{MaxUses: history.None}, history.Kept, []history.Operation{
+		"an edit without a response may apply or not, until the next edit": {history.Terms{MaxUses: history.None}, history.Kept, []history.Operation{
 			edit(1, 0, disable), redeem(2, 3, "alder", "", redeemed, "A"), redeem(4, 5, "alder", "", refused, ""),
 			edit(6, 7, enable), redeem(8, 9, "alder", "", redeemed, "B"),
 		}},
-		"and not behind it": {history.Terms{MaxUses: history.None}, history.Broken, []history.Operation{
+		"an edit without a response does not apply after the next edit": {history.Terms{MaxUses: history.None}, history.Broken, []history.Operation{
 			edit(1, 0, disable), edit(6, 7, enable), redeem(8, 9, "alder", "", refused, ""),
 		}},
-		"a replay is answered though the code was disabled": {single, history.Kept, []history.Operation{
+		"a retry is replayed after the code was disabled": {single, history.Kept, []history.Operation{
 			redeem(1, 2, "alder", "1", redeemed, "A"), edit(3, 4, disable), redeem(5, 6, "alder", "1", replayed, "A"),
 		}},
-		"and not refused": {single, history.Broken, []history.Operation{
+		"a retry is not refused after the code was disabled": {single, history.Broken, []history.Operation{
 			redeem(1, 2, "alder", "1", redeemed, "A"), edit(3, 4, disable), redeem(5, 6, "alder", "1", refused, ""),
 		}},
 
-		"a limit that was raised gives its uses": {two, history.Broken, []history.Operation{
+		"a raised limit gives its uses": {two, history.Broken, []history.Operation{
 			redeem(1, 2, "", "", redeemed, "A"), redeem(3, 4, "", "", redeemed, "B"), edit(5, 6, limit(3)), redeem(7, 8, "", "", refused, ""),
 		}},
-		"all of them, or some, or none until the edit has returned": {two, history.Kept, []history.Operation{
+		"a limit that is being raised may give any of its new uses": {two, history.Kept, []history.Operation{
 			redeem(1, 2, "", "", redeemed, "A"), redeem(3, 4, "", "", redeemed, "B"), edit(5, 12, limit(5)),
 			redeem(6, 7, "", "", redeemed, "C"), redeem(8, 9, "", "", refused, ""), redeem(10, 11, "", "", redeemed, "D"),
 			redeem(13, 14, "", "", redeemed, "E"), redeem(15, 16, "", "", refused, ""),
 		}},
-		"but no more": {two, history.Broken, []history.Operation{
+		"a limit that is being raised gives no more than its new uses": {two, history.Broken, []history.Operation{
 			redeem(1, 2, "", "", redeemed, "A"), redeem(3, 4, "", "", redeemed, "B"), edit(5, 10, limit(3)),
 			redeem(6, 7, "", "", redeemed, "C"), redeem(8, 9, "", "", redeemed, "D"),
 		}},
-		"a limit that was lowered holds, for requests under way too": {history.Terms{MaxUses: 3}, history.Broken, []history.Operation{
+		"a lowered limit also applies to requests in flight": {history.Terms{MaxUses: 3}, history.Broken, []history.Operation{
 			redeem(1, 10, "alder", "", redeemed, "A"), edit(2, 3, limit(2)), redeem(4, 5, "birch", "", redeemed, "B"),
 			redeem(6, 7, "birch", "", redeemed, "C"), check(11, 12, "birch", redeemable),
 		}},
-		"a limit below what was used means used up": {history.Terms{MaxUses: 3}, history.Kept, []history.Operation{
+		"a limit at or below the used count means used up": {history.Terms{MaxUses: 3}, history.Kept, []history.Operation{
 			redeem(1, 2, "", "", redeemed, "A"), redeem(3, 4, "", "", redeemed, "B"), edit(5, 6, limit(2)), edit(7, 8, limit(2)),
 			redeem(9, 10, "", "", refused, ""), edit(11, 12, limit(3)), redeem(13, 14, "", "", redeemed, "C"),
 		}},
 
-		"a check tells of uses left": {single, history.Broken, []history.Operation{
+		"a check of a used-up code does not report redeemable": {single, history.Broken, []history.Operation{
 			redeem(1, 2, "alder", "", redeemed, "A"), check(3, 4, "birch", redeemable),
 		}},
-		"and of none": {single, history.Broken, []history.Operation{check(1, 2, "alder", refused)}},
-		"but either way while the limit is edited": {two, history.Kept, []history.Operation{
+		"a check of an unused code does not report refused": {single, history.Broken, []history.Operation{check(1, 2, "alder", refused)}},
+		"a check may respond either way while the limit is edited": {two, history.Kept, []history.Operation{
 			check(1, 6, "alder", refused), edit(2, 3, limit(4)), redeem(4, 5, "alder", "", redeemed, "A"),
 		}},
 
-		"what was redeemed is on record": {two, history.Kept, []history.Operation{
+		"a redemption is listed": {two, history.Kept, []history.Operation{
 			redeem(1, 2, "alder", "", redeemed, "A"), lost(3, "birch", ""), list(4, 5, history.Redemption{ID: "A", Nick: "alder"}),
 		}},
-		"as is what was lost and applied": {two, history.Kept, []history.Operation{
+		"a redemption without a response may be listed": {two, history.Kept, []history.Operation{
 			lost(1, "birch", ""), list(2, 3, history.Redemption{ID: "B", Nick: "birch"}),
 		}},
-		"no redemption is lost": {two, history.Broken, []history.Operation{
+		"a redemption is not missing from the list": {two, history.Broken, []history.Operation{
 			redeem(1, 2, "alder", "", redeemed, "A"), list(3, 4),
 		}},
-		"nor another's": {two, history.Broken, []history.Operation{
+		"a list has no other ID for a redemption": {two, history.Broken, []history.Operation{
 			redeem(1, 2, "alder", "", redeemed, "A"), list(3, 4, history.Redemption{ID: "B", Nick: "alder"}),
 		}},
-		"nor made up": {two, history.Broken, []history.Operation{list(1, 2, history.Redemption{ID: "B", Nick: "alder"})}},
-		"nor made of a refusal": {single, history.Broken, []history.Operation{
+		"a list has no redemption that nobody asked for": {two, history.Broken, []history.Operation{list(1, 2, history.Redemption{ID: "B", Nick: "alder"})}},
+		"a list has no redemption of a refused request": {single, history.Broken, []history.Operation{
 			edit(1, 2, disable), redeem(3, 4, "alder", "1", refused, ""), edit(5, 6, enable),
 			list(7, 8, history.Redemption{ID: "B", Nick: "alder"}),
 		}},
@@ -231,7 +231,7 @@ func TestJudge(t *testing.T) {
 
 func TestJudge_TimeIsUp_IsUndecided(t *testing.T) {
 	recorder := history.NewRecorder(history.Terms{MaxUses: 500})
-	for range 400 { // lost without a trace, in any of 2^400 ways
+	for range 400 { // each may have redeemed or not: 2^400 possibilities
 		recorder.Call(history.Operation{Ask: history.AskRedeem, Nick: "alder"})
 	}
 	recorder.Call(history.Operation{Ask: history.AskRedeem, Nick: "birch"})(history.Answer{Outcome: history.Refused})
