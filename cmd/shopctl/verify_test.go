@@ -82,7 +82,7 @@ func TestVerify_InterruptedEdit_SaysHowToCompleteIt(t *testing.T) {
 		t.Fatal(got)
 	}
 	restore()
-	const told = `in motion: W1NTER10: an edit of the limit is running or was interrupted; running the edit again completes it: shopctl --local voucher edit emberforge W1NTER10 --max-uses 250
+	const told = `in motion: W1NTER10: an edit of the limit is in flight or was interrupted; run the edit again to complete it: shopctl --local voucher edit emberforge W1NTER10 --max-uses 250
 2 vouchers, 0 redemptions and 0 checkouts read: nothing is wrong
 `
 	if got := s.shopctl(t.Context(), "--local", "verify", "emberforge"); got.exit != exitOK || got.stdout != "" || got.stderr != told {

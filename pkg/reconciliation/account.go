@@ -208,7 +208,7 @@ func (a *Account) motion(kind MotionKind) *Motion {
 	switch kind {
 	case MotionEdit:
 		m.MaxUses = a.voucher.Editing
-		m.Message = "an edit of the limit is running or was interrupted; running the edit again completes it"
+		m.Message = "an edit of the limit is in flight or was interrupted; run the edit again to complete it"
 	case MotionChange:
 		m.Message = "created or edited while it was read"
 	case MotionRedemption:
