@@ -33,12 +33,9 @@ func NewCatalogue(api CatalogueAPI, table string, random func(n int64) int64) *C
 
 // Customer reads a customer's profile, or returns catalog.ErrNotFound.
 func (s *Catalogue) Customer(ctx context.Context, id catalog.CustomerID) (catalog.Customer, error) {
-	it, err := table.Get(ctx, s.api, s.table, table.ProfileKey(id))
+	it, err := table.Get(ctx, s.api, s.table, table.ProfileKey(id), catalog.ErrNotFound)
 	if err != nil {
 		return catalog.Customer{}, table.Outcome(err)
-	}
-	if len(it) == 0 {
-		return catalog.Customer{}, catalog.ErrNotFound
 	}
 	return table.DecodeCustomer(it), nil
 }

@@ -55,12 +55,9 @@ func (s *Checkouts) Open(ctx context.Context, customer catalog.CustomerID, c che
 
 // Recall reads the checkout that is stored under a token, or returns checkout.ErrNotFound.
 func (s *Checkouts) Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
-	it, err := table.Get(ctx, s.api, s.table, table.CheckoutKey(customer, token))
+	it, err := table.Get(ctx, s.api, s.table, table.CheckoutKey(customer, token), checkout.ErrNotFound)
 	if err != nil {
 		return checkout.Checkout{}, table.Outcome(err)
-	}
-	if len(it) == 0 {
-		return checkout.Checkout{}, checkout.ErrNotFound
 	}
 	return table.DecodeCheckout(it), nil
 }

@@ -302,7 +302,7 @@ func mayBeRedeemedBefore(claim voucher.Claim, v voucher.Voucher, err error) bool
 
 // recall returns the redemption that is recorded under the claim's token, or else the refusal.
 func (s *Redemptions) recall(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) (voucher.Redemption, error) {
-	it, err := table.Get(ctx, s.api, s.table, recordKey(claim, v))
+	it, err := table.Get(ctx, s.api, s.table, recordKey(claim, v), nil)
 	if err != nil {
 		return voucher.Redemption{}, err
 	}

@@ -1,11 +1,9 @@
 package operator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"shopfront/pkg/catalog"
@@ -16,15 +14,7 @@ import (
 
 // Customers lists the customers, in ID order.
 func (d *Deployment) Customers(ctx context.Context) ([]catalog.Customer, error) {
-	var customers []catalog.Customer
-	for customer, err := range d.shops().Customers(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		customers = append(customers, customer)
-	}
-	slices.SortFunc(customers, func(a, b catalog.Customer) int { return cmp.Compare(a.ID, b.ID) })
-	return customers, nil
+	return d.shops().Customers(ctx)
 }
 
 // Catalogue returns a customer with all products, on sale or not, or catalog.ErrNotFound.

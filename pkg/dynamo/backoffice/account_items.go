@@ -238,15 +238,15 @@ func recordsOf(it table.Item) ([]voucher.Redemption, error) {
 		if !strings.HasPrefix(name, table.RecordPrefix) {
 			continue
 		}
-		record, err := table.DecodeRecord(it.Str(name))
+		record, spelling, err := table.DecodeRecord(it.Str(name))
 		if err != nil {
 			return nil, err
 		}
-		nick := it.Str(table.SpellingPrefix + record.Spelling)
-		if record.Spelling != "" && nick == "" {
+		record.Nick = it.Str(table.SpellingPrefix + spelling)
+		if spelling != "" && record.Nick == "" {
 			return nil, errors.New("the nick of a redemption is missing")
 		}
-		records = append(records, voucher.Redemption{ID: record.ID, At: record.At, Nick: nick})
+		records = append(records, record)
 	}
 	return records, nil
 }

@@ -87,7 +87,7 @@ func (s *Vouchers) Account(
 }
 
 func (s *Vouchers) glance(ctx context.Context, customer catalog.CustomerID, code voucher.Code) (reconciliation.Glance, error) {
-	it, err := table.Get(ctx, s.api, s.table, table.VoucherKey(customer, code))
+	it, err := table.Get(ctx, s.api, s.table, table.VoucherKey(customer, code), nil)
 	if err != nil || len(it) == 0 {
 		return reconciliation.Glance{}, err
 	}

@@ -1,9 +1,10 @@
 package backoffice
 
 import (
+	"cmp"
 	"context"
-	"iter"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -45,37 +46,32 @@ func (s *Catalogue) Shop(ctx context.Context, id catalog.CustomerID) (catalog.Sh
 
 // Product reads a product, on sale or not, or returns catalog.ErrNotFound.
 func (s *Catalogue) Product(ctx context.Context, customer catalog.CustomerID, id catalog.ProductID) (catalog.Product, error) {
-	it, err := table.Get(ctx, s.api, s.table, table.ProductKey(customer, id))
+	it, err := table.Get(ctx, s.api, s.table, table.ProductKey(customer, id), catalog.ErrNotFound)
 	if err != nil {
 		return catalog.Product{}, table.Outcome(err)
-	}
-	if len(it) == 0 {
-		return catalog.Product{}, catalog.ErrNotFound
 	}
 	return table.DecodeProduct(it), nil
 }
 
-// Customers yields all customers in no order, and stops at the first error. It reads the whole table.
-func (s *Catalogue) Customers(ctx context.Context) iter.Seq2[catalog.Customer, error] {
-	return func(yield func(catalog.Customer, error) bool) {
-		pages := dynamodb.NewScanPaginator(s.api, &dynamodb.ScanInput{
-			TableName: aws.String(s.table), ConsistentRead: aws.Bool(true),
-			FilterExpression:          aws.String(table.SortKey + " = :profile"),
-			ExpressionAttributeValues: table.Item{":profile": table.Str(table.ProfileSort)},
-		})
-		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx)
-			if err != nil {
-				yield(catalog.Customer{}, table.Outcome(err))
-				return
-			}
-			for _, it := range page.Items {
-				if !yield(table.DecodeCustomer(it), nil) {
-					return
-				}
-			}
+// Customers returns all customers, in ID order. It reads the whole table.
+func (s *Catalogue) Customers(ctx context.Context) ([]catalog.Customer, error) {
+	var customers []catalog.Customer
+	pages := dynamodb.NewScanPaginator(s.api, &dynamodb.ScanInput{
+		TableName: aws.String(s.table), ConsistentRead: aws.Bool(true),
+		FilterExpression:          aws.String(table.SortKey + " = :profile"),
+		ExpressionAttributeValues: table.Item{":profile": table.Str(table.ProfileSort)},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, table.Outcome(err)
+		}
+		for _, it := range page.Items {
+			customers = append(customers, table.DecodeCustomer(it))
 		}
 	}
+	slices.SortFunc(customers, func(a, b catalog.Customer) int { return cmp.Compare(a.ID, b.ID) })
+	return customers, nil
 }
 
 // PutCustomer implements catalog.ApplyStore.

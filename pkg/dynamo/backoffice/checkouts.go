@@ -23,11 +23,11 @@ func NewCheckouts(api API, table string) *Checkouts { return &Checkouts{api: api
 // Show reads the checkout with an ID, open or expired, or returns checkout.ErrNotFound. A checkout that shares only the first
 // half of the ID is a different one, which was opened later with the same key.
 func (s *Checkouts) Show(ctx context.Context, customer catalog.CustomerID, id checkout.ID) (checkout.Checkout, error) {
-	it, err := table.Get(ctx, s.api, s.table, table.CheckoutKey(customer, id.Token()))
+	it, err := table.Get(ctx, s.api, s.table, table.CheckoutKey(customer, id.Token()), checkout.ErrNotFound)
 	if err != nil {
 		return checkout.Checkout{}, table.Outcome(err)
 	}
-	if len(it) == 0 || checkout.ID(it.Str(table.AttrID)) != id {
+	if checkout.ID(it.Str(table.AttrID)) != id {
 		return checkout.Checkout{}, checkout.ErrNotFound
 	}
 	return table.DecodeCheckout(it), nil
@@ -57,14 +57,11 @@ func (s *Checkouts) Stored(ctx context.Context, customer catalog.CustomerID) ite
 	}
 }
 
-func checkCheckout(it table.Item) error {
-	return check(it, table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrAmount, table.AttrCurrency, table.AttrUnitPrice,
-		table.AttrSubtotal, table.AttrDiscount, table.AttrTotal, table.AttrStatus, table.AttrCreated, table.AttrExpires)
-}
-
 func readCheckout(name string, customer catalog.CustomerID, it table.Item) reconciliation.Checkout {
 	c := reconciliation.Checkout{Place: placeOf(name, table.KeyOf(it))}
-	if err := checkCheckout(it); err != nil {
+	err := check(it, table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrAmount, table.AttrCurrency, table.AttrUnitPrice,
+		table.AttrSubtotal, table.AttrDiscount, table.AttrTotal, table.AttrStatus, table.AttrCreated, table.AttrExpires)
+	if err != nil {
 		c.Fault(reconciliation.KindMalformed, err.Error())
 		return c
 	}

@@ -21,15 +21,12 @@ const (
 // FirstVersion is the version of an item without AttrVersion. It was written once, or by a shopctl that did not know versions.
 const FirstVersion = 1
 
-// Keys of the map that holds a variant.
+// Keys of the map that holds a variant, besides AttrID, attrName and AttrOffSale.
 const (
-	variantID      = "id"
-	variantName    = "name"
-	variantPrice   = "price"  // minor units
-	variantLeast   = "least"  // minimum amount
-	variantMost    = "most"   // maximum amount
-	variantSchema  = "schema" // missing: any text
-	variantOffSale = "offSale"
+	variantPrice  = "price"  // minor units
+	variantLeast  = "least"  // minimum amount
+	variantMost   = "most"   // maximum amount
+	variantSchema = "schema" // missing: any text
 )
 
 // EncodeCustomer returns the item of a profile.
@@ -68,11 +65,11 @@ func EncodeProduct(customer catalog.CustomerID, p catalog.Product) Item {
 
 func encodeVariant(v catalog.Variant) Item {
 	it := Item{
-		variantID: Str(v.ID), variantName: Str(v.Name), variantPrice: Num(v.Price.Minor),
+		AttrID: Str(v.ID), attrName: Str(v.Name), variantPrice: Num(v.Price.Minor),
 		variantLeast: Num(v.MinAmount), variantMost: Num(v.MaxAmount),
 	}
 	it.setStr(variantSchema, v.DataSchema)
-	it.setTrue(variantOffSale, v.OffSale)
+	it.setTrue(AttrOffSale, v.OffSale)
 	return it
 }
 
@@ -96,10 +93,10 @@ func DecodeProduct(it Item) catalog.Product {
 
 func decodeVariant(it Item, currency money.Currency) catalog.Variant {
 	return catalog.Variant{
-		ID: catalog.VariantID(it.Str(variantID)), Name: it.Str(variantName),
+		ID: catalog.VariantID(it.Str(AttrID)), Name: it.Str(attrName),
 		Price:     money.Money{Minor: it.Num(variantPrice), Currency: currency},
 		MinAmount: it.Num(variantLeast), MaxAmount: it.Num(variantMost),
-		DataSchema: it.Str(variantSchema), OffSale: it.Bool(variantOffSale),
+		DataSchema: it.Str(variantSchema), OffSale: it.Bool(AttrOffSale),
 	}
 }
 

@@ -21,13 +21,17 @@ type BatchGetter interface {
 	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
 }
 
-// Get reads an item consistently. The item is empty if it does not exist.
-func Get(ctx context.Context, api Getter, table string, key Key) (Item, error) {
+// Get reads an item consistently. If it does not exist, Get returns an empty item and the error missing, which may be nil.
+func Get(ctx context.Context, api Getter, table string, key Key, missing error) (Item, error) {
 	out, err := api.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(table), Key: key.Attributes(), ConsistentRead: aws.Bool(true)})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case len(out.Item) == 0:
+		return nil, missing
+	default:
+		return out.Item, nil
 	}
-	return out.Item, nil
 }
 
 // BatchGet reads at most 100 items of one table consistently. It asks again for keys that DynamoDB left unprocessed, until
@@ -57,7 +61,7 @@ func BatchGet(ctx context.Context, api BatchGetter, random func(n int64) int64, 
 
 // ReadVoucher reads a voucher. An unknown code is a *voucher.RefusalError.
 func ReadVoucher(ctx context.Context, api Getter, table string, customer catalog.CustomerID, code voucher.Code) (Voucher, error) {
-	it, err := Get(ctx, api, table, VoucherKey(customer, code))
+	it, err := Get(ctx, api, table, VoucherKey(customer, code), nil)
 	if err != nil {
 		return Voucher{}, err
 	}

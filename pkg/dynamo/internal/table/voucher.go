@@ -177,16 +177,10 @@ func DecodeCounter(number int, it Item) Counter {
 	return Counter{Number: number, Left: int(it.Num(AttrLeft)), Used: int(it.Num(AttrUsed)), Version: it.Num(AttrVersion)}
 }
 
-// Record is a redemption of a code of many uses. It is stored as its ID, the time in base 36 milliseconds, and the Spelling
-// of the nick, separated by dots. It is this terse because ten of them, in the item of a nick, must fit in 1 KB, the size
-// that one write unit covers. The code and the reward are those of the voucher, which never change.
-type Record struct {
-	ID       string
-	At       time.Time
-	Spelling string // empty: the request had no nick
-}
-
-// EncodeRecord returns the value of the attribute that records a claim.
+// EncodeRecord returns the value of the attribute that records a redemption of a code of many uses: its ID, the time in base
+// 36 milliseconds, and the Spelling of the nick, separated by dots. It is this terse because ten of them, in the item of a
+// nick, must fit in 1 KB, the size that one write unit covers. The code and the reward are those of the voucher, which never
+// change.
 func EncodeRecord(claim voucher.Claim) types.AttributeValue {
 	return Str(claim.RedemptionID + "." + strconv.FormatInt(claim.At.UnixMilli(), 36) + "." + Spelling(claim.Nick))
 }
@@ -201,17 +195,17 @@ func Spelling(nick voucher.Nick) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
 
-// DecodeRecord reads a record.
-func DecodeRecord(text string) (Record, error) {
+// DecodeRecord reads what EncodeRecord wrote. spelling is empty if the request had no nick.
+func DecodeRecord(text string) (r voucher.Redemption, spelling string, err error) {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
-		return Record{}, errors.New("malformed record of a redemption")
+		return r, "", errors.New("malformed record of a redemption")
 	}
 	at, err := strconv.ParseInt(parts[1], 36, 64)
 	if err != nil {
-		return Record{}, fmt.Errorf("malformed record of a redemption: %w", err)
+		return r, "", fmt.Errorf("malformed record of a redemption: %w", err)
 	}
-	return Record{ID: parts[0], At: time.UnixMilli(at).UTC(), Spelling: parts[2]}, nil
+	return voucher.Redemption{ID: parts[0], At: time.UnixMilli(at).UTC()}, parts[2], nil
 }
 
 // Recorded reads the redemption of v that an item holds under a token, if there is one.
@@ -220,13 +214,9 @@ func Recorded(token idempotency.Token, v voucher.Voucher, it Item) (redemption v
 	if text == "" {
 		return voucher.Redemption{}, false, nil
 	}
-	r, err := DecodeRecord(text)
-	if err != nil {
-		return voucher.Redemption{}, false, err
-	}
-	return voucher.Redemption{
-		ID: r.ID, At: r.At, Nick: it.Str(SpellingPrefix + r.Spelling), Code: v.Written, Reward: v.Reward,
-	}, true, nil
+	redemption, spelling, err := DecodeRecord(text)
+	redemption.Nick, redemption.Code, redemption.Reward = it.Str(SpellingPrefix+spelling), v.Written, v.Reward
+	return redemption, err == nil, err
 }
 
 // NickCondition is the value that a condition compares with AttrNickHash. No voucher is bound to the empty text.
