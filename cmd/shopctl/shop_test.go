@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
-	localtest.Main(m)
+	m.Run()
 }
 
 // asProgram makes the test binary run as shopctl, so that a test can send signals to a process.

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/torture"
 	"shopfront/internal/torture/testshop"
 )
@@ -23,8 +22,6 @@ var (
 	round      = flag.Int("round", 0, "a single round of the trial")
 	table      = flag.String("table", "", "the `file` with the table to add to")
 )
-
-func TestMain(m *testing.M) { localtest.Main(m) }
 
 func TestTorture(t *testing.T) {
 	settings := torture.Settings{

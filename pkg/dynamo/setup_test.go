@@ -17,8 +17,6 @@ import (
 	"shopfront/pkg/dynamo"
 )
 
-func TestMain(m *testing.M) { localtest.Main(m) }
-
 // patience bounds a request to DynamoDB Local, also on a busy machine.
 const patience = 30 * time.Second
 

@@ -28,8 +28,6 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-func TestMain(m *testing.M) { localtest.Main(m) }
-
 // tables are the tables of one deployment, in which each test case has its own customer.
 type tables struct {
 	client     *dynamodb.Client

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return
 	}
-	localtest.Main(m)
+	m.Run()
 }
 
 func TestServer_DataDirectory_TablesSurviveARestart(t *testing.T) {

@@ -10,8 +10,6 @@ import (
 	"shopfront/internal/measure/metering"
 )
 
-func TestMain(m *testing.M) { localtest.Main(m) }
-
 const root = "../../.."
 
 // bounds are upper bounds of what a request takes of DynamoDB. A process reads a code with many uses once it has met the code; before,

@@ -18,8 +18,6 @@ import (
 	"shopfront/internal/measure/metering"
 )
 
-func TestMain(m *testing.M) { localtest.Main(m) }
-
 // voucherOf returns an item of a size in bytes. Its key alone takes 22.
 func voucherOf(code string, size int) map[string]types.AttributeValue {
 	const names = len("customer") + len("sk") + len("note")

@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "64"); err != nil { // these tests wait for the store, rather than compute
 		panic(err)
 	}
-	localtest.Main(m)
+	m.Run()
 }
 
 // Requests to all endpoints that have a store.

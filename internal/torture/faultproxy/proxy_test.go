@@ -20,8 +20,6 @@ import (
 	"shopfront/internal/torture/faultproxy"
 )
 
-func TestMain(m *testing.M) { localtest.Main(m) }
-
 // shop is a vouchers table, reached through a proxy and directly.
 type shop struct {
 	proxy   *faultproxy.Proxy

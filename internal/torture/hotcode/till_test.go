@@ -24,8 +24,6 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-func TestMain(m *testing.M) { localtest.Main(m) }
-
 const (
 	emberforge catalog.CustomerID = "emberforge"
 	// budget is that of a request to a function.

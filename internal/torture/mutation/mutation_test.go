@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/torture/testshop"
 )
 
@@ -18,8 +17,6 @@ import (
 var all = flag.Bool("all", false, "build and run every mutation") //nolint:gochecknoglobals // a flag
 
 const fewMutations = 8
-
-func TestMain(m *testing.M) { localtest.Main(m) }
 
 func TestCheckers_MissingGuard_IsFound(t *testing.T) {
 	whole := testshop.Build(t, nil, redeemVoucher, shopctl)

@@ -9,12 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/torture/faultproxy"
 	"shopfront/internal/torture/testshop"
 )
-
-func TestMain(m *testing.M) { localtest.Main(m) }
 
 const catalogue = `
 customers:

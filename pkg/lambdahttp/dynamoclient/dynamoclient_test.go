@@ -13,8 +13,6 @@ import (
 	"shopfront/pkg/lambdahttp/dynamoclient"
 )
 
-func TestMain(m *testing.M) { localtest.Main(m) }
-
 func environment(variables map[string]string) lambdahttp.Environment {
 	return lambdahttp.Environment{Lookup: func(name string) string { return variables[name] }, Now: time.Now, Log: io.Discard}
 }

@@ -1,7 +1,6 @@
-// Package localtest gives a package's tests a DynamoDB Local to share, in memory and on a free port. It is for tests only,
-// and imports only other packages of internal/local and the AWS SDK. The server starts when the first test asks for it:
-//
-//	func TestMain(m *testing.M) { localtest.Main(m) }
+// Package localtest gives a package's tests one DynamoDB Local to share, in memory and on a free port. It is for tests only,
+// and imports only other packages of internal/local and the AWS SDK. The server starts when the first test asks for it, and
+// ends with the process:
 //
 //	func TestRedeem(t *testing.T) {
 //		client := localtest.Client(t)
@@ -38,9 +37,6 @@ var shared = sync.OnceValues(func() (*dynamolocal.Server, error) {
 	}
 	return dynamolocal.Start(context.Background(), dynamolocal.Options{LibDir: libDir})
 })
-
-// Main runs the tests of a package. TestMain calls it and then returns: the server ends with the process.
-func Main(m *testing.M) { m.Run() }
 
 // Endpoint returns the URL of the shared server, and starts the server first if need be.
 func Endpoint(tb testing.TB) string {

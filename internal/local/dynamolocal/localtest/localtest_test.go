@@ -14,8 +14,6 @@ import (
 	"shopfront/internal/local/dynamolocal/localtest"
 )
 
-func TestMain(m *testing.M) { localtest.Main(m) }
-
 func TestClientsShareOneServer(t *testing.T) {
 	const table = "vouchers"
 	_, err := localtest.Client(t).CreateTable(t.Context(), &dynamodb.CreateTableInput{
