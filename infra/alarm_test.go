@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// metricsOf lists what an alarm watches. An expression must name all of its terms, each filled where data is missing: counts
-// are added; percentiles cannot be added, so the highest is taken.
+// metricsOf returns the metrics that an alarm watches. If there are several, the alarm's expression must combine all of them and
+// replace missing data by 0. It adds counts, and takes the maximum of percentiles, which cannot be added.
 func metricsOf(t *testing.T, alarm any) []metric {
 	t.Helper()
 	queries := list(alarm, "Metrics")
@@ -27,7 +27,7 @@ func metricsOf(t *testing.T, alarm any) []metric {
 		all = append(all, readMetric(under(query, "MetricStat", "Metric")))
 		terms = append(terms, "FILL("+text(query, "Id")+", 0)")
 		if text(query, "ReturnData") != "false" {
-			t.Errorf("the term %s of the expression is an alarm of its own", text(query, "Id"))
+			t.Errorf("the term %s of the expression must have ReturnData: false", text(query, "Id"))
 		}
 	}
 	want := strings.Join(terms, " + ")
@@ -38,7 +38,7 @@ func metricsOf(t *testing.T, alarm any) []metric {
 		t.Errorf("the expression is %s, want %s", got, want)
 	}
 	if len(all) > 10 {
-		t.Errorf("the alarm has %d metrics; CloudWatch accepts 10", len(all))
+		t.Errorf("the alarm has %d metrics; CloudWatch accepts at most 10", len(all))
 	}
 	return all
 }
@@ -51,7 +51,7 @@ func readMetric(v any) metric {
 	return m
 }
 
-// shared returns a property of an alarm, which all metrics of an expression must have in common.
+// shared returns a property of an alarm. If the alarm has an expression, all its metrics must have the same value.
 func shared(t *testing.T, alarm any, property, ofMetric string) string {
 	t.Helper()
 	queries := list(alarm, "Metrics")
@@ -77,7 +77,8 @@ func operations(t *testing.T) string {
 	return string(content)
 }
 
-// checkAlarm checks the name of an alarm, that its description leads to the manual, and that it notifies nobody without an address.
+// checkAlarm checks an alarm's name and that its description names its section of the manual. Without an address, the alarm must
+// notify nobody.
 func checkAlarm(t *testing.T, alarm any, name, manual string) {
 	t.Helper()
 	if got, want := text(alarm, "AlarmName"), "market-"+name; got != want {
@@ -86,20 +87,19 @@ func checkAlarm(t *testing.T, alarm any, name, manual string) {
 	heading := "Alarm " + name
 	if !strings.Contains(text(alarm, "AlarmDescription"), `docs/operations.md, "`+heading+`"`) ||
 		!strings.Contains(manual, "\n#### "+heading+"\n") {
-		t.Errorf("its description does not lead to docs/operations.md, %q", heading)
+		t.Errorf("its description does not name the section %q of docs/operations.md", heading)
 	}
 	if under(alarm, "AlarmActions") != nil || under(alarm, "OKActions") != nil {
-		t.Error("it notifies somebody without an address")
+		t.Error("it notifies somebody although no address is given")
 	}
 }
 
-// rule says when an alarm goes off: in so many periods in a row, each of so many seconds, the statistic of the metrics reaches the
-// threshold.
+// rule says when an alarm goes off: when the statistic of its metrics reaches the threshold in a number of consecutive periods.
 type rule struct {
 	namespace       string
 	names, of       []string // names of the metrics and values of their dimension, in every combination
 	statistic       string
-	period, periods int
+	period, periods int // the length of a period in seconds, and the number of periods
 	threshold       string
 }
 
@@ -121,11 +121,11 @@ func rules(t *testing.T, s stack) map[string]rule {
 	}
 }
 
-// check compares an alarm with its rule, and the figures in its description, too.
+// check compares an alarm, and the figures in its description, with its rule.
 func (r rule) check(t *testing.T, alarm any, metrics []metric) {
 	t.Helper()
-	// Missing on purpose: DatapointsToAlarm (all of them), and EvaluateLowSampleCountPercentile. Its value "ignore" would mean that
-	// below a thousand requests an alarm neither goes off nor ends:
+	// Two properties must be absent. DatapointsToAlarm defaults to all periods. EvaluateLowSampleCountPercentile, set to "ignore",
+	// would stop an alarm from changing its state below a thousand requests:
 	// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/percentiles-with-low-samples.html
 	checkKeys(t, alarm, "AlarmName", "AlarmDescription", "Namespace", "MetricName", "Dimensions", "Statistic", "ExtendedStatistic",
 		"Period", "Metrics", "ComparisonOperator", "Threshold", "EvaluationPeriods", "TreatMissingData")
@@ -154,14 +154,14 @@ func (r rule) check(t *testing.T, alarm any, metrics []metric) {
 	}
 	slices.Sort(got)
 	if slices.Sort(want); !slices.Equal(got, want) {
-		t.Errorf("watched are %q, want %q", got, want)
+		t.Errorf("it watches %q, want %q", got, want)
 	}
 	if figure := r.unfounded(text(alarm, "AlarmDescription")); figure != "" {
-		t.Errorf("its description says %q, which is not its rule", figure)
+		t.Errorf("its description says %q, which contradicts its rule", figure)
 	}
 }
 
-// unfounded returns a figure in a description that is not the rule's; empty if there is none. Status codes do not count.
+// unfounded returns the first figure in a description that does not come from the rule, or "". It ignores status codes.
 func (r rule) unfounded(description string) string {
 	words, _, _ := strings.Cut(strings.ToLower(description), "what to do:")
 	founded := []string{map[int]string{300: "in five minutes", 900: "for a quarter of an hour"}[r.period*r.periods]}
@@ -180,7 +180,7 @@ func (r rule) unfounded(description string) string {
 	return regexp.MustCompile(`\b(\d+|one|two|three|four|five|six|ten|twenty|fifty|hundred|thousand|minutes?|hours?|seconds?)\b`).FindString(words)
 }
 
-func TestAlarms(t *testing.T) {
+func TestAlarms_FollowTheirRules(t *testing.T) {
 	s := deploy(t, map[string]string{"Alarms": "on", "AlarmRefusals": "250"})
 	manual, want := operations(t), rules(t, s)
 	if got := len(s.byType[typeAlarm]); got != len(want) {
@@ -200,12 +200,12 @@ func TestAlarms(t *testing.T) {
 	}
 	for _, kind := range []string{"AWS::SNS::Topic", "AWS::SNS::Subscription", "AWS::KMS::Key"} {
 		if made := s.byType[kind]; len(made) > 0 {
-			t.Errorf("without an e-mail address the stack creates %q", made)
+			t.Errorf("without an e-mail address, the stack creates %q", made)
 		}
 	}
 }
 
-func TestAlarms_DescriptionsStateTheirFigures(t *testing.T) {
+func TestAlarms_WrongFigureInADescription_IsFound(t *testing.T) {
 	sum, p99 := rule{statistic: "Sum", period: 300, periods: 1, threshold: "5"}, rule{statistic: "p99", period: 300, periods: 3, threshold: "1000"}
 	for _, test := range []struct {
 		rule        rule
@@ -225,7 +225,7 @@ func TestAlarms_DescriptionsStateTheirFigures(t *testing.T) {
 	}
 }
 
-func TestAlarms_NotifyTheAddress(t *testing.T) {
+func TestAlarms_Address_IsNotified(t *testing.T) {
 	s := deploy(t, map[string]string{"Alarms": "on", "AlarmEmail": "owner@shop.example"})
 	for _, address := range s.byType[typeAlarm] {
 		for _, actions := range []string{"AlarmActions", "OKActions"} {
@@ -249,7 +249,7 @@ func TestAlarms_NotifyTheAddress(t *testing.T) {
 			t.Errorf("%s: %s is %v, want %v", test.resource, test.key, got, test.want)
 		}
 	}
-	// CloudWatch may publish and encrypt, but only for alarms of this account.
+	// CloudWatch may publish and encrypt only for alarms of this account.
 	alarmsOnly := map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": "123456789012"}}
 	for resource, want := range map[string]any{
 		"TopicPolicy": "sns:Publish", "TopicKey": []any{"kms:Decrypt", "kms:GenerateDataKey*"},

@@ -11,7 +11,7 @@ import (
 	"shopfront/internal/local/gobuild"
 )
 
-// dryRun prints what make would run, without the variables that this test's own make may have left in the environment.
+// dryRun returns the commands that make would run. It clears the environment, because the test may itself run under make.
 func dryRun(t *testing.T, arguments ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "make", append([]string{"--dry-run"}, arguments...)...)
@@ -24,9 +24,8 @@ func dryRun(t *testing.T, arguments ...string) string {
 	return string(out)
 }
 
-// The Makefile's rule, which the SAM CLI calls, builds each function from its folder, with the flags of gobuild, for the
-// architecture in ARCH.
-func TestBuildRule(t *testing.T) {
+// The SAM CLI calls the Makefile's build rule. ARCH selects the architecture.
+func TestBuildRule_EachFunction_IsBuiltFromItsFolder(t *testing.T) {
 	flags := strings.Replace(strings.Join(gobuild.Flags(), " "), "-s -w", `"-s -w"`, 1)
 	functions := load(t, nil).Functions
 	for arch, goarch := range map[string]string{"arm64": "arm64", "amd64": "amd64", "x86_64": "amd64"} {
@@ -44,19 +43,19 @@ func TestBuildRule(t *testing.T) {
 	}
 }
 
-// Each environment is built for the architecture that its parameters deploy, into the folder that `sam deploy` reads. What runs on
-// this machine is built elsewhere.
+// `make build` builds for the architecture in the environment's parameters, into the folder that `sam deploy` reads. Builds for
+// this machine have another folder, so they can never be deployed.
 func TestBuild_ArchitectureFollowsTheEnvironment(t *testing.T) {
 	for _, environment := range []string{"dev", "staging", "prod"} {
 		architecture := text(source(t, "infra/parameters/"+environment+".yaml"), "Architecture")
 		out := dryRun(t, "build", "ENV="+environment, "VERSION=1.2.3")
 		if want := "built .aws-sam/build " + architecture + " 1.2.3\n"; architecture == "" || !strings.Contains(out, want) {
-			t.Errorf("ENV=%s is not completed with %q:\n%s", environment, want, out)
+			t.Errorf("ENV=%s does not end with %q:\n%s", environment, want, out)
 		}
 	}
 	if out := dryRun(t, "-o", "docker", "-o", "tables", "invoke-checkout"); strings.Contains(out, ".aws-sam/build") ||
 		!strings.Contains(out, "--build-dir .aws-sam/local") || !strings.Contains(out, "--template .aws-sam/local/template.yaml") {
-		t.Errorf("a local target uses the folder of deployments:\n%s", out)
+		t.Errorf("a local target uses the folder of `sam deploy`:\n%s", out)
 	}
 }
 
@@ -79,7 +78,7 @@ func TestPreflight(t *testing.T) {
 		"a web identity and its roles": {[]string{"AWS_WEB_IDENTITY_TOKEN_FILE=token", "AWS_REGION=eu-central-1"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Without site packages (-S): it runs before any library is installed.
+			// -S hides installed libraries, because the preflight runs before any is installed.
 			cmd := exec.CommandContext(t.Context(), "python3", "-S", filepath.Join(root, "infra", "deployment.py"), "preflight")
 			home := t.TempDir()
 			cmd.Env = append(test.environment, "PATH="+os.Getenv("PATH"), "HOME="+home, "AWS_EC2_METADATA_DISABLED=true")

@@ -65,12 +65,12 @@ func series(t *testing.T, s stack, namespace string) (dimension string, values, 
 			"ConsumedReadCapacityUnits", "ConsumedWriteCapacityUnits", "ReadThrottleEvents", "WriteThrottleEvents",
 		}
 	default:
-		t.Fatalf("nothing of this stack is in the namespace %q", namespace)
+		t.Fatalf("no resource of this stack has metrics in the namespace %q", namespace)
 		return "", nil, nil
 	}
 }
 
-// checkMetric fails unless the functions emit the metric, or AWS does for a resource of the stack market.
+// checkMetric fails unless the functions emit the metric, or AWS emits it for a resource of the stack market.
 func checkMetric(t *testing.T, s stack, m metric) {
 	t.Helper()
 	if m.namespace != "Shopfront" {
@@ -79,7 +79,7 @@ func checkMetric(t *testing.T, s stack, m metric) {
 			t.Errorf("%s has no metric %s", m.namespace, m.name)
 		}
 		if len(m.dimensions) != 1 || !slices.Contains(values, m.dimensions[dimension]) {
-			t.Errorf("%s of %s is asked for by %v, want %s of %v", m.name, m.namespace, m.dimensions, dimension, values)
+			t.Errorf("%s of %s has the dimensions %v, want %s with one of %v", m.name, m.namespace, m.dimensions, dimension, values)
 		}
 		return
 	}
@@ -94,7 +94,7 @@ func checkMetric(t *testing.T, s stack, m metric) {
 		}
 	}
 	if !maps.Equal(m.dimensions, want) {
-		t.Errorf("%s is asked for by %v, want %v", m.name, m.dimensions, want)
+		t.Errorf("%s has the dimensions %v, want %v", m.name, m.dimensions, want)
 	}
 }
 
@@ -117,7 +117,7 @@ type dashboard struct {
 	} `json:"widgets"`
 }
 
-func TestDashboard(t *testing.T) {
+func TestDashboard_ShowsEveryMetricAndResource(t *testing.T) {
 	s := deploy(t, map[string]string{"Dashboard": "on"})
 	decoder := json.NewDecoder(strings.NewReader(text(s.properties["View.Dashboard"], "DashboardBody")))
 	decoder.DisallowUnknownFields()
@@ -128,7 +128,7 @@ func TestDashboard(t *testing.T) {
 	shown := make(map[string]bool)
 	for _, widget := range body.Widgets {
 		if widget.Type != "metric" || widget.Properties.Region != "eu-central-1" || widget.X+widget.Width > 24 {
-			t.Errorf("the widget %q is a %s of %s that ends in column %d", widget.Properties.Title, widget.Type,
+			t.Errorf("the widget %q has the type %s, the region %s and ends in column %d", widget.Properties.Title, widget.Type,
 				widget.Properties.Region, widget.X+widget.Width)
 		}
 		for _, row := range widget.Properties.Metrics {
@@ -167,7 +167,7 @@ func readRow(t *testing.T, row []any) metric {
 	for _, item := range row[:len(row)-1] {
 		text, ok := item.(string)
 		if !ok {
-			t.Fatalf("%v is not a text", item)
+			t.Fatalf("%v is not a string", item)
 		}
 		texts = append(texts, text)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// Every function has an event for `sam local invoke`. It looks as the HTTP API would send it for one of the function's routes.
-func TestEvents(t *testing.T) {
+// `make invoke-*` sends each function the event in its folder.
+func TestEvents_LookLikeTheHTTPAPIs(t *testing.T) {
 	template := load(t, nil)
 	var folders []string
 	for _, f := range template.Functions {
@@ -34,7 +34,7 @@ func TestEvents(t *testing.T) {
 				}
 			}
 			if !slices.Contains(routes, event.RouteKey) {
-				t.Errorf("routeKey %q is none of %q", event.RouteKey, routes)
+				t.Errorf("routeKey %q is not one of %q", event.RouteKey, routes)
 			}
 			checkEvent(t, event)
 		})
@@ -49,7 +49,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// checkEvent compares what an event contains twice.
+// checkEvent compares the fields of an event that repeat each other, such as the path.
 func checkEvent(t *testing.T, event events.APIGatewayV2HTTPRequest) {
 	t.Helper()
 	method, path, _ := strings.Cut(event.RouteKey, " ")

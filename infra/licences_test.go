@@ -12,11 +12,11 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// unknown stands for a file that is named like a licence, but whose text matches no known licence.
+// unknown stands for a file that is named like a licence, but whose text does not match a known licence.
 const unknown = "UNKNOWN"
 
-// objection says why an Apache-2.0 program may not link a module with these licences; empty if it may. The allowed ones are of
-// category A in https://www.apache.org/legal/resolved.html: they only ask to be named.
+// objection returns why an Apache-2.0 program may not link a module with these licences, or "" if it may. It allows the licences
+// of category A in https://www.apache.org/legal/resolved.html, which require only attribution.
 func objection(licences []string) string {
 	allowed := []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0"}
 	if len(licences) == 0 {
@@ -34,7 +34,7 @@ func objection(licences []string) string {
 func licencesIn(t *testing.T, folder string) []string {
 	t.Helper()
 	isLicence := regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying)(-.*|[.](md|txt))?$`)
-	isSummary := regexp.MustCompile(`(?i)-summary`) // explains which of the other files applies to what
+	isSummary := regexp.MustCompile(`(?i)-summary`) // only explains which file applies to which part
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		t.Fatal(err)
@@ -61,8 +61,8 @@ func licencesIn(t *testing.T, folder string) []string {
 	return slices.Compact(found)
 }
 
-// `make sbom` runs this test, because cyclonedx-gomod reports one licence of a module at most, and takes some for others.
-func TestLicences_OfLinkedModules_GoWithApache(t *testing.T) {
+// `make sbom` runs this test, because cyclonedx-gomod reports at most one licence of a module and misidentifies some.
+func TestLicences_LinkedModules_AreCompatible(t *testing.T) {
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", "lambda.norpc",
 			"-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}={{.Dir}}{{end}}{{end}}", "./functions/...", "./cmd/shopctl")

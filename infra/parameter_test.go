@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// An operator finds each parameter's effect and limits in the CloudFormation console and in docs/operations.md.
+// Operators read about parameters in the CloudFormation console and in docs/operations.md.
 func TestParameters_AreDescribed(t *testing.T) {
 	template := source(t, "template.yaml")
 	declared, _ := template["Parameters"].(map[string]any)

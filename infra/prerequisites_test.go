@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// machine makes a folder of commands, which is the PATH of a made-up machine. Each command runs a line of shell.
+// machine simulates a machine: it returns a folder of commands to use as the PATH. Each command runs a line of shell.
 func machine(t *testing.T, commands map[string]string) string {
 	t.Helper()
 	path := t.TempDir()

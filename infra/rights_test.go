@@ -19,8 +19,8 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// These tests compare what a function may do with what it calls. The linked program shows which methods of the client and of the stores
-// in pkg/dynamo can be reached. The source of such a method shows which calls it makes, and the wiring shows on which table.
+// These tests compare a function's IAM rights with the calls that it can make. The linker's symbols show which methods of the client
+// and of the stores in pkg/dynamo are reachable. The source shows which calls each method makes, and the wiring shows on which table.
 
 // actions returns the names of the operations of DynamoDB's client. An IAM action has the name of its operation.
 func actions() map[string]bool {
@@ -65,9 +65,9 @@ func linked(t *testing.T, path string) []string {
 	return names
 }
 
-// routine is what the body of a function or method of pkg/dynamo does.
+// routine lists the calls in the body of a function or method of pkg/dynamo.
 type routine struct {
-	actions map[string]bool // calls on its one table
+	actions map[string]bool // DynamoDB operations, all on one table
 	calls   map[string]bool // names of plain functions
 }
 
@@ -157,8 +157,8 @@ func sources(t *testing.T, folder string) []*ast.File {
 	return files
 }
 
-// wiring returns the table of each store that a package creates, by the name of its setting, such as VouchersTable. Warm has the table
-// that the connection is opened with.
+// wiring returns, for each store that a package creates, the setting with its table's name, such as VouchersTable. For Warm it is the
+// table that opens the connection.
 func wiring(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	// The constructors, and which of their arguments is the table. A linked store that is missing here fails the test.
@@ -194,7 +194,7 @@ func wiring(t *testing.T, folder string) map[string]string {
 	return tables
 }
 
-// called returns the name of a called function, such as dynamo.NewCatalogue; empty if n is not a call of that form.
+// called returns the name of a called function, such as dynamo.NewCatalogue, or "" if n is not such a call.
 func called(n ast.Expr) string {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {
@@ -211,9 +211,9 @@ func called(n ast.Expr) string {
 	return on.Name + "." + selector.Sel.Name
 }
 
-// program is what a function links.
+// program lists the DynamoDB calls and stores that a function links.
 type program struct {
-	client map[string]bool   // the operations of DynamoDB
+	client map[string]bool   // operations of DynamoDB's client
 	stores []string          // the methods of stores, and Warm
 	tables map[string]string // by store
 }
@@ -229,12 +229,12 @@ func readProgram(t *testing.T, path string, f samtemplate.Function, known map[st
 		if action, ok := strings.CutPrefix(name, "github.com/aws/aws-sdk-go-v2/service/dynamodb.(*Client)."); ok && known[action] {
 			p.client[action] = true
 		}
-		// A plain function acts for the methods that call it; only Warm is called from elsewhere.
+		// The calls of plain functions count for the methods that call them. Only Warm is called from outside the package.
 		if name, ok := strings.CutPrefix(name, "shopfront/pkg/dynamo."); ok && (name == "Warm" || strings.HasPrefix(name, "(*")) {
 			p.stores = append(p.stores, name)
 		}
 	}
-	delete(p.client, "DescribeEndpoints") // for the discovery of endpoints, which nothing switches on
+	delete(p.client, "DescribeEndpoints") // the SDK links it for endpoint discovery, which is off
 	return p
 }
 
@@ -297,7 +297,7 @@ func (p program) calls(t *testing.T, source map[string]routine) map[string][]str
 		}
 		maps.Copy(found, made)
 		for action := range made {
-			if !strings.HasPrefix(action, "Transact") { // it needs the actions of its parts only
+			if !strings.HasPrefix(action, "Transact") { // a transaction needs only the actions of its parts
 				byTable[table] = append(byTable[table], "dynamodb:"+action)
 			}
 		}
@@ -306,7 +306,7 @@ func (p program) calls(t *testing.T, source map[string]routine) map[string][]str
 		slices.Sort(made)
 		byTable[table] = slices.Compact(made)
 	}
-	// If both ways of reading disagree, one of them missed something. The parts of a transaction are not calls.
+	// The symbols and the source must agree, or one of them was misread. The parts of a transaction are not calls.
 	for action := range p.client {
 		if !found[action] {
 			t.Errorf("%s can be called, but no linked store calls it", action)
@@ -336,7 +336,7 @@ func TestRoles_AllowExactlyWhatIsCalled(t *testing.T) {
 	}
 }
 
-// checkRole wants a function whose role allows exactly these actions on these resources, and only Lambda to assume it.
+// checkRole checks that a function's role allows exactly these actions on these resources, and that only Lambda can assume it.
 func checkRole(t *testing.T, s stack, function string, want map[string][]string) {
 	t.Helper()
 	if got, want := text(s.properties[function], "Role"), "${"+function+"Role.Arn}"; got != want {

@@ -54,7 +54,7 @@ const (
 	typeTable    = "AWS::DynamoDB::Table"
 )
 
-// under returns the value under the keys, nil if it does not exist.
+// under returns the value under the keys, or nil.
 func under(v any, keys ...string) any {
 	for _, key := range keys {
 		dict, _ := v.(map[string]any)
@@ -63,13 +63,13 @@ func under(v any, keys ...string) any {
 	return v
 }
 
-// text returns the string under the keys, empty if it does not exist.
+// text returns the string under the keys, or "".
 func text(v any, keys ...string) string {
 	s, _ := under(v, keys...).(string)
 	return s
 }
 
-// list returns the list under the keys, nil if it does not exist.
+// list returns the list under the keys, or nil.
 func list(v any, keys ...string) []any {
 	l, _ := under(v, keys...).([]any)
 	return l

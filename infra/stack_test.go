@@ -126,7 +126,7 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-func TestParameters_BadValuesAreRefused(t *testing.T) {
+func TestParameters_BadValues_AreRejected(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"AllowedOrigins", "shop.example", "a scheme, a host"},
 		{"AllowedOrigins", "https://shop.example/", "a scheme, a host"},
@@ -175,14 +175,14 @@ func TestThrottle(t *testing.T) {
 	} {
 		settings := under(deploy(t, test.parameters).properties["Api"], "DefaultRouteSettings")
 		if rate, burst := text(settings, "ThrottlingRateLimit"), text(settings, "ThrottlingBurstLimit"); rate != test.rate || burst != test.burst {
-			t.Errorf("the throttle is %s a second and %s at once, want %s and %s", rate, burst, test.rate, test.burst)
+			t.Errorf("the throttle is %s requests a second with bursts of %s, want %s and %s", rate, burst, test.rate, test.burst)
 		}
 	}
 }
 
 func TestVersion_OfTheSource_IsDevelopment(t *testing.T) {
 	if got := load(t, nil).Version; got != "development" {
-		t.Errorf("the version is %q; `make build` replaces development", got)
+		t.Errorf("the version is %q, want development, which `make build` replaces", got)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestLogs_ExpireAndBelongToOneFunction(t *testing.T) {
 			t.Errorf("the log group of %s is %s, want %s", f, got, want)
 		}
 		if got := text(logs, "RetentionInDays"); got != "90" {
-			t.Errorf("the logs of %s are kept for %s days, want 90", f, got)
+			t.Errorf("the logs of %s expire after %s days, want 90", f, got)
 		}
 	}
 }
@@ -229,7 +229,7 @@ func TestReservedConcurrency(t *testing.T) {
 	}
 }
 
-func TestParameters_LimitsOfWarmThroughput(t *testing.T) {
+func TestParameters_WarmThroughput_HasAMinimum(t *testing.T) {
 	for _, units := range []string{"0", "12000", "19999", "20000", "99999", "100000", "12000000"} {
 		deploy(t, map[string]string{"VouchersWarmReadUnits": units})
 	}

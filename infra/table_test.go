@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Changing a key of a table would replace it by an empty one: nothing here may change once a shop has data.
-func TestTables(t *testing.T) {
+// Nothing here may change once a shop has data: CloudFormation replaces a table whose key changes by an empty one.
+func TestTables_Keys_NeverChange(t *testing.T) {
 	tables := load(t, nil).Tables
 	want := []struct{ id, output, ttl string }{
 		{"Catalogue", "CatalogueTable", ""}, {"Vouchers", "VouchersTable", ""}, {"Checkouts", "CheckoutsTable", "expiresAt"},
@@ -69,21 +69,21 @@ func TestTables_AllNamedByParameter_NothingIsCreated(t *testing.T) {
 		t.Errorf("the functions lack %q", template.Ignored)
 	}
 	if guards := deploy(t, allNamed()).byType["AWS::CloudFormation::WaitConditionHandle"]; guards != nil {
-		t.Errorf("%q would refuse the update of a stack of 0.1.0 that names its tables", guards)
+		t.Errorf("%q would reject the update of a stack of 0.1.0 that names its tables", guards)
 	}
 }
 
 func TestTables_OutliveMistakes(t *testing.T) {
 	s := deploy(t, nil)
 	declared := source(t, "template.yaml")["Resources"]
-	// A table under another logical ID would be a new, empty one. So would one with another name or key: see TestTables.
+	// CloudFormation would create a new, empty table under another logical ID. TestTables_Keys_NeverChange checks names and keys.
 	if want := []string{"Catalogue", "Vouchers", "Checkouts"}; !slices.Equal(s.byType[typeTable], want) {
 		t.Errorf("the tables are %q, want %q", s.byType[typeTable], want)
 	}
 	for _, id := range []string{"Catalogue", "Vouchers", "Checkouts"} {
 		table := s.properties[id]
 		if name := text(table, "TableName"); name != "" {
-			t.Errorf("%s is named %s: no other stack in the account could have it", id, name)
+			t.Errorf("%s is named %s, so only one stack in the account could have it", id, name)
 		}
 		for _, policy := range []string{"DeletionPolicy", "UpdateReplacePolicy"} {
 			if got := text(declared, id, policy); got != "Retain" {

@@ -25,7 +25,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// subcommand refuses all arguments: a group does nothing itself.
+// subcommand rejects all arguments, because a group does nothing itself.
 func subcommand(command *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errors.New("a command is missing")
@@ -152,7 +152,7 @@ func checkPeriod(since, until time.Time) error {
 	return nil
 }
 
-// orZero is the time, or the zero time if the flag was not given.
+// orZero returns the flag's time, or the zero time if the flag was not given.
 func orZero(given *time.Time) time.Time {
 	if given == nil {
 		return time.Time{}

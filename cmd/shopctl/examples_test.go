@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Whoever copies an example from a command's help into a terminal beside the demo shop sees it work.
+// A user may copy any example from the help into a terminal while the demo shop runs.
 func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 	demo, err := os.ReadFile("../../examples/demo.yaml")
 	if err != nil {
@@ -46,8 +46,8 @@ func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 	})
 }
 
-// examplesOf calls try for each example of a command and those below it, as they are shown, and wants every command that
-// does something to have one. dev is a run of its own.
+// examplesOf calls try for each example of a command and its subcommands. Every command must have one, except groups and dev,
+// which would start another run.
 func examplesOf(t *testing.T, command *cobra.Command, try func(t *testing.T, example string)) {
 	t.Helper()
 	if command.Name() == "dev" || command.Name() == "help" || command.Name() == "completion" {

@@ -14,7 +14,7 @@ import (
 	"shopfront/pkg/httpapi"
 )
 
-// --json writes rewards and checkouts as the interface does, so that a script reads both in one way.
+// A script can read shopctl's --json output and the HTTP interface with the same code.
 func TestJSON_RewardsAndCheckouts_AreThoseOfTheInterface(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
@@ -30,7 +30,7 @@ func TestJSON_RewardsAndCheckouts_AreThoseOfTheInterface(t *testing.T) {
 		request.Header.Set("Content-Type", "application/json")
 		answered := answerOf(t, service.RedeemVoucher(s.vouchers), request)
 		listed := objectOf(t, s.must(t, "redemption", "list", "emberforge", "--code", code, "--json"))
-		delete(answered, "status") // the list has redeemed ones alone
+		delete(answered, "status") // the list has only redeemed vouchers
 		if !reflect.DeepEqual(listed, answered) {
 			t.Errorf("listed   %v\nanswered %v", listed, answered)
 		}

@@ -61,7 +61,7 @@ type answer struct {
 	cut func() bool
 }
 
-// WriteHeader is called when the store has carried out the request.
+// WriteHeader is called after the store has applied the request.
 func (a answer) WriteHeader(status int) {
 	if a.cut() {
 		panic(http.ErrAbortHandler)
@@ -107,8 +107,7 @@ func wantSubset(t *testing.T, what string, subset, set []string) {
 	}
 }
 
-// This test runs shopctl as a process and sends it a real signal.
-func TestGenerate_ThatIsKilled_IsCompletedByResume(t *testing.T) {
+func TestGenerate_Killed_IsCompletedByResume(t *testing.T) {
 	t.Parallel()
 	const count = 300
 	for name, test := range map[string]struct {
@@ -130,7 +129,7 @@ func TestGenerate_ThatIsKilled_IsCompletedByResume(t *testing.T) {
 			}
 			next := fmt.Sprintf(" created\nerror: interrupted; everything done so far is stored; to complete the batch to %d run the command with --resume launch\n", count)
 			if exit == exitInterrupted && (!strings.HasPrefix(stderr, "batch launch: at least ") || !strings.HasSuffix(stderr, next)) {
-				t.Errorf("does not say, once, how to go on: %s", stderr)
+				t.Errorf("does not say exactly once how to continue: %s", stderr)
 			}
 			stored := s.stored(t)
 			if len(printed) == 0 || len(stored) >= count {
@@ -182,7 +181,7 @@ func (s *shopfront) runAndSignal(t *testing.T, signal syscall.Signal, args ...st
 		}
 	}
 	restore()
-	_ = process.Wait() // the exit code tells
+	_ = process.Wait() // the exit code has the outcome
 	return generated(t, text.String()), errors.String(), process.ProcessState.ExitCode()
 }
 
@@ -198,7 +197,7 @@ func TestGenerate_LostResponses_EachCodeIsPrintedOnce(t *testing.T) {
 	}
 }
 
-// fullDisk accepts some writes and refuses the rest.
+// fullDisk accepts some writes and rejects the rest.
 type fullDisk struct {
 	bytes.Buffer
 	lines int
@@ -231,7 +230,7 @@ func TestGenerate_DiskIsFull_StopsAndIsCompletedByResume(t *testing.T) {
 	}
 }
 
-// cutAt interrupts the operator's command at the nth request, before the store carries it out or, with behind, after.
+// cutAt interrupts the operator's command at the nth request, before the store applies it or, if behind is set, afterwards.
 func cutAt(at int, behind bool, interrupt context.CancelFunc) func(n int, done bool) bool {
 	return func(n int, done bool) bool {
 		if n < at || done != behind {
@@ -242,7 +241,7 @@ func cutAt(at int, behind bool, interrupt context.CancelFunc) func(n int, done b
 	}
 }
 
-func TestApply_ThatIsInterrupted_IsCompletedByApply(t *testing.T) {
+func TestApply_Interrupted_IsCompletedByApply(t *testing.T) {
 	t.Parallel()
 	whole := newShopfront(t)
 	whole.must(t, "catalog", "apply", "testdata/emberforge.yaml")
@@ -274,7 +273,7 @@ func TestApply_ThatIsInterrupted_IsCompletedByApply(t *testing.T) {
 	}
 }
 
-func TestEdit_ThatIsInterrupted_IsShownWithTheCommandThatCompletesIt(t *testing.T) {
+func TestEdit_Interrupted_IsShownWithTheCommandThatCompletesIt(t *testing.T) {
 	t.Parallel()
 	for at := 2; at <= 8; at++ {
 		t.Run(fmt.Sprintf("request %d", at), func(t *testing.T) {
@@ -301,7 +300,7 @@ func TestEdit_ThatIsInterrupted_IsShownWithTheCommandThatCompletesIt(t *testing.
 	}
 }
 
-func TestDisableBatch_ThatIsInterrupted_IsCompletedByDisable(t *testing.T) {
+func TestDisableBatch_Interrupted_IsCompletedByDisable(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")

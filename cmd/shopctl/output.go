@@ -77,7 +77,7 @@ func (o *output) line(document any, text string) error {
 // summary writes the outcome to stderr, for commands that stream to stdout.
 func (o *output) summary(document any, text string) {
 	if o.json {
-		_ = writeJSON(o.stderr, document) // what was done is done
+		_ = writeJSON(o.stderr, document) // the work is done, so a failed summary is not an error
 		return
 	}
 	o.note(text)
@@ -86,7 +86,7 @@ func (o *output) summary(document any, text string) {
 // note writes a message for people to stderr. With JSON it writes nothing.
 func (o *output) note(text string) {
 	if !o.json {
-		_, _ = fmt.Fprintln(o.stderr, text) // if stderr is gone, nobody can be told
+		_, _ = fmt.Fprintln(o.stderr, text) // there is nowhere to report that stderr is gone
 	}
 }
 
@@ -134,7 +134,7 @@ func (t table) row(cells ...string) {
 
 func (t table) flush() error { return t.w.Flush() }
 
-// printable quotes text with control sequences or invisible characters: nicks and data come from shoppers.
+// printable quotes text that has control sequences or invisible characters, because nicks and data come from shoppers.
 func printable(text string) string {
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.QuoteToGraphic(text)
@@ -152,8 +152,8 @@ func countOf(n int, what string) string {
 // progress is a progress bar on a terminal; elsewhere it is silent.
 type progress struct{ bar *progressbar.ProgressBar }
 
-// newProgress starts a bar on stderr if that is a terminal. It starts none if one of the other writers is a terminal too, as the
-// bar would tear their output.
+// newProgress starts a bar on stderr if that is a terminal. If one of the other writers is a terminal too, there is no bar, because
+// it would garble their output.
 func (o *output) newProgress(what string, count int, others ...io.Writer) progress {
 	if !isTerminal(o.stderr) || o.json || slices.ContainsFunc(others, isTerminal) {
 		return progress{}

@@ -32,7 +32,7 @@ func TestProgress_WithoutATerminal_IsSilent(t *testing.T) {
 	}
 }
 
-func TestTable_QuotesWhatATerminalWouldObey(t *testing.T) {
+func TestTable_ControlSequences_AreQuoted(t *testing.T) {
 	t.Parallel()
 	var terminal bytes.Buffer
 	table := newTable(&terminal)

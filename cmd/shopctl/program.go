@@ -21,9 +21,9 @@ type program struct {
 	lookupEnv func(name string) (value string, found bool)
 	workDir   func() (string, error)
 	now       func() time.Time
-	random    io.Reader           // of cryptographic quality
+	random    io.Reader           // cryptographically secure
 	jitter    func(n int64) int64 // from 0 up to, not including, n
-	settle    time.Duration       // how long verify waits for what is in flight; zero: half a second
+	settle    time.Duration       // how long verify waits for writes in flight; zero: half a second
 }
 
 // run runs a command line until it is done or the context ends, and returns the exit code.
@@ -92,7 +92,7 @@ func (s *session) deployment(ctx context.Context) (*operator.Deployment, error) 
 	}
 }
 
-// stackName is the stack that the flag or, by default, the variable names.
+// stackName returns the stack named by the flag or, by default, the variable.
 func (s *session) stackName() string {
 	if s.stack != "" {
 		return s.stack
@@ -101,7 +101,7 @@ func (s *session) stackName() string {
 	return fromVariable
 }
 
-// commandLine is a command line with the same target as this one.
+// commandLine returns a command line with the same target as this one.
 func (s *session) commandLine(command string) string {
 	switch {
 	case s.local:

@@ -88,7 +88,7 @@ func onlyHolds(group *cobra.Command) {
 	group.DisableFlagsInUseLine = true
 	group.SuggestionsMinimumDistance = 2
 	group.Args = subcommand
-	group.RunE = func(*cobra.Command, []string) error { return nil } // never called: subcommand refuses all arguments
+	group.RunE = func(*cobra.Command, []string) error { return nil } // never called: subcommand rejects all arguments
 }
 
 func newHelpCommand(root *cobra.Command) *cobra.Command {

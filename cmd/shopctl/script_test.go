@@ -13,11 +13,11 @@ import (
 
 var update = flag.Bool("update", false, "write the scripts in testdata with the output that their commands have now") //nolint:gochecknoglobals // a flag of the test
 
-// TestScripts runs the scripts in testdata, each against a Shopfront of its own, and compares what was printed. A script
-// holds comments, commands after a $, and below each its output: of stdout as it is, of stderr after a !, and the exit code
-// where it is not 0. Its commands are
+// TestScripts runs each script in testdata against its own Shopfront and compares the output. A script has comments and
+// commands, which follow a $. Below a command stands its output: lines of stdout, lines of stderr after a !, and the exit code
+// unless it is 0. The commands are
 //
-//	shopctl ARGUMENT...                   as typed; | sort sorts what it prints
+//	shopctl ARGUMENT...                   as typed; | sort sorts the output
 //	redeem CUSTOMER CODE [NICK]           a shopper redeems a code
 //	checkout CUSTOMER VARIANT [AMOUNT [DATA]]
 //	wait DURATION                         time passes
@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// runScript returns the script with the output that its commands have.
+// runScript runs a script and returns it with the actual output of its commands.
 func runScript(t *testing.T, script string) string {
 	t.Helper()
 	shop := newShopfront(t)
@@ -116,7 +116,7 @@ func (s *shopfront) runLine(t *testing.T, line string) string {
 	return ""
 }
 
-// String is the result as scripts have it.
+// String formats a result as in a script.
 func (r result) String() string {
 	text := r.stdout
 	for line := range strings.Lines(r.stderr) {

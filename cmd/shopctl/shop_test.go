@@ -37,9 +37,9 @@ func TestMain(m *testing.M) {
 // asProgram makes the test binary run as shopctl, so that a test can send signals to a process.
 const asProgram = "SHOPCTL_TEST_AS_PROGRAM"
 
-// shopfront is a Shopfront for one test: its own tables on DynamoDB Local, the shopper's side, and a clock that only the test moves.
+// shopfront is a Shopfront for one test. It has its own tables on DynamoDB Local, and a clock that only the test moves.
 type shopfront struct {
-	dir       string // of a checkout whose local run this is
+	dir       string // stands for a checkout of Shopfront with a local run
 	state     localrun.State
 	client    *dynamodb.Client
 	vouchers  voucher.Redeemer
@@ -67,7 +67,7 @@ func newShopfront(t *testing.T) *shopfront {
 	if err := errors.Join(os.WriteFile(filepath.Join(s.dir, samtemplate.File), nil, 0o600), s.state.Write(s.dir)); err != nil {
 		t.Fatal(err)
 	}
-	// Shoppers' IDs have their own source, so that they do not depend on what the command draws.
+	// Shoppers' IDs have their own source of randomness, so that they do not depend on how much the command reads.
 	shoppersRandom := mathrand.NewChaCha8([32]byte{1})
 	s.vouchers = voucher.Redeemer{
 		Store: dynamo.NewRedemptions(s.client, s.state.Tables.Vouchers, mathrand.Int64N), Random: shoppersRandom,
@@ -79,7 +79,7 @@ func newShopfront(t *testing.T) *shopfront {
 	return s
 }
 
-// through puts a network between the command and DynamoDB Local, until restore is called.
+// through puts a proxy between the command and DynamoDB Local until restore is called.
 func (s *shopfront) through(t *testing.T, network http.Handler) (restore func()) {
 	t.Helper()
 	server := httptest.NewServer(network)

@@ -37,7 +37,7 @@ func TestLocal_NoLocalRun_IsReported(t *testing.T) {
 	}
 }
 
-// A cloud is AWS as far as a deployed stack needs it: CloudFormation of the test's own, and DynamoDB Local.
+// cloud imitates AWS for a deployed stack: a fake CloudFormation, and DynamoDB Local.
 func (s *shopfront) cloud(t *testing.T) {
 	t.Helper()
 	endpoint, err := url.Parse(s.state.DynamoDBEndpoint)
@@ -72,7 +72,7 @@ func (s *shopfront) cloud(t *testing.T) {
 	}
 }
 
-// describeStack is CloudFormation's answer to DescribeStacks, as far as it is read.
+// describeStack returns CloudFormation's response to DescribeStacks, with only the parts that shopctl reads.
 func describeStack(stacks map[string]map[string]string, name string) (status int, document string) {
 	outputs, found := stacks[name]
 	if !found {
@@ -101,20 +101,20 @@ table     CheckoutsTable  active
 	if s.withoutRandomNames(got.stdout) != want || got.exit != exitOK || got.stderr != "" {
 		t.Errorf("got %v want\n%s", got, want)
 	}
-	// The variable is the default, and its tables are those that the local run's flag reaches here too.
+	// The variable selects the stack. Here its tables are also those of the local run.
 	s.variables[stackVariable] = "shopfront-prod"
 	if got := s.shopctl(t.Context(), "catalog", "apply", "testdata/emberforge.yaml"); got.exit != exitOK {
 		t.Fatal(got)
 	}
 	if got := s.must(t, "catalog", "list"); !strings.Contains(got, "emberforge") {
-		t.Errorf("applied by the variable's stack, but listed is\n%s", got)
+		t.Errorf("after applying to the stack of the variable, the local run lists\n%s", got)
 	}
 	if got := s.shopctl(t.Context(), "status", "--stack", "newsletter"); got.exit != exitRefused {
-		t.Errorf("the flag does not go before the variable: %v", got)
+		t.Errorf("the flag does not override the variable: %v", got)
 	}
 }
 
-func TestStack_ThatDoesNotExist_IsReported(t *testing.T) {
+func TestStack_Missing_IsReported(t *testing.T) {
 	s := newShopfront(t)
 	s.cloud(t)
 	for name, test := range map[string]struct {
@@ -147,7 +147,7 @@ func TestStore_Refusal_IsReportedInOneLine(t *testing.T) {
 	s.through(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"User: clerk is not authorized to perform: dynamodb:GetItem"}`) // the client's loss
+		_, _ = io.WriteString(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"User: clerk is not authorized to perform: dynamodb:GetItem"}`) // the client may be gone
 	}))
 	got := s.shopctl(t.Context(), "--local", "voucher", "list", "emberforge")
 	if got.exit != exitFailed || strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, "not authorized to perform: dynamodb:GetItem") {
@@ -159,7 +159,7 @@ func TestCredentials_MissingOrRefused_AreReportedBriefly(t *testing.T) {
 	const next = ": set AWS_PROFILE, or sign in with aws configure or aws sso login\n"
 	for name, test := range map[string]struct {
 		variables map[string]string
-		code      string // AWS's answer to DescribeStacks
+		code      string // AWS's error code for DescribeStacks
 		want      result
 	}{
 		"none": {
@@ -214,7 +214,7 @@ func TestStack_EndpointOutOfReach_IsUnavailable(t *testing.T) {
 	}
 }
 
-func TestLocal_OutsideOfACheckout_SaysWhereToGo(t *testing.T) {
+func TestLocal_OutsideOfACheckout_NamesTheFolderToRunIn(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.dir = t.TempDir()
@@ -259,11 +259,11 @@ func TestApply_ReadsStandardInput(t *testing.T) {
 	shown := s.must(t, "catalog", "show", "sakura-goods")
 	s.stdin = strings.NewReader(shown)
 	if got := s.shopctl(t.Context(), "--local", "catalog", "apply", "-"); got.stderr != "nothing to change\n" {
-		t.Errorf("what was shown is applied as %v", got)
+		t.Errorf("applying the shown catalogue again: %v", got)
 	}
 }
 
-func TestExplain(t *testing.T) {
+func TestExplain_EachError_BecomesItsProblems(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		err  error

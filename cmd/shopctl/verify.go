@@ -86,7 +86,7 @@ With findings the exit code is %d.`, reconciliation.MaxFindings, exitInconsisten
 	}
 }
 
-// unknownCount is the count of a progress bar without a known end.
+// unknownCount makes a progress bar that counts up without a known end.
 const unknownCount = -1
 
 func (p progress) steps(n int) {

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// loseAUse takes a use of WINTER-10 that no redemption records.
+// loseAUse damages WINTER-10: it takes a use without recording a redemption.
 func (s *shopfront) loseAUse(t *testing.T) {
 	t.Helper()
 	items, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{
@@ -86,16 +86,16 @@ func TestVerify_InterruptedEdit_SaysHowToCompleteIt(t *testing.T) {
 2 vouchers, 0 redemptions and 0 checkouts read: nothing is wrong
 `
 	if got := s.shopctl(t.Context(), "--local", "verify", "emberforge"); got.exit != exitOK || got.stdout != "" || got.stderr != told {
-		t.Errorf("tells %v", got)
+		t.Errorf("reports %v", got)
 	}
 	s.must(t, "voucher", "edit", "emberforge", "W1NTER10", "--max-uses", "250")
 	const whole = `{"customer":"emberforge","vouchers":2,"redemptions":0,"checkouts":0,"found":0,"findings":[],"inMotion":[]}` + "\n"
 	if got := s.must(t, "verify", "emberforge", "--json"); got != whole {
-		t.Errorf("completed, but %s", got)
+		t.Errorf("after completing the edit: %s", got)
 	}
 }
 
-func TestVerify_StoreThatFails_FindsNothing(t *testing.T) {
+func TestVerify_FailingStore_IsAnErrorAndNotAFinding(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
@@ -105,7 +105,7 @@ func TestVerify_StoreThatFails_FindsNothing(t *testing.T) {
 	}
 	got := s.shopctl(t.Context(), "--local", "verify", "emberforge")
 	if got.exit != exitFailed || got.stdout != "" || !strings.HasPrefix(got.stderr, "error: DynamoDB refuses: ResourceNotFoundException") {
-		t.Errorf("tells %v", got)
+		t.Errorf("reports %v", got)
 	}
 }
 

@@ -203,7 +203,7 @@ func (s *session) editVoucher(ctx context.Context, args []string, edit voucher.E
 		return s.describeNoVoucher(err, shop, args[1])
 	}
 	standing, err := shop.Voucher(ctx, code)
-	if err == nil && standing.MaxUses == voucher.NoLimit { // its redemptions are the count of its uses
+	if err == nil && standing.MaxUses == voucher.NoLimit { // it has no counters, so count its redemptions
 		standing, _, err = look(ctx, shop, code)
 	}
 	if err != nil {

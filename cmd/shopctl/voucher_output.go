@@ -99,7 +99,7 @@ func representStanding(customer catalog.CustomerID, standing voucher.Standing, a
 	return represented
 }
 
-// formatReward is a reward for people, with its currency.
+// formatReward formats a reward for people, with its currency.
 func formatReward(r voucher.Reward) string {
 	switch r.Kind {
 	case voucher.RewardAmountOff:
@@ -141,7 +141,7 @@ func (s *session) showVoucher(shop *operator.Shop, standing voucher.Standing, re
 	return list(&s.output, "redemptions", redemptionHead(), rows)
 }
 
-// asArgument is the voucher's code for a shell: as written, if that needs no quotes.
+// asArgument returns the voucher's code as an argument in a shell: as written, if that needs no quotes.
 func asArgument(v voucher.Voucher) string {
 	special := func(r rune) bool {
 		return r != '-' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
