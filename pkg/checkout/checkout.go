@@ -20,7 +20,7 @@ const (
 var ErrNotFound = errors.New("no such checkout")
 
 // ErrMalformedID says that a text cannot be the ID of a checkout.
-var ErrMalformedID = errors.New("malformed checkout ID: 44 of A-Z a-z 0-9 _ -")
+var ErrMalformedID = errors.New("a checkout ID has 44 characters of A-Z a-z 0-9 _ -")
 
 // ID names a checkout within its customer: 44 characters of base64url. The first half is a Token, made from the request's key or
 // random, under which the checkout is stored. The second half is always random, so that knowing a key does not help to guess

@@ -39,7 +39,7 @@ func examples(root string, template *samtemplate.Template, baseURL string) (stri
 		fmt.Fprintf(&shown, "%s %s\n  %s\n", route.Method, route.Path, request.curl(baseURL))
 		if request.key != "" && request.body != "" {
 			request.key += "-2"
-			fmt.Fprintf(&shown, "  Sent again, that is the same request. With another key it is a new one, which is refused once the code is used up:\n  %s\n",
+			fmt.Fprintf(&shown, "  Send it again, and the response is the same. With another key it is a new request for a used code:\n  %s\n",
 				request.curl(baseURL))
 		}
 	}

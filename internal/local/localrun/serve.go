@@ -141,7 +141,7 @@ func (r *Run) announce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.say("\nShopfront is at %s, its functions log to %s. Ctrl-C stops it.\nRead and try its interface at %s/docs\n\n%s",
+	r.say("\nShopfront is at %s. Its functions log to %s. Ctrl-C stops it.\nRead and try its interface at %s/docs\n\n%s",
 		r.State.BaseURL, r.functionsLog(), r.State.BaseURL, shown)
 	return nil
 }
