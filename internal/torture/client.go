@@ -16,7 +16,7 @@ import (
 	"shopfront/internal/torture/history"
 )
 
-// client is a storefront that redeems for its shoppers. It does not wait between requests.
+// client is a storefront. It sends one request after the other, without pauses.
 type client struct {
 	*round
 
@@ -24,10 +24,10 @@ type client struct {
 	random *rand.Rand
 }
 
-// nicks are few, so that they meet their limits and one another.
+// nicks returns only a few nicks, so that they reach their limits and race with one another.
 func nicks() []string { return []string{"alder", "birch", "cedar", "hazel", "rowan"} }
 
-// shop makes requests until none is left to be made, or the time is up.
+// shop sends requests until none is left or the time is up.
 func (c *client) shop(tb testing.TB) {
 	tb.Helper()
 	for time.Now().Before(c.end) {
@@ -39,10 +39,10 @@ func (c *client) shop(tb testing.TB) {
 	}
 }
 
-// requestsInARow is for how many requests the clients are mostly at one voucher.
+// requestsInARow is how many requests the clients send mostly to one voucher before they turn to the next.
 const requestsInARow = 12
 
-// choose picks a voucher, mostly the one that the others are at too.
+// choose picks a voucher, mostly the one that the other clients redeem too.
 func (c *client) choose() *target {
 	c.mu.Lock()
 	turn := c.outcome.requests / requestsInARow % len(c.vouchers)
@@ -58,7 +58,7 @@ func (c *client) choose() *target {
 	return nil
 }
 
-// request makes one request, and repeats it a few times where its outcome is unknown.
+// request sends one request, and sometimes retries it while its outcome is unknown.
 func (c *client) request(tb testing.TB, t *target) {
 	tb.Helper()
 	checks := 15
@@ -90,7 +90,7 @@ func (c *client) request(tb testing.TB, t *target) {
 	}
 }
 
-// redeem asks for a redemption, and returns what is known of it.
+// redeem sends a redemption, and returns its outcome.
 func (r *round) redeem(tb testing.TB, client int, random *rand.Rand, t *target, a asked) history.Outcome {
 	tb.Helper()
 	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskRedeem, Nick: a.nick, Key: a.key})
@@ -100,7 +100,7 @@ func (r *round) redeem(tb testing.TB, client int, random *rand.Rand, t *target, 
 	return answer.Outcome
 }
 
-// check asks whether a code could be redeemed, with a key that must not matter.
+// check asks whether a code could be redeemed. It may send a key, which must not change the response.
 func (r *round) check(tb testing.TB, client int, random *rand.Rand, t *target, nick string) history.Outcome {
 	tb.Helper()
 	key := ""
@@ -113,12 +113,12 @@ func (r *round) check(tb testing.TB, client int, random *rand.Rand, t *target, n
 	return answer.Outcome
 }
 
-// spelled is a nick as it is typed this time.
+// spelled returns a nick in one of the spellings that count as the same.
 func spelled(random *rand.Rand, nick string) string {
 	return pick(random, nick, nick, strings.ToUpper(nick), " "+nick)
 }
 
-// response is an answer of the API.
+// response is a response of the API.
 type response struct {
 	status int
 	header http.Header
@@ -127,7 +127,7 @@ type response struct {
 
 func (r response) String() string { return fmt.Sprintf("%d %v %s", r.status, r.header, r.body) }
 
-// send makes a request of the API.
+// send sends a request to the API.
 func (r *round) send(tb testing.TB, query, code, nick, key string) response {
 	tb.Helper()
 	body, err := json.Marshal(map[string]string{"code": code, "nick": nick})
@@ -150,7 +150,7 @@ func (r *round) send(tb testing.TB, query, code, nick, key string) response {
 // redemptionAnswer is the body of a 200.
 type redemptionAnswer struct{ ID, Status, Code, Nick, RedeemedAt string }
 
-// judgeRedemption reads an answer, and holds it to what docs/interface.md says of one.
+// judgeRedemption reads a response, and checks it against docs/interface.md.
 func (r *round) judgeRedemption(t *target, a asked, got response) history.Answer {
 	if got.status != http.StatusOK {
 		return history.Answer{Outcome: r.judgeOther(t, got)}
@@ -191,8 +191,8 @@ func (r *round) judgeCheck(t *target, got response) history.Answer {
 	return history.Answer{Outcome: history.Redeemable}
 }
 
-// judgeOther reads an answer that is not 200. All refusals must look the same; nothing else may be answered but 503, the
-// function's own: the gateway's, which has no Retry-After, says that the function died or ran out of time.
+// judgeOther reads a response that is not 200. It must be a refusal that looks like every other refusal, or the function's
+// own 503. A 503 without Retry-After comes from the gateway: the function died or timed out.
 func (r *round) judgeOther(t *target, got response) history.Outcome {
 	var problem struct{ Type string }
 	if err := json.Unmarshal(got.body, &problem); err != nil {
@@ -223,7 +223,7 @@ func (r *round) judgeOther(t *target, got response) history.Outcome {
 	return history.Unknown
 }
 
-// withoutID is the header without the request's ID, which the gateway tells too.
+// withoutID returns the header without the two fields that hold the request's ID.
 func withoutID(header http.Header) http.Header {
 	header = header.Clone()
 	header.Del("Request-Id")
@@ -231,7 +231,7 @@ func withoutID(header http.Header) http.Header {
 	return header
 }
 
-// watchLog looks for what no log may hold.
+// watchLog reports log lines that contain a code, a nick or a key.
 func (r *round) watchLog(_, line string) {
 	told := strings.ToLower(withoutRequestID(line))
 	for _, secret := range append(nicks(), "spring-20", "spring20", "order-") {
@@ -241,7 +241,7 @@ func (r *round) watchLog(_, line string) {
 	}
 }
 
-// withoutRequestID is a line of the log without the request's ID, which is random, and so spells a nick in one of a million
+// withoutRequestID returns a log line without the request's ID. The ID is random, so it spells a nick about once in a million
 // lines.
 func withoutRequestID(line string) string {
 	var record map[string]any

@@ -2,7 +2,7 @@ package torture
 
 import "testing"
 
-func TestALogIsReadButForRequestIDs(t *testing.T) {
+func TestWatchLog_FindsSecretsOutsideRequestIDs(t *testing.T) {
 	for line, logged := range map[string]bool{
 		`{"msg":"request","requestId":"w690y9LoALDeRFg=","status":200}`:   false,
 		`{"msg":"request","requestId":"w690y9LoALDWRFg=","Nick":"Alder"}`: true,

@@ -1,11 +1,11 @@
-// Package torture puts a whole Shopfront under faults and contention, and checks that it kept what docs/interface.md promises
-// of vouchers: none is redeemed more often than its limits allow, no redemption that was answered is lost, and no request
-// with an Idempotency-Key is applied twice.
+// Package torture runs a whole Shopfront under faults and contention, and checks the promises of docs/interface.md: no voucher
+// is redeemed more often than its limits allow, no redemption that was answered 200 is lost, and no request with an
+// Idempotency-Key is applied twice.
 //
-// Run works in rounds. Each begins a shop of its own (package testshop) behind a store of one kind of hostility (trial.go),
-// creates vouchers, and lets clients (client.go) and operators (operator.go) at them. Then the faults end, what is unfinished
-// is finished, and the round is judged (settle.go): each voucher's history by package history, and what is on record by its
-// sums and by `shopctl verify`.
+// Run works in rounds. Each round starts a shop (package testshop) behind a store with one kind of fault (trial.go), and
+// creates vouchers. Clients (client.go) redeem them while operators (operator.go) edit them. Then the faults end, unfinished
+// work is completed, and the round is judged (settle.go): package history judges each voucher's history, and the stored
+// redemptions must agree with the vouchers' sums and with `shopctl verify`.
 //
 // It is for tests only; nothing that ships may import it.
 package torture

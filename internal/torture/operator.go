@@ -15,7 +15,7 @@ import (
 	"shopfront/pkg/operator"
 )
 
-// staff is an operator, who edits with shopctl and is sometimes interrupted.
+// staff is an operator who edits with shopctl, which is sometimes killed.
 type staff struct {
 	*round
 
@@ -49,7 +49,7 @@ func (s *staff) operate(tb testing.TB, over <-chan struct{}) {
 	}
 }
 
-// edit changes one of the terms. Where the outcome is unknown it tries again, and at last leaves it so.
+// edit changes one of the terms. While the outcome is unknown it retries, up to three attempts.
 func (s *staff) edit(tb testing.TB, t *target) {
 	tb.Helper()
 	edit := s.drawEdit(t)
@@ -60,7 +60,7 @@ func (s *staff) edit(tb testing.TB, t *target) {
 	}
 }
 
-// annotate edits what no redemption depends on.
+// annotate edits the note, on which no redemption depends.
 func (s *staff) annotate(tb testing.TB, t *target) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), s.patience())
@@ -74,7 +74,7 @@ func (s *staff) annotate(tb testing.TB, t *target) {
 	s.outcome.operations++
 }
 
-// patience is how long the operator lets a command go on.
+// patience returns how long the operator waits before killing a command.
 func (s *staff) patience() time.Duration {
 	if s.random.IntN(6) == 0 {
 		return time.Duration(10+s.random.IntN(200)) * time.Millisecond
@@ -98,7 +98,7 @@ func (s *staff) drawEdit(t *target) history.Edit {
 	return pick(s.random, edits...)
 }
 
-// tryEdit runs shopctl, and tells whether the edit holds.
+// tryEdit runs shopctl, and reports whether the edit is certainly applied.
 func (r *round) tryEdit(tb testing.TB, number int, t *target, edit history.Edit, patience time.Duration) bool {
 	tb.Helper()
 	t.head(edit)
@@ -121,7 +121,7 @@ func (r *round) tryEdit(tb testing.TB, number int, t *target, edit history.Edit,
 	return false
 }
 
-// head notes what the voucher is on its way to.
+// head records an edit that may be applied from now on.
 func (t *target) head(edit history.Edit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +138,7 @@ func (t *target) head(edit history.Edit) {
 	}
 }
 
-// arrive notes that an edit holds.
+// arrive records that an edit is applied.
 func (t *target) arrive(edit history.Edit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,7 +167,7 @@ func flags(edit history.Edit) []string {
 	return flags
 }
 
-// killed is the status of a command that was killed.
+// killed stands for the exit status of a command that was killed.
 const killed = -1
 
 // shopctl runs the operator's command through the hostile store.
@@ -184,8 +184,8 @@ func (r *round) shopctl(ctx context.Context, arguments ...string) (status int, p
 	return 0, string(out)
 }
 
-// list reads what is on record of a voucher in the midst of it all: no redemption that was answered may be missing, and
-// none be there twice.
+// list lists a voucher's redemptions while clients redeem it. No redemption that was answered may be missing, and none may be
+// listed twice.
 func (s *staff) list(tb testing.TB, t *target) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Second)

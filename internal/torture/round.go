@@ -20,7 +20,7 @@ const (
 	longestRound = 3 * time.Second // of clients; then they finish what they have begun
 )
 
-// outcome is what came of a round.
+// outcome is the result of a round.
 type outcome struct {
 	plan                           plan
 	row                            Row
@@ -29,7 +29,7 @@ type outcome struct {
 	took                           time.Duration
 }
 
-// round is a shop under fire.
+// round is one shop under faults, with its clients and operators.
 type round struct {
 	trial    trial
 	programs testshop.Programs
@@ -45,7 +45,7 @@ type round struct {
 	bodies   map[string]*response // of each redemption, by its ID
 }
 
-// playRound is a whole round. Where it cannot be played, the test fails and its goroutine ends.
+// playRound plays a whole round. If it cannot be played, the test fails and its goroutine ends.
 func playRound(tb testing.TB, settings Settings, t trial, number int) outcome {
 	tb.Helper()
 	began := time.Now()
@@ -76,12 +76,12 @@ func playRound(tb testing.TB, settings Settings, t trial, number int) outcome {
 	return r.outcome
 }
 
-// newCustomer is another one when the same round is played again: the tables are the same.
+// newCustomer returns a new ID each time, because rounds that are played again share the tables.
 func newCustomer(random *rand.Rand) catalog.CustomerID {
 	return catalog.CustomerID(fmt.Sprintf("emberforge-%08x-%08x", random.Uint32(), rand.Uint32())) //nolint:gosec // need not be secret
 }
 
-// scope ends what a round has started with the round, and not with the test.
+// scope runs cleanups at the end of a round instead of at the end of the test.
 type scope struct {
 	testing.TB
 
@@ -97,7 +97,7 @@ func (s *scope) close() {
 	}
 }
 
-// prepare makes the customer and its vouchers, past the faults.
+// prepare creates the customer and its vouchers, without faults.
 func (r *round) prepare(tb testing.TB, random *rand.Rand) {
 	tb.Helper()
 	r.shop.Load(tb, fmt.Sprintf(catalogue, r.customer))
@@ -126,7 +126,7 @@ customers:
         variants: [{id: "500", name: 500 coins, price: 4.99}]
 `
 
-// play lets clients and operators at the shop until nothing is left to do or the time is up.
+// play runs clients and operators until no request is left or the time is up.
 func (r *round) play(tb testing.TB, random *rand.Rand) {
 	tb.Helper()
 	seed := random.Uint64()
@@ -147,13 +147,13 @@ func (r *round) play(tb testing.TB, random *rand.Rand) {
 	operating.Wait()
 }
 
-// breach notes that a promise is broken.
+// breach records a broken promise.
 func (r *round) breach(format string, args ...any) { r.note(true, fmt.Sprintf(format, args...)) }
 
-// violate notes anything else that must not happen.
+// violate records anything else that must not happen.
 func (r *round) violate(format string, args ...any) { r.note(false, fmt.Sprintf(format, args...)) }
 
-// mostTold bounds the violations of a round, breaches and others, that are told of and not only counted.
+// mostTold is how many breaches and how many other violations of a round are reported in full. More are only counted.
 const mostTold = 10
 
 func (r *round) note(breach bool, text string) {

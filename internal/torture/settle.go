@@ -17,8 +17,8 @@ import (
 // overseer is the client that finishes a round.
 const overseer = clients + operators
 
-// settle ends what is unfinished, without faults: edits are completed, each request with a key that may have been applied
-// is repeated, and each voucher is checked by a newcomer: a use that is left must be for the taking.
+// settle completes unfinished work without faults. It completes edits, and retries each request with a key whose outcome is
+// unknown. Then a new nick checks each voucher: a use that is left must be redeemable.
 func (r *round) settle(tb testing.TB) {
 	tb.Helper()
 	r.shop.Proxy.Settle()
@@ -34,11 +34,11 @@ func (r *round) settle(tb testing.TB) {
 	}
 }
 
-// patienceOfOverseer is in times: a store that takes few units may still refuse.
+// patienceOfOverseer is a number of attempts. A store with few units may still throttle.
 const patienceOfOverseer = 20
 
-// completeEdit runs the edits of unknown outcome until they hold, and enables the voucher. It leaves alone what it can: an
-// edit could mend what went wrong before.
+// completeEdit retries edits with an unknown outcome until they are applied, and enables the voucher. It edits nothing else,
+// because an edit could repair a fault that should be found.
 func (r *round) completeEdit(tb testing.TB, t *target) {
 	tb.Helper()
 	edit := t.pending
@@ -51,7 +51,7 @@ func (r *round) completeEdit(tb testing.TB, t *target) {
 	r.violate("%s: the edit%s cannot be completed", t.written, edit)
 }
 
-// insist repeats a request until its outcome is known.
+// insist retries a request until its outcome is known.
 func (r *round) insist(request func() history.Outcome) {
 	for range patienceOfOverseer {
 		if request() != history.Unknown {
@@ -61,7 +61,7 @@ func (r *round) insist(request func() history.Outcome) {
 	r.violate("a request is unavailable though the faults have ended")
 }
 
-// judge compares what was answered with what is on record.
+// judge compares the responses with the stored redemptions.
 func (r *round) judge(tb testing.TB) {
 	tb.Helper()
 	recorded := r.recorded(tb)
@@ -71,7 +71,7 @@ func (r *round) judge(tb testing.TB) {
 	r.verify(tb.Context())
 }
 
-// verify has shopctl reconcile all that is stored. Nothing is in motion any more.
+// verify runs shopctl verify over the customer. No edit is in flight any more.
 func (r *round) verify(ctx context.Context) {
 	status, printed := r.shopctl(ctx, "verify", string(r.customer), "--json")
 	var report struct{ Findings, InMotion []any }
@@ -86,7 +86,7 @@ func (r *round) verify(ctx context.Context) {
 	}
 }
 
-// recorded is all that is on record, by the codes. It is also the last operation of each history.
+// recorded returns the stored redemptions by code. This list is also the last operation of each history.
 func (r *round) recorded(tb testing.TB) map[string][]operator.Redemption {
 	tb.Helper()
 	returned := make(map[string]func(history.Answer))
@@ -125,7 +125,7 @@ func (r *round) judgeVoucher(tb testing.TB, t *target, recorded []operator.Redem
 	}
 }
 
-// judgeSums reports in plain numbers what the history would tell in another way.
+// judgeSums compares the voucher's sums with its stored redemptions. Its messages are easier to read than a history's.
 func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Redemption) {
 	var ids []string
 	byNick := make(map[string]int)

@@ -14,7 +14,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// target is a voucher under fire.
+// target is a voucher that clients redeem and operators edit.
 type target struct {
 	written  string
 	code     voucher.Code
@@ -33,7 +33,7 @@ type target struct {
 	answered        map[string]bool // redemptions that were answered or listed, by their IDs
 }
 
-// asked is a request with a key, to be repeated.
+// asked is a request that may be sent again.
 type asked struct {
 	nick, key string // nick as it is compared
 }
@@ -69,7 +69,7 @@ func (t trial) draw(random *rand.Rand) []order {
 	return drawn
 }
 
-// order is a voucher to be made, and what is to be asked of it.
+// order is a voucher to create, with the numbers of requests and edits that it gets.
 type order struct {
 	history.Terms
 
@@ -97,7 +97,7 @@ func newTarget(ctx context.Context, shop *operator.Shop, number int, order order
 	}, nil
 }
 
-// typed is the code as one shopper or another types it.
+// typed returns the code in one of the spellings that count as the same.
 func (t *target) typed(random *rand.Rand) string {
 	return pick(random,
 		t.written, strings.ToLower(t.written), strings.ReplaceAll(t.written, "-", ""), strings.ReplaceAll(t.written, "-", " "),
@@ -120,11 +120,11 @@ func (t *target) count(left *int) bool {
 	return true
 }
 
-// mostUnkeyed bounds the requests that can never be known to have been applied or not: what the checker has to try doubles
-// with each.
+// mostUnkeyed is the upper bound of requests without a key whose outcome stays unknown. Each of them doubles the orders that
+// the checker has to try.
 const mostUnkeyed = 4
 
-// mayBeLost tells whether a request without a key may still end in the unknown.
+// mayBeLost reports whether another request without a key may be sent, whose outcome may stay unknown.
 func (t *target) mayBeLost() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,14 +148,14 @@ func (t *target) earlier(random *rand.Rand) (a asked, has bool) {
 	return pick(random, t.asked...), true
 }
 
-// unsettled are the requests with a key that may have been redeemed without an answer.
+// unsettled returns the requests with a key that may have been applied, but were not answered 200.
 func (t *target) unsettled() []asked {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(t.asked), func(a asked) bool { return !t.open[a] })
 }
 
-// learn notes what an answer tells of the redemptions on record.
+// learn records what a response says about the stored redemptions.
 func (t *target) learn(a asked, answer history.Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,7 +170,7 @@ func (t *target) learn(a asked, answer history.Answer) {
 	}
 }
 
-// knownRedemptions are the IDs of the redemptions that must be on record.
+// knownRedemptions returns the IDs of the redemptions that must be stored.
 func (t *target) knownRedemptions() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

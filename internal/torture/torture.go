@@ -54,16 +54,16 @@ type Violation struct {
 	Text   string
 }
 
-// String tells it, and how to repeat the round that it was seen in.
+// String describes the violation, and gives the command that repeats its round.
 func (v Violation) String() string {
 	return fmt.Sprintf("%s, round %d, seed %d: %s\nto repeat the round: go test ./internal/torture -count=1 -run '^TestTorture$' -seed %d -trial '%s' -round %d",
 		v.Trial, v.Round, v.Seed, v.Text, v.Seed, v.Trial, v.Round)
 }
 
-// lanes is how many rounds go on at once: most of a request under faults is waiting.
+// lanes is how many rounds run at once. Requests under faults mostly wait.
 const lanes = 5
 
-// Run puts a shop to the test. Violations are in the report; the test fails only where it cannot be run.
+// Run plays rounds and reports their violations. The test itself fails only if a round cannot be played.
 func Run(tb testing.TB, settings Settings) Report {
 	tb.Helper()
 	r := &run{settings: settings, end: time.Now().Add(settings.Duration)}
@@ -109,7 +109,7 @@ type run struct {
 	report   Report
 }
 
-// progress is how far a trial has come.
+// progress counts what a trial has done so far.
 type progress struct {
 	trial  trial
 	begun  int // rounds
@@ -150,7 +150,7 @@ func (p *progress) done(injections int) bool {
 	return p.row.Injected >= injections && p.row.Redemptions > 0
 }
 
-// vainRounds bounds the rounds of a trial from which nothing comes.
+// vainRounds is how many rounds a trial may play without an injected fault or a redemption.
 const vainRounds = 20
 
 func (p *progress) inVain() bool { return p.begun-p.inPlay >= vainRounds && !p.done(1) }

@@ -320,7 +320,7 @@ func (v *violations) Errorf(format string, args ...any) {
 // In the end there must not be one goroutine or connection that was not there before the first request: be one left behind
 // but once, by the rarest of the faults, it shows. The heap must hardly grow between a tenth of the requests and all of them:
 // what each request, or one of ten of very many, leaves behind is more.
-func TestNothingIsLeftBehind(t *testing.T) {
+func TestRequests_MisbehavingStore_LeaveNothingBehind(t *testing.T) {
 	f := lay(t)
 	s := f.open(t, misbehaviour{})
 	opened, err := f.calm.Calm.Shop(t.Context(), s.customer)

@@ -375,8 +375,8 @@ func (s *shop) wantAlive(t *testing.T, processes []string) {
 	}
 }
 
-// Whatever the store does, a request ends within the function's timeout, and the process that answered it goes on.
-func TestARequestEndsInTime(t *testing.T) {
+// Whatever the store does, a request ends within the function's timeout, and the function's process survives.
+func TestRequest_MisbehavingStore_EndsInTime(t *testing.T) {
 	t.Parallel()
 	f := lay(t, "functions/redeem-voucher", "functions/checkout-area", "functions/checkout", "functions/checkout-variant")
 	places := make(chan struct{}, shopsAtOnce)
@@ -418,8 +418,8 @@ func TestARequestEndsInTime(t *testing.T) {
 	})
 }
 
-// The same of functions in this process, which are many more at a time.
-func TestARequestEndsWithADocumentedAnswer(t *testing.T) {
+// These functions run in the test's process, so that many more misbehaviours are tried at once.
+func TestRequest_MisbehavingStore_GetsDocumentedResponse(t *testing.T) {
 	t.Parallel()
 	f := lay(t)
 	for _, how := range slices.Concat(selected(drawn()), selected(nonsense())) {

@@ -18,7 +18,7 @@ import (
 
 // A crowd takes each use of a code once. What it costs beyond two calls a redemption is bounded: a counter runs empty once,
 // and then each till finds out about it at most once in vain, beside the first try of each request.
-func TestACrowdTakesEachUseOnce(t *testing.T) {
+func TestCrowd_TakesEachUseOnce(t *testing.T) {
 	const uses, tills = 128, 16
 	for _, counters := range []int{1, 4, 64} {
 		t.Run(fmt.Sprint(counters, " counters"), func(t *testing.T) {
@@ -72,7 +72,7 @@ func (s *shop) takeAll(t *testing.T, tills int, code voucher.Code) (redeemed, re
 
 // Without a crowd, one of the last uses costs four calls at most: the rules, a counter that is empty, all counters, and one
 // that is not. The first refusal costs one more, and the next ones a single call.
-func TestTheLastUsesCostFourCalls(t *testing.T) {
+func TestLastUses_CostAtMostFourCalls(t *testing.T) {
 	t.Parallel()
 	const uses = 130
 	s := newShop(t, faultproxy.Settings{})
@@ -100,7 +100,7 @@ func TestTheLastUsesCostFourCalls(t *testing.T) {
 
 // A code has a counter for every 64 uses of its limit, and 64 at most; the operator may choose another number. The uses are
 // spread evenly.
-func TestCountersAreChosenFromTheLimit(t *testing.T) {
+func TestCounters_FollowFromTheLimit(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, faultproxy.Settings{})
 	for _, test := range []struct {

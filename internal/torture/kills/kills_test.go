@@ -36,10 +36,10 @@ func (o *report) tell(t *testing.T) {
 	torture.Tell(t, flag.Lookup(tableFlag).Value.String(), o.rows)
 }
 
-func TestWhatIsEndedIsCompletedByDoingItAgain(t *testing.T) {
+func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 	programs := testshop.Build(t, nil, "functions/redeem-voucher", "cmd/shopctl")
 	var done report
-	// Those wait for the store for long before they give up.
+	// These commands wait long for the store before they give up, so start them first.
 	var waiting []*storeless
 	for _, c := range []command{applyNew(), generate(), raise()} {
 		waiting = append(waiting, startWithoutStore(t, programs, c))

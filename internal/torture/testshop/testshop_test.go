@@ -27,7 +27,7 @@ customers:
             price: 4.99
 `
 
-func TestAShopIsRedeemedAtAndOperatedThroughTheProxy(t *testing.T) {
+func TestShop_FunctionsAndShopctl_CallTheStoreThroughTheProxy(t *testing.T) {
 	programs := testshop.Build(t, nil, "functions/redeem-voucher", "cmd/shopctl")
 	shop := testshop.Start(t, programs, faultproxy.Settings{
 		Seed: 1, Rates: map[faultproxy.Fault]float64{faultproxy.LostAnswer: 0.3}, Delay: 10 * time.Millisecond,
@@ -52,7 +52,7 @@ func TestAShopIsRedeemedAtAndOperatedThroughTheProxy(t *testing.T) {
 	}
 }
 
-func TestAnOverlayIsBuiltInstead(t *testing.T) {
+func TestBuild_Overlay_ReplacesTheSource(t *testing.T) {
 	programs := testshop.Build(t, map[string]string{
 		"cmd/shopctl/main.go": "package main\n\nfunc main() { println(\"replaced\") }\n",
 	}, "cmd/shopctl")
