@@ -16,8 +16,8 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// resources lists what a deployment of a template and of the stacks nested in it creates, with the prefix before each name. It fails
-// where CloudFormation would reject a parameter, and where an expression cannot be evaluated.
+// resources lists the resources that a template and its nested stacks create, with the prefix before each name. It returns an error if
+// CloudFormation would reject a parameter, or if an expression cannot be evaluated here.
 func resources(path, prefix string, parameters map[string]string) ([]samtemplate.Resource, error) {
 	document, err := samtemplate.Open(path, prefix, parameters)
 	if err != nil {
@@ -71,13 +71,13 @@ type declaration struct {
 	ConstraintDescription string   `yaml:"ConstraintDescription"`
 }
 
-// parameterRule is a rule which the parameters must meet together.
+// parameterRule is a rule about several parameters.
 type parameterRule struct {
 	RuleCondition yaml.Node   `yaml:"RuleCondition"`
 	Assertions    []yaml.Node `yaml:"Assertions"`
 }
 
-// checkDeclarations fails where CloudFormation would reject a parameter, or the parameters together.
+// checkDeclarations returns an error if CloudFormation would reject a parameter or a combination of parameters.
 func checkDeclarations(document *samtemplate.Document, path string, parameters map[string]string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -100,7 +100,7 @@ func checkDeclarations(document *samtemplate.Document, path string, parameters m
 		if !isGiven {
 			text = declared.Default
 		}
-		// What only a deployed stack knows cannot be checked.
+		// Values that exist only in a deployed stack cannot be checked here.
 		if problem := declared.violation(text); problem != "" && !strings.Contains(text, "${") {
 			return fmt.Errorf("%s:%d: the parameter %s: %s (%s)", file, node.Line, name, problem, declared.ConstraintDescription)
 		}
@@ -142,7 +142,7 @@ func (r parameterRule) check(document *samtemplate.Document, file, name string) 
 	return nil
 }
 
-// violation says which constraint a text does not meet. It returns nothing if the text meets all.
+// violation returns the constraint that a text breaks, or "".
 func (d declaration) violation(text string) string {
 	if d.AllowedPattern != "" && !regexp.MustCompile("^(?:"+d.AllowedPattern+")$").MatchString(text) {
 		return fmt.Sprintf("%q does not match %s", text, d.AllowedPattern)
@@ -163,7 +163,7 @@ func (d declaration) violation(text string) string {
 	return ""
 }
 
-// write writes a template and the one that it may nest, and returns the path of the first.
+// write writes a template and an optional nested one, and returns the path of the outer one.
 func write(t *testing.T, template string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -104,7 +104,7 @@ func TestTables_OutliveMistakes(t *testing.T) {
 
 // CloudFormation does not change the type of a resource. So it refuses to update a stack of 0.1.0, where Tables is a nested stack,
 // as long as any table would be created.
-func TestTables_AnyCreated_StackOf010IsRefused(t *testing.T) {
+func TestTables_AnyCreated_StackOf010IsRejected(t *testing.T) {
 	for _, named := range []string{"", "CatalogueTable", "VouchersTable", "CheckoutsTable"} {
 		parameters := allNamed()
 		parameters[named] = ""

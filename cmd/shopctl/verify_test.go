@@ -35,7 +35,7 @@ func (s *shopfront) loseAUse(t *testing.T) {
 	}
 }
 
-func TestVerify_PrintsWhatIsWrongAndWhere(t *testing.T) {
+func TestVerify_Findings_SayWhatIsWrongAndWhere(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")

@@ -45,7 +45,7 @@ func (f *editFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.note, "note", "", "a note (`TEXT`) for yourself, at most 128 bytes")
 }
 
-// edit returns the changes of the flags that were given. Without any it is an error.
+// edit returns the changes that the given flags make, or an error if no flag was given.
 func (f *editFlags) edit(flags *pflag.FlagSet) (voucher.Edit, error) {
 	edit := voucher.Edit{
 		MaxUses: f.maxUses, MaxUsesPerNick: f.maxUsesPerNick,

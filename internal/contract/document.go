@@ -34,8 +34,8 @@ func (o Operation) shape() Operation {
 	return Operation{Method: o.Method, Path: strings.Join(segments, "/")}
 }
 
-// takesFrom reports whether o matches a request that the other operation matched before, because o has a literal segment where
-// the other one has a parameter.
+// takesFrom reports whether o takes requests away from the other operation, because o has a literal segment where the other one
+// has a parameter.
 func (o Operation) takesFrom(other Operation) bool {
 	mine, theirs := strings.Split(o.shape().Path, "/"), strings.Split(other.shape().Path, "/")
 	if o.Method != other.Method || len(mine) != len(theirs) {
@@ -129,7 +129,7 @@ func text() []string {
 	return []string{"summary", "description", "tags", "externalDocs", "$comment", "example", "examples"}
 }
 
-// strip removes members by name, but not from an object whose members have names of the author's choice.
+// strip removes members by name, except from objects whose member names the author chooses.
 func strip(value any, hasOwnNames bool, members ...string) {
 	switch value := value.(type) {
 	case object:
