@@ -161,21 +161,15 @@ func orZero(given *time.Time) time.Time {
 }
 
 func alternatives[S ~string](all []S) string {
-	words := texts(all)
+	words := represent(all, toString)
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-func texts[S ~string](all []S) []string {
-	texts := make([]string, len(all))
-	for i, one := range all {
-		texts[i] = string(one)
-	}
-	return texts
-}
+func toString[S ~string](s S) string { return string(s) }
 
 // complete lets shells complete the values of a flag.
 func complete[S ~string](command *cobra.Command, flag string, values []S) {
-	fixed := cobra.FixedCompletions(texts(values), cobra.ShellCompDirectiveNoFileComp)
+	fixed := cobra.FixedCompletions(represent(values, toString), cobra.ShellCompDirectiveNoFileComp)
 	_ = command.RegisterFlagCompletionFunc(flag, fixed) // it fails only if the command does not have the flag
 }

@@ -184,10 +184,7 @@ func newCatalogListCommand(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rows := make([]customerJSON, len(customers))
-			for i, customer := range customers {
-				rows[i] = representCustomer(customer)
-			}
+			rows := represent(customers, representCustomer)
 			return list(&s.output, "customers", []string{"CUSTOMER", "NAME", "CURRENCY", "ON SALE"}, rows)
 		}),
 	}
@@ -245,20 +242,18 @@ func newCatalogShowCommand(s *session) *cobra.Command {
 }
 
 func representShop(shop catalog.Shop) shopJSON {
-	document := shopJSON{customerJSON: representCustomer(shop.Customer), Products: make([]productJSON, len(shop.Products))}
-	for i, product := range shop.Products {
-		represented := productJSON{
-			ID: string(product.ID), Name: product.Name, Description: product.Description, OffSale: product.OffSale,
-			Variants: make([]variantJSON, len(product.Variants)),
-		}
-		for j, variant := range product.Variants {
-			represented.Variants[j] = variantJSON{
-				ID: string(variant.ID), Name: variant.Name, Price: representMoney(variant.Price),
-				MinAmount: variant.MinAmount, MaxAmount: variant.MaxAmount,
-				DataSchema: json.RawMessage(variant.DataSchema), OffSale: variant.OffSale,
-			}
-		}
-		document.Products[i] = represented
+	return shopJSON{representCustomer(shop.Customer), represent(shop.Products, representProduct)}
+}
+
+func representProduct(p catalog.Product) productJSON {
+	return productJSON{
+		ID: string(p.ID), Name: p.Name, Description: p.Description, OffSale: p.OffSale, Variants: represent(p.Variants, representVariant),
 	}
-	return document
+}
+
+func representVariant(v catalog.Variant) variantJSON {
+	return variantJSON{
+		ID: string(v.ID), Name: v.Name, Price: representMoney(v.Price), MinAmount: v.MinAmount, MaxAmount: v.MaxAmount,
+		DataSchema: json.RawMessage(v.DataSchema), OffSale: v.OffSale,
+	}
 }

@@ -81,10 +81,7 @@ func newCheckoutListCommand(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rows := make([]checkoutJSON, len(checkouts))
-			for i, c := range checkouts {
-				rows[i] = representCheckout(c, at)
-			}
+			rows := represent(checkouts, func(c checkout.Checkout) checkoutJSON { return representCheckout(c, at) })
 			return list(&s.output, "checkouts", []string{"CREATED", "STATUS", "VARIANT", "AMOUNT", "TOTAL", "ID"}, rows)
 		}),
 	}

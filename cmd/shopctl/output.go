@@ -65,6 +65,15 @@ func list[R row](o *output, what string, head []string, rows []R) error {
 	return table.flush()
 }
 
+// represent turns items into what is shown of them. The result is never nil, so that JSON has an empty list.
+func represent[T, R any](items []T, one func(T) R) []R {
+	represented := make([]R, len(items))
+	for i, item := range items {
+		represented[i] = one(item)
+	}
+	return represented
+}
+
 // line writes one line of a stream at once, so that an interruption does not lose it.
 func (o *output) line(document any, text string) error {
 	if o.json {

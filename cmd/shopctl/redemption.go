@@ -68,11 +68,7 @@ func newRedemptionListCommand(s *session) *cobra.Command {
 			if err != nil {
 				return s.describeNoVoucher(err, shop, code)
 			}
-			rows := make([]redemptionJSON, len(redemptions))
-			for i, redemption := range redemptions {
-				rows[i] = representRedemption(redemption)
-			}
-			return list(&s.output, "redemptions", redemptionHead(), rows)
+			return list(&s.output, "redemptions", redemptionHead(), represent(redemptions, representRedemption))
 		}),
 	}
 	flags := command.Flags()

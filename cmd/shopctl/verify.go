@@ -43,17 +43,15 @@ type motionJSON struct {
 }
 
 func representReport(customer catalog.CustomerID, report reconciliation.Report) verifyJSON {
-	document := verifyJSON{
-		Customer: string(customer), Vouchers: report.Vouchers, Redemptions: report.Redemptions, Checkouts: report.Checkouts,
-		Found: report.Found, Findings: make([]findingJSON, len(report.Findings)), InMotion: make([]motionJSON, len(report.InMotion)),
+	return verifyJSON{
+		Customer: string(customer), Vouchers: report.Vouchers, Redemptions: report.Redemptions, Checkouts: report.Checkouts, Found: report.Found,
+		Findings: represent(report.Findings, func(f reconciliation.Finding) findingJSON {
+			return findingJSON{string(f.Kind), string(f.Code), f.Place.Table, f.Place.Partition, f.Place.Sort, f.Message}
+		}),
+		InMotion: represent(report.InMotion, func(m reconciliation.Motion) motionJSON {
+			return motionJSON{string(m.Kind), string(m.Code), int(m.MaxUses), m.Message}
+		}),
 	}
-	for i, f := range report.Findings {
-		document.Findings[i] = findingJSON{string(f.Kind), string(f.Code), f.Place.Table, f.Place.Partition, f.Place.Sort, f.Message}
-	}
-	for i, m := range report.InMotion {
-		document.InMotion[i] = motionJSON{string(m.Kind), string(m.Code), int(m.MaxUses), m.Message}
-	}
-	return document
 }
 
 func newVerifyCommand(s *session) *cobra.Command {

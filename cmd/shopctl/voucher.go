@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -297,10 +298,7 @@ func newVoucherListCommand(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rows := make([]standingJSON, len(standings))
-			for i, standing := range standings {
-				rows[i] = representStanding(shop.Customer.ID, standing, at)
-			}
+			rows := represent(standings, func(v voucher.Standing) standingJSON { return representStanding(shop.Customer.ID, v, at) })
 			return list(&s.output, "vouchers", []string{"CODE", "REWARD", "STATUS", "USED", "LEFT", "BATCH", "NICK", "VALID UNTIL"}, rows)
 		}),
 	}
@@ -316,10 +314,8 @@ func parseStatus(text string) (voucher.Status, error) {
 	if text == "" {
 		return "", nil
 	}
-	for _, status := range voucher.Statuses() {
-		if text == string(status) {
-			return status, nil
-		}
+	if status := voucher.Status(text); slices.Contains(voucher.Statuses(), status) {
+		return status, nil
 	}
 	return "", misused("--status must be %s, not %q", alternatives(voucher.Statuses()), text)
 }

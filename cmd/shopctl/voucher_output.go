@@ -127,10 +127,7 @@ func (s *session) showVoucher(shop *operator.Shop, standing voucher.Standing, re
 	if redemptions == nil {
 		return s.document(document, fields)
 	}
-	rows := make([]redemptionJSON, len(redemptions))
-	for i, redemption := range redemptions {
-		rows[i] = representRedemption(redemption)
-	}
+	rows := represent(redemptions, representRedemption)
 	document.Redemptions = &rows
 	if err := s.document(document, fields); err != nil || s.json || len(rows) == 0 {
 		return err
