@@ -28,42 +28,21 @@ import (
 // than one in a hundred does (https://aws.amazon.com/blogs/compute/aws-lambda-standardizes-billing-for-init-phase/).
 const requestsPerStart = 100
 
-// USD is an exact amount of money. As text it has hundredths of a cent.
-type USD struct{ *big.Rat }
-
-// MarshalText rounds the amount.
-func (u USD) MarshalText() ([]byte, error) { return []byte(u.FloatString(4)), nil }
-
-// Bill is an amount by column, and in total.
-type Bill struct {
-	Columns map[string]USD `json:"columns"`
-	Total   USD            `json:"total"`
-}
-
-func newBill(prices pricing.Prices, u pricing.Usage) Bill {
-	columns, total := prices.Cost(u)
-	bill := Bill{Columns: make(map[string]USD), Total: USD{total}}
-	for column, amount := range columns {
-		bill.Columns[column] = USD{amount}
-	}
-	return bill
-}
-
 // Million is what a million requests of an operation cost.
 type Million struct {
 	Line
 
 	Units metering.Units `json:"units"`
-	Bill  Bill           `json:"bill"`
+	Bill  pricing.Bill   `json:"bill"`
 	// Target is the most that is wanted; nil if there is no target.
-	Target *USD `json:"target,omitempty"`
+	Target *pricing.USD `json:"target,omitempty"`
 }
 
 // Month is what a shop costs in a month.
 type Month struct {
 	Shop
 
-	Bill Bill `json:"bill"`
+	Bill pricing.Bill `json:"bill"`
 }
 
 // Report is what Shopfront costs.
@@ -84,9 +63,9 @@ type Report struct {
 }
 
 // targets are the most that a million requests may cost, in USD.
-func targets() map[string]USD {
-	single, limited := USD{big.NewRat(250, 100)}, USD{big.NewRat(450, 100)}
-	return map[string]USD{redeemSingleUse: single, redeemLimited: limited, redeemLimitedFirst: limited, redeemLimitedNicks: limited}
+func targets() map[string]pricing.USD {
+	single, limited := pricing.USD{Rat: big.NewRat(250, 100)}, pricing.USD{Rat: big.NewRat(450, 100)}
+	return map[string]pricing.USD{redeemSingleUse: single, redeemLimited: limited, redeemLimitedFirst: limited, redeemLimitedNicks: limited}
 }
 
 // Run measures the functions of the checkout, and computes what they cost. It times so many warm requests of each operation, at
@@ -169,14 +148,14 @@ func newReport(memoryMB int, requests []Request, code Request, alarms int64) (*R
 		lines = append(lines, line)
 		usage := make(pricing.Usage)
 		usage.AddTimes(line.usage(big.NewRat(1, requestsPerStart)), big.NewRat(1_000_000, 1))
-		million := Million{Line: line, Units: r.units(), Bill: newBill(prices, usage)}
+		million := Million{Line: line, Units: r.units(), Bill: prices.Cost(usage)}
 		if most, has := targets()[r.Operation]; has {
 			million.Target = &most
 		}
 		report.Millions = append(report.Millions, million)
 	}
 	for _, shop := range shops {
-		report.Months = append(report.Months, Month{shop, newBill(prices, shop.monthly(lines, code, alarms))})
+		report.Months = append(report.Months, Month{shop, prices.Cost(shop.monthly(lines, code, alarms))})
 	}
 	return report, nil
 }
@@ -222,7 +201,7 @@ The prices, and the pages where AWS publishes them:
 	return err
 }
 
-func (r *Report) cells(bill Bill, decimals int) (cells []string) {
+func (r *Report) cells(bill pricing.Bill, decimals int) (cells []string) {
 	for _, column := range r.columns {
 		cells = append(cells, bill.Columns[column].FloatString(decimals))
 	}

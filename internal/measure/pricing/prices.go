@@ -113,18 +113,31 @@ func (u Usage) AddTimes(other Usage, times *big.Rat) {
 	}
 }
 
-// Cost returns the cost of a usage in USD, by column of the bill, and the total.
-func (p Prices) Cost(u Usage) (columns map[string]*big.Rat, total *big.Rat) {
-	columns, total = make(map[string]*big.Rat), new(big.Rat)
+// USD is an exact amount of money. As text it has hundredths of a cent.
+type USD struct{ *big.Rat }
+
+// MarshalText rounds the amount.
+func (u USD) MarshalText() ([]byte, error) { return []byte(u.FloatString(4)), nil }
+
+// Bill is an amount by column, and in total.
+type Bill struct {
+	Columns map[string]USD `json:"columns"`
+	Total   USD            `json:"total"`
+}
+
+// Cost returns the bill for a usage.
+func (p Prices) Cost(u Usage) Bill {
+	bill := Bill{Columns: make(map[string]USD), Total: USD{new(big.Rat)}}
 	for _, column := range p.Columns {
-		columns[column] = new(big.Rat)
+		bill.Columns[column] = USD{new(big.Rat)}
 	}
 	for usage, quantity := range u {
 		price := p.Of[usage]
 		cost := new(big.Rat).Mul(quantity, price.USD)
 		cost.Quo(cost, big.NewRat(price.Per, 1))
-		columns[price.Column].Add(columns[price.Column], cost)
-		total.Add(total, cost)
+		column := bill.Columns[price.Column]
+		column.Add(column.Rat, cost)
+		bill.Total.Add(bill.Total.Rat, cost)
 	}
-	return columns, total
+	return bill
 }

@@ -39,7 +39,7 @@ func TestCost(t *testing.T) {
 			usage := make(pricing.Usage)
 			usage.AddWhole(test.usage, test.units)
 			want, _ := new(big.Rat).SetString(test.want)
-			if _, got := published(t).Cost(usage); got.Cmp(want) != 0 {
+			if got := published(t).Cost(usage).Total; got.Cmp(want) != 0 {
 				t.Errorf("%d of %s cost %s USD; want %s", test.units, test.usage, got.FloatString(15), test.want)
 			}
 		})
@@ -56,17 +56,17 @@ func TestCost_Sums_AreExact(t *testing.T) {
 		added.AddTimes(one, big.NewRat(1, 1))
 	}
 	times.AddTimes(one, big.NewRat(1_000, 1))
-	_, sum := published(t).Cost(added)
-	columns, total := published(t).Cost(times)
-	if sum.Cmp(total) != 0 {
-		t.Errorf("a thousand times one costs %s USD, one a thousand times %s", sum, total)
+	sum := published(t).Cost(added).Total
+	bill := published(t).Cost(times)
+	if sum.Cmp(bill.Total.Rat) != 0 {
+		t.Errorf("a thousand times one costs %s USD, one a thousand times %s", sum, bill.Total)
 	}
 	parts := new(big.Rat)
-	for _, amount := range columns {
-		parts.Add(parts, amount)
+	for _, amount := range bill.Columns {
+		parts.Add(parts, amount.Rat)
 	}
-	if parts.Cmp(total) != 0 {
-		t.Errorf("the columns cost %s USD, all of it %s", parts, total)
+	if parts.Cmp(bill.Total.Rat) != 0 {
+		t.Errorf("the columns cost %s USD, all of it %s", parts, bill.Total)
 	}
 }
 

@@ -57,7 +57,7 @@ type Trial struct {
 	warmCPU                                time.Duration
 }
 
-// Start replaces the process by a new one, and hands that its first event.
+// Start ends the process, if one runs, starts a new one and hands it its first event.
 func (t *Trial) Start(ctx context.Context, event []byte) (err error) {
 	t.Stop()
 	if t.process, err = Start(ctx, t.Binary, t.Env, nil); err != nil {
