@@ -154,7 +154,7 @@ func (s *session) explainOne(err error) *problem {
 		return refused(kindExists, "%s: edit that one, or choose another code", taken)
 	}
 	isUnknown := operator.IsOutcomeUnknown(err)
-	err = operator.Plain(err)
+	err = operator.AWSError(err)
 	if isUnknown {
 		p := failed(kindUnavailable, "%s", err)
 		p.next = "the command may have taken effect: check, and run it again"

@@ -57,7 +57,7 @@ type Tables struct {
 
 // FindStack finds a deployed stack by its name, with the usual AWS configuration, and reads its outputs, which template.yaml
 // declares. random returns a number from 0 up to, not including, n; it need not be secret. Errors are ErrNoStack, those of the
-// configuration, and AWS's own, which Plain shortens.
+// configuration, and AWS's own, which AWSError shortens.
 func FindStack(ctx context.Context, name string, random func(n int64) int64) (*Deployment, error) {
 	configuration, err := configure(ctx)
 	if err != nil {

@@ -23,13 +23,13 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 // lost.
 func IsOutcomeUnknown(err error) bool {
 	_, isUnavailable := errors.AsType[*dynamo.UnavailableError](err)
-	_, isUnreachable := errors.AsType[*UnreachableError](Plain(err))
+	_, isUnreachable := errors.AsType[*UnreachableError](AWSError(err))
 	return isUnavailable || isUnreachable
 }
 
-// Plain reduces an error of the AWS SDK to AWS's own words, without the SDK's about its attempts. Credentials that AWS does not
-// accept become ErrNoCredentials, a failed connection becomes *UnreachableError. Errors that are not of AWS stay as they are.
-func Plain(err error) error {
+// AWSError reduces an error of the AWS SDK to the message of AWS, without the SDK's report of its attempts. Credentials that AWS does not
+// accept become ErrNoCredentials, a failed connection becomes *UnreachableError. Other errors are returned unchanged.
+func AWSError(err error) error {
 	unreached, is := errors.AsType[interface {
 		error
 		ConnectionError() bool

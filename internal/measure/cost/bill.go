@@ -114,8 +114,8 @@ func tables(lines []Line) int64 {
 	return int64(len(pairs))
 }
 
-// Shop is what is assumed of a shop in a month; shops.yaml explains the members.
-type Shop struct {
+// ShopMonth is what an example shop uses in a month; shops.yaml explains the fields.
+type ShopMonth struct {
 	Name             string           `yaml:"name" json:"name"`
 	Description      string           `yaml:"description" json:"description"`
 	Requests         map[string]int64 `yaml:"requests" json:"requests"`
@@ -131,7 +131,7 @@ type Shop struct {
 //go:embed shops.yaml
 var shopsFile []byte
 
-func readShops() (shops []Shop, err error) {
+func readShops() (shops []ShopMonth, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(shopsFile))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&shops); err != nil {
@@ -141,7 +141,7 @@ func readShops() (shops []Shop, err error) {
 }
 
 // monthly is what a shop uses in a month. Code is the creation of a single-use code.
-func (s Shop) monthly(lines []Line, code Request, alarmMetrics int64) pricing.Usage {
+func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) pricing.Usage {
 	u, metrics := make(pricing.Usage), make(map[string]bool)
 	var sent []Line
 	redeemed, checkedOut := s.Codes*int64(code.grown(fixture.VouchersTable)), int64(0)

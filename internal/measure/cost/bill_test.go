@@ -96,7 +96,7 @@ func TestLine_LargeResponses_CountAsSeveralRequestsOfTheGateway(t *testing.T) {
 func TestShop_Month_AddsUp(t *testing.T) {
 	line := checkoutLine()
 	code := Request{Calls: []metering.Call{{Units: metering.Units{Write: 1}, Tables: []string{fixture.VouchersTable}, Grown: 400}}}
-	shop := Shop{
+	shop := ShopMonth{
 		Requests: map[string]int64{checkOutKey: 3_000}, Preflights: 1_000, Codes: 100, RequestsPerStart: 10, Hours: 300, Instances: 2, Months: 12,
 		Watched: true,
 	}

@@ -40,7 +40,7 @@ type Million struct {
 
 // Month is what a shop costs in a month.
 type Month struct {
-	Shop
+	ShopMonth
 
 	Bill pricing.Bill `json:"bill"`
 }
