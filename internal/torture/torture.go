@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"shopfront/internal/torture/faultproxy"
 	"shopfront/internal/torture/testshop"
 )
 
@@ -75,6 +76,9 @@ func Run(tb testing.TB, settings Settings) Report {
 	if len(r.progress) == 0 {
 		tb.Fatalf("no trial %q: there are %s", settings.Trial, strings.Join(Trials(), ", "))
 	}
+	first := &scope{TB: tb}
+	testshop.Start(first, settings.Programs, faultproxy.Settings{}, nil) // creates the tables: rounds that start together would race to
+	first.close()
 	var working sync.WaitGroup
 	for range lanes {
 		working.Go(func() {
