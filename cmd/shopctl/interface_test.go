@@ -15,7 +15,7 @@ import (
 )
 
 // A script can read shopctl's --json output and the HTTP interface with the same code.
-func TestJSON_RewardsAndCheckouts_AreThoseOfTheInterface(t *testing.T) {
+func TestJSON_RewardsAndCheckouts_MatchTheHTTPInterface(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "../../examples/demo.yaml")

@@ -13,30 +13,30 @@ import (
 	"shopfront/pkg/idempotency"
 )
 
-// CheckoutsAPI is the part of DynamoDB that checking out needs.
+// CheckoutsAPI lists the DynamoDB operations that Checkouts calls.
 type CheckoutsAPI interface {
 	table.Getter
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 }
 
-// Checkouts stores the checkouts of a table; it is a checkout.Store. Create it with NewCheckouts.
+// Checkouts stores checkouts in a table. It implements checkout.Store. Create it with NewCheckouts.
 type Checkouts struct {
 	api   CheckoutsAPI
 	table string
 }
 
-// NewCheckouts returns the checkouts in a table.
+// NewCheckouts returns a store of the checkouts in a table.
 func NewCheckouts(api CheckoutsAPI, table string) *Checkouts {
 	return &Checkouts{api: api, table: table}
 }
 
-// Open stores a new checkout in one call and returns it. If another one with the same key was still open when the new one
-// was created, it returns that one and stores nothing. After a lost response, the SDK's retry finds its own checkout, which
-// is the new one. After an *UnavailableError the checkout may or may not be stored.
+// Open stores a new checkout in one call and returns it. If a checkout with the same key is still open, Open returns that
+// one and stores nothing. If a response is lost, the SDK's retry finds the checkout that the first attempt stored, and Open
+// returns it. After an *UnavailableError the checkout may or may not be stored.
 func (s *Checkouts) Open(ctx context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
 	_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: aws.String(s.table), Item: table.EncodeCheckout(customer, c),
-		// Only an open checkout may be replaced once it has expired.
+		// A stored checkout may be replaced only if it is open and has expired.
 		ConditionExpression:      aws.String("attribute_not_exists(" + table.SortKey + ") OR #expires <= :at AND #status = :open"),
 		ExpressionAttributeNames: map[string]string{"#expires": table.AttrExpires, "#status": table.AttrStatus},
 		ExpressionAttributeValues: table.Item{

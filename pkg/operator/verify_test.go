@@ -22,7 +22,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// damage is a change of the store past all rules, with the findings it must cause: kinds with sort keys.
+// damage writes to the store directly, against the rules, and lists the findings that this must cause, each as a kind and a sort key.
 type damage struct {
 	what  string
 	do    func(s *shop)
@@ -61,36 +61,36 @@ func damagedSums() []damage {
 		{what: "a use is lost", want: []string{"limit_differs SUMMER20"}, do: func(s *shop) {
 			s.change("SUMMER20#c#00", func(it attributes) { it.add("left", -1) })
 		}},
-		{what: "a limit is raised, but not its counters", want: []string{"limit_differs SUMMER20"}, do: func(s *shop) {
+		{what: "a limit is raised, but its counters are not", want: []string{"limit_differs SUMMER20"}, do: func(s *shop) {
 			s.change("SUMMER20", func(it attributes) { it["maxUses"] = number(11) })
 		}},
-		{what: "more is used than the limit, and something left", want: []string{"limit_differs AUTUMN"}, do: func(s *shop) {
+		{what: "more uses are taken than the limit allows, and one is left", want: []string{"limit_differs AUTUMN"}, do: func(s *shop) {
 			s.edit("AUTUMN", voucher.Edit{MaxUses: new(voucher.Limit(3))})
 			s.change("AUTUMN#c#00", func(it attributes) { it.add("left", 1) })
 		}},
-		{what: "a counter gave more than it had", want: []string{"uses_differ AUTUMN", "overdrawn AUTUMN#c#00"}, do: func(s *shop) {
+		{what: "a counter gave out more uses than it had", want: []string{"uses_differ AUTUMN", "overdrawn AUTUMN#c#00"}, do: func(s *shop) {
 			s.change("AUTUMN#c#00", func(it attributes) { it.add("left", -4); it.add("used", 4) })
 		}},
 		{what: "a counter is lost", want: []string{"counters_differ SUMMER20"}, do: func(s *shop) {
 			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "SUMMER20#c#01")[0])
 		}},
-		{what: "a counter too many", want: []string{"counters_differ AUTUMN"}, do: func(s *shop) {
+		{what: "there is one counter too many", want: []string{"counters_differ AUTUMN"}, do: func(s *shop) {
 			s.change("AUTUMN#c#00", func(it attributes) { nextBucket(it); it["sk"] = text("AUTUMN#c#01") })
 		}},
-		{what: "a counter is of an edit to come", want: []string{"edits_differ AUTUMN"}, do: func(s *shop) {
+		{what: "a counter has the version of a later edit", want: []string{"edits_differ AUTUMN"}, do: func(s *shop) {
 			s.change("AUTUMN#c#00", func(it attributes) { it["version"] = number(1 << 20) })
 		}},
 		{what: "a counter missed an edit", want: []string{"edits_differ SUMMER20"}, do: func(s *shop) {
 			s.edit("SUMMER20", voucher.Edit{MaxUses: new(voucher.Limit(12))})
 			s.change("SUMMER20#c#02", func(it attributes) { it["version"] = number(0) })
 		}},
-		{what: "marked as full with uses left", want: []string{"full_with_uses_left SUMMER20"}, do: func(s *shop) {
+		{what: "a voucher with uses left is marked as full", want: []string{"full_with_uses_left SUMMER20"}, do: func(s *shop) {
 			s.change("SUMMER20", func(it attributes) { it["full"] = &types.AttributeValueMemberBOOL{Value: true} })
 		}},
 	}
 }
 
-// damagedPlaces removes vouchers, or moves items to another place.
+// damagedPlaces removes vouchers, or moves items to a place where they do not belong.
 func damagedPlaces() []damage {
 	return []damage{
 		{what: "a voucher is lost", want: []string{"orphaned SUMMER20"}, do: func(s *shop) {
@@ -119,7 +119,7 @@ func damagedPlaces() []damage {
 	}
 }
 
-// damagedRecords damages redemptions, and vouchers that store their redemptions in another way.
+// damagedRecords damages redemptions, or changes a voucher so that its redemptions should be stored in another form.
 func damagedRecords() []damage {
 	return []damage{
 		{what: "two redemptions with one ID", want: []string{"duplicate_redemption AUTUMN"}, do: func(s *shop) {
@@ -138,22 +138,22 @@ func damagedRecords() []damage {
 		{what: "a nick without a redemption", want: []string{"incomplete G1FT2"}, do: func(s *shop) {
 			s.change("G1FT2", func(it attributes) { it["redeemedBy"] = text("Alder") })
 		}},
-		{what: "a single-use voucher became one of many", want: []string{"wrong_kind G1FT2"}, do: func(s *shop) {
+		{what: "a single-use voucher became one with many uses", want: []string{"wrong_kind G1FT2"}, do: func(s *shop) {
 			s.change("G1FT2", func(it attributes) { it["maxUses"] = number(5) })
 		}},
-		{what: "a limit became none", want: []string{"wrong_kind AUTUMN"}, do: func(s *shop) {
+		{what: "a limit was removed", want: []string{"wrong_kind AUTUMN"}, do: func(s *shop) {
 			s.change("AUTUMN", func(it attributes) { delete(it, "maxUses") })
 		}},
-		{what: "a redeemed single-use voucher became one without a limit", want: []string{"wrong_kind G1FT1"}, do: func(s *shop) {
+		{what: "the limit of a redeemed single-use voucher was removed", want: []string{"wrong_kind G1FT1"}, do: func(s *shop) {
 			s.change("G1FT1", func(it attributes) { delete(it, "maxUses") })
 		}},
-		{what: "no limit became one use", want: []string{"wrong_kind AR1GAT0"}, do: func(s *shop) {
+		{what: "a voucher without a limit became single-use", want: []string{"wrong_kind AR1GAT0"}, do: func(s *shop) {
 			s.change("AR1GAT0", func(it attributes) { it["maxUses"] = number(1) })
 		}},
-		{what: "a limit per nick became none", want: []string{"wrong_kind NEWS"}, do: func(s *shop) {
+		{what: "a limit per nick was removed", want: []string{"wrong_kind NEWS"}, do: func(s *shop) {
 			s.change("NEWS", func(it attributes) { delete(it, "perNick") })
 		}},
-		{what: "no limit per nick became one", want: []string{"wrong_kind AUTUMN"}, do: func(s *shop) {
+		{what: "a limit per nick was added", want: []string{"wrong_kind AUTUMN"}, do: func(s *shop) {
 			s.change("AUTUMN", func(it attributes) { it["perNick"] = number(5) })
 		}},
 		{what: "a single-use voucher is marked as full", want: []string{"wrong_kind G1FT1"}, do: func(s *shop) {
@@ -162,16 +162,16 @@ func damagedRecords() []damage {
 	}
 }
 
-// damagedTerms leaves redemptions that break the rules.
+// damagedTerms leaves redemptions that their vouchers' terms did not allow.
 func damagedTerms() []damage {
 	return []damage{
-		{what: "a nick has more than its limit", want: []string{"nick_limit_exceeded NEWS"}, do: func(s *shop) {
+		{what: "a nick has more redemptions than its limit", want: []string{"nick_limit_exceeded NEWS"}, do: func(s *shop) {
 			s.change("NEWS#n#", func(it attributes) {
 				it["r#LRLuWYz8-QoWsPfs4csHfg"] = text("MRLuWYz8-QoWsPfs4csHfg" + strings.TrimPrefix(it.text(it.record()), it.text(it.record())[:22]))
 				it.add("taken", 1)
 			})
 		}},
-		{what: "a nick has more than any limit, which was edited", want: []string{"nick_limit_exceeded NEWS"}, do: func(s *shop) {
+		{what: "a nick has more redemptions than even the raised limit", want: []string{"nick_limit_exceeded NEWS"}, do: func(s *shop) {
 			s.edit("NEWS", voucher.Edit{MaxUsesPerNick: new(voucher.Limit(10))})
 			s.change("NEWS#n#", func(it attributes) {
 				rest := it.text(it.record())[22:]
@@ -203,7 +203,7 @@ func damagedTerms() []damage {
 			}
 			s.remove(s.names.Checkouts, s.items(s.names.Checkouts, "")[0])
 		}},
-		{what: "money of another currency", want: []string{"currency_differs G1FT2"}, do: func(s *shop) {
+		{what: "a reward in another currency than the shop's", want: []string{"currency_differs G1FT2"}, do: func(s *shop) {
 			s.change("G1FT2", func(it attributes) { it["currency"] = text("USD") })
 		}},
 	}
@@ -215,13 +215,13 @@ func malformedItems() []damage {
 		{what: "an item of an unknown kind", want: []string{"malformed SUMMER20#x#1"}, do: func(s *shop) {
 			s.change("SUMMER20#c#00", func(it attributes) { it["sk"] = text("SUMMER20#x#1") })
 		}},
-		{what: "a sort key that no code has, in the middle of another's items", want: []string{"malformed SUMMER20!"}, do: func(s *shop) {
+		{what: "a sort key that no code has, among another code's items", want: []string{"malformed SUMMER20!"}, do: func(s *shop) {
 			s.change("SUMMER20#c#00", func(it attributes) { it["sk"] = text("SUMMER20!") })
 		}},
-		{what: "a counter of no number", want: []string{"malformed AUTUMN#c#one"}, do: func(s *shop) {
+		{what: "a counter with a word for a number", want: []string{"malformed AUTUMN#c#one"}, do: func(s *shop) {
 			s.change("AUTUMN#c#00", func(it attributes) { it["sk"] = text("AUTUMN#c#one") })
 		}},
-		{what: "a counter of a number that is not whole", want: []string{"malformed AUTUMN#c#00"}, do: func(s *shop) {
+		{what: "a counter whose uses are not a whole number", want: []string{"malformed AUTUMN#c#00"}, do: func(s *shop) {
 			s.change("AUTUMN#c#00", func(it attributes) { it["used"] = &types.AttributeValueMemberN{Value: "1.5"} })
 		}},
 		{what: "a counter below zero", want: []string{"malformed AUTUMN#c#00"}, do: func(s *shop) {
@@ -230,7 +230,7 @@ func malformedItems() []damage {
 		{what: "a limit that is text", want: []string{"malformed AUTUMN"}, do: func(s *shop) {
 			s.change("AUTUMN", func(it attributes) { it["maxUses"] = text("5") })
 		}},
-		{what: "a limit that no voucher has", want: []string{"malformed AUTUMN"}, do: func(s *shop) {
+		{what: "a limit that no voucher can have", want: []string{"malformed AUTUMN"}, do: func(s *shop) {
 			s.change("AUTUMN", func(it attributes) { it["maxUses"] = number(-5) })
 		}},
 		{what: "a voucher without a version", want: []string{"malformed G1FT2"}, do: func(s *shop) {
@@ -239,16 +239,16 @@ func malformedItems() []damage {
 		{what: "a voucher of version 0", want: []string{"malformed G1FT2"}, do: func(s *shop) {
 			s.change("G1FT2", func(it attributes) { it["version"] = number(0) })
 		}},
-		{what: "a voucher that gives nothing", want: []string{"malformed G1FT2"}, do: func(s *shop) {
+		{what: "a voucher whose reward cannot be read", want: []string{"malformed G1FT2"}, do: func(s *shop) {
 			s.change("G1FT2", func(it attributes) { it["reward"] = text("coins") })
 		}},
-		{what: "a voucher that is bound to one nick and compared with another", want: []string{"malformed G1FT2"}, do: func(s *shop) {
+		{what: "a voucher with a nick but no hash of it", want: []string{"malformed G1FT2"}, do: func(s *shop) {
 			s.change("G1FT2", func(it attributes) { it["nick"] = text("Alder") })
 		}},
-		{what: "a redemption that says nothing", want: []string{"malformed AUTUMN#r#"}, do: func(s *shop) {
+		{what: "a redemption that cannot be read", want: []string{"malformed AUTUMN#r#"}, do: func(s *shop) {
 			s.change("AUTUMN#r#", func(it attributes) { it[it.record()] = text("redeemed") })
 		}},
-		{what: "a redemption whose ID is none", want: []string{"malformed AUTUMN#r#"}, do: func(s *shop) {
+		{what: "a redemption with an invalid ID", want: []string{"malformed AUTUMN#r#"}, do: func(s *shop) {
 			s.change("AUTUMN#r#", func(it attributes) { it[it.record()] = text("1" + it.text(it.record())) })
 		}},
 		{what: "a redemption without its nick", want: []string{"malformed NEWS#n#"}, do: func(s *shop) {
@@ -263,42 +263,42 @@ func malformedItems() []damage {
 		{what: "a nick's item without redemptions", want: []string{"malformed NEWS#n#"}, do: func(s *shop) {
 			s.change("NEWS#n#", func(it attributes) { delete(it, it.record()) })
 		}},
-		{what: "two redemptions in the item of one", want: []string{"malformed AR1GAT0#r#"}, do: func(s *shop) {
+		{what: "two redemptions in an item for one", want: []string{"malformed AR1GAT0#r#"}, do: func(s *shop) {
 			s.change("AR1GAT0#r#", func(it attributes) { it["r#LRLuWYz8-QoWsPfs4csHfg"] = it[it.record()] })
 		}},
 	}
 }
 
-// damagedCheckouts damages checkouts, or looks at correct ones at a certain time.
+// damagedCheckouts damages checkouts, or verifies correct ones at a chosen time.
 func damagedCheckouts() []damage {
 	return []damage{
-		{what: "a checkout without a time of deletion", want: []string{"deletion_time_differs "}, do: func(s *shop) {
+		{what: "a checkout without a deletion time", want: []string{"deletion_time_differs "}, do: func(s *shop) {
 			s.changeCheckout(func(it attributes) { delete(it, "expiresAt") })
 		}},
-		{what: "a checkout that is deleted a year later", want: []string{"deletion_time_differs "}, do: func(s *shop) {
+		{what: "a checkout whose deletion time is a year late", want: []string{"deletion_time_differs "}, do: func(s *shop) {
 			s.changeCheckout(func(it attributes) { it.add("expiresAt", int64(365*day/time.Second)) })
 		}},
-		{what: "a checkout that was not deleted", want: []string{"kept_too_long "}, after: 15 * day, do: func(*shop) {}},
+		{what: "a checkout that should have been deleted", want: []string{"kept_too_long "}, after: 15 * day, do: func(*shop) {}},
 		{what: "a checkout that is not deleted yet", after: 14 * day, do: func(*shop) {}},
-		{what: "a checkout of the future", want: []string{"in_the_future "}, after: -11 * time.Minute, do: func(s *shop) {
+		{what: "a checkout from the future", want: []string{"in_the_future "}, after: -11 * time.Minute, do: func(s *shop) {
 			for _, it := range s.items(s.names.Vouchers, "") {
 				s.remove(s.names.Vouchers, it)
 			}
 		}},
-		{what: "clocks that are apart", after: -9 * time.Minute, do: func(*shop) {}},
+		{what: "clocks that differ by nine minutes", after: -9 * time.Minute, do: func(*shop) {}},
 		{what: "a subtotal that is wrong", want: []string{"price_differs "}, do: func(s *shop) {
 			s.changeCheckout(func(it attributes) { it.add("subtotal", 1); it.add("total", 1) })
 		}},
 		{what: "a total that is wrong", want: []string{"price_differs "}, do: func(s *shop) {
 			s.changeCheckout(func(it attributes) { it.add("total", -1) })
 		}},
-		{what: "a checkout of another currency", want: []string{"currency_differs "}, do: func(s *shop) {
+		{what: "a checkout in another currency", want: []string{"currency_differs "}, do: func(s *shop) {
 			s.changeCheckout(func(it attributes) { it["currency"] = text("USD") })
 		}},
 		{what: "a checkout under another ID's key", want: []string{"misplaced "}, do: func(s *shop) {
 			s.changeCheckout(func(it attributes) { it["sk"] = text("LRLuWYz8-QoWsPfs4csHfg") })
 		}},
-		{what: "a checkout whose ID is none", want: []string{"malformed "}, do: func(s *shop) {
+		{what: "a checkout with an invalid ID", want: []string{"malformed "}, do: func(s *shop) {
 			s.changeCheckout(func(it attributes) { it["id"] = text("12") })
 		}},
 		{what: "a checkout that is paid", want: []string{"malformed "}, do: func(s *shop) {
@@ -310,7 +310,7 @@ func damagedCheckouts() []damage {
 	}
 }
 
-// nickKeys maps each nick to the sort key of its item of SUMMER-20.
+// nickKeys maps each nick that redeemed SUMMER-20 to the sort key of that nick's item.
 func (s *shop) nickKeys() map[string]string {
 	s.t.Helper()
 	keys := make(map[string]string)
@@ -324,7 +324,7 @@ func (s *shop) nickKeys() map[string]string {
 	return keys
 }
 
-func TestVerify_Damage_IsFoundAndNothingElse(t *testing.T) {
+func TestVerify_Damage_CausesExactlyItsFindings(t *testing.T) {
 	tables := newTables(t)
 	for _, test := range damages() {
 		t.Run(test.what, func(t *testing.T) {
@@ -346,7 +346,7 @@ func TestVerify_Damage_IsFoundAndNothingElse(t *testing.T) {
 	}
 }
 
-// wantFindings compares kinds and sort keys, without the keys' random ends.
+// wantFindings compares kinds and sort keys. It cuts off the random ends of the keys.
 func wantFindings(t *testing.T, findings []reconciliation.Finding, want []string) {
 	t.Helper()
 	got := make([]string, len(findings))
@@ -392,13 +392,13 @@ func TestVerify_EveryKindOfFinding_IsTestedAndDocumented(t *testing.T) {
 	}
 }
 
-func TestVerify_ShopThatNobodyDamaged_IsClean(t *testing.T) {
+func TestVerify_UndamagedShop_IsClean(t *testing.T) {
 	tables := newTables(t)
 	for what, leave := range map[string]func(s *shop){
-		"nothing": func(*shop) {}, "every kind": (*shop).stock, "replays and refusals": replaysAndRefusals, "used up, and marked so": usedUp,
-		"raised, lowered, lowered below what was used, raised again": editedLimits, "a nick's limit below what it used": loweredNickLimit,
-		"edited against what was redeemed": editedAgainstRedemptions, "bound, and of a time": boundAndTimed,
-		"codes that begin with another": codesThatBeginAlike, "a batch": generatedBatch,
+		"nothing": func(*shop) {}, "every kind": (*shop).stock, "replays and refusals": replaysAndRefusals, "used up and marked as full": usedUp,
+		"raised, lowered, lowered below what was used, raised again": editedLimits, "a limit per nick lowered below a nick's uses": loweredNickLimit,
+		"redeemed, then edited so that the terms forbid it": editedAgainstRedemptions, "bound to a nick and a period": boundAndTimed,
+		"codes that are prefixes of others": codesThatBeginAlike, "a batch": generatedBatch,
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -497,7 +497,7 @@ func generatedBatch(s *shop) {
 	s.opened = time.Now()
 }
 
-func TestVerify_CountsWhatItRead(t *testing.T) {
+func TestVerify_CountsTheItemsItReads(t *testing.T) {
 	s := newTables(t).newShop(t)
 	s.stock()
 	items := 0
@@ -506,11 +506,11 @@ func TestVerify_CountsWhatItRead(t *testing.T) {
 		t.Errorf("%+v, %v", report, err)
 	}
 	if want := 6 + 4 + 2 + 2 + 1 + 2 + 1; items != want { // vouchers, counters, nicks and redemptions, a checkout
-		t.Errorf("told of %d items; want %d", items, want)
+		t.Errorf("Read counted %d items; want %d", items, want)
 	}
 }
 
-func TestVerify_ThatIsStopped_ReturnsAnError(t *testing.T) {
+func TestVerify_Canceled_ReturnsAnError(t *testing.T) {
 	s := newTables(t).newShop(t)
 	s.stock()
 	stopped, stop := context.WithCancel(t.Context())
@@ -522,7 +522,7 @@ func TestVerify_ThatIsStopped_ReturnsAnError(t *testing.T) {
 
 var errKilled = errors.New("the command was killed")
 
-// cutAfter lets a number of updates through and loses the response to the last; later updates do not reach the store.
+// cutAfter lets a number of updates through and drops the response to the last one. Later updates do not reach the store.
 type cutAfter struct {
 	*dynamodb.Client
 
@@ -540,7 +540,7 @@ func (c *cutAfter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 	return out, err
 }
 
-func TestVerify_EditThatWasCutOff_IsInMotionUntilItIsRunAgain(t *testing.T) {
+func TestVerify_InterruptedEdit_IsInMotionUntilRunAgain(t *testing.T) {
 	tables := newTables(t)
 	for what, to := range map[string]voucher.Limit{"raise": 14, "lower below what was used": 2} {
 		t.Run(what, func(t *testing.T) {
@@ -556,7 +556,8 @@ func TestVerify_EditThatWasCutOff_IsInMotionUntilItIsRunAgain(t *testing.T) {
 	}
 }
 
-// cutOffEdit edits the limit from 10 and cuts the edit off at an update. It reports whether the edit had that many.
+// cutOffEdit changes a limit from 10 and cuts the edit off after a number of updates. It returns false if the edit completed with
+// fewer updates.
 func cutOffEdit(t *testing.T, tables *tables, to voucher.Limit, updates int) bool {
 	t.Helper()
 	s := tables.newShop(t)
@@ -573,8 +574,8 @@ func cutOffEdit(t *testing.T, tables *tables, to voucher.Limit, updates int) boo
 	if err != nil || report.Found > 0 {
 		t.Fatalf("cut at update %d: %+v, %v", updates, report, err)
 	}
-	if standing.Editing == voucher.NoLimit { // only the last answer was lost
-		s.wantClean("an edit whose last answer was lost")
+	if standing.Editing == voucher.NoLimit { // only the last response was lost
+		s.wantClean("an edit whose last response was lost")
 		return true
 	}
 	if len(report.InMotion) != 1 || report.InMotion[0].Kind != reconciliation.MotionEdit || report.InMotion[0].MaxUses != to || report.InMotion[0].Code != code {
@@ -593,8 +594,8 @@ func cutOffEdit(t *testing.T, tables *tables, to voucher.Limit, updates int) boo
 	return true
 }
 
-// Many workers redeem, edit and create vouchers while the shop is verified again and again. The test goes on until the load was
-// large enough, however slow the machine is.
+// Many workers redeem, edit and create vouchers while the shop is verified again and again. On a slow machine the test goes on until
+// there were enough runs and redemptions.
 func TestVerify_LiveShop_FindsNothing(t *testing.T) {
 	const duration, patience = 2 * time.Second, 2 * time.Minute
 	const wantedRuns, wantedRedemptions = 2, 100
@@ -643,9 +644,9 @@ func TestVerify_LiveShop_FindsNothing(t *testing.T) {
 	}
 	end()
 	busy.Wait()
-	t.Logf("%d runs beside %d answers of redeemed, %d times a code was in motion", runs, redeemed.Load(), inMotion)
+	t.Logf("%d runs during %d redemptions; codes were in motion %d times", runs, redeemed.Load(), inMotion)
 	if !isLoad() {
-		t.Errorf("%d runs beside %d redemptions in %s are no load", runs, redeemed.Load(), patience)
+		t.Errorf("only %d runs and %d redemptions in %s", runs, redeemed.Load(), patience)
 	}
 	s.wantClean("afterwards")
 }
