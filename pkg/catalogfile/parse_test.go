@@ -158,6 +158,7 @@ func TestParse_FaultHasItsLine(t *testing.T) {
 		{"amount without the most", in("variant", "amount: {min: 5}"), `shop.yaml:12: max: is missing`},
 		{"amount from zero", in("variant", "amount: {min: 0, max: 5}"), `shop.yaml:12: amount: bounds 0 to 5: they must be whole numbers from 1 to 1000000, the lower not above the upper`},
 		{"amount is not whole", in("variant", "amount:", "  min: 1", "  max: 5.5"), `shop.yaml:14: max: must be a whole number from 1 to 1000000, not "5.5"`},
+		{"amount with a decimal point", in("variant", "amount: {min: 5.0, max: 10}"), `shop.yaml:12: min: must be a whole number from 1 to 1000000, not "5.0"`},
 		{"amount in hexadecimal", in("variant", "amount: {max: 0x10}"), `shop.yaml:12: max: must be a whole number from 1 to 1000000, not "0x10"`},
 		{"amount beyond all bounds", in("variant", "amount: {max: 99999999999999999999}"), `shop.yaml:12: max: must be a whole number from 1 to 1000000, not "99999999999999999999"`},
 		{"amount that costs too much", strings.Replace(in("variant", "amount: {max: 1000}"), "4.99", "90071992547409.00", 1), `shop.yaml:12: amount: 1000 times the price: amount of money is too large`},

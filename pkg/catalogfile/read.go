@@ -119,9 +119,10 @@ func (d *document) variant(layout variantLayout, at jsontext.Pointer, earlier ma
 	} else if d.currency != "" {
 		d.failAt(at+"/price", "%v: write it like %s", err, money.Money{Minor: 499, Currency: d.currency}.Decimal())
 	}
-	if amount := layout.Amount; amount != nil { // the schema reports what is no whole number
-		variant.MinAmount = whole(amount.Min, 1)
-		variant.MaxAmount = whole(amount.Max, variant.MinAmount)
+	if amount := layout.Amount; amount != nil {
+		const wanted = "a whole number from 1 to 1000000"
+		variant.MinAmount = whole(d, at+"/amount/min", amount.Min, 1, wanted)
+		variant.MaxAmount = whole(d, at+"/amount/max", amount.Max, variant.MinAmount, wanted)
 	}
 	if !layout.Data.IsZero() {
 		d.values = 0
@@ -139,7 +140,7 @@ func (d *document) variant(layout variantLayout, at jsontext.Pointer, earlier ma
 func (d *document) voucher(layout voucherLayout, at jsontext.Pointer, earlier map[text]int) Voucher {
 	terms := voucher.Terms{
 		Written: string(layout.Code), Disabled: layout.Disabled, Nick: string(layout.Nick), Batch: string(layout.Batch), Note: string(layout.Note),
-		MaxUses: limit(layout.MaxUses), MaxUsesPerNick: limit(layout.MaxUsesPerNick),
+		MaxUses: d.limit(layout.MaxUses, at+"/max-uses"), MaxUsesPerNick: d.limit(layout.MaxUsesPerNick, at+"/max-uses-per-nick"),
 		ValidFrom: d.time(layout.ValidFrom, at+"/valid-from"), ValidUntil: d.time(layout.ValidUntil, at+"/valid-until"),
 	}
 	var err error
@@ -166,24 +167,29 @@ func (d *document) failFields(at jsontext.Pointer, err error) {
 	}
 }
 
-// whole reads digits; what is none, which the schema reports, as otherwise.
-func whole[Digits ~string](digits Digits, otherwise int64) int64 {
+// whole reads digits; it returns otherwise if there are none, or after it reported that they are no whole number. The schema does
+// not report all of these: to it, 10.0 is a whole number.
+func whole[Digits ~string](d *document, at jsontext.Pointer, digits Digits, otherwise int64, wanted string) int64 {
+	if digits == "" {
+		return otherwise
+	}
 	number, err := strconv.ParseInt(string(digits), 10, 64)
 	if err != nil {
+		d.failAt(at, "must be %s, not %.40q", wanted, digits)
 		return otherwise
 	}
 	return number
 }
 
 // limit is nil if absent.
-func limit(written *text) *voucher.Limit {
+func (d *document) limit(written *text, at jsontext.Pointer) *voucher.Limit {
 	switch {
 	case written == nil:
 		return nil
 	case *written == "none":
 		return new(voucher.NoLimit)
 	default:
-		return new(voucher.Limit(whole(*written, 1)))
+		return new(voucher.Limit(whole(d, at, *written, 1, "a whole number of at least 1, or none")))
 	}
 }
 

@@ -60,6 +60,7 @@ func TestParse_FaultOfAVoucherHasItsLine(t *testing.T) {
 		{"no uses", "{code: A, reward: 5%, max-uses: 0}", `6: max-uses: must be a whole number of at least 1, or none, not "0"`},
 		{"too many uses", "{code: A, reward: 5%, max-uses: 1000000001}", "6: max-uses: must be 1 to 1000000000, or none"},
 		{"uses in words", "{code: A, reward: 5%, max-uses: many}", `6: max-uses: must be a whole number of at least 1, or none, not "many"`},
+		{"uses with a decimal point", "{code: A, reward: 5%, max-uses: 100.0}", `6: max-uses: must be a whole number of at least 1, or none, not "100.0"`},
 		{"per nick of a single use", "{code: A, reward: 5%, max-uses-per-nick: 1}", "6: max-uses-per-nick: is for codes of more than one use"},
 		{"no date of the calendar", "{code: A, reward: 5%, valid-from: 2027-06-31}", `6: valid-from: "2027-06-31" is not a time: write it like 2027-01-31T18:00:00Z (RFC 3339), or 2027-01-31, which begins at midnight UTC`},
 		{"the year that stands for none", "{code: A, reward: 5%, valid-until: 0001-01-01}", "6: valid-until: must be in the years 2000 to 9999"},
