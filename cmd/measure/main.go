@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// report is what was measured.
+// report is the result of a measurement.
 type report interface{ Print(w io.Writer) error }
 
 func run(ctx context.Context, arguments []string, out, progress io.Writer) error {
@@ -108,7 +108,7 @@ func write(out io.Writer, measured report, asJSON bool) error {
 	return encoder.Encode(measured)
 }
 
-// machine says where and when something was measured.
+// machine describes the machine and the date of a measurement.
 func machine(now time.Time) string {
 	processor := runtime.GOARCH
 	info, _ := os.ReadFile("/proc/cpuinfo") // only Linux has it

@@ -1,7 +1,7 @@
 // Command shopctl is the operator's command: it runs a Shopfront on a laptop, loads the catalogue, creates voucher codes and lists
 // what was redeemed. shopctl help describes it.
 //
-// It holds flags, calls and output. The work is in pkg/operator; this package imports neither the store nor AWS.
+// This package parses flags, calls pkg/operator, which does the work, and prints the results. It imports neither the store nor AWS.
 package main
 
 import (

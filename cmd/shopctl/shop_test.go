@@ -39,7 +39,7 @@ const asProgram = "SHOPCTL_TEST_AS_PROGRAM"
 
 // shopfront is a Shopfront for one test. It has its own tables on DynamoDB Local, and a clock that only the test moves.
 type shopfront struct {
-	dir       string // stands for a checkout of Shopfront with a local run
+	dir       string // looks like a checkout of Shopfront with a local run
 	state     localrun.State
 	client    *dynamodb.Client
 	vouchers  voucher.Redeemer

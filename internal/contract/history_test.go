@@ -35,7 +35,7 @@ const (
 	third  = "api/releases/0003-2026-11-21.yaml"
 )
 
-// committed is a checkout with three releases, each in a commit of its own.
+// committed is a checkout with three releases, each in its own commit.
 func committed(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Who must reject a bad request, if not a function. A request that is not HTTP does not get past the gateway's HTTP server.
+// These constants name who must reject a bad request, if not a function: the gateway, or its HTTP server if the request is not HTTP.
 const (
 	gatewaysOwn = "gateway"
 	serversOwn  = "server"

@@ -167,7 +167,7 @@ func flags(edit history.Edit) []string {
 	return flags
 }
 
-// killed stands for the exit status of a command that was killed.
+// killed is the exit status recorded for a command that was killed.
 const killed = -1
 
 // shopctl runs the operator's command through the hostile store.

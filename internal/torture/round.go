@@ -15,9 +15,9 @@ import (
 
 // The size of a round. Histories stay as short as the checker needs them.
 const (
-	clients      = 8 // as many as the function has processes, so that none waits for one
+	clients      = 8 // as many as the function has processes, so no client waits for a process
 	operators    = 2
-	longestRound = 3 * time.Second // of clients; then they finish what they have begun
+	longestRound = 3 * time.Second // after that, clients send no new requests
 )
 
 // outcome is the result of a round.
@@ -42,7 +42,7 @@ type round struct {
 	mu       sync.Mutex
 	outcome  outcome
 	notFound *response            // what every refusal looks like
-	bodies   map[string]*response // of each redemption, by its ID
+	bodies   map[string]*response // the first response of each redemption, by its ID
 }
 
 // playRound plays a whole round. If it cannot be played, the test fails and its goroutine ends.

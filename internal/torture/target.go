@@ -23,12 +23,12 @@ type target struct {
 
 	editing         sync.Mutex // one edit at a time
 	mu              sync.Mutex
-	terms           history.Terms // that it has, or is on its way to
-	pending         history.Edit  // of unknown outcome until now
-	greatest        history.Terms // that it ever had
-	requests, edits int           // that it is still to take
+	terms           history.Terms // the current terms, or those of the edit in flight
+	pending         history.Edit  // the edit whose outcome is still unknown
+	greatest        history.Terms // the greatest value that each term ever had
+	requests, edits int           // how many are still to be made
 	asked           []asked
-	open            map[asked]bool  // not known to have been redeemed, though they may have been
+	open            map[asked]bool  // requests that may or may not have been redeemed
 	unkeyed         int             // requests without a key whose outcome is unknown
 	answered        map[string]bool // redemptions that were answered or listed, by their IDs
 }

@@ -32,14 +32,14 @@ type Settings struct {
 	Progress io.Writer
 }
 
-// Report tells what happened.
+// Report is the result of a run.
 type Report struct {
 	Seed uint64
 	// Rows has a row for each trial.
 	Rows []Row
 	// Untried names the rows that prove nothing: their fault befell no call, or nothing was redeemed.
 	Untried []string
-	// Vouchers were put to the test, with so many requests, and edits and lists by operators.
+	// Vouchers, Requests and Operations count the vouchers, the clients' requests, and the operators' edits and lists.
 	Vouchers, Requests, Operations int
 	Violations                     []Violation
 }
@@ -49,8 +49,8 @@ type Violation struct {
 	Seed  uint64
 	Trial string
 	Round int
-	// Breach tells that the history or the sums of a voucher, or shopctl verify, show a promise to be broken. Anything else,
-	// such as an answer that is not documented, may come of a crash or a slow machine.
+	// Breach reports that a voucher's history or sums, or shopctl verify, prove a broken promise. Any other violation, such as
+	// an undocumented response, may result from a crash or a slow machine.
 	Breach bool
 	Text   string
 }
@@ -145,8 +145,8 @@ func (r *run) next() (p *progress, number int, more bool) {
 	return p, p.begun, true
 }
 
-// done tells whether a trial's fault was injected often enough and something redeemed, or where it has no fault, whether as
-// much was redeemed.
+// done reports whether a trial's fault was injected often enough and anything was redeemed. Without a fault, it reports whether
+// there were enough redemptions.
 func (p *progress) done(injections int) bool {
 	if len(p.trial.counts) == 0 {
 		return p.row.Redemptions >= injections
@@ -175,11 +175,11 @@ func (r *run) add(p *progress, number int, played outcome) {
 	if r.settings.Progress != nil {
 		_, _ = fmt.Fprintf(r.settings.Progress, "%s, round %d (%s): %d injected, %d redemptions, %d refusals, %d unknown, %d violations, %s\n",
 			p.trial.fault, number, played.plan, played.row.Injected, played.row.Redemptions, played.row.Refusals, played.row.Unknown,
-			played.row.Violations, played.took.Round(time.Millisecond)) // for a reader who may have gone
+			played.row.Violations, played.took.Round(time.Millisecond)) // the reader may have gone away
 	}
 }
 
-// String tells what the rows are of.
+// String sums up the run in one line.
 func (r Report) String() string {
 	return fmt.Sprintf("seed %d: %s vouchers, %s requests, %s edits and lists, %s violations",
 		r.Seed, grouped(r.Vouchers), grouped(r.Requests), grouped(r.Operations), grouped(len(r.Violations)))

@@ -10,8 +10,8 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// What `make torture` sets. As it is, the test is short, and draws the same faults each time: one that begins to fail does
-// so because of a change.
+// `make torture` sets these flags. With the defaults, the test is short and draws the same faults each time, so it begins to fail
+// only because of a change.
 //
 //nolint:gochecknoglobals // flags of the test binary
 var (

@@ -11,14 +11,14 @@ import (
 
 // trial is one kind of hostility.
 type trial struct {
-	fault  string             // the row's
-	drawn  []faultproxy.Fault // with equal shares
-	counts []faultproxy.Fault // what is counted as injected
+	fault  string             // the name of its row in the report
+	drawn  []faultproxy.Fault // drawn equally often
+	counts []faultproxy.Fault // the faults that count as injected
 	held   bool               // transactions take long
 	tight  bool               // a partition key value takes few units
-	checks int                // in a hundred requests; 0: the usual share
-	lists  int                // in a hundred actions of operators; 0: the usual share
-	busy   bool               // with a voucher of many uses and requests
+	checks int                // per 100 requests; 0: the usual share
+	lists  int                // per 100 actions of operators; 0: the usual share
+	busy   bool               // one voucher has many uses and gets many requests
 }
 
 // The names of trials that are not a fault's.
@@ -83,7 +83,7 @@ func (t trial) plan(random *rand.Rand) plan {
 	for _, fault := range t.drawn {
 		p.settings.Rates[fault] = p.share / float64(len(t.drawn))
 	}
-	p.settings.Rates[faultproxy.Throttle] /= float64(p.settings.Burst) // of which each begins so many
+	p.settings.Rates[faultproxy.Throttle] /= float64(p.settings.Burst) // because each throttle affects Burst calls in a row
 	if t.held {
 		p.settings.Hold = pick(random, 10*time.Millisecond, 40*time.Millisecond, 150*time.Millisecond)
 	}

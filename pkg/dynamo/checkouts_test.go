@@ -144,7 +144,7 @@ type outcomes struct {
 	firstUnexpectedError error
 }
 
-// race sends all requests at once, each through a client of its own.
+// race sends all requests at once, each through its own client.
 func (k *kiosk) race(requests []checkout.Request) *outcomes {
 	k.t.Helper()
 	got := &outcomes{opened: map[checkout.ID]int{}, replayed: map[checkout.ID]int{}}

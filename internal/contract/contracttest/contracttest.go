@@ -178,7 +178,8 @@ func (v *Validator) find(method, sent string) (string, *v3.PathItem) {
 	return "", nil
 }
 
-// isGatewaysOwn reports whether the gateway wrote a response, not a function. The response to a HEAD has no body to tell by.
+// isGatewaysOwn reports whether the gateway wrote a response, not a function. For a HEAD without a
+// body it relies on the headers alone.
 func isGatewaysOwn(request *http.Request, response *http.Response, body []byte) bool {
 	var message struct {
 		Message string `json:"message"`

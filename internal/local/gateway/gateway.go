@@ -49,7 +49,7 @@ type Config struct {
 	Status func(error) int
 	// IntegrationTimeout is how long the gateway waits for a function; MaxIntegrationTimeout where 0, and at most that.
 	IntegrationTimeout time.Duration
-	// Clock tells the time of a request; time.Now where nil.
+	// Clock returns the time of a request; nil means time.Now.
 	Clock func() time.Time
 	// Log takes a record of each request, after its response was written, concurrently. May be nil.
 	Log func(Record)
@@ -265,7 +265,7 @@ func (g *Gateway) write(w http.ResponseWriter, c *call, a answer) {
 
 	hasBody := a.status != http.StatusNoContent && a.status != http.StatusNotModified
 	isHead := c.request.Method == http.MethodHead
-	// The length for HEAD is that of a GET's body. A function that sends no body to HEAD does not tell it.
+	// The Content-Length of a HEAD response is that of the GET's body, which is unknown if the function sends no body to HEAD.
 	if hasBody && (len(a.body) > 0 || !isHead) {
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}

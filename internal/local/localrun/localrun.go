@@ -42,7 +42,7 @@ type Options struct {
 	Out io.Writer
 	// Warnings receives a line for each kind of thing in the template that does not exist on this machine.
 	Warnings io.Writer
-	// Now tells the time.
+	// Now returns the current time.
 	Now func() time.Time
 	// Random returns a random number from 0 up to, not including, n; it need not be secret.
 	Random func(n int64) int64

@@ -103,12 +103,12 @@ func (r *reader) readResources() {
 			r.readTable(each)
 		case typeFunction:
 			functions = append(functions, each)
-		case "AWS::IAM::Role", "AWS::Logs::LogGroup", "AWS::CloudFormation::WaitConditionHandle": // which the shop's own template has
+		case "AWS::IAM::Role", "AWS::Logs::LogGroup", "AWS::CloudFormation::WaitConditionHandle": // in the shop's own template, but not needed locally
 		default:
 			r.ignore(each.kind, each.name)
 		}
 	}
-	for _, each := range functions { // which refer to the tables
+	for _, each := range functions { // last, because they refer to the tables
 		r.readFunction(each)
 	}
 }

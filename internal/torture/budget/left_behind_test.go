@@ -61,10 +61,11 @@ func (p *replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
 	w.Header().Set("X-Amz-Crc32", answer.Header().Get("X-Amz-Crc32"))
 	w.WriteHeader(answer.Code)
-	_, _ = w.Write(answer.Body.Bytes()) // to a client that may have gone away
+	_, _ = w.Write(answer.Body.Bytes()) // the client may have gone away
 }
 
-// kindOf tells calls apart by what they do, and the codes in their first key by all but the number at their end.
+// kindOf returns a name that is equal for calls that do the same. Codes in the first key count as equal if only the number at
+// their end differs.
 func kindOf(operation string, body []byte) (string, error) {
 	type target struct {
 		TableName string
@@ -141,7 +142,7 @@ const (
 	single = "GEMS"
 	many   = "RANK"
 	spent  = "SPENT"
-	mute   = "MUTE" // which the store never answers for
+	mute   = "MUTE" // the store never answers calls for this code
 )
 
 func kept() map[string]voucher.Limit {
@@ -167,7 +168,7 @@ func (c *crowd) request(number int) request {
 	case 4:
 		return redeem(spent, remembered)
 	case 5:
-		checking := kinds[check] // whose answers name the code
+		checking := kinds[check] // its responses contain the code
 		checking.body = fmt.Sprintf(`{"code":"%s14","nick":"Alder"}`, many)
 		return checking
 	case 6:
@@ -201,7 +202,7 @@ func holds(tb testing.TB) held {
 	for _, descriptor := range open {
 		name := filepath.Join("/dev/fd", descriptor.Name())
 		what, err := os.Readlink(name)
-		if errors.Is(err, os.ErrNotExist) { // that of the directory itself
+		if errors.Is(err, os.ErrNotExist) { // the descriptor of the directory itself, which is closed by now
 			continue
 		}
 		now.descriptors[name+" "+what] = name
@@ -333,7 +334,7 @@ func TestRequests_MisbehavingStore_LeaveNothingBehind(t *testing.T) {
 	s.requests[redeemUsedUp] = request{http.MethodPost, s.requests[redeemUsedUp].path, "", `{"code":"SPENT13","nick":"Alder"}`, nil}
 	s.begin(t) // takes its uses
 	s.store.behind = &replay{behind: s.proxy, known: make(map[string]*httptest.ResponseRecorder)}
-	s.serve(t, template, newFunctions(t, template, s.store.url())) // which remember nothing of that
+	s.serve(t, template, newFunctions(t, template, s.store.url())) // new functions, which have no codes in memory
 	c := &crowd{api: s.api, customer: string(s.customer)}
 	for range 2 { // every kind of call, and those for codes that are known to be of many uses
 		for number := 9; number < 27; number++ {
@@ -357,7 +358,7 @@ func TestRequests_MisbehavingStore_LeaveNothingBehind(t *testing.T) {
 	c.tell(t, injected, int(wrong.found.Load()))
 }
 
-// tell tells which faults the calls met, and sums up what came of the requests: each may have met several.
+// tell logs which faults the calls met, and the outcomes of the requests. A request may have met several faults.
 func (c *crowd) tell(t *testing.T, injected func(fault string) int, violations int) {
 	t.Helper()
 	row := torture.Row{

@@ -22,7 +22,7 @@ type misbehaviour struct {
 	delay time.Duration
 	// refusing has it take no connection at all.
 	refusing bool
-	// spares tells which requests may be answered as by a healthy store; nil: none.
+	// spares reports whether the response to a request may be that of a healthy store; nil: for no request.
 	spares func(request string) bool
 }
 
@@ -54,7 +54,7 @@ func drawn() []misbehaviour {
 		return misbehaviour{name: string(fault), rates: map[faultproxy.Fault]float64{fault: 1}, delay: 8 * time.Second, spares: spares}
 	}
 	return []misbehaviour{
-		always(faultproxy.Conflict, only(check, area)), // which write nothing
+		always(faultproxy.Conflict, only(check, area)), // these requests write nothing
 		always(faultproxy.Throttle, nil),
 		always(faultproxy.ServerError, nil),
 		always(faultproxy.LostRequest, nil),
@@ -63,8 +63,8 @@ func drawn() []misbehaviour {
 		always(faultproxy.CutAnswer, nil),
 		always(faultproxy.SlowRequest, everyRequest), // sometimes not slow enough
 		always(faultproxy.SlowAnswer, everyRequest),
-		always(faultproxy.Unprocessed, allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder)), // which read batches
-		always(faultproxy.ShortPage, everyRequest),                                                            // which are followed to the end
+		always(faultproxy.Unprocessed, allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder)), // these read batches
+		always(faultproxy.ShortPage, everyRequest),                                                            // the next pages are read, too
 	}
 }
 

@@ -39,14 +39,13 @@ func (manyUses) TransactWriteItems(context.Context, *dynamodb.TransactWriteItems
 	return &dynamodb.TransactWriteItemsOutput{}, nil
 }
 
-// A process remembers which codes are of many uses, and of no more than 4,096 of them: with many times as many codes it holds
-// no more than with these.
+// A process remembers which codes have many uses, but at most 4,096 codes: many more codes do not take more memory.
 func TestRememberedCodesAreBounded(t *testing.T) {
 	const bound = 4096
 	f := lay(t)
 	s := f.open(t, misbehaviour{})
 	store := manyUses{keptVoucher(t, s)}
-	all := max(*sent/bound+1, 3) * bound // where it remembers as many as it ever does
+	all := max(*sent/bound+1, 3) * bound // enough to reach the greatest number that it remembers
 	few, many := remembered(t, store, bound), remembered(t, store, all)
 	t.Logf("%d objects are held for %d codes, %d for %d", few, bound, many, all)
 	if few < bound || many > few+few/2 {

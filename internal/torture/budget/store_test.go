@@ -192,7 +192,7 @@ func (e exchange) flood(text string) {
 	}
 }
 
-// wait tells whether the test is still running after the pause.
+// wait pauses, and reports whether the test is still running afterwards.
 func (e exchange) wait(pause time.Duration) bool {
 	select {
 	case <-e.store.ended:

@@ -70,7 +70,7 @@ type request struct {
 	statuses                []int
 }
 
-// redeems tells whether it is to redeem a code.
+// redeems reports whether the request redeems a code.
 func (r request) redeems() bool { return strings.HasSuffix(r.path, "/voucher") }
 
 func requests(customer string) map[string]request {
@@ -118,7 +118,7 @@ customers:
         variants: [{id: 30-days, name: 30 days, price: 7.99}]
 `
 
-// shop is a shop of a test's own, whose functions have a store of their own.
+// shop is one test's shop. Its functions have their own store.
 type shop struct {
 	api      http.Handler
 	store    *store
@@ -364,7 +364,7 @@ func wantTryAgain(tb testing.TB, name string, answer *httptest.ResponseRecorder)
 	}
 }
 
-// wantAlive wants that none of these processes has ended.
+// wantAlive checks that all these processes are still running.
 func (s *shop) wantAlive(t *testing.T, processes []string) {
 	t.Helper()
 	now := s.processes(t)
@@ -480,7 +480,7 @@ func (s *shop) wantDiscreet(t *testing.T) {
 // functionMemory is what template.yaml gives a function, in kB.
 const functionMemory = 256 << 10
 
-// wantLittleMemory wants that no process ever had more memory than Lambda gives the function, where the system tells.
+// wantLittleMemory checks that no process ever used more memory than Lambda gives the function. It needs /proc.
 func wantLittleMemory(t *testing.T, processes []string) {
 	t.Helper()
 	for _, process := range processes {

@@ -76,7 +76,7 @@ func (h History) explain(model porcupine.Model, operations []porcupine.Operation
 	return h.text(unfit)
 }
 
-// request identifies a redemption and its retries. A request without a key is never a retry, so that its place tells it apart.
+// request identifies a redemption and its retries. A request without a key is never a retry, so its place identifies it.
 type request struct {
 	nick, key string
 	place     int

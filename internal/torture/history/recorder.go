@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// History holds all requests about one voucher from its creation on, in the order of the calls. Edits do not overlap, but an edit of
-// unknown outcome may still be applied during later ones.
+// History holds all requests about one voucher from its creation on, sorted by the tick of the call. Edits do not overlap, but an edit
+// of unknown outcome may still be applied during later ones.
 type History struct {
 	Terms      Terms
 	Operations []Operation

@@ -2,13 +2,13 @@ package history
 
 import "math"
 
-// unlimited stands for None where limits are compared.
+// unlimited replaces None when limits are compared.
 const unlimited = math.MaxInt
 
-// timeline holds the values that a term may have, by tick. An edit applies to every request that begins after the edit returned. A
-// request that is in flight during the edit may see the old or the new value, or, if the edit takes several steps, one between
-// them. So from the call of an edit to its return, the term is anything from the lower to the higher of both values. After an
-// edit of unknown outcome, that lasts until a later edit of the same term has returned.
+// timeline lists, in the order of the ticks, the values that a term may have. A request that begins after an edit returned sees the new
+// value. A request in flight during the edit may see the old value, the new one or, if the edit takes several steps, one in between.
+// So while an edit is in flight, the term may be anything from the lower to the higher of the two values. If the outcome of the edit
+// is unknown, that remains so until a later edit of the same term has returned.
 type timeline []period
 
 type period struct {
@@ -16,11 +16,12 @@ type period struct {
 	low, high int
 }
 
-// timeline follows one term of the voucher. The function returns the term as an edit sets it, or nil.
+// timeline returns the timeline of one term of the voucher. The function term returns the value that an edit sets, or nil if the edit
+// does not set that term.
 func (h History) timeline(term func(Edit) *int) timeline {
 	created := *term(Edit{&h.Terms.MaxUses, &h.Terms.MaxUsesPerNick, &h.Terms.Disabled})
 	line := timeline{{low: created, high: created}}
-	for _, o := range h.Operations { // in the order of the calls, so that the next edit begins after this one
+	for _, o := range h.Operations { // in the order in which they were called, so each edit begins after the one before
 		value := term(o.Edit)
 		if value == nil {
 			continue
@@ -58,6 +59,7 @@ func truth(is *bool) *int {
 	}
 }
 
+// bound returns a limit that can be compared: unlimited for None, and nil for nil.
 func bound(limit *int) *int {
 	if limit != nil && *limit == None {
 		return new(unlimited)

@@ -12,7 +12,7 @@ type voucher struct {
 	redeemed  []redemption // by request
 }
 
-// redemption stands for a redemption's ID.
+// redemption is a number that replaces a redemption's ID.
 type redemption int
 
 const (

@@ -105,7 +105,7 @@ func (t till) redeem(ctx context.Context, budget time.Duration) (redeemed bool, 
 }
 
 // crowd has tills redeem at the same time, each one request after the other, until the context ends or the code is used up.
-// What a client would be told to try again is left out. It calls each, concurrently, after each redemption.
+// Requests that a client would be told to retry are ignored. The tills call each, concurrently, after each redemption.
 func (s *shop) crowd(ctx context.Context, tb testing.TB, size int, code voucher.Code, budget time.Duration, each func(), options ...func(*dynamodb.Options)) {
 	tb.Helper()
 	var redeeming sync.WaitGroup

@@ -14,15 +14,15 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// busyEdit is an edit of the limit of a voucher that is being redeemed meanwhile.
+// busyEdit changes the limit of a voucher while clients redeem it.
 type busyEdit struct {
 	kind     string
 	from, to int
-	// meanwhile is how many are redeemed at most before the edit is complete.
+	// meanwhile is the upper bound of redemptions before the edit is complete.
 	meanwhile int
 }
 
-// buyers redeem one code again and again, each time with a key of its own.
+// buyers redeem one code repeatedly, each time with a new key.
 type buyers struct {
 	*bench
 	recorder
@@ -32,13 +32,13 @@ type buyers struct {
 
 	mu   sync.Mutex
 	keys int
-	left int             // that may be redeemed for now
-	ids  map[string]bool // of the redemptions that were answered
+	left int             // redemptions still allowed before the edit is complete
+	ids  map[string]bool // the IDs of the redemptions that got a response
 }
 
 const buyerCount = 3
 
-// killBusyEdit kills an edit at each of its writes while the voucher is being redeemed, and runs it again.
+// killBusyEdit kills an edit at each of its writes while clients redeem the voucher, and then runs the edit again.
 func killBusyEdit(t *testing.T, programs testshop.Programs, edit busyEdit) torture.Row {
 	t.Helper()
 	busy, quiet := newBench(t, programs), newBench(t, programs)
@@ -46,7 +46,7 @@ func killBusyEdit(t *testing.T, programs testshop.Programs, edit busyEdit) tortu
 	for number := 0; number == 0 || record.row.Injected < wantedKills(t) && !t.Failed(); number++ {
 		customer := fmt.Sprintf("busy-%s-%d", edit.kind, number)
 		shop := quiet.open(t, customer)
-		writes := 0 // of the undisturbed edit, which comes first
+		writes := 0 // how many writes the first edit makes; that edit is not killed
 		for i := 0; i <= writes; i++ {
 			b := &buyers{bench: busy, t: t, customer: customer, code: fmt.Sprintf("SUMMER-%03d", i), left: edit.meanwhile, ids: make(map[string]bool)}
 			create(t, shop, voucher.Terms{
@@ -64,8 +64,8 @@ func killBusyEdit(t *testing.T, programs testshop.Programs, edit busyEdit) tortu
 	return record.row
 }
 
-// edit edits the limit while the code is redeemed, is killed at the step if there is one, and edits again. It returns how
-// many writes the last edit made.
+// edit runs shopctl voucher edit while clients redeem the code. If a step is given, it first kills an edit at that step. It
+// returns how many writes the complete edit made.
 func (b *buyers) edit(quiet *bench, edit busyEdit, at *step) (writes int) {
 	b.t.Helper()
 	stop := make(chan struct{})
@@ -80,7 +80,7 @@ func (b *buyers) edit(quiet *bench, edit busyEdit, at *step) (writes int) {
 		switch p.run(b.t); {
 		case p.isKilled():
 			b.row.Injected++
-		case p.exit() != 0: // else it came through with fewer writes: how many it needs, the redemptions decide
+		case p.exit() != 0: // exit 0: the edit ended before the step; how many writes it needs depends on the redemptions
 			b.violation(b.t, "edit of a busy voucher: %s", p)
 		}
 	}
@@ -115,7 +115,7 @@ func (b *buyers) edit(quiet *bench, edit busyEdit, at *step) (writes int) {
 	return writes
 }
 
-// redeemUntil redeems as often as is allowed for now, until it is stopped.
+// redeemUntil redeems, at most b.left times in all, until stop is closed.
 func (b *buyers) redeemUntil(stop <-chan struct{}) {
 	for {
 		if b.take(1) && !b.redeem() {
@@ -129,7 +129,7 @@ func (b *buyers) redeemUntil(stop <-chan struct{}) {
 	}
 }
 
-// take takes from, or gives back to, what may be redeemed for now, and tells whether there was as much.
+// take subtracts n from b.left and reports true, or reports false if less than n is left. A negative n gives back.
 func (b *buyers) take(n int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -140,13 +140,13 @@ func (b *buyers) take(n int) bool {
 	return true
 }
 
-// drain redeems until there is nothing left.
+// drain redeems until no use is left.
 func (b *buyers) drain() {
 	for b.redeem() {
 	}
 }
 
-// redeem redeems once, and tells whether there was a use left.
+// redeem redeems once, retrying until the result is known, and reports whether a use was left.
 func (b *buyers) redeem() bool {
 	b.mu.Lock()
 	b.keys++

@@ -26,21 +26,21 @@ const (
 // command is a kind of work of the operator's.
 type command struct {
 	kind string
-	// variant tells commands of the same kind apart, which share the kills wanted of it.
+	// variant distinguishes commands of the same kind. Together they must reach the kills wanted of their kind.
 	variant string
 	// isWhole: each subject is a customer.
 	isWhole bool
-	// only is the operation at which it is ended; empty: at all.
+	// only is the operation at which the command is ended; empty: at every operation.
 	only string
-	// late: calls that are applied once the command was run again, too.
+	// late: also end the command at calls that are applied only after it ran again.
 	late bool
-	// prepare brings the subject to where the command begins; nil: it begins with a customer that has coins.
+	// prepare sets up what the command needs. Nil: a customer that has coins is enough.
 	prepare func(r *round, s subject)
 	args    func(r *round, s subject) []string
-	// again runs the command again after the process ended, and checks what that says. Nil: it says what an undisturbed run
-	// says.
+	// again runs the command again after the process ended, and checks the output. Nil: the output must equal that of an
+	// undisturbed run.
 	again func(r *round, s subject, ended *process)
-	// check checks what is kept in the end, beside that it is what an undisturbed run keeps; may be nil.
+	// check makes additional checks of the items stored in the end, which must equal those of an undisturbed run; may be nil.
 	check func(r *round, s subject, kept []keptItem)
 	mask  mask
 }
@@ -49,9 +49,9 @@ type command struct {
 type ending struct {
 	kind    string
 	fates   []fate
-	signals []syscall.Signal // in turn; none: the process ends by itself
+	signals []syscall.Signal // used in turn; empty: the process ends by itself
 	exit    int              // -1: it was killed
-	// brief: it meets writes only, and each once.
+	// brief: end the command at writes only, and at each write once.
 	brief bool
 }
 
@@ -72,23 +72,23 @@ func credentialsExpired() ending {
 
 func storeGone() ending { return ending{kind: "store gone", fates: []fate{gone}, exit: exitFailed} }
 
-// round ends a command at each of its steps, each with a subject of its own, and then runs all again.
+// round ends a command at each of its steps, each time with a new subject, and then runs it again for every subject.
 type round struct {
 	*bench
 	recorder
-	killed  map[fate]int // how often, by what became of the call at which it was
+	killed  map[fate]int // how often the command was killed, by the fate of the call
 	t       *testing.T
 	command command
 	ending  ending
-	prefix  string // of its customers' IDs
+	prefix  string // how its customers' IDs begin
 	shop    *operator.Shop
-	// between is what was kept when all processes had ended and nothing was run again.
+	// between holds the items stored after all processes had ended, before any command ran again.
 	between []keptItem
-	printed map[subject][]string // by running again
-	whole   *process             // the undisturbed one
+	printed map[subject][]string // the output of the commands that ran again
+	whole   *process             // the undisturbed run
 }
 
-// endCommand ends the command at each of its steps, and as often as is wanted with each fate of a call.
+// endCommand ends the command at each of its steps, and with each fate of a call as often as wantedKills says.
 func endCommand(t *testing.T, programs testshop.Programs, c command, e ending) []torture.Row {
 	t.Helper()
 	wanted := wantedKills(t)
@@ -138,7 +138,7 @@ func repeated(steps []step, wanted int) []step {
 	return all
 }
 
-// rows tell how often the command was killed with each fate of a call. What was violated is in the first of them.
+// rows returns a row for each fate of a call, with the number of kills. The first row also has the violations.
 func (r *round) rows() (rows []torture.Row) {
 	if r.ending.exit >= 0 {
 		return nil
@@ -164,7 +164,7 @@ func newRound(t *testing.T, b *bench, c command, e ending) *round {
 	return r
 }
 
-// idForm finds what no ID of a customer has.
+// idForm matches characters that a customer's ID cannot contain.
 var idForm = regexp.MustCompile(`[^a-z]+`)
 
 func (r *round) subject(number int) subject {
@@ -188,7 +188,7 @@ func (r *round) playUndisturbed() []string {
 	return r.trap.calls()
 }
 
-// completeAll runs again what was ended at the steps, and compares what is kept then with what the undisturbed run keeps.
+// completeAll runs the commands that were ended again, and compares the stored items with those of the undisturbed run.
 func (r *round) completeAll(steps []step, ended []*process) {
 	r.t.Helper()
 	r.between = r.readKept(r.t, r.prefix)
@@ -206,7 +206,7 @@ func (r *round) completeAll(steps []step, ended []*process) {
 	r.judge(steps)
 }
 
-// endAll runs the command once for each step, and ends it there.
+// endAll runs the command once for each step, and ends it at that step.
 func (r *round) endAll(steps []step) []*process {
 	r.t.Helper()
 	ended := make([]*process, len(steps))
@@ -223,14 +223,14 @@ func (r *round) endAll(steps []step) []*process {
 	return ended
 }
 
-// judge compares what is kept in the end with what the undisturbed run keeps.
+// judge compares the items stored in the end with those of the undisturbed run.
 func (r *round) judge(steps []step) {
 	r.t.Helper()
 	kept := r.readKept(r.t, r.prefix)
 	want := r.subject(0).state(r.t, kept, r.command.mask)
 	for i, at := range steps {
 		s := r.subject(i + 1)
-		if i == 0 || r.command.isWhole && wantedKills(r.t) > 0 && i%10 == 0 { // what is kept of one customer is what is kept of another
+		if i == 0 || r.command.isWhole && wantedKills(r.t) > 0 && i%10 == 0 { // all customers have the same items, so a sample is enough
 			wantVerified(r.t, &r.recorder, r.bench, catalog.CustomerID(s.customer), false)
 		}
 		if got := s.state(r.t, kept, r.command.mask); got != want {
@@ -242,7 +242,7 @@ func (r *round) judge(steps []step) {
 	}
 }
 
-// settle waits until nothing is under way of what was ended, and ends nothing any more.
+// settle waits until no call of an ended process is in flight, and disarms the trap.
 func (r *round) settle() {
 	r.t.Helper()
 	if err := r.trap.settle(); err != nil {
@@ -251,8 +251,8 @@ func (r *round) settle() {
 	r.trap.reset()
 }
 
-// verifiesAt tells whether what was left behind by then is verified: it adds up, or is known as an edit that goes on. That
-// takes long, and of a customer as a whole there may be nothing yet.
+// verifiesAt reports whether to verify the customer after step i: its items must add up, or belong to an edit in progress.
+// Verifying is slow, so only one step does it. If each subject is a whole customer, there may be nothing to verify yet.
 func (r *round) verifiesAt(i, steps int) bool {
 	switch {
 	case r.command.isWhole:
@@ -353,10 +353,10 @@ func (r *round) runAgain(s subject) {
 	}
 }
 
-// isKept tells whether anything of the subject was kept when the process had ended.
+// isKept reports whether the ended process left any item of the subject behind.
 func (r *round) isKept(s subject) bool { return len(s.of(r.t, r.between)) > 0 }
 
-// created runs create again: where the voucher is there it is refused, for it may be another's.
+// created runs create again. If the voucher exists, create refuses, because another operator may have created it.
 func created(r *round, s subject, _ *process) {
 	if !r.isKept(s) {
 		r.runAgain(s)

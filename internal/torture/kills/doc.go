@@ -1,7 +1,8 @@
-// Package kills ends processes in the middle of what they do and has it done again: function processes at every step of a
-// redemption, and shopctl at every call of every command that writes, before the call is applied, after it was applied and
-// not answered, and while it is still on its way. What is kept in the end must be what an undisturbed run keeps.
+// Package kills kills processes in the middle of their work and then repeats the work. It kills function processes at every
+// step of a redemption, and shopctl at every call of every command that writes: before the call is applied, after it was
+// applied but before its response, and while it is still in flight. The items stored in the end must equal those of an
+// undisturbed run.
 //
-// It has tests only, in which every step is killed at once. With -kills=100 they go on until each kind of work was killed
-// that often, and print a table of it.
+// It has tests only, which kill each step once. With -kills=100 they go on until each kind of work was killed that often, and
+// print the results as a table.
 package kills

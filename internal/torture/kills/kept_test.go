@@ -24,7 +24,7 @@ type subject struct {
 	batch    string
 }
 
-// plain is a text about the subject, without what tells subjects apart.
+// plain replaces the subject's names in a text, so that texts about different subjects can be compared.
 func (s subject) plain(t *testing.T, text string) string {
 	t.Helper()
 	return strings.NewReplacer(s.customer, "CUSTOMER", s.code, "CODE", string(compared(t, s.code)), "CODE", s.batch, "BATCH").Replace(text)

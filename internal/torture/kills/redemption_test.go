@@ -26,16 +26,16 @@ import (
 // redemption is a kind of request to redeem, by the calls that it takes.
 type redemption struct {
 	kind string
-	// calls are the operations of an undisturbed one.
+	// calls lists the operations of an undisturbed redemption.
 	calls []string
 	// perhaps: the function may find a use with fewer calls.
 	perhaps bool
 	keyed   bool
-	// prepare makes the voucher that the code is of, perhaps with uses taken; nil: there is none.
+	// prepare creates the voucher of the code, perhaps with uses taken; nil: the code is unknown.
 	prepare func(d *desk, code string)
-	// taken is how many redemptions are on record before.
+	// taken is how many redemptions the voucher has before the request.
 	taken int
-	// refused: no use is left for the request, so that it takes none.
+	// refused: no use is left for the request.
 	refused bool
 	// replayed: the request was redeemed before, by prepare.
 	replayed bool
@@ -184,7 +184,7 @@ func (r *redemption) place(at step) int {
 	return 0
 }
 
-// desk is where requests to redeem are killed, at each step of their kind and each with a code of its own, and sent again.
+// desk kills the function at each step of each kind of redemption, each time with a new code, and then sends the request again.
 type desk struct {
 	*bench
 	t        *testing.T
@@ -312,7 +312,7 @@ func (r *redemption) wantedSteps(t *testing.T, number int) []step {
 	return third
 }
 
-// killAt sends a request with a code of its own, and kills the function at the step.
+// killAt sends a request with a new code, and kills the function at the step.
 func (d *desk) killAt(kind *redemption, record *recorder, at step) *killedOne {
 	d.t.Helper()
 	for range 100 {
@@ -332,8 +332,8 @@ func (d *desk) killAt(kind *redemption, record *recorder, at step) *killedOne {
 	return nil
 }
 
-// tryKillAt tells whether the function was killed at the step. It may not be: the request may not come to it, and on a busy
-// machine another function may be started for it, whose own first call is none of the request's.
+// tryKillAt reports whether the function was killed at the step. That can fail: the request may not reach the step, or a busy
+// machine may start another process for the request, whose first call does not belong to the request.
 func (d *desk) tryKillAt(k *killedOne) bool {
 	d.t.Helper()
 	d.redeem(request{code: strings.Repeat("0", 65), nick: alder}, http.StatusUnprocessableEntity) // a function runs now
@@ -410,17 +410,17 @@ func (d *desk) kill(pids []int) {
 	}
 }
 
-// hadTaken tells whether the request had taken a use before it was sent again.
+// hadTaken reports whether the request had taken a use before it was sent again.
 func (k *killedOne) hadTaken() bool { return len(k.hadIDs) > k.taken }
 
-// takesUse tells whether it was killed at the call that takes a use: its last.
+// takesUse reports whether the function was killed at the call that takes a use, which is the last one.
 func (k *killedOne) takesUse() bool {
 	steps := k.steps()
 	last := steps[len(steps)-1]
 	return !k.refused && !k.replayed && k.at.operation == last.operation && k.at.n == last.n
 }
 
-// judge judges what a request that was sent again was answered.
+// judge checks the response to a request that was sent again.
 func (d *desk) judge(k *killedOne) {
 	d.t.Helper()
 	if want := k.takesUse() && k.at.fate == unanswered; k.hadTaken() != want && !k.perhaps {

@@ -54,7 +54,7 @@ func (s step) stage() faultproxy.Stage {
 	return faultproxy.Arrived
 }
 
-// isWrite tells which operations change something.
+// isWrite reports whether the operation changes an item.
 func isWrite(operation string) bool {
 	return slices.Contains([]string{"PutItem", "UpdateItem", "TransactWriteItems"}, operation)
 }
@@ -64,9 +64,9 @@ type trap struct {
 	mu       sync.Mutex
 	counts   map[faultproxy.Stage]map[string]int
 	order    []string // the operations that arrived
-	underWay int      // calls that arrived and are not applied, but for those that are held
+	underWay int      // calls that arrived and are not applied yet, without those that are held
 	held     sync.WaitGroup
-	release  chan struct{} // closed to let go what is held
+	release  chan struct{} // closed to release the held calls
 	at       *step         // nil: calls are only counted
 	end      func()        // ends the process, and returns when it has ended; may be nil
 	sprung   bool
@@ -78,7 +78,7 @@ func newTrap() *trap {
 	return t
 }
 
-// reset begins to count anew, and ends no process.
+// reset starts counting again from zero, and disarms the trap.
 func (t *trap) reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +86,7 @@ func (t *trap) reset() {
 	t.order, t.at, t.end, t.sprung = nil, nil, nil, false
 }
 
-// set begins to count anew, and ends a process at the step.
+// set starts counting again from zero, and arms the trap to call end at the step.
 func (t *trap) set(at step, end func()) {
 	t.reset()
 	t.mu.Lock()
@@ -94,14 +94,14 @@ func (t *trap) set(at step, end func()) {
 	t.at, t.end = &at, end
 }
 
-// hasSprung tells whether the step was reached since the trap was set.
+// hasSprung reports whether the step was reached since the trap was set.
 func (t *trap) hasSprung() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.sprung
 }
 
-// calls are the operations of the calls so far, in the order in which they arrived.
+// calls returns the operations of the calls so far, in the order in which they arrived.
 func (t *trap) calls() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

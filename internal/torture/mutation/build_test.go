@@ -43,10 +43,10 @@ const (
 	shopctl       = "cmd/shopctl"
 )
 
-// build builds the program that the change is to. The other one is taken from the whole.
+// build builds the program that the change affects. The other program is taken from whole.
 func (c change) build(t *testing.T, whole testshop.Programs) testshop.Programs {
 	t.Helper()
-	if c[0].file == editGo || c[0].file == createGo { // which the function does not use
+	if c[0].file == editGo || c[0].file == createGo { // the function does not use these files
 		programs := testshop.Build(t, c.overlay(t), shopctl)
 		link(t, localrun.Binary(whole.Dir(), "redeem-voucher"), localrun.Binary(programs.Dir(), "redeem-voucher"))
 		return programs

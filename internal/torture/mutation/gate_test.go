@@ -8,8 +8,8 @@ import (
 	"shopfront/internal/torture/faultproxy"
 )
 
-// gate is between the programs and the store. It stops calls there, for something else to go first, and chooses those that
-// a fault befalls. Calls are named by their operation and counted from when they are asked for.
+// gate is between the programs and the store. It holds chosen calls, so that something else goes first, and injects faults
+// into others. A call is identified by its operation and a number, counted from the call of stop or inflict.
 type gate struct {
 	proxy *faultproxy.Proxy
 
@@ -19,7 +19,7 @@ type gate struct {
 	faulted bool // the last call that arrived met a fault
 }
 
-// stop is a place at which one call is held.
+// stop holds one call.
 type stop struct {
 	operation string
 	stage     faultproxy.Stage
@@ -59,14 +59,14 @@ func (s *stop) wait(t *testing.T) {
 	}
 }
 
-// inflict lets a fault befall the nth call of an operation, from 1.
+// inflict injects a fault into the nth call of an operation, from 1.
 func (g *gate) inflict(operation string, nth int, fault faultproxy.Fault) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.faults = append(g.faults, &misfortune{operation, nth - 1, fault})
 }
 
-// spare takes back what was inflicted.
+// spare cancels what inflict requested.
 func (g *gate) spare() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

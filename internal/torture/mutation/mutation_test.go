@@ -53,7 +53,7 @@ func TestCheckers_MissingGuard_IsFound(t *testing.T) {
 	})
 }
 
-// wantFound plays the scene, and wants each of the checkers to find something.
+// wantFound plays the scene, and fails the test unless each of the checkers finds something.
 func (m mutation) wantFound(s *shop) {
 	s.Helper()
 	m.scene(s)
@@ -66,14 +66,14 @@ func (m mutation) wantFound(s *shop) {
 	}
 }
 
-// played is a scene as the mutations have it.
+// played is a scene that mutations use.
 type played struct {
 	name  string
 	scene scene
 	given change
 }
 
-// build builds the programs with which nothing is to be found.
+// build builds the programs without the mutation. The checkers must find nothing with them.
 func (p played) build(t *testing.T, whole testshop.Programs) testshop.Programs {
 	t.Helper()
 	if len(p.given) == 0 {
@@ -90,7 +90,7 @@ func (p played) wantNothingFound(s *shop) {
 	}
 }
 
-// scenes are those of all mutations, each once.
+// scenes returns the scenes of all mutations, each once.
 func scenes() []played {
 	var all []played
 	for _, m := range mutations() {

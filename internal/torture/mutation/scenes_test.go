@@ -8,7 +8,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// scene is something that happens at a shop in which a guard is needed.
+// scene is a course of events at a shop that needs a guard.
 type scene func(s *shop)
 
 // limit is a limit as terms have it.
@@ -36,7 +36,7 @@ func aCodeOfOneUse(s *shop) {
 	c.redeem("birch", "")
 }
 
-// More shoppers come than a limited code has uses.
+// A limited code gets more requests than it has uses.
 func aCodeOfThreeUses(s *shop) {
 	c := s.create(limited(3))
 	for range 5 {
@@ -75,7 +75,7 @@ func countersAreLeftUnread(s *shop) {
 	}
 }
 
-// A shopper comes again for a code of one use each.
+// A shopper redeems a code again that each nick may redeem once.
 func aCodeOfOneUseForEachNick(s *shop) {
 	c := s.create(perNick(10, 1))
 	c.redeem("alder", "")
@@ -87,7 +87,7 @@ func anInventedCode(s *shop) {
 	s.invent("FREE-COINS").redeem("alder", "")
 }
 
-// Codes that are disabled, not started, ended or another shopper's are typed.
+// Shoppers type codes that are disabled, not valid yet, expired or reserved for another nick.
 func codesThatAreNotForNow(s *shop) {
 	for i, closed := range []voucher.Terms{
 		{Disabled: true},
@@ -140,7 +140,7 @@ func aRepetitionAfterTheCodeWasDisabled(s *shop) {
 	c.redeem("birch", "order-1048")
 }
 
-// A request is repeated whose code has no uses left, and nobody has noticed yet.
+// A request is retried. Its code has no uses left, but is not marked as full yet.
 func aRepetitionOfTheLastUse(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("alder", "order-1047")
@@ -158,14 +158,14 @@ func aBusyCodeIsDisabled(s *shop) {
 	c.redeem("", "")
 }
 
-// The store's answer is lost, and the SDK asks again.
+// The store's response is lost, and the SDK retries.
 func aLostAnswer(s *shop) {
 	c := s.create(single())
 	s.gate.inflict("UpdateItem", 1, faultproxy.LostAnswer)
 	c.redeem("alder", "")
 }
 
-// No answer of the store comes through, for as long as a request may take.
+// Every response of the store is lost, for as long as a request may take.
 func aStoreThatIsNotHeard(s *shop) {
 	c := s.create(single())
 	s.Proxy.SetRates(map[faultproxy.Fault]float64{faultproxy.LostAnswer: 1})
@@ -173,8 +173,8 @@ func aStoreThatIsNotHeard(s *shop) {
 	s.Proxy.SetRates(nil)
 }
 
-// A transaction is late: its own repetition meets a conflict, the next one an empty counter, and only then it is applied,
-// to a use that was added meanwhile.
+// A transaction is applied late: its first retry meets a conflict, and the next retry an empty counter. Then a use is added, and the
+// late transaction takes it.
 func aLateTransaction(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("birch", "")
@@ -197,12 +197,12 @@ func aLateTransaction(s *shop) {
 	answered()
 }
 
-// A code is disabled, and enabled again after a request was refused of which an attempt is still on its way.
+// A code is disabled, a request is refused while one of its attempts is still in flight, and the code is enabled again.
 func anAttemptBehindItsRefusal(s *shop) {
 	c := s.create(single())
 	c.edit(disabled(true))
 	late := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
-	applied := s.gate.stop(s.T, "UpdateItem", 2, faultproxy.Applied) // behind its repetition
+	applied := s.gate.stop(s.T, "UpdateItem", 2, faultproxy.Applied) // after its retry
 	c.redeem("alder", "")
 	c.edit(disabled(false))
 	late.release()
@@ -279,7 +279,7 @@ func aMarkAfterTheRaise(s *shop) {
 	c.redeem("", "")
 }
 
-// The answer to a raise of a counter is lost, and the SDK asks again.
+// The response to a raise of a counter is lost, and the SDK retries.
 func aLostAnswerToARaise(s *shop) {
 	c := s.create(limited(2))
 	s.gate.inflict("UpdateItem", 3, faultproxy.LostAnswer) // behind the voucher's own and the fence
@@ -289,7 +289,7 @@ func aLostAnswerToARaise(s *shop) {
 	}
 }
 
-// A limit is lowered while the uses are taken that it is to take.
+// A limit is lowered while shoppers take the uses that the edit wants to remove.
 func aLoweringMeetsRedemptions(s *shop) {
 	c := s.create(limited(4))
 	lower := s.gate.stop(s.T, "UpdateItem", 3, faultproxy.Arrived)
@@ -303,14 +303,13 @@ func aLoweringMeetsRedemptions(s *shop) {
 	c.redeem("", "")
 }
 
-// An operator's edit is overtaken by another one and killed as its first write to a counter, which it was about to do, gets
-// there.
+// An operator's edit is overtaken by another edit, and killed when its own first write to a counter arrives.
 func anOvertakenEditIsKilled(s *shop) { overtake(s, 3, 1) }
 
 // The same, but it is overtaken one write earlier, before it has fenced the counter.
 func anEditOvertakenBeforeItsFenceIsKilled(s *shop) { overtake(s, 2, 2) }
 
-// overtake overtakes an edit at its nth write, and kills it as soon as it has done some more.
+// overtake holds an edit at its nth write while another edit runs, and kills it after the given number of further writes.
 func overtake(s *shop, at, more int) {
 	c := s.create(limited(2))
 	stale := s.gate.stop(s.T, "UpdateItem", at, faultproxy.Arrived)
@@ -396,7 +395,7 @@ func aNoteBeforeALimitStands(s *shop) {
 	}
 }
 
-// Operators try to create vouchers that there are, and that are used up.
+// Operators try to create vouchers that already exist and are used up.
 func codesAreCreatedAgain(s *shop) {
 	c := s.create(single())
 	c.redeem("alder", "")

@@ -23,7 +23,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// patience is how long a slow machine may take for a thing that will come.
+// patience is how long a slow machine may take for an expected event.
 const patience = 30 * time.Second
 
 const catalogue = `
@@ -53,10 +53,10 @@ type shop struct {
 	codes    []*code
 
 	mu           sync.Mutex
-	undocumented []string // answers that the interface does not have
+	undocumented []string // undocumented responses
 }
 
-// code is a voucher of the shop, with all that was asked of it.
+// code is a voucher of the shop, with the history of its requests.
 type code struct {
 	*history.Recorder
 
@@ -66,7 +66,7 @@ type code struct {
 	cutOff   bool // an edit of it was killed
 }
 
-// open serves the programs for a customer of the test's own.
+// open serves the programs for the test's own customer.
 func open(t *testing.T, programs testshop.Programs, customer string) *shop {
 	t.Helper()
 	s := &shop{T: t, programs: programs, gate: &gate{}}
@@ -95,8 +95,8 @@ func (s *shop) create(terms voucher.Terms) *code {
 	return s.record(&code{written: terms.Written}, history.Terms{MaxUses: int(v.MaxUses), MaxUsesPerNick: int(v.MaxUsesPerNick)})
 }
 
-// createClosed creates a voucher that may not be redeemed by those who are going to ask for it: which terms refuse them is
-// nothing to a history.
+// createClosed creates a voucher that the scene's shoppers may not redeem. The history does not record which of its terms refuses
+// them.
 func (s *shop) createClosed(terms voucher.Terms) *code {
 	s.Helper()
 	c := s.create(terms)
@@ -134,7 +134,7 @@ func (c *code) redeem(nick, key string) {
 	returned(s.read(recorder))
 }
 
-// read reads an answer. One that the interface does not have is noted as wrong, and leaves open what became of the request.
+// read reads a response. An undocumented response is recorded as wrong, and the outcome of its request as unknown.
 func (s *shop) read(recorder *httptest.ResponseRecorder) history.Answer {
 	var redemption struct{ ID string }
 	switch err := json.Unmarshal(recorder.Body.Bytes(), &redemption); {
@@ -159,7 +159,7 @@ func (c *code) redeeming(nick string) (answered func()) {
 	return asking.Wait
 }
 
-// edit is an operator's, with what it is to the code's history.
+// edit is an operator's edit, and what the code's history records of it.
 type edit struct {
 	edit     voucher.Edit
 	recorded history.Edit
@@ -214,7 +214,7 @@ func (c *code) editing(e edit) *command {
 	return running
 }
 
-// shopctl is a command of the programs' own that does something to the code.
+// shopctl returns a command of the programs' own shopctl, such as edit, for the code.
 func (c *code) shopctl(does string, flags ...string) *exec.Cmd {
 	s := c.shop
 	arguments := append([]string{"--local", "voucher", does, string(s.operator.Customer.ID), c.written}, flags...)
@@ -236,7 +236,7 @@ func (c *code) createAgain(flags ...string) {
 	}
 }
 
-// end waits until the command is done.
+// end waits until the command has ended.
 func (e *command) end() {
 	e.code.shop.Helper()
 	if err := e.Wait(); err != nil {
@@ -247,7 +247,7 @@ func (e *command) end() {
 	}
 }
 
-// kill ends the command where it is; what became of it stays unknown.
+// kill kills the command. Its outcome stays unknown.
 func (e *command) kill() {
 	e.code.shop.Helper()
 	if err := e.Process.Kill(); err != nil {
@@ -257,7 +257,7 @@ func (e *command) kill() {
 	e.code.cutOff = true
 }
 
-// findings are what the checkers find wrong.
+// findings holds what each checker reports.
 type findings map[checker][]string
 
 func (f findings) String() string {

@@ -30,11 +30,11 @@ import (
 
 // Programs are built programs of the checkout, perhaps with some source files replaced.
 type Programs struct {
-	root string // of the checkout
-	dir  string // that they are below
+	root string // the checkout's root
+	dir  string // the directory that contains the programs
 }
 
-// Build builds main packages, such as functions/redeem-voucher and cmd/shopctl, below a directory of the test's own. Overlay
+// Build builds main packages, such as functions/redeem-voucher and cmd/shopctl, below the test's own directory. Overlay
 // replaces source files, named from the checkout's root with slashes, by other texts; it may be nil.
 func Build(tb testing.TB, overlay map[string]string, packages ...string) Programs {
 	tb.Helper()
@@ -61,7 +61,7 @@ func (p Programs) Shopctl() string { return filepath.Join(p.dir, "shopctl") }
 // Dir is what localrun.NewRuntime takes for the checkout's root to run these functions, such as with a store of the test's own.
 func (p Programs) Dir() string { return p.dir }
 
-// replace writes the texts and the file that tells go build of them.
+// replace writes the replacing texts, and the overlay file that names them for go build.
 func (p Programs) replace(overlay map[string]string) (flags []string, err error) {
 	if len(overlay) == 0 {
 		return nil, nil

@@ -21,7 +21,7 @@ const (
 )
 
 // Accounts yields what is stored under each code of a customer, in the order of the codes, and stops at the first error. An
-// item whose key contains no code gets an account of its own.
+// item whose key contains no code gets its own account.
 //
 // The items of a code are spread over many buckets, but each bucket is sorted. Reading all buckets side by side and merging
 // them brings a code's items together. Only one account and 200 items of each bucket are held at a time.
