@@ -62,8 +62,9 @@ func (d document) structure() (*load.SpecInfo, error) {
 	return info, nil
 }
 
-// plainWords says a finding in English. It writes numbers as the documents do, where the library rounds them. A parameter whose type
-// becomes a string counts as widened to the library, because any text is a string; where the type was any, that is a change.
+// plainWords describes a finding in English. It writes numbers as the documents do, because the library rounds them. If the type of a
+// parameter becomes string, the library reports it as widened, because any text is a string. If the type was any, plainWords calls
+// it changed.
 func plainWords(finding checker.Change) string {
 	if change, isChange := finding.(checker.ApiChange); isChange {
 		if change.Id == checker.RequestParameterTypeGeneralizedId && slices.Contains(change.Args[:len(change.Args)-1], any("any")) {

@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// comparison is how a document differs from an earlier release. It walks both documents and lets a difference pass only where a
-// rule says why it is harmless:
+// comparison compares a document with an earlier release. It walks both documents and lets a difference pass only if a rule says
+// why it is harmless:
 //
 //   - text for people, which parse removes;
 //   - something that clients may send but need not: a parameter, a field, a media type, a value;
@@ -14,7 +14,7 @@ import (
 //   - a response that is restricted further, see schema;
 //   - something that is gone and was deprecated. Its sunset is judged as well.
 //
-// Every other difference is harmful, also one that nobody thought of.
+// Every other difference counts as harmful, even one that nobody foresaw.
 type comparison struct {
 	today     string // YYYY-MM-DD, which sunsets are judged by
 	operation Operation

@@ -19,8 +19,8 @@ import (
 // version is the interface's one version line. Releases are told apart by their numbers and dates.
 const version = "1.0.0"
 
-// Check is the gate. It returns every problem that keeps the working document from landing. Routes are what the code answers.
-// Sunsets are judged by today, in UTC.
+// Check is the gate. It returns every problem that keeps the working document from landing. Routes are those that the code
+// serves. Sunsets are judged by today, in UTC.
 func (c *Contract) Check(ctx context.Context, routes []Route, today time.Time) ([]string, error) {
 	spec, err := openapi3.NewLoader().LoadFromData(c.working.yaml)
 	if err != nil {
@@ -101,8 +101,8 @@ func (c *Contract) checkRoutes(routes []Route) []string {
 	return problems
 }
 
-// checkPromises wants the working document to keep what the last release promised, and the sunsets of all releases. It wants the
-// same of each release after the reconstructed ones, by its own date.
+// checkPromises checks that the working document keeps the promises of the last release, and the sunsets of all releases. It checks
+// each release after the reconstructed ones in the same way, as of its own date.
 func (c *Contract) checkPromises(today time.Time) []string {
 	day := today.UTC().Format(time.DateOnly)
 	problems := unkept(c.releases, c.working, day)
@@ -125,7 +125,7 @@ func (c *Contract) checkPromises(today time.Time) []string {
 	return problems
 }
 
-// unkept returns the promises that a document breaks: those of the last of the releases before it, and the sunsets of all.
+// unkept returns the promises that a document breaks: any promise of the release before it, and the sunsets of all earlier releases.
 func unkept(before []released, revision document, day string) []string {
 	problems := slices.Clone(revision.misplaced)
 	sunsets := make(map[difference]string)

@@ -50,7 +50,7 @@ func committed(t *testing.T) string {
 func git(t *testing.T, root string, args ...string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "git", append([]string{"-C", root, "-c", "user.name=Shopfront", "-c", "user.email=shop@example.com"}, args...)...)
-	// Use neither the settings of the machine nor the repository of a hook that runs the tests.
+	// Ignore the machine's Git settings. If a Git hook runs the tests, ignore the hook's repository too.
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "GIT_") })
 	command.Env = append(command.Env, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
 	if out, err := command.CombinedOutput(); err != nil {

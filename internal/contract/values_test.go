@@ -82,7 +82,7 @@ func TestDocument_Patterns_MatchWhatTheCodeAccepts(t *testing.T) {
 	}
 }
 
-func TestDocument_Limits_AreThoseOfTheCode(t *testing.T) {
+func TestDocument_Limits_MatchTheCode(t *testing.T) {
 	schemas := at(t, documented(t), "components", "schemas")
 	for _, test := range []struct {
 		limit int64
@@ -118,7 +118,7 @@ func TestDocument_Limits_AreThoseOfTheCode(t *testing.T) {
 }
 
 // Limits for which there is no keyword are in descriptions.
-func TestDocument_LimitsInDescriptions_AreThoseOfTheCode(t *testing.T) {
+func TestDocument_LimitsInDescriptions_MatchTheCode(t *testing.T) {
 	document := documented(t)
 	for _, test := range []struct {
 		words string
@@ -136,7 +136,7 @@ func TestDocument_LimitsInDescriptions_AreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-func TestDocument_ListedValues_AreThoseOfTheCode(t *testing.T) {
+func TestDocument_ListedValues_MatchTheCode(t *testing.T) {
 	schemas := at(t, documented(t), "components", "schemas")
 	for _, test := range []struct {
 		place, folder, kind, prefix string

@@ -31,7 +31,7 @@ func (r *Row) Add(other Row) {
 	r.Violations += other.Violations
 }
 
-// Tell writes rows as a table to the test's output or, where a file is named, adds them to the one table in that file, which
+// Tell writes rows as a table to the test's output. If a file is named, it adds them to the table in that file instead, which
 // several tests share one after the other.
 func Tell(tb testing.TB, file string, rows []Row) {
 	tb.Helper()

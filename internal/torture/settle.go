@@ -156,7 +156,7 @@ func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Re
 		return
 	}
 	limit := t.terms.MaxUses
-	if limit == history.None || t.pending.MaxUses != nil { // an edit that cannot be completed was told of
+	if limit == history.None || t.pending.MaxUses != nil { // an edit that cannot be completed was already reported
 		return
 	}
 	if standing.Used != len(recorded) || standing.UsesLeft != max(0, limit-len(recorded)) || standing.MaxUses != voucher.Limit(limit) {

@@ -22,7 +22,7 @@ type Settings struct {
 	Seed uint64
 	// Duration is how long rounds are begun, at least: each trial has one.
 	Duration time.Duration
-	// Injections is how often each fault is to befall a call, at least; without faults, as much is redeemed. A trial in which
+	// Injections is how often each fault is to hit a call, at least; without faults, as much is redeemed. A trial in which
 	// nothing comes of many rounds is given up.
 	Injections int
 	// Trial is the only one, Round its only round, from 1; where empty or 0, all.
@@ -121,8 +121,8 @@ type progress struct {
 	row    Row
 }
 
-// next picks the trial that has the next round: one that had the fewest rounds, or when the time is up, one that is short of
-// injections. One whose first round is not over goes on in the lane that plays it.
+// next picks the trial for the next round: the one with the fewest rounds or, when the time is up, one with too few injections. A
+// trial whose first round is not over stays in the lane that plays it.
 func (r *run) next() (p *progress, number int, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

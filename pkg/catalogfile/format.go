@@ -52,8 +52,8 @@ func (f format) violations(value any) []*jsonschema.ValidationError {
 	return found
 }
 
-// reportViolations reports violations of the schema. With shapeOnly it leaves out those of a scalar, which the rules, asked
-// in between, may describe better.
+// reportViolations reports violations of the schema. With shapeOnly it leaves out scalars that violate the schema: the rules, which run
+// before the second call, may describe those better.
 func (d *document) reportViolations(violations []*jsonschema.ValidationError, shapeOnly bool) {
 	for _, violation := range violations {
 		var at jsontext.Pointer

@@ -20,8 +20,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// document is a YAML document of a file. What it has at the wrong place or of the wrong type is not in its layout, and the
-// schema reports it.
+// document is a YAML document of a file. Its layout leaves out nodes at the wrong place or of the wrong type: the schema reports
+// those.
 type document struct {
 	*reader
 

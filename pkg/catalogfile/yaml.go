@@ -57,7 +57,7 @@ func isForbidden(char rune) bool {
 }
 
 // failSyntax reports a syntax error on the line that the parser names. The parser's message begins with "yaml: ", mostly followed
-// by "line N: ". For faults of brackets and indentation N counts from 0, and may be the line where the surrounding list or
+// by "line N: ". For errors in brackets and indentation N counts from 0, and may be the line where the surrounding list or
 // mapping begins.
 func (r *reader) failSyntax(err error, text []byte) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")

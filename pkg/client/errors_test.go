@@ -17,7 +17,7 @@ import (
 	"shopfront/pkg/client"
 )
 
-func TestProblems_AreThoseOfTheServiceAndTheDocument(t *testing.T) {
+func TestProblems_MatchTheServiceAndTheDocument(t *testing.T) {
 	known := client.ProblemTypes()
 	names := slices.Sorted(maps.Keys(known))
 	if service := serviceProblems(t); !slices.Equal(names, service) {

@@ -69,8 +69,8 @@ func priced(minor int64) catalog.Product {
 	return p
 }
 
-// Once an apply has returned, no write that is still in flight undoes it: neither the lost first attempt of its own write nor
-// that of an earlier apply.
+// Once an apply has returned, a write that is still in flight does not undo it. That write may be the lost first attempt of the
+// apply's own write, or of an earlier apply's.
 func TestApply_LateWrite_UndoesNothing(t *testing.T) {
 	t.Parallel()
 	for what, applied := range map[string][]catalog.Shop{ // applied in this order; the first write of the last but one arrives late

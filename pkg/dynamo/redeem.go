@@ -292,8 +292,8 @@ func judgeRecorded(claim voucher.Claim, v voucher.Voucher, old table.Item) (vouc
 }
 
 // mayBeRedeemedBefore reports whether a refusal must wait until the record under the claim's token was read. A request with a
-// key may be a retry of one that was redeemed. And if the request tried to take a use, that attempt may have succeeded and its
-// response been lost. A refusal for the nick's limit was already decided by the record itself.
+// key may be a retry of one that was redeemed. And if the request tried to take a use, that attempt may have succeeded although
+// its response was lost. A refusal for the nick's limit needs no such read: the record itself decided it.
 func mayBeRedeemedBefore(claim voucher.Claim, v voucher.Voucher, err error) bool {
 	reason, refused := voucher.IsRefusal(err)
 	triedForUse := reason == voucher.ReasonUsedUp && v.Limited() && !v.Full

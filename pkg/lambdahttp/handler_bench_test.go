@@ -130,7 +130,7 @@ type side struct {
 func (m measured) sides(tb testing.TB) []side {
 	tb.Helper()
 	shopfront := side{name: "shopfront", answer: m.answer, store: replay(tb)}
-	// The client is that of the functions, except for the network.
+	// This is the functions' own client, but without a network.
 	client := dynamo.NewClient(dynamo.Settings{
 		Region: "us-east-1", Endpoint: "https://stub.invalid", Jitter: rand.Int64N,
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),

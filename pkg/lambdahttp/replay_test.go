@@ -9,8 +9,8 @@ import (
 	"shopfront/internal/measure/stubstore"
 )
 
-// replayer repeats a store's first answer to each kind of call, and does nothing else, so that a measurement is of the caller alone. It
-// can be the HTTPClient of an SDK client.
+// replayer repeats a store's first response to each kind of call. It does nothing else, so a benchmark measures only the caller. It can
+// be the HTTPClient of an SDK client.
 type replayer struct {
 	store *stubstore.Store
 

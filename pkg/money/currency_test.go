@@ -7,7 +7,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-func TestDigits_AreThoseOfISO4217(t *testing.T) {
+func TestDigits_FollowISO4217(t *testing.T) {
 	for code, want := range map[string]int{
 		"EUR": 2, "USD": 2, "GBP": 2, "RSD": 2, "ALL": 2, "LBP": 2, "HUF": 2, "COP": 2, "MGA": 2, "XCG": 2, "ZWG": 2,
 		"JPY": 0, "KRW": 0, "CLP": 0, "ISK": 0, "UGX": 0, "VND": 0, "XOF": 0,

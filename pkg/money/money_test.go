@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-func TestString_Digits_AreThoseOfISO4217(t *testing.T) {
+func TestString_Digits_FollowISO4217(t *testing.T) {
 	for _, test := range []struct {
 		minor    int64
 		currency money.Currency

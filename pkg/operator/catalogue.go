@@ -97,7 +97,7 @@ func (p CataloguePlan) planShop(ctx context.Context, shop catalogfile.Entry, pru
 	return planned, nil
 }
 
-// storedShop is a catalogue of which one shop was read already.
+// storedShop is a catalogue that returns one shop, which was already read, without reading it again.
 type storedShop struct {
 	catalog.ApplyStore
 

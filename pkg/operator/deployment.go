@@ -91,7 +91,7 @@ func FindStack(ctx context.Context, name string, random func(n int64) int64) (*D
 
 // configure reads the usual AWS configuration, with a region and credentials.
 func configure(ctx context.Context) (aws.Config, error) {
-	configuration, err := config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{})) // it would tell of attempts, on stderr
+	configuration, err := config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{})) // the default logs attempts to stderr
 	if missing, is := errors.AsType[config.SharedConfigProfileNotExistError](err); is {
 		return aws.Config{}, fmt.Errorf("%w: %q", ErrNoProfile, missing.Profile)
 	}

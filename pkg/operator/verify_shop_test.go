@@ -46,7 +46,7 @@ func newTables(t *testing.T) *tables {
 	}
 }
 
-// shop is a customer's shop, with the shopper's side and a way to write past all rules.
+// shop is a customer's shop, with the shopper's side, and with functions that write to the store without checking any rule.
 type shop struct {
 	*tables
 
@@ -183,7 +183,7 @@ func (s *shop) stock() {
 	s.checkOut(s.opened)
 }
 
-// The functions below write past all rules.
+// The functions below write to the store without checking any rule.
 
 type attributes map[string]types.AttributeValue
 

@@ -26,7 +26,7 @@ import (
 type damage struct {
 	what  string
 	do    func(s *shop)
-	after time.Duration // how much later the shop is verified
+	after time.Duration // from the opening of the shop to its verification
 	want  []string
 }
 
@@ -36,10 +36,10 @@ func damages() []damage {
 	return slices.Concat(damagedSums(), damagedPlaces(), damagedRecords(), damagedTerms(), malformedItems(), damagedCheckouts())
 }
 
-// damagedSums leaves counters that do not add up.
+// damagedSums makes counters that do not add up.
 func damagedSums() []damage {
 	return []damage{
-		{what: "a use is taken and no redemption recorded", want: []string{"uses_differ SUMMER20"}, do: func(s *shop) {
+		{what: "a use is taken, but no redemption is recorded", want: []string{"uses_differ SUMMER20"}, do: func(s *shop) {
 			// Counter 0 has 4 of the 10 uses and the others have 3, so the shop's 3 redemptions never empty it.
 			s.change("SUMMER20#c#00", func(it attributes) { it.add("used", 1); it.add("left", -1) })
 		}},
@@ -52,7 +52,7 @@ func damagedSums() []damage {
 		{what: "a nick's redemption is lost, but not its count", want: []string{"nick_uses_differ NEWS#n#"}, do: func(s *shop) {
 			s.change("NEWS#n#", func(it attributes) { it.add("taken", 1) })
 		}},
-		{what: "a redemption is recorded and no use taken", want: []string{"uses_differ AUTUMN"}, do: func(s *shop) {
+		{what: "a redemption is recorded, but no use is taken", want: []string{"uses_differ AUTUMN"}, do: func(s *shop) {
 			s.change("AUTUMN#c#00", func(it attributes) { it.add("used", -1); it.add("left", 1) })
 		}},
 		{what: "a use is given away", want: []string{"limit_differs SUMMER20"}, do: func(s *shop) {
@@ -209,7 +209,7 @@ func damagedTerms() []damage {
 	}
 }
 
-// malformedItems leaves items that cannot be read.
+// malformedItems makes items that cannot be read.
 func malformedItems() []damage {
 	return []damage{
 		{what: "an item of an unknown kind", want: []string{"malformed SUMMER20#x#1"}, do: func(s *shop) {
@@ -339,7 +339,7 @@ func TestVerify_Damage_CausesExactlyItsFindings(t *testing.T) {
 			wantFindings(t, report.Findings, test.want)
 			for _, f := range report.Findings {
 				if code, _, _ := strings.Cut(f.Place.Sort, "#"); f.Place.Table == s.names.Vouchers && string(f.Code) != code {
-					t.Errorf("%+v is about another code than %s", f, code)
+					t.Errorf("%+v is not about the code %s", f, code)
 				}
 			}
 		})
@@ -542,7 +542,7 @@ func (c *cutAfter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 
 func TestVerify_InterruptedEdit_IsInMotionUntilRunAgain(t *testing.T) {
 	tables := newTables(t)
-	for what, to := range map[string]voucher.Limit{"raise": 14, "lower below what was used": 2} {
+	for what, to := range map[string]voucher.Limit{"raise": 14, "lower below the uses": 2} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			updates := 1
@@ -603,7 +603,7 @@ func TestVerify_LiveShop_FindsNothing(t *testing.T) {
 	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100_000)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 8})
 	s.create(voucher.Terms{Written: "AUTUMN", MaxUses: new(voucher.Limit(100_000)), MaxUsesPerNick: new(voucher.Limit(3)), Counters: 4})
 	s.create(voucher.Terms{Written: "ARIGATO", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
-	s.create(voucher.Terms{Written: "WINTER", MaxUses: new(voucher.Limit(20)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 2}) // runs out, again and again
+	s.create(voucher.Terms{Written: "WINTER", MaxUses: new(voucher.Limit(20)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 2}) // runs out again and again
 	live, end := context.WithCancel(t.Context())
 	defer end()
 	var busy sync.WaitGroup

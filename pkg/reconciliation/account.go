@@ -29,7 +29,7 @@ type Glance struct {
 	Used    int // the sum of the counters
 }
 
-// redemptionID is the ID of a redemption in its smallest form, because all those of a code are held at once.
+// redemptionID is the ID of a redemption in its smallest form, because an account holds the IDs of all redemptions of a code.
 type redemptionID [16]byte
 
 // Account adds up what is stored under one code. Items can be added in any order. Each redemption takes 16 bytes. Create it

@@ -69,7 +69,7 @@ func (p Place) compare(other Place) int {
 type Finding struct {
 	Kind Kind
 	Code voucher.Code // empty for checkouts
-	// Place is that of the item, or that of the voucher if several items do not fit together.
+	// Place is the place of the item or, if several items do not fit together, of the voucher.
 	Place   Place
 	Message string
 }

@@ -115,8 +115,8 @@ func transportHeaders() []string {
 	}
 }
 
-// Exchange checks a response, and if it is a success also its request: a test may send anything that is to be refused. Both bodies
-// can be read again afterwards.
+// Exchange checks a response. It checks the request only if the response is a success, because a test may send an invalid request to
+// see it refused. Both bodies can be read again afterwards.
 func (v *Validator) Exchange(request *http.Request, requestBody []byte, response *http.Response, responseBody []byte) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -188,8 +188,8 @@ func isGatewaysOwn(request *http.Request, response *http.Response, body []byte) 
 	return isMessage && response.Header.Get("Content-Type") == "application/json" && response.Header.Get("Request-Id") == ""
 }
 
-// checkHeader checks the value of a header as a string, or as a number where the document wants one. The library does not check the
-// values of optional headers.
+// checkHeader checks the value of a header as a string, or as a number if the document says so. The library does not check the values
+// of optional headers.
 func checkHeader(name, text string, schema *base.Schema) (problems []error) {
 	var value any = text
 	if number, err := strconv.Atoi(text); err == nil && strconv.Itoa(number) == text && slices.Contains(schema.Type, "integer") {
@@ -206,8 +206,8 @@ func checkHeader(name, text string, schema *base.Schema) (problems []error) {
 // the document itself. The document does not repeat what HTTP says about that.
 const pagesTag = "Contract"
 
-// checkRest checks what the library does not: whether there is a body, the values of headers, cookies, headers where the document has
-// none, compression, and Vary.
+// checkRest makes the checks that the library lacks: whether there is a body, the values of headers, undocumented headers, cookies,
+// compression, and Vary.
 func checkRest(documented *v3.Response, isPage bool, request *http.Request, response *http.Response, body []byte) (problems []error) {
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	hasBody := documented.Content != nil && documented.Content.Len() > 0

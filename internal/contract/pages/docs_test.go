@@ -112,7 +112,7 @@ func wantDescriptions(t *testing.T, p page, document []byte) {
 					continue
 				}
 				text, isText := member.(string)
-				// The deployment is the one that is asked.
+				// The page names no servers: it calls the deployment that serves it.
 				if name == "description" && isText && !strings.HasPrefix(path, "/servers") && !strings.Contains(shown, squeeze(text)) {
 					t.Errorf("%s/description is not on the page: %s", path, text)
 				}

@@ -159,7 +159,7 @@ func printablePath(path string) string {
 	return b.String()
 }
 
-// answer decides the response. Its error is one that the client did not cause.
+// answer decides the response. It returns an error only for failures that the client did not cause.
 func (g *Gateway) answer(ctx context.Context, w http.ResponseWriter, c *call) (answer, error) {
 	if status := oversized(c.request); status != 0 {
 		return message(status), nil

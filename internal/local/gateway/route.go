@@ -28,7 +28,7 @@ type route struct {
 	Route
 	pattern *regexp.Regexp // of a path as it was sent
 	names   []string       // of the variables, in the order of the pattern's groups
-	order   []string       // compares lower than that of a less specific route, equal to that of one for the same requests
+	order   []string       // sorts before the order of a less specific route; equal for routes of the same requests
 }
 
 func newRoutes(declared []Route) ([]route, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 // The SAM CLI builds deployed functions by the Makefile's rule. Tests and measurements must run the same programs.
-func TestFlags_AreThoseOfTheMakefile(t *testing.T) {
+func TestFlags_MatchTheMakefile(t *testing.T) {
 	makefile, err := os.ReadFile("../../../Makefile")
 	if err != nil {
 		t.Fatal(err)

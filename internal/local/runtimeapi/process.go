@@ -30,7 +30,7 @@ type Command struct {
 	Path string
 	// Env is the whole environment, except for the address of the runtime API. Nothing is inherited.
 	Env []string
-	// ARN is what the process is told to be.
+	// ARN is the function's ARN, as the process sees it.
 	ARN string
 	// Stdout and Stderr take its output as in exec.Cmd. Nil discards it.
 	Stdout, Stderr io.Writer

@@ -108,7 +108,7 @@ func invoke(t *testing.T, r *runtimeapi.Runtime, event string) report {
 	return got
 }
 
-// alive reports whether a process exists, perhaps only as one that nobody has waited for.
+// alive reports whether a process exists. A process that has ended exists until its parent waits for it.
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 func awaitDeath(t *testing.T, pid int) {

@@ -14,7 +14,7 @@ import (
 // budget is what a function may link and how large it may be.
 type budget struct {
 	function string
-	// links are the packages, each with those below it, that the function may link in addition to those of the reference function.
+	// links are the packages that the function may link in addition to the reference's. Each includes the packages below it.
 	links [][]string
 	sdk   bool
 	// growth is the greatest size of its binary, as a multiple of the reference's.

@@ -48,7 +48,7 @@ type Refusal struct {
 
 	P50 time.Duration `json:"p50"`
 	P95 time.Duration `json:"p95"`
-	// Apart is the difference of its p50 from that of an unknown code, as a part of the latter.
+	// Apart is the difference between its p50 and the p50 of an unknown code, as a fraction of the latter.
 	Apart float64 `json:"apart"`
 
 	comparison
@@ -60,7 +60,7 @@ type Refusal struct {
 
 func (r Refusal) differs() bool { return r.RankP < significant }
 
-// Apart is the greatest distance of a refusal's p50 from that of an unknown code, as a part of the latter.
+// Apart is the greatest difference between a refusal's p50 and the p50 of an unknown code, as a fraction of the latter.
 func (o Oracle) Apart() float64 {
 	apart := 0.0
 	for _, r := range o.Refusals {
@@ -207,7 +207,8 @@ func (r *refusedRequest) send(p *runtimeapi.Process, event fixture.Event, turn i
 	return took, err
 }
 
-// judgeTimes compares each kind of request with the requests for an unknown code, with a key or without it alike. Those stand first.
+// judgeTimes compares each kind of request with the requests for an unknown code. Requests with a key are compared only with each
+// other, and so are requests without one. The requests for an unknown code come first in the list.
 func judgeTimes(requests []*refusedRequest) Oracle {
 	o := Oracle{Samples: len(requests[0].times)}
 	unknown := make(map[bool][]time.Duration)

@@ -58,7 +58,7 @@ func build(ctx context.Context, setup fixture.Setup, built []subject) (programs,
 	return p, nil
 }
 
-// size is that of a subject's binary, in bytes.
+// size returns the size of a subject's binary, in bytes.
 func (p programs) size(s subject) (int64, error) {
 	info, err := os.Stat(p.binaries[s.pkg])
 	if err != nil {

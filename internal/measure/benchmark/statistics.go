@@ -14,7 +14,7 @@ type Spread struct {
 	Greatest float64 `json:"greatest"`
 }
 
-// spreadOf summarises values, of which there is at least one.
+// spreadOf summarises one or more values.
 func spreadOf(values ...float64) Spread {
 	sorted := slices.Sorted(slices.Values(values))
 	last := len(sorted) - 1

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// wholeProcessorMB is the memory that comes with one whole processor. Less memory comes with a share of it
+	// wholeProcessorMB is the memory size at which Lambda gives one whole processor. Less memory gets a proportional share
 	// (https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html).
 	wholeProcessorMB = 1769
-	// meteredBytes is how much of a body the gateway counts as one request (https://aws.amazon.com/api-gateway/pricing/).
+	// The gateway counts each started meteredBytes of a body as one request (https://aws.amazon.com/api-gateway/pricing/).
 	meteredBytes = 512 << 10
 	// eventOverhead is what CloudWatch Logs stores for each event in addition to its text, in bytes
 	// (https://aws.amazon.com/cloudwatch/pricing/).
@@ -31,9 +31,9 @@ const (
 	keyRequestsPerHour = 12
 )
 
-// billed returns how long Lambda bills for something that took a time here, with its processor time. An instance has a share of a
-// processor, so that computing takes longer by as much; waiting does not. The result is rounded up to milliseconds. It is an upper
-// bound, because computing that overlaps with waiting takes no extra time.
+// billed returns the duration that Lambda bills, from the duration and the processor time measured here. A Lambda instance has only
+// a share of a processor, so computing takes proportionally longer; waiting does not. The result is rounded up to milliseconds. It is
+// an upper bound, because computing that overlaps with waiting takes no extra time.
 func billed(memoryMB int, took, cpu time.Duration) time.Duration {
 	if memoryMB < wholeProcessorMB {
 		took += cpu * time.Duration(wholeProcessorMB-memoryMB) / time.Duration(memoryMB)
@@ -76,8 +76,8 @@ func newLine(r Request, memoryMB int) Line {
 	}
 }
 
-// usage is what one request uses on average, if a share of all requests, from 0 to 1, is the first of its instance. Each instance
-// opens a connection of its own to DynamoDB, and DynamoDB asks KMS for the key of each table that is used over it.
+// usage returns the average usage of a request. cold is the fraction of requests, from 0 to 1, that are the first of their instance.
+// Each instance opens its own connection to DynamoDB, and DynamoDB asks KMS for the key of each table that is used over it.
 func (l Line) usage(cold *big.Rat) pricing.Usage {
 	average := func(warm, first int64) *big.Rat {
 		difference := new(big.Rat).Mul(cold, big.NewRat(first-warm, 1))

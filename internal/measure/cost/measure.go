@@ -42,8 +42,8 @@ type Request struct {
 	process.Figures
 
 	Calls []metering.Call `json:"calls"`
-	// LogBytes is the size of what the function itself logs. BodyBytes is that of the response's body, and AnswerBytes that of the
-	// response with its headers.
+	// LogBytes is the size of the function's own log lines, BodyBytes the size of the response's body, and AnswerBytes the size of
+	// the response with its headers.
 	LogBytes    int `json:"logBytes"`
 	BodyBytes   int `json:"bodyBytes"`
 	AnswerBytes int `json:"answerBytes"`
@@ -51,7 +51,7 @@ type Request struct {
 	Metrics []string `json:"metrics,omitempty"`
 }
 
-// units are those of all calls together.
+// units adds up the units of all calls.
 func (r Request) units() (units metering.Units) {
 	for _, call := range r.Calls {
 		units = units.Plus(call.Units)

@@ -25,7 +25,7 @@ func parseResponse(text []byte) (r events.APIGatewayV2HTTPResponse, err error) {
 	return r, nil
 }
 
-// size is that of a response in HTTP/1.1, without the gateway's own headers, in bytes.
+// size returns the size of a response in HTTP/1.1, without the gateway's own headers, in bytes.
 func size(r events.APIGatewayV2HTTPResponse) int {
 	size := len("HTTP/1.1 200 OK\r\n\r\n") + len(r.Body)
 	for name, value := range r.Headers {

@@ -204,7 +204,7 @@ func (m *Meter) query(r *http.Request, text []byte, call *Call, consistent bool)
 	return got, err
 }
 
-// write meters writes, each of which costs its units so many times.
+// write meters writes. Each costs its units multiplied by times.
 func (m *Meter) write(r *http.Request, text []byte, call *Call, items []item, times int) (answer, error) {
 	before, err := m.sizes(r, items)
 	if err != nil {

@@ -30,7 +30,7 @@ func reading(size int, consistent bool) Units {
 // writing is what a write costs. It is billed for the item before or after it, whichever is larger.
 func writing(before, after int) Units { return Units{Write: started(max(before, after), writeUnit)} }
 
-// body is what the price of a call depends on, in the body of any operation.
+// body holds the members of a request body, of any operation, that the price depends on.
 type body struct {
 	TableName                 string
 	Key                       Item

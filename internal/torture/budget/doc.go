@@ -1,5 +1,5 @@
-// Package budget holds the tests of what a request may cost, whatever the store does: time, for it ends with a documented
-// answer before Lambda would end its function, and goroutines, connections and memory, of which nothing is left behind.
+// Package budget tests the bounds of a request, whatever the store does. A request ends with a documented response before Lambda
+// would end its function. It leaves no goroutine, connection or memory behind.
 //
 // It is for tests only; nothing that ships may import it.
 package budget

@@ -225,7 +225,7 @@ func (now held) since(before held) (goroutines, descriptors []string) {
 	return goroutines, descriptors
 }
 
-// wantNothingHeld wants that once nothing is under way, nothing is held that was not held before. The store hangs up first,
+// wantNothingHeld expects that, once no request is in flight, nothing is held that was not held before. The store hangs up first,
 // for a client may keep its idle connections; where it does not let go of them, they stay.
 func wantNothingHeld(tb testing.TB, s *store, before held) {
 	tb.Helper()
@@ -255,7 +255,7 @@ func live() heap {
 	return heap{int64(memory.HeapObjects), int64(memory.HeapAlloc)}
 }
 
-// faults are what befalls a share of the calls.
+// faults returns the faults that hit a share of the calls.
 func faults() map[string]struct {
 	share float64
 	how   answerer
@@ -283,8 +283,8 @@ func faults() map[string]struct {
 	}
 }
 
-// wantLittleMore wants that so many requests left no more on the heap than one object for every ten of them, and 100 bytes
-// for each, or what the heap grows and shrinks by chance.
+// wantLittleMore expects that the requests left at most one object for every ten of them on the heap, and 100 bytes for each. It
+// tolerates the amount by which the heap grows and shrinks by chance.
 func (now heap) wantLittleMore(tb testing.TB, before heap, requests int) {
 	tb.Helper()
 	const objectsByChance, bytesByChance = 500, 384 << 10
@@ -381,7 +381,7 @@ func (c *crowd) tell(t *testing.T, injected func(fault string) int, violations i
 	torture.Tell(t, *table, []torture.Row{row})
 }
 
-// misbehaveAtTimes lets each fault befall its share of the calls, and counts.
+// misbehaveAtTimes makes each fault hit its share of the calls, and counts the hits.
 func (s *shop) misbehaveAtTimes() (injected func(fault string) int) {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(*seed, 0))

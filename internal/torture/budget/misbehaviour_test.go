@@ -15,12 +15,12 @@ import (
 // misbehaviour is one way in which a store may not do what it should, at every call.
 type misbehaviour struct {
 	name string
-	// answer is how it answers; nil where the rates below say it, which befall calls of the store behind.
+	// answer makes the response. If it is nil, the store behind responds, and the rates below say which faults hit its calls.
 	answer answerer
-	// The longest delay is that of the slow and late ones.
+	// delay is the longest delay of slow and late responses.
 	rates map[faultproxy.Fault]float64
 	delay time.Duration
-	// refusing has it take no connection at all.
+	// refusing makes the store refuse every connection.
 	refusing bool
 	// spares reports whether the response to a request may be that of a healthy store; nil: for no request.
 	spares func(request string) bool
@@ -48,7 +48,7 @@ func selected(ways []misbehaviour) []misbehaviour {
 	return third
 }
 
-// drawn are the misbehaviours that befall every call they can befall.
+// drawn returns the misbehaviours that hit every call they can hit.
 func drawn() []misbehaviour {
 	always := func(fault faultproxy.Fault, spares func(string) bool) misbehaviour {
 		return misbehaviour{name: string(fault), rates: map[faultproxy.Fault]float64{fault: 1}, delay: 8 * time.Second, spares: spares}
@@ -117,8 +117,7 @@ func endless() []misbehaviour {
 	}
 }
 
-// emptyPages answers a Query with pages that have nothing but another page behind them. DynamoDB may send such pages, though
-// not without end.
+// emptyPages answers a Query with an endless series of empty pages. DynamoDB may send empty pages, but not endlessly.
 func emptyPages(e exchange) {
 	if e.operation() != "Query" {
 		e.pass()

@@ -18,7 +18,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// manyUses is a store in which every code is of many uses, and has some left.
+// manyUses is a store in which every code has many uses, and some are left.
 type manyUses struct {
 	voucher map[string]types.AttributeValue
 }

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what two busy cores do.
+// patience is how long a test waits, on a machine with two busy cores.
 const patience = 30 * time.Second
 
-// store is a DynamoDB that misbehaves when it is told to. Otherwise it does what the one behind it does.
+// store is a DynamoDB that misbehaves when it is told to. Otherwise it forwards to the store behind it.
 type store struct {
 	behind  http.Handler
 	address string

@@ -128,16 +128,16 @@ type shop struct {
 	dir      string // of its functions
 
 	mu     sync.Mutex
-	failed []error  // what the gateway had to answer for a function
+	failed []error  // errors of functions, for which the gateway itself had to respond
 	log    []string // what the functions wrote
 }
 
-// floor is what the shops stand on: one DynamoDB Local.
+// floor is shared by all shops: one DynamoDB Local.
 type floor struct {
 	programs testshop.Programs
 	calm     *testshop.Shop
-	// turns lets few shops at a time use DynamoDB Local: it shares two cores with all of them, and their patience is that of
-	// a function.
+	// turns lets only a few shops use DynamoDB Local at a time: it shares two cores with all of them, and they wait no longer
+	// than a function does.
 	turns chan struct{}
 }
 
@@ -309,7 +309,7 @@ func (s *shop) sendAll(t *testing.T) map[string]*httptest.ResponseRecorder {
 	return answers
 }
 
-// processes are those of the shop's functions.
+// processes lists the processes of the shop's functions.
 func (s *shop) processes(t *testing.T) []string {
 	t.Helper()
 	processes, err := localruntest.Processes(t.Context(), s.dir)
@@ -343,7 +343,7 @@ func (s *shop) wantAnswered(t *testing.T, answers map[string]*httptest.ResponseR
 	}
 }
 
-// wantTryAgain wants the documented answer of a shop whose store is out of reach.
+// wantTryAgain expects the documented response of a shop whose store is out of reach.
 func wantTryAgain(tb testing.TB, name string, answer *httptest.ResponseRecorder) {
 	tb.Helper()
 	var problem struct {
@@ -464,7 +464,7 @@ func (s *shop) recover(t *testing.T, from misbehaviour) {
 	}
 }
 
-// wantDiscreet wants that nothing was logged of what a shopper sends, whatever errors came from the store.
+// wantDiscreet expects that the log holds nothing a shopper sent, whatever errors came from the store.
 func (s *shop) wantDiscreet(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()

@@ -157,8 +157,8 @@ func (h History) model() (porcupine.Model, []porcupine.Operation) {
 }
 
 // withoutEffect finds the operations that the checker does not need. The timelines hold the edits. A check or list without a response
-// says nothing. Of several requests under one key without a response, the first one stands for all; and none of them had an effect if
-// another request with that key redeemed.
+// says nothing. If several requests with one key have no response, the first one represents them all. If another request with that key
+// redeemed the voucher, none of them had an effect.
 func (h History) withoutEffect() map[int]bool {
 	settled := make(map[request]bool)
 	for place, o := range h.Operations {

@@ -47,7 +47,7 @@ func (t timeline) during(from, until int64) (low, high int) {
 	return low, high
 }
 
-// truth returns 1 for true and 0 for false.
+// truth returns 1 for true, 0 for false and nil for nil, so that a timeline can hold a flag.
 func truth(is *bool) *int {
 	switch {
 	case is == nil:

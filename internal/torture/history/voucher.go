@@ -25,7 +25,7 @@ const (
 // whether the outcome of the operation is possible for this voucher.
 type event func(v voucher) (after voucher, can bool)
 
-// judged holds the terms that may apply to a request: those of any moment from its call to its return.
+// judged holds the terms that may apply to a request at any moment from its call to its return.
 type judged struct {
 	nick                    int
 	anonymous               bool

@@ -27,14 +27,14 @@ type model struct {
 	limits faultproxy.Settings
 }
 
-// models are of a service that is slower than the real one, with the same proportions.
+// models returns models of DynamoDB that are slower than the real service, in the same proportions.
 func models() []model {
 	return []model{
 		// A transaction has its items for so long that one counter takes 2 a second at most, and its units do not matter.
 		{"conflicts", faultproxy.Settings{Hold: *hold, WriteUnits: 1000, ReadUnits: 3000}},
 		// A partition key value takes a 250th of its units: 4 write units, which are 2 uses, and 12 reads a second.
 		{"units", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 4, ReadUnits: 12}},
-		// As before, but as if the rules needed no read.
+		// The same, but reads are unlimited, as if reading the rules cost nothing.
 		{"write units", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 4}},
 	}
 }
@@ -84,8 +84,8 @@ func BenchmarkRedemptions(b *testing.B) {
 	}
 }
 
-// measure has a crowd redeem a code, and returns its redemptions a second and what each cost in calls, those of requests that
-// came to nothing included.
+// measure makes a crowd redeem a code. It returns the redemptions a second, and the calls for each redemption, including the calls
+// of requests that failed.
 func measure(b *testing.B, limits faultproxy.Settings, counters int) (rate, cost float64) {
 	b.Helper()
 	s := newShop(b, limits)

@@ -26,7 +26,7 @@ import (
 
 const (
 	emberforge catalog.CustomerID = "emberforge"
-	// budget is that of a request to a function.
+	// budget is the time that a function gives a request.
 	budget = 5 * time.Second
 	// patience is how long a test waits for DynamoDB Local on a busy machine.
 	patience = time.Minute
@@ -89,7 +89,7 @@ func (s *shop) till(code voucher.Code, options ...func(*dynamodb.Options)) till 
 // patient lets a till wait for each answer as long as it takes, so that no call is made twice for want of one.
 func patient(o *dynamodb.Options) { o.HTTPClient = &http.Client{Timeout: patience} }
 
-// redeem redeems the code for somebody who has not redeemed it. It reports false where the code is used up.
+// redeem redeems the code for somebody who has not redeemed it. It returns false if the code is used up.
 func (t till) redeem(ctx context.Context, budget time.Duration) (redeemed bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()

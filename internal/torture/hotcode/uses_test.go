@@ -16,8 +16,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// A crowd takes each use of a code once. What it costs beyond two calls a redemption is bounded: a counter runs empty once,
-// and then each till finds out about it at most once in vain, beside the first try of each request.
+// A crowd takes each use of a code once. The number of calls beyond two for each redemption is bounded: besides the first try of
+// each request, each till tries each counter in vain at most once after the counter has run empty.
 func TestCrowd_TakesEachUseOnce(t *testing.T) {
 	const uses, tills = 128, 16
 	for _, counters := range []int{1, 4, 64} {

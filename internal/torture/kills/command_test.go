@@ -120,7 +120,7 @@ func representative(steps []step) []step {
 	})
 }
 
-// repeated is the steps, those of each fate again and again until there are as many as are wanted.
+// repeated returns the steps, and repeats the steps of each fate until there are as many as wanted.
 func repeated(steps []step, wanted int) []step {
 	all := slices.Clone(steps)
 	counts := make(map[fate]int)
@@ -343,7 +343,7 @@ func (r *round) wantEnded(p *process, at step) {
 
 var createdAt = regexp.MustCompile(`"createdAt":"[^"]*"`)
 
-// runAgain runs the command again and wants it to say what the undisturbed run says.
+// runAgain runs the command again, and expects the output of the undisturbed run.
 func (r *round) runAgain(s subject) {
 	r.t.Helper()
 	p := r.must(r.t, r.command.args(r, s)...)

@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// catalogueText is what is applied; CUSTOMER stands for the ID.
+// catalogueText is the file to apply. CUSTOMER stands for the ID.
 const catalogueText = `
 customers:
   - id: CUSTOMER
@@ -42,7 +42,7 @@ customers:
         max-uses: none
 `
 
-// formerText is what is kept before that of a shop with other products.
+// formerText is the file that was applied before: a shop with other products.
 const formerText = `
 customers:
   - id: CUSTOMER

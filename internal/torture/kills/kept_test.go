@@ -165,9 +165,9 @@ type mask struct {
 	shares bool
 }
 
-// state is all that is kept of the subject, in a form that is the same for every subject that was dealt with alike. When a
-// voucher was created is left out, and so is, where codes differ, in which bucket items are: it follows from their sort
-// keys, and verifying looks at it.
+// state returns all stored items of the subject, in a form that is the same for every subject with the same history. It leaves out
+// the time at which a voucher was created. If codes are random, it also leaves out the buckets: they follow from the sort keys, and
+// `shopctl verify` checks them.
 func (s subject) state(t *testing.T, kept []keptItem, m mask) string {
 	t.Helper()
 	var lines []string

@@ -238,7 +238,7 @@ func (d *desk) disable(code string) {
 	}
 }
 
-// redeem is for preparations: it wants that answer.
+// redeem is for preparations: it expects that answer.
 func (d *desk) redeem(r request, want int) {
 	d.t.Helper()
 	if a := d.send(d.t, d.customer, r); a.status != want {

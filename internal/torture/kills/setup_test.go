@@ -125,7 +125,7 @@ func create(t *testing.T, shop *operator.Shop, terms voucher.Terms) {
 	}
 }
 
-// wantVerified wants that what is kept of a customer adds up; edits of a limit may be under way only where mayBeEdited.
+// wantVerified expects that what is kept of a customer adds up; edits of a limit may be under way only where mayBeEdited.
 func wantVerified(t *testing.T, r *recorder, b *bench, customer catalog.CustomerID, mayBeEdited bool) {
 	t.Helper()
 	shop, err := b.Calm.Shop(t.Context(), customer)

@@ -14,7 +14,7 @@ import (
 // patience is how long anything here may take on the slowest of machines.
 const patience = 2 * time.Minute
 
-// fate is what becomes of the call at which a process is ended.
+// fate says what happens to the call at which a process is ended.
 type fate string
 
 const (
@@ -46,7 +46,7 @@ type step struct {
 
 func (s step) String() string { return fmt.Sprintf("%s %d %s", s.operation, s.n, s.fate) }
 
-// stage is where the call is when the process is ended.
+// stage is the stage of the call at which the process is ended.
 func (s step) stage() faultproxy.Stage {
 	if s.fate == unanswered {
 		return faultproxy.Applied
@@ -108,7 +108,7 @@ func (t *trap) calls() []string {
 	return slices.Clone(t.order)
 }
 
-// errExpired is the panic of a call that is to be refused.
+// errExpired is the panic value for a call that the store must reject as expired.
 var errExpired = errors.New("ExpiredTokenException")
 
 // watch is for faultproxy.Settings: a panic cuts the connection of the call, or has it refused by a front.
@@ -131,8 +131,8 @@ func (t *trap) watch(operation string, stage faultproxy.Stage) {
 	}
 }
 
-// count returns what becomes of the call, if it is not just applied and answered; how a process is to be ended, where that
-// is now; and until when the call is held, where it is.
+// count counts a call. At the step it returns the function that ends the process, the fate of the call, and the channel that
+// releases the call if it is held. At any other call it returns zero values, unless the trap's fate goes on after the step.
 func (t *trap) count(operation string, stage faultproxy.Stage) (end func(), what fate, hold <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,9 +1,8 @@
 // Package testshop is a whole Shopfront under test: the built functions behind the Lambda runtime interface and the emulated
-// HTTP API, and shopctl, all of which reach DynamoDB Local through a proxy that lets faults befall their calls. It is for
+// HTTP API, and shopctl, all of which reach DynamoDB Local through a proxy that injects faults into their calls. It is for
 // tests only; nothing that ships may import it.
 //
-// The tables are those of the test binary's shared DynamoDB Local, the same for all its tests: each test takes customers of
-// its own.
+// All tests of a test binary share the tables of one DynamoDB Local. Each test has its own customers.
 package testshop
 
 import (
@@ -102,8 +101,8 @@ type Shop struct {
 	Operator, Calm *operator.Deployment
 }
 
-// Start serves the programs' functions until the test ends. Target is set in the settings; functions that were not built
-// answer 500. Log takes what the functions log, line by line; it may be nil.
+// Start serves the programs' functions until the test ends. It sets Target in the settings. Functions that were not built
+// respond 500. Log receives the functions' log line by line; it may be nil.
 func Start(tb testing.TB, programs Programs, settings faultproxy.Settings, log func(function, line string)) *Shop {
 	tb.Helper()
 	settings.Target = localtest.Endpoint(tb)
