@@ -60,9 +60,15 @@ func TestPrerequisites(t *testing.T) {
 		},
 		"the race detector needs gcc": {
 			"ci", map[string]string{
-				"go": "", "mvn": "", "javac": "", "node": "", "php": "", "curl": "", "openssl": "", "git": "", "ps": "", "python3": "",
+				"go": "", "make": "", "mvn": "", "javac": "", "node": "", "php": "", "curl": "", "openssl": "", "git": "", "ps": "", "python3": "",
 				"apt-get": apt, "id": admin,
 			}, true, "recommends gcc libc6-dev\n",
+		},
+		".ci/run itself needs make": {
+			"ci", map[string]string{
+				"go": "", "mvn": "", "javac": "", "node": "", "php": "", "curl": "", "openssl": "", "git": "", "ps": "", "python3": "", "gcc": "",
+				"apt-get": apt, "id": admin,
+			}, true, "recommends make\n",
 		},
 		"a deployment needs Python and Go": {"deploy", map[string]string{"brew": ""}, false, "brew install go python\n"},
 	} {
