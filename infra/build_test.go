@@ -1,9 +1,11 @@
 package infra_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,5 +102,41 @@ func TestPreflight(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestUnlock_TablesMayLeaveTheStack_ButNotBeReplaced(t *testing.T) {
+	const script = `
+import sys, unittest.mock
+sys.modules["boto3"] = boto3 = unittest.mock.MagicMock()
+import deployment
+deployment.describe = lambda *_: {"StackStatus": "UPDATE_COMPLETE"}
+deployment.unlock("staging")
+print(boto3.client().set_stack_policy.call_args.kwargs["StackPolicyBody"])
+`
+	cmd := exec.CommandContext(t.Context(), "python3", "-B", "-c", script)
+	cmd.Dir = filepath.Join(root, "infra")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var policy struct {
+		Statement []struct {
+			Effect string
+			Action any
+		}
+	}
+	if err := json.Unmarshal(out, &policy); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var denied []any
+	for _, statement := range policy.Statement {
+		if statement.Effect == "Deny" {
+			actions, _ := statement.Action.([]any)
+			denied = append(denied, actions...)
+		}
+	}
+	if !slices.Equal(denied, []any{"Update:Replace"}) {
+		t.Errorf("it denies %v, want only Update:Replace\n%s", denied, out)
 	}
 }
