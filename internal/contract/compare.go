@@ -120,7 +120,7 @@ func (c *comparison) gone(at string, base object) {
 // isDeprecation reports whether a member is judged by gone and sunset.
 func isDeprecation(name string) bool { return name == "deprecated" || name == sunsetExtension }
 
-// sunset wants the sunset of something deprecated to stay where it was, or to move to a later day. Something new has no base.
+// sunset checks that the sunset of a deprecated element stays the same or moves to a later day. A new element has no base.
 func (c *comparison) sunset(at string, base, revision object) {
 	before, given := base[sunsetExtension]
 	now := revision[sunsetExtension]
@@ -234,7 +234,7 @@ func (c *comparison) each(at, kind string, from side, base, revision object) {
 	}
 }
 
-// servers wants the servers to stay in their places, because a client takes the first. More may follow.
+// servers checks that the servers keep their order, because a client takes the first one. New servers may follow them.
 func (c *comparison) servers(base, revision any) {
 	left := list(revision)
 	for i, server := range list(base) {

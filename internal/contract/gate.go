@@ -64,8 +64,8 @@ func Routes(template *samtemplate.Template) []Route {
 	return routes
 }
 
-// checkRoutes wants the code to route the operations of the working document, each GET with its HEAD, and to answer 410 only to
-// operations that a release had and that the document does not have any more.
+// checkRoutes checks that the code routes the operations of the working document, each GET with its HEAD, and that it responds 410
+// only to operations that a release had and the document no longer has.
 func (c *Contract) checkRoutes(routes []Route) []string {
 	var problems []string
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
@@ -147,7 +147,7 @@ func unkept(before []released, revision document, day string) []string {
 	return problems
 }
 
-// checkRendered wants the rendered files to be what Render would write now.
+// checkRendered checks that the rendered files are up to date with Render.
 func (c *Contract) checkRendered() []string {
 	rendered, err := c.rendered()
 	if err != nil {

@@ -25,10 +25,10 @@ type Settings struct {
 	// Injections is how often each fault is to hit a call, at least; without faults, as much is redeemed. A trial in which
 	// nothing comes of many rounds is given up.
 	Injections int
-	// Trial is the only one, Round its only round, from 1; where empty or 0, all.
+	// Trial names the only trial to run, or is empty for all. Round is its only round, from 1, or 0 for all.
 	Trial string
 	Round int
-	// Progress takes a line about each round; may be nil.
+	// Progress gets a line about each round. It may be nil.
 	Progress io.Writer
 }
 

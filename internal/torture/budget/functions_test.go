@@ -22,7 +22,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// functions are those that have a store, in this process: each wired as its main does, with a client of its own.
+// functions are the functions that use the store. They run in this process, each wired as in its main, with a client of its own.
 type functions struct {
 	handlers map[string]*lambdahttp.Handler
 	timeouts map[string]time.Duration
@@ -69,7 +69,7 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 	return f
 }
 
-// Invoke answers an event within the function's timeout, as Lambda has it, or fails.
+// Invoke responds to an event, or fails after the function's timeout, as Lambda does.
 func (f functions) Invoke(ctx context.Context, name string, event []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeouts[name])
 	defer cancel()

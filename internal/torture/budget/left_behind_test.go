@@ -31,7 +31,7 @@ var (
 	table = flag.String("table", "", "the `file` with the table to add to")
 )
 
-// replay answers each call as DynamoDB Local answered the first one of its kind, so that it takes as many as are sent.
+// replay gives each call the response that DynamoDB Local gave to the first one of its kind, so DynamoDB Local is not the bottleneck.
 type replay struct {
 	behind http.Handler
 
@@ -104,11 +104,11 @@ type crowd struct {
 	redeemed atomic.Int64      // of those that were answered 200
 }
 
-// crowdSize is how many requests are under way. Each function has a client of its own, and each of those keeps 16 idle
-// connections: with more the crowd would open and close connections that a function, with one request at a time, does not.
+// crowdSize is the number of requests in flight. Each function's client keeps 16 idle connections. A larger crowd would open and
+// close connections all the time, which a function with one request at a time does not do.
 const crowdSize = 16
 
-// send sends requests until so many were sent in all.
+// send sends requests until the crowd has sent a total.
 func (c *crowd) send(tb testing.TB, total int) {
 	tb.Helper()
 	var sending sync.WaitGroup
@@ -137,7 +137,7 @@ func (c *crowd) send(tb testing.TB, total int) {
 	sending.Wait()
 }
 
-// Codes are followed by a number. The first of each that the crowd sends are kept: the answers to those are replayed.
+// A number follows each code. The responses to the first requests with each code are stored and replayed.
 const (
 	single = "GEMS"
 	many   = "RANK"
@@ -180,8 +180,8 @@ func (c *crowd) request(number int) request {
 	}
 }
 
-// held is what this process holds: goroutines by their number, which is never given twice, with what they do, and open files
-// and connections by their number and what they are.
+// held lists what this process holds: the stacks of its goroutines by goroutine ID, which is never reused, and its open files and
+// connections by descriptor and name.
 type held struct {
 	goroutines, descriptors map[string]string
 }
@@ -210,7 +210,7 @@ func holds(tb testing.TB) held {
 	return now
 }
 
-// since is what of it was not held before.
+// since returns what is held now and was not held before.
 func (now held) since(before held) (goroutines, descriptors []string) {
 	for number, stack := range now.goroutines {
 		if before.goroutines[number] == "" {
@@ -243,7 +243,7 @@ func wantNothingHeld(tb testing.TB, s *store, before held) {
 	}
 }
 
-// heap is what is reachable on it.
+// heap counts the reachable objects on the heap, and their bytes.
 type heap struct{ objects, bytes int64 }
 
 func live() heap {
@@ -316,11 +316,11 @@ func (v *violations) Errorf(format string, args ...any) {
 	v.TB.Errorf(format, args...)
 }
 
-// However many requests a function answers, and whatever befell them, it holds no more goroutines, connections and memory.
+// A function does not accumulate goroutines, connections or memory, however many requests it serves and whatever faults hit them.
 //
-// In the end there must not be one goroutine or connection that was not there before the first request: be one left behind
-// but once, by the rarest of the faults, it shows. The heap must hardly grow between a tenth of the requests and all of them:
-// what each request, or one of ten of very many, leaves behind is more.
+// In the end there must be no goroutine or connection that did not exist before the first request, so even a single leak by the
+// rarest fault is found. The heap must hardly grow between a tenth of the requests and all of them. A leak in every request, or with
+// very many requests in every tenth, exceeds that bound.
 func TestRequests_MisbehavingStore_LeaveNothingBehind(t *testing.T) {
 	f := lay(t)
 	s := f.open(t, misbehaviour{})

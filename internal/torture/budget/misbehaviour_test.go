@@ -12,7 +12,7 @@ import (
 	"shopfront/internal/torture/faultproxy"
 )
 
-// misbehaviour is one way in which a store may not do what it should, at every call.
+// misbehaviour is one way in which a store misbehaves at every call.
 type misbehaviour struct {
 	name string
 	// answer makes the response. If it is nil, the store behind responds, and the rates below say which faults hit its calls.
@@ -68,7 +68,7 @@ func drawn() []misbehaviour {
 	}
 }
 
-// endless are answers that do not come, or do not end.
+// endless returns misbehaviours whose response never comes or never ends.
 func endless() []misbehaviour {
 	return []misbehaviour{
 		{name: "it refuses connections", refusing: true},
@@ -127,7 +127,7 @@ func emptyPages(e exchange) {
 		[]byte(`{"Items":[],"Count":0,"LastEvaluatedKey":{"customer":{"S":"emberforge"},"sk":{"S":"product#gems"}}}`)))
 }
 
-// nonsense are answers that come at once and are not DynamoDB's.
+// nonsense returns misbehaviours whose response comes at once but is not one of DynamoDB's.
 func nonsense() []misbehaviour {
 	const amzJSON, html = "application/x-amz-json-1.0", "text/html"
 	says := func(name string, text []byte) misbehaviour {
@@ -176,7 +176,7 @@ func nonsense() []misbehaviour {
 	}
 }
 
-// mixed draws one of the misbehaviours for every other call.
+// mixed lets every other call meet one of the misbehaviours, drawn at random.
 func mixed(seed uint64, from []misbehaviour) misbehaviour {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 0))

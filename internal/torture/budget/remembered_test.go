@@ -53,7 +53,7 @@ func TestRememberedCodesAreBounded(t *testing.T) {
 	}
 }
 
-// remembered counts the objects that a desk holds on to after it redeemed so many codes: those that go with it.
+// remembered counts the objects that a desk keeps after it redeemed a number of codes, and that are freed with the desk.
 func remembered(t *testing.T, store manyUses, codes int) int64 {
 	t.Helper()
 	nick, err := voucher.ParseNick("Alder")
@@ -76,7 +76,7 @@ func remembered(t *testing.T, store manyUses, codes int) int64 {
 	return with - live().objects
 }
 
-// keptVoucher is a voucher of many uses as it is kept.
+// keptVoucher is the stored item of a voucher with many uses.
 func keptVoucher(t *testing.T, s *shop) map[string]types.AttributeValue {
 	t.Helper()
 	kept, err := localtest.Client(t).Scan(t.Context(), &dynamodb.ScanInput{

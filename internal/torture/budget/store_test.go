@@ -33,10 +33,10 @@ type store struct {
 	open   map[net.Conn]bool
 }
 
-// answerer answers a request on its connection, in any way; the connection is then closed.
+// answerer responds to a request on its connection, in any way. The connection is closed afterwards.
 type answerer func(exchange exchange)
 
-// exchange is a request that a store misbehaves at.
+// exchange is a request to which a store misbehaves.
 type exchange struct {
 	store *store
 	net.Conn
@@ -57,11 +57,11 @@ func newStore(t *testing.T, behind http.Handler) *store {
 
 func (s *store) url() string { return "http://" + s.address }
 
-// listen takes connections, after refuse at the same address.
+// listen accepts connections. After refuse it listens at the same address again.
 func (s *store) listen(t *testing.T) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.address)
-	// Meanwhile the port may have been some client's.
+	// A client may have taken the port in the meantime.
 	for begun := time.Now(); err != nil && time.Since(begun) < patience; time.Sleep(10 * time.Millisecond) {
 		listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.address)
 	}
@@ -78,7 +78,7 @@ func (s *store) listen(t *testing.T) {
 	go func(server *http.Server) { _ = server.Serve(listener) }(s.server)
 }
 
-// refuse closes all connections and takes no more.
+// refuse closes all connections and accepts no new ones.
 func (s *store) refuse(t *testing.T) {
 	t.Helper()
 	if err := s.server.Close(); err != nil {
@@ -97,7 +97,7 @@ func (s *store) note(connection net.Conn, state http.ConnState) {
 	}
 }
 
-// connections counts those that are open.
+// connections counts the open connections.
 func (s *store) connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,12 +110,12 @@ func (s *store) hangUp() {
 	s.server.SetKeepAlivesEnabled(true)
 }
 
-// misbehave has the store answer so from now on; nil ends it.
+// misbehave makes the store misbehave in the given way at every call; nil makes it healthy again.
 func (s *store) misbehave(how answerer) {
 	s.misbehaveAt(func([]byte) answerer { return how })
 }
 
-// misbehaveAt has the store answer each call, which has that body, as it is drawn.
+// misbehaveAt makes the store respond to each call as draw chooses for the call's body.
 func (s *store) misbehaveAt(draw func(body []byte) answerer) { s.draw.Store(&draw) }
 
 func (s *store) serve(w http.ResponseWriter, r *http.Request) {
@@ -144,14 +144,14 @@ func (s *store) serve(w http.ResponseWriter, r *http.Request) {
 	how(exchange{store: s, Conn: connection, request: r, body: body})
 }
 
-// operation is what is asked for, such as GetItem.
+// operation is the operation of the request, such as GetItem.
 func (e exchange) operation() string {
 	_, operation, _ := strings.Cut(e.request.Header.Get("X-Amz-Target"), ".")
 	return operation
 }
 
-// right is the answer of the store behind, which does what is asked, as it goes over the wire. The connection does not
-// serve another request.
+// right forwards the request to the real store and returns the response as bytes on the wire. The connection does not serve
+// another request.
 func (e exchange) right() []byte {
 	recorder := httptest.NewRecorder()
 	again := e.request.Clone(context.WithoutCancel(e.request.Context()))
@@ -160,10 +160,10 @@ func (e exchange) right() []byte {
 	return page(recorder.Code, recorder.Header().Get("Content-Type"), recorder.Body.Bytes())
 }
 
-// pass answers as the store behind does.
+// pass responds as the real store does.
 func (e exchange) pass() { e.send(e.right()) }
 
-// page is an answer with that body.
+// page returns a whole response with a body.
 func page(status int, contentType string, body []byte) []byte {
 	head := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n",
 		status, http.StatusText(status), contentType, len(body))
@@ -202,7 +202,7 @@ func (e exchange) wait(pause time.Duration) bool {
 	}
 }
 
-// silence answers nothing until the client goes away.
+// silence sends no response until the client goes away.
 func (e exchange) silence() {
 	gone := make(chan struct{})
 	go func() {
@@ -217,7 +217,7 @@ func (e exchange) silence() {
 	}
 }
 
-// reset ends the connection with an error, not with its end.
+// reset resets the connection instead of closing it.
 func (e exchange) reset() {
 	if connection, is := e.Conn.(*net.TCPConn); is {
 		_ = connection.SetLinger(0)

@@ -38,7 +38,7 @@ var (
 	all  = flag.Bool("all", false, "let the store misbehave in every way, instead of in every third")
 )
 
-// shopsAtOnce is how many shops have processes at once.
+// shopsAtOnce is the number of shops whose processes run at the same time.
 const shopsAtOnce = 7
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// Requests to all endpoints that have a store.
+// Requests to all endpoints that use the store.
 const (
 	redeemWithKey   = "redeem with a key"
 	redeemOnce      = "redeem without a key"
@@ -64,7 +64,7 @@ const (
 	checkOutOlder   = "check out by the older form of the path"
 )
 
-// request is one of them, with the statuses that a healthy store leads to, also where an earlier attempt was applied.
+// request is one of these requests, with its statuses on a healthy store, including those after an earlier attempt was applied.
 type request struct {
 	method, path, key, body string
 	statuses                []int
@@ -147,14 +147,14 @@ func lay(t *testing.T, functions ...string) floor {
 	return floor{programs: programs, calm: testshop.Start(t, programs, faultproxy.Settings{}, nil), turns: make(chan struct{}, 2)}
 }
 
-// inTurn does what needs DynamoDB Local.
+// inTurn does work that needs DynamoDB Local when it is the shop's turn.
 func (f floor) inTurn(do func()) {
 	f.turns <- struct{}{}
 	defer func() { <-f.turns }()
 	do()
 }
 
-// open opens a shop for one test alone, whose store is to misbehave so.
+// open opens a shop for one test, whose store will misbehave in the given way.
 func (f floor) open(t *testing.T, how misbehaviour) *shop {
 	t.Helper()
 	customer := catalog.CustomerID("emberforge-" + rand.Text())
@@ -194,7 +194,7 @@ func create(t *testing.T, opened *operator.Shop, limits map[string]voucher.Limit
 	}
 }
 
-// begin takes the uses of one code, so that functions have met a healthy store.
+// begin uses up one code, so that the functions have seen a healthy store.
 func (s *shop) begin(t *testing.T) {
 	t.Helper()
 	for _, nick := range []string{"Briar", "Cedar"} {
@@ -219,7 +219,7 @@ func (s *shop) serve(t *testing.T, template *samtemplate.Template, functions gat
 	}
 }
 
-// serveProcesses serves functions in processes, which are told from other shops' by their path.
+// serveProcesses serves functions in processes. Their paths distinguish them from those of other shops.
 func (s *shop) serveProcesses(t *testing.T, programs testshop.Programs) {
 	t.Helper()
 	if err := os.Symlink(programs.Dir(), s.dir); err != nil {
@@ -263,7 +263,7 @@ func (s *shop) note(record gateway.Record) {
 	}
 }
 
-// misbehave has the store misbehave so; nil ends it.
+// misbehave makes the store misbehave in a way; nil makes it healthy again.
 func (s *shop) misbehave(t *testing.T, how *misbehaviour) {
 	t.Helper()
 	switch {
@@ -319,8 +319,8 @@ func (s *shop) processes(t *testing.T) []string {
 	return processes
 }
 
-// wantAnswered wants of each request that the function itself answered it in time: as a healthy store has it where that is
-// allowed, else that it may be sent again.
+// wantAnswered fails the test unless the function itself responded to each request in time: as with a healthy store if the
+// misbehaviour spares the request, otherwise that the client may retry.
 func (s *shop) wantAnswered(t *testing.T, answers map[string]*httptest.ResponseRecorder, asHealthy func(request string) bool) {
 	t.Helper()
 	s.mu.Lock()
@@ -418,7 +418,7 @@ func TestRequest_MisbehavingStore_EndsInTime(t *testing.T) {
 	})
 }
 
-// These functions run in the test's process, so that many more misbehaviours are tried at once.
+// These functions run in the test's process, so that the test can try many more misbehaviours at the same time.
 func TestRequest_MisbehavingStore_GetsDocumentedResponse(t *testing.T) {
 	t.Parallel()
 	f := lay(t)
@@ -439,8 +439,8 @@ func TestRequest_MisbehavingStore_GetsDocumentedResponse(t *testing.T) {
 	}
 }
 
-// recover has the store behave, and wants of every request that it is answered as it should be. One that takes longer than
-// its budget on a busy machine is sent again.
+// recover makes the store healthy, and fails the test unless every request gets its normal response. It retries a request that
+// exceeds its budget on a busy machine.
 func (s *shop) recover(t *testing.T, from misbehaviour) {
 	t.Helper()
 	if from.refusing {
@@ -477,7 +477,7 @@ func (s *shop) wantDiscreet(t *testing.T) {
 	}
 }
 
-// functionMemory is what template.yaml gives a function, in kB.
+// functionMemory is the memory of a function in template.yaml, in kB.
 const functionMemory = 256 << 10
 
 // wantLittleMemory checks that no process ever used more memory than Lambda gives the function. It needs /proc.

@@ -21,7 +21,7 @@ var (
 	measured  = flag.Duration("measured", 15*time.Second, "how long the crowd's redemptions are counted")
 )
 
-// model is what limits a code, slowed down so that this machine does not: DynamoDB Local and the crowd share it.
+// model holds the limits of a code. They are slowed down so that the machine, which runs DynamoDB Local and the crowd, is not the limit.
 type model struct {
 	name   string
 	limits faultproxy.Settings
@@ -30,16 +30,16 @@ type model struct {
 // models returns models of DynamoDB that are slower than the real service, in the same proportions.
 func models() []model {
 	return []model{
-		// A transaction has its items for so long that one counter takes 2 a second at most, and its units do not matter.
+		// A transaction locks its items for so long that one counter accepts at most 2 a second; its write units do not matter.
 		{"conflicts", faultproxy.Settings{Hold: *hold, WriteUnits: 1000, ReadUnits: 3000}},
-		// A partition key value takes a 250th of its units: 4 write units, which are 2 uses, and 12 reads a second.
+		// A partition key value has a 250th of its real units: 4 write units, which are 2 uses, and 12 reads a second.
 		{"units", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 4, ReadUnits: 12}},
 		// The same, but reads are unlimited, as if reading the rules cost nothing.
 		{"write units", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 4}},
 	}
 }
 
-// series is what was measured in each round.
+// series holds the measurements of each round.
 type series []float64
 
 func (s series) median() float64 {
@@ -57,8 +57,8 @@ func (s series) String() string {
 	return fmt.Sprintf("%7.1f (%.1f to %.1f)", s.median(), slices.Min(s), slices.Max(s))
 }
 
-// BenchmarkRedemptions measures how many redemptions a second one code takes, by the number of its counters. Each iteration is
-// a round of all of them, one after the other: -benchtime 5x makes five.
+// BenchmarkRedemptions measures the redemptions per second of one code, by the number of its counters. Each iteration measures all
+// numbers of counters, one after the other: -benchtime 5x makes five rounds.
 func BenchmarkRedemptions(b *testing.B) {
 	for _, model := range models() {
 		b.Run(model.name, func(b *testing.B) {
@@ -109,8 +109,8 @@ func measure(b *testing.B, limits faultproxy.Settings, counters int) (rate, cost
 	return float64(count) / took.Seconds(), float64(spent) / float64(max(count, 1))
 }
 
-// BenchmarkSellOut measures how a code of 1,024 uses sells out, by how many of them each counter has: its redemptions a second,
-// and what one costs in calls, over all of them and over the last hundred.
+// BenchmarkSellOut measures how a code with 1,024 uses sells out, by the number of uses per counter: redemptions per second, and
+// calls per redemption, over all uses and over the last hundred.
 func BenchmarkSellOut(b *testing.B) {
 	const uses, last = 1024, 100
 	for _, model := range []model{

@@ -54,7 +54,7 @@ func newShop(tb testing.TB, limits faultproxy.Settings) *shop {
 	return &shop{proxy: proxy, table: localtest.Table(tb, "VouchersTable")}
 }
 
-// create creates a code with that many counters, or as many as it is given by default, past the proxy.
+// create creates a code with a number of counters, 0 for the default. It bypasses the proxy.
 func (s *shop) create(tb testing.TB, written string, uses voucher.Limit, counters int) voucher.Voucher {
 	tb.Helper()
 	v, err := voucher.New(voucher.Terms{
@@ -86,7 +86,7 @@ func (s *shop) till(code voucher.Code, options ...func(*dynamodb.Options)) till 
 	return till{s, code, voucher.Redeemer{Store: dynamo.NewRedemptions(client, s.table, mathrand.Int64N), Random: rand.Reader}}
 }
 
-// patient lets a till wait for each answer as long as it takes, so that no call is made twice for want of one.
+// patient lets a till wait for each response as long as it takes, so that it never retries because of a timeout.
 func patient(o *dynamodb.Options) { o.HTTPClient = &http.Client{Timeout: patience} }
 
 // redeem redeems the code for somebody who has not redeemed it. It returns false if the code is used up.
@@ -128,7 +128,7 @@ func (s *shop) crowd(ctx context.Context, tb testing.TB, size int, code voucher.
 	redeeming.Wait()
 }
 
-// calls counts all calls that the proxy saw since before.
+// calls counts all calls that the proxy saw since an earlier count.
 func (s *shop) calls(before map[string]int) (all int) {
 	for operation, count := range s.proxy.Calls() {
 		all += count - before[operation]
@@ -136,7 +136,7 @@ func (s *shop) calls(before map[string]int) (all int) {
 	return all
 }
 
-// since counts the calls that the proxy saw since before, by operation.
+// since counts the calls that the proxy saw since an earlier count, by operation.
 func (s *shop) since(before map[string]int) map[string]int {
 	now := s.proxy.Calls()
 	for operation, count := range before {

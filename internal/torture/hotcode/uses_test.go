@@ -70,8 +70,8 @@ func (s *shop) takeAll(t *testing.T, tills int, code voucher.Code) (redeemed, re
 	return taken.Load(), ended.Load()
 }
 
-// Without a crowd, one of the last uses costs four calls at most: the rules, a counter that is empty, all counters, and one
-// that is not. The first refusal costs one more, and the next ones a single call.
+// Without a crowd, redeeming one of the last uses takes at most four calls: for the rules, an empty counter, all counters, and a
+// counter with uses left. The first refusal takes one call more, and each later refusal takes one call.
 func TestLastUses_CostAtMostFourCalls(t *testing.T) {
 	t.Parallel()
 	const uses = 130
@@ -98,8 +98,8 @@ func TestLastUses_CostAtMostFourCalls(t *testing.T) {
 	}
 }
 
-// A code has a counter for every 64 uses of its limit, and 64 at most; the operator may choose another number. The uses are
-// spread evenly.
+// A code has one counter for every 64 uses of its limit, and at most 64 counters; the operator may choose another number. The
+// uses are spread evenly.
 func TestCounters_FollowFromTheLimit(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, faultproxy.Settings{})
@@ -138,7 +138,7 @@ func TestCounters_FollowFromTheLimit(t *testing.T) {
 	}
 }
 
-// counters are the uses left of each counter of a code.
+// counters returns the uses left on each counter of a code.
 func (s *shop) counters(t testing.TB, code voucher.Code) (left []int) {
 	t.Helper()
 	pages := dynamodb.NewScanPaginator(localtest.Client(t), &dynamodb.ScanInput{

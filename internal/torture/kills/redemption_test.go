@@ -256,7 +256,7 @@ type killedOne struct {
 	again   answered // what it was answered then
 }
 
-// sendAgain sends each request again, and judges what came of it.
+// sendAgain retries each request, and judges its outcome.
 func (d *desk) sendAgain(all []*killedOne) {
 	d.t.Helper()
 	var whole recorder

@@ -11,7 +11,7 @@ import (
 	"shopfront/internal/torture/faultproxy"
 )
 
-// patience is how long anything here may take on the slowest of machines.
+// patience is how long a test waits on a slow machine.
 const patience = 2 * time.Minute
 
 // fate says what happens to the call at which a process is ended.
@@ -37,7 +37,7 @@ func (f fate) told(call string) string {
 	return "before " + call
 }
 
-// step is a point in the course of a work: its nth call of an operation, from 1, and what becomes of that.
+// step is a point in a piece of work: its nth call of an operation, from 1, and the fate of that call.
 type step struct {
 	operation string
 	n         int

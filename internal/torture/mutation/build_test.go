@@ -13,10 +13,10 @@ import (
 // change replaces texts of the source.
 type change []replacement
 
-// replacement replaces a text that a file, named from the checkout's root, has once.
+// replacement replaces a text that occurs once in a file. The file is named relative to the checkout's root.
 type replacement struct{ file, old, new string }
 
-// overlay is the changed files.
+// overlay returns the changed files.
 func (c change) overlay(t *testing.T) map[string]string {
 	t.Helper()
 	texts := make(map[string]string)

@@ -81,7 +81,7 @@ func (g *gate) watch(operation string, stage faultproxy.Stage) {
 	}
 }
 
-// pass returns where the call is to be held, if anywhere.
+// pass returns the stop that must hold the call, or nil.
 func (g *gate) pass(operation string, stage faultproxy.Stage) (held *stop) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

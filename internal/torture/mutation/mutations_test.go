@@ -1,25 +1,25 @@
 package mutation_test
 
-// checker is what finds that a promise was broken.
+// checker names the check that finds a broken promise.
 type checker string
 
 const (
-	byHistory checker = "history" // what was answered, and what is on record in the end, is nothing that a voucher can do
-	byVerify  checker = "verify"  // what is stored does not add up
+	byHistory checker = "history" // no correct voucher could give these responses and end with these records
+	byVerify  checker = "verify"  // the stored records do not add up
 
-	// No mutation counts as found by these alone: they may come of a crash.
+	// A mutation does not count as found by these alone, because a crash can cause them too.
 	byInterface checker = "interface"
-	byMotion    checker = "motion" // something is unfinished that nobody interrupted
+	byMotion    checker = "motion" // an edit is unfinished although nobody interrupted it
 )
 
-// mutation is a store without one of its guards.
+// mutation removes one of the store's guards.
 type mutation struct {
-	name    string // what the store then does
+	name    string // what the store does without the guard
 	scene   scene
 	by      []checker
 	removed change
-	// given is what else is changed: chance, or a second guard behind which the absence of the first cannot be seen. With
-	// that alone nothing is found.
+	// given is an additional change: it fixes a random choice, or removes a second guard that would hide the mutation. With
+	// this change alone, the checkers find nothing.
 	given change
 }
 
@@ -36,7 +36,7 @@ const (
 	functionGo    = "functions/redeem-voucher/main.go"
 )
 
-// mutations are the guards, in the order of a redemption, of an edit and of a creation.
+// mutations lists the guards of a redemption, then those of an edit and of a creation, in the order in which they act.
 func mutations() []mutation {
 	return []mutation{
 		// The condition of the first call.
@@ -264,12 +264,12 @@ func mutations() []mutation {
 	}
 }
 
-// withoutRecall refuses without looking for what is recorded of the request.
+// withoutRecall refuses a request without looking up whether it is already recorded.
 func withoutRecall() change {
 	return change{{redeemGo, `if mayBeRedeemedBefore(claim, v, err) {`, `if mayBeRedeemedBefore(claim, v, err) && false {`}}
 }
 
-// withoutLost takes no notice of attempts that may still be applied.
+// withoutLost ignores attempts that may still be applied.
 func withoutLost() change {
 	return change{{redeemGo, `if lost.mayContradict(err) {`, `if lost.mayContradict(err) && false {`}}
 }

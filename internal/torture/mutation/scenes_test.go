@@ -52,7 +52,7 @@ func theFirstOfManyUses(s *shop) {
 	c.redeem("birch", "")
 }
 
-// The uses of a limited code are on many counters, most of which are empty in the end.
+// The uses of a limited code are spread over many counters, most of which run empty.
 func usesOnManyCounters(s *shop) {
 	terms := limited(32)
 	terms.Counters = 32
@@ -62,13 +62,13 @@ func usesOnManyCounters(s *shop) {
 	}
 }
 
-// The uses that a limited code has left are all on the last of its counters, and those are not all read at once. A request
-// that draws another counter looks at them; it would be a rare chance if none of these did.
+// All uses left of a limited code are on its last counter, and one call cannot read all counters. A request that draws another
+// counter reads them all. It is very unlikely that every request draws the last counter.
 func countersAreLeftUnread(s *shop) {
 	terms := limited(128)
 	terms.Counters = 32
 	c := s.create(terms)
-	c.edit(limitedTo(4)) // a lowering takes from the first
+	c.edit(limitedTo(4)) // lowering takes uses from the first counter
 	s.gate.inflict("BatchGetItem", 1, faultproxy.Unprocessed)
 	for range 5 {
 		c.redeem("", "")
@@ -102,7 +102,7 @@ func codesThatAreNotForNow(s *shop) {
 	}
 }
 
-// Shoppers repeat their requests under their keys.
+// Shoppers retry their requests with the same keys.
 func requestsAreRepeated(s *shop) {
 	for _, terms := range []voucher.Terms{single(), limited(8), perNick(8, 3), unlimited()} {
 		c := s.create(terms)
@@ -111,8 +111,8 @@ func requestsAreRepeated(s *shop) {
 	}
 }
 
-// Different requests come for codes whose records stand together: other keys, other nicks under the same key, and keys and
-// nicks that are the same when run together.
+// Different requests redeem codes whose records are stored together: other keys, other nicks with the same key, and pairs of key
+// and nick that are equal when concatenated.
 func requestsThatAreNoRepetitions(s *shop) {
 	for _, terms := range []voucher.Terms{single(), limited(8), perNick(8, 3), unlimited()} {
 		c := s.create(terms)
@@ -210,7 +210,7 @@ func anAttemptBehindItsRefusal(s *shop) {
 	applied.release()
 }
 
-// A limit is raised between a request's look at the empty counters and its mark that the code is full.
+// A limit is raised after a request has read the empty counters, and before it marks the code as full.
 func aRaiseBeforeTheMark(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("", "")
@@ -225,9 +225,9 @@ func aRaiseBeforeTheMark(s *shop) {
 	c.redeem("", "")
 }
 
-// There is a use left at all times, but each counter is empty when a request looks at it: for the first half of its look, the
-// use is at the second counter, and for the second half, another one is at the first. The function draws the last counter
-// at all times.
+// There is always a use left, but a request finds each counter empty when it reads it. While it reads the first half, the use is
+// on the second counter; while it reads the second half, another use is on the first. The function always draws the last
+// counter.
 func aUseMovesWhileTheCountersAreRead(s *shop) {
 	terms := limited(2)
 	terms.Counters = 2
@@ -236,11 +236,11 @@ func aUseMovesWhileTheCountersAreRead(s *shop) {
 	found := s.gate.stop(s.T, "TransactWriteItems", 1, faultproxy.Applied)
 	half := s.gate.stop(s.T, "BatchGetItem", 1, faultproxy.Applied)
 	for nth := range 10 {
-		s.gate.inflict("BatchGetItem", nth+1, faultproxy.Unprocessed) // maybe all, and then it has not been applied
+		s.gate.inflict("BatchGetItem", nth+1, faultproxy.Unprocessed) // perhaps all keys; then the call was not applied
 	}
 	answered := c.redeeming("")
 	found.wait(s.T)
-	c.edit(limitedTo(4)) // a raise adds to all counters, a lowering takes from the first
+	c.edit(limitedTo(4)) // raising adds uses to all counters, lowering takes them from the first
 	c.edit(limitedTo(2))
 	found.release()
 	half.wait(s.T)
@@ -251,7 +251,7 @@ func aUseMovesWhileTheCountersAreRead(s *shop) {
 	answered()
 }
 
-// A code that was marked full is raised.
+// The limit of a code that was marked as full is raised.
 func aRaiseAfterTheMark(s *shop) {
 	c := s.create(limited(2))
 	for range 3 {
@@ -261,12 +261,12 @@ func aRaiseAfterTheMark(s *shop) {
 	c.redeem("", "")
 }
 
-// A request that came during a raise, before it added uses, marks the code full when the raise has ended.
+// A request reads the counters during a raise, before uses are added. It marks the code as full after the raise has ended.
 func aMarkAfterTheRaise(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("", "")
 	c.redeem("", "")
-	add := s.gate.stop(s.T, "UpdateItem", 3, faultproxy.Arrived) // behind the voucher's own and the fence
+	add := s.gate.stop(s.T, "UpdateItem", 3, faultproxy.Arrived) // after the voucher's own write and the fence
 	running := c.editing(limitedTo(3))
 	add.wait(s.T)
 	mark := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
@@ -282,7 +282,7 @@ func aMarkAfterTheRaise(s *shop) {
 // The response to a raise of a counter is lost, and the SDK retries.
 func aLostAnswerToARaise(s *shop) {
 	c := s.create(limited(2))
-	s.gate.inflict("UpdateItem", 3, faultproxy.LostAnswer) // behind the voucher's own and the fence
+	s.gate.inflict("UpdateItem", 3, faultproxy.LostAnswer) // after the voucher's own write and the fence
 	c.editing(limitedTo(4)).end()
 	for range 5 {
 		c.redeem("", "")
@@ -306,7 +306,7 @@ func aLoweringMeetsRedemptions(s *shop) {
 // An operator's edit is overtaken by another edit, and killed when its own first write to a counter arrives.
 func anOvertakenEditIsKilled(s *shop) { overtake(s, 3, 1) }
 
-// The same, but it is overtaken one write earlier, before it has fenced the counter.
+// The same, but the edit is overtaken one write earlier, before it has fenced the counter.
 func anEditOvertakenBeforeItsFenceIsKilled(s *shop) { overtake(s, 2, 2) }
 
 // overtake holds an edit at its nth write while another edit runs, and kills it after the given number of further writes.
@@ -350,8 +350,8 @@ func aDisablingAfterANote(s *shop) {
 	c.redeem("alder", "")
 }
 
-// Two operators raise a limit from the same version of the voucher, and reach its counters in turn. The raise to eight ends
-// last, so that is the limit which holds.
+// Two operators raise a limit from the same version of the voucher and write its counters in turn. The raise to eight ends last,
+// so eight is the limit afterwards.
 func twoLimitsAtOnce(s *shop) {
 	terms := limited(2)
 	terms.Counters = 2
@@ -363,10 +363,10 @@ func twoLimitsAtOnce(s *shop) {
 	toEight := c.editing(limitedTo(8))
 	beginToo.wait(s.T)
 
-	raise := s.gate.stop(s.T, "UpdateItem", 3, faultproxy.Arrived) // behind two fences
+	raise := s.gate.stop(s.T, "UpdateItem", 3, faultproxy.Arrived) // after two fences
 	begin.release()
 	raise.wait(s.T)
-	raiseToo := s.gate.stop(s.T, "UpdateItem", 4, faultproxy.Arrived) // the second, or the first if it had to begin again
+	raiseToo := s.gate.stop(s.T, "UpdateItem", 4, faultproxy.Arrived) // the second write, or the first if the edit had to start over
 	beginToo.release()
 	raiseToo.wait(s.T)
 	raise.release()
@@ -378,13 +378,13 @@ func twoLimitsAtOnce(s *shop) {
 	}
 }
 
-// A note is written to a voucher when its limit has been raised on the counters, and not yet in the voucher.
+// A note is written to a voucher after its limit was raised on the counters, but before it was raised in the voucher.
 func aNoteBeforeALimitStands(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("", "")
 	c.redeem("", "")
 	c.redeem("", "")
-	end := s.gate.stop(s.T, "UpdateItem", 4, faultproxy.Arrived) // behind the mark, the fence and the raise
+	end := s.gate.stop(s.T, "UpdateItem", 4, faultproxy.Arrived) // after the mark, the fence and the raise
 	running := c.editing(limitedTo(4))
 	end.wait(s.T)
 	c.edit(edit{edit: voucher.Edit{Note: new("for the team")}})

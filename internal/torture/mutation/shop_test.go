@@ -40,8 +40,8 @@ customers:
             price: 4.99
 `
 
-// shop is the shop of one customer, served by programs under test behind a gate. Its operator's calls go past both, unless
-// they are made with the programs' own shopctl.
+// shop is the shop of one customer. The programs under test serve it and reach the store through a gate. Its operator bypasses
+// both, except with the shopctl under test.
 type shop struct {
 	*testing.T
 	*testshop.Shop
@@ -62,7 +62,7 @@ type code struct {
 
 	shop     *shop
 	written  string
-	invented bool // there is no such voucher
+	invented bool // the voucher does not exist
 	cutOff   bool // an edit of it was killed
 }
 
@@ -116,7 +116,7 @@ func (s *shop) record(c *code, terms history.Terms) *code {
 	return c
 }
 
-// redeem asks to redeem the code, for a nick and under a key; either may be empty.
+// redeem requests a redemption, with a nick and an idempotency key; either may be empty.
 func (c *code) redeem(nick, key string) {
 	s := c.shop
 	body, err := json.Marshal(map[string]string{"code": c.written, "nick": nick})
@@ -152,7 +152,7 @@ func (s *shop) read(recorder *httptest.ResponseRecorder) history.Answer {
 	return history.Answer{Outcome: history.Unknown}
 }
 
-// redeeming asks to redeem the code, without a key, while other things go on; answered waits for the answer.
+// redeeming requests a redemption without a key, in the background; answered waits for the response.
 func (c *code) redeeming(nick string) (answered func()) {
 	var asking sync.WaitGroup
 	asking.Go(func() { c.redeem(nick, "") })
@@ -175,7 +175,7 @@ func disabled(is bool) edit {
 	return edit{voucher.Edit{Disabled: &is}, history.Edit{Disabled: &is}, []string{fmt.Sprintf("--disabled=%t", is)}}
 }
 
-// edit edits the code, past the gate.
+// edit edits the code, bypassing the gate.
 func (c *code) edit(e edit) {
 	c.shop.Helper()
 	key, err := voucher.ParseCode(c.written)
@@ -189,7 +189,7 @@ func (c *code) edit(e edit) {
 	returned(history.Answer{Outcome: history.Done})
 }
 
-// command is a run of the programs' own shopctl, behind the gate.
+// command is a run of the shopctl under test, behind the gate.
 type command struct {
 	*exec.Cmd
 
@@ -198,7 +198,7 @@ type command struct {
 	output   strings.Builder
 }
 
-// editing edits the code with shopctl while other things go on.
+// editing edits the code with shopctl, in the background.
 func (c *code) editing(e edit) *command {
 	s := c.shop
 	s.Helper()
@@ -226,7 +226,7 @@ func (c *code) shopctl(does string, flags ...string) *exec.Cmd {
 // refusedCommand is the exit code of a command that the shop refuses.
 const refusedCommand = 3
 
-// createAgain tries to create the voucher once more with shopctl, which is to refuse it.
+// createAgain tries to create the voucher again with shopctl, which must refuse.
 func (c *code) createAgain(flags ...string) {
 	s := c.shop
 	s.Helper()
@@ -268,7 +268,7 @@ func (f findings) String() string {
 	return b.String()
 }
 
-// check lets the checkers judge all that was asked, answered and is on record.
+// check lets the checkers judge all requests, responses and records.
 func (s *shop) check() findings {
 	s.Helper()
 	wrong := make(findings)
@@ -302,7 +302,7 @@ func (s *shop) check() findings {
 	return wrong
 }
 
-// mayMove tells whether an edit of the code was killed, and may have left it on its way.
+// mayMove reports whether an edit of the code was killed, so that it may be unfinished.
 func (s *shop) mayMove(compared voucher.Code) bool {
 	return slices.ContainsFunc(s.codes, func(c *code) bool {
 		key, err := voucher.ParseCode(c.written)
@@ -310,7 +310,7 @@ func (s *shop) mayMove(compared voucher.Code) bool {
 	})
 }
 
-// list lists the redemptions that are on record, past the gate.
+// list lists the recorded redemptions, bypassing the gate.
 func (c *code) list() {
 	s := c.shop
 	key, err := voucher.ParseCode(c.written)

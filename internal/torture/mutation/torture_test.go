@@ -10,8 +10,8 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// Chance finds its way to guards too. These are one of each kind: of the condition, the token, the judgement of the old
-// item, the counter and the version.
+// Random faults must find mutations too. The test tries one mutation of each kind: the condition, the token, the judgement of the
+// old item, the counter and the version.
 func underTorture(name string) bool {
 	return slices.Contains([]string{
 		"redeems a single-use code again",
@@ -22,8 +22,8 @@ func underTorture(name string) bool {
 	}, name)
 }
 
-// mostRounds bounds the rounds until chance has broken a promise. The first one mostly has; on a slow machine a round is
-// short of requests.
+// mostRounds is the upper bound of rounds until a promise is broken. One round usually suffices, but on a slow machine a round has
+// too few requests.
 const mostRounds = 20
 
 // firstFound is the first round of torture in which a promise is broken.
@@ -45,7 +45,7 @@ func tortured(t *testing.T, programs testshop.Programs, round int) torture.Repor
 	return torture.Run(t, torture.Settings{Programs: programs, Seed: 1, Trial: "contention alone", Round: round})
 }
 
-// rounds are those in which something was found.
+// rounds holds the rounds in which something was found.
 type rounds struct {
 	mu     sync.Mutex
 	played map[int]bool

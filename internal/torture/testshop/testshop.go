@@ -27,7 +27,7 @@ import (
 	"shopfront/pkg/operator"
 )
 
-// Programs are built programs of the checkout, perhaps with some source files replaced.
+// Programs are Shopfront's built programs, perhaps with some source files replaced.
 type Programs struct {
 	root string // the checkout's root
 	dir  string // the directory that contains the programs
@@ -89,15 +89,15 @@ func (p Programs) build(ctx context.Context, pkg string, flags []string) error {
 	return gobuild.Build(ctx, p.root, output, append(flags, "./"+pkg)...)
 }
 
-// Shop is a Shopfront that serves.
+// Shop is a running Shopfront.
 type Shop struct {
-	// API is its HTTP API. It must be served as it is, or called.
+	// API is its HTTP API. Serve it without another handler in front, or call it.
 	API http.Handler
-	// Proxy is between it and the store.
+	// Proxy is the proxy between the shop and DynamoDB Local.
 	Proxy *faultproxy.Proxy
-	// Dir is where shopctl --local finds it, through the proxy.
+	// Dir is the directory in which shopctl --local finds the shop, through the proxy.
 	Dir string
-	// Operator reaches the store through the proxy, Calm directly.
+	// Operator reaches the store through the proxy, and Calm reaches it directly.
 	Operator, Calm *operator.Deployment
 }
 
@@ -160,7 +160,7 @@ func start(tb testing.TB, programs Programs, settings faultproxy.Settings, log f
 	}, stop, errors.Join(os.WriteFile(filepath.Join(dir, samtemplate.File), nil, 0o600), hostile.Write(dir))
 }
 
-// Load loads a catalogue, in the form of `shopctl catalog apply`, past the faults.
+// Load applies a catalogue file, as `shopctl catalog apply` does, but without faults.
 func (s *Shop) Load(tb testing.TB, catalogue string) {
 	tb.Helper()
 	plan, err := s.Calm.PlanCatalogue(tb.Context(), []catalogfile.File{{Name: "catalogue.yaml", Text: []byte(catalogue)}}, false, time.Now())
