@@ -157,7 +157,7 @@ def protect(environment, policy=POLICY):
     import boto3
 
     cloudformation, stack = boto3.client("cloudformation"), stack_name(environment)
-    if not describe(cloudformation, stack):
+    if (describe(cloudformation, stack) or {}).get("StackStatus", "REVIEW_IN_PROGRESS") == "REVIEW_IN_PROGRESS":
         return  # the first deployment was declined
     cloudformation.set_stack_policy(StackName=stack, StackPolicyBody=policy)
     if environment == "prod":

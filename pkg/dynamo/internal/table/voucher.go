@@ -110,7 +110,7 @@ func EncodeEditable(v voucher.Voucher) Item {
 func DecodeVoucher(it Item) (Voucher, error) {
 	reward, err := decodeReward(it.Str(AttrReward), money.Currency(it.Str(AttrCurrency)))
 	if err != nil {
-		return Voucher{}, fmt.Errorf("voucher item: reward: %w", err)
+		return Voucher{}, fmt.Errorf("voucher item: reward: %v", err) //nolint:errorlint // a malformed ID is not the request's
 	}
 	nick, err := voucher.ParseNick(it.Str(AttrNick))
 	if err != nil {
@@ -143,26 +143,37 @@ func DecodeVoucher(it Item) (Voucher, error) {
 	return v, nil
 }
 
-// decodeReward reads a stored reward: product/variant, 2*product/variant, 20%, or an amount such as 5.00 of the currency.
-// It was validated before it was stored.
+// decodeReward reads a stored reward: product/variant, 2*product/variant, 20%, or an amount such as 5.00 of the currency. It
+// was validated before it was stored, so a value outside its bounds is damage.
 func decodeReward(text string, currency money.Currency) (voucher.Reward, error) {
 	if percent, is := strings.CutSuffix(text, "%"); is {
 		n, err := strconv.Atoi(percent)
-		return voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: n}, err
+		return voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: n}, within(err, int64(n), 100)
 	}
 	product, variant, is := strings.Cut(text, "/")
 	if !is {
 		off, err := money.Parse(text, currency)
-		return voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: off}, err
+		return voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: off}, within(err, off.Minor, money.MaxMinor)
 	}
-	reward := voucher.Reward{Kind: voucher.RewardProduct, Amount: 1, Variant: catalog.VariantID(variant)}
-	var err error
+	reward := voucher.Reward{Kind: voucher.RewardProduct, Amount: 1}
 	if amount, rest, is := strings.Cut(product, "*"); is {
-		reward.Amount, err = strconv.ParseInt(amount, 10, 64)
-		product = rest
+		n, err := strconv.ParseInt(amount, 10, 64)
+		if err := within(err, n, catalog.MaxAmount); err != nil {
+			return voucher.Reward{}, err
+		}
+		reward.Amount, product = n, rest
 	}
-	reward.Product = catalog.ProductID(product)
-	return reward, err
+	var badProduct, badVariant error
+	reward.Product, badProduct = catalog.ParseID[catalog.ProductID](product)
+	reward.Variant, badVariant = catalog.ParseID[catalog.VariantID](variant)
+	return reward, errors.Join(badProduct, badVariant)
+}
+
+func within(err error, n, most int64) error {
+	if err == nil && (n < 1 || n > most) {
+		return fmt.Errorf("%d is not from 1 to %d", n, most)
+	}
+	return err
 }
 
 // Counter is a counter as it is stored.

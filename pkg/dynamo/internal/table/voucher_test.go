@@ -1,8 +1,10 @@
 package table
 
 import (
+	"errors"
 	"testing"
 
+	"shopfront/pkg/catalog"
 	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
 )
@@ -33,11 +35,11 @@ func TestReward_StoredForm_NeverChanges(t *testing.T) {
 
 func TestReward_DamagedForm_IsAnError(t *testing.T) {
 	t.Parallel()
-	for _, stored := range []string{"", "coins", "two*coins/500", "x%", "5.001"} {
+	for _, stored := range []string{"", "coins", "two*coins/500", "0*coins/500", "coins/5 00", "x%", "0%", "150%", "5.001", "0.00"} {
 		it := EncodeVoucher("emberforge", voucher.Voucher{Code: "SUMMER20"})
 		it[AttrReward], it[AttrCurrency] = Str(stored), Str("EUR")
-		if v, err := DecodeVoucher(it); err == nil {
-			t.Errorf("%q is read as %+v", stored, v.Reward)
+		if v, err := DecodeVoucher(it); err == nil || errors.Is(err, catalog.ErrMalformedID) {
+			t.Errorf("%q is read as %+v, %v", stored, v.Reward, err)
 		}
 	}
 }
