@@ -1,4 +1,4 @@
-# What Shopfront's developers and operators do. `make help` lists it.
+# Commands for developers and operators. `make help` lists them.
 
 # Tools that go.mod does not pin. They are installed into .cache/tools the first time they are needed.
 GOLANGCI_LINT_VERSION := v2.15.0
@@ -14,8 +14,8 @@ ENV ?= dev
 # The address of the local run.
 URL ?= http://127.0.0.1:3000
 
-# The architecture to build for. A deployment takes it from the parameters of its environment; local targets build for this machine,
-# into a directory of their own, so that their binaries are never deployed.
+# The architecture to build for. A deployment takes it from the parameters of its environment. Local targets build for this machine,
+# in their own directory, so that their binaries are never deployed.
 parameters := infra/parameters/$(ENV).yaml
 ifneq ($(filter invoke-% start-api,$(MAKECMDGOALS)),)
 ARCH      ?= $(shell uname -m)
@@ -52,7 +52,7 @@ schemathesis  := $(tools)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
 cyclonedx     := $(tools)/cyclonedx-gomod-$(shell cksum infra/sbom/go.sum | cut -d ' ' -f 1)/cyclonedx-gomod
 rehearsal     := $(tools)/rehearsal-$(shell cksum infra/rehearsal/requirements.txt | cut -d ' ' -f 1)/bin/python
 
-# $(call install_venv,PACKAGES) installs them into a virtual environment around the target, or leaves nothing.
+# $(call install_venv,PACKAGES) installs PACKAGES into the target's virtual environment, and deletes it on failure.
 define install_venv
 @.ci/prerequisites deploy
 @rm -rf $(dir $(@D)) && python3 -m venv $(dir $(@D))
@@ -94,28 +94,28 @@ test: needs-test ## Run every test (ARGS= are flags of `go test`)
 	@go test -buildvcs=false $(ARGS) ./...
 
 .PHONY: bench
-bench: ## Compare the functions with reference functions, and print targets and figures (ARGS= are flags of `measure bench`; minutes)
+bench: ## Compare the functions with reference functions, and print the results beside their targets (ARGS= are flags of `measure bench`; takes minutes)
 	@go run -buildvcs=false ./cmd/measure bench $(ARGS)
-	@echo && echo 'Within the handlers, for one request, while the store answers in the same process:' && \
+	@echo && echo 'Handler benchmarks, per request, with an in-process store:' && \
 	go test -buildvcs=false -run '^$$' -bench Handler -benchmem -benchtime 1000x -count 7 ./pkg/lambdahttp | \
 	go tool benchstat -col '/function@(reference shopfront)' -
 
 .PHONY: oracle
-oracle: ## Compare the times of refused requests, which could reveal to a stranger which codes exist (ARGS= are flags of `measure oracle`)
+oracle: ## Compare the times of refusals, which could tell a stranger which codes exist (ARGS= are flags of `measure oracle`)
 	@go run -buildvcs=false ./cmd/measure oracle $(ARGS)
 
 .PHONY: cost
 cost: ## Compute what requests and shops cost at AWS, from measurements and published prices (ARGS= are flags of `measure cost`)
 	@go run -buildvcs=false ./cmd/measure cost $(ARGS)
 
-# make torture derives its faults and requests from SEED, and runs rounds of them for DURATION at least. From 5 minutes on, each fault
-# is injected 1,000 times, each work killed 100 times, and 100,000 requests leave nothing behind; below that, in proportion.
+# make torture derives its faults and requests from SEED, and runs rounds of them for at least DURATION. With 5 minutes or more, it
+# injects each fault 1,000 times, kills each task 100 times, and checks 100,000 requests for leaks. Below that, fewer in proportion.
 SEED     ?= $(shell date +%s)
 DURATION ?= 5m
 
-# Each part prints the command that repeats it and adds to the table. If one part fails, the others still run.
+# Each part adds to the table and prints the command that repeats it. If one part fails, the others still run.
 .PHONY: torture
-torture: ## Redeem under faults, kills and load, check every response, and print a table (SEED=, DURATION=; half an hour)
+torture: ## Redeem under faults, kills and load, check every response, and print a table (SEED=, DURATION=; takes half an hour)
 	@seed='$(SEED)'; \
 	case $$seed in ''|*[!0-9]*) echo "SEED is a whole number, not \"$$seed\"" >&2; exit 2;; esac; \
 	echo '$(DURATION)' | grep -qE '^([0-9]+[hms])+$$' || { echo 'DURATION is a time such as 90s, 5m or 1h30m, not "$(DURATION)"' >&2; exit 2; }; \
@@ -174,7 +174,7 @@ build: an-environment $(sam) ## Build the functions for ENV, with the SAM CLI (A
 	@$(sam) build --build-dir $(build_dir) --parameter-overrides Architecture=$(sam_arch)
 	@$(deployment) built $(build_dir) $(sam_arch) $(VERSION)
 
-# The other tree is elsewhere, has a stray file, and is another Git repository without a commit.
+# The other tree is a new Git repository elsewhere, with a stray file and no commits.
 .PHONY: reproducible
 reproducible: build ## Build the functions again, from another tree, and compare every byte
 	@other=$$(mktemp -d) && trap 'rm -rf "$$other"' EXIT && \
@@ -222,7 +222,7 @@ $(addprefix invoke-,$(functions)): invoke-%: docker tables build
 	@$(sam) local invoke $(call logical_id,$*) --template $(build_dir)/template.yaml --event functions/$*/event.json --env-vars .shopfront/env-vars.json \
 		--parameter-overrides Architecture=$(sam_arch) --add-host host.docker.internal:host-gateway $(ARGS)
 
-# This is not the gateway of the local run: tests of the gateway's own responses, and of requests that are not HTTP, are left out.
+# This gateway is not the local run's. So this skips tests of the gateway's own responses, and of requests that are not HTTP.
 .PHONY: start-api
 start-api: docker build ## Run the end-to-end tests on the functions behind `sam local start-api`, in Docker (ARGS= are its flags)
 	@go test -buildvcs=false -count=1 -timeout 30m ./internal/endtoend -sam $(sam) -sam-args '$(ARGS)' \
@@ -237,11 +237,11 @@ tables:
 	@test -f .shopfront/env-vars.json || { echo "the functions use the tables of the local run: start \`make run\` in another terminal" >&2; exit 1; }
 
 .PHONY: clean
-clean: ## Remove what was built, but not the data of the local run
+clean: ## Remove build results, but not the data of the local run
 	@rm -rf .aws-sam bin
 
 # The SAM CLI calls build-LOGICALID for each function of the template, and expects the program in ARTIFACTS_DIR. It does not pass the
-# architecture: ARCH, inherited from `make build`, does. The flags are those of internal/local/gobuild; a test compares them.
+# architecture; ARCH is inherited from `make build`. A test compares the flags with those of internal/local/gobuild.
 build-%:
 	@test -n "$(ARTIFACTS_DIR)" || { echo "build-% is for the SAM CLI: use \`make build\`" >&2; exit 2; }
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(go_arch) go build -tags lambda.norpc -trimpath -buildvcs=false -ldflags "-s -w" \

@@ -89,7 +89,7 @@ func checkAlarm(t *testing.T, alarm any, name, manual string) {
 		!strings.Contains(manual, "\n#### "+heading+"\n") {
 		t.Errorf("its description does not name the section %q of docs/operations.md", heading)
 	}
-	if under(alarm, "AlarmActions") != nil || under(alarm, "OKActions") != nil {
+	if len(list(alarm, "AlarmActions"))+len(list(alarm, "OKActions")) > 0 {
 		t.Error("it notifies somebody although no address is given")
 	}
 }
@@ -114,6 +114,7 @@ func rules(t *testing.T, s stack) map[string]rule {
 		"FunctionThrottles": {"AWS/Lambda", []string{"Throttles"}, functions, "Sum", 300, 1, "1"},
 		"TableThrottles":    {"AWS/DynamoDB", []string{"ReadThrottleEvents", "WriteThrottleEvents"}, tables, "Sum", 300, 1, "50"},
 		"StoreErrors":       {"Shopfront", []string{"StoreErrors"}, []string{"market"}, "Sum", 300, 1, "5"},
+		"UncountedRefusals": {"Shopfront", []string{"UncountedRefusals"}, []string{"market"}, "Sum", 300, 1, "5"},
 		"InternalErrors":    {"Shopfront", []string{"Errors"}, []string{"market"}, "Sum", 300, 1, "1"},
 		"SlowRedemptions":   {"AWS/Lambda", []string{"Duration"}, []string{"${RedeemVoucher}"}, "p99", 300, 3, "1000"},
 		"SlowCheckouts":     {"AWS/Lambda", []string{"Duration"}, []string{"${Checkout}", "${CheckoutVariant}"}, "p99", 300, 3, "1000"},
@@ -128,7 +129,7 @@ func (r rule) check(t *testing.T, alarm any, metrics []metric) {
 	// would stop an alarm from changing its state below a thousand requests:
 	// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/percentiles-with-low-samples.html
 	checkKeys(t, alarm, "AlarmName", "AlarmDescription", "Namespace", "MetricName", "Dimensions", "Statistic", "ExtendedStatistic",
-		"Period", "Metrics", "ComparisonOperator", "Threshold", "EvaluationPeriods", "TreatMissingData")
+		"Period", "Metrics", "ComparisonOperator", "Threshold", "EvaluationPeriods", "TreatMissingData", "AlarmActions", "OKActions")
 	for property, want := range map[string]string{
 		"ComparisonOperator": "GreaterThanOrEqualToThreshold", "Threshold": r.threshold,
 		"EvaluationPeriods": strconv.Itoa(r.periods), "TreatMissingData": "notBreaching",
@@ -211,9 +212,9 @@ func TestAlarms_WrongFigureInADescription_IsFound(t *testing.T) {
 		rule        rule
 		says, found string
 	}{
-		{sum, "Five requests or more were answered 503 in five minutes. What to do: look at all nine.", ""},
-		{sum, "Fifty requests or more were answered 503 in five minutes.", "fifty"},
-		{sum, "Five requests or more were answered 503 for a quarter of an hour.", "hour"},
+		{sum, "Five requests or more got 503 in five minutes. What to do: look at all nine.", ""},
+		{sum, "Fifty requests or more got 503 in five minutes.", "fifty"},
+		{sum, "Five requests or more got 503 for a quarter of an hour.", "hour"},
 		{p99, "One checkout in a hundred took a second or longer, for a quarter of an hour.", ""},
 		{p99, "One checkout in a hundred took two seconds or longer, for a quarter of an hour.", "two"},
 		{p99, "One checkout in fifty took a second or longer, for a quarter of an hour.", "one"},
@@ -225,15 +226,31 @@ func TestAlarms_WrongFigureInADescription_IsFound(t *testing.T) {
 	}
 }
 
-func TestAlarms_Address_IsNotified(t *testing.T) {
-	s := deploy(t, map[string]string{"Alarms": "on", "AlarmEmail": "owner@shop.example"})
+// checkActions expects every alarm to notify these topics, and no others.
+func checkActions(t *testing.T, s stack, topics ...any) {
+	t.Helper()
 	for _, address := range s.byType[typeAlarm] {
 		for _, actions := range []string{"AlarmActions", "OKActions"} {
-			if got := list(s.properties[address], actions); !reflect.DeepEqual(got, []any{"${Watch.Topic}"}) {
-				t.Errorf("%s: %s are %v", address, actions, got)
+			if got := list(s.properties[address], actions); !reflect.DeepEqual(got, topics) {
+				t.Errorf("%s: %s are %v, want %v", address, actions, got, topics)
 			}
 		}
 	}
+}
+
+func TestAlarms_ExistingTopic_IsNotified(t *testing.T) {
+	const topic = "arn:aws:sns:eu-central-1:123456789012:on-call"
+	s := deploy(t, map[string]string{"Alarms": "on", "AlarmTopicArn": topic})
+	checkActions(t, s, topic)
+	if made := s.byType["AWS::SNS::Topic"]; len(made) > 0 {
+		t.Errorf("beside an existing topic, the stack creates %q", made)
+	}
+	checkActions(t, deploy(t, map[string]string{"Alarms": "on", "AlarmTopicArn": topic, "AlarmEmail": "owner@shop.example"}), "${Watch.Topic}", topic)
+}
+
+func TestAlarms_Address_IsNotified(t *testing.T) {
+	s := deploy(t, map[string]string{"Alarms": "on", "AlarmEmail": "owner@shop.example"})
+	checkActions(t, s, "${Watch.Topic}")
 	for _, test := range []struct {
 		resource, key string
 		want          any

@@ -69,15 +69,15 @@ func TestPreflight(t *testing.T) {
 	}
 	const region, credentials = "a region:", "credentials:"
 	for name, test := range map[string]struct{ environment, missing []string }{
-		"nothing is set":               {nil, []string{region, credentials}},
-		"AWS_REGION":                   {[]string{"AWS_REGION=eu-central-1"}, []string{credentials}},
-		"AWS_DEFAULT_REGION":           {[]string{"AWS_DEFAULT_REGION=eu-central-1"}, []string{credentials}},
-		"keys":                         {[]string{"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b"}, []string{region}},
-		"keys and region":              {[]string{"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b", "AWS_REGION=eu-central-1"}, nil},
-		"a profile's region":           {[]string{"AWS_CONFIG_FILE=" + config}, []string{credentials}},
-		"a profile's credentials":      {[]string{"AWS_CONFIG_FILE=" + config, "AWS_PROFILE=till"}, []string{region}},
-		"a profile that is not there":  {[]string{"AWS_CONFIG_FILE=" + config, "AWS_PROFILE=none"}, []string{region, credentials}},
-		"a web identity and its roles": {[]string{"AWS_WEB_IDENTITY_TOKEN_FILE=token", "AWS_REGION=eu-central-1"}, nil},
+		"nothing is set":          {nil, []string{region, credentials}},
+		"AWS_REGION":              {[]string{"AWS_REGION=eu-central-1"}, []string{credentials}},
+		"AWS_DEFAULT_REGION":      {[]string{"AWS_DEFAULT_REGION=eu-central-1"}, []string{credentials}},
+		"keys":                    {[]string{"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b"}, []string{region}},
+		"keys and region":         {[]string{"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b", "AWS_REGION=eu-central-1"}, nil},
+		"a profile's region":      {[]string{"AWS_CONFIG_FILE=" + config}, []string{credentials}},
+		"a profile's credentials": {[]string{"AWS_CONFIG_FILE=" + config, "AWS_PROFILE=till"}, []string{region}},
+		"a missing profile":       {[]string{"AWS_CONFIG_FILE=" + config, "AWS_PROFILE=none"}, []string{region, credentials}},
+		"a web identity":          {[]string{"AWS_WEB_IDENTITY_TOKEN_FILE=token", "AWS_REGION=eu-central-1"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// -S hides installed libraries, because the preflight runs before any is installed.

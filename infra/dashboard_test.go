@@ -61,7 +61,7 @@ func series(t *testing.T, s stack, namespace string) (dimension string, values, 
 		}
 		return "FunctionName", values, []string{"Invocations", "Errors", "Throttles", "Duration", "ConcurrentExecutions"}
 	case "AWS/DynamoDB":
-		return "TableName", []string{"${Catalogue}", "${Vouchers}", "${Checkouts}"}, []string{
+		return "TableName", []string{"${Catalogue}", "${Vouchers}", "${Checkouts}", "${Refusals}"}, []string{
 			"ConsumedReadCapacityUnits", "ConsumedWriteCapacityUnits", "ReadThrottleEvents", "WriteThrottleEvents",
 		}
 	default:

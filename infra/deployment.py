@@ -1,9 +1,9 @@
 """Guards a deployment. `make deploy` and `make build` run it.
 
-    deployment.py preflight                              says what is missing on this machine; needs no library
+    deployment.py preflight                              reports what is missing on this machine; needs no library
     deployment.py built DIRECTORY ARCHITECTURE VERSION   checks the built functions, and completes the built template
-    deployment.py check ENVIRONMENT                      refuses a deployment that would create tables in place of existing ones
-    deployment.py protect ENVIRONMENT                    denies every later update that replaces or removes a table
+    deployment.py check ENVIRONMENT                      refuses a deployment that would create empty tables beside existing ones
+    deployment.py protect ENVIRONMENT                    denies later updates that would replace or remove a table
     deployment.py unlock ENVIRONMENT                     lets the next deployment take a table out of the stack
 
 All but preflight need the Python of the SAM CLI, which has boto3.
@@ -19,12 +19,12 @@ import struct
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-TABLES = ("CatalogueTable", "VouchersTable", "CheckoutsTable")
+TABLES = ("CatalogueTable", "VouchersTable", "CheckoutsTable")  # whose data must not be lost; an empty RefusalsTable loses nothing
 POLICY = (ROOT / "infra" / "stack-policy.json").read_text()
 
 
 def preflight():
-    """Looks at settings and files only, so that it is done in a second."""
+    """Looks only at local settings and the metadata service, so it finishes within a second or so."""
     profile = profile_settings()
     missing = []
     if not (os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "region" in profile):
@@ -68,7 +68,7 @@ def profile_settings():
 
 
 def on_ec2():
-    """Whether the metadata service of EC2 answers, from which instances get their credentials."""
+    """Whether EC2's metadata service responds. Instances get their credentials from it."""
     if os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() == "true":
         return False
     try:
@@ -79,7 +79,7 @@ def on_ec2():
 
 
 def built(directory, architecture, version):
-    """Writes the version into the built template, and lets it be deployed for no architecture but the one it was built for."""
+    """Writes the version into the built template, and allows only the architecture that it was built for."""
     from samcli.yamlhelper import yaml_dump, yaml_parse
 
     machine = {"arm64": 183, "x86_64": 62}[architecture]
@@ -122,15 +122,15 @@ def check(environment):
     outputs = {output["OutputKey"]: output["OutputValue"] for output in deployed.get("Outputs", [])}
     nested = deployed and has_nested_tables(cloudformation, stack)
     lost = []
-    for name in TABLES:
+    for name in (*TABLES, "RefusalsTable"):
         table = wanted.get(name, before.get(name, ""))
         if table and table != before.get(name):
             check_table(name, table)
-        if not table and (nested or before.get(name)):
+        if not table and name in TABLES and (nested or before.get(name)):
             lost.append(f"  {name}: {before.get(name) or outputs.get(name, 'TABLE')}")
     if lost:
-        reason = f"{stack} has its tables in a nested stack, as release 0.1.0 had." if nested else f"{file} no longer names tables that {stack} uses."
-        sys.exit(f"{reason} This deployment would create empty ones. Nothing was changed.\n"
+        reason = f"{stack} has its tables in a nested stack, like every stack of 0.1.0." if nested else f"{file} no longer names tables that {stack} uses."
+        sys.exit(f"{reason} This deployment would create empty tables. Nothing was changed.\n"
                  f"Name the existing tables in {file}; docs/operations.md has the details:\n" + "\n".join(lost))
 
 
@@ -169,7 +169,7 @@ def unlock(environment):
 
 
 def unlocked():
-    """The stack policy without the ban on removing a table. Replacing one stays denied: the shop would go on with an empty table."""
+    """The stack policy without the ban on removing tables. Replacing one stays denied: the shop would continue with an empty table."""
     policy = json.loads(POLICY)
     for statement in policy["Statement"]:
         if statement["Effect"] == "Deny":
@@ -182,7 +182,7 @@ if __name__ == "__main__":
     try:
         commands[sys.argv[1]](*sys.argv[2:])
     except Exception as error:
-        if not type(error).__module__.startswith("botocore."):  # which preflight must not import
+        if not type(error).__module__.startswith("botocore."):  # preflight must not import botocore
             raise
         outcome = "Nothing was deployed" if sys.argv[1] == "check" else "The stack policy was not set; run the command again"
         sys.exit(f"{outcome}. AWS: {error}")

@@ -129,7 +129,7 @@ func (r parameterRule) check(document *samtemplate.Document, file, name string) 
 		}
 		condition := &assertion.Assert
 		if condition.IsZero() {
-			condition = nil // which no document can evaluate
+			condition = nil // Holds rejects nil
 		}
 		holds, err := document.Holds(condition)
 		if err == nil && !holds {
@@ -142,7 +142,7 @@ func (r parameterRule) check(document *samtemplate.Document, file, name string) 
 	return nil
 }
 
-// violation returns the constraint that a text breaks, or "".
+// violation returns the constraint that a value breaks, or "".
 func (d declaration) violation(text string) string {
 	if d.AllowedPattern != "" && !regexp.MustCompile("^(?:"+d.AllowedPattern+")$").MatchString(text) {
 		return fmt.Sprintf("%q does not match %s", text, d.AllowedPattern)
@@ -163,7 +163,7 @@ func (d declaration) violation(text string) string {
 	return ""
 }
 
-// write writes a template and an optional nested one, and returns the path of the outer one.
+// write writes a template and one that it can nest, and returns the path of the outer one.
 func write(t *testing.T, template string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -185,7 +185,7 @@ func TestDeployment_RejectsWhatCloudFormationRejects(t *testing.T) {
 		"a broken rule":         {"Parameters:\n  Shop: {Type: String, Default: a}\nRules:\n  Open:\n    Assertions:\n      - Assert: !Equals [!Ref Shop, b]\n        AssertDescription: The shop is b.\n", "template.yaml:6: the rule Open: The shop is b."},
 		"an empty assertion":    {"Rules:\n  Open:\n    Assertions: [{}]\n", "template.yaml:1: this machine cannot evaluate this as a condition"},
 		"an unknown expression": {"Resources:\n  Log:\n    Type: AWS::Logs::LogGroup\n    Properties: {LogGroupName: !ImportValue log}\n", "template.yaml:4: this machine cannot evaluate"},
-		"a nested file missing": {strings.Replace(nested, "watch", "none", 1) + "a}\n", "template.yaml:2: the nested stack: read the template: open"},
+		"a missing nested file": {strings.Replace(nested, "watch", "none", 1) + "a}\n", "template.yaml:2: the nested stack: read the template: open"},
 		"a nested parameter":    {nested + "a}\n", `watch.yaml:2: the parameter Shop: "a" is not one of b`},
 	} {
 		t.Run(name, func(t *testing.T) {

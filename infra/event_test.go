@@ -13,7 +13,7 @@ import (
 )
 
 // `make invoke-*` sends each function the event in its folder.
-func TestEvents_LookLikeTheHTTPAPIs(t *testing.T) {
+func TestEvents_MatchTheTemplate(t *testing.T) {
 	template := load(t, nil)
 	var folders []string
 	for _, f := range template.Functions {

@@ -87,7 +87,7 @@ func TestLicences_LinkedModules_AreCompatible(t *testing.T) {
 	}
 }
 
-func TestLicences_InAFolder(t *testing.T) {
+func TestLicences_InAFolder_AreIdentified(t *testing.T) {
 	apache, err := os.ReadFile(filepath.Join(root, "LICENSE"))
 	if err != nil {
 		t.Fatal(err)
@@ -104,13 +104,13 @@ NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF OR IN CONNECTION WITH THE US
 		files map[string]string
 		want  []string
 	}{
-		"one":                {map[string]string{"LICENSE": string(apache)}, []string{"Apache-2.0"}},
-		"two":                {map[string]string{"LICENSE.txt": string(apache), "LICENCE-parser": isc}, []string{"Apache-2.0", "ISC"}},
-		"both in one file":   {map[string]string{"COPYING": string(apache) + isc}, []string{"Apache-2.0", "ISC"}},
-		"a summary of them":  {map[string]string{"LICENSE": isc, "LICENSE-SUMMARY": "The parser is under ISC."}, []string{"ISC"}},
-		"of its own wording": {map[string]string{"LICENSE": "You may sell coins with this, but no T-shirts."}, []string{unknown}},
-		"none":               {map[string]string{"README.md": isc, "license.go": "package license"}, nil},
-		"nothing":            {nil, nil},
+		"one licence":         {map[string]string{"LICENSE": string(apache)}, []string{"Apache-2.0"}},
+		"two licences":        {map[string]string{"LICENSE.txt": string(apache), "LICENCE-parser": isc}, []string{"Apache-2.0", "ISC"}},
+		"two in one file":     {map[string]string{"COPYING": string(apache) + isc}, []string{"Apache-2.0", "ISC"}},
+		"a licence's summary": {map[string]string{"LICENSE": isc, "LICENSE-SUMMARY": "The parser is under ISC."}, []string{"ISC"}},
+		"an unknown licence":  {map[string]string{"LICENSE": "You may sell coins with this, but no T-shirts."}, []string{unknown}},
+		"no licence":          {map[string]string{"README.md": isc, "license.go": "package license"}, nil},
+		"no file":             {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
@@ -126,7 +126,7 @@ NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF OR IN CONNECTION WITH THE US
 	}
 }
 
-func TestLicences_NotAllowed(t *testing.T) {
+func TestLicences_NotAllowed_AreReported(t *testing.T) {
 	for want, licences := range map[string][]string{
 		"":                      {"Apache-2.0", "MIT"},
 		"has no licence":        nil,

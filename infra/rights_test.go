@@ -33,7 +33,7 @@ func actions() map[string]bool {
 	return all
 }
 
-// programs builds the functions without inlining in their own packages, and returns the folder of the programs.
+// programs builds the functions, without inlining code of this module, and returns the folder of the programs.
 func programs(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -157,8 +157,8 @@ func sources(t *testing.T, folder string) []*ast.File {
 	return files
 }
 
-// wiring returns, for each store that a package creates, the setting with its table's name, such as VouchersTable. For Warm it is the
-// table that opens the connection.
+// wiring maps each store that a package creates to the setting that names its table, such as VouchersTable. Warm's table is the one
+// that its connection is opened for.
 func wiring(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	// The constructors, and which of their arguments is the table. A linked store that is missing here fails the test.
@@ -167,6 +167,7 @@ func wiring(t *testing.T, folder string) map[string]string {
 		argument int
 	}{
 		"dynamo.NewCatalogue": {"Catalogue", 1}, "dynamo.NewCheckouts": {"Checkouts", 1}, "dynamo.NewRedemptions": {"Redemptions", 1},
+		"dynamo.NewRefusals": {"Refusals", 1}, "dynamo.NewAccess": {"Access", 1},
 		"dynamoclient.New": {"Warm", 2},
 	}
 	settings, tables := make(map[string]string), make(map[string]string)
@@ -229,7 +230,7 @@ func readProgram(t *testing.T, path string, f samtemplate.Function, known map[st
 		if action, ok := strings.CutPrefix(name, "github.com/aws/aws-sdk-go-v2/service/dynamodb.(*Client)."); ok && known[action] {
 			p.client[action] = true
 		}
-		// The calls of plain functions count for the methods that call them. Only Warm is called from outside the package.
+		// A plain function's calls count as its callers'. Of these functions, only Warm is called from outside.
 		if name, ok := strings.CutPrefix(name, "shopfront/pkg/dynamo."); ok && (name == "Warm" || strings.HasPrefix(name, "(*")) {
 			p.stores = append(p.stores, name)
 		}
@@ -306,7 +307,7 @@ func (p program) calls(t *testing.T, source map[string]routine) map[string][]str
 		slices.Sort(made)
 		byTable[table] = slices.Compact(made)
 	}
-	// The symbols and the source must agree, or one of them was misread. The parts of a transaction are not calls.
+	// The symbols and the source must agree, or one was misread. Parts of a transaction have no symbol.
 	for action := range p.client {
 		if !found[action] {
 			t.Errorf("%s can be called, but no linked store calls it", action)
@@ -315,7 +316,7 @@ func (p program) calls(t *testing.T, source map[string]routine) map[string][]str
 	return byTable
 }
 
-func TestRoles_AllowExactlyWhatIsCalled(t *testing.T) {
+func TestRoles_AllowExactlyTheCallsOfTheFunction(t *testing.T) {
 	known := actions()
 	files := slices.Concat(sources(t, "pkg/dynamo"), sources(t, "pkg/dynamo/internal/table"))
 	source, folder := routines(files, known), programs(t)
@@ -330,7 +331,7 @@ func TestRoles_AllowExactlyWhatIsCalled(t *testing.T) {
 			want["*"] = []string{"xray:PutTelemetryRecords", "xray:PutTraceSegments"}
 			checkRole(t, traced, f.LogicalID, want)
 			if got := text(traced.properties[f.LogicalID], "Tracing"); got != "Active" {
-				t.Errorf("with tracing on the function is traced %q", got)
+				t.Errorf("with tracing on, the tracing mode is %q, want Active", got)
 			}
 		})
 	}
@@ -355,7 +356,7 @@ func checkRole(t *testing.T, s stack, function string, want map[string][]string)
 	}
 }
 
-// allowed returns the sorted actions by resource. A statement may only allow actions on one resource.
+// allowed returns each resource's actions, sorted. A statement may cover only one resource.
 func allowed(t *testing.T, policies []any) map[string][]string {
 	t.Helper()
 	all := make(map[string][]string)

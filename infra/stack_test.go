@@ -1,8 +1,11 @@
 package infra_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -54,7 +57,8 @@ func TestFunctions(t *testing.T) {
 		env      map[string]string
 	}{
 		{"RedeemVoucher", "redeem-voucher", map[string]string{
-			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "VOUCHERS_TABLE": "VouchersTable",
+			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
+			"VOUCHERS_TABLE": "VouchersTable", "REFUSALS_TABLE": "RefusalsTable",
 		}},
 		{"CheckoutArea", "checkout-area", map[string]string{
 			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
@@ -151,7 +155,20 @@ func TestParameters_BadValues_AreRejected(t *testing.T) {
 		{"Dashboard", "true", `"true" is not one of on, off`},
 		{"AlarmEmail", "owner@shop", "One e-mail address"},
 		{"AlarmEmail", "owner@shop.example,till@shop.example", "One e-mail address"},
-		{"AlarmEmail", "owner@shop.example", "AlarmEmail needs alarms"},
+		{"AlarmEmail", "owner@shop.example", "AlarmEmail and AlarmTopicArn need alarms"},
+		{"AlarmTopicArn", "arn:aws:sns:eu-central-1:123456789012:alarms", "AlarmEmail and AlarmTopicArn need alarms"},
+		{"AlarmTopicArn", "alarms", "The ARN of a topic"},
+		{"AccessLogs", "yes", `"yes" is not one of on, off`},
+		{"AccessLogRetentionDays", "31", `"31" is not one of 1, 3`},
+		{"DomainName", "api.shop.example", "DomainName and CertificateArn go together"},
+		{"CertificateArn", certificate, "DomainName and CertificateArn go together"},
+		{"HostedZoneId", "Z1D633PJN98FT9", "HostedZoneId needs DomainName"},
+		{"DomainName", "https://api.shop.example", "One domain name"},
+		{"DomainName", "Api.shop.example", "One domain name"},
+		{"DomainName", "*.shop.example", "One domain name"},
+		{"DomainName", "api", "One domain name"},
+		{"CertificateArn", "api.shop.example", "The ARN of a certificate"},
+		{"HostedZoneId", "/hostedzone/Z1D633PJN98FT9", "The ID of a hosted zone"},
 		{"AlarmRefusals", "0", "0 is less than 1"},
 		{"RedeemVoucherConcurrency", "-1", "A whole number, or empty"},
 		{"RedeemVoucherConcurrency", "many", "A whole number, or empty"},
@@ -180,7 +197,7 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-func TestVersion_OfTheSource_IsDevelopment(t *testing.T) {
+func TestVersion_BeforeABuild_IsDevelopment(t *testing.T) {
 	if got := load(t, nil).Version; got != "development" {
 		t.Errorf("the version is %q, want development, which `make build` replaces", got)
 	}
@@ -198,6 +215,89 @@ func TestLogs_ExpireAndBelongToOneFunction(t *testing.T) {
 		}
 		if got := text(logs, "RetentionInDays"); got != "90" {
 			t.Errorf("the logs of %s expire after %s days, want 90", f, got)
+		}
+	}
+}
+
+const certificate = "arn:aws:acm:eu-central-1:123456789012:certificate/2f1c6f0e-6d0b-4c39-9a3e-7d1f5b0c8a44"
+
+func TestDomain(t *testing.T) {
+	s := deploy(t, map[string]string{"DomainName": "api.shop.example", "CertificateArn": certificate, "HostedZoneId": "Z1D633PJN98FT9"})
+	for resource, want := range map[string]map[string]any{
+		"Domain": {
+			"DomainName": "api.shop.example",
+			"DomainNameConfigurations": []any{map[string]any{
+				"CertificateArn": certificate, "EndpointType": "REGIONAL", "SecurityPolicy": "TLS_1_2",
+			}},
+		},
+		// It has no ApiMappingKey: the paths in responses would lack it.
+		"DomainMapping": {"ApiId": "${Api}", "DomainName": "${Domain}", "Stage": "${Api.Stage}"},
+		"DomainRecord": {
+			"HostedZoneId": "Z1D633PJN98FT9", "Name": "api.shop.example", "Type": "A",
+			"AliasTarget": map[string]any{"DNSName": "${Domain.RegionalDomainName}", "HostedZoneId": "${Domain.RegionalHostedZoneId}"},
+		},
+	} {
+		if got := s.properties[resource]; !reflect.DeepEqual(got, any(want)) {
+			t.Errorf("%s is %v, want %v", resource, got, want)
+		}
+	}
+	closed := func(s stack) string { return text(s.properties["Api"], "DisableExecuteApiEndpoint") }
+	if got := closed(s); got != "true" {
+		t.Errorf("beside the domain, the API's own address is closed: %q", got)
+	}
+	without := deploy(t, map[string]string{"DomainName": "api.shop.example", "CertificateArn": certificate})
+	if without.properties["Domain"] == nil || without.properties["DomainRecord"] != nil {
+		t.Error("without a hosted zone, the stack must create the domain but no DNS record")
+	}
+	none := deploy(t, nil)
+	if none.properties["Domain"] != nil || none.properties["DomainMapping"] != nil || closed(none) != "false" {
+		t.Error("without a domain, the API must have its own address only")
+	}
+	address := list(source(t, "template.yaml"), "Outputs", "BaseUrl", "Value")
+	if want := []any{"HasDomain", "https://${DomainName}", "Api.ApiEndpoint"}; !reflect.DeepEqual(address, want) {
+		t.Errorf("the address of the stack is %v, want %v", address, want)
+	}
+}
+
+func TestAccessLogs_NameTheSourceButNoPathOrQuery(t *testing.T) {
+	s := deploy(t, map[string]string{"AccessLogs": "on", "LogRetentionDays": "90"})
+	logs := under(s.properties["Api"], "AccessLogSettings")
+	if got := text(logs, "DestinationArn"); got != "${AccessLogGroup.Arn}" {
+		t.Errorf("the API logs to %s", got)
+	}
+	var format map[string]string
+	if err := json.Unmarshal([]byte(text(logs, "Format")), &format); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]string{
+		"time": "$context.requestTime", "requestId": "$context.requestId", "route": "$context.routeKey", "status": "$context.status",
+		"source": "$context.identity.sourceIp", "userAgent": "$context.identity.userAgent", "latencyMs": "$context.responseLatency",
+	}; !maps.Equal(format, want) {
+		t.Errorf("a line has %v, want %v", format, want)
+	}
+	if !strings.HasSuffix(text(logs, "Format"), `"$context.identity.userAgent"}`) {
+		t.Error("the user agent, which the caller chooses, must be last, or it could forge what follows")
+	}
+	group := s.properties["AccessLogGroup"]
+	if name, days := text(group, "LogGroupName"), text(group, "RetentionInDays"); name != "/shopfront/market/access" || days != "30" {
+		t.Errorf("the log group is %s and keeps addresses for %s days", name, days)
+	}
+	if off := deploy(t, nil); off.properties["AccessLogGroup"] != nil || under(off.properties["Api"], "AccessLogSettings") != nil {
+		t.Error("access logs are on by default")
+	}
+}
+
+func TestEnvironments_WatchWhatTheyShould(t *testing.T) {
+	for environment, want := range map[string]struct{ accessLogs, alarms, dashboard bool }{
+		"dev": {}, "staging": {accessLogs: true}, "prod": {accessLogs: true, alarms: true, dashboard: true},
+	} {
+		parameters := make(map[string]string)
+		for name, value := range source(t, "infra/parameters/"+environment+".yaml") {
+			parameters[name] = fmt.Sprint(value)
+		}
+		s := deploy(t, parameters)
+		if (s.properties["AccessLogGroup"] != nil) != want.accessLogs || (s.properties["Watch"] != nil) != want.alarms || (s.properties["View"] != nil) != want.dashboard {
+			t.Errorf("%s must have %+v", environment, want)
 		}
 	}
 }

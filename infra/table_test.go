@@ -10,11 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Nothing here may change once a shop has data: CloudFormation replaces a table whose key changes by an empty one.
+// If the key of a table changes, CloudFormation replaces the table with an empty one.
 func TestTables_Keys_NeverChange(t *testing.T) {
 	tables := load(t, nil).Tables
 	want := []struct{ id, output, ttl string }{
-		{"Catalogue", "CatalogueTable", ""}, {"Vouchers", "VouchersTable", ""}, {"Checkouts", "CheckoutsTable", "expiresAt"},
+		{"Catalogue", "CatalogueTable", ""},
+		{"Vouchers", "VouchersTable", ""},
+		{"Checkouts", "CheckoutsTable", "expiresAt"},
+		{"Refusals", "RefusalsTable", "expiresAt"},
 	}
 	if len(tables) != len(want) {
 		t.Fatalf("%d tables, want %d", len(tables), len(want))
@@ -46,7 +49,7 @@ func TestTables_NamedByParameter_AreNotCreated(t *testing.T) {
 	for _, table := range template.Tables {
 		created = append(created, table.Name)
 	}
-	if want := []string{"CatalogueTable", "CheckoutsTable"}; !slices.Equal(created, want) {
+	if want := []string{"CatalogueTable", "CheckoutsTable", "RefusalsTable"}; !slices.Equal(created, want) {
 		t.Errorf("created %q, want %q", created, want)
 	}
 	if got := template.Functions[0].Environment["VOUCHERS_TABLE"]; got != "vouchers-restored" {
@@ -57,6 +60,7 @@ func TestTables_NamedByParameter_AreNotCreated(t *testing.T) {
 func allNamed() map[string]string {
 	return map[string]string{
 		"CatalogueTable": "catalogue-restored", "VouchersTable": "vouchers-restored", "CheckoutsTable": "checkouts-restored",
+		"RefusalsTable": "refusals-shared",
 	}
 }
 
@@ -68,8 +72,10 @@ func TestTables_AllNamedByParameter_NothingIsCreated(t *testing.T) {
 	if len(template.Ignored) > 0 {
 		t.Errorf("the functions lack %q", template.Ignored)
 	}
-	if guards := deploy(t, allNamed()).byType["AWS::CloudFormation::WaitConditionHandle"]; guards != nil {
-		t.Errorf("%q would reject the update of a stack of 0.1.0 that names its tables", guards)
+	parameters := allNamed()
+	delete(parameters, "RefusalsTable") // which a 0.1.0 stack does not have
+	if guards := deploy(t, parameters).byType["AWS::CloudFormation::WaitConditionHandle"]; guards != nil {
+		t.Errorf("%q would reject the update of a 0.1.0 stack that names its tables", guards)
 	}
 }
 
@@ -77,7 +83,7 @@ func TestTables_OutliveMistakes(t *testing.T) {
 	s := deploy(t, nil)
 	declared := source(t, "template.yaml")["Resources"]
 	// CloudFormation would create a new, empty table under another logical ID. TestTables_Keys_NeverChange checks names and keys.
-	if want := []string{"Catalogue", "Vouchers", "Checkouts"}; !slices.Equal(s.byType[typeTable], want) {
+	if want := []string{"Catalogue", "Vouchers", "Checkouts", "Refusals"}; !slices.Equal(s.byType[typeTable], want) {
 		t.Errorf("the tables are %q, want %q", s.byType[typeTable], want)
 	}
 	for _, id := range []string{"Catalogue", "Vouchers", "Checkouts"} {
@@ -102,8 +108,8 @@ func TestTables_OutliveMistakes(t *testing.T) {
 	}
 }
 
-// CloudFormation does not change the type of a resource. So it refuses to update a stack of 0.1.0, where Tables is a nested stack,
-// as long as any table would be created.
+// In a 0.1.0 stack, Tables is a nested stack, and CloudFormation cannot change the type of a resource. While the template creates one
+// of its three tables, it declares a handle named Tables, so CloudFormation rejects the update of a 0.1.0 stack.
 func TestTables_AnyCreated_StackOf010IsRejected(t *testing.T) {
 	for _, named := range []string{"", "CatalogueTable", "VouchersTable", "CheckoutsTable"} {
 		parameters := allNamed()
@@ -128,7 +134,7 @@ func TestTables_UnitCeilings(t *testing.T) {
 		},
 	} {
 		s := deploy(t, test.parameters)
-		for _, table := range []string{"Catalogue", "Vouchers", "Checkouts"} {
+		for _, table := range []string{"Catalogue", "Vouchers", "Checkouts", "Refusals"} {
 			if got := texts(s.properties[table], "OnDemandThroughput"); !maps.Equal(got, test.want) {
 				t.Errorf("%v: the ceilings of %s are %v, want %v", test.parameters, table, got, test.want)
 			}
@@ -162,7 +168,7 @@ func TestWarmThroughput(t *testing.T) {
 	} {
 		s := deploy(t, test.parameters)
 		for table, want := range map[string]map[string]string{
-			"Catalogue": nil, "Vouchers": test.vouchers, "Checkouts": test.checkouts,
+			"Catalogue": nil, "Vouchers": test.vouchers, "Checkouts": test.checkouts, "Refusals": nil,
 		} {
 			if got := texts(s.properties[table], "WarmThroughput"); !maps.Equal(got, want) {
 				t.Errorf("%v: the warm throughput of %s is %v, want %v", test.parameters, table, got, want)

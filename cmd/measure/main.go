@@ -42,7 +42,7 @@ type report interface{ Print(w io.Writer) error }
 
 func run(ctx context.Context, arguments []string, out, progress io.Writer) error {
 	if len(arguments) == 0 {
-		return errors.New("say what to measure: bench, oracle or cost")
+		return errors.New("name a measurement: bench, oracle or cost")
 	}
 	options := benchmark.Options{Setup: fixture.Setup{Progress: progress}}
 	flags := flag.NewFlagSet("measure "+arguments[0], flag.ContinueOnError)
@@ -56,7 +56,7 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	var measure func() (report, error)
 	switch arguments[0] {
 	case "bench":
-		number(&options.Rounds, "rounds", 7, "rounds, each of which measures everything")
+		number(&options.Rounds, "rounds", 7, "rounds; each measures everything")
 		number(&options.Requests, "requests", 100, "warm requests of each function in a round, for each store")
 		number(&options.Starts, "starts", 9, "starts of each function in a round, for each store")
 		number(&options.Samples, "samples", 200, "refusals of each kind")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"shopfront/pkg/voucher"
 )
@@ -25,7 +26,17 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// subcommand rejects all arguments, because a group does nothing itself.
+// optional allows one argument.
+func optional(name string) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return exactly(name)(command, args)
+	}
+}
+
+// subcommand rejects all arguments, because a group itself does nothing.
 func subcommand(command *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errors.New("a command is missing")
@@ -42,7 +53,7 @@ func suggest(command *cobra.Command, typed string) string {
 
 // parsedFlag is a flag whose value is parsed and checked when it is set.
 type parsedFlag struct {
-	kind    string // as help texts show it
+	kind    string // shown in help texts
 	written string
 	parse   func(text string) error
 }
@@ -57,7 +68,46 @@ func (f *parsedFlag) Set(text string) error {
 	return f.parse(text)
 }
 
-// textFlag is a text that must not be empty: an unset variable in a script must not select everything.
+// countedFlag counts how often a flag is given.
+type countedFlag struct {
+	pflag.Value
+
+	times int
+}
+
+// Set sets the flag's value.
+func (f *countedFlag) Set(text string) error {
+	f.times++
+	return f.Value.Set(text)
+}
+
+// countFlags lets refuseRepeated see how often each flag of a command and of its subcommands is given. A flag that takes a list
+// may be repeated, so it is not counted.
+func countFlags(command *cobra.Command) {
+	count := func(flag *pflag.Flag) {
+		if _, isList := flag.Value.(pflag.SliceValue); !isList {
+			flag.Value = &countedFlag{Value: flag.Value}
+		}
+	}
+	command.PersistentFlags().VisitAll(count)
+	command.Flags().VisitAll(count)
+	for _, subcommand := range command.Commands() {
+		countFlags(subcommand)
+	}
+}
+
+// refuseRepeated rejects a flag that is given twice, because the last value would win silently. Set cannot do that: shell completion
+// parses the flags twice.
+func refuseRepeated(command *cobra.Command, _ []string) (err error) {
+	command.Flags().Visit(func(flag *pflag.Flag) {
+		if counted, is := flag.Value.(*countedFlag); is && counted.times > 1 && err == nil {
+			err = fmt.Errorf("--%s is given more than once: give it once", flag.Name)
+		}
+	})
+	return err
+}
+
+// textFlag is a string that must not be empty: an unset variable in a script must not select everything.
 func textFlag(value *string) *parsedFlag {
 	return &parsedFlag{kind: "TEXT", parse: func(text string) error {
 		*value = text

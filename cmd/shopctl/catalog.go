@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,9 +9,11 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/catalogfile"
 	"shopfront/pkg/operator"
@@ -35,7 +38,7 @@ type otherTermsJSON struct {
 }
 
 func newCatalogApplyCommand(s *session) *cobra.Command {
-	var dryRun, prune bool
+	var dryRun, prune, yes bool
 	command := &cobra.Command{
 		Use: "apply FILE...", Short: "Create and update customers from YAML files", Args: atLeastOne("FILE"),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
@@ -43,9 +46,15 @@ func newCatalogApplyCommand(s *session) *cobra.Command {
 examples/demo.yaml shows every field; examples/catalogue.schema.json lets an editor check them.
 
 All files are checked before anything is changed. Whatever the files do not mention stays as it is. A voucher is
-created if its code does not exist yet; an existing voucher is never changed, and the command reports it if its
-terms differ from the file's. Applying the same files again changes nothing, or completes an interrupted apply.
-A customer's currency never changes, and nothing is ever deleted.`,
+created if its code does not exist yet. An existing voucher is never changed: if its terms differ from the file's,
+the command applies everything else, reports the voucher and exits with 3. Applying the same files again changes
+nothing, or completes an interrupted apply. A customer's currency never changes, and nothing is ever deleted.
+
+Changes of access and refusals take effect within 15 seconds. Create a key (shopctl key create) before you let
+only the shop's server redeem or check out.
+
+A price of zero, and a price that becomes ten times higher or lower, is probably a slip. With such a price the
+command changes nothing and exits with 3, unless --yes accepts it.`,
 		Example: `  shopctl --local catalog apply examples/demo.yaml --dry-run
   shopctl --local catalog apply examples/demo.yaml`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -61,16 +70,24 @@ A customer's currency never changes, and nothing is ever deleted.`,
 			if err != nil {
 				return err
 			}
+			slips := unlikelyPrices(plan)
+			if yes {
+				slips = nil
+			}
 			if !dryRun {
+				if slips != nil {
+					return slips
+				}
 				if err := s.apply(ctx, plan); err != nil {
 					return err
 				}
 			}
-			return s.showPlan(plan, dryRun)
+			return cmp.Or(s.showPlan(plan, dryRun), slips, s.differingVouchers(plan))
 		}),
 	}
 	flags := command.Flags()
 	flags.BoolVar(&dryRun, "dry-run", false, "show what would change, and change nothing")
+	flags.BoolVar(&yes, "yes", false, "accept prices of zero, and prices that become ten times higher or lower")
 	flags.BoolVar(&prune, "prune", false, "take products and variants off sale that the files' customers have and the files do not")
 	return command
 }
@@ -113,6 +130,36 @@ func (s *session) apply(ctx context.Context, plan operator.CataloguePlan) error 
 	bar := s.newProgress("apply", plan.Writes())
 	defer bar.end()
 	return plan.Apply(ctx, bar.step)
+}
+
+// unlikelyPrices is the error for prices that are probably slips, or nil.
+func unlikelyPrices(plan operator.CataloguePlan) error {
+	var prices []string
+	for _, shop := range plan.Shops {
+		for _, change := range shop.Catalogue.Changes {
+			if change.Unlikely {
+				prices = append(prices, change.String())
+			}
+		}
+	}
+	if len(prices) == 0 {
+		return nil
+	}
+	return refused(kindInvalid, "these prices may be slips, so nothing was changed: correct them, or accept them with --yes:\n%s",
+		strings.Join(prices, "\n"))
+}
+
+// differingVouchers is the error for vouchers that stay as they are although the files differ, or nil.
+func (s *session) differingVouchers(plan operator.CataloguePlan) error {
+	differing := 0
+	for _, shop := range plan.Shops {
+		differing += len(shop.OtherTerms)
+	}
+	if differing == 0 {
+		return nil
+	}
+	return refused(kindExists, "not applied: %s with other terms in the store: run %s, or correct the files",
+		countOf(differing, "voucher"), s.commandLine("voucher edit"))
 }
 
 func (s *session) showPlan(plan operator.CataloguePlan, dryRun bool) error {
@@ -192,8 +239,33 @@ func newCatalogListCommand(s *session) *cobra.Command {
 
 type shopJSON struct {
 	customerJSON
+	policiesJSON
 
 	Products []productJSON `json:"products"`
+}
+
+// policiesJSON holds the policies, with the catalogue file's values.
+type policiesJSON struct {
+	Access   accessJSON    `json:"access"`
+	Refusals *refusalsJSON `json:"refusals"` // null: off
+}
+
+type accessJSON struct {
+	Redeem   string `json:"redeem"` // anyone or server
+	CheckOut string `json:"checkOut"`
+}
+
+type refusalsJSON struct {
+	Limit      int `json:"limit"`
+	PerSeconds int `json:"perSeconds"`
+}
+
+func representPolicies(redeem, checkOut access.Policy, limit access.RefusalLimit) policiesJSON {
+	policies := policiesJSON{Access: accessJSON{string(redeem), string(checkOut)}}
+	if limit != (access.RefusalLimit{}) {
+		policies.Refusals = &refusalsJSON{limit.Limit, int(limit.Per / time.Second)}
+	}
+	return policies
 }
 
 type productJSON struct {
@@ -234,15 +306,14 @@ func newCatalogShowCommand(s *session) *cobra.Command {
 				return s.describeNoCustomer(err, id)
 			}
 			if s.json {
-				return writeJSON(s.stdout, representShop(shop))
+				return writeJSON(s.stdout, shopJSON{
+					representCustomer(shop.Customer), representPolicies(shop.Access.Redeem, shop.Access.CheckOut, *shop.Access.Refusals),
+					represent(shop.Products, representProduct),
+				})
 			}
 			return catalogfile.Write(s.stdout, shop)
 		}),
 	}
-}
-
-func representShop(shop catalog.Shop) shopJSON {
-	return shopJSON{representCustomer(shop.Customer), represent(shop.Products, representProduct)}
 }
 
 func representProduct(p catalog.Product) productJSON {

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,6 +94,22 @@ func newCheckoutListCommand(s *session) *cobra.Command {
 	flags.Var(timeFlag(&since), "since", "only checkouts made at or after this time; a date means midnight UTC")
 	flags.Var(timeFlag(&until), "until", "only checkouts made before this time; a date means midnight UTC")
 	return command
+}
+
+// withDashedID lets checkout show take an ID that begins with a dash. It moves the ID behind --, where an argument cannot be a flag.
+func withDashedID(root *cobra.Command, args []string) []string {
+	command, _, err := root.Find(args)
+	if err != nil || command.CommandPath() != "shopctl checkout show" || slices.Contains(args, "--") {
+		return args
+	}
+	at := slices.IndexFunc(args, func(arg string) bool {
+		_, err := checkout.ParseID(arg)
+		return err == nil && strings.HasPrefix(arg, "-")
+	})
+	if at < 0 {
+		return args
+	}
+	return slices.Concat(args[:at], args[at+1:], []string{"--", args[at]})
 }
 
 func newCheckoutShowCommand(s *session) *cobra.Command {

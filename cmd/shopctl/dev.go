@@ -18,7 +18,7 @@ func newDevCommand(s *session) *cobra.Command {
 build the functions, and serve the routes of template.yaml. It needs Go, Java 17 and, the first time,
 Maven. Data survives a restart.
 
-With --json the command prints one document when it serves; everything else goes to stderr.`,
+With --json the command prints one document once it serves; everything else goes to stderr.`,
 		Example: "  shopctl dev\n  shopctl dev --port 8080 --fresh",
 		RunE: s.command(func(ctx context.Context, _ []string) error {
 			if s.local || s.stack != "" {

@@ -25,12 +25,14 @@ func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 	}
 	s.must(t, "catalog", "apply", "examples/demo.yaml")
 	checkoutID := s.checkOut(t, "emberforge", "coins/500", "1", "")
+	s.must(t, "key", "create", "emberforge", "--name", "till")
+	keyID := s.onlyKey(t)
 	root := newRootCommand(&session{program: s.program(nil, nil)})
 	root.InitDefaultHelpCmd()
 	examplesOf(t, root, func(t *testing.T, example string) {
 		t.Helper()
 		line, file, redirected := strings.Cut(example, " > ")
-		words := splitWords(t, strings.ReplaceAll(line, "emberforge ID", "emberforge "+checkoutID))
+		words := splitWords(t, strings.NewReplacer("emberforge ID", "emberforge "+checkoutID, "KEY-ID", keyID).Replace(line))
 		if len(words) < 2 || words[0] != "shopctl" {
 			t.Fatalf("no example of shopctl: %q", example)
 		}

@@ -25,8 +25,8 @@ makes up a name for the batch and prints it. A batch has at most %d vouchers.
 After an interruption, every printed code is stored, and every stored code belongs to the batch. Run the command
 again with --resume BATCH instead of --batch and the same other flags: it prints the stored codes and completes
 the batch to --count. Do not run it twice at once for one batch. Vouchers that were edited in between stay as
-they are. The command refuses to resume if a voucher has another reward than the flags, or another kind of limit
-(1, more than 1, none).
+they are, and the command says how many are disabled. The command refuses to resume if a voucher has another
+reward than the flags, or another kind of limit (1, more than 1, none).
 
 Up to %d codes of an interrupted run may still be in flight, and be stored after the batch was completed. The
 batch then has more vouchers than --count, and their codes were not printed. With --resume the command then
@@ -42,19 +42,17 @@ refuses and says how many vouchers exist; run it with that --count to print them
 			return misused("--count is missing: say how many codes to generate")
 		case resume != "" && command.Flags().Changed("batch"):
 			return misused("give --batch to start a batch, or --resume to complete one, not both")
-		case command.Flags().Changed("batch") && flags.batch == "":
-			return misused("--batch must not be empty")
 		}
 		shop, err := s.shop(ctx, args[0])
 		if err != nil {
 			return err
 		}
+		if resume != "" {
+			flags.batch = resume
+		}
 		terms, err := s.terms(ctx, shop, &flags)
 		if err != nil {
 			return err
-		}
-		if resume != "" {
-			terms.Batch = resume
 		}
 		named := terms.Batch != ""
 		if !named {
@@ -100,8 +98,12 @@ type batchSummaryJSON struct {
 
 func (s *session) generate(ctx context.Context, shop *operator.Shop, order voucher.BatchOrder) error {
 	bar := s.newProgress("generate", order.Count, s.stdout)
+	disabled := 0
 	result, err := shop.Generator(s.random, s.now).Generate(ctx, order, func(v voucher.Voucher) error {
 		bar.step()
+		if v.Disabled && !order.Terms.Disabled {
+			disabled++
+		}
 		return s.line(generatedJSON{v.Written, v.Batch}, v.Written)
 	})
 	bar.end()
@@ -117,6 +119,10 @@ func (s *session) generate(ctx context.Context, shop *operator.Shop, order vouch
 		created = fmt.Sprintf("%d existed, %s", result.Found, created)
 	}
 	s.summary(map[string]batchSummaryJSON{"summary": {string(shop.Customer.ID), batch, result.Found, result.Created}}, "batch "+batch+": "+created)
+	if disabled > 0 {
+		s.warn(fmt.Sprintf("batch %s has %s, and new ones are not disabled: to enable all run %s %s --batch %s",
+			batch, countOf(disabled, "disabled voucher"), s.commandLine("voucher enable"), shop.Customer.ID, shellWord(batch)))
+	}
 	if err == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/httpapi"
 )
 
@@ -21,26 +22,27 @@ func TestJSON_RewardsAndCheckouts_MatchTheHTTPInterface(t *testing.T) {
 	s.must(t, "catalog", "apply", "../../examples/demo.yaml")
 	service := httpapi.Service{
 		Now: func() time.Time { return s.clock }, Log: slog.New(slog.DiscardHandler), Stack: "local",
-		RequestID: func(*http.Request) string { return "LdwzhT-lWeWxbXk=" },
+		RequestID: func(*http.Request) string { return "LdwzhT-lWeWxbXk=" }, Guard: s.guard,
+		SourceAddress: func(*http.Request) string { return "203.0.113.7" }, Refusals: access.NewRefusals(nil), // nothing is refused
 	}
 	for code, reward := range map[string]string{"FOR-COINS": "2*coins/500", "FOR-A-SHARE": "20%", "FOR-MONEY": "5.00"} {
 		s.must(t, "voucher", "create", "emberforge", code, "--reward", reward)
 		body := strings.NewReader(fmt.Sprintf(`{"code":%q,"nick":"Alder"}`, code))
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/shop/emberforge/voucher", body)
 		request.Header.Set("Content-Type", "application/json")
-		answered := answerOf(t, service.RedeemVoucher(s.vouchers), request)
+		response := answerOf(t, service.RedeemVoucher(s.vouchers), request)
 		listed := objectOf(t, s.must(t, "redemption", "list", "emberforge", "--code", code, "--json"))
-		delete(answered, "status") // the list has only redeemed vouchers
-		if !reflect.DeepEqual(listed, answered) {
-			t.Errorf("listed   %v\nanswered %v", listed, answered)
+		delete(response, "status") // the list has only redeemed vouchers
+		if !reflect.DeepEqual(listed, response) {
+			t.Errorf("list     %v\nresponse %v", listed, response)
 		}
 	}
 	path := "/shop/emberforge/checkout/vip-rank/30-days?data=%7B%22player%22%3A%22Alder%22%7D"
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
-	answered := answerOf(t, service.Checkout(s.checkouts), request)
-	shown := objectOf(t, s.must(t, "checkout", "show", "emberforge", fmt.Sprint(answered["id"]), "--json"))
-	if !reflect.DeepEqual(shown, answered) {
-		t.Errorf("shown    %v\nanswered %v", shown, answered)
+	response := answerOf(t, service.Checkout(s.checkouts), request)
+	shown := objectOf(t, s.must(t, "checkout", "show", "emberforge", fmt.Sprint(response["id"]), "--json"))
+	if !reflect.DeepEqual(shown, response) {
+		t.Errorf("show     %v\nresponse %v", shown, response)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -26,8 +27,8 @@ type unreliable struct {
 	store     *httputil.ReverseProxy
 	operation string
 	seen      atomic.Int32
-	// happen is called for the nth request, from 1: with done false before it is forwarded, with done true before its response is.
-	// If it returns true, the connection is cut.
+	// happen is called twice for the nth request, from 1: with done false before the request is forwarded, and with done true before
+	// the response is. If it returns true, the connection is cut.
 	happen func(n int, done bool) (cut bool)
 }
 
@@ -247,29 +248,29 @@ func TestApply_Interrupted_IsCompletedByApply(t *testing.T) {
 	whole.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	looks := [][]string{{"catalog", "show", "emberforge"}, {"voucher", "list", "emberforge"}}
 	want := []string{whole.must(t, looks[0]...), whole.must(t, looks[1]...)}
-	const puts = 6 // the closed customer, three products, the open customer, a voucher; the other voucher is a transaction
-	for cut := range 2 * puts {
-		at, behind := cut/2+1, cut%2 == 1
-		t.Run(fmt.Sprintf("write %d, behind %t", at, behind), func(t *testing.T) {
-			t.Parallel()
-			s := newShopfront(t)
-			ctx, interrupt := context.WithCancel(t.Context())
-			restore := s.through(t, newUnreliable(t, s, "PutItem", cutAt(at, behind, interrupt)))
-			got := s.shopctl(ctx, "--local", "catalog", "apply", "testdata/emberforge.yaml")
-			if got.exit != exitInterrupted || got.stdout != "" || !strings.HasPrefix(got.stderr, "error: interrupted") {
-				t.Fatal(got)
-			}
-			restore()
-			s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
-			for i, look := range looks {
-				if got := s.must(t, look...); got != want[i] {
-					t.Errorf("%v\n%s\nwant\n%s", look, got, want[i])
+	// PutItem writes the closed customer, the open customer and a voucher; transactions write three products and a voucher.
+	for operation, writes := range map[string]int{"PutItem": 3, "TransactWriteItems": 4} {
+		for cut := range 2 * writes {
+			at, behind := cut/2+1, cut%2 == 1
+			t.Run(fmt.Sprintf("%s %d, behind %t", operation, at, behind), func(t *testing.T) {
+				t.Parallel()
+				s := newShopfront(t)
+				ctx, interrupt := context.WithCancel(t.Context())
+				restore := s.through(t, newUnreliable(t, s, operation, cutAt(at, behind, interrupt)))
+				got := s.shopctl(ctx, "--local", "catalog", "apply", "testdata/emberforge.yaml")
+				if got.exit != exitInterrupted || got.stdout != "" || !strings.HasPrefix(got.stderr, "error: interrupted") {
+					t.Fatal(got)
 				}
-			}
-			if again := s.shopctl(t.Context(), "--local", "catalog", "apply", "testdata/emberforge.yaml"); again.stderr != "nothing to change\n" {
-				t.Errorf("applied again: %v", again)
-			}
-		})
+				restore()
+				s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+				if got := []string{s.must(t, looks[0]...), s.must(t, looks[1]...)}; !slices.Equal(got, want) {
+					t.Errorf("%v\nwant\n%v", got, want)
+				}
+				if again := s.shopctl(t.Context(), "--local", "catalog", "apply", "testdata/emberforge.yaml"); again.stderr != "nothing to change\n" {
+					t.Errorf("applied again: %v", again)
+				}
+			})
+		}
 	}
 }
 
@@ -314,9 +315,61 @@ func TestDisableBatch_Interrupted_IsCompletedByDisable(t *testing.T) {
 	restore()
 	again := s.must(t, "voucher", "disable", "emberforge", "--batch", "launch")
 	if !strings.Contains(again, "already were") {
-		t.Errorf("the second run began again: %s", again)
+		t.Errorf("the second run disabled all again: %s", again)
 	}
 	if left := s.must(t, "voucher", "list", "emberforge", "--batch", "launch", "--status", "redeemable"); left != "" {
 		t.Errorf("not all are disabled:\n%s", left)
+	}
+}
+
+// late is a proxy that holds back the first UpdateItem. It calls interrupt, and the store gets the request only with deliver.
+type late struct {
+	store     http.Handler
+	interrupt context.CancelFunc
+	held      *http.Request
+	body      []byte
+}
+
+func (l *late) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("X-Amz-Target") != "DynamoDB_20120810.UpdateItem" || l.held != nil {
+		l.store.ServeHTTP(w, r)
+		return
+	}
+	l.held = r.Clone(context.WithoutCancel(r.Context()))
+	l.body, _ = io.ReadAll(r.Body)
+	l.interrupt()
+	panic(http.ErrAbortHandler)
+}
+
+func (l *late) deliver() {
+	l.held.Body = io.NopCloser(bytes.NewReader(l.body))
+	l.store.ServeHTTP(httptest.NewRecorder(), l.held)
+}
+
+func TestSwitchBatch_LateWriteOfAnInterruptedSwitch_IsNotApplied(t *testing.T) {
+	t.Parallel()
+	for interrupted, command := range map[string]string{"enable": "disable", "disable": "enable"} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			s := newShopfront(t)
+			s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+			s.must(t, "voucher", "generate", "emberforge", "--count", "1", "--reward", "coins/500", "--batch", "launch")
+			s.must(t, "voucher", command, "emberforge", "--batch", "launch")
+			ctx, interrupt := context.WithCancel(t.Context())
+			write := &late{store: newUnreliable(t, s, "", nil), interrupt: interrupt}
+			restore := s.through(t, write)
+			if got := s.shopctl(ctx, "--local", "voucher", interrupted, "emberforge", "--batch", "launch"); got.exit != exitInterrupted {
+				t.Fatal(got)
+			}
+			restore()
+			want := s.must(t, "voucher", "list", "emberforge", "--batch", "launch")
+			if got := s.must(t, "voucher", command, "emberforge", "--batch", "launch"); !strings.HasPrefix(got, command+"d 0 of 1 vouchers") {
+				t.Error(got)
+			}
+			write.deliver()
+			if got := s.must(t, "voucher", "list", "emberforge", "--batch", "launch"); got != want {
+				t.Errorf("after the late write\n%s\nwant\n%s", got, want)
+			}
+		})
 	}
 }

@@ -65,7 +65,7 @@ func list[R row](o *output, what string, head []string, rows []R) error {
 	return table.flush()
 }
 
-// represent turns items into what is shown of them. The result is never nil, so that JSON has an empty list.
+// represent converts items for output. The result is never nil, so that JSON has an empty list.
 func represent[T, R any](items []T, one func(T) R) []R {
 	represented := make([]R, len(items))
 	for i, item := range items {
@@ -95,7 +95,7 @@ func (o *output) summary(document any, text string) {
 // note writes a message for people to stderr. With JSON it writes nothing.
 func (o *output) note(text string) {
 	if !o.json {
-		_, _ = fmt.Fprintln(o.stderr, text) // there is nowhere to report that stderr is gone
+		_, _ = fmt.Fprintln(o.stderr, text) // a closed stderr cannot be reported anywhere
 	}
 }
 
@@ -143,7 +143,7 @@ func (t table) row(cells ...string) {
 
 func (t table) flush() error { return t.w.Flush() }
 
-// printable quotes text that has control sequences or invisible characters, because nicks and data come from shoppers.
+// printable quotes a string with control sequences or invisible characters, because nicks and data come from shoppers.
 func printable(text string) string {
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.QuoteToGraphic(text)
@@ -206,7 +206,7 @@ func representMoney(m money.Money) *moneyJSON {
 	return &moneyJSON{Minor: m.Minor, Currency: string(m.Currency), Display: m.String()}
 }
 
-// formatTime writes a time as RFC 3339 in UTC, with milliseconds, and the zero time as the empty text.
+// formatTime writes a time as RFC 3339 in UTC, with milliseconds, and the zero time as the empty string.
 func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -40,7 +40,7 @@ const (
 	kindInterrupted  = "interrupted"
 )
 
-// problem is an error as shown: a line that says what is wrong and what to do.
+// problem is an error as printed: a line that says what is wrong and what to do.
 type problem struct {
 	exit    int
 	kind    string
@@ -124,7 +124,7 @@ func describeNotFound(err error, format string, args ...any) error {
 	return err
 }
 
-// explain turns an error into one problem for each fault, with what to do about it. The first one has the exit code.
+// explain turns an error into one problem for each fault, with what to do about it. The first problem has the exit code.
 func (s *session) explain(err error) []*problem {
 	if described, is := errors.AsType[*problem](err); is {
 		return []*problem{described}

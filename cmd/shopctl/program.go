@@ -14,7 +14,7 @@ import (
 	"shopfront/pkg/operator"
 )
 
-// program is shopctl with everything that it takes from its process.
+// program is shopctl with everything that its process provides.
 type program struct {
 	output
 	stdin     io.Reader
@@ -33,7 +33,7 @@ func (p program) run(ctx context.Context, args []string) int {
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	root.SetArgs(args)
+	root.SetArgs(withDashedID(root, args))
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
@@ -59,7 +59,7 @@ type session struct {
 
 const stackVariable = "SHOPFRONT_STACK"
 
-// command wraps a command's work. Errors before the work are errors of usage.
+// command wraps a command's work. Errors before that are usage errors.
 func (s *session) command(do func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
 		s.began = true
@@ -113,7 +113,7 @@ func (s *session) commandLine(command string) string {
 	}
 }
 
-// shop opens the shop of the customer named by an argument.
+// shop opens the shop of the customer that an argument names.
 func (s *session) shop(ctx context.Context, customer string) (*operator.Shop, error) {
 	id, err := parseCustomer(customer)
 	if err != nil {

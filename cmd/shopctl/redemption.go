@@ -13,7 +13,7 @@ import (
 type redemptionJSON struct {
 	ID         string     `json:"id"`
 	RedeemedAt string     `json:"redeemedAt"`
-	Code       string     `json:"code"` // in the spelling of the voucher
+	Code       string     `json:"code"` // as written at creation
 	Nick       string     `json:"nick,omitempty"`
 	Reward     rewardJSON `json:"reward"`
 	Batch      string     `json:"batch,omitempty"`

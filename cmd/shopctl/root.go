@@ -7,13 +7,14 @@ import (
 )
 
 const rootHelp = `shopctl runs a Shopfront on your machine, loads its catalogue, creates voucher codes and lists
-what was redeemed. A customer is one shop.
+what was redeemed. A customer is one shop. Give each flag only once, unless its help says
+otherwise.
 
 Target
   Every command except dev needs a target: the deployment to work on.
     --stack NAME   a deployed stack, found with the usual AWS configuration (AWS_PROFILE,
                    AWS_REGION and so on); SHOPFRONT_STACK sets a default
-    --local        the local run of this checkout, started by shopctl dev or make run
+    --local        the local run of this clone, started by shopctl dev or make run
 
 Output
   Results go to stdout, everything else goes to stderr. With --json a command prints one JSON
@@ -25,7 +26,9 @@ Exit codes                                                   kinds of error
     1  failed; the work may be done, or done in part         failed, unavailable, not_running
     2  wrong command line; nothing was done                  usage
     3  refused: not found, exists already, or against the    not_found, exists, invalid
-       rules; nothing was changed
+       rules; nothing was changed. Also if catalog apply
+       finds vouchers that differ from the files: it makes
+       every other change
     4  verify found records that do not add up; nothing      inconsistent
        was changed
   130  interrupted; run the command again to complete it     interrupted`
@@ -51,7 +54,7 @@ More about a command: {{.CommandPath}} COMMAND --help{{end}}
 
 func newRootCommand(s *session) *cobra.Command {
 	root := newGroup("shopctl", "Run and operate a Shopfront",
-		newDevCommand(s), newCatalogCommand(s), newVoucherCommand(s), newRedemptionCommand(s), newCheckoutCommand(s), newVerifyCommand(s),
+		newDevCommand(s), newCatalogCommand(s), newVoucherCommand(s), newKeyCommand(s), newRedemptionCommand(s), newCheckoutCommand(s), newVerifyCommand(s),
 		newStatusCommand(s))
 	root.Long = rootHelp
 	root.Example = `  shopctl --local catalog apply examples/demo.yaml
@@ -61,8 +64,10 @@ func newRootCommand(s *session) *cobra.Command {
 	root.SetUsageTemplate(usageTemplate)
 	flags := root.PersistentFlags()
 	flags.Var(textFlag(&s.stack), "stack", "work on the deployed stack `NAME`")
-	flags.BoolVar(&s.local, "local", false, "work on the local run of this checkout")
+	flags.BoolVar(&s.local, "local", false, "work on the local run of this clone")
 	flags.BoolVar(&s.json, "json", false, "print JSON")
+	countFlags(root)
+	root.PersistentPreRunE = refuseRepeated
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp) // most arguments are not files
 	root.SetHelpCommand(newHelpCommand(root))
 	root.InitDefaultCompletionCmd()
@@ -74,7 +79,7 @@ func newRootCommand(s *session) *cobra.Command {
 	return root
 }
 
-// newGroup makes a command that only holds others.
+// newGroup makes a command that only groups others.
 func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{Use: name, Short: short}
 	group.AddCommand(commands...)

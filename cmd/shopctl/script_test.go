@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-var update = flag.Bool("update", false, "write the scripts in testdata with the output that their commands have now") //nolint:gochecknoglobals // a flag of the test
+var update = flag.Bool("update", false, "update the scripts in testdata with their commands' current output") //nolint:gochecknoglobals // a flag of the test
 
 // TestScripts runs each script in testdata against its own Shopfront and compares the output. A script has comments and
-// commands, which follow a $. Below a command stands its output: lines of stdout, lines of stderr after a !, and the exit code
+// commands, which follow a $. Each command is followed by its output: lines of stdout, lines of stderr after a !, and the exit code
 // unless it is 0. The commands are
 //
 //	shopctl ARGUMENT...                   as typed; | sort sorts the output
@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 				return
 			}
 			if got != string(text) {
-				t.Errorf("%s: another output (go test ./cmd/shopctl -run Scripts -update writes it)\n%s", file, firstDifference(string(text), got))
+				t.Errorf("%s: the output differs (go test ./cmd/shopctl -run Scripts -update updates it)\n%s", file, firstDifference(string(text), got))
 			}
 		})
 	}
@@ -111,7 +111,7 @@ func (s *shopfront) runLine(t *testing.T, line string) string {
 		name, value, _ := strings.Cut(arg(1), "=")
 		s.variables[name] = value
 	default:
-		t.Fatalf("unknown command of a script: %s", line)
+		t.Fatalf("unknown command in a script: %s", line)
 	}
 	return ""
 }
@@ -133,7 +133,7 @@ func splitWords(t *testing.T, line string) []string {
 	t.Helper()
 	parts := strings.Split(line, "'")
 	if len(parts)%2 == 0 {
-		t.Fatalf("a quote without its other half: %s", line)
+		t.Fatalf("unclosed quote: %s", line)
 	}
 	var words []string
 	inWord := false

@@ -19,6 +19,7 @@ import (
 	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/samtemplate"
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dataschema"
@@ -39,11 +40,12 @@ const asProgram = "SHOPCTL_TEST_AS_PROGRAM"
 
 // shopfront is a Shopfront for one test. It has its own tables on DynamoDB Local, and a clock that only the test moves.
 type shopfront struct {
-	dir       string // looks like a checkout of Shopfront with a local run
+	dir       string // looks like a clone of Shopfront with a local run
 	state     localrun.State
 	client    *dynamodb.Client
 	vouchers  voucher.Redeemer
 	checkouts checkout.Opener
+	guard     *access.Guard
 	stdin     io.Reader
 	random    io.Reader
 	clock     time.Time
@@ -67,7 +69,8 @@ func newShopfront(t *testing.T) *shopfront {
 	if err := errors.Join(os.WriteFile(filepath.Join(s.dir, samtemplate.File), nil, 0o600), s.state.Write(s.dir)); err != nil {
 		t.Fatal(err)
 	}
-	// Shoppers' IDs have their own source of randomness, so that they do not depend on how much the command reads.
+	s.guard = access.NewGuard(dynamo.NewAccess(s.client, s.state.Tables.Catalogue, mathrand.Int64N))
+	// Redemption and checkout IDs have their own random source, so that shopctl's random draws do not change them.
 	shoppersRandom := mathrand.NewChaCha8([32]byte{1})
 	s.vouchers = voucher.Redeemer{
 		Store: dynamo.NewRedemptions(s.client, s.state.Tables.Vouchers, mathrand.Int64N), Random: shoppersRandom,

@@ -2,18 +2,25 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/operator"
 )
 
 type statusJSON struct {
-	Target  string      `json:"target"` // stack or local
-	Stack   string      `json:"stack,omitempty"`
-	BaseURL string      `json:"baseUrl"`
-	Region  string      `json:"region"`
-	Version string      `json:"version"`
-	Tables  []tableJSON `json:"tables"`
+	Target  string           `json:"target"` // stack or local
+	Stack   string           `json:"stack,omitempty"`
+	BaseURL string           `json:"baseUrl"`
+	Region  string           `json:"region"`
+	Version string           `json:"version"`
+	Tables  []tableJSON      `json:"tables"`
+	Shops   []shopAccessJSON `json:"shops"`
 }
 
 type tableJSON struct {
@@ -21,11 +28,42 @@ type tableJSON struct {
 	Status string `json:"status"`
 }
 
+// shopAccessJSON is who may use a customer's shop, and what is paused there.
+type shopAccessJSON struct {
+	Customer string `json:"customer"`
+	policiesJSON
+
+	Paused   pauseJSON `json:"paused"`
+	LiveKeys int       `json:"liveKeys"`
+
+	refusals, paused string
+}
+
+func (a shopAccessJSON) cells() []string {
+	return []string{a.Customer, a.Access.Redeem, a.Access.CheckOut, a.refusals, strconv.Itoa(a.LiveKeys), a.paused}
+}
+
+func representAccess(a operator.ShopAccess) shopAccessJSON {
+	return shopAccessJSON{
+		Customer: string(a.Customer), policiesJSON: representPolicies(a.Redeem, a.CheckOut, a.Refusals), Paused: representPause(a.Paused),
+		LiveKeys: a.LiveKeys, refusals: a.Refusals.String(), paused: formatPause(a.Paused),
+	}
+}
+
 func newStatusCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Show base URL, version and tables", Args: exactly(),
-		Example: "  shopctl --local status",
-		RunE: s.command(func(ctx context.Context, _ []string) error {
+		Use: "status [CUSTOMER]", Short: "Show base URL, version, tables, and who may use the shops", Args: optional("CUSTOMER"),
+		Long: `Show base URL, version and tables, and for the customer, or for all customers: who may redeem and check out, how
+many refused codes one source may cause, the number of live keys, and what is paused.`,
+		Example: "  shopctl --local status\n  shopctl --local status emberforge",
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			var customer catalog.CustomerID
+			var err error
+			if len(args) > 0 {
+				if customer, err = parseCustomer(args[0]); err != nil {
+					return err
+				}
+			}
 			deployment, err := s.deployment(ctx)
 			if err != nil {
 				return err
@@ -34,7 +72,12 @@ func newStatusCommand(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			shops, err := deployment.Access(ctx, customer, s.now())
+			if err != nil {
+				return s.describeNoCustomer(err, customer)
+			}
 			document := statusJSON{
+				Shops:  represent(shops, representAccess),
 				Target: "stack", Stack: deployment.Stack, BaseURL: deployment.BaseURL, Region: deployment.Region, Version: deployment.Version,
 			}
 			target := "stack " + deployment.Stack
@@ -48,7 +91,33 @@ func newStatusCommand(s *session) *cobra.Command {
 				document.Tables = append(document.Tables, tableJSON{table.Name, table.Status})
 				fields = append(fields, field{"table", table.Name + "  " + strings.ToLower(table.Status)})
 			}
-			return s.document(document, fields)
+			if err := s.document(document, fields); err != nil {
+				return err
+			}
+			return s.showAccess(document.Shops)
 		}),
 	}
+}
+
+// showAccess prints a table of shops, except in JSON. It warns of shops without a limit on refused codes, and of server-only shops
+// without a live key.
+func (s *session) showAccess(shops []shopAccessJSON) error {
+	if !s.json && len(shops) > 0 {
+		if _, err := fmt.Fprintln(s.stdout); err != nil {
+			return err
+		}
+		if err := list(&s.output, "customers", []string{"CUSTOMER", "REDEEM", "CHECK OUT", "REFUSALS", "LIVE KEYS", "PAUSED"}, shops); err != nil {
+			return err
+		}
+	}
+	for _, shop := range shops {
+		if shop.Refusals == nil {
+			s.warn(shop.Customer + " does not limit refused codes, so anybody can guess codes: set refusals in its catalogue file")
+		}
+		if shop.LiveKeys == 0 && (shop.Access.Redeem == string(access.ServerOnly) || shop.Access.CheckOut == string(access.ServerOnly)) {
+			s.warn(fmt.Sprintf("%s lets only its server redeem or check out, but has no live key: run %s",
+				shop.Customer, s.commandLine("key create "+shop.Customer+" --name NAME")))
+		}
+	}
+	return nil
 }

@@ -101,7 +101,7 @@ table     CheckoutsTable  active
 	if s.withoutRandomNames(got.stdout) != want || got.exit != exitOK || got.stderr != "" {
 		t.Errorf("got %v want\n%s", got, want)
 	}
-	// The variable selects the stack. Here its tables are also those of the local run.
+	// The variable selects the stack, whose tables are also those of the local run here.
 	s.variables[stackVariable] = "shopfront-prod"
 	if got := s.shopctl(t.Context(), "catalog", "apply", "testdata/emberforge.yaml"); got.exit != exitOK {
 		t.Fatal(got)
@@ -124,7 +124,7 @@ func TestStack_Missing_IsReported(t *testing.T) {
 		"unknown": {"shopfront-test", "eu-central-1", result{
 			stderr: "error: no such stack: \"shopfront-test\" in eu-central-1: check the name, AWS_REGION and AWS_PROFILE\n", exit: exitRefused,
 		}},
-		"another's": {"newsletter", "eu-central-1", result{
+		"not a Shopfront": {"newsletter", "eu-central-1", result{
 			stderr: "error: no such stack: \"newsletter\" in eu-central-1 is not a Shopfront, or not deployed to the end: it has no output CatalogueTable:" +
 				" check the name, AWS_REGION and AWS_PROFILE\n", exit: exitRefused,
 		}},
@@ -147,7 +147,7 @@ func TestStore_Refusal_IsReportedInOneLine(t *testing.T) {
 	s.through(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"User: clerk is not authorized to perform: dynamodb:GetItem"}`) // the client may be gone
+		_, _ = io.WriteString(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"User: clerk is not authorized to perform: dynamodb:GetItem"}`) // fails only if the client has disconnected
 	}))
 	got := s.shopctl(t.Context(), "--local", "voucher", "list", "emberforge")
 	if got.exit != exitFailed || strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, "not authorized to perform: dynamodb:GetItem") {
@@ -162,7 +162,7 @@ func TestCredentials_MissingOrRefused_AreReportedBriefly(t *testing.T) {
 		code      string // AWS's error code for DescribeStacks
 		want      result
 	}{
-		"none": {
+		"no credentials": {
 			map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""},
 			"",
 			result{stderr: "error: no AWS credentials" + next, exit: exitFailed},
@@ -214,11 +214,11 @@ func TestStack_EndpointOutOfReach_IsUnavailable(t *testing.T) {
 	}
 }
 
-func TestLocal_OutsideOfACheckout_NamesTheFolderToRunIn(t *testing.T) {
+func TestLocal_OutsideAClone_SaysToChangeIntoOne(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.dir = t.TempDir()
-	want := result{stderr: "error: no local run: there is no template.yaml in " + s.dir + " or above it: change into a checkout of Shopfront\n", exit: exitFailed}
+	want := result{stderr: "error: no local run: there is no template.yaml in " + s.dir + " or above it: change into a clone of Shopfront\n", exit: exitFailed}
 	if got := s.shopctl(t.Context(), "--local", "status"); got != want {
 		t.Errorf("got %v want %v", got, want)
 	}
@@ -276,11 +276,11 @@ func TestExplain_EachError_BecomesItsProblems(t *testing.T) {
 				"the command may have taken effect: check, and run it again",
 			}},
 		},
-		"several": {
+		"several faults": {
 			errors.Join(&voucher.FieldError{Field: "note", Err: errors.New("too long")}, nil, errors.Join(&voucher.FieldError{Field: "nick", Err: errors.New("too long")})),
 			[]problem{{exitRefused, kindInvalid, "note: too long", ""}, {exitRefused, kindInvalid, "nick: too long", ""}},
 		},
-		"an apply that another has come before": {
+		"an apply that another one overtook": {
 			fmt.Errorf("customer emberforge, after 1 of 3 writes: %w", catalog.ErrChanged),
 			[]problem{{exitFailed, kindFailed, "customer emberforge, after 1 of 3 writes: " + catalog.ErrChanged.Error(), ""}},
 		},

@@ -24,7 +24,7 @@ type verifyJSON struct {
 
 type findingJSON struct {
 	Kind      string `json:"kind"`
-	Code      string `json:"code,omitempty"` // as it is compared; empty for checkouts
+	Code      string `json:"code,omitempty"` // as it is compared; empty for checkouts, settings and keys
 	Table     string `json:"table"`
 	Partition string `json:"partition"`
 	SortKey   string `json:"sortKey"`
@@ -59,7 +59,7 @@ func newVerifyCommand(s *session) *cobra.Command {
 		Use: "verify CUSTOMER", Short: "Check that vouchers, redemptions and checkouts add up", Args: exactly("CUSTOMER"),
 		Long: fmt.Sprintf(`Read all vouchers, redemptions and checkouts of a customer and report what does not add up: the uses taken
 match the recorded redemptions, per nick and in total; counters and limits agree; every record has its
-voucher; no expired checkout is stored too long. The command changes nothing.
+voucher; no expired checkout is stored too long; no key or setting is damaged. The command changes nothing.
 
 The shop can stay live. Whatever looks wrong is read again before it is reported. Records that keep
 changing, or are in the middle of an edit, are listed as in motion; they are not findings.
@@ -84,7 +84,7 @@ With findings the exit code is %d.`, reconciliation.MaxFindings, exitInconsisten
 	}
 }
 
-// unknownCount makes a progress bar that counts up without a known end.
+// unknownCount makes a progress bar that counts up without a known total.
 const unknownCount = -1
 
 func (p progress) steps(n int) {

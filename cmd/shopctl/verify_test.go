@@ -109,7 +109,7 @@ func TestVerify_FailingStore_IsAnErrorAndNotAFinding(t *testing.T) {
 	}
 }
 
-func TestProgress_WithoutAKnownEnd_Counts(t *testing.T) {
+func TestProgress_UnknownTotal_Counts(t *testing.T) {
 	t.Parallel()
 	var terminal bytes.Buffer
 	bar := progress{newBar(&terminal, "verify", unknownCount)}

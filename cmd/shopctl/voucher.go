@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,12 +18,13 @@ const rewardHelp = `REWARD is what a redemption gives:
   coins/500     a free product: one of variant 500 of the product coins
   2*coins/500   two of them
   20%           a percentage off the price
-  5.00          an amount off the price, in the customer's currency`
+  5.00          an amount off the price, in the customer's currency, with its decimals`
 
 func newVoucherCommand(s *session) *cobra.Command {
-	return newGroup("voucher", "Create, generate, show and edit vouchers",
+	return newGroup("voucher", "Create, generate, show, edit and pause vouchers",
 		newVoucherCreateCommand(s), newVoucherGenerateCommand(s), newVoucherShowCommand(s), newVoucherEditCommand(s),
-		newVoucherSwitchCommand(s, true), newVoucherSwitchCommand(s, false), newVoucherListCommand(s))
+		newVoucherSwitchCommand(s, true), newVoucherSwitchCommand(s, false),
+		newVoucherPauseCommand(s), newVoucherResumeCommand(s), newVoucherListCommand(s))
 }
 
 // editFlags are the fields of a voucher that can be edited.
@@ -77,12 +77,13 @@ type createFlags struct {
 func (f *createFlags) add(flags *pflag.FlagSet) {
 	flags.Var(textFlag(&f.reward), "reward", "the `REWARD`: coins/500, 2*coins/500, 20% or 5.00 (required)")
 	f.editFlags.add(flags)
+	flags.Lookup("nick").Value, flags.Lookup("batch").Value = textFlag(&f.nick), textFlag(&f.batch) // there is nothing to remove yet
 	flags.Lookup("max-uses").Usage += " (default 1)"
 	flags.Lookup("max-uses-per-nick").Usage += " (default none for --max-uses 1, else 1)"
 	flags.Var(numberFlag(&f.counters), "counters", "how many counters share a limit above 1, 1 to 64 (default 1 per 64 uses)")
 }
 
-// terms reads the flags for a shop. It warns about a reward that is off sale.
+// terms reads the flags for a shop. It warns about a reward that is off sale, and about a pause that covers the voucher.
 func (s *session) terms(ctx context.Context, shop *operator.Shop, f *createFlags) (voucher.Terms, error) {
 	if f.reward == "" {
 		return voucher.Terms{}, misused("--reward is missing: give product/variant, 2*product/variant, 20%% or an amount such as 5.00")
@@ -92,12 +93,14 @@ func (s *session) terms(ctx context.Context, shop *operator.Shop, f *createFlags
 		return voucher.Terms{}, describeNotFound(err, "--reward %s: customer %s has no such product and variant: see %s",
 			f.reward, shop.Customer.ID, s.commandLine("catalog show "+string(shop.Customer.ID)))
 	}
-	if off := reward.AmountOff; reward.Kind == voucher.RewardAmountOff && strings.Contains(off.Decimal(), ".") && !strings.Contains(f.reward, ".") {
-		s.note(fmt.Sprintf("--reward %s means %s; a percentage off needs a %% sign", f.reward, formatReward(reward)))
-	}
 	if offSale {
 		s.warn(fmt.Sprintf("%s is off sale; the voucher still gives it", f.reward))
 	}
+	settings, err := shop.Settings(ctx)
+	if err != nil {
+		return voucher.Terms{}, err
+	}
+	s.warnPaused(shop.Customer.ID, f.batch, settings.Paused)
 	return voucher.Terms{
 		Reward: reward, MaxUses: f.maxUses, MaxUsesPerNick: f.maxUsesPerNick,
 		ValidFrom: orZero(f.validFrom), ValidUntil: orZero(f.validUntil), Disabled: f.disabled,
@@ -150,6 +153,11 @@ func newVoucherShowCommand(s *session) *cobra.Command {
 			if err != nil {
 				return s.describeNoVoucher(err, shop, args[1])
 			}
+			settings, err := shop.Settings(ctx)
+			if err != nil {
+				return err
+			}
+			s.warnPaused(shop.Customer.ID, standing.Batch, settings.Paused)
 			return s.showVoucher(shop, standing, redemptions)
 		}),
 	}
@@ -222,6 +230,9 @@ func newVoucherSwitchCommand(s *session, disabled bool) *cobra.Command {
 	var batch string
 	command := &cobra.Command{
 		Use: verb + " CUSTOMER {CODE | --batch NAME}", Short: short,
+		Long: short + `. The change applies to every request that begins after the command
+returned. With --batch the command writes every voucher of the batch, even if it has the wanted state already: then
+no write of an interrupted command that is still in flight can undo the change.`,
 		Example: fmt.Sprintf("  shopctl --local voucher %s emberforge SUMMER-20\n  shopctl --local voucher %s emberforge --batch summer", verb, verb),
 		Args: func(command *cobra.Command, args []string) error {
 			if command.Flags().Changed("batch") {

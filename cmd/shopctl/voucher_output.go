@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// voucherJSON is a voucher. A limit of null means none.
+// voucherJSON is a voucher. A limit of null means no limit.
 type voucherJSON struct {
 	Customer       string     `json:"customer"`
 	Code           string     `json:"code"` // as it was created
@@ -149,7 +149,7 @@ func asArgument(v voucher.Voucher) string {
 	return v.Written
 }
 
-// shellWord quotes a text as one word of a shell command.
+// shellWord quotes a string as one word of a shell command.
 func shellWord(text string) string {
 	special := func(r rune) bool {
 		return r != '-' && r != '_' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)

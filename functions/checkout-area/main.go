@@ -23,6 +23,9 @@ func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error
 	if err != nil {
 		return nil, err
 	}
-	catalogue := catalog.Catalogue{Store: dynamo.NewCatalogue(client, table, rand.Int64N)}
-	return env.Service().CheckoutArea(catalogue), nil
+	service, err := dynamoclient.Service(env, client)
+	if err != nil {
+		return nil, err
+	}
+	return service.CheckoutArea(catalog.NewArea(dynamo.NewCatalogue(client, table, rand.Int64N), env.Now)), nil
 }

@@ -12,9 +12,9 @@ import (
 func main() { lambdahttp.Start(build) }
 
 func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
-	opener, err := checkoutfunction.Opener(ctx, env)
+	service, opener, err := checkoutfunction.New(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	return env.Service().Checkout(opener), nil
+	return service.Checkout(opener), nil
 }

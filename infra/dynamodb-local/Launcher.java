@@ -6,15 +6,15 @@ import software.amazon.dynamodb.services.local.main.ServerRunner;
 import software.amazon.dynamodb.services.local.server.DynamoDBProxyServer;
 
 /**
- * Runs DynamoDB Local, with its own arguments, on a free port of 127.0.0.1. Started by its own main class it would listen on
- * every address of the machine, and it has no flag for that. The launcher prints the port, and exits when its standard input
- * ends: so it cannot outlive the program that holds the other end.
+ * Runs DynamoDB Local, with its own arguments, on a free port of 127.0.0.1. DynamoDB Local's own main class listens on every
+ * address of the machine, and has no flag to change that. The launcher prints the port, and exits when its standard input
+ * ends, so it cannot outlive the program that started it.
  */
 final class Launcher {
   private Launcher() {}
 
   public static void main(String[] args) {
-    new File(System.getProperty("java.io.tmpdir")).deleteOnExit(); // after the native library that is unpacked in it
+    new File(System.getProperty("java.io.tmpdir")).deleteOnExit(); // after the native library that is unpacked there
     try {
       run(args);
       System.exit(0);

@@ -2,14 +2,14 @@
 
     rehearse.py SAM SHOPCTL
 
-It runs `sam deploy --config-env prod` and infra/deployment.py like `make deploy` does, then shopctl on the stack.
-Every difference is printed, and any difference is exit status 1.
+It runs `sam deploy --config-env prod` and infra/deployment.py as `make deploy` does, then shopctl on the stack.
+It prints every difference from what was intended, and exits with status 1 if there is one.
 
-Not rehearsed: moto does not run the serverless transform, so the library that AWS uses for it runs here, when the change set is
-created. moto's CloudFormation has no HTTP APIs, permissions and alarms; of the first two, the translated template is checked, and of
-alarms nothing is (the tests in infra check their template). moto updates neither tables, log groups nor reserved concurrency, and ignores stack policies, time to live, recovery, encryption and the
-processor of a function. It has no termination protection: a stand-in stores the flag. The SAM CLI's own bucket is not made either.
-Quotas, times, and what IAM decides are AWS's.
+Limits: moto does not run the serverless transform, so this script runs AWS's library for it when a change set is created. moto's
+CloudFormation has no HTTP APIs, permissions or alarms. The script checks the first two in the translated template; the tests in infra
+check the alarms' template. moto does not update tables, log groups or reserved concurrency. It ignores stack policies, time to live,
+recovery, encryption and a function's processor. It has no termination protection: a stand-in stores the flag. The SAM CLI's own bucket
+is not created. Quotas, durations and decisions of IAM are not simulated.
 """
 
 import ast
@@ -42,14 +42,16 @@ REGION = "us-east-1"
 API = "rehearsal0"
 ENDPOINT = f"https://{API}.execute-api.{REGION}.amazonaws.com"
 TABLES = ("CatalogueTable", "VouchersTable", "CheckoutsTable")
-OPTIONS = {"Alarms": "on", "AlarmEmail": "owner@shop.example", "Dashboard": "on", "AllowedOrigins": "https://shop.example"}
+OPTIONS = {"AlarmEmail": "owner@shop.example", "AllowedOrigins": "https://shop.example"}
 NESTED = "AWS::CloudFormation::Stack"
 NOT_SIMULATED = ("AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Stage", "AWS::Lambda::Permission")
 
 # What each function may do on which table.
 GRANTS = {
-    "redeem-voucher": {"VouchersTable": {"GetItem", "BatchGetItem", "UpdateItem"}},
-    "checkout-area": {"CatalogueTable": {"GetItem", "Query"}},
+    "redeem-voucher": {
+        "CatalogueTable": {"BatchGetItem"}, "VouchersTable": {"GetItem", "BatchGetItem", "UpdateItem"}, "RefusalsTable": {"UpdateItem"},
+    },
+    "checkout-area": {"CatalogueTable": {"GetItem", "BatchGetItem", "Query"}},
     "checkout": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "PutItem"}},
     "checkout-variant": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "PutItem"}},
     "removed-payment": {},
@@ -57,7 +59,7 @@ GRANTS = {
 }
 
 differences = []
-translated = []  # the templates that CloudFormation got, after the serverless transform
+translated = []  # the templates that CloudFormation received, after the serverless transform
 
 
 def compare(what, got, want):
@@ -77,13 +79,13 @@ def run(*command, **options):
 
 
 def complete_simulation():
-    """Adds to moto what it lacks: of change sets the serverless transform and outputs, termination protection, S3 at its own address."""
+    """Adds what moto lacks: the transform and the outputs of change sets, termination protection, and templates in the simulated S3."""
     create_change_set, apply = models.CloudFormationBackend.create_change_set, models.ChangeSet.apply
 
     def with_transform(backend, stack_name, change_set_name, template, parameters, **options):
         parsed = yaml_parse(template)
         if parsed.get("Transform") == "AWS::Serverless-2016-10-31":
-            # With the defaults, or else the first update would take each of them for a change.
+            # Without the defaults, the first update would treat each of them as a change.
             parameters = {name: str(p["Default"]) for name, p in parsed["Parameters"].items()} | parameters
             parsed = transform(parsed, parameters | {"AWS::Region": REGION}, NoManagedPolicies())
             translated.append(parsed)
@@ -117,7 +119,7 @@ class NoManagedPolicies:
 
 
 def substitute_api(value):
-    """The template with references to the API replaced, which moto does not create."""
+    """The template with a fixed ID and address for the API, because moto creates none."""
     if isinstance(value, dict):
         if value == {"Ref": "Api"}:
             return API
@@ -162,6 +164,10 @@ def check_api():
     compare("stage", (stage["StageName"], stage["AutoDeploy"]), ("$default", True))
     limits = {"ThrottlingRateLimit": {"Ref": "ThrottleRate"}, "ThrottlingBurstLimit": {"Ref": "ThrottleBurst"}}
     compare("limits of the stage", stage["DefaultRouteSettings"], limits)
+    compare("access logs of the stage", stage["AccessLogSettings"], source["Resources"]["Api"]["Properties"]["AccessLogSettings"])
+    compare("stage of the domain", template["Resources"]["DomainMapping"]["Properties"]["Stage"], {"Ref": "ApiApiGatewayDefaultStage"})
+    endpoint = template["Resources"]["Api"]["Properties"]["Body"]["servers"][0]["x-amazon-apigateway-endpoint-configuration"]
+    compare("own address of the API", endpoint, {"disableExecuteApiEndpoint": {"Fn::If": ["HasDomain", True, False]}})
     permitted = {
         json.dumps(r["Properties"]["FunctionName"])
         for r in template["Resources"].values()
@@ -172,7 +178,7 @@ def check_api():
 
 def check_tables(outputs):
     dynamodb = boto3.client("dynamodb")
-    names = {name: outputs[name] for name in TABLES}
+    names = {name: outputs[name] for name in (*TABLES, "RefusalsTable")}
     compare("tables", set(dynamodb.list_tables()["TableNames"]), set(names.values()))
     for output, name in names.items():
         table = dynamodb.describe_table(TableName=name)["Table"]
@@ -180,11 +186,11 @@ def check_tables(outputs):
         compare(f"key of {output}", keys, [("customer", "HASH"), ("sk", "RANGE")])
         compare(f"indexes of {output}", table.get("LocalSecondaryIndexes", []) + table.get("GlobalSecondaryIndexes", []), [])
         compare(f"billing of {output}", table["BillingModeSummary"]["BillingMode"], "PAY_PER_REQUEST")
-        compare(f"deletion protection of {output}", table["DeletionProtectionEnabled"], True)
+        compare(f"deletion protection of {output}", table["DeletionProtectionEnabled"], output in TABLES)
 
 
 def physical_ids():
-    """The IDs of the resources, without nested stacks, which moto makes anew in every update."""
+    """The IDs of the resources, except for nested stacks, which moto recreates in every update."""
     resources = boto3.client("cloudformation").describe_stack_resources(StackName=STACK)["StackResources"]
     return {r["LogicalResourceId"]: r["PhysicalResourceId"] for r in resources if r.get("ResourceType", NESTED) != NESTED}
 
@@ -194,6 +200,7 @@ def check_functions(outputs):
     folders = sorted(p.parent.name for p in ROOT.glob("functions/*/main.go"))
     compare("functions in GRANTS", sorted(GRANTS), folders)
     compare("number of functions", len(functions), len(folders))
+    check_logs("access", days=30)
     physical = physical_ids()
     for folder in folders:
         function = functions[physical[logical_id(folder)]]
@@ -209,7 +216,7 @@ def check_functions(outputs):
 
 
 def check_code(folder, function):
-    """The uploaded zip contains the built program and nothing else."""
+    """Checks that the uploaded zip contains only the built program."""
     code = boto3.client("lambda").get_function(FunctionName=function["FunctionName"])["Code"]
     name = code["Location"].split("?")[0].rsplit("/", 1)[-1] if "Location" in code else code["S3Key"]
     body = boto3.client("s3").get_object(Bucket=BUCKET, Key=f"{STACK}/{name}")["Body"].read()
@@ -220,11 +227,11 @@ def check_code(folder, function):
     compare(f"program of {folder}", uploaded, hashlib.sha256((BUILT / logical_id(folder) / "bootstrap").read_bytes()).hexdigest())
 
 
-def check_logs(folder):
+def check_logs(folder, days=90):
     name = f"/shopfront/{STACK}/{folder}"
     groups = boto3.client("logs").describe_log_groups(logGroupNamePrefix=name)["logGroups"]
     group = next((g for g in groups if g["logGroupName"] == name), None)
-    compare(f"days that logs of {folder} are kept", group and group.get("retentionInDays"), 90)
+    compare(f"log retention of {folder} in days", group and group.get("retentionInDays"), days)
     return group["arn"].removesuffix(":*") if group else None  # the ARN ends with :* at AWS, but not in moto
 
 
@@ -248,7 +255,7 @@ def check_role(folder, role, tables, log_group):
 
 
 def check_operator(shopctl):
-    """An operator's first day: shopctl works on the tables of the stack."""
+    """Checks that shopctl works on the tables of the stack."""
     target = (shopctl, "--stack", STACK)
     status = json.loads(run(*target, "status", "--json"))
     compare("address in shopctl status", status["baseUrl"], ENDPOINT)
@@ -264,7 +271,7 @@ def check_voucher(shopctl):
 
 
 def check_refusals(sam):
-    """infra/deployment.py refuses what would put empty tables in place of existing ones."""
+    """Checks that infra/deployment.py refuses a deployment that would create empty tables beside existing ones."""
     cloudformation, dynamodb = boto3.client("cloudformation"), boto3.client("dynamodb")
     named = {"Parameters": {name: {"Type": "String"} for name in TABLES}, "Resources": {"T": {"Type": "AWS::SNS::Topic"}}}
     other = {"Type": "AWS::DynamoDB::Table", "Properties": {
@@ -295,6 +302,7 @@ def check_refusals(sam):
         ("staging", ['VouchersTable: ""'], "VouchersTable: restored-VouchersTable"),
         ("staging", ["VouchersTable: absent"], "VouchersTable: absent cannot be used"),
         ("staging", ["VouchersTable: other"], "VouchersTable: other cannot be used"),
+        ("staging", ["RefusalsTable: other"], "RefusalsTable: other cannot be used"),
         ("staging", rows, None),
     ):
         with tempfile.TemporaryDirectory() as folder:

@@ -42,7 +42,7 @@ func recorded(t *testing.T) map[string][]string {
 	return changes
 }
 
-func told(c changelog.Change) string {
+func inWords(c changelog.Change) string {
 	text := fmt.Sprintf("%s %s %s", c.Kind, c.Method, c.Path)
 	if c.Breaking {
 		text += ", breaking"
@@ -50,8 +50,8 @@ func told(c changelog.Change) string {
 	return text
 }
 
-// toldWithDetails puts an exclamation mark before each breaking detail.
-func toldWithDetails(c changelog.Change) string {
+// inWordsWithDetails puts an exclamation mark before each breaking detail.
+func inWordsWithDetails(c changelog.Change) string {
 	parts := make([]string, len(c.Details))
 	for i, detail := range c.Details {
 		parts[i] = detail.Text
@@ -60,12 +60,12 @@ func toldWithDetails(c changelog.Change) string {
 		}
 	}
 	if len(parts) == 0 {
-		return told(c)
+		return inWords(c)
 	}
-	return told(c) + ": " + strings.Join(parts, "; ")
+	return inWords(c) + ": " + strings.Join(parts, "; ")
 }
 
-func TestChangelog_ReconstructedReleases_CountAsRecorded(t *testing.T) {
+func TestChangelog_ReconstructedReleases_MatchTheRecord(t *testing.T) {
 	releases, err := open(t, root).Changelog()
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestChangelog_ReconstructedReleases_CountAsRecorded(t *testing.T) {
 	for _, release := range releases {
 		if release.Reconstructed {
 			for _, change := range release.Changes {
-				computed[release.Date] = append(computed[release.Date], told(change))
+				computed[release.Date] = append(computed[release.Date], inWords(change))
 			}
 		}
 	}
@@ -142,8 +142,8 @@ func TestChangelog_StructureChanges(t *testing.T) {
 		base, revision string
 		want           []string // changes, and their details after a colon
 	}{
-		"nothing":                              {shop, shop, nil},
-		"a path parameter is called otherwise": {shop, edited(t, "{customer}", "{shop}", "name: customer", "name: shop"), nil},
+		"nothing changed":             {shop, shop, nil},
+		"a path parameter is renamed": {shop, edited(t, "{customer}", "{shop}", "name: customer", "name: shop"), nil},
 		"a schema is shared": {
 			shop, edited(t, "code: {type: string}", `code: {$ref: "#/components/schemas/Code"}`, "schemas:\n", "schemas:\n    Code: {type: string}\n"), nil,
 		},
@@ -172,26 +172,26 @@ func TestChangelog_StructureChanges(t *testing.T) {
 		"an operation is added deprecated": {
 			edited(t, area, ""), sunset("2999-01-01"), []string{"added GET /shop/{customer}/checkout: it is deprecated; it may be removed from 2999-01-01 on"},
 		},
-		"a sunset is put off": {
+		"a sunset is postponed": {
 			sunset("2027-01-01"), sunset("2028-01-01"), []string{"modified GET /shop/{customer}/checkout: it may be removed from 2028-01-01 on"},
 		},
-		"a parameter's sunset is put off": {
+		"a parameter's sunset is postponed": {
 			marked(t, channel, "2027-01-01"), marked(t, channel, "2028-01-01"),
 			[]string{"modified POST /shop/{customer}/voucher: parameter channel in query: it may be removed from 2028-01-01 on"},
 		},
-		"a request field's sunset is put off": {
+		"a request field's sunset is postponed": {
 			marked(t, nick, "2027-01-01"), marked(t, nick, "2028-01-01"),
 			[]string{"modified POST /shop/{customer}/voucher: request body, application/json, field nick: it may be removed from 2028-01-01 on"},
 		},
-		"a response field's sunset is put off": {
+		"a response field's sunset is postponed": {
 			marked(t, note, "2027-01-01"), marked(t, note, "2028-01-01"),
 			[]string{"modified POST /shop/{customer}/voucher: response 200, application/json, field note: it may be removed from 2028-01-01 on"},
 		},
-		"a header's sunset is put off": {
+		"a header's sunset is postponed": {
 			marked(t, requestID, "2027-01-01"), marked(t, requestID, "2028-01-01"),
 			[]string{"modified POST /shop/{customer}/voucher: response 200, header Request-Id: it may be removed from 2028-01-01 on"},
 		},
-		"a field's sunset is taken back": {
+		"a field's sunset is withdrawn": {
 			marked(t, note, "2027-01-01"), strings.Replace(marked(t, note, "2027-01-01"), `, x-sunset: "2027-01-01"`, "", 1),
 			[]string{"modified POST /shop/{customer}/voucher: response 200, application/json, field note: it has no sunset any more"},
 		},
@@ -215,16 +215,20 @@ func TestChangelog_StructureChanges(t *testing.T) {
 			edited(t, note, ""), marked(t, note, "2027-01-01"),
 			[]string{"modified POST /shop/{customer}/voucher: added the optional property `note` to the response with the `200` status; response 200, application/json, field note: it may be removed from 2027-01-01 on"},
 		},
-		"a sunset in a schema that no operation has": {shop, edited(t, last, last+"    Till: {type: object, properties: {no: {type: string, deprecated: true, x-sunset: \"2027-01-01\"}}}\n"), nil},
+		"a sunset in an unused schema": {shop, edited(t, last, last+"    Till: {type: object, properties: {no: {type: string, deprecated: true, x-sunset: \"2027-01-01\"}}}\n"), nil},
 		"a list of values that may grow": {
 			edited(t, coins, "kind: {type: string, x-extensible-enum: [coins]}"), edited(t, coins, "kind: {type: string, x-extensible-enum: [coins, rank]}"),
-			[]string{`modified POST /shop/{customer}/voucher: response 200, application/json, field reward, field kind: x-extensible-enum was ["coins"] and is ["coins","rank"]`},
+			[]string{`modified POST /shop/{customer}/voucher: response 200, application/json, field reward, field kind: may also be "rank"`},
+		},
+		"an optional key": {
+			shop, edited(t, "operationId: redeem\n", "operationId: redeem\n      security: [{}, {key: []}]\n", "components:\n", "components:\n  securitySchemes: {key: {type: http, scheme: bearer}}\n"),
+			[]string{"modified POST /shop/{customer}/voucher: credentials of the security scheme `key` are accepted"},
 		},
 		"a condition": {
 			edited(t, last, last+condition), edited(t, last, last+strings.Replace(condition, "reward, note", "reward", 1)),
 			[]string{`modified POST /shop/{customer}/voucher: response 200, application/json, then, field note: is optional now`},
 		},
-		"a type that was not there, and not wider": {
+		"a type where any was allowed": {
 			edited(t, "schema: {type: string, default: web}", "schema: {default: web}"), shop,
 			[]string{"modified POST /shop/{customer}/voucher: for the `query` request parameter `channel`, the `type` was changed from `any` to `string`"},
 		},
@@ -240,26 +244,26 @@ func TestChangelog_StructureChanges(t *testing.T) {
 			edited(t, answer, either), edited(t, answer, either, coins, coins+", rank: {type: string}"),
 			[]string{"modified POST /shop/{customer}/voucher: added the optional property `reward/rank` of `Redemption` to the response with the `200` status"},
 		},
-		"a field of a part, and of an alternative without a name": {
+		"fields of a part and of an unnamed alternative": {
 			edited(t, answer, nameless), edited(t, answer, strings.NewReplacer("{}", "{type: string}", "[]", "[tags]").Replace(nameless)),
 			[]string{"modified POST /shop/{customer}/voucher: the response property `tags` of alternative 2 became required for the status `200`; " +
 				"the `status` of alternative 2 response's property `type` was narrowed from `any` to `string` for status `200`; " +
 				"the `rank` of part 2 of `tags` of alternative 2 response's property `type` was narrowed from `any` to `string` for status `200`"},
 		},
-		"whole and other numbers": {
+		"whole numbers and fractions": {
 			shop, edited(t, "{type: string, default: web}", "{type: string, default: 1, maximum: 0.125}"),
 			[]string{"modified POST /shop/{customer}/voucher, breaking: ! for the `query` request parameter `channel`, the max was set to `0.125`; " +
 				"for the `query` request parameter `channel`, default value was changed from `web` to `1`"},
 		},
-		"a name for generated clients": {
+		"an operation ID": {
 			edited(t, get, get+"      operationId: showCheckout\n"), edited(t, get, get+"      operationId: showCheckoutArea\n"),
 			[]string{"modified GET /shop/{customer}/checkout: api operation id `showCheckout` removed and replaced with `showCheckoutArea`"},
 		},
-		"a name for generated clients, and more": {
+		"an operation ID, and more": {
 			shop, edited(t, get, get+"      operationId: showCheckout\n", `"200": {description: What is on sale}`, `"200": {description: What is on sale}`+"\n        \"404\": {description: Shop not found}"),
 			[]string{"modified GET /shop/{customer}/checkout: added the non-success response with the status `404`"},
 		},
-		"a change that no check names": {
+		"a change that the library misses": {
 			shop, edited(t, "name: channel, in: query,", "name: channel, in: query, allowReserved: true,"),
 			[]string{"modified POST /shop/{customer}/voucher: parameter channel in query: allowReserved was not there and is true"},
 		},
@@ -273,7 +277,7 @@ func TestChangelog_StructureChanges(t *testing.T) {
 			}
 			var got []string
 			for _, change := range releases[1].Changes {
-				got = append(got, toldWithDetails(change))
+				got = append(got, inWordsWithDetails(change))
 			}
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got  %q\nwant %q", got, test.want)

@@ -17,7 +17,7 @@ import (
 	"shopfront/internal/contract/changelog"
 )
 
-// findings runs the checks of the diff library. It returns what they say of each operation, by shape, the most severe first.
+// findings runs the diff library's checks and returns the findings for each operation's shape, the most severe first.
 func findings(base, revision document) (map[Operation][]checker.Change, error) {
 	before, err := base.structure()
 	if err != nil {
@@ -44,7 +44,7 @@ func findings(base, revision document) (map[Operation][]checker.Change, error) {
 	return found, nil
 }
 
-// structure is the document as the diff library reads it: without text, and without sunsets, which it would judge by the clock.
+// structure returns the document for the diff library: without text, and without sunsets, which it would compare with the clock.
 func (d document) structure() (*load.SpecInfo, error) {
 	var raw object
 	if err := json.Unmarshal(d.text, &raw); err != nil {
@@ -63,8 +63,8 @@ func (d document) structure() (*load.SpecInfo, error) {
 }
 
 // plainWords describes a finding in English. It writes numbers as the documents do, because the library rounds them. If the type of a
-// parameter becomes string, the library reports it as widened, because any text is a string. If the type was any, plainWords calls
-// it changed.
+// parameter becomes string, the library reports it as widened, because any text is a string. If the parameter had no type, plainWords
+// calls the type changed.
 func plainWords(finding checker.Change) string {
 	if change, isChange := finding.(checker.ApiChange); isChange {
 		if change.Id == checker.RequestParameterTypeGeneralizedId && slices.Contains(change.Args[:len(change.Args)-1], any("any")) {
@@ -79,6 +79,9 @@ func plainWords(finding checker.Change) string {
 		finding = change
 	}
 	text := strings.ReplaceAll(finding.GetUncolorizedText(checker.NewDefaultLocalizer()), "#/components/schemas/", "")
+	if finding.GetId() == checker.APISecurityAddedCheckId {
+		text = strings.NewReplacer("the endpoint scheme security", "credentials of the security scheme", "was added to the API", "are accepted").Replace(text)
+	}
 	return regexp.MustCompile("`[^`]*(one|any|all)Of\\[[^`]*`").ReplaceAllStringFunc(text, plainPath)
 }
 
@@ -98,7 +101,7 @@ func plainPath(path string) string {
 		}
 	})
 	var names []string
-	for i, name := range strings.Split(path, "\n") { // every second one is a schema
+	for i, name := range strings.Split(path, "\n") { // odd ones are schemas
 		if isField := i%2 == 0; isField {
 			name = strings.Trim(name, "/")
 			if name == "" {
@@ -113,8 +116,8 @@ func plainPath(path string) string {
 }
 
 // changes returns the structure changes from one released document to the next: each operation that was added, removed or
-// modified counts once, whatever its path's parameters are called. A removal is breaking if the base had not marked the operation
-// deprecated. A modification is breaking if the library's checks, at their own severities, find something breaking in it.
+// modified counts once. Renamed path parameters do not count. A removal is breaking if the base had not marked the operation
+// deprecated. A modification is breaking if the library has a breaking finding for it.
 func changes(base, revision document) ([]changelog.Change, error) {
 	found, err := findings(base, revision)
 	if err != nil {
@@ -157,7 +160,7 @@ func changes(base, revision document) ([]changelog.Change, error) {
 	return all, nil
 }
 
-// texts returns the differences of an operation as details, sorted, none of them breaking.
+// texts returns an operation's differences as sorted details that are not breaking.
 func texts(of Operation, differences []difference) (details []changelog.Detail) {
 	for _, d := range differences {
 		if d.operation == of {
@@ -172,7 +175,7 @@ func order(kind changelog.Kind) int {
 	return slices.Index([]changelog.Kind{changelog.Removed, changelog.Modified, changelog.Added}, kind)
 }
 
-// describe words the library's findings of an operation. A new operationId is left out where there is more to say.
+// describe puts the library's findings for an operation into words. A new operationId is left out if there is another finding.
 func describe(findings []checker.Change) (details []changelog.Detail, isBreaking bool) {
 	for _, finding := range findings {
 		isID := finding.GetId() == checker.APIOperationIdAddId || finding.GetId() == checker.APIOperationIdRemovedId

@@ -11,8 +11,8 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// Run runs cmd/contract in the checkout at root. The commands check and release return a *RedError where the gate is red; render
-// writes the rendered files. Run reports on out what it did, and what it could not check.
+// Run runs cmd/contract in the source tree at root. The commands check and release return a *RedError if the gate finds problems;
+// render writes the rendered files. Run prints to out what it did, and what it could not check.
 func Run(ctx context.Context, args []string, root string, out io.Writer, now time.Time) error {
 	command := ""
 	if len(args) == 1 {

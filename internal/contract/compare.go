@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"reflect"
+	"slices"
 )
 
 // comparison compares a document with an earlier release. It walks both documents and lets a difference pass only if a rule says
@@ -12,17 +13,17 @@ import (
 //   - something that clients may send but need not: a parameter, a field, a media type, a value;
 //   - something that responses did not have before: an operation, a status, a header, a media type, a field;
 //   - a response that is restricted further, see schema;
-//   - something that is gone and was deprecated. Its sunset is judged as well.
+//   - something removed that was deprecated; its sunset is checked, too.
 //
 // Every other difference counts as harmful, even one that nobody foresaw.
 type comparison struct {
-	today     string // YYYY-MM-DD, which sunsets are judged by
+	today     string // YYYY-MM-DD; sunsets are compared with it
 	operation Operation
 
 	differences []difference
-	// sunsets are the differences in the sunsets of what is still there.
+	// sunsets are changed sunsets of elements that still exist.
 	sunsets []difference
-	// early holds the day of each sunset that is not kept.
+	// early holds the announced day of each sunset that the revision breaks.
 	early map[difference]string
 }
 
@@ -104,7 +105,7 @@ func was(name string, base, revision any) string {
 	return fmt.Sprintf("%s was %s and is %s", name, written(base), written(revision))
 }
 
-// gone judges something that the revision does not have any more.
+// gone judges the removal of an element.
 func (c *comparison) gone(at string, base object) {
 	const removed = "was removed"
 	if day, given := base[sunsetExtension]; given && fmt.Sprint(day) > c.today {
@@ -169,12 +170,42 @@ func (c *comparison) object(at, parent string, from side, base, revision object)
 		case name == "operationId" && !wasThere:
 			c.differs(at, was(name, b, r), "")
 		case name == "name" && parent == "parameters": // in the path, where the position counts
-		case name == "operationId", name == "schema", name == "security": // generated clients call the operation by its ID
+		case name == "security":
+			c.security(at, b, r)
+		case name == "operationId", name == "schema": // generated clients call the operation by its ID
 			c.differs(at, was(name, b, r), asItWas)
 		default:
 			c.differs(at, was(name, b, r), unlisted)
 		}
 	}
+}
+
+// security judges the credentials that an operation accepts: a list of alternatives, each a set of schemes. Whoever met one of
+// the base's alternatives must meet one of the revision's. An empty set, like a missing list, asks for nothing.
+func (c *comparison) security(at string, base, revision any) {
+	alternatives := func(value any) []any {
+		if len(list(value)) == 0 {
+			return []any{object{}}
+		}
+		return list(value)
+	}
+	harm := ""
+	for _, met := range alternatives(base) {
+		suffices := func(asked any) bool {
+			asks, _ := asked.(object)
+			has, _ := met.(object)
+			for scheme, scopes := range asks {
+				if !reflect.DeepEqual(has[scheme], scopes) {
+					return false
+				}
+			}
+			return true
+		}
+		if !slices.ContainsFunc(alternatives(revision), suffices) {
+			harm = asItWas
+		}
+	}
+	c.differs(at, was("security", base, revision), harm)
 }
 
 // required judges a parameter, body, header or field that became required, or that is not required any more.
@@ -184,7 +215,7 @@ func (c *comparison) required(at string, from side, isRequired bool) {
 		what = "is required now"
 	}
 	switch {
-	case isRequired && from != answered:
+	case isRequired && from != returned:
 		harm = mustBeOptional
 	case !isRequired && from != sent:
 		harm = mustBeThere
@@ -207,7 +238,7 @@ func (c *comparison) each(at, kind string, from side, base, revision object) {
 			}
 			place = fmt.Sprintf("parameter %v in %v", either["name"], either["in"])
 		case "responses":
-			place, from = "response "+key, answered
+			place, from = "response "+key, returned
 		case "headers":
 			place = join(at, "header "+key)
 		case "properties":

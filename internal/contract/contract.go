@@ -53,7 +53,7 @@ type released struct {
 	date string // YYYY-MM-DD; empty if unknown
 }
 
-// Open reads the contract of the checkout at root. A released document that was edited, added or removed by hand is an error.
+// Open reads the contract of the source tree at root. A released document that was edited, added or removed by hand is an error.
 func Open(root string, pages Pages) (*Contract, error) {
 	c := &Contract{dir: filepath.Join(root, "api"), pages: pages}
 	text, err := os.ReadFile(filepath.Join(c.dir, workingFile))
@@ -120,7 +120,7 @@ func sumLine(file string, text []byte) string {
 
 func (c *Contract) last() released { return c.releases[len(c.releases)-1] }
 
-// reconstructed is the number of releases, the first ones, that were made from the record: docs/decisions/0019. Their place
+// reconstructed is the number of releases at the start that were made from the record: docs/decisions/0019. Their position
 // decides, because anybody can write x-reconstructed into a document.
 const reconstructed = 6
 

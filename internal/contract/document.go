@@ -20,10 +20,10 @@ type Operation struct {
 
 func (o Operation) String() string { return o.Method + " " + o.Path }
 
-// parameter stands for every path parameter in a shape.
+// parameter is the placeholder for a path parameter in a shape.
 const parameter = "{}"
 
-// shape is the operation without the names of its parameters. Two operations with one shape are the same operation.
+// shape returns the operation with the placeholder for every path parameter. Two operations are the same if their shapes are equal.
 func (o Operation) shape() Operation {
 	segments := strings.Split(o.Path, "/")
 	for i, segment := range segments {
@@ -61,7 +61,7 @@ type document struct {
 	text       []byte                  // in JSON
 	root       object                  // of the document, with each $ref replaced by its target
 	operations map[Operation]operation // by shape
-	// misplaced describes each x-sunset that is not a date, or that stands beside something that is not deprecated.
+	// misplaced describes each x-sunset that is not a date, or whose element is not deprecated.
 	misplaced []string
 }
 
@@ -124,7 +124,7 @@ func (d document) inherit(path string, item, operation object) object {
 	return operation
 }
 
-// text are the members that are text for people. The diff library needs titles.
+// text returns the names of members with text for people. The diff library needs titles, so they are not included.
 func text() []string {
 	return []string{"summary", "description", "tags", "externalDocs", "$comment", "example", "examples"}
 }
@@ -152,8 +152,8 @@ func strip(value any, hasOwnNames bool, members ...string) {
 	}
 }
 
-// inline replaces each $ref in a value by its target. Members beside a $ref override those of the target. A $ref stays where its
-// target contains it; open are the references that lead to the value.
+// inline replaces each $ref in a value with its target. Members beside a $ref override those of the target. Open lists the
+// references that contain the value: a $ref to one of them is recursive, and stays.
 func (d document) inline(value any, open ...string) any {
 	switch value := value.(type) {
 	case object:
@@ -232,7 +232,7 @@ func names(base, revision object) []string {
 	return slices.Compact(both)
 }
 
-// absent stands for a member that an object does not have. A member may be null.
+// absent is the value of a missing member. It differs from null.
 type absent struct{}
 
 func member(of object, name string) any {
@@ -242,7 +242,7 @@ func member(of object, name string) any {
 	return absent{}
 }
 
-// written returns a value in JSON, shortened where it is long.
+// written returns a value in JSON, shortened if it is long.
 func written(value any) string {
 	if value == (absent{}) {
 		return "not there"

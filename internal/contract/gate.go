@@ -19,8 +19,8 @@ import (
 // version is the interface's one version line. Releases are told apart by their numbers and dates.
 const version = "1.0.0"
 
-// Check is the gate. It returns every problem that keeps the working document from landing. Routes are those that the code
-// serves. Sunsets are judged by today, in UTC.
+// Check is the gate. It returns every problem of the working document. Routes are the routes of the template. Sunsets are compared
+// with today, in UTC.
 func (c *Contract) Check(ctx context.Context, routes []Route, today time.Time) ([]string, error) {
 	spec, err := openapi3.NewLoader().LoadFromData(c.working.yaml)
 	if err != nil {
@@ -37,14 +37,14 @@ func (c *Contract) Check(ctx context.Context, routes []Route, today time.Time) (
 	return slices.Concat(problems, c.checkRoutes(routes), c.checkPromises(today), c.checkRendered()), nil
 }
 
-// Route is an operation, or the HEAD of one, and the function that answers it.
+// Route is an operation, or the HEAD of one, and the function that serves it.
 type Route struct {
 	Operation
 
 	Function string
 }
 
-// documented is the operation that describes a route. A document does not name HEAD, which is described by its GET.
+// documented returns the operation that describes a route. A HEAD is described by its GET.
 func (r Route) documented() Operation {
 	if r.Method == http.MethodHead {
 		return Operation{http.MethodGet, r.Path}.shape()
@@ -52,7 +52,7 @@ func (r Route) documented() Operation {
 	return r.shape()
 }
 
-// goneFunction answers 410 to clients that still call an operation that a release removed.
+// goneFunction responds 410 to clients that still call an operation that a release removed.
 const goneFunction = "removed-payment"
 
 // Routes lists the routes of a template.
@@ -77,7 +77,7 @@ func (c *Contract) checkRoutes(routes []Route) []string {
 		wasReleased := slices.ContainsFunc(c.releases, func(r released) bool { _, had := r.operations[shape]; return had })
 		switch {
 		case route.Function == goneFunction && isDocumented:
-			problem("%s is routed to %s, which answers 410, but is in %s: remove it there", route, goneFunction, workingFile)
+			problem("%s is routed to %s, which responds 410, but is in %s: remove it there", route, goneFunction, workingFile)
 		case route.Function == goneFunction && !wasReleased:
 			problem("%s is routed to %s, but no release had it: remove the route from the template", route, goneFunction)
 		case route.Function != goneFunction && !isDocumented:
@@ -94,7 +94,7 @@ func (c *Contract) checkRoutes(routes []Route) []string {
 		case operation.Method == http.MethodGet && !hasHead:
 			problem("%s is not routed, but its GET is: route it in the template, too", head)
 		case operation.Method == http.MethodGet && headFunction != function:
-			problem("%s is routed to %s, but its GET to %s: route both to that", head, headFunction, function)
+			problem("%s is routed to %s, but its GET to %[3]s: route both to %[3]s", head, headFunction, function)
 		}
 	}
 	slices.Sort(problems)

@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// ErrNoHistory says that git does not have the history of the released documents.
+// ErrNoHistory means that git does not have the history of the released documents.
 var ErrNoHistory = errors.New("the history of the released documents cannot be checked here")
 
-// CheckHistory wants each released document to be as the commit that added it has it, whatever happened to it and to its sum since,
-// committed or not. It returns the problems. Without a full history the error is ErrNoHistory, with the reason and what to do.
+// CheckHistory compares each released document with the commit that added it, and returns the problems. It finds an edit even if the
+// edit was committed and the sum updated. Without a full history the error is ErrNoHistory, with the reason and what to do.
 func (c *Contract) CheckHistory(ctx context.Context) ([]string, error) {
 	dir := filepath.Join(c.dir, releasesDir)
 	isShallow, err := git(ctx, dir, "rev-parse", "--is-shallow-repository")
@@ -61,7 +61,7 @@ func (c *Contract) CheckHistory(ctx context.Context) ([]string, error) {
 	return problems, nil
 }
 
-// git runs in the repository of a folder, whatever GIT_DIR and similar variables say.
+// git runs git in the repository of a folder. It ignores GIT_DIR and similar variables.
 func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...) //nolint:gosec // the arguments are ours
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "GIT_") })

@@ -16,10 +16,10 @@ import (
 )
 
 // releasesSum is the SHA-256 of api/releases/SHA256SUMS. Without a git history, as in an unpacked archive, only this proves that the
-// released documents are unchanged. It changes with `make release` alone.
-const releasesSum = "e58a8a06266dfa708463e993a86ba871598d42a4a68cb44666babe440d9f738a"
+// released documents are unchanged. Only `make release` changes it.
+const releasesSum = "2d8660cce32d6d0db610acde7e4ff123605e3edf855f4982b91cf06fee17f207"
 
-func TestReleases_Sums_AreThePinnedOnes(t *testing.T) {
+func TestReleases_Sums_ArePinned(t *testing.T) {
 	sums, err := os.ReadFile(root + "/api/releases/SHA256SUMS")
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ const (
 	third  = "api/releases/0003-2026-11-21.yaml"
 )
 
-// committed is a checkout with three releases, each in its own commit.
+// committed returns a repository with three releases, each in its own commit.
 func committed(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -72,17 +72,17 @@ func TestCheckHistory_EditedOrRemovedRelease_IsReported(t *testing.T) {
 		harm func(t *testing.T, root string)
 		want []string // a part of each problem
 	}{
-		"nothing happened": {func(*testing.T, string) {}, nil},
+		"unchanged": {func(*testing.T, string) {}, nil},
 		"edited, with its sum": {func(t *testing.T, root string) {
 			write(t, root, second, shop)
 			sum(t, root)
 		}, []string{second + " is not what was released"}},
 		"edited, with its sum, and committed": {func(t *testing.T, root string) { commit(t, root, second, shop) }, []string{second + " is not what was released"}},
-		"edited while others went on": {func(t *testing.T, root string) {
+		"edited, then another commit": {func(t *testing.T, root string) {
 			commit(t, root, first, edited(t, "Redeemed", "Used"))
 			commit(t, root, "README.md", "A shop.\n")
 		}, []string{first + " is not what was released"}},
-		"edited, and brought back": {func(t *testing.T, root string) {
+		"edited, then restored": {func(t *testing.T, root string) {
 			commit(t, root, first, edited(t, "Redeemed", "Used"))
 			commit(t, root, first, shop)
 		}, nil},
@@ -97,7 +97,7 @@ func TestCheckHistory_EditedOrRemovedRelease_IsReported(t *testing.T) {
 			git(t, root, "mv", third, strings.Replace(third, "0003", "0002", 1))
 			commit(t, root, "README.md", "A shop.\n")
 		}, []string{first + " is not what was released", second + " was released and does not exist any more", third + " was released and does not exist any more"}},
-		"deleted, and released anew otherwise": {func(t *testing.T, root string) {
+		"deleted, then replaced by another release": {func(t *testing.T, root string) {
 			remove(t, root, third)
 			commit(t, root, "README.md", "A shop.\n")
 			commit(t, root, third, shop)
@@ -117,7 +117,7 @@ func TestCheckHistory_EditedOrRemovedRelease_IsReported(t *testing.T) {
 			commit(t, root, "api/releases/0004-2026-12-01.yaml", shop)
 			commit(t, root, "api/releases/0004-2026-12-01.yaml", edited(t, "Redeemed", "Used"))
 		}, []string{"0004-2026-12-01.yaml is not what was released"}},
-		"a new one, not committed": {func(t *testing.T, root string) {
+		"a new release, not committed": {func(t *testing.T, root string) {
 			write(t, root, "api/releases/0004-2026-12-01.yaml", shop)
 			sum(t, root)
 		}, nil},
@@ -153,9 +153,9 @@ func TestCheckHistory_WithoutFullHistory_SaysSo(t *testing.T) {
 	git(t, inAnother, "init", "-q")
 	git(t, inAnother, "commit", "-q", "--allow-empty", "-m", "Open the shop")
 	for name, test := range map[string]struct{ root, want string }{
-		"a shallow clone":              {clone, "git fetch --unshallow"},
-		"an archive":                   {t.TempDir(), "not a git repository"},
-		"an archive in another's tree": {inAnother, "has no commit that added one"},
+		"a shallow clone":                  {clone, "git fetch --unshallow"},
+		"an unpacked archive":              {t.TempDir(), "not a git repository"},
+		"an archive in another repository": {inAnother, "has no commit that added one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, test.root, "api/openapi.yaml", shop)
@@ -182,7 +182,7 @@ func TestCheckHistory_GitVariables_AreIgnored(t *testing.T) {
 	}
 }
 
-// Run reports a missing history, edited releases, and what is left to do after a release. It runs in a copy of this checkout.
+// Run reports a missing history, edited releases, and what is left to do after a release. It runs in a copy of this source tree.
 func TestRun_ChecksHistoryAndReleases(t *testing.T) {
 	copied := t.TempDir()
 	for _, folder := range []string{"api", "functions", "infra"} {
@@ -210,12 +210,16 @@ func TestRun_ChecksHistoryAndReleases(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, copied, "api/openapi.yaml", strings.Replace(string(document), "        code:\n", "        till: {type: string, description: The till}\n        code:\n", 1))
+	released, err := filepath.Glob(filepath.Join(copied, "api/releases/*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, command := range []string{"render", "release", "check"} {
 		out.Reset()
 		if err := contract.Run(t.Context(), []string{command}, copied, &out, time.Now()); err != nil {
 			t.Fatalf("%s of a new field: %v", command, err)
 		}
-		if command == "release" && !strings.Contains(out.String(), "api/summaries.yaml as\n    8: ") {
+		if command == "release" && !strings.Contains(out.String(), fmt.Sprintf("api/summaries.yaml as\n    %d: ", len(released)+1)) {
 			t.Errorf("the release does not say how to summarise it: %q", &out)
 		}
 	}
@@ -224,7 +228,7 @@ func TestRun_ChecksHistoryAndReleases(t *testing.T) {
 	for _, command := range []string{"check", "release"} {
 		err := contract.Run(t.Context(), []string{command}, copied, t.Output(), time.Now())
 		if red := (*contract.RedError)(nil); !errors.As(err, &red) || !strings.Contains(err.Error(), first+" is not what was released") {
-			t.Errorf("%s of an edited one: %v", command, err)
+			t.Errorf("%s with an edited release: %v", command, err)
 		}
 	}
 }

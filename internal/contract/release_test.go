@@ -46,8 +46,8 @@ func TestRelease_FreezesTheWorkingDocument(t *testing.T) {
 	}
 }
 
-// A new sunset is a reason for a release, also where nothing else changed.
-func TestRelease_NewSunsetAlone_IsReleased(t *testing.T) {
+// A new sunset justifies a release, even if nothing else changed.
+func TestRelease_OnlyANewSunset_IsReleased(t *testing.T) {
 	for name, text := range map[string]string{"a parameter's": channel, "a request field's": nick, "a response field's": note} {
 		t.Run(name, func(t *testing.T) {
 			root := keep(t, marked(t, text, "2028-01-01"), [2]string{"0001-2026-11-21", marked(t, text, "2027-06-01")})
@@ -58,9 +58,9 @@ func TestRelease_NewSunsetAlone_IsReleased(t *testing.T) {
 			if _, err := c.Release(t.Context(), routes(), today); err != nil {
 				t.Fatal(err)
 			}
-			told, err := os.ReadFile(filepath.Join(root, "api/changelog.json"))
-			if err != nil || !strings.Contains(string(told), "it may be removed from 2028-01-01 on") {
-				t.Errorf("%s, %v", told, err)
+			released, err := os.ReadFile(filepath.Join(root, "api/changelog.json"))
+			if err != nil || !strings.Contains(string(released), "it may be removed from 2028-01-01 on") {
+				t.Errorf("%s, %v", released, err)
 			}
 		})
 	}

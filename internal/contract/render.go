@@ -52,7 +52,7 @@ func (c *Contract) rendered() (map[string][]byte, error) {
 	}, nil
 }
 
-// toJSON returns YAML as JSON in the same order: a reader meets the members as the author put them.
+// toJSON converts YAML to JSON, with the members in the author's order.
 func toJSON(text []byte) ([]byte, error) {
 	info, err := datamodel.ExtractSpecInfo(text)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // side says who writes the values that a schema describes.
@@ -12,14 +13,14 @@ type side int
 
 const (
 	sent     side = iota // clients: a value that was accepted must still be accepted
-	answered             // the service: a value that could not come before must not come now
-	fixed                // nobody: the schema is a condition, which works both ways
+	returned             // the service: a value that could not occur before must not occur now
+	fixed                // nobody: the schema is a condition, so no value may join or leave
 )
 
-// effect says what a change does to the values that a schema accepts: some more, some fewer.
+// effect says whether a changed schema accepts more values, and whether it accepts fewer. It may do both.
 type effect struct{ wider, narrower bool }
 
-// schema compares two schemas. A missing one accepts any value.
+// schema compares two schemas. A missing schema accepts any value.
 func (c *comparison) schema(at string, from side, base, revision any) {
 	if base == false || revision == false {
 		c.judge(at, from, effect{wider: revision != false, narrower: base != false}, was("it", base, revision))
@@ -54,12 +55,17 @@ func (c *comparison) keyword(at, keyword string, from side, base, revision objec
 		}
 	case "allOf", "oneOf", "anyOf":
 		c.schemas(at, keyword, from, list(b), list(r))
-	case "x-extensible-enum": // clients know its values; new ones may join
-		harm := ""
-		if sets(list(b), list(r)).narrower {
-			harm = mustStay
+	case "x-extensible-enum": // clients rely on its values; new ones may be added
+		switch {
+		case sets(list(b), list(r)).narrower:
+			c.differs(at, different, mustStay)
+		case isNew:
+			c.differs(at, different, "")
+		default:
+			if added := newValues(list(b), list(r)); added != "" {
+				c.differs(at, "may also be "+added, "")
+			}
 		}
-		c.differs(at, different, harm)
 	case "maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties":
 		b, r := number(b, math.Inf(1)), number(r, math.Inf(1))
 		c.judge(at, from, effect{wider: !(r <= b), narrower: !(r >= b)}, different)
@@ -79,13 +85,24 @@ func (c *comparison) keyword(at, keyword string, from side, base, revision objec
 	}
 }
 
-// judge decides by who writes the values whether a change is harmful.
+// newValues returns the values that a list has gained, as text.
+func newValues(base, revision []any) string {
+	var added []string
+	for _, value := range revision {
+		if !has(base, value) {
+			added = append(added, written(value))
+		}
+	}
+	return strings.Join(added, ", ")
+}
+
+// judge decides whether a change is harmful. That depends on who writes the values.
 func (c *comparison) judge(at string, from side, change effect, different string) {
 	harm := ""
 	switch {
 	case from == sent && change.narrower:
 		harm = ": what clients may send must stay accepted"
-	case from == answered && change.wider:
+	case from == returned && change.wider:
 		harm = ": responses must stay within what was promised"
 	case from == fixed && (change.wider || change.narrower):
 		harm = asItWas
@@ -95,7 +112,7 @@ func (c *comparison) judge(at string, from side, change effect, different string
 	}
 }
 
-// sets returns what it does to a set of accepted values that it became another one.
+// sets returns the effect of replacing one set of accepted values with another.
 func sets(base, revision []any) effect {
 	lacks := func(values, others []any) bool {
 		return slices.ContainsFunc(others, func(other any) bool { return !has(values, other) })
@@ -135,7 +152,7 @@ func types(value any) []any {
 	return found
 }
 
-// requiredFields leaves removed fields to each.
+// requiredFields ignores removed fields, because each reports them.
 func (c *comparison) requiredFields(at string, from side, base, revision object) {
 	before, now := list(base["required"]), list(revision["required"])
 	for _, name := range now {

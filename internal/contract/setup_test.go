@@ -67,7 +67,7 @@ components:
 
 var today = time.Date(2027, time.March, 1, 9, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a date cannot be a constant
 
-// edited is the shop after replacements, given in pairs. Each must find its text.
+// edited returns the shop after replacements, given in pairs of old and new text. The old text must exist.
 func edited(t *testing.T, oldNew ...string) string {
 	t.Helper()
 	text := shop
@@ -80,7 +80,7 @@ func edited(t *testing.T, oldNew ...string) string {
 	return text
 }
 
-// keep writes a working document and its releases, given by name and text. It returns the root of the checkout.
+// keep writes a working document and its releases, given by name and text. It returns the root of the source tree.
 func keep(t *testing.T, working string, releases ...[2]string) string {
 	t.Helper()
 	root := t.TempDir()

@@ -13,7 +13,7 @@ import (
 
 const (
 	summariesFile = "summaries.yaml"
-	// maxSummary is the length in bytes up to which a summary fits under a heading.
+	// maxSummary is the maximum length of a summary in bytes: it is shown under a heading.
 	maxSummary = 300
 )
 
@@ -37,7 +37,7 @@ func (c *Contract) readSummaries() (map[int]string, error) {
 		}
 		if len(summary) > maxSummary || !sentence.MatchString(summary) {
 			return nil, fmt.Errorf("api/%s: write the summary of release %d as one sentence on one line that ends with a full stop, "+
-				"in at most %d bytes, with names between two backquotes", summariesFile, number, maxSummary)
+				"in at most %d bytes, with names in backquotes", summariesFile, number, maxSummary)
 		}
 	}
 	return summaries, nil

@@ -28,7 +28,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// documented is the decoded working document.
+// documented returns the working document, decoded.
 func documented(t *testing.T) any {
 	t.Helper()
 	text, err := os.ReadFile(root + "/api/openapi.json")
@@ -49,14 +49,14 @@ func at(t *testing.T, document any, place ...string) any {
 		members, _ := document.(map[string]any) // only an object has members
 		member, found := members[name]
 		if !found {
-			t.Fatalf("nothing is at %v", place)
+			t.Fatalf("the document has nothing at %v", place)
 		}
 		document = member
 	}
 	return document
 }
 
-// The code accepts exactly the texts that match the document's patterns.
+// The code accepts exactly the strings that match the document's patterns.
 func TestDocument_Patterns_MatchWhatTheCodeAccepts(t *testing.T) {
 	document := documented(t)
 	for name, test := range map[string]struct {
@@ -150,7 +150,7 @@ func TestDocument_ListedValues_MatchTheCode(t *testing.T) {
 		}
 		slices.Sort(listed)
 		if want := constants(t, test.folder, test.kind, test.prefix); !slices.Equal(listed, want) {
-			t.Errorf("%s is %q, in the code %q", test.place, listed, want)
+			t.Errorf("%s lists %q, the code has %q", test.place, listed, want)
 		}
 	}
 }
@@ -191,8 +191,8 @@ func constants(t *testing.T, folder, kind, prefix string) []string {
 	return values
 }
 
-// The deprecated form sends the date of the release that deprecated it, and the sunset of the document.
-func TestDocument_DeprecatedForm_AgreesWithItsHeaders(t *testing.T) {
+// The deprecated operation sends the date of the release that deprecated it, and the document's sunset.
+func TestDocument_DeprecatedOperation_AgreesWithItsHeaders(t *testing.T) {
 	const path = "/shop/{customer}/checkout/{product}/variant/{variant}"
 	service := httpapi.Service{Now: time.Now, Log: slog.New(slog.DiscardHandler), RequestID: func(*http.Request) string { return "r1" }}
 	recorder := httptest.NewRecorder()
@@ -232,6 +232,6 @@ func TestDocument_DeprecatedForm_AgreesWithItsHeaders(t *testing.T) {
 		}
 	}
 	if got := time.Unix(seconds, 0).UTC().Format(time.DateOnly); got != marked {
-		t.Errorf("the header says deprecated since %s, the release that marked it is of %q", got, marked)
+		t.Errorf("the header says deprecated since %s, but the release that marked it is dated %q", got, marked)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shopfront/pkg/catalog"
 )
 
 // area is a page of the checkout area.
@@ -113,6 +115,10 @@ func TestCheckoutArea_UnchangedPage_Is304(t *testing.T) {
 	}
 	s.get(t, "/checkout", `If-None-Match: "other"`).wantStatus(t, http.StatusOK)
 	loadShop(t, strings.Replace(emberforge, "4.99", "5.49", 1), s.id)
+	if c := s.get(t, "/checkout/coins/500"); !strings.Contains(c.body, "5.49 EUR") {
+		t.Errorf("a checkout after a new price: %s", c.body)
+	}
+	time.Sleep(catalog.MaxAge) // the checkout area may be that old
 	changed := s.get(t, "/checkout", "If-None-Match: "+etag)
 	changed.wantStatus(t, http.StatusOK)
 	if changed.header.Get("ETag") == etag || !strings.Contains(changed.body, "5.49 EUR") {
@@ -120,18 +126,18 @@ func TestCheckoutArea_UnchangedPage_Is304(t *testing.T) {
 	}
 }
 
-// eachForm runs a test with the current and with the deprecated form of the checkout's path.
+// eachForm runs a test with the current and with the deprecated path of a checkout.
 func eachForm(t *testing.T, test func(t *testing.T, path func(product, variant string) string)) {
 	t.Helper()
-	t.Run("newer form", func(t *testing.T) {
+	t.Run("current path", func(t *testing.T) {
 		test(t, func(product, variant string) string { return "/checkout/" + product + "/" + variant })
 	})
-	t.Run("older form", func(t *testing.T) {
+	t.Run("deprecated path", func(t *testing.T) {
 		test(t, func(product, variant string) string { return "/checkout/" + product + "/variant/" + variant })
 	})
 }
 
-// wantDeprecated checks the deprecation headers: responses to the older form have them, others do not.
+// wantDeprecated checks the deprecation headers: only responses on the deprecated path have them.
 func (a answer) wantDeprecated(t *testing.T, s shop, path, product, variant string) {
 	t.Helper()
 	want := http.Header{}
@@ -181,7 +187,7 @@ func TestCheckout_StoresWhatItResponds(t *testing.T) {
 			t.Fatalf("%d checkouts are stored, want 2", len(kept))
 		}
 		if string(kept[0].ID) != c.ID || kept[0].Total.Minor != 1497 {
-			t.Errorf("stored is %+v, want %+v", kept[0], c)
+			t.Errorf("stored %+v, want %+v", kept[0], c)
 		}
 	})
 }

@@ -8,14 +8,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"shopfront/pkg/catalog"
 	"shopfront/pkg/client"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
-// client is a storefront's client of the shop. Its requests and responses are checked against the interface's document. A
-// response is lost whenever lose, if not nil, returns true.
+// client returns a storefront's client of the shop. Its requests and responses are checked against the interface's document. If
+// lose is not nil, a response is lost whenever lose returns true.
 func (s shop) client(t *testing.T, lose func() bool) *client.Client {
 	t.Helper()
 	document, err := shared.document()
@@ -79,7 +81,7 @@ func TestClient_Redeem(t *testing.T) {
 	}
 	kept, err := s.Redemptions(t.Context(), operator.RedemptionFilter{})
 	if err != nil || len(kept) != 1 || kept[0].ID != redemption.ID || !kept[0].At.Equal(redemption.RedeemedAt) {
-		t.Errorf("stored are %+v, %v, want %+v", kept, err, redemption)
+		t.Errorf("stored %+v, %v, want %+v", kept, err, redemption)
 	}
 
 	unknown := shop{id: "unknown-" + s.id}.client(t, nil)
@@ -94,8 +96,8 @@ func TestClient_Redeem(t *testing.T) {
 		"unknown":          {func() (client.Redemption, error) { return c.Redeem(t.Context(), "INVENTED", "Alder") }, client.ErrVoucherNotFound},
 		"unknown customer": {func() (client.Redemption, error) { return unknown.Redeem(t.Context(), "WELCOME-COINS", "Alder") }, client.ErrVoucherNotFound},
 		"no code":          {func() (client.Redemption, error) { return c.Redeem(t.Context(), "-", "Alder") }, client.ErrInvalid},
-		"no UTF-8":         {func() (client.Redemption, error) { return c.Redeem(t.Context(), "\xff", "Alder") }, client.ErrMalformedRequest},
-		"over-long": {
+		"not UTF-8":        {func() (client.Redemption, error) { return c.Redeem(t.Context(), "\xff", "Alder") }, client.ErrMalformedRequest},
+		"too long": {
 			func() (client.Redemption, error) { return c.Redeem(t.Context(), strings.Repeat("A", 5000), "") },
 			client.ErrContentTooLarge,
 		},
@@ -127,10 +129,10 @@ func TestClient_LostResponses_RedeemOnceEach(t *testing.T) {
 		})
 	}
 	racing.Wait()
-	var told, kept []string
+	var reported, kept []string
 	for i, err := range errs {
 		if err == nil && redemptions[i].Replayed {
-			told = append(told, redemptions[i].ID)
+			reported = append(reported, redemptions[i].ID)
 		} else if !errors.Is(err, client.ErrVoucherNotFound) {
 			t.Errorf("%+v, %v", redemptions[i], err)
 		}
@@ -142,10 +144,10 @@ func TestClient_LostResponses_RedeemOnceEach(t *testing.T) {
 	for _, record := range records {
 		kept = append(kept, record.ID)
 	}
-	slices.Sort(told)
+	slices.Sort(reported)
 	slices.Sort(kept)
-	if len(kept) != uses || !slices.Equal(told, kept) {
-		t.Errorf("reported are %q, stored %q, want %d", told, kept, uses)
+	if len(kept) != uses || !slices.Equal(reported, kept) {
+		t.Errorf("reported %q, stored %q, want %d", reported, kept, uses)
 	}
 }
 
@@ -161,7 +163,7 @@ func TestClient_Checkout(t *testing.T) {
 		t.Errorf("%+v, %v: want the checkout of the lost response", checkout, err)
 	}
 	if kept := s.checkouts(t); len(kept) != 1 || string(kept[0].ID) != checkout.ID {
-		t.Errorf("stored are %+v, want %s", kept, checkout.ID)
+		t.Errorf("stored %+v, want %s", kept, checkout.ID)
 	}
 	if _, err := c.Checkout(t.Context(), client.Order{Product: "coins", Variant: "500"}, client.WithKey(key)); !errors.Is(err, client.ErrKeyInUse) {
 		t.Errorf("the key of another order: %v", err)
@@ -211,6 +213,7 @@ func TestClient_CheckoutArea(t *testing.T) {
 		t.Errorf("shown again %q, want %q", got, want)
 	}
 	loadShop(t, strings.Replace(emberforge, "4.99", "5.49", 1), s.id)
+	time.Sleep(catalog.MaxAge) // the checkout area may be that old
 	want[0] = "coins/500 549 EUR"
 	if got := show(pages...); !slices.Equal(got, want) {
 		t.Errorf("shown after a new price %q, want %q", got, want)

@@ -19,10 +19,10 @@ import (
 )
 
 // With -sam, requests go to the functions that `make build` built, in containers, behind `sam local start-api`. They use
-// the tables of the local run. That gateway's own responses differ from API Gateway's: `make start-api` leaves those tests out.
+// the tables of the local run. That gateway's own responses differ from API Gateway's, so `make start-api` skips tests of them.
 var (
 	samCLI  = flag.String("sam", "", "send requests to the functions in Docker, with this SAM CLI") //nolint:gochecknoglobals // a flag
-	samArgs = flag.String("sam-args", "", "further arguments of sam local start-api")               //nolint:gochecknoglobals // a flag
+	samArgs = flag.String("sam-args", "", "more arguments for sam local start-api")                 //nolint:gochecknoglobals // a flag
 )
 
 // containers are the functions in Docker.
@@ -55,7 +55,7 @@ func startContainers(ctx context.Context, run *localruntest.Run) (*containers, e
 		"--warm-containers", "EAGER", "--add-host", "host.docker.internal:host-gateway",
 	}, strings.Fields(*samArgs)...)
 	c := &containers{baseURL: "http://" + address, ended: make(chan struct{}), out: &localruntest.Output{}}
-	c.command = exec.Command(*samCLI, args...) //nolint:noctx // the path comes from whoever runs the test; stop ends the process
+	c.command = exec.Command(*samCLI, args...) //nolint:noctx // the tester names the path; stop ends the process
 	c.command.Stdout, c.command.Stderr = c.out, c.out
 	if err := c.command.Start(); err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func TestCORS_AllowedOrigin_MayReadResponses(t *testing.T) {
 	for name, a := range map[string]answer{
 		"a page":                 s.get(t, "/checkout", shopOrigin),
 		"a refusal":              s.redeem(t, body("UNKNOWN", ""), shopOrigin),
-		"an error in the form":   s.redeem(t, "", shopOrigin),
+		"a malformed body":       s.redeem(t, "", shopOrigin),
 		"the gateway's own 404":  s.get(t, "/none", shopOrigin),
 		"a removed payment path": send(t, address, request{target: "/checkout/any-processor", header: []string{shopOrigin}}),
 	} {
@@ -35,7 +35,7 @@ func TestCORS_AllowedOrigin_MayReadResponses(t *testing.T) {
 			})
 		})
 	}
-	// Not a browser.
+	// A client that is not a browser.
 	wantHeaders(t, s.get(t, "/checkout"), map[string]string{"Access-Control-Allow-Origin": "", "Access-Control-Expose-Headers": ""})
 }
 

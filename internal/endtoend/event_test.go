@@ -30,7 +30,7 @@ func functions(t *testing.T, endpoint string) *runtimeapi.Runtime {
 	return runtime
 }
 
-// eventAnswer is what a function responds to its event.json with the demo shop.
+// eventAnswer is a function's expected response to its event.json with the demo shop.
 type eventAnswer struct {
 	status       int
 	header       string
@@ -39,7 +39,7 @@ type eventAnswer struct {
 }
 
 // `make invoke-*` passes event.json in the same way.
-func TestFunction_EventJSON_IsAnswered(t *testing.T) {
+func TestFunction_EventJSON_GetsItsResponse(t *testing.T) {
 	run := localRun(t)
 	runtime := functions(t, run.State.DynamoDBEndpoint)
 	answers := map[string]eventAnswer{
@@ -72,7 +72,7 @@ func TestFunction_EventJSON_IsAnswered(t *testing.T) {
 func (want eventAnswer) want(t *testing.T, a events.APIGatewayV2HTTPResponse) {
 	t.Helper()
 	if a.StatusCode != want.status || a.Headers[want.header] != want.value || a.IsBase64Encoded {
-		t.Errorf("answer %+v, want %+v", a, want)
+		t.Errorf("response %+v, want %+v", a, want)
 	}
 	for _, text := range want.bodyContains {
 		if !strings.Contains(a.Body, text) {
@@ -94,7 +94,7 @@ func invoke(t *testing.T, runtime *runtimeapi.Runtime, function string, event []
 	return a
 }
 
-func TestFunction_BadEvents_EndNoProcess(t *testing.T) {
+func TestFunction_BadEvents_DoNotEndTheProcess(t *testing.T) {
 	run := localRun(t)
 	s := newShop(t)
 	s.create(t, "SINGLE", nil)
@@ -120,30 +120,33 @@ func TestFunction_BadEvents_EndNoProcess(t *testing.T) {
 	invoke(t, runtime, "redeem-voucher", post(func(e *events.APIGatewayV2HTTPRequest) { e.Body = "" })) // starts the process
 	processes := functionProcesses(t)
 	for name, test := range map[string]want{
-		"base64 that is none":        {post(func(e *events.APIGatewayV2HTTPRequest) { e.IsBase64Encoded = true; e.Body = "%%%" }), 400},
-		"base64 of half a character": {post(func(e *events.APIGatewayV2HTTPRequest) { e.IsBase64Encoded = true; e.Body = "eyJjb2RlIjoi/w==" }), 400},
-		"no headers":                 {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers = nil }), 415},
-		"another path":               {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "/" }), 404},
-		"no path":                    {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "" }), 404},
-		"a NUL in the path":          {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "/shop/a\x00b/voucher" }), 404},
-		"another method":             {post(func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.HTTP.Method = http.MethodDelete }), 405},
-		"a query of semicolons":      {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "check=true;check=false" }), 400},
-		"a key of commas":            {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers["idempotency-key"] = "a,b" }), 400},
-		"another host":               {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers["host"] = "::not a host::"; e.Body = "" }), 400},
+		"invalid base64":          {post(func(e *events.APIGatewayV2HTTPRequest) { e.IsBase64Encoded = true; e.Body = "%%%" }), 400},
+		"base64 of invalid UTF-8": {post(func(e *events.APIGatewayV2HTTPRequest) { e.IsBase64Encoded = true; e.Body = "eyJjb2RlIjoi/w==" }), 400},
+		"no headers":              {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers = nil }), 415},
+		"another path":            {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "/" }), 500},
+		"no path":                 {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "" }), 500},
+		"a slash in the path": {post(func(e *events.APIGatewayV2HTTPRequest) {
+			e.RawPath, e.PathParameters = "/shop/a/b/voucher", map[string]string{"customer": "a/b"}
+		}), 404},
+		"a NUL in the path":        {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "/shop/a\x00b/voucher" }), 404},
+		"another method":           {post(func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.HTTP.Method = http.MethodDelete }), 405},
+		"a query with a semicolon": {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "check=true;check=false" }), 400},
+		"a key with a comma":       {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers["idempotency-key"] = "a,b" }), 400},
+		"another host":             {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers["host"] = "::not a host::"; e.Body = "" }), 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := invoke(t, runtime, "redeem-voucher", test.event)
 			if a.StatusCode != test.status || a.Headers["Content-Type"] != "application/problem+json" {
-				t.Errorf("answer %+v, want %d", a, test.status)
+				t.Errorf("response %+v, want %d", a, test.status)
 			}
 			wantNothingInternal(t, a.Body)
 		})
 	}
-	for name, event := range map[string]string{"no event": "", "not JSON": "{", "another event": `{"Records":[]}`, "wrong types": `{"rawPath":7}`, "null": "null", "a list": "[]"} {
+	for name, event := range map[string]string{"an empty event": "", "not JSON": "{", "another event": `{"Records":[]}`, "wrong types": `{"rawPath":7}`, "null": "null", "a list": "[]"} {
 		t.Run(name, func(t *testing.T) {
 			answer, err := runtime.Invoke(t.Context(), "redeem-voucher", []byte(event))
 			if err == nil && !strings.Contains(string(answer), `"statusCode":4`) {
-				t.Errorf("answer %s", answer)
+				t.Errorf("response %s", answer)
 			}
 		})
 	}
@@ -153,5 +156,8 @@ func TestFunction_BadEvents_EndNoProcess(t *testing.T) {
 	if ended := without(processes, functionProcesses(t)); len(ended) > 0 {
 		t.Errorf("processes have ended: %q", ended)
 	}
-	s.redeem(t, body("SINGLE", "")).wantRedeemed(t, false)
+	mapped := post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "/till" + e.RawPath })
+	if a := invoke(t, runtime, "redeem-voucher", mapped); a.StatusCode != http.StatusOK {
+		t.Errorf("behind a domain with a mapping key: %+v, want the redemption", a)
+	}
 }

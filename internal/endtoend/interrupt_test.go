@@ -29,7 +29,7 @@ type dev struct {
 	ended   chan error
 }
 
-// buildShopctl builds the command from a checkout.
+// buildShopctl builds the command.
 func buildShopctl(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "shopctl")
@@ -41,11 +41,11 @@ func buildShopctl(t *testing.T) string {
 	return program
 }
 
-// devCheckout is a checkout with the functions that were built for the shared run.
-func devCheckout(t *testing.T) string {
+// devTree returns a source tree with the functions that were built for the shared run.
+func devTree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	if err := localruntest.CopyCheckout(t.Context(), root, t.Output()); err != nil {
+	if err := localruntest.CopyTree(t.Context(), root, t.Output()); err != nil {
 		t.Fatal(err)
 	}
 	const built = ".shopfront/bin"
@@ -60,7 +60,7 @@ func startDev(t *testing.T, shopctl, root string) *dev {
 	t.Helper()
 	d := &dev{root: root, ended: make(chan error, 1)}
 	d.command = exec.Command(shopctl, "dev", "--port", "0", "--json") //nolint:noctx // signals end it
-	d.command.Dir = filepath.Join(root, "functions")                  // anywhere in the checkout
+	d.command.Dir = filepath.Join(root, "functions")                  // anywhere in the source tree
 	d.command.Stderr = io.MultiWriter(&d.stderr, t.Output())
 	stdout, err := d.command.StdoutPipe()
 	if err != nil {
@@ -115,13 +115,13 @@ func (d *dev) wantNothingLeft(t *testing.T) {
 
 func TestShopctlDev_Signals_EndEveryProcess(t *testing.T) {
 	t.Parallel()
-	shopctl, root := buildShopctl(t), devCheckout(t)
+	shopctl, root := buildShopctl(t), devTree(t)
 	r := request{method: http.MethodPost, target: "/shop/emberforge/voucher", header: []string{"Content-Type: application/json", key("order-1")}, body: body("WELCOME-COINS", "")}
 
 	t.Run("Ctrl-C", func(t *testing.T) {
 		d := startDev(t, shopctl, root)
 		send(t, d.state.BaseURL, r).wantRedeemed(t, false)
-		wantOneLine(t, shopctl, root, "serves this checkout at "+d.state.BaseURL)
+		wantOneLine(t, shopctl, root, "serves this source tree at "+d.state.BaseURL)
 		d.signal(t, os.Interrupt)
 		if err := d.wait(t); err != nil {
 			t.Errorf("it ends with %v, want exit code 0", err)
@@ -148,9 +148,9 @@ func TestShopctlDev_Signals_EndEveryProcess(t *testing.T) {
 		d := startDev(t, shopctl, root)
 		send(t, d.state.BaseURL, r).wantRedeemed(t, true)
 		d.stopStore(t)
-		answered := make(chan struct{})
+		ended := make(chan struct{})
 		go func() {
-			defer close(answered)
+			defer close(ended)
 			_, _ = tryExchange(t.Context(), d.state.BaseURL, r.method, r.raw()) // fails: the connection is cut off
 		}()
 		time.Sleep(300 * time.Millisecond)
@@ -164,7 +164,7 @@ func TestShopctlDev_Signals_EndEveryProcess(t *testing.T) {
 			t.Error("it ends with exit code 0")
 		}
 		d.wantNothingLeft(t)
-		<-answered
+		<-ended
 	})
 	t.Run("killed", func(t *testing.T) {
 		d := startDev(t, shopctl, root)

@@ -19,10 +19,11 @@ func TestRemovedPaymentPaths_AreGone(t *testing.T) {
 			{method: http.MethodPost, target: "/checkout/paybylink/sms"},
 			{method: http.MethodPost, target: "/checkout/any-processor"},
 			{method: http.MethodPost, target: "/checkout/any-processor", header: []string{"Content-Type: text/plain"}, body: "amount=1"},
-			{target: "/checkout/%2F"},
+			{target: "/checkout/%252F"},
 			{target: "/checkout/%00"},
 			{target: "/checkout/paybylink/%ff"},
-			{target: "/checkout/paybylink/a%2Fb"},
+			{target: "/checkout/paybylink/a%252Fb"},
+			{target: "/checkout/paybylink%2Fprepaid"},
 			{target: "/checkout/.."},
 		} {
 			a := send(t, address, r)
@@ -43,6 +44,7 @@ func TestRemovedPaymentPaths_AreGone(t *testing.T) {
 			{method: http.MethodPut, target: "/checkout/any-processor"},
 			{target: "/checkout/paybylink/"},
 			{target: "/checkout/paybylink/a/b"},
+			{target: "/checkout/paybylink/a%2Fb"},
 			{target: "/checkout/"},
 		} {
 			send(t, address, r).wantMessage(t, http.StatusNotFound)

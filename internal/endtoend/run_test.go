@@ -54,7 +54,7 @@ func (s *sharedRun) start(ctx context.Context, progress io.Writer) {
 	if s.dir, s.err = os.MkdirTemp("", "shopfront-endtoend"); s.err != nil {
 		return
 	}
-	if s.err = localruntest.CopyCheckout(ctx, s.dir, progress); s.err == nil {
+	if s.err = localruntest.CopyTree(ctx, s.dir, progress); s.err == nil {
 		s.run, s.err = localruntest.Start(s.dir, false) //nolint:contextcheck // the run outlives the test that starts it
 	}
 	if s.err == nil && *samCLI != "" {
@@ -223,7 +223,7 @@ type problem struct {
 	Pointer   *string `json:"pointer"`
 }
 
-// wantStatus wants this status from a function, and the gateway's request ID in the header.
+// wantStatus checks that a function returned this status, with the gateway's request ID in the header.
 func (a answer) wantStatus(t *testing.T, status int) {
 	t.Helper()
 	if a.status != status {
@@ -238,7 +238,7 @@ func (a answer) wantStatus(t *testing.T, status int) {
 	}
 }
 
-// wantProblem wants the function's problem of this name, which must reveal nothing internal.
+// wantProblem checks that the response is the function's problem of this name, and reveals nothing internal.
 func (a answer) wantProblem(t *testing.T, status int, name string) problem {
 	t.Helper()
 	a.wantStatus(t, status)
@@ -261,7 +261,7 @@ func (a answer) wantProblem(t *testing.T, status int, name string) problem {
 	return p
 }
 
-// wantMessage wants an error that the gateway itself made.
+// wantMessage checks that the gateway itself returned the error.
 func (a answer) wantMessage(t *testing.T, status int) {
 	t.Helper()
 	want := fmt.Sprintf(`{"message":%q}`, http.StatusText(status))

@@ -20,9 +20,9 @@ import (
 	"shopfront/pkg/operator"
 )
 
-// Every sample program on the docs page redeems once although responses get lost, and never claims a redemption that did not
+// Every sample program on the docs page redeems once although responses get lost, and never reports a redemption that did not
 // happen. The test runs the programs as the served page shows them, with its own address, shop, code and nick, and without pauses.
-func TestSamples_RedeemOnceAndOnlyWhenToldSo(t *testing.T) {
+func TestSamples_RedeemOnce_AndReportOnlyRealRedemptions(t *testing.T) {
 	page := send(t, baseURL(t), request{target: "/docs"}).body
 	for _, runtime := range []struct {
 		file    string
@@ -46,13 +46,14 @@ func TestSamples_RedeemOnceAndOnlyWhenToldSo(t *testing.T) {
 	}
 }
 
-// runOutages runs a sample program three times: through failures until it redeems, on a voucher that is used up, and through
-// failures only.
+// runOutages runs a sample program four times: with failures until it redeems, on a used-up voucher, with failures only, and with a
+// key that is not live, which it must report instead of trying again.
 func runOutages(t *testing.T, command []string, file, text string) {
 	t.Helper()
 	s := newShop(t)
 	s.create(t, "WELCOME-COINS", nil)
 	const redeemable = `{"status":"redeemable","code":"WELCOME-COINS","reward":{"kind":"product","product":"coins","variant":"500","amount":1}}`
+	const unauthorized = `{"type":"urn:problem:shopfront:unauthorized","title":"Unauthorized","status":401}`
 	gateway := &failingGateway{to: baseURL(t)}
 	address := gateway.serve(t)
 	path := writeSample(t, file, address, s.id, text)
@@ -60,15 +61,21 @@ func runOutages(t *testing.T, command []string, file, text string) {
 	for _, run := range []struct {
 		failures []failure // of the first requests
 		want     string
+		requests int    // 0: any number
+		because  string // in the output, in lower case
 	}{
-		{[]failure{answersWith(503, `{"message":"Service Unavailable"}`), losesResponse}, "redeemed: "},
-		{nil, "refused: "},
-		{[]failure{answersWith(200, redeemable), answersWith(502, "<html>"), losesRequest, losesRequest}, "unknown: "},
+		{[]failure{answersWith(503, `{"message":"Service Unavailable"}`), answersWith(429, `{"message":"Too Many Requests"}`), losesResponse}, "redeemed: ", 0, ""},
+		{nil, "refused: ", 0, ""},
+		{[]failure{answersWith(200, redeemable), answersWith(502, "<html>"), losesRequest, answersWith(500, "")}, "unknown: ", 0, ""},
+		{[]failure{losesRequest, answersWith(401, unauthorized)}, "unknown: ", 2, "unauthorized"},
 	} {
 		gateway.fail(run.failures)
 		out := runSample(t, command, path)
-		if !strings.HasPrefix(out, run.want) {
-			t.Errorf("the output is %q, want %q", out, run.want)
+		if !strings.HasPrefix(out, run.want) || !strings.Contains(strings.ToLower(out), run.because) {
+			t.Errorf("the output is %q, want %q and %q", out, run.want, run.because)
+		}
+		if requests := len(gateway.keys()); run.requests != 0 && requests != run.requests {
+			t.Errorf("%s after %d requests, want %d", run.want, requests, run.requests)
 		}
 		keys := slices.Compact(gateway.keys())
 		if len(keys) != 1 || len(keys[0]) < 20 || seen[keys[0]] {
@@ -117,19 +124,22 @@ func runSample(t *testing.T, command []string, path string) string {
 	program := exec.CommandContext(t.Context(), command[0], append(slices.Clone(command[1:]), path)...)
 	out, err := program.Output()
 	if failed, is := errors.AsType[*exec.ExitError](err); is {
-		t.Logf("%v: %s", failed, failed.Stderr) // the samples report a failure by their exit code too
+		t.Logf("%v: %s", failed, failed.Stderr) // the samples also report a failure by their exit code
 	} else if err != nil {
 		t.Fatal(err)
 	}
 	return string(out)
 }
 
-// failure answers a request in place of the service. forward is the service.
+// failure responds to a request instead of the service. forward is the service.
 type failure func(w http.ResponseWriter, r *http.Request, forward http.Handler)
 
 func answersWith(status int, body string) failure {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", "application/json")
+		if strings.Contains(body, "urn:problem:") {
+			w.Header().Set("Content-Type", "application/problem+json")
+		}
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(body))
 	}
@@ -144,7 +154,7 @@ func losesResponse(_ http.ResponseWriter, r *http.Request, forward http.Handler)
 	panic(http.ErrAbortHandler)
 }
 
-// failingGateway forwards requests to the service after it has failed some of them. One program calls it, one request at a time.
+// failingGateway fails some requests and forwards the others to the service. One program calls it, one request at a time.
 type failingGateway struct {
 	to string
 

@@ -14,7 +14,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// shop is a customer that one test has for itself.
+// shop is one test's customer.
 type shop struct {
 	id string
 	*operator.Shop
@@ -54,7 +54,7 @@ customers:
           - {id: red, name: Red, price: 14.99}
 `
 
-// newShop loads a shop for this test alone.
+// newShop loads a shop for this test only.
 func newShop(t *testing.T) shop {
 	t.Helper()
 	return loadShop(t, emberforge, "shop-"+rand.Text())

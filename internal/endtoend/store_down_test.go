@@ -26,7 +26,7 @@ import (
 type store struct {
 	endpoint string
 	failure  atomic.Int32
-	asked    chan struct{} // gets a value when a request fails, if it is empty
+	asked    chan struct{} // receives a value when a request fails; holds at most one
 }
 
 // How a store fails.
@@ -93,7 +93,7 @@ func newStore(t *testing.T) *store {
 
 func isRead(r *http.Request) bool {
 	operation := r.Header.Get("X-Amz-Target")
-	return strings.HasSuffix(operation, "GetItem") || strings.HasSuffix(operation, ".Query")
+	return strings.Contains(operation, "GetItem") || strings.HasSuffix(operation, ".Query")
 }
 
 // serve runs the functions with a DynamoDB at the endpoint, and returns the address of an HTTP API in front of them.
@@ -120,17 +120,17 @@ func (s shop) storeRequests() map[string]request {
 	check := s.redeemRequest(body("SINGLE", ""))
 	check.target += "?check=true"
 	return map[string]request{
-		"redeem, with a key":       s.redeemRequest(body("SINGLE", "Alder"), key("order-1")),
-		"redeem, without a key":    s.redeemRequest(body("ANOTHER", "Alder")),
-		"redeem, of many uses":     s.redeemRequest(body("LIMITED", "Alder"), key("order-1")),
-		"redeem, an unknown code":  s.redeemRequest(body("UNKNOWN", "Alder")),
-		"check":                    check,
-		"area":                     at(http.MethodGet, "/checkout"),
-		"area, head":               at(http.MethodHead, "/checkout"),
-		"check out, with a key":    at(http.MethodGet, "/checkout/coins/500", key("till-1")),
-		"check out, without a key": at(http.MethodGet, "/checkout/coins/500"),
-		"check out, older form":    at(http.MethodGet, "/checkout/coins/variant/500"),
-		"check out, head":          at(http.MethodHead, "/checkout/coins/500"),
+		"redeem, with a key":         s.redeemRequest(body("SINGLE", "Alder"), key("order-1")),
+		"redeem, without a key":      s.redeemRequest(body("ANOTHER", "Alder")),
+		"redeem, many uses":          s.redeemRequest(body("LIMITED", "Alder"), key("order-1")),
+		"redeem, an unknown code":    s.redeemRequest(body("UNKNOWN", "Alder")),
+		"check":                      check,
+		"area":                       at(http.MethodGet, "/checkout"),
+		"area, head":                 at(http.MethodHead, "/checkout"),
+		"check out, with a key":      at(http.MethodGet, "/checkout/coins/500", key("till-1")),
+		"check out, without a key":   at(http.MethodGet, "/checkout/coins/500"),
+		"check out, deprecated path": at(http.MethodGet, "/checkout/coins/variant/500"),
+		"check out, head":            at(http.MethodHead, "/checkout/coins/500"),
 	}
 }
 
@@ -170,12 +170,13 @@ func storeShop(t *testing.T) shop {
 	return s
 }
 
-// warmUp starts a process of each function and makes it connect to the store.
+// warmUp starts a process of each function and makes it connect to the store. It does not ask for the shop's checkout area, which
+// the function would still show when the store is down.
 func warmUp(t *testing.T, address string, s shop) {
 	t.Helper()
 	send(t, address, s.redeemRequest(body("UNKNOWN", ""))).wantRefused(t)
-	for path, status := range map[string]int{"/checkout": 200, "/checkout/coins/none": 404, "/checkout/coins/variant/none": 404} {
-		send(t, address, request{target: "/shop/" + s.id + path}).wantStatus(t, status)
+	for _, path := range []string{"-2/checkout", "/checkout/coins/none", "/checkout/coins/variant/none"} {
+		send(t, address, request{target: "/shop/" + s.id + path}).wantStatus(t, http.StatusNotFound)
 	}
 }
 
@@ -222,7 +223,7 @@ func wantNothingApplied(t *testing.T, address string, s shop) {
 		t.Errorf("checkouts are stored: %+v", kept)
 	}
 	requests := s.storeRequests()
-	for _, name := range []string{"redeem, with a key", "redeem, without a key", "redeem, of many uses"} {
+	for _, name := range []string{"redeem, with a key", "redeem, without a key", "redeem, many uses"} {
 		send(t, address, requests[name]).wantRedeemed(t, false)
 	}
 	made := send(t, address, requests["check out, with a key"])
@@ -276,15 +277,15 @@ func TestFunction_KilledProcess_Is500AndNextRequestSucceeds(t *testing.T) {
 	warmUp(t, address, s)
 	store.failure.Store(silent)
 	r := s.redeemRequest(body("SINGLE", "Alder"), key("order-1"))
-	answered := make(chan answer, 1)
+	received := make(chan answer, 1)
 	go func() {
-		defer close(answered)
+		defer close(received)
 		a, err := tryExchange(t.Context(), address, r.method, r.raw())
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		answered <- a
+		received <- a
 	}()
 	<-store.asked
 	for _, process := range without(functionProcesses(t), others) {
@@ -299,7 +300,7 @@ func TestFunction_KilledProcess_Is500AndNextRequestSucceeds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	(<-answered).wantMessage(t, http.StatusInternalServerError)
+	(<-received).wantMessage(t, http.StatusInternalServerError)
 	store.failure.Store(works)
 	send(t, address, r).wantRedeemed(t, false)
 }

@@ -1,6 +1,7 @@
 package endtoend_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -46,7 +47,7 @@ func body(code, nick string) string {
 
 func key(key string) string { return "Idempotency-Key: " + key }
 
-// wantRedeemed wants a redemption, either new or replayed.
+// wantRedeemed checks that the response is a redemption, new or replayed.
 func (a answer) wantRedeemed(t *testing.T, replayed bool) redemption {
 	t.Helper()
 	a.wantStatus(t, http.StatusOK)
@@ -155,7 +156,7 @@ func TestRedeem_SameKeyOtherNickOrCode_IsAnotherRequest(t *testing.T) {
 		ids[s.redeem(t, b, key("order-1")).wantRedeemed(t, false).ID] = true
 	}
 	if len(ids) != 4 {
-		t.Errorf("redemptions %v, want four", ids)
+		t.Errorf("redemptions %v, want 4", ids)
 	}
 }
 
@@ -226,7 +227,7 @@ func TestRedeem_EveryRefusal_LooksTheSame(t *testing.T) {
 	for _, used := range []string{body("USED", ""), body("USED-UP", ""), body("USED-UP", ""), body("ONCE-EACH", "Alder")} {
 		s.redeem(t, used).wantRedeemed(t, false)
 	}
-	s.redeem(t, body("USED-UP", "")).wantRefused(t) // the first refusal of a code of many uses notes that it is used up
+	s.redeem(t, body("USED-UP", "")).wantRefused(t) // the first refusal of a code with many uses marks it as used up
 	unknownCustomer := shop{id: "unknown-" + s.id}
 	requests := map[string]request{
 		"unknown customer":         unknownCustomer.redeemRequest(body("USED", "Alder")),
@@ -264,7 +265,7 @@ func TestRedeem_EveryRefusal_LooksTheSame(t *testing.T) {
 
 func TestRedeem_SingleUseRace_OneWins(t *testing.T) {
 	const racers = 200
-	s := newShop(t)
+	s := loadShop(t, strings.Replace(emberforge, "currency: EUR", "currency: EUR\n    refusals: off", 1), "shop-"+rand.Text())
 	code := s.create(t, "ONE-LEFT", nil).Code
 	raw := func(i int) string {
 		return s.redeemRequest(body("ONE-LEFT", fmt.Sprintf("Racer_%d", i)), key(fmt.Sprintf("order-%d", i))).raw()
@@ -295,7 +296,7 @@ func TestRedeem_SingleUseRace_OneWins(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := standing.Redeemed; r == nil || r.ID != winner.ID || r.Nick != winner.Nick {
-		t.Errorf("stored is %+v, the response was %+v", r, winner)
+		t.Errorf("stored %+v, the response was %+v", r, winner)
 	}
 }
 

@@ -36,6 +36,7 @@ func (c *client) shop(tb testing.TB) {
 			return
 		}
 		c.request(tb, t)
+		time.Sleep(2 * time.Duration(c.random.Int64N(int64(c.trial.pause)+1)))
 	}
 }
 
@@ -70,7 +71,7 @@ func (c *client) request(tb testing.TB, t *target) {
 		nick = ""
 	}
 	if c.random.IntN(100) < checks {
-		c.check(tb, c.number, c.random, t, nick)
+		c.check(tb, c.number, c.random, c.someone(c.random), t, nick)
 		return
 	}
 	a := asked{nick: nick}
@@ -84,31 +85,35 @@ func (c *client) request(tb testing.TB, t *target) {
 		t.remember(a)
 	}
 	for range 1 + c.random.IntN(3) {
-		if c.redeem(tb, c.number, c.random, t, a) != history.Unknown || a.key == "" || time.Now().After(c.end) {
+		if c.redeem(tb, c.number, c.random, c.someone(c.random), t, a) != history.Unknown || a.key == "" || time.Now().After(c.end) {
 			return
 		}
 	}
 }
 
 // redeem sends a redemption, and returns its outcome.
-func (r *round) redeem(tb testing.TB, client int, random *rand.Rand, t *target, a asked) history.Outcome {
+func (r *round) redeem(tb testing.TB, client int, random *rand.Rand, by caller, t *target, a asked) history.Outcome {
 	tb.Helper()
 	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskRedeem, Nick: a.nick, Key: a.key})
-	answer := r.judgeRedemption(t, a, r.send(tb, "", t.typed(random), spelled(random, a.nick), a.key))
+	received := time.Now()
+	answer := r.judgeRedemption(t, a, r.send(tb, by, "", t.typed(random), spelled(random, a.nick), a.key))
+	answer = r.judgeAccess(t, by, received, answer)
 	returned(answer)
 	t.learn(a, answer)
 	return answer.Outcome
 }
 
 // check asks whether a code could be redeemed. It may send a key, which must not change the response.
-func (r *round) check(tb testing.TB, client int, random *rand.Rand, t *target, nick string) history.Outcome {
+func (r *round) check(tb testing.TB, client int, random *rand.Rand, by caller, t *target, nick string) history.Outcome {
 	tb.Helper()
 	key := ""
 	if a, has := t.earlier(random); has && random.IntN(2) == 0 {
 		key = a.key
 	}
 	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskCheck, Nick: nick})
-	answer := r.judgeCheck(t, r.send(tb, "?check=true", t.typed(random), spelled(random, nick), key))
+	received := time.Now()
+	answer := r.judgeCheck(t, r.send(tb, by, "?check=true", t.typed(random), spelled(random, nick), key))
+	answer = r.judgeAccess(t, by, received, answer)
 	returned(answer)
 	return answer.Outcome
 }
@@ -120,15 +125,16 @@ func spelled(random *rand.Rand, nick string) string {
 
 // response is a response of the API.
 type response struct {
-	status int
-	header http.Header
-	body   []byte
+	status   int
+	header   http.Header
+	body     []byte
+	byServer bool // the shop's server sent the request
 }
 
 func (r response) String() string { return fmt.Sprintf("%d %v %s", r.status, r.header, r.body) }
 
 // send sends a request to the API.
-func (r *round) send(tb testing.TB, query, code, nick, key string) response {
+func (r *round) send(tb testing.TB, by caller, query, code, nick, key string) response {
 	tb.Helper()
 	body, err := json.Marshal(map[string]string{"code": code, "nick": nick})
 	if err != nil {
@@ -139,12 +145,15 @@ func (r *round) send(tb testing.TB, query, code, nick, key string) response {
 	if key != "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
+	if by.key.ID != "" {
+		request.Header.Set("Authorization", "Bearer "+by.key.Secret())
+	}
 	recorder := httptest.NewRecorder()
 	r.shop.API.ServeHTTP(recorder, request)
 	r.mu.Lock()
 	r.outcome.requests++
 	r.mu.Unlock()
-	return response{recorder.Code, recorder.Header(), recorder.Body.Bytes()}
+	return response{recorder.Code, recorder.Header(), recorder.Body.Bytes(), by.key.ID != ""}
 }
 
 // redemptionAnswer is the body of a 200.
@@ -158,7 +167,7 @@ func (r *round) judgeRedemption(t *target, a asked, got response) history.Answer
 	var redemption redemptionAnswer
 	if err := json.Unmarshal(got.body, &redemption); err != nil || redemption.ID == "" || redemption.Status != "redeemed" ||
 		redemption.Code != t.written || !strings.EqualFold(redemption.Nick, a.nick) || redemption.RedeemedAt == "" {
-		r.violate("%s: no redemption for %q: %s", t.written, a.nick, got)
+		r.violate("%s: not a redemption for %q: %s", t.written, a.nick, got)
 	}
 	replayed, is := got.header["Idempotency-Replayed"]
 	if is && !slices.Equal(replayed, []string{"true"}) {
@@ -186,36 +195,41 @@ func (r *round) judgeCheck(t *target, got response) history.Answer {
 	}
 	var redeemable redemptionAnswer
 	if err := json.Unmarshal(got.body, &redeemable); err != nil || redeemable.Status != "redeemable" || redeemable.Code != t.written || redeemable.ID != "" {
-		r.violate("%s: no answer to a check: %s", t.written, got)
+		r.violate("%s: wrong response to a check: %s", t.written, got)
 	}
 	return history.Answer{Outcome: history.Redeemable}
 }
 
-// judgeOther reads a response that is not 200. It must be a refusal that looks like every other refusal, or the function's
-// own 503. A 503 without Retry-After comes from the gateway: the function died or timed out.
+// judgeOther reads a response that is not 200. It must be a 401, a refusal that looks like every other refusal except that the shop's
+// server learns the reason, or the function's own 503. A 503 without Retry-After comes from the gateway: the function died or timed
+// out.
 func (r *round) judgeOther(t *target, got response) history.Outcome {
-	var problem struct{ Type string }
+	var problem struct{ Type, Reason string }
 	if err := json.Unmarshal(got.body, &problem); err != nil {
 		r.violate("%s: %v: %s", t.written, err, got)
 	}
 	requestID := got.header.Get("Request-Id")
 	switch {
-	case got.status == http.StatusNotFound && problem.Type == "urn:problem:shopfront:voucher-not-found" && requestID != "":
+	case got.status == http.StatusUnauthorized && problem.Type == "urn:problem:shopfront:unauthorized" && requestID != "" &&
+		got.header.Get("Www-Authenticate") == "Bearer":
+		return history.Denied
+	case got.status == http.StatusNotFound && problem.Type == "urn:problem:shopfront:voucher-not-found" && requestID != "" &&
+		got.byServer == (problem.Reason != ""):
 		r.mu.Lock()
 		r.outcome.row.Refusals++
-		if r.notFound == nil {
+		if r.notFound == nil && !got.byServer {
 			r.notFound = &got
 		}
 		first := r.notFound
 		r.mu.Unlock()
-		if !bytes.Equal(first.body, got.body) || !maps.EqualFunc(withoutID(first.header), withoutID(got.header), slices.Equal[[]string]) {
-			r.violate("refusals can be told apart: %s and %s", first, got)
+		if !got.byServer && (!bytes.Equal(first.body, got.body) || !maps.EqualFunc(withoutID(first.header), withoutID(got.header), slices.Equal[[]string])) {
+			r.violate("refusals can be distinguished: %s and %s", first, got)
 		}
 		return history.Refused
 	case got.status == http.StatusServiceUnavailable && problem.Type == "urn:problem:shopfront:unavailable" && requestID != "" &&
 		got.header.Get("Retry-After") != "":
 	default:
-		r.violate("%s: undocumented answer %s", t.written, got)
+		r.violate("%s: undocumented response %s", t.written, got)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -231,11 +245,11 @@ func withoutID(header http.Header) http.Header {
 	return header
 }
 
-// watchLog reports log lines that contain a code, a nick or a key.
+// watchLog reports log lines that contain a code, a nick, an idempotency key or a key of the shop's server.
 func (r *round) watchLog(_, line string) {
-	told := strings.ToLower(withoutRequestID(line))
-	for _, secret := range append(nicks(), "spring-20", "spring20", "order-") {
-		if strings.Contains(told, secret) {
+	logged := strings.ToLower(withoutRequestID(line))
+	for _, secret := range append(nicks(), "spring-20", "spring20", "order-", "sf_") {
+		if strings.Contains(logged, secret) {
 			r.violate("logged: %s", line)
 		}
 	}

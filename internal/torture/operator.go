@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,7 +45,7 @@ func (s *staff) operate(tb testing.TB, over <-chan struct{}) {
 		select {
 		case <-over:
 			return
-		case <-time.After(time.Duration(s.random.IntN(120)) * time.Millisecond):
+		case <-time.After(time.Duration(s.random.IntN(120))*time.Millisecond + s.trial.pause):
 		}
 	}
 }
@@ -63,15 +64,8 @@ func (s *staff) edit(tb testing.TB, t *target) {
 // annotate edits the note, on which no redemption depends.
 func (s *staff) annotate(tb testing.TB, t *target) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), s.patience())
-	defer cancel()
 	note := fmt.Sprintf("looked at %d times", s.random.IntN(1000))
-	if status, printed := s.shopctl(ctx, "voucher", "edit", string(s.customer), t.written, "--note", note); status > 1 {
-		s.violate("%s: the note ended with status %d: %s", t.written, status, printed)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.outcome.operations++
+	s.run(tb, s.patience(), "voucher", "edit", string(s.customer), t.written, "--note", note)
 }
 
 // patience returns how long the operator waits before killing a command.
@@ -92,7 +86,7 @@ func (s *staff) drawEdit(t *target) history.Edit {
 	if t.terms.MaxUsesPerNick != history.None {
 		edits = append(edits, history.Edit{MaxUsesPerNick: new(1 + s.random.IntN(3))})
 	}
-	if t.terms.Disabled { // it is enabled again, most often
+	if t.terms.Disabled { // most edits enable it again
 		edits = append(edits, edits[0], edits[0], edits[0])
 	}
 	return pick(s.random, edits...)
@@ -103,25 +97,15 @@ func (r *round) tryEdit(tb testing.TB, number int, t *target, edit history.Edit,
 	tb.Helper()
 	t.head(edit)
 	returned := t.recorder.Call(history.Operation{Client: number, Ask: history.AskEdit, Edit: edit})
-	ctx, cancel := context.WithTimeout(tb.Context(), patience)
-	defer cancel()
-	status, printed := r.shopctl(ctx, append([]string{"voucher", "edit", string(r.customer), t.written}, flags(edit)...)...)
-	r.mu.Lock()
-	r.outcome.operations++
-	r.mu.Unlock()
-	switch status {
-	case 0:
+	status, _ := r.run(tb, patience, append([]string{"voucher", "edit", string(r.customer), t.written}, flags(edit)...)...)
+	if status == 0 {
 		returned(history.Answer{Outcome: history.Done})
 		t.arrive(edit)
-		return true
-	case 1, killed:
-	default:
-		r.violate("%s: the edit %s ended with status %d: %s", t.written, edit, status, printed)
 	}
-	return false
+	return status == 0
 }
 
-// head records an edit that may be applied from now on.
+// head records an edit that is about to be attempted.
 func (t *target) head(edit history.Edit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,12 +151,27 @@ func flags(edit history.Edit) []string {
 	return flags
 }
 
+// run runs shopctl for as long as the operator waits. A command may fail while the store is hostile, but it must not be refused.
+func (r *round) run(tb testing.TB, patience time.Duration, arguments ...string) (status int, printed string) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	defer cancel()
+	status, printed = r.shopctl(ctx, arguments...)
+	if status > 1 {
+		r.violate("shopctl %s exited with status %d: %s", strings.Join(arguments, " "), status, printed)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcome.operations++
+	return status, printed
+}
+
 // killed is the exit status recorded for a command that was killed.
 const killed = -1
 
-// shopctl runs the operator's command through the hostile store.
+// shopctl runs the operator's command against the hostile store.
 func (r *round) shopctl(ctx context.Context, arguments ...string) (status int, printed string) {
-	command := exec.CommandContext(ctx, r.programs.Shopctl(), append([]string{"--local"}, arguments...)...) //nolint:gosec // as it was built
+	command := exec.CommandContext(ctx, r.programs.Shopctl(), append([]string{"--local"}, arguments...)...) //nolint:gosec // the program that the test built
 	command.Dir = r.shop.Dir
 	out, err := command.CombinedOutput()
 	if exit, is := errors.AsType[*exec.ExitError](err); is {
@@ -184,8 +183,7 @@ func (r *round) shopctl(ctx context.Context, arguments ...string) (status int, p
 	return 0, string(out)
 }
 
-// list lists a voucher's redemptions while clients redeem it. No redemption that was answered may be missing, and none may be
-// listed twice.
+// list lists a voucher's redemptions while clients redeem it. Every redemption confirmed before must be listed, and none twice.
 func (s *staff) list(tb testing.TB, t *target) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Second)
@@ -193,7 +191,7 @@ func (s *staff) list(tb testing.TB, t *target) {
 	known := t.knownRedemptions()
 	listed, err := s.listed(ctx, t)
 	if err != nil {
-		return // as it may: the store is hostile
+		return // the store is hostile, so a list may fail
 	}
 	ids := make([]string, len(listed))
 	for i, redemption := range listed {
@@ -206,7 +204,7 @@ func (s *staff) list(tb testing.TB, t *target) {
 	}
 	for _, id := range known {
 		if _, found := slices.BinarySearch(ids, id); !found {
-			s.breach("%s: redemption %s is missing from a list while the shop goes on: %v", t.written, id, ids)
+			s.breach("%s: redemption %s is missing from a list made while clients redeem: %v", t.written, id, ids)
 		}
 	}
 }

@@ -13,16 +13,16 @@ import (
 type Row struct {
 	// Fault names what went wrong.
 	Fault string
-	// Injected counts how often it did.
+	// Injected counts how often it did. Where access changes, it counts the requests that had to be denied.
 	Injected int
-	// Redemptions counts those on record in the end, Refusals the answers that a code may not be redeemed, and Unknown the
-	// requests that left open whether they were applied, each attempt counted.
+	// Redemptions counts the redemptions on record in the end, Refusals the refused requests, and Unknown the attempts whose
+	// outcome the client does not know.
 	Redemptions, Refusals, Unknown int
-	// Violations counts what broke a promise. There must be none.
+	// Violations counts broken promises. There must be none.
 	Violations int
 }
 
-// Add adds up what happened under the same fault.
+// Add adds the counts of another row with the same fault.
 func (r *Row) Add(other Row) {
 	r.Injected += other.Injected
 	r.Redemptions += other.Redemptions
@@ -31,8 +31,8 @@ func (r *Row) Add(other Row) {
 	r.Violations += other.Violations
 }
 
-// Tell writes rows as a table to the test's output. If a file is named, it adds them to the table in that file instead, which
-// several tests share one after the other.
+// Tell writes rows as a table to the test's output. If a file is named, it adds them to the table in that file instead. Several
+// tests can add to one file, one after the other.
 func Tell(tb testing.TB, file string, rows []Row) {
 	tb.Helper()
 	var err error
@@ -64,7 +64,7 @@ func addToTable(file string, rows []Row) error {
 
 const tableLine = "| %-42s | %9s | %11s | %9s | %8s | %10s |\n"
 
-// WriteTable writes rows as a table in Markdown that reads well in a terminal too.
+// WriteTable writes rows as a Markdown table that is also aligned for a terminal.
 func WriteTable(out io.Writer, rows []Row) error {
 	var head strings.Builder
 	fmt.Fprintf(&head, tableLine, "fault", "injected", "redemptions", "refusals", "unknown", "violations")

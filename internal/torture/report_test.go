@@ -9,7 +9,7 @@ import (
 	"shopfront/internal/torture"
 )
 
-func TestATableIsMarkdownInColumns(t *testing.T) {
+func TestWriteTable_IsAlignedMarkdown(t *testing.T) {
 	row := torture.Row{Fault: "late request", Injected: 999, Redemptions: 1}
 	row.Add(torture.Row{Injected: 1_233_568, Redemptions: 2, Refusals: 3, Unknown: 4, Violations: 5})
 	var table strings.Builder
@@ -26,7 +26,7 @@ func TestATableIsMarkdownInColumns(t *testing.T) {
 	}
 }
 
-func TestTheRowsOfSeveralTestsAreOneTable(t *testing.T) {
+func TestTell_RowsOfSeveralTests_AreOneTable(t *testing.T) {
 	late, killed := torture.Row{Fault: "late request", Injected: 1000}, torture.Row{Fault: "killed: apply, before a call", Injected: 100}
 	file := filepath.Join(t.TempDir(), "table.md")
 	torture.Tell(t, file, []torture.Row{late})
@@ -40,7 +40,7 @@ func TestTheRowsOfSeveralTestsAreOneTable(t *testing.T) {
 	}
 }
 
-func TestAViolationTellsHowToRepeatIt(t *testing.T) {
+func TestViolation_String_SaysHowToRepeatIt(t *testing.T) {
 	violation := torture.Violation{Seed: 17, Trial: "late request", Round: 3, Text: "SPRING-20-B: redeemed twice"}
 	want := "late request, round 3, seed 17: SPRING-20-B: redeemed twice\n" +
 		"to repeat the round: go test ./internal/torture -count=1 -run '^TestTorture$' -seed 17 -trial 'late request' -round 3"

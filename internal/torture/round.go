@@ -13,11 +13,13 @@ import (
 	"shopfront/pkg/operator"
 )
 
-// The size of a round. Histories stay as short as the checker needs them.
+// The size of a round. Histories must stay short enough to check.
 const (
-	clients      = 8 // as many as the function has processes, so no client waits for a process
-	operators    = 2
-	longestRound = 3 * time.Second // after that, clients send no new requests
+	clients   = 8 // as many as the function has processes, so no client waits for a process
+	operators = 2
+	// After that, clients send no new requests.
+	longestRound = 3 * time.Second
+	accessRound  = 8 * time.Second // because changes of access take effect late
 )
 
 // outcome is the result of a round.
@@ -25,7 +27,7 @@ type outcome struct {
 	plan                           plan
 	row                            Row
 	vouchers, requests, operations int
-	violations                     []Violation // the text and the breach
+	violations                     []Violation // Text and Breach only
 	took                           time.Duration
 }
 
@@ -37,11 +39,13 @@ type round struct {
 	customer catalog.CustomerID
 	calm     *operator.Shop
 	vouchers []*target
+	settings settings
+	created  []caller // keys of the shop, guarded by mu
 	end      time.Time
 
 	mu       sync.Mutex
 	outcome  outcome
-	notFound *response            // what every refusal looks like
+	notFound *response            // every refusal must look like this
 	bodies   map[string]*response // the first response of each redemption, by its ID
 }
 
@@ -54,10 +58,10 @@ func playRound(tb testing.TB, settings Settings, t trial, number int) outcome {
 	random := t.source(settings.Seed, number)
 	plan := t.plan(random)
 	hostile := plan.settings.Rates
-	plan.settings.Rates = nil // until all is prepared
+	plan.settings.Rates = nil // until everything is prepared
 	r := &round{
 		trial: t, programs: settings.Programs, bodies: make(map[string]*response),
-		customer: newCustomer(random), outcome: outcome{plan: plan},
+		customer: newCustomer(random), settings: newSettings(), outcome: outcome{plan: plan},
 	}
 	r.shop = testshop.Start(ending, settings.Programs, plan.settings, r.watchLog)
 	r.prepare(tb, random)
@@ -76,7 +80,7 @@ func playRound(tb testing.TB, settings Settings, t trial, number int) outcome {
 	return r.outcome
 }
 
-// newCustomer returns a new ID each time, because rounds that are played again share the tables.
+// newCustomer returns a new ID each time, because repeated rounds share the tables.
 func newCustomer(random *rand.Rand) catalog.CustomerID {
 	return catalog.CustomerID(fmt.Sprintf("emberforge-%08x-%08x", random.Uint32(), rand.Uint32())) //nolint:gosec // need not be secret
 }
@@ -88,7 +92,7 @@ type scope struct {
 	cleanups []func()
 }
 
-// Cleanup is testing.TB's, for the round.
+// Cleanup runs cleanup after the round.
 func (s *scope) Cleanup(cleanup func()) { s.cleanups = append(s.cleanups, cleanup) }
 
 func (s *scope) close() {
@@ -113,6 +117,9 @@ func (r *round) prepare(tb testing.TB, random *rand.Rand) {
 		r.vouchers = append(r.vouchers, target)
 	}
 	r.outcome.vouchers = len(r.vouchers)
+	if r.trial.access {
+		r.prepareAccess(tb)
+	}
 }
 
 const catalogue = `
@@ -120,6 +127,7 @@ customers:
   - id: %s
     name: Emberforge
     currency: EUR
+    refusals: off # all requests come from one address
     products:
       - id: coins
         name: Coins
@@ -131,8 +139,11 @@ func (r *round) play(tb testing.TB, random *rand.Rand) {
 	tb.Helper()
 	seed := random.Uint64()
 	r.end = time.Now().Add(longestRound)
+	if r.trial.access {
+		r.end = time.Now().Add(accessRound)
+	}
 	stream := func(of int) *rand.Rand {
-		return rand.New(rand.NewPCG(seed, uint64(of))) //nolint:gosec // to be repeated, not secret; a small number
+		return rand.New(rand.NewPCG(seed, uint64(of))) //nolint:gosec // repeatable, not secret; of is small
 	}
 	var shopping, operating sync.WaitGroup
 	over := make(chan struct{})
@@ -141,6 +152,11 @@ func (r *round) play(tb testing.TB, random *rand.Rand) {
 	}
 	for number := range operators {
 		operating.Go(func() { (&staff{r, clients + number, stream(clients + number)}).operate(tb, over) })
+	}
+	if r.trial.access {
+		owner, keeper := &staff{r, 0, stream(overseer + 1)}, &staff{r, 0, stream(overseer + 2)}
+		operating.Go(func() { owner.supervise(tb, over, owner.changeSettings) })
+		operating.Go(func() { keeper.supervise(tb, over, keeper.changeKeys) })
 	}
 	shopping.Wait()
 	close(over)
@@ -153,20 +169,20 @@ func (r *round) breach(format string, args ...any) { r.note(true, fmt.Sprintf(fo
 // violate records anything else that must not happen.
 func (r *round) violate(format string, args ...any) { r.note(false, fmt.Sprintf(format, args...)) }
 
-// mostTold is how many breaches and how many other violations of a round are reported in full. More are only counted.
-const mostTold = 10
+// mostReported is how many breaches and how many other violations of a round are reported in full. More are only counted.
+const mostReported = 10
 
 func (r *round) note(breach bool, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.outcome.row.Violations++
-	told := 0
+	reported := 0
 	for _, violation := range r.outcome.violations {
 		if violation.Breach == breach {
-			told++
+			reported++
 		}
 	}
-	if told < mostTold {
+	if reported < mostReported {
 		r.outcome.violations = append(r.outcome.violations, Violation{Breach: breach, Text: text})
 	}
 }

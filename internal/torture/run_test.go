@@ -6,21 +6,22 @@ import (
 	"shopfront/internal/torture/faultproxy"
 )
 
-// A trial goes on until its fault befell a call and something was redeemed, however long that takes a slow machine; but not
-// for ever.
-func TestATrialGoesOnUntilSomethingComesOfIt(t *testing.T) {
+// A trial plays rounds until its fault has hit a call and something was redeemed, even on a slow machine. But it gives up after many
+// rounds.
+func TestRun_Trial_ContinuesUntilFaultAndRedemption(t *testing.T) {
 	injected, redeemed := outcome{row: Row{Injected: 1}}, outcome{row: Row{Redemptions: 1}}
 	counts := []faultproxy.Fault{faultproxy.ShortPage}
 	for name, test := range map[string]struct {
 		trial  trial
-		played []outcome // round by round; then nothing comes of any
+		played []outcome // the first rounds; nothing happens in later ones
 		rounds int
 	}{
-		"at once":        {trial{counts: counts}, []outcome{{row: Row{Injected: 1, Redemptions: 1}}}, 1},
-		"in the end":     {trial{counts: counts}, []outcome{{}, injected, {}, redeemed}, 4},
+		"in one round":   {trial{counts: counts}, []outcome{{row: Row{Injected: 1, Redemptions: 1}}}, 1},
+		"in four rounds": {trial{counts: counts}, []outcome{{}, injected, {}, redeemed}, 4},
 		"no fault":       {trial{counts: counts}, []outcome{redeemed}, vainRounds},
 		"no redemption":  {trial{counts: counts}, []outcome{injected}, vainRounds},
 		"without faults": {trial{}, []outcome{{}, redeemed}, 2},
+		"none denied":    {trial{access: true}, []outcome{redeemed, injected}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &run{settings: Settings{Injections: 1}, progress: []*progress{{trial: test.trial}}}

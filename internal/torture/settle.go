@@ -22,15 +22,18 @@ const overseer = clients + operators
 func (r *round) settle(tb testing.TB) {
 	tb.Helper()
 	r.shop.Proxy.Settle()
-	random := rand.New(rand.NewPCG(0, 0)) //nolint:gosec // for the spelling alone
+	random := rand.New(rand.NewPCG(0, 0)) //nolint:gosec // only for spellings
+	if r.trial.access {
+		r.allowAgain(tb, random)
+	}
 	for _, t := range r.vouchers {
 		if t.terms.Disabled || t.pending != (history.Edit{}) {
 			r.completeEdit(tb, t)
 		}
 		for _, a := range t.unsettled() {
-			r.insist(func() history.Outcome { return r.redeem(tb, overseer, random, t, a) })
+			r.insist(func() history.Outcome { return r.redeem(tb, overseer, random, r.stranger(), t, a) })
 		}
-		r.insist(func() history.Outcome { return r.check(tb, overseer, random, t, "willow") })
+		r.insist(func() history.Outcome { return r.check(tb, overseer, random, r.stranger(), t, "willow") })
 	}
 }
 
@@ -58,7 +61,7 @@ func (r *round) insist(request func() history.Outcome) {
 			return
 		}
 	}
-	r.violate("a request is unavailable though the faults have ended")
+	r.violate("a request got 503 although the faults have ended")
 }
 
 // judge compares the responses with the stored redemptions.
@@ -75,14 +78,14 @@ func (r *round) judge(tb testing.TB) {
 func (r *round) verify(ctx context.Context) {
 	status, printed := r.shopctl(ctx, "verify", string(r.customer), "--json")
 	var report struct{ Findings, InMotion []any }
-	err := json.NewDecoder(strings.NewReader(printed)).Decode(&report) // the error that findings end with is behind it
+	err := json.NewDecoder(strings.NewReader(printed)).Decode(&report) // findings are followed by an error
 	switch {
 	case err == nil && len(report.Findings) > 0:
 		r.breach("shopctl verify finds %s", printed)
 	case err == nil && len(report.InMotion) > 0:
-		r.violate("shopctl verify sees a motion where there is none: %s", printed)
+		r.violate("shopctl verify reports an edit in progress, but there is none: %s", printed)
 	case err != nil || status != 0:
-		r.violate("shopctl verify ended with status %d, %v: %s", status, err, printed)
+		r.violate("shopctl verify exited with status %d, %v: %s", status, err, printed)
 	}
 }
 
@@ -116,12 +119,12 @@ const judgementTime = time.Minute
 func (r *round) judgeVoucher(tb testing.TB, t *target, recorded []operator.Redemption) {
 	tb.Helper()
 	r.judgeSums(tb.Context(), t, recorded)
-	switch verdict, told := t.recorder.History().Judge(judgementTime); verdict {
+	switch verdict, text := t.recorder.History().Judge(judgementTime); verdict {
 	case history.Kept:
 	case history.Broken:
-		r.breach("%s: the history is %s (! marks what does not fit): %s", t.written, verdict, told)
+		r.breach("%s: the history is %s (! marks what does not fit): %s", t.written, verdict, text)
 	case history.Undecided:
-		r.violate("%s: the history is %s after %s: %s", t.written, verdict, judgementTime, told)
+		r.violate("%s: the history is %s after %s: %s", t.written, verdict, judgementTime, text)
 	}
 }
 
@@ -139,15 +142,15 @@ func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Re
 	}
 	for _, id := range t.knownRedemptions() {
 		if _, found := slices.BinarySearch(ids, id); !found {
-			r.breach("%s: redemption %s was answered and is not on record: %v", t.written, id, ids)
+			r.breach("%s: the confirmed redemption %s is not on record: %v", t.written, id, ids)
 		}
 	}
 	if most := t.greatest.MaxUses; most != history.None && len(recorded) > most {
-		r.breach("%s: redeemed %d times, its limit was %d at most", t.written, len(recorded), most)
+		r.breach("%s: redeemed %d times, its limit was at most %d", t.written, len(recorded), most)
 	}
 	for nick, times := range byNick {
 		if most := t.greatest.MaxUsesPerNick; most != history.None && times > most {
-			r.breach("%s: redeemed %d times by %s, the limit of a nick was %d at most", t.written, times, nick, most)
+			r.breach("%s: redeemed %d times by %s, the limit of a nick was at most %d", t.written, times, nick, most)
 		}
 	}
 	standing, err := r.calm.Voucher(ctx, t.code)
@@ -160,7 +163,7 @@ func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Re
 		return
 	}
 	if standing.Used != len(recorded) || standing.UsesLeft != max(0, limit-len(recorded)) || standing.MaxUses != voucher.Limit(limit) {
-		r.breach("%s: of %d uses %d are on record, but %d were taken and %d are left of %d",
+		r.breach("%s: limit %d, %d redemptions on record; the voucher says %d used and %d left of %d",
 			t.written, limit, len(recorded), standing.Used, standing.UsesLeft, standing.MaxUses)
 	}
 }

@@ -18,6 +18,7 @@ import (
 type target struct {
 	written  string
 	code     voucher.Code
+	batch    string
 	perNick  bool // a nick has a limit; that never changes
 	recorder *history.Recorder
 
@@ -26,11 +27,11 @@ type target struct {
 	terms           history.Terms // the current terms, or those of the edit in flight
 	pending         history.Edit  // the edit whose outcome is still unknown
 	greatest        history.Terms // the greatest value that each term ever had
-	requests, edits int           // how many are still to be made
+	requests, edits int           // how many are left to make
 	asked           []asked
 	open            map[asked]bool  // requests that may or may not have been redeemed
 	unkeyed         int             // requests without a key whose outcome is unknown
-	answered        map[string]bool // redemptions that were answered or listed, by their IDs
+	confirmed       map[string]bool // redemptions that were confirmed or listed, by ID
 }
 
 // asked is a request that may be sent again.
@@ -86,14 +87,17 @@ func newTarget(ctx context.Context, shop *operator.Shop, number int, order order
 	if limit == 1 {
 		terms.MaxUsesPerNick = nil
 	}
+	if number%2 == 0 {
+		terms.Batch = launchBatch
+	}
 	created, err := shop.CreateVoucher(ctx, terms, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	return &target{
-		written: written, code: created.Code, perNick: order.MaxUsesPerNick != history.None,
+		written: written, code: created.Code, batch: terms.Batch, perNick: order.MaxUsesPerNick != history.None,
 		recorder: history.NewRecorder(order.Terms), terms: order.Terms, greatest: order.Terms,
-		requests: order.requests, edits: order.edits, open: make(map[asked]bool), answered: make(map[string]bool),
+		requests: order.requests, edits: order.edits, open: make(map[asked]bool), confirmed: make(map[string]bool),
 	}, nil
 }
 
@@ -104,7 +108,7 @@ func (t *target) typed(random *rand.Rand) string {
 		strings.Replace(t.written, "0", "O", 1), strings.Replace(t.written, "I", "1", 1))
 }
 
-// take takes one of the requests that are left to be made.
+// take takes one of the requests that are left to make.
 func (t *target) take() bool { return t.count(&t.requests) }
 
 // takeEdit takes one of the edits.
@@ -131,7 +135,7 @@ func (t *target) mayBeLost() bool {
 	return t.unkeyed < mostUnkeyed
 }
 
-// remember keeps a request to be repeated.
+// remember stores a request, so that it can be repeated.
 func (t *target) remember(a asked) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,7 +152,7 @@ func (t *target) earlier(random *rand.Rand) (a asked, has bool) {
 	return pick(random, t.asked...), true
 }
 
-// unsettled returns the requests with a key that may have been applied, but were not answered 200.
+// unsettled returns the requests with a key that may have been applied, but were not confirmed.
 func (t *target) unsettled() []asked {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,7 +165,7 @@ func (t *target) learn(a asked, answer history.Answer) {
 	defer t.mu.Unlock()
 	switch {
 	case answer.ID != "":
-		t.answered[answer.ID] = true
+		t.confirmed[answer.ID] = true
 		t.open[a] = false
 	case answer.Outcome == history.Unknown && a.key == "":
 		t.unkeyed++
@@ -175,7 +179,7 @@ func (t *target) knownRedemptions() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var ids []string
-	for id := range t.answered {
+	for id := range t.confirmed {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)

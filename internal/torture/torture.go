@@ -10,20 +10,19 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/torture/faultproxy"
 	"shopfront/internal/torture/testshop"
 )
 
-// Settings say how long to go on, and with what. Programs are required.
+// Settings say what to run, and for how long. Programs is required.
 type Settings struct {
-	// Programs are at least functions/redeem-voucher and cmd/shopctl.
+	// Programs are at least functions/redeem-voucher and cmd/shopctl. Where access changes, they must be built with Overlay.
 	Programs testshop.Programs
 	// Seed repeats the faults, and what clients and operators choose to do; not which of them is faster.
 	Seed uint64
-	// Duration is how long rounds are begun, at least: each trial has one.
+	// Duration is for how long rounds start. Each trial has at least one round.
 	Duration time.Duration
-	// Injections is how often each fault is to hit a call, at least; without faults, as much is redeemed. A trial in which
-	// nothing comes of many rounds is given up.
+	// Injections is how often each fault must hit a call. Where access changes, as many requests must be denied; without faults
+	// there must be as many redemptions. A trial is given up after many rounds without an injected fault or a redemption.
 	Injections int
 	// Trial names the only trial to run, or is empty for all. Round is its only round, from 1, or 0 for all.
 	Trial string
@@ -37,7 +36,7 @@ type Report struct {
 	Seed uint64
 	// Rows has a row for each trial.
 	Rows []Row
-	// Untried names the rows that prove nothing: their fault befell no call, or nothing was redeemed.
+	// Untried names the rows that prove nothing: their fault hit no call, or nothing was redeemed.
 	Untried []string
 	// Vouchers, Requests and Operations count the vouchers, the clients' requests, and the operators' edits and lists.
 	Vouchers, Requests, Operations int
@@ -76,9 +75,6 @@ func Run(tb testing.TB, settings Settings) Report {
 	if len(r.progress) == 0 {
 		tb.Fatalf("no trial %q: there are %s", settings.Trial, strings.Join(Trials(), ", "))
 	}
-	first := &scope{TB: tb}
-	testshop.Start(first, settings.Programs, faultproxy.Settings{}, nil) // creates the tables: rounds that start together would race to
-	first.close()
 	var working sync.WaitGroup
 	for range lanes {
 		working.Go(func() {
@@ -103,7 +99,7 @@ func Run(tb testing.TB, settings Settings) Report {
 	return report
 }
 
-// run is a run under way.
+// run is a run in progress.
 type run struct {
 	settings Settings
 	end      time.Time
@@ -121,7 +117,7 @@ type progress struct {
 	row    Row
 }
 
-// next picks the trial for the next round: the one with the fewest rounds or, when the time is up, one with too few injections. A
+// next picks the trial for the next round: the one with the fewest rounds or, after Duration, one with too few injections. A
 // trial whose first round is not over stays in the lane that plays it.
 func (r *run) next() (p *progress, number int, more bool) {
 	r.mu.Lock()
@@ -145,10 +141,10 @@ func (r *run) next() (p *progress, number int, more bool) {
 	return p, p.begun, true
 }
 
-// done reports whether a trial's fault was injected often enough and anything was redeemed. Without a fault, it reports whether
-// there were enough redemptions.
+// done reports whether a trial's fault was injected, or requests were denied, often enough, and anything was redeemed. Without a
+// fault, it reports whether there were enough redemptions.
 func (p *progress) done(injections int) bool {
-	if len(p.trial.counts) == 0 {
+	if len(p.trial.counts) == 0 && !p.trial.access {
 		return p.row.Redemptions >= injections
 	}
 	return p.row.Injected >= injections && p.row.Redemptions > 0

@@ -10,31 +10,31 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// `make torture` sets these flags. With the defaults, the test is short and draws the same faults each time, so it begins to fail
-// only because of a change.
+// `make torture` sets these flags. With the defaults, the test is short and draws the same faults each time, so only a
+// change of the code can make it fail.
 //
 //nolint:gochecknoglobals // flags of the test binary
 var (
-	seed       = flag.Uint64("seed", 1, "what faults and requests are drawn from")
-	duration   = flag.Duration("duration", 10*time.Second, "how long rounds are begun, at least")
+	seed       = flag.Uint64("seed", 1, "seed of faults and requests")
+	duration   = flag.Duration("duration", 10*time.Second, "how long to start rounds")
 	injections = flag.Int("injections", 1, "how often each fault is injected, at least")
 	trial      = flag.String("trial", "", "one of: "+strings.Join(torture.Trials(), ", "))
 	round      = flag.Int("round", 0, "a single round of the trial")
-	table      = flag.String("table", "", "the `file` with the table to add to")
+	table      = flag.String("table", "", "add the rows to the table in `file`")
 )
 
 func TestTorture(t *testing.T) {
 	settings := torture.Settings{
-		Programs: testshop.Build(t, nil, "functions/redeem-voucher", "cmd/shopctl"),
+		Programs: testshop.Build(t, torture.Overlay(t), "functions/redeem-voucher", "cmd/shopctl"),
 		Seed:     *seed, Duration: *duration, Injections: *injections, Trial: *trial, Round: *round, Progress: t.Output(),
 	}
 	report := torture.Run(t, settings)
 	for _, violation := range report.Violations {
 		t.Error(violation)
 	}
-	if *round == 0 { // else by the chance of one
+	if *round == 0 { // a single round may lack a fault
 		for _, fault := range report.Untried {
-			t.Errorf("%s: not put to the test: no such fault befell a call, or nothing was redeemed", fault)
+			t.Errorf("%s: not tested: the fault hit no call, or nothing was redeemed", fault)
 		}
 	}
 	t.Log(report)

@@ -19,17 +19,20 @@ type trial struct {
 	checks int                // per 100 requests; 0: the usual share
 	lists  int                // per 100 actions of operators; 0: the usual share
 	busy   bool               // one voucher has many uses and gets many requests
+	access bool               // the shop's server calls, too, while policies, keys and pauses change
+	pause  time.Duration      // between the requests of a client, on average
 }
 
 // The names of trials that are not a fault's.
 const (
+	accessing  = "changes of access"
 	contention = "contention alone"
 	everything = "everything at once"
 )
 
 // trials lists them in the order of the report.
 func trials() []trial {
-	var all []trial
+	all := []trial{{fault: accessing, drawn: faultproxy.Faults(), access: true, pause: 250 * time.Millisecond}} // first: its rounds are the longest
 	for _, fault := range faultproxy.Faults() {
 		t := trial{fault: string(fault), drawn: []faultproxy.Fault{fault}, counts: []faultproxy.Fault{fault}}
 		if fault == faultproxy.Unprocessed { // checks read in batches
@@ -58,14 +61,14 @@ func Trials() []string {
 	return names
 }
 
-// source is the chance of a round. Its first draws are the plan's.
+// source returns the random source of a round. The plan uses its first draws.
 func (t trial) source(seed uint64, round int) *rand.Rand {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(t.fault))                             // never fails, says hash.Hash
 	return rand.New(rand.NewPCG(seed^hash.Sum64(), uint64(round))) //nolint:gosec // to be repeated, not secret; a round is above 0
 }
 
-// plan is how hostile a round's store is.
+// plan says how hostile a round's store is.
 type plan struct {
 	settings faultproxy.Settings
 	share    float64
@@ -73,6 +76,9 @@ type plan struct {
 
 func (t trial) plan(random *rand.Rand) plan {
 	p := plan{share: pick(random, 0.15, 0.5, 0.85, 0.95)}
+	if t.access {
+		p.share = pick(random, 0, 0.1, 0.3) // because a change says nothing until it is confirmed
+	}
 	p.settings = faultproxy.Settings{
 		Seed:  random.Uint64(),
 		Rates: make(map[faultproxy.Fault]float64),

@@ -10,18 +10,17 @@ import (
 
 // Errors of writes. The write has then changed nothing.
 var (
-	// ErrCurrencyFixed says that the stored customer has another currency.
+	// ErrCurrencyFixed means that the stored customer has another currency.
 	ErrCurrencyFixed = errors.New("a customer's currency never changes")
-	// ErrChanged says that the stored item has changed since the plan read it.
+	// ErrChanged means that the stored item has changed since the plan read it.
 	ErrChanged = errors.New("its catalogue has changed since it was read: apply again")
 )
 
 // ApplyStore is the stored catalogue, as applying a shop needs it. It returns the errors named here or the store's own.
 //
-// A put of version 0 creates the item. A put of a later version replaces the item if that version is stored. Both then store
-// the next version. If another version is stored, the put returns ErrChanged, unless the item is what the put would write:
-// then an earlier attempt succeeded and its response was lost. No attempt of a put is applied once a later version is
-// stored.
+// A put of version 0 creates the item, and fails if there is one. A put of version n replaces the item, and fails if a version
+// above n is stored. A put that succeeds stores version n+1. A put that fails returns ErrChanged, unless the stored item is what
+// it would write: then an earlier attempt succeeded and its response was lost.
 type ApplyStore interface {
 	// Shop returns a customer with all its products, on sale or not, or ErrNotFound.
 	Shop(ctx context.Context, id CustomerID) (Shop, error)
@@ -48,8 +47,8 @@ type write struct {
 
 // NewPlan compares a wanted shop with the stored one.
 //
-// The wanted shop wins for everything that it mentions, which also puts that on sale again unless the wanted shop says
-// otherwise. Stored products and variants that it does not mention stay as they are, or go off sale with prune. Nothing is
+// The wanted shop wins for everything that it mentions. What it mentions goes on sale again, unless it says off-sale. Stored
+// products and variants that it does not mention stay as they are, or go off sale with prune. Nothing is
 // ever deleted.
 //
 // Errors: FieldErrors if the wanted shop exceeds a bound, or if a product does so together with its stored variants (the field

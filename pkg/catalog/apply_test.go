@@ -121,6 +121,21 @@ func ranks(ids ...catalog.VariantID) catalog.Product {
 	return product
 }
 
+// Older commands stored products off sale among those on sale.
+func TestPlan_StoredOnSale_IsMovedByAnyApply(t *testing.T) {
+	closed, opened := ranks("30-days"), coins(499)
+	for _, p := range []*catalog.Product{&closed, &opened} {
+		p.OffSale, p.StoredOnSale, p.Version = true, true, 1
+	}
+	customer := emberforge()
+	customer.Version = 1
+	s := &fakeStore{customer: &customer, products: map[catalog.ProductID]catalog.Product{closed.ID: closed, opened.ID: opened}}
+	want := "emberforge/coins: on sale again\nemberforge/vip-rank: storage among what is on sale -> apart"
+	if got := apply(t, s, shopOf(coins(499)), false); got != want {
+		t.Errorf("applying changes\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestPlan_Changes_SayWhatApplyingDoes(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -128,7 +143,7 @@ func TestPlan_Changes_SayWhatApplyingDoes(t *testing.T) {
 		prune  bool
 		want   string
 	}{
-		{name: "nothing", wanted: func() catalog.Shop { return shopOf(coins(499, 999), ranks("30-days")) }},
+		{name: "nothing changed", wanted: func() catalog.Shop { return shopOf(coins(499, 999), ranks("30-days")) }},
 		{name: "a file that mentions nothing changes nothing", wanted: func() catalog.Shop { return shopOf() }},
 		{name: "prune of a whole shop", wanted: func() catalog.Shop { return shopOf() }, prune: true, want: `
 emberforge/coins: taken off sale
@@ -187,6 +202,39 @@ emberforge: taken off sale`},
 	}
 }
 
+func TestPlan_PriceOfZeroOrTenfold_IsUnlikely(t *testing.T) {
+	const isNew = -1
+	for _, test := range []struct {
+		before, after int64
+		want          bool
+	}{
+		{499, 0, true},
+		{499, 4990, true},
+		{499, 49, true},
+		{4990, 499, true},
+		{0, 499, true},
+		{isNew, 0, true},
+		{499, 4989, false},
+		{499, 50, false},
+		{isNew, 1, false},
+		{isNew, 100_000, false},
+	} {
+		kept, wanted := &fakeStore{}, coins(test.after)
+		if test.before != isNew {
+			was := coins(test.before)
+			apply(t, kept, shopOf(was), false)
+			wanted.Variants[0].ID, wanted.Variants[0].Name = was.Variants[0].ID, was.Variants[0].Name
+		}
+		plan, err := catalog.NewPlan(t.Context(), kept, shopOf(wanted), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := plan.Changes[len(plan.Changes)-1]; last.Unlikely != test.want {
+			t.Errorf("from %d to %d: %s: unlikely %t, want %t", test.before, test.after, last, last.Unlikely, test.want)
+		}
+	}
+}
+
 func TestPlan_OffSaleProductInTheFile_IsOnSaleAgain(t *testing.T) {
 	kept := &fakeStore{}
 	apply(t, kept, shopOf(coins(499, 999), ranks("30-days")), false)
@@ -202,7 +250,7 @@ emberforge/vip-rank/lifetime: new, 9.99 EUR`
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if rank := kept.products["vip-rank"]; len(rank.Variants) != 2 || rank.Variants[0].ID != "lifetime" || rank.Variants[1].OffSale {
-		t.Errorf("got %+v, want the variant that is not in the file last, and still on sale", rank)
+		t.Errorf("got %+v, want the variant that the file does not have last, and still on sale", rank)
 	}
 }
 

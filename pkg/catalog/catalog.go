@@ -1,19 +1,18 @@
 // Package catalog holds what a shop sells: customers, their products and variants, and the rules of what is on sale.
 //
-// It belongs to the rules: it imports the standard library and package money, and may import neither AWS nor net/http nor a
+// It is a rules package: it imports the standard library and package money, and may import neither AWS nor net/http nor a
 // storage or HTTP package of Shopfront.
 package catalog
 
 import (
 	"context"
 	"errors"
-	"iter"
 	"slices"
 
 	"shopfront/pkg/money"
 )
 
-// ErrNotFound says that a customer, product or variant is unknown or off sale. Callers treat both alike.
+// ErrNotFound means that a customer, product or variant is unknown or off sale. Callers treat both alike.
 var ErrNotFound = errors.New("not in the catalogue")
 
 // Customer is one shop on this deployment.
@@ -34,17 +33,20 @@ type Product struct {
 	Description string // at most MaxDescriptionBytes
 	OffSale     bool
 	Variants    []Variant // 1 to MaxVariants, in display order
-	Version     int64     // rises by one with each write of the product; 0 means that it is not stored yet
+	Version     int64     // rises with each write of the product; 0 means that it is not stored yet
+	// StoredOnSale means that the product is off sale, but stored among those on sale, where reading the checkout area pays for
+	// it. Shopctl 0.1.0 stored it so. The next apply of the customer moves it.
+	StoredOnSale bool
 }
 
 // Variant is a form in which a product is sold, for example a size, a duration or a pack.
 type Variant struct {
 	ID    VariantID
 	Name  string      // at most MaxNameBytes
-	Price money.Money // for one
+	Price money.Money // for an amount of one
 	// MinAmount and MaxAmount bound, inclusively, the amount of one checkout; 1 <= MinAmount <= MaxAmount.
 	MinAmount, MaxAmount int64
-	// DataSchema is the JSON Schema of a checkout's data, as compact JSON. If it is empty, the data is any text.
+	// DataSchema is the JSON Schema of a checkout's data, as compact JSON. If it is empty, the data is any string.
 	DataSchema string
 	OffSale    bool
 }
@@ -56,48 +58,16 @@ type Offer struct {
 	Variant  Variant
 }
 
-// Store is the stored catalogue, as shoppers need it. It returns the errors named here, or the store's own if a read failed.
+// Store is the stored catalogue, as a checkout needs it. It returns the errors named here, or the store's own if a read failed.
 type Store interface {
-	// Customer returns ErrNotFound for an unknown customer.
-	Customer(ctx context.Context, id CustomerID) (Customer, error)
-	// Product returns a customer and its product in one read, or ErrNotFound if either is unknown.
+	// Product returns a customer and its product in one read, or ErrNotFound if either is unknown. A product off sale may be
+	// unknown, too.
 	Product(ctx context.Context, customer CustomerID, product ProductID) (Customer, Product, error)
-	// ProductsOnSale yields the customer's products on sale in ID order, starting after the given ID, or with the first
-	// product if it is empty. want says roughly how many products the caller will read. It stops at the first error.
-	ProductsOnSale(ctx context.Context, customer CustomerID, after ProductID, want int) iter.Seq2[Product, error]
 }
 
-// Catalogue finds what a shopper may see and buy.
+// Catalogue finds what a shopper may buy.
 type Catalogue struct {
 	Store Store
-}
-
-// Customer returns a customer, or ErrNotFound if it is unknown or off sale.
-func (c Catalogue) Customer(ctx context.Context, id CustomerID) (Customer, error) {
-	customer, err := c.Store.Customer(ctx, id)
-	if err != nil {
-		return Customer{}, err
-	}
-	if customer.OffSale {
-		return Customer{}, ErrNotFound
-	}
-	return customer, nil
-}
-
-// Products yields the products on sale in ID order, starting after the given ID, without variants that are off sale and without
-// products that have no other variants. want says roughly how many products the caller will read.
-func (c Catalogue) Products(ctx context.Context, customer CustomerID, after ProductID, want int) iter.Seq2[Product, error] {
-	return func(yield func(Product, error) bool) {
-		for product, err := range c.Store.ProductsOnSale(ctx, customer, after, want) {
-			product.Variants = onSale(product.Variants)
-			if err == nil && len(product.Variants) == 0 {
-				continue
-			}
-			if !yield(product, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 // onSale returns the variants on sale, and does not modify the store's slice.

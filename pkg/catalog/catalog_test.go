@@ -3,7 +3,6 @@ package catalog_test
 import (
 	"context"
 	"errors"
-	"iter"
 	"reflect"
 	"slices"
 	"testing"
@@ -14,43 +13,18 @@ import (
 // store is a catalog.Store with one shop.
 type store struct {
 	shop  catalog.Shop
-	fails error // if set, returned instead of the last product
+	fails error // if set, returned instead of a product
 }
 
-func (s store) Customer(_ context.Context, id catalog.CustomerID) (catalog.Customer, error) {
-	if id != s.shop.Customer.ID {
-		return catalog.Customer{}, catalog.ErrNotFound
-	}
-	return s.shop.Customer, nil
-}
-
-func (s store) Product(ctx context.Context, customerID catalog.CustomerID, id catalog.ProductID) (catalog.Customer, catalog.Product, error) {
+func (s store) Product(_ context.Context, customerID catalog.CustomerID, id catalog.ProductID) (catalog.Customer, catalog.Product, error) {
 	if s.fails != nil {
 		return catalog.Customer{}, catalog.Product{}, s.fails
 	}
-	customer, err := s.Customer(ctx, customerID)
-	if err != nil {
-		return catalog.Customer{}, catalog.Product{}, err
-	}
 	at := slices.IndexFunc(s.shop.Products, func(p catalog.Product) bool { return p.ID == id })
-	if at < 0 {
+	if customerID != s.shop.Customer.ID || at < 0 {
 		return catalog.Customer{}, catalog.Product{}, catalog.ErrNotFound
 	}
-	return customer, s.shop.Products[at], nil
-}
-
-func (s store) ProductsOnSale(_ context.Context, _ catalog.CustomerID, after catalog.ProductID, _ int) iter.Seq2[catalog.Product, error] {
-	return func(yield func(catalog.Product, error) bool) {
-		for i, product := range s.shop.Products {
-			if s.fails != nil && i == len(s.shop.Products)-1 {
-				yield(catalog.Product{}, s.fails)
-				return
-			}
-			if product.ID > after && !product.OffSale && !yield(product, nil) {
-				return
-			}
-		}
-	}
+	return s.shop.Customer, s.shop.Products[at], nil
 }
 
 func TestOffer_CustomerProductAndVariant_MustBeOnSale(t *testing.T) {
@@ -88,73 +62,9 @@ func TestOffer_CustomerProductAndVariant_MustBeOnSale(t *testing.T) {
 	}
 }
 
-func TestCustomer_OffSale_IsNotFound(t *testing.T) {
-	shop := catalog.Shop{Customer: emberforge()}
-	shown := catalog.Catalogue{Store: store{shop: shop}}
-	if customer, err := shown.Customer(t.Context(), "emberforge"); err != nil || customer != shop.Customer {
-		t.Errorf("got %+v, %v", customer, err)
-	}
-	if _, err := shown.Customer(t.Context(), "sakura-goods"); !errors.Is(err, catalog.ErrNotFound) {
-		t.Errorf("unknown: %v", err)
-	}
-	shop.Customer.OffSale = true
-	shown = catalog.Catalogue{Store: store{shop: shop}}
-	if customer, err := shown.Customer(t.Context(), "emberforge"); !errors.Is(err, catalog.ErrNotFound) || customer != (catalog.Customer{}) {
-		t.Errorf("off sale: %+v, %v", customer, err)
-	}
-}
-
-func TestProducts_OnlyOnSale_AreListed(t *testing.T) {
-	closed, half, open, other := coins(1, 2), coins(1, 2, 3), coins(1), coins(7)
-	closed.ID, half.ID, open.ID, other.ID = "a-closed", "b-half", "c-open", "d-other"
-	closed.Variants[0].OffSale, closed.Variants[1].OffSale = true, true
-	half.Variants[1].OffSale = true
-	other.OffSale = true
-	shop := catalog.Shop{Customer: emberforge(), Products: []catalog.Product{closed, half, open, other}}
-	shown := catalog.Catalogue{Store: store{shop: shop}}
-
-	list := func(after catalog.ProductID) (products []catalog.Product) {
-		for product, err := range shown.Products(t.Context(), "emberforge", after, 10) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			products = append(products, product)
-		}
-		return products
-	}
-	halfShown := half
-	halfShown.Variants = []catalog.Variant{half.Variants[0], half.Variants[2]}
-	for range 2 { // the first reading must not have modified the store's products
-		if got, want := list(""), []catalog.Product{halfShown, open}; !reflect.DeepEqual(got, want) {
-			t.Fatalf("got %+v, want %+v", got, want)
-		}
-	}
-	if got, want := list("b-half"), []catalog.Product{open}; !reflect.DeepEqual(got, want) {
-		t.Errorf("after b-half: got %+v, want %+v", got, want)
-	}
-	for product, err := range shown.Products(t.Context(), "emberforge", "", 1) {
-		if err != nil || product.ID != "b-half" {
-			t.Errorf("got %s, %v", product.ID, err)
-		}
-		break
-	}
-}
-
-func TestProducts_Error_EndsTheList(t *testing.T) {
+func TestOffer_Error_IsReturned(t *testing.T) {
 	out := errors.New("out of reach")
-	last := coins(2)
-	last.ID = "gems"
-	shown := catalog.Catalogue{Store: store{
-		shop:  catalog.Shop{Customer: emberforge(), Products: []catalog.Product{coins(1), last}},
-		fails: out,
-	}}
-	var errs []error
-	for _, err := range shown.Products(t.Context(), "emberforge", "", 10) {
-		errs = append(errs, err)
-	}
-	if len(errs) != 2 || errs[0] != nil || !errors.Is(errs[1], out) {
-		t.Errorf("got %v, want a product and the error", errs)
-	}
+	shown := catalog.Catalogue{Store: store{fails: out}}
 	if _, err := shown.Offer(t.Context(), "emberforge", "coins", "1"); !errors.Is(err, out) {
 		t.Errorf("Offer: %v", err)
 	}

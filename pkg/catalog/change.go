@@ -26,6 +26,8 @@ type Change struct {
 	// From and To are the field's values. For a creation, To is the currency, name or price.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
+	// Unlikely means that the price is probably a slip: it is zero, or at least ten times the old price, or at most a tenth of it.
+	Unlikely bool `json:"-"`
 }
 
 // String formats the change for people, in one line: emberforge/coins/500: price 4.99 EUR -> 5.49 EUR.
@@ -55,7 +57,7 @@ func (c Change) whatChanges() string {
 	}
 }
 
-// verb describes a change of a text that is too long to print.
+// verb describes a change of a string that is too long to print.
 func verb(from, to string) string {
 	switch {
 	case from == "":
@@ -71,6 +73,7 @@ const (
 	fieldName        = "name"
 	fieldDescription = "description"
 	fieldOffSale     = "off-sale"
+	fieldStorage     = "storage"
 	fieldOrder       = "order"
 	fieldPrice       = "price"
 	fieldAmount      = "amount"
@@ -96,7 +99,9 @@ func createProduct(product Product) []Change {
 }
 
 func createVariant(variant Variant) Change {
-	return Change{Variant: variant.ID, Action: Created, To: variant.Price.String() + offSaleNote(variant.OffSale)}
+	return Change{
+		Variant: variant.ID, Action: Created, To: variant.Price.String() + offSaleNote(variant.OffSale), Unlikely: variant.Price.Minor == 0,
+	}
 }
 
 func offSaleNote(offSale bool) string {
@@ -111,6 +116,9 @@ func compareProducts(before, after Product) []Change {
 	changes.add("", fieldName, before.Name, after.Name)
 	changes.add("", fieldDescription, before.Description, after.Description)
 	changes.add("", fieldOffSale, strconv.FormatBool(before.OffSale), strconv.FormatBool(after.OffSale))
+	if before.StoredOnSale && after.OffSale {
+		changes.add("", fieldStorage, "among what is on sale", "apart")
+	}
 	changes.add("", fieldOrder, orderOf(before, after), orderOf(after, before))
 	for _, variant := range after.Variants {
 		if old, isKept := findVariant(before.Variants, variant.ID); isKept {
@@ -143,7 +151,10 @@ func (l *changeList) add(variant VariantID, field, from, to string) {
 
 func (l *changeList) addVariant(before, after Variant) {
 	l.add(after.ID, fieldName, before.Name, after.Name)
-	l.add(after.ID, fieldPrice, before.Price.String(), after.Price.String())
+	if from, to := before.Price, after.Price; from != to {
+		l.add(after.ID, fieldPrice, from.String(), to.String())
+		(*l)[len(*l)-1].Unlikely = 10*from.Minor <= to.Minor || 10*to.Minor <= from.Minor
+	}
 	l.add(after.ID, fieldAmount, amountOf(before), amountOf(after))
 	l.add(after.ID, fieldData, before.DataSchema, after.DataSchema)
 	l.add(after.ID, fieldOffSale, strconv.FormatBool(before.OffSale), strconv.FormatBool(after.OffSale))

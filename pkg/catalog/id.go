@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrMalformedID says that a text is not a valid ID of a customer, product or variant.
+// ErrMalformedID means that a string is not a valid ID of a customer, product or variant.
 var ErrMalformedID = errors.New("malformed ID: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit")
 
 // IDs of the catalogue. Each is 1 to 64 characters of A-Z a-z 0-9 . _ - and begins with a letter or digit, so that it needs no

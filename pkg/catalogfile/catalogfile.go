@@ -4,7 +4,7 @@
 // A file is read strictly and as a whole. Unknown keys, repeated keys, wrong types and whatever breaks a rule of the catalogue
 // or of vouchers are errors, each with its file and line. Numbers are taken as written and never become floats.
 //
-// Only commands may import it, never a function.
+// Only commands may import it, never a Lambda function.
 package catalogfile
 
 import (
@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/voucher"
 )
@@ -38,15 +39,32 @@ func (p Place) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
 // Entry is one customer of a file.
 type Entry struct {
-	catalog.Shop           // valid, its products in ID order
+	catalog.Shop // valid, its products in ID order
+	Access       Access
 	Vouchers     []Voucher // in the order of the file, no code twice
 	Place        Place
 }
 
+// Access is what a file says about access to a customer's shop. Fields that the file leaves out are empty.
+type Access struct {
+	Redeem, CheckOut access.Policy
+	Refusals         *access.RefusalLimit
+}
+
+// Over returns the settings with the file's values.
+func (a Access) Over(settings access.Settings) access.Settings {
+	settings.Redeem = cmp.Or(a.Redeem, settings.Redeem)
+	settings.CheckOut = cmp.Or(a.CheckOut, settings.CheckOut)
+	if a.Refusals != nil {
+		settings.Refusals = *a.Refusals
+	}
+	return settings
+}
+
 // Voucher is a voucher to create if its code does not exist yet.
 type Voucher struct {
-	Terms voucher.Terms // valid: voucher.New makes a voucher of them
-	Code  voucher.Code  // as it is compared
+	Terms voucher.Terms // valid: voucher.New accepts them
+	Code  voucher.Code  // normalized
 	Place Place
 }
 
@@ -70,7 +88,7 @@ func Parse(files ...File) ([]Entry, error) {
 	var faults []error
 	places := map[catalog.CustomerID]Place{}
 	for _, file := range files {
-		r := reader{format: format, file: file.Name, open: map[*yaml.Node]bool{}}
+		r := reader{format: format, file: file.Name, open: map[*yaml.Node]bool{}, found: map[mistake]bool{}}
 		inFile := r.entries(file.Text)
 		for _, entry := range inFile {
 			id := entry.Customer.ID
@@ -91,8 +109,8 @@ func Parse(files ...File) ([]Entry, error) {
 	return entries, nil
 }
 
-// MissingRewards returns an *Error, joined, for each voucher whose reward is a product or variant that neither the entry nor
-// the stored shop has.
+// MissingRewards joins an *Error for each voucher whose reward is a product or variant that neither the entry nor the stored
+// shop has.
 func (e Entry) MissingRewards(stored catalog.Shop) error {
 	known := map[string]bool{}
 	for _, product := range slices.Concat(e.Products, stored.Products) {

@@ -55,17 +55,17 @@ func TestDemo_HasVouchersOfEveryKind(t *testing.T) {
 			}
 			kinds[string(made.Reward.Kind)]++
 			for kind, is := range map[string]bool{
-				"single use":                     made.SingleUse(),
-				"limited in total only":          made.Limited() && made.MaxUsesPerNick == voucher.NoLimit,
-				"once for every nick":            made.MaxUses == voucher.NoLimit && made.MaxUsesPerNick == 1,
-				"limited in all and by the nick": made.Limited() && made.MaxUsesPerNick > 0,
-				"unlimited":                      made.MaxUses == voucher.NoLimit && made.MaxUsesPerNick == voucher.NoLimit,
-				"bound to a nick":                made.Nick.Written != "",
-				"expired":                        !made.ValidUntil.IsZero() && made.ValidUntil.Before(now),
-				"not started":                    made.ValidFrom.After(now),
-				"disabled":                       made.Disabled,
-				"the same code in both shops":    made.Written == "SUMMER-20",
-				"an amount of a product":         made.Reward.Amount > 1,
+				"single use":                    made.SingleUse(),
+				"limited in total only":         made.Limited() && made.MaxUsesPerNick == voucher.NoLimit,
+				"once per nick":                 made.MaxUses == voucher.NoLimit && made.MaxUsesPerNick == 1,
+				"limited in total and per nick": made.Limited() && made.MaxUsesPerNick > 0,
+				"unlimited":                     made.MaxUses == voucher.NoLimit && made.MaxUsesPerNick == voucher.NoLimit,
+				"bound to a nick":               made.Nick.Written != "",
+				"expired":                       !made.ValidUntil.IsZero() && made.ValidUntil.Before(now),
+				"not started":                   made.ValidFrom.After(now),
+				"disabled":                      made.Disabled,
+				"the same code in both shops":   made.Written == "SUMMER-20",
+				"an amount of a product":        made.Reward.Amount > 1,
 			} {
 				if is {
 					kinds[kind]++
@@ -78,7 +78,7 @@ func TestDemo_HasVouchersOfEveryKind(t *testing.T) {
 	}
 }
 
-func TestDemo_DataSchemasAcceptTheirData(t *testing.T) {
+func TestDemo_DataSchemas_AcceptTheirData(t *testing.T) {
 	schemas := map[string]string{}
 	for _, shop := range demo(t) {
 		for _, product := range shop.Products {

@@ -12,11 +12,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"shopfront/examples"
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/voucher"
 )
 
-// schemaOf is a part of the schema, as far as these tests read it.
+// schemaOf has the parts of a schema that these tests read.
 type schemaOf struct {
 	Properties map[string]schemaOf
 	Defs       map[string]schemaOf `json:"$defs"`
@@ -39,6 +40,7 @@ func TestSchema_HasTheKeysOfTheLayout(t *testing.T) {
 	layouts := map[string]any{
 		"": fileLayout{}, "customers/": customerLayout{}, "customers/products/": productLayout{}, "customers/products/variants/": variantLayout{},
 		"customers/products/variants/amount/": amountLayout{}, "customers/vouchers/": voucherLayout{},
+		"customers/access/": accessLayout{}, "customers/refusals/": refusalsLayout{},
 	}
 	for path, properties := range propertiesByPath(readSchema(t)) {
 		if inSchema, inLayout := slices.Sorted(maps.Keys(properties)), keysOf(layouts[path]); !slices.Equal(inSchema, inLayout) {
@@ -51,18 +53,19 @@ func TestSchema_HasTheBoundsOfTheRules(t *testing.T) {
 	defs := readSchema(t).Defs
 	variants, voucherProperties := defs["product"].Properties["variants"], defs["voucher"].Properties
 	for name, bound := range map[string][2]int64{
-		"length of an ID":        {int64(defs["id"].MaxLength), 64},
-		"length of a name":       {int64(defs["name"].MaxLength), catalog.MaxNameBytes},
-		"length of a text":       {int64(defs["product"].Properties["description"].MaxLength), catalog.MaxDescriptionBytes},
-		"fewest variants":        {int64(variants.MinItems), 1},
-		"most variants":          {int64(variants.MaxItems), catalog.MaxVariants},
-		"least amount":           {defs["count"].Minimum, 1},
-		"greatest amount":        {defs["count"].Maximum, catalog.MaxAmount},
-		"fewest uses":            {defs["limit"].Minimum, 1},
-		"most uses":              {voucherProperties["max-uses"].Maximum, int64(voucher.MaxMaxUses)},
-		"most uses of one nick":  {voucherProperties["max-uses-per-nick"].Maximum, int64(voucher.MaxPerNick)},
-		"length of a batch name": {int64(voucherProperties["batch"].MaxLength), voucher.MaxBatchBytes},
-		"length of a note":       {int64(voucherProperties["note"].MaxLength), voucher.MaxNoteBytes},
+		"length of an ID":         {int64(defs["id"].MaxLength), 64},
+		"length of a name":        {int64(defs["name"].MaxLength), catalog.MaxNameBytes},
+		"length of a description": {int64(defs["product"].Properties["description"].MaxLength), catalog.MaxDescriptionBytes},
+		"fewest variants":         {int64(variants.MinItems), 1},
+		"most variants":           {int64(variants.MaxItems), catalog.MaxVariants},
+		"least amount":            {defs["count"].Minimum, 1},
+		"greatest amount":         {defs["count"].Maximum, catalog.MaxAmount},
+		"most refusals":           {defs["count"].Maximum, access.MaxRefusals},
+		"fewest uses":             {defs["limit"].Minimum, 1},
+		"most uses":               {voucherProperties["max-uses"].Maximum, int64(voucher.MaxMaxUses)},
+		"most uses of one nick":   {voucherProperties["max-uses-per-nick"].Maximum, int64(voucher.MaxPerNick)},
+		"length of a batch name":  {int64(voucherProperties["batch"].MaxLength), voucher.MaxBatchBytes},
+		"length of a note":        {int64(voucherProperties["note"].MaxLength), voucher.MaxNoteBytes},
 	} {
 		if bound[0] != bound[1] {
 			t.Errorf("%s: %d in the schema, %d in the code", name, bound[0], bound[1])
@@ -86,7 +89,7 @@ func breaks(t *testing.T, definition string, value any) bool {
 	return f.compiler.MustCompile("file:///catalogue.schema.json#/$defs/"+definition).Validate(value) != nil
 }
 
-func TestSchema_IsNamedByTheDemoFileWhichShowsEveryField(t *testing.T) {
+func TestDemo_NamesTheSchema_AndShowsEveryField(t *testing.T) {
 	text, err := os.ReadFile("../../examples/demo.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -126,6 +129,7 @@ func propertiesByPath(schema schemaOf) map[string]map[string]schemaOf {
 		"": schema.Properties, "customers/": schema.Defs["customer"].Properties, "customers/products/": schema.Defs["product"].Properties,
 		"customers/products/variants/": schema.Defs["variant"].Properties, "customers/products/variants/amount/": schema.Defs["amount"].Properties,
 		"customers/vouchers/": schema.Defs["voucher"].Properties,
+		"customers/access/":   schema.Defs["access"].Properties, "customers/refusals/": schema.Defs["refusals"].Properties,
 	}
 }
 

@@ -15,7 +15,7 @@ const (
 )
 
 // appendJSON writes a YAML value as compact JSON, with members in their order and numbers as written. It reports what JSON does
-// not have: repeated keys, keys that are not text, merges, tags and, in a data schema, numbers such as 0x10.
+// not have: repeated keys, keys that are not strings, merges, tags and, in a data schema, numbers such as 0x10.
 func (r *reader) appendJSON(text []byte, node *yaml.Node, inData bool) []byte {
 	node = resolve(node)
 	r.values++
@@ -78,7 +78,7 @@ func (r *reader) appendScalar(text []byte, node *yaml.Node, inData bool) []byte 
 	case node.Tag == "!!bool":
 		return strconv.AppendBool(text, strings.EqualFold(node.Value, "true"))
 	case isPlain && isJSONNumber(node.Value) && (inData || !strings.ContainsAny(node.Value, "eE")):
-		return append(text, node.Value...) // elsewhere an exponent is text: the validator would write out the digits
+		return append(text, node.Value...) // elsewhere an exponent makes a string: the validator would write out the digits
 	case isPlain && inData && (node.Tag == "!!int" || node.Tag == "!!float"):
 		r.fail(node.Line, "data: %.40q is not a number in JSON: write it in digits, or in quotes", node.Value)
 	}
@@ -91,7 +91,7 @@ func appendQuoted(text []byte, value string) []byte {
 	return text
 }
 
-// isJSONNumber accepts numbers of any size: YAML itself reads 1e400 as text.
+// isJSONNumber accepts numbers of any size: YAML itself reads 1e400 as a string.
 func isJSONNumber(text string) bool {
 	value := jsontext.Value(text)
 	return value.Kind() == jsontext.KindNumber && value.IsValid() && strings.TrimSpace(text) == text

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The layout of a file, for reading and writing. catalogue.schema.json describes the same.
+// The layout of a file, for reading and writing. catalogue.schema.json describes the same layout.
 type (
 	fileLayout struct {
 		Customers []customerLayout `yaml:"customers"`
@@ -18,8 +18,18 @@ type (
 		Name     text            `yaml:"name"`
 		Currency text            `yaml:"currency"`
 		OffSale  bool            `yaml:"off-sale,omitempty"`
+		Access   accessLayout    `yaml:"access,omitempty,flow"`
+		Refusals yaml.Node       `yaml:"refusals,omitempty"` // off, or a refusalsLayout
 		Products []productLayout `yaml:"products,omitempty"`
 		Vouchers []voucherLayout `yaml:"vouchers,omitempty"`
+	}
+	accessLayout struct {
+		Redeem   text `yaml:"redeem,omitempty"`
+		CheckOut text `yaml:"check-out,omitempty"`
+	}
+	refusalsLayout struct {
+		Limit number `yaml:"limit"`
+		Per   *text  `yaml:"per"`
 	}
 	productLayout struct {
 		ID          text            `yaml:"id"`
@@ -63,7 +73,7 @@ func (n number) MarshalYAML() (any, error) { return plain(string(n)), nil }
 // text is a scalar as written: 007 and no stay what they are.
 type text string
 
-// MarshalYAML quotes the text where it would be read as something else, or would change, without quotes. Plain lines stay
+// MarshalYAML quotes the string if it would be read as another type, or would change, without quotes. Plain lines stay
 // lines.
 func (t text) MarshalYAML() (any, error) {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: string(t)}

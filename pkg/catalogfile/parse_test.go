@@ -104,7 +104,7 @@ func in(where string, lines ...string) string {
 
 func without(line string) string { return strings.Replace(small, line, "", 1) }
 
-func TestParse_FaultHasItsLine(t *testing.T) {
+func TestParse_Fault_HasItsLine(t *testing.T) {
 	for _, test := range []struct{ name, file, want string }{
 		{"empty", "", "shop.yaml:1: no customers: begin the file with the key customers and a list of them"},
 		{"comments only", "# later\n", "shop.yaml:1: no customers: begin the file with the key customers and a list of them"},
@@ -113,10 +113,10 @@ func TestParse_FaultHasItsLine(t *testing.T) {
 		{"a word", "\nemberforge\n", `shop.yaml:2: the file: must be a mapping (key: value), not "emberforge"`},
 		{"customers by ID", "customers:\n  emberforge: {}\n", "shop.yaml:2: customers: must be a list (lines that begin with -), not a mapping"},
 		{"customer is a word", "customers:\n  - emberforge\n", `shop.yaml:2: item 1 of customers: must be a mapping (key: value), not "emberforge"`},
-		{"customer is nothing", "customers:\n  -\n", `shop.yaml:2: item 1 of customers: must be a mapping (key: value), not nothing`},
+		{"customer is empty", "customers:\n  -\n", `shop.yaml:2: item 1 of customers: must be a mapping (key: value), not nothing`},
 
 		{"unknown key", "shops: []\n" + small, `shop.yaml:1: shops: unknown key: the keys here are customers`},
-		{"unknown key of a customer", in("customer", "webhook: none"), `shop.yaml:5: webhook: unknown key: the keys here are currency, id, name, off-sale, products, vouchers`},
+		{"unknown key of a customer", in("customer", "webhook: none"), `shop.yaml:5: webhook: unknown key: the keys here are access, currency, id, name, off-sale, products, refusals, vouchers`},
 		{"unknown key of a product", in("product", "prize: 4.99"), `shop.yaml:8: prize: unknown key: the keys here are description, id, name, off-sale, variants`},
 		{"unknown key of a variant", in("variant", "Price: 4.99"), `shop.yaml:12: "Price": unknown key: the keys here are amount, data, id, name, off-sale, price`},
 		{"unknown key of an amount", in("variant", "amount: {max: 5, least: 1}"), `shop.yaml:12: least: unknown key: the keys here are max, min`},
@@ -155,13 +155,27 @@ func TestParse_FaultHasItsLine(t *testing.T) {
 		{"price is a list", strings.Replace(small, "4.99", "[4.99]", 1), `shop.yaml:11: price: must be one value, not a list`},
 
 		{"amount is a number", in("variant", "amount: 5"), `shop.yaml:12: amount: must be a mapping (key: value), not "5"`},
-		{"amount without the most", in("variant", "amount: {min: 5}"), `shop.yaml:12: max: is missing`},
+		{"amount without a maximum", in("variant", "amount: {min: 5}"), `shop.yaml:12: max: is missing`},
 		{"amount from zero", in("variant", "amount: {min: 0, max: 5}"), `shop.yaml:12: amount: bounds 0 to 5: they must be whole numbers from 1 to 1000000, the lower not above the upper`},
 		{"amount is not whole", in("variant", "amount:", "  min: 1", "  max: 5.5"), `shop.yaml:14: max: must be a whole number from 1 to 1000000, not "5.5"`},
 		{"amount with a decimal point", in("variant", "amount: {min: 5.0, max: 10}"), `shop.yaml:12: min: must be a whole number from 1 to 1000000, not "5.0"`},
 		{"amount in hexadecimal", in("variant", "amount: {max: 0x10}"), `shop.yaml:12: max: must be a whole number from 1 to 1000000, not "0x10"`},
 		{"amount beyond all bounds", in("variant", "amount: {max: 99999999999999999999}"), `shop.yaml:12: max: must be a whole number from 1 to 1000000, not "99999999999999999999"`},
 		{"amount that costs too much", strings.Replace(in("variant", "amount: {max: 1000}"), "4.99", "90071992547409.00", 1), `shop.yaml:12: amount: 1000 times the price: amount of money is too large`},
+
+		{"access is a word", in("customer", "access: server"), `shop.yaml:5: access: must be a mapping (key: value), not "server"`},
+		{"unknown policy", in("customer", "access:", "  redeem: anyone", "  check-out: nobody"), `shop.yaml:7: check-out: must be anyone or server, not "nobody"`},
+		{"unknown kind of access", in("customer", "access: {redeem: server, checkout: server}"), `shop.yaml:5: checkout: unknown key: the keys here are check-out, redeem`},
+		{"refusals are another word", in("customer", "refusals: none"), `shop.yaml:5: refusals: must be off, or a mapping such as {limit: 100, per: 10m}, not "none"`},
+		{"refusals are a list", in("customer", "refusals: [100, 10m]"), `shop.yaml:5: refusals: must be off, or a mapping such as {limit: 100, per: 10m}, not a list`},
+		{"refusals without a window", in("customer", "refusals: {limit: 100}"), "shop.yaml:5: per: is missing"},
+		{"refusals without a limit", in("customer", "refusals: {per: 10m}"), "shop.yaml:5: limit: is missing"},
+		{"no refusals allowed", in("customer", "refusals: {limit: 0, per: 10m}"), `shop.yaml:5: limit: must be a whole number from 1 to 1000000, not "0"`},
+		{"window without a unit", in("customer", "refusals:", "  limit: 100", "  per: 600"), `shop.yaml:7: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "600"`},
+		{"window of no time", in("customer", "refusals: {limit: 100, per: 0s}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "0s"`},
+		{"window too long", in("customer", "refusals: {limit: 100, per: 25h}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "25h"`},
+		{"window is not whole", in("customer", "refusals: {limit: 100, per: 1.5s}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "1.5s"`},
+		{"window is a list", in("customer", "refusals: {limit: 100, per: [10m]}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not a list`},
 
 		{"off sale is a word", in("variant", "off-sale: yes"), `shop.yaml:12: off-sale: must be true or false, not "yes"`},
 		{"off sale is text", in("product", `off-sale: "true"`), `shop.yaml:8: off-sale: must be true or false, not "true"`},
@@ -171,9 +185,9 @@ func TestParse_FaultHasItsLine(t *testing.T) {
 		{"data with a wrong type", in("variant", "data:", "  type: object", "  properties:", "    player:", "      type: text"), `shop.yaml:16: data: /properties/player/type matches none of the allowed forms`},
 		{"data with a wrong item", in("variant", "data:", "  type: object", "  required:", "    - player", "    - 7"), `shop.yaml:16: data: /required/1 must be a string`},
 		{"data with a malformed pattern", in("variant", `data: {type: object, properties: {p: {pattern: "("}}}`), "shop.yaml:12: data: /properties/p/pattern is not a valid regex: error parsing regexp: missing closing ): `(`"},
-		{"data that refers out", in("variant", "data:", "  type: object", "  $ref: https://emberforge.example/x"), `shop.yaml:14: data: /$ref must stay inside the schema: it begins with #`},
+		{"data that refers to another document", in("variant", "data:", "  type: object", "  $ref: https://emberforge.example/x"), `shop.yaml:14: data: /$ref must stay inside the schema: it begins with #`},
 		{"data with a key twice", in("variant", "data:", "  type: object", "  type: object"), `shop.yaml:14: "type" is already on line 13: keep one of them`},
-		{"data with a number that JSON has not", in("variant", "data: {type: object, maxProperties: 0x10}"), `shop.yaml:12: data: "0x10" is not a number in JSON: write it in digits, or in quotes`},
+		{"data with a number that is not JSON", in("variant", "data: {type: object, maxProperties: 0x10}"), `shop.yaml:12: data: "0x10" is not a number in JSON: write it in digits, or in quotes`},
 		{"data with infinity", in("variant", "data: {type: object, maxProperties: .inf}"), `shop.yaml:12: data: ".inf" is not a number in JSON: write it in digits, or in quotes`},
 		{"data with a tag", in("variant", "data:", "  type: object", "  default: !!binary aGk="), `shop.yaml:14: the tag !!binary is not supported: remove it`},
 		{"data too long", in("variant", "data: {type: object, title: '"+strings.Repeat("x", 8192)+"'}"), `shop.yaml:12: data: schema has 8220 bytes, and at most 8192 are allowed`},
@@ -183,7 +197,7 @@ func TestParse_FaultHasItsLine(t *testing.T) {
 		{"bracket left open", "customers: [\n  {id: a,\n", "shop.yaml:3: not valid YAML here, or in the list or mapping that begins here: did not find expected node content; check indentation, brackets and quotes"},
 		{"indentation", "customers:\n  - id: a\n    name: b\n   currency: c\n", "shop.yaml:2: not valid YAML here, or in the list or mapping that begins here: did not find expected '-' indicator; check indentation, brackets and quotes"},
 		{"quote left open", "customers:\n  - id: 'a\n", "shop.yaml:2: not valid YAML: found unexpected end of stream"},
-		{"alias of nothing", in("variant", "data: *player"), "shop.yaml:12: the alias *player has no value: no &player comes before it"},
+		{"alias without an anchor", in("variant", "data: *player"), "shop.yaml:12: the alias *player has no value: no &player comes before it"},
 		{"anchor in itself", in("variant", "data: &player", "  type: object", "  not: *player"), "shop.yaml:12: the anchor &player contains itself"},
 		{"not UTF-8", strings.Replace(small, "500 coins", "\xff", 1), "shop.yaml:10: has bytes that are not text: write the file in UTF-8, without control characters"},
 		{"control character", strings.Replace(small, "500 coins", "\x1b[31m", 1), "shop.yaml:10: has bytes that are not text: write the file in UTF-8, without control characters"},
@@ -220,6 +234,34 @@ func wantErrors(t *testing.T, want string, texts ...string) {
 	}
 }
 
+// The second product uses an anchor of the first one.
+func TestParse_MistakeInAnAnchor_IsReportedOnce(t *testing.T) {
+	const second = "      - {id: gems, name: Gems, variants: [%s]}\n"
+	for _, test := range []struct{ name, first, second, want string }{
+		{
+			"a variant", "          - &variant {id: 1200, name: 1200 coins, price: 9.999}", "*variant",
+			`shop.yaml:12: price: "9.999": malformed amount of money of EUR: write it like 4.99`,
+		},
+		{
+			"a part of a variant", "          - &variant {id: 1200, name: 1200 coins, prize: 9.99}", "*variant",
+			"shop.yaml:12: price: is missing\nshop.yaml:12: prize: unknown key: the keys here are amount, data, id, name, off-sale, price",
+		},
+		{"a repeated key", "          - &variant {id: 1200, id: 1200, name: 1200 coins, price: 9.99}", "*variant", `shop.yaml:12: "id" is already on line 12: keep one of them`},
+		{
+			"a price", "          - id: 1200\n            name: 1200 coins\n            price: &price 9.999", "{id: 500, name: 500 gems, price: *price}",
+			`shop.yaml:14: price: "9.999": malformed amount of money of EUR: write it like 4.99`,
+		},
+		{
+			"a data schema", "            data: &data\n              properties: {}", "{id: 500, name: 500 gems, price: 1.00, data: *data}",
+			`shop.yaml:12: data: /type must be "object"`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			wantErrors(t, test.want, small+test.first+"\n"+fmt.Sprintf(second, test.second))
+		})
+	}
+}
+
 func TestParse_CustomerInTwoFiles_IsRefused(t *testing.T) {
 	wantErrors(t, `b.yaml:2: customer "emberforge" is already in a.yaml:2: write it in one place only
 b.yaml:11: price: "4.999": malformed amount of money of EUR: write it like 4.99
@@ -250,7 +292,7 @@ func TestParse_AliasesThatExpandTooFar_AreRefusedAtOnce(t *testing.T) {
 }
 
 func TestParse_FileThatIsTooLong_IsRefused(t *testing.T) {
-	wantErrors(t, "shop.yaml:1: the file has 16777217 bytes, the most is 16777216: split it", strings.Repeat("#", catalogfile.MaxFileBytes+1))
+	wantErrors(t, "shop.yaml:1: the file has 16777217 bytes, and at most 16777216 are allowed: split it", strings.Repeat("#", catalogfile.MaxFileBytes+1))
 }
 
 func FuzzParse(f *testing.F) {

@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dataschema"
 	"shopfront/pkg/money"
@@ -44,7 +45,7 @@ func (r *reader) entries(text []byte) []Entry {
 			r.fail(root.Line, "the aliases expand to more than %d values or %d bytes: write out less", maxExpanded, maxExpandedBytes)
 		}
 		if len(r.faults) > faults {
-			continue // it is no document that a schema could describe
+			continue // the schema does not describe such a document
 		}
 		d := &document{reader: r, root: root, reported: map[jsontext.Pointer]bool{}}
 		entries = append(entries, d.entries(asJSON)...)
@@ -72,7 +73,7 @@ func (d *document) entries(text []byte) []Entry {
 }
 
 func (d *document) entry(layout customerLayout, at jsontext.Pointer) Entry {
-	entry := Entry{Place: d.place(at)}
+	entry := Entry{Place: d.place(at), Access: d.access(layout, at)}
 	entry.Customer = catalog.Customer{ID: catalog.CustomerID(layout.ID), Name: string(layout.Name), OffSale: layout.OffSale}
 	var err error
 	if d.currency, err = money.ParseCurrency(string(layout.Currency)); err != nil {
@@ -94,6 +95,25 @@ func (d *document) entry(layout customerLayout, at jsontext.Pointer) Entry {
 		entry.Vouchers = append(entry.Vouchers, d.voucher(v, at+jsontext.Pointer(fmt.Sprintf("/vouchers/%d", i)), codes))
 	}
 	return entry
+}
+
+func (d *document) access(layout customerLayout, at jsontext.Pointer) Access {
+	said := Access{Redeem: access.Policy(layout.Access.Redeem), CheckOut: access.Policy(layout.Access.CheckOut)}
+	if layout.Refusals.IsZero() {
+		return said
+	}
+	said.Refusals = &access.RefusalLimit{} // off, unless it is a mapping
+	var limit refusalsLayout
+	if resolve(&layout.Refusals).Kind != yaml.MappingNode || layout.Refusals.Decode(&limit) != nil || limit.Per == nil {
+		return said
+	}
+	var err error
+	said.Refusals.Limit = int(whole(d, at+"/refusals/limit", limit.Limit, 1, "a whole number from 1 to 1000000"))
+	said.Refusals.Per, err = time.ParseDuration(string(*limit.Per))
+	if err != nil || said.Refusals.Per < time.Second || said.Refusals.Per > access.MaxWindow || said.Refusals.Per%time.Second != 0 {
+		d.failAt(at+"/refusals/per", "must be a duration from 1s to 24h, such as 10m or 1h30m, not %.40q", *limit.Per)
+	}
+	return said
 }
 
 func (d *document) product(layout productLayout, at jsontext.Pointer, earlier map[text]int) catalog.Product {
@@ -167,8 +187,8 @@ func (d *document) failFields(at jsontext.Pointer, err error) {
 	}
 }
 
-// whole reads digits; it returns otherwise if there are none, or after it reported that they are no whole number. The schema does
-// not report all of these: to it, 10.0 is a whole number.
+// whole reads digits. Without digits it returns the argument otherwise; so it does if they are not a whole number, which it reports. The schema does
+// not report all of those: it accepts 10.0.
 func whole[Digits ~string](d *document, at jsontext.Pointer, digits Digits, otherwise int64, wanted string) int64 {
 	if digits == "" {
 		return otherwise
@@ -193,7 +213,7 @@ func (d *document) limit(written *text, at jsontext.Pointer) *voucher.Limit {
 	}
 }
 
-// time is a moment in UTC, to the millisecond; a date is its first moment. The zero time stands for an absent one.
+// time is a moment in UTC, to the millisecond; a date is its first moment. An absent time is zero.
 func (d *document) time(written *text, at jsontext.Pointer) time.Time {
 	if written == nil {
 		return time.Time{}
@@ -208,7 +228,7 @@ func (d *document) time(written *text, at jsontext.Pointer) time.Time {
 	return moment
 }
 
-// once reports an ID that stands on an earlier line of the same list.
+// once reports an ID that is also on an earlier line of the same list.
 func (d *document) once(at jsontext.Pointer, id text, earlier map[text]int, format string, written text) {
 	if line, found := earlier[id]; found && id != "" {
 		d.failAt(at, format, written, line)
@@ -231,7 +251,8 @@ func (d *document) report(at jsontext.Pointer, line int, format string, args ...
 	for around := at; !d.reported[around]; around = around.Parent() {
 		if around == "" {
 			d.reported[at] = true
-			d.fail(line, "%s: %s", label(at), fmt.Sprintf(format, args...))
+			value, _ := locate(d.root, at)
+			d.add(mistake{value: value, message: label(at) + ": " + fmt.Sprintf(format, args...)}, line)
 			return
 		}
 	}

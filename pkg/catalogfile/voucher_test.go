@@ -46,28 +46,29 @@ func TestParse_ReadsEveryFieldOfAVoucher(t *testing.T) {
 	}
 }
 
-func TestParse_FaultOfAVoucherHasItsLine(t *testing.T) {
+func TestParse_FaultInAVoucher_HasItsLine(t *testing.T) {
 	for _, test := range []struct{ name, voucher, want string }{
 		{"a word", "WELCOME", `6: item 1 of vouchers: must be a mapping (key: value), not "WELCOME"`},
 		{"unknown key", "{code: A, reward: 5%, uses: 3}", `6: uses: unknown key: the keys here are batch, code, disabled, max-uses, max-uses-per-nick, nick, note, reward, valid-from, valid-until`},
 		{"no code", "{reward: 5%}", "6: code: is missing"},
 		{"no reward", "{code: A}", "6: reward: is missing"},
 		{"empty code", "{code: '- -', reward: 5%}", "6: code: must have a letter or digit"},
-		{"code of other characters", "{code: A_B, reward: 5%}", "6: code: may have letters A to Z, digits, spaces and dashes"},
+		{"code with other characters", "{code: A_B, reward: 5%}", "6: code: may have letters A to Z, digits, spaces and dashes"},
 		{"empty reward", "{code: A, reward: ''}", `6: reward: "": a reward is product/variant, 2*product/variant, 20% or an amount of EUR such as 5.00`},
-		{"reward of nothing", "{code: A, reward: coins}", `6: reward: "coins": a reward is product/variant, 2*product/variant, 20% or an amount of EUR such as 5.00`},
+		{"reward without a variant", "{code: A, reward: coins}", `6: reward: "coins": a reward is product/variant, 2*product/variant, 20% or an amount of EUR such as 5.00`},
+		{"a percentage or an amount", "{code: A, reward: 20}", `6: reward: "20": 20% or 20.00 EUR? Write 20% or 20.00`},
 		{"too much", "{code: A, reward: 101%}", `6: reward: "101%": a percentage is a whole number from 1% to 100%`},
 		{"no uses", "{code: A, reward: 5%, max-uses: 0}", `6: max-uses: must be a whole number of at least 1, or none, not "0"`},
 		{"too many uses", "{code: A, reward: 5%, max-uses: 1000000001}", "6: max-uses: must be 1 to 1000000000, or none"},
 		{"uses in words", "{code: A, reward: 5%, max-uses: many}", `6: max-uses: must be a whole number of at least 1, or none, not "many"`},
 		{"uses with a decimal point", "{code: A, reward: 5%, max-uses: 100.0}", `6: max-uses: must be a whole number of at least 1, or none, not "100.0"`},
-		{"per nick of a single use", "{code: A, reward: 5%, max-uses-per-nick: 1}", "6: max-uses-per-nick: is for codes of more than one use"},
-		{"no date of the calendar", "{code: A, reward: 5%, valid-from: 2027-06-31}", `6: valid-from: "2027-06-31" is not a time: write it like 2027-01-31T18:00:00Z (RFC 3339), or 2027-01-31, which begins at midnight UTC`},
-		{"the year that stands for none", "{code: A, reward: 5%, valid-until: 0001-01-01}", "6: valid-until: must be in the years 2000 to 9999"},
-		{"finer than is kept", "{code: A, reward: 5%, valid-until: 2027-06-01T00:00:00.0001Z}", "6: valid-until: must not be finer than milliseconds"},
-		{"a date that ends as it begins", "{code: A, reward: 5%, valid-from: 2027-06-01, valid-until: 2027-06-01T00:00:00Z}", "6: valid-until: must be after valid-from"},
+		{"limit per nick on a single use", "{code: A, reward: 5%, max-uses-per-nick: 1}", "6: max-uses-per-nick: is for codes of more than one use"},
+		{"a date that does not exist", "{code: A, reward: 5%, valid-from: 2027-06-31}", `6: valid-from: "2027-06-31" is not a time: write it like 2027-01-31T18:00:00Z (RFC 3339), or 2027-01-31, which begins at midnight UTC`},
+		{"the zero time", "{code: A, reward: 5%, valid-until: 0001-01-01}", "6: valid-until: must be in the years 2000 to 9999"},
+		{"finer than milliseconds", "{code: A, reward: 5%, valid-until: 2027-06-01T00:00:00.0001Z}", "6: valid-until: must not be finer than milliseconds"},
+		{"an end at the start", "{code: A, reward: 5%, valid-from: 2027-06-01, valid-until: 2027-06-01T00:00:00Z}", "6: valid-until: must be after valid-from"},
 		{"never valid", "{code: A, reward: 5%, valid-from: 2027-06-01T00:00:00Z, valid-until: 2027-06-01T02:00:00+02:00}", "6: valid-until: must be after valid-from"},
-		{"disabled by a word", "{code: A, reward: 5%, disabled: 1}", `6: disabled: must be true or false, not "1"`},
+		{"disabled by a number", "{code: A, reward: 5%, disabled: 1}", `6: disabled: must be true or false, not "1"`},
 		{"nick too long", "{code: A, reward: 5%, nick: " + strings.Repeat("x", 65) + "}", "6: nick: must have at most 64 characters in 128 bytes"},
 		{"note too long", "{code: A, reward: 5%, note: " + strings.Repeat("x", 129) + "}", "6: note: must be at most 128 bytes of text without control characters"},
 		{"the same code", "{code: SUMMER-20, reward: 5%}\n      - {code: summer 2o, reward: 5%}", `7: code: "summer 2o" is the code on line 6 too: spaces, dashes and case make no difference, nor do O and 0, or I, L and 1`},

@@ -10,15 +10,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 )
 
 // Write writes shops, without vouchers, as a file that Parse reads back as the same shops.
-func Write(w io.Writer, shops ...catalog.Shop) error {
+func Write(w io.Writer, shops ...Entry) error {
 	file := fileLayout{Customers: []customerLayout{}}
 	for _, shop := range shops {
 		customer := customerLayout{
 			ID: text(shop.Customer.ID), Name: text(shop.Customer.Name), Currency: text(shop.Customer.Currency), OffSale: shop.Customer.OffSale,
+			Access: accessLayout{text(shop.Access.Redeem), text(shop.Access.CheckOut)},
+		}
+		if shop.Access.Refusals != nil {
+			customer.Refusals = *newRefusalsNode(*shop.Access.Refusals)
 		}
 		for _, product := range shop.Products {
 			layout := productLayout{ID: text(product.ID), Name: text(product.Name), Description: text(product.Description), OffSale: product.OffSale}
@@ -39,6 +44,15 @@ func Write(w io.Writer, shops ...catalog.Shop) error {
 		return fmt.Errorf("write YAML: %w", err)
 	}
 	return encoder.Close()
+}
+
+func newRefusalsNode(limit access.RefusalLimit) *yaml.Node {
+	if limit == (access.RefusalLimit{}) {
+		return plain("off")
+	}
+	return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{
+		plain("limit"), plain(strconv.Itoa(limit.Limit)), plain("per"), plain(limit.Window()),
+	}}
 }
 
 func newVariantLayout(variant catalog.Variant) (variantLayout, error) {

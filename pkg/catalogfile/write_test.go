@@ -85,7 +85,7 @@ func TestWrite_IsReadBack(t *testing.T) {
 func TestWrite_DataSchemaThatIsNotJSON_IsRefused(t *testing.T) {
 	for _, schema := range []string{`{`, `{"type":"object"} {}`, `{"a":1,"a":2}`, `]`} {
 		shop := catalog.Shop{Products: []catalog.Product{{ID: "coins", Variants: []catalog.Variant{{ID: "500", DataSchema: schema}}}}}
-		if err := catalogfile.Write(&strings.Builder{}, shop); err == nil || !strings.Contains(err.Error(), "variant 500") {
+		if err := catalogfile.Write(&strings.Builder{}, catalogfile.Entry{Shop: shop}); err == nil || !strings.Contains(err.Error(), "variant 500") {
 			t.Errorf("%s: %v", schema, err)
 		}
 	}
@@ -109,7 +109,11 @@ type failer interface {
 func written(t failer, shops ...catalog.Shop) string {
 	t.Helper()
 	var file strings.Builder
-	if err := catalogfile.Write(&file, shops...); err != nil {
+	var entries []catalogfile.Entry
+	for _, shop := range shops {
+		entries = append(entries, catalogfile.Entry{Shop: shop})
+	}
+	if err := catalogfile.Write(&file, entries...); err != nil {
 		t.Fatalf("%v", err)
 	}
 	return file.String()
@@ -160,7 +164,7 @@ func anyVariants(t *rapid.T, currency money.Currency) []catalog.Variant {
 	return variants
 }
 
-// anyText is text that a catalogue allows, often with characters that are special in YAML.
+// anyText draws text that a catalogue allows, often with characters that are special in YAML.
 func anyText(t *rapid.T, most int) string {
 	pieces := rapid.OneOf(
 		rapid.SampledFrom([]string{
@@ -231,7 +235,7 @@ func anyJSON(t *rapid.T, depth int) string {
 	}
 }
 
-// quotedJSON writes a string as the shortest JSON, as data schemas are stored.
+// quotedJSON returns a string in JSON with as few escapes as possible. Data schemas are stored in this form.
 func quotedJSON(text string) string {
 	var quoted strings.Builder
 	encoder := json.NewEncoder(&quoted)

@@ -14,10 +14,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// documents reads the YAML documents of a text.
+// documents reads the YAML documents of a file.
 func (r *reader) documents(text []byte) []*yaml.Node {
 	if len(text) > MaxFileBytes {
-		r.fail(1, "the file has %d bytes, the most is %d: split it", len(text), MaxFileBytes)
+		r.fail(1, "the file has %d bytes, and at most %d are allowed: split it", len(text), MaxFileBytes)
 		return nil
 	}
 	if line := lineOfBadText(text); line > 0 {
@@ -94,10 +94,26 @@ type reader struct {
 	values int                 // written as JSON since it was last set to 0
 	open   map[*yaml.Node]bool // the mappings and lists that are being written as JSON
 	faults []*Error
+	found  map[mistake]bool // the faults as mistakes
+}
+
+// mistake identifies a fault by its value, or by its line if it has no value. Aliases share the value of their anchor.
+type mistake struct {
+	value   *yaml.Node
+	line    int
+	message string
 }
 
 func (r *reader) fail(line int, format string, args ...any) {
-	r.faults = append(r.faults, &Error{Place{r.file, line}, fmt.Sprintf(format, args...)})
+	r.add(mistake{nil, line, fmt.Sprintf(format, args...)}, line)
+}
+
+// add adds a fault. A mistake in an anchor is found again in each of its aliases, but is added only once.
+func (r *reader) add(m mistake, line int) {
+	if !r.found[m] {
+		r.found[m] = true
+		r.faults = append(r.faults, &Error{Place{r.file, line}, m.message})
+	}
 }
 
 func resolve(node *yaml.Node) *yaml.Node {

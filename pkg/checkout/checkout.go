@@ -16,10 +16,10 @@ const (
 	Retention = 7 * 24 * time.Hour
 )
 
-// ErrNotFound says that a customer has no checkout with that ID or token.
+// ErrNotFound means that a customer has no checkout with that ID or token.
 var ErrNotFound = errors.New("no such checkout")
 
-// ErrMalformedID says that a text cannot be the ID of a checkout.
+// ErrMalformedID means that a string cannot be the ID of a checkout.
 var ErrMalformedID = errors.New("a checkout ID has 44 characters of A-Z a-z 0-9 _ -")
 
 // ID names a checkout within its customer: 44 characters of base64url. The first half is a Token, made from the request's key or
@@ -67,8 +67,8 @@ type Checkout struct {
 	Amount  int64
 	// Data is what the shop needs to deliver the variant, byte for byte as it was sent.
 	Data string
-	// DataIsObject says that the variant declared a schema, so that Data is a valid JSON object and is shown as one.
-	// Otherwise Data is any text and is shown as a string.
+	// DataIsObject means that the variant declared a schema, so that Data is a valid JSON object and is shown as one.
+	// Otherwise Data is any string and is shown as one.
 	DataIsObject bool
 
 	UnitPrice money.Money

@@ -4,7 +4,7 @@
 // Read request.go (the request), checkout.go (the checkout and its price), open.go (opening and quoting) and filter.go (an
 // operator's search), in this order.
 //
-// It belongs to the rules: it imports catalog, idempotency and money, and may import neither AWS nor net/http nor a storage or
+// It is a rules package: it imports catalog, idempotency and money, and may import neither AWS nor net/http nor a storage or
 // HTTP package of Shopfront, nor dataschema, whose validator is a large dependency. The rules come from docs/interface.md
 // unless a comment says otherwise.
 package checkout

@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-// ErrKeyInUse says that an open checkout with another product, variant, amount or data has the request's key.
+// ErrKeyInUse means that an open checkout with another product, variant, amount or data has the request's key.
 var ErrKeyInUse = errors.New("the idempotency key is in use by another checkout")
 
 // Catalogue finds variants that are on sale.
@@ -22,7 +22,7 @@ type Catalogue interface {
 
 // DataChecker validates data against a JSON Schema.
 type DataChecker interface {
-	// Check returns nil for valid data, and a *ParameterError for invalid data. Any other error says that the schema cannot
+	// Check returns nil for valid data, and a *ParameterError for invalid data. Any other error means that the schema cannot
 	// be used.
 	Check(schema, data string) error
 }
@@ -62,7 +62,7 @@ func (o Opener) Open(ctx context.Context, request Request) (checkout Checkout, r
 	return replay(kept, request)
 }
 
-// Quote returns what Open would, and stores nothing. Its ID leads nowhere.
+// Quote returns what Open would, and stores nothing. Nobody can look up its ID.
 func (o Opener) Quote(ctx context.Context, request Request) (checkout Checkout, replayed bool, err error) {
 	quoted, err := o.quote(ctx, request)
 	return o.recall(ctx, request, quoted, err)
@@ -115,9 +115,12 @@ func (o Opener) token(request Request) (idempotency.Token, error) {
 	return keyToken(request), nil
 }
 
-// keyToken returns the Token of a request that has a key. It is made of the customer and the key only, so that a key always
-// finds its checkout, whatever else the request asks for.
+// keyToken returns the Token of a request that has a key. It is made of the customer, the key and the kind of caller, so that
+// a key always finds its checkout, whatever else the request asks for.
 func keyToken(request Request) idempotency.Token {
+	if request.ByServer {
+		return idempotency.Digest(string(request.Customer), "server", string(request.Key))
+	}
 	return idempotency.Digest(string(request.Customer), string(request.Key))
 }
 
@@ -137,7 +140,7 @@ func (o Opener) recall(ctx context.Context, request Request, quoted Checkout, qu
 	return replay(kept, request)
 }
 
-// isAnswer reports whether an error says what is wrong with the request, rather than that this could not be determined.
+// isAnswer reports whether an error is a judgement of the request. Other errors mean that it could not be judged.
 func isAnswer(err error) bool {
 	_, badParameter := errors.AsType[*ParameterError](err)
 	return badParameter || errors.Is(err, catalog.ErrNotFound)

@@ -384,15 +384,15 @@ func TestOpen_SameKeyForAnotherRequest_IsInUse(t *testing.T) {
 		return request
 	}
 	tests := map[string]checkout.Request{
-		"another product":          other(func(r *checkout.Request) { r.Product, r.Variant, r.Amount = "coins", "500", 3 }),
-		"another variant":          other(func(r *checkout.Request) { r.Variant = "plain" }),
-		"another amount":           other(func(r *checkout.Request) { r.Amount = 2 }),
-		"an amount out of bounds":  other(func(r *checkout.Request) { r.Amount = 11 }),
-		"other data":               withData(t, cup, "For Isa"),
-		"data of the same meaning": withData(t, cup, "For Ida "),
-		"empty data":               withData(t, cup, ""),
-		"no data":                  other(func(r *checkout.Request) { r.Data = checkout.Data{} }),
-		"what is not for sale":     other(func(r *checkout.Request) { r.Product = "gems" }),
+		"another product":         other(func(r *checkout.Request) { r.Product, r.Variant, r.Amount = "coins", "500", 3 }),
+		"another variant":         other(func(r *checkout.Request) { r.Variant = "plain" }),
+		"another amount":          other(func(r *checkout.Request) { r.Amount = 2 }),
+		"an amount out of bounds": other(func(r *checkout.Request) { r.Amount = 11 }),
+		"other data":              withData(t, cup, "For Isa"),
+		"data with a space more":  withData(t, cup, "For Ida "),
+		"empty data":              withData(t, cup, ""),
+		"no data":                 other(func(r *checkout.Request) { r.Data = checkout.Data{} }),
+		"a product not for sale":  other(func(r *checkout.Request) { r.Product = "gems" }),
 	}
 	for name, request := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -405,6 +405,25 @@ func TestOpen_SameKeyForAnotherRequest_IsInUse(t *testing.T) {
 	}
 	if store.count() != 1 {
 		t.Errorf("%d checkouts are stored, want 1", store.count())
+	}
+}
+
+// A stranger can guess the keys of a till. The guess must neither find nor block the till's checkout.
+func TestOpen_SameKeyOfAnotherCaller_MakesAnotherCheckout(t *testing.T) {
+	for name, first := range map[string]bool{"the server first": true, "the stranger first": false} {
+		opener, store := newOpener()
+		of := func(byServer bool, amount int64) checkout.Request {
+			request := withKey(buy("coins", "500", amount), "till-1047")
+			request.ByServer = byServer
+			return request
+		}
+		a, b := mustOpen(t, opener, of(first, 2)), mustOpen(t, opener, of(!first, 3))
+		if a.ID == b.ID || store.count() != 2 {
+			t.Errorf("%s: IDs %s and %s, %d checkouts stored", name, a.ID, b.ID, store.count())
+		}
+		if again, replayed, err := opener.Open(t.Context(), of(first, 2)); err != nil || !replayed || again.ID != a.ID {
+			t.Errorf("%s: a retry gives %s, replayed %v, %v", name, again.ID, replayed, err)
+		}
 	}
 }
 
@@ -425,13 +444,16 @@ func TestOpen_SameKey_DefaultsCountAsTheSameRequest(t *testing.T) {
 }
 
 func TestOpen_SameKeyOfAnotherCustomer_IsAnotherRequest(t *testing.T) {
-	opener, _ := newOpener()
-	ours := withKey(buy("coins", "500", 3), "till-1")
-	theirs := ours
-	theirs.Customer = sakura
-	first, second := mustOpen(t, opener, ours), mustOpen(t, opener, theirs)
-	if first.ID.Token() == second.ID.Token() {
-		t.Errorf("both are stored under %q", first.ID.Token())
+	for _, byServer := range []bool{false, true} {
+		opener, _ := newOpener()
+		ours := withKey(buy("coins", "500", 3), "till-1")
+		ours.ByServer = byServer
+		theirs := ours
+		theirs.Customer = sakura
+		first, second := mustOpen(t, opener, ours), mustOpen(t, opener, theirs)
+		if first.ID.Token() == second.ID.Token() {
+			t.Errorf("by the server %t: both are stored under %q", byServer, first.ID.Token())
+		}
 	}
 }
 
@@ -469,10 +491,10 @@ func TestOpen_Failures_AreReturned(t *testing.T) {
 		return catalog.Offer{}, down
 	})
 	tests := map[string]func(*checkout.Opener, *fakeStore){
-		"the catalogue":                   func(d *checkout.Opener, _ *fakeStore) { d.Catalogue = failing },
-		"the store":                       func(_ *checkout.Opener, s *fakeStore) { s.err = down },
-		"the store, for what is off sale": func(d *checkout.Opener, s *fakeStore) { d.Catalogue, s.err = catalogueFunc(nothingOnSale), down },
-		"the source of randomness":        func(d *checkout.Opener, _ *fakeStore) { d.Random = iotest.ErrReader(down) },
+		"the catalogue":                     func(d *checkout.Opener, _ *fakeStore) { d.Catalogue = failing },
+		"the store":                         func(_ *checkout.Opener, s *fakeStore) { s.err = down },
+		"the store, for a product off sale": func(d *checkout.Opener, s *fakeStore) { d.Catalogue, s.err = catalogueFunc(nothingOnSale), down },
+		"the source of randomness":          func(d *checkout.Opener, _ *fakeStore) { d.Random = iotest.ErrReader(down) },
 		"the source of randomness, midway": func(d *checkout.Opener, _ *fakeStore) {
 			d.Random = io.MultiReader(strings.NewReader("8 bytes."), iotest.ErrReader(down))
 		},

@@ -30,9 +30,12 @@ type Request struct {
 	Variant  catalog.VariantID
 	Amount   int64 // from ParseAmount; 0 if not given
 	Data     Data  // from ParseData; the zero Data if not given
-	// Key identifies retries of the same request; without a key, every request is a new one. Keys are unique per customer:
-	// a request with the same key and another product, variant, amount or data gets ErrKeyInUse.
+	// Key identifies retries of the same request; without a key, every request is a new one. Keys are unique per customer, and
+	// separately for the shop's server: a request with the same key and another product, variant, amount or data gets ErrKeyInUse.
 	Key idempotency.Key
+	// ByServer means that the shop's own server sent the request. Its keys are separate from those of strangers, who could
+	// otherwise guess a key and get or block the server's checkout.
+	ByServer bool
 	// At is when the request was received, in UTC and whole milliseconds. The rules compare with this time.
 	At time.Time
 }
@@ -59,7 +62,7 @@ func (e *ParameterError) Error() string {
 	return e.Parameter + " " + e.Reason
 }
 
-// ParseAmount parses a whole number from 1 to catalog.MaxAmount, in ASCII digits without sign or leading zeros. Any other text
+// ParseAmount parses a whole number from 1 to catalog.MaxAmount, in ASCII digits without sign or leading zeros. Any other string
 // is a *ParameterError.
 func ParseAmount(text string) (int64, error) {
 	if text == "" || text[0] == '0' || strings.Trim(text, "0123456789") != "" {
@@ -87,13 +90,13 @@ func amountError(format string, args ...any) error {
 }
 
 // Data is what the shop needs to deliver a variant, as the request gave it. The zero Data means "not given", which differs from
-// an empty text.
+// an empty string.
 type Data struct {
 	text  string
 	given bool
 }
 
-// ParseData accepts at most MaxDataBytes of UTF-8; any other text is a *ParameterError. The content is validated once the
+// ParseData accepts at most MaxDataBytes of UTF-8; any other string is a *ParameterError. The content is validated once the
 // variant is known.
 func ParseData(text string) (Data, error) {
 	if len(text) > MaxDataBytes {
@@ -105,7 +108,7 @@ func ParseData(text string) (Data, error) {
 	return Data{text: text, given: true}, nil
 }
 
-// orAbsent returns the data, or its default: an empty JSON object for a variant that takes objects, and an empty text
+// orAbsent returns the data, or its default: an empty JSON object for a variant that takes objects, and an empty string
 // otherwise.
 func (d Data) orAbsent(takesObject bool) string {
 	if !d.given && takesObject {

@@ -37,7 +37,7 @@ func (r request) judge(a answer) error {
 
 // problem reads an error response of the service or of the gateway.
 func (a answer) problem() error {
-	problem := ProblemError{RequestID: a.requestID()}
+	problem := ProblemError{RequestID: a.requestID(), RetryAfter: a.retryAfter()}
 	var gateway struct {
 		Message *string `json:"message"`
 	}
@@ -51,7 +51,7 @@ func (a answer) problem() error {
 		problem.Type = name
 		return &problem
 	case a.decode("application/json", &gateway) && gateway.Message != nil:
-		return &ProblemError{Status: a.status, Title: http.StatusText(a.status), RequestID: a.requestID()}
+		return &ProblemError{Status: a.status, Title: http.StatusText(a.status), RequestID: a.requestID(), RetryAfter: a.retryAfter()}
 	default:
 		return a.notUnderstood("it is not a problem")
 	}

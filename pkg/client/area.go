@@ -40,7 +40,7 @@ type Product struct {
 type Variant struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
-	Price Money  `json:"price"` // of one
+	Price Money  `json:"price"` // for an amount of one
 	// MinAmount and MaxAmount are the inclusive bounds of an Order's amount; 1 <= MinAmount <= MaxAmount.
 	MinAmount int64 `json:"minAmount"`
 	MaxAmount int64 `json:"maxAmount"`
@@ -91,15 +91,15 @@ func (c *Client) nextPage(ctx context.Context, previous Page, known []Page) (Pag
 }
 
 func (r request) readPage(a answer) (Page, bool) {
-	var answered struct {
+	var received struct {
 		Page
 		Next json.RawMessage `json:"next"` // a path or null; if it is missing, the response may be cut
 	}
 	var path *string
-	if !a.decode("application/json", &answered) || json.Unmarshal(answered.Next, &path) != nil {
+	if !a.decode("application/json", &received) || json.Unmarshal(received.Next, &path) != nil {
 		return Page{}, false
 	}
-	page := answered.Page
+	page := received.Page
 	page.query, page.etag = r.query, a.header.Get("ETag")
 	if path == nil {
 		return page, true
@@ -112,7 +112,8 @@ func (r request) readPage(a answer) (Page, bool) {
 	return page, true
 }
 
-// follows reports whether the page is complete and starts after the previous page, so that no product comes twice and the pages end.
+// follows reports whether the page is complete and starts after the previous page. Then no product comes twice, and there is a last
+// page.
 func (p Page) follows(previous Page) bool {
 	last := ""
 	if n := len(previous.Products); n > 0 {

@@ -125,7 +125,7 @@ func TestCheckoutArea_PagesOfAnotherCustomerAreNotReused(t *testing.T) {
 	})
 }
 
-func TestCheckoutArea_Answers(t *testing.T) {
+func TestCheckoutArea_Responses(t *testing.T) {
 	coins, rank := productJSON("coins", 499), productJSON("vip-rank", 799)
 	largest := pageJSON("null", strings.Replace(coins, "<coins>", strings.Repeat("c", 4_000_000-len(pageJSON("null", coins))+len("<coins>")), 1))
 	for name, test := range map[string]struct {
@@ -134,30 +134,30 @@ func TestCheckoutArea_Answers(t *testing.T) {
 		is    error // nil: an *AnswerError, or none
 		ok    bool
 	}{
-		"no products":                  {[]step{answers(200, pageJSON("null"))}, 1, nil, true},
-		"4 MB":                         {[]step{answers(200, largest)}, 1, nil, true},
-		"more than 4 MB":               {[]step{answers(200, largest+" ")}, 0, nil, false},
-		"an unknown customer":          {[]step{problem("not-found", 404)}, 0, client.ErrNotFound, false},
-		"an error on the second page":  {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins)), problem("malformed-request", 400)}, 1, client.ErrMalformedRequest, false},
-		"another customer":             {[]step{answers(200, strings.Replace(pageJSON("null", coins), "emberforge", "sakura-goods", 1))}, 0, nil, false},
-		"it does not say whether more": {[]step{answers(200, strings.Replace(pageJSON("null", coins), `"next"`, `"then"`, 1))}, 0, nil, false},
-		"the next page is elsewhere":   {[]step{answers(200, pageJSON(`"https://shop.example/shop/emberforge/checkout?cursor=Y2"`, coins))}, 0, nil, false},
-		"the next page is a host's":    {[]step{answers(200, pageJSON(`"//shop.example/shop/emberforge/checkout?cursor=Y2"`, coins))}, 0, nil, false},
-		"the next page is another's":   {[]step{answers(200, pageJSON(`"/shop/sakura-goods/checkout?cursor=Y2"`, coins))}, 0, nil, false},
-		"the next page is a checkout":  {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout/coins/500?amount=64"`, coins))}, 0, nil, false},
-		"the next page is the first":   {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout"`, coins))}, 0, nil, false},
-		"the next page is a number":    {[]step{answers(200, pageJSON(`2`, coins))}, 0, nil, false},
-		"the next page is no path":     {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=\u0000"`, coins))}, 0, nil, false},
-		"the pages do not end":         {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins))}, 1, nil, false},
-		"empty pages do not end":       {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`))}, 0, nil, false},
-		"a product comes twice":        {[]step{answers(200, pageJSON("null", coins, coins))}, 0, nil, false},
-		"products are not in order":    {[]step{answers(200, pageJSON("null", rank, coins))}, 0, nil, false},
-		"a product without variants":   {[]step{answers(200, pageJSON("null", `{"id":"coins","name":"Coins","variants":[]}`))}, 0, nil, false},
-		"a variant without price":      {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"price"`, `"cost"`, 1)))}, 0, nil, false},
-		"a variant of another money":   {[]step{answers(200, pageJSON("null", strings.Replace(coins, `EUR`, `JPY`, 1)))}, 0, nil, false},
-		"a variant of no amount":       {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"maxAmount":64`, `"maxAmount":0`, 1)))}, 0, nil, false},
-		"a price that is a float":      {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"minor":499`, `"minor":4.99`, 1)))}, 0, nil, false},
-		"not modified, if never known": {[]step{answers(304, "")}, 0, nil, false},
+		"no products":                   {[]step{answers(200, pageJSON("null"))}, 1, nil, true},
+		"4 MB":                          {[]step{answers(200, largest)}, 1, nil, true},
+		"more than 4 MB":                {[]step{answers(200, largest+" ")}, 0, nil, false},
+		"an unknown customer":           {[]step{problem("not-found", 404)}, 0, client.ErrNotFound, false},
+		"an error on the second page":   {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins)), problem("malformed-request", 400)}, 1, client.ErrMalformedRequest, false},
+		"another customer":              {[]step{answers(200, strings.Replace(pageJSON("null", coins), "emberforge", "sakura-goods", 1))}, 0, nil, false},
+		"next is missing":               {[]step{answers(200, strings.Replace(pageJSON("null", coins), `"next"`, `"then"`, 1))}, 0, nil, false},
+		"the next page has a URL":       {[]step{answers(200, pageJSON(`"https://shop.example/shop/emberforge/checkout?cursor=Y2"`, coins))}, 0, nil, false},
+		"the next page has a host":      {[]step{answers(200, pageJSON(`"//shop.example/shop/emberforge/checkout?cursor=Y2"`, coins))}, 0, nil, false},
+		"another customer's next page":  {[]step{answers(200, pageJSON(`"/shop/sakura-goods/checkout?cursor=Y2"`, coins))}, 0, nil, false},
+		"the next page is a checkout":   {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout/coins/500?amount=64"`, coins))}, 0, nil, false},
+		"the next page is the first":    {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout"`, coins))}, 0, nil, false},
+		"the next page is a number":     {[]step{answers(200, pageJSON(`2`, coins))}, 0, nil, false},
+		"the next page is not a path":   {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=\u0000"`, coins))}, 0, nil, false},
+		"the pages do not end":          {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins))}, 1, nil, false},
+		"empty pages do not end":        {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`))}, 0, nil, false},
+		"a product comes twice":         {[]step{answers(200, pageJSON("null", coins, coins))}, 0, nil, false},
+		"products are not in order":     {[]step{answers(200, pageJSON("null", rank, coins))}, 0, nil, false},
+		"a product without variants":    {[]step{answers(200, pageJSON("null", `{"id":"coins","name":"Coins","variants":[]}`))}, 0, nil, false},
+		"a variant without price":       {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"price"`, `"cost"`, 1)))}, 0, nil, false},
+		"a variant's other currency":    {[]step{answers(200, pageJSON("null", strings.Replace(coins, `EUR`, `JPY`, 1)))}, 0, nil, false},
+		"a variant without an amount":   {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"maxAmount":64`, `"maxAmount":0`, 1)))}, 0, nil, false},
+		"a price that is a float":       {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"minor":499`, `"minor":4.99`, 1)))}, 0, nil, false},
+		"not modified, without an ETag": {[]step{answers(304, "")}, 0, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -177,7 +177,7 @@ func count(t *testing.T, c *client.Client) (pages int, failure error) {
 	t.Helper()
 	for _, err := range c.CheckoutArea(t.Context()) {
 		if failure != nil {
-			t.Fatal("it goes on behind an error")
+			t.Fatal("the iteration continues after an error")
 		}
 		if failure = err; err == nil {
 			pages++

@@ -14,7 +14,7 @@ import (
 type Order struct {
 	Product, Variant string
 	Amount           int64 // from the variant's MinAmount to its MaxAmount; 0 counts as 1
-	// Data is the data for delivery, at most 2 KiB of UTF-8: a JSON object that is valid under the variant's DataSchema, or any text
+	// Data is the data for delivery, at most 2 KiB of UTF-8: a JSON object that is valid under the variant's DataSchema, or any string
 	// if the variant has none. It can be empty.
 	Data string
 }
@@ -51,7 +51,7 @@ func (c *Client) Checkout(ctx context.Context, order Order, options ...CallOptio
 	if order.Data != "" {
 		query.Set("data", order.Data)
 	}
-	var answered struct {
+	var received struct {
 		Status string `json:"status"`
 		Checkout
 	}
@@ -60,16 +60,16 @@ func (c *Client) Checkout(ctx context.Context, order Order, options ...CallOptio
 		query: query.Encode(), maxBytes: maxAnswerBytes,
 	}
 	r.read = func(a answer) error {
-		if !a.decode("application/json", &answered) || answered.Status != "open" || !answered.isOf(order) {
+		if !a.decode("application/json", &received) || received.Status != "open" || !received.isOf(order) {
 			return a.notUnderstood("it is not a checkout of the order")
 		}
-		answered.Replayed = a.isReplayed()
+		received.Replayed = a.isReplayed()
 		return nil
 	}
 	if err := c.doOnce(ctx, r, options); err != nil {
 		return Checkout{}, fmt.Errorf("check out: %w", err)
 	}
-	return answered.Checkout, nil
+	return received.Checkout, nil
 }
 
 // isOf reports whether a checkout is complete and belongs to the order. A cache might return another checkout for a GET.

@@ -57,35 +57,35 @@ func TestCheckout_OrdersBecomeQueries(t *testing.T) {
 	}
 }
 
-func TestCheckout_IncompleteOrForeignAnswersAreRejected(t *testing.T) {
+func TestCheckout_IncompleteOrForeignResponse_IsRejected(t *testing.T) {
 	for name, change := range map[string][2]string{
-		"another product":       {`"vip-rank"`, `"coins"`},
-		"another variant":       {`"30-days"`, `"90-days"`},
-		"another amount":        {`"amount":1`, `"amount":2`},
-		"an expired one":        {`"open"`, `"expired"`},
-		"without ID":            {`"id"`, `"di"`},
-		"without data":          {`"data"`, `"date"`},
-		"without total":         {`"total"`, `"sum"`},
-		"without discount":      {`"discount"`, `"rebate"`},
-		"without unit price":    {`"unitPrice"`, `"price"`},
-		"an amount that is not": {`"minor":0`, `"minor":null`},
-		"mixed currencies":      {`"minor":0,"currency":"EUR"`, `"minor":0,"currency":"JPY"`},
-		"a negative amount":     {`"minor":0`, `"minor":-1`},
-		"without expiry":        {`"expiresAt"`, `"until"`},
-		"expired when made":     {"09:41:23", "08:41:23"},
-		"a float":               {"9007199254740991", "90071992547409.91"},
+		"another product":    {`"vip-rank"`, `"coins"`},
+		"another variant":    {`"30-days"`, `"90-days"`},
+		"another amount":     {`"amount":1`, `"amount":2`},
+		"an expired one":     {`"open"`, `"expired"`},
+		"without ID":         {`"id"`, `"di"`},
+		"without data":       {`"data"`, `"date"`},
+		"without total":      {`"total"`, `"sum"`},
+		"without discount":   {`"discount"`, `"rebate"`},
+		"without unit price": {`"unitPrice"`, `"price"`},
+		"a null amount":      {`"minor":0`, `"minor":null`},
+		"mixed currencies":   {`"minor":0,"currency":"EUR"`, `"minor":0,"currency":"JPY"`},
+		"a negative amount":  {`"minor":0`, `"minor":-1`},
+		"without expiry":     {`"expiresAt"`, `"until"`},
+		"expired when made":  {"09:41:23", "08:41:23"},
+		"a float":            {"9007199254740991", "90071992547409.91"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				changed := strings.Replace(checkoutJSON, change[0], change[1], 1)
 				if changed == checkoutJSON {
-					t.Fatalf("%s is not in it", change[0])
+					t.Fatalf("the response has no %s", change[0])
 				}
 				_, c := serve(t, answers(200, changed))
 				checkout, err := c.Checkout(t.Context(), vipRank(), client.WithKey("till-1047"))
 				unknown, is := errors.AsType[*client.OutcomeUnknownError](err)
 				if !is || unknown.Key != "till-1047" || checkout.ID != "" {
-					t.Errorf("%+v, %v: it is understood", checkout, err)
+					t.Errorf("%+v, %v: it was accepted", checkout, err)
 				}
 				wantNoSecrets(t, err, "till-1047")
 			})
@@ -94,7 +94,7 @@ func TestCheckout_IncompleteOrForeignAnswersAreRejected(t *testing.T) {
 }
 
 // The URL of a checkout contains data, and net/http puts URLs into its errors.
-func TestCheckout_LostAnswer_ErrorHasNoData(t *testing.T) {
+func TestCheckout_LostResponse_ErrorHasNoData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := serve(t, hangsUp)
 		_, err := c.Checkout(t.Context(), vipRank(), client.WithKey("till-1047"))

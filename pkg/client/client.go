@@ -25,6 +25,8 @@ var (
 	ErrMalformedID = errors.New("malformed ID")
 	// ErrMalformedKey rejects an Idempotency-Key. A key has 1 to 255 visible ASCII characters without a comma.
 	ErrMalformedKey = errors.New("malformed Idempotency-Key")
+	// ErrMalformedServerKey rejects a key of the shop's server. It must be exactly what `shopctl key create` printed.
+	ErrMalformedServerKey = errors.New("malformed key of the shop's server: send it as shopctl key create printed it, from sf_ to the end")
 )
 
 // Client calls the shop of one customer. It is safe for concurrent use.
@@ -35,6 +37,8 @@ type Client struct {
 	attempts int
 	timeout  time.Duration
 	jitter   func(n int64) int64 // a random number from 0 to n-1
+	// serverKey returns the key of the shop's server. It is a function so that printing a Client cannot show the key.
+	serverKey func() string
 }
 
 // Option configures a Client.
@@ -49,6 +53,13 @@ func WithAttempts(n int) Option { return func(to *Client) { to.attempts = n } }
 // WithAttemptTimeout limits one attempt, from connecting to the end of the response. The context of a call limits the call as a
 // whole. With less than DefaultAttemptTimeout, attempts give up while the service may still be working.
 func WithAttemptTimeout(d time.Duration) Option { return func(to *Client) { to.timeout = d } }
+
+// WithServerKey makes calls as the shop's server, with a key of `shopctl key create`: the service then allows what the shop's
+// policies reserve for its server, and says why it refuses a code (ProblemError.Reason). The key is secret. Never ship it to a
+// shopper's device, and use an https base URL. A malformed key is ErrMalformedServerKey.
+func WithServerKey(key string) Option {
+	return func(to *Client) { to.serverKey = func() string { return key } }
+}
 
 // New returns a client for the shop of a customer. baseURL is the http or https URL of the deployment without a query, such as
 // https://shop.example. A malformed customer is ErrMalformedID.
@@ -72,7 +83,10 @@ func New(baseURL, customer string, options ...Option) (*Client, error) {
 	if c.attempts < 1 || c.timeout <= 0 {
 		return nil, errors.New("shopfront client: attempts and attempt timeout must be above zero")
 	}
-	// A redirect would send codes and nicks elsewhere and turn a POST into a GET.
+	if c.serverKey != nil && !isServerKey(c.serverKey()) {
+		return nil, fmt.Errorf("shopfront client: %w", ErrMalformedServerKey)
+	}
+	// A redirect would send keys, codes and nicks elsewhere and turn a POST into a GET.
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return c, nil
 }
@@ -87,8 +101,8 @@ type CallOption func(*request)
 // once. Use another key for the shopper's next attempt. Without WithKey each call makes its own key.
 //
 // An earlier call may have sent the key. The outcome therefore stays unknown until the service has judged the request, even after
-// 429 or if nothing was sent. Repeat a call only when DefaultAttemptTimeout has passed since it ended or its process was killed:
-// before that, an attempt still in flight may contradict a refusal.
+// 401 or 429 or if nothing was sent, except for ErrWrongBaseURL. Repeat a call only when DefaultAttemptTimeout has passed since it
+// ended or its process was killed: before that, an attempt still in flight may contradict a refusal.
 func WithKey(key string) CallOption { return func(r *request) { r.key, r.isRepeated = key, true } }
 
 // doOnce sends a request that is applied once, however often it is sent.
@@ -103,7 +117,12 @@ func (c *Client) doOnce(ctx context.Context, r request, options []CallOption) er
 	return c.do(ctx, r)
 }
 
+const alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+func isServerKey(text string) bool {
+	return len(text) == 63 && strings.HasPrefix(text, "sf_") && strings.Trim(text, alphanumeric+"_-") == ""
+}
+
 func isID(text string) bool {
-	const alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	return len(text) >= 1 && len(text) <= 64 && strings.Contains(alphanumeric, text[:1]) && strings.Trim(text, alphanumeric+"._-") == ""
 }

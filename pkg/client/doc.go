@@ -8,7 +8,10 @@
 // 500, 502, 503, 504, timeouts and lost connections. It does not retry a refusal, unless an earlier attempt may still be applied.
 // If no attempt settled the outcome, the error is an [OutcomeUnknownError] with the key. To find out what happened, repeat the
 // call [DefaultAttemptTimeout] later with [WithKey]. A storefront that may crash must make its key with [NewKey] and store it
-// before the call.
+// before the call. [ErrWrongBaseURL] means that the base URL has a slip, and that the call was not applied.
+//
+// [WithServerKey] makes calls as the shop's server. [ErrUnauthorized] and [ErrTooManyRefusals] say nothing about an earlier attempt
+// whose response was lost: the outcome then stays unknown.
 //
 // The texts of errors contain no code, nick, data or key, so they can be logged.
 //

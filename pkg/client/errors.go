@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // Problems of the service, see docs/interface.md. Match the error of a call with errors.Is. It wraps a *ProblemError with details.
@@ -19,10 +20,16 @@ var (
 	ErrUnsupportedMediaType = errors.New("unsupported media type")
 	ErrInvalid              = errors.New("invalid request") // see ProblemError.Parameter and Pointer
 	ErrKeyInUse             = errors.New("Idempotency-Key in use")
+	ErrUnauthorized         = errors.New("unauthorized")           // the shop requires a key, or this key is not valid
+	ErrTooManyRefusals      = errors.New("too many refused codes") // see ProblemError.RetryAfter
 	ErrInternal             = errors.New("internal error")
 	ErrUnavailable          = errors.New("temporarily unavailable")
 	ErrThrottled            = errors.New("too many requests") // from the gateway
 )
+
+// ErrWrongBaseURL means that the gateway has no such path: the base URL has a slip, or leads to something else. This call was not
+// applied. The error says nothing about earlier calls with the same key: correct the URL and repeat the call with that key.
+var ErrWrongBaseURL = errors.New("no such path, check the base URL")
 
 // problemType has the status of a problem type and the error to match.
 type problemType struct {
@@ -42,6 +49,8 @@ func problemTypes() map[string]problemType {
 		"unsupported-media-type": {http.StatusUnsupportedMediaType, ErrUnsupportedMediaType},
 		"invalid":                {http.StatusUnprocessableEntity, ErrInvalid},
 		"idempotency-key-in-use": {http.StatusUnprocessableEntity, ErrKeyInUse},
+		"unauthorized":           {http.StatusUnauthorized, ErrUnauthorized},
+		"too-many-refusals":      {http.StatusTooManyRequests, ErrTooManyRefusals},
 		"internal":               {http.StatusInternalServerError, ErrInternal},
 		"unavailable":            {http.StatusServiceUnavailable, ErrUnavailable},
 	}
@@ -59,12 +68,19 @@ type ProblemError struct {
 	// parameter's JSON.
 	Parameter string `json:"parameter"`
 	Pointer   string `json:"pointer"`
-	RequestID string `json:"-"` // identifies the request for the operator
+	// Reason is why a voucher was refused, such as used_up. The service tells it only to a client with a key: see WithServerKey.
+	Reason     string        `json:"reason"`
+	RetryAfter time.Duration `json:"-"` // when to ask again; 0 if the service did not say
+	RequestID  string        `json:"-"` // identifies the request for the operator
 }
 
 // Error returns type, status and request ID.
 func (e *ProblemError) Error() string {
-	return describe(cmp.Or(e.Type, "the gateway"), e.Status, e.RequestID)
+	what := cmp.Or(e.Type, "the gateway")
+	if errors.Is(e, ErrWrongBaseURL) {
+		what += ": " + ErrWrongBaseURL.Error()
+	}
+	return describe(what, e.Status, e.RequestID)
 }
 
 // Unwrap returns the error to match, such as ErrVoucherNotFound.
@@ -72,10 +88,14 @@ func (e *ProblemError) Unwrap() error {
 	if known, is := problemTypes()[e.Type]; is {
 		return known.is
 	}
-	if e.Status == http.StatusTooManyRequests {
+	switch {
+	case e.Status == http.StatusTooManyRequests:
 		return ErrThrottled
+	case e.Type == "" && e.Status == http.StatusNotFound:
+		return ErrWrongBaseURL
+	default:
+		return nil
 	}
-	return nil
 }
 
 // AnswerError is a response that does not follow docs/interface.md, perhaps from another server.
@@ -87,7 +107,7 @@ type AnswerError struct {
 
 // Error returns reason, status and request ID.
 func (e *AnswerError) Error() string {
-	return "answer not understood, " + describe(e.Reason, e.Status, e.RequestID)
+	return "response not understood, " + describe(e.Reason, e.Status, e.RequestID)
 }
 
 func describe(what string, status int, requestID string) string {
@@ -113,14 +133,21 @@ func (e *OutcomeUnknownError) Error() string {
 // Unwrap returns the error of the last attempt.
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 
-// classify reads the error of an attempt. isRejected means that the status of the response proves that this attempt was not
-// applied; other statuses may come from a proxy that stopped waiting (408, 499), or may mean anything. isJudged means that the
+// unsentError is a failed connection: nothing of the request was sent.
+type unsentError struct{ error }
+
+func (e unsentError) Unwrap() error { return e.error }
+
+// classify reads the error of an attempt. isRejected means that the status of the response, or its lack of a connection, proves that
+// this attempt was not applied; other statuses may come from a proxy that stopped waiting (408, 499), or may mean anything. isJudged means that the
 // service itself rejected the request; had an earlier attempt been applied by then, the service would have returned its result
-// for the key. A problem of an unknown type is no judgement.
+// for the key. A problem of an unknown type is no judgement, and neither are 401 and 429: the service responds with them before it
+// looks for an earlier attempt.
 func classify(err error) (isRejected, isJudged bool) {
 	problem, is := errors.AsType[*ProblemError](err)
 	if !is {
-		return false, false
+		_, isUnsent := errors.AsType[unsentError](err)
+		return isUnsent, false
 	}
 	isRejected = slices.Contains([]int{
 		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
@@ -128,5 +155,6 @@ func classify(err error) (isRejected, isJudged bool) {
 		http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusRequestHeaderFieldsTooLarge,
 	}, problem.Status)
 	_, isKnown := problemTypes()[problem.Type]
-	return isRejected, isRejected && isKnown
+	isTurnedAway := problem.Status == http.StatusUnauthorized || problem.Status == http.StatusTooManyRequests
+	return isRejected, isRejected && isKnown && !isTurnedAway
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"shopfront/pkg/client"
 )
@@ -21,10 +22,10 @@ func TestProblems_MatchTheServiceAndTheDocument(t *testing.T) {
 	known := client.ProblemTypes()
 	names := slices.Sorted(maps.Keys(known))
 	if service := serviceProblems(t); !slices.Equal(names, service) {
-		t.Errorf("known are %q, of the service %q", names, service)
+		t.Errorf("the client knows %q, the service has %q", names, service)
 	}
 	if documented := documentedProblems(t); !maps.Equal(known, documented) {
-		t.Errorf("known are %v, documented %v", known, documented)
+		t.Errorf("the client knows %v, documented are %v", known, documented)
 	}
 }
 
@@ -47,7 +48,7 @@ func serviceProblems(t *testing.T) []string {
 		for _, value := range constant.Values {
 			literal, is := value.(*ast.BasicLit)
 			if !is {
-				t.Fatalf("%v is no literal", constant.Names)
+				t.Fatalf("%v is not a literal", constant.Names)
 			}
 			name, err := strconv.Unquote(literal.Value)
 			if err != nil {
@@ -84,6 +85,7 @@ func TestProblems_MatchTheirError(t *testing.T) {
 		"malformed-request": client.ErrMalformedRequest, "voucher-not-found": client.ErrVoucherNotFound, "not-found": client.ErrNotFound,
 		"method-not-allowed": client.ErrMethodNotAllowed, "gone": client.ErrGone, "content-too-large": client.ErrContentTooLarge,
 		"unsupported-media-type": client.ErrUnsupportedMediaType, "invalid": client.ErrInvalid, "idempotency-key-in-use": client.ErrKeyInUse,
+		"unauthorized": client.ErrUnauthorized, "too-many-refusals": client.ErrTooManyRefusals,
 		"internal": client.ErrInternal, "unavailable": client.ErrUnavailable,
 	}
 	for name, status := range client.ProblemTypes() {
@@ -101,7 +103,7 @@ func TestProblems_MatchTheirError(t *testing.T) {
 					t.Errorf("%+v, want %+v", p, want)
 				}
 				if !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "LdwzhT-lWeWxbXk=") {
-					t.Errorf("it does not say which: %v", err)
+					t.Errorf("the error does not name its type: %v", err)
 				}
 				wantNoSecrets(t, err, "till-1047")
 			})
@@ -121,6 +123,24 @@ func TestProblems_SayWhereARequestIsInvalid(t *testing.T) {
 	})
 }
 
+func TestProblems_SayWhyAVoucherWasRefused(t *testing.T) {
+	_, c := serve(t, answers(404, `{"type":"urn:problem:shopfront:voucher-not-found","title":"Voucher not found","status":404,"reason":"used_up"}`,
+		"Content-Type", "application/problem+json"))
+	_, err := c.Check(t.Context(), "WELCOME-COINS", "Alder")
+	if p, is := errors.AsType[*client.ProblemError](err); !is || p.Reason != "used_up" || !errors.Is(err, client.ErrVoucherNotFound) {
+		t.Errorf("%+v", err)
+	}
+}
+
+func TestProblems_SayWhenToReturn(t *testing.T) {
+	s, _ := serve(t, problem("too-many-refusals", 429, "Retry-After", "540"))
+	c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithAttempts(1))
+	_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
+	if p, is := errors.AsType[*client.ProblemError](err); !is || p.RetryAfter != 9*time.Minute || errors.Is(err, client.ErrThrottled) {
+		t.Errorf("%+v", err)
+	}
+}
+
 func TestProblems_OfTheGateway(t *testing.T) {
 	for _, status := range []int{404, 413, 429, 500, 503} {
 		synctest.Test(t, func(t *testing.T) {
@@ -131,7 +151,7 @@ func TestProblems_OfTheGateway(t *testing.T) {
 				t.Errorf("%+v", err)
 			}
 			if !strings.Contains(err.Error(), "gateway") {
-				t.Errorf("it does not say whose it is: %v", err)
+				t.Errorf("the error does not name the gateway: %v", err)
 			}
 		})
 	}

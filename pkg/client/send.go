@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -40,8 +41,8 @@ type request struct {
 
 // do sends a request until the outcome is certain, no attempt is left or the context ends.
 func (c *Client) do(ctx context.Context, r request) error {
-	perhapsApplied := r.isRepeated // always false without a key
-	var settled time.Time          // when no attempt so far can be applied any more
+	perhapsApplied := false // by this call; always false without a key
+	var settled time.Time   // when no attempt so far can be applied any more
 	if err := ctx.Err(); err != nil {
 		return r.failure(err, perhapsApplied)
 	}
@@ -71,8 +72,9 @@ func (c *Client) do(ctx context.Context, r request) error {
 	}
 }
 
+// failure returns the error of a call that ended without a judgement. perhapsApplied says whether this call may have been applied.
 func (r request) failure(err error, perhapsApplied bool) error {
-	if perhapsApplied {
+	if perhapsApplied || r.isRepeated && !errors.Is(err, ErrWrongBaseURL) {
 		return &OutcomeUnknownError{Key: r.key, Err: err}
 	}
 	return err
@@ -121,15 +123,21 @@ func (c *Client) exchange(ctx context.Context, r request) (a answer, isResent bo
 			sent.Header.Set(name, value)
 		}
 	}
+	if c.serverKey != nil {
+		sent.Header.Set("Authorization", "Bearer "+c.serverKey())
+	}
 	response, err := c.http.Do(sent)
 	isResent = times.Load() > 1
+	if failure, is := errors.AsType[*net.OpError](err); is && failure.Op == "dial" && times.Load() == 0 {
+		return answer{}, false, unsentError{withoutURL(err)}
+	}
 	if err != nil {
 		return answer{}, isResent, withoutURL(err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(r.maxBytes)+1))
 	if err != nil {
-		return answer{header: response.Header}, isResent, fmt.Errorf("lost answer: %w", err) // Retry-After may still apply
+		return answer{header: response.Header}, isResent, fmt.Errorf("lost response: %w", err) // Retry-After may still apply
 	}
 	a = answer{response.StatusCode, response.Header, body}
 	return a, isResent, r.judge(a)
@@ -140,10 +148,10 @@ func withoutURL(err error) error {
 	if wrapped, is := errors.AsType[*url.Error](err); is {
 		err = wrapped.Err
 	}
-	return fmt.Errorf("no answer: %w", err)
+	return fmt.Errorf("no response: %w", err)
 }
 
-// retryAfter reads Retry-After, which is in seconds or a date (RFC 9110, section 10.2.3). It returns 0 if there is none.
+// retryAfter reads Retry-After, which is in seconds or a date (RFC 9110, section 10.2.3). It returns 0 if the header is missing.
 func (a answer) retryAfter() time.Duration {
 	text := a.header.Get("Retry-After")
 	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil || errors.Is(err, strconv.ErrRange) {

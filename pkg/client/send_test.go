@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -23,27 +25,28 @@ func TestRedeem_TransientFailuresAreRetried(t *testing.T) {
 		replayed bool
 		atLeast  time.Duration
 	}{
-		"nothing to pass":                  {nil, false, 0},
-		"the gateway throttles":            {[]step{message(429), message(429)}, false, 300 * time.Millisecond},
-		"a function died":                  {[]step{message(500)}, false, 0},
-		"a function ran out of time":       {[]step{message(503)}, false, 0},
-		"an internal error":                {[]step{problem("internal", 500)}, false, 0},
-		"unavailable for a second":         {[]step{problem("unavailable", 503, "Retry-After", "1")}, false, time.Second},
-		"unavailable for some seconds":     {[]step{problem("unavailable", 503, "Retry-After", "7")}, false, 7 * time.Second},
-		"unavailable until a date":         {[]step{problem("unavailable", 503, "Retry-After", "Sat, 01 Jan 2000 00:00:20 GMT")}, false, 20 * time.Second},
-		"unavailable until a past date":    {[]step{problem("unavailable", 503, "Retry-After", "Fri, 31 Dec 1999 00:00:00 GMT")}, false, 0},
-		"unavailable for less than zero":   {[]step{problem("unavailable", 503, "Retry-After", "-5")}, false, 0},
-		"unavailable until it is better":   {[]step{problem("unavailable", 503, "Retry-After", "soon")}, false, 0},
-		"a bad gateway on the way":         {[]step{page(502)}, false, 0},
-		"a gateway on the way times out":   {[]step{page(504)}, false, 0},
-		"the connection is lost":           {[]step{hangsUp}, false, 0},
-		"the answer is lost":               {[]step{loses(redeems)}, true, 0},
-		"the answer is lost three times":   {[]step{loses(redeems), loses(redeems), loses(redeems)}, true, 700 * time.Millisecond},
-		"the answer is cut short":          {[]step{cutsShort(redeems)}, true, 0},
-		"unavailable, and cut short":       {[]step{cutsShort(problem("unavailable", 503, "Retry-After", "7"))}, false, 7 * time.Second},
-		"no answer comes":                  {[]step{silent}, false, client.DefaultAttemptTimeout},
-		"the answer comes byte by byte":    {[]step{trickles(redeems)}, true, client.DefaultAttemptTimeout},
-		"the answer is lost, then a crowd": {[]step{loses(redeems), message(429), problem("unavailable", 503)}, true, 700 * time.Millisecond},
+		"no failure":                         {nil, false, 0},
+		"the gateway throttles":              {[]step{message(429), message(429)}, false, 300 * time.Millisecond},
+		"a function died":                    {[]step{message(500)}, false, 0},
+		"a function ran out of time":         {[]step{message(503)}, false, 0},
+		"an internal error":                  {[]step{problem("internal", 500)}, false, 0},
+		"unavailable for a second":           {[]step{problem("unavailable", 503, "Retry-After", "1")}, false, time.Second},
+		"unavailable for some seconds":       {[]step{problem("unavailable", 503, "Retry-After", "7")}, false, 7 * time.Second},
+		"unavailable until a date":           {[]step{problem("unavailable", 503, "Retry-After", "Sat, 01 Jan 2000 00:00:20 GMT")}, false, 20 * time.Second},
+		"unavailable until a past date":      {[]step{problem("unavailable", 503, "Retry-After", "Fri, 31 Dec 1999 00:00:00 GMT")}, false, 0},
+		"unavailable for a negative time":    {[]step{problem("unavailable", 503, "Retry-After", "-5")}, false, 0},
+		"unavailable until a malformed time": {[]step{problem("unavailable", 503, "Retry-After", "soon")}, false, 0},
+		"a proxy's 502":                      {[]step{page(502)}, false, 0},
+		"a proxy's 504":                      {[]step{page(504)}, false, 0},
+		"the connection is lost":             {[]step{hangsUp}, false, 0},
+		"the response is lost":               {[]step{loses(redeems)}, true, 0},
+		"the response is lost three times":   {[]step{loses(redeems), loses(redeems), loses(redeems)}, true, 700 * time.Millisecond},
+		"the response is cut short":          {[]step{cutsShort(redeems)}, true, 0},
+		"unavailable, and cut short":         {[]step{cutsShort(problem("unavailable", 503, "Retry-After", "7"))}, false, 7 * time.Second},
+		"no response comes":                  {[]step{silent}, false, client.DefaultAttemptTimeout},
+		"the response comes byte by byte":    {[]step{trickles(redeems)}, true, client.DefaultAttemptTimeout},
+		"too many refusals for a while":      {[]step{problem("too-many-refusals", 429, "Retry-After", "7")}, false, 7 * time.Second},
+		"the response is lost, then 429":     {[]step{loses(redeems), message(429), problem("unavailable", 503)}, true, 700 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // it begins at midnight of 2000-01-01
@@ -76,43 +79,48 @@ func TestRedeem_Outcome(t *testing.T) {
 		unknown  bool
 		requests int
 	}{
-		"refused":                                {[]step{problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 1},
-		"malformed":                              {[]step{problem("malformed-request", 400)}, client.ErrMalformedRequest, false, 1},
-		"invalid":                                {[]step{problem("invalid", 422)}, client.ErrInvalid, false, 1},
-		"refused by a problem of another day":    {[]step{problem("blocked", 403)}, nil, false, 1},
-		"no route":                               {[]step{message(404)}, nil, false, 1},
-		"something on the way stopped waiting":   {[]step{message(408)}, nil, true, 1},
-		"throttled":                              {[]step{message(429)}, client.ErrThrottled, false, 4},
-		"throttled by the service, another day":  {[]step{problem("too-many-attempts", 429)}, client.ErrThrottled, false, 4},
-		"an internal error":                      {[]step{problem("internal", 500)}, client.ErrInternal, true, 4},
-		"unavailable":                            {[]step{problem("unavailable", 503)}, client.ErrUnavailable, true, 4},
-		"unavailable, then throttled":            {[]step{problem("unavailable", 503), message(429)}, client.ErrThrottled, true, 4},
-		"unavailable, then no route":             {[]step{problem("unavailable", 503), message(404)}, nil, true, 2},
-		"unavailable, then refused":              {[]step{problem("unavailable", 503), problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 3},
-		"a function dies each time":              {[]step{message(500)}, nil, true, 4},
-		"bad gateways on the way":                {[]step{page(502)}, nil, true, 4},
-		"the answer is lost each time":           {[]step{loses(redeems)}, nil, true, 4},
-		"no answer comes":                        {[]step{silent}, context.DeadlineExceeded, true, 4},
-		"another page is in the way":             {[]step{page(200)}, nil, true, 1},
-		"another page is missing":                {[]step{page(404)}, nil, true, 1},
-		"not JSON":                               {[]step{answers(200, redemptionJSON[1:])}, nil, true, 1},
-		"something behind the JSON":              {[]step{answers(200, redemptionJSON+"{}")}, nil, true, 1},
-		"not UTF-8":                              {[]step{answers(200, strings.Replace(redemptionJSON, "Alder", "\xff", 1))}, nil, true, 1},
-		"no body":                                {[]step{answers(200, "")}, nil, true, 1},
-		"null":                                   {[]step{answers(200, "null")}, nil, true, 1},
-		"another status of success":              {[]step{answers(201, redemptionJSON)}, nil, true, 1},
-		"not modified":                           {[]step{answers(304, "")}, nil, true, 1},
-		"too large":                              {[]step{tooLarge}, nil, true, 1},
-		"a problem with another status":          {[]step{answers(404, `{"type":"urn:problem:shopfront:voucher-not-found","status":410}`, "Content-Type", "application/problem+json")}, nil, true, 1},
-		"a problem with a status not its own":    {[]step{problem("voucher-not-found", 410)}, nil, true, 1},
-		"a problem of another service":           {[]step{answers(404, `{"type":"about:blank","status":404}`, "Content-Type", "application/problem+json")}, nil, true, 1},
-		"a problem that is none":                 {[]step{answers(404, `{}`)}, nil, true, 1},
-		"a redemption that was only checked":     {[]step{answers(200, strings.Replace(redemptionJSON, `"redeemed"`, `"redeemable"`, 1))}, nil, true, 1},
-		"a redemption without ID":                {[]step{answers(200, strings.Replace(redemptionJSON, `"id"`, `"di"`, 1))}, nil, true, 1},
-		"a redemption without time":              {[]step{answers(200, strings.Replace(redemptionJSON, `"redeemedAt"`, `"at"`, 1))}, nil, true, 1},
-		"a redemption at half past":              {[]step{answers(200, strings.Replace(redemptionJSON, "2026-11-21T", "", 1))}, nil, true, 1},
-		"a redemption of null":                   {[]step{answers(200, strings.Replace(redemptionJSON, `"WELCOME-COINS"`, "null", 1))}, nil, true, 1},
-		"the body is lost with a problem's head": {[]step{cutsShort(problem("voucher-not-found", 404)), problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 3},
+		"refused":                            {[]step{problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 1},
+		"malformed":                          {[]step{problem("malformed-request", 400)}, client.ErrMalformedRequest, false, 1},
+		"invalid":                            {[]step{problem("invalid", 422)}, client.ErrInvalid, false, 1},
+		"refused with an unknown problem":    {[]step{problem("blocked", 403)}, nil, false, 1},
+		"unauthorized":                       {[]step{problem("unauthorized", 401)}, client.ErrUnauthorized, false, 1},
+		"lost, then unauthorized":            {[]step{loses(redeems), problem("unauthorized", 401)}, client.ErrUnauthorized, true, 2},
+		"too many refusals":                  {[]step{problem("too-many-refusals", 429, "Retry-After", "540")}, client.ErrTooManyRefusals, false, 1},
+		"too many refusals each time":        {[]step{problem("too-many-refusals", 429, "Retry-After", "1")}, client.ErrTooManyRefusals, false, 4},
+		"lost, then too many refusals":       {[]step{loses(redeems), problem("too-many-refusals", 429, "Retry-After", "540")}, client.ErrTooManyRefusals, true, 2},
+		"no route":                           {[]step{message(404)}, client.ErrWrongBaseURL, false, 1},
+		"a proxy stopped waiting":            {[]step{message(408)}, nil, true, 1},
+		"throttled":                          {[]step{message(429)}, client.ErrThrottled, false, 4},
+		"throttled with an unknown problem":  {[]step{problem("too-many-attempts", 429)}, client.ErrThrottled, false, 4},
+		"an internal error":                  {[]step{problem("internal", 500)}, client.ErrInternal, true, 4},
+		"unavailable":                        {[]step{problem("unavailable", 503)}, client.ErrUnavailable, true, 4},
+		"unavailable, then throttled":        {[]step{problem("unavailable", 503), message(429)}, client.ErrThrottled, true, 4},
+		"unavailable, then no route":         {[]step{problem("unavailable", 503), message(404)}, client.ErrWrongBaseURL, true, 2},
+		"unavailable, then refused":          {[]step{problem("unavailable", 503), problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 3},
+		"a function dies each time":          {[]step{message(500)}, nil, true, 4},
+		"a proxy's 502 each time":            {[]step{page(502)}, nil, true, 4},
+		"the response is lost each time":     {[]step{loses(redeems)}, nil, true, 4},
+		"no response comes":                  {[]step{silent}, context.DeadlineExceeded, true, 4},
+		"another server's page":              {[]step{page(200)}, nil, true, 1},
+		"another server's 404":               {[]step{page(404)}, nil, true, 1},
+		"not JSON":                           {[]step{answers(200, redemptionJSON[1:])}, nil, true, 1},
+		"text after the JSON":                {[]step{answers(200, redemptionJSON+"{}")}, nil, true, 1},
+		"not UTF-8":                          {[]step{answers(200, strings.Replace(redemptionJSON, "Alder", "\xff", 1))}, nil, true, 1},
+		"no body":                            {[]step{answers(200, "")}, nil, true, 1},
+		"null":                               {[]step{answers(200, "null")}, nil, true, 1},
+		"another success status":             {[]step{answers(201, redemptionJSON)}, nil, true, 1},
+		"not modified":                       {[]step{answers(304, "")}, nil, true, 1},
+		"too large":                          {[]step{tooLarge}, nil, true, 1},
+		"a problem with another status":      {[]step{answers(404, `{"type":"urn:problem:shopfront:voucher-not-found","status":410}`, "Content-Type", "application/problem+json")}, nil, true, 1},
+		"a problem with the wrong status":    {[]step{problem("voucher-not-found", 410)}, nil, true, 1},
+		"a problem of another service":       {[]step{answers(404, `{"type":"about:blank","status":404}`, "Content-Type", "application/problem+json")}, nil, true, 1},
+		"JSON that is not a problem":         {[]step{answers(404, `{}`)}, nil, true, 1},
+		"a redemption that was only checked": {[]step{answers(200, strings.Replace(redemptionJSON, `"redeemed"`, `"redeemable"`, 1))}, nil, true, 1},
+		"a redemption without ID":            {[]step{answers(200, strings.Replace(redemptionJSON, `"id"`, `"di"`, 1))}, nil, true, 1},
+		"a redemption without time":          {[]step{answers(200, strings.Replace(redemptionJSON, `"redeemedAt"`, `"at"`, 1))}, nil, true, 1},
+		"a redemption without a date":        {[]step{answers(200, strings.Replace(redemptionJSON, "2026-11-21T", "", 1))}, nil, true, 1},
+		"a redemption without a code":        {[]step{answers(200, strings.Replace(redemptionJSON, `"WELCOME-COINS"`, "null", 1))}, nil, true, 1},
+		"the body of a problem is lost":      {[]step{cutsShort(problem("voucher-not-found", 404)), problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -143,7 +151,8 @@ func TestRedeem_OnlySomeStatusesProveThatNothingWasApplied(t *testing.T) {
 	}
 }
 
-// An earlier call may have sent the caller's key, so only a judgement of the service settles the outcome.
+// An earlier call may have sent the caller's key, so only a judgement of the service settles the outcome. The error for a wrong base
+// URL says what to do first.
 func TestRedeem_WithKey_OnlyAJudgementSettlesTheOutcome(t *testing.T) {
 	for name, test := range map[string]struct {
 		step    step
@@ -151,9 +160,11 @@ func TestRedeem_WithKey_OnlyAJudgementSettlesTheOutcome(t *testing.T) {
 	}{
 		"refused":                         {problem("voucher-not-found", 404), false},
 		"invalid":                         {problem("invalid", 422), false},
-		"refused by a problem of its own": {problem("key-revoked", 403), true},
+		"refused with an unknown problem": {problem("key-revoked", 403), true},
+		"unauthorized":                    {problem("unauthorized", 401), true},
+		"too many refusals":               {problem("too-many-refusals", 429, "Retry-After", "540"), true},
 		"throttled":                       {message(429), true},
-		"no route":                        {message(404), true},
+		"no route":                        {message(404), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -173,6 +184,58 @@ func TestRedeem_WithKey_OnlyAJudgementSettlesTheOutcome(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+func TestRedeem_WrongBaseURL_IsNoUnknownOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := serve(t, message(404))
+		_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
+		if wantFailure(t, err, "till-1047") || !errors.Is(err, client.ErrWrongBaseURL) || len(s.seen()) != 1 {
+			t.Errorf("%v after %d requests", err, len(s.seen()))
+		}
+		if want := `redeem voucher: the gateway: no such path, check the base URL: status 404, request "evD1rncej6jAXAQ="`; err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	})
+}
+
+// Without a connection nothing was sent, so nothing was applied. That is not known if the transport has sent the request before, on
+// a connection that broke.
+func TestRedeem_FailedDial_OutcomeIsUnknownOnlyIfTheRequestWasSentBefore(t *testing.T) {
+	for name, test := range map[string]struct {
+		steps   []step
+		dials   int // that succeed
+		options []client.CallOption
+		unknown bool
+	}{
+		"no such host":                     {nil, 0, nil, false},
+		"no such host, with a key":         {nil, 0, []client.CallOption{client.WithKey("till-1047")}, true},
+		"throttled, then sent and dialled": {[]step{message(429), hangsUp}, 1, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, c := serve(t, test.steps...)
+				transport, is := s.http.Transport.(*http.Transport)
+				if !is {
+					t.Fatal("the transport cannot dial")
+				}
+				connect, dials := transport.DialContext, 0
+				transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+					if dials++; dials > test.dials {
+						return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("no such host")}
+					}
+					return connect(ctx, network, address)
+				}
+				_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", test.options...)
+				if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown != test.unknown || !strings.Contains(err.Error(), "no such host") {
+					t.Errorf("%v: the outcome is unknown: %v", err, unknown)
+				}
+				if len(s.seen()) != len(test.steps) {
+					t.Errorf("%d requests", len(s.seen()))
+				}
+			})
+		})
+	}
 }
 
 // A slow lost attempt, which arrived before the voucher ended, may be applied after a later attempt was refused.
@@ -205,14 +268,14 @@ func TestRedeem_WhenARefusalIsFinal(t *testing.T) {
 		took     time.Duration // at least, and at most a second more
 	}{
 		"at once":                               {[]step{refused}, time.Hour, nil, client.ErrVoucherNotFound, 1, 0},
-		"after what was not let through":        {[]step{message(429), message(429), refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 0},
-		"later than what was lost":              {[]step{hangsUp, refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 10 * time.Second},
-		"later than what timed out":             {[]step{silent, refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 20 * time.Second},
-		"later than the last that was lost":     {[]step{hangsUp, unavailableFor("7"), refused}, time.Hour, nil, client.ErrVoucherNotFound, 4, 10 * time.Second},
-		"whatever it says":                      {[]step{hangsUp, problem("invalid", 422)}, time.Hour, nil, client.ErrInvalid, 3, 10 * time.Second},
-		"later than what the transport resends": {[]step{message(429), hangsUp, refused}, time.Hour, nil, client.ErrVoucherNotFound, 4, 10 * time.Second},
-		"not where the context ends before":     {[]step{hangsUp, refused}, 5 * time.Second, nil, nil, 2, 0},
-		"not where no attempt is left":          {[]step{hangsUp, refused}, time.Hour, []client.Option{client.WithAttempts(2)}, nil, 2, 0},
+		"after throttled attempts":              {[]step{message(429), message(429), refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 0},
+		"some time after a lost attempt":        {[]step{hangsUp, refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 10 * time.Second},
+		"some time after an attempt timed out":  {[]step{silent, refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 20 * time.Second},
+		"some time after the last lost attempt": {[]step{hangsUp, unavailableFor("7"), refused}, time.Hour, nil, client.ErrVoucherNotFound, 4, 10 * time.Second},
+		"whatever the problem":                  {[]step{hangsUp, problem("invalid", 422)}, time.Hour, nil, client.ErrInvalid, 3, 10 * time.Second},
+		"some time after the transport resent":  {[]step{message(429), hangsUp, refused}, time.Hour, nil, client.ErrVoucherNotFound, 4, 10 * time.Second},
+		"not if the context ends first":         {[]step{hangsUp, refused}, 5 * time.Second, nil, nil, 2, 0},
+		"not if no attempt is left":             {[]step{hangsUp, refused}, time.Hour, []client.Option{client.WithAttempts(2)}, nil, 2, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -342,12 +405,12 @@ func TestRetry_GivesUpIfTheWaitWouldBeTooLong(t *testing.T) {
 		timeIsUp    bool
 	}{
 		"longer than half a minute":                 {unavailableFor("31"), time.Hour, 0, 0, 1, false},
-		"for more seconds than fit":                 {unavailableFor("99999999999999999999"), time.Hour, 0, 0, 1, false},
-		"where the context ends before":             {unavailableFor("5"), 3 * time.Second, 0, 0, 1, false},
-		"where the context ends in an attempt":      {silent, 15 * time.Second, 15 * time.Second, 15 * time.Second, 2, true},
-		"where the context ends in the first one":   {silent, time.Second, time.Second, time.Second, 1, true},
-		"where the context ends at the same time":   {silent, client.DefaultAttemptTimeout, 10 * time.Second, 10 * time.Second, 1, true},
-		"where there is less time than to back off": {message(500), 50 * time.Millisecond, 0, 0, 1, false},
+		"more seconds than a number can hold":       {unavailableFor("99999999999999999999"), time.Hour, 0, 0, 1, false},
+		"the context ends first":                    {unavailableFor("5"), 3 * time.Second, 0, 0, 1, false},
+		"the context ends during an attempt":        {silent, 15 * time.Second, 15 * time.Second, 15 * time.Second, 2, true},
+		"the context ends during the first attempt": {silent, time.Second, time.Second, time.Second, 1, true},
+		"the context ends with the attempt":         {silent, client.DefaultAttemptTimeout, 10 * time.Second, 10 * time.Second, 1, true},
+		"too little time for the delay":             {message(500), 50 * time.Millisecond, 0, 0, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -417,15 +480,18 @@ func TestCall_MalformedArgumentsAreNotSent(t *testing.T) {
 	})
 }
 
-// A redirect would send the code and the nick to another address.
+// A redirect would send the key of the shop's server, the code and the nick to another address.
 func TestCall_RedirectsAreNotFollowed(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, c := serve(t, answers(status, "", "Location", "/base/elsewhere"), redeems)
-				_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
-				if answer, is := errors.AsType[*client.AnswerError](err); !is || answer.Status != status || len(s.seen()) != 1 {
-					t.Errorf("%v after %d requests", err, len(s.seen()))
+				for _, to := range []string{"/base/elsewhere", "http://elsewhere.example/"} {
+					s, _ := serve(t, answers(status, "", "Location", to), redeems)
+					c := newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http), client.WithServerKey(serverKey))
+					_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
+					if answer, is := errors.AsType[*client.AnswerError](err); !is || answer.Status != status || len(s.seen()) != 1 {
+						t.Errorf("to %s: %v after %d requests", to, err, len(s.seen()))
+					}
 				}
 			})
 		})
@@ -442,7 +508,7 @@ func TestCheckout_NoServiceListens(t *testing.T) {
 	}
 	wantNoSecrets(t, err, "till-1047")
 	if !strings.Contains(err.Error(), "refused") {
-		t.Errorf("it does not say what is wrong: %v", err)
+		t.Errorf("the error does not say what is wrong: %v", err)
 	}
 }
 
@@ -475,10 +541,79 @@ func TestNew_Options(t *testing.T) {
 		}
 	})
 	for name, option := range map[string]client.Option{
-		"no attempts": client.WithAttempts(0), "fewer than none": client.WithAttempts(-1), "no time": client.WithAttemptTimeout(0),
+		"zero attempts": client.WithAttempts(0), "negative attempts": client.WithAttempts(-1), "no time": client.WithAttemptTimeout(0),
 	} {
 		if _, err := client.New("https://shop.example", "emberforge", option); err == nil {
-			t.Errorf("%s: it is taken", name)
+			t.Errorf("%s: it was accepted", name)
+		}
+	}
+}
+
+const serverKey = "sf_0123456789_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdEabcdeF"
+
+func TestServerKey_IsSentWithEveryCall(t *testing.T) {
+	s, _ := serve(t, problem("unauthorized", 401, "Www-Authenticate", "Bearer"))
+	for name, test := range map[string]struct {
+		options []client.Option
+		want    []string
+	}{
+		"with a key":    {[]client.Option{client.WithServerKey(serverKey)}, []string{"Bearer " + serverKey}},
+		"without a key": {nil, nil},
+	} {
+		c := newClient(t, "http://shop.example", append(test.options, client.WithHTTPClient(s.http))...)
+		before := len(s.seen())
+		_, redeem := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
+		_, check := c.Check(t.Context(), "WELCOME-COINS", "Alder")
+		_, checkOut := c.Checkout(t.Context(), vipRank())
+		var list error
+		for _, err := range c.CheckoutArea(t.Context()) {
+			list = err
+		}
+		for _, err := range []error{redeem, check, checkOut, list} {
+			if !errors.Is(err, client.ErrUnauthorized) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		requests := s.seen()[before:]
+		for _, r := range requests {
+			if got := r.header.Values("Authorization"); !slices.Equal(got, test.want) || strings.Contains(r.uri+r.body, serverKey) {
+				t.Errorf("%s: %s %s has the authorization %q, want %q", name, r.method, r.uri, got, test.want)
+			}
+		}
+		if len(requests) != 4 {
+			t.Errorf("%s: %d requests, want 4", name, len(requests))
+		}
+	}
+}
+
+func TestServerKey_IsNeverPrinted(t *testing.T) {
+	s, _ := serve(t, hangsUp)
+	c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithServerKey(serverKey), client.WithAttempts(1))
+	_, failed := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
+	// Printing reads every field, so print a client whose connections are not in use.
+	c = newClient(t, "http://shop.example", client.WithHTTPClient(&http.Client{Transport: &http.Transport{}}), client.WithServerKey(serverKey))
+	_, refused := client.New("http://shop.example", "emberforge", client.WithServerKey(serverKey+"\n"))
+	holder := struct {
+		shop  *client.Client
+		inner client.Client
+	}{c, *c}
+	var log strings.Builder
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("shop", "client", c, "failed", failed, "refused", refused)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("shop", "client", c, "failed", failed, "refused", refused)
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		fmt.Fprintf(&log, verb+verb+verb+verb+verb, c, *c, holder, failed, refused)
+	}
+	for _, form := range []string{serverKey[14:], fmt.Sprintf("%x", serverKey[14:]), fmt.Sprintf("%d", []byte(serverKey[14:20]))} {
+		if strings.Contains(log.String(), strings.Trim(form, "[]")) {
+			t.Errorf("%s is in %s", form, log.String())
+		}
+	}
+}
+
+func TestServerKey_Malformed_IsRejected(t *testing.T) {
+	for _, key := range []string{"", "0123456789", serverKey[:62], serverKey + "F", serverKey[:62] + "\n", "Bearer " + serverKey[7:], "pk" + serverKey[2:]} {
+		if _, err := client.New("https://shop.example", "emberforge", client.WithServerKey(key)); !errors.Is(err, client.ErrMalformedServerKey) {
+			t.Errorf("%q: %v", key, err)
 		}
 	}
 }

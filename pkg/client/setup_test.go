@@ -23,7 +23,7 @@ type step func(s *service, w http.ResponseWriter, r *http.Request)
 // service is in memory, so that in a bubble of testing/synctest only waiting takes time.
 type service struct {
 	steps []step
-	http  *http.Client // reaches it
+	http  *http.Client // connects to it
 
 	mu       sync.Mutex
 	requests []request
@@ -171,7 +171,7 @@ func cutsShort(then step) step {
 	return func(s *service, w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "10000")
 		then(s, w, r)
-		_ = http.NewResponseController(w).Flush() // the head is on its way
+		_ = http.NewResponseController(w).Flush() // sends the header
 		panic(http.ErrAbortHandler)
 	}
 }

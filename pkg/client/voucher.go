@@ -123,28 +123,28 @@ func (c *Client) voucher(ctx context.Context, code, nick string, check bool, opt
 	r := request{
 		method: http.MethodPost, path: "/shop/" + c.customer + "/voucher", contentType: "application/json", body: body, maxBytes: maxAnswerBytes,
 	}
-	var answered struct {
+	var received struct {
 		Status string `json:"status"`
 		Redemption
 	}
 	r.read = func(a answer) error {
-		understood := a.decode("application/json", &answered) && answered.Code != "" && answered.Reward.isComplete()
+		understood := a.decode("application/json", &received) && received.Code != "" && received.Reward.isComplete()
 		if check {
-			understood = understood && answered.Status == "redeemable"
+			understood = understood && received.Status == "redeemable"
 		} else {
-			understood = understood && answered.Status == "redeemed" && answered.ID != "" && !answered.RedeemedAt.IsZero()
+			understood = understood && received.Status == "redeemed" && received.ID != "" && !received.RedeemedAt.IsZero()
 		}
 		if !understood {
 			return a.notUnderstood("it is not a voucher that was redeemed or checked")
 		}
-		answered.Replayed = a.isReplayed()
+		received.Replayed = a.isReplayed()
 		return nil
 	}
 	if check {
 		r.query = "check=true"
 		err := c.do(ctx, r)
-		return answered.Redemption, err
+		return received.Redemption, err
 	}
 	err := c.doOnce(ctx, r, options)
-	return answered.Redemption, err
+	return received.Redemption, err
 }

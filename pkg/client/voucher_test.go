@@ -78,7 +78,7 @@ func TestCheck_Rewards(t *testing.T) {
 				redeemable, err := c.Check(t.Context(), "gift card", "Alder")
 				if want == (client.Reward{}) {
 					if _, is := errors.AsType[*client.AnswerError](err); !is || redeemable != (client.Redeemable{}) {
-						t.Errorf("%+v, %v: it is understood", redeemable, err)
+						t.Errorf("%+v, %v: it was accepted", redeemable, err)
 					}
 					return
 				}
@@ -104,7 +104,7 @@ func TestCheck_IsRetriedWithoutAKey(t *testing.T) {
 			}
 		}
 		if _, err := c.Check(t.Context(), "fiver", ""); err == nil {
-			t.Error("a redemption is taken for a check")
+			t.Error("a redemption was accepted as a check")
 		}
 		_, err := c.Check(t.Context(), "fiver", "")
 		if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown || !errors.Is(err, client.ErrUnavailable) {

@@ -5,7 +5,7 @@
 // than three digits is rejected. format, contentEncoding and contentMediaType are annotations, the default of 2020-12; declare
 // a pattern to have text validated. Patterns are those of Go's regexp (RE2): no look-around, no back-references, linear time.
 //
-// It belongs to the rules: it may import neither AWS nor net/http nor a storage or HTTP package of Shopfront. Its validator is
+// It is a rules package: it may import neither AWS nor net/http nor a storage or HTTP package of Shopfront. Its validator is
 // a large dependency: only the checkout functions and shopctl may link it.
 package dataschema
 
@@ -43,7 +43,7 @@ type Schema struct {
 	compiled *jsonschema.Schema
 }
 
-// SchemaError says where and why a variant cannot declare a text as its schema.
+// SchemaError says where and why a variant cannot declare a string as its schema.
 type SchemaError struct {
 	Pointer string // RFC 6901, into the schema
 	Reason  string // such as: must be "object"
@@ -116,11 +116,11 @@ func refuseMember(name string, value any, isTop bool) (reason string) {
 		}
 	case "$schema":
 		if isText && (!isTop || strings.TrimSuffix(text, "#") != dialect) {
-			return "must be " + dialect + " and stand at the top, or be left out"
+			return "must be " + dialect + " at the top of the schema, or be left out"
 		}
 	case "$id", "$recursiveRef":
 		if isText {
-			return "must be left out: the schema stands on its own"
+			return "must be left out: the schema must be self-contained"
 		}
 	case "minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains", "minProperties", "maxProperties":
 		if size, err := number.Float64(); isNumber && (err != nil || size > math.MaxInt32) {
@@ -163,7 +163,7 @@ func explain(err error, document any) *SchemaError {
 		}
 	}
 	if missing, ok := errors.AsType[*jsonschema.JSONPointerNotFoundError](err); ok {
-		return &SchemaError{Reason: fmt.Sprintf("has a $ref to #%s, where nothing is", fragment(missing.URL))}
+		return &SchemaError{Reason: fmt.Sprintf("has a $ref to #%s, which does not exist", fragment(missing.URL))}
 	}
 	if missing, ok := errors.AsType[*jsonschema.AnchorNotFoundError](err); ok {
 		return &SchemaError{Reason: fmt.Sprintf("has a $ref to #%s, which no $anchor names", fragment(missing.Reference))}

@@ -15,7 +15,7 @@ type Validator struct {
 	compiled map[string]*Schema // by their text
 }
 
-// Check validates data like Schema.Check. An empty schema accepts any data. An error other than *checkout.ParameterError says
+// Check validates data like Schema.Check. An empty schema accepts any data. An error other than *checkout.ParameterError means
 // that the schema itself cannot be used.
 func (v *Validator) Check(schema, data string) error {
 	if schema == "" {

@@ -2,11 +2,16 @@ package dynamo_test
 
 import (
 	"errors"
+	mathrand "math/rand/v2"
 	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo/backoffice"
@@ -15,7 +20,7 @@ import (
 // apply plans and applies a shop through a client with the options.
 func (s *stockroom) apply(wanted catalog.Shop, options ...func(*dynamodb.Options)) {
 	s.t.Helper()
-	shops := backoffice.NewCatalogue(newClient(s.t, options...), s.table)
+	shops := backoffice.NewCatalogue(newClient(s.t, options...), s.table, mathrand.Int64N)
 	if err := s.plan(wanted).Apply(s.t.Context(), shops, func() {}); err != nil {
 		s.t.Fatal(err)
 	}
@@ -69,11 +74,11 @@ func priced(minor int64) catalog.Product {
 	return p
 }
 
-// Once an apply has returned, a write that is still in flight does not undo it. That write may be the lost first attempt of the
-// apply's own write, or of an earlier apply's.
+// Once an apply has returned, a write that is still in flight does not undo it. It may be a lost first attempt,
+// made by this apply or by an earlier one.
 func TestApply_LateWrite_UndoesNothing(t *testing.T) {
 	t.Parallel()
-	for what, applied := range map[string][]catalog.Shop{ // applied in this order; the first write of the last but one arrives late
+	for what, applied := range map[string][]catalog.Shop{ // in order; the second-to-last apply's first write arrives late
 		"new":                     {shopOf(priced(499)), shopOf(priced(499))},
 		"new, and a price":        {shopOf(priced(499)), shopOf(priced(549))},
 		"opened and closed":       {closed(shopOf()), shopOf(), closed(shopOf())},
@@ -82,34 +87,34 @@ func TestApply_LateWrite_UndoesNothing(t *testing.T) {
 		"price, and back":         {shopOf(priced(499)), shopOf(priced(549)), shopOf(priced(499))},
 		"pruned, and on sale":     {shopOf(product("cup")), shopOf(), shopOf(product("cup"))},
 		"new product, and pruned": {shopOf(), shopOf(product("cup")), shopOf()},
+		"on sale and off again":   {shopOf(offSale(product("cup"))), shopOf(product("cup")), shopOf()},
+		"new off sale, and on":    {shopOf(), shopOf(offSale(product("cup"))), shopOf(product("cup"))},
 		"changed twice before":    {shopOf(), closed(shopOf()), shopOf(), closed(shopOf()), shopOf()},
 	} {
-		for _, versions := range []bool{true, false} {
-			name := what
-			if !versions {
-				name += ", kept without versions"
+		for _, write := range []string{"PutItem", "TransactWriteItems"} { // of the profile, of a product
+			for stored, change := range map[string]func(*stockroom){"": func(*stockroom) {}, ", without versions": (*stockroom).dropVersions} {
+				t.Run(what+", "+write+stored, func(t *testing.T) {
+					t.Parallel()
+					s := newStockroom(t)
+					last := len(applied) - 1
+					for _, shop := range applied[:last-1] {
+						s.apply(shop)
+					}
+					change(s)
+					network := &late{operation: write}
+					s.apply(applied[last-1], func(o *dynamodb.Options) { o.HTTPClient = network })
+					s.apply(applied[last])
+					if network.held != nil {
+						network.deliver(t)
+					}
+					s.wantApplied(applied[last])
+				})
 			}
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				s := newStockroom(t)
-				last := len(applied) - 1
-				for _, shop := range applied[:last-1] {
-					s.apply(shop)
-				}
-				if !versions {
-					s.dropVersions()
-				}
-				network := &late{operation: "PutItem"}
-				s.apply(applied[last-1], func(o *dynamodb.Options) { o.HTTPClient = network })
-				s.apply(applied[last])
-				network.deliver(t)
-				s.wantApplied(applied[last])
-			})
 		}
 	}
 }
 
-// If two plans are made at the same time, the second one to be applied fails. Planned anew, it succeeds.
+// If two plans are made at the same time, the second one to be applied fails. After planning again, it succeeds.
 func TestApply_StalePlan_IsRejected(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct{ before, first, second catalog.Shop }{
@@ -132,28 +137,40 @@ func TestApply_StalePlan_IsRejected(t *testing.T) {
 	}
 }
 
-// The SDK's retry finds what the first attempt wrote. It must not take that for a change by somebody else.
+// The SDK's retry finds what the first attempt wrote. It must not mistake that for somebody else's change.
 func TestApply_LostResponse_Succeeds(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
-	for _, step := range []catalog.Shop{ // each takes one write
-		closed(shopOf()), shopOf(), shopOf(bulky("cape")), shopOf(offSale(bulky("cape"))), closed(shopOf(offSale(bulky("cape")))),
+	for _, step := range []struct { // each takes one write
+		write string
+		shop  catalog.Shop
+	}{
+		{"PutItem", closed(shopOf())},
+		{"PutItem", shopOf()},
+		{"TransactWriteItems", shopOf(bulky("cape"))},
+		{"TransactWriteItems", shopOf(offSale(bulky("cape")))},
+		{"PutItem", closed(shopOf(offSale(bulky("cape"))))},
 	} {
-		network := &unreliable{operation: "PutItem", behind: true}
+		network := &unreliable{operation: step.write, behind: true}
 		network.failures.Store(2)
-		s.apply(step, over(network))
-		s.wantApplied(step)
+		s.apply(step.shop, over(network))
+		s.wantApplied(step.shop)
+		if network.failures.Load() >= 0 {
+			t.Errorf("%s was not sent three times", step.write)
+		}
 	}
 }
 
-// An attempt that arrives after another change must fail, even if the attempt before it was applied.
+// A retry that arrives after another change must fail, even if an earlier attempt was applied.
 func TestApply_WriteAppliedTwice_KeepsTheWriteInBetween(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	s.apply(shopOf(priced(499)))
 	plan := s.plan(shopOf(priced(549)))
-	if err := plan.Apply(t.Context(), s.shops, func() {}); err != nil {
-		t.Fatal(err)
+	for range 2 { // the second time, all is already written
+		if err := plan.Apply(t.Context(), s.shops, func() {}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.apply(shopOf(priced(599)))
 	if err := plan.Apply(t.Context(), s.shops, func() {}); !errors.Is(err, catalog.ErrChanged) {
@@ -162,7 +179,7 @@ func TestApply_WriteAppliedTwice_KeepsTheWriteInBetween(t *testing.T) {
 	s.wantApplied(shopOf(priced(599)))
 }
 
-// Versions start at 1, which is not stored. Items from before there were versions have that version too.
+// Versions start at 1, which is not stored. Items that predate versions have version 1, too.
 func TestApply_EachWrite_RaisesTheVersion(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
@@ -179,5 +196,166 @@ func TestApply_EachWrite_RaisesTheVersion(t *testing.T) {
 	want.Customer.Version, want.Products[0].Version = 1, 1
 	if !reflect.DeepEqual(shop, want) || err != nil {
 		t.Errorf("Shop = %+v, %v, want %+v", shop, err, want)
+	}
+}
+
+// keys returns the sort keys of emberforge's items.
+func (s *stockroom) keys() (keys []string) {
+	s.t.Helper()
+	out, err := s.client.Scan(s.t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, it := range out.Items {
+		if sort, is := it["sk"].(*types.AttributeValueMemberS); is {
+			keys = append(keys, sort.Value)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// putOlder stores product(id) as shopctl 0.1.0 does: always under the key of products on sale, and without a version.
+func (s *stockroom) putOlder(id string, offSale bool) {
+	s.t.Helper()
+	text := func(value string) types.AttributeValue { return &types.AttributeValueMemberS{Value: value} }
+	number := func(value string) types.AttributeValue { return &types.AttributeValueMemberN{Value: value} }
+	it := map[string]types.AttributeValue{
+		"customer": text(string(emberforge)), "sk": text("product#" + id), "name": text("Product " + id), "currency": text("EUR"),
+		"variants": &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
+			"id": text("500"), "name": text("500 pieces"), "price": number("499"), "least": number("1"), "most": number("64"),
+		}}}},
+	}
+	if offSale {
+		it["offSale"] = &types.AttributeValueMemberBOOL{Value: true}
+	}
+	if _, err := s.client.PutItem(s.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(s.table), Item: it}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// wantKeys fails unless exactly these keys and the profile's are stored.
+func (s *stockroom) wantKeys(want ...string) {
+	s.t.Helper()
+	if got := s.keys(); !slices.Equal(got, append([]string{"customer"}, want...)) {
+		s.t.Errorf("stored: %q, want %q", got, want)
+	}
+}
+
+// Products off sale have keys of their own, so that the query of what is on sale does not read them.
+func TestApply_Product_HasOneKeyOnSaleAndAnotherOffSale(t *testing.T) {
+	t.Parallel()
+	s := newStockroom(t)
+	s.apply(shopOf(product("coins"), offSale(product("cup"))))
+	s.wantKeys("offsale#cup", "product#coins")
+	s.apply(shopOf(offSale(product("coins")), product("cup")))
+	s.wantKeys("offsale#coins", "product#cup")
+	shop, err := s.shops.Shop(t.Context(), emberforge)
+	if err != nil || len(shop.Products) != 2 || shop.Products[0].Version != 2 || shop.Products[1].Version != 2 {
+		t.Errorf("Shop = %+v, %v, want version 2 of both", shop, err)
+	}
+	if _, _, err := s.catalogue.Product(t.Context(), emberforge, "coins"); !errors.Is(err, catalog.ErrNotFound) {
+		t.Errorf("Product off sale = %v, want catalog.ErrNotFound", err)
+	}
+}
+
+// Products off sale that shopctl 0.1.0 stored are read as off sale. Any apply moves them, even if its file does not mention them.
+func TestApply_ProductOffSaleUnderTheOlderKey_IsReadAndMoved(t *testing.T) {
+	t.Parallel()
+	s := newStockroom(t)
+	s.put(profile(emberforge, "EUR"))
+	s.putOlder("cap", false)
+	s.putOlder("cup", true)
+	s.putOlder("pin", true)
+	if got := ids(t, s.catalogue.ProductsOnSale(t.Context(), emberforge, "", 10)); !slices.Equal(got, []catalog.ProductID{"cap"}) {
+		t.Errorf("on sale: %q", got)
+	}
+	if got, err := s.shops.Product(t.Context(), emberforge, "cup"); !got.OffSale || err != nil {
+		t.Errorf("Product = %+v, %v, want it off sale", got, err)
+	}
+	plan, err := catalog.NewPlan(t.Context(), s.shops, shopOf(product("pin")), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Apply(t.Context(), s.shops, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	s.wantKeys("offsale#cup", "product#cap", "product#pin")
+	s.wantApplied(shopOf(product("cap"), offSale(product("cup")), product("pin")))
+}
+
+// An older shopctl does not see a product under its off-sale key. If its file mentions the product, it stores a second
+// copy. Shoppers see that one, so it counts; the next write leaves one copy.
+func TestApply_SecondCopyByAnOlderShopctl_CountsAndIsMerged(t *testing.T) {
+	t.Parallel()
+	for what, test := range map[string]struct {
+		older bool // off sale, as the older shopctl stores it
+		next  catalog.Product
+		want  string
+	}{
+		"on sale, kept":        {false, priced(549), "product#coins"},
+		"on sale, closed":      {false, offSale(product("coins")), "offsale#coins"},
+		"off sale, kept":       {true, offSale(product("coins")), "offsale#coins"},
+		"off sale, and opened": {true, product("coins"), "product#coins"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := newStockroom(t)
+			for _, minor := range []int64{699, 799, 899} { // versions 1 to 3
+				s.apply(shopOf(offSale(priced(minor))))
+			}
+			stale := s.plan(shopOf(priced(999)))
+			s.putOlder("coins", test.older)
+			shop, err := s.shops.Shop(t.Context(), emberforge)
+			if err != nil || len(shop.Products) != 1 || shop.Products[0].OffSale != test.older || shop.Products[0].Variants[0].Price.Minor != 499 {
+				t.Errorf("Shop = %+v, %v, want only the older shopctl's copy", shop, err)
+			}
+			s.apply(shopOf(test.next))
+			s.wantKeys(test.want)
+			s.wantApplied(shopOf(test.next))
+			if err := stale.Apply(t.Context(), s.shops, func() {}); !errors.Is(err, catalog.ErrChanged) {
+				t.Errorf("an earlier plan = %v, want catalog.ErrChanged", err)
+			}
+		})
+	}
+}
+
+// If several applies move a product at once, it ends under one key, as the last apply wrote it.
+func TestApply_RaceOfMoves_LeavesOneCopy(t *testing.T) {
+	t.Parallel()
+	s := newStockroom(t)
+	s.apply(shopOf(product("coins")))
+	var moved atomic.Int64
+	var movers sync.WaitGroup
+	for i := range 8 {
+		movers.Go(func() {
+			for round := range 10 {
+				shop, err := s.shops.Shop(t.Context(), emberforge)
+				if err != nil || len(shop.Products) == 0 {
+					continue // read in the middle of a move
+				}
+				p := priced(int64(1000*i + round)) // no two writes are the same
+				p.Version, p.OffSale = shop.Products[0].Version, i%2 == 0
+				switch err := s.shops.PutProduct(t.Context(), emberforge, p); {
+				case err == nil:
+					moved.Add(1)
+				case !errors.Is(err, catalog.ErrChanged):
+					t.Error(err)
+				}
+			}
+		})
+	}
+	movers.Wait()
+	shop, err := s.shops.Shop(t.Context(), emberforge)
+	if err != nil || len(shop.Products) != 1 {
+		t.Fatalf("Shop = %+v, %v", shop, err)
+	}
+	want := "product#coins"
+	if shop.Products[0].OffSale {
+		want = "offsale#coins"
+	}
+	s.wantKeys(want)
+	if got := shop.Products[0].Version; got != 1+moved.Load() {
+		t.Errorf("%d writes succeeded, but the version is %d", moved.Load(), got)
 	}
 }

@@ -66,7 +66,7 @@ func newStockroom(t testing.TB) *stockroom {
 	client, table := newTable(t)
 	return &stockroom{
 		t: t, client: client, table: table,
-		shops: backoffice.NewCatalogue(client, table), catalogue: dynamo.NewCatalogue(client, table, mathrand.Int64N),
+		shops: backoffice.NewCatalogue(client, table, mathrand.Int64N), catalogue: dynamo.NewCatalogue(client, table, mathrand.Int64N),
 	}
 }
 
@@ -135,9 +135,14 @@ func TestCatalogue_IsReadBackAsWritten(t *testing.T) {
 	if got, err := s.catalogue.Customer(t.Context(), sakura); got != customer || err != nil {
 		t.Errorf("Customer = %+v, %v, want %+v", got, err, customer)
 	}
-	gotCustomer, gotProduct, err := s.catalogue.Product(t.Context(), sakura, "t-shirt")
-	if gotCustomer != customer || !reflect.DeepEqual(gotProduct, shirt) || err != nil {
+	gotCustomer, gotProduct, err := s.catalogue.Product(t.Context(), sakura, "gift-card")
+	if gotCustomer != customer || !reflect.DeepEqual(gotProduct, card) || err != nil {
 		t.Errorf("Product = %+v, %+v, %v", gotCustomer, gotProduct, err)
+	}
+	for _, p := range []catalog.Product{card, shirt} {
+		if got, err := s.shops.Product(t.Context(), sakura, p.ID); !reflect.DeepEqual(got, p) || err != nil {
+			t.Errorf("the operator's Product = %+v, %v, want %+v", got, err, p)
+		}
 	}
 	want := catalog.Shop{Customer: customer, Products: []catalog.Product{card, shirt}}
 	if got, err := s.shops.Shop(t.Context(), sakura); !reflect.DeepEqual(got, want) || err != nil {
@@ -328,14 +333,14 @@ func TestApply_LargestValidProduct_IsStored(t *testing.T) {
 	customer := profile(catalog.CustomerID(strings.Repeat("c", 64)), "EUR")
 	s.put(customer, largest)
 	largest.Version = 1
-	_, got, err := s.catalogue.Product(t.Context(), customer.ID, largest.ID)
+	got, err := s.shops.Product(t.Context(), customer.ID, largest.ID)
 	if !reflect.DeepEqual(got, largest) || err != nil {
 		t.Errorf("it is read back differently, or %v", err)
 	}
 	i := slices.IndexFunc(largest.Variants, func(v catalog.Variant) bool { return len(v.DataSchema) < catalog.MaxDataSchemaBytes })
 	largest.Variants[i].DataSchema += "s"
 	if err := largest.Validate("EUR"); err == nil {
-		t.Error("one byte more is also valid, so this was not the largest product")
+		t.Error("a product with one byte more is also valid, so this was not the largest")
 	}
 }
 
@@ -395,7 +400,7 @@ func TestApply_SecondTime_ChangesNothing(t *testing.T) {
 	wanted := catalog.Shop{Customer: profile(emberforge, "EUR"), Products: []catalog.Product{product("coins"), offSale(product("cup"))}}
 	network := &unreliable{operation: "PutItem", behind: true}
 	network.failures.Store(2) // the first write is applied three times but gets one response
-	shops := backoffice.NewCatalogue(newClient(t, over(network)), s.table)
+	shops := backoffice.NewCatalogue(newClient(t, over(network)), s.table, mathrand.Int64N)
 	plan, err := catalog.NewPlan(t.Context(), shops, wanted, false)
 	if err != nil {
 		t.Fatal(err)
@@ -445,9 +450,11 @@ func TestCatalogue_OtherCustomersProducts_AreInvisible(t *testing.T) {
 	s := newStockroom(t)
 	mine, theirs := product("coins"), product("coins")
 	theirs.Name, theirs.Variants[0].Price = "Coins of another shop", money.Money{Minor: 500, Currency: "JPY"}
+	former := product("t-shirt")
+	former.OffSale = true
 	s.put(profile(emberforge, "EUR"), mine)
 	for _, other := range []catalog.CustomerID{sakura, "Emberforge", "emberforge-2", "emberforg"} {
-		s.put(profile(other, "JPY"), theirs, product("only-"+catalog.ProductID(other)))
+		s.put(profile(other, "JPY"), theirs, former, product("only-"+catalog.ProductID(other)))
 	}
 	mine.Version = 1
 	customer, got, err := s.catalogue.Product(t.Context(), emberforge, "coins")
@@ -459,6 +466,9 @@ func TestCatalogue_OtherCustomersProducts_AreInvisible(t *testing.T) {
 	}
 	if shop, err := s.shops.Shop(t.Context(), emberforge); err != nil || len(shop.Products) != 1 {
 		t.Errorf("Shop = %+v, %v", shop, err)
+	}
+	if got, err := s.shops.Product(t.Context(), emberforge, "t-shirt"); !errors.Is(err, catalog.ErrNotFound) {
+		t.Errorf("Product = %+v, %v, want catalog.ErrNotFound", got, err)
 	}
 }
 
@@ -493,18 +503,18 @@ func TestCatalogue_OutOfReach_IsUnavailable(t *testing.T) {
 			return nil
 		},
 		"shop": func(ctx context.Context) error {
-			_, err := backoffice.NewCatalogue(cut("Query"), s.table).Shop(ctx, emberforge)
+			_, err := backoffice.NewCatalogue(cut("Query"), s.table, mathrand.Int64N).Shop(ctx, emberforge)
 			return err
 		},
 		"customers": func(ctx context.Context) error {
-			_, err := backoffice.NewCatalogue(cut("Scan"), s.table).Customers(ctx)
+			_, err := backoffice.NewCatalogue(cut("Scan"), s.table, mathrand.Int64N).Customers(ctx)
 			return err
 		},
 		"put customer": func(ctx context.Context) error {
-			return backoffice.NewCatalogue(cut("PutItem"), s.table).PutCustomer(ctx, profile(emberforge, "EUR"))
+			return backoffice.NewCatalogue(cut("PutItem"), s.table, mathrand.Int64N).PutCustomer(ctx, profile(emberforge, "EUR"))
 		},
 		"put product": func(ctx context.Context) error {
-			return backoffice.NewCatalogue(cut("PutItem"), s.table).PutProduct(ctx, emberforge, product("coins"))
+			return backoffice.NewCatalogue(cut("TransactWriteItems"), s.table, mathrand.Int64N).PutProduct(ctx, emberforge, product("coins"))
 		},
 	}
 	for name, call := range tests {

@@ -50,7 +50,7 @@ func (k *kiosk) behind(network *unreliable) checkout.Opener {
 	return k.openerOf(newClient(k.t, over(network)))
 }
 
-// coins asks for three packs. The key may be empty.
+// coins requests three packs. The key may be empty.
 func coins(key string) checkout.Request {
 	r := checkout.Request{Customer: emberforge, Product: "coins", Variant: "500", Amount: 3, At: noon()}
 	if key != "" {
@@ -188,7 +188,7 @@ func TestCheckout_RaceOfOneKey_OpensOneCheckout(t *testing.T) {
 	if len(made) != 1 || first.opened[made[0].ID] != 1 || first.replayed[made[0].ID] != 31 {
 		t.Fatalf("stored %+v, opened %v, replayed %v", made, first.opened, first.replayed)
 	}
-	// The same again after it has expired.
+	// The same race after the checkout has expired.
 	for i := range requests {
 		requests[i].At = made[0].Expires
 	}
@@ -230,7 +230,7 @@ func TestCheckout_RaceWithoutKeys_OpensOneEach(t *testing.T) {
 // The SDK retries a call whose response was lost. The retry finds the item that the first attempt wrote.
 func TestCheckout_LostRequestOrResponse_OpensOneCheckout(t *testing.T) {
 	t.Parallel()
-	for name, behind := range map[string]bool{"answer": true, "request": false} {
+	for name, behind := range map[string]bool{"response": true, "request": false} {
 		for _, key := range []string{"", "1047"} {
 			t.Run(name+", key "+key, func(t *testing.T) {
 				k := newKiosk(t)
@@ -378,7 +378,7 @@ func TestCheckout_OtherCustomersCheckouts_AreInvisible(t *testing.T) {
 			t.Error("an unknown customer has checkouts")
 		}
 	}
-	// Not even with the other's token.
+	// Not even with the other customer's token.
 	if _, err := k.opener.Store.Recall(t.Context(), sakura, mine.ID.Token()); !errors.Is(err, checkout.ErrNotFound) {
 		t.Errorf("Recall = %v, want checkout.ErrNotFound", err)
 	}

@@ -1,24 +1,29 @@
-// Package dynamo stores the catalogue, the vouchers and the checkouts in three DynamoDB tables. This package is the side that
-// functions use; package backoffice below it is the operator's side.
+// Package dynamo stores the catalogue, the vouchers, the checkouts and counts of refused codes in four DynamoDB tables. This
+// package is the side that functions use; package backoffice below it is the operator's side.
 //
 // Every table has the partition key "customer" and the sort key "sk". internal/table/keys.go has a function for each key:
 //
 //	table      customer  sk              function       item
 //	catalogue  ID        customer        ProfileKey     the customer's profile
-//	catalogue  ID        product#P       ProductKey     a product with its variants
+//	catalogue  ID        product#P       ProductKey     a product on sale, with its variants
+//	catalogue  ID        offsale#P       OffSaleKey     a product off sale; shopctl 0.1.0 stored these under ProductKey, too
+//	catalogue  ID        settings        SettingsKey    policies, the limit on refused codes, what is paused, and how many keys were created
+//	catalogue  ID        key#K           AccessKeyKey   a secret key of the customer's server, as its hash
 //	vouchers   ID#bb     CODE            VoucherKey     a voucher; if single-use, also its redemption
 //	vouchers   ID#bb     CODE#c#NN       CounterKey     a counter of a code with a limit above one: uses left and used
 //	vouchers   ID#bb     CODE#n#HASH     NickKey        the redemptions of one nick, for a code with a limit per nick
-//	vouchers   ID#bb     CODE#r#TOKEN    RedemptionKey  one redemption, for a code of many uses without a limit per nick
+//	vouchers   ID#bb     CODE#r#TOKEN    RedemptionKey  one redemption, for a code with many uses without a limit per nick
 //	checkouts  ID        HASH            CheckoutKey    a checkout
+//	refusals   ID#bb     SOURCE#SECONDS  RefusalKey     how many codes were refused to a source in the window that began then
 //
-// bb is one of 64 buckets, chosen by a hash of the code, of the code and the nick, or of the code and the token. The buckets
-// spread the load: one partition key value starts on one partition, which takes 1,000 write units a second
-// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html). Counter NN is in the bucket
-// of its code plus NN, so no two counters of a code share a bucket.
+// bb is one of 64 buckets, chosen by a hash of the code, of the code and the nick, of the code and the token, or of the source.
+// The buckets spread the load: one partition key value starts on one partition, which takes 1,000 write units a second
+// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html). Counter NN is NN buckets
+// after its code's, so no two counters of a code share a bucket.
 //
 // The SDK retries a call whose response was lost. Therefore every write carries something that identifies it. If the
-// condition of a retry fails, DynamoDB returns the stored item, which shows whether the first attempt was applied.
+// condition of a retry fails, DynamoDB returns the stored item, which shows whether the first attempt was applied. Counts of
+// refusals carry none: counting twice is harmless.
 //
 // The package imports the rules and the AWS SDK. It may import neither the HTTP handlers nor package backoffice.
 package dynamo

@@ -1,13 +1,20 @@
 package dynamo_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -16,12 +23,15 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// late is a network that holds back the first call of an operation until deliver is called. The caller sees a cut connection.
+// late is a network that holds back the first call of an operation until deliver is called. The caller sees a cut connection. A
+// transaction is delivered without its token, because DynamoDB remembers tokens for ten minutes only.
 type late struct {
 	operation string
 	once      sync.Once
 	held      *http.Request
 }
+
+var token = regexp.MustCompile(`"ClientRequestToken":"[^"]*",?`)
 
 func (l *late) Do(r *http.Request) (*http.Response, error) {
 	var err error
@@ -30,7 +40,8 @@ func (l *late) Do(r *http.Request) (*http.Response, error) {
 			var body []byte
 			if body, err = io.ReadAll(r.Body); err == nil {
 				l.held = r.Clone(r.Context())
-				l.held.Body = io.NopCloser(bytes.NewReader(body))
+				body = token.ReplaceAll(body, nil)
+				l.held.Body, l.held.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 				err = &smithyhttp.RequestSendError{Err: errCut}
 			}
 		})
@@ -46,6 +57,10 @@ func (l *late) deliver(t *testing.T) {
 	response, err := (&http.Client{Timeout: patience}).Do(l.held.WithContext(t.Context()))
 	if err != nil {
 		t.Fatal(err)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil || strings.Contains(string(body), "Serialization") {
+		t.Errorf("%s, %v", body, err)
 	}
 	_ = response.Body.Close()
 }
@@ -106,4 +121,87 @@ func (l lateAttempt) run(t *testing.T, key string) {
 		t.Fatal(err)
 	}
 	network.deliver(t)
+}
+
+// detour is a network that sends the first attempt to another address.
+type detour struct {
+	dynamodb.HTTPClient
+
+	scheme, host string
+	once         sync.Once
+}
+
+func (d *detour) Do(r *http.Request) (*http.Response, error) {
+	d.once.Do(func() { r.URL.Scheme, r.URL.Host = d.scheme, d.host })
+	return d.HTTPClient.Do(r)
+}
+
+// If nothing of an attempt was sent, it cannot be applied later. So a mistyped code is refused as soon as the store responds.
+// Once the store may have received the request, the outcome is unknown.
+func TestRedeem_AttemptFailed_IsRefusedOnlyIfNothingWasSent(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	strange := httptest.NewUnstartedServer(nil)
+	strange.Config.ErrorLog = log.New(io.Discard, "", 0) // the failed handshake is the test's
+	strange.StartTLS()
+	t.Cleanup(strange.Close)
+	closed := listen(t, nil)
+	_ = closed.Close()
+	silent := func(*net.TCPConn) { time.Sleep(2 * attemptTime) }
+	for what, test := range map[string]struct {
+		scheme, host string
+		wantRefused  bool
+	}{
+		"nobody listens":                  {"http", closed.Addr().String(), true},
+		"an unknown certificate":          {"https", strange.Listener.Addr().String(), true},
+		"reset during the TLS handshake":  {"https", listen(t, func(c *net.TCPConn) { _, _ = c.Read(make([]byte, 1)) }).Addr().String(), true},
+		"silence in the TLS handshake":    {"https", listen(t, silent).Addr().String(), true},
+		"reset after the request arrived": {"http", listen(t, receive).Addr().String(), false},
+		"silence after the request":       {"http", listen(t, silent).Addr().String(), false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			network := &detour{HTTPClient: dynamo.NewTransport(attemptTime), scheme: test.scheme, host: test.host}
+			redeemer := redeemerOf(newClient(t, func(o *dynamodb.Options) { o.HTTPClient = network }), s.table)
+			_, _, err := redeemer.Redeem(within(t), request(t, "MISTYPED", "Alder", "order-1047"))
+			_, unavailable := errors.AsType[*dynamo.UnavailableError](err)
+			if _, refused := voucher.IsRefusal(err); refused != test.wantRefused || unavailable == test.wantRefused {
+				t.Errorf("Redeem = %v; want a refusal: %t", err, test.wantRefused)
+			}
+		})
+	}
+}
+
+// attemptTime bounds an attempt that gets no response. DynamoDB Local needs less, even on a busy machine.
+const attemptTime = 2 * time.Second
+
+// receive reads a whole request.
+func receive(connection *net.TCPConn) {
+	if r, err := http.ReadRequest(bufio.NewReader(connection)); err == nil {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}
+}
+
+// listen accepts connections, and resets each after serve has returned.
+func listen(t *testing.T, serve func(*net.TCPConn)) net.Listener {
+	t.Helper()
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			connection, err := listener.AcceptTCP()
+			if err != nil {
+				return
+			}
+			go func() {
+				serve(connection)
+				_ = connection.SetLinger(0) // close with a reset
+				_ = connection.Close()
+			}()
+		}
+	}()
+	return listener
 }

@@ -34,11 +34,12 @@ type noting struct {
 }
 
 // IsErrorRetryable implements aws.Retryer. A named error with a status of 4xx comes from DynamoDB, which then applied
-// nothing. After any other error the attempt may be in flight.
+// nothing. Nor can it apply a request that was not sent. After any other error the attempt may be in flight.
 func (n noting) IsErrorRetryable(err error) bool {
 	response, is := errors.AsType[*awshttp.ResponseError](err)
 	named, _ := errors.AsType[smithy.APIError](err)
-	if !is || response.HTTPStatusCode()/100 != 4 || named == nil || named.ErrorCode() == table.Unnamed {
+	refused := is && response.HTTPStatusCode()/100 == 4 && named != nil && named.ErrorCode() != table.Unnamed
+	if _, unsent := errors.AsType[*unsentError](err); !refused && !unsent {
 		*n.lost = true
 	}
 	return n.Retryer.IsErrorRetryable(err)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -18,6 +20,7 @@ import (
 type RedeemAPI interface {
 	table.Getter
 	table.BatchGetter
+	table.TransactGetter
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
@@ -36,7 +39,7 @@ func NewRedemptions(api RedeemAPI, table string, random func(n int64) int64) *Re
 	return &Redemptions{api: api, table: table, random: random, many: newManyUseCodes()}
 }
 
-// errManyUses and errCounterEmpty tell one step of a redemption which step comes next. They do not leave this file.
+// errManyUses and errCounterEmpty tell Redeem which step comes next. They do not leave this file.
 var (
 	errManyUses     = errors.New("the code has many uses")
 	errCounterEmpty = errors.New("the counter has no uses left")
@@ -49,7 +52,7 @@ var errMayBeApplied = errors.New("refused, but an earlier attempt that got no re
 // After a *voucher.RefusalError nothing was taken. After an *UnavailableError a use may or may not have been taken. Other
 // errors come from DynamoDB.
 //
-// A single-use code takes one call. A code of many uses takes two, because the first one only reads its rules. Refusing a
+// A single-use code takes one call. A code with many uses takes two, because the first one only reads its rules. Refusing a
 // request with an idempotency key takes one more call: the same request may have been redeemed before the voucher ended. That
 // holds for unknown codes too, so that response times do not reveal them. Refusing it for the nick's limit takes no further
 // call.
@@ -68,7 +71,7 @@ func (s *Redemptions) Redeem(ctx context.Context, claim voucher.Claim) (voucher.
 	return redemption, table.Outcome(err)
 }
 
-// redeemSingleUse redeems a single-use code. For a code of many uses it changes nothing and returns the voucher with
+// redeemSingleUse redeems a single-use code. For a code with many uses it changes nothing and returns the voucher with
 // errManyUses. For a code known to have many uses, read first: a failed conditional write would use up the item's write
 // capacity.
 func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim, lost *lostAttempt) (voucher.Redemption, voucher.Voucher, error) {
@@ -78,8 +81,14 @@ func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim, 
 			return voucher.Redemption{}, v, cmp.Or(err, errManyUses)
 		}
 	}
-	taken, err := s.api.UpdateItem(ctx, singleUse(claim).Input(s.table, types.ReturnValueAllNew), lost.note)
+	call := singleUse(claim)
+	taken, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueAllNew), lost.note)
 	old, failed := table.OldItem(err)
+	if failed && isBoundUnderFormerHash(old, claim.Nick) {
+		call.Value(":nick", table.Str(old.Str(table.AttrNickHash)))
+		taken, err = s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueAllNew), lost.note)
+		old, failed = table.OldItem(err)
+	}
 	switch {
 	case failed:
 		return s.judgeSingleUse(claim, old)
@@ -93,7 +102,7 @@ func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim, 
 	return *v.Redeemed, v.Voucher, nil
 }
 
-// singleUse redeems the voucher if it is single-use. The condition holds the whole rule, so one call decides such a code. It
+// singleUse redeems the voucher if it is single-use. The condition holds all rules, so one call decides such a code. It
 // creates no item, because #maxUses exists only in existing items.
 func singleUse(claim voucher.Claim) *table.Update {
 	call := &table.Update{Key: table.VoucherKey(claim.Customer, claim.Code)}
@@ -110,10 +119,37 @@ func singleUse(claim voucher.Claim) *table.Update {
 	call.Value(":false", table.Bool(false))
 	call.Value(":at", table.Millis(claim.At))
 	call.Value(":nick", table.Str(table.NickCondition(claim.Nick)))
+	requireUnpaused(call, claim.Paused)
 	return call
 }
 
-// judgeSingleUse decides by the voucher that came with the failed condition, and remembers codes of many uses.
+// requireUnpaused adds to the condition that the voucher is not paused. If all codes are paused, the condition never holds, and the
+// refusal takes the same call as any other.
+func requireUnpaused(call *table.Update, paused voucher.Pause) {
+	if paused.All {
+		call.Condition += " AND attribute_not_exists(#maxUses)"
+		return
+	}
+	if len(paused.Batches) == 0 {
+		return
+	}
+	placeholders := make([]string, len(paused.Batches))
+	for i, batch := range paused.Batches {
+		placeholders[i] = ":paused" + strconv.Itoa(i)
+		call.Value(placeholders[i], table.Str(batch))
+	}
+	call.Condition += " AND (attribute_not_exists(#batch) OR NOT #batch IN (" + strings.Join(placeholders, ", ") + "))"
+	call.Name(table.AttrBatch)
+}
+
+// isBoundUnderFormerHash reports whether a voucher is bound to a nick, but was stored while nicks like this one were compared
+// differently (see voucher.Nick).
+func isBoundUnderFormerHash(old table.Item, nick voucher.Nick) bool {
+	bound, err := voucher.ParseNick(old.Str(table.AttrNick))
+	return err == nil && bound.Compared == nick.Compared && old.Str(table.AttrNickHash) != table.NickCondition(nick)
+}
+
+// judgeSingleUse decides by the voucher that came with the failed condition, and remembers codes with many uses.
 func (s *Redemptions) judgeSingleUse(claim voucher.Claim, old table.Item) (voucher.Redemption, voucher.Voucher, error) {
 	if len(old) == 0 {
 		return voucher.Redemption{}, voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
@@ -134,7 +170,7 @@ func (s *Redemptions) judgeSingleUse(claim voucher.Claim, old table.Item) (vouch
 	return voucher.Redemption{}, voucher.Voucher{}, errors.New("the condition rejected a single-use voucher, but no rule does")
 }
 
-// redeemManyUses redeems a code of many uses by the rules in v, which were just read.
+// redeemManyUses redeems a code with many uses by the rules in v, which were just read.
 func (s *Redemptions) redeemManyUses(ctx context.Context, claim voucher.Claim, v voucher.Voucher, lost *lostAttempt) (voucher.Redemption, error) {
 	if err := v.Refuse(claim.Request); err != nil {
 		return voucher.Redemption{}, err
@@ -190,7 +226,7 @@ func (s *Redemptions) takeFromCounter(
 		return newRedemption(claim, v), nil
 	}
 	canceled, is := errors.AsType[*types.TransactionCanceledException](err)
-	if !is || len(canceled.CancellationReasons) != 2 {
+	if !is || len(canceled.CancellationReasons) != 2 || table.IsConflict(err) {
 		return voucher.Redemption{}, err
 	}
 	// Check the record first: a retry of a redeemed request must find its record even if the counter is empty.
@@ -208,7 +244,7 @@ func (s *Redemptions) takeFromCounter(
 // it marks the voucher as full for later requests.
 //
 // The counters are not read at one instant. If an edit finishes in between, it may add a use to a counter that was already
-// read. In that case the voucher is read again and judged anew.
+// read. In that case the voucher is read and judged again.
 func (s *Redemptions) counterWithUsesLeft(ctx context.Context, claim voucher.Claim, v *voucher.Voucher) (int, error) {
 	for {
 		counters, err := s.readCounters(ctx, claim.Customer, *v)
@@ -300,9 +336,10 @@ func mayBeRedeemedBefore(claim voucher.Claim, v voucher.Voucher, err error) bool
 	return refused && reason != voucher.ReasonNickLimit && (claim.Key != "" || triedForUse)
 }
 
-// recall returns the redemption that is recorded under the claim's token, or else the refusal.
+// recall returns the redemption that is recorded under the claim's token, or else the refusal. A request with the same token may
+// be in flight, so that its use is visible already and its record is not.
 func (s *Redemptions) recall(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) (voucher.Redemption, error) {
-	it, err := table.Get(ctx, s.api, s.table, recordKey(claim, v), nil)
+	it, err := table.GetSettled(ctx, s.api, s.random, s.table, recordKey(claim, v))
 	if err != nil {
 		return voucher.Redemption{}, err
 	}

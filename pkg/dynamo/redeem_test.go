@@ -104,11 +104,16 @@ func (s *shop) mustRedeem(r voucher.Request) voucher.Redemption {
 	return redemption
 }
 
-// records returns the stored redemptions of a code.
+// records returns the stored redemptions of a code of emberforge.
 func (s *shop) records(code string) []voucher.Redemption {
 	s.t.Helper()
+	return s.recordsOf(emberforge, code)
+}
+
+func (s *shop) recordsOf(customer catalog.CustomerID, code string) []voucher.Redemption {
+	s.t.Helper()
 	var records []voucher.Redemption
-	for entry, err := range s.vouchers.Entries(s.t.Context(), emberforge, request(s.t, code, "", "").Code) {
+	for entry, err := range s.vouchers.Entries(s.t.Context(), customer, request(s.t, code, "", "").Code) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -118,6 +123,31 @@ func (s *shop) records(code string) []voucher.Redemption {
 		records = append(records, entry.Redemptions...)
 	}
 	return records
+}
+
+func TestRedeem_NickBoundUnderFormerComparison_StillRedeems(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	for code, maxUses := range map[string]voucher.Limit{"GIFT": 1, "NEWS": 5} {
+		v, err := voucher.New(voucher.Terms{
+			Written: code, MaxUses: &maxUses, Nick: "\uAB70\uAB85\uAB9F",
+			Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+		}, noon())
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Nick.Compared = v.Nick.FormerlyCompared()
+		if err := s.vouchers.Create(t.Context(), emberforge, v); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = s.redeemer.Redeem(within(t), request(t, code, "Alder", ""))
+		wantRefused(t, err, voucher.ReasonOtherNick)
+		s.mustRedeem(request(t, code, "\u13A0\u13B5\u13CF", ""))
+		_, _, err = s.redeemer.Redeem(within(t), request(t, code, "\u13A0\uAB85\u13CF", ""))
+		if _, refused := voucher.IsRefusal(err); !refused {
+			t.Errorf("%s was redeemed again: %v", code, err)
+		}
+	}
 }
 
 func TestRedeem_ReturnsTheRewardAndRecordsTheRedemption(t *testing.T) {
@@ -210,7 +240,7 @@ func TestRedeem_Refusals(t *testing.T) {
 	for _, test := range tests {
 		for _, key := range []string{"", "order-1047"} {
 			t.Run(fmt.Sprintf("%s as %q with key %q", test.code, test.nick, key), func(t *testing.T) {
-				for range 2 { // the second time, the process remembers codes of many uses
+				for range 2 { // the second time, the process remembers codes with many uses
 					_, _, err := s.redeemer.Redeem(within(t), request(t, test.code, test.nick, key))
 					wantRefused(t, err, test.want)
 				}
@@ -308,23 +338,53 @@ func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 	}
 }
 
-func TestRedeem_SameCodeOfTwoCustomers_IsSeparate(t *testing.T) {
+// Not even claims with the same token, which no Redeemer makes for two customers, meet.
+func TestRedeem_SameCodeNickAndTokenOfTwoCustomers_AreSeparate(t *testing.T) {
+	t.Parallel()
+	one, two, none := new(voucher.Limit(1)), new(voucher.Limit(2)), new(voucher.NoLimit)
+	for kind, terms := range map[string]voucher.Terms{
+		"single-use": {}, "limited": {MaxUses: two, MaxUsesPerNick: none, Counters: 1},
+		"limited per nick": {MaxUses: none, MaxUsesPerNick: one}, "unlimited": {MaxUses: none, MaxUsesPerNick: none},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t)
+			terms.Written = "SUMMER-20"
+			s.create(terms)
+			s.createFor(sakura, terms)
+			store := dynamo.NewRedemptions(s.client, s.table, mathrand.Int64N)
+			claim := voucher.Claim{Request: request(t, "SUMMER-20", "Alder", "order-1047"), Token: idempotency.Digest("order-1047")}
+			for _, claim.Customer = range []catalog.CustomerID{emberforge, sakura} {
+				claim.RedemptionID = "redemption of " + string(claim.Customer)
+				if got, err := store.Redeem(within(t), claim); err != nil || got.ID != claim.RedemptionID {
+					t.Errorf("%s: %+v, %v; want a redemption of its own", claim.Customer, got, err)
+				}
+			}
+			for _, customer := range []catalog.CustomerID{emberforge, sakura} {
+				standing, err := s.vouchers.Show(t.Context(), customer, claim.Code)
+				must(t, err)
+				if records := s.recordsOf(customer, "SUMMER-20"); len(records) != 1 || standing.UsesLeft != max(0, int(standing.MaxUses)-1) {
+					t.Errorf("%s: %d redemptions, want 1; %d uses left of %d", customer, len(records), standing.UsesLeft, standing.MaxUses)
+				}
+			}
+		})
+	}
+}
+
+func TestRedeem_CodeWithManyUsesElsewhere_StillTakesOneCall(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.create(voucher.Terms{Written: "SUMMER-20"})
-	s.createFor("sakura-goods", voucher.Terms{Written: "SUMMER-20"})
-	s.createFor("emberforge-2", voucher.Terms{Written: "SUMMER-20"})
-	ours := request(t, "SUMMER-20", "Alder", "order-1047")
-	theirs := ours
-	theirs.Customer = "sakura-goods"
-	first := s.mustRedeem(ours)
-	second := s.mustRedeem(theirs)
-	if first.ID == second.ID {
-		t.Error("two customers have one redemption")
-	}
-	standing, err := s.vouchers.Show(t.Context(), "emberforge-2", ours.Code)
-	if err != nil || standing.UsesLeft != 1 {
-		t.Errorf("a third customer's code has %d uses left, %v", standing.UsesLeft, err)
+	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.NoLimit)})
+	s.createFor(sakura, voucher.Terms{Written: "SUMMER-20"})
+	network, option := counted()
+	s.redeemer = redeemerOf(newClient(t, option), s.table)
+	ours := request(t, "SUMMER-20", "Alder", "")
+	s.mustRedeem(ours)
+	before := network.calls.Load()
+	ours.Customer = sakura
+	s.mustRedeem(ours)
+	if calls := network.calls.Load() - before; calls != 1 {
+		t.Errorf("%d calls, want 1", calls)
 	}
 }
 
@@ -537,14 +597,14 @@ func wantOutcomes(t testing.TB, got, want map[string]int) {
 }
 
 // wantRecords fails unless exactly the redemptions that were reported are stored.
-func (s *shop) wantRecords(code string, answered map[string]int) {
+func (s *shop) wantRecords(code string, reported map[string]int) {
 	s.t.Helper()
 	records := s.records(code)
-	if len(records) != len(answered) {
-		s.t.Errorf("%d redemptions are stored, %d were reported", len(records), len(answered))
+	if len(records) != len(reported) {
+		s.t.Errorf("%d redemptions are stored, %d were reported", len(records), len(reported))
 	}
 	for _, record := range records {
-		if answered[record.ID] == 0 {
+		if reported[record.ID] == 0 {
 			s.t.Errorf("redemption %s is stored, but was never reported", record.ID)
 		}
 	}

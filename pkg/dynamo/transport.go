@@ -7,14 +7,15 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// maxResponse bounds a response, in bytes. Every call of this package asks for at most 1 MB of items, and JSON escapes take
-// up to six bytes for one.
+// maxResponse bounds a response, in bytes. Every call of this package asks for at most 1 MB of items, and JSON may escape each
+// byte as up to six.
 const maxResponse = 8 << 20
 
 // Responses that DynamoDB would never send. The SDK reads an empty response as an empty object, as if the item did not exist;
@@ -26,7 +27,7 @@ var (
 )
 
 // NewTransport returns the HTTP client of a DynamoDB client. It bounds the time of each attempt and rejects responses that
-// DynamoDB would never send. It validates checksums, so set DisableValidateResponseChecksum.
+// DynamoDB would never send. It validates checksums itself: set DisableValidateResponseChecksum, or the SDK does it again.
 func NewTransport(attemptTimeout time.Duration) dynamodb.HTTPClient {
 	return transport{awshttp.NewBuildableClient().WithTimeout(attemptTimeout).WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = 16
@@ -35,10 +36,17 @@ func NewTransport(attemptTimeout time.Duration) dynamodb.HTTPClient {
 
 type transport struct{ client *awshttp.BuildableClient }
 
-// Do sends a request and checks its response while the SDK reads it.
+// Do sends a request and checks its response while the SDK reads it. The error is an *unsentError if DynamoDB cannot have
+// received the request, as when a dial was refused.
 func (t transport) Do(request *http.Request) (*http.Response, error) {
+	sent := &requestBody{ReadCloser: request.Body}
+	request.Body = sent
 	response, err := t.client.Do(request)
 	if err != nil {
+		_ = sent.Close() // net/http may read the body after this returns; a closed one gives it no bytes
+		if !sent.begun.Load() {
+			err = &unsentError{err}
+		}
 		return nil, err
 	}
 	body := &checkedBody{ReadCloser: response.Body, sum: crc32.NewIEEE()}
@@ -49,7 +57,25 @@ func (t transport) Do(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// checkedBody is the body of a response. Instead of ending, it fails if DynamoDB cannot have sent it.
+// unsentError is the error of a request whose body was not sent. DynamoDB applies nothing without the body.
+type unsentError struct{ error }
+
+func (e *unsentError) Unwrap() error { return e.error }
+
+// requestBody is the body of a request. It notes whether net/http began to read it, which follows the dial, the TLS handshake
+// and the header.
+type requestBody struct {
+	io.ReadCloser
+
+	begun atomic.Bool
+}
+
+func (b *requestBody) Read(p []byte) (int, error) {
+	b.begun.Store(true)
+	return b.ReadCloser.Read(p)
+}
+
+// checkedBody is the body of a response. If DynamoDB would never send such a body, the last Read returns an error, not io.EOF.
 type checkedBody struct {
 	io.ReadCloser
 	read    int

@@ -27,15 +27,15 @@ func TestTransport_ResponseDynamoDBWouldNeverSend_IsUnavailable(t *testing.T) {
 		body, checksum string
 		wantMissing    bool
 	}{
-		"no such item":                    {http.StatusOK, `{}`, checksum(`{}`), true},
-		"no such item, without checksum":  {http.StatusOK, `{}`, "", true},
-		"empty":                           {http.StatusOK, ``, "", false},
-		"of another checksum":             {http.StatusOK, `{}`, checksum(`{"Item":{}}`), false},
-		"larger than any page":            {http.StatusOK, `{"Item":{"name":{"S":"` + strings.Repeat("x", 9<<20) + `"}}}`, "", false},
-		"without content":                 {http.StatusNoContent, ``, "", false},
-		"an error that does not say what": {http.StatusBadRequest, `{"message":"Forbidden"}`, "", false},
-		"an empty error":                  {http.StatusForbidden, ``, "", false},
-		"a redirection":                   {http.StatusFound, ``, "", false},
+		"no such item":                   {http.StatusOK, `{}`, checksum(`{}`), true},
+		"no such item, without checksum": {http.StatusOK, `{}`, "", true},
+		"empty":                          {http.StatusOK, ``, "", false},
+		"wrong checksum":                 {http.StatusOK, `{}`, checksum(`{"Item":{}}`), false},
+		"larger than any page":           {http.StatusOK, `{"Item":{"name":{"S":"` + strings.Repeat("x", 9<<20) + `"}}}`, "", false},
+		"without content":                {http.StatusNoContent, ``, "", false},
+		"an error without a code":        {http.StatusBadRequest, `{"message":"Forbidden"}`, "", false},
+		"an empty error":                 {http.StatusForbidden, ``, "", false},
+		"a redirection":                  {http.StatusFound, ``, "", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

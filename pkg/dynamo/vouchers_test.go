@@ -17,6 +17,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"shopfront/pkg/dynamo/backoffice"
+	"shopfront/pkg/dynamo/internal/table"
 	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
 )
@@ -268,7 +269,7 @@ func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeither(t *testing.T) {
 			if reason, _ := voucher.IsRefusal(err); reason != voucher.ReasonUsedUp {
 				t.Fatalf("Redeem = %v; want it used up", err)
 			}
-			api := &beforeALimitStands{Client: s.client, do: sync.OnceFunc(func() {
+			api := &beforeWrite{Client: s.client, of: "maxUses", do: sync.OnceFunc(func() {
 				if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, other); err != nil {
 					t.Errorf("the other edit failed: %v", err)
 				}
@@ -287,16 +288,48 @@ func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeither(t *testing.T) {
 	}
 }
 
-// beforeALimitStands calls a function before the last write of an edit of the limit.
-type beforeALimitStands struct {
+// Another operator writes notes faster than the limit edit can write. Each note overtakes the edit's first or last write.
+func TestEdit_NotesDuringAnEditOfTheLimit_DoNotStarveIt(t *testing.T) {
+	t.Parallel()
+	for _, overtaken := range []string{"editor", "maxUses"} {
+		t.Run(overtaken, func(t *testing.T) {
+			s := newShop(t)
+			v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))})
+			const notes = 20
+			written := 0
+			api := &beforeWrite{Client: s.client, of: overtaken, do: func() {
+				if written < notes {
+					written++
+					if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, voucher.Edit{Note: new(fmt.Sprint("note ", written))}); err != nil {
+						t.Error(err)
+					}
+				}
+			}}
+			edit := voucher.Edit{MaxUses: new(voucher.Limit(4)), Batch: new("launch")}
+			edited, err := backoffice.NewVouchers(api, s.table, mathrand.Int64N).Edit(within(t), emberforge, v.Code, edit)
+			if err != nil || written != notes || edited.MaxUses != 4 || edited.Batch != "launch" || edited.Note != "note 20" {
+				t.Errorf("edited to %+v after %d notes, %v", edited, written, err)
+			}
+			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+			if err != nil || standing.Voucher != edited || standing.UsesLeft != 4 || standing.Editing != voucher.NoLimit {
+				t.Errorf("afterwards %+v, %v", standing, err)
+			}
+		})
+	}
+}
+
+// beforeWrite calls a function before each write of an attribute. A limit edit sets editor in its first write and maxUses in its
+// last.
+type beforeWrite struct {
 	*dynamodb.Client
+	of string
 	do func()
 }
 
-func (b *beforeALimitStands) UpdateItem(
+func (b *beforeWrite) UpdateItem(
 	ctx context.Context, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options),
 ) (*dynamodb.UpdateItemOutput, error) {
-	if slices.Contains(slices.Collect(maps.Values(in.ExpressionAttributeNames)), "maxUses") {
+	if slices.Contains(slices.Collect(maps.Values(in.ExpressionAttributeNames)), b.of) {
 		b.do()
 	}
 	return b.Client.UpdateItem(ctx, in, options...)
@@ -481,7 +514,7 @@ func TestEdit_MadeInvalidByAnotherEdit_SaysThatOneOvertookIt(t *testing.T) {
 	s := newShop(t)
 	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))})
 	from, until := noon().Add(2*time.Hour), noon().Add(time.Hour)
-	api := &beforeALimitStands{Client: s.client, do: sync.OnceFunc(func() {
+	api := &beforeWrite{Client: s.client, of: "maxUses", do: sync.OnceFunc(func() {
 		if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, voucher.Edit{ValidFrom: &from}); err != nil {
 			t.Error(err)
 		}
@@ -544,5 +577,31 @@ func TestEntries_YieldEveryItemOfACode(t *testing.T) {
 	}
 	if last == nil {
 		t.Error("an interrupted listing ends without an error")
+	}
+}
+
+// A page of DynamoDB has up to 1 MB. Fewer items would mean more calls.
+func TestEntries_BucketOf150Vouchers_IsReadInOneCall(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	const bucket = string(emberforge) + "#07"
+	created := 0
+	for n := 0; created < 150; n++ {
+		code := voucher.Code(fmt.Sprintf("SUMMER%d", n))
+		if table.VoucherKey(emberforge, code).Partition == bucket {
+			s.create(voucher.Terms{Written: string(code)})
+			created++
+		}
+	}
+	network, _ := counted()
+	found := 0
+	for _, err := range s.vouchersOver(network).Entries(t.Context(), emberforge, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found++
+	}
+	if calls := network.calls.Load(); found != created || calls != table.Buckets {
+		t.Errorf("%d vouchers in %d calls, want %d in %d", found, calls, created, table.Buckets)
 	}
 }

@@ -22,10 +22,11 @@ const (
 	maxPageBytes = 4_000_000 - 4096
 )
 
-// Catalogue reads what a shopper may see. It returns catalog.ErrNotFound for an unknown customer.
+// Catalogue reads what a shopper may see: a customer, and its products in ID order after the given one. It returns
+// catalog.ErrNotFound for an unknown customer.
 type Catalogue interface {
-	Customer(ctx context.Context, id catalog.CustomerID) (catalog.Customer, error)
-	Products(ctx context.Context, customer catalog.CustomerID, after catalog.ProductID, want int) iter.Seq2[catalog.Product, error]
+	OnSale(ctx context.Context, customer catalog.CustomerID, after catalog.ProductID, want int) (
+		catalog.Customer, iter.Seq2[catalog.Product, error], error)
 }
 
 // CheckoutArea is GET /shop/{customer}/checkout (docs/interface.md). It lists, in pages, what a storefront needs to draw the
@@ -36,6 +37,9 @@ func (s Service) CheckoutArea(catalogue Catalogue) http.Handler {
 		answer: func(c *call) (answer, error) {
 			request, err := areaRequest(c)
 			if err != nil {
+				return answer{}, err
+			}
+			if err := c.admit(nil); err != nil {
 				return answer{}, err
 			}
 			area, err := readArea(c.Context(), catalogue, request)
@@ -109,7 +113,7 @@ func parseCursor(text string, customer catalog.CustomerID) (catalog.ProductID, e
 }
 
 func readArea(ctx context.Context, catalogue Catalogue, request pageRequest) (areaJSON, error) {
-	customer, err := catalogue.Customer(ctx, request.customer)
+	customer, products, err := catalogue.OnSale(ctx, request.customer, request.after, request.limit+1)
 	if err != nil {
 		return areaJSON{}, err
 	}
@@ -119,7 +123,7 @@ func readArea(ctx context.Context, catalogue Catalogue, request pageRequest) (ar
 	}
 	var last catalog.ProductID
 	size := 0
-	for product, err := range catalogue.Products(ctx, request.customer, request.after, request.limit+1) {
+	for product, err := range products {
 		if err != nil {
 			return areaJSON{}, err
 		}
@@ -179,7 +183,7 @@ type variantJSON struct {
 	Price     *moneyJSON `json:"price"`
 	MinAmount int64      `json:"minAmount"`
 	MaxAmount int64      `json:"maxAmount"`
-	// DataSchema is the JSON Schema of the data; without it, data is any text.
+	// DataSchema is the JSON Schema of the data; without it, data is any string.
 	DataSchema json.RawMessage `json:"dataSchema,omitempty"`
 	Checkout   string          `json:"checkout"` // the path at which the variant is checked out
 }

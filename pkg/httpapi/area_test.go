@@ -21,21 +21,19 @@ type fakeCatalogue struct {
 	customer catalog.Customer
 	products []catalog.Product
 	err      error // if set, ends the list of products
-	wanted   *int  // if set, receives how many products were asked for
+	wanted   *int  // if set, receives how many products were requested
 }
 
-func (w fakeCatalogue) Customer(_ context.Context, id catalog.CustomerID) (catalog.Customer, error) {
+func (w fakeCatalogue) OnSale(
+	_ context.Context, id catalog.CustomerID, after catalog.ProductID, want int,
+) (catalog.Customer, iter.Seq2[catalog.Product, error], error) {
 	if id != w.customer.ID {
-		return catalog.Customer{}, catalog.ErrNotFound
+		return catalog.Customer{}, nil, catalog.ErrNotFound
 	}
-	return w.customer, nil
-}
-
-func (w fakeCatalogue) Products(_ context.Context, _ catalog.CustomerID, after catalog.ProductID, want int) iter.Seq2[catalog.Product, error] {
 	if w.wanted != nil {
 		*w.wanted = want
 	}
-	return func(yield func(catalog.Product, error) bool) {
+	return w.customer, func(yield func(catalog.Product, error) bool) {
 		for _, p := range w.products {
 			if p.ID > after && !yield(p, nil) {
 				return
@@ -44,7 +42,7 @@ func (w fakeCatalogue) Products(_ context.Context, _ catalog.CustomerID, after c
 		if w.err != nil {
 			yield(catalog.Product{}, w.err)
 		}
-	}
+	}, nil
 }
 
 func emberforge(products ...catalog.Product) fakeCatalogue {
@@ -69,7 +67,7 @@ type page struct {
 }
 
 // show requests a page, which must succeed.
-func (w fakeCatalogue) show(t *testing.T, target string) (page, answered) {
+func (w fakeCatalogue) show(t *testing.T, target string) (page, response) {
 	t.Helper()
 	s := newService(t)
 	a := s.send(s.CheckoutArea(w), get(target))
@@ -81,8 +79,8 @@ func (w fakeCatalogue) show(t *testing.T, target string) (page, answered) {
 }
 
 // walk yields a page and all pages that its next links lead to.
-func (w fakeCatalogue) walk(t *testing.T, target string) iter.Seq2[page, answered] {
-	return func(yield func(page, answered) bool) {
+func (w fakeCatalogue) walk(t *testing.T, target string) iter.Seq2[page, response] {
+	return func(yield func(page, response) bool) {
 		for {
 			p, a := w.show(t, target)
 			if !yield(p, a) || p.Next == nil {
@@ -278,9 +276,9 @@ func TestCheckoutArea_MalformedRequests_AreRejected(t *testing.T) {
 		{"cursor of another customer", get(areaPath + "?cursor=" + cursor("sakura-goods/coins")), 400, "malformed-request"},
 		{"cursor of a customer in another case", get(areaPath + "?cursor=" + cursor("Emberforge/coins")), 400, "malformed-request"},
 		{"cursor without product", get(areaPath + "?cursor=" + cursor("emberforge")), 400, "malformed-request"},
-		{"cursor of an empty product", get(areaPath + "?cursor=" + cursor("emberforge/")), 400, "malformed-request"},
-		{"cursor of a key", get(areaPath + "?cursor=" + cursor("emberforge/product#coins")), 400, "malformed-request"},
-		{"cursor of two slashes", get(areaPath + "?cursor=" + cursor("emberforge/coins/500")), 400, "malformed-request"},
+		{"cursor with an empty product", get(areaPath + "?cursor=" + cursor("emberforge/")), 400, "malformed-request"},
+		{"cursor with a stored key", get(areaPath + "?cursor=" + cursor("emberforge/product#coins")), 400, "malformed-request"},
+		{"cursor with two slashes", get(areaPath + "?cursor=" + cursor("emberforge/coins/500")), 400, "malformed-request"},
 		{"long cursor", get(areaPath + "?cursor=" + cursor("emberforge/"+strings.Repeat("c", 65))), 400, "malformed-request"},
 		{"POST", post(areaPath, `{}`), 405, "method-not-allowed"},
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 )
@@ -36,6 +37,10 @@ func checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 			if err != nil {
 				return answer{}, err
 			}
+			if err := c.admit(func(s access.Settings) access.Policy { return s.CheckOut }); err != nil {
+				return answer{}, err
+			}
+			request.ByServer = c.caller.IsServer()
 			return checkOut(c, opener, request)
 		},
 	}

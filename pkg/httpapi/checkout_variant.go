@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// CheckoutVariant is GET /shop/{customer}/checkout/{product}/variant/{variant} (docs/interface.md), the deprecated form of
-// Checkout. It responds like Checkout, and every response says that the form is deprecated.
+// CheckoutVariant is GET /shop/{customer}/checkout/{product}/variant/{variant} (docs/interface.md), the deprecated path of
+// Checkout. It responds like Checkout, and every response says that the path is deprecated.
 func (s Service) CheckoutVariant(opener CheckoutOpener) http.Handler {
 	older := checkoutEndpoint("/shop/{customer}/checkout/{product}/variant/{variant}", opener)
 	older.headers = deprecation
 	return s.handler(older)
 }
 
-// deprecation returns the headers that say since when the older form is deprecated (RFC 9745, the date of the release that
-// deprecated it), when it may go (RFC 8594, a year later), and what replaces it.
+// deprecation returns the headers that say since when the path is deprecated (RFC 9745, the date of the release that
+// deprecated it), when it may be removed (RFC 8594, a year later), and what replaces it.
 func deprecation(r *http.Request) http.Header {
 	since := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
 	header := http.Header{
@@ -34,7 +34,7 @@ func deprecation(r *http.Request) http.Header {
 // well-formed IDs is much shorter.
 const longestSuccessor = 1024
 
-// successorOf returns the path of the newer form, escaped so that it can stand in a header.
+// successorOf returns the path that replaces a deprecated one, escaped for a header.
 func successorOf(path string) (string, bool) {
 	const infix = "/variant/"
 	at := strings.LastIndex(path, infix)

@@ -13,7 +13,7 @@ import (
 func TestCheckoutVariant_RespondsLikeCheckout(t *testing.T) {
 	const query = "?amount=3&data=%7B%7D"
 	var asked [2]checkout.Request
-	var answers [2]answered
+	var answers [2]response
 	for i, path := range []string{coinsPath, olderPath} {
 		opener := fakeOpener{open: func(r checkout.Request) (checkout.Checkout, bool, error) {
 			asked[i] = r
@@ -62,7 +62,7 @@ func TestCheckoutVariant_EveryResponse_SaysItIsDeprecated(t *testing.T) {
 }
 
 // wantDeprecated checks the headers Deprecation (RFC 9745) and Sunset (RFC 8594), which must be a year apart.
-func (a answered) wantDeprecated(t *testing.T) {
+func (a response) wantDeprecated(t *testing.T) {
 	t.Helper()
 	var seconds int64
 	if _, err := fmt.Sscanf(a.header.Get("Deprecation"), "@%d", &seconds); err != nil {

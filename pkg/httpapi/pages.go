@@ -87,7 +87,7 @@ func compress(content string) ([]byte, error) {
 	return compressed.Bytes(), nil
 }
 
-// originOf returns the scheme and authority of a request, or false if its Host cannot stand in a URL. API Gateway only gets
+// originOf returns the scheme and authority of a request, or false if its Host cannot be part of a URL. API Gateway only gets
 // requests for its own hosts, but the local run may be called by any name.
 func originOf(r *http.Request) (origin string, valid bool) {
 	if r.Host == "" || strings.Trim(r.Host, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-:[]") != "" {

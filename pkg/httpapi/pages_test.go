@@ -67,7 +67,7 @@ func TestPages_AcceptEncodingGzip_IsCompressed(t *testing.T) {
 	s.send(pages(s), request(http.MethodGet, "/docs", "", "Accept-Encoding", "br", "Accept-Encoding", "gzip")).wantHeader(t, "Content-Encoding", "gzip")
 }
 
-func plain(t *testing.T, a answered) string {
+func plain(t *testing.T, a response) string {
 	t.Helper()
 	if a.header.Get("Content-Encoding") == "" {
 		return a.body
@@ -104,7 +104,7 @@ func TestPages_MatchingETag_Is304(t *testing.T) {
 }
 
 func TestPages_Feed_NamesTheAddressItWasRequestedFrom(t *testing.T) {
-	feed := func(s service, scheme, host string) answered {
+	feed := func(s service, scheme, host string) response {
 		r := request(http.MethodGet, "/changelog.rss", "", "Accept-Encoding", "gzip")
 		r.URL.Scheme, r.Host = scheme, host
 		return s.send(pages(s), r)

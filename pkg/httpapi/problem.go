@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/voucher"
@@ -18,6 +19,7 @@ type problemType string
 // Every problem that an endpoint responds with.
 const (
 	problemMalformedRequest     problemType = "malformed-request"
+	problemUnauthorized         problemType = "unauthorized"
 	problemVoucherNotFound      problemType = "voucher-not-found"
 	problemNotFound             problemType = "not-found"
 	problemMethodNotAllowed     problemType = "method-not-allowed"
@@ -25,6 +27,7 @@ const (
 	problemUnsupportedMediaType problemType = "unsupported-media-type"
 	problemInvalid              problemType = "invalid"
 	problemKeyInUse             problemType = "idempotency-key-in-use"
+	problemTooManyRefusals      problemType = "too-many-refusals"
 	problemGone                 problemType = "gone"
 	problemInternal             problemType = "internal"
 	problemUnavailable          problemType = "unavailable"
@@ -34,6 +37,8 @@ func (t problemType) describe() (status int, title string) {
 	switch t {
 	case problemMalformedRequest:
 		return http.StatusBadRequest, "Malformed request"
+	case problemUnauthorized:
+		return http.StatusUnauthorized, "Unauthorized"
 	case problemVoucherNotFound:
 		return http.StatusNotFound, "Voucher not found"
 	case problemNotFound:
@@ -48,6 +53,8 @@ func (t problemType) describe() (status int, title string) {
 		return http.StatusUnprocessableEntity, "Invalid request"
 	case problemKeyInUse:
 		return http.StatusUnprocessableEntity, "Idempotency-Key in use"
+	case problemTooManyRefusals:
+		return http.StatusTooManyRequests, "Too many refused codes"
 	case problemGone:
 		return http.StatusGone, "Gone"
 	case problemUnavailable:
@@ -74,6 +81,7 @@ type problemError struct {
 	// the body, or in the parameter's JSON.
 	parameter string
 	pointer   *string
+	reason    voucher.Reason // why a voucher was refused; only the shop's server learns it
 	header    http.Header
 }
 
@@ -88,7 +96,8 @@ func (p *problemError) of(parameter string) *problemError {
 }
 
 func (p *problemError) with(name, value string) *problemError {
-	p.header = http.Header{name: {value}}
+	p.header = http.Header{}
+	p.header.Set(name, value)
 	return p
 }
 
@@ -103,7 +112,8 @@ func (p *problemError) answer() (answer, error) {
 		Detail    string  `json:"detail,omitempty"`
 		Parameter string  `json:"parameter,omitempty"`
 		Pointer   *string `json:"pointer,omitempty"`
-	}{"urn:problem:shopfront:" + string(p.problemType), title, status, p.detail, p.parameter, p.pointer})
+		Reason    string  `json:"reason,omitempty"`
+	}{"urn:problem:shopfront:" + string(p.problemType), title, status, p.detail, p.parameter, p.pointer, string(p.reason)})
 	if err != nil {
 		return answer{}, err
 	}
@@ -123,9 +133,12 @@ func unavailable() *problemError {
 // shown to the client.
 func problemOf(err error, r *record) *problemError {
 	if reason, refused := voucher.IsRefusal(err); refused {
-		r.reason = string(reason)
-		r.note("refused", metricRefused)
-		return problemVoucherNotFound.new()
+		r.noteRefusal(reason)
+		refused := problemVoucherNotFound.new()
+		if r.caller.IsServer() {
+			refused.reason = reason
+		}
+		return refused
 	}
 	if storeDown, is := errors.AsType[unavailableError](err); is && storeDown.Unavailable() {
 		r.err = err
@@ -133,18 +146,26 @@ func problemOf(err error, r *record) *problemError {
 		return unavailable()
 	}
 	known := recognise(err)
+	var metrics []string
 	if known.problemType == problemInternal {
 		r.err = err
-		r.note(string(known.problemType), metricErrors)
-		return known
+		metrics = []string{metricErrors}
 	}
-	r.note(string(known.problemType))
+	if known.problemType == problemTooManyRefusals {
+		metrics = []string{metricTooManyRefusals}
+	}
+	r.note(string(known.problemType), metrics...)
 	return known
 }
 
 func recognise(err error) *problemError {
 	if known, is := errors.AsType[*problemError](err); is {
 		return known
+	}
+	if errors.Is(err, access.ErrUnauthorized) {
+		// One text for all cases, which must look the same.
+		return problemUnauthorized.because("Send Authorization: Bearer KEY with a live key of the customer, or no Authorization where the shop admits strangers.").
+			with("WWW-Authenticate", "Bearer") // RFC 6750, section 3
 	}
 	if field, is := errors.AsType[*voucher.FieldError](err); is {
 		return problemInvalid.because("%v.", field).at("/" + field.Field)

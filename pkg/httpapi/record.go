@@ -4,30 +4,43 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/voucher"
 )
 
 // record is what a request leaves in the log, and in the metrics that CloudWatch reads from the log. It holds no code, nick,
-// key, query string or body.
+// Idempotency-Key, secret key, query string or body.
 type record struct {
 	outcome string
 	reason  string // of a refusal, or why nothing was done
 	metrics []string
-	err     error // not shown to the client
+	caller  access.Caller
+	keyID   access.KeyID // that the caller sent, live or not
+	err     error        // not shown to the client
 }
 
 // Metrics. Each is counted up by one.
 const (
-	metricRedeemed    = "Redeemed"
-	metricReplayed    = "Replayed"
-	metricRefused     = "Refused" // also by reason
-	metricCheckouts   = "Checkouts"
-	metricStoreErrors = "StoreErrors" // the store did not respond in time
-	metricErrors      = "Errors"      // any other internal error, for example a missing permission or table
+	metricRedeemed = "Redeemed"
+	metricReplayed = "Replayed"
+	metricRefused  = "Refused" // also by reason
+	// Requests of a source above the limit on refused codes, and refusals that could not be counted towards the limit.
+	metricTooManyRefusals   = "TooManyRefusals"
+	metricUncountedRefusals = "UncountedRefusals"
+	metricCheckouts         = "Checkouts"
+	metricStoreErrors       = "StoreErrors" // the store did not respond in time
+	metricErrors            = "Errors"      // any other internal error, for example a missing permission or table
 )
 
 func (r *record) note(outcome string, metrics ...string) {
 	r.outcome = outcome
 	r.metrics = append(r.metrics, metrics...)
+}
+
+func (r *record) noteRefusal(reason voucher.Reason) {
+	r.reason = string(reason)
+	r.note("refused", metricRefused)
 }
 
 // log writes one line for the request. A line with metrics is in CloudWatch's embedded metric format. The customer is a
@@ -41,6 +54,9 @@ func (s Service) log(ctx context.Context, c *call, requestID string, status int)
 		slog.Int("status", status),
 		slog.String("outcome", c.record.outcome),
 		slog.Float64("durationMs", float64(now.Sub(c.begun).Microseconds())/1000),
+	}
+	if c.record.keyID != "" {
+		attrs = append(attrs, slog.String("keyId", string(c.record.keyID)))
 	}
 	if c.record.reason != "" {
 		attrs = append(attrs, slog.String("Reason", c.record.reason))
@@ -76,16 +92,15 @@ type emfMetric struct {
 }
 
 func embeddedMetrics(now time.Time, r *record) emfMetadata {
-	dimensions := [][]string{{"Stack"}}
-	if r.reason != "" {
-		dimensions = append(dimensions, []string{"Stack", "Reason"})
+	metadata := emfMetadata{Timestamp: now.UnixMilli()}
+	for _, name := range r.metrics {
+		dimensions := [][]string{{"Stack"}}
+		if name == metricRefused {
+			dimensions = append(dimensions, []string{"Stack", "Reason"})
+		}
+		metadata.CloudWatchMetrics = append(metadata.CloudWatchMetrics, emfDirective{
+			Namespace: "Shopfront", Dimensions: dimensions, Metrics: []emfMetric{{Name: name, Unit: "Count"}},
+		})
 	}
-	metrics := make([]emfMetric, len(r.metrics))
-	for i, name := range r.metrics {
-		metrics[i] = emfMetric{Name: name, Unit: "Count"}
-	}
-	return emfMetadata{
-		Timestamp:         now.UnixMilli(),
-		CloudWatchMetrics: []emfDirective{{Namespace: "Shopfront", Dimensions: dimensions, Metrics: metrics}},
-	}
+	return metadata
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/voucher"
 )
 
@@ -14,24 +15,36 @@ type VoucherRedeemer interface {
 	Check(ctx context.Context, request voucher.Request) (voucher.Voucher, error)
 }
 
-// RedeemVoucher is POST /shop/{customer}/voucher (docs/interface.md). It redeems a code, or with check=true only says whether
+// RedeemVoucher is POST /shop/{customer}/voucher (docs/interface.md). It redeems a code, or with check=true only reports whether
 // it could. Every refusal looks the same to the client.
 func (s Service) RedeemVoucher(redeemer VoucherRedeemer) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/voucher", methods: []string{http.MethodPost}, notFound: problemVoucherNotFound.new,
 		answer: func(c *call) (answer, error) {
 			request, check, err := voucherRequest(c)
-			if err != nil {
+			_, refused := voucher.IsRefusal(err)
+			if err != nil && !refused {
 				return answer{}, err
 			}
-			if check {
-				return checkVoucher(c, redeemer, request)
+			if denied := c.admit(func(s access.Settings) access.Policy { return s.Redeem }); denied != nil {
+				return answer{}, denied
 			}
-			return redeemVoucher(c, redeemer, request)
+			request.Paused = c.settings.Paused
+			return s.limitRefusals(c, request.Nick, func() (answer, error) {
+				switch {
+				case refused:
+					return answer{}, err
+				case check:
+					return checkVoucher(c, redeemer, request)
+				default:
+					return redeemVoucher(c, redeemer, request)
+				}
+			})
 		},
 	})
 }
 
+// voucherRequest validates the request's form. A *voucher.RefusalError means that no voucher can have such a code.
 func voucherRequest(c *call) (request voucher.Request, check bool, err error) {
 	if c.customer == "" {
 		return voucher.Request{}, false, problemVoucherNotFound.new()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func TestRedeemVoucher_RespondsWithTheRedemption(t *testing.T) {
 		Customer: "emberforge", Code: "WE1C0MEC01NS", Nick: voucher.Nick{Written: "Alder", Compared: "alder"}, Key: "order-1047",
 		At: now().Truncate(time.Millisecond),
 	}
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("asked for %+v; want %+v", got, want)
 	}
 }
@@ -121,10 +122,10 @@ func TestRedeemVoucher_Refusals_LookTheSame(t *testing.T) {
 		}
 	}
 	for what, r := range map[string]*http.Request{
-		"malformed customer":  post("/shop/-ember/voucher", `{"code":"SUMMER-20"}`),
-		"customer too long":   post("/shop/"+strings.Repeat("e", 65)+"/voucher", `{"code":"SUMMER-20"}`),
-		"customer of a slash": post("/shop/ember%2Fforge/voucher", `{"code":"SUMMER-20"}`),
-		"other characters":    post("/shop/emberforge/voucher", `{"code":"SÜMMER#20"}`),
+		"malformed customer":    post("/shop/-ember/voucher", `{"code":"SUMMER-20"}`),
+		"customer too long":     post("/shop/"+strings.Repeat("e", 65)+"/voucher", `{"code":"SUMMER-20"}`),
+		"customer with a slash": post("/shop/ember%2Fforge/voucher", `{"code":"SUMMER-20"}`),
+		"other characters":      post("/shop/emberforge/voucher", `{"code":"SÜMMER#20"}`),
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newService(t)
@@ -133,7 +134,7 @@ func TestRedeemVoucher_Refusals_LookTheSame(t *testing.T) {
 	}
 }
 
-func (a answered) wantVoucherNotFound(t *testing.T) {
+func (a response) wantVoucherNotFound(t *testing.T) {
 	t.Helper()
 	a.want(t, http.StatusNotFound, `{"type":"urn:problem:shopfront:voucher-not-found","title":"Voucher not found","status":404}`)
 	names := make([]string, 0, len(a.header))
@@ -182,9 +183,9 @@ func TestRedeemVoucher_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T
 		{"missing code", post(path, `{"nick":"Alder"}`), 422, "invalid"},
 		{"empty object", post(path, `{}`), 422, "invalid"},
 		{"empty code", post(path, `{"code":""}`), 422, "invalid"},
-		{"code of dashes", post(path, `{"code":" - \u2014"}`), 422, "invalid"},
-		{"over-long code", post(path, `{"code":"`+long+`"}`), 422, "invalid"},
-		{"over-long nick", post(path, `{"code":"SUMMER-20","nick":"`+long+`"}`), 422, "invalid"},
+		{"code of dashes only", post(path, `{"code":" - \u2014"}`), 422, "invalid"},
+		{"code too long", post(path, `{"code":"`+long+`"}`), 422, "invalid"},
+		{"nick too long", post(path, `{"code":"SUMMER-20","nick":"`+long+`"}`), 422, "invalid"},
 		{"4 KiB and a byte", post(path, `{"code":"`+strings.Repeat("-", 4096-11+1)+`"}`), 413, "content-too-large"},
 		{"4 KiB", post(path, `{"code":"`+strings.Repeat("-", 4096-11)+`"}`), 422, "invalid"},
 		{"form", post(path, `{"code":"SUMMER-20"}`, "Content-Type", "application/x-www-form-urlencoded"), 415, "unsupported-media-type"},

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 )
 
@@ -21,6 +22,15 @@ type Service struct {
 	Log       *slog.Logger
 	RequestID func(*http.Request) string // the ID that the gateway assigned
 	Stack     string                     // the name of the deployed stack, a dimension of every metric
+	// PathError returns an error if the gateway matched a route but the request's path has another form. The response is then
+	// 500, because a storefront would take a 404 for a final refusal. If PathError is nil, every path is accepted.
+	PathError func(*http.Request) error
+	Guard     Guard // of the endpoints under /shop
+
+	// SourceAddress returns the network address that the gateway saw a request come from, and Refusals limits refused codes.
+	// Only RedeemVoucher needs them.
+	SourceAddress func(*http.Request) string
+	Refusals      RefusalLimiter
 }
 
 // endpoint is one route: a path with {parameters}, its methods, and how it responds.
@@ -41,7 +51,11 @@ type call struct {
 	begun    time.Time
 	received time.Time          // begun in UTC and whole milliseconds, the time that rules compare with
 	path     map[string]string  // the path's parameters
-	customer catalog.CustomerID // of the path; empty if it has none or a malformed one
+	customer catalog.CustomerID // of the path; empty if missing or malformed
+	pathErr  error
+	guard    Guard
+	caller   access.Caller   // once admitted
+	settings access.Settings // of the customer, once admitted
 	record   *record
 }
 
@@ -74,7 +88,10 @@ func encodeJSON(value any) ([]byte, error) {
 func (s Service) handler(e endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := s.Now()
-		c := &call{Request: r, begun: begun, received: begun.UTC().Truncate(time.Millisecond), record: &record{}}
+		c := &call{Request: r, begun: begun, received: begun.UTC().Truncate(time.Millisecond), guard: s.Guard, record: &record{}}
+		if s.PathError != nil {
+			c.pathErr = s.PathError(r)
+		}
 		reply := reply(e, c)
 		header := w.Header()
 		maps.Copy(header, reply.header)
@@ -88,7 +105,7 @@ func (s Service) handler(e endpoint) http.Handler {
 		header.Set("Request-Id", requestID)
 		w.WriteHeader(reply.status)
 		if r.Method != http.MethodHead {
-			_, _ = w.Write(reply.body) // fails only if the client has gone
+			_, _ = w.Write(reply.body) // fails only if the client has disconnected
 		}
 		s.log(r.Context(), c, requestID, reply.status)
 	})
@@ -111,13 +128,16 @@ func reply(e endpoint, c *call) (a answer) {
 
 func problemAnswer(err error, c *call) answer {
 	a, err := problemOf(err, c.record).answer()
-	if err != nil { // cannot happen: a problem holds only text and numbers
+	if err != nil { // cannot happen: a problem holds only strings and numbers
 		return answer{status: http.StatusInternalServerError}
 	}
 	return a
 }
 
 func (e endpoint) respond(c *call) (answer, error) {
+	if c.pathErr != nil {
+		return answer{}, c.pathErr
+	}
 	values, matches := matchPath(e.path, c.URL.Path)
 	if !matches {
 		return answer{}, e.notFound()

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"shopfront/pkg/access"
+	"shopfront/pkg/catalog"
 	"shopfront/pkg/httpapi"
 )
 
@@ -29,7 +31,34 @@ func newService(t testing.TB) service {
 	return service{log: log, Service: httpapi.Service{
 		Now: now, Log: slog.New(slog.NewJSONHandler(log, nil)), Stack: "shopfront-dev",
 		RequestID: func(*http.Request) string { return "request-1" },
+		Guard:     guard{access.DefaultSettings()},
+		// The default settings have no limit, so the store of counts is not used.
+		SourceAddress: func(*http.Request) string { return "203.0.113.7" }, Refusals: access.NewRefusals(nil),
 	}}
+}
+
+// guard admits strangers, and the shop's server with a key of its own.
+type guard struct{ settings access.Settings }
+
+const (
+	serverKeyID = "dladqenqfd"
+	serverKey   = "Bearer key of the shop's server"
+
+	revokedKeyID = "k3Jx09QmZa"
+	revokedKey   = "Bearer revoked key"
+)
+
+func (g guard) Admit(_ context.Context, _ catalog.CustomerID, authorization []string, _ time.Time) (access.Caller, access.Settings, error) {
+	switch {
+	case len(authorization) == 0:
+		return access.Caller{}, g.settings, nil
+	case slices.Equal(authorization, []string{serverKey}):
+		return access.Caller{Key: serverKeyID}, g.settings, nil
+	case slices.Equal(authorization, []string{revokedKey}):
+		return access.Caller{}, access.Settings{}, &access.RejectedKeyError{Key: revokedKeyID}
+	default:
+		return access.Caller{}, access.Settings{}, access.ErrUnauthorized
+	}
 }
 
 // logged returns the log line of the request. There must be exactly one.
@@ -42,27 +71,27 @@ func (s service) logged(t testing.TB) map[string]any {
 	return line
 }
 
-// answered is an endpoint's response.
-type answered struct {
+// response is what an endpoint sent.
+type response struct {
 	status int
 	header http.Header
 	body   string
 }
 
-func (service) send(endpoint http.Handler, r *http.Request) answered {
+func (service) send(endpoint http.Handler, r *http.Request) response {
 	recorder := httptest.NewRecorder()
 	endpoint.ServeHTTP(recorder, r)
-	return answered{status: recorder.Code, header: recorder.Header(), body: recorder.Body.String()}
+	return response{status: recorder.Code, header: recorder.Header(), body: recorder.Body.String()}
 }
 
-func (a answered) want(t testing.TB, status int, body string) {
+func (a response) want(t testing.TB, status int, body string) {
 	t.Helper()
 	if a.status != status || a.body != body {
 		t.Errorf("%d %s\nwant %d %s", a.status, a.body, status, body)
 	}
 }
 
-func (a answered) wantHeader(t testing.TB, name, want string) {
+func (a response) wantHeader(t testing.TB, name, want string) {
 	t.Helper()
 	if got := strings.Join(a.header.Values(name), "\n"); got != want {
 		t.Errorf("header %s: %q; want %q", name, got, want)

@@ -1,6 +1,6 @@
 // Package idempotency holds the key with which a client marks a retry, and the token that is stored instead of the key.
 //
-// It may import only the standard library without net/http.
+// It is a rules package: it may import only the standard library, except net/http.
 package idempotency
 
 import (
@@ -12,7 +12,7 @@ import (
 	"io"
 )
 
-// ErrMalformedKey is the error for a text that cannot be an Idempotency-Key.
+// ErrMalformedKey is the error for a string that cannot be an Idempotency-Key.
 var ErrMalformedKey = errors.New("malformed Idempotency-Key: 1 to 255 visible ASCII characters without comma")
 
 // Key is the Idempotency-Key that a client sent; empty: none. It is opaque. It is never stored or logged; a Token derived from

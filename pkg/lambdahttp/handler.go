@@ -51,12 +51,13 @@ func (h *Handler) Handle(ctx context.Context, event events.APIGatewayV2HTTPReque
 }
 
 // asSent holds the parts of a request that bypass the adapter, which would damage them:
-//   - It parses the path and query as the text of a URL, but the gateway has decoded the path: the adapter would read a %
-//     or ? as syntax, and lose what follows a #.
+//   - It parses the path and query as parts of a URL, but the gateway has decoded the path: the adapter would read a %
+//     or ? as syntax, and lose everything after a #.
 //   - It splits header values at commas, so that a Date or a key with a comma becomes two values.
-//   - It fails without a response if the body is not base64.
+//   - It fails without a response on invalid base64.
 type asSent struct {
 	url     *url.URL
+	pathErr error
 	host    string
 	header  http.Header
 	bodyErr error
@@ -71,8 +72,9 @@ func requestAsSent(event events.APIGatewayV2HTTPRequest) asSent {
 	for name, value := range event.Headers {
 		header.Set(name, value)
 	}
+	path, err := routedPath(event)
 	sent := asSent{
-		url:  &url.URL{Scheme: "https", Path: event.RawPath, RawQuery: event.RawQueryString},
+		url: &url.URL{Scheme: "https", Path: path, RawQuery: event.RawQueryString}, pathErr: err,
 		host: header.Get("Host"), header: header,
 	}
 	if header.Get("X-Forwarded-Proto") == "http" {
@@ -84,7 +86,13 @@ func requestAsSent(event events.APIGatewayV2HTTPRequest) asSent {
 	return sent
 }
 
-// restore gives the endpoint the request as the gateway sent it. A body that is not base64 becomes one that fails to read.
+// pathError returns why the request's path cannot be read, or nil.
+func pathError(r *http.Request) error {
+	sent, _ := r.Context().Value(sentKey{}).(asSent)
+	return sent.pathErr
+}
+
+// restore gives the endpoint the request as the gateway sent it. Invalid base64 becomes a body whose Read fails.
 func restore(endpoint http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if sent, has := r.Context().Value(sentKey{}).(asSent); has {

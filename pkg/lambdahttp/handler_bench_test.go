@@ -22,6 +22,7 @@ import (
 	"shopfront/internal/measure/process"
 	"shopfront/internal/measure/reference"
 	"shopfront/internal/measure/stubstore"
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dataschema"
@@ -51,10 +52,19 @@ type wiring struct {
 	client *dynamodb.Client
 }
 
+// guarded wires the HTTP layer as dynamoclient does.
+func (s wiring) guarded() httpapi.Service {
+	service := s.Service()
+	service.Guard = access.NewGuard(dynamo.NewAccess(s.client, fixture.CatalogueTable, rand.Int64N))
+	return service
+}
+
 func allMeasured() []measured {
 	redeemVoucher := func(s wiring) http.Handler {
 		store := dynamo.NewRedemptions(s.client, fixture.VouchersTable, rand.Int64N)
-		return s.Service().RedeemVoucher(voucher.Redeemer{Store: store, Random: zeros{}})
+		service := s.guarded()
+		service.Refusals = access.NewRefusals(dynamo.NewRefusals(s.client, fixture.RefusalsTable))
+		return service.RedeemVoucher(voucher.Redeemer{Store: store, Random: zeros{}})
 	}
 	return []measured{
 		{
@@ -71,17 +81,17 @@ func allMeasured() []measured {
 		},
 		{
 			name: "checkout-area", reference: reference.Area, table: fixture.CatalogueTable,
-			shopfront: func(s wiring) http.Handler { return s.Service().CheckoutArea(s.catalogue()) },
+			shopfront: func(s wiring) http.Handler { return s.guarded().CheckoutArea(s.area()) },
 			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-area")) }, answer: "bento-box", calls: 2,
 		},
 		{
 			name: "checkout", reference: reference.Checkout, table: fixture.CatalogueTable,
-			shopfront: func(s wiring) http.Handler { return s.Service().Checkout(s.opener()) },
+			shopfront: func(s wiring) http.Handler { return s.guarded().Checkout(s.opener()) },
 			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout")) }, answer: `status\":\"open`, calls: 2,
 		},
 		{
 			name: "checkout-variant", reference: reference.Checkout, table: fixture.CatalogueTable,
-			shopfront: func(s wiring) http.Handler { return s.Service().CheckoutVariant(s.opener()) },
+			shopfront: func(s wiring) http.Handler { return s.guarded().CheckoutVariant(s.opener()) },
 			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-variant")) }, answer: `status\":\"open`, calls: 2,
 		},
 		{
@@ -99,13 +109,18 @@ func allMeasured() []measured {
 	}
 }
 
-func (s wiring) catalogue() catalog.Catalogue {
-	return catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, fixture.CatalogueTable, rand.Int64N)}
+// area reads the store for every request, because its clock runs fast.
+func (s wiring) area() *catalog.Area {
+	clock := time.Now()
+	return catalog.NewArea(dynamo.NewCatalogue(s.client, fixture.CatalogueTable, rand.Int64N), func() time.Time {
+		clock = clock.Add(catalog.MaxAge)
+		return clock
+	})
 }
 
 func (s wiring) opener() checkout.Opener {
 	return checkout.Opener{
-		Catalogue: s.catalogue(), Store: dynamo.NewCheckouts(s.client, fixture.CheckoutsTable),
+		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, fixture.CatalogueTable, rand.Int64N)}, Store: dynamo.NewCheckouts(s.client, fixture.CheckoutsTable),
 		Data: new(dataschema.Validator), Random: zeros{},
 	}
 }

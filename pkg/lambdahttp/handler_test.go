@@ -1,9 +1,11 @@
 package lambdahttp_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +57,76 @@ func TestHandler_PathAndQuery_ReachTheEndpointUnchanged(t *testing.T) {
 		e.QueryStringParameters = map[string]string{"amount": "as the gateway read it"}
 		if r, _, _ := handle(t, e); r.URL.RawQuery != query {
 			t.Errorf("query %q reached the endpoint as %q", query, r.URL.RawQuery)
+		}
+	}
+}
+
+// routed is an event whose path the gateway matched with a route.
+func routed(route, path string, parameters map[string]string) events.APIGatewayV2HTTPRequest {
+	method, _, _ := strings.Cut(route, " ")
+	e := event(method, path, "", "")
+	e.RouteKey, e.PathParameters = route, parameters
+	return e
+}
+
+func TestHandler_PathOfTheRoute_ReachesTheEndpoint(t *testing.T) {
+	const (
+		redeem     = "POST /shop/{customer}/voucher"
+		checkout   = "GET /shop/{customer}/checkout/{product}/{variant}"
+		deprecated = "GET /shop/{customer}/checkout/{product}/variant/{variant}"
+		removed    = "GET /checkout/paybylink/{prepaid_card}"
+	)
+	is := func(customer string) map[string]string { return map[string]string{"customer": customer} }
+	variant := func(name string) map[string]string {
+		return map[string]string{"customer": "emberforge", "product": "coins", "variant": name}
+	}
+	for name, test := range map[string]struct {
+		event events.APIGatewayV2HTTPRequest
+		want  string
+	}{
+		"no mapping key":                   {routed(redeem, "/shop/emberforge/voucher", is("emberforge")), "/shop/emberforge/voucher"},
+		"a mapping key":                    {routed(redeem, "/till/shop/emberforge/voucher", is("emberforge")), "/shop/emberforge/voucher"},
+		"a mapping key of several levels":  {routed(redeem, "/eu/v1/till/shop/emberforge/voucher", is("emberforge")), "/shop/emberforge/voucher"},
+		"a mapping key like a route":       {routed(redeem, "/shop/eu/shop/emberforge/voucher", is("emberforge")), "/shop/emberforge/voucher"},
+		"a mapping key, no parameters":     {routed(redeem, "/till/shop/emberforge/voucher", nil), "/shop/emberforge/voucher"},
+		"a mapping key, other parameters":  {routed(redeem, "/till/shop/ember-forge/voucher", is("ember%2Dforge")), "/shop/ember-forge/voucher"},
+		"a mapping key, a page":            {routed("GET /docs", "/till/docs", nil), "/docs"},
+		"a mapping key, a deprecated path": {routed(deprecated, "/till/shop/emberforge/checkout/coins/variant/500", variant("500")), "/shop/emberforge/checkout/coins/variant/500"},
+		"a mapping key, a removed path":    {routed(removed, "/till/checkout/paybylink/prepaid", map[string]string{"prepaid_card": "prepaid"}), "/checkout/paybylink/prepaid"},
+		"a slash in a parameter":           {routed(redeem, "/shop/a/b/voucher", is("a/b")), "/shop/a/b/voucher"},
+		"a route in a parameter":           {routed(redeem, "/shop/a/shop/emberforge/voucher", is("a/shop/emberforge")), "/shop/a/shop/emberforge/voucher"},
+		"a slash in an encoded parameter":  {routed(redeem, "/shop/a/b/voucher", is("a%2Fb")), "/shop/a%2Fb/voucher"},
+		"a mapping key and such a slash":   {routed(redeem, "/till/shop/a/b/voucher", is("a/b")), "/shop/a/b/voucher"},
+		"a question mark in a parameter":   {routed(checkout, "/shop/emberforge/checkout/coins/500?amount=5", variant("500?amount=5")), "/shop/emberforge/checkout/coins/500?amount=5"},
+		"a path cut at its question mark":  {routed(checkout, "/shop/emberforge/checkout/coins/500", variant("500?amount=5")), "/shop/emberforge/checkout/coins/500?amount=5"},
+		"a NUL in a parameter":             {routed(redeem, "/shop/a\x00b/voucher", is("a\x00b")), "/shop/a\x00b/voucher"},
+		"a route that matches any path":    {routed("$default", "/till/shop/emberforge/voucher", nil), "/till/shop/emberforge/voucher"},
+		"a route with a greedy variable":   {routed("GET /{page+}", "/legal/terms", map[string]string{"page": "legal/terms"}), "/legal/terms"},
+	} {
+		if r, _, _ := handle(t, test.event); r.URL.Path != test.want {
+			t.Errorf("%s: the path reached the endpoint as %q, want %q", name, r.URL.Path, test.want)
+		}
+	}
+}
+
+// A storefront would mistake a 404 for the final refusal of a voucher.
+func TestHandler_PathThatDoesNotMatchItsRoute_Is500(t *testing.T) {
+	const redeem = "POST /shop/{customer}/voucher"
+	for name, e := range map[string]events.APIGatewayV2HTTPRequest{
+		"another path":         routed(redeem, "/", map[string]string{"customer": "emberforge"}),
+		"no path":              routed(redeem, "", map[string]string{"customer": "emberforge"}),
+		"a path cut short":     routed(redeem, "/shop/emberforge", map[string]string{"customer": "emberforge"}),
+		"an empty parameter":   routed(redeem, "/shop//voucher", nil),
+		"an unexplained slash": routed(redeem, "/shop/a/b/voucher", nil),
+	} {
+		var log bytes.Buffer
+		env := lambdahttp.Environment{Lookup: func(string) string { return "" }, Now: now, Log: &log}
+		response, err := lambdahttp.NewHandler(env.Service().RedeemVoucher(nil), now).Handle(t.Context(), e)
+		if err != nil || response.StatusCode != http.StatusInternalServerError || !strings.Contains(response.Body, "urn:problem:shopfront:internal") {
+			t.Errorf("%s: %d %s, %v; want a problem with status 500", name, response.StatusCode, response.Body, err)
+		}
+		if !strings.Contains(log.String(), redeem) || strings.Contains(log.String(), "emberforge") {
+			t.Errorf("%s: logged %s; want the route without the path", name, &log)
 		}
 	}
 }
@@ -113,6 +185,20 @@ func TestRequestID_ForgedHeaders_AreIgnored(t *testing.T) {
 	}
 }
 
+func TestSourceAddress_ForgedHeaders_AreIgnored(t *testing.T) {
+	e := event(http.MethodGet, "/shop/emberforge/checkout", "", "")
+	e.RequestContext.HTTP.SourceIP = "203.0.113.7"
+	e.Headers = map[string]string{
+		"x-forwarded-for": "198.51.100.1", "forwarded": "for=198.51.100.1", "x-real-ip": "198.51.100.1",
+		"x-golambdaproxy-apigw-context": `{"http":{"sourceIp":"198.51.100.1"}}`,
+	}
+	r, _, _ := handle(t, e)
+	env := lambdahttp.Environment{Lookup: func(string) string { return "" }, Now: now, Log: io.Discard}
+	if address := env.Service().SourceAddress(r); address != "203.0.113.7" {
+		t.Errorf("source address %q; want the gateway's", address)
+	}
+}
+
 func TestHandler_Deadline_IsWithinTheBudgetAndBeforeTheFunctionsTimeout(t *testing.T) {
 	clock := time.Now()
 	for what, test := range map[string]struct{ timeout, want time.Duration }{
@@ -146,6 +232,7 @@ func TestEnvironment_MissingVariable_IsNamed(t *testing.T) {
 		"environment variable CATALOGUE_TABLE is not set": second(env.CatalogueTable()),
 		"environment variable VOUCHERS_TABLE is not set":  second(env.VouchersTable()),
 		"environment variable CHECKOUTS_TABLE is not set": second(env.CheckoutsTable()),
+		"environment variable REFUSALS_TABLE is not set":  second(env.RefusalsTable()),
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("%v; want %s", err, want)

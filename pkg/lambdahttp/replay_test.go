@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 
 	"shopfront/internal/measure/stubstore"
@@ -15,7 +16,7 @@ type replayer struct {
 	store *stubstore.Store
 
 	mu      sync.Mutex
-	answers map[string]recorded // by X-Amz-Target
+	answers map[string]recorded // by X-Amz-Target and size: a read of the settings is another call than a read of a voucher
 	calls   int
 }
 
@@ -25,12 +26,12 @@ type recorded struct {
 	body []byte
 }
 
-// Do answers a request.
+// Do responds to a request.
 func (p *replayer) Do(r *http.Request) (*http.Response, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls++
-	target := r.Header.Get("X-Amz-Target")
+	target := r.Header.Get("X-Amz-Target") + strconv.FormatInt(r.ContentLength, 10)
 	known, found := p.answers[target]
 	if !found {
 		first, err := p.store.Do(r)

@@ -17,6 +17,7 @@ const (
 	envCatalogueTable = "CATALOGUE_TABLE"
 	envVouchersTable  = "VOUCHERS_TABLE"
 	envCheckoutsTable = "CHECKOUTS_TABLE"
+	envRefusalsTable  = "REFUSALS_TABLE"
 	envStack          = "STACK_NAME"
 )
 
@@ -36,6 +37,9 @@ func (e Environment) VouchersTable() (string, error) { return e.Require(envVouch
 // CheckoutsTable returns the name of the table of checkouts, or an error that names the missing variable.
 func (e Environment) CheckoutsTable() (string, error) { return e.Require(envCheckoutsTable) }
 
+// RefusalsTable returns the name of the table with counts of refused codes, or an error that names the missing variable.
+func (e Environment) RefusalsTable() (string, error) { return e.Require(envRefusalsTable) }
+
 // Require returns the value of an environment variable, or an error that names it if it is not set.
 func (e Environment) Require(name string) (string, error) {
 	value := e.Lookup(name)
@@ -49,6 +53,8 @@ func (e Environment) Require(name string) (string, error) {
 func (e Environment) Service() httpapi.Service {
 	return httpapi.Service{
 		Now: e.Now, Log: slog.New(slog.NewJSONHandler(e.Log, nil)), Stack: e.Lookup(envStack), RequestID: requestID,
+		SourceAddress: sourceAddress,
+		PathError:     pathError,
 	}
 }
 
@@ -57,4 +63,11 @@ func (e Environment) Service() httpapi.Service {
 func requestID(r *http.Request) string {
 	gateway, _ := core.GetAPIGatewayV2ContextFromContext(r.Context())
 	return gateway.RequestID
+}
+
+// sourceAddress returns the address that connected to the gateway. It comes from the event's context; a header such as
+// X-Forwarded-For would come from the client.
+func sourceAddress(r *http.Request) string {
+	gateway, _ := core.GetAPIGatewayV2ContextFromContext(r.Context())
+	return gateway.HTTP.SourceIP
 }

@@ -1,6 +1,6 @@
 // Package money holds amounts of money as whole minor units with an ISO 4217 currency. Arithmetic is exact or returns an error.
 //
-// It may import only the standard library without net/http.
+// It is a rules package: it may import only the standard library, except net/http.
 package money
 
 import (

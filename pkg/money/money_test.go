@@ -98,7 +98,7 @@ func TestParse(t *testing.T) {
 func TestParse_LongMalformedAmount_IsQuotedInPart(t *testing.T) {
 	_, err := money.Parse(strings.Repeat("x", 10_000), "EUR")
 	if err == nil || len(err.Error()) > 200 {
-		t.Errorf("the message for a text of 10,000 bytes has %d bytes", len(err.Error()))
+		t.Errorf("the message for a string of 10,000 bytes has %d bytes", len(err.Error()))
 	}
 }
 

@@ -48,35 +48,46 @@ type BatchSwitch struct {
 }
 
 // SwitchBatch disables or enables all vouchers of a batch, or returns voucher.ErrBatchUnknown if the batch has none. It calls
-// begin with the number of vouchers to switch, and switched after each. If it ends early, calling it again completes it. A
-// voucher that joins the batch during the call is not switched.
-func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, begin func(count int), switched func()) (BatchSwitch, error) {
+// begin with the number of vouchers to write, and wrote after each. If it ends early, calling it again completes it. A voucher
+// that joins the batch during the call is not switched.
+//
+// Vouchers that already were switched are written, too, after the others: that gives them a new version. A write of an interrupted
+// earlier call that is still in flight can then no longer undo this call, because it is conditional on the old version.
+func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, begin func(count int), wrote func()) (BatchSwitch, error) {
 	var result BatchSwitch
-	var codes []voucher.Code
+	var others, already []voucher.Code
 	for v, err := range (batchStore{s.vouchers}).Batch(ctx, s.Customer.ID, batch) {
 		if err != nil {
 			return BatchSwitch{}, err
 		}
 		result.Vouchers++
-		if v.Disabled != disabled {
-			codes = append(codes, v.Code)
+		if v.Disabled == disabled {
+			already = append(already, v.Code)
+		} else {
+			others = append(others, v.Code)
 		}
 	}
 	if result.Vouchers == 0 {
 		return BatchSwitch{}, fmt.Errorf("batch %s: %w", batch, voucher.ErrBatchUnknown)
 	}
-	begin(len(codes))
+	begin(result.Vouchers)
 	var mu sync.Mutex
-	err := each(ctx, codes, func(ctx context.Context, code voucher.Code) error {
-		if _, err := s.vouchers.Edit(ctx, s.Customer.ID, code, voucher.Edit{Disabled: &disabled}); err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		result.Switched++
-		switched()
-		return nil
-	})
+	write := func(codes []voucher.Code, written *int) error {
+		return each(ctx, codes, func(ctx context.Context, code voucher.Code) error {
+			if _, err := s.vouchers.Edit(ctx, s.Customer.ID, code, voucher.Edit{Disabled: &disabled}); err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			*written++
+			wrote()
+			return nil
+		})
+	}
+	err := write(others, &result.Switched)
+	if err == nil {
+		err = write(already, new(int))
+	}
 	return result, err
 }
 

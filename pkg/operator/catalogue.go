@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/catalogfile"
 	"shopfront/pkg/dynamo/backoffice"
@@ -17,13 +19,24 @@ func (d *Deployment) Customers(ctx context.Context) ([]catalog.Customer, error) 
 	return d.shops().Customers(ctx)
 }
 
-// Catalogue returns a customer with all products, on sale or not, or catalog.ErrNotFound.
-func (d *Deployment) Catalogue(ctx context.Context, id catalog.CustomerID) (catalog.Shop, error) {
-	return d.shops().Shop(ctx, id)
+// Catalogue returns a customer as in a catalogue file, with all products, on sale or not, but without vouchers. If the customer
+// does not exist, it returns catalog.ErrNotFound.
+func (d *Deployment) Catalogue(ctx context.Context, id catalog.CustomerID) (catalogfile.Entry, error) {
+	shop, err := d.shops().Shop(ctx, id)
+	if err != nil {
+		return catalogfile.Entry{}, err
+	}
+	settings, err := d.access().Settings(ctx, id)
+	said := catalogfile.Access{Redeem: settings.Redeem, CheckOut: settings.CheckOut, Refusals: &settings.Refusals}
+	return catalogfile.Entry{Shop: shop, Access: said}, err
 }
 
 func (d *Deployment) shops() *backoffice.Catalogue {
-	return backoffice.NewCatalogue(d.client, d.Tables.Catalogue)
+	return backoffice.NewCatalogue(d.client, d.Tables.Catalogue, d.random)
+}
+
+func (d *Deployment) access() *backoffice.Access {
+	return backoffice.NewAccess(d.client, d.Tables.Catalogue, d.random)
 }
 
 // CataloguePlan lists what loading catalogue files will change, customer by customer.
@@ -31,14 +44,17 @@ type CataloguePlan struct {
 	Shops []ShopPlan
 
 	catalogue *backoffice.Catalogue
+	access    *backoffice.Access
 	vouchers  *backoffice.Vouchers
 }
 
 // ShopPlan lists what will change for one customer. Vouchers that exist stay as they are.
 type ShopPlan struct {
-	Catalogue  catalog.Plan
+	Catalogue  catalog.Plan      // its changes include those of the settings
 	Vouchers   []voucher.Voucher // to create
 	OtherTerms []OtherTerms
+
+	settings *access.Settings // to write; nil: they stay
 }
 
 // OtherTerms is a voucher that exists with terms other than the file's.
@@ -48,13 +64,13 @@ type OtherTerms struct {
 }
 
 // PlanCatalogue reads catalogue files and compares them with the store. With prune it takes off sale whatever the files'
-// customers have and the files do not. It changes nothing. Every fault in the files is returned joined, as *catalogfile.Error.
+// customers have and the files do not. It writes nothing. It returns all faults in the files joined, as *catalogfile.Error.
 func (d *Deployment) PlanCatalogue(ctx context.Context, files []catalogfile.File, prune bool, now time.Time) (CataloguePlan, error) {
 	shops, err := catalogfile.Parse(files...)
 	if err != nil {
 		return CataloguePlan{}, err
 	}
-	plan := CataloguePlan{catalogue: d.shops(), vouchers: backoffice.NewVouchers(d.client, d.Tables.Vouchers, d.random)}
+	plan := CataloguePlan{catalogue: d.shops(), access: d.access(), vouchers: backoffice.NewVouchers(d.client, d.Tables.Vouchers, d.random)}
 	var errs []error
 	for _, shop := range shops {
 		ofShop, err := plan.planShop(ctx, shop, prune, now)
@@ -65,8 +81,8 @@ func (d *Deployment) PlanCatalogue(ctx context.Context, files []catalogfile.File
 }
 
 func (p CataloguePlan) planShop(ctx context.Context, shop catalogfile.Entry, prune bool, now time.Time) (ShopPlan, error) {
-	stored, err := p.catalogue.Shop(ctx, shop.Customer.ID)
-	changes, err := catalog.NewPlan(ctx, storedShop{p.catalogue, stored, err}, shop.Shop, prune)
+	stored, readErr := p.catalogue.Shop(ctx, shop.Customer.ID)
+	changes, err := catalog.NewPlan(ctx, storedShop{p.catalogue, stored, readErr}, shop.Shop, prune)
 	if errs := placed(err, shop.Place); errs != nil {
 		return ShopPlan{}, errs
 	}
@@ -77,6 +93,9 @@ func (p CataloguePlan) planShop(ctx context.Context, shop catalogfile.Entry, pru
 		return ShopPlan{}, err
 	}
 	planned := ShopPlan{Catalogue: changes}
+	if err := p.planSettings(ctx, &planned, shop.Access, errors.Is(readErr, catalog.ErrNotFound)); err != nil {
+		return ShopPlan{}, err
+	}
 	for _, wanted := range shop.Vouchers {
 		v, err := voucher.New(wanted.Terms, now)
 		if err != nil {
@@ -95,6 +114,42 @@ func (p CataloguePlan) planShop(ctx context.Context, shop catalogfile.Entry, pru
 		planned.Vouchers = append(planned.Vouchers, v)
 	}
 	return planned, nil
+}
+
+// planSettings adds what the file changes in the settings of access. A new shop gets the default limit on refused codes; a shop
+// that was stored before there were settings keeps none.
+func (p CataloguePlan) planSettings(ctx context.Context, planned *ShopPlan, said catalogfile.Access, isNew bool) error {
+	before, err := p.access.Settings(ctx, planned.Catalogue.Customer)
+	if err != nil {
+		return err
+	}
+	isUnset := isNew && before.Version == 0
+	if isUnset {
+		before.Refusals = access.DefaultRefusals()
+	}
+	after := said.Over(before)
+	var changes []catalog.Change
+	for _, field := range []struct{ name, from, to string }{
+		{"access.redeem", string(before.Redeem), string(after.Redeem)},
+		{"access.check-out", string(before.CheckOut), string(after.CheckOut)},
+		{"refusals", before.Refusals.String(), after.Refusals.String()},
+	} {
+		if field.from != field.to {
+			changes = append(changes, catalog.Change{
+				Customer: planned.Catalogue.Customer, Action: catalog.Updated, Field: field.name, From: field.from, To: field.to,
+			})
+		}
+	}
+	if isUnset || len(changes) > 0 {
+		planned.settings = &after
+	}
+	all := planned.Catalogue.Changes
+	ofProducts := slices.IndexFunc(all, func(c catalog.Change) bool { return c.Product != "" })
+	if ofProducts < 0 {
+		ofProducts = len(all)
+	}
+	planned.Catalogue.Changes = slices.Insert(all, ofProducts, changes...)
+	return nil
 }
 
 // storedShop is a catalogue that returns one shop, which was already read, without reading it again.
@@ -153,6 +208,9 @@ func (p CataloguePlan) Writes() int {
 	writes := 0
 	for _, shop := range p.Shops {
 		writes += shop.Catalogue.Writes() + len(shop.Vouchers)
+		if shop.settings != nil {
+			writes++
+		}
 	}
 	return writes
 }
@@ -164,6 +222,12 @@ var errCreatedMeanwhile = errors.New("it was created meanwhile: apply again")
 // since the plan was made, the error says to apply again.
 func (p CataloguePlan) Apply(ctx context.Context, wrote func()) error {
 	for _, shop := range p.Shops {
+		if shop.settings != nil { // before a new shop exists: it must not be open to everybody even for a moment
+			if err := p.access.PutSettings(ctx, shop.Catalogue.Customer, *shop.settings); err != nil {
+				return fmt.Errorf("customer %s, settings: %w", shop.Catalogue.Customer, err)
+			}
+			wrote()
+		}
 		if err := shop.Catalogue.Apply(ctx, p.catalogue, wrote); err != nil {
 			return err
 		}

@@ -107,7 +107,7 @@ func configure(ctx context.Context) (aws.Config, error) {
 	return configuration, nil
 }
 
-// withoutCredentials tells a credentials service that failed from a machine without credentials. The SDK asks the EC2 metadata
+// withoutCredentials distinguishes a credentials service that failed from a machine without credentials. The SDK asks the EC2 metadata
 // service last; most machines do not have it, so its failure means that there are no credentials.
 func withoutCredentials(ctx context.Context, err error) error {
 	asked, is := errors.AsType[*smithy.OperationError](err)

@@ -40,7 +40,7 @@ func (f RedemptionFilter) picks(r voucher.Redemption) bool {
 // voucher.ErrBatchUnknown if the filter has a batch, no code, and the batch has no vouchers. Without a code it reads all of the
 // customer's vouchers, while the shop stays live.
 func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Redemption, error) {
-	vouchers := make(map[voucher.Code]voucher.Voucher) // of many uses: a single-use voucher holds its redemption
+	vouchers := make(map[voucher.Code]voucher.Voucher) // with many uses: a single-use voucher holds its redemption
 	if filter.Code != "" {
 		standing, err := s.vouchers.Show(ctx, s.Customer.ID, filter.Code)
 		if err != nil {
@@ -81,7 +81,7 @@ func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Rede
 	return redemptions, nil
 }
 
-// attribute adds code, reward and batch, which only the voucher holds, to redemptions of codes of many uses.
+// attribute adds code, reward and batch, which only the voucher holds, to redemptions of codes with many uses.
 func (s *Shop) attribute(
 	ctx context.Context, recorded map[voucher.Code][]voucher.Redemption, vouchers map[voucher.Code]voucher.Voucher,
 ) ([]Redemption, error) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/dynamo"
 	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/voucher"
 )
@@ -15,6 +14,7 @@ import (
 type Shop struct {
 	Customer catalog.Customer
 
+	access    *backoffice.Access
 	catalogue *backoffice.Catalogue
 	vouchers  *backoffice.Vouchers
 	checkouts *backoffice.Checkouts
@@ -22,12 +22,13 @@ type Shop struct {
 
 // Shop opens the shop of a customer, or returns catalog.ErrNotFound.
 func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, error) {
-	customer, err := dynamo.NewCatalogue(d.client, d.Tables.Catalogue, d.random).Customer(ctx, id)
+	catalogue := d.shops()
+	customer, err := catalogue.Customer(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("customer %s: %w", id, err)
 	}
 	return &Shop{
-		Customer: customer, catalogue: backoffice.NewCatalogue(d.client, d.Tables.Catalogue),
+		Customer: customer, access: d.access(), catalogue: catalogue,
 		vouchers:  backoffice.NewVouchers(d.client, d.Tables.Vouchers, d.random),
 		checkouts: backoffice.NewCheckouts(d.client, d.Tables.Checkouts),
 	}, nil

@@ -21,12 +21,12 @@ type Verification struct {
 	Settle time.Duration
 }
 
-// Verify reads all stored vouchers, redemptions and checkouts of the customer, while the shop stays live, and reports what does
-// not add up. It changes nothing. If several items contradict each other, Verify reads them again, up to
+// Verify reads all stored vouchers, redemptions and checkouts of the customer, and its settings and keys, while the shop stays live,
+// and reports what does not add up. It changes nothing. If several items contradict each other, Verify reads them again, up to
 // reconciliation.Readings times, before it reports a finding: redemptions and edits in flight are not findings.
 //
-// In memory it holds one code's items, at 16 bytes a redemption; 12,800 items read ahead, and as many for each of up to 16 codes
-// that it reads again; the list of those codes; and the report.
+// In memory it holds one code's items, at 16 bytes a redemption; a page of at most 1 MB, as it was sent, of each of 64 buckets; 12,800
+// items for each of up to 16 codes that it reads again; the list of those codes; and the report.
 func (s *Shop) Verify(ctx context.Context, how Verification) (reconciliation.Report, error) {
 	v := &verifier{shop: s, Verification: how}
 	if v.Read == nil {
@@ -35,7 +35,7 @@ func (s *Shop) Verify(ctx context.Context, how Verification) (reconciliation.Rep
 	if v.Settle == 0 {
 		v.Settle = settleTime
 	}
-	for _, step := range []func(context.Context) error{v.vouchers, v.recheck, v.checkouts} {
+	for _, step := range []func(context.Context) error{v.access, v.vouchers, v.recheck, v.checkouts} {
 		if err := step(ctx); err != nil {
 			return reconciliation.Report{}, err
 		}
@@ -79,7 +79,7 @@ func (v *verifier) vouchers(ctx context.Context) error {
 	return nil
 }
 
-// recheck reads each code that looked wrong or in motion again, with growing pauses, until the matter is decided.
+// recheck reads each code that looked wrong or in motion again, with growing pauses, until it is decided.
 func (v *verifier) recheck(ctx context.Context) error {
 	return each(ctx, v.doubtful, func(ctx context.Context, code voucher.Code) error {
 		var recheck reconciliation.Recheck
@@ -107,6 +107,13 @@ func (v *verifier) lock(do func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	do()
+}
+
+func (v *verifier) access(ctx context.Context) error {
+	findings, read, err := v.shop.access.Faults(ctx, v.shop.Customer.ID)
+	v.report.Add(findings...)
+	v.Read(read)
+	return err
 }
 
 func (v *verifier) checkouts(ctx context.Context) error {

@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
@@ -33,7 +34,7 @@ type damage struct {
 const day = 24 * time.Hour
 
 func damages() []damage {
-	return slices.Concat(damagedSums(), damagedPlaces(), damagedRecords(), damagedTerms(), malformedItems(), damagedCheckouts())
+	return slices.Concat(damagedSums(), damagedPlaces(), damagedRecords(), damagedTerms(), malformedItems(), damagedCheckouts(), damagedAccess())
 }
 
 // damagedSums makes counters that do not add up.
@@ -171,7 +172,7 @@ func damagedTerms() []damage {
 				it.add("taken", 1)
 			})
 		}},
-		{what: "a nick has more redemptions than even the raised limit", want: []string{"nick_limit_exceeded NEWS"}, do: func(s *shop) {
+		{what: "a nick has more redemptions than any limit allows", want: []string{"nick_limit_exceeded NEWS"}, do: func(s *shop) {
 			s.edit("NEWS", voucher.Edit{MaxUsesPerNick: new(voucher.Limit(10))})
 			s.change("NEWS#n#", func(it attributes) {
 				rest := it.text(it.record())[22:]
@@ -215,10 +216,10 @@ func malformedItems() []damage {
 		{what: "an item of an unknown kind", want: []string{"malformed SUMMER20#x#1"}, do: func(s *shop) {
 			s.change("SUMMER20#c#00", func(it attributes) { it["sk"] = text("SUMMER20#x#1") })
 		}},
-		{what: "a sort key that no code has, among another code's items", want: []string{"malformed SUMMER20!"}, do: func(s *shop) {
+		{what: "a sort key that belongs to no code, among a code's items", want: []string{"malformed SUMMER20!"}, do: func(s *shop) {
 			s.change("SUMMER20#c#00", func(it attributes) { it["sk"] = text("SUMMER20!") })
 		}},
-		{what: "a counter with a word for a number", want: []string{"malformed AUTUMN#c#one"}, do: func(s *shop) {
+		{what: "a counter whose number is a word", want: []string{"malformed AUTUMN#c#one"}, do: func(s *shop) {
 			s.change("AUTUMN#c#00", func(it attributes) { it["sk"] = text("AUTUMN#c#one") })
 		}},
 		{what: "a counter whose uses are not a whole number", want: []string{"malformed AUTUMN#c#00"}, do: func(s *shop) {
@@ -227,7 +228,7 @@ func malformedItems() []damage {
 		{what: "a counter below zero", want: []string{"malformed AUTUMN#c#00"}, do: func(s *shop) {
 			s.change("AUTUMN#c#00", func(it attributes) { it["used"] = number(-2) })
 		}},
-		{what: "a limit that is text", want: []string{"malformed AUTUMN"}, do: func(s *shop) {
+		{what: "a limit that is a string", want: []string{"malformed AUTUMN"}, do: func(s *shop) {
 			s.change("AUTUMN", func(it attributes) { it["maxUses"] = text("5") })
 		}},
 		{what: "a limit that no voucher can have", want: []string{"malformed AUTUMN"}, do: func(s *shop) {
@@ -236,7 +237,7 @@ func malformedItems() []damage {
 		{what: "a voucher without a version", want: []string{"malformed G1FT2"}, do: func(s *shop) {
 			s.change("G1FT2", func(it attributes) { delete(it, "version") })
 		}},
-		{what: "a voucher of version 0", want: []string{"malformed G1FT2"}, do: func(s *shop) {
+		{what: "a voucher with version 0", want: []string{"malformed G1FT2"}, do: func(s *shop) {
 			s.change("G1FT2", func(it attributes) { it["version"] = number(0) })
 		}},
 		{what: "a voucher whose reward cannot be read", want: []string{"malformed G1FT2"}, do: func(s *shop) {
@@ -310,6 +311,66 @@ func damagedCheckouts() []damage {
 	}
 }
 
+// damagedAccess damages the settings, or the record of a key.
+func damagedAccess() []damage {
+	item := func(sort string, change func(attributes)) func(*shop) {
+		return func(s *shop) {
+			secured(s)
+			it := s.items(s.names.Catalogue, sort)[0]
+			change(it)
+			s.put(s.names.Catalogue, it)
+		}
+	}
+	malformed := []string{"malformed "}
+	return []damage{
+		{what: "settings without a policy", want: malformed, do: item("settings", func(it attributes) { delete(it, "redeem") })},
+		{what: "settings without a version", want: malformed, do: item("settings", func(it attributes) { delete(it, "version") })},
+		{what: "an unknown policy", want: malformed, do: item("settings", func(it attributes) { it["checkOut"] = text("nobody") })},
+		{what: "a limit without a window", want: malformed, do: item("settings", func(it attributes) { delete(it, "refusalWindow") })},
+		{what: "paused batches that are a string", want: malformed, do: item("settings", func(it attributes) { it["pausedBatches"] = text("summer") })},
+		{what: "more paused batches than allowed", want: malformed, do: item("settings", func(it attributes) {
+			batches := &types.AttributeValueMemberSS{}
+			for number := range voucher.MaxPausedBatches + 1 {
+				batches.Value = append(batches.Value, fmt.Sprintf("launch-%d", number))
+			}
+			it["pausedBatches"] = batches
+		})},
+		{what: "a key without its digest", want: malformed, do: item("key#", func(it attributes) { delete(it, "digest") })},
+		{what: "a key with half a digest", want: malformed, do: item("key#", func(it attributes) {
+			it["digest"] = &types.AttributeValueMemberB{Value: []byte("half")}
+		})},
+		{what: "a key without a name", want: malformed, do: item("key#", func(it attributes) { it["name"] = text("") })},
+		{what: "a key whose expiry is a string", want: malformed, do: item("key#", func(it attributes) { it["keyExpires"] = text("2027-06-30") })},
+		{what: "a key with an ID that no key has", want: malformed, do: item("key#", func(it attributes) { it["sk"] = text("key#till") })},
+	}
+}
+
+// secured gives the shop a key that expires, one that is revoked, and settings.
+func secured(s *shop) {
+	s.t.Helper()
+	for _, expires := range []time.Time{s.opened.Add(day), {}} {
+		key, _, err := s.operator.CreateKey(s.t.Context(), "web shop", expires, rand.Reader, s.opened)
+		if err == nil && expires.IsZero() {
+			_, err = s.operator.RevokeKey(s.t.Context(), key.ID, s.opened)
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if _, err := s.operator.Pause(s.t.Context(), "summer", "advent"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.apply(s.t, s.customer, "    access: {redeem: server}\n    refusals: {limit: 5, per: 1h}\n")
+}
+
+// keyed gives the shop a key, but no settings.
+func keyed(s *shop) {
+	s.t.Helper()
+	if _, _, err := s.operator.CreateKey(s.t.Context(), "till", time.Time{}, rand.Reader, s.opened); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // nickKeys maps each nick that redeemed SUMMER-20 to the sort key of that nick's item.
 func (s *shop) nickKeys() map[string]string {
 	s.t.Helper()
@@ -362,7 +423,7 @@ func wantFindings(t *testing.T, findings []reconciliation.Finding, want []string
 		}
 		got[i] = string(f.Kind) + " " + sort
 		if f.Message == "" {
-			t.Errorf("%s says nothing", got[i])
+			t.Errorf("%s has no message", got[i])
 		}
 	}
 	if !slices.Equal(got, want) {
@@ -398,7 +459,8 @@ func TestVerify_UndamagedShop_IsClean(t *testing.T) {
 		"nothing": func(*shop) {}, "every kind": (*shop).stock, "replays and refusals": replaysAndRefusals, "used up and marked as full": usedUp,
 		"raised, lowered, lowered below what was used, raised again": editedLimits, "a limit per nick lowered below a nick's uses": loweredNickLimit,
 		"redeemed, then edited so that the terms forbid it": editedAgainstRedemptions, "bound to a nick and a period": boundAndTimed,
-		"codes that are prefixes of others": codesThatBeginAlike, "a batch": generatedBatch,
+		"codes that are prefixes of others": codesThatBeginAlike, "a batch": generatedBatch, "a nick that was compared differently": formerNick,
+		"settings and keys": secured, "a key, but no settings": keyed,
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -470,6 +532,24 @@ func boundAndTimed(s *shop) {
 		if !s.redeem(code, "STRASSE", "") {
 			s.t.Errorf("%s was refused", code)
 		}
+	}
+}
+
+func formerNick(s *shop) {
+	s.t.Helper()
+	s.create(voucher.Terms{Written: "NEWS", MaxUses: new(voucher.Limit(5))})
+	former := s.request("NEWS", "\uAB70\uAB85\uAB9F", "")
+	former.Nick.Compared = former.Nick.FormerlyCompared()
+	if _, _, err := s.redeemer.Redeem(s.t.Context(), former); err != nil {
+		s.t.Fatal(err)
+	}
+	bound, err := voucher.New(voucher.Terms{Written: "GIFT", Nick: former.Nick.Written, Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}}, s.opened)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	bound.Nick.Compared = bound.Nick.FormerlyCompared()
+	if err := s.vouchers.Create(s.t.Context(), s.customer, bound); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
@@ -594,7 +674,7 @@ func cutOffEdit(t *testing.T, tables *tables, to voucher.Limit, updates int) boo
 	return true
 }
 
-// Many workers redeem, edit and create vouchers while the shop is verified again and again. On a slow machine the test goes on until
+// Many workers redeem, edit and create vouchers while the shop is verified repeatedly. On a slow machine the test continues until
 // there were enough runs and redemptions.
 func TestVerify_LiveShop_FindsNothing(t *testing.T) {
 	const duration, patience = 2 * time.Second, 2 * time.Minute

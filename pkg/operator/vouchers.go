@@ -42,7 +42,7 @@ func (s *Shop) CreateVoucher(ctx context.Context, terms voucher.Terms, now time.
 	return v, nil
 }
 
-// Voucher returns a voucher with its uses. For a code that is unknown it returns a *voucher.RefusalError.
+// Voucher returns a voucher with its uses, or a *voucher.RefusalError for an unknown code.
 func (s *Shop) Voucher(ctx context.Context, code voucher.Code) (voucher.Standing, error) {
 	return s.vouchers.Show(ctx, s.Customer.ID, code)
 }
@@ -102,11 +102,11 @@ func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time)
 	return picked, nil
 }
 
-// counted is one voucher as far as it was read.
+// counted is one voucher with the uses read so far.
 type counted struct {
 	voucher     voucher.Voucher
 	left, used  int // of its counters
-	redemptions int // of a code of many uses
+	redemptions int // of a code with many uses
 }
 
 func (c *counted) add(entry backoffice.Entry) {

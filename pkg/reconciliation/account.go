@@ -372,7 +372,7 @@ func (a *Account) judgeTerms() []Finding {
 func (a *Account) neverEdited() bool { return a.voucher.Version == 1 && a.isSteady() }
 
 // isSteady reports whether the voucher was not edited while the account was read. Without looks before and after, that is
-// unknown and assumed: what is then found wrong is read again with them.
+// unknown and assumed: if a fault is then found, the code is read again with such looks.
 func (a *Account) isSteady() bool {
 	return !a.isBracketed || a.before.Found && a.after.Found && a.before.Version == a.voucher.Version && a.after.Version == a.voucher.Version
 }

@@ -86,12 +86,12 @@ func TestJudge(t *testing.T) {
 			counters(a, 4, 1, 3, 2)
 			a.AddVoucher(kept(1))
 		}},
-		{what: "a use more than redemptions", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
+		{what: "one use more than redemptions", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			counters(a, 4, 1, 3, 2)
 			records(a, 2)
 		}},
-		{what: "a redemption more than uses", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
+		{what: "one redemption more than uses", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			counters(a, 4, 1, 3, 2)
 			records(a, 4)
@@ -102,13 +102,13 @@ func TestJudge(t *testing.T) {
 			records(a, 4)
 			a.Between(glance(1, 2), glance(1, 5))
 		}},
-		{what: "redeemed while it was read, and one lost before", doubtful: "uses_differ", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+		{what: "redeemed while it was read, after one redemption was lost", doubtful: "uses_differ", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			counters(a, 4, 1, 3, 2)
 			records(a, 2)
 			a.Between(glance(1, 3), glance(1, 5))
 		}},
-		{what: "redeemed while it was read, and one recorded without a use", doubtful: "uses_differ", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+		{what: "redeemed while it was read, after one was recorded without a use", doubtful: "uses_differ", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			counters(a, 4, 1, 3, 2)
 			records(a, 6)
@@ -123,12 +123,12 @@ func TestJudge(t *testing.T) {
 			counters(a, 0, 6, 0, 6, 2, 2)
 			records(a, 12)
 		}},
-		{what: "used beyond a limit that was never edited", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+		{what: "used beyond its limit, which was never edited", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			counters(a, 0, 6, 0, 6)
 			records(a, 12)
 		}},
-		{what: "used beyond a limit, of which another field was edited", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+		{what: "used beyond its limit, with only another field edited", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(2))
 			counters(a, 0, 6, 0, 6)
 			records(a, 12)
@@ -138,16 +138,16 @@ func TestJudge(t *testing.T) {
 			counters(a, 0, 6, 1, 6, 2, 2)
 			records(a, 12)
 		}},
-		{what: "in the middle of an edit", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
+		{what: "during an edit", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(4, editing, full))
 			counters(a, 7, 0, 5, 0, 4, 2)
 			a.Between(glance(4, 0), glance(4, 0))
 		}},
-		{what: "in the middle of an edit, and a redemption lost", doubtful: "uses_differ", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
+		{what: "during an edit, with a redemption lost", doubtful: "uses_differ", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(4, editing))
 			counters(a, 6, 1, 5, 0, 4, 2)
 		}},
-		{what: "a counter of an edit to come, in the middle of one", doubtful: "edits_differ", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
+		{what: "during an edit, with a counter that names a later edit", doubtful: "edits_differ", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(4, editing))
 			counters(a, 5, 0, 5, 0, 5, 2)
 		}},
@@ -156,16 +156,16 @@ func TestJudge(t *testing.T) {
 			counters(a, 7, 0, 7, 0, 2, 2)
 			a.Between(glance(1, 0), glance(3, 0))
 		}},
-		{what: "edited before it was read, but behind the first look", motion: reconciliation.MotionChange, read: func(a *reconciliation.Account) {
+		{what: "edited between the first look and the reading", motion: reconciliation.MotionChange, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3))
 			counters(a, 6, 0, 5, 0, 2, 2)
 			a.Between(glance(1, 0), glance(3, 0))
 		}},
-		{what: "counters of different edits at rest", doubtful: "edits_differ", read: func(a *reconciliation.Account) {
+		{what: "counters name different edits, and none is running", doubtful: "edits_differ", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(5))
 			counters(a, 5, 0, 5, 0, 4, 2)
 		}},
-		{what: "a counter of the voucher's own version at rest", doubtful: "edits_differ", read: func(a *reconciliation.Account) {
+		{what: "a counter names the voucher's own version, and no edit is running", doubtful: "edits_differ", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3))
 			counters(a, 5, 0, 5, 0, 3, 3)
 		}},
@@ -187,7 +187,7 @@ func TestJudge(t *testing.T) {
 			records(a, 1)
 			a.Between(reconciliation.Glance{}, reconciliation.Glance{})
 		}},
-		{what: "three times the same ID, and twice another", doubtful: "uses_differ duplicate_redemption", read: func(a *reconciliation.Account) {
+		{what: "one ID three times, and another one twice", doubtful: "uses_differ duplicate_redemption", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			counters(a, 5, 0, 5, 0)
 			for range 2 {
@@ -195,7 +195,7 @@ func TestJudge(t *testing.T) {
 			}
 			records(a, 1)
 		}},
-		{what: "what cannot be read is not added up", read: func(a *reconciliation.Account) {
+		{what: "no sums if an item cannot be read", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			a.Fault(part("#c#00"), reconciliation.KindMalformed, "the attribute left is missing")
 			records(a, 2)
@@ -208,7 +208,7 @@ func TestJudge(t *testing.T) {
 			judged := account.Judge("EUR", noon())
 			for _, f := range judged.Doubtful {
 				if f.Code != "SUMMER20" || f.Place != home() {
-					t.Errorf("%+v is about something else", f)
+					t.Errorf("%+v names another code or place", f)
 				}
 			}
 			if got := kindsOf(judged.Doubtful); got != test.doubtful {
@@ -259,16 +259,16 @@ func TestRecheck_ReportsOnlyWhatEveryReadingFinds(t *testing.T) {
 		motion   reconciliation.MotionKind
 		message  string // the last one's
 	}{
-		{what: "at once clean", readings: []read{{2, 2, none}}},
-		{what: "clean at last", readings: []read{{3, 2, none}, {3, 3, none}}},
+		{what: "clean at the first reading", readings: []read{{2, 2, none}}},
+		{what: "clean at the second reading", readings: []read{{3, 2, none}, {3, 3, none}}},
 		{
-			what: "wrong each time, with other figures", readings: []read{{3, 2, none}, {4, 2, none}, {5, 4, none}}, findings: "uses_differ",
+			what: "wrong each time, with different figures", readings: []read{{3, 2, none}, {4, 2, none}, {5, 4, none}}, findings: "uses_differ",
 			message: "the counters count 5 uses, but the records show 4 redemptions",
 		},
-		{what: "something else each time", readings: []read{{3, 2, none}, {2, 2, full}, {3, 2, none}}, motion: reconciliation.MotionChange},
+		{what: "a different fault each time", readings: []read{{3, 2, none}, {2, 2, full}, {3, 2, none}}, motion: reconciliation.MotionChange},
 		{what: "an edit that does not end", readings: []read{{2, 2, editing}, {2, 2, editing}, {2, 2, editing}}, motion: reconciliation.MotionEdit},
 		{what: "an edit that ends", readings: []read{{2, 2, editing}, {2, 2, none}}},
-		{what: "an edit that does not end, and a redemption lost", readings: []read{{2, 1, editing}, {2, 1, editing}, {2, 1, editing}}, findings: "uses_differ", motion: reconciliation.MotionEdit},
+		{what: "an edit that does not end, with a redemption lost", readings: []read{{2, 1, editing}, {2, 1, editing}, {2, 1, editing}}, findings: "uses_differ", motion: reconciliation.MotionEdit},
 	}
 	for _, test := range tests {
 		t.Run(test.what, func(t *testing.T) {

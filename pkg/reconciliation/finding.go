@@ -68,7 +68,7 @@ func (p Place) compare(other Place) int {
 // Finding is one thing that is wrong.
 type Finding struct {
 	Kind Kind
-	Code voucher.Code // empty for checkouts
+	Code voucher.Code // empty for checkouts, settings and keys
 	// Place is the place of the item or, if several items do not fit together, of the voucher.
 	Place   Place
 	Message string

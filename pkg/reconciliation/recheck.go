@@ -9,8 +9,8 @@ import (
 const Readings = 3
 
 // Recheck decides about an account that looked wrong, or that was being edited, by several readings. DynamoDB does not read
-// items at one moment: for an instant, a transaction may show in one item but not in another. Therefore only what every reading
-// finds is reported. The zero Recheck is ready to use.
+// items at one moment: for an instant, a transaction may show in one item but not in another. Therefore a finding is reported only
+// if every reading makes it. The zero Recheck is ready to use.
 type Recheck struct {
 	readings int
 	lasting  map[identity]Finding

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // Code is a voucher's code as it is compared: 1 to MaxCodeLength characters from A-Z and 0-9, without I, L and O.
@@ -27,9 +24,9 @@ const (
 // MaxCodeLength remains, and a *RefusalError if a character remains that no code contains.
 func ParseCode(typed string) (Code, error) {
 	var code strings.Builder
-	for _, r := range norm.NFKC.String(typed) {
+	for _, r := range nfkc(typed) {
 		switch {
-		case unicode.IsSpace(r) || isDash(r) || isDefaultIgnorable(r):
+		case isWhiteSpace(r) || isDash(r) || isDefaultIgnorable(r):
 		case 'a' <= r && r <= 'z':
 			code.WriteRune(lookAlike(r - 'a' + 'A'))
 		default:
@@ -49,8 +46,6 @@ func ParseCode(typed string) (Code, error) {
 	return Code(parsed), nil
 }
 
-func isDash(r rune) bool { return unicode.Is(unicode.Pd, r) || r == '\u2212' }
-
 func isNoCodeCharacter(r rune) bool { return (r < 'A' || 'Z' < r) && (r < '0' || '9' < r) }
 
 func lookAlike(r rune) rune {
@@ -62,17 +57,6 @@ func lookAlike(r rune) rune {
 	default:
 		return r
 	}
-}
-
-// isDefaultIgnorable reports whether a character is invisible: Unicode's derived property Default_Ignorable_Code_Point
-// (UAX #44, DerivedCoreProperties).
-func isDefaultIgnorable(r rune) bool {
-	if unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r) {
-		return true
-	}
-	interlinear := 0xFFF9 <= r && r <= 0xFFFB
-	hieroglyphFormat := 0x13430 <= r && r <= 0x13440
-	return unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) && !interlinear && !hieroglyphFormat
 }
 
 const (

@@ -174,7 +174,7 @@ func TestGenerate_EndedEarly_IsCompletedByResuming(t *testing.T) {
 	// What happens when the 21st voucher is written.
 	for name, onWrite := range map[string]func(store *fakeStore, v voucher.Voucher, cancel func()) error{
 		"not written": func(*fakeStore, voucher.Voucher, func()) error { return errLost },
-		"written, but the answer is lost": func(store *fakeStore, v voucher.Voucher, _ func()) error {
+		"written, but the response is lost": func(store *fakeStore, v voucher.Voucher, _ func()) error {
 			store.vouchers[v.Code] = v
 			return errLost
 		},
@@ -243,16 +243,16 @@ func TestGenerate_Errors(t *testing.T) {
 		change func(*voucher.BatchOrder)
 		want   func(error) bool
 	}{
-		"no vouchers":          {func(o *voucher.BatchOrder) { o.Count = 0 }, isFieldError("count")},
-		"too many":             {func(o *voucher.BatchOrder) { o.Count = voucher.MaxGenerated + 1 }, isFieldError("count")},
-		"no batch":             {func(o *voucher.BatchOrder) { o.Terms.Batch = "" }, isFieldError("batch")},
-		"no reward":            {func(o *voucher.BatchOrder) { o.Terms.Reward = voucher.Reward{} }, isFieldError("reward")},
-		"a batch that exists":  {func(*voucher.BatchOrder) {}, is(voucher.ErrBatchTaken)},
-		"to resume an unknown": {func(o *voucher.BatchOrder) { o.Resume, o.Terms.Batch = true, "lunch" }, is(voucher.ErrBatchUnknown)},
-		"to resume to fewer":   {func(o *voucher.BatchOrder) { o.Resume, o.Count = true, 4 }, is(voucher.ErrBatchLarger)},
-		"another reward":       {resume(func(terms *voucher.Terms) { terms.Reward.PercentOff = 25 }), differs("reward")},
-		"another limit":        {resume(func(terms *voucher.Terms) { terms.MaxUses = &ten }), differs("max-uses")},
-		"terms that are wrong": {
+		"no vouchers":               {func(o *voucher.BatchOrder) { o.Count = 0 }, isFieldError("count")},
+		"too many":                  {func(o *voucher.BatchOrder) { o.Count = voucher.MaxGenerated + 1 }, isFieldError("count")},
+		"no batch":                  {func(o *voucher.BatchOrder) { o.Terms.Batch = "" }, isFieldError("batch")},
+		"no reward":                 {func(o *voucher.BatchOrder) { o.Terms.Reward = voucher.Reward{} }, isFieldError("reward")},
+		"a batch that exists":       {func(*voucher.BatchOrder) {}, is(voucher.ErrBatchTaken)},
+		"resumes an unknown batch":  {func(o *voucher.BatchOrder) { o.Resume, o.Terms.Batch = true, "lunch" }, is(voucher.ErrBatchUnknown)},
+		"resumes to fewer vouchers": {func(o *voucher.BatchOrder) { o.Resume, o.Count = true, 4 }, is(voucher.ErrBatchLarger)},
+		"another reward":            {resume(func(terms *voucher.Terms) { terms.Reward.PercentOff = 25 }), differs("reward")},
+		"another limit":             {resume(func(terms *voucher.Terms) { terms.MaxUses = &ten }), differs("max-uses")},
+		"invalid terms": {
 			func(o *voucher.BatchOrder) { o.Terms.Note = "two\nlines" }, isFieldError("note"),
 		},
 	} {

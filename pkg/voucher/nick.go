@@ -5,12 +5,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
 )
 
-// Nick is the name by which the storefront knows a shopper. It is not authenticated. The zero Nick means that there is none.
+// Nick is the name by which the storefront knows a shopper. It is not authenticated. The zero Nick means no nick.
 type Nick struct {
 	Written  string // 1 to MaxNickLength characters in at most MaxNickBytes
 	Compared string // after NFKC and case folding; nicks are the same if this is equal
@@ -28,27 +25,49 @@ func ParseNick(typed string) (Nick, error) {
 	if !utf8.ValidString(typed) {
 		return Nick{}, &FieldError{Field: "nick", Err: errors.New("must be UTF-8")}
 	}
-	written := strings.TrimSpace(strings.Map(func(r rune) rune {
+	written := strings.TrimFunc(strings.Map(func(r rune) rune {
 		if isDefaultIgnorable(r) {
 			return -1
 		}
 		return r
-	}, typed))
+	}, typed), isWhiteSpace)
 	if len(written) > MaxNickBytes || utf8.RuneCountInString(written) > MaxNickLength {
 		return Nick{}, &FieldError{Field: "nick", Err: errors.New("must have at most 64 characters in 128 bytes")}
 	}
 	return Nick{Written: written, Compared: foldNick(written)}, nil
 }
 
-// foldNick maps nicks that people read as the same to one text: NFKC, full case folding, and NFKC again, because folding can
-// undo it (Unicode, section 3.13, D146).
-func foldNick(written string) string {
-	if isLowerASCII(written) {
-		return written
+// FormerlyCompared is Compared as earlier versions computed it: they folded small Cherokee letters to capital ones, and capital
+// ones to small ones. Stored keys that are older may contain it.
+func (n Nick) FormerlyCompared() string {
+	var compared strings.Builder
+	rest := n.Written
+	for i := strings.IndexFunc(rest, isSmallCherokee); i >= 0; i = strings.IndexFunc(rest, isSmallCherokee) {
+		small, size := utf8.DecodeRuneInString(rest[i:])
+		compared.WriteString(foldNick(rest[:i]))
+		compared.WriteRune(unicode.ToUpper(small))
+		rest = rest[i+size:]
 	}
-	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(written)))
+	compared.WriteString(foldNick(rest))
+	return compared.String()
 }
 
-func isLowerASCII(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII || 'A' <= r && r <= 'Z' })
+func isSmallCherokee(r rune) bool { return 0x13F8 <= r && r <= 0x13FD || 0xAB70 <= r && r <= 0xABBF }
+
+// foldNick maps nicks that people read as the same to one string: NFKC, full case folding, and NFKC again, because folding can
+// undo it (Unicode, section 3.13, D146). It folds Cherokee letters to small ones, where Unicode folds them to capital ones: the
+// same nicks are equal, and nicks in capital letters, which Cherokee is mostly written in, have the keys that they always had.
+func foldNick(written string) string {
+	if isASCII(written) {
+		return strings.ToLower(written)
+	}
+	folded := make([]byte, 0, 2*MaxNickBytes)
+	for _, r := range nfkc(written) {
+		folded = appendFolded(folded, r)
+	}
+	return nfkc(string(folded))
+}
+
+func isASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })
 }

@@ -18,16 +18,16 @@ func TestParseNick(t *testing.T) {
 	}{
 		{"as it is", "Alder", "Alder", "alder"},
 		{"none", "", "", ""},
-		{"white space is none", " \t\u00a0", "", ""},
-		{"invisible is none", "\u200b\u2060", "", ""},
-		{"outer white space is lost", "  Alder \n", "Alder", "alder"},
+		{"only white space", " \t\u00a0", "", ""},
+		{"only invisible characters", "\u200b\u2060", "", ""},
+		{"outer white space is removed", "  Alder \n", "Alder", "alder"},
 		{"inner white space stays", "Old  Alder", "Old  Alder", "old  alder"},
-		{"invisible characters are lost", "Al\u200bder\ufeff", "Alder", "alder"},
+		{"invisible characters are removed", "Al\u200bder\ufeff", "Alder", "alder"},
 		{"white space behind invisible", "\u200b Alder \u200b", "Alder", "alder"},
 		{"full case folding", "Weißdorn", "Weißdorn", "weissdorn"},
-		{"Greek sigmas are one", "ΟΔΟΣ", "ΟΔΟΣ", "οδοσ"},
-		{"compatibility forms are one", "Ａｌｄｅｒ", "Ａｌｄｅｒ", "alder"},
-		{"composed and decomposed are one", "Ame\u0301lie", "Ame\u0301lie", "am\u00e9lie"},
+		{"Greek sigmas are equal", "ΟΔΟΣ", "ΟΔΟΣ", "οδοσ"},
+		{"compatibility forms are equal", "Ａｌｄｅｒ", "Ａｌｄｅｒ", "alder"},
+		{"composed and decomposed are equal", "Ame\u0301lie", "Ame\u0301lie", "am\u00e9lie"},
 		{"ligature", "ﬁr", "ﬁr", "fir"},
 	}
 	for _, test := range tests {
@@ -45,12 +45,12 @@ func TestParseNick_Bounds(t *testing.T) {
 		typed string
 		fits  bool
 	}{
-		"64 characters":                  {strings.Repeat("a", 64), true},
-		"65 characters":                  {strings.Repeat("a", 65), false},
-		"64 characters in 128 bytes":     {strings.Repeat("é", 64), true},
-		"63 characters in 129 bytes":     {strings.Repeat("é", 60) + "漢漢漢", false},
-		"65 with outer space taken away": {" " + strings.Repeat("a", 64), true},
-		"not UTF-8":                      {"Al\xffder", false},
+		"64 characters":              {strings.Repeat("a", 64), true},
+		"65 characters":              {strings.Repeat("a", 65), false},
+		"64 characters in 128 bytes": {strings.Repeat("é", 64), true},
+		"63 characters in 129 bytes": {strings.Repeat("é", 60) + "漢漢漢", false},
+		"65 with outer space":        {" " + strings.Repeat("a", 64), true},
+		"not UTF-8":                  {"Al\xffder", false},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			_, err := voucher.ParseNick(test.typed)
@@ -77,7 +77,7 @@ func TestParseNick_WrittenNick_IsUnchanged(t *testing.T) {
 		}
 		upper, err := voucher.ParseNick(strings.ToUpper(nick.Written))
 		if asciiOnly(nick.Written) && (err != nil || upper.Compared != nick.Compared) {
-			t.Fatalf("%+v and %+v are one nick", nick, upper)
+			t.Fatalf("%+v and %+v should be equal", nick, upper)
 		}
 	})
 }

@@ -20,12 +20,14 @@ type Request struct {
 	Key idempotency.Key
 	// At is when the request was received, in UTC.
 	At time.Time
+	// Paused is what the shop's owner has paused.
+	Paused Pause
 }
 
 // Claim is a request to redeem, with the identifiers for its record.
 type Claim struct {
 	Request
-	// RedemptionID is new for every request. A stored redemption with this ID was written for this very request.
+	// RedemptionID is new for every request. A stored redemption with this ID was written for this request.
 	RedemptionID string
 	// Token is the same for all requests with one key. A stored redemption with this token but another ID was written for an
 	// earlier request.

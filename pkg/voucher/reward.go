@@ -34,7 +34,7 @@ type Reward struct {
 }
 
 // ParseReward reads a reward as an operator types it: coins/500 (product/variant), 2*coins/500, 20%, or 5.00 in the customer's
-// currency. Anything else is a *FieldError.
+// currency. An amount needs a decimal point if the currency has decimals. Anything else is a *FieldError.
 func ParseReward(text string, currency money.Currency) (Reward, error) {
 	reward, err := parseReward(text, currency)
 	if err != nil {
@@ -65,7 +65,18 @@ func parseReward(text string, currency money.Currency) (Reward, error) {
 	if off.Minor == 0 {
 		return Reward{}, errors.New("an amount off must be above zero")
 	}
+	if currency.Digits() > 0 && !strings.Contains(text, ".") {
+		return Reward{}, ambiguousAmount(text, off)
+	}
 	return Reward{Kind: RewardAmountOff, AmountOff: off}, nil
+}
+
+// ambiguousAmount is the error for 20 in a currency with decimals, because it can be a slip for 20%.
+func ambiguousAmount(text string, off money.Money) error {
+	if _, err := parseWhole(text, 100); err != nil {
+		return fmt.Errorf("an amount of %s needs its decimals: write %s", off.Currency, off.Decimal())
+	}
+	return fmt.Errorf("%[1]s%% or %[2]s? Write %[1]s%% or %[3]s", text, off, off.Decimal())
 }
 
 func parseProductReward(text string) (Reward, error) {

@@ -39,12 +39,30 @@ func TestParseReward(t *testing.T) {
 		"", "coins", "coins/", "/500", "coins/500/2", "0*coins/500", "1000001*coins/500", "-1*coins/500", "*coins/500", "2 * coins/500",
 		"0%", "101%", "2.5%", "%", "+20%", "020%", "5.001", "0.00", "-5.00", "1e3", "90071992547409.92", "5,00", "$5",
 	} {
-		t.Run("not "+text, func(t *testing.T) {
+		t.Run("invalid "+text, func(t *testing.T) {
 			reward, err := voucher.ParseReward(text, "EUR")
 			if field, is := errors.AsType[*voucher.FieldError](err); !is || field.Field != "reward" {
 				t.Errorf("ParseReward(%q) = %+v, %v; want a *FieldError of reward", text, reward, err)
 			}
 		})
+	}
+}
+
+func TestParseReward_AmountWithoutDecimals_AsksWhichRewardIsMeant(t *testing.T) {
+	for _, test := range []struct {
+		text     string
+		currency money.Currency
+		want     string
+	}{
+		{"20", "EUR", `reward: "20": 20% or 20.00 EUR? Write 20% or 20.00`},
+		{"100", "BHD", `reward: "100": 100% or 100.000 BHD? Write 100% or 100.000`},
+		{"500", "EUR", `reward: "500": an amount of EUR needs its decimals: write 500.00`},
+		{"020", "EUR", `reward: "020": an amount of EUR needs its decimals: write 20.00`},
+		{"0", "EUR", `reward: "0": an amount off must be above zero`},
+	} {
+		if reward, err := voucher.ParseReward(test.text, test.currency); err == nil || err.Error() != test.want {
+			t.Errorf("ParseReward = %+v, %v; want %s", reward, err, test.want)
+		}
 	}
 }
 

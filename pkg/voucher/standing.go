@@ -24,11 +24,11 @@ type Standing struct {
 	Voucher
 
 	UsesLeft int   // 0 for a code without a limit
-	Used     int   // not counted, and 0, if a code without a limit is read alone
+	Used     int   // not counted, and 0, if a code without a limit is read without its records
 	Editing  Limit // the limit that an interrupted or running edit is moving to, or NoLimit
 }
 
-// NewStanding returns the standing of a voucher. left and used are what is known of the uses of a code of many uses. A
+// NewStanding returns the standing of a voucher. left and used are what is known about the uses of a code with many uses. A
 // single-use code needs neither.
 func NewStanding(v Voucher, left, used int) Standing {
 	switch {

@@ -26,7 +26,7 @@ type Terms struct {
 	Written        string // the code; at most MaxWrittenCodeBytes
 	Reward         Reward
 	MaxUses        *Limit // 1 to MaxMaxUses or NoLimit; default 1
-	MaxUsesPerNick *Limit // 1 to MaxPerNick or NoLimit, for codes of more than one use; default 1 for those
+	MaxUsesPerNick *Limit // 1 to MaxPerNick or NoLimit, for codes with more than one use; default 1 for those
 	ValidFrom      time.Time
 	ValidUntil     time.Time
 	Disabled       bool
@@ -146,13 +146,13 @@ func (r Reward) validate() error {
 	return err
 }
 
-// ErrNoTime is the error for a text that is neither a time in RFC 3339 nor a date.
+// ErrNoTime is the error for a string that is neither a time in RFC 3339 nor a date.
 var ErrNoTime = errors.New("neither a time nor a date")
 
 var errTimeOutOfRange = errors.New("must be in the years 2000 to 9999")
 
 // ParseTime reads a time in RFC 3339, or a date, which stands for its midnight UTC. Times must be in the years 2000 to 9999, in
-// whole milliseconds. A text that is neither is ErrNoTime.
+// whole milliseconds. A string that is neither is ErrNoTime.
 func ParseTime(text string) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil {
@@ -173,7 +173,7 @@ func ParseTime(text string) (time.Time, error) {
 // storable returns a time as it is stored: in UTC and whole milliseconds.
 func storable(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// isStorable accepts the zero time too, which means that there is none.
+// isStorable accepts the zero time too, which means no time.
 func isStorable(t time.Time) bool { return t.IsZero() || 2000 <= t.Year() && t.Year() <= 9999 }
 
 func isShowable(text string) bool {
@@ -193,7 +193,7 @@ type Edit struct {
 }
 
 // Edited returns the voucher after an edit, or every *FieldError found, joined. The limit of a single-use code stays 1, NoLimit
-// stays NoLimit, and other limits become neither.
+// stays NoLimit, and other limits become neither 1 nor NoLimit.
 func (v Voucher) Edited(edit Edit) (Voucher, error) {
 	var errs []error
 	set(&v.ValidFrom, edit.ValidFrom)

@@ -19,7 +19,7 @@ func TestNew_Defaults(t *testing.T) {
 	}{
 		{"one use", nil, nil, 1, voucher.NoLimit, 0},
 		{"many uses: once per nick", new(voucher.Limit(2)), nil, 2, 1, 1},
-		{"many uses, none per nick", new(voucher.Limit(2)), new(voucher.NoLimit), 2, voucher.NoLimit, 1},
+		{"many uses, no limit per nick", new(voucher.Limit(2)), new(voucher.NoLimit), 2, voucher.NoLimit, 1},
 		{"no limit: once per nick", new(voucher.NoLimit), nil, voucher.NoLimit, 1, 0},
 		{"a counter for every 64 uses", new(voucher.Limit(64)), nil, 64, 1, 1},
 		{"a second counter", new(voucher.Limit(65)), nil, 65, 1, 2},
@@ -103,19 +103,19 @@ func TestEdited(t *testing.T) {
 		field string // empty: allowed
 	}{
 		{"to a batch of white space", single, voucher.Edit{Batch: new(" ")}, "batch"},
-		{"in a batch of white space", blank, voucher.Edit{Disabled: &yes}, ""},
+		{"of a voucher whose batch is blank", blank, voucher.Edit{Disabled: &yes}, ""},
 		{"nothing", single, voucher.Edit{}, ""},
 		{"the same limit", single, voucher.Edit{MaxUses: new(voucher.Limit(1))}, ""},
 		{"raise", many, voucher.Edit{MaxUses: new(voucher.Limit(200))}, ""},
 		{"lower", many, voucher.Edit{MaxUses: new(voucher.Limit(2))}, ""},
 		{"to one", many, voucher.Edit{MaxUses: new(voucher.Limit(1))}, "max-uses"},
 		{"from one", single, voucher.Edit{MaxUses: new(voucher.Limit(2))}, "max-uses"},
-		{"to none", many, voucher.Edit{MaxUses: new(voucher.NoLimit)}, "max-uses"},
-		{"from none", unlimited, voucher.Edit{MaxUses: new(voucher.Limit(100))}, "max-uses"},
+		{"to no limit", many, voucher.Edit{MaxUses: new(voucher.NoLimit)}, "max-uses"},
+		{"from no limit", unlimited, voucher.Edit{MaxUses: new(voucher.Limit(100))}, "max-uses"},
 		{"per nick", many, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(10))}, ""},
 		{"per nick above its bound", many, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(11))}, "max-uses-per-nick"},
-		{"per nick to none", many, voucher.Edit{MaxUsesPerNick: new(voucher.NoLimit)}, "max-uses-per-nick"},
-		{"per nick from none", unlimited, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(1))}, "max-uses-per-nick"},
+		{"per nick to no limit", many, voucher.Edit{MaxUsesPerNick: new(voucher.NoLimit)}, "max-uses-per-nick"},
+		{"per nick from no limit", unlimited, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(1))}, "max-uses-per-nick"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {

@@ -55,7 +55,7 @@ func (v Voucher) SingleUse() bool { return v.MaxUses == 1 }
 // Limited reports whether the code has a limit above one, and therefore counters.
 func (v Voucher) Limited() bool { return v.MaxUses != NoLimit && v.MaxUses != 1 }
 
-// Reason is why a voucher was refused. It goes to logs and metrics, never to a client.
+// Reason is why a voucher was refused. It goes to logs, metrics and the shop's own server, never to a stranger.
 type Reason string
 
 // The reasons for refusal.
@@ -68,9 +68,10 @@ const (
 	ReasonOtherNick   Reason = "other_nick"   // bound to another nick
 	ReasonUsedUp      Reason = "used_up"      // every use is taken
 	ReasonNickLimit   Reason = "nick_limit"   // every use of this nick is taken
+	ReasonPaused      Reason = "paused"       // the shop's owner has paused the code's batch, or all codes
 )
 
-// RefusalError is the error of a refused request. Clients cannot tell the reasons apart.
+// RefusalError is the error of a refused request. Strangers cannot tell the reasons apart.
 type RefusalError struct{ Reason Reason }
 
 func (e *RefusalError) Error() string { return "voucher not found: " + string(e.Reason) }
@@ -105,6 +106,8 @@ func (v Voucher) Refuse(request Request) error {
 		return &RefusalError{ReasonOtherNick}
 	case v.usedUp():
 		return &RefusalError{ReasonUsedUp}
+	case request.Paused.Covers(v.Batch): // last: the other reasons hold without the pause, too
+		return &RefusalError{ReasonPaused}
 	default:
 		return nil
 	}

@@ -1,5 +1,5 @@
 // Package changelog describes what the interface's releases changed. Package contract computes it from the released documents, and
-// package pages shows it. It imports the standard library only.
+// package pages shows it. It imports only the standard library.
 package changelog
 
 import (

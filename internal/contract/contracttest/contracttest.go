@@ -53,7 +53,7 @@ func New() (*Validator, error) {
 	}
 	options := []config.Option{
 		config.WithStrictMode(), config.WithFormatAssertions(), config.WithStrictIgnoredHeaders(transportHeaders()...),
-		// The shop decides what a variant asks for and what a shopper answered.
+		// The shop decides which data a variant asks for.
 		config.WithStrictIgnorePaths("$.body.data.**", "$.body.products[*].variants[*].dataSchema.**"),
 	}
 	return &Validator{model: &model.Model, validator: validator.NewValidatorFromV3Model(&model.Model, options...)}, nil
@@ -125,7 +125,7 @@ func (v *Validator) Exchange(request *http.Request, requestBody []byte, response
 	if err != nil {
 		return err
 	}
-	path, item := v.find(request.Method, request.URL.EscapedPath())
+	path, item := v.find(request.Method, request.URL.Path)
 	if item == nil && response.StatusCode == http.StatusGone {
 		path, item = v.find(request.Method, removedPath)
 	}
@@ -161,12 +161,12 @@ func (v *Validator) Exchange(request *http.Request, requestBody []byte, response
 	return nil
 }
 
-// find returns the operation of a request as the gateway routes it: by the exact method and the segments of the raw path.
-func (v *Validator) find(method, sent string) (string, *v3.PathItem) {
+// find returns the operation of a request as the gateway routes it: by the exact method and the segments of the decoded path.
+func (v *Validator) find(method, decoded string) (string, *v3.PathItem) {
 	if method != strings.ToUpper(method) {
 		return "", nil
 	}
-	have := strings.Split(sent, "/")
+	have := strings.Split(decoded, "/")
 	for path, item := range v.model.Paths.PathItems.FromOldest() {
 		matches := slices.EqualFunc(strings.Split(path, "/"), have, func(want, have string) bool {
 			return want == have || strings.HasPrefix(want, "{") && have != ""
@@ -178,8 +178,7 @@ func (v *Validator) find(method, sent string) (string, *v3.PathItem) {
 	return "", nil
 }
 
-// isGatewaysOwn reports whether the gateway wrote a response, not a function. For a HEAD without a
-// body it relies on the headers alone.
+// isGatewaysOwn reports whether the gateway wrote a response, not a function. For a HEAD without a body it looks only at the headers.
 func isGatewaysOwn(request *http.Request, response *http.Response, body []byte) bool {
 	var message struct {
 		Message string `json:"message"`

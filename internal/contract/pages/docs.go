@@ -115,7 +115,10 @@ func samplesOf(operationID string) ([]sample, error) {
 }
 
 // problem is a schema that fixes the members of the schema Problem to constants.
-type problem struct{ Schema, Status, Type, Title string }
+type problem struct {
+	Schema, Status, Type, Title string
+	Members                     members[schema] // beyond those of every problem
+}
 
 // problem reads the schema as a problem, or reports that it is not one.
 func (s schema) problem(name string) (p problem, is bool, err error) {
@@ -128,7 +131,12 @@ func (s schema) problem(name string) (p problem, is bool, err error) {
 		s, _ := fixed.get(member)
 		return plainText(s.Const)
 	}
-	p = problem{name, constant("status"), constant("type"), constant("title")}
+	p = problem{Schema: name, Status: constant("status"), Type: constant("type"), Title: constant("title")}
+	for _, member := range fixed {
+		if member.Value.Const == nil {
+			p.Members = append(p.Members, member)
+		}
+	}
 	if is && (p.Status == "" || p.Type == "" || p.Title == "") {
 		err = fmt.Errorf("schema %s: a problem has a constant type, title and status", name)
 	}

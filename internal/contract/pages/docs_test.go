@@ -89,14 +89,14 @@ func without(names []string, found map[string]bool) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return found[name] })
 }
 
-// wantDescriptions wants each description of the document on the page, and each example's value.
+// wantDescriptions checks that the page has each description of the document and the value of each example.
 func wantDescriptions(t *testing.T, p page, document []byte) {
 	t.Helper()
 	var anything any
 	if err := json.Unmarshal(document, &anything); err != nil {
 		t.Fatal(err)
 	}
-	markup := regexp.MustCompile(`(?m)^[0-9]+\. |[^\pL\pN]+`) // numbers of a list, and what is no word
+	markup := regexp.MustCompile(`(?m)^[0-9]+\. |[^\pL\pN]+`) // list numbers, and everything between words
 	squeeze := func(text string) string { return markup.ReplaceAllString(text, "") }
 	shown := squeeze(textOf(p.root))
 	var walk func(path string, value any)

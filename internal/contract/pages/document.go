@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -34,7 +35,15 @@ type document struct {
 		Headers    members[header]    `json:"headers"`
 		Responses  members[response]  `json:"responses"`
 		Schemas    members[schema]    `json:"schemas"`
+		Security   members[scheme]    `json:"securitySchemes"`
 	} `json:"components"`
+}
+
+// scheme is a kind of credentials, which clients send in the header Authorization.
+type scheme struct {
+	Type        string `json:"type"`
+	Scheme      string `json:"scheme"`
+	Description string `json:"description"`
 }
 
 type tag struct {
@@ -50,10 +59,24 @@ type operation struct {
 	Parameters  []parameter       `json:"parameters"`
 	RequestBody *body             `json:"requestBody"`
 	Responses   members[response] `json:"responses"`
+	// Security lists alternatives. Each names the schemes that a request must satisfy.
+	Security []map[string][]string `json:"security"`
 	retirement
 }
 
-// retirement says whether and when an operation, a parameter, a header or a member goes away.
+// Credentials says whether a request needs a key: it is optional, required, or empty if keys do not matter.
+func (o operation) Credentials() string {
+	switch {
+	case len(o.Security) == 0:
+		return ""
+	case slices.ContainsFunc(o.Security, func(alternative map[string][]string) bool { return len(alternative) == 0 }):
+		return "optional"
+	default:
+		return "required"
+	}
+}
+
+// retirement says whether and when an operation, a parameter, a header or a member may be removed.
 type retirement struct {
 	Deprecated bool   `json:"deprecated"`
 	Sunset     string `json:"x-sunset"` // YYYY-MM-DD: may be removed from then on; empty: from the next release on

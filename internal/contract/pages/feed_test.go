@@ -104,7 +104,7 @@ func TestFeed_HasOneItemPerRelease(t *testing.T) {
 	}
 }
 
-func TestSummariesAreAboveTheCounts(t *testing.T) {
+func TestPages_SummariesAreAboveTheCounts(t *testing.T) {
 	all := releases(t)
 	slices.Reverse(all)
 	page := textOf(parse(t, api.ChangelogPage()).root)
@@ -201,21 +201,21 @@ func TestFeed_ReconstructedChoiceIsMarked(t *testing.T) {
 	for _, item := range readFeed(t).Channel.Items {
 		of := strings.TrimPrefix(item.GUID.Value, "urn:release:shopfront:")
 		if says := strings.Contains(textOf(parse(t, item.Description).root), choice); says != (of == "0004-undated") {
-			t.Errorf("the feed says it of %s: %t", of, says)
+			t.Errorf("the feed says so at %s: %t", of, says)
 		}
 	}
 	for section := range parse(t, api.ChangelogPage()).elements("section") {
 		of, _ := attribute(section, "id")
 		says := strings.Contains(textOf(section), choice)
 		if says != (of == "0004-undated") {
-			t.Errorf("the page says it of %s: %t", of, says)
+			t.Errorf("the page says so at %s: %t", of, says)
 		}
 		if says {
 			said++
 		}
 	}
 	if said != 1 {
-		t.Errorf("the page says it %d times", said)
+		t.Errorf("the page says so %d times", said)
 	}
 }
 

@@ -38,7 +38,7 @@ func parse(t *testing.T, text string) page {
 	for node := range p.elements() {
 		if id, has := attribute(node, "id"); has {
 			if p.ids[id] || id == "" || strings.ContainsAny(id, " \t\n") {
-				t.Errorf("the id %q is there twice, or is none", id)
+				t.Errorf("the id %q is invalid or not unique", id)
 			}
 			p.ids[id] = true
 		}
@@ -87,13 +87,13 @@ func textOf(node *html.Node) string {
 	return strings.Join(strings.Fields(text.String()), " ")
 }
 
-// A parser neither adds nor moves an element.
+// Reading the page must not add or move an element, as parsers do with malformed HTML.
 func TestPages_AreWellFormed(t *testing.T) {
 	for name, p := range servedPages(t) {
 		t.Run(name, func(t *testing.T) {
 			started := countStarted(t, p.text)
 			if parsed := len(slices.Collect(p.elements())); parsed != started {
-				t.Errorf("a parser makes %d elements of %d", parsed, started)
+				t.Errorf("the parser made %d elements from %d start tags", parsed, started)
 			}
 			if lang, _ := attribute(p.only(t, "html"), "lang"); lang != "en" || textOf(p.only(t, "title")) == "" {
 				t.Error("the page has no language or no title")
@@ -102,7 +102,7 @@ func TestPages_AreWellFormed(t *testing.T) {
 	}
 }
 
-// countStarted counts the start tags of a text and fails the test unless each element is closed in turn.
+// countStarted counts the start tags of a page and fails the test unless each element is closed in turn.
 func countStarted(t *testing.T, text string) (started int) {
 	t.Helper()
 	void := []string{"meta", "link", "input", "wbr", "br", "hr"}
@@ -141,7 +141,7 @@ func TestPages_ReferencesLeadSomewhere(t *testing.T) {
 				}
 			}
 			if feeds := p.feeds(); !slices.Equal(feeds, []string{"application/rss+xml /changelog.rss"}) {
-				t.Errorf("feeds to be discovered: %q", feeds)
+				t.Errorf("discoverable feeds: %q", feeds)
 			}
 		})
 	}
@@ -160,7 +160,7 @@ func (p page) feeds() []string {
 	return feeds
 }
 
-// leads reports whether the target of an attribute that refers to something exists.
+// leads reports whether the target of a referring attribute exists.
 func (p page) leads(a html.Attribute) bool {
 	switch a.Key {
 	case "for", "aria-describedby", "aria-labelledby":
@@ -185,7 +185,7 @@ func TestPages_LoadNothing(t *testing.T) {
 		for node := range p.elements() {
 			for _, a := range node.Attr {
 				if isLoading(a) {
-					t.Errorf("%s: <%s %s=%q> is against the policy", name, node.Data, a.Key, a.Val)
+					t.Errorf("%s: <%s %s=%q> violates the policy", name, node.Data, a.Key, a.Val)
 				}
 			}
 		}
@@ -242,7 +242,7 @@ func TestPages_ControlsAndRegionsHaveLabels(t *testing.T) {
 		}
 		for node := range p.elements("a", "button", "summary", "option", "figcaption", "dt") {
 			if textOf(node) == "" {
-				t.Errorf("%s: a %s says nothing", name, node.Data)
+				t.Errorf("%s: a %s has no text", name, node.Data)
 			}
 		}
 	}

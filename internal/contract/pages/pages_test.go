@@ -20,7 +20,6 @@ func releases(t *testing.T) []changelog.Release {
 	return releases
 }
 
-// The function embeds what Render makes of the embedded document and changelog.
 func TestRender_EmbeddedPagesAreUpToDate(t *testing.T) {
 	made, err := pages.Render([]byte(api.OpenAPI()), releases(t))
 	if err != nil {
@@ -41,13 +40,13 @@ func TestRender_EmbeddedPagesAreUpToDate(t *testing.T) {
 	}
 }
 
-func TestRender_WhatThePagesCannotShowIsAnError(t *testing.T) {
+func TestRender_UnsupportedDocument_IsRejected(t *testing.T) {
 	for name, test := range map[string]struct{ old, replacement, want string }{
 		"an unknown member":    {`"title":`, `"termsOfService": "none", "title":`, "termsOfService"},
 		"an unknown keyword":   {`"schema": {`, `"schema": {"not": {}, `, "not"},
 		"a dangling reference": {`#/components/responses/MalformedRequest`, `#/components/responses/Malformed`, "#/components/responses/Malformed"},
 		"an unknown tag":       {`"Vouchers"`, `"Coupons"`, "tags"},
-		"no object":            {"{", "[", "array"},
+		"not an object":        {"{", "[", "array"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			document := strings.Replace(api.OpenAPI(), test.old, test.replacement, 1)
@@ -61,7 +60,7 @@ func TestRender_WhatThePagesCannotShowIsAnError(t *testing.T) {
 	}
 	for _, release := range []changelog.Release{{Name: "first"}, {Name: "0001-2023-09-31", Date: "2023-09-31"}} {
 		if _, err := pages.Render([]byte(api.OpenAPI()), []changelog.Release{release}); err == nil {
-			t.Errorf("release %+v was shown", release)
+			t.Errorf("release %+v was rendered", release)
 		}
 	}
 }
@@ -86,7 +85,7 @@ func TestRender_MarkupInTextsIsEscaped(t *testing.T) {
 		}
 		for node := range p.elements("script") {
 			if strings.Contains(node.FirstChild.Data, "alert") {
-				t.Errorf("%s has a script of the text's: %s", name, node.FirstChild.Data)
+				t.Errorf("%s has a script from the document: %s", name, node.FirstChild.Data)
 			}
 		}
 	}

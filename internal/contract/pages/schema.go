@@ -174,7 +174,7 @@ func plainText(value jsontext.Value) string {
 	return string(value)
 }
 
-// Nested returns the schemas without a name of their own whose members belong to this one: itself, its items, its alternatives.
+// Nested returns the unnamed schemas whose members belong to this one: itself, its items, its alternatives.
 func (s schema) Nested() []schema {
 	var nested []schema
 	if len(s.Properties) > 0 || len(s.AllOf) > 0 || s.If != nil || s.Then != nil {

@@ -53,7 +53,7 @@ func TestSchema_FormInWords(t *testing.T) {
 	}
 }
 
-// Wherever a schema stands, the page shows the members and conditions inside it, or rendering fails.
+// The page shows the members and conditions of every schema, however deep, or rendering fails.
 func TestSchema_MembersAndConditionsAreShownOrAnError(t *testing.T) {
 	layout, err := parseTemplates()
 	if err != nil {

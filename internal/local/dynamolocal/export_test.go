@@ -2,7 +2,7 @@ package dynamolocal
 
 import "syscall"
 
-// Signal sends a signal to the server's process, without the knowledge of the Server.
+// Signal sends a signal to the server's process without telling the Server.
 func (s *Server) Signal(signal syscall.Signal) error { return s.cmd.Process.Signal(signal) }
 
 // Relay is the relay for containers.

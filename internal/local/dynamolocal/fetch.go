@@ -18,33 +18,33 @@ import (
 )
 
 const (
-	// copyGoal has the full name, because Maven reports a missing network badly when it looks up a plugin by its short name.
+	// copyGoal is the full name. With the short name, Maven's message about a missing network is misleading.
 	copyGoal = "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies"
-	// manifestName is the marker in a library directory. It names what was fetched, then each file and its size, and is written
-	// last: a directory is complete if it has a manifest that agrees with it.
+	// manifestName is the file that marks a complete library directory. It names the version, then each file with its size. It is
+	// written last: a directory is complete if its manifest matches its files.
 	manifestName = "shopfront-manifest.txt"
 	launcher     = "Launcher.java"
-	// lockInterval is how often a fetch that waits for another one checks whether that has finished.
+	// lockInterval is how often a waiting fetch checks whether the other fetch has finished.
 	lockInterval = 100 * time.Millisecond
 )
 
-// errMavenMissing says that the library has to be fetched and there is no mvn in PATH.
+// errMavenMissing means that the library must be fetched, but mvn is not in PATH.
 var errMavenMissing = errors.New("no mvn in PATH: install Apache Maven 3.6.3 or later" +
 	" (Debian, Ubuntu: apt install maven; macOS: brew install maven)")
 
-// Dirs returns where a checkout of this repository at root has the pom.xml and keeps the library: the arguments of
-// Fetch. Git ignores the latter.
+// Dirs returns the arguments of Fetch for the source tree at root: the directory of the pom.xml, and the library's, which
+// Git ignores.
 func Dirs(root string) (pomDir, libDir string) {
 	return filepath.Join(root, "infra", "dynamodb-local"), filepath.Join(root, ".shopfront", "dynamodb-local")
 }
 
-// Fetch makes sure that libDir holds DynamoDB Local, complete and as pomDir describes it: with the dependencies of its
-// pom.xml and its launcher, compiled. If libDir does already, Fetch needs neither Maven nor a network. Otherwise Maven
-// resolves about 50 MB, and Fetch reports that to progress, a line at a time. Fetch owns libDir,
-// libDir+".partial" and libDir+".lock", and replaces them. Of several processes one fetches and the others wait for it.
+// Fetch makes sure that libDir holds the DynamoDB Local that pomDir describes: the dependencies of its pom.xml, and its
+// launcher, compiled. If libDir is complete, Fetch needs neither Maven nor a network. Otherwise Maven downloads about 50 MB,
+// and Fetch writes lines to progress. Fetch owns libDir, libDir+".partial" and libDir+".lock", and replaces them. If several
+// processes call it, one fetches and the others wait.
 //
-// If Java or Maven is missing the error says what to install; if a download fails it has the end of Maven's output. After an
-// error libDir is as it was, or incomplete and known to be.
+// If Java or Maven is missing, the error says what to install. If a download fails, the error has the end of Maven's output.
+// After an error, libDir is unchanged, or the next Fetch sees that it is incomplete.
 func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error {
 	pomDir, err := filepath.Abs(pomDir)
 	if err != nil {
@@ -61,7 +61,7 @@ func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error
 		return err
 	}
 	lock := flock.New(libDir + ".lock")
-	defer func() { _ = lock.Unlock() }() // the file stays, or two processes could lock two files of one name
+	defer func() { _ = lock.Unlock() }() // the file stays: otherwise two processes could lock different files
 	if locked, err := lock.TryLock(); err == nil && !locked {
 		say(progress, "waiting for another process that is fetching DynamoDB Local")
 	}
@@ -98,12 +98,12 @@ func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error
 	return nil
 }
 
-// say writes a line to progress. A fetch goes on if nobody can read about it.
+// say writes a line to progress. It ignores errors, because a fetch does not need an audience.
 func say(progress io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(progress, format+"\n", args...)
 }
 
-// fill has Maven copy the library to dir, and compiles the launcher there.
+// fill copies the library to dir with Maven, and compiles the launcher there.
 func fill(ctx context.Context, pomDir, dir string) error {
 	java, javaErr := findJava(ctx)
 	mvn, err := exec.LookPath("mvn")
@@ -113,7 +113,7 @@ func fill(ctx context.Context, pomDir, dir string) error {
 	if javaErr != nil {
 		return javaErr
 	}
-	// -U tries again what an earlier run did not find.
+	// -U retries downloads that failed in an earlier run.
 	if err := execute(ctx, pomDir, mvn, "-B", "-q", "-U", "--strict-checksums", "-Dstyle.color=never",
 		copyGoal, "-DincludeScope=runtime", "-DoutputDirectory="+dir); err != nil {
 		return fmt.Errorf("maven could not fetch DynamoDB Local; check the network and try again: %w", err)
@@ -124,7 +124,7 @@ func fill(ctx context.Context, pomDir, dir string) error {
 	if err := checkJars(dir); err != nil {
 		return err
 	}
-	// The compiler takes the class path of the process.
+	// The compiler uses the class path of the process.
 	if err := execute(ctx, dir, java, "-cp", "*", "org.eclipse.jdt.internal.compiler.batch.Main",
 		"-source", "17", "-target", "17", "-d", ".", filepath.Join(pomDir, launcher)); err != nil {
 		return fmt.Errorf("compile the launcher of DynamoDB Local: %w", err)
@@ -152,7 +152,7 @@ func execute(ctx context.Context, dir, path string, args ...string) error {
 	return nil
 }
 
-// checkJars finds jars that were cut: a jar's directory is at its end. Maven checks what it downloads, but not what it has.
+// checkJars finds truncated jars: a jar's directory is at its end. Maven checks downloads, but not the files in its repository.
 func checkJars(dir string) error {
 	jars, err := fs.Glob(os.DirFS(dir), "*.jar")
 	if err != nil {
@@ -168,7 +168,7 @@ func checkJars(dir string) error {
 	return nil
 }
 
-// describe returns the first line of the manifest of a library that pomDir describes.
+// describe returns the first line of the manifest for the library that pomDir describes.
 func describe(pomDir string) (string, error) {
 	var all []byte
 	for _, name := range []string{"pom.xml", launcher} {
@@ -200,7 +200,7 @@ func list(dir string) (string, error) {
 	return files.String(), nil
 }
 
-// isComplete reports whether dir holds the whole library that is wanted.
+// isComplete reports whether dir holds the wanted library, complete.
 func isComplete(dir, wanted string) bool {
 	manifest, err := os.ReadFile(filepath.Join(dir, manifestName)) //nolint:gosec // the caller's own path
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 
 const mainJar = "DynamoDBLocal-3.1.0.jar"
 
-// copyLibrary makes a fake mvn behave as the real one: $out is the directory that it was told, $home the one that
-// fakeMaven made.
+// copyLibrary is the script of a fake mvn that succeeds. $out is the directory to copy to, $home the directory of fakeMaven.
 const copyLibrary = `mkdir -p "$out" && cp "$home"/library/* "$out"`
 
 func TestFetch_RealMaven_FillsALibraryThatRuns(t *testing.T) {
@@ -53,28 +52,28 @@ func TestFetch_CompleteLibrary_NeedsNoMaven(t *testing.T) {
 
 func TestFetch_IncompleteLibrary_IsReplaced(t *testing.T) {
 	for name, damage := range map[string]func(libDir string) error{
-		"no marker": func(libDir string) error {
+		"no manifest": func(libDir string) error {
 			return os.Remove(filepath.Join(libDir, "shopfront-manifest.txt"))
 		},
-		"cut marker": func(libDir string) error {
+		"truncated manifest": func(libDir string) error {
 			return os.Truncate(filepath.Join(libDir, "shopfront-manifest.txt"), 40)
 		},
-		"marker of something else": func(libDir string) error {
+		"manifest of another version": func(libDir string) error {
 			return os.WriteFile(filepath.Join(libDir, "shopfront-manifest.txt"), []byte("DynamoDBLocal 3.0.0\n0 guava.jar\n"), 0o600)
 		},
 		"launcher not compiled": func(libDir string) error {
 			return os.Remove(filepath.Join(libDir, "Launcher.class"))
 		},
-		"cut file": func(libDir string) error {
+		"truncated file": func(libDir string) error {
 			return os.Truncate(filepath.Join(libDir, mainJar), 20)
 		},
-		"file missing": func(libDir string) error {
+		"missing file": func(libDir string) error {
 			return os.Remove(filepath.Join(libDir, "libsqlite4java.so"))
 		},
 		"empty directory": func(libDir string) error {
 			return errors.Join(os.RemoveAll(libDir), os.Mkdir(libDir, 0o750))
 		},
-		"left over from a fetch that was killed": func(libDir string) error {
+		"left over from a killed fetch": func(libDir string) error {
 			return errors.Join(os.RemoveAll(libDir), os.Mkdir(libDir+".partial", 0o750),
 				os.WriteFile(filepath.Join(libDir+".partial", "cut.jar"), []byte("PK"), 0o600))
 		},
@@ -117,8 +116,8 @@ func TestFetch_Failure_LeavesNothingBehind(t *testing.T) {
 			`mkdir -p "$out"; echo junk > "$out/guava.jar"; echo "[ERROR] Could not transfer artifact"; exit 1`,
 			"[ERROR] Could not transfer artifact",
 		},
-		"Maven copies nothing":   {`exit 0`, "without copying DynamoDB Local"},
-		"Maven copies a cut jar": {copyLibrary + `; echo PK > "$out/guava-33.jar"`, "guava-33.jar is broken in Maven's local repository"},
+		"Maven copies nothing":         {`exit 0`, "without copying DynamoDB Local"},
+		"Maven copies a truncated jar": {copyLibrary + `; echo PK > "$out/guava-33.jar"`, "guava-33.jar is broken in Maven's local repository"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			maven := fakeMaven(t, test.script)
@@ -187,7 +186,7 @@ func TestFetch_LauncherDoesNotCompile_SaysWhy(t *testing.T) {
 	maven.wantNames(t, "dynamodb-local.lock")
 }
 
-// maven is a fake mvn in PATH that succeeds, fails or waits as the test needs it.
+// maven is a fake mvn in PATH that succeeds, fails or waits, as a test needs.
 type maven struct {
 	home   string // where the script finds library/ and counts its calls
 	pomDir string
@@ -253,7 +252,7 @@ func (m maven) wantNames(t *testing.T, want ...string) {
 		names = append(names, entry.Name())
 	}
 	if got, want := strings.Join(names, " "), strings.Join(want, " "); got != want {
-		t.Errorf("there is %q, want %q", got, want)
+		t.Errorf("the directory has %q, want %q", got, want)
 	}
 }
 

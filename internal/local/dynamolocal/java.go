@@ -24,7 +24,7 @@ func findJava(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", errors.New("no java in PATH" + installJava)
 	}
-	// macOS has a java of its own, which only reports that Java is not installed.
+	// On macOS, /usr/bin/java may only report that Java is not installed.
 	output, err := exec.CommandContext(ctx, path, "-version").CombinedOutput() //nolint:gosec // java, as found in PATH
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("ask %s for its version: %w", path, context.Cause(ctx))

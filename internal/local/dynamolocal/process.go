@@ -17,15 +17,15 @@ const (
 	tailBytes = 4 << 10
 )
 
-// ownGroup puts a command into a process group of its own, so that a terminal's Ctrl-C does not reach it. The end of the
-// command's context then stops the whole group.
+// ownGroup puts a command into its own process group, so that a terminal's Ctrl-C does not reach it. When the command's
+// context ends, the whole group is stopped.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = stopGrace
 }
 
-// wait waits for a command of ownGroup that was started, and kills what is left of its group.
+// wait waits for a started command of ownGroup, then kills the rest of its group.
 func wait(cmd *exec.Cmd) error {
 	err := cmd.Wait()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // usually nothing is left
@@ -62,6 +62,6 @@ func (o *output) Write(p []byte) (int, error) {
 func (o *output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	// Maven resets a terminal's colours even where it was told to use none.
+	// Maven resets a terminal's colours even if told not to use colours.
 	return strings.TrimSpace(strings.ReplaceAll(string(o.end), "\x1b[0m", ""))
 }

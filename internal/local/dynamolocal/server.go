@@ -1,5 +1,5 @@
 // Package dynamolocal fetches Amazon DynamoDB Local with Maven and runs it as a child process, for the local run and
-// for the tests. It needs Java 17 or later, and Maven until the library has been fetched once; Linux and macOS.
+// for the tests. It needs Linux or macOS, Java 17 or later, and Maven until the library has been fetched.
 //
 // It knows nothing of the shop: it imports no other package of this module. No function may link it.
 //
@@ -30,20 +30,20 @@ const region = "eu-central-1"
 // startTimeout bounds a start, which takes 1 to 2 s on an idle machine.
 const startTimeout = 60 * time.Second
 
-// ErrDataUnreadable says that the server runs but cannot work, as with a data directory that is damaged.
+// ErrDataUnreadable means that the server runs but cannot read its data directory, for example because it is damaged.
 var ErrDataUnreadable = errors.New("DynamoDB Local cannot read its data")
 
 // Options says how to run a server.
 type Options struct {
 	// LibDir is the directory that Fetch filled.
 	LibDir string
-	// DataDir is where tables are kept from one run to the next. It is created if need be, and one server at a time uses it.
-	// If it is empty, tables are kept in memory and end with the server.
+	// DataDir is where tables are stored between runs. It is created if necessary, and one server at a time can use it.
+	// If it is empty, tables are stored in memory and end with the server.
 	DataDir string
 }
 
-// Server is a running DynamoDB Local. All regions and access keys see the same tables; an access key may have
-// letters and digits only. Its methods may be called at the same time.
+// Server is a running DynamoDB Local. All regions and access keys see the same tables; an access key may have only
+// letters and digits. Its methods are safe for concurrent use.
 type Server struct {
 	endpoint string
 	cmd      *exec.Cmd
@@ -55,11 +55,11 @@ type Server struct {
 	err      error // how it died; written before done is closed
 }
 
-// Start runs a server on a free port and waits until it answers, at most a minute. Ending ctx ends the wait, not a server
-// that is up: that one runs until Stop, or until this process ends.
+// Start runs a server on a free port and waits until it responds, at most a minute. Cancelling ctx ends the wait, but not a
+// server that is ready: that one runs until Stop, or until this process ends.
 //
 // If Java is missing or too old, or another server uses the data directory, the error says what to do. If the server dies or
-// does not answer, the error has the end of its output. After an error nothing is left running.
+// does not respond, the error has the end of its output. After an error nothing is left running.
 func Start(ctx context.Context, options Options) (*Server, error) {
 	if _, err := os.Stat(filepath.Join(options.LibDir, manifestName)); err != nil {
 		return nil, fmt.Errorf("DynamoDB Local is not complete in %s, fetch it first: %w", options.LibDir, err)
@@ -93,10 +93,10 @@ func NewClient(endpoint string) *dynamodb.Client {
 // Endpoint returns the server's URL, such as http://127.0.0.1:8000.
 func (s *Server) Endpoint() string { return s.endpoint }
 
-// Done is closed when the server has ended, asked to or not.
+// Done is closed when the server has ended, for whatever reason.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err returns nil while the server runs and after Stop, or else how it died.
+// Err returns how the server died. It is nil while the server runs and after Stop.
 func (s *Server) Err() error {
 	select {
 	case <-s.done:
@@ -138,9 +138,9 @@ func run(ctx context.Context, java string, options Options, release func()) (*Se
 	if err != nil {
 		return nil, err
 	}
-	// The process runs in the library's directory, so that the class path contains no path: a path may contain its separator.
-	// Java's second compiler would cost a test run twice the processor time and gain nothing. The server lets in the web
-	// origin that -cors names; by default a page in a browser could read the tables.
+	// The process runs in the library's directory, so that the class path contains no path, which could contain a separator.
+	// Java's second compiler would double the processor time of a test run. Only the web origin in -cors may read the tables;
+	// by default any web page could.
 	args := []string{
 		"-XX:TieredStopAtLevel=1", "-Djava.library.path=.", "-Djava.io.tmpdir=" + scratch, "-cp", ".:*", "Launcher",
 		"-sharedDb", "-disableTelemetry", "-cors", "http://nobody.invalid",
@@ -181,7 +181,7 @@ func run(ctx context.Context, java string, options Options, release func()) (*Se
 	return server, nil
 }
 
-// awaitReady returns nil once the server answers.
+// awaitReady returns nil once the server responds.
 func (s *Server) awaitReady(ctx context.Context) error {
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -199,12 +199,12 @@ func (s *Server) awaitReady(ctx context.Context) error {
 		return fmt.Errorf("starting DynamoDB Local was interrupted: %w", context.Cause(ctx))
 	}
 	if starting.Err() != nil {
-		return fmt.Errorf("DynamoDB Local does not answer after %s. The end of its output:\n%s", startTimeout, s.output)
+		return fmt.Errorf("DynamoDB Local did not respond within %s. The end of its output:\n%s", startTimeout, s.output)
 	}
 	return nil
 }
 
-// probe lists the tables, which loads all that the server needs.
+// probe lists the tables, which makes the server load everything it needs.
 func (s *Server) probe(ctx context.Context) error {
 	client := dynamodb.New(NewClient(s.endpoint).Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	_, err := client.ListTables(ctx, &dynamodb.ListTablesInput{})

@@ -205,13 +205,13 @@ func TestStart_Failure_SaysWhatToDo(t *testing.T) {
 		is     error
 		want   string
 	}{
-		"no Java":               {"", libDir, nil, "install Java 17"},
-		"a java that is a stub": {`echo "Unable to locate a Java Runtime." >&2; exit 1`, libDir, nil, "Unable to locate"},
-		"Java 11":               {java11, libDir, nil, "is Java 11"},
-		"Java 8":                {`echo 'java version "1.8.0_391"' >&2`, libDir, nil, "is Java 8"},
-		"it dies at the start":  {java17 + `echo "Error: could not find or load main class" >&2; exit 3`, libDir, nil, "could not find or load main class"},
-		"it ends at the start":  {java17, libDir, nil, "exit status 0"},
-		"nothing fetched":       {java17, t.TempDir(), os.ErrNotExist, "fetch it first"},
+		"no Java":            {"", libDir, nil, "install Java 17"},
+		"a stub called java": {`echo "Unable to locate a Java Runtime." >&2; exit 1`, libDir, nil, "Unable to locate"},
+		"Java 11":            {java11, libDir, nil, "is Java 11"},
+		"Java 8":             {`echo 'java version "1.8.0_391"' >&2`, libDir, nil, "is Java 8"},
+		"the server crashes": {java17 + `echo "Error: could not find or load main class" >&2; exit 3`, libDir, nil, "could not find or load main class"},
+		"the server exits":   {java17, libDir, nil, "exit status 0"},
+		"nothing fetched":    {java17, t.TempDir(), os.ErrNotExist, "fetch it first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scratch := t.TempDir()
@@ -337,7 +337,7 @@ func fakeCommand(t *testing.T, name, script string) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// fakeJava puts a Java 17 in PATH that runs script instead of a server, and returns the directory that it knows as $home.
+// fakeJava puts a Java 17 in PATH that runs script instead of a server, and returns the script's $home.
 func fakeJava(t *testing.T, script string) (home string) {
 	t.Helper()
 	home = t.TempDir()
@@ -354,7 +354,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("still not so: %s", what)
+	t.Fatalf("timed out waiting until %s", what)
 }
 
 // readFile waits for a line in a file that a script writes.
@@ -398,14 +398,14 @@ func wantRefused(t *testing.T, endpoint string) {
 	})
 }
 
-// wantError checks that an error contains a text and, unless is is nil, wraps that error.
+// wantError checks the text of an error and, unless is is nil, that it wraps that error.
 func wantError(t *testing.T, err, is error, says string) {
 	t.Helper()
 	if err == nil {
 		t.Fatal("want an error")
 	}
 	if is != nil && !errors.Is(err, is) {
-		t.Errorf("error is %q, want one that is %q", err, is)
+		t.Errorf("error is %q, want one that wraps %q", err, is)
 	}
 	if !strings.Contains(err.Error(), says) {
 		t.Errorf("error is %q, want one that says %q", err, says)

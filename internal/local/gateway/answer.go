@@ -24,16 +24,16 @@ type answer struct {
 
 const jsonType = "application/json"
 
-// message is a response of the gateway itself: the status's text.
+// message is a response of the gateway itself, with the status's text.
 func message(status int) answer {
 	body := `{"message":"` + http.StatusText(status) + `"}`
 	return answer{status: status, header: map[string]string{"Content-Type": jsonType}, body: []byte(body)}
 }
 
-// parseAnswer reads a function's answer in format 2.0:
+// parseAnswer reads a function's response in format 2.0:
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html#http-api-develop-integrations-lambda.response.
-// An object with a statusCode is the response. Any other JSON is the body of a response with status 200; of a string, its text
-// is. An answer that is not JSON, or has members of wrong types, is an error. Unknown members are ignored, and among them
+// An object with a statusCode is the response. Any other JSON is the body of a response with status 200; a string becomes its
+// content. If the response is not JSON, or has members of wrong types, that is an error. Unknown members are ignored, including
 // multiValueHeaders, which format 2.0 does not have.
 func parseAnswer(raw []byte) (answer, error) {
 	if !json.Valid(raw) {
@@ -60,10 +60,10 @@ func parseAnswer(raw []byte) (answer, error) {
 		"statusCode": &a.status, "headers": &header, "cookies": &a.cookies, "body": &body, "isBase64Encoded": &isBase64,
 	} {
 		if member, present := members[name]; present && json.Unmarshal(member, into) != nil {
-			return answer{}, fmt.Errorf("%s is of the wrong type", name) // the value may be a shopper's
+			return answer{}, fmt.Errorf("%s has the wrong type", name) // the value may be private
 		}
 	}
-	// A lower status is for the connection, not for a response.
+	// A lower status is informational, not the status of a response.
 	if a.status < http.StatusOK || a.status > 599 {
 		return answer{}, fmt.Errorf("statusCode %d is not the status of a response", a.status)
 	}
@@ -71,7 +71,7 @@ func parseAnswer(raw []byte) (answer, error) {
 	if isBase64 {
 		decoded, err := base64.StdEncoding.DecodeString(body)
 		if err != nil {
-			return answer{}, errors.New("body is not in base64")
+			return answer{}, errors.New("body is not valid base64")
 		}
 		a.body = decoded
 	}
@@ -88,7 +88,7 @@ func responseHeader(header map[string]string, cookies []string) (map[string]stri
 	for _, name := range slices.Sorted(maps.Keys(header)) { // the order decides between names that differ only in case
 		value := header[name]
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
-			return nil, errors.New("headers has a name or value that no header can have")
+			return nil, errors.New("headers has an invalid name or value")
 		}
 		name = http.CanonicalHeaderKey(name)
 		if !isHopByHop(name) && !isReserved(name) {
@@ -97,7 +97,7 @@ func responseHeader(header map[string]string, cookies []string) (map[string]stri
 	}
 	for _, cookie := range cookies {
 		if !httpguts.ValidHeaderFieldValue(cookie) {
-			return nil, errors.New("cookies has a value that no header can have")
+			return nil, errors.New("cookies has an invalid value")
 		}
 	}
 	return kept, nil

@@ -11,13 +11,13 @@ import (
 )
 
 // CORS is an API's CORS configuration: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-cors.html.
-// It answers preflight requests, and replaces whatever CORS headers a function sends.
+// The gateway responds to preflight requests, and replaces any CORS headers that a function sends.
 type CORS struct {
-	// AllowOrigins lists origins, or is "*" for all; "https://*" and "http://*" stand for all of their scheme.
+	// AllowOrigins lists origins, or is "*" for all; "https://*" and "http://*" allow all origins of their scheme.
 	AllowOrigins []string
 	// AllowMethods, AllowHeaders and ExposeHeaders are sent as they are.
 	AllowMethods, AllowHeaders, ExposeHeaders []string
-	// MaxAge is how long a browser may remember the answer to a preflight, up to 24 hours; 0 sends no age.
+	// MaxAge is how long a browser may cache the response to a preflight, up to 24 hours; 0 sends no age.
 	MaxAge           time.Duration
 	AllowCredentials bool
 }
@@ -27,7 +27,7 @@ const (
 	anyOrigin = "*"
 )
 
-// validate refuses what an HTTP API would refuse. No configuration is valid.
+// validate rejects what an HTTP API would reject. A nil configuration is valid.
 func (c *CORS) validate() error {
 	switch {
 	case c == nil:
@@ -35,7 +35,7 @@ func (c *CORS) validate() error {
 	case c.allowsAny() && c.AllowCredentials:
 		return errors.New("CORS cannot allow credentials from any origin")
 	case c.MaxAge < 0 || c.MaxAge > maxMaxAge:
-		return fmt.Errorf("CORS max age %s is not within 0 and %s", c.MaxAge, maxMaxAge)
+		return fmt.Errorf("CORS max age %s is not between 0 and %s", c.MaxAge, maxMaxAge)
 	default:
 		return nil
 	}
@@ -47,8 +47,8 @@ func (c *CORS) allowsAny() bool { return slices.Contains(c.AllowOrigins, anyOrig
 func isCORSHeader(name string) bool { return strings.HasPrefix(name, "Access-Control-") }
 
 // apply adds the CORS headers of a response. Only an allowed origin gets them, and an OPTIONS request only if it is a
-// preflight, that is has Access-Control-Request-Method. The gateway's own errors have them too, so that a browser lets
-// its page see them; AWS documents that for a function's answers only.
+// preflight: one with Access-Control-Request-Method. The gateway's own errors have them too, so that a browser lets
+// its page see them; AWS documents that for a function's responses only.
 func (c *CORS) apply(h http.Header, r *http.Request) {
 	if !c.allowsAny() {
 		h.Add("Vary", "Origin") // beside the function's own

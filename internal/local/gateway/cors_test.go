@@ -57,29 +57,29 @@ func TestCORS(t *testing.T) {
 		"preflight from a listed origin":        {listed(), "OPTIONS " + area, origin + preflight, 204, preflighted("https://shop.example"), "Origin"},
 		"preflight from another origin":         {listed(), "OPTIONS " + area, stranger + preflight, 204, nil, "Origin"},
 		"preflight for a path without a route":  {anyOrigin(), "OPTIONS /terms", origin + preflight, 204, preflighted("*"), ""},
-		"OPTIONS without a method to ask for":   {anyOrigin(), "OPTIONS " + area, origin, 204, nil, ""},
+		"OPTIONS without a requested method":    {anyOrigin(), "OPTIONS " + area, origin, 204, nil, ""},
 		"OPTIONS without an origin":             {anyOrigin(), "OPTIONS " + area, preflight, 204, nil, ""},
 		"request from any origin":               {anyOrigin(), page, origin, 200, allowed("*"), "Accept"},
 		"request from a listed origin":          {listed(), page, origin, 200, allowed("https://shop.example"), "Accept,Origin"},
 		"request from another origin":           {listed(), page, stranger, 200, nil, "Accept,Origin"},
 		"origins are compared exactly":          {listed(), page, "Origin: https://shop.example.evil.example\r\n", 200, nil, "Accept,Origin"},
-		"origins have a case":                   {listed(), page, "Origin: https://SHOP.example\r\n", 200, nil, "Accept,Origin"},
-		"origins have a scheme":                 {listed(), page, "Origin: http://shop.example\r\n", 200, nil, "Accept,Origin"},
+		"case matters in origins":               {listed(), page, "Origin: https://SHOP.example\r\n", 200, nil, "Accept,Origin"},
+		"the scheme matters in origins":         {listed(), page, "Origin: http://shop.example\r\n", 200, nil, "Accept,Origin"},
 		"request without an origin":             {anyOrigin(), page, "", 200, nil, "Accept"},
 		"the gateway's own error":               {anyOrigin(), unknown, origin, 404, allowed("*"), ""},
 		"no origin is listed":                   {with(func(c *gateway.CORS) { c.AllowOrigins = nil }), page, origin, 200, nil, "Accept,Origin"},
 		"every origin of a scheme":              {with(func(c *gateway.CORS) { c.AllowOrigins = []string{"https://*"} }), page, origin, 200, allowed("https://shop.example"), "Accept,Origin"},
 		"no origin of another scheme":           {with(func(c *gateway.CORS) { c.AllowOrigins = []string{"http://*"} }), page, origin, 200, nil, "Accept,Origin"},
 		"nothing to expose":                     {with(func(c *gateway.CORS) { c.ExposeHeaders = nil }), page, origin, 200, map[string]string{"Allow-Origin": "https://shop.example"}, "Accept,Origin"},
-		"nothing to remember":                   {with(func(c *gateway.CORS) { *c = gateway.CORS{AllowOrigins: c.AllowOrigins} }), "OPTIONS " + area, origin + preflight, 204, map[string]string{"Allow-Origin": "https://shop.example"}, "Origin"},
+		"nothing but origins":                   {with(func(c *gateway.CORS) { *c = gateway.CORS{AllowOrigins: c.AllowOrigins} }), "OPTIONS " + area, origin + preflight, 204, map[string]string{"Allow-Origin": "https://shop.example"}, "Origin"},
 		"not configured":                        {nil, page, origin, 200, map[string]string{"Allow-Origin": "https://from.function"}, "Accept"},
-		"preflight where it is not configured":  {nil, "OPTIONS " + area, origin + preflight, 404, nil, ""},
+		"preflight without configured CORS":     {nil, "OPTIONS " + area, origin + preflight, 404, nil, ""},
 		"credentials":                           {with(func(c *gateway.CORS) { c.AllowCredentials = true }), page, origin, 200, map[string]string{"Allow-Origin": "https://shop.example", "Expose-Headers": "ETag,Retry-After", "Allow-Credentials": "true"}, "Accept,Origin"},
 		"credentials of another origin":         {with(func(c *gateway.CORS) { c.AllowCredentials = true }), page, stranger, 200, nil, "Accept,Origin"},
-		"two origins are none":                  {listed(), page, "Origin: https://shop.example https://evil.example\r\n", 200, nil, "Accept,Origin"},
-		"preflight is not the function's":       {anyOrigin(), "OPTIONS " + area, origin + preflight, 204, preflighted("*"), ""},
-		"OPTIONS that has a route is its own":   {anyOrigin(), "OPTIONS /shop/pixelcraft/options", origin + preflight, 200, preflighted("*"), "Accept"},
-		"OPTIONS that has a route, no CORS set": {nil, "OPTIONS /shop/pixelcraft/options", origin + preflight, 200, map[string]string{"Allow-Origin": "https://from.function"}, "Accept"},
+		"two origins are not allowed":           {listed(), page, "Origin: https://shop.example https://evil.example\r\n", 200, nil, "Accept,Origin"},
+		"preflight does not reach the function": {anyOrigin(), "OPTIONS " + area, origin + preflight, 204, preflighted("*"), ""},
+		"OPTIONS with its own route":            {anyOrigin(), "OPTIONS /shop/pixelcraft/options", origin + preflight, 200, preflighted("*"), "Accept"},
+		"OPTIONS with a route, CORS not set up": {nil, "OPTIONS /shop/pixelcraft/options", origin + preflight, 200, map[string]string{"Allow-Origin": "https://from.function"}, "Accept"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := shop()
@@ -116,7 +116,7 @@ func wantCORS(t *testing.T, header http.Header, want map[string]string) {
 	}
 }
 
-func TestNew_CORSThatAnHTTPAPIRefuses_IsAnError(t *testing.T) {
+func TestNew_CORSThatAnHTTPAPIRejects_IsAnError(t *testing.T) {
 	for name, change := range map[string]func(*gateway.CORS){
 		"credentials": func(c *gateway.CORS) { c.AllowOrigins = []string{"*"}; c.AllowCredentials = true },
 		"max age":     func(c *gateway.CORS) { c.MaxAge = 25 * time.Hour },

@@ -18,20 +18,25 @@ import (
 const (
 	payloadVersion = "2.0"
 	stage          = "$default"
-	// The account, the API and the domain are placeholders. The domain is not the request's Host: behind AWS, a request with
-	// another host does not reach the API.
+	// The account, the API and the domain are placeholders. The domain ignores the request's Host: on AWS, only
+	// requests for the API's own host reach it.
 	accountID  = "123456789012"
 	apiID      = "local"
 	domainName = "localhost"
-	// timeFormat is that of requestContext.time, as in "12/Mar/2020:19:03:58 +0000".
+	// timeFormat is the format of requestContext.time, as in "12/Mar/2020:19:03:58 +0000".
 	timeFormat = "02/Jan/2006:15:04:05 -0700"
 )
 
 // event builds the event of payload format 2.0:
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html.
 // Bytes that are not UTF-8 become U+FFFD when it is encoded as JSON. A path that cannot be decoded is an error.
+//
+// An HTTP API decodes the path twice, and between the two it cuts the path at a question mark: live captures are in
+// github.com/hotsock/voker, vokerhttp/testdata/ingress-paths.json. The path's variables are decoded twice but not cut here,
+// because the captures have no variables.
 func (c *call) event() (*events.APIGatewayV2HTTPRequest, error) {
-	path, err := url.PathUnescape(c.path)
+	path, _, _ := strings.Cut(c.decoded, "?")
+	path, err := url.PathUnescape(path)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +81,7 @@ func (c *call) event() (*events.APIGatewayV2HTTPRequest, error) {
 }
 
 // headers returns the headers in lower case. Values of a name that was sent more than once are joined with commas. Cookies
-// have a place of their own, and headers about the client's connection are dropped.
+// have a separate field, and headers about the client's connection are dropped.
 func (c *call) headers() map[string]string {
 	r := c.request
 	h := map[string]string{}
@@ -88,7 +93,7 @@ func (c *call) headers() map[string]string {
 	if r.Host != "" {
 		h["host"] = r.Host
 	}
-	h["content-length"] = strconv.Itoa(len(c.body)) // also where the client did not send it
+	h["content-length"] = strconv.Itoa(len(c.body)) // even if the client did not send it
 	h["x-amzn-trace-id"] = newTraceID(c.arrived)
 	h["x-forwarded-proto"] = "http"
 	if r.TLS != nil {
@@ -126,14 +131,14 @@ func sourceIP(r *http.Request) string {
 	return host
 }
 
-// newTraceID returns the header of an X-Ray trace that begins here. A client's own is not trusted.
+// newTraceID returns the header of an X-Ray trace that begins here. A client's trace is ignored.
 func newTraceID(now time.Time) string {
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return fmt.Sprintf("Root=1-%08x-%s", now.Unix(), hex.EncodeToString(b[:]))
 }
 
-// cookies lists the cookies of all Cookie headers, nil where there are none.
+// cookies lists the cookies of all Cookie headers, or nil.
 func cookies(headers []string) []string {
 	var list []string
 	for _, header := range headers {
@@ -147,7 +152,7 @@ func cookies(headers []string) []string {
 }
 
 // queryParameters decodes the query string. Values of a name that occurs more than once are joined with commas. A name or
-// value that cannot be decoded is left as it is, which is a choice: AWS does not document it.
+// value that cannot be decoded stays as it is: AWS does not document the case.
 func queryParameters(query string) map[string]string {
 	var parameters map[string]string
 	for pair := range strings.SplitSeq(query, "&") {
@@ -175,9 +180,9 @@ func decodeQuery(s string) string {
 }
 
 // eventBody returns the body as it is in the event. AWS documents that a binary body is in base64, but not which content
-// types are binary. Observed against HTTP APIs (github.com/ministackorg/ministack, pull request 766): all except text/* and
-// application/json, /xml and /javascript, so also a body without a content type and application/x-www-form-urlencoded.
-// That types with the suffixes +json and +xml are text too is a choice.
+// types are binary. HTTP APIs were observed (github.com/ministackorg/ministack, pull request 766) to treat all types as
+// binary except text/* and application/json, /xml and /javascript. Form data and a body without a type are binary, too.
+// Types with the suffixes +json and +xml count as text here.
 func eventBody(contentType string, body []byte) (text string, isBase64 bool) {
 	if len(body) == 0 || isText(contentType) {
 		return string(body), false

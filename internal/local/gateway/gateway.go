@@ -1,8 +1,8 @@
 // Package gateway behaves like an Amazon API Gateway HTTP API with a $default stage and Lambda proxy integrations of payload
-// format 2.0: it turns a request into an event, gives the event to the route's function, and turns the answer into a
-// response. Where AWS's documentation is silent, comments name who observed the behaviour, or say that it is a choice.
+// format 2.0: it turns a request into an event, gives the event to the route's function, and turns the function's response into
+// an HTTP response. Where AWS's documentation is silent, comments name who observed the behaviour, or say that it is a choice.
 //
-// It knows nothing of processes, templates or the shop, and imports no other package of this module. No function may import
+// It does not depend on processes, templates or the shop, and imports no other package of this module. No function may import
 // it: it is for the local run only.
 package gateway
 
@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -27,13 +28,13 @@ const (
 	MaxBody = 10 << 20
 	// MaxHead is the largest combined size of a request's request line and header values, in bytes.
 	MaxHead = 10240
-	// MaxIntegrationTimeout is how long the gateway waits for a function at most.
+	// MaxIntegrationTimeout is the longest time that the gateway waits for a function.
 	MaxIntegrationTimeout = 30 * time.Second
 )
 
 // Invoker runs functions. The gateway calls Invoke once for each request that matches a route, concurrently.
 //
-// Invoke returns the function's answer as it is, or an error if there is none. It should return soon after ctx ends.
+// Invoke returns the function's response unchanged, or an error. It should return soon after ctx ends.
 type Invoker interface {
 	Invoke(ctx context.Context, function string, event []byte) ([]byte, error)
 }
@@ -42,20 +43,20 @@ type Invoker interface {
 type Config struct {
 	Routes  []Route
 	Invoker Invoker
-	// CORS is the API's CORS configuration, nil for none.
+	// CORS is the API's CORS configuration; nil means none.
 	CORS *CORS
-	// Status returns the status for an Invoker's error; 500 for all where nil. If the integration timeout passed, the status
+	// Status returns the status for an Invoker's error; nil means 500 for all. If the integration timeout passed, the status
 	// is always 503.
 	Status func(error) int
-	// IntegrationTimeout is how long the gateway waits for a function; MaxIntegrationTimeout where 0, and at most that.
+	// IntegrationTimeout is how long the gateway waits for a function, at most MaxIntegrationTimeout; 0 means that.
 	IntegrationTimeout time.Duration
 	// Clock returns the time of a request; nil means time.Now.
 	Clock func() time.Time
-	// Log takes a record of each request, after its response was written, concurrently. May be nil.
+	// Log receives a record of each request after its response was written. It is called concurrently and may be nil.
 	Log func(Record)
 }
 
-// Record is what is logged of a request. It has nothing of the query string, the headers or the body.
+// Record is the log entry of a request. It contains nothing from the query string, the headers or the body.
 type Record struct {
 	RequestID string
 	Method    string
@@ -64,9 +65,9 @@ type Record struct {
 	Status int
 	// Duration is the time from the request's arrival to the end of its response.
 	Duration time.Duration
-	// Function is the function that the route names, empty where no route matched.
+	// Function is the function that the route names; empty if no route matched.
 	Function string
-	// Err is why the gateway itself answered with an error, if the client did not cause it.
+	// Err is why the gateway itself responded with an error, if the client did not cause it.
 	Err error
 }
 
@@ -82,7 +83,7 @@ func New(config Config) (*Gateway, error) {
 		return nil, errors.New("a gateway needs an invoker")
 	}
 	if config.IntegrationTimeout < 0 || config.IntegrationTimeout > MaxIntegrationTimeout {
-		return nil, fmt.Errorf("integration timeout %s is not within 0 and %s", config.IntegrationTimeout, MaxIntegrationTimeout)
+		return nil, fmt.Errorf("integration timeout %s is not between 0 and %s", config.IntegrationTimeout, MaxIntegrationTimeout)
 	}
 	config.IntegrationTimeout = cmp.Or(config.IntegrationTimeout, MaxIntegrationTimeout)
 	if config.Clock == nil {
@@ -106,12 +107,13 @@ type call struct {
 	request *http.Request
 	// path and query are the parts of the request's target as they were sent.
 	path, query string
-	route       *route            // nil where no route matched
-	values      map[string]string // of the route's variables, as they were sent
+	decoded     string            // the path, decoded once
+	route       *route            // nil if no route matched
+	values      map[string]string // of the route's variables, decoded once
 	body        []byte
 }
 
-// ServeHTTP answers a request.
+// ServeHTTP responds to a request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{id: newRequestID(), arrived: g.config.Clock(), request: r}
 	c.path, c.query = target(r)
@@ -164,7 +166,11 @@ func (g *Gateway) answer(ctx context.Context, w http.ResponseWriter, c *call) (a
 	if status := oversized(c.request); status != 0 {
 		return message(status), nil
 	}
-	if c.route, c.values = g.match(c.request.Method, c.path); c.route == nil {
+	var err error
+	if c.decoded, err = url.PathUnescape(c.path); err != nil {
+		return message(http.StatusBadRequest), nil //nolint:nilerr // the client's path
+	}
+	if c.route, c.values = g.match(c.request.Method, c.decoded); c.route == nil {
 		// An OPTIONS request without an Origin gets no CORS headers, but the same status:
 		// https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-cors.html
 		if g.config.CORS != nil && c.request.Method == http.MethodOptions {
@@ -231,7 +237,7 @@ func (g *Gateway) invoke(ctx context.Context, c *call) (answer, error) {
 	}
 	a, err := parseAnswer(raw)
 	if err != nil {
-		return message(http.StatusInternalServerError), fmt.Errorf("answer of function %s: %w", c.route.Function, err)
+		return message(http.StatusInternalServerError), fmt.Errorf("response of function %s: %w", c.route.Function, err)
 	}
 	return a, nil
 }
@@ -247,7 +253,7 @@ func (g *Gateway) failureStatus(ctx context.Context, err error) int {
 	}
 }
 
-// write sends the answer with the headers that the gateway adds.
+// write sends the response with the headers that the gateway adds.
 func (g *Gateway) write(w http.ResponseWriter, c *call, a answer) {
 	h := w.Header()
 	for name, value := range a.header {
@@ -274,6 +280,6 @@ func (g *Gateway) write(w http.ResponseWriter, c *call, a answer) {
 	}
 	w.WriteHeader(a.status)
 	if hasBody && !isHead {
-		_, _ = w.Write(a.body) // a client that is gone needs no answer
+		_, _ = w.Write(a.body) // fails only if the client has disconnected
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Route says which function answers a method and path, as in "GET /shop/{customer}/checkout":
+// Route names the function for a method and path, as in "GET /shop/{customer}/checkout":
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-routes.html.
 type Route struct {
 	// Method is an HTTP method in upper case, or ANY.
 	Method string
-	// Path has literal segments, {variables} that match one segment that is not empty, and perhaps as its last segment
-	// a {greedy+} variable, which matches all that remains, and at least one character.
+	// Path has literal segments, {variables} that match one segment that is not empty, and optionally as its last segment
+	// a {greedy+} variable, which matches the rest of the path, at least one character.
 	Path     string
 	Function string
 }
@@ -26,9 +26,9 @@ var segment = regexp.MustCompile(`^(?:([^{}+?#]+)|\{([^{}+?#]+)(\+?)\})$`)
 
 type route struct {
 	Route
-	pattern *regexp.Regexp // of a path as it was sent
+	pattern *regexp.Regexp // of a path that was decoded once
 	names   []string       // of the variables, in the order of the pattern's groups
-	order   []string       // sorts before the order of a less specific route; equal for routes of the same requests
+	order   []string       // sorts before the order of a less specific route; equal for routes that match the same requests
 }
 
 func newRoutes(declared []Route) ([]route, error) {
@@ -52,7 +52,7 @@ func newRoutes(declared []Route) ([]route, error) {
 	return all, nil
 }
 
-// newRoute checks a route. AWS documents that a full match goes before a greedy one. The rest of the order is a choice: the
+// newRoute checks a route. AWS documents that a full match takes precedence over a greedy one. The rest is a choice: the
 // first segment in which two routes differ decides, a literal before a variable, and then a method before ANY.
 func newRoute(d Route) (route, error) {
 	switch {
@@ -98,8 +98,8 @@ func newRoute(d Route) (route, error) {
 	return r, err
 }
 
-// match returns the most specific route for the method and the path as it was sent, nil for none, with the raw values of its
-// variables: an encoded slash does not end a segment, and a trailing slash makes another path.
+// match returns the most specific route for the method and path, or nil, with the values of its variables. A trailing
+// slash makes another path. The path was decoded once: clients of HTTP APIs report that %2F ends a segment, and %252F does not.
 func (g *Gateway) match(method, path string) (*route, map[string]string) {
 	for i := range g.routes {
 		r := &g.routes[i]

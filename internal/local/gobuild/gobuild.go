@@ -15,12 +15,12 @@ func Flags() []string {
 	return []string{"-tags", "lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"}
 }
 
-// Command returns the command that builds packages of the checkout at root, such as ./functions/checkout. The output is a file for
-// one package, or a directory (ending with a slash) for several. More flags may stand before the packages.
+// Command returns the command that builds packages of the source tree at root, such as ./functions/checkout. The output is a file for
+// one package, or a directory (ending with a slash) for several. The packages may be preceded by more flags.
 func Command(ctx context.Context, root, output string, packages ...string) *exec.Cmd {
 	arguments := append([]string{"build"}, Flags()...)
 	arguments = append(arguments, "-o", output)
-	command := exec.CommandContext(ctx, "go", append(arguments, packages...)...) //nolint:gosec // this checkout's own programs
+	command := exec.CommandContext(ctx, "go", append(arguments, packages...)...) //nolint:gosec // the project's own programs
 	command.Dir = root
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 	return command

@@ -13,7 +13,7 @@ import (
 // interruptGrace is how long the compiler may take to stop when it is interrupted.
 const interruptGrace = 5 * time.Second
 
-// Binary is where Run leaves the built function of that name in the checkout at root.
+// Binary returns the path of the named function that Run built in the source tree at root.
 func Binary(root, function string) string { return filepath.Join(root, stateDir, "bin", function) }
 
 // build builds the functions for this machine.

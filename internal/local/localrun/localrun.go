@@ -5,7 +5,7 @@
 // Routes, functions, variables and tables come from the template, and examples from the functions' event.json: this package
 // names none of them.
 //
-// It joins samtemplate, gateway, runtimeapi, dynamolocal and operator. No function may link it.
+// It combines samtemplate, gateway, runtimeapi, dynamolocal and operator. No function may link it.
 package localrun
 
 import (
@@ -32,7 +32,7 @@ import (
 
 // Options says what to run.
 type Options struct {
-	// Root is the root of the checkout (samtemplate.FindRoot). A run keeps its files in .shopfront there.
+	// Root is the root of the source tree (samtemplate.FindRoot). A run stores its files in .shopfront there.
 	Root string
 	// Port is the port of 127.0.0.1 to serve on, 0 for a free one.
 	Port int
@@ -40,7 +40,7 @@ type Options struct {
 	Fresh bool
 	// Out receives progress, the compiler's output, the address with examples, and a line per request.
 	Out io.Writer
-	// Warnings receives a line for each kind of thing in the template that does not exist on this machine.
+	// Warnings receives a line for each kind of resource, property or value that does not exist on this machine.
 	Warnings io.Writer
 	// Now returns the current time.
 	Now func() time.Time
@@ -48,7 +48,7 @@ type Options struct {
 	Random func(n int64) int64
 }
 
-// stateDir is the directory of the checkout in which a run keeps its files. Git ignores it.
+// stateDir is the directory of the source tree in which a run stores its files. Git ignores it.
 const stateDir = ".shopfront"
 
 // Run is a local run. Each step of Start sets what later steps use.
@@ -57,7 +57,7 @@ type Run struct {
 
 	Options
 
-	dir      string // stateDir of the checkout
+	dir      string // stateDir of the source tree
 	mu       sync.Mutex
 	listener net.Listener
 	store    *dynamolocal.Server
@@ -67,15 +67,14 @@ type Run struct {
 	stops []func() error // what stop does, the last one first
 }
 
-// Start returns a run when it answers requests: call Wait then. While it serves, the checkout has the state that Find reads, and
-// .shopfront/env-vars.json for `sam local invoke`. If the context ends before, Start returns neither a run nor an error.
+// Start starts a run and returns when it serves requests. Call Wait then. While it serves, the source tree has the state that Find
+// reads, and .shopfront/env-vars.json for `sam local invoke`. If the context ends first, Start returns neither a run nor an error.
 //
-// An error says what to do about it, in one line, which output of Maven or DynamoDB Local may follow. After an error nothing is
-// left running.
+// An error says in one line what to do. Output of Maven or DynamoDB Local may follow. After an error nothing is left running.
 func Start(ctx context.Context, options Options) (*Run, error) {
 	r := &Run{Options: options, dir: filepath.Join(options.Root, stateDir), failed: make(chan error, 1)}
 	for _, step := range []func(context.Context) error{
-		r.lockCheckout, r.listen, r.startStore, r.load, r.makeTables, r.loadDemo, r.build, r.serve, r.announce,
+		r.lockTree, r.listen, r.startStore, r.load, r.makeTables, r.loadDemo, r.build, r.serve, r.announce,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, r.stop(ctx, err)
@@ -84,8 +83,8 @@ func Start(ctx context.Context, options Options) (*Run, error) {
 	return r, nil
 }
 
-// Wait returns when the context ends, which is no error, or when something ends that the run needs. By then it has stopped the
-// server, the functions and DynamoDB Local, in this order, and nothing is left running.
+// Wait returns nil when the context ends, and an error when the server or DynamoDB Local ends by itself. Before it returns, it stops
+// the server, the functions and DynamoDB Local, in this order.
 func (r *Run) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -112,8 +111,8 @@ func (r *Run) stop(ctx context.Context, err error) error {
 
 func (r *Run) onStop(undo func() error) { r.stops = append(r.stops, undo) }
 
-// lockCheckout keeps a second run out of the checkout. The lock ends with the process; the file stays.
-func (r *Run) lockCheckout(ctx context.Context) error {
+// lockTree prevents a second run in the same source tree. The lock ends with the process; the file stays.
+func (r *Run) lockTree(ctx context.Context) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("no go in PATH: install Go 1.26 or later from https://go.dev/dl")
 	}
@@ -127,19 +126,19 @@ func (r *Run) lockCheckout(ctx context.Context) error {
 	}
 	if !locked {
 		if state, err := Find(ctx, r.Root); err == nil {
-			return fmt.Errorf("a local run serves this checkout at %s already: use that, or stop it first", state.BaseURL)
+			return fmt.Errorf("a local run already serves this source tree at %s: use it, or stop it first", state.BaseURL)
 		}
-		return errors.New("another local run is starting or stopping in this checkout: wait for it, or stop it first")
+		return errors.New("another local run is starting or stopping in this source tree: wait for it, or stop it first")
 	}
 	r.onStop(lock.Unlock)
 	return nil
 }
 
-// listen takes the port before the steps that take long. Connections to it wait until the run serves.
+// listen opens the port before the slow steps. Connections to it wait until the run serves.
 func (r *Run) listen(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(r.Port)))
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("port %d is in use: stop what listens there, or choose another port with --port", r.Port)
+		return fmt.Errorf("port %d is in use: stop what listens there, or choose another port with --port (make run ARGS=--port=0 picks a free one)", r.Port)
 	}
 	if err != nil {
 		return fmt.Errorf("choose another port with --port: %w", err)
@@ -162,10 +161,10 @@ func (r *Run) Write(b []byte) (int, error) {
 
 func (r *Run) say(format string, args ...any) { _, _ = fmt.Fprintf(r, format+"\n", args...) }
 
-// longestPath is how much of a request's path is shown.
+// longestPath is the length up to which a request's path is shown.
 const longestPath = 100
 
-// showRequest prints a request in one line. Its ID finds it in the functions' log.
+// showRequest prints a request in one line. The functions' log has the same request ID.
 func (r *Run) showRequest(record gateway.Record) {
 	path := record.Path
 	if len(path) > longestPath {

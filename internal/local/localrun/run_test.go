@@ -26,17 +26,17 @@ import (
 	"shopfront/internal/local/localrun/localruntest"
 )
 
-// checkout copies the checkout to a directory of the test's own.
-func checkout(t *testing.T) string {
+// copyTree copies the source tree to a directory of the test.
+func copyTree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	if err := localruntest.CopyCheckout(t.Context(), root, t.Output()); err != nil {
+	if err := localruntest.CopyTree(t.Context(), root, t.Output()); err != nil {
 		t.Fatal(err)
 	}
 	return root
 }
 
-// edit replaces a text, which must be there, in a file of the checkout.
+// edit replaces a string, which must exist, in a file of the source tree.
 func edit(t *testing.T, root, name, old, replacement string) {
 	t.Helper()
 	path := filepath.Join(root, name)
@@ -62,7 +62,7 @@ func start(t *testing.T, root string, fresh bool) *localruntest.Run {
 	return run
 }
 
-// stop ends a run and makes sure that nothing is left of it.
+// stop ends a run and checks that nothing is left of it.
 func stop(t *testing.T, run *localruntest.Run) {
 	t.Helper()
 	if err := run.Stop(); err != nil {
@@ -117,7 +117,7 @@ func curls(run *localruntest.Run) []string {
 }
 
 // execute runs a printed command line in a shell, with $BASE as the run's address, and returns the status and the rest of
-// the answer.
+// the response.
 func execute(t *testing.T, run *localruntest.Run, line string) (status, rest string) {
 	t.Helper()
 	line = strings.ReplaceAll(line, "$BASE", run.State.BaseURL)
@@ -129,10 +129,10 @@ func execute(t *testing.T, run *localruntest.Run, line string) (status, rest str
 	return strings.TrimPrefix(status, "HTTP/1.1 "), rest
 }
 
-// The parts share a checkout, because DynamoDB Local and the builds take most of the time. Each part leaves it as the next
+// The parts share a source tree, because DynamoDB Local and the builds take most of the time. Each part leaves it as the next
 // part needs it.
 func TestLocalRun(t *testing.T) {
-	root := checkout(t)
+	root := copyTree(t)
 	t.Run("a missing tool is named", func(t *testing.T) { testMissingTools(t, root) })
 	t.Run("a port in use is found first", func(t *testing.T) { testPortInUse(t, root) })
 	first := start(t, root, false)
@@ -141,10 +141,10 @@ func TestLocalRun(t *testing.T) {
 	t.Run("README.md shows lines that it prints", func(t *testing.T) { testReadme(t, first) })
 	t.Run("each request is a line, and is in the functions' log", func(t *testing.T) { testRequestLine(t, first) })
 	t.Run("it writes its state and the functions' variables", func(t *testing.T) { testStateFiles(t, first) })
-	t.Run("a second run in the same checkout names the first", func(t *testing.T) { testSecondRun(t, first) })
+	t.Run("a second run in the same source tree names the first", func(t *testing.T) { testSecondRun(t, first) })
 	stop(t, first)
 	t.Run("data survive a restart", func(t *testing.T) { testRestart(t, root, redeem) })
-	t.Run("a mistake in the checkout is shown", func(t *testing.T) { testMistakes(t, root) })
+	t.Run("a mistake in the source is shown", func(t *testing.T) { testMistakes(t, root) })
 	t.Run("an interrupt during the build ends it", func(t *testing.T) { testInterruptedBuild(t, root) })
 	t.Run("fresh deletes data, changes of files take effect, and the run ends with DynamoDB Local", func(t *testing.T) { testFresh(t, root) })
 	t.Run("damaged data are reported", func(t *testing.T) { testDamagedData(t, root) })
@@ -159,7 +159,7 @@ func testPrintedLines(t *testing.T, run *localruntest.Run) {
 		want := "200 OK"
 		switch {
 		case i == 1:
-			want = "404 Not Found" // redeemed by the first, and another key is another request
+			want = "404 Not Found" // the first line redeemed it, and another key is another request
 		case strings.Contains(line, "/checkout/paybylink") || strings.Contains(line, "/checkout/card"):
 			want = "410 Gone"
 		}
@@ -187,7 +187,7 @@ func testReadme(t *testing.T, run *localruntest.Run) {
 	}
 	for _, line := range shown {
 		if !printed[base.ReplaceAllString(line[1], "'"+run.State.BaseURL+"$1'")] {
-			t.Errorf("not among what it prints: %s", line[1])
+			t.Errorf("the run does not print: %s", line[1])
 		}
 	}
 }
@@ -215,11 +215,12 @@ func testStateFiles(t *testing.T, run *localruntest.Run) {
 	}
 	variables := readVariables(t, run)
 	want := map[string]string{
-		"STACK_NAME": "shopfront", "VOUCHERS_TABLE": state.Tables.Vouchers,
+		"STACK_NAME": "shopfront", "CATALOGUE_TABLE": state.Tables.Catalogue, "VOUCHERS_TABLE": state.Tables.Vouchers,
+		"REFUSALS_TABLE":            "RefusalsTable",
 		"AWS_ENDPOINT_URL_DYNAMODB": strings.Replace(state.DynamoDBEndpoint, "127.0.0.1", "host.docker.internal", 1),
 	}
 	if len(variables) != 6 || !maps.Equal(variables["RedeemVoucher"], want) {
-		t.Errorf("variables %v, want of RedeemVoucher %v", variables, want)
+		t.Errorf("variables %v, want %v for RedeemVoucher", variables, want)
 	}
 }
 
@@ -238,9 +239,9 @@ func readVariables(t *testing.T, run *localruntest.Run) map[string]map[string]st
 
 func testSecondRun(t *testing.T, first *localruntest.Run) {
 	_, err := localruntest.Start(first.Root(), true)
-	wantError(t, err, "serves this checkout at "+first.State.BaseURL+" already")
+	wantError(t, err, "already serves this source tree at "+first.State.BaseURL)
 	if status, body := get(t, first.State.BaseURL+"/shop/emberforge/checkout"); status != http.StatusOK {
-		t.Errorf("the first one answers %d %s", status, body)
+		t.Errorf("the first run returns %d %s", status, body)
 	}
 }
 
@@ -259,7 +260,7 @@ func testRestart(t *testing.T, root, redeem string) {
 func testMistakes(t *testing.T, root string) {
 	for name, test := range map[string]struct {
 		file, right, wrong string
-		want               []string // of the error and of what the run prints
+		want               []string // parts of the error or of the run's output
 	}{
 		"a table with other keys": {
 			"template.yaml", "- AttributeName: sk\n          AttributeType: S", "- AttributeName: sk\n          AttributeType: B",
@@ -268,7 +269,7 @@ func testMistakes(t *testing.T, root string) {
 		"the template": {"template.yaml", "Method: POST", "Verb: POST", []string{"template.yaml:", "the event Post needs Method and Path"}},
 		"a compile error": {
 			"functions/redeem-voucher/main.go", "env.VouchersTable()", "env.CouponsTable()",
-			[]string{"the functions cannot be built", "\nfunctions/redeem-voucher/main.go:19:20: env.CouponsTable undefined"},
+			[]string{"the functions cannot be built", "\nfunctions/redeem-voucher/main.go:20:20: env.CouponsTable undefined"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -282,7 +283,7 @@ func testMistakes(t *testing.T, root string) {
 	}
 }
 
-// run is a local run that is expected to fail.
+// run starts a local run that should fail.
 func run(ctx context.Context, root string, port int, out io.Writer) error {
 	started, err := localrun.Start(ctx, localrun.Options{Root: root, Port: port, Out: out, Warnings: out, Now: time.Now, Random: rand.Int64N})
 	if started != nil {
@@ -311,7 +312,7 @@ func testFresh(t *testing.T, root string) {
 		t.Errorf("the redemption is %s %s", status, rest)
 	}
 	if status, body := get(t, run.State.BaseURL+"/checkout/paybylink/cheque/emberforge-bank"); status != http.StatusGone {
-		t.Errorf("the new route answers %d %s", status, body)
+		t.Errorf("the new route returns %d %s", status, body)
 	}
 	if !strings.Contains(run.Output(), run.State.BaseURL+"/checkout/paybylink/cheque/bank'") {
 		t.Errorf("the new route has no example: %s", run.Output())
@@ -352,7 +353,7 @@ func testDamagedData(t *testing.T, root string) {
 	wantNothingLeft(t, root)
 }
 
-// wantError wants an error that says all the texts.
+// wantError checks that an error contains all the texts.
 func wantError(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	if err == nil {

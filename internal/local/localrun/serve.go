@@ -26,12 +26,12 @@ const (
 	stopGrace = 5 * time.Second
 )
 
-// LoadTemplate reads the template of the checkout at root for a local run whose DynamoDB has that endpoint.
+// LoadTemplate reads the template of the source tree at root for a local run whose DynamoDB has that endpoint.
 func LoadTemplate(root, endpoint string) (*samtemplate.Template, error) {
 	return samtemplate.Load(root, map[string]string{"AllowedOrigins": "*", "DynamoDBEndpoint": endpoint, "AWS::Region": region})
 }
 
-// NewRuntime runs the template's functions, which Run has built in the checkout at root. For log see runtimeapi.Config.
+// NewRuntime runs the template's functions, which Run has built in the source tree at root. For log see runtimeapi.Config.
 func NewRuntime(root string, template *samtemplate.Template, log func(function, line string)) (*runtimeapi.Runtime, error) {
 	config := runtimeapi.Config{
 		Region: region, Credentials: runtimeapi.Credentials{AccessKeyID: accessKey, SecretAccessKey: accessKey}, Log: log,
@@ -44,7 +44,7 @@ func NewRuntime(root string, template *samtemplate.Template, log func(function, 
 	return runtimeapi.New(config)
 }
 
-// NewGateway is the template's HTTP API in front of its functions. It gives log a record of each request.
+// NewGateway returns the template's HTTP API in front of its functions. It calls log for each request.
 func NewGateway(template *samtemplate.Template, functions gateway.Invoker, now func() time.Time, log func(gateway.Record)) (*gateway.Gateway, error) {
 	return gateway.New(gateway.Config{
 		Routes: template.Routes, Invoker: functions, CORS: template.CORS, Status: status, Clock: now, Log: log,
@@ -66,7 +66,7 @@ func status(err error) int {
 	return http.StatusInternalServerError
 }
 
-// load evaluates the template, once. It needs the endpoint of DynamoDB Local for that.
+// load reads the template. It needs the endpoint of DynamoDB Local.
 func (r *Run) load(context.Context) error {
 	var err error
 	if r.template, err = LoadTemplate(r.Root, r.store.Endpoint()); err != nil {
@@ -85,7 +85,7 @@ func (r *Run) load(context.Context) error {
 
 func (r *Run) functionsLog() string { return filepath.Join(r.dir, "functions.log") }
 
-// serve runs the functions and answers requests.
+// serve runs the functions and serves requests.
 func (r *Run) serve(ctx context.Context) error {
 	file, err := os.OpenFile(r.functionsLog(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -126,7 +126,7 @@ func (r *Run) serve(ctx context.Context) error {
 	return nil
 }
 
-// announce writes the files by which other commands find the run, and tells the developer where it is.
+// announce writes the files with which other commands find the run, and prints its address.
 func (r *Run) announce(ctx context.Context) error {
 	variables := filepath.Join(r.dir, "env-vars.json")
 	r.onStop(func() error { return remove(variables) })

@@ -14,12 +14,12 @@ import (
 	"shopfront/internal/local/runtimeapi"
 )
 
-// fails is a gateway.Invoker without an answer.
+// fails is a gateway.Invoker that only returns errors.
 type fails struct{ err error }
 
 func (f fails) Invoke(context.Context, string, []byte) ([]byte, error) { return nil, f.err }
 
-func TestNewGateway_FunctionErrorBecomesAStatus(t *testing.T) {
+func TestNewGateway_FunctionError_BecomesAStatus(t *testing.T) {
 	template, err := localrun.LoadTemplate("../../..", "")
 	if err != nil {
 		t.Fatal(err)

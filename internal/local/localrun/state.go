@@ -18,23 +18,23 @@ import (
 	"shopfront/pkg/operator"
 )
 
-// ErrNotRunning says that there is no local run: none was started here, or it has ended.
+// ErrNotRunning means that there is no local run: it was never started here, or it has ended.
 var ErrNotRunning = errors.New("no local run")
 
 // dialTimeout bounds the check whether DynamoDB Local still listens on this machine.
 const dialTimeout = 2 * time.Second
 
-// State says where a local run is. The run keeps it in the checkout while it serves, so that shopctl --local finds the run.
+// State says where a local run is. The run stores it in the source tree while it serves, so that shopctl --local finds the run.
 type State struct {
 	BaseURL          string          `json:"baseUrl"`          // such as http://127.0.0.1:3000
 	DynamoDBEndpoint string          `json:"dynamoDBEndpoint"` // such as http://127.0.0.1:8000, always on this machine
 	Region           string          `json:"region"`
 	Tables           operator.Tables `json:"tables"`
 	PID              int             `json:"pid"`     // of the process that serves
-	Version          string          `json:"version"` // as template.yaml has it; may be empty
+	Version          string          `json:"version"` // from template.yaml; may be empty
 }
 
-// Deployment is the local run as the target of an operator's work. For random see operator.Local.
+// Deployment returns the local run as a deployment for operators. For random see operator.Local.
 func (s State) Deployment(random func(n int64) int64) *operator.Deployment {
 	return operator.Local(operator.Deployment{
 		BaseURL: s.BaseURL, Region: s.Region, Version: s.Version, Tables: s.Tables,
@@ -43,7 +43,7 @@ func (s State) Deployment(random func(n int64) int64) *operator.Deployment {
 
 func statePath(root string) string { return filepath.Join(root, stateDir, "state.json") }
 
-// Write stores the state in the checkout at root, completely or not at all, readable by its owner only.
+// Write stores the state in the source tree at root, completely or not at all, readable by its owner only.
 func (s State) Write(root string) error {
 	if err := s.validate(); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (s State) Write(root string) error {
 	return os.Rename(unfinished, path)
 }
 
-// RemoveState removes the state from the checkout at root, if there is one.
+// RemoveState removes the state from the source tree at root, if there is one.
 func RemoveState(root string) error { return remove(statePath(root)) }
 
 func remove(path string) error {
@@ -73,8 +73,8 @@ func remove(path string) error {
 	return nil
 }
 
-// Find returns the state of the local run of the checkout that dir is in. It returns ErrNotRunning if there is no checkout and
-// no state in it, if the run's process is gone, or if its DynamoDB Local does not answer.
+// Find returns the state of the local run in the source tree that contains dir. It returns ErrNotRunning if there is no source
+// tree or no state in it, if the run's process is gone, or if its DynamoDB Local does not respond.
 func Find(ctx context.Context, dir string) (State, error) {
 	root, err := samtemplate.FindRoot(dir)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s State) checkAlive(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("%w: nothing answers on %s", ErrNotRunning, s.DynamoDBEndpoint)
+		return fmt.Errorf("%w: nothing listens on %s", ErrNotRunning, s.DynamoDBEndpoint)
 	}
 	return connection.Close()
 }

@@ -14,8 +14,8 @@ import (
 	"shopfront/pkg/operator"
 )
 
-// emptyCheckout returns the root of a checkout that has only a template.
-func emptyCheckout(t *testing.T) string {
+// emptyTree returns the root of a source tree that has only a template.
+func emptyTree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, samtemplate.File), nil, 0o600); err != nil {
@@ -39,9 +39,9 @@ func running(t *testing.T) (state localrun.State, listener net.Listener) {
 	}, listener
 }
 
-func TestFind_FromAnywhereInTheCheckout(t *testing.T) {
+func TestFind_FromAnywhereInTheSourceTree(t *testing.T) {
 	state, _ := running(t)
-	root := emptyCheckout(t)
+	root := emptyTree(t)
 	inside := filepath.Join(root, "pkg", "voucher")
 	if err := os.MkdirAll(inside, 0o750); err != nil {
 		t.Fatal(err)
@@ -73,14 +73,14 @@ func TestFind_NotRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, prepare := range map[string]func(t *testing.T, root string) error{
-		"outside a checkout": func(_ *testing.T, root string) error { return os.Remove(filepath.Join(root, samtemplate.File)) },
-		"never started":      func(*testing.T, string) error { return nil },
+		"outside a source tree": func(_ *testing.T, root string) error { return os.Remove(filepath.Join(root, samtemplate.File)) },
+		"never started":         func(*testing.T, string) error { return nil },
 		"the process is gone": func(t *testing.T, root string) error {
 			state, _ := running(t)
 			state.PID = ended.Process.Pid
 			return state.Write(root)
 		},
-		"DynamoDB Local does not answer": func(t *testing.T, root string) error {
+		"DynamoDB Local does not respond": func(t *testing.T, root string) error {
 			state, listener := running(t)
 			return errors.Join(state.Write(root), listener.Close())
 		},
@@ -90,7 +90,7 @@ func TestFind_NotRunning(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := emptyCheckout(t)
+			root := emptyTree(t)
 			if err := prepare(t, root); err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func TestFind_NotRunning(t *testing.T) {
 	}
 }
 
-func TestState_IncompleteOrOfAnotherMachine_IsNotWritten(t *testing.T) {
+func TestState_IncompleteOrForAnotherMachine_IsNotWritten(t *testing.T) {
 	for name, spoil := range map[string]func(*localrun.State){
 		"a database on another machine": func(s *localrun.State) { s.DynamoDBEndpoint = "http://192.0.2.1:8000" },
 		"a database with a host name":   func(s *localrun.State) { s.DynamoDBEndpoint = "http://localhost:8000" },
@@ -118,14 +118,14 @@ func TestState_IncompleteOrOfAnotherMachine_IsNotWritten(t *testing.T) {
 	}
 }
 
-func TestFind_StateThatIsIncompleteOrOfAnotherMachine_IsAnError(t *testing.T) {
+func TestFind_StateIncompleteOrForAnotherMachine_IsAnError(t *testing.T) {
 	for name, text := range map[string]string{
-		"no JSON": "{", "empty": "{}",
+		"invalid JSON": "{", "empty": "{}",
 		"a database on another machine": `{"baseUrl":"http://127.0.0.1:3000","dynamoDBEndpoint":"http://192.0.2.1:8000","region":"eu-central-1",` +
 			`"tables":{"catalogue":"Catalogue","vouchers":"Vouchers","checkouts":"Checkouts"},"pid":1}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := emptyCheckout(t)
+			root := emptyTree(t)
 			state, _ := running(t)
 			if err := state.Write(root); err != nil {
 				t.Fatal(err)

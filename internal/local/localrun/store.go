@@ -17,7 +17,7 @@ const (
 	region    = "us-east-1"
 	accessKey = "local"
 
-	// demoFile is the demo shop's catalogue, from the root of the checkout.
+	// demoFile is the demo shop's catalogue, relative to the root of the source tree.
 	demoFile = "examples/demo.yaml"
 )
 
@@ -52,7 +52,7 @@ func (r *Run) makeTables(ctx context.Context) error {
 	client := dynamolocal.NewClient(r.store.Endpoint())
 	for _, table := range r.template.Tables {
 		if err := table.Create(ctx, client, table.Name); err != nil {
-			return fmt.Errorf("table %s: %w; --fresh starts again and deletes what is stored", table.Name, err)
+			return fmt.Errorf("table %s: %w; --fresh deletes the data and starts again", table.Name, err)
 		}
 	}
 	return nil
@@ -61,7 +61,7 @@ func (r *Run) makeTables(ctx context.Context) error {
 // loadDemo loads the demo shop into a store that never had it, as `shopctl catalog apply` would. If an earlier run was
 // interrupted while loading, it completes that.
 func (r *Run) loadDemo(ctx context.Context) error {
-	// The marker is in the directory of the data, so that it is deleted together with them.
+	// The marker is in the data directory, so it is deleted with the data.
 	loaded := filepath.Join(r.dataDir(), "demo-shop-loaded")
 	if _, err := os.Stat(loaded); !errors.Is(err, fs.ErrNotExist) {
 		return err

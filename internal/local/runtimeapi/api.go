@@ -15,13 +15,13 @@ import (
 
 const (
 	apiVersion = "/2018-06-01"
-	// maxErrorReport is how many bytes are read of an error that a function reports.
+	// maxErrorReport is how many bytes of a function's error report are read.
 	maxErrorReport = 256 << 10
 
 	errorTypeHeader = "Lambda-Runtime-Function-Error-Type"
 )
 
-// runtimeAPI is the API whose address this process alone is told.
+// runtimeAPI returns the runtime API of this process. Only this process knows its address.
 func (p *Process) runtimeAPI() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+apiVersion+"/runtime/invocation/next", p.next)
@@ -31,7 +31,7 @@ func (p *Process) runtimeAPI() http.Handler {
 	return mux
 }
 
-// next waits for an event, however long.
+// next waits for an event, without a time limit.
 func (p *Process) next(w http.ResponseWriter, r *http.Request) {
 	if !p.ask() {
 		return
@@ -80,7 +80,7 @@ func (p *Process) deliver(w http.ResponseWriter, inv *invocation) {
 		inv.finish(nil, err)
 	})
 	select {
-	case <-p.gone: // its end did not see this invocation
+	case <-p.gone: // the process ended before it had this invocation
 		inv.finish(nil, p.cause)
 	default:
 	}
@@ -95,8 +95,8 @@ func (p *Process) deliver(w http.ResponseWriter, inv *invocation) {
 	_, _ = w.Write(inv.event) // if the event does not arrive, the process is gone or times out
 }
 
-// invocationOf returns the invocation that the request names, or nil and a response if the process does not have it or has
-// answered it.
+// invocationOf returns the invocation that the request names. If the process does not have it, or has already responded to it,
+// invocationOf writes an error and returns nil.
 func (p *Process) invocationOf(w http.ResponseWriter, r *http.Request) *invocation {
 	p.mu.Lock()
 	inv := p.current
@@ -121,10 +121,10 @@ func (p *Process) response(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, ErrAnswerTooLarge.Error(), http.StatusRequestEntityTooLarge)
 		return
 	case err != nil:
-		http.Error(w, "the answer is incomplete", http.StatusBadRequest)
+		http.Error(w, "the response is incomplete", http.StatusBadRequest)
 		return
 	}
-	// A function that streams its answer and then fails reports that in a trailer.
+	// A function that fails while it streams its response reports that in a trailer.
 	if errorType := r.Trailer.Get(errorTypeHeader); errorType != "" {
 		inv.finish(nil, &FunctionError{Type: errorType})
 	} else {

@@ -32,14 +32,14 @@ func TestRuntime_ProgramIsKilled_ProcessesDie(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !alive(pid) {
-		t.Fatalf("process %d, busy, is not there", pid)
+		t.Fatalf("the busy process %d does not exist", pid)
 	}
 	if err := program.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = program.Wait() // it was killed
 	for range 200 {
-		// Whoever inherits the orphan may not wait for it.
+		// The process that inherits the orphan may never wait for it.
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil || strings.Contains(string(stat), ") Z ") {
 			return

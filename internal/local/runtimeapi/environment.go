@@ -15,8 +15,8 @@ const reserved = "_HANDLER _X_AMZN_TRACE_ID AWS_DEFAULT_REGION AWS_REGION AWS_EX
 	"AWS_ACCESS_KEY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN " +
 	"AWS_LAMBDA_RUNTIME_API AWS_LAMBDA_MAX_CONCURRENCY LAMBDA_TASK_ROOT LAMBDA_RUNTIME_DIR"
 
-// environment lists what every process of the function finds in its environment, except for the address of its runtime API.
-// Nothing is inherited.
+// environment returns the variables of every process of the function, except for the address of its runtime API. Nothing is
+// inherited.
 func (f Function) environment(config Config) []string {
 	vars := map[string]string{
 		// A function may declare these itself.

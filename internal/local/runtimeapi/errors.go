@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Errors of Invoke. ErrBusy, ErrEventTooLarge and ErrUnknownFunction mean that no process got the event.
+// Errors of Invoke. After ErrBusy, ErrEventTooLarge and ErrUnknownFunction, no process has received the event.
 var (
 	ErrUnknownFunction = errors.New("no such function")
 	ErrEventTooLarge   = fmt.Errorf("the event is larger than %d bytes", MaxEvent)
@@ -14,11 +14,11 @@ var (
 	ErrStart           = errors.New("the executable cannot be started")
 	ErrInitTimeout     = errors.New("the process did not ask for its first event in time and was killed")
 	ErrTimeout         = errors.New("the function timed out and its process was killed")
-	ErrNoAnswer        = errors.New("the process asked for another event before it answered and was killed")
-	ErrAnswerTooLarge  = fmt.Errorf("the answer is larger than %d bytes", MaxAnswer)
+	ErrNoAnswer        = errors.New("the process asked for another event before it responded and was killed")
+	ErrAnswerTooLarge  = fmt.Errorf("the response is larger than %d bytes", MaxAnswer)
 )
 
-// ExitError means that a process ended before it answered: it exited, crashed or was killed from outside.
+// ExitError means that a process ended before it responded: it exited, crashed or was killed from outside.
 type ExitError struct {
 	// Init is set when the process had not asked for its first event.
 	Init bool
@@ -31,7 +31,7 @@ func (e *ExitError) Error() string {
 	if e.Init {
 		return "the process ended while it started: " + e.Status
 	}
-	return "the process ended before it answered: " + e.Status
+	return "the process ended before it responded: " + e.Status
 }
 
 // FunctionError is an error that the function itself reported to the runtime API. Error leaves out the message, which may

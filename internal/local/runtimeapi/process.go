@@ -18,7 +18,7 @@ import (
 const (
 	// exitGrace is how long a process that reported that it cannot start may take to exit by itself.
 	exitGrace = 500 * time.Millisecond
-	// outputGrace is how long output is read that the process's own children keep open after it ended.
+	// outputGrace is how long output is read after the process ended, if its children keep it open.
 	outputGrace = time.Second
 	// headerTimeout cuts off a client that connects to the runtime API and sends nothing.
 	headerTimeout = 10 * time.Second
@@ -34,9 +34,9 @@ type Command struct {
 	ARN string
 	// Stdout and Stderr take its output as in exec.Cmd. Nil discards it.
 	Stdout, Stderr io.Writer
-	// InitTimeout bounds the time from the start to the first request for an event; 10 s where 0.
+	// InitTimeout bounds the time from the start to the first request for an event; 0 means 10 s.
 	InitTimeout time.Duration
-	// Timeout bounds the time for one event, from its delivery until the process asks for the next; 3 s where 0.
+	// Timeout bounds the time for one event, from its delivery until the process asks for the next; 0 means 3 s.
 	Timeout time.Duration
 }
 
@@ -56,11 +56,11 @@ type Process struct {
 	mu      sync.Mutex
 	readyAt time.Time   // of the first request for an event
 	current *invocation // the last one that was delivered
-	cause   error       // why the process was killed, or how it said that it cannot start
+	cause   error       // why the process was killed, or its report that it cannot start
 }
 
 // Start starts a process and returns when it asks for its first event. The process is killed when ctx ends. Errors:
-// ErrStart, ErrInitTimeout, ErrClosed where ctx ended, *ExitError and *FunctionError. After an error nothing runs.
+// ErrStart, ErrInitTimeout, ErrClosed if ctx ended, *ExitError and *FunctionError. After an error nothing runs.
 func Start(ctx context.Context, command Command) (*Process, error) {
 	p, err := start(ctx, command)
 	if err != nil {
@@ -100,8 +100,8 @@ func start(ctx context.Context, command Command) (*Process, error) {
 	return p, <-started
 }
 
-// run starts the process and waits for its end. It keeps its thread to itself, because on Linux the process dies with the
-// thread that started it.
+// run starts the process and waits for its end. It locks its thread, because on Linux the process dies with the thread that
+// started it.
 func (p *Process) run(ctx context.Context, listener net.Listener, started chan<- error) {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	defer p.kill()
@@ -149,7 +149,7 @@ func (p *Process) end(cause error) {
 	p.kill()
 }
 
-// err says why a process that is gone ended.
+// err returns why a process ended.
 func (p *Process) err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,7 +165,7 @@ func (p *Process) isReady() bool {
 // PID is the number of the process.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
-// Ready is the time from before the process was started until it asked for its first event.
+// Ready is the time from the start of the process until it asked for its first event.
 func (p *Process) Ready() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,9 +178,8 @@ func (p *Process) Stop() {
 	<-p.gone
 }
 
-// Invoke gives the process an event and returns its answer, with the time from handing over the event until the answer had
-// arrived. It returns when the process asks for the next event, and is called one event at a time. Errors are those of
-// Runtime.Invoke for a function that failed.
+// Invoke sends the process an event, and returns its response and how long that took. It returns when the process asks for the
+// next event. Do not call it concurrently. If the function fails, the error is one of Runtime.Invoke.
 func (p *Process) Invoke(event []byte) (answer []byte, took time.Duration, err error) {
 	inv := newInvocation(event, func() {})
 	given := time.Now()
@@ -207,7 +206,7 @@ type invocation struct {
 
 	once    sync.Once
 	release func()        // called before done is closed
-	done    chan struct{} // closed once what follows is set
+	done    chan struct{} // closed once the fields below are set
 	at      time.Time
 	answer  []byte
 	err     error

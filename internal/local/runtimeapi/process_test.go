@@ -20,7 +20,7 @@ func TestProcess_Invoke_MeasuresEachEvent(t *testing.T) {
 	for range 3 {
 		answer, took, err := p.Invoke([]byte(`{"millis":20}`))
 		if err != nil || len(answer) == 0 || took < 20*time.Millisecond {
-			t.Errorf("answered %q after %s, %v", answer, took, err)
+			t.Errorf("responded %q after %s, %v", answer, took, err)
 		}
 	}
 	var reported *runtimeapi.FunctionError
@@ -32,7 +32,7 @@ func TestProcess_Invoke_MeasuresEachEvent(t *testing.T) {
 	}
 	p.Stop()
 	if alive(p.PID()) {
-		t.Error("the process is still there")
+		t.Error("the process still exists")
 	}
 }
 

@@ -2,7 +2,7 @@
 // (2018-06-01, https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html) for one event at a time, in an environment
 // that holds only what Lambda sets and what was declared for the function, within the function's timeout.
 //
-// A Runtime starts the processes of a set of functions as events need them, for the local run. A Process is a single one,
+// A Runtime starts the processes of a set of functions as events need them, for the local run. A Process runs just one,
 // for measurements. The package runs on Linux and macOS. It knows nothing of HTTP APIs, templates or the shop, and imports
 // no other package of this module. No function may import it.
 package runtimeapi
@@ -24,9 +24,9 @@ import (
 // Limits and defaults of Lambda: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html and
 // https://docs.aws.amazon.com/lambda/latest/dg/configuration-function-common.html.
 const (
-	// MaxEvent is the size of the largest event that a function is given, in bytes.
+	// MaxEvent is the size of the largest event, in bytes.
 	MaxEvent = 6 << 20
-	// MaxAnswer is the size of the largest answer that a function may give, in bytes: 6 MB and 100 bytes.
+	// MaxAnswer is the size of the largest response, in bytes: 6 MB and 100 bytes.
 	MaxAnswer = 6<<20 + 100
 
 	// MaxTimeout is the longest timeout that a function can declare.
@@ -54,17 +54,17 @@ type Function struct {
 	Name string
 	// Path is the built executable. Its directory is the working directory and LAMBDA_TASK_ROOT.
 	Path string
-	// Handler is the value of _HANDLER; "bootstrap" where empty.
+	// Handler is the value of _HANDLER; empty means "bootstrap".
 	Handler string
-	// MemorySize is in MB; 128 where 0. The function is told it, but nothing enforces it.
+	// MemorySize is in MB; 0 means 128. The function can read it, but nothing enforces it.
 	MemorySize int
-	// Timeout bounds the work on one event; 3 s where 0, at most MaxTimeout.
+	// Timeout bounds the work on one event; 0 means 3 s. It is at most MaxTimeout.
 	Timeout time.Duration
-	// Env holds the declared variables. Names that Lambda reserves are refused, as Lambda refuses them.
+	// Env holds the declared variables. Names that Lambda reserves are refused, as in Lambda.
 	Env map[string]string
 }
 
-// Credentials are what a function finds in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. The zero value sets neither.
+// Credentials are the values of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. The zero value sets neither.
 type Credentials struct {
 	AccessKeyID, SecretAccessKey string
 }
@@ -72,15 +72,15 @@ type Credentials struct {
 // Config says what to run. Only Functions is required.
 type Config struct {
 	Functions []Function
-	// Region is the value of AWS_REGION; us-east-1 where empty.
+	// Region is the value of AWS_REGION; empty means us-east-1.
 	Region      string
 	Credentials Credentials
-	// MaxProcesses bounds the processes of each function; 8 where 0.
+	// MaxProcesses bounds the processes of each function; 0 means 8.
 	MaxProcesses int
-	// InitTimeout bounds the time from a process's start to its first request for an event; 10 s where 0.
+	// InitTimeout bounds the time from a process's start to its first request for an event; 0 means 10 s.
 	InitTimeout time.Duration
-	// Log takes what the processes write to stdout and stderr, line by line, one call at a time. A line may arrive
-	// shortly after the answer of the event that caused it. Lines over 64 KiB come in pieces. May be nil.
+	// Log receives what the processes write to stdout and stderr, line by line, one call at a time. A line may arrive
+	// shortly after the response to the event that caused it. Lines over 64 KiB come in pieces. May be nil.
 	Log func(function, line string)
 }
 
@@ -94,7 +94,7 @@ type Runtime struct {
 	alive context.Context
 	end   context.CancelFunc
 
-	mu      sync.RWMutex // held to add to running, and by Close to end alive: nothing is added after that
+	mu      sync.RWMutex // held to add to running and to cancel alive, after which nothing is added
 	running sync.WaitGroup
 }
 
@@ -125,7 +125,7 @@ func (f Function) command(config Config) (Command, error) {
 		return Command{}, errors.New("a function needs a name and the path of its executable")
 	}
 	if f.Timeout < 0 || f.Timeout > MaxTimeout {
-		return Command{}, fmt.Errorf("timeout %s is not within 0 and %s", f.Timeout, MaxTimeout)
+		return Command{}, fmt.Errorf("timeout %s is not between 0 and %s", f.Timeout, MaxTimeout)
 	}
 	path, err := filepath.Abs(f.Path)
 	if err != nil {
@@ -146,14 +146,14 @@ func (f Function) command(config Config) (Command, error) {
 	}, nil
 }
 
-// Invoke gives the event to a process of the function and returns its answer, whatever that contains. An idle process
-// takes the event, else a new one does; while all are busy, Invoke waits for one. Errors, for errors.Is and errors.As:
+// Invoke sends the event to a process of the function and returns its response unchanged. It uses an idle process, or starts
+// one; while all are busy, it waits. Errors, for errors.Is and errors.As:
 //
 //   - ErrBusy: ctx ended before a process took the event; the function never saw it
-//   - the error of ctx: it ended while the function worked on the event, and the function works on, as in Lambda
+//   - the error of ctx: ctx ended while the function worked on the event; the function continues, as in Lambda
 //   - ErrTimeout, ErrInitTimeout, ErrStart, ErrNoAnswer, ErrAnswerTooLarge, *ExitError and *FunctionError: the function failed
 //   - ErrClosed: the runtime was closed; the function may have worked on the event
-//   - ErrEventTooLarge, ErrUnknownFunction: the event was not given to any function
+//   - ErrEventTooLarge, ErrUnknownFunction: no function received the event
 func (r *Runtime) Invoke(ctx context.Context, function string, event []byte) ([]byte, error) {
 	f, known := r.functions[function]
 	if !known {
@@ -166,7 +166,7 @@ func (r *Runtime) Invoke(ctx context.Context, function string, event []byte) ([]
 	return answer, nil
 }
 
-// Close kills every process, waits until all are gone, and fails what was under way with ErrClosed. It always returns nil.
+// Close kills every process, waits until all are gone, and fails invocations in flight with ErrClosed. It always returns nil.
 func (r *Runtime) Close() error {
 	r.mu.Lock()
 	r.end()
@@ -181,11 +181,11 @@ type function struct {
 	name    string
 	command Command
 
-	// slots has an entry for each event that has, or may start, a process. A process that is not idle belongs to one of
-	// them, and a process is started only when none is idle: so there are never more processes than slots.
+	// slots has an entry for each event that has a process or may start one. Every process that is not idle has a slot, and a
+	// process is started only if none is idle. So processes never outnumber cap(slots).
 	slots chan struct{}
 
-	// idle holds processes that no slot belongs to: even one that has not asked for its next event yet, or has ended.
+	// idle holds the processes without a slot, even one that has ended or has not yet asked for its next event.
 	idle chan *Process
 
 	mu       sync.Mutex
@@ -216,7 +216,7 @@ func (f *function) invoke(ctx context.Context, event []byte) ([]byte, error) {
 	case <-inv.done:
 		return inv.answer, inv.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("gave up waiting for the answer: %w", ctx.Err())
+		return nil, fmt.Errorf("gave up waiting for the response: %w", ctx.Err())
 	}
 }
 
@@ -250,7 +250,7 @@ func (f *function) deliver(ctx context.Context, event []byte) (*invocation, erro
 			f.idle <- p
 			return nil, busy(ctx)
 		case <-p.gone:
-			// A process that ended while it was idle is replaced. A new one that ends is an error: it would go on for ever.
+			// A process that ended while idle is replaced. If a new process ends, that is an error: replacing it might never end.
 			if isNew {
 				f.noteStart(p.isReady())
 				return nil, p.err()
@@ -312,7 +312,7 @@ func (r *Runtime) start(f *function) (*Process, error) {
 	return p, nil
 }
 
-// logLines hands on a process's output line by line, and returns when the process is gone.
+// logLines logs a process's output line by line until the process is gone.
 func (r *Runtime) logLines(function string, output io.Reader) {
 	lines := bufio.NewReaderSize(output, maxLine)
 	for {

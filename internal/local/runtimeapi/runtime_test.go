@@ -21,7 +21,7 @@ import (
 	"shopfront/internal/local/runtimeapi"
 )
 
-// report is what the function answers.
+// report is the function's response.
 type report struct {
 	PID       int       `json:"pid"`
 	RequestID string    `json:"requestId"`
@@ -103,7 +103,7 @@ func invoke(t *testing.T, r *runtimeapi.Runtime, event string) report {
 	}
 	var got report
 	if err := json.Unmarshal(answer, &got); err != nil {
-		t.Fatalf("answer %q: %v", answer, err)
+		t.Fatalf("response %q: %v", answer, err)
 	}
 	return got
 }
@@ -119,10 +119,10 @@ func awaitDeath(t *testing.T, pid int) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Errorf("process %d is still there", pid)
+	t.Errorf("process %d still exists", pid)
 }
 
-func TestProcess_Environment_IsLambdas(t *testing.T) {
+func TestProcess_Environment_MatchesLambda(t *testing.T) {
 	t.Setenv("SHOPFRONT_STACK", "not the function's business")
 	f := redeem(t)
 	f.MemorySize = 256
@@ -249,7 +249,7 @@ func TestInvoke_AllProcessesBusy_WaitsAsLongAsItsContext(t *testing.T) {
 	}
 }
 
-func TestInvoke_CallerIsGone_FunctionWorksOn(t *testing.T) {
+func TestInvoke_CallerIsGone_FunctionContinues(t *testing.T) {
 	config := only(redeem(t))
 	config.MaxProcesses = 1
 	r := newRuntime(t, config)
@@ -296,15 +296,15 @@ func TestInvoke_FunctionFails_ErrorSaysHow(t *testing.T) {
 		{"exits", redeem(t), `{"do":"exit"}`, exit(false, "exit status 4")},
 		{"returns an error", redeem(t), `{"do":"error"}`, reported(runtimeapi.FunctionError{Type: "errorString", Message: "the shelf is empty"})},
 		{"panics", redeem(t), `{"do":"panic"}`, reported(runtimeapi.FunctionError{Type: "string", Message: "the shelf is empty"})},
-		{"answers too much", redeem(t), `{"do":"huge","bytes":6291557}`, is(runtimeapi.ErrAnswerTooLarge)},
-		{"breaks off its answer", redeem(t), `{"do":"broken-stream"}`, reported(runtimeapi.FunctionError{Type: "errorString"})},
+		{"responds too much", redeem(t), `{"do":"huge","bytes":6291557}`, is(runtimeapi.ErrAnswerTooLarge)},
+		{"breaks off its response", redeem(t), `{"do":"broken-stream"}`, reported(runtimeapi.FunctionError{Type: "errorString"})},
 		{"takes too long", impatient, `{"millis":60000}`, is(runtimeapi.ErrTimeout)},
 		{"crashes while it starts", starting(t, "crash"), `{}`, exit(true, "exit status 3")},
 		{"never asks for an event", starting(t, "hang"), `{}`, is(runtimeapi.ErrInitTimeout)},
 		{"reports that it cannot start", starting(t, "init-error"), `{}`, reported(runtimeapi.FunctionError{Init: true, Type: "Settings", Message: "TABLE is not set"})},
 		{"reports that it cannot start and stays", starting(t, "init-error-hang"), `{}`, reported(runtimeapi.FunctionError{Init: true, Type: "Settings", Message: "TABLE is not set"})},
-		{"asks for another event before it answers", starting(t, "never-answer"), `{}`, is(runtimeapi.ErrNoAnswer)},
-		{"is not there", missing, `{}`, is(runtimeapi.ErrStart)},
+		{"asks for another event before it responds", starting(t, "never-answer"), `{}`, is(runtimeapi.ErrNoAnswer)},
+		{"does not exist", missing, `{}`, is(runtimeapi.ErrStart)},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -334,7 +334,7 @@ func TestInvoke_AfterAFailure_NextEventIsServed(t *testing.T) {
 			r := newRuntime(t, only(f))
 			before := invoke(t, r, `{}`)
 			if answer, err := r.Invoke(t.Context(), f.Name, []byte(event)); err == nil {
-				t.Errorf("answered %.80s", answer)
+				t.Errorf("responded %.80s", answer)
 			}
 			after := invoke(t, r, `{}`)
 			// Lambda keeps a process that reports an error and does not exit.
@@ -361,7 +361,7 @@ func TestInvoke_Timeout_KillsTheProcess(t *testing.T) {
 	awaitDeath(t, pid)
 }
 
-func TestInvoke_AnyAnswer_IsReturnedAsItIs(t *testing.T) {
+func TestInvoke_AnyResponse_IsReturnedUnchanged(t *testing.T) {
 	r := newRuntime(t, only(redeem(t)))
 	for event, want := range map[string]string{
 		`{"do":"rubbish"}`:              "<html>",
@@ -396,7 +396,7 @@ func TestInvoke_ProcessKilledAtWork_IsAnExitError(t *testing.T) {
 	}
 }
 
-func TestInvoke_ProcessKilledWhileIdle_CostsNoRequest(t *testing.T) {
+func TestInvoke_ProcessKilledWhileIdle_FailsNoRequest(t *testing.T) {
 	r := newRuntime(t, only(redeem(t)))
 	for range 10 {
 		pid := invoke(t, r, `{}`).PID
@@ -428,7 +428,7 @@ func TestInvoke_CrashLoop_PausesBetweenStarts(t *testing.T) {
 	defer cancel()
 	for ctx.Err() == nil {
 		if _, err := r.Invoke(ctx, "redeem-voucher", []byte(`{}`)); err == nil {
-			t.Fatal("answered")
+			t.Fatal("got a response")
 		}
 	}
 	mu.Lock()
@@ -438,7 +438,7 @@ func TestInvoke_CrashLoop_PausesBetweenStarts(t *testing.T) {
 	}
 }
 
-func TestRuntimeAPI_AnswerToNoInvocation_IsRefused(t *testing.T) {
+func TestRuntimeAPI_ResponseToUnknownInvocation_IsRefused(t *testing.T) {
 	f := starting(t, "wrong-id")
 	f.Timeout = 500 * time.Millisecond
 	lines := make(chan string, 100)
@@ -507,7 +507,7 @@ func TestClose_BusyAndIdleProcesses_AreGone(t *testing.T) {
 	}
 	for pid := range pids {
 		if alive(pid) {
-			t.Errorf("process %d is still there", pid)
+			t.Errorf("process %d still exists", pid)
 		}
 	}
 	for range 2 {

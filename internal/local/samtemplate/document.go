@@ -2,20 +2,20 @@ package samtemplate
 
 import "go.yaml.in/yaml/v3"
 
-// Document is a template whose expressions are evaluated as CloudFormation does it. The checks of what a deployment creates
-// use it; the local run does not.
+// Document is a template whose expressions are evaluated like CloudFormation's. Tests of deployments use it; the local run
+// does not.
 type Document struct{ stack *stack }
 
 // Resource is a resource that a deployment of a document creates.
 type Resource struct {
 	Name string
-	Type string // "AWS::IAM::Role"
+	Type string // such as AWS::IAM::Role
 	Line int
 	// Properties are maps, slices and strings. A reference that only a deployed stack can resolve is written as ${Address}.
 	Properties map[string]any
 }
 
-// Open reads a template. The parameters are those of Load. The prefix stands before the resources' names in references: it is
+// Open reads a template. The parameters are those of Load. The prefix is prepended to resources' names in references: it is
 // empty, or a nested stack's name and a dot.
 func Open(path, prefix string, parameters map[string]string) (*Document, error) {
 	s, err := openStack(path, parameters)
@@ -37,7 +37,7 @@ func (d *Document) Resources() (all []Resource, err error) {
 	return all, err
 }
 
-// Holds reports whether a condition of the document holds.
+// Holds reports whether a condition holds.
 func (d *Document) Holds(condition *yaml.Node) (holds bool, err error) {
 	err = try(func() { holds = d.stack.judge(condition) })
 	return holds, err

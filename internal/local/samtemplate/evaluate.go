@@ -13,7 +13,7 @@ import (
 // failure is an error on its way up to try. Evaluation is deeply nested, so it panics as package text/template does.
 type failure struct{ err error }
 
-// try runs do and returns the error that fail was called with in it.
+// try runs do, and returns the error if do calls fail.
 func try(do func()) (err error) {
 	defer func() {
 		switch problem := recover().(type) {
@@ -42,7 +42,7 @@ const referenceMark = "\x00"
 
 func reference(address string) string { return referenceMark + address + referenceMark }
 
-// replaceReferences replaces each reference in a text by what replace returns for its address.
+// replaceReferences replaces each reference in a string with the result of replace for its address.
 func replaceReferences(text string, replace func(address string) string) string {
 	parts := strings.Split(text, referenceMark)
 	for i := 1; i < len(parts); i += 2 {
@@ -86,8 +86,8 @@ func intrinsic(n *yaml.Node) (name string, argument *yaml.Node) {
 	return "", nil
 }
 
-// resolve evaluates a node if it is an intrinsic function. It does not evaluate what is below the node: callers resolve that
-// when they need it. It returns nil for AWS::NoValue and for nil.
+// resolve evaluates a node if it is an intrinsic function. It does not evaluate the nodes below: callers resolve those when
+// they need them. It returns nil for AWS::NoValue and for nil.
 func (s *stack) resolve(n *yaml.Node) *yaml.Node {
 	if n != nil && n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -139,7 +139,7 @@ func (s *stack) resolve(n *yaml.Node) *yaml.Node {
 	}
 }
 
-// arguments returns the arguments of a function that takes so many.
+// arguments returns the arguments of a function. It fails unless there are count of them.
 func (s *stack) arguments(n *yaml.Node, function string, count int) []*yaml.Node {
 	if n.Kind != yaml.SequenceNode || len(n.Content) != count {
 		s.fail(n, "%s takes %d arguments", function, count)
@@ -147,19 +147,19 @@ func (s *stack) arguments(n *yaml.Node, function string, count int) []*yaml.Node
 	return n.Content
 }
 
-// text evaluates a node to a text, which may contain references. It is empty for nil.
+// text evaluates a node to a string, which may contain references. It is empty for nil.
 func (s *stack) text(n *yaml.Node) string {
 	resolved := s.resolve(n)
 	if resolved == nil {
 		return ""
 	}
 	if resolved.Kind != yaml.ScalarNode {
-		s.fail(n, "want a text, not a list or a mapping")
+		s.fail(n, "want a string, not a list or a mapping")
 	}
 	return resolved.Value
 }
 
-// list evaluates a node to a list, and the items of the list, without those that are AWS::NoValue.
+// list evaluates a node to a list, evaluates its items, and drops those that are AWS::NoValue.
 func (s *stack) list(n *yaml.Node) []*yaml.Node {
 	resolved := s.resolve(n)
 	if resolved == nil {
@@ -194,7 +194,8 @@ func (s *stack) ref(at *yaml.Node, name string) *yaml.Node {
 	}
 	declared := get(s.sections, "Parameters", name)
 	if declared == nil {
-		return s.refer(at, name, name)
+		resource, _, _ := strings.Cut(name, ".") // Api.Stage is the stage that the serverless transform adds
+		return s.refer(at, resource, name)
 	}
 	text, is := s.parameter(name)
 	if !is {
@@ -236,7 +237,7 @@ func (s *stack) getAtt(at *yaml.Node, path string) *yaml.Node {
 	return s.refer(at, name, path)
 }
 
-// sub evaluates Sub of a text, or of a list of a text and a mapping of further names.
+// sub evaluates Sub of a string, or of a list of a string and a mapping of more names.
 func (s *stack) sub(argument *yaml.Node) *yaml.Node {
 	text, names := argument, (*yaml.Node)(nil)
 	if argument.Kind == yaml.SequenceNode {
@@ -262,7 +263,7 @@ func (s *stack) sub(argument *yaml.Node) *yaml.Node {
 	}))
 }
 
-// condition reports whether the condition of a name holds.
+// condition reports whether the named condition holds.
 func (s *stack) condition(name *yaml.Node) bool {
 	declared := get(s.sections, "Conditions", name.Value)
 	if declared == nil {
@@ -283,10 +284,10 @@ func (s *stack) judge(n *yaml.Node) bool {
 	case "Condition":
 		return s.condition(argument)
 	case "Equals":
-		// Conditions are evaluated before anything is created, so no text may have a reference.
+		// Conditions are evaluated before anything is created, so no string may have a reference.
 		texts := s.texts(argument)
 		if len(texts) != 2 || strings.Contains(texts[0]+texts[1], referenceMark) {
-			s.fail(argument, "Equals takes two texts that are known before the deployment")
+			s.fail(argument, "Equals takes two strings that are known before the deployment")
 		}
 		return texts[0] == texts[1]
 	case "Not":

@@ -28,10 +28,10 @@ const (
 		"    UpdateReplacePolicy: Retain\n    Properties:\n"
 )
 
-// addition is something that a shop in production adds to its template.
+// addition is a part that a production shop may add to its template.
 type addition struct {
 	place, text string
-	// ignored is what the local run says about it, after "ignored on this machine: "; empty for nothing.
+	// ignored is what the local run reports after "ignored on this machine: "; empty if it reports nothing.
 	ignored string
 }
 
@@ -47,7 +47,7 @@ func additions() map[string]addition {
 		"a domain":                 resource("AWS::ApiGatewayV2::DomainName", "DomainName: shop.example, DomainNameConfigurations: [{CertificateArn: !ImportValue certificate}]"),
 		"a domain's mapping":       resource("AWS::ApiGatewayV2::ApiMapping", "ApiId: !Ref Api, DomainName: shop.example, Stage: $default"),
 		"a domain of the API":      property(inAPI, api, "Domain", "Api", "{DomainName: shop.example, CertificateArn: !ImportValue certificate}"),
-		"access logs":              property(inAPI, api, "AccessLogSettings", "Api", "{DestinationArn: !GetAtt RedeemVoucherLogs.Arn, Format: $context.requestId}"),
+		"stage variables":          property(inAPI, api, "StageVariables", "Api", "{shop: !ImportValue shop}"),
 		"route settings":           property(inAPI, api, "RouteSettings", "Api", `{"GET /docs": {ThrottlingRateLimit: 5}}`),
 		"an authorizer":            property(inAPI, api, "Auth", "Api", "{DefaultAuthorizer: Shops, Authorizers: {Shops: {JwtConfiguration: {issuer: !ImportValue issuer}}}}"),
 		"an event's authorizer":    {inEvent, "            Auth: {Authorizer: NONE}\n", ""},
@@ -81,14 +81,14 @@ func additions() map[string]addition {
 		"a topic":                  resource("AWS::SNS::Topic", "DisplayName: shop"),
 		"a data stream":            resource("AWS::Kinesis::Stream", "ShardCount: 1"),
 		"an alarm":                 resource("AWS::CloudWatch::Alarm", "Dimensions: !Transform {Name: Widgets}"),
-		"a resource of a kind":     {inResources, "  Added: {Type: AWS::SQS::Queue, DependsOn: Api, CreationPolicy: {}, Metadata: {a: b}}\n", "AWS::SQS::Queue (Added)"},
+		"a resource's attributes":  {inResources, "  Added: {Type: AWS::SQS::Queue, DependsOn: Api, CreationPolicy: {}, Metadata: {a: b}}\n", "AWS::SQS::Queue (Added)"},
 		"an output with an export": {inOutputs, "  Added: {Value: !ImportValue shop, Export: {Name: !Sub '${AWS::StackName}-shop'}}\n", ""},
 		"mappings":                 {inSections, "Mappings: {Regions: {eu-central-1: {Zone: a}}}\n", ""},
 		"hooks and metadata":       {inSections, "Hooks: {Shift: {Type: AWS::CodeDeploy::BlueGreen}}\n", ""},
 	}
 }
 
-// to adds it to the shop's template, in a checkout of its own, and returns the checkout's root.
+// to adds it to a copy of the shop's template, and returns the root of the copy.
 func (a addition) to(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, samtemplate.File))
@@ -111,8 +111,8 @@ func (a addition) to(t *testing.T) string {
 	return root
 }
 
-// A template for production has much that does not exist on a laptop. The local run ignores that, says so, and takes routes,
-// functions and tables as before.
+// A production template has many parts that do not exist on a laptop. The local run ignores and reports them. Routes, functions
+// and tables stay the same.
 func TestLoad_AdditionForProduction_IsIgnored(t *testing.T) {
 	before, err := samtemplate.Load(repository, nil)
 	if err != nil || len(before.Ignored) > 0 {
@@ -129,11 +129,11 @@ func TestLoad_AdditionForProduction_IsIgnored(t *testing.T) {
 				want = []string{"template.yaml: ignored on this machine: " + added.ignored}
 			}
 			if !slices.Equal(after.Ignored, want) {
-				t.Errorf("it says %q, want %q", after.Ignored, want)
+				t.Errorf("it reports %q, want %q", after.Ignored, want)
 			}
 			if !reflect.DeepEqual(after.Routes, before.Routes) || !reflect.DeepEqual(after.Functions, before.Functions) ||
 				!reflect.DeepEqual(after.Tables, before.Tables) || !reflect.DeepEqual(after.CORS, before.CORS) {
-				t.Errorf("it reads %+v, want %+v", after, before)
+				t.Errorf("the template is %+v, want %+v", after, before)
 			}
 		})
 	}

@@ -16,14 +16,14 @@ import (
 	"shopfront/internal/local/gateway"
 )
 
-// reader fills a Template. Its methods fail as those of stack do.
+// reader fills a Template. Its methods call fail, like those of stack.
 type reader struct {
 	*stack
 
 	root     string
 	template *Template
 	hasAPI   bool
-	// ignored has the names of what is ignored, by kind; kinds has the kinds in the template's order.
+	// ignored has the ignored names by kind; kinds has the kinds in the template's order.
 	ignored map[string][]string
 	kinds   []string
 }
@@ -37,7 +37,7 @@ func (r *reader) ignore(kind, name string) {
 	}
 }
 
-// field returns what is under a key of a mapping, evaluated.
+// field evaluates the value under a key of a mapping.
 func (r *reader) field(n *yaml.Node, key string) *yaml.Node {
 	if n != nil && n.Kind != yaml.MappingNode {
 		r.fail(n, "want a mapping with the key %s", key)
@@ -45,23 +45,23 @@ func (r *reader) field(n *yaml.Node, key string) *yaml.Node {
 	return r.resolve(get(n, key))
 }
 
-// known returns a text that is known before the deployment, and fallback if there is none.
+// known returns a string that is known before the deployment, or fallback if n is nil.
 func (r *reader) known(n *yaml.Node, fallback string) string {
 	if n == nil {
 		return fallback
 	}
 	text := r.text(n)
 	if strings.Contains(text, referenceMark) {
-		r.fail(n, "want a text that is known before the deployment")
+		r.fail(n, "want a string that is known before the deployment")
 	}
 	return text
 }
 
-// oneOf returns a text that must be one of the texts; the first is the fallback.
+// oneOf returns a string that must be one of texts. The first one is the fallback.
 func (r *reader) oneOf(n *yaml.Node, texts ...string) string {
 	text := r.known(n, texts[0])
 	if !slices.Contains(texts, text) {
-		r.fail(n, "this machine supports %s, not %q", strings.Join(texts, " and "), text)
+		r.fail(n, "this machine supports only %q, not %q", texts, text)
 	}
 	return text
 }
@@ -75,8 +75,8 @@ func (r *reader) number(n *yaml.Node, fallback int) int {
 	return number
 }
 
-// read evaluates the properties of a resource that this machine needs. It notes the others, except for those in silent,
-// which the shop's own template has.
+// read evaluates the properties of a resource that this machine needs. It reports the others as ignored, except for those in
+// silent, which the shop's own template has.
 func (r *reader) read(of resource, needed []string, silent ...string) map[string]*yaml.Node {
 	values := make(map[string]*yaml.Node)
 	for _, key := range needed {
@@ -92,7 +92,7 @@ func (r *reader) read(of resource, needed []string, silent ...string) map[string
 	return values
 }
 
-// readResources reads the resources that exist on this machine, and notes the others.
+// readResources reads the resources that exist on this machine, and reports the others as ignored.
 func (r *reader) readResources() {
 	var functions []resource
 	for each := range r.resources() {
@@ -118,7 +118,7 @@ func (r *reader) readAPI(api resource) {
 		r.fail(api.at, "%s is a second HTTP API: this machine can serve one", api.name)
 	}
 	r.hasAPI = true
-	properties := r.read(api, []string{"StageName", "CorsConfiguration"}, "DefaultRouteSettings")
+	properties := r.read(api, []string{"StageName", "CorsConfiguration"}, "DefaultRouteSettings", "DisableExecuteApiEndpoint", "AccessLogSettings")
 	r.oneOf(properties["StageName"], "$default")
 	if cors := properties["CorsConfiguration"]; cors != nil {
 		r.template.CORS = &gateway.CORS{
@@ -136,7 +136,7 @@ func (r *reader) readFunction(each resource) {
 	properties := r.read(each,
 		[]string{"Runtime", "Handler", "CodeUri", "Architectures", "MemorySize", "Timeout", "Environment", "Events"},
 		"Description", "Role", "LoggingConfig", "ReservedConcurrentExecutions", "Tracing")
-	// The Makefile's rule builds the folder with the function's name, from the whole checkout.
+	// The Makefile's rule builds the folder with the function's name, from the whole source tree.
 	r.oneOf(properties["Runtime"], "provided.al2023")
 	r.oneOf(properties["CodeUri"], ".")
 	f := Function{
@@ -166,7 +166,7 @@ func (r *reader) readFunction(each resource) {
 }
 
 // environment evaluates a function's variables. A table has its name on this machine. Another resource does not exist here:
-// the function gets a text instead of its ARN or name, so that it starts, and fails only where it uses the resource.
+// the function gets a placeholder for its ARN or name, so that it starts, and fails only when it uses the resource.
 func (r *reader) environment(function string, variables *yaml.Node) map[string]string {
 	if variables != nil && variables.Kind != yaml.MappingNode {
 		r.fail(variables, "want a mapping of variables")
@@ -192,7 +192,7 @@ func (r *reader) environment(function string, variables *yaml.Node) map[string]s
 	return environment
 }
 
-// readEvent reads an event that invokes a function. On this machine only the HTTP API does.
+// readEvent reads an event that invokes a function. On this machine, only the HTTP API invokes functions.
 func (r *reader) readEvent(function string, key, event *yaml.Node) {
 	event = r.resolve(event)
 	if kind := r.known(r.field(event, "Type"), ""); kind != "HttpApi" {
@@ -203,7 +203,7 @@ func (r *reader) readEvent(function string, key, event *yaml.Node) {
 	r.oneOf(r.field(properties, "PayloadFormatVersion"), "2.0")
 	api := strings.Trim(r.text(r.field(properties, "ApiId")), referenceMark)
 	if r.text(get(r.sections, "Resources", api, "Type")) != typeAPI {
-		r.fail(key, "the event %s names no HTTP API of this template: it needs ApiId", key.Value)
+		r.fail(key, "the event %s does not name an HTTP API of this template: it needs ApiId", key.Value)
 	}
 	route := gateway.Route{
 		Method:   strings.ToUpper(r.known(r.field(properties, "Method"), "")),
@@ -237,7 +237,7 @@ func (r *reader) readTable(each resource) {
 		r.fail(each.at, "the table %s needs a KeySchema", each.name)
 	}
 	if properties["GlobalSecondaryIndexes"] != nil || properties["LocalSecondaryIndexes"] != nil {
-		r.fail(each.at, "the table %s has an index: this machine creates none", each.name)
+		r.fail(each.at, "the table %s has an index: this machine does not create indexes", each.name)
 	}
 	ttl := properties["TimeToLiveSpecification"]
 	if r.oneOf(r.field(ttl, "Enabled"), "false", "true") == "true" {
@@ -246,7 +246,7 @@ func (r *reader) readTable(each resource) {
 	r.template.Tables = append(r.template.Tables, table)
 }
 
-// tableName returns the key of the stack's output that has the table's name, and the logical ID if there is none.
+// tableName returns the key of the stack's output that has the table's name, or the logical ID if there is none.
 func (r *reader) tableName(logicalID string) string {
 	for key, item := range pairs(get(r.sections, "Outputs")) {
 		if text := r.textIfPossible(get(item, "Value")); text == reference(logicalID) {
@@ -256,7 +256,7 @@ func (r *reader) tableName(logicalID string) string {
 	return logicalID
 }
 
-// textIfPossible is text, and empty if that fails.
+// textIfPossible is like text, but returns "" if text fails.
 func (s *stack) textIfPossible(n *yaml.Node) (text string) {
 	_ = try(func() { text = s.text(n) })
 	return text

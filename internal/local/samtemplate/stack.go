@@ -12,11 +12,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// stack is a template with values for its parameters. Methods without an error fail as try describes it.
+// stack is a template with values for its parameters. Methods that do not return an error call fail: see try.
 type stack struct {
 	path     string
 	sections *yaml.Node
-	// prefix stands before the names of the stack's resources in references: see Open.
+	// prefix is prepended to the names of the stack's resources in references: see Open.
 	prefix    string
 	overrides map[string]string
 	pseudo    map[string]string
@@ -39,7 +39,7 @@ func openStack(path string, parameters map[string]string) (*stack, error) {
 		"AWS::StackName": "shopfront",
 		"AWS::URLSuffix": "amazonaws.com",
 	}}
-	text, err := os.ReadFile(path) //nolint:gosec // a template of the checkout
+	text, err := os.ReadFile(path) //nolint:gosec // the project's own template
 	if err != nil {
 		return nil, fmt.Errorf("read the template: %w", err)
 	}
@@ -47,7 +47,7 @@ func openStack(path string, parameters map[string]string) (*stack, error) {
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.file(), err)
 	}
-	var all map[string]any // decoding finds keys that a mapping has twice
+	var all map[string]any // decoding finds duplicate keys
 	if err := document.Decode(&all); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.file(), err)
 	}
@@ -81,7 +81,7 @@ func pairs(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	}
 }
 
-// get returns what the template has under the keys, not evaluated, and nil if that does not exist.
+// get returns the node under the keys, not evaluated, or nil if it does not exist.
 func get(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		var found *yaml.Node
@@ -113,13 +113,13 @@ func (s *stack) resources() iter.Seq[resource] {
 	}
 }
 
-// creates reports whether the stack creates the resource of that name.
+// creates reports whether the stack creates the named resource.
 func (s *stack) creates(name string) bool {
 	condition := get(s.sections, "Resources", name, "Condition")
 	return condition == nil || s.condition(condition)
 }
 
-// globals are the properties that all resources of a type have.
+// globals returns the properties that all resources of a type share.
 func (s *stack) globals(kind string) *yaml.Node {
 	section, isServerless := strings.CutPrefix(kind, "AWS::Serverless::")
 	if !isServerless {
@@ -128,8 +128,8 @@ func (s *stack) globals(kind string) *yaml.Node {
 	return get(s.sections, "Globals", section)
 }
 
-// property returns a property of a resource, merged with the globals as the serverless transform does it: mappings are
-// merged, lists are joined, and otherwise the resource's own value wins.
+// property returns a property of a resource, merged with the globals like in the serverless transform: mappings are merged,
+// lists are joined, and otherwise the resource's own value wins.
 func (s *stack) property(r resource, key string) *yaml.Node {
 	return s.merge(get(s.globals(r.kind), key), get(r.properties, key))
 }

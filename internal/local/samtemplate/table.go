@@ -14,16 +14,16 @@ import (
 // Table is a table that the stack creates.
 type Table struct {
 	LogicalID string // in the template, such as Vouchers
-	// Name is the table's name on this machine: that of the stack's output with the deployed table's name, such as VouchersTable.
+	// Name is the table's name on this machine: the key of the stack's output that has the deployed name, such as VouchersTable.
 	Name string
 
 	Attributes []types.AttributeDefinition
 	Keys       []types.KeySchemaElement
-	TTL        string // the attribute by which DynamoDB deletes expired items, empty for none
+	TTL        string // the attribute with which DynamoDB deletes expired items; may be empty
 }
 
-// Create creates the table under a name, in DynamoDB Local: without what protects a deployed table or prepares it for load. It
-// keeps a table that exists, and fails if that one has other keys.
+// Create creates the table under a name in DynamoDB Local, without the protection and the warm throughput of a deployed table.
+// It keeps an existing table, but fails if that has other keys.
 func (t Table) Create(ctx context.Context, client *dynamodb.Client, name string) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest, AttributeDefinitions: t.Attributes, KeySchema: t.Keys,
@@ -34,16 +34,27 @@ func (t Table) Create(ctx context.Context, client *dynamodb.Client, name string)
 	if err != nil || t.TTL == "" {
 		return err
 	}
-	// An earlier run may have ended after it created the table and before it came here.
-	current, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(name)})
-	if err != nil || current.TimeToLiveDescription.TimeToLiveStatus == types.TimeToLiveStatusEnabled {
+	// An earlier run may have ended between creating the table and this step.
+	enabled, err := hasTTL(ctx, client, name)
+	if err != nil || enabled {
 		return err
 	}
-	_, err = client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+	_, failed := client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 		TableName:               aws.String(name),
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(t.TTL), Enabled: aws.Bool(true)},
 	})
-	return err
+	if failed == nil {
+		return nil
+	}
+	if enabled, err := hasTTL(ctx, client, name); err != nil || !enabled { // else another test was faster
+		return failed
+	}
+	return nil
+}
+
+func hasTTL(ctx context.Context, client *dynamodb.Client, name string) (bool, error) {
+	current, err := client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(name)})
+	return err == nil && current.TimeToLiveDescription.TimeToLiveStatus == types.TimeToLiveStatusEnabled, err
 }
 
 func (t Table) compare(ctx context.Context, client *dynamodb.Client, name string) error {
@@ -54,7 +65,7 @@ func (t Table) compare(ctx context.Context, client *dynamodb.Client, name string
 	return err
 }
 
-// describeKeys writes a table's keys as text: their names, types and roles, the partition key first.
+// describeKeys returns a table's keys as a string: their names, types and roles, the partition key first.
 func describeKeys(keys []types.KeySchemaElement, attributes []types.AttributeDefinition) string {
 	kinds := make(map[string]types.ScalarAttributeType)
 	for _, attribute := range attributes {

@@ -1,9 +1,9 @@
 // Package samtemplate reads template.yaml, so that the local run and the tests take routes, functions, variables and tables
 // from the same file as a deployment does.
 //
-// It evaluates what it needs and nothing else. Resources, properties and expressions that matter only in the cloud cannot
-// stop the local run: Template.Ignored names them. An expression that a function's variable or a table needs must be one of
-// Ref, GetAtt, Sub, If, Join, Split, Select and FindInMap; errors name the file and the line. References:
+// It evaluates only what it needs. Resources, properties and expressions that matter only in the cloud do not stop the local
+// run: Template.Ignored names them. An expression that a function's variable or a table needs must be one of Ref, GetAtt,
+// Sub, If, Join, Split, Select and FindInMap; errors name the file and the line. References:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-reference.html,
 // https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification.html.
 //
@@ -22,7 +22,7 @@ import (
 	"shopfront/internal/local/gateway"
 )
 
-// File is the name of the template, in the root of the checkout.
+// File is the name of the template, in the root of the source tree.
 const File = "template.yaml"
 
 // The resource types that exist on a laptop.
@@ -32,12 +32,12 @@ const (
 	typeTable    = "AWS::DynamoDB::Table"
 )
 
-// Template is what a local run needs of template.yaml, in the template's order.
+// Template holds the parts of template.yaml that a local run needs, in the template's order.
 type Template struct {
 	Functions []Function
 	Routes    []gateway.Route
 	CORS      *gateway.CORS // nil for none
-	// Tables are the tables that the stack creates. A table that a parameter names is not among them.
+	// Tables are the tables that the stack creates. They do not include tables that a parameter names.
 	Tables  []Table
 	Version string // the stack's output of that name, empty if there is none
 	// Ignored has a line for each kind of resource, property or value that exists only in the cloud.
@@ -50,7 +50,7 @@ type Function struct {
 	LogicalID string
 	// Name is the logical ID in kebab case, redeem-voucher, as in the Makefile's build rule.
 	Name string
-	// Package is the path of its main package from the checkout's root, with slashes: functions/redeem-voucher.
+	// Package is the path of its main package from the source tree's root, with slashes: functions/redeem-voucher.
 	Package string
 	// Handler is the name of the program.
 	Handler string
@@ -62,7 +62,7 @@ type Function struct {
 	Environment map[string]string
 }
 
-// FindRoot returns the root of the checkout that dir is in: the nearest directory upwards that has a template.yaml.
+// FindRoot returns the root of the source tree that contains dir: the nearest directory upwards that has a template.yaml.
 func FindRoot(dir string) (string, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {
@@ -73,12 +73,12 @@ func FindRoot(dir string) (string, error) {
 			return at, err
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("there is no %s in %s or above it: change into a checkout of Shopfront", File, start)
+			return "", fmt.Errorf("there is no %s in %s or above it: change into a clone of Shopfront", File, start)
 		}
 	}
 }
 
-// Load reads template.yaml in the checkout's root. The parameters override the defaults of the template's own parameters, and
+// Load reads template.yaml in the source tree's root. The parameters override the defaults of the template's own parameters, and
 // those of the pseudo parameters AWS::AccountId, AWS::Partition, AWS::Region, AWS::StackName and AWS::URLSuffix.
 func Load(root string, parameters map[string]string) (*Template, error) {
 	s, err := openStack(filepath.Join(root, File), parameters)

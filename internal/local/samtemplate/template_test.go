@@ -9,7 +9,7 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// write makes a checkout of the files, with a folder for the function that the tests declare.
+// write writes the files to a new folder, beside a folder for the function that the tests declare.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -97,8 +97,9 @@ func TestVariable_Expressions(t *testing.T) {
 		"!If [Neither, a T-shirt, coins or ranks]":          "coins or ranks",
 		"!If [Both, both, not both]":                        "not both",
 		"!If [Ranks, !Ref Missing, coins]":                  "coins",
-		// A resource that exists only in the cloud has a text in its place.
+		// A placeholder stands for a resource that exists only in the cloud.
 		"!Ref Bonus":                    "Bonus",
+		"!Ref GiftCard.Version":         "GiftCard.Version", // of the serverless transform
 		"!GetAtt Bonus.Arn":             "arn:aws:local:us-east-1:123456789012:Bonus",
 		"!GetAtt [Bonus, Arn]":          "arn:aws:local:us-east-1:123456789012:Bonus",
 		"!Sub '${Bonus.QueueName}/new'": "Bonus.QueueName/new",
@@ -128,7 +129,7 @@ func TestVariable_ConditionsFollowParameters(t *testing.T) {
 	}
 }
 
-func TestVariable_ExpressionThatCannotBeEvaluated(t *testing.T) {
+func TestVariable_InvalidExpression_IsRejected(t *testing.T) {
 	const at = "template.yaml:34: "
 	for expression, want := range map[string]string{
 		"!ImportValue shop":               at + "this machine cannot evaluate the function ImportValue",
@@ -144,16 +145,16 @@ func TestVariable_ExpressionThatCannotBeEvaluated(t *testing.T) {
 		"!Sub ${Shop}":                    at + "there is no parameter or resource Shop",
 		"!Sub '${GiftCardX.Arn}'":         at + "there is no parameter or resource GiftCardX",
 		"!Sub ${Pack":                     at + "${ is not closed in \"${Pack\"",
-		"!Sub ${Sizes}":                   at + "want a text, not a list or a mapping",
+		"!Sub ${Sizes}":                   at + "want a string, not a list or a mapping",
 		"!Sub [a, {b: c}, d]":             at + "Sub takes 2 arguments",
 		"!If [Coins, a]":                  at + "If takes 3 arguments",
 		"!If [Coin, a, b]":                at + `there is no condition "Coin"`,
 		"!If [Circle, a, b]":              "template.yaml:14: the condition Circle depends on itself",
 		"!Join [a, b]":                    at + "want a list",
-		"!Join [a, [[b]]]":                at + "want a text, not a list or a mapping",
+		"!Join [a, [[b]]]":                at + "want a string, not a list or a mapping",
 		"!Select [2, !Ref Sizes]":         at + `there is no item "2" in a list of 2`,
 		"!Select [-1, !Ref Sizes]":        at + `there is no item "-1" in a list of 2`,
-		"[coins]":                         at + "want a text, not a list or a mapping",
+		"[coins]":                         at + "want a string, not a list or a mapping",
 		"{coins: 1, coins: 2}":            `mapping key "coins" already defined`,
 	} {
 		_, _, err := evaluate(t, expression, nil)
@@ -163,7 +164,7 @@ func TestVariable_ExpressionThatCannotBeEvaluated(t *testing.T) {
 	}
 }
 
-func TestLoad_TemplateThatWouldMakeTheLocalRunWrong(t *testing.T) {
+func TestLoad_UnsupportedTemplate_IsRejected(t *testing.T) {
 	const function = `Resources:
   Api: {Type: AWS::Serverless::HttpApi}
   GiftCard:
@@ -177,35 +178,35 @@ func TestLoad_TemplateThatWouldMakeTheLocalRunWrong(t *testing.T) {
 	const table = "Resources:\n  Orders:\n    Type: AWS::DynamoDB::Table\n    Properties:\n"
 	const keys = "      KeySchema: [{AttributeName: customer, KeyType: HASH}]\n"
 	for name, test := range map[string]struct{ template, want string }{
-		"no YAML":                  {"Resources: [", "template.yaml: yaml: "},
-		"an empty template":        {"# a comment\n", "template.yaml: the template is empty"},
-		"a list":                   {"- Resources\n", "template.yaml: yaml: "},
-		"a resource of no type":    {"Resources:\n  Queue: {}\n", "template.yaml:2: the resource Queue has no type"},
-		"a loop over resources":    {"Resources:\n  Fn::ForEach::Shops: [Shop, [a, b], {}]\n", "template.yaml:2: the resource Fn::ForEach::Shops has no type"},
-		"an unknown condition":     {"Resources:\n  Api: {Type: AWS::Serverless::HttpApi, Condition: Open}\n", `template.yaml:2: there is no condition "Open"`},
-		"no condition":             {"Conditions:\n  Open: true\nResources:\n  Api: {Type: AWS::Serverless::HttpApi, Condition: Open}\n", "template.yaml:2: this machine cannot evaluate this as a condition"},
-		"Equals of a resource":     {"Conditions:\n  Open: !Equals [!Ref Log, a]\nResources:\n  Log: {Type: AWS::Logs::LogGroup}\n  Api: {Type: AWS::Serverless::HttpApi, Condition: Open}\n", "template.yaml:2: Equals takes two texts"},
-		"Equals of three":          {"Conditions:\n  Open: !Equals [a, b, c]\nResources:\n  Api: {Type: AWS::Serverless::HttpApi, Condition: Open}\n", "template.yaml:2: Equals takes two texts"},
-		"two HTTP APIs":            {"Resources:\n  Api: {Type: AWS::Serverless::HttpApi}\n  Api2: {Type: AWS::Serverless::HttpApi}\n", "template.yaml:3: Api2 is a second HTTP API"},
-		"a named stage":            {api + "      StageName: v1\n", `template.yaml:5: this machine supports $default, not "v1"`},
-		"origins in a text":        {api + "      CorsConfiguration:\n        AllowOrigins: https://shop.example\n", "template.yaml:6: want a list"},
-		"CORS in a text":           {api + "      CorsConfiguration: https://shop.example\n", "template.yaml:5: want a mapping with the key AllowOrigins"},
-		"a function without code":  {strings.Replace(function, "GiftCard", "TShirt", 1), "template.yaml:3: TShirt has no code: there is no folder functions/t-shirt"},
-		"another runtime":          {strings.Replace(function, "provided.al2023", "go1.x", 1), `template.yaml:6: this machine supports provided.al2023, not "go1.x"`},
-		"another folder to build":  {strings.Replace(function, "CodeUri: .", "CodeUri: functions", 1), `template.yaml:8: this machine supports ., not "functions"`},
-		"two architectures":        {function + "      Architectures: [arm64, x86_64]\n", "template.yaml:3: GiftCard has more than one architecture"},
-		"globals are joined":       {"Globals:\n  Function:\n    Architectures: [arm64]\n" + function + "      Architectures: [x86_64]\n", "template.yaml:6: GiftCard has more than one architecture"},
-		"a timeout in words":       {function + "      Timeout: short\n", `template.yaml:9: want a whole number, not "short"`},
-		"variables in a list":      {function + "      Environment:\n        Variables: [A]\n", "template.yaml:10: want a mapping of variables"},
-		"a text for a mapping":     {function + "      Environment: none\n", "template.yaml:9: want a mapping with the key Variables"},
-		"an event of no HTTP API":  {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties: {Method: GET, Path: /gift}\n", "template.yaml:10: the event Get names no HTTP API of this template"},
-		"no path":                  {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties: {ApiId: !Ref Api, Method: GET}\n", "template.yaml:10: the event Get needs Method and Path"},
-		"a path of a resource":     {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties: {ApiId: !Ref Api, Method: GET, Path: !Ref Api}\n", "template.yaml:12: want a text that is known before the deployment"},
-		"the older payload":        {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties:\n            PayloadFormatVersion: '1.0'\n", `template.yaml:13: this machine supports 2.0, not "1.0"`},
-		"a table without keys":     {table + "      BillingMode: PAY_PER_REQUEST\n", "template.yaml:2: the table Orders needs a KeySchema"},
-		"an index":                 {table + keys + "      GlobalSecondaryIndexes: [{IndexName: byNick}]\n", "template.yaml:2: the table Orders has an index"},
-		"an attribute of no type":  {table + keys + "      AttributeDefinitions: [{AttributeName: customer, AttributeType: X}]\n", `template.yaml:6: this machine supports S and N and B, not "X"`},
-		"an expression in a table": {table + "      KeySchema: !ImportValue keys\n", "template.yaml:5: this machine cannot evaluate the function ImportValue"},
+		"invalid YAML":                         {"Resources: [", "template.yaml: yaml: "},
+		"an empty template":                    {"# a comment\n", "template.yaml: the template is empty"},
+		"a list":                               {"- Resources\n", "template.yaml: yaml: "},
+		"a resource without a type":            {"Resources:\n  Queue: {}\n", "template.yaml:2: the resource Queue has no type"},
+		"a loop over resources":                {"Resources:\n  Fn::ForEach::Shops: [Shop, [a, b], {}]\n", "template.yaml:2: the resource Fn::ForEach::Shops has no type"},
+		"an unknown condition":                 {"Resources:\n  Api: {Type: AWS::Serverless::HttpApi, Condition: Open}\n", `template.yaml:2: there is no condition "Open"`},
+		"a condition without an expression":    {"Conditions:\n  Open: true\nResources:\n  Api: {Type: AWS::Serverless::HttpApi, Condition: Open}\n", "template.yaml:2: this machine cannot evaluate this as a condition"},
+		"Equals with a resource":               {"Conditions:\n  Open: !Equals [!Ref Log, a]\nResources:\n  Log: {Type: AWS::Logs::LogGroup}\n  Api: {Type: AWS::Serverless::HttpApi, Condition: Open}\n", "template.yaml:2: Equals takes two strings"},
+		"Equals with three arguments":          {"Conditions:\n  Open: !Equals [a, b, c]\nResources:\n  Api: {Type: AWS::Serverless::HttpApi, Condition: Open}\n", "template.yaml:2: Equals takes two strings"},
+		"two HTTP APIs":                        {"Resources:\n  Api: {Type: AWS::Serverless::HttpApi}\n  Api2: {Type: AWS::Serverless::HttpApi}\n", "template.yaml:3: Api2 is a second HTTP API"},
+		"a named stage":                        {api + "      StageName: v1\n", `template.yaml:5: this machine supports only ["$default"], not "v1"`},
+		"a string of origins":                  {api + "      CorsConfiguration:\n        AllowOrigins: https://shop.example\n", "template.yaml:6: want a list"},
+		"a string instead of CORS settings":    {api + "      CorsConfiguration: https://shop.example\n", "template.yaml:5: want a mapping with the key AllowOrigins"},
+		"a function without code":              {strings.Replace(function, "GiftCard", "TShirt", 1), "template.yaml:3: TShirt has no code: there is no folder functions/t-shirt"},
+		"another runtime":                      {strings.Replace(function, "provided.al2023", "go1.x", 1), `template.yaml:6: this machine supports only ["provided.al2023"], not "go1.x"`},
+		"another folder to build":              {strings.Replace(function, "CodeUri: .", "CodeUri: functions", 1), `template.yaml:8: this machine supports only ["."], not "functions"`},
+		"two architectures":                    {function + "      Architectures: [arm64, x86_64]\n", "template.yaml:3: GiftCard has more than one architecture"},
+		"architectures of Globals and its own": {"Globals:\n  Function:\n    Architectures: [arm64]\n" + function + "      Architectures: [x86_64]\n", "template.yaml:6: GiftCard has more than one architecture"},
+		"a timeout that is not a number":       {function + "      Timeout: short\n", `template.yaml:9: want a whole number, not "short"`},
+		"variables in a list":                  {function + "      Environment:\n        Variables: [A]\n", "template.yaml:10: want a mapping of variables"},
+		"a string instead of a mapping":        {function + "      Environment: none\n", "template.yaml:9: want a mapping with the key Variables"},
+		"an event without an HTTP API":         {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties: {Method: GET, Path: /gift}\n", "template.yaml:10: the event Get does not name an HTTP API of this template"},
+		"an event without a path":              {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties: {ApiId: !Ref Api, Method: GET}\n", "template.yaml:10: the event Get needs Method and Path"},
+		"a path that refers to a resource":     {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties: {ApiId: !Ref Api, Method: GET, Path: !Ref Api}\n", "template.yaml:12: want a string that is known before the deployment"},
+		"the older payload":                    {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties:\n            PayloadFormatVersion: '1.0'\n", `template.yaml:13: this machine supports only ["2.0"], not "1.0"`},
+		"a table without keys":                 {table + "      BillingMode: PAY_PER_REQUEST\n", "template.yaml:2: the table Orders needs a KeySchema"},
+		"an index":                             {table + keys + "      GlobalSecondaryIndexes: [{IndexName: byNick}]\n", "template.yaml:2: the table Orders has an index"},
+		"an attribute of an unknown type":      {table + keys + "      AttributeDefinitions: [{AttributeName: customer, AttributeType: X}]\n", `template.yaml:6: this machine supports only ["S" "N" "B"], not "X"`},
+		"an expression in a table":             {table + "      KeySchema: !ImportValue keys\n", "template.yaml:5: this machine cannot evaluate the function ImportValue"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := samtemplate.Load(write(t, map[string]string{"template.yaml": test.template}), nil)
@@ -216,7 +217,7 @@ func TestLoad_TemplateThatWouldMakeTheLocalRunWrong(t *testing.T) {
 	}
 }
 
-func TestLoad_TableWithoutAnOutputHasItsLogicalID(t *testing.T) {
+func TestLoad_TableWithoutAnOutput_HasItsLogicalID(t *testing.T) {
 	root := write(t, map[string]string{"template.yaml": giftTemplate + "!Ref Orders\n"})
 	template, err := samtemplate.Load(root, nil)
 	if err != nil || template.Tables[0].Name != "Orders" || template.Functions[0].Environment["GIFT"] != "Orders" {
@@ -224,7 +225,7 @@ func TestLoad_TableWithoutAnOutputHasItsLogicalID(t *testing.T) {
 	}
 }
 
-func TestLoad_GlobalTableIsATable(t *testing.T) {
+func TestLoad_GlobalTable_IsATable(t *testing.T) {
 	root := write(t, map[string]string{"template.yaml": strings.Replace(giftTemplate, "DynamoDB::Table", "DynamoDB::GlobalTable", 1) + "!Ref Orders" + giftOutputs})
 	template, err := samtemplate.Load(root, nil)
 	if err != nil || len(template.Tables) != 1 || template.Functions[0].Environment["GIFT"] != "OrdersTable" {
@@ -232,7 +233,7 @@ func TestLoad_GlobalTableIsATable(t *testing.T) {
 	}
 }
 
-func TestLoad_UnknownParameterOrNoTemplate(t *testing.T) {
+func TestLoad_UnknownParameterOrMissingTemplate_IsRejected(t *testing.T) {
 	if _, err := samtemplate.Load(t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "template.yaml") {
 		t.Errorf("%v, want an error about template.yaml", err)
 	}

@@ -14,16 +14,16 @@ import (
 // budget is what a function may link and how large it may be.
 type budget struct {
 	function string
-	// links are the packages that the function may link in addition to the reference's. Each includes the packages below it.
+	// links are the packages that the function may link in addition to the reference's. Each stands for the packages below it, too.
 	links [][]string
 	sdk   bool
-	// growth is the greatest size of its binary, as a multiple of the reference's.
+	// growth is the maximum size of its binary, as a multiple of the reference's.
 	growth float64
 }
 
 func budgets() []budget {
 	shared := []string{
-		"shopfront/pkg/catalog", "shopfront/pkg/checkout", "shopfront/pkg/lambdahttp", "shopfront/pkg/httpapi", "shopfront/pkg/idempotency",
+		"shopfront/pkg/access", "shopfront/pkg/catalog", "shopfront/pkg/checkout", "shopfront/pkg/lambdahttp", "shopfront/pkg/httpapi", "shopfront/pkg/idempotency",
 		"shopfront/pkg/money", "shopfront/pkg/voucher",
 		"github.com/awslabs/aws-lambda-go-api-proxy", "github.com/go-json-experiment/json", "golang.org/x/text",
 	}
@@ -52,7 +52,7 @@ func TestBudget_EveryFunction_HasOne(t *testing.T) {
 	}
 }
 
-// Of the standard library, a function may link only what the reference links, and what the budget names.
+// A function may link only those packages of the standard library that the reference links or the budget names.
 func TestBudget_Function_LinksOnlyWhatItNeeds(t *testing.T) {
 	const backoffice = "shopfront/pkg/dynamo/backoffice" // the operator's side of the store
 	imports := allImports(t)
@@ -76,7 +76,7 @@ func TestBudget_Function_LinksOnlyWhatItNeeds(t *testing.T) {
 	}
 }
 
-// allImports are the direct imports of each package that a function or the reference links.
+// allImports returns the direct imports of each package that a function or the reference links.
 func allImports(t *testing.T) map[string][]string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Imports", "-tags", "lambda.norpc", "./functions/...", "./"+referencesPackages+"redeem")
@@ -101,7 +101,7 @@ func allImports(t *testing.T) map[string][]string {
 	}
 }
 
-// linked are the packages that a main package links, itself included.
+// linked returns the packages that a main package links, itself included.
 func linked(imports map[string][]string, program string) map[string]bool {
 	links := make(map[string]bool)
 	for next := []string{program}; len(next) > 0; next = next[1:] {
@@ -127,7 +127,7 @@ func checkSizes(t *testing.T, built programs) {
 		growth := size("functions/"+b.function) / reference
 		t.Logf("%s is %.2f times the reference", b.function, growth)
 		if growth > b.growth {
-			t.Errorf("%s is %.2f times the reference, which has %.0f bytes; at most %g times is wanted", b.function, growth, reference, b.growth)
+			t.Errorf("%s is %.2f times the reference, which has %.0f bytes; want at most %g times", b.function, growth, reference, b.growth)
 		}
 	}
 }

@@ -34,7 +34,7 @@ const (
 	unknownCode = "unknown"
 )
 
-// Oracle is how refused requests differ in time. If they differ, a stranger can use the time as an oracle for which codes exist.
+// Oracle holds the times of refused requests. If they differ by kind, a stranger can find out which codes exist.
 type Oracle struct {
 	Samples  int       `json:"samples"` // of each kind
 	Refusals []Refusal `json:"refusals"`
@@ -53,8 +53,8 @@ type Refusal struct {
 
 	comparison
 
-	// ToTell is how many requests of each of two codes, one unknown and one of this kind, it takes to tell them apart by ranks with
-	// errors of 5 %. If the ranks do not differ significantly, it is a lower bound.
+	// ToTell is how many requests with an unknown code, and as many with a code of this kind, it takes to tell the two codes apart by
+	// ranks with errors of 5 %. If the ranks do not differ significantly, it is a lower bound.
 	ToTell int `json:"toTell"`
 }
 
@@ -69,7 +69,7 @@ func (o Oracle) Apart() float64 {
 	return apart
 }
 
-// refusedCodes are codes of one kind, all of them refused.
+// refusedCodes are codes that are refused for the same reason.
 type refusedCodes struct {
 	kind   string
 	create func(ctx context.Context, client *dynamodb.Client, code string) error
@@ -84,7 +84,7 @@ func (k *refusedCodes) createAll(ctx context.Context, client *dynamodb.Client) e
 			return err
 		}
 		if err := k.create(ctx, client, code); err != nil {
-			return fmt.Errorf("create a code, %s: %w", k.kind, err)
+			return fmt.Errorf("create a code of the kind %q: %w", k.kind, err)
 		}
 		k.codes = append(k.codes, code)
 	}
@@ -147,7 +147,7 @@ type refusedRequest struct {
 	calls int64
 }
 
-// timeRefusals sends one process requests of each kind in turn, in a new order each time.
+// timeRefusals sends requests of each kind to one process, in a new order each time.
 func timeRefusals(ctx context.Context, options Options, built programs) (o Oracle, err error) {
 	kinds := kindsOfRefusedCodes()
 	s, err := startStub(ctx, options.Dir, stubSteady, steadyDelay, func(ctx context.Context, client *dynamodb.Client) error {
@@ -156,7 +156,7 @@ func timeRefusals(ctx context.Context, options Options, built programs) (o Oracl
 				return err
 			}
 		}
-		return nil
+		return fixture.LimitRefusals(ctx, client)
 	})
 	if err != nil {
 		return Oracle{}, err
@@ -202,13 +202,13 @@ func (r *refusedRequest) send(p *runtimeapi.Process, event fixture.Event, turn i
 	}
 	answer, took, err := p.Invoke(request)
 	if err == nil && !bytes.Contains(answer, []byte("voucher-not-found")) {
-		err = fmt.Errorf("a code, %s, was answered %.200q", r.kind, answer)
+		err = fmt.Errorf("a code of the kind %q: response %.200q", r.kind, answer)
 	}
 	return took, err
 }
 
-// judgeTimes compares each kind of request with the requests for an unknown code. Requests with a key are compared only with each
-// other, and so are requests without one. The requests for an unknown code come first in the list.
+// judgeTimes compares each kind of request with the requests for an unknown code, which come first in the list. It compares requests
+// with a key only with each other, and requests without a key only with each other.
 func judgeTimes(requests []*refusedRequest) Oracle {
 	o := Oracle{Samples: len(requests[0].times)}
 	unknown := make(map[bool][]time.Duration)
@@ -253,7 +253,7 @@ func (o Oracle) Print(w io.Writer) error {
 	_, err := fmt.Fprintf(w, `Refusals of one process, timed at the runtime API. The store answers in 5 ms. %d of each kind, in random order.
 Each kind is compared with unknown codes. "longer" is how often such a request takes longer than one for an unknown code. The two
 p-values say how likely such samples are if times reveal nothing: by ranks (Mann-Whitney) and by the distance of the cumulative
-distributions (Kolmogorov-Smirnov). "requests to tell" is how many of each of two codes tell them apart, with errors of 5 %%.
+distributions (Kolmogorov-Smirnov). "requests to tell" is how many requests for each of two codes tell the codes apart, with errors of 5 %%.
 %s`, o.Samples, table.Align(1, rows))
 	return err
 }

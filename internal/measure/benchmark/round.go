@@ -11,11 +11,11 @@ import (
 const (
 	// blockSize is how many requests a subject gets in a row before the next subject has its turn.
 	blockSize = 20
-	// warmUp is how many requests a new process answers before the clock starts.
+	// warmUp is how many requests a new process handles before the clock starts.
 	warmUp = 20
 )
 
-// Round is what one subject did in one round.
+// Round holds the measurements of one subject in one round.
 type Round struct {
 	process.Figures
 
@@ -71,7 +71,7 @@ func (r *runner) round(ctx context.Context, s *store) (map[string]Round, error) 
 	return rounds, nil
 }
 
-// shuffled returns the trials in a new order, so that none always follows the same one.
+// shuffled returns the trials in a new order, so that no trial always follows the same one.
 func shuffled(trials []*trial) []*trial {
 	order := slices.Clone(trials)
 	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] }) //nolint:gosec // an order, not a secret
@@ -86,10 +86,10 @@ type trial struct {
 	runner *runner
 	store  *store
 	sent   int   // warm requests
-	calls  int64 // theirs of the store
+	calls  int64 // of the store, for the warm requests
 }
 
-// send makes requests before the clock starts, and then hands them over.
+// send prepares requests before the clock starts, and then sends them.
 func (t *trial) send(ctx context.Context, count int, handOver func(context.Context, [][]byte) error) (err error) {
 	codes := make([]string, count)
 	if t.newCode {

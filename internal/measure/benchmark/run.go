@@ -1,9 +1,9 @@
 // Package benchmark measures the built functions as Lambda runs them, beside reference functions that make the same DynamoDB calls
 // and nothing else (package reference). It is for `make bench`, `make oracle` and tests; no function may link it.
 //
-// A time measured on a busy machine means little by itself. So the benchmark runs in rounds, and every subject has its turn in every
-// round, each time in a new order. The figures that matter are ratios of two subjects within one round; the report shows the median
-// of the rounds, with the least and the greatest.
+// A time measured on a busy machine means little by itself. So the benchmark runs in rounds. Each round measures every subject, in a
+// new order. The figures that matter are ratios of two subjects within one round; the report shows the median of the rounds, with the
+// least and the greatest.
 package benchmark
 
 import (
@@ -18,9 +18,9 @@ import (
 
 // Plan is how much is measured.
 type Plan struct {
-	// Rounds is how often everything is measured.
+	// Rounds is how often each subject is measured.
 	Rounds int `json:"rounds"`
-	// Requests is how many warm requests each subject answers in a round, for each store. It is rounded up to whole blocks.
+	// Requests is how many warm requests each subject handles in a round, for each store. It is rounded up to whole blocks.
 	Requests int `json:"requests"`
 	// Starts is how often each subject is started in a round, for each store.
 	Starts int `json:"starts"`
@@ -67,7 +67,7 @@ func (p programs) size(s subject) (int64, error) {
 	return info.Size(), nil
 }
 
-// Run measures the functions of the checkout beside the references, then times refusals.
+// Run measures the functions and the reference functions, then times refusals.
 func Run(ctx context.Context, options Options) (report *Report, err error) {
 	options.Say("Building the functions and the references")
 	built, err := build(ctx, options.Setup, subjects())

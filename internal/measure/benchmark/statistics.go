@@ -28,7 +28,7 @@ func (s Spread) String() string {
 	return fmt.Sprintf("%.2f (%.2f–%.2f)", s.Median, s.Least, s.Greatest)
 }
 
-// comparison is how the distributions of two samples differ.
+// comparison says how the distributions of two samples differ.
 type comparison struct {
 	// Superiority is the probability that a value of the second sample is above one of the first, where ties count half. At 0.5
 	// neither sample tends to be greater.
@@ -89,14 +89,14 @@ func distanceP(distance, size float64) float64 {
 	return min(max(2*sum, 0), 1)
 }
 
-// samplesToTell is how many values of each of two distributions it takes to tell by ranks which one is greater, with errors of 5 % of
-// either kind. The effect is how far the probability of superiority is from 0.5 (Noether, Journal of the American Statistical
-// Association 82, 1987, p. 645).
+// samplesToTell returns how many values from each of two distributions it takes to tell by ranks which one is greater, with errors of
+// 5 % of either kind. The effect is the distance of the probability of superiority from 0.5 (Noether, Journal of the American
+// Statistical Association 82, 1987, p. 645).
 func samplesToTell(effect float64) float64 {
 	const z = 1.6449 // the 95 % quantile of the normal distribution
 	return (2 * z) * (2 * z) / (6 * effect * effect)
 }
 
-// uncertainty is the half-width of the 95 % interval of the probability of superiority, for so many values of each of two equal
-// distributions.
+// uncertainty returns the half-width of the 95 % interval of the probability of superiority, for this many samples from each of two
+// equal distributions.
 func uncertainty(samples int) float64 { return 1.96 * math.Sqrt(1/(6*float64(samples))) }

@@ -54,7 +54,7 @@ func TestCompare_ExchangedSamples_GiveTheMirroredResult(t *testing.T) {
 	})
 }
 
-func TestSamplesToTell_SoManySamples_RevealTheDifference(t *testing.T) {
+func TestSamplesToTell_ThatManySamples_ShowTheDifference(t *testing.T) {
 	count := int(math.Ceil(2 * samplesToTell(0.1))) // twice as many: the test has two sides, and the difference is an average one
 	first, second := make([]time.Duration, count), make([]time.Duration, count)
 	for i := range count {

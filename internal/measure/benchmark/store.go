@@ -23,16 +23,16 @@ const (
 
 func storeNames() []string { return []string{stubSteady, stubImmediate, localStore} }
 
-// store is where functions store things while they are measured.
+// store is a store that the measured functions use.
 type store struct {
 	name  string
 	env   []string         // of the functions
-	calls func() int64     // answered so far; always 0 if the store does not count them
+	calls func() int64     // so far; always 0 if the store does not count them
 	local *dynamodb.Client // nil for a stub, where one code can be redeemed again and again
 	stop  func() error
 }
 
-// startStub serves a stub that answers after the delay, over TLS.
+// startStub serves a stub over TLS that responds after the delay.
 func startStub(ctx context.Context, dir, name string, delay time.Duration, fill func(context.Context, *dynamodb.Client) error) (*store, error) {
 	stub := stubstore.New(delay)
 	if err := fill(ctx, fixture.Client("https://stub.invalid", func(o *dynamodb.Options) { o.HTTPClient = stub })); err != nil {

@@ -8,17 +8,17 @@ import (
 	"shopfront/internal/measure/reference"
 )
 
-// subject is a function as it is measured: the requests that it gets, and the function that it is compared with.
+// subject is a measured function: the requests that it gets, and the function that it is compared with.
 type subject struct {
 	name string
-	// pkg is the main package, from the root of the checkout.
+	// pkg is the path of the main package in the source tree.
 	pkg string
 	// sample is the function whose event.json the requests are made from.
 	sample  string
 	request func(e fixture.Event, number int, code string) ([]byte, error)
 	// newCode says that each request redeems a single-use code that nobody has redeemed.
 	newCode bool
-	answers string // a regular expression that every answer matches
+	answers string // a regular expression that every response must match
 	// reference names the subject that makes the same calls and nothing else; empty for functions without calls and for references.
 	reference string
 	env       []string // of a reference function
@@ -45,7 +45,7 @@ const (
 	referencesPackages = "internal/measure/reference/"
 )
 
-// subjects are all that is measured, references first.
+// subjects returns everything that is measured, references first.
 func subjects() []subject {
 	const (
 		read     = `^{"statusCode":200,.*read\\":[1-9]`
@@ -100,10 +100,10 @@ func checkOut(e fixture.Event, number int, _ string) ([]byte, error) {
 // key is the Idempotency-Key of the request with a number.
 func key(number int) string { return fmt.Sprintf("2f1c6f0e-6d0b-4c39-9a3e-%012d", number) }
 
-// check fails for a wrong answer, so that only requests that succeed are measured.
+// check rejects a wrong response, so that only successful requests are measured.
 func (s subject) check(answer []byte) error {
 	if matched, err := regexp.Match(s.answers, answer); err != nil || !matched {
-		return fmt.Errorf("%s answered %.200q", s.name, answer)
+		return fmt.Errorf("%s responded %.200q", s.name, answer)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ const (
 	// to a few days for that.
 	checkoutDays = 10
 	monthDays    = 30
-	// keyRequestsPerHour is how often DynamoDB asks KMS for a table's key over one connection: every five minutes at most
+	// keyRequestsPerHour is how often DynamoDB asks KMS for a table's key over one connection: at most every five minutes
 	// (https://aws.amazon.com/blogs/database/understanding-amazon-dynamodb-encryption-by-using-aws-key-management-service-and-analysis-of-api-calls-with-amazon-athena/).
 	keyRequestsPerHour = 12
 )
@@ -54,14 +54,14 @@ const (
 	coldEvents = 5
 )
 
-// Line is a request with what Lambda bills for it.
+// Line is a request with Lambda's bill for it.
 type Line struct {
 	Request
 
 	// BilledWarm is for a warm request. BilledCold is for the first request of an instance, and includes the start.
 	BilledWarm time.Duration `json:"billedWarm"`
 	BilledCold time.Duration `json:"billedCold"`
-	// WarmLogBytes and ColdLogBytes are the logs, with the lines of Lambda itself.
+	// WarmLogBytes and ColdLogBytes are the sizes of the logs, with Lambda's own lines.
 	WarmLogBytes int `json:"warmLogBytes"`
 	ColdLogBytes int `json:"coldLogBytes"`
 
@@ -76,8 +76,8 @@ func newLine(r Request, memoryMB int) Line {
 	}
 }
 
-// usage returns the average usage of a request. cold is the fraction of requests, from 0 to 1, that are the first of their instance.
-// Each instance opens its own connection to DynamoDB, and DynamoDB asks KMS for the key of each table that is used over it.
+// usage returns the average usage of a request. Cold is the fraction of requests, from 0 to 1, that are the first of their instance.
+// Each instance opens its own connection to DynamoDB, and DynamoDB asks KMS for the key of each table used over the connection.
 func (l Line) usage(cold *big.Rat) pricing.Usage {
 	average := func(warm, first int64) *big.Rat {
 		difference := new(big.Rat).Mul(cold, big.NewRat(first-warm, 1))
@@ -94,7 +94,7 @@ func (l Line) usage(cold *big.Rat) pricing.Usage {
 	return u
 }
 
-// addStore adds the units of the calls. They are halves at the least, and so exact.
+// addStore adds the units of the calls. Units are multiples of one half, so floats add up exactly.
 func (r Request) addStore(u pricing.Usage) {
 	units := r.units()
 	u.Add(pricing.ReadRequestUnits, new(big.Rat).SetFloat64(units.Read))
@@ -140,7 +140,7 @@ func readShops() (shops []ShopMonth, err error) {
 	return shops, nil
 }
 
-// monthly is what a shop uses in a month. Code is the creation of a single-use code.
+// monthly returns what a shop uses in a month. Code has the calls that create a single-use code.
 func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) pricing.Usage {
 	u, metrics := make(pricing.Usage), make(map[string]bool)
 	var sent []Line

@@ -1,7 +1,7 @@
 // Package cost computes what Shopfront costs at AWS. It sends requests of every kind to the built functions, measures what AWS bills
 // for them, and multiplies that by AWS's published prices. It is for `make cost` and tests only.
 //
-// A meter in front of DynamoDB Local counts units (package metering). Times are measured apart, with a store that answers after 5 ms.
+// A meter in front of DynamoDB Local counts units (package metering). Times are measured separately, with a store that takes 5 ms.
 package cost
 
 import (
@@ -24,8 +24,8 @@ import (
 	"shopfront/internal/measure/table"
 )
 
-// requestsPerStart is assumed for the price of a million requests: one in so many requests meets a cold start. AWS says that fewer
-// than one in a hundred does (https://aws.amazon.com/blogs/compute/aws-lambda-standardizes-billing-for-init-phase/).
+// requestsPerStart is how many requests there are for each cold start, assumed for the price of a million requests. According to AWS,
+// less than one request in a hundred has a cold start (https://aws.amazon.com/blogs/compute/aws-lambda-standardizes-billing-for-init-phase/).
 const requestsPerStart = 100
 
 // Million is what a million requests of an operation cost.
@@ -34,7 +34,7 @@ type Million struct {
 
 	Units metering.Units `json:"units"`
 	Bill  pricing.Bill   `json:"bill"`
-	// Target is the most that is wanted; nil if there is no target.
+	// Target is an upper bound; nil if there is none.
 	Target *pricing.USD `json:"target,omitempty"`
 }
 
@@ -53,7 +53,7 @@ type Report struct {
 	Millions []Million `json:"millions"`
 	Code     Request   `json:"code"` // the creation of a single-use code
 	Months   []Month   `json:"months"`
-	// Calls is how many calls the store answered while functions were timed, and Late how many of them later than after 5 ms.
+	// Calls is how many calls the store handled while functions were timed, and Late how many of them took longer than 5 ms.
 	Calls int64 `json:"calls"`
 	Late  int64 `json:"late"`
 
@@ -68,7 +68,7 @@ func targets() map[string]pricing.USD {
 	return map[string]pricing.USD{redeemSingleUse: single, redeemLimited: limited, redeemLimitedFirst: limited, redeemLimitedNicks: limited}
 }
 
-// Run measures the functions of the checkout, and computes what they cost. It times so many warm requests of each operation, at
+// Run measures the functions, and computes what they cost. Requests is the number of warm requests to time of each operation, at
 // least one.
 func Run(ctx context.Context, setup fixture.Setup, count int) (report *Report, err error) {
 	server, err := setup.StartLocal(ctx)
@@ -109,7 +109,7 @@ func Run(ctx context.Context, setup fixture.Setup, count int) (report *Report, e
 	return report, err
 }
 
-// memoryOf returns the memory of the template's functions, in MB. All of them must have the same, on arm64.
+// memoryOf returns the memory of the template's functions, in MB. All must have the same size, on arm64.
 func memoryOf(root string) (memoryMB int, err error) {
 	template, err := localrun.LoadTemplate(root, "")
 	if err != nil {
@@ -117,7 +117,7 @@ func memoryOf(root string) (memoryMB int, err error) {
 	}
 	for i, function := range template.Functions {
 		if i > 0 && function.MemorySize != memoryMB || function.Architecture != "arm64" {
-			return 0, fmt.Errorf("%s has %d MB on %s: only one size on arm64 has a price here", function.Name, function.MemorySize, function.Architecture)
+			return 0, fmt.Errorf("%s has %d MB on %s: this report can price only one memory size, on arm64", function.Name, function.MemorySize, function.Architecture)
 		}
 		memoryMB = function.MemorySize
 	}
@@ -126,7 +126,7 @@ func memoryOf(root string) (memoryMB int, err error) {
 
 // alarmMetrics counts the metrics of the template's alarms. AWS bills an alarm by the metrics that it watches.
 func alarmMetrics(root string) (int64, error) {
-	template, err := os.ReadFile(filepath.Join(root, "infra", "alarms.yaml")) //nolint:gosec // a file of the checkout
+	template, err := os.ReadFile(filepath.Join(root, "infra", "alarms.yaml")) //nolint:gosec // the project's own file
 	return int64(len(regexp.MustCompile(`(?m)^\s+MetricName:`).FindAll(template, -1))), err
 }
 
@@ -190,7 +190,7 @@ A million requests, in USD. ! marks a total above its target.
 One request: calls of DynamoDB, and the units that they read and write; bytes of the function's log line, of all its logs, and of the
 response; milliseconds of a warm request, of a start and of the first request after it, each with its processor time on this machine;
 and the milliseconds that Lambda bills for them.
-%sWhile functions were timed, the store answered %d calls after %v, and %d of them later.
+%sWhile functions were timed, the store responded to %d calls after %v, and to %d of them later.
 Creating a single-use code writes %v unit and stores %d bytes.
 
 A month, in USD. What is assumed of each shop (internal/measure/cost/shops.yaml has the figures):

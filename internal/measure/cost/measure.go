@@ -19,22 +19,23 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/internal/local/gobuild"
+	"shopfront/internal/local/runtimeapi"
 	"shopfront/internal/measure/fixture"
 	"shopfront/internal/measure/metering"
 	"shopfront/internal/measure/process"
 	"shopfront/pkg/voucher"
 )
 
-// storeDelay is how long the store takes to answer while functions are timed.
+// storeDelay is how long the store takes to respond while functions are timed.
 const storeDelay = 5 * time.Millisecond
 
 const (
-	metered = 2  // requests of each operation; all must take the same of DynamoDB
+	metered = 3  // requests of each operation; DynamoDB must bill all but the first, which reads the shop's settings, the same
 	starts  = 3  // of each operation's function, each with a first request
 	warmUp  = 20 // requests before the timed ones
 )
 
-// Request is what one request of an operation takes.
+// Request holds what one request of an operation uses.
 type Request struct {
 	Operation string `json:"operation"`
 	Function  string `json:"function"`
@@ -47,7 +48,7 @@ type Request struct {
 	LogBytes    int `json:"logBytes"`
 	BodyBytes   int `json:"bodyBytes"`
 	AnswerBytes int `json:"answerBytes"`
-	// Metrics are the custom metrics that it counts in, each with its dimensions.
+	// Metrics are the custom metrics that it emits, each with its dimensions.
 	Metrics []string `json:"metrics,omitempty"`
 }
 
@@ -59,7 +60,7 @@ func (r Request) units() (units metering.Units) {
 	return units
 }
 
-// grown is by how much a table grows, in bytes.
+// grown returns by how much a table grows, in bytes.
 func (r Request) grown(table string) (bytes int) {
 	for _, call := range r.Calls {
 		if slices.Contains(call.Tables, table) {
@@ -69,7 +70,7 @@ func (r Request) grown(table string) (bytes int) {
 	return bytes
 }
 
-// lab measures functions: it has them built, and a DynamoDB Local behind a meter and behind a delay.
+// lab measures functions. It has their binaries, and a DynamoDB Local behind a meter and behind a delay.
 type lab struct {
 	fixture.Setup
 
@@ -78,7 +79,7 @@ type lab struct {
 	meter    *metering.Meter
 	meterURL string
 	pace     *pace
-	pacedEnv []string // of functions whose store answers after the delay
+	pacedEnv []string // of functions whose store responds after the delay
 	closeAll []func()
 }
 
@@ -124,7 +125,7 @@ func (l *lab) close() {
 	}
 }
 
-// pace answers after a delay, counted from the arrival of a call.
+// pace delays responses until a fixed time after the arrival of the call.
 type pace struct {
 	delay       time.Duration
 	calls, late atomic.Int64
@@ -142,7 +143,7 @@ func (p *pace) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// measure meters requests of an operation and, unless requests is 0, times so many warm ones.
+// measure meters requests of an operation and, unless requests is 0, times this many warm ones.
 func (l *lab) measure(ctx context.Context, o operation, requests int) (Request, error) {
 	request, events, err := l.meterRequests(ctx, o, requests)
 	if err == nil && requests > 0 {
@@ -182,33 +183,40 @@ func (l *lab) meterRequests(ctx context.Context, o operation, requests int) (req
 		events = append(events, event)
 	}
 	for i, event := range events[:metered] {
-		l.meter.Take()
-		before, err := os.ReadFile(file.Name())
+		another, err := l.meterRequest(o, p, event, file)
 		if err != nil {
 			return Request{}, nil, err
 		}
-		text, _, err := p.Invoke(event)
-		if err != nil {
-			return Request{}, nil, err
+		if i > 1 && (another.units() != request.units() || len(another.Calls) != len(request.Calls) || !reflect.DeepEqual(another.Metrics, request.Metrics)) {
+			return Request{}, nil, fmt.Errorf("one request uses %+v, the next one %+v", request, another)
 		}
-		log, err := os.ReadFile(file.Name())
-		if err != nil {
-			return Request{}, nil, err
+		if i > 0 {
+			another.LogBytes = max(another.LogBytes, request.LogBytes)
+			request = another
 		}
-		another, err := o.read(text, log[len(before):], l.meter.Take())
-		if err != nil {
-			return Request{}, nil, err
-		}
-		if i > 0 && (another.units() != request.units() || len(another.Calls) != len(request.Calls) || !reflect.DeepEqual(another.Metrics, request.Metrics)) {
-			return Request{}, nil, fmt.Errorf("one request takes %+v, the next one %+v", request, another)
-		}
-		another.LogBytes = max(another.LogBytes, request.LogBytes)
-		request = another
 	}
 	return request, events[metered:], nil
 }
 
-// read puts together what a request took, without its times.
+// meterRequest sends one event to a process whose log goes to a file.
+func (l *lab) meterRequest(o operation, p *runtimeapi.Process, event []byte, file *os.File) (Request, error) {
+	l.meter.Take()
+	before, err := os.ReadFile(file.Name())
+	if err != nil {
+		return Request{}, err
+	}
+	text, _, err := p.Invoke(event)
+	if err != nil {
+		return Request{}, err
+	}
+	log, err := os.ReadFile(file.Name())
+	if err != nil {
+		return Request{}, err
+	}
+	return o.read(text, log[len(before):], l.meter.Take())
+}
+
+// read collects what a request used, without its times.
 func (o operation) read(text, log []byte, calls []metering.Call) (Request, error) {
 	if err := o.check(text); err != nil {
 		return Request{}, err

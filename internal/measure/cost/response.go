@@ -10,10 +10,10 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// parseResponse reads what a function answers an HTTP API, and decodes its body.
+// parseResponse reads a function's response to an HTTP API, and decodes its body.
 func parseResponse(text []byte) (r events.APIGatewayV2HTTPResponse, err error) {
 	if err := json.Unmarshal(text, &r); err != nil {
-		return r, fmt.Errorf("a function answered %.200q: %w", text, err)
+		return r, fmt.Errorf("a function responded %.200q: %w", text, err)
 	}
 	if r.IsBase64Encoded {
 		body, err := base64.StdEncoding.DecodeString(r.Body)

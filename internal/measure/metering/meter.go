@@ -1,7 +1,7 @@
 // Package metering computes what DynamoDB bills for calls, by AWS's published rules, from the sizes of the items that the calls touch. A
 // Meter stands between a client and DynamoDB Local, which reports wrong units for transactions and for failed conditions.
 //
-// It is for `make cost` and tests only, and imports the standard library alone.
+// It is for `make cost` and tests only, and imports only the standard library.
 package metering
 
 import (
@@ -16,18 +16,18 @@ import (
 	"sync"
 )
 
-// Call is one call of DynamoDB, and what AWS bills for it.
+// Call is one call of DynamoDB with AWS's bill for it.
 type Call struct {
 	Operation string `json:"operation"` // such as UpdateItem
 	Units     Units  `json:"units"`
-	// Tables are those that the call names.
+	// Tables are the tables that the call names.
 	Tables []string `json:"tables"`
-	// Grown is by how many bytes storage grew, with the storage overhead of new items.
+	// Grown is the growth of storage in bytes, with the storage overhead of new items.
 	Grown int `json:"grown"`
 }
 
-// Meter is an http.Handler that forwards calls to a DynamoDB Local, one by one, so that nothing else changes an item between a call and
-// the look at its size.
+// Meter is an http.Handler that forwards calls to a DynamoDB Local, one by one, so that no other call changes an item before the Meter
+// reads its size.
 type Meter struct {
 	target string
 
@@ -47,7 +47,7 @@ func (m *Meter) Take() []Call {
 	return calls
 }
 
-// ServeHTTP forwards a call. If the Meter does not know the price, it answers 400, which the SDK does not retry.
+// ServeHTTP forwards a call. If the Meter does not know the price, it responds 400, which the SDK does not retry.
 func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,7 +60,7 @@ func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	maps.Copy(w.Header(), got.header)
 	w.WriteHeader(got.status)
-	_, _ = w.Write(got.body) //nolint:gosec // an answer of DynamoDB for the SDK; the client may be gone
+	_, _ = w.Write(got.body) //nolint:gosec // DynamoDB's response for the SDK; the client may be gone
 }
 
 type answer struct {
@@ -86,7 +86,9 @@ func (m *Meter) meter(r *http.Request) (call Call, got answer, err error) {
 	switch call.Operation {
 	case "GetItem", "BatchGetItem":
 		call.Tables = slices.Compact(call.Tables)
-		got, err = m.read(r, text, &call, items)
+		got, err = m.read(r, text, &call, items, 1)
+	case "TransactGetItems":
+		got, err = m.read(r, text, &call, items, 2) // a transaction reads twice
 	case "Query":
 		call.Tables = []string{asked.TableName}
 		got, err = m.query(r, text, &call, asked.ConsistentRead)
@@ -119,7 +121,7 @@ func (m *Meter) send(r *http.Request, operation string, body []byte) (answer, er
 	return answer{response.StatusCode, response.Header, text}, err
 }
 
-// forward does the call. It reports whether a condition refused it. Any other failure ends the measurement.
+// forward sends the call, and reports whether a condition failed. Any other failure ends the measurement.
 func (m *Meter) forward(r *http.Request, call *Call, body []byte) (got answer, refused bool, err error) {
 	got, err = m.send(r, call.Operation, body)
 	if err != nil || got.status == http.StatusOK {
@@ -129,15 +131,15 @@ func (m *Meter) forward(r *http.Request, call *Call, body []byte) (got answer, r
 		Type string `json:"__type"`
 	}
 	if err := json.Unmarshal(got.body, &failure); err != nil {
-		return got, false, fmt.Errorf("read an answer with status %d: %w", got.status, err)
+		return got, false, fmt.Errorf("read a response with status %d: %w", got.status, err)
 	}
 	if strings.HasSuffix(failure.Type, "ConditionalCheckFailedException") || strings.HasSuffix(failure.Type, "TransactionCanceledException") {
 		return got, true, nil
 	}
-	return got, false, fmt.Errorf("DynamoDB Local answered %.500s", got.body)
+	return got, false, fmt.Errorf("DynamoDB Local responded %.500s", got.body)
 }
 
-// look does another operation beside the call, and fails unless that succeeds.
+// look sends an additional operation, which must succeed.
 func (m *Meter) look(r *http.Request, operation string, body, into any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -148,12 +150,12 @@ func (m *Meter) look(r *http.Request, operation string, body, into any) error {
 		return err
 	}
 	if got.status != http.StatusOK {
-		return fmt.Errorf("%s: DynamoDB Local answered %.500s", operation, got.body)
+		return fmt.Errorf("%s: DynamoDB Local responded %.500s", operation, got.body)
 	}
 	return json.Unmarshal(got.body, into)
 }
 
-// sizes reads how large items are, in bytes. A missing item has size 0.
+// sizes reads the sizes of items, in bytes. A missing item has size 0.
 func (m *Meter) sizes(r *http.Request, items []item) ([]int, error) {
 	sizes := make([]int, len(items))
 	for i, item := range items {
@@ -170,20 +172,22 @@ func (m *Meter) sizes(r *http.Request, items []item) ([]int, error) {
 	return sizes, nil
 }
 
-// read meters reads of single items. Each of them is rounded up.
-func (m *Meter) read(r *http.Request, text []byte, call *Call, items []item) (answer, error) {
+// read meters reads of single items. Each of them is rounded up, and costs its units multiplied by times.
+func (m *Meter) read(r *http.Request, text []byte, call *Call, items []item, times int) (answer, error) {
 	sizes, err := m.sizes(r, items)
 	if err != nil {
 		return answer{}, err
 	}
 	for i, item := range items {
-		call.Units = call.Units.Plus(reading(sizes[i], item.consistent))
+		for range times {
+			call.Units = call.Units.Plus(reading(sizes[i], item.consistent || times > 1))
+		}
 	}
 	got, _, err := m.forward(r, call, text)
 	return got, err
 }
 
-// query meters what a Query reads before its filter: all items together.
+// query meters the items that a Query reads before its filter, all together.
 func (m *Meter) query(r *http.Request, text []byte, call *Call, consistent bool) (answer, error) {
 	var unfiltered map[string]any
 	if err := json.Unmarshal(text, &unfiltered); err != nil {

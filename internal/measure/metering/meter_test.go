@@ -66,10 +66,10 @@ func metered(t *testing.T, meter *metering.Meter) metering.Call {
 	return calls[0]
 }
 
-// DynamoDB Local reports the right units for single calls whose condition holds.
+// DynamoDB Local reports the correct units for single calls whose condition holds.
 func TestMeter_SimpleCalls_AgreeWithDynamoDBLocal(t *testing.T) {
 	name, meter, client, _ := table(t)
-	told := func(what string, consumed *types.ConsumedCapacity) {
+	compare := func(what string, consumed *types.ConsumedCapacity) {
 		t.Helper()
 		units := metered(t, meter).Units
 		if got := units.Read + units.Write; got != aws.ToFloat64(consumed.CapacityUnits) {
@@ -82,14 +82,14 @@ func TestMeter_SimpleCalls_AgreeWithDynamoDBLocal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told(fmt.Sprintf("put of %d bytes", size), put.ConsumedCapacity)
+		compare(fmt.Sprintf("put of %d bytes", size), put.ConsumedCapacity)
 		update, err := client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: &name, Key: keyOf(item), UpdateExpression: aws.String("REMOVE note"), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		told(fmt.Sprintf("update of what had %d bytes", size), update.ConsumedCapacity)
+		compare(fmt.Sprintf("update of an item of %d bytes", size), update.ConsumedCapacity)
 		if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestMeter_SimpleCalls_AgreeWithDynamoDBLocal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told(fmt.Sprintf("read of %d bytes, consistent %t", size, consistent), get.ConsumedCapacity)
+			compare(fmt.Sprintf("read of %d bytes, consistent %t", size, consistent), get.ConsumedCapacity)
 		}
 	}
 	missing := keyOf(voucherOf("UNKNOWN", 100))
@@ -111,7 +111,7 @@ func TestMeter_SimpleCalls_AgreeWithDynamoDBLocal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told("read of what is not there", get.ConsumedCapacity)
+	compare("read of a missing item", get.ConsumedCapacity)
 	query, err := client.Query(t.Context(), &dynamodb.QueryInput{
 		TableName: &name, KeyConditionExpression: aws.String("customer = :customer"), FilterExpression: aws.String("attribute_not_exists(note)"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":customer": missing["customer"]}, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
@@ -122,7 +122,7 @@ func TestMeter_SimpleCalls_AgreeWithDynamoDBLocal(t *testing.T) {
 	if query.Count != 0 || query.ScannedCount != 5 {
 		t.Errorf("the filter leaves %d of %d", query.Count, query.ScannedCount)
 	}
-	told("query whose filter leaves nothing", query.ConsumedCapacity)
+	compare("query whose filter leaves nothing", query.ConsumedCapacity)
 	batch, err := client.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{
 		RequestItems: map[string]types.KeysAndAttributes{name: {
 			Keys: []map[string]types.AttributeValue{keyOf(voucherOf("SUMMER4097", 100)), keyOf(voucherOf("SUMMER100", 100))}, ConsistentRead: aws.Bool(true),
@@ -132,7 +132,7 @@ func TestMeter_SimpleCalls_AgreeWithDynamoDBLocal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told("batch of reads, each rounded up", &batch.ConsumedCapacity[0])
+	compare("batch of reads, each rounded up", &batch.ConsumedCapacity[0])
 }
 
 // DynamoDB bills a write whose condition fails, and bills the writes of a transaction twice. DynamoDB Local reports otherwise.
@@ -173,7 +173,7 @@ func TestMeter_FailedConditionsAndTransactions_AreBilled(t *testing.T) {
 		failed any
 	}{
 		{"of a small item", func() error { return update(redeemed, fails) }, 1, new(*types.ConditionalCheckFailedException)},
-		{"of what is not there", func() error { return update(voucherOf("UNKNOWN", 100), holds) }, 1, new(*types.ConditionalCheckFailedException)},
+		{"of a missing item", func() error { return update(voucherOf("UNKNOWN", 100), holds) }, 1, new(*types.ConditionalCheckFailedException)},
 		{"of a large item", func() error { return update(large, fails) }, 2, new(*types.ConditionalCheckFailedException)},
 		{"of a large item to put", func() error {
 			_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{
@@ -182,12 +182,12 @@ func TestMeter_FailedConditionsAndTransactions_AreBilled(t *testing.T) {
 			return err
 		}, 3, new(*types.ConditionalCheckFailedException)},
 		{"in a transaction", func() error { return transact(fails, holds) }, 2 * (1 + 2), new(*types.TransactionCanceledException)},
-		{"none, in a transaction", func() error { return transact(holds, holds) }, 2 * (1 + 2), nil},
+		{"no failure, in a transaction", func() error { return transact(holds, holds) }, 2 * (1 + 2), nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := test.call()
 			if test.failed == nil && err != nil || test.failed != nil && !errors.As(err, test.failed) {
-				t.Fatalf("answered with %v", err)
+				t.Fatalf("got %v", err)
 			}
 			if units := metered(t, meter).Units; units != (metering.Units{Write: test.writes}) {
 				t.Errorf("%+v; want %v to write", units, test.writes)
@@ -234,11 +234,11 @@ func TestMeter_Calls_AreForwardedUnchanged(t *testing.T) {
 func TestMeter_CallWithoutAKnownPrice_Fails(t *testing.T) {
 	name, meter, client, _ := table(t)
 	if _, err := client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &name}); err == nil || !strings.Contains(err.Error(), "not metered") {
-		t.Errorf("a Scan was answered with %v", err)
+		t.Errorf("a Scan returned %v", err)
 	}
 	unknown := aws.String("no-such-table")
 	if _, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: unknown, Key: keyOf(voucherOf("SUMMER20", 100))}); err == nil {
-		t.Error("a table that is not there was read")
+		t.Error("a missing table was read")
 	}
 	if calls := meter.Take(); len(calls) > 0 {
 		t.Errorf("metered as %+v", calls)

@@ -25,7 +25,7 @@ const (
 	elementOverhead = 1
 )
 
-// StorageOverhead is what storage takes for each item in addition to its size, in bytes
+// StorageOverhead is the storage for each item in addition to its size, in bytes
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html).
 const StorageOverhead = 100
 

@@ -30,7 +30,7 @@ func TestItem_Size_FollowsTheRulesOfAWS(t *testing.T) {
 		{"a time in milliseconds", `{"from":{"N":"1795262400123"}}`, 4 + 7 + 1},
 		{"a boolean", `{"disabled":{"BOOL":false}}`, 8 + 1},
 		{"a null", `{"note":{"NULL":true}}`, 4 + 1},
-		{"binary: what it decodes to", `{"hash":{"B":"AAECAwQ="}}`, 4 + 5},
+		{"binary: the decoded bytes", `{"hash":{"B":"AAECAwQ="}}`, 4 + 5},
 		{"an empty list", `{"variants":{"L":[]}}`, 8 + 3},
 		{"an empty map", `{"reward":{"M":{}}}`, 6 + 3},
 		{"a list: 3 bytes, and one for each element", `{"sizes":{"L":[{"S":"S"},{"S":"XL"}]}}`, 5 + 3 + (1 + 1) + (1 + 2)},

@@ -16,10 +16,10 @@ const (
 	writeUnit = 1 << 10
 )
 
-// started is how many units a size starts. It is at least one: a missing item costs one too.
+// started returns how many units a size takes, rounded up. It is at least one: a missing item costs one, too.
 func started(size, unit int) float64 { return float64(max(1, (size+unit-1)/unit)) }
 
-// reading is what a read of so many bytes costs. An eventually consistent read costs half.
+// reading returns the cost of a read of size bytes. An eventually consistent read costs half.
 func reading(size int, consistent bool) Units {
 	if consistent {
 		return Units{Read: started(size, readUnit)}
@@ -27,10 +27,10 @@ func reading(size int, consistent bool) Units {
 	return Units{Read: started(size, readUnit) / 2}
 }
 
-// writing is what a write costs. It is billed for the item before or after it, whichever is larger.
+// writing returns the cost of a write. AWS bills the item's size before or after the write, whichever is larger.
 func writing(before, after int) Units { return Units{Write: started(max(before, after), writeUnit)} }
 
-// body holds the members of a request body, of any operation, that the price depends on.
+// body holds the members of a request body that affect the price, for all operations.
 type body struct {
 	TableName                 string
 	Key                       Item
@@ -49,13 +49,13 @@ type item struct {
 	table      string
 	key        Item
 	consistent bool
-	// refusedSize is the size for which a write is billed if its condition failed: AWS bills it as if it had been done
+	// refusedSize is the size for which a write is billed if its condition failed: AWS bills it as if it had succeeded
 	// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html). AWS does not report the size that the
 	// item would have reached. It is at most the old size and everything that the call carried.
 	refusedSize func(before int) int
 }
 
-// items are those that the call names. A Query names none.
+// items returns the items that the call names. A Query names none.
 func (b body) items() (items []item) {
 	for table, asked := range b.RequestItems {
 		for _, key := range asked.Keys {

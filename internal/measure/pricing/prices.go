@@ -18,7 +18,7 @@ import (
 // UsageType is something that AWS bills, in the unit at the end of its name.
 type UsageType string
 
-// Everything that is billed here.
+// The usage types that are billed here.
 const (
 	WriteRequestUnits UsageType = "dynamodb-write-request-units"
 	ReadRequestUnits  UsageType = "dynamodb-read-request-units"
@@ -45,7 +45,7 @@ func UsageTypes() []UsageType {
 	}
 }
 
-// Price is what AWS asks for Per units, in the first tier.
+// Price is AWS's price for Per units, in the first tier.
 type Price struct {
 	USD    *big.Rat `yaml:"usd" json:"-"`
 	Per    int64    `yaml:"per" json:"-"`
@@ -78,7 +78,7 @@ func Parse(text []byte) (prices Prices, err error) {
 		return Prices{}, fmt.Errorf("prices: %w", err)
 	}
 	if prices.Region == "" || prices.Date.IsZero() || len(prices.Of) != len(UsageTypes()) {
-		return Prices{}, errors.New("prices: the region, the date or a price is missing, or there is a price too many")
+		return Prices{}, errors.New("prices: the region, the date or a price is missing, or there is an unknown price")
 	}
 	for _, usage := range UsageTypes() {
 		price := prices.Of[usage]
@@ -86,13 +86,13 @@ func Parse(text []byte) (prices Prices, err error) {
 		case price.USD == nil || price.USD.Sign() <= 0 || price.Per <= 0 || !slices.Contains(prices.Columns, price.Column):
 			return Prices{}, fmt.Errorf("prices: %s costs %v for %d, in column %q", usage, price.USD, price.Per, price.Column)
 		case !strings.HasPrefix(price.Source, "https://") || price.Published == "" || price.Seen == "":
-			return Prices{}, fmt.Errorf("prices: %s does not say what was published, where, and where it was seen", usage)
+			return Prices{}, fmt.Errorf("prices: %s needs published, source and seen", usage)
 		}
 	}
 	return prices, nil
 }
 
-// Usage is how many units of each type are used. Make it before adding to it.
+// Usage is how many units of each type are used. It is a map: make it before adding to it.
 type Usage map[UsageType]*big.Rat
 
 // Add adds units of a type.
@@ -113,7 +113,7 @@ func (u Usage) AddTimes(other Usage, times *big.Rat) {
 	}
 }
 
-// USD is an exact amount of money. As text it has hundredths of a cent.
+// USD is an exact amount of money. Its text is rounded to hundredths of a cent.
 type USD struct{ *big.Rat }
 
 // MarshalText rounds the amount.

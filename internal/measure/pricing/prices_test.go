@@ -59,14 +59,14 @@ func TestCost_Sums_AreExact(t *testing.T) {
 	sum := published(t).Cost(added).Total
 	bill := published(t).Cost(times)
 	if sum.Cmp(bill.Total.Rat) != 0 {
-		t.Errorf("a thousand times one costs %s USD, one a thousand times %s", sum, bill.Total)
+		t.Errorf("a thousand usages, added one by one, cost %s USD; multiplied, they cost %s", sum, bill.Total)
 	}
 	parts := new(big.Rat)
 	for _, amount := range bill.Columns {
 		parts.Add(parts, amount.Rat)
 	}
 	if parts.Cmp(bill.Total.Rat) != 0 {
-		t.Errorf("the columns cost %s USD, all of it %s", parts, bill.Total)
+		t.Errorf("the columns add up to %s USD, the total is %s", parts, bill.Total)
 	}
 }
 
@@ -84,10 +84,10 @@ func TestParse_IncompletePrices_AreRefused(t *testing.T) {
 		"without a date":        strings.Replace(whole, "date: 2026-11-21", "date: lately", 1),
 		"without a region":      strings.Replace(whole, "region: us-east-1\n", "", 1),
 		"without a usage type":  strings.Replace(whole, "  "+last+entry, "", 1),
-		"of an unknown type":    whole + "  sms-messages: " + entry,
-		"of nothing":            strings.Replace(whole, last+entry, last+strings.Replace(entry, `"1"`, `"0"`, 1), 1),
-		"that is no number":     strings.Replace(whole, last+entry, last+strings.Replace(entry, `"1"`, `"cheap"`, 1), 1),
-		"for no units":          strings.Replace(whole, last+entry, last+strings.Replace(entry, "per: 1", "per: 0", 1), 1),
+		"with an unknown type":  whole + "  sms-messages: " + entry,
+		"with a price of zero":  strings.Replace(whole, last+entry, last+strings.Replace(entry, `"1"`, `"0"`, 1), 1),
+		"with a price in words": strings.Replace(whole, last+entry, last+strings.Replace(entry, `"1"`, `"cheap"`, 1), 1),
+		"per zero units":        strings.Replace(whole, last+entry, last+strings.Replace(entry, "per: 1", "per: 0", 1), 1),
 		"without a column":      strings.Replace(whole, last+entry, last+strings.Replace(entry, "column: all", "column: any", 1), 1),
 		"without a source":      strings.Replace(whole, last+entry, last+strings.Replace(entry, "https://aws.amazon.com/", "hearsay", 1), 1),
 		"with an unknown field": strings.Replace(whole, last+entry, last+strings.Replace(entry, "seen", "felt", 1), 1),

@@ -31,8 +31,8 @@ func Start(ctx context.Context, binary string, env []string, log *os.File) (*run
 
 // Figures are what a function took. In JSON, times are in nanoseconds.
 type Figures struct {
-	// Ready is the median time from before a process was started until it asked for an event, and First the median time from
-	// handing over its first event until the answer arrived. Each has its processor time, also a median.
+	// Ready is the median time from the start of a process until it asked for an event, and First the median time from
+	// delivering its first event until the response arrived. Each has its processor time, also a median.
 	Ready    time.Duration `json:"ready"`
 	ReadyCPU time.Duration `json:"readyCPU"`
 	First    time.Duration `json:"first"`
@@ -41,7 +41,7 @@ type Figures struct {
 	Warm    time.Duration `json:"warm,omitempty"`
 	WarmP99 time.Duration `json:"warmP99,omitempty"`
 	WarmCPU time.Duration `json:"warmCPU,omitempty"`
-	// Memory is the most memory that the last process had resident at once, in bytes.
+	// Memory is the peak resident memory of the last process, in bytes.
 	Memory int64 `json:"memory,omitempty"`
 }
 
@@ -49,7 +49,7 @@ type Figures struct {
 type Trial struct {
 	Binary string
 	Env    []string
-	// Check fails for a wrong answer, so that only requests that succeed are measured.
+	// Check rejects a wrong response, so that only successful requests are measured.
 	Check func(answer []byte) error
 
 	process                                *runtimeapi.Process
@@ -57,7 +57,7 @@ type Trial struct {
 	warmCPU                                time.Duration
 }
 
-// Start ends the process, if one runs, starts a new one and hands it its first event.
+// Start stops the process, if one runs, starts a new one and sends it its first event.
 func (t *Trial) Start(ctx context.Context, event []byte) (err error) {
 	t.Stop()
 	if t.process, err = Start(ctx, t.Binary, t.Env, nil); err != nil {
@@ -73,20 +73,20 @@ func (t *Trial) Start(ctx context.Context, event []byte) (err error) {
 	return err
 }
 
-// WarmUp hands events to the process without measuring them.
+// WarmUp sends events to the process without measuring them.
 func (t *Trial) WarmUp(ctx context.Context, events [][]byte) error {
 	_, _, err := t.invoke(ctx, events)
 	return err
 }
 
-// Measure hands events to the process one after the other.
+// Measure sends events to the process one after the other.
 func (t *Trial) Measure(ctx context.Context, events [][]byte) error {
 	warm, warmCPU, err := t.invoke(ctx, events)
 	t.warm, t.warmCPU = append(t.warm, warm...), t.warmCPU+warmCPU
 	return err
 }
 
-// invoke returns the time of each event, and the processor time of all of them. It checks the answers once the clock has stopped.
+// invoke returns the time of each event, and the processor time of all of them. It checks the responses after the clock has stopped.
 func (t *Trial) invoke(ctx context.Context, events [][]byte) (times []time.Duration, cpu time.Duration, err error) {
 	began, err := CPUTime(t.process.PID())
 	if err != nil {
@@ -121,7 +121,7 @@ func (t *Trial) Stop() {
 	}
 }
 
-// Figures returns what was measured so far. There was at least one start.
+// Figures returns the measurements so far. Start must have been called.
 func (t *Trial) Figures() (f Figures, err error) {
 	f = Figures{
 		Ready: Quantile(t.ready, 0.5), ReadyCPU: Quantile(t.readyCPU, 0.5), First: Quantile(t.first, 0.5), FirstCPU: Quantile(t.firstCPU, 0.5),
@@ -134,8 +134,8 @@ func (t *Trial) Figures() (f Figures, err error) {
 	return f, err
 }
 
-// Quantile returns the nearest-rank quantile: the least value such that the given part of all values, above 0 and up to 1, is not
-// above it. There is at least one value.
+// Quantile returns the nearest-rank quantile: the least value such that at least this part of all values is not above it. The part is
+// above 0 and at most 1. There must be at least one value.
 func Quantile[T cmp.Ordered](values []T, part float64) T {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[int(math.Ceil(part*float64(len(sorted))))-1]

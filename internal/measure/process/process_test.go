@@ -6,7 +6,7 @@ import (
 	"shopfront/internal/measure/process"
 )
 
-func TestQuantile_IsOfTheNearestRank(t *testing.T) {
+func TestQuantile_UsesTheNearestRank(t *testing.T) {
 	hundred := make([]int, 100)
 	for i := range hundred {
 		hundred[i] = 100 - i

@@ -1,7 +1,8 @@
-// Package stubstore is a stand-in for DynamoDB that takes the same time for every answer. It knows only the calls of Shopfront's functions,
-// and only one condition: whether a single-use code can be redeemed. That is enough for measurements, and for nothing else.
+// Package stubstore is a stand-in for DynamoDB that takes the same time for every response. It knows only the calls of Shopfront's
+// functions, and only one condition: whether a single-use code can be redeemed. It ignores other conditions, and removes no attributes.
+// It is for measurements only.
 //
-// It imports the standard library only.
+// It imports only the standard library.
 package stubstore
 
 import (
@@ -20,7 +21,7 @@ import (
 	"time"
 )
 
-// Store answers DynamoDB's JSON protocol over HTTP. It is safe for concurrent use.
+// Store serves DynamoDB's JSON protocol over HTTP. It is safe for concurrent use.
 type Store struct {
 	delay  time.Duration
 	calls  atomic.Int64
@@ -35,17 +36,17 @@ type key struct{ table, partition, sort string }
 // item is an item in DynamoDB's JSON protocol, by attribute.
 type item map[string]json.RawMessage
 
-// New returns an empty store. Once sealed, it answers each call after the delay.
+// New returns an empty store. Once sealed, it responds to each call after the delay.
 func New(delay time.Duration) *Store { return &Store{delay: delay, items: make(map[key]item)} }
 
-// Seal ends the filling. From now on answers take their time, and writes are answered but not stored, so that every request finds the same
-// items.
+// Seal ends the filling. From now on, responses are delayed, and writes succeed without being stored, so that every request finds the
+// same items.
 func (s *Store) Seal() { s.sealed.Store(true) }
 
-// Calls is how many calls were answered.
+// Calls returns how many calls were handled.
 func (s *Store) Calls() int64 { return s.calls.Load() }
 
-// ServeHTTP answers one call.
+// ServeHTTP handles one call.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	response, err := s.Do(r)
 	if err != nil {
@@ -57,7 +58,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(w, response.Body) // the client may be gone
 }
 
-// Do answers a call without a connection: a Store can be the HTTPClient of an SDK client.
+// Do handles a call without a connection: a Store can be the HTTPClient of an SDK client.
 func (s *Store) Do(r *http.Request) (*http.Response, error) {
 	due := time.Now().Add(s.delay)
 	body, err := io.ReadAll(r.Body)
@@ -93,6 +94,8 @@ func (s *Store) answer(operation string, body []byte) (status int, answer any) {
 		answer = struct {
 			Item item `json:",omitempty"`
 		}{s.find(in.TableName, in.Key)}
+	case operation == "TransactGetItems":
+		answer = s.transactGet(in)
 	case operation == "BatchGetItem":
 		answer = s.batchGet(in)
 	case operation == "Query":
@@ -118,15 +121,27 @@ func (s *Store) answer(operation string, body []byte) (status int, answer any) {
 	return http.StatusOK, answer
 }
 
-// input is the body of any call, as far as the stub looks at it.
+// input holds the members that the stub reads from the body of any call.
 type input struct {
 	TableName                 string
 	Key, Item                 item
 	UpdateExpression          string
+	ConditionExpression       string
 	ExpressionAttributeNames  map[string]string
 	ExpressionAttributeValues item
 	RequestItems              map[string]struct{ Keys []item }
-	TransactItems             []struct{ Put *input }
+	TransactItems             []struct{ Get, Put *input }
+}
+
+func (s *Store) transactGet(in input) any {
+	type response struct {
+		Item item `json:",omitempty"`
+	}
+	responses := make([]response, len(in.TransactItems))
+	for i, action := range in.TransactItems {
+		responses[i].Item = s.find(action.Get.TableName, action.Get.Key)
+	}
+	return map[string]any{"Responses": responses}
 }
 
 func (s *Store) batchGet(in input) any {
@@ -142,7 +157,7 @@ func (s *Store) batchGet(in input) any {
 	return map[string]any{"Responses": responses, "UnprocessedKeys": struct{}{}}
 }
 
-// query returns all of a customer's products, however many were asked for.
+// query returns all of a customer's products. It ignores the limit.
 func (s *Store) query(in input) any {
 	partition, prefix := text(in.ExpressionAttributeValues[":customer"]), text(in.ExpressionAttributeValues[":product"])
 	s.mu.RLock()
@@ -161,10 +176,10 @@ func (s *Store) query(in input) any {
 	return map[string]any{"Items": items, "Count": len(items), "ScannedCount": len(items)}
 }
 
-// update redeems a single-use code, or fails and returns the item.
+// update sets attributes and adds to numbers. An update that redeems a single-use code fails and returns the item if that is impossible.
 func (s *Store) update(in input) (status int, answer any) {
 	old := s.find(in.TableName, in.Key)
-	if !redeemable(old, in.ExpressionAttributeValues) {
+	if strings.Contains(in.ConditionExpression, "#maxUses") && !redeemable(old, in.ExpressionAttributeValues) {
 		failed := map[string]any{
 			"__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", "message": "The conditional request failed",
 		}
@@ -173,16 +188,26 @@ func (s *Store) update(in input) (status int, answer any) {
 		}
 		return http.StatusBadRequest, failed
 	}
-	updated := maps.Clone(old)
-	for assignment := range strings.SplitSeq(strings.TrimPrefix(in.UpdateExpression, "SET "), ", ") {
+	updated := maps.Clone(in.Key)
+	maps.Copy(updated, old)
+	changes, _, _ := strings.Cut(in.UpdateExpression, " REMOVE ")
+	assignments, additions, _ := strings.Cut(changes, " ADD ")
+	for assignment := range strings.SplitSeq(strings.TrimPrefix(assignments, "SET "), ", ") {
 		name, value, _ := strings.Cut(assignment, " = ")
 		updated[in.ExpressionAttributeNames[name]] = in.ExpressionAttributeValues[value]
+	}
+	for addition := range strings.SplitSeq(additions, ", ") {
+		if name, value, found := strings.Cut(addition, " "); found {
+			attribute := in.ExpressionAttributeNames[name]
+			sum := number(updated[attribute]) + number(in.ExpressionAttributeValues[value])
+			updated[attribute] = json.RawMessage(fmt.Sprintf(`{"N":"%d"}`, sum))
+		}
 	}
 	s.put(in.TableName, updated)
 	return http.StatusOK, map[string]any{"Attributes": updated}
 }
 
-// redeemable is the condition under which a single-use code is redeemed, at a time and for a nick
+// redeemable reports whether a single-use code can be redeemed, at a time and for a nick
 // (docs/decisions/0002-one-conditional-update.md).
 func redeemable(voucher, given item) bool {
 	at := number(given[":at"])

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Align returns the rows as lines: the first columns, as many as left says, flush left, and all others flush right. Every row has as
-// many cells as the first one.
+// Align returns the rows as lines. It aligns the first left columns to the left and the others to the right. All rows must have the
+// same number of cells.
 func Align(left int, rows [][]string) string {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	mathrand "math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/local/samtemplate"
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/lambdahttp"
@@ -22,7 +24,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// functions are the functions that use the store. They run in this process, each wired as in its main, with a client of its own.
+// functions are the functions that use the store. They run in this process, each wired as in its main, with its own client.
 type functions struct {
 	handlers map[string]*lambdahttp.Handler
 	timeouts map[string]time.Duration
@@ -33,7 +35,7 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 	variables := map[string]string{
 		"AWS_REGION": localtest.Region, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local",
 		"AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
-		"VOUCHERS_TABLE": "VouchersTable", "CHECKOUTS_TABLE": "CheckoutsTable",
+		"VOUCHERS_TABLE": "VouchersTable", "CHECKOUTS_TABLE": "CheckoutsTable", "REFUSALS_TABLE": "RefusalsTable",
 	}
 	env := lambdahttp.Environment{Lookup: func(name string) string { return variables[name] }, Now: time.Now, Log: io.Discard}
 	client, err := dynamoclient.New(t.Context(), env, variables["VOUCHERS_TABLE"])
@@ -44,16 +46,18 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 	if client, err = dynamoclient.New(t.Context(), env, variables["CATALOGUE_TABLE"]); err != nil {
 		t.Fatal(err)
 	}
-	sold := catalog.Catalogue{Store: dynamo.NewCatalogue(client, variables["CATALOGUE_TABLE"], mathrand.Int64N)}
-	desk, err := checkoutfunction.Opener(t.Context(), env)
+	var shown atomic.Int64
+	fast := func() time.Time { return time.Now().Add(time.Duration(shown.Add(1)) * catalog.MaxAge) } // every request reads the store
+	sold := catalog.NewArea(dynamo.NewCatalogue(client, variables["CATALOGUE_TABLE"], mathrand.Int64N), fast)
+	_, desk, err := checkoutfunction.New(t.Context(), env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	older, err := checkoutfunction.Opener(t.Context(), env)
+	service, older, err := checkoutfunction.New(t.Context(), env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := env.Service()
+	service.Refusals = access.NewRefusals(dynamo.NewRefusals(client, variables["REFUSALS_TABLE"]))
 	f := functions{
 		handlers: map[string]*lambdahttp.Handler{
 			"redeem-voucher":   lambdahttp.NewHandler(service.RedeemVoucher(redemptions), env.Now),
@@ -82,7 +86,7 @@ func (f functions) Invoke(ctx context.Context, name string, event []byte) ([]byt
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%s answered too late: %w", name, ctx.Err())
+		return nil, fmt.Errorf("%s responded too late: %w", name, ctx.Err())
 	}
 	return json.Marshal(response)
 }

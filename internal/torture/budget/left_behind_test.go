@@ -27,7 +27,7 @@ import (
 
 //nolint:gochecknoglobals // flags
 var (
-	sent  = flag.Int("requests", 1500, "how many requests must leave nothing behind")
+	sent  = flag.Int("requests", 1500, "how many requests to check for leaks")
 	table = flag.String("table", "", "the `file` with the table to add to")
 )
 
@@ -64,7 +64,7 @@ func (p *replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer.Body.Bytes()) // the client may have gone away
 }
 
-// kindOf returns a name that is equal for calls that do the same. Codes in the first key count as equal if only the number at
+// kindOf returns the same name for calls that do the same. Codes in the first key count as equal if only the number at
 // their end differs.
 func kindOf(operation string, body []byte) (string, error) {
 	type target struct {
@@ -100,8 +100,8 @@ type crowd struct {
 	api      http.Handler
 	customer string
 	next     atomic.Int64
-	answered [600]atomic.Int64 // by status
-	redeemed atomic.Int64      // of those that were answered 200
+	statuses [600]atomic.Int64 // requests by status
+	redeemed atomic.Int64      // redemptions with status 200
 }
 
 // crowdSize is the number of requests in flight. Each function's client keeps 16 idle connections. A larger crowd would open and
@@ -122,7 +122,7 @@ func (c *crowd) send(tb testing.TB, total int) {
 				}
 				r := c.request(number)
 				answer := r.send(tb.Context(), c.api)
-				c.answered[answer.Code].Add(1)
+				c.statuses[answer.Code].Add(1)
 				if answer.Code == http.StatusOK && r.redeems() {
 					c.redeemed.Add(1)
 				}
@@ -142,7 +142,7 @@ const (
 	single = "GEMS"
 	many   = "RANK"
 	spent  = "SPENT"
-	mute   = "MUTE" // the store never answers calls for this code
+	mute   = "MUTE" // the store never responds to calls for this code
 )
 
 func kept() map[string]voucher.Limit {
@@ -159,7 +159,7 @@ func (c *crowd) request(number int) request {
 	if number%1000 == 0 {
 		return redeem(mute, 1)
 	}
-	const remembered = 64 // codes of many uses
+	const remembered = 64 // codes with many uses
 	switch number % 9 {
 	case 0, 1:
 		return redeem(single, *sent)
@@ -225,8 +225,8 @@ func (now held) since(before held) (goroutines, descriptors []string) {
 	return goroutines, descriptors
 }
 
-// wantNothingHeld expects that, once no request is in flight, nothing is held that was not held before. The store hangs up first,
-// for a client may keep its idle connections; where it does not let go of them, they stay.
+// wantNothingHeld fails the test if, with no request in flight, the process holds something that it did not hold before. The store
+// closes idle connections first, because clients may keep them. A connection that a client does not release remains.
 func wantNothingHeld(tb testing.TB, s *store, before held) {
 	tb.Helper()
 	var goroutines, descriptors []string
@@ -247,7 +247,7 @@ func wantNothingHeld(tb testing.TB, s *store, before held) {
 type heap struct{ objects, bytes int64 }
 
 func live() heap {
-	for range 3 { // pools take two collections to be emptied
+	for range 3 { // emptying a pool takes two collections
 		runtime.GC()
 	}
 	var memory runtime.MemStats
@@ -283,27 +283,27 @@ func faults() map[string]struct {
 	}
 }
 
-// wantLittleMore expects that the requests left at most one object for every ten of them on the heap, and 100 bytes for each. It
-// tolerates the amount by which the heap grows and shrinks by chance.
+// wantLittleMore fails the test if the requests left more on the heap than one object for every ten requests, or 100 bytes for each.
+// For few requests the bound is higher, because the heap also grows by chance.
 func (now heap) wantLittleMore(tb testing.TB, before heap, requests int) {
 	tb.Helper()
 	const objectsByChance, bytesByChance = 500, 384 << 10
 	most := heap{max(int64(requests)/10, objectsByChance), max(int64(requests)*100, bytesByChance)}
 	more := heap{now.objects - before.objects, now.bytes - before.bytes}
-	tb.Logf("%d requests left %d objects more, %d bytes: %d and %d after them", requests, more.objects, more.bytes, now.objects, now.bytes)
+	tb.Logf("%d requests left %d objects and %d bytes; the heap has %d objects and %d bytes", requests, more.objects, more.bytes, now.objects, now.bytes)
 	if more.objects > most.objects || more.bytes > most.bytes {
-		tb.Errorf("%d requests left %d objects more, %d bytes; want %d and %d at most", requests, more.objects, more.bytes, most.objects, most.bytes)
+		tb.Errorf("%d requests left %d objects and %d bytes; want at most %d and %d", requests, more.objects, more.bytes, most.objects, most.bytes)
 	}
 }
 
-// violations counts what a test finds wrong.
+// violations counts a test's failures.
 type violations struct {
 	testing.TB
 
 	found atomic.Int64
 }
 
-// Error and Errorf are testing.TB's.
+// Error and Errorf implement testing.TB.
 func (v *violations) Error(args ...any) {
 	v.Helper()
 	v.found.Add(1)
@@ -319,8 +319,8 @@ func (v *violations) Errorf(format string, args ...any) {
 // A function does not accumulate goroutines, connections or memory, however many requests it serves and whatever faults hit them.
 //
 // In the end there must be no goroutine or connection that did not exist before the first request, so even a single leak by the
-// rarest fault is found. The heap must hardly grow between a tenth of the requests and all of them. A leak in every request, or with
-// very many requests in every tenth, exceeds that bound.
+// rarest fault is found. The heap must hardly grow after the first tenth of the requests. A leak in every request exceeds that bound;
+// with very many requests, so does a leak in every tenth request.
 func TestRequests_MisbehavingStore_LeaveNothingBehind(t *testing.T) {
 	f := lay(t)
 	s := f.open(t, misbehaviour{})
@@ -332,11 +332,11 @@ func TestRequests_MisbehavingStore_LeaveNothingBehind(t *testing.T) {
 	template := loadTemplate(t, s.store.url())
 	s.serve(t, template, newFunctions(t, template, s.store.url()))
 	s.requests[redeemUsedUp] = request{http.MethodPost, s.requests[redeemUsedUp].path, "", `{"code":"SPENT13","nick":"Alder"}`, nil}
-	s.begin(t) // takes its uses
+	s.begin(t) // uses it up
 	s.store.behind = &replay{behind: s.proxy, known: make(map[string]*httptest.ResponseRecorder)}
 	s.serve(t, template, newFunctions(t, template, s.store.url())) // new functions, which have no codes in memory
 	c := &crowd{api: s.api, customer: string(s.customer)}
-	for range 2 { // every kind of call, and those for codes that are known to be of many uses
+	for range 2 { // every kind of call, including those for codes known to have many uses
 		for number := 9; number < 27; number++ {
 			c.request(number).send(t.Context(), s.api)
 		}
@@ -358,24 +358,24 @@ func TestRequests_MisbehavingStore_LeaveNothingBehind(t *testing.T) {
 	c.tell(t, injected, int(wrong.found.Load()))
 }
 
-// tell logs which faults the calls met, and the outcomes of the requests. A request may have met several faults.
+// tell logs how often each fault hit a call, and the outcomes of the requests. Several faults may have hit one request.
 func (c *crowd) tell(t *testing.T, injected func(fault string) int, violations int) {
 	t.Helper()
 	row := torture.Row{
 		Fault:       fmt.Sprintf("any of %d faults, summed; %d requests", len(faults()), *sent),
-		Redemptions: int(c.redeemed.Load()), Refusals: int(c.answered[http.StatusNotFound].Load()),
-		Unknown: int(c.answered[http.StatusServiceUnavailable].Load()), Violations: violations,
+		Redemptions: int(c.redeemed.Load()), Refusals: int(c.statuses[http.StatusNotFound].Load()),
+		Unknown: int(c.statuses[http.StatusServiceUnavailable].Load()), Violations: violations,
 	}
-	for status := range c.answered {
-		if n := c.answered[status].Load(); n > 0 {
-			t.Logf("answered %d: %d requests", status, n)
+	for status := range c.statuses {
+		if n := c.statuses[status].Load(); n > 0 {
+			t.Logf("status %d: %d requests", status, n)
 		}
 	}
 	for name, fault := range faults() {
 		t.Logf("%s: %d calls", name, injected(name))
 		row.Injected += injected(name)
 		if injected(name) == 0 && fault.share*float64(*sent) >= 10 {
-			t.Errorf("no call met the fault %q", name)
+			t.Errorf("the fault %q hit no call", name)
 		}
 	}
 	torture.Tell(t, *table, []torture.Row{row})

@@ -15,14 +15,14 @@ import (
 // misbehaviour is one way in which a store misbehaves at every call.
 type misbehaviour struct {
 	name string
-	// answer makes the response. If it is nil, the store behind responds, and the rates below say which faults hit its calls.
+	// answer writes the response. If it is nil, the real store responds, and the rates below say which faults hit its calls.
 	answer answerer
 	// delay is the longest delay of slow and late responses.
 	rates map[faultproxy.Fault]float64
 	delay time.Duration
 	// refusing makes the store refuse every connection.
 	refusing bool
-	// spares reports whether the response to a request may be that of a healthy store; nil: for no request.
+	// spares reports whether a request may get a healthy store's response; nil: no request may.
 	spares func(request string) bool
 }
 
@@ -36,7 +36,7 @@ func allBut(requests ...string) func(string) bool {
 	return func(request string) bool { return !slices.Contains(requests, request) }
 }
 
-// selected returns every third misbehaviour or, with -all, every one.
+// selected returns every third misbehaviour or, with -all, all of them.
 func selected(ways []misbehaviour) []misbehaviour {
 	if *all {
 		return ways
@@ -48,7 +48,7 @@ func selected(ways []misbehaviour) []misbehaviour {
 	return third
 }
 
-// drawn returns the misbehaviours that hit every call they can hit.
+// drawn returns the faults of package faultproxy, each hitting every call that it can hit.
 func drawn() []misbehaviour {
 	always := func(fault faultproxy.Fault, spares func(string) bool) misbehaviour {
 		return misbehaviour{name: string(fault), rates: map[faultproxy.Fault]float64{fault: 1}, delay: 8 * time.Second, spares: spares}
@@ -73,15 +73,15 @@ func endless() []misbehaviour {
 	return []misbehaviour{
 		{name: "it refuses connections", refusing: true},
 		{name: "it is silent", answer: exchange.silence},
-		{name: "it answers byte by byte", answer: func(e exchange) { e.drip(e.right(), 20*time.Millisecond) }},
-		{name: "it answers the body byte by byte", answer: func(e exchange) {
+		{name: "it responds byte by byte", answer: func(e exchange) { e.drip(e.right(), 20*time.Millisecond) }},
+		{name: "it sends the body byte by byte", answer: func(e exchange) {
 			head, body, _ := strings.Cut(string(e.right()), "\r\n\r\n")
 			e.send([]byte(head + "\r\n\r\n"))
 			if e.wait(700 * time.Millisecond) { // the shortest body, {}, takes longer than an attempt
 				e.drip([]byte(body), 700*time.Millisecond)
 			}
 		}},
-		{name: "it stops within the answer", answer: func(e exchange) {
+		{name: "it stops within the response", answer: func(e exchange) {
 			answer := e.right()
 			e.send(answer[:len(answer)-1])
 			e.silence()
@@ -93,7 +93,7 @@ func endless() []misbehaviour {
 			e.send([]byte("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\n{"))
 			e.silence()
 		}},
-		{name: "its answer is endless", answer: func(e exchange) {
+		{name: "its response is endless", answer: func(e exchange) {
 			e.send([]byte("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + `{"Item":{"sk":{"S":"`))
 			e.flood("gems")
 		}},
@@ -105,19 +105,19 @@ func endless() []misbehaviour {
 			e.send([]byte("HTTP/1.1 200 OK\r\n"))
 			e.flood("X-Amz-Server: gems\r\n")
 		}},
-		{name: "it tells to go on for ever", answer: func(e exchange) { e.flood("HTTP/1.1 100 Continue\r\n\r\n") }},
-		{name: "it sends on to itself for ever", answer: func(e exchange) {
+		{name: "it sends 100 Continue forever", answer: func(e exchange) { e.flood("HTTP/1.1 100 Continue\r\n\r\n") }},
+		{name: "it redirects to itself forever", answer: func(e exchange) {
 			e.send([]byte("HTTP/1.1 307 Temporary Redirect\r\nLocation: " + e.store.url() + "/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
 		}},
 		{
-			name:   "its pages are empty and lead to others",
+			name:   "its pages are empty and endless",
 			answer: emptyPages,
 			spares: allBut(area),
 		},
 	}
 }
 
-// emptyPages answers a Query with an endless series of empty pages. DynamoDB may send empty pages, but not endlessly.
+// emptyPages responds to a Query with an endless series of empty pages. DynamoDB may send empty pages, but not endlessly.
 func emptyPages(e exchange) {
 	if e.operation() != "Query" {
 		e.pass()
@@ -176,7 +176,7 @@ func nonsense() []misbehaviour {
 	}
 }
 
-// mixed lets every other call meet one of the misbehaviours, drawn at random.
+// mixed makes the store misbehave at every second call, in a random way.
 func mixed(seed uint64, from []misbehaviour) misbehaviour {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 0))

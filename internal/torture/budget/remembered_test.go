@@ -18,8 +18,10 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// manyUses is a store in which every code has many uses, and some are left.
+// manyUses is a store in which every code has many uses, with some uses left.
 type manyUses struct {
+	dynamo.RedeemAPI // nil: no other calls are made
+
 	voucher map[string]types.AttributeValue
 }
 
@@ -40,12 +42,12 @@ func (manyUses) TransactWriteItems(context.Context, *dynamodb.TransactWriteItems
 }
 
 // A process remembers which codes have many uses, but at most 4,096 codes: many more codes do not take more memory.
-func TestRememberedCodesAreBounded(t *testing.T) {
+func TestRememberedCodes_AreBounded(t *testing.T) {
 	const bound = 4096
 	f := lay(t)
 	s := f.open(t, misbehaviour{})
-	store := manyUses{keptVoucher(t, s)}
-	all := max(*sent/bound+1, 3) * bound // enough to reach the greatest number that it remembers
+	store := manyUses{voucher: keptVoucher(t, s)}
+	all := max(*sent/bound+1, 3) * bound // enough to reach the bound
 	few, many := remembered(t, store, bound), remembered(t, store, all)
 	t.Logf("%d objects are held for %d codes, %d for %d", few, bound, many, all)
 	if few < bound || many > few+few/2 {
@@ -53,7 +55,7 @@ func TestRememberedCodesAreBounded(t *testing.T) {
 	}
 }
 
-// remembered counts the objects that a desk keeps after it redeemed a number of codes, and that are freed with the desk.
+// remembered counts the heap objects that a desk holds after it redeemed a number of codes.
 func remembered(t *testing.T, store manyUses, codes int) int64 {
 	t.Helper()
 	nick, err := voucher.ParseNick("Alder")
@@ -72,7 +74,7 @@ func remembered(t *testing.T, store manyUses, codes int) int64 {
 		}
 	}
 	with := live().objects
-	runtime.KeepAlive(desk) // and not for longer
+	runtime.KeepAlive(desk) // only until here
 	return with - live().objects
 }
 

@@ -16,16 +16,16 @@ import (
 	"time"
 )
 
-// patience is how long a test waits, on a machine with two busy cores.
+// patience is how long a test waits. A machine may have two busy cores.
 const patience = 30 * time.Second
 
-// store is a DynamoDB that misbehaves when it is told to. Otherwise it forwards to the store behind it.
+// store is a DynamoDB that misbehaves on demand. Otherwise it forwards to the real store.
 type store struct {
 	behind  http.Handler
 	address string
 	ended   chan struct{} // closed at the end of the test
 
-	draw     atomic.Pointer[func(body []byte) answerer] // how a call is answered; nil: as by the store behind
+	draw     atomic.Pointer[func(body []byte) answerer] // chooses the response to a call; nil: the real store's
 	hijacked atomic.Int64                               // connections that misbehave at this moment
 
 	mu     sync.Mutex
@@ -73,7 +73,7 @@ func (s *store) listen(t *testing.T) {
 	s.address = listener.Addr().String()
 	s.server = &http.Server{
 		Handler: http.HandlerFunc(s.serve), ConnState: s.note, ReadHeaderTimeout: patience,
-		ErrorLog: log.New(io.Discard, "", 0), // what is cut off is tested
+		ErrorLog: log.New(io.Discard, "", 0), // tests cut off connections
 	}
 	go func(server *http.Server) { _ = server.Serve(listener) }(s.server)
 }
@@ -115,7 +115,7 @@ func (s *store) misbehave(how answerer) {
 	s.misbehaveAt(func([]byte) answerer { return how })
 }
 
-// misbehaveAt makes the store respond to each call as draw chooses for the call's body.
+// misbehaveAt makes the store respond to each call with the answerer that draw returns for the call's body.
 func (s *store) misbehaveAt(draw func(body []byte) answerer) { s.draw.Store(&draw) }
 
 func (s *store) serve(w http.ResponseWriter, r *http.Request) {
@@ -150,7 +150,7 @@ func (e exchange) operation() string {
 	return operation
 }
 
-// right forwards the request to the real store and returns the response as bytes on the wire. The connection does not serve
+// right forwards the request to the real store and returns the bytes of the response. The connection does not serve
 // another request.
 func (e exchange) right() []byte {
 	recorder := httptest.NewRecorder()
@@ -160,7 +160,7 @@ func (e exchange) right() []byte {
 	return page(recorder.Code, recorder.Header().Get("Content-Type"), recorder.Body.Bytes())
 }
 
-// pass responds as the real store does.
+// pass sends the real store's response.
 func (e exchange) pass() { e.send(e.right()) }
 
 // page returns a whole response with a body.
@@ -182,7 +182,7 @@ func (e exchange) drip(text []byte, pause time.Duration) {
 	}
 }
 
-// flood sends the text again and again until the client goes away.
+// flood sends the text repeatedly until the client goes away.
 func (e exchange) flood(text string) {
 	chunk := bytes.Repeat([]byte(text), 1+(1<<20)/len(text))
 	for {

@@ -34,8 +34,8 @@ import (
 
 //nolint:gochecknoglobals // flags
 var (
-	seed = flag.Uint64("seed", 1, "what the mixed misbehaviours are drawn from")
-	all  = flag.Bool("all", false, "let the store misbehave in every way, instead of in every third")
+	seed = flag.Uint64("seed", 1, "seed of the mixed misbehaviours")
+	all  = flag.Bool("all", false, "test every misbehaviour, instead of every third")
 )
 
 // shopsAtOnce is the number of shops whose processes run at the same time.
@@ -43,7 +43,7 @@ const shopsAtOnce = 7
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	log.SetOutput(io.Discard)                               // net/http says what it gets of a broken store
+	log.SetOutput(io.Discard)                               // net/http logs broken responses
 	if err := flag.Set("test.parallel", "64"); err != nil { // these tests wait for the store, rather than compute
 		panic(err)
 	}
@@ -54,14 +54,14 @@ func TestMain(m *testing.M) {
 const (
 	redeemWithKey   = "redeem with a key"
 	redeemOnce      = "redeem without a key"
-	redeemMany      = "redeem a code of many uses"
+	redeemMany      = "redeem a code with many uses"
 	redeemUsedUp    = "redeem a code that is used up"
 	redeemUnknown   = "redeem an unknown code"
 	check           = "check"
 	area            = "see the checkout area"
 	checkOut        = "check out"
 	checkOutWithKey = "check out with a key"
-	checkOutOlder   = "check out by the older form of the path"
+	checkOutOlder   = "check out by the deprecated path"
 )
 
 // request is one of these requests, with its statuses on a healthy store, including those after an earlier attempt was applied.
@@ -102,6 +102,7 @@ customers:
   - id: CUSTOMER
     name: Emberforge
     currency: EUR
+    refusals: {limit: 1000000, per: 24h} # all are counted
     products:
       - id: coins
         name: Ember coins
@@ -128,7 +129,7 @@ type shop struct {
 	dir      string // of its functions
 
 	mu     sync.Mutex
-	failed []error  // errors of functions, for which the gateway itself had to respond
+	failed []error  // errors of functions, after which the gateway itself had to respond
 	log    []string // what the functions wrote
 }
 
@@ -136,8 +137,7 @@ type shop struct {
 type floor struct {
 	programs testshop.Programs
 	calm     *testshop.Shop
-	// turns lets only a few shops use DynamoDB Local at a time: it shares two cores with all of them, and they wait no longer
-	// than a function does.
+	// turns lets only a few shops use DynamoDB Local at a time. On a small machine it would else respond too late for the functions.
 	turns chan struct{}
 }
 
@@ -147,7 +147,7 @@ func lay(t *testing.T, functions ...string) floor {
 	return floor{programs: programs, calm: testshop.Start(t, programs, faultproxy.Settings{}, nil), turns: make(chan struct{}, 2)}
 }
 
-// inTurn does work that needs DynamoDB Local when it is the shop's turn.
+// inTurn waits for the shop's turn, and then does work that needs DynamoDB Local.
 func (f floor) inTurn(do func()) {
 	f.turns <- struct{}{}
 	defer func() { <-f.turns }()
@@ -319,14 +319,14 @@ func (s *shop) processes(t *testing.T) []string {
 	return processes
 }
 
-// wantAnswered fails the test unless the function itself responded to each request in time: as with a healthy store if the
-// misbehaviour spares the request, otherwise that the client may retry.
-func (s *shop) wantAnswered(t *testing.T, answers map[string]*httptest.ResponseRecorder, asHealthy func(request string) bool) {
+// wantResponses fails the test unless the function itself responded to each request in time: with the normal response if the
+// misbehaviour spares the request, otherwise with 503.
+func (s *shop) wantResponses(t *testing.T, answers map[string]*httptest.ResponseRecorder, asHealthy func(request string) bool) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, err := range s.failed {
-		t.Errorf("the gateway had to answer for the function: %v", err)
+		t.Errorf("the gateway had to respond for the function: %v", err)
 	}
 	for name, answer := range answers {
 		if answer.Code == http.StatusServiceUnavailable {
@@ -343,7 +343,7 @@ func (s *shop) wantAnswered(t *testing.T, answers map[string]*httptest.ResponseR
 	}
 }
 
-// wantTryAgain expects the documented response of a shop whose store is out of reach.
+// wantTryAgain checks that the response is the documented 503.
 func wantTryAgain(tb testing.TB, name string, answer *httptest.ResponseRecorder) {
 	tb.Helper()
 	var problem struct {
@@ -394,7 +394,7 @@ func TestRequest_MisbehavingStore_EndsInTime(t *testing.T) {
 			})
 			before := s.processes(t)
 			s.misbehave(t, &how)
-			s.wantAnswered(t, s.sendAll(t), how.spares)
+			s.wantResponses(t, s.sendAll(t), how.spares)
 			s.wantAlive(t, before)
 			during := s.processes(t)
 			wantLittleMemory(t, during)
@@ -407,11 +407,11 @@ func TestRequest_MisbehavingStore_EndsInTime(t *testing.T) {
 		t.Parallel()
 		s := f.open(t, misbehaviour{})
 		s.serveProcesses(t, f.programs)
-		delete(s.requests, redeemUsedUp) // is not yet
+		delete(s.requests, redeemUsedUp) // the code is not used up yet
 		s.store.misbehave(exchange.silence)
 		healthy := time.AfterFunc(1500*time.Millisecond, func() { s.store.misbehave(nil) })
 		defer healthy.Stop()
-		s.wantAnswered(t, s.sendAll(t), everyRequest)
+		s.wantResponses(t, s.sendAll(t), everyRequest)
 		during := s.processes(t)
 		f.inTurn(func() { s.recover(t, misbehaviour{}) })
 		s.wantAlive(t, during)
@@ -433,7 +433,7 @@ func TestRequest_MisbehavingStore_GetsDocumentedResponse(t *testing.T) {
 				s.begin(t)
 			})
 			s.misbehave(t, &how)
-			s.wantAnswered(t, s.sendAll(t), how.spares)
+			s.wantResponses(t, s.sendAll(t), how.spares)
 			f.inTurn(func() { s.recover(t, how) })
 		})
 	}
@@ -449,7 +449,7 @@ func (s *shop) recover(t *testing.T, from misbehaviour) {
 	s.misbehave(t, nil)
 	for begun := time.Now(); ; {
 		answers := s.sendAll(t)
-		s.wantAnswered(t, answers, everyRequest)
+		s.wantResponses(t, answers, everyRequest)
 		for name, answer := range answers {
 			if answer.Code != http.StatusServiceUnavailable {
 				delete(answers, name)
@@ -464,7 +464,7 @@ func (s *shop) recover(t *testing.T, from misbehaviour) {
 	}
 }
 
-// wantDiscreet expects that the log holds nothing a shopper sent, whatever errors came from the store.
+// wantDiscreet checks that the log contains nothing that a shopper sent, whatever errors the store sent.
 func (s *shop) wantDiscreet(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()

@@ -1,6 +1,7 @@
 package faultproxy
 
 import (
+	"context"
 	"encoding/json"
 	"hash/crc32"
 	"math/rand/v2"
@@ -20,27 +21,40 @@ const (
 	overCapacity = "Throughput exceeds the current capacity of your table or index."
 )
 
+func throttled() reason { return reason{Code: "ThrottlingError", Message: overCapacity} }
+
 // refusal is an error in DynamoDB's format.
 func refusal(status int, name, message string) answer {
 	body, _ := json.Marshal(map[string]string{"__type": namespace + name, "message": message}) // strings always marshal
 	return answer{status, body}
 }
 
-// canceled is the cancellation of a transaction because of the items at some places.
-func (c *call) canceled(places map[int]bool, code, message string) answer {
-	type reason struct {
-		Code    string
-		Message string `json:",omitempty"`
-	}
-	reasons, codes := make([]reason, len(c.writes)), make([]string, len(c.writes))
+// reason is the cancellation reason of one part of a transaction.
+type reason struct {
+	Code    string
+	Message string          `json:",omitempty"`
+	Item    json.RawMessage `json:",omitempty"` // if its condition failed
+}
+
+// uncanceled returns the reasons of a transaction that no part has canceled yet.
+func (c *call) uncanceled() []reason {
+	reasons := make([]reason, len(c.writes)+len(c.reads))
 	for i := range reasons {
-		reasons[i] = reason{Code: "None"}
+		reasons[i].Code = "None"
+	}
+	return reasons
+}
+
+// canceled is the response to a canceled transaction. The parameter because is the reason at the given places.
+func canceled(reasons []reason, places map[int]bool, because reason) answer {
+	codes := make([]string, len(reasons))
+	for i := range reasons {
 		if places[i] {
-			reasons[i] = reason{code, message}
+			reasons[i] = because
 		}
 		codes[i] = reasons[i].Code
 	}
-	body, _ := json.Marshal(map[string]any{ // strings always marshal
+	body, _ := json.Marshal(map[string]any{ // of strings and JSON
 		"__type":              namespace + "TransactionCanceledException",
 		"Message":             "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]",
 		"CancellationReasons": reasons,
@@ -48,23 +62,49 @@ func (c *call) canceled(places map[int]bool, code, message string) answer {
 	return answer{http.StatusBadRequest, body}
 }
 
-// conflict refuses a write because a transaction holds the items at some places.
-func (c *call) conflict(places map[int]bool) answer {
+// conflict refuses a call because transactions hold the items at the given places. Like the service, it also checks the conditions
+// of the other items.
+func (p *Proxy) conflict(ctx context.Context, c *call, held map[int]bool) answer {
 	const message = "Transaction is ongoing for the item"
-	if c.isTransaction() {
-		return c.canceled(places, "TransactionConflict", message)
+	if !c.isTransaction() {
+		return refusal(http.StatusBadRequest, "TransactionConflictException", message)
 	}
-	return refusal(http.StatusBadRequest, "TransactionConflictException", message)
+	reasons := c.uncanceled()
+	if len(held) < len(c.writes) {
+		p.checkOthers(ctx, c, held, reasons)
+	}
+	return canceled(reasons, held, reason{Code: "TransactionConflict", Message: message})
+}
+
+// checkOthers sets the reasons of the items that are not held. It sends the transaction to DynamoDB Local with a check that always
+// fails in the place of each held item, so nothing is applied.
+func (p *Proxy) checkOthers(ctx context.Context, c *call, held map[int]bool, reasons []reason) {
+	var request struct{ TransactItems []json.RawMessage }
+	if err := json.Unmarshal(c.body, &request); err != nil {
+		return
+	}
+	for place := range held {
+		never := attributes{partitionKey: {S: "nobody"}, sortKey: {S: "nothing " + strconv.Itoa(place)}}
+		request.TransactItems[place], _ = json.Marshal(map[string]any{"ConditionCheck": map[string]any{ // strings always marshal
+			"TableName": c.writes[place].table, "Key": never, "ConditionExpression": "attribute_exists(" + sortKey + ")",
+		}})
+	}
+	body, _ := json.Marshal(request) // of JSON
+	a, err := p.forward(ctx, c.header, body)
+	var checked struct{ CancellationReasons []reason }
+	if err == nil && json.Unmarshal(a.body, &checked) == nil {
+		copy(reasons, checked.CancellationReasons)
+	}
 }
 
 func (c *call) anyPlace(random *rand.Rand) map[int]bool {
-	return map[int]bool{random.IntN(len(c.writes)): true}
+	return map[int]bool{random.IntN(len(c.writes) + len(c.reads)): true}
 }
 
-// throttle refuses a call in one of the ways in which the service does.
+// throttle refuses a call with one of the service's errors.
 func (c *call) throttle(random *rand.Rand) answer {
 	if c.isTransaction() && random.IntN(2) == 0 {
-		return c.canceled(c.anyPlace(random), "ThrottlingError", overCapacity)
+		return canceled(c.uncanceled(), c.anyPlace(random), throttled())
 	}
 	names := []string{"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"}
 	return refusal(http.StatusBadRequest, names[random.IntN(len(names))], "Throughput exceeds the current capacity.")
@@ -77,7 +117,7 @@ func serverError(random *rand.Rand) answer {
 	return refusal(http.StatusServiceUnavailable, "ServiceUnavailable", "The service is currently unavailable or busy.")
 }
 
-// send sends the first bytes of the response. Its header promises the whole.
+// send sends the first bytes of the response. The Content-Length is that of the whole body.
 func (a answer) send(w http.ResponseWriter, bytes int) {
 	header := w.Header()
 	header.Set("Content-Type", "application/x-amz-json-1.0")

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // The key of every table.
@@ -23,11 +24,13 @@ type call struct {
 	header    http.Header
 	body      []byte
 	reads     []itemKey
-	writes    []itemKey // in a transaction also the items that are only checked
-	token     string    // of a transaction: the client's
+	writes    []itemKey     // in a transaction, also items that are only checked
+	token     string        // the client token of a transaction
+	apart     time.Duration // of a transaction: how much later its first item becomes visible than the others
 }
 
-func (c *call) isTransaction() bool { return c.operation == "TransactWriteItems" }
+// isTransaction reports whether the call is a transaction, which either writes or reads.
+func (c *call) isTransaction() bool { return strings.HasPrefix(c.operation, "Transact") }
 
 // kind returns the operation and the start of the first item's sort key. Everything random in a key comes after its second #.
 func (c *call) kind() string {

@@ -13,8 +13,9 @@ type Fault string
 
 // The faults that are drawn.
 const (
-	Conflict    Fault = "transaction conflict"     // with a transaction that nobody sees; writes only
-	Throttle    Fault = "throttle"                 // of Settings.Burst calls in a row
+	Conflict    Fault = "transaction conflict"     // the other transaction is invisible; hits writes and transactions only
+	Halves      Fault = "transaction in halves"    // its first item is shown and unlocked up to Settings.Delay after the others
+	Throttle    Fault = "throttle"                 // hits Settings.Burst calls in a row
 	ServerError Fault = "server error"             // 500 or 503, half of them after the call was applied
 	SlowRequest Fault = "slow request"             // applied up to Settings.Delay later
 	LateRequest Fault = "late request"             // the connection is cut, and the call applied up to Settings.Delay later
@@ -26,7 +27,7 @@ const (
 	ShortPage   Fault = "short page"               // a Query ends after one to three items
 )
 
-// The calls that the two rules refuse are counted under these names. They are not drawn.
+// Calls that the proxy's rules refuse count under these names. These faults are not drawn.
 const (
 	HeldItem       Fault = "held item"       // a transaction in flight holds it
 	OverThroughput Fault = "over throughput" // the partition key value has used its units
@@ -35,14 +36,15 @@ const (
 // Faults lists the faults that can be drawn, in the order of the draw.
 func Faults() []Fault {
 	return []Fault{
-		Conflict, Throttle, ServerError, SlowRequest, LateRequest, SlowAnswer, LostRequest, LostAnswer, CutAnswer, Unprocessed, ShortPage,
+		Conflict, Halves, Throttle, ServerError, SlowRequest, LateRequest, SlowAnswer, LostRequest, LostAnswer, CutAnswer, Unprocessed, ShortPage,
 	}
 }
 
 // canHit reports whether a drawn fault is possible for an operation.
 func (f Fault) canHit(operation string) bool {
 	only := map[Fault][]string{
-		Conflict: {"UpdateItem", "PutItem", "DeleteItem", "TransactWriteItems"}, Unprocessed: {"BatchGetItem"}, ShortPage: {"Query"},
+		Conflict: {"UpdateItem", "PutItem", "DeleteItem", "TransactWriteItems", "TransactGetItems"}, Halves: {"TransactWriteItems"},
+		Unprocessed: {"BatchGetItem"}, ShortPage: {"Query"},
 	}
 	return only[f] == nil || slices.Contains(only[f], operation)
 }

@@ -1,16 +1,16 @@
-// Package faultproxy makes DynamoDB Local hostile: it is a reverse proxy that adds what the service does but DynamoDB Local does not,
-// and what networks do to both. Only tests import it. It must not import any package of this module.
+// Package faultproxy is a reverse proxy that makes DynamoDB Local hostile: it adds the limits and errors of the real service, and the
+// faults of networks. Only tests import it. It must not import any package of this module.
 //
 // Two rules of the service always apply if the settings ask for them:
 //
-//   - Transactions exclude each other. While one is in flight, other writes of its items are refused
+//   - Transactions exclude each other. While one is in flight, other writes of its items, and transactions that read them, are refused
 //     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-conflict-handling),
 //     and so is a second transaction with the same client token.
 //   - A partition key value has a number of units a second, with a reserve for bursts
 //     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html).
 //
-// In addition, faults hit a share of the calls. They are drawn from the seed, the operation, the kind of item, and the number of such
-// calls before. A seed therefore repeats its faults for each kind of call, but not which of several racing clients they hit.
+// In addition, faults hit a share of the calls. The draw depends on the seed, the operation, the kind of item, and the number of such
+// calls before. So a seed repeats its faults for each kind of call, but not which of several racing clients they hit.
 package faultproxy
 
 import (
@@ -39,13 +39,13 @@ type Settings struct {
 	Burst int
 	// Delay is the longest wait of slow and late calls.
 	Delay time.Duration
-	// Hold is how long a transaction takes. Meanwhile no other write gets its items. With 0, transactions do not conflict.
+	// Hold is how long a transaction takes. Meanwhile, other writes of its items are refused. With 0, transactions do not conflict.
 	Hold time.Duration
-	// WriteUnits and ReadUnits are the units that one partition key value has a second; 0 means any number. Reserve is how many
-	// seconds' units it can save for a burst.
+	// WriteUnits and ReadUnits are the units per second of one partition key value; 0 means unlimited. Reserve is for how many
+	// seconds it can save unused units.
 	WriteUnits, ReadUnits, Reserve float64
-	// Watch, if set, is called when a call arrives, and when DynamoDB Local has applied it. The call goes on when Watch returns, so
-	// that a test can end a process there.
+	// Watch, if set, is called when a call arrives, and when DynamoDB Local has applied it. The call continues when Watch returns, so
+	// a test can end a process there.
 	Watch func(operation string, stage Stage)
 }
 
@@ -84,7 +84,7 @@ func Start(settings Settings) (*Proxy, error) {
 		},
 		rules: rules{
 			settings: settings, transactions: make(map[itemKey]bool), writes: make(map[itemKey]int), tokens: make(map[string]bool),
-			buckets: make(map[partition]*bucket),
+			before: make(map[itemKey]answer), buckets: make(map[partition]*bucket),
 		},
 		url:      "http://" + listener.Addr().String(),
 		upstream: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}},
@@ -100,7 +100,7 @@ func (p *Proxy) URL() string { return p.url }
 // Settle waits until all late calls are applied.
 func (p *Proxy) Settle() { p.late.Wait() }
 
-// Close cuts the calls in flight, and waits for the late ones.
+// Close cuts the connections of calls in flight, and waits for the late calls.
 func (p *Proxy) Close() error {
 	err := p.server.Close()
 	p.late.Wait()
@@ -133,12 +133,14 @@ func (p *Proxy) watch(operation string, stage Stage) {
 	}
 }
 
-// suffer applies the call as far as the fault lets it, and returns the response, or cuts the connection.
+// suffer applies the call as far as the fault allows. It returns the response, or cuts the connection.
 func (p *Proxy) suffer(ctx context.Context, w http.ResponseWriter, c *call, fault Fault, random *rand.Rand) answer {
 	delay := time.Duration(random.Float64() * float64(p.settings.Delay))
 	switch fault {
 	case Conflict:
-		return c.conflict(c.anyPlace(random))
+		return p.conflict(ctx, c, c.anyPlace(random))
+	case Halves:
+		c.apart = max(delay, time.Nanosecond)
 	case Throttle:
 		return c.throttle(random)
 	case ServerError:
@@ -177,37 +179,69 @@ func (p *Proxy) suffer(ctx context.Context, w http.ResponseWriter, c *call, faul
 // apply forwards the call if the rules allow it, and returns the response.
 func (p *Proxy) apply(ctx context.Context, c *call) answer {
 	began := time.Now()
-	release, broken, refused := p.rules.admit(c)
-	if broken != "" {
-		p.countFault(broken)
-		return refused
+	release, no := p.rules.admit(c)
+	if no != nil {
+		p.countFault(no.rule)
+		if len(no.held) > 0 {
+			return p.conflict(ctx, c, no.held)
+		}
+		return no.answer
 	}
 	defer release()
-	a, err := p.forward(ctx, c)
+	if c.apart > 0 {
+		before, err := p.read(ctx, c, c.writes[0])
+		if err != nil {
+			return broken(err)
+		}
+		p.rules.hide(c.writes[0], before)
+		defer p.rules.show(c.writes[0])
+	}
+	a, err := p.forward(ctx, c.header, c.body)
 	if err != nil {
-		return refusal(http.StatusInternalServerError, "InternalServerError", err.Error())
+		return broken(err)
+	}
+	if c.apart > 0 && a.status == http.StatusOK {
+		release() // but the first item stays hidden
+	}
+	if before, is := p.rules.hidden(c); is { // asked after DynamoDB Local, whose item may be ahead
+		a = before
 	}
 	p.watch(c.operation, Applied)
-	if c.isTransaction() {
-		time.Sleep(time.Until(began.Add(p.settings.Hold)))
+	if c.operation == "TransactWriteItems" {
+		time.Sleep(time.Until(began.Add(max(p.settings.Hold, c.apart))))
 	}
 	return a
 }
 
-func (p *Proxy) forward(ctx context.Context, c *call) (answer, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.settings.Target, bytes.NewReader(c.body))
+// broken is the response when DynamoDB Local does not respond.
+func broken(err error) answer {
+	return refusal(http.StatusInternalServerError, "InternalServerError", err.Error())
+}
+
+// read returns the response to a GetItem. Its header is that of another call.
+func (p *Proxy) read(ctx context.Context, c *call, key itemKey) (answer, error) {
+	body, _ := json.Marshal(map[string]any{ // strings always marshal
+		"TableName": key.table, "Key": attributes{partitionKey: {S: key.partition}, sortKey: {S: key.sort}}, "ConsistentRead": true,
+	})
+	header := c.header.Clone()
+	header.Set("X-Amz-Target", "DynamoDB_20120810.GetItem")
+	return p.forward(ctx, header, body)
+}
+
+func (p *Proxy) forward(ctx context.Context, header http.Header, body []byte) (answer, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.settings.Target, bytes.NewReader(body))
 	if err != nil {
 		return answer{}, err
 	}
-	request.Header = c.header.Clone()
+	request.Header = header.Clone()
 	request.Header.Del("Accept-Encoding")   // the proxy parses responses
 	response, err := p.upstream.Do(request) //nolint:gosec // the settings name the target
 	if err != nil {
 		return answer{}, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	return answer{response.StatusCode, body}, err
+	read, err := io.ReadAll(response.Body)
+	return answer{response.StatusCode, read}, err
 }
 
 // leaveUnprocessed forwards some or none of the keys of a BatchGetItem, and returns the other keys as unprocessed.
@@ -247,9 +281,9 @@ func withMember(object []byte, name string, value any) []byte {
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(fmt.Sprintf("no JSON: %v", err))
+		panic(fmt.Sprintf("invalid JSON: %v", err))
 	}
 	members[name] = text
-	object, _ = json.Marshal(members) // of JSON
+	object, _ = json.Marshal(members) // JSON always marshals
 	return object
 }

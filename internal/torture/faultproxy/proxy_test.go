@@ -23,7 +23,7 @@ import (
 // shop is a vouchers table, reached through a proxy and directly.
 type shop struct {
 	proxy   *faultproxy.Proxy
-	hostile *dynamodb.Client // tries once
+	hostile *dynamodb.Client // does not retry
 	direct  *dynamodb.Client
 	table   string
 }
@@ -83,7 +83,7 @@ func (s *shop) useTogether(t *testing.T, token string, sks ...string) error {
 	return err
 }
 
-// uses returns what DynamoDB Local has stored, whatever the proxy responded.
+// uses returns the stored count of uses, whatever the proxy responded.
 func (s *shop) uses(t *testing.T, sk string) int {
 	t.Helper()
 	out, err := s.direct.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &s.table, Key: key(sk)})
@@ -132,6 +132,7 @@ func TestProxy_FaultOnAWrite_DoesWhatItsNameSays(t *testing.T) {
 		{faultproxy.LostRequest, map[string]bool{"lost": true}, func(n int) bool { return n == 0 }},
 		{faultproxy.LostAnswer, map[string]bool{"lost": true}, func(n int) bool { return n == 20 }},
 		{faultproxy.CutAnswer, map[string]bool{"lost": true}, func(n int) bool { return n == 20 }},
+		{faultproxy.Halves, map[string]bool{"": true}, func(n int) bool { return n == 20 }},
 		{faultproxy.Unprocessed, map[string]bool{"": true}, func(n int) bool { return n == 20 }},
 		{faultproxy.ShortPage, map[string]bool{"": true}, func(n int) bool { return n == 20 }},
 	} {
@@ -214,6 +215,79 @@ func TestProxy_TransactionInFlight_RefusesOtherWritesOfItsItems(t *testing.T) {
 	}
 }
 
+func TestProxy_TransactionInHalves_ShowsItsFirstItemLast(t *testing.T) {
+	half, finish := make(chan struct{}), make(chan struct{})
+	var held atomic.Bool
+	shop := newShop(t, faultproxy.Settings{Rates: map[faultproxy.Fault]float64{faultproxy.Halves: 1}, Watch: func(operation string, stage faultproxy.Stage) {
+		if operation == "TransactWriteItems" && stage == faultproxy.Applied && held.CompareAndSwap(false, true) {
+			close(half)
+			<-finish
+		}
+	}})
+	if err := shop.use(t, "LAUNCH#n#0001"); err != nil {
+		t.Fatal(err)
+	}
+	var first sync.WaitGroup
+	first.Go(func() {
+		if err := shop.useTogether(t, "", "LAUNCH#n#0001", "LAUNCH#c#00"); err != nil {
+			t.Error(err)
+		}
+	})
+	<-half
+	read := func(sk string) any {
+		out, err := shop.hostile.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &shop.table, Key: key(sk), ConsistentRead: aws.Bool(true)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Item["uses"]
+	}
+	if uses := read("LAUNCH#n#0001"); !reflect.DeepEqual(uses, &types.AttributeValueMemberN{Value: "1"}) {
+		t.Errorf("the first item has %v uses; want what it had", uses)
+	}
+	if uses := read("LAUNCH#c#00"); !reflect.DeepEqual(uses, &types.AttributeValueMemberN{Value: "1"}) {
+		t.Errorf("the other item has %v uses; want the transaction's", uses)
+	}
+	if got := errorCode(shop.use(t, "LAUNCH#n#0001")); got != "TransactionConflictException" {
+		t.Errorf("a write of the first item: %q", got)
+	}
+	one := shop.oneUse("LAUNCH#c#00")
+	unused := &types.Update{
+		TableName: one.TableName, Key: one.Key, UpdateExpression: one.UpdateExpression, ExpressionAttributeValues: one.ExpressionAttributeValues,
+		ConditionExpression: aws.String("attribute_not_exists(uses)"), ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	one = shop.oneUse("LAUNCH#n#0001")
+	_, err := shop.hostile.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+		{Update: &types.Update{TableName: one.TableName, Key: one.Key, UpdateExpression: one.UpdateExpression, ExpressionAttributeValues: one.ExpressionAttributeValues}},
+		{Update: unused},
+	}})
+	canceled, _ := errors.AsType[*types.TransactionCanceledException](err)
+	if canceled == nil || aws.ToString(canceled.CancellationReasons[0].Code) != "TransactionConflict" ||
+		aws.ToString(canceled.CancellationReasons[1].Code) != "ConditionalCheckFailed" || canceled.CancellationReasons[1].Item["uses"] == nil {
+		t.Errorf("a transaction of both: %v", err)
+	}
+	transactGet := func(sk string) error {
+		_, err := shop.hostile.TransactGetItems(t.Context(), &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{
+			{Get: &types.Get{TableName: &shop.table, Key: key(sk)}},
+		}})
+		return err
+	}
+	canceled, _ = errors.AsType[*types.TransactionCanceledException](transactGet("LAUNCH#n#0001"))
+	if canceled == nil || aws.ToString(canceled.CancellationReasons[0].Code) != "TransactionConflict" {
+		t.Errorf("a transaction that reads the first item: %v", canceled)
+	}
+	if err := errors.Join(shop.use(t, "LAUNCH#c#00"), transactGet("LAUNCH#c#00")); err != nil {
+		t.Errorf("the other item: %v", err)
+	}
+	close(finish)
+	first.Wait()
+	if err := errors.Join(shop.use(t, "LAUNCH#n#0001"), transactGet("LAUNCH#n#0001")); err != nil {
+		t.Errorf("the first item after the transaction: %v", err)
+	}
+	if first, other := shop.uses(t, "LAUNCH#n#0001"), shop.uses(t, "LAUNCH#c#00"); first != 3 || other != 2 {
+		t.Errorf("%d and %d uses; want 3 and 2", first, other)
+	}
+}
+
 func TestProxy_PartitionKeyValue_RefusesWritesBeyondItsUnits(t *testing.T) {
 	shop := newShop(t, faultproxy.Settings{WriteUnits: 0.001, Reserve: 9999}) // ten units, and the eleventh after 1000 seconds
 	for range 4 {
@@ -254,7 +328,7 @@ func TestProxy_UnprocessedKeysAndShortPages_ReturnReadsInParts(t *testing.T) {
 		if len(keys) > 0 && !aws.ToBool(out.UnprocessedKeys[shop.table].ConsistentRead) {
 			t.Fatal("unprocessed keys are no longer read consistently")
 		}
-		if len(keys) == 1 { // the last key would stay unprocessed for ever
+		if len(keys) == 1 { // the last key would never be processed
 			shop.proxy.SetRates(map[faultproxy.Fault]float64{faultproxy.ShortPage: 1})
 		}
 	}

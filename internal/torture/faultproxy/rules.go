@@ -14,9 +14,10 @@ type rules struct {
 	settings Settings
 
 	mu           sync.Mutex
-	transactions map[itemKey]bool // items that a transaction in flight writes
-	writes       map[itemKey]int  // items that other calls in flight write
-	tokens       map[string]bool  // of the transactions in flight
+	transactions map[itemKey]bool   // items that a transaction in flight writes
+	writes       map[itemKey]int    // items that other calls in flight write
+	tokens       map[string]bool    // of the transactions in flight
+	before       map[itemKey]answer // the response to a GetItem of an item that a transaction has changed invisibly
 	buckets      map[partition]*bucket
 }
 
@@ -31,38 +32,80 @@ type bucket struct {
 	at    time.Time
 }
 
-// admit lets a call in, which must be released when it is over, or refuses it and names the rule.
-func (r *rules) admit(c *call) (release func(), broken Fault, refused answer) {
+// refused is a call that a rule rejects.
+type refused struct {
+	answer
+
+	rule Fault
+	held map[int]bool // the places of items that calls in flight hold; if there are any, conflict makes the response
+}
+
+// admit accepts a call, which must be released at its end, or refuses it.
+func (r *rules) admit(c *call) (release func(), no *refused) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if over := r.charge(c); len(over) > 0 {
 		if c.isTransaction() {
-			return nil, OverThroughput, c.canceled(over, "ThrottlingError", overCapacity)
+			return nil, &refused{rule: OverThroughput, answer: canceled(c.uncanceled(), over, throttled())}
 		}
-		return nil, OverThroughput, refusal(http.StatusBadRequest, "ThrottlingException", overCapacity)
-	}
-	if r.settings.Hold == 0 || len(c.writes) == 0 {
-		return func() {}, "", answer{}
+		return nil, &refused{rule: OverThroughput, answer: refusal(http.StatusBadRequest, "ThrottlingException", overCapacity)}
 	}
 	if c.token != "" && r.tokens[c.token] {
 		const again = "The transaction with the given request token is already in progress."
-		return nil, HeldItem, refusal(http.StatusBadRequest, "TransactionInProgressException", again)
+		return nil, &refused{rule: HeldItem, answer: refusal(http.StatusBadRequest, "TransactionInProgressException", again)}
 	}
-	conflicts := make(map[int]bool)
-	for place, key := range c.writes {
-		if r.transactions[key] || c.isTransaction() && r.writes[key] > 0 {
-			conflicts[place] = true
-		}
+	if held := r.held(c); len(held) > 0 {
+		return nil, &refused{rule: HeldItem, held: held}
 	}
-	if len(conflicts) > 0 {
-		return nil, HeldItem, c.conflict(conflicts)
+	if r.settings.Hold == 0 || len(c.writes) == 0 {
+		return func() {}, nil
 	}
 	r.hold(c, true)
-	return func() {
+	return sync.OnceFunc(func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.hold(c, false)
-	}, "", answer{}
+	}), nil
+}
+
+// held returns the places of the items that calls in flight hold. Reads outside of transactions meet no conflicts.
+func (r *rules) held(c *call) map[int]bool {
+	held := make(map[int]bool)
+	keys := c.writes
+	if c.isTransaction() {
+		keys = slices.Concat(c.writes, c.reads)
+	}
+	for place, key := range keys {
+		_, hidden := r.before[key]
+		if hidden || r.transactions[key] || c.isTransaction() && r.writes[key] > 0 {
+			held[place] = true
+		}
+	}
+	return held
+}
+
+// hide holds an item until show, and lets GetItem read it as it was before a transaction.
+func (r *rules) hide(key itemKey, before answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.before[key] = before
+}
+
+func (r *rules) show(key itemKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.before, key)
+}
+
+// hidden returns what GetItem reads of an item that is hidden.
+func (r *rules) hidden(c *call) (before answer, is bool) {
+	if c.operation != "GetItem" {
+		return answer{}, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, is = r.before[c.reads[0]]
+	return before, is
 }
 
 // hold marks the items of a write as held, or as free again.
@@ -89,8 +132,8 @@ func (r *rules) hold(c *call, held bool) {
 	}
 }
 
-// charge takes a call's units, or returns the places in its writes that are over the limit. A read has the place -1. An item counts
-// as one unit, because no item of the vouchers table is larger. A write of a transaction counts twice. A Query is free.
+// charge takes a call's units, or returns the places of the items that are over the limit. An item counts as one unit, because no
+// item of the vouchers table is larger, and twice in a transaction. A Query is free.
 func (r *rules) charge(c *call) (over map[int]bool) {
 	over = make(map[int]bool)
 	charged := make(map[*bucket]float64)
@@ -112,8 +155,8 @@ func (r *rules) charge(c *call) (over map[int]bool) {
 	for place, key := range c.writes {
 		charge(place, partition{key.table, key.partition, true}, r.settings.WriteUnits, each)
 	}
-	for _, key := range c.reads {
-		charge(-1, partition{key.table, key.partition, false}, r.settings.ReadUnits, 1)
+	for i, key := range c.reads {
+		charge(len(c.writes)+i, partition{key.table, key.partition, false}, r.settings.ReadUnits, each)
 	}
 	if len(over) > 0 {
 		return over
@@ -124,7 +167,7 @@ func (r *rules) charge(c *call) (over map[int]bool) {
 	return nil
 }
 
-// bucket returns the bucket with the units of the time since its last use. It holds one second's units and the reserve at most.
+// bucket refills a bucket for the time since its last use, and returns it. It holds at most one second's units and the reserve.
 func (r *rules) bucket(at partition, rate float64) *bucket {
 	now, most := time.Now(), rate*(1+r.settings.Reserve)
 	b := r.buckets[at]

@@ -215,15 +215,22 @@ func TestJudge(t *testing.T) {
 			redeem(1, 2, "alder", "", redeemed, "A"), list(3, 4, history.Redemption{ID: "B", Nick: "alder"}),
 		}},
 		"a list has no redemption that nobody asked for": {two, history.Broken, []history.Operation{list(1, 2, history.Redemption{ID: "B", Nick: "alder"})}},
+		"a denied request takes nothing, whatever is left": {two, history.Kept, []history.Operation{
+			redeem(1, 2, "alder", "1", history.Denied, ""), redeem(3, 4, "birch", "", redeemed, "B"), redeem(5, 6, "alder", "1", redeemed, "A"),
+			check(7, 8, "alder", history.Denied), redeem(9, 10, "alder", "1", history.Denied, ""), redeem(11, 12, "birch", "", refused, ""),
+		}},
+		"a list has no redemption of a denied request": {single, history.Broken, []history.Operation{
+			redeem(1, 2, "alder", "1", history.Denied, ""), list(3, 4, history.Redemption{ID: "A", Nick: "alder"}),
+		}},
 		"a list has no redemption of a refused request": {single, history.Broken, []history.Operation{
 			edit(1, 2, disable), redeem(3, 4, "alder", "1", refused, ""), edit(5, 6, enable),
 			list(7, 8, history.Redemption{ID: "B", Nick: "alder"}),
 		}},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			verdict, told := history.History{Terms: tt.terms, Operations: tt.is}.Judge(time.Minute)
+			verdict, text := history.History{Terms: tt.terms, Operations: tt.is}.Judge(time.Minute)
 			if verdict != tt.want {
-				t.Errorf("%s, want %s\n%s", verdict, tt.want, told)
+				t.Errorf("%s, want %s\n%s", verdict, tt.want, text)
 			}
 		})
 	}
@@ -235,8 +242,8 @@ func TestJudge_TimeIsUp_IsUndecided(t *testing.T) {
 		recorder.Call(history.Operation{Ask: history.AskRedeem, Nick: "alder"})
 	}
 	recorder.Call(history.Operation{Ask: history.AskRedeem, Nick: "birch"})(history.Answer{Outcome: history.Refused})
-	if verdict, told := recorder.History().Judge(time.Millisecond); verdict != history.Undecided || told == "" {
-		t.Errorf("%s\n%s", verdict, told)
+	if verdict, text := recorder.History().Judge(time.Millisecond); verdict != history.Undecided || text == "" {
+		t.Errorf("%s\n%s", verdict, text)
 	}
 }
 
@@ -244,13 +251,13 @@ func TestJudge_BrokenHistory_MarksTheOperationsThatDoNotFit(t *testing.T) {
 	recorder := history.NewRecorder(history.Terms{MaxUses: 1})
 	recorder.Call(history.Operation{Ask: history.AskRedeem, Nick: "alder"})(history.Answer{Outcome: history.Redeemed, ID: "A"})
 	recorder.Call(history.Operation{Client: 7, Ask: history.AskRedeem, Nick: "birch"})(history.Answer{Outcome: history.Redeemed, ID: "B"})
-	_, told := recorder.History().Judge(time.Minute)
+	_, text := recorder.History().Judge(time.Minute)
 	for _, want := range []string{
 		"maxUses=1", `     1 to     2  client  0  redeem nick="alder" key="": redeemed as A`,
 		"\n!     3 to     4  client  7  redeem nick=\"birch\" key=\"\": redeemed as B",
 	} {
-		if !strings.Contains(told, want) {
-			t.Errorf("no %q in\n%s", want, told)
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 }

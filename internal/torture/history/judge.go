@@ -19,7 +19,7 @@ type Verdict string
 
 // The verdicts.
 const (
-	Kept      Verdict = "kept"      // a voucher that keeps its promises can have responded like this
+	Kept      Verdict = "kept"      // a voucher that keeps its promises could have responded like this
 	Broken    Verdict = "broken"    // no such voucher can
 	Undecided Verdict = "undecided" // the time was up
 )
@@ -156,9 +156,9 @@ func (h History) model() (porcupine.Model, []porcupine.Operation) {
 	}, operations
 }
 
-// withoutEffect finds the operations that the checker does not need. The timelines hold the edits. A check or list without a response
-// says nothing. If several requests with one key have no response, the first one represents them all. If another request with that key
-// redeemed the voucher, none of them had an effect.
+// withoutEffect finds the operations that the checker does not need. The timelines hold the edits. A denied request, and a check or
+// list without a response, say nothing. If several requests with one key have no response, the first one represents them all. If
+// another request with that key has the outcome Redeemed, not Replayed, that one took the use, and they took none.
 func (h History) withoutEffect() map[int]bool {
 	settled := make(map[request]bool)
 	for place, o := range h.Operations {
@@ -169,7 +169,7 @@ func (h History) withoutEffect() map[int]bool {
 	places := make(map[int]bool)
 	for place, o := range h.Operations {
 		switch {
-		case o.Ask == AskEdit:
+		case o.Ask == AskEdit || o.Outcome == Denied:
 			places[place] = true
 		case o.Outcome != Unknown:
 		case o.Ask != AskRedeem:

@@ -43,6 +43,7 @@ const (
 	Replayed   Outcome = "replayed"   // 200 with Idempotency-Replayed
 	Redeemable Outcome = "redeemable" // 200 to a check
 	Refused    Outcome = "refused"    // 404
+	Denied     Outcome = "denied"     // refused whatever the voucher's state, so the request has no effect
 	Done       Outcome = "done"       // of an edit or a list
 )
 

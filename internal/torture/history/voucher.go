@@ -77,7 +77,7 @@ func (r redeeming) happen(v voucher) (voucher, bool) {
 			return v.take(r, unseen), true
 		}
 		return v, true
-	case Redeemable, Done: // of a check, an edit or a list
+	case Redeemable, Done, Denied: // of a check, an edit or a list, or without an effect
 	}
 	return v, false
 }

@@ -17,7 +17,7 @@ import (
 var (
 	crowdSize = flag.Int("crowd", 64, "how many processes redeem one code at the same time")
 	warmUp    = flag.Duration("warm", 5*time.Second, "how long the crowd redeems before it is measured")
-	hold      = flag.Duration("hold", 500*time.Millisecond, "how long a transaction has its items, where conflicts are measured")
+	hold      = flag.Duration("hold", 500*time.Millisecond, "how long a transaction holds its items when conflicts are measured")
 	measured  = flag.Duration("measured", 15*time.Second, "how long the crowd's redemptions are counted")
 )
 
@@ -155,7 +155,7 @@ func sellOut(b *testing.B, limits faultproxy.Settings, uses voucher.Limit, count
 		}
 	}, patient)
 	if redeemed.Load() != int64(uses) {
-		b.Errorf("%d redeemed of %d; the counters have left %d", redeemed.Load(), uses, s.counters(b, v.Code))
+		b.Errorf("%d redeemed of %d; the counters have %d uses left", redeemed.Load(), uses, s.counters(b, v.Code))
 	}
 	return float64(uses) / took.Seconds(), float64(calls.Load()) / float64(uses), float64(calls.Load()-callsBefore.Load()) / float64(last)
 }

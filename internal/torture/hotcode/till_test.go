@@ -70,7 +70,7 @@ func (s *shop) create(tb testing.TB, written string, uses voucher.Limit, counter
 	return v
 }
 
-// till redeems one code, as a process of the function does: one request at a time, with a client of its own.
+// till redeems one code like a process of the function: one request at a time, with its own client.
 type till struct {
 	shop *shop
 	code voucher.Code
@@ -89,7 +89,7 @@ func (s *shop) till(code voucher.Code, options ...func(*dynamodb.Options)) till 
 // patient lets a till wait for each response as long as it takes, so that it never retries because of a timeout.
 func patient(o *dynamodb.Options) { o.HTTPClient = &http.Client{Timeout: patience} }
 
-// redeem redeems the code for somebody who has not redeemed it. It returns false if the code is used up.
+// redeem redeems the code for a new nick. It returns false if the code is used up.
 func (t till) redeem(ctx context.Context, budget time.Duration) (redeemed bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
@@ -104,7 +104,7 @@ func (t till) redeem(ctx context.Context, budget time.Duration) (redeemed bool, 
 	return err == nil, err
 }
 
-// crowd has tills redeem at the same time, each one request after the other, until the context ends or the code is used up.
+// crowd makes tills redeem at the same time, each one request after the other, until the context ends or the code is used up.
 // Requests that a client would be told to retry are ignored. The tills call each, concurrently, after each redemption.
 func (s *shop) crowd(ctx context.Context, tb testing.TB, size int, code voucher.Code, budget time.Duration, each func(), options ...func(*dynamodb.Options)) {
 	tb.Helper()

@@ -16,8 +16,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// A crowd takes each use of a code once. The number of calls beyond two for each redemption is bounded: besides the first try of
-// each request, each till tries each counter in vain at most once after the counter has run empty.
+// A crowd takes each use of a code once. The number of calls is bounded. Each redemption takes two calls. The only tries
+// that fail are the first of each request, and one per till at each empty counter.
 func TestCrowd_TakesEachUseOnce(t *testing.T) {
 	const uses, tills = 128, 16
 	for _, counters := range []int{1, 4, 64} {
@@ -30,10 +30,11 @@ func TestCrowd_TakesEachUseOnce(t *testing.T) {
 			}
 			inVain := uses + tills + tills*counters
 			most := map[string]int{
-				"UpdateItem":         2 * tills,            // the first call of each till, and marking the code full
-				"GetItem":            uses + tills + tills, // the rules, and the look before a refusal
+				"UpdateItem":         2 * tills,    // the first call of each till, and marking the code full
+				"GetItem":            uses + tills, // the terms
+				"TransactGetItems":   tills,        // the lookup before a refusal
 				"TransactWriteItems": uses + inVain,
-				"BatchGetItem":       inVain, // the counters, after each try in vain
+				"BatchGetItem":       inVain, // the counters, after each failed try
 			}
 			calls := s.proxy.Calls()
 			for operation, count := range calls {
@@ -46,7 +47,7 @@ func TestCrowd_TakesEachUseOnce(t *testing.T) {
 	}
 }
 
-// takeAll has tills redeem at the same time, each until it is refused.
+// takeAll makes tills redeem at the same time, each until it is refused.
 func (s *shop) takeAll(t *testing.T, tills int, code voucher.Code) (redeemed, refused int64) {
 	t.Helper()
 	var taken, ended atomic.Int64
@@ -70,8 +71,8 @@ func (s *shop) takeAll(t *testing.T, tills int, code voucher.Code) (redeemed, re
 	return taken.Load(), ended.Load()
 }
 
-// Without a crowd, redeeming one of the last uses takes at most four calls: for the rules, an empty counter, all counters, and a
-// counter with uses left. The first refusal takes one call more, and each later refusal takes one call.
+// Without a crowd, redeeming one of the last uses takes at most four calls: for the terms, an empty counter, all counters, and a
+// counter with uses left. The first refusal takes one more call, and each later refusal takes one call.
 func TestLastUses_CostAtMostFourCalls(t *testing.T) {
 	t.Parallel()
 	const uses = 130
@@ -133,7 +134,7 @@ func TestCounters_FollowFromTheLimit(t *testing.T) {
 			fewest, most = min(fewest, left), max(most, left)
 		}
 		if v.Counters != test.want || len(kept) != test.want || sum != int(test.uses) || fewest != test.fewest || most != test.most {
-			t.Errorf("%d uses: %d counters, of which %d are kept with %d to %d uses, %d in all", test.uses, v.Counters, len(kept), fewest, most, sum)
+			t.Errorf("%d uses: %d counters, of which %d are stored with %d to %d uses, %d in total", test.uses, v.Counters, len(kept), fewest, most, sum)
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (b *buyers) edit(quiet *bench, edit busyEdit, at *step) (writes int) {
 	running.Wait()
 	b.drain()
 	if len(b.ids) != edit.to {
-		b.violation(b.t, "killed at %v and edited again: %d redemptions answered, want the limit %d", at, len(b.ids), edit.to)
+		b.violation(b.t, "killed at %v and edited again: %d confirmed redemptions, want the limit %d", at, len(b.ids), edit.to)
 	}
 	shop, err := b.Calm.Shop(b.t.Context(), catalog.CustomerID(b.customer))
 	if err != nil {
@@ -129,7 +129,7 @@ func (b *buyers) redeemUntil(stop <-chan struct{}) {
 	}
 }
 
-// take subtracts n from b.left and reports true, or reports false if less than n is left. A negative n gives back.
+// take subtracts n from b.left and returns true, or returns false if less than n is left. A negative n adds to b.left.
 func (b *buyers) take(n int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,7 +158,7 @@ func (b *buyers) redeem() bool {
 		switch a.status {
 		case http.StatusOK:
 			if b.ids[a.id] {
-				b.violation(b.t, "two requests were answered one redemption")
+				b.violation(b.t, "two requests got the same redemption")
 			}
 			b.ids[a.id] = true
 		case http.StatusNotFound:

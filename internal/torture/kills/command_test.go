@@ -1,6 +1,7 @@
 package kills_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 
 	"shopfront/internal/torture"
 	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/operator"
 )
@@ -23,10 +25,10 @@ const (
 	exitInterrupted = 130
 )
 
-// command is a kind of work of the operator's.
+// command is a kind of operator's work.
 type command struct {
 	kind string
-	// variant distinguishes commands of the same kind. Together they must reach the kills wanted of their kind.
+	// variant distinguishes commands of the same kind. Together they must reach the number of kills for their kind.
 	variant string
 	// isWhole: each subject is a customer.
 	isWhole bool
@@ -34,24 +36,24 @@ type command struct {
 	only string
 	// late: also end the command at calls that are applied only after it ran again.
 	late bool
-	// prepare sets up what the command needs. Nil: a customer that has coins is enough.
+	// prepare sets up what the command needs. Nil: a customer with coins suffices.
 	prepare func(r *round, s subject)
 	args    func(r *round, s subject) []string
 	// again runs the command again after the process ended, and checks the output. Nil: the output must equal that of an
 	// undisturbed run.
 	again func(r *round, s subject, ended *process)
-	// check makes additional checks of the items stored in the end, which must equal those of an undisturbed run; may be nil.
+	// check makes additional checks of the items stored in the end; may be nil. The items must equal those of an undisturbed run anyway.
 	check func(r *round, s subject, kept []keptItem)
 	mask  mask
 }
 
-// ending is how processes are ended.
+// ending is a way to end processes.
 type ending struct {
 	kind    string
 	fates   []fate
 	signals []syscall.Signal // used in turn; empty: the process ends by itself
 	exit    int              // -1: it was killed
-	// brief: end the command at writes only, and at each write once.
+	// brief: end the command only at writes, once at each.
 	brief bool
 }
 
@@ -80,7 +82,7 @@ type round struct {
 	t       *testing.T
 	command command
 	ending  ending
-	prefix  string // how its customers' IDs begin
+	prefix  string // of its customers' IDs
 	shop    *operator.Shop
 	// between holds the items stored after all processes had ended, before any command ran again.
 	between []keptItem
@@ -93,7 +95,7 @@ func endCommand(t *testing.T, programs testshop.Programs, c command, e ending) [
 	t.Helper()
 	wanted := wantedKills(t)
 	switch {
-	case e.exit >= 0: // it is no kill
+	case e.exit >= 0: // not a kill
 		wanted = 0
 	case c.variant != "":
 		wanted = (wanted + len(editFields()) - 1) / len(editFields())
@@ -145,7 +147,7 @@ func (r *round) rows() (rows []torture.Row) {
 	}
 	for _, fate := range r.ending.fates {
 		if r.killed[fate] > 0 {
-			rows = append(rows, torture.Row{Fault: r.ending.kind + ": " + r.command.kind + ", " + fate.told("a call"), Injected: r.killed[fate]})
+			rows = append(rows, torture.Row{Fault: r.ending.kind + ": " + r.command.kind + ", " + fate.relativeTo("a call"), Injected: r.killed[fate]})
 		}
 	}
 	if len(rows) > 0 {
@@ -188,7 +190,7 @@ func (r *round) playUndisturbed() []string {
 	return r.trap.calls()
 }
 
-// completeAll runs the commands that were ended again, and compares the stored items with those of the undisturbed run.
+// completeAll reruns the ended commands, and compares the stored items with those of the undisturbed run.
 func (r *round) completeAll(steps []step, ended []*process) {
 	r.t.Helper()
 	r.between = r.readKept(r.t, r.prefix)
@@ -234,7 +236,7 @@ func (r *round) judge(steps []step) {
 			wantVerified(r.t, &r.recorder, r.bench, catalog.CustomerID(s.customer), false)
 		}
 		if got := s.state(r.t, kept, r.command.mask); got != want {
-			r.violation(r.t, "%s at %s, then run again: kept is\n%s\nwant\n%s", r.command.kind, at, got, want)
+			r.violation(r.t, "%s at %s, then run again: stored items:\n%s\nwant\n%s", r.command.kind, at, got, want)
 		}
 		if r.command.check != nil {
 			r.command.check(r, s, kept)
@@ -290,7 +292,7 @@ func (r *round) steps(calls []string) []step {
 	return steps
 }
 
-// fates are what may become of a call. Whether a read was applied makes no difference: unless there is time, each meets one.
+// fates returns the fates to test for a call. They make no difference to a read, so the short form tests only one for each read.
 func (r *round) fates(operation string, n int) []fate {
 	fates := slices.Clone(r.ending.fates)
 	if !r.command.late || !isWrite(operation) {
@@ -327,13 +329,13 @@ func (r *round) startAt(s subject, at step, number int) *process {
 	return p
 }
 
-// wantEnded waits for the end of the process, and wants it to have been at the step.
+// wantEnded waits until the process ends, and checks that it ended at the step.
 func (r *round) wantEnded(p *process, at step) {
 	r.t.Helper()
 	<-p.ended
 	switch {
 	case !r.trap.hasSprung():
-		r.violation(r.t, "%s never came to %s: %s", r.command.kind, at, p)
+		r.violation(r.t, "%s never reached %s: %s", r.command.kind, at, p)
 	case p.exit() != r.ending.exit || r.ending.exit < 0 && !p.isKilled():
 		r.violation(r.t, "%s at %s: %s", r.ending.kind, at, p)
 	default:
@@ -341,15 +343,15 @@ func (r *round) wantEnded(p *process, at step) {
 	}
 }
 
-var createdAt = regexp.MustCompile(`"createdAt":"[^"]*"`)
+var times = regexp.MustCompile(`"(created|revoked)At":"[^"]*"`)
 
 // runAgain runs the command again, and expects the output of the undisturbed run.
 func (r *round) runAgain(s subject) {
 	r.t.Helper()
 	p := r.must(r.t, r.command.args(r, s)...)
-	want := createdAt.ReplaceAllString(r.subject(0).plain(r.t, r.whole.stdout.String()), "")
-	if got := createdAt.ReplaceAllString(s.plain(r.t, p.stdout.String()), ""); got != want {
-		r.violation(r.t, "run again it says\n%s\nwant\n%s", got, want)
+	want := times.ReplaceAllString(r.subject(0).plain(r.t, r.whole.stdout.String()), "")
+	if got := times.ReplaceAllString(s.plain(r.t, p.stdout.String()), ""); got != want {
+		r.violation(r.t, "run again, it prints\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -364,23 +366,23 @@ func created(r *round, s subject, _ *process) {
 	}
 	p := r.process(r.t, r.command.args(r, s)...)
 	if p.run(r.t); p.exit() != exitRefused || !strings.Contains(p.stderr.String(), `"kind":"exists"`) {
-		r.violation(r.t, "created already, and run again: %s", p)
+		r.violation(r.t, "create of an existing voucher: %s", p)
 	}
 }
 
-// generated completes a batch. All that was printed before is kept and is printed again.
+// generated completes a batch. Every code printed before must be stored, and every stored code must be printed again.
 func generated(r *round, s subject, ended *process) {
 	before := codes(s.of(r.t, r.between))
 	for _, code := range printedCodes(r.t, ended) {
 		if !slices.Contains(before, code) {
-			r.violation(r.t, "%s was printed and is not kept", code)
+			r.violation(r.t, "%s was printed, but is not stored", code)
 		}
 	}
 	args := resume(r.command.args(r, s))
 	p := r.process(r.t, args...)
 	if p.run(r.t); len(before) == 0 { // there is nothing to complete
 		if p.exit() != exitRefused || !strings.Contains(p.stderr.String(), `"kind":"not_found"`) {
-			r.violation(r.t, "nothing was generated, and resumed: %s", p)
+			r.violation(r.t, "resume of a batch without codes: %s", p)
 		}
 		p = r.must(r.t, r.command.args(r, s)...)
 	} else if p.exit() != 0 {
@@ -389,12 +391,12 @@ func generated(r *round, s subject, ended *process) {
 	r.printed[s] = printedCodes(r.t, p)
 	for _, code := range before {
 		if !slices.Contains(r.printed[s], code) {
-			r.violation(r.t, "%s was kept and is not printed by the run that completes the batch", code)
+			r.violation(r.t, "%s was stored, but the run that completes the batch does not print it", code)
 		}
 	}
 }
 
-// resume is generate that completes the batch it would begin.
+// resume returns the arguments that complete the batch instead of beginning it.
 func resume(args []string) []string {
 	resumed := slices.Clone(args)
 	for i, arg := range resumed {
@@ -407,14 +409,14 @@ func resume(args []string) []string {
 
 var codeLine = regexp.MustCompile(`^\{"code":"([^"]+)","batch":"[^"]+"\}\n$`)
 
-// printedCodes are the codes on stdout, in order.
+// printedCodes returns the codes on stdout, sorted.
 func printedCodes(t *testing.T, p *process) []string {
 	t.Helper()
 	var codes []string
 	for line := range strings.Lines(p.stdout.String()) {
 		match := codeLine.FindStringSubmatch(line)
 		if match == nil {
-			t.Fatalf("%q is no whole line with a code: %s", line, p)
+			t.Fatalf("%q is not a complete line with a code: %s", line, p)
 		}
 		codes = append(codes, match[1])
 	}
@@ -422,20 +424,51 @@ func printedCodes(t *testing.T, p *process) []string {
 	return codes
 }
 
-// wantAllPrinted wants what was printed in the end to be what is kept, each code once.
+// wantAllPrinted checks that the last run printed every stored code once.
 func wantAllPrinted(r *round, s subject, kept []keptItem) {
 	if all := codes(s.of(r.t, kept)); !slices.Equal(r.printed[s], all) {
-		r.violation(r.t, "printed are %q, kept are %q", r.printed[s], all)
+		r.violation(r.t, "printed %q, stored %q", r.printed[s], all)
 	}
 }
 
-// applied applies a catalogue again, which then changes nothing any more. A new shop was not open before all of it was there.
+// keyCreated creates another key: the key that a killed process created is unknown.
+func keyCreated(r *round, s subject, _ *process) {
+	p := r.must(r.t, r.command.args(r, s)...)
+	var created struct{ Key string }
+	if err := json.Unmarshal(p.stdout.Bytes(), &created); err != nil {
+		r.t.Fatal(p)
+	}
+	r.printed[s] = []string{created.Key}
+}
+
+// wantKeysKept expects the key that was printed last, and at most one key that was stored before. A late write creates no
+// key, because another key was created meanwhile.
+func wantKeysKept(r *round, s subject, kept []keptItem) {
+	key, _ := access.ParseKey(r.printed[s][0])
+	ofKeys := func(kept []keptItem) []keptItem {
+		return slices.DeleteFunc(s.of(r.t, kept), func(it keptItem) bool { return !isKey(it) })
+	}
+	before, after := ofKeys(r.between), ofKeys(kept)
+	isPrinted := func(it keptItem) bool { return it.text("digest") == fmt.Sprintf("%x", key.Digest()) }
+	if len(after) != len(before)+1 || len(before) > 1 || !slices.ContainsFunc(after, isPrinted) {
+		r.violation(r.t, "stored before: %+v, after: %+v", before, after)
+	}
+}
+
+// applied applies a catalogue again. Then nothing may be left to change. A new shop must not have opened before it was complete, nor
+// have existed before its settings.
 func applied(r *round, s subject, _ *process) {
 	r.t.Helper()
 	before := s.of(r.t, r.between)
+	hasItem := func(sort string) bool {
+		return slices.ContainsFunc(before, func(it keptItem) bool { return it.sort == sort })
+	}
+	if hasItem("customer") && !hasItem("settings") {
+		r.violation(r.t, "the shop existed without its settings")
+	}
 	if r.command.prepare == nil && slices.ContainsFunc(before, isOpenShop) {
 		for _, product := range []string{"product#coins", "product#t-shirt"} {
-			if !slices.ContainsFunc(before, func(it keptItem) bool { return it.sort == product }) {
+			if !hasItem(product) {
 				r.violation(r.t, "the shop was open without %s", product)
 			}
 		}
@@ -446,7 +479,7 @@ func applied(r *round, s subject, _ *process) {
 		r.t.Fatal(err)
 	}
 	if plan.Writes() != 0 {
-		r.violation(r.t, "applied again there are %d writes to make", plan.Writes())
+		r.violation(r.t, "after applying again, %d writes are left", plan.Writes())
 	}
 }
 
@@ -455,7 +488,7 @@ func isOpenShop(it keptItem) bool {
 	return it.sort == "customer" && !offSale
 }
 
-// switched disables or enables a batch again, which leaves out those that were switched.
+// switched disables or enables a batch again. The run must report all vouchers of the batch.
 func switched(r *round, s subject, _ *process) {
 	if p := r.must(r.t, r.command.args(r, s)...); !strings.Contains(p.stdout.String(), fmt.Sprintf(`"vouchers":%d,`, switchedSize)) {
 		r.violation(r.t, "%s", p)

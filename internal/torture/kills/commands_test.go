@@ -6,8 +6,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
+	"shopfront/pkg/catalog"
 	"shopfront/pkg/catalogfile"
+	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -17,6 +20,8 @@ customers:
   - id: CUSTOMER
     name: Minecave
     currency: EUR
+    access: {redeem: server}
+    refusals: {limit: 5, per: 1h}
     products:
       - id: coins
         name: Coins
@@ -42,7 +47,7 @@ customers:
         max-uses: none
 `
 
-// formerText is the file that was applied before: a shop with other products.
+// formerText is the file that was applied earlier: a shop with other products.
 const formerText = `
 customers:
   - id: CUSTOMER
@@ -79,7 +84,7 @@ func catalogueFiles(s subject) []catalogfile.File {
 	return []catalogfile.File{{Name: "catalogue.yaml", Text: []byte(strings.ReplaceAll(catalogueText, "CUSTOMER", s.customer))}}
 }
 
-// How many vouchers a batch is generated to, and how many one has that is switched.
+// The number of vouchers in a generated batch, and in a batch to disable or enable.
 const (
 	generatedSize = 3
 	switchedSize  = 2
@@ -91,9 +96,13 @@ func applyNew() command {
 
 func applyPruned() command {
 	return command{
-		kind: "apply --prune", isWhole: true, late: true, args: applyArgs("--prune"), again: applied,
-		prepare: func(r *round, s subject) { r.Load(r.t, strings.ReplaceAll(formerText, "CUSTOMER", s.customer)) },
+		kind: "apply --prune", isWhole: true, late: true, args: applyArgs("--prune"), again: applied, prepare: withShop,
 	}
+}
+
+// withShop prepares the shop of formerText.
+func withShop(r *round, s subject) {
+	r.Load(r.t, strings.ReplaceAll(formerText, "CUSTOMER", s.customer))
 }
 
 func applyArgs(flags ...string) func(*round, subject) []string {
@@ -106,14 +115,14 @@ func applyArgs(flags ...string) func(*round, subject) []string {
 	}
 }
 
-// ofVoucher are the arguments of a command about a voucher.
+// ofVoucher returns the arguments of a command about a voucher.
 func ofVoucher(verb string, flags ...string) func(*round, subject) []string {
 	return func(_ *round, s subject) []string {
 		return append([]string{"voucher", verb, s.customer, s.code}, flags...)
 	}
 }
 
-// ofBatch are the arguments of a command about a batch.
+// ofBatch returns the arguments of a command about a batch.
 func ofBatch(verb string, flags ...string) func(*round, subject) []string {
 	return func(_ *round, s subject) []string {
 		return append([]string{"voucher", verb, s.customer, "--batch", s.batch}, flags...)
@@ -158,7 +167,7 @@ func generateResumed() command {
 	return c
 }
 
-// withVoucher prepares a voucher of these terms.
+// withVoucher prepares a voucher with these terms.
 func withVoucher(terms voucher.Terms) func(*round, subject) {
 	return func(r *round, s subject) {
 		terms.Written = s.code
@@ -166,10 +175,10 @@ func withVoucher(terms voucher.Terms) func(*round, subject) {
 	}
 }
 
-// limited are the terms of a code with two counters.
+// limited returns the terms of a code with two counters.
 func limited() voucher.Terms { return voucher.Terms{MaxUses: new(voucher.Limit(12)), Counters: 2} }
 
-// editField edits what follows no counters. Of its calls only the write differs from field to field.
+// editField edits a field that does not affect the counters. Only the write differs from field to field.
 func editField(only, field, value string) command {
 	return command{
 		kind: "edit, one field", variant: field, only: only, late: true, prepare: withVoucher(limited()), mask: mask{versions: true},
@@ -211,11 +220,14 @@ func enable() command {
 }
 
 func disableBatch() command {
-	return command{kind: "disable --batch", late: true, prepare: withBatch(false), args: ofBatch("disable"), again: switched}
+	return command{kind: "disable --batch", late: true, prepare: withBatch(false), mask: mask{versions: true}, args: ofBatch("disable"), again: switched}
 }
 
 func enableBatch() command {
-	return command{kind: "enable --batch", only: "UpdateItem", late: true, prepare: withBatch(true), args: ofBatch("enable"), again: switched}
+	return command{
+		kind: "enable --batch", only: "UpdateItem", late: true, prepare: withBatch(true), mask: mask{versions: true}, args: ofBatch("enable"),
+		again: switched,
+	}
 }
 
 // withBatch prepares a batch.
@@ -224,5 +236,67 @@ func withBatch(disabled bool) func(*round, subject) {
 		for number := range switchedSize {
 			create(r.t, r.shop, voucher.Terms{Written: s.code + "-" + strconv.Itoa(number), Batch: s.batch, Disabled: disabled})
 		}
+	}
+}
+
+// ofShop are the arguments of a command about a customer.
+func ofShop(args ...string) func(*round, subject) []string {
+	return func(_ *round, s subject) []string {
+		return append([]string{args[0], args[1], s.customer}, args[2:]...)
+	}
+}
+
+// withSettings prepares a shop and changes its settings or keys.
+func withSettings(change func(*round, *operator.Shop) error) func(*round, subject) {
+	return func(r *round, s subject) {
+		withShop(r, s)
+		shop, err := r.Calm.Shop(r.t.Context(), catalog.CustomerID(s.customer))
+		if err == nil {
+			err = change(r, shop)
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+func pause() command {
+	return command{kind: "pause", isWhole: true, late: true, mask: mask{versions: true}, args: ofShop("voucher", "pause"), prepare: withShop}
+}
+
+func pauseBatch() command {
+	return command{
+		kind: "pause --batch", isWhole: true, only: "UpdateItem", late: true, mask: mask{versions: true}, prepare: withShop,
+		args: ofShop("voucher", "pause", "--batch", "summer"),
+	}
+}
+
+func resumeAll() command {
+	return command{
+		kind: "resume", isWhole: true, late: true, mask: mask{versions: true}, args: ofShop("voucher", "resume"),
+		prepare: withSettings(func(r *round, shop *operator.Shop) error {
+			_, err := shop.Pause(r.t.Context())
+			return err
+		}),
+	}
+}
+
+func createKey() command {
+	return command{
+		kind: "key create", isWhole: true, late: true, args: ofShop("key", "create", "--name", "web shop"), prepare: withShop,
+		again: keyCreated, check: wantKeysKept, mask: mask{keys: true},
+	}
+}
+
+// evenBits make every key the same, so that its ID is known.
+const evenBits = "emberforgeemberforgeemberforgeemberforgeember"
+
+func revokeKey() command {
+	return command{
+		kind: "key revoke", isWhole: true, late: true, args: ofShop("key", "revoke", "dladqenqfd"),
+		prepare: withSettings(func(r *round, shop *operator.Shop) error {
+			_, _, err := shop.CreateKey(r.t.Context(), "web shop", time.Time{}, strings.NewReader(evenBits), time.Now())
+			return err
+		}),
 	}
 }

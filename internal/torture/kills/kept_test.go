@@ -1,6 +1,7 @@
 package kills_test
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,7 +17,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// subject is what one run of a work is about: a voucher, a batch, or a customer as a whole.
+// subject is what one run is about: a voucher, a batch, or a whole customer.
 type subject struct {
 	customer string
 	isWhole  bool
@@ -24,7 +25,7 @@ type subject struct {
 	batch    string
 }
 
-// plain replaces the subject's names in a text, so that texts about different subjects can be compared.
+// plain replaces the subject's names in a string, so that strings about different subjects can be compared.
 func (s subject) plain(t *testing.T, text string) string {
 	t.Helper()
 	return strings.NewReplacer(s.customer, "CUSTOMER", s.code, "CODE", string(compared(t, s.code)), "CODE", s.batch, "BATCH").Replace(text)
@@ -39,13 +40,13 @@ func compared(t *testing.T, written string) voucher.Code {
 	return code
 }
 
-// keptItem is an item of one of the three tables.
+// keptItem is an item that readKept read.
 type keptItem struct {
 	table, customer, sort string
 	attributes            map[string]any
 }
 
-// code is the voucher's that the item belongs to, or in the other tables something else.
+// code returns the code of the item's voucher. For items of other tables it has no meaning.
 func (it keptItem) code() voucher.Code {
 	code, _, _ := strings.Cut(it.sort, "#")
 	return voucher.Code(code)
@@ -90,6 +91,9 @@ func (b *bench) readKept(t *testing.T, prefix string) []keptItem {
 				}
 				it.customer, _, _ = strings.Cut(it.text("customer"), "#")
 				it.sort = it.text("sk")
+				if it.attributes["revoked"] != nil {
+					it.attributes["revoked"] = "at some time"
+				}
 				kept = append(kept, it)
 			}
 		}
@@ -112,6 +116,10 @@ func plainValue(t *testing.T, value types.AttributeValue) any {
 			list[i] = plainValue(t, element)
 		}
 		return list
+	case *types.AttributeValueMemberSS:
+		return slices.Sorted(slices.Values(value.Value))
+	case *types.AttributeValueMemberB:
+		return hex.EncodeToString(value.Value)
 	case *types.AttributeValueMemberM:
 		members := make(map[string]any)
 		for name, member := range value.Value {
@@ -124,7 +132,7 @@ func plainValue(t *testing.T, value types.AttributeValue) any {
 	}
 }
 
-// of picks the items that belong to the subject.
+// of returns the items that belong to the subject.
 func (s subject) of(t *testing.T, kept []keptItem) []keptItem {
 	t.Helper()
 	inBatch := make(map[voucher.Code]bool)
@@ -142,7 +150,7 @@ func (s subject) of(t *testing.T, kept []keptItem) []keptItem {
 	return picked
 }
 
-// codes are the codes of the vouchers among the items, as written, in order.
+// codes returns the codes of the vouchers among the items, as written, sorted.
 func codes(kept []keptItem) []string {
 	var codes []string
 	for _, it := range kept {
@@ -154,16 +162,21 @@ func codes(kept []keptItem) []string {
 	return codes
 }
 
-// mask is how much of what is kept may differ from what an undisturbed run keeps.
+// mask says which parts of the stored items may differ from those of an undisturbed run.
 type mask struct {
 	// codes are random.
 	codes bool
-	// versions: an edit that was interrupted has taken some, and one that had ended is written again by the next.
+	// versions: an interrupted edit uses up versions, and repeating a completed edit writes a new one.
 	versions bool
-	// shares: an edit of a limit spreads over the counters what is missing when it begins, so that one which goes on from
-	// another leaves the same uses in other places.
+	// shares: an edit of a limit spreads the added uses over the counters. An edit that completes an interrupted one leaves
+	// the same number of uses, but spread differently.
 	shares bool
+	// keys: an interrupted run may have left an unknown key.
+	keys bool
 }
+
+// isKey reports whether the item is the record of a key.
+func isKey(it keptItem) bool { return strings.HasPrefix(it.sort, "key#") }
 
 // state returns all stored items of the subject, in a form that is the same for every subject with the same history. It leaves out
 // the time at which a voucher was created. If codes are random, it also leaves out the buckets: they follow from the sort keys, and
@@ -172,17 +185,20 @@ func (s subject) state(t *testing.T, kept []keptItem, m mask) string {
 	t.Helper()
 	var lines []string
 	left, used := int64(0), int64(0)
-	for _, it := range s.of(t, kept) {
-		without := []string{"sk", "created"}
-		if !s.isWhole {
-			without = append(without, "customer")
-		}
-		if m.versions {
-			without = append(without, "version", "editor")
-		}
+	without := []string{"sk", "created", "keysCreated"}
+	if !s.isWhole {
+		without = append(without, "customer")
+	}
+	if m.versions {
+		without = append(without, "version", "editor")
+	}
+	if m.codes {
+		without = append(without, "code")
+	}
+	for _, it := range slices.DeleteFunc(s.of(t, kept), func(it keptItem) bool { return m.keys && isKey(it) }) {
+		without := slices.Clone(without)
 		sort := it.sort
 		if m.codes {
-			without = append(without, "code")
 			sort = strings.Replace(sort, string(it.code()), "RANDOM", 1)
 		}
 		if m.shares && strings.Contains(it.sort, "#c#") {
@@ -200,5 +216,5 @@ func (s subject) state(t *testing.T, kept []keptItem, m mask) string {
 		lines = append(lines, s.plain(t, it.table+" "+sort+" "+string(text)))
 	}
 	slices.Sort(lines)
-	return fmt.Sprintf("%s\ncounters moved: %d left, %d used", strings.Join(lines, "\n"), left, used)
+	return fmt.Sprintf("%s\ncounter totals: %d left, %d used", strings.Join(lines, "\n"), left, used)
 }

@@ -11,7 +11,7 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// report is the rows of all that was killed.
+// report collects the rows of all kills.
 type report struct {
 	mu   sync.Mutex
 	rows []torture.Row
@@ -47,7 +47,8 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 	t.Run("ended", func(t *testing.T) {
 		t.Run("redemptions", func(t *testing.T) {
 			t.Parallel()
-			done.add(killRedemptions(t, programs)...)
+			// This test finds and kills its functions by their path, so it has programs of its own.
+			done.add(killRedemptions(t, testshop.Build(t, nil, "functions/redeem-voucher", "cmd/shopctl"))...)
 		})
 		for _, c := range []busyEdit{{"raise", 20, 30, 30}, {"lower", 20, 12, 10}} {
 			t.Run("busy/"+c.kind, func(t *testing.T) {
@@ -64,7 +65,7 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 			}
 		}
 		end(killed(), applyNew(), applyPruned(), createSingle(), createLimited(), generate(), generateLimited(), generateResumed(),
-			raise(), lower(), disable(), enable(), disableBatch(), enableBatch())
+			raise(), lower(), disable(), enable(), disableBatch(), enableBatch(), pause(), pauseBatch(), resumeAll(), createKey(), revokeKey())
 		end(killed(), editFields()...)
 		end(interrupted(), applyNew(), generate(), raise())
 		end(credentialsExpired(), applyNew(), generate(), raise())

@@ -26,7 +26,8 @@ import (
 // redemption is a kind of request to redeem, by the calls that it takes.
 type redemption struct {
 	kind string
-	// calls lists the operations of an undisturbed redemption.
+	// calls lists the operations of an undisturbed redemption in a process that knows the shop's settings. The last one of a
+	// refusal counts it.
 	calls []string
 	// perhaps: the function may find a use with fewer calls.
 	perhaps bool
@@ -45,6 +46,7 @@ type redemption struct {
 
 const (
 	getItem  = "GetItem"
+	recall   = "TransactGetItems"
 	batchGet = "BatchGetItem"
 	update   = "UpdateItem"
 	transact = "TransactWriteItems"
@@ -52,7 +54,10 @@ const (
 
 const alder = "Alder"
 
-// redemptions are all the ways that a redemption can go.
+// functionFailed is the gateway's response when the function ended without one.
+const functionFailed = `{"message":"Internal Server Error"}`
+
+// redemptions returns all kinds.
 func redemptions() []redemption {
 	single := func(d *desk, code string) { d.create(code, voucher.Terms{}) }
 	many := voucher.Terms{MaxUses: new(voucher.Limit(6)), Counters: 2}
@@ -97,14 +102,14 @@ func redemptions() []redemption {
 		},
 		{kind: "other counter", calls: []string{update, transact, batchGet, transact}, perhaps: true, prepare: withFewLeft},
 		{
-			kind: "last use gone, key", calls: []string{getItem, transact, batchGet, update, getItem}, keyed: true, refused: true,
+			kind: "last use gone, key", calls: []string{getItem, transact, batchGet, update, recall, update}, keyed: true, refused: true,
 			taken: 2, prepare: usedUp,
 		},
-		{kind: "last use gone", calls: []string{getItem, transact, batchGet, update, getItem}, refused: true, taken: 2, prepare: usedUp},
-		{kind: "full, key", calls: []string{getItem, getItem}, keyed: true, refused: true, taken: 2, prepare: full},
+		{kind: "last use gone", calls: []string{getItem, transact, batchGet, update, recall, update}, refused: true, taken: 2, prepare: usedUp},
+		{kind: "full, key", calls: []string{getItem, recall, update}, keyed: true, refused: true, taken: 2, prepare: full},
 		{kind: "replay", calls: []string{getItem, transact}, keyed: true, replayed: true, taken: 1, prepare: before},
 		{
-			kind: "recall", calls: []string{getItem, getItem}, keyed: true, replayed: true, taken: 1,
+			kind: "recall", calls: []string{getItem, recall}, keyed: true, replayed: true, taken: 1,
 			prepare: func(d *desk, code string) {
 				before(d, code)
 				d.disable(code)
@@ -114,17 +119,17 @@ func redemptions() []redemption {
 		{kind: "unlimited", calls: []string{update, update}, prepare: unlimited(voucher.NoLimit)},
 		{kind: "unlimited, per nick", calls: []string{update, update}, keyed: true, prepare: unlimited(1)},
 		{
-			kind: "nick's limit, key", calls: []string{getItem, transact}, keyed: true, refused: true, taken: 1,
+			kind: "nick's limit, key", calls: []string{getItem, transact, update}, keyed: true, refused: true, taken: 1,
 			prepare: func(d *desk, code string) {
 				perNick(d, code)
 				d.redeem(request{code: code, nick: alder}, http.StatusOK)
 			},
 		},
-		{kind: "unknown code, key", calls: []string{update, getItem}, keyed: true, refused: true},
+		{kind: "unknown code, key", calls: []string{update, recall, update}, keyed: true, refused: true},
 	}
 }
 
-// withFewLeft makes a voucher most of whose counters are empty: lowering a limit empties them one by one.
+// withFewLeft makes a voucher with mostly empty counters: lowering a limit empties them one by one.
 func withFewLeft(d *desk, code string) {
 	d.create(code, voucher.Terms{MaxUses: new(voucher.Limit(8)), Counters: 8, MaxUsesPerNick: new(voucher.NoLimit)})
 	if _, err := d.shop.EditVoucher(d.t.Context(), compared(d.t, code), voucher.Edit{MaxUses: new(voucher.Limit(2))}); err != nil {
@@ -132,21 +137,21 @@ func withFewLeft(d *desk, code string) {
 	}
 }
 
-// request is one to redeem.
+// request is a request to redeem.
 type request struct{ code, nick, key string }
 
-// keyed is the request that is killed, with a key.
+// keyed returns a request with a key.
 func keyed(code string) request { return request{code: code, nick: alder, key: "order-" + code} }
 
-// answered is what came back.
-type answered struct {
+// received is the response to a request.
+type received struct {
 	status   int
 	id       string // of a redemption
 	replayed bool
 	body     string
 }
 
-func (b *bench) send(t *testing.T, customer string, r request) answered {
+func (b *bench) send(t *testing.T, customer string, r request) received {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"code": r.code, "nick": r.nick})
 	if err != nil {
@@ -159,7 +164,7 @@ func (b *bench) send(t *testing.T, customer string, r request) answered {
 	}
 	recorder := httptest.NewRecorder()
 	b.API.ServeHTTP(recorder, sent)
-	a := answered{status: recorder.Code, replayed: recorder.Header().Get("Idempotency-Replayed") == "true", body: recorder.Body.String()}
+	a := received{status: recorder.Code, replayed: recorder.Header().Get("Idempotency-Replayed") == "true", body: recorder.Body.String()}
 	if a.status == http.StatusOK {
 		var redeemed struct{ ID, Status string }
 		if err := json.Unmarshal(recorder.Body.Bytes(), &redeemed); err != nil || redeemed.Status != "redeemed" || redeemed.ID == "" {
@@ -170,7 +175,7 @@ func (b *bench) send(t *testing.T, customer string, r request) answered {
 	return a
 }
 
-// place is which of the calls the step is at, from 1.
+// place returns the number of the step's call, from 1.
 func (r *redemption) place(at step) int {
 	n := 0
 	for i, operation := range r.calls {
@@ -193,8 +198,8 @@ type desk struct {
 	codes    int
 }
 
-// killRedemptions kills redemptions until there are enough kills of each kind, and at each of the calls that one can take. They
-// are counted by the latter.
+// killRedemptions kills redemptions until there are enough kills of each kind, and enough at each call, from the first to the last. It
+// returns a row for each call.
 func killRedemptions(t *testing.T, programs testshop.Programs) (rows []torture.Row) {
 	t.Helper()
 	b := newBench(t, programs)
@@ -206,7 +211,7 @@ func killRedemptions(t *testing.T, programs testshop.Programs) (rows []torture.R
 		before = len(all)
 		for number, kind := range redemptions() {
 			for _, at := range kind.wantedSteps(t, number) {
-				name := "killed: redemption, " + at.fate.told(fmt.Sprint("call ", kind.place(at)))
+				name := "killed: redemption, " + at.fate.relativeTo(fmt.Sprint("call ", kind.place(at)))
 				if records[name] == nil {
 					records[name] = &recorder{torture.Row{Fault: name}}
 				}
@@ -238,7 +243,7 @@ func (d *desk) disable(code string) {
 	}
 }
 
-// redeem is for preparations: it expects that answer.
+// redeem prepares a test with a redemption, and checks its status.
 func (d *desk) redeem(r request, want int) {
 	d.t.Helper()
 	if a := d.send(d.t, d.customer, r); a.status != want {
@@ -246,14 +251,14 @@ func (d *desk) redeem(r request, want int) {
 	}
 }
 
-// killedOne is a request whose function was killed, and what is known of it.
+// killedOne is a request whose function was killed, with what is known about it.
 type killedOne struct {
 	*redemption
 	*recorder
 	at      step
 	request request
 	hadIDs  []string // on record before it was sent again
-	again   answered // what it was answered then
+	again   received // the response to that retry
 }
 
 // sendAgain retries each request, and judges its outcome.
@@ -282,7 +287,7 @@ func (d *desk) sendAgain(all []*killedOne) {
 	all[0].row.Violations += whole.row.Violations
 }
 
-// steps are the points at which the kind's calls can be met.
+// steps returns the points at which a redemption of this kind can be killed.
 func (r *redemption) steps() []step {
 	var steps []step
 	seen := make(map[string]int)
@@ -297,8 +302,8 @@ func (r *redemption) steps() []step {
 	return steps
 }
 
-// wantedSteps returns every step or, in the short form, every third one: each kind starts at another step, so that together the
-// kinds are killed at all calls and in all ways.
+// wantedSteps returns every step or, in the short form, every third one. Each kind starts at another step, so that together they
+// cover all calls and all fates.
 func (r *redemption) wantedSteps(t *testing.T, number int) []step {
 	t.Helper()
 	all := r.steps()
@@ -328,7 +333,7 @@ func (d *desk) killAt(kind *redemption, record *recorder, at step) *killedOne {
 			return k
 		}
 	}
-	d.t.Fatalf("%s does not come to %s", kind.kind, at)
+	d.t.Fatalf("%s does not reach %s", kind.kind, at)
 	return nil
 }
 
@@ -336,7 +341,12 @@ func (d *desk) killAt(kind *redemption, record *recorder, at step) *killedOne {
 // machine may start another process for the request, whose first call does not belong to the request.
 func (d *desk) tryKillAt(k *killedOne) bool {
 	d.t.Helper()
-	d.redeem(request{code: strings.Repeat("0", 65), nick: alder}, http.StatusUnprocessableEntity) // a function runs now
+	// Afterwards a function is running and knows the settings, unless the request went to a process that had just been killed.
+	if a := d.send(d.t, d.customer, request{code: "*", nick: alder}); a.body == functionFailed {
+		return false
+	} else if a.status != http.StatusNotFound {
+		d.t.Fatalf("%d, want 404: %s", a.status, a.body)
+	}
 	before := d.functions()
 	if len(before) != 1 {
 		d.kill(before)
@@ -368,14 +378,14 @@ func (d *desk) tryKillAt(k *killedOne) bool {
 	case !slices.Equal(ran, before):
 		return false
 	case !sprung && !k.perhaps:
-		k.violation(d.t, "%s never came to %s: its calls are %q", k.kind, k.at, calls)
+		k.violation(d.t, "%s never reached %s: its calls are %q", k.kind, k.at, calls)
 		return true
 	case !sprung:
 		return false
 	}
 	k.row.Injected++
 	k.row.Unknown++
-	if a.status != http.StatusInternalServerError || a.body != `{"message":"Internal Server Error"}` {
+	if a.status != http.StatusInternalServerError || a.body != functionFailed {
 		k.violation(d.t, "%s killed at %s: %d %s", k.kind, k.at, a.status, a.body)
 	}
 	if len(calls) > len(k.calls) || !slices.Equal(calls, k.calls[:len(calls)]) {
@@ -384,7 +394,7 @@ func (d *desk) tryKillAt(k *killedOne) bool {
 	return true
 }
 
-// functions are the process IDs of the functions that run.
+// functions returns the process IDs of the running functions.
 func (d *desk) functions() []int {
 	processes, err := localruntest.Processes(d.t.Context(), filepath.Dir(d.programs.Shopctl())+"/.shopfront/bin/redeem-voucher")
 	if err != nil {
@@ -401,7 +411,7 @@ func (d *desk) functions() []int {
 	return pids
 }
 
-// kill ends processes of the test's own.
+// kill kills processes of this test.
 func (d *desk) kill(pids []int) {
 	for _, pid := range pids {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -426,7 +436,7 @@ func (d *desk) judge(k *killedOne) {
 	if want := k.takesUse() && k.at.fate == unanswered; k.hadTaken() != want && !k.perhaps {
 		k.violation(d.t, "%s killed at %s: a use was taken: %t, want %t", k.kind, k.at, k.hadTaken(), want)
 	}
-	want := answered{status: http.StatusOK, replayed: k.replayed || k.request.key != "" && k.hadTaken()}
+	want := received{status: http.StatusOK, replayed: k.replayed || k.request.key != "" && k.hadTaken()}
 	if k.refused || k.single && k.request.key == "" && k.hadTaken() {
 		want.status = http.StatusNotFound
 	}
@@ -442,11 +452,11 @@ func (d *desk) judge(k *killedOne) {
 			k.kind, k.at, k.again.status, k.again.replayed, want.status, want.replayed, k.again.body)
 	}
 	if k.again.replayed && !slices.Contains(k.hadIDs, k.again.id) {
-		k.violation(d.t, "%s killed at %s and sent again: the redemption that it replays was not on record", k.kind, k.at)
+		k.violation(d.t, "%s killed at %s and sent again: the replayed redemption was not on record", k.kind, k.at)
 	}
 }
 
-// onRecord are the IDs of the redemptions on record, by code as written.
+// onRecord returns the IDs of the redemptions on record, by code as written.
 func (d *desk) onRecord() map[string][]string {
 	d.t.Helper()
 	kept, err := d.shop.Redemptions(d.t.Context(), operator.RedemptionFilter{})
@@ -460,8 +470,8 @@ func (d *desk) onRecord() map[string][]string {
 	return ids
 }
 
-// newOnRecord is how many redemptions the request has left, at least and at most: with a key one for all times it was sent.
-// Without one there may be one more than was answered, of the request that was killed.
+// newOnRecord returns the least and the greatest number of redemptions that the request may have on record. With a key it is one,
+// however often the request was sent. Without a key, the killed request may have left one more.
 func (k *killedOne) newOnRecord() (least, most int) {
 	switch {
 	case k.refused || k.replayed:
@@ -470,7 +480,7 @@ func (k *killedOne) newOnRecord() (least, most int) {
 		return 1, 1
 	case k.hadTaken():
 		return 2, 2
-	case k.at.fate == late && k.perhaps: // it may find its counter empty
+	case k.at.fate == late && k.perhaps: // it may have found its counter empty
 		return 1, 2
 	case k.at.fate == late && k.takesUse():
 		return 2, 2
@@ -479,7 +489,7 @@ func (k *killedOne) newOnRecord() (least, most int) {
 	}
 }
 
-// reconcile wants on record what was answered, and with a key a third answer that is the second.
+// reconcile checks that the confirmed redemption is on record, and that a third request with the same key gets it again.
 func (d *desk) reconcile(k *killedOne, ids []string) {
 	d.t.Helper()
 	least, most := k.newOnRecord()
@@ -487,7 +497,7 @@ func (d *desk) reconcile(k *killedOne, ids []string) {
 		k.violation(d.t, "%s killed at %s and sent again: %d redemptions on record, want %d to %d", k.kind, k.at, n, least, most)
 	}
 	if k.again.status == http.StatusOK && !slices.Contains(ids, k.again.id) {
-		k.violation(d.t, "%s killed at %s: the redemption that was answered is not on record", k.kind, k.at)
+		k.violation(d.t, "%s killed at %s: the confirmed redemption is not on record", k.kind, k.at)
 	}
 	if k.request.key == "" {
 		return

@@ -38,11 +38,11 @@ func wantedKills(t *testing.T) int {
 	t.Helper()
 	getter, is := flag.Lookup(killsFlag).Value.(flag.Getter)
 	if !is {
-		t.Fatal("a flag that cannot be read")
+		t.Fatal("the flag cannot be read")
 	}
 	n, is := getter.Get().(int)
 	if !is {
-		t.Fatal("a flag that is no number")
+		t.Fatal("the flag is not a number")
 	}
 	return n
 }
@@ -71,7 +71,7 @@ func newBench(t *testing.T, programs testshop.Programs) *bench {
 	return &bench{Shop: shop, programs: programs, trap: trap}
 }
 
-// refusing answers the calls that end with errExpired, as DynamoDB does.
+// refusing responds like DynamoDB to calls that panic with errExpired.
 func refusing(store http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -90,7 +90,7 @@ func refusing(store http.Handler) http.Handler {
 
 const currency = money.Currency("EUR")
 
-// open loads a customer's catalogue and opens the shop, past the trap.
+// open loads a customer's catalogue and opens the shop, bypassing the trap.
 func (b *bench) open(t *testing.T, customer string) *operator.Shop {
 	t.Helper()
 	b.Load(t, fmt.Sprintf(`
@@ -98,6 +98,7 @@ customers:
   - id: %s
     name: Minecave
     currency: EUR
+    refusals: {limit: 1000000, per: 24h} # all are counted
     products:
       - id: coins
         name: Coins
@@ -113,7 +114,7 @@ customers:
 	return shop
 }
 
-// create creates a voucher for coins, past the trap.
+// create creates a voucher for coins, bypassing the trap.
 func create(t *testing.T, shop *operator.Shop, terms voucher.Terms) {
 	t.Helper()
 	var err error
@@ -125,7 +126,7 @@ func create(t *testing.T, shop *operator.Shop, terms voucher.Terms) {
 	}
 }
 
-// wantVerified expects that what is kept of a customer adds up; edits of a limit may be under way only where mayBeEdited.
+// wantVerified checks that a customer's records add up. Edits of a limit may be in progress only if mayBeEdited.
 func wantVerified(t *testing.T, r *recorder, b *bench, customer catalog.CustomerID, mayBeEdited bool) {
 	t.Helper()
 	shop, err := b.Calm.Shop(t.Context(), customer)
@@ -162,7 +163,7 @@ type process struct {
 	started, ended chan struct{}
 }
 
-// process is shopctl with these arguments, not yet started.
+// process returns a shopctl with these arguments, not yet started.
 func (b *bench) process(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{
@@ -183,7 +184,7 @@ func (p *process) start(t *testing.T) {
 	close(p.started)
 	go func() {
 		defer close(p.ended)
-		_ = p.command.Wait() // the state tells
+		_ = p.command.Wait() // ProcessState has the result
 	}()
 }
 
@@ -197,10 +198,10 @@ func (p *process) run(t *testing.T) {
 // end sends a signal to the running process and returns when it has ended.
 func (p *process) end(signal syscall.Signal) {
 	<-p.started
-	_ = p.command.Process.Signal(signal) // it has not ended: it waits for an answer
+	_ = p.command.Process.Signal(signal) // it has not ended, because it waits for a response
 	select {
 	case <-p.ended:
-	case <-time.After(patience): // its exit code will be another than is wanted
+	case <-time.After(patience): // its exit code will be wrong
 		_ = p.command.Process.Kill()
 		<-p.ended
 	}
@@ -217,7 +218,7 @@ func (p *process) String() string {
 	return fmt.Sprintf("shopctl %s: %s\n%s%s", strings.Join(p.command.Args[1:], " "), p.command.ProcessState, &p.stdout, &p.stderr)
 }
 
-// must runs shopctl and wants it to succeed.
+// must runs shopctl, which must succeed.
 func (b *bench) must(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := b.process(t, args...)

@@ -7,7 +7,7 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// storeless is a command whose store has gone away in its middle.
+// storeless is a command that loses its store while it runs.
 type storeless struct {
 	*round
 	at      step

@@ -20,18 +20,18 @@ type fate string
 const (
 	lost       fate = "lost"       // it is not applied
 	unanswered fate = "unanswered" // it is applied
-	late       fate = "late"       // it is applied once the work was done again
-	expired    fate = "expired"    // it is refused, as are all that follow: the operator's credentials have expired
-	gone       fate = "gone"       // it is lost, as are all that follow: the store cannot be reached
+	late       fate = "late"       // it is applied after the work was done again
+	expired    fate = "expired"    // it and all later calls are refused: the operator's credentials have expired
+	gone       fate = "gone"       // it and all later calls are lost: the store cannot be reached
 )
 
-// told is the fate of a kill in the report: of one call or another.
-func (f fate) told(call string) string {
+// relativeTo says in the report when the kill happened, relative to a call.
+func (f fate) relativeTo(call string) string {
 	switch f {
 	case unanswered:
 		return "after " + call
 	case late:
-		return call + " on its way"
+		return call + " in flight"
 	case lost, expired, gone:
 	}
 	return "before " + call
@@ -64,7 +64,7 @@ type trap struct {
 	mu       sync.Mutex
 	counts   map[faultproxy.Stage]map[string]int
 	order    []string // the operations that arrived
-	underWay int      // calls that arrived and are not applied yet, without those that are held
+	inFlight int      // calls that arrived and are not applied yet, except for held calls
 	held     sync.WaitGroup
 	release  chan struct{} // closed to release the held calls
 	at       *step         // nil: calls are only counted
@@ -111,7 +111,7 @@ func (t *trap) calls() []string {
 // errExpired is the panic value for a call that the store must reject as expired.
 var errExpired = errors.New("ExpiredTokenException")
 
-// watch is for faultproxy.Settings: a panic cuts the connection of the call, or has it refused by a front.
+// watch is for faultproxy.Settings. Its panic cuts the connection of the call, or makes the handler refusing refuse the call.
 func (t *trap) watch(operation string, stage faultproxy.Stage) {
 	end, what, hold := t.count(operation, stage)
 	if end != nil {
@@ -126,13 +126,13 @@ func (t *trap) watch(operation string, stage faultproxy.Stage) {
 		<-hold
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.underWay++
+		t.inFlight++
 		t.held.Done()
 	}
 }
 
 // count counts a call. At the step it returns the function that ends the process, the fate of the call, and the channel that
-// releases the call if it is held. At any other call it returns zero values, unless the trap's fate goes on after the step.
+// releases the call if it is held. At any other call it returns zero values, unless the fate also affects calls after the step.
 func (t *trap) count(operation string, stage faultproxy.Stage) (end func(), what fate, hold <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -142,16 +142,16 @@ func (t *trap) count(operation string, stage faultproxy.Stage) (end func(), what
 	t.counts[stage][operation]++
 	if stage == faultproxy.Arrived {
 		t.order = append(t.order, operation)
-		t.underWay++
+		t.inFlight++
 	} else {
-		t.underWay--
+		t.inFlight--
 	}
 	if t.at == nil || t.sprung || t.at.operation != operation || t.at.stage() != stage || t.at.n != t.counts[stage][operation] {
 		return nil, "", nil
 	}
 	t.sprung = true
 	if stage == faultproxy.Arrived {
-		t.underWay--
+		t.inFlight--
 	}
 	if t.at.fate == late {
 		t.held.Add(1)
@@ -159,7 +159,7 @@ func (t *trap) count(operation string, stage faultproxy.Stage) (end func(), what
 	return t.end, t.at.fate, t.release
 }
 
-// letGo lets everything be applied that is held.
+// letGo releases the held calls, and waits until they are applied.
 func (t *trap) letGo() error {
 	t.mu.Lock()
 	close(t.release)
@@ -169,15 +169,15 @@ func (t *trap) letGo() error {
 	return t.settle()
 }
 
-// settle waits until no call is under way.
+// settle waits until no call is in flight.
 func (t *trap) settle() error {
 	for begin := time.Now(); time.Since(begin) < patience; time.Sleep(time.Millisecond) {
 		t.mu.Lock()
-		underWay := t.underWay
+		inFlight := t.inFlight
 		t.mu.Unlock()
-		if underWay == 0 {
+		if inFlight == 0 {
 			return nil
 		}
 	}
-	return fmt.Errorf("calls are under way after %s", patience)
+	return fmt.Errorf("calls are still in flight after %s", patience)
 }

@@ -10,10 +10,10 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// change replaces texts of the source.
+// change replaces strings in the source.
 type change []replacement
 
-// replacement replaces a text that occurs once in a file. The file is named relative to the checkout's root.
+// replacement replaces a string that occurs once in a file. The file is named relative to the source tree's root.
 type replacement struct{ file, old, new string }
 
 // overlay returns the changed files.
@@ -30,7 +30,7 @@ func (c change) overlay(t *testing.T) map[string]string {
 			text = string(source)
 		}
 		if n := strings.Count(text, r.old); n != 1 {
-			t.Fatalf("%s moved on, and the mutation has to follow: it has %d times, not once:\n%s", r.file, n, r.old)
+			t.Fatalf("%s has changed, so the mutation must be updated: this occurs %d times, not once:\n%s", r.file, n, r.old)
 		}
 		texts[r.file] = strings.Replace(text, r.old, r.new, 1)
 	}
@@ -43,9 +43,12 @@ const (
 	shopctl       = "cmd/shopctl"
 )
 
-// build builds the program that the change affects. The other program is taken from whole.
+// build builds the program that the change affects. The other program, or both without a change, are taken from whole.
 func (c change) build(t *testing.T, whole testshop.Programs) testshop.Programs {
 	t.Helper()
+	if len(c) == 0 {
+		return whole
+	}
 	if c[0].file == editGo || c[0].file == createGo { // the function does not use these files
 		programs := testshop.Build(t, c.overlay(t), shopctl)
 		link(t, localrun.Binary(whole.Dir(), "redeem-voucher"), localrun.Binary(programs.Dir(), "redeem-voucher"))

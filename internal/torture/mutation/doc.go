@@ -1,26 +1,31 @@
-// Package mutation proves that the checkers of package torture can fail. It has tests only. Each test removes one guard of the
+// Package mutation proves that the checkers of package torture can fail. It has only tests. Each test removes one guard of the
 // store and builds the programs with go build's -overlay, so the shipped code needs no switch. It then plays a scene in which
 // that guard keeps a promise, and the checkers must report the broken promise. The unchanged programs play every scene too, and
-// the checkers must find nothing. One mutation of each kind is also left to the random requests of package torture.
+// the checkers must find nothing. The random requests of package torture must also find one mutation of each kind.
 //
-// An undocumented response counts as wrong, and so does an unfinished edit although no edit was killed. But these alone do not
-// count as finding a mutation, because a crash can cause them without breaking a promise.
+// Other mutations (packages_test.go) must make a test of a package fail. Some remove a guard of access. The others remove the customer
+// from one kind of stored key.
 //
-// A mutation replaces texts of the source. Each text must occur exactly once. If the source has changed, the test fails and the
-// mutation must be updated.
+// An undocumented response counts as wrong, and so does an unfinished edit if no edit was killed. But neither counts as finding a
+// mutation, because a crash can cause them without breaking a promise.
 //
-// Some guards stand behind others, so that the absence of one alone breaks no promise. Their mutations remove both, and the
-// one behind is shown to suffice:
+// A mutation replaces strings in the source. Each string must occur exactly once. If the source has changed, the test fails and
+// the mutation must be updated.
 //
-//   - judging the record before the counter: a look at what is recorded follows every refusal that it could have led to
-//   - that look, of a request without a key, and knowing a write that is the request's own: only after an attempt was lost, and
-//     then a refusal is not answered as one
+// Some guards have a second guard behind them, so that removing only the first breaks no promise. Their mutations remove both. A
+// test also removes only the second, and the checkers must find nothing:
+//
+//   - The record is judged before the counter, and no half of a transaction is judged. As a second guard, the record
+//     is looked up before every refusal.
+//   - That lookup is also made without an Idempotency-Key, and the request recognises its own write. Both matter only after a
+//     lost attempt.
+//     Behind them, the response to a refusal after a lost attempt is 503.
 //
 // These mutations cannot be found, because they have no visible effect:
 //
-//   - reads that are not consistent: DynamoDB Local has only one copy of the data
-//   - a token without the customer or the code: a record stands with its own code's items, where no other token is looked for
-//   - a write to a counter that does not know itself when its answer was lost: the edit begins again, and ends the same
+//   - Reads are not consistent: DynamoDB Local has only one copy of the data.
+//   - A token lacks the customer or the code: the record is stored with its code's items, where no other token is looked up.
+//   - An edit does not recognise its own write to a counter after a lost response: it starts over, with the same result.
 //
 // Nothing that ships may import it.
 package mutation

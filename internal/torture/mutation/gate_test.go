@@ -46,7 +46,7 @@ func (g *gate) stop(t *testing.T, operation string, nth int, stage faultproxy.St
 	return s
 }
 
-// release lets the call go on.
+// release lets the call continue.
 func (s *stop) release() { s.leave.Do(func() { close(s.left) }) }
 
 // wait waits until the call is held.
@@ -55,7 +55,7 @@ func (s *stop) wait(t *testing.T) {
 	select {
 	case <-s.reached:
 	case <-time.After(patience):
-		t.Fatalf("no such %s came", s.operation)
+		t.Fatalf("the expected %s did not arrive", s.operation)
 	}
 }
 

@@ -1,5 +1,7 @@
 package mutation_test
 
+import "shopfront/internal/torture"
+
 // checker names the check that finds a broken promise.
 type checker string
 
@@ -19,7 +21,7 @@ type mutation struct {
 	by      []checker
 	removed change
 	// given is an additional change: it fixes a random choice, or removes a second guard that would hide the mutation. With
-	// this change alone, the checkers find nothing.
+	// only this change, the checkers find nothing.
 	given change
 }
 
@@ -27,13 +29,18 @@ type mutation struct {
 const (
 	redeemGo      = "pkg/dynamo/redeem.go"
 	manyUseGo     = "pkg/dynamo/many_use.go"
+	retryGo       = "pkg/dynamo/internal/table/retry.go"
 	readGo        = "pkg/dynamo/internal/table/read.go"
 	createGo      = "pkg/dynamo/backoffice/vouchers.go"
 	editGo        = "pkg/dynamo/backoffice/edit.go"
+	voucherGo     = "pkg/voucher/voucher.go"
 	deskGo        = "pkg/voucher/redeem.go"
 	idempotencyGo = "pkg/idempotency/idempotency.go"
 	problemGo     = "pkg/httpapi/problem.go"
 	functionGo    = "functions/redeem-voucher/main.go"
+	admitGo       = "pkg/httpapi/admit.go"
+	guardGo       = "pkg/access/guard.go"
+	keyGo         = "pkg/access/key.go"
 )
 
 // mutations lists the guards of a redemption, then those of an edit and of a creation, in the order in which they act.
@@ -41,15 +48,15 @@ func mutations() []mutation {
 	return []mutation{
 		// The condition of the first call.
 		{
-			name: "redeems a single-use code again", scene: aCodeOfOneUse, by: []checker{byHistory},
+			name: "redeems a single-use code again", scene: twoShoppersOneUse, by: []checker{byHistory},
 			removed: change{{redeemGo, `"#maxUses = :one AND attribute_not_exists(#redemption)" +`, `"#maxUses = :one" +`}},
 		},
 		{
-			name: "redeems a code of many uses as if it were single-use", scene: theFirstOfManyUses, by: []checker{byHistory, byVerify},
+			name: "redeems a code with many uses as if it were single-use", scene: firstOfManyUses, by: []checker{byHistory, byVerify},
 			removed: change{{redeemGo, `"#maxUses = :one AND`, `"#maxUses >= :one AND`}},
 		},
 		{
-			name: "takes an invented code for a voucher", scene: anInventedCode, by: []checker{byVerify},
+			name: "treats an invented code as a voucher", scene: inventedCode, by: []checker{byVerify},
 			removed: change{
 				{redeemGo, `"#maxUses = :one AND attribute_not_exists(#redemption)" +`, `"attribute_not_exists(#redemption)"`},
 				{redeemGo, `" AND #disabled = :false AND #from <= :at AND #until > :at AND (attribute_not_exists(#nickHash) OR #nickHash = :nick)"`, ``},
@@ -61,32 +68,54 @@ func mutations() []mutation {
 			},
 		},
 		{
-			name: "redeems a disabled single-use code", scene: codesThatAreNotForNow, by: []checker{byHistory, byVerify},
+			name: "redeems a disabled single-use code", scene: codesThatMustBeRefused, by: []checker{byHistory, byVerify},
 			removed: change{{redeemGo, `AND #disabled = :false AND`, `AND (#disabled = :false OR attribute_exists(#disabled)) AND`}},
 		},
 		{
-			name: "redeems a single-use code before it begins", scene: codesThatAreNotForNow, by: []checker{byHistory, byVerify},
+			name: "redeems a single-use code before it begins", scene: codesThatMustBeRefused, by: []checker{byHistory, byVerify},
 			removed: change{{redeemGo, `AND #from <= :at AND`, `AND attribute_exists(#from) AND`}},
 		},
 		{
-			name: "redeems a single-use code after it ended", scene: codesThatAreNotForNow, by: []checker{byHistory, byVerify},
+			name: "redeems a single-use code after it ended", scene: codesThatMustBeRefused, by: []checker{byHistory, byVerify},
 			removed: change{{redeemGo, `AND #until > :at AND`, `AND attribute_exists(#until) AND`}},
 		},
 		{
-			name: "redeems another shopper's single-use code", scene: codesThatAreNotForNow, by: []checker{byHistory, byVerify},
+			name: "redeems another shopper's single-use code", scene: codesThatMustBeRefused, by: []checker{byHistory, byVerify},
 			removed: change{{redeemGo, `OR #nickHash = :nick)`, `OR #nickHash <> :nick)`}},
 		},
 		{
-			name: "does not judge codes of many uses", scene: codesThatAreNotForNow, by: []checker{byHistory, byVerify},
+			name: "redeems a paused single-use code", scene: pausedCodes, by: []checker{byHistory},
+			removed: change{{redeemGo, `requireUnpaused(call, claim.Paused)`, ``}},
+		},
+		{
+			name: "redeems a paused code with many uses", scene: pausedCodes, by: []checker{byHistory},
+			removed: change{{voucherGo, `case request.Paused.Covers(v.Batch):`, `case false && request.Paused.Covers(v.Batch):`}},
+		},
+		{
+			name: "does not check the terms of codes with many uses", scene: codesThatMustBeRefused, by: []checker{byHistory, byVerify},
 			removed: change{{
 				redeemGo, "if err := v.Refuse(claim.Request); err != nil {\n\t\treturn voucher.Redemption{}, err\n\t}\n\tif v.Limited()",
 				"if v.Limited()",
 			}},
 		},
 
+		// The guard.
+		{
+			name: "redeems for strangers where only the server may", scene: serverOnly, by: []checker{byHistory},
+			removed: change{{admitGo, `!policy(settings).Allows(caller)`, `!policy(settings).Allows(caller) && false`}},
+		},
+		{
+			name: "redeems for a revoked key", scene: revokedKey, by: []checker{byHistory},
+			removed: change{{keyGo, `r.ID != "" && r.Revoked.IsZero() &&`, `r.ID != "" &&`}},
+		},
+		{
+			name: "uses settings and keys for ever", scene: pausedAfterALook, by: []checker{byHistory},
+			removed: change{{guardGo, `age >= 0 && age < Lifetime`, `age >= 0`}}, given: shortLived(),
+		},
+
 		// The token.
 		{
-			name: "draws a token though there is a key", scene: requestsAreRepeated, by: []checker{byHistory},
+			name: "draws a token although there is a key", scene: requestsAreRetried, by: []checker{byHistory},
 			removed: change{{deskGo, `if request.Key == "" {`, `if request.Key == "" || request.Key != "" {`}},
 		},
 		{
@@ -94,45 +123,45 @@ func mutations() []mutation {
 			removed: change{{deskGo, `return idempotency.NewToken(r.Random)`, `return idempotency.Digest("none"), nil`}},
 		},
 		{
-			name: "has one token for all keys", scene: requestsThatAreNoRepetitions, by: []checker{byHistory},
+			name: "has one token for all keys", scene: differentRequests, by: []checker{byHistory},
 			removed: change{{deskGo, `request.Nick.Compared, string(request.Key))`, `request.Nick.Compared)`}},
 		},
 		{
-			name: "has one token for all nicks", scene: requestsThatAreNoRepetitions, by: []checker{byHistory},
+			name: "has one token for all nicks", scene: differentRequests, by: []checker{byHistory},
 			removed: change{{deskGo, `request.Nick.Compared, string(request.Key))`, `string(request.Key))`}},
 		},
 		{
-			name: "runs the parts of a token together", scene: requestsThatAreNoRepetitions, by: []checker{byHistory},
+			name: "runs the parts of a token together", scene: differentRequests, by: []checker{byHistory},
 			removed: change{{idempotencyGo, `uint32(len(part)))`, `uint32(len(part)))[:len(joined)]`}},
 		},
 		{
-			name: "says of a repetition that it was redeemed anew", scene: requestsAreRepeated, by: []checker{byHistory},
+			name: "reports a retry as a new redemption", scene: requestsAreRetried, by: []checker{byHistory},
 			removed: change{{deskGo, `redemption.ID != claim.RedemptionID, nil`, `false, nil`}},
 		},
 
-		// The judgement of the item that a failed condition returned.
+		// The item that a failed condition returned.
 		{
-			name: "does not look at the item of a failed condition", scene: theFirstOfManyUses, by: []checker{byHistory},
+			name: "ignores the item of a failed condition", scene: firstOfManyUses, by: []checker{byHistory},
 			removed: change{{redeemGo, `return s.judgeSingleUse(claim, old)`, "clear(old)\n\t\treturn s.judgeSingleUse(claim, old)"}},
 		},
 		{
-			name: "refuses its own write to a single-use code when the SDK repeats it", scene: aLostAnswer, by: []checker{byHistory},
+			name: "refuses its own write to a single-use code when the SDK retries it", scene: lostResponse, by: []checker{byHistory},
 			removed: change{{redeemGo, `v.Token == claim.Token:`, `v.Token == claim.Token && v.Redeemed.ID != claim.RedemptionID:`}},
 			given:   withoutLost(),
 		},
 		{
-			name: "refuses a repetition of a single-use redemption", scene: requestsAreRepeated, by: []checker{byHistory},
+			name: "refuses a retry of a single-use redemption", scene: requestsAreRetried, by: []checker{byHistory},
 			removed: change{{redeemGo, `v.Token == claim.Token:`, `v.Redeemed.ID == claim.RedemptionID:`}},
 		},
 		{
-			name: "refuses a repetition of a redemption of many", scene: requestsAreRepeated, by: []checker{byHistory},
+			name: "refuses a retry of a redemption with many uses", scene: requestsAreRetried, by: []checker{byHistory},
 			removed: change{{
 				redeemGo, `return judgeRecorded(claim, v, reasons[0].Item)`,
 				`return voucher.Redemption{}, &voucher.RefusalError{Reason: voucher.ReasonNickLimit}`,
 			}},
 		},
 		{
-			name: "judges the counter before the record", scene: aRepetitionOfTheLastUse, by: []checker{byHistory},
+			name: "judges the counter before the record", scene: retryOfTheLastUse, by: []checker{byHistory},
 			removed: change{{
 				redeemGo, `if aws.ToString(reasons[0].Code) == table.ConditionFailed {`,
 				`if aws.ToString(reasons[0].Code) == table.ConditionFailed && aws.ToString(reasons[1].Code) != table.ConditionFailed {`,
@@ -140,41 +169,50 @@ func mutations() []mutation {
 			given: withoutRecall(),
 		},
 		{
-			name: "refuses without a look at what is recorded", scene: aRepetitionAfterTheCodeWasDisabled, by: []checker{byHistory},
+			name: "judges one half of a transaction", scene: lastUseInHalves, by: []checker{byHistory},
+			removed: change{{retryGo, "return true\n\t\tcase \"None\":", "case \"None\":"}},
+			given:   withoutSettling(),
+		},
+		{
+			name: "looks up the record before it is visible", scene: fullCodeInHalves, by: []checker{byHistory},
+			removed: withoutSettling(),
+		},
+		{
+			name: "refuses without looking up the record", scene: retryAfterDisabling, by: []checker{byHistory},
 			removed: withoutRecall(),
 		},
 		{
-			name: "refuses without a key, though a use was tried for", scene: aLateTransaction, by: []checker{byHistory},
+			name: "refuses without a key although it tried to take a use", scene: lateTransaction, by: []checker{byHistory},
 			removed: change{{redeemGo, `(claim.Key != "" || triedForUse)`, `(claim.Key != "" || triedForUse && false)`}},
 			given:   withoutLost(),
 		},
 		{
-			name: "refuses while an attempt is on its way", scene: anAttemptBehindItsRefusal, by: []checker{byHistory},
+			name: "refuses while an attempt is in flight", scene: refusalWithAttemptInFlight, by: []checker{byHistory},
 			removed: withoutLost(),
 		},
 		{
-			name: "refuses when the store does not answer", scene: aStoreThatIsNotHeard, by: []checker{byHistory},
+			name: "refuses when the store does not respond", scene: allResponsesLost, by: []checker{byHistory},
 			removed: change{{problemGo, `return unavailable()`, `return problemVoucherNotFound.new()`}},
 		},
 
 		// The record and the counter.
 		{
-			name: "records a request again", scene: requestsAreRepeated, by: []checker{byHistory},
+			name: "records a request again", scene: requestsAreRetried, by: []checker{byHistory},
 			removed: change{{
 				redeemGo, `call.Condition = "attribute_not_exists(" + call.Alias(record) + ")"`,
 				`call.Condition = "(attribute_not_exists(" + call.Alias(record) + ") OR attribute_exists(" + call.Alias(record) + "))"`,
 			}},
 		},
 		{
-			name: "gives a nick more than its limit", scene: aCodeOfOneUseForEachNick, by: []checker{byHistory, byVerify},
+			name: "gives a nick more than its limit", scene: oneUsePerNick, by: []checker{byHistory, byVerify},
 			removed: change{{redeemGo, `OR #taken < :limit)`, `OR #taken < :limit OR #taken >= :limit)`}},
 		},
 		{
-			name: "takes uses from an empty counter", scene: aCodeOfThreeUses, by: []checker{byHistory, byVerify},
+			name: "takes uses from an empty counter", scene: moreRequestsThanUses, by: []checker{byHistory, byVerify},
 			removed: change{{redeemGo, `take.Condition = "#left >= :least"`, `take.Condition = "#left >= :least OR #left < :least"`}},
 		},
 		{
-			name: "takes no use from a counter", scene: aCodeOfThreeUses, by: []checker{byHistory, byVerify},
+			name: "takes no use from a counter", scene: moreRequestsThanUses, by: []checker{byHistory, byVerify},
 			removed: change{{redeemGo, `{record.Action(s.table), take.Action(s.table)}`, `{record.Action(s.table)}`}},
 		},
 		{
@@ -182,11 +220,11 @@ func mutations() []mutation {
 			removed: change{{redeemGo, "var left []int\n\t\tfor _, counter := range counters {", "var left []int\n\t\tfor _, counter := range counters[:1] {"}},
 		},
 		{
-			name: "takes counters that were not read for empty ones", scene: countersAreLeftUnread, by: []checker{byHistory},
+			name: "treats unread counters as empty", scene: unreadCounters, by: []checker{byHistory},
 			removed: change{{readGo, `len(asked.Keys) == 0 {`, `len(asked.Keys) >= 0 {`}},
 		},
 		{
-			name: "remembers a voucher's terms", scene: aBusyCodeIsDisabled, by: []checker{byHistory},
+			name: "remembers a voucher's terms", scene: busyCodeIsDisabled, by: []checker{byHistory},
 			removed: change{
 				{manyUseGo, "mu    sync.Mutex\n", "mu    sync.Mutex\n\tvouchers sync.Map\n"},
 				{
@@ -202,63 +240,65 @@ func mutations() []mutation {
 
 		// The version.
 		{
-			name: "marks a code full that was edited meanwhile", scene: aRaiseBeforeTheMark, by: []checker{byHistory, byVerify},
+			name: "marks a code as full although it was edited meanwhile", scene: raiseBeforeTheMark, by: []checker{byHistory, byVerify},
 			removed: change{{redeemGo, `call.Condition = "#version = :version"`, `call.Condition = "#version = :version OR #version <> :version"`}},
 		},
 		{
-			name: "refuses though the limit was edited meanwhile", scene: aUseMovesWhileTheCountersAreRead, by: []checker{byHistory},
+			name: "refuses although the limit was edited meanwhile", scene: useMovesBetweenReads, by: []checker{byHistory},
 			removed: change{{redeemGo, `if !edited {`, `if edited || !edited {`}},
 			given:   drawingTheLast(),
 		},
 		{
-			name: "leaves a raised code marked as full", scene: aRaiseAfterTheMark, by: []checker{byHistory, byVerify},
+			name: "leaves a raised code marked as full", scene: raiseAfterTheMark, by: []checker{byHistory, byVerify},
 			removed: change{{editGo, `end.Remove(table.AttrFull)`, ``}},
 		},
 		{
-			name: "ends an edit in the version in which it goes on", scene: aMarkAfterTheRaise, by: []checker{byHistory, byVerify},
-			removed: change{{editGo, `after.Version = marked.Version + 1`, `after.Version = marked.Version`}},
+			name: "ends an edit without a new version", scene: markAfterTheRaise, by: []checker{byHistory, byVerify},
+			removed: change{{
+				editGo, `end := editing(customer, marked)`, "end := editing(customer, marked)\n\t\tend.Value(\":version_new\", table.Num(marked.Version))",
+			}},
 		},
 		{
-			name: "raises a counter twice", scene: aLostAnswerToARaise, by: []checker{byHistory, byVerify},
+			name: "raises a counter twice", scene: lostResponseToARaise, by: []checker{byHistory, byVerify},
 			removed: change{{editGo, `"#version = :version AND #left >= :least"`, `"(#version = :version OR #version <> :version) AND #left >= :least"`}},
 		},
 		{
-			name: "takes more from a counter than it has left", scene: aLoweringMeetsRedemptions, by: []checker{byVerify},
+			name: "takes more from a counter than it has left", scene: loweringDuringRedemptions, by: []checker{byVerify},
 			removed: change{{editGo, `AND #left >= :least"`, `AND (#left >= :least OR #left < :least)"`}},
 		},
 		{
-			name: "does not fence the counters", scene: anOvertakenEditIsKilled, by: []checker{byHistory, byVerify},
+			name: "does not fence the counters", scene: overtakenEditIsKilled, by: []checker{byHistory, byVerify},
 			removed: change{
 				{editGo, `call.Set(table.AttrVersion, table.Num(edit*writesPerEdit))`, `call.Add(table.AttrVersion, 0*int(edit))`},
 				{editGo, `call.Condition = "#version <= " + table.Placeholder(call.Alias(table.AttrVersion))`, `call.Condition = "attribute_exists(#version)"`},
 			},
 		},
 		{
-			name: "takes the fence down that a later edit put up", scene: anEditOvertakenBeforeItsFenceIsKilled, by: []checker{byHistory, byVerify},
+			name: "removes the fence of a later edit", scene: editOvertakenBeforeItsFenceIsKilled, by: []checker{byHistory, byVerify},
 			removed: change{{
 				editGo, `call.Condition = "#version <= " + table.Placeholder(call.Alias(table.AttrVersion))`, `call.Condition = "attribute_exists(#version)"`,
 			}},
 		},
 		{
-			name: "writes over another edit", scene: aNoteAndADisablingAtOnce, by: []checker{byHistory},
+			name: "overwrites another edit", scene: disablingDuringANote, by: []checker{byHistory},
 			removed: change{{editGo, `Condition: "#version = :version"}`, `Condition: "#version = :version OR #version <> :version"}`}},
 		},
 		{
-			name: "takes another edit of the same version for its own", scene: aDisablingAfterANote, by: []checker{byHistory},
+			name: "mistakes another edit of the same version for its own", scene: noteDuringADisabling, by: []checker{byHistory},
 			removed: change{{editGo, `return sameTerms(stored.Voucher, after)`, `return stored.Version == after.Version`}},
 		},
 		{
-			name: "takes another edit of the limit for its own", scene: twoLimitsAtOnce, by: []checker{byHistory},
-			removed: change{{editGo, `stored.Version == version && stored.Editor == editor`, `stored.Version == version`}},
+			name: "mistakes another edit of the limit for its own", scene: twoLimitsAtOnce, by: []checker{byHistory},
+			removed: change{{editGo, `return stored.Editor == editor`, `return stored.Editor != 0`}},
 		},
 		{
-			name: "takes another edit for the end of its own", scene: aNoteBeforeALimitStands, by: []checker{byHistory, byMotion},
-			removed: change{{editGo, `mine(stored, after.Version) && stored.Editing == voucher.NoLimit`, `mine(stored, after.Version)`}},
+			name: "mistakes another edit for its own last write", scene: noteBeforeALimitIsSet, by: []checker{byHistory, byMotion},
+			removed: change{{editGo, `mine(stored) && stored.Editing == voucher.NoLimit`, `mine(stored)`}},
 		},
 
 		// The condition of a creation.
 		{
-			name: "creates a voucher over another one", scene: codesAreCreatedAgain, by: []checker{byHistory, byVerify},
+			name: "overwrites a voucher when it is created again", scene: codesAreCreatedAgain, by: []checker{byHistory, byVerify},
 			removed: change{{createGo, `"attribute_not_exists(" + table.SortKey + ")"`, `"attribute_not_exists(sk) OR attribute_exists(sk)"`}},
 		},
 	}
@@ -269,9 +309,21 @@ func withoutRecall() change {
 	return change{{redeemGo, `if mayBeRedeemedBefore(claim, v, err) {`, `if mayBeRedeemedBefore(claim, v, err) && false {`}}
 }
 
+// withoutSettling looks up the record without waiting for a transaction that is writing it.
+func withoutSettling() change {
+	return change{{
+		redeemGo, `table.GetSettled(ctx, s.api, s.random, s.table, recordKey(claim, v))`, `table.Get(ctx, s.api, s.table, recordKey(claim, v), nil)`,
+	}}
+}
+
 // withoutLost ignores attempts that may still be applied.
 func withoutLost() change {
 	return change{{redeemGo, `if lost.mayContradict(err) {`, `if lost.mayContradict(err) && false {`}}
+}
+
+// shortLived sets access.Lifetime as torture.Overlay does.
+func shortLived() change {
+	return change{{guardGo, torture.DeployedLifetime, torture.ShortLifetime}}
 }
 
 // drawingTheLast always draws the last of the counters.

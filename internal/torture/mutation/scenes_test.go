@@ -1,17 +1,19 @@
 package mutation_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"time"
 
+	"shopfront/internal/torture"
 	"shopfront/internal/torture/faultproxy"
 	"shopfront/pkg/voucher"
 )
 
-// scene is a course of events at a shop that needs a guard.
+// scene is a sequence of events at a shop that only a guard of the store gets right.
 type scene func(s *shop)
 
-// limit is a limit as terms have it.
+// limit returns a limit for terms.
 func limit(uses int) *voucher.Limit { return new(voucher.Limit(uses)) }
 
 // Codes of each kind, as operators write them.
@@ -30,22 +32,22 @@ func unlimited() voucher.Terms {
 }
 
 // Two shoppers type the same single-use code.
-func aCodeOfOneUse(s *shop) {
+func twoShoppersOneUse(s *shop) {
 	c := s.create(single())
 	c.redeem("alder", "")
 	c.redeem("birch", "")
 }
 
 // A limited code gets more requests than it has uses.
-func aCodeOfThreeUses(s *shop) {
+func moreRequestsThanUses(s *shop) {
 	c := s.create(limited(3))
 	for range 5 {
 		c.redeem("", "")
 	}
 }
 
-// A code of many uses is redeemed for the first time.
-func theFirstOfManyUses(s *shop) {
+// A code with many uses is redeemed for the first time.
+func firstOfManyUses(s *shop) {
 	c := s.create(perNick(2, 1))
 	c.redeem("alder", "")
 	c.redeem("alder", "")
@@ -64,31 +66,31 @@ func usesOnManyCounters(s *shop) {
 
 // All uses left of a limited code are on its last counter, and one call cannot read all counters. A request that draws another
 // counter reads them all. It is very unlikely that every request draws the last counter.
-func countersAreLeftUnread(s *shop) {
+func unreadCounters(s *shop) {
 	terms := limited(128)
 	terms.Counters = 32
 	c := s.create(terms)
-	c.edit(limitedTo(4)) // lowering takes uses from the first counter
-	s.gate.inflict("BatchGetItem", 1, faultproxy.Unprocessed)
+	c.edit(limitedTo(4))                                      // lowering takes uses from the first counter
+	s.gate.inflict("BatchGetItem", 2, faultproxy.Unprocessed) // the first one reads the settings
 	for range 5 {
 		c.redeem("", "")
 	}
 }
 
 // A shopper redeems a code again that each nick may redeem once.
-func aCodeOfOneUseForEachNick(s *shop) {
+func oneUsePerNick(s *shop) {
 	c := s.create(perNick(10, 1))
 	c.redeem("alder", "")
 	c.redeem("alder", "")
 }
 
-// Somebody types a code that nobody made.
-func anInventedCode(s *shop) {
+// Somebody types a code that does not exist.
+func inventedCode(s *shop) {
 	s.invent("FREE-COINS").redeem("alder", "")
 }
 
 // Shoppers type codes that are disabled, not valid yet, expired or reserved for another nick.
-func codesThatAreNotForNow(s *shop) {
+func codesThatMustBeRefused(s *shop) {
 	for i, closed := range []voucher.Terms{
 		{Disabled: true},
 		{ValidFrom: time.Now().Add(time.Hour)},
@@ -102,8 +104,48 @@ func codesThatAreNotForNow(s *shop) {
 	}
 }
 
+// Shoppers type codes of a batch that is paused.
+func pausedCodes(s *shop) {
+	if _, err := s.operator.Pause(s.Context(), "launch"); err != nil {
+		s.Fatal(err)
+	}
+	for _, terms := range []voucher.Terms{single(), limited(8), unlimited()} {
+		terms.Batch = "launch"
+		s.createClosed(terms).redeem("alder", "")
+	}
+}
+
+// A stranger types a code of a shop where only the shop's server may redeem.
+func serverOnly(s *shop) {
+	s.Load(s.T, fmt.Sprintf(catalogue, s.operator.Customer.ID)+"    access: {redeem: server}\n")
+	s.createClosed(single()).redeem("alder", "")
+}
+
+// A program goes on with a key that was revoked.
+func revokedKey(s *shop) {
+	key, _, err := s.operator.CreateKey(s.Context(), "web shop", time.Time{}, rand.Reader, time.Now())
+	if err == nil {
+		_, err = s.operator.RevokeKey(s.Context(), key.ID, time.Now())
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.key = key
+	s.createClosed(single()).redeem("alder", "")
+}
+
+// All codes are paused after a process has read that none is.
+func pausedAfterALook(s *shop) {
+	s.create(unlimited()).redeem("alder", "")
+	if _, err := s.operator.Pause(s.Context()); err != nil {
+		s.Fatal(err)
+	}
+	time.Sleep(torture.TakesEffect)
+	s.createClosed(single()).redeem("birch", "")
+}
+
 // Shoppers retry their requests with the same keys.
-func requestsAreRepeated(s *shop) {
+func requestsAreRetried(s *shop) {
 	for _, terms := range []voucher.Terms{single(), limited(8), perNick(8, 3), unlimited()} {
 		c := s.create(terms)
 		c.redeem("alder", "order-1047")
@@ -113,7 +155,7 @@ func requestsAreRepeated(s *shop) {
 
 // Different requests redeem codes whose records are stored together: other keys, other nicks with the same key, and pairs of key
 // and nick that are equal when concatenated.
-func requestsThatAreNoRepetitions(s *shop) {
+func differentRequests(s *shop) {
 	for _, terms := range []voucher.Terms{single(), limited(8), perNick(8, 3), unlimited()} {
 		c := s.create(terms)
 		c.redeem("alder", "order-1047")
@@ -132,7 +174,7 @@ func requestsWithoutKeys(s *shop) {
 }
 
 // A code is disabled after it was redeemed under a key.
-func aRepetitionAfterTheCodeWasDisabled(s *shop) {
+func retryAfterDisabling(s *shop) {
 	c := s.create(perNick(8, 3))
 	c.redeem("alder", "order-1047")
 	c.edit(disabled(true))
@@ -141,7 +183,7 @@ func aRepetitionAfterTheCodeWasDisabled(s *shop) {
 }
 
 // A request is retried. Its code has no uses left, but is not marked as full yet.
-func aRepetitionOfTheLastUse(s *shop) {
+func retryOfTheLastUse(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("alder", "order-1047")
 	c.redeem("birch", "order-1048")
@@ -149,7 +191,7 @@ func aRepetitionOfTheLastUse(s *shop) {
 }
 
 // A busy code is disabled.
-func aBusyCodeIsDisabled(s *shop) {
+func busyCodeIsDisabled(s *shop) {
 	c := s.create(unlimited())
 	for range 3 {
 		c.redeem("", "")
@@ -159,14 +201,14 @@ func aBusyCodeIsDisabled(s *shop) {
 }
 
 // The store's response is lost, and the SDK retries.
-func aLostAnswer(s *shop) {
+func lostResponse(s *shop) {
 	c := s.create(single())
 	s.gate.inflict("UpdateItem", 1, faultproxy.LostAnswer)
 	c.redeem("alder", "")
 }
 
 // Every response of the store is lost, for as long as a request may take.
-func aStoreThatIsNotHeard(s *shop) {
+func allResponsesLost(s *shop) {
 	c := s.create(single())
 	s.Proxy.SetRates(map[faultproxy.Fault]float64{faultproxy.LostAnswer: 1})
 	c.redeem("alder", "")
@@ -175,18 +217,18 @@ func aStoreThatIsNotHeard(s *shop) {
 
 // A transaction is applied late: its first retry meets a conflict, and the next retry an empty counter. Then a use is added, and the
 // late transaction takes it.
-func aLateTransaction(s *shop) {
+func lateTransaction(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("birch", "")
 	late := s.gate.stop(s.T, "TransactWriteItems", 1, faultproxy.Arrived)
 	s.gate.inflict("TransactWriteItems", 2, faultproxy.Conflict)
 	next := s.gate.stop(s.T, "TransactWriteItems", 3, faultproxy.Arrived)
-	look := s.gate.stop(s.T, "BatchGetItem", 1, faultproxy.Applied)
-	applied := s.gate.stop(s.T, "TransactWriteItems", 3, faultproxy.Applied) // birch's is the first, the next the second
-	answered := c.redeeming("alder")
+	applied := s.gate.stop(s.T, "TransactWriteItems", 3, faultproxy.Applied) // the first is birch's, the second the retry
+	wait := c.redeeming("alder", "")
 	late.wait(s.T)
 	next.wait(s.T)
-	c.redeem("birch", "")
+	c.redeem("birch", "") // its process may read the settings, in a BatchGetItem
+	look := s.gate.stop(s.T, "BatchGetItem", 1, faultproxy.Applied)
 	next.release()
 	look.wait(s.T)
 	c.edit(limitedTo(3))
@@ -194,11 +236,51 @@ func aLateTransaction(s *shop) {
 	applied.wait(s.T)
 	applied.release()
 	look.release()
-	answered()
+	wait()
+}
+
+// Two requests with the same key race for the last use of a code. The transaction of one is half visible: the counter is empty,
+// but the record does not exist yet.
+func lastUseInHalves(s *shop) {
+	s.takeInHalves("TransactWriteItems", func(*code) {})
+}
+
+// The same race, but another request marks the code as full meanwhile.
+func fullCodeInHalves(s *shop) {
+	s.takeInHalves("TransactGetItems", func(c *code) { c.redeem("cedar", "") })
+}
+
+// takeInHalves sends two requests with the same key for the last use of a code. The first one's transaction stays half visible
+// until the second one has its response or sends the operation again.
+func (s *shop) takeInHalves(operation string, meanwhile func(*code)) {
+	c := s.create(limited(2))
+	c.redeem("birch", "")
+	s.gate.inflict("TransactWriteItems", 1, faultproxy.Halves)
+	half := s.gate.stop(s.T, "TransactWriteItems", 1, faultproxy.Applied)
+	wait := c.redeeming("alder", "order-1047")
+	half.wait(s.T)
+	meanwhile(c)
+	again := s.gate.stop(s.T, operation, 2, faultproxy.Arrived)
+	waitForSecond := c.redeeming("alder", "order-1047")
+	responded := make(chan struct{})
+	go func() {
+		defer close(responded)
+		waitForSecond()
+	}()
+	select {
+	case <-again.reached:
+	case <-responded:
+	case <-time.After(patience):
+		s.Errorf("the second request got no response and did not repeat its %s", operation)
+	}
+	half.release()
+	again.release()
+	<-responded
+	wait()
 }
 
 // A code is disabled, a request is refused while one of its attempts is still in flight, and the code is enabled again.
-func anAttemptBehindItsRefusal(s *shop) {
+func refusalWithAttemptInFlight(s *shop) {
 	c := s.create(single())
 	c.edit(disabled(true))
 	late := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
@@ -211,16 +293,16 @@ func anAttemptBehindItsRefusal(s *shop) {
 }
 
 // A limit is raised after a request has read the empty counters, and before it marks the code as full.
-func aRaiseBeforeTheMark(s *shop) {
+func raiseBeforeTheMark(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("", "")
 	c.redeem("", "")
-	mark := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived) // the code is known to be of many uses by now
-	answered := c.redeeming("")
+	mark := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived) // the code is known to have many uses by now
+	wait := c.redeeming("", "")
 	mark.wait(s.T)
 	c.edit(limitedTo(4))
 	mark.release()
-	answered()
+	wait()
 	c.redeem("", "")
 	c.redeem("", "")
 }
@@ -228,7 +310,7 @@ func aRaiseBeforeTheMark(s *shop) {
 // There is always a use left, but a request finds each counter empty when it reads it. While it reads the first half, the use is
 // on the second counter; while it reads the second half, another use is on the first. The function always draws the last
 // counter.
-func aUseMovesWhileTheCountersAreRead(s *shop) {
+func useMovesBetweenReads(s *shop) {
 	terms := limited(2)
 	terms.Counters = 2
 	c := s.create(terms)
@@ -236,9 +318,9 @@ func aUseMovesWhileTheCountersAreRead(s *shop) {
 	found := s.gate.stop(s.T, "TransactWriteItems", 1, faultproxy.Applied)
 	half := s.gate.stop(s.T, "BatchGetItem", 1, faultproxy.Applied)
 	for nth := range 10 {
-		s.gate.inflict("BatchGetItem", nth+1, faultproxy.Unprocessed) // perhaps all keys; then the call was not applied
+		s.gate.inflict("BatchGetItem", nth+1, faultproxy.Unprocessed) // if it leaves all keys, the call is not applied
 	}
-	answered := c.redeeming("")
+	wait := c.redeeming("", "")
 	found.wait(s.T)
 	c.edit(limitedTo(4)) // raising adds uses to all counters, lowering takes them from the first
 	c.edit(limitedTo(2))
@@ -248,11 +330,11 @@ func aUseMovesWhileTheCountersAreRead(s *shop) {
 	c.edit(limitedTo(3)) // at the first
 	c.redeem("", "")     // from the second
 	half.release()
-	answered()
+	wait()
 }
 
 // The limit of a code that was marked as full is raised.
-func aRaiseAfterTheMark(s *shop) {
+func raiseAfterTheMark(s *shop) {
 	c := s.create(limited(2))
 	for range 3 {
 		c.redeem("", "")
@@ -262,7 +344,7 @@ func aRaiseAfterTheMark(s *shop) {
 }
 
 // A request reads the counters during a raise, before uses are added. It marks the code as full after the raise has ended.
-func aMarkAfterTheRaise(s *shop) {
+func markAfterTheRaise(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("", "")
 	c.redeem("", "")
@@ -270,17 +352,17 @@ func aMarkAfterTheRaise(s *shop) {
 	running := c.editing(limitedTo(3))
 	add.wait(s.T)
 	mark := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
-	answered := c.redeeming("")
+	wait := c.redeeming("", "")
 	mark.wait(s.T)
 	add.release()
 	running.end()
 	mark.release()
-	answered()
+	wait()
 	c.redeem("", "")
 }
 
 // The response to a raise of a counter is lost, and the SDK retries.
-func aLostAnswerToARaise(s *shop) {
+func lostResponseToARaise(s *shop) {
 	c := s.create(limited(2))
 	s.gate.inflict("UpdateItem", 3, faultproxy.LostAnswer) // after the voucher's own write and the fence
 	c.editing(limitedTo(4)).end()
@@ -290,7 +372,7 @@ func aLostAnswerToARaise(s *shop) {
 }
 
 // A limit is lowered while shoppers take the uses that the edit wants to remove.
-func aLoweringMeetsRedemptions(s *shop) {
+func loweringDuringRedemptions(s *shop) {
 	c := s.create(limited(4))
 	lower := s.gate.stop(s.T, "UpdateItem", 3, faultproxy.Arrived)
 	running := c.editing(limitedTo(2))
@@ -304,10 +386,10 @@ func aLoweringMeetsRedemptions(s *shop) {
 }
 
 // An operator's edit is overtaken by another edit, and killed when its own first write to a counter arrives.
-func anOvertakenEditIsKilled(s *shop) { overtake(s, 3, 1) }
+func overtakenEditIsKilled(s *shop) { overtake(s, 3, 1) }
 
 // The same, but the edit is overtaken one write earlier, before it has fenced the counter.
-func anEditOvertakenBeforeItsFenceIsKilled(s *shop) { overtake(s, 2, 2) }
+func editOvertakenBeforeItsFenceIsKilled(s *shop) { overtake(s, 2, 2) }
 
 // overtake holds an edit at its nth write while another edit runs, and kills it after the given number of further writes.
 func overtake(s *shop, at, more int) {
@@ -327,7 +409,7 @@ func overtake(s *shop, at, more int) {
 }
 
 // A voucher is disabled while a note is being written to it.
-func aNoteAndADisablingAtOnce(s *shop) {
+func disablingDuringANote(s *shop) {
 	c := s.create(single())
 	write := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
 	running := c.editing(edit{flags: []string{"--note", "for the team"}})
@@ -339,7 +421,7 @@ func aNoteAndADisablingAtOnce(s *shop) {
 }
 
 // A note is written to a voucher while it is being disabled.
-func aDisablingAfterANote(s *shop) {
+func noteDuringADisabling(s *shop) {
 	c := s.create(single())
 	write := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
 	running := c.editing(disabled(true))
@@ -379,7 +461,7 @@ func twoLimitsAtOnce(s *shop) {
 }
 
 // A note is written to a voucher after its limit was raised on the counters, but before it was raised in the voucher.
-func aNoteBeforeALimitStands(s *shop) {
+func noteBeforeALimitIsSet(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("", "")
 	c.redeem("", "")

@@ -18,6 +18,7 @@ import (
 	"shopfront/internal/torture/faultproxy"
 	"shopfront/internal/torture/history"
 	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
@@ -31,6 +32,7 @@ customers:
   - id: %s
     name: Minecave
     currency: EUR
+    refusals: off # all requests come from one address
     products:
       - id: coins
         name: Coins
@@ -51,6 +53,7 @@ type shop struct {
 	operator *operator.Shop
 	clients  atomic.Int64
 	codes    []*code
+	key      access.Key // with which requests are sent, unless it is zero
 
 	mu           sync.Mutex
 	undocumented []string // undocumented responses
@@ -128,6 +131,9 @@ func (c *code) redeem(nick, key string) {
 	if key != "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
+	if s.key.ID != "" {
+		request.Header.Set("Authorization", "Bearer "+s.key.Secret())
+	}
 	recorder := httptest.NewRecorder()
 	returned := c.Call(history.Operation{Client: int(s.clients.Add(1)), Ask: history.AskRedeem, Nick: nick, Key: key})
 	s.API.ServeHTTP(recorder, request)
@@ -144,6 +150,8 @@ func (s *shop) read(recorder *httptest.ResponseRecorder) history.Answer {
 		return history.Answer{Outcome: history.Redeemed, ID: redemption.ID}
 	case recorder.Code == http.StatusNotFound:
 		return history.Answer{Outcome: history.Refused}
+	case recorder.Code == http.StatusUnauthorized:
+		return history.Answer{Outcome: history.Denied}
 	case recorder.Code != http.StatusServiceUnavailable:
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -152,10 +160,10 @@ func (s *shop) read(recorder *httptest.ResponseRecorder) history.Answer {
 	return history.Answer{Outcome: history.Unknown}
 }
 
-// redeeming requests a redemption without a key, in the background; answered waits for the response.
-func (c *code) redeeming(nick string) (answered func()) {
+// redeeming requests a redemption in the background; wait waits for the response.
+func (c *code) redeeming(nick, key string) (wait func()) {
 	var asking sync.WaitGroup
-	asking.Go(func() { c.redeem(nick, "") })
+	asking.Go(func() { c.redeem(nick, key) })
 	return asking.Wait
 }
 
@@ -279,10 +287,10 @@ func (s *shop) check() findings {
 		if !c.invented {
 			c.list()
 		}
-		switch verdict, told := c.History().Judge(patience); verdict {
+		switch verdict, text := c.History().Judge(patience); verdict {
 		case history.Kept:
 		case history.Broken:
-			wrong[byHistory] = append(wrong[byHistory], c.written+": "+told)
+			wrong[byHistory] = append(wrong[byHistory], c.written+": "+text)
 		case history.Undecided:
 			s.Fatalf("%s: its history was not judged in %s", c.written, patience)
 		}

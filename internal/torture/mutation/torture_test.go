@@ -1,63 +1,76 @@
 package mutation_test
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"testing"
 
 	"shopfront/internal/torture"
+	"shopfront/internal/torture/faultproxy"
 	"shopfront/internal/torture/testshop"
 )
 
-// Random faults must find mutations too. The test tries one mutation of each kind: the condition, the token, the judgement of the
-// old item, the counter and the version.
-func underTorture(name string) bool {
-	return slices.Contains([]string{
-		"redeems a single-use code again",
-		"draws a token though there is a key",
-		"does not look at the item of a failed condition",
-		"takes uses from an empty counter",
-		"ends an edit in the version in which it goes on",
-	}, name)
+// Random faults must find mutations too. The test tries one mutation of each kind: the condition, the token, the check of the old
+// item, the check of a transaction, the counter and the version. underTorture returns the trial of such a mutation.
+func underTorture(name string) (trial string, is bool) {
+	trial, is = map[string]string{
+		"redeems a single-use code again":        contention,
+		"draws a token although there is a key":  contention,
+		"ignores the item of a failed condition": contention,
+		"judges one half of a transaction":       string(faultproxy.Halves),
+		"takes uses from an empty counter":       contention,
+		"ends an edit without a new version":     contention,
+		"uses settings and keys for ever":        accessChanges,
+	}[name]
+	return trial, is
 }
+
+const (
+	contention    = "contention alone"
+	accessChanges = "changes of access"
+)
 
 // mostRounds is the upper bound of rounds until a promise is broken. One round usually suffices, but on a slow machine a round has
 // too few requests.
-const mostRounds = 20
+const mostRounds = 40
 
 // firstFound is the first round of torture in which a promise is broken.
-func firstFound(t *testing.T, programs testshop.Programs) int {
+func firstFound(t *testing.T, programs testshop.Programs, trial string) round {
 	t.Helper()
-	for round := 1; round <= mostRounds; round++ {
-		violations := tortured(t, programs, round).Violations
+	for number := 1; number <= mostRounds; number++ {
+		r := round{trial, number}
+		violations := r.torture(t, programs).Violations
 		if at := slices.IndexFunc(violations, func(v torture.Violation) bool { return v.Breach }); at >= 0 {
 			t.Logf("found by torture: %s", violations[at])
-			return round
+			return r
 		}
 	}
 	t.Fatalf("%d rounds break no promise", mostRounds)
-	return 0
+	return round{}
 }
 
-func tortured(t *testing.T, programs testshop.Programs, round int) torture.Report {
+// round is a round of torture.
+type round struct {
+	trial  string
+	number int
+}
+
+func (r round) torture(t *testing.T, programs testshop.Programs) torture.Report {
 	t.Helper()
-	return torture.Run(t, torture.Settings{Programs: programs, Seed: 1, Trial: "contention alone", Round: round})
+	return torture.Run(t, torture.Settings{Programs: programs, Seed: 1, Trial: r.trial, Round: r.number})
 }
 
 // rounds holds the rounds in which something was found.
 type rounds struct {
 	mu     sync.Mutex
-	played map[int]bool
+	played map[round]bool
 }
 
-func (r *rounds) add(round int) {
+func (r *rounds) add(played round) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.played == nil {
-		r.played = make(map[int]bool)
+		r.played = make(map[round]bool)
 	}
-	r.played[round] = true
+	r.played[played] = true
 }
-
-func (r *rounds) sorted() []int { return slices.Sorted(maps.Keys(r.played)) }

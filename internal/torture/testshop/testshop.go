@@ -27,14 +27,14 @@ import (
 	"shopfront/pkg/operator"
 )
 
-// Programs are Shopfront's built programs, perhaps with some source files replaced.
+// Programs are Shopfront's built programs. Some source files may have been replaced.
 type Programs struct {
-	root string // the checkout's root
+	root string // of the source tree
 	dir  string // the directory that contains the programs
 }
 
 // Build builds main packages, such as functions/redeem-voucher and cmd/shopctl, below the test's own directory. Overlay
-// replaces source files, named from the checkout's root with slashes, by other texts; it may be nil.
+// has new texts for source files, by their slash-separated paths in the source tree; it may be nil.
 func Build(tb testing.TB, overlay map[string]string, packages ...string) Programs {
 	tb.Helper()
 	root, err := samtemplate.FindRoot(".")
@@ -42,7 +42,7 @@ func Build(tb testing.TB, overlay map[string]string, packages ...string) Program
 		tb.Fatal(err)
 	}
 	programs := Programs{root: root, dir: tb.TempDir()}
-	flags, err := programs.replace(overlay)
+	flags, err := OverlayFlags(root, programs.dir, overlay)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -57,27 +57,28 @@ func Build(tb testing.TB, overlay map[string]string, packages ...string) Program
 // Shopctl is the path of the operator's command. Run it in Shop.Dir with --local.
 func (p Programs) Shopctl() string { return filepath.Join(p.dir, "shopctl") }
 
-// Dir is what localrun.NewRuntime takes for the checkout's root to run these functions, such as with a store of the test's own.
+// Dir is the root with which localrun.NewRuntime runs these functions, for example with the test's own store.
 func (p Programs) Dir() string { return p.dir }
 
-// replace writes the replacing texts, and the overlay file that names them for go build.
-func (p Programs) replace(overlay map[string]string) (flags []string, err error) {
+// OverlayFlags returns the flags with which the go command replaces files of a source tree as in Build. It writes the new texts into a
+// directory.
+func OverlayFlags(root, dir string, overlay map[string]string) (flags []string, err error) {
 	if len(overlay) == 0 {
 		return nil, nil
 	}
 	replacements := make(map[string]string)
 	for name, text := range overlay {
-		file := filepath.Join(p.dir, fmt.Sprintf("overlay%d.go", len(replacements)))
+		file := filepath.Join(dir, fmt.Sprintf("overlay%d.go", len(replacements)))
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			return nil, err
 		}
-		replacements[filepath.Join(p.root, filepath.FromSlash(name))] = file
+		replacements[filepath.Join(root, filepath.FromSlash(name))] = file
 	}
 	list, err := json.Marshal(map[string]any{"Replace": replacements})
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(p.dir, "overlay.json")
+	file := filepath.Join(dir, "overlay.json")
 	return []string{"-overlay", file}, os.WriteFile(file, list, 0o600)
 }
 
@@ -145,7 +146,7 @@ func start(tb testing.TB, programs Programs, settings faultproxy.Settings, log f
 		return nil, stop, err
 	}
 	hostile := localrun.State{
-		BaseURL:          "http://127.0.0.1", // nothing is served there: API is called
+		BaseURL:          "http://127.0.0.1", // nothing listens there: tests call API
 		DynamoDBEndpoint: proxy.URL(), Region: localtest.Region, PID: os.Getpid(),
 		Tables: operator.Tables{
 			Catalogue: "CatalogueTable", Vouchers: "VouchersTable", Checkouts: "CheckoutsTable",

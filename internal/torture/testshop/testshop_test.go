@@ -48,7 +48,7 @@ func TestShop_FunctionsAndShopctl_CallTheStoreThroughTheProxy(t *testing.T) {
 		t.Fatalf("%d %s", recorder.Code, recorder.Body)
 	}
 	if calls := shop.Proxy.Calls(); calls["PutItem"] == 0 || calls["UpdateItem"] == 0 {
-		t.Errorf("the command and the function call past the proxy: %v", calls)
+		t.Errorf("the command or the function bypasses the proxy: %v", calls)
 	}
 }
 

@@ -32,13 +32,15 @@ func typeOf(name string) attributeType {
 	switch name {
 	case table.AttrCode, table.AttrReward, table.AttrCurrency, table.AttrNick, table.AttrNickHash, table.AttrBatch, table.AttrNote,
 		table.AttrRedemption, table.AttrToken, table.AttrRedeemedBy,
+		table.AttrRedeemPolicy, table.AttrCheckOutPolicy, table.AttrName,
 		table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrData, table.AttrStatus:
 		return typeText
 	case table.AttrMaxUses, table.AttrPerNick, table.AttrFrom, table.AttrUntil, table.AttrCreated, table.AttrVersion,
 		table.AttrCounters, table.AttrEditing, table.AttrEditor, table.AttrRedeemed, table.AttrLeft, table.AttrUsed, table.AttrTaken,
+		table.AttrRefusalLimit, table.AttrRefusalWindow, table.AttrKeysCreated, table.AttrKeyExpires, table.AttrRevoked,
 		table.AttrAmount, table.AttrUnitPrice, table.AttrSubtotal, table.AttrDiscount, table.AttrTotal, table.AttrExpires, table.AttrExpiresAt:
 		return typeNumber
-	case table.AttrDisabled, table.AttrFull, table.AttrObject:
+	case table.AttrDisabled, table.AttrFull, table.AttrObject, table.AttrPausedAll:
 		return typeTruth
 	default:
 		return ""
@@ -93,7 +95,7 @@ func placeOf(name string, key table.Key) reconciliation.Place {
 	return reconciliation.Place{Table: name, Partition: key.Partition, Sort: key.Sort}
 }
 
-// isCode reports whether a text is a code as codes are compared.
+// isCode reports whether a string is a normalized code.
 func isCode(code voucher.Code) bool {
 	parsed, err := voucher.ParseCode(string(code))
 	return err == nil && parsed == code
@@ -157,7 +159,7 @@ func (r accountReader) addVoucher(account *reconciliation.Account, it table.Item
 	if code, err := voucher.ParseCode(v.Written); err != nil || code != v.Code {
 		return fmt.Errorf("%w: its code is not the one in the sort key", errMisplaced)
 	}
-	if table.NickCondition(v.Nick) != it.Str(table.AttrNickHash) {
+	if hash := it.Str(table.AttrNickHash); (hash == "") != (v.Nick.Written == "") || hash != "" && !table.IsHashOf(v.Nick, hash) {
 		return errors.New("the nick that it is bound to does not match the hash of that nick")
 	}
 	if err := wholeRedemption(it); err != nil {
@@ -208,7 +210,7 @@ func (r accountReader) addNick(account *reconciliation.Account, it table.Item, h
 		return errors.New("the item of a nick holds no redemption")
 	}
 	for _, record := range records {
-		if nick, err := voucher.ParseNick(record.Nick); err != nil || table.HashNick(nick) != hash {
+		if nick, err := voucher.ParseNick(record.Nick); err != nil || !table.IsHashOf(nick, hash) {
 			return fmt.Errorf("%w: it holds a redemption of another nick", errMisplaced)
 		}
 	}

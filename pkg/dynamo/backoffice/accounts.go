@@ -16,15 +16,15 @@ const (
 	listReaders = 8
 	// oneCodeReaders replaces it when several codes are read at once, because each needs all buckets.
 	oneCodeReaders = 2
-	// mergePage is how many items of a bucket are asked for at once. For each bucket, twice as many are held at most.
-	mergePage = 100
+	// codePage is how many items of a code are requested at once in each bucket, and how many items of a bucket wait to be merged.
+	codePage = 100
 )
 
 // Accounts yields what is stored under each code of a customer, in the order of the codes, and stops at the first error. An
 // item whose key contains no code gets its own account.
 //
-// The items of a code are spread over many buckets, but each bucket is sorted. Reading all buckets side by side and merging
-// them brings a code's items together. Only one account and 200 items of each bucket are held at a time.
+// The items of a code are spread over many buckets, but each bucket is sorted. Reading all buckets in parallel and merging
+// them brings a code's items together. Memory holds only one account, and a page and 100 items of each bucket.
 func (s *Vouchers) Accounts(ctx context.Context, customer catalog.CustomerID) iter.Seq2[*reconciliation.Account, error] {
 	return func(yield func(*reconciliation.Account, error) bool) {
 		reader := accountReader{s.table, customer}
@@ -58,7 +58,7 @@ func (s *Vouchers) Accounts(ctx context.Context, customer catalog.CustomerID) it
 }
 
 // Account reads what is stored under one code, and the voucher and its counters before and after that. It waits for the
-// duration settle in between, so that a transaction that the first look saw half-applied is seen complete by the next.
+// duration settle in between: if the first look sees a transaction half-applied, the next one sees it complete.
 func (s *Vouchers) Account(
 	ctx context.Context, customer catalog.CustomerID, code voucher.Code, settle time.Duration,
 ) (account *reconciliation.Account, err error) {

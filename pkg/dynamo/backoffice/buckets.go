@@ -13,7 +13,7 @@ import (
 )
 
 // inOrder yields the items of all buckets in the order of their sort keys, or only those of one code, and stops at the first
-// error. The buckets are read side by side, but at most readers of them at a time.
+// error. It reads the buckets in parallel, but at most readers of them at a time.
 func (s *Vouchers) inOrder(ctx context.Context, customer catalog.CustomerID, code voucher.Code, readers int) iter.Seq2[table.Item, error] {
 	return func(yield func(table.Item, error) bool) {
 		reading, cancel := context.WithCancel(ctx)
@@ -21,7 +21,7 @@ func (s *Vouchers) inOrder(ctx context.Context, customer catalog.CustomerID, cod
 		api := limitedQueries{s.api, make(chan struct{}, readers)}
 		buckets := make([]*bucket, table.Buckets)
 		for number := range buckets {
-			found := make(chan read, mergePage)
+			found := make(chan read, codePage)
 			query := s.bucketQuery(customer, number, code)
 			go func() {
 				defer close(found)
@@ -47,14 +47,15 @@ func (s *Vouchers) inOrder(ctx context.Context, customer catalog.CustomerID, cod
 	}
 }
 
-// bucketQuery asks for the items in a bucket, in the order of their sort keys. If a code is given, it asks for few others.
+// bucketQuery asks for the items in a bucket, in the order of their sort keys, in pages of 1 MB, which take the fewest calls. If a
+// code is given, it asks for few others, and for small pages, because several codes are read at once.
 func (s *Vouchers) bucketQuery(customer catalog.CustomerID, number int, code voucher.Code) *dynamodb.QueryInput {
 	query := partition(s.table, table.Bucket(customer, number))
-	query.Limit = aws.Int32(mergePage)
 	if code != "" { // the voucher itself, and keys in which a # follows the code
 		query.KeyConditionExpression = aws.String(table.PartitionKey + " = :partition AND " + table.SortKey + " BETWEEN :first AND :last")
 		query.ExpressionAttributeValues[":first"] = table.Str(code)
 		query.ExpressionAttributeValues[":last"] = table.Str(code + "#~")
+		query.Limit = aws.Int32(codePage)
 	}
 	return query
 }

@@ -3,6 +3,8 @@ package backoffice
 import (
 	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,16 +19,33 @@ import (
 
 // Catalogue is a catalogue table; it is a catalog.ApplyStore. Create it with NewCatalogue.
 type Catalogue struct {
-	api   API
-	table string
+	api    API
+	table  string
+	random func(n int64) int64
 }
 
-// NewCatalogue returns the catalogue in a table.
-func NewCatalogue(api API, table string) *Catalogue { return &Catalogue{api: api, table: table} }
+// NewCatalogue returns the catalogue in a table; random is as in NewVouchers.
+func NewCatalogue(api API, table string, random func(n int64) int64) *Catalogue {
+	return &Catalogue{api: api, table: table, random: random}
+}
+
+// Customer reads a customer, or returns catalog.ErrNotFound.
+func (s *Catalogue) Customer(ctx context.Context, id catalog.CustomerID) (catalog.Customer, error) {
+	it, err := table.Get(ctx, s.api, s.table, table.ProfileKey(id), catalog.ErrNotFound)
+	if err != nil {
+		return catalog.Customer{}, table.Outcome(err)
+	}
+	return table.DecodeCustomer(it), nil
+}
 
 // Shop reads a customer with all products, on sale or not, or returns catalog.ErrNotFound.
+//
+// A product can be found under both keys: another apply is moving it, or an older shopctl, which does not know OffSaleKey, put
+// it on sale. The copy on sale counts, because shoppers see that one. It gets the later version of the two, so that the next
+// write removes the other copy. Missed in the middle of a move, a product looks new. Then its write returns ErrChanged.
 func (s *Catalogue) Shop(ctx context.Context, id catalog.CustomerID) (catalog.Shop, error) {
 	var shop catalog.Shop
+	products := make(map[catalog.ProductID]catalog.Product)
 	for it, err := range items(ctx, s.api, partition(s.table, string(id))) {
 		if err != nil {
 			return catalog.Shop{}, table.Outcome(err)
@@ -34,19 +53,27 @@ func (s *Catalogue) Shop(ctx context.Context, id catalog.CustomerID) (catalog.Sh
 		switch key := table.KeyOf(it); {
 		case key.Sort == table.ProfileSort:
 			shop.Customer = table.DecodeCustomer(it)
-		case strings.HasPrefix(key.Sort, table.ProductPrefix):
-			shop.Products = append(shop.Products, table.DecodeProduct(it))
+		case strings.HasPrefix(key.Sort, table.OffSalePrefix), strings.HasPrefix(key.Sort, table.ProductPrefix): // in this order
+			product := table.DecodeProduct(it)
+			product.Version = max(product.Version, products[product.ID].Version)
+			products[product.ID] = product
 		}
 	}
 	if shop.Customer.ID == "" {
 		return catalog.Shop{}, catalog.ErrNotFound
+	}
+	for _, id := range slices.Sorted(maps.Keys(products)) {
+		shop.Products = append(shop.Products, products[id])
 	}
 	return shop, nil
 }
 
 // Product reads a product, on sale or not, or returns catalog.ErrNotFound.
 func (s *Catalogue) Product(ctx context.Context, customer catalog.CustomerID, id catalog.ProductID) (catalog.Product, error) {
-	it, err := table.Get(ctx, s.api, s.table, table.ProductKey(customer, id), catalog.ErrNotFound)
+	it, err := table.Get(ctx, s.api, s.table, table.ProductKey(customer, id), nil)
+	if err == nil && len(it) == 0 {
+		it, err = table.Get(ctx, s.api, s.table, table.OffSaleKey(customer, id), catalog.ErrNotFound)
+	}
 	if err != nil {
 		return catalog.Product{}, table.Outcome(err)
 	}
@@ -78,37 +105,77 @@ func (s *Catalogue) Customers(ctx context.Context) ([]catalog.Customer, error) {
 func (s *Catalogue) PutCustomer(ctx context.Context, customer catalog.Customer) error {
 	read := customer.Version
 	customer.Version++
-	return s.put(ctx, table.EncodeCustomer(customer), read)
+	it := table.EncodeCustomer(customer)
+	g := guarding(it, read)
+	_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: aws.String(s.table), Item: it, ConditionExpression: g.condition,
+		ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	if old, failed := table.OldItem(err); failed {
+		return refused(it, old)
+	}
+	return table.Outcome(err)
 }
 
-// PutProduct implements catalog.ApplyStore. All variants of a product are in one item.
+// PutProduct implements catalog.ApplyStore. All variants of a product are in one item, which has one key while the product is on
+// sale and another one while it is off sale. A transaction writes the item under the one key and deletes it under the other.
+// Both parts are guarded: a late attempt that finds its own key free fails at the other key.
 func (s *Catalogue) PutProduct(ctx context.Context, customer catalog.CustomerID, product catalog.Product) error {
 	read := product.Version
 	product.Version++
-	return s.put(ctx, table.EncodeProduct(customer, product), read)
+	it, other := table.EncodeProduct(customer, product), table.OffSaleKey(customer, product.ID)
+	if product.OffSale {
+		other = table.ProductKey(customer, product.ID)
+	}
+	g := guarding(it, read)
+	err := transact(ctx, s.api, s.random, []types.TransactWriteItem{
+		{Put: &types.Put{
+			TableName: aws.String(s.table), Item: it, ConditionExpression: g.condition,
+			ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		}},
+		{Delete: &types.Delete{
+			TableName: aws.String(s.table), Key: other.Attributes(), ConditionExpression: g.condition,
+			ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		}},
+	})
+	canceled, _ := errors.AsType[*types.TransactionCanceledException](err)
+	if canceled != nil {
+		for _, reason := range canceled.CancellationReasons {
+			if aws.ToString(reason.Code) == table.ConditionFailed {
+				return refused(it, reason.Item)
+			}
+		}
+	}
+	return table.Outcome(err)
 }
 
-// put replaces an item that still has the version that was read and the same currency. Version 0 means that no item was read,
-// and then none may exist.
-func (s *Catalogue) put(ctx context.Context, it table.Item, read int64) error {
-	put := &dynamodb.PutItemInput{
-		TableName: aws.String(s.table), Item: it, ConditionExpression: aws.String("attribute_not_exists(" + table.SortKey + ")"),
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+// guard is the condition of a write. It holds if no later version is stored than was read.
+type guard struct {
+	condition *string
+	names     map[string]string
+	values    table.Item
+}
+
+// guarding guards the write of an item whose version was read. Version 0 means that no item was read, and then none may exist.
+// Otherwise the item must have the same currency.
+func guarding(it table.Item, read int64) guard {
+	if read < table.FirstVersion {
+		return guard{condition: aws.String("attribute_not_exists(" + table.SortKey + ")")}
 	}
-	if read >= table.FirstVersion {
-		put.ConditionExpression = aws.String("#currency = :currency AND attribute_not_exists(#version)")
-		put.ExpressionAttributeNames = map[string]string{"#currency": table.AttrCurrency, "#version": table.AttrVersion}
-		put.ExpressionAttributeValues = table.Item{":currency": it[table.AttrCurrency]}
+	return guard{
+		aws.String("attribute_not_exists(" + table.SortKey + ") OR " +
+			"#currency = :currency AND (attribute_not_exists(#version) OR #version <= :version)"),
+		map[string]string{"#currency": table.AttrCurrency, "#version": table.AttrVersion},
+		table.Item{":currency": it[table.AttrCurrency], ":version": table.Num(read)},
 	}
-	if read > table.FirstVersion {
-		put.ConditionExpression = aws.String("#currency = :currency AND #version = :version")
-		put.ExpressionAttributeValues[":version"] = table.Num(read)
-	}
-	_, err := s.api.PutItem(ctx, put)
-	old, failed := table.OldItem(err)
+}
+
+// refused returns the error of a write of it whose guard failed because old is stored, or nil if that is the write itself.
+func refused(it, old table.Item) error {
 	switch {
-	case !failed:
-		return table.Outcome(err)
 	case reflect.DeepEqual(old, it): // written by an earlier attempt whose response was lost
 		return nil
 	case len(old) > 0 && old.Str(table.AttrCurrency) != it.Str(table.AttrCurrency):

@@ -40,7 +40,7 @@ func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code v
 		}
 		if edit.MaxUses != nil && after.Limited() {
 			var marked bool
-			after, marked, err = s.moveLimit(ctx, customer, before.Voucher, after)
+			after, marked, err = s.moveLimit(ctx, customer, before, edit)
 			begun = begun || marked
 		} else {
 			after, err = s.writeEdited(ctx, customer, before.Voucher, after)
@@ -60,16 +60,17 @@ func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code v
 // writeEdited writes an edited voucher, unless its version is no longer the one that was read.
 func (s *Vouchers) writeEdited(ctx context.Context, customer catalog.CustomerID, before, after voucher.Voucher) (voucher.Voucher, error) {
 	after.Version = before.Version + 1
-	call := editing(customer, before, after.Version)
+	call := editing(customer, before)
 	setEditable(call, after)
-	return s.commitEdit(ctx, call, func(stored table.Voucher) bool { return sameTerms(stored.Voucher, after) })
+	stored, err := s.commitEdit(ctx, call, func(stored table.Voucher) bool { return sameTerms(stored.Voucher, after) })
+	return stored.Voucher, err
 }
 
-// editing starts an update of a voucher that still has the version that was read.
-func editing(customer catalog.CustomerID, before voucher.Voucher, version int64) *table.Update {
+// editing starts an update that gives a voucher its next version, if it still has the version that was read.
+func editing(customer catalog.CustomerID, before voucher.Voucher) *table.Update {
 	call := &table.Update{Key: table.VoucherKey(customer, before.Code), Condition: "#version = :version"}
 	call.Value(":version", table.Num(before.Version))
-	call.Set(table.AttrVersion, table.Num(version))
+	call.Set(table.AttrVersion, table.Num(before.Version+1))
 	return call
 }
 
@@ -84,22 +85,22 @@ func setEditable(call *table.Update, v voucher.Voucher) {
 	}
 }
 
-// commitEdit sends the write of an edit. The condition also fails if an earlier attempt was applied and its response was lost.
-// mine recognizes that by the voucher as it then is.
-func (s *Vouchers) commitEdit(ctx context.Context, call *table.Update, mine func(table.Voucher) bool) (voucher.Voucher, error) {
+// commitEdit sends the write of an edit and returns the voucher as it then is. The condition also fails if an earlier attempt was
+// applied and its response was lost. mine recognizes that by the voucher. If another edit was applied instead, the error is
+// errEditedMeanwhile.
+func (s *Vouchers) commitEdit(ctx context.Context, call *table.Update, mine func(table.Voucher) bool) (table.Voucher, error) {
 	out, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueAllNew))
 	if old, failed := table.OldItem(err); failed {
 		stored, err := table.DecodeVoucher(old)
 		if err == nil && !mine(stored) {
 			err = errEditedMeanwhile
 		}
-		return stored.Voucher, err
+		return stored, err
 	}
 	if err != nil {
-		return voucher.Voucher{}, err
+		return table.Voucher{}, err
 	}
-	stored, err := table.DecodeVoucher(out.Attributes)
-	return stored.Voucher, err
+	return table.DecodeVoucher(out.Attributes)
 }
 
 // sameTerms reports whether two vouchers are equal except for what redemptions change.
@@ -117,35 +118,52 @@ func sameTerms(a, b voucher.Voucher) bool {
 // another new version, and removes AttrFull. A request that saw the voucher full earlier then cannot mark it any more. begun
 // reports whether the new limit was stored.
 func (s *Vouchers) moveLimit(
-	ctx context.Context, customer catalog.CustomerID, before, after voucher.Voucher,
+	ctx context.Context, customer catalog.CustomerID, before table.Voucher, edit voucher.Edit,
 ) (moved voucher.Voucher, begun bool, err error) {
-	editor := s.random(math.MaxInt64) // distinguishes this edit from another that takes the same version
-	marked := before
-	marked.Version = before.Version + 1
-	begin := editing(customer, before, marked.Version)
-	begin.Set(table.AttrEditing, table.Num(after.MaxUses))
-	begin.Set(table.AttrEditor, table.Num(editor))
-	mine := func(stored table.Voucher, version int64) bool {
-		return stored.Version == version && stored.Editor == editor
-	}
-	if _, err := s.commitEdit(ctx, begin, func(stored table.Voucher) bool { return mine(stored, marked.Version) }); err != nil {
+	editor := s.random(math.MaxInt64) // distinguishes this edit from others
+	mine := func(stored table.Voucher) bool { return stored.Editor == editor }
+	marked, err := s.commitLimit(ctx, before, edit, mine, func(before, after voucher.Voucher) *table.Update {
+		begin := editing(customer, before)
+		begin.Set(table.AttrEditing, table.Num(after.MaxUses))
+		begin.Set(table.AttrEditor, table.Num(editor))
+		return begin
+	})
+	if err != nil {
 		return voucher.Voucher{}, false, err
 	}
-	if err := s.moveCounters(ctx, customer, marked, int(after.MaxUses)); err != nil {
+	if err := s.moveCounters(ctx, customer, marked.Voucher, int(marked.Editing)); err != nil {
 		return voucher.Voucher{}, true, err
 	}
-	after.Version = marked.Version + 1
-	end := editing(customer, marked, after.Version)
-	setEditable(end, after)
-	end.Set(table.AttrMaxUses, table.Num(after.MaxUses))
-	end.Remove(table.AttrEditing)
-	end.Remove(table.AttrFull)
 	// An edit of another field takes a version too, but changes neither AttrEditor nor AttrEditing.
-	ended := func(stored table.Voucher) bool {
-		return mine(stored, after.Version) && stored.Editing == voucher.NoLimit
+	ended := func(stored table.Voucher) bool { return mine(stored) && stored.Editing == voucher.NoLimit }
+	written, err := s.commitLimit(ctx, marked, edit, ended, func(marked, after voucher.Voucher) *table.Update {
+		end := editing(customer, marked)
+		setEditable(end, after)
+		end.Set(table.AttrMaxUses, table.Num(after.MaxUses))
+		end.Remove(table.AttrEditing)
+		end.Remove(table.AttrFull)
+		return end
+	})
+	return written.Voucher, true, err
+}
+
+// commitLimit sends the first or the last write of an edit of the limit. If an edit of other fields overtook it, commitLimit repeats
+// only this write, as often as that happens. Otherwise another operator's notes could starve the edit.
+func (s *Vouchers) commitLimit(
+	ctx context.Context, before table.Voucher, edit voucher.Edit, mine func(table.Voucher) bool,
+	write func(before, after voucher.Voucher) *table.Update,
+) (table.Voucher, error) {
+	for {
+		after, err := before.Edited(edit)
+		if err != nil { // the other edit made this one invalid; Edit starts again and finds out how
+			return table.Voucher{}, errEditedMeanwhile
+		}
+		stored, err := s.commitEdit(ctx, write(before.Voucher, after), mine)
+		if !errors.Is(err, errEditedMeanwhile) || stored.Editor != before.Editor || stored.Editing != before.Editing {
+			return stored, err
+		}
+		before = stored
 	}
-	moved, err = s.commitEdit(ctx, end, ended)
-	return moved, true, err
 }
 
 func (s *Vouchers) moveCounters(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher, limit int) error {
@@ -243,7 +261,7 @@ func (s *Vouchers) move(
 		if moved.Version != next && moved.Version != counter.Version {
 			return moved, false, errEditedMeanwhile
 		}
-		return moved, moved.Version == next, nil // next: this very write, whose response was lost
+		return moved, moved.Version == next, nil // next: an earlier attempt of this write, whose response was lost
 	}
 	if err != nil {
 		return table.Counter{}, false, err

@@ -20,7 +20,7 @@ type Entry struct {
 	Code    voucher.Code
 	Voucher *voucher.Voucher
 	Counter *Counter
-	// Redemptions are the records in an item of a code of many uses. Their Code and Reward are not set; they are those of the
+	// Redemptions are the records in an item of a code with many uses. Their Code and Reward are not set; they are those of the
 	// voucher. A single-use code has its redemption in Voucher.
 	Redemptions []voucher.Redemption
 }

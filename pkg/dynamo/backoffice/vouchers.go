@@ -40,7 +40,8 @@ func items(ctx context.Context, api dynamodb.QueryAPIClient, query *dynamodb.Que
 				yield(nil, err)
 				return
 			}
-			for _, it := range page.Items {
+			for i, it := range page.Items {
+				page.Items[i] = nil // so that only what was not read yet stays in memory
 				if !yield(it, nil) {
 					return
 				}
@@ -121,17 +122,23 @@ func (s *Vouchers) putNew(ctx context.Context, customer catalog.CustomerID, v vo
 		counter[table.AttrVersion] = table.Num(0)
 		actions = append(actions, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(s.table), Item: counter}})
 	}
+	err = transact(ctx, s.api, s.random, actions)
+	canceled, is := errors.AsType[*types.TransactionCanceledException](err)
+	if is && len(canceled.CancellationReasons) > 0 && aws.ToString(canceled.CancellationReasons[0].Code) == table.ConditionFailed {
+		return canceled.CancellationReasons[0].Item, nil
+	}
+	return nil, err
+}
+
+// transact does all of the actions or none. It sends them again after a conflict, until the context ends.
+func transact(ctx context.Context, api API, random func(n int64) int64, actions []types.TransactWriteItem) error {
 	for attempt := 0; ; attempt++ {
-		_, err := s.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions})
-		canceled, is := errors.AsType[*types.TransactionCanceledException](err)
-		if is && len(canceled.CancellationReasons) > 0 && aws.ToString(canceled.CancellationReasons[0].Code) == table.ConditionFailed {
-			return canceled.CancellationReasons[0].Item, nil
-		}
+		_, err := api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions})
 		if !table.IsConflict(err) {
-			return nil, err
+			return err
 		}
-		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
-			return nil, err
+		if err := table.Wait(ctx, table.Backoff(attempt, random)); err != nil {
+			return err
 		}
 	}
 }

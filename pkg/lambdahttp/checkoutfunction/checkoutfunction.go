@@ -11,28 +11,31 @@ import (
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dataschema"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/httpapi"
 	"shopfront/pkg/lambdahttp"
 	"shopfront/pkg/lambdahttp/dynamoclient"
 )
 
-// Opener wires a checkout.Opener from a function's environment, or returns an error that names the missing setting.
-func Opener(ctx context.Context, env lambdahttp.Environment) (checkout.Opener, error) {
+// New wires the HTTP layer and a checkout.Opener from a function's environment, or returns an error that names the missing
+// setting.
+func New(ctx context.Context, env lambdahttp.Environment) (httpapi.Service, checkout.Opener, error) {
 	catalogue, err := env.CatalogueTable()
 	if err != nil {
-		return checkout.Opener{}, err
+		return httpapi.Service{}, checkout.Opener{}, err
 	}
 	checkouts, err := env.CheckoutsTable()
 	if err != nil {
-		return checkout.Opener{}, err
+		return httpapi.Service{}, checkout.Opener{}, err
 	}
 	client, err := dynamoclient.New(ctx, env, checkouts)
 	if err != nil {
-		return checkout.Opener{}, err
+		return httpapi.Service{}, checkout.Opener{}, err
 	}
-	return checkout.Opener{
+	service, err := dynamoclient.Service(env, client)
+	return service, checkout.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(client, catalogue, mathrand.Int64N)},
 		Store:     dynamo.NewCheckouts(client, checkouts),
 		Data:      new(dataschema.Validator),
 		Random:    rand.Reader,
-	}, nil
+	}, err
 }

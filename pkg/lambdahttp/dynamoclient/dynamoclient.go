@@ -1,5 +1,5 @@
-// Package dynamoclient wires a function's DynamoDB client. It is separate from package lambdahttp because a function without
-// a table must not link the SDK.
+// Package dynamoclient wires a function's DynamoDB client, and the parts of the HTTP layer that need it. It is separate from
+// package lambdahttp because a function without a table must not link the SDK.
 package dynamoclient
 
 import (
@@ -9,7 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/httpapi"
 	"shopfront/pkg/lambdahttp"
 )
 
@@ -41,4 +43,15 @@ func New(ctx context.Context, env lambdahttp.Environment, table string) (*dynamo
 	})
 	dynamo.Warm(ctx, client, table)
 	return client, nil
+}
+
+// Service wires the HTTP layer of a function whose callers may have keys. The catalogue's table holds these.
+func Service(env lambdahttp.Environment, client *dynamodb.Client) (httpapi.Service, error) {
+	catalogue, err := env.CatalogueTable()
+	if err != nil {
+		return httpapi.Service{}, err
+	}
+	service := env.Service()
+	service.Guard = access.NewGuard(dynamo.NewAccess(client, catalogue, rand.Int64N))
+	return service, nil
 }

@@ -1,11 +1,11 @@
-// Package localtest gives a package's tests one DynamoDB Local to share, in memory and on a free port. It is for tests only,
-// and imports only other packages of internal/local and the AWS SDK. The server starts when the first test asks for it, and
-// ends with the process:
+// Package localtest gives the tests of a package one shared DynamoDB Local, in memory and on a free port. It is for tests only,
+// and imports only other packages of internal/local and the AWS SDK. The server starts when the first test needs it, and ends
+// with the process:
 //
 //	func TestRedeem(t *testing.T) {
 //		client := localtest.Client(t)
 //
-// Each test makes a table of its own. If Java or Maven is missing the tests fail, and the failure says what to install.
+// Each test makes its own table. If Java or Maven is missing, the tests fail and say what to install.
 package localtest
 
 import (
@@ -38,7 +38,7 @@ var shared = sync.OnceValues(func() (*dynamolocal.Server, error) {
 	return dynamolocal.Start(context.Background(), dynamolocal.Options{LibDir: libDir})
 })
 
-// Endpoint returns the URL of the shared server, and starts the server first if need be.
+// Endpoint returns the URL of the shared server. It starts the server first if necessary.
 func Endpoint(tb testing.TB) string {
 	tb.Helper()
 	server, err := shared()

@@ -14,7 +14,7 @@ import (
 	"shopfront/internal/local/dynamolocal/localtest"
 )
 
-func TestClientsShareOneServer(t *testing.T) {
+func TestClient_OtherClients_ShareItsServer(t *testing.T) {
 	const table = "vouchers"
 	_, err := localtest.Client(t).CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName:   aws.String(table),
@@ -36,15 +36,15 @@ func TestClientsShareOneServer(t *testing.T) {
 	}
 }
 
-func TestWithoutJavaTestsFail(t *testing.T) {
+func TestEndpoint_WithoutJava_FailsTheTest(t *testing.T) {
 	localtest.Endpoint(t) // which fetches DynamoDB Local if it is missing
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestClientsShareOneServer$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestClient_OtherClients_ShareItsServer$", "-test.v")
 	cmd.Env = []string{"PATH="}
 	output, err := cmd.CombinedOutput()
 	if err == nil || strings.Contains(string(output), "SKIP") {
 		t.Errorf("want a failure, got %v:\n%s", err, output)
 	}
 	if !strings.Contains(string(output), "install Java 17") {
-		t.Errorf("does not tell what to install:\n%s", output)
+		t.Errorf("does not say what to install:\n%s", output)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// Table creates a table for one test alone, as the stack defines the one with that output, such as VouchersTable, and
-// returns its name.
+// Table creates a table for one test and returns its name. It is defined like the stack's table with that output, such as
+// VouchersTable.
 func Table(tb testing.TB, output string) string {
 	tb.Helper()
 	checkout, err := samtemplate.FindRoot(".")

@@ -1,5 +1,5 @@
-// Package localruntest gives tests a local run of their own, in a copy of the checkout, so that it does not disturb the
-// developer's run or that of another package. It is for tests only.
+// Package localruntest gives tests their own local run, in a copy of the source tree, so that it does not disturb the
+// developer's run or another package's. It is for tests only.
 package localruntest
 
 import (
@@ -21,9 +21,9 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// CopyCheckout copies to dir, which exists, what a local run needs of the checkout that the working directory is in. Both
-// share DynamoDB Local, which is fetched first if it is missing.
-func CopyCheckout(ctx context.Context, dir string, progress io.Writer) error {
+// CopyTree copies the files that a local run needs from the current source tree to dir, which must exist. Both share
+// DynamoDB Local, which is fetched first if it is missing.
+func CopyTree(ctx context.Context, dir string, progress io.Writer) error {
 	root, err := samtemplate.FindRoot(".")
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func CopyCheckout(ctx context.Context, dir string, progress io.Writer) error {
 	for _, name := range []string{"api", "examples", "functions", "infra", "pkg", "go.mod", "go.sum", samtemplate.File} {
 		arguments = append(arguments, filepath.Join(root, name))
 	}
-	//nolint:gosec // this repository, to the test's own directory
+	//nolint:gosec // the project's own files
 	if printed, err := exec.CommandContext(ctx, "cp", append(arguments, dir)...).CombinedOutput(); err != nil {
 		return fmt.Errorf("cp: %w: %s", err, printed)
 	}
@@ -51,7 +51,7 @@ type Run struct {
 	out *Output
 }
 
-// Start starts a local run in the checkout at root, on a free port, and returns when it serves.
+// Start starts a local run in the source tree at root, on a free port, and returns when it serves.
 func Start(root string, fresh bool) (*Run, error) {
 	out := &Output{}
 	run, err := localrun.Start(context.Background(), localrun.Options{
@@ -63,7 +63,7 @@ func Start(root string, fresh bool) (*Run, error) {
 	return &Run{run, out}, nil
 }
 
-// Root is the checkout of the run.
+// Root is the source tree of the run.
 func (r *Run) Root() string { return r.Options.Root }
 
 // Output returns what the run has printed.
@@ -76,8 +76,8 @@ func (r *Run) Stop() error {
 	return r.Wait(ended)
 }
 
-// Processes lists the processes, as ps shows them, whose command line contains the directory: the functions of a local run in
-// it, and its DynamoDB Local.
+// Processes lists the processes, as ps shows them, whose command line contains the directory: the functions and the DynamoDB
+// Local of a local run there.
 func Processes(ctx context.Context, dir string) ([]string, error) {
 	list, err := exec.CommandContext(ctx, "ps", "-A", "-ww", "-o", "pid=,args=").Output()
 	if err != nil {
@@ -92,7 +92,7 @@ func Processes(ctx context.Context, dir string) ([]string, error) {
 	return found, nil
 }
 
-// Output keeps what is written to it. The zero value is ready.
+// Output stores what is written to it. The zero value is ready to use.
 type Output struct {
 	mu   sync.Mutex
 	text bytes.Buffer

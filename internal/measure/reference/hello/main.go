@@ -1,4 +1,4 @@
-// Command hello is the smallest Lambda function: what every function costs.
+// Command hello is the smallest Lambda function. It shows the cost that every function has.
 package main
 
 import "github.com/aws/aws-lambda-go/lambda"

@@ -10,9 +10,9 @@ import (
 )
 
 // Attributes of the catalogue table, besides AttrCurrency and AttrVersion. A product repeats its customer's currency, so that
-// it can be read alone.
+// it can be read without the profile.
 const (
-	attrName        = "name"
+	AttrName        = "name"
 	attrDescription = "description"
 	AttrOffSale     = "offSale"  // missing: on sale
 	attrVariants    = "variants" // a list, in display order
@@ -21,18 +21,18 @@ const (
 // FirstVersion is the version of an item without AttrVersion. It was written once, or by a shopctl that did not know versions.
 const FirstVersion = 1
 
-// Keys of the map that holds a variant, besides AttrID, attrName and AttrOffSale.
+// Keys of the map that holds a variant, besides AttrID, AttrName and AttrOffSale.
 const (
 	variantPrice  = "price"  // minor units
 	variantLeast  = "least"  // minimum amount
 	variantMost   = "most"   // maximum amount
-	variantSchema = "schema" // missing: any text
+	variantSchema = "schema" // missing: any string
 )
 
 // EncodeCustomer returns the item of a profile.
 func EncodeCustomer(c catalog.Customer) Item {
 	it := ProfileKey(c.ID).Attributes()
-	it[attrName] = Str(c.Name)
+	it[AttrName] = Str(c.Name)
 	it[AttrCurrency] = Str(c.Currency)
 	it.setTrue(AttrOffSale, c.OffSale)
 	it.setVersion(c.Version)
@@ -42,15 +42,19 @@ func EncodeCustomer(c catalog.Customer) Item {
 // DecodeCustomer reads a profile.
 func DecodeCustomer(it Item) catalog.Customer {
 	return catalog.Customer{
-		ID: catalog.CustomerID(KeyOf(it).Partition), Name: it.Str(attrName),
+		ID: catalog.CustomerID(KeyOf(it).Partition), Name: it.Str(AttrName),
 		Currency: money.Currency(it.Str(AttrCurrency)), OffSale: it.Bool(AttrOffSale), Version: it.version(),
 	}
 }
 
 // EncodeProduct returns the item of a product with all its variants.
 func EncodeProduct(customer catalog.CustomerID, p catalog.Product) Item {
-	it := ProductKey(customer, p.ID).Attributes()
-	it[attrName] = Str(p.Name)
+	key := ProductKey(customer, p.ID)
+	if p.OffSale {
+		key = OffSaleKey(customer, p.ID)
+	}
+	it := key.Attributes()
+	it[AttrName] = Str(p.Name)
 	it.setStr(attrDescription, p.Description)
 	it.setTrue(AttrOffSale, p.OffSale)
 	it.setVersion(p.Version)
@@ -65,7 +69,7 @@ func EncodeProduct(customer catalog.CustomerID, p catalog.Product) Item {
 
 func encodeVariant(v catalog.Variant) Item {
 	it := Item{
-		AttrID: Str(v.ID), attrName: Str(v.Name), variantPrice: Num(v.Price.Minor),
+		AttrID: Str(v.ID), AttrName: Str(v.Name), variantPrice: Num(v.Price.Minor),
 		variantLeast: Num(v.MinAmount), variantMost: Num(v.MaxAmount),
 	}
 	it.setStr(variantSchema, v.DataSchema)
@@ -75,10 +79,12 @@ func encodeVariant(v catalog.Variant) Item {
 
 // DecodeProduct reads a product.
 func DecodeProduct(it Item) catalog.Product {
+	prefix, id, _ := strings.Cut(KeyOf(it).Sort, "#")
 	p := catalog.Product{
-		ID:   catalog.ProductID(strings.TrimPrefix(KeyOf(it).Sort, ProductPrefix)),
-		Name: it.Str(attrName), Description: it.Str(attrDescription), OffSale: it.Bool(AttrOffSale), Version: it.version(),
+		ID: catalog.ProductID(id), Name: it.Str(AttrName), Description: it.Str(attrDescription),
+		OffSale: it.Bool(AttrOffSale), Version: it.version(),
 	}
+	p.StoredOnSale = p.OffSale && prefix+"#" == ProductPrefix
 	variants, _ := it[attrVariants].(*types.AttributeValueMemberL)
 	if variants == nil {
 		return p
@@ -93,7 +99,7 @@ func DecodeProduct(it Item) catalog.Product {
 
 func decodeVariant(it Item, currency money.Currency) catalog.Variant {
 	return catalog.Variant{
-		ID: catalog.VariantID(it.Str(AttrID)), Name: it.Str(attrName),
+		ID: catalog.VariantID(it.Str(AttrID)), Name: it.Str(AttrName),
 		Price:     money.Money{Minor: it.Num(variantPrice), Currency: currency},
 		MinAmount: it.Num(variantLeast), MaxAmount: it.Num(variantMost),
 		DataSchema: it.Str(variantSchema), OffSale: it.Bool(AttrOffSale),

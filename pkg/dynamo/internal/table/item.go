@@ -17,7 +17,7 @@ type Item map[string]types.AttributeValue
 // KeyOf returns the key of an item.
 func KeyOf(it Item) Key { return Key{Partition: it.Str(PartitionKey), Sort: it.Str(SortKey)} }
 
-// Str is a text attribute.
+// Str is a string attribute.
 func Str[S ~string](value S) types.AttributeValue {
 	return &types.AttributeValueMemberS{Value: string(value)}
 }
@@ -33,7 +33,7 @@ func Bool(value bool) types.AttributeValue { return &types.AttributeValueMemberB
 // Millis stores a time in whole milliseconds since 1970, so that conditions can compare it.
 func Millis(t time.Time) types.AttributeValue { return Num(t.UnixMilli()) }
 
-// Str reads a text.
+// Str reads a string.
 func (it Item) Str(name string) string {
 	if value, ok := it[name].(*types.AttributeValueMemberS); ok {
 		return value.Value
@@ -62,7 +62,7 @@ func (it Item) Time(name string) time.Time { return time.UnixMilli(it.Num(name))
 // Has reports whether the item has an attribute of that name.
 func (it Item) Has(name string) bool { return it[name] != nil }
 
-// setStr stores a text unless it is empty.
+// setStr stores a string unless it is empty.
 func (it Item) setStr(name, value string) {
 	if value != "" {
 		it[name] = Str(value)

@@ -1,4 +1,4 @@
-// Package table holds the layout of the three tables: keys, items, and the calls that read and write them. The package
+// Package table holds the layout of the four tables: keys, items, and the calls that read and write them. The package
 // documentation of dynamo lists every key.
 //
 // Both dynamo and dynamo/backoffice import this package. Functions link it, so it may import only the rules, the AWS SDK and
@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"time"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
@@ -30,7 +32,10 @@ const Buckets = 64
 // Parts of sort keys.
 const (
 	ProfileSort     = "customer"
+	SettingsSort    = "settings"
+	AccessKeyPrefix = "key#"
 	ProductPrefix   = "product#"
+	OffSalePrefix   = "offsale#"
 	CounterInfix    = "#c#"
 	NickInfix       = "#n#"
 	RedemptionInfix = "#r#"
@@ -53,9 +58,23 @@ func (k Key) Code() voucher.Code {
 // ProfileKey is the key of a customer's profile.
 func ProfileKey(customer catalog.CustomerID) Key { return Key{string(customer), ProfileSort} }
 
-// ProductKey is the key of a product.
+// ProductKey is the key of a product on sale.
 func ProductKey(customer catalog.CustomerID, product catalog.ProductID) Key {
 	return Key{string(customer), ProductPrefix + string(product)}
+}
+
+// SettingsKey is the key of a customer's settings of access.
+func SettingsKey(customer catalog.CustomerID) Key { return Key{string(customer), SettingsSort} }
+
+// AccessKeyKey is the key of the record of a secret key.
+func AccessKeyKey(customer catalog.CustomerID, id access.KeyID) Key {
+	return Key{string(customer), AccessKeyPrefix + string(id)}
+}
+
+// OffSaleKey is the key of a product off sale. The prefix keeps it out of the checkout area's query, which pays for every item
+// that it passes. Shopctl 0.1.0 stored all products under ProductKey.
+func OffSaleKey(customer catalog.CustomerID, product catalog.ProductID) Key {
+	return Key{string(customer), OffSalePrefix + string(product)}
 }
 
 // VoucherKey is the key of a voucher.
@@ -86,11 +105,22 @@ func CheckoutKey(customer catalog.CustomerID, token idempotency.Token) Key {
 	return Key{string(customer), string(token)}
 }
 
+// RefusalKey is the key of the count of a source's refusals in the window that begins at start. A /48 of IPv6 addresses has one
+// item, whatever the subnet.
+func RefusalKey(customer catalog.CustomerID, source access.Source, start time.Time) Key {
+	return Key{Bucket(customer, hashBucket(source.Name)), fmt.Sprintf("%s#%d", source.Name, start.Unix())}
+}
+
 // HashNick replaces a nick, as it is compared, in keys and conditions. The hash has 22 characters whatever the length of
 // the nick.
 func HashNick(nick voucher.Nick) string {
 	sum := sha256.Sum256([]byte(nick.Compared))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+// IsHashOf reports whether a stored hash is that of a nick, as nicks are compared or as they were compared formerly.
+func IsHashOf(nick voucher.Nick, hash string) bool {
+	return hash == HashNick(nick) || hash == HashNick(voucher.Nick{Compared: nick.FormerlyCompared()})
 }
 
 // Bucket is the partition key value of one of a customer's buckets.

@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -14,6 +15,11 @@ import (
 // Getter is the part of DynamoDB that Get needs.
 type Getter interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+}
+
+// TransactGetter is the part of DynamoDB that GetSettled needs.
+type TransactGetter interface {
+	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
 }
 
 // BatchGetter is the part of DynamoDB that BatchGet needs.
@@ -31,6 +37,27 @@ func Get(ctx context.Context, api Getter, table string, key Key, missing error) 
 		return nil, missing
 	default:
 		return out.Item, nil
+	}
+}
+
+// GetSettled reads an item that is empty if it does not exist. If a transaction in flight writes the item, GetSettled waits until
+// it has ended: Get would not see that write, although the transaction may be visible on its other items. random is as in Backoff.
+func GetSettled(ctx context.Context, api TransactGetter, random func(n int64) int64, table string, key Key) (Item, error) {
+	get := types.TransactGetItem{Get: &types.Get{TableName: aws.String(table), Key: key.Attributes()}}
+	for attempt := 0; ; attempt++ {
+		out, err := api.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{get}})
+		if err == nil && len(out.Responses) == 1 {
+			return out.Responses[0].Item, nil
+		}
+		if err == nil {
+			return nil, &UnavailableError{errors.New("a transaction of one read returned no item")}
+		}
+		if !IsConflict(err) {
+			return nil, err
+		}
+		if err := Wait(ctx, Backoff(attempt, random)); err != nil {
+			return nil, err
+		}
 	}
 }
 

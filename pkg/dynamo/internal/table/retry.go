@@ -20,7 +20,7 @@ const (
 
 // Bounds of the delay before a retry.
 const (
-	firstDelay   = 25 * time.Millisecond // at most, before the first retry here; the SDK's first retry waits twice as long
+	firstDelay   = 25 * time.Millisecond // upper bound before this package's first retry; the SDK counts from 1, so its first delay is twice this
 	longestDelay = 400 * time.Millisecond
 )
 
@@ -92,21 +92,25 @@ type connectionError interface {
 	ConnectionError() bool
 }
 
-// IsConflict reports whether a transaction was canceled only because of concurrent activity. It was not applied and can be
-// sent again as a new transaction. The SDK does not retry it.
+// IsConflict reports whether concurrent activity canceled a transaction. It was not applied and can be sent again as a new
+// transaction. The SDK does not retry it. A condition that failed beside a conflict decides nothing: it may have seen one half of
+// the transaction whose other half is the conflict.
 func IsConflict(err error) bool {
 	canceled, is := errors.AsType[*types.TransactionCanceledException](err)
 	if !is {
 		return false
 	}
+	judged := false
 	for _, reason := range canceled.CancellationReasons {
 		switch aws.ToString(reason.Code) {
-		case "None", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
+		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
+			return true
+		case "None":
 		default:
-			return false
+			judged = true
 		}
 	}
-	return true
+	return !judged
 }
 
 // OldItem returns the item that came with a failed condition, empty if it does not exist. failed reports whether err is such

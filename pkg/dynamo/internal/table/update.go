@@ -84,13 +84,17 @@ func (u *Update) expression() string {
 	return strings.Join(clauses, " ")
 }
 
-// Input returns the update as a separate call, outside a transaction.
+// Input returns the update as a separate call, outside a transaction. It needs no condition.
 func (u *Update) Input(table string, returns types.ReturnValue) *dynamodb.UpdateItemInput {
-	return &dynamodb.UpdateItemInput{
+	input := &dynamodb.UpdateItemInput{
 		TableName: aws.String(table), Key: u.Key.Attributes(), UpdateExpression: aws.String(u.expression()),
-		ConditionExpression: aws.String(u.Condition), ExpressionAttributeNames: u.names, ExpressionAttributeValues: u.values,
-		ReturnValues: returns, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		ExpressionAttributeNames: u.names, ExpressionAttributeValues: u.values, ReturnValues: returns,
 	}
+	if u.Condition != "" {
+		input.ConditionExpression = aws.String(u.Condition)
+		input.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
+	}
+	return input
 }
 
 // Action returns the update as a part of a transaction.

@@ -188,7 +188,7 @@ func DecodeCounter(number int, it Item) Counter {
 	return Counter{Number: number, Left: int(it.Num(AttrLeft)), Used: int(it.Num(AttrUsed)), Version: it.Num(AttrVersion)}
 }
 
-// EncodeRecord returns the value of the attribute that records a redemption of a code of many uses: its ID, the time in base
+// EncodeRecord returns the value of the attribute that records a redemption of a code with many uses: its ID, the time in base
 // 36 milliseconds, and the Spelling of the nick, separated by dots. It is this terse because ten of them, in the item of a
 // nick, must fit in 1 KB, the size that one write unit covers. The code and the reward are those of the voucher, which never
 // change.
@@ -230,7 +230,7 @@ func Recorded(token idempotency.Token, v voucher.Voucher, it Item) (redemption v
 	return redemption, err == nil, err
 }
 
-// NickCondition is the value that a condition compares with AttrNickHash. No voucher is bound to the empty text.
+// NickCondition is the value that a condition compares with AttrNickHash. No voucher is bound to the empty string.
 func NickCondition(nick voucher.Nick) string {
 	if nick == (voucher.Nick{}) {
 		return ""

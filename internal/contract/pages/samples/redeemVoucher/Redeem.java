@@ -22,22 +22,26 @@ public class Redeem {
         // One key for this attempt. Store it before you send it.
         String key = UUID.randomUUID().toString();
         HttpClient client = HttpClient.newHttpClient();
-        HttpRequest request = HttpRequest
+        HttpRequest.Builder request = HttpRequest
             .newBuilder(URI.create(SHOP + "/voucher"))
             .header("Content-Type", "application/json")
             .header("Idempotency-Key", key)
             .timeout(Duration.ofSeconds(10))
-            .POST(BodyPublishers.ofString(body))
-            .build();
+            .POST(BodyPublishers.ofString(body));
+        String secret = System.getenv("SHOP_KEY");
+        if (secret != null && !secret.isEmpty()) { // the shop's own server
+            request.header("Authorization", "Bearer " + secret);
+        }
+        String answer = "no response";
         for (int attempt = 1; attempt <= 4; attempt++) {
             if (attempt > 1) {
-                // A lost request may still be applied for some seconds.
+                // For some seconds, a lost request may still take effect.
                 // A refusal that arrives sooner may be wrong.
                 Thread.sleep(Duration.ofSeconds(PAUSE).toMillis());
             }
-            String answer;
             try {
-                answer = client.send(request, BodyHandlers.ofString()).body();
+                answer = client
+                    .send(request.build(), BodyHandlers.ofString()).body();
             } catch (IOException lost) {
                 continue; // send the same key again
             }
@@ -46,11 +50,16 @@ public class Redeem {
                 // Grant the reward, once for each id.
                 return "redeemed: " + answer;
             }
+            if (answer.contains("\"status\":401")
+                || answer.contains("\"status\":429")) {
+                break; // these say nothing about an earlier attempt
+            }
             if (answer.contains("\"status\":4")) {
                 return "refused: " + answer;
             }
-            // 429, 500 or 503: send the same key again
+            // 500 or 503: send the same key again
         }
-        return "unknown: send it again later, with the key " + key;
+        return "unknown: send it again later, with " + key
+            + "\nlast response: " + answer;
     }
 }

@@ -12,7 +12,12 @@ import (
 )
 
 func main() {
-	shop, err := client.New("https://YOUR-DEPLOYMENT", "YOUR-SHOP")
+	var options []client.Option
+	if secret := os.Getenv("SHOP_KEY"); secret != "" {
+		// The shop's own server sends its secret key.
+		options = append(options, client.WithServerKey(secret))
+	}
+	shop, err := client.New("https://YOUR-DEPLOYMENT", "YOUR-SHOP", options...)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -23,6 +28,7 @@ func main() {
 	redemption, err := shop.Redeem(ctx, "YOUR-CODE", "YOUR-NICK", key)
 	if unknown, is := errors.AsType[*client.OutcomeUnknownError](err); is {
 		fmt.Println("unknown: redeem it again later, with", unknown.Key)
+		fmt.Println(unknown.Err)
 		os.Exit(2)
 	}
 	if err != nil {

@@ -5,21 +5,23 @@ import { setTimeout as sleep } from "node:timers/promises";
 const shop = "https://YOUR-DEPLOYMENT/shop/YOUR-SHOP";
 const pause = 10; // seconds
 
+const headers = { "Content-Type": "application/json" };
+// The shop's own server sends its secret key. A browser never does.
+const secret = process.env.SHOP_KEY;
+if (secret) headers.Authorization = `Bearer ${secret}`;
+
 async function redeem(code, nick) {
   // One key for this attempt. Store it before you send it.
   const key = randomUUID();
+  let answer;
   for (let attempt = 1; attempt <= 4; attempt++) {
-    // A lost request may still be applied for some seconds.
+    // For some seconds, a lost request may still take effect.
     // A refusal that arrives sooner may be wrong.
     if (attempt > 1) await sleep(pause * 1000);
-    let answer;
     try {
       const response = await fetch(`${shop}/voucher`, {
         method: "POST",
-        headers: {
-          "Content-Type": "application/json",
-          "Idempotency-Key": key,
-        },
+        headers: { ...headers, "Idempotency-Key": key },
         body: JSON.stringify({ code, nick }),
         signal: AbortSignal.timeout(10_000),
       });
@@ -28,12 +30,15 @@ async function redeem(code, nick) {
       continue; // no response, or not JSON: send the same key again
     }
     if (answer.status === "redeemed") return answer;
-    if (answer.status >= 400 && answer.status < 500) {
+    if ([400, 404, 413, 415, 422].includes(answer.status)) {
       throw new Error(`refused: ${answer.title}`);
     }
-    // 429, 500 or 503: send the same key again
+    // These say nothing about an earlier attempt.
+    if ([401, 429].includes(answer.status)) break;
+    // 500 or 503: send the same key again
   }
-  throw new Error(`unknown: send it again later, with ${key}`);
+  const last = answer?.title ?? "no response";
+  throw new Error(`unknown: send it again later, with ${key} (${last})`);
 }
 
 try {

@@ -7,19 +7,23 @@ function redeem(string $code, string $nick): array
 {
     // One key for this attempt. Store it before you send it.
     $key = bin2hex(random_bytes(16));
+    $header = [
+        'Content-Type: application/json',
+        "Idempotency-Key: $key",
+    ];
+    if (getenv('SHOP_KEY')) { // the shop's own server has a secret key
+        $header[] = 'Authorization: Bearer ' . getenv('SHOP_KEY');
+    }
     $request = stream_context_create(['http' => [
         'method' => 'POST',
-        'header' => [
-            'Content-Type: application/json',
-            "Idempotency-Key: $key",
-        ],
+        'header' => $header,
         'content' => json_encode(['code' => $code, 'nick' => $nick]),
         'timeout' => 10,
         'ignore_errors' => true, // return the body of an error too
     ]]);
     for ($attempt = 1; $attempt <= 4; $attempt++) {
         if ($attempt > 1) {
-            // A lost request may still be applied for some seconds.
+            // For some seconds, a lost request may still take effect.
             // A refusal that arrives sooner may be wrong.
             sleep(PAUSE);
         }
@@ -29,12 +33,18 @@ function redeem(string $code, string $nick): array
         if ($status === 'redeemed') {
             return $answer;
         }
-        if (is_int($status) && $status >= 400 && $status < 500) {
+        if (in_array($status, [400, 404, 413, 415, 422], true)) {
             throw new RuntimeException("refused: {$answer['title']}");
         }
-        // 429, 500, 503 or no response: send the same key again
+        if (in_array($status, [401, 429], true)) {
+            break; // these say nothing about an earlier attempt
+        }
+        // 500 or 503: send the same key again
     }
-    throw new RuntimeException("unknown: send it again later, with $key");
+    $last = $answer['title'] ?? 'no response';
+    throw new RuntimeException(
+        "unknown: send it again later, with $key ($last)"
+    );
 }
 
 try {

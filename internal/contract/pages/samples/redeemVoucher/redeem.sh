@@ -8,10 +8,12 @@ pause=10
 key=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 
 for attempt in 1 2 3 4; do
-  # A lost request may still be applied for some seconds.
+  # For some seconds, a lost request may still take effect.
   # A refusal that arrives sooner may be wrong.
   [ "$attempt" -eq 1 ] || sleep "$pause"
-  response=$(curl --silent --max-time 10 \
+  # The shop's own server sends its secret key.
+  response=$(echo "${SHOP_KEY:+Authorization: Bearer $SHOP_KEY}" |
+    curl --silent --max-time 10 -H @- \
     -H 'Content-Type: application/json' \
     -H "Idempotency-Key: $key" \
     --data-raw "$body" "$shop/voucher")
@@ -19,10 +21,13 @@ for attempt in 1 2 3 4; do
   *'"status":"redeemed"'*) # grant the reward, once for each id
     echo "redeemed: $response"
     exit 0 ;;
+  # These say nothing about an earlier attempt.
+  *'"status":401'* | *'"status":429'*) break ;;
   *'"status":4'*)
     echo "refused: $response"
     exit 1 ;;
-  esac # 429, 500, 503, no response: send the same key again
+  esac # 500, 503, no response: send the same key again
 done
 echo "unknown: send it again later, with the key $key"
+echo "last response: $response"
 exit 2

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/operator"
+)
+
+func newKeyCommand(s *session) *cobra.Command {
+	return newGroup("key", "Create, list and revoke the secret keys of a shop's server",
+		newKeyCreateCommand(s), newKeyListCommand(s), newKeyRevokeCommand(s))
+}
+
+type keyJSON struct {
+	Customer  string `json:"customer"`
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	CreatedAt string `json:"createdAt"`
+	ExpiresAt string `json:"expiresAt,omitempty"`
+	RevokedAt string `json:"revokedAt,omitempty"`
+	Status    string `json:"status"`        // live, expired or revoked
+	Key       string `json:"key,omitempty"` // only when it is created
+}
+
+func (k keyJSON) cells() []string {
+	return []string{k.ID, k.Name, k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.Status}
+}
+
+func (s *session) representKey(shop *operator.Shop, record access.KeyRecord) keyJSON {
+	status := "live"
+	switch {
+	case !record.Revoked.IsZero():
+		status = "revoked"
+	case !record.Live(s.now()):
+		status = "expired"
+	}
+	return keyJSON{
+		Customer: string(shop.Customer.ID), ID: string(record.ID), Name: record.Name, CreatedAt: formatTime(record.Created),
+		ExpiresAt: formatTime(record.Expires), RevokedAt: formatTime(record.Revoked), Status: status,
+	}
+}
+
+func newKeyCreateCommand(s *session) *cobra.Command {
+	var name string
+	var expires time.Time
+	command := &cobra.Command{
+		Use: "create CUSTOMER --name NAME", Short: "Create a key and print it once", Args: exactly("CUSTOMER"),
+		Long: fmt.Sprintf(`Create a secret key for the shop's own server, which sends it as "Authorization: Bearer KEY". Whoever has the key
+may do everything over HTTP in this customer's shop. The key is printed once, to stdout; only a hash of it is
+stored. The name is for you, such as the program that will use the key. A customer has at most %d live keys.`, access.MaxLiveKeys),
+		Example: `  shopctl --local key create emberforge --name "web shop"
+  shopctl --local key create emberforge --name "web shop" --expires 2027-06-30 > web-shop.key`,
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			if err := access.CheckKeyName(name); err != nil {
+				return misused("--name: %s", err)
+			}
+			if !expires.IsZero() && !expires.After(s.now()) {
+				return misused("--expires must be in the future")
+			}
+			shop, err := s.shop(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return s.createKey(ctx, shop, name, expires)
+		}),
+	}
+	command.Flags().StringVar(&name, "name", "", fmt.Sprintf("what the key is for, at most %d bytes of `TEXT` (required)", access.MaxKeyNameBytes))
+	command.Flags().Var(timeFlag(&expires), "expires", "the first moment at which the key is refused; a date means midnight UTC (default never)")
+	return command
+}
+
+func (s *session) createKey(ctx context.Context, shop *operator.Shop, name string, expires time.Time) error {
+	key, record, err := shop.CreateKey(ctx, name, expires, s.random, s.now())
+	revoke := fmt.Sprintf("revoke it with %s, and create another", s.commandLine(fmt.Sprintf("key revoke %s %s", shop.Customer.ID, key.ID)))
+	if errors.Is(err, access.ErrTooManyKeys) {
+		return refused(kindInvalid, "%s: revoke one that is not in use, see %s", err, s.commandLine("key list "+string(shop.Customer.ID)))
+	}
+	if err != nil {
+		stopped := s.explain(err)[0]
+		if ctx.Err() != nil || operator.IsOutcomeUnknown(err) {
+			stopped.next = fmt.Sprintf("key %s may exist, although it was not shown: %s", key.ID, revoke)
+		}
+		return stopped
+	}
+	document := s.representKey(shop, record)
+	document.Key = key.Secret()
+	if err := s.line(document, document.Key); err != nil {
+		return failed(kindFailed, "key %s was created, but could not be printed: %s: %s", key.ID, err, revoke)
+	}
+	s.note(fmt.Sprintf("key %s of %s for %q: store it now, it is shown only once", key.ID, shop.Customer.ID, record.Name))
+	return nil
+}
+
+func newKeyListCommand(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "list CUSTOMER", Short: "List keys, oldest first, without their secrets", Args: exactly("CUSTOMER"),
+		Example: "  shopctl --local key list emberforge",
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			shop, err := s.shop(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			records, err := shop.Keys(ctx)
+			if err != nil {
+				return err
+			}
+			rows := represent(records, func(r access.KeyRecord) keyJSON { return s.representKey(shop, r) })
+			return list(&s.output, "keys", []string{"ID", "NAME", "CREATED", "EXPIRES", "REVOKED", "STATUS"}, rows)
+		}),
+	}
+}
+
+func newKeyRevokeCommand(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke CUSTOMER ID", Short: "Revoke a key for good", Args: exactly("CUSTOMER", "ID"),
+		Long: `Revoke a key for good. Within 15 seconds, requests with it get 401. The ID of a key is the ten characters after sf_.
+Revoking a key again changes nothing.`,
+		Example: "  shopctl --local key revoke emberforge KEY-ID",
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			id, err := access.ParseKeyID(args[1])
+			if err != nil {
+				return misused("%s", err)
+			}
+			shop, err := s.shop(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			record, err := shop.RevokeKey(ctx, id, s.now())
+			if errors.Is(err, access.ErrKeyUnknown) {
+				return refused(kindNotFound, "customer %s has no key %s: see %s", shop.Customer.ID, id, s.commandLine("key list "+string(shop.Customer.ID)))
+			}
+			if err != nil {
+				return err
+			}
+			revoked := fmt.Sprintf("key %s of %s for %q: revoked at %s", id, shop.Customer.ID, record.Name, formatTime(record.Revoked))
+			if err := s.line(s.representKey(shop, record), revoked); err != nil {
+				return err
+			}
+			s.note(takesEffect)
+			return nil
+		}),
+	}
+}

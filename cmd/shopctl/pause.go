@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+// takesEffect follows from access.Lifetime.
+const takesEffect = "this takes effect within 15 seconds"
+
+// pauseJSON is what is paused.
+type pauseJSON struct {
+	All     bool     `json:"all"`
+	Batches []string `json:"batches"` // paused by name
+}
+
+func representPause(p voucher.Pause) pauseJSON {
+	return pauseJSON{p.All, represent(p.Batches, toString)}
+}
+
+// formatPause formats what is paused for people; the empty string means nothing.
+func formatPause(p voucher.Pause) string {
+	var paused []string
+	if p.All {
+		paused = append(paused, "all codes")
+	}
+	if len(p.Batches) > 0 {
+		paused = append(paused, "batch "+strings.Join(p.Batches, ", batch "))
+	}
+	return strings.Join(paused, ", ")
+}
+
+type shopPauseJSON struct {
+	Customer string `json:"customer"`
+	pauseJSON
+}
+
+// batchesFlag adds a flag that names several batches.
+func batchesFlag(command *cobra.Command, batches *[]string, usage string) {
+	command.Flags().StringArrayVar(batches, "batch", nil, usage)
+}
+
+// shopWithBatches opens the shop of a command that takes batches, or returns an error if one of them has no name.
+func (s *session) shopWithBatches(ctx context.Context, customer string, batches []string) (*operator.Shop, error) {
+	if slices.ContainsFunc(batches, func(batch string) bool { return strings.TrimSpace(batch) == "" }) {
+		return nil, misused("--batch must not be empty")
+	}
+	return s.shop(ctx, customer)
+}
+
+func newVoucherPauseCommand(s *session) *cobra.Command {
+	var batches []string
+	command := &cobra.Command{
+		Use: "pause CUSTOMER [--batch NAME]...", Short: "Stop the redemption of all codes, or of batches, within 15 seconds", Args: exactly("CUSTOMER"),
+		Long: fmt.Sprintf(`Stop the redemption of all codes of a customer, or of up to %d batches. The pause takes effect within 15 seconds,
+however many vouchers there are, and the vouchers stay as they are. A paused code is refused like any other. A
+retry with the key of an earlier redemption still gets that redemption.
+
+Vouchers that join a paused batch later are paused, too. The command warns of a batch that has no vouchers: to
+find out, it may have to read all of the customer's vouchers, after it has written the pause.`, voucher.MaxPausedBatches),
+		Example: "  shopctl --local voucher pause emberforge\n  shopctl --local voucher pause emberforge --batch summer --batch advent",
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			shop, err := s.shopWithBatches(ctx, args[0], batches)
+			if err != nil {
+				return err
+			}
+			paused, err := shop.Pause(ctx, batches...)
+			if err != nil {
+				return err
+			}
+			if err := s.showPause(shop, paused); err != nil || len(batches) == 0 {
+				return err
+			}
+			missing, err := shop.WithoutVouchers(ctx, slices.Compact(slices.Sorted(slices.Values(batches))))
+			for _, batch := range missing {
+				s.warn(fmt.Sprintf("no voucher belongs to batch %s yet: check its name with %s", batch, s.commandLine("voucher list "+string(shop.Customer.ID))))
+			}
+			return err
+		}),
+	}
+	batchesFlag(command, &batches, "only the batch `NAME`; give the flag again for more batches")
+	return command
+}
+
+func newVoucherResumeCommand(s *session) *cobra.Command {
+	var batches []string
+	command := &cobra.Command{
+		Use: "resume CUSTOMER [--batch NAME]...", Short: "Lift the pause of all codes, or of batches, within 15 seconds", Args: exactly("CUSTOMER"),
+		Long: `Lift the pause of all codes, or of batches, within 15 seconds. Without --batch, batches that were paused by name
+stay paused, and the command prints the one that resumes them.`,
+		Example: "  shopctl --local voucher resume emberforge\n  shopctl --local voucher resume emberforge --batch summer",
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			shop, err := s.shopWithBatches(ctx, args[0], batches)
+			if err != nil {
+				return err
+			}
+			before, after, err := shop.Resume(ctx, batches...)
+			if err != nil {
+				return err
+			}
+			for _, batch := range batches {
+				if !slices.Contains(before.Batches, batch) {
+					s.warn(fmt.Sprintf("batch %s was not paused by name", batch))
+				}
+			}
+			if err := s.showPause(shop, after); err != nil {
+				return err
+			}
+			if len(batches) == 0 && len(after.Batches) > 0 {
+				s.warn("batches stay paused that were paused by name; to resume them run: " + s.resumeCommand(shop.Customer.ID, after.Batches))
+			}
+			if len(batches) > 0 && after.All {
+				s.warn("all codes stay paused; to resume them run: " + s.resumeCommand(shop.Customer.ID, nil))
+			}
+			return nil
+		}),
+	}
+	batchesFlag(command, &batches, "only the batch `NAME`, which was paused by name; give the flag again for more batches")
+	return command
+}
+
+func (s *session) showPause(shop *operator.Shop, paused voucher.Pause) error {
+	text := formatPause(paused)
+	if text == "" {
+		text = "nothing"
+	}
+	document := shopPauseJSON{string(shop.Customer.ID), representPause(paused)}
+	if err := s.line(document, fmt.Sprintf("paused at %s: %s", shop.Customer.ID, text)); err != nil {
+		return err
+	}
+	s.note(takesEffect)
+	return nil
+}
+
+// resumeCommand is the command line that resumes batches, or all codes.
+func (s *session) resumeCommand(customer catalog.CustomerID, batches []string) string {
+	flags := represent(batches, func(batch string) string { return " --batch " + shellWord(batch) })
+	return s.commandLine("voucher resume " + string(customer) + strings.Join(flags, ""))
+}
+
+// warnPaused warns of a voucher that cannot be redeemed because it is paused.
+func (s *session) warnPaused(customer catalog.CustomerID, batch string, paused voucher.Pause) {
+	if paused.All {
+		s.warn("all codes are paused; to resume them run: " + s.resumeCommand(customer, nil))
+	}
+	if (voucher.Pause{Batches: paused.Batches}).Covers(batch) {
+		s.warn(fmt.Sprintf("batch %s is paused; to resume it run: %s", batch, s.resumeCommand(customer, []string{batch})))
+	}
+}

@@ -1,0 +1,193 @@
+package torture
+
+import (
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/internal/torture/history"
+	"shopfront/pkg/access"
+)
+
+// settings are the rules of a shop. Batch is the rule for the codes of launchBatch, codes the one for all.
+type settings struct{ strangers, codes, batch *rule }
+
+const launchBatch = "launch"
+
+func newSettings() settings {
+	strangers := newRule("a stranger", true)
+	strangers.repeat = true
+	return settings{strangers, newRule("all codes", true), newRule("the batch", true)}
+}
+
+func (s settings) all() []*rule { return []*rule{s.strangers, s.codes, s.batch} }
+
+// caller is who sends a request: a stranger or, with a key, the shop's server.
+type caller struct {
+	*rule
+
+	key access.Key
+}
+
+func (r *round) stranger() caller { return caller{rule: r.settings.strangers} }
+
+// someone draws who sends a request. Some of the keys are revoked.
+func (r *round) someone(random *mathrand.Rand) caller {
+	if keys := r.keys(); len(keys) > 0 && random.IntN(2) == 0 {
+		return pick(random, keys...)
+	}
+	return r.stranger()
+}
+
+// prepareAccess prepares the commands for the settings, and two keys of the shop's server.
+func (r *round) prepareAccess(tb testing.TB) {
+	tb.Helper()
+	customer := string(r.customer)
+	policies, verbs := map[bool]string{true: "anyone", false: "server"}, map[bool]string{true: "resume", false: "pause"}
+	for _, policy := range policies {
+		text := fmt.Sprintf(catalogue, customer) + fmt.Sprintf("    access: {redeem: %s}\n", policy)
+		if err := os.WriteFile(filepath.Join(r.shop.Dir, policy), []byte(text), 0o600); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	r.settings.strangers.command = func(allow bool) []string { return []string{"catalog", "apply", policies[allow]} }
+	r.settings.codes.command = func(allow bool) []string { return []string{"voucher", verbs[allow], customer} }
+	r.settings.batch.command = func(allow bool) []string { return []string{"voucher", verbs[allow], customer, "--batch", launchBatch} }
+	for range 2 {
+		key, _, err := r.calm.CreateKey(tb.Context(), "till", time.Time{}, rand.Reader, time.Now())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		r.addKey(key, newRule("", true))
+	}
+}
+
+func (r *round) addKey(key access.Key, is *rule) {
+	is.name = "key " + string(key.ID)
+	is.command = func(bool) []string { return []string{"key", "revoke", string(r.customer), string(key.ID)} }
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.created = append(r.created, caller{is, key})
+}
+
+func (r *round) keys() []caller {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.created)
+}
+
+// judgeAccess judges a response by what was allowed when the request was received. A request that was denied has no effect, even if its
+// response does not say so.
+func (r *round) judgeAccess(t *target, by caller, received time.Time, answer history.Answer) history.Answer {
+	mayCall, mayBeDenied := by.judge(received)
+	mayRedeem, mayBePaused := r.settings.codes.judge(received)
+	if t.batch != "" {
+		mayRedeemBatch, mayPauseBatch := r.settings.batch.judge(received)
+		mayRedeem, mayBePaused = mayRedeem && mayRedeemBatch, mayBePaused || mayPauseBatch
+	}
+	outcome := answer.Outcome
+	switch {
+	case outcome == history.Denied && !mayBeDenied:
+		r.breach("%s: %s got 401, but was allowed all the time", t.written, by.name)
+	case outcome != history.Denied && outcome != history.Unknown && !mayCall:
+		r.breach("%s: %s was answered %q more than %s after the last time that was allowed", t.written, by.name, outcome, TakesEffect)
+	case (outcome == history.Redeemed || outcome == history.Redeemable) && !mayRedeem:
+		r.breach("%s: %s was answered %q more than %s after the code was paused", t.written, by.name, outcome, TakesEffect)
+	}
+	denied := !mayCall || !mayRedeem && outcome != history.Replayed
+	if denied && outcome != history.Unknown {
+		r.mu.Lock()
+		r.outcome.row.Injected++
+		r.mu.Unlock()
+	}
+	if denied || outcome == history.Refused && mayBePaused {
+		answer.Outcome = history.Denied
+	}
+	return answer
+}
+
+// supervise makes one change after the other until the clients are done, with time for each to take effect.
+func (s *staff) supervise(tb testing.TB, over <-chan struct{}, change func(testing.TB)) {
+	tb.Helper()
+	for {
+		change(tb)
+		select {
+		case <-over:
+			return
+		case <-time.After(TakesEffect + time.Duration(s.random.IntN(1000))*time.Millisecond):
+		}
+	}
+}
+
+// changeSettings changes the policy or a pause. What is denied, it allows before it denies anything else.
+func (s *staff) changeSettings(tb testing.TB) {
+	tb.Helper()
+	is := pick(s.random, s.settings.all()...)
+	for _, other := range s.settings.all() {
+		if allow, confirmed := other.last(); !allow || !confirmed {
+			is = other
+		}
+	}
+	allow, confirmed := is.last()
+	if confirmed || !is.repeat && s.random.IntN(2) == 0 {
+		allow = !allow
+	}
+	s.tryChange(tb, is, allow, s.patience())
+}
+
+// changeKeys creates a key, or revokes one.
+func (s *staff) changeKeys(tb testing.TB) {
+	tb.Helper()
+	revocable := slices.DeleteFunc(s.keys(), func(c caller) bool {
+		allow, confirmed := c.last()
+		return !allow && confirmed
+	})
+	if len(revocable) > 1 && s.random.IntN(2) == 0 {
+		s.tryChange(tb, pick(s.random, revocable...).rule, false, s.patience())
+		return
+	}
+	is := newRule("", false)
+	confirmed := is.change(true)
+	if status, printed := s.run(tb, s.patience(), "key", "create", string(s.customer), "--name", "till"); status == 0 {
+		confirmed(time.Now())
+		for word := range strings.FieldsSeq(printed) {
+			if key, valid := access.ParseKey(word); valid {
+				s.addKey(key, is)
+			}
+		}
+	}
+}
+
+// tryChange runs shopctl, and reports whether the change is certainly applied.
+func (r *round) tryChange(tb testing.TB, is *rule, allow bool, patience time.Duration) bool {
+	tb.Helper()
+	confirmed := is.change(allow)
+	status, _ := r.run(tb, patience, is.command(allow)...)
+	if status == 0 {
+		confirmed(time.Now())
+	}
+	return status == 0
+}
+
+// allowAgain allows everything for the overseer, and lets it send a request with each key.
+func (r *round) allowAgain(tb testing.TB, random *mathrand.Rand) {
+	tb.Helper()
+	for _, is := range r.settings.all() {
+		for try := 0; !r.tryChange(tb, is, true, 30*time.Second); try++ {
+			if try == patienceOfOverseer {
+				r.violate("the settings cannot be changed: %s", is.name)
+				return
+			}
+		}
+	}
+	time.Sleep(TakesEffect + time.Millisecond)
+	for _, by := range r.keys() {
+		r.check(tb, overseer, random, by, r.vouchers[0], "willow")
+	}
+}

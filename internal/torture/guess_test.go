@@ -1,0 +1,242 @@
+package torture_test
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+// guessLimit is how many codes a guessed shop refuses to one source. Its window lasts a day, so no test runs into the next one.
+const guessLimit = 100
+
+// guessed is a shop whose codes somebody guesses.
+type guessed struct {
+	*testing.T
+	*testshop.Shop
+
+	customer string
+	calm     *operator.Shop
+	wrong    []string // codes that are refused, each for a different reason
+
+	mu  sync.Mutex
+	log []string // lines of the function
+}
+
+func newGuessed(t *testing.T, programs testshop.Programs) *guessed {
+	t.Helper()
+	s := &guessed{T: t, customer: "shop-" + rand.Text(), wrong: []string{"INVENTED", "no code has a *"}}
+	s.Shop = testshop.Start(t, programs, faultproxy.Settings{Seed: 1}, func(_, line string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.log = append(s.log, line)
+	})
+	s.Load(t, fmt.Sprintf(`
+customers:
+  - id: %s
+    name: Minecave
+    currency: EUR
+    refusals: {limit: %d, per: 24h}
+    products:
+      - id: coins
+        name: Coins
+        variants: [{id: "500", name: 500 coins, price: 4.99}]
+`, s.customer, guessLimit))
+	var err error
+	if s.calm, err = s.Calm.Shop(t.Context(), catalog.CustomerID(s.customer)); err != nil {
+		t.Fatal(err)
+	}
+	for code, terms := range map[string]voucher.Terms{
+		"RIGHT": {}, "DISABLED": {Disabled: true}, "EXPIRED": {ValidUntil: time.Now().Add(-time.Hour)},
+		"TOO-EARLY": {ValidFrom: time.Now().Add(time.Hour)}, "OF-ANOTHER": {Nick: "Cedar"},
+	} {
+		terms.Written, terms.Reward = code, voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}
+		if _, err := s.calm.CreateVoucher(t.Context(), terms, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if code != "RIGHT" {
+			s.wrong = append(s.wrong, code)
+		}
+	}
+	return s
+}
+
+// redeem sends a code from an address, with a key of the shop's server unless that is empty.
+func (s *guessed) redeem(code, address, key string) *httptest.ResponseRecorder {
+	body := fmt.Sprintf(`{"code":%q,"nick":"Alder"}`, code)
+	r := httptest.NewRequestWithContext(s.Context(), http.MethodPost, "/shop/"+s.customer+"/voucher", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	r.RemoteAddr = address + ":50000"
+	recorder := httptest.NewRecorder()
+	s.API.ServeHTTP(recorder, r)
+	return recorder
+}
+
+// logged returns how many requests were judged and refused, and how many of them were not counted, once the log has a line for
+// each request.
+func (s *guessed) logged(requests int) (judged, uncounted int) {
+	s.Helper()
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		s.mu.Lock()
+		lines := slices.Clone(s.log)
+		s.mu.Unlock()
+		judged, uncounted = 0, 0
+		seen := 0
+		for _, line := range lines {
+			var request struct {
+				Outcome                    string
+				Refused, UncountedRefusals int
+			}
+			if json.Unmarshal([]byte(line), &request) == nil && request.Outcome != "" {
+				seen++
+				judged += request.Refused
+				uncounted += request.UncountedRefusals
+			}
+		}
+		if seen == requests {
+			return judged, uncounted
+		}
+		if time.Since(began) > time.Minute {
+			s.Fatalf("the log has %d requests, want %d", seen, requests)
+		}
+	}
+}
+
+// counted reads the count of the shop's only source.
+func (s *guessed) counted() int {
+	s.Helper()
+	found, err := localtest.Client(s).Scan(s.Context(), &dynamodb.ScanInput{
+		TableName: aws.String("RefusalsTable"), FilterExpression: aws.String("begins_with(customer, :customer) AND begins_with(sk, :source)"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":customer": &types.AttributeValueMemberS{Value: s.customer + "#"}, ":source": &types.AttributeValueMemberS{Value: "203.0.113.7#"},
+		},
+	})
+	if err != nil || len(found.Items) != 1 {
+		s.Fatalf("%d items count the source, %v; want 1", len(found.Items), err)
+	}
+	count, _ := found.Items[0]["refusals"].(*types.AttributeValueMemberN)
+	n, err := strconv.Atoi(count.Value)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return n
+}
+
+// uses returns how often the right code was redeemed.
+func (s *guessed) uses() int {
+	s.Helper()
+	standing, err := s.calm.Voucher(s.Context(), "R1GHT") // normalized
+	if err != nil {
+		s.Fatal(err)
+	}
+	return standing.Used
+}
+
+// looksLike is everything by which a client could distinguish refusals.
+func looksLike(a *httptest.ResponseRecorder) string {
+	header := a.Header().Clone()
+	for _, name := range []string{"Request-Id", "Apigw-Requestid", "Date", "Retry-After"} {
+		header.Del(name)
+	}
+	return fmt.Sprint(a.Code, header, a.Body)
+}
+
+// Many processes learn of a source's refusals from one count. Each may judge one refusal above the limit, from which it learns that.
+func TestGuesses_ManyProcesses_JudgeAtMostTheLimitAndOneEach(t *testing.T) {
+	const processes, guesses = 8, 500
+	s := newGuessed(t, testshop.Build(t, nil, "functions/redeem-voucher"))
+	responses := make([]*httptest.ResponseRecorder, guesses)
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range processes { // each needs its own process
+		workers.Go(func() {
+			for i := range next {
+				responses[i] = s.redeem(s.wrong[i%len(s.wrong)], "203.0.113.7", "")
+			}
+		})
+	}
+	for i := range guesses {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+
+	looks := make(map[int]map[string]bool)
+	statuses := make(map[int]int)
+	for _, a := range responses {
+		statuses[a.Code]++
+		if looks[a.Code] == nil {
+			looks[a.Code] = make(map[string]bool)
+		}
+		looks[a.Code][looksLike(a)] = true
+		if wait, err := strconv.Atoi(a.Header().Get("Retry-After")); (a.Code == http.StatusTooManyRequests) != (err == nil && wait > 0 && wait <= 86400) {
+			t.Errorf("%d with Retry-After %q", a.Code, a.Header().Get("Retry-After"))
+		}
+	}
+	judged, uncounted := s.logged(guesses)
+	counted := s.counted()
+	t.Logf("statuses %v; %d judged, %d of them not counted; the count is %d", statuses, judged, uncounted, counted)
+	if len(looks) != 2 || len(looks[http.StatusNotFound]) != 1 || len(looks[http.StatusTooManyRequests]) != 1 {
+		t.Errorf("refusals look different: %v", looks)
+	}
+	if judged > guessLimit+processes+uncounted {
+		t.Errorf("%d guesses were judged, want at most %d", judged, guessLimit+processes)
+	}
+	// On a slow machine, a retried call counts twice, and an abandoned one counts only in its process.
+	twice := counted - (judged - uncounted)
+	if refused := statuses[http.StatusNotFound]; refused > guessLimit+uncounted || refused < guessLimit-twice {
+		t.Errorf("%d guesses got 404, want %d; %d were counted twice", refused, guessLimit, twice)
+	}
+	if a := s.redeem("RIGHT", "203.0.113.8", ""); a.Code != http.StatusOK || s.uses() != 1 {
+		t.Errorf("another source gets %d %s; the code has %d uses", a.Code, a.Body, s.uses())
+	}
+}
+
+func TestGuesses_BlockedSource_CannotRedeemTheRightCode(t *testing.T) {
+	s := newGuessed(t, testshop.Build(t, nil, "functions/redeem-voucher"))
+	key, _, err := s.calm.CreateKey(t.Context(), "web shop", time.Time{}, rand.Reader, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One request after the other needs one process.
+	for i := range guessLimit {
+		if a := s.redeem(s.wrong[i%len(s.wrong)], "203.0.113.7", ""); a.Code != http.StatusNotFound {
+			t.Fatalf("guess %d: %d %s", i+1, a.Code, a.Body)
+		}
+	}
+	for _, code := range []string{"INVENTED", "RIGHT", "EXPIRED", "RIGHT"} {
+		if a := s.redeem(code, "203.0.113.7", ""); a.Code != http.StatusTooManyRequests {
+			t.Errorf("%s: %d %s", code, a.Code, a.Body)
+		}
+	}
+	if judged, uncounted := s.logged(guessLimit + 4); judged != guessLimit+1 || uncounted == 0 && s.counted() != judged {
+		t.Errorf("%d guesses were judged and %d counted, want %d", judged, s.counted(), guessLimit+1)
+	}
+	if s.uses() != 0 {
+		t.Error("the blocked source redeemed the code")
+	}
+	if a := s.redeem("RIGHT", "203.0.113.7", key.Secret()); a.Code != http.StatusOK || s.uses() != 1 {
+		t.Errorf("the shop's server gets %d %s; the code has %d uses", a.Code, a.Body, s.uses())
+	}
+}

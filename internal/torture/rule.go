@@ -1,0 +1,95 @@
+package torture
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/samtemplate"
+)
+
+// ShortLifetime replaces DeployedLifetime, the source of access.Lifetime, in the programs of a round, so that a change of access takes
+// effect within the round. TakesEffect is how long after its confirmation a change may still be unknown to a process: 750 milliseconds
+// instead of 15 seconds.
+const (
+	DeployedLifetime = "const Lifetime = 10 * time.Second"
+	ShortLifetime    = "const Lifetime = time.Second / 2"
+	TakesEffect      = 750 * time.Millisecond
+)
+
+// Overlay returns the overlay with which the programs of Settings must be built.
+func Overlay(tb testing.TB) map[string]string {
+	tb.Helper()
+	const guard = "pkg/access/guard.go"
+	root, err := samtemplate.FindRoot(".")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(guard))) //nolint:gosec // a file of the source tree
+	if err != nil || strings.Count(string(source), DeployedLifetime) != 1 {
+		tb.Fatalf("%s does not say %s once: %v", guard, DeployedLifetime, err)
+	}
+	return map[string]string{guard: strings.Replace(string(source), DeployedLifetime, ShortLifetime, 1)}
+}
+
+// rule allows or denies requests: a policy, a pause or a key. Operators change it with shopctl.
+type rule struct {
+	name    string
+	command func(allow bool) []string // the arguments of shopctl
+	// repeat says that a command of unknown outcome must be repeated before the opposite one, which may find nothing to change and so
+	// would not keep the first one from being applied later.
+	repeat bool
+
+	mu      sync.Mutex
+	changes []change
+}
+
+// change is one change of a rule. Confirmed is zero while its outcome is unknown.
+type change struct {
+	allow     bool
+	confirmed time.Time
+}
+
+// newRule returns a rule that has not changed for long.
+func newRule(name string, allow bool) *rule {
+	return &rule{name: name, changes: []change{{allow, time.Unix(0, 0)}}}
+}
+
+// change records that a change begins. Call confirmed when it is known to be applied.
+func (r *rule) change(allow bool) (confirmed func(at time.Time)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	place := len(r.changes)
+	r.changes = append(r.changes, change{allow: allow})
+	return func(at time.Time) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.changes[place].confirmed = at
+	}
+}
+
+// last returns the last change, and whether it is confirmed.
+func (r *rule) last() (allow, confirmed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last := r.changes[len(r.changes)-1]
+	return last.allow, !last.confirmed.IsZero()
+}
+
+// judge returns whether the rule may have allowed a request, and whether it may have denied it. Call it after the response: a change
+// that began meanwhile counts.
+func (r *rule) judge(received time.Time) (mayAllow, mayDeny bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range slices.Backward(r.changes) {
+		mayAllow, mayDeny = mayAllow || c.allow, mayDeny || !c.allow
+		if !c.confirmed.IsZero() && received.After(c.confirmed.Add(TakesEffect)) {
+			break // no process uses anything earlier
+		}
+	}
+	return mayAllow, mayDeny
+}

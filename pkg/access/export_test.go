@@ -1,0 +1,3 @@
+package access
+
+const MaxRemembered = maxRemembered

@@ -1,0 +1,148 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"shopfront/pkg/catalog"
+)
+
+// Lifetime is how long a process uses settings and keys that it has read. Together with the five seconds in which a request
+// ends, it bounds how stale they are when a request is judged: 15 seconds.
+const Lifetime = 10 * time.Second
+
+// maxCached bounds the customers and the keys that a process remembers, unknown ones included.
+const maxCached = 4096
+
+// ErrUnauthorized means that the request's credentials are not a live key of the customer, or that it has none where the
+// customer's policy demands a key. All cases look the same to the client.
+var ErrUnauthorized = errors.New("unauthorized")
+
+// RejectedKeyError is ErrUnauthorized for a well-formed key that is not a live key of the customer. It names the key, so that an
+// operator can find the program that still sends it.
+type RejectedKeyError struct{ Key KeyID }
+
+func (e *RejectedKeyError) Error() string {
+	return "key " + string(e.Key) + " is not a live key of the customer"
+}
+
+func (*RejectedKeyError) Unwrap() error { return ErrUnauthorized }
+
+// Caller is who sent a request. The zero Caller is a stranger.
+type Caller struct {
+	Key KeyID // of the shop's server; empty for a stranger
+}
+
+// IsServer reports whether the shop's own server is calling.
+func (c Caller) IsServer() bool { return c.Key != "" }
+
+// Store reads settings and keys.
+type Store interface {
+	// Access returns a customer's settings and one of its keys, in one consistent read. Missing settings are DefaultSettings,
+	// and a missing key is the zero KeyRecord. An empty ID reads the settings only.
+	Access(ctx context.Context, customer catalog.CustomerID, id KeyID) (Settings, KeyRecord, error)
+}
+
+// Guard authenticates callers and caches what it needs for that. It is safe for concurrent use. Create it with NewGuard.
+type Guard struct {
+	store Store
+
+	mu       sync.Mutex
+	settings map[catalog.CustomerID]cached[Settings]
+	keys     map[customerKey]cached[KeyRecord]
+}
+
+type customerKey struct {
+	customer catalog.CustomerID
+	id       KeyID
+}
+
+// cached is a value with the time at which its read began.
+type cached[T any] struct {
+	value T
+	read  time.Time
+}
+
+// fresh reports whether the value may be used at a time. A clock that was set back makes it stale.
+func (c cached[T]) fresh(at time.Time) bool {
+	age := at.Sub(c.read)
+	return !c.read.IsZero() && age >= 0 && age < Lifetime
+}
+
+// NewGuard returns a guard with an empty cache.
+func NewGuard(store Store) *Guard {
+	return &Guard{store: store, settings: make(map[catalog.CustomerID]cached[Settings]), keys: make(map[customerKey]cached[KeyRecord])}
+}
+
+// Admit authenticates a request by the values of its Authorization headers, and returns the caller with the customer's
+// settings. at is when the request was received, by the wall clock: the monotonic clock of a frozen process stops.
+//
+// Errors: ErrUnauthorized, which may be a *RejectedKeyError, if there is a header but no single live key of the customer in it; an
+// error of the store if the settings could not be read again.
+func (g *Guard) Admit(ctx context.Context, customer catalog.CustomerID, authorization []string, at time.Time) (Caller, Settings, error) {
+	at = at.Round(0)
+	if len(authorization) == 0 {
+		settings, _, err := g.read(ctx, customer, "", at)
+		return Caller{}, settings, err
+	}
+	key, valid := bearer(authorization)
+	if !valid {
+		return Caller{}, Settings{}, ErrUnauthorized
+	}
+	settings, record, err := g.read(ctx, customer, key.ID, at)
+	if err != nil {
+		return Caller{}, Settings{}, err
+	}
+	if !record.Accepts(key, at) {
+		return Caller{}, Settings{}, &RejectedKeyError{key.ID}
+	}
+	return Caller{Key: key.ID}, settings, nil
+}
+
+// bearer returns the key of credentials (RFC 6750, section 2.1). The scheme's case does not matter (RFC 9110, section 11.1).
+func bearer(authorization []string) (Key, bool) {
+	if len(authorization) != 1 {
+		return Key{}, false
+	}
+	scheme, credentials, _ := strings.Cut(authorization[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return Key{}, false
+	}
+	return ParseKey(strings.TrimLeft(credentials, " "))
+}
+
+// read returns the settings and the key from the cache, or reads both again if one of them is stale.
+func (g *Guard) read(ctx context.Context, customer catalog.CustomerID, id KeyID, at time.Time) (Settings, KeyRecord, error) {
+	name := customerKey{customer, id}
+	g.mu.Lock()
+	settings, record := g.settings[customer], g.keys[name]
+	g.mu.Unlock()
+	if settings.fresh(at) && (id == "" || record.fresh(at)) {
+		return settings.value, record.value, nil
+	}
+	read, key, err := g.store.Access(ctx, customer, id)
+	if err != nil {
+		return Settings{}, KeyRecord{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	remember(g.settings, customer, cached[Settings]{read, at})
+	if id != "" {
+		remember(g.keys, name, cached[KeyRecord]{key, at})
+	}
+	return read, key, nil
+}
+
+// remember keeps the newer of two values. A full map is emptied, which costs one read for each customer.
+func remember[K comparable, T any](m map[K]cached[T], name K, c cached[T]) {
+	if c.read.Before(m[name].read) {
+		return
+	}
+	if len(m) >= maxCached {
+		clear(m)
+	}
+	m[name] = c
+}

@@ -1,0 +1,110 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"shopfront/pkg/voucher"
+)
+
+// Policy says who may use a part of the interface.
+type Policy string
+
+// The policies.
+const (
+	Anyone     Policy = "anyone"
+	ServerOnly Policy = "server" // only callers with a live key of the customer
+)
+
+// Allows reports whether a caller may do what the policy guards. A policy that this version does not know keeps strangers out.
+func (p Policy) Allows(caller Caller) bool { return p == Anyone || caller.IsServer() }
+
+// Validate returns an error for a policy that does not exist.
+func (p Policy) Validate() error {
+	if p != Anyone && p != ServerOnly {
+		return fmt.Errorf("must be %s or %s", Anyone, ServerOnly)
+	}
+	return nil
+}
+
+// RefusalLimit is how many refused codes one source may cause in a window. The zero RefusalLimit is no limit.
+type RefusalLimit struct {
+	Limit int           // 1 to MaxRefusals
+	Per   time.Duration // whole seconds, from a second to MaxWindow
+}
+
+// Bounds of a RefusalLimit.
+const (
+	MaxRefusals = 1_000_000
+	MaxWindow   = 24 * time.Hour
+)
+
+// DefaultRefusals is the limit of a new shop.
+func DefaultRefusals() RefusalLimit { return RefusalLimit{Limit: 100, Per: 10 * time.Minute} }
+
+// String formats the limit for people: 100 per 10m, or off.
+func (l RefusalLimit) String() string {
+	if l == (RefusalLimit{}) {
+		return "off"
+	}
+	return fmt.Sprintf("%d per %s", l.Limit, l.Window())
+}
+
+// Window formats Per as an operator writes it: 10m, not 10m0s.
+func (l RefusalLimit) Window() string {
+	text := l.Per.String()
+	if whole, is := strings.CutSuffix(text, "m0s"); is {
+		text = whole + "m"
+	}
+	if whole, is := strings.CutSuffix(text, "h0m"); is {
+		text = whole + "h"
+	}
+	return text
+}
+
+// Validate returns an error that says which bound is exceeded.
+func (l RefusalLimit) Validate() error {
+	switch {
+	case l == RefusalLimit{}:
+		return nil
+	case l.Limit < 1 || l.Limit > MaxRefusals:
+		return fmt.Errorf("the limit must be from 1 to %d", MaxRefusals)
+	case l.Per < time.Second || l.Per > MaxWindow || l.Per%time.Second != 0:
+		return errors.New("the window must be whole seconds, from 1s to 24h")
+	default:
+		return nil
+	}
+}
+
+// Settings are what the owner of a shop decides about access. They are stored apart from the customer's profile, so that
+// applying a catalogue file cannot lift a pause.
+type Settings struct {
+	Redeem   Policy // of redeeming and checking vouchers
+	CheckOut Policy // of opening checkouts
+	Refusals RefusalLimit
+	Paused   voucher.Pause
+	// Version rises by one with each write; 0 means that nothing is stored yet.
+	Version int64
+}
+
+// DefaultSettings are the settings of a shop that has none stored: everything is open, as before settings existed.
+func DefaultSettings() Settings { return Settings{Redeem: Anyone, CheckOut: Anyone} }
+
+// Validate returns an error for settings that no command writes.
+func (s Settings) Validate() error {
+	if err := s.Redeem.Validate(); err != nil {
+		return fmt.Errorf("the policy of redeeming %w, not %q", err, s.Redeem)
+	}
+	if err := s.CheckOut.Validate(); err != nil {
+		return fmt.Errorf("the policy of checking out %w, not %q", err, s.CheckOut)
+	}
+	if err := s.Refusals.Validate(); err != nil {
+		return fmt.Errorf("refusals: %w", err)
+	}
+	if len(s.Paused.Batches) > voucher.MaxPausedBatches {
+		return fmt.Errorf("%d batches are paused, and at most %d can be", len(s.Paused.Batches), voucher.MaxPausedBatches)
+	}
+	return nil
+}

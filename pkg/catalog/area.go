@@ -1,0 +1,189 @@
+package catalog
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"sort"
+	"sync"
+	"time"
+)
+
+// Bounds of what an Area holds in memory.
+const (
+	// MaxAge is how long an Area uses what it has read.
+	MaxAge = 5 * time.Second
+	// MaxAreaBytes bounds all customers together, in bytes of text. At the bound, the customer that was read first is dropped.
+	MaxAreaBytes = 16 << 20
+	// MaxShopBytes bounds one customer. A larger catalogue would take a function seconds to read, so its products are read
+	// from the store for each page.
+	MaxShopBytes = MaxAreaBytes / 4
+	// oversizeFor is how long an Area remembers that a catalogue was too large.
+	oversizeFor = 10 * time.Minute
+	// structBytes is added to the text of each customer, product and variant.
+	structBytes = 256
+)
+
+// AreaStore is the stored catalogue, as the checkout area reads it. What it returns may be a moment old. It returns the errors
+// named here, or the store's own if a read failed.
+type AreaStore interface {
+	// Customer returns ErrNotFound for an unknown customer.
+	Customer(ctx context.Context, id CustomerID) (Customer, error)
+	// ProductsOnSale yields the customer's products on sale in ID order, starting after the given ID, or with the first
+	// product if it is empty. want is roughly how many products the caller will read. It stops at the first error.
+	ProductsOnSale(ctx context.Context, customer CustomerID, after ProductID, want int) iter.Seq2[Product, error]
+}
+
+// Area finds what the checkout area shows. It reads all products of a customer and uses them for MaxAge. It does the same for
+// customers that do not exist. Otherwise anybody could use up a shop's read capacity by asking for its pages. Checkouts do not
+// use an Area, so their prices are current. Create it with NewArea.
+type Area struct {
+	store AreaStore
+	now   func() time.Time
+
+	mu    sync.Mutex
+	shops map[CustomerID]*list.Element
+	order *list.List // of *shopOnSale, in the order in which they were read
+	bytes int
+}
+
+// shopOnSale is what an Area has read of a customer.
+type shopOnSale struct {
+	id       CustomerID
+	customer Customer // empty: unknown or off sale
+	products []Product
+	readAt   time.Time
+	oversize time.Time // when the products were found too large; zero: they are not
+	bytes    int
+}
+
+// NewArea returns an Area that has read nothing yet.
+func NewArea(store AreaStore, now func() time.Time) *Area {
+	return &Area{store: store, now: now, shops: make(map[CustomerID]*list.Element), order: list.New()}
+}
+
+// OnSale returns a customer, or ErrNotFound if it is unknown or off sale. products yields its products on sale in ID order,
+// starting after the given ID, without variants that are off sale and without products that have no other variants. The caller
+// must not modify them. want is roughly how many products the caller will read.
+func (a *Area) OnSale(
+	ctx context.Context, id CustomerID, after ProductID, want int,
+) (customer Customer, products iter.Seq2[Product, error], err error) {
+	shop, err := a.shop(ctx, id)
+	switch {
+	case err != nil:
+		return Customer{}, nil, err
+	case shop.customer.ID == "":
+		return Customer{}, nil, ErrNotFound
+	case !shop.oversize.IsZero():
+		return shop.customer, a.stored(ctx, id, after, want), nil
+	default:
+		return shop.customer, shop.after(after), nil
+	}
+}
+
+func (s *shopOnSale) after(id ProductID) iter.Seq2[Product, error] {
+	first := sort.Search(len(s.products), func(i int) bool { return s.products[i].ID > id })
+	return func(yield func(Product, error) bool) {
+		for _, product := range s.products[first:] {
+			if !yield(product, nil) {
+				return
+			}
+		}
+	}
+}
+
+// shop returns what was read of a customer within MaxAge, or reads it now.
+func (a *Area) shop(ctx context.Context, id CustomerID) (*shopOnSale, error) {
+	now := a.now().Round(0) // the wall clock, because the monotonic clock may stop while a function is frozen
+	before := &shopOnSale{}
+	a.mu.Lock()
+	if at := a.shops[id]; at != nil {
+		before, _ = at.Value.(*shopOnSale)
+	}
+	a.mu.Unlock()
+	if age := now.Sub(before.readAt); 0 <= age && age < MaxAge {
+		return before, nil
+	}
+	shop := &shopOnSale{id: id, readAt: now, bytes: len(id) + structBytes}
+	if now.Sub(before.oversize) < oversizeFor {
+		shop.oversize = before.oversize
+	}
+	if err := a.read(ctx, shop); err != nil {
+		return nil, err
+	}
+	a.hold(shop)
+	return shop, nil
+}
+
+func (a *Area) read(ctx context.Context, shop *shopOnSale) error {
+	customer, err := a.store.Customer(ctx, shop.id)
+	if errors.Is(err, ErrNotFound) || err == nil && customer.OffSale {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	shop.customer = customer
+	if !shop.oversize.IsZero() {
+		return nil
+	}
+	bytes := 0
+	for product, err := range a.stored(ctx, shop.id, "", math.MaxInt) {
+		if err != nil {
+			return err
+		}
+		shop.products = append(shop.products, product)
+		if bytes += product.bytes(); bytes > MaxShopBytes {
+			shop.products, shop.oversize = nil, shop.readAt
+			return nil
+		}
+	}
+	shop.bytes += bytes
+	return nil
+}
+
+// hold replaces what was read of the customer before. It may drop other customers.
+func (a *Area) hold(shop *shopOnSale) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if at := a.shops[shop.id]; at != nil {
+		a.drop(at)
+	}
+	a.shops[shop.id] = a.order.PushBack(shop)
+	a.bytes += shop.bytes
+	for a.bytes > MaxAreaBytes {
+		a.drop(a.order.Front())
+	}
+}
+
+func (a *Area) drop(at *list.Element) {
+	shop, _ := a.order.Remove(at).(*shopOnSale)
+	delete(a.shops, shop.id)
+	a.bytes -= shop.bytes
+}
+
+// stored yields products as OnSale does, but from the store.
+func (a *Area) stored(ctx context.Context, customer CustomerID, after ProductID, want int) iter.Seq2[Product, error] {
+	return func(yield func(Product, error) bool) {
+		for product, err := range a.store.ProductsOnSale(ctx, customer, after, want) {
+			product.Variants = onSale(product.Variants)
+			if err == nil && len(product.Variants) == 0 {
+				continue
+			}
+			if !yield(product, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// bytes is roughly what the product takes in memory.
+func (p Product) bytes() int {
+	size := len(p.ID) + len(p.Name) + len(p.Description) + structBytes
+	for _, v := range p.Variants {
+		size += len(v.ID) + len(v.Name) + len(v.DataSchema) + structBytes
+	}
+	return size
+}

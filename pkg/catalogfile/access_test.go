@@ -1,0 +1,61 @@
+package catalogfile_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/catalogfile"
+)
+
+func TestAccess_IsReadWrittenAndReadBack(t *testing.T) {
+	limit := func(limit int, per time.Duration) *access.RefusalLimit {
+		return &access.RefusalLimit{Limit: limit, Per: per}
+	}
+	for _, c := range []struct {
+		name, lines string
+		want        catalogfile.Access
+		written     string // empty: as the lines
+	}{
+		{"nothing", "", catalogfile.Access{}, ""},
+		{"both policies", "    access: {redeem: server, check-out: anyone}\n", catalogfile.Access{Redeem: access.ServerOnly, CheckOut: access.Anyone}, ""},
+		{"one policy", "    access: {check-out: server}\n", catalogfile.Access{CheckOut: access.ServerOnly}, ""},
+		{"a limit", "    refusals: {limit: 100, per: 10m}\n", catalogfile.Access{Refusals: limit(100, 10*time.Minute)}, ""},
+		{
+			"a limit in lines", "    refusals:\n      per: \"5400s\"\n      limit: 7\n",
+			catalogfile.Access{Refusals: limit(7, 90*time.Minute)},
+			"    refusals: {limit: 7, per: 1h30m}\n",
+		},
+		{"the longest window", "    refusals: {limit: 1000000, per: 24h}\n", catalogfile.Access{Refusals: limit(access.MaxRefusals, access.MaxWindow)}, ""},
+		{"off", "    refusals: off\n", catalogfile.Access{Refusals: limit(0, 0)}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := "customers:\n  - id: emberforge\n    name: Emberforge\n    currency: EUR\n" + c.lines
+			entries, err := catalogfile.Parse(catalogfile.File{Name: "shop.yaml", Text: []byte(text)})
+			if err != nil || !reflect.DeepEqual(entries[0].Access, c.want) {
+				t.Fatalf("read %+v, %v", entries, err)
+			}
+			var file strings.Builder
+			if err := catalogfile.Write(&file, entries...); err != nil {
+				t.Fatal(err)
+			}
+			if want := strings.Replace(text, c.lines, c.written, 1); file.String() != text && (c.written == "" || file.String() != want) {
+				t.Errorf("written\n%s", file.String())
+			}
+		})
+	}
+}
+
+func TestAccess_Over_ChangesOnlyWhatTheFileSays(t *testing.T) {
+	stored := access.Settings{Redeem: access.ServerOnly, CheckOut: access.ServerOnly, Refusals: access.DefaultRefusals(), Version: 3}
+	stored.Paused.All = true
+	if got := (catalogfile.Access{}).Over(stored); !reflect.DeepEqual(got, stored) {
+		t.Errorf("nothing said: %+v", got)
+	}
+	want := access.Settings{Redeem: access.Anyone, CheckOut: access.ServerOnly, Paused: stored.Paused, Version: 3}
+	if got := (catalogfile.Access{Redeem: access.Anyone, Refusals: &access.RefusalLimit{}}).Over(stored); !reflect.DeepEqual(got, want) {
+		t.Errorf("some said: %+v, want %+v", got, want)
+	}
+}

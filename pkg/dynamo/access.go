@@ -1,0 +1,35 @@
+package dynamo
+
+import (
+	"context"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo/internal/table"
+)
+
+// Access reads settings and keys from a catalogue table; it is an access.Store. Create it with NewAccess.
+type Access struct {
+	api    table.BatchGetter
+	table  string
+	random func(n int64) int64
+}
+
+// NewAccess returns the settings and keys in a catalogue table; random is as in NewRedemptions.
+func NewAccess(api table.BatchGetter, table string, random func(n int64) int64) *Access {
+	return &Access{api: api, table: table, random: random}
+}
+
+// Access reads a customer's settings and one of its keys in one call; an empty ID reads the settings only.
+func (s *Access) Access(ctx context.Context, customer catalog.CustomerID, id access.KeyID) (access.Settings, access.KeyRecord, error) {
+	settings, record := table.SettingsKey(customer), table.AccessKeyKey(customer, id)
+	keys := []table.Key{settings}
+	if id != "" {
+		keys = append(keys, record)
+	}
+	found, err := table.BatchGet(ctx, s.api, s.random, s.table, keys...)
+	if err != nil {
+		return access.Settings{}, access.KeyRecord{}, table.Outcome(err)
+	}
+	return table.DecodeSettings(found[settings]), table.DecodeKeyRecord(found[record]), nil
+}

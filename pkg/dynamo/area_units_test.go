@@ -1,0 +1,79 @@
+package dynamo_test
+
+import (
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/dynamolocal"
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/measure/metering"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+)
+
+// merch is a product whose item has 4 KB.
+func merch(number int) catalog.Product {
+	p := product(catalog.ProductID(fmt.Sprintf("merch-%04d", number)))
+	p.Variants[0].DataSchema = strings.Repeat("x", 3915)
+	return p
+}
+
+// However shoppers page through a shop, it is read once in MaxAge, and products off sale cost nothing. docs/capacity.md computes
+// with these figures.
+func TestArea_ShopOf90Products_Takes45AndAHalfReadUnits(t *testing.T) {
+	t.Parallel()
+	s := newStockroom(t)
+	s.put(profile(emberforge, "EUR"))
+	for i := range 90 {
+		if err := s.shops.PutProduct(t.Context(), emberforge, merch(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	meter := metering.New(localtest.Endpoint(t))
+	server := httptest.NewServer(meter)
+	t.Cleanup(server.Close)
+	clock := time.Now()
+	area := catalog.NewArea(dynamo.NewCatalogue(dynamolocal.NewClient(server.URL), s.table, mathrand.Int64N), func() time.Time { return clock })
+	wantUnits := func(what string, calls int, read float64) {
+		t.Helper()
+		metered := meter.Take()
+		var units metering.Units
+		for _, call := range metered {
+			units = units.Plus(call.Units)
+		}
+		if len(metered) != calls || units != (metering.Units{Read: read}) {
+			t.Errorf("%s: %d calls with %+v, want %d with %v to read", what, len(metered), units, calls, read)
+		}
+	}
+	for i := range 90 {
+		_, products, err := area.OnSale(t.Context(), emberforge, merch(i).ID, 201-i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := ids(t, products); len(found) != 89-i {
+			t.Errorf("%d products after %s", len(found), merch(i).ID)
+		}
+	}
+	wantUnits("90 pages", 2, 45.5)
+	for i := range 100 {
+		if err := s.shops.PutProduct(t.Context(), emberforge, offSale(merch(1000+i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock = clock.Add(catalog.MaxAge)
+	if _, _, err := area.OnSale(t.Context(), emberforge, "", 1); err != nil {
+		t.Fatal(err)
+	}
+	wantUnits("with 100 products off sale", 2, 45.5)
+	for range 10 {
+		if _, _, err := area.OnSale(t.Context(), "nobody", "", 1); !errors.Is(err, catalog.ErrNotFound) {
+			t.Errorf("nobody: %v", err)
+		}
+	}
+	wantUnits("an unknown customer", 1, 0.5)
+}

@@ -1,0 +1,113 @@
+package table
+
+import (
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/voucher"
+)
+
+// Attributes of a customer's settings, besides AttrVersion. A missing attribute is the default of access.DefaultSettings.
+const (
+	AttrRedeemPolicy   = "redeem"
+	AttrCheckOutPolicy = "checkOut"
+	AttrRefusalLimit   = "refusalLimit"  // missing: no limit
+	AttrRefusalWindow  = "refusalWindow" // seconds
+	AttrPausedAll      = "paused"
+	AttrPausedBatches  = "pausedBatches" // a set of strings
+	// AttrKeysCreated counts the keys that were ever created. It guards the number of live keys, and SetSettings leaves it alone.
+	AttrKeysCreated = "keysCreated"
+)
+
+// Attributes of the record of a key, besides AttrName and AttrCreated.
+const (
+	AttrDigest     = "digest"     // binary
+	AttrKeyExpires = "keyExpires" // milliseconds; missing: never
+	AttrRevoked    = "revoked"    // milliseconds; missing: not revoked
+)
+
+// AttrRefusals is the number of refusals of a source in a window. The item of a /48 of IPv6 addresses also has the number of each
+// /64, under the four hexadecimal digits of the subnet.
+const AttrRefusals = "refusals"
+
+// SetSettings makes an update write the settings. It leaves attributes alone that this version does not know, so that an older
+// shopctl erases no newer setting.
+func SetSettings(u *Update, s access.Settings) {
+	wanted := Item{
+		AttrRedeemPolicy: Str(s.Redeem), AttrCheckOutPolicy: Str(s.CheckOut),
+		AttrPausedAll: Bool(s.Paused.All), AttrVersion: Num(s.Version),
+	}
+	if s.Refusals != (access.RefusalLimit{}) {
+		wanted[AttrRefusalLimit] = Num(s.Refusals.Limit)
+		wanted[AttrRefusalWindow] = Num(int64(s.Refusals.Per / time.Second))
+	}
+	if len(s.Paused.Batches) > 0 {
+		wanted[AttrPausedBatches] = &types.AttributeValueMemberSS{Value: s.Paused.Batches}
+	}
+	for _, attribute := range []string{
+		AttrRedeemPolicy, AttrCheckOutPolicy, AttrRefusalLimit, AttrRefusalWindow, AttrPausedAll, AttrPausedBatches, AttrVersion,
+	} {
+		if value := wanted[attribute]; value != nil {
+			u.Set(attribute, value)
+		} else {
+			u.Remove(attribute)
+		}
+	}
+}
+
+// DecodeSettings reads a customer's settings; an empty item gives the defaults.
+func DecodeSettings(it Item) access.Settings {
+	s := access.DefaultSettings()
+	if policy := it.Str(AttrRedeemPolicy); policy != "" {
+		s.Redeem = access.Policy(policy)
+	}
+	if policy := it.Str(AttrCheckOutPolicy); policy != "" {
+		s.CheckOut = access.Policy(policy)
+	}
+	s.Refusals = access.RefusalLimit{
+		Limit: int(it.Num(AttrRefusalLimit)), Per: time.Duration(it.Num(AttrRefusalWindow)) * time.Second,
+	}
+	s.Paused = voucher.Pause{All: it.Bool(AttrPausedAll)}
+	if batches, ok := it[AttrPausedBatches].(*types.AttributeValueMemberSS); ok {
+		s.Paused.Batches = slices.Sorted(slices.Values(batches.Value))
+	}
+	s.Version = it.Num(AttrVersion)
+	return s
+}
+
+// EncodeKeyRecord returns the item of a key's record.
+func EncodeKeyRecord(key Key, r access.KeyRecord) Item {
+	it := key.Attributes()
+	it[AttrName] = Str(r.Name)
+	it[AttrDigest] = &types.AttributeValueMemberB{Value: r.Digest[:]}
+	it[AttrCreated] = Millis(r.Created)
+	if !r.Expires.IsZero() {
+		it[AttrKeyExpires] = Millis(r.Expires)
+	}
+	if !r.Revoked.IsZero() {
+		it[AttrRevoked] = Millis(r.Revoked)
+	}
+	return it
+}
+
+// DecodeKeyRecord reads a key's record; an empty item gives the zero record, which accepts no key.
+func DecodeKeyRecord(it Item) access.KeyRecord {
+	digest, ok := it[AttrDigest].(*types.AttributeValueMemberB)
+	if !ok || len(digest.Value) != len(access.Digest{}) {
+		return access.KeyRecord{}
+	}
+	r := access.KeyRecord{
+		ID: access.KeyID(KeyOf(it).Sort[len(AccessKeyPrefix):]), Name: it.Str(AttrName), Digest: access.Digest(digest.Value),
+		Created: it.Time(AttrCreated),
+	}
+	if it.Has(AttrKeyExpires) {
+		r.Expires = it.Time(AttrKeyExpires)
+	}
+	if it.Has(AttrRevoked) {
+		r.Revoked = it.Time(AttrRevoked)
+	}
+	return r
+}

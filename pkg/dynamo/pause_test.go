@@ -1,0 +1,119 @@
+package dynamo_test
+
+import (
+	"fmt"
+	"testing"
+
+	"shopfront/pkg/voucher"
+)
+
+// pausedBatches returns as many batches as can be paused. The batch summer is one of them.
+func pausedBatches() voucher.Pause {
+	p := voucher.Pause{Batches: []string{"summer"}}
+	for i := range voucher.MaxPausedBatches - 1 {
+		p.Batches = append(p.Batches, fmt.Sprintf("batch-%02d", i))
+	}
+	return p
+}
+
+// A paused code is refused in as many calls as a disabled one, and by the same first call: a write of a single-use code, a read of
+// a code that is known to have many uses.
+func TestRedeem_PausedCode_IsRefusedLikeADisabledOne(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	network, through := counted()
+	redeemer := redeemerOf(newClient(t, through), s.table)
+	unlimited := new(voucher.NoLimit)
+	for what, terms := range map[string]voucher.Terms{
+		"single-use": {Written: "SINGLE"},
+		"limited":    {Written: "LIMITED", MaxUses: new(voucher.Limit(100))},
+		"no limit":   {Written: "ENDLESS", MaxUses: unlimited, MaxUsesPerNick: unlimited},
+	} {
+		terms.Batch = "summer"
+		s.create(terms)
+		disabled := terms
+		disabled.Written, disabled.Disabled = terms.Written+"-DISABLED", true
+		s.create(disabled)
+		for how, pause := range map[string]voucher.Pause{"all": {All: true}, "its batch": pausedBatches()} {
+			for _, key := range []string{"", "order-1047"} {
+				t.Run(fmt.Sprintf("%s, %s paused, key %q", what, how, key), func(t *testing.T) {
+					for range 2 { // the second time, the process remembers codes of many uses
+						network.calls.Store(0)
+						_, _, err := redeemer.Redeem(within(t), request(t, disabled.Written, "Alder", key))
+						wantRefused(t, err, voucher.ReasonDisabled)
+						want := network.calls.Swap(0)
+						r := request(t, terms.Written, "Alder", key)
+						r.Paused = pause
+						_, _, err = redeemer.Redeem(within(t), r)
+						wantRefused(t, err, voucher.ReasonPaused)
+						_, err = redeemer.Check(within(t), r)
+						wantRefused(t, err, voucher.ReasonPaused)
+						if calls := network.calls.Load(); calls != want+1 {
+							t.Errorf("%d calls; want %d and 1 for the check", calls, want)
+						}
+					}
+				})
+			}
+		}
+		if records := s.records(terms.Written); len(records) != 0 {
+			t.Errorf("%s: on record: %+v", what, records)
+		}
+	}
+}
+
+// While some batches are paused, other codes cost what they always cost.
+func TestRedeem_OtherBatchesPaused_IsRedeemed(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	network, through := counted()
+	redeemer := redeemerOf(newClient(t, through), s.table)
+	for _, test := range []struct {
+		terms voucher.Terms
+		calls int32
+	}{
+		{voucher.Terms{Written: "SINGLE"}, 1},
+		{voucher.Terms{Written: "SINGLE-LAUNCH", Batch: "launch"}, 1},
+		{voucher.Terms{Written: "LIMITED", MaxUses: new(voucher.Limit(100))}, 2},
+		{voucher.Terms{Written: "LIMITED-LAUNCH", MaxUses: new(voucher.Limit(100)), Batch: "launch"}, 2},
+	} {
+		s.create(test.terms)
+		r := request(t, test.terms.Written, "Alder", "order-1047")
+		r.Paused = pausedBatches()
+		network.calls.Store(0)
+		if _, replayed, err := redeemer.Redeem(within(t), r); err != nil || replayed {
+			t.Errorf("%s: replayed %v, %v", test.terms.Written, replayed, err)
+		}
+		if calls := network.calls.Load(); calls != test.calls {
+			t.Errorf("%s: %d calls; want %d", test.terms.Written, calls, test.calls)
+		}
+	}
+}
+
+func TestRedeem_PausedCode_EarlierRedemptionIsReplayed(t *testing.T) {
+	t.Parallel()
+	for kind, terms := range map[string]voucher.Terms{
+		"single-use": {Written: "SUMMER-20"},
+		"limited":    {Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))},
+		"no limit":   {Written: "SUMMER-20", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			s := newShop(t)
+			s.create(terms)
+			r := request(t, "SUMMER-20", "Alder", "order-1047")
+			first := s.mustRedeem(r)
+			r.Paused.All = true
+			again, replayed, err := s.redeemer.Redeem(within(t), r)
+			if err != nil || !replayed || again != first {
+				t.Errorf("%+v, replayed %v, %v; want %+v", again, replayed, err, first)
+			}
+		})
+	}
+}
+
+func TestRedeem_AllPaused_UnknownCodeStaysUnknown(t *testing.T) {
+	t.Parallel()
+	r := request(t, "INVENTED", "Alder", "order-1047")
+	r.Paused.All = true
+	_, _, err := newShop(t).redeemer.Redeem(within(t), r)
+	wantRefused(t, err, voucher.ReasonUnknown)
+}

@@ -1,0 +1,58 @@
+package dynamo
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo/internal/table"
+)
+
+// refusalRetention is how long after its window a count is stored. Only an operator may want to see it then.
+const refusalRetention = 48 * time.Hour
+
+// RefusalsAPI is the part of DynamoDB that counting refusals needs.
+type RefusalsAPI interface {
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+}
+
+// Refusals counts refused codes in a table; it is an access.RefusalStore. Create it with NewRefusals.
+type Refusals struct {
+	api   RefusalsAPI
+	table string
+}
+
+// NewRefusals returns the counts in a refusals table.
+func NewRefusals(api RefusalsAPI, table string) *Refusals {
+	return &Refusals{api: api, table: table}
+}
+
+// Count adds a refusal in one call. A /48 of IPv6 addresses is one item with an attribute for
+// each /64, so that one call counts both. With up to some 150 subnets the item takes one write unit.
+//
+// If a response is lost, the SDK's retry counts the refusal twice. That is harmless: it can only block the source one refusal
+// early.
+func (s *Refusals) Count(
+	ctx context.Context, customer catalog.CustomerID, source access.Source, window access.Window,
+) (access.RefusalCount, error) {
+	call := table.Update{Key: table.RefusalKey(customer, source, window.Start)}
+	call.Add(table.AttrRefusals, 1)
+	if source.Subnet != "" {
+		call.Add(source.Subnet, 1)
+	}
+	call.Set(table.AttrExpiresAt, table.Num(window.End.Add(refusalRetention).Unix()))
+	out, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueUpdatedNew))
+	if err != nil {
+		return access.RefusalCount{}, table.Outcome(err)
+	}
+	counted := table.Item(out.Attributes)
+	total := int(counted.Num(table.AttrRefusals))
+	if source.Subnet == "" {
+		return access.RefusalCount{Source: total}, nil
+	}
+	return access.RefusalCount{Source: int(counted.Num(source.Subnet)), Network: total}, nil
+}

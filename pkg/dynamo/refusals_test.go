@@ -1,0 +1,128 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/pkg/access"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+)
+
+var window = access.Window{ //nolint:gochecknoglobals // a constant
+	Start: time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC), End: time.Date(2026, time.November, 22, 12, 10, 0, 0, time.UTC),
+}
+
+func newRefusals(t *testing.T, options ...func(*dynamodb.Options)) (*dynamo.Refusals, string) {
+	t.Helper()
+	name := localtest.Table(t, "RefusalsTable")
+	return dynamo.NewRefusals(newClient(t, options...), name), name
+}
+
+func TestCount_RefusalsOfOneSource_AddUp(t *testing.T) {
+	refusals, _ := newRefusals(t)
+	next := access.Window{Start: window.End, End: window.End.Add(10 * time.Minute)}
+	for i, c := range []struct {
+		name     string
+		customer catalog.CustomerID
+		source   access.Source
+		window   access.Window
+		want     access.RefusalCount
+	}{
+		{"first", "emberforge", access.Source{Name: "203.0.113.7"}, window, access.RefusalCount{Source: 1}},
+		{"second", "emberforge", access.Source{Name: "203.0.113.7"}, window, access.RefusalCount{Source: 2}},
+		{"another source", "emberforge", access.Source{Name: "203.0.113.8"}, window, access.RefusalCount{Source: 1}},
+		{"another customer", "brambleshop", access.Source{Name: "203.0.113.7"}, window, access.RefusalCount{Source: 1}},
+		{"the next window", "emberforge", access.Source{Name: "203.0.113.7"}, next, access.RefusalCount{Source: 1}},
+		{"first of a /48", "emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, window, access.RefusalCount{Source: 1, Network: 1}},
+		{"its other /64", "emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "0000"}, window, access.RefusalCount{Source: 1, Network: 2}},
+		{"the same /64", "emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, window, access.RefusalCount{Source: 2, Network: 3}},
+		{"the next /48", "emberforge", access.Source{Name: "2001:db8:6::/48", Subnet: "00a1"}, window, access.RefusalCount{Source: 1, Network: 1}},
+	} {
+		if got, err := refusals.Count(t.Context(), c.customer, c.source, c.window); err != nil || got != c.want {
+			t.Errorf("%d, %s: %+v, %v; want %+v", i, c.name, got, err, c.want)
+		}
+	}
+}
+
+func TestCount_ConcurrentRefusals_AreAllCounted(t *testing.T) {
+	const processes, each = 4, 25
+	_, name := newRefusals(t)
+	seen := make(chan int, processes*each)
+	var all sync.WaitGroup
+	for range processes {
+		refusals := dynamo.NewRefusals(newClient(t), name)
+		all.Go(func() {
+			for range each {
+				count, err := refusals.Count(t.Context(), "emberforge", access.Source{Name: "203.0.113.7"}, window)
+				if err != nil {
+					t.Error(err)
+				}
+				seen <- count.Source
+			}
+		})
+	}
+	all.Wait()
+	close(seen)
+	counts := make(map[int]bool)
+	for count := range seen {
+		counts[count] = true
+	}
+	if len(counts) != processes*each || !counts[1] || !counts[processes*each] {
+		t.Errorf("%d different counts, want each from 1 to %d once", len(counts), processes*each)
+	}
+}
+
+// An item of 150 subnets is still written with one unit, and is deleted two days after its window.
+func TestCount_Item_IsSmallAndExpires(t *testing.T) {
+	refusals, name := newRefusals(t)
+	if _, err := refusals.Count(t.Context(), "emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, window); err != nil {
+		t.Fatal(err)
+	}
+	found, err := newClient(t).Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(name)})
+	if err != nil || len(found.Items) != 1 {
+		t.Fatalf("%d items, %v; want one", len(found.Items), err)
+	}
+	it := found.Items[0]
+	expires, _ := it["expiresAt"].(*types.AttributeValueMemberN)
+	if expires == nil || expires.Value != "1795522200" { // 2026-11-24 12:10 UTC
+		t.Errorf("the item expires at %v", it["expiresAt"])
+	}
+	if len(it) != 5 || it["00a1"] == nil {
+		t.Errorf("the item has the attributes %v", it)
+	}
+}
+
+func TestCount_StoreOutOfReach_IsRetriedUntilTheDeadline(t *testing.T) {
+	network := &unreliable{operation: "UpdateItem"}
+	network.failures.Store(1 << 30)
+	refusals, _ := newRefusals(t, over(network))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err := refusals.Count(ctx, "emberforge", access.Source{Name: "203.0.113.7"}, window)
+	if unavailable, is := errors.AsType[*dynamo.UnavailableError](err); !is || !unavailable.Unavailable() {
+		t.Errorf("%v, want an UnavailableError", err)
+	}
+	if network.calls.Load() < 2 {
+		t.Error("the call was not retried")
+	}
+}
+
+// A lost response counts a refusal twice. That blocks the source one refusal early, and harms nobody else.
+func TestCount_LostResponse_CountsAtMostTwice(t *testing.T) {
+	network := &unreliable{operation: "UpdateItem", behind: true}
+	network.failures.Store(1)
+	refusals, _ := newRefusals(t, over(network))
+	got, err := refusals.Count(within(t), "emberforge", access.Source{Name: "203.0.113.7"}, window)
+	if err != nil || got != (access.RefusalCount{Source: 2}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

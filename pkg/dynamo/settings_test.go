@@ -1,0 +1,407 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
+	"shopfront/pkg/voucher"
+)
+
+// door is a catalogue table with both sides of access on it: the operator's and the functions'.
+type door struct {
+	t         testing.TB
+	table     string
+	operator  *backoffice.Access
+	functions *dynamo.Access
+}
+
+func newDoor(t testing.TB) *door {
+	t.Helper()
+	client, table := newTable(t)
+	return &door{t, table, backoffice.NewAccess(client, table, mathrand.Int64N), dynamo.NewAccess(client, table, mathrand.Int64N)}
+}
+
+// through is the operator's side over another network.
+func (d *door) through(options ...func(*dynamodb.Options)) *backoffice.Access {
+	return backoffice.NewAccess(newClient(d.t, options...), d.table, mathrand.Int64N)
+}
+
+// wantSettings compares what a function reads.
+func (d *door) wantSettings(want access.Settings) {
+	d.t.Helper()
+	got, _, err := d.functions.Access(d.t.Context(), emberforge, "")
+	if err != nil || !reflect.DeepEqual(got, want) {
+		d.t.Errorf("settings %+v, %v; want %+v", got, err, want)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// strict are settings in which every field differs from the defaults.
+func strict() access.Settings {
+	return access.Settings{
+		Redeem: access.ServerOnly, CheckOut: access.ServerOnly, Refusals: access.DefaultRefusals(),
+		Paused: voucher.Pause{All: true, Batches: []string{"advent", "summer"}},
+	}
+}
+
+func pauseAll(p voucher.Pause) (voucher.Pause, error) { return p.With() }
+
+func resumeAll(p voucher.Pause) (voucher.Pause, error) { return p.Without(), nil }
+
+func TestPutSettings_FunctionsReadThem(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	d.wantSettings(access.DefaultSettings())
+	want := strict()
+	for _, change := range []func(){
+		func() {},
+		func() { want.Refusals, want.Paused = access.RefusalLimit{}, voucher.Pause{} },
+		func() { want.Redeem = access.Anyone },
+	} {
+		change()
+		must(t, d.operator.PutSettings(t.Context(), emberforge, want))
+		want.Version++
+		d.wantSettings(want)
+	}
+	other, err := d.operator.Settings(t.Context(), sakura)
+	if err != nil || !reflect.DeepEqual(other, access.DefaultSettings()) {
+		t.Errorf("another customer: %+v, %v", other, err)
+	}
+}
+
+func TestPutSettings_AnotherVersionStored_IsRejected(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	must(t, d.operator.PutSettings(t.Context(), emberforge, strict()))
+	for _, version := range []int64{0, 2, 7} {
+		stale := access.DefaultSettings()
+		stale.Version = version
+		if err := d.operator.PutSettings(t.Context(), emberforge, stale); !errors.Is(err, catalog.ErrChanged) {
+			t.Errorf("version %d: %v", version, err)
+		}
+	}
+	want := strict()
+	want.Version = 1
+	d.wantSettings(want)
+}
+
+func TestPutSettings_LostResponse_Succeeds(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	want := strict()
+	for range 2 {
+		network := &unreliable{operation: "UpdateItem", behind: true}
+		network.failures.Store(2)
+		must(t, d.through(over(network)).PutSettings(t.Context(), emberforge, want))
+		want.Version++
+		d.wantSettings(want)
+	}
+}
+
+func TestChangePause_LateWrite_UndoesNothing(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name                string
+		before, first, last func(voucher.Pause) (voucher.Pause, error)
+		want                bool
+	}{
+		{"paused late, then resumed", resumeAll, pauseAll, resumeAll, false},
+		{"resumed late, then paused", pauseAll, resumeAll, pauseAll, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			d := newDoor(t)
+			must(t, d.operator.PutSettings(t.Context(), emberforge, access.DefaultSettings()))
+			network := &late{operation: "UpdateItem"}
+			for _, change := range []struct {
+				by *backoffice.Access
+				do func(voucher.Pause) (voucher.Pause, error)
+			}{{d.operator, c.before}, {d.through(func(o *dynamodb.Options) { o.HTTPClient = network }), c.first}, {d.operator, c.last}} {
+				_, err := change.by.ChangePause(t.Context(), emberforge, change.do)
+				must(t, err)
+			}
+			network.deliver(t)
+			settings, err := d.operator.Settings(t.Context(), emberforge)
+			if err != nil || settings.Paused.All != c.want {
+				t.Errorf("%+v, %v", settings, err)
+			}
+		})
+	}
+}
+
+// A command that finds its work done must fence off a write of an interrupted command, or else codes could open again after the last
+// operator was told that they are paused.
+func TestChangePause_LateWriteOfAnInterruptedCommand_IsNotApplied(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		interrupted, last func(voucher.Pause) (voucher.Pause, error)
+		want              bool
+	}{
+		"paused, resume interrupted, paused again":  {resumeAll, pauseAll, true},
+		"resumed, pause interrupted, resumed again": {pauseAll, resumeAll, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDoor(t)
+			if c.want {
+				_, err := d.operator.ChangePause(t.Context(), emberforge, c.last)
+				must(t, err)
+			}
+			network := &late{operation: "UpdateItem"}
+			once := d.through(func(o *dynamodb.Options) { o.HTTPClient, o.RetryMaxAttempts = network, 1 })
+			if _, err := once.ChangePause(t.Context(), emberforge, c.interrupted); err == nil {
+				t.Fatal("the command was not interrupted")
+			}
+			_, err := d.operator.ChangePause(t.Context(), emberforge, c.last)
+			must(t, err)
+			network.deliver(t)
+			settings, err := d.operator.Settings(t.Context(), emberforge)
+			if err != nil || settings.Paused.All != c.want {
+				t.Errorf("%+v, %v", settings, err)
+			}
+		})
+	}
+}
+
+func TestChangePause_ManyWriters_AllAreApplied(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	const writers = 8
+	var running sync.WaitGroup
+	for number := range writers {
+		running.Go(func() {
+			_, err := d.operator.ChangePause(t.Context(), emberforge, func(p voucher.Pause) (voucher.Pause, error) {
+				return p.With(fmt.Sprintf("launch-%d", number))
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	settings, err := d.operator.Settings(t.Context(), emberforge)
+	if err != nil || len(settings.Paused.Batches) != writers || settings.Version != writers {
+		t.Errorf("%+v, %v; want %d batches, as many writes", settings, err, writers)
+	}
+}
+
+// newKey returns a key with its record, created at a whole minute after midnight.
+func newKey(t testing.TB, minute int) (access.Key, access.KeyRecord) {
+	t.Helper()
+	key, err := access.NewKey(mathrand.NewChaCha8([32]byte{byte(mathrand.N(256)), byte(mathrand.N(256)), byte(mathrand.N(256)), byte(mathrand.N(256))}))
+	must(t, err)
+	return key, access.KeyRecord{ID: key.ID, Name: "web shop", Digest: key.Digest(), Created: midnight().Add(time.Duration(minute) * time.Minute)}
+}
+
+func midnight() time.Time { return time.Date(2026, time.November, 22, 0, 0, 0, 0, time.UTC) }
+
+func TestCreateKey_FunctionsAcceptIt(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	key, record := newKey(t, 0)
+	must(t, d.operator.CreateKey(t.Context(), emberforge, record))
+	settings, read, err := d.functions.Access(t.Context(), emberforge, key.ID)
+	if err != nil || !read.Accepts(key, midnight()) || !reflect.DeepEqual(settings, access.DefaultSettings()) {
+		t.Errorf("%+v, %+v, %v", settings, read, err)
+	}
+	if _, read, err := d.functions.Access(t.Context(), sakura, key.ID); err != nil || read.ID != "" {
+		t.Errorf("another customer: %+v, %v", read, err)
+	}
+	if records, err := d.operator.Keys(t.Context(), sakura); err != nil || len(records) != 0 {
+		t.Errorf("keys of another customer: %+v, %v", records, err)
+	}
+	// The next write of the settings finds the version that it read.
+	must(t, d.operator.PutSettings(t.Context(), emberforge, strict()))
+}
+
+func TestCreateKey_RevokedAndExpiredKeys_AreNotCounted(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	create := func(minute int, expires time.Time) (access.KeyID, error) {
+		_, record := newKey(t, minute)
+		record.Expires = expires
+		return record.ID, d.operator.CreateKey(t.Context(), emberforge, record)
+	}
+	revoked, err := create(0, time.Time{})
+	must(t, err)
+	_, err = d.operator.RevokeKey(t.Context(), emberforge, revoked, midnight())
+	must(t, err)
+	for number := range access.MaxLiveKeys {
+		var expires time.Time
+		if number == 0 {
+			expires = midnight().Add(time.Minute)
+		}
+		_, err := create(0, expires)
+		must(t, err)
+	}
+	if _, err := create(0, time.Time{}); !errors.Is(err, access.ErrTooManyKeys) {
+		t.Errorf("while the first one lives: %v", err)
+	}
+	if _, err := create(1, time.Time{}); err != nil {
+		t.Errorf("once it has expired: %v", err)
+	}
+}
+
+func TestCreateKey_Race_LeavesAtMostTheLimit(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	const left, racers = 6, 12
+	for range access.MaxLiveKeys - left {
+		_, record := newKey(t, 0)
+		must(t, d.operator.CreateKey(t.Context(), emberforge, record))
+	}
+	var created, refused atomic.Int32
+	var running sync.WaitGroup
+	for range racers {
+		_, record := newKey(t, 0)
+		running.Go(func() {
+			switch err := d.operator.CreateKey(t.Context(), emberforge, record); {
+			case err == nil:
+				created.Add(1)
+			case errors.Is(err, access.ErrTooManyKeys):
+				refused.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	records, err := d.operator.Keys(t.Context(), emberforge)
+	if err != nil || created.Load() != left || refused.Load() != racers-left || len(records) != access.MaxLiveKeys {
+		t.Errorf("%d created, %d refused, %d stored, %v; want %d, %d, %d", created.Load(), refused.Load(), len(records), err, left, racers-left, access.MaxLiveKeys)
+	}
+}
+
+// behind is a store whose first query does not see the newest key yet.
+type behind struct {
+	*dynamodb.Client
+
+	newest access.KeyID
+	once   sync.Once
+}
+
+func (b *behind) Query(
+	ctx context.Context, in *dynamodb.QueryInput, options ...func(*dynamodb.Options),
+) (*dynamodb.QueryOutput, error) {
+	out, err := b.Client.Query(ctx, in, options...)
+	b.once.Do(func() {
+		out.Items = slices.DeleteFunc(out.Items, func(it map[string]types.AttributeValue) bool {
+			return reflect.DeepEqual(it["sk"], &types.AttributeValueMemberS{Value: "key#" + string(b.newest)})
+		})
+	})
+	return out, err
+}
+
+// A query can miss the key of another creation whose count is visible already: a transaction becomes visible item by item.
+func TestCreateKey_AnotherCreationHalfVisible_LeavesAtMostTheLimit(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	var newest access.KeyRecord
+	for range access.MaxLiveKeys {
+		_, newest = newKey(t, 0)
+		must(t, d.operator.CreateKey(t.Context(), emberforge, newest))
+	}
+	_, record := newKey(t, 0)
+	store := backoffice.NewAccess(&behind{Client: newClient(t), newest: newest.ID}, d.table, mathrand.Int64N)
+	err := store.CreateKey(t.Context(), emberforge, record)
+	records, readErr := d.operator.Keys(t.Context(), emberforge)
+	if !errors.Is(err, access.ErrTooManyKeys) || readErr != nil || len(records) != access.MaxLiveKeys {
+		t.Errorf("%v, and %d keys are stored, %v", err, len(records), readErr)
+	}
+}
+
+// A record that somebody deleted in the table must not stop all creations.
+func TestCreateKey_RecordDeletedByHand_Succeeds(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	_, deleted := newKey(t, 0)
+	must(t, d.operator.CreateKey(t.Context(), emberforge, deleted))
+	_, err := newClient(t).DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &d.table, Key: map[string]types.AttributeValue{
+		"customer": &types.AttributeValueMemberS{Value: string(emberforge)}, "sk": &types.AttributeValueMemberS{Value: "key#" + string(deleted.ID)},
+	}})
+	must(t, err)
+	_, record := newKey(t, 0)
+	must(t, d.operator.CreateKey(t.Context(), emberforge, record))
+}
+
+// canceling applies the first transaction and reports that another one conflicted with it.
+type canceling struct {
+	*dynamodb.Client
+
+	once sync.Once
+}
+
+func (c *canceling) TransactWriteItems(
+	ctx context.Context, in *dynamodb.TransactWriteItemsInput, options ...func(*dynamodb.Options),
+) (*dynamodb.TransactWriteItemsOutput, error) {
+	out, err := c.Client.TransactWriteItems(ctx, in, options...)
+	c.once.Do(func() { err = &types.TransactionCanceledException{} })
+	return out, err
+}
+
+func TestCreateKey_LostResponse_CreatesOneKey(t *testing.T) {
+	t.Parallel()
+	network := &unreliable{operation: "TransactWriteItems", behind: true}
+	network.failures.Store(2)
+	for name, client := range map[string]backoffice.API{
+		"in the network": newClient(t, over(network)), "reported as a conflict": &canceling{Client: newClient(t)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDoor(t)
+			for range access.MaxLiveKeys - 1 {
+				_, record := newKey(t, 0)
+				must(t, d.operator.CreateKey(t.Context(), emberforge, record))
+			}
+			_, record := newKey(t, 0)
+			must(t, backoffice.NewAccess(client, d.table, mathrand.Int64N).CreateKey(t.Context(), emberforge, record))
+			if records, err := d.operator.Keys(t.Context(), emberforge); err != nil || len(records) != access.MaxLiveKeys {
+				t.Errorf("%d keys, %v", len(records), err)
+			}
+		})
+	}
+}
+
+func TestRevokeKey_EndsTheKey_OnlyOnce(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	key, record := newKey(t, 0)
+	must(t, d.operator.CreateKey(t.Context(), emberforge, record))
+	for _, minute := range []time.Duration{1, 2} {
+		revoked, err := d.operator.RevokeKey(t.Context(), emberforge, key.ID, midnight().Add(minute*time.Minute))
+		record.Revoked = midnight().Add(time.Minute)
+		if err != nil || revoked != record {
+			t.Errorf("minute %d: %+v, %v", minute, revoked, err)
+		}
+	}
+	_, read, err := d.functions.Access(t.Context(), emberforge, key.ID)
+	if err != nil || read.Accepts(key, midnight()) {
+		t.Errorf("%+v, %v", read, err)
+	}
+	for _, customer := range []catalog.CustomerID{sakura, emberforge} {
+		unknown := map[catalog.CustomerID]access.KeyID{sakura: key.ID, emberforge: "0123456789"}[customer]
+		if _, err := d.operator.RevokeKey(t.Context(), customer, unknown, midnight()); !errors.Is(err, access.ErrKeyUnknown) {
+			t.Errorf("%s %s: %v", customer, unknown, err)
+		}
+	}
+}

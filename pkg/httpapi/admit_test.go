@@ -1,0 +1,135 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/voucher"
+)
+
+const unauthorized = `{"type":"urn:problem:shopfront:unauthorized","title":"Unauthorized","status":401,` +
+	`"detail":"Send Authorization: Bearer KEY with a live key of the customer, or no Authorization where the shop admits strangers."}`
+
+// endpointsUnderShop returns a well-formed request for each endpoint under /shop, which must not get past the guard.
+func endpointsUnderShop(t *testing.T, s service) map[*http.Request]http.Handler {
+	t.Helper()
+	return map[*http.Request]http.Handler{
+		post("/shop/emberforge/voucher", `{"code":"WELCOME-COINS"}`):            s.RedeemVoucher(unusedRedeemer(t)),
+		post("/shop/emberforge/voucher?check=true", `{"code":"WELCOME-COINS"}`): s.RedeemVoucher(unusedRedeemer(t)),
+		post("/shop/emberforge/voucher", `{"code":"no code has a *"}`):          s.RedeemVoucher(unusedRedeemer(t)),
+		get("/shop/emberforge/checkout/coins/500"):                              s.Checkout(unusedOpener(t)),
+		get("/shop/emberforge/checkout/coins/variant/500"):                      s.CheckoutVariant(unusedOpener(t)),
+	}
+}
+
+func TestAdmit_OtherCredentials_Are401OnEveryRoute(t *testing.T) {
+	for _, credentials := range []string{"", "Basic YWxkZXI6YWxkZXI=", "Bearer", serverKey + "x", serverKey + "," + serverKey} {
+		s := newService(t)
+		requests := endpointsUnderShop(t, s)
+		requests[get("/shop/emberforge/checkout")] = s.CheckoutArea(emberforge())
+		for r, endpoint := range requests {
+			r.Header.Set("Authorization", credentials)
+			a := s.send(endpoint, r)
+			a.want(t, http.StatusUnauthorized, unauthorized)
+			a.wantHeader(t, "WWW-Authenticate", "Bearer")
+		}
+		if log := s.log.String(); strings.Contains(log, "YWxkZXI6") || strings.Contains(log, "key of the") {
+			t.Errorf("credentials in the log: %s", log)
+		}
+	}
+}
+
+// The ID of a key that is not live finds the program that still sends it.
+func TestAdmit_KeyThatIsNotLive_IsNamedInTheLog(t *testing.T) {
+	s := newService(t)
+	a := s.send(s.Checkout(unusedOpener(t)), get("/shop/emberforge/checkout/coins/500", "Authorization", revokedKey))
+	a.want(t, http.StatusUnauthorized, unauthorized)
+	if line := s.logged(t); line["keyId"] != revokedKeyID || line["outcome"] != "unauthorized" {
+		t.Errorf("the log line has keyId %v, outcome %v", line["keyId"], line["outcome"])
+	}
+}
+
+func TestAdmit_PolicyOfServer_KeepsStrangersOutBeforeAnyLookup(t *testing.T) {
+	s := newService(t)
+	s.Guard = guard{access.Settings{Redeem: access.ServerOnly, CheckOut: access.ServerOnly}}
+	for r, endpoint := range endpointsUnderShop(t, s) {
+		a := s.send(endpoint, r)
+		a.want(t, http.StatusUnauthorized, unauthorized)
+		a.wantHeader(t, "WWW-Authenticate", "Bearer")
+	}
+	if a := s.send(s.CheckoutArea(emberforge()), get("/shop/emberforge/checkout")); a.status != http.StatusOK {
+		t.Errorf("a stranger reads the checkout area: %d %s", a.status, a.body)
+	}
+}
+
+// A policy guards its own endpoints only.
+func TestAdmit_Policies_AreSeparate(t *testing.T) {
+	redeems := fakeRedeemer{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
+		return voucher.Redemption{ID: "a", Code: "WELCOME-COINS", At: r.At, Reward: coins()}, false, nil
+	}}
+	s := newService(t)
+	s.Guard = guard{access.Settings{Redeem: access.Anyone, CheckOut: access.ServerOnly}}
+	if a := s.send(s.RedeemVoucher(redeems), post("/shop/emberforge/voucher", `{"code":"WELCOME-COINS"}`)); a.status != http.StatusOK {
+		t.Errorf("redeem: %d %s", a.status, a.body)
+	}
+	s.Guard = guard{access.Settings{Redeem: access.ServerOnly, CheckOut: access.Anyone}}
+	if a := s.send(s.Checkout(selling()), get("/shop/emberforge/checkout/coins/500")); a.status != http.StatusOK {
+		t.Errorf("check out: %d %s", a.status, a.body)
+	}
+}
+
+func TestAdmit_MalformedRequest_IsRejectedBeforeTheKey(t *testing.T) {
+	s := newService(t)
+	r := post("/shop/emberforge/voucher", `{"code":1}`, "Authorization", "Basic YWxkZXI6YWxkZXI=")
+	if a := s.send(s.RedeemVoucher(unusedRedeemer(t)), r); a.status != http.StatusBadRequest {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+func TestRedeemVoucher_Server_LearnsTheReason(t *testing.T) {
+	refuses := fakeRedeemer{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
+		return voucher.Redemption{}, false, &voucher.RefusalError{Reason: voucher.ReasonPaused}
+	}}
+	s := newService(t)
+	a := s.send(s.RedeemVoucher(refuses), post("/shop/emberforge/voucher", `{"code":"WELCOME-COINS"}`, "Authorization", serverKey))
+	a.want(t, http.StatusNotFound, `{"type":"urn:problem:shopfront:voucher-not-found","title":"Voucher not found","status":404,"reason":"paused"}`)
+	if line := s.logged(t); line["keyId"] != serverKeyID {
+		t.Errorf("the log line has keyId %v", line["keyId"])
+	}
+}
+
+func TestRedeemVoucher_Pause_ReachesTheRules(t *testing.T) {
+	var got voucher.Pause
+	redeems := fakeRedeemer{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
+		got = r.Paused
+		return voucher.Redemption{}, false, &voucher.RefusalError{Reason: voucher.ReasonPaused}
+	}}
+	s := newService(t)
+	s.Guard = guard{access.Settings{Redeem: access.Anyone, Paused: voucher.Pause{Batches: []string{"summer"}}}}
+	s.send(s.RedeemVoucher(redeems), post("/shop/emberforge/voucher", `{"code":"WELCOME-COINS"}`)).wantVoucherNotFound(t)
+	if !got.Covers("summer") {
+		t.Errorf("paused %+v", got)
+	}
+}
+
+func TestCheckout_KeysOfTheServer_AreSeparate(t *testing.T) {
+	var byServer []bool
+	opener := selling()
+	open := opener.open
+	opener.open = func(r checkout.Request) (checkout.Checkout, bool, error) {
+		byServer = append(byServer, r.ByServer)
+		return open(r)
+	}
+	s := newService(t)
+	for _, headers := range [][]string{nil, {"Authorization", serverKey}} {
+		if a := s.send(s.Checkout(opener), get("/shop/emberforge/checkout/coins/500", headers...)); a.status != http.StatusOK {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+	}
+	if byServer[0] || !byServer[1] {
+		t.Errorf("by the server: %v", byServer)
+	}
+}

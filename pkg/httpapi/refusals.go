@@ -1,0 +1,50 @@
+package httpapi
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/voucher"
+)
+
+// RefusalLimiter limits how many refused codes a source may cause; it is an *access.Refusals. Both methods report whether the source
+// is above the limit, and until when. An error from Refused means that the refusal was not counted; the other results are valid.
+type RefusalLimiter interface {
+	Blocked(customer catalog.CustomerID, source access.Source, limit access.RefusalLimit, at time.Time) (until time.Time, blocked bool)
+	Refused(
+		ctx context.Context, customer catalog.CustomerID, source access.Source, limit access.RefusalLimit, at time.Time,
+	) (until time.Time, blocked bool, err error)
+}
+
+// limitRefusals judges a code, unless the request's source is above the customer's limit on refused codes, and counts a refusal.
+// It comes after admit.
+func (s Service) limitRefusals(c *call, nick voucher.Nick, judge func() (answer, error)) (answer, error) {
+	source, limit := c.caller.Source(s.SourceAddress(c.Request), nick), c.settings.Refusals
+	if until, blocked := s.Refusals.Blocked(c.customer, source, limit, c.received); blocked {
+		return answer{}, tooManyRefusals(until.Sub(c.received))
+	}
+	a, err := judge()
+	reason, refused := voucher.IsRefusal(err)
+	if !refused {
+		return a, err
+	}
+	until, blocked, uncounted := s.Refusals.Refused(c.Context(), c.customer, source, limit, c.received)
+	if uncounted != nil {
+		c.record.err = uncounted
+		c.record.metrics = append(c.record.metrics, metricUncountedRefusals)
+	}
+	if blocked {
+		c.record.noteRefusal(reason)
+		return answer{}, tooManyRefusals(until.Sub(c.received))
+	}
+	return answer{}, err
+}
+
+// tooManyRefusals says nothing about the code, nor whether it was looked up.
+func tooManyRefusals(wait time.Duration) *problemError {
+	seconds := (wait + time.Second - 1) / time.Second
+	return problemTooManyRefusals.new().with("Retry-After", strconv.FormatInt(int64(seconds), 10))
+}

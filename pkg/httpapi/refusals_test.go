@@ -1,0 +1,226 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/voucher"
+)
+
+const tooManyRefusals = `{"type":"urn:problem:shopfront:too-many-refusals","title":"Too many refused codes","status":429}`
+
+// counts is an access.RefusalStore in memory.
+type counts struct {
+	refusals map[string]int
+	err      error
+}
+
+func (c *counts) Count(_ context.Context, customer catalog.CustomerID, source access.Source, window access.Window) (access.RefusalCount, error) {
+	key := fmt.Sprint(customer, source, window)
+	c.refusals[key]++
+	return access.RefusalCount{Source: c.refusals[key]}, c.err
+}
+
+func (c *counts) total() (total int) {
+	for _, count := range c.refusals {
+		total += count
+	}
+	return total
+}
+
+// limited is a service whose shop allows two refused codes in ten minutes. Requests come from the address in RemoteAddr.
+func limited(t *testing.T) (service, *counts) {
+	t.Helper()
+	store := &counts{refusals: make(map[string]int)}
+	s := newService(t)
+	settings := access.DefaultSettings()
+	settings.Refusals = access.RefusalLimit{Limit: 2, Per: 10 * time.Minute}
+	s.Guard, s.Refusals = guard{settings}, access.NewRefusals(store)
+	s.SourceAddress = func(r *http.Request) string { return r.RemoteAddr }
+	return s, store
+}
+
+// from sets the address that a request comes from.
+func from(address string, r *http.Request) *http.Request {
+	r.RemoteAddr = address
+	return r
+}
+
+// knows is a redeemer that redeems SUMMER-20 and refuses all other codes. It counts the requests that reach it.
+func knows(reached *int) fakeRedeemer {
+	return fakeRedeemer{
+		redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
+			*reached++
+			if r.Code == "SUMMER20" {
+				return voucher.Redemption{ID: "a", Code: "SUMMER-20", At: r.At, Reward: coins()}, false, nil
+			}
+			return voucher.Redemption{}, false, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
+		},
+		check: func(r voucher.Request) (voucher.Voucher, error) {
+			*reached++
+			if r.Code == "SUMMER20" {
+				return voucher.Voucher{Written: "SUMMER-20", Reward: coins()}, nil
+			}
+			return voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonExpired}
+		},
+	}
+}
+
+func (a response) wantTooManyRefusals(t *testing.T) {
+	t.Helper()
+	a.want(t, http.StatusTooManyRequests, tooManyRefusals)
+	a.wantHeader(t, "Retry-After", "600") // it is 0.123 seconds past noon
+	if len(a.header) != 4 || a.header.Get("Content-Type") != "application/problem+json" || a.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("headers %v", a.header)
+	}
+}
+
+// Once a source is above the limit, a right code does not help it, and its refusals say nothing about the code.
+func TestRedeemVoucher_AboveTheRefusalLimit_SourceIsBlocked(t *testing.T) {
+	s, store := limited(t)
+	reached := 0
+	endpoint := s.RedeemVoucher(knows(&reached))
+	const path = "/shop/emberforge/voucher"
+	s.send(endpoint, from("203.0.113.7", post(path, `{"code":"SUMMER-21"}`))).wantVoucherNotFound(t)
+	s.send(endpoint, from("203.0.113.7", post(path+"?check=true", `{"code":"SUMMER-21"}`))).wantVoucherNotFound(t)
+	s.log.Reset()
+	s.send(endpoint, from("203.0.113.7", post(path, `{"code":"no code has a *"}`))).wantTooManyRefusals(t)
+	if line := s.logged(t); line["outcome"] != "too-many-refusals" || line["Reason"] != "unknown" || line["Refused"] != 1.0 || line["TooManyRefusals"] != 1.0 {
+		t.Errorf("logged %v", line)
+	}
+	reached = 0
+	for _, r := range []*http.Request{
+		post(path, `{"code":"SUMMER-20"}`), post(path, `{"code":"SUMMER-21"}`), post(path+"?check=true", `{"code":"SUMMER-20"}`),
+		post(path, `{"code":"no code has a *"}`), post(path, `{"code":"SUMMER-20"}`, "Idempotency-Key", "order-1047"),
+		post(path, `{"code":"SUMMER-20"}`, "X-Forwarded-For", "203.0.113.8"),
+	} {
+		s.log.Reset()
+		s.send(endpoint, from("203.0.113.7", r)).wantTooManyRefusals(t)
+		if line := s.logged(t); line["outcome"] != "too-many-refusals" || line["Refused"] != nil || line["TooManyRefusals"] != 1.0 {
+			t.Errorf("logged %v", line)
+		}
+		if strings.Contains(s.log.String(), "203.0.113") {
+			t.Errorf("the address is in the log: %s", s.log)
+		}
+	}
+	if reached != 0 || store.total() != 3 {
+		t.Errorf("%d requests of the blocked source reached the redeemer, and %d refusals are counted, want 0 and 3", reached, store.total())
+	}
+	for name, r := range map[string]*http.Request{
+		"another source":    from("203.0.113.8", post(path, `{"code":"SUMMER-20"}`)),
+		"the shop's server": from("203.0.113.7", post(path, `{"code":"SUMMER-20","nick":"Alder"}`, "Authorization", serverKey)),
+		"another customer":  from("203.0.113.7", post("/shop/brambleshop/voucher", `{"code":"SUMMER-20"}`)),
+	} {
+		if a := s.send(endpoint, r); a.status != http.StatusOK {
+			t.Errorf("%s: %d %s", name, a.status, a.body)
+		}
+	}
+}
+
+func TestRedeemVoucher_RequestsOfTheServer_AreLimitedByNick(t *testing.T) {
+	s, store := limited(t)
+	reached := 0
+	endpoint := s.RedeemVoucher(knows(&reached))
+	guess := func(nick string) response {
+		body := fmt.Sprintf(`{"code":"SUMMER-21","nick":%q}`, nick)
+		return s.send(endpoint, from("203.0.113.7", post("/shop/emberforge/voucher", body, "Authorization", serverKey)))
+	}
+	for _, nick := range []string{"Alder", "ALDER", "Rowan", "", "", "", ""} {
+		if a := guess(nick); a.status != http.StatusNotFound {
+			t.Errorf("%q: %d %s", nick, a.status, a.body)
+		}
+	}
+	guess("Alder").wantTooManyRefusals(t)
+	if a := guess("Rowan"); a.status != http.StatusNotFound || store.total() != 5 {
+		t.Errorf("%d %s after %d counted refusals, want 404 after 5", a.status, a.body, store.total())
+	}
+}
+
+func TestRedeemVoucher_OnlyRefusalsAreCounted(t *testing.T) {
+	s, store := limited(t)
+	unavailable := fakeRedeemer{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
+		return voucher.Redemption{}, false, throttled{}
+	}}
+	reached := 0
+	const path = "/shop/emberforge/voucher"
+	for name, c := range map[string]struct {
+		redeemer fakeRedeemer
+		request  *http.Request
+		status   int
+	}{
+		"redeemed":             {knows(&reached), post(path, `{"code":"SUMMER-20"}`), 200},
+		"redeemable":           {knows(&reached), post(path+"?check=true", `{"code":"SUMMER-20"}`), 200},
+		"malformed body":       {knows(&reached), post(path, `{"code":1}`), 400},
+		"malformed query":      {knows(&reached), post(path+"?chek=true", `{"code":"SUMMER-21"}`), 400},
+		"code too long":        {knows(&reached), post(path, `{"code":"`+strings.Repeat("S", 65)+`"}`), 422},
+		"unauthorized":         {knows(&reached), post(path, `{"code":"SUMMER-21"}`, "Authorization", "Basic YWxkZXI6YWxkZXI="), 401},
+		"malformed customer":   {knows(&reached), post("/shop/-ember/voucher", `{"code":"SUMMER-21"}`), 404},
+		"the store is down":    {unavailable, post(path, `{"code":"SUMMER-20"}`), 503},
+		"another content type": {knows(&reached), post(path, `{"code":"SUMMER-21"}`, "Content-Type", "text/json"), 415},
+	} {
+		if a := s.send(s.RedeemVoucher(c.redeemer), from("203.0.113.7", c.request)); a.status != c.status {
+			t.Errorf("%s: %d %s", name, a.status, a.body)
+		}
+	}
+	if store.total() != 0 {
+		t.Errorf("%d refusals are counted, want none", store.total())
+	}
+}
+
+// A shop without stored settings has no limit. Unknown customers are such shops, so that nobody can fill the table.
+func TestRedeemVoucher_ShopWithoutALimit_CountsNothing(t *testing.T) {
+	s, store := limited(t)
+	s.Guard = guard{access.DefaultSettings()}
+	reached := 0
+	for range 5 {
+		s.send(s.RedeemVoucher(knows(&reached)), from("203.0.113.7", post("/shop/emberforge/voucher", `{"code":"SUMMER-21"}`))).wantVoucherNotFound(t)
+	}
+	if store.total() != 0 {
+		t.Errorf("%d refusals are counted, want none", store.total())
+	}
+}
+
+// Form and key are judged before the block, so that a blocked source learns what is wrong with its requests.
+func TestRedeemVoucher_BlockedSource_StillLearnsOfFormAndKey(t *testing.T) {
+	s, _ := limited(t)
+	reached := 0
+	endpoint := s.RedeemVoucher(knows(&reached))
+	const path = "/shop/emberforge/voucher"
+	for range 3 {
+		s.send(endpoint, from("203.0.113.7", post(path, `{"code":"SUMMER-21"}`)))
+	}
+	if a := s.send(endpoint, from("203.0.113.7", post(path, `{"code":1}`))); a.status != http.StatusBadRequest {
+		t.Errorf("malformed: %d %s", a.status, a.body)
+	}
+	if a := s.send(endpoint, from("203.0.113.7", post(path, `{"code":"SUMMER-20"}`, "Authorization", "Bearer x"))); a.status != http.StatusUnauthorized {
+		t.Errorf("unauthorized: %d %s", a.status, a.body)
+	}
+	s.send(endpoint, from("203.0.113.7", post(path, `{"code":"SUMMER-20"}`))).wantTooManyRefusals(t)
+}
+
+func TestRedeemVoucher_CountFails_RefusalStands(t *testing.T) {
+	s, store := limited(t)
+	store.err = errors.New("the refusals table is out of reach")
+	reached := 0
+	endpoint := s.RedeemVoucher(knows(&reached))
+	for range 2 {
+		s.log.Reset()
+		s.send(endpoint, from("203.0.113.7", post("/shop/emberforge/voucher", `{"code":"SUMMER-21"}`))).wantVoucherNotFound(t)
+		line := s.logged(t)
+		if line["outcome"] != "refused" || line["Refused"] != 1.0 || line["UncountedRefusals"] != 1.0 || line["level"] != "ERROR" || line["error"] != store.err.Error() {
+			t.Errorf("logged %v", line)
+		}
+		if text := s.log.String(); strings.Count(text, `["Stack","Reason"]`) != 1 { // only Refused has a series for each reason
+			t.Errorf("logged %s", text)
+		}
+	}
+	s.send(endpoint, from("203.0.113.7", post("/shop/emberforge/voucher", `{"code":"SUMMER-21"}`))).wantTooManyRefusals(t)
+	s.send(endpoint, from("203.0.113.7", post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`))).wantTooManyRefusals(t)
+}

@@ -1,0 +1,66 @@
+package lambdahttp
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+)
+
+// routedPath returns the path that the gateway matched with the event's route. The event's rawPath can differ from it:
+//   - Behind a custom domain, rawPath begins with the key of the API mapping.
+//   - The gateway cuts rawPath at a question mark that was sent as %3F. The parameter may still have the mark. No ID may, so
+//     the endpoint rejects that path, instead of checking out the rest of it with the default amount.
+//
+// The parameters also show whether an additional segment is a mapping key, or a slash in a parameter that was sent as %252F. If
+// they do not help, the end of rawPath must match the route.
+func routedPath(event events.APIGatewayV2HTTPRequest) (string, error) {
+	_, route, hasPath := strings.Cut(event.RouteKey, " ")
+	if !hasPath || strings.HasSuffix(route, "+}") { // $default or a greedy variable, which match any path
+		return event.RawPath, nil
+	}
+	path, complete := fill(route, event.PathParameters)
+	if complete && (strings.HasSuffix(event.RawPath, path) || strings.Contains(path, "?")) {
+		return path, nil
+	}
+	if end, matches := endLike(route, event.RawPath); matches {
+		return end, nil
+	}
+	if complete && strings.Contains(path, "%") { // an escape that the gateway decoded in rawPath only; no ID has a percent sign
+		return path, nil
+	}
+	return event.RawPath, fmt.Errorf("the gateway matched the route %q, but the path of its event has another form: check how the custom domain maps the API", event.RouteKey)
+}
+
+// fill returns the route's path with the parameters in it, and whether there is one for each variable.
+func fill(route string, parameters map[string]string) (path string, complete bool) {
+	segments := strings.Split(route, "/")
+	for i, segment := range segments {
+		if !isVariable(segment) {
+			continue
+		}
+		segments[i] = parameters[strings.Trim(segment, "{}")]
+		if segments[i] == "" {
+			return "", false
+		}
+	}
+	return strings.Join(segments, "/"), true
+}
+
+// endLike returns the end of the path that has as many segments as the route, and whether they match.
+func endLike(route, path string) (end string, matches bool) {
+	want, have := strings.Split(route, "/"), strings.Split(path, "/")
+	if len(have) < len(want) {
+		return "", false
+	}
+	have = have[len(have)-len(want):]
+	for i := 1; i < len(want); i++ { // a path begins with a slash, so what is before it is not compared
+		if have[i] != want[i] && (have[i] == "" || !isVariable(want[i])) {
+			return "", false
+		}
+	}
+	have[0] = ""
+	return strings.Join(have, "/"), true
+}
+
+func isVariable(segment string) bool { return strings.HasPrefix(segment, "{") }

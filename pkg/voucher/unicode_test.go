@@ -1,0 +1,211 @@
+package voucher_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"shopfront/pkg/voucher"
+)
+
+func TestParseNick_CherokeeLetters_AreComparedWithoutCase(t *testing.T) {
+	for _, nicks := range [][]string{
+		{"\u13A0\u13B5", "\u13A0\uAB85", "\uAB70\u13B5", "\uAB70\uAB85"},
+		{"\u13F0", "\u13F8"},
+	} {
+		for _, nick := range nicks {
+			if got, want := compared(t, nick), compared(t, nicks[0]); got != want {
+				t.Errorf("%+q and %+q are compared as %+q and %+q; they should be equal", nicks[0], nick, want, got)
+			}
+		}
+	}
+}
+
+// byLibrary compares nicks as before, when cases.Fold folded them.
+func byLibrary(nick string) string {
+	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(nick)))
+}
+
+// A later version of the library may fold or normalize characters that Unicode 15.0 did not have. ParseNick leaves those alone.
+func TestParseNick_AllCharacters_AreComparedAsBefore(t *testing.T) {
+	const smallCherokee = 0xABBF - 0xAB70 + 1 + 0x13FD - 0x13F8 + 1
+	otherwise, news := 0, 0
+	for r := range allCharacters {
+		nick, err := voucher.ParseNick(string(r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := byLibrary(nick.Written)
+		switch {
+		case 0xAB70 <= r && r <= 0xABBF, 0x13F8 <= r && r <= 0x13FD:
+			otherwise++
+			if nick.Compared != nick.Written || before == nick.Written {
+				t.Errorf("%U is compared as %+q, before as %+q", r, nick.Compared, before)
+			}
+		case nick.Compared == before:
+		case nick.Compared == string(r) && cases.UnicodeVersion != "15.0.0":
+			news++
+		default:
+			t.Errorf("%U is compared as %+q, before as %+q", r, nick.Compared, before)
+		}
+		if former := nick.FormerlyCompared(); former != before && former != string(r) {
+			t.Errorf("%U was formerly compared as %+q, not as %+q", r, before, former)
+		}
+	}
+	if otherwise != smallCherokee || news > 200 {
+		t.Errorf("%d characters are compared differently, and %d are new; want %d", otherwise, news, smallCherokee)
+	}
+}
+
+// What is compared is part of stored keys. If this test fails after an update of Go or of a library, the update changes keys.
+func TestParse_AllCharacters_KeepTheirKeys(t *testing.T) {
+	for rule, test := range map[string]struct {
+		want  string
+		write func(w io.Writer, r rune)
+	}{
+		"nicks": {"a6b0b58bf16568f685a3fdebfad478969b4f8ddb4e70f4a601237104df527b07", func(w io.Writer, r rune) { write(w, r, compared(t, string(r))) }},
+		"nicks with marks, which are reordered and composed": {"f4bce730c98b66e76ace51ccca562851fd969873d4cd813e97dfd689fb690b8e", func(w io.Writer, r rune) {
+			if r <= 0x2FFFF { // there are no marks beyond
+				write(w, r, compared(t, "\u0391"+string(r)+"\u0345\u0301\u0323"))
+			}
+		}},
+		"nicks that are compared like their decomposed form": {"473d972fee58a9544995c7d82ec7f35e4e18c51856d564cbe6bf1930371eba3b", func(w io.Writer, r rune) {
+			nick, decomposed := string(r), norm.NFD.String(string(r))
+			if nick != decomposed && compared(t, nick) == compared(t, decomposed) {
+				write(w, r, "")
+			}
+		}},
+		"codes": {"1fe17bacf1d38b691a20a27cf9cdf57e551cf1ec2f15b792687009729c23d4b7", func(w io.Writer, r rune) {
+			code, err := voucher.ParseCode("A" + string(r) + "B")
+			if err == nil {
+				write(w, r, string(code))
+			}
+		}},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			sum := sha256.New()
+			for r := range allCharacters {
+				test.write(sum, r)
+			}
+			if got := hex.EncodeToString(sum.Sum(nil)); got != test.want {
+				t.Errorf("the keys of %s have the sum %s, not %s", rule, got, test.want)
+			}
+		})
+	}
+}
+
+func TestParseNick_SequencesOfCharacters_AreComparedAsBefore(t *testing.T) {
+	var letters []rune
+	for _, script := range [][2]rune{
+		{'A', 'z'},
+		{0xC0, 0x24F},
+		{0x300, 0x36F},
+		{0x391, 0x3A1},
+		{0x3A3, 0x3FF},
+		{0x5B0, 0x5C7},
+		{0x622, 0x655},
+		{0x915, 0x94D},
+		{0xFB2, 0xFB9},
+		{0x1100, 0x1175},
+		{0x11A8, 0x11C2},
+		{0x13A0, 0x13F5},
+		{0x1E00, 0x1F15},
+		{0x3041, 0x3096},
+		{0x3099, 0x30FF},
+		{0xAC00, 0xAC80},
+		{0xFB00, 0xFB06},
+		{0xFF66, 0xFF9F},
+		{0x1D15E, 0x1D16C},
+		{0x1E900, 0x1E94A},
+	} {
+		for r := script[0]; r <= script[1]; r++ {
+			letters = append(letters, r)
+		}
+	}
+	random := rand.New(rand.NewPCG(15, 0))
+	sum := sha256.New()
+	for range 50_000 {
+		nick, err := voucher.ParseNick(pick(random, letters, 1+random.IntN(12)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before := byLibrary(nick.Written); nick.Compared != before || nick.FormerlyCompared() != before {
+			t.Fatalf("%+q is compared as %+q, before as %+q", nick.Written, nick.Compared, before)
+		}
+		_, _ = io.WriteString(sum, nick.Compared+"\n")
+	}
+	if got, want := hex.EncodeToString(sum.Sum(nil)), "b7b5f3767de9c4ee0759d879caf77527fa060119e097f81913086c18cbe7a692"; got != want {
+		t.Errorf("the keys have the sum %s, not %s", got, want)
+	}
+}
+
+func TestParseNick_MoreMarksThanUnicodeAllowsInAStream_AreComparedAsBefore(t *testing.T) {
+	nick := "a" + strings.Repeat("\u0323\u0301", 20)
+	want := "\u1EA1" + strings.Repeat("\u0323", 14) + strings.Repeat("\u0301", 15) + "\u034F" + strings.Repeat("\u0323", 5) + strings.Repeat("\u0301", 5)
+	if got := compared(t, nick); got != want || byLibrary(nick) != want {
+		t.Errorf("compared as %+q, before as %+q; want %+q", got, byLibrary(nick), want)
+	}
+}
+
+// U+1CCD6, an outlined A, and U+10D50, a capital letter of Garay, came with Unicode 16.0.
+func TestParse_CharactersNewerThanUnicode15_AreLeftAlone(t *testing.T) {
+	for _, nick := range []string{"\U0001CCD6", "\U00010D50", "E\U0001CCD6\u0301", "\U0001CCD6e\u0301", "\u1ACF\u0323\u0301"} {
+		want := strings.NewReplacer("E", "e", "e\u0301", "\u00E9").Replace(nick)
+		if got := compared(t, nick); got != want {
+			t.Errorf("%+q is compared as %+q; want %+q", nick, got, want)
+		}
+	}
+	if code, err := voucher.ParseCode("SUMMER\U0001CCD6"); err == nil {
+		t.Errorf("a code with a new character is %q", code)
+	}
+}
+
+func allCharacters(yield func(rune) bool) {
+	for r := range rune(utf8.MaxRune + 1) {
+		if utf8.ValidRune(r) && !yield(r) {
+			return
+		}
+	}
+}
+
+func compared(t *testing.T, nick string) string {
+	t.Helper()
+	parsed, err := voucher.ParseNick(nick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed.Compared
+}
+
+func write(w io.Writer, r rune, key string) {
+	_, _ = io.WriteString(w, string(r)+"\t"+key+"\n")
+}
+
+func pick(random *rand.Rand, letters []rune, n int) string {
+	nick := make([]rune, n)
+	for i := range nick {
+		nick[i] = letters[random.IntN(len(letters))]
+	}
+	return string(slices.Clip(nick))
+}
+
+func BenchmarkParseNick(b *testing.B) {
+	for _, nick := range []string{"alder", "Kestrel_9", "Weißdorn", "Ame\u0301lie", "ΟΔΟΣ", "アルダー", "楓の木", "\u13A0\u13B5\u13CF"} {
+		b.Run(nick, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := voucher.ParseNick(nick); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
