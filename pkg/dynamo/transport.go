@@ -18,9 +18,11 @@ import (
 // byte as up to six.
 const maxResponse = 8 << 20
 
-// Responses that DynamoDB would never send. The SDK reads an empty response as an empty object, as if the item did not exist;
-// it reads an endless one into memory; and it computes the checksum but ignores a mismatch.
+// Responses that DynamoDB would never send. The SDK takes any JSON object with a status of 2xx as DynamoDB's, so a write would seem
+// applied. It reads an empty response as an empty object, as if the item did not exist; it reads an endless one into memory; and it
+// computes the checksum but ignores a mismatch.
 var (
+	errForeignResponse = errors.New("the response is not DynamoDB's: it has no request ID")
 	errEmptyResponse   = errors.New("the response is empty")
 	errEndlessResponse = errors.New("the response is too large")
 	errWrongChecksum   = errors.New("the response is damaged")
@@ -50,6 +52,7 @@ func (t transport) Do(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	body := &checkedBody{ReadCloser: response.Body, sum: crc32.NewIEEE()}
+	body.foreign = response.StatusCode/100 == 2 && response.Header.Get("X-Amzn-Requestid") == ""
 	if want, err := strconv.ParseUint(response.Header.Get("X-Amz-Crc32"), 10, 32); err == nil {
 		body.want, body.hasWant = uint32(want), true
 	}
@@ -75,9 +78,10 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// checkedBody is the body of a response. If DynamoDB would never send such a body, the last Read returns an error, not io.EOF.
+// checkedBody is the body of a response. If DynamoDB would never send it, a Read returns an error other than io.EOF.
 type checkedBody struct {
 	io.ReadCloser
+	foreign bool // whether another server responded
 	read    int
 	sum     hash.Hash32
 	want    uint32 // the checksum in DynamoDB's header
@@ -85,6 +89,9 @@ type checkedBody struct {
 }
 
 func (b *checkedBody) Read(p []byte) (int, error) {
+	if b.foreign {
+		return 0, errForeignResponse
+	}
 	n, err := b.ReadCloser.Read(p)
 	b.read += n
 	_, _ = b.sum.Write(p[:n]) // a hash.Hash never fails

@@ -25,21 +25,26 @@ func TestTransport_ResponseDynamoDBWouldNeverSend_IsUnavailable(t *testing.T) {
 	tests := map[string]struct {
 		status         int
 		body, checksum string
+		foreign        bool // whether it has no request ID
 		wantMissing    bool
 	}{
-		"no such item":                   {http.StatusOK, `{}`, checksum(`{}`), true},
-		"no such item, without checksum": {http.StatusOK, `{}`, "", true},
-		"empty":                          {http.StatusOK, ``, "", false},
-		"wrong checksum":                 {http.StatusOK, `{}`, checksum(`{"Item":{}}`), false},
-		"larger than any page":           {http.StatusOK, `{"Item":{"name":{"S":"` + strings.Repeat("x", 9<<20) + `"}}}`, "", false},
-		"without content":                {http.StatusNoContent, ``, "", false},
-		"an error without a code":        {http.StatusBadRequest, `{"message":"Forbidden"}`, "", false},
-		"an empty error":                 {http.StatusForbidden, ``, "", false},
-		"a redirection":                  {http.StatusFound, ``, "", false},
+		"no such item":                   {http.StatusOK, `{}`, checksum(`{}`), false, true},
+		"no such item, without checksum": {http.StatusOK, `{}`, "", false, true},
+		"from another server":            {http.StatusOK, `{}`, "", true, false},
+		"empty":                          {http.StatusOK, ``, "", false, false},
+		"wrong checksum":                 {http.StatusOK, `{}`, checksum(`{"Item":{}}`), false, false},
+		"larger than any page":           {http.StatusOK, `{"Item":{"name":{"S":"` + strings.Repeat("x", 9<<20) + `"}}}`, "", false, false},
+		"without content":                {http.StatusNoContent, ``, "", false, false},
+		"an error without a code":        {http.StatusBadRequest, `{"message":"Forbidden"}`, "", false, false},
+		"an empty error":                 {http.StatusForbidden, ``, "", false, false},
+		"a redirection":                  {http.StatusFound, ``, "", false, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if !test.foreign {
+					w.Header().Set("X-Amzn-Requestid", "4KBNVRGD25RG1KEO9UT4V3FQDJVV4KQNSO5AEMVJF66Q9ASUAAJG")
+				}
 				if test.checksum != "" {
 					w.Header().Set("X-Amz-Crc32", test.checksum)
 				}

@@ -79,7 +79,7 @@ func (s *Store) Do(r *http.Request) (*http.Response, error) {
 		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
 		Header: http.Header{
 			"Content-Type": {"application/x-amz-json-1.0"}, "Content-Length": {strconv.Itoa(len(answer))},
-			"X-Amz-Crc32": {strconv.FormatUint(uint64(crc32.ChecksumIEEE(answer)), 10)},
+			"X-Amzn-Requestid": {"stubstore"}, "X-Amz-Crc32": {strconv.FormatUint(uint64(crc32.ChecksumIEEE(answer)), 10)},
 		},
 		ContentLength: int64(len(answer)), Body: io.NopCloser(bytes.NewReader(answer)),
 	}, nil

@@ -1,6 +1,7 @@
 package budget_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -94,7 +95,7 @@ func endless() []misbehaviour {
 			e.silence()
 		}},
 		{name: "its response is endless", answer: func(e exchange) {
-			e.send([]byte("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + `{"Item":{"sk":{"S":"`))
+			e.send([]byte("HTTP/1.1 200 OK\r\nX-Amzn-Requestid: 4KBNVRGD25RG1KEO9UT4V3FQ\r\nConnection: close\r\n\r\n" + `{"Item":{"sk":{"S":"`))
 			e.flood("gems")
 		}},
 		{name: "its error is endless", answer: func(e exchange) {
@@ -119,12 +120,15 @@ func endless() []misbehaviour {
 
 // emptyPages responds to a Query with an endless series of empty pages. DynamoDB may send empty pages, but not endlessly.
 func emptyPages(e exchange) {
-	if e.operation() != "Query" {
+	var query struct {
+		ExpressionAttributeValues map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(e.body, &query); err != nil || e.operation() != "Query" {
 		e.pass()
 		return
 	}
-	e.send(page(http.StatusOK, "application/x-amz-json-1.0",
-		[]byte(`{"Items":[],"Count":0,"LastEvaluatedKey":{"customer":{"S":"emberforge"},"sk":{"S":"product#gems"}}}`)))
+	e.send(page(http.StatusOK, "application/x-amz-json-1.0", fmt.Appendf(nil,
+		`{"Items":[],"Count":0,"LastEvaluatedKey":{"customer":%s,"sk":{"S":"product#gems"}}}`, query.ExpressionAttributeValues[":customer"])))
 }
 
 // nonsense returns misbehaviours whose response comes at once but is not one of DynamoDB's.
@@ -148,12 +152,13 @@ func nonsense() []misbehaviour {
 		says("another protocol", []byte("SSH-2.0-OpenSSH_9.6\r\n")),
 		says("a broken chunk", []byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n")),
 		says("two lengths", []byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}")),
-		says("a wrong checksum", []byte("HTTP/1.1 200 OK\r\nX-Amz-Crc32: 7\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")),
-		says("no body and no length", []byte("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")),
+		says("a wrong checksum", []byte("HTTP/1.1 200 OK\r\nX-Amzn-Requestid: 4KBNVRGD25RG1KEO9UT4V3FQ\r\nX-Amz-Crc32: 7\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")),
+		says("no body and no length", []byte("HTTP/1.1 200 OK\r\nX-Amzn-Requestid: 4KBNVRGD25RG1KEO9UT4V3FQ\r\nConnection: close\r\n\r\n")),
 		status(http.StatusOK, amzJSON, ""),
 		status(http.StatusOK, html, "<html>welcome</html>"),
 		status(http.StatusOK, amzJSON, `{"Item":{"sk":{"S":"GEMS`),
-		status(http.StatusOK, amzJSON, `{"Item":7,"Attributes":7,"Responses":7,"Items":7}`+"{"),
+		says("another server's object", []byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")),
+		status(http.StatusOK, amzJSON, `{"Item":7,"Attributes":7,"Responses":7,"Items":7,"ItemCollectionMetrics":7}`+"{"),
 		status(http.StatusOK, amzJSON, `[`),
 		status(http.StatusOK, amzJSON, `"welcome`),
 		says("200 nested deeply", page(http.StatusOK, amzJSON, []byte(strings.Repeat(`{"Item":{"sk":{"M":`, depth)))),

@@ -163,9 +163,9 @@ func (e exchange) right() []byte {
 // pass sends the real store's response.
 func (e exchange) pass() { e.send(e.right()) }
 
-// page returns a whole response with a body.
+// page returns a whole response with a body, and with the request ID that DynamoDB sends.
 func page(status int, contentType string, body []byte) []byte {
-	head := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n",
+	head := fmt.Sprintf("HTTP/1.1 %d %s\r\nX-Amzn-Requestid: 4KBNVRGD25RG1KEO9UT4V3FQ\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n",
 		status, http.StatusText(status), contentType, len(body))
 	return append([]byte(head), body...)
 }

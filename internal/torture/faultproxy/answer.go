@@ -122,6 +122,7 @@ func (a answer) send(w http.ResponseWriter, bytes int) {
 	header := w.Header()
 	header.Set("Content-Type", "application/x-amz-json-1.0")
 	header.Set("Content-Length", strconv.Itoa(len(a.body)))
+	header.Set("X-Amzn-Requestid", "faultproxy") // every response of DynamoDB has one
 	header.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(a.body)), 10))
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body[:bytes]) // the client may be gone
