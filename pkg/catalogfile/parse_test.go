@@ -286,7 +286,7 @@ func TestParse_AliasesThatExpandTooFar_AreRefusedAtOnce(t *testing.T) {
 	}
 	start := time.Now()
 	wantErrors(t, "shop.yaml:1: the aliases expand to more than 1000000 values or 33554432 bytes: write out less", text)
-	if took := time.Since(start); took > 2*time.Second {
+	if took := time.Since(start); took > 30*time.Second { // expanding them takes hours
 		t.Errorf("took %s", took)
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"shopfront/pkg/dataschema"
 )
 
+// patience is far longer than bounded work takes, even on a busy machine under the race detector. Work without a bound takes hours.
+const patience = 30 * time.Second
+
 // rank is the schema of a rank in a game: who gets it, and on which server.
 const rank = `{
 	"type": "object",
@@ -175,7 +178,7 @@ func TestCheck_HugeNumbers_AreRejectedAtOnce(t *testing.T) {
 		if !errors.As(err, &fault) || fault.Pointer != "/n" || fault.Reason != "is a number out of range" {
 			t.Errorf("%s: %v", number, err)
 		}
-		if took := time.Since(start); took > time.Second {
+		if took := time.Since(start); took > patience {
 			t.Errorf("%s took %s", number, took)
 		}
 		if _, err := dataschema.Compile(object(`"n": {"maximum": ` + number + `}`)); err == nil {
@@ -237,7 +240,7 @@ func TestCompile(t *testing.T) {
 			if !errors.As(err, &fault) || fault.Pointer != test.pointer || fault.Reason != test.reason {
 				t.Errorf("%.200s gives %#v, want %q %q", test.schema, err, test.pointer, test.reason)
 			}
-			if took := time.Since(start); took > 2*time.Second {
+			if took := time.Since(start); took > patience {
 				t.Errorf("rejecting it took %s", took)
 			}
 		})
@@ -279,7 +282,6 @@ func TestCompile_ValidSchemas_AreAccepted(t *testing.T) {
 	}
 }
 
-// The data is a tenth of what a checkout may have, so that the time limit also holds under the race detector.
 func TestCheck_WorstSchemaAndData_AreQuick(t *testing.T) {
 	data := `{"a": [` + strings.TrimSuffix(strings.Repeat("1,", 100), ",") + `]}`
 	long := `{"a": "` + strings.Repeat("a", 200) + `!"}`
@@ -296,7 +298,7 @@ func TestCheck_WorstSchemaAndData_AreQuick(t *testing.T) {
 			}
 			start := time.Now()
 			_ = schema.Check(test.data)
-			if took := time.Since(start); took > 3*time.Second {
+			if took := time.Since(start); took > patience {
 				t.Errorf("took %s", took)
 			}
 		})
