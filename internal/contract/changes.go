@@ -62,9 +62,8 @@ func (d document) structure() (*load.SpecInfo, error) {
 	return info, nil
 }
 
-// plainWords describes a finding in English. It writes numbers as the documents do, because the library rounds them. If the type of a
-// parameter becomes string, the library reports it as widened, because any text is a string. If the parameter had no type, plainWords
-// calls the type changed.
+// plainWords describes a finding in English. The library rounds numbers; plainWords writes them as the documents do. If a parameter
+// becomes a string, the library says that its type was widened. If it had no type before, plainWords says that its type changed.
 func plainWords(finding checker.Change) string {
 	if change, isChange := finding.(checker.ApiChange); isChange {
 		if change.Id == checker.RequestParameterTypeGeneralizedId && slices.Contains(change.Args[:len(change.Args)-1], any("any")) {

@@ -130,7 +130,7 @@ func TestPlan_StoredOnSale_IsMovedByAnyApply(t *testing.T) {
 	customer := emberforge()
 	customer.Version = 1
 	s := &fakeStore{customer: &customer, products: map[catalog.ProductID]catalog.Product{closed.ID: closed, opened.ID: opened}}
-	want := "emberforge/coins: on sale again\nemberforge/vip-rank: storage among what is on sale -> apart"
+	want := "emberforge/coins: on sale again\nemberforge/vip-rank: storage with the products on sale -> separate"
 	if got := apply(t, s, shopOf(coins(499)), false); got != want {
 		t.Errorf("applying changes\n%s\nwant\n%s", got, want)
 	}

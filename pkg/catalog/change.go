@@ -117,7 +117,7 @@ func compareProducts(before, after Product) []Change {
 	changes.add("", fieldDescription, before.Description, after.Description)
 	changes.add("", fieldOffSale, strconv.FormatBool(before.OffSale), strconv.FormatBool(after.OffSale))
 	if before.StoredOnSale && after.OffSale {
-		changes.add("", fieldStorage, "among what is on sale", "apart")
+		changes.add("", fieldStorage, "with the products on sale", "separate")
 	}
 	changes.add("", fieldOrder, orderOf(before, after), orderOf(after, before))
 	for _, variant := range after.Variants {

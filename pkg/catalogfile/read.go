@@ -21,8 +21,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// document is a YAML document of a file. Its layout leaves out nodes at the wrong place or of the wrong type: the schema reports
-// those.
+// document is one YAML document of a file. The schema reports nodes in the wrong place or of the wrong type, so the methods of a
+// document skip them.
 type document struct {
 	*reader
 
