@@ -14,7 +14,8 @@ final class Launcher {
   private Launcher() {}
 
   public static void main(String[] args) {
-    new File(System.getProperty("java.io.tmpdir")).deleteOnExit(); // after the native library that is unpacked there
+    // Registered first, so deleted last: by then the native library that is unpacked there has been deleted.
+    new File(System.getProperty("java.io.tmpdir")).deleteOnExit();
     try {
       run(args);
       System.exit(0);

@@ -25,7 +25,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// guessLimit is how many codes a guessed shop refuses to one source. Its window lasts a day, so no test runs into the next one.
+// guessLimit is how many refused codes these shops allow one source in a window. A window lasts a day, so no test outlasts it.
 const guessLimit = 100
 
 // guessed is a shop whose codes somebody guesses.
@@ -162,7 +162,8 @@ func looksLike(a *httptest.ResponseRecorder) string {
 	return fmt.Sprint(a.Code, header, a.Body)
 }
 
-// Many processes learn of a source's refusals from one count. Each may judge one refusal above the limit, from which it learns that.
+// Many processes share one count of a source's refusals. A process learns that the source is above the limit when it counts a refusal
+// itself, so each process may judge one guess too many.
 func TestGuesses_ManyProcesses_JudgeAtMostTheLimitAndOneEach(t *testing.T) {
 	const processes, guesses = 8, 500
 	s := newGuessed(t, testshop.Build(t, nil, "functions/redeem-voucher"))
@@ -219,7 +220,7 @@ func TestGuesses_BlockedSource_CannotRedeemTheRightCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One request after the other needs one process.
+	// The requests are sent one at a time, so one process handles them all.
 	for i := range guessLimit {
 		if a := s.redeem(s.wrong[i%len(s.wrong)], "203.0.113.7", ""); a.Code != http.StatusNotFound {
 			t.Fatalf("guess %d: %d %s", i+1, a.Code, a.Body)

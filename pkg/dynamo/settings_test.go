@@ -231,7 +231,7 @@ func TestCreateKey_FunctionsAcceptIt(t *testing.T) {
 	if records, err := d.operator.Keys(t.Context(), sakura); err != nil || len(records) != 0 {
 		t.Errorf("keys of another customer: %+v, %v", records, err)
 	}
-	// The next write of the settings finds the version that it read.
+	// Creating a key leaves the version of the settings as it was, so a write based on that version succeeds.
 	must(t, d.operator.PutSettings(t.Context(), emberforge, strict()))
 }
 
@@ -313,7 +313,7 @@ func (b *behind) Query(
 	return out, err
 }
 
-// A query can miss the key of another creation whose count is visible already: a transaction becomes visible item by item.
+// A transaction becomes visible item by item. So the number of created keys may include a key that a query does not return yet.
 func TestCreateKey_AnotherCreationHalfVisible_LeavesAtMostTheLimit(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)

@@ -24,7 +24,7 @@ func TestRequest_StoreCalls_AreAsFewAsNeeded(t *testing.T) {
 	for _, m := range allMeasured() {
 		event := m.event(t)
 		for _, s := range m.sides(t) {
-			s.call(t, event) // reads the customer's settings, for some seconds
+			s.call(t, event) // also reads the customer's settings, which are then cached for some seconds
 			first := s.store.calls
 			s.call(t, event)
 			if calls := s.store.calls - first; calls != m.calls {

@@ -68,7 +68,7 @@ func targets() map[string]pricing.USD {
 	return map[string]pricing.USD{redeemSingleUse: single, redeemLimited: limited, redeemLimitedFirst: limited, redeemLimitedNicks: limited}
 }
 
-// Run measures the functions, and computes what they cost. Requests is the number of warm requests to time of each operation, at
+// Run measures the functions, and computes what they cost. Of each operation it times count warm requests, at
 // least one.
 func Run(ctx context.Context, setup fixture.Setup, count int) (report *Report, err error) {
 	server, err := setup.StartLocal(ctx)
@@ -190,7 +190,7 @@ A million requests, in USD. ! marks a total above its target.
 One request: calls of DynamoDB, and the units that they read and write; bytes of the function's log line, of all its logs, and of the
 response; milliseconds of a warm request, of a start and of the first request after it, each with its processor time on this machine;
 and the milliseconds that Lambda bills for them.
-%sWhile functions were timed, the store responded to %d calls after %v, and to %d of them later.
+%sWhile functions were timed, the store delayed each of %d calls by %v; %d of them took longer.
 Creating a single-use code writes %v unit and stores %d bytes.
 
 A month, in USD. What is assumed of each shop (internal/measure/cost/shops.yaml has the figures):

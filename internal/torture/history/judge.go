@@ -157,8 +157,9 @@ func (h History) model() (porcupine.Model, []porcupine.Operation) {
 }
 
 // withoutEffect finds the operations that the checker does not need. The timelines hold the edits. A denied request, and a check or
-// list without a response, say nothing. If several requests with one key have no response, the first one represents them all. If
-// another request with that key has the outcome Redeemed, not Replayed, that one took the use, and they took none.
+// list without a response, say nothing. Of several requests with the same key and no response, the first represents them
+// all. If another request with that key has the outcome Redeemed (not Replayed), that request took the use, and those without a
+// response took none.
 func (h History) withoutEffect() map[int]bool {
 	settled := make(map[request]bool)
 	for place, o := range h.Operations {

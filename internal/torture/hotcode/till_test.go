@@ -104,9 +104,9 @@ func (t till) redeem(ctx context.Context, budget time.Duration) (redeemed bool, 
 	return err == nil, err
 }
 
-// crowd makes tills redeem at the same time, each one request after the other, until the context ends or the code is used up.
-// Requests that a client would be told to retry are ignored. The tills call each, concurrently, after each redemption.
-func (s *shop) crowd(ctx context.Context, tb testing.TB, size int, code voucher.Code, budget time.Duration, each func(), options ...func(*dynamodb.Options)) {
+// crowd makes tills redeem at the same time until the context ends or the code is used up. A till sends its requests one after
+// another. It ignores responses that tell a client to retry. After each redemption it calls taken; such calls may be concurrent.
+func (s *shop) crowd(ctx context.Context, tb testing.TB, size int, code voucher.Code, budget time.Duration, taken func(), options ...func(*dynamodb.Options)) {
 	tb.Helper()
 	var redeeming sync.WaitGroup
 	for range size {
@@ -115,7 +115,7 @@ func (s *shop) crowd(ctx context.Context, tb testing.TB, size int, code voucher.
 				redeemed, err := t.redeem(ctx, budget)
 				switch _, unavailable := errors.AsType[*dynamo.UnavailableError](err); {
 				case redeemed:
-					each()
+					taken()
 				case err == nil:
 					return
 				case !unavailable:

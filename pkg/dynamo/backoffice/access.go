@@ -45,7 +45,7 @@ func (s *Access) Settings(ctx context.Context, customer catalog.CustomerID) (acc
 	return table.DecodeSettings(it), table.Outcome(err)
 }
 
-// PutSettings replaces settings whose version was read, and stores the next version. If another version is stored, it returns
+// PutSettings replaces the stored settings if their version is still settings.Version, and stores the next version. Otherwise it returns
 // catalog.ErrChanged, unless the stored settings are what it would write: then an earlier attempt was applied and its response
 // was lost. No attempt is applied once a later version is stored.
 func (s *Access) PutSettings(ctx context.Context, customer catalog.CustomerID, settings access.Settings) error {
@@ -127,11 +127,11 @@ func (s *Access) keysOf(customer catalog.CustomerID) *dynamodb.QueryInput {
 	return query
 }
 
-// CreateKey stores the record of a new key, or returns access.ErrTooManyKeys if that many keys are live at the time of creation.
+// CreateKey stores the record of a new key, or returns access.ErrTooManyKeys if access.MaxLiveKeys keys are live at the time of creation.
 //
-// The number of live keys never exceeds the limit, whoever creates keys at the same time: each creation also raises the number of
-// keys ever created, which it read before it counted, and fails if another creation did that meanwhile. If it sees fewer keys than
-// that number, another creation may be half visible, and it counts again.
+// Concurrent creations never exceed that limit. Each attempt reads the number of keys ever created and then the keys. One transaction
+// stores the new key and raises that number. If another creation has raised the number meanwhile, the transaction fails and the next
+// attempt begins. If fewer keys are visible than were ever created, another creation may be half visible, so the next attempt begins, too.
 func (s *Access) CreateKey(ctx context.Context, customer catalog.CustomerID, record access.KeyRecord) error {
 	for attempt := range maxAccessAttempts {
 		if err := s.pauseBefore(ctx, attempt); err != nil {
@@ -188,7 +188,7 @@ func (s *Access) putKey(ctx context.Context, customer catalog.CustomerID, record
 	return overtaken, err
 }
 
-// RevokeKey revokes a key at a time and returns its record. If the key was revoked before, the record says when, and nothing is
+// RevokeKey marks a key as revoked at the given time and returns its record. If the key was revoked before, the record says when, and nothing is
 // changed. An unknown key is access.ErrKeyUnknown.
 func (s *Access) RevokeKey(ctx context.Context, customer catalog.CustomerID, id access.KeyID, at time.Time) (access.KeyRecord, error) {
 	call := &table.Update{

@@ -19,7 +19,7 @@ public class Redeem {
     }
 
     static String redeem(String body) throws InterruptedException {
-        // One key for this attempt. Store it before you send it.
+        // One key for all retries. Store it before you send it.
         String key = UUID.randomUUID().toString();
         HttpClient client = HttpClient.newHttpClient();
         HttpRequest.Builder request = HttpRequest
@@ -35,8 +35,8 @@ public class Redeem {
         String answer = "no response";
         for (int attempt = 1; attempt <= 4; attempt++) {
             if (attempt > 1) {
-                // For some seconds, a lost request may still take effect.
-                // A refusal that arrives sooner may be wrong.
+                // A lost request may still take effect for some seconds.
+                // Wait, because a refusal may be wrong until then.
                 Thread.sleep(Duration.ofSeconds(PAUSE).toMillis());
             }
             try {

@@ -22,7 +22,7 @@ func main() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	// One key for this attempt. Store it before you send it.
+	// One key for all retries. Store it before you send it.
 	key := client.WithKey(client.NewKey())
 	ctx := context.Background()
 	redemption, err := shop.Redeem(ctx, "YOUR-CODE", "YOUR-NICK", key)

@@ -11,12 +11,12 @@ const secret = process.env.SHOP_KEY;
 if (secret) headers.Authorization = `Bearer ${secret}`;
 
 async function redeem(code, nick) {
-  // One key for this attempt. Store it before you send it.
+  // One key for all retries. Store it before you send it.
   const key = randomUUID();
   let answer;
   for (let attempt = 1; attempt <= 4; attempt++) {
-    // For some seconds, a lost request may still take effect.
-    // A refusal that arrives sooner may be wrong.
+    // A lost request may still take effect for some seconds.
+    // Wait, because a refusal may be wrong until then.
     if (attempt > 1) await sleep(pause * 1000);
     try {
       const response = await fetch(`${shop}/voucher`, {

@@ -5,7 +5,7 @@ const PAUSE = 10; // seconds
 
 function redeem(string $code, string $nick): array
 {
-    // One key for this attempt. Store it before you send it.
+    // One key for all retries. Store it before you send it.
     $key = bin2hex(random_bytes(16));
     $header = [
         'Content-Type: application/json',
@@ -23,8 +23,8 @@ function redeem(string $code, string $nick): array
     ]]);
     for ($attempt = 1; $attempt <= 4; $attempt++) {
         if ($attempt > 1) {
-            // For some seconds, a lost request may still take effect.
-            // A refusal that arrives sooner may be wrong.
+            // A lost request may still take effect for some seconds.
+            // Wait, because a refusal may be wrong until then.
             sleep(PAUSE);
         }
         $body = @file_get_contents(SHOP . '/voucher', false, $request);

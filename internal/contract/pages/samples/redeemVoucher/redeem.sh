@@ -4,12 +4,12 @@ shop=https://YOUR-DEPLOYMENT/shop/YOUR-SHOP
 body='{"code": "YOUR-CODE", "nick": "YOUR-NICK"}'
 pause=10
 
-# One key for this attempt. Store it before you send it.
+# One key for all retries. Store it before you send it.
 key=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 
 for attempt in 1 2 3 4; do
-  # For some seconds, a lost request may still take effect.
-  # A refusal that arrives sooner may be wrong.
+  # A lost request may still take effect for some seconds.
+  # Wait, because a refusal may be wrong until then.
   [ "$attempt" -eq 1 ] || sleep "$pause"
   # The shop's own server sends its secret key.
   response=$(echo "${SHOP_KEY:+Authorization: Bearer $SHOP_KEY}" |
