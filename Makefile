@@ -159,6 +159,9 @@ lint: $(golangci_lint) ## Check the Go code and go.mod, and compare the modules 
 vulncheck: $(govulncheck) ## Check the dependencies for known vulnerabilities
 	@$(govulncheck) ./...
 
+.PHONY: python-tools
+python-tools: $(sam) $(checkov) $(rehearsal) ## Install the tools that are written in Python
+
 .PHONY: validate
 validate: $(sam) ## Check the CloudFormation templates
 	@for template in template.yaml $(wildcard infra/*.yaml); do \
