@@ -225,7 +225,7 @@ $(addprefix invoke-,$(functions)): invoke-%: docker tables build
 	@$(sam) local invoke $(call logical_id,$*) --template $(build_dir)/template.yaml --event functions/$*/event.json --env-vars .shopfront/env-vars.json \
 		--parameter-overrides Architecture=$(sam_arch) --add-host host.docker.internal:host-gateway $(ARGS)
 
-# This gateway is not the local run's. So this skips tests of the gateway's own responses, and of requests that are not HTTP.
+# The SAM CLI has its own gateway. So skip the tests of what the local run's gateway responds itself, and of requests that are not HTTP.
 .PHONY: start-api
 start-api: docker build ## Run the end-to-end tests on the functions behind `sam local start-api`, in Docker (ARGS= are its flags)
 	@go test -buildvcs=false -count=1 -timeout 30m ./internal/endtoend -sam $(sam) -sam-args '$(ARGS)' \

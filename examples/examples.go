@@ -1,5 +1,4 @@
-// Package examples embeds the JSON Schema of the catalogue files. It stands beside the demo shop, so that an editor finds it
-// there, and imports nothing.
+// Package examples embeds the JSON Schema of the catalogue files. The schema is beside the demo shop, so that an editor finds it.
 package examples
 
 import _ "embed"

@@ -99,7 +99,7 @@ def stack_name(environment):
 
 
 def describe(cloudformation, stack):
-    """The stack, None if it does not exist."""
+    """The stack, or None if it does not exist."""
     from botocore.exceptions import ClientError
 
     try:

@@ -163,7 +163,7 @@ func (d declaration) violation(text string) string {
 	return ""
 }
 
-// write writes a template and one that it can nest, and returns the path of the outer one.
+// write writes a template, and a second template that the first can nest. It returns the path of the first.
 func write(t *testing.T, template string) string {
 	t.Helper()
 	dir := t.TempDir()

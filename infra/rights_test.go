@@ -230,7 +230,7 @@ func readProgram(t *testing.T, path string, f samtemplate.Function, known map[st
 		if action, ok := strings.CutPrefix(name, "github.com/aws/aws-sdk-go-v2/service/dynamodb.(*Client)."); ok && known[action] {
 			p.client[action] = true
 		}
-		// A plain function's calls count as its callers'. Of these functions, only Warm is called from outside.
+		// A plain function's calls count as calls of its callers. Of the plain functions, only Warm is called from outside the package.
 		if name, ok := strings.CutPrefix(name, "shopfront/pkg/dynamo."); ok && (name == "Warm" || strings.HasPrefix(name, "(*")) {
 			p.stores = append(p.stores, name)
 		}

@@ -30,7 +30,7 @@ type stack struct {
 	byType     map[string][]string
 }
 
-// deploy evaluates the resources of the stack market in eu-central-1.
+// deploy evaluates the resources of a stack named market in eu-central-1.
 func deploy(t *testing.T, parameters map[string]string) stack {
 	t.Helper()
 	all := map[string]string{"AWS::Region": "eu-central-1", "AWS::StackName": "market"}
@@ -84,7 +84,7 @@ func checkKeys(t *testing.T, v any, known ...string) {
 	}
 	for key := range dict {
 		if !slices.Contains(known, key) {
-			t.Errorf("%s is unexpected; expected are %s", key, strings.Join(known, ", "))
+			t.Errorf("unexpected key %s, want one of %s", key, strings.Join(known, ", "))
 		}
 	}
 }

@@ -230,7 +230,7 @@ func TestDomain(t *testing.T) {
 				"CertificateArn": certificate, "EndpointType": "REGIONAL", "SecurityPolicy": "TLS_1_2",
 			}},
 		},
-		// It has no ApiMappingKey: the paths in responses would lack it.
+		// No ApiMappingKey: it would prefix every path, and the paths in responses would lack that prefix.
 		"DomainMapping": {"ApiId": "${Api}", "DomainName": "${Domain}", "Stage": "${Api.Stage}"},
 		"DomainRecord": {
 			"HostedZoneId": "Z1D633PJN98FT9", "Name": "api.shop.example", "Type": "A",
@@ -243,7 +243,7 @@ func TestDomain(t *testing.T) {
 	}
 	closed := func(s stack) string { return text(s.properties["Api"], "DisableExecuteApiEndpoint") }
 	if got := closed(s); got != "true" {
-		t.Errorf("beside the domain, the API's own address is closed: %q", got)
+		t.Errorf("with a domain, DisableExecuteApiEndpoint is %q, want true", got)
 	}
 	without := deploy(t, map[string]string{"DomainName": "api.shop.example", "CertificateArn": certificate})
 	if without.properties["Domain"] == nil || without.properties["DomainRecord"] != nil {
@@ -287,7 +287,7 @@ func TestAccessLogs_NameTheSourceButNoPathOrQuery(t *testing.T) {
 	}
 }
 
-func TestEnvironments_WatchWhatTheyShould(t *testing.T) {
+func TestEnvironments_AccessLogsAlarmsAndDashboard(t *testing.T) {
 	for environment, want := range map[string]struct{ accessLogs, alarms, dashboard bool }{
 		"dev": {}, "staging": {accessLogs: true}, "prod": {accessLogs: true, alarms: true, dashboard: true},
 	} {

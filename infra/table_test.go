@@ -70,7 +70,7 @@ func TestTables_AllNamedByParameter_NothingIsCreated(t *testing.T) {
 		t.Errorf("created %v", tables)
 	}
 	if len(template.Ignored) > 0 {
-		t.Errorf("the functions lack %q", template.Ignored)
+		t.Errorf("the local run ignores %q", template.Ignored)
 	}
 	parameters := allNamed()
 	delete(parameters, "RefusalsTable") // which a 0.1.0 stack does not have
@@ -82,7 +82,7 @@ func TestTables_AllNamedByParameter_NothingIsCreated(t *testing.T) {
 func TestTables_OutliveMistakes(t *testing.T) {
 	s := deploy(t, nil)
 	declared := source(t, "template.yaml")["Resources"]
-	// CloudFormation would create a new, empty table under another logical ID. TestTables_Keys_NeverChange checks names and keys.
+	// Under a new logical ID, CloudFormation would create an empty table. TestTables_Keys_NeverChange checks names and keys.
 	if want := []string{"Catalogue", "Vouchers", "Checkouts", "Refusals"}; !slices.Equal(s.byType[typeTable], want) {
 		t.Errorf("the tables are %q, want %q", s.byType[typeTable], want)
 	}
@@ -108,9 +108,9 @@ func TestTables_OutliveMistakes(t *testing.T) {
 	}
 }
 
-// In a 0.1.0 stack, Tables is a nested stack, and CloudFormation cannot change the type of a resource. While the template creates one
-// of its three tables, it declares a handle named Tables, so CloudFormation rejects the update of a 0.1.0 stack.
-func TestTables_AnyCreated_StackOf010IsRejected(t *testing.T) {
+// In a 0.1.0 stack, Tables is a nested stack with three tables, and CloudFormation cannot change the type of a resource. If the
+// template creates any of these tables, it declares a handle named Tables, so that CloudFormation rejects the update of a 0.1.0 stack.
+func TestTables_AnyCreated_UpdateOf010StackIsRejected(t *testing.T) {
 	for _, named := range []string{"", "CatalogueTable", "VouchersTable", "CheckoutsTable"} {
 		parameters := allNamed()
 		parameters[named] = ""

@@ -62,7 +62,6 @@ func (f *parsedFlag) String() string { return f.written }
 
 func (f *parsedFlag) Type() string { return f.kind }
 
-// Set parses the flag's value.
 func (f *parsedFlag) Set(text string) error {
 	f.written = text
 	return f.parse(text)
@@ -75,7 +74,6 @@ type countedFlag struct {
 	times int
 }
 
-// Set sets the flag's value.
 func (f *countedFlag) Set(text string) error {
 	f.times++
 	return f.Value.Set(text)

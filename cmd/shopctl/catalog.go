@@ -33,7 +33,7 @@ type applyJSON struct {
 
 type otherTermsJSON struct {
 	Customer string   `json:"customer"`
-	Code     string   `json:"code"`   // as it was created
+	Code     string   `json:"code"`   // as written at creation
 	Fields   []string `json:"fields"` // that differ
 }
 
@@ -88,7 +88,7 @@ command changes nothing and exits with 3, unless --yes accepts it.`,
 	flags := command.Flags()
 	flags.BoolVar(&dryRun, "dry-run", false, "show what would change, and change nothing")
 	flags.BoolVar(&yes, "yes", false, "accept prices of zero, and prices that become ten times higher or lower")
-	flags.BoolVar(&prune, "prune", false, "take products and variants off sale that the files' customers have and the files do not")
+	flags.BoolVar(&prune, "prune", false, "take products and variants of the files' customers off sale if the files do not have them")
 	return command
 }
 
@@ -101,7 +101,7 @@ func atLeastOne(name string) cobra.PositionalArgs {
 	}
 }
 
-// readFiles reads each file up to one byte more than allowed.
+// readFiles reads at most one byte more than a file may have, so that PlanCatalogue can reject a file that is too long.
 func (s *session) readFiles(names []string) ([]catalogfile.File, error) {
 	files := make([]catalogfile.File, len(names))
 	for i, name := range names {

@@ -48,8 +48,8 @@ func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 	})
 }
 
-// examplesOf calls try for each example of a command and its subcommands. Every command must have one, except groups and dev,
-// which would start another run.
+// examplesOf calls try for each example of a command and its subcommands. Every command must have an example, except groups
+// and dev, which would start another run.
 func examplesOf(t *testing.T, command *cobra.Command, try func(t *testing.T, example string)) {
 	t.Helper()
 	if command.Name() == "dev" || command.Name() == "help" || command.Name() == "completion" {

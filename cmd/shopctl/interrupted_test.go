@@ -27,8 +27,8 @@ type unreliable struct {
 	store     *httputil.ReverseProxy
 	operation string
 	seen      atomic.Int32
-	// happen is called twice for the nth request, from 1: with done false before the request is forwarded, and with done true before
-	// the response is. If it returns true, the connection is cut.
+	// happen is called twice for each request: with done false before the request is forwarded, and with done true before the response
+	// is forwarded. n counts the requests from 1. If happen returns true, the connection is cut.
 	happen func(n int, done bool) (cut bool)
 }
 
@@ -231,10 +231,10 @@ func TestGenerate_DiskIsFull_StopsAndIsCompletedByResume(t *testing.T) {
 	}
 }
 
-// cutAt interrupts the operator's command at the nth request, before the store applies it or, if behind is set, afterwards.
-func cutAt(at int, behind bool, interrupt context.CancelFunc) func(n int, done bool) bool {
+// cutAt interrupts the operator's command at the request with the given number, before or after the store has applied the request.
+func cutAt(number int, applied bool, interrupt context.CancelFunc) func(n int, done bool) bool {
 	return func(n int, done bool) bool {
-		if n < at || done != behind {
+		if n < number || done != applied {
 			return false
 		}
 		interrupt()
@@ -251,12 +251,12 @@ func TestApply_Interrupted_IsCompletedByApply(t *testing.T) {
 	// PutItem writes the closed customer, the open customer and a voucher; transactions write three products and a voucher.
 	for operation, writes := range map[string]int{"PutItem": 3, "TransactWriteItems": 4} {
 		for cut := range 2 * writes {
-			at, behind := cut/2+1, cut%2 == 1
-			t.Run(fmt.Sprintf("%s %d, behind %t", operation, at, behind), func(t *testing.T) {
+			at, applied := cut/2+1, cut%2 == 1
+			t.Run(fmt.Sprintf("%s %d, applied %t", operation, at, applied), func(t *testing.T) {
 				t.Parallel()
 				s := newShopfront(t)
 				ctx, interrupt := context.WithCancel(t.Context())
-				restore := s.through(t, newUnreliable(t, s, operation, cutAt(at, behind, interrupt)))
+				restore := s.through(t, newUnreliable(t, s, operation, cutAt(at, applied, interrupt)))
 				got := s.shopctl(ctx, "--local", "catalog", "apply", "testdata/emberforge.yaml")
 				if got.exit != exitInterrupted || got.stdout != "" || !strings.HasPrefix(got.stderr, "error: interrupted") {
 					t.Fatal(got)
@@ -322,7 +322,7 @@ func TestDisableBatch_Interrupted_IsCompletedByDisable(t *testing.T) {
 	}
 }
 
-// late is a proxy that holds back the first UpdateItem. It calls interrupt, and the store gets the request only with deliver.
+// late is a proxy that interrupts the command at its first UpdateItem, and holds the request back until deliver is called.
 type late struct {
 	store     http.Handler
 	interrupt context.CancelFunc

@@ -13,7 +13,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// takesEffect follows from access.Lifetime.
+// The 15 seconds in takesEffect follow from access.Lifetime.
 const takesEffect = "this takes effect within 15 seconds"
 
 // pauseJSON is what is paused.
@@ -48,7 +48,7 @@ func batchesFlag(command *cobra.Command, batches *[]string, usage string) {
 	command.Flags().StringArrayVar(batches, "batch", nil, usage)
 }
 
-// shopWithBatches opens the shop of a command that takes batches, or returns an error if one of them has no name.
+// shopWithBatches opens the shop of a command that takes batches, or returns an error if the name of a batch is empty.
 func (s *session) shopWithBatches(ctx context.Context, customer string, batches []string) (*operator.Shop, error) {
 	if slices.ContainsFunc(batches, func(batch string) bool { return strings.TrimSpace(batch) == "" }) {
 		return nil, misused("--batch must not be empty")
@@ -64,8 +64,8 @@ func newVoucherPauseCommand(s *session) *cobra.Command {
 however many vouchers there are, and the vouchers stay as they are. A paused code is refused like any other. A
 retry with the key of an earlier redemption still gets that redemption.
 
-Vouchers that join a paused batch later are paused, too. The command warns of a batch that has no vouchers: to
-find out, it may have to read all of the customer's vouchers, after it has written the pause.`, voucher.MaxPausedBatches),
+Vouchers that join a paused batch later are paused, too. The command warns of a batch that has no vouchers. For
+this it may have to read all of the customer's vouchers, after it has written the pause.`, voucher.MaxPausedBatches),
 		Example: "  shopctl --local voucher pause emberforge\n  shopctl --local voucher pause emberforge --batch summer --batch advent",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			shop, err := s.shopWithBatches(ctx, args[0], batches)
@@ -95,7 +95,7 @@ func newVoucherResumeCommand(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "resume CUSTOMER [--batch NAME]...", Short: "Lift the pause of all codes, or of batches, within 15 seconds", Args: exactly("CUSTOMER"),
 		Long: `Lift the pause of all codes, or of batches, within 15 seconds. Without --batch, batches that were paused by name
-stay paused, and the command prints the one that resumes them.`,
+stay paused, and the command prints how to resume them.`,
 		Example: "  shopctl --local voucher resume emberforge\n  shopctl --local voucher resume emberforge --batch summer",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			shop, err := s.shopWithBatches(ctx, args[0], batches)
@@ -115,7 +115,7 @@ stay paused, and the command prints the one that resumes them.`,
 				return err
 			}
 			if len(batches) == 0 && len(after.Batches) > 0 {
-				s.warn("batches stay paused that were paused by name; to resume them run: " + s.resumeCommand(shop.Customer.ID, after.Batches))
+				s.warn("batches that were paused by name stay paused; to resume them run: " + s.resumeCommand(shop.Customer.ID, after.Batches))
 			}
 			if len(batches) > 0 && after.All {
 				s.warn("all codes stay paused; to resume them run: " + s.resumeCommand(shop.Customer.ID, nil))

@@ -59,7 +59,7 @@ type session struct {
 
 const stackVariable = "SHOPFRONT_STACK"
 
-// command wraps a command's work. Errors before that are usage errors.
+// command wraps a command's work. Errors before the work begins are usage errors.
 func (s *session) command(do func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
 		s.began = true

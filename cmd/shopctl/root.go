@@ -98,7 +98,7 @@ func onlyHolds(group *cobra.Command) {
 
 func newHelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND...]", Short: "Show help, and with a command its flags", DisableFlagsInUseLine: true,
+		Use: "help [COMMAND...]", Short: "Show help, or the flags of a command", DisableFlagsInUseLine: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			command, rest, err := root.Find(args)
 			if err != nil || len(rest) == 0 {

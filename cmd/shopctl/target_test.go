@@ -125,7 +125,7 @@ func TestStack_Missing_IsReported(t *testing.T) {
 			stderr: "error: no such stack: \"shopfront-test\" in eu-central-1: check the name, AWS_REGION and AWS_PROFILE\n", exit: exitRefused,
 		}},
 		"not a Shopfront": {"newsletter", "eu-central-1", result{
-			stderr: "error: no such stack: \"newsletter\" in eu-central-1 is not a Shopfront, or not deployed to the end: it has no output CatalogueTable:" +
+			stderr: "error: no such stack: \"newsletter\" in eu-central-1 is not a Shopfront, or its deployment is incomplete: it has no output CatalogueTable:" +
 				" check the name, AWS_REGION and AWS_PROFILE\n", exit: exitRefused,
 		}},
 		"no region": {"shopfront-prod", "", result{
@@ -280,7 +280,7 @@ func TestExplain_EachError_BecomesItsProblems(t *testing.T) {
 			errors.Join(&voucher.FieldError{Field: "note", Err: errors.New("too long")}, nil, errors.Join(&voucher.FieldError{Field: "nick", Err: errors.New("too long")})),
 			[]problem{{exitRefused, kindInvalid, "note: too long", ""}, {exitRefused, kindInvalid, "nick: too long", ""}},
 		},
-		"an apply that another one overtook": {
+		"an apply that another apply overtook": {
 			fmt.Errorf("customer emberforge, after 1 of 3 writes: %w", catalog.ErrChanged),
 			[]problem{{exitFailed, kindFailed, "customer emberforge, after 1 of 3 writes: " + catalog.ErrChanged.Error(), ""}},
 		},

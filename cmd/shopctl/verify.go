@@ -57,7 +57,7 @@ func representReport(customer catalog.CustomerID, report reconciliation.Report) 
 func newVerifyCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "verify CUSTOMER", Short: "Check that vouchers, redemptions and checkouts add up", Args: exactly("CUSTOMER"),
-		Long: fmt.Sprintf(`Read all vouchers, redemptions and checkouts of a customer and report whatever breaks a rule. The uses taken
+		Long: fmt.Sprintf(`Read all vouchers, redemptions and checkouts of a customer and report whatever breaks a rule: the uses taken
 match the recorded redemptions, per nick and in total; counters and limits agree; every record has its
 voucher; no expired checkout is stored too long; no key or setting is damaged. The command changes nothing.
 

@@ -77,7 +77,7 @@ type createFlags struct {
 func (f *createFlags) add(flags *pflag.FlagSet) {
 	flags.Var(textFlag(&f.reward), "reward", "the `REWARD`: coins/500, 2*coins/500, 20% or 5.00 (required)")
 	f.editFlags.add(flags)
-	flags.Lookup("nick").Value, flags.Lookup("batch").Value = textFlag(&f.nick), textFlag(&f.batch) // there is nothing to remove yet
+	flags.Lookup("nick").Value, flags.Lookup("batch").Value = textFlag(&f.nick), textFlag(&f.batch) // unlike an edit, reject empty texts
 	flags.Lookup("max-uses").Usage += " (default 1)"
 	flags.Lookup("max-uses-per-nick").Usage += " (default none for --max-uses 1, else 1)"
 	flags.Var(numberFlag(&f.counters), "counters", "how many counters share a limit above 1, 1 to 64 (default 1 per 64 uses)")

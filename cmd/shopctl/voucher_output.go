@@ -15,7 +15,7 @@ import (
 // voucherJSON is a voucher. A limit of null means no limit.
 type voucherJSON struct {
 	Customer       string     `json:"customer"`
-	Code           string     `json:"code"` // as it was created
+	Code           string     `json:"code"` // as written at creation
 	Reward         rewardJSON `json:"reward"`
 	MaxUses        *int       `json:"maxUses"`
 	MaxUsesPerNick *int       `json:"maxUsesPerNick"`
@@ -138,7 +138,7 @@ func (s *session) showVoucher(shop *operator.Shop, standing voucher.Standing, re
 	return list(&s.output, "redemptions", redemptionHead(), rows)
 }
 
-// asArgument returns the voucher's code as an argument in a shell: as written, if that needs no quotes.
+// asArgument returns the voucher's code as an argument in a shell: as written if that needs no quotes, otherwise as compared.
 func asArgument(v voucher.Voucher) string {
 	special := func(r rune) bool {
 		return r != '-' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))

@@ -157,7 +157,7 @@ func TestChangelog_StructureChanges(t *testing.T) {
 		},
 		"an operation is added":   {edited(t, area, ""), shop, []string{"added GET /shop/{customer}/checkout"}},
 		"an operation is removed": {shop, edited(t, area, ""), []string{"removed GET /shop/{customer}/checkout, breaking"}},
-		"an operation is removed that was deprecated": {
+		"a deprecated operation is removed": {
 			edited(t, get, deprecated), edited(t, area, ""), []string{"removed GET /shop/{customer}/checkout: it was deprecated before"},
 		},
 		"an operation is removed before its sunset": {
@@ -169,7 +169,7 @@ func TestChangelog_StructureChanges(t *testing.T) {
 		"an operation is deprecated": {
 			shop, sunset("2001-01-01"), []string{"modified GET /shop/{customer}/checkout: endpoint deprecated; it may be removed from 2001-01-01 on"},
 		},
-		"an operation is added deprecated": {
+		"a deprecated operation is added": {
 			edited(t, area, ""), sunset("2999-01-01"), []string{"added GET /shop/{customer}/checkout: it is deprecated; it may be removed from 2999-01-01 on"},
 		},
 		"a sunset is postponed": {
@@ -211,7 +211,7 @@ func TestChangelog_StructureChanges(t *testing.T) {
 			shop, edited(t, "Request-Id: {", "Request-Id: {deprecated: true, "),
 			[]string{"modified POST /shop/{customer}/voucher: response 200, header Request-Id: it is deprecated"},
 		},
-		"a field is added deprecated": {
+		"a deprecated field is added": {
 			edited(t, note, ""), marked(t, note, "2027-01-01"),
 			[]string{"modified POST /shop/{customer}/voucher: added the optional property `note` to the response with the `200` status; response 200, application/json, field note: it may be removed from 2027-01-01 on"},
 		},
@@ -240,7 +240,7 @@ func TestChangelog_StructureChanges(t *testing.T) {
 			edited(t, answer, either), edited(t, answer, either, note, ""),
 			[]string{"modified POST /shop/{customer}/voucher: removed the optional property `note` of `Redemption` from the response with the `200` status"},
 		},
-		"a field in a field of one of two schemas": {
+		"a nested field of one of two schemas": {
 			edited(t, answer, either), edited(t, answer, either, coins, coins+", rank: {type: string}"),
 			[]string{"modified POST /shop/{customer}/voucher: added the optional property `reward/rank` of `Redemption` to the response with the `200` status"},
 		},

@@ -44,7 +44,7 @@ func findings(base, revision document) (map[Operation][]checker.Change, error) {
 	return found, nil
 }
 
-// structure returns the document for the diff library: without text, and without sunsets, which it would compare with the clock.
+// structure returns the document for the diff library: without text, and without sunsets, which the library would compare with the clock.
 func (d document) structure() (*load.SpecInfo, error) {
 	var raw object
 	if err := json.Unmarshal(d.text, &raw); err != nil {
@@ -63,7 +63,7 @@ func (d document) structure() (*load.SpecInfo, error) {
 }
 
 // plainWords describes a finding in English. The library rounds numbers; plainWords writes them as the documents do. If a parameter
-// becomes a string, the library says that its type was widened. If it had no type before, plainWords says that its type changed.
+// without a type becomes a string, the library says that the type was widened; plainWords says that it was changed.
 func plainWords(finding checker.Change) string {
 	if change, isChange := finding.(checker.ApiChange); isChange {
 		if change.Id == checker.RequestParameterTypeGeneralizedId && slices.Contains(change.Args[:len(change.Args)-1], any("any")) {
@@ -84,7 +84,7 @@ func plainWords(finding checker.Change) string {
 	return regexp.MustCompile("`[^`]*(one|any|all)Of\\[[^`]*`").ReplaceAllStringFunc(text, plainPath)
 }
 
-// plainPath turns the library's path of a field in one of several schemas around: `oneOf[Redemption]/reward/coins` becomes
+// plainPath reverses the library's path of a field in one of several schemas: `oneOf[Redemption]/reward/coins` becomes
 // `reward/coins` of `Redemption`.
 func plainPath(path string) string {
 	step := regexp.MustCompile(`(one|any|all)Of\[(?:subschema #(\d+)(?:: )?)?([^\]]*)\]`)
@@ -100,7 +100,7 @@ func plainPath(path string) string {
 		}
 	})
 	var names []string
-	for i, name := range strings.Split(path, "\n") { // odd ones are schemas
+	for i, name := range strings.Split(path, "\n") { // fields are at even positions, schemas between them
 		if isField := i%2 == 0; isField {
 			name = strings.Trim(name, "/")
 			if name == "" {

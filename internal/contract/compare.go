@@ -29,7 +29,7 @@ type comparison struct {
 
 // difference is one difference between two documents.
 type difference struct {
-	operation Operation // as the later document has it; empty for the document as a whole
+	operation Operation // as in the later document, or in the base if it was removed; empty for the document as a whole
 	at        string    // the place in the operation, such as "response 200, header ETag"
 	what      string    // such as "maximum was 100 and is not there"
 	harm      string    // why it breaks clients, and what to do; empty if it is harmless
@@ -169,7 +169,7 @@ func (c *comparison) object(at, parent string, from side, base, revision object)
 			c.required(at, from, r == true)
 		case name == "operationId" && !wasThere:
 			c.differs(at, was(name, b, r), "")
-		case name == "name" && parent == "parameters": // in the path, where the position counts
+		case name == "name" && parent == "parameters": // a path parameter, whose position identifies it
 		case name == "security":
 			c.security(at, b, r)
 		case name == "operationId", name == "schema": // generated clients call the operation by its ID
@@ -180,8 +180,8 @@ func (c *comparison) object(at, parent string, from side, base, revision object)
 	}
 }
 
-// security judges the credentials that an operation accepts: a list of alternatives, each a set of schemes. Whoever met one of
-// the base's alternatives must meet one of the revision's. An empty set, like a missing list, asks for nothing.
+// security judges the credentials that an operation accepts: a list of alternatives, each a set of schemes. A client
+// that satisfies any alternative of the base must satisfy one of the revision. An empty set, like a missing list, asks for nothing.
 func (c *comparison) security(at string, base, revision any) {
 	alternatives := func(value any) []any {
 		if len(list(value)) == 0 {

@@ -1,4 +1,4 @@
-// Package contract keeps the promises that the interface makes to its clients. They are files in api/:
+// Package contract keeps the promises that the interface makes to its clients. Its files are in api/:
 //
 //	openapi.yaml    the working document: the interface as this commit serves it
 //	releases/       released documents, which are never edited, and SHA256SUMS, which proves it
@@ -8,7 +8,7 @@
 //	pages/          rendered: the pages that show both, and their Content-Security-Policy
 //
 // Check is the gate that a change of the interface has to pass. CheckHistory compares the released documents with git. Release
-// freezes the working document. Changelog counts by the rules of docs/interface.md, Versioning.
+// freezes the working document. Changelog counts changes by the rules of docs/interface.md, Versioning.
 //
 // The libraries that compare documents are large: only cmd/contract and tests import this package. Functions embed the rendered files
 // from package api.
@@ -90,12 +90,12 @@ func readReleases(dir fs.FS) ([]released, error) {
 		}
 		line := sumLine(file, text)
 		if found += line; !strings.Contains(string(sums), line) {
-			return nil, fmt.Errorf("%s was edited after its release, because its sum is not in %s: restore it from git", file, sumsFile)
+			return nil, fmt.Errorf("%s was edited after its release: its sum is not in %s. Restore it from git", file, sumsFile)
 		}
 		name := strings.TrimSuffix(file, ".yaml")
 		parts := regexp.MustCompile(`^(\d{4})-(?:undated|(\d{4}-\d{2}-\d{2}))$`).FindStringSubmatch(name)
 		if parts == nil || parts[1] != fmt.Sprintf("%04d", i+1) {
-			return nil, fmt.Errorf("%s should be %04d and a date, or undated: restore the release before it from git", file, i+1)
+			return nil, fmt.Errorf("%s should be %04[2]d-YYYY-MM-DD or %04[2]d-undated: restore the release before it from git", file, i+1)
 		}
 		release := released{date: parts[2]}
 		if release.document, err = parse(name, text); err != nil {

@@ -56,10 +56,10 @@ type object = map[string]any
 
 // document is a parsed OpenAPI document.
 type document struct {
-	name       string                  // of its file
+	name       string                  // the file name, or the name of the release
 	yaml       []byte                  // as it was written
 	text       []byte                  // in JSON
-	root       object                  // of the document, with each $ref replaced by its target
+	root       object                  // the document, with each $ref replaced by its target
 	operations map[Operation]operation // by shape
 	// misplaced describes each x-sunset that is not a date, or whose element is not deprecated.
 	misplaced []string
@@ -152,8 +152,8 @@ func strip(value any, hasOwnNames bool, members ...string) {
 	}
 }
 
-// inline replaces each $ref in a value with its target. Members beside a $ref override those of the target. Open lists the
-// references that contain the value: a $ref to one of them is recursive, and stays.
+// inline replaces each $ref in a value with its target. Members beside a $ref override those of the target. The
+// references in open contain the value: a $ref to one of them is recursive, and stays.
 func (d document) inline(value any, open ...string) any {
 	switch value := value.(type) {
 	case object:

@@ -32,7 +32,7 @@ func (c *Contract) Check(ctx context.Context, routes []Route, today time.Time) (
 		problems = append(problems, workingFile+": "+reason)
 	}
 	if spec.Info != nil && spec.Info.Version != version {
-		problems = append(problems, fmt.Sprintf("info.version is %s: set it back to %s, releases are told apart by number and date", spec.Info.Version, version))
+		problems = append(problems, fmt.Sprintf("info.version is %s: set it back to %s. Releases are told apart by number and date", spec.Info.Version, version))
 	}
 	return slices.Concat(problems, c.checkRoutes(routes), c.checkPromises(today), c.checkRendered()), nil
 }
@@ -64,8 +64,8 @@ func Routes(template *samtemplate.Template) []Route {
 	return routes
 }
 
-// checkRoutes checks that the code routes the operations of the working document, each GET with its HEAD, and that it responds 410
-// only to operations that a release had and the document no longer has.
+// checkRoutes checks that the template routes exactly the operations of the working document, each GET with its HEAD. Only operations
+// that a release had, and that the document no longer has, may be routed to the function that responds 410.
 func (c *Contract) checkRoutes(routes []Route) []string {
 	var problems []string
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
@@ -102,7 +102,7 @@ func (c *Contract) checkRoutes(routes []Route) []string {
 }
 
 // checkPromises checks that the working document keeps the promises of the last release, and the sunsets of all releases. It checks
-// each release after the reconstructed ones in the same way, as of its own date.
+// the releases in the same way, as of their own dates, except for the reconstructed ones and the first release after them.
 func (c *Contract) checkPromises(today time.Time) []string {
 	day := today.UTC().Format(time.DateOnly)
 	problems := unkept(c.releases, c.working, day)
@@ -147,7 +147,7 @@ func unkept(before []released, revision document, day string) []string {
 	return problems
 }
 
-// checkRendered checks that the rendered files are up to date with Render.
+// checkRendered checks that the rendered files are up to date.
 func (c *Contract) checkRendered() []string {
 	rendered, err := c.rendered()
 	if err != nil {

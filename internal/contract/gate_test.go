@@ -74,7 +74,7 @@ func TestCheck_HarmfulChange_IsReported(t *testing.T) {
 	}{
 		"a removed operation":                  {shop, edited(t, area, ""), "GET /shop/{customer}/checkout: was removed without having been deprecated"},
 		"a removed response field":             {shop, edited(t, note, ""), "response 200, application/json, field note: was removed without having been deprecated"},
-		"a removed field of every response":    {shop, edited(t, id, "", "[id, reward]", "[reward]"), "field id: was removed"},
+		"a removed required response field":    {shop, edited(t, id, "", "[id, reward]", "[reward]"), "field id: was removed"},
 		"a removed request field":              {shop, edited(t, nick, ""), "request body, application/json, field nick: was removed"},
 		"a new required field":                 {shop, edited(t, "[code]", "[code, till]", nick, nick+"                till: {type: string}\n"), "field till: is required now"},
 		"a field that becomes required":        {shop, edited(t, "[code]", "[code, nick]"), "field nick: is required now"},
@@ -230,22 +230,22 @@ func TestCheck_SunsetOfAnyRelease_IsRemembered(t *testing.T) {
 	}
 }
 
-// A release made by hand must keep earlier promises, like one of `make release`. The first six releases are reconstructed.
+// A release made by hand must keep earlier promises, like a release by `make release`. The first six releases are reconstructed.
 func TestCheck_HandMadeRelease_KeepsEarlierPromises(t *testing.T) {
 	withoutNote := edited(t, note, "")
 	handMade := func(text string) string {
 		return strings.Replace(text, "version: 1.0.0", "version: 1.0.0, x-reconstructed: true", 1)
 	}
 	for name, test := range map[string]struct {
-		releases []release // after six of the shop
+		releases []release // after six releases of the shop
 		want     string    // the one problem
 	}{
-		"correct":                               {[]release{{"2026-11-21", shop}, {"2026-12-01", deprecated(t, "2027-01-01")}, {"2027-01-01", edited(t, area, "")}}, ""},
-		"reconstructed, and breaking":           {[]release{{"2026-11-21", withoutNote}}, ""},
-		"breaking":                              {[]release{{"2026-11-21", shop}, {"2026-12-01", withoutNote}}, "release 0008-2026-12-01: POST /shop/{customer}/voucher: response 200, application/json, field note: was removed without"},
-		"breaking, then repaired":               {[]release{{"2026-11-21", shop}, {"2026-12-01", withoutNote}, {"2026-12-02", shop}}, "release 0008-2026-12-01: POST"},
-		"breaking, and marked as reconstructed": {[]release{{"2026-11-21", shop}, {"2026-12-01", handMade(withoutNote)}}, "release 0008-2026-12-01: POST"},
-		"removed before the sunset":             {[]release{{"2026-11-21", deprecated(t, "2027-01-01")}, {"2026-12-31", edited(t, area, "")}}, "release 0008-2026-12-31: GET /shop/{customer}/checkout: was removed before its sunset on 2027-01-01"},
+		"correct":                                {[]release{{"2026-11-21", shop}, {"2026-12-01", deprecated(t, "2027-01-01")}, {"2027-01-01", edited(t, area, "")}}, ""},
+		"breaking, after the reconstructed ones": {[]release{{"2026-11-21", withoutNote}}, ""},
+		"breaking":                               {[]release{{"2026-11-21", shop}, {"2026-12-01", withoutNote}}, "release 0008-2026-12-01: POST /shop/{customer}/voucher: response 200, application/json, field note: was removed without"},
+		"breaking, then repaired":                {[]release{{"2026-11-21", shop}, {"2026-12-01", withoutNote}, {"2026-12-02", shop}}, "release 0008-2026-12-01: POST"},
+		"breaking, and marked as reconstructed":  {[]release{{"2026-11-21", shop}, {"2026-12-01", handMade(withoutNote)}}, "release 0008-2026-12-01: POST"},
+		"removed before the sunset":              {[]release{{"2026-11-21", deprecated(t, "2027-01-01")}, {"2026-12-31", edited(t, area, "")}}, "release 0008-2026-12-31: GET /shop/{customer}/checkout: was removed before its sunset on 2027-01-01"},
 		"sunset lifted, then deprecated without a day": {
 			[]release{{"2026-11-21", deprecated(t, "2027-01-01")}, {"2026-12-01", shop}, {"2026-12-02", edited(t, get, get+"      deprecated: true\n")}},
 			"release 0009-2026-12-02: GET /shop/{customer}/checkout: brings its sunset forward: a release announced 2027-01-01",
@@ -280,7 +280,7 @@ func TestCheck_HandMadeRelease_KeepsEarlierPromises(t *testing.T) {
 
 type release struct{ date, text string }
 
-// afterTheRecord returns a contract with releases after six of the shop. The last release is also the working document.
+// afterTheRecord returns a contract with six releases of the shop, then the given ones. The last release is also the working document.
 func afterTheRecord(t *testing.T, after []release) *contract.Contract {
 	t.Helper()
 	var releases [][2]string
@@ -406,11 +406,11 @@ func TestOpen_EditedRelease_IsRejected(t *testing.T) {
 		"edited": {func(t *testing.T, root string) {
 			write(t, root, first, edited(t, "Voucher not found", "No voucher"))
 		}, "0001-undated.yaml was edited after its release"},
-		"added by hand":                        {func(t *testing.T, root string) { write(t, root, "api/releases/0003-undated.yaml", shop) }, "0003-undated.yaml was edited after its release"},
-		"removed":                              {func(t *testing.T, root string) { remove(t, root, second) }, "lists a document that does not exist"},
-		"an earlier one removed, with its sum": {func(t *testing.T, root string) { remove(t, root, first); sum(t, root) }, "0002-2026-11-21.yaml should be 0001"},
-		"without sums":                         {func(t *testing.T, root string) { remove(t, root, "api/releases/SHA256SUMS") }, "SHA256SUMS"},
-		"sums without a line":                  {func(t *testing.T, root string) { write(t, root, "api/releases/SHA256SUMS", "") }, "0001-undated.yaml was edited"},
+		"added by hand":                   {func(t *testing.T, root string) { write(t, root, "api/releases/0003-undated.yaml", shop) }, "0003-undated.yaml was edited after its release"},
+		"removed":                         {func(t *testing.T, root string) { remove(t, root, second) }, "lists a document that does not exist"},
+		"the first removed, with its sum": {func(t *testing.T, root string) { remove(t, root, first); sum(t, root) }, "0002-2026-11-21.yaml should be 0001"},
+		"without sums":                    {func(t *testing.T, root string) { remove(t, root, "api/releases/SHA256SUMS") }, "SHA256SUMS"},
+		"no line in the sums":             {func(t *testing.T, root string) { write(t, root, "api/releases/SHA256SUMS", "") }, "0001-undated.yaml was edited"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := keep(t, shop, [2]string{"0001-undated", shop}, [2]string{"0002-2026-11-21", shop})

@@ -16,7 +16,7 @@ import (
 )
 
 // releasesSum is the SHA-256 of api/releases/SHA256SUMS. Without a git history, as in an unpacked archive, only this proves that the
-// released documents are unchanged. Only `make release` changes it.
+// released documents are unchanged. Change it only after `make release`.
 const releasesSum = "2d8660cce32d6d0db610acde7e4ff123605e3edf855f4982b91cf06fee17f207"
 
 func TestReleases_Sums_ArePinned(t *testing.T) {
@@ -73,11 +73,11 @@ func TestCheckHistory_EditedOrRemovedRelease_IsReported(t *testing.T) {
 		want []string // a part of each problem
 	}{
 		"unchanged": {func(*testing.T, string) {}, nil},
-		"edited, with its sum": {func(t *testing.T, root string) {
+		"edited, sum updated": {func(t *testing.T, root string) {
 			write(t, root, second, shop)
 			sum(t, root)
 		}, []string{second + " is not what was released"}},
-		"edited, with its sum, and committed": {func(t *testing.T, root string) { commit(t, root, second, shop) }, []string{second + " is not what was released"}},
+		"edited, sum updated, committed": {func(t *testing.T, root string) { commit(t, root, second, shop) }, []string{second + " is not what was released"}},
 		"edited, then another commit": {func(t *testing.T, root string) {
 			commit(t, root, first, edited(t, "Redeemed", "Used"))
 			commit(t, root, "README.md", "A shop.\n")
@@ -86,12 +86,12 @@ func TestCheckHistory_EditedOrRemovedRelease_IsReported(t *testing.T) {
 			commit(t, root, first, edited(t, "Redeemed", "Used"))
 			commit(t, root, first, shop)
 		}, nil},
-		"the last one deleted, with its sum": {func(t *testing.T, root string) { remove(t, root, third); sum(t, root) }, []string{third + " was released and does not exist any more"}},
-		"the last one deleted, with its sum, and committed": {func(t *testing.T, root string) {
+		"the last release deleted, with its sum": {func(t *testing.T, root string) { remove(t, root, third); sum(t, root) }, []string{third + " was released and does not exist any more"}},
+		"the last release deleted, with its sum, committed": {func(t *testing.T, root string) {
 			remove(t, root, third)
 			commit(t, root, "README.md", "A shop.\n")
 		}, []string{third + " was released and does not exist any more"}},
-		"an earlier one deleted, the next ones renamed": {func(t *testing.T, root string) {
+		"the first release deleted, the others renamed": {func(t *testing.T, root string) {
 			remove(t, root, first)
 			git(t, root, "mv", second, first)
 			git(t, root, "mv", third, strings.Replace(third, "0003", "0002", 1))

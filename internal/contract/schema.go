@@ -14,7 +14,7 @@ type side int
 const (
 	sent     side = iota // clients: a value that was accepted must still be accepted
 	returned             // the service: a value that could not occur before must not occur now
-	fixed                // nobody: the schema is a condition, so no value may join or leave
+	fixed                // nobody: the schema is a condition, which must accept the same values as before
 )
 
 // effect says whether a changed schema accepts more values, and whether it accepts fewer. It may do both.
@@ -152,7 +152,7 @@ func types(value any) []any {
 	return found
 }
 
-// requiredFields ignores removed fields, because each reports them.
+// requiredFields compares which fields are required. It ignores removed fields, because c.each reports them.
 func (c *comparison) requiredFields(at string, from side, base, revision object) {
 	before, now := list(base["required"]), list(revision["required"])
 	for _, name := range now {
@@ -170,8 +170,8 @@ func (c *comparison) requiredFields(at string, from side, base, revision object)
 	}
 }
 
-// schemas compares lists of schemas in their order. One more part of allOf accepts fewer values. One more alternative accepts
-// more values, unless it is the first.
+// schemas compares lists of schemas in their order. A longer allOf accepts fewer values. A longer oneOf or anyOf
+// accepts more values, unless the list was empty before.
 func (c *comparison) schemas(at, keyword string, from side, base, revision []any) {
 	for i := range min(len(base), len(revision)) {
 		c.schema(fmt.Sprintf("%s, %s %d", at, keyword, i+1), from, base[i], revision[i])

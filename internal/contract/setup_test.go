@@ -148,7 +148,6 @@ func rendered(t *testing.T, base, working string) *contract.Contract {
 	return c
 }
 
-// routes are the routes of the shop.
 func routes(more ...contract.Route) []contract.Route {
 	route := func(function, method, path string) contract.Route {
 		return contract.Route{Operation: contract.Operation{Method: method, Path: path}, Function: function}

@@ -13,7 +13,7 @@ import (
 
 const (
 	summariesFile = "summaries.yaml"
-	// maxSummary is the maximum length of a summary in bytes: it is shown under a heading.
+	// maxSummary is the maximum length of a summary in bytes.
 	maxSummary = 300
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// These constants name who must reject a bad request, if not a function: the gateway, or its HTTP server if the request is not HTTP.
+// These constants say who must reject a bad request before a function sees it: the gateway, or its HTTP server for bytes that are not HTTP.
 const (
 	gatewaysOwn = "gateway"
 	serversOwn  = "server"
@@ -240,7 +240,7 @@ func TestPath_UnknownPaths_AreNotFound(t *testing.T) {
 		add(http.MethodGet, "/shop/"+s.id+"/checkout/coins/"+segment, 404, "not-found")
 		add(http.MethodGet, "/shop/"+s.id+"/checkout/coins/variant/"+segment, 404, "not-found")
 	}
-	// An HTTP API cuts the path at an encoded question mark: without its parameter, this would be a checkout of amount 1.
+	// An HTTP API cuts the path at an encoded question mark. The path before it would be a valid checkout of the default amount.
 	for _, path := range []string{"/checkout/coins/500", "/checkout/coins/variant/500"} {
 		for _, query := range []string{"%3F", "%3Famount=5", "%253Famount=5"} {
 			add(http.MethodGet, "/shop/"+s.id+path+query, 404, "not-found")

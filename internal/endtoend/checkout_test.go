@@ -202,14 +202,14 @@ func TestCheckout_Data_IsReturnedAsJSON(t *testing.T) {
 }
 
 func TestCheckout_Yen_HasNoSmallerUnit(t *testing.T) {
-	const tea = `{"player":"haru"}`
+	const player = `{"player":"haru"}`
 	yen := strings.NewReplacer("EUR", "JPY", "4.99", "499", "9.99", "999", "44.99", "4499", "7.99", "799", "14.99", "1499").Replace(emberforge)
 	s := loadShop(t, yen, newShop(t).id+"-jpy")
 	c := decode[checkout](t, s.get(t, "/checkout/coins/500?amount=2"))
 	if c.UnitPrice != (price{499, "JPY", "499 JPY"}) || c.Total != (price{998, "JPY", "998 JPY"}) {
 		t.Errorf("checkout %+v", c)
 	}
-	s.get(t, "/checkout/vip-rank/30-days?data="+url.QueryEscape(tea)).wantStatus(t, http.StatusOK)
+	s.get(t, "/checkout/vip-rank/30-days?data="+url.QueryEscape(player)).wantStatus(t, http.StatusOK)
 }
 
 func TestCheckout_NotOnSale_IsNotFound(t *testing.T) {
@@ -372,7 +372,7 @@ func TestHEAD_RespondsLikeGETAndStoresNothing(t *testing.T) {
 			if a.body != "" {
 				t.Errorf("%s has a body: %s", path, a.body)
 			}
-			if isOlder := strings.Contains(path, "/variant/"); isOlder != (a.header.Get("Deprecation") != "") {
+			if isDeprecated := strings.Contains(path, "/variant/"); isDeprecated != (a.header.Get("Deprecation") != "") {
 				t.Errorf("%s: %v", path, a.header)
 			}
 		}

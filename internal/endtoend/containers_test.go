@@ -19,7 +19,7 @@ import (
 )
 
 // With -sam, requests go to the functions that `make build` built, in containers, behind `sam local start-api`. They use
-// the tables of the local run. That gateway's own responses differ from API Gateway's, so `make start-api` skips tests of them.
+// the tables of the local run. The SAM gateway's own responses differ from API Gateway's, so `make start-api` skips tests of them.
 var (
 	samCLI  = flag.String("sam", "", "send requests to the functions in Docker, with this SAM CLI") //nolint:gochecknoglobals // a flag
 	samArgs = flag.String("sam-args", "", "more arguments for sam local start-api")                 //nolint:gochecknoglobals // a flag

@@ -29,7 +29,6 @@ type dev struct {
 	ended   chan error
 }
 
-// buildShopctl builds the command.
 func buildShopctl(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "shopctl")

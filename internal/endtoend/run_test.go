@@ -230,7 +230,7 @@ func (a answer) wantStatus(t *testing.T, status int) {
 		t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
 	}
 	numbered := a.header.Get("Apigw-Requestid")
-	if shared.containers != nil { // that gateway does not send the request's ID
+	if shared.containers != nil { // the gateway of `sam local start-api` does not send the request's ID
 		numbered = a.header.Get("Request-Id")
 	}
 	if len(a.header["Request-Id"]) != 1 || a.header.Get("Request-Id") != numbered {

@@ -46,8 +46,8 @@ func TestSamples_RedeemOnce_AndReportOnlyRealRedemptions(t *testing.T) {
 	}
 }
 
-// runOutages runs a sample program four times: with failures until it redeems, on a used-up voucher, with failures only, and with a
-// key that is not live, which it must report instead of trying again.
+// runOutages runs a sample program four times: with failures before a redemption, with a used-up voucher, with failures only, and
+// with a 401, which the program must report instead of trying again.
 func runOutages(t *testing.T, command []string, file, text string) {
 	t.Helper()
 	s := newShop(t)
@@ -79,7 +79,7 @@ func runOutages(t *testing.T, command []string, file, text string) {
 		}
 		keys := slices.Compact(gateway.keys())
 		if len(keys) != 1 || len(keys[0]) < 20 || seen[keys[0]] {
-			t.Errorf("the keys of one run are %q, want a new one, the same in each request", gateway.keys())
+			t.Errorf("the keys of one run are %q, want one new key in all requests", gateway.keys())
 		}
 		seen[keys[0]] = true
 	}

@@ -171,7 +171,7 @@ func storeShop(t *testing.T) shop {
 }
 
 // warmUp starts a process of each function and makes it connect to the store. It does not ask for the shop's checkout area, which
-// the function would still show when the store is down.
+// the function would still show from its memory when the store is down.
 func warmUp(t *testing.T, address string, s shop) {
 	t.Helper()
 	send(t, address, s.redeemRequest(body("UNKNOWN", ""))).wantRefused(t)
@@ -268,7 +268,7 @@ func TestStore_LostResponses_RetryWithKeyIsReplayed(t *testing.T) {
 	}
 }
 
-// The gateway responds for the killed process, and the next request starts another one.
+// The gateway responds for the killed process, and the next request starts a new process.
 func TestFunction_KilledProcess_Is500AndNextRequestSucceeds(t *testing.T) {
 	s := storeShop(t)
 	store := newStore(t)

@@ -322,7 +322,7 @@ func TestRedeem_LimitedRace_AllUsesAreTaken(t *testing.T) {
 	}
 }
 
-// race sends n requests at the same time.
+// race sends the requests of all racers at the same time.
 func race(t *testing.T, racers int, raw func(i int) string) []answer {
 	t.Helper()
 	address := baseURL(t)

@@ -15,7 +15,7 @@ import (
 	"shopfront/pkg/access"
 )
 
-// settings are the rules of a shop. Batch is the rule for the codes of launchBatch, codes the one for all.
+// settings are the rules of a shop: strangers is for requests without a key, codes for all codes, and batch for those of launchBatch.
 type settings struct{ strangers, codes, batch *rule }
 
 const launchBatch = "launch"
@@ -82,8 +82,8 @@ func (r *round) keys() []caller {
 	return slices.Clone(r.created)
 }
 
-// judgeAccess judges a response by what was allowed when the request was received. A request that was denied has no effect, even if its
-// response does not say so.
+// judgeAccess judges a response by what was allowed when the request was received. A denied request has no effect, even if its response
+// does not say that it was denied.
 func (r *round) judgeAccess(t *target, by caller, received time.Time, answer history.Answer) history.Answer {
 	mayCall, mayBeDenied := by.judge(received)
 	mayRedeem, mayBePaused := r.settings.codes.judge(received)
@@ -96,7 +96,7 @@ func (r *round) judgeAccess(t *target, by caller, received time.Time, answer his
 	case outcome == history.Denied && !mayBeDenied:
 		r.breach("%s: %s got 401, but was allowed all the time", t.written, by.name)
 	case outcome != history.Denied && outcome != history.Unknown && !mayCall:
-		r.breach("%s: %s was answered %q more than %s after the last time that was allowed", t.written, by.name, outcome, TakesEffect)
+		r.breach("%s: %s was answered %q more than %s after it was last allowed to call", t.written, by.name, outcome, TakesEffect)
 	case (outcome == history.Redeemed || outcome == history.Redeemable) && !mayRedeem:
 		r.breach("%s: %s was answered %q more than %s after the code was paused", t.written, by.name, outcome, TakesEffect)
 	}
@@ -112,7 +112,7 @@ func (r *round) judgeAccess(t *target, by caller, received time.Time, answer his
 	return answer
 }
 
-// supervise makes one change after the other until the clients are done, with time for each to take effect.
+// supervise makes one change after the other until the clients are done, and waits for each change to take effect.
 func (s *staff) supervise(tb testing.TB, over <-chan struct{}, change func(testing.TB)) {
 	tb.Helper()
 	for {
@@ -125,7 +125,7 @@ func (s *staff) supervise(tb testing.TB, over <-chan struct{}, change func(testi
 	}
 }
 
-// changeSettings changes the policy or a pause. What is denied, it allows before it denies anything else.
+// changeSettings changes the policy or a pause. It allows again what it denied before it denies anything else.
 func (s *staff) changeSettings(tb testing.TB) {
 	tb.Helper()
 	is := pick(s.random, s.settings.all()...)
@@ -175,7 +175,7 @@ func (r *round) tryChange(tb testing.TB, is *rule, allow bool, patience time.Dur
 	return status == 0
 }
 
-// allowAgain allows everything for the overseer, and lets it send a request with each key.
+// allowAgain allows everything again. Then the overseer sends a check with each key.
 func (r *round) allowAgain(tb testing.TB, random *mathrand.Rand) {
 	tb.Helper()
 	for _, is := range r.settings.all() {

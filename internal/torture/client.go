@@ -171,7 +171,7 @@ func (r *round) judgeRedemption(t *target, a asked, got response) history.Answer
 	}
 	replayed, is := got.header["Idempotency-Replayed"]
 	if is && !slices.Equal(replayed, []string{"true"}) {
-		r.violate("%s: Idempotency-Replayed of %s", t.written, got)
+		r.violate("%s: Idempotency-Replayed is present but not true: %s", t.written, got)
 	}
 	r.mu.Lock()
 	first := r.bodies[redemption.ID]
@@ -200,9 +200,10 @@ func (r *round) judgeCheck(t *target, got response) history.Answer {
 	return history.Answer{Outcome: history.Redeemable}
 }
 
-// judgeOther reads a response that is not 200. It must be a 401, a refusal that looks like every other refusal except that the shop's
-// server learns the reason, or the function's own 503. A 503 without Retry-After comes from the gateway: the function died or timed
-// out.
+// judgeOther reads a response that is not 200. It must be one of these:
+//   - a 401
+//   - a refusal: all refusals look the same, except that the shop's server learns the reason
+//   - a 503 with Retry-After: without it, the 503 would come from the gateway because the function died or timed out
 func (r *round) judgeOther(t *target, got response) history.Outcome {
 	var problem struct{ Type, Reason string }
 	if err := json.Unmarshal(got.body, &problem); err != nil {

@@ -79,7 +79,7 @@ customers:
 	return s
 }
 
-// redeem sends a code from an address, with a key of the shop's server unless that is empty.
+// redeem sends a code from an address, with a key of the shop's server unless key is empty.
 func (s *guessed) redeem(code, address, key string) *httptest.ResponseRecorder {
 	body := fmt.Sprintf(`{"code":%q,"nick":"Alder"}`, code)
 	r := httptest.NewRequestWithContext(s.Context(), http.MethodPost, "/shop/"+s.customer+"/voucher", strings.NewReader(body))
@@ -93,8 +93,8 @@ func (s *guessed) redeem(code, address, key string) *httptest.ResponseRecorder {
 	return recorder
 }
 
-// logged returns how many requests were judged and refused, and how many of them were not counted, once the log has a line for
-// each request.
+// logged waits until the log has a line for each request. It returns how many requests were judged and refused, and how many of those
+// were not counted.
 func (s *guessed) logged(requests int) (judged, uncounted int) {
 	s.Helper()
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -170,7 +170,7 @@ func TestGuesses_ManyProcesses_JudgeAtMostTheLimitAndOneEach(t *testing.T) {
 	responses := make([]*httptest.ResponseRecorder, guesses)
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range processes { // each needs its own process
+	for range processes { // each keeps one process busy
 		workers.Go(func() {
 			for i := range next {
 				responses[i] = s.redeem(s.wrong[i%len(s.wrong)], "203.0.113.7", "")

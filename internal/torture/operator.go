@@ -151,7 +151,8 @@ func flags(edit history.Edit) []string {
 	return flags
 }
 
-// run runs shopctl for as long as the operator waits. A command may fail while the store is hostile, but it must not be refused.
+// run runs shopctl, and kills it when the operator's patience ends. A command may fail while the store is hostile, but it
+// must not be refused.
 func (r *round) run(tb testing.TB, patience time.Duration, arguments ...string) (status int, printed string) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)

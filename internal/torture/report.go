@@ -13,7 +13,7 @@ import (
 type Row struct {
 	// Fault names what went wrong.
 	Fault string
-	// Injected counts how often it did. Where access changes, it counts the requests that had to be denied.
+	// Injected counts how often the fault was injected. Where access changes, it counts the requests that had to be denied.
 	Injected int
 	// Redemptions counts the redemptions on record in the end, Refusals the refused requests, and Unknown the attempts whose
 	// outcome the client does not know.

@@ -17,7 +17,7 @@ import (
 const (
 	clients   = 8 // as many as the function has processes, so no client waits for a process
 	operators = 2
-	// After that, clients send no new requests.
+	// After this time, clients send no new requests.
 	longestRound = 3 * time.Second
 	accessRound  = 8 * time.Second // because changes of access take effect late
 )
@@ -49,7 +49,7 @@ type round struct {
 	bodies   map[string]*response // the first response of each redemption, by its ID
 }
 
-// playRound plays a whole round. If it cannot be played, the test fails and its goroutine ends.
+// playRound plays a whole round. If the round cannot be played, the test fails and its goroutine ends.
 func playRound(tb testing.TB, settings Settings, t trial, number int) outcome {
 	tb.Helper()
 	began := time.Now()
@@ -143,7 +143,7 @@ func (r *round) play(tb testing.TB, random *rand.Rand) {
 		r.end = time.Now().Add(accessRound)
 	}
 	stream := func(of int) *rand.Rand {
-		return rand.New(rand.NewPCG(seed, uint64(of))) //nolint:gosec // repeatable, not secret; of is small
+		return rand.New(rand.NewPCG(seed, uint64(of))) //nolint:gosec // repeatable, not secret; no number is negative
 	}
 	var shopping, operating sync.WaitGroup
 	over := make(chan struct{})

@@ -40,8 +40,8 @@ func Overlay(tb testing.TB) map[string]string {
 type rule struct {
 	name    string
 	command func(allow bool) []string // the arguments of shopctl
-	// repeat says that a command of unknown outcome must be repeated before the opposite one, which may find nothing to change and so
-	// would not keep the first one from being applied later.
+	// repeat says that a command of unknown outcome must be repeated before the opposite command. Otherwise the opposite command may
+	// find nothing to change, and the first command may be applied later.
 	repeat bool
 
 	mu      sync.Mutex
@@ -59,7 +59,7 @@ func newRule(name string, allow bool) *rule {
 	return &rule{name: name, changes: []change{{allow, time.Unix(0, 0)}}}
 }
 
-// change records that a change begins. Call confirmed when it is known to be applied.
+// change records that a change begins. The caller calls confirmed when the change is known to be applied.
 func (r *rule) change(allow bool) (confirmed func(at time.Time)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

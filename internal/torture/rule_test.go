@@ -28,9 +28,9 @@ func TestRule_JudgesARequestByWhatMayHaveBeenInEffect(t *testing.T) {
 		"unknown, replaced by a confirmed one":   {[]step{{false, unknown}, allowed}, 12 * TakesEffect, true, false},
 		"confirmed, then unknown the same way":   {[]step{denied, {false, unknown}}, time.Hour, false, true},
 		"confirmed, then unknown the other way":  {[]step{denied, {true, unknown}}, time.Hour, true, true},
-		"changed to and fro within the lag":      {[]step{denied, {true, 1}, {false, 2}}, TakesEffect, true, true},
-		"changed to and fro, the last stands":    {[]step{denied, {true, 1}, {false, 2}}, TakesEffect + 3, false, true},
-		"denied before a change that is unknown": {[]step{{true, unknown}, {false, 5}, {true, unknown}}, time.Hour, true, true},
+		"changed back and forth within the lag":  {[]step{denied, {true, 1}, {false, 2}}, TakesEffect, true, true},
+		"changed back and forth, last in effect": {[]step{denied, {true, 1}, {false, 2}}, TakesEffect + 3, false, true},
+		"denied between two unknown changes":     {[]step{{true, unknown}, {false, 5}, {true, unknown}}, time.Hour, true, true},
 	} {
 		r := newRule("a stranger", true)
 		for _, s := range c.steps {

@@ -37,7 +37,7 @@ func (r *round) settle(tb testing.TB) {
 	}
 }
 
-// patienceOfOverseer is a number of attempts. A store with few units may still throttle.
+// patienceOfOverseer is how many attempts the overseer makes, because a store with few units may still throttle.
 const patienceOfOverseer = 20
 
 // completeEdit retries edits with an unknown outcome until they are applied, and enables the voucher. It edits nothing else,

@@ -111,7 +111,7 @@ func (t *target) typed(random *rand.Rand) string {
 // take takes one of the requests that are left to make.
 func (t *target) take() bool { return t.count(&t.requests) }
 
-// takeEdit takes one of the edits.
+// takeEdit takes one of the edits that are left to make.
 func (t *target) takeEdit() bool { return t.count(&t.edits) }
 
 func (t *target) count(left *int) bool {

@@ -17,7 +17,7 @@ import (
 type Settings struct {
 	// Programs are at least functions/redeem-voucher and cmd/shopctl. Where access changes, they must be built with Overlay.
 	Programs testshop.Programs
-	// Seed repeats the faults, and what clients and operators choose to do; not which of them is faster.
+	// Seed repeats the faults and the choices of clients and operators, but not their timing.
 	Seed uint64
 	// Duration is for how long rounds start. Each trial has at least one round.
 	Duration time.Duration
@@ -117,8 +117,8 @@ type progress struct {
 	row    Row
 }
 
-// next picks the trial for the next round: the one with the fewest rounds or, after Duration, one with too few injections. A
-// trial whose first round is not over stays in the lane that plays it.
+// next picks the trial for the next round: the one with the fewest rounds or, after Duration, one that has finished a round and has
+// too few injections.
 func (r *run) next() (p *progress, number int, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +155,7 @@ const vainRounds = 20
 
 func (p *progress) inVain() bool { return p.begun-p.inPlay >= vainRounds && !p.done(1) }
 
-// add adds up a round.
+// add adds a round to the report.
 func (r *run) add(p *progress, number int, played outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

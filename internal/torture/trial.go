@@ -23,14 +23,14 @@ type trial struct {
 	pause  time.Duration      // between the requests of a client, on average
 }
 
-// The names of trials that are not a fault's.
+// The names of trials that are not named after a fault.
 const (
 	accessing  = "changes of access"
 	contention = "contention alone"
 	everything = "everything at once"
 )
 
-// trials lists them in the order of the report.
+// trials lists the trials in the order of the report.
 func trials() []trial {
 	all := []trial{{fault: accessing, drawn: faultproxy.Faults(), access: true, pause: 250 * time.Millisecond}} // first: its rounds are the longest
 	for _, fault := range faultproxy.Faults() {
@@ -77,13 +77,13 @@ type plan struct {
 func (t trial) plan(random *rand.Rand) plan {
 	p := plan{share: pick(random, 0.15, 0.5, 0.85, 0.95)}
 	if t.access {
-		p.share = pick(random, 0, 0.1, 0.3) // because a change says nothing until it is confirmed
+		p.share = pick(random, 0, 0.1, 0.3) // because a change tests nothing until it is confirmed
 	}
 	p.settings = faultproxy.Settings{
 		Seed:  random.Uint64(),
 		Rates: make(map[faultproxy.Fault]float64),
 		Burst: pick(random, 1, 10, 100),
-		Delay: pick(random, 50*time.Millisecond, 300*time.Millisecond, 1500*time.Millisecond), // an attempt has a second
+		Delay: pick(random, 50*time.Millisecond, 300*time.Millisecond, 1500*time.Millisecond), // an attempt times out after a second
 		Hold:  2 * time.Millisecond,
 	}
 	for _, fault := range t.drawn {
@@ -96,7 +96,7 @@ func (t trial) plan(random *rand.Rand) plan {
 	if t.tight {
 		p.settings.WriteUnits = pick(random, 3.0, 6, 12)
 		p.settings.ReadUnits = 2 * p.settings.WriteUnits
-		p.settings.Reserve = 2 // a transaction of two items there takes four units at once
+		p.settings.Reserve = 2 // because a transaction of two items takes four units at once
 	}
 	return p
 }

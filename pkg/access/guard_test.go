@@ -109,7 +109,7 @@ func TestAdmit_ChangedSettings_AreSeenAfterALifetime(t *testing.T) {
 	}
 }
 
-// What a process remembers of one customer says nothing about another one.
+// A process must not use what it remembers of one customer for another customer.
 func TestAdmit_RememberedForAnotherCustomer_DoesNotCount(t *testing.T) {
 	ours, theirs := newKey(t), newKey(t)
 	store := &stored{

@@ -30,8 +30,8 @@ type Source struct {
 }
 
 // Source returns the source that a request's refusal counts for. For a stranger this is the network address, as the
-// gateway saw it. All addresses that cannot be parsed share one source. For the shop's server it is the nick under that key;
-// without a nick there is no limit.
+// gateway saw it. All addresses that cannot be parsed share one source. For the shop's server it is the nick under the server's
+// key; without a nick there is no limit.
 func (c Caller) Source(address string, nick voucher.Nick) Source {
 	if c.IsServer() {
 		if nick.Compared == "" {

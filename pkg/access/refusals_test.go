@@ -43,11 +43,11 @@ func TestSource_Server_IsCountedByNickAndKey(t *testing.T) {
 		source access.Source
 		same   bool
 	}{
-		"another address":         {server.Source("2001:db8::1", alder), true},
-		"another spelling":        {server.Source("203.0.113.7", voucher.Nick{Written: "ALDER", Compared: "alder"}), true},
-		"another nick":            {server.Source("203.0.113.7", rowan), false},
-		"another key":             {access.Caller{Key: "abcdefghij"}.Source("203.0.113.7", alder), false},
-		"a stranger of that name": {access.Caller{}.Source("203.0.113.7", alder), false},
+		"another address":           {server.Source("2001:db8::1", alder), true},
+		"another spelling":          {server.Source("203.0.113.7", voucher.Nick{Written: "ALDER", Compared: "alder"}), true},
+		"another nick":              {server.Source("203.0.113.7", rowan), false},
+		"another key":               {access.Caller{Key: "abcdefghij"}.Source("203.0.113.7", alder), false},
+		"a stranger with that nick": {access.Caller{}.Source("203.0.113.7", alder), false},
 	} {
 		if (c.source == source) != c.same {
 			t.Errorf("%s: %+v, against %+v", name, c.source, source)
@@ -144,7 +144,8 @@ func TestRefusals_Blocked_IsOneSourceOfOneCustomer(t *testing.T) {
 	}
 }
 
-// A source has one limit for all processes. Each may judge one refusal above it, from which it learns of the limit.
+// A source has one limit for all processes. Each process may judge one refusal above the limit, because it learns from that refusal
+// that the limit is exceeded.
 func TestRefusals_SeveralProcesses_JudgeAtMostLimitAndOneEach(t *testing.T) {
 	store := &counts{}
 	processes := []*access.Refusals{access.NewRefusals(store), access.NewRefusals(store), access.NewRefusals(store)}

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Errors of writes. The write has then changed nothing.
+// Errors of writes. A write that returns one of them has changed nothing.
 var (
 	// ErrCurrencyFixed means that the stored customer has another currency.
 	ErrCurrencyFixed = errors.New("a customer's currency never changes")
@@ -19,8 +19,8 @@ var (
 // ApplyStore is the stored catalogue, as applying a shop needs it. It returns the errors named here or the store's own.
 //
 // A put of version 0 creates the item, and fails if there is one. A put of version n replaces the item, and fails if a version
-// above n is stored. A put that succeeds stores version n+1. A put that fails returns ErrChanged, unless the stored item is what
-// it would write: then an earlier attempt succeeded and its response was lost.
+// above n is stored. A put that succeeds stores version n+1. A put that fails returns ErrChanged. But if the stored item is what
+// the put would write, it returns nil: an earlier attempt succeeded and its response was lost.
 type ApplyStore interface {
 	// Shop returns a customer with all its products, on sale or not, or ErrNotFound.
 	Shop(ctx context.Context, id CustomerID) (Shop, error)

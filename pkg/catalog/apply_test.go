@@ -250,7 +250,7 @@ emberforge/vip-rank/lifetime: new, 9.99 EUR`
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if rank := kept.products["vip-rank"]; len(rank.Variants) != 2 || rank.Variants[0].ID != "lifetime" || rank.Variants[1].OffSale {
-		t.Errorf("got %+v, want the variant that the file does not have last, and still on sale", rank)
+		t.Errorf("got %+v, want the variant that the file leaves out to be the last one and still on sale", rank)
 	}
 }
 
@@ -359,8 +359,8 @@ func TestChange_JSON(t *testing.T) {
 	}
 }
 
-// Whatever was applied before, applying a shop again changes nothing. Interrupted at any write and applied again, it reaches the
-// same state. Nothing is ever deleted.
+// Whatever was applied before, applying a shop twice changes nothing the second time. If the first time is interrupted at any write,
+// applying again reaches the same state. Nothing is ever deleted.
 func TestApply_AnyFile_LeavesAConsistentShop(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		kept := &fakeStore{}
@@ -393,7 +393,7 @@ func TestApply_AnyFile_LeavesAConsistentShop(t *testing.T) {
 	})
 }
 
-// checkResult derives the wanted state from the shop before and the file, in the simplest way, and compares.
+// checkResult derives the wanted state in the simplest way, and compares it with the state after.
 func checkResult(t *rapid.T, before, after *fakeStore, wanted catalog.Shop, prune bool) {
 	customer := *after.customer
 	if customer.Version = 0; customer != wanted.Customer {

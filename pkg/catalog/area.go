@@ -65,7 +65,7 @@ func NewArea(store AreaStore, now func() time.Time) *Area {
 }
 
 // OnSale returns a customer, or ErrNotFound if it is unknown or off sale. products yields its products on sale in ID order,
-// starting after the given ID, without variants that are off sale and without products that have no other variants. The caller
+// starting after the given ID, without variants that are off sale and without products whose variants are all off sale. The caller
 // must not modify them. want is roughly how many products the caller will read.
 func (a *Area) OnSale(
 	ctx context.Context, id CustomerID, after ProductID, want int,

@@ -64,7 +64,7 @@ func (s *shelves) ProductsOnSale(_ context.Context, customer catalog.CustomerID,
 	}
 }
 
-// wantReads fails unless so much was read since the last call.
+// wantReads checks how much was read since its last call.
 func (s *shelves) wantReads(t *testing.T, what string, profiles, products int) {
 	t.Helper()
 	s.mu.Lock()
@@ -110,7 +110,7 @@ func (e *exhibition) list(t *testing.T, id catalog.CustomerID, after catalog.Pro
 	return products
 }
 
-// capes is a shop with products of so many bytes, about.
+// capes returns a shop with count products of about size bytes each.
 func capes(id catalog.CustomerID, count, size int) catalog.Shop {
 	shop := catalog.Shop{Customer: emberforge()}
 	shop.Customer.ID = id
@@ -129,7 +129,7 @@ func TestArea_UnknownOrOffSale_IsNotFound(t *testing.T) {
 	if customer, _, err := e.OnSale(t.Context(), "open", "", 1); customer != e.shops["open"].Customer || err != nil {
 		t.Errorf("open: %+v, %v", customer, err)
 	}
-	for range 3 { // the first time it is read
+	for range 3 { // only the first time reads the store
 		for _, id := range []catalog.CustomerID{"closed", "nobody"} {
 			if customer, products, err := e.OnSale(t.Context(), id, "", 1); !errors.Is(err, catalog.ErrNotFound) || customer.ID != "" || products != nil {
 				t.Errorf("%s: %+v, %v", id, customer, err)
@@ -159,14 +159,14 @@ func TestArea_OnlyOnSale_IsListed(t *testing.T) {
 	}
 }
 
-// No limit and no cursor makes an Area read more than once within MaxAge. A change shows after MaxAge at the latest.
+// Whatever the limit and the cursor, an Area reads a customer only once within MaxAge. A change shows after MaxAge at the latest.
 func TestArea_ManyPages_AreReadOnceInMaxAge(t *testing.T) {
 	e := exhibit(capes("emberforge", 90, 4000), capes("sakura-goods", 5, 4000))
 	for round := range 3 {
 		changed := capes("emberforge", 90, 4000)
 		changed.Products[89].Name = fmt.Sprintf("Cape %d", round)
 		e.shops["emberforge"] = changed
-		for i := range 90 { // one page for each product, which takes a nanosecond less than MaxAge
+		for i := range 90 { // one page for each product, all within MaxAge
 			after := catalog.ProductID("")
 			if i > 0 {
 				after = e.shops["emberforge"].Products[i-1].ID
@@ -205,7 +205,7 @@ func TestArea_TwoCustomers_EachHasItsOwnProducts(t *testing.T) {
 	e.wantReads(t, "two customers", 2, 7)
 }
 
-// A clock that was set back must not prolong the use of what was read.
+// A clock that was set back must not keep stale products in use.
 func TestArea_ClockSetBack_ReadsAgain(t *testing.T) {
 	e := exhibit(capes("emberforge", 2, 1))
 	e.list(t, "emberforge", "", 1)

@@ -34,8 +34,8 @@ type Product struct {
 	OffSale     bool
 	Variants    []Variant // 1 to MaxVariants, in display order
 	Version     int64     // rises with each write of the product; 0 means that it is not stored yet
-	// StoredOnSale means that the product is off sale, but stored among those on sale, where reading the checkout area pays for
-	// it. Shopctl 0.1.0 stored it so. The next apply of the customer moves it.
+	// StoredOnSale means that the product is off sale, but stored among those on sale, so that the checkout area must read and skip it.
+	// Shopctl 0.1.0 stored products like this. The next apply of the customer moves them.
 	StoredOnSale bool
 }
 

@@ -41,7 +41,7 @@ func TestOffer_CustomerProductAndVariant_MustBeOnSale(t *testing.T) {
 		{"variant unknown", func(s *catalog.Shop) { s.Products[0].Variants[1].ID = "1000" }, catalog.ErrNotFound},
 		{"variant off sale", func(s *catalog.Shop) { s.Products[0].Variants[1].OffSale = true }, catalog.ErrNotFound},
 		{"another variant off sale", func(s *catalog.Shop) { s.Products[0].Variants[0].OffSale = true }, nil},
-		{"product ID with another capital letter", func(s *catalog.Shop) { s.Products[0].ID = "Coins" }, catalog.ErrNotFound},
+		{"product ID in another case", func(s *catalog.Shop) { s.Products[0].ID = "Coins" }, catalog.ErrNotFound},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			shop := catalog.Shop{Customer: emberforge(), Products: []catalog.Product{coins(499, 999)}}

@@ -17,7 +17,7 @@ func emberforge() catalog.Customer {
 
 func euro(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 
-// coins is a product with a variant on sale for each price, in minor units, that is named after it.
+// coins returns a product with a variant on sale for each price in minor units. The price names the variant.
 func coins(prices ...int64) catalog.Product {
 	product := catalog.Product{ID: "coins", Name: "Ember coins", Description: "The coins of the realm."}
 	for _, price := range prices {

@@ -17,7 +17,7 @@ func TestAccess_IsReadWrittenAndReadBack(t *testing.T) {
 	for _, c := range []struct {
 		name, lines string
 		want        catalogfile.Access
-		written     string // empty: as the lines
+		written     string // empty: the same as lines
 	}{
 		{"nothing", "", catalogfile.Access{}, ""},
 		{"both policies", "    access: {redeem: server, check-out: anyone}\n", catalogfile.Access{Redeem: access.ServerOnly, CheckOut: access.Anyone}, ""},
@@ -52,10 +52,10 @@ func TestAccess_Over_ChangesOnlyWhatTheFileSays(t *testing.T) {
 	stored := access.Settings{Redeem: access.ServerOnly, CheckOut: access.ServerOnly, Refusals: access.DefaultRefusals(), Version: 3}
 	stored.Paused.All = true
 	if got := (catalogfile.Access{}).Over(stored); !reflect.DeepEqual(got, stored) {
-		t.Errorf("nothing said: %+v", got)
+		t.Errorf("a file without values: %+v", got)
 	}
 	want := access.Settings{Redeem: access.Anyone, CheckOut: access.ServerOnly, Paused: stored.Paused, Version: 3}
 	if got := (catalogfile.Access{Redeem: access.Anyone, Refusals: &access.RefusalLimit{}}).Over(stored); !reflect.DeepEqual(got, want) {
-		t.Errorf("some said: %+v, want %+v", got, want)
+		t.Errorf("a file with some values: %+v, want %+v", got, want)
 	}
 }

@@ -52,8 +52,8 @@ func (f format) violations(value any) []*jsonschema.ValidationError {
 	return found
 }
 
-// reportViolations reports violations of the schema. With shapeOnly it leaves out scalars that violate the schema: the rules, which run
-// before the second call, may describe those better.
+// reportViolations reports violations of the schema. With shapeOnly it leaves out scalars that violate the schema, because the rules may
+// describe those better. They run next, and a second call reports what they did not.
 func (d *document) reportViolations(violations []*jsonschema.ValidationError, shapeOnly bool) {
 	for _, violation := range violations {
 		var at jsontext.Pointer
@@ -61,7 +61,7 @@ func (d *document) reportViolations(violations []*jsonschema.ValidationError, sh
 			at = at.AppendToken(token)
 		}
 		node, _ := locate(d.root, at)
-		schema := d.compiler.MustCompile(violation.SchemaURL) // it was compiled with the whole
+		schema := d.compiler.MustCompile(violation.SchemaURL) // cannot fail: it was compiled before
 		switch k := violation.ErrorKind.(type) {
 		case *kind.Required:
 			for _, name := range k.Missing {
@@ -93,13 +93,13 @@ func (d *document) reportType(at jsontext.Pointer, node *yaml.Node, wanted, titl
 	}
 }
 
-// reportScalar reports a scalar, with the schema's title as what it must be.
-func (d *document) reportScalar(at jsontext.Pointer, node *yaml.Node, title, otherwise string, shapeOnly bool) {
+// reportScalar reports that a scalar must be what the schema's title says. Without a title it reports the fallback.
+func (d *document) reportScalar(at jsontext.Pointer, node *yaml.Node, title, fallback string, shapeOnly bool) {
 	switch {
 	case shapeOnly:
 	case title != "":
 		d.failAt(at, "must be %s, not %s", title, kindOf(node))
 	default:
-		d.failAt(at, "%s", otherwise)
+		d.failAt(at, "%s", fallback)
 	}
 }

@@ -73,8 +73,8 @@ func (n number) MarshalYAML() (any, error) { return plain(string(n)), nil }
 // text is a scalar as written: 007 and no stay what they are.
 type text string
 
-// MarshalYAML quotes the string if it would be read as another type, or would change, without quotes. Plain lines stay
-// lines.
+// MarshalYAML quotes the string if it would otherwise change, or be read as another type. Several plain lines are written line by
+// line.
 func (t text) MarshalYAML() (any, error) {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: string(t)}
 	lines := strings.Split(node.Value, "\n")

@@ -45,7 +45,7 @@ func (r *reader) entries(text []byte) []Entry {
 			r.fail(root.Line, "the aliases expand to more than %d values or %d bytes: write out less", maxExpanded, maxExpandedBytes)
 		}
 		if len(r.faults) > faults {
-			continue // the schema does not describe such a document
+			continue // its JSON is incomplete, so the schema cannot judge it
 		}
 		d := &document{reader: r, root: root, reported: map[jsontext.Pointer]bool{}}
 		entries = append(entries, d.entries(asJSON)...)
@@ -164,7 +164,7 @@ func (d *document) voucher(layout voucherLayout, at jsontext.Pointer, earlier ma
 		ValidFrom: d.time(layout.ValidFrom, at+"/valid-from"), ValidUntil: d.time(layout.ValidUntil, at+"/valid-until"),
 	}
 	var err error
-	if d.currency == "" { // that is the fault to report
+	if d.currency == "" { // the currency is the fault to report
 		d.reported[at+"/reward"] = true
 	} else if terms.Reward, err = voucher.ParseReward(string(layout.Reward), d.currency); err != nil {
 		d.failFields(at, err)
@@ -172,7 +172,7 @@ func (d *document) voucher(layout voucherLayout, at jsontext.Pointer, earlier ma
 	made, err := voucher.New(terms, time.Time{})
 	d.failFields(at, err)
 	d.once(at+"/code", text(made.Code), earlier,
-		"%q is the code on line %d too: spaces, dashes and case make no difference, nor do O and 0, or I, L and 1", layout.Code)
+		"%q is the same code as on line %d: spaces, dashes and case make no difference, nor do O and 0, or I, L and 1", layout.Code)
 	return Voucher{Terms: terms, Code: made.Code, Place: d.place(at)}
 }
 
@@ -187,21 +187,21 @@ func (d *document) failFields(at jsontext.Pointer, err error) {
 	}
 }
 
-// whole reads digits. Without digits it returns the argument otherwise; so it does if they are not a whole number, which it reports. The schema does
-// not report all of those: it accepts 10.0.
-func whole[Digits ~string](d *document, at jsontext.Pointer, digits Digits, otherwise int64, wanted string) int64 {
+// whole parses digits. It returns the fallback if there are none, or if they are not a whole number. It reports the latter, because
+// the schema does not report all of those: it accepts 10.0.
+func whole[Digits ~string](d *document, at jsontext.Pointer, digits Digits, fallback int64, wanted string) int64 {
 	if digits == "" {
-		return otherwise
+		return fallback
 	}
 	number, err := strconv.ParseInt(string(digits), 10, 64)
 	if err != nil {
 		d.failAt(at, "must be %s, not %.40q", wanted, digits)
-		return otherwise
+		return fallback
 	}
 	return number
 }
 
-// limit is nil if absent.
+// limit returns nil if the limit is absent.
 func (d *document) limit(written *text, at jsontext.Pointer) *voucher.Limit {
 	switch {
 	case written == nil:
@@ -213,7 +213,7 @@ func (d *document) limit(written *text, at jsontext.Pointer) *voucher.Limit {
 	}
 }
 
-// time is a moment in UTC, to the millisecond; a date is its first moment. An absent time is zero.
+// time returns a time in UTC, to the millisecond. A date means its first moment. An absent time is zero.
 func (d *document) time(written *text, at jsontext.Pointer) time.Time {
 	if written == nil {
 		return time.Time{}
@@ -246,7 +246,7 @@ func (d *document) failAt(at jsontext.Pointer, format string, args ...any) {
 	d.report(at, d.place(at).Line, format, args...)
 }
 
-// report reports a fault of a value, unless the value or one around it already has one.
+// report reports a fault of a value, unless it has reported a fault of that value or of a value around it.
 func (d *document) report(at jsontext.Pointer, line int, format string, args ...any) {
 	for around := at; !d.reported[around]; around = around.Parent() {
 		if around == "" {

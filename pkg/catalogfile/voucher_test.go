@@ -71,7 +71,7 @@ func TestParse_FaultInAVoucher_HasItsLine(t *testing.T) {
 		{"disabled by a number", "{code: A, reward: 5%, disabled: 1}", `6: disabled: must be true or false, not "1"`},
 		{"nick too long", "{code: A, reward: 5%, nick: " + strings.Repeat("x", 65) + "}", "6: nick: must have at most 64 characters in 128 bytes"},
 		{"note too long", "{code: A, reward: 5%, note: " + strings.Repeat("x", 129) + "}", "6: note: must be at most 128 bytes of text without control characters"},
-		{"the same code", "{code: SUMMER-20, reward: 5%}\n      - {code: summer 2o, reward: 5%}", `7: code: "summer 2o" is the code on line 6 too: spaces, dashes and case make no difference, nor do O and 0, or I, L and 1`},
+		{"the same code", "{code: SUMMER-20, reward: 5%}\n      - {code: summer 2o, reward: 5%}", `7: code: "summer 2o" is the same code as on line 6: spaces, dashes and case make no difference, nor do O and 0, or I, L and 1`},
 		{"several faults", "{code: '', reward: 0%, max-uses: none, batch: \"\\t\"}", `6: reward: "0%": a percentage is a whole number from 1% to 100%
 shop.yaml:6: code: must have a letter or digit
 shop.yaml:6: batch: must be at most 64 bytes of text without control characters`},

@@ -56,8 +56,8 @@ func isForbidden(char rune) bool {
 	return unicode.IsControl(char) && !strings.ContainsRune("\t\n\r\u0085", char)
 }
 
-// failSyntax reports a syntax error on the line that the parser names. The parser's message begins with "yaml: ", mostly followed
-// by "line N: ". For errors in brackets and indentation N counts from 0, and may be the line where the surrounding list or
+// failSyntax reports a syntax error on the line that the parser names. The parser's message begins with "yaml: ", usually followed
+// by "line N: ". For errors in brackets and indentation, N counts from 0, and may be the line where the surrounding list or
 // mapping begins.
 func (r *reader) failSyntax(err error, text []byte) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
@@ -91,10 +91,10 @@ type reader struct {
 	format
 
 	file   string
-	values int                 // written as JSON since it was last set to 0
+	values int                 // how many were written as JSON since this was last set to 0
 	open   map[*yaml.Node]bool // the mappings and lists that are being written as JSON
 	faults []*Error
-	found  map[mistake]bool // the faults as mistakes
+	found  map[mistake]bool // the mistakes that faults holds
 }
 
 // mistake identifies a fault by its value, or by its line if it has no value. Aliases share the value of their anchor.

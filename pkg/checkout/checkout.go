@@ -22,8 +22,8 @@ var ErrNotFound = errors.New("no such checkout")
 // ErrMalformedID means that a string cannot be the ID of a checkout.
 var ErrMalformedID = errors.New("a checkout ID has 44 characters of A-Z a-z 0-9 _ -")
 
-// ID names a checkout within its customer: 44 characters of base64url. The first half is a Token, made from the request's key or
-// random, under which the checkout is stored. The second half is always random, so that knowing a key does not help to guess
+// ID names a checkout within its customer: 44 characters of base64url. The first half is the Token under which the checkout is stored:
+// made from the request's key, or random without a key. The second half is always random, so that knowing a key does not help to guess
 // an ID.
 type ID string
 

@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-// ErrKeyInUse means that an open checkout with another product, variant, amount or data has the request's key.
+// ErrKeyInUse means that the request's key belongs to an open checkout with another product, variant, amount or data.
 var ErrKeyInUse = errors.New("the idempotency key is in use by another checkout")
 
 // Catalogue finds variants that are on sale.
@@ -29,8 +29,8 @@ type DataChecker interface {
 
 // Store stores checkouts.
 type Store interface {
-	// Open stores a new checkout under its ID's token, unless a checkout is stored there that is open when the new one is
-	// created. It returns the checkout that is stored then. After an error it is unknown whether the new one was stored.
+	// Open stores a new checkout under its ID's token, unless a checkout stored there is still open at checkout.Created. It
+	// returns the checkout that is stored afterwards. After an error it is unknown whether the new one was stored.
 	Open(ctx context.Context, customer catalog.CustomerID, checkout Checkout) (Checkout, error)
 	// Recall returns the checkout that is stored under a token, open or expired, or ErrNotFound.
 	Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
@@ -44,9 +44,10 @@ type Opener struct {
 	Random    io.Reader // of cryptographic quality
 }
 
-// Open makes a checkout. If the request's key belongs to a checkout that is still open, Open returns that one, replayed, even if
-// the variant has changed since. Errors: catalog.ErrNotFound if something is unknown or off sale, *ParameterError if the
-// variant does not accept the amount or data, ErrKeyInUse. After any other error it is unknown whether a checkout was made.
+// Open makes a checkout. If the request's key belongs to a checkout that is still open, Open returns that checkout and sets
+// replayed, even if the variant has changed since. Errors: catalog.ErrNotFound if something is unknown or off sale,
+// *ParameterError if the variant does not accept the amount or data, ErrKeyInUse. After any other error it is unknown whether a
+// checkout was made.
 func (o Opener) Open(ctx context.Context, request Request) (checkout Checkout, replayed bool, err error) {
 	quoted, err := o.quote(ctx, request)
 	if err != nil {
@@ -62,7 +63,7 @@ func (o Opener) Open(ctx context.Context, request Request) (checkout Checkout, r
 	return replay(kept, request)
 }
 
-// Quote returns what Open would, and stores nothing. Nobody can look up its ID.
+// Quote returns the checkout that Open would return, but stores nothing. The ID of a new quote cannot be looked up.
 func (o Opener) Quote(ctx context.Context, request Request) (checkout Checkout, replayed bool, err error) {
 	quoted, err := o.quote(ctx, request)
 	return o.recall(ctx, request, quoted, err)
@@ -124,8 +125,8 @@ func keyToken(request Request) idempotency.Token {
 	return idempotency.Digest(string(request.Customer), string(request.Key))
 }
 
-// recall returns the open checkout that has the request's key. If there is none, it returns the quote, or the error that the
-// quote ended with. A failure of the catalogue itself stays a failure.
+// recall returns the open checkout that has the request's key. If there is none, it returns quoted and quoteErr. If quoteErr
+// is not a judgement of the request, recall returns it at once.
 func (o Opener) recall(ctx context.Context, request Request, quoted Checkout, quoteErr error) (Checkout, bool, error) {
 	if request.Key == "" || quoteErr != nil && !isAnswer(quoteErr) {
 		return quoted, false, quoteErr

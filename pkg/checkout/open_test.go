@@ -180,15 +180,15 @@ func TestOpen_Amount_IsWithinTheVariantsBoundsAndDefaultsTo1(t *testing.T) {
 		request checkout.Request
 		reason  string
 	}{
-		"not given":       {buy("cup", "engraved", 0), ""},
-		"default too low": {buy("coins", "500", 0), "must be at least 2"},
-		"least":           {buy("coins", "500", 2), ""},
-		"below the least": {buy("coins", "500", 1), "must be at least 2"},
-		"most":            {buy("coins", "500", 64), ""},
-		"above the most":  {buy("coins", "500", 65), "must be at most 64"},
-		"negative":        {buy("cup", "engraved", -1), "must be at least 1"},
-		"overflow":        {buy("castle", "gold", 3), "makes the price too large"},
-		"just no more":    {buy("castle", "gold", 2), ""},
+		"not given":        {buy("cup", "engraved", 0), ""},
+		"default too low":  {buy("coins", "500", 0), "must be at least 2"},
+		"least":            {buy("coins", "500", 2), ""},
+		"below the least":  {buy("coins", "500", 1), "must be at least 2"},
+		"most":             {buy("coins", "500", 64), ""},
+		"above the most":   {buy("coins", "500", 65), "must be at most 64"},
+		"negative":         {buy("cup", "engraved", -1), "must be at least 1"},
+		"overflow":         {buy("castle", "gold", 3), "makes the price too large"},
+		"just no overflow": {buy("castle", "gold", 2), ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestOpen_Data_IsValidatedByTheVariantsSchema(t *testing.T) {
 	sent := `{ "player" : "Alder" }`
 	got := mustOpen(t, opener, withData(t, rank, sent))
 	if got.Data != sent || !got.DataIsObject {
-		t.Errorf("data is %q, object %v, want it as it was sent, an object", got.Data, got.DataIsObject)
+		t.Errorf("data is %q, object %v, want it as sent, an object", got.Data, got.DataIsObject)
 	}
 	_, _, err := opener.Open(t.Context(), withData(t, rank, `{"rank":"VIP"}`))
 	wantParameterError(t, err, checkout.ParameterError{Parameter: "data", Pointer: "/player", Reason: "is required"})
@@ -234,7 +234,7 @@ func TestOpen_Data_IsValidatedByTheVariantsSchema(t *testing.T) {
 	}
 }
 
-// The rules do not import the validator; the functions wire them with this one.
+// The rules do not import this validator; the functions pass it to them.
 func TestOpen_InvalidData_IsAParameterError(t *testing.T) {
 	opener, store := newOpener()
 	opener.Data = new(dataschema.Validator)
@@ -389,7 +389,7 @@ func TestOpen_SameKeyForAnotherRequest_IsInUse(t *testing.T) {
 		"another amount":          other(func(r *checkout.Request) { r.Amount = 2 }),
 		"an amount out of bounds": other(func(r *checkout.Request) { r.Amount = 11 }),
 		"other data":              withData(t, cup, "For Isa"),
-		"data with a space more":  withData(t, cup, "For Ida "),
+		"data with another space": withData(t, cup, "For Ida "),
 		"empty data":              withData(t, cup, ""),
 		"no data":                 other(func(r *checkout.Request) { r.Data = checkout.Data{} }),
 		"a product not for sale":  other(func(r *checkout.Request) { r.Product = "gems" }),

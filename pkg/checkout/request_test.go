@@ -30,7 +30,7 @@ func TestParseAmount(t *testing.T) {
 	}
 }
 
-// The variant's own bound is not known yet, and another number would mislead.
+// The error names no bound: the variant's own bound is not known yet, and another number would mislead.
 func TestParseAmount_AboveEveryVariantsBound_IsTooLarge(t *testing.T) {
 	for _, text := range []string{"1000001", "99999999999", "18446744073709551617"} {
 		if _, err := checkout.ParseAmount(text); err == nil || err.Error() != "amount is too large" {
@@ -70,7 +70,7 @@ func TestParseData(t *testing.T) {
 		"exactly 2 KiB":         {strings.Repeat("a", 2048), true},
 		"2 KiB and a byte":      {strings.Repeat("a", 2049), false},
 		"bytes, not characters": {strings.Repeat("ü", 1025), false},
-		"U+FFFD as such":        {"\uFFFD", true},
+		"U+FFFD itself":         {"\uFFFD", true},
 		"not UTF-8":             {"Ida\xff", false},
 		"half a surrogate":      {"\xed\xa0\x80", false},
 	}

@@ -67,7 +67,7 @@ func (c *Client) CheckoutArea(ctx context.Context, known ...Page) iter.Seq2[Page
 	}
 }
 
-// nextPage returns the page after another one, or the first page.
+// nextPage returns the page after previous, or the first page if previous is the zero Page.
 func (c *Client) nextPage(ctx context.Context, previous Page, known []Page) (Page, error) {
 	page := Page{query: previous.next}
 	if i := slices.IndexFunc(known, func(p Page) bool { return p.query == page.query && p.Customer.ID == c.customer }); i >= 0 {
@@ -93,7 +93,7 @@ func (c *Client) nextPage(ctx context.Context, previous Page, known []Page) (Pag
 func (r request) readPage(a answer) (Page, bool) {
 	var received struct {
 		Page
-		Next json.RawMessage `json:"next"` // a path or null; if it is missing, the response may be cut
+		Next json.RawMessage `json:"next"` // a path or null; if it is missing, the response may be cut off
 	}
 	var path *string
 	if !a.decode("application/json", &received) || json.Unmarshal(received.Next, &path) != nil {
@@ -112,8 +112,8 @@ func (r request) readPage(a answer) (Page, bool) {
 	return page, true
 }
 
-// follows reports whether the page is complete and starts after the previous page. Then no product comes twice, and there is a last
-// page.
+// follows reports whether the page is complete and starts after the previous page. This ensures that no product comes twice and that
+// the pages end.
 func (p Page) follows(previous Page) bool {
 	last := ""
 	if n := len(previous.Products); n > 0 {

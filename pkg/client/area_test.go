@@ -24,7 +24,7 @@ func pageJSON(next string, products ...string) string {
 	return fmt.Sprintf(`{"customer":{"id":"emberforge","name":"Emberforge","currency":"EUR"},"products":[%s],"next":%s}`, strings.Join(products, ","), next)
 }
 
-// area serves a checkout area with two pages, coins at the given price and ranks.
+// area serves a checkout area with two pages: first coins at the given price, then ranks.
 func area(coins int) step {
 	return func(s *service, w http.ResponseWriter, r *http.Request) {
 		body := pageJSON(`"/shop/emberforge/checkout?limit=1&cursor=Y29pbnM"`, productJSON("coins", coins))
@@ -131,7 +131,7 @@ func TestCheckoutArea_Responses(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps []step
 		pages int
-		is    error // nil: an *AnswerError, or none
+		is    error // nil: an *AnswerError, or no error if ok
 		ok    bool
 	}{
 		"no products":                   {[]step{answers(200, pageJSON("null"))}, 1, nil, true},
@@ -154,7 +154,7 @@ func TestCheckoutArea_Responses(t *testing.T) {
 		"products are not in order":     {[]step{answers(200, pageJSON("null", rank, coins))}, 0, nil, false},
 		"a product without variants":    {[]step{answers(200, pageJSON("null", `{"id":"coins","name":"Coins","variants":[]}`))}, 0, nil, false},
 		"a variant without price":       {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"price"`, `"cost"`, 1)))}, 0, nil, false},
-		"a variant's other currency":    {[]step{answers(200, pageJSON("null", strings.Replace(coins, `EUR`, `JPY`, 1)))}, 0, nil, false},
+		"a variant in another currency": {[]step{answers(200, pageJSON("null", strings.Replace(coins, `EUR`, `JPY`, 1)))}, 0, nil, false},
 		"a variant without an amount":   {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"maxAmount":64`, `"maxAmount":0`, 1)))}, 0, nil, false},
 		"a price that is a float":       {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"minor":499`, `"minor":4.99`, 1)))}, 0, nil, false},
 		"not modified, without an ETag": {[]step{answers(304, "")}, 0, nil, false},

@@ -62,7 +62,7 @@ func TestCheckout_IncompleteOrForeignResponse_IsRejected(t *testing.T) {
 		"another product":    {`"vip-rank"`, `"coins"`},
 		"another variant":    {`"30-days"`, `"90-days"`},
 		"another amount":     {`"amount":1`, `"amount":2`},
-		"an expired one":     {`"open"`, `"expired"`},
+		"expired":            {`"open"`, `"expired"`},
 		"without ID":         {`"id"`, `"di"`},
 		"without data":       {`"data"`, `"date"`},
 		"without total":      {`"total"`, `"sum"`},

@@ -20,8 +20,8 @@ const (
 
 // Errors about arguments. Nothing was sent.
 var (
-	// ErrMalformedID rejects the ID of a customer, product or variant. An ID has 1 to 64 of A-Z a-z 0-9 . _ - and starts with a
-	// letter or digit.
+	// ErrMalformedID rejects the ID of a customer, product or variant. An ID has 1 to 64 characters of A-Z a-z 0-9 . _ -
+	// and starts with a letter or digit.
 	ErrMalformedID = errors.New("malformed ID")
 	// ErrMalformedKey rejects an Idempotency-Key. A key has 1 to 255 visible ASCII characters without a comma.
 	ErrMalformedKey = errors.New("malformed Idempotency-Key")
@@ -56,13 +56,13 @@ func WithAttemptTimeout(d time.Duration) Option { return func(to *Client) { to.t
 
 // WithServerKey makes calls as the shop's server, with a key of `shopctl key create`: the service then allows what the shop's
 // policies reserve for its server, and says why it refuses a code (ProblemError.Reason). The key is secret. Never ship it to a
-// shopper's device, and use an https base URL. A malformed key is ErrMalformedServerKey.
+// shopper's device, and use an https base URL. New rejects a malformed key with ErrMalformedServerKey.
 func WithServerKey(key string) Option {
 	return func(to *Client) { to.serverKey = func() string { return key } }
 }
 
 // New returns a client for the shop of a customer. baseURL is the http or https URL of the deployment without a query, such as
-// https://shop.example. A malformed customer is ErrMalformedID.
+// https://shop.example. New rejects a malformed customer with ErrMalformedID.
 func New(baseURL, customer string, options ...Option) (*Client, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil ||
@@ -101,8 +101,8 @@ type CallOption func(*request)
 // once. Use another key for the shopper's next attempt. Without WithKey each call makes its own key.
 //
 // An earlier call may have sent the key. The outcome therefore stays unknown until the service has judged the request, even after
-// 401 or 429 or if nothing was sent, except for ErrWrongBaseURL. Repeat a call only when DefaultAttemptTimeout has passed since it
-// ended or its process was killed: before that, an attempt still in flight may contradict a refusal.
+// 401 or 429, and even if nothing was sent. ErrWrongBaseURL is the only exception. Repeat a call only when DefaultAttemptTimeout has
+// passed since it ended or its process was killed: before that, an attempt still in flight may contradict a refusal.
 func WithKey(key string) CallOption { return func(r *request) { r.key, r.isRepeated = key, true } }
 
 // doOnce sends a request that is applied once, however often it is sent.

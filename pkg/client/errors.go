@@ -122,7 +122,7 @@ func describe(what string, status int, requestID string) string {
 // be applied any more, and a refusal is final.
 type OutcomeUnknownError struct {
 	Key string // not part of the error's text
-	Err error  // the error of the last attempt; a refusal that may be too early does not match as a *ProblemError
+	Err error  // of the last attempt; not a *ProblemError if it is a refusal that an earlier attempt may still contradict
 }
 
 // Error describes the last attempt.
@@ -138,11 +138,12 @@ type unsentError struct{ error }
 
 func (e unsentError) Unwrap() error { return e.error }
 
-// classify reads the error of an attempt. isRejected means that the status of the response, or its lack of a connection, proves that
-// this attempt was not applied; other statuses may come from a proxy that stopped waiting (408, 499), or may mean anything. isJudged means that the
-// service itself rejected the request; had an earlier attempt been applied by then, the service would have returned its result
-// for the key. A problem of an unknown type is no judgement, and neither are 401 and 429: the service responds with them before it
-// looks for an earlier attempt.
+// classify reads the error of an attempt. isRejected means that this attempt was certainly not applied: the status proves it, or there
+// was no connection. Other statuses prove nothing: 408 and 499, for example, may come from a proxy that stopped waiting.
+//
+// isJudged means that the service itself rejected the request. Had an earlier attempt with the key been applied by then, the service
+// would have returned its result. A problem of an unknown type is not a judgement, and neither are 401 and 429: the service sends
+// them before it looks for an earlier attempt.
 func classify(err error) (isRejected, isJudged bool) {
 	problem, is := errors.AsType[*ProblemError](err)
 	if !is {

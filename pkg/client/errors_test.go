@@ -62,7 +62,7 @@ func serviceProblems(t *testing.T) []string {
 	return names
 }
 
-// documentedProblems returns the names and statuses in the table under "Problems".
+// documentedProblems returns the names and statuses in the table under "Problems" in docs/interface.md.
 func documentedProblems(t *testing.T) map[string]int {
 	t.Helper()
 	document, err := os.ReadFile("../../docs/interface.md")
@@ -132,7 +132,7 @@ func TestProblems_SayWhyAVoucherWasRefused(t *testing.T) {
 	}
 }
 
-func TestProblems_SayWhenToReturn(t *testing.T) {
+func TestProblems_SayWhenToRetry(t *testing.T) {
 	s, _ := serve(t, problem("too-many-refusals", 429, "Retry-After", "540"))
 	c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithAttempts(1))
 	_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")

@@ -41,7 +41,7 @@ func (t *till) grant(redemption string, reward client.Reward) error {
 // redeem shows what to do with each outcome.
 func redeem(ctx context.Context, shop *client.Client, till *till, code, nick string) error {
 	key := client.NewKey()
-	if err := till.remember(key, code, nick); err != nil { // before it is sent
+	if err := till.remember(key, code, nick); err != nil { // before the request is sent
 		return err
 	}
 	redemption, err := shop.Redeem(ctx, code, nick, client.WithKey(key))

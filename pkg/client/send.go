@@ -26,7 +26,7 @@ const (
 	settlingTime = DefaultAttemptTimeout
 )
 
-// request is what a call sends, unchanged with each attempt.
+// request is what a call sends in each of its attempts.
 type request struct {
 	method, path, query string // the path is relative to the base URL and needs no escaping
 	contentType         string // of the body
@@ -35,7 +35,7 @@ type request struct {
 	isRepeated          bool   // the key is the caller's, so an earlier call may have sent it
 	etag                string // of the response that the caller has
 	maxBytes            int    // limit of the response's body
-	// read reads a 200, and a 304 if there is an etag. It returns an *AnswerError if it cannot.
+	// read reads a response with status 200, or 304 if etag is set. It returns an *AnswerError for a malformed response.
 	read func(answer) error
 }
 
@@ -57,7 +57,7 @@ func (c *Client) do(ctx context.Context, r request) error {
 			return err
 		}
 		again, delay := isTransient(a.status), a.retryAfter()
-		if isJudged { // An earlier attempt may have found the voucher before it ended. Not wrapped: this is not yet a refusal.
+		if isJudged { // The error is not wrapped, because it is not a final refusal.
 			err = errors.New("refused, but an earlier attempt may still be applied: " + err.Error())
 			again, delay = true, time.Until(settled)
 		}
@@ -89,7 +89,7 @@ func isTransient(status int) bool {
 }
 
 // wait waits before a retry, at least as long as the service asked for, plus a random time so that rejected clients do not all
-// return at once. It returns an error if the context ends, and immediately if the wait would be too long.
+// return at once. It returns an error if the context ends, or at once if the wait would be too long.
 func (c *Client) wait(ctx context.Context, attempt int, retryAfter time.Duration) error {
 	bound := min(firstDelay<<min(attempt-1, 10), longestDelay)
 	delay := retryAfter + bound/2 + time.Duration(c.jitter(int64(bound/2)))
@@ -103,9 +103,9 @@ func (c *Client) wait(ctx context.Context, attempt int, retryAfter time.Duration
 	return ctx.Err()
 }
 
-// exchange sends a request and judges the response. The error is that of judge, or the response did not arrive completely.
-// isResent reports that net/http sent the request again by itself: it does that with an Idempotency-Key if a reused connection
-// breaks.
+// exchange sends a request and judges the response. The error is that of judge, or says that no complete response arrived. isResent
+// means that net/http sent the request again by itself, as it does if a reused connection breaks and the request has an
+// Idempotency-Key.
 func (c *Client) exchange(ctx context.Context, r request) (a answer, isResent bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

@@ -151,8 +151,8 @@ func TestRedeem_OnlySomeStatusesProveThatNothingWasApplied(t *testing.T) {
 	}
 }
 
-// An earlier call may have sent the caller's key, so only a judgement of the service settles the outcome. The error for a wrong base
-// URL says what to do first.
+// An earlier call may have sent the caller's key, so only a judgement of the service settles the outcome. ErrWrongBaseURL
+// is the exception: it says what to do first.
 func TestRedeem_WithKey_OnlyAJudgementSettlesTheOutcome(t *testing.T) {
 	for name, test := range map[string]struct {
 		step    step
@@ -186,7 +186,7 @@ func TestRedeem_WithKey_OnlyAJudgementSettlesTheOutcome(t *testing.T) {
 	})
 }
 
-func TestRedeem_WrongBaseURL_IsNoUnknownOutcome(t *testing.T) {
+func TestRedeem_WrongBaseURL_OutcomeIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := serve(t, message(404))
 		_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
@@ -199,18 +199,18 @@ func TestRedeem_WrongBaseURL_IsNoUnknownOutcome(t *testing.T) {
 	})
 }
 
-// Without a connection nothing was sent, so nothing was applied. That is not known if the transport has sent the request before, on
-// a connection that broke.
+// A failed dial sends nothing. The outcome is unknown only if the transport already sent the request on a
+// connection that broke, or if an earlier call may have sent the key.
 func TestRedeem_FailedDial_OutcomeIsUnknownOnlyIfTheRequestWasSentBefore(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps   []step
-		dials   int // that succeed
+		dials   int // how many succeed
 		options []client.CallOption
 		unknown bool
 	}{
-		"no such host":                     {nil, 0, nil, false},
-		"no such host, with a key":         {nil, 0, []client.CallOption{client.WithKey("till-1047")}, true},
-		"throttled, then sent and dialled": {[]step{message(429), hangsUp}, 1, nil, true},
+		"no such host":                   {nil, 0, nil, false},
+		"no such host, with a key":       {nil, 0, []client.CallOption{client.WithKey("till-1047")}, true},
+		"no such host after it was sent": {[]step{message(429), hangsUp}, 1, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestRedeem_RefusalIsNotFinalWhileALostAttemptIsInFlight(t *testing.T) {
 		s, c := serve(t, isSlow, problem("voucher-not-found", 404), redeems)
 		redemption, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
 		if err != nil || !redemption.Replayed || len(s.seen()) != 3 {
-			t.Errorf("%+v, %v after %d requests, want that of the first", redemption, err, len(s.seen()))
+			t.Errorf("%+v, %v after %d requests, want the redemption of the first", redemption, err, len(s.seen()))
 		}
 		if took := time.Since(began); took < 10*time.Second || took > 11*time.Second {
 			t.Errorf("it took %v", took)
@@ -298,7 +298,7 @@ func TestRedeem_WhenARefusalIsFinal(t *testing.T) {
 	}
 }
 
-// wantFailure fails the test without an error, and if an unknown outcome has another key.
+// wantFailure fails the test if there is no error, or if an unknown outcome has another key.
 func wantFailure(t *testing.T, err error, key string) (unknown bool) {
 	t.Helper()
 	if err == nil {
@@ -312,7 +312,7 @@ func wantFailure(t *testing.T, err error, key string) (unknown bool) {
 	return unknown
 }
 
-// wantNoSecrets fails the test if an error's texts must not be logged.
+// wantNoSecrets fails the test if an error's texts contain something that must not be logged.
 func wantNoSecrets(t *testing.T, err error, key string) {
 	t.Helper()
 	for _, text := range []string{fmt.Sprintf("%v %+v %q", err, err, err), fmt.Sprint(errors.Join(err))} {

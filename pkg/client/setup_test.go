@@ -23,7 +23,7 @@ type step func(s *service, w http.ResponseWriter, r *http.Request)
 // service is in memory, so that in a bubble of testing/synctest only waiting takes time.
 type service struct {
 	steps []step
-	http  *http.Client // connects to it
+	http  *http.Client // connects to the service
 
 	mu       sync.Mutex
 	requests []request

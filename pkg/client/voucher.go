@@ -91,8 +91,8 @@ func (m *Money) UnmarshalJSON(text []byte) error {
 
 // Redeem redeems a code for a nick, or for nobody in particular if the nick is empty. No error means that the code is redeemed, by
 // this call or by an earlier one with the same key. ErrVoucherNotFound means that the voucher is unknown, used up, expired or
-// otherwise refused. ErrInvalid means that the code or nick is malformed. After both, no attempt of this call has redeemed
-// anything. After an *OutcomeUnknownError grant nothing, and repeat the call with its key.
+// otherwise refused. ErrInvalid means that the code or nick is malformed. After either error, no attempt of this call has
+// redeemed anything. After an *OutcomeUnknownError grant nothing, and repeat the call with its key.
 //
 // A lost attempt may be applied after a later attempt was refused. In that case Redeem asks again DefaultAttemptTimeout after the
 // loss, when the refusal is final. If the context or the attempts end before that, the outcome is unknown.
@@ -105,7 +105,7 @@ func (c *Client) Redeem(ctx context.Context, code, nick string, options ...CallO
 }
 
 // Check returns what a redemption would give now, and changes nothing. It reserves nothing: somebody else may take the last use a
-// moment later. It returns the errors of Redeem, except that its outcome is never unknown.
+// moment later. It returns the same errors as Redeem, except *OutcomeUnknownError.
 func (c *Client) Check(ctx context.Context, code, nick string) (Redeemable, error) {
 	r, err := c.voucher(ctx, code, nick, true, nil)
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *Client) Check(ctx context.Context, code, nick string) (Redeemable, erro
 
 // voucher redeems or checks a voucher. A check returns a Redemption without ID and time.
 func (c *Client) voucher(ctx context.Context, code, nick string, check bool, options []CallOption) (Redemption, error) {
-	body, _ := json.Marshal(struct { // strings always encode
+	body, _ := json.Marshal(struct { // encoding strings cannot fail
 		Code string `json:"code"`
 		Nick string `json:"nick,omitzero"`
 	}{code, nick})

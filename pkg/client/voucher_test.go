@@ -51,7 +51,7 @@ func TestCheck_Rewards(t *testing.T) {
 		`{"kind":"product","product":"coins","variant":"500","amount":1000000}`: {Kind: client.RewardProduct, Product: "coins", Variant: "500", Amount: 1000000},
 		`{"kind":"percent_off","percentOff":100}`:                               {Kind: client.RewardPercentOff, PercentOff: 100},
 		euros("9007199254740991"):                                               {Kind: client.RewardAmountOff, AmountOff: client.Money{Minor: most, Currency: "EUR", Display: "-"}},
-		`{"kind":"free_shipping"}`:                                              {Kind: "free_shipping"}, // the caller must know of it
+		`{"kind":"free_shipping"}`:                                              {Kind: "free_shipping"}, // the caller must handle unknown kinds
 		`{}`:                                                                    {},
 		`{"kind":"product","product":"coins","variant":"500"}`:                  {},
 		`{"kind":"product","product":"coins","amount":1}`:                       {},

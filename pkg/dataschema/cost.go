@@ -8,14 +8,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Bounds of what one value may be validated against, with all references followed, for data nested MaxDataDepth levels. Data
-// of 2 KiB can hold a thousand values, and a value that fails takes some microseconds per schema.
+// Bounds on the schemas and patterns that validate one value, with all references followed, in data nested MaxDataDepth levels.
+// Data of 2 KiB can hold a thousand values, and a value that fails takes some microseconds per schema.
 const (
 	maxSchemasMet = 500
 	maxStepsMet   = 10_000 // pattern steps per character
 )
 
-// cost is what one value is validated against.
+// cost counts the schemas and patterns that validate one value.
 type cost struct {
 	schemas int
 	steps   int // pattern steps per character

@@ -2,8 +2,8 @@
 // accepts, and whether the data of a checkout is valid.
 //
 // A schema is self-contained: nothing is loaded from elsewhere. Numbers are compared exactly; a number whose exponent has more
-// than three digits is rejected. format, contentEncoding and contentMediaType are annotations, the default of 2020-12; declare
-// a pattern to have text validated. Patterns are those of Go's regexp (RE2): no look-around, no back-references, linear time.
+// than three digits is rejected. format, contentEncoding and contentMediaType are only annotations, the default of 2020-12. To
+// validate text, declare a pattern. Patterns are those of Go's regexp (RE2): no look-around, no back-references, linear time.
 //
 // It is a rules package: it may import neither AWS nor net/http nor a storage or HTTP package of Shopfront. Its validator is
 // a large dependency: only the checkout functions and shopctl may link it.
@@ -27,7 +27,7 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Bounds besides that of the schema's size, catalog.MaxDataSchemaBytes.
+// Bounds, besides catalog.MaxDataSchemaBytes.
 const (
 	// MaxDataDepth bounds how deep data is nested, in levels; {} has one level.
 	MaxDataDepth = 16
@@ -169,7 +169,7 @@ func explain(err error, document any) *SchemaError {
 		return &SchemaError{Reason: fmt.Sprintf("has a $ref to #%s, which no $anchor names", fragment(missing.Reference))}
 	}
 	if twice, ok := errors.AsType[*jsonschema.DuplicateAnchorError](err); ok {
-		return &SchemaError{Pointer: twice.Ptr2, Reason: fmt.Sprintf("names the anchor %q of %s again", twice.Anchor, twice.Ptr1)}
+		return &SchemaError{Pointer: twice.Ptr2, Reason: fmt.Sprintf("repeats the anchor %q of %s", twice.Anchor, twice.Ptr1)}
 	}
 	return &SchemaError{Reason: "cannot be used: " + strings.ReplaceAll(err.Error(), location, "")}
 }

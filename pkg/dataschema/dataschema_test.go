@@ -224,10 +224,10 @@ func TestCompile(t *testing.T) {
 		{"reference to a missing definition", object(`"a": {"$ref": "#/$defs/none"}`), "", "has a $ref to #/$defs/none, which does not exist"},
 		{"reference to a missing anchor", object(`"a": {"$ref": "#none"}`), "", "has a $ref to #none, which no $anchor names"},
 		{"reference to something else", object(`"a": {"$ref": "#/type"}`), "/type", "must be a boolean or an object"},
-		{"anchor twice", `{"type": "object", "$defs": {"a": {"$anchor": "n", "$defs": {"b": {"$anchor": "n"}}}}}`, "/$defs/a/$defs/b", `names the anchor "n" of /$defs/a again`},
+		{"anchor twice", `{"type": "object", "$defs": {"a": {"$anchor": "n", "$defs": {"b": {"$anchor": "n"}}}}}`, "/$defs/a/$defs/b", `repeats the anchor "n" of /$defs/a`},
 
 		{"refers to itself", `{"type": "object", "$ref": "#"}`, "", "refers to itself without end"},
-		{"refers to itself over others", `{"type": "object", "$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}}`, "/$defs/a", "refers to itself without end"},
+		{"refers to itself through others", `{"type": "object", "$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}}`, "/$defs/a", "refers to itself without end"},
 		{"refers to itself dynamically", `{"type": "object", "$dynamicAnchor": "n", "$dynamicRef": "#n"}`, "", "refers to itself without end"},
 		{"references that multiply", doubling(40), "", "is too complex: its references lead to more than 500 schemas"},
 		{"tree whose references multiply", `{"type": "object", "anyOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]}`, "", "is too complex: its references lead to more than 500 schemas"},

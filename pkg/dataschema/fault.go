@@ -146,8 +146,8 @@ func findMember(value any, depth int, name string) (at []string, found bool) {
 	return nil, false
 }
 
-// alternatives says what a value must be that matches none of several forms, if that is short: "must be a string or must be
-// null".
+// alternatives returns the reason for a value that matches none of several forms. If the forms are few and simple, the reason lists
+// them: "must be a string or must be null".
 func alternatives(v *jsonschema.ValidationError) string {
 	const short = 3
 	var reasons []string

@@ -44,7 +44,7 @@ func (s *stockroom) wantApplied(wanted catalog.Shop) {
 	}
 }
 
-// dropVersions leaves the items as shopctl 0.1.0 would have written them.
+// dropVersions removes the versions, as if shopctl 0.1.0 had written the items.
 func (s *stockroom) dropVersions() {
 	s.t.Helper()
 	out, err := s.client.Scan(s.t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table), ConsistentRead: aws.Bool(true)})
@@ -91,7 +91,7 @@ func TestApply_LateWrite_UndoesNothing(t *testing.T) {
 		"new off sale, and on":    {shopOf(), shopOf(offSale(product("cup"))), shopOf(product("cup"))},
 		"changed twice before":    {shopOf(), closed(shopOf()), shopOf(), closed(shopOf()), shopOf()},
 	} {
-		for _, write := range []string{"PutItem", "TransactWriteItems"} { // of the profile, of a product
+		for _, write := range []string{"PutItem", "TransactWriteItems"} { // the writes of a profile and of a product
 			for stored, change := range map[string]func(*stockroom){"": func(*stockroom) {}, ", without versions": (*stockroom).dropVersions} {
 				t.Run(what+", "+write+stored, func(t *testing.T) {
 					t.Parallel()
@@ -186,7 +186,7 @@ func TestApply_EachWrite_RaisesTheVersion(t *testing.T) {
 	for want, minor := range []int64{499, 549, 599} {
 		s.apply(shopOf(priced(minor)))
 		shop, err := s.shops.Shop(t.Context(), emberforge)
-		if err != nil || shop.Products[0].Version != int64(want+1) || shop.Customer.Version != 2 { // closed and opened
+		if err != nil || shop.Products[0].Version != int64(want+1) || shop.Customer.Version != 2 { // it was stored closed, then opened
 			t.Errorf("Shop = %+v, %v, want version %d of the product", shop, err, want+1)
 		}
 	}
@@ -289,7 +289,7 @@ func TestApply_ProductOffSaleUnderTheOlderKey_IsReadAndMoved(t *testing.T) {
 func TestApply_SecondCopyByAnOlderShopctl_CountsAndIsMerged(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
-		older bool // off sale, as the older shopctl stores it
+		older bool // whether the older shopctl's copy is off sale
 		next  catalog.Product
 		want  string
 	}{

@@ -155,7 +155,7 @@ func TestCatalogue_UnknownCustomerOrProduct_IsNotFound(t *testing.T) {
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"), product("coins"))
 	s.put(profile(sakura, "EUR"), product("t-shirt"))
-	// A product without its customer, after a mistake in the AWS console.
+	// This product has no customer, as after a mistake in the AWS console.
 	if err := s.shops.PutProduct(t.Context(), "ghost", product("coins")); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestCatalogue_CustomerAndProduct_AreReadInOneCall(t *testing.T) {
 	}
 }
 
-// throttled leaves one key of each BatchGetItem unprocessed, for some calls.
+// throttled leaves one key unprocessed in each of the first three calls of BatchGetItem.
 type throttled struct {
 	dynamo.CatalogueAPI
 	asked int

@@ -31,12 +31,12 @@ func NewCheckouts(api CheckoutsAPI, table string) *Checkouts {
 }
 
 // Open stores a new checkout in one call and returns it. If a checkout with the same key is still open, Open returns that
-// one and stores nothing. If a response is lost, the SDK's retry finds the checkout that the first attempt stored, and Open
+// checkout and stores nothing. If a response is lost, the SDK's retry finds the checkout that the first attempt stored, and Open
 // returns it. After an *UnavailableError the checkout may or may not be stored.
 func (s *Checkouts) Open(ctx context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
 	_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: aws.String(s.table), Item: table.EncodeCheckout(customer, c),
-		// A stored checkout may be replaced only if it is open and has expired.
+		// A stored checkout may be replaced only if its status attribute is open and its time is over.
 		ConditionExpression:      aws.String("attribute_not_exists(" + table.SortKey + ") OR #expires <= :at AND #status = :open"),
 		ExpressionAttributeNames: map[string]string{"#expires": table.AttrExpires, "#status": table.AttrStatus},
 		ExpressionAttributeValues: table.Item{

@@ -138,13 +138,13 @@ func TestCheckout_TimeToLive_Is7DaysAfterExpiry(t *testing.T) {
 
 // outcomes counts the results of a race.
 type outcomes struct {
-	mu                   sync.Mutex
-	opened, replayed     map[checkout.ID]int
-	inUse                int
-	firstUnexpectedError error
+	mu               sync.Mutex
+	opened, replayed map[checkout.ID]int
+	inUse            int
+	unexpected       error
 }
 
-// race sends all requests at once, each through its own client.
+// race sends all requests at once.
 func (k *kiosk) race(requests []checkout.Request) *outcomes {
 	k.t.Helper()
 	got := &outcomes{opened: map[checkout.ID]int{}, replayed: map[checkout.ID]int{}}
@@ -160,7 +160,7 @@ func (k *kiosk) race(requests []checkout.Request) *outcomes {
 			case errors.Is(err, checkout.ErrKeyInUse):
 				got.inUse++
 			case err != nil:
-				got.firstUnexpectedError = err
+				got.unexpected = err
 			case replayed:
 				got.replayed[c.ID]++
 			default:
@@ -170,8 +170,8 @@ func (k *kiosk) race(requests []checkout.Request) *outcomes {
 	}
 	close(start)
 	racers.Wait()
-	if got.firstUnexpectedError != nil {
-		k.t.Fatal(got.firstUnexpectedError)
+	if got.unexpected != nil {
+		k.t.Fatal(got.unexpected)
 	}
 	return got
 }
@@ -199,7 +199,7 @@ func TestCheckout_RaceOfOneKey_OpensOneCheckout(t *testing.T) {
 	}
 }
 
-func TestCheckout_RaceOfOneKeyForDifferentProducts_IsRefused(t *testing.T) {
+func TestCheckout_RaceOfOneKeyForDifferentAmounts_OpensOneCheckout(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
 	requests := make([]checkout.Request, 32)
@@ -378,7 +378,7 @@ func TestCheckout_OtherCustomersCheckouts_AreInvisible(t *testing.T) {
 			t.Error("an unknown customer has checkouts")
 		}
 	}
-	// Not even with the other customer's token.
+	// Not even its token finds another customer's checkout.
 	if _, err := k.opener.Store.Recall(t.Context(), sakura, mine.ID.Token()); !errors.Is(err, checkout.ErrNotFound) {
 		t.Errorf("Recall = %v, want checkout.ErrNotFound", err)
 	}

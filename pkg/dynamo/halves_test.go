@@ -63,7 +63,7 @@ func (s *halves) redeem() (voucher.Redemption, error) {
 	return redemption, err
 }
 
-// awaitCalls waits for calls of an operation, or until done is closed; then it returns false.
+// awaitCalls waits for n calls of an operation. It returns false if done is closed first.
 func (s *halves) awaitCalls(n int, operation string, done <-chan struct{}) bool {
 	for n > 0 {
 		select {

@@ -142,7 +142,7 @@ func TestRedeem_AttemptFailed_IsRefusedOnlyIfNothingWasSent(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	strange := httptest.NewUnstartedServer(nil)
-	strange.Config.ErrorLog = log.New(io.Discard, "", 0) // the failed handshake is the test's
+	strange.Config.ErrorLog = log.New(io.Discard, "", 0) // the test causes a failed handshake
 	strange.StartTLS()
 	t.Cleanup(strange.Close)
 	closed := listen(t, nil)

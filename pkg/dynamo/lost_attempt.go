@@ -16,7 +16,7 @@ import (
 // in flight, and be applied after the SDK's retry was refused.
 type lostAttempt bool
 
-// note is an option for writes.
+// note is an option for a write. It makes l see the errors of all attempts.
 func (l *lostAttempt) note(o *dynamodb.Options) { o.Retryer = noting{o.Retryer, l} }
 
 // mayContradict reports whether an attempt in flight may redeem a voucher that err refuses. That happens if an operator edits

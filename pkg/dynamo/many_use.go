@@ -15,8 +15,7 @@ type manyUseCode struct {
 	code     voucher.Code
 }
 
-// manyUseCodes remembers which codes have many uses. That never changes, so the memory cannot be stale. Nothing else about a
-// voucher is remembered.
+// manyUseCodes remembers which codes have many uses. No edit changes that. Nothing else about a voucher is remembered.
 type manyUseCodes struct {
 	mu    sync.Mutex
 	codes map[manyUseCode]struct{}

@@ -16,8 +16,8 @@ func pausedBatches() voucher.Pause {
 	return p
 }
 
-// A paused code is refused in as many calls as a disabled one, and by the same first call: a write of a single-use code, a read of
-// a code that is known to have many uses.
+// A paused code is refused in as many calls as a disabled one, and by the same first call: a write for a single-use code, a read
+// for a code that is known to have many uses.
 func TestRedeem_PausedCode_IsRefusedLikeADisabledOne(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -37,7 +37,7 @@ func TestRedeem_PausedCode_IsRefusedLikeADisabledOne(t *testing.T) {
 		for how, pause := range map[string]voucher.Pause{"all": {All: true}, "its batch": pausedBatches()} {
 			for _, key := range []string{"", "order-1047"} {
 				t.Run(fmt.Sprintf("%s, %s paused, key %q", what, how, key), func(t *testing.T) {
-					for range 2 { // the second time, the process remembers codes of many uses
+					for range 2 { // the second time, the process remembers codes with many uses
 						network.calls.Store(0)
 						_, _, err := redeemer.Redeem(within(t), request(t, disabled.Written, "Alder", key))
 						wantRefused(t, err, voucher.ReasonDisabled)
@@ -61,7 +61,7 @@ func TestRedeem_PausedCode_IsRefusedLikeADisabledOne(t *testing.T) {
 	}
 }
 
-// While some batches are paused, other codes cost what they always cost.
+// While some batches are paused, other codes take as many calls as always.
 func TestRedeem_OtherBatchesPaused_IsRedeemed(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -54,7 +54,7 @@ var errMayBeApplied = errors.New("refused, but an earlier attempt that got no re
 //
 // A single-use code takes one call. A code with many uses takes two, because the first one only reads its rules. Refusing a
 // request with an idempotency key takes one more call: the same request may have been redeemed before the voucher ended. That
-// holds for unknown codes too, so that response times do not reveal them. Refusing it for the nick's limit takes no further
+// holds for unknown codes too, so that response times do not reveal them. Only a refusal for the nick's limit takes no further
 // call.
 func (s *Redemptions) Redeem(ctx context.Context, claim voucher.Claim) (voucher.Redemption, error) {
 	var lost lostAttempt
@@ -102,8 +102,8 @@ func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim, 
 	return *v.Redeemed, v.Voucher, nil
 }
 
-// singleUse redeems the voucher if it is single-use. The condition holds all rules, so one call decides such a code. It
-// creates no item, because #maxUses exists only in existing items.
+// singleUse returns the update that redeems a single-use voucher. Its condition contains all rules, so one call decides. The
+// update creates no item, because #maxUses exists only in existing items.
 func singleUse(claim voucher.Claim) *table.Update {
 	call := &table.Update{Key: table.VoucherKey(claim.Customer, claim.Code)}
 	call.Set(table.AttrRedemption, table.Str(claim.RedemptionID))
@@ -240,8 +240,8 @@ func (s *Redemptions) takeFromCounter(
 	return voucher.Redemption{}, err
 }
 
-// counterWithUsesLeft picks one of the voucher's counters that have uses left. If there is none, the voucher is used up, and
-// it marks the voucher as full for later requests.
+// counterWithUsesLeft picks one of the voucher's counters that have uses left. If there is none, the voucher is used
+// up, and counterWithUsesLeft marks it as full for later requests.
 //
 // The counters are not read at one instant. If an edit finishes in between, it may add a use to a counter that was already
 // read. In that case the voucher is read and judged again.
@@ -276,7 +276,8 @@ func (s *Redemptions) counterWithUsesLeft(ctx context.Context, claim voucher.Cla
 	}
 }
 
-// markFull saves later requests from reading the counters. It marks nothing if the voucher was edited since it was read.
+// markFull marks a voucher as full, so that later requests need not read the counters. It marks nothing if the voucher was edited
+// since it was read.
 func (s *Redemptions) markFull(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (edited bool, err error) {
 	call := table.Update{Key: table.VoucherKey(customer, v.Code)}
 	call.Set(table.AttrFull, table.Bool(true))
@@ -336,8 +337,8 @@ func mayBeRedeemedBefore(claim voucher.Claim, v voucher.Voucher, err error) bool
 	return refused && reason != voucher.ReasonNickLimit && (claim.Key != "" || triedForUse)
 }
 
-// recall returns the redemption that is recorded under the claim's token, or else the refusal. A request with the same token may
-// be in flight, so that its use is visible already and its record is not.
+// recall returns the redemption that is recorded under the claim's token, or else the refusal. It waits for a transaction in
+// flight, whose use may be visible before its record.
 func (s *Redemptions) recall(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) (voucher.Redemption, error) {
 	it, err := table.GetSettled(ctx, s.api, s.random, s.table, recordKey(claim, v))
 	if err != nil {

@@ -155,9 +155,9 @@ func TestRedeem_ReturnsTheRewardAndRecordsTheRedemption(t *testing.T) {
 	kinds := map[string]voucher.Terms{
 		"single-use":                 {Written: "WELCOME-COINS"},
 		"limited":                    {Written: "WELCOME-COINS", MaxUses: new(voucher.Limit(100))},
-		"limited, none per nick":     {Written: "WELCOME-COINS", MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit)},
+		"limited, no limit per nick": {Written: "WELCOME-COINS", MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit)},
 		"no limit":                   {Written: "WELCOME-COINS", MaxUses: new(voucher.NoLimit)},
-		"no limit, none per nick":    {Written: "WELCOME-COINS", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
+		"no limit, nor per nick":     {Written: "WELCOME-COINS", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
 		"bound":                      {Written: "WELCOME-COINS", Nick: "ALDER"},
 		"within its time":            {Written: "WELCOME-COINS", ValidFrom: noon(), ValidUntil: noon().Add(time.Millisecond)},
 		"percent off":                {Written: "WELCOME-COINS", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}},
@@ -294,11 +294,11 @@ func TestCheck_ChangesNothing(t *testing.T) {
 func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 	t.Parallel()
 	for kind, terms := range map[string]voucher.Terms{
-		"single-use":              {Written: "SUMMER-20"},
-		"limited":                 {Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))},
-		"limited, none per nick":  {Written: "SUMMER-20", MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)},
-		"no limit":                {Written: "SUMMER-20", MaxUses: new(voucher.NoLimit)},
-		"no limit, none per nick": {Written: "SUMMER-20", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
+		"single-use":                 {Written: "SUMMER-20"},
+		"limited":                    {Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))},
+		"limited, no limit per nick": {Written: "SUMMER-20", MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)},
+		"no limit":                   {Written: "SUMMER-20", MaxUses: new(voucher.NoLimit)},
+		"no limit, nor per nick":     {Written: "SUMMER-20", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			s := newShop(t)
@@ -315,7 +315,7 @@ func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 			}
 			wantReplay("at once")
 			if !v.SingleUse() {
-				s.mustRedeem(request(t, "SUMMER-20", "Birch", "order-1047")) // another nick: another request
+				s.mustRedeem(request(t, "SUMMER-20", "Birch", "order-1047")) // another nick makes it another request
 			}
 			wantReplay("after another nick's redemption with the same key")
 			edit := func(e voucher.Edit) {
@@ -338,7 +338,7 @@ func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 	}
 }
 
-// Not even claims with the same token, which no Redeemer makes for two customers, meet.
+// No Redeemer makes the same token for two customers. Even claims with the same token would be separate.
 func TestRedeem_SameCodeNickAndTokenOfTwoCustomers_AreSeparate(t *testing.T) {
 	t.Parallel()
 	one, two, none := new(voucher.Limit(1)), new(voucher.Limit(2)), new(voucher.NoLimit)
@@ -685,9 +685,9 @@ func TestRedeem_LostRequestOrResponse_RedeemsOnce(t *testing.T) {
 	}{
 		{"single-use", voucher.Terms{}, "UpdateItem"},
 		{"limited", voucher.Terms{MaxUses: new(voucher.Limit(2))}, "TransactWriteItems"},
-		{"limited, none per nick", voucher.Terms{MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)}, "TransactWriteItems"},
+		{"limited, no limit per nick", voucher.Terms{MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)}, "TransactWriteItems"},
 		{"no limit", voucher.Terms{MaxUses: new(voucher.NoLimit)}, "UpdateItem"},
-		{"no limit, none per nick", voucher.Terms{MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)}, "UpdateItem"},
+		{"no limit, nor per nick", voucher.Terms{MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)}, "UpdateItem"},
 	}
 	for _, test := range tests {
 		for _, behind := range []bool{false, true} {
@@ -784,7 +784,7 @@ func (c *conflictBefore) TransactWriteItems(ctx context.Context, in *dynamodb.Tr
 	return c.Client.TransactWriteItems(ctx, in, opts...)
 }
 
-// A transaction is retried only if every reason for its cancellation is a throttle or a conflict.
+// A canceled transaction is retried if a throttle or a conflict is among the reasons.
 func TestRedeem_ThrottledTransactions_AreRetried(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/dynamo/internal/table"
 )
 
-// refusalRetention is how long after its window a count is stored. Only an operator may want to see it then.
+// refusalRetention is how long a count is stored after its window has ended. By then only operators may want to see it.
 const refusalRetention = 48 * time.Hour
 
 // RefusalsAPI is the part of DynamoDB that counting refusals needs.
@@ -31,8 +31,8 @@ func NewRefusals(api RefusalsAPI, table string) *Refusals {
 	return &Refusals{api: api, table: table}
 }
 
-// Count adds a refusal in one call. A /48 of IPv6 addresses is one item with an attribute for
-// each /64, so that one call counts both. With up to some 150 subnets the item takes one write unit.
+// Count adds a refusal in one call. A /48 of IPv6 addresses is one item with an attribute for each /64, so that one call counts
+// both. With up to some 150 subnets the item takes one write unit.
 //
 // If a response is lost, the SDK's retry counts the refusal twice. That is harmless: it can only block the source one refusal
 // early.

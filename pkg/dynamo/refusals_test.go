@@ -81,7 +81,7 @@ func TestCount_ConcurrentRefusals_AreAllCounted(t *testing.T) {
 	}
 }
 
-// An item of 150 subnets is still written with one unit, and is deleted two days after its window.
+// The item has few attributes, so that one write unit covers even 150 subnets. It is deleted two days after its window.
 func TestCount_Item_IsSmallAndExpires(t *testing.T) {
 	refusals, name := newRefusals(t)
 	if _, err := refusals.Count(t.Context(), "emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, window); err != nil {

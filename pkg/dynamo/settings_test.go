@@ -150,8 +150,8 @@ func TestChangePause_LateWrite_UndoesNothing(t *testing.T) {
 	}
 }
 
-// A command that finds its work done must fence off a write of an interrupted command, or else codes could open again after the last
-// operator was told that they are paused.
+// A command that finds nothing to change must still fence off a late write of an interrupted command. Otherwise codes could become
+// redeemable again after the last operator was told that they are paused.
 func TestChangePause_LateWriteOfAnInterruptedCommand_IsNotApplied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -202,7 +202,7 @@ func TestChangePause_ManyWriters_AllAreApplied(t *testing.T) {
 	running.Wait()
 	settings, err := d.operator.Settings(t.Context(), emberforge)
 	if err != nil || len(settings.Paused.Batches) != writers || settings.Version != writers {
-		t.Errorf("%+v, %v; want %d batches, as many writes", settings, err, writers)
+		t.Errorf("%+v, %v; want %d batches and as many writes", settings, err, writers)
 	}
 }
 

@@ -74,7 +74,7 @@ func counted() (*unreliable, func(*dynamodb.Options)) {
 	return network, over(network)
 }
 
-// within returns a context with a deadline: only that ends the retries of a call.
+// within returns a context with a deadline. Only the deadline ends the retries of a call.
 func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

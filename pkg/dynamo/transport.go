@@ -19,7 +19,7 @@ import (
 const maxResponse = 8 << 20
 
 // Responses that DynamoDB would never send. The SDK takes any JSON object with a status of 2xx as DynamoDB's, so a write would seem
-// applied. It reads an empty response as an empty object, as if the item did not exist; it reads an endless one into memory; and it
+// applied. It reads an empty response as an empty object, as if the item did not exist. It reads an endless response into memory. It
 // computes the checksum but ignores a mismatch.
 var (
 	errForeignResponse = errors.New("the response is not DynamoDB's: it has no request ID")
@@ -45,7 +45,7 @@ func (t transport) Do(request *http.Request) (*http.Response, error) {
 	request.Body = sent
 	response, err := t.client.Do(request)
 	if err != nil {
-		_ = sent.Close() // net/http may read the body after this returns; a closed one gives it no bytes
+		_ = sent.Close() // net/http may read the body after this returns; a closed body gives it no bytes
 		if !sent.begun.Load() {
 			err = &unsentError{err}
 		}
@@ -78,7 +78,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// checkedBody is the body of a response. If DynamoDB would never send it, a Read returns an error other than io.EOF.
+// checkedBody is the body of a response. Read returns an error other than io.EOF if DynamoDB would never send the response.
 type checkedBody struct {
 	io.ReadCloser
 	foreign bool // whether another server responded

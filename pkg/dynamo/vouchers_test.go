@@ -193,7 +193,7 @@ func TestEdit_LimitAboveOrBelowTheUsesTaken(t *testing.T) {
 	wantStanding(91, 9)
 }
 
-// The limit changes while 64 racers redeem. In the end exactly the last limit is redeemed.
+// The limit changes while 64 racers redeem. In the end, as many uses are redeemed as the last limit allows.
 func TestEdit_LimitDuringARace_HoldsExactly(t *testing.T) {
 	t.Parallel()
 	for what, limits := range map[string][]voucher.Limit{
@@ -229,7 +229,7 @@ func TestEdit_LimitDuringARace_HoldsExactly(t *testing.T) {
 }
 
 // Several operators edit at once. Either one edit is complete, or the voucher says that an edit is unfinished.
-func TestEdit_RaceOfLimits_AppliesOneWhole(t *testing.T) {
+func TestEdit_RaceOfLimits_IsCompleteOrMarkedUnfinished(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100)), Counters: 8})
@@ -254,8 +254,8 @@ func TestEdit_RaceOfLimits_AppliesOneWhole(t *testing.T) {
 	}
 }
 
-// Another field is edited after the counters moved to a new limit and before the limit is written to the voucher. Neither edit
-// is lost, and a code that was used up can be redeemed again.
+// Another edit runs after the counters moved to a new limit and before the limit is written to the voucher. Neither edit is
+// lost, and a code that was used up can be redeemed again.
 func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeither(t *testing.T) {
 	t.Parallel()
 	for note, other := range map[string]voucher.Edit{"": {MaxUses: new(voucher.Limit(3))}, "stream": {Note: new("stream")}} {
@@ -473,7 +473,7 @@ func TestCreate_RedeemedBeforeTheRetry_Succeeds(t *testing.T) {
 	s := newShop(t)
 	for _, maxUses := range []voucher.Limit{1, 2} {
 		v := s.create(voucher.Terms{Written: fmt.Sprintf("SUMMER-%d", maxUses), MaxUses: &maxUses, MaxUsesPerNick: nil})
-		for i := range maxUses + 1 { // the last one is refused as used up
+		for i := range maxUses + 1 { // the last request is refused as used up
 			_, _, err := s.redeemer.Redeem(within(t), request(t, v.Written, nickOf(int(i)), ""))
 			if _, refused := voucher.IsRefusal(err); err != nil && !refused {
 				t.Fatal(err)
@@ -509,7 +509,7 @@ func TestCreate_EditedBeforeTheRetry_Succeeds(t *testing.T) {
 }
 
 // Once an edit has moved counters, its error must not suggest that nothing was changed, even if another edit made it invalid.
-func TestEdit_MadeInvalidByAnotherEdit_SaysThatOneOvertookIt(t *testing.T) {
+func TestEdit_MadeInvalidByAnotherEdit_NamesTheOtherEdit(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))})
@@ -580,7 +580,7 @@ func TestEntries_YieldEveryItemOfACode(t *testing.T) {
 	}
 }
 
-// A page of DynamoDB has up to 1 MB. Fewer items would mean more calls.
+// A page of DynamoDB has up to 1 MB. Smaller pages would take more calls.
 func TestEntries_BucketOf150Vouchers_IsReadInOneCall(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -10,12 +10,12 @@ import (
 )
 
 // Guard authenticates callers; it is an *access.Guard. Admit returns access.ErrUnauthorized for credentials that are not a live
-// key of the customer. After an error with Unavailable() the customer's settings could not be read.
+// key of the customer. An error with Unavailable() means that the customer's settings could not be read.
 type Guard interface {
 	Admit(ctx context.Context, customer catalog.CustomerID, authorization []string, at time.Time) (access.Caller, access.Settings, error)
 }
 
-// policyOf selects the policy that guards an endpoint; nil: anyone may call it.
+// policyOf selects the policy that guards an endpoint. If it is nil, anyone may call the endpoint.
 type policyOf func(access.Settings) access.Policy
 
 // admit authenticates the caller and applies the policy. Endpoints call it after they have validated the form of the request

@@ -13,7 +13,7 @@ import (
 const unauthorized = `{"type":"urn:problem:shopfront:unauthorized","title":"Unauthorized","status":401,` +
 	`"detail":"Send Authorization: Bearer KEY with a live key of the customer, or no Authorization where the shop admits strangers."}`
 
-// endpointsUnderShop returns a well-formed request for each endpoint under /shop, which must not get past the guard.
+// endpointsUnderShop returns well-formed requests for the endpoints under /shop. They must not get past the guard.
 func endpointsUnderShop(t *testing.T, s service) map[*http.Request]http.Handler {
 	t.Helper()
 	return map[*http.Request]http.Handler{
@@ -25,7 +25,7 @@ func endpointsUnderShop(t *testing.T, s service) map[*http.Request]http.Handler 
 	}
 }
 
-func TestAdmit_OtherCredentials_Are401OnEveryRoute(t *testing.T) {
+func TestAdmit_InvalidCredentials_Are401OnEveryRoute(t *testing.T) {
 	for _, credentials := range []string{"", "Basic YWxkZXI6YWxkZXI=", "Bearer", serverKey + "x", serverKey + "," + serverKey} {
 		s := newService(t)
 		requests := endpointsUnderShop(t, s)
@@ -42,7 +42,7 @@ func TestAdmit_OtherCredentials_Are401OnEveryRoute(t *testing.T) {
 	}
 }
 
-// The ID of a key that is not live finds the program that still sends it.
+// With the key's ID from the log, an operator can find the program that still sends the key.
 func TestAdmit_KeyThatIsNotLive_IsNamedInTheLog(t *testing.T) {
 	s := newService(t)
 	a := s.send(s.Checkout(unusedOpener(t)), get("/shop/emberforge/checkout/coins/500", "Authorization", revokedKey))
@@ -115,7 +115,7 @@ func TestRedeemVoucher_Pause_ReachesTheRules(t *testing.T) {
 	}
 }
 
-func TestCheckout_KeysOfTheServer_AreSeparate(t *testing.T) {
+func TestCheckout_RequestOfTheServer_IsMarkedByServer(t *testing.T) {
 	var byServer []bool
 	opener := selling()
 	open := opener.open

@@ -22,7 +22,7 @@ const (
 	maxPageBytes = 4_000_000 - 4096
 )
 
-// Catalogue reads what a shopper may see: a customer, and its products in ID order after the given one. It returns
+// Catalogue reads what a shopper may see: a customer, and its products after a given one, in ID order. It returns
 // catalog.ErrNotFound for an unknown customer.
 type Catalogue interface {
 	OnSale(ctx context.Context, customer catalog.CustomerID, after catalog.ProductID, want int) (

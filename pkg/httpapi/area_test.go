@@ -163,7 +163,7 @@ func TestCheckoutArea_Reads_OneProductBeyondThePage(t *testing.T) {
 	}
 }
 
-// Lambda bounds a response, and counts the escapes that its JSON adds.
+// Lambda limits the size of a response, including the escapes that its JSON adds.
 func TestCheckoutArea_LargeProducts_EndThePageBelow4MB(t *testing.T) {
 	for what, text := range map[string]string{"plain": "xx", "quotes": `\"`, "angles": "<>"} {
 		t.Run(what, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestCheckoutArea_MatchingETag_Is304(t *testing.T) {
 		{"If-None-Match", etag},
 		{"If-None-Match", "W/" + etag},
 		{"If-None-Match", `"other", ` + etag},
-		{"If-None-Match", `"other"`, "If-None-Match", etag}, // as the adapter splits it
+		{"If-None-Match", `"other"`, "If-None-Match", etag}, // the adapter splits the header like this
 		{"If-None-Match", "*"},
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
@@ -304,7 +304,7 @@ func TestCheckoutArea_Cursor_SelectsTheFirstProduct(t *testing.T) {
 	}
 }
 
-func TestCheckoutArea_StoreFailsMidway_Is503(t *testing.T) {
+func TestCheckoutArea_StoreFailsMidway_SendsNoProducts(t *testing.T) {
 	for status, err := range map[int]error{503: throttled{}, 500: errors.New("SECRET-DETAIL")} {
 		shop := emberforge(capes(3)...)
 		shop.err = err

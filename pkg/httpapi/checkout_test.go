@@ -39,7 +39,7 @@ func unusedOpener(t *testing.T) fakeOpener {
 	return fakeOpener{open: closed, quote: closed}
 }
 
-// selling sells every variant at 4.99 EUR, and always three of it.
+// selling sells three of whatever variant is requested, at 4.99 EUR each.
 func selling() fakeOpener {
 	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 	sell := func(r checkout.Request) (checkout.Checkout, bool, error) {

@@ -45,7 +45,7 @@ func TestCheckoutVariant_EveryResponse_SaysItIsDeprecated(t *testing.T) {
 		{"bad amount", get(olderPath + "?amount=0"), 422, coinsPath},
 		{"prefetch", get(olderPath, "Sec-Purpose", "prefetch"), 503, coinsPath},
 		{"another method", request(http.MethodDelete, olderPath, ""), 405, coinsPath},
-		{"named variant", get("/shop/variant/checkout/variant/variant/variant"), 200, "/shop/variant/checkout/variant/variant"},
+		{"every ID is variant", get("/shop/variant/checkout/variant/variant/variant"), 200, "/shop/variant/checkout/variant/variant"},
 		{"malformed ID", get("/shop/emberforge/checkout/c%C3%B6ins/variant/a%3E%22%0D%0Ab"), 404, "/shop/emberforge/checkout/c%C3%B6ins/a%3E%22%0D%0Ab"},
 	}
 	for _, test := range tests {

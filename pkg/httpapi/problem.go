@@ -163,7 +163,7 @@ func recognise(err error) *problemError {
 		return known
 	}
 	if errors.Is(err, access.ErrUnauthorized) {
-		// One text for all cases, which must look the same.
+		// All cases have the same text, so that a caller cannot tell them apart.
 		return problemUnauthorized.because("Send Authorization: Bearer KEY with a live key of the customer, or no Authorization where the shop admits strangers.").
 			with("WWW-Authenticate", "Bearer") // RFC 6750, section 3
 	}

@@ -20,14 +20,14 @@ type record struct {
 	err     error        // not shown to the client
 }
 
-// Metrics. Each is counted up by one.
+// Metrics. A request adds one to each of its metrics.
 const (
 	metricRedeemed = "Redeemed"
 	metricReplayed = "Replayed"
-	metricRefused  = "Refused" // also by reason
-	// Requests of a source above the limit on refused codes, and refusals that could not be counted towards the limit.
-	metricTooManyRefusals   = "TooManyRefusals"
-	metricUncountedRefusals = "UncountedRefusals"
+	metricRefused  = "Refused" // in total and for each reason
+
+	metricTooManyRefusals   = "TooManyRefusals"   // the source is above the limit on refused codes
+	metricUncountedRefusals = "UncountedRefusals" // a refusal could not be counted towards that limit
 	metricCheckouts         = "Checkouts"
 	metricStoreErrors       = "StoreErrors" // the store did not respond in time
 	metricErrors            = "Errors"      // any other internal error, for example a missing permission or table

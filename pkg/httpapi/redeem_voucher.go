@@ -111,7 +111,7 @@ func checkVoucher(c *call, redeemer VoucherRedeemer, request voucher.Request) (a
 	})
 }
 
-// redemptionJSON is a redemption. A check responds with one that has no ID and no time.
+// redemptionJSON is a redemption. In the response to a check it has no ID and no time.
 type redemptionJSON struct {
 	ID         string     `json:"id,omitempty"`
 	Status     string     `json:"status"`

@@ -125,7 +125,7 @@ func TestRedeemVoucher_Refusals_LookTheSame(t *testing.T) {
 		"malformed customer":    post("/shop/-ember/voucher", `{"code":"SUMMER-20"}`),
 		"customer too long":     post("/shop/"+strings.Repeat("e", 65)+"/voucher", `{"code":"SUMMER-20"}`),
 		"customer with a slash": post("/shop/ember%2Fforge/voucher", `{"code":"SUMMER-20"}`),
-		"other characters":      post("/shop/emberforge/voucher", `{"code":"SÜMMER#20"}`),
+		"forbidden characters":  post("/shop/emberforge/voucher", `{"code":"SÜMMER#20"}`),
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newService(t)
@@ -240,12 +240,12 @@ func TestRedeemVoucher_MalformedRequests_NameTheFault(t *testing.T) {
 
 func TestRedeemVoucher_AcceptedForms_AreRedeemed(t *testing.T) {
 	for what, r := range map[string]*http.Request{
-		"charset":               post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`, "Content-Type", "application/json; charset=utf-8"),
-		"charset in capitals":   post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`, "Content-Type", `Application/JSON;charset="UTF-8"`),
-		"check=false":           post("/shop/emberforge/voucher?check=false", `{"code":"SUMMER-20"}`),
-		"escaped name":          post("/shop/emberforge/voucher", `{"\u0063ode":"SUMMER-20"}`),
-		"white space around it": post("/shop/emberforge/voucher", " \n{ \"code\" : \"SUMMER-20\" }\r\n"),
-		"empty nick":            post("/shop/emberforge/voucher", `{"code":"SUMMER-20","nick":""}`),
+		"charset":             post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`, "Content-Type", "application/json; charset=utf-8"),
+		"charset in capitals": post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`, "Content-Type", `Application/JSON;charset="UTF-8"`),
+		"check=false":         post("/shop/emberforge/voucher?check=false", `{"code":"SUMMER-20"}`),
+		"escaped name":        post("/shop/emberforge/voucher", `{"\u0063ode":"SUMMER-20"}`),
+		"white space":         post("/shop/emberforge/voucher", " \n{ \"code\" : \"SUMMER-20\" }\r\n"),
+		"empty nick":          post("/shop/emberforge/voucher", `{"code":"SUMMER-20","nick":""}`),
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newService(t)

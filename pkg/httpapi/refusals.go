@@ -19,8 +19,8 @@ type RefusalLimiter interface {
 	) (until time.Time, blocked bool, err error)
 }
 
-// limitRefusals judges a code, unless the request's source is above the customer's limit on refused codes, and counts a refusal.
-// It comes after admit.
+// limitRefusals rejects the request of a source above the customer's limit on refused codes. Otherwise it calls judge and counts a
+// refusal. Call it after admit, which reads the limit.
 func (s Service) limitRefusals(c *call, nick voucher.Nick, judge func() (answer, error)) (answer, error) {
 	source, limit := c.caller.Source(s.SourceAddress(c.Request), nick), c.settings.Refusals
 	if until, blocked := s.Refusals.Blocked(c.customer, source, limit, c.received); blocked {

@@ -76,13 +76,13 @@ func knows(reached *int) fakeRedeemer {
 func (a response) wantTooManyRefusals(t *testing.T) {
 	t.Helper()
 	a.want(t, http.StatusTooManyRequests, tooManyRefusals)
-	a.wantHeader(t, "Retry-After", "600") // it is 0.123 seconds past noon
+	a.wantHeader(t, "Retry-After", "600") // the window ends in 599.877 seconds
 	if len(a.header) != 4 || a.header.Get("Content-Type") != "application/problem+json" || a.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("headers %v", a.header)
 	}
 }
 
-// Once a source is above the limit, a right code does not help it, and its refusals say nothing about the code.
+// Once a source is above the limit, even a valid code is rejected, and the response says nothing about the code.
 func TestRedeemVoucher_AboveTheRefusalLimit_SourceIsBlocked(t *testing.T) {
 	s, store := limited(t)
 	reached := 0
@@ -174,7 +174,7 @@ func TestRedeemVoucher_OnlyRefusalsAreCounted(t *testing.T) {
 	}
 }
 
-// A shop without stored settings has no limit. Unknown customers are such shops, so that nobody can fill the table.
+// A shop without stored settings has no limit. Neither has an unknown customer, so that nobody can fill the table with refusals.
 func TestRedeemVoucher_ShopWithoutALimit_CountsNothing(t *testing.T) {
 	s, store := limited(t)
 	s.Guard = guard{access.DefaultSettings()}
@@ -187,8 +187,8 @@ func TestRedeemVoucher_ShopWithoutALimit_CountsNothing(t *testing.T) {
 	}
 }
 
-// Form and key are judged before the block, so that a blocked source learns what is wrong with its requests.
-func TestRedeemVoucher_BlockedSource_StillLearnsOfFormAndKey(t *testing.T) {
+// Form and key are validated before the limit, so that a blocked source learns what is wrong with its requests.
+func TestRedeemVoucher_BlockedSource_FormAndKeyAreValidatedFirst(t *testing.T) {
 	s, _ := limited(t)
 	reached := 0
 	endpoint := s.RedeemVoucher(knows(&reached))

@@ -3,8 +3,8 @@ package httpapi
 import "net/http"
 
 // RemovedPayment serves the five removed paths of payment providers (docs/interface.md, Versioning). A client that still calls
-// one learns when it was removed and what to call instead. Every request that is routed here is for one of them, even if an
-// escaped slash has split a segment in two.
+// such a path learns when it was removed and what to call instead. All paths that the gateway routes here were removed, so the
+// response is 410 even if an escaped slash has split a segment in two.
 func (s Service) RemovedPayment() http.Handler {
 	return s.handler(endpoint{
 		path: "/checkout/{provider}", methods: []string{http.MethodGet, http.MethodHead, http.MethodPost}, notFound: gone,

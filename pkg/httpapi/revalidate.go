@@ -8,7 +8,7 @@ import (
 )
 
 // revalidated lets the client store a response if it revalidates each time. If the client has the same bytes already, the
-// response becomes 304 (RFC 9110, section 13.1.2). The ETag is a hash of the bytes, so it is strong whatever changed.
+// response becomes 304 (RFC 9110, section 13.1.2). The ETag is a hash of the bytes, so it is a strong one.
 func revalidated(r *http.Request, a answer) answer {
 	sum := sha256.Sum256(a.body)
 	etag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`

@@ -37,7 +37,7 @@ func newService(t testing.TB) service {
 	}}
 }
 
-// guard admits strangers, and the shop's server with a key of its own.
+// guard admits strangers, and the shop's server with serverKey.
 type guard struct{ settings access.Settings }
 
 const (
@@ -71,7 +71,6 @@ func (s service) logged(t testing.TB) map[string]any {
 	return line
 }
 
-// response is what an endpoint sent.
 type response struct {
 	status int
 	header http.Header

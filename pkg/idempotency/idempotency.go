@@ -15,8 +15,8 @@ import (
 // ErrMalformedKey is the error for a string that cannot be an Idempotency-Key.
 var ErrMalformedKey = errors.New("malformed Idempotency-Key: 1 to 255 visible ASCII characters without comma")
 
-// Key is the Idempotency-Key that a client sent; empty: none. It is opaque. It is never stored or logged; a Token derived from
-// it is stored instead.
+// Key is the Idempotency-Key that a client sent, or empty. It is opaque. It is never stored or logged; a Token derived from it is
+// stored instead.
 type Key string
 
 // ParseKey accepts 1 to 255 visible ASCII characters, or returns ErrMalformedKey. A comma is not allowed, because a gateway

@@ -51,6 +51,6 @@ func TestNewToken_IsRandom(t *testing.T) {
 		t.Errorf("%q, %v and %q, %v", a, errA, b, errB)
 	}
 	if _, err := idempotency.NewToken(strings.NewReader("short")); err == nil {
-		t.Error("a token without randomness")
+		t.Error("NewToken made a token without enough randomness")
 	}
 }

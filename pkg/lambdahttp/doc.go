@@ -4,6 +4,6 @@
 // Every quirk of aws-lambda-go-api-proxy ends here: an endpoint sees the path, query, headers, Host and body as the gateway
 // sent them.
 //
-// Every function links this package and runs it while it starts, so it has few imports. It may not import the SDK's
-// default configuration (aws-sdk-go-v2/config), which triples the time to start.
+// Every function links this package and runs it at each start, so its imports are few. They may not include the SDK's default
+// configuration (aws-sdk-go-v2/config), which triples the time to start.
 package lambdahttp

@@ -34,7 +34,8 @@ import (
 
 const root = "../.."
 
-// measured is one kind of request. Shopfront and, if the request needs the store, a reference function with the same calls handle it.
+// measured is a kind of request that Shopfront handles. If the request needs the store, a reference function with the same calls also
+// handles it.
 type measured struct {
 	name      string
 	shopfront func(wiring) http.Handler
@@ -42,7 +43,7 @@ type measured struct {
 	table     string
 	event     func(testing.TB) []byte
 	answer    string // a part of Shopfront's response
-	calls     int    // of the store, per request
+	calls     int    // calls to the store per request
 }
 
 // wiring is a function's environment and its DynamoDB client.
@@ -109,7 +110,7 @@ func allMeasured() []measured {
 	}
 }
 
-// area reads the store for every request, because its clock runs fast.
+// area reads the store for every request, because its clock advances by MaxAge at each look.
 func (s wiring) area() *catalog.Area {
 	clock := time.Now()
 	return catalog.NewArea(dynamo.NewCatalogue(s.client, fixture.CatalogueTable, rand.Int64N), func() time.Time {
@@ -205,7 +206,7 @@ func encode(tb testing.TB, value any) []byte {
 	return encoded
 }
 
-// call handles the event once, and fails the test if the response is not the one that is measured.
+// call handles the event once, and fails the test if the response is not the expected one.
 func (s side) call(tb testing.TB, event []byte) {
 	tb.Helper()
 	answer, err := s.handler.Invoke(context.Background(), event)
@@ -228,8 +229,8 @@ func (s side) benchmark(b *testing.B, event []byte) {
 	}
 }
 
-// BenchmarkHandler compares a request within a function, from the event's JSON to the response's, with the reference function. The
-// store is in the same process: the figures include the SDK, but no network.
+// BenchmarkHandler compares Shopfront with the reference function, from the event's JSON to the response's. The store is in the same
+// process: the figures include the SDK, but no network.
 func BenchmarkHandler(b *testing.B) {
 	for _, m := range allMeasured() {
 		sides, event := m.sides(b), m.event(b)

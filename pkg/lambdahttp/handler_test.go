@@ -89,14 +89,14 @@ func TestHandler_PathOfTheRoute_ReachesTheEndpoint(t *testing.T) {
 		"a mapping key of several levels":  {routed(redeem, "/eu/v1/till/shop/emberforge/voucher", is("emberforge")), "/shop/emberforge/voucher"},
 		"a mapping key like a route":       {routed(redeem, "/shop/eu/shop/emberforge/voucher", is("emberforge")), "/shop/emberforge/voucher"},
 		"a mapping key, no parameters":     {routed(redeem, "/till/shop/emberforge/voucher", nil), "/shop/emberforge/voucher"},
-		"a mapping key, other parameters":  {routed(redeem, "/till/shop/ember-forge/voucher", is("ember%2Dforge")), "/shop/ember-forge/voucher"},
+		"a mapping key, an encoded ID":     {routed(redeem, "/till/shop/ember-forge/voucher", is("ember%2Dforge")), "/shop/ember-forge/voucher"},
 		"a mapping key, a page":            {routed("GET /docs", "/till/docs", nil), "/docs"},
 		"a mapping key, a deprecated path": {routed(deprecated, "/till/shop/emberforge/checkout/coins/variant/500", variant("500")), "/shop/emberforge/checkout/coins/variant/500"},
 		"a mapping key, a removed path":    {routed(removed, "/till/checkout/paybylink/prepaid", map[string]string{"prepaid_card": "prepaid"}), "/checkout/paybylink/prepaid"},
 		"a slash in a parameter":           {routed(redeem, "/shop/a/b/voucher", is("a/b")), "/shop/a/b/voucher"},
 		"a route in a parameter":           {routed(redeem, "/shop/a/shop/emberforge/voucher", is("a/shop/emberforge")), "/shop/a/shop/emberforge/voucher"},
 		"a slash in an encoded parameter":  {routed(redeem, "/shop/a/b/voucher", is("a%2Fb")), "/shop/a%2Fb/voucher"},
-		"a mapping key and such a slash":   {routed(redeem, "/till/shop/a/b/voucher", is("a/b")), "/shop/a/b/voucher"},
+		"a mapping key, a slash in an ID":  {routed(redeem, "/till/shop/a/b/voucher", is("a/b")), "/shop/a/b/voucher"},
 		"a question mark in a parameter":   {routed(checkout, "/shop/emberforge/checkout/coins/500?amount=5", variant("500?amount=5")), "/shop/emberforge/checkout/coins/500?amount=5"},
 		"a path cut at its question mark":  {routed(checkout, "/shop/emberforge/checkout/coins/500", variant("500?amount=5")), "/shop/emberforge/checkout/coins/500?amount=5"},
 		"a NUL in a parameter":             {routed(redeem, "/shop/a\x00b/voucher", is("a\x00b")), "/shop/a\x00b/voucher"},
@@ -220,7 +220,7 @@ func TestHandler_Deadline_IsWithinTheBudgetAndBeforeTheFunctionsTimeout(t *testi
 }
 
 func TestHandler_EventThatNoGatewaySends_IsAnError(t *testing.T) {
-	endpoint := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it reached the endpoint") })
+	endpoint := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the event reached the endpoint") })
 	if _, err := lambdahttp.NewHandler(endpoint, now).Handle(t.Context(), event("GET /", "/", "", "")); err == nil {
 		t.Error("an event whose method is not a token got a response")
 	}

@@ -16,7 +16,7 @@ type replayer struct {
 	store *stubstore.Store
 
 	mu      sync.Mutex
-	answers map[string]recorded // by X-Amz-Target and size: a read of the settings is another call than a read of a voucher
+	answers map[string]recorded // by X-Amz-Target and size; the size distinguishes a read of the settings from a read of a voucher
 	calls   int
 }
 
@@ -26,7 +26,6 @@ type recorded struct {
 	body []byte
 }
 
-// Do responds to a request.
 func (p *replayer) Do(r *http.Request) (*http.Response, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,11 +9,11 @@ import (
 
 // routedPath returns the path that the gateway matched with the event's route. The event's rawPath can differ from it:
 //   - Behind a custom domain, rawPath begins with the key of the API mapping.
-//   - The gateway cuts rawPath at a question mark that was sent as %3F. The parameter may still have the mark. No ID may, so
-//     the endpoint rejects that path, instead of checking out the rest of it with the default amount.
+//   - The gateway cuts rawPath at a question mark that was sent as %3F. The parameter may still contain it. The endpoint then
+//     rejects the path, because no ID contains a question mark, instead of checking out the rest with the default amount.
 //
-// The parameters also show whether an additional segment is a mapping key, or a slash in a parameter that was sent as %252F. If
-// they do not help, the end of rawPath must match the route.
+// The parameters also show whether an additional segment belongs to a mapping key, or comes from a slash in a parameter that was
+// sent as %252F. If the parameters do not help, the end of rawPath must match the route.
 func routedPath(event events.APIGatewayV2HTTPRequest) (string, error) {
 	_, route, hasPath := strings.Cut(event.RouteKey, " ")
 	if !hasPath || strings.HasSuffix(route, "+}") { // $default or a greedy variable, which match any path
@@ -32,7 +32,7 @@ func routedPath(event events.APIGatewayV2HTTPRequest) (string, error) {
 	return event.RawPath, fmt.Errorf("the gateway matched the route %q, but the path of its event has another form: check how the custom domain maps the API", event.RouteKey)
 }
 
-// fill returns the route's path with the parameters in it, and whether there is one for each variable.
+// fill returns the route's path with the parameters in it, and whether every variable has a parameter.
 func fill(route string, parameters map[string]string) (path string, complete bool) {
 	segments := strings.Split(route, "/")
 	for i, segment := range segments {
@@ -47,14 +47,14 @@ func fill(route string, parameters map[string]string) (path string, complete boo
 	return strings.Join(segments, "/"), true
 }
 
-// endLike returns the end of the path that has as many segments as the route, and whether they match.
+// endLike returns the last segments of the path, as many as the route has, and whether they match the route.
 func endLike(route, path string) (end string, matches bool) {
 	want, have := strings.Split(route, "/"), strings.Split(path, "/")
 	if len(have) < len(want) {
 		return "", false
 	}
 	have = have[len(have)-len(want):]
-	for i := 1; i < len(want); i++ { // a path begins with a slash, so what is before it is not compared
+	for i := 1; i < len(want); i++ { // skips what precedes the route's first slash
 		if have[i] != want[i] && (have[i] == "" || !isVariable(want[i])) {
 			return "", false
 		}

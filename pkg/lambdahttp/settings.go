@@ -40,7 +40,7 @@ func (e Environment) CheckoutsTable() (string, error) { return e.Require(envChec
 // RefusalsTable returns the name of the table with counts of refused codes, or an error that names the missing variable.
 func (e Environment) RefusalsTable() (string, error) { return e.Require(envRefusalsTable) }
 
-// Require returns the value of an environment variable, or an error that names it if it is not set.
+// Require returns the value of an environment variable, or an error that names the variable if it is not set.
 func (e Environment) Require(name string) (string, error) {
 	value := e.Lookup(name)
 	if value == "" {

@@ -18,7 +18,7 @@ func (s *Shop) Settings(ctx context.Context) (access.Settings, error) {
 }
 
 // Pause pauses batches, or all codes if no batch is named, and returns the new pause. It writes only the settings, and can be
-// run again. Batches that cannot be paused are a *voucher.FieldError.
+// run again. It returns a *voucher.FieldError for batches that cannot be paused.
 func (s *Shop) Pause(ctx context.Context, batches ...string) (voucher.Pause, error) {
 	return s.access.ChangePause(ctx, s.Customer.ID, func(p voucher.Pause) (voucher.Pause, error) { return p.With(batches...) })
 }
@@ -84,7 +84,7 @@ func (s *Shop) WithoutVouchers(ctx context.Context, batches []string) ([]string,
 }
 
 // CreateKey creates a key of the shop's server. expires may be zero; random must be of cryptographic quality. Errors are
-// access.ErrTooManyKeys and those of the store. After an error of the store the key may exist; its ID is returned.
+// access.ErrTooManyKeys and those of the store. After an error of the store the key may exist, so its ID is returned, too.
 func (s *Shop) CreateKey(ctx context.Context, name string, expires time.Time, random io.Reader, now time.Time) (access.Key, access.KeyRecord, error) {
 	key, err := access.NewKey(random)
 	if err != nil {
@@ -103,8 +103,8 @@ func (s *Shop) Keys(ctx context.Context) ([]access.KeyRecord, error) {
 	return records, err
 }
 
-// RevokeKey revokes a key and returns its record. If it was revoked before, the record says when, and nothing is changed. An
-// unknown key is access.ErrKeyUnknown.
+// RevokeKey revokes a key and returns its record. If the key was revoked before, the record says when, and nothing is changed.
+// For an unknown key it returns access.ErrKeyUnknown.
 func (s *Shop) RevokeKey(ctx context.Context, id access.KeyID, now time.Time) (access.KeyRecord, error) {
 	record, err := s.access.RevokeKey(ctx, s.Customer.ID, id, now)
 	if err != nil {

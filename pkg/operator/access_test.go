@@ -52,7 +52,7 @@ func TestApply_Access(t *testing.T) {
 	const strictLines = "    access: {redeem: server}\n    refusals: {limit: 5, per: 1h}\n"
 	for number, c := range []struct {
 		name, before, lines string
-		isOld               bool // stored before there were settings
+		isOld               bool // stored before shops had settings
 		want                access.Settings
 	}{
 		{name: "new shop, file without settings", want: limited},

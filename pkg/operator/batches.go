@@ -44,7 +44,7 @@ func (s batchStore) Batch(ctx context.Context, customer catalog.CustomerID, batc
 // BatchSwitch is the result of SwitchBatch.
 type BatchSwitch struct {
 	Vouchers int // in the batch
-	Switched int // by this call; the others already were, or were not reached
+	Switched int // by this call; the others were switched before, or were not reached
 }
 
 // SwitchBatch disables or enables all vouchers of a batch, or returns voucher.ErrBatchUnknown if the batch has none. It calls
@@ -52,7 +52,7 @@ type BatchSwitch struct {
 // that joins the batch during the call is not switched.
 //
 // Vouchers that already were switched are written, too, after the others: that gives them a new version. A write of an interrupted
-// earlier call that is still in flight can then no longer undo this call, because it is conditional on the old version.
+// earlier call that is still in flight can then no longer undo this call, because that write is conditional on the old version.
 func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, begin func(count int), wrote func()) (BatchSwitch, error) {
 	var result BatchSwitch
 	var others, already []voucher.Code

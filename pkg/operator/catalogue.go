@@ -54,7 +54,7 @@ type ShopPlan struct {
 	Vouchers   []voucher.Voucher // to create
 	OtherTerms []OtherTerms
 
-	settings *access.Settings // to write; nil: they stay
+	settings *access.Settings // to write; nil: unchanged
 }
 
 // OtherTerms is a voucher that exists with terms other than the file's.
@@ -63,8 +63,9 @@ type OtherTerms struct {
 	Fields []string // that differ, named as in voucher.FieldError
 }
 
-// PlanCatalogue reads catalogue files and compares them with the store. With prune it takes off sale whatever the files'
-// customers have and the files do not. It writes nothing. It returns all faults in the files joined, as *catalogfile.Error.
+// PlanCatalogue reads catalogue files and compares them with the store. With prune, the plan takes off sale the
+// products and variants of the files' customers that the files do not mention. PlanCatalogue writes nothing. It returns all faults in
+// the files joined, as *catalogfile.Error.
 func (d *Deployment) PlanCatalogue(ctx context.Context, files []catalogfile.File, prune bool, now time.Time) (CataloguePlan, error) {
 	shops, err := catalogfile.Parse(files...)
 	if err != nil {
@@ -117,7 +118,7 @@ func (p CataloguePlan) planShop(ctx context.Context, shop catalogfile.Entry, pru
 }
 
 // planSettings adds what the file changes in the settings of access. A new shop gets the default limit on refused codes; a shop
-// that was stored before there were settings keeps none.
+// that was stored before shops had settings still has no limit.
 func (p CataloguePlan) planSettings(ctx context.Context, planned *ShopPlan, said catalogfile.Access, isNew bool) error {
 	before, err := p.access.Settings(ctx, planned.Catalogue.Customer)
 	if err != nil {
@@ -160,7 +161,6 @@ type storedShop struct {
 	err  error
 }
 
-// Shop returns the shop without reading it again.
 func (s storedShop) Shop(context.Context, catalog.CustomerID) (catalog.Shop, error) {
 	return s.shop, s.err
 }
@@ -233,7 +233,7 @@ func (p CataloguePlan) Apply(ctx context.Context, wrote func()) error {
 		}
 		for _, v := range shop.Vouchers {
 			err := p.vouchers.Create(ctx, shop.Catalogue.Customer, v)
-			if errors.Is(err, voucher.ErrCodeTaken) { // another operator did, and the terms may differ
+			if errors.Is(err, voucher.ErrCodeTaken) { // by another operator, perhaps with other terms
 				err = errCreatedMeanwhile
 			}
 			if err != nil {

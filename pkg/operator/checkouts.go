@@ -9,7 +9,7 @@ import (
 	"shopfront/pkg/checkout"
 )
 
-// Checkouts lists checkouts, oldest first, with their status as of at. It reads all of the customer's stored checkouts.
+// Checkouts lists the checkouts that the filter picks at a time, oldest first. It reads all of the customer's stored checkouts.
 func (s *Shop) Checkouts(ctx context.Context, filter checkout.Filter, at time.Time) ([]checkout.Checkout, error) {
 	var picked []checkout.Checkout
 	for c, err := range s.checkouts.List(ctx, s.Customer.ID) {

@@ -18,7 +18,7 @@ import (
 	"shopfront/pkg/dynamo"
 )
 
-// ErrNoStack means that no stack has that name, or that the stack is not a Shopfront.
+// ErrNoStack means that no stack has the given name, or that the stack is not a Shopfront.
 var ErrNoStack = errors.New("no such stack")
 
 // Errors of the AWS configuration.
@@ -32,8 +32,8 @@ var (
 const (
 	attemptTimeout = 10 * time.Second
 	maxAttempts    = 12
-	firstDelay     = 50 * time.Millisecond // at most; then it doubles
-	longestDelay   = 5 * time.Second       // at most
+	firstDelay     = 50 * time.Millisecond // upper bound; it doubles with each attempt
+	longestDelay   = 5 * time.Second
 )
 
 // Deployment is the Shopfront that an operator works on: a deployed stack or the local run.
@@ -56,7 +56,7 @@ type Tables struct {
 }
 
 // FindStack finds a deployed stack by its name, with the usual AWS configuration, and reads its outputs, which template.yaml
-// declares. random returns a number from 0 up to, not including, n; it need not be secret. Errors are ErrNoStack, those of the
+// declares. random returns a number from 0 to n-1; it need not be secret. Errors are ErrNoStack, those of the
 // configuration, and AWS's own, which AWSError shortens.
 func FindStack(ctx context.Context, name string, random func(n int64) int64) (*Deployment, error) {
 	configuration, err := configure(ctx)
@@ -78,7 +78,7 @@ func FindStack(ctx context.Context, name string, random func(n int64) int64) (*D
 	}
 	for _, key := range []string{"BaseUrl", "CatalogueTable", "VouchersTable", "CheckoutsTable"} {
 		if outputs[key] == "" {
-			return nil, fmt.Errorf("%w: %q in %s is not a Shopfront, or not deployed to the end: it has no output %s",
+			return nil, fmt.Errorf("%w: %q in %s is not a Shopfront, or its deployment is incomplete: it has no output %s",
 				ErrNoStack, name, configuration.Region, key)
 		}
 	}
@@ -117,7 +117,7 @@ func withoutCredentials(ctx context.Context, err error) error {
 	return ErrNoCredentials
 }
 
-// Local completes a deployment that is a local run, whose DynamoDB Local has that endpoint. random is as in FindStack.
+// Local completes the deployment of a local run. endpoint is the address of its DynamoDB Local; random is as in FindStack.
 func Local(run Deployment, endpoint string, random func(n int64) int64) *Deployment {
 	run.client = dynamodb.New(dynamodb.Options{
 		Region: run.Region, BaseEndpoint: aws.String(endpoint),
@@ -132,7 +132,7 @@ func Local(run Deployment, endpoint string, random func(n int64) int64) *Deploym
 func patient(random func(n int64) int64) func(*dynamodb.Options) {
 	return func(o *dynamodb.Options) {
 		o.HTTPClient = dynamo.NewTransport(attemptTimeout)
-		o.DisableValidateResponseChecksum = true // the transport does
+		o.DisableValidateResponseChecksum = true // the transport validates it
 		o.Retryer = patientRetryer{dynamo.NewRetryer(random), random}
 	}
 }
@@ -144,7 +144,6 @@ type patientRetryer struct {
 	random func(n int64) int64
 }
 
-// MaxAttempts bounds the attempts of one call.
 func (patientRetryer) MaxAttempts() int { return maxAttempts }
 
 // RetryDelay returns the delay after an attempt: half fixed, half random.

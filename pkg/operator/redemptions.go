@@ -40,7 +40,7 @@ func (f RedemptionFilter) picks(r voucher.Redemption) bool {
 // voucher.ErrBatchUnknown if the filter has a batch, no code, and the batch has no vouchers. Without a code it reads all of the
 // customer's vouchers, while the shop stays live.
 func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Redemption, error) {
-	vouchers := make(map[voucher.Code]voucher.Voucher) // with many uses: a single-use voucher holds its redemption
+	vouchers := make(map[voucher.Code]voucher.Voucher) // for redemptions in items of their own; a single-use voucher holds its redemption
 	if filter.Code != "" {
 		standing, err := s.vouchers.Show(ctx, s.Customer.ID, filter.Code)
 		if err != nil {
@@ -88,7 +88,7 @@ func (s *Shop) attribute(
 	var redemptions []Redemption
 	for code, ofCode := range recorded {
 		v, found := vouchers[code]
-		if !found && len(ofCode) > 0 { // it was created after its bucket was read
+		if !found && len(ofCode) > 0 { // the voucher was created after its bucket was read
 			standing, err := s.vouchers.Show(ctx, s.Customer.ID, code)
 			if err != nil {
 				return nil, err

@@ -25,8 +25,11 @@ type Verification struct {
 // and reports what does not add up. It changes nothing. If several items contradict each other, Verify reads them again, up to
 // reconciliation.Readings times, before it reports a finding: redemptions and edits in flight are not findings.
 //
-// In memory it holds one code's items, at 16 bytes a redemption; a page of at most 1 MB, as it was sent, of each of 64 buckets; 12,800
-// items for each of up to 16 codes that it reads again; the list of those codes; and the report.
+// In memory it holds:
+//   - one code's items, at 16 bytes a redemption
+//   - for each of 64 buckets, a page of at most 1 MB, as it was sent
+//   - for each of up to 16 codes that it reads again, 12,800 items
+//   - the list of those codes, and the report
 func (s *Shop) Verify(ctx context.Context, how Verification) (reconciliation.Report, error) {
 	v := &verifier{shop: s, Verification: how}
 	if v.Read == nil {
@@ -59,7 +62,7 @@ func (v *verifier) judge(account *reconciliation.Account) reconciliation.Judgeme
 	return account.Judge(v.shop.Customer.Currency, v.Now())
 }
 
-// vouchers reads every voucher once. That decides all faults within one item.
+// vouchers reads every voucher once. One reading is enough to judge faults within a single item.
 func (v *verifier) vouchers(ctx context.Context) error {
 	for account, err := range v.shop.vouchers.Accounts(ctx, v.shop.Customer.ID) {
 		if err != nil {

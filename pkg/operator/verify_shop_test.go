@@ -46,7 +46,8 @@ func newTables(t *testing.T) *tables {
 	}
 }
 
-// shop is a customer's shop, with the shopper's side, and with functions that write to the store without checking any rule.
+// shop is a customer's shop, as its operator and its shoppers use it. Some of its functions write to the store without checking any
+// rule.
 type shop struct {
 	*tables
 
@@ -115,7 +116,7 @@ func (s *shop) edit(code voucher.Code, edit voucher.Edit) {
 	}
 }
 
-// checkOut stores a checkout of three packs of coins, created at a time.
+// checkOut stores a checkout of three packs of coins, created at the given time.
 func (s *shop) checkOut(at time.Time) {
 	s.t.Helper()
 	token, err := idempotency.NewToken(rand.Reader)
@@ -132,7 +133,7 @@ func (s *shop) checkOut(at time.Time) {
 	}
 }
 
-// verify verifies the shop as seen at a time.
+// verify verifies the shop as seen at the given time.
 func (s *shop) verify(at time.Time) reconciliation.Report {
 	s.t.Helper()
 	report, err := s.operator.Verify(s.t.Context(), operator.Verification{Now: func() time.Time { return at }, Settle: time.Millisecond})
@@ -205,10 +206,9 @@ func (a attributes) number(name string) int64 {
 	return n
 }
 
-// add adds to a number.
 func (a attributes) add(name string, n int64) { a[name] = number(a.number(name) + n) }
 
-// record is the name of the item's first redemption.
+// record returns the name of an attribute that holds a redemption.
 func (a attributes) record() string {
 	for name := range a {
 		if strings.HasPrefix(name, "r#") {
@@ -269,7 +269,7 @@ func (s *shop) change(prefix string, change func(attributes)) {
 	s.put(s.names.Vouchers, it)
 }
 
-// move gives that item another key.
+// move changes the key of the first item whose sort key has the prefix.
 func (s *shop) move(prefix string, change func(attributes)) {
 	s.t.Helper()
 	it := s.items(s.names.Vouchers, prefix)[0]
@@ -278,7 +278,6 @@ func (s *shop) move(prefix string, change func(attributes)) {
 	s.put(s.names.Vouchers, it)
 }
 
-// changeCheckout changes the shop's one checkout.
 func (s *shop) changeCheckout(change func(attributes)) {
 	s.t.Helper()
 	it := s.items(s.names.Checkouts, "")[0]

@@ -127,7 +127,7 @@ func damagedRecords() []damage {
 			records := s.items(s.names.Vouchers, "AUTUMN#r#")
 			records[1][records[1].record()] = records[0][records[0].record()]
 			for name, value := range records[0] {
-				if strings.HasPrefix(name, "n#") { // the spelling that the redemption names
+				if strings.HasPrefix(name, "n#") { // the nick's spelling, to which the redemption refers
 					records[1][name] = value
 				}
 			}
@@ -488,7 +488,7 @@ func usedUp(s *shop) {
 		s.redeem("AUTUMN", "", "")
 	}
 	if s.items(s.names.Vouchers, "AUTUMN")[0]["full"] == nil {
-		s.t.Error("was not marked as full")
+		s.t.Error("the voucher was not marked as full")
 	}
 }
 

@@ -22,7 +22,8 @@ func (e *CodeTakenError) Error() string {
 // Is reports whether target is voucher.ErrCodeTaken.
 func (*CodeTakenError) Is(target error) bool { return target == voucher.ErrCodeTaken }
 
-// CreateVoucher creates a voucher. It returns *voucher.FieldError, joined, for invalid terms, and *CodeTakenError.
+// CreateVoucher creates a voucher. It returns *voucher.FieldError, joined, for invalid terms, and *CodeTakenError for a
+// code that exists.
 func (s *Shop) CreateVoucher(ctx context.Context, terms voucher.Terms, now time.Time) (voucher.Voucher, error) {
 	v, err := voucher.New(terms, now)
 	if err != nil {

@@ -29,7 +29,7 @@ type Glance struct {
 	Used    int // the sum of the counters
 }
 
-// redemptionID is the ID of a redemption in its smallest form, because an account holds the IDs of all redemptions of a code.
+// redemptionID is the ID of a redemption in binary. It must be small, because an account holds the IDs of all redemptions of a code.
 type redemptionID [16]byte
 
 // Account adds up what is stored under one code. Items can be added in any order. Each redemption takes 16 bytes. Create it
@@ -155,8 +155,8 @@ func (a *Account) addRedemption(place Place, redemption voucher.Redemption) {
 	a.nicksDiffer = a.nicksDiffer || nick.Compared != a.nick
 }
 
-// Between adds the looks at the voucher and its counters before the first item was read and after the last. Counters only
-// rise and redemptions are never removed, so the number of redemptions read lies between the two sums.
+// Between adds two glances: before the first item was read, and after the last. Counters only rise, and redemptions are never
+// removed, so the number of redemptions read lies between the two sums of the counters.
 func (a *Account) Between(before, after Glance) {
 	a.before, a.after, a.isBracketed = before, after, true
 }
@@ -171,7 +171,7 @@ type Judgement struct {
 	Motion *Motion
 }
 
-// Judge returns what is wrong with the account at the time now. currency is that of the customer.
+// Judge returns what is wrong with the account at the time now. currency is the customer's.
 func (a *Account) Judge(currency money.Currency, now time.Time) Judgement {
 	j := Judgement{Certain: slices.Clone(a.faults)}
 	if a.last.After(now.Add(ClockSkew)) {
@@ -300,7 +300,7 @@ func (a *Account) judgeCounters() []Finding {
 	if v.Editing != voucher.NoLimit {
 		return wrong
 	}
-	// A limit that was lowered below the uses taken leaves none, and more uses taken than it allows.
+	// After a limit was lowered below the uses taken, no use is left, and more uses are taken than the limit allows.
 	lowered := a.limitWasEdited() && left == 0 && used > int(v.MaxUses)
 	if left+used != int(v.MaxUses) && !lowered {
 		wrong = append(wrong, a.foundf(KindLimit, "the counters hold %d uses left and %d taken, but the limit is %d", left, used, v.MaxUses))
@@ -371,8 +371,8 @@ func (a *Account) judgeTerms() []Finding {
 // neverEdited reports whether the voucher's terms were the same at every redemption.
 func (a *Account) neverEdited() bool { return a.voucher.Version == 1 && a.isSteady() }
 
-// isSteady reports whether the voucher was not edited while the account was read. Without looks before and after, that is
-// unknown and assumed: if a fault is then found, the code is read again with such looks.
+// isSteady reports whether the voucher was not edited while the account was read. Without glances, it assumes
+// so: if a fault is then found, the code is read again with glances.
 func (a *Account) isSteady() bool {
 	return !a.isBracketed || a.before.Found && a.after.Found && a.before.Version == a.voucher.Version && a.after.Version == a.voucher.Version
 }

@@ -28,7 +28,7 @@ func id(n int) string { return base64.RawURLEncoding.EncodeToString(fmt.Appendf(
 // record returns a redemption without a nick.
 func record(n int) voucher.Redemption { return voucher.Redemption{ID: id(n), At: noon()} }
 
-// kept returns the stored voucher SUMMER-20 in a version, with 10 uses on two counters and no limit per nick.
+// kept returns the stored voucher SUMMER-20 in the given version, with 10 uses on two counters and no limit per nick.
 func kept(version int64, change ...func(*voucher.Standing)) voucher.Standing {
 	v := voucher.Standing{Voucher: voucher.Voucher{
 		Code: "SUMMER20", Written: "SUMMER-20", MaxUses: 10, Counters: 2, Version: version, Created: noon(),
@@ -236,7 +236,6 @@ func TestJudge_Messages_NameTheFigures(t *testing.T) {
 	}
 }
 
-// reading returns an account and its judgement.
 func reading(version int64, used, recorded int, change ...func(*voucher.Standing)) (*reconciliation.Account, reconciliation.Judgement) {
 	account := reconciliation.NewAccount("SUMMER20", home())
 	account.AddVoucher(kept(version, change...))
@@ -257,7 +256,7 @@ func TestRecheck_ReportsOnlyWhatEveryReadingFinds(t *testing.T) {
 		readings []read
 		findings string
 		motion   reconciliation.MotionKind
-		message  string // the last one's
+		message  string // of the last reading
 	}{
 		{what: "clean at the first reading", readings: []read{{2, 2, none}}},
 		{what: "clean at the second reading", readings: []read{{3, 2, none}, {3, 3, none}}},

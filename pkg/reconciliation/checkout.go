@@ -16,7 +16,7 @@ type Checkout struct {
 	checkout.Checkout
 
 	Place Place
-	// Faults are findings of KindMalformed or KindMisplaced. With one, the checkout is not judged further.
+	// Faults are findings of KindMalformed or KindMisplaced. If there are any, the checkout is not judged further.
 	Faults []Finding
 	Status checkout.Status // as stored; a checkout expires by time alone
 	// DeletedAt is the time to live, in whole seconds; zero: DynamoDB never deletes it.
@@ -33,7 +33,7 @@ func DeletionTime(expires time.Time) time.Time {
 	return expires.Add(checkout.Retention + time.Second - 1).Truncate(time.Second)
 }
 
-// Judge returns what is wrong with the checkout at the time now. currency is that of the customer. A checkout is one item that
+// Judge returns what is wrong with the checkout at the time now. currency is the customer's. A checkout is one item that
 // never changes, so the findings are certain.
 func (c *Checkout) Judge(currency money.Currency, now time.Time) []Finding {
 	if len(c.Faults) > 0 {
@@ -60,12 +60,13 @@ func (c *Checkout) Judge(currency money.Currency, now time.Time) []Finding {
 		add(KindFuture, "created at %s, but it is %s now", written(c.Created), written(now))
 	}
 	if due := DeletionTime(c.Expires); c.DeletedAt.IsZero() {
-		add(KindDeletionTime, "it has no time to live; that should be %s", written(due))
+		add(KindDeletionTime, "its time to live is missing; it should be %s", written(due))
 	} else if !c.DeletedAt.Equal(due) {
 		add(KindDeletionTime, "its time to live is %s instead of %s", written(c.DeletedAt), written(due))
 	}
 	if due := DeletionTime(c.Expires); now.After(due.Add(DeletionDelay)) {
-		add(KindKeptTooLong, "expired at %s and should be gone since %s: is time to live enabled on the table?", written(c.Expires), written(due))
+		add(KindKeptTooLong, "expired at %s and should have been deleted at %s: is time to live enabled on the table?",
+			written(c.Expires), written(due))
 	}
 	return wrong
 }

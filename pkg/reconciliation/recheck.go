@@ -42,7 +42,7 @@ func (r *Recheck) Add(a *Account, j Judgement) (decided bool) {
 		}
 	}
 	r.lasting = found
-	if !r.clean && len(found) == 0 && r.motion == nil { // no two readings find the same
+	if !r.clean && len(found) == 0 && r.motion == nil { // no finding is common to all readings
 		r.motion = a.motion(MotionChange)
 	}
 	return r.clean || r.readings == Readings

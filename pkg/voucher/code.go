@@ -20,8 +20,8 @@ const (
 )
 
 // ParseCode normalizes a code that a shopper typed. Compatibility forms (NFKC), white space, dashes, invisible characters,
-// case, and the letters that look like digits make no difference. It returns a *FieldError if nothing or more than
-// MaxCodeLength remains, and a *RefusalError if a character remains that no code contains.
+// case, and the letters that look like digits make no difference. It returns a *FieldError if no character remains
+// or more than MaxCodeLength do, and a *RefusalError if a character remains that no code contains.
 func ParseCode(typed string) (Code, error) {
 	var code strings.Builder
 	for _, r := range nfkc(typed) {

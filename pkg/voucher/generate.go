@@ -22,7 +22,7 @@ const (
 	GenerateWriters = 16
 )
 
-// Errors of creating and generating. Nothing was changed then. Errors about a batch are wrapped with its name.
+// Errors of creating and generating. They mean that nothing was changed. Errors about a batch are wrapped with its name.
 var (
 	// ErrCodeTaken means that another voucher has the code. Codes are the same if they are equal when normalized.
 	ErrCodeTaken = errors.New("the code exists already")
@@ -34,10 +34,10 @@ var (
 	ErrBatchLarger = errors.New("it has more vouchers than are wanted")
 )
 
-// OtherTermsError means that a batch to complete has a voucher with other terms, which no edit can have changed. Nothing was
+// OtherTermsError means that a batch to complete has a voucher with other terms, although no edit can change those terms. Nothing was
 // changed.
 type OtherTermsError struct {
-	Written string // one such code
+	Written string // the code of one such voucher
 	Field   string // the field that differs, named as in FieldError
 }
 
@@ -76,9 +76,9 @@ type Generator struct {
 // oldest first, then new ones as they are created. Calls of issue do not overlap. An error of issue ends the work.
 //
 // If it ends early, every issued voucher is stored, and completing the batch finds every stored one. Up to GenerateWriters
-// writes may still be in flight and be applied even after the batch was completed. The batch then has that many vouchers too
-// many, which were not issued. Completing it again returns ErrBatchLarger with the number; completing it to that number issues
-// all. Errors are *FieldError, ErrBatchTaken, ErrBatchUnknown, ErrBatchLarger, *OtherTermsError, and those of the store and of
+// writes may still be in flight and be applied even after the batch was completed. The batch then has surplus vouchers
+// that were not issued. Completing it again returns ErrBatchLarger with the number of vouchers; completing it to that number issues
+// them all. Errors are *FieldError, ErrBatchTaken, ErrBatchUnknown, ErrBatchLarger, *OtherTermsError, and those of the store and of
 // issue.
 func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Voucher) error) (BatchResult, error) {
 	sample, err := order.sample()

@@ -74,7 +74,6 @@ func (s *fakeStore) codes() []voucher.Code {
 	return codes
 }
 
-// issued collects issued vouchers.
 type issued []voucher.Code
 
 func (i *issued) issue(v voucher.Voucher) error {
@@ -171,7 +170,7 @@ func TestGenerate_LateWrites_AreReportedAndCanBeIssued(t *testing.T) {
 
 func TestGenerate_EndedEarly_IsCompletedByResuming(t *testing.T) {
 	errLost := errors.New("response lost")
-	// What happens when the 21st voucher is written.
+	// onWrite is called when the 21st voucher is to be written.
 	for name, onWrite := range map[string]func(store *fakeStore, v voucher.Voucher, cancel func()) error{
 		"not written": func(*fakeStore, voucher.Voucher, func()) error { return errLost },
 		"written, but the response is lost": func(store *fakeStore, v voucher.Voucher, _ func()) error {

@@ -37,8 +37,8 @@ func ParseNick(typed string) (Nick, error) {
 	return Nick{Written: written, Compared: foldNick(written)}, nil
 }
 
-// FormerlyCompared is Compared as earlier versions computed it: they folded small Cherokee letters to capital ones, and capital
-// ones to small ones. Stored keys that are older may contain it.
+// FormerlyCompared returns Compared as earlier versions computed it: they folded small Cherokee letters to capital ones, and capital
+// ones to small ones. Older stored keys may contain it.
 func (n Nick) FormerlyCompared() string {
 	var compared strings.Builder
 	rest := n.Written
@@ -55,8 +55,8 @@ func (n Nick) FormerlyCompared() string {
 func isSmallCherokee(r rune) bool { return 0x13F8 <= r && r <= 0x13FD || 0xAB70 <= r && r <= 0xABBF }
 
 // foldNick maps nicks that people read as the same to one string: NFKC, full case folding, and NFKC again, because folding can
-// undo it (Unicode, section 3.13, D146). It folds Cherokee letters to small ones, where Unicode folds them to capital ones: the
-// same nicks are equal, and nicks in capital letters, which Cherokee is mostly written in, have the keys that they always had.
+// undo it (Unicode, section 3.13, D146). It folds Cherokee letters to small ones, although Unicode folds them to capital ones.
+// The same nicks are equal either way, and nicks in capital letters, in which Cherokee is mostly written, keep their older keys.
 func foldNick(written string) string {
 	if isASCII(written) {
 		return strings.ToLower(written)

@@ -27,7 +27,8 @@ func (p Pause) With(batches ...string) (Pause, error) {
 	}
 	for _, batch := range batches {
 		if batch == "" || len(batch) > MaxBatchBytes || !isShowable(batch) {
-			return Pause{}, &FieldError{"batch", fmt.Errorf("%.80q is not the name of a batch: it has 1 to %d bytes of text", batch, MaxBatchBytes)}
+			return Pause{}, &FieldError{"batch", fmt.Errorf("%.80q is not the name of a batch: a name has 1 to %d bytes of text",
+				batch, MaxBatchBytes)}
 		}
 	}
 	all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.Batches, batches))))

@@ -15,8 +15,8 @@ type Request struct {
 	Customer catalog.CustomerID
 	Code     Code
 	Nick     Nick
-	// Key identifies the request across retries; empty: the request cannot be retried safely. The same key with another
-	// customer, code or nick is another request.
+	// Key identifies the request across retries; empty: the request cannot be retried safely. With another customer, code
+	// or nick, the same key identifies another request.
 	Key idempotency.Key
 	// At is when the request was received, in UTC.
 	At time.Time
@@ -37,7 +37,7 @@ type Claim struct {
 // Store is the part of the voucher store that redeeming needs.
 type Store interface {
 	// Redeem takes one use of the voucher and records it, at most once for a token. If the token has a redemption already, it
-	// returns that one. After a *RefusalError nothing was taken. After any other error the claim may or may not be applied.
+	// returns that redemption. After a *RefusalError nothing was taken. After any other error the claim may or may not be applied.
 	Redeem(ctx context.Context, claim Claim) (Redemption, error)
 	// Look returns the voucher and the number of uses that the request's nick has taken. An unknown code is a *RefusalError.
 	Look(ctx context.Context, request Request) (v Voucher, takenByNick int, err error)
@@ -51,8 +51,8 @@ type Redeemer struct {
 	Random io.Reader // of cryptographic quality
 }
 
-// Redeem redeems a voucher. If the request's key was already used for a redemption, Redeem returns that one, sets replayed,
-// and changes nothing. After a *RefusalError nothing was redeemed. After any other error the request may or may not have been
+// Redeem redeems a voucher. If the request's key was already used for a redemption, Redeem returns that redemption, sets
+// replayed, and changes nothing. After a *RefusalError nothing was redeemed. After any other error the request may or may not have been
 // applied; a request with a key can be sent again to find out.
 func (r Redeemer) Redeem(ctx context.Context, request Request) (redemption Redemption, replayed bool, err error) {
 	claim := Claim{Request: request}

@@ -152,7 +152,7 @@ var ErrNoTime = errors.New("neither a time nor a date")
 var errTimeOutOfRange = errors.New("must be in the years 2000 to 9999")
 
 // ParseTime reads a time in RFC 3339, or a date, which stands for its midnight UTC. Times must be in the years 2000 to 9999, in
-// whole milliseconds. A string that is neither is ErrNoTime.
+// whole milliseconds. For a string that is neither a time nor a date, it returns ErrNoTime.
 func ParseTime(text string) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // nfkc is Unicode's normalization form NFKC in version 15.0. Unicode never changes how assigned characters are normalized, but
-// a later version of the library knows more of them. Therefore nfkc keeps characters that 15.0 had not assigned from the library.
+// a later version of the library knows more of them. Therefore nfkc does not pass characters to the library that 15.0 had not assigned.
 func nfkc(text string) string {
 	if !strings.ContainsFunc(text, isLeftAlone) {
 		return norm.NFKC.String(text)
@@ -30,7 +30,7 @@ func nfkc(text string) string {
 
 // isLeftAlone reports whether NFKC in Unicode 15.0 neither changes a character nor reorders or composes it with others.
 func isLeftAlone(r rune) bool {
-	if r < 0x300 { // the first range covers them; most text needs no search
+	if r < 0x300 { // in the first span; most text needs no search
 		return false
 	}
 	i := sort.Search(normalizedSpans, func(i int) bool {

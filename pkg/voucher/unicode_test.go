@@ -29,7 +29,7 @@ func TestParseNick_CherokeeLetters_AreComparedWithoutCase(t *testing.T) {
 	}
 }
 
-// byLibrary compares nicks as before, when cases.Fold folded them.
+// byLibrary returns the compared form of a nick as earlier versions computed it, with cases.Fold.
 func byLibrary(nick string) string {
 	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(nick)))
 }
@@ -65,7 +65,7 @@ func TestParseNick_AllCharacters_AreComparedAsBefore(t *testing.T) {
 	}
 }
 
-// What is compared is part of stored keys. If this test fails after an update of Go or of a library, the update changes keys.
+// The compared forms are part of stored keys. If this test fails after an update of Go or of a library, the update changes keys.
 func TestParse_AllCharacters_KeepTheirKeys(t *testing.T) {
 	for rule, test := range map[string]struct {
 		want  string

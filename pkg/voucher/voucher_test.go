@@ -81,7 +81,7 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// A pause is for a while, so it is the reason only of codes that could be redeemed without it.
+// A pause is temporary, so it is the reason only for codes that could be redeemed without it.
 func TestRefuse_PausedCode(t *testing.T) {
 	alder := mustNick(t, "Alder")
 	all, summer := voucher.Pause{All: true}, voucher.Pause{Batches: []string{"advent", "summer"}}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Release is a released document and what it changed since the one before. The first one changed nothing.
+// Release is a released document and its changes since the release before it. The first release has no changes.
 type Release struct {
 	// Name is the release's number and date, such as 0002-2023-09-19 or 0003-undated. It never changes, so it can be an anchor or
 	// part of a GUID.

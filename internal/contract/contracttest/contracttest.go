@@ -29,7 +29,7 @@ import (
 
 // Validator checks exchanges against the working document. Goroutines may share it.
 type Validator struct {
-	mu        sync.Mutex // the library fills its model while it reads it
+	mu        sync.Mutex // reading the model also fills it
 	model     *v3.Document
 	validator validator.Validator
 }
@@ -76,8 +76,8 @@ const removedOperation = `{"responses": {"410": {
 	}}}
 }}}`
 
-// prepare adds removedOperation to a document in JSON. It also gives each schema that extends another one by allOf the properties
-// of that one: the library's strict mode does not look into the allOf of an alternative.
+// prepare adds removedOperation to a document in JSON. If a schema extends another one by allOf, prepare copies the other one's
+// properties into it, because the library's strict mode does not look into the allOf of an alternative.
 func prepare(text string) ([]byte, error) {
 	var document struct {
 		OpenAPI    string                    `json:"openapi"`
@@ -139,7 +139,7 @@ func (v *Validator) Exchange(request *http.Request, requestBody []byte, response
 	}
 	switch response.StatusCode {
 	case http.StatusBadRequest, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
-		if isGateways { // it rejects malformed HTTP before it looks for an operation
+		if isGateways { // the gateway rejects malformed HTTP before it looks for an operation
 			return nil
 		}
 	}
@@ -178,7 +178,7 @@ func (v *Validator) find(method, decoded string) (string, *v3.PathItem) {
 	return "", nil
 }
 
-// isGatewaysOwn reports whether the gateway wrote a response, not a function. For a HEAD without a body it looks only at the headers.
+// isGatewaysOwn reports whether the gateway, not a function, wrote a response. For a HEAD without a body it looks only at the headers.
 func isGatewaysOwn(request *http.Request, response *http.Response, body []byte) bool {
 	var message struct {
 		Message string `json:"message"`
@@ -201,8 +201,8 @@ func checkHeader(name, text string, schema *base.Schema) (problems []error) {
 	return problems
 }
 
-// pagesTag is the document's tag of responses that are compressed if the client accepts that (RFC 9110, section 8.4): the pages, and
-// the document itself. The document does not repeat what HTTP says about that.
+// pagesTag is the tag of operations whose responses are compressed if the client accepts that: the pages and the document itself.
+// The document does not describe compression, because HTTP does (RFC 9110, section 8.4).
 const pagesTag = "Contract"
 
 // checkRest makes the checks that the library lacks: whether there is a body, the values of headers, undocumented headers, cookies,

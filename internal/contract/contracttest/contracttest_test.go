@@ -157,7 +157,7 @@ func TestExchange(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			request, response := test.build(t) //nolint:bodyclose // it has none yet
+			request, response := test.build(t) //nolint:bodyclose // the response has no body yet
 			err := v.Exchange(request, []byte(test.body), response, []byte(test.answer))
 			if test.want == "" && err != nil {
 				t.Error(err)

@@ -138,7 +138,7 @@ func (s schema) problem(name string) (p problem, is bool, err error) {
 		}
 	}
 	if is && (p.Status == "" || p.Type == "" || p.Title == "") {
-		err = fmt.Errorf("schema %s: a problem has a constant type, title and status", name)
+		err = fmt.Errorf("schema %s: a problem needs a constant type, title and status", name)
 	}
 	return p, is, err
 }

@@ -64,7 +64,7 @@ type operation struct {
 	retirement
 }
 
-// Credentials says whether a request needs a key: it is optional, required, or empty if keys do not matter.
+// Credentials returns "optional" or "required" for the key of a request, or "" if keys do not matter.
 func (o operation) Credentials() string {
 	switch {
 	case len(o.Security) == 0:
@@ -79,7 +79,7 @@ func (o operation) Credentials() string {
 // retirement says whether and when an operation, a parameter, a header or a member may be removed.
 type retirement struct {
 	Deprecated bool   `json:"deprecated"`
-	Sunset     string `json:"x-sunset"` // YYYY-MM-DD: may be removed from then on; empty: from the next release on
+	Sunset     string `json:"x-sunset"` // YYYY-MM-DD: the first day for the removal; empty: the next release may remove it
 }
 
 type parameter struct {

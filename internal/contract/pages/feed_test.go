@@ -194,7 +194,7 @@ func TestFeed_ShowsTheRecordedChanges(t *testing.T) {
 	}
 }
 
-// The record does not say how data and amount were modified (decision 19). Page and feed say so at that release only.
+// The record does not say how data and amount were modified (decision 19). The page and the feed mark that release, and no other.
 func TestFeed_ReconstructedChoiceIsMarked(t *testing.T) {
 	const choice = "the types are this project's choice"
 	said := 0

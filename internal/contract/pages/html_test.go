@@ -308,7 +308,7 @@ func TestPages_HaveAnOutlineAndASkipLink(t *testing.T) {
 	}
 }
 
-// WCAG 2.2, success criterion 1.4.3: 4.5 to 1, in light and in dark.
+// WCAG 2.2, success criterion 1.4.3, requires a contrast of 4.5 to 1, here in the light and in the dark scheme.
 func TestPages_ColoursHaveEnoughContrast(t *testing.T) {
 	style := parse(t, api.DocsPage()).only(t, "style").FirstChild.Data
 	light, dark, found := strings.Cut(style, "prefers-color-scheme: dark")

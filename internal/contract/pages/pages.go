@@ -109,7 +109,7 @@ func markdown(text string) (template.HTML, error) {
 	return template.HTML(strings.TrimSpace(converted.String())), err //nolint:gosec // goldmark lets no HTML through
 }
 
-// codeNames splits a string into words and the names between backquotes.
+// codeNames splits a string into plain text and the names between backquotes.
 func codeNames(text string) []phrase {
 	var parts []phrase
 	for i, part := range strings.Split(text, "`") {

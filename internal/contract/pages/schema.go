@@ -198,8 +198,8 @@ type condition struct {
 	Required      []string
 }
 
-// Conditions reads the parts of allOf that have this form: if {properties: {M: {const: V}}}, then {required: [...]}. The page
-// cannot express any other condition, which is an error.
+// Conditions reads the parts of allOf that have this form: if {properties: {M: {const: V}}}, then {required: [...]}. Any
+// other condition is an error, because the page cannot express it.
 func (s schema) Conditions() ([]condition, error) {
 	if s.If != nil || s.Then != nil {
 		return nil, fmt.Errorf("the docs page shows conditions only inside allOf: %+v", s)

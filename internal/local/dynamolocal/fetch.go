@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// copyGoal is the full name. With the short name, Maven's message about a missing network is misleading.
+	// copyGoal is the full name of the Maven goal. With the short name, Maven's message about a missing network is misleading.
 	copyGoal = "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies"
 	// manifestName is the file that marks a complete library directory. It names the version, then each file with its size. It is
 	// written last: a directory is complete if its manifest matches its files.
@@ -32,8 +32,8 @@ const (
 var errMavenMissing = errors.New("no mvn in PATH: install Apache Maven 3.6.3 or later" +
 	" (Debian, Ubuntu: apt install maven; macOS: brew install maven)")
 
-// Dirs returns the arguments of Fetch for the source tree at root: the directory of the pom.xml, and the library's, which
-// Git ignores.
+// Dirs returns the arguments of Fetch for the source tree at root: the directory of the pom.xml, and the directory of
+// the library, which Git ignores.
 func Dirs(root string) (pomDir, libDir string) {
 	return filepath.Join(root, "infra", "dynamodb-local"), filepath.Join(root, ".shopfront", "dynamodb-local")
 }
@@ -98,7 +98,7 @@ func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error
 	return nil
 }
 
-// say writes a line to progress. It ignores errors, because a fetch does not need an audience.
+// say writes a line to progress. It ignores errors, because a fetch can do without progress lines.
 func say(progress io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(progress, format+"\n", args...)
 }
@@ -124,7 +124,7 @@ func fill(ctx context.Context, pomDir, dir string) error {
 	if err := checkJars(dir); err != nil {
 		return err
 	}
-	// The compiler uses the class path of the process.
+	// Without its own -cp, the compiler uses Java's class path.
 	if err := execute(ctx, dir, java, "-cp", "*", "org.eclipse.jdt.internal.compiler.batch.Main",
 		"-source", "17", "-target", "17", "-d", ".", filepath.Join(pomDir, launcher)); err != nil {
 		return fmt.Errorf("compile the launcher of DynamoDB Local: %w", err)
@@ -132,7 +132,6 @@ func fill(ctx context.Context, pomDir, dir string) error {
 	return nil
 }
 
-// execute runs a command in dir.
 func execute(ctx context.Context, dir, path string, args ...string) error {
 	printed := newOutput()
 	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // mvn or java, as found in PATH
@@ -152,7 +151,8 @@ func execute(ctx context.Context, dir, path string, args ...string) error {
 	return nil
 }
 
-// checkJars finds truncated jars: a jar's directory is at its end. Maven checks downloads, but not the files in its repository.
+// checkJars finds truncated jars by reading each jar's directory, which is at its end. Maven checks downloads, but not the files in
+// its repository.
 func checkJars(dir string) error {
 	jars, err := fs.Glob(os.DirFS(dir), "*.jar")
 	if err != nil {

@@ -127,7 +127,7 @@ func TestFetch_Failure_LeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestFetch_Cancelled_StopsAllOfMaven(t *testing.T) {
+func TestFetch_Cancelled_StopsMavenAndItsChildren(t *testing.T) {
 	maven := fakeMaven(t, `mkdir -p "$out"; sleep 60 & echo $! > "$home/child"; echo $$ > "$home/parent"; wait`)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -3,7 +3,7 @@
 //
 // It knows nothing of the shop: it imports no other package of this module. No function may link it.
 //
-// A server listens on 127.0.0.1 only, and ends with this process, however that ends.
+// A server listens on 127.0.0.1 only, and ends with this process, even if this process is killed.
 package dynamolocal
 
 import (
@@ -56,7 +56,7 @@ type Server struct {
 }
 
 // Start runs a server on a free port and waits until it responds, at most a minute. Cancelling ctx ends the wait, but not a
-// server that is ready: that one runs until Stop, or until this process ends.
+// server that is ready: a ready server runs until Stop, or until this process ends.
 //
 // If Java is missing or too old, or another server uses the data directory, the error says what to do. If the server dies or
 // does not respond, the error has the end of its output. After an error nothing is left running.

@@ -398,14 +398,14 @@ func wantRefused(t *testing.T, endpoint string) {
 	})
 }
 
-// wantError checks the text of an error and, unless is is nil, that it wraps that error.
-func wantError(t *testing.T, err, is error, says string) {
+// wantError checks the text of an error and, unless target is nil, that the error wraps target.
+func wantError(t *testing.T, err, target error, says string) {
 	t.Helper()
 	if err == nil {
 		t.Fatal("want an error")
 	}
-	if is != nil && !errors.Is(err, is) {
-		t.Errorf("error is %q, want one that wraps %q", err, is)
+	if target != nil && !errors.Is(err, target) {
+		t.Errorf("error is %q, want one that wraps %q", err, target)
 	}
 	if !strings.Contains(err.Error(), says) {
 		t.Errorf("error is %q, want one that says %q", err, says)

@@ -32,14 +32,14 @@ func message(status int) answer {
 
 // parseAnswer reads a function's response in format 2.0:
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html#http-api-develop-integrations-lambda.response.
-// An object with a statusCode is the response. Any other JSON is the body of a response with status 200; a string becomes its
-// content. If the response is not JSON, or has members of wrong types, that is an error. Unknown members are ignored, including
-// multiValueHeaders, which format 2.0 does not have.
+// An object with a statusCode is the response. Any other JSON is the body of a response with status 200; a JSON string loses its
+// quotes and escapes. If the response is not JSON, or has members of wrong types, that is an error. Unknown members are ignored,
+// including multiValueHeaders, which format 2.0 does not have.
 func parseAnswer(raw []byte) (answer, error) {
 	if !json.Valid(raw) {
 		return answer{}, errors.New("it is not JSON")
 	}
-	// A map, because the names of members are compared exactly. Null is an empty map.
+	// A map, because a struct would ignore the case of member names. JSON null gives an empty map.
 	var members map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &members) // fails for JSON that is not an object
 	if _, complete := members["statusCode"]; !complete {
@@ -80,8 +80,8 @@ func parseAnswer(raw []byte) (answer, error) {
 	return a, err
 }
 
-// responseHeader checks a function's headers and drops those that only the gateway sets: about the connection, the message's
-// length and origin, and the gateway's own. AWS documents for HTTP APIs only which headers are reserved:
+// responseHeader checks a function's headers and drops the headers that a function cannot set: those about the connection, and
+// the reserved ones. For HTTP APIs, AWS documents only which headers are reserved:
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-parameter-mapping.html#http-api-mapping-reserved-headers.
 func responseHeader(header map[string]string, cookies []string) (map[string]string, error) {
 	kept := map[string]string{}

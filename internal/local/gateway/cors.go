@@ -46,12 +46,12 @@ func (c *CORS) allowsAny() bool { return slices.Contains(c.AllowOrigins, anyOrig
 // isCORSHeader reports whether the gateway sets a response header if CORS is configured. The name is canonical.
 func isCORSHeader(name string) bool { return strings.HasPrefix(name, "Access-Control-") }
 
-// apply adds the CORS headers of a response. Only an allowed origin gets them, and an OPTIONS request only if it is a
-// preflight: one with Access-Control-Request-Method. The gateway's own errors have them too, so that a browser lets
-// its page see them; AWS documents that for a function's responses only.
+// apply adds the CORS headers of a response. Only an allowed origin gets them. An OPTIONS request gets them only if it is a
+// preflight, that is, if it has Access-Control-Request-Method. The gateway's own errors have them too, so that a web page can
+// read these errors; AWS documents CORS headers for a function's responses only.
 func (c *CORS) apply(h http.Header, r *http.Request) {
 	if !c.allowsAny() {
-		h.Add("Vary", "Origin") // beside the function's own
+		h.Add("Vary", "Origin") // in addition to the function's Vary
 	}
 	origin := r.Header.Get("Origin")
 	isOptions := r.Method == http.MethodOptions

@@ -29,9 +29,9 @@ const (
 
 // event builds the event of payload format 2.0:
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html.
-// Bytes that are not UTF-8 become U+FFFD when it is encoded as JSON. A path that cannot be decoded is an error.
+// Bytes that are not UTF-8 become U+FFFD when the event is encoded as JSON. A path that cannot be decoded is an error.
 //
-// An HTTP API decodes the path twice, and between the two it cuts the path at a question mark: live captures are in
+// An HTTP API decodes the path twice. In between, it cuts the path at a question mark. Live captures show this:
 // github.com/hotsock/voker, vokerhttp/testdata/ingress-paths.json. The path's variables are decoded twice but not cut here,
 // because the captures have no variables.
 func (c *call) event() (*events.APIGatewayV2HTTPRequest, error) {

@@ -48,7 +48,7 @@ type Config struct {
 	// Status returns the status for an Invoker's error; nil means 500 for all. If the integration timeout passed, the status
 	// is always 503.
 	Status func(error) int
-	// IntegrationTimeout is how long the gateway waits for a function, at most MaxIntegrationTimeout; 0 means that.
+	// IntegrationTimeout is how long the gateway waits for a function; 0 means MaxIntegrationTimeout, which is also the maximum.
 	IntegrationTimeout time.Duration
 	// Clock returns the time of a request; nil means time.Now.
 	Clock func() time.Time

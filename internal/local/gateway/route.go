@@ -13,7 +13,7 @@ import (
 type Route struct {
 	// Method is an HTTP method in upper case, or ANY.
 	Method string
-	// Path has literal segments, {variables} that match one segment that is not empty, and optionally as its last segment
+	// Path consists of literal segments and {variables}. A variable matches one segment that is not empty. The last segment may be
 	// a {greedy+} variable, which matches the rest of the path, at least one character.
 	Path     string
 	Function string
@@ -26,7 +26,7 @@ var segment = regexp.MustCompile(`^(?:([^{}+?#]+)|\{([^{}+?#]+)(\+?)\})$`)
 
 type route struct {
 	Route
-	pattern *regexp.Regexp // of a path that was decoded once
+	pattern *regexp.Regexp // matches a path that was percent-decoded once
 	names   []string       // of the variables, in the order of the pattern's groups
 	order   []string       // sorts before the order of a less specific route; equal for routes that match the same requests
 }
@@ -52,8 +52,9 @@ func newRoutes(declared []Route) ([]route, error) {
 	return all, nil
 }
 
-// newRoute checks a route. AWS documents that a full match takes precedence over a greedy one. The rest is a choice: the
-// first segment in which two routes differ decides, a literal before a variable, and then a method before ANY.
+// newRoute checks a route and sets its order. AWS documents that a full match takes precedence over a greedy one. The rest of the
+// order is this package's choice: the first segment in which two routes differ decides, and a literal comes before a variable. If
+// no segment differs, a method comes before ANY.
 func newRoute(d Route) (route, error) {
 	switch {
 	case d.Function == "":
@@ -83,7 +84,7 @@ func newRoute(d Route) (route, error) {
 		case parts[3] == "":
 			r.order, pattern = append(r.order, "variable"), pattern+"/([^/]+)"
 		case i < len(segments)-1:
-			return route{}, fmt.Errorf("%s is not at its end", text)
+			return route{}, fmt.Errorf("%s is not its last segment", text)
 		default:
 			r.order, pattern, rank = append(r.order, "variables"), pattern+"/(.+)", "greedy"
 		}
@@ -98,8 +99,9 @@ func newRoute(d Route) (route, error) {
 	return r, err
 }
 
-// match returns the most specific route for the method and path, or nil, with the values of its variables. A trailing
-// slash makes another path. The path was decoded once: clients of HTTP APIs report that %2F ends a segment, and %252F does not.
+// match returns the most specific route for the method and path, or nil, with the values of its variables. A path with
+// a trailing slash is a different path. The path was decoded once, because users of HTTP APIs report that %2F ends a segment and
+// %252F does not.
 func (g *Gateway) match(method, path string) (*route, map[string]string) {
 	for i := range g.routes {
 		r := &g.routes[i]

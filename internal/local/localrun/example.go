@@ -50,10 +50,10 @@ func examples(root string, template *samtemplate.Template, baseURL string) (stri
 type example struct {
 	method                 string
 	target                 string // path and query, percent-encoded
-	contentType, key, body string // empty for none
+	contentType, key, body string // may be empty
 }
 
-// exampleOf returns the event's own request if that has the route's path. Otherwise it fills the path's variables with the
+// exampleOf returns the event's own request if it has the route's path. Otherwise it fills the path's variables with the
 // event's values, and with their own names if the event has no value for them.
 func exampleOf(route gateway.Route, event events.APIGatewayV2HTTPRequest) example {
 	request := example{method: route.Method}

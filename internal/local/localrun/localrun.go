@@ -40,7 +40,7 @@ type Options struct {
 	Fresh bool
 	// Out receives progress, the compiler's output, the address with examples, and a line per request.
 	Out io.Writer
-	// Warnings receives a line for each kind of resource, property or value that does not exist on this machine.
+	// Warnings receives a line for each kind of resource, property or value of the template that this machine ignores.
 	Warnings io.Writer
 	// Now returns the current time.
 	Now func() time.Time
@@ -64,7 +64,7 @@ type Run struct {
 	template *samtemplate.Template
 	failed   chan error // receives the server's error
 
-	stops []func() error // what stop does, the last one first
+	stops []func() error // undo the steps; stop runs them in reverse order
 }
 
 // Start starts a run and returns when it serves requests. Call Wait then. While it serves, the source tree has the state that Find

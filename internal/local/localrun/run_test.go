@@ -116,7 +116,7 @@ func curls(run *localruntest.Run) []string {
 	return lines
 }
 
-// execute runs a printed command line in a shell, with $BASE as the run's address, and returns the status and the rest of
+// execute runs a printed command line in a shell, with $BASE replaced by the run's address, and returns the status and the rest of
 // the response.
 func execute(t *testing.T, run *localruntest.Run, line string) (status, rest string) {
 	t.Helper()
@@ -134,19 +134,19 @@ func execute(t *testing.T, run *localruntest.Run, line string) (status, rest str
 func TestLocalRun(t *testing.T) {
 	root := copyTree(t)
 	t.Run("a missing tool is named", func(t *testing.T) { testMissingTools(t, root) })
-	t.Run("a port in use is found first", func(t *testing.T) { testPortInUse(t, root) })
+	t.Run("a port in use is reported before any other step", func(t *testing.T) { testPortInUse(t, root) })
 	first := start(t, root, false)
 	redeem := strings.ReplaceAll(curls(first)[0], first.State.BaseURL, "$BASE")
 	t.Run("every printed line works as printed", func(t *testing.T) { testPrintedLines(t, first) })
-	t.Run("README.md shows lines that it prints", func(t *testing.T) { testReadme(t, first) })
-	t.Run("each request is a line, and is in the functions' log", func(t *testing.T) { testRequestLine(t, first) })
-	t.Run("it writes its state and the functions' variables", func(t *testing.T) { testStateFiles(t, first) })
+	t.Run("README.md shows only lines that the run prints", func(t *testing.T) { testReadme(t, first) })
+	t.Run("each request prints a line and is in the functions' log", func(t *testing.T) { testRequestLine(t, first) })
+	t.Run("the run writes its state and the functions' variables", func(t *testing.T) { testStateFiles(t, first) })
 	t.Run("a second run in the same source tree names the first", func(t *testing.T) { testSecondRun(t, first) })
 	stop(t, first)
 	t.Run("data survive a restart", func(t *testing.T) { testRestart(t, root, redeem) })
 	t.Run("a mistake in the source is shown", func(t *testing.T) { testMistakes(t, root) })
-	t.Run("an interrupt during the build ends it", func(t *testing.T) { testInterruptedBuild(t, root) })
-	t.Run("fresh deletes data, changes of files take effect, and the run ends with DynamoDB Local", func(t *testing.T) { testFresh(t, root) })
+	t.Run("an interrupt during the build ends the run", func(t *testing.T) { testInterruptedBuild(t, root) })
+	t.Run("fresh deletes data, edits take effect, and the run ends when DynamoDB Local ends", func(t *testing.T) { testFresh(t, root) })
 	t.Run("damaged data are reported", func(t *testing.T) { testDamagedData(t, root) })
 }
 
@@ -159,7 +159,7 @@ func testPrintedLines(t *testing.T, run *localruntest.Run) {
 		want := "200 OK"
 		switch {
 		case i == 1:
-			want = "404 Not Found" // the first line redeemed it, and another key is another request
+			want = "404 Not Found" // the first line redeemed the code, and another key makes a new request
 		case strings.Contains(line, "/checkout/paybylink") || strings.Contains(line, "/checkout/card"):
 			want = "410 Gone"
 		}
@@ -169,7 +169,7 @@ func testPrintedLines(t *testing.T, run *localruntest.Run) {
 	}
 }
 
-// README.md shows requests that the run prints, with $BASE for the address and without the response's head.
+// README.md shows printed requests, with $BASE for the address and without curl's -i.
 func testReadme(t *testing.T, run *localruntest.Run) {
 	readme, err := os.ReadFile("../../../README.md")
 	if err != nil {
@@ -380,7 +380,7 @@ func testPortInUse(t *testing.T, root string) {
 	}
 }
 
-// fakeCommands makes the PATH one directory, with links to the named commands and with scripts, until the test ends.
+// fakeCommands sets PATH to a single directory, with links to the programs and with the scripts, until the test ends.
 func fakeCommands(t *testing.T, programs []string, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()

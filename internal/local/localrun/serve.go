@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// requestTimeout bounds the time in which a request must arrive, idleTimeout the time until the next one.
+	// requestTimeout bounds how long a request takes to arrive. idleTimeout bounds the wait for a connection's next request.
 	requestTimeout = 30 * time.Second
 	idleTimeout    = 2 * time.Minute
 	// stopGrace is how long requests may take to end when the run stops.
 	stopGrace = 5 * time.Second
 )
 
-// LoadTemplate reads the template of the source tree at root for a local run whose DynamoDB has that endpoint.
+// LoadTemplate reads the template of the source tree at root for a local run with DynamoDB at the endpoint.
 func LoadTemplate(root, endpoint string) (*samtemplate.Template, error) {
 	return samtemplate.Load(root, map[string]string{"AllowedOrigins": "*", "DynamoDBEndpoint": endpoint, "AWS::Region": region})
 }
@@ -146,8 +146,8 @@ func (r *Run) announce(ctx context.Context) error {
 	return nil
 }
 
-// writeVariables writes the functions' variables in the form that `sam local --env-vars` reads. In the SAM CLI's containers
-// this machine is host.docker.internal, which the Makefile adds.
+// writeVariables writes the functions' variables in the form that `sam local --env-vars` reads. Inside the SAM CLI's
+// containers, this machine has the name host.docker.internal, which the Makefile adds.
 func (r *Run) writeVariables(ctx context.Context, path string) error {
 	endpoint, err := r.store.ContainerEndpoint(ctx)
 	if err != nil {

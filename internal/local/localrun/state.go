@@ -117,7 +117,7 @@ func (s State) validate() error {
 	return nil
 }
 
-// dynamoDBHost returns the host and port of the endpoint, empty if it is not an HTTP URL.
+// dynamoDBHost returns the host and port of the endpoint, or "" if the endpoint is not an HTTP URL.
 func (s State) dynamoDBHost() string {
 	endpoint, err := url.Parse(s.DynamoDBEndpoint)
 	if err != nil || endpoint.Scheme != "http" {

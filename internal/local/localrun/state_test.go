@@ -24,7 +24,7 @@ func emptyTree(t *testing.T) string {
 	return root
 }
 
-// running returns the state of a run that has this test's process and DynamoDB Local behind a listener.
+// running returns the state of a run whose process is this test and whose DynamoDB Local is the listener.
 func running(t *testing.T) (state localrun.State, listener net.Listener) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

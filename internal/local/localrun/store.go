@@ -59,7 +59,7 @@ func (r *Run) makeTables(ctx context.Context) error {
 }
 
 // loadDemo loads the demo shop into a store that never had it, as `shopctl catalog apply` would. If an earlier run was
-// interrupted while loading, it completes that.
+// interrupted while loading, loadDemo finishes the load.
 func (r *Run) loadDemo(ctx context.Context) error {
 	// The marker is in the data directory, so it is deleted with the data.
 	loaded := filepath.Join(r.dataDir(), "demo-shop-loaded")

@@ -156,7 +156,7 @@ func (p *Process) initFailure(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// reportedError reads the report of an error. A report that cannot be read is an error without a type.
+// reportedError reads the report of an error. It takes the type from the header if the body has none.
 func reportedError(w http.ResponseWriter, r *http.Request) *FunctionError {
 	var report struct {
 		Type    string `json:"errorType"`

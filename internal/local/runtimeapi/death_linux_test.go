@@ -39,7 +39,7 @@ func TestRuntime_ProgramIsKilled_ProcessesDie(t *testing.T) {
 	}
 	_ = program.Wait() // it was killed
 	for range 200 {
-		// The process that inherits the orphan may never wait for it.
+		// A zombie counts as dead, because the process that inherits it may never wait for it.
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil || strings.Contains(string(stat), ") Z ") {
 			return
@@ -54,7 +54,7 @@ func TestRuntime_CallersThreadEnds_ProcessesLive(t *testing.T) {
 	called := make(chan int)
 	go func() {
 		defer close(called)
-		runtime.LockOSThread() // and end the thread with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		called <- invoke(t, r, `{}`).PID
 	}()
 	pid := <-called

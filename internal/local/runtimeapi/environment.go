@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// reserved are the variables that Lambda sets itself. It refuses a declaration of them:
+// reserved are the variables that Lambda sets itself. Lambda refuses a function that declares any of them:
 // https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime.
 const reserved = "_HANDLER _X_AMZN_TRACE_ID AWS_DEFAULT_REGION AWS_REGION AWS_EXECUTION_ENV " +
 	"AWS_LAMBDA_FUNCTION_NAME AWS_LAMBDA_FUNCTION_MEMORY_SIZE AWS_LAMBDA_FUNCTION_VERSION " +
@@ -19,7 +19,7 @@ const reserved = "_HANDLER _X_AMZN_TRACE_ID AWS_DEFAULT_REGION AWS_REGION AWS_EX
 // inherited.
 func (f Function) environment(config Config) []string {
 	vars := map[string]string{
-		// A function may declare these itself.
+		// A function's own declarations override these.
 		"LANG": "en_US.UTF-8",
 		"PATH": "/usr/local/bin:/usr/bin/:/bin:/opt/bin",
 		"TZ":   ":UTC",

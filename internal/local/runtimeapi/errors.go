@@ -22,7 +22,7 @@ var (
 type ExitError struct {
 	// Init is set when the process had not asked for its first event.
 	Init bool
-	// Status is how it ended, such as "exit status 1" or "signal: killed".
+	// Status is how the process ended, such as "exit status 1" or "signal: killed".
 	Status string
 }
 
@@ -37,7 +37,7 @@ func (e *ExitError) Error() string {
 // FunctionError is an error that the function itself reported to the runtime API. Error leaves out the message, which may
 // repeat what a client sent.
 type FunctionError struct {
-	// Init is set when the process reported it instead of asking for its first event.
+	// Init is set when the process reported the error instead of asking for its first event.
 	Init          bool
 	Type, Message string
 }

@@ -88,7 +88,7 @@ type brokenReader struct{}
 func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("the shelf collapsed") }
 
 func askForEvent() {
-	r, err := http.Get(runtimeURL() + "/runtime/invocation/next") //nolint:noctx // the process ends with it
+	r, err := http.Get(runtimeURL() + "/runtime/invocation/next") //nolint:noctx // may wait until the process ends
 	if err != nil {
 		os.Exit(5)
 	}
@@ -97,7 +97,7 @@ func askForEvent() {
 }
 
 func post(path, body string) int {
-	r, err := http.Post(runtimeURL()+path, "application/json", strings.NewReader(body)) //nolint:noctx // as above
+	r, err := http.Post(runtimeURL()+path, "application/json", strings.NewReader(body)) //nolint:noctx // may wait until the process ends
 	if err != nil {
 		os.Exit(5)
 	}

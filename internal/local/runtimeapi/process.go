@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// exitGrace is how long a process that reported that it cannot start may take to exit by itself.
+	// exitGrace is how long a process may take to exit after it reported that it cannot start.
 	exitGrace = 500 * time.Millisecond
-	// outputGrace is how long output is read after the process ended, if its children keep it open.
+	// outputGrace is how long output is read after the process ended, if its children keep the output open.
 	outputGrace = time.Second
 	// headerTimeout cuts off a client that connects to the runtime API and sends nothing.
 	headerTimeout = 10 * time.Second
@@ -49,13 +49,13 @@ type Process struct {
 	kill    context.CancelFunc // does not wait: gone says when the process has ended
 	begun   time.Time
 
-	offers chan *invocation // the process's request for an event takes one
+	offers chan *invocation // each request for an event takes one invocation
 	asked  chan struct{}    // holds one entry after the process asked for an event
 	gone   chan struct{}    // closed when the process has ended and its output is read
 
 	mu      sync.Mutex
-	readyAt time.Time   // of the first request for an event
-	current *invocation // the last one that was delivered
+	readyAt time.Time   // time of the first request for an event
+	current *invocation // the invocation that was delivered last
 	cause   error       // why the process was killed, or its report that it cannot start
 }
 
@@ -121,7 +121,7 @@ func (p *Process) run(ctx context.Context, listener net.Listener, started chan<-
 
 	_ = p.command.Wait() // ProcessState has the result
 	initTimeout.Stop()
-	_ = p.killGroup() // its own children
+	_ = p.killGroup() // children that the process left behind
 	_ = p.api.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,8 +178,8 @@ func (p *Process) Stop() {
 	<-p.gone
 }
 
-// Invoke sends the process an event, and returns its response and how long that took. It returns when the process asks for the
-// next event. Do not call it concurrently. If the function fails, the error is one of Runtime.Invoke.
+// Invoke sends the process an event, and returns its response and how long the response took. It returns when the process asks for
+// the next event. Do not call it concurrently. If the function fails, the error is one that Runtime.Invoke documents.
 func (p *Process) Invoke(event []byte) (answer []byte, took time.Duration, err error) {
 	inv := newInvocation(event, func() {})
 	given := time.Now()

@@ -94,7 +94,7 @@ type Runtime struct {
 	alive context.Context
 	end   context.CancelFunc
 
-	mu      sync.RWMutex // held to add to running and to cancel alive, after which nothing is added
+	mu      sync.RWMutex // held while adding to running and while ending alive; after that, nothing is added
 	running sync.WaitGroup
 }
 
@@ -250,7 +250,7 @@ func (f *function) deliver(ctx context.Context, event []byte) (*invocation, erro
 			f.idle <- p
 			return nil, busy(ctx)
 		case <-p.gone:
-			// A process that ended while idle is replaced. If a new process ends, that is an error: replacing it might never end.
+			// Replace a process that ended while idle. If a new process ends, return its error: its replacement might end, too, and so on.
 			if isNew {
 				f.noteStart(p.isReady())
 				return nil, p.err()

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// hostVariable makes the test binary a program that runs functions and is killed.
+// hostVariable makes the test binary run host, until the test kills it.
 const hostVariable = "RUNTIMEAPI_TEST_HOST"
 
 func host() {
@@ -314,7 +314,7 @@ func TestInvoke_FunctionFails_ErrorSaysHow(t *testing.T) {
 				config.InitTimeout = 300 * time.Millisecond
 			}
 			r := newRuntime(t, config)
-			for range 2 { // the second one gets a new process
+			for range 2 { // a failure does not affect the next event
 				if _, err := r.Invoke(t.Context(), "redeem-voucher", []byte(tc.event)); !tc.want(err) {
 					t.Errorf("got %v", err)
 				}

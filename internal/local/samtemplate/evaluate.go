@@ -63,8 +63,8 @@ func sequence(at *yaml.Node, texts []string) *yaml.Node {
 	return list
 }
 
-// intrinsic recognises an intrinsic function in its short form, !Ref, and in its long form, a mapping with the one key Ref or
-// Fn::…. It returns the function's name without Fn:: and its argument; the name is empty for other nodes.
+// intrinsic recognises an intrinsic function in its short form, !Ref, and in its long form, a mapping whose only key is Ref,
+// Condition or Fn::…. It returns the function's name without Fn:: and its argument; the name is empty for other nodes.
 func intrinsic(n *yaml.Node) (name string, argument *yaml.Node) {
 	if n == nil {
 		return "", nil
@@ -139,7 +139,7 @@ func (s *stack) resolve(n *yaml.Node) *yaml.Node {
 	}
 }
 
-// arguments returns the arguments of a function. It fails unless there are count of them.
+// arguments returns the arguments of a function. It fails if there are more or fewer than count.
 func (s *stack) arguments(n *yaml.Node, function string, count int) []*yaml.Node {
 	if n.Kind != yaml.SequenceNode || len(n.Content) != count {
 		s.fail(n, "%s takes %d arguments", function, count)
@@ -224,7 +224,7 @@ func (s *stack) refer(at *yaml.Node, name, address string) *yaml.Node {
 		s.fail(at, "there is no parameter or resource %s", name)
 	}
 	if !s.creates(name) {
-		s.fail(at, "the stack does not create %s under this condition", name)
+		s.fail(at, "the stack does not create %s, because its condition is false", name)
 	}
 	return scalar(at, reference(s.prefix+address))
 }
@@ -237,7 +237,7 @@ func (s *stack) getAtt(at *yaml.Node, path string) *yaml.Node {
 	return s.refer(at, name, path)
 }
 
-// sub evaluates Sub of a string, or of a list of a string and a mapping of more names.
+// sub evaluates Sub. Its argument is a string, or a list of a string and a mapping that defines more names.
 func (s *stack) sub(argument *yaml.Node) *yaml.Node {
 	text, names := argument, (*yaml.Node)(nil)
 	if argument.Kind == yaml.SequenceNode {

@@ -88,7 +88,7 @@ func additions() map[string]addition {
 	}
 }
 
-// to adds it to a copy of the shop's template, and returns the root of the copy.
+// to copies the shop's template, inserts the addition, and returns the root of the copy.
 func (a addition) to(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, samtemplate.File))

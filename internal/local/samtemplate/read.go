@@ -165,8 +165,9 @@ func (r *reader) readFunction(each resource) {
 	}
 }
 
-// environment evaluates a function's variables. A table has its name on this machine. Another resource does not exist here:
-// the function gets a placeholder for its ARN or name, so that it starts, and fails only when it uses the resource.
+// environment evaluates a function's variables. A reference to a table becomes the table's name on this machine. Any other
+// resource does not exist here: the function gets a placeholder for the resource's ARN or name, so that the function starts and
+// fails only when it uses the resource.
 func (r *reader) environment(function string, variables *yaml.Node) map[string]string {
 	if variables != nil && variables.Kind != yaml.MappingNode {
 		r.fail(variables, "want a mapping of variables")
@@ -246,7 +247,7 @@ func (r *reader) readTable(each resource) {
 	r.template.Tables = append(r.template.Tables, table)
 }
 
-// tableName returns the key of the stack's output that has the table's name, or the logical ID if there is none.
+// tableName returns the key of the stack's output that has the table's name, or the logical ID if no output has it.
 func (r *reader) tableName(logicalID string) string {
 	for key, item := range pairs(get(r.sections, "Outputs")) {
 		if text := r.textIfPossible(get(item, "Value")); text == reference(logicalID) {

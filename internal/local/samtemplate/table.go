@@ -23,7 +23,7 @@ type Table struct {
 }
 
 // Create creates the table under a name in DynamoDB Local, without the protection and the warm throughput of a deployed table.
-// It keeps an existing table, but fails if that has other keys.
+// It keeps an existing table, but fails if its keys differ.
 func (t Table) Create(ctx context.Context, client *dynamodb.Client, name string) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest, AttributeDefinitions: t.Attributes, KeySchema: t.Keys,
@@ -46,7 +46,7 @@ func (t Table) Create(ctx context.Context, client *dynamodb.Client, name string)
 	if failed == nil {
 		return nil
 	}
-	if enabled, err := hasTTL(ctx, client, name); err != nil || !enabled { // else another test was faster
+	if enabled, err := hasTTL(ctx, client, name); err != nil || !enabled { // otherwise another test enabled it meanwhile
 		return failed
 	}
 	return nil

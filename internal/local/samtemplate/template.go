@@ -36,10 +36,10 @@ const (
 type Template struct {
 	Functions []Function
 	Routes    []gateway.Route
-	CORS      *gateway.CORS // nil for none
+	CORS      *gateway.CORS // may be nil
 	// Tables are the tables that the stack creates. They do not include tables that a parameter names.
 	Tables  []Table
-	Version string // the stack's output of that name, empty if there is none
+	Version string // the stack's output named Version; may be empty
 	// Ignored has a line for each kind of resource, property or value that exists only in the cloud.
 	Ignored []string
 }

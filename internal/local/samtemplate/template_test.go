@@ -9,7 +9,7 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// write writes the files to a new folder, beside a folder for the function that the tests declare.
+// write writes the files to a new source tree, which has an empty folder for the function that the tests declare.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -99,7 +99,7 @@ func TestVariable_Expressions(t *testing.T) {
 		"!If [Ranks, !Ref Missing, coins]":                  "coins",
 		// A placeholder stands for a resource that exists only in the cloud.
 		"!Ref Bonus":                    "Bonus",
-		"!Ref GiftCard.Version":         "GiftCard.Version", // of the serverless transform
+		"!Ref GiftCard.Version":         "GiftCard.Version", // a resource that the serverless transform adds
 		"!GetAtt Bonus.Arn":             "arn:aws:local:us-east-1:123456789012:Bonus",
 		"!GetAtt [Bonus, Arn]":          "arn:aws:local:us-east-1:123456789012:Bonus",
 		"!Sub '${Bonus.QueueName}/new'": "Bonus.QueueName/new",
@@ -139,7 +139,7 @@ func TestVariable_InvalidExpression_IsRejected(t *testing.T) {
 		"!Ref Subnet":                     at + "the parameter Subnet has no value",
 		"!Ref Shop":                       at + "there is no parameter or resource Shop",
 		"!Ref AWS::Currency":              at + "there is no parameter or resource AWS::Currency",
-		"!Ref RankLog":                    at + "the stack does not create RankLog under this condition",
+		"!Ref RankLog":                    at + "the stack does not create RankLog, because its condition is false",
 		"!GetAtt Shop.Arn":                at + "there is no parameter or resource Shop",
 		"!GetAtt Log":                     at + `GetAtt takes Resource.Attribute, not "Log"`,
 		"!Sub ${Shop}":                    at + "there is no parameter or resource Shop",
@@ -195,7 +195,7 @@ func TestLoad_UnsupportedTemplate_IsRejected(t *testing.T) {
 		"another runtime":                      {strings.Replace(function, "provided.al2023", "go1.x", 1), `template.yaml:6: this machine supports only ["provided.al2023"], not "go1.x"`},
 		"another folder to build":              {strings.Replace(function, "CodeUri: .", "CodeUri: functions", 1), `template.yaml:8: this machine supports only ["."], not "functions"`},
 		"two architectures":                    {function + "      Architectures: [arm64, x86_64]\n", "template.yaml:3: GiftCard has more than one architecture"},
-		"architectures of Globals and its own": {"Globals:\n  Function:\n    Architectures: [arm64]\n" + function + "      Architectures: [x86_64]\n", "template.yaml:6: GiftCard has more than one architecture"},
+		"one more architecture in the Globals": {"Globals:\n  Function:\n    Architectures: [arm64]\n" + function + "      Architectures: [x86_64]\n", "template.yaml:6: GiftCard has more than one architecture"},
 		"a timeout that is not a number":       {function + "      Timeout: short\n", `template.yaml:9: want a whole number, not "short"`},
 		"variables in a list":                  {function + "      Environment:\n        Variables: [A]\n", "template.yaml:10: want a mapping of variables"},
 		"a string instead of a mapping":        {function + "      Environment: none\n", "template.yaml:9: want a mapping with the key Variables"},

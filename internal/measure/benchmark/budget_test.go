@@ -14,10 +14,10 @@ import (
 // budget is what a function may link and how large it may be.
 type budget struct {
 	function string
-	// links are the packages that the function may link in addition to the reference's. Each stands for the packages below it, too.
+	// links are the packages that the function may link in addition to the reference's. Each includes the packages below it.
 	links [][]string
 	sdk   bool
-	// growth is the maximum size of its binary, as a multiple of the reference's.
+	// growth is the maximum size of the function's binary, as a multiple of the reference's.
 	growth float64
 }
 

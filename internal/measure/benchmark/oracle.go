@@ -34,7 +34,7 @@ const (
 	unknownCode = "unknown"
 )
 
-// Oracle holds the times of refused requests. If they differ by kind, a stranger can find out which codes exist.
+// Oracle holds the times of refused requests. If the times differ by kind of refusal, a stranger can find out which codes exist.
 type Oracle struct {
 	Samples  int       `json:"samples"` // of each kind
 	Refusals []Refusal `json:"refusals"`
@@ -42,9 +42,9 @@ type Oracle struct {
 
 // Refusal is one kind of refused request, compared with a request for an unknown code.
 type Refusal struct {
-	Code  string  `json:"code"`  // what is wrong with it
+	Code  string  `json:"code"`  // what is wrong with the code
 	Key   bool    `json:"key"`   // whether the request has an Idempotency-Key
-	Calls float64 `json:"calls"` // of the store for one request, on average
+	Calls float64 `json:"calls"` // to the store, by one request, on average
 
 	P50 time.Duration `json:"p50"`
 	P95 time.Duration `json:"p95"`
@@ -53,8 +53,8 @@ type Refusal struct {
 
 	comparison
 
-	// ToTell is how many requests with an unknown code, and as many with a code of this kind, it takes to tell the two codes apart by
-	// ranks with errors of 5 %. If the ranks do not differ significantly, it is a lower bound.
+	// ToTell is the number of requests for each of two codes, one unknown and one of this kind, that tell the codes apart by ranks with
+	// errors of 5 %. If the ranks do not differ significantly, ToTell is a lower bound.
 	ToTell int `json:"toTell"`
 }
 
@@ -76,7 +76,6 @@ type refusedCodes struct {
 	codes  []string
 }
 
-// createAll creates the codes.
 func (k *refusedCodes) createAll(ctx context.Context, client *dynamodb.Client) error {
 	for range codesOfKind {
 		code, err := fixture.NewCode()
@@ -129,7 +128,7 @@ func kindsOfRefusedCodes() []*refusedCodes {
 	}
 }
 
-// TimeRefusals builds the function that redeems, and times the refusals of its requests.
+// TimeRefusals builds the function that redeems, and times its refusals.
 func TimeRefusals(ctx context.Context, options Options) (Oracle, error) {
 	built, err := build(ctx, options.Setup, []subject{{pkg: redeemPackage, sample: redeemVoucher}})
 	if err != nil {
@@ -171,7 +170,7 @@ func timeRefusals(ctx context.Context, options Options, built programs) (o Oracl
 	for _, kind := range kinds {
 		requests = append(requests, &refusedRequest{refusedCodes: kind}, &refusedRequest{refusedCodes: kind, keyed: true})
 	}
-	for sample := -min(codesOfKind, options.Samples); sample < options.Samples; sample++ { // the negative ones warm up
+	for sample := -min(codesOfKind, options.Samples); sample < options.Samples; sample++ { // negative samples warm up
 		if ctx.Err() != nil {
 			return Oracle{}, ctx.Err()
 		}

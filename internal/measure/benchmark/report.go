@@ -26,7 +26,7 @@ type Line struct {
 	Subject string `json:"subject"`
 	// Target is an upper bound of the median; 0 if the figure has no target.
 	Target  float64           `json:"target,omitempty"`
-	Reached map[string]Spread `json:"reached"` // by store; by anyStore if the store makes no difference
+	Reached map[string]Spread `json:"reached"` // by store, or only under anyStore if the store makes no difference
 }
 
 const anyStore = "any"
@@ -65,7 +65,7 @@ func cpu(m Round) float64      { return float64(m.WarmCPU) }
 func calls(m Round) float64    { return m.Calls }
 func memory(m Round) float64   { return float64(m.Memory) }
 
-// compare adds the measured figures beside each target.
+// compare adds a line for each figure, with its target.
 func (r *Report) compare() {
 	each, withCalls := functions()
 	for _, s := range each {
@@ -115,7 +115,7 @@ func (r *Report) figure(what, subject string, most float64, values ...float64) {
 	r.Lines = append(r.Lines, Line{what, subject, most, map[string]Spread{anyStore: spreadOf(values...)}})
 }
 
-// ratio adds a line that divides a figure of one subject by a figure of another one, round by round.
+// ratio adds a line that divides a figure of one subject by a figure of another subject, round by round.
 func (r *Report) ratio(what, subject string, most float64, of func(Round) float64, reference string, per func(Round) float64) {
 	line := Line{what, subject, most, map[string]Spread{}}
 	for store, measured := range r.Measured {
@@ -142,7 +142,8 @@ func quotients(dividends, divisors []float64) []float64 {
 	return quotients
 }
 
-// cell shows the figure for a store, and marks a median above the target. A figure for any store is in the first column.
+// cell shows the figure for a store, and marks a median above the target. A figure that is the same for every store is in the first
+// column.
 func (l Line) cell(store string) string {
 	reached, found := l.Reached[store]
 	if !found && store == stubSteady {
@@ -213,7 +214,7 @@ func (r *Report) figures() string {
 	return table.Align(2, rows)
 }
 
-// median shows the median in a unit. A median of zero was not measured, and stays empty.
+// median shows the median in a unit, or nothing if all values are zero because nothing was measured.
 func median(values []float64, format string, unit float64) string {
 	if len(values) == 0 || slices.Max(values) == 0 {
 		return ""

@@ -19,7 +19,7 @@ const (
 type Round struct {
 	process.Figures
 
-	Calls float64 `json:"calls,omitempty"` // of the store for one warm request; 0 if it does not count them
+	Calls float64 `json:"calls,omitempty"` // to the store, by one warm request; 0 if the store does not count them
 }
 
 // runner measures subjects, round by round.
@@ -86,7 +86,7 @@ type trial struct {
 	runner *runner
 	store  *store
 	sent   int   // warm requests
-	calls  int64 // of the store, for the warm requests
+	calls  int64 // to the store, by the warm requests
 }
 
 // send prepares requests before the clock starts, and then sends them.
@@ -109,7 +109,7 @@ func (t *trial) send(ctx context.Context, count int, handOver func(context.Conte
 
 func (t *trial) start(ctx context.Context, events [][]byte) error { return t.Start(ctx, events[0]) }
 
-// measure also counts the calls of the store.
+// measure also counts the calls to the store.
 func (t *trial) measure(ctx context.Context, events [][]byte) error {
 	calls := t.store.calls()
 	err := t.Measure(ctx, events)

@@ -24,7 +24,7 @@ func TestCompare_KnownSamples_GiveKnownProbabilities(t *testing.T) {
 	}{
 		"the same":  {durations(1, 2, 3, 4), durations(1, 2, 3, 4), comparison{0.5, 1, 0, 1}},
 		"all equal": {durations(7, 7), durations(7, 7, 7), comparison{0.5, 1, 0, 1}},
-		// Places in a race, the usual example of the U test: 11 of 36 pairs.
+		// Places in a race, the usual example of the U test: the second sample is greater in 11 of 36 pairs.
 		"race": {durations(1, 7, 8, 9, 10, 11), durations(2, 3, 4, 5, 6, 12), comparison{11. / 36, 0.2980, 4. / 6, 0.0766}},
 		"ties": {durations(1, 1, 2), durations(1, 2, 2), comparison{6. / 9, 0.6193, 1. / 3, 0.9762}},
 	} {
@@ -55,11 +55,11 @@ func TestCompare_ExchangedSamples_GiveTheMirroredResult(t *testing.T) {
 }
 
 func TestSamplesToTell_ThatManySamples_ShowTheDifference(t *testing.T) {
-	count := int(math.Ceil(2 * samplesToTell(0.1))) // twice as many: the test has two sides, and the difference is an average one
+	count := int(math.Ceil(2 * samplesToTell(0.1))) // twice as many, as a margin
 	first, second := make([]time.Duration, count), make([]time.Duration, count)
 	for i := range count {
 		first[i] = time.Duration(1000 * i / count)
-		second[i] = first[i] + 106 // of 1,000 equally likely values: 0.6 of the pairs
+		second[i] = first[i] + 106 // so that the second sample is greater in 0.6 of the pairs
 	}
 	compared := compare(first, second)
 	if math.Abs(compared.Superiority-0.6) > 0.002 || compared.RankP > significant {

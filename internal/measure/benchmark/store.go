@@ -32,7 +32,7 @@ type store struct {
 	stop  func() error
 }
 
-// startStub serves a stub over TLS that responds after the delay.
+// startStub serves, over TLS, a stub that responds after the delay.
 func startStub(ctx context.Context, dir, name string, delay time.Duration, fill func(context.Context, *dynamodb.Client) error) (*store, error) {
 	stub := stubstore.New(delay)
 	if err := fill(ctx, fixture.Client("https://stub.invalid", func(o *dynamodb.Options) { o.HTTPClient = stub })); err != nil {
@@ -64,7 +64,7 @@ func startLocal(ctx context.Context, setup fixture.Setup) (*store, error) {
 	}, nil
 }
 
-// startStores starts all of them. The caller must call stop, even after an error.
+// startStores starts all stores. The caller must call stop, even after an error.
 func startStores(ctx context.Context, setup fixture.Setup) (stores []*store, stop func() error, err error) {
 	stop = func() (err error) {
 		for _, s := range stores {

@@ -8,7 +8,7 @@ import (
 	"shopfront/internal/measure/reference"
 )
 
-// subject is a measured function: the requests that it gets, and the function that it is compared with.
+// subject is a measured function, with the requests that it gets and the function that it is compared with.
 type subject struct {
 	name string
 	// pkg is the path of the main package in the source tree.
@@ -116,7 +116,8 @@ func (s subject) comparedWith() string {
 	return s.reference
 }
 
-// functions returns one subject for each function, and withCalls every subject that is a function and calls the store.
+// functions returns two lists. In the first, each function has one subject. The second has every subject that is a function and
+// calls the store.
 func functions() (each, withCalls []subject) {
 	seen := map[string]bool{}
 	for _, s := range subjects() {

@@ -22,8 +22,8 @@ const (
 	// eventOverhead is what CloudWatch Logs stores for each event in addition to its text, in bytes
 	// (https://aws.amazon.com/cloudwatch/pricing/).
 	eventOverhead = 26
-	// checkoutDays is how long a checkout is stored: it expires after half an hour, is deleted 7 days later, and DynamoDB takes up
-	// to a few days for that.
+	// checkoutDays is how long a checkout is stored: it expires after half an hour, is due for deletion 7 days later, and DynamoDB
+	// may take a few more days.
 	checkoutDays = 10
 	monthDays    = 30
 	// keyRequestsPerHour is how often DynamoDB asks KMS for a table's key over one connection: at most every five minutes
@@ -76,7 +76,7 @@ func newLine(r Request, memoryMB int) Line {
 	}
 }
 
-// usage returns the average usage of a request. Cold is the fraction of requests, from 0 to 1, that are the first of their instance.
+// usage returns the average usage of a request. The fraction cold of the requests, from 0 to 1, are the first of their instance.
 // Each instance opens its own connection to DynamoDB, and DynamoDB asks KMS for the key of each table used over the connection.
 func (l Line) usage(cold *big.Rat) pricing.Usage {
 	average := func(warm, first int64) *big.Rat {
@@ -140,7 +140,7 @@ func readShops() (shops []ShopMonth, err error) {
 	return shops, nil
 }
 
-// monthly returns what a shop uses in a month. Code has the calls that create a single-use code.
+// monthly returns what a shop uses in a month. The request code has the calls that create a single-use code.
 func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) pricing.Usage {
 	u, metrics := make(pricing.Usage), make(map[string]bool)
 	var sent []Line

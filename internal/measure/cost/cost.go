@@ -24,8 +24,8 @@ import (
 	"shopfront/internal/measure/table"
 )
 
-// requestsPerStart is how many requests there are for each cold start, assumed for the price of a million requests. According to AWS,
-// less than one request in a hundred has a cold start (https://aws.amazon.com/blogs/compute/aws-lambda-standardizes-billing-for-init-phase/).
+// requestsPerStart is the number of requests for each cold start that the price of a million requests assumes. According to AWS, less
+// than one request in a hundred has a cold start (https://aws.amazon.com/blogs/compute/aws-lambda-standardizes-billing-for-init-phase/).
 const requestsPerStart = 100
 
 // Million is what a million requests of an operation cost.
@@ -68,8 +68,7 @@ func targets() map[string]pricing.USD {
 	return map[string]pricing.USD{redeemSingleUse: single, redeemLimited: limited, redeemLimitedFirst: limited, redeemLimitedNicks: limited}
 }
 
-// Run measures the functions, and computes what they cost. Of each operation it times count warm requests, at
-// least one.
+// Run measures the functions, and computes what they cost. It times count warm requests of each operation; count must be at least 1.
 func Run(ctx context.Context, setup fixture.Setup, count int) (report *Report, err error) {
 	server, err := setup.StartLocal(ctx)
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 const storeDelay = 5 * time.Millisecond
 
 const (
-	metered = 3  // requests of each operation; DynamoDB must bill all but the first, which reads the shop's settings, the same
+	metered = 3  // requests of each operation; the first also reads the shop's settings, and DynamoDB must bill the others the same
 	starts  = 3  // of each operation's function, each with a first request
 	warmUp  = 20 // requests before the timed ones
 )
@@ -48,7 +48,7 @@ type Request struct {
 	LogBytes    int `json:"logBytes"`
 	BodyBytes   int `json:"bodyBytes"`
 	AnswerBytes int `json:"answerBytes"`
-	// Metrics are the custom metrics that it emits, each with its dimensions.
+	// Metrics are the custom metrics that the request emits, each with its dimensions.
 	Metrics []string `json:"metrics,omitempty"`
 }
 
@@ -83,7 +83,7 @@ type lab struct {
 	closeAll []func()
 }
 
-// newLab builds the functions, and fills a DynamoDB Local without tables. The caller must call close.
+// newLab builds the functions, and fills a DynamoDB Local that has no tables yet. The caller must call close.
 func newLab(ctx context.Context, setup fixture.Setup, endpoint string) (l *lab, err error) {
 	l = &lab{
 		Setup: setup, client: fixture.Client(endpoint), events: make(map[string]fixture.Event), meter: metering.New(endpoint),
@@ -143,7 +143,7 @@ func (p *pace) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// measure meters requests of an operation and, unless requests is 0, times this many warm ones.
+// measure meters an operation. Unless requests is 0, it also times that many warm requests.
 func (l *lab) measure(ctx context.Context, o operation, requests int) (Request, error) {
 	request, events, err := l.meterRequests(ctx, o, requests)
 	if err == nil && requests > 0 {
@@ -155,7 +155,7 @@ func (l *lab) measure(ctx context.Context, o operation, requests int) (Request, 
 	return request, nil
 }
 
-// meterRequests also returns the events for timing. Nothing has sent them yet.
+// meterRequests also returns events for timing, which have not been sent yet.
 func (l *lab) meterRequests(ctx context.Context, o operation, requests int) (request Request, events [][]byte, err error) {
 	file, err := os.CreateTemp(l.Dir, "*.log")
 	if err != nil {

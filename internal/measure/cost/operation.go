@@ -69,7 +69,7 @@ type requests func() ([]byte, error)
 
 // operations returns everything that is measured.
 func operations() []operation {
-	limit, noLimit := voucher.Limit(10_000), voucher.NoLimit // such a limit gets the greatest number of counters
+	limit, noLimit := voucher.Limit(10_000), voucher.NoLimit // a limit of 10,000 gets the greatest number of counters
 	single, limited, unlimited := voucher.Terms{}, voucher.Terms{MaxUses: &limit}, voucher.Terms{MaxUses: &noLimit}
 	anyNick := voucher.Terms{MaxUses: &limit, MaxUsesPerNick: &noLimit}
 	redeemed := func(name string, prepare preparation) operation {
@@ -171,7 +171,7 @@ func newCodes(terms voucher.Terms) preparation {
 	}
 }
 
-// oneCode redeems one code for another nick each time. The process has seen the code before.
+// oneCode redeems one code, each time for a new nick. The process has seen the code before.
 func oneCode(terms voucher.Terms) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		code, err := s.create(ctx, terms)
@@ -244,8 +244,8 @@ func repeatedCheckout(_ context.Context, s *scene) (requests, error) {
 	return func() ([]byte, error) { return request, nil }, err
 }
 
-// newShops shows a copy of the demo shop each time, because the process shows a shop that it knows from memory. known is the
-// If-None-Match of the requests.
+// newShops shows a new copy of the demo shop each time, because the process caches the shops that it has shown. known is the
+// requests' If-None-Match.
 func newShops(known string) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		shop, err := s.client.Query(ctx, &dynamodb.QueryInput{

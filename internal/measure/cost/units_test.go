@@ -12,10 +12,12 @@ import (
 
 const root = "../../.."
 
-// bounds are upper bounds of the calls and units of a request. Each refusal takes a write unit to be counted. A process that has seen a code with many uses reads it first; before,
-// it tries a write, which fails. A check of a limited code reads all its counters, and these codes have the maximum number of them. A
-// checkout area that is read takes half a unit for the profile, half a unit for each 4 KB of products, and one unit for the settings of a
-// shop that is new to the process. A refusal takes a write that counts it.
+// bounds are upper bounds of the calls and units of a request:
+//   - A process that has seen a code with many uses reads it first. A process that has not tries a write, which fails.
+//   - A check of a limited code reads all its counters. These codes have the maximum number of counters.
+//   - A checkout area takes half a unit for the profile, half a unit for each 4 KB of products, and one unit for the settings of a shop
+//     that is new to the process.
+//   - A refusal takes one more write, which counts it.
 func bounds() map[string]bound {
 	return map[string]bound{
 		redeemSingleUse:    {1, metering.Units{Write: 1}},

@@ -102,7 +102,7 @@ func (m *Meter) meter(r *http.Request) (call Call, got answer, err error) {
 	return call, got, err
 }
 
-// send sends a call's own operation, or another one.
+// send sends an operation with the headers of the call.
 func (m *Meter) send(r *http.Request, operation string, body []byte) (answer, error) {
 	request, err := http.NewRequestWithContext(r.Context(), http.MethodPost, m.target, bytes.NewReader(body))
 	if err != nil {
@@ -172,7 +172,7 @@ func (m *Meter) sizes(r *http.Request, items []item) ([]int, error) {
 	return sizes, nil
 }
 
-// read meters reads of single items. Each of them is rounded up, and costs its units multiplied by times.
+// read meters reads of single items. Each read is rounded up, and costs its units multiplied by times.
 func (m *Meter) read(r *http.Request, text []byte, call *Call, items []item, times int) (answer, error) {
 	sizes, err := m.sizes(r, items)
 	if err != nil {
@@ -187,7 +187,7 @@ func (m *Meter) read(r *http.Request, text []byte, call *Call, items []item, tim
 	return got, err
 }
 
-// query meters the items that a Query reads before its filter, all together.
+// query meters a Query by the total size of the items that it reads before its filter.
 func (m *Meter) query(r *http.Request, text []byte, call *Call, consistent bool) (answer, error) {
 	var unfiltered map[string]any
 	if err := json.Unmarshal(text, &unfiltered); err != nil {

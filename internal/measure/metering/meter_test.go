@@ -18,7 +18,7 @@ import (
 	"shopfront/internal/measure/metering"
 )
 
-// voucherOf returns an item of a size in bytes. Its key alone takes 22.
+// voucherOf returns an item of a size in bytes, which is at least 22 plus the length of the code.
 func voucherOf(code string, size int) map[string]types.AttributeValue {
 	const names = len("customer") + len("sk") + len("note")
 	return map[string]types.AttributeValue{
@@ -56,7 +56,7 @@ func table(t *testing.T) (name string, meter *metering.Meter, metered, direct *d
 	return name, meter, dynamolocal.NewClient(server.URL), direct
 }
 
-// metered returns the only call since the last one.
+// metered returns the call since the last Take, and fails the test if there is not exactly one.
 func metered(t *testing.T, meter *metering.Meter) metering.Call {
 	t.Helper()
 	calls := meter.Take()
@@ -172,17 +172,17 @@ func TestMeter_FailedConditionsAndTransactions_AreBilled(t *testing.T) {
 		writes float64
 		failed any
 	}{
-		{"of a small item", func() error { return update(redeemed, fails) }, 1, new(*types.ConditionalCheckFailedException)},
-		{"of a missing item", func() error { return update(voucherOf("UNKNOWN", 100), holds) }, 1, new(*types.ConditionalCheckFailedException)},
-		{"of a large item", func() error { return update(large, fails) }, 2, new(*types.ConditionalCheckFailedException)},
-		{"of a large item to put", func() error {
+		{"update, small item", func() error { return update(redeemed, fails) }, 1, new(*types.ConditionalCheckFailedException)},
+		{"update, no item", func() error { return update(voucherOf("UNKNOWN", 100), holds) }, 1, new(*types.ConditionalCheckFailedException)},
+		{"update, large item", func() error { return update(large, fails) }, 2, new(*types.ConditionalCheckFailedException)},
+		{"put, large item", func() error {
 			_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{
 				TableName: &name, Item: voucherOf("SUMMER20", 2049), ConditionExpression: aws.String("attribute_not_exists(sk)"),
 			})
 			return err
 		}, 3, new(*types.ConditionalCheckFailedException)},
-		{"in a transaction", func() error { return transact(fails, holds) }, 2 * (1 + 2), new(*types.TransactionCanceledException)},
-		{"no failure, in a transaction", func() error { return transact(holds, holds) }, 2 * (1 + 2), nil},
+		{"transaction that fails", func() error { return transact(fails, holds) }, 2 * (1 + 2), new(*types.TransactionCanceledException)},
+		{"transaction that succeeds", func() error { return transact(holds, holds) }, 2 * (1 + 2), nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := test.call()
@@ -190,7 +190,7 @@ func TestMeter_FailedConditionsAndTransactions_AreBilled(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			if units := metered(t, meter).Units; units != (metering.Units{Write: test.writes}) {
-				t.Errorf("%+v; want %v to write", units, test.writes)
+				t.Errorf("%+v; want %v write units", units, test.writes)
 			}
 		})
 	}
@@ -209,7 +209,7 @@ func TestMeter_MissingItemsOfABatch_AreBilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		if units := metered(t, meter).Units; units != (metering.Units{Read: want}) {
-			t.Errorf("consistent %t: %+v; want %v to read", consistent, units, want)
+			t.Errorf("consistent %t: %+v; want %v read units", consistent, units, want)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestItem_Size_FollowsTheRulesOfAWS(t *testing.T) {
 		{"a string in UTF-8", `{"name":{"S":"Glücksmünze"}}`, 4 + 13},
 		{"an attribute's name in UTF-8", `{"größe":{"S":"M"}}`, 7 + 1},
 		{"an empty string", `{"note":{"S":""}}`, 4},
-		{"a number: a byte for two digits, and one", `{"left":{"N":"1234"}}`, 4 + 2 + 1},
+		{"a number: a byte for every two digits, and one more", `{"left":{"N":"1234"}}`, 4 + 2 + 1},
 		{"an odd number of digits", `{"left":{"N":"123"}}`, 4 + 2 + 1},
 		{"a number's trailing zeroes do not count", `{"left":{"N":"1200000"}}`, 4 + 1 + 1},
 		{"a number's leading zeroes do not count", `{"part":{"N":"0.0012"}}`, 4 + 1 + 1},

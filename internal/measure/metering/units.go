@@ -16,7 +16,7 @@ const (
 	writeUnit = 1 << 10
 )
 
-// started returns how many units a size takes, rounded up. It is at least one: a missing item costs one, too.
+// started returns how many units a size takes, rounded up. It returns at least 1, because a missing item costs a unit, too.
 func started(size, unit int) float64 { return float64(max(1, (size+unit-1)/unit)) }
 
 // reading returns the cost of a read of size bytes. An eventually consistent read costs half.
@@ -51,7 +51,7 @@ type item struct {
 	consistent bool
 	// refusedSize is the size for which a write is billed if its condition failed: AWS bills it as if it had succeeded
 	// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html). AWS does not report the size that the
-	// item would have reached. It is at most the old size and everything that the call carried.
+	// item would have reached, so refusedSize returns an upper bound.
 	refusedSize func(before int) int
 }
 
@@ -68,7 +68,7 @@ func (b body) items() (items []item) {
 		}
 	}
 	key := b.Key
-	if b.Item != nil { // the key of every table in infra/
+	if b.Item != nil { // every table in infra/ has these key attributes
 		key = Item{"customer": b.Item["customer"], "sk": b.Item["sk"]}
 	}
 	if key != nil {

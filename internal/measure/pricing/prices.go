@@ -37,7 +37,7 @@ const (
 	TransferBytes     UsageType = "data-transfer-out-bytes"
 )
 
-// UsageTypes lists all of them, in the order of a bill.
+// UsageTypes lists all usage types, in the order of a bill.
 func UsageTypes() []UsageType {
 	return []UsageType{
 		WriteRequestUnits, ReadRequestUnits, TableByteMonths, BackupByteMonths, APIRequests, LambdaRequests, LambdaMBMillis, LogBytes,
@@ -56,7 +56,7 @@ type Price struct {
 	Seen      string `yaml:"seen" json:"seen"`
 }
 
-// Prices are those of one region on one day.
+// Prices are the prices of one region on one day.
 type Prices struct {
 	Region  string              `yaml:"region"`
 	Date    time.Time           `yaml:"date"`
@@ -84,7 +84,8 @@ func Parse(text []byte) (prices Prices, err error) {
 		price := prices.Of[usage]
 		switch {
 		case price.USD == nil || price.USD.Sign() <= 0 || price.Per <= 0 || !slices.Contains(prices.Columns, price.Column):
-			return Prices{}, fmt.Errorf("prices: %s costs %v for %d, in column %q", usage, price.USD, price.Per, price.Column)
+			return Prices{}, fmt.Errorf("prices: %s: want a positive price in a listed column, not %v USD per %d in column %q",
+				usage, price.USD, price.Per, price.Column)
 		case !strings.HasPrefix(price.Source, "https://") || price.Published == "" || price.Seen == "":
 			return Prices{}, fmt.Errorf("prices: %s needs published, source and seen", usage)
 		}

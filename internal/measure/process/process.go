@@ -16,8 +16,9 @@ import (
 // patience bounds how long a process may take for one event.
 const patience = 10 * time.Second
 
-// Start runs a binary with the given environment and returns when the process asks for an event. The process writes its log to a
-// file, so that nothing here competes with it for the processor; nil discards the log. The caller must call Stop.
+// Start runs a binary with the given environment and returns when the process asks for an event. The process writes to the log
+// file itself, so that this program does not compete with it for the processor; if log is nil, the output is discarded. The caller
+// must call Stop.
 func Start(ctx context.Context, binary string, env []string, log *os.File) (*runtimeapi.Process, error) {
 	command := runtimeapi.Command{
 		Path: binary, Env: append([]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256"}, env...),
@@ -32,12 +33,12 @@ func Start(ctx context.Context, binary string, env []string, log *os.File) (*run
 // Figures are what a function took. In JSON, times are in nanoseconds.
 type Figures struct {
 	// Ready is the median time from the start of a process until it asked for an event, and First the median time from
-	// delivering its first event until the response arrived. Each has its processor time, also a median.
+	// delivering its first event until the response arrived. ReadyCPU and FirstCPU are the medians of the processor times.
 	Ready    time.Duration `json:"ready"`
 	ReadyCPU time.Duration `json:"readyCPU"`
 	First    time.Duration `json:"first"`
 	FirstCPU time.Duration `json:"firstCPU"`
-	// Warm and WarmP99 are the median and another quantile of the later requests, and WarmCPU is the mean of their processor times.
+	// Warm and WarmP99 are the median and the 99 % quantile of the times of later requests. WarmCPU is their mean processor time.
 	Warm    time.Duration `json:"warm,omitempty"`
 	WarmP99 time.Duration `json:"warmP99,omitempty"`
 	WarmCPU time.Duration `json:"warmCPU,omitempty"`
@@ -134,8 +135,8 @@ func (t *Trial) Figures() (f Figures, err error) {
 	return f, err
 }
 
-// Quantile returns the nearest-rank quantile: the least value such that at least this part of all values is not above it. The part is
-// above 0 and at most 1. There must be at least one value.
+// Quantile returns the nearest-rank quantile: the least of the values that at least the given part of all values does not exceed. The
+// part is above 0 and at most 1. There must be at least one value.
 func Quantile[T cmp.Ordered](values []T, part float64) T {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[int(math.Ceil(part*float64(len(sorted))))-1]

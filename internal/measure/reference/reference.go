@@ -1,8 +1,8 @@
 // Package reference holds the reference functions. Each is the smallest function that decodes the event of an HTTP API and makes the
 // same DynamoDB calls as a function of Shopfront, with the same SDK client, wired by hand. They do not check, decide or log anything.
-// So the difference is the cost of Shopfront's own work.
+// So the difference between a function and its reference is the cost of Shopfront's own work.
 //
-// It imports the SDK, and no other package of this module.
+// The package imports no other package of this module.
 package reference
 
 import (
@@ -52,7 +52,7 @@ func Start(lookup func(string) string, wire func(*dynamodb.Client, string) Handl
 // request is the body of a redemption. Its code is in canonical form.
 type request struct{ Code, Nick string }
 
-// redemption handles a redemption. The call returns how many items or attributes it read.
+// redemption returns a Handler for redemptions. The function call returns how many items or attributes it read.
 func redemption(call func(ctx context.Context, customer string, asked request) (int, error)) Handler {
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		var asked request
@@ -91,7 +91,7 @@ func Redeem(client *dynamodb.Client, table string) Handler {
 	})
 }
 
-// RedeemManyUses takes a use of a code with a limit. It reads the code, and in one transaction records the redemption with the nick and
+// RedeemManyUses takes one use of a code with a limit. It reads the code, and in one transaction records the redemption with the nick and
 // takes the use from a counter.
 func RedeemManyUses(client *dynamodb.Client, table string) Handler {
 	return redemption(func(ctx context.Context, customer string, asked request) (int, error) {
@@ -178,7 +178,8 @@ func Area(client *dynamodb.Client, table string) Handler {
 	}
 }
 
-// Checkout reads the customer's profile with a product in one BatchGetItem and puts a checkout. The reference has both in one table.
+// Checkout reads the customer's profile with a product in one BatchGetItem and puts a checkout. Unlike the function, it uses one table
+// for both.
 func Checkout(client *dynamodb.Client, table string) Handler {
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		customer, product := event.PathParameters["customer"], event.PathParameters["product"]
@@ -230,7 +231,7 @@ func key(partition, sort string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{"customer": text(partition), "sk": text(sort)}
 }
 
-// bucket returns the partition key of an item of the vouchers table about subject.
+// bucket returns the partition key of the item about subject in the vouchers table.
 func bucket(customer, subject string) string {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(subject)) // never fails

@@ -176,7 +176,8 @@ func (s *Store) query(in input) any {
 	return map[string]any{"Items": items, "Count": len(items), "ScannedCount": len(items)}
 }
 
-// update sets attributes and adds to numbers. An update that redeems a single-use code fails and returns the item if that is impossible.
+// update sets attributes and adds to numbers. If it would redeem a single-use code that cannot be redeemed, it fails and returns the
+// item.
 func (s *Store) update(in input) (status int, answer any) {
 	old := s.find(in.TableName, in.Key)
 	if strings.Contains(in.ConditionExpression, "#maxUses") && !redeemable(old, in.ExpressionAttributeValues) {
@@ -207,7 +208,7 @@ func (s *Store) update(in input) (status int, answer any) {
 	return http.StatusOK, map[string]any{"Attributes": updated}
 }
 
-// redeemable reports whether a single-use code can be redeemed, at a time and for a nick
+// redeemable reports whether a single-use code can be redeemed at the given time for the given nick
 // (docs/decisions/0002-one-conditional-update.md).
 func redeemable(voucher, given item) bool {
 	at := number(given[":at"])

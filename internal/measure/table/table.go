@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Align returns the rows as lines. It aligns the first left columns to the left and the others to the right. All rows must have the
+// Align returns the rows as lines. It aligns the first n columns to the left and the others to the right. All rows must have the
 // same number of cells.
-func Align(left int, rows [][]string) string {
+func Align(n int, rows [][]string) string {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
@@ -20,7 +20,7 @@ func Align(left int, rows [][]string) string {
 		padded := make([]string, len(row))
 		for i, cell := range row {
 			padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i < left {
+			if i < n {
 				padded[i] = cell + padding
 			} else {
 				padded[i] = padding + cell

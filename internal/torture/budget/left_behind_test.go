@@ -64,8 +64,7 @@ func (p *replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer.Body.Bytes()) // the client may have gone away
 }
 
-// kindOf returns the same name for calls that do the same. Codes in the first key count as equal if only the number at
-// their end differs.
+// kindOf returns a name for what a call does. The name leaves out the number at the end of the code in the call's first key.
 func kindOf(operation string, body []byte) (string, error) {
 	type target struct {
 		TableName string
@@ -283,8 +282,8 @@ func faults() map[string]struct {
 	}
 }
 
-// wantLittleMore fails the test if the requests left more on the heap than one object for every ten requests, or 100 bytes for each.
-// For few requests the bound is higher, because the heap also grows by chance.
+// wantLittleMore fails the test if the requests left more on the heap than one object for every ten requests, or 100 bytes for each
+// request. For few requests the bound is higher, because the heap also grows by chance.
 func (now heap) wantLittleMore(tb testing.TB, before heap, requests int) {
 	tb.Helper()
 	const objectsByChance, bytesByChance = 500, 384 << 10
@@ -332,7 +331,7 @@ func TestRequests_MisbehavingStore_LeaveNothingBehind(t *testing.T) {
 	template := loadTemplate(t, s.store.url())
 	s.serve(t, template, newFunctions(t, template, s.store.url()))
 	s.requests[redeemUsedUp] = request{http.MethodPost, s.requests[redeemUsedUp].path, "", `{"code":"SPENT13","nick":"Alder"}`, nil}
-	s.begin(t) // uses it up
+	s.begin(t) // uses up the code
 	s.store.behind = &replay{behind: s.proxy, known: make(map[string]*httptest.ResponseRecorder)}
 	s.serve(t, template, newFunctions(t, template, s.store.url())) // new functions, which have no codes in memory
 	c := &crowd{api: s.api, customer: string(s.customer)}

@@ -16,14 +16,14 @@ import (
 // misbehaviour is one way in which a store misbehaves at every call.
 type misbehaviour struct {
 	name string
-	// answer writes the response. If it is nil, the real store responds, and the rates below say which faults hit its calls.
+	// answer writes the response. If it is nil, the real store responds.
 	answer answerer
-	// delay is the longest delay of slow and late responses.
+	// rates are the rates of the faults that hit calls to the real store. delay is the longest delay of slow and late responses.
 	rates map[faultproxy.Fault]float64
 	delay time.Duration
 	// refusing makes the store refuse every connection.
 	refusing bool
-	// spares reports whether a request may get a healthy store's response; nil: no request may.
+	// spares reports whether a request may get a healthy store's response. If it is nil, no request may.
 	spares func(request string) bool
 }
 
@@ -62,9 +62,9 @@ func drawn() []misbehaviour {
 		always(faultproxy.LateRequest, nil),
 		always(faultproxy.LostAnswer, nil),
 		always(faultproxy.CutAnswer, nil),
-		always(faultproxy.SlowRequest, everyRequest), // sometimes not slow enough
+		always(faultproxy.SlowRequest, everyRequest), // some calls are not slow enough to fail
 		always(faultproxy.SlowAnswer, everyRequest),
-		always(faultproxy.Unprocessed, allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder)), // these read batches
+		always(faultproxy.Unprocessed, allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder)), // the exceptions read batches
 		always(faultproxy.ShortPage, everyRequest),                                                            // the next pages are read, too
 	}
 }

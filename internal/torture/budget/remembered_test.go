@@ -41,13 +41,13 @@ func (manyUses) TransactWriteItems(context.Context, *dynamodb.TransactWriteItems
 	return &dynamodb.TransactWriteItemsOutput{}, nil
 }
 
-// A process remembers which codes have many uses, but at most 4,096 codes: many more codes do not take more memory.
+// A process remembers which codes have many uses, but at most 4,096 of them, so more codes do not take more memory.
 func TestRememberedCodes_AreBounded(t *testing.T) {
 	const bound = 4096
 	f := lay(t)
 	s := f.open(t, misbehaviour{})
 	store := manyUses{voucher: keptVoucher(t, s)}
-	all := max(*sent/bound+1, 3) * bound // enough to reach the bound
+	all := max(*sent/bound+1, 3) * bound // enough to exceed the bound
 	few, many := remembered(t, store, bound), remembered(t, store, all)
 	t.Logf("%d objects are held for %d codes, %d for %d", few, bound, many, all)
 	if few < bound || many > few+few/2 {

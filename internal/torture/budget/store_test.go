@@ -25,7 +25,7 @@ type store struct {
 	address string
 	ended   chan struct{} // closed at the end of the test
 
-	draw     atomic.Pointer[func(body []byte) answerer] // chooses the response to a call; nil: the real store's
+	draw     atomic.Pointer[func(body []byte) answerer] // chooses the response to a call; if nil, the real store responds
 	hijacked atomic.Int64                               // connections that misbehave at this moment
 
 	mu     sync.Mutex
@@ -36,7 +36,7 @@ type store struct {
 // answerer responds to a request on its connection, in any way. The connection is closed afterwards.
 type answerer func(exchange exchange)
 
-// exchange is a request to which a store misbehaves.
+// exchange is a request to a store that misbehaves.
 type exchange struct {
 	store *store
 	net.Conn
@@ -150,8 +150,7 @@ func (e exchange) operation() string {
 	return operation
 }
 
-// right forwards the request to the real store and returns the bytes of the response. The connection does not serve
-// another request.
+// right forwards the request to the real store and returns the bytes of the response, which closes the connection.
 func (e exchange) right() []byte {
 	recorder := httptest.NewRecorder()
 	again := e.request.Clone(context.WithoutCancel(e.request.Context()))
@@ -202,12 +201,12 @@ func (e exchange) wait(pause time.Duration) bool {
 	}
 }
 
-// silence sends no response until the client goes away.
+// silence sends nothing, and returns when the client goes away.
 func (e exchange) silence() {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		_, _ = e.Read(make([]byte, 1)) // nothing follows a request
+		_, _ = e.Read(make([]byte, 1)) // returns when the client closes the connection
 	}()
 	select {
 	case <-gone:

@@ -64,7 +64,7 @@ const (
 	checkOutOlder   = "check out by the deprecated path"
 )
 
-// request is one of these requests, with its statuses on a healthy store, including those after an earlier attempt was applied.
+// request is one of these requests, with the statuses that a healthy store may cause, even after an earlier attempt was applied.
 type request struct {
 	method, path, key, body string
 	statuses                []int
@@ -102,7 +102,7 @@ customers:
   - id: CUSTOMER
     name: Emberforge
     currency: EUR
-    refusals: {limit: 1000000, per: 24h} # all are counted
+    refusals: {limit: 1000000, per: 24h} # never reached, so every refusal is counted
     products:
       - id: coins
         name: Ember coins
@@ -137,7 +137,8 @@ type shop struct {
 type floor struct {
 	programs testshop.Programs
 	calm     *testshop.Shop
-	// turns lets only a few shops use DynamoDB Local at a time. On a small machine it would else respond too late for the functions.
+	// turns lets only a few shops use DynamoDB Local at a time. Otherwise, on a small machine,
+	// DynamoDB Local would respond too late for the functions.
 	turns chan struct{}
 }
 
@@ -263,7 +264,7 @@ func (s *shop) note(record gateway.Record) {
 	}
 }
 
-// misbehave makes the store misbehave in a way; nil makes it healthy again.
+// misbehave makes the store misbehave in the given way; nil makes it healthy again.
 func (s *shop) misbehave(t *testing.T, how *misbehaviour) {
 	t.Helper()
 	switch {
@@ -319,8 +320,8 @@ func (s *shop) processes(t *testing.T) []string {
 	return processes
 }
 
-// wantResponses fails the test unless the function itself responded to each request in time: with the normal response if the
-// misbehaviour spares the request, otherwise with 503.
+// wantResponses fails the test unless the function itself responded to each request in time: with 503, or with the normal response if
+// asHealthy allows that.
 func (s *shop) wantResponses(t *testing.T, answers map[string]*httptest.ResponseRecorder, asHealthy func(request string) bool) {
 	t.Helper()
 	s.mu.Lock()

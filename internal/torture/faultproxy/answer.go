@@ -45,16 +45,16 @@ func (c *call) uncanceled() []reason {
 	return reasons
 }
 
-// canceled is the response to a canceled transaction. The parameter because is the reason at the given places.
-func canceled(reasons []reason, places map[int]bool, because reason) answer {
+// canceled is the response to a canceled transaction. It sets the reason at the given places to cause.
+func canceled(reasons []reason, places map[int]bool, cause reason) answer {
 	codes := make([]string, len(reasons))
 	for i := range reasons {
 		if places[i] {
-			reasons[i] = because
+			reasons[i] = cause
 		}
 		codes[i] = reasons[i].Code
 	}
-	body, _ := json.Marshal(map[string]any{ // of strings and JSON
+	body, _ := json.Marshal(map[string]any{ // strings and JSON always marshal
 		"__type":              namespace + "TransactionCanceledException",
 		"Message":             "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]",
 		"CancellationReasons": reasons,
@@ -76,8 +76,8 @@ func (p *Proxy) conflict(ctx context.Context, c *call, held map[int]bool) answer
 	return canceled(reasons, held, reason{Code: "TransactionConflict", Message: message})
 }
 
-// checkOthers sets the reasons of the items that are not held. It sends the transaction to DynamoDB Local with a check that always
-// fails in the place of each held item, so nothing is applied.
+// checkOthers sets the reasons of the items that are not held. It replaces each held item by a check that always fails, and sends the
+// transaction to DynamoDB Local, so nothing is applied.
 func (p *Proxy) checkOthers(ctx context.Context, c *call, held map[int]bool, reasons []reason) {
 	var request struct{ TransactItems []json.RawMessage }
 	if err := json.Unmarshal(c.body, &request); err != nil {
@@ -89,7 +89,7 @@ func (p *Proxy) checkOthers(ctx context.Context, c *call, held map[int]bool, rea
 			"TableName": c.writes[place].table, "Key": never, "ConditionExpression": "attribute_exists(" + sortKey + ")",
 		}})
 	}
-	body, _ := json.Marshal(request) // of JSON
+	body, _ := json.Marshal(request) // JSON always marshals
 	a, err := p.forward(ctx, c.header, body)
 	var checked struct{ CancellationReasons []reason }
 	if err == nil && json.Unmarshal(a.body, &checked) == nil {
@@ -117,7 +117,7 @@ func serverError(random *rand.Rand) answer {
 	return refusal(http.StatusServiceUnavailable, "ServiceUnavailable", "The service is currently unavailable or busy.")
 }
 
-// send sends the first bytes of the response. The Content-Length is that of the whole body.
+// send sends the first bytes of the response. The Content-Length is always that of the whole body.
 func (a answer) send(w http.ResponseWriter, bytes int) {
 	header := w.Header()
 	header.Set("Content-Type", "application/x-amz-json-1.0")

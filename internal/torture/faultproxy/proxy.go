@@ -1,7 +1,7 @@
 // Package faultproxy is a reverse proxy that makes DynamoDB Local hostile: it adds the limits and errors of the real service, and the
 // faults of networks. Only tests import it. It must not import any package of this module.
 //
-// Two rules of the service always apply if the settings ask for them:
+// Two rules of the service apply to all calls if the settings turn them on:
 //
 //   - Transactions exclude each other. While one is in flight, other writes of its items, and transactions that read them, are refused
 //     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-conflict-handling),
@@ -31,9 +31,9 @@ import (
 type Settings struct {
 	// Target is the URL of DynamoDB Local.
 	Target string
-	// Seed repeats the faults.
+	// Seed determines the faults: the same seed repeats them.
 	Seed uint64
-	// Rates are the shares, from 0 to 1, of the calls that a fault hits, among the calls that it can hit. At most one fault hits a call.
+	// Rates have, for each fault, the share of calls, from 0 to 1, that it hits among those that it can hit. At most one fault hits a call.
 	Rates map[Fault]float64
 	// Burst is how many calls in a row a Throttle refuses; 0 means 1.
 	Burst int
@@ -41,8 +41,8 @@ type Settings struct {
 	Delay time.Duration
 	// Hold is how long a transaction takes. Meanwhile, other writes of its items are refused. With 0, transactions do not conflict.
 	Hold time.Duration
-	// WriteUnits and ReadUnits are the units per second of one partition key value; 0 means unlimited. Reserve is for how many
-	// seconds it can save unused units.
+	// WriteUnits and ReadUnits are the units per second of one partition key value; 0 means unlimited. Unused units of up to
+	// Reserve seconds are saved.
 	WriteUnits, ReadUnits, Reserve float64
 	// Watch, if set, is called when a call arrives, and when DynamoDB Local has applied it. The call continues when Watch returns, so
 	// a test can end a process there.
@@ -54,8 +54,8 @@ type Stage int
 
 // The stages of a call that can be watched.
 const (
-	Arrived Stage = iota // and not applied
-	Applied              // and the response not sent
+	Arrived Stage = iota // but not applied yet
+	Applied              // but the response is not sent yet
 )
 
 // Proxy is a hostile DynamoDB. Start makes one.
@@ -70,7 +70,7 @@ type Proxy struct {
 	late     sync.WaitGroup
 }
 
-// Start starts a proxy on a free port of this machine. Close it.
+// Start starts a proxy on a free port of this machine. The caller must call Close.
 func Start(settings Settings) (*Proxy, error) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -203,7 +203,7 @@ func (p *Proxy) apply(ctx context.Context, c *call) answer {
 	if c.apart > 0 && a.status == http.StatusOK {
 		release() // but the first item stays hidden
 	}
-	if before, is := p.rules.hidden(c); is { // asked after DynamoDB Local, whose item may be ahead
+	if before, is := p.rules.hidden(c); is { // checked last, because a transaction may have hidden the item meanwhile
 		a = before
 	}
 	p.watch(c.operation, Applied)
@@ -218,7 +218,7 @@ func broken(err error) answer {
 	return refusal(http.StatusInternalServerError, "InternalServerError", err.Error())
 }
 
-// read returns the response to a GetItem. Its header is that of another call.
+// read sends a GetItem with the header of the call c, and returns the response.
 func (p *Proxy) read(ctx context.Context, c *call, key itemKey) (answer, error) {
 	body, _ := json.Marshal(map[string]any{ // strings always marshal
 		"TableName": key.table, "Key": attributes{partitionKey: {S: key.partition}, sortKey: {S: key.sort}}, "ConsistentRead": true,

@@ -37,10 +37,10 @@ type refused struct {
 	answer
 
 	rule Fault
-	held map[int]bool // the places of items that calls in flight hold; if there are any, conflict makes the response
+	held map[int]bool // the places of items that calls in flight hold; unless empty, Proxy.conflict makes the response
 }
 
-// admit accepts a call, which must be released at its end, or refuses it.
+// admit accepts a call or refuses it. The caller must release an accepted call at its end.
 func (r *rules) admit(c *call) (release func(), no *refused) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +84,7 @@ func (r *rules) held(c *call) map[int]bool {
 	return held
 }
 
-// hide holds an item until show, and lets GetItem read it as it was before a transaction.
+// hide holds an item until show is called, and lets GetItem read it as it was before a transaction.
 func (r *rules) hide(key itemKey, before answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,8 +132,8 @@ func (r *rules) hold(c *call, held bool) {
 	}
 }
 
-// charge takes a call's units, or returns the places of the items that are over the limit. An item counts as one unit, because no
-// item of the vouchers table is larger, and twice in a transaction. A Query is free.
+// charge takes a call's units, or returns the places of the items that are over the limit. An item costs one unit, because no item of
+// the vouchers table is larger, or two units in a transaction. A Query is free.
 func (r *rules) charge(c *call) (over map[int]bool) {
 	over = make(map[int]bool)
 	charged := make(map[*bucket]float64)
@@ -167,7 +167,7 @@ func (r *rules) charge(c *call) (over map[int]bool) {
 	return nil
 }
 
-// bucket refills a bucket for the time since its last use, and returns it. It holds at most one second's units and the reserve.
+// bucket refills a bucket for the time since its last use, and returns it. A bucket holds at most one second's units and the reserve.
 func (r *rules) bucket(at partition, rate float64) *bucket {
 	now, most := time.Now(), rate*(1+r.settings.Reserve)
 	b := r.buckets[at]

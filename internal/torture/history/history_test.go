@@ -173,7 +173,7 @@ func TestJudge(t *testing.T) {
 			redeem(1, 2, "alder", "1", redeemed, "A"), edit(3, 4, disable), redeem(5, 6, "alder", "1", refused, ""),
 		}},
 
-		"a raised limit gives its uses": {two, history.Broken, []history.Operation{
+		"a raised limit makes its new uses available": {two, history.Broken, []history.Operation{
 			redeem(1, 2, "", "", redeemed, "A"), redeem(3, 4, "", "", redeemed, "B"), edit(5, 6, limit(3)), redeem(7, 8, "", "", refused, ""),
 		}},
 		"a limit that is being raised may give any of its new uses": {two, history.Kept, []history.Operation{

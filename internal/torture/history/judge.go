@@ -2,7 +2,7 @@
 // keeps the promises of docs/interface.md could have given these responses: recorder.go and operation.go are the record, terms.go
 // says which terms may apply to a request, voucher.go is the model of a voucher, and judge.go runs the checker.
 //
-// It knows only the interface. It must not import any package of this module, so that it cannot share their mistakes.
+// It knows only the interface. It must not import any package of this module, so that it cannot share the mistakes of the tested code.
 package history
 
 import (
@@ -55,7 +55,7 @@ func (h History) text(marked map[int]bool) string {
 func (h History) explain(model porcupine.Model, operations []porcupine.Operation, within time.Duration) string {
 	_, info := porcupine.CheckOperationsVerbose(model, operations, within)
 	var longest []porcupine.Operation
-	for _, partition := range info.PartialLinearizationsOperations() { // there is one
+	for _, partition := range info.PartialLinearizationsOperations() { // there is only one partition
 		for _, order := range partition {
 			if len(order) > len(longest) {
 				longest = order

@@ -10,8 +10,8 @@ const None = 0
 
 // Terms are the terms with which a voucher was created.
 type Terms struct {
-	MaxUses        int // None, or at least 1; never changes from or to None or 1
-	MaxUsesPerNick int // None, or at least 1, and then a nick is needed; never changes from or to None
+	MaxUses        int // None, or at least 1; no edit changes it from or to None or 1
+	MaxUsesPerNick int // None, or at least 1, which makes a nick required; no edit changes it from or to None
 	Disabled       bool
 }
 
@@ -70,7 +70,7 @@ type Answer struct {
 // Redemption is a stored redemption.
 type Redemption struct{ ID, Nick string }
 
-// String describes the operation in one line, and each listed redemption in another.
+// String describes the operation in one line, followed by a line for each listed redemption.
 func (o Operation) String() string {
 	var b strings.Builder
 	returned := "…"

@@ -22,8 +22,8 @@ type Recorder struct {
 // NewRecorder starts the history of a voucher that was created with these terms.
 func NewRecorder(terms Terms) *Recorder { return &Recorder{history: History{Terms: terms}} }
 
-// Call records that an operation starts now. It reads only Client, Ask, Nick, Key and Edit. Call returned when the operation has
-// returned; until then its outcome is unknown.
+// Call records that an operation starts now. It reads only Client, Ask, Nick, Key and Edit. It returns a function that records the
+// response; until that function is called, the outcome is unknown.
 func (r *Recorder) Call(asked Operation) (returned func(Answer)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

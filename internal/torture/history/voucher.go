@@ -47,7 +47,6 @@ func (j judged) taken(v voucher) int {
 	return v.byNick[j.nick]
 }
 
-// redeeming is a request to redeem.
 type redeeming struct {
 	judged
 
@@ -72,12 +71,12 @@ func (r redeeming) happen(v voucher) (voucher, bool) {
 		return v, r.keyed && has == r.id
 	case Refused:
 		return v, has == none && (r.refuses(v) || v.used >= v.low)
-	case Unknown: // if it never happens, the checker places it behind the end of the history
+	case Unknown: // a request that is never applied is placed after the end of the history
 		if has == none && free {
 			return v.take(r, unseen), true
 		}
 		return v, true
-	case Redeemable, Done, Denied: // of a check, an edit or a list, or without an effect
+	case Redeemable, Done, Denied: // outcomes of a check, an edit or a list; denied requests are left out
 	}
 	return v, false
 }

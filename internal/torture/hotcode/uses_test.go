@@ -16,8 +16,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// A crowd takes each use of a code once. The number of calls is bounded. Each redemption takes two calls. The only tries
-// that fail are the first of each request, and one per till at each empty counter.
+// A crowd takes each use of a code once. The number of calls has an upper bound: a redemption takes two calls, and the only tries
+// that fail are the first try of each request, and one try per till at each empty counter.
 func TestCrowd_TakesEachUseOnce(t *testing.T) {
 	const uses, tills = 128, 16
 	for _, counters := range []int{1, 4, 64} {

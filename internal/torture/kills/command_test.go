@@ -25,12 +25,12 @@ const (
 	exitInterrupted = 130
 )
 
-// command is a kind of operator's work.
+// command is a kind of shopctl command.
 type command struct {
 	kind string
 	// variant distinguishes commands of the same kind. Together they must reach the number of kills for their kind.
 	variant string
-	// isWhole: each subject is a customer.
+	// isWhole: each run is about a whole customer.
 	isWhole bool
 	// only is the operation at which the command is ended; empty: at every operation.
 	only string
@@ -180,7 +180,7 @@ func (r *round) subject(number int) subject {
 	return s
 }
 
-// playUndisturbed returns the calls that the command makes.
+// playUndisturbed runs the command to its end, and returns the calls that it makes.
 func (r *round) playUndisturbed() []string {
 	r.t.Helper()
 	s := r.subject(0)
@@ -292,7 +292,7 @@ func (r *round) steps(calls []string) []step {
 	return steps
 }
 
-// fates returns the fates to test for a call. They make no difference to a read, so the short form tests only one for each read.
+// fates returns the fates to test for a call. For a read the fate makes no difference, so the short form tests only one per read.
 func (r *round) fates(operation string, n int) []fate {
 	fates := slices.Clone(r.ending.fates)
 	if !r.command.late || !isWrite(operation) {
@@ -308,7 +308,6 @@ func (r *round) fates(operation string, n int) []fate {
 	}
 }
 
-// endAt runs the command and ends it at the step.
 func (r *round) endAt(s subject, at step, number int) *process {
 	r.t.Helper()
 	p := r.startAt(s, at, number)
@@ -316,7 +315,7 @@ func (r *round) endAt(s subject, at step, number int) *process {
 	return p
 }
 
-// startAt starts the command, which is to end at the step.
+// startAt sets the trap for the step, and starts the command.
 func (r *round) startAt(s subject, at step, number int) *process {
 	r.t.Helper()
 	p := r.process(r.t, r.command.args(r, s)...)

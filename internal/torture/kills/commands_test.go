@@ -230,7 +230,6 @@ func enableBatch() command {
 	}
 }
 
-// withBatch prepares a batch.
 func withBatch(disabled bool) func(*round, subject) {
 	return func(r *round, s subject) {
 		for number := range switchedSize {

@@ -23,11 +23,11 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// redemption is a kind of request to redeem, by the calls that it takes.
+// redemption is a kind of request to redeem. The kinds differ in the calls that they take.
 type redemption struct {
 	kind string
-	// calls lists the operations of an undisturbed redemption in a process that knows the shop's settings. The last one of a
-	// refusal counts it.
+	// calls lists the operations of an undisturbed redemption in a process that knows the shop's settings. The last call of a
+	// refused request counts the refusal.
 	calls []string
 	// perhaps: the function may find a use with fewer calls.
 	perhaps bool
@@ -57,7 +57,6 @@ const alder = "Alder"
 // functionFailed is the gateway's response when the function ended without one.
 const functionFailed = `{"message":"Internal Server Error"}`
 
-// redemptions returns all kinds.
 func redemptions() []redemption {
 	single := func(d *desk, code string) { d.create(code, voucher.Terms{}) }
 	many := voucher.Terms{MaxUses: new(voucher.Limit(6)), Counters: 2}
@@ -137,7 +136,6 @@ func withFewLeft(d *desk, code string) {
 	}
 }
 
-// request is a request to redeem.
 type request struct{ code, nick, key string }
 
 // keyed returns a request with a key.
@@ -175,7 +173,7 @@ func (b *bench) send(t *testing.T, customer string, r request) received {
 	return a
 }
 
-// place returns the number of the step's call, from 1.
+// place returns the place of the step's call in r.calls, from 1.
 func (r *redemption) place(at step) int {
 	n := 0
 	for i, operation := range r.calls {
@@ -257,8 +255,8 @@ type killedOne struct {
 	*recorder
 	at      step
 	request request
-	hadIDs  []string // on record before it was sent again
-	again   received // the response to that retry
+	hadIDs  []string // the redemptions on record before the request was sent again
+	again   received // the response to the retry
 }
 
 // sendAgain retries each request, and judges its outcome.
@@ -337,11 +335,11 @@ func (d *desk) killAt(kind *redemption, record *recorder, at step) *killedOne {
 	return nil
 }
 
-// tryKillAt reports whether the function was killed at the step. That can fail: the request may not reach the step, or a busy
-// machine may start another process for the request, whose first call does not belong to the request.
+// tryKillAt sends the request, and reports whether the function was killed at the step. That can fail: the request may
+// not reach the step, or a busy machine may start another process for the request, whose first call does not belong to the request.
 func (d *desk) tryKillAt(k *killedOne) bool {
 	d.t.Helper()
-	// Afterwards a function is running and knows the settings, unless the request went to a process that had just been killed.
+	// After this request, a function is running and knows the settings, unless the request went to a process that had just been killed.
 	if a := d.send(d.t, d.customer, request{code: "*", nick: alder}); a.body == functionFailed {
 		return false
 	} else if a.status != http.StatusNotFound {
@@ -411,7 +409,6 @@ func (d *desk) functions() []int {
 	return pids
 }
 
-// kill kills processes of this test.
 func (d *desk) kill(pids []int) {
 	for _, pid := range pids {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -423,7 +420,7 @@ func (d *desk) kill(pids []int) {
 // hadTaken reports whether the request had taken a use before it was sent again.
 func (k *killedOne) hadTaken() bool { return len(k.hadIDs) > k.taken }
 
-// takesUse reports whether the function was killed at the call that takes a use, which is the last one.
+// takesUse reports whether the function was killed at the call that takes a use, which is the last call.
 func (k *killedOne) takesUse() bool {
 	steps := k.steps()
 	last := steps[len(steps)-1]
@@ -470,7 +467,7 @@ func (d *desk) onRecord() map[string][]string {
 	return ids
 }
 
-// newOnRecord returns the least and the greatest number of redemptions that the request may have on record. With a key it is one,
+// newOnRecord returns the least and the greatest number of redemptions that the request may have on record. With a key it is 1,
 // however often the request was sent. Without a key, the killed request may have left one more.
 func (k *killedOne) newOnRecord() (least, most int) {
 	switch {

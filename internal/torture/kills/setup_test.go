@@ -47,7 +47,7 @@ func wantedKills(t *testing.T) int {
 	return n
 }
 
-// bench is a shop whose processes are ended.
+// bench is a shop whose processes the test ends.
 type bench struct {
 	*testshop.Shop
 	programs testshop.Programs
@@ -71,7 +71,7 @@ func newBench(t *testing.T, programs testshop.Programs) *bench {
 	return &bench{Shop: shop, programs: programs, trap: trap}
 }
 
-// refusing responds like DynamoDB to calls that panic with errExpired.
+// refusing responds as DynamoDB does to expired credentials when the store panics with errExpired.
 func refusing(store http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -98,7 +98,7 @@ customers:
   - id: %s
     name: Minecave
     currency: EUR
-    refusals: {limit: 1000000, per: 24h} # all are counted
+    refusals: {limit: 1000000, per: 24h} # every refusal is counted, nobody is blocked
     products:
       - id: coins
         name: Coins
@@ -175,7 +175,6 @@ func (b *bench) process(t *testing.T, args ...string) *process {
 	return p
 }
 
-// start starts the process.
 func (p *process) start(t *testing.T) {
 	t.Helper()
 	if err := p.command.Start(); err != nil {
@@ -201,7 +200,7 @@ func (p *process) end(signal syscall.Signal) {
 	_ = p.command.Process.Signal(signal) // it has not ended, because it waits for a response
 	select {
 	case <-p.ended:
-	case <-time.After(patience): // its exit code will be wrong
+	case <-time.After(patience): // the test fails because of the exit code
 		_ = p.command.Process.Kill()
 		<-p.ended
 	}

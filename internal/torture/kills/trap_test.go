@@ -111,7 +111,7 @@ func (t *trap) calls() []string {
 // errExpired is the panic value for a call that the store must reject as expired.
 var errExpired = errors.New("ExpiredTokenException")
 
-// watch is for faultproxy.Settings. Its panic cuts the connection of the call, or makes the handler refusing refuse the call.
+// watch is for faultproxy.Settings. With a panic it cuts the connection, or makes the handler of setup_test.go reject the call.
 func (t *trap) watch(operation string, stage faultproxy.Stage) {
 	end, what, hold := t.count(operation, stage)
 	if end != nil {

@@ -19,7 +19,7 @@
 //     is looked up before every refusal.
 //   - That lookup is also made without an Idempotency-Key, and the request recognises its own write. Both matter only after a
 //     lost attempt.
-//     Behind them, the response to a refusal after a lost attempt is 503.
+//     As a second guard, a refusal after a lost attempt becomes a 503.
 //
 // These mutations cannot be found, because they have no visible effect:
 //
@@ -27,5 +27,5 @@
 //   - A token lacks the customer or the code: the record is stored with its code's items, where no other token is looked up.
 //   - An edit does not recognise its own write to a counter after a lost response: it starts over, with the same result.
 //
-// Nothing that ships may import it.
+// Nothing that ships may import this package.
 package mutation

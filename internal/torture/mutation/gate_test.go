@@ -8,8 +8,8 @@ import (
 	"shopfront/internal/torture/faultproxy"
 )
 
-// gate is between the programs and the store. It holds chosen calls, so that something else goes first, and injects faults
-// into others. A call is identified by its operation and a number, counted from the call of stop or inflict.
+// gate is between the programs and the store. It holds some calls, so that other calls go first, and injects faults into others.
+// A call is identified by its operation and its number, counted since stop or inflict was called.
 type gate struct {
 	proxy *faultproxy.Proxy
 

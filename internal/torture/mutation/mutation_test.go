@@ -70,7 +70,7 @@ func (m mutation) wantFound(s *shop) {
 	}
 }
 
-// played is the scene of a mutation, with the change that is also made without the mutation.
+// played is the scene of a mutation. The change given is made with and without the mutation.
 type played struct {
 	name  string
 	scene scene

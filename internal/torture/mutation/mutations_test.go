@@ -9,7 +9,7 @@ const (
 	byHistory checker = "history" // no correct voucher could give these responses and end with these records
 	byVerify  checker = "verify"  // the stored records do not add up
 
-	// A mutation does not count as found by these alone, because a crash can cause them too.
+	// A mutation does not count as found by these checkers alone, because a crash can cause them too.
 	byInterface checker = "interface"
 	byMotion    checker = "motion" // an edit is unfinished although nobody interrupted it
 )

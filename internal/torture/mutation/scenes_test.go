@@ -10,7 +10,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// scene is a sequence of events at a shop that only a guard of the store gets right.
+// scene plays a sequence of events at a shop in which the store keeps its promises only because of a guard.
 type scene func(s *shop)
 
 // limit returns a limit for terms.
@@ -71,13 +71,13 @@ func unreadCounters(s *shop) {
 	terms.Counters = 32
 	c := s.create(terms)
 	c.edit(limitedTo(4))                                      // lowering takes uses from the first counter
-	s.gate.inflict("BatchGetItem", 2, faultproxy.Unprocessed) // the first one reads the settings
+	s.gate.inflict("BatchGetItem", 2, faultproxy.Unprocessed) // the first call reads the settings
 	for range 5 {
 		c.redeem("", "")
 	}
 }
 
-// A shopper redeems a code again that each nick may redeem once.
+// A shopper redeems a code twice, but each nick may redeem it once.
 func oneUsePerNick(s *shop) {
 	c := s.create(perNick(10, 1))
 	c.redeem("alder", "")
@@ -134,7 +134,7 @@ func revokedKey(s *shop) {
 	s.createClosed(single()).redeem("alder", "")
 }
 
-// All codes are paused after a process has read that none is.
+// All codes are paused after a process has read that no code is paused.
 func pausedAfterALook(s *shop) {
 	s.create(unlimited()).redeem("alder", "")
 	if _, err := s.operator.Pause(s.Context()); err != nil {
@@ -173,7 +173,7 @@ func requestsWithoutKeys(s *shop) {
 	c.redeem("alder", "")
 }
 
-// A code is disabled after it was redeemed under a key.
+// A redemption with a key is retried after its code was disabled.
 func retryAfterDisabling(s *shop) {
 	c := s.create(perNick(8, 3))
 	c.redeem("alder", "order-1047")
@@ -239,8 +239,8 @@ func lateTransaction(s *shop) {
 	wait()
 }
 
-// Two requests with the same key race for the last use of a code. The transaction of one is half visible: the counter is empty,
-// but the record does not exist yet.
+// Two requests with the same key race for the last use of a code. The first request's transaction is half visible: the counter is
+// empty, but the record does not exist yet.
 func lastUseInHalves(s *shop) {
 	s.takeInHalves("TransactWriteItems", func(*code) {})
 }
@@ -250,8 +250,8 @@ func fullCodeInHalves(s *shop) {
 	s.takeInHalves("TransactGetItems", func(c *code) { c.redeem("cedar", "") })
 }
 
-// takeInHalves sends two requests with the same key for the last use of a code. The first one's transaction stays half visible
-// until the second one has its response or sends the operation again.
+// takeInHalves sends two requests with the same key for the last use of a code. The first transaction stays half visible
+// until the second request has its response or sends the operation again.
 func (s *shop) takeInHalves(operation string, meanwhile func(*code)) {
 	c := s.create(limited(2))
 	c.redeem("birch", "")
@@ -284,7 +284,7 @@ func refusalWithAttemptInFlight(s *shop) {
 	c := s.create(single())
 	c.edit(disabled(true))
 	late := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
-	applied := s.gate.stop(s.T, "UpdateItem", 2, faultproxy.Applied) // after its retry
+	applied := s.gate.stop(s.T, "UpdateItem", 2, faultproxy.Applied) // the late call, after its retry
 	c.redeem("alder", "")
 	c.edit(disabled(false))
 	late.release()
@@ -297,7 +297,7 @@ func raiseBeforeTheMark(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("", "")
 	c.redeem("", "")
-	mark := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived) // the code is known to have many uses by now
+	mark := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived) // by now the first UpdateItem of a request is the mark
 	wait := c.redeeming("", "")
 	mark.wait(s.T)
 	c.edit(limitedTo(4))
@@ -318,7 +318,7 @@ func useMovesBetweenReads(s *shop) {
 	found := s.gate.stop(s.T, "TransactWriteItems", 1, faultproxy.Applied)
 	half := s.gate.stop(s.T, "BatchGetItem", 1, faultproxy.Applied)
 	for nth := range 10 {
-		s.gate.inflict("BatchGetItem", nth+1, faultproxy.Unprocessed) // if it leaves all keys, the call is not applied
+		s.gate.inflict("BatchGetItem", nth+1, faultproxy.Unprocessed) // half skips responses that leave all keys unread
 	}
 	wait := c.redeeming("", "")
 	found.wait(s.T)
@@ -327,8 +327,8 @@ func useMovesBetweenReads(s *shop) {
 	found.release()
 	half.wait(s.T)
 	s.gate.spare()
-	c.edit(limitedTo(3)) // at the first
-	c.redeem("", "")     // from the second
+	c.edit(limitedTo(3)) // adds a use to the first counter
+	c.redeem("", "")     // takes the use of the second
 	half.release()
 	wait()
 }
@@ -460,7 +460,7 @@ func twoLimitsAtOnce(s *shop) {
 	}
 }
 
-// A note is written to a voucher after its limit was raised on the counters, but before it was raised in the voucher.
+// A note is written to a voucher after a raise has written the counter, and before the raise writes the new limit.
 func noteBeforeALimitIsSet(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("", "")

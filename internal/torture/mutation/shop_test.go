@@ -83,7 +83,6 @@ func open(t *testing.T, programs testshop.Programs, customer string) *shop {
 	return s
 }
 
-// create creates a voucher.
 func (s *shop) create(terms voucher.Terms) *code {
 	s.Helper()
 	reward, _, err := s.operator.Reward(s.Context(), "coins/500")
@@ -222,10 +221,10 @@ func (c *code) editing(e edit) *command {
 	return running
 }
 
-// shopctl returns a command of the programs' own shopctl, such as edit, for the code.
-func (c *code) shopctl(does string, flags ...string) *exec.Cmd {
+// shopctl returns a run of the shopctl under test, with a subcommand such as edit for the code.
+func (c *code) shopctl(subcommand string, flags ...string) *exec.Cmd {
 	s := c.shop
-	arguments := append([]string{"--local", "voucher", does, string(s.operator.Customer.ID), c.written}, flags...)
+	arguments := append([]string{"--local", "voucher", subcommand, string(s.operator.Customer.ID), c.written}, flags...)
 	command := exec.CommandContext(s.Context(), s.programs.Shopctl(), arguments...)
 	command.Dir = s.Dir
 	return command

@@ -11,7 +11,7 @@ import (
 )
 
 // Random faults must find mutations too. The test tries one mutation of each kind: the condition, the token, the check of the old
-// item, the check of a transaction, the counter and the version. underTorture returns the trial of such a mutation.
+// item, the check of a transaction, the counter, the version and access. underTorture returns the trial of such a mutation.
 func underTorture(name string) (trial string, is bool) {
 	trial, is = map[string]string{
 		"redeems a single-use code again":        contention,
@@ -45,11 +45,10 @@ func firstFound(t *testing.T, programs testshop.Programs, trial string) round {
 			return r
 		}
 	}
-	t.Fatalf("%d rounds break no promise", mostRounds)
+	t.Fatalf("no promise was broken in %d rounds", mostRounds)
 	return round{}
 }
 
-// round is a round of torture.
 type round struct {
 	trial  string
 	number int

@@ -20,8 +20,8 @@ import (
 // maxAccessAttempts bounds how often a change starts again because another one overtook it.
 const maxAccessAttempts = 20
 
-// maxUnseenAttempts bounds how often the creation of a key waits for a key that was counted but is not visible. Somebody may have
-// deleted its record.
+// maxUnseenAttempts bounds how often the creation of a key waits for a key that was counted but is not visible. The wait must end,
+// because somebody may have deleted the record.
 const maxUnseenAttempts = 5
 
 // errOvertaken is the error of a change that other changes kept overtaking.
@@ -68,8 +68,8 @@ func (s *Access) PutSettings(ctx context.Context, customer catalog.CustomerID, s
 	}
 }
 
-// ChangePause applies a change to what a customer has paused, writes nothing but the settings, and returns the result. It starts
-// again if somebody else changes the settings meanwhile. Errors of change are returned as they are.
+// ChangePause applies a change to what a customer has paused and returns the result. It starts again if somebody else changes the
+// settings meanwhile. Errors of change are returned as they are.
 //
 // If there is nothing to change, it still writes the settings, as a new version. A write of an interrupted command that is still in
 // flight can then no longer undo what the caller was told, because it is conditional on the old version.
@@ -188,8 +188,8 @@ func (s *Access) putKey(ctx context.Context, customer catalog.CustomerID, record
 	return overtaken, err
 }
 
-// RevokeKey marks a key as revoked at the given time and returns its record. If the key was revoked before, the record says when, and nothing is
-// changed. An unknown key is access.ErrKeyUnknown.
+// RevokeKey marks a key as revoked at the given time and returns its record. If the key was already revoked, nothing is changed, and
+// the record says when that was. An unknown key is access.ErrKeyUnknown.
 func (s *Access) RevokeKey(ctx context.Context, customer catalog.CustomerID, id access.KeyID, at time.Time) (access.KeyRecord, error) {
 	call := &table.Update{
 		Key:       table.AccessKeyKey(customer, id),

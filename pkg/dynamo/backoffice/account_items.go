@@ -27,7 +27,7 @@ const (
 	typeTruth  attributeType = "true or false"
 )
 
-// typeOf returns the type that an attribute must have, or "" if the name is not one of a fixed attribute.
+// typeOf returns the type that an attribute must have, or "" if no fixed attribute has this name.
 func typeOf(name string) attributeType {
 	switch name {
 	case table.AttrCode, table.AttrReward, table.AttrCurrency, table.AttrNick, table.AttrNickHash, table.AttrBatch, table.AttrNote,

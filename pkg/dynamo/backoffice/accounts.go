@@ -14,7 +14,7 @@ import (
 const (
 	// listReaders is how many buckets are read at a time.
 	listReaders = 8
-	// oneCodeReaders replaces it when several codes are read at once, because each needs all buckets.
+	// oneCodeReaders replaces listReaders when only one code is read: such reads run in parallel, and each needs all buckets.
 	oneCodeReaders = 2
 	// codePage is how many items of a code are requested at once in each bucket, and how many items of a bucket wait to be merged.
 	codePage = 100
@@ -39,7 +39,7 @@ func (s *Vouchers) Accounts(ctx context.Context, customer catalog.CustomerID) it
 			switch {
 			case !isCode(code):
 				complete = reader.newAccount(code)
-				complete.Fault(reader.place(it), reconciliation.KindMalformed, "the sort key begins with no code")
+				complete.Fault(reader.place(it), reconciliation.KindMalformed, "the sort key does not begin with a code")
 			case account != nil && account.Code == code:
 				reader.add(account, it)
 				continue
@@ -58,7 +58,7 @@ func (s *Vouchers) Accounts(ctx context.Context, customer catalog.CustomerID) it
 }
 
 // Account reads what is stored under one code, and the voucher and its counters before and after that. It waits for the
-// duration settle in between: if the first look sees a transaction half-applied, the next one sees it complete.
+// duration settle between these reads: if the first one sees a transaction half-applied, the next one sees it complete.
 func (s *Vouchers) Account(
 	ctx context.Context, customer catalog.CustomerID, code voucher.Code, settle time.Duration,
 ) (account *reconciliation.Account, err error) {

@@ -48,7 +48,7 @@ func (s *Vouchers) inOrder(ctx context.Context, customer catalog.CustomerID, cod
 }
 
 // bucketQuery asks for the items in a bucket, in the order of their sort keys, in pages of 1 MB, which take the fewest calls. If a
-// code is given, it asks for few others, and for small pages, because several codes are read at once.
+// code is given, the query reads few items of other codes. Its pages are small then, because several codes are read at once.
 func (s *Vouchers) bucketQuery(customer catalog.CustomerID, number int, code voucher.Code) *dynamodb.QueryInput {
 	query := partition(s.table, table.Bucket(customer, number))
 	if code != "" { // the voucher itself, and keys in which a # follows the code

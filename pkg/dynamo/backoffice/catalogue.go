@@ -40,9 +40,10 @@ func (s *Catalogue) Customer(ctx context.Context, id catalog.CustomerID) (catalo
 
 // Shop reads a customer with all products, on sale or not, or returns catalog.ErrNotFound.
 //
-// A product can be found under both keys: another apply is moving it, or an older shopctl, which does not know OffSaleKey, put
-// it on sale. The copy on sale counts, because shoppers see that one. It gets the later version of the two, so that the next
-// write removes the other copy. Missed in the middle of a move, a product looks new. Then its write returns ErrChanged.
+// A product can be found under both keys if another apply is moving it, or if an older shopctl, which does not know OffSaleKey,
+// stored it again. The copy under ProductKey counts, because functions read that one. It gets the later version of the two, so
+// that the next write removes the other copy. A product that Shop misses in the middle of a move looks new, and its write
+// returns catalog.ErrChanged.
 func (s *Catalogue) Shop(ctx context.Context, id catalog.CustomerID) (catalog.Shop, error) {
 	var shop catalog.Shop
 	products := make(map[catalog.ProductID]catalog.Product)
@@ -152,7 +153,7 @@ func (s *Catalogue) PutProduct(ctx context.Context, customer catalog.CustomerID,
 	return table.Outcome(err)
 }
 
-// guard is the condition of a write. It holds if no later version is stored than was read.
+// guard is the condition of a write. It holds unless a later version than the one read is stored.
 type guard struct {
 	condition *string
 	names     map[string]string
@@ -173,10 +174,11 @@ func guarding(it table.Item, read int64) guard {
 	}
 }
 
-// refused returns the error of a write of it whose guard failed because old is stored, or nil if that is the write itself.
+// refused returns the error of a write whose guard failed: it is the item to write, and old is the stored item. If they are equal, an
+// earlier attempt of this write was applied and its response was lost, and refused returns nil.
 func refused(it, old table.Item) error {
 	switch {
-	case reflect.DeepEqual(old, it): // written by an earlier attempt whose response was lost
+	case reflect.DeepEqual(old, it):
 		return nil
 	case len(old) > 0 && old.Str(table.AttrCurrency) != it.Str(table.AttrCurrency):
 		return catalog.ErrCurrencyFixed

@@ -86,8 +86,8 @@ func setEditable(call *table.Update, v voucher.Voucher) {
 }
 
 // commitEdit sends the write of an edit and returns the voucher as it then is. The condition also fails if an earlier attempt was
-// applied and its response was lost. mine recognizes that by the voucher. If another edit was applied instead, the error is
-// errEditedMeanwhile.
+// applied and its response was lost. mine recognizes such an attempt by the stored voucher. If another edit was applied instead,
+// the error is errEditedMeanwhile.
 func (s *Vouchers) commitEdit(ctx context.Context, call *table.Update, mine func(table.Voucher) bool) (table.Voucher, error) {
 	out, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueAllNew))
 	if old, failed := table.OldItem(err); failed {
@@ -115,8 +115,8 @@ func sameTerms(a, b voucher.Voucher) bool {
 // First it takes the next version of the voucher and stores the new limit as AttrEditing. Then it fences every counter with
 // that version, so that an older edit can no longer write the counters. From then on only this edit changes the sum of a
 // counter's left and used: a raise adds uses, a lowering takes uses that are left. Last, it writes the limit to the voucher, in
-// another new version, and removes AttrFull. A request that saw the voucher full earlier then cannot mark it any more. begun
-// reports whether the new limit was stored.
+// another new version, and removes AttrFull. Then a request that found all counters empty earlier can no longer mark the
+// voucher as full. begun reports whether the new limit was stored as AttrEditing.
 func (s *Vouchers) moveLimit(
 	ctx context.Context, customer catalog.CustomerID, before table.Voucher, edit voucher.Edit,
 ) (moved voucher.Voucher, begun bool, err error) {
@@ -261,7 +261,7 @@ func (s *Vouchers) move(
 		if moved.Version != next && moved.Version != counter.Version {
 			return moved, false, errEditedMeanwhile
 		}
-		return moved, moved.Version == next, nil // next: an earlier attempt of this write, whose response was lost
+		return moved, moved.Version == next, nil // next: an earlier attempt of this write was applied
 	}
 	if err != nil {
 		return table.Counter{}, false, err

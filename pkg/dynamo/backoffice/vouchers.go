@@ -88,8 +88,8 @@ func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v vo
 	return nil
 }
 
-// createdAs reports whether a stored voucher was created as v. If either was edited or redeemed since, it compares what that
-// cannot change.
+// createdAs reports whether a stored voucher was created as v. If it was edited since, createdAs compares only what edits cannot
+// change.
 func createdAs(stored, v voucher.Voucher) bool {
 	if stored.Version == v.Version {
 		return sameTerms(stored, v)
@@ -97,7 +97,7 @@ func createdAs(stored, v voucher.Voucher) bool {
 	return stored.Written == v.Written && stored.Reward == v.Reward && stored.Created.Equal(v.Created) && stored.Counters == v.Counters
 }
 
-// putNew stores the voucher, or returns the one that has its code.
+// putNew stores the voucher, or returns the item that already has its code.
 func (s *Vouchers) putNew(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing table.Item, err error) {
 	put := &types.Put{
 		TableName: aws.String(s.table), Item: table.EncodeVoucher(customer, v),
@@ -143,7 +143,7 @@ func transact(ctx context.Context, api API, random func(n int64) int64, actions 
 	}
 }
 
-// share is what one of several parts gets when a whole is divided as evenly as possible.
+// share returns the size of one part, given by its number, of a whole that is divided as evenly as possible.
 func share(whole, parts, number int) int {
 	part := whole / parts
 	if number < whole%parts {

@@ -45,7 +45,7 @@ func New(ctx context.Context, env lambdahttp.Environment, table string) (*dynamo
 	return client, nil
 }
 
-// Service wires the HTTP layer of a function whose callers may have keys. The catalogue's table holds these.
+// Service wires the HTTP layer of a function whose callers may have keys. The catalogue's table holds the keys.
 func Service(env lambdahttp.Environment, client *dynamodb.Client) (httpapi.Service, error) {
 	catalogue, err := env.CatalogueTable()
 	if err != nil {

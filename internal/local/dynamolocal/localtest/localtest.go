@@ -23,7 +23,7 @@ import (
 // Region is the region that clients name. DynamoDB Local shows the same tables in every region.
 const Region = "eu-central-1"
 
-// shared starts the test binary's server. A failure is final, so that not every test waits for it.
+// shared starts the test binary's server. It does not retry after a failure, so that only the first test waits.
 //
 //nolint:gochecknoglobals // the tests of a package have nothing else in common that could hold the server
 var shared = sync.OnceValues(func() (*dynamolocal.Server, error) {

@@ -7,15 +7,15 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// Table creates a table for one test and returns its name. It is defined like the stack's table with that output, such as
+// Table creates a table for one test and returns its name. The table is defined like the stack's table with that output, such as
 // VouchersTable.
 func Table(tb testing.TB, output string) string {
 	tb.Helper()
-	checkout, err := samtemplate.FindRoot(".")
+	root, err := samtemplate.FindRoot(".")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	template, err := samtemplate.Load(checkout, nil)
+	template, err := samtemplate.Load(root, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package localruntest gives tests their own local run, in a copy of the source tree, so that it does not disturb the
-// developer's run or another package's. It is for tests only.
+// Package localruntest gives tests their own local run, in a copy of the source tree, so that it disturbs neither
+// the developer's run nor another package's tests. It is for tests only.
 package localruntest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// CopyTree copies the files that a local run needs from the current source tree to dir, which must exist. Both share
+// CopyTree copies the files that a local run needs from the current source tree to dir, which must exist. Both trees share
 // DynamoDB Local, which is fetched first if it is missing.
 func CopyTree(ctx context.Context, dir string, progress io.Writer) error {
 	root, err := samtemplate.FindRoot(".")
@@ -76,8 +76,8 @@ func (r *Run) Stop() error {
 	return r.Wait(ended)
 }
 
-// Processes lists the processes, as ps shows them, whose command line contains the directory: the functions and the DynamoDB
-// Local of a local run there.
+// Processes lists the processes, as ps shows them, whose command line contains the directory. These are the functions and the
+// DynamoDB Local of a local run in that directory.
 func Processes(ctx context.Context, dir string) ([]string, error) {
 	list, err := exec.CommandContext(ctx, "ps", "-A", "-ww", "-o", "pid=,args=").Output()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Attributes of a customer's settings, besides AttrVersion. A missing attribute is the default of access.DefaultSettings.
+// Attributes of a customer's settings, besides AttrVersion. A missing attribute means the default of access.DefaultSettings.
 const (
 	AttrRedeemPolicy   = "redeem"
 	AttrCheckOutPolicy = "checkOut"

@@ -25,8 +25,8 @@ const (
 	SortKey      = "sk"
 )
 
-// Buckets is the number of partition key values among which the vouchers of a customer are spread. It is part of every key
-// and never changes.
+// Buckets is the number of partition key values among which the vouchers of a customer are spread. Stored keys
+// depend on it, so it must never change.
 const Buckets = 64
 
 // Parts of sort keys.
@@ -63,7 +63,7 @@ func ProductKey(customer catalog.CustomerID, product catalog.ProductID) Key {
 	return Key{string(customer), ProductPrefix + string(product)}
 }
 
-// SettingsKey is the key of a customer's settings of access.
+// SettingsKey is the key of a customer's access settings.
 func SettingsKey(customer catalog.CustomerID) Key { return Key{string(customer), SettingsSort} }
 
 // AccessKeyKey is the key of the record of a secret key.
@@ -72,7 +72,7 @@ func AccessKeyKey(customer catalog.CustomerID, id access.KeyID) Key {
 }
 
 // OffSaleKey is the key of a product off sale. The prefix keeps it out of the checkout area's query, which pays for every item
-// that it passes. Shopctl 0.1.0 stored all products under ProductKey.
+// that it reads. Shopctl 0.1.0 stored all products under ProductKey.
 func OffSaleKey(customer catalog.CustomerID, product catalog.ProductID) Key {
 	return Key{string(customer), OffSalePrefix + string(product)}
 }
@@ -90,7 +90,7 @@ func CounterKey(customer catalog.CustomerID, code voucher.Code, number int) Key 
 	}
 }
 
-// NickKey is the key of the item that holds the redemptions of one nick, given by its HashNick.
+// NickKey is the key of the item that holds the redemptions of one nick. nickHash is the nick's HashNick.
 func NickKey(customer catalog.CustomerID, code voucher.Code, nickHash string) Key {
 	return Key{Bucket(customer, hashBucket(string(code), nickHash)), string(code) + NickInfix + nickHash}
 }
@@ -111,14 +111,14 @@ func RefusalKey(customer catalog.CustomerID, source access.Source, start time.Ti
 	return Key{Bucket(customer, hashBucket(source.Name)), fmt.Sprintf("%s#%d", source.Name, start.Unix())}
 }
 
-// HashNick replaces a nick, as it is compared, in keys and conditions. The hash has 22 characters whatever the length of
-// the nick.
+// HashNick returns the hash that stands for a nick, as it is compared, in keys and conditions. It has 22 characters, however long
+// the nick is.
 func HashNick(nick voucher.Nick) string {
 	sum := sha256.Sum256([]byte(nick.Compared))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// IsHashOf reports whether a stored hash is that of a nick, as nicks are compared or as they were compared formerly.
+// IsHashOf reports whether a stored hash is that of a nick, as nicks are compared now or were compared formerly.
 func IsHashOf(nick voucher.Nick, hash string) bool {
 	return hash == HashNick(nick) || hash == HashNick(voucher.Nick{Compared: nick.FormerlyCompared()})
 }

@@ -40,7 +40,7 @@ func Get(ctx context.Context, api Getter, table string, key Key, missing error) 
 	}
 }
 
-// GetSettled reads an item that is empty if it does not exist. If a transaction in flight writes the item, GetSettled waits until
+// GetSettled reads an item, which is empty if it does not exist. If a transaction in flight writes the item, GetSettled waits until
 // it has ended: Get would not see that write, although the transaction may be visible on its other items. random is as in Backoff.
 func GetSettled(ctx context.Context, api TransactGetter, random func(n int64) int64, table string, key Key) (Item, error) {
 	get := types.TransactGetItem{Get: &types.Get{TableName: aws.String(table), Key: key.Attributes()}}

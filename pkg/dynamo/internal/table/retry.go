@@ -78,7 +78,7 @@ func Outcome(err error) error {
 		return nil
 	}
 	timeUp := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-	unreached, is := errors.AsType[connectionError](err) // also if a retry would not help: the host name has no address
+	unreached, is := errors.AsType[connectionError](err) // also if retries would not help, as when the host name has no address
 	outOfReach := is && unreached.ConnectionError()
 	if timeUp || outOfReach || IsConflict(err) || Retryables().IsErrorRetryable(err) == aws.TrueTernary {
 		return &UnavailableError{err}

@@ -84,7 +84,7 @@ func (u *Update) expression() string {
 	return strings.Join(clauses, " ")
 }
 
-// Input returns the update as a separate call, outside a transaction. It needs no condition.
+// Input returns the update as a separate call, outside a transaction. The condition is optional.
 func (u *Update) Input(table string, returns types.ReturnValue) *dynamodb.UpdateItemInput {
 	input := &dynamodb.UpdateItemInput{
 		TableName: aws.String(table), Key: u.Key.Attributes(), UpdateExpression: aws.String(u.expression()),

@@ -36,7 +36,7 @@ const (
 	AttrCreated    = "created"  // milliseconds
 	AttrVersion    = "version"  // of a voucher, a counter or an item of the catalogue; each edit raises it
 	AttrCounters   = "counters" // the number of counters
-	AttrFull       = "full"     // true once every use was seen taken
+	AttrFull       = "full"     // true once a request found every use taken
 	AttrEditing    = "editing"  // the limit that an unfinished edit is moving to
 	AttrEditor     = "editor"   // a random number that identifies the last edit of the limit
 	AttrRedemption = "redemption"
@@ -110,11 +110,11 @@ func EncodeEditable(v voucher.Voucher) Item {
 func DecodeVoucher(it Item) (Voucher, error) {
 	reward, err := decodeReward(it.Str(AttrReward), money.Currency(it.Str(AttrCurrency)))
 	if err != nil {
-		return Voucher{}, fmt.Errorf("voucher item: reward: %v", err) //nolint:errorlint // a malformed ID is not the request's
+		return Voucher{}, fmt.Errorf("voucher item: reward: %v", err) //nolint:errorlint // a malformed ID here is not the request's fault
 	}
 	nick, err := voucher.ParseNick(it.Str(AttrNick))
 	if err != nil {
-		return Voucher{}, fmt.Errorf("voucher item: %v", err) //nolint:errorlint // it is a *voucher.FieldError
+		return Voucher{}, fmt.Errorf("voucher item: %v", err) //nolint:errorlint // err is a *voucher.FieldError
 	}
 	v := Voucher{
 		Voucher: voucher.Voucher{
@@ -188,10 +188,10 @@ func DecodeCounter(number int, it Item) Counter {
 	return Counter{Number: number, Left: int(it.Num(AttrLeft)), Used: int(it.Num(AttrUsed)), Version: it.Num(AttrVersion)}
 }
 
-// EncodeRecord returns the value of the attribute that records a redemption of a code with many uses: its ID, the time in base
-// 36 milliseconds, and the Spelling of the nick, separated by dots. It is this terse because ten of them, in the item of a
-// nick, must fit in 1 KB, the size that one write unit covers. The code and the reward are those of the voucher, which never
-// change.
+// EncodeRecord returns the value of the attribute that records a redemption of a code with many uses: its ID, the time in
+// milliseconds in base 36, and the Spelling of the nick, separated by dots. The value is this terse because ten of them, in the
+// item of a nick, must fit in 1 KB, the size that one write unit covers. The code and the reward are those of the voucher, which
+// never change.
 func EncodeRecord(claim voucher.Claim) types.AttributeValue {
 	return Str(claim.RedemptionID + "." + strconv.FormatInt(claim.At.UnixMilli(), 36) + "." + Spelling(claim.Nick))
 }
@@ -230,7 +230,7 @@ func Recorded(token idempotency.Token, v voucher.Voucher, it Item) (redemption v
 	return redemption, err == nil, err
 }
 
-// NickCondition is the value that a condition compares with AttrNickHash. No voucher is bound to the empty string.
+// NickCondition is the value that a condition compares with AttrNickHash. For no nick it is empty, which matches no bound voucher.
 func NickCondition(nick voucher.Nick) string {
 	if nick == (voucher.Nick{}) {
 		return ""
