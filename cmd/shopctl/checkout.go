@@ -96,7 +96,8 @@ func newCheckoutListCommand(s *session) *cobra.Command {
 	return command
 }
 
-// withDashedID lets the command "checkout show" accept an ID that begins with a dash. It moves the ID behind --, where an argument cannot be a flag.
+// withDashedID lets the command "checkout show" accept an ID that begins with a dash. It moves the ID behind --, where an argument
+// cannot be a flag.
 func withDashedID(root *cobra.Command, args []string) []string {
 	command, _, err := root.Find(args)
 	if err != nil || command.CommandPath() != "shopctl checkout show" || slices.Contains(args, "--") {

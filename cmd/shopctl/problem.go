@@ -76,7 +76,7 @@ var (
 
 func usageError(command *cobra.Command, args []string, err error) error {
 	if _, is := errors.AsType[*pflag.NotExistError](err); is {
-		// A misspelled command leaves its flags to the group, which does not know them. Report the command instead.
+		// If a command is misspelled, its parent parses the flags and does not know them. Report the command instead.
 		if word := commandWord(command, args); word != "" {
 			err = subcommand(command, []string{word})
 		}
@@ -124,7 +124,7 @@ func describeNotFound(err error, format string, args ...any) error {
 	return err
 }
 
-// explain turns an error into one problem for each fault, with what to do about it. The first problem has the exit code.
+// explain turns an error into one problem for each fault, with what to do about it. The program exits with the code of the first problem.
 func (s *session) explain(err error) []*problem {
 	if described, is := errors.AsType[*problem](err); is {
 		return []*problem{described}
@@ -169,7 +169,7 @@ func (s *session) explainOne(err error) *problem {
 	case errors.Is(err, operator.ErrNoStack):
 		return refused(kindNotFound, "%s: check the name, AWS_REGION and AWS_PROFILE", err)
 	case errors.Is(err, operator.ErrNoRegion):
-		return failed(kindFailed, "%s: set AWS_REGION, or choose a profile that has one with AWS_PROFILE", err)
+		return failed(kindFailed, "%s: set AWS_REGION, or set AWS_PROFILE to a profile that has a region", err)
 	case errors.Is(err, operator.ErrNoCredentials):
 		return failed(kindFailed, "%s: set AWS_PROFILE, or sign in with aws configure or aws sso login", err)
 	case errors.Is(err, operator.ErrNoProfile):

@@ -19,16 +19,16 @@ Target
 Output
   Results go to stdout, everything else goes to stderr. With --json a command prints one JSON
   document; list commands and generate print one per line. Times are RFC 3339 in UTC, money is in
-  minor units. Errors are then {"error":{"kind":...,"message":...}} on stderr, one per line.
+  minor units. With --json, errors are {"error":{"kind":...,"message":...}} on stderr, one per line.
 
 Exit codes                                                   kinds of error
     0  done
     1  failed; the work may be done, or done in part         failed, unavailable, not_running
     2  wrong command line; nothing was done                  usage
     3  refused: not found, exists already, or against the    not_found, exists, invalid
-       rules; nothing was changed. Also if catalog apply
-       finds vouchers that differ from the files: it makes
-       every other change
+       rules; nothing was changed. Only catalog apply
+       may have changed something: it leaves out vouchers
+       that differ from the files
     4  verify found records that do not add up; nothing      inconsistent
        was changed
   130  interrupted; run the command again to complete it     interrupted`
@@ -93,7 +93,7 @@ func onlyHolds(group *cobra.Command) {
 	group.DisableFlagsInUseLine = true
 	group.SuggestionsMinimumDistance = 2
 	group.Args = subcommand
-	group.RunE = func(*cobra.Command, []string) error { return nil } // never called: subcommand rejects all arguments
+	group.RunE = func(*cobra.Command, []string) error { return nil } // never called: subcommand always returns an error
 }
 
 func newHelpCommand(root *cobra.Command) *cobra.Command {

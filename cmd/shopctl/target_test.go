@@ -129,7 +129,7 @@ func TestStack_Missing_IsReported(t *testing.T) {
 				" check the name, AWS_REGION and AWS_PROFILE\n", exit: exitRefused,
 		}},
 		"no region": {"shopfront-prod", "", result{
-			stderr: "error: no AWS region is set: set AWS_REGION, or choose a profile that has one with AWS_PROFILE\n", exit: exitFailed,
+			stderr: "error: no AWS region is set: set AWS_REGION, or set AWS_PROFILE to a profile that has a region\n", exit: exitFailed,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

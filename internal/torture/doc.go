@@ -2,12 +2,12 @@
 // is redeemed more often than its limits allow, no confirmed redemption (status 200) is lost, and no request with an
 // Idempotency-Key is applied twice.
 //
-// Run works in rounds. Each round starts a shop (package testshop) behind a store with one kind of fault (trial.go), and
+// Run works in rounds. Each round starts a shop (package testshop) whose database suffers the faults of one trial (trial.go), and
 // creates vouchers. Clients (client.go) redeem them while operators (operator.go) edit them. Then the faults end, unfinished
 // work is completed, and the round is judged (settle.go): package history judges each voucher's history, and the stored
 // redemptions must agree with the vouchers' sums and with `shopctl verify`.
 //
-// In the rounds of one trial, operators also change policies, keys and pauses (access.go). Each response is judged by which of
+// In the trial "changes of access", operators also change policies, keys and pauses (access.go). Each response is judged by which of
 // them may have been in effect when its request was received (rule.go).
 //
 // It is for tests only; nothing that ships may import it.

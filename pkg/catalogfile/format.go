@@ -52,8 +52,8 @@ func (f format) violations(value any) []*jsonschema.ValidationError {
 	return found
 }
 
-// reportViolations reports violations of the schema. With shapeOnly it leaves out scalars that violate the schema, because the rules may
-// describe those better. They run next, and a second call reports what they did not.
+// reportViolations reports violations of the schema. With shapeOnly it leaves out scalars: the catalogue's own rules run next and may
+// describe their faults better. A second call, without shapeOnly, reports the faults that the rules did not find.
 func (d *document) reportViolations(violations []*jsonschema.ValidationError, shapeOnly bool) {
 	for _, violation := range violations {
 		var at jsontext.Pointer

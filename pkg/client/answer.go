@@ -46,14 +46,14 @@ func (a answer) problem() error {
 		name, isOurs := strings.CutPrefix(problem.Type, "urn:problem:shopfront:")
 		known, isKnown := problemTypes()[name]
 		if !isOurs || name == "" || problem.Status != a.status || isKnown && known.status != a.status {
-			return a.notUnderstood("it is not a problem of this service")
+			return a.notUnderstood("it is not a problem document of this service")
 		}
 		problem.Type = name
 		return &problem
 	case a.decode("application/json", &gateway) && gateway.Message != nil:
 		return &ProblemError{Status: a.status, Title: http.StatusText(a.status), RequestID: a.requestID(), RetryAfter: a.retryAfter()}
 	default:
-		return a.notUnderstood("it is not a problem")
+		return a.notUnderstood("it is not a problem document")
 	}
 }
 

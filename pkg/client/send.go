@@ -57,7 +57,7 @@ func (c *Client) do(ctx context.Context, r request) error {
 			return err
 		}
 		again, delay := isTransient(a.status), a.retryAfter()
-		if isJudged { // The error is not wrapped, because it is not a final refusal.
+		if isJudged { // The error is not wrapped, or a caller would take it for a final refusal.
 			err = errors.New("refused, but an earlier attempt may still be applied: " + err.Error())
 			again, delay = true, time.Until(settled)
 		}
@@ -89,7 +89,8 @@ func isTransient(status int) bool {
 }
 
 // wait waits before a retry, at least as long as the service asked for, plus a random time so that rejected clients do not all
-// return at once. It returns an error if the context ends, or at once if the wait would be too long.
+// return at once. It returns an error when the context ends. If the wait would be too long, it returns the error
+// immediately.
 func (c *Client) wait(ctx context.Context, attempt int, retryAfter time.Duration) error {
 	bound := min(firstDelay<<min(attempt-1, 10), longestDelay)
 	delay := retryAfter + bound/2 + time.Duration(c.jitter(int64(bound/2)))

@@ -291,7 +291,7 @@ func TestProductsOnSale_AreReadOnDemand(t *testing.T) {
 	}
 }
 
-func TestProductsOnSale_LongRowOffSale_TakesFewCalls(t *testing.T) {
+func TestProductsOnSale_ManyOffSaleInARow_TakesFewCalls(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"))
@@ -370,7 +370,7 @@ func TestApply_CurrencyOfACustomer_NeverChanges(t *testing.T) {
 	}
 }
 
-func TestApply_RaceOfTwoFirstCurrencies_HasOneWinner(t *testing.T) {
+func TestApply_RaceToSetTheCurrency_HasOneWinner(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	currencies := []money.Currency{"EUR", "USD", "JPY", "GBP"}
@@ -389,7 +389,7 @@ func TestApply_RaceOfTwoFirstCurrencies_HasOneWinner(t *testing.T) {
 	for i, err := range errs {
 		won := currencies[i%len(currencies)] == kept.Currency
 		if won != (err == nil) || !won && !errors.Is(err, catalog.ErrCurrencyFixed) {
-			t.Errorf("%s, although %s is stored: %v", currencies[i%len(currencies)], kept.Currency, err)
+			t.Errorf("PutCustomer with %s = %v, but %s is stored", currencies[i%len(currencies)], err, kept.Currency)
 		}
 	}
 }
@@ -408,7 +408,7 @@ func TestApply_SecondTime_ChangesNothing(t *testing.T) {
 	if err := plan.Apply(t.Context(), shops, func() {}); err != nil {
 		t.Fatal(err)
 	}
-	wanted.Customer.Version, wanted.Products[0].Version, wanted.Products[1].Version = 2, 1, 1 // it was closed first, then opened
+	wanted.Customer.Version, wanted.Products[0].Version, wanted.Products[1].Version = 2, 1, 1 // a new customer is stored off sale, then on sale
 	if got, err := shops.Shop(t.Context(), emberforge); !reflect.DeepEqual(got, wanted) || err != nil {
 		t.Errorf("Shop = %+v, %v, want %+v", got, err, wanted)
 	}

@@ -28,8 +28,8 @@ type Verification struct {
 // In memory it holds:
 //   - one code's items, at 16 bytes a redemption
 //   - for each of 64 buckets, a page of at most 1 MB, as it was sent
-//   - for each of up to 16 codes that it reads again, 12,800 items
-//   - the list of those codes, and the report
+//   - 12,800 items for each code that it is reading again, at most 16 at a time
+//   - the list of all codes to read again, and the report
 func (s *Shop) Verify(ctx context.Context, how Verification) (reconciliation.Report, error) {
 	v := &verifier{shop: s, Verification: how}
 	if v.Read == nil {

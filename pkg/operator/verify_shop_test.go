@@ -153,11 +153,11 @@ func (s *shop) wantClean(what string) {
 // stock fills the shop with a voucher of each kind, some redeemed, and a checkout:
 //
 //	SUMMER-20  10 uses over 3 counters, 2 for each nick; Alder has 2, Birch has 1
-//	AUTUMN     5 uses over 1 counter; Cedar has 1, nobody has 1
+//	AUTUMN     5 uses over 1 counter; Cedar has 1, and 1 is without a nick
 //	GIFT-1     single-use; Alder has it
 //	GIFT-2     single-use
 //	NEWS       no limit, 1 for each nick; Alder has 1
-//	ARIGATO    no limit; Birch has 1, nobody has 1
+//	ARIGATO    no limit; Birch has 1, and 1 is without a nick
 func (s *shop) stock() {
 	s.t.Helper()
 	s.create(voucher.Terms{Written: "SUMMER-2O", MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.Limit(2)), Counters: 3})

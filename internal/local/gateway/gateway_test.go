@@ -233,7 +233,7 @@ func TestNew_RoutesThatAnHTTPAPIRejects_AreAnError(t *testing.T) {
 		"unclosed variable":     {[]gateway.Route{route("GET", "/{a")}, "not a segment"},
 		"variable in a segment": {[]gateway.Route{route("GET", "/a{b}")}, "not a segment"},
 		"nameless":              {[]gateway.Route{route("GET", "/{}")}, "not a segment"},
-		"greedy in the middle":  {[]gateway.Route{route("GET", "/{a+}/b")}, "not at its end"},
+		"greedy in the middle":  {[]gateway.Route{route("GET", "/{a+}/b")}, "not its last segment"},
 		"same variable":         {[]gateway.Route{route("GET", "/{a}/{a}")}, "occurs twice"},
 		"lower case":            {[]gateway.Route{route("get", "/a")}, "upper case"},
 		"no method":             {[]gateway.Route{route("", "/a")}, "upper case"},

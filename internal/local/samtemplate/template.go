@@ -58,7 +58,7 @@ type Function struct {
 	Architecture string
 	Timeout      time.Duration
 	MemorySize   int // MB
-	// Environment holds the variables that the template declares. Tables have the names of Template.Tables.
+	// Environment holds the variables that the template declares. A variable that refers to one of Template.Tables holds that table's Name.
 	Environment map[string]string
 }
 

@@ -24,8 +24,8 @@ import (
 	"shopfront/internal/measure/table"
 )
 
-// requestsPerStart is the number of requests for each cold start that the price of a million requests assumes. According to AWS, less
-// than one request in a hundred has a cold start (https://aws.amazon.com/blogs/compute/aws-lambda-standardizes-billing-for-init-phase/).
+// The price of a million requests assumes one cold start in requestsPerStart requests. According to AWS, less than one
+// request in a hundred has a cold start (https://aws.amazon.com/blogs/compute/aws-lambda-standardizes-billing-for-init-phase/).
 const requestsPerStart = 100
 
 // Million is what a million requests of an operation cost.
@@ -68,7 +68,7 @@ func targets() map[string]pricing.USD {
 	return map[string]pricing.USD{redeemSingleUse: single, redeemLimited: limited, redeemLimitedFirst: limited, redeemLimitedNicks: limited}
 }
 
-// Run measures the functions, and computes what they cost. It times count warm requests of each operation; count must be at least 1.
+// Run measures the functions, and computes what they cost. It sends count warm requests for each operation, at least 1.
 func Run(ctx context.Context, setup fixture.Setup, count int) (report *Report, err error) {
 	server, err := setup.StartLocal(ctx)
 	if err != nil {

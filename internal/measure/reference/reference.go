@@ -52,7 +52,7 @@ func Start(lookup func(string) string, wire func(*dynamodb.Client, string) Handl
 // request is the body of a redemption. Its code is in canonical form.
 type request struct{ Code, Nick string }
 
-// redemption returns a Handler for redemptions. The function call returns how many items or attributes it read.
+// redemption returns a Handler for redemptions. Its argument call calls DynamoDB and returns how many items or attributes it read.
 func redemption(call func(ctx context.Context, customer string, asked request) (int, error)) Handler {
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		var asked request

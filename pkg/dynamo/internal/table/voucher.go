@@ -230,7 +230,8 @@ func Recorded(token idempotency.Token, v voucher.Voucher, it Item) (redemption v
 	return redemption, err == nil, err
 }
 
-// NickCondition is the value that a condition compares with AttrNickHash. For no nick it is empty, which matches no bound voucher.
+// NickCondition is the value that a condition compares with AttrNickHash. Without a nick it is empty, and so it matches no voucher
+// that is reserved for a nick.
 func NickCondition(nick voucher.Nick) string {
 	if nick == (voucher.Nick{}) {
 		return ""
