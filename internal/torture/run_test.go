@@ -18,10 +18,10 @@ func TestRun_Trial_ContinuesUntilFaultAndRedemption(t *testing.T) {
 	}{
 		"in one round":   {trial{counts: counts}, []outcome{{row: Row{Injected: 1, Redemptions: 1}}}, 1},
 		"in four rounds": {trial{counts: counts}, []outcome{{}, injected, {}, redeemed}, 4},
-		"no fault":       {trial{counts: counts}, []outcome{redeemed}, vainRounds},
+		"no fault hits":  {trial{counts: counts}, []outcome{redeemed}, vainRounds},
 		"no redemption":  {trial{counts: counts}, []outcome{injected}, vainRounds},
-		"without faults": {trial{}, []outcome{{}, redeemed}, 2},
-		"none denied":    {trial{access: true}, []outcome{redeemed, injected}, 2},
+		"faultless":      {trial{}, []outcome{{}, redeemed}, 2},
+		"denied":         {trial{access: true}, []outcome{redeemed, injected}, 2}, // Injected counts denied requests
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &run{settings: Settings{Injections: 1}, progress: []*progress{{trial: test.trial}}}

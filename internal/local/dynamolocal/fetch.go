@@ -124,7 +124,7 @@ func fill(ctx context.Context, pomDir, dir string) error {
 	if err := checkJars(dir); err != nil {
 		return err
 	}
-	// Without its own -cp, the compiler uses Java's class path.
+	// This -cp is Java's. The compiler gets none of its own, so it uses the same one.
 	if err := execute(ctx, dir, java, "-cp", "*", "org.eclipse.jdt.internal.compiler.batch.Main",
 		"-source", "17", "-target", "17", "-d", ".", filepath.Join(pomDir, launcher)); err != nil {
 		return fmt.Errorf("compile the launcher of DynamoDB Local: %w", err)
