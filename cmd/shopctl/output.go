@@ -74,7 +74,7 @@ func represent[T, R any](items []T, one func(T) R) []R {
 	return represented
 }
 
-// line writes one line of a stream at once, so that an interruption does not lose it.
+// line writes one line of a stream immediately, so that an interruption does not lose it.
 func (o *output) line(document any, text string) error {
 	if o.json {
 		return writeJSON(o.stdout, document)

@@ -34,7 +34,7 @@ func (s *stored) Access(_ context.Context, customer catalog.CustomerID, id acces
 	return settings, access.KeyRecord{}, s.err
 }
 
-func TestAdmit_OnlyOneLiveKeyOfTheCustomer_IsTheServer(t *testing.T) {
+func TestAdmit_RequestWithALiveKeyOfTheCustomer_IsTheServers(t *testing.T) {
 	key, unknown, revoked, others := newKey(t), newKey(t), newKey(t), newKey(t)
 	store := &stored{keys: map[catalog.CustomerID][]access.KeyRecord{
 		"emberforge":  {{ID: key.ID, Digest: key.Digest()}, {ID: revoked.ID, Digest: revoked.Digest(), Revoked: noon.Add(-time.Hour)}},
@@ -66,7 +66,7 @@ func TestAdmit_OnlyOneLiveKeyOfTheCustomer_IsTheServer(t *testing.T) {
 	}
 }
 
-// An operator finds the program that still sends a key by its ID.
+// The error has the ID of the key, so that an operator can find the program that still sends it.
 func TestAdmit_KeyThatIsNotLive_IsNamedByTheError(t *testing.T) {
 	key := newKey(t)
 	_, _, err := access.NewGuard(&stored{}).Admit(t.Context(), "emberforge", []string{"Bearer " + key.Secret()}, noon)

@@ -31,7 +31,8 @@ type Request struct {
 	Amount   int64 // from ParseAmount; 0 if not given
 	Data     Data  // from ParseData; the zero Data if not given
 	// Key identifies retries of the same request; without a key, every request is a new one. Keys are unique per customer, and
-	// separately for the shop's server: a request with the same key and another product, variant, amount or data gets ErrKeyInUse.
+	// those of the shop's server are separate (see ByServer). A request with a key that another product, variant, amount or data has
+	// gets ErrKeyInUse.
 	Key idempotency.Key
 	// ByServer means that the shop's own server sent the request. Its keys are separate from those of strangers, who could
 	// otherwise guess a key and get or block the server's checkout.

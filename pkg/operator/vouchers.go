@@ -107,7 +107,7 @@ func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time)
 type counted struct {
 	voucher     voucher.Voucher
 	left, used  int // of its counters
-	redemptions int // of a code with many uses
+	redemptions int // records; they are the uses of a code without a limit
 }
 
 func (c *counted) add(entry backoffice.Entry) {

@@ -77,7 +77,6 @@ func TestCORS(t *testing.T) {
 		"credentials":                           {with(func(c *gateway.CORS) { c.AllowCredentials = true }), page, origin, 200, map[string]string{"Allow-Origin": "https://shop.example", "Expose-Headers": "ETag,Retry-After", "Allow-Credentials": "true"}, "Accept,Origin"},
 		"credentials of another origin":         {with(func(c *gateway.CORS) { c.AllowCredentials = true }), page, stranger, 200, nil, "Accept,Origin"},
 		"two origins are not allowed":           {listed(), page, "Origin: https://shop.example https://evil.example\r\n", 200, nil, "Accept,Origin"},
-		"preflight does not reach the function": {anyOrigin(), "OPTIONS " + area, origin + preflight, 204, preflighted("*"), ""},
 		"OPTIONS with its own route":            {anyOrigin(), "OPTIONS /shop/pixelcraft/options", origin + preflight, 200, preflighted("*"), "Accept"},
 		"OPTIONS with a route, CORS not set up": {nil, "OPTIONS /shop/pixelcraft/options", origin + preflight, 200, map[string]string{"Allow-Origin": "https://from.function"}, "Accept"},
 	} {
