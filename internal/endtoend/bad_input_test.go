@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// These constants say who must reject a bad request before a function sees it: the gateway, or its HTTP server for bytes that are not HTTP.
+// These constants say who must reject a bad request before a function sees it: the gateway or, if the request is not readable HTTP or
+// has an enormous header, the gateway's HTTP server.
 const (
 	gatewaysOwn = "gateway"
 	serversOwn  = "server"
@@ -240,7 +241,8 @@ func TestPath_UnknownPaths_AreNotFound(t *testing.T) {
 		add(http.MethodGet, "/shop/"+s.id+"/checkout/coins/"+segment, 404, "not-found")
 		add(http.MethodGet, "/shop/"+s.id+"/checkout/coins/variant/"+segment, 404, "not-found")
 	}
-	// An HTTP API cuts the path at an encoded question mark. The path before it would be a valid checkout of the default amount.
+	// An HTTP API cuts the path at an encoded question mark. What is left would be a valid checkout of the default amount, so the
+	// function must notice the cut.
 	for _, path := range []string{"/checkout/coins/500", "/checkout/coins/variant/500"} {
 		for _, query := range []string{"%3F", "%3Famount=5", "%253Famount=5"} {
 			add(http.MethodGet, "/shop/"+s.id+path+query, 404, "not-found")

@@ -15,7 +15,7 @@ import (
 // networkFactor multiplies the limit for a whole /48 of IPv6 addresses, which holds at most 65,536 subscribers.
 const networkFactor = 16
 
-// maxRemembered bounds the counts that a process remembers. A source whose count it forgets may cause one more refusal.
+// maxRemembered bounds the counts that a process remembers. It lets a source whose count it forgot cause one more refusal.
 const maxRemembered = 4096
 
 // countingBudget bounds the time for counting a refusal, because a shopper waits for the response.
@@ -83,7 +83,8 @@ type RefusalStore interface {
 // Refusals limits how many refused codes a source may cause. It is safe for concurrent use. Create it with NewRefusals.
 //
 // All processes count in one store. A process learns from the store's response that a source is above its limit, and
-// remembers that until the window ends. So at most limit + processes refusals of a source are judged in a window.
+// remembers that until the window ends. So in one window, a source can have at most L + P codes looked up and refused, where L is the
+// limit and P the number of processes.
 type Refusals struct {
 	store RefusalStore
 
@@ -128,9 +129,9 @@ func (l RefusalLimit) exceeded(count RefusalCount) bool {
 	return count.Source > l.Limit || count.Network > networkFactor*l.Limit
 }
 
-// Refused counts a refusal, and reports whether the source is above the limit and until when. Call it for every refusal that
-// was judged, whatever its reason. An error means that the store did not count the refusal. Then only this process counts
-// it; the refusal and the other results are valid.
+// Refused counts a refusal, and reports whether the source is above the limit and until when. Call it for every code that was
+// looked up and refused, whatever the reason. An error means that the store may not have counted the refusal. This process counts it
+// nevertheless, and the other results are valid.
 func (r *Refusals) Refused(
 	ctx context.Context, customer catalog.CustomerID, source Source, limit RefusalLimit, at time.Time,
 ) (until time.Time, blocked bool, err error) {

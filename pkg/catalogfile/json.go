@@ -91,7 +91,7 @@ func appendQuoted(text []byte, value string) []byte {
 	return text
 }
 
-// isJSONNumber accepts numbers of any size: YAML itself reads 1e400 as a string.
+// isJSONNumber accepts numbers of any size. YAML calls a number that is too large for a float64, such as 1e400, a string.
 func isJSONNumber(text string) bool {
 	value := jsontext.Value(text)
 	return value.Kind() == jsontext.KindNumber && value.IsValid() && strings.TrimSpace(text) == text

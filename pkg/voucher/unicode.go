@@ -9,8 +9,8 @@ import (
 )
 
 // nfkc is Unicode's normalization form NFKC in version 15.0. Unicode never changes how assigned characters are normalized, but
-// a later version of the library knows more of them. Therefore nfkc leaves characters that 15.0 had not assigned as they are, and
-// passes only the others to the library.
+// a later version of the library knows more of them. Therefore nfkc passes only characters to the library that were
+// assigned in 15.0, and leaves others unchanged.
 func nfkc(text string) string {
 	if !strings.ContainsFunc(text, isLeftAlone) {
 		return norm.NFKC.String(text)

@@ -87,7 +87,7 @@ async function send({ method, target, headers, body }) {
     const response = await fetch(request);
     return { response, text: await response.text() };
   } catch {
-    return { failure: "No answer came. The request may have been applied: send it again with the same key." };
+    return { failure: "No answer came. If this was more than a check, it may have been applied: send it again with the same key." };
   }
 }
 
@@ -218,7 +218,7 @@ addEventListener("hashchange", readAddress);
 choose();
 readAddress();
 
-// On a small screen the page opens with its content.
+// On a small screen the table of contents is closed at first, so that the page begins with its text.
 document.getElementById("contents").open = matchMedia("(min-width: 60rem)").matches;
 document.getElementById("search").hidden = false;
 document.getElementById("filter").addEventListener("input", ({ target }) => {

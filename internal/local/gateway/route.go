@@ -100,8 +100,8 @@ func newRoute(d Route) (route, error) {
 }
 
 // match returns the most specific route for the method and path, or nil, with the values of its variables. A path with
-// a trailing slash is a different path. The path was decoded once, because users of HTTP APIs report that %2F ends a segment and
-// %252F does not.
+// a trailing slash is a different path. The path was decoded once: users of API Gateway report that %2F ends a segment of an
+// HTTP API and %252F does not.
 func (g *Gateway) match(method, path string) (*route, map[string]string) {
 	for i := range g.routes {
 		r := &g.routes[i]

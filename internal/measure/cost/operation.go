@@ -208,14 +208,14 @@ func unknownCodes(key func() string) preparation {
 	}
 }
 
-// usedUp tries to redeem a used-up code. A code with more than one use is also marked as used up.
+// usedUp tries to redeem a used-up code. If the code had more than one use, it is marked as full as well.
 func usedUp(uses voucher.Limit, key func() string) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		code, err := s.create(ctx, voucher.Terms{MaxUses: &uses})
 		if err != nil {
 			return nil, err
 		}
-		for range uses + 1 { // the last of these requests finds no use left, and marks the code
+		for range uses + 1 { // the last of these requests finds no use left, and marks a code that had more than one
 			if err := s.ask(s.redemption(code, s.newNick(), "")); err != nil {
 				return nil, err
 			}

@@ -55,7 +55,7 @@ func TestRememberedCodes_AreBounded(t *testing.T) {
 	}
 }
 
-// remembered counts the heap objects that a desk holds after it redeemed a number of codes.
+// remembered counts the heap objects that a voucher.Redeemer holds after it has redeemed a number of codes.
 func remembered(t *testing.T, store manyUses, codes int) int64 {
 	t.Helper()
 	nick, err := voucher.ParseNick("Alder")

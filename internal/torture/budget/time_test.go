@@ -64,7 +64,7 @@ const (
 	checkOutOlder   = "check out by the deprecated path"
 )
 
-// request is one of these requests, with the statuses that a healthy store may cause, even after an earlier attempt was applied.
+// request is one of these requests. A healthy store leads to one of the statuses, whether or not an earlier attempt was applied.
 type request struct {
 	method, path, key, body string
 	statuses                []int
@@ -123,7 +123,7 @@ customers:
 type shop struct {
 	api      http.Handler
 	store    *store
-	proxy    *faultproxy.Proxy // is behind the store
+	proxy    *faultproxy.Proxy // store forwards to it, and it forwards to DynamoDB Local
 	customer catalog.CustomerID
 	requests map[string]request
 	dir      string // of its functions
@@ -133,7 +133,7 @@ type shop struct {
 	log    []string // what the functions wrote
 }
 
-// floor is shared by all shops: one DynamoDB Local.
+// floor is what all shops share: the programs of the functions, and one DynamoDB Local.
 type floor struct {
 	programs testshop.Programs
 	calm     *testshop.Shop
@@ -220,7 +220,8 @@ func (s *shop) serve(t *testing.T, template *samtemplate.Template, functions gat
 	}
 }
 
-// serveProcesses serves functions in processes. Their paths distinguish them from those of other shops.
+// serveProcesses runs the functions as processes, behind the HTTP API. Each shop starts them from a directory of its own, so that the
+// test can tell its processes from those of other shops.
 func (s *shop) serveProcesses(t *testing.T, programs testshop.Programs) {
 	t.Helper()
 	if err := os.Symlink(programs.Dir(), s.dir); err != nil {

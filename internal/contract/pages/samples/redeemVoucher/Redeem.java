@@ -35,8 +35,8 @@ public class Redeem {
         String answer = "no response";
         for (int attempt = 1; attempt <= 4; attempt++) {
             if (attempt > 1) {
-                // A lost request may still take effect for some seconds.
-                // Wait, because a refusal may be wrong until then.
+                // A lost request may be applied some seconds later.
+                // Until then, a refusal may be wrong. So wait.
                 Thread.sleep(Duration.ofSeconds(PAUSE).toMillis());
             }
             try {

@@ -15,8 +15,8 @@ async function redeem(code, nick) {
   const key = randomUUID();
   let answer;
   for (let attempt = 1; attempt <= 4; attempt++) {
-    // A lost request may still take effect for some seconds.
-    // Wait, because a refusal may be wrong until then.
+    // A lost request may be applied some seconds later.
+    // Until then, a refusal may be wrong. So wait.
     if (attempt > 1) await sleep(pause * 1000);
     try {
       const response = await fetch(`${shop}/voucher`, {

@@ -23,8 +23,8 @@ function redeem(string $code, string $nick): array
     ]]);
     for ($attempt = 1; $attempt <= 4; $attempt++) {
         if ($attempt > 1) {
-            // A lost request may still take effect for some seconds.
-            // Wait, because a refusal may be wrong until then.
+            // A lost request may be applied some seconds later.
+            // Until then, a refusal may be wrong. So wait.
             sleep(PAUSE);
         }
         $body = @file_get_contents(SHOP . '/voucher', false, $request);

@@ -8,8 +8,8 @@ pause=10
 key=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 
 for attempt in 1 2 3 4; do
-  # A lost request may still take effect for some seconds.
-  # Wait, because a refusal may be wrong until then.
+  # A lost request may be applied some seconds later.
+  # Until then, a refusal may be wrong. So wait.
   [ "$attempt" -eq 1 ] || sleep "$pause"
   # The shop's own server sends its secret key.
   response=$(echo "${SHOP_KEY:+Authorization: Bearer $SHOP_KEY}" |
