@@ -12,8 +12,9 @@ import (
 const (
 	// Lifetime is how long a checkout stays open.
 	Lifetime = 30 * time.Minute
-	// Retention is how long a checkout is stored after it has expired.
-	Retention = 7 * 24 * time.Hour
+	// Retention is how long a checkout that was not ordered is stored after it has expired. It exceeds LateOrders, so that no
+	// checkout is deleted while it is ordered.
+	Retention = LateOrders + 24*time.Hour
 )
 
 // ErrNotFound means that a customer has no checkout with that ID or token.
@@ -32,15 +33,18 @@ const idHalf = 22
 
 // ParseID accepts 44 characters of base64url, or returns ErrMalformedID.
 func ParseID(text string) (ID, error) {
-	if len(text) != 2*idHalf {
+	if len(text) != 2*idHalf || !consistsOf(text, 2*idHalf, isBase64URL) {
 		return "", ErrMalformedID
 	}
-	for i := range len(text) {
-		if !isBase64URL(text[i]) {
-			return "", ErrMalformedID
-		}
-	}
 	return ID(text), nil
+}
+
+// ParseToken accepts 22 characters of base64url, or returns ErrMalformedID.
+func ParseToken(text string) (idempotency.Token, error) {
+	if len(text) != idHalf || !consistsOf(text, idHalf, isBase64URL) {
+		return "", ErrMalformedID
+	}
+	return idempotency.Token(text), nil
 }
 
 func isBase64URL(c byte) bool {
@@ -57,9 +61,10 @@ type Status string
 const (
 	StatusOpen    Status = "open"
 	StatusExpired Status = "expired"
+	StatusOrdered Status = "ordered"
 )
 
-// Checkout is a priced, expiring intent to buy an amount of a variant. It never changes once it is made.
+// Checkout is a priced, expiring intent to buy an amount of a variant. Once it is made, only its order changes.
 type Checkout struct {
 	ID      ID
 	Product catalog.ProductID
@@ -78,14 +83,20 @@ type Checkout struct {
 
 	Created time.Time // UTC, whole milliseconds
 	Expires time.Time // exclusive; Created plus Lifetime
+
+	Order *Order // nil until it is ordered
 }
 
 // Status returns the checkout's status at a time.
 func (c Checkout) Status(at time.Time) Status {
-	if at.Before(c.Expires) {
+	switch {
+	case c.Order != nil:
+		return StatusOrdered
+	case at.Before(c.Expires):
 		return StatusOpen
+	default:
+		return StatusExpired
 	}
-	return StatusExpired
 }
 
 // price fills in the unit price, the subtotal and the total. It returns money.ErrOverflow if the subtotal is too large.

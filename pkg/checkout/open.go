@@ -11,7 +11,8 @@ import (
 	"shopfront/pkg/money"
 )
 
-// ErrKeyInUse means that the request's key belongs to an open checkout with another product, variant, amount or data.
+// ErrKeyInUse means that the request's key belongs to a checkout that was ordered, or to an open one with another product, variant,
+// amount or data.
 var ErrKeyInUse = errors.New("the idempotency key is in use by another checkout")
 
 // Catalogue finds variants that are on sale.
@@ -29,10 +30,10 @@ type DataChecker interface {
 
 // Store stores checkouts.
 type Store interface {
-	// Open stores a new checkout under its ID's token, unless a checkout stored there is still open at checkout.Created. It
-	// returns the checkout that is stored afterwards. After an error it is unknown whether the new one was stored.
+	// Open stores a new checkout under its ID's token, unless a checkout stored there was ordered or is still open at
+	// checkout.Created. It returns the checkout that is stored afterwards. After an error it is unknown whether the new one was stored.
 	Open(ctx context.Context, customer catalog.CustomerID, checkout Checkout) (Checkout, error)
-	// Recall returns the checkout that is stored under a token, open or expired, or ErrNotFound.
+	// Recall returns the checkout that is stored under a token, or ErrNotFound.
 	Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
 }
 
@@ -125,14 +126,14 @@ func keyToken(request Request) idempotency.Token {
 	return idempotency.Digest(string(request.Customer), string(request.Key))
 }
 
-// recall returns the open checkout that has the request's key. If there is none, it returns quoted and quoteErr. If quoteErr
-// is not a judgement of the request, recall returns it at once.
+// recall returns the checkout that has the request's key, unless it has expired. If there is none, it returns quoted and quoteErr. If
+// quoteErr is not a judgement of the request, recall returns it at once.
 func (o Opener) recall(ctx context.Context, request Request, quoted Checkout, quoteErr error) (Checkout, bool, error) {
 	if request.Key == "" || quoteErr != nil && !isAnswer(quoteErr) {
 		return quoted, false, quoteErr
 	}
 	kept, err := o.Store.Recall(ctx, request.Customer, keyToken(request))
-	if errors.Is(err, ErrNotFound) || err == nil && kept.Status(request.At) != StatusOpen {
+	if errors.Is(err, ErrNotFound) || err == nil && kept.Status(request.At) == StatusExpired {
 		return quoted, false, quoteErr
 	}
 	if err != nil {
@@ -147,9 +148,10 @@ func isAnswer(err error) bool {
 	return badParameter || errors.Is(err, catalog.ErrNotFound)
 }
 
-// replay returns the open checkout that has the request's key, if it is for the same request.
+// replay returns the open checkout that has the request's key, if it is for the same request. A checkout that was ordered answers no
+// request for a new one: its shopper has paid.
 func replay(kept Checkout, request Request) (Checkout, bool, error) {
-	if !kept.answers(request) {
+	if kept.Order != nil || !kept.answers(request) {
 		return Checkout{}, false, ErrKeyInUse
 	}
 	return kept, true, nil

@@ -30,8 +30,8 @@ func NewCheckouts(api CheckoutsAPI, table string) *Checkouts {
 	return &Checkouts{api: api, table: table}
 }
 
-// Open stores a new checkout in one call and returns it. If a checkout with the same key is still open, Open returns that
-// checkout and stores nothing. If a response is lost, the SDK's retry finds the checkout that the first attempt stored, and Open
+// Open stores a new checkout in one call and returns it. If a checkout with the same key is still open or was ordered, Open returns
+// that checkout and stores nothing. If a response is lost, the SDK's retry finds the checkout that the first attempt stored, and Open
 // returns it. After an *UnavailableError the checkout may or may not be stored.
 func (s *Checkouts) Open(ctx context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
 	_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
@@ -40,7 +40,7 @@ func (s *Checkouts) Open(ctx context.Context, customer catalog.CustomerID, c che
 		ConditionExpression:      aws.String("attribute_not_exists(" + table.SortKey + ") OR #expires <= :at AND #status = :open"),
 		ExpressionAttributeNames: map[string]string{"#expires": table.AttrExpires, "#status": table.AttrStatus},
 		ExpressionAttributeValues: table.Item{
-			":at": table.Millis(c.Created), ":open": table.Str(checkout.StatusOpen),
+			":at": table.Millis(c.Created), ":open": table.Str(table.StatusOpen),
 		},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
@@ -55,7 +55,13 @@ func (s *Checkouts) Open(ctx context.Context, customer catalog.CustomerID, c che
 
 // Recall reads the checkout that is stored under a token, or returns checkout.ErrNotFound.
 func (s *Checkouts) Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
-	it, err := table.Get(ctx, s.api, s.table, table.CheckoutKey(customer, token), checkout.ErrNotFound)
+	return recall(ctx, s.api, s.table, customer, token)
+}
+
+func recall(
+	ctx context.Context, api table.Getter, name string, customer catalog.CustomerID, token idempotency.Token,
+) (checkout.Checkout, error) {
+	it, err := table.Get(ctx, api, name, table.CheckoutKey(customer, token), checkout.ErrNotFound)
 	if err != nil {
 		return checkout.Checkout{}, table.Outcome(err)
 	}

@@ -16,8 +16,9 @@ import (
 // maxBodyBytes bounds a request's body, in bytes.
 const maxBodyBytes = 4 << 10
 
-// readTextMembers reads a body that is one JSON object (RFC 8259) whose members are strings with known names. It follows
-// RFC 7493, which rejects duplicate names and invalid UTF-8. The map holds only the members that were sent.
+// readTextMembers reads a body that is one JSON object (RFC 8259) whose members are strings with known names. A name such as
+// payment/provider is that of a member in an object. It follows RFC 7493, which rejects duplicate names and invalid UTF-8. The map
+// holds only the members that were sent, and an object under its own name as the empty string.
 func readTextMembers(r *http.Request, known ...string) (map[string]string, error) {
 	if err := checkContentType(r.Header.Values("Content-Type")); err != nil {
 		return nil, err
@@ -53,34 +54,57 @@ func parseTextMembers(body []byte, known []string) (map[string]string, error) {
 		return nil, problemMalformedRequest.because("The body must be a JSON object.")
 	}
 	members := make(map[string]string, len(known))
-	for decoder.PeekKind() != '}' {
-		name, err := decoder.ReadToken()
-		if err != nil {
-			return nil, problemMalformedRequest.because("The body must be one well-formed JSON object without duplicate names.")
-		}
-		member := name.String()
-		if !slices.Contains(known, member) {
-			return nil, problemMalformedRequest.because("The body has an unknown member. Known members: %s.", knownNames(known))
-		}
-		value, err := decoder.ReadToken()
-		if err != nil {
-			return nil, problemMalformedRequest.because("The body must be one well-formed JSON object.")
-		}
-		if value.Kind() != '"' {
-			return nil, problemMalformedRequest.because("The member must be a string.").at("/" + member)
-		}
-		text := value.String()
-		// aws-lambda-go turns invalid UTF-8 into U+FFFD, which would make two different codes equal.
-		if strings.ContainsRune(text, utf8.RuneError) {
-			return nil, problemMalformedRequest.because("The member must be UTF-8 without U+FFFD.").at("/" + member)
-		}
-		members[member] = text
-	}
-	if _, err := decoder.ReadToken(); err != nil {
-		return nil, problemMalformedRequest.because("The body must be one well-formed JSON object.")
+	if err := parseMembers(decoder, members, "", known); err != nil {
+		return nil, err
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, problemMalformedRequest.because("Nothing may follow the JSON object in the body.")
 	}
 	return members, nil
+}
+
+// parseMembers reads the members of an object, up to its closing brace. within is the name of the object and a slash; it is empty for
+// the body itself.
+func parseMembers(decoder *jsontext.Decoder, members map[string]string, within string, known []string) error {
+	for decoder.PeekKind() != '}' {
+		name, err := decoder.ReadToken()
+		if err != nil {
+			return problemMalformedRequest.because("The body must be one well-formed JSON object without duplicate names.")
+		}
+		if err := parseMember(decoder, members, within+name.String(), known); err != nil {
+			return err
+		}
+	}
+	if _, err := decoder.ReadToken(); err != nil {
+		return problemMalformedRequest.because("The body must be one well-formed JSON object.")
+	}
+	return nil
+}
+
+func parseMember(decoder *jsontext.Decoder, members map[string]string, member string, known []string) error {
+	isObject := slices.ContainsFunc(known, func(name string) bool { return strings.HasPrefix(name, member+"/") })
+	if !isObject && !slices.Contains(known, member) {
+		return problemMalformedRequest.because("The body has an unknown member. Known members: %s.", knownNames(known))
+	}
+	value, err := decoder.ReadToken()
+	if err != nil {
+		return problemMalformedRequest.because("The body must be one well-formed JSON object.")
+	}
+	if isObject {
+		if value.Kind() != '{' {
+			return problemMalformedRequest.because("The member must be an object.").at("/" + member)
+		}
+		members[member] = ""
+		return parseMembers(decoder, members, member+"/", known)
+	}
+	if value.Kind() != '"' {
+		return problemMalformedRequest.because("The member must be a string.").at("/" + member)
+	}
+	text := value.String()
+	// aws-lambda-go turns invalid UTF-8 into U+FFFD, which would make two different codes equal.
+	if strings.ContainsRune(text, utf8.RuneError) {
+		return problemMalformedRequest.because("The member must be UTF-8 without U+FFFD.").at("/" + member)
+	}
+	members[member] = text
+	return nil
 }

@@ -113,14 +113,56 @@ func checkOut(c *call, opener CheckoutOpener, request checkout.Request) (answer,
 	return a, err
 }
 
+// CheckoutReader reads checkouts. It returns checkout.ErrNotFound for an ID that is unknown.
+type CheckoutReader interface {
+	Show(ctx context.Context, customer catalog.CustomerID, id checkout.ID) (checkout.Checkout, error)
+}
+
+// ShowCheckout is GET /shop/{customer}/checkouts/{id} (docs/interface.md). Whoever knows the ID may read the checkout, because nobody
+// can guess an ID. Only the shop's server gets the data, which may be personal.
+func (s Service) ShowCheckout(reader CheckoutReader) http.Handler {
+	return s.handler(endpoint{
+		path: "/shop/{customer}/checkouts/{id}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
+		answer: func(c *call) (answer, error) {
+			id, err := checkoutID(c)
+			if err != nil {
+				return answer{}, err
+			}
+			if err := c.admit(nil); err != nil {
+				return answer{}, err
+			}
+			stored, err := reader.Show(c.Context(), c.customer, id)
+			if err != nil {
+				return answer{}, err
+			}
+			c.record.note("shown")
+			represented := representCheckout(stored, stored.Status(c.received))
+			if !c.caller.IsServer() {
+				represented.Data = nil
+			}
+			return jsonAnswer(http.StatusOK, represented)
+		},
+	})
+}
+
+// checkoutID returns the ID in the path of a request that has no query.
+func checkoutID(c *call) (checkout.ID, error) {
+	id, err := checkout.ParseID(c.path["id"])
+	if c.customer == "" || err != nil {
+		return "", problemNotFound.new()
+	}
+	_, err = parseQuery(c.Request)
+	return id, err
+}
+
 type checkoutJSON struct {
 	ID      string `json:"id"`
 	Status  string `json:"status"`
 	Product string `json:"product"`
 	Variant string `json:"variant"`
 	Amount  int64  `json:"amount"`
-	// Data is a JSON object if the variant declares a schema, else a string.
-	Data      any        `json:"data"`
+	// Data is a JSON object if the variant declares a schema, else a string; nil: the caller may not see it.
+	Data      any        `json:"data,omitempty"`
 	UnitPrice *moneyJSON `json:"unitPrice"`
 	Subtotal  *moneyJSON `json:"subtotal"`
 	Discount  *moneyJSON `json:"discount"`

@@ -28,6 +28,9 @@ const (
 	problemInvalid              problemType = "invalid"
 	problemKeyInUse             problemType = "idempotency-key-in-use"
 	problemTooManyRefusals      problemType = "too-many-refusals"
+	problemCheckoutExpired      problemType = "checkout-expired"
+	problemPaymentMismatch      problemType = "payment-mismatch"
+	problemOrderCancelled       problemType = "order-cancelled"
 	problemGone                 problemType = "gone"
 	problemInternal             problemType = "internal"
 	problemUnavailable          problemType = "unavailable"
@@ -55,6 +58,12 @@ func (t problemType) describe() (status int, title string) {
 		return http.StatusUnprocessableEntity, "Idempotency-Key in use"
 	case problemTooManyRefusals:
 		return http.StatusTooManyRequests, "Too many refused codes"
+	case problemCheckoutExpired:
+		return http.StatusConflict, "Checkout expired"
+	case problemPaymentMismatch:
+		return http.StatusConflict, "Ordered with another payment"
+	case problemOrderCancelled:
+		return http.StatusConflict, "Order cancelled"
 	case problemGone:
 		return http.StatusGone, "Gone"
 	case problemUnavailable:
@@ -173,13 +182,31 @@ func recognise(err error) *problemError {
 	if parameter, is := errors.AsType[*checkout.ParameterError](err); is {
 		return invalidParameter(parameter)
 	}
-	if errors.Is(err, checkout.ErrKeyInUse) {
-		return problemKeyInUse.because("Another open checkout was made with this key. Send a new key.")
-	}
 	if errors.Is(err, catalog.ErrNotFound) || errors.Is(err, catalog.ErrMalformedID) {
 		return problemNotFound.new()
 	}
-	return problemInternal.new()
+	return recogniseCheckout(err)
+}
+
+// recogniseCheckout recognises the errors of checkouts and orders.
+func recogniseCheckout(err error) *problemError {
+	if member, is := errors.AsType[*checkout.MemberError](err); is {
+		return problemInvalid.because("%v.", member).at(member.Pointer)
+	}
+	switch {
+	case errors.Is(err, checkout.ErrKeyInUse):
+		return problemKeyInUse.because("Another checkout was made with this key, and is open or ordered. Send a new key.")
+	case errors.Is(err, checkout.ErrNotFound), errors.Is(err, checkout.ErrOrderNotFound):
+		return problemNotFound.new()
+	case errors.Is(err, checkout.ErrExpired):
+		return problemCheckoutExpired.because("The checkout expired more than 7 days ago, or its key made another checkout. Nothing was ordered.")
+	case errors.Is(err, checkout.ErrPaymentMismatch):
+		return problemPaymentMismatch.because("This checkout was ordered with another payment. Nothing was changed; one of the payments needs a refund.")
+	case errors.Is(err, checkout.ErrOrderCancelled):
+		return problemOrderCancelled.because("This order is cancelled, and stays so.")
+	default:
+		return problemInternal.new()
+	}
 }
 
 func invalidParameter(parameter *checkout.ParameterError) *problemError {

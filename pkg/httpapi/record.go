@@ -29,6 +29,8 @@ const (
 	metricTooManyRefusals   = "TooManyRefusals"   // the source is above the limit on refused codes
 	metricUncountedRefusals = "UncountedRefusals" // a refusal could not be counted towards that limit
 	metricCheckouts         = "Checkouts"
+	metricOrders            = "Orders"
+	metricCancelledOrders   = "CancelledOrders"
 	metricStoreErrors       = "StoreErrors" // the store did not respond in time
 	metricErrors            = "Errors"      // any other internal error, for example a missing permission or table
 )

@@ -11,6 +11,9 @@ import (
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html).
 const DeletionDelay = 7 * 24 * time.Hour
 
+// addedRetention is how much longer checkouts are stored than versions did that knew no orders.
+const addedRetention = 24 * time.Hour
+
 // Checkout is a checkout as it is stored.
 type Checkout struct {
 	checkout.Checkout
@@ -61,7 +64,7 @@ func (c *Checkout) Judge(currency money.Currency, now time.Time) []Finding {
 	}
 	if due := DeletionTime(c.Expires); c.DeletedAt.IsZero() {
 		add(KindDeletionTime, "its time to live is missing; it should be %s", written(due))
-	} else if !c.DeletedAt.Equal(due) {
+	} else if !c.DeletedAt.Equal(due) && !c.DeletedAt.Equal(due.Add(-addedRetention)) {
 		add(KindDeletionTime, "its time to live is %s instead of %s", written(c.DeletedAt), written(due))
 	}
 	if due := DeletionTime(c.Expires); now.After(due.Add(DeletionDelay)) {

@@ -1,10 +1,16 @@
 package table
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
+	"shopfront/pkg/idempotency"
 	"shopfront/pkg/money"
 )
 
@@ -21,9 +27,25 @@ const (
 	AttrSubtotal  = "subtotal"
 	AttrDiscount  = "discount"
 	AttrTotal     = "total"
-	AttrStatus    = "status"    // always open; a checkout expires by time alone
+	AttrStatus    = "status"    // open, ordered or cancelled; a checkout expires by time alone
 	AttrExpires   = "expires"   // milliseconds
-	AttrExpiresAt = "expiresAt" // seconds: the time to live, after which DynamoDB may delete the item
+	AttrExpiresAt = "expiresAt" // seconds: the time to live, after which DynamoDB may delete the item; an order has none
+
+	AttrOrdered   = "ordered" // milliseconds, # and the token, so that an index can sort orders by time
+	AttrPayment   = "payment" // provider, # and reference; missing: nothing was paid
+	AttrFulfilled = "fulfilled"
+	AttrCancelled = "cancelled"
+	AttrReason    = "reason" // why the order was cancelled
+)
+
+// OrdersIndex is the index of the checkouts table that sorts the orders of a customer by AttrOrdered. It holds whole items.
+const OrdersIndex = "orders"
+
+// Values of AttrStatus.
+const (
+	StatusOpen      = "open"
+	StatusOrdered   = "ordered"
+	StatusCancelled = "cancelled"
 )
 
 // EncodeCheckout returns the item of an open checkout.
@@ -40,22 +62,55 @@ func EncodeCheckout(customer catalog.CustomerID, c checkout.Checkout) Item {
 	it[AttrSubtotal] = Num(c.Subtotal.Minor)
 	it[AttrDiscount] = Num(c.Discount.Minor)
 	it[AttrTotal] = Num(c.Total.Minor)
-	it[AttrStatus] = Str(checkout.StatusOpen)
+	it[AttrStatus] = Str(StatusOpen)
 	it[AttrCreated] = Millis(c.Created)
 	it[AttrExpires] = Millis(c.Expires)
 	it[AttrExpiresAt] = Num(c.Expires.Add(checkout.Retention + time.Second - 1).Unix()) // rounded up, never too early
 	return it
 }
 
-// DecodeCheckout reads a checkout.
+// DecodeCheckout reads a checkout, with its order if it has one.
 func DecodeCheckout(it Item) checkout.Checkout {
 	amount := func(name string) money.Money {
 		return money.Money{Minor: it.Num(name), Currency: money.Currency(it.Str(AttrCurrency))}
 	}
-	return checkout.Checkout{
+	c := checkout.Checkout{
 		ID: checkout.ID(it.Str(AttrID)), Product: catalog.ProductID(it.Str(AttrProduct)), Variant: catalog.VariantID(it.Str(AttrVariant)),
 		Amount: it.Num(AttrAmount), Data: it.Str(AttrData), DataIsObject: it.Bool(AttrObject),
 		UnitPrice: amount(AttrUnitPrice), Subtotal: amount(AttrSubtotal), Discount: amount(AttrDiscount), Total: amount(AttrTotal),
 		Created: it.Time(AttrCreated), Expires: it.Time(AttrExpires),
 	}
+	if it.Str(AttrStatus) != StatusOpen {
+		c.Order = decodeOrder(it)
+	}
+	return c
+}
+
+// OrderedAt is the value of AttrOrdered.
+func OrderedAt(at time.Time, token idempotency.Token) types.AttributeValue {
+	return Str(fmt.Sprintf("%013d#%s", at.UnixMilli(), token))
+}
+
+// OrderedBefore is the least value of AttrOrdered of an order that was placed at a time or later.
+func OrderedBefore(at time.Time) types.AttributeValue { return Str(fmt.Sprintf("%013d", max(at.UnixMilli(), 0))) }
+
+// OrderPosition returns where an order is in OrdersIndex.
+func OrderPosition(it Item) checkout.OrderPosition {
+	placed, token, _ := strings.Cut(it.Str(AttrOrdered), "#")
+	millis, _ := strconv.ParseInt(placed, 10, 64) // Shopfront writes nothing else
+	return checkout.OrderPosition{Placed: time.UnixMilli(millis).UTC(), Token: idempotency.Token(token)}
+}
+
+func decodeOrder(it Item) *checkout.Order {
+	provider, reference, _ := strings.Cut(it.Str(AttrPayment), "#")
+	order := &checkout.Order{
+		Payment: checkout.Payment{Provider: provider, Reference: reference}, Placed: OrderPosition(it).Placed, Reason: it.Str(AttrReason),
+	}
+	if it.Has(AttrFulfilled) {
+		order.Fulfilled = it.Time(AttrFulfilled)
+	}
+	if it.Has(AttrCancelled) {
+		order.Cancelled = it.Time(AttrCancelled)
+	}
+	return order
 }

@@ -1,0 +1,236 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/idempotency"
+)
+
+// LateOrders is how long after its expiry a checkout can still be ordered, at the agreed price. A payment may arrive late.
+const LateOrders = 7 * 24 * time.Hour
+
+// Bounds of what an order says.
+const (
+	MaxProviderLength  = 32  // characters
+	MaxReferenceLength = 255 // characters
+	MaxReasonBytes     = 400
+)
+
+// Errors of orders. After each of them nothing was changed.
+var (
+	// ErrOrderNotFound means that the customer has no order with that ID. A checkout that was not ordered is no order.
+	ErrOrderNotFound = errors.New("no such order")
+	// ErrExpired means that the checkout expired too long ago, or that its key made another checkout since.
+	ErrExpired = errors.New("the checkout has expired")
+	// ErrPaymentMismatch means that the checkout was ordered with another payment.
+	ErrPaymentMismatch = errors.New("the checkout was ordered with another payment")
+	// ErrOrderCancelled means that the order is cancelled, for good.
+	ErrOrderCancelled = errors.New("the order is cancelled")
+)
+
+// MemberError says which member of an order's request is wrong and why, in words for the client.
+type MemberError struct {
+	Pointer string // the member (RFC 6901)
+	Reason  string // such as: is required
+}
+
+func (e *MemberError) Error() string { return e.Pointer[1:] + " " + e.Reason }
+
+// Payment names a payment at a payment provider. Shopfront never asks the provider about it. The zero Payment means that
+// nothing was paid.
+type Payment struct {
+	Provider  string // such as stripe
+	Reference string // the provider's ID of the payment
+}
+
+// ParsePayment accepts a provider of 1 to MaxProviderLength lower-case letters, digits and hyphens, and a reference of 1 to
+// MaxReferenceLength visible ASCII characters. Anything else is a *MemberError.
+func ParsePayment(provider, reference string) (Payment, error) {
+	isProvider := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' }
+	isReference := func(c byte) bool { return '!' <= c && c <= '~' }
+	if !consistsOf(provider, MaxProviderLength, isProvider) {
+		return Payment{}, &MemberError{"/payment/provider", fmt.Sprintf("must have 1 to %d of the characters a-z 0-9 -", MaxProviderLength)}
+	}
+	if !consistsOf(reference, MaxReferenceLength, isReference) {
+		return Payment{}, &MemberError{"/payment/reference", fmt.Sprintf("must have 1 to %d visible ASCII characters", MaxReferenceLength)}
+	}
+	return Payment{Provider: provider, Reference: reference}, nil
+}
+
+func consistsOf(text string, maxLength int, allows func(byte) bool) bool {
+	for i := range len(text) {
+		if !allows(text[i]) {
+			return false
+		}
+	}
+	return 0 < len(text) && len(text) <= maxLength
+}
+
+// ParseReason accepts why an order is cancelled: 1 to MaxReasonBytes bytes of UTF-8 without control characters. Anything else is a
+// *MemberError.
+func ParseReason(text string) (string, error) {
+	if text == "" || len(text) > MaxReasonBytes || !utf8.ValidString(text) {
+		return "", &MemberError{"/reason", fmt.Sprintf("must have 1 to %d bytes of UTF-8", MaxReasonBytes)}
+	}
+	for _, r := range text {
+		if unicode.IsControl(r) {
+			return "", &MemberError{"/reason", "must have no control characters"}
+		}
+	}
+	return text, nil
+}
+
+// OrderStatus is the state of an order.
+type OrderStatus string
+
+// Every status.
+const (
+	OrderPlaced    OrderStatus = "placed"
+	OrderFulfilled OrderStatus = "fulfilled"
+	OrderCancelled OrderStatus = "cancelled"
+)
+
+// OrderStatuses returns every status.
+func OrderStatuses() []OrderStatus { return []OrderStatus{OrderPlaced, OrderFulfilled, OrderCancelled} }
+
+// Order is what has become of a checkout that was paid. Times are UTC in whole milliseconds.
+type Order struct {
+	Payment   Payment
+	Placed    time.Time
+	Fulfilled time.Time // zero: not fulfilled
+	Cancelled time.Time // zero: not cancelled
+	Reason    string    // why it was cancelled
+}
+
+// Status returns the order's status. A fulfilled order can still be cancelled, for example after a chargeback.
+func (o Order) Status() OrderStatus {
+	switch {
+	case !o.Cancelled.IsZero():
+		return OrderCancelled
+	case !o.Fulfilled.IsZero():
+		return OrderFulfilled
+	default:
+		return OrderPlaced
+	}
+}
+
+// MaxOrdersPerPage bounds a page of a list.
+const MaxOrdersPerPage = 200
+
+// OrderFilter selects orders. A zero field selects all.
+type OrderFilter struct {
+	Status OrderStatus
+	From   time.Time // of placing, inclusive
+	Until  time.Time // of placing, exclusive
+	// After is where the page before ended; nil: begin with the newest order.
+	After *OrderPosition
+	Limit int // orders on a page: 1 to MaxOrdersPerPage
+}
+
+// OrderPosition is a place in a list of orders, which is sorted by time and token.
+type OrderPosition struct {
+	Placed time.Time
+	Token  idempotency.Token
+}
+
+// OrderStore stores orders. Each method returns the checkout that is stored under the ID's token afterwards, whatever its ID, or
+// ErrNotFound if there is none. After any other error it is unknown whether the change was applied.
+type OrderStore interface {
+	// Place adds the order to the checkout if that has the ID, was not ordered, and expires after the given time. An order without
+	// a payment is added only if the total is zero.
+	Place(ctx context.Context, customer catalog.CustomerID, id ID, order Order, expiresAfter time.Time) (Checkout, error)
+	// Fulfil marks the order with the ID as fulfilled, unless it is fulfilled or cancelled.
+	Fulfil(ctx context.Context, customer catalog.CustomerID, id ID, at time.Time) (Checkout, error)
+	// Cancel marks the order with the ID as cancelled, unless it is cancelled.
+	Cancel(ctx context.Context, customer catalog.CustomerID, id ID, reason string, at time.Time) (Checkout, error)
+	// List returns a page of orders, newest first, and where it ends; nil: no page follows. A page may have fewer orders than asked
+	// for, even none. An order appears in lists shortly after it was placed or changed.
+	List(ctx context.Context, customer catalog.CustomerID, filter OrderFilter) (orders []Checkout, end *OrderPosition, err error)
+	// Recall reads the checkout.
+	Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
+}
+
+// Orders places and changes the orders of customers. Every method is idempotent: a repetition returns the same order, replayed.
+// After an error that is not named in this package it is unknown whether the change was applied.
+type Orders struct{ Store OrderStore }
+
+// Place turns a checkout into an order, once. Errors: ErrNotFound, ErrExpired, ErrPaymentMismatch, ErrOrderCancelled, and a
+// *MemberError if the payment is missing.
+func (o Orders) Place(ctx context.Context, customer catalog.CustomerID, id ID, payment Payment, at time.Time) (c Checkout, replayed bool, err error) {
+	c, err = o.Store.Place(ctx, customer, id, Order{Payment: payment, Placed: at}, at.Add(-LateOrders))
+	switch {
+	case err != nil:
+		return Checkout{}, false, err
+	case c.ID != id:
+		return Checkout{}, false, ErrExpired
+	case c.Order == nil && payment == Payment{} && c.Total.Minor != 0:
+		return Checkout{}, false, &MemberError{"/payment", "is required, because the total is not zero"}
+	case c.Order == nil:
+		return Checkout{}, false, ErrExpired
+	case c.Order.Status() == OrderCancelled:
+		return Checkout{}, false, ErrOrderCancelled
+	case c.Order.Payment != payment:
+		return Checkout{}, false, ErrPaymentMismatch
+	}
+	return c, !c.Order.Placed.Equal(at), nil
+}
+
+// Fulfil marks an order as fulfilled, once. Errors: ErrOrderNotFound, ErrOrderCancelled.
+func (o Orders) Fulfil(ctx context.Context, customer catalog.CustomerID, id ID, at time.Time) (c Checkout, replayed bool, err error) {
+	c, err = ordered(id)(o.Store.Fulfil(ctx, customer, id, at))
+	if err != nil {
+		return Checkout{}, false, err
+	}
+	if c.Order.Status() == OrderCancelled {
+		return Checkout{}, false, ErrOrderCancelled
+	}
+	return c, !c.Order.Fulfilled.Equal(at), nil
+}
+
+// Cancel marks an order as cancelled, once. The first reason stays. Error: ErrOrderNotFound.
+func (o Orders) Cancel(ctx context.Context, customer catalog.CustomerID, id ID, reason string, at time.Time) (c Checkout, replayed bool, err error) {
+	c, err = ordered(id)(o.Store.Cancel(ctx, customer, id, reason, at))
+	if err != nil {
+		return Checkout{}, false, err
+	}
+	return c, !c.Order.Cancelled.Equal(at), nil
+}
+
+// Checkouts shows checkouts, whatever has become of them.
+type Checkouts struct{ Store OrderStore }
+
+// Show returns the checkout with the ID, or ErrNotFound. A checkout that shares only the first half of the ID is a different one, which
+// was made later with the same key.
+func (c Checkouts) Show(ctx context.Context, customer catalog.CustomerID, id ID) (Checkout, error) {
+	stored, err := c.Store.Recall(ctx, customer, id.Token())
+	if err == nil && stored.ID != id {
+		return Checkout{}, ErrNotFound
+	}
+	return stored, err
+}
+
+// Show returns an order. Error: ErrOrderNotFound.
+func (o Orders) Show(ctx context.Context, customer catalog.CustomerID, id ID) (Checkout, error) {
+	return ordered(id)(o.Store.Recall(ctx, customer, id.Token()))
+}
+
+// List returns a page of orders, as OrderStore says.
+func (o Orders) List(ctx context.Context, customer catalog.CustomerID, filter OrderFilter) ([]Checkout, *OrderPosition, error) {
+	return o.Store.List(ctx, customer, filter)
+}
+
+// ordered returns the stored checkout if it is the order with the ID, or else ErrOrderNotFound.
+func ordered(id ID) func(Checkout, error) (Checkout, error) {
+	return func(stored Checkout, err error) (Checkout, error) {
+		if errors.Is(err, ErrNotFound) || err == nil && (stored.ID != id || stored.Order == nil) {
+			return Checkout{}, ErrOrderNotFound
+		}
+		return stored, err
+	}
+}

@@ -1,0 +1,173 @@
+package dynamo
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/idempotency"
+)
+
+// maxPlaced is later than any order: the last time that has 13 digits of milliseconds, in the year 2286.
+var maxPlaced = time.UnixMilli(9_999_999_999_999) //nolint:gochecknoglobals // a constant in all but syntax
+
+// OrdersAPI lists the DynamoDB operations that Orders calls.
+type OrdersAPI interface {
+	table.Getter
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+}
+
+// Orders stores orders in a table of checkouts: an order is its checkout's item, with more attributes. It implements
+// checkout.OrderStore. Each change is one conditional update, so concurrent requests and retries change an order once. Create it with
+// NewOrders.
+type Orders struct {
+	api   OrdersAPI
+	table string
+}
+
+// NewOrders returns a store of the orders in a table of checkouts.
+func NewOrders(api OrdersAPI, table string) *Orders { return &Orders{api: api, table: table} }
+
+// Place adds the order, and removes the time to live: orders are permanent.
+func (s *Orders) Place(
+	ctx context.Context, customer catalog.CustomerID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
+) (checkout.Checkout, error) {
+	call := change(customer, id, table.StatusOpen)
+	call.Set(table.AttrStatus, table.Str(table.StatusOrdered))
+	call.Set(table.AttrOrdered, table.OrderedAt(order.Placed, id.Token()))
+	call.Remove(table.AttrExpiresAt)
+	call.Condition += " AND #expires > :after"
+	call.Name(table.AttrExpires)
+	call.Value(":after", table.Millis(expiresAfter))
+	if order.Payment == (checkout.Payment{}) {
+		call.Condition += " AND #total = :zero"
+		call.Name(table.AttrTotal)
+		call.Value(":zero", table.Num(0))
+	} else {
+		call.Set(table.AttrPayment, table.Str(order.Payment.Provider+"#"+order.Payment.Reference))
+	}
+	return s.update(ctx, call)
+}
+
+// Fulfil marks the order as fulfilled.
+func (s *Orders) Fulfil(ctx context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time) (checkout.Checkout, error) {
+	call := change(customer, id, table.StatusOrdered)
+	call.Set(table.AttrFulfilled, table.Millis(at))
+	call.Condition += " AND attribute_not_exists(#fulfilled)"
+	return s.update(ctx, call)
+}
+
+// Cancel marks the order as cancelled.
+func (s *Orders) Cancel(
+	ctx context.Context, customer catalog.CustomerID, id checkout.ID, reason string, at time.Time,
+) (checkout.Checkout, error) {
+	call := change(customer, id, table.StatusOrdered)
+	call.Set(table.AttrStatus, table.Str(table.StatusCancelled))
+	call.Set(table.AttrCancelled, table.Millis(at))
+	call.Set(table.AttrReason, table.Str(reason))
+	return s.update(ctx, call)
+}
+
+// change begins an update of a checkout that has the ID and the stored status. It creates no item, because #id exists only in
+// existing items.
+func change(customer catalog.CustomerID, id checkout.ID, status string) *table.Update {
+	call := &table.Update{Key: table.CheckoutKey(customer, id.Token()), Condition: "#id = :id AND #status = :status"}
+	call.Name(table.AttrID, table.AttrStatus)
+	call.Value(":id", table.Str(id))
+	call.Value(":status", table.Str(status))
+	return call
+}
+
+// update returns the checkout as it is stored afterwards, changed or not.
+func (s *Orders) update(ctx context.Context, call *table.Update) (checkout.Checkout, error) {
+	changed, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueAllNew))
+	old, failed := table.OldItem(err)
+	switch {
+	case failed && len(old) == 0:
+		return checkout.Checkout{}, checkout.ErrNotFound
+	case failed:
+		return table.DecodeCheckout(old), nil
+	case err != nil:
+		return checkout.Checkout{}, table.Outcome(err)
+	}
+	return table.DecodeCheckout(changed.Attributes), nil
+}
+
+// maxPageCalls bounds the calls for one page. A status that is rare among many orders makes pages short, not slow.
+const maxPageCalls = 5
+
+// List reads a page of orders from the index, which is usually less than a second behind.
+func (s *Orders) List(
+	ctx context.Context, customer catalog.CustomerID, filter checkout.OrderFilter,
+) (orders []checkout.Checkout, end *checkout.OrderPosition, err error) {
+	query := s.listing(customer, filter)
+	for range maxPageCalls {
+		query.Limit = aws.Int32(int32(filter.Limit - len(orders))) //nolint:gosec // at most checkout.MaxOrdersPerPage
+		out, err := s.api.Query(ctx, query)
+		if err != nil {
+			return nil, nil, table.Outcome(err)
+		}
+		for _, it := range out.Items {
+			orders = append(orders, table.DecodeCheckout(it))
+		}
+		if len(out.LastEvaluatedKey) == 0 {
+			return orders, nil, nil
+		}
+		position := table.OrderPosition(out.LastEvaluatedKey)
+		end, query.ExclusiveStartKey = &position, out.LastEvaluatedKey
+		if len(orders) == filter.Limit {
+			break
+		}
+	}
+	return orders, end, nil
+}
+
+func (s *Orders) listing(customer catalog.CustomerID, filter checkout.OrderFilter) *dynamodb.QueryInput {
+	until := filter.Until
+	if until.IsZero() {
+		until = maxPlaced
+	}
+	query := &dynamodb.QueryInput{
+		TableName: aws.String(s.table), IndexName: aws.String(table.OrdersIndex), ScanIndexForward: aws.Bool(false),
+		KeyConditionExpression:   aws.String(table.PartitionKey + " = :customer AND #ordered BETWEEN :from AND :until"),
+		ExpressionAttributeNames: map[string]string{"#ordered": table.AttrOrdered},
+		ExpressionAttributeValues: table.Item{
+			":customer": table.Str(customer), ":from": table.OrderedBefore(filter.From), ":until": table.OrderedBefore(until),
+		},
+	}
+	if filter.After != nil {
+		query.ExclusiveStartKey = table.CheckoutKey(customer, filter.After.Token).Attributes()
+		query.ExclusiveStartKey[table.AttrOrdered] = table.OrderedAt(filter.After.Placed, filter.After.Token)
+	}
+	if filter.Status == "" {
+		return query
+	}
+	stored, condition := table.StatusOrdered, "#status = :status"
+	switch filter.Status {
+	case checkout.OrderCancelled:
+		stored = table.StatusCancelled
+	case checkout.OrderPlaced:
+		condition += " AND attribute_not_exists(#fulfilled)"
+	case checkout.OrderFulfilled:
+		condition += " AND attribute_exists(#fulfilled)"
+	}
+	query.FilterExpression = aws.String(condition)
+	query.ExpressionAttributeNames["#status"] = table.AttrStatus
+	if filter.Status != checkout.OrderCancelled {
+		query.ExpressionAttributeNames["#fulfilled"] = table.AttrFulfilled
+	}
+	query.ExpressionAttributeValues[":status"] = table.Str(stored)
+	return query
+}
+
+// Recall reads the checkout that is stored under a token, or returns checkout.ErrNotFound.
+func (s *Orders) Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
+	return recall(ctx, s.api, s.table, customer, token)
+}
