@@ -34,6 +34,19 @@ func TestTables_Keys_NeverChange(t *testing.T) {
 			{AttributeName: aws.String("customer"), KeyType: types.KeyTypeHash},
 			{AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
 		}
+		var indexes []types.GlobalSecondaryIndex
+		if table.LogicalID == "Checkouts" {
+			attributes = append(attributes, types.AttributeDefinition{
+				AttributeName: aws.String("ordered"), AttributeType: types.ScalarAttributeTypeS,
+			})
+			indexes = []types.GlobalSecondaryIndex{{
+				IndexName: aws.String("orders"), Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+				KeySchema: []types.KeySchemaElement{keys[0], {AttributeName: aws.String("ordered"), KeyType: types.KeyTypeRange}},
+			}}
+		}
+		if !reflect.DeepEqual(table.Indexes, indexes) {
+			t.Errorf("%s has the indexes %v, want %v", table.LogicalID, table.Indexes, indexes)
+		}
 		if !reflect.DeepEqual(table.Attributes, attributes) || !reflect.DeepEqual(table.Keys, keys) {
 			t.Errorf("%s has the attributes %v and the keys %v, want %v and %v", table.LogicalID, table.Attributes, table.Keys, attributes, keys)
 		}
@@ -137,6 +150,11 @@ func TestTables_UnitCeilings(t *testing.T) {
 		for _, table := range []string{"Catalogue", "Vouchers", "Checkouts", "Refusals"} {
 			if got := texts(s.properties[table], "OnDemandThroughput"); !maps.Equal(got, test.want) {
 				t.Errorf("%v: the ceilings of %s are %v, want %v", test.parameters, table, got, test.want)
+			}
+		}
+		for _, index := range under(s.properties["Checkouts"], "GlobalSecondaryIndexes").([]any) { //nolint:errcheck,forcetypeassert // it is a list
+			if got := texts(index, "OnDemandThroughput"); !maps.Equal(got, test.want) {
+				t.Errorf("%v: the ceilings of the index are %v, want %v", test.parameters, got, test.want)
 			}
 		}
 	}

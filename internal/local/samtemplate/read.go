@@ -228,23 +228,35 @@ func (r *reader) readTable(each resource) {
 			AttributeType: types.ScalarAttributeType(r.oneOf(r.field(item, "AttributeType"), "S", "N", "B")),
 		})
 	}
-	for _, item := range r.list(properties["KeySchema"]) {
-		table.Keys = append(table.Keys, types.KeySchemaElement{
-			AttributeName: aws.String(r.known(r.field(item, "AttributeName"), "")),
-			KeyType:       types.KeyType(r.oneOf(r.field(item, "KeyType"), "HASH", "RANGE")),
-		})
-	}
-	if len(table.Keys) == 0 {
+	if table.Keys = r.keys(properties["KeySchema"]); len(table.Keys) == 0 {
 		r.fail(each.at, "the table %s needs a KeySchema", each.name)
 	}
-	if properties["GlobalSecondaryIndexes"] != nil || properties["LocalSecondaryIndexes"] != nil {
-		r.fail(each.at, "the table %s has an index: this machine does not create indexes", each.name)
+	for _, item := range r.list(properties["GlobalSecondaryIndexes"]) {
+		r.oneOf(r.field(r.field(item, "Projection"), "ProjectionType"), "ALL")
+		table.Indexes = append(table.Indexes, types.GlobalSecondaryIndex{
+			IndexName: aws.String(r.known(r.field(item, "IndexName"), "")), KeySchema: r.keys(r.field(item, "KeySchema")),
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+		})
+	}
+	if properties["LocalSecondaryIndexes"] != nil {
+		r.fail(each.at, "the table %s has a local index: this machine creates only global indexes", each.name)
 	}
 	ttl := properties["TimeToLiveSpecification"]
 	if r.oneOf(r.field(ttl, "Enabled"), "false", "true") == "true" {
 		table.TTL = r.known(r.field(ttl, "AttributeName"), "")
 	}
 	r.template.Tables = append(r.template.Tables, table)
+}
+
+// keys evaluates the KeySchema of a table or an index.
+func (r *reader) keys(schema *yaml.Node) (keys []types.KeySchemaElement) {
+	for _, item := range r.list(schema) {
+		keys = append(keys, types.KeySchemaElement{
+			AttributeName: aws.String(r.known(r.field(item, "AttributeName"), "")),
+			KeyType:       types.KeyType(r.oneOf(r.field(item, "KeyType"), "HASH", "RANGE")),
+		})
+	}
+	return keys
 }
 
 // tableName returns the key of the stack's output that has the table's name, or the logical ID if no output has it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,17 +20,19 @@ type Table struct {
 
 	Attributes []types.AttributeDefinition
 	Keys       []types.KeySchemaElement
+	Indexes    []types.GlobalSecondaryIndex // without the ceilings of a deployed index
 	TTL        string // the attribute with which DynamoDB deletes expired items; may be empty
 }
 
 // Create creates the table under a name in DynamoDB Local, without the protection and the warm throughput of a deployed table.
-// It keeps an existing table, but fails if its keys differ.
+// It keeps an existing table and adds the indexes that it lacks, but fails if keys differ.
 func (t Table) Create(ctx context.Context, client *dynamodb.Client, name string) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest, AttributeDefinitions: t.Attributes, KeySchema: t.Keys,
+		GlobalSecondaryIndexes: t.Indexes,
 	})
 	if _, exists := errors.AsType[*types.ResourceInUseException](err); exists {
-		err = t.compare(ctx, client, name)
+		err = t.complete(ctx, client, name)
 	}
 	if err != nil || t.TTL == "" {
 		return err
@@ -57,15 +60,55 @@ func hasTTL(ctx context.Context, client *dynamodb.Client, name string) (bool, er
 	return err == nil && current.TimeToLiveDescription.TimeToLiveStatus == types.TimeToLiveStatusEnabled, err
 }
 
-func (t Table) compare(ctx context.Context, client *dynamodb.Client, name string) error {
-	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)})
-	if err == nil && describeKeys(out.Table.KeySchema, out.Table.AttributeDefinitions) != describeKeys(t.Keys, t.Attributes) {
-		err = errors.New("its keys differ from the template's")
+// complete adds the indexes that an existing table lacks.
+func (t Table) complete(ctx context.Context, client *dynamodb.Client, name string) error {
+	existing, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)})
+	if err != nil {
+		return err
+	}
+	attributes := existing.Table.AttributeDefinitions
+	if describeKeys(existing.Table.KeySchema, attributes) != describeKeys(t.Keys, t.Attributes) {
+		return errors.New("its keys differ from the template's")
+	}
+	keys := make(map[string]string)
+	for _, index := range existing.Table.GlobalSecondaryIndexes {
+		keys[aws.ToString(index.IndexName)] = describeKeys(index.KeySchema, attributes)
+	}
+	for _, index := range t.Indexes {
+		switch keys[aws.ToString(index.IndexName)] {
+		case describeKeys(index.KeySchema, t.Attributes):
+		case "":
+			if err := t.add(ctx, client, name, index); err != nil {
+				return fmt.Errorf("add the index %s: %w", aws.ToString(index.IndexName), err)
+			}
+		default:
+			return fmt.Errorf("the keys of its index %s differ from the template's", aws.ToString(index.IndexName))
+		}
+	}
+	return nil
+}
+
+// add adds an index and waits until it can be queried.
+func (t Table) add(ctx context.Context, client *dynamodb.Client, name string, index types.GlobalSecondaryIndex) error {
+	_, err := client.UpdateTable(ctx, &dynamodb.UpdateTableInput{
+		TableName: aws.String(name), AttributeDefinitions: t.Attributes,
+		GlobalSecondaryIndexUpdates: []types.GlobalSecondaryIndexUpdate{{Create: &types.CreateGlobalSecondaryIndexAction{
+			IndexName: index.IndexName, KeySchema: index.KeySchema, Projection: index.Projection,
+		}}},
+	})
+	for err == nil {
+		var out *dynamodb.DescribeTableOutput
+		out, err = client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)})
+		if err == nil && !slices.ContainsFunc(out.Table.GlobalSecondaryIndexes, func(d types.GlobalSecondaryIndexDescription) bool {
+			return d.IndexStatus != types.IndexStatusActive
+		}) {
+			return nil
+		}
 	}
 	return err
 }
 
-// describeKeys returns a table's keys as a string: their names, types and roles, the partition key first.
+// describeKeys returns the keys of a table or an index as a string: their names, types and roles, the partition key first.
 func describeKeys(keys []types.KeySchemaElement, attributes []types.AttributeDefinition) string {
 	kinds := make(map[string]types.ScalarAttributeType)
 	for _, attribute := range attributes {

@@ -204,7 +204,8 @@ func TestLoad_UnsupportedTemplate_IsRejected(t *testing.T) {
 		"a path that refers to a resource":     {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties: {ApiId: !Ref Api, Method: GET, Path: !Ref Api}\n", "template.yaml:12: want a string that is known before the deployment"},
 		"the older payload":                    {function + "      Events:\n        Get:\n          Type: HttpApi\n          Properties:\n            PayloadFormatVersion: '1.0'\n", `template.yaml:13: this machine supports only ["2.0"], not "1.0"`},
 		"a table without keys":                 {table + "      BillingMode: PAY_PER_REQUEST\n", "template.yaml:2: the table Orders needs a KeySchema"},
-		"an index":                             {table + keys + "      GlobalSecondaryIndexes: [{IndexName: byNick}]\n", "template.yaml:2: the table Orders has an index"},
+		"a local index":                        {table + keys + "      LocalSecondaryIndexes: [{IndexName: byNick}]\n", "template.yaml:2: the table Orders has a local index"},
+		"an index of the keys alone":           {table + keys + "      GlobalSecondaryIndexes: [{IndexName: byNick, Projection: {ProjectionType: KEYS_ONLY}}]\n", `template.yaml:6: this machine supports only ["ALL"], not "KEYS_ONLY"`},
 		"an attribute of an unknown type":      {table + keys + "      AttributeDefinitions: [{AttributeName: customer, AttributeType: X}]\n", `template.yaml:6: this machine supports only ["S" "N" "B"], not "X"`},
 		"an expression in a table":             {table + "      KeySchema: !ImportValue keys\n", "template.yaml:5: this machine cannot evaluate the function ImportValue"},
 	} {
