@@ -67,11 +67,15 @@ func parseTextMembers(body []byte, known []string) (map[string]string, error) {
 // the body itself.
 func parseMembers(decoder *jsontext.Decoder, members map[string]string, within string, known []string) error {
 	for decoder.PeekKind() != '}' {
-		name, err := decoder.ReadToken()
+		token, err := decoder.ReadToken()
 		if err != nil {
 			return problemMalformedRequest.because("The body must be one well-formed JSON object without duplicate names.")
 		}
-		if err := parseMember(decoder, members, within+name.String(), known); err != nil {
+		name := token.String()
+		if strings.Contains(name, "/") { // the name could look like that of a member in an object
+			return unknownMember(known)
+		}
+		if err := parseMember(decoder, members, within+name, known); err != nil {
 			return err
 		}
 	}
@@ -84,7 +88,7 @@ func parseMembers(decoder *jsontext.Decoder, members map[string]string, within s
 func parseMember(decoder *jsontext.Decoder, members map[string]string, member string, known []string) error {
 	isObject := slices.ContainsFunc(known, func(name string) bool { return strings.HasPrefix(name, member+"/") })
 	if !isObject && !slices.Contains(known, member) {
-		return problemMalformedRequest.because("The body has an unknown member. Known members: %s.", knownNames(known))
+		return unknownMember(known)
 	}
 	value, err := decoder.ReadToken()
 	if err != nil {
@@ -107,4 +111,8 @@ func parseMember(decoder *jsontext.Decoder, members map[string]string, member st
 	}
 	members[member] = text
 	return nil
+}
+
+func unknownMember(known []string) error {
+	return problemMalformedRequest.because("The body has an unknown member. Known members: %s.", knownNames(known))
 }

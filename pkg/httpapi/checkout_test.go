@@ -260,14 +260,14 @@ func TestCheckout_Errors_BecomeProblems(t *testing.T) {
 		{
 			"key in use", fmt.Errorf("open: %w", checkout.ErrKeyInUse),
 			`{"type":"urn:problem:shopfront:idempotency-key-in-use","title":"Idempotency-Key in use","status":422,` +
-				`"detail":"Another open checkout was made with this key. Send a new key."}`,
+				`"detail":"Another checkout was made with this key, and is open or ordered. Send a new key."}`,
 		},
 		{"internal", errors.New("SECRET-DETAIL"), `{"type":"urn:problem:shopfront:internal","title":"Internal error","status":500}`},
 		{
 			"store unavailable",
 			throttled{},
 			`{"type":"urn:problem:shopfront:unavailable","title":"Temporarily unavailable","status":503,` +
-				`"detail":"Retry with the same Idempotency-Key. Without a key, the request may already have been applied."}`,
+				`"detail":"Send the same request again, with its Idempotency-Key. Without a key, it may already have redeemed or checked out."}`,
 		},
 	}
 	for _, test := range tests {

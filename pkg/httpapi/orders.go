@@ -150,17 +150,32 @@ func listRequest(c *call) (query url.Values, filter checkout.OrderFilter, err er
 			return nil, checkout.OrderFilter{}, problemInvalid.because("The status must be placed, fulfilled or cancelled.").of("status")
 		}
 	}
-	for name, at := range map[string]*time.Time{"from": &filter.From, "until": &filter.Until} {
-		if query.Has(name) {
-			if *at, err = time.Parse(time.RFC3339, query.Get(name)); err != nil || at.Year() < 1970 {
-				return nil, checkout.OrderFilter{}, problemInvalid.because("The time must be one of RFC 3339, such as 2026-11-22T09:00:00Z.").of(name)
-			}
-		}
+	if filter.From, filter.Until, err = placedBetween(query); err != nil {
+		return nil, checkout.OrderFilter{}, err
 	}
 	if query.Has("cursor") {
 		filter.After, err = parseOrderCursor(query.Get("cursor"), c.customer)
 	}
 	return query, filter, err
+}
+
+// placedBetween returns the bounds of a list. A time that is missing is zero.
+func placedBetween(query url.Values) (from, until time.Time, err error) {
+	for _, bound := range []struct {
+		name string
+		at   *time.Time
+	}{{"from", &from}, {"until", &until}} {
+		if !query.Has(bound.name) {
+			continue
+		}
+		if *bound.at, err = time.Parse(time.RFC3339, query.Get(bound.name)); err != nil || bound.at.Year() < 1970 {
+			return from, until, problemInvalid.because("The time must be one of RFC 3339, such as 2026-11-22T09:00:00Z.").of(bound.name)
+		}
+	}
+	if !until.IsZero() && until.Before(from) {
+		return from, until, problemInvalid.because("The time must not be before that of from.").of("until")
+	}
+	return from, until, nil
 }
 
 // orderCursor encodes the customer and where a page ended. It is not a secret and grants nothing, like that of the checkout area.

@@ -131,10 +131,10 @@ func (p *problemError) answer() (answer, error) {
 	return a, nil
 }
 
-// unavailable does not say whether the request was applied. With an Idempotency-Key the client can retry safely; without one
-// it cannot know.
+// unavailable does not say whether the request was applied. A client can safely retry what concerns an order, or has an
+// Idempotency-Key. Without a key it cannot know whether a redemption or a checkout was made.
 func unavailable() *problemError {
-	return problemUnavailable.because("Retry with the same Idempotency-Key. Without a key, the request may already have been applied.").
+	return problemUnavailable.because("Send the same request again, with its Idempotency-Key. Without a key, it may already have redeemed or checked out.").
 		with("Retry-After", "1")
 }
 
