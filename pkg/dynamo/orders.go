@@ -14,9 +14,6 @@ import (
 	"shopfront/pkg/idempotency"
 )
 
-// maxPlaced is later than any order: the last time that has 13 digits of milliseconds, in the year 2286.
-var maxPlaced = time.UnixMilli(9_999_999_999_999) //nolint:gochecknoglobals // a constant in all but syntax
-
 // OrdersAPI lists the DynamoDB operations that Orders calls.
 type OrdersAPI interface {
 	table.Getter
@@ -41,7 +38,7 @@ func (s *Orders) Place(
 ) (checkout.Checkout, error) {
 	call := change(customer, id, table.StatusOpen)
 	call.Set(table.AttrStatus, table.Str(table.StatusOrdered))
-	call.Set(table.AttrOrdered, table.OrderedAt(order.Placed, id.Token()))
+	call.Set(table.AttrOrdered, table.Str(table.OrderedAt(order.Placed, id.Token())))
 	call.Remove(table.AttrExpiresAt)
 	call.Condition += " AND #expires > :after"
 	call.Name(table.AttrExpires)
@@ -129,22 +126,20 @@ func (s *Orders) List(
 	return orders, end, nil
 }
 
+// listing returns the query for the orders that the filter selects.
 func (s *Orders) listing(customer catalog.CustomerID, filter checkout.OrderFilter) *dynamodb.QueryInput {
-	until := filter.Until
-	if until.IsZero() {
-		until = maxPlaced
-	}
+	from, until, start := bounds(filter)
 	query := &dynamodb.QueryInput{
 		TableName: aws.String(s.table), IndexName: aws.String(table.OrdersIndex), ScanIndexForward: aws.Bool(false),
 		KeyConditionExpression:   aws.String(table.PartitionKey + " = :customer AND #ordered BETWEEN :from AND :until"),
 		ExpressionAttributeNames: map[string]string{"#ordered": table.AttrOrdered},
 		ExpressionAttributeValues: table.Item{
-			":customer": table.Str(customer), ":from": table.OrderedBefore(filter.From), ":until": table.OrderedBefore(until),
+			":customer": table.Str(customer), ":from": table.Str(from), ":until": table.Str(until),
 		},
 	}
-	if filter.After != nil {
+	if start != "" {
 		query.ExclusiveStartKey = table.CheckoutKey(customer, filter.After.Token).Attributes()
-		query.ExclusiveStartKey[table.AttrOrdered] = table.OrderedAt(filter.After.Placed, filter.After.Token)
+		query.ExclusiveStartKey[table.AttrOrdered] = table.Str(start)
 	}
 	if filter.Status == "" {
 		return query
@@ -165,6 +160,27 @@ func (s *Orders) listing(customer catalog.CustomerID, filter checkout.OrderFilte
 	}
 	query.ExpressionAttributeValues[":status"] = table.Str(stored)
 	return query
+}
+
+// bounds returns the range of table.AttrOrdered that the filter selects, and the value after which the page begins; empty: the page
+// begins with the newest. DynamoDB rejects a range whose bounds are not in order, and a start outside the range. A client can ask
+// for both, because its cursor may come from a list with other times.
+func bounds(filter checkout.OrderFilter) (from, until, start string) {
+	from, until = table.OrderedBefore(filter.From), table.OrderedEver()
+	if !filter.Until.IsZero() {
+		until = max(from, table.OrderedBefore(filter.Until)) // no order lies between equal bounds
+	}
+	if filter.After == nil {
+		return from, until, ""
+	}
+	switch start = table.OrderedAt(filter.After.Placed, filter.After.Token); {
+	case start > until: // newer than the range, all of which follows
+		return from, until, ""
+	case start < from: // older than the range, none of which follows
+		return from, from, ""
+	default:
+		return from, until, start
+	}
 }
 
 // Recall reads the checkout that is stored under a token, or returns checkout.ErrNotFound.

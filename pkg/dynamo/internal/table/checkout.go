@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/idempotency"
@@ -87,12 +85,21 @@ func DecodeCheckout(it Item) checkout.Checkout {
 }
 
 // OrderedAt is the value of AttrOrdered.
-func OrderedAt(at time.Time, token idempotency.Token) types.AttributeValue {
-	return Str(fmt.Sprintf("%013d#%s", at.UnixMilli(), token))
+func OrderedAt(at time.Time, token idempotency.Token) string {
+	return fmt.Sprintf("%013d#%s", at.UnixMilli(), token)
 }
 
-// OrderedBefore is the least value of AttrOrdered of an order that was placed at a time or later.
-func OrderedBefore(at time.Time) types.AttributeValue { return Str(fmt.Sprintf("%013d", max(at.UnixMilli(), 0))) }
+// maxOrdered is the last time that has 13 digits of milliseconds, in the year 2286.
+const maxOrdered = 9_999_999_999_999
+
+// OrderedBefore sorts after AttrOrdered of every order that was placed before a time, and before that of every other order.
+func OrderedBefore(at time.Time) string {
+	millis := at.Add(time.Millisecond - 1).UnixMilli() // rounded up, because orders are placed at whole milliseconds
+	return fmt.Sprintf("%013d", min(max(millis, 0), maxOrdered))
+}
+
+// OrderedEver sorts after AttrOrdered of every order.
+func OrderedEver() string { return OrderedBefore(time.UnixMilli(maxOrdered)) }
 
 // OrderPosition returns where an order is in OrdersIndex.
 func OrderPosition(it Item) checkout.OrderPosition {
