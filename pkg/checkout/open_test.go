@@ -76,7 +76,7 @@ func (s *fakeStore) Open(_ context.Context, customer catalog.CustomerID, c check
 	if s.err != nil {
 		return checkout.Checkout{}, s.err
 	}
-	if old, found := s.kept[customer][c.ID.Token()]; found && old.Status(c.Created) == checkout.StatusOpen {
+	if old, found := s.kept[customer][c.ID.Token()]; found && old.Status(c.Created) != checkout.StatusExpired {
 		return old, nil
 	}
 	if s.kept == nil {
