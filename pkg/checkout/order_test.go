@@ -35,7 +35,9 @@ func (s orderStore) Fulfil(_ context.Context, customer catalog.CustomerID, id ch
 	})
 }
 
-func (s orderStore) Cancel(_ context.Context, customer catalog.CustomerID, id checkout.ID, reason string, at time.Time) (checkout.Checkout, error) {
+func (s orderStore) Cancel(
+	_ context.Context, customer catalog.CustomerID, id checkout.ID, reason string, at time.Time,
+) (checkout.Checkout, error) {
 	return s.change(customer, id, func(c *checkout.Checkout) {
 		if c.Order != nil && c.Order.Status() != checkout.OrderCancelled {
 			c.Order.Cancelled, c.Order.Reason = at, reason
@@ -114,8 +116,8 @@ func TestPlace_OpenCheckout_BecomesAnOrder(t *testing.T) {
 	paid := noon.Add(5 * time.Minute)
 	got := s.mustPlace(c, paid)
 	wantOrder(t, got, c, checkout.Order{Payment: stripe("pi_1047"), Placed: paid})
-	if got.Status(paid) != checkout.StatusOrdered || got.Status(c.Expires) != checkout.StatusOrdered || got.Order.Status() != checkout.OrderPlaced {
-		t.Errorf("status is %s, later %s, of the order %s", got.Status(paid), got.Status(c.Expires), got.Order.Status())
+	if now, later := got.Status(paid), got.Status(c.Expires); now != checkout.StatusOrdered || later != checkout.StatusOrdered {
+		t.Errorf("status is %s, and %s after the expiry", now, later)
 	}
 	if shown, err := s.Show(t.Context(), emberforge, c.ID); err != nil || *shown.Order != *got.Order {
 		t.Errorf("Show = %+v, %v", shown, err)
@@ -201,6 +203,12 @@ func TestPlace_ZeroTotal_NeedsNoPayment(t *testing.T) {
 			t.Errorf("again: Place = replayed %v, %v", replayed, err)
 		}
 	}
+	cup := mustOpen(t, s.Opener, buy("cup", "engraved", 1))
+	cup.Discount, cup.Total = cup.Subtotal, money.Money{Currency: "EUR"}
+	s.store.kept[emberforge][cup.ID.Token()] = cup
+	if _, _, err := s.Place(t.Context(), emberforge, cup.ID, checkout.Payment{}, noon); err != nil {
+		t.Errorf("a discount of the whole price: Place = %v", err)
+	}
 }
 
 func TestPlace_MissingPayment_IsRequired(t *testing.T) {
@@ -230,25 +238,26 @@ func TestMemberError_NamesTheMember(t *testing.T) {
 
 // A payment may arrive late. It buys at the agreed price until 7 days after the expiry, even if the variant is off sale by then.
 func TestPlace_LateOrder_IsAcceptedFor7Days(t *testing.T) {
+	const days = 7 * 24 * time.Hour
+	cup, sticker := buy("cup", "engraved", 1), buy("sticker", "free", 1)
 	for what, test := range map[string]struct {
-		late    time.Duration // after the expiry
-		product catalog.ProductID
-		variant catalog.VariantID
+		request checkout.Request
 		payment checkout.Payment
+		late    time.Duration // after the expiry
 		want    error
 	}{
-		"the last moment while open":  {late: -time.Millisecond, product: "cup", variant: "engraved", payment: stripe("pi_1047")},
-		"at the expiry":               {late: 0, product: "cup", variant: "engraved", payment: stripe("pi_1047")},
-		"the last moment of 7 days":   {late: 7*24*time.Hour - time.Millisecond, product: "cup", variant: "engraved", payment: stripe("pi_1047")},
-		"7 days later":                {late: 7 * 24 * time.Hour, product: "cup", variant: "engraved", payment: stripe("pi_1047"), want: checkout.ErrExpired},
-		"8 days later":                {late: 8 * 24 * time.Hour, product: "cup", variant: "engraved", payment: stripe("pi_1047"), want: checkout.ErrExpired},
-		"free, the last moment":       {late: 7*24*time.Hour - time.Millisecond, product: "sticker", variant: "free"},
-		"free, 7 days later":          {late: 7 * 24 * time.Hour, product: "sticker", variant: "free", want: checkout.ErrExpired},
-		"free but paid, 7 days later": {late: 7 * 24 * time.Hour, product: "sticker", variant: "free", payment: stripe("pi_1047"), want: checkout.ErrExpired},
+		"the last moment while open":  {cup, stripe("pi_1047"), -time.Millisecond, nil},
+		"at the expiry":               {cup, stripe("pi_1047"), 0, nil},
+		"the last moment of 7 days":   {cup, stripe("pi_1047"), days - time.Millisecond, nil},
+		"7 days later":                {cup, stripe("pi_1047"), days, checkout.ErrExpired},
+		"8 days later":                {cup, stripe("pi_1047"), days + 24*time.Hour, checkout.ErrExpired},
+		"free, the last moment":       {sticker, checkout.Payment{}, days - time.Millisecond, nil},
+		"free, 7 days later":          {sticker, checkout.Payment{}, days, checkout.ErrExpired},
+		"free but paid, 7 days later": {sticker, stripe("pi_1047"), days, checkout.ErrExpired},
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newTill(t)
-			c := mustOpen(t, s.Opener, buy(test.product, test.variant, 1))
+			c := mustOpen(t, s.Opener, test.request)
 			s.Catalogue = catalogueFunc(nothingOnSale)
 			got, replayed, err := s.Place(t.Context(), emberforge, c.ID, test.payment, c.Expires.Add(test.late))
 			if replayed || !errors.Is(err, test.want) {
@@ -297,7 +306,10 @@ func TestOrders_WrongID_IsNotFound(t *testing.T) {
 		customer catalog.CustomerID
 		id       checkout.ID
 	}{
-		"unknown": {emberforge, unknown}, "of another customer": {sakura, second.ID}, "not ordered": {emberforge, open.ID}, "replaced": {emberforge, replaced.ID},
+		"unknown":             {emberforge, unknown},
+		"of another customer": {sakura, second.ID},
+		"not ordered":         {emberforge, open.ID},
+		"replaced":            {emberforge, replaced.ID},
 	} {
 		for method, call := range map[string]func() error{
 			"Show":   func() error { _, err := s.Show(t.Context(), test.customer, test.id); return err },
@@ -395,16 +407,14 @@ func TestOrders_Failures_AreReturned(t *testing.T) {
 	s.mustPlace(c, noon)
 	down := errors.New("store is down")
 	s.store.err = down
+	shop := checkout.Checkouts{Store: s.Orders.Store}
 	for method, call := range map[string]func() error{
-		"Place":  func() error { _, _, err := s.Place(t.Context(), emberforge, c.ID, stripe("pi_1047"), noon); return err },
-		"Fulfil": func() error { _, _, err := s.Fulfil(t.Context(), emberforge, c.ID, noon); return err },
-		"Cancel": func() error { _, _, err := s.Cancel(t.Context(), emberforge, c.ID, "chargeback", noon); return err },
-		"Show":   func() error { _, err := s.Show(t.Context(), emberforge, c.ID); return err },
-		"List":   func() error { _, _, err := s.List(t.Context(), emberforge, checkout.OrderFilter{}); return err },
-		"Checkouts.Show": func() error {
-			_, err := checkout.Checkouts{Store: s.Orders.Store}.Show(t.Context(), emberforge, c.ID)
-			return err
-		},
+		"Place":          func() error { _, _, err := s.Place(t.Context(), emberforge, c.ID, stripe("pi_1047"), noon); return err },
+		"Fulfil":         func() error { _, _, err := s.Fulfil(t.Context(), emberforge, c.ID, noon); return err },
+		"Cancel":         func() error { _, _, err := s.Cancel(t.Context(), emberforge, c.ID, "chargeback", noon); return err },
+		"Show":           func() error { _, err := s.Show(t.Context(), emberforge, c.ID); return err },
+		"List":           func() error { _, _, err := s.List(t.Context(), emberforge, checkout.OrderFilter{}); return err },
+		"Checkouts.Show": func() error { _, err := shop.Show(t.Context(), emberforge, c.ID); return err },
 	} {
 		if err := call(); !errors.Is(err, down) {
 			t.Errorf("%s = %v, want %v", method, err, down)
@@ -449,22 +459,22 @@ func TestOpen_KeyOfAnOrderedCheckout_IsInUseForEver(t *testing.T) {
 	request := withKey(buy("coins", "500", 3), "till-1")
 	c := mustOpen(t, s.Opener, request)
 	s.mustPlace(c, noon)
-	other := withKey(buy("cup", "engraved", 1), "till-1")
-	isInUse := func(what string, request checkout.Request) {
-		t.Helper()
-		for name, ask := range map[string]func(context.Context, checkout.Request) (checkout.Checkout, bool, error){"Open": s.Open, "Quote": s.Quote} {
-			if _, _, err := ask(t.Context(), request); !errors.Is(err, checkout.ErrKeyInUse) {
-				t.Errorf("%s: %s = %v, want checkout.ErrKeyInUse", what, name, err)
-			}
-		}
+	requests := map[string]checkout.Request{
+		"the same request":        request,
+		"another request":         withKey(buy("cup", "engraved", 1), "till-1"),
+		"an amount out of bounds": withKey(buy("coins", "500", 65), "till-1"),
+		"an unknown product":      withKey(buy("gems", "500", 1), "till-1"),
 	}
 	check := func(state string) {
 		t.Helper()
-		for when, received := range map[string]time.Time{"while it would be open": noon, "expired": c.Expires, "a year later": noon.AddDate(1, 0, 0)} {
-			isInUse(state+", the same request, "+when, at(request, received))
-			isInUse(state+", another request, "+when, at(other, received))
-			isInUse(state+", an amount out of bounds, "+when, at(withKey(buy("coins", "500", 65), "till-1"), received))
-			isInUse(state+", an unknown product, "+when, at(withKey(buy("gems", "500", 1), "till-1"), received))
+		for what, request := range requests {
+			for _, received := range []time.Time{noon, c.Expires, noon.AddDate(1, 0, 0)} {
+				for _, ask := range []func(context.Context, checkout.Request) (checkout.Checkout, bool, error){s.Open, s.Quote} {
+					if _, _, err := ask(t.Context(), at(request, received)); !errors.Is(err, checkout.ErrKeyInUse) {
+						t.Errorf("%s, %s at %s: got %v, want checkout.ErrKeyInUse", state, what, received, err)
+					}
+				}
+			}
 		}
 	}
 	check("placed")
@@ -566,16 +576,5 @@ func TestParseToken(t *testing.T) {
 		if _, err := checkout.ParseToken(text); !errors.Is(err, checkout.ErrMalformedID) {
 			t.Errorf("ParseToken(%q) = %v", text, err)
 		}
-	}
-}
-
-// A checkout whose total is zero by its discount needs no payment either.
-func TestPlace_TotalOfZeroByDiscount_NeedsNoPayment(t *testing.T) {
-	s := newTill(t)
-	c := mustOpen(t, s.Opener, buy("cup", "engraved", 1))
-	c.Discount, c.Total = c.Subtotal, money.Money{Currency: "EUR"}
-	s.store.kept[emberforge][c.ID.Token()] = c
-	if _, _, err := s.Place(t.Context(), emberforge, c.ID, checkout.Payment{}, noon); err != nil {
-		t.Errorf("Place = %v", err)
 	}
 }
