@@ -67,9 +67,12 @@ func linked(t *testing.T, path string) []string {
 
 // routine lists the calls in the body of a function or method of pkg/dynamo.
 type routine struct {
-	actions map[string]bool // DynamoDB operations, all on one table
-	calls   map[string]bool // names of plain functions
+	actions map[string]bool // DynamoDB operations, all on one table; and ordersIndex, if they are on that index of it
+	calls   map[string]bool // names of plain functions, and of methods of the same store after a dot
 }
+
+// ordersIndex is the name of the constant that names the only index.
+const ordersIndex = "OrdersIndex"
 
 // parts maps the members of a transaction's items to the actions that they need:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis-iam.html
@@ -88,7 +91,7 @@ func routines(files []*ast.File, known map[string]bool) map[string]routine {
 			if !ok || f.Body == nil {
 				continue
 			}
-			all[nameOf(f)] = read(f.Body, known)
+			all[nameOf(f)] = read(f, known)
 		}
 	}
 	return all
@@ -109,15 +112,22 @@ func nameOf(f *ast.FuncDecl) string {
 	return f.Name.Name
 }
 
-func read(body *ast.BlockStmt, known map[string]bool) routine {
+func read(f *ast.FuncDecl, known map[string]bool) routine {
+	body, receiver := f.Body, ""
+	if f.Recv != nil && len(f.Recv.List[0].Names) > 0 {
+		receiver = f.Recv.List[0].Names[0].Name
+	}
 	r := routine{actions: make(map[string]bool), calls: make(map[string]bool)}
 	for n := range ast.Preorder(body) {
 		switch n := n.(type) {
 		case *ast.Ident: // called, or passed on to be called
 			r.calls[n.Name] = true
 		case *ast.SelectorExpr:
-			if known[n.Sel.Name] {
+			if known[n.Sel.Name] || n.Sel.Name == ordersIndex {
 				r.actions[n.Sel.Name] = true
+			}
+			if on, ok := n.X.(*ast.Ident); ok && on.Name == receiver {
+				r.calls["."+n.Sel.Name] = true
 			}
 		}
 	}
@@ -167,7 +177,7 @@ func wiring(t *testing.T, folder string) map[string]string {
 		argument int
 	}{
 		"dynamo.NewCatalogue": {"Catalogue", 1}, "dynamo.NewCheckouts": {"Checkouts", 1}, "dynamo.NewRedemptions": {"Redemptions", 1},
-		"dynamo.NewRefusals": {"Refusals", 1}, "dynamo.NewAccess": {"Access", 1},
+		"dynamo.NewRefusals": {"Refusals", 1}, "dynamo.NewAccess": {"Access", 1}, "dynamo.NewOrders": {"Orders", 1},
 		"dynamoclient.New": {"Warm", 2},
 	}
 	settings, tables := make(map[string]string), make(map[string]string)
@@ -239,8 +249,9 @@ func readProgram(t *testing.T, path string, f samtemplate.Function, known map[st
 	return p
 }
 
-// reached returns the actions of a routine and of the plain functions that it calls, directly or indirectly.
+// reached returns the actions of a routine, and of the plain functions and methods of its store that it calls, directly or indirectly.
 func reached(source map[string]routine, name string) map[string]bool {
+	store, _, _ := strings.Cut(name, ".")
 	made, seen := make(map[string]bool), make(map[string]bool)
 	var visit func(string)
 	visit = func(name string) {
@@ -250,6 +261,9 @@ func reached(source map[string]routine, name string) map[string]bool {
 		seen[name] = true
 		maps.Copy(made, source[name].actions)
 		for function := range source[name].calls {
+			if strings.HasPrefix(function, ".") {
+				function = store + function
+			}
 			visit(function)
 		}
 	}
@@ -260,7 +274,9 @@ func reached(source map[string]routine, name string) map[string]bool {
 func TestActions_InNestedCalls_AreFound(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "checkouts.go", `package dynamo
 
-func (s *Checkouts) Open(c checkout.Checkout) error { return s.api.GetItem(c.Key, keep(s, c)) }
+func (s *Checkouts) Open(c checkout.Checkout) error { return s.api.GetItem(c.Key, keep(s, c), s.query()) }
+
+func (s *Checkouts) query() dynamodb.QueryInput { return dynamodb.QueryInput{IndexName: table.OrdersIndex} }
 
 func keep(s *Checkouts, c checkout.Checkout) error { return attempt(3, s, c) }
 
@@ -277,12 +293,12 @@ func forget(s *Checkouts, c checkout.Checkout) error { return s.api.DeleteItem(c
 		t.Fatal(err)
 	}
 	got := slices.Sorted(maps.Keys(reached(routines([]*ast.File{file}, actions()), "(*Checkouts).Open")))
-	if want := []string{"GetItem", "PutItem"}; !slices.Equal(got, want) {
+	if want := []string{"GetItem", ordersIndex, "PutItem"}; !slices.Equal(got, want) {
 		t.Errorf("opening a checkout calls %q, want %q", got, want)
 	}
 }
 
-// calls returns the actions of a program by table, such as VouchersTable: dynamodb:UpdateItem.
+// calls returns the actions of a program by table or index, such as VouchersTable: dynamodb:UpdateItem.
 func (p program) calls(t *testing.T, source map[string]routine) map[string][]string {
 	t.Helper()
 	found, byTable := make(map[string]bool), make(map[string][]string)
@@ -295,6 +311,10 @@ func (p program) calls(t *testing.T, source map[string]routine) map[string][]str
 		table := p.tables[store]
 		if table == "" {
 			t.Errorf("%s is linked, but its table is unknown", name)
+		}
+		if made[ordersIndex] {
+			delete(made, ordersIndex)
+			table += "/index/" + constants(t, "pkg/dynamo/internal/table/checkout.go", ordersIndex)[0]
 		}
 		maps.Copy(found, made)
 		for action := range made {
@@ -325,7 +345,8 @@ func TestRoles_AllowExactlyTheCallsOfTheFunction(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			want := map[string][]string{"${" + f.LogicalID + "Logs.Arn}": {"logs:CreateLogStream", "logs:PutLogEvents"}}
 			for setting, made := range readProgram(t, filepath.Join(folder, f.Name), f, known).calls(t, source) {
-				want["arn:aws:dynamodb:eu-central-1:123456789012:table/${"+strings.TrimSuffix(setting, "Table")+"}"] = made
+				table, index, _ := strings.Cut(setting, "Table")
+				want["arn:aws:dynamodb:eu-central-1:123456789012:table/${"+table+"}"+index] = made
 			}
 			checkRole(t, quiet, f.LogicalID, want)
 			want["*"] = []string{"xray:PutTelemetryRecords", "xray:PutTraceSegments"}

@@ -26,6 +26,9 @@ func TestRoutes(t *testing.T) {
 		"GET /shop/{customer}/checkout → checkout-area",
 		"GET /shop/{customer}/checkout/{product}/variant/{variant} → checkout-variant",
 		"GET /shop/{customer}/checkout/{product}/{variant} → checkout",
+		"GET /shop/{customer}/checkouts/{id} → show-checkout",
+		"GET /shop/{customer}/orders → list-orders",
+		"GET /shop/{customer}/orders/{id} → show-order",
 		"HEAD /changelog → api-docs",
 		"HEAD /changelog.rss → api-docs",
 		"HEAD /checkout/paybylink/transfer → removed-payment",
@@ -36,8 +39,14 @@ func TestRoutes(t *testing.T) {
 		"HEAD /shop/{customer}/checkout → checkout-area",
 		"HEAD /shop/{customer}/checkout/{product}/variant/{variant} → checkout-variant",
 		"HEAD /shop/{customer}/checkout/{product}/{variant} → checkout",
+		"HEAD /shop/{customer}/checkouts/{id} → show-checkout",
+		"HEAD /shop/{customer}/orders → list-orders",
+		"HEAD /shop/{customer}/orders/{id} → show-order",
 		"POST /checkout/paybylink/sms → removed-payment",
 		"POST /checkout/{card_processor} → removed-payment",
+		"POST /shop/{customer}/orders → place-order",
+		"POST /shop/{customer}/orders/{id}/cancel → cancel-order",
+		"POST /shop/{customer}/orders/{id}/fulfil → fulfil-order",
 		"POST /shop/{customer}/voucher → redeem-voucher",
 	}
 	var got []string
@@ -52,6 +61,10 @@ func TestRoutes(t *testing.T) {
 
 func TestFunctions(t *testing.T) {
 	const endpoint = "http://127.0.0.1:8000"
+	ofCheckouts := map[string]string{
+		"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
+		"CHECKOUTS_TABLE": "CheckoutsTable",
+	}
 	want := []struct {
 		id, name string
 		env      map[string]string
@@ -63,14 +76,14 @@ func TestFunctions(t *testing.T) {
 		{"CheckoutArea", "checkout-area", map[string]string{
 			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
 		}},
-		{"Checkout", "checkout", map[string]string{
-			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
-			"CHECKOUTS_TABLE": "CheckoutsTable",
-		}},
-		{"CheckoutVariant", "checkout-variant", map[string]string{
-			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
-			"CHECKOUTS_TABLE": "CheckoutsTable",
-		}},
+		{"Checkout", "checkout", ofCheckouts},
+		{"CheckoutVariant", "checkout-variant", ofCheckouts},
+		{"ShowCheckout", "show-checkout", ofCheckouts},
+		{"PlaceOrder", "place-order", ofCheckouts},
+		{"ListOrders", "list-orders", ofCheckouts},
+		{"ShowOrder", "show-order", ofCheckouts},
+		{"FulfilOrder", "fulfil-order", ofCheckouts},
+		{"CancelOrder", "cancel-order", ofCheckouts},
 		{"RemovedPayment", "removed-payment", map[string]string{"STACK_NAME": "market"}},
 		{"ApiDocs", "api-docs", map[string]string{"STACK_NAME": "market"}},
 	}

@@ -46,7 +46,7 @@ OPTIONS = {"AlarmEmail": "owner@shop.example", "AllowedOrigins": "https://shop.e
 NESTED = "AWS::CloudFormation::Stack"
 NOT_SIMULATED = ("AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Stage", "AWS::Lambda::Permission")
 
-# What each function may do on which table.
+# What each function may do on which table or index.
 GRANTS = {
     "redeem-voucher": {
         "CatalogueTable": {"BatchGetItem"}, "VouchersTable": {"GetItem", "BatchGetItem", "UpdateItem"}, "RefusalsTable": {"UpdateItem"},
@@ -54,6 +54,12 @@ GRANTS = {
     "checkout-area": {"CatalogueTable": {"GetItem", "BatchGetItem", "Query"}},
     "checkout": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "PutItem"}},
     "checkout-variant": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "PutItem"}},
+    "show-checkout": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem"}},
+    "place-order": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "UpdateItem"}},
+    "list-orders": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem"}, "CheckoutsTable/index/orders": {"Query"}},
+    "show-order": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem"}},
+    "fulfil-order": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "UpdateItem"}},
+    "cancel-order": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "UpdateItem"}},
     "removed-payment": {},
     "api-docs": {},
 }

@@ -1,0 +1,21 @@
+// Command show-order is the Lambda function of GET /shop/{customer}/orders/{id}.
+package main
+
+import (
+	"context"
+	"net/http"
+
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/lambdahttp"
+	"shopfront/pkg/lambdahttp/orderfunction"
+)
+
+func main() { lambdahttp.Start(build) }
+
+func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
+	service, store, err := orderfunction.New(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	return service.ShowOrder(checkout.Orders{Store: store}), nil
+}

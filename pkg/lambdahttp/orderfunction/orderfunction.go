@@ -1,0 +1,26 @@
+// Package orderfunction wires what the functions share that read checkouts, or read and change orders. Unlike checkoutfunction, it does
+// not link the JSON Schema validator.
+package orderfunction
+
+import (
+	"context"
+
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/httpapi"
+	"shopfront/pkg/lambdahttp"
+	"shopfront/pkg/lambdahttp/dynamoclient"
+)
+
+// New wires the HTTP layer and the store of orders from a function's environment, or returns an error that names the missing setting.
+func New(ctx context.Context, env lambdahttp.Environment) (httpapi.Service, *dynamo.Orders, error) {
+	checkouts, err := env.CheckoutsTable()
+	if err != nil {
+		return httpapi.Service{}, nil, err
+	}
+	client, err := dynamoclient.New(ctx, env, checkouts)
+	if err != nil {
+		return httpapi.Service{}, nil, err
+	}
+	service, err := dynamoclient.Service(env, client)
+	return service, dynamo.NewOrders(client, checkouts), err
+}
