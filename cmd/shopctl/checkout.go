@@ -12,9 +12,10 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
+	"shopfront/pkg/operator"
 )
 
-// checkoutJSON is a checkout as in the HTTP interface.
+// checkoutJSON is a checkout as in the HTTP interface, with its order.
 type checkoutJSON struct {
 	ID      string `json:"id"`
 	Status  string `json:"status"`
@@ -29,16 +30,50 @@ type checkoutJSON struct {
 	Total     *moneyJSON `json:"total"`
 	CreatedAt string     `json:"createdAt"`
 	ExpiresAt string     `json:"expiresAt"`
+	// Order is not in the HTTP interface; nil: the checkout was not ordered.
+	Order *checkoutOrderJSON `json:"order,omitempty"`
+}
+
+// checkoutOrderJSON is what has become of a checkout that was ordered.
+type checkoutOrderJSON struct {
+	Status string `json:"status"`
+	placedJSON
 }
 
 func (c checkoutJSON) cells() []string {
 	return []string{c.CreatedAt, c.Status, c.Product + "/" + c.Variant, strconv.FormatInt(c.Amount, 10), c.Total.Display, c.ID}
 }
 
+// fields returns the lines that a checkout and its order have in common.
+func (c checkoutJSON) fields(data string) []field {
+	return []field{
+		{"ID", c.ID},
+		{"status", c.Status},
+		{"variant", c.Product + "/" + c.Variant},
+		{"amount", strconv.FormatInt(c.Amount, 10)},
+		{"data", data},
+		{"unit price", c.UnitPrice.Display},
+		{"subtotal", c.Subtotal.Display},
+		{"discount", c.Discount.Display},
+		{"total", c.Total.Display},
+		{"created", c.CreatedAt},
+	}
+}
+
 func representCheckout(c checkout.Checkout, at time.Time) checkoutJSON {
+	represented := representPriced(c, c.Status(at))
+	if c.Order != nil {
+		represented.Order = &checkoutOrderJSON{string(c.Order.Status()), representPlaced(*c.Order)}
+	}
+	return represented
+}
+
+// representPriced leaves out the order.
+func representPriced[S ~string](c checkout.Checkout, status S) checkoutJSON {
 	represented := checkoutJSON{
-		ID: string(c.ID), Status: string(c.Status(at)), Product: string(c.Product), Variant: string(c.Variant), Amount: c.Amount, Data: c.Data,
-		UnitPrice: representMoney(c.UnitPrice), Subtotal: representMoney(c.Subtotal), Discount: representMoney(c.Discount), Total: representMoney(c.Total),
+		ID: string(c.ID), Status: string(status), Product: string(c.Product), Variant: string(c.Variant), Amount: c.Amount, Data: c.Data,
+		UnitPrice: representMoney(c.UnitPrice), Subtotal: representMoney(c.Subtotal),
+		Discount: representMoney(c.Discount), Total: representMoney(c.Total),
 		CreatedAt: formatTime(c.Created), ExpiresAt: formatTime(c.Expires),
 	}
 	if c.DataIsObject {
@@ -54,10 +89,10 @@ func newCheckoutCommand(s *session) *cobra.Command {
 func newCheckoutListCommand(s *session) *cobra.Command {
 	var product, status string
 	var since, until time.Time
-	statuses := []checkout.Status{checkout.StatusOpen, checkout.StatusExpired}
+	statuses := []checkout.Status{checkout.StatusOpen, checkout.StatusExpired, checkout.StatusOrdered}
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List checkouts, oldest first", Args: exactly("CUSTOMER"),
-		Long: "List checkouts, oldest first. A checkout is deleted 7 days after it expires.",
+		Long: "List checkouts, oldest first. A checkout is deleted 8 days after it expires, unless it was ordered.",
 		Example: `  shopctl --local checkout list emberforge --status open
   shopctl --local checkout list sakura-goods --since 2026-11-20T18:00:00Z --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -65,7 +100,7 @@ func newCheckoutListCommand(s *session) *cobra.Command {
 				return err
 			}
 			filter := checkout.Filter{Status: checkout.Status(status), From: since, Until: until}
-			if filter.Status != "" && filter.Status != checkout.StatusOpen && filter.Status != checkout.StatusExpired {
+			if filter.Status != "" && !slices.Contains(statuses, filter.Status) {
 				return misused("--status must be %s", alternatives(statuses))
 			}
 			if product != "" {
@@ -96,21 +131,33 @@ func newCheckoutListCommand(s *session) *cobra.Command {
 	return command
 }
 
-// withDashedID lets the command "checkout show" accept an ID that begins with a dash. It moves the ID behind --, where an argument
-// cannot be a flag.
+// parseID parses the argument ID of a checkout or an order.
+func parseID(text string) (checkout.ID, error) {
+	id, err := checkout.ParseID(text)
+	if err != nil {
+		return "", misused("ID: %s", err)
+	}
+	return id, nil
+}
+
+// withDashedID lets commands accept the ID of a checkout or an order that begins with a dash. It moves the ID behind --, where an
+// argument cannot be a flag.
 func withDashedID(root *cobra.Command, args []string) []string {
 	command, _, err := root.Find(args)
-	if err != nil || command.CommandPath() != "shopctl checkout show" || slices.Contains(args, "--") {
+	if err != nil || !strings.HasPrefix(command.Use, command.Name()+" CUSTOMER ID") || slices.Contains(args, "--") {
 		return args
 	}
-	at := slices.IndexFunc(args, func(arg string) bool {
-		_, err := checkout.ParseID(arg)
-		return err == nil && strings.HasPrefix(arg, "-")
-	})
-	if at < 0 {
-		return args
+	isValue := func(at int) bool { // of the flag before it
+		name, isFlag := strings.CutPrefix(args[max(at-1, 0)], "--")
+		flag := command.Flag(name)
+		return isFlag && flag != nil && flag.NoOptDefVal == ""
 	}
-	return slices.Concat(args[:at], args[at+1:], []string{"--", args[at]})
+	for at, arg := range args {
+		if _, err := checkout.ParseID(arg); err == nil && strings.HasPrefix(arg, "-") && !isValue(at) {
+			return slices.Concat(args[:at], args[at+1:], []string{"--", arg})
+		}
+	}
+	return args
 }
 
 func newCheckoutShowCommand(s *session) *cobra.Command {
@@ -118,9 +165,9 @@ func newCheckoutShowCommand(s *session) *cobra.Command {
 		Use: "show CUSTOMER ID", Short: "Show a checkout", Args: exactly("CUSTOMER", "ID"),
 		Example: "  shopctl --local checkout show emberforge ID",
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			id, err := checkout.ParseID(args[1])
+			id, err := parseID(args[1])
 			if err != nil {
-				return misused("ID: %s", err)
+				return err
 			}
 			shop, err := s.shop(ctx, args[0])
 			if err != nil {
@@ -128,23 +175,20 @@ func newCheckoutShowCommand(s *session) *cobra.Command {
 			}
 			c, err := shop.Checkout(ctx, id)
 			if err != nil {
-				return describeNotFound(err, "customer %s has no checkout %s: see %s; checkouts are deleted 7 days after they expire",
-					shop.Customer.ID, id, s.commandLine("checkout list "+string(shop.Customer.ID)))
+				return s.describeNoCheckout(err, shop, id)
 			}
 			document := representCheckout(c, s.now())
-			return s.document(document, []field{
-				{"ID", document.ID},
-				{"status", document.Status},
-				{"variant", document.Product + "/" + document.Variant},
-				{"amount", strconv.FormatInt(c.Amount, 10)},
-				{"data", c.Data},
-				{"unit price", document.UnitPrice.Display},
-				{"subtotal", document.Subtotal.Display},
-				{"discount", document.Discount.Display},
-				{"total", document.Total.Display},
-				{"created", document.CreatedAt},
-				{"expires", document.ExpiresAt},
-			})
+			fields := append(document.fields(c.Data), field{"expires", document.ExpiresAt})
+			if document.Order != nil {
+				fields = append(fields, field{"order", document.Order.Status})
+				fields = append(fields, document.Order.fields()...)
+			}
+			return s.document(document, fields)
 		}),
 	}
+}
+
+func (s *session) describeNoCheckout(err error, shop *operator.Shop, id checkout.ID) error {
+	return describeNotFound(err, "customer %s has no checkout %s: see %s; a checkout is deleted 8 days after it expires, unless it was ordered",
+		shop.Customer.ID, id, s.commandLine("checkout list "+string(shop.Customer.ID)))
 }

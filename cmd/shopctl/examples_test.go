@@ -24,7 +24,6 @@ func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.must(t, "catalog", "apply", "examples/demo.yaml")
-	checkoutID := s.checkOut(t, "emberforge", "coins/500", "1", "")
 	s.must(t, "key", "create", "emberforge", "--name", "till")
 	keyID := s.onlyKey(t)
 	root := newRootCommand(&session{program: s.program(nil, nil)})
@@ -32,7 +31,7 @@ func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 	examplesOf(t, root, func(t *testing.T, example string) {
 		t.Helper()
 		line, file, redirected := strings.Cut(example, " > ")
-		words := splitWords(t, strings.NewReplacer("emberforge ID", "emberforge "+checkoutID, "KEY-ID", keyID).Replace(line))
+		words := splitWords(t, strings.NewReplacer("emberforge ID", "emberforge "+s.exampleID(t, line), "KEY-ID", keyID).Replace(line))
 		if len(words) < 2 || words[0] != "shopctl" {
 			t.Fatalf("no example of shopctl: %q", example)
 		}
@@ -46,6 +45,16 @@ func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 			}
 		}
 	})
+}
+
+// exampleID returns the ID of a new checkout, or of a new order if the command needs one.
+func (s *shopfront) exampleID(t *testing.T, line string) string {
+	t.Helper()
+	id := s.checkOut(t, "emberforge", "coins/500", "1", "")
+	if strings.Contains(line, " order ") && !strings.Contains(line, " order place ") {
+		s.place(t, id)
+	}
+	return id
 }
 
 // examplesOf calls try for each example of a command and its subcommands. Every command must have an example, except groups

@@ -7,11 +7,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"shopfront/pkg/access"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
 	"shopfront/pkg/httpapi"
 )
 
@@ -20,11 +23,7 @@ func TestJSON_RewardsAndCheckouts_MatchTheHTTPInterface(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "../../examples/demo.yaml")
-	service := httpapi.Service{
-		Now: func() time.Time { return s.clock }, Log: slog.New(slog.DiscardHandler), Stack: "local",
-		RequestID: func(*http.Request) string { return "LdwzhT-lWeWxbXk=" }, Guard: s.guard,
-		SourceAddress: func(*http.Request) string { return "203.0.113.7" }, Refusals: access.NewRefusals(nil), // nothing is refused
-	}
+	service := s.service()
 	for code, reward := range map[string]string{"FOR-COINS": "2*coins/500", "FOR-A-SHARE": "20%", "FOR-MONEY": "5.00"} {
 		s.must(t, "voucher", "create", "emberforge", code, "--reward", reward)
 		body := strings.NewReader(fmt.Sprintf(`{"code":%q,"nick":"Alder"}`, code))
@@ -43,6 +42,36 @@ func TestJSON_RewardsAndCheckouts_MatchTheHTTPInterface(t *testing.T) {
 	shown := objectOf(t, s.must(t, "checkout", "show", "emberforge", fmt.Sprint(response["id"]), "--json"))
 	if !reflect.DeepEqual(shown, response) {
 		t.Errorf("show     %v\nresponse %v", shown, response)
+	}
+}
+
+func TestJSON_Orders_MatchTheHTTPInterface(t *testing.T) {
+	t.Parallel()
+	s := newShopfront(t)
+	s.must(t, "catalog", "apply", "../../examples/demo.yaml")
+	key := strings.TrimSpace(s.must(t, "key", "create", "emberforge", "--name", "till"))
+	id := s.checkOut(t, "emberforge", "vip-rank/30-days", "1", `{"player":"Alder"}`)
+	s.place(t, id)
+	show := s.service().ShowOrder(checkout.Orders{Store: dynamo.NewOrders(s.client, s.state.Tables.Checkouts)})
+	for _, change := range [][]string{{"show", id}, {"fulfil", id}, {"cancel", id, "--reason", "asked for a refund"}} {
+		printed := objectOf(t, s.must(t, slices.Concat([]string{"order", change[0], "emberforge"}, change[1:], []string{"--json"})...))
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/shop/emberforge/orders/"+id, http.NoBody)
+		request.Header.Set("Authorization", "Bearer "+key)
+		if response := answerOf(t, show, request); !reflect.DeepEqual(printed, response) {
+			t.Errorf("%s\nprinted  %v\nresponse %v", change[0], printed, response)
+		}
+		if listed := objectOf(t, s.must(t, "order", "list", "emberforge", "--json")); !reflect.DeepEqual(listed, printed) {
+			t.Errorf("%s\nprinted %v\nlisted  %v", change[0], printed, listed)
+		}
+	}
+}
+
+// service is the HTTP interface of the Shopfront.
+func (s *shopfront) service() httpapi.Service {
+	return httpapi.Service{
+		Now: func() time.Time { return s.clock }, Log: slog.New(slog.DiscardHandler), Stack: "local",
+		RequestID: func(*http.Request) string { return "LdwzhT-lWeWxbXk=" }, Guard: s.guard,
+		SourceAddress: func(*http.Request) string { return "203.0.113.7" }, Refusals: access.NewRefusals(nil), // nothing is refused
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -20,6 +21,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // unreliable is a proxy in front of DynamoDB Local that lets a test act on each request of one operation.
@@ -319,6 +321,100 @@ func TestDisableBatch_Interrupted_IsCompletedByDisable(t *testing.T) {
 	}
 	if left := s.must(t, "voucher", "list", "emberforge", "--batch", "launch", "--status", "redeemable"); left != "" {
 		t.Errorf("not all are disabled:\n%s", left)
+	}
+}
+
+// orderOf returns the order that a command printed.
+func orderOf(t *testing.T, stdout string) (order orderJSON) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(stdout), &order); err != nil {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	return order
+}
+
+// orderChanges returns the commands that change an order, in the order of its life.
+func orderChanges(id string) [][]string {
+	return [][]string{
+		{"order", "place", "emberforge", id, "--provider", "stripe", "--reference", "pi_3QK8ZbF2eZvKYlo1", "--json"},
+		{"order", "fulfil", "emberforge", id, "--json"},
+		{"order", "cancel", "emberforge", id, "--reason", "asked for a refund", "--json"},
+	}
+}
+
+func TestOrder_Interrupted_IsCompletedByRunningItAgain(t *testing.T) {
+	t.Parallel()
+	for number, verb := range []string{"place", "fulfil", "cancel"} {
+		for _, applied := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, applied %t", verb, applied), func(t *testing.T) {
+				t.Parallel()
+				s := newShopfront(t)
+				s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+				changes := orderChanges(s.checkOut(t, "emberforge", "coins/500", "3", ""))
+				for _, before := range changes[:number] {
+					s.must(t, before...)
+				}
+				ctx, interrupt := context.WithCancel(t.Context())
+				restore := s.through(t, newUnreliable(t, s, "UpdateItem", cutAt(1, applied, interrupt)))
+				if got := s.shopctl(ctx, append([]string{"--local"}, changes[number]...)...); got.exit != exitInterrupted || got.stdout != "" {
+					t.Fatal(got)
+				}
+				restore()
+				at := formatTime(s.clock)
+				s.clock = s.clock.Add(time.Minute)
+				if !applied {
+					at = formatTime(s.clock)
+				}
+				order := orderOf(t, s.must(t, changes[number]...))
+				if changed := []string{order.OrderedAt, order.FulfilledAt, order.CancelledAt}[number]; changed != at {
+					t.Errorf("%s at %s, want %s", verb, changed, at)
+				}
+			})
+		}
+	}
+}
+
+// A retry of the command's own request is not a change that somebody made before.
+func TestOrder_LostResponses_AreNotReportedAsDoneBefore(t *testing.T) {
+	t.Parallel()
+	s := newShopfront(t)
+	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+	s.through(t, newUnreliable(t, s, "UpdateItem", func(n int, done bool) bool { return n%2 == 1 && done }))
+	for _, change := range orderChanges(s.checkOut(t, "emberforge", "coins/500", "3", "")) {
+		change = slices.Concat([]string{"--local"}, change[:len(change)-1]) // without --json, because notes are for people
+		if got := s.shopctl(t.Context(), change...); got.exit != exitOK || got.stderr != "" {
+			t.Errorf("%s: %v", change[2], got)
+		}
+	}
+}
+
+func TestOrder_LateWriteOfAnInterruptedCommand_IsNotAppliedAfterCancelling(t *testing.T) {
+	t.Parallel()
+	for number, verb := range []string{"place", "fulfil"} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			s := newShopfront(t)
+			s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+			id := s.checkOut(t, "emberforge", "coins/500", "3", "")
+			changes := orderChanges(id)
+			for _, before := range changes[:number] {
+				s.must(t, before...)
+			}
+			ctx, interrupt := context.WithCancel(t.Context())
+			write := &late{store: newUnreliable(t, s, "", nil), interrupt: interrupt}
+			restore := s.through(t, write)
+			if got := s.shopctl(ctx, append([]string{"--local"}, changes[number]...)...); got.exit != exitInterrupted {
+				t.Fatal(got)
+			}
+			restore()
+			s.clock = s.clock.Add(time.Minute)
+			s.must(t, changes[0]...)
+			want := s.must(t, changes[2]...)
+			write.deliver()
+			if got := s.must(t, "order", "show", "emberforge", id, "--json"); got != want {
+				t.Errorf("after the late write\n%s\nwant\n%s", got, want)
+			}
+		})
 	}
 }
 

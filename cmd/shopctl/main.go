@@ -1,5 +1,5 @@
-// Command shopctl is the operator's command: it runs a Shopfront on a laptop, loads the catalogue, creates voucher codes and lists
-// what was redeemed. shopctl help describes it.
+// Command shopctl is the operator's command: it runs a Shopfront on a laptop, loads the catalogue, creates voucher codes, lists
+// what was redeemed, and works on orders. shopctl help describes it.
 //
 // This package parses flags, calls pkg/operator, which does the work, and prints the results. It imports neither the store nor AWS.
 package main

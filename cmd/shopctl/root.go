@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const rootHelp = `shopctl runs a Shopfront on your machine, loads its catalogue, creates voucher codes and lists
-what was redeemed. A customer is one shop. Give each flag only once, unless its help says
-otherwise.
+const rootHelp = `shopctl runs a Shopfront on your machine, loads its catalogue, creates voucher codes, lists what
+was redeemed, and works on orders. A customer is one shop. Give each flag only once, unless its
+help says otherwise.
 
 Target
   Every command except dev needs a target: the deployment to work on.
@@ -54,8 +54,8 @@ More about a command: {{.CommandPath}} COMMAND --help{{end}}
 
 func newRootCommand(s *session) *cobra.Command {
 	root := newGroup("shopctl", "Run and operate a Shopfront",
-		newDevCommand(s), newCatalogCommand(s), newVoucherCommand(s), newKeyCommand(s), newRedemptionCommand(s), newCheckoutCommand(s), newVerifyCommand(s),
-		newStatusCommand(s))
+		newDevCommand(s), newCatalogCommand(s), newVoucherCommand(s), newKeyCommand(s), newRedemptionCommand(s), newCheckoutCommand(s), newOrderCommand(s),
+		newVerifyCommand(s), newStatusCommand(s))
 	root.Long = rootHelp
 	root.Example = `  shopctl --local catalog apply examples/demo.yaml
   shopctl --local voucher create emberforge NEWSLETTER-20 --reward 20% --max-uses 100

@@ -172,3 +172,9 @@ func (s *shopfront) checkOut(t *testing.T, customer, variant, amount, data strin
 	}
 	return string(c.ID)
 }
+
+// place turns a checkout of emberforge into an order.
+func (s *shopfront) place(t *testing.T, id string) {
+	t.Helper()
+	s.must(t, "order", "place", "emberforge", id, "--provider", "stripe", "--reference", "pi_3QK8ZbF2eZvKYlo1")
+}

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
 	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/voucher"
 )
@@ -18,6 +20,7 @@ type Shop struct {
 	catalogue *backoffice.Catalogue
 	vouchers  *backoffice.Vouchers
 	checkouts *backoffice.Checkouts
+	orders    checkout.Orders
 }
 
 // Shop opens the shop of a customer, or returns catalog.ErrNotFound.
@@ -31,6 +34,7 @@ func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, er
 		Customer: customer, access: d.access(), catalogue: catalogue,
 		vouchers:  backoffice.NewVouchers(d.client, d.Tables.Vouchers, d.random),
 		checkouts: backoffice.NewCheckouts(d.client, d.Tables.Checkouts),
+		orders:    checkout.Orders{Store: dynamo.NewOrders(d.client, d.Tables.Checkouts)},
 	}, nil
 }
 

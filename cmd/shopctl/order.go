@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/operator"
+)
+
+// orderJSON is an order as in the HTTP interface. Its ID is that of its checkout.
+type orderJSON struct {
+	checkoutJSON
+
+	ExpiresAt string `json:"expiresAt,omitempty"` // hides that of the checkout: an order does not expire
+	placedJSON
+}
+
+// placedJSON is what an order adds to its checkout.
+type placedJSON struct {
+	Payment      *paymentJSON `json:"payment"` // null: nothing was paid
+	OrderedAt    string       `json:"orderedAt"`
+	FulfilledAt  string       `json:"fulfilledAt,omitempty"`
+	CancelledAt  string       `json:"cancelledAt,omitempty"`
+	CancelReason string       `json:"cancelReason,omitempty"`
+}
+
+type paymentJSON struct {
+	Provider  string `json:"provider"`
+	Reference string `json:"reference"`
+}
+
+func orderHead() []string {
+	return []string{"ORDERED", "STATUS", "VARIANT", "AMOUNT", "TOTAL", "PAYMENT", "ID"}
+}
+
+func (o orderJSON) cells() []string {
+	return []string{
+		o.OrderedAt, o.Status, o.Product + "/" + o.Variant, strconv.FormatInt(o.Amount, 10), o.Total.Display, o.Payment.String(), o.ID,
+	}
+}
+
+func (p placedJSON) fields() []field {
+	return []field{
+		{"payment", p.Payment.String()},
+		{"ordered", p.OrderedAt},
+		{"fulfilled", p.FulfilledAt},
+		{"cancelled", p.CancelledAt},
+		{"reason", p.CancelReason},
+	}
+}
+
+// String formats the payment for people; it is empty if nothing was paid.
+func (p *paymentJSON) String() string {
+	if p == nil {
+		return ""
+	}
+	return p.Provider + " " + p.Reference
+}
+
+func representOrder(c checkout.Checkout) orderJSON {
+	return orderJSON{checkoutJSON: representPriced(c, c.Order.Status()), placedJSON: representPlaced(*c.Order)}
+}
+
+func representPlaced(order checkout.Order) placedJSON {
+	represented := placedJSON{
+		OrderedAt: formatTime(order.Placed), FulfilledAt: formatTime(order.Fulfilled),
+		CancelledAt: formatTime(order.Cancelled), CancelReason: order.Reason,
+	}
+	if order.Payment != (checkout.Payment{}) {
+		represented.Payment = &paymentJSON{Provider: order.Payment.Provider, Reference: order.Payment.Reference}
+	}
+	return represented
+}
+
+func newOrderCommand(s *session) *cobra.Command {
+	return newGroup("order", "List, show, place, fulfil and cancel orders",
+		newOrderListCommand(s), newOrderShowCommand(s), newOrderPlaceCommand(s), newOrderFulfilCommand(s), newOrderCancelCommand(s))
+}
+
+func newOrderListCommand(s *session) *cobra.Command {
+	var status string
+	var since, until time.Time
+	command := &cobra.Command{
+		Use: "list CUSTOMER", Short: "List orders, oldest first", Args: exactly("CUSTOMER"),
+		Long: `List orders, oldest first. An order may be missing, or be listed with its former status, for about a second after it
+was placed or changed.`,
+		Example: `  shopctl --local order list emberforge --status placed
+  shopctl --local order list emberforge --since 2026-11-01 --until 2026-12-01 --json`,
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			if err := checkPeriod(since, until); err != nil {
+				return err
+			}
+			filter := checkout.OrderFilter{Status: checkout.OrderStatus(status), From: since, Until: until}
+			if filter.Status != "" && !slices.Contains(checkout.OrderStatuses(), filter.Status) {
+				return misused("--status must be %s", alternatives(checkout.OrderStatuses()))
+			}
+			shop, err := s.shop(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			orders, err := shop.Orders(ctx, filter)
+			if err != nil {
+				return err
+			}
+			return list(&s.output, "orders", orderHead(), represent(orders, representOrder))
+		}),
+	}
+	flags := command.Flags()
+	flags.Var(textFlag(&status), "status", "only orders with the `STATUS` "+alternatives(checkout.OrderStatuses()))
+	complete(command, "status", checkout.OrderStatuses())
+	flags.Var(timeFlag(&since), "since", "only orders placed at or after this time; a date means midnight UTC")
+	flags.Var(timeFlag(&until), "until", "only orders placed before this time; a date means midnight UTC")
+	return command
+}
+
+func newOrderShowCommand(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "show CUSTOMER ID", Short: "Show an order", Args: exactly("CUSTOMER", "ID"),
+		Example: "  shopctl --local order show emberforge ID",
+		RunE: s.orderCommand("shown", func(ctx context.Context, shop *operator.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
+			order, err := shop.Order(ctx, id)
+			return order, false, err
+		}),
+	}
+}
+
+func newOrderPlaceCommand(s *session) *cobra.Command {
+	var provider, reference string
+	var payment checkout.Payment
+	command := &cobra.Command{
+		Use: "place CUSTOMER ID [--provider NAME --reference TEXT]", Short: "Turn a checkout that was paid into an order",
+		Args: exactly("CUSTOMER", "ID"), DisableFlagsInUseLine: true,
+		Long: `Turn a checkout that was paid into an order, up to 7 days after the checkout expired. ID is the checkout's, and
+becomes the order's. The shop's server normally does this; use the command if it could not. Check first, at the
+payment provider, that the payment was made: Shopfront only stores its name.
+
+--provider and --reference name the payment. A checkout with a total of zero needs none. The same payment again
+returns the same order and changes nothing.`,
+		Example: "  shopctl --local order place emberforge ID --provider stripe --reference pi_3QK8ZbF2eZvKYlo1",
+		PreRunE: func(*cobra.Command, []string) (err error) {
+			if (provider == "") != (reference == "") {
+				return errors.New("--provider and --reference belong together: give both, or neither if the total is zero")
+			}
+			if provider != "" {
+				payment, err = checkout.ParsePayment(provider, reference)
+			}
+			return describeMember(err)
+		},
+		RunE: s.orderCommand("placed", func(ctx context.Context, shop *operator.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
+			return shop.PlaceOrder(ctx, id, payment, s.now())
+		}),
+	}
+	command.Flags().Var(textFlag(&provider), "provider", "the payment provider's `NAME`, such as stripe")
+	command.Flags().Var(textFlag(&reference), "reference", "the provider's ID of the payment, at most 255 characters of `TEXT`")
+	return command
+}
+
+func newOrderFulfilCommand(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "fulfil CUSTOMER ID", Short: "Note that an order was delivered", Args: exactly("CUSTOMER", "ID"),
+		Long: `Note that an order was delivered. The command delivers nothing. Run again, it changes nothing: the first time
+stays. A cancelled order cannot be fulfilled.`,
+		Example: "  shopctl --local order fulfil emberforge ID",
+		RunE: s.orderCommand("fulfilled", func(ctx context.Context, shop *operator.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
+			return shop.FulfilOrder(ctx, id, s.now())
+		}),
+	}
+}
+
+func newOrderCancelCommand(s *session) *cobra.Command {
+	var reason string
+	command := &cobra.Command{
+		Use: "cancel CUSTOMER ID --reason TEXT", Short: "Cancel an order for good", Args: exactly("CUSTOMER", "ID"),
+		Long: `Cancel an order for good. The command refunds nothing: do that at the payment provider. An order that was
+fulfilled can be cancelled, too, for example after a chargeback. Run again, the command changes nothing: the first
+time and reason stay.`,
+		Example: `  shopctl --local order cancel emberforge ID --reason "refunded on request"`,
+		PreRunE: func(*cobra.Command, []string) (err error) {
+			if reason == "" {
+				return errors.New("--reason is missing: say why the order is cancelled")
+			}
+			_, err = checkout.ParseReason(reason)
+			return describeMember(err)
+		},
+		RunE: s.orderCommand("cancelled", func(ctx context.Context, shop *operator.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
+			return shop.CancelOrder(ctx, id, reason, s.now())
+		}),
+	}
+	command.Flags().Var(textFlag(&reason), "reason", fmt.Sprintf("why, at most %d bytes of `TEXT` (required)", checkout.MaxReasonBytes))
+	return command
+}
+
+// describeMember names the flag instead of the member of a request.
+func describeMember(err error) error {
+	if member, is := errors.AsType[*checkout.MemberError](err); is {
+		return fmt.Errorf("--%s %s", path.Base(member.Pointer), member.Reason)
+	}
+	return err
+}
+
+// orderCommand wraps the work of a command about one order, and prints the order. done says what the work did, such as placed. replayed
+// reports that it was done before.
+func (s *session) orderCommand(
+	done string, do func(ctx context.Context, shop *operator.Shop, id checkout.ID) (c checkout.Checkout, replayed bool, err error),
+) func(*cobra.Command, []string) error {
+	return s.command(func(ctx context.Context, args []string) error {
+		id, err := parseID(args[1])
+		if err != nil {
+			return err
+		}
+		shop, err := s.shop(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		order, replayed, err := do(ctx, shop, id)
+		if err != nil {
+			return s.describeNoOrder(err, shop, id)
+		}
+		document := representOrder(order)
+		if err := s.document(document, append(document.checkoutJSON.fields(order.Data), document.placedJSON.fields()...)); err != nil {
+			return err
+		}
+		if replayed {
+			s.note(fmt.Sprintf("order %s was %s before; nothing was changed", id, done))
+		}
+		return nil
+	})
+}
+
+// describeNoOrder explains why an order could not be shown, placed or changed.
+func (s *session) describeNoOrder(err error, shop *operator.Shop, id checkout.ID) error {
+	customer := string(shop.Customer.ID)
+	show := s.commandLine(fmt.Sprintf("order show %s %s", customer, id))
+	place := s.commandLine(fmt.Sprintf("order place %s %s", customer, id))
+	_, isMember := errors.AsType[*checkout.MemberError](err)
+	switch {
+	case isMember:
+		return refused(kindInvalid, "checkout %s needs a payment, because its total is not zero: give --provider and --reference", id)
+	case errors.Is(err, checkout.ErrOrderNotFound):
+		return refused(kindNotFound, "customer %s has no order %s: see %s; to turn a checkout into an order run %s",
+			customer, id, s.commandLine("order list "+customer), place)
+	case errors.Is(err, checkout.ErrExpired):
+		return refused(kindInvalid, "checkout %s expired more than 7 days ago, or its key made another checkout since; nothing was ordered: "+
+			"refund what was paid for it", id)
+	case errors.Is(err, checkout.ErrPaymentMismatch):
+		return refused(kindExists, "checkout %s was ordered with another payment; nothing was changed: see %s, and refund the payment that "+
+			"the order does not name", id, show)
+	case errors.Is(err, checkout.ErrOrderCancelled):
+		return refused(kindInvalid, "order %s is cancelled for good; nothing was changed: do not deliver it, and refund what was paid for it; "+
+			"see %s", id, show)
+	default:
+		return s.describeNoCheckout(err, shop, id)
+	}
+}

@@ -1,0 +1,51 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"shopfront/pkg/checkout"
+)
+
+// Orders lists the orders that the filter picks, oldest first. It reads all pages, so the filter's After and Limit have no effect. An
+// order appears shortly after it was placed or changed, usually within a second.
+func (s *Shop) Orders(ctx context.Context, filter checkout.OrderFilter) ([]checkout.Checkout, error) {
+	var orders []checkout.Checkout
+	filter.After, filter.Limit = nil, checkout.MaxOrdersPerPage
+	for {
+		page, end, err := s.orders.List(ctx, s.Customer.ID, filter)
+		if err != nil {
+			return nil, err
+		}
+		orders = append(orders, page...)
+		if end == nil {
+			slices.Reverse(orders) // pages have the newest order first
+			return orders, nil
+		}
+		filter.After = end
+	}
+}
+
+// Order finds an order by its ID, or returns checkout.ErrOrderNotFound.
+func (s *Shop) Order(ctx context.Context, id checkout.ID) (checkout.Checkout, error) {
+	return s.orders.Show(ctx, s.Customer.ID, id)
+}
+
+// PlaceOrder turns a checkout into an order, as checkout.Orders does. The result says, too, whether it was one before.
+func (s *Shop) PlaceOrder(ctx context.Context, id checkout.ID, payment checkout.Payment, now time.Time) (checkout.Checkout, bool, error) {
+	return s.orders.Place(ctx, s.Customer.ID, id, payment, asStored(now))
+}
+
+// FulfilOrder marks an order as fulfilled, as checkout.Orders does. The result says, too, whether it was fulfilled before.
+func (s *Shop) FulfilOrder(ctx context.Context, id checkout.ID, now time.Time) (checkout.Checkout, bool, error) {
+	return s.orders.Fulfil(ctx, s.Customer.ID, id, asStored(now))
+}
+
+// CancelOrder cancels an order, as checkout.Orders does. The result says, too, whether it was cancelled before.
+func (s *Shop) CancelOrder(ctx context.Context, id checkout.ID, reason string, now time.Time) (checkout.Checkout, bool, error) {
+	return s.orders.Cancel(ctx, s.Customer.ID, id, reason, asStored(now))
+}
+
+// asStored returns a time as the store returns it. The rules compare both to tell a change from a replay.
+func asStored(at time.Time) time.Time { return at.UTC().Truncate(time.Millisecond) }
