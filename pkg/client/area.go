@@ -95,21 +95,30 @@ func (r request) readPage(a answer) (Page, bool) {
 		Page
 		Next json.RawMessage `json:"next"` // a path or null; if it is missing, the response may be cut off
 	}
-	var path *string
-	if !a.decode("application/json", &received) || json.Unmarshal(received.Next, &path) != nil {
+	if !a.decode("application/json", &received) {
 		return Page{}, false
 	}
 	page := received.Page
 	page.query, page.etag = r.query, a.header.Get("ETag")
+	var understood bool
+	page.next, understood = r.readNext(received.Next)
+	return page, understood
+}
+
+// readNext returns the query of the next page from its path, or an empty query from null.
+func (r request) readNext(text json.RawMessage) (query string, understood bool) {
+	var path *string
+	if json.Unmarshal(text, &path) != nil {
+		return "", false
+	}
 	if path == nil {
-		return page, true
+		return "", true
 	}
 	next, err := url.Parse(*path)
 	if err != nil || next.RawQuery == "" || *path != r.path+"?"+next.RawQuery {
-		return Page{}, false
+		return "", false
 	}
-	page.next = next.RawQuery
-	return page, true
+	return next.RawQuery, true
 }
 
 // follows reports whether the page is complete and starts after the previous page. This ensures that no product comes twice and that

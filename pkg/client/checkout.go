@@ -19,13 +19,25 @@ type Order struct {
 	Data string
 }
 
-// Checkout is a priced, open intent to buy. It obliges nobody.
+// CheckoutStatus is the state of a checkout. New states may be added.
+type CheckoutStatus string
+
+// The states of a checkout.
+const (
+	CheckoutOpen    CheckoutStatus = "open"
+	CheckoutExpired CheckoutStatus = "expired" // it can still be ordered for 7 days: a payment may arrive late
+	CheckoutOrdered CheckoutStatus = "ordered" // and stays so, even if the order is cancelled
+)
+
+// Checkout is a priced intent to buy. It obliges nobody.
 type Checkout struct {
-	ID      string `json:"id"` // cannot be guessed
-	Product string `json:"product"`
-	Variant string `json:"variant"`
-	Amount  int64  `json:"amount"`
-	// Data is a JSON object if the variant has a DataSchema, otherwise a JSON string.
+	ID      string         `json:"id"` // cannot be guessed
+	Status  CheckoutStatus `json:"status"`
+	Product string         `json:"product"`
+	Variant string         `json:"variant"`
+	Amount  int64          `json:"amount"`
+	// Data is a JSON object if the variant has a DataSchema, otherwise a JSON string. ShowCheckout leaves it out for a client
+	// without a key.
 	Data      json.RawMessage `json:"data"`
 	UnitPrice Money           `json:"unitPrice"` // at the time of the checkout
 	Subtotal  Money           `json:"subtotal"`
@@ -39,7 +51,8 @@ type Checkout struct {
 
 // Checkout checks out an order. While the checkout is open, the same order with the same key returns the same checkout. ErrNotFound
 // means that something is unknown or off sale, ErrInvalid that the variant does not accept the amount or data, and ErrKeyInUse
-// that the key has an open checkout of another order. After an *OutcomeUnknownError a checkout may exist.
+// that the key has an open checkout of another order, or a checkout that became an order. After an *OutcomeUnknownError a checkout
+// may exist.
 func (c *Client) Checkout(ctx context.Context, order Order, options ...CallOption) (Checkout, error) {
 	if !isID(order.Product) || !isID(order.Variant) {
 		return Checkout{}, fmt.Errorf("check out: product or variant: %w", ErrMalformedID)
@@ -51,16 +64,13 @@ func (c *Client) Checkout(ctx context.Context, order Order, options ...CallOptio
 	if order.Data != "" {
 		query.Set("data", order.Data)
 	}
-	var received struct {
-		Status string `json:"status"`
-		Checkout
-	}
+	var received Checkout
 	r := request{
 		method: http.MethodGet, path: "/shop/" + c.customer + "/checkout/" + order.Product + "/" + order.Variant,
 		query: query.Encode(), maxBytes: maxAnswerBytes,
 	}
 	r.read = func(a answer) error {
-		if !a.decode("application/json", &received) || received.Status != "open" || !received.isOf(order) {
+		if !a.decode("application/json", &received) || received.Status != CheckoutOpen || !received.isOf(order) {
 			return a.notUnderstood("it is not a checkout of the order")
 		}
 		received.Replayed = a.isReplayed()
@@ -69,16 +79,46 @@ func (c *Client) Checkout(ctx context.Context, order Order, options ...CallOptio
 	if err := c.doOnce(ctx, r, options); err != nil {
 		return Checkout{}, fmt.Errorf("check out: %w", err)
 	}
-	return received.Checkout, nil
+	return received, nil
+}
+
+// ShowCheckout returns a checkout, whatever has become of it. ErrNotFound means that the ID is unknown, that the checkout was deleted,
+// or that its key made another checkout since.
+func (c *Client) ShowCheckout(ctx context.Context, id string) (Checkout, error) {
+	if !isCheckoutID(id) {
+		return Checkout{}, fmt.Errorf("show checkout: %w", ErrMalformedID)
+	}
+	var received Checkout
+	r := request{method: http.MethodGet, path: "/shop/" + c.customer + "/checkouts/" + id, maxBytes: maxAnswerBytes}
+	r.read = func(a answer) error {
+		understood := a.decode("application/json", &received) && received.ID == id && received.isComplete()
+		if !understood || received.Status == "" || c.serverKey != nil && len(received.Data) == 0 {
+			return a.notUnderstood("it is not the checkout")
+		}
+		return nil
+	}
+	if err := c.do(ctx, r); err != nil {
+		return Checkout{}, fmt.Errorf("show checkout: %w", err)
+	}
+	return received, nil
 }
 
 // isOf reports whether a checkout is complete and belongs to the order. A cache might return another checkout for a GET.
 func (c Checkout) isOf(o Order) bool {
-	for _, amount := range []Money{c.UnitPrice, c.Subtotal, c.Discount, c.Total} {
-		if amount.Currency == "" || amount.Currency != c.Total.Currency {
+	return c.isComplete() && c.ID != "" && c.Product == o.Product && c.Variant == o.Variant && c.Amount == o.Amount && len(c.Data) > 0
+}
+
+func (c Checkout) isComplete() bool {
+	return isID(c.Product) && isID(c.Variant) && c.Amount >= 1 && isPriced(c.UnitPrice, c.Subtotal, c.Discount, c.Total) &&
+		!c.CreatedAt.IsZero() && c.ExpiresAt.After(c.CreatedAt)
+}
+
+// isPriced reports whether no amount is missing and all have the same currency.
+func isPriced(amounts ...Money) bool {
+	for _, amount := range amounts {
+		if amount.Currency == "" || amount.Currency != amounts[0].Currency {
 			return false
 		}
 	}
-	return c.ID != "" && c.Product == o.Product && c.Variant == o.Variant && c.Amount == o.Amount && len(c.Data) > 0 &&
-		!c.CreatedAt.IsZero() && c.ExpiresAt.After(c.CreatedAt)
+	return true
 }

@@ -23,7 +23,7 @@ func TestCheckout_ReturnsTheCheckout(t *testing.T) {
 			t.Fatal(err)
 		}
 		price := client.Money{Minor: 1<<53 - 1, Currency: "EUR", Display: "90071992547409.91 EUR"}
-		if checkout.ID != "ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw" || checkout.Product != "vip-rank" || checkout.Variant != "30-days" ||
+		if checkout.ID != "ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw" || checkout.Status != client.CheckoutOpen || checkout.Product != "vip-rank" || checkout.Variant != "30-days" ||
 			checkout.Amount != 1 || string(checkout.Data) != `{"player":"Alder"}` || checkout.UnitPrice != price || checkout.Subtotal != price ||
 			checkout.Discount != (client.Money{Currency: "EUR", Display: "0.00 EUR"}) || checkout.Total != price ||
 			checkout.ExpiresAt.Sub(checkout.CreatedAt) != 30*time.Minute || !checkout.Replayed {
@@ -103,4 +103,72 @@ func TestCheckout_LostResponse_ErrorHasNoData(t *testing.T) {
 		}
 		wantNoSecrets(t, err, "till-1047")
 	})
+}
+
+const checkoutID = "ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw"
+
+func TestShowCheckout_ReturnsTheCheckout(t *testing.T) {
+	const unknownStatus = "disputed"
+	for _, status := range []client.CheckoutStatus{client.CheckoutOpen, client.CheckoutExpired, client.CheckoutOrdered, unknownStatus} {
+		synctest.Test(t, func(t *testing.T) {
+			stored := answers(200, strings.Replace(checkoutJSON, "open", string(status), 1))
+			s, c := serveTill(t, hangsUp, problem("unavailable", 503), cutsShort(stored), stored)
+			checkout, err := c.ShowCheckout(t.Context(), checkoutID)
+			if err != nil || checkout.ID != checkoutID || checkout.Status != status || string(checkout.Data) != `{"player":"Alder"}` ||
+				checkout.Total.Minor != 1<<53-1 || checkout.Replayed {
+				t.Errorf("%+v, %v", checkout, err)
+			}
+			for _, r := range s.seen() {
+				if r.method != "GET" || r.uri != "/base/shop/emberforge/checkouts/"+checkoutID || r.body != "" || r.header["Idempotency-Key"] != nil {
+					t.Errorf("request %+v", r)
+				}
+			}
+		})
+	}
+}
+
+func TestShowCheckout_OnlyTheShopsServerGetsTheData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		withoutData := answers(200, strings.Replace(checkoutJSON, `"data":{"player":"Alder"},`, "", 1))
+		_, stranger := serve(t, withoutData)
+		if checkout, err := stranger.ShowCheckout(t.Context(), checkoutID); err != nil || checkout.Data != nil || checkout.Product != "vip-rank" {
+			t.Errorf("%+v, %v", checkout, err)
+		}
+		_, server := serveTill(t, withoutData)
+		if checkout, err := server.ShowCheckout(t.Context(), checkoutID); err == nil {
+			t.Errorf("%+v: it was accepted", checkout)
+		}
+	})
+}
+
+// Reading changes nothing, so its outcome is never unknown, and a refusal is final at once.
+func TestShowCheckout_Failures(t *testing.T) {
+	for name, test := range map[string]struct {
+		steps    []step
+		is       error // nil: an *AnswerError
+		requests int
+	}{
+		"unknown":             {[]step{hangsUp, problem("not-found", 404)}, client.ErrNotFound, 2},
+		"unauthorized":        {[]step{problem("unauthorized", 401)}, client.ErrUnauthorized, 1},
+		"unavailable":         {[]step{problem("unavailable", 503)}, client.ErrUnavailable, 4},
+		"no route":            {[]step{message(404)}, client.ErrWrongBaseURL, 1},
+		"another checkout":    {[]step{answers(200, strings.Replace(checkoutJSON, "ySBD", "ySBE", 1))}, nil, 1},
+		"without status":      {[]step{answers(200, strings.Replace(checkoutJSON, `"status"`, `"state"`, 1))}, nil, 1},
+		"without total":       {[]step{answers(200, strings.Replace(checkoutJSON, `"total"`, `"sum"`, 1))}, nil, 1},
+		"another site's page": {[]step{page(200)}, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, c := serveTill(t, test.steps...)
+				checkout, err := c.ShowCheckout(t.Context(), checkoutID)
+				_, notUnderstood := errors.AsType[*client.AnswerError](err)
+				if checkout.ID != "" || len(s.seen()) != test.requests || notUnderstood != (test.is == nil) || test.is != nil && !errors.Is(err, test.is) {
+					t.Errorf("%+v, %v after %d requests, want %v after %d", checkout, err, len(s.seen()), test.is, test.requests)
+				}
+				if wantFailure(t, err, checkoutID) {
+					t.Errorf("%v: the outcome is unknown", err)
+				}
+			})
+		})
+	}
 }

@@ -4,7 +4,7 @@
 // Grant goods only if [Client.Redeem] returns no error, and only once for each [Redemption] ID: a retry returns the same redemption
 // again. Enforce that with a unique index, for example. Never grant goods after [Client.Check].
 //
-// Every redemption and checkout is sent with an Idempotency-Key, and every retry with the same key. The client retries after 429,
+// Every redemption and new checkout is sent with an Idempotency-Key, and every retry with the same key. The client retries after 429,
 // 500, 502, 503, 504, timeouts and lost connections. It does not retry a refusal, unless an earlier attempt may still be applied.
 // If no attempt settled the outcome, the error is an [OutcomeUnknownError] with the key. To find out what happened, repeat the
 // call [DefaultAttemptTimeout] later with [WithKey]. A storefront that may crash must make its key with [NewKey] and store it
@@ -12,6 +12,10 @@
 //
 // [WithServerKey] makes calls as the shop's server. [ErrUnauthorized] and [ErrTooManyRefusals] say nothing about an earlier attempt
 // whose response was lost: the outcome then stays unknown.
+//
+// Place an order with [Client.PlaceOrder] when the shopper has paid, deliver once for each order ID, and then call
+// [Client.FulfilOrder]. Calls about orders have no key: repeat a call with the same arguments, and it is applied once. Refund a payment
+// only after a refusal, never after an [OutcomeUnknownError].
 //
 // The texts of errors contain no code, nick, data or key, so they can be logged.
 //

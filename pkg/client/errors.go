@@ -13,7 +13,7 @@ import (
 var (
 	ErrMalformedRequest     = errors.New("malformed request")
 	ErrVoucherNotFound      = errors.New("voucher not found") // or refused for any other reason
-	ErrNotFound             = errors.New("not found")         // or off sale
+	ErrNotFound             = errors.New("not found")         // or off sale; for an order also: the checkout was not ordered
 	ErrMethodNotAllowed     = errors.New("method not allowed")
 	ErrGone                 = errors.New("gone")
 	ErrContentTooLarge      = errors.New("content too large")
@@ -22,6 +22,9 @@ var (
 	ErrKeyInUse             = errors.New("Idempotency-Key in use")
 	ErrUnauthorized         = errors.New("unauthorized")           // the shop requires a key, or this key is not valid
 	ErrTooManyRefusals      = errors.New("too many refused codes") // see ProblemError.RetryAfter
+	ErrCheckoutExpired      = errors.New("checkout expired")       // more than 7 days ago, or its key made another checkout
+	ErrPaymentMismatch      = errors.New("ordered with another payment")
+	ErrOrderCancelled       = errors.New("order cancelled") // for good
 	ErrInternal             = errors.New("internal error")
 	ErrUnavailable          = errors.New("temporarily unavailable")
 	ErrThrottled            = errors.New("too many requests") // from the gateway
@@ -51,6 +54,9 @@ func problemTypes() map[string]problemType {
 		"idempotency-key-in-use": {http.StatusUnprocessableEntity, ErrKeyInUse},
 		"unauthorized":           {http.StatusUnauthorized, ErrUnauthorized},
 		"too-many-refusals":      {http.StatusTooManyRequests, ErrTooManyRefusals},
+		"checkout-expired":       {http.StatusConflict, ErrCheckoutExpired},
+		"payment-mismatch":       {http.StatusConflict, ErrPaymentMismatch},
+		"order-cancelled":        {http.StatusConflict, ErrOrderCancelled},
 		"internal":               {http.StatusInternalServerError, ErrInternal},
 		"unavailable":            {http.StatusServiceUnavailable, ErrUnavailable},
 	}
@@ -119,14 +125,17 @@ func describe(what string, status int, requestID string) string {
 
 // OutcomeUnknownError means that this call, or an earlier call with the same key, may have made a redemption or checkout. To find
 // out, repeat the call with the key (WithKey), but not before DefaultAttemptTimeout has passed: by then no lost attempt can
-// be applied any more, and a refusal is final.
+// be applied any more, and a refusal is final. After a change of an order repeat the call with the same arguments: it has no key.
 type OutcomeUnknownError struct {
-	Key string // not part of the error's text
+	Key string // not part of the error's text; empty for an order
 	Err error  // of the last attempt; not a *ProblemError if it is a refusal that an earlier attempt may still contradict
 }
 
 // Error describes the last attempt.
 func (e *OutcomeUnknownError) Error() string {
+	if e.Key == "" {
+		return "outcome unknown, repeat the call: " + e.Err.Error()
+	}
 	return "outcome unknown, repeat with the same key: " + e.Err.Error()
 }
 
@@ -139,10 +148,11 @@ type unsentError struct{ error }
 func (e unsentError) Unwrap() error { return e.error }
 
 // classify reads the error of an attempt. isRejected means that this attempt was certainly not applied: the status proves it, or there
-// was no connection. Other statuses prove nothing: 408 and 499, for example, may come from a proxy that stopped waiting.
+// was no connection. Other statuses prove nothing without a problem of the service: 408 and 499, for example, may come from a proxy
+// that stopped waiting.
 //
-// isJudged means that the service itself rejected the request. Had an earlier attempt with the key been applied by then, the service
-// would have returned its result. A problem of an unknown type is not a judgement, and neither are 401 and 429: the service sends
+// isJudged means that the service itself rejected the request. Had an earlier attempt been applied by then, the service would have
+// returned its result. A problem of an unknown type is not a judgement, and neither are 401 and 429: the service sends
 // them before it looks for an earlier attempt.
 func classify(err error) (isRejected, isJudged bool) {
 	problem, is := errors.AsType[*ProblemError](err)
@@ -150,12 +160,19 @@ func classify(err error) (isRejected, isJudged bool) {
 		_, isUnsent := errors.AsType[unsentError](err)
 		return isUnsent, false
 	}
-	isRejected = slices.Contains([]int{
+	_, isKnown := problemTypes()[problem.Type]
+	isRejected = isKnown && problem.Status < http.StatusInternalServerError || slices.Contains([]int{
 		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
 		http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusUnsupportedMediaType,
 		http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusRequestHeaderFieldsTooLarge,
 	}, problem.Status)
-	_, isKnown := problemTypes()[problem.Type]
 	isTurnedAway := problem.Status == http.StatusUnauthorized || problem.Status == http.StatusTooManyRequests
 	return isRejected, isRejected && isKnown && !isTurnedAway
+}
+
+// isLasting reports whether a refusal is final at once, even while an earlier attempt is in flight. An order is stored under its
+// checkout, keeps its payment and stays cancelled. So no attempt of the same call can be applied after one of these refusals. Other
+// refusals can come too early: the lost attempt may have arrived in time for a checkout that has expired since.
+func isLasting(refusal error) bool {
+	return errors.Is(refusal, ErrPaymentMismatch) || errors.Is(refusal, ErrOrderCancelled)
 }

@@ -86,6 +86,7 @@ func TestProblems_MatchTheirError(t *testing.T) {
 		"method-not-allowed": client.ErrMethodNotAllowed, "gone": client.ErrGone, "content-too-large": client.ErrContentTooLarge,
 		"unsupported-media-type": client.ErrUnsupportedMediaType, "invalid": client.ErrInvalid, "idempotency-key-in-use": client.ErrKeyInUse,
 		"unauthorized": client.ErrUnauthorized, "too-many-refusals": client.ErrTooManyRefusals,
+		"checkout-expired": client.ErrCheckoutExpired, "payment-mismatch": client.ErrPaymentMismatch, "order-cancelled": client.ErrOrderCancelled,
 		"internal": client.ErrInternal, "unavailable": client.ErrUnavailable,
 	}
 	for name, status := range client.ProblemTypes() {

@@ -31,8 +31,9 @@ type request struct {
 	method, path, query string // the path is relative to the base URL and needs no escaping
 	contentType         string // of the body
 	body                []byte
-	key                 string // empty if the request changes nothing
-	isRepeated          bool   // the key is the caller's, so an earlier call may have sent it
+	isChange            bool   // the request may change something
+	key                 string // empty if the request changes nothing, or is idempotent without a key
+	isRepeated          bool   // the key or the order is the caller's, so an earlier call may have sent the request
 	etag                string // of the response that the caller has
 	maxBytes            int    // limit of the response's body
 	// read reads a response with status 200, or 304 if etag is set. It returns an *AnswerError for a malformed response.
@@ -41,7 +42,7 @@ type request struct {
 
 // do sends a request until the outcome is certain, no attempt is left or the context ends.
 func (c *Client) do(ctx context.Context, r request) error {
-	perhapsApplied := false // by this call; always false without a key
+	perhapsApplied := false // by this call; always false if the request changes nothing
 	var settled time.Time   // when no attempt so far can be applied any more
 	if err := ctx.Err(); err != nil {
 		return r.failure(err, perhapsApplied)
@@ -50,10 +51,10 @@ func (c *Client) do(ctx context.Context, r request) error {
 		sent := time.Now()
 		a, isResent, err := c.exchange(ctx, r)
 		isRejected, isJudged := classify(err)
-		if r.key != "" && (isResent || err != nil && !isRejected) {
+		if r.isChange && (isResent || err != nil && !isRejected) {
 			perhapsApplied, settled = true, time.Now().Add(settlingTime)
 		}
-		if err == nil || isJudged && !sent.Before(settled) {
+		if err == nil || isJudged && (isLasting(err) || !sent.Before(settled)) {
 			return err
 		}
 		again, delay := isTransient(a.status), a.retryAfter()

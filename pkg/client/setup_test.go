@@ -65,6 +65,13 @@ func serve(t *testing.T, steps ...step) (*service, *client.Client) {
 	return s, newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http))
 }
 
+// serveTill is serve, with a client that has the key of the shop's server.
+func serveTill(t *testing.T, steps ...step) (*service, *client.Client) {
+	t.Helper()
+	s, _ := serve(t, steps...)
+	return s, newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http), client.WithServerKey(serverKey))
+}
+
 func newClient(t *testing.T, baseURL string, options ...client.Option) *client.Client {
 	t.Helper()
 	c, err := client.New(baseURL, "emberforge", options...)
@@ -203,6 +210,11 @@ const (
 		`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},` +
 		`"total":{"minor":9007199254740991,"currency":"EUR","display":"90071992547409.91 EUR"},` +
 		`"createdAt":"2026-11-21T09:11:23.839Z","expiresAt":"2026-11-21T09:41:23.839Z"}`
+	orderJSON = `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","status":"placed","product":"vip-rank","variant":"30-days",` +
+		`"amount":1,"data":{"player":"Alder"},"unitPrice":{"minor":799,"currency":"EUR","display":"7.99 EUR"},` +
+		`"subtotal":{"minor":799,"currency":"EUR","display":"7.99 EUR"},"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},` +
+		`"total":{"minor":799,"currency":"EUR","display":"7.99 EUR"},"createdAt":"2026-11-21T09:11:23.839Z",` +
+		`"payment":{"provider":"stripe","reference":"pi_3Q0001"},"orderedAt":"2026-11-21T09:12:04.118Z","since":"2027"}`
 )
 
 // redeems redeems once for each key and repeats the response.
