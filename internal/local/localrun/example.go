@@ -51,6 +51,7 @@ type example struct {
 	method                 string
 	target                 string // path and query, percent-encoded
 	contentType, key, body string // may be empty
+	authorization          string // has a placeholder for the key; may be empty
 }
 
 // exampleOf returns the event's own request if it has the route's path. Otherwise it fills the path's variables with the
@@ -71,7 +72,7 @@ func exampleOf(route gateway.Route, event events.APIGatewayV2HTTPRequest) exampl
 		return request
 	}
 	target := url.URL{Path: event.RawPath, RawQuery: event.RawQueryString}
-	request.target, request.key = target.String(), event.Headers[keyHeader]
+	request.target, request.key, request.authorization = target.String(), event.Headers[keyHeader], event.Headers["authorization"]
 	if request.method == event.RequestContext.HTTP.Method {
 		request.contentType, request.body = event.Headers["content-type"], event.Body
 	}
@@ -91,6 +92,9 @@ func (e example) curl(baseURL string) string {
 	line += " " + quote(baseURL+e.target)
 	if e.contentType != "" {
 		line += " -H " + quote("content-type: "+e.contentType)
+	}
+	if e.authorization != "" {
+		line += " -H " + quote("authorization: "+e.authorization)
 	}
 	if e.key != "" {
 		line += " -H " + quote(keyHeader+": "+e.key)

@@ -21,7 +21,7 @@ type Table struct {
 	Attributes []types.AttributeDefinition
 	Keys       []types.KeySchemaElement
 	Indexes    []types.GlobalSecondaryIndex // without the ceilings of a deployed index
-	TTL        string // the attribute with which DynamoDB deletes expired items; may be empty
+	TTL        string                       // the attribute with which DynamoDB deletes expired items; may be empty
 }
 
 // Create creates the table under a name in DynamoDB Local, without the protection and the warm throughput of a deployed table.
