@@ -279,8 +279,11 @@ func damagedCheckouts() []damage {
 		{what: "a checkout whose deletion time is a year late", want: []string{"deletion_time_differs "}, do: func(s *shop) {
 			s.changeCheckout(func(it attributes) { it.add("expiresAt", int64(365*day/time.Second)) })
 		}},
-		{what: "a checkout that should have been deleted", want: []string{"kept_too_long "}, after: 15 * day, do: func(*shop) {}},
-		{what: "a checkout that is not deleted yet", after: 14 * day, do: func(*shop) {}},
+		{what: "a checkout that was stored before there were orders", do: func(s *shop) {
+			s.changeCheckout(func(it attributes) { it.add("expiresAt", -int64(day/time.Second)) })
+		}},
+		{what: "a checkout that should have been deleted", want: []string{"kept_too_long "}, after: 16 * day, do: func(*shop) {}},
+		{what: "a checkout that is not deleted yet", after: 15 * day, do: func(*shop) {}},
 		{what: "a checkout from the future", want: []string{"in_the_future "}, after: -11 * time.Minute, do: func(s *shop) {
 			for _, it := range s.items(s.names.Vouchers, "") {
 				s.remove(s.names.Vouchers, it)
