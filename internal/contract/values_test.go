@@ -66,6 +66,8 @@ func TestDocument_Patterns_MatchWhatTheCodeAccepts(t *testing.T) {
 	}{
 		"ID":              {[]string{"components", "schemas", "ID", "pattern"}, 64, func(text string) error { _, err := catalog.ParseID[catalog.ProductID](text); return err }},
 		"Idempotency-Key": {[]string{"components", "parameters", "IdempotencyKey", "schema", "pattern"}, 255, func(text string) error { _, err := idempotency.ParseKey(text); return err }},
+		"provider":        {[]string{"components", "schemas", "Payment", "properties", "provider", "pattern"}, checkout.MaxProviderLength, func(text string) error { _, err := checkout.ParsePayment(text, "pi_1"); return err }},
+		"reference":       {[]string{"components", "schemas", "Payment", "properties", "reference", "pattern"}, checkout.MaxReferenceLength, func(text string) error { _, err := checkout.ParsePayment("stripe", text); return err }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pattern := regexp.MustCompile(at(t, document, test.place...).(string)) //nolint:errcheck // a pattern is a string
@@ -97,6 +99,11 @@ func TestDocument_Limits_MatchTheCode(t *testing.T) {
 		{catalog.MaxDescriptionBytes, "Product.properties.description.maxLength"},
 		{voucher.MaxWrittenCodeBytes, "VoucherCode.maxLength"},
 		{voucher.MaxNickLength, "Nick.maxLength"},
+		{checkout.MaxProviderLength, "Order.properties.payment.properties.provider.maxLength"},
+		{checkout.MaxReferenceLength, "Order.properties.payment.properties.reference.maxLength"},
+		{checkout.MaxReasonBytes, "Order.properties.cancelReason.maxLength"},
+		{checkout.MaxReasonBytes, "CancelRequest.properties.reason.maxLength"},
+		{checkout.MaxOrdersPerPage, "OrderPage.properties.orders.maxItems"},
 	} {
 		if got := at(t, schemas, strings.Split(test.place, ".")...); got != float64(test.limit) {
 			t.Errorf("%s is %v, in the code %d", test.place, got, test.limit)
@@ -120,6 +127,7 @@ func TestDocument_Limits_MatchTheCode(t *testing.T) {
 // Limits for which there is no keyword are in descriptions.
 func TestDocument_LimitsInDescriptions_MatchTheCode(t *testing.T) {
 	document := documented(t)
+	days := func(span time.Duration) string { return fmt.Sprintf("%.0f days after it expired", span.Hours()/24) }
 	for _, test := range []struct {
 		words string
 		place []string
@@ -128,6 +136,9 @@ func TestDocument_LimitsInDescriptions_MatchTheCode(t *testing.T) {
 		{fmt.Sprintf("%d characters in %d bytes", voucher.MaxNickLength, voucher.MaxNickBytes), []string{"components", "schemas", "VoucherRequest", "properties", "nick"}},
 		{fmt.Sprintf("%d KiB", checkout.MaxDataBytes>>10), []string{"components", "parameters", "Data"}},
 		{fmt.Sprintf("%.0f minutes", checkout.Lifetime.Minutes()), []string{"paths", "/shop/{customer}/checkout/{product}/{variant}", "get"}},
+		{days(checkout.Retention), []string{"paths", "/shop/{customer}/checkouts/{id}", "get"}},
+		{days(checkout.LateOrders), []string{"paths", "/shop/{customer}/orders", "post"}},
+		{fmt.Sprintf("1 to %d bytes", checkout.MaxReasonBytes), []string{"components", "schemas", "CancelRequest", "properties", "reason"}},
 	} {
 		description, _ := at(t, document, append(test.place, "description")...).(string)
 		if !strings.Contains(strings.ReplaceAll(description, "\n", " "), test.words) {
@@ -143,6 +154,8 @@ func TestDocument_ListedValues_MatchTheCode(t *testing.T) {
 	}{
 		{"Problem.properties.type.x-extensible-enum", "httpapi", "problemType", "urn:problem:shopfront:"},
 		{"Reward.properties.kind.x-extensible-enum", "voucher", "RewardKind", ""},
+		{"StoredCheckout.properties.status.x-extensible-enum", "checkout", "Status", ""},
+		{"Order.properties.status.x-extensible-enum", "checkout", "OrderStatus", ""},
 	} {
 		var listed []string
 		for _, value := range at(t, schemas, strings.Split(test.place, ".")...).([]any) { //nolint:errcheck // a list
