@@ -95,6 +95,110 @@ func ExampleClient_Checkout() {
 	// Output: 1 vip-rank 30-days 90071992547409.91 EUR
 }
 
+// charge stands for the payment provider's library. It notes the checkout's ID with the payment, so that a payment whose shopper
+// went away still finds its checkout.
+func (*till) charge(checkout string, total client.Money) client.Payment {
+	fmt.Printf("charged %s for a checkout: %t\n", total.Display, checkout != "")
+	return client.Payment{Provider: "stripe", Reference: "pi_3Q0001"}
+}
+
+// refund pays a payment back, once for each payment.
+func (*till) refund(payment client.Payment) error {
+	fmt.Println("refunded", payment.Reference)
+	return nil
+}
+
+// deliver delivers once for each order ID.
+func (t *till) deliver(order client.PlacedOrder) error {
+	if t.granted[order.ID] {
+		return nil
+	}
+	t.granted[order.ID] = true
+	fmt.Printf("delivered %d of %s/%s to %s\n", order.Amount, order.Product, order.Variant, order.Data)
+	return nil
+}
+
+// sell checks out and takes the payment. An unpaid checkout obliges nobody. So if the response is lost, or the till crashes, the shopper
+// just checks out again.
+func sell(ctx context.Context, shop *client.Client, till *till, order client.Order) error {
+	checkout, err := shop.Checkout(ctx, order)
+	if err != nil {
+		return err
+	}
+	payment := till.charge(checkout.ID, checkout.Total) // not before the shopper has seen this total
+	return settle(ctx, shop, till, checkout.ID, payment)
+}
+
+// settle handles the provider's report of a payment. Call it again after an error or a crash, for example when the provider repeats its
+// report: every step is applied once.
+func settle(ctx context.Context, shop *client.Client, till *till, checkout string, payment client.Payment) error {
+	order, err := shop.PlaceOrder(ctx, checkout, payment)
+	if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown {
+		return err // the order may exist: neither deliver nor refund
+	}
+	for _, refusal := range []error{client.ErrCheckoutExpired, client.ErrPaymentMismatch, client.ErrOrderCancelled, client.ErrNotFound} {
+		if errors.Is(err, refusal) {
+			return errors.Join(err, till.refund(payment)) // this payment buys nothing, now or later
+		}
+	}
+	if err != nil {
+		return err // a mistake in the till, such as a wrong base URL: correct it and call again
+	}
+	if err := till.deliver(order); err != nil {
+		return err // the order stays placed, where Client.Orders finds it
+	}
+	_, err = shop.FulfilOrder(ctx, order.ID)
+	return err // if the response is lost, the next call delivers nothing and fulfils the order
+}
+
+// A sale is delivered once although two responses are lost.
+func ExampleClient_PlaceOrder() {
+	places, fulfils := keeps(orderJSON), keeps(fulfilledJSON())
+	server := httptest.NewServer(&service{
+		steps: []step{answers(200, checkoutJSON), loses(places), places, loses(fulfils), fulfils}, made: map[string]bool{},
+	})
+	defer server.Close()
+
+	shop, err := client.New(server.URL, "emberforge", client.WithServerKey(serverKey))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	order := client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"Alder"}`}
+	fmt.Println(sell(context.Background(), shop, &till{granted: map[string]bool{}}, order))
+	// Output:
+	// charged 90071992547409.91 EUR for a checkout: true
+	// delivered 1 of vip-rank/30-days to {"player":"Alder"}
+	// <nil>
+}
+
+// A till that starts again delivers what was paid but not delivered.
+func ExampleClient_Orders() {
+	server := httptest.NewServer(&service{steps: []step{
+		answers(200, ordersJSON("null", orderJSON)), answers(200, orderJSON), answers(200, fulfilledJSON()),
+	}})
+	defer server.Close()
+
+	shop, err := client.New(server.URL, "emberforge", client.WithServerKey(serverKey))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	till := &till{granted: map[string]bool{}}
+	for page, err := range shop.Orders(context.Background(), client.OrderFilter{Status: client.OrderPlaced}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, order := range page {
+			fmt.Println(settle(context.Background(), shop, till, order.ID, order.Payment))
+		}
+	}
+	// Output:
+	// delivered 1 of vip-rank/30-days to {"player":"Alder"}
+	// <nil>
+}
+
 // Stored pages are revalidated, and sent again only if they changed.
 func ExampleClient_CheckoutArea() {
 	server := httptest.NewServer(&service{steps: []step{area(499)}, made: map[string]bool{}})
