@@ -96,6 +96,36 @@ func allMeasured() []measured {
 			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-variant")) }, answer: `status\":\"open`, calls: 2,
 		},
 		{
+			name: "show-checkout", reference: reference.ShowOrder, table: fixture.CheckoutsTable,
+			shopfront: func(s wiring) http.Handler { return s.guarded().ShowCheckout(checkout.Checkouts{Store: s.orders()}) },
+			event:     func(tb testing.TB) []byte { return fromServer(tb, "show-checkout") }, answer: `status\":\"ordered`, calls: 1,
+		},
+		{
+			name: "place-order", reference: reference.ChangeOrder, table: fixture.CheckoutsTable,
+			shopfront: func(s wiring) http.Handler { return s.guarded().PlaceOrder(checkout.Orders{Store: s.orders()}) },
+			event:     func(tb testing.TB) []byte { return fromServer(tb, "place-order") }, answer: `status\":\"placed`, calls: 1,
+		},
+		{
+			name: "list-orders", reference: reference.ListOrders, table: fixture.CheckoutsTable,
+			shopfront: func(s wiring) http.Handler { return s.guarded().ListOrders(checkout.Orders{Store: s.orders()}) },
+			event:     func(tb testing.TB) []byte { return fromServer(tb, "list-orders") }, answer: `status\":\"placed`, calls: 1,
+		},
+		{
+			name: "show-order", reference: reference.ShowOrder, table: fixture.CheckoutsTable,
+			shopfront: func(s wiring) http.Handler { return s.guarded().ShowOrder(checkout.Orders{Store: s.orders()}) },
+			event:     func(tb testing.TB) []byte { return fromServer(tb, "show-order") }, answer: `status\":\"placed`, calls: 1,
+		},
+		{
+			name: "fulfil-order", reference: reference.ChangeOrder, table: fixture.CheckoutsTable,
+			shopfront: func(s wiring) http.Handler { return s.guarded().FulfilOrder(checkout.Orders{Store: s.orders()}) },
+			event:     func(tb testing.TB) []byte { return fromServer(tb, "fulfil-order") }, answer: `status\":\"fulfilled`, calls: 1,
+		},
+		{
+			name: "cancel-order", reference: reference.ChangeOrder, table: fixture.CheckoutsTable,
+			shopfront: func(s wiring) http.Handler { return s.guarded().CancelOrder(checkout.Orders{Store: s.orders()}) },
+			event:     func(tb testing.TB) []byte { return fromServer(tb, "cancel-order") }, answer: `status\":\"cancelled`, calls: 1,
+		},
+		{
 			name: "api-docs",
 			shopfront: func(s wiring) http.Handler {
 				return s.Service().Pages(api.Policy(), httpapi.Page{Path: "/changelog", ContentType: "text/html; charset=utf-8", Content: api.ChangelogPage()})
@@ -125,6 +155,8 @@ func (s wiring) opener() checkout.Opener {
 		Data: new(dataschema.Validator), Random: zeros{},
 	}
 }
+
+func (s wiring) orders() *dynamo.Orders { return dynamo.NewOrders(s.client, fixture.CheckoutsTable) }
 
 // zeros gives every redemption the same ID, so that the store's recorded response fits each.
 type zeros struct{}
@@ -195,6 +227,16 @@ func redemption(tb testing.TB, code, query string) []byte {
 		tb.Fatal(err)
 	}
 	return encoded
+}
+
+// fromServer returns the sample event of a function, sent by the shop's server.
+func fromServer(tb testing.TB, name string) []byte {
+	tb.Helper()
+	event, err := sample(tb, name).WithServerKey()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return encode(tb, event)
 }
 
 func encode(tb testing.TB, value any) []byte {

@@ -34,6 +34,12 @@ func budgets() []budget {
 		{checkoutArea, [][]string{shared, stored}, true, 1.2},
 		{checkout, [][]string{shared, stored, validated}, true, 1.3},
 		{checkoutVariant, [][]string{shared, stored, validated}, true, 1.3},
+		{showCheckout, [][]string{shared, stored}, true, 1.2},
+		{placeOrder, [][]string{shared, stored}, true, 1.2},
+		{listOrders, [][]string{shared, stored}, true, 1.2},
+		{showOrder, [][]string{shared, stored}, true, 1.2},
+		{fulfilOrder, [][]string{shared, stored}, true, 1.2},
+		{cancelOrder, [][]string{shared, stored}, true, 1.2},
 		{apiDocs, [][]string{shared, {"shopfront/api", "embed"}}, false, 1},
 		{removedPayment, [][]string{shared}, false, 1},
 	}

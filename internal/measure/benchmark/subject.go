@@ -38,6 +38,12 @@ const (
 	checkoutArea       = "checkout-area"
 	checkout           = "checkout"
 	checkoutVariant    = "checkout-variant"
+	showCheckout       = "show-checkout"
+	placeOrder         = "place-order"
+	listOrders         = "list-orders"
+	showOrder          = "show-order"
+	fulfilOrder        = "fulfil-order"
+	cancelOrder        = "cancel-order"
 	removedPayment     = "removed-payment"
 	apiDocs            = "api-docs"
 	redeemVoucher      = "redeem-voucher" // the function of both kinds of redemptions
@@ -51,6 +57,7 @@ func subjects() []subject {
 		read     = `^{"statusCode":200,.*read\\":[1-9]`
 		redeemed = `^{"statusCode":200,.*redeemed`
 		open     = `^{"statusCode":200,.*open`
+		placed   = `^{"statusCode":200,.*placed`
 	)
 	vouchers, catalogue := []string{reference.EnvTable + "=" + fixture.VouchersTable}, []string{reference.EnvTable + "=" + fixture.CatalogueTable}
 	unwarmed := append(vouchers, reference.EnvNotConnecting+"=yes")
@@ -74,6 +81,13 @@ func subjects() []subject {
 		{name: checkoutArea, sample: checkoutArea, request: asIs, answers: `^{"statusCode":200,.*bento-box`, reference: referenceArea},
 		{name: checkout, sample: checkout, request: checkOut, answers: open, reference: referenceCheckout},
 		{name: checkoutVariant, sample: checkoutVariant, request: checkOut, answers: open, reference: referenceCheckout},
+		// These make one call each, like the reference of redeeming, which spares a reference for each of them.
+		{name: showCheckout, sample: showCheckout, request: fromServer, answers: `^{"statusCode":200,.*ordered`, reference: referenceRedeem},
+		{name: placeOrder, sample: placeOrder, request: fromServer, answers: placed, reference: referenceRedeem},
+		{name: listOrders, sample: listOrders, request: fromServer, answers: placed, reference: referenceRedeem},
+		{name: showOrder, sample: showOrder, request: fromServer, answers: placed, reference: referenceRedeem},
+		{name: fulfilOrder, sample: fulfilOrder, request: fromServer, answers: `^{"statusCode":200,.*fulfilled`, reference: referenceRedeem},
+		{name: cancelOrder, sample: cancelOrder, request: fromServer, answers: `^{"statusCode":200,.*cancelled`, reference: referenceRedeem},
 		{name: removedPayment, sample: removedPayment, request: asIs, answers: `^{"statusCode":410,.*urn:problem:shopfront:gone`},
 		{name: apiDocs, sample: apiDocs, request: asIs, answers: `^{"statusCode":200,`},
 	}
@@ -84,6 +98,15 @@ func subjects() []subject {
 }
 
 func asIs(e fixture.Event, _ int, _ string) ([]byte, error) { return e.Encode() }
+
+// fromServer sends the event with the key of the shop's server.
+func fromServer(e fixture.Event, _ int, _ string) ([]byte, error) {
+	keyed, err := e.WithServerKey()
+	if err != nil {
+		return nil, err
+	}
+	return keyed.Encode()
+}
 
 func redeemOnce(e fixture.Event, number int, code string) ([]byte, error) {
 	return e.Redemption(code, "Alder", key(number))
