@@ -20,7 +20,7 @@ import (
 // patience bounds a request to DynamoDB Local, also on a busy machine.
 const patience = 30 * time.Second
 
-// newTable creates a table for one test. All tables have the same keys.
+// newTable creates a table for one test. All tables have the same keys, but only that of the checkouts has an index.
 func newTable(t testing.TB) (*dynamodb.Client, string) {
 	t.Helper()
 	return newClient(t), localtest.Table(t, "VouchersTable")

@@ -1,0 +1,620 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/internal/local/dynamolocal"
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/measure/metering"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/money"
+)
+
+// till is a kiosk that takes orders.
+type till struct {
+	*kiosk
+
+	orders checkout.Orders
+}
+
+func newTill(t testing.TB) *till {
+	k := newKiosk(t)
+	return &till{kiosk: k, orders: ordersOf(k.client, k.checkouts)}
+}
+
+func ordersOf(client *dynamodb.Client, table string) checkout.Orders {
+	return checkout.Orders{Store: dynamo.NewOrders(client, table)}
+}
+
+func stripe(reference string) checkout.Payment {
+	return checkout.Payment{Provider: "stripe", Reference: reference}
+}
+
+// mustPlace orders a checkout, paid with pi_1047 at noon.
+func (k *till) mustPlace(c checkout.Checkout) checkout.Checkout {
+	k.t.Helper()
+	return k.must(k.orders.Place(within(k.t), emberforge, c.ID, stripe("pi_1047"), noon()))
+}
+
+func (k *till) mustFulfil(c checkout.Checkout) checkout.Checkout {
+	k.t.Helper()
+	return k.must(k.orders.Fulfil(within(k.t), emberforge, c.ID, noon().Add(time.Minute)))
+}
+
+func (k *till) mustCancel(c checkout.Checkout) checkout.Checkout {
+	k.t.Helper()
+	return k.must(k.orders.Cancel(within(k.t), emberforge, c.ID, "out of stock", noon().Add(time.Hour)))
+}
+
+// must returns the order that was changed.
+func (k *till) must(order checkout.Checkout, replayed bool, err error) checkout.Checkout {
+	k.t.Helper()
+	if replayed || err != nil {
+		k.t.Fatalf("%+v, replayed %v, %v", order, replayed, err)
+	}
+	return order
+}
+
+// with returns the checkout as it is ordered.
+func with(order checkout.Order, c checkout.Checkout) checkout.Checkout {
+	c.Order = &order
+	return c
+}
+
+// wantOrder compares the newest order, and each of its readings.
+func (k *till) wantOrder(what string, got, want checkout.Checkout) {
+	k.t.Helper()
+	shown, failed := k.orders.Show(k.t.Context(), emberforge, want.ID)
+	record, missing := k.records.Show(k.t.Context(), emberforge, want.ID)
+	if err := errors.Join(failed, missing); err != nil {
+		k.t.Fatalf("%s: %v", what, err)
+	}
+	listed, _, unlisted := k.orders.List(k.t.Context(), emberforge, checkout.OrderFilter{Limit: 1})
+	if unlisted != nil || len(listed) != 1 {
+		k.t.Fatalf("%s: listed %+v, %v", what, listed, unlisted)
+	}
+	for how, is := range map[string]checkout.Checkout{"answered": got, "shown": shown, "recorded": record, "listed": listed[0]} {
+		if !reflect.DeepEqual(is, want) {
+			k.t.Errorf("%s: %s as %+v, %+v\nwant %+v, %+v", what, how, is, is.Order, want, want.Order)
+		}
+	}
+}
+
+func TestOrder_IsReadBackAsWritten(t *testing.T) {
+	t.Parallel()
+	k := newTill(t)
+	c := k.mustOpen(coins("1047"))
+	order := checkout.Order{Payment: checkout.Payment{Provider: "apple-pay", Reference: "a#b/~!"}, Placed: noon().Add(time.Millisecond)}
+	got := k.must(k.orders.Place(within(t), emberforge, c.ID, order.Payment, order.Placed))
+	k.wantOrder("placed", got, with(order, c))
+	order.Fulfilled = noon().Add(2 * time.Millisecond)
+	got = k.must(k.orders.Fulfil(within(t), emberforge, c.ID, order.Fulfilled))
+	k.wantOrder("fulfilled", got, with(order, c))
+	order.Cancelled, order.Reason = noon().AddDate(3, 0, 0), "Rückbuchung 📦"
+	got = k.must(k.orders.Cancel(within(t), emberforge, c.ID, order.Reason, order.Cancelled))
+	k.wantOrder("cancelled", got, with(order, c))
+	if got := k.kept(emberforge); len(got) != 1 || !reflect.DeepEqual(got[0], with(order, c)) {
+		t.Errorf("stored %+v", got)
+	}
+}
+
+func TestPlace_ZeroTotal_IsOrderedWithoutPayment(t *testing.T) {
+	t.Parallel()
+	k := newTill(t)
+	c := k.mustOpenFree()
+	got := k.must(k.orders.Place(within(t), emberforge, c.ID, checkout.Payment{}, noon()))
+	k.wantOrder("placed", got, with(checkout.Order{Placed: noon()}, c))
+	if _, replayed, err := k.orders.Place(within(t), emberforge, c.ID, checkout.Payment{}, noon().Add(1)); !replayed || err != nil {
+		t.Errorf("again: replayed %v, %v", replayed, err)
+	}
+}
+
+// mustOpenFree opens a checkout of a sticker that costs nothing.
+func (k *till) mustOpenFree() checkout.Checkout {
+	k.t.Helper()
+	sticker := product("sticker")
+	sticker.Variants[0].Price.Minor = 0
+	k.put(profile(emberforge, "EUR"), sticker)
+	r := coins("")
+	r.Product = "sticker"
+	return k.mustOpen(r)
+}
+
+// An order is permanent: it has no time to live, and its key never makes another checkout.
+func TestPlace_Order_IsPermanent(t *testing.T) {
+	t.Parallel()
+	k := newTill(t)
+	c := k.mustOpen(coins("1047"))
+	k.mustPlace(c)
+	wantPermanent := func(what string) {
+		t.Helper()
+		before := k.item(c)
+		if before["expiresAt"] != nil {
+			t.Errorf("%s: expiresAt is %v", what, before["expiresAt"])
+		}
+		again := coins("1047")
+		for _, again.At = range []time.Time{noon(), c.Expires, noon().AddDate(1, 0, 0)} {
+			if _, _, err := k.opener.Open(within(t), again); !errors.Is(err, checkout.ErrKeyInUse) {
+				t.Errorf("%s: Open at %s = %v, want checkout.ErrKeyInUse", what, again.At, err)
+			}
+		}
+		if after := k.item(c); !reflect.DeepEqual(before, after) {
+			t.Errorf("%s: stored %+v, want %+v", what, after, before)
+		}
+	}
+	wantPermanent("placed")
+	k.mustFulfil(c)
+	wantPermanent("fulfilled")
+	k.mustCancel(c)
+	wantPermanent("cancelled")
+}
+
+// Items of versions that knew no orders have a time to live of 7 days after the expiry. The other attributes are the same.
+func TestOrder_CheckoutOfAnOlderVersion_IsReadAndOrdered(t *testing.T) {
+	t.Parallel()
+	k := newTill(t)
+	token, expires := strings.Repeat("a", 22), noon().Add(checkout.Lifetime)
+	text := func(value string) types.AttributeValue { return &types.AttributeValueMemberS{Value: value} }
+	number := func(value int64) types.AttributeValue { return &types.AttributeValueMemberN{Value: fmt.Sprint(value)} }
+	_, err := k.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(k.checkouts), Item: map[string]types.AttributeValue{
+		"customer": text(string(emberforge)), "sk": text(token), "id": text(token + token), "status": text("open"),
+		"product": text("vip-rank"), "variant": text("30-day"), "amount": number(1), "currency": text("EUR"),
+		"data": text(`{"player":"Alder"}`), "object": &types.AttributeValueMemberBOOL{Value: true},
+		"unitPrice": number(999), "subtotal": number(999), "discount": number(0), "total": number(999),
+		"created": number(noon().UnixMilli()), "expires": number(expires.UnixMilli()), "expiresAt": number(expires.Add(7 * 24 * time.Hour).Unix()),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
+	want := checkout.Checkout{
+		ID: checkout.ID(token + token), Product: "vip-rank", Variant: "30-day", Amount: 1, Data: `{"player":"Alder"}`, DataIsObject: true,
+		UnitPrice: eur(999), Subtotal: eur(999), Discount: eur(0), Total: eur(999), Created: noon(), Expires: expires,
+	}
+	if got, err := (checkout.Checkouts{Store: k.orders.Store}).Show(within(t), emberforge, want.ID); got != want || err != nil {
+		t.Errorf("Show = %+v, %v\nwant %+v", got, err, want)
+	}
+	if orders, _, err := k.orders.List(within(t), emberforge, checkout.OrderFilter{Limit: 1}); len(orders) > 0 || err != nil {
+		t.Errorf("List = %+v, %v", orders, err)
+	}
+	placed := expires.Add(checkout.LateOrders - time.Millisecond)
+	got := k.must(k.orders.Place(within(t), emberforge, want.ID, stripe("pi_1047"), placed))
+	k.wantOrder("placed", got, with(checkout.Order{Payment: stripe("pi_1047"), Placed: placed}, want))
+	if it := k.item(want); it["expiresAt"] != nil {
+		t.Errorf("expiresAt is %v", it["expiresAt"])
+	}
+}
+
+// Each condition of each write is broken once, and nothing must change. The error is the answer to a client.
+func TestOrders_BrokenCondition_ChangesNothing(t *testing.T) {
+	t.Parallel()
+	k := newTill(t)
+	at := noon().Add(2 * time.Hour)
+	open, placed, fulfilled, cancelled := k.mustOpen(coins("")), k.mustOpen(coins("")), k.mustOpen(coins("")), k.mustOpen(coins(""))
+	k.mustPlace(placed)
+	k.mustPlace(fulfilled)
+	k.mustFulfil(fulfilled)
+	k.mustPlace(cancelled)
+	k.mustCancel(cancelled)
+	free := k.mustOpenFree()
+	half := func(c checkout.Checkout) checkout.ID {
+		return checkout.ID(string(c.ID.Token()) + strings.Repeat("A", 22))
+	}
+	unknown := checkout.ID(strings.Repeat("A", 44))
+	place := func(id checkout.ID, payment checkout.Payment, at time.Time) func() error {
+		return func() error { _, _, err := k.orders.Place(within(t), emberforge, id, payment, at); return err }
+	}
+	fulfil := func(id checkout.ID) func() error {
+		return func() error { _, _, err := k.orders.Fulfil(within(t), emberforge, id, at); return err }
+	}
+	cancel := func(id checkout.ID) func() error {
+		return func() error { _, _, err := k.orders.Cancel(within(t), emberforge, id, "chargeback", at); return err }
+	}
+	for what, test := range map[string]struct {
+		change func() error
+		want   error // nil: the same order is returned
+	}{
+		"place: unknown":                    {place(unknown, stripe("pi_1048"), at), checkout.ErrNotFound},
+		"place: another ID":                 {place(half(open), stripe("pi_1048"), at), checkout.ErrExpired},
+		"place: another ID, without total":  {place(half(free), checkout.Payment{}, at), checkout.ErrExpired},
+		"place: another ID of an order":     {place(half(placed), stripe("pi_1047"), at), checkout.ErrExpired},
+		"place: 7 days after the expiry":    {place(open.ID, stripe("pi_1048"), open.Expires.Add(checkout.LateOrders)), checkout.ErrExpired},
+		"place: free, 7 days later":         {place(free.ID, checkout.Payment{}, free.Expires.Add(checkout.LateOrders)), checkout.ErrExpired},
+		"place: already placed":             {place(placed.ID, stripe("pi_1047"), at), nil},
+		"place: already placed otherwise":   {place(placed.ID, stripe("pi_1048"), at), checkout.ErrPaymentMismatch},
+		"place: already fulfilled":          {place(fulfilled.ID, stripe("pi_1047"), at), nil},
+		"place: cancelled":                  {place(cancelled.ID, stripe("pi_1047"), at), checkout.ErrOrderCancelled},
+		"place: not paid, and already paid": {place(placed.ID, checkout.Payment{}, at), checkout.ErrPaymentMismatch},
+		"fulfil: unknown":                   {fulfil(unknown), checkout.ErrOrderNotFound},
+		"fulfil: another ID":                {fulfil(half(placed)), checkout.ErrOrderNotFound},
+		"fulfil: not ordered":               {fulfil(open.ID), checkout.ErrOrderNotFound},
+		"fulfil: already fulfilled":         {fulfil(fulfilled.ID), nil},
+		"fulfil: cancelled":                 {fulfil(cancelled.ID), checkout.ErrOrderCancelled},
+		"cancel: unknown":                   {cancel(unknown), checkout.ErrOrderNotFound},
+		"cancel: another ID":                {cancel(half(placed)), checkout.ErrOrderNotFound},
+		"cancel: not ordered":               {cancel(open.ID), checkout.ErrOrderNotFound},
+		"cancel: already cancelled":         {cancel(cancelled.ID), nil},
+	} {
+		t.Run(what, func(t *testing.T) {
+			before := k.items()
+			if err := test.change(); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			if after := k.items(); !reflect.DeepEqual(before, after) {
+				t.Errorf("stored %+v\nwant %+v", after, before)
+			}
+		})
+	}
+	t.Run("place: not paid", func(t *testing.T) {
+		before := k.item(open)
+		err := place(open.ID, checkout.Payment{}, at)()
+		if member, is := errors.AsType[*checkout.MemberError](err); !is || member.Pointer != "/payment" {
+			t.Errorf("got %v, want a *checkout.MemberError", err)
+		}
+		if after := k.item(open); !reflect.DeepEqual(before, after) {
+			t.Errorf("stored %+v\nwant %+v", after, before)
+		}
+	})
+}
+
+// items returns everything that is stored.
+func (k *till) items() []map[string]types.AttributeValue {
+	k.t.Helper()
+	out, err := k.client.Scan(k.t.Context(), &dynamodb.ScanInput{TableName: aws.String(k.checkouts), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return out.Items
+}
+
+// orderChange is a change of an order, with what is stored before it.
+type orderChange struct {
+	prepare func(*till) checkout.Checkout
+	do      func(ctx context.Context, orders checkout.Orders, id checkout.ID, at time.Time) (checkout.Checkout, bool, error)
+}
+
+func orderChanges() map[string]orderChange {
+	return map[string]orderChange{
+		"place": {
+			func(k *till) checkout.Checkout { return k.mustOpen(coins("1047")) },
+			func(ctx context.Context, orders checkout.Orders, id checkout.ID, at time.Time) (checkout.Checkout, bool, error) {
+				return orders.Place(ctx, emberforge, id, stripe("pi_1047"), at)
+			},
+		},
+		"fulfil": {
+			func(k *till) checkout.Checkout { return k.mustPlace(k.mustOpen(coins("1047"))) },
+			func(ctx context.Context, orders checkout.Orders, id checkout.ID, at time.Time) (checkout.Checkout, bool, error) {
+				return orders.Fulfil(ctx, emberforge, id, at)
+			},
+		},
+		"cancel": {
+			func(k *till) checkout.Checkout { return k.mustFulfil(k.mustPlace(k.mustOpen(coins("1047")))) },
+			func(ctx context.Context, orders checkout.Orders, id checkout.ID, at time.Time) (checkout.Checkout, bool, error) {
+				return orders.Cancel(ctx, emberforge, id, "chargeback", at)
+			},
+		},
+	}
+}
+
+// The SDK retries a call whose response was lost. The retry finds what the first attempt changed, and the client sees no replay.
+func TestOrders_LostRequestOrResponse_ChangesTheOrderOnce(t *testing.T) {
+	t.Parallel()
+	at := noon().Add(2 * time.Hour)
+	for what, change := range orderChanges() {
+		for lost, behind := range map[string]bool{"response": true, "request": false} {
+			t.Run(what+", lost "+lost, func(t *testing.T) {
+				k, undisturbed := newTill(t), newTill(t)
+				c := change.prepare(k)
+				network := &unreliable{operation: "UpdateItem", behind: behind}
+				network.failures.Store(2)
+				got := k.must(change.do(within(t), ordersOf(newClient(t, over(network)), k.checkouts), c.ID, at))
+				if left := network.failures.Load(); left >= 0 {
+					t.Errorf("the third attempt was not made, %d failures are left", left)
+				}
+				want := undisturbed.must(change.do(within(t), undisturbed.orders, change.prepare(undisturbed).ID, at))
+				k.wantOrder("the order", got, with(*want.Order, c))
+				if len(k.items()) != 1 {
+					t.Errorf("%d items are stored, want 1", len(k.items()))
+				}
+			})
+		}
+	}
+}
+
+func TestOrders_AllResponsesLost_TheNextRequestIsAReplay(t *testing.T) {
+	t.Parallel()
+	at := noon().Add(2 * time.Hour)
+	for what, change := range orderChanges() {
+		t.Run(what, func(t *testing.T) {
+			k := newTill(t)
+			c := change.prepare(k)
+			network := &unreliable{operation: "UpdateItem", behind: true}
+			network.failures.Store(1 << 20)
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			_, _, err := change.do(ctx, ordersOf(newClient(t, over(network)), k.checkouts), c.ID, at)
+			if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); !unavailable {
+				t.Fatalf("got %v, want an *UnavailableError", err)
+			}
+			stored := k.item(c)
+			if _, replayed, err := change.do(within(t), k.orders, c.ID, at.Add(time.Second)); !replayed || err != nil {
+				t.Errorf("the next request: replayed %v, %v", replayed, err)
+			}
+			if after := k.item(c); !reflect.DeepEqual(stored, after) {
+				t.Errorf("stored %+v\nwant %+v", after, stored)
+			}
+		})
+	}
+}
+
+func TestOrders_OutOfReach_AreUnavailable(t *testing.T) {
+	t.Parallel()
+	for operation, call := range map[string]func(context.Context, checkout.Orders) error{
+		"UpdateItem": func(ctx context.Context, orders checkout.Orders) error {
+			_, _, err := orders.Place(ctx, emberforge, "unknown", stripe("pi_1047"), noon())
+			return err
+		},
+		"GetItem": func(ctx context.Context, orders checkout.Orders) error {
+			_, err := orders.Show(ctx, emberforge, "unknown")
+			return err
+		},
+		"Query": func(ctx context.Context, orders checkout.Orders) error {
+			_, _, err := orders.List(ctx, emberforge, checkout.OrderFilter{Limit: 1})
+			return err
+		},
+	} {
+		t.Run(operation, func(t *testing.T) {
+			t.Parallel()
+			network := &unreliable{operation: operation}
+			network.failures.Store(1 << 20)
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			err := call(ctx, ordersOf(newClient(t, over(network)), "checkouts"))
+			if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); !unavailable {
+				t.Errorf("got %v, want an *UnavailableError", err)
+			}
+		})
+	}
+}
+
+// atOnce calls all functions at the same moment, and waits.
+func atOnce(calls ...func()) {
+	start := make(chan struct{})
+	var racers sync.WaitGroup
+	for _, call := range calls {
+		racers.Go(func() {
+			<-start
+			call()
+		})
+	}
+	close(start)
+	racers.Wait()
+}
+
+// placing is one request of a race, and its answer.
+type placing struct {
+	payment  checkout.Payment
+	at       time.Time
+	order    checkout.Checkout
+	replayed bool
+	err      error
+}
+
+// 100 checkouts are each ordered four times at once: twice with one payment, twice with another. One payment wins. Its first request
+// makes the order and its second is a replay; both requests of the other payment are told.
+func TestPlace_RaceOfTwoPayments_HasOneWinner(t *testing.T) {
+	t.Parallel()
+	k := newTill(t)
+	var made []checkout.Checkout
+	races := make([][]placing, 100)
+	var requests []func()
+	for i := range races {
+		c := k.mustOpen(coins(""))
+		made = append(made, c)
+		for n := range 4 {
+			races[i] = append(races[i], placing{payment: stripe(fmt.Sprintf("pi_%d", n%2)), at: noon().Add(time.Duration(n) * time.Millisecond)})
+		}
+		for n := range races[i] {
+			p := &races[i][n]
+			requests = append(requests, func() { p.order, p.replayed, p.err = k.orders.Place(within(t), emberforge, c.ID, p.payment, p.at) })
+		}
+	}
+	atOnce(requests...)
+	for i, race := range races {
+		stored, err := k.records.Show(t.Context(), emberforge, made[i].ID)
+		if err != nil || stored.Order == nil {
+			t.Fatalf("checkout %d is not ordered: %+v, %v", i, stored, err)
+		}
+		placed := 0
+		for _, p := range race {
+			switch {
+			case p.payment != stored.Order.Payment:
+				if !errors.Is(p.err, checkout.ErrPaymentMismatch) {
+					t.Errorf("checkout %d: the other payment gets %v, want checkout.ErrPaymentMismatch", i, p.err)
+				}
+			case p.err != nil || !reflect.DeepEqual(p.order, stored):
+				t.Errorf("checkout %d: the payment gets %+v, %v, want %+v", i, p.order.Order, p.err, stored.Order)
+			case !p.replayed:
+				placed++
+			}
+		}
+		if placed != 1 {
+			t.Errorf("checkout %d was placed %d times", i, placed)
+		}
+	}
+	if got := len(k.items()); got != len(races) {
+		t.Errorf("%d items are stored, want %d", got, len(races))
+	}
+}
+
+// Whichever comes first, the order ends as cancelled. It is fulfilled only if the shop was told so.
+func TestOrders_RaceOfFulfilAndCancel_EndsCancelled(t *testing.T) {
+	t.Parallel()
+	k := newTill(t)
+	fulfilledFirst := 0
+	for i := range 50 {
+		c := k.mustPlace(k.mustOpen(coins("")))
+		var fulfilled, cancelled error
+		atOnce(
+			func() { _, _, fulfilled = k.orders.Fulfil(within(t), emberforge, c.ID, noon().Add(time.Minute)) },
+			func() {
+				_, _, cancelled = k.orders.Cancel(within(t), emberforge, c.ID, "out of stock", noon().Add(time.Minute))
+			},
+		)
+		want := *c.Order
+		want.Cancelled, want.Reason = noon().Add(time.Minute), "out of stock"
+		if fulfilled == nil {
+			fulfilledFirst++
+			want.Fulfilled = noon().Add(time.Minute)
+		} else if !errors.Is(fulfilled, checkout.ErrOrderCancelled) {
+			t.Errorf("order %d: Fulfil = %v", i, fulfilled)
+		}
+		if stored, err := k.orders.Show(within(t), emberforge, c.ID); cancelled != nil || err != nil || *stored.Order != want {
+			t.Errorf("order %d is %+v, want %+v; Cancel = %v, Show = %v", i, stored.Order, want, cancelled, err)
+		}
+	}
+	t.Logf("%d of 50 orders were fulfilled first", fulfilledFirst)
+}
+
+func TestCancel_RaceOfTwoReasons_HasOneReason(t *testing.T) {
+	t.Parallel()
+	k := newTill(t)
+	for i := range 25 {
+		c := k.mustPlace(k.mustOpen(coins("")))
+		reasons := []string{"out of stock", "chargeback"}
+		got, replayed, errs := make([]checkout.Checkout, 2), make([]bool, 2), make([]error, 2)
+		var requests []func()
+		for n, reason := range reasons {
+			at := noon().Add(time.Duration(n) * time.Millisecond)
+			requests = append(requests, func() { got[n], replayed[n], errs[n] = k.orders.Cancel(within(t), emberforge, c.ID, reason, at) })
+		}
+		atOnce(requests...)
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		winner := got[0].Order.Reason
+		if *got[0].Order != *got[1].Order || replayed[0] == replayed[1] || replayed[0] != (winner != reasons[0]) {
+			t.Errorf("order %d: %+v, replayed %v, and %+v, replayed %v", i, got[0].Order, replayed[0], got[1].Order, replayed[1])
+		}
+	}
+}
+
+// At the instant of expiry, a key can make another checkout, and a late payment can order the old one. Only one of both happens, so that
+// no paid checkout is lost.
+func TestPlace_RaceWithTheKeysNextCheckout_HasOneWinner(t *testing.T) {
+	t.Parallel()
+	k := newTill(t)
+	ordered := 0
+	for i := range 50 {
+		c := k.mustOpen(coins(""))
+		next := c
+		next.ID = checkout.ID(string(c.ID.Token()) + strings.Repeat("A", 22))
+		next.Created, next.Expires = c.Expires, c.Expires.Add(checkout.Lifetime)
+		var opened, placed checkout.Checkout
+		var opening, placing error
+		atOnce(
+			func() { opened, opening = k.opener.Store.Open(within(t), emberforge, next) },
+			func() { placed, _, placing = k.orders.Place(within(t), emberforge, c.ID, stripe("pi_1047"), c.Expires) },
+		)
+		want := next
+		if placing == nil {
+			want = placed
+			ordered++
+		} else if !errors.Is(placing, checkout.ErrExpired) {
+			t.Errorf("checkout %d: Place = %v, want checkout.ErrExpired", i, placing)
+		}
+		stored, err := k.opener.Store.Recall(within(t), emberforge, c.ID.Token())
+		if err := errors.Join(opening, err); err != nil || !reflect.DeepEqual(opened, want) || !reflect.DeepEqual(stored, want) {
+			t.Errorf("checkout %d: Open = %+v, stored %+v, %v, want %+v", i, opened, stored, err, want)
+		}
+	}
+	t.Logf("%d of 50 checkouts were ordered, the others were replaced", ordered)
+}
+
+// Each request is one call. Each change of an order without data takes one write unit in the table; the index takes its own. docs/cost.md
+// computes with these figures.
+func TestOrders_EachRequest_IsOneCallOfOneUnit(t *testing.T) {
+	t.Parallel()
+	k := newTill(t)
+	meter := metering.New(localtest.Endpoint(t))
+	server := httptest.NewServer(meter)
+	t.Cleanup(server.Close)
+	orders := ordersOf(dynamolocal.NewClient(server.URL), k.checkouts)
+	c := k.mustOpen(coins("1047"))
+	unknown := checkout.ID(strings.Repeat("A", 44))
+	place := func(id checkout.ID, payment checkout.Payment) func() {
+		return func() { _, _, _ = orders.Place(within(t), emberforge, id, payment, noon()) } // other tests check the response
+	}
+	write, read, halfRead := metering.Units{Write: 1}, metering.Units{Read: 1}, metering.Units{Read: 0.5}
+	for _, step := range []struct {
+		what string
+		do   func()
+		want metering.Units
+	}{
+		{"show an open checkout", func() { _, _ = checkout.Checkouts{Store: orders.Store}.Show(within(t), emberforge, c.ID) }, read},
+		{"an unknown checkout", place(unknown, stripe("pi_1047")), write},
+		{"without payment", place(c.ID, checkout.Payment{}), write},
+		{"place", place(c.ID, stripe("pi_1047")), write},
+		{"place again", place(c.ID, stripe("pi_1047")), write},
+		{"another payment", place(c.ID, stripe("pi_1048")), write},
+		{"show", func() { _, _ = orders.Show(within(t), emberforge, c.ID) }, read},
+		{"list", func() { _, _, _ = orders.List(within(t), emberforge, checkout.OrderFilter{Limit: 50}) }, halfRead},
+		{"fulfil", func() { _, _, _ = orders.Fulfil(within(t), emberforge, c.ID, noon()) }, write},
+		{"fulfil again", func() { _, _, _ = orders.Fulfil(within(t), emberforge, c.ID, noon()) }, write},
+		{"cancel", func() { _, _, _ = orders.Cancel(within(t), emberforge, c.ID, "out of stock", noon()) }, write},
+		{"cancel again", func() { _, _, _ = orders.Cancel(within(t), emberforge, c.ID, "out of stock", noon()) }, write},
+	} {
+		step.do()
+		if calls := meter.Take(); len(calls) != 1 || calls[0].Units != step.want {
+			t.Errorf("%s: %+v, want one call with %+v", step.what, calls, step.want)
+		}
+	}
+}
+
+func TestOrders_OfOtherCustomers_AreInvisible(t *testing.T) {
+	t.Parallel()
+	k := newTill(t)
+	c := k.mustOpen(coins("1047"))
+	others := []catalog.CustomerID{sakura, "ember", "emberforge2", "nobody"}
+	for _, customer := range others {
+		if _, _, err := k.orders.Place(within(t), customer, c.ID, stripe("pi_1047"), noon()); !errors.Is(err, checkout.ErrNotFound) {
+			t.Errorf("%s: Place = %v, want checkout.ErrNotFound", customer, err)
+		}
+	}
+	k.mustPlace(c)
+	before := k.items()
+	for _, customer := range others {
+		for method, call := range map[string]func() error{
+			"Show":   func() error { _, err := k.orders.Show(within(t), customer, c.ID); return err },
+			"Fulfil": func() error { _, _, err := k.orders.Fulfil(within(t), customer, c.ID, noon()); return err },
+			"Cancel": func() error {
+				_, _, err := k.orders.Cancel(within(t), customer, c.ID, "chargeback", noon())
+				return err
+			},
+		} {
+			if err := call(); !errors.Is(err, checkout.ErrOrderNotFound) {
+				t.Errorf("%s: %s = %v, want checkout.ErrOrderNotFound", customer, method, err)
+			}
+		}
+		if orders, _, err := k.orders.List(within(t), customer, checkout.OrderFilter{Limit: 50}); len(orders) > 0 || err != nil {
+			t.Errorf("%s: List = %+v, %v", customer, orders, err)
+		}
+	}
+	if after := k.items(); !reflect.DeepEqual(before, after) {
+		t.Errorf("stored %+v\nwant %+v", after, before)
+	}
+}
