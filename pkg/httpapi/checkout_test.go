@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/money"
@@ -304,6 +305,117 @@ func TestCheckout_Log_HoldsNothingPersonal(t *testing.T) {
 			if strings.Contains(string(line), secret) {
 				t.Errorf("the log holds %q: %s", secret, line)
 			}
+		}
+	}
+}
+
+const rankCheckoutPath = "/shop/emberforge/checkouts/" + string(rankID)
+
+// rankCheckout is a VIP rank that nobody has ordered.
+func rankCheckout() checkout.Checkout {
+	c := rankOrder()
+	c.Order = nil
+	return c
+}
+
+// Whoever knows the ID may read a checkout. Its data may be personal, so only the shop's server gets them.
+func TestShowCheckout_Data_IsForTheServerOnly(t *testing.T) {
+	expired := rankCheckout()
+	expired.Expires = now().Truncate(time.Millisecond)
+	for _, test := range []struct {
+		status, expires string
+		stored          checkout.Checkout
+	}{
+		{"open", "12:30:00.123", rankCheckout()},
+		{"expired", "12:00:00.123", expired},
+		{"ordered", "12:30:00.123", rankOrder()},
+		{"ordered", "12:30:00.123", cancelled(rankOrder())},
+	} {
+		for _, caller := range []struct {
+			headers []string
+			data    string
+		}{{nil, ""}, {[]string{"Authorization", serverKey}, rankData}} {
+			s := newService(t)
+			reader := fakeOrders{order: test.stored, asked: func(arguments ...any) {
+				if arguments[0] != catalog.CustomerID("emberforge") || arguments[1] != rankID {
+					t.Errorf("asked for %v", arguments)
+				}
+			}}
+			a := s.send(s.ShowCheckout(reader), get(rankCheckoutPath, caller.headers...))
+			a.want(t, http.StatusOK, fmt.Sprintf(rankBody, test.status, caller.data, `"expiresAt":"2026-11-21T`+test.expires+`Z"`))
+			a.wantHeader(t, "Content-Type", "application/json")
+			a.wantHeader(t, "Cache-Control", "no-store")
+			if line := s.logged(t); line["outcome"] != "shown" || line["Checkouts"] != nil {
+				t.Errorf("logged %v", line)
+			}
+		}
+	}
+}
+
+// The server can tell empty data from data that it may not see.
+func TestShowCheckout_EmptyData_AreShownToTheServer(t *testing.T) {
+	stored := rankCheckout()
+	stored.Data, stored.DataIsObject = "", false
+	s := newService(t)
+	a := s.send(s.ShowCheckout(fakeOrders{order: stored}), get(rankCheckoutPath, "Authorization", serverKey))
+	a.want(t, http.StatusOK, fmt.Sprintf(rankBody, "open", `"data":"",`, `"expiresAt":"2026-11-21T12:30:00.123Z"`))
+}
+
+// The policy says who may check out. Reading back grants nothing.
+func TestShowCheckout_PolicyOfServer_StillShowsStrangersTheirCheckout(t *testing.T) {
+	s := newService(t)
+	s.Guard = guard{access.Settings{Redeem: access.ServerOnly, CheckOut: access.ServerOnly}}
+	if a := s.send(s.ShowCheckout(fakeOrders{order: rankCheckout()}), get(rankCheckoutPath)); a.status != http.StatusOK {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+func TestShowCheckout_HEAD_RespondsLikeGETWithoutABody(t *testing.T) {
+	s := newService(t)
+	a := s.send(s.ShowCheckout(fakeOrders{order: rankCheckout()}), request(http.MethodHead, rankCheckoutPath, ""))
+	a.want(t, http.StatusOK, "")
+	a.wantHeader(t, "Content-Type", "application/json")
+	s = newService(t)
+	s.send(s.ShowCheckout(fakeOrders{err: checkout.ErrNotFound}), request(http.MethodHead, rankCheckoutPath, "")).want(t, http.StatusNotFound, "")
+}
+
+func TestShowCheckout_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
+	for what, test := range map[string]struct {
+		request *http.Request
+		status  int
+		problem string
+	}{
+		"customer":      {get("/shop/-ember/checkouts/" + string(rankID)), 404, "not-found"},
+		"short ID":      {get(rankCheckoutPath[:len(rankCheckoutPath)-1]), 404, "not-found"},
+		"long ID":       {get(rankCheckoutPath + "A"), 404, "not-found"},
+		"encoded slash": {get(rankCheckoutPath[:len(rankCheckoutPath)-1] + "%2F"), 404, "not-found"},
+		"parameter":     {get(rankCheckoutPath + "?data=true"), 400, "malformed-request"},
+		"bad escape":    {get(rankCheckoutPath + "?%zz"), 400, "malformed-request"},
+		"POST":          {post(rankCheckoutPath, `{}`), 405, "method-not-allowed"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newService(t)
+			a := s.send(s.ShowCheckout(unusedOrders(t)), test.request)
+			if a.status != test.status || !strings.HasPrefix(a.body, problemFormat+test.problem+`"`) {
+				t.Errorf("%d %s; want %d %s", a.status, a.body, test.status, test.problem)
+			}
+		})
+	}
+}
+
+func TestShowCheckout_Errors_BecomeProblems(t *testing.T) {
+	for _, test := range []struct {
+		err     error
+		status  int
+		problem string
+	}{{checkout.ErrNotFound, 404, "not-found"}, {throttled{}, 503, "unavailable"}, {errors.New("SECRET-DETAIL"), 500, "internal"}} {
+		s := newService(t)
+		a := s.send(s.ShowCheckout(fakeOrders{err: test.err}), get(rankCheckoutPath))
+		if a.status != test.status || !strings.HasPrefix(a.body, problemFormat+test.problem+`"`) || strings.Contains(a.body, "SECRET") {
+			t.Errorf("%d %s; want %d %s", a.status, a.body, test.status, test.problem)
+		}
+		if log := s.log.String(); strings.Contains(log, "ySBDAj") || strings.Contains(log, "Alder") {
+			t.Errorf("the log holds the ID or the data: %s", log)
 		}
 	}
 }

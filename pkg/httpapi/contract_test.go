@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"shopfront/api"
+	"shopfront/pkg/checkout"
 	"shopfront/pkg/voucher"
 )
 
@@ -19,7 +21,10 @@ type documented struct {
 		Get struct {
 			Parameters []struct {
 				Name   string
-				Schema struct{ Minimum, Maximum, Default int }
+				Schema struct {
+					Minimum, Maximum, Default int
+					Enum                      []checkout.OrderStatus
+				}
 			}
 		}
 		Post struct {
@@ -72,6 +77,33 @@ func TestDocument_PageLimits_MatchTheCode(t *testing.T) {
 	}
 	if !found {
 		t.Error("the limit of a page is not documented")
+	}
+}
+
+func TestDocument_OrderFilters_MatchTheCode(t *testing.T) {
+	found := 0
+	for _, parameter := range document(t).Paths[strings.Replace(ordersPath, "emberforge", "{customer}", 1)].Get.Parameters {
+		switch schema := parameter.Schema; parameter.Name {
+		case "limit":
+			found++
+			if schema.Minimum != 1 || schema.Maximum != checkout.MaxOrdersPerPage {
+				t.Errorf("the document allows %d to %d orders on a page, the code 1 to %d", schema.Minimum, schema.Maximum, checkout.MaxOrdersPerPage)
+			}
+			s := newService(t)
+			listing().asServer(s, fakeOrders{asked: func(arguments ...any) {
+				if filter, _ := arguments[1].(checkout.OrderFilter); filter.Limit != schema.Default {
+					t.Errorf("by default a page has %d orders, but the document says %d", filter.Limit, schema.Default)
+				}
+			}})
+		case "status":
+			found++
+			if want := checkout.OrderStatuses(); !slices.Equal(schema.Enum, want) {
+				t.Errorf("the document lists %v, the code has %v", schema.Enum, want)
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d filters are documented, want 2", found)
 	}
 }
 

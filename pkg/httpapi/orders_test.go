@@ -1,0 +1,704 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/money"
+)
+
+const (
+	rankID     checkout.ID = "ySBDAj4aT84YTR_U3sQzxw_2aflcPZvHBww39tksi9GA"
+	ordersPath             = "/shop/emberforge/orders"
+	rankPath               = ordersPath + "/" + string(rankID)
+)
+
+// rankOrder is a VIP rank that was ordered three minutes after it was checked out.
+func rankOrder() checkout.Checkout {
+	price := money.Money{Minor: 799, Currency: "EUR"}
+	created := now().UTC().Truncate(time.Millisecond)
+	return checkout.Checkout{
+		ID: rankID, Product: "vip-rank", Variant: "30-days", Amount: 1, Data: `{"player":"Alder"}`, DataIsObject: true,
+		UnitPrice: price, Subtotal: price, Discount: money.Money{Currency: "EUR"}, Total: price,
+		Created: created, Expires: created.Add(checkout.Lifetime),
+		Order: &checkout.Order{Payment: checkout.Payment{Provider: "stripe", Reference: "pi_3QNa7c2e"}, Placed: created.Add(3 * time.Minute)},
+	}
+}
+
+// fulfilled and cancelled change an order as the endpoints do.
+func fulfilled(c checkout.Checkout) checkout.Checkout {
+	c.Order.Fulfilled = c.Order.Placed.Add(time.Second)
+	return c
+}
+
+func cancelled(c checkout.Checkout) checkout.Checkout {
+	c.Order.Cancelled, c.Order.Reason = c.Order.Placed.Add(time.Hour), "chargeback"
+	return c
+}
+
+const (
+	rankBody = `{"id":"ySBDAj4aT84YTR_U3sQzxw_2aflcPZvHBww39tksi9GA","status":"%s","product":"vip-rank","variant":"30-days","amount":1,` +
+		`%s"unitPrice":{"minor":799,"currency":"EUR","display":"7.99 EUR"},"subtotal":{"minor":799,"currency":"EUR","display":"7.99 EUR"},` +
+		`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},"total":{"minor":799,"currency":"EUR","display":"7.99 EUR"},` +
+		`"createdAt":"2026-11-21T12:00:00.123Z",%s}`
+	rankData    = `"data":{"player":"Alder"},`
+	rankOrdered = `"payment":{"provider":"stripe","reference":"pi_3QNa7c2e"},"orderedAt":"2026-11-21T12:03:00.123Z"`
+)
+
+func placedBody() string { return fmt.Sprintf(rankBody, "placed", rankData, rankOrdered) }
+
+func fulfilledBody() string {
+	return fmt.Sprintf(rankBody, "fulfilled", rankData, rankOrdered+`,"fulfilledAt":"2026-11-21T12:03:01.123Z"`)
+}
+
+func cancelledBody() string {
+	return fmt.Sprintf(rankBody, "cancelled", rankData, rankOrdered+`,"cancelledAt":"2026-11-21T13:03:00.123Z","cancelReason":"chargeback"`)
+}
+
+// fakeOrders implements what the endpoints of orders, and ShowCheckout, ask for. Every request gets the same answer.
+type fakeOrders struct {
+	asked    func(arguments ...any) // if set, receives what a request asks for
+	order    checkout.Checkout
+	replayed bool
+	listed   []checkout.Checkout
+	end      *checkout.OrderPosition
+	err      error
+}
+
+func (o fakeOrders) note(arguments ...any) {
+	if o.asked != nil {
+		o.asked(arguments...)
+	}
+}
+
+func (o fakeOrders) Place(
+	_ context.Context, customer catalog.CustomerID, id checkout.ID, payment checkout.Payment, at time.Time,
+) (checkout.Checkout, bool, error) {
+	o.note(customer, id, payment, at)
+	return o.order, o.replayed, o.err
+}
+
+func (o fakeOrders) Fulfil(_ context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time) (checkout.Checkout, bool, error) {
+	o.note(customer, id, at)
+	return o.order, o.replayed, o.err
+}
+
+func (o fakeOrders) Cancel(
+	_ context.Context, customer catalog.CustomerID, id checkout.ID, reason string, at time.Time,
+) (checkout.Checkout, bool, error) {
+	o.note(customer, id, reason, at)
+	return o.order, o.replayed, o.err
+}
+
+func (o fakeOrders) Show(_ context.Context, customer catalog.CustomerID, id checkout.ID) (checkout.Checkout, error) {
+	o.note(customer, id)
+	return o.order, o.err
+}
+
+func (o fakeOrders) List(
+	_ context.Context, customer catalog.CustomerID, filter checkout.OrderFilter,
+) ([]checkout.Checkout, *checkout.OrderPosition, error) {
+	o.note(customer, filter)
+	return o.listed, o.end, o.err
+}
+
+// unusedOrders fails the test when a request reaches it.
+func unusedOrders(t *testing.T) fakeOrders {
+	return fakeOrders{asked: func(...any) { t.Error("the request reached the orders") }}
+}
+
+// orderCall is a well-formed request to an endpoint of orders.
+type orderCall struct {
+	what     string
+	method   string
+	target   string
+	body     string
+	endpoint func(service, fakeOrders) http.Handler
+}
+
+func (c orderCall) request(headers ...string) *http.Request {
+	if c.body == "" {
+		return request(c.method, c.target, "", headers...)
+	}
+	return post(c.target, c.body, headers...)
+}
+
+// with returns the call with another target and body.
+func (c orderCall) with(target, body string) orderCall {
+	c.target, c.body = target, body
+	return c
+}
+
+const placeBody = `{"checkout":"ySBDAj4aT84YTR_U3sQzxw_2aflcPZvHBww39tksi9GA","payment":{"provider":"stripe","reference":"pi_3QNa7c2e"}}`
+
+func placing() orderCall {
+	return orderCall{"place", http.MethodPost, ordersPath, placeBody, func(s service, o fakeOrders) http.Handler { return s.PlaceOrder(o) }}
+}
+
+func listing() orderCall {
+	return orderCall{"list", http.MethodGet, ordersPath, "", func(s service, o fakeOrders) http.Handler { return s.ListOrders(o) }}
+}
+
+func showing() orderCall {
+	return orderCall{"show", http.MethodGet, rankPath, "", func(s service, o fakeOrders) http.Handler { return s.ShowOrder(o) }}
+}
+
+func fulfilling() orderCall {
+	return orderCall{
+		"fulfil", http.MethodPost, rankPath + "/fulfil", "", func(s service, o fakeOrders) http.Handler { return s.FulfilOrder(o) },
+	}
+}
+
+func cancelling() orderCall {
+	return orderCall{
+		"cancel", http.MethodPost, rankPath + "/cancel", `{"reason":"chargeback"}`,
+		func(s service, o fakeOrders) http.Handler { return s.CancelOrder(o) },
+	}
+}
+
+func everyOrderCall() []orderCall {
+	return []orderCall{placing(), listing(), showing(), fulfilling(), cancelling()}
+}
+
+// asServer sends the call as the shop's server.
+func (c orderCall) asServer(s service, o fakeOrders) response {
+	return s.send(c.endpoint(s, o), c.request("Authorization", serverKey))
+}
+
+func TestOrders_EachChange_RespondsWithTheOrder(t *testing.T) {
+	at := now().Truncate(time.Millisecond)
+	payment := checkout.Payment{Provider: "stripe", Reference: "pi_3QNa7c2e"}
+	for _, test := range []struct {
+		call    orderCall
+		order   checkout.Checkout
+		asked   []any
+		body    string
+		outcome string
+		metric  string
+	}{
+		{placing(), rankOrder(), []any{catalog.CustomerID("emberforge"), rankID, payment, at}, placedBody(), "ordered", "Orders"},
+		{showing(), rankOrder(), []any{catalog.CustomerID("emberforge"), rankID}, placedBody(), "shown", ""},
+		{fulfilling(), fulfilled(rankOrder()), []any{catalog.CustomerID("emberforge"), rankID, at}, fulfilledBody(), "fulfilled", ""},
+		{
+			cancelling(), cancelled(rankOrder()), []any{catalog.CustomerID("emberforge"), rankID, "chargeback", at}, cancelledBody(),
+			"cancelled", "CancelledOrders",
+		},
+	} {
+		t.Run(test.call.what, func(t *testing.T) {
+			var asked []any
+			s := newService(t)
+			a := test.call.asServer(s, fakeOrders{order: test.order, asked: func(arguments ...any) { asked = arguments }})
+			a.want(t, http.StatusOK, test.body)
+			a.wantHeader(t, "Content-Type", "application/json")
+			a.wantHeader(t, "Cache-Control", "no-store")
+			a.wantHeader(t, "Request-Id", "request-1")
+			a.wantHeader(t, "Idempotency-Replayed", "")
+			if !reflect.DeepEqual(asked, test.asked) {
+				t.Errorf("asked for %v; want %v", asked, test.asked)
+			}
+			line := s.logged(t)
+			for _, metric := range []string{"Orders", "CancelledOrders"} {
+				if (line[metric] == 1.0) != (metric == test.metric) {
+					t.Errorf("metric %s: %v", metric, line[metric])
+				}
+			}
+			if line["outcome"] != test.outcome || line["keyId"] != serverKeyID || line["customer"] != "emberforge" {
+				t.Errorf("logged %v", line)
+			}
+		})
+	}
+}
+
+func TestOrders_Repetition_IsReplayedAndNotCounted(t *testing.T) {
+	for _, call := range []orderCall{placing(), fulfilling(), cancelling()} {
+		t.Run(call.what, func(t *testing.T) {
+			s := newService(t)
+			a := call.asServer(s, fakeOrders{order: rankOrder(), replayed: true})
+			a.want(t, http.StatusOK, placedBody())
+			a.wantHeader(t, "Idempotency-Replayed", "true")
+			if line := s.logged(t); line["outcome"] != "replayed" || line["Orders"] != nil || line["CancelledOrders"] != nil {
+				t.Errorf("logged %v", line)
+			}
+		})
+	}
+}
+
+func TestOrders_FulfilledAndCancelled_ShowsBothTimes(t *testing.T) {
+	s := newService(t)
+	a := showing().asServer(s, fakeOrders{order: cancelled(fulfilled(rankOrder()))})
+	a.want(t, http.StatusOK, fmt.Sprintf(rankBody, "cancelled", rankData, rankOrdered+
+		`,"fulfilledAt":"2026-11-21T12:03:01.123Z","cancelledAt":"2026-11-21T13:03:00.123Z","cancelReason":"chargeback"`))
+}
+
+func TestPlaceOrder_WithoutPayment_ReachesTheRules(t *testing.T) {
+	free := rankOrder()
+	free.Order.Payment = checkout.Payment{}
+	s := newService(t)
+	call := placing().with(ordersPath, `{"checkout":"`+string(rankID)+`"}`)
+	a := call.asServer(s, fakeOrders{order: free, asked: func(arguments ...any) {
+		if arguments[2] != (checkout.Payment{}) {
+			t.Errorf("asked for %v", arguments)
+		}
+	}})
+	a.want(t, http.StatusOK, fmt.Sprintf(rankBody, "placed", rankData, `"payment":null,"orderedAt":"2026-11-21T12:03:00.123Z"`))
+}
+
+func TestPlaceOrder_LongestPayment_IsAccepted(t *testing.T) {
+	provider, reference := strings.Repeat("p", 32), strings.Repeat("~", 255)
+	s := newService(t)
+	body := fmt.Sprintf(" {\"payment\" : {\"reference\":%q,\n\"provider\":%q}, \"ch\\u0065ckout\":%q}\r\n", reference, provider, rankID)
+	a := placing().with(ordersPath, body).asServer(s, fakeOrders{order: rankOrder(), asked: func(arguments ...any) {
+		if arguments[1] != rankID || arguments[2] != (checkout.Payment{Provider: provider, Reference: reference}) {
+			t.Errorf("asked for %v", arguments)
+		}
+	}})
+	a.want(t, http.StatusOK, placedBody())
+}
+
+// A stranger and a wrong key must not learn whether an order exists, whatever the shop's policies admit.
+func TestOrders_WithoutALiveKey_Are401BeforeAnyLookup(t *testing.T) {
+	for _, settings := range []access.Settings{access.DefaultSettings(), {Redeem: access.ServerOnly, CheckOut: access.ServerOnly}} {
+		for _, headers := range [][]string{nil, {"Authorization", "Bearer key of another shop"}, {"Authorization", "Basic YWxkZXI6YWxkZXI="}} {
+			for _, call := range everyOrderCall() {
+				s := newService(t)
+				s.Guard = guard{settings}
+				a := s.send(call.endpoint(s, unusedOrders(t)), call.request(headers...))
+				a.want(t, http.StatusUnauthorized, unauthorized)
+				a.wantHeader(t, "WWW-Authenticate", "Bearer")
+			}
+		}
+	}
+}
+
+func TestOrders_HEAD_RespondsLikeGETWithoutABody(t *testing.T) {
+	for _, call := range []orderCall{listing(), showing()} {
+		call.method = http.MethodHead
+		s := newService(t)
+		a := call.asServer(s, fakeOrders{order: rankOrder()})
+		a.want(t, http.StatusOK, "")
+		a.wantHeader(t, "Content-Type", "application/json")
+	}
+}
+
+type badOrderCall struct {
+	what    string
+	call    orderCall
+	status  int
+	problem string
+}
+
+func badPaths() (bad []badOrderCall) {
+	for what, id := range map[string]string{
+		"short": string(rankID[1:]), "long": string(rankID) + "A", "with another character": string(rankID[1:]) + "*",
+		"encoded slash": string(rankID[3:]) + "%2FA", "not ASCII": string(rankID[2:]) + "%C3%A9", "NUL": string(rankID[1:]) + "%00",
+	} {
+		bad = append(bad,
+			badOrderCall{"show, ID " + what, showing().with(ordersPath+"/"+id, ""), 404, "not-found"},
+			badOrderCall{"fulfil, ID " + what, fulfilling().with(ordersPath+"/"+id+"/fulfil", ""), 404, "not-found"},
+			badOrderCall{"cancel, ID " + what, cancelling().with(ordersPath+"/"+id+"/cancel", cancelling().body), 404, "not-found"},
+		)
+	}
+	for _, call := range everyOrderCall() {
+		otherMethod := call
+		otherMethod.method, otherMethod.body = http.MethodDelete, ""
+		bad = append(bad,
+			badOrderCall{call.what + ", customer", call.with(strings.Replace(call.target, "emberforge", "-ember", 1), call.body), 404, "not-found"},
+			badOrderCall{call.what + ", unknown parameter", call.with(call.target+"?dry-run=true", call.body), 400, "malformed-request"},
+			badOrderCall{call.what + ", bad escape", call.with(call.target+"?limit=%zz", call.body), 400, "malformed-request"},
+			badOrderCall{call.what + ", another method", otherMethod, 405, "method-not-allowed"},
+		)
+	}
+	return bad
+}
+
+func badBodies() (bad []badOrderCall) {
+	place := func(status int, problem, what, body string) {
+		bad = append(bad, badOrderCall{"place, " + what, placing().with(ordersPath, body), status, problem})
+	}
+	const id = `"checkout":"ySBDAj4aT84YTR_U3sQzxw_2aflcPZvHBww39tksi9GA"`
+	malformed := func(what, body string) { place(400, "malformed-request", what, body) }
+	malformed("white space only", " ")
+	malformed("not JSON", "checkout=x")
+	malformed("array", `[]`)
+	malformed("null", `null`)
+	malformed("cut off", `{`+id)
+	malformed("cut off in the payment", `{`+id+`,"payment":{"provider":"stripe"`)
+	malformed("payment not closed", `{`+id+`,"payment":{"provider":"stripe","reference":"pi_1"}`)
+	malformed("trailing data", `{`+id+`}{}`)
+	malformed("trailing brace", `{`+id+`}}`)
+	malformed("unknown member", `{`+id+`,"nick":"Alder"}`)
+	malformed("unknown member of the payment", `{`+id+`,"payment":{"provider":"stripe","reference":"pi_1","amount":"7.99"}}`)
+	malformed("member of the payment outside", `{`+id+`,"provider":"stripe","reference":"pi_1"}`)
+	malformed("checkout inside the payment", `{"payment":{"provider":"stripe","reference":"pi_1",`+id+`}}`)
+	malformed("name with a slash", `{`+id+`,"payment/provider":"stripe","payment/reference":"pi_1"}`)
+	malformed("name that is a path", `{`+id+`,"payment/":{}}`)
+	malformed("name in another case", `{`+id+`,"Payment":{"provider":"stripe","reference":"pi_1"}}`)
+	malformed("empty name", `{`+id+`,"":""}`)
+	malformed("empty name in the payment", `{`+id+`,"payment":{"":""}}`)
+	malformed("checkout twice", `{`+id+`,`+id+`}`)
+	malformed("payment twice", `{`+id+`,"payment":{"provider":"stripe","reference":"pi_1"},"payment":{}}`)
+	malformed("reference twice", `{`+id+`,"payment":{"provider":"stripe","reference":"pi_1","reference":"pi_2"}}`)
+	malformed("reference twice, escaped", `{`+id+`,"payment":{"provider":"stripe","reference":"pi_1","refer\u0065nce":"pi_2"}}`)
+	malformed("U+FFFD", `{`+id+`,"payment":{"provider":"stripe","reference":"pi_\ufffd"}}`)
+	malformed("invalid UTF-8", `{`+id+`,"payment":{"provider":"stripe","reference":"pi_`+"\xff"+`"}}`)
+	malformed("lone surrogate", `{`+id+`,"payment":{"provider":"stripe","reference":"\ud800"}}`)
+	malformed("deep nesting", `{`+id+`,"payment":`+strings.Repeat(`{"payment":`, 300))
+	malformed("deep arrays", `{`+id+`,"payment":`+strings.Repeat(`[`, 3000))
+	for _, value := range []string{`null`, `1`, `true`, `{}`, `["a"]`} {
+		malformed("checkout is "+value, `{"checkout":`+value+`}`)
+		malformed("reference is "+value, `{`+id+`,"payment":{"provider":"stripe","reference":`+value+`}}`)
+		malformed("reason is "+value, `{"reason":`+value+`}`)
+	}
+	for _, value := range []string{`null`, `1`, `"pi_1"`, `[{}]`} {
+		malformed("payment is "+value, `{`+id+`,"payment":`+value+`}`)
+	}
+	invalid := func(what, body string) { place(422, "invalid", what, body) }
+	invalid("empty object", `{}`)
+	invalid("checkout missing", `{"payment":{"provider":"stripe","reference":"pi_1"}}`)
+	invalid("checkout empty", `{"checkout":""}`)
+	invalid("checkout too short", `{"checkout":"ySBDAj4aT84YTR_U3sQzxw"}`)
+	invalid("checkout with another character", `{"checkout":"ySBDAj4aT84YTR_U3sQzxw_2aflcPZvHBww39tksi9G="}`)
+	invalid("payment empty", `{`+id+`,"payment":{}}`)
+	invalid("provider missing", `{`+id+`,"payment":{"reference":"pi_1"}}`)
+	invalid("reference missing", `{`+id+`,"payment":{"provider":"stripe"}}`)
+	for what, provider := range map[string]string{
+		"empty": "", "too long": strings.Repeat("p", 33), "in capitals": "Stripe", "with the store's separator": "stripe#eu",
+		"with a space": "my bank", "not ASCII": "bänk",
+	} {
+		invalid("provider "+what, fmt.Sprintf(`{`+id+`,"payment":{"provider":%q,"reference":"pi_1"}}`, provider))
+	}
+	for what, reference := range map[string]string{
+		"empty": `""`, "too long": `"` + strings.Repeat("r", 256) + `"`, "with a space": `"pi 1"`, "with a line feed": `"pi_1\n"`,
+		"with NUL": `"pi\u0000"`, "with DEL": `"pi\u007f"`, "not ASCII": `"pí"`,
+	} {
+		invalid("reference "+what, `{`+id+`,"payment":{"provider":"stripe","reference":`+reference+`}}`)
+	}
+	place(413, "content-too-large", "4 KiB and a byte", placeBody+strings.Repeat(" ", 4097-len(placeBody)))
+
+	cancel := func(status int, problem, what, body string) {
+		bad = append(bad, badOrderCall{"cancel, " + what, cancelling().with(cancelling().target, body), status, problem})
+	}
+	cancel(400, "malformed-request", "white space only", " ")
+	cancel(400, "malformed-request", "unknown member", `{"reason":"chargeback","refund":"true"}`)
+	cancel(400, "malformed-request", "reason twice", `{"reason":"chargeback","reason":"fraud"}`)
+	cancel(400, "malformed-request", "reason an object", `{"reason":{"reason":"fraud"}}`)
+	cancel(400, "malformed-request", "trailing data", `{"reason":"chargeback"},`)
+	cancel(422, "invalid", "reason missing", `{}`)
+	cancel(422, "invalid", "reason empty", `{"reason":""}`)
+	cancel(422, "invalid", "reason too long", `{"reason":"`+strings.Repeat("é", 200)+`e"}`)
+	cancel(422, "invalid", "reason with a line feed", `{"reason":"charge\nback"}`)
+	cancel(422, "invalid", "reason with a C1 control character", `{"reason":"charge\u0085back"}`)
+	cancel(413, "content-too-large", "4 KiB and a byte", cancelling().body+strings.Repeat(" ", 4097-len(cancelling().body)))
+
+	bad = append(bad,
+		badOrderCall{"fulfil, body", fulfilling().with(fulfilling().target, `{}`), 400, "malformed-request"},
+		badOrderCall{"fulfil, a byte", fulfilling().with(fulfilling().target, ` `), 400, "malformed-request"},
+	)
+	return bad
+}
+
+// cursor encodes a cursor as a list does.
+func cursor(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+
+func badQueries() (bad []badOrderCall) {
+	list := func(status int, problem string, queries ...string) {
+		for _, query := range queries {
+			bad = append(bad, badOrderCall{"list?" + query, listing().with(ordersPath+"?"+query, ""), status, problem})
+		}
+	}
+	list(400, "malformed-request",
+		"Status=placed", "limit=1&limit=2", "from=2026-11-21T12:00:00Z&from=2026-11-22T12:00:00Z", "status=placed;limit=1", "after=x",
+		"cursor=", "cursor=%00", "cursor=a", "cursor=ZW1iZXJmb3JnZS9jb2lucw==",
+		"cursor="+cursor("emberforge/1795262400123/"+string(rankID[:22]))+"=",
+		"cursor="+cursor("brambleshop/1795262400123/"+string(rankID[:22])),
+		"cursor="+cursor("emberforge/1795262400123"),
+		"cursor="+cursor("emberforge/1795262400123/"+string(rankID[:21])),
+		"cursor="+cursor("emberforge/1795262400123/"+string(rankID[:21])+"#"),
+		"cursor="+cursor("emberforge/1795262400123/"+string(rankID[:22])+"/"),
+		"cursor="+cursor("emberforge/-1/"+string(rankID[:22])),
+		"cursor="+cursor("emberforge/noon/"+string(rankID[:22])),
+		"cursor="+cursor("emberforge/9223372036854775808/"+string(rankID[:22])))
+	list(422, "invalid",
+		"status=", "status=Placed", "status=open", "status=placed,fulfilled", "limit=0", "limit=201", "limit=01", "limit=",
+		"from=", "from=today", "from=2026-11-21", "from=2026-11-21T12:00:00", "from=1795262400123", "from=2026-11-31T12:00:00Z",
+		"from=1969-12-31T23:59:59Z", "from=2026-11-21T12:00:00+01:00",
+		"until=2026-11-21T24:00:01Z", "from=2026-11-21T12:00:00Z&until=2026-11-21T11:59:59Z")
+	return bad
+}
+
+func TestOrders_MalformedRequests_AreRejectedBeforeTheKey(t *testing.T) {
+	for _, bad := range slices.Concat(badPaths(), badBodies(), badQueries()) {
+		t.Run(bad.what, func(t *testing.T) {
+			s := newService(t)
+			a := s.send(bad.call.endpoint(s, unusedOrders(t)), bad.call.request())
+			if a.status != bad.status || !strings.HasPrefix(a.body, problemFormat+bad.problem+`"`) {
+				t.Errorf("%d %s; want %d %s", a.status, a.body, bad.status, bad.problem)
+			}
+			a.wantHeader(t, "Content-Type", "application/problem+json")
+			a.wantHeader(t, "Cache-Control", "no-store")
+		})
+	}
+	for _, call := range []orderCall{placing(), cancelling()} {
+		for _, contentType := range []string{"", "text/plain", "application/json; charset=latin1"} {
+			s := newService(t)
+			a := s.send(call.endpoint(s, unusedOrders(t)), post(call.target, call.body, "Content-Type", contentType))
+			if a.status != http.StatusUnsupportedMediaType {
+				t.Errorf("%s with %q: %d %s", call.what, contentType, a.status, a.body)
+			}
+		}
+	}
+}
+
+func TestOrders_InvalidRequests_NameTheFault(t *testing.T) {
+	const id = `"checkout":"ySBDAj4aT84YTR_U3sQzxw_2aflcPZvHBww39tksi9GA"`
+	list := func(query string) orderCall { return listing().with(ordersPath+"?"+query, "") }
+	for _, test := range []struct {
+		call orderCall
+		want string
+	}{
+		{placing().with(ordersPath, `{}`), `"checkout must be the ID of a checkout.","pointer":"/checkout"}`},
+		{
+			placing().with(ordersPath, `{`+id+`,"payment":{}}`),
+			`"payment/provider must have 1 to 32 of the characters a-z 0-9 -.","pointer":"/payment/provider"}`,
+		},
+		{
+			placing().with(ordersPath, `{`+id+`,"payment":{"provider":"stripe"}}`),
+			`"payment/reference must have 1 to 255 visible ASCII characters.","pointer":"/payment/reference"}`,
+		},
+		{cancelling().with(cancelling().target, `{}`), `"reason must have 1 to 400 bytes of UTF-8.","pointer":"/reason"}`},
+		{list("status=open"), `"The status must be placed, fulfilled or cancelled.","parameter":"status"}`},
+		{list("until=yesterday"), `"The time must be one of RFC 3339, such as 2026-11-22T09:00:00Z.","parameter":"until"}`},
+		{
+			list("from=2026-11-21T12:00:00Z&until=2026-11-20T12:00:00Z"),
+			`"The time must not be before that of from.","parameter":"until"}`,
+		},
+	} {
+		s := newService(t)
+		a := test.call.asServer(s, unusedOrders(t))
+		a.want(t, 422, problemFormat+`invalid","title":"Invalid request","status":422,"detail":`+test.want)
+	}
+	s := newService(t)
+	a := fulfilling().with(fulfilling().target, `{}`).asServer(s, unusedOrders(t))
+	a.want(t, 400, problemFormat+`malformed-request","title":"Malformed request","status":400,"detail":"This request has no body."}`)
+}
+
+func TestOrders_Errors_BecomeProblems(t *testing.T) {
+	for _, test := range []struct {
+		what string
+		err  error
+		want string
+	}{
+		{"no checkout", checkout.ErrNotFound, `{"type":"urn:problem:shopfront:not-found","title":"Not found","status":404}`},
+		{"no order", checkout.ErrOrderNotFound, `{"type":"urn:problem:shopfront:not-found","title":"Not found","status":404}`},
+		{
+			"expired", fmt.Errorf("place: %w", checkout.ErrExpired),
+			`{"type":"urn:problem:shopfront:checkout-expired","title":"Checkout expired","status":409,` +
+				`"detail":"The checkout expired more than 7 days ago, or its key made another checkout. Nothing was ordered."}`,
+		},
+		{
+			"another payment", checkout.ErrPaymentMismatch,
+			`{"type":"urn:problem:shopfront:payment-mismatch","title":"Ordered with another payment","status":409,` +
+				`"detail":"This checkout was ordered with another payment. Nothing was changed; one of the payments needs a refund."}`,
+		},
+		{
+			"cancelled", checkout.ErrOrderCancelled,
+			`{"type":"urn:problem:shopfront:order-cancelled","title":"Order cancelled","status":409,` +
+				`"detail":"This order is cancelled, and stays so."}`,
+		},
+		{
+			"payment missing", &checkout.MemberError{Pointer: "/payment", Reason: "is required, because the total is not zero"},
+			`{"type":"urn:problem:shopfront:invalid","title":"Invalid request","status":422,` +
+				`"detail":"payment is required, because the total is not zero.","pointer":"/payment"}`,
+		},
+		{
+			"store unavailable", throttled{},
+			`{"type":"urn:problem:shopfront:unavailable","title":"Temporarily unavailable","status":503,` +
+				`"detail":"Send the same request again, with its Idempotency-Key. Without a key, it may already have redeemed or checked out."}`,
+		},
+		{"internal", errors.New("SECRET-DETAIL"), `{"type":"urn:problem:shopfront:internal","title":"Internal error","status":500}`},
+	} {
+		for _, call := range everyOrderCall() {
+			t.Run(call.what+", "+test.what, func(t *testing.T) {
+				s := newService(t)
+				a := call.asServer(s, fakeOrders{err: test.err})
+				a.want(t, a.status, test.want)
+				if !strings.Contains(test.want, fmt.Sprintf(`"status":%d`, a.status)) {
+					t.Errorf("status %d", a.status)
+				}
+				if retry := a.header.Get("Retry-After"); (retry == "1") != (a.status == 503) {
+					t.Errorf("Retry-After %q", retry)
+				}
+				if line := s.logged(t); (line["level"] == "ERROR") != (a.status >= 500) || line["Orders"] != nil || line["CancelledOrders"] != nil {
+					t.Errorf("logged %v", line)
+				}
+			})
+		}
+	}
+}
+
+func TestListOrders_Query_BecomesAFilter(t *testing.T) {
+	token, err := checkout.ParseToken(string(rankID[:22]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	after := &checkout.OrderPosition{Placed: noon.Add(123 * time.Millisecond), Token: token}
+	for query, want := range map[string]checkout.OrderFilter{
+		"":                              {Limit: 100},
+		"?limit=1":                      {Limit: 1},
+		"?limit=200":                    {Limit: 200},
+		"?status=placed":                {Limit: 100, Status: checkout.OrderPlaced},
+		"?status=fulfilled":             {Limit: 100, Status: checkout.OrderFulfilled},
+		"?status=cancelled":             {Limit: 100, Status: checkout.OrderCancelled},
+		"?from=2026-11-21T12:00:00Z":    {Limit: 100, From: noon},
+		"?until=2026-11-21T13:00:00.5Z": {Limit: 100, Until: noon.Add(time.Hour + time.Second/2)},
+		"?from=2026-11-21T12:00:00%2B01:00&until=2026-11-21T12:00:00-00:30": {
+			Limit: 100, From: noon.Add(-time.Hour), Until: noon.Add(time.Hour / 2),
+		},
+		"?from=2026-11-21T12:00:00Z&until=2026-11-21T12:00:00Z":        {Limit: 100, From: noon, Until: noon},
+		"?cursor=" + cursor("emberforge/1795262400123/"+string(token)): {Limit: 100, After: after},
+	} {
+		t.Run(query, func(t *testing.T) {
+			var asked checkout.OrderFilter
+			s := newService(t)
+			a := listing().with(ordersPath+query, "").asServer(s, fakeOrders{asked: func(arguments ...any) {
+				asked, _ = arguments[1].(checkout.OrderFilter)
+			}})
+			a.want(t, http.StatusOK, `{"orders":[],"next":null}`)
+			asked.From, asked.Until = asked.From.UTC(), asked.Until.UTC()
+			if !reflect.DeepEqual(asked, want) {
+				t.Errorf("asked for %+v; want %+v", asked, want)
+			}
+		})
+	}
+}
+
+func TestListOrders_Page_HoldsOrdersAndLeadsToTheNext(t *testing.T) {
+	end := &checkout.OrderPosition{Placed: now().Truncate(time.Millisecond), Token: rankID.Token()}
+	s := newService(t)
+	page := fakeOrders{listed: []checkout.Checkout{cancelled(rankOrder()), rankOrder()}, end: end}
+	query := "status=placed&limit=2&from=2026-11-21T12%3A00%3A00%2B01%3A00"
+	a := listing().with(ordersPath+"?"+query, "").asServer(s, page)
+	next := "cursor=" + cursor("emberforge/1795262400123/"+string(end.Token)) + "&from=2026-11-21T12%3A00%3A00%2B01%3A00&limit=2&status=placed"
+	a.want(t, http.StatusOK, fmt.Sprintf(`{"orders":[%s,%s],"next":"%s?%s"}`, cancelledBody(), placedBody(), ordersPath, next))
+	if line := s.logged(t); line["outcome"] != "listed" {
+		t.Errorf("logged %v", line)
+	}
+	// The link asks for the same orders, after the end of the page.
+	s = newService(t)
+	listing().with(ordersPath+"?"+next, "").asServer(s, fakeOrders{asked: func(arguments ...any) {
+		filter, _ := arguments[1].(checkout.OrderFilter)
+		if filter.Status != checkout.OrderPlaced || filter.Limit != 2 || !reflect.DeepEqual(filter.After, end) {
+			t.Errorf("asked for %+v", filter)
+		}
+	}}).want(t, http.StatusOK, `{"orders":[],"next":null}`)
+}
+
+// No log line contains an ID, a payment, a reason or a query, whatever the outcome.
+func TestOrders_Log_HoldsNothingPersonal(t *testing.T) {
+	calls := append(everyOrderCall(),
+		placing().with(ordersPath, `{"checkout":"ySBDAj","payment":{"provider":"stripe","reference":"pi_3QNa7c2e"}}`),
+		placing().with(ordersPath+"?reference=pi_3QNa7c2e", placeBody),
+		cancelling().with(cancelling().target, `{"reason":"chargeback\n"}`),
+		listing().with(ordersPath+"?cursor="+string(rankID), ""),
+		showing().with(rankPath+"A", ""),
+	)
+	for _, orders := range []fakeOrders{
+		{order: cancelled(rankOrder()), listed: []checkout.Checkout{rankOrder()}}, {order: rankOrder(), replayed: true},
+		{err: checkout.ErrPaymentMismatch}, {err: &checkout.MemberError{Pointer: "/payment", Reason: "is required"}}, {err: throttled{}},
+		{asked: func(...any) { panic("index out of range") }},
+	} {
+		for _, call := range calls {
+			s := newService(t)
+			call.asServer(s, orders)
+			line, err := json.Marshal(s.logged(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, secret := range []string{"ySBDAj", "stripe", "pi_3QNa7c2e", "chargeback", "Alder", "reference=", "cursor=", "key of the"} {
+				if strings.Contains(string(line), secret) {
+					t.Errorf("%s: the log holds %q: %s", call.what, secret, line)
+				}
+			}
+		}
+	}
+}
+
+func FuzzOrderBody(f *testing.F) {
+	for _, seed := range []string{
+		placeBody, `{"checkout":"` + string(rankID) + `"}`, `{"payment":{}}`, `{"payment/provider":"a"}`, `{"checkout":{"checkout":""}}`, `{`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		var asked []any
+		s := newService(t)
+		orders := fakeOrders{order: rankOrder(), asked: func(arguments ...any) { asked = arguments }}
+		a := s.send(s.PlaceOrder(orders), post(ordersPath, body, "Authorization", serverKey))
+		if (a.status == http.StatusOK) != (asked != nil) || a.status != http.StatusOK && a.status/100 != 4 {
+			t.Fatalf("%q: %d %s", body, a.status, a.body)
+		}
+		if asked == nil {
+			return
+		}
+		// The endpoint must have read the body as another parser does.
+		var sent struct {
+			Checkout checkout.ID
+			Payment  *struct{ Provider, Reference string }
+		}
+		if err := json.Unmarshal([]byte(body), &sent); err != nil {
+			t.Fatalf("%q was accepted: %v", body, err)
+		}
+		want := checkout.Payment{}
+		if sent.Payment != nil {
+			want = checkout.Payment{Provider: sent.Payment.Provider, Reference: sent.Payment.Reference}
+		}
+		if asked[1] != sent.Checkout || asked[2] != want {
+			t.Errorf("%q asks for %v", body, asked)
+		}
+	})
+}
+
+func FuzzOrderList(f *testing.F) {
+	for _, query := range []string{
+		"status=placed&limit=1", "from=2026-11-21T12:00:00Z", "cursor=" + cursor("emberforge/1/"+string(rankID[:22])),
+		"from=0000-01-01T00:00:00Z", "a;b",
+	} {
+		f.Add(query)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		s := newService(t)
+		r := get(ordersPath, "Authorization", serverKey)
+		r.URL.RawQuery = query
+		a := s.send(s.ListOrders(fakeOrders{end: &checkout.OrderPosition{Placed: now(), Token: rankID.Token()}}), r)
+		if a.status == http.StatusBadRequest || a.status == http.StatusUnprocessableEntity {
+			return
+		}
+		var page struct{ Next string }
+		if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != http.StatusOK {
+			t.Fatalf("%q: %d %s", query, a.status, a.body)
+		}
+		// Whatever was accepted must be accepted again in the link to the next page.
+		next, err := url.Parse(page.Next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.URL.RawQuery = next.RawQuery
+		if a := s.send(s.ListOrders(fakeOrders{}), r); a.status != http.StatusOK {
+			t.Errorf("%q leads to %q: %d %s", query, page.Next, a.status, a.body)
+		}
+	})
+}
