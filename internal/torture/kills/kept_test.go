@@ -91,8 +91,10 @@ func (b *bench) readKept(t *testing.T, prefix string) []keptItem {
 				}
 				it.customer, _, _ = strings.Cut(it.text("customer"), "#")
 				it.sort = it.text("sk")
-				if it.attributes["revoked"] != nil {
-					it.attributes["revoked"] = "at some time"
+				for _, name := range []string{"revoked", "expires", "expiresAt", "ordered", "fulfilled", "cancelled"} {
+					if it.attributes[name] != nil {
+						it.attributes[name] = "at some time"
+					}
 				}
 				kept = append(kept, it)
 			}

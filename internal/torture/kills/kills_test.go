@@ -65,7 +65,8 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 			}
 		}
 		end(killed(), applyNew(), applyPruned(), createSingle(), createLimited(), generate(), generateLimited(), generateResumed(),
-			raise(), lower(), disable(), enable(), disableBatch(), enableBatch(), pause(), pauseBatch(), resumeAll(), createKey(), revokeKey())
+			raise(), lower(), disable(), enable(), disableBatch(), enableBatch(), pause(), pauseBatch(), resumeAll(), createKey(), revokeKey(),
+			orderPlace(), orderFulfil(), orderCancel())
 		end(killed(), editFields()...)
 		end(interrupted(), applyNew(), generate(), raise())
 		end(credentialsExpired(), applyNew(), generate(), raise())

@@ -1,0 +1,85 @@
+package kills_test
+
+import (
+	"fmt"
+	"time"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/money"
+	"shopfront/pkg/operator"
+)
+
+// orderID is the ID of each customer's only checkout.
+const orderID checkout.ID = "q83vEjRWeJASNFZ4kBI0Vg5ZHo9V0Hk3RmKUL0dT2g_-"
+
+// paid is the payment of every order.
+func paid() checkout.Payment {
+	return checkout.Payment{Provider: "stripe", Reference: "pi_3QK8ZbF2eZvKYlo1"}
+}
+
+// ofOrder is a command that changes an order. Whatever is stored when it has run again must stay, to the millisecond.
+func ofOrder(verb string, prepare func(*round, subject), flags ...string) command {
+	return command{
+		kind: "order " + verb, isWhole: true, late: true, prepare: prepare,
+		args: ofShop(append([]string{"order", verb, string(orderID)}, flags...)...),
+		again: func(r *round, s subject, _ *process) {
+			r.runAgain(s)
+			r.printed[s] = []string{order(r, s)}
+		},
+		check: func(r *round, s subject, _ []keptItem) {
+			if got := order(r, s); got != r.printed[s][0] {
+				r.violation(r.t, "after a late write: %s, want %s", got, r.printed[s][0])
+			}
+		},
+	}
+}
+
+func orderPlace() command {
+	return ofOrder("place", withCheckout, "--provider", paid().Provider, "--reference", paid().Reference)
+}
+
+func orderFulfil() command { return ofOrder("fulfil", withOrder) }
+
+func orderCancel() command { return ofOrder("cancel", withOrder, "--reason", "refunded on request") }
+
+// order returns the stored order.
+func order(r *round, s subject) string {
+	r.t.Helper()
+	shop, err := r.Calm.Shop(r.t.Context(), catalog.CustomerID(s.customer))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	c, err := shop.Order(r.t.Context(), orderID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return fmt.Sprintf("%+v", *c.Order)
+}
+
+// withCheckout prepares a shop with a checkout.
+func withCheckout(r *round, s subject) {
+	r.t.Helper()
+	withShop(r, s)
+	price, at := money.Money{Minor: 599, Currency: currency}, time.Now().UTC().Truncate(time.Millisecond)
+	checkouts := dynamo.NewCheckouts(localtest.Client(r.t), r.Calm.Tables.Checkouts)
+	_, err := checkouts.Open(r.t.Context(), catalog.CustomerID(s.customer), checkout.Checkout{
+		ID: orderID, Product: "coins", Variant: "500", Amount: 1, UnitPrice: price, Subtotal: price, Discount: money.Money{Currency: currency},
+		Total: price, Created: at, Expires: at.Add(checkout.Lifetime),
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// withOrder prepares a shop with an order.
+func withOrder(r *round, s subject) {
+	r.t.Helper()
+	withCheckout(r, s)
+	withSettings(func(r *round, shop *operator.Shop) error {
+		_, _, err := shop.PlaceOrder(r.t.Context(), orderID, paid(), time.Now())
+		return err
+	})(r, s)
+}
