@@ -91,16 +91,16 @@ type trial struct {
 
 // send prepares requests before the clock starts, and then sends them.
 func (t *trial) send(ctx context.Context, count int, handOver func(context.Context, [][]byte) error) (err error) {
-	codes := make([]string, count)
-	if t.newCode {
-		if codes, err = t.store.singleUseCodes(ctx, count); err != nil {
+	prepared := make([]string, count)
+	if t.prepare != nil {
+		if prepared, err = t.prepare(t.store, ctx, count); err != nil {
 			return err
 		}
 	}
 	events := make([][]byte, count)
-	for i, code := range codes {
+	for i, of := range prepared {
 		t.runner.number++
-		if events[i], err = t.request(t.runner.events[t.sample], t.runner.number, code); err != nil {
+		if events[i], err = t.request(t.runner.events[t.sample], t.runner.number, of); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"shopfront/internal/measure/fixture"
 	"shopfront/internal/measure/stubstore"
+	orders "shopfront/pkg/checkout" // this package has a constant of that name
 	"shopfront/pkg/voucher"
 )
 
@@ -106,4 +107,30 @@ func (s *store) singleUseCodes(ctx context.Context, count int) ([]string, error)
 		}
 	}
 	return codes, nil
+}
+
+// checkouts returns the IDs of open checkouts.
+func (s *store) checkouts(ctx context.Context, count int) ([]string, error) {
+	return s.ids(ctx, count, fixture.NewCheckout)
+}
+
+// orders returns the IDs of orders that are neither fulfilled nor cancelled.
+func (s *store) orders(ctx context.Context, count int) ([]string, error) {
+	return s.ids(ctx, count, fixture.NewOrder)
+}
+
+// ids makes checkouts or orders. A stub stores nothing, so its one order can be placed, fulfilled and cancelled again and again.
+func (s *store) ids(ctx context.Context, count int, create func(context.Context, *dynamodb.Client) (orders.ID, error)) ([]string, error) {
+	ids := make([]string, count)
+	for i := range ids {
+		id := fixture.Order
+		if s.local != nil {
+			var err error
+			if id, err = create(ctx, s.local); err != nil {
+				return nil, err
+			}
+		}
+		ids[i] = string(id)
+	}
+	return ids, nil
 }

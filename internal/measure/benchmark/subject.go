@@ -1,6 +1,8 @@
 package benchmark
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"regexp"
 
@@ -15,9 +17,10 @@ type subject struct {
 	pkg string
 	// sample is the function whose event.json the requests are made from.
 	sample  string
-	request func(e fixture.Event, number int, code string) ([]byte, error)
-	// newCode says that each request redeems a single-use code that nobody has redeemed.
-	newCode bool
+	request func(e fixture.Event, number int, of string) ([]byte, error)
+	// prepare makes what the requests are about, before the clock starts: codes that nobody has redeemed, or checkouts, or orders. It
+	// returns a code or an ID for each request. It may be nil.
+	prepare func(s *store, ctx context.Context, count int) ([]string, error)
 	answers string // a regular expression that every response must match
 	// reference names the subject that makes the same calls and nothing else; empty for functions without calls and for references.
 	reference string
@@ -63,10 +66,13 @@ func subjects() []subject {
 	unwarmed := append(vouchers, reference.EnvNotConnecting+"=yes")
 	references := []subject{
 		{name: hello, pkg: "hello", sample: redeemVoucher, request: asIs, answers: "hello"},
-		{name: referenceRedeem, pkg: "redeem", sample: redeemVoucher, request: redeemOnce, newCode: true, answers: read, env: vouchers},
 		{
-			name: referenceUnwarmed, pkg: "redeem", sample: redeemVoucher, request: redeemOnce, newCode: true, answers: read, env: unwarmed,
-			startOnly: true,
+			name: referenceRedeem, pkg: "redeem", sample: redeemVoucher, request: redeemOnce, prepare: (*store).singleUseCodes,
+			answers: read, env: vouchers,
+		},
+		{
+			name: referenceUnwarmed, pkg: "redeem", sample: redeemVoucher, request: redeemOnce, prepare: (*store).singleUseCodes,
+			answers: read, env: unwarmed, startOnly: true,
 		},
 		{name: referenceManyUses, pkg: "redeem-many-uses", sample: redeemVoucher, request: redeemManyUses, answers: read, env: vouchers},
 		{name: referenceArea, pkg: "checkout-area", sample: checkoutArea, request: asIs, answers: read, env: catalogue},
@@ -76,18 +82,33 @@ func subjects() []subject {
 		references[i].pkg = referencesPackages + references[i].pkg
 	}
 	functions := []subject{
-		{name: singleUse, sample: redeemVoucher, request: redeemOnce, newCode: true, answers: redeemed, reference: referenceRedeem},
+		{
+			name: singleUse, sample: redeemVoucher, request: redeemOnce, prepare: (*store).singleUseCodes,
+			answers: redeemed, reference: referenceRedeem,
+		},
 		{name: manyUses, sample: redeemVoucher, request: redeemManyUses, answers: redeemed, reference: referenceManyUses},
 		{name: checkoutArea, sample: checkoutArea, request: asIs, answers: `^{"statusCode":200,.*bento-box`, reference: referenceArea},
 		{name: checkout, sample: checkout, request: checkOut, answers: open, reference: referenceCheckout},
 		{name: checkoutVariant, sample: checkoutVariant, request: checkOut, answers: open, reference: referenceCheckout},
 		// These make one call each, like the reference of redeeming, which spares a reference for each of them.
-		{name: showCheckout, sample: showCheckout, request: fromServer, answers: `^{"statusCode":200,.*ordered`, reference: referenceRedeem},
-		{name: placeOrder, sample: placeOrder, request: fromServer, answers: placed, reference: referenceRedeem},
-		{name: listOrders, sample: listOrders, request: fromServer, answers: placed, reference: referenceRedeem},
+		{
+			name: showCheckout, sample: showCheckout, request: fromServer,
+			answers: `^{"statusCode":200,.*ordered`, reference: referenceRedeem,
+		},
+		{
+			name: placeOrder, sample: placeOrder, prepare: (*store).checkouts, request: aboutOrder,
+			answers: placed, reference: referenceRedeem,
+		},
+		{name: listOrders, sample: listOrders, request: listAll, answers: `^{"statusCode":200,.*vip-rank`, reference: referenceRedeem},
 		{name: showOrder, sample: showOrder, request: fromServer, answers: placed, reference: referenceRedeem},
-		{name: fulfilOrder, sample: fulfilOrder, request: fromServer, answers: `^{"statusCode":200,.*fulfilled`, reference: referenceRedeem},
-		{name: cancelOrder, sample: cancelOrder, request: fromServer, answers: `^{"statusCode":200,.*cancelled`, reference: referenceRedeem},
+		{
+			name: fulfilOrder, sample: fulfilOrder, prepare: (*store).orders, request: aboutOrder,
+			answers: `^{"statusCode":200,.*fulfilled`, reference: referenceRedeem,
+		},
+		{
+			name: cancelOrder, sample: cancelOrder, prepare: (*store).orders, request: aboutOrder,
+			answers: `^{"statusCode":200,.*cancelled`, reference: referenceRedeem,
+		},
 		{name: removedPayment, sample: removedPayment, request: asIs, answers: `^{"statusCode":410,.*urn:problem:shopfront:gone`},
 		{name: apiDocs, sample: apiDocs, request: asIs, answers: `^{"statusCode":200,`},
 	}
@@ -106,6 +127,16 @@ func fromServer(e fixture.Event, _ int, _ string) ([]byte, error) {
 		return nil, err
 	}
 	return keyed.Encode()
+}
+
+// aboutOrder sends the event about another order, or about another checkout that becomes one.
+func aboutOrder(e fixture.Event, number int, id string) ([]byte, error) {
+	request, err := fromServer(e, number, id)
+	return bytes.ReplaceAll(request, []byte(fixture.Order), []byte(id)), err
+}
+
+func listAll(e fixture.Event, number int, _ string) ([]byte, error) {
+	return fromServer(e.With("rawQueryString", ""), number, "")
 }
 
 func redeemOnce(e fixture.Event, number int, code string) ([]byte, error) {

@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"shopfront/internal/local/runtimeapi"
 	"shopfront/internal/measure/fixture"
+	orders "shopfront/pkg/checkout" // this package has a constant of that name
 	"shopfront/pkg/voucher"
 )
 
@@ -37,6 +39,13 @@ const (
 	checkOut           = "checkout"
 	checkOutKey        = "checkout, with key"
 	replayCheckout     = "checkout, with key, again"
+	readCheckout       = "checkout, read back"
+	placeOrder         = "order"
+	replayOrder        = "order, again"
+	showOrder          = "order, shown"
+	listOrders         = "orders, a page of 50"
+	fulfilOrder        = "order, fulfilled"
+	cancelOrder        = "order, cancelled"
 	showArea           = "checkout area"
 	showAreaUnchanged  = "checkout area, unchanged"
 	showDocument       = "api-docs, openapi.json"
@@ -100,6 +109,13 @@ func operations() []operation {
 		{checkOut, checkout, checkouts(noKey), http.StatusOK, `"open"`},
 		{checkOutKey, checkout, checkouts(newKey), http.StatusOK, `"open"`},
 		{replayCheckout, checkout, repeatedCheckout, http.StatusOK, `"open"`},
+		{readCheckout, "show-checkout", ofOneOrder("show-checkout"), http.StatusOK, `"ordered"`},
+		{placeOrder, "place-order", ofNew("place-order", fixture.NewCheckout), http.StatusOK, `"placed"`},
+		{replayOrder, "place-order", ofOneOrder("place-order"), http.StatusOK, `"placed"`},
+		{showOrder, "show-order", ofOneOrder("show-order"), http.StatusOK, `"placed"`},
+		{listOrders, "list-orders", fullPage, http.StatusOK, `"next":"/shop`},
+		{fulfilOrder, "fulfil-order", ofNew("fulfil-order", fixture.NewOrder), http.StatusOK, `"fulfilled"`},
+		{cancelOrder, "cancel-order", ofNew("cancel-order", fixture.NewOrder), http.StatusOK, `"cancelled"`},
 		{showArea, checkoutArea, newShops(""), http.StatusOK, `"coins"`},
 		{showAreaUnchanged, checkoutArea, newShops("*"), http.StatusNotModified, ""},
 		{showDocument, apiDocs, page(apiDocs, "/openapi.json"), http.StatusOK, ""},
@@ -242,6 +258,40 @@ func repeatedCheckout(_ context.Context, s *scene) (requests, error) {
 	request, err := s.events[checkout].WithKey(newKey()).Encode()
 	err = s.ask(request, err)
 	return func() ([]byte, error) { return request, nil }, err
+}
+
+// ofNew sends a function's sample event about a new checkout or order each time.
+func ofNew(function string, create func(context.Context, *dynamodb.Client) (orders.ID, error)) preparation {
+	return func(ctx context.Context, s *scene) (requests, error) {
+		event, err := s.events[function].WithServerKey()
+		return func() ([]byte, error) {
+			id, err := create(ctx, s.client)
+			if err != nil {
+				return nil, err
+			}
+			request, err := event.Encode()
+			return bytes.ReplaceAll(request, []byte(fixture.Order), []byte(id)), err
+		}, err
+	}
+}
+
+// ofOneOrder sends a function's sample event about an order that stays as it is.
+func ofOneOrder(function string) preparation {
+	return func(_ context.Context, s *scene) (requests, error) {
+		event, err := s.events[function].WithServerKey()
+		return event.Encode, err
+	}
+}
+
+// fullPage lists orders, of which there are more than fit on a page.
+func fullPage(ctx context.Context, s *scene) (requests, error) {
+	for range 51 {
+		if _, err := fixture.NewOrder(ctx, s.client); err != nil {
+			return nil, err
+		}
+	}
+	event, err := s.events["list-orders"].With("rawQueryString", "limit=50").WithServerKey()
+	return event.Encode, err
 }
 
 // newShops shows a new copy of the demo shop each time, because the process caches the shops that it has shown. known is the

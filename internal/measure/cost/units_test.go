@@ -18,6 +18,8 @@ const root = "../../.."
 //   - A checkout area takes half a unit for the profile, half a unit for each 4 KB of products, and one unit for the settings of a shop
 //     that is new to the process.
 //   - A refusal takes one more write, which counts it.
+//   - A change of an order is written twice, to the table and to the index. A repetition writes only to the table, and fails there.
+//   - A page of 50 orders takes half a unit for each 4 KB of orders.
 func bounds() map[string]bound {
 	return map[string]bound{
 		redeemSingleUse:    {1, metering.Units{Write: 1}},
@@ -38,6 +40,13 @@ func bounds() map[string]bound {
 		checkOut:           {2, metering.Units{Read: 2, Write: 1}},
 		checkOutKey:        {2, metering.Units{Read: 2, Write: 1}},
 		replayCheckout:     {2, metering.Units{Read: 2, Write: 1}},
+		readCheckout:       {1, metering.Units{Read: 1}},
+		placeOrder:         {1, metering.Units{Write: 2}},
+		replayOrder:        {1, metering.Units{Write: 1}},
+		showOrder:          {1, metering.Units{Read: 1}},
+		listOrders:         {1, metering.Units{Read: 3}},
+		fulfilOrder:        {1, metering.Units{Write: 2}},
+		cancelOrder:        {1, metering.Units{Write: 2}},
 		showArea:           {3, metering.Units{Read: 2.5}},
 		showAreaUnchanged:  {3, metering.Units{Read: 2.5}},
 		showDocument:       {},

@@ -155,9 +155,17 @@ func (m *Meter) look(r *http.Request, operation string, body, into any) error {
 	return json.Unmarshal(got.body, into)
 }
 
-// sizes reads the sizes of items, in bytes. A missing item has size 0.
-func (m *Meter) sizes(r *http.Request, items []item) ([]int, error) {
-	sizes := make([]int, len(items))
+// grown returns the growth of storage by an item that changes its size.
+func grown(before, after int) int {
+	if before == 0 && after > 0 {
+		return after + StorageOverhead
+	}
+	return after - before
+}
+
+// sizes reads the sizes of items in their tables and in the index, in bytes. A missing item has size 0.
+func (m *Meter) sizes(r *http.Request, items []item) (sizes, inIndex []int, err error) {
+	sizes, inIndex = make([]int, len(items)), make([]int, len(items))
 	for i, item := range items {
 		key := make(map[string]map[string]*string, len(item.key)) // keys are strings
 		for name, value := range item.key {
@@ -165,16 +173,19 @@ func (m *Meter) sizes(r *http.Request, items []item) ([]int, error) {
 		}
 		var found struct{ Item Item }
 		if err := m.look(r, "GetItem", map[string]any{"TableName": item.table, "Key": key, "ConsistentRead": true}, &found); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		sizes[i] = found.Item.Size()
+		if _, is := found.Item[indexed]; is {
+			inIndex[i] = sizes[i]
+		}
 	}
-	return sizes, nil
+	return sizes, inIndex, nil
 }
 
 // read meters reads of single items. Each read is rounded up, and costs its units multiplied by times.
 func (m *Meter) read(r *http.Request, text []byte, call *Call, items []item, times int) (answer, error) {
-	sizes, err := m.sizes(r, items)
+	sizes, _, err := m.sizes(r, items)
 	if err != nil {
 		return answer{}, err
 	}
@@ -208,9 +219,12 @@ func (m *Meter) query(r *http.Request, text []byte, call *Call, consistent bool)
 	return got, err
 }
 
-// write meters writes. Each costs its units multiplied by times.
+// indexed is the attribute of the items that the table's only index holds. It holds whole items.
+const indexed = "ordered"
+
+// write meters writes. Each costs its units multiplied by times. An item in an index is also written there.
 func (m *Meter) write(r *http.Request, text []byte, call *Call, items []item, times int) (answer, error) {
-	before, err := m.sizes(r, items)
+	before, beforeInIndex, err := m.sizes(r, items)
 	if err != nil {
 		return answer{}, err
 	}
@@ -218,7 +232,7 @@ func (m *Meter) write(r *http.Request, text []byte, call *Call, items []item, ti
 	if err != nil {
 		return answer{}, err
 	}
-	after, err := m.sizes(r, items)
+	after, afterInIndex, err := m.sizes(r, items)
 	if err != nil {
 		return answer{}, err
 	}
@@ -230,9 +244,9 @@ func (m *Meter) write(r *http.Request, text []byte, call *Call, items []item, ti
 		for range times {
 			call.Units = call.Units.Plus(writing(before[i], size))
 		}
-		call.Grown += after[i] - before[i]
-		if before[i] == 0 && after[i] > 0 {
-			call.Grown += StorageOverhead
+		call.Grown += grown(before[i], after[i]) + grown(beforeInIndex[i], afterInIndex[i])
+		if !refused && afterInIndex[i] > 0 {
+			call.Units = call.Units.Plus(writing(beforeInIndex[i], afterInIndex[i]))
 		}
 	}
 	return got, nil

@@ -135,6 +135,46 @@ func TestMeter_SimpleCalls_AgreeWithDynamoDBLocal(t *testing.T) {
 	compare("batch of reads, each rounded up", &batch.ConsumedCapacity[0])
 }
 
+// An item that has an entry in the index is written and stored twice. DynamoDB Local reports the correct units.
+func TestMeter_ItemInTheIndex_IsBilledTwice(t *testing.T) {
+	name := localtest.Table(t, "CheckoutsTable")
+	meter := metering.New(localtest.Endpoint(t))
+	server := httptest.NewServer(meter)
+	t.Cleanup(server.Close)
+	client := dynamolocal.NewClient(server.URL)
+	const size = 1020
+	checkout := voucherOf("ySBDAj4aT84YTR_U3sQzxw", size)
+	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: checkout}); err != nil {
+		t.Fatal(err)
+	}
+	if call := metered(t, meter); call.Units.Write != 1 {
+		t.Errorf("an open checkout takes %+v, want one write unit", call.Units)
+	}
+	const more = len("ordered") + len("1795316191729")
+	for _, test := range []struct {
+		set         string
+		units       float64
+		grown       int
+		description string
+	}{
+		{"ordered", 4, more + size + more + metering.StorageOverhead, "a checkout that becomes an order, above 1 KB"},
+		{"shipped", 4, 2 * more, "a change of the order"},
+	} {
+		out, err := client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: &name, Key: keyOf(checkout), UpdateExpression: aws.String("SET " + test.set + " = :at"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":at": &types.AttributeValueMemberS{Value: "1795316191729"}},
+			ReturnConsumedCapacity:    types.ReturnConsumedCapacityTotal,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := metered(t, meter)
+		if reported := aws.ToFloat64(out.ConsumedCapacity.CapacityUnits); call.Units.Write != test.units || reported != test.units || call.Grown != test.grown {
+			t.Errorf("%s takes %+v, and DynamoDB Local reports %v; want %v units and a growth of %d", test.description, call, reported, test.units, test.grown)
+		}
+	}
+}
+
 // DynamoDB bills a write whose condition fails, and bills the writes of a transaction twice. DynamoDB Local reports otherwise.
 func TestMeter_FailedConditionsAndTransactions_AreBilled(t *testing.T) {
 	name, meter, client, _ := table(t)
