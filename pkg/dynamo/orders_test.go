@@ -175,7 +175,8 @@ func TestOrder_CheckoutOfAnOlderVersion_IsReadAndOrdered(t *testing.T) {
 		"product": text("vip-rank"), "variant": text("30-day"), "amount": number(1), "currency": text("EUR"),
 		"data": text(`{"player":"Alder"}`), "object": &types.AttributeValueMemberBOOL{Value: true},
 		"unitPrice": number(999), "subtotal": number(999), "discount": number(0), "total": number(999),
-		"created": number(noon().UnixMilli()), "expires": number(expires.UnixMilli()), "expiresAt": number(expires.Add(7 * 24 * time.Hour).Unix()),
+		"created": number(noon().UnixMilli()), "expires": number(expires.UnixMilli()),
+		"expiresAt": number(expires.Add(7 * 24 * time.Hour).Unix()),
 	}})
 	if err != nil {
 		t.Fatal(err)

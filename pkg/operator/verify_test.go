@@ -34,7 +34,9 @@ type damage struct {
 const day = 24 * time.Hour
 
 func damages() []damage {
-	return slices.Concat(damagedSums(), damagedPlaces(), damagedRecords(), damagedTerms(), malformedItems(), damagedCheckouts(), damagedAccess())
+	return slices.Concat(
+		damagedSums(), damagedPlaces(), damagedRecords(), damagedTerms(), malformedItems(), damagedCheckouts(), damagedOrders(), damagedAccess(),
+	)
 }
 
 // damagedSums makes counters that do not add up.
@@ -463,7 +465,7 @@ func TestVerify_UndamagedShop_IsClean(t *testing.T) {
 		"raised, lowered, lowered below what was used, raised again": editedLimits, "a limit per nick lowered below a nick's uses": loweredNickLimit,
 		"redeemed, then edited so that the terms forbid it": editedAgainstRedemptions, "bound to a nick and a period": boundAndTimed,
 		"codes that are prefixes of others": codesThatBeginAlike, "a batch": generatedBatch, "a nick that was compared differently": formerNick,
-		"settings and keys": secured, "a key, but no settings": keyed,
+		"settings and keys": secured, "a key, but no settings": keyed, "an order of each status": everyOrder,
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

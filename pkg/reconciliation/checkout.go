@@ -21,7 +21,6 @@ type Checkout struct {
 	Place Place
 	// Faults are findings of KindMalformed or KindMisplaced. If there are any, the checkout is not judged further.
 	Faults []Finding
-	Status checkout.Status // as stored; a checkout expires by time alone
 	// DeletedAt is the time to live, in whole seconds; zero: DynamoDB never deletes it.
 	DeletedAt time.Time
 }
@@ -36,40 +35,92 @@ func DeletionTime(expires time.Time) time.Time {
 	return expires.Add(checkout.Retention + time.Second - 1).Truncate(time.Second)
 }
 
-// Judge returns what is wrong with the checkout at the time now. currency is the customer's. A checkout is one item that
-// never changes, so the findings are certain.
+// Judge returns what is wrong with the checkout and its order at the time now. currency is the customer's. A checkout is one item, and
+// each change of it is one write, so the findings are certain.
 func (c *Checkout) Judge(currency money.Currency, now time.Time) []Finding {
 	if len(c.Faults) > 0 {
 		return c.Faults
 	}
-	var wrong []Finding
-	add := func(kind Kind, format string, args ...any) {
-		wrong = append(wrong, found(kind, c.Place, format, args...))
+	j := &checkoutJudgement{Checkout: c}
+	if c.Amount < 1 || !c.Created.Before(c.Expires) {
+		j.add(KindMalformed, "amount %d, created %s, expires %s", c.Amount, written(c.Created), written(c.Expires))
+		return j.wrong
 	}
-	if c.Status != checkout.StatusOpen || c.Amount < 1 || !c.Created.Before(c.Expires) {
-		add(KindMalformed, "amount %d, status %q, created %s, expires %s", c.Amount, c.Status, written(c.Created), written(c.Expires))
-		return wrong
+	j.judgePrice(currency)
+	j.notAfter(now, "created", c.Created)
+	if c.Order == nil {
+		j.judgeDeletion(now)
+	} else {
+		j.judgeOrder(now)
 	}
-	if c.UnitPrice.Currency != currency {
-		add(KindCurrency, "in %s, but the customer's currency is %s", c.UnitPrice.Currency, currency)
+	return j.wrong
+}
+
+// checkoutJudgement collects what is wrong with a checkout.
+type checkoutJudgement struct {
+	*Checkout
+
+	wrong []Finding
+}
+
+func (j *checkoutJudgement) add(kind Kind, format string, args ...any) {
+	j.wrong = append(j.wrong, found(kind, j.Place, format, args...))
+}
+
+func (j *checkoutJudgement) judgePrice(currency money.Currency) {
+	if j.UnitPrice.Currency != currency {
+		j.add(KindCurrency, "in %s, but the customer's currency is %s", j.UnitPrice.Currency, currency)
 	}
-	subtotal, err := c.UnitPrice.Times(c.Amount)
-	if err != nil || subtotal != c.Subtotal {
-		add(KindPrice, "%d times %s is not %s", c.Amount, c.UnitPrice, c.Subtotal)
-	} else if total, err := c.Subtotal.Minus(c.Discount); err != nil || total != c.Total {
-		add(KindPrice, "%s less %s is not %s", c.Subtotal, c.Discount, c.Total)
+	subtotal, err := j.UnitPrice.Times(j.Amount)
+	if err != nil || subtotal != j.Subtotal {
+		j.add(KindPrice, "%d times %s is not %s", j.Amount, j.UnitPrice, j.Subtotal)
+	} else if total, err := j.Subtotal.Minus(j.Discount); err != nil || total != j.Total {
+		j.add(KindPrice, "%s less %s is not %s", j.Subtotal, j.Discount, j.Total)
 	}
-	if c.Created.After(now.Add(ClockSkew)) {
-		add(KindFuture, "created at %s, but it is %s now", written(c.Created), written(now))
+}
+
+// notAfter judges when something happened, unless that is zero.
+func (j *checkoutJudgement) notAfter(now time.Time, what string, at time.Time) {
+	if at.After(now.Add(ClockSkew)) {
+		j.add(KindFuture, "%s at %s, but it is %s now", what, written(at), written(now))
 	}
-	if due := DeletionTime(c.Expires); c.DeletedAt.IsZero() {
-		add(KindDeletionTime, "its time to live is missing; it should be %s", written(due))
-	} else if !c.DeletedAt.Equal(due) && !c.DeletedAt.Equal(due.Add(-addedRetention)) {
-		add(KindDeletionTime, "its time to live is %s instead of %s", written(c.DeletedAt), written(due))
+}
+
+// judgeDeletion judges when a checkout that was not ordered is deleted.
+func (j *checkoutJudgement) judgeDeletion(now time.Time) {
+	due := DeletionTime(j.Expires)
+	if j.DeletedAt.IsZero() {
+		j.add(KindDeletionTime, "its time to live is missing; it should be %s", written(due))
+	} else if !j.DeletedAt.Equal(due) && !j.DeletedAt.Equal(due.Add(-addedRetention)) {
+		j.add(KindDeletionTime, "its time to live is %s instead of %s", written(j.DeletedAt), written(due))
 	}
-	if due := DeletionTime(c.Expires); now.After(due.Add(DeletionDelay)) {
-		add(KindKeptTooLong, "expired at %s and should have been deleted at %s: is time to live enabled on the table?",
-			written(c.Expires), written(due))
+	if now.After(due.Add(DeletionDelay)) {
+		j.add(KindKeptTooLong, "expired at %s and should have been deleted at %s: is time to live enabled on the table?",
+			written(j.Expires), written(due))
 	}
-	return wrong
+}
+
+// judgeOrder judges what has become of a checkout that was ordered. The times come from the clocks of several functions.
+func (j *checkoutJudgement) judgeOrder(now time.Time) {
+	order := j.Order
+	if order.Payment == (checkout.Payment{}) && j.Total.Minor != 0 {
+		j.add(KindUnpaid, "ordered without a payment of %s", j.Total)
+	}
+	if !j.DeletedAt.IsZero() {
+		j.add(KindDeletionTime, "its time to live is %s, but orders are permanent", written(j.DeletedAt))
+	}
+	if last := j.Expires.Add(checkout.LateOrders); order.Placed.Before(j.Created.Add(-ClockSkew)) || !order.Placed.Before(last) {
+		j.add(KindMalformed, "ordered at %s, but created at %s, and could be ordered until %s",
+			written(order.Placed), written(j.Created), written(last))
+	}
+	j.notAfter(now, "ordered", order.Placed)
+	for _, event := range []struct {
+		what string
+		at   time.Time // zero: did not happen
+	}{{"fulfilled", order.Fulfilled}, {"cancelled", order.Cancelled}} {
+		if !event.at.IsZero() && event.at.Before(order.Placed.Add(-ClockSkew)) {
+			j.add(KindMalformed, "%s at %s, but ordered at %s", event.what, written(event.at), written(order.Placed))
+		}
+		j.notAfter(now, event.what, event.at)
+	}
 }

@@ -1,5 +1,5 @@
 // Package reconciliation decides whether what is stored for a customer adds up: the counters count exactly the recorded
-// redemptions, the limits match the counters, every item belongs to a voucher, every checkout has its price.
+// redemptions, the limits match the counters, every item belongs to a voucher, every checkout has its price, every order its payment.
 //
 // Start with finding.go (what can be wrong), then account.go (everything under one code, and how it is judged), recheck.go (a
 // code that looks wrong is read again, because the shop is in use), checkout.go and report.go. docs/operations.md lists the
@@ -41,7 +41,8 @@ const (
 	KindFuture       Kind = "in_the_future"         // something was recorded at a future time
 	KindCurrency     Kind = "currency_differs"      // money in a currency other than the customer's
 	KindPrice        Kind = "price_differs"         // the prices in a checkout do not add up
-	KindDeletionTime Kind = "deletion_time_differs" // a checkout has a wrong time to live
+	KindUnpaid       Kind = "unpaid_order"          // an order whose total is not zero has no payment
+	KindDeletionTime Kind = "deletion_time_differs" // a checkout has a wrong time to live, or an order has one
 	KindKeptTooLong  Kind = "kept_too_long"         // a checkout should have been deleted
 )
 
@@ -50,7 +51,7 @@ func Kinds() []Kind {
 	return []Kind{
 		KindMalformed, KindMisplaced, KindIncomplete, KindOrphaned, KindWrongKind, KindCounters, KindUses, KindLimit, KindOverdrawn,
 		KindEdits, KindFull, KindNickUses, KindNickLimit, KindDuplicate, KindTerms, KindFuture, KindCurrency, KindPrice,
-		KindDeletionTime, KindKeptTooLong,
+		KindUnpaid, KindDeletionTime, KindKeptTooLong,
 	}
 }
 

@@ -33,12 +33,14 @@ func typeOf(name string) attributeType {
 	case table.AttrCode, table.AttrReward, table.AttrCurrency, table.AttrNick, table.AttrNickHash, table.AttrBatch, table.AttrNote,
 		table.AttrRedemption, table.AttrToken, table.AttrRedeemedBy,
 		table.AttrRedeemPolicy, table.AttrCheckOutPolicy, table.AttrName,
-		table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrData, table.AttrStatus:
+		table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrData, table.AttrStatus,
+		table.AttrOrdered, table.AttrPayment, table.AttrReason:
 		return typeText
 	case table.AttrMaxUses, table.AttrPerNick, table.AttrFrom, table.AttrUntil, table.AttrCreated, table.AttrVersion,
 		table.AttrCounters, table.AttrEditing, table.AttrEditor, table.AttrRedeemed, table.AttrLeft, table.AttrUsed, table.AttrTaken,
 		table.AttrRefusalLimit, table.AttrRefusalWindow, table.AttrKeysCreated, table.AttrKeyExpires, table.AttrRevoked,
-		table.AttrAmount, table.AttrUnitPrice, table.AttrSubtotal, table.AttrDiscount, table.AttrTotal, table.AttrExpires, table.AttrExpiresAt:
+		table.AttrAmount, table.AttrUnitPrice, table.AttrSubtotal, table.AttrDiscount, table.AttrTotal, table.AttrExpires, table.AttrExpiresAt,
+		table.AttrFulfilled, table.AttrCancelled:
 		return typeNumber
 	case table.AttrDisabled, table.AttrFull, table.AttrObject, table.AttrPausedAll:
 		return typeTruth

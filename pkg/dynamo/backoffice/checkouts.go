@@ -2,7 +2,10 @@ package backoffice
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"shopfront/pkg/catalog"
@@ -20,7 +23,7 @@ type Checkouts struct {
 // NewCheckouts returns the checkouts in a table.
 func NewCheckouts(api API, table string) *Checkouts { return &Checkouts{api: api, table: table} }
 
-// Show reads the checkout with an ID, open or expired, or returns checkout.ErrNotFound. A checkout that shares only the first
+// Show reads the checkout with an ID, whatever has become of it, or returns checkout.ErrNotFound. A checkout that shares only the first
 // half of the ID is a different one, which was opened later with the same key.
 func (s *Checkouts) Show(ctx context.Context, customer catalog.CustomerID, id checkout.ID) (checkout.Checkout, error) {
 	it, err := table.Get(ctx, s.api, s.table, table.CheckoutKey(customer, id.Token()), checkout.ErrNotFound)
@@ -33,8 +36,8 @@ func (s *Checkouts) Show(ctx context.Context, customer catalog.CustomerID, id ch
 	return table.DecodeCheckout(it), nil
 }
 
-// List yields all stored checkouts of a customer, open and expired, in no order, and stops at the first error. Checkouts that
-// are opened meanwhile may be missing.
+// List yields all stored checkouts of a customer, whatever has become of them, in no order, and stops at the first error. Checkouts
+// that are opened meanwhile may be missing.
 func (s *Checkouts) List(ctx context.Context, customer catalog.CustomerID) iter.Seq2[checkout.Checkout, error] {
 	return func(yield func(checkout.Checkout, error) bool) {
 		for it, err := range items(ctx, s.api, partition(s.table, string(customer))) {
@@ -61,11 +64,14 @@ func readCheckout(name string, customer catalog.CustomerID, it table.Item) recon
 	c := reconciliation.Checkout{Place: placeOf(name, table.KeyOf(it))}
 	err := check(it, table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrAmount, table.AttrCurrency, table.AttrUnitPrice,
 		table.AttrSubtotal, table.AttrDiscount, table.AttrTotal, table.AttrStatus, table.AttrCreated, table.AttrExpires)
+	if err == nil {
+		err = checkOrder(it)
+	}
 	if err != nil {
 		c.Fault(reconciliation.KindMalformed, err.Error())
 		return c
 	}
-	c.Checkout, c.Status = table.DecodeCheckout(it), checkout.Status(it.Str(table.AttrStatus))
+	c.Checkout = table.DecodeCheckout(it)
 	if it.Has(table.AttrExpiresAt) {
 		c.DeletedAt = time.Unix(it.Num(table.AttrExpiresAt), 0).UTC()
 	}
@@ -77,4 +83,44 @@ func readCheckout(name string, customer catalog.CustomerID, it table.Item) recon
 		c.Fault(reconciliation.KindMisplaced, "the sort key is not the first half of the checkout's ID")
 	}
 	return c
+}
+
+// checkOrder returns an error if the item lacks an attribute of its status, has one of another status, or has one that cannot be read.
+func checkOrder(it table.Item) error {
+	var required, optional []string
+	status := it.Str(table.AttrStatus)
+	switch status {
+	case table.StatusOpen:
+	case table.StatusOrdered:
+		required, optional = []string{table.AttrOrdered}, []string{table.AttrPayment, table.AttrFulfilled}
+	case table.StatusCancelled:
+		required, optional = []string{table.AttrOrdered, table.AttrCancelled, table.AttrReason}, []string{table.AttrPayment, table.AttrFulfilled}
+	default:
+		return fmt.Errorf("the status %q is not open, ordered or cancelled", status)
+	}
+	if err := check(it, required...); err != nil {
+		return err
+	}
+	for _, name := range []string{table.AttrOrdered, table.AttrPayment, table.AttrFulfilled, table.AttrCancelled, table.AttrReason} {
+		if it.Has(name) && !slices.Contains(required, name) && !slices.Contains(optional, name) {
+			return fmt.Errorf("the status is %s, but there is the attribute %s", status, name)
+		}
+	}
+	return checkOrderTexts(it, table.DecodeCheckout(it))
+}
+
+func checkOrderTexts(it table.Item, c checkout.Checkout) error {
+	if c.Order == nil {
+		return nil
+	}
+	if it.Str(table.AttrOrdered) != table.OrderedAt(c.Order.Placed, c.ID.Token()) {
+		return errors.New("the attribute " + table.AttrOrdered + " is not a time and the first half of the ID")
+	}
+	if _, err := checkout.ParsePayment(c.Order.Payment.Provider, c.Order.Payment.Reference); it.Has(table.AttrPayment) && err != nil {
+		return errors.New("the attribute " + table.AttrPayment + " is not a provider and a reference")
+	}
+	if _, err := checkout.ParseReason(c.Order.Reason); it.Has(table.AttrReason) && err != nil {
+		return errors.New("the attribute " + table.AttrReason + " is not a reason")
+	}
+	return nil
 }
