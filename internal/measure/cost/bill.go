@@ -22,9 +22,9 @@ const (
 	// eventOverhead is what CloudWatch Logs stores for each event in addition to its text, in bytes
 	// (https://aws.amazon.com/cloudwatch/pricing/).
 	eventOverhead = 26
-	// checkoutDays is how long a checkout is stored: it expires after half an hour, is due for deletion 7 days later, and DynamoDB
-	// may take a few more days.
-	checkoutDays = 10
+	// checkoutDays is how long a checkout without an order is stored: it expires after half an hour, is due for deletion 8 days later, and
+	// DynamoDB may take a few more days.
+	checkoutDays = 11
 	monthDays    = 30
 	// keyRequestsPerHour is how often DynamoDB asks KMS for a table's key over one connection: at most every five minutes
 	// (https://aws.amazon.com/blogs/database/understanding-amazon-dynamodb-encryption-by-using-aws-key-management-service-and-analysis-of-api-calls-with-amazon-athena/).
@@ -144,7 +144,7 @@ func readShops() (shops []ShopMonth, err error) {
 func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) pricing.Usage {
 	u, metrics := make(pricing.Usage), make(map[string]bool)
 	var sent []Line
-	redeemed, checkedOut := s.Codes*int64(code.grown(fixture.VouchersTable)), int64(0)
+	stays, checkedOut := s.Codes*int64(code.grown(fixture.VouchersTable)), int64(0)
 	for _, line := range lines {
 		count := s.Requests[line.Operation]
 		if count == 0 {
@@ -152,8 +152,16 @@ func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) prici
 		}
 		sent = append(sent, line)
 		u.AddTimes(line.usage(big.NewRat(1, s.RequestsPerStart)), big.NewRat(count, 1))
-		redeemed += count * int64(line.grown(fixture.VouchersTable))
-		checkedOut += count * int64(line.grown(fixture.CheckoutsTable))
+		stays += count * int64(line.grown(fixture.VouchersTable))
+		switch grown, orders := int64(line.grown(fixture.CheckoutsTable)), s.Requests[placeOrder]; {
+		case line.Operation == checkOutKey: // an order keeps its checkout
+			checkedOut += (count - orders) * grown
+			stays += orders * grown
+		case line.Function == checkout:
+			checkedOut += count * grown
+		default:
+			stays += count * grown
+		}
 		// Logs are billed compressed; uncompressed bytes are an upper bound.
 		u.AddWhole(pricing.LogByteMonths, count*(int64(line.ColdLogBytes)+eventOverhead*coldEvents))
 		for _, metric := range line.Metrics {
@@ -164,7 +172,7 @@ func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) prici
 	created := make(pricing.Usage)
 	code.addStore(created)
 	u.AddTimes(created, big.NewRat(s.Codes, 1))
-	stored := big.NewRat(redeemed*s.Months, 1)
+	stored := big.NewRat(stays*s.Months, 1)
 	stored.Add(stored, big.NewRat(checkedOut*checkoutDays, monthDays))
 	u.Add(pricing.TableByteMonths, stored)
 	u.Add(pricing.BackupByteMonths, stored)
