@@ -1,9 +1,11 @@
 package endtoend_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +20,7 @@ import (
 
 // client returns a storefront's client of the shop. Its requests and responses are checked against the interface's document. If
 // lose is not nil, a response is lost whenever lose returns true.
-func (s shop) client(t *testing.T, lose func() bool) *client.Client {
+func (s shop) client(t *testing.T, lose func() bool, options ...client.Option) *client.Client {
 	t.Helper()
 	document, err := shared.document()
 	if err != nil {
@@ -27,7 +29,8 @@ func (s shop) client(t *testing.T, lose func() bool) *client.Client {
 	base := &http.Transport{}
 	t.Cleanup(base.CloseIdleConnections)
 	transport := document.Transport(t, throughGateway{base})
-	c, err := client.New(baseURL(t), s.id, client.WithHTTPClient(&http.Client{Transport: lossy{transport, lose}}))
+	options = append(options, client.WithHTTPClient(&http.Client{Transport: lossy{transport, lose}}))
+	c, err := client.New(baseURL(t), s.id, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,6 +187,114 @@ func TestClient_Checkout(t *testing.T) {
 			t.Errorf("%s: %+v, want %v %+v", name, p, test.is, test.want)
 		}
 	}
+}
+
+// Every second response is lost. Each change is applied once nevertheless, and the retry returns the order.
+func TestClient_Orders(t *testing.T) {
+	s := newShop(t)
+	key, _, err := s.CreateKey(t.Context(), "till", time.Time{}, rand.Reader, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := 0
+	c := s.client(t, func() bool { answers++; return answers%2 == 1 }, client.WithServerKey(key.Secret()))
+	rank := client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"Alder"}`}
+	payment := client.Payment{Provider: "stripe", Reference: "pi_3Q0001"}
+	checkout, err := c.Checkout(t.Context(), rank)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ShowOrder(t.Context(), checkout.ID); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("an order that was not placed: %v", err)
+	}
+	placed, err := c.PlaceOrder(t.Context(), checkout.ID, payment)
+	if err != nil || !placed.Replayed || placed.Status != client.OrderPlaced || placed.Total != checkout.Total || string(placed.Data) != rank.Data {
+		t.Fatalf("%+v, %v: want the order of the lost response", placed, err)
+	}
+	other := client.Payment{Provider: "stripe", Reference: "pi_3Q0002"}
+	if _, err := c.PlaceOrder(t.Context(), checkout.ID, other); !errors.Is(err, client.ErrPaymentMismatch) {
+		t.Errorf("another payment: %v", err)
+	}
+	if shown, err := c.ShowCheckout(t.Context(), checkout.ID); err != nil || shown.Status != client.CheckoutOrdered || string(shown.Data) != rank.Data {
+		t.Errorf("%+v, %v", shown, err)
+	}
+	if shown, err := s.client(t, nil).ShowCheckout(t.Context(), checkout.ID); err != nil || shown.Status != client.CheckoutOrdered || shown.Data != nil {
+		t.Errorf("a stranger is shown %+v, %v", shown, err)
+	}
+	fulfilled, err := c.FulfilOrder(t.Context(), checkout.ID)
+	if err != nil || !fulfilled.Replayed || fulfilled.Status != client.OrderFulfilled || !fulfilled.OrderedAt.Equal(placed.OrderedAt) {
+		t.Errorf("%+v, %v: want the order of the lost response", fulfilled, err)
+	}
+	cancelled, err := c.CancelOrder(t.Context(), checkout.ID, "chargeback")
+	if err != nil || !cancelled.Replayed || cancelled.CancelReason != "chargeback" || !cancelled.FulfilledAt.Equal(fulfilled.FulfilledAt) {
+		t.Errorf("%+v, %v: want the order of the lost response", cancelled, err)
+	}
+	if _, err := c.FulfilOrder(t.Context(), checkout.ID); !errors.Is(err, client.ErrOrderCancelled) {
+		t.Errorf("fulfilling a cancelled order: %v", err)
+	}
+	if _, err := c.PlaceOrder(t.Context(), checkout.ID, payment); !errors.Is(err, client.ErrOrderCancelled) {
+		t.Errorf("placing a cancelled order: %v", err)
+	}
+	if shown, err := c.ShowOrder(t.Context(), checkout.ID); err != nil || !reflect.DeepEqual(unreplayed(shown), unreplayed(cancelled)) {
+		t.Errorf("%+v, %v, want %+v", shown, err, cancelled)
+	}
+	calm := s.client(t, nil, client.WithServerKey(key.Secret())) // after a lost attempt the client would wait before it believes this
+	_, err = calm.PlaceOrder(t.Context(), checkout.ID, client.Payment{Provider: "Stripe", Reference: "pi_3Q0001"})
+	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrInvalid) || p.Pointer != "/payment/provider" {
+		t.Errorf("a malformed payment: %+v", err)
+	}
+}
+
+// The list pages through all orders, newest first, and filters them.
+func TestClient_ListOfOrders(t *testing.T) {
+	s := newShop(t)
+	key, _, err := s.CreateKey(t.Context(), "till", time.Time{}, rand.Reader, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.client(t, nil, client.WithServerKey(key.Secret()))
+	var placed []string // newest first
+	for i := range 5 {
+		checkout, err := c.Checkout(t.Context(), client.Order{Product: "coins", Variant: "500", Data: "gift"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		order, err := c.PlaceOrder(t.Context(), checkout.ID, client.Payment{Provider: "stripe", Reference: fmt.Sprintf("pi_3Q%04d", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		placed = append([]string{order.ID}, placed...)
+	}
+	if _, err := c.FulfilOrder(t.Context(), placed[1]); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		filter client.OrderFilter
+		want   []string
+	}{
+		"all":          {client.OrderFilter{PageSize: 2}, placed},
+		"fulfilled":    {client.OrderFilter{Status: client.OrderFulfilled, PageSize: 1}, placed[1:2]},
+		"the last day": {client.OrderFilter{From: time.Now().Add(-24 * time.Hour), Until: time.Now().Add(time.Hour)}, placed},
+		"long ago":     {client.OrderFilter{Until: time.Now().Add(-24 * time.Hour)}, nil},
+	} {
+		var got []string
+		for page, err := range c.Orders(t.Context(), test.filter) {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for _, order := range page {
+				got = append(got, order.ID)
+			}
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func unreplayed(order client.PlacedOrder) client.PlacedOrder {
+	order.Replayed = false
+	return order
 }
 
 func TestClient_CheckoutArea(t *testing.T) {
