@@ -17,7 +17,7 @@
 // [Client.FulfilOrder]. Calls about orders have no key: repeat a call with the same arguments, and it is applied once. Refund a payment
 // only after a refusal, never after an [OutcomeUnknownError].
 //
-// The texts of errors contain no code, nick, data or key, so they can be logged.
+// The texts of errors contain no code, nick, data, payment, ID or key, so they can be logged.
 //
 // This package may import only the standard library.
 package client
