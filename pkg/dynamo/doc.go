@@ -13,13 +13,16 @@
 //	vouchers   ID#bb     CODE#c#NN       CounterKey     a counter of a code with a limit above one: uses left and used
 //	vouchers   ID#bb     CODE#n#HASH     NickKey        the redemptions of one nick, for a code with a limit per nick
 //	vouchers   ID#bb     CODE#r#TOKEN    RedemptionKey  one redemption, for a code with many uses without a limit per nick
-//	checkouts  ID        HASH            CheckoutKey    a checkout
+//	checkouts  ID        HASH            CheckoutKey    a checkout, and its order if there is one
 //	refusals   ID#bb     SOURCE#SECONDS  RefusalKey     how many codes were refused to a source in the window that began then
 //
 // bb is one of 64 buckets, chosen by a hash of the code, of the code and the nick, of the code and the token, or of the source.
 // The buckets spread the load: one partition key value starts on one partition, which takes 1,000 write units a second
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html). Counter NN is NN buckets
 // after its code's, so no two counters of a code share a bucket.
+//
+// The table of checkouts has the index "orders", which sorts the orders of a customer by time. A checkout that was not ordered lacks
+// the index's sort key, so it is not in the index.
 //
 // The SDK retries a call whose response was lost. Therefore every write carries something that identifies it. If the
 // condition of a retry fails, DynamoDB returns the stored item, which shows whether the first attempt was applied. Counts of

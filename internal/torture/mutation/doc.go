@@ -3,8 +3,8 @@
 // that guard keeps a promise, and the checkers must report the broken promise. The unchanged programs play every scene too, and
 // the checkers must find nothing. The random requests of package torture must also find one mutation of each kind.
 //
-// Other mutations (packages_test.go) must make a test of a package fail. Some remove a guard of access. The others remove the customer
-// from one kind of stored key.
+// Other mutations (packages_test.go) must make a test of a package fail. They remove a guard of access or of orders, or the customer from
+// one kind of stored key.
 //
 // An undocumented response counts as wrong, and so does an unfinished edit if no edit was killed. But neither counts as finding a
 // mutation, because a crash can cause them without breaking a promise.

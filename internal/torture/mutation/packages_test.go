@@ -21,15 +21,23 @@ const (
 	refusalsGo   = "pkg/access/refusals.go"
 	areaGo       = "pkg/catalog/area.go"
 	openGo       = "pkg/checkout/open.go"
+	orderGo      = "pkg/checkout/order.go"
+	checkoutsGo  = "pkg/dynamo/checkouts.go"
+	ordersGo     = "pkg/dynamo/orders.go"
+	serverGo     = "pkg/httpapi/orders.go"
+	shownGo      = "pkg/httpapi/checkout.go"
 	blockedGo    = "pkg/httpapi/refusals.go"
 	pkgDynamo    = "./pkg/dynamo"
 	pkgAccess    = "./pkg/access"
 	pkgCheckout  = "./pkg/checkout"
 	twoCustomers = "TestRedeem_SameCodeNickAndTokenOfTwoCustomers_AreSeparate"
+	conditions   = "TestOrders_BrokenCondition_ChangesNothing"
 )
 
-// inPackages lists guards of access, then the customer in each kind of key.
-func inPackages() []tested {
+// inPackages lists guards of access, the customer in each kind of key, and guards of orders.
+func inPackages() []tested { return slices.Concat(ofAccessAndKeys(), ofOrders(), ofStoredOrders()) }
+
+func ofAccessAndKeys() []tested {
 	return []tested{
 		{
 			"uses settings and keys for ever", pkgAccess, "TestAdmit_ChangedSettings_AreSeenAfterALifetime",
@@ -113,6 +121,110 @@ func forAll(item, test, key string) tested {
 	return tested{"stores one " + item + " for all customers", pkgDynamo, test, change{{
 		keysGo, key, strings.NewReplacer("string(customer)", `string(customer[:0])+"all"`, "Bucket(customer,", `Bucket("all",`).Replace(key),
 	}}}
+}
+
+// ofOrders lists guards of orders in the rules and in HTTP.
+func ofOrders() []tested {
+	return []tested{
+		{
+			"orders the checkout that the key made since", pkgCheckout, "TestPlace_KeyThatMadeAnotherCheckoutSince_IsExpired",
+			change{{orderGo, `case c.ID != id:`, `case c.ID != id && false:`}},
+		},
+		{
+			"replays an order to another payment", pkgCheckout, "TestPlace_AnotherPayment_IsAMismatch",
+			change{{orderGo, `case c.Order.Payment != payment:`, `case c.Order.Payment != payment && false:`}},
+		},
+		{
+			"replays a cancelled order", pkgCheckout, "TestPlace_CancelledOrder_StaysCancelled",
+			change{{orderGo, `case c.Order.Status() == OrderCancelled:`, `case c.Order.Status() == OrderCancelled && false:`}},
+		},
+		{
+			"takes orders for ever", pkgCheckout, "TestPlace_LateOrder_IsAcceptedFor7Days",
+			change{{orderGo, `at.Add(-LateOrders)`, `at.Add(-100*LateOrders)`}},
+		},
+		{
+			"asks for no payment", pkgCheckout, "TestPlace_MissingPayment_IsRequired",
+			change{{orderGo, `payment == Payment{} && c.Total.Minor != 0:`, `payment == Payment{} && c.Total.Minor < 0:`}},
+		},
+		{
+			"reports a repetition as a new order", pkgCheckout, "TestPlace_SamePaymentAgain_IsReplayed",
+			change{{orderGo, `return c, !c.Order.Placed.Equal(at), nil`, `return c, false, nil`}},
+		},
+		{
+			"calls a cancelled order fulfilled", pkgCheckout, "TestFulfil_CancelledOrder_IsRefused",
+			change{{orderGo, `if c.Order.Status() == OrderCancelled {`, `if c.Order.Status() == OrderCancelled && false {`}},
+		},
+		{
+			"shows the order of another ID", pkgCheckout, "TestOrders_WrongID_IsNotFound",
+			change{{orderGo, `(stored.ID != id || stored.Order == nil)`, `stored.Order == nil`}},
+		},
+		{
+			"shows a checkout as an order", pkgCheckout, "TestOrders_WrongID_IsNotFound",
+			change{{orderGo, `(stored.ID != id || stored.Order == nil)`, `stored.ID != id`}},
+		},
+		{
+			"shows the checkout of another ID", pkgCheckout, "TestShowCheckout_IDWithTheSameFirstHalf_IsNotFound",
+			change{{orderGo, `if err == nil && stored.ID != id {`, `if err == nil && stored.ID != id && false {`}},
+		},
+		{
+			"replays a checkout that was ordered", pkgCheckout, "TestOpen_KeyOfAnOrderedCheckout_IsInUseForEver",
+			change{{openGo, `kept.Order != nil || !kept.answers(request)`, `!kept.answers(request)`}},
+		},
+		{
+			"forgets the key of a checkout that was ordered", pkgCheckout, "TestOpen_KeyOfAnOrderedCheckout_IsInUseForEver",
+			change{{openGo, `kept.Status(request.At) == StatusExpired`, `kept.Status(request.At) != StatusOpen`}},
+		},
+		{
+			"lets strangers work on orders", "./pkg/httpapi", "TestOrders_WithoutALiveKey_Are401BeforeAnyLookup",
+			change{{serverGo, `return access.ServerOnly`, `return access.Anyone`}},
+		},
+		{
+			"shows a checkout's data to strangers", "./pkg/httpapi", "TestShowCheckout_Data_IsForTheServerOnly",
+			change{{shownGo, `if !c.caller.IsServer() {`, `if !c.caller.IsServer() && false {`}},
+		},
+	}
+}
+
+// ofStoredOrders lists each clause of the conditions under which orders are stored.
+func ofStoredOrders() []tested {
+	const (
+		place  = "call := change(customer, id, table.StatusOpen)\n"
+		fulfil = "call := change(customer, id, table.StatusOrdered)\n\tcall.Set(table.AttrFulfilled,"
+		cancel = "call := change(customer, id, table.StatusOrdered)\n\tcall.Set(table.AttrStatus,"
+	)
+	with := func(write, condition string) change {
+		begin, rest, _ := strings.Cut(write, "\n")
+		return change{{ordersGo, write, begin + "\n\tcall.Condition = \"" + condition + "\"\n" + rest}}
+	}
+	const anyID, anyStatus = "(#id = :id OR #id <> :id) AND #status = :status", "#id = :id AND (#status = :status OR #status <> :status)"
+	return []tested{
+		{"places an order under another ID", pkgDynamo, conditions, with(place, anyID)},
+		{"places an order again", pkgDynamo, conditions, with(place, anyStatus)},
+		{"fulfils the order of another ID", pkgDynamo, conditions, with(fulfil, anyID)},
+		{"fulfils what is not ordered, or is cancelled", pkgDynamo, conditions, with(fulfil, anyStatus)},
+		{"cancels the order of another ID", pkgDynamo, conditions, with(cancel, anyID)},
+		{"cancels what is not ordered, or is cancelled", pkgDynamo, conditions, with(cancel, anyStatus)},
+		{
+			"orders a checkout that expired long ago", pkgDynamo, conditions,
+			change{{ordersGo, `" AND #expires > :after"`, `" AND (#expires > :after OR #expires <= :after)"`}},
+		},
+		{
+			"orders without a payment", pkgDynamo, conditions,
+			change{{ordersGo, `" AND #total = :zero"`, `" AND (#total = :zero OR #total <> :zero)"`}},
+		},
+		{
+			"fulfils an order again", pkgDynamo, conditions,
+			change{{ordersGo, `call.Condition += " AND attribute_not_exists(#fulfilled)"`, ``}},
+		},
+		{
+			"lets DynamoDB delete orders", pkgDynamo, "TestPlace_Order_IsPermanent",
+			change{{ordersGo, `call.Remove(table.AttrExpiresAt)`, ``}},
+		},
+		{
+			"overwrites an order with a new checkout", pkgDynamo, "TestPlace_Order_IsPermanent",
+			change{{checkoutsGo, `AND #status = :open"`, `AND (#status = :open OR #status <> :open)"`}},
+		},
+	}
 }
 
 func TestPackages_MissingGuard_IsFound(t *testing.T) {
