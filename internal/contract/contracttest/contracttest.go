@@ -54,7 +54,7 @@ func New() (*Validator, error) {
 	options := []config.Option{
 		config.WithStrictMode(), config.WithFormatAssertions(), config.WithStrictIgnoredHeaders(transportHeaders()...),
 		// The shop decides which data a variant asks for.
-		config.WithStrictIgnorePaths("$.body.data.**", "$.body.products[*].variants[*].dataSchema.**"),
+		config.WithStrictIgnorePaths("$.body.data.**", "$.body.orders[*].data.**", "$.body.products[*].variants[*].dataSchema.**"),
 	}
 	return &Validator{model: &model.Model, validator: validator.NewValidatorFromV3Model(&model.Model, options...)}, nil
 }

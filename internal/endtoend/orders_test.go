@@ -1,0 +1,531 @@
+package endtoend_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/internal/local/dynamolocal"
+	checkouts "shopfront/pkg/checkout"
+)
+
+// order is the body of an order's response.
+type order struct {
+	checkout
+
+	Payment      *payment  `json:"payment"`
+	OrderedAt    time.Time `json:"orderedAt"`
+	FulfilledAt  time.Time `json:"fulfilledAt"`
+	CancelledAt  time.Time `json:"cancelledAt"`
+	CancelReason string    `json:"cancelReason"`
+}
+
+type payment struct {
+	Provider  string `json:"provider"`
+	Reference string `json:"reference"`
+}
+
+type orderPage struct {
+	Orders []order `json:"orders"`
+	Next   *string `json:"next"`
+}
+
+// till is one test's shop and its server, which has a key.
+type till struct {
+	shop
+
+	authorization string // a header line
+}
+
+func newTill(t *testing.T) till {
+	t.Helper()
+	return withKey(t, newShop(t))
+}
+
+func withKey(t *testing.T, s shop) till {
+	t.Helper()
+	key, _, err := s.CreateKey(t.Context(), "till", time.Time{}, rand.Reader, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return till{shop: s, authorization: "Authorization: Bearer " + key.Secret()}
+}
+
+// request returns a request of the shop's server for a path below /shop/{customer}. A request with a body is JSON.
+func (s till) request(method, path, body string) request {
+	r := request{method: method, target: "/shop/" + s.id + path, header: []string{s.authorization}, body: body}
+	if body != "" {
+		r.header = append(r.header, "Content-Type: application/json")
+	}
+	return r
+}
+
+func (s till) send(t *testing.T, method, path, body string) answer {
+	t.Helper()
+	return send(t, baseURL(t), s.request(method, path, body))
+}
+
+// checkOut checks out a VIP rank for Alder and returns the checkout's ID.
+func (s till) checkOut(t *testing.T) string {
+	t.Helper()
+	a := s.get(t, "/checkout/vip-rank/30-days?data="+url.QueryEscape(`{"player":"Alder"}`))
+	a.wantStatus(t, http.StatusOK)
+	return decode[checkout](t, a).ID
+}
+
+// placement is the body of a request that orders a checkout.
+func placement(id, reference string) string {
+	return fmt.Sprintf(`{"checkout":%q,"payment":{"provider":"stripe","reference":%q}}`, id, reference)
+}
+
+func (s till) place(t *testing.T, id, reference string) answer {
+	t.Helper()
+	return s.send(t, http.MethodPost, "/orders", placement(id, reference))
+}
+
+// wantOrder checks that the response is an order with this status, changed by this request or replayed.
+func (a answer) wantOrder(t *testing.T, status string, replayed bool) order {
+	t.Helper()
+	a.wantStatus(t, http.StatusOK)
+	if got := a.header.Get("Idempotency-Replayed"); (got == "true") != replayed {
+		t.Errorf("Idempotency-Replayed %q, want %t", got, replayed)
+	}
+	o := decode[order](t, a)
+	if o.Status != status {
+		t.Errorf("status %q, want %q: %s", o.Status, status, a.body)
+	}
+	return o
+}
+
+func TestOrder_FromCheckoutToChargeback(t *testing.T) {
+	s := newTill(t)
+	id := s.checkOut(t)
+
+	stranger, server := s.get(t, "/checkouts/"+id), s.send(t, http.MethodGet, "/checkouts/"+id, "")
+	if c := decode[checkout](t, stranger); c.Status != "open" || c.Data != nil || c.Total != (price{799, "EUR", "7.99 EUR"}) {
+		t.Errorf("a stranger reads %s", stranger.body)
+	}
+	if c := decode[checkout](t, server); c.Status != "open" || string(c.Data) != `{"player":"Alder"}` {
+		t.Errorf("the server reads %s", server.body)
+	}
+
+	first := s.place(t, id, "pi_1")
+	placed := first.wantOrder(t, "placed", false)
+	isPriced := placed.Total.Minor == 799 && *placed.Payment == payment{"stripe", "pi_1"}
+	if placed.ID != id || !isPriced || string(placed.Data) != `{"player":"Alder"}` {
+		t.Errorf("order %s", first.body)
+	}
+	if again := s.place(t, id, "pi_1"); again.wantOrder(t, "placed", true).ID != id || again.body != first.body {
+		t.Errorf("the repetition got %s, want %s", again.body, first.body)
+	}
+	s.place(t, id, "pi_2").wantProblem(t, http.StatusConflict, "payment-mismatch")
+	if c := decode[checkout](t, s.get(t, "/checkouts/"+id)); c.Status != "ordered" || c.Data != nil {
+		t.Errorf("a stranger reads %+v of an order", c)
+	}
+
+	delivered := s.send(t, http.MethodPost, "/orders/"+id+"/fulfil", "")
+	fulfilled := delivered.wantOrder(t, "fulfilled", false)
+	again := s.send(t, http.MethodPost, "/orders/"+id+"/fulfil", "")
+	again.wantOrder(t, "fulfilled", true)
+	if again.body != delivered.body {
+		t.Errorf("the repetition got %s, want %s", again.body, delivered.body)
+	}
+	s.place(t, id, "pi_1").wantOrder(t, "fulfilled", true) // a late retry learns what has happened since
+
+	chargeback := s.send(t, http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"chargeback"}`)
+	last := chargeback.wantOrder(t, "cancelled", false)
+	if last.CancelReason != "chargeback" || !last.FulfilledAt.Equal(fulfilled.FulfilledAt) || last.CancelledAt.Before(last.FulfilledAt) {
+		t.Errorf("order %s", chargeback.body)
+	}
+	again = s.send(t, http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"fraud"}`)
+	again.wantOrder(t, "cancelled", true)
+	if again.body != chargeback.body {
+		t.Errorf("the repetition got %s, want %s", again.body, chargeback.body)
+	}
+	s.send(t, http.MethodPost, "/orders/"+id+"/fulfil", "").wantProblem(t, http.StatusConflict, "order-cancelled")
+	s.place(t, id, "pi_1").wantProblem(t, http.StatusConflict, "order-cancelled")
+	if shown := s.send(t, http.MethodGet, "/orders/"+id, ""); shown.body != chargeback.body {
+		t.Errorf("the order is %s, want %s", shown.body, chargeback.body)
+	}
+	head := s.send(t, http.MethodHead, "/orders/"+id, "")
+	head.wantStatus(t, http.StatusOK)
+	if head.body != "" {
+		t.Errorf("HEAD has a body: %s", head.body)
+	}
+}
+
+func TestPlaceOrder_Payments(t *testing.T) {
+	free := strings.Replace(emberforge, "price: 9.99, amount: {min: 2, max: 5}", "price: 0", 1)
+	s := withKey(t, loadShop(t, free, newShop(t).id+"-free"))
+	for range 2 { // one payment for a cart of two checkouts
+		s.place(t, s.checkOut(t), "pi_cart").wantOrder(t, "placed", false)
+	}
+	unpaid := s.checkOut(t)
+	refused := s.send(t, http.MethodPost, "/orders", fmt.Sprintf(`{"checkout":%q}`, unpaid))
+	if p := refused.wantProblem(t, http.StatusUnprocessableEntity, "invalid"); p.Pointer == nil || *p.Pointer != "/payment" {
+		t.Errorf("problem %s", refused.body)
+	}
+	if c := decode[checkout](t, s.get(t, "/checkouts/"+unpaid)); c.Status != "open" {
+		t.Errorf("checkout %+v", c)
+	}
+	gift := decode[checkout](t, s.get(t, "/checkout/coins/1200")).ID
+	given := s.send(t, http.MethodPost, "/orders", fmt.Sprintf(`{"checkout":%q}`, gift))
+	if o := given.wantOrder(t, "placed", false); o.Payment != nil || o.Total.Minor != 0 {
+		t.Errorf("order %s", given.body)
+	}
+	s.place(t, gift, "pi_1").wantProblem(t, http.StatusConflict, "payment-mismatch")
+}
+
+// age makes a stored checkout expire at another time.
+func (s till) age(t *testing.T, id string, expires time.Time) {
+	t.Helper()
+	run := localRun(t)
+	_, err := dynamolocal.NewClient(run.State.DynamoDBEndpoint).UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: aws.String(run.State.Tables.Checkouts),
+		Key: map[string]types.AttributeValue{
+			"customer": &types.AttributeValueMemberS{Value: s.id},
+			"sk":       &types.AttributeValueMemberS{Value: string(checkouts.ID(id).Token())},
+		},
+		UpdateExpression:    aws.String("SET expires = :expires"),
+		ConditionExpression: aws.String("attribute_exists(expires)"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":expires": &types.AttributeValueMemberN{Value: strconv.FormatInt(expires.UnixMilli(), 10)},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPlaceOrder_LatePayment_IsAcceptedForSevenDays(t *testing.T) {
+	s := newTill(t)
+	late, tooLate := s.checkOut(t), s.checkOut(t)
+	s.age(t, late, time.Now().Add(-checkouts.LateOrders+time.Minute))
+	s.age(t, tooLate, time.Now().Add(-checkouts.LateOrders-time.Minute))
+	if c := decode[checkout](t, s.get(t, "/checkouts/"+late)); c.Status != "expired" {
+		t.Errorf("checkout %+v", c)
+	}
+	s.place(t, late, "pi_1").wantOrder(t, "placed", false)
+	s.place(t, tooLate, "pi_2").wantProblem(t, http.StatusConflict, "checkout-expired")
+}
+
+func TestCheckout_KeyOfAnOrder_IsInUse(t *testing.T) {
+	s := newTill(t)
+	made := s.get(t, "/checkout/coins/500", key("till-1"))
+	first := decode[checkout](t, made).ID
+	s.age(t, first, time.Now().Add(-time.Minute))
+	second := decode[checkout](t, s.get(t, "/checkout/coins/500", key("till-1"))).ID
+	if second == first {
+		t.Fatal("an expired checkout was replayed")
+	}
+	s.get(t, "/checkouts/"+first).wantProblem(t, http.StatusNotFound, "not-found")
+	s.place(t, first, "pi_1").wantProblem(t, http.StatusConflict, "checkout-expired") // its key made the second one
+	s.place(t, second, "pi_1").wantOrder(t, "placed", false)
+	s.age(t, second, time.Now().Add(-time.Minute)) // also after it would have expired
+	unchanged(t, func(t *testing.T) {
+		s.get(t, "/checkout/coins/500", key("till-1")).wantProblem(t, http.StatusUnprocessableEntity, "idempotency-key-in-use")
+	})
+}
+
+// The requests are well-formed. Without a live key of the shop, all are 401, whether or not the order exists.
+func TestOrders_WithoutTheShopsKey_AreUnauthorized(t *testing.T) {
+	s, other := newTill(t), newTill(t)
+	id, open := s.checkOut(t), other.checkOut(t)
+	s.place(t, id, "pi_1").wantOrder(t, "placed", false)
+	unknown := "A" + strings.Repeat("b", len(id)-1)
+	unchanged(t, func(t *testing.T) {
+		for _, authorization := range []string{"", other.authorization, "Authorization: Basic YWxkZXI6YWxkZXI="} {
+			for _, id := range []string{id, unknown} {
+				for _, r := range []request{
+					s.request(http.MethodPost, "/orders", placement(id, "pi_2")),
+					s.request(http.MethodGet, "/orders", ""),
+					s.request(http.MethodGet, "/orders/"+id, ""),
+					s.request(http.MethodPost, "/orders/"+id+"/fulfil", ""),
+					s.request(http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"fraud"}`),
+				} {
+					r.header = slices.Replace(r.header, 0, 1, authorization)
+					if authorization == "" {
+						r.header = r.header[1:]
+					}
+					send(t, baseURL(t), r).wantProblem(t, http.StatusUnauthorized, "unauthorized")
+				}
+			}
+		}
+		// The other shop's server cannot reach the order by its own path either.
+		for _, r := range []request{
+			other.request(http.MethodGet, "/checkouts/"+id, ""),
+			other.request(http.MethodPost, "/orders", placement(id, "pi_1")),
+			other.request(http.MethodGet, "/orders/"+id, ""),
+			other.request(http.MethodPost, "/orders/"+id+"/fulfil", ""),
+			other.request(http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"fraud"}`),
+		} {
+			send(t, baseURL(t), r).wantProblem(t, http.StatusNotFound, "not-found")
+		}
+		// A checkout that was not ordered is no order.
+		for _, r := range []request{
+			other.request(http.MethodGet, "/orders/"+open, ""),
+			other.request(http.MethodPost, "/orders/"+open+"/fulfil", ""),
+			other.request(http.MethodPost, "/orders/"+open+"/cancel", `{"reason":"fraud"}`),
+		} {
+			send(t, baseURL(t), r).wantProblem(t, http.StatusNotFound, "not-found")
+		}
+	})
+}
+
+// A malformed request changes nothing, although the shop's server sends it.
+func TestOrders_BadRequests_AreRejected(t *testing.T) {
+	s := newTill(t)
+	id := s.checkOut(t)
+	s.place(t, id, "pi_1").wantOrder(t, "placed", false)
+	s.send(t, http.MethodGet, "/orders", "").wantStatus(t, http.StatusOK)
+	s.send(t, http.MethodGet, "/orders/"+id, "").wantStatus(t, http.StatusOK)
+	s.send(t, http.MethodGet, "/checkouts/"+id, "").wantStatus(t, http.StatusOK)
+	none := "/orders/A" + id[1:]
+	s.send(t, http.MethodPost, none+"/fulfil", "").wantProblem(t, http.StatusNotFound, "not-found")
+	s.send(t, http.MethodPost, none+"/cancel", `{"reason":"fraud"}`).wantProblem(t, http.StatusNotFound, "not-found")
+	var requests []badRequest
+	bad := func(status int, by, method, path, body string) {
+		r := s.request(method, path, body)
+		requests = append(requests, badRequest{fmt.Sprintf("%s %.60q %.40q", method, path, body), r.raw(), method, status, by})
+	}
+	member := fmt.Sprintf(`"checkout":%q`, id)
+	for _, body := range []string{
+		" ", "null", "[]", "{", placement(id, "pi_2") + "{}", `{"checkout":1}`, `{` + member + `,"payment":null}`, `{` + member + `,"nick":"Alder"}`,
+		`{` + member + `,"payment/provider":"stripe","payment/reference":"pi_1"}`,
+		`{` + member + `,"payment":{"provider":"stripe","reference":"pi_1","amount":799}}`,
+		`{` + member + `,"payment":` + strings.Repeat(`{"payment":`, 300), placement(id, "pi_\uFFFD"),
+		`{` + member + `,"payment":{"provider":"` + "\xff" + `","reference":"pi_1"}}`,
+	} {
+		bad(400, "malformed-request", http.MethodPost, "/orders", body)
+	}
+	for _, body := range []string{
+		"{}", `{"checkout":""}`, `{"checkout":"../` + id[3:] + `"}`, `{` + member + `,"payment":{}}`,
+		placement(id, ""), placement(id, "pi 2"), placement(id, "pi_2\n"), placement(id, strings.Repeat("r", 256)),
+	} {
+		bad(422, "invalid", http.MethodPost, "/orders", body)
+	}
+	bad(413, "content-too-large", http.MethodPost, "/orders", placement(id, strings.Repeat("r", 4096)))
+	bad(413, gatewaysOwn, http.MethodPost, "/orders/"+id+"/cancel", strings.Repeat("x", 7<<20))
+	bad(400, "malformed-request", http.MethodPost, "/orders/"+id+"/fulfil", "{}")
+	bad(400, "malformed-request", http.MethodPost, "/orders/"+id+"/fulfil?at=now", "")
+	bad(400, "malformed-request", http.MethodPost, "/orders/"+id+"/cancel", `{"reason":null}`)
+	bad(422, "invalid", http.MethodPost, "/orders/"+id+"/cancel", `{}`)
+	bad(422, "invalid", http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"\u0000"}`)
+	for _, query := range []string{
+		"status=open", "status=", "from=today", "until=2026-11-22", "limit=0", "from=2026-11-22T09:00:00Z&until=2026-11-22T08:59:59Z",
+	} {
+		bad(422, "invalid", http.MethodGet, "/orders?"+query, "")
+	}
+	for _, query := range []string{"stauts=placed", "limit=1&limit=2", "cursor=", "cursor=" + id, "from=%zz"} {
+		bad(400, "malformed-request", http.MethodGet, "/orders?"+query, "")
+	}
+	for _, wrong := range []string{"%00", id + "%00", "..", id[1:], id + "A", "%3F", id + "%3Fx", "%252F", strings.Repeat("a", 5000)} {
+		bad(404, "not-found", http.MethodGet, "/checkouts/"+wrong, "")
+		bad(404, "not-found", http.MethodGet, "/orders/"+wrong, "")
+		bad(404, "not-found", http.MethodPost, "/orders/"+wrong+"/cancel", `{"reason":"fraud"}`)
+	}
+	for _, path := range []string{
+		"/orders/" + id, "/orders/", "/orders/" + id + "/", "/orders/" + id + "/refund", "/checkouts", "/checkouts/" + id, "/Orders",
+	} {
+		bad(404, gatewaysOwn, http.MethodPost, path, `{}`)
+	}
+	for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		bad(404, gatewaysOwn, method, "/orders/"+id, "")
+	}
+	bad(404, gatewaysOwn, http.MethodGet, "/orders/"+id+"/fulfil", "")
+	wantRefusedAll(t, requests)
+}
+
+// After a lost response the same request again returns the order, as it was changed by the first.
+func TestOrders_LostResponses_RetryIsReplayed(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	id := s.checkOut(t)
+	store := newStore(t)
+	address := serve(t, store.endpoint)
+	for _, step := range []struct{ path, body, status string }{
+		{"/orders", placement(id, "pi_1"), "placed"}, {"/orders/" + id + "/fulfil", "", "fulfilled"},
+		{"/orders/" + id + "/cancel", `{"reason":"chargeback"}`, "cancelled"},
+	} {
+		r := s.request(http.MethodPost, step.path, step.body)
+		store.failure.Store(loses)
+		send(t, address, r).wantProblem(t, http.StatusServiceUnavailable, "unavailable")
+		store.failure.Store(works)
+		changed := s.send(t, http.MethodGet, "/orders/"+id, "")
+		if again := send(t, address, r); again.wantOrder(t, step.status, true).ID != id || again.body != changed.body {
+			t.Errorf("%s: the retry got %s, want %s", step.path, again.body, changed.body)
+		}
+	}
+}
+
+// list returns all orders of a list, page by page. The index may be behind, so the list is read until it has this many orders.
+func (s till) list(t *testing.T, query string, want int) []order {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		var listed []order
+		for next := "/shop/" + s.id + "/orders" + query; next != ""; {
+			a := send(t, baseURL(t), request{target: next, header: []string{s.authorization}})
+			a.wantStatus(t, http.StatusOK)
+			page := decode[orderPage](t, a)
+			listed = append(listed, page.Orders...)
+			next = ""
+			if page.Next != nil {
+				next = *page.Next
+			}
+		}
+		if len(listed) == want {
+			return listed
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d orders with %q, want %d", len(listed), query, want)
+		}
+	}
+}
+
+func idsOf(orders []order) []string {
+	var ids []string
+	for _, o := range orders {
+		ids = append(ids, o.ID)
+	}
+	return ids
+}
+
+func TestListOrders_Pages_AreNewestFirst(t *testing.T) {
+	s := newTill(t)
+	if page := s.send(t, http.MethodGet, "/orders", ""); page.body != `{"orders":[],"next":null}` {
+		t.Errorf("the list of a new shop is %s", page.body)
+	}
+	s.checkOut(t) // is not ordered, and so not listed
+	var placed []order
+	for i := range 5 {
+		o := s.place(t, s.checkOut(t), fmt.Sprintf("pi_%d", i)).wantOrder(t, "placed", false)
+		placed = slices.Insert(placed, 0, o)
+		time.Sleep(2 * time.Millisecond) // orders of one millisecond are sorted by their tokens
+	}
+	all := idsOf(placed)
+	for _, query := range []string{"", "?limit=1", "?limit=2", "?limit=5", "?limit=200"} {
+		if listed := idsOf(s.list(t, query, 5)); !slices.Equal(listed, all) {
+			t.Errorf("%q lists %q, want %q", query, listed, all)
+		}
+	}
+	s.send(t, http.MethodPost, "/orders/"+all[1]+"/fulfil", "").wantOrder(t, "fulfilled", false)
+	s.send(t, http.MethodPost, "/orders/"+all[2]+"/fulfil", "").wantOrder(t, "fulfilled", false)
+	s.send(t, http.MethodPost, "/orders/"+all[2]+"/cancel", `{"reason":"chargeback"}`).wantOrder(t, "cancelled", false)
+	at := func(i int) string { return placed[i].OrderedAt.Format("2006-01-02T15:04:05.000Z") }
+	for query, want := range map[string][]string{
+		"?status=placed":            {all[0], all[3], all[4]},
+		"?status=placed&limit=1":    {all[0], all[3], all[4]},
+		"?status=fulfilled":         {all[1]},
+		"?status=cancelled&limit=1": {all[2]},
+		"?from=" + at(2):            all[:3],
+		"?until=" + at(2):           all[3:],
+		"?from=" + at(3) + "&until=" + at(1) + "&limit=1":       all[2:4],
+		"?from=" + at(4) + "&until=" + at(0) + "&status=placed": all[3:],
+		"?from=" + at(1) + "&until=" + at(1):                    nil,
+		"?until=1970-01-01T00:00:00Z":                           nil,
+		"?from=9999-12-31T23:59:59Z":                            nil,
+		"?until=9999-12-31T23:59:59Z":                           all,
+	} {
+		if listed := idsOf(s.list(t, query, len(want))); !slices.Equal(listed, want) {
+			t.Errorf("%q lists %q, want %q", query, listed, want)
+		}
+	}
+	// A cursor may be sent with other times. It still says where the list goes on.
+	next := *decode[orderPage](t, s.send(t, http.MethodGet, "/orders?limit=2", "")).Next
+	cursor := "&" + regexp.MustCompile(`cursor=[^&]+`).FindString(next)
+	for query, want := range map[string][]string{
+		"?from=" + at(3) + cursor: {all[2], all[3]}, "?from=" + at(0) + cursor: nil, "?until=" + at(3) + cursor: {all[4]},
+	} {
+		if listed := idsOf(s.list(t, query, len(want))); !slices.Equal(listed, want) {
+			t.Errorf("%q lists %q, want %q", query, listed, want)
+		}
+	}
+	(newTill(t)).send(t, http.MethodGet, "/orders?"+cursor[1:], "").wantProblem(t, http.StatusBadRequest, "malformed-request")
+}
+
+// 100 checkouts are ordered four times each, with two payments. One payment wins each, and both its requests get the same order.
+func TestPlaceOrder_Races_OrderEachCheckoutOnce(t *testing.T) {
+	s := newTill(t)
+	const orders, atOnce, racers = 100, 10, 4
+	winners := make(map[string]string) // the payments by order
+	for range orders / atOnce {
+		ids := make([]string, atOnce)
+		for i := range ids {
+			ids[i] = s.checkOut(t)
+		}
+		reference := func(i int) string { return fmt.Sprintf("pi_%d", i/atOnce%2) }
+		answers := race(t, atOnce*racers, func(i int) string {
+			return s.request(http.MethodPost, "/orders", placement(ids[i%atOnce], reference(i))).raw()
+		})
+		for at, id := range ids {
+			mismatches := 0
+			for i := at; i < len(answers); i += atOnce {
+				if answers[i].status == http.StatusConflict {
+					answers[i].wantProblem(t, http.StatusConflict, "payment-mismatch")
+					mismatches++
+					continue
+				}
+				answers[i].wantStatus(t, http.StatusOK)
+				o := decode[order](t, answers[i])
+				if winners[id] == "" {
+					winners[id] = o.Payment.Reference
+				}
+				if o.ID != id || o.Payment.Reference != reference(i) || winners[id] != reference(i) {
+					t.Errorf("a request with %s got %s; order %s has %s", reference(i), answers[i].body, id, winners[id])
+				}
+			}
+			if mismatches != racers/2 {
+				t.Errorf("order %s: %d requests have the wrong payment, want %d", id, mismatches, racers/2)
+			}
+		}
+	}
+	for _, o := range s.list(t, "", orders) {
+		if o.Status != "placed" || winners[o.ID] != o.Payment.Reference {
+			t.Errorf("order %+v, want payment %s", o, winners[o.ID])
+		}
+	}
+	if len(winners) != orders {
+		t.Errorf("%d orders, want %d", len(winners), orders)
+	}
+}
+
+// 50 orders are cancelled twice at once. Both requests get the same time and reason.
+func TestCancelOrder_Races_KeepTheFirstReason(t *testing.T) {
+	s := newTill(t)
+	const orders = 50
+	ids := make([]string, orders)
+	for i := range ids {
+		ids[i] = s.checkOut(t)
+		s.place(t, ids[i], "pi_cart").wantOrder(t, "placed", false)
+	}
+	reasons := [2]string{"chargeback", "fraud"}
+	answers := race(t, 2*orders, func(i int) string {
+		return s.request(http.MethodPost, "/orders/"+ids[i/2]+"/cancel", fmt.Sprintf(`{"reason":%q}`, reasons[i%2])).raw()
+	})
+	stored := make(map[string]order)
+	for _, o := range s.list(t, "?status=cancelled", orders) {
+		stored[o.ID] = o
+	}
+	for i, id := range ids {
+		answers[2*i].wantStatus(t, http.StatusOK)
+		o := decode[order](t, answers[2*i])
+		if answers[2*i].body != answers[2*i+1].body {
+			t.Errorf("one request got %s, the other %s", answers[2*i].body, answers[2*i+1].body)
+		}
+		isStored := stored[id].CancelReason == o.CancelReason && stored[id].CancelledAt.Equal(o.CancelledAt)
+		if o.ID != id || !isStored || !slices.Contains(reasons[:], o.CancelReason) {
+			t.Errorf("a request got %+v, and %+v is stored", o, stored[id])
+		}
+	}
+}
