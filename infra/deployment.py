@@ -20,6 +20,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TABLES = ("CatalogueTable", "VouchersTable", "CheckoutsTable")  # whose data must not be lost; an empty RefusalsTable loses nothing
+INDEXED, INDEX = "CheckoutsTable", "orders"
 POLICY = (ROOT / "infra" / "stack-policy.json").read_text()
 
 
@@ -124,7 +125,7 @@ def check(environment):
     lost = []
     for name in (*TABLES, "RefusalsTable"):
         table = wanted.get(name, before.get(name, ""))
-        if table and table != before.get(name):
+        if table and (table != before.get(name) or name == INDEXED):  # the present table may lack an index that this version needs
             check_table(name, table)
         if not table and name in TABLES and (nested or before.get(name)):
             lost.append(f"  {name}: {before.get(name) or outputs.get(name, 'TABLE')}")
@@ -151,6 +152,18 @@ def check_table(parameter, name):
     keys = [(key["AttributeName"], key["KeyType"]) for key in table["KeySchema"]]
     if keys != [("customer", "HASH"), ("sk", "RANGE")] or table["TableStatus"] != "ACTIVE":
         sys.exit(f"{parameter}: {name} cannot be used: it is {table['TableStatus']}, and its key is {keys}")
+    if parameter == INDEXED:
+        check_index(name, table)
+
+
+def check_index(name, table):
+    index = next((i for i in table.get("GlobalSecondaryIndexes", []) if i["IndexName"] == INDEX), {})
+    keys = [(key["AttributeName"], key["KeyType"]) for key in index.get("KeySchema", [])]
+    whole = index.get("Projection", {}).get("ProjectionType") == "ALL"
+    if keys != [("customer", "HASH"), ("ordered", "RANGE")] or not whole or index.get("IndexStatus") != "ACTIVE":
+        state = f"is {index['IndexStatus']} with the key {keys}" if index else "does not exist"
+        sys.exit(f"{INDEXED}: {name} cannot be used: its index {INDEX} {state}. docs/operations.md says how to add it, under "
+                 '"The index of orders". Nothing was changed.')
 
 
 def protect(environment, policy=POLICY):
