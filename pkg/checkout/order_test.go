@@ -17,9 +17,9 @@ import (
 type orderStore struct{ *fakeStore }
 
 func (s orderStore) Place(
-	_ context.Context, customer catalog.CustomerID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
+	ctx context.Context, customer catalog.CustomerID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
 ) (checkout.Checkout, error) {
-	return s.change(customer, id, func(c *checkout.Checkout) {
+	return s.change(ctx, customer, id, func(c *checkout.Checkout) {
 		isPaid := order.Payment != checkout.Payment{} || c.Total.Minor == 0
 		if c.Order == nil && c.Expires.After(expiresAfter) && isPaid {
 			c.Order = &order
@@ -27,8 +27,8 @@ func (s orderStore) Place(
 	})
 }
 
-func (s orderStore) Fulfil(_ context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time) (checkout.Checkout, error) {
-	return s.change(customer, id, func(c *checkout.Checkout) {
+func (s orderStore) Fulfil(ctx context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time) (checkout.Checkout, error) {
+	return s.change(ctx, customer, id, func(c *checkout.Checkout) {
 		if c.Order != nil && c.Order.Status() == checkout.OrderPlaced {
 			c.Order.Fulfilled = at
 		}
@@ -36,9 +36,9 @@ func (s orderStore) Fulfil(_ context.Context, customer catalog.CustomerID, id ch
 }
 
 func (s orderStore) Cancel(
-	_ context.Context, customer catalog.CustomerID, id checkout.ID, reason string, at time.Time,
+	ctx context.Context, customer catalog.CustomerID, id checkout.ID, reason string, at time.Time,
 ) (checkout.Checkout, error) {
-	return s.change(customer, id, func(c *checkout.Checkout) {
+	return s.change(ctx, customer, id, func(c *checkout.Checkout) {
 		if c.Order != nil && c.Order.Status() != checkout.OrderCancelled {
 			c.Order.Cancelled, c.Order.Reason = at, reason
 		}
@@ -57,8 +57,10 @@ func (s orderStore) List(
 }
 
 // change changes the checkout if that has the ID, and returns a copy of what is stored afterwards.
-func (s orderStore) change(customer catalog.CustomerID, id checkout.ID, change func(*checkout.Checkout)) (checkout.Checkout, error) {
-	stored, err := s.Recall(context.Background(), customer, id.Token())
+func (s orderStore) change(
+	ctx context.Context, customer catalog.CustomerID, id checkout.ID, change func(*checkout.Checkout),
+) (checkout.Checkout, error) {
+	stored, err := s.Recall(ctx, customer, id.Token())
 	if err != nil {
 		return checkout.Checkout{}, err
 	}
@@ -288,7 +290,8 @@ func TestPlace_KeyThatMadeAnotherCheckoutSince_IsExpired(t *testing.T) {
 	}
 	s.mustPlace(second, first.Expires)
 	// The new checkout is ordered, the old one still is not.
-	if _, _, err := s.Place(t.Context(), emberforge, first.ID, stripe("pi_1047"), first.Expires.Add(time.Millisecond)); !errors.Is(err, checkout.ErrExpired) {
+	_, _, err := s.Place(t.Context(), emberforge, first.ID, stripe("pi_1047"), first.Expires.Add(time.Millisecond))
+	if !errors.Is(err, checkout.ErrExpired) {
 		t.Errorf("after the other was ordered: Place = %v, want checkout.ErrExpired", err)
 	}
 }

@@ -415,50 +415,52 @@ type placing struct {
 	err      error
 }
 
-// 100 checkouts are each ordered four times at once: twice with one payment, twice with another. One payment wins. Its first request
-// makes the order and its second is a replay; both requests of the other payment are told.
+// 100 checkouts are each ordered four times at once: twice with one payment, twice with another.
 func TestPlace_RaceOfTwoPayments_HasOneWinner(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)
-	var made []checkout.Checkout
-	races := make([][]placing, 100)
+	races := make(map[checkout.ID][]*placing)
 	var requests []func()
-	for i := range races {
+	for range 100 {
 		c := k.mustOpen(coins(""))
-		made = append(made, c)
 		for n := range 4 {
-			races[i] = append(races[i], placing{payment: stripe(fmt.Sprintf("pi_%d", n%2)), at: noon().Add(time.Duration(n) * time.Millisecond)})
-		}
-		for n := range races[i] {
-			p := &races[i][n]
+			p := &placing{payment: stripe(fmt.Sprintf("pi_%d", n%2)), at: noon().Add(time.Duration(n) * time.Millisecond)}
+			races[c.ID] = append(races[c.ID], p)
 			requests = append(requests, func() { p.order, p.replayed, p.err = k.orders.Place(within(t), emberforge, c.ID, p.payment, p.at) })
 		}
 	}
 	atOnce(requests...)
-	for i, race := range races {
-		stored, err := k.records.Show(t.Context(), emberforge, made[i].ID)
-		if err != nil || stored.Order == nil {
-			t.Fatalf("checkout %d is not ordered: %+v, %v", i, stored, err)
-		}
-		placed := 0
-		for _, p := range race {
-			switch {
-			case p.payment != stored.Order.Payment:
-				if !errors.Is(p.err, checkout.ErrPaymentMismatch) {
-					t.Errorf("checkout %d: the other payment gets %v, want checkout.ErrPaymentMismatch", i, p.err)
-				}
-			case p.err != nil || !reflect.DeepEqual(p.order, stored):
-				t.Errorf("checkout %d: the payment gets %+v, %v, want %+v", i, p.order.Order, p.err, stored.Order)
-			case !p.replayed:
-				placed++
-			}
-		}
-		if placed != 1 {
-			t.Errorf("checkout %d was placed %d times", i, placed)
-		}
+	for id, race := range races {
+		k.wantOneWinner(id, race)
 	}
 	if got := len(k.items()); got != len(races) {
 		t.Errorf("%d items are stored, want %d", got, len(races))
+	}
+}
+
+// wantOneWinner judges a race. The first request with the payment that is stored makes the order, and the second is a replay. Requests
+// with the other payment learn that it came too late.
+func (k *till) wantOneWinner(id checkout.ID, race []*placing) {
+	k.t.Helper()
+	stored, err := k.records.Show(k.t.Context(), emberforge, id)
+	if err != nil || stored.Order == nil {
+		k.t.Fatalf("%s is not ordered: %+v, %v", id, stored, err)
+	}
+	placed := 0
+	for _, p := range race {
+		if p.err == nil && !p.replayed {
+			placed++
+		}
+		if p.payment != stored.Order.Payment {
+			if !errors.Is(p.err, checkout.ErrPaymentMismatch) {
+				k.t.Errorf("%s: the other payment gets %v, want checkout.ErrPaymentMismatch", id, p.err)
+			}
+		} else if p.err != nil || !reflect.DeepEqual(p.order, stored) {
+			k.t.Errorf("%s: the payment gets %+v, %v, want %+v", id, p.order.Order, p.err, stored.Order)
+		}
+	}
+	if placed != 1 {
+		k.t.Errorf("%s was placed %d times", id, placed)
 	}
 }
 
