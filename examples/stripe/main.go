@@ -1,0 +1,94 @@
+// Command stripe is the server of a shop that sells with Shopfront and is paid with Stripe. README.md says how to try it.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/stripe/stripe-go/v85"
+
+	"shopfront/pkg/client"
+)
+
+// patience is how long a request may take. It leaves time for a second attempt at Shopfront.
+const patience = 20 * time.Second
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	err := run(ctx, os.Getenv, log)
+	stop()
+	if err != nil {
+		log.ErrorContext(ctx, "the server ended", "error", err)
+		os.Exit(1)
+	}
+}
+
+// run serves until ctx ends. Then it finishes the requests that it has.
+func run(ctx context.Context, getenv func(string) string, log *slog.Logger) error {
+	t, err := newTill(getenv, log)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{
+		Addr: ":" + port(getenv), Handler: t.handler(), ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: patience + 10*time.Second, IdleTimeout: time.Minute,
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.ListenAndServe() }()
+	log.InfoContext(ctx, "open", "shop", t.ownURL)
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	return server.Shutdown(closing)
+}
+
+// newTill reads the configuration, which README.md describes. The error names every variable that is missing.
+func newTill(getenv func(string) string, log *slog.Logger) (*till, error) {
+	var missing []error
+	required := func(name string) string {
+		value := getenv(name)
+		if value == "" {
+			missing = append(missing, fmt.Errorf("set the environment variable %s", name))
+		}
+		return value
+	}
+	shopURL, shopKey := required("SHOP_URL"), required("SHOP_KEY")
+	stripeKey, webhookSecret := required("STRIPE_SECRET_KEY"), required("STRIPE_WEBHOOK_SECRET")
+	if missing != nil {
+		return nil, errors.Join(missing...)
+	}
+	baseURL, customer, _ := strings.Cut(shopURL, "/shop/")
+	shop, err := client.New(baseURL, customer, client.WithServerKey(shopKey))
+	if err != nil {
+		return nil, fmt.Errorf("SHOP_URL must look like https://shop.example/shop/CUSTOMER, and SHOP_KEY be a key of that customer: %w", err)
+	}
+	backends := stripe.NewBackendsWithConfig(&stripe.BackendConfig{
+		URL:             new(cmp.Or(getenv("STRIPE_API"), stripe.APIURL)),
+		LeveledLogger:   &stripe.LeveledLogger{Level: stripe.LevelNull}, // it would log what shoppers sent; till logs the errors
+		EnableTelemetry: new(false),
+	})
+	return &till{
+		shop: shop, stripe: stripe.NewClient(stripeKey, stripe.WithBackends(backends)), webhookSecret: webhookSecret,
+		ownURL: cmp.Or(getenv("OWN_URL"), "http://localhost:"+port(getenv)), log: log,
+		deliver: func(ctx context.Context, order client.PlacedOrder) error {
+			log.InfoContext(ctx, "delivered", "product", order.Product, "variant", order.Variant, "amount", order.Amount)
+			return nil
+		},
+	}, nil
+}
+
+func port(getenv func(string) string) string { return cmp.Or(getenv("PORT"), "4242") }

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stripe/stripe-go/v85"
+	"github.com/stripe/stripe-go/v85/webhook"
+
+	"shopfront/pkg/client"
+)
+
+const (
+	maxBodyBytes = 64 << 10
+	// metadataKey names the checkout in a Stripe session. Only the owner of the Stripe account can write metadata, while a shopper
+	// can choose the client_reference_id of a payment link.
+	metadataKey = "shopfront_checkout"
+	// sessionMargin is how long a Stripe session outlives its checkout. Stripe accepts no session that ends within 30 minutes, and
+	// an open checkout may be about to expire. Shopfront keeps the price for 7 more days, so a late payment does no harm.
+	sessionMargin = 31 * time.Minute
+	// otherUnits lists the currencies that Stripe does not count in the minor units of ISO 4217, as Shopfront does. Stripe counts two
+	// digits of ISK and UGX where ISO has none, and none of MGA where ISO has two. Of currencies with three digits, Stripe only
+	// accepts amounts that end in 0. All others agree, those without digits included: 500 is 5.00 EUR and 500 JPY to both. See
+	// https://docs.stripe.com/currencies
+	otherUnits = "ISK UGX MGA BHD IQD JOD KWD LYD OMR TND"
+
+	page = `<!doctype html><title>Ember coins</title><form method="post" action="/buy?product=coins&amp;variant=500">` +
+		`<input type="hidden" name="attempt" value="%s"><button>Buy 500 coins</button></form>`
+)
+
+// till sells: it checks out at Shopfront, takes the payment with Stripe, places the order and delivers.
+type till struct {
+	shop          *client.Client
+	stripe        *stripe.Client
+	webhookSecret string
+	ownURL        string // where shoppers reach this server
+	// deliver delivers an order once for each order ID. It is called again if the server crashed before the order was fulfilled.
+	deliver func(context.Context, client.PlacedOrder) error
+	log     *slog.Logger
+}
+
+func (t *till) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = fmt.Fprintf(w, page, client.NewKey())
+	})
+	mux.HandleFunc("GET /thanks", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "Thank you. We deliver as soon as the payment has arrived.\n") // only /webhook knows whether it has
+	})
+	mux.HandleFunc("POST /buy", t.buy)
+	mux.HandleFunc("POST /webhook", t.webhook)
+	// A request that takes too long gets 503, and its context ends.
+	return http.TimeoutHandler(http.MaxBytesHandler(mux, maxBodyBytes), patience, "Please try again.\n")
+}
+
+// buy checks out a variant and sends the shopper to Stripe. The form's attempt is a random value that the page made: a shopper who
+// clicks twice gets the same checkout and the same Stripe session, and pays once.
+func (t *till) buy(w http.ResponseWriter, r *http.Request) {
+	order := client.Order{Product: r.FormValue("product"), Variant: r.FormValue("variant"), Data: r.FormValue("data")}
+	checkout, err := t.shop.Checkout(r.Context(), order, client.WithKey(cmp.Or(r.FormValue("attempt"), client.NewKey())))
+	for _, refusal := range []error{client.ErrNotFound, client.ErrInvalid, client.ErrMalformedID, client.ErrMalformedKey} {
+		if errors.Is(err, refusal) {
+			http.Error(w, "This is not on sale, or something is missing in the form.", http.StatusUnprocessableEntity)
+			return
+		}
+	}
+	if errors.Is(err, client.ErrKeyInUse) {
+		http.Error(w, "This form was used already. To buy something else, reload the shop's page.", http.StatusConflict)
+		return
+	}
+	next := t.ownURL + "/thanks"
+	switch {
+	case err != nil:
+	case checkout.Total.Minor == 0:
+		err = t.settle(r.Context(), checkout.ID, client.Payment{})
+	default:
+		next, err = t.openSession(r.Context(), checkout)
+	}
+	if err != nil {
+		t.log.ErrorContext(r.Context(), "cannot sell", "error", err)
+		http.Error(w, "Please try again.", http.StatusServiceUnavailable)
+		return
+	}
+	http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // the address is Stripe's or this server's own
+}
+
+// openSession returns the address of the Stripe session in which the shopper pays the checkout. Every parameter follows from the
+// checkout, because Stripe rejects other parameters with the same idempotency key.
+func (t *till) openSession(ctx context.Context, checkout client.Checkout) (string, error) {
+	if slices.Contains(strings.Fields(otherUnits), checkout.Total.Currency) {
+		return "", fmt.Errorf("%s: Stripe and Shopfront count this currency in different units", checkout.Total.Currency)
+	}
+	params := &stripe.CheckoutSessionCreateParams{
+		Mode:              new(string(stripe.CheckoutSessionModePayment)),
+		ClientReferenceID: new(checkout.ID), // for people who search the dashboard
+		ExpiresAt:         new(checkout.ExpiresAt.Add(sessionMargin).Unix()),
+		SuccessURL:        new(t.ownURL + "/thanks"),
+		CancelURL:         new(t.ownURL + "/"),
+		LineItems: []*stripe.CheckoutSessionCreateLineItemParams{{
+			Quantity: new(int64(1)), // of the whole checkout: only its total is certain to be what the shopper owes
+			PriceData: &stripe.CheckoutSessionCreateLineItemPriceDataParams{
+				Currency:   new(strings.ToLower(checkout.Total.Currency)),
+				UnitAmount: new(checkout.Total.Minor),
+				ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{
+					Name: new(fmt.Sprintf("%d × %s, %s", checkout.Amount, checkout.Product, checkout.Variant)),
+				},
+			},
+		}},
+	}
+	params.AddMetadata(metadataKey, checkout.ID)
+	params.SetIdempotencyKey("shopfront-" + checkout.ID)
+	session, err := t.stripe.V1CheckoutSessions.Create(ctx, params)
+	if failure, is := errors.AsType[*stripe.Error](err); is { // its text can repeat the request
+		return "", fmt.Errorf("open a Stripe session: %s %s, status %d, request %s",
+			failure.Type, failure.Code, failure.HTTPStatusCode, failure.RequestID)
+	}
+	if err != nil {
+		return "", fmt.Errorf("open a Stripe session: %w", err)
+	}
+	return session.URL, nil
+}
+
+// webhook receives Stripe's events. With any status but 2xx, Stripe sends the event again later, for up to three days.
+func (t *till) webhook(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, "The body is too large.", http.StatusRequestEntityTooLarge)
+		return
+	}
+	// The Stripe CLI and older endpoints send events of other API versions. The members that are read below are the same in all.
+	options := webhook.ConstructEventOptions{IgnoreAPIVersionMismatch: true}
+	event, err := webhook.ConstructEventWithOptions(body, r.Header.Get("Stripe-Signature"), t.webhookSecret, options)
+	if err != nil {
+		http.Error(w, "Not an event with a valid signature.", http.StatusBadRequest)
+		return
+	}
+	if event.Type != stripe.EventTypeCheckoutSessionCompleted && event.Type != stripe.EventTypeCheckoutSessionAsyncPaymentSucceeded {
+		return
+	}
+	var session stripe.CheckoutSession
+	if err := json.Unmarshal(event.Data.Raw, &session); err != nil {
+		t.log.ErrorContext(r.Context(), "cannot read a session", "event", event.ID, "error", err)
+		http.Error(w, "Not a session.", http.StatusInternalServerError)
+		return
+	}
+	checkout := session.Metadata[metadataKey]
+	// A bank transfer completes its session before it is paid. Sessions without a checkout belong to something else.
+	if checkout == "" || session.PaymentStatus != stripe.CheckoutSessionPaymentStatusPaid || session.PaymentIntent == nil {
+		return
+	}
+	// The amount needs no check: openSession set it to the checkout's total, and a shopper cannot change a session.
+	payment := client.Payment{Provider: "stripe", Reference: session.PaymentIntent.ID}
+	err = t.settle(r.Context(), checkout, payment)
+	switch {
+	case isFinal(err):
+		// This server does not refund by itself. Alert somebody on this line.
+		t.log.ErrorContext(r.Context(), "refund a payment", "payment", payment.Reference, "reason", err)
+	case err != nil:
+		t.log.WarnContext(r.Context(), "a payment is not settled yet", "payment", payment.Reference, "error", err)
+		http.Error(w, "Please send the event again.", http.StatusServiceUnavailable)
+	}
+}
+
+// settle places and delivers an order. Repeat it after any error that is not final: every step is applied once.
+func (t *till) settle(ctx context.Context, checkout string, payment client.Payment) error {
+	order, err := t.shop.PlaceOrder(ctx, checkout, payment)
+	if err != nil || order.Status != client.OrderPlaced {
+		return err // or the order is delivered already
+	}
+	if err := t.deliver(ctx, order); err != nil {
+		return fmt.Errorf("deliver: %w", err)
+	}
+	_, err = t.shop.FulfilOrder(ctx, order.ID)
+	return err
+}
+
+// isFinal reports whether a payment buys nothing, now or later.
+func isFinal(err error) bool {
+	if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown {
+		return false // the order may exist
+	}
+	return errors.Is(err, client.ErrCheckoutExpired) || errors.Is(err, client.ErrPaymentMismatch) ||
+		errors.Is(err, client.ErrOrderCancelled) || errors.Is(err, client.ErrNotFound)
+}

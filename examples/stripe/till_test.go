@@ -1,0 +1,539 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stripe/stripe-go/v85"
+	"github.com/stripe/stripe-go/v85/webhook"
+
+	"shopfront/pkg/client"
+)
+
+const (
+	shopKey       = "sf_" + "3Q0001AlderKestrelFoxOwl-3Q0001AlderKestrelFoxOwl-3Q0001Alde"
+	stripeKey     = "sk_test_Alder"
+	webhookSecret = "whsec_Kestrel"
+	paymentID     = "pi_3Q0001"
+)
+
+// shopfront stands in for Shopfront. It sells everything for one price.
+type shopfront struct {
+	price    client.Money
+	refuses  *client.ProblemError // every order
+	loses    string               // the end of a path whose next response gets lost
+	mu       sync.Mutex
+	byKey    map[string]client.Checkout
+	orders   map[string]client.PlacedOrder
+	unlocked bool // a request had no key of the shop's server
+}
+
+func (s *shopfront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unlocked = s.unlocked || r.Header.Get("Authorization") != "Bearer "+shopKey
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /shop/emberforge/checkout/{product}/{variant}", s.checkOut)
+	mux.HandleFunc("POST /shop/emberforge/orders", s.place)
+	mux.HandleFunc("POST /shop/emberforge/orders/{id}/fulfil", s.fulfil)
+	answer := httptest.NewRecorder()
+	mux.ServeHTTP(answer, r)
+	if s.loses != "" && strings.HasSuffix(r.URL.Path, s.loses) {
+		s.loses = ""
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes())
+}
+
+func (s *shopfront) checkOut(w http.ResponseWriter, r *http.Request) {
+	if r.PathValue("product") != "coins" {
+		writeProblem(w, client.ProblemError{Type: "not-found", Status: http.StatusNotFound})
+		return
+	}
+	key := r.Header.Get("Idempotency-Key")
+	checkout, isKnown := s.byKey[key]
+	if _, isOrdered := s.orders[checkout.ID]; isOrdered {
+		writeProblem(w, client.ProblemError{Type: "idempotency-key-in-use", Status: http.StatusUnprocessableEntity})
+		return
+	}
+	if !isKnown {
+		now := time.Now().UTC().Truncate(time.Millisecond)
+		checkout = client.Checkout{
+			ID: fmt.Sprintf("ySBDAj4aT84YTR_U3sQzxw_%d", len(s.byKey)), Status: client.CheckoutOpen, Product: "coins",
+			Variant: r.PathValue("variant"), Amount: 1, Data: json.RawMessage(`""`),
+			UnitPrice: s.price, Subtotal: s.price, Discount: client.Money{Currency: s.price.Currency}, Total: s.price,
+			CreatedAt: now, ExpiresAt: now.Add(30 * time.Minute),
+		}
+		s.byKey[key] = checkout
+	}
+	writeJSON(w, checkout)
+}
+
+func (s *shopfront) place(w http.ResponseWriter, r *http.Request) {
+	var asked struct {
+		Checkout string
+		Payment  client.Payment
+	}
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		writeProblem(w, client.ProblemError{Type: "malformed-request", Status: http.StatusBadRequest})
+		return
+	}
+	if s.refuses != nil {
+		writeProblem(w, *s.refuses)
+		return
+	}
+	for _, c := range s.byKey {
+		if _, isOrdered := s.orders[c.ID]; c.ID == asked.Checkout && !isOrdered {
+			s.orders[c.ID] = client.PlacedOrder{
+				ID: c.ID, Status: client.OrderPlaced, Product: c.Product, Variant: c.Variant, Amount: c.Amount, Data: c.Data,
+				UnitPrice: c.UnitPrice, Subtotal: c.Subtotal, Discount: c.Discount, Total: c.Total, CreatedAt: c.CreatedAt,
+				Payment: asked.Payment, OrderedAt: time.Now(),
+			}
+		}
+	}
+	writeJSON(w, s.orders[asked.Checkout])
+}
+
+func (s *shopfront) fulfil(w http.ResponseWriter, r *http.Request) {
+	order := s.orders[r.PathValue("id")]
+	order.Status, order.FulfilledAt = client.OrderFulfilled, time.Now()
+	s.orders[order.ID] = order
+	writeJSON(w, order)
+}
+
+func writeJSON(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value)
+}
+
+func writeProblem(w http.ResponseWriter, p client.ProblemError) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_, _ = fmt.Fprintf(w, `{"type":"urn:problem:shopfront:%s","title":"A title","status":%d}`, p.Type, p.Status)
+}
+
+// stripeAPI stands in for Stripe. It opens one session for each idempotency key.
+type stripeAPI struct {
+	mu       sync.Mutex
+	fails    bool
+	keys     []string
+	sessions []url.Values // the parameters
+}
+
+func (s *stripeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = r.ParseForm() // a form that cannot be read is empty
+	key := r.Header.Get("Idempotency-Key")
+	i := slices.Index(s.keys, key)
+	switch {
+	case r.Method+r.URL.Path != "POST/v1/checkout/sessions" || r.Header.Get("Authorization") != "Bearer "+stripeKey:
+		http.Error(w, `{"error":{"type":"invalid_request_error"}}`, http.StatusUnauthorized)
+		return
+	case s.fails || i >= 0 && s.sessions[i].Encode() != r.PostForm.Encode():
+		http.Error(w, `{"error":{"type":"idempotency_error","message":"Keys of `+key+` differ"}}`, http.StatusBadRequest)
+		return
+	case i < 0:
+		i = len(s.keys)
+		s.keys, s.sessions = append(s.keys, key), append(s.sessions, r.PostForm)
+	}
+	writeJSON(w, map[string]string{"id": fmt.Sprintf("cs_test_%d", i), "url": fmt.Sprintf("https://checkout.stripe.com/c/pay/cs_test_%d", i)})
+}
+
+// street is where a till, its Shopfront and Stripe are.
+type street struct {
+	*till
+
+	shopfront *shopfront
+	stripeAPI *stripeAPI
+	delivered []string
+	log       bytes.Buffer
+}
+
+func environment(shopURL, stripeURL string) func(string) string {
+	return func(name string) string {
+		return map[string]string{
+			"SHOP_URL": shopURL, "SHOP_KEY": shopKey, "STRIPE_SECRET_KEY": stripeKey, "STRIPE_WEBHOOK_SECRET": webhookSecret,
+			"STRIPE_API": stripeURL, "OWN_URL": "https://coins.example",
+		}[name]
+	}
+}
+
+func open(t *testing.T) *street {
+	t.Helper()
+	s := &street{
+		shopfront: &shopfront{
+			price: client.Money{Minor: 499, Currency: "EUR", Display: "4.99 EUR"},
+			byKey: map[string]client.Checkout{}, orders: map[string]client.PlacedOrder{},
+		},
+		stripeAPI: &stripeAPI{},
+	}
+	shop, api := httptest.NewServer(s.shopfront), httptest.NewServer(s.stripeAPI)
+	t.Cleanup(shop.Close)
+	t.Cleanup(api.Close)
+	var err error
+	if s.till, err = newTill(environment(shop.URL+"/shop/emberforge", api.URL), slog.New(slog.NewTextHandler(&s.log, nil))); err != nil {
+		t.Fatal(err)
+	}
+	// One attempt at Shopfront, so that it is Stripe who tries again.
+	if s.shop, err = client.New(shop.URL, "emberforge", client.WithServerKey(shopKey), client.WithAttempts(1)); err != nil {
+		t.Fatal(err)
+	}
+	s.deliver = func(_ context.Context, order client.PlacedOrder) error {
+		s.delivered = append(s.delivered, order.ID)
+		return nil
+	}
+	t.Cleanup(func() {
+		if s.shopfront.unlocked {
+			t.Error("Shopfront got a request without the key of the shop's server")
+		}
+		for _, secret := range []string{shopKey, stripeKey, webhookSecret, "ySBDAj4aT84YTR_U3sQzxw"} {
+			if strings.Contains(s.log.String(), secret) {
+				t.Errorf("the log contains %s:\n%s", secret, &s.log)
+			}
+		}
+	})
+	return s
+}
+
+func (s *street) post(t *testing.T, target, body string, header http.Header) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, strings.NewReader(body))
+	r.Header = header
+	w := httptest.NewRecorder()
+	s.handler().ServeHTTP(w, r)
+	return w
+}
+
+// buy returns the address to which the server sends the shopper, and the checkout's ID.
+func (s *street) buy(t *testing.T, attempt string) (next, checkout string) {
+	t.Helper()
+	form := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+	response := s.post(t, "/buy?product=coins&variant=500", "attempt="+attempt, form)
+	if response.Code != http.StatusSeeOther {
+		t.Fatalf("buying gets %d\n%s", response.Code, &s.log)
+	}
+	return response.Header().Get("Location"), s.shopfront.byKey[attempt].ID
+}
+
+// event is an event of a session that pays the checkout.
+func event(kind, paymentStatus, checkout string) string {
+	return fmt.Sprintf(`{"id":"evt_1","object":"event","api_version":%q,"type":%q,"data":{"object":{"id":"cs_test_0",`+
+		`"object":"checkout.session","client_reference_id":%q,"metadata":{"shopfront_checkout":%[3]q},"payment_status":%q,`+
+		`"payment_intent":%q}}}`, stripe.APIVersion, kind, checkout, paymentStatus, paymentID)
+}
+
+func paid(checkout string) string { return event("checkout.session.completed", "paid", checkout) }
+
+func sign(body, secret string, at time.Time) string {
+	return webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: []byte(body), Secret: secret, Timestamp: at}).Header
+}
+
+// report sends an event as Stripe does, and returns the status.
+func (s *street) report(t *testing.T, body string) int {
+	t.Helper()
+	return s.post(t, "/webhook", body, http.Header{"Stripe-Signature": {sign(body, webhookSecret, time.Now())}}).Code
+}
+
+// wantSold fails the test unless the checkout was ordered with the payment, delivered once, and fulfilled.
+func (s *street) wantSold(t *testing.T, checkout string, payment client.Payment) {
+	t.Helper()
+	order := s.shopfront.orders[checkout]
+	if len(s.shopfront.orders) != 1 || order.Status != client.OrderFulfilled || order.Payment != payment {
+		t.Errorf("orders are %+v, want one that is fulfilled and paid with %+v", s.shopfront.orders, payment)
+	}
+	if !slices.Equal(s.delivered, []string{checkout}) {
+		t.Errorf("delivered %q, want %q once", s.delivered, checkout)
+	}
+}
+
+func (s *street) wantNothingSold(t *testing.T) {
+	t.Helper()
+	if len(s.shopfront.orders) > 0 || len(s.delivered) > 0 {
+		t.Errorf("orders are %+v and delivered %q, want none", s.shopfront.orders, s.delivered)
+	}
+}
+
+func stripePayment() client.Payment { return client.Payment{Provider: "stripe", Reference: paymentID} }
+
+func TestTill_PaidSession_BecomesAFulfilledOrder(t *testing.T) {
+	s := open(t)
+	next, checkout := s.buy(t, "Alder-1")
+	if next != "https://checkout.stripe.com/c/pay/cs_test_0" {
+		t.Errorf("the shopper is sent to %s", next)
+	}
+	s.wantNothingSold(t)
+	ends := s.shopfront.byKey["Alder-1"].ExpiresAt.Add(31 * time.Minute).Unix()
+	want := url.Values{
+		"mode": {"payment"}, "client_reference_id": {checkout}, "metadata[shopfront_checkout]": {checkout}, "expires_at": {fmt.Sprint(ends)},
+		"success_url": {"https://coins.example/thanks"}, "cancel_url": {"https://coins.example/"}, "line_items[0][quantity]": {"1"},
+		"line_items[0][price_data][currency]": {"eur"}, "line_items[0][price_data][unit_amount]": {"499"},
+		"line_items[0][price_data][product_data][name]": {"1 × coins, 500"},
+	}
+	if got := s.stripeAPI.sessions[0]; got.Encode() != want.Encode() {
+		t.Errorf("the session has %v, want %v", got, want)
+	}
+	if status := s.report(t, paid(checkout)); status != http.StatusOK {
+		t.Errorf("the event gets %d\n%s", status, &s.log)
+	}
+	s.wantSold(t, checkout, stripePayment())
+}
+
+func TestBuy_ClickedTwice_OpensOneSession(t *testing.T) {
+	s := open(t)
+	first, _ := s.buy(t, "Alder-1")
+	again, _ := s.buy(t, "Alder-1")
+	other, _ := s.buy(t, "Alder-2")
+	if first != again || first == other || len(s.stripeAPI.sessions) != 2 {
+		t.Errorf("sent to %s, then %s, and with another attempt to %s", first, again, other)
+	}
+}
+
+func TestBuy_StripeGetsAmountsInItsOwnUnits(t *testing.T) {
+	for currency, isSold := range map[string]bool{
+		"EUR": true, "HUF": true, "JPY": true, "XOF": true, "ISK": false, "UGX": false, "MGA": false, "KWD": false, "TND": false,
+	} {
+		t.Run(currency, func(t *testing.T) {
+			s := open(t)
+			s.shopfront.price = client.Money{Minor: 500, Currency: currency, Display: "500 " + currency}
+			status := s.post(t, "/buy?product=coins&variant=500", "", nil).Code
+			if !isSold {
+				if status != http.StatusServiceUnavailable || len(s.stripeAPI.sessions) > 0 {
+					t.Errorf("buying gets %d, and Stripe got %v", status, s.stripeAPI.sessions)
+				}
+				return
+			}
+			if got := s.stripeAPI.sessions[0].Get("line_items[0][price_data][unit_amount]"); got != "500" {
+				t.Errorf("Stripe got %s, want 500", got)
+			}
+		})
+	}
+}
+
+func TestBuy_NothingToPay_IsOrderedAtOnce(t *testing.T) {
+	s := open(t)
+	s.shopfront.price = client.Money{Minor: 0, Currency: "EUR", Display: "0.00 EUR"}
+	if next, checkout := s.buy(t, "Alder-1"); next != "https://coins.example/thanks" {
+		t.Errorf("the shopper is sent to %s", next)
+	} else {
+		s.wantSold(t, checkout, client.Payment{})
+	}
+	if len(s.stripeAPI.sessions) > 0 {
+		t.Errorf("Stripe got %v", s.stripeAPI.sessions)
+	}
+}
+
+func TestBuy_Refusals(t *testing.T) {
+	for name, test := range map[string]struct {
+		target string
+		want   int
+	}{
+		"an unknown product":           {"/buy?product=cape&variant=red", http.StatusUnprocessableEntity},
+		"a malformed product":          {"/buy?product=..&variant=500", http.StatusUnprocessableEntity},
+		"a malformed attempt":          {"/buy?product=coins&variant=500&attempt=Alder,1", http.StatusUnprocessableEntity},
+		"a form that has paid already": {"/buy?product=coins&variant=500&attempt=Alder-1", http.StatusConflict},
+		"Stripe fails":                 {"/buy?product=coins&variant=500&attempt=Alder-2", http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			_, checkout := s.buy(t, "Alder-1")
+			s.report(t, paid(checkout))
+			s.stripeAPI.fails = true
+			if status := s.post(t, test.target, "", nil).Code; status != test.want {
+				t.Errorf("buying gets %d, want %d", status, test.want)
+			}
+		})
+	}
+}
+
+func TestWebhook_SameEventTwice_DeliversOnce(t *testing.T) {
+	s := open(t)
+	_, checkout := s.buy(t, "Alder-1")
+	for range 2 {
+		if status := s.report(t, paid(checkout)); status != http.StatusOK {
+			t.Errorf("the event gets %d\n%s", status, &s.log)
+		}
+	}
+	s.wantSold(t, checkout, stripePayment())
+}
+
+func TestWebhook_LostResponseOfShopfront_IsAskedForAgain(t *testing.T) {
+	for name, lost := range map[string]string{"placing": "/orders", "fulfilling": "/fulfil"} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			_, checkout := s.buy(t, "Alder-1")
+			s.shopfront.loses = lost
+			for _, want := range []int{http.StatusServiceUnavailable, http.StatusOK} {
+				if status := s.report(t, paid(checkout)); status != want {
+					t.Errorf("the event gets %d, want %d\n%s", status, want, &s.log)
+				}
+			}
+			s.wantSold(t, checkout, stripePayment())
+		})
+	}
+}
+
+func TestWebhook_FailedDelivery_IsRepeated(t *testing.T) {
+	s := open(t)
+	_, checkout := s.buy(t, "Alder-1")
+	deliver := s.deliver
+	s.deliver = func(context.Context, client.PlacedOrder) error { return io.ErrUnexpectedEOF }
+	if status := s.report(t, paid(checkout)); status != http.StatusServiceUnavailable {
+		t.Errorf("the event gets %d, want 503", status)
+	}
+	s.deliver = deliver
+	if status := s.report(t, paid(checkout)); status != http.StatusOK {
+		t.Errorf("the repeated event gets %d, want 200", status)
+	}
+	s.wantSold(t, checkout, stripePayment())
+}
+
+func TestWebhook_ForgedEvent_Is400(t *testing.T) {
+	for name, signature := range map[string]func(body string) string{
+		"no signature":             func(string) string { return "" },
+		"not a signature":          func(string) string { return "t=1,v1=Alder" },
+		"signed by somebody else":  func(body string) string { return sign(body, "whsec_Alder", time.Now()) },
+		"signed for another event": func(string) string { return sign(paid("coins"), webhookSecret, time.Now()) },
+		"an old event, replayed":   func(body string) string { return sign(body, webhookSecret, time.Now().Add(-time.Hour)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			_, checkout := s.buy(t, "Alder-1")
+			body := paid(checkout)
+			if status := s.post(t, "/webhook", body, http.Header{"Stripe-Signature": {signature(body)}}).Code; status != http.StatusBadRequest {
+				t.Errorf("the event gets %d, want 400", status)
+			}
+			s.wantNothingSold(t)
+		})
+	}
+}
+
+func TestWebhook_LargeBody_Is413(t *testing.T) {
+	s := open(t)
+	if status := s.report(t, strings.Repeat(" ", 64<<10)+paid("coins")); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("the event gets %d, want 413", status)
+	}
+}
+
+func TestWebhook_OnlyAPaidSessionOfACheckoutIsPlaced(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind, status string
+		isSold       bool
+	}{
+		"paid by card":             {"checkout.session.completed", "paid", true},
+		"a bank transfer begins":   {"checkout.session.completed", "unpaid", false},
+		"a bank transfer arrives":  {"checkout.session.async_payment_succeeded", "paid", true},
+		"a bank transfer fails":    {"checkout.session.async_payment_failed", "unpaid", false},
+		"nothing was to be paid":   {"checkout.session.completed", "no_payment_required", false},
+		"an event of another kind": {"checkout.session.expired", "paid", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			_, checkout := s.buy(t, "Alder-1")
+			if status := s.report(t, event(test.kind, test.status, checkout)); status != http.StatusOK {
+				t.Errorf("the event gets %d\n%s", status, &s.log)
+			}
+			if !test.isSold {
+				s.wantNothingSold(t)
+				return
+			}
+			s.wantSold(t, checkout, stripePayment())
+		})
+	}
+}
+
+// A shopper may choose the client_reference_id of a payment link, and so pay little for somebody's expensive checkout.
+func TestWebhook_ReferenceThatAShopperChose_BuysNothing(t *testing.T) {
+	s := open(t)
+	_, checkout := s.buy(t, "Alder-1")
+	body := strings.Replace(paid(checkout), "shopfront_checkout", "campaign", 1)
+	if status := s.report(t, body); status != http.StatusOK {
+		t.Errorf("the event gets %d\n%s", status, &s.log)
+	}
+	s.wantNothingSold(t)
+}
+
+func TestWebhook_EventOfAnotherAPIVersion_IsRead(t *testing.T) {
+	s := open(t)
+	_, checkout := s.buy(t, "Alder-1")
+	if status := s.report(t, strings.Replace(paid(checkout), stripe.APIVersion, "2022-11-15", 1)); status != http.StatusOK {
+		t.Errorf("the event gets %d\n%s", status, &s.log)
+	}
+	s.wantSold(t, checkout, stripePayment())
+}
+
+func TestWebhook_Refusals(t *testing.T) {
+	const refund, wait = "refund a payment", "not settled yet"
+	for name, test := range map[string]struct {
+		status, want int
+		logged       string
+	}{
+		"checkout-expired": {http.StatusConflict, http.StatusOK, refund},
+		"payment-mismatch": {http.StatusConflict, http.StatusOK, refund},
+		"order-cancelled":  {http.StatusConflict, http.StatusOK, refund},
+		"not-found":        {http.StatusNotFound, http.StatusOK, refund},
+		"unauthorized":     {http.StatusUnauthorized, http.StatusServiceUnavailable, wait},
+		"unavailable":      {http.StatusServiceUnavailable, http.StatusServiceUnavailable, wait},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			_, checkout := s.buy(t, "Alder-1")
+			s.shopfront.refuses = &client.ProblemError{Type: name, Status: test.status}
+			if status := s.report(t, paid(checkout)); status != test.want {
+				t.Errorf("the event gets %d, want %d", status, test.want)
+			}
+			log := s.log.String()
+			if strings.Count(log, "\n") != 1 || !strings.Contains(log, test.logged) || !strings.Contains(log, paymentID) ||
+				!strings.Contains(log, name) {
+				t.Errorf("logged %q, want %q with the payment and the reason", log, test.logged)
+			}
+			s.wantNothingSold(t)
+		})
+	}
+}
+
+func TestNewTill_Configuration(t *testing.T) {
+	whole := environment("https://shop.example/shop/emberforge", "")
+	for name, want := range map[string][]string{
+		"":                      {"SHOP_URL", "SHOP_KEY", "STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET"},
+		"SHOP_URL":              {"SHOP_URL"},
+		"SHOP_KEY":              {"SHOP_KEY"},
+		"STRIPE_SECRET_KEY":     {"STRIPE_SECRET_KEY"},
+		"STRIPE_WEBHOOK_SECRET": {"STRIPE_WEBHOOK_SECRET"},
+	} {
+		t.Run("without "+name, func(t *testing.T) {
+			_, err := newTill(func(asked string) string {
+				if name == "" || asked == name {
+					return ""
+				}
+				return whole(asked)
+			}, slog.New(slog.DiscardHandler))
+			if err == nil || strings.Count(err.Error(), "\n") != len(want)-1 {
+				t.Fatalf("the error is %v, want a line for each of %q", err, want)
+			}
+			for _, variable := range want {
+				if !strings.Contains(err.Error(), "set the environment variable "+variable) {
+					t.Errorf("the error is %v, want it to name %s", err, variable)
+				}
+			}
+		})
+	}
+	if _, err := newTill(environment("https://shop.example", ""), slog.New(slog.DiscardHandler)); err == nil ||
+		!strings.Contains(err.Error(), "SHOP_URL must look like") || strings.Contains(err.Error(), shopKey) {
+		t.Errorf("without a customer the error is %v", err)
+	}
+}
