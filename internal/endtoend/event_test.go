@@ -42,11 +42,19 @@ type eventAnswer struct {
 func TestFunction_EventJSON_GetsItsResponse(t *testing.T) {
 	run := localRun(t)
 	runtime := functions(t, run.State.DynamoDBEndpoint)
+	// A file cannot hold a live key, so the events of orders get no further than the guard.
+	unauthorized := eventAnswer{401, "Www-Authenticate", "Bearer", []string{`"type":"urn:problem:shopfront:unauthorized"`}}
 	answers := map[string]eventAnswer{
 		"redeem-voucher":   {200, "Content-Type", "application/json", []string{`"status":"redeemed"`, `"code":"WELCOME-COINS"`, `"nick":"Alder"`}},
 		"checkout-area":    {200, "Cache-Control", "no-cache", []string{`"customer":{"id":"sakura-goods"`, `"currency":"JPY"`, `"next":null`}},
 		"checkout":         {200, "Cache-Control", "no-store", []string{`"product":"vip-rank","variant":"30-days","amount":1,"data":{"player":"Alder"}`}},
 		"checkout-variant": {200, "Deprecation", "@1795219200", []string{`"product":"coins","variant":"500","amount":2`, `"total":{"minor":998,`}},
+		"show-checkout":    {404, "Content-Type", "application/problem+json", []string{`"type":"urn:problem:shopfront:not-found"`}},
+		"place-order":      unauthorized,
+		"list-orders":      unauthorized,
+		"show-order":       unauthorized,
+		"fulfil-order":     unauthorized,
+		"cancel-order":     unauthorized,
 		"removed-payment":  {410, "Content-Type", "application/problem+json", []string{`"type":"urn:problem:shopfront:gone"`}},
 		"api-docs":         {200, "Content-Type", "text/html; charset=utf-8", []string{"<h1>Changelog</h1>", `<time datetime="2023-09-19">19 September 2023</time>`}},
 	}

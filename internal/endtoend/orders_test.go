@@ -301,7 +301,8 @@ func TestOrders_BadRequests_AreRejected(t *testing.T) {
 	}
 	member := fmt.Sprintf(`"checkout":%q`, id)
 	for _, body := range []string{
-		" ", "null", "[]", "{", placement(id, "pi_2") + "{}", `{"checkout":1}`, `{` + member + `,"payment":null}`, `{` + member + `,"nick":"Alder"}`,
+		" ", "null", "[]", "{", placement(id, "pi_2") + "{}", `{"checkout":1}`,
+		`{` + member + `,"payment":null}`, `{` + member + `,"nick":"Alder"}`,
 		`{` + member + `,"payment/provider":"stripe","payment/reference":"pi_1"}`,
 		`{` + member + `,"payment":{"provider":"stripe","reference":"pi_1","amount":799}}`,
 		`{` + member + `,"payment":` + strings.Repeat(`{"payment":`, 300), placement(id, "pi_\uFFFD"),

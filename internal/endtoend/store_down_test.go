@@ -112,6 +112,9 @@ func serve(t *testing.T, endpoint string) string {
 	return server.URL
 }
 
+// unknownCheckout is a path below /shop/{customer}. It has the form of a checkout's ID.
+const unknownCheckout = "/checkouts/ySBDAj4aT84YTR_U3sQzxw_2aflcPZvHBww39tksi9GA"
+
 // storeRequests are requests that need the store.
 func (s shop) storeRequests() map[string]request {
 	at := func(method, path string, header ...string) request {
@@ -131,6 +134,8 @@ func (s shop) storeRequests() map[string]request {
 		"check out, without a key":   at(http.MethodGet, "/checkout/coins/500"),
 		"check out, deprecated path": at(http.MethodGet, "/checkout/coins/variant/500"),
 		"check out, head":            at(http.MethodHead, "/checkout/coins/500"),
+		"show a checkout":            at(http.MethodGet, unknownCheckout),
+		"show a checkout, head":      at(http.MethodHead, unknownCheckout),
 	}
 }
 
@@ -175,7 +180,7 @@ func storeShop(t *testing.T) shop {
 func warmUp(t *testing.T, address string, s shop) {
 	t.Helper()
 	send(t, address, s.redeemRequest(body("UNKNOWN", ""))).wantRefused(t)
-	for _, path := range []string{"-2/checkout", "/checkout/coins/none", "/checkout/coins/variant/none"} {
+	for _, path := range []string{"-2/checkout", "/checkout/coins/none", "/checkout/coins/variant/none", unknownCheckout} {
 		send(t, address, request{target: "/shop/" + s.id + path}).wantStatus(t, http.StatusNotFound)
 	}
 }
