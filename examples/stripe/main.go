@@ -4,7 +4,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -58,18 +57,18 @@ func run(ctx context.Context, getenv func(string) string, log *slog.Logger) erro
 
 // newTill reads the configuration, which README.md describes. The error names every variable that is missing.
 func newTill(getenv func(string) string, log *slog.Logger) (*till, error) {
-	var missing []error
+	var missing []string
 	required := func(name string) string {
 		value := getenv(name)
 		if value == "" {
-			missing = append(missing, fmt.Errorf("set the environment variable %s", name))
+			missing = append(missing, name)
 		}
 		return value
 	}
 	shopURL, shopKey := required("SHOP_URL"), required("SHOP_KEY")
 	stripeKey, webhookSecret := required("STRIPE_SECRET_KEY"), required("STRIPE_WEBHOOK_SECRET")
 	if missing != nil {
-		return nil, errors.Join(missing...)
+		return nil, fmt.Errorf("set the environment variables %s", strings.Join(missing, ", "))
 	}
 	baseURL, customer, _ := strings.Cut(shopURL, "/shop/")
 	shop, err := client.New(baseURL, customer, client.WithServerKey(shopKey))
