@@ -140,7 +140,8 @@ func newOrderPlaceCommand(s *session) *cobra.Command {
 		Args: exactly("CUSTOMER", "ID"), DisableFlagsInUseLine: true,
 		Long: `Turn a checkout that was paid into an order, up to 7 days after the checkout expired. ID is the checkout's, and
 becomes the order's. The shop's server normally does this; use the command if it could not. Check first, at the
-payment provider, that the payment was made: Shopfront only stores its name.
+payment provider, that the payment was made: Shopfront only stores its name. The clock of this machine decides
+whether the 7 days are over.
 
 --provider and --reference name the payment. A checkout with a total of zero needs none. The same payment again
 returns the same order and changes nothing.`,
@@ -254,7 +255,7 @@ func (s *session) describeNoOrder(err error, shop *operator.Shop, id checkout.ID
 		return refused(kindExists, "checkout %s was ordered with another payment; nothing was changed: see %s, and refund the payment that "+
 			"the order does not name", id, show)
 	case errors.Is(err, checkout.ErrOrderCancelled):
-		return refused(kindInvalid, "order %s is cancelled for good; nothing was changed: do not deliver it, and refund what was paid for it; "+
+		return refused(kindInvalid, "order %s is cancelled for good; nothing was changed: do not deliver it, and refund its payment unless that is done; "+
 			"see %s", id, show)
 	default:
 		return s.describeNoCheckout(err, shop, id)

@@ -162,6 +162,8 @@ func (t *till) webhook(w http.ResponseWriter, r *http.Request) {
 	payment := client.Payment{Provider: "stripe", Reference: session.PaymentIntent.ID}
 	err = t.settle(r.Context(), checkout, payment)
 	switch {
+	case errors.Is(err, client.ErrOrderCancelled): // whoever cancelled the order decided about the refund
+		t.log.WarnContext(r.Context(), "the order is cancelled", "payment", payment.Reference, "reason", err)
 	case isFinal(err):
 		// This server does not refund by itself. Alert somebody on this line.
 		t.log.ErrorContext(r.Context(), "refund a payment", "payment", payment.Reference, "reason", err)
@@ -180,7 +182,10 @@ func (t *till) settle(ctx context.Context, checkout string, payment client.Payme
 	if err := t.deliver(ctx, order); err != nil {
 		return fmt.Errorf("deliver: %w", err)
 	}
-	_, err = t.shop.FulfilOrder(ctx, order.ID)
+	if _, err = t.shop.FulfilOrder(ctx, order.ID); errors.Is(err, client.ErrOrderCancelled) {
+		t.log.ErrorContext(ctx, "take back what was delivered", "payment", payment.Reference)
+		return nil
+	}
 	return err
 }
 
@@ -189,6 +194,5 @@ func isFinal(err error) bool {
 	if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown {
 		return false // the order may exist
 	}
-	return errors.Is(err, client.ErrCheckoutExpired) || errors.Is(err, client.ErrPaymentMismatch) ||
-		errors.Is(err, client.ErrOrderCancelled) || errors.Is(err, client.ErrNotFound)
+	return errors.Is(err, client.ErrCheckoutExpired) || errors.Is(err, client.ErrPaymentMismatch) || errors.Is(err, client.ErrNotFound)
 }

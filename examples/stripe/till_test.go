@@ -477,14 +477,14 @@ func TestWebhook_EventOfAnotherAPIVersion_IsRead(t *testing.T) {
 }
 
 func TestWebhook_Refusals(t *testing.T) {
-	const refund, wait = "refund a payment", "not settled yet"
+	const refund, wait, cancelled = "refund a payment", "not settled yet", "the order is cancelled"
 	for name, test := range map[string]struct {
 		status, want int
 		logged       string
 	}{
 		"checkout-expired": {http.StatusConflict, http.StatusOK, refund},
 		"payment-mismatch": {http.StatusConflict, http.StatusOK, refund},
-		"order-cancelled":  {http.StatusConflict, http.StatusOK, refund},
+		"order-cancelled":  {http.StatusConflict, http.StatusOK, cancelled},
 		"not-found":        {http.StatusNotFound, http.StatusOK, refund},
 		"unauthorized":     {http.StatusUnauthorized, http.StatusServiceUnavailable, wait},
 		"unavailable":      {http.StatusServiceUnavailable, http.StatusServiceUnavailable, wait},

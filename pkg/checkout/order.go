@@ -34,6 +34,9 @@ var (
 	ErrOrderCancelled = errors.New("the order is cancelled")
 )
 
+// errNotChanged means that an order has a stored status that this version does not know.
+var errNotChanged = errors.New("the store did not change the order, and no rule says why")
+
 // MemberError says which member of an order's request is wrong and why, in words for the client.
 type MemberError struct {
 	Pointer string // the member (RFC 6901)
@@ -173,10 +176,10 @@ func (o Orders) Place(ctx context.Context, customer catalog.CustomerID, id ID, p
 		return Checkout{}, false, &MemberError{"/payment", "is required, because the total is not zero"}
 	case c.Order == nil:
 		return Checkout{}, false, ErrExpired
+	case c.Order.Payment != payment: // before the next case, because this payment can always be refunded
+		return Checkout{}, false, ErrPaymentMismatch
 	case c.Order.Status() == OrderCancelled:
 		return Checkout{}, false, ErrOrderCancelled
-	case c.Order.Payment != payment:
-		return Checkout{}, false, ErrPaymentMismatch
 	}
 	return c, !c.Order.Placed.Equal(at), nil
 }
@@ -187,8 +190,11 @@ func (o Orders) Fulfil(ctx context.Context, customer catalog.CustomerID, id ID, 
 	if err != nil {
 		return Checkout{}, false, err
 	}
-	if c.Order.Status() == OrderCancelled {
+	switch {
+	case c.Order.Status() == OrderCancelled:
 		return Checkout{}, false, ErrOrderCancelled
+	case c.Order.Fulfilled.IsZero():
+		return Checkout{}, false, errNotChanged
 	}
 	return c, !c.Order.Fulfilled.Equal(at), nil
 }
@@ -198,6 +204,9 @@ func (o Orders) Cancel(ctx context.Context, customer catalog.CustomerID, id ID, 
 	c, err = ordered(id)(o.Store.Cancel(ctx, customer, id, reason, at))
 	if err != nil {
 		return Checkout{}, false, err
+	}
+	if c.Order.Cancelled.IsZero() {
+		return Checkout{}, false, errNotChanged
 	}
 	return c, !c.Order.Cancelled.Equal(at), nil
 }

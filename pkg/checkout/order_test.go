@@ -185,9 +185,11 @@ func TestPlace_CancelledOrder_StaysCancelled(t *testing.T) {
 	if _, _, err := s.Cancel(t.Context(), emberforge, c.ID, "chargeback", noon.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	for _, payment := range []checkout.Payment{stripe("pi_1047"), stripe("pi_1048"), {}} {
-		if _, _, err := s.Place(t.Context(), emberforge, c.ID, payment, noon.Add(2*time.Hour)); !errors.Is(err, checkout.ErrOrderCancelled) {
-			t.Errorf("paid with %+v: Place = %v, want checkout.ErrOrderCancelled", payment, err)
+	for payment, want := range map[checkout.Payment]error{
+		stripe("pi_1047"): checkout.ErrOrderCancelled, stripe("pi_1048"): checkout.ErrPaymentMismatch, {}: checkout.ErrPaymentMismatch,
+	} {
+		if _, _, err := s.Place(t.Context(), emberforge, c.ID, payment, noon.Add(2*time.Hour)); !errors.Is(err, want) {
+			t.Errorf("paid with %+v: Place = %v, want %v", payment, err, want)
 		}
 	}
 }
@@ -579,5 +581,27 @@ func TestParseToken(t *testing.T) {
 		if _, err := checkout.ParseToken(text); !errors.Is(err, checkout.ErrMalformedID) {
 			t.Errorf("ParseToken(%q) = %v", text, err)
 		}
+	}
+}
+
+// laterStatus is a store in which a later version has left an order with a status that this version does not know.
+type laterStatus struct{ checkout.OrderStore }
+
+func (laterStatus) Fulfil(_ context.Context, _ catalog.CustomerID, id checkout.ID, _ time.Time) (checkout.Checkout, error) {
+	return checkout.Checkout{ID: id, Order: &checkout.Order{Payment: stripe("pi_1047"), Placed: noon}}, nil
+}
+
+func (s laterStatus) Cancel(ctx context.Context, customer catalog.CustomerID, id checkout.ID, _ string, at time.Time) (checkout.Checkout, error) {
+	return s.Fulfil(ctx, customer, id, at)
+}
+
+func TestOrders_ChangeThatTheStoreDidNotMake_IsAnError(t *testing.T) {
+	orders := checkout.Orders{Store: laterStatus{}}
+	id := checkout.ID("q83vEjRWeJASNFZ4kBI0Vg_-5ZHo9V0Hk3RmKUL0dT2g")
+	if _, _, err := orders.Fulfil(t.Context(), emberforge, id, noon); err == nil {
+		t.Error("fulfilled")
+	}
+	if _, _, err := orders.Cancel(t.Context(), emberforge, id, "chargeback", noon); err == nil {
+		t.Error("cancelled")
 	}
 }

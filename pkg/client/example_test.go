@@ -102,8 +102,8 @@ func (*till) charge(checkout string, total client.Money) client.Payment {
 	return client.Payment{Provider: "stripe", Reference: "pi_3Q0001"}
 }
 
-// refund pays a payment back, once for each payment.
-func (*till) refund(payment client.Payment) error {
+// refund pays back the part of a payment that was for a checkout, once.
+func (*till) refund(checkout string, payment client.Payment) error {
 	fmt.Println("refunded", payment.Reference)
 	return nil
 }
@@ -136,9 +136,9 @@ func settle(ctx context.Context, shop *client.Client, till *till, checkout strin
 	if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown {
 		return err // the order may exist: neither deliver nor refund
 	}
-	for _, refusal := range []error{client.ErrCheckoutExpired, client.ErrPaymentMismatch, client.ErrOrderCancelled, client.ErrNotFound} {
+	for _, refusal := range []error{client.ErrCheckoutExpired, client.ErrPaymentMismatch, client.ErrNotFound} {
 		if errors.Is(err, refusal) {
-			return errors.Join(err, till.refund(payment)) // this payment buys nothing, now or later
+			return errors.Join(err, till.refund(checkout, payment)) // it buys nothing of this checkout, now or later
 		}
 	}
 	if err != nil {

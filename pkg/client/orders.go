@@ -63,10 +63,10 @@ func (o PlacedOrder) isComplete() bool {
 // ordered with this payment, by this call or by an earlier one with the same arguments. Like all calls about orders, it needs
 // WithServerKey.
 //
-// After one of these errors this payment buys nothing, so refund it: ErrCheckoutExpired, ErrNotFound (the checkout is unknown or was
-// deleted), ErrPaymentMismatch (the checkout was ordered with another payment) and ErrOrderCancelled (the order exists, and
-// ShowOrder tells its payment). ErrInvalid means that the payment is missing or malformed. After an *OutcomeUnknownError neither
-// deliver nor refund: repeat the call.
+// After one of these errors the payment buys nothing of this checkout, so refund the checkout's total: ErrCheckoutExpired, ErrNotFound
+// (the checkout is unknown or was deleted) and ErrPaymentMismatch (the checkout was ordered with another payment). ErrOrderCancelled
+// means that the order with this payment is cancelled: whoever cancelled it decides about a refund. ErrInvalid means that the payment is
+// missing or malformed. After an *OutcomeUnknownError neither deliver nor refund: repeat the call.
 //
 // The call needs no Idempotency-Key, because an order is stored under its checkout. That also makes ErrPaymentMismatch and
 // ErrOrderCancelled final at once, even if an attempt was lost. Before it believes another refusal, PlaceOrder asks again
@@ -100,8 +100,8 @@ func (c *Client) FulfilOrder(ctx context.Context, id string) (PlacedOrder, error
 }
 
 // CancelOrder cancels an order for good, once: the first time and reason stay. The reason has 1 to 400 bytes. A fulfilled order can be
-// cancelled, too. CancelOrder pays nothing back. ErrNotFound means that the order does not exist. After an *OutcomeUnknownError repeat
-// the call.
+// cancelled, too. CancelOrder pays nothing back. ErrNotFound means that the order does not exist; if the outcome of PlaceOrder was unknown,
+// repeat that first. After an *OutcomeUnknownError repeat the call.
 func (c *Client) CancelOrder(ctx context.Context, id, reason string) (PlacedOrder, error) {
 	body, _ := json.Marshal(struct { // encoding a string cannot fail
 		Reason string `json:"reason"`
@@ -158,8 +158,10 @@ func (c *Client) ordersPath() string { return "/shop/" + c.customer + "/orders" 
 // OrderFilter selects placed orders. A zero field selects all.
 type OrderFilter struct {
 	Status OrderStatus
-	From   time.Time // of placing, inclusive
-	Until  time.Time // of placing, exclusive
+	// From is when the first orders were placed, inclusive. An order can appear after newer ones. So do not continue at the time of
+	// the newest one: list those with OrderPlaced, or begin some minutes earlier.
+	From  time.Time
+	Until time.Time // of placing, exclusive
 	// PageSize is how many orders a page has at most, from 1 to 200; 0: as many as the service likes.
 	PageSize int
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 )
@@ -35,7 +34,7 @@ func (s Service) PlaceOrder(placer OrderPlacer) http.Handler {
 			if err != nil {
 				return answer{}, err
 			}
-			if err := c.admit(serverOnly); err != nil {
+			if err := c.admitServer(); err != nil {
 				return answer{}, err
 			}
 			order, replayed, err := placer.Place(c.Context(), c.customer, id, payment, c.received)
@@ -43,8 +42,6 @@ func (s Service) PlaceOrder(placer OrderPlacer) http.Handler {
 		},
 	})
 }
-
-func serverOnly(access.Settings) access.Policy { return access.ServerOnly }
 
 // orderRequest validates the request's form.
 func orderRequest(c *call) (id checkout.ID, payment checkout.Payment, err error) {
@@ -81,7 +78,7 @@ func (s Service) ShowOrder(reader OrderReader) http.Handler {
 			if err != nil {
 				return answer{}, err
 			}
-			if err := c.admit(serverOnly); err != nil {
+			if err := c.admitServer(); err != nil {
 				return answer{}, err
 			}
 			order, err := reader.Show(c.Context(), c.customer, id)
@@ -104,7 +101,7 @@ func (s Service) ListOrders(lister OrderLister) http.Handler {
 			if err != nil {
 				return answer{}, err
 			}
-			if err := c.admit(serverOnly); err != nil {
+			if err := c.admitServer(); err != nil {
 				return answer{}, err
 			}
 			orders, end, err := lister.List(c.Context(), c.customer, filter)
@@ -168,7 +165,8 @@ func placedBetween(query url.Values) (from, until time.Time, err error) {
 		if !query.Has(bound.name) {
 			continue
 		}
-		if *bound.at, err = time.Parse(time.RFC3339, query.Get(bound.name)); err != nil || bound.at.Year() < 1970 {
+		// Unlike time.Parse, UnmarshalText is strict.
+		if err = bound.at.UnmarshalText([]byte(query.Get(bound.name))); err != nil || bound.at.Year() < 1970 {
 			return from, until, problemInvalid.because("The time must be one of RFC 3339, such as 2026-11-22T09:00:00Z.").of(bound.name)
 		}
 	}
@@ -215,7 +213,7 @@ func (s Service) FulfilOrder(fulfiller OrderFulfiller) http.Handler {
 			if err := checkNoBody(c.Request); err != nil {
 				return answer{}, err
 			}
-			if err := c.admit(serverOnly); err != nil {
+			if err := c.admitServer(); err != nil {
 				return answer{}, err
 			}
 			order, replayed, err := fulfiller.Fulfil(c.Context(), c.customer, id, c.received)
@@ -254,7 +252,7 @@ func (s Service) CancelOrder(canceller OrderCanceller) http.Handler {
 			if err != nil {
 				return answer{}, err
 			}
-			if err := c.admit(serverOnly); err != nil {
+			if err := c.admitServer(); err != nil {
 				return answer{}, err
 			}
 			order, replayed, err := canceller.Cancel(c.Context(), c.customer, id, reason, c.received)
@@ -268,13 +266,16 @@ func orderAnswer(c *call, ordered checkout.Checkout, replayed bool, err error, o
 		return answer{}, err
 	}
 	a, err := jsonAnswer(http.StatusOK, representOrder(ordered))
+	if err != nil {
+		return answer{}, err
+	}
 	if replayed {
 		c.record.note("replayed")
 		a.header.Set("Idempotency-Replayed", "true")
 	} else {
 		c.record.note(outcome, metrics...)
 	}
-	return a, err
+	return a, nil
 }
 
 // orderJSON is an order. Its ID is that of its checkout.

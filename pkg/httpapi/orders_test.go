@@ -283,6 +283,15 @@ func TestOrders_WithoutALiveKey_Are401BeforeAnyLookup(t *testing.T) {
 	}
 }
 
+// A stranger must not be able to make the functions read settings.
+func TestOrders_WithoutCredentials_Are401AlsoIfTheStoreIsDown(t *testing.T) {
+	for _, call := range everyOrderCall() {
+		s := newService(t)
+		s.Guard = nil // a call of it would panic
+		s.send(call.endpoint(s, unusedOrders(t)), call.request()).want(t, http.StatusUnauthorized, unauthorized)
+	}
+}
+
 func TestOrders_HEAD_RespondsLikeGETWithoutABody(t *testing.T) {
 	for _, call := range []orderCall{listing(), showing()} {
 		call.method = http.MethodHead
@@ -511,12 +520,12 @@ func TestOrders_Errors_BecomeProblems(t *testing.T) {
 		{
 			"another payment", checkout.ErrPaymentMismatch,
 			`{"type":"urn:problem:shopfront:payment-mismatch","title":"Ordered with another payment","status":409,` +
-				`"detail":"This checkout was ordered with another payment. Nothing was changed; one of the payments needs a refund."}`,
+				`"detail":"This checkout was ordered with another payment, and nothing was changed. This payment bought nothing of this checkout."}`,
 		},
 		{
 			"cancelled", checkout.ErrOrderCancelled,
 			`{"type":"urn:problem:shopfront:order-cancelled","title":"Order cancelled","status":409,` +
-				`"detail":"This order is cancelled, and stays so."}`,
+				`"detail":"This order is cancelled, and stays so. Whoever cancelled it decides about the refund."}`,
 		},
 		{
 			"payment missing", &checkout.MemberError{Pointer: "/payment", Reason: "is required, because the total is not zero"},

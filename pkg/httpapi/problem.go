@@ -201,9 +201,9 @@ func recogniseCheckout(err error) *problemError {
 	case errors.Is(err, checkout.ErrExpired):
 		return problemCheckoutExpired.because("The checkout expired more than 7 days ago, or its key made another checkout. Nothing was ordered.")
 	case errors.Is(err, checkout.ErrPaymentMismatch):
-		return problemPaymentMismatch.because("This checkout was ordered with another payment. Nothing was changed; one of the payments needs a refund.")
+		return problemPaymentMismatch.because("This checkout was ordered with another payment, and nothing was changed. This payment bought nothing of this checkout.")
 	case errors.Is(err, checkout.ErrOrderCancelled):
-		return problemOrderCancelled.because("This order is cancelled, and stays so.")
+		return problemOrderCancelled.because("This order is cancelled, and stays so. Whoever cancelled it decides about the refund.")
 	default:
 		return problemInternal.new()
 	}

@@ -78,7 +78,10 @@ func DecodeCheckout(it Item) checkout.Checkout {
 		UnitPrice: amount(AttrUnitPrice), Subtotal: amount(AttrSubtotal), Discount: amount(AttrDiscount), Total: amount(AttrTotal),
 		Created: it.Time(AttrCreated), Expires: it.Time(AttrExpires),
 	}
-	if it.Str(AttrStatus) != StatusOpen {
+	if c.DataIsObject && c.Data == "" { // somebody erased it
+		c.Data = "{}"
+	}
+	if it.Has(AttrOrdered) {
 		c.Order = decodeOrder(it)
 	}
 	return c
