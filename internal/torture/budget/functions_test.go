@@ -17,10 +17,12 @@ import (
 	"shopfront/internal/local/samtemplate"
 	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/lambdahttp"
 	"shopfront/pkg/lambdahttp/checkoutfunction"
 	"shopfront/pkg/lambdahttp/dynamoclient"
+	"shopfront/pkg/lambdahttp/orderfunction"
 	"shopfront/pkg/voucher"
 )
 
@@ -57,6 +59,11 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, till, err := orderfunction.New(t.Context(), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	orders := checkout.Orders{Store: till}
 	service.Refusals = access.NewRefusals(dynamo.NewRefusals(client, variables["REFUSALS_TABLE"]))
 	f := functions{
 		handlers: map[string]*lambdahttp.Handler{
@@ -64,6 +71,12 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 			"checkout-area":    lambdahttp.NewHandler(service.CheckoutArea(sold), env.Now),
 			"checkout":         lambdahttp.NewHandler(service.Checkout(desk), env.Now),
 			"checkout-variant": lambdahttp.NewHandler(service.CheckoutVariant(older), env.Now),
+			"show-checkout":    lambdahttp.NewHandler(service.ShowCheckout(checkout.Checkouts{Store: till}), env.Now),
+			"place-order":      lambdahttp.NewHandler(service.PlaceOrder(orders), env.Now),
+			"list-orders":      lambdahttp.NewHandler(service.ListOrders(orders), env.Now),
+			"show-order":       lambdahttp.NewHandler(service.ShowOrder(orders), env.Now),
+			"fulfil-order":     lambdahttp.NewHandler(service.FulfilOrder(orders), env.Now),
+			"cancel-order":     lambdahttp.NewHandler(service.CancelOrder(orders), env.Now),
 		},
 		timeouts: make(map[string]time.Duration),
 	}

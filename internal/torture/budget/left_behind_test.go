@@ -58,7 +58,9 @@ func (p *replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.known[kind] = answer
 	}
 	p.mu.Unlock()
-	maps.Copy(w.Header(), answer.Header())
+	for _, name := range []string{"Content-Type", "X-Amz-Crc32", "X-Amzn-Requestid"} {
+		w.Header().Set(name, answer.Header().Get(name))
+	}
 	w.WriteHeader(answer.Code)
 	_, _ = w.Write(answer.Body.Bytes()) // the client may have gone away
 }
@@ -80,23 +82,24 @@ func kindOf(operation string, body []byte) (string, error) {
 	if err := json.Unmarshal(body, &call); err != nil {
 		return "", err
 	}
-	at := call.target
+	at, keys := call.target, 1
 	if len(call.TransactItems) > 0 {
 		at = call.TransactItems[0].Update
 	}
 	for table, asked := range call.RequestItems {
-		at = target{TableName: table, Key: asked.Keys[0]}
+		at, keys = target{TableName: table, Key: asked.Keys[0]}, len(asked.Keys)
 	}
 	code, rest, _ := strings.Cut(at.Key.SK.S, "#")
 	infix, _, _ := strings.Cut(rest, "#")
 	marksFull := bytes.Contains(body, []byte(`"#full"`))
-	return fmt.Sprint(operation, at.TableName, strings.TrimRight(code, "0123456789"), infix, call.ExclusiveStartKey != nil, marksFull), nil
+	return fmt.Sprint(operation, at.TableName, keys, strings.TrimRight(code, "0123456789"), infix, call.ExclusiveStartKey != nil, marksFull), nil
 }
 
 // crowd sends requests of all kinds, to functions in this process.
 type crowd struct {
 	api      http.Handler
 	customer string
+	server   string // the key of its server
 	next     atomic.Int64
 	statuses [600]atomic.Int64 // requests by status
 	redeemed atomic.Int64      // redemptions with status 200
@@ -144,11 +147,11 @@ const (
 )
 
 func kept() map[string]voucher.Limit {
-	return map[string]voucher.Limit{single + "9": 1, many + "11": 100, many + "14": 100, spent + "13": 2}
+	return map[string]voucher.Limit{single + "11": 1, many + "13": 100, many + "14": 100, spent + "15": 2}
 }
 
 func (c *crowd) request(number int) request {
-	kinds := requests(c.customer)
+	kinds := requests(c.customer, c.server)
 	redeem := func(code string, of int) request {
 		r := kinds[map[bool]string{true: redeemUsedUp, false: redeemWithKey}[code == spent]]
 		r.body = fmt.Sprintf(`{"code":"%s%d","nick":"Alder"}`, code, number%of)
@@ -158,7 +161,7 @@ func (c *crowd) request(number int) request {
 		return redeem(mute, 1)
 	}
 	const remembered = 64 // codes with many uses
-	switch number % 9 {
+	switch number % 11 {
 	case 0, 1:
 		return redeem(single, *sent)
 	case 2, 3:
@@ -173,8 +176,12 @@ func (c *crowd) request(number int) request {
 		return kinds[area]
 	case 7:
 		return kinds[checkOutOlder]
+	case 8:
+		return kinds[[]string{checkOut, checkOutWithKey}[number/11%2]]
+	case 9:
+		return kinds[[]string{placeOrder, payTwice, fulfilOrder, cancelOrder}[number/11%4]]
 	default:
-		return kinds[[]string{checkOut, checkOutWithKey}[number/9%2]]
+		return kinds[[]string{readCheckout, listOrders, showOrder}[number/11%3]]
 	}
 }
 
@@ -329,13 +336,13 @@ func TestRequests_MisbehavingStore_LeaveNothingBehind(t *testing.T) {
 	create(t, opened, kept())
 	template := loadTemplate(t, s.store.url())
 	s.serve(t, template, newFunctions(t, template, s.store.url()))
-	s.requests[redeemUsedUp] = request{http.MethodPost, s.requests[redeemUsedUp].path, "", `{"code":"SPENT13","nick":"Alder"}`, nil}
+	s.requests[redeemUsedUp] = request{method: http.MethodPost, path: s.requests[redeemUsedUp].path, body: `{"code":"SPENT15","nick":"Alder"}`}
 	s.begin(t) // uses up the code
 	s.store.behind = &replay{behind: s.proxy, known: make(map[string]*httptest.ResponseRecorder)}
 	s.serve(t, template, newFunctions(t, template, s.store.url())) // new functions, which have no codes in memory
-	c := &crowd{api: s.api, customer: string(s.customer)}
+	c := &crowd{api: s.api, customer: string(s.customer), server: s.server}
 	for range 2 { // every kind of call, including those for codes known to have many uses
-		for number := 9; number < 27; number++ {
+		for number := 11; number < 11+12*11; number++ {
 			c.request(number).send(t.Context(), s.api)
 		}
 	}

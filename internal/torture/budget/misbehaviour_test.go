@@ -55,7 +55,7 @@ func drawn() []misbehaviour {
 		return misbehaviour{name: string(fault), rates: map[faultproxy.Fault]float64{fault: 1}, delay: 8 * time.Second, spares: spares}
 	}
 	return []misbehaviour{
-		always(faultproxy.Conflict, only(check, area)), // these requests write nothing
+		always(faultproxy.Conflict, only(check, area, readCheckout, listOrders, showOrder)), // these requests write nothing
 		always(faultproxy.Throttle, nil),
 		always(faultproxy.ServerError, nil),
 		always(faultproxy.LostRequest, nil),

@@ -28,6 +28,9 @@ import (
 	"shopfront/internal/torture/faultproxy"
 	"shopfront/internal/torture/testshop"
 	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/money"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
@@ -62,25 +65,60 @@ const (
 	checkOut        = "check out"
 	checkOutWithKey = "check out with a key"
 	checkOutOlder   = "check out by the deprecated path"
+	readCheckout    = "read a checkout back"
+	placeOrder      = "place an order"
+	payTwice        = "place an order that was paid otherwise"
+	listOrders      = "list orders"
+	showOrder       = "show an order"
+	fulfilOrder     = "fulfil an order"
+	cancelOrder     = "cancel an order"
 )
 
 // request is one of these requests. A healthy store leads to one of the statuses, whether or not an earlier attempt was applied.
 type request struct {
 	method, path, key, body string
 	statuses                []int
+	server                  string // the key of the shop's server; empty: a stranger
 }
 
 // redeems reports whether the request redeems a code.
 func (r request) redeems() bool { return strings.HasSuffix(r.path, "/voucher") }
 
-func requests(customer string) map[string]request {
+// The tokens of checkouts: one that stays open, one for the request that places its order, and one for an order that each of the
+// requests about an order reads or changes.
+const (
+	openCheckout    = "open"
+	paidCheckout    = "paid"
+	fulfilledOrder  = "fulfilled"
+	cancelledOrder  = "cancelled"
+	unchangingOrder = "unchanging"
+)
+
+// idOf returns the ID of the checkout or order with a name.
+func idOf(name string) checkout.ID { return checkout.ID(name + strings.Repeat("0", 44-len(name))) }
+
+// paid returns the payment of every order.
+func paid() checkout.Payment { return checkout.Payment{Provider: "stripe", Reference: "pi_3NtT9zLk"} }
+
+// reason is why the cancelled order is cancelled.
+const reason = "chargeback of 24 May"
+
+func requests(customer, server string) map[string]request {
 	shop := "/shop/" + customer
 	redeem := func(code, key string, statuses ...int) request {
-		return request{http.MethodPost, shop + "/voucher", key, fmt.Sprintf(`{"code":%q,"nick":"Alder"}`, code), statuses}
+		return request{http.MethodPost, shop + "/voucher", key, fmt.Sprintf(`{"code":%q,"nick":"Alder"}`, code), statuses, ""}
 	}
 	get := func(path, key string) request {
-		return request{http.MethodGet, shop + path, key, "", []int{http.StatusOK}}
+		return request{http.MethodGet, shop + path, key, "", []int{http.StatusOK}, ""}
 	}
+	fromServer := func(method, path, body string, status int) request {
+		return request{method, shop + path, "", body, []int{status}, server}
+	}
+	place := func(name string, payment checkout.Payment, status int) request {
+		return fromServer(http.MethodPost, "/orders",
+			fmt.Sprintf(`{"checkout":%q,"payment":{"provider":%q,"reference":%q}}`, idOf(name), payment.Provider, payment.Reference), status)
+	}
+	about := func(name string) string { return "/orders/" + string(idOf(name)) }
 	checking := redeem("RAFFLE", "", http.StatusOK)
 	checking.path += "?check=true"
 	return map[string]request{
@@ -94,6 +132,13 @@ func requests(customer string) map[string]request {
 		checkOut:        get("/checkout/coins/500", ""),
 		checkOutWithKey: get("/checkout/coins/500", "till-1"),
 		checkOutOlder:   get("/checkout/coins/variant/500", ""),
+		readCheckout:    get("/checkouts/"+string(idOf(openCheckout)), ""),
+		placeOrder:      place(paidCheckout, paid(), http.StatusOK),
+		payTwice:        place(unchangingOrder, checkout.Payment{Provider: "stripe", Reference: "pi_3OtherOne"}, http.StatusConflict),
+		listOrders:      fromServer(http.MethodGet, "/orders?status=placed", "", http.StatusOK),
+		showOrder:       fromServer(http.MethodGet, about(unchangingOrder), "", http.StatusOK),
+		fulfilOrder:     fromServer(http.MethodPost, about(fulfilledOrder)+"/fulfil", "", http.StatusOK),
+		cancelOrder:     fromServer(http.MethodPost, about(cancelledOrder)+"/cancel", fmt.Sprintf(`{"reason":%q}`, reason), http.StatusOK),
 	}
 }
 
@@ -125,6 +170,7 @@ type shop struct {
 	store    *store
 	proxy    *faultproxy.Proxy // store forwards to it, and it forwards to DynamoDB Local
 	customer catalog.CustomerID
+	server   string // the key of its server
 	requests map[string]request
 	dir      string // of its functions
 
@@ -159,7 +205,7 @@ func (f floor) inTurn(do func()) {
 func (f floor) open(t *testing.T, how misbehaviour) *shop {
 	t.Helper()
 	customer := catalog.CustomerID("emberforge-" + rand.Text())
-	f.load(t, customer)
+	server := f.load(t, customer)
 	proxy, err := faultproxy.Start(faultproxy.Settings{Target: localtest.Endpoint(t), Seed: *seed, Delay: how.delay})
 	if err != nil {
 		t.Fatal(err)
@@ -169,10 +215,11 @@ func (f floor) open(t *testing.T, how misbehaviour) *shop {
 			t.Error(err)
 		}
 	})
-	return &shop{store: newStore(t, proxy), proxy: proxy, customer: customer, requests: requests(string(customer)), dir: filepath.Join(t.TempDir(), "programs")}
+	return &shop{store: newStore(t, proxy), proxy: proxy, customer: customer, server: server, requests: requests(string(customer), server), dir: filepath.Join(t.TempDir(), "programs")}
 }
 
-func (f floor) load(t *testing.T, customer catalog.CustomerID) {
+// load opens the shop with its vouchers, checkouts and orders, and returns the key of its server.
+func (f floor) load(t *testing.T, customer catalog.CustomerID) (server string) {
 	t.Helper()
 	f.calm.Load(t, strings.ReplaceAll(catalogue, "CUSTOMER", string(customer)))
 	opened, err := f.calm.Calm.Shop(t.Context(), customer)
@@ -180,6 +227,33 @@ func (f floor) load(t *testing.T, customer catalog.CustomerID) {
 		t.Fatal(err)
 	}
 	create(t, opened, map[string]voucher.Limit{"GIFT-1": 1, "GIFT-2": 1, "SUMMER-20": 100, "GONE": 2, "RAFFLE": 100})
+	for _, name := range []string{openCheckout, paidCheckout} {
+		keepCheckout(t, customer, name)
+	}
+	for _, name := range []string{fulfilledOrder, cancelledOrder, unchangingOrder} {
+		keepCheckout(t, customer, name)
+		if _, _, err := opened.PlaceOrder(t.Context(), idOf(name), paid(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	key, _, err := opened.CreateKey(t.Context(), "web shop", time.Time{}, rand.Reader, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key.Secret()
+}
+
+// keepCheckout stores an open checkout.
+func keepCheckout(t *testing.T, customer catalog.CustomerID, name string) {
+	t.Helper()
+	price, now := money.Money{Minor: 499, Currency: "EUR"}, time.Now().UTC().Truncate(time.Millisecond)
+	_, err := dynamo.NewCheckouts(localtest.Client(t), "CheckoutsTable").Open(t.Context(), customer, checkout.Checkout{
+		ID: idOf(name), Product: "coins", Variant: "500", Amount: 1, UnitPrice: price, Subtotal: price,
+		Discount: money.Money{Currency: price.Currency}, Total: price, Created: now, Expires: now.Add(checkout.Lifetime),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // create creates vouchers for 500 coins.
@@ -285,6 +359,9 @@ func (r request) send(ctx context.Context, api http.Handler) *httptest.ResponseR
 	if r.key != "" {
 		sent.Header.Set("Idempotency-Key", r.key)
 	}
+	if r.server != "" {
+		sent.Header.Set("Authorization", "Bearer "+r.server)
+	}
 	if r.body != "" {
 		sent.Header.Set("Content-Type", "application/json")
 	}
@@ -380,7 +457,9 @@ func (s *shop) wantAlive(t *testing.T, processes []string) {
 // Whatever the store does, a request ends within the function's timeout, and the function's process survives.
 func TestRequest_MisbehavingStore_EndsInTime(t *testing.T) {
 	t.Parallel()
-	f := lay(t, "functions/redeem-voucher", "functions/checkout-area", "functions/checkout", "functions/checkout-variant")
+	f := lay(t, "functions/redeem-voucher", "functions/checkout-area", "functions/checkout", "functions/checkout-variant",
+		"functions/show-checkout", "functions/place-order", "functions/list-orders", "functions/show-order", "functions/fulfil-order",
+		"functions/cancel-order")
 	places := make(chan struct{}, shopsAtOnce)
 	mix := mixed(*seed, slices.Concat(endless(), nonsense()))
 	for _, how := range append(selected(endless()), mix) {
@@ -472,7 +551,7 @@ func (s *shop) wantDiscreet(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := strings.Join(s.log, "\n")
-	for _, private := range []string{"GIFT", "G1FT", "SUMMER", "GONE", "G0NE", "RAFF", "INVENTED", "1NVENTED", "Alder", "order-1", "till-1"} {
+	for _, private := range []string{"GIFT", "G1FT", "SUMMER", "GONE", "G0NE", "RAFF", "INVENTED", "1NVENTED", "Alder", "order-1", "till-1", paid().Reference, "pi_3Other", reason, s.server} {
 		if before, _, logged := strings.Cut(all, private); logged {
 			t.Errorf("a function logs %s, in a line that begins with %.300s", private, before[strings.LastIndex(before, "\n")+1:])
 		}
