@@ -190,7 +190,9 @@ def check_tables(outputs):
         table = dynamodb.describe_table(TableName=name)["Table"]
         keys = [(key["AttributeName"], key["KeyType"]) for key in table["KeySchema"]]
         compare(f"key of {output}", keys, [("customer", "HASH"), ("sk", "RANGE")])
-        compare(f"indexes of {output}", table.get("LocalSecondaryIndexes", []) + table.get("GlobalSecondaryIndexes", []), [])
+        compare(f"local indexes of {output}", table.get("LocalSecondaryIndexes", []), [])
+        indexes = {i["IndexName"]: [(key["AttributeName"], key["KeyType"]) for key in i["KeySchema"]] for i in table.get("GlobalSecondaryIndexes", [])}
+        compare(f"indexes of {output}", indexes, {"orders": [("customer", "HASH"), ("ordered", "RANGE")]} if output == "CheckoutsTable" else {})
         compare(f"billing of {output}", table["BillingModeSummary"]["BillingMode"], "PAY_PER_REQUEST")
         compare(f"deletion protection of {output}", table["DeletionProtectionEnabled"], output in TABLES)
 
@@ -213,7 +215,7 @@ def check_functions(outputs):
         settings = (function["Runtime"], function["Timeout"], function["TracingConfig"]["Mode"])
         compare(f"runtime, timeout and tracing of {folder}", settings, ("provided.al2023", 10, "PassThrough"))
         check_code(folder, function)
-        tables = {name: outputs[name] for name in GRANTS[folder]}
+        tables = {name: outputs[name] for name in GRANTS[folder] if "/" not in name}
         variables = function["Environment"]["Variables"]
         want = {f"{name.removesuffix('Table').upper()}_TABLE": table for name, table in tables.items()}
         compare(f"tables of {folder}", {k: v for k, v in variables.items() if k.endswith("_TABLE")}, want)
@@ -254,9 +256,9 @@ def check_role(folder, role, tables, log_group):
             granted.setdefault(statement["Resource"], set()).update(statement["Action"])
     account = role.split(":")[4]
     want = {log_group: {"logs:CreateLogStream", "logs:PutLogEvents"}}
-    for output, table in tables.items():
-        arn = f"arn:aws:dynamodb:{REGION}:{account}:table/{table}"
-        want[arn] = {f"dynamodb:{action}" for action in GRANTS[folder][output]}
+    for resource, actions in GRANTS[folder].items():
+        output, slash, index = resource.partition("/")
+        want[f"arn:aws:dynamodb:{REGION}:{account}:table/{tables[output]}{slash}{index}"] = {f"dynamodb:{action}" for action in actions}
     compare(f"what {folder} may do", granted, want)
 
 
@@ -294,10 +296,13 @@ def check_refusals(sam):
     cloudformation.create_stack(
         StackName="shopfront-staging", TemplateBody=json.dumps(named),
         Parameters=[{"ParameterKey": name, "ParameterValue": f"restored-{name}"} for name in TABLES])
-    for name in TABLES:
+    for name in (*(f"old-{name}" for name in TABLES), "restored-CheckoutsTable", "unindexed"):
+        index = {"IndexName": "orders", "Projection": {"ProjectionType": "ALL"},
+                 "KeySchema": [{"AttributeName": "customer", "KeyType": "HASH"}, {"AttributeName": "ordered", "KeyType": "RANGE"}]}
+        indexed = {"GlobalSecondaryIndexes": [index]} if name.endswith("CheckoutsTable") else {}
         dynamodb.create_table(
-            TableName=f"old-{name}", BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("customer", "sk")],
+            TableName=name, BillingMode="PAY_PER_REQUEST", **indexed,
+            AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("customer", "sk", *(["ordered"] if indexed else []))],
             KeySchema=[{"AttributeName": "customer", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}])
     rows = [f"{name}: old-{name}" for name in TABLES]
     for environment, lines, want in (
@@ -308,6 +313,7 @@ def check_refusals(sam):
         ("staging", ['VouchersTable: ""'], "VouchersTable: restored-VouchersTable"),
         ("staging", ["VouchersTable: absent"], "VouchersTable: absent cannot be used"),
         ("staging", ["VouchersTable: other"], "VouchersTable: other cannot be used"),
+        ("staging", ["CheckoutsTable: unindexed"], "CheckoutsTable: unindexed cannot be used: its index orders does not exist"),
         ("staging", ["RefusalsTable: other"], "RefusalsTable: other cannot be used"),
         ("staging", rows, None),
     ):
