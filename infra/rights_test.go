@@ -132,15 +132,20 @@ func read(f *ast.FuncDecl, known map[string]bool) routine {
 		}
 	}
 	if r.actions["TransactWriteItems"] || r.actions["TransactGetItems"] {
-		for n := range ast.Preorder(body) {
-			if member, ok := n.(*ast.KeyValueExpr); ok {
-				if key, ok := member.Key.(*ast.Ident); ok && parts()[key.Name] != "" {
-					r.actions[parts()[key.Name]] = true
-				}
+		r.addParts(body)
+	}
+	return r
+}
+
+// addParts adds the actions of the transaction's items.
+func (r routine) addParts(body ast.Node) {
+	for n := range ast.Preorder(body) {
+		if member, ok := n.(*ast.KeyValueExpr); ok {
+			if key, ok := member.Key.(*ast.Ident); ok && parts()[key.Name] != "" {
+				r.actions[parts()[key.Name]] = true
 			}
 		}
 	}
-	return r
 }
 
 // sources parses a package's files, without its tests.

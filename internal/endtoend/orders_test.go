@@ -1,6 +1,7 @@
 package endtoend_test
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"net/http"
@@ -356,7 +357,8 @@ func TestOrders_LostResponses_RetryIsReplayed(t *testing.T) {
 	store := newStore(t)
 	address := serve(t, store.endpoint)
 	for _, step := range []struct{ path, body, status string }{
-		{"/orders", placement(id, "pi_1"), "placed"}, {"/orders/" + id + "/fulfil", "", "fulfilled"},
+		{"/orders", placement(id, "pi_1"), "placed"},
+		{"/orders/" + id + "/fulfil", "", "fulfilled"},
 		{"/orders/" + id + "/cancel", `{"reason":"chargeback"}`, "cancelled"},
 	} {
 		r := s.request(http.MethodPost, step.path, step.body)
@@ -452,14 +454,14 @@ func TestListOrders_Pages_AreNewestFirst(t *testing.T) {
 			t.Errorf("%q lists %q, want %q", query, listed, want)
 		}
 	}
-	(newTill(t)).send(t, http.MethodGet, "/orders?"+cursor[1:], "").wantProblem(t, http.StatusBadRequest, "malformed-request")
+	newTill(t).send(t, http.MethodGet, "/orders?"+cursor[1:], "").wantProblem(t, http.StatusBadRequest, "malformed-request")
 }
 
 // 100 checkouts are ordered four times each, with two payments. One payment wins each, and both its requests get the same order.
 func TestPlaceOrder_Races_OrderEachCheckoutOnce(t *testing.T) {
 	s := newTill(t)
 	const orders, atOnce, racers = 100, 10, 4
-	winners := make(map[string]string) // the payments by order
+	winners, mismatches := make(map[string]string), make(map[string]int) // the payments, and the requests with the other one, by order
 	for range orders / atOnce {
 		ids := make([]string, atOnce)
 		for i := range ids {
@@ -469,31 +471,24 @@ func TestPlaceOrder_Races_OrderEachCheckoutOnce(t *testing.T) {
 		answers := race(t, atOnce*racers, func(i int) string {
 			return s.request(http.MethodPost, "/orders", placement(ids[i%atOnce], reference(i))).raw()
 		})
-		for at, id := range ids {
-			mismatches := 0
-			for i := at; i < len(answers); i += atOnce {
-				if answers[i].status == http.StatusConflict {
-					answers[i].wantProblem(t, http.StatusConflict, "payment-mismatch")
-					mismatches++
-					continue
-				}
-				answers[i].wantStatus(t, http.StatusOK)
-				o := decode[order](t, answers[i])
-				if winners[id] == "" {
-					winners[id] = o.Payment.Reference
-				}
-				if o.ID != id || o.Payment.Reference != reference(i) || winners[id] != reference(i) {
-					t.Errorf("a request with %s got %s; order %s has %s", reference(i), answers[i].body, id, winners[id])
-				}
+		for i, answer := range answers {
+			id := ids[i%atOnce]
+			if answer.status == http.StatusConflict {
+				answer.wantProblem(t, http.StatusConflict, "payment-mismatch")
+				mismatches[id]++
+				continue
 			}
-			if mismatches != racers/2 {
-				t.Errorf("order %s: %d requests have the wrong payment, want %d", id, mismatches, racers/2)
+			answer.wantStatus(t, http.StatusOK)
+			o := decode[order](t, answer)
+			winners[id] = cmp.Or(winners[id], o.Payment.Reference)
+			if o.ID != id || o.Payment.Reference != reference(i) || winners[id] != reference(i) {
+				t.Errorf("a request with %s got %s; order %s has %s", reference(i), answer.body, id, winners[id])
 			}
 		}
 	}
 	for _, o := range s.list(t, "", orders) {
-		if o.Status != "placed" || winners[o.ID] != o.Payment.Reference {
-			t.Errorf("order %+v, want payment %s", o, winners[o.ID])
+		if o.Status != "placed" || winners[o.ID] != o.Payment.Reference || mismatches[o.ID] != racers/2 {
+			t.Errorf("order %+v, want payment %s; %d requests had another, want %d", o, winners[o.ID], mismatches[o.ID], racers/2)
 		}
 	}
 	if len(winners) != orders {

@@ -103,9 +103,8 @@ func (*till) charge(checkout string, total client.Money) client.Payment {
 }
 
 // refund pays back the part of a payment that was for a checkout, once.
-func (*till) refund(checkout string, payment client.Payment) error {
-	fmt.Println("refunded", payment.Reference)
-	return nil
+func (*till) refund(checkout string, payment client.Payment) {
+	fmt.Println("refunded the part of", checkout, "in", payment.Reference)
 }
 
 // deliver delivers once for each order ID.
@@ -138,7 +137,8 @@ func settle(ctx context.Context, shop *client.Client, till *till, checkout strin
 	}
 	for _, refusal := range []error{client.ErrCheckoutExpired, client.ErrPaymentMismatch, client.ErrNotFound} {
 		if errors.Is(err, refusal) {
-			return errors.Join(err, till.refund(checkout, payment)) // it buys nothing of this checkout, now or later
+			till.refund(checkout, payment) // it buys nothing of this checkout, now or later
+			return err
 		}
 	}
 	if err != nil {

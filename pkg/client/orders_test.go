@@ -119,20 +119,26 @@ func TestOrder_TransientFailuresAreRetried(t *testing.T) {
 					if order, err := call.call(t.Context(), c, checkoutID); err != nil || !reflect.DeepEqual(order, want) {
 						t.Errorf("%+v, %v, want %+v", order, err, want)
 					}
-					requests := s.seen()
-					for _, r := range requests {
-						isJSON := r.header.Get("Content-Type") == "application/json"
-						if r.method != call.method || r.uri != call.uri || r.body != call.body || isJSON != (call.body != "") ||
-							r.header["Idempotency-Key"] != nil || r.header.Get("Authorization") != "Bearer "+serverKey {
-							t.Errorf("request %+v", r)
-						}
-					}
-					if len(requests) != len(test.failures)+1 {
-						t.Errorf("%d requests, want %d", len(requests), len(test.failures)+1)
-					}
+					call.wantRequests(t, s, len(test.failures)+1)
 				})
 			})
 		}
+	}
+}
+
+// wantRequests fails the test unless the call sent n equal requests, without a key.
+func (call orderCall) wantRequests(t *testing.T, s *service, n int) {
+	t.Helper()
+	requests := s.seen()
+	for _, r := range requests {
+		isJSON := r.header.Get("Content-Type") == "application/json"
+		if r.method != call.method || r.uri != call.uri || r.body != call.body || isJSON != (call.body != "") ||
+			r.header["Idempotency-Key"] != nil || r.header.Get("Authorization") != "Bearer "+serverKey {
+			t.Errorf("request %+v", r)
+		}
+	}
+	if len(requests) != n {
+		t.Errorf("%d requests, want %d", len(requests), n)
 	}
 }
 
@@ -362,15 +368,21 @@ func TestOrder_MalformedArgumentsAreNotSent(t *testing.T) {
 		if _, err := till.ShowCheckout(t.Context(), "../orders"); !errors.Is(err, client.ErrMalformedID) {
 			t.Errorf("show checkout: %v", err)
 		}
-		for _, err := range stranger.Orders(t.Context(), client.OrderFilter{}) {
-			if !errors.Is(err, client.ErrNoServerKey) {
-				t.Errorf("list without a key: %v", err)
-			}
+		if _, err := firstPage(t, stranger); !errors.Is(err, client.ErrNoServerKey) {
+			t.Errorf("list without a key: %v", err)
 		}
 		if len(s.seen()) > 0 {
 			t.Errorf("requests %+v", s.seen())
 		}
 	})
+}
+
+func firstPage(t *testing.T, c *client.Client) ([]client.PlacedOrder, error) {
+	t.Helper()
+	for page, err := range c.Orders(t.Context(), client.OrderFilter{}) {
+		return page, err
+	}
+	return nil, nil
 }
 
 // ordersJSON returns a page of orders. next is the path of the next page in quotes, or null.

@@ -569,7 +569,7 @@ func TestOrders_EachRequest_IsOneCall(t *testing.T) {
 		do   func()
 		want metering.Units
 	}{
-		{"show an open checkout", func() { _, _ = checkout.Checkouts{Store: orders.Store}.Show(within(t), emberforge, c.ID) }, read},
+		{"show an open checkout", func() { _, _ = checkout.Checkouts(orders).Show(within(t), emberforge, c.ID) }, read},
 		{"an unknown checkout", place(unknown, stripe("pi_1047")), unchanged},
 		{"without payment", place(c.ID, checkout.Payment{}), unchanged},
 		{"place", place(c.ID, stripe("pi_1047")), changed},

@@ -224,7 +224,7 @@ func (s Service) FulfilOrder(fulfiller OrderFulfiller) http.Handler {
 
 // checkNoBody rejects a body. It would be ignored, and the client's developer would not notice.
 func checkNoBody(r *http.Request) error {
-	if n, err := io.ReadFull(r.Body, make([]byte, 1)); n > 0 || err != io.EOF { //nolint:errorlint // ReadFull returns it as it is
+	if n, err := io.ReadFull(r.Body, make([]byte, 1)); n > 0 || err != io.EOF {
 		return problemMalformedRequest.because("This request has no body.")
 	}
 	return nil

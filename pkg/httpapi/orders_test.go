@@ -193,7 +193,9 @@ func TestOrders_EachChange_RespondsWithTheOrder(t *testing.T) {
 		{showing(), rankOrder(), []any{catalog.CustomerID("emberforge"), rankID}, placedBody(), "shown", ""},
 		{fulfilling(), fulfilled(rankOrder()), []any{catalog.CustomerID("emberforge"), rankID, at}, fulfilledBody(), "fulfilled", ""},
 		{
-			cancelling(), cancelled(rankOrder()), []any{catalog.CustomerID("emberforge"), rankID, "chargeback", at}, cancelledBody(),
+			cancelling(), cancelled(rankOrder()),
+			[]any{catalog.CustomerID("emberforge"), rankID, "chargeback", at},
+			cancelledBody(),
 			"cancelled", "CancelledOrders",
 		},
 	} {
@@ -533,7 +535,8 @@ func TestOrders_Errors_BecomeProblems(t *testing.T) {
 				`"detail":"payment is required, because the total is not zero.","pointer":"/payment"}`,
 		},
 		{
-			"store unavailable", throttled{},
+			"store unavailable",
+			throttled{},
 			`{"type":"urn:problem:shopfront:unavailable","title":"Temporarily unavailable","status":503,` +
 				`"detail":"Send the same request again, with its Idempotency-Key. Without a key, it may already have redeemed or checked out."}`,
 		},
@@ -626,8 +629,11 @@ func TestOrders_Log_HoldsNothingPersonal(t *testing.T) {
 		showing().with(rankPath+"A", ""),
 	)
 	for _, orders := range []fakeOrders{
-		{order: cancelled(rankOrder()), listed: []checkout.Checkout{rankOrder()}}, {order: rankOrder(), replayed: true},
-		{err: checkout.ErrPaymentMismatch}, {err: &checkout.MemberError{Pointer: "/payment", Reason: "is required"}}, {err: throttled{}},
+		{order: cancelled(rankOrder()), listed: []checkout.Checkout{rankOrder()}},
+		{order: rankOrder(), replayed: true},
+		{err: checkout.ErrPaymentMismatch},
+		{err: &checkout.MemberError{Pointer: "/payment", Reason: "is required"}},
+		{err: throttled{}},
 		{asked: func(...any) { panic("index out of range") }},
 	} {
 		for _, call := range calls {

@@ -85,22 +85,27 @@ func (b *bench) readKept(t *testing.T, prefix string) []keptItem {
 				t.Fatal(err)
 			}
 			for _, attributes := range page.Items {
-				it := keptItem{table: table, attributes: make(map[string]any)}
-				for name, value := range attributes {
-					it.attributes[name] = plainValue(t, value)
-				}
-				it.customer, _, _ = strings.Cut(it.text("customer"), "#")
-				it.sort = it.text("sk")
-				for _, name := range []string{"revoked", "expires", "expiresAt", "ordered", "fulfilled", "cancelled"} {
-					if it.attributes[name] != nil {
-						it.attributes[name] = "at some time"
-					}
-				}
-				kept = append(kept, it)
+				kept = append(kept, readItem(t, table, attributes))
 			}
 		}
 	}
 	return kept
+}
+
+func readItem(t *testing.T, table string, attributes map[string]types.AttributeValue) keptItem {
+	t.Helper()
+	it := keptItem{table: table, attributes: make(map[string]any)}
+	for name, value := range attributes {
+		it.attributes[name] = plainValue(t, value)
+	}
+	it.customer, _, _ = strings.Cut(it.text("customer"), "#")
+	it.sort = it.text("sk")
+	for _, name := range []string{"revoked", "expires", "expiresAt", "ordered", "fulfilled", "cancelled"} {
+		if it.attributes[name] != nil {
+			it.attributes[name] = "at some time"
+		}
+	}
+	return it
 }
 
 func plainValue(t *testing.T, value types.AttributeValue) any {
