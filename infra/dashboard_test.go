@@ -46,7 +46,7 @@ type metric struct {
 	dimensions      map[string]string
 }
 
-// indexOf is the dimension with which DynamoDB counts the calls of an index apart from those of its table.
+// indexOf is the dimension that separates an index's metrics from those of its table.
 const indexOf = "GlobalSecondaryIndexName"
 
 // of returns what the metric is about: the values of its dimensions, such as ${Checkouts}/orders for an index.

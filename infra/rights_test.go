@@ -67,7 +67,7 @@ func linked(t *testing.T, path string) []string {
 
 // routine lists the calls in the body of a function or method of pkg/dynamo.
 type routine struct {
-	actions map[string]bool // DynamoDB operations, all on one table; and ordersIndex, if they are on that index of it
+	actions map[string]bool // DynamoDB operations, all on one table or, if ordersIndex is among them, on that index
 	calls   map[string]bool // names of plain functions, and of methods of the same store after a dot
 }
 

@@ -34,7 +34,7 @@ type checkoutJSON struct {
 	Order *checkoutOrderJSON `json:"order,omitempty"`
 }
 
-// checkoutOrderJSON is what has become of a checkout that was ordered.
+// checkoutOrderJSON is the order of a checkout.
 type checkoutOrderJSON struct {
 	Status string `json:"status"`
 	placedJSON
@@ -68,7 +68,7 @@ func representCheckout(c checkout.Checkout, at time.Time) checkoutJSON {
 	return represented
 }
 
-// representPriced leaves out the order.
+// representPriced represents a checkout without its order, with a status of the checkout or of the order.
 func representPriced[S ~string](c checkout.Checkout, status S) checkoutJSON {
 	represented := checkoutJSON{
 		ID: string(c.ID), Status: string(status), Product: string(c.Product), Variant: string(c.Variant), Amount: c.Amount, Data: c.Data,

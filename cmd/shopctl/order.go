@@ -140,11 +140,11 @@ func newOrderPlaceCommand(s *session) *cobra.Command {
 		Args: exactly("CUSTOMER", "ID"), DisableFlagsInUseLine: true,
 		Long: `Turn a checkout that was paid into an order, up to 7 days after the checkout expired. ID is the checkout's, and
 becomes the order's. The shop's server normally does this; use the command if it could not. Check first, at the
-payment provider, that the payment was made: Shopfront only stores its name. The clock of this machine decides
+payment provider, that the payment was made: Shopfront only stores its ID. The clock of this machine decides
 whether the 7 days are over.
 
---provider and --reference name the payment. A checkout with a total of zero needs none. The same payment again
-returns the same order and changes nothing.`,
+--provider and --reference name the payment. A checkout with a total of zero needs none. If you run the command
+again with the same payment, it changes nothing and prints the same order.`,
 		Example: "  shopctl --local order place emberforge ID --provider stripe --reference pi_3QK8ZbF2eZvKYlo1",
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if (provider == "") != (reference == "") {
@@ -167,8 +167,8 @@ returns the same order and changes nothing.`,
 func newOrderFulfilCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "fulfil CUSTOMER ID", Short: "Note that an order was delivered", Args: exactly("CUSTOMER", "ID"),
-		Long: `Note that an order was delivered. The command delivers nothing. Run again, it changes nothing: the first time
-stays. A cancelled order cannot be fulfilled.`,
+		Long: `Note that an order was delivered. The command delivers nothing. If you run it again, it changes nothing: the
+first time stays. A cancelled order cannot be fulfilled.`,
 		Example: "  shopctl --local order fulfil emberforge ID",
 		RunE: s.orderCommand("fulfilled", func(ctx context.Context, shop *operator.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
 			return shop.FulfilOrder(ctx, id, s.now())
@@ -181,8 +181,8 @@ func newOrderCancelCommand(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "cancel CUSTOMER ID --reason TEXT", Short: "Cancel an order for good", Args: exactly("CUSTOMER", "ID"),
 		Long: `Cancel an order for good. The command refunds nothing: do that at the payment provider. An order that was
-fulfilled can be cancelled, too, for example after a chargeback. Run again, the command changes nothing: the first
-time and reason stay.`,
+fulfilled can be cancelled, too, for example after a chargeback. If you run the command again, it changes nothing:
+the first time and reason stay.`,
 		Example: `  shopctl --local order cancel emberforge ID --reason "refunded on request"`,
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if reason == "" {
@@ -207,8 +207,8 @@ func describeMember(err error) error {
 	return err
 }
 
-// orderCommand wraps the work of a command about one order, and prints the order. done says what the work did, such as placed. replayed
-// reports that it was done before.
+// orderCommand wraps the work of a command about one order, and prints the order. done says what the work did, such as placed. If do
+// returns replayed, that was done before.
 func (s *session) orderCommand(
 	done string, do func(ctx context.Context, shop *operator.Shop, id checkout.ID) (c checkout.Checkout, replayed bool, err error),
 ) func(*cobra.Command, []string) error {
@@ -255,8 +255,8 @@ func (s *session) describeNoOrder(err error, shop *operator.Shop, id checkout.ID
 		return refused(kindExists, "checkout %s was ordered with another payment; nothing was changed: see %s, and refund the payment that "+
 			"the order does not name", id, show)
 	case errors.Is(err, checkout.ErrOrderCancelled):
-		return refused(kindInvalid, "order %s is cancelled for good; nothing was changed: do not deliver it, and refund its payment unless that is done; "+
-			"see %s", id, show)
+		return refused(kindInvalid, "order %s is cancelled for good; nothing was changed: do not deliver it, and refund its payment "+
+			"unless that is done; see %s", id, show)
 	default:
 		return s.describeNoCheckout(err, shop, id)
 	}

@@ -1,4 +1,4 @@
-// Command stripe is the server of a shop that sells with Shopfront and is paid with Stripe. README.md says how to try it.
+// Command stripe is the server of a shop that sells with Shopfront and takes payments with Stripe. README.md says how to try it.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// run serves until ctx ends. Then it finishes the requests that it has.
+// run serves until ctx ends. Then it finishes the requests in flight.
 func run(ctx context.Context, getenv func(string) string, log *slog.Logger) error {
 	t, err := newTill(getenv, log)
 	if err != nil {
@@ -73,7 +73,7 @@ func newTill(getenv func(string) string, log *slog.Logger) (*till, error) {
 	baseURL, customer, _ := strings.Cut(shopURL, "/shop/")
 	shop, err := client.New(baseURL, customer, client.WithServerKey(shopKey))
 	if err != nil {
-		return nil, fmt.Errorf("SHOP_URL must look like https://shop.example/shop/CUSTOMER, and SHOP_KEY be a key of that customer: %w", err)
+		return nil, fmt.Errorf("SHOP_URL must look like https://shop.example/shop/CUSTOMER, and SHOP_KEY must be a key of that customer: %w", err)
 	}
 	backends := stripe.NewBackendsWithConfig(&stripe.BackendConfig{
 		URL:             new(cmp.Or(getenv("STRIPE_API"), stripe.APIURL)),

@@ -29,7 +29,7 @@ const (
 	sessionMargin = 31 * time.Minute
 	// otherUnits lists the currencies that Stripe does not count in the minor units of ISO 4217, as Shopfront does. Stripe counts two
 	// digits of ISK and UGX where ISO has none, and none of MGA where ISO has two. Of currencies with three digits, Stripe only
-	// accepts amounts that end in 0. All others agree, those without digits included: 500 is 5.00 EUR and 500 JPY to both. See
+	// accepts amounts that end in 0. All others agree, even those without digits: 500 is 5.00 EUR or 500 JPY for both. See
 	// https://docs.stripe.com/currencies
 	otherUnits = "ISK UGX MGA BHD IQD JOD KWD LYD OMR TND"
 
@@ -107,7 +107,7 @@ func (t *till) openSession(ctx context.Context, checkout client.Checkout) (strin
 		SuccessURL:        new(t.ownURL + "/thanks"),
 		CancelURL:         new(t.ownURL + "/"),
 		LineItems: []*stripe.CheckoutSessionCreateLineItemParams{{
-			Quantity: new(int64(1)), // of the whole checkout: only its total is certain to be what the shopper owes
+			Quantity: new(int64(1)), // one line for the whole checkout: the shopper owes exactly its total
 			PriceData: &stripe.CheckoutSessionCreateLineItemPriceDataParams{
 				Currency:   new(strings.ToLower(checkout.Total.Currency)),
 				UnitAmount: new(checkout.Total.Minor),

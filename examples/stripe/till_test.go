@@ -154,7 +154,7 @@ func (s *stripeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, map[string]string{"id": fmt.Sprintf("cs_test_%d", i), "url": fmt.Sprintf("https://checkout.stripe.com/c/pay/cs_test_%d", i)})
 }
 
-// street is where a till, its Shopfront and Stripe are.
+// street is a till with the stand-ins for Shopfront and Stripe.
 type street struct {
 	*till
 
@@ -189,7 +189,7 @@ func open(t *testing.T) *street {
 	if s.till, err = newTill(environment(shop.URL+"/shop/emberforge", api.URL), slog.New(slog.NewTextHandler(&s.log, nil))); err != nil {
 		t.Fatal(err)
 	}
-	// One attempt at Shopfront, so that it is Stripe who tries again.
+	// One attempt at Shopfront, so that Stripe has to send the event again.
 	if s.shop, err = client.New(shop.URL, "emberforge", client.WithServerKey(shopKey), client.WithAttempts(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -429,7 +429,7 @@ func TestWebhook_LargeBody_Is413(t *testing.T) {
 	}
 }
 
-func TestWebhook_OnlyAPaidSessionOfACheckoutIsPlaced(t *testing.T) {
+func TestWebhook_OnlyAPaidSessionOfACheckout_BecomesAnOrder(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind, status string
 		isSold       bool
@@ -456,7 +456,7 @@ func TestWebhook_OnlyAPaidSessionOfACheckoutIsPlaced(t *testing.T) {
 	}
 }
 
-// A shopper may choose the client_reference_id of a payment link, and so pay little for somebody's expensive checkout.
+// A shopper can choose the client_reference_id of a payment link, and could otherwise pay little for an expensive checkout.
 func TestWebhook_ReferenceThatAShopperChose_BuysNothing(t *testing.T) {
 	s := open(t)
 	_, checkout := s.buy(t, "Alder-1")

@@ -132,7 +132,7 @@ def complete_simulation():
 
 
 def remove_index(template):
-    """Makes the template that of a release without orders, as far as the checkouts table is concerned."""
+    """Removes the index from the checkouts table, as in a release without orders."""
     checkouts = template["Resources"]["Checkouts"]["Properties"]
     del checkouts["GlobalSecondaryIndexes"]
     checkouts["AttributeDefinitions"] = [a for a in checkouts["AttributeDefinitions"] if a["AttributeName"] != "ordered"]

@@ -21,7 +21,7 @@ import (
 	checkouts "shopfront/pkg/checkout"
 )
 
-// order is the body of an order's response.
+// order is an order in a response.
 type order struct {
 	checkout
 
@@ -426,22 +426,25 @@ func TestListOrders_Pages_AreNewestFirst(t *testing.T) {
 	s.send(t, http.MethodPost, "/orders/"+all[2]+"/fulfil", "").wantOrder(t, "fulfilled", false)
 	s.send(t, http.MethodPost, "/orders/"+all[2]+"/cancel", `{"reason":"chargeback"}`).wantOrder(t, "cancelled", false)
 	at := func(i int) string { return placed[i].OrderedAt.Format("2006-01-02T15:04:05.000Z") }
-	for query, want := range map[string][]string{
-		"?status=placed":            {all[0], all[3], all[4]},
-		"?status=placed&limit=1":    {all[0], all[3], all[4]},
-		"?status=fulfilled":         {all[1]},
-		"?status=cancelled&limit=1": {all[2]},
-		"?from=" + at(2):            all[:3],
-		"?until=" + at(2):           all[3:],
-		"?from=" + at(3) + "&until=" + at(1) + "&limit=1":       all[2:4],
-		"?from=" + at(4) + "&until=" + at(0) + "&status=placed": all[3:],
-		"?from=" + at(1) + "&until=" + at(1):                    nil,
-		"?until=1970-01-01T00:00:00Z":                           nil,
-		"?from=9999-12-31T23:59:59Z":                            nil,
-		"?until=9999-12-31T23:59:59Z":                           all,
+	for _, test := range []struct {
+		query string
+		want  []string
+	}{
+		{"?status=placed", []string{all[0], all[3], all[4]}},
+		{"?status=placed&limit=1", []string{all[0], all[3], all[4]}},
+		{"?status=fulfilled", []string{all[1]}},
+		{"?status=cancelled&limit=1", []string{all[2]}},
+		{"?from=" + at(2), all[:3]},
+		{"?until=" + at(2), all[3:]},
+		{"?from=" + at(3) + "&until=" + at(1) + "&limit=1", all[2:4]},
+		{"?from=" + at(4) + "&until=" + at(0) + "&status=placed", all[3:]},
+		{"?from=" + at(1) + "&until=" + at(1), nil},
+		{"?until=1970-01-01T00:00:00Z", nil},
+		{"?from=9999-12-31T23:59:59Z", nil},
+		{"?until=9999-12-31T23:59:59Z", all},
 	} {
-		if listed := idsOf(s.list(t, query, len(want))); !slices.Equal(listed, want) {
-			t.Errorf("%q lists %q, want %q", query, listed, want)
+		if listed := idsOf(s.list(t, test.query, len(test.want))); !slices.Equal(listed, test.want) {
+			t.Errorf("%q lists %q, want %q", test.query, listed, test.want)
 		}
 	}
 	// A cursor may be sent with other times. It still says where the list goes on.

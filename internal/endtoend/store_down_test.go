@@ -112,7 +112,7 @@ func serve(t *testing.T, endpoint string) string {
 	return server.URL
 }
 
-// unknownCheckout is a path below /shop/{customer}. It has the form of a checkout's ID.
+// unknownCheckout is a path below /shop/{customer}. Its ID is well-formed, but no checkout has it.
 const unknownCheckout = "/checkouts/ySBDAj4aT84YTR_U3sQzxw_2aflcPZvHBww39tksi9GA"
 
 // storeRequests are requests that need the store.

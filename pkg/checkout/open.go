@@ -148,8 +148,8 @@ func isAnswer(err error) bool {
 	return badParameter || errors.Is(err, catalog.ErrNotFound)
 }
 
-// replay returns the open checkout that has the request's key, if it is for the same request. A checkout that was ordered answers no
-// request for a new one: its shopper has paid.
+// replay returns the open checkout that has the request's key, if it is for the same request. A checkout that was ordered is not
+// replayed: its shopper has paid, and must not pay for it again.
 func replay(kept Checkout, request Request) (Checkout, bool, error) {
 	if kept.Order != nil || !kept.answers(request) {
 		return Checkout{}, false, ErrKeyInUse

@@ -15,7 +15,7 @@ import (
 // LateOrders is how long after its expiry a checkout can still be ordered, at the agreed price. A payment may arrive late.
 const LateOrders = 7 * 24 * time.Hour
 
-// Bounds of what an order says.
+// Bounds of the texts in an order.
 const (
 	MaxProviderLength  = 32  // characters
 	MaxReferenceLength = 255 // characters
@@ -35,7 +35,7 @@ var (
 )
 
 // errNotChanged means that an order has a stored status that this version does not know.
-var errNotChanged = errors.New("the store did not change the order, and no rule says why")
+var errNotChanged = errors.New("the store did not change the order, for a reason that this version does not know")
 
 // MemberError says which member of an order's request is wrong and why, in words for the client.
 type MemberError struct {
@@ -102,7 +102,7 @@ const (
 // OrderStatuses returns every status.
 func OrderStatuses() []OrderStatus { return []OrderStatus{OrderPlaced, OrderFulfilled, OrderCancelled} }
 
-// Order is what has become of a checkout that was paid. Times are UTC in whole milliseconds.
+// Order says how a checkout was paid, and when it was ordered, fulfilled and cancelled. Times are UTC in whole milliseconds.
 type Order struct {
 	Payment   Payment
 	Placed    time.Time
@@ -131,7 +131,7 @@ type OrderFilter struct {
 	Status OrderStatus
 	From   time.Time // of placing, inclusive
 	Until  time.Time // of placing, exclusive
-	// After is where the page before ended; nil: begin with the newest order.
+	// After is where the previous page ended; nil: begin with the newest order.
 	After *OrderPosition
 	Limit int // orders on a page: 1 to MaxOrdersPerPage
 }
@@ -142,25 +142,25 @@ type OrderPosition struct {
 	Token  idempotency.Token
 }
 
-// OrderStore stores orders. Each method returns the checkout that is stored under the ID's token afterwards, whatever its ID, or
-// ErrNotFound if there is none. After any other error it is unknown whether the change was applied.
+// OrderStore stores orders. Place, Fulfil, Cancel and Recall return the checkout that is stored under the token afterwards, even if it
+// has another ID, or ErrNotFound if there is none. After any other error it is unknown whether the change was applied.
 type OrderStore interface {
-	// Place adds the order to the checkout if that has the ID, was not ordered, and expires after the given time. An order without
-	// a payment is added only if the total is zero.
+	// Place adds the order if the stored checkout has the ID, was not ordered, and expires after expiresAfter. An order without a
+	// payment is added only if the total is zero.
 	Place(ctx context.Context, customer catalog.CustomerID, id ID, order Order, expiresAfter time.Time) (Checkout, error)
 	// Fulfil marks the order with the ID as fulfilled, unless it is fulfilled or cancelled.
 	Fulfil(ctx context.Context, customer catalog.CustomerID, id ID, at time.Time) (Checkout, error)
 	// Cancel marks the order with the ID as cancelled, unless it is cancelled.
 	Cancel(ctx context.Context, customer catalog.CustomerID, id ID, reason string, at time.Time) (Checkout, error)
-	// List returns a page of orders, newest first, and where it ends; nil: no page follows. A page may have fewer orders than asked
+	// List returns a page of orders, newest first, and where the page ends; nil: no page follows. A page may have fewer orders than asked
 	// for, even none. An order appears in lists shortly after it was placed or changed.
 	List(ctx context.Context, customer catalog.CustomerID, filter OrderFilter) (orders []Checkout, end *OrderPosition, err error)
 	// Recall reads the checkout.
 	Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
 }
 
-// Orders places and changes the orders of customers. Every method is idempotent: a repetition returns the same order, replayed.
-// After an error that is not named in this package it is unknown whether the change was applied.
+// Orders places and changes the orders of customers. Place, Fulfil and Cancel are idempotent: a retry changes nothing and returns the
+// order with replayed set. After an error that is not named in this package it is unknown whether the change was applied.
 type Orders struct{ Store OrderStore }
 
 // Place turns a checkout into an order, once. Errors: ErrNotFound, ErrExpired, ErrPaymentMismatch, ErrOrderCancelled, and a
@@ -211,7 +211,7 @@ func (o Orders) Cancel(ctx context.Context, customer catalog.CustomerID, id ID, 
 	return c, !c.Order.Cancelled.Equal(at), nil
 }
 
-// Checkouts shows checkouts, whatever has become of them.
+// Checkouts shows checkouts of any status.
 type Checkouts struct{ Store OrderStore }
 
 // Show returns the checkout with the ID, or ErrNotFound. A checkout that shares only the first half of the ID is a different one, which

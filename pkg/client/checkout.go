@@ -82,8 +82,8 @@ func (c *Client) Checkout(ctx context.Context, order Order, options ...CallOptio
 	return received, nil
 }
 
-// ShowCheckout returns a checkout, whatever has become of it. ErrNotFound means that the ID is unknown, that the checkout was deleted,
-// or that its key made another checkout since.
+// ShowCheckout returns a checkout of any status. ErrNotFound means that the ID is unknown, that the checkout was deleted, or that its
+// key made another checkout since.
 func (c *Client) ShowCheckout(ctx context.Context, id string) (Checkout, error) {
 	if !isCheckoutID(id) {
 		return Checkout{}, fmt.Errorf("show checkout: %w", ErrMalformedID)

@@ -21,7 +21,7 @@ const (
 // Errors about arguments. Nothing was sent.
 var (
 	// ErrMalformedID rejects the ID of a customer, product or variant, which has 1 to 64 characters of A-Z a-z 0-9 . _ - and starts
-	// with a letter or digit. It also rejects the ID of a checkout or order with other characters than A-Z a-z 0-9 _ -
+	// with a letter or digit. It also rejects the ID of a checkout or order that does not have 1 to 64 characters of A-Z a-z 0-9 _ -
 	ErrMalformedID = errors.New("malformed ID")
 	// ErrMalformedKey rejects an Idempotency-Key. A key has 1 to 255 visible ASCII characters without a comma.
 	ErrMalformedKey = errors.New("malformed Idempotency-Key")
@@ -57,8 +57,8 @@ func WithAttempts(n int) Option { return func(to *Client) { to.attempts = n } }
 func WithAttemptTimeout(d time.Duration) Option { return func(to *Client) { to.timeout = d } }
 
 // WithServerKey makes calls as the shop's server, with a key of `shopctl key create`: the service then allows what the shop's
-// policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Orders need it. The key is secret. Never ship it to a
-// shopper's device, and use an https base URL. New rejects a malformed key with ErrMalformedServerKey.
+// policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Orders need it. The key is secret. Never ship
+// it to a shopper's device, and use an https base URL. New rejects a malformed key with ErrMalformedServerKey.
 func WithServerKey(key string) Option {
 	return func(to *Client) { to.serverKey = func() string { return key } }
 }

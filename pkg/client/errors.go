@@ -123,9 +123,10 @@ func describe(what string, status int, requestID string) string {
 	return fmt.Sprintf("%s: status %d, request %q", what, status, requestID)
 }
 
-// OutcomeUnknownError means that this call, or an earlier call with the same key, may have made a redemption or checkout. To find
-// out, repeat the call with the key (WithKey), but not before DefaultAttemptTimeout has passed: by then no lost attempt can
-// be applied any more, and a refusal is final. After a change of an order repeat the call with the same arguments: it has no key.
+// OutcomeUnknownError means that this call, or an earlier call with the same key, may have made a redemption or checkout; or that this
+// or an earlier call may have placed or changed an order. To find out, repeat the call with the key (WithKey) or, for an order, with
+// the same arguments. Wait until DefaultAttemptTimeout has passed: by then no lost attempt can be applied any more, and a refusal is
+// final.
 type OutcomeUnknownError struct {
 	Key string // not part of the error's text; empty for an order
 	Err error  // of the last attempt; not a *ProblemError if it is a refusal that an earlier attempt may still contradict

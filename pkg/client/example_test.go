@@ -95,8 +95,8 @@ func ExampleClient_Checkout() {
 	// Output: 1 vip-rank 30-days 90071992547409.91 EUR
 }
 
-// charge stands for the payment provider's library. It notes the checkout's ID with the payment, so that a payment whose shopper
-// went away still finds its checkout.
+// charge stands for the payment provider's library. It stores the checkout's ID with the payment. If the shopper goes away after
+// paying, the till still knows which checkout was paid.
 func (*till) charge(checkout string, total client.Money) client.Payment {
 	fmt.Printf("charged %s for a checkout: %t\n", total.Display, checkout != "")
 	return client.Payment{Provider: "stripe", Reference: "pi_3Q0001"}
@@ -137,7 +137,7 @@ func settle(ctx context.Context, shop *client.Client, till *till, checkout strin
 	}
 	for _, refusal := range []error{client.ErrCheckoutExpired, client.ErrPaymentMismatch, client.ErrNotFound} {
 		if errors.Is(err, refusal) {
-			till.refund(checkout, payment) // it buys nothing of this checkout, now or later
+			till.refund(checkout, payment) // the payment buys nothing of this checkout, now or later
 			return err
 		}
 	}

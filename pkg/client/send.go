@@ -33,7 +33,7 @@ type request struct {
 	body                []byte
 	isChange            bool   // the request may change something
 	key                 string // empty if the request changes nothing, or is idempotent without a key
-	isRepeated          bool   // the key or the order is the caller's, so an earlier call may have sent the request
+	isRepeated          bool   // the caller chose the key or the order, so an earlier call may have sent the request
 	etag                string // of the response that the caller has
 	maxBytes            int    // limit of the response's body
 	// read reads a response with status 200, or 304 if etag is set. It returns an *AnswerError for a malformed response.

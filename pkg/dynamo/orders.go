@@ -163,8 +163,8 @@ func (s *Orders) listing(customer catalog.CustomerID, filter checkout.OrderFilte
 }
 
 // bounds returns the range of table.AttrOrdered that the filter selects, and the value after which the page begins; empty: the page
-// begins with the newest. DynamoDB rejects a range whose bounds are not in order, and a start outside the range. A client can ask
-// for both, because its cursor may come from a list with other times.
+// begins with the newest. DynamoDB rejects a range whose bounds are not in order, and a start outside the range. So bounds returns
+// neither: a client's cursor may come from a list with other times.
 func bounds(filter checkout.OrderFilter) (from, until, start string) {
 	from, until = table.OrderedBefore(filter.From), table.OrderedEver()
 	if !filter.Until.IsZero() {

@@ -69,13 +69,13 @@ func (k *till) must(order checkout.Checkout, replayed bool, err error) checkout.
 	return order
 }
 
-// with returns the checkout as it is ordered.
+// with returns the checkout with the order.
 func with(order checkout.Order, c checkout.Checkout) checkout.Checkout {
 	c.Order = &order
 	return c
 }
 
-// wantOrder compares the newest order, and each of its readings.
+// wantOrder compares the returned order, and what each way of reading it returns, with the one that is wanted. It must be the newest.
 func (k *till) wantOrder(what string, got, want checkout.Checkout) {
 	k.t.Helper()
 	shown, failed := k.orders.Show(k.t.Context(), emberforge, want.ID)
@@ -200,7 +200,7 @@ func TestOrder_CheckoutOfAnOlderVersion_IsReadAndOrdered(t *testing.T) {
 	}
 }
 
-// Each condition of each write is broken once, and nothing must change. The error is the answer to a client.
+// Each case breaks a condition of a write, which must change nothing. The error is what a client learns.
 func TestOrders_BrokenCondition_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)
@@ -516,7 +516,7 @@ func TestCancel_RaceOfTwoReasons_HasOneReason(t *testing.T) {
 	}
 }
 
-// At the instant of expiry, a key can make another checkout, and a late payment can order the old one. Only one of both happens, so that
+// At the instant of expiry, a key can make another checkout, and a late payment can order the old one. Only one of the two happens, so
 // no paid checkout is lost.
 func TestPlace_RaceWithTheKeysNextCheckout_HasOneWinner(t *testing.T) {
 	t.Parallel()

@@ -16,9 +16,9 @@ import (
 // maxBodyBytes bounds a request's body, in bytes.
 const maxBodyBytes = 4 << 10
 
-// readTextMembers reads a body that is one JSON object (RFC 8259) whose members are strings with known names. A name such as
-// payment/provider is that of a member in an object. It follows RFC 7493, which rejects duplicate names and invalid UTF-8. The map
-// holds only the members that were sent, and an object under its own name as the empty string.
+// readTextMembers reads a body that is one JSON object (RFC 8259) whose members are strings with known names. The name
+// payment/provider stands for the member provider of the object payment. RFC 7493 applies: duplicate names and invalid UTF-8 are
+// rejected. The map holds only the members that were sent. The value of an object is the empty string.
 func readTextMembers(r *http.Request, known ...string) (map[string]string, error) {
 	if err := checkContentType(r.Header.Values("Content-Type")); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func parseTextMembers(body []byte, known []string) (map[string]string, error) {
 	return members, nil
 }
 
-// parseMembers reads the members of an object, up to its closing brace. within is the name of the object and a slash; it is empty for
+// parseMembers reads the members of an object, and its closing brace. within is the name of the object and a slash; it is empty for
 // the body itself.
 func parseMembers(decoder *jsontext.Decoder, members map[string]string, within string, known []string) error {
 	for decoder.PeekKind() != '}' {
@@ -72,7 +72,7 @@ func parseMembers(decoder *jsontext.Decoder, members map[string]string, within s
 			return problemMalformedRequest.because("The body must be one well-formed JSON object without duplicate names.")
 		}
 		name := token.String()
-		if strings.Contains(name, "/") { // the name could look like that of a member in an object
+		if strings.Contains(name, "/") { // such a name could pass for that of a member in an object
 			return unknownMember(known)
 		}
 		if err := parseMember(decoder, members, within+name, known); err != nil {

@@ -16,8 +16,8 @@ import (
 	"shopfront/pkg/checkout"
 )
 
-// The endpoints of orders are for the shop's own server only. Each is idempotent: a repetition gets the same order, with the header
-// Idempotency-Replayed. After an error with Unavailable() it is unknown whether the change was applied.
+// The endpoints of orders are for the shop's own server only. Each is idempotent: a retry of a change gets the same order, with
+// the header Idempotency-Replayed. After an error with Unavailable() it is unknown whether the change was applied.
 
 // OrderPlacer places orders. Errors: checkout.ErrNotFound, checkout.ErrExpired, checkout.ErrPaymentMismatch,
 // checkout.ErrOrderCancelled, and a *checkout.MemberError for a payment that is missing.
@@ -167,11 +167,11 @@ func placedBetween(query url.Values) (from, until time.Time, err error) {
 		}
 		// Unlike time.Parse, UnmarshalText is strict.
 		if err = bound.at.UnmarshalText([]byte(query.Get(bound.name))); err != nil || bound.at.Year() < 1970 {
-			return from, until, problemInvalid.because("The time must be one of RFC 3339, such as 2026-11-22T09:00:00Z.").of(bound.name)
+			return from, until, problemInvalid.because("The time must have the format of RFC 3339, such as 2026-11-22T09:00:00Z.").of(bound.name)
 		}
 	}
 	if !until.IsZero() && until.Before(from) {
-		return from, until, problemInvalid.because("The time must not be before that of from.").of("until")
+		return from, until, problemInvalid.because("The time must not be before from.").of("until")
 	}
 	return from, until, nil
 }
@@ -222,10 +222,10 @@ func (s Service) FulfilOrder(fulfiller OrderFulfiller) http.Handler {
 	})
 }
 
-// checkNoBody rejects a body. It would be ignored, and the client's developer would not notice.
+// checkNoBody rejects a body. Otherwise the client's developer would not notice that it is ignored.
 func checkNoBody(r *http.Request) error {
 	if n, err := io.ReadFull(r.Body, make([]byte, 1)); n > 0 || err != io.EOF {
-		return problemMalformedRequest.because("This request has no body.")
+		return problemMalformedRequest.because("This request must not have a body.")
 	}
 	return nil
 }

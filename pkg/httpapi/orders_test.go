@@ -491,10 +491,10 @@ func TestOrders_InvalidRequests_NameTheFault(t *testing.T) {
 		},
 		{cancelling().with(cancelling().target, `{}`), `"reason must have 1 to 400 bytes of UTF-8.","pointer":"/reason"}`},
 		{list("status=open"), `"The status must be placed, fulfilled or cancelled.","parameter":"status"}`},
-		{list("until=yesterday"), `"The time must be one of RFC 3339, such as 2026-11-22T09:00:00Z.","parameter":"until"}`},
+		{list("until=yesterday"), `"The time must have the format of RFC 3339, such as 2026-11-22T09:00:00Z.","parameter":"until"}`},
 		{
 			list("from=2026-11-21T12:00:00Z&until=2026-11-20T12:00:00Z"),
-			`"The time must not be before that of from.","parameter":"until"}`,
+			`"The time must not be before from.","parameter":"until"}`,
 		},
 	} {
 		s := newService(t)
@@ -503,7 +503,7 @@ func TestOrders_InvalidRequests_NameTheFault(t *testing.T) {
 	}
 	s := newService(t)
 	a := fulfilling().with(fulfilling().target, `{}`).asServer(s, unusedOrders(t))
-	a.want(t, 400, problemFormat+`malformed-request","title":"Malformed request","status":400,"detail":"This request has no body."}`)
+	a.want(t, 400, problemFormat+`malformed-request","title":"Malformed request","status":400,"detail":"This request must not have a body."}`)
 }
 
 func TestOrders_Errors_BecomeProblems(t *testing.T) {
@@ -522,12 +522,12 @@ func TestOrders_Errors_BecomeProblems(t *testing.T) {
 		{
 			"another payment", checkout.ErrPaymentMismatch,
 			`{"type":"urn:problem:shopfront:payment-mismatch","title":"Ordered with another payment","status":409,` +
-				`"detail":"This checkout was ordered with another payment, and nothing was changed. This payment bought nothing of this checkout."}`,
+				`"detail":"This checkout was ordered with another payment. Nothing was changed: this payment did not pay for this checkout."}`,
 		},
 		{
 			"cancelled", checkout.ErrOrderCancelled,
 			`{"type":"urn:problem:shopfront:order-cancelled","title":"Order cancelled","status":409,` +
-				`"detail":"This order is cancelled, and stays so. Whoever cancelled it decides about the refund."}`,
+				`"detail":"This order is cancelled for good. Whoever cancelled it decides about the refund."}`,
 		},
 		{
 			"payment missing", &checkout.MemberError{Pointer: "/payment", Reason: "is required, because the total is not zero"},

@@ -131,10 +131,11 @@ func (p *problemError) answer() (answer, error) {
 	return a, nil
 }
 
-// unavailable does not say whether the request was applied. A client can safely retry what concerns an order, or has an
-// Idempotency-Key. Without a key it cannot know whether a redemption or a checkout was made.
+// unavailable does not say whether the request was applied. A client can safely retry a request that is about an order or has an
+// Idempotency-Key. If it redeems or checks out without a key, it cannot know whether that was applied.
 func unavailable() *problemError {
-	return problemUnavailable.because("Send the same request again, with its Idempotency-Key. Without a key, it may already have redeemed or checked out.").
+	return problemUnavailable.because("Send the same request again, with its Idempotency-Key. "+
+		"Without a key, it may already have redeemed or checked out.").
 		with("Retry-After", "1")
 }
 
@@ -201,9 +202,10 @@ func recogniseCheckout(err error) *problemError {
 	case errors.Is(err, checkout.ErrExpired):
 		return problemCheckoutExpired.because("The checkout expired more than 7 days ago, or its key made another checkout. Nothing was ordered.")
 	case errors.Is(err, checkout.ErrPaymentMismatch):
-		return problemPaymentMismatch.because("This checkout was ordered with another payment, and nothing was changed. This payment bought nothing of this checkout.")
+		return problemPaymentMismatch.because("This checkout was ordered with another payment. " +
+			"Nothing was changed: this payment did not pay for this checkout.")
 	case errors.Is(err, checkout.ErrOrderCancelled):
-		return problemOrderCancelled.because("This order is cancelled, and stays so. Whoever cancelled it decides about the refund.")
+		return problemOrderCancelled.because("This order is cancelled for good. Whoever cancelled it decides about the refund.")
 	default:
 		return problemInternal.new()
 	}

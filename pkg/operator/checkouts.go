@@ -26,7 +26,7 @@ func (s *Shop) Checkouts(ctx context.Context, filter checkout.Filter, at time.Ti
 	return picked, nil
 }
 
-// Checkout finds a checkout by its ID, whatever has become of it, or returns checkout.ErrNotFound.
+// Checkout finds a checkout of any status by its ID, or returns checkout.ErrNotFound.
 func (s *Shop) Checkout(ctx context.Context, id checkout.ID) (checkout.Checkout, error) {
 	return s.checkouts.Show(ctx, s.Customer.ID, id)
 }

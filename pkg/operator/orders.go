@@ -32,17 +32,17 @@ func (s *Shop) Order(ctx context.Context, id checkout.ID) (checkout.Checkout, er
 	return s.orders.Show(ctx, s.Customer.ID, id)
 }
 
-// PlaceOrder turns a checkout into an order, as checkout.Orders does. The result says, too, whether it was one before.
+// PlaceOrder turns a checkout into an order, as checkout.Orders does. The bool reports whether it already was one.
 func (s *Shop) PlaceOrder(ctx context.Context, id checkout.ID, payment checkout.Payment, now time.Time) (checkout.Checkout, bool, error) {
 	return s.orders.Place(ctx, s.Customer.ID, id, payment, asStored(now))
 }
 
-// FulfilOrder marks an order as fulfilled, as checkout.Orders does. The result says, too, whether it was fulfilled before.
+// FulfilOrder marks an order as fulfilled, as checkout.Orders does. The bool reports whether it already was.
 func (s *Shop) FulfilOrder(ctx context.Context, id checkout.ID, now time.Time) (checkout.Checkout, bool, error) {
 	return s.orders.Fulfil(ctx, s.Customer.ID, id, asStored(now))
 }
 
-// CancelOrder cancels an order, as checkout.Orders does. The result says, too, whether it was cancelled before.
+// CancelOrder cancels an order, as checkout.Orders does. The bool reports whether it already was.
 func (s *Shop) CancelOrder(ctx context.Context, id checkout.ID, reason string, now time.Time) (checkout.Checkout, bool, error) {
 	return s.orders.Cancel(ctx, s.Customer.ID, id, reason, asStored(now))
 }

@@ -8,8 +8,8 @@ import (
 	"shopfront/pkg/dynamo"
 )
 
-// orderedAs orders the open checkout, then fulfils and cancels the order as far as the status says. All of it happens when the shop
-// opens.
+// orderedAs orders the open checkout, then fulfils and cancels the order as far as the status says. All times are that at which the
+// shop opened.
 func (s *shop) orderedAs(status checkout.OrderStatus) {
 	s.t.Helper()
 	var id checkout.ID

@@ -11,7 +11,7 @@ import (
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html).
 const DeletionDelay = 7 * 24 * time.Hour
 
-// addedRetention is how much longer checkouts are stored than versions did that knew no orders.
+// addedRetention is how much longer checkouts are stored since there are orders. Older versions wrote an earlier time to live.
 const addedRetention = 24 * time.Hour
 
 // Checkout is a checkout as it is stored.
@@ -79,14 +79,14 @@ func (j *checkoutJudgement) judgePrice(currency money.Currency) {
 	}
 }
 
-// notAfter judges when something happened, unless that is zero.
+// notAfter adds a finding if an event is recorded in the future. The zero time is not.
 func (j *checkoutJudgement) notAfter(now time.Time, what string, at time.Time) {
 	if at.After(now.Add(ClockSkew)) {
 		j.add(KindFuture, "%s at %s, but it is %s now", what, written(at), written(now))
 	}
 }
 
-// judgeDeletion judges when a checkout that was not ordered is deleted.
+// judgeDeletion judges the time to live of a checkout that was not ordered.
 func (j *checkoutJudgement) judgeDeletion(now time.Time) {
 	due := DeletionTime(j.Expires)
 	if j.DeletedAt.IsZero() {
@@ -100,11 +100,11 @@ func (j *checkoutJudgement) judgeDeletion(now time.Time) {
 	}
 }
 
-// judgeOrder judges what has become of a checkout that was ordered. The times come from the clocks of several functions.
+// judgeOrder judges a checkout that was ordered. Its times may differ by ClockSkew, because they come from the clocks of several functions.
 func (j *checkoutJudgement) judgeOrder(now time.Time) {
 	order := j.Order
 	if order.Payment == (checkout.Payment{}) && j.Total.Minor != 0 {
-		j.add(KindUnpaid, "ordered without a payment of %s", j.Total)
+		j.add(KindUnpaid, "ordered without a payment, but the total is %s", j.Total)
 	}
 	if !j.DeletedAt.IsZero() {
 		j.add(KindDeletionTime, "its time to live is %s, but orders are permanent", written(j.DeletedAt))

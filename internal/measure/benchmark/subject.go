@@ -90,7 +90,7 @@ func subjects() []subject {
 		{name: checkoutArea, sample: checkoutArea, request: asIs, answers: `^{"statusCode":200,.*bento-box`, reference: referenceArea},
 		{name: checkout, sample: checkout, request: checkOut, answers: open, reference: referenceCheckout},
 		{name: checkoutVariant, sample: checkoutVariant, request: checkOut, answers: open, reference: referenceCheckout},
-		// These make one call each, like the reference of redeeming, which spares a reference for each of them.
+		// Each of these makes one call, as the reference of redeeming does. So they need no references of their own.
 		{
 			name: showCheckout, sample: showCheckout, request: fromServer,
 			answers: `^{"statusCode":200,.*ordered`, reference: referenceRedeem,
@@ -129,7 +129,7 @@ func fromServer(e fixture.Event, _ int, _ string) ([]byte, error) {
 	return keyed.Encode()
 }
 
-// aboutOrder sends the event about another order, or about another checkout that becomes one.
+// aboutOrder sends the event with the ID of a prepared order, or of a prepared checkout that becomes one.
 func aboutOrder(e fixture.Event, number int, id string) ([]byte, error) {
 	request, err := fromServer(e, number, id)
 	return bytes.ReplaceAll(request, []byte(fixture.Order), []byte(id)), err

@@ -283,7 +283,7 @@ func ofOneOrder(function string) preparation {
 	}
 }
 
-// fullPage lists orders, of which there are more than fit on a page.
+// fullPage requests a page of 50 orders and stores more orders than fit on it.
 func fullPage(ctx context.Context, s *scene) (requests, error) {
 	for range 51 {
 		if _, err := fixture.NewOrder(ctx, s.client); err != nil {

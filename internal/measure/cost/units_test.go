@@ -18,7 +18,7 @@ const root = "../../.."
 //   - A checkout area takes half a unit for the profile, half a unit for each 4 KB of products, and one unit for the settings of a shop
 //     that is new to the process.
 //   - A refusal takes one more write, which counts it.
-//   - A change of an order is written twice, to the table and to the index. A repetition writes only to the table, and fails there.
+//   - A change of an order is written twice, to the table and to the index. A retry writes only to the table, and fails there.
 //   - A page of 50 orders takes half a unit for each 4 KB of orders.
 func bounds() map[string]bound {
 	return map[string]bound{

@@ -155,7 +155,7 @@ func (m *Meter) look(r *http.Request, operation string, body, into any) error {
 	return json.Unmarshal(got.body, into)
 }
 
-// grown returns the growth of storage by an item that changes its size.
+// grown returns how much storage an item takes more after its size changed.
 func grown(before, after int) int {
 	if before == 0 && after > 0 {
 		return after + StorageOverhead
@@ -219,7 +219,7 @@ func (m *Meter) query(r *http.Request, text []byte, call *Call, consistent bool)
 	return got, err
 }
 
-// indexed is the attribute of the items that the table's only index holds. It holds whole items.
+// indexed is the attribute that puts an item into the only index. The index holds whole items.
 const indexed = "ordered"
 
 // write meters writes. Each costs its units multiplied by times. An item in an index is also written there.

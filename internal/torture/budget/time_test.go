@@ -84,8 +84,8 @@ type request struct {
 // redeems reports whether the request redeems a code.
 func (r request) redeems() bool { return strings.HasSuffix(r.path, "/voucher") }
 
-// The tokens of checkouts: one that stays open, one for the request that places its order, and one for an order that each of the
-// requests about an order reads or changes.
+// The names of checkouts, with which their IDs begin: one that stays open, one that a request orders, and the orders that the other
+// requests fulfil, cancel and read.
 const (
 	openCheckout    = "open"
 	paidCheckout    = "paid"

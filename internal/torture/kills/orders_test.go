@@ -20,7 +20,8 @@ func paid() checkout.Payment {
 	return checkout.Payment{Provider: "stripe", Reference: "pi_3QK8ZbF2eZvKYlo1"}
 }
 
-// ofOrder is a command that changes an order. Whatever is stored when it has run again must stay, to the millisecond.
+// ofOrder is a command that changes an order. After the second run, a late write of the killed run must not change what is stored, not
+// even a time.
 func ofOrder(verb string, prepare func(*round, subject), flags ...string) command {
 	return command{
 		kind: "order " + verb, isWhole: true, late: true, prepare: prepare,

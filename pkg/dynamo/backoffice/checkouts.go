@@ -23,7 +23,7 @@ type Checkouts struct {
 // NewCheckouts returns the checkouts in a table.
 func NewCheckouts(api API, table string) *Checkouts { return &Checkouts{api: api, table: table} }
 
-// Show reads the checkout with an ID, whatever has become of it, or returns checkout.ErrNotFound. A checkout that shares only the first
+// Show reads the checkout with an ID, of any status, or returns checkout.ErrNotFound. A checkout that shares only the first
 // half of the ID is a different one, which was opened later with the same key.
 func (s *Checkouts) Show(ctx context.Context, customer catalog.CustomerID, id checkout.ID) (checkout.Checkout, error) {
 	it, err := table.Get(ctx, s.api, s.table, table.CheckoutKey(customer, id.Token()), checkout.ErrNotFound)
@@ -36,8 +36,8 @@ func (s *Checkouts) Show(ctx context.Context, customer catalog.CustomerID, id ch
 	return table.DecodeCheckout(it), nil
 }
 
-// List yields all stored checkouts of a customer, whatever has become of them, in no order, and stops at the first error. Checkouts
-// that are opened meanwhile may be missing.
+// List yields all stored checkouts of a customer, of any status and unsorted, and stops at the first error. Checkouts that are opened
+// meanwhile may be missing.
 func (s *Checkouts) List(ctx context.Context, customer catalog.CustomerID) iter.Seq2[checkout.Checkout, error] {
 	return func(yield func(checkout.Checkout, error) bool) {
 		for it, err := range items(ctx, s.api, partition(s.table, string(customer))) {
@@ -103,7 +103,7 @@ func checkOrder(it table.Item) error {
 	}
 	for _, name := range []string{table.AttrOrdered, table.AttrPayment, table.AttrFulfilled, table.AttrCancelled, table.AttrReason} {
 		if it.Has(name) && !slices.Contains(required, name) && !slices.Contains(optional, name) {
-			return fmt.Errorf("the status is %s, but there is the attribute %s", status, name)
+			return fmt.Errorf("the status is %s, but the item has the attribute %s", status, name)
 		}
 	}
 	return checkOrderTexts(it, table.DecodeCheckout(it))

@@ -87,7 +87,7 @@ func DecodeCheckout(it Item) checkout.Checkout {
 	return c
 }
 
-// OrderedAt is the value of AttrOrdered.
+// OrderedAt returns the value of AttrOrdered.
 func OrderedAt(at time.Time, token idempotency.Token) string {
 	return fmt.Sprintf("%013d#%s", at.UnixMilli(), token)
 }
@@ -95,13 +95,13 @@ func OrderedAt(at time.Time, token idempotency.Token) string {
 // maxOrdered is the last time that has 13 digits of milliseconds, in the year 2286.
 const maxOrdered = 9_999_999_999_999
 
-// OrderedBefore sorts after AttrOrdered of every order that was placed before a time, and before that of every other order.
+// OrderedBefore returns a bound of AttrOrdered. It sorts after the orders that were placed before a time, and before all other orders.
 func OrderedBefore(at time.Time) string {
 	millis := at.Add(time.Millisecond - 1).UnixMilli() // rounded up, because orders are placed at whole milliseconds
 	return fmt.Sprintf("%013d", min(max(millis, 0), maxOrdered))
 }
 
-// OrderedEver sorts after AttrOrdered of every order.
+// OrderedEver returns a bound of AttrOrdered that sorts after every order.
 func OrderedEver() string { return OrderedBefore(time.UnixMilli(maxOrdered)) }
 
 // OrderPosition returns where an order is in OrdersIndex.
