@@ -189,6 +189,7 @@ func newCheckoutShowCommand(s *session) *cobra.Command {
 }
 
 func (s *session) describeNoCheckout(err error, shop *operator.Shop, id checkout.ID) error {
-	return describeNotFound(err, "customer %s has no checkout %s: see %s; a checkout is deleted 8 days after it expires, unless it was ordered",
+	return describeNotFound(err, "customer %s has no checkout %s: see %s; "+
+		"a checkout is deleted 8 days after it expires, unless it was ordered",
 		shop.Customer.ID, id, s.commandLine("checkout list "+string(shop.Customer.ID)))
 }

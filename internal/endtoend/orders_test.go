@@ -128,7 +128,7 @@ func TestOrder_FromCheckoutToChargeback(t *testing.T) {
 		t.Errorf("order %s", first.body)
 	}
 	if again := s.place(t, id, "pi_1"); again.wantOrder(t, "placed", true).ID != id || again.body != first.body {
-		t.Errorf("the repetition got %s, want %s", again.body, first.body)
+		t.Errorf("the retry got %s, want %s", again.body, first.body)
 	}
 	s.place(t, id, "pi_2").wantProblem(t, http.StatusConflict, "payment-mismatch")
 	if c := decode[checkout](t, s.get(t, "/checkouts/"+id)); c.Status != "ordered" || c.Data != nil {
@@ -140,7 +140,7 @@ func TestOrder_FromCheckoutToChargeback(t *testing.T) {
 	again := s.send(t, http.MethodPost, "/orders/"+id+"/fulfil", "")
 	again.wantOrder(t, "fulfilled", true)
 	if again.body != delivered.body {
-		t.Errorf("the repetition got %s, want %s", again.body, delivered.body)
+		t.Errorf("the retry got %s, want %s", again.body, delivered.body)
 	}
 	s.place(t, id, "pi_1").wantOrder(t, "fulfilled", true) // a late retry learns what has happened since
 
@@ -152,7 +152,7 @@ func TestOrder_FromCheckoutToChargeback(t *testing.T) {
 	again = s.send(t, http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"fraud"}`)
 	again.wantOrder(t, "cancelled", true)
 	if again.body != chargeback.body {
-		t.Errorf("the repetition got %s, want %s", again.body, chargeback.body)
+		t.Errorf("the retry got %s, want %s", again.body, chargeback.body)
 	}
 	s.send(t, http.MethodPost, "/orders/"+id+"/fulfil", "").wantProblem(t, http.StatusConflict, "order-cancelled")
 	s.place(t, id, "pi_1").wantProblem(t, http.StatusConflict, "order-cancelled")

@@ -81,7 +81,7 @@ func TestListOrders_AreNewestFirst(t *testing.T) {
 }
 
 // Orders that were placed at the same time are sorted by their token, so that a page can end between them.
-func TestListOrders_Pages_HaveNoGapAndNoRepetition(t *testing.T) {
+func TestListOrders_Pages_HaveNoGapsAndNoDuplicates(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)
 	orders := k.takeOrders(0, 5, 5, 5, 5, 1, 2, 2, 9, 9, 9)

@@ -212,7 +212,7 @@ func TestOrders_BrokenCondition_ChangesNothing(t *testing.T) {
 	k.mustPlace(cancelled)
 	k.mustCancel(cancelled)
 	free := k.mustOpenFree()
-	half := func(c checkout.Checkout) checkout.ID {
+	sameFirstHalf := func(c checkout.Checkout) checkout.ID {
 		return checkout.ID(string(c.ID.Token()) + strings.Repeat("A", 22))
 	}
 	unknown := checkout.ID(strings.Repeat("A", 44))
@@ -230,9 +230,9 @@ func TestOrders_BrokenCondition_ChangesNothing(t *testing.T) {
 		want   error // nil: the same order is returned
 	}{
 		"place: unknown":                    {place(unknown, stripe("pi_1048"), at), checkout.ErrNotFound},
-		"place: another ID":                 {place(half(open), stripe("pi_1048"), at), checkout.ErrExpired},
-		"place: another ID, without total":  {place(half(free), checkout.Payment{}, at), checkout.ErrExpired},
-		"place: another ID of an order":     {place(half(placed), stripe("pi_1047"), at), checkout.ErrExpired},
+		"place: another ID":                 {place(sameFirstHalf(open), stripe("pi_1048"), at), checkout.ErrExpired},
+		"place: another ID, without total":  {place(sameFirstHalf(free), checkout.Payment{}, at), checkout.ErrExpired},
+		"place: another ID of an order":     {place(sameFirstHalf(placed), stripe("pi_1047"), at), checkout.ErrExpired},
 		"place: 7 days after the expiry":    {place(open.ID, stripe("pi_1048"), open.Expires.Add(checkout.LateOrders)), checkout.ErrExpired},
 		"place: free, 7 days later":         {place(free.ID, checkout.Payment{}, free.Expires.Add(checkout.LateOrders)), checkout.ErrExpired},
 		"place: already placed":             {place(placed.ID, stripe("pi_1047"), at), nil},
@@ -241,12 +241,12 @@ func TestOrders_BrokenCondition_ChangesNothing(t *testing.T) {
 		"place: cancelled":                  {place(cancelled.ID, stripe("pi_1047"), at), checkout.ErrOrderCancelled},
 		"place: not paid, and already paid": {place(placed.ID, checkout.Payment{}, at), checkout.ErrPaymentMismatch},
 		"fulfil: unknown":                   {fulfil(unknown), checkout.ErrOrderNotFound},
-		"fulfil: another ID":                {fulfil(half(placed)), checkout.ErrOrderNotFound},
+		"fulfil: another ID":                {fulfil(sameFirstHalf(placed)), checkout.ErrOrderNotFound},
 		"fulfil: not ordered":               {fulfil(open.ID), checkout.ErrOrderNotFound},
 		"fulfil: already fulfilled":         {fulfil(fulfilled.ID), nil},
 		"fulfil: cancelled":                 {fulfil(cancelled.ID), checkout.ErrOrderCancelled},
 		"cancel: unknown":                   {cancel(unknown), checkout.ErrOrderNotFound},
-		"cancel: another ID":                {cancel(half(placed)), checkout.ErrOrderNotFound},
+		"cancel: another ID":                {cancel(sameFirstHalf(placed)), checkout.ErrOrderNotFound},
 		"cancel: not ordered":               {cancel(open.ID), checkout.ErrOrderNotFound},
 		"cancel: already cancelled":         {cancel(cancelled.ID), nil},
 	} {
@@ -362,7 +362,7 @@ func TestOrders_AllResponsesLost_TheNextRequestIsAReplay(t *testing.T) {
 	}
 }
 
-func TestOrders_OutOfReach_AreUnavailable(t *testing.T) {
+func TestOrders_StoreOutOfReach_AreUnavailable(t *testing.T) {
 	t.Parallel()
 	for operation, call := range map[string]func(context.Context, checkout.Orders) error{
 		"UpdateItem": func(ctx context.Context, orders checkout.Orders) error {

@@ -224,7 +224,7 @@ func TestOrders_EachChange_RespondsWithTheOrder(t *testing.T) {
 	}
 }
 
-func TestOrders_Repetition_IsReplayedAndNotCounted(t *testing.T) {
+func TestOrders_Retry_IsReplayedAndNotCounted(t *testing.T) {
 	for _, call := range []orderCall{placing(), fulfilling(), cancelling()} {
 		t.Run(call.what, func(t *testing.T) {
 			s := newService(t)
@@ -286,7 +286,7 @@ func TestOrders_WithoutALiveKey_Are401BeforeAnyLookup(t *testing.T) {
 }
 
 // A stranger must not be able to make the functions read settings.
-func TestOrders_WithoutCredentials_Are401AlsoIfTheStoreIsDown(t *testing.T) {
+func TestOrders_WithoutCredentials_Are401EvenIfTheStoreIsDown(t *testing.T) {
 	for _, call := range everyOrderCall() {
 		s := newService(t)
 		s.Guard = nil // a call of it would panic

@@ -142,7 +142,8 @@ func (r *Run) announce(ctx context.Context) error {
 		return err
 	}
 	r.say("\nShopfront is at %s. Its functions log to %s. Ctrl-C stops it.\nRead and try its interface at %s/docs\n"+
-		"Some requests are for the shop's server only. For KEY put what this prints: bin/shopctl --local key create emberforge --name server\n\n%s",
+		"Some requests are for the shop's server only. Replace KEY in them with what this prints: "+
+		"bin/shopctl --local key create emberforge --name server\n\n%s",
 		r.State.BaseURL, r.functionsLog(), r.State.BaseURL, shown)
 	return nil
 }

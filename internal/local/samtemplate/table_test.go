@@ -53,7 +53,7 @@ func checkouts(t *testing.T) (now, before samtemplate.Table) {
 	return now, before
 }
 
-func TestTable_ExistsWithoutTheIndex_GetsIt(t *testing.T) {
+func TestTable_ExistingWithoutTheIndex_GetsIt(t *testing.T) {
 	client, name := localtest.Client(t), "checkouts-"+rand.Text()
 	now, before := checkouts(t)
 	for _, table := range []samtemplate.Table{before, now, now} {
@@ -70,7 +70,7 @@ func TestTable_ExistsWithoutTheIndex_GetsIt(t *testing.T) {
 	}
 }
 
-func TestTable_ExistsWithAnotherIndexOfTheName_IsRejected(t *testing.T) {
+func TestTable_ExistingIndexWithOtherKeys_IsRejected(t *testing.T) {
 	client, name := localtest.Client(t), "checkouts-"+rand.Text()
 	now, before := checkouts(t)
 	before.Indexes = []types.GlobalSecondaryIndex{{

@@ -155,7 +155,7 @@ func (m *Meter) look(r *http.Request, operation string, body, into any) error {
 	return json.Unmarshal(got.body, into)
 }
 
-// grown returns how much storage an item takes more after its size changed.
+// grown returns how many more bytes of storage an item takes after its size changed.
 func grown(before, after int) int {
 	if before == 0 && after > 0 {
 		return after + StorageOverhead

@@ -147,7 +147,7 @@ func ofOrders() []tested {
 			change{{orderGo, `payment == Payment{} && c.Total.Minor != 0:`, `payment == Payment{} && c.Total.Minor < 0:`}},
 		},
 		{
-			"reports a repetition as a new order", pkgCheckout, "TestPlace_SamePaymentAgain_IsReplayed",
+			"reports a retry as a new order", pkgCheckout, "TestPlace_SamePaymentAgain_IsReplayed",
 			change{{orderGo, `return c, !c.Order.Placed.Equal(at), nil`, `return c, false, nil`}},
 		},
 		{
