@@ -161,14 +161,21 @@ func (t *till) webhook(w http.ResponseWriter, r *http.Request) {
 	// The amount needs no check: openSession set it to the checkout's total, and a shopper cannot change a session.
 	payment := client.Payment{Provider: "stripe", Reference: session.PaymentIntent.ID}
 	err = t.settle(r.Context(), checkout, payment)
+	// Shopfront itself logs no checkout ID, because whoever knows one may read the checkout. This log may have it: its readers are
+	// the shop's operators, who see every checkout anyway, and settle a payment by hand with `shopctl order place`.
+	// README.md says on which of these lines to alert somebody.
+	log := t.log.With("checkout", checkout, "payment", payment.Reference)
 	switch {
 	case errors.Is(err, client.ErrOrderCancelled): // whoever cancelled the order decided about the refund
-		t.log.WarnContext(r.Context(), "the order is cancelled", "payment", payment.Reference, "reason", err)
+		log.WarnContext(r.Context(), "the order is cancelled", "reason", err)
 	case isFinal(err):
-		// This server does not refund by itself. Alert somebody on this line.
-		t.log.ErrorContext(r.Context(), "refund a payment", "payment", payment.Reference, "reason", err)
+		// This server does not refund by itself.
+		log.ErrorContext(r.Context(), "refund a payment", "reason", err)
+	case needsOperator(err):
+		log.ErrorContext(r.Context(), "cannot settle a payment", "error", err)
+		http.Error(w, "Please send the event again.", http.StatusServiceUnavailable)
 	case err != nil:
-		t.log.WarnContext(r.Context(), "a payment is not settled yet", "payment", payment.Reference, "error", err)
+		log.WarnContext(r.Context(), "a payment is not settled yet", "error", err)
 		http.Error(w, "Please send the event again.", http.StatusServiceUnavailable)
 	}
 }
@@ -183,7 +190,7 @@ func (t *till) settle(ctx context.Context, checkout string, payment client.Payme
 		return fmt.Errorf("deliver: %w", err)
 	}
 	if _, err = t.shop.FulfilOrder(ctx, order.ID); errors.Is(err, client.ErrOrderCancelled) {
-		t.log.ErrorContext(ctx, "take back what was delivered", "payment", payment.Reference)
+		t.log.ErrorContext(ctx, "take back what was delivered", "checkout", checkout, "payment", payment.Reference)
 		return nil
 	}
 	return err
@@ -195,4 +202,12 @@ func isFinal(err error) bool {
 		return false // the order may exist
 	}
 	return errors.Is(err, client.ErrCheckoutExpired) || errors.Is(err, client.ErrPaymentMismatch) || errors.Is(err, client.ErrNotFound)
+}
+
+// needsOperator reports whether retries alone do not settle a payment: the key is revoked, SHOP_URL is wrong, or Shopfront does not
+// accept the ID of the checkout or the payment. Stripe still sends the event again, so the payment is settled once the key or the
+// address is corrected.
+func needsOperator(err error) bool {
+	lasting := []error{client.ErrUnauthorized, client.ErrWrongBaseURL, client.ErrMalformedID, client.ErrInvalid}
+	return slices.ContainsFunc(lasting, func(cause error) bool { return errors.Is(err, cause) })
 }

@@ -110,6 +110,10 @@ func (s *shopfront) place(w http.ResponseWriter, r *http.Request) {
 
 func (s *shopfront) fulfil(w http.ResponseWriter, r *http.Request) {
 	order := s.orders[r.PathValue("id")]
+	if order.Status == client.OrderCancelled {
+		writeProblem(w, client.ProblemError{Type: "order-cancelled", Status: http.StatusConflict})
+		return
+	}
 	order.Status, order.FulfilledAt = client.OrderFulfilled, time.Now()
 	s.orders[order.ID] = order
 	writeJSON(w, order)
@@ -120,7 +124,14 @@ func writeJSON(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
+// writeProblem writes a problem of Shopfront, or an error of the gateway in front of it.
 func writeProblem(w http.ResponseWriter, p client.ProblemError) {
+	if p.Type == "the gateway" {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(p.Status)
+		_, _ = io.WriteString(w, `{"message":"Not Found"}`)
+		return
+	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
 	_, _ = fmt.Fprintf(w, `{"type":"urn:problem:shopfront:%s","title":"A title","status":%d}`, p.Type, p.Status)
@@ -201,7 +212,7 @@ func open(t *testing.T) *street {
 		if s.shopfront.unlocked {
 			t.Error("Shopfront got a request without the key of the shop's server")
 		}
-		for _, secret := range []string{shopKey, stripeKey, webhookSecret, "ySBDAj4aT84YTR_U3sQzxw"} {
+		for _, secret := range []string{shopKey, stripeKey, webhookSecret} { // a checkout's ID is none: the operator needs it
 			if strings.Contains(s.log.String(), secret) {
 				t.Errorf("the log contains %s:\n%s", secret, &s.log)
 			}
@@ -265,6 +276,17 @@ func (s *street) wantNothingSold(t *testing.T) {
 	t.Helper()
 	if len(s.shopfront.orders) > 0 || len(s.delivered) > 0 {
 		t.Errorf("orders are %+v and delivered %q, want none", s.shopfront.orders, s.delivered)
+	}
+}
+
+// wantLine fails the test unless the log has one line, with what an operator needs to settle the payment by hand.
+func (s *street) wantLine(t *testing.T, begin, checkout, reason string) {
+	t.Helper()
+	log := s.log.String()
+	for _, want := range []string{begin, "checkout=" + checkout, "payment=" + paymentID, reason} {
+		if strings.Count(log, "\n") != 1 || !strings.Contains(log, want) {
+			t.Errorf("logged %q, want one line with %s", log, want)
+		}
 	}
 }
 
@@ -477,7 +499,12 @@ func TestWebhook_EventOfAnotherAPIVersion_IsRead(t *testing.T) {
 }
 
 func TestWebhook_Refusals(t *testing.T) {
-	const refund, wait, cancelled = "refund a payment", "not settled yet", "the order is cancelled"
+	const (
+		refund    = "level=ERROR msg=\"refund a payment\""
+		cannot    = "level=ERROR msg=\"cannot settle a payment\""
+		wait      = "level=WARN msg=\"a payment is not settled yet\""
+		cancelled = "level=WARN msg=\"the order is cancelled\""
+	)
 	for name, test := range map[string]struct {
 		status, want int
 		logged       string
@@ -486,7 +513,9 @@ func TestWebhook_Refusals(t *testing.T) {
 		"payment-mismatch": {http.StatusConflict, http.StatusOK, refund},
 		"order-cancelled":  {http.StatusConflict, http.StatusOK, cancelled},
 		"not-found":        {http.StatusNotFound, http.StatusOK, refund},
-		"unauthorized":     {http.StatusUnauthorized, http.StatusServiceUnavailable, wait},
+		"unauthorized":     {http.StatusUnauthorized, http.StatusServiceUnavailable, cannot},
+		"invalid":          {http.StatusUnprocessableEntity, http.StatusServiceUnavailable, cannot},
+		"the gateway":      {http.StatusNotFound, http.StatusServiceUnavailable, cannot},
 		"unavailable":      {http.StatusServiceUnavailable, http.StatusServiceUnavailable, wait},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -496,14 +525,45 @@ func TestWebhook_Refusals(t *testing.T) {
 			if status := s.report(t, paid(checkout)); status != test.want {
 				t.Errorf("the event gets %d, want %d", status, test.want)
 			}
-			log := s.log.String()
-			if strings.Count(log, "\n") != 1 || !strings.Contains(log, test.logged) || !strings.Contains(log, paymentID) ||
-				!strings.Contains(log, name) {
-				t.Errorf("logged %q, want %q with the payment and the reason", log, test.logged)
-			}
+			s.wantLine(t, test.logged, checkout, name)
 			s.wantNothingSold(t)
 		})
 	}
+}
+
+func TestWebhook_MalformedCheckoutID_CallsTheOperator(t *testing.T) {
+	s := open(t)
+	if status := s.report(t, paid("coins/500")); status != http.StatusServiceUnavailable {
+		t.Errorf("the event gets %d, want 503", status)
+	}
+	s.wantLine(t, "level=ERROR msg=\"cannot settle a payment\"", "coins/500", "malformed ID")
+	s.wantNothingSold(t)
+}
+
+func TestWebhook_RevokedKeyIsReplaced_SettlesThePayment(t *testing.T) {
+	s := open(t)
+	_, checkout := s.buy(t, "Alder-1")
+	s.shopfront.refuses = &client.ProblemError{Type: "unauthorized", Status: http.StatusUnauthorized}
+	s.report(t, paid(checkout))
+	s.shopfront.refuses = nil
+	if status := s.report(t, paid(checkout)); status != http.StatusOK {
+		t.Errorf("the repeated event gets %d, want 200", status)
+	}
+	s.wantSold(t, checkout, stripePayment())
+}
+
+func TestWebhook_OrderCancelledDuringDelivery_LogsWhatToTakeBack(t *testing.T) {
+	s := open(t)
+	_, checkout := s.buy(t, "Alder-1")
+	s.deliver = func(_ context.Context, order client.PlacedOrder) error {
+		order.Status = client.OrderCancelled
+		s.shopfront.orders[order.ID] = order
+		return nil
+	}
+	if status := s.report(t, paid(checkout)); status != http.StatusOK {
+		t.Errorf("the event gets %d, want 200", status)
+	}
+	s.wantLine(t, "level=ERROR msg=\"take back what was delivered\"", checkout, "")
 }
 
 func TestNewTill_Configuration(t *testing.T) {
