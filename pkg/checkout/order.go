@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -57,10 +58,14 @@ type Payment struct {
 func ParsePayment(provider, reference string) (Payment, error) {
 	isProvider := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' }
 	isReference := func(c byte) bool { return '!' <= c && c <= '~' }
-	if !consistsOf(provider, MaxProviderLength, isProvider) {
+	switch {
+	case provider == "":
+		return Payment{}, &MemberError{"/payment/provider", "is required"}
+	case reference == "":
+		return Payment{}, &MemberError{"/payment/reference", "is required"}
+	case !consistsOf(provider, MaxProviderLength, isProvider):
 		return Payment{}, &MemberError{"/payment/provider", fmt.Sprintf("must have 1 to %d of the characters a-z 0-9 -", MaxProviderLength)}
-	}
-	if !consistsOf(reference, MaxReferenceLength, isReference) {
+	case !consistsOf(reference, MaxReferenceLength, isReference):
 		return Payment{}, &MemberError{"/payment/reference", fmt.Sprintf("must have 1 to %d visible ASCII characters", MaxReferenceLength)}
 	}
 	return Payment{Provider: provider, Reference: reference}, nil
@@ -75,11 +80,14 @@ func consistsOf(text string, maxLength int, allows func(byte) bool) bool {
 	return 0 < len(text) && len(text) <= maxLength
 }
 
-// ParseReason accepts why an order is cancelled: 1 to MaxReasonBytes bytes of UTF-8 without control characters. Anything else is a
-// *MemberError.
+// ParseReason accepts why an order is cancelled: 1 to MaxReasonBytes bytes of UTF-8 without control characters, and not only white
+// space. Anything else is a *MemberError.
 func ParseReason(text string) (string, error) {
-	if text == "" || len(text) > MaxReasonBytes || !utf8.ValidString(text) {
-		return "", &MemberError{"/reason", fmt.Sprintf("must have 1 to %d bytes of UTF-8", MaxReasonBytes)}
+	if strings.TrimSpace(text) == "" {
+		return "", &MemberError{"/reason", "is required"}
+	}
+	if len(text) > MaxReasonBytes || !utf8.ValidString(text) {
+		return "", &MemberError{"/reason", fmt.Sprintf("must have at most %d bytes of UTF-8", MaxReasonBytes)}
 	}
 	for _, r := range text {
 		if unicode.IsControl(r) {

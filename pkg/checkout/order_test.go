@@ -518,13 +518,13 @@ func TestParsePayment(t *testing.T) {
 		"shortest":                  {"p", "1", "", ""},
 		"longest":                   {strings.Repeat("a", 32), strings.Repeat("1", 255), "", ""},
 		"every kind of character":   {"az-09", "!#/~", "", ""},
-		"no provider":               {"", "pi_1047", "/payment/provider", provider},
+		"no provider":               {"", "pi_1047", "/payment/provider", "is required"},
 		"provider too long":         {strings.Repeat("a", 33), "pi_1047", "/payment/provider", provider},
 		"provider in upper case":    {"Stripe", "pi_1047", "/payment/provider", provider},
 		"provider with #":           {"str#ipe", "pi_1047", "/payment/provider", provider},
 		"provider with a space":     {"apple pay", "pi_1047", "/payment/provider", provider},
 		"provider not ASCII":        {"café", "pi_1047", "/payment/provider", provider},
-		"no reference":              {"stripe", "", "/payment/reference", reference},
+		"no reference":              {"stripe", "", "/payment/reference", "is required"},
 		"reference too long":        {"stripe", strings.Repeat("1", 256), "/payment/reference", reference},
 		"reference with a space":    {"stripe", "pi 1047", "/payment/reference", reference},
 		"reference with a delete":   {"stripe", "pi\x7f1047", "/payment/reference", reference},
@@ -546,12 +546,13 @@ func TestParsePayment(t *testing.T) {
 }
 
 func TestParseReason(t *testing.T) {
-	const length, control = "must have 1 to 400 bytes of UTF-8", "must have no control characters"
+	const length, control = "must have at most 400 bytes of UTF-8", "must have no control characters"
 	tests := map[string]struct{ text, reason string }{
 		"usual":                 {"Chargeback, see ticket #88", ""},
 		"shortest":              {"x", ""},
 		"longest":               {strings.Repeat("é", 200), ""},
-		"empty":                 {"", length},
+		"empty":                 {"", "is required"},
+		"only white space":      {" \u3000", "is required"},
 		"too long":              {strings.Repeat("é", 200) + "x", length},
 		"not UTF-8":             {"out of \xff stock", length},
 		"with a line break":     {"out of\nstock", control},

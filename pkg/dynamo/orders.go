@@ -14,6 +14,9 @@ import (
 	"shopfront/pkg/idempotency"
 )
 
+// OrdersIndex is the name of the index that List reads.
+const OrdersIndex = table.OrdersIndex
+
 // OrdersAPI lists the DynamoDB operations that Orders calls.
 type OrdersAPI interface {
 	table.Getter

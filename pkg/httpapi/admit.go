@@ -42,8 +42,13 @@ func (c *call) admit(policy policyOf) error {
 
 // admitServer admits only the shop's server, whatever the policies. A request without credentials costs no lookup.
 func (c *call) admitServer() error {
-	if len(c.Header.Values("Authorization")) == 0 {
-		return access.ErrUnauthorized
+	err := access.ErrUnauthorized
+	if len(c.Header.Values("Authorization")) > 0 {
+		err = c.admit(nil) // only the shop's server has credentials
 	}
-	return c.admit(nil) // only the shop's server has credentials
+	if errors.Is(err, access.ErrUnauthorized) {
+		return problemUnauthorized.because("This is for the shop's server. Send Authorization: Bearer KEY with a live key of the customer.").
+			with("WWW-Authenticate", "Bearer")
+	}
+	return err
 }

@@ -96,7 +96,7 @@ func parseMember(decoder *jsontext.Decoder, members map[string]string, member st
 	}
 	if isObject {
 		if value.Kind() != '{' {
-			return problemMalformedRequest.because("The member must be an object.").at("/" + member)
+			return problemMalformedRequest.because("The member must be an object. Leave it out instead of sending null.").at("/" + member)
 		}
 		members[member] = ""
 		return parseMembers(decoder, members, member+"/", known)

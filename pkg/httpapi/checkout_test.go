@@ -268,7 +268,7 @@ func TestCheckout_Errors_BecomeProblems(t *testing.T) {
 			"store unavailable",
 			throttled{},
 			`{"type":"urn:problem:shopfront:unavailable","title":"Temporarily unavailable","status":503,` +
-				`"detail":"Send the same request again, with its Idempotency-Key. Without a key, it may already have redeemed or checked out."}`,
+				`"detail":"Send the same request again, with its Idempotency-Key if it has one. Without a key, a redemption or a checkout may already be made."}`,
 		},
 	}
 	for _, test := range tests {

@@ -167,7 +167,7 @@ func placedBetween(query url.Values) (from, until time.Time, err error) {
 		}
 		// Unlike time.Parse, UnmarshalText is strict.
 		if err = bound.at.UnmarshalText([]byte(query.Get(bound.name))); err != nil || bound.at.Year() < 1970 {
-			return from, until, problemInvalid.because("The time must have the format of RFC 3339, such as 2026-11-22T09:00:00Z.").of(bound.name)
+			return from, until, problemInvalid.because("The time must have the format of RFC 3339, such as 2026-11-22T09:00:00Z. Encode a + as %%2B.").of(bound.name)
 		}
 	}
 	if !until.IsZero() && until.Before(from) {

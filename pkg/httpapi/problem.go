@@ -134,8 +134,8 @@ func (p *problemError) answer() (answer, error) {
 // unavailable does not say whether the request was applied. A client can safely retry a request that is about an order or has an
 // Idempotency-Key. If it redeems or checks out without a key, it cannot know whether that was applied.
 func unavailable() *problemError {
-	return problemUnavailable.because("Send the same request again, with its Idempotency-Key. "+
-		"Without a key, it may already have redeemed or checked out.").
+	return problemUnavailable.because("Send the same request again, with its Idempotency-Key if it has one. "+
+		"Without a key, a redemption or a checkout may already be made.").
 		with("Retry-After", "1")
 }
 
@@ -200,7 +200,7 @@ func recogniseCheckout(err error) *problemError {
 	case errors.Is(err, checkout.ErrNotFound), errors.Is(err, checkout.ErrOrderNotFound):
 		return problemNotFound.new()
 	case errors.Is(err, checkout.ErrExpired):
-		return problemCheckoutExpired.because("The checkout expired more than 7 days ago, or its key made another checkout. Nothing was ordered.")
+		return problemCheckoutExpired.because("The checkout expired more than 7 days ago, its key made another checkout, or the ID is mistyped. Nothing was ordered.")
 	case errors.Is(err, checkout.ErrPaymentMismatch):
 		return problemPaymentMismatch.because("This checkout was ordered with another payment. " +
 			"Nothing was changed: this payment did not pay for this checkout.")

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 
@@ -153,7 +154,13 @@ func (r patientRetryer) RetryDelay(attempt int, _ error) (time.Duration, error) 
 }
 
 // TableStatus is a table's status, such as ACTIVE or CREATING (DynamoDB's TableStatus).
-type TableStatus struct{ Name, Status string }
+type TableStatus struct {
+	Name, Status string
+	OrdersIndex  string // status of the index of orders (DynamoDB's IndexStatus), or IndexMissing; empty: the table needs no such index
+}
+
+// IndexMissing is the status of an index that does not exist.
+const IndexMissing = "MISSING"
 
 // TableStatuses returns the status of the catalogue's, the vouchers' and the checkouts' table, in this order.
 func (d *Deployment) TableStatuses(ctx context.Context) ([]TableStatus, error) {
@@ -163,7 +170,20 @@ func (d *Deployment) TableStatuses(ctx context.Context) ([]TableStatus, error) {
 		if err != nil {
 			return nil, fmt.Errorf("table %s: %w", name, err)
 		}
-		statuses = append(statuses, TableStatus{Name: name, Status: string(out.Table.TableStatus)})
+		status := TableStatus{Name: name, Status: string(out.Table.TableStatus)}
+		if name == d.Tables.Checkouts {
+			status.OrdersIndex = ordersIndexStatus(out.Table.GlobalSecondaryIndexes)
+		}
+		statuses = append(statuses, status)
 	}
 	return statuses, nil
+}
+
+func ordersIndexStatus(indexes []types.GlobalSecondaryIndexDescription) string {
+	for _, index := range indexes {
+		if aws.ToString(index.IndexName) == dynamo.OrdersIndex {
+			return string(index.IndexStatus)
+		}
+	}
+	return IndexMissing
 }

@@ -2,19 +2,29 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/aws/smithy-go"
 
 	"shopfront/pkg/checkout"
 )
 
+// ErrNoOrdersIndex means that orders cannot be listed, because their index does not exist or DynamoDB is building it.
+var ErrNoOrdersIndex = errors.New("the index orders of the checkouts table is missing or being built")
+
 // Orders lists the orders that the filter picks, oldest first. It reads all pages, so the filter's After and Limit have no effect. An
-// order appears shortly after it was placed or changed, usually within a second.
+// order appears shortly after it was placed or changed, usually within a second. Error: ErrNoOrdersIndex.
 func (s *Shop) Orders(ctx context.Context, filter checkout.OrderFilter) ([]checkout.Checkout, error) {
 	var orders []checkout.Checkout
 	filter.After, filter.Limit = nil, checkout.MaxOrdersPerPage
 	for {
 		page, end, err := s.orders.List(ctx, s.Customer.ID, filter)
+		if lacksIndex(err) {
+			return nil, ErrNoOrdersIndex
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -25,6 +35,12 @@ func (s *Shop) Orders(ctx context.Context, filter checkout.OrderFilter) ([]check
 		}
 		filter.After = end
 	}
+}
+
+// lacksIndex reports whether DynamoDB rejected a query because of its index. DynamoDB has no error code of its own for this.
+func lacksIndex(err error) bool {
+	answer, is := errors.AsType[smithy.APIError](err)
+	return is && answer.ErrorCode() == "ValidationException" && strings.Contains(answer.ErrorMessage(), "index")
 }
 
 // Order finds an order by its ID, or returns checkout.ErrOrderNotFound.
