@@ -44,7 +44,7 @@ func ofAccessAndKeys() []tested {
 			change{{guardGo, `age >= 0 && age < Lifetime`, `age >= 0`}},
 		},
 		{
-			"accepts a key that is not live", pkgAccess, "TestAdmit_OnlyOneLiveKeyOfTheCustomer_IsTheServer",
+			"accepts a key that is not live", pkgAccess, "TestAdmit_RequestWithALiveKeyOfTheCustomer_IsTheServers",
 			change{{keyGo, `r.ID == key.ID && r.Live(at)`, `r.ID == key.ID`}},
 		},
 		{
