@@ -197,7 +197,8 @@ for (const form of forms) {
   renewKey(form);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    tryOperation(form);
+    // Without a Send button the request is only for the shop's server, but Enter still submits the form.
+    if (event.submitter) tryOperation(form);
   });
   form.addEventListener("click", (event) => {
     if (event.target.dataset.action !== "new-key") return;

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/net/html"
+
 	"shopfront/api"
 	"shopfront/internal/contract/pages"
 )
@@ -17,6 +19,7 @@ type documentedOperation struct {
 	Deprecated  bool
 	Sunset      string `json:"x-sunset"`
 	Responses   map[string]any
+	Security    []map[string]any
 }
 
 func TestDocs_ShowTheWholeDocument(t *testing.T) {
@@ -53,6 +56,52 @@ func TestDocs_ShowTheWholeDocument(t *testing.T) {
 		t.Errorf("not on the page: %q", missing)
 	}
 	wantDescriptions(t, p, []byte(api.OpenAPI()))
+}
+
+// A secret key does not belong in a browser. So a form sends no request that needs one, has no field for it, and shows the request
+// with a placeholder.
+func TestDocs_OperationThatNeedsTheKey_IsNotSentFromTheBrowser(t *testing.T) {
+	var document struct {
+		Paths map[string]map[string]documentedOperation
+	}
+	if err := json.Unmarshal([]byte(api.OpenAPI()), &document); err != nil {
+		t.Fatal(err)
+	}
+	needsKey := make(map[string]bool)
+	for _, operations := range document.Paths {
+		for _, o := range operations {
+			isOpen := func(alternative map[string]any) bool { return len(alternative) == 0 }
+			needsKey[o.OperationID] = len(o.Security) > 0 && !slices.ContainsFunc(o.Security, isOpen)
+		}
+	}
+	const (
+		sentence    = "Run this on the shop's server: it needs the secret key."
+		placeholder = `type="hidden" name="Authorization" value="Bearer KEY"`
+	)
+	forms := 0
+	for form := range parse(t, api.DocsPage()).elements("form") {
+		operation, isOperation := attribute(form, "data-operation")
+		if !isOperation {
+			continue
+		}
+		forms++
+		var source strings.Builder
+		if err := html.Render(&source, form); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.ReplaceAll(source.String(), "&#39;", "'")
+		for part, want := range map[string]bool{
+			sentence: needsKey[operation], placeholder: needsKey[operation], "Authorization": needsKey[operation],
+			`type="submit"`: !needsKey[operation], "It sends a real request": !needsKey[operation],
+		} {
+			if strings.Contains(text, part) != want {
+				t.Errorf("%s: the form has %q: %t, want %t", operation, part, !want, want)
+			}
+		}
+	}
+	if forms != len(needsKey) || !needsKey["placeOrder"] || needsKey["redeemVoucher"] {
+		t.Errorf("%d forms for %v", forms, needsKey)
+	}
 }
 
 func TestDocs_DeprecatedPartsAreMarked(t *testing.T) {

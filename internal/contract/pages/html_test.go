@@ -231,7 +231,8 @@ func TestPages_ControlsAndRegionsHaveLabels(t *testing.T) {
 			labelled[id] = textOf(node) != ""
 		}
 		for node := range p.elements("input", "select", "textarea") {
-			if id, _ := attribute(node, "id"); !labelled[id] {
+			kind, _ := attribute(node, "type")
+			if id, _ := attribute(node, "id"); kind != "hidden" && !labelled[id] {
 				t.Errorf("%s: the %s %q has no label", name, node.Data, id)
 			}
 		}
