@@ -138,10 +138,10 @@ func newOrderPlaceCommand(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "place CUSTOMER ID [--provider NAME --reference TEXT]", Short: "Turn a checkout that was paid into an order",
 		Args: exactly("CUSTOMER", "ID"), DisableFlagsInUseLine: true,
-		Long: `Turn a checkout that was paid into an order, up to 7 days after the checkout expired. ID is the checkout's, and
-becomes the order's. The shop's server normally does this; use the command if it could not. Check first, at the
-payment provider, that the payment was made: Shopfront only stores its ID. The clock of this machine decides
-whether the 7 days are over.
+		Long: `Turn a checkout that was paid into an order, up to 7 days after the checkout expired, unless its key made
+another checkout since. ID is the checkout's, and becomes the order's. The shop's server normally does this; use
+the command if it could not. Check first, at the payment provider, that the payment was made: Shopfront only
+stores its ID. The clock of this machine decides whether the 7 days are over.
 
 --provider and --reference name the payment. A checkout with a total of zero needs none. If you run the command
 again with the same payment, it changes nothing and prints the same order.`,
@@ -156,7 +156,12 @@ again with the same payment, it changes nothing and prints the same order.`,
 			return describeMember(err)
 		},
 		RunE: s.orderCommand("placed", func(ctx context.Context, shop *operator.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
-			return shop.PlaceOrder(ctx, id, payment, s.now())
+			order, replayed, err := shop.PlaceOrder(ctx, id, payment, s.now())
+			if errors.Is(err, checkout.ErrPaymentMismatch) && payment == (checkout.Payment{}) {
+				err = refused(kindExists, "checkout %s was ordered with a payment, and the command names none; nothing was changed: see %s", id,
+					s.lineAbout("order show", shop, id))
+			}
+			return order, replayed, err
 		}),
 	}
 	command.Flags().Var(textFlag(&provider), "provider", "the payment provider's `NAME`, such as stripe")
@@ -223,7 +228,7 @@ func (s *session) orderCommand(
 		}
 		order, replayed, err := do(ctx, shop, id)
 		if err != nil {
-			return s.describeNoOrder(err, shop, id)
+			return s.describeNoOrder(ctx, err, shop, id)
 		}
 		document := representOrder(order)
 		if err := s.document(document, append(document.checkoutJSON.fields(order.Data), document.placedJSON.fields()...)); err != nil {
@@ -236,21 +241,23 @@ func (s *session) orderCommand(
 	})
 }
 
+// lineAbout returns the command line of a command, such as order show, about an order or a checkout.
+func (s *session) lineAbout(command string, shop *operator.Shop, id checkout.ID) string {
+	return s.commandLine(fmt.Sprintf("%s %s %s", command, shop.Customer.ID, id))
+}
+
 // describeNoOrder explains why an order could not be shown, placed or changed.
-func (s *session) describeNoOrder(err error, shop *operator.Shop, id checkout.ID) error {
-	customer := string(shop.Customer.ID)
-	show := s.commandLine(fmt.Sprintf("order show %s %s", customer, id))
-	place := s.commandLine(fmt.Sprintf("order place %s %s", customer, id))
+func (s *session) describeNoOrder(ctx context.Context, err error, shop *operator.Shop, id checkout.ID) error {
+	show := s.lineAbout("order show", shop, id)
 	_, isMember := errors.AsType[*checkout.MemberError](err)
 	switch {
 	case isMember:
 		return refused(kindInvalid, "checkout %s needs a payment, because its total is not zero: give --provider and --reference", id)
 	case errors.Is(err, checkout.ErrOrderNotFound):
-		return refused(kindNotFound, "customer %s has no order %s: see %s; to turn a checkout into an order run %s",
-			customer, id, s.commandLine("order list "+customer), place)
+		return s.describeNotOrdered(ctx, shop, id)
 	case errors.Is(err, checkout.ErrExpired):
-		return refused(kindInvalid, "checkout %s expired more than 7 days ago, or its key made another checkout since; nothing was ordered: "+
-			"refund what was paid for it", id)
+		return refused(kindInvalid, "checkout %s expired more than 7 days ago, its key made another checkout since, or the ID is mistyped; "+
+			"nothing was ordered: check it with %s before you refund anything", id, s.lineAbout("checkout show", shop, id))
 	case errors.Is(err, checkout.ErrPaymentMismatch):
 		return refused(kindExists, "checkout %s was ordered with another payment; nothing was changed: see %s, and refund the payment that "+
 			"the order does not name", id, show)
@@ -260,4 +267,16 @@ func (s *session) describeNoOrder(err error, shop *operator.Shop, id checkout.ID
 	default:
 		return s.describeNoCheckout(err, shop, id)
 	}
+}
+
+// describeNotOrdered explains that there is no order with the ID. It looks for a checkout with the ID, which can still be ordered.
+func (s *session) describeNotOrdered(ctx context.Context, shop *operator.Shop, id checkout.ID) error {
+	customer := string(shop.Customer.ID)
+	_, err := shop.Checkout(ctx, id)
+	if err == nil {
+		return refused(kindNotFound, "checkout %s of customer %s was not ordered: if it was paid, run %s",
+			id, customer, s.lineAbout("order place", shop, id))
+	}
+	return describeNotFound(err, "customer %s has no order %s, and no checkout with this ID: see %s and %s",
+		customer, id, s.commandLine("order list "+customer), s.commandLine("checkout list "+customer))
 }

@@ -170,6 +170,8 @@ func (s *session) explainOne(err error) *problem {
 		return refused(kindNotFound, "%s: check the name, AWS_REGION and AWS_PROFILE", err)
 	case errors.Is(err, operator.ErrNoRegion):
 		return failed(kindFailed, "%s: set AWS_REGION, or set AWS_PROFILE to a profile that has a region", err)
+	case errors.Is(err, operator.ErrNoOrdersIndex):
+		return failed(kindFailed, "%s: see docs/operations.md", err)
 	case errors.Is(err, operator.ErrNoCredentials):
 		return failed(kindFailed, "%s: set AWS_PROFILE, or sign in with aws configure or aws sso login", err)
 	case errors.Is(err, operator.ErrNoProfile):

@@ -24,8 +24,9 @@ type statusJSON struct {
 }
 
 type tableJSON struct {
-	Name   string `json:"name"`
-	Status string `json:"status"`
+	Name        string `json:"name"`
+	Status      string `json:"status"`
+	OrdersIndex string `json:"ordersIndex,omitempty"` // status of the index of the checkouts table
 }
 
 // shopAccessJSON is who may use a customer's shop, and what is paused there.
@@ -53,7 +54,7 @@ func representAccess(a operator.ShopAccess) shopAccessJSON {
 func newStatusCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "status [CUSTOMER]", Short: "Show base URL, version, tables, and who may use the shops", Args: optional("CUSTOMER"),
-		Long: `Show base URL, version and tables, and for the customer, or for all customers: who may redeem and check out, how
+		Long: `Show base URL, version, tables and the index of orders, and for the customer, or for all customers: who may redeem and check out, how
 many refused codes one source may cause, the number of live keys, and what is paused.`,
 		Example: "  shopctl --local status\n  shopctl --local status emberforge",
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -88,14 +89,28 @@ many refused codes one source may cause, the number of live keys, and what is pa
 				{"target", target}, {"base URL", document.BaseURL}, {"region", document.Region}, {"version", document.Version},
 			}
 			for _, table := range tables {
-				document.Tables = append(document.Tables, tableJSON{table.Name, table.Status})
+				document.Tables = append(document.Tables, tableJSON(table))
 				fields = append(fields, field{"table", table.Name + "  " + strings.ToLower(table.Status)})
+				if table.OrdersIndex != "" {
+					fields = append(fields, field{"index", "orders  " + strings.ToLower(table.OrdersIndex)})
+				}
 			}
 			if err := s.document(document, fields); err != nil {
 				return err
 			}
+			s.warnOfIndex(tables)
 			return s.showAccess(document.Shops)
 		}),
+	}
+}
+
+// warnOfIndex warns if orders cannot be listed. Nothing else needs the index, so the shop looks healthy without it.
+func (s *session) warnOfIndex(tables []operator.TableStatus) {
+	for _, table := range tables {
+		if table.OrdersIndex != "" && table.OrdersIndex != "ACTIVE" {
+			s.warn(fmt.Sprintf("the index orders of the checkouts table is %s; orders can be listed when it is active: see docs/operations.md",
+				strings.ToLower(table.OrdersIndex)))
+		}
 	}
 }
 

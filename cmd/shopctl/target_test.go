@@ -97,6 +97,7 @@ version   0.1.0
 table     CatalogueTable  active
 table     VouchersTable  active
 table     CheckoutsTable  active
+index     orders  active
 `
 	if s.withoutRandomNames(got.stdout) != want || got.exit != exitOK || got.stderr != "" {
 		t.Errorf("got %v want\n%s", got, want)

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+)
+
+// noOrdersIndex is what order list prints if it cannot read the index.
+const noOrdersIndex = "error: the index orders of the checkouts table is missing or being built: see docs/operations.md\n"
+
+func TestOrdersIndex_Missing_IsReported(t *testing.T) {
+	t.Parallel()
+	s := newShopfront(t)
+	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+	s.state.Tables.Checkouts = localtest.Table(t, "VouchersTable") // with the keys of a checkouts table, and no index
+	if err := s.state.Write(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	got := s.shopctl(t.Context(), "--local", "status")
+	warning := "warning: the index orders of the checkouts table is missing; orders can be listed when it is active: see docs/operations.md\n"
+	if got.exit != exitOK || !strings.Contains(got.stdout, "index     orders  missing\n") || got.stderr != warning {
+		t.Error(got)
+	}
+	if got := s.shopctl(t.Context(), "--local", "order", "list", "emberforge"); got != (result{stderr: noOrdersIndex, exit: exitFailed}) {
+		t.Error(got)
+	}
+}
+
+// DynamoDB Local builds an index at once, so proxies respond as DynamoDB does meanwhile.
+func TestOrdersIndex_BeingBuilt_IsReported(t *testing.T) {
+	t.Parallel()
+	s := newShopfront(t)
+	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+	restore := s.through(t, s.except(t, "Query", http.StatusBadRequest,
+		`{"__type":"com.amazon.coral.validate#ValidationException","message":"Cannot read from backfilling global secondary index: orders"}`))
+	if got := s.shopctl(t.Context(), "--local", "order", "list", "emberforge"); got != (result{stderr: noOrdersIndex, exit: exitFailed}) {
+		t.Error(got)
+	}
+	restore()
+	s.through(t, s.except(t, "DescribeTable", http.StatusOK,
+		`{"Table":{"TableStatus":"UPDATING","GlobalSecondaryIndexes":[{"IndexName":"orders","IndexStatus":"CREATING","Backfilling":true}]}}`))
+	got := s.shopctl(t.Context(), "--local", "status", "--json")
+	if !strings.Contains(got.stdout, `"ordersIndex":"CREATING"`) || !strings.Contains(got.stderr, "table is creating; ") {
+		t.Error(got)
+	}
+}
+
+// except returns a proxy to DynamoDB Local that responds to one operation itself.
+func (s *shopfront) except(t *testing.T, operation string, status int, answer string) http.Handler {
+	t.Helper()
+	endpoint, err := url.Parse(s.state.DynamoDBEndpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	database := httputil.NewSingleHostReverseProxy(endpoint)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+operation) {
+			database.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.Header().Set("X-Amzn-Requestid", "4KBNVRGD25RG1KEO9UT4V3FQ")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, answer) // fails only if the client has disconnected
+	})
+}
