@@ -69,7 +69,12 @@ func shared(t *testing.T, alarm any, property, ofMetric string) string {
 
 func operations(t *testing.T) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
+	return contents(t, filepath.Join(root, "docs", "operations.md"))
+}
+
+func contents(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,9 @@ import (
 
 const keyHeader = "idempotency-key"
 
+// checkoutID matches the ID of a checkout. An ID is random, so no run has the checkout of an event: examples show a placeholder.
+var checkoutID = regexp.MustCompile(`[\w-]{44}`)
+
 // examples returns a command line for each route, made from the function's event.json.
 func examples(root string, template *samtemplate.Template, baseURL string) (string, error) {
 	sample := make(map[string]events.APIGatewayV2HTTPRequest) // by function
@@ -51,7 +54,7 @@ type example struct {
 	method                 string
 	target                 string // path and query, percent-encoded
 	contentType, key, body string // may be empty
-	authorization          string // has a placeholder for the key; may be empty
+	authorization          string // may be empty
 }
 
 // exampleOf returns the event's own request if it has the route's path. Otherwise it fills the path's variables with the
@@ -79,7 +82,7 @@ func exampleOf(route gateway.Route, event events.APIGatewayV2HTTPRequest) exampl
 	return request
 }
 
-// curl is the request as a command line.
+// curl is the request as a command line. It has the placeholders KEY for a key of the shop's server, and ID for that of a checkout.
 func (e example) curl(baseURL string) string {
 	line := "curl -i"
 	switch e.method {
@@ -89,7 +92,7 @@ func (e example) curl(baseURL string) string {
 	default:
 		line += " -X " + e.method
 	}
-	line += " " + quote(baseURL+e.target)
+	line += " " + quote(baseURL+checkoutID.ReplaceAllString(e.target, "ID"))
 	if e.contentType != "" {
 		line += " -H " + quote("content-type: "+e.contentType)
 	}
@@ -100,7 +103,7 @@ func (e example) curl(baseURL string) string {
 		line += " -H " + quote(keyHeader+": "+e.key)
 	}
 	if e.body != "" {
-		line += " --data-raw " + quote(e.body)
+		line += " --data-raw " + quote(checkoutID.ReplaceAllString(e.body, "ID"))
 	}
 	return line
 }
