@@ -156,7 +156,7 @@ func (s *stripeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":{"type":"invalid_request_error"}}`, http.StatusUnauthorized)
 		return
 	case s.fails || i >= 0 && s.sessions[i].Encode() != r.PostForm.Encode():
-		http.Error(w, `{"error":{"type":"idempotency_error","message":"Keys of `+key+` differ"}}`, http.StatusBadRequest)
+		http.Error(w, `{"error":{"type":"idempotency_error","message":"Parameters of the key `+key+` differ"}}`, http.StatusBadRequest)
 		return
 	case i < 0:
 		i = len(s.keys)
@@ -212,7 +212,7 @@ func open(t *testing.T) *street {
 		if s.shopfront.unlocked {
 			t.Error("Shopfront got a request without the key of the shop's server")
 		}
-		for _, secret := range []string{shopKey, stripeKey, webhookSecret} { // a checkout's ID is none: the operator needs it
+		for _, secret := range []string{shopKey, stripeKey, webhookSecret} { // a checkout's ID is no secret: the operator needs it
 			if strings.Contains(s.log.String(), secret) {
 				t.Errorf("the log contains %s:\n%s", secret, &s.log)
 			}
@@ -364,11 +364,11 @@ func TestBuy_Refusals(t *testing.T) {
 		target string
 		want   int
 	}{
-		"an unknown product":           {"/buy?product=cape&variant=red", http.StatusUnprocessableEntity},
-		"a malformed product":          {"/buy?product=..&variant=500", http.StatusUnprocessableEntity},
-		"a malformed attempt":          {"/buy?product=coins&variant=500&attempt=Alder,1", http.StatusUnprocessableEntity},
-		"a form that has paid already": {"/buy?product=coins&variant=500&attempt=Alder-1", http.StatusConflict},
-		"Stripe fails":                 {"/buy?product=coins&variant=500&attempt=Alder-2", http.StatusServiceUnavailable},
+		"an unknown product":        {"/buy?product=cape&variant=red", http.StatusUnprocessableEntity},
+		"a malformed product":       {"/buy?product=..&variant=500", http.StatusUnprocessableEntity},
+		"a malformed attempt":       {"/buy?product=coins&variant=500&attempt=Alder,1", http.StatusUnprocessableEntity},
+		"a form of a paid checkout": {"/buy?product=coins&variant=500&attempt=Alder-1", http.StatusConflict},
+		"Stripe fails":              {"/buy?product=coins&variant=500&attempt=Alder-2", http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
@@ -478,7 +478,7 @@ func TestWebhook_OnlyAPaidSessionOfACheckout_BecomesAnOrder(t *testing.T) {
 	}
 }
 
-// A shopper can choose the client_reference_id of a payment link, and could otherwise pay little for an expensive checkout.
+// A shopper can choose the client_reference_id of a payment link, so a till that trusts it sells an expensive checkout for little.
 func TestWebhook_ReferenceThatAShopperChose_BuysNothing(t *testing.T) {
 	s := open(t)
 	_, checkout := s.buy(t, "Alder-1")

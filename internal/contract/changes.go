@@ -159,7 +159,7 @@ func changes(base, revision document) ([]changelog.Change, error) {
 	return all, nil
 }
 
-// texts returns an operation's differences as sorted details that are not breaking.
+// texts returns an operation's differences as sorted details, none of them marked as breaking.
 func texts(of Operation, differences []difference) (details []changelog.Detail) {
 	for _, d := range differences {
 		if d.operation == of {

@@ -4,11 +4,11 @@
 // Grant goods only if [Client.Redeem] returns no error, and only once for each [Redemption] ID: a retry returns the same redemption
 // again. Enforce that with a unique index, for example. Never grant goods after [Client.Check].
 //
-// Every redemption and new checkout is sent with an Idempotency-Key, and every retry with the same key. The client retries after 429,
-// 500, 502, 503, 504, timeouts and lost connections. It does not retry a refusal, unless an earlier attempt may still be applied.
-// If no attempt settled the outcome, the error is an [OutcomeUnknownError] with the key. To find out what happened, repeat the
-// call [DefaultAttemptTimeout] later with [WithKey]. A storefront that may crash must make its key with [NewKey] and store it
-// before the call. [ErrWrongBaseURL] means that the base URL has a slip, and that the call was not applied.
+// Every redemption and new checkout is sent with an Idempotency-Key, and every retry with the same key. The client retries after
+// 429, 500, 502, 503, 504, timeouts and lost connections. It does not retry a refusal, unless an earlier attempt may still be
+// applied. If no attempt settled the outcome, the error is an [OutcomeUnknownError] with the key. To find out what happened, wait
+// [DefaultAttemptTimeout], and repeat the call with that key ([WithKey]). A storefront that may crash must make its key with
+// [NewKey] and store it before the call. [ErrWrongBaseURL] means that the base URL has a slip, and that the call was not applied.
 //
 // [WithServerKey] makes calls as the shop's server. [ErrUnauthorized] and [ErrTooManyRefusals] say nothing about an earlier attempt
 // whose response was lost: the outcome then stays unknown.

@@ -352,7 +352,8 @@ func TestEdit_InterruptedLimit_IsCompletedByRunningItAgain(t *testing.T) {
 	}
 }
 
-// interruptedLimitEdit changes the limit from 10 and is interrupted at a write. It reports whether the edit had that many writes.
+// interruptedLimitEdit changes the limit from 10, and is interrupted at the write with the given number. It reports whether the edit
+// came so far.
 func interruptedLimitEdit(t *testing.T, to voucher.Limit, write int) bool {
 	t.Helper()
 	s := newShop(t)

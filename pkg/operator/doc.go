@@ -2,5 +2,5 @@
 // loads catalogues (catalogue.go), and works on the vouchers, redemptions, checkouts and orders of one customer (shop.go and the
 // files named after them).
 //
-// It imports the rules, the store and the AWS SDK. It prints nothing and reads no flags. No function may link it.
+// It imports the rules, the store and the AWS SDK. It prints nothing and reads no flags. No Lambda function may link it.
 package operator

@@ -64,7 +64,7 @@ type operation struct {
 	retirement
 }
 
-// Credentials returns "optional" or "required" for the key of a request, or "" if keys do not matter.
+// Credentials says whether a request needs a key of the shop's server: "optional", "required", or "" if the operation takes none.
 func (o operation) Credentials() string {
 	switch {
 	case len(o.Security) == 0:

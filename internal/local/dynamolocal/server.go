@@ -1,7 +1,7 @@
 // Package dynamolocal fetches Amazon DynamoDB Local with Maven and runs it as a child process, for the local run and
 // for the tests. It needs Linux or macOS, Java 17 or later, and Maven until the library has been fetched.
 //
-// It knows nothing of the shop: it imports no other package of this module. No function may link it.
+// It knows nothing of the shop: it imports no other package of this module. No Lambda function may link it.
 //
 // A server listens on 127.0.0.1 only, and ends with this process, even if this process is killed.
 package dynamolocal

@@ -5,7 +5,7 @@
 // Routes, functions, variables and tables come from the template, and examples from the functions' event.json: this package
 // names none of them.
 //
-// It combines samtemplate, gateway, runtimeapi, dynamolocal and operator. No function may link it.
+// It combines samtemplate, gateway, runtimeapi, dynamolocal and operator. No Lambda function may link it.
 package localrun
 
 import (

@@ -4,7 +4,7 @@
 //
 // A Runtime starts the processes of a set of functions as events need them, for the local run. A Process runs just one,
 // for measurements. The package runs on Linux and macOS. It knows nothing of HTTP APIs, templates or the shop, and imports
-// no other package of this module. No function may import it.
+// no other package of this module. No Lambda function may import it.
 package runtimeapi
 
 import (

@@ -156,9 +156,9 @@ func (h History) model() (porcupine.Model, []porcupine.Operation) {
 	}, operations
 }
 
-// withoutEffect finds the operations that the checker does not need. The timelines hold the edits. A denied request, and a check or
-// list without a response, say nothing. Of several requests with the same key and no response, the first represents them
-// all. If another request with that key has the outcome Redeemed (not Replayed), that request took the use, and those without a
+// withoutEffect finds the operations that the checker does not need. The timelines hold the edits already. A denied request says
+// nothing, nor does a check or list without a response. If several requests with the same key got no response, the first stands for
+// all of them. If another request with that key has the outcome Redeemed (not Replayed), that request took the use, and those without a
 // response took none.
 func (h History) withoutEffect() map[int]bool {
 	settled := make(map[request]bool)

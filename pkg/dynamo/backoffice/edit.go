@@ -222,8 +222,8 @@ func (s *Vouchers) raise(ctx context.Context, customer catalog.CustomerID, code 
 }
 
 // lower takes uses that the counters have left until it has taken enough or none is left. Redemptions continue meanwhile. If a
-// counter has fewer uses left than were read, the failed condition returns how many, and lower tries to take half of them.
-// Otherwise a busy code could starve the edit.
+// counter has fewer uses left than were read, the failed condition returns how many, and lower tries to take half of them: if it
+// tried to take all, a busy code could starve the edit.
 func (s *Vouchers) lower(ctx context.Context, customer catalog.CustomerID, code voucher.Code, counters []table.Counter, by int) error {
 	for _, counter := range counters {
 		want := min(counter.Left, by)

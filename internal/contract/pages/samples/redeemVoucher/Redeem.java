@@ -59,7 +59,7 @@ public class Redeem {
             }
             // 500 or 503: send the same key again
         }
-        return "unknown: send it again later, with " + key
+        return "unknown: send it again later, with the key " + key
             + "\nlast response: " + answer;
     }
 }

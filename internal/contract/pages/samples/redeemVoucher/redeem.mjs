@@ -38,7 +38,7 @@ async function redeem(code, nick) {
     // 500 or 503: send the same key again
   }
   const last = answer?.title ?? "no response";
-  throw new Error(`unknown: send it again later, with ${key} (${last})`);
+  throw new Error(`unknown: send it again later, with the key ${key} (${last})`);
 }
 
 try {

@@ -43,7 +43,7 @@ function redeem(string $code, string $nick): array
     }
     $last = $answer['title'] ?? 'no response';
     throw new RuntimeException(
-        "unknown: send it again later, with $key ($last)"
+        "unknown: send it again later, with the key $key ($last)"
     );
 }
 
