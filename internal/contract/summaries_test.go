@@ -20,7 +20,7 @@ func TestChangelog_Summaries(t *testing.T) {
 		"a name instead of a number":    {"next: Codes are redeemed.\n", "summaries.yaml"},
 		"two sentences for one release": {"2: Codes are redeemed.\n2: So are ranks.\n", "already defined"},
 		"a list instead of a sentence":  {"2: [Codes, ranks]\n", "summaries.yaml"},
-		"text instead of a mapping":        {"Codes are redeemed.\n", "summaries.yaml"},
+		"text instead of a mapping":     {"Codes are redeemed.\n", "summaries.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := keep(t, shop, [2]string{"0001-undated", shop}, [2]string{"0002-2026-11-21", shop})
