@@ -88,7 +88,7 @@ command changes nothing and exits with 3, unless --yes accepts it.`,
 	flags := command.Flags()
 	flags.BoolVar(&dryRun, "dry-run", false, "show what would change, and change nothing")
 	flags.BoolVar(&yes, "yes", false, "accept prices of zero, and prices that become ten times higher or lower")
-	flags.BoolVar(&prune, "prune", false, "take products and variants of the files' customers off sale if the files do not have them")
+	flags.BoolVar(&prune, "prune", false, "take products and variants off sale that the files leave out")
 	return command
 }
 

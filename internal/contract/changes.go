@@ -84,7 +84,7 @@ func plainWords(finding checker.Change) string {
 	return regexp.MustCompile("`[^`]*(one|any|all)Of\\[[^`]*`").ReplaceAllStringFunc(text, plainPath)
 }
 
-// plainPath reverses the library's path of a field in one of several schemas: `oneOf[Redemption]/reward/coins` becomes
+// plainPath rewrites the library's path of a field in one of several schemas. For example, `oneOf[Redemption]/reward/coins` becomes
 // `reward/coins` of `Redemption`.
 func plainPath(path string) string {
 	step := regexp.MustCompile(`(one|any|all)Of\[(?:subschema #(\d+)(?:: )?)?([^\]]*)\]`)

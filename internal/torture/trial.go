@@ -77,7 +77,7 @@ type plan struct {
 func (t trial) plan(random *rand.Rand) plan {
 	p := plan{share: pick(random, 0.15, 0.5, 0.85, 0.95)}
 	if t.access {
-		p.share = pick(random, 0, 0.1, 0.3) // because a change tests nothing until it is confirmed
+		p.share = pick(random, 0, 0.1, 0.3) // few faults, because the rules judge a change only once its response has come
 	}
 	p.settings = faultproxy.Settings{
 		Seed:  random.Uint64(),

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of a document as JSON, with its aliases followed.
+// Bounds of a document after its YAML aliases were replaced by what they stand for.
 const (
 	maxExpanded      = 1_000_000 // values, some 20,000 products
 	maxExpandedBytes = 2 * MaxFileBytes

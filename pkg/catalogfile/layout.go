@@ -70,7 +70,7 @@ type number string
 // MarshalYAML writes the number without quotes.
 func (n number) MarshalYAML() (any, error) { return plain(string(n)), nil }
 
-// text is a scalar as written: 007 and no stay what they are.
+// text is a scalar as it is written in the file: 007 stays 007, and no stays no.
 type text string
 
 // MarshalYAML quotes the string if it would otherwise change, or be read as another type. Several plain lines are written line by

@@ -129,7 +129,7 @@ func describe(what string, status int, requestID string) string {
 // final.
 type OutcomeUnknownError struct {
 	Key string // not part of the error's text; empty for an order
-	Err error  // of the last attempt; not a *ProblemError if it is a refusal that an earlier attempt may still contradict
+	Err error  // of the last attempt; a refusal is a *ProblemError only if it is final
 }
 
 // Error describes the last attempt.
@@ -149,8 +149,8 @@ type unsentError struct{ error }
 func (e unsentError) Unwrap() error { return e.error }
 
 // classify reads the error of an attempt. isRejected means that this attempt was certainly not applied: the status proves it, or there
-// was no connection. Other statuses prove nothing without a problem of the service: 408 and 499, for example, may come from a proxy
-// that stopped waiting.
+// was no connection. Other statuses prove nothing unless the body is a problem of the service: 408 and 499, for example, may come
+// from a proxy that stopped waiting.
 //
 // isJudged means that the service itself rejected the request. Had an earlier attempt been applied by then, the service would have
 // returned its result. A problem of an unknown type is not a judgement, and neither are 401 and 429: the service sends
@@ -172,8 +172,8 @@ func classify(err error) (isRejected, isJudged bool) {
 }
 
 // isLasting reports whether a refusal is final at once, even while an earlier attempt is in flight. An order is stored under its
-// checkout, keeps its payment and stays cancelled. So no attempt of the same call can be applied after one of these refusals. Other
-// refusals can come too early: the lost attempt may have arrived in time for a checkout that has expired since.
+// checkout, keeps its payment and stays cancelled. So no attempt of the same call can be applied after one of these refusals. After
+// another refusal, a lost attempt may still be applied: it may have arrived before the checkout expired.
 func isLasting(refusal error) bool {
 	return errors.Is(refusal, ErrPaymentMismatch) || errors.Is(refusal, ErrOrderCancelled)
 }

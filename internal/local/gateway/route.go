@@ -28,7 +28,7 @@ type route struct {
 	Route
 	pattern *regexp.Regexp // matches a path that was percent-decoded once
 	names   []string       // of the variables, in the order of the pattern's groups
-	order   []string       // sorts before the order of a less specific route; equal for routes that match the same requests
+	order   []string       // more specific routes sort first; routes that match the same requests have equal ones
 }
 
 func newRoutes(declared []Route) ([]route, error) {

@@ -13,7 +13,7 @@ import (
 // failure is an error on its way up to try. Evaluation is deeply nested, so it panics as package text/template does.
 type failure struct{ err error }
 
-// try runs do, and returns the error if do calls fail.
+// try calls do, and returns the error with which do called fail, or nil.
 func try(do func()) (err error) {
 	defer func() {
 		switch problem := recover().(type) {

@@ -78,8 +78,8 @@ func FindRoot(dir string) (string, error) {
 	}
 }
 
-// Load reads template.yaml in the source tree's root. The parameters override the defaults of the template's own parameters, and
-// those of the pseudo parameters AWS::AccountId, AWS::Partition, AWS::Region, AWS::StackName and AWS::URLSuffix.
+// Load reads template.yaml in the source tree's root. The parameters override the defaults of the template's parameters and of
+// the pseudo parameters AWS::AccountId, AWS::Partition, AWS::Region, AWS::StackName and AWS::URLSuffix.
 func Load(root string, parameters map[string]string) (*Template, error) {
 	s, err := openStack(filepath.Join(root, File), parameters)
 	if err != nil {

@@ -68,7 +68,7 @@ func (u *Update) Add(attribute string, n int) {
 // Remove removes an attribute.
 func (u *Update) Remove(attribute string) { u.removes = append(u.removes, u.Alias(attribute)) }
 
-// Placeholder stands for the value that Set or Add writes to the attribute of an alias.
+// Placeholder returns the name of the value that Set or Add writes to the attribute of an alias.
 func Placeholder(alias string) string { return ":" + alias[1:] + "_new" }
 
 func (u *Update) expression() string {
