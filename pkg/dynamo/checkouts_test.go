@@ -29,6 +29,7 @@ type kiosk struct {
 	checkouts string // the table
 	opener    checkout.Opener
 	records   *backoffice.Checkouts
+	shown     checkout.Checkouts
 }
 
 func newKiosk(t testing.TB) *kiosk {
@@ -37,6 +38,7 @@ func newKiosk(t testing.TB) *kiosk {
 	table := localtest.Table(t, "CheckoutsTable")
 	k := &kiosk{stockroom: stock, checkouts: table, records: backoffice.NewCheckouts(stock.client, table)}
 	k.opener = k.openerOf(stock.client)
+	k.shown = checkout.Checkouts{Store: dynamo.NewOrders(stock.client, table)}
 	return k
 }
 
@@ -89,7 +91,7 @@ func (k *kiosk) wantKept(want ...checkout.Checkout) {
 		k.t.Fatalf("%d checkouts are stored, want %d", len(got), len(want))
 	}
 	for _, c := range want {
-		if shown, err := k.records.Show(k.t.Context(), emberforge, c.ID); shown != c || err != nil {
+		if shown, err := k.shown.Show(k.t.Context(), emberforge, c.ID); shown != c || err != nil {
 			k.t.Errorf("Show = %+v, %v\nwant %+v", shown, err, c)
 		}
 	}
@@ -378,7 +380,7 @@ func TestCheckout_OtherCustomersCheckouts_AreInvisible(t *testing.T) {
 		t.Errorf("%s has %+v", sakura, kept)
 	}
 	for customer, id := range map[catalog.CustomerID]checkout.ID{emberforge: other.ID, sakura: mine.ID, "nobody": mine.ID} {
-		if _, err := k.records.Show(t.Context(), customer, id); !errors.Is(err, checkout.ErrNotFound) {
+		if _, err := k.shown.Show(t.Context(), customer, id); !errors.Is(err, checkout.ErrNotFound) {
 			t.Errorf("Show(%s, …) = %v, want checkout.ErrNotFound", customer, err)
 		}
 		if customer == "nobody" && len(k.kept(customer)) != 0 {
@@ -396,13 +398,13 @@ func TestShowCheckout_IDWithTheSameFirstHalf_IsNotFound(t *testing.T) {
 	k := newKiosk(t)
 	first := k.mustOpen(coins("1047"))
 	half := checkout.ID(string(first.ID.Token()) + strings.Repeat("A", 22))
-	if _, err := k.records.Show(t.Context(), emberforge, half); !errors.Is(err, checkout.ErrNotFound) {
+	if _, err := k.shown.Show(t.Context(), emberforge, half); !errors.Is(err, checkout.ErrNotFound) {
 		t.Errorf("Show of half an ID = %v, want checkout.ErrNotFound", err)
 	}
 	later := coins("1047")
 	later.At = first.Expires
 	second := k.mustOpen(later)
-	if _, err := k.records.Show(t.Context(), emberforge, first.ID); !errors.Is(err, checkout.ErrNotFound) {
+	if _, err := k.shown.Show(t.Context(), emberforge, first.ID); !errors.Is(err, checkout.ErrNotFound) {
 		t.Errorf("Show of the replaced checkout = %v, want checkout.ErrNotFound", err)
 	}
 	k.wantKept(second)
@@ -459,9 +461,6 @@ func TestCheckout_OutOfReach_IsUnavailable(t *testing.T) {
 		network.failures.Store(1 << 20)
 		return newClient(t, over(network))
 	}
-	cut := func(operation string) *backoffice.Checkouts {
-		return backoffice.NewCheckouts(client(operation), k.checkouts)
-	}
 	tests := map[string]func(context.Context) error{
 		"open": func(ctx context.Context) error {
 			_, err := dynamo.NewCheckouts(client("PutItem"), k.checkouts).Open(ctx, emberforge, checkout.Checkout{ID: checkout.ID(strings.Repeat("a", 44))})
@@ -472,11 +471,11 @@ func TestCheckout_OutOfReach_IsUnavailable(t *testing.T) {
 			return err
 		},
 		"show": func(ctx context.Context) error {
-			_, err := cut("GetItem").Show(ctx, emberforge, checkout.ID(strings.Repeat("a", 44)))
+			_, err := checkout.Checkouts{Store: dynamo.NewOrders(client("GetItem"), k.checkouts)}.Show(ctx, emberforge, checkout.ID(strings.Repeat("a", 44)))
 			return err
 		},
 		"list": func(ctx context.Context) error {
-			for _, err := range cut("Query").List(ctx, emberforge) {
+			for _, err := range backoffice.NewCheckouts(client("Query"), k.checkouts).List(ctx, emberforge) {
 				return err
 			}
 			return nil

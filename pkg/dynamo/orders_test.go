@@ -79,7 +79,7 @@ func with(order checkout.Order, c checkout.Checkout) checkout.Checkout {
 func (k *till) wantOrder(what string, got, want checkout.Checkout) {
 	k.t.Helper()
 	shown, failed := k.orders.Show(k.t.Context(), emberforge, want.ID)
-	record, missing := k.records.Show(k.t.Context(), emberforge, want.ID)
+	record, missing := k.shown.Show(k.t.Context(), emberforge, want.ID)
 	if err := errors.Join(failed, missing); err != nil {
 		k.t.Fatalf("%s: %v", what, err)
 	}
@@ -442,7 +442,7 @@ func TestPlace_RaceOfTwoPayments_HasOneWinner(t *testing.T) {
 // with the other payment learn that it came too late.
 func (k *till) wantOneWinner(id checkout.ID, race []*placing) {
 	k.t.Helper()
-	stored, err := k.records.Show(k.t.Context(), emberforge, id)
+	stored, err := k.shown.Show(k.t.Context(), emberforge, id)
 	if err != nil || stored.Order == nil {
 		k.t.Fatalf("%s is not ordered: %+v, %v", id, stored, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -73,18 +74,20 @@ func areaRequest(c *call) (request pageRequest, err error) {
 		return pageRequest{}, err
 	}
 	if query.Has("cursor") {
-		if request.after, err = parseCursor(query.Get("cursor"), request.customer); err != nil {
+		if request.after, err = parseCursor(query.Get("cursor"), request.customer, catalog.ParseID[catalog.ProductID]); err != nil {
 			return pageRequest{}, err
 		}
 	}
-	request.limit = defaultLimit
-	if query.Has("limit") {
-		request.limit, err = parseLimit(query.Get("limit"))
-	}
+	request.limit, err = pageLimit(query)
 	return request, err
 }
 
-func parseLimit(text string) (int, error) {
+// pageLimit returns the limit that a list's query asks for, or the default.
+func pageLimit(query url.Values) (int, error) {
+	if !query.Has("limit") {
+		return defaultLimit, nil
+	}
+	text := query.Get("limit")
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 1 || limit > maxLimit || strconv.Itoa(limit) != text {
 		return 0, problemInvalid.because("The limit must be a whole number from 1 to %d.", maxLimit).of("limit")
@@ -92,24 +95,22 @@ func parseLimit(text string) (int, error) {
 	return limit, nil
 }
 
-// cursor encodes the customer and the last product of a page. It is not a secret and grants nothing: it only selects where in
-// the customer's own catalogue the next page starts.
-func (r pageRequest) cursor(last catalog.ProductID) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(string(r.customer) + "/" + string(last)))
+// encodeCursor encodes the customer and where a page ended. A cursor is not a secret and grants nothing: it only selects where in the
+// customer's own list the next page starts.
+func encodeCursor(customer catalog.CustomerID, end string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(string(customer) + "/" + end))
 }
 
-func parseCursor(text string, customer catalog.CustomerID) (catalog.ProductID, error) {
-	malformed := problemMalformedRequest.because("The cursor does not belong to this customer.").of("cursor")
+// parseCursor decodes a cursor of the customer. parse reads where the page ended.
+func parseCursor[T any](text string, customer catalog.CustomerID, parse func(end string) (T, error)) (end T, err error) {
 	decoded, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil {
-		return "", malformed
+	of, rest, _ := strings.Cut(string(decoded), "/")
+	if err == nil && of == string(customer) {
+		if end, err = parse(rest); err == nil {
+			return end, nil
+		}
 	}
-	of, after, _ := strings.Cut(string(decoded), "/")
-	product, err := catalog.ParseID[catalog.ProductID](after)
-	if err != nil || of != string(customer) {
-		return "", malformed
-	}
-	return product, nil
+	return end, problemMalformedRequest.because("The cursor does not belong to this customer.").of("cursor")
 }
 
 func readArea(ctx context.Context, catalogue Catalogue, request pageRequest) (areaJSON, error) {
@@ -133,7 +134,7 @@ func readArea(ctx context.Context, catalogue Catalogue, request pageRequest) (ar
 		}
 		size += transportedBytes(encoded)
 		if len(area.Products) == request.limit || size > maxPageBytes && len(area.Products) > 0 {
-			next := fmt.Sprintf("/shop/%s/checkout?limit=%d&cursor=%s", request.customer, request.limit, request.cursor(last))
+			next := fmt.Sprintf("/shop/%s/checkout?limit=%d&cursor=%s", request.customer, request.limit, encodeCursor(request.customer, string(last)))
 			area.Next = &next
 			break
 		}

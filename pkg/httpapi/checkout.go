@@ -103,14 +103,7 @@ func checkOut(c *call, opener CheckoutOpener, request checkout.Request) (answer,
 	if err != nil {
 		return answer{}, err
 	}
-	a, err := jsonAnswer(http.StatusOK, representCheckout(made, made.Status(request.At)))
-	if replayed {
-		c.record.note("replayed")
-		a.header.Set("Idempotency-Replayed", "true")
-	} else {
-		c.record.note(outcome, metrics...)
-	}
-	return a, err
+	return c.replayable(representCheckout(made, made.Status(request.At)), replayed, outcome, metrics...)
 }
 
 // CheckoutReader reads checkouts. It returns checkout.ErrNotFound for an ID that is unknown.

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -114,7 +113,7 @@ func (s Service) ListOrders(lister OrderLister) http.Handler {
 				page.Orders[i] = representOrder(order)
 			}
 			if end != nil {
-				query.Set("cursor", orderCursor(c.customer, *end))
+				query.Set("cursor", encodeCursor(c.customer, representPosition(*end)))
 				next := fmt.Sprintf("/shop/%s/orders?%s", c.customer, query.Encode())
 				page.Next = &next
 			}
@@ -135,11 +134,8 @@ func listRequest(c *call) (query url.Values, filter checkout.OrderFilter, err er
 	if query, err = parseQuery(c.Request, "status", "from", "until", "limit", "cursor"); err != nil {
 		return nil, checkout.OrderFilter{}, err
 	}
-	filter.Limit = defaultLimit
-	if query.Has("limit") {
-		if filter.Limit, err = parseLimit(query.Get("limit")); err != nil {
-			return nil, checkout.OrderFilter{}, err
-		}
+	if filter.Limit, err = pageLimit(query); err != nil {
+		return nil, checkout.OrderFilter{}, err
 	}
 	if query.Has("status") {
 		filter.Status = checkout.OrderStatus(query.Get("status"))
@@ -151,7 +147,7 @@ func listRequest(c *call) (query url.Values, filter checkout.OrderFilter, err er
 		return nil, checkout.OrderFilter{}, err
 	}
 	if query.Has("cursor") {
-		filter.After, err = parseOrderCursor(query.Get("cursor"), c.customer)
+		filter.After, err = parseCursor(query.Get("cursor"), c.customer, parsePosition)
 	}
 	return query, filter, err
 }
@@ -176,24 +172,18 @@ func placedBetween(query url.Values) (from, until time.Time, err error) {
 	return from, until, nil
 }
 
-// orderCursor encodes the customer and where a page ended. It is not a secret and grants nothing, like that of the checkout area.
-func orderCursor(customer catalog.CustomerID, end checkout.OrderPosition) string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%s/%d/%s", customer, end.Placed.UnixMilli(), end.Token))
+func representPosition(end checkout.OrderPosition) string {
+	return fmt.Sprintf("%d/%s", end.Placed.UnixMilli(), end.Token)
 }
 
-func parseOrderCursor(text string, customer catalog.CustomerID) (*checkout.OrderPosition, error) {
-	malformed := problemMalformedRequest.because("The cursor does not belong to this customer.").of("cursor")
-	decoded, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	parts := strings.Split(string(decoded), "/")
-	if err != nil || len(parts) != 3 || parts[0] != string(customer) {
-		return nil, malformed
+func parsePosition(text string) (*checkout.OrderPosition, error) {
+	millis, rest, _ := strings.Cut(text, "/")
+	placed, err := strconv.ParseInt(millis, 10, 64)
+	if err != nil || placed < 0 {
+		return nil, checkout.ErrMalformedID
 	}
-	placed, err := strconv.ParseInt(parts[1], 10, 64)
-	token, notToken := checkout.ParseToken(parts[2])
-	if err != nil || placed < 0 || notToken != nil {
-		return nil, malformed
-	}
-	return &checkout.OrderPosition{Placed: time.UnixMilli(placed).UTC(), Token: token}, nil
+	token, err := checkout.ParseToken(rest)
+	return &checkout.OrderPosition{Placed: time.UnixMilli(placed).UTC(), Token: token}, err
 }
 
 // OrderFulfiller marks orders as fulfilled. Errors: checkout.ErrOrderNotFound, checkout.ErrOrderCancelled.
@@ -265,17 +255,7 @@ func orderAnswer(c *call, ordered checkout.Checkout, replayed bool, err error, o
 	if err != nil {
 		return answer{}, err
 	}
-	a, err := jsonAnswer(http.StatusOK, representOrder(ordered))
-	if err != nil {
-		return answer{}, err
-	}
-	if replayed {
-		c.record.note("replayed")
-		a.header.Set("Idempotency-Replayed", "true")
-	} else {
-		c.record.note(outcome, metrics...)
-	}
-	return a, nil
+	return c.replayable(representOrder(ordered), replayed, outcome, metrics...)
 }
 
 // orderJSON is an order. Its ID is that of its checkout.

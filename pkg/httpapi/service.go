@@ -75,6 +75,22 @@ func jsonAnswer(status int, value any) (answer, error) {
 	return answer{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: body}, nil
 }
 
+// replayable makes a response with status 200, and notes the outcome with its metrics. If an earlier request had the same result, the
+// outcome is "replayed", without metrics.
+func (c *call) replayable(value any, replayed bool, outcome string, metrics ...string) (answer, error) {
+	a, err := jsonAnswer(http.StatusOK, value)
+	if err != nil {
+		return answer{}, err
+	}
+	if replayed {
+		c.record.note("replayed")
+		a.header.Set("Idempotency-Replayed", "true")
+	} else {
+		c.record.note(outcome, metrics...)
+	}
+	return a, nil
+}
+
 func encodeJSON(value any) ([]byte, error) {
 	var encoded bytes.Buffer
 	encoder := json.NewEncoder(&encoded)

@@ -23,19 +23,6 @@ type Checkouts struct {
 // NewCheckouts returns the checkouts in a table.
 func NewCheckouts(api API, table string) *Checkouts { return &Checkouts{api: api, table: table} }
 
-// Show reads the checkout with an ID, of any status, or returns checkout.ErrNotFound. A checkout that shares only the first
-// half of the ID is a different one, which was opened later with the same key.
-func (s *Checkouts) Show(ctx context.Context, customer catalog.CustomerID, id checkout.ID) (checkout.Checkout, error) {
-	it, err := table.Get(ctx, s.api, s.table, table.CheckoutKey(customer, id.Token()), checkout.ErrNotFound)
-	if err != nil {
-		return checkout.Checkout{}, table.Outcome(err)
-	}
-	if checkout.ID(it.Str(table.AttrID)) != id {
-		return checkout.Checkout{}, checkout.ErrNotFound
-	}
-	return table.DecodeCheckout(it), nil
-}
-
 // List yields all stored checkouts of a customer, of any status and unsorted, and stops at the first error. Checkouts that are opened
 // meanwhile may be missing.
 func (s *Checkouts) List(ctx context.Context, customer catalog.CustomerID) iter.Seq2[checkout.Checkout, error] {
