@@ -7,6 +7,7 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
 )
 
 const (
@@ -59,9 +60,10 @@ type Status string
 
 // Every status.
 const (
-	StatusOpen    Status = "open"
-	StatusExpired Status = "expired"
-	StatusOrdered Status = "ordered"
+	StatusOpen     Status = "open"
+	StatusExpired  Status = "expired"
+	StatusOrdered  Status = "ordered"
+	StatusReleased Status = "released" // a newer checkout replaced it
 )
 
 // Checkout is a priced, expiring intent to buy an amount of a variant. Once it is made, only its order changes.
@@ -78,13 +80,18 @@ type Checkout struct {
 
 	UnitPrice money.Money
 	Subtotal  money.Money // UnitPrice times Amount
-	Discount  money.Money // zero, for now
+	Discount  money.Money // what the code takes off; zero without a code
 	Total     money.Money // Subtotal less Discount
+
+	Code string        // as created; empty: none
+	Nick string        // as the request sent it; empty: none
+	Hold *voucher.Hold // the use of the code that is held, or was; nil without a code
 
 	Created time.Time // UTC, whole milliseconds
 	Expires time.Time // exclusive; Created plus Lifetime
 
-	Order *Order // nil until it is ordered
+	Released bool   // a newer checkout replaced it; it can no longer be ordered
+	Order    *Order // nil until it is ordered
 }
 
 // Status returns the checkout's status at a time.
@@ -92,6 +99,8 @@ func (c Checkout) Status(at time.Time) Status {
 	switch {
 	case c.Order != nil:
 		return StatusOrdered
+	case c.Released:
+		return StatusReleased
 	case at.Before(c.Expires):
 		return StatusOpen
 	default:
@@ -111,8 +120,20 @@ func (c Checkout) price(unit money.Money) (Checkout, error) {
 	return c, err
 }
 
-// answers reports whether the checkout is for the same product, variant, amount and data as the request.
+// discounted applies a reward. One that takes nothing off is a *voucher.RefusalError.
+func (c Checkout) discounted(reward voucher.Reward) (Checkout, error) {
+	var err error
+	if c.Discount, err = reward.Discount(c.Subtotal); err != nil {
+		return Checkout{}, err
+	}
+	c.Total, err = c.Subtotal.Minus(c.Discount)
+	return c, err
+}
+
+// answers reports whether the checkout is for the same product, variant, amount, data, code and nick as the request.
 func (c Checkout) answers(request Request) bool {
-	return c.Product == request.Product && c.Variant == request.Variant &&
+	code, _ := voucher.ParseCode(c.Code) // empty if there is none
+	nick, err := voucher.ParseNick(c.Nick)
+	return err == nil && code == request.Code && nick.Compared == request.Nick.Compared && c.Product == request.Product && c.Variant == request.Variant &&
 		c.Amount == request.amount() && c.Data == request.Data.orAbsent(c.DataIsObject)
 }

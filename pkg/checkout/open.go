@@ -5,14 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
 )
 
-// ErrKeyInUse means that the request's key belongs to a checkout that was ordered, or to an open one with another product, variant,
-// amount or data.
+// ErrKeyInUse means that the request's key belongs to a checkout that was ordered or released, or to an open one with another product,
+// variant, amount, data, code or nick.
 var ErrKeyInUse = errors.New("the idempotency key is in use by another checkout")
 
 // Catalogue finds variants that are on sale.
@@ -37,37 +39,182 @@ type Store interface {
 	Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
 }
 
+// MaxHoldsPerSource is how many live holds a source can have.
+const MaxHoldsPerSource = 20
+
+// TooManyHoldsError means that the source has MaxHoldsPerSource live holds.
+type TooManyHoldsError struct{ Until time.Time } // when the first of them lapses
+
+func (e *TooManyHoldsError) Error() string {
+	return fmt.Sprintf("the source has %d live holds", MaxHoldsPerSource)
+}
+
+// Opening is a checkout that is to be stored, with a use to hold, or another checkout to release, or both.
+type Opening struct {
+	Customer catalog.CustomerID
+	// Checkout has no Hold yet.
+	Checkout Checkout
+	// Claim asks for the use to hold. Its RedemptionID becomes the ID of a new hold. Without a code it is zero, as are Voucher and Uses.
+	Claim   voucher.Claim
+	Voucher voucher.Voucher
+	Uses    voucher.NickUses // of the nick
+	Source  string           // whose live holds are limited; empty: no limit
+	// Replaces is the checkout to release; nil: none.
+	Replaces *Checkout
+}
+
+// HoldStore is the part of the store that checkouts with a code need, and those that replace another.
+type HoldStore interface {
+	// Look returns the voucher and what the request's nick has of it. An unknown code is a *voucher.RefusalError.
+	Look(ctx context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error)
+	// HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request.
+	HasFreeUse(ctx context.Context, request voucher.Request, v voucher.Voucher) (bool, error)
+	// OpenHeld stores the checkout as Store.Open does, holds a use for it and releases the other checkout: all of that, or nothing. Errors:
+	// *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error it is unknown whether it was done.
+	OpenHeld(ctx context.Context, opening Opening) (Checkout, error)
+}
+
+// ErrNotReplaceable means that the checkout to replace was ordered or released.
+var ErrNotReplaceable error = &ParameterError{Parameter: ParameterReplaces, Reason: "must be the ID of a checkout that was neither ordered nor replaced"}
+
 // Opener opens checkouts for a storefront.
 type Opener struct {
 	Catalogue Catalogue
 	Store     Store
+	Holds     HoldStore
 	Data      DataChecker
 	Random    io.Reader // of cryptographic quality
 }
 
 // Open makes a checkout. If the request's key belongs to a checkout that is still open, Open returns that checkout and sets
 // replayed, even if the variant has changed since. Errors: catalog.ErrNotFound if something is unknown or off sale,
-// *ParameterError if the variant does not accept the amount or data, ErrKeyInUse. After any other error it is unknown whether a
-// checkout was made.
+// *ParameterError if the variant does not accept the amount or data, *voucher.RefusalError if the code cannot be used, *TooManyHoldsError,
+// ErrKeyInUse. After any other error it is unknown whether a checkout was made.
 func (o Opener) Open(ctx context.Context, request Request) (checkout Checkout, replayed bool, err error) {
-	quoted, err := o.quote(ctx, request)
+	opening, err := o.prepare(ctx, request)
+	var kept Checkout
+	switch {
+	case err != nil:
+	case request.Code == "" && request.Replaces == "":
+		kept, err = o.Store.Open(ctx, request.Customer, opening.Checkout)
+	default:
+		kept, err = o.Holds.OpenHeld(ctx, opening)
+	}
 	if err != nil {
 		return o.recall(ctx, request, Checkout{}, err)
 	}
-	kept, err := o.Store.Open(ctx, request.Customer, quoted)
-	if err != nil {
-		return Checkout{}, false, err
-	}
-	if kept.ID == quoted.ID {
+	if kept.ID == opening.Checkout.ID {
 		return kept, false, nil
 	}
 	return replay(kept, request)
 }
 
-// Quote returns the checkout that Open would return, but stores nothing. The ID of a new quote cannot be looked up.
+// Quote returns the checkout that Open would return, but stores and holds nothing. The ID of a new quote cannot be looked up.
 func (o Opener) Quote(ctx context.Context, request Request) (checkout Checkout, replayed bool, err error) {
+	opening, err := o.prepare(ctx, request)
+	if err == nil && request.Code != "" {
+		err = o.refuseQuote(ctx, opening)
+	}
+	return o.recall(ctx, request, opening.Checkout, err)
+}
+
+// refuseQuote returns a *voucher.RefusalError if no use could be held now.
+func (o Opener) refuseQuote(ctx context.Context, opening Opening) error {
+	v, at := opening.Voucher, opening.Claim.At
+	if opening.sharesHold() {
+		return nil
+	}
+	if err := v.Refuse(opening.Claim.Request); err != nil {
+		return err
+	}
+	if err := v.RefuseNick(opening.Uses, at); err != nil || !v.Limited() {
+		return err
+	}
+	if v.Over == 0 && len(opening.Uses.Lapsed(at)) > 0 { // swapped for the new hold
+		return nil
+	}
+	free, err := o.Holds.HasFreeUse(ctx, opening.Claim.Request, v)
+	if err == nil && !free {
+		return &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
+	}
+	return err
+}
+
+// sharesHold reports whether the nick, or the checkout that is replaced, has a live hold of the code.
+func (o Opening) sharesHold() bool {
+	_, found := o.Shared(o.Voucher, o.Uses)
+	return found
+}
+
+// Shared returns the live hold that the new checkout can share: that of the checkout that it replaces, or the nick's.
+func (o Opening) Shared(v voucher.Voucher, uses voucher.NickUses) (voucher.Hold, bool) {
+	at, nick := o.Claim.At, o.Claim.Nick
+	replaced := voucher.Hold{}
+	if o.Replaces != nil && o.Replaces.Hold != nil && o.Replaces.Code == v.Written {
+		replaced = *o.Replaces.Hold
+	}
+	switch kind := v.HoldKind(); {
+	case kind == voucher.HoldSingleUse:
+		held := v.Held
+		isOwn := held != nil && (held.ID == replaced.ID || nick.Compared != "" && held.Nick.Compared == nick.Compared)
+		if isOwn && !held.HasLapsed(at) {
+			return *held, true
+		}
+	case kind.IsByNick():
+		for _, hold := range uses.Holds {
+			if hold.ID == replaced.ID && !hold.HasLapsed(at) {
+				return hold, true
+			}
+		}
+		return uses.Live(at)
+	case kind == voucher.HoldCounted && replaced.ID != "" && !replaced.HasLapsed(at):
+		return replaced, true
+	}
+	return voucher.Hold{}, false
+}
+
+// prepare validates a request and prices it. The code comes first: refusing it then takes one read.
+func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
+	opening := Opening{Customer: request.Customer, Source: request.Source}
+	if request.Code != "" {
+		opening.Claim.Request = voucher.Request{
+			Customer: request.Customer, Code: request.Code, Nick: request.Nick, At: request.At, Paused: request.Paused, Key: request.Key,
+		}
+		id, err := idempotency.NewToken(o.Random)
+		if err != nil {
+			return Opening{}, err
+		}
+		opening.Claim.RedemptionID = string(id)
+		if opening.Voucher, opening.Uses, err = o.Holds.Look(ctx, opening.Claim.Request); err != nil {
+			return Opening{}, err
+		}
+	}
+	if request.Replaces != "" {
+		replaced, err := Checkouts{o.Store}.Show(ctx, request.Customer, request.Replaces)
+		if errors.Is(err, ErrNotFound) || err == nil && (replaced.Order != nil || replaced.Released) {
+			err = ErrNotReplaceable
+		}
+		if err != nil {
+			return Opening{}, err
+		}
+		opening.Replaces = &replaced
+	}
+	if request.Code != "" {
+		judge := opening.Voucher.Refuse
+		if opening.sharesHold() {
+			judge = opening.Voucher.RefuseShare
+		}
+		if err := judge(opening.Claim.Request); err != nil {
+			return Opening{}, err
+		}
+	}
 	quoted, err := o.quote(ctx, request)
-	return o.recall(ctx, request, quoted, err)
+	if err == nil && request.Code != "" {
+		quoted.Code = opening.Voucher.Written
+		quoted, err = quoted.discounted(opening.Voucher.Reward)
+	}
+	opening.Checkout, opening.Claim.Token = quoted, quoted.ID.Token()
+	return opening, err
 }
 
 // quote validates a request against the catalogue and prices it.
@@ -93,7 +240,7 @@ func (o Opener) quote(ctx context.Context, request Request) (Checkout, error) {
 	}
 	quoted, err := Checkout{
 		ID: id, Product: request.Product, Variant: request.Variant, Amount: request.amount(), Data: data, DataIsObject: takesObject,
-		Created: request.At, Expires: request.At.Add(Lifetime),
+		Nick: request.Nick.Written, Created: request.At, Expires: request.At.Add(Lifetime),
 	}.price(variant.Price)
 	if errors.Is(err, money.ErrOverflow) {
 		return Checkout{}, amountError("makes the price too large")
@@ -145,13 +292,15 @@ func (o Opener) recall(ctx context.Context, request Request, quoted Checkout, qu
 // isAnswer reports whether an error is a judgement of the request. Other errors mean that it could not be judged.
 func isAnswer(err error) bool {
 	_, badParameter := errors.AsType[*ParameterError](err)
-	return badParameter || errors.Is(err, catalog.ErrNotFound)
+	_, refused := voucher.IsRefusal(err)
+	_, tooMany := errors.AsType[*TooManyHoldsError](err)
+	return badParameter || refused || tooMany || errors.Is(err, catalog.ErrNotFound)
 }
 
 // replay returns the open checkout that has the request's key, if it is for the same request. A checkout that was ordered is not
 // replayed: its shopper has paid, and must not pay for it again.
 func replay(kept Checkout, request Request) (Checkout, bool, error) {
-	if kept.Order != nil || !kept.answers(request) {
+	if kept.Order != nil || kept.Released || !kept.answers(request) {
 		return Checkout{}, false, ErrKeyInUse
 	}
 	return kept, true, nil

@@ -11,6 +11,7 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/idempotency"
+	"shopfront/pkg/voucher"
 )
 
 // LateOrders is how long after its expiry a checkout can still be ordered, at the agreed price. A payment may arrive late.
@@ -27,8 +28,10 @@ const (
 var (
 	// ErrOrderNotFound means that the customer has no order with that ID. A checkout that was not ordered is no order.
 	ErrOrderNotFound = errors.New("no such order")
-	// ErrExpired means that the checkout expired too long ago, or that its key made another checkout since.
+	// ErrExpired means that the checkout expired too long ago, that its hold was passed on, or that its key made another checkout since.
 	ErrExpired = errors.New("the checkout has expired")
+	// ErrReleased means that another checkout replaced this one.
+	ErrReleased = errors.New("the checkout was replaced by another one")
 	// ErrPaymentMismatch means that the checkout was ordered with another payment.
 	ErrPaymentMismatch = errors.New("the checkout was ordered with another payment")
 	// ErrOrderCancelled means that the order is cancelled, for good.
@@ -137,6 +140,7 @@ const MaxOrdersPerPage = 200
 // OrderFilter selects orders. A zero field selects all.
 type OrderFilter struct {
 	Status OrderStatus
+	Nick   voucher.Nick
 	From   time.Time // of placing, inclusive
 	Until  time.Time // of placing, exclusive
 	// After is where the previous page ended; nil: begin with the newest order.
@@ -154,11 +158,12 @@ type OrderPosition struct {
 // has another ID, or ErrNotFound if there is none. After any other error it is unknown whether the change was applied.
 type OrderStore interface {
 	// Place adds the order if the stored checkout has the ID, was not ordered, and expires after expiresAfter. An order without a
-	// payment is added only if the total is zero.
+	// payment is added only if the total is zero. A held use becomes a redemption, in the same transaction; if it was passed on, the error
+	// is ErrExpired.
 	Place(ctx context.Context, customer catalog.CustomerID, id ID, order Order, expiresAfter time.Time) (Checkout, error)
 	// Fulfil marks the order with the ID as fulfilled, unless it is fulfilled or cancelled.
 	Fulfil(ctx context.Context, customer catalog.CustomerID, id ID, at time.Time) (Checkout, error)
-	// Cancel marks the order with the ID as cancelled, unless it is cancelled.
+	// Cancel marks the order with the ID as cancelled, unless it is cancelled. In the same transaction it undoes the order's redemption.
 	Cancel(ctx context.Context, customer catalog.CustomerID, id ID, reason string, at time.Time) (Checkout, error)
 	// List returns a page of orders, newest first, and where the page ends; nil: no page follows. A page may have fewer orders than asked
 	// for, even none. An order appears in lists shortly after it was placed or changed.
@@ -171,7 +176,7 @@ type OrderStore interface {
 // order with replayed set. After an error that is not named in this package it is unknown whether the change was applied.
 type Orders struct{ Store OrderStore }
 
-// Place turns a checkout into an order, once. Errors: ErrNotFound, ErrExpired, ErrPaymentMismatch, ErrOrderCancelled, and a
+// Place turns a checkout into an order, once. Errors: ErrNotFound, ErrExpired, ErrReleased, ErrPaymentMismatch, ErrOrderCancelled, and a
 // *MemberError if the payment is missing.
 func (o Orders) Place(ctx context.Context, customer catalog.CustomerID, id ID, payment Payment, at time.Time) (c Checkout, replayed bool, err error) {
 	c, err = o.Store.Place(ctx, customer, id, Order{Payment: payment, Placed: at}, at.Add(-LateOrders))
@@ -180,6 +185,8 @@ func (o Orders) Place(ctx context.Context, customer catalog.CustomerID, id ID, p
 		return Checkout{}, false, err
 	case c.ID != id:
 		return Checkout{}, false, ErrExpired
+	case c.Released:
+		return Checkout{}, false, ErrReleased
 	case c.Order == nil && payment == Payment{} && c.Total.Minor != 0:
 		return Checkout{}, false, &MemberError{"/payment", "is required, because the total is not zero"}
 	case c.Order == nil:
@@ -220,7 +227,12 @@ func (o Orders) Cancel(ctx context.Context, customer catalog.CustomerID, id ID, 
 }
 
 // Checkouts shows checkouts of any status.
-type Checkouts struct{ Store OrderStore }
+type Checkouts struct {
+	Store interface {
+		// Recall returns the checkout that is stored under a token, or ErrNotFound.
+		Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
+	}
+}
 
 // Show returns the checkout with the ID, or ErrNotFound. A checkout that shares only the first half of the ID is a different one, which
 // was made later with the same key.

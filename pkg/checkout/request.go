@@ -9,12 +9,16 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/idempotency"
+	"shopfront/pkg/voucher"
 )
 
 // Names of a request's parameters.
 const (
-	ParameterAmount = "amount"
-	ParameterData   = "data"
+	ParameterAmount   = "amount"
+	ParameterData     = "data"
+	ParameterCode     = "code"
+	ParameterNick     = "nick"
+	ParameterReplaces = "replaces"
 )
 
 // MaxDataBytes bounds the decoded data of a request, in bytes.
@@ -30,9 +34,18 @@ type Request struct {
 	Variant  catalog.VariantID
 	Amount   int64 // from ParseAmount; 0 if not given
 	Data     Data  // from ParseData; the zero Data if not given
+	// Code is a code whose discount is applied, and of which a use is held; empty: none.
+	Code voucher.Code
+	Nick voucher.Nick // the shopper; the zero Nick if not given
+	// Replaces is the ID of an older checkout, which is released; its hold goes to the new one. Empty: none.
+	Replaces ID
+	// Paused is what the shop's owner has paused.
+	Paused voucher.Pause
+	// Source is whose holds are limited: see MaxHoldsPerSource; empty: no limit.
+	Source string
 	// Key identifies retries of the same request; without a key, every request is a new one. Keys are unique per customer, and
-	// those of the shop's server are separate (see ByServer). A request with a key that another product, variant, amount or data has
-	// gets ErrKeyInUse.
+	// those of the shop's server are separate (see ByServer). A request with a key that another product, variant, amount, data, code or
+	// nick has gets ErrKeyInUse.
 	Key idempotency.Key
 	// ByServer means that the shop's own server sent the request. Its keys are separate from those of strangers, who could
 	// otherwise guess a key and get or block the server's checkout.
@@ -51,7 +64,7 @@ func (r Request) amount() int64 {
 
 // ParameterError says which parameter of a request is wrong and why, in words for the client.
 type ParameterError struct {
-	Parameter string // ParameterAmount or ParameterData
+	Parameter string // such as ParameterAmount
 	Pointer   string // the place in the data that is wrong (RFC 6901); empty means all of it
 	Reason    string // such as: must be at least 1
 }

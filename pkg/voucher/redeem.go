@@ -37,12 +37,13 @@ type Claim struct {
 // Store is the part of the voucher store that redeeming needs.
 type Store interface {
 	// Redeem takes one use of the voucher and records it, at most once for a token. If the token has a redemption already, it
-	// returns that redemption. After a *RefusalError nothing was taken. After any other error the claim may or may not be applied.
+	// returns that redemption, or ErrUndone. After a *RefusalError nothing was taken. After any other error the claim may or may not
+	// be applied.
 	Redeem(ctx context.Context, claim Claim) (Redemption, error)
-	// Look returns the voucher and the number of uses that the request's nick has taken. An unknown code is a *RefusalError.
-	Look(ctx context.Context, request Request) (v Voucher, takenByNick int, err error)
-	// UsesLeft counts the uses left of a voucher with a limit above one.
-	UsesLeft(ctx context.Context, customer catalog.CustomerID, v Voucher) (int, error)
+	// Look returns the voucher and what the request's nick has of it. An unknown code is a *RefusalError.
+	Look(ctx context.Context, request Request) (Voucher, NickUses, error)
+	// HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request.
+	HasFreeUse(ctx context.Context, request Request, v Voucher) (bool, error)
 }
 
 // Redeemer redeems and checks vouchers for a storefront.
@@ -52,7 +53,7 @@ type Redeemer struct {
 }
 
 // Redeem redeems a voucher. If the request's key was already used for a redemption, Redeem returns that redemption, sets
-// replayed, and changes nothing. After a *RefusalError nothing was redeemed. After any other error the request may or may not have been
+// replayed, and changes nothing. If that redemption was undone, the error is ErrUndone. After a *RefusalError nothing was redeemed. After any other error the request may or may not have been
 // applied; a request with a key can be sent again to find out.
 func (r Redeemer) Redeem(ctx context.Context, request Request) (redemption Redemption, replayed bool, err error) {
 	claim := Claim{Request: request}
@@ -61,8 +62,9 @@ func (r Redeemer) Redeem(ctx context.Context, request Request) (redemption Redem
 		return Redemption{}, false, err
 	}
 	claim.RedemptionID = string(id)
-	if claim.Token, err = r.token(request); err != nil {
-		return Redemption{}, false, err
+	claim.Token = id // without a key; then the redemption can be found by its ID alone
+	if request.Key != "" {
+		claim.Token = idempotency.Digest(string(request.Customer), string(request.Code), request.Nick.Compared, string(request.Key))
 	}
 	redemption, err = r.Store.Redeem(ctx, claim)
 	if err != nil {
@@ -71,33 +73,27 @@ func (r Redeemer) Redeem(ctx context.Context, request Request) (redemption Redem
 	return redemption, redemption.ID != claim.RedemptionID, nil
 }
 
-func (r Redeemer) token(request Request) (idempotency.Token, error) {
-	if request.Key == "" {
-		return idempotency.NewToken(r.Random)
-	}
-	return idempotency.Digest(string(request.Customer), string(request.Code), request.Nick.Compared, string(request.Key)), nil
-}
-
 // Check returns the voucher that Redeem would redeem now, or a *RefusalError. It changes nothing and ignores the key.
 func (r Redeemer) Check(ctx context.Context, request Request) (Voucher, error) {
-	v, takenByNick, err := r.Store.Look(ctx, request)
+	v, uses, err := r.Store.Look(ctx, request)
 	if err != nil {
 		return Voucher{}, err
 	}
 	if err := v.Refuse(request); err != nil {
 		return Voucher{}, err
 	}
-	if err := v.RefuseNick(takenByNick); err != nil {
+	if err := v.RefuseNick(uses, request.At); err != nil {
 		return Voucher{}, err
 	}
-	if !v.Limited() {
+	// A lapsed hold of the nick that counts against its limit is swapped for the new use.
+	if !v.Limited() || v.Over == 0 && len(uses.Lapsed(request.At)) > 0 {
 		return v, nil
 	}
-	left, err := r.Store.UsesLeft(ctx, request.Customer, v)
+	free, err := r.Store.HasFreeUse(ctx, request, v)
 	if err != nil {
 		return Voucher{}, err
 	}
-	if left == 0 {
+	if !free {
 		return Voucher{}, &RefusalError{ReasonUsedUp}
 	}
 	return v, nil

@@ -16,8 +16,8 @@ type RewardKind string
 // The kinds of reward.
 const (
 	RewardProduct    RewardKind = "product"     // free items of a variant
-	RewardPercentOff RewardKind = "percent_off" // a percentage off the price; the storefront applies it
-	RewardAmountOff  RewardKind = "amount_off"  // an amount of money off the price; the storefront applies it
+	RewardPercentOff RewardKind = "percent_off" // a percentage off the price
+	RewardAmountOff  RewardKind = "amount_off"  // an amount of money off the price
 )
 
 // Reward is what a redemption gives. Fields that do not belong to its kind are zero.
@@ -127,4 +127,21 @@ func (r Reward) String() string {
 	default:
 		return ""
 	}
+}
+
+// Discount returns what the reward takes off a subtotal. A percentage is rounded down to whole minor units: the result is the same in
+// every language, several small checkouts never cost less than one large one, and only 100 % makes a checkout free by rounding. An amount
+// off never exceeds the subtotal. A reward that takes nothing off, or whose currency differs, is a *RefusalError.
+func (r Reward) Discount(subtotal money.Money) (money.Money, error) {
+	discount := money.Money{Currency: subtotal.Currency}
+	switch {
+	case r.Kind == RewardPercentOff:
+		discount.Minor = subtotal.Minor * int64(r.PercentOff) / 100 // at most 2^53 * 100, which fits
+	case r.Kind == RewardAmountOff && r.AmountOff.Currency == subtotal.Currency:
+		discount.Minor = min(r.AmountOff.Minor, subtotal.Minor)
+	}
+	if discount.Minor == 0 {
+		return money.Money{}, &RefusalError{ReasonNoDiscount}
+	}
+	return discount, nil
 }

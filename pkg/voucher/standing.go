@@ -23,17 +23,21 @@ func Statuses() []Status {
 type Standing struct {
 	Voucher
 
-	UsesLeft int   // 0 for a code without a limit
-	Used     int   // not counted, and 0, if a code without a limit is read without its records
+	UsesLeft int       // 0 for a code without a limit; uses whose holds have lapsed are left
+	Used     int       // redeemed or held; not counted, and 0, if a code without a limit is read without its records
+	UsesHeld int       // of Used
+	Lapse    time.Time // when the next of the holds lapses; zero: none
 	Editing  Limit // the limit that an interrupted or running edit is moving to, or NoLimit
 }
 
-// NewStanding returns the standing of a voucher. left and used are what is known about the uses of a code with many uses. A
+// NewStanding returns the standing of a voucher at a time. left and used are what is known about the uses of a code with many uses. A
 // single-use code needs neither.
-func NewStanding(v Voucher, left, used int) Standing {
+func NewStanding(v Voucher, left, used int, at time.Time) Standing {
 	switch {
 	case !v.SingleUse():
 		return Standing{Voucher: v, UsesLeft: left, Used: used}
+	case v.Held != nil && !v.Held.HasLapsed(at):
+		return Standing{Voucher: v, Used: 1, UsesHeld: 1, Lapse: v.Held.Until}
 	case v.Redeemed == nil:
 		return Standing{Voucher: v, UsesLeft: 1}
 	default:
@@ -46,7 +50,7 @@ func (s Standing) Status(at time.Time) Status {
 	switch reason := s.closed(at); {
 	case reason != "":
 		return Status(reason)
-	case s.usedUp() || s.Limited() && s.UsesLeft == 0:
+	case s.usedUp(at) || s.Limited() && s.UsesLeft == 0:
 		return StatusUsedUp
 	default:
 		return StatusRedeemable

@@ -29,13 +29,19 @@ type Voucher struct {
 
 	Created time.Time // UTC, whole milliseconds
 
-	// Redeemed is the redemption of a single-use code, or nil.
+	// Redeemed is the redemption of a single-use code, or nil. Held is its hold, or nil. At most one of them is set.
 	Redeemed *Redemption
+	Held     *Hold
+	Undone   int // redemptions of a single-use code that were undone, ever
 
 	// Counters is the number of counters that share the uses of a code with a limit above one.
 	Counters int
-	// Full is set once every use of a code with a limit above one was seen taken.
-	Full bool
+	// FullUntil is until when every use of a code with a limit above one was seen taken; zero: unknown.
+	FullUntil time.Time // UTC, whole milliseconds
+	// Over is how many uses are taken above the limit, after it was lowered.
+	Over int
+	// Returns is how often a use came back, or was dropped because Over was above zero. It only rises.
+	Returns int64
 	// Version is raised by each edit.
 	Version int64
 }
@@ -47,6 +53,9 @@ type Redemption struct {
 	Nick   string // as the request sent it; empty: none
 	At     time.Time
 	Reward Reward
+
+	Undone     time.Time // zero: not undone
+	UndoReason string    // empty: none was given
 }
 
 // SingleUse reports whether the code can be redeemed only once.
@@ -69,6 +78,7 @@ const (
 	ReasonUsedUp      Reason = "used_up"      // every use is taken
 	ReasonNickLimit   Reason = "nick_limit"   // every use of this nick is taken
 	ReasonPaused      Reason = "paused"       // the shop's owner has paused the code's batch, or all codes
+	ReasonNoDiscount  Reason = "no_discount"  // at a checkout: the reward is goods, in another currency, or too small to take anything off
 )
 
 // RefusalError is the error of a refused request. Strangers cannot tell the reasons apart.
@@ -90,12 +100,19 @@ func (v Voucher) closed(at time.Time) Reason {
 	}
 }
 
-// usedUp reports whether the voucher's own item says that no use is left. A limited code may be used up before its item says so.
-func (v Voucher) usedUp() bool { return v.Redeemed != nil || v.Full }
+// usedUp reports whether the voucher's own item says that no use is free. A limited code may be used up before its item says so.
+func (v Voucher) usedUp(at time.Time) bool {
+	return v.Redeemed != nil || v.Held != nil && !v.Held.HasLapsed(at) || at.Before(v.FullUntil)
+}
 
 // Refuse applies every rule that needs only the voucher itself. It returns a *RefusalError, or nil if the request passes. The
 // uses left in counters, and the limit per nick, are checked elsewhere.
-func (v Voucher) Refuse(request Request) error {
+func (v Voucher) Refuse(request Request) error { return v.refuse(request, v.usedUp(request.At)) }
+
+// RefuseShare is Refuse for a request that shares a hold. It needs no free use.
+func (v Voucher) RefuseShare(request Request) error { return v.refuse(request, v.Redeemed != nil) }
+
+func (v Voucher) refuse(request Request, usedUp bool) error {
 	if reason := v.closed(request.At); reason != "" {
 		return &RefusalError{reason}
 	}
@@ -104,7 +121,7 @@ func (v Voucher) Refuse(request Request) error {
 		return &RefusalError{ReasonNickMissing}
 	case v.Nick != Nick{} && v.Nick.Compared != request.Nick.Compared:
 		return &RefusalError{ReasonOtherNick}
-	case v.usedUp():
+	case usedUp:
 		return &RefusalError{ReasonUsedUp}
 	case request.Paused.Covers(v.Batch): // last: the other reasons hold without the pause, too
 		return &RefusalError{ReasonPaused}
@@ -113,9 +130,9 @@ func (v Voucher) Refuse(request Request) error {
 	}
 }
 
-// RefuseNick checks the limit per nick against the uses that the request's nick has taken. It returns a *RefusalError or nil.
-func (v Voucher) RefuseNick(taken int) error {
-	if v.MaxUsesPerNick != NoLimit && taken >= int(v.MaxUsesPerNick) {
+// RefuseNick checks the limit per nick. Holds of the nick that have lapsed do not count. It returns a *RefusalError or nil.
+func (v Voucher) RefuseNick(uses NickUses, at time.Time) error {
+	if v.MaxUsesPerNick != NoLimit && uses.Taken-len(uses.Lapsed(at)) >= int(v.MaxUsesPerNick) {
 		return &RefusalError{ReasonNickLimit}
 	}
 	return nil

@@ -1,0 +1,97 @@
+package voucher
+
+import "time"
+
+// HoldKind says where a hold is stored and counted. It follows from the kind of the voucher's limits, which no edit changes.
+type HoldKind string
+
+// The kinds of holds. They are stored in checkouts, so they never change.
+const (
+	HoldSingleUse     HoldKind = "s" // the only use
+	HoldCountedByNick HoldKind = "c" // a limit above one, and a limit per nick
+	HoldCounted       HoldKind = "r" // a limit above one
+	HoldByNick        HoldKind = "n" // a limit per nick only
+	HoldNothing       HoldKind = "f" // no limit, so there is nothing to hold
+)
+
+// HoldKind returns the kind of the voucher's holds.
+func (v Voucher) HoldKind() HoldKind {
+	switch {
+	case v.SingleUse():
+		return HoldSingleUse
+	case v.Limited() && v.MaxUsesPerNick != NoLimit:
+		return HoldCountedByNick
+	case v.Limited():
+		return HoldCounted
+	case v.MaxUsesPerNick != NoLimit:
+		return HoldByNick
+	default:
+		return HoldNothing
+	}
+}
+
+// IsByNick reports whether the uses of a nick are counted.
+func (k HoldKind) IsByNick() bool { return k == HoldCountedByNick || k == HoldByNick }
+
+// IsCounted reports whether the use was taken from a counter.
+func (k HoldKind) IsCounted() bool { return k == HoldCountedByNick || k == HoldCounted }
+
+// Hold is one use of a voucher that is taken for a checkout. While it lasts it counts as a use. Once it has lapsed, the use is free for
+// the next taker, but still counts until somebody takes it over.
+type Hold struct {
+	Kind HoldKind
+	// ID is the ID of the redemption that an order makes of the hold: 22 characters of base64url. Checkouts that share a hold
+	// have the same one.
+	ID      string
+	Counter int       // the counter that the use was taken from, if the kind is counted
+	Until   time.Time // UTC, whole milliseconds; from then on the hold has lapsed
+	Nick    Nick      // of a single-use code only: who holds it; zero: nobody may share the hold
+}
+
+// HasLapsed reports whether the use is free at a time.
+func (h Hold) HasLapsed(at time.Time) bool { return !at.Before(h.Until) }
+
+const (
+	// holdGrace is how long a hold outlasts its checkout, so that an order sent while the checkout is open finds the hold.
+	holdGrace = 10 * time.Second
+	// holdTick rounds the ends of holds up. Then many holds lapse at once, and one look for lapsed ones serves all requests until the
+	// next tick.
+	holdTick = 10 * time.Second
+)
+
+// HeldUntil returns when the hold of a checkout lapses that expires at a time: 10 to 20 seconds later.
+func HeldUntil(expires time.Time) time.Time {
+	until := expires.Add(holdGrace)
+	if rounded := until.Truncate(holdTick); rounded.Before(until) {
+		return rounded.Add(holdTick)
+	}
+	return until
+}
+
+// NickUses is what one nick has of a voucher with a limit per nick.
+type NickUses struct {
+	Taken  int // redemptions and holds, lapsed ones included
+	Undone int // redemptions that were undone, ever
+	Holds  []Hold
+}
+
+// Lapsed returns the nick's holds that have lapsed.
+func (u NickUses) Lapsed(at time.Time) []Hold {
+	var lapsed []Hold
+	for _, hold := range u.Holds {
+		if hold.HasLapsed(at) {
+			lapsed = append(lapsed, hold)
+		}
+	}
+	return lapsed
+}
+
+// Live returns the nick's hold that lasts longest, if one lasts.
+func (u NickUses) Live(at time.Time) (live Hold, found bool) {
+	for _, hold := range u.Holds {
+		if !hold.HasLapsed(at) && hold.Until.After(live.Until) {
+			live, found = hold, true
+		}
+	}
+	return live, found
+}

@@ -1,0 +1,102 @@
+package voucher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"shopfront/pkg/catalog"
+)
+
+// Errors of undoing. After each of them nothing was changed.
+var (
+	// ErrUndone means that the redemption that a request would make, or made, was undone, for good.
+	ErrUndone = errors.New("the redemption was undone")
+	// ErrRedemptionNotFound means that the code has no redemption with that ID.
+	ErrRedemptionNotFound = errors.New("no such redemption")
+	// ErrRedemptionOfOrder means that an order made the redemption. Cancelling the order undoes it.
+	ErrRedemptionOfOrder = errors.New("an order made the redemption: cancel the order instead")
+)
+
+// MaxUndoReasonBytes bounds why a redemption was undone, in bytes.
+const MaxUndoReasonBytes = 400
+
+// ParseUndoReason accepts why a redemption is undone: at most MaxUndoReasonBytes bytes of UTF-8 without control characters. It may be
+// empty. Anything else is a *FieldError.
+func ParseUndoReason(text string) (string, error) {
+	switch {
+	case len(text) > MaxUndoReasonBytes || !utf8.ValidString(text):
+		return "", &FieldError{"reason", fmt.Errorf("must have at most %d bytes of UTF-8", MaxUndoReasonBytes)}
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return "", &FieldError{"reason", errors.New("must have no control characters")}
+	}
+	return text, nil
+}
+
+// ParseRedemptionID accepts 22 characters of base64url, or returns ErrRedemptionNotFound: no redemption has another ID.
+func ParseRedemptionID(text string) (string, error) {
+	isForeign := func(r rune) bool {
+		return (r < 'a' || 'z' < r) && (r < 'A' || 'Z' < r) && (r < '0' || '9' < r) && r != '_' && r != '-'
+	}
+	if len(text) != 22 || strings.ContainsFunc(text, isForeign) {
+		return "", ErrRedemptionNotFound
+	}
+	return text, nil
+}
+
+// UndoRequest asks for a redemption to be undone.
+type UndoRequest struct {
+	Customer catalog.CustomerID
+	Code     Code
+	Nick     Nick // optional; finds the redemption of a code with a limit per nick faster
+	ID       string
+	Reason   string    // from ParseUndoReason
+	At       time.Time // UTC, whole milliseconds
+}
+
+// UndoStore is the part of the voucher store that undoing needs.
+type UndoStore interface {
+	// Undo marks the redemption as undone, once, and gives its use back. It returns the redemption as it is stored afterwards, or one of
+	// the errors of undoing. After any other error the redemption may or may not be undone.
+	Undo(ctx context.Context, request UndoRequest) (Redemption, error)
+	// List returns some redemptions of a code, and where the next page begins; empty: no page follows. A page may be empty.
+	// An unknown code has no redemptions.
+	List(ctx context.Context, customer catalog.CustomerID, code Code, filter RedemptionFilter) (page []Redemption, next string, err error)
+}
+
+// MaxRedemptionsPerPage bounds a page of a list.
+const MaxRedemptionsPerPage = 200
+
+// RedemptionFilter selects redemptions. A zero field selects all.
+type RedemptionFilter struct {
+	Nick        Nick
+	From, Until time.Time // of redeeming; From inclusive, Until exclusive
+	Limit       int       // from 1 to MaxRedemptionsPerPage
+	After       string    // where the page begins, from List
+}
+
+// Selects reports whether the filter selects a redemption.
+func (f RedemptionFilter) Selects(r Redemption) bool {
+	nick, err := ParseNick(r.Nick)
+	return err == nil && (f.Nick.Compared == "" || f.Nick.Compared == nick.Compared) &&
+		!r.At.Before(f.From) && (f.Until.IsZero() || r.At.Before(f.Until))
+}
+
+// Undoer undoes and lists redemptions for the shop's server.
+type Undoer struct{ Store UndoStore }
+
+// Undo undoes a redemption, once: a retry changes nothing and returns the redemption with replayed set. Errors:
+// ErrRedemptionNotFound, ErrRedemptionOfOrder. After any other error it is unknown whether the redemption was undone.
+func (u Undoer) Undo(ctx context.Context, request UndoRequest) (r Redemption, replayed bool, err error) {
+	r, err = u.Store.Undo(ctx, request)
+	return r, err == nil && !r.Undone.Equal(request.At), err
+}
+
+// List lists redemptions, as UndoStore says.
+func (u Undoer) List(ctx context.Context, customer catalog.CustomerID, code Code, filter RedemptionFilter) ([]Redemption, string, error) {
+	return u.Store.List(ctx, customer, code, filter)
+}
