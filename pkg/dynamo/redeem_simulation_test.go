@@ -1,0 +1,92 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/voucher"
+)
+
+// simulatedVouchers is the name of a simulated table.
+const simulatedVouchers = "vouchers"
+
+// uses adds up what is stored about a code: the uses left and used in its counters, and its records.
+func uses(stored *simulatedDynamoDB, code voucher.Code) (left, used, records int) {
+	for key, it := range stored.items(simulatedVouchers) {
+		if key.Code() != code {
+			continue
+		}
+		left += int(it.Num(table.AttrLeft))
+		used += int(it.Num(table.AttrUsed))
+		for name := range it {
+			if len(name) > len(table.RecordPrefix) && name[:len(table.RecordPrefix)] == table.RecordPrefix {
+				records++
+			}
+		}
+	}
+	return left, used, records
+}
+
+// Twenty requests race for five uses in three counters. Whatever fails, each use is either left or recorded once, and no use is
+// refused while one is left.
+func TestRedeem_ConcurrentRequestsAndFaults_TakeEveryUseOnce(t *testing.T) {
+	t.Parallel()
+	for what, faults := range map[string]faults{"reliable": {}, "every fault": everyFault(0.05)} {
+		t.Run(what, func(t *testing.T) {
+			simulate(t, 300, func(s *simulation) {
+				s.faults = faults
+				raceForFiveUses(s)
+			})
+		})
+	}
+}
+
+func raceForFiveUses(s *simulation) {
+	v, err := voucher.New(voucher.Terms{
+		Written: "SUMMER20", MaxUses: new(voucher.Limit(5)), Counters: 3,
+		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+	}, s.now())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := backoffice.NewVouchers(s.setup, simulatedVouchers, s.random.Int64N).Create(s.t.Context(), emberforge, v); err != nil {
+		s.t.Fatal(err)
+	}
+	s.afterCommit = func(stored *simulatedDynamoDB) {
+		if left, used, records := uses(stored, v.Code); left+used != 5 || used != records {
+			s.t.Errorf("%d left, %d used, %d records", left, used, records)
+		}
+	}
+	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(s.dynamodb, simulatedVouchers, s.random.Int64N), Random: s.random}
+	redeemed, unknown := 0, 0
+	for i := range 20 {
+		s.request(fmt.Sprintf("redeem %02d", i), func(ctx context.Context) {
+			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+			defer cancel()
+			r := request(s.t, "SUMMER20", fmt.Sprintf("Alder%d", i), fmt.Sprintf("order-%d", i))
+			r.At = s.now()
+			_, _, err := redeemer.Redeem(ctx, r)
+			_, unavailable := errors.AsType[*dynamo.UnavailableError](err)
+			reason, _ := voucher.IsRefusal(err)
+			switch {
+			case err == nil:
+				redeemed++
+			case unavailable:
+				unknown++
+			case reason != voucher.ReasonUsedUp:
+				s.t.Errorf("request %d: %v", i, err)
+			}
+		})
+	}
+	s.run()
+	_, used, _ := uses(s.setup, v.Code)
+	if used != 5 || redeemed > 5 || redeemed+unknown < 5 || s.faults == (faults{}) && unknown > 0 {
+		s.t.Errorf("%d used, %d redeemed, %d unknown", used, redeemed, unknown)
+	}
+}

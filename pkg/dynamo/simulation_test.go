@@ -1,0 +1,252 @@
+package dynamo_test
+
+import (
+	"context"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// simulation is one trial of concurrent requests against a simulatedDynamoDB. Requests run one at a time. Each call to DynamoDB is
+// one step, some calls are several. The seed decides which request's step is next, how far the clock moves, and which calls fail. So
+// a seed always gives the same trial:
+//
+//	simulate(t, 300, func(s *simulation) {
+//		s.faults = everyFault(0.05)
+//		// create vouchers with s.setup
+//		s.afterCommit = func(stored *simulatedDynamoDB) { /* check what always holds */ }
+//		for i := range 20 {
+//			s.request(fmt.Sprint("redeem ", i), func(ctx context.Context) { /* call the store with s.dynamodb */ })
+//		}
+//		s.run()
+//		// check what holds in the end
+//	})
+//
+// The trial runs in a bubble of testing/synctest, so waiting takes no time. Code under test must take its random numbers from
+// random, and the time from now. A request may start goroutines, but then only its calls have an order that the seed decides.
+type simulation struct {
+	t testing.TB
+	// dynamodb is for requests. setup is for everything else: its calls are no steps, and never fail.
+	dynamodb, setup *simulatedDynamoDB
+	// random gives random numbers to code under test.
+	random *randomSource
+	faults faults
+	// pace returns how far the clock moves before a step: at least a nanosecond, so that no two timers end at once.
+	pace func(*mathrand.Rand) time.Duration
+	// afterCommit is called after every write that changes something, also during setup. It must not call dynamodb. The store
+	// that it gets is setup. No transaction is half visible to it.
+	afterCommit func(stored *simulatedDynamoDB)
+
+	seeded   *mathrand.Rand // only the scheduler and setup use it
+	began    time.Time
+	requests sync.WaitGroup
+	stopped  chan struct{}
+	changed  chan struct{} // receives when a step arrives or a request ends
+	trace    []string
+
+	mu      sync.Mutex
+	running int // requests
+	waiting []waitingStep
+}
+
+// waitingStep is a step that the scheduler may choose. Its function returns what the trace says about it; empty: nothing.
+type waitingStep struct {
+	label string
+	run   func() string
+}
+
+// simulate runs a trial for each seed. `go test -run 'TestName/seed_17$'` repeats one. The environment variable SIMULATION_SEEDS
+// sets another number of seeds.
+func simulate(t *testing.T, seeds int, trial func(*simulation)) {
+	t.Helper()
+	if wanted, err := strconv.Atoi(os.Getenv("SIMULATION_SEEDS")); err == nil {
+		seeds = wanted
+	}
+	var traced sync.Once
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newSimulation(t, uint64(seed))
+				defer func() {
+					if t.Failed() {
+						traced.Do(func() { t.Logf("the steps:\n%s", strings.Join(s.trace, "\n")) })
+					}
+				}()
+				trial(s)
+			})
+		})
+	}
+}
+
+// newSimulation must be called within a bubble.
+func newSimulation(t testing.TB, seed uint64) *simulation {
+	s := &simulation{
+		t: t, random: &randomSource{random: mathrand.New(mathrand.NewPCG(seed, 1))}, seeded: mathrand.New(mathrand.NewPCG(seed, 2)),
+		began: time.Now(), stopped: make(chan struct{}), changed: make(chan struct{}, 1),
+		pace:        func(r *mathrand.Rand) time.Duration { return 1 + time.Duration(r.Int64N(int64(2*time.Millisecond))) },
+		afterCommit: func(*simulatedDynamoDB) {},
+	}
+	stored := newSimulatedTables()
+	s.dynamodb, s.setup = &simulatedDynamoDB{simulatedTables: stored, steps: s}, &simulatedDynamoDB{simulatedTables: stored}
+	stored.committed = func() { s.afterCommit(s.setup) }
+	t.Cleanup(func() {
+		close(s.stopped)
+		s.requests.Wait()
+	})
+	return s
+}
+
+// now returns the time of the simulation. It begins at noon, in whole milliseconds, and moves between steps only.
+func (s *simulation) now() time.Time {
+	return noon().Add(time.Since(s.began)).Truncate(time.Millisecond)
+}
+
+// request adds a request. It begins at a step of its own, now or during run. Its context never ends, unless it sets a deadline.
+func (s *simulation) request(name string, serve func(context.Context)) {
+	ctx := context.WithValue(context.WithoutCancel(s.t.Context()), requestName{}, name)
+	s.mu.Lock()
+	s.running++
+	s.mu.Unlock()
+	s.add(name, func() string {
+		s.requests.Go(func() {
+			defer func() {
+				s.mu.Lock()
+				s.running--
+				s.mu.Unlock()
+				s.wake()
+			}()
+			serve(ctx)
+		})
+		return "begins"
+	})
+}
+
+// requestName is the key of a context's value.
+type requestName struct{}
+
+// run runs all steps until every request has ended and every late attempt has arrived. It ends the test at the first failure.
+func (s *simulation) run() {
+	for {
+		synctest.Wait()
+		if s.t.Failed() {
+			s.t.FailNow()
+		}
+		s.mu.Lock()
+		running, waiting := s.running, len(s.waiting)
+		s.mu.Unlock()
+		if running == 0 && waiting == 0 {
+			return
+		}
+		if waiting == 0 {
+			<-s.changed // meanwhile the clock moves to the next timer
+			continue
+		}
+		time.Sleep(s.pace(s.seeded))
+		synctest.Wait() // requests whose timers ended meanwhile
+		s.runOne()
+	}
+}
+
+// runOne runs one of the waiting steps.
+func (s *simulation) runOne() {
+	s.mu.Lock()
+	slices.SortStableFunc(s.waiting, func(a, b waitingStep) int { return strings.Compare(a.label, b.label) })
+	i := s.seeded.IntN(len(s.waiting))
+	chosen := s.waiting[i]
+	s.waiting = slices.Delete(s.waiting, i, i+1)
+	s.mu.Unlock()
+	if outcome := chosen.run(); outcome != "" {
+		s.trace = append(s.trace, fmt.Sprintf("%12s %s: %s", time.Since(s.began).Truncate(time.Microsecond), chosen.label, outcome))
+	}
+}
+
+func (s *simulation) add(label string, run func() string) {
+	s.mu.Lock()
+	s.waiting = append(s.waiting, waitingStep{label, run})
+	s.mu.Unlock()
+	s.wake()
+}
+
+func (s *simulation) wake() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// step waits until the scheduler has run f. If the context ends first, f still runs later, unless it looks at the context.
+func (s *simulation) step(ctx context.Context, label string, f func() string) error {
+	done := make(chan struct{})
+	s.add(label, func() string {
+		defer close(done)
+		return f()
+	})
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.stopped:
+		runtime.Goexit()
+		return nil
+	}
+}
+
+// later runs f after the scheduler has chosen it so many times in vain.
+func (s *simulation) later(label string, times int, f func() string) {
+	s.add(label, func() string {
+		if times == 0 {
+			return f()
+		}
+		s.later(label, times-1, f)
+		return ""
+	})
+}
+
+// happens reports whether something with a probability happens.
+func (s *simulation) happens(probability float64) bool { return s.seeded.Float64() < probability }
+
+// faults are the probabilities of faults. The client retries as a function's does, so a request notices only some of them.
+type faults struct {
+	unreached   float64 // an attempt is not applied; its caller gets an error of the connection
+	lost        float64 // an attempt is applied, but its response is lost
+	late        float64 // an attempt is applied, or refused, many steps after its caller got an error
+	refused     float64 // DynamoDB throttles an attempt, or fails
+	conflict    float64 // a write or a TransactGetItems conflicts with an invented transaction
+	halves      float64 // other requests see a transaction item by item
+	torn        float64 // a BatchGetItem or a Query reads its items at several moments
+	unprocessed float64 // a BatchGetItem leaves keys unprocessed
+}
+
+// everyFault gives every fault the same probability.
+func everyFault(p float64) faults { return faults{p, p, p, p, p, p, p, p} }
+
+// randomSource gives seeded random numbers and bytes to code under test.
+type randomSource struct {
+	mu     sync.Mutex
+	random *mathrand.Rand
+}
+
+// Int64N returns a random number from 0 up to, not including, n.
+func (r *randomSource) Int64N(n int64) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.random.Int64N(n)
+}
+
+// Read fills p with random bytes.
+func (r *randomSource) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(r.Int64N(256))
+	}
+	return len(p), nil
+}
