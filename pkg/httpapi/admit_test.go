@@ -21,6 +21,8 @@ func endpointsUnderShop(t *testing.T, s service) map[*http.Request]http.Handler 
 		post("/shop/emberforge/voucher?check=true", `{"code":"WELCOME-COINS"}`): s.RedeemVoucher(unusedRedeemer(t)),
 		post("/shop/emberforge/voucher", `{"code":"no code has a *"}`):          s.RedeemVoucher(unusedRedeemer(t)),
 		get("/shop/emberforge/checkout/coins/500"):                              s.Checkout(unusedOpener(t)),
+		get("/shop/emberforge/checkout/coins/500?code=WELCOME-COINS"):           s.Checkout(unusedOpener(t)),
+		get("/shop/emberforge/checkout/coins/500?code=%2A"):                     s.Checkout(unusedOpener(t)),
 		get("/shop/emberforge/checkout/coins/variant/500"):                      s.CheckoutVariant(unusedOpener(t)),
 	}
 }

@@ -3,18 +3,22 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"unicode/utf8"
 
 	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
+	"shopfront/pkg/voucher"
 )
 
-// CheckoutOpener opens checkouts. Quote returns what Open would, and stores nothing. Errors: catalog.ErrNotFound if something is
-// unknown or off sale, *checkout.ParameterError if the variant does not accept the amount or data, checkout.ErrKeyInUse if
-// another request used the key. After an error with Unavailable() it is unknown whether a checkout was made.
+// CheckoutOpener opens checkouts. Quote returns what Open would, and stores and holds nothing. Errors: catalog.ErrNotFound if something
+// is unknown or off sale, *checkout.ParameterError if the variant does not accept the amount or data or if nothing can be replaced,
+// *voucher.RefusalError if the code cannot be used, *checkout.TooManyHoldsError, checkout.ErrKeyInUse if another request used the key.
+// After an error with Unavailable() it is unknown whether a checkout was made.
 type CheckoutOpener interface {
 	Open(ctx context.Context, request checkout.Request) (c checkout.Checkout, replayed bool, err error)
 	Quote(ctx context.Context, request checkout.Request) (c checkout.Checkout, replayed bool, err error)
@@ -22,27 +26,52 @@ type CheckoutOpener interface {
 
 // Checkout is GET /shop/{customer}/checkout/{product}/{variant} (docs/interface.md). It checks out an amount of a variant.
 func (s Service) Checkout(opener CheckoutOpener) http.Handler {
-	return s.handler(checkoutEndpoint("/shop/{customer}/checkout/{product}/{variant}", opener))
+	return s.handler(s.checkoutEndpoint("/shop/{customer}/checkout/{product}/{variant}", opener))
 }
 
-func checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
+func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 	return endpoint{
-		path: path, methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
+		path: path, methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new, refusal: problemCodeRefused,
 		answer: func(c *call) (answer, error) {
 			if isPrefetch(c.Request) {
 				c.record.reason = "prefetch"
 				return answer{}, problemUnavailable.because("A prefetch does not check out.").with("Retry-After", "1")
 			}
 			request, err := checkoutRequest(c)
-			if err != nil {
+			_, refused := voucher.IsRefusal(err)
+			if err != nil && !refused {
 				return answer{}, err
 			}
-			if err := c.admit(func(s access.Settings) access.Policy { return s.CheckOut }); err != nil {
-				return answer{}, err
+			hasCode := refused || request.Code != ""
+			if denied := c.admit(checkoutPolicy(hasCode)); denied != nil {
+				return answer{}, denied
 			}
 			request.ByServer = c.caller.IsServer()
-			return checkOut(c, opener, request)
+			if !hasCode {
+				return checkOut(c, opener, request)
+			}
+			request.Paused = c.settings.Paused
+			if !request.ByServer {
+				source := c.caller.Source(s.SourceAddress(c.Request), request.Nick)
+				request.Source = source.Name + source.Subnet
+			}
+			return s.limitRefusals(c, request.Nick, func() (answer, error) {
+				if refused {
+					return answer{}, err
+				}
+				return checkOut(c, opener, request)
+			})
 		},
+	}
+}
+
+// checkoutPolicy returns the policy of checking out. With a code it is the stricter one of checking out and redeeming.
+func checkoutPolicy(hasCode bool) policyOf {
+	return func(s access.Settings) access.Policy {
+		if hasCode && s.CheckOut == access.Anyone {
+			return s.Redeem
+		}
+		return s.CheckOut
 	}
 }
 
@@ -60,6 +89,8 @@ func isPrefetch(r *http.Request) bool {
 	return false
 }
 
+// checkoutRequest validates the request's form. A *voucher.RefusalError means that no voucher can have such a code; the rest of the
+// request is valid then.
 func checkoutRequest(c *call) (request checkout.Request, err error) {
 	if c.customer == "" {
 		return checkout.Request{}, problemNotFound.new()
@@ -71,7 +102,8 @@ func checkoutRequest(c *call) (request checkout.Request, err error) {
 	if request.Variant, err = catalog.ParseID[catalog.VariantID](c.path["variant"]); err != nil {
 		return checkout.Request{}, err
 	}
-	query, err := parseQuery(c.Request, checkout.ParameterAmount, checkout.ParameterData)
+	query, err := parseQuery(c.Request, checkout.ParameterAmount, checkout.ParameterData,
+		checkout.ParameterCode, checkout.ParameterNick, checkout.ParameterReplaces)
 	if err != nil {
 		return checkout.Request{}, err
 	}
@@ -88,9 +120,40 @@ func checkoutRequest(c *call) (request checkout.Request, err error) {
 		}
 	}
 	if query.Has(checkout.ParameterData) {
-		request.Data, err = checkout.ParseData(query.Get(checkout.ParameterData))
+		if request.Data, err = checkout.ParseData(query.Get(checkout.ParameterData)); err != nil {
+			return checkout.Request{}, err
+		}
 	}
-	return request, err
+	return withCode(request, query)
+}
+
+// withCode adds the code, the nick and the checkout to replace. A code that no voucher can have is refused like an unknown one, so that
+// a storefront needs one rule for whatever a shopper types.
+func withCode(request checkout.Request, query url.Values) (checkout.Request, error) {
+	var err error
+	if request.Nick, err = parseNick(query); err != nil {
+		return checkout.Request{}, err
+	}
+	if query.Has(checkout.ParameterReplaces) {
+		if request.Replaces, err = checkout.ParseID(query.Get(checkout.ParameterReplaces)); err != nil {
+			return checkout.Request{}, checkout.ErrNotReplaceable
+		}
+	}
+	if query.Has(checkout.ParameterCode) {
+		if request.Code, err = voucher.ParseCode(query.Get(checkout.ParameterCode)); err != nil {
+			return request, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
+		}
+	}
+	return request, nil
+}
+
+// parseNick reads the nick of a query. A nick that is missing is the zero Nick.
+func parseNick(query url.Values) (voucher.Nick, error) {
+	nick, err := voucher.ParseNick(query.Get(checkout.ParameterNick))
+	if field, is := errors.AsType[*voucher.FieldError](err); is {
+		return voucher.Nick{}, problemInvalid.because("%s %v.", field.Field, field.Err).of(checkout.ParameterNick)
+	}
+	return nick, err
 }
 
 // checkOut opens a checkout for a GET. A HEAD gets the same response without its body, and stores nothing.
@@ -100,6 +163,10 @@ func checkOut(c *call, opener CheckoutOpener, request checkout.Request) (answer,
 		do, outcome, metrics = opener.Quote, "quoted", nil
 	}
 	made, replayed, err := do(c.Context(), request)
+	if full, is := errors.AsType[*checkout.TooManyHoldsError](err); is {
+		return answer{}, problemTooManyHolds.because("Too many checkouts of this source hold a use of a code. Order one, or wait until one has ended.").
+			after(full.Until.Sub(c.received))
+	}
 	if err != nil {
 		return answer{}, err
 	}
@@ -112,7 +179,7 @@ type CheckoutReader interface {
 }
 
 // ShowCheckout is GET /shop/{customer}/checkouts/{id} (docs/interface.md). Whoever knows the ID may read the checkout, because nobody
-// can guess an ID. Only the shop's server gets the data, which may be personal.
+// can guess an ID. Only the shop's server gets the data and the nick, which may be personal.
 func (s Service) ShowCheckout(reader CheckoutReader) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/checkouts/{id}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
@@ -131,7 +198,7 @@ func (s Service) ShowCheckout(reader CheckoutReader) http.Handler {
 			c.record.note("shown")
 			represented := representCheckout(stored, stored.Status(c.received))
 			if !c.caller.IsServer() {
-				represented.Data = nil
+				represented.Data, represented.Nick = nil, ""
 			}
 			return jsonAnswer(http.StatusOK, represented)
 		},
@@ -156,6 +223,8 @@ type checkoutJSON struct {
 	Amount  int64  `json:"amount"`
 	// Data is a JSON object if the variant declares a schema, else a string; nil: the caller may not see it.
 	Data      any        `json:"data,omitempty"`
+	Code      string     `json:"code,omitempty"`
+	Nick      string     `json:"nick,omitempty"` // empty: none, or the caller may not see it
 	UnitPrice *moneyJSON `json:"unitPrice"`
 	Subtotal  *moneyJSON `json:"subtotal"`
 	Discount  *moneyJSON `json:"discount"`
@@ -167,6 +236,7 @@ type checkoutJSON struct {
 func representCheckout(c checkout.Checkout, status checkout.Status) checkoutJSON {
 	represented := checkoutJSON{
 		ID: string(c.ID), Status: string(status), Product: string(c.Product), Variant: string(c.Variant), Amount: c.Amount, Data: c.Data,
+		Code: c.Code, Nick: c.Nick,
 		UnitPrice: representMoney(c.UnitPrice), Subtotal: representMoney(c.Subtotal),
 		Discount: representMoney(c.Discount), Total: representMoney(c.Total),
 		CreatedAt: representTime(c.Created), ExpiresAt: representTime(c.Expires),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
 )
 
 // fakeOpener is an httpapi.CheckoutOpener.
@@ -77,7 +79,7 @@ func TestCheckout_RespondsWithTheCheckout(t *testing.T) {
 	}
 	opener := selling()
 	opener.open = func(r checkout.Request) (checkout.Checkout, bool, error) {
-		if r != want {
+		if !reflect.DeepEqual(r, want) {
 			t.Errorf("asked for %+v; want %+v", r, want)
 		}
 		return selling().open(r)
@@ -218,6 +220,15 @@ func TestCheckout_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
 		{"amount above int64", get(coinsPath + "?amount=9223372036854775808"), 422, "invalid"},
 		{"data above 2 KiB", get(coinsPath + "?data=" + strings.Repeat("%78", 2049)), 422, "invalid"},
 		{"data that is not UTF-8", get(coinsPath + "?data=%FF"), 422, "invalid"},
+		{"code twice", get(coinsPath + "?code=SUMMER20&code=SUMMER20"), 400, "malformed-request"},
+		{"code in another case", get(coinsPath + "?Code=SUMMER20"), 400, "malformed-request"},
+		{"nick above 64 characters", get(coinsPath + "?nick=" + strings.Repeat("a", 65)), 422, "invalid"},
+		{"nick that is not UTF-8", get(coinsPath + "?nick=%FF"), 422, "invalid"},
+		{"replaces nothing", get(coinsPath + "?replaces="), 400, "malformed-request"},
+		{"replaces half an ID", get(coinsPath + "?replaces=" + string(rankID[:22])), 400, "malformed-request"},
+		{"replaces with another character", get(coinsPath + "?replaces=" + string(rankID[1:]) + "*"), 400, "malformed-request"},
+		{"malformed code with a wrong amount", get(coinsPath + "?code=%2A&amount=0"), 422, "invalid"},
+		{"malformed code with a malformed key", get(coinsPath+"?code=%2A", "Idempotency-Key", ""), 400, "malformed-request"},
 		{"malformed key", get(coinsPath, "Idempotency-Key", "till 1047"), 400, "malformed-request"},
 		{"two keys", get(coinsPath, "Idempotency-Key", "a", "Idempotency-Key", "b"), 400, "malformed-request"},
 		{"empty key", get(coinsPath, "Idempotency-Key", ""), 400, "malformed-request"},
@@ -259,9 +270,14 @@ func TestCheckout_Errors_BecomeProblems(t *testing.T) {
 				`"parameter":"data","pointer":""}`,
 		},
 		{
+			"nothing to replace", fmt.Errorf("open: %w", checkout.ErrNotReplaceable),
+			`{"type":"urn:problem:shopfront:malformed-request","title":"Malformed request","status":400,` +
+				`"detail":"replaces must be the ID of a checkout that was neither ordered nor replaced.","parameter":"replaces"}`,
+		},
+		{
 			"key in use", fmt.Errorf("open: %w", checkout.ErrKeyInUse),
 			`{"type":"urn:problem:shopfront:idempotency-key-in-use","title":"Idempotency-Key in use","status":422,` +
-				`"detail":"Another checkout was made with this key, and is open or ordered. Send a new key."}`,
+				`"detail":"Another checkout was made with this key, and is open, ordered or replaced. Send a new key."}`,
 		},
 		{"internal", errors.New("SECRET-DETAIL"), `{"type":"urn:problem:shopfront:internal","title":"Internal error","status":500}`},
 		{
@@ -290,6 +306,8 @@ func TestCheckout_Errors_BecomeProblems(t *testing.T) {
 func TestCheckout_Log_HoldsNothingPersonal(t *testing.T) {
 	for _, target := range []string{
 		coinsPath + "?amount=3&data=%7B%22player%22%3A%22Alder%22%7D", coinsPath + "?data=Alder&data=Alder", coinsPath + "?Alder=1", coinsPath + "?amount=Alder",
+		coinsPath + "?code=SUMMER20&nick=Alder&replaces=" + string(rankID), coinsPath + "?code=Alder*", coinsPath + "?nick=Alder" + strings.Repeat("r", 64),
+		coinsPath + "?replaces=Alder",
 	} {
 		s := newService(t)
 		opener := selling()
@@ -301,7 +319,7 @@ func TestCheckout_Log_HoldsNothingPersonal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, secret := range []string{"Alder", "till-1047", "amount="} {
+		for _, secret := range []string{"Alder", "till-1047", "amount=", "SUMMER", "ySBDAj"} {
 			if strings.Contains(string(line), secret) {
 				t.Errorf("the log holds %q: %s", secret, line)
 			}
@@ -318,23 +336,29 @@ func rankCheckout() checkout.Checkout {
 	return c
 }
 
-// Whoever knows the ID may read a checkout. Its data may be personal, so only the shop's server gets them.
-func TestShowCheckout_Data_IsForTheServerOnly(t *testing.T) {
+// Whoever knows the ID may read a checkout. Its data and its nick may be personal, so only the shop's server gets them.
+func TestShowCheckout_DataAndNick_AreForTheServerOnly(t *testing.T) {
 	expired := rankCheckout()
 	expired.Expires = now().Truncate(time.Millisecond)
+	replaced, withCode := rankCheckout(), rankCheckout()
+	replaced.Released = true
+	withCode.Code, withCode.Nick = "SUMMER-20", "Alder"
 	for _, test := range []struct {
-		status, expires string
-		stored          checkout.Checkout
+		status, expires     string
+		stored              checkout.Checkout
+		toAnyone, toServers string // the members before the unit price
 	}{
-		{"open", "12:30:00.123", rankCheckout()},
-		{"expired", "12:00:00.123", expired},
-		{"ordered", "12:30:00.123", rankOrder()},
-		{"ordered", "12:30:00.123", cancelled(rankOrder())},
+		{"open", "12:30:00.123", rankCheckout(), "", rankData},
+		{"open", "12:30:00.123", withCode, `"code":"SUMMER-20",`, rankData + `"code":"SUMMER-20","nick":"Alder",`},
+		{"expired", "12:00:00.123", expired, "", rankData},
+		{"released", "12:30:00.123", replaced, "", rankData},
+		{"ordered", "12:30:00.123", rankOrder(), "", rankData},
+		{"ordered", "12:30:00.123", cancelled(rankOrder()), "", rankData},
 	} {
 		for _, caller := range []struct {
 			headers []string
-			data    string
-		}{{nil, ""}, {[]string{"Authorization", serverKey}, rankData}} {
+			members string
+		}{{nil, test.toAnyone}, {[]string{"Authorization", serverKey}, test.toServers}} {
 			s := newService(t)
 			reader := fakeOrders{order: test.stored, asked: func(arguments ...any) {
 				if arguments[0] != catalog.CustomerID("emberforge") || arguments[1] != rankID {
@@ -342,7 +366,7 @@ func TestShowCheckout_Data_IsForTheServerOnly(t *testing.T) {
 				}
 			}}
 			a := s.send(s.ShowCheckout(reader), get(rankCheckoutPath, caller.headers...))
-			a.want(t, http.StatusOK, fmt.Sprintf(rankBody, test.status, caller.data, `"expiresAt":"2026-11-21T`+test.expires+`Z"`))
+			a.want(t, http.StatusOK, fmt.Sprintf(rankBody, test.status, caller.members, `"expiresAt":"2026-11-21T`+test.expires+`Z"`))
 			a.wantHeader(t, "Content-Type", "application/json")
 			a.wantHeader(t, "Cache-Control", "no-store")
 			if line := s.logged(t); line["outcome"] != "shown" || line["Checkouts"] != nil {
@@ -422,7 +446,7 @@ func TestShowCheckout_Errors_BecomeProblems(t *testing.T) {
 
 func FuzzCheckoutQuery(f *testing.F) {
 	for _, query := range []string{
-		"amount=1", "amount=1&data=%7B%7D", "amount=5;data=x", "amount=5%zz", "data=%FF", "data=\uFFFD", "amount=01", "a=1", "&&", "=", "amount=1&amount=1", "data=+%2B",
+		"amount=1", "code=SUMMER20&nick=Alder", "code=%2A", "code=", "replaces=" + string(rankID), "nick=%FF", "amount=1&data=%7B%7D", "amount=5;data=x", "amount=5%zz", "data=%FF", "data=\uFFFD", "amount=01", "a=1", "&&", "=", "amount=1&amount=1", "data=+%2B",
 	} {
 		f.Add(query)
 	}
@@ -436,7 +460,7 @@ func FuzzCheckoutQuery(f *testing.F) {
 		r := get(coinsPath)
 		r.URL.RawQuery = query
 		a := s.send(s.Checkout(opener), r)
-		if (a.status == http.StatusOK) != (asked != nil) || a.status != http.StatusOK && a.status != 400 && a.status != 422 {
+		if (a.status == http.StatusOK) != (asked != nil) || a.status != http.StatusOK && a.status != 400 && a.status != 409 && a.status != 422 {
 			t.Fatalf("%q: %d %s", query, a.status, a.body)
 		}
 		if asked == nil {
@@ -453,6 +477,14 @@ func FuzzCheckoutQuery(f *testing.F) {
 		data, err := checkout.ParseData(values.Get("data"))
 		if err != nil || values.Has("data") != (asked.Data != checkout.Data{}) || values.Has("data") && data != asked.Data {
 			t.Errorf("%q has data %+v, %v", query, asked.Data, err)
+		}
+		code, err := voucher.ParseCode(values.Get("code"))
+		if values.Has("code") && err != nil || code != asked.Code {
+			t.Errorf("%q has the code %q, %v", query, asked.Code, err)
+		}
+		nick, err := voucher.ParseNick(values.Get("nick"))
+		if err != nil || nick != asked.Nick || values.Get("replaces") != string(asked.Replaces) {
+			t.Errorf("%q has the nick %+v, %v, and replaces %q", query, asked.Nick, err, asked.Replaces)
 		}
 	})
 }

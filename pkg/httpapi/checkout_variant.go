@@ -11,7 +11,7 @@ import (
 // CheckoutVariant is GET /shop/{customer}/checkout/{product}/variant/{variant} (docs/interface.md), the deprecated path of
 // Checkout. It responds like Checkout, and every response says that the path is deprecated.
 func (s Service) CheckoutVariant(opener CheckoutOpener) http.Handler {
-	older := checkoutEndpoint("/shop/{customer}/checkout/{product}/variant/{variant}", opener)
+	older := s.checkoutEndpoint("/shop/{customer}/checkout/{product}/variant/{variant}", opener)
 	older.headers = deprecation
 	return s.handler(older)
 }

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 )
 
 func TestCheckoutVariant_RespondsLikeCheckout(t *testing.T) {
-	const query = "?amount=3&data=%7B%7D"
+	const query = "?amount=3&data=%7B%7D&code=SUMMER20&nick=Alder&replaces=" + string(rankID)
 	var asked [2]checkout.Request
 	var answers [2]response
 	for i, path := range []string{coinsPath, olderPath} {
@@ -23,7 +24,7 @@ func TestCheckoutVariant_RespondsLikeCheckout(t *testing.T) {
 		endpoints := []http.Handler{s.Checkout(opener), s.CheckoutVariant(opener)}
 		answers[i] = s.send(endpoints[i], get(path+query, "Idempotency-Key", "till-1047"))
 	}
-	if asked[0] != asked[1] {
+	if !reflect.DeepEqual(asked[0], asked[1]) {
 		t.Errorf("asked for %+v and %+v", asked[0], asked[1])
 	}
 	answers[1].want(t, http.StatusOK, fmt.Sprintf(soldBody, `""`))
@@ -43,6 +44,7 @@ func TestCheckoutVariant_EveryResponse_SaysItIsDeprecated(t *testing.T) {
 		{"HEAD", request(http.MethodHead, olderPath, ""), 200, coinsPath},
 		{"bad query", get(olderPath + "?amuont=3"), 400, coinsPath},
 		{"bad amount", get(olderPath + "?amount=0"), 422, coinsPath},
+		{"refused code", get(olderPath + "?code=%2A"), 409, coinsPath},
 		{"prefetch", get(olderPath, "Sec-Purpose", "prefetch"), 503, coinsPath},
 		{"another method", request(http.MethodDelete, olderPath, ""), 405, coinsPath},
 		{"every ID is variant", get("/shop/variant/checkout/variant/variant/variant"), 200, "/shop/variant/checkout/variant/variant"},

@@ -13,12 +13,13 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
+	"shopfront/pkg/voucher"
 )
 
 // The endpoints of orders are for the shop's own server only. Each is idempotent: a retry of a change gets the same order, with
 // the header Idempotency-Replayed. After an error with Unavailable() it is unknown whether the change was applied.
 
-// OrderPlacer places orders. Errors: checkout.ErrNotFound, checkout.ErrExpired, checkout.ErrPaymentMismatch,
+// OrderPlacer places orders. Errors: checkout.ErrNotFound, checkout.ErrExpired, checkout.ErrReleased, checkout.ErrPaymentMismatch,
 // checkout.ErrOrderCancelled, and a *checkout.MemberError for a payment that is missing.
 type OrderPlacer interface {
 	Place(ctx context.Context, customer catalog.CustomerID, id checkout.ID, payment checkout.Payment, at time.Time) (checkout.Checkout, bool, error)
@@ -131,7 +132,7 @@ func listRequest(c *call) (query url.Values, filter checkout.OrderFilter, err er
 	if c.customer == "" {
 		return nil, checkout.OrderFilter{}, problemNotFound.new()
 	}
-	if query, err = parseQuery(c.Request, "status", "from", "until", "limit", "cursor"); err != nil {
+	if query, err = parseQuery(c.Request, "status", "nick", "from", "until", "limit", "cursor"); err != nil {
 		return nil, checkout.OrderFilter{}, err
 	}
 	if filter.Limit, err = pageLimit(query); err != nil {
@@ -143,7 +144,10 @@ func listRequest(c *call) (query url.Values, filter checkout.OrderFilter, err er
 			return nil, checkout.OrderFilter{}, problemInvalid.because("The status must be placed, fulfilled or cancelled.").of("status")
 		}
 	}
-	if filter.From, filter.Until, err = placedBetween(query); err != nil {
+	if filter.Nick, err = wantedNick(query); err != nil {
+		return nil, checkout.OrderFilter{}, err
+	}
+	if filter.From, filter.Until, err = timeSpan(query); err != nil {
 		return nil, checkout.OrderFilter{}, err
 	}
 	if query.Has("cursor") {
@@ -152,8 +156,17 @@ func listRequest(c *call) (query url.Values, filter checkout.OrderFilter, err er
 	return query, filter, err
 }
 
-// placedBetween returns the bounds of a list. A time that is missing is zero.
-func placedBetween(query url.Values) (from, until time.Time, err error) {
+// wantedNick returns the nick that a list is about. An empty nick is an error, because it would select every nick.
+func wantedNick(query url.Values) (voucher.Nick, error) {
+	nick, err := parseNick(query)
+	if err == nil && query.Has("nick") && nick == (voucher.Nick{}) {
+		err = problemInvalid.because("The nick must not be empty.").of("nick")
+	}
+	return nick, err
+}
+
+// timeSpan returns the bounds of a list. A time that is missing is zero.
+func timeSpan(query url.Values) (from, until time.Time, err error) {
 	for _, bound := range []struct {
 		name string
 		at   *time.Time

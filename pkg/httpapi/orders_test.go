@@ -18,6 +18,7 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
 )
 
 const (
@@ -245,6 +246,21 @@ func TestOrders_FulfilledAndCancelled_ShowsBothTimes(t *testing.T) {
 		`,"fulfilledAt":"2026-11-21T12:03:01.123Z","cancelledAt":"2026-11-21T13:03:00.123Z","cancelReason":"chargeback"`))
 }
 
+func TestOrders_WithACode_ShowItAndTheNick(t *testing.T) {
+	order := rankOrder()
+	order.Code, order.Nick = "SUMMER-20", "Alder"
+	order.Discount.Minor, order.Total.Minor = 159, 640
+	want := strings.NewReplacer(
+		`"unitPrice"`, `"code":"SUMMER-20","nick":"Alder","unitPrice"`,
+		`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},"total":{"minor":799,"currency":"EUR","display":"7.99 EUR"}`,
+		`"discount":{"minor":159,"currency":"EUR","display":"1.59 EUR"},"total":{"minor":640,"currency":"EUR","display":"6.40 EUR"}`,
+	).Replace(placedBody())
+	for _, call := range []orderCall{placing(), showing(), fulfilling(), cancelling()} {
+		call.asServer(newService(t), fakeOrders{order: order}).want(t, http.StatusOK, want)
+	}
+	listing().asServer(newService(t), fakeOrders{listed: []checkout.Checkout{order}}).want(t, http.StatusOK, `{"orders":[`+want+`],"next":null}`)
+}
+
 func TestPlaceOrder_WithoutPayment_ReachesTheRules(t *testing.T) {
 	free := rankOrder()
 	free.Order.Payment = checkout.Payment{}
@@ -446,7 +462,7 @@ func badQueries() (bad []badOrderCall) {
 		"cursor="+cursor("emberforge/noon/"+string(rankID[:22])),
 		"cursor="+cursor("emberforge/9223372036854775808/"+string(rankID[:22])))
 	list(422, "invalid",
-		"status=", "status=Placed", "status=open", "status=placed,fulfilled", "limit=0", "limit=201", "limit=01", "limit=",
+		"nick", "nick=%20", "nick=%FF", "status=", "status=Placed", "status=open", "status=placed,fulfilled", "limit=0", "limit=201", "limit=01", "limit=",
 		"from=", "from=today", "from=2026-11-21", "from=2026-11-21T12:00:00", "from=1795262400123", "from=2026-11-31T12:00:00Z",
 		"from=1969-12-31T23:59:59Z", "from=2026-11-21T12:00:00+01:00",
 		"until=2026-11-21T24:00:01Z", "from=2026-11-21T12:00:00Z&until=2026-11-21T11:59:59Z")
@@ -494,6 +510,8 @@ func TestOrders_InvalidRequests_NameTheFault(t *testing.T) {
 		},
 		{cancelling().with(cancelling().target, `{}`), `"reason is required.","pointer":"/reason"}`},
 		{list("status=open"), `"The status must be placed, fulfilled or cancelled.","parameter":"status"}`},
+		{list("nick="), `"The nick must not be empty.","parameter":"nick"}`},
+		{list("nick=" + strings.Repeat("a", 65)), `"nick must have at most 64 characters in 128 bytes.","parameter":"nick"}`},
 		{list("until=yesterday"), `"The time must have the format of RFC 3339, such as 2026-11-22T09:00:00Z. Encode a + as %2B.","parameter":"until"}`},
 		{
 			list("from=2026-11-21T12:00:00Z&until=2026-11-20T12:00:00Z"),
@@ -520,7 +538,13 @@ func TestOrders_Errors_BecomeProblems(t *testing.T) {
 		{
 			"expired", fmt.Errorf("place: %w", checkout.ErrExpired),
 			`{"type":"urn:problem:shopfront:checkout-expired","title":"Checkout expired","status":409,` +
-				`"detail":"The checkout expired more than 7 days ago, its key made another checkout, or the ID is mistyped. Nothing was ordered."}`,
+				`"detail":"The checkout expired more than 7 days ago, its code was used elsewhere since, its key made another checkout, ` +
+				`or the ID is mistyped. Nothing was ordered."}`,
+		},
+		{
+			"replaced", fmt.Errorf("place: %w", checkout.ErrReleased),
+			`{"type":"urn:problem:shopfront:checkout-replaced","title":"Checkout replaced","status":409,` +
+				`"detail":"Another checkout replaced this one. Nothing was ordered."}`,
 		},
 		{
 			"another payment", checkout.ErrPaymentMismatch,
@@ -578,6 +602,7 @@ func TestListOrders_Query_BecomesAFilter(t *testing.T) {
 		"?status=placed":                {Limit: 100, Status: checkout.OrderPlaced},
 		"?status=fulfilled":             {Limit: 100, Status: checkout.OrderFulfilled},
 		"?status=cancelled":             {Limit: 100, Status: checkout.OrderCancelled},
+		"?nick=%20ALDER":                {Limit: 100, Nick: voucher.Nick{Written: "ALDER", Compared: "alder"}},
 		"?from=2026-11-21T12:00:00Z":    {Limit: 100, From: noon},
 		"?until=2026-11-21T13:00:00.5Z": {Limit: 100, Until: noon.Add(time.Hour + time.Second/2)},
 		"?from=2026-11-21T12:00:00%2B01:00&until=2026-11-21T12:00:00-00:30": {
@@ -605,9 +630,9 @@ func TestListOrders_Page_HoldsOrdersAndLeadsToTheNext(t *testing.T) {
 	end := &checkout.OrderPosition{Placed: now().Truncate(time.Millisecond), Token: rankID.Token()}
 	s := newService(t)
 	page := fakeOrders{listed: []checkout.Checkout{cancelled(rankOrder()), rankOrder()}, end: end}
-	query := "status=placed&limit=2&from=2026-11-21T12%3A00%3A00%2B01%3A00"
+	query := "status=placed&limit=2&from=2026-11-21T12%3A00%3A00%2B01%3A00&nick=Kestrel+9"
 	a := listing().with(ordersPath+"?"+query, "").asServer(s, page)
-	next := "cursor=" + cursor("emberforge/1795262400123/"+string(end.Token)) + "&from=2026-11-21T12%3A00%3A00%2B01%3A00&limit=2&status=placed"
+	next := "cursor=" + cursor("emberforge/1795262400123/"+string(end.Token)) + "&from=2026-11-21T12%3A00%3A00%2B01%3A00&limit=2&nick=Kestrel+9&status=placed"
 	a.want(t, http.StatusOK, fmt.Sprintf(`{"orders":[%s,%s],"next":"%s?%s"}`, cancelledBody(), placedBody(), ordersPath, next))
 	if line := s.logged(t); line["outcome"] != "listed" {
 		t.Errorf("logged %v", line)
@@ -616,7 +641,7 @@ func TestListOrders_Page_HoldsOrdersAndLeadsToTheNext(t *testing.T) {
 	s = newService(t)
 	listing().with(ordersPath+"?"+next, "").asServer(s, fakeOrders{asked: func(arguments ...any) {
 		filter, _ := arguments[1].(checkout.OrderFilter)
-		if filter.Status != checkout.OrderPlaced || filter.Limit != 2 || !reflect.DeepEqual(filter.After, end) {
+		if filter.Status != checkout.OrderPlaced || filter.Limit != 2 || filter.Nick.Written != "Kestrel 9" || !reflect.DeepEqual(filter.After, end) {
 			t.Errorf("asked for %+v", filter)
 		}
 	}}).want(t, http.StatusOK, `{"orders":[],"next":null}`)

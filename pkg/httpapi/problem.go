@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strconv"
+	"time"
 
 	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
@@ -31,6 +33,12 @@ const (
 	problemCheckoutExpired      problemType = "checkout-expired"
 	problemPaymentMismatch      problemType = "payment-mismatch"
 	problemOrderCancelled       problemType = "order-cancelled"
+	problemCodeRefused          problemType = "code-refused"
+	problemTooManyHolds         problemType = "too-many-holds"
+	problemCheckoutReplaced     problemType = "checkout-replaced"
+	problemRedemptionNotFound   problemType = "redemption-not-found"
+	problemRedemptionUndone     problemType = "redemption-undone"
+	problemRedemptionOfOrder    problemType = "redemption-of-order"
 	problemGone                 problemType = "gone"
 	problemInternal             problemType = "internal"
 	problemUnavailable          problemType = "unavailable"
@@ -64,6 +72,18 @@ func (t problemType) describe() (status int, title string) {
 		return http.StatusConflict, "Ordered with another payment"
 	case problemOrderCancelled:
 		return http.StatusConflict, "Order cancelled"
+	case problemCodeRefused:
+		return http.StatusConflict, "Code refused"
+	case problemTooManyHolds:
+		return http.StatusTooManyRequests, "Too many holds"
+	case problemCheckoutReplaced:
+		return http.StatusConflict, "Checkout replaced"
+	case problemRedemptionNotFound:
+		return http.StatusNotFound, "Redemption not found"
+	case problemRedemptionUndone:
+		return http.StatusConflict, "Redemption undone"
+	case problemRedemptionOfOrder:
+		return http.StatusConflict, "Redemption of an order"
 	case problemGone:
 		return http.StatusGone, "Gone"
 	case problemUnavailable:
@@ -110,6 +130,12 @@ func (p *problemError) with(name, value string) *problemError {
 	return p
 }
 
+// after says how long to wait before the next attempt: whole seconds, at least one.
+func (p *problemError) after(wait time.Duration) *problemError {
+	seconds := max(1, (wait+time.Second-1)/time.Second)
+	return p.with("Retry-After", strconv.FormatInt(int64(seconds), 10))
+}
+
 func (p *problemError) Error() string { return string(p.problemType) + ": " + p.detail }
 
 func (p *problemError) answer() (answer, error) {
@@ -139,12 +165,12 @@ func unavailable() *problemError {
 		with("Retry-After", "1")
 }
 
-// problemOf is the one place that maps errors to problems. An unknown error becomes "internal": it is logged and never
-// shown to the client.
-func problemOf(err error, r *record) *problemError {
-	if reason, refused := voucher.IsRefusal(err); refused {
+// problemOf is the one place that maps errors to problems. A refused code becomes the endpoint's problem for that. An unknown error
+// becomes "internal": it is logged and never shown to the client.
+func problemOf(err error, refusal problemType, r *record) *problemError {
+	if reason, refused := voucher.IsRefusal(err); refused && refusal != "" {
 		r.noteRefusal(reason)
-		refused := problemVoucherNotFound.new()
+		refused := refusal.new()
 		if r.caller.IsServer() {
 			refused.reason = reason
 		}
@@ -186,7 +212,24 @@ func recognise(err error) *problemError {
 	if errors.Is(err, catalog.ErrNotFound) || errors.Is(err, catalog.ErrMalformedID) {
 		return problemNotFound.new()
 	}
+	if redemption := recogniseRedemption(err); redemption != nil {
+		return redemption
+	}
 	return recogniseCheckout(err)
+}
+
+// recogniseRedemption recognises the errors of redemptions that were made before, or returns nil.
+func recogniseRedemption(err error) *problemError {
+	switch {
+	case errors.Is(err, voucher.ErrUndone):
+		return problemRedemptionUndone.because("This request was applied, and its redemption was undone for good. Grant nothing. To redeem again, send a new key.")
+	case errors.Is(err, voucher.ErrRedemptionNotFound):
+		return problemRedemptionNotFound.new()
+	case errors.Is(err, voucher.ErrRedemptionOfOrder):
+		return problemRedemptionOfOrder.because("An order made this redemption. Cancel the order instead: that undoes it.")
+	default:
+		return nil
+	}
 }
 
 // recogniseCheckout recognises the errors of checkouts and orders.
@@ -196,11 +239,14 @@ func recogniseCheckout(err error) *problemError {
 	}
 	switch {
 	case errors.Is(err, checkout.ErrKeyInUse):
-		return problemKeyInUse.because("Another checkout was made with this key, and is open or ordered. Send a new key.")
+		return problemKeyInUse.because("Another checkout was made with this key, and is open, ordered or replaced. Send a new key.")
 	case errors.Is(err, checkout.ErrNotFound), errors.Is(err, checkout.ErrOrderNotFound):
 		return problemNotFound.new()
 	case errors.Is(err, checkout.ErrExpired):
-		return problemCheckoutExpired.because("The checkout expired more than 7 days ago, its key made another checkout, or the ID is mistyped. Nothing was ordered.")
+		return problemCheckoutExpired.because("The checkout expired more than 7 days ago, its code was used elsewhere since, its key made another checkout, " +
+			"or the ID is mistyped. Nothing was ordered.")
+	case errors.Is(err, checkout.ErrReleased):
+		return problemCheckoutReplaced.because("Another checkout replaced this one. Nothing was ordered.")
 	case errors.Is(err, checkout.ErrPaymentMismatch):
 		return problemPaymentMismatch.because("This checkout was ordered with another payment. " +
 			"Nothing was changed: this payment did not pay for this checkout.")
@@ -212,11 +258,15 @@ func recogniseCheckout(err error) *problemError {
 }
 
 func invalidParameter(parameter *checkout.ParameterError) *problemError {
-	problem := problemInvalid.because("%v.", parameter).of(parameter.Parameter)
-	if parameter.Parameter == checkout.ParameterData {
+	switch problem := problemInvalid.because("%v.", parameter).of(parameter.Parameter); parameter.Parameter {
+	case checkout.ParameterData:
 		return problem.at(parameter.Pointer)
+	case checkout.ParameterReplaces:
+		problem.problemType = problemMalformedRequest
+		return problem
+	default:
+		return problem
 	}
-	return problem
 }
 
 // unavailableError is an error of the store that a retry may cure. Whether a write was applied is unknown.

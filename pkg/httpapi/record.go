@@ -31,6 +31,7 @@ const (
 	metricCheckouts         = "Checkouts"
 	metricOrders            = "Orders"
 	metricCancelledOrders   = "CancelledOrders"
+	metricUndoneRedemptions = "UndoneRedemptions"
 	metricStoreErrors       = "StoreErrors" // the store did not respond in time
 	metricErrors            = "Errors"      // any other internal error, for example a missing permission or table
 )

@@ -8,8 +8,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// VoucherRedeemer redeems and checks vouchers. It returns a *voucher.RefusalError if the code cannot be redeemed. After an
-// error with Unavailable() it is unknown whether the redemption was applied.
+// VoucherRedeemer redeems and checks vouchers. It returns a *voucher.RefusalError if the code cannot be redeemed, and voucher.ErrUndone
+// if the redemption that the request's key made was undone. After an error with Unavailable() it is unknown whether the redemption was applied.
 type VoucherRedeemer interface {
 	Redeem(ctx context.Context, request voucher.Request) (redemption voucher.Redemption, replayed bool, err error)
 	Check(ctx context.Context, request voucher.Request) (voucher.Voucher, error)
@@ -19,7 +19,7 @@ type VoucherRedeemer interface {
 // it could. Every refusal looks the same to the client.
 func (s Service) RedeemVoucher(redeemer VoucherRedeemer) http.Handler {
 	return s.handler(endpoint{
-		path: "/shop/{customer}/voucher", methods: []string{http.MethodPost}, notFound: problemVoucherNotFound.new,
+		path: "/shop/{customer}/voucher", methods: []string{http.MethodPost}, notFound: problemVoucherNotFound.new, refusal: problemVoucherNotFound,
 		answer: func(c *call) (answer, error) {
 			request, check, err := voucherRequest(c)
 			_, refused := voucher.IsRefusal(err)
@@ -87,10 +87,7 @@ func redeemVoucher(c *call, redeemer VoucherRedeemer, request voucher.Request) (
 	if err != nil {
 		return answer{}, err
 	}
-	a, err := jsonAnswer(http.StatusOK, redemptionJSON{
-		ID: redemption.ID, Status: "redeemed", Code: redemption.Code, Nick: redemption.Nick,
-		RedeemedAt: representTime(redemption.At), Reward: representReward(redemption.Reward),
-	})
+	a, err := jsonAnswer(http.StatusOK, representRedemption(redemption))
 	if replayed {
 		c.record.note("replayed", metricReplayed)
 		a.header.Set("Idempotency-Replayed", "true")
@@ -119,6 +116,18 @@ type redemptionJSON struct {
 	Nick       string     `json:"nick,omitempty"`
 	RedeemedAt string     `json:"redeemedAt,omitempty"`
 	Reward     rewardJSON `json:"reward"`
+	UndoneAt   string     `json:"undoneAt,omitempty"`
+	UndoReason string     `json:"undoReason,omitempty"`
+}
+
+func representRedemption(r voucher.Redemption) redemptionJSON {
+	represented := redemptionJSON{
+		ID: r.ID, Status: "redeemed", Code: r.Code, Nick: r.Nick, RedeemedAt: representTime(r.At), Reward: representReward(r.Reward),
+	}
+	if !r.Undone.IsZero() {
+		represented.Status, represented.UndoneAt, represented.UndoReason = "undone", representTime(r.Undone), r.UndoReason
+	}
+	return represented
 }
 
 type rewardJSON struct {

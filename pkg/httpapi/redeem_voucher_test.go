@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
@@ -82,6 +83,23 @@ func TestRedeemVoucher_SameKey_IsReplayed(t *testing.T) {
 	a.wantHeader(t, "Idempotency-Replayed", "true")
 	if line := s.logged(t); line["outcome"] != "replayed" || line["Replayed"] != 1.0 {
 		t.Errorf("logged %v", line)
+	}
+}
+
+// A storefront grants on status 200, so a redemption that was undone must not look like one.
+func TestRedeemVoucher_KeyOfAnUndoneRedemption_Is409(t *testing.T) {
+	for _, headers := range [][]string{nil, {"Authorization", serverKey}} {
+		undone := fakeRedeemer{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
+			return voucher.Redemption{}, false, fmt.Errorf("redeem: %w", voucher.ErrUndone)
+		}}
+		s, store := limited(t)
+		a := s.send(s.RedeemVoucher(undone), post("/shop/emberforge/voucher", `{"code":"SUMMER-20","nick":"Alder"}`, append(headers, "Idempotency-Key", "order-1047")...))
+		a.want(t, http.StatusConflict, `{"type":"urn:problem:shopfront:redemption-undone","title":"Redemption undone","status":409,`+
+			`"detail":"This request was applied, and its redemption was undone for good. Grant nothing. To redeem again, send a new key."}`)
+		a.wantHeader(t, "Idempotency-Replayed", "")
+		if line := s.logged(t); line["outcome"] != "redemption-undone" || line["Refused"] != nil || line["level"] != "INFO" || store.total() != 0 {
+			t.Errorf("%d refusals are counted; logged %v", store.total(), line)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"shopfront/pkg/access"
@@ -45,6 +44,5 @@ func (s Service) limitRefusals(c *call, nick voucher.Nick, judge func() (answer,
 
 // tooManyRefusals says nothing about the code, nor whether it was looked up.
 func tooManyRefusals(wait time.Duration) *problemError {
-	seconds := (wait + time.Second - 1) / time.Second
-	return problemTooManyRefusals.new().with("Retry-After", strconv.FormatInt(int64(seconds), 10))
+	return problemTooManyRefusals.new().after(wait)
 }

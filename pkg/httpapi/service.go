@@ -28,7 +28,7 @@ type Service struct {
 	Guard     Guard // of the endpoints under /shop
 
 	// SourceAddress returns the network address that the gateway saw a request come from, and Refusals limits refused codes.
-	// Only RedeemVoucher needs them.
+	// Only the endpoints that judge codes need them: RedeemVoucher, Checkout and CheckoutVariant.
 	SourceAddress func(*http.Request) string
 	Refusals      RefusalLimiter
 }
@@ -43,6 +43,8 @@ type endpoint struct {
 	headers func(*http.Request) http.Header
 	// notFound is the problem for a path that does not match or holds a malformed ID.
 	notFound func() *problemError
+	// refusal is the problem for a code that is refused; empty for an endpoint that judges no code.
+	refusal problemType
 }
 
 // call is a request in an endpoint.
@@ -132,18 +134,18 @@ func (s Service) handler(e endpoint) http.Handler {
 func reply(e endpoint, c *call) (a answer) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			a = problemAnswer(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()), c)
+			a = problemAnswer(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()), e, c)
 		}
 	}()
 	a, err := e.respond(c)
 	if err != nil {
-		return problemAnswer(err, c)
+		return problemAnswer(err, e, c)
 	}
 	return a
 }
 
-func problemAnswer(err error, c *call) answer {
-	a, err := problemOf(err, c.record).answer()
+func problemAnswer(err error, e endpoint, c *call) answer {
+	a, err := problemOf(err, e.refusal, c.record).answer()
 	if err != nil { // cannot happen: a problem holds only strings and numbers
 		return answer{status: http.StatusInternalServerError}
 	}
