@@ -34,15 +34,11 @@ func NewCheckouts(api CheckoutsAPI, table string) *Checkouts {
 // that checkout and stores nothing. If a response is lost, the SDK's retry finds the checkout that the first attempt stored, and Open
 // returns it. After an *UnavailableError the checkout may or may not be stored.
 func (s *Checkouts) Open(ctx context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
+	put := putCheckout(s.table, customer, c)
 	_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: aws.String(s.table), Item: table.EncodeCheckout(customer, c),
-		// A stored checkout may be replaced only if its status attribute is open and its time is over.
-		ConditionExpression:      aws.String("attribute_not_exists(" + table.SortKey + ") OR #expires <= :at AND #status = :open"),
-		ExpressionAttributeNames: map[string]string{"#expires": table.AttrExpires, "#status": table.AttrStatus},
-		ExpressionAttributeValues: table.Item{
-			":at": table.Millis(c.Created), ":open": table.Str(table.StatusOpen),
-		},
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		TableName: put.TableName, Item: put.Item, ConditionExpression: put.ConditionExpression,
+		ExpressionAttributeNames: put.ExpressionAttributeNames, ExpressionAttributeValues: put.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: put.ReturnValuesOnConditionCheckFailure,
 	})
 	if old, failed := table.OldItem(err); failed {
 		return table.DecodeCheckout(old), nil
@@ -51,6 +47,20 @@ func (s *Checkouts) Open(ctx context.Context, customer catalog.CustomerID, c che
 		return checkout.Checkout{}, table.Outcome(err)
 	}
 	return c, nil
+}
+
+// putCheckout stores a new checkout, unless the one that is stored under its token was ordered or is still open.
+func putCheckout(name string, customer catalog.CustomerID, c checkout.Checkout) types.Put {
+	return types.Put{
+		TableName: aws.String(name), Item: table.EncodeCheckout(customer, c),
+		// A stored checkout may be replaced only if its status attribute is open and its time is over.
+		ConditionExpression:      aws.String("attribute_not_exists(" + table.SortKey + ") OR #expires <= :at AND #status = :open"),
+		ExpressionAttributeNames: map[string]string{"#expires": table.AttrExpires, "#status": table.AttrStatus},
+		ExpressionAttributeValues: table.Item{
+			":at": table.Millis(c.Created), ":open": table.Str(table.StatusOpen),
+		},
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
 }
 
 // Recall reads the checkout that is stored under a token, or returns checkout.ErrNotFound.

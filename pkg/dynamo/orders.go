@@ -17,28 +17,40 @@ import (
 // OrdersIndex is the name of the index that List reads.
 const OrdersIndex = table.OrdersIndex
 
-// OrdersAPI lists the DynamoDB operations that Orders calls.
-type OrdersAPI interface {
-	table.Getter
-	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-}
-
 // Orders stores orders in a table of checkouts: an order is its checkout's item, with more attributes. It implements
-// checkout.OrderStore. Each change is one conditional update, so concurrent requests and retries change an order once. Create it with
-// NewOrders.
+// checkout.OrderStore. Each change is one conditional update, so concurrent requests and retries change an order once. An order of a
+// checkout with a code also makes the hold a redemption, in the same transaction. Create it with NewOrders.
 type Orders struct {
-	api   OrdersAPI
-	table string
+	uses
+
+	checkouts string
 }
 
-// NewOrders returns a store of the orders in a table of checkouts.
-func NewOrders(api OrdersAPI, table string) *Orders { return &Orders{api: api, table: table} }
+// NewOrders returns a store of the orders in a table of checkouts. Only Place and Cancel need the table of vouchers; random is as in
+// NewRedemptions.
+func NewOrders(api UsesAPI, checkouts, vouchers string, random func(n int64) int64) *Orders {
+	return &Orders{uses{api, vouchers, random}, checkouts}
+}
 
-// Place adds the order, and removes the time to live: orders are permanent.
+// Place adds the order, and removes the time to live: orders are permanent. A checkout without a code takes one call.
 func (s *Orders) Place(
 	ctx context.Context, customer catalog.CustomerID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
 ) (checkout.Checkout, error) {
+	call := placing(customer, id, order, expiresAfter)
+	call.RequireEqual(table.AttrUse, nil)
+	c, err := s.update(ctx, call)
+	if err != nil || c.ID != id || c.Hold == nil || c.Order != nil || c.Released || !c.Expires.After(expiresAfter) {
+		return c, err
+	}
+	if order.Payment == (checkout.Payment{}) && c.Total.Minor != 0 {
+		return c, nil
+	}
+	c, err = s.placeHeld(ctx, customer, c, order, expiresAfter)
+	return c, table.Outcome(err)
+}
+
+// placing returns the update that makes an open checkout an order.
+func placing(customer catalog.CustomerID, id checkout.ID, order checkout.Order, expiresAfter time.Time) *table.Update {
 	call := change(customer, id, table.StatusOpen)
 	call.Set(table.AttrStatus, table.Str(table.StatusOrdered))
 	call.Set(table.AttrOrdered, table.Str(table.OrderedAt(order.Placed, id.Token())))
@@ -53,7 +65,7 @@ func (s *Orders) Place(
 	} else {
 		call.Set(table.AttrPayment, table.Str(order.Payment.Provider+"#"+order.Payment.Reference))
 	}
-	return s.update(ctx, call)
+	return call
 }
 
 // Fulfil marks the order as fulfilled.
@@ -64,15 +76,27 @@ func (s *Orders) Fulfil(ctx context.Context, customer catalog.CustomerID, id che
 	return s.update(ctx, call)
 }
 
-// Cancel marks the order as cancelled.
+// Cancel marks the order as cancelled. A checkout without a code takes one call.
 func (s *Orders) Cancel(
 	ctx context.Context, customer catalog.CustomerID, id checkout.ID, reason string, at time.Time,
 ) (checkout.Checkout, error) {
+	call := cancelling(customer, id, reason, at)
+	call.RequireEqual(table.AttrUse, nil)
+	c, err := s.update(ctx, call)
+	if err != nil || c.ID != id || c.Hold == nil || c.Order == nil || c.Order.Status() == checkout.OrderCancelled {
+		return c, err
+	}
+	c, err = s.cancelHeld(ctx, customer, c, reason, at)
+	return c, table.Outcome(err)
+}
+
+// cancelling returns the update that cancels an order.
+func cancelling(customer catalog.CustomerID, id checkout.ID, reason string, at time.Time) *table.Update {
 	call := change(customer, id, table.StatusOrdered)
 	call.Set(table.AttrStatus, table.Str(table.StatusCancelled))
 	call.Set(table.AttrCancelled, table.Millis(at))
 	call.Set(table.AttrReason, table.Str(reason))
-	return s.update(ctx, call)
+	return call
 }
 
 // change begins an update of a checkout that has the ID and the stored status. It creates no item, because #id exists only in
@@ -87,7 +111,7 @@ func change(customer catalog.CustomerID, id checkout.ID, status string) *table.U
 
 // update returns the checkout as it is stored afterwards, changed or not.
 func (s *Orders) update(ctx context.Context, call *table.Update) (checkout.Checkout, error) {
-	changed, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueAllNew))
+	changed, err := s.api.UpdateItem(ctx, call.Input(s.checkouts, types.ReturnValueAllNew))
 	old, failed := table.OldItem(err)
 	switch {
 	case failed && len(old) == 0:
@@ -133,7 +157,7 @@ func (s *Orders) List(
 func (s *Orders) listing(customer catalog.CustomerID, filter checkout.OrderFilter) *dynamodb.QueryInput {
 	from, until, start := bounds(filter)
 	query := &dynamodb.QueryInput{
-		TableName: aws.String(s.table), IndexName: aws.String(table.OrdersIndex), ScanIndexForward: aws.Bool(false),
+		TableName: aws.String(s.checkouts), IndexName: aws.String(table.OrdersIndex), ScanIndexForward: aws.Bool(false),
 		KeyConditionExpression:   aws.String(table.PartitionKey + " = :customer AND #ordered BETWEEN :from AND :until"),
 		ExpressionAttributeNames: map[string]string{"#ordered": table.AttrOrdered},
 		ExpressionAttributeValues: table.Item{
@@ -143,6 +167,11 @@ func (s *Orders) listing(customer catalog.CustomerID, filter checkout.OrderFilte
 	if start != "" {
 		query.ExclusiveStartKey = table.CheckoutKey(customer, filter.After.Token).Attributes()
 		query.ExclusiveStartKey[table.AttrOrdered] = table.Str(start)
+	}
+	if filter.Nick.Compared != "" {
+		query.FilterExpression = aws.String("#buyer = :buyer")
+		query.ExpressionAttributeNames["#buyer"] = table.AttrBuyer
+		query.ExpressionAttributeValues[":buyer"] = table.Str(table.HashNick(filter.Nick))
 	}
 	if filter.Status == "" {
 		return query
@@ -155,6 +184,9 @@ func (s *Orders) listing(customer catalog.CustomerID, filter checkout.OrderFilte
 		condition += " AND attribute_not_exists(#fulfilled)"
 	case checkout.OrderFulfilled:
 		condition += " AND attribute_exists(#fulfilled)"
+	}
+	if query.FilterExpression != nil {
+		condition += " AND " + *query.FilterExpression
 	}
 	query.FilterExpression = aws.String(condition)
 	query.ExpressionAttributeNames["#status"] = table.AttrStatus
@@ -188,5 +220,5 @@ func bounds(filter checkout.OrderFilter) (from, until, start string) {
 
 // Recall reads the checkout that is stored under a token, or returns checkout.ErrNotFound.
 func (s *Orders) Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
-	return recall(ctx, s.api, s.table, customer, token)
+	return recall(ctx, s.api, s.checkouts, customer, token)
 }

@@ -6,43 +6,39 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
 )
 
 // RedeemAPI is the part of DynamoDB that redeeming and checking need.
 type RedeemAPI interface {
-	table.Getter
-	table.BatchGetter
+	UsesAPI
 	table.TransactGetter
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
 // Redemptions redeems the vouchers of one table; it is a voucher.Store. Create it with NewRedemptions.
 type Redemptions struct {
-	api    RedeemAPI
-	table  string
-	random func(n int64) int64
-	many   *manyUseCodes
+	uses
+
+	api  RedeemAPI
+	many *manyUseCodes
 }
 
 // NewRedemptions returns the redemptions in a vouchers table. random returns a random number from 0 up to, not including, n.
 // It spreads load and need not be secret.
 func NewRedemptions(api RedeemAPI, table string, random func(n int64) int64) *Redemptions {
-	return &Redemptions{api: api, table: table, random: random, many: newManyUseCodes()}
+	return &Redemptions{uses{api, table, random}, api, newManyUseCodes()}
 }
 
-// errManyUses and errCounterEmpty tell Redeem which step comes next. They do not leave this file.
+// errManyUses and errUndoneBefore tell Redeem which step comes next. They do not leave this file.
 var (
 	errManyUses     = errors.New("the code has many uses")
-	errCounterEmpty = errors.New("the counter has no uses left")
+	errUndoneBefore = errors.New("a redemption of the code was undone before")
 )
 
 // errMayBeApplied replaces a refusal when an earlier attempt may still be applied.
@@ -91,7 +87,11 @@ func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim, 
 	}
 	switch {
 	case failed:
-		return s.judgeSingleUse(claim, old)
+		redemption, v, err := s.judgeSingleUse(claim, old)
+		if errors.Is(err, errUndoneBefore) {
+			redemption, v, err = s.redeemAgain(ctx, claim, v, lost)
+		}
+		return redemption, v, err
 	case err != nil:
 		return voucher.Redemption{}, voucher.Voucher{}, err
 	}
@@ -102,25 +102,75 @@ func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim, 
 	return *v.Redeemed, v.Voucher, nil
 }
 
-// singleUse returns the update that redeems a single-use voucher. Its condition contains all rules, so one call decides. The
-// update creates no item, because #maxUses exists only in existing items.
+// redeemAgain redeems a single-use code of which a redemption was undone, unless the claim's own redemption was. That takes a
+// transaction, because undone redemptions have items of their own.
+func (s *Redemptions) redeemAgain(
+	ctx context.Context, claim voucher.Claim, v voucher.Voucher, lost *lostAttempt,
+) (redemption voucher.Redemption, judged voucher.Voucher, err error) {
+	for attempt := 0; ; attempt++ {
+		call := takeSingleUse(claim, time.Time{})
+		call.RequireEqual(table.AttrVersion, table.Num(v.Version)) // so v, which the rules accepted, still holds
+		call.RequireEqual(table.AttrUndone, table.Num(v.Undone))
+		redemption = newRedemption(claim, v)
+		err := transact(ctx, s.api, []action{
+			updating(s.table, call, func(old table.Item) (err error) {
+				redemption, v, err = s.judgeSingleUse(claim, old)
+				return err
+			}),
+			requiringAbsent(s.table, table.RedemptionKey(claim.Customer, claim.Code, claim.Token), alreadyUndone),
+		}, lost.note)
+		if !errors.Is(err, errUndoneBefore) && !table.IsConflict(err) {
+			return redemption, v, err
+		}
+		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
+			return voucher.Redemption{}, v, err
+		}
+	}
+}
+
+func alreadyUndone(table.Item) error { return voucher.ErrUndone }
+
+// singleUse returns the update that redeems a single-use voucher of which no redemption was undone. Its condition contains all rules, so
+// one call decides. The update creates no item, because #maxUses exists only in existing items.
 func singleUse(claim voucher.Claim) *table.Update {
+	call := takeSingleUse(claim, time.Time{})
+	call.RequireEqual(table.AttrUndone, nil)
+	call.Require("#maxUses = :one AND #disabled = :false AND #from <= :at AND #until > :at" +
+		" AND (attribute_not_exists(#nickHash) OR #nickHash = :nick)")
+	call.Name(table.AttrMaxUses, table.AttrDisabled, table.AttrFrom, table.AttrUntil, table.AttrNickHash)
+	call.Value(":one", table.Num(1))
+	call.Value(":false", table.Bool(false))
+	call.Value(":nick", table.Str(table.NickCondition(claim.Nick)))
+	requireUnpaused(call, claim.Paused)
+	return call
+}
+
+// takeSingleUse begins an update that takes the use of a single-use voucher, or takes it over from a hold that has lapsed. until is when
+// the claim's own hold lapses; zero: it redeems.
+func takeSingleUse(claim voucher.Claim, until time.Time) *table.Update {
 	call := &table.Update{Key: table.VoucherKey(claim.Customer, claim.Code)}
+	setSingleUse(call, claim, until)
+	call.Require("(attribute_not_exists(#redemption) OR #heldUntil <= :at)")
+	call.Name(table.AttrHeldUntil)
+	call.Value(":at", table.Millis(claim.At))
+	return call
+}
+
+// setSingleUse writes the redemption of a single-use voucher, or its hold.
+func setSingleUse(call *table.Update, claim voucher.Claim, until time.Time) {
 	call.Set(table.AttrRedemption, table.Str(claim.RedemptionID))
 	call.Set(table.AttrToken, table.Str(claim.Token))
 	call.Set(table.AttrRedeemed, table.Millis(claim.At))
 	if claim.Nick.Written != "" {
 		call.Set(table.AttrRedeemedBy, table.Str(claim.Nick.Written))
+	} else {
+		call.Remove(table.AttrRedeemedBy)
 	}
-	call.Condition = "#maxUses = :one AND attribute_not_exists(#redemption)" +
-		" AND #disabled = :false AND #from <= :at AND #until > :at AND (attribute_not_exists(#nickHash) OR #nickHash = :nick)"
-	call.Name(table.AttrMaxUses, table.AttrDisabled, table.AttrFrom, table.AttrUntil, table.AttrNickHash)
-	call.Value(":one", table.Num(1))
-	call.Value(":false", table.Bool(false))
-	call.Value(":at", table.Millis(claim.At))
-	call.Value(":nick", table.Str(table.NickCondition(claim.Nick)))
-	requireUnpaused(call, claim.Paused)
-	return call
+	if until.IsZero() {
+		call.Remove(table.AttrHeldUntil)
+	} else {
+		call.Set(table.AttrHeldUntil, table.Millis(until))
+	}
 }
 
 // requireUnpaused adds to the condition that the voucher is not paused. If all codes are paused, the condition never holds, and the
@@ -167,42 +217,37 @@ func (s *Redemptions) judgeSingleUse(claim voucher.Claim, old table.Item) (vouch
 	if err := v.Refuse(claim.Request); err != nil {
 		return voucher.Redemption{}, v.Voucher, err
 	}
+	if v.Undone > 0 {
+		return voucher.Redemption{}, v.Voucher, errUndoneBefore
+	}
 	return voucher.Redemption{}, voucher.Voucher{}, errors.New("the condition rejected a single-use voucher, but no rule does")
 }
 
 // redeemManyUses redeems a code with many uses by the rules in v, which were just read.
 func (s *Redemptions) redeemManyUses(ctx context.Context, claim voucher.Claim, v voucher.Voucher, lost *lostAttempt) (voucher.Redemption, error) {
-	if err := v.Refuse(claim.Request); err != nil {
-		return voucher.Redemption{}, err
-	}
-	if v.Limited() {
-		return s.redeemCounted(ctx, claim, v, lost)
-	}
-	call := recording(claim, v)
-	_, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueNone))
-	if old, failed := table.OldItem(err); failed {
-		return judgeRecorded(claim, v, old)
-	}
-	if err != nil {
-		return voucher.Redemption{}, err
-	}
-	return newRedemption(claim, v), nil
-}
-
-// redeemCounted redeems a code with a limit above one. One transaction records the redemption and takes a use from one of the
-// voucher's counters.
-func (s *Redemptions) redeemCounted(ctx context.Context, claim voucher.Claim, v voucher.Voucher, lost *lostAttempt) (voucher.Redemption, error) {
-	counter := int(s.random(int64(v.Counters)))
+	r := &recording{claim: claim, v: v}
+	blind := v.Limited() && v.FullUntil.IsZero() // the counters may have uses left
 	for attempt := 0; ; attempt++ {
-		redemption, err := s.takeFromCounter(ctx, claim, v, counter, lost)
+		if err := r.v.Refuse(claim.Request); err != nil {
+			return voucher.Redemption{}, err
+		}
+		err := s.redeemFrom(ctx, r, s.randomCounter(v, blind), lost)
 		switch {
+		case err == nil:
+			return r.redemption, nil
 		case errors.Is(err, errCounterEmpty):
-			counter, err = s.counterWithUsesLeft(ctx, claim, &v)
+			blind = false
+			continue
+		case errors.Is(err, errLookAgain):
+			r.v, r.uses, err = s.Look(ctx, claim.Request)
 		case table.IsConflict(err):
-			counter = int(s.random(int64(v.Counters)))
+			err = nil
+		}
+		if err == nil {
 			err = table.Wait(ctx, table.Backoff(attempt, s.random))
-		default:
-			return redemption, err
+		}
+		if reason, _ := voucher.IsRefusal(err); reason == voucher.ReasonNickLimit && r.uses.Undone > 0 && claim.Key != "" {
+			_, err = s.recallUndone(ctx, claim, v, err)
 		}
 		if err != nil {
 			return voucher.Redemption{}, err
@@ -210,103 +255,72 @@ func (s *Redemptions) redeemCounted(ctx context.Context, claim voucher.Claim, v 
 	}
 }
 
-func (s *Redemptions) takeFromCounter(
-	ctx context.Context, claim voucher.Claim, v voucher.Voucher, counter int, lost *lostAttempt,
-) (voucher.Redemption, error) {
-	record := recording(claim, v)
-	take := table.Update{Key: table.CounterKey(claim.Customer, v.Code, counter)}
-	take.Add(table.AttrLeft, -1)
-	take.Add(table.AttrUsed, 1)
-	take.Condition = "#left >= :least"
-	take.Value(":least", table.Num(1))
-	_, err := s.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: []types.TransactWriteItem{record.Action(s.table), take.Action(s.table)},
-	}, lost.note)
-	if err == nil {
-		return newRedemption(claim, v), nil
+// redeemFrom tries once to redeem with a free use, which it looks for if it is nil.
+func (s *Redemptions) redeemFrom(ctx context.Context, r *recording, free *freeUse, lost *lostAttempt) error {
+	request := r.claim.Request
+	if own := ownToSwap(r.v, r.uses, request); own != nil {
+		free = own
 	}
-	canceled, is := errors.AsType[*types.TransactionCanceledException](err)
-	if !is || len(canceled.CancellationReasons) != 2 || table.IsConflict(err) {
-		return voucher.Redemption{}, err
+	if !r.v.Limited() {
+		return transact(ctx, s.api, r.actions(s.table, free), lost.note)
 	}
-	// Check the record first: a retry of a redeemed request must find its record even if the counter is empty.
-	reasons := canceled.CancellationReasons
-	if aws.ToString(reasons[0].Code) == table.ConditionFailed {
-		return judgeRecorded(claim, v, reasons[0].Item)
+	free, err := s.settle(ctx, request, r.v, free)
+	if err != nil {
+		return err
 	}
-	if aws.ToString(reasons[1].Code) == table.ConditionFailed {
-		return voucher.Redemption{}, errCounterEmpty
-	}
-	return voucher.Redemption{}, err
+	return transact(ctx, s.api, append(r.actions(s.table, free), s.taking(request, *free, time.Time{})...), lost.note)
 }
 
-// counterWithUsesLeft picks one of the voucher's counters that have uses left. If there is none, the voucher is used
-// up, and counterWithUsesLeft marks it as full for later requests.
-//
-// The counters are not read at one instant. If an edit finishes in between, it may add a use to a counter that was already
-// read. In that case the voucher is read and judged again.
-func (s *Redemptions) counterWithUsesLeft(ctx context.Context, claim voucher.Claim, v *voucher.Voucher) (int, error) {
-	for {
-		counters, err := s.readCounters(ctx, claim.Customer, *v)
-		if err != nil {
-			return 0, err
-		}
-		var left []int
-		for _, counter := range counters {
-			if counter.Left > 0 {
-				left = append(left, counter.Number)
-			}
-		}
-		if len(left) > 0 {
-			return left[s.random(int64(len(left)))], nil
-		}
-		edited, err := s.markFull(ctx, claim.Customer, *v)
-		if err != nil {
-			return 0, err
-		}
-		if !edited {
-			return 0, &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
-		}
-		if *v, err = s.read(ctx, claim); err != nil {
-			return 0, err
-		}
-		if err := v.Refuse(claim.Request); err != nil {
-			return 0, err
-		}
-	}
-}
-
-// markFull marks a voucher as full, so that later requests need not read the counters. It marks nothing if the voucher was edited
-// since it was read.
-func (s *Redemptions) markFull(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (edited bool, err error) {
-	call := table.Update{Key: table.VoucherKey(customer, v.Code)}
-	call.Set(table.AttrFull, table.Bool(true))
-	call.Condition = "#version = :version"
-	call.Name(table.AttrVersion)
-	call.Value(":version", table.Num(v.Version))
-	_, err = s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueNone))
-	if _, failed := table.OldItem(err); failed {
-		return true, nil
-	}
-	return false, err
-}
-
-// recording returns the write that records the claim's redemption. If the voucher has a limit per nick, the record goes into
+// recording is a redemption of a code with many uses that is being recorded. If the voucher has a limit per nick, the record goes into
 // the item of the nick, which counts them. Otherwise it gets an item of its own.
-func recording(claim voucher.Claim, v voucher.Voucher) *table.Update {
-	record := table.RecordPrefix + string(claim.Token)
-	call := &table.Update{Key: recordKey(claim, v)}
-	call.Set(record, table.EncodeRecord(claim))
-	if spelling := table.Spelling(claim.Nick); spelling != "" {
-		call.Set(table.SpellingPrefix+spelling, table.Str(claim.Nick.Written))
+type recording struct {
+	claim      voucher.Claim
+	v          voucher.Voucher
+	uses       voucher.NickUses   // of the nick, as last seen
+	redemption voucher.Redemption // the result
+}
+
+// actions returns the writes that record the redemption.
+func (r *recording) actions(name string, free *freeUse) []action {
+	r.redemption = newRedemption(r.claim, r.v)
+	record := table.RecordPrefix + string(r.claim.Token)
+	call := &table.Update{Key: recordKey(r.claim, r.v)}
+	call.Set(record, table.EncodeRecord(r.claim.RedemptionID, r.claim.At, r.claim.Nick))
+	setSpelling(call, r.claim.Nick)
+	call.RequireEqual(record, nil)
+	if r.v.MaxUsesPerNick == voucher.NoLimit {
+		return []action{updating(name, call, r.judge)}
 	}
-	call.Condition = "attribute_not_exists(" + call.Alias(record) + ")"
-	if v.MaxUsesPerNick != voucher.NoLimit {
+	countForNick(call, r.v, r.uses, r.claim.Request, free)
+	if r.uses.Undone == 0 {
+		call.RequireEqual(table.AttrUndone, nil)
+		return []action{updating(name, call, r.judge)}
+	}
+	call.RequireEqual(table.AttrUndone, table.Num(r.uses.Undone))
+	undone := table.RedemptionKey(r.claim.Customer, r.claim.Code, r.claim.Token)
+	return []action{updating(name, call, r.judge), requiringAbsent(name, undone, alreadyUndone)}
+}
+
+// countForNick adds a use to the item of the request's nick. If the use is a lapsed hold of the same nick, it removes that hold instead.
+func countForNick(call *table.Update, v voucher.Voucher, uses voucher.NickUses, request voucher.Request, free *freeUse) {
+	if free == nil || free.lapsed == nil || free.holder != table.HashNick(request.Nick) {
 		call.Add(table.AttrTaken, 1)
-		call.Condition += " AND (attribute_not_exists(#taken) OR #taken < :limit)"
+		call.Name(table.AttrTaken)
+		call.Require("(attribute_not_exists(#taken) OR #taken < :limit)")
 		call.Value(":limit", table.Num(v.MaxUsesPerNick))
+		return
 	}
-	return call
+	call.Remove(table.HoldPrefix + free.lapsed.ID)
+	call.RequireEqual(table.AttrTaken, table.Num(uses.Taken))
+	for _, hold := range uses.Lapsed(request.At) { // each counted as free, so none may have been extended
+		call.RequireEqual(table.HoldPrefix+hold.ID, table.EncodeHold(hold))
+	}
+}
+
+func setSpelling(call *table.Update, nick voucher.Nick) {
+	if spelling := table.Spelling(nick); spelling != "" {
+		call.Set(table.SpellingPrefix+spelling, table.Str(nick.Written))
+	}
 }
 
 func recordKey(claim voucher.Claim, v voucher.Voucher) table.Key {
@@ -316,16 +330,33 @@ func recordKey(claim voucher.Claim, v voucher.Voucher) table.Key {
 	return table.RedemptionKey(claim.Customer, claim.Code, claim.Token)
 }
 
-// judgeRecorded decides by the item that came with the failed condition of recording.
-func judgeRecorded(claim voucher.Claim, v voucher.Voucher, old table.Item) (voucher.Redemption, error) {
-	redemption, found, err := table.Recorded(claim.Token, v, old)
+// judge decides by the item that came with the failed condition. A retry of a redeemed request finds its record first, even if no use
+// is left.
+func (r *recording) judge(old table.Item) error {
+	redemption, found, err := recorded(r.claim.Token, r.v, old)
 	if found || err != nil {
-		return redemption, err
+		r.redemption = redemption
+		return err
 	}
-	if err := v.RefuseNick(int(old.Num(table.AttrTaken))); err != nil {
-		return voucher.Redemption{}, err
+	if r.v.MaxUsesPerNick == voucher.NoLimit {
+		return errors.New("the condition rejected a redemption, but no rule does")
 	}
-	return voucher.Redemption{}, errors.New("the condition rejected a redemption, but no rule does")
+	if r.uses, err = table.DecodeNickUses(r.v.HoldKind(), old); err != nil {
+		return err
+	}
+	if err := r.v.RefuseNick(r.uses, r.claim.At); err != nil {
+		return err
+	}
+	return errLookAgain
+}
+
+// recorded reads the redemption of v that an item holds under a token, if there is one. An undone one is voucher.ErrUndone.
+func recorded(token idempotency.Token, v voucher.Voucher, it table.Item) (redemption voucher.Redemption, found bool, err error) {
+	redemption, found, err = table.Recorded(token, v, it)
+	if found && !redemption.Undone.IsZero() {
+		err = voucher.ErrUndone
+	}
+	return redemption, found, err
 }
 
 // mayBeRedeemedBefore reports whether a refusal must wait until the record under the claim's token was read. A request with a
@@ -333,7 +364,7 @@ func judgeRecorded(claim voucher.Claim, v voucher.Voucher, old table.Item) (vouc
 // its response was lost. A refusal for the nick's limit needs no such read: the record itself decided it.
 func mayBeRedeemedBefore(claim voucher.Claim, v voucher.Voucher, err error) bool {
 	reason, refused := voucher.IsRefusal(err)
-	triedForUse := reason == voucher.ReasonUsedUp && v.Limited() && !v.Full
+	triedForUse := reason == voucher.ReasonUsedUp && v.Limited() && !claim.At.Before(v.FullUntil)
 	return refused && reason != voucher.ReasonNickLimit && (claim.Key != "" || triedForUse)
 }
 
@@ -344,9 +375,24 @@ func (s *Redemptions) recall(ctx context.Context, claim voucher.Claim, v voucher
 	if err != nil {
 		return voucher.Redemption{}, err
 	}
-	redemption, found, err := table.Recorded(claim.Token, v, it)
+	redemption, found, err := recorded(claim.Token, v, it)
 	if found || err != nil {
 		return redemption, err
+	}
+	if v.MaxUsesPerNick != voucher.NoLimit && it.Num(table.AttrUndone) > 0 {
+		return s.recallUndone(ctx, claim, v, refusal)
+	}
+	return voucher.Redemption{}, refusal
+}
+
+// recallUndone returns voucher.ErrUndone if the claim's redemption was undone, or else the refusal.
+func (s *Redemptions) recallUndone(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) (voucher.Redemption, error) {
+	it, err := table.GetSettled(ctx, s.api, s.random, s.table, table.RedemptionKey(claim.Customer, claim.Code, claim.Token))
+	if err != nil {
+		return voucher.Redemption{}, err
+	}
+	if _, found, err := recorded(claim.Token, v, it); found || err != nil {
+		return voucher.Redemption{}, err
 	}
 	return voucher.Redemption{}, refusal
 }
@@ -360,37 +406,4 @@ func newRedemption(claim voucher.Claim, v voucher.Voucher) voucher.Redemption {
 func (s *Redemptions) read(ctx context.Context, claim voucher.Claim) (voucher.Voucher, error) {
 	v, err := table.ReadVoucher(ctx, s.api, s.table, claim.Customer, claim.Code)
 	return v.Voucher, err
-}
-
-func (s *Redemptions) readCounters(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) ([]table.Counter, error) {
-	return table.ReadCounters(ctx, s.api, s.random, s.table, customer, v.Code, v.Counters)
-}
-
-// Look reads a voucher and how many uses of it the request's nick has taken, in one call. An unknown code is a
-// *voucher.RefusalError.
-func (s *Redemptions) Look(ctx context.Context, request voucher.Request) (voucher.Voucher, int, error) {
-	key := table.VoucherKey(request.Customer, request.Code)
-	nick := table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))
-	found, err := table.BatchGet(ctx, s.api, s.random, s.table, key, nick)
-	if err != nil {
-		return voucher.Voucher{}, 0, table.Outcome(err)
-	}
-	if found[key] == nil {
-		return voucher.Voucher{}, 0, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
-	}
-	v, err := table.DecodeVoucher(found[key])
-	return v.Voucher, int(found[nick].Num(table.AttrTaken)), err
-}
-
-// UsesLeft adds up the uses left in the counters of a voucher.
-func (s *Redemptions) UsesLeft(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (int, error) {
-	counters, err := s.readCounters(ctx, customer, v)
-	if err != nil {
-		return 0, table.Outcome(err)
-	}
-	left := 0
-	for _, counter := range counters {
-		left += counter.Left
-	}
-	return left, nil
 }

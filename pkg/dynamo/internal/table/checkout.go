@@ -1,15 +1,21 @@
 package table
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
 )
 
 // Attributes of the checkouts table, besides AttrCurrency and AttrCreated. A small checkout fits in 1 KB, the size that one
@@ -25,7 +31,9 @@ const (
 	AttrSubtotal  = "subtotal"
 	AttrDiscount  = "discount"
 	AttrTotal     = "total"
-	AttrStatus    = "status"    // open, ordered or cancelled; a checkout expires by time alone
+	AttrBuyer     = "buyer"     // HashNick of the nick, which is in AttrNick as written
+	AttrUse       = "use"       // the hold, see EncodeUse; missing: no code
+	AttrStatus    = "status"    // open, ordered, cancelled or replaced; a checkout expires by time alone
 	AttrExpires   = "expires"   // milliseconds
 	AttrExpiresAt = "expiresAt" // seconds: the time to live, after which DynamoDB may delete the item; an order has none
 
@@ -44,6 +52,7 @@ const (
 	StatusOpen      = "open"
 	StatusOrdered   = "ordered"
 	StatusCancelled = "cancelled"
+	StatusReplaced  = "replaced"
 )
 
 // EncodeCheckout returns the item of an open checkout.
@@ -60,6 +69,13 @@ func EncodeCheckout(customer catalog.CustomerID, c checkout.Checkout) Item {
 	it[AttrSubtotal] = Num(c.Subtotal.Minor)
 	it[AttrDiscount] = Num(c.Discount.Minor)
 	it[AttrTotal] = Num(c.Total.Minor)
+	it.setStr(AttrCode, c.Code)
+	if nick, err := voucher.ParseNick(c.Nick); err == nil && c.Nick != "" {
+		it[AttrNick], it[AttrBuyer] = Str(c.Nick), Str(HashNick(nick))
+	}
+	if c.Hold != nil {
+		it[AttrUse] = EncodeUse(*c.Hold)
+	}
 	it[AttrStatus] = Str(StatusOpen)
 	it[AttrCreated] = Millis(c.Created)
 	it[AttrExpires] = Millis(c.Expires)
@@ -76,6 +92,7 @@ func DecodeCheckout(it Item) checkout.Checkout {
 		ID: checkout.ID(it.Str(AttrID)), Product: catalog.ProductID(it.Str(AttrProduct)), Variant: catalog.VariantID(it.Str(AttrVariant)),
 		Amount: it.Num(AttrAmount), Data: it.Str(AttrData), DataIsObject: it.Bool(AttrObject),
 		UnitPrice: amount(AttrUnitPrice), Subtotal: amount(AttrSubtotal), Discount: amount(AttrDiscount), Total: amount(AttrTotal),
+		Code: it.Str(AttrCode), Nick: it.Str(AttrNick), Hold: decodeUse(it.Str(AttrUse)), Released: it.Str(AttrStatus) == StatusReplaced,
 		Created: it.Time(AttrCreated), Expires: it.Time(AttrExpires),
 	}
 	if c.DataIsObject && c.Data == "" { // somebody erased it
@@ -85,6 +102,75 @@ func DecodeCheckout(it Item) checkout.Checkout {
 		c.Order = decodeOrder(it)
 	}
 	return c
+}
+
+// EncodeUse returns the value of AttrUse: the kind, the ID, the counter, and when the hold lapses in milliseconds in base 36, separated
+// by dots.
+func EncodeUse(hold voucher.Hold) types.AttributeValue {
+	return Str(string(hold.Kind) + "." + hold.ID + "." + holdTerms(hold))
+}
+
+// EncodeHold returns the value of a hold in the item of a nick.
+func EncodeHold(hold voucher.Hold) types.AttributeValue { return Str(holdTerms(hold)) }
+
+func holdTerms(hold voucher.Hold) string {
+	return strconv.Itoa(hold.Counter) + "." + strconv.FormatInt(hold.Until.UnixMilli(), 36)
+}
+
+func decodeUse(text string) *voucher.Hold {
+	kind, rest, _ := strings.Cut(text, ".")
+	id, terms, is := strings.Cut(rest, ".")
+	if !is {
+		return nil
+	}
+	hold, err := decodeHold(voucher.HoldKind(kind), id, terms)
+	if err != nil {
+		return nil
+	}
+	return &hold
+}
+
+func decodeHold(kind voucher.HoldKind, id, terms string) (voucher.Hold, error) {
+	counter, until, _ := strings.Cut(terms, ".")
+	number, badCounter := strconv.Atoi(counter)
+	millis, badTime := strconv.ParseInt(until, 36, 64)
+	if err := errors.Join(badCounter, badTime); err != nil {
+		return voucher.Hold{}, fmt.Errorf("malformed hold: %w", err)
+	}
+	return voucher.Hold{Kind: kind, ID: id, Counter: number, Until: time.UnixMilli(millis).UTC()}, nil
+}
+
+// DecodeNickUses reads the item of a nick. kind is that of the voucher's holds.
+func DecodeNickUses(kind voucher.HoldKind, it Item) (voucher.NickUses, error) {
+	uses := voucher.NickUses{Taken: int(it.Num(AttrTaken)), Undone: int(it.Num(AttrUndone))}
+	for name := range it {
+		id, is := strings.CutPrefix(name, HoldPrefix)
+		if !is {
+			continue
+		}
+		hold, err := decodeHold(kind, id, it.Str(name))
+		if err != nil {
+			return voucher.NickUses{}, err
+		}
+		uses.Holds = append(uses.Holds, hold)
+	}
+	slices.SortFunc(uses.Holds, func(a, b voucher.Hold) int { return cmp.Compare(a.ID, b.ID) })
+	return uses, nil
+}
+
+// DecodeHoldItem reads an item under HoldKey. holder is the HashNick of the nick that holds it, if nicks have a limit.
+func DecodeHoldItem(kind voucher.HoldKind, it Item) (hold voucher.Hold, holder string, err error) {
+	_, rest, _ := strings.Cut(it.Str(SortKey), HoldInfix)
+	parts := strings.SplitN(rest, "#", 3)
+	if len(parts) != 3 {
+		return voucher.Hold{}, "", errors.New("malformed key of a hold")
+	}
+	counter, badCounter := strconv.Atoi(parts[0])
+	millis, badTime := strconv.ParseInt(parts[1], 10, 64)
+	if err := errors.Join(badCounter, badTime); err != nil {
+		return voucher.Hold{}, "", fmt.Errorf("malformed key of a hold: %w", err)
+	}
+	return voucher.Hold{Kind: kind, ID: parts[2], Counter: counter, Until: time.UnixMilli(millis).UTC()}, it.Str(AttrHolder), nil
 }
 
 // OrderedAt returns the value of AttrOrdered.

@@ -39,6 +39,8 @@ const (
 	CounterInfix    = "#c#"
 	NickInfix       = "#n#"
 	RedemptionInfix = "#r#"
+	HoldInfix       = "#h#"
+	HoldsPrefix     = "holds#"
 )
 
 // Key is the primary key of an item.
@@ -100,6 +102,20 @@ func RedemptionKey(customer catalog.CustomerID, code voucher.Code, token idempot
 	return Key{Bucket(customer, hashBucket(string(code), string(token))), string(code) + RedemptionInfix + string(token)}
 }
 
+// HoldKey is the key of a counted hold, in the bucket of its counter. Its holds sort by when they lapse.
+func HoldKey(customer catalog.CustomerID, code voucher.Code, hold voucher.Hold) Key {
+	return Key{
+		CounterKey(customer, code, hold.Counter).Partition,
+		HoldsBefore(code, hold.Counter, hold.Until) + "#" + hold.ID,
+	}
+}
+
+// HoldsBefore returns a bound of the sort keys of a counter's holds. It sorts after the holds that lapse before a time, and before all
+// others.
+func HoldsBefore(code voucher.Code, counter int, at time.Time) string {
+	return fmt.Sprintf("%s%s%02d#%013d", code, HoldInfix, counter, at.UnixMilli())
+}
+
 // CheckoutKey is the key of a checkout; token is the first half of its ID.
 func CheckoutKey(customer catalog.CustomerID, token idempotency.Token) Key {
 	return Key{string(customer), string(token)}
@@ -109,6 +125,11 @@ func CheckoutKey(customer catalog.CustomerID, token idempotency.Token) Key {
 // item, whatever the subnet.
 func RefusalKey(customer catalog.CustomerID, source access.Source, start time.Time) Key {
 	return Key{Bucket(customer, hashBucket(source.Name)), fmt.Sprintf("%s#%d", source.Name, start.Unix())}
+}
+
+// SourceHoldsKey is the key of the item that lists the live holds of a source.
+func SourceHoldsKey(customer catalog.CustomerID, source string) Key {
+	return Key{Bucket(customer, hashBucket(source)), HoldsPrefix + source}
 }
 
 // HashNick returns the hash that stands for a nick, as it is compared, in keys and conditions. It has 22 characters, however long

@@ -58,6 +58,13 @@ func (u *Update) Set(attribute string, value types.AttributeValue) {
 	u.Value(Placeholder(alias), value)
 }
 
+// SetOnce sets an attribute unless it exists.
+func (u *Update) SetOnce(attribute string, value types.AttributeValue) {
+	alias := u.Alias(attribute)
+	u.sets = append(u.sets, alias+" = if_not_exists("+alias+", "+Placeholder(alias)+")")
+	u.Value(Placeholder(alias), value)
+}
+
 // Add adds to a number.
 func (u *Update) Add(attribute string, n int) {
 	alias := u.Alias(attribute)
@@ -82,6 +89,26 @@ func (u *Update) expression() string {
 		}
 	}
 	return strings.Join(clauses, " ")
+}
+
+// Require adds a condition to the others.
+func (u *Update) Require(condition string) {
+	if u.Condition != "" {
+		condition = " AND " + condition
+	}
+	u.Condition += condition
+}
+
+// RequireEqual adds the condition that an attribute has a value; nil: that it does not exist.
+func (u *Update) RequireEqual(attribute string, value types.AttributeValue) {
+	alias := u.Alias(attribute)
+	if value == nil {
+		u.Require("attribute_not_exists(" + alias + ")")
+		return
+	}
+	placeholder := ":" + alias[1:] + "_old"
+	u.Value(placeholder, value)
+	u.Require(alias + " = " + placeholder)
 }
 
 // Input returns the update as a separate call, outside a transaction. The condition is optional.

@@ -36,7 +36,6 @@ const (
 	AttrCreated    = "created"  // milliseconds
 	AttrVersion    = "version"  // of a voucher, a counter or an item of the catalogue; each edit raises it
 	AttrCounters   = "counters" // the number of counters
-	AttrFull       = "full"     // true once a request found every use taken
 	AttrEditing    = "editing"  // the limit that an unfinished edit is moving to
 	AttrEditor     = "editor"   // a random number that identifies the last edit of the limit
 	AttrRedemption = "redemption"
@@ -45,16 +44,30 @@ const (
 	AttrRedeemedBy = "redeemedBy" // nick as written
 	AttrLeft       = "left"       // uses left in a counter
 	AttrUsed       = "used"       // uses taken from a counter
-	AttrTaken      = "taken"      // the number of redemptions in the item of a nick
+	AttrTaken      = "taken"      // the number of redemptions and holds in the item of a nick
+
+	AttrHeldUntil   = "heldUntil"   // milliseconds; present: the redemption of a single-use voucher is only a hold
+	AttrFullUntil   = "fullUntil"   // milliseconds: until then no use is free; valid while AttrFullVersion is the voucher's version
+	AttrFullVersion = "fullVersion" // see AttrFullUntil
+	AttrOver        = "over"        // uses taken above a lowered limit; missing: 0
+	AttrReturns     = "returns"     // how often a use came back or was dropped; missing: 0
+	AttrLapse       = "lapse"       // milliseconds: no hold of a counter lapses earlier; missing: it never had a hold
+	AttrHolder      = "holder"      // of a counted hold, if nicks have a limit: the HashNick of the nick
+	// AttrUndone is the number of redemptions that were undone, in a voucher or the item of a nick. In the item of one redemption it is
+	// when it was undone, in milliseconds.
+	AttrUndone = "undone"
+	AttrLapses = "lapses" // when the live holds of a source lapse: milliseconds in base 36, separated by spaces
 
 	// RecordPrefix and a token form the name of the attribute that holds a redemption.
 	RecordPrefix = "r#"
 	// SpellingPrefix and a Spelling form the name of the attribute that holds a nick as written.
 	SpellingPrefix = "n#"
+	// HoldPrefix and the ID of a hold form the name of the attribute that holds one, in the item of a nick.
+	HoldPrefix = "h#"
 )
 
-// farFuture, the last millisecond of the year 9999, is stored as the end of a voucher that does not expire.
-const farFuture = 253402300799999
+// FarFuture, the last millisecond of the year 9999, is stored as the end of a voucher that does not expire.
+const FarFuture = 253402300799999
 
 // Voucher is a voucher as it is stored.
 type Voucher struct {
@@ -87,7 +100,7 @@ func EncodeVoucher(customer catalog.CustomerID, v voucher.Voucher) Item {
 
 // EncodeEditable returns the attributes that an edit writes, except the limit on uses, which the edit moves separately.
 func EncodeEditable(v voucher.Voucher) Item {
-	it := Item{AttrFrom: Num(0), AttrUntil: Num(int64(farFuture)), AttrDisabled: Bool(v.Disabled)}
+	it := Item{AttrFrom: Num(0), AttrUntil: Num(int64(FarFuture)), AttrDisabled: Bool(v.Disabled)}
 	if !v.ValidFrom.IsZero() {
 		it[AttrFrom] = Millis(v.ValidFrom)
 	}
@@ -121,8 +134,8 @@ func DecodeVoucher(it Item) (Voucher, error) {
 			Code: KeyOf(it).Code(), Written: it.Str(AttrCode), Reward: reward,
 			MaxUses: voucher.Limit(it.Num(AttrMaxUses)), MaxUsesPerNick: voucher.Limit(it.Num(AttrPerNick)),
 			Disabled: it.Bool(AttrDisabled), Nick: nick, Batch: it.Str(AttrBatch), Note: it.Str(AttrNote),
-			Created: it.Time(AttrCreated), Counters: int(it.Num(AttrCounters)), Full: it.Bool(AttrFull),
-			Version: it.Num(AttrVersion),
+			Created: it.Time(AttrCreated), Counters: int(it.Num(AttrCounters)),
+			Version: it.Num(AttrVersion), Over: int(it.Num(AttrOver)), Returns: it.Num(AttrReturns), Undone: int(it.Num(AttrUndone)),
 		},
 		Token:   idempotency.Token(it.Str(AttrToken)),
 		Editing: voucher.Limit(it.Num(AttrEditing)),
@@ -131,10 +144,22 @@ func DecodeVoucher(it Item) (Voucher, error) {
 	if it.Num(AttrFrom) != 0 {
 		v.ValidFrom = it.Time(AttrFrom)
 	}
-	if it.Num(AttrUntil) != farFuture {
+	if it.Num(AttrUntil) != FarFuture {
 		v.ValidUntil = it.Time(AttrUntil)
 	}
-	if it.Has(AttrRedemption) {
+	if it.Has(AttrFullUntil) && it.Num(AttrFullVersion) == v.Version {
+		v.FullUntil = it.Time(AttrFullUntil)
+	}
+	switch {
+	case it.Has(AttrHeldUntil):
+		holder, err := voucher.ParseNick(it.Str(AttrRedeemedBy))
+		if err != nil {
+			return Voucher{}, fmt.Errorf("voucher item: holder: %v", err) //nolint:errorlint // err is a *voucher.FieldError
+		}
+		v.Held = &voucher.Hold{
+			Kind: voucher.HoldSingleUse, ID: it.Str(AttrRedemption), Until: it.Time(AttrHeldUntil), Nick: holder,
+		}
+	case it.Has(AttrRedemption):
 		v.Redeemed = &voucher.Redemption{
 			ID: it.Str(AttrRedemption), At: it.Time(AttrRedeemed), Nick: it.Str(AttrRedeemedBy),
 			Code: v.Written, Reward: v.Reward,
@@ -181,19 +206,24 @@ type Counter struct {
 	Number     int // from 0
 	Left, Used int
 	Version    int64
+	Lapse      time.Time // no hold lapses earlier; zero: the counter never had one
 }
 
 // DecodeCounter reads the counter with the given number.
 func DecodeCounter(number int, it Item) Counter {
-	return Counter{Number: number, Left: int(it.Num(AttrLeft)), Used: int(it.Num(AttrUsed)), Version: it.Num(AttrVersion)}
+	counter := Counter{Number: number, Left: int(it.Num(AttrLeft)), Used: int(it.Num(AttrUsed)), Version: it.Num(AttrVersion)}
+	if it.Has(AttrLapse) {
+		counter.Lapse = it.Time(AttrLapse)
+	}
+	return counter
 }
 
 // EncodeRecord returns the value of the attribute that records a redemption of a code with many uses: its ID, the time in
 // milliseconds in base 36, and the Spelling of the nick, separated by dots. The value is this terse because ten of them, in the
 // item of a nick, must fit in 1 KB, the size that one write unit covers. The code and the reward are those of the voucher, which
 // never change.
-func EncodeRecord(claim voucher.Claim) types.AttributeValue {
-	return Str(claim.RedemptionID + "." + strconv.FormatInt(claim.At.UnixMilli(), 36) + "." + Spelling(claim.Nick))
+func EncodeRecord(id string, at time.Time, nick voucher.Nick) types.AttributeValue {
+	return Str(id + "." + strconv.FormatInt(at.UnixMilli(), 36) + "." + Spelling(nick))
 }
 
 // Spelling identifies one way of writing a nick. Together with SpellingPrefix it names the attribute that holds the nick as
@@ -227,6 +257,9 @@ func Recorded(token idempotency.Token, v voucher.Voucher, it Item) (redemption v
 	}
 	redemption, spelling, err := DecodeRecord(text)
 	redemption.Nick, redemption.Code, redemption.Reward = it.Str(SpellingPrefix+spelling), v.Written, v.Reward
+	if strings.Contains(it.Str(SortKey), RedemptionInfix) && it.Has(AttrUndone) {
+		redemption.Undone, redemption.UndoReason = it.Time(AttrUndone), it.Str(AttrReason)
+	}
 	return redemption, err == nil, err
 }
 

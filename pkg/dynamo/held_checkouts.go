@@ -1,0 +1,240 @@
+package dynamo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/voucher"
+)
+
+// Tables are the names of the tables that a store writes together.
+type Tables struct{ Checkouts, Vouchers, Refusals string }
+
+// HeldCheckouts stores checkouts that hold a use of a voucher, or replace another checkout. It implements checkout.HoldStore. Create it
+// with NewHeldCheckouts.
+type HeldCheckouts struct {
+	uses
+
+	tables Tables
+}
+
+// NewHeldCheckouts returns a store of held checkouts; random is as in NewRedemptions.
+func NewHeldCheckouts(api UsesAPI, tables Tables, random func(n int64) int64) *HeldCheckouts {
+	return &HeldCheckouts{uses{api, tables.Vouchers, random}, tables}
+}
+
+// OpenHeld stores a checkout, its hold and the end of the checkout that it replaces in one transaction. If a checkout with the same key
+// is still open or was ordered, OpenHeld returns that one and changes nothing.
+func (s *HeldCheckouts) OpenHeld(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
+	var lost lostAttempt
+	kept, err := s.openHeld(ctx, opening, &lost)
+	if lost.mayContradict(err) {
+		err = &UnavailableError{Err: errMayBeApplied}
+	}
+	return kept, table.Outcome(err)
+}
+
+func (s *HeldCheckouts) openHeld(ctx context.Context, opening checkout.Opening, lost *lostAttempt) (checkout.Checkout, error) {
+	h := &holding{Opening: opening, until: voucher.HeldUntil(opening.Checkout.Expires)}
+	blind := h.Voucher.Limited() && h.Voucher.FullUntil.IsZero() // the counters may have uses left
+	for attempt := 0; ; attempt++ {
+		err := s.openOnce(ctx, h, s.randomCounter(h.Voucher, blind), lost)
+		switch {
+		case err == nil:
+			return h.kept, nil
+		case errors.Is(err, errCounterEmpty):
+			blind = false
+			continue
+		case errors.Is(err, errLookAgain) && h.Checkout.Code != "":
+			h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request)
+		case table.IsConflict(err):
+			err = nil
+		}
+		if err == nil {
+			err = table.Wait(ctx, table.Backoff(attempt, s.random))
+		}
+		if err != nil {
+			return checkout.Checkout{}, err
+		}
+	}
+}
+
+// holding is a checkout that is being opened.
+type holding struct {
+	checkout.Opening
+
+	until time.Time         // when a new hold lapses
+	kept  checkout.Checkout // the result
+}
+
+// openOnce tries once to open the checkout with a free use, which it looks for if it is nil.
+func (s *HeldCheckouts) openOnce(ctx context.Context, h *holding, free *freeUse, lost *lostAttempt) error {
+	h.kept = h.Checkout
+	var held []action
+	if h.Checkout.Code != "" {
+		var err error
+		if held, err = s.hold(ctx, h, free); err != nil {
+			return err
+		}
+	}
+	put := putCheckout(s.tables.Checkouts, h.Customer, h.kept)
+	actions := []action{{types.TransactWriteItem{Put: &put}, h.keep}}
+	if h.Replaces != nil {
+		release := change(h.Customer, h.Replaces.ID, table.StatusOpen)
+		release.Set(table.AttrStatus, table.Str(table.StatusReplaced))
+		actions = append(actions, updating(s.tables.Checkouts, release, func(table.Item) error { return checkout.ErrNotReplaceable }))
+	}
+	return transact(ctx, s.api, append(actions, held...), lost.note)
+}
+
+// keep makes the checkout that is stored already the result.
+func (h *holding) keep(old table.Item) error {
+	h.kept = table.DecodeCheckout(old)
+	return nil
+}
+
+// hold decides which use the checkout holds, and returns the actions that take it. It shares the hold of the checkout that is replaced,
+// or a hold of the nick if the nick can get no other use.
+func (s *HeldCheckouts) hold(ctx context.Context, h *holding, free *freeUse) ([]action, error) {
+	shared, canShare := h.Shared(h.Voucher, h.Uses)
+	if canShare && h.Replaces != nil && h.Replaces.Hold != nil && h.Replaces.Hold.ID == shared.ID {
+		return s.share(h, shared)
+	}
+	taken, err := s.take(ctx, h, free)
+	reason, _ := voucher.IsRefusal(err)
+	if canShare && (reason == voucher.ReasonUsedUp || reason == voucher.ReasonNickLimit) {
+		return s.share(h, shared)
+	}
+	return taken, err
+}
+
+// take returns the actions that take a free use for a new hold.
+func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]action, error) {
+	request, kind := h.Claim.Request, h.Voucher.HoldKind()
+	if err := cmp.Or(h.Voucher.Refuse(request), h.Voucher.RefuseNick(h.Uses, request.At)); err != nil {
+		return nil, err
+	}
+	hold := &voucher.Hold{Kind: kind, ID: h.Claim.RedemptionID, Counter: noCounter, Until: h.until}
+	h.kept.Hold = hold
+	var actions []action
+	switch kind {
+	case voucher.HoldNothing:
+		return nil, nil
+	case voucher.HoldSingleUse:
+		call := takeSingleUse(h.Claim, hold.Until)
+		call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version)) // so the rules, which accepted the voucher, still do
+		actions = append(actions, updating(s.table, call, nil))
+	case voucher.HoldCounted, voucher.HoldCountedByNick, voucher.HoldByNick:
+		if own := ownToSwap(h.Voucher, h.Uses, request); own != nil {
+			free = own
+		}
+		if kind.IsCounted() {
+			var err error
+			if free, err = s.settle(ctx, request, h.Voucher, free); err != nil {
+				return nil, err
+			}
+			hold.Counter = free.counter
+			actions = append(s.taking(request, *free, hold.Until), s.inserting(request, *hold))
+		}
+		if kind.IsByNick() {
+			call := &table.Update{Key: table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))}
+			call.Set(table.HoldPrefix+hold.ID, table.EncodeHold(*hold))
+			countForNick(call, h.Voucher, h.Uses, request, free)
+			actions = append(actions, updating(s.table, call, nil))
+		}
+	}
+	counted, err := s.countForSource(ctx, h)
+	return append(actions, counted...), err
+}
+
+// noCounter is the counter of a hold whose use no counter counts.
+const noCounter = -1
+
+// inserting is the action that stores a counted hold.
+func (s *HeldCheckouts) inserting(request voucher.Request, hold voucher.Hold) action {
+	it := table.HoldKey(request.Customer, request.Code, hold).Attributes()
+	if hold.Kind.IsByNick() {
+		it[table.AttrHolder] = table.Str(table.HashNick(request.Nick))
+	}
+	return inserting(s.table, it)
+}
+
+// share returns the actions that let the checkout share a live hold, which then lasts at least as long as a new one. Only one of the
+// checkouts that share a hold can be ordered.
+func (s *HeldCheckouts) share(h *holding, shared voucher.Hold) ([]action, error) {
+	request := h.Claim.Request
+	if err := h.Voucher.RefuseShare(request); err != nil {
+		return nil, err
+	}
+	longer := shared
+	if h.until.After(shared.Until) {
+		longer.Until = h.until
+	}
+	h.kept.Hold = &longer
+	var actions []action
+	if shared.Kind.IsCounted() && longer.Until.After(shared.Until) {
+		actions = append(actions, deleting(s.table, table.HoldKey(request.Customer, request.Code, shared)), s.inserting(request, longer))
+	}
+	switch {
+	case shared.Kind == voucher.HoldSingleUse:
+		claim := h.Claim
+		claim.RedemptionID = shared.ID
+		call := &table.Update{Key: table.VoucherKey(request.Customer, request.Code)}
+		setSingleUse(call, claim, longer.Until)
+		call.RequireEqual(table.AttrRedemption, table.Str(shared.ID))
+		call.RequireEqual(table.AttrHeldUntil, table.Millis(shared.Until))
+		actions = append(actions, updating(s.table, call, nil))
+	case shared.Kind.IsByNick():
+		name := table.HoldPrefix + shared.ID
+		call := &table.Update{Key: table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))}
+		call.Set(name, table.EncodeHold(longer))
+		call.RequireEqual(name, table.EncodeHold(shared))
+		actions = append(actions, updating(s.table, call, nil))
+	case len(actions) == 0:
+		actions = append(actions, requiring(s.table, table.HoldKey(request.Customer, request.Code, shared)))
+	}
+	return actions, nil
+}
+
+// sourceRetention is how long the item of a source is stored after its last hold has lapsed.
+const sourceRetention = time.Hour
+
+// countForSource returns the action that adds the new hold to the live holds of the source, or a *checkout.TooManyHoldsError.
+func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding) ([]action, error) {
+	if h.Source == "" {
+		return nil, nil
+	}
+	key := table.SourceHoldsKey(h.Customer, h.Source)
+	it, err := table.Get(ctx, s.api, s.tables.Refusals, key, nil)
+	if err != nil {
+		return nil, err
+	}
+	live := []int64{h.until.UnixMilli()}
+	for field := range strings.FieldsSeq(it.Str(table.AttrLapses)) {
+		if until, err := strconv.ParseInt(field, 36, 64); err == nil && until > h.Claim.At.UnixMilli() {
+			live = append(live, until)
+		}
+	}
+	slices.Sort(live)
+	if len(live) > checkout.MaxHoldsPerSource {
+		return nil, &checkout.TooManyHoldsError{Until: time.UnixMilli(live[0]).UTC()}
+	}
+	var lapses []string
+	for _, until := range live {
+		lapses = append(lapses, strconv.FormatInt(until, 36))
+	}
+	call := &table.Update{Key: key}
+	call.Set(table.AttrLapses, table.Str(strings.Join(lapses, " ")))
+	call.Set(table.AttrExpiresAt, table.Num(live[len(live)-1]/1000+int64(sourceRetention/time.Second)))
+	call.RequireEqual(table.AttrLapses, it[table.AttrLapses])
+	return []action{updating(s.tables.Refusals, call, nil)}, nil
+}

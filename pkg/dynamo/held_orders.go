@@ -1,0 +1,219 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/voucher"
+)
+
+// placeHeld makes a checkout with a code an order, and its hold a redemption. If the hold was passed on, the error is
+// checkout.ErrExpired.
+//
+// An order goes through even after its hold has lapsed, unless somebody took the use over: the order and the takeover both need the
+// hold as it is stored, so only one of them succeeds.
+func (s *Orders) placeHeld(
+	ctx context.Context, customer catalog.CustomerID, c checkout.Checkout, order checkout.Order, expiresAfter time.Time,
+) (checkout.Checkout, error) {
+	claim, err := claimOf(customer, c, order.Placed)
+	if err != nil {
+		return checkout.Checkout{}, err
+	}
+	hold := *c.Hold
+	for attempt := 0; ; attempt++ {
+		kept, err := s.placeOnce(ctx, claim, hold, c, order, expiresAfter)
+		switch {
+		case errors.Is(err, errLookAgain):
+			hold, err = s.holdNow(ctx, claim.Request, hold)
+		case table.IsConflict(err):
+			err = nil
+		case err == nil:
+			return kept, nil
+		}
+		if errors.Is(err, checkout.ErrExpired) {
+			return s.withoutHold(ctx, customer, c)
+		}
+		if err == nil {
+			err = table.Wait(ctx, table.Backoff(attempt, s.random))
+		}
+		if err != nil {
+			return checkout.Checkout{}, err
+		}
+	}
+}
+
+// claimOf returns the claim for the redemption that an order of a checkout makes. Its token is that of the checkout, so that the order
+// and its redemption find each other.
+func claimOf(customer catalog.CustomerID, c checkout.Checkout, at time.Time) (voucher.Claim, error) {
+	code, badCode := voucher.ParseCode(c.Code)
+	nick, badNick := voucher.ParseNick(c.Nick)
+	if badCode != nil || badNick != nil {
+		return voucher.Claim{}, errors.New("checkout item: malformed code or nick")
+	}
+	return voucher.Claim{
+		Request:      voucher.Request{Customer: customer, Code: code, Nick: nick, At: at},
+		RedemptionID: c.Hold.ID, Token: c.ID.Token(),
+	}, nil
+}
+
+// placeOnce tries once to place the order with the hold as it was last seen.
+func (s *Orders) placeOnce(
+	ctx context.Context, claim voucher.Claim, hold voucher.Hold, c checkout.Checkout, order checkout.Order, expiresAfter time.Time,
+) (checkout.Checkout, error) {
+	if err := s.refuseLate(ctx, claim.Request, hold); err != nil {
+		return checkout.Checkout{}, err
+	}
+	kept := c
+	kept.Order = &order
+	place := updating(s.checkouts, placing(claim.Customer, c.ID, order, expiresAfter), func(old table.Item) error {
+		kept = table.DecodeCheckout(old)
+		return nil
+	})
+	err := transact(ctx, s.api, append([]action{place}, s.redeeming(claim, hold)...))
+	return kept, err
+}
+
+// refuseLate returns checkout.ErrExpired for an order after the hold has lapsed if a limit was lowered: a lapsed use counts as free, so
+// the order would take one too many. The voucher is read before the nick's item, because holds only move later.
+func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold voucher.Hold) error {
+	if !hold.HasLapsed(request.At) || !hold.Kind.IsCounted() && !hold.Kind.IsByNick() {
+		return nil
+	}
+	v, err := table.ReadVoucher(ctx, s.api, s.table, request.Customer, request.Code)
+	if err != nil {
+		return err
+	}
+	if v.Over > 0 {
+		return checkout.ErrExpired
+	}
+	if !hold.Kind.IsByNick() {
+		return nil
+	}
+	uses, err := s.nickUses(ctx, request, hold.Kind)
+	if err == nil && uses.Taken > int(v.MaxUsesPerNick) {
+		err = checkout.ErrExpired
+	}
+	return err
+}
+
+func (s *Orders) nickUses(ctx context.Context, request voucher.Request, kind voucher.HoldKind) (voucher.NickUses, error) {
+	key := table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))
+	it, err := table.Get(ctx, s.api, s.table, key, nil)
+	if err != nil {
+		return voucher.NickUses{}, err
+	}
+	return table.DecodeNickUses(kind, it)
+}
+
+// redeeming returns the actions that make a hold a redemption.
+func (s *Orders) redeeming(claim voucher.Claim, hold voucher.Hold) []action {
+	var actions []action
+	if hold.Kind.IsCounted() {
+		actions = append(actions, deleting(s.table, table.HoldKey(claim.Customer, claim.Code, hold)))
+	}
+	call := &table.Update{Key: table.RedemptionKey(claim.Customer, claim.Code, claim.Token)}
+	switch {
+	case hold.Kind == voucher.HoldSingleUse:
+		call.Key = table.VoucherKey(claim.Customer, claim.Code)
+		setSingleUse(call, claim, time.Time{})
+		call.RequireEqual(table.AttrRedemption, table.Str(hold.ID))
+		call.Require("attribute_exists(#heldUntil)")
+		return []action{updating(s.table, call, nil)}
+	case hold.Kind.IsByNick():
+		call.Key = table.NickKey(claim.Customer, claim.Code, table.HashNick(claim.Nick))
+		name := table.HoldPrefix + hold.ID
+		call.Remove(name)
+		call.RequireEqual(name, table.EncodeHold(hold))
+	}
+	record := table.RecordPrefix + string(claim.Token)
+	call.Set(record, table.EncodeRecord(claim.RedemptionID, claim.At, claim.Nick))
+	setSpelling(call, claim.Nick)
+	call.RequireEqual(record, nil)
+	return append(actions, updating(s.table, call, nil))
+}
+
+// holdNow returns a hold as it is stored, because a newer checkout that shares it may have made it last longer. If it is gone, the error
+// is checkout.ErrExpired.
+func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold voucher.Hold) (voucher.Hold, error) {
+	switch {
+	case hold.Kind == voucher.HoldSingleUse:
+		v, err := table.ReadVoucher(ctx, s.api, s.table, request.Customer, request.Code)
+		if err != nil {
+			return hold, err
+		}
+		if v.Held != nil && v.Held.ID == hold.ID {
+			return *v.Held, nil
+		}
+	case hold.Kind.IsByNick():
+		uses, err := s.nickUses(ctx, request, hold.Kind)
+		if err != nil {
+			return hold, err
+		}
+		for _, now := range uses.Holds {
+			if now.ID == hold.ID {
+				return now, nil
+			}
+		}
+	}
+	return hold, checkout.ErrExpired
+}
+
+// withoutHold returns what became of a checkout whose hold is gone: the order that another request placed, or the checkout as it was
+// released. If somebody else took the use, the error is checkout.ErrExpired.
+func (s *Orders) withoutHold(ctx context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
+	now, err := recall(ctx, s.api, s.checkouts, customer, c.ID.Token())
+	if err == nil && now.ID == c.ID && now.Order == nil && !now.Released {
+		err = checkout.ErrExpired
+	}
+	return now, err
+}
+
+// cancelHeld cancels an order of a checkout with a code, and undoes its redemption.
+func (s *Orders) cancelHeld(
+	ctx context.Context, customer catalog.CustomerID, c checkout.Checkout, reason string, at time.Time,
+) (checkout.Checkout, error) {
+	claim, err := claimOf(customer, c, at)
+	if err != nil {
+		return checkout.Checkout{}, err
+	}
+	for attempt := 0; ; attempt++ {
+		kept := c
+		order := *c.Order
+		order.Cancelled, order.Reason = at, reason
+		kept.Order = &order
+		undone, err := s.undoing(ctx, claim, s.whereOrdered(claim, *c.Hold), reason)
+		if err == nil {
+			cancel := updating(s.checkouts, cancelling(customer, c.ID, reason, at), func(old table.Item) error {
+				kept = table.DecodeCheckout(old)
+				return nil
+			})
+			err = transact(ctx, s.api, append([]action{cancel}, undone...))
+		}
+		if !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
+			return kept, err
+		}
+		// Another request may have cancelled the order; then its redemption is no longer where it was.
+		if c, err = recall(ctx, s.api, s.checkouts, customer, c.ID.Token()); err != nil || c.Order == nil || c.Order.Status() == checkout.OrderCancelled {
+			return c, err
+		}
+		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
+			return checkout.Checkout{}, err
+		}
+	}
+}
+
+// whereOrdered returns the key of the item that holds the redemption of an order.
+func (s *Orders) whereOrdered(claim voucher.Claim, hold voucher.Hold) table.Key {
+	switch {
+	case hold.Kind == voucher.HoldSingleUse:
+		return table.VoucherKey(claim.Customer, claim.Code)
+	case hold.Kind.IsByNick():
+		return table.NickKey(claim.Customer, claim.Code, table.HashNick(claim.Nick))
+	default:
+		return table.RedemptionKey(claim.Customer, claim.Code, claim.Token)
+	}
+}

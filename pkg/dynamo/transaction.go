@@ -1,0 +1,102 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/dynamo/internal/table"
+)
+
+// errLookAgain means that a condition failed because what was read before has changed since. Nothing was written.
+var errLookAgain = errors.New("the items have changed since they were read")
+
+// transactor is the part of DynamoDB that transactions need.
+type transactor interface {
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+}
+
+// action is one write of a transaction. failed returns what it means that its condition failed, by the item as it is stored; without
+// it, failing means errLookAgain.
+type action struct {
+	write  types.TransactWriteItem
+	failed func(old table.Item) error
+}
+
+// updating is the action of an update.
+func updating(name string, call *table.Update, failed func(old table.Item) error) action {
+	return action{call.Action(name), failed}
+}
+
+// inserting is the action that puts an item, unless one has its key.
+func inserting(name string, it table.Item) action {
+	return action{write: types.TransactWriteItem{Put: &types.Put{
+		TableName: aws.String(name), Item: it, ConditionExpression: aws.String("attribute_not_exists(" + table.SortKey + ")"),
+	}}}
+}
+
+// deleting is the action that deletes an item that exists.
+func deleting(name string, key table.Key) action {
+	return action{write: types.TransactWriteItem{Delete: &types.Delete{
+		TableName: aws.String(name), Key: key.Attributes(), ConditionExpression: aws.String("attribute_exists(" + table.SortKey + ")"),
+	}}}
+}
+
+// requiring is the action that writes nothing and requires that an item exists.
+func requiring(name string, key table.Key) action {
+	return action{checking(name, key, "attribute_exists("+table.SortKey+")"), nil}
+}
+
+// requiringAbsent is the action that writes nothing and requires that no item has a key.
+func requiringAbsent(name string, key table.Key, failed func(old table.Item) error) action {
+	return action{checking(name, key, "attribute_not_exists("+table.SortKey+")"), failed}
+}
+
+func checking(name string, key table.Key, condition string) types.TransactWriteItem {
+	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+		TableName: aws.String(name), Key: key.Attributes(), ConditionExpression: aws.String(condition),
+	}}
+}
+
+// transact does all of the actions or none. If conditions fail, the first one decides. After a conflict, which table.IsConflict
+// recognizes, the transaction was not applied. A single update needs no transaction, which would take twice the units.
+func transact(ctx context.Context, api transactor, actions []action, options ...func(*dynamodb.Options)) error {
+	if update := actions[0].write.Update; update != nil && len(actions) == 1 {
+		_, err := api.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: update.TableName, Key: update.Key, UpdateExpression: update.UpdateExpression, ConditionExpression: update.ConditionExpression,
+			ExpressionAttributeNames: update.ExpressionAttributeNames, ExpressionAttributeValues: update.ExpressionAttributeValues,
+			ReturnValuesOnConditionCheckFailure: update.ReturnValuesOnConditionCheckFailure,
+		}, options...)
+		if old, failed := table.OldItem(err); failed {
+			return actions[0].meaning(old)
+		}
+		return err
+	}
+	input := &dynamodb.TransactWriteItemsInput{}
+	for _, a := range actions {
+		input.TransactItems = append(input.TransactItems, a.write)
+	}
+	_, err := api.TransactWriteItems(ctx, input, options...)
+	canceled, is := errors.AsType[*types.TransactionCanceledException](err)
+	if !is || len(canceled.CancellationReasons) != len(actions) || table.IsConflict(err) {
+		return err
+	}
+	for i, reason := range canceled.CancellationReasons {
+		if aws.ToString(reason.Code) == table.ConditionFailed {
+			return actions[i].meaning(reason.Item)
+		}
+	}
+	return err
+}
+
+// meaning returns what it means that the action's condition failed.
+func (a action) meaning(old table.Item) error {
+	if a.failed == nil {
+		return errLookAgain
+	}
+	return a.failed(old)
+}

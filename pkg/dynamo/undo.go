@@ -1,0 +1,233 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/voucher"
+)
+
+// RedemptionRecords undoes and lists redemptions. It implements voucher.UndoStore. Create it with NewRedemptionRecords.
+//
+// An undone redemption keeps its record, in an item of its own under its token. A retry of the redemption finds it there.
+type RedemptionRecords struct {
+	uses
+
+	checkouts string
+}
+
+// NewRedemptionRecords returns the redemptions in a table of vouchers. The table of checkouts tells which of them orders made. random is
+// as in NewRedemptions.
+func NewRedemptionRecords(api UsesAPI, tables Tables, random func(n int64) int64) *RedemptionRecords {
+	return &RedemptionRecords{uses{api, tables.Vouchers, random}, tables.Checkouts}
+}
+
+// Undo marks a redemption as undone and gives its use back, in one transaction.
+func (s *RedemptionRecords) Undo(ctx context.Context, request voucher.UndoRequest) (voucher.Redemption, error) {
+	redemption, err := s.undo(ctx, request)
+	return redemption, table.Outcome(err)
+}
+
+func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoRequest) (voucher.Redemption, error) {
+	for attempt := 0; ; attempt++ {
+		found, err := s.locate(ctx, request)
+		if err != nil || !found.redemption.Undone.IsZero() {
+			return found.redemption, err
+		}
+		if err := s.refuseOrdered(ctx, request, found); err != nil {
+			return voucher.Redemption{}, err
+		}
+		claim := voucher.Claim{
+			Request: voucher.Request{Customer: request.Customer, Code: request.Code, At: request.At}, RedemptionID: request.ID, Token: found.token,
+		}
+		actions, err := s.undoing(ctx, claim, found.key, request.Reason)
+		if err == nil {
+			err = transact(ctx, s.api, actions)
+		}
+		if err == nil {
+			found.redemption.Undone, found.redemption.UndoReason = request.At, request.Reason
+			return found.redemption, nil
+		}
+		if !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
+			return voucher.Redemption{}, err
+		}
+		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
+			return voucher.Redemption{}, err
+		}
+	}
+}
+
+// refuseOrdered returns voucher.ErrRedemptionOfOrder if an order made the redemption. Their tokens are equal.
+func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.UndoRequest, found stored) error {
+	c, err := recall(ctx, s.api, s.checkouts, request.Customer, found.token)
+	switch {
+	case errors.Is(err, checkout.ErrNotFound):
+		return nil
+	case err == nil && c.Order != nil && c.Hold != nil && c.Hold.ID == request.ID:
+		return voucher.ErrRedemptionOfOrder
+	default:
+		return err
+	}
+}
+
+// undoing returns the actions that undo the redemption with the claim's ID and token, whose record is in the item with the key. If the
+// record is not there, the error is errLookAgain.
+func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, reason string) ([]action, error) {
+	v, err := table.ReadVoucher(ctx, s.api, s.table, claim.Customer, claim.Code)
+	if err != nil {
+		return nil, err
+	}
+	record, call := table.RecordPrefix+string(claim.Token), &table.Update{Key: key}
+	redemption := v.Redeemed
+	switch kind := v.HoldKind(); {
+	case kind == voucher.HoldSingleUse:
+		for _, name := range []string{table.AttrRedemption, table.AttrToken, table.AttrRedeemed, table.AttrRedeemedBy} {
+			call.Remove(name)
+		}
+		call.RequireEqual(table.AttrRedemption, table.Str(claim.RedemptionID))
+		call.RequireEqual(table.AttrToken, table.Str(claim.Token))
+		call.RequireEqual(table.AttrHeldUntil, nil)
+	case kind.IsByNick():
+		it, err := table.Get(ctx, s.api, s.table, key, errLookAgain)
+		if err != nil {
+			return nil, err
+		}
+		recorded, found, err := table.Recorded(claim.Token, v.Voucher, it)
+		if err != nil {
+			return nil, err
+		}
+		if redemption = nil; found {
+			redemption = &recorded
+		}
+		call.Remove(record)
+		call.Add(table.AttrTaken, -1)
+		call.RequireEqual(record, it[record])
+	default: // the record stays in its own item
+		call.Set(table.AttrUndone, table.Millis(claim.At))
+		call.Set(table.AttrReason, table.Str(reason))
+		call.Require("attribute_exists(" + call.Alias(record) + ")")
+		call.RequireEqual(table.AttrUndone, nil)
+	}
+	actions := []action{updating(s.table, call, nil)}
+	if v.HoldKind() == voucher.HoldSingleUse || v.HoldKind().IsByNick() {
+		if redemption == nil || redemption.ID != claim.RedemptionID {
+			return nil, errLookAgain
+		}
+		call.Add(table.AttrUndone, 1)
+		undone, err := undoneRecord(claim, *redemption, reason)
+		if err != nil {
+			return nil, err
+		}
+		actions = append(actions, inserting(s.table, undone))
+	}
+	if !v.Limited() {
+		return actions, nil
+	}
+	counter, err := s.usedCounter(ctx, claim.Request, v.Voucher)
+	return append(actions, s.returning(claim.Request, v.Voucher, counter)...), err
+}
+
+// undoneRecord returns the item of a redemption that was undone, under its token.
+func undoneRecord(claim voucher.Claim, redemption voucher.Redemption, reason string) (table.Item, error) {
+	nick, err := voucher.ParseNick(redemption.Nick)
+	if err != nil {
+		return nil, errors.New("stored redemption: malformed nick")
+	}
+	it := table.RedemptionKey(claim.Customer, claim.Code, claim.Token).Attributes()
+	it[table.RecordPrefix+string(claim.Token)] = table.EncodeRecord(redemption.ID, redemption.At, nick)
+	if spelling := table.Spelling(nick); spelling != "" {
+		it[table.SpellingPrefix+spelling] = table.Str(nick.Written)
+	}
+	it[table.AttrUndone], it[table.AttrReason] = table.Millis(claim.At), table.Str(reason)
+	return it, nil
+}
+
+// stored is a redemption and the item that holds it.
+type stored struct {
+	key        table.Key
+	token      idempotency.Token
+	redemption voucher.Redemption
+}
+
+// locate finds a redemption of a code, undone or not, or returns voucher.ErrRedemptionNotFound. It looks first where the redemption most
+// likely is. Otherwise it reads all redemptions of the code.
+func (s *RedemptionRecords) locate(ctx context.Context, request voucher.UndoRequest) (stored, error) {
+	key := table.VoucherKey(request.Customer, request.Code)
+	it, err := table.Get(ctx, s.api, s.table, key, voucher.ErrRedemptionNotFound)
+	if err != nil {
+		return stored{}, err
+	}
+	v, err := table.DecodeVoucher(it)
+	if err != nil {
+		return stored{}, err
+	}
+	if v.Redeemed != nil && v.Redeemed.ID == request.ID {
+		return stored{key, v.Token, *v.Redeemed}, nil
+	}
+	likely := []table.Key{table.RedemptionKey(request.Customer, request.Code, idempotency.Token(request.ID))}
+	if request.Nick != (voucher.Nick{}) {
+		likely = append(likely, table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick)))
+	}
+	items, err := table.BatchGet(ctx, s.api, s.random, s.table, likely...)
+	if err != nil {
+		return stored{}, err
+	}
+	for _, key := range likely {
+		if found, is, err := withID(request.ID, v.Voucher, items[key]); is || err != nil {
+			return found, err
+		}
+	}
+	for bucket := range table.Buckets {
+		query := s.records(request.Customer, v.Code, listPosition{bucket: bucket})
+		for {
+			out, err := s.api.Query(ctx, query)
+			if err != nil {
+				return stored{}, err
+			}
+			for _, it := range out.Items {
+				if found, is, err := withID(request.ID, v.Voucher, it); is || err != nil {
+					return found, err
+				}
+			}
+			if len(out.LastEvaluatedKey) == 0 {
+				break
+			}
+			query.ExclusiveStartKey = out.LastEvaluatedKey
+		}
+	}
+	return stored{}, voucher.ErrRedemptionNotFound
+}
+
+// withID returns the redemption with an ID that an item holds, if there is one.
+func withID(id string, v voucher.Voucher, it table.Item) (found stored, is bool, err error) {
+	all, err := redemptionsIn(it, v)
+	for _, found := range all {
+		if found.redemption.ID == id {
+			return found, true, err
+		}
+	}
+	return stored{}, false, err
+}
+
+// redemptionsIn returns the redemptions that an item holds, in the order of their tokens.
+func redemptionsIn(it table.Item, v voucher.Voucher) ([]stored, error) {
+	var found []stored
+	for _, name := range slices.Sorted(maps.Keys(it)) {
+		token, is := strings.CutPrefix(name, table.RecordPrefix)
+		if !is {
+			continue
+		}
+		redemption, _, err := table.Recorded(idempotency.Token(token), v, it)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, stored{table.KeyOf(it), idempotency.Token(token), redemption})
+	}
+	return found, nil
+}

@@ -1,0 +1,355 @@
+package dynamo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/voucher"
+)
+
+// UsesAPI is the part of DynamoDB that taking uses needs.
+type UsesAPI interface {
+	table.Getter
+	table.BatchGetter
+	transactor
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+}
+
+// uses finds and takes the uses of the vouchers in a table.
+type uses struct {
+	api    UsesAPI
+	table  string
+	random func(n int64) int64
+}
+
+// freeUse is where a use of a limited code can be taken: from what a counter has left, or from a hold that has lapsed.
+type freeUse struct {
+	counter int
+	lapsed  *voucher.Hold
+	holder  string // of the lapsed hold: the HashNick of its nick, if nicks have a limit
+}
+
+// randomCounter returns a counter that may have uses left, or nil if blind is not set.
+func (s *uses) randomCounter(v voucher.Voucher, blind bool) *freeUse {
+	if !blind {
+		return nil
+	}
+	return &freeUse{counter: int(s.random(int64(v.Counters)))}
+}
+
+// errCounterEmpty means that the counter has no uses left.
+var errCounterEmpty = errors.New("the counter has no uses left")
+
+// ownToSwap returns a lapsed hold of the request's own nick if the nick has no use left without it.
+func ownToSwap(v voucher.Voucher, uses voucher.NickUses, request voucher.Request) *freeUse {
+	lapsed := uses.Lapsed(request.At)
+	if len(lapsed) == 0 || uses.Taken < int(v.MaxUsesPerNick) {
+		return nil
+	}
+	return &freeUse{lapsed[0].Counter, &lapsed[0], table.HashNick(request.Nick)}
+}
+
+// settle returns the free use to take, and looks for one if it is nil. While more uses are taken than a lowered limit allows, it drops the
+// lapsed hold that it would take over, and returns errLookAgain.
+func (s *uses) settle(ctx context.Context, request voucher.Request, v voucher.Voucher, free *freeUse) (*freeUse, error) {
+	if free == nil {
+		found, err := s.find(ctx, request, v)
+		if err != nil {
+			return nil, err
+		}
+		free = &found
+	}
+	if free.lapsed == nil || v.Over == 0 {
+		return free, nil
+	}
+	return nil, cmp.Or(s.drop(ctx, request, v, *free), errLookAgain)
+}
+
+// taking returns the actions that take a use from where it is free. until is when the taker's hold lapses; zero: it redeems. The
+// item of the taker's own nick is not among them, even if the lapsed hold is its own.
+func (s *uses) taking(request voucher.Request, free freeUse, until time.Time) []action {
+	if free.lapsed == nil {
+		take := &table.Update{Key: table.CounterKey(request.Customer, request.Code, free.counter)}
+		take.Add(table.AttrLeft, -1)
+		take.Add(table.AttrUsed, 1)
+		if !until.IsZero() {
+			take.SetOnce(table.AttrLapse, table.Millis(until.Add(-lapseMargin)))
+		}
+		take.Condition = "#left >= :least"
+		take.Value(":least", table.Num(1))
+		return []action{updating(s.table, take, func(table.Item) error { return errCounterEmpty })}
+	}
+	taken := []action{deleting(s.table, table.HoldKey(request.Customer, request.Code, *free.lapsed))}
+	if free.holder != "" && free.holder != table.HashNick(request.Nick) {
+		taken = append(taken, s.losing(request, free))
+	}
+	return taken
+}
+
+// losing removes a lapsed hold from the item of the nick that holds it.
+func (s *uses) losing(request voucher.Request, free freeUse) action {
+	lose := &table.Update{Key: table.NickKey(request.Customer, request.Code, free.holder)}
+	name := table.HoldPrefix + free.lapsed.ID
+	lose.RequireEqual(name, table.EncodeHold(*free.lapsed))
+	lose.Remove(name)
+	lose.Add(table.AttrTaken, -1)
+	return updating(s.table, lose, nil)
+}
+
+const (
+	// lapseMargin is how much earlier than its first hold a counter's AttrLapse is. It must exceed holdTick, the length of a request and
+	// the difference between clocks, so that no later hold of the counter lapses before AttrLapse.
+	lapseMargin = time.Minute
+	// longestMark bounds how long a code is marked as full after it had a hold: a hold that is being moved may be missed.
+	longestMark = 29 * time.Minute
+	// holdPage is how many holds of a counter are read at once.
+	holdPage = 8
+)
+
+// errUsedUp means that every use is taken. It is a *voucher.RefusalError.
+func errUsedUp() error { return &voucher.RefusalError{Reason: voucher.ReasonUsedUp} }
+
+// find looks for a free use of a limited code. If there is none, it marks the voucher as full for later requests, and returns a
+// *voucher.RefusalError. If the voucher has changed since it was read, it returns errLookAgain.
+//
+// Items are not read at one instant. Therefore find marks nothing if a use came back or an edit ended meanwhile.
+func (s *uses) find(ctx context.Context, request voucher.Request, v voucher.Voucher) (freeUse, error) {
+	free, until, err := s.look(ctx, request, v)
+	switch {
+	case err != nil:
+		return freeUse{}, err
+	case free != nil:
+		return *free, nil
+	}
+	if err := s.markFull(ctx, request, v, until); err != nil {
+		return freeUse{}, err
+	}
+	return freeUse{}, errUsedUp()
+}
+
+// look returns a free use, or until when there is none.
+func (s *uses) look(ctx context.Context, request voucher.Request, v voucher.Voucher) (free *freeUse, none time.Time, err error) {
+	counters, err := table.ReadCounters(ctx, s.api, s.random, s.table, request.Customer, v.Code, v.Counters)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	var left []int
+	total := 0
+	for _, counter := range counters {
+		total += counter.Left + counter.Used
+		if counter.Left > 0 {
+			left = append(left, counter.Number)
+		}
+	}
+	if len(left) > 0 {
+		return &freeUse{counter: left[s.random(int64(len(left)))]}, time.Time{}, nil
+	}
+	if err := s.storeOver(ctx, request, v, total); err != nil {
+		return nil, time.Time{}, err
+	}
+	none = noLapse()
+	for i, start := 0, int(s.random(int64(len(counters)))); i < len(counters); i++ {
+		counter := counters[(start+i)%len(counters)]
+		if counter.Lapse.IsZero() {
+			continue
+		}
+		none = earliest(none, request.At.Add(longestMark))
+		if counter.Lapse.After(request.At) {
+			none = earliest(none, counter.Lapse)
+			continue
+		}
+		free, next, err := s.lapsed(ctx, request, v, counter.Number)
+		if err != nil || free != nil {
+			return free, time.Time{}, err
+		}
+		none = earliest(none, next)
+	}
+	return nil, none, nil
+}
+
+// noLapse is a time that no hold reaches.
+func noLapse() time.Time { return time.UnixMilli(table.FarFuture).UTC() }
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// lapsed returns one of a counter's lapsed holds, or when the next one lapses.
+func (s *uses) lapsed(ctx context.Context, request voucher.Request, v voucher.Voucher, counter int) (*freeUse, time.Time, error) {
+	prefix := table.HoldsBefore(v.Code, counter, time.UnixMilli(0))
+	prefix = prefix[:len(prefix)-len("0000000000000")]
+	out, err := s.api.Query(ctx, &dynamodb.QueryInput{
+		TableName: aws.String(s.table), ConsistentRead: aws.Bool(true), Limit: aws.Int32(holdPage),
+		KeyConditionExpression: aws.String(table.PartitionKey + " = :bucket AND begins_with(" + table.SortKey + ", :holds)"),
+		ExpressionAttributeValues: table.Item{
+			":bucket": table.Str(table.CounterKey(request.Customer, v.Code, counter).Partition), ":holds": table.Str(prefix),
+		},
+	})
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	var lapsed []freeUse
+	next := noLapse()
+	for _, it := range out.Items {
+		hold, holder, err := table.DecodeHoldItem(v.HoldKind(), it)
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		if hold.HasLapsed(request.At) {
+			lapsed = append(lapsed, freeUse{counter, &hold, holder})
+		} else {
+			next = earliest(next, hold.Until)
+		}
+	}
+	if len(lapsed) == 0 {
+		return nil, next, nil
+	}
+	return &lapsed[s.random(int64(len(lapsed)))], time.Time{}, nil
+}
+
+// markFull marks a voucher as full until a time, unless it was edited, or a use came back, since it was read. Then it returns
+// errLookAgain.
+func (s *uses) markFull(ctx context.Context, request voucher.Request, v voucher.Voucher, until time.Time) error {
+	call := asRead(request, v)
+	call.Set(table.AttrFullUntil, table.Millis(until))
+	call.Set(table.AttrFullVersion, table.Num(v.Version))
+	_, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueNone))
+	if _, failed := table.OldItem(err); failed {
+		return errLookAgain
+	}
+	return err
+}
+
+// asRead begins an update of a voucher whose version and returns are as they were read.
+func asRead(request voucher.Request, v voucher.Voucher) *table.Update {
+	call := &table.Update{Key: table.VoucherKey(request.Customer, v.Code)}
+	call.RequireEqual(table.AttrVersion, table.Num(v.Version))
+	requireReturns(call, v)
+	return call
+}
+
+// requireReturns adds the condition that no use came back since a voucher was read.
+func requireReturns(call *table.Update, v voucher.Voucher) {
+	if v.Returns == 0 {
+		call.RequireEqual(table.AttrReturns, nil)
+	} else {
+		call.RequireEqual(table.AttrReturns, table.Num(v.Returns))
+	}
+}
+
+// storeOver stores by how much the uses taken exceed a limit that shopctl lowered before vouchers stored AttrOver. Then it returns
+// errLookAgain. While an edit of the limit runs, or after one was interrupted, the difference says nothing, and storeOver does nothing.
+func (s *uses) storeOver(ctx context.Context, request voucher.Request, v voucher.Voucher, total int) error {
+	if v.Over > 0 || total <= int(v.MaxUses) {
+		return nil
+	}
+	call := asRead(request, v)
+	call.RequireEqual(table.AttrOver, nil)
+	call.RequireEqual(table.AttrEditing, nil)
+	call.Set(table.AttrOver, table.Num(total-int(v.MaxUses)))
+	_, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueNone))
+	old, failed := table.OldItem(err)
+	if failed && old.Num(table.AttrVersion) == v.Version && old.Num(table.AttrReturns) == v.Returns {
+		return nil
+	}
+	if err == nil || failed {
+		return errLookAgain
+	}
+	return err
+}
+
+// drop gives up the use of a lapsed hold, because more uses are taken than a lowered limit allows.
+func (s *uses) drop(ctx context.Context, request voucher.Request, v voucher.Voucher, free freeUse) error {
+	counter, err := s.usedCounter(ctx, request, v)
+	if err != nil {
+		return err
+	}
+	actions := []action{deleting(s.table, table.HoldKey(request.Customer, v.Code, *free.lapsed))}
+	if free.holder != "" {
+		actions = append(actions, s.losing(request, free))
+	}
+	return transact(ctx, s.api, append(actions, s.returning(request, v, counter)...))
+}
+
+// returning returns the actions by which one use comes back to a counter, or is dropped if more uses are taken than the limit allows.
+func (s *uses) returning(request voucher.Request, v voucher.Voucher, counter int) []action {
+	back := &table.Update{Key: table.CounterKey(request.Customer, v.Code, counter)}
+	back.Add(table.AttrUsed, -1)
+	back.Condition = "#used >= :least"
+	back.Value(":least", table.Num(1))
+	returned := &table.Update{Key: table.VoucherKey(request.Customer, v.Code)}
+	returned.Add(table.AttrReturns, 1)
+	returned.Name(table.AttrOver)
+	if v.Over > 0 {
+		returned.Add(table.AttrOver, -1)
+		returned.Condition = "#over >= :least"
+		returned.Value(":least", table.Num(1))
+	} else {
+		back.Add(table.AttrLeft, 1)
+		returned.Remove(table.AttrFullUntil)
+		returned.Condition = "(attribute_not_exists(#over) OR #over = :zero)"
+		returned.Value(":zero", table.Num(0))
+	}
+	return []action{updating(s.table, back, nil), updating(s.table, returned, nil)}
+}
+
+// usedCounter returns a random counter with uses taken. It stores AttrOver first if that is missing.
+func (s *uses) usedCounter(ctx context.Context, request voucher.Request, v voucher.Voucher) (int, error) {
+	counters, err := table.ReadCounters(ctx, s.api, s.random, s.table, request.Customer, v.Code, v.Counters)
+	if err != nil {
+		return 0, err
+	}
+	var used []int
+	total := 0
+	for _, counter := range counters {
+		total += counter.Left + counter.Used
+		if counter.Used > 0 {
+			used = append(used, counter.Number)
+		}
+	}
+	if err := s.storeOver(ctx, request, v, total); err != nil {
+		return 0, err
+	}
+	if len(used) == 0 {
+		return 0, errLookAgain // being moved
+	}
+	return used[s.random(int64(len(used)))], nil
+}
+
+// HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request.
+func (s *uses) HasFreeUse(ctx context.Context, request voucher.Request, v voucher.Voucher) (bool, error) {
+	free, _, err := s.look(ctx, request, v)
+	if err != nil {
+		return false, table.Outcome(err)
+	}
+	return free != nil && (free.lapsed == nil || v.Over == 0), nil
+}
+
+// Look reads a voucher and what the request's nick has of it, in one call. An unknown code is a *voucher.RefusalError.
+func (s *uses) Look(ctx context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error) {
+	key := table.VoucherKey(request.Customer, request.Code)
+	nick := table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))
+	found, err := table.BatchGet(ctx, s.api, s.random, s.table, key, nick)
+	if err != nil {
+		return voucher.Voucher{}, voucher.NickUses{}, table.Outcome(err)
+	}
+	if found[key] == nil {
+		return voucher.Voucher{}, voucher.NickUses{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
+	}
+	v, err := table.DecodeVoucher(found[key])
+	if err != nil {
+		return voucher.Voucher{}, voucher.NickUses{}, err
+	}
+	nickUses, err := table.DecodeNickUses(v.HoldKind(), found[nick])
+	return v.Voucher, nickUses, err
+}
