@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func uses(stored *simulatedDynamoDB, code voucher.Code) (left, used, records int
 		left += int(it.Num(table.AttrLeft))
 		used += int(it.Num(table.AttrUsed))
 		for name := range it {
-			if len(name) > len(table.RecordPrefix) && name[:len(table.RecordPrefix)] == table.RecordPrefix {
+			if strings.HasPrefix(name, table.RecordPrefix) {
 				records++
 			}
 		}
@@ -33,8 +34,8 @@ func uses(stored *simulatedDynamoDB, code voucher.Code) (left, used, records int
 	return left, used, records
 }
 
-// Twenty requests race for five uses in three counters. Whatever fails, each use is either left or recorded once, and no use is
-// refused while one is left.
+// Twenty requests, some of them repetitions, race for five uses in three counters. Whatever fails, each use is either left or recorded
+// once, a repetition gets the same redemption, and in the end no use is left.
 func TestRedeem_ConcurrentRequestsAndFaults_TakeEveryUseOnce(t *testing.T) {
 	t.Parallel()
 	for what, faults := range map[string]faults{"reliable": {}, "every fault": everyFault(0.05)} {
@@ -49,7 +50,7 @@ func TestRedeem_ConcurrentRequestsAndFaults_TakeEveryUseOnce(t *testing.T) {
 
 func raceForFiveUses(s *simulation) {
 	v, err := voucher.New(voucher.Terms{
-		Written: "SUMMER20", MaxUses: new(voucher.Limit(5)), Counters: 3,
+		Written: "SUMMER20", MaxUses: new(voucher.Limit(5)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 3,
 		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 	}, s.now())
 	if err != nil {
@@ -64,29 +65,34 @@ func raceForFiveUses(s *simulation) {
 		}
 	}
 	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(s.dynamodb, simulatedVouchers, s.random.Int64N), Random: s.random}
-	redeemed, unknown := 0, 0
+	redeemed := make(map[string]voucher.Redemption) // by key
+	unknown := 0
 	for i := range 20 {
-		s.request(fmt.Sprintf("redeem %02d", i), func(ctx context.Context) {
+		key := fmt.Sprint("order-", 1040+i%12) // some requests are repetitions
+		s.request(fmt.Sprintf("redeem %02d %s", i, key), func(ctx context.Context) {
 			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			defer cancel()
-			r := request(s.t, "SUMMER20", fmt.Sprintf("Alder%d", i), fmt.Sprintf("order-%d", i))
+			r := request(s.t, "SUMMER20", "Alder", key)
 			r.At = s.now()
-			_, _, err := redeemer.Redeem(ctx, r)
+			redemption, _, err := redeemer.Redeem(ctx, r)
+			before, repeated := redeemed[key]
 			_, unavailable := errors.AsType[*dynamo.UnavailableError](err)
 			reason, _ := voucher.IsRefusal(err)
 			switch {
+			case err == nil && repeated && redemption != before:
+				s.t.Errorf("%s: redeemed as %+v and as %+v", key, before, redemption)
 			case err == nil:
-				redeemed++
+				redeemed[key] = redemption
 			case unavailable:
 				unknown++
-			case reason != voucher.ReasonUsedUp:
-				s.t.Errorf("request %d: %v", i, err)
+			case reason != voucher.ReasonUsedUp || repeated:
+				s.t.Errorf("%s: %v", key, err)
 			}
 		})
 	}
 	s.run()
 	_, used, _ := uses(s.setup, v.Code)
-	if used != 5 || redeemed > 5 || redeemed+unknown < 5 || s.faults == (faults{}) && unknown > 0 {
-		s.t.Errorf("%d used, %d redeemed, %d unknown", used, redeemed, unknown)
+	if used != 5 || len(redeemed) > 5 || len(redeemed)+unknown < 5 || s.faults == (faults{}) && unknown > 0 {
+		s.t.Errorf("%d used, %d redeemed, %d unknown", used, len(redeemed), unknown)
 	}
 }

@@ -52,7 +52,8 @@ type simulatedTables struct {
 	hidden    map[itemKey]table.Item // what others still see of items in transactions that are half visible
 	locked    map[itemKey]bool       // items in such transactions
 	tokens    map[string]*transaction
-	committed func() // called after every write that changed something
+	forgotten bool   // whether DynamoDB has forgotten all tokens
+	committed func() // called after every write
 }
 
 // transaction is one that was applied under a client's token.
@@ -103,10 +104,11 @@ type moment func(f func() error) error
 
 // operation is a call. A read may have several moments, a write changes something in its first.
 type operation[Out any] struct {
-	name  string
-	keys  []itemKey
-	write bool
-	apply func(at moment) (*Out, error)
+	name      string
+	keys      []itemKey
+	write     bool
+	exclusive bool // whether the call conflicts with transactions; every write does
+	apply     func(at moment) (*Out, error)
 }
 
 // call runs an operation as the SDK's client does: it makes attempts until one succeeds, fails for good, or the context ends.
@@ -123,7 +125,7 @@ func call[Out any](ctx context.Context, d *simulatedDynamoDB, options []func(*dy
 	attempts := retry.NewAttemptMiddleware(configured.Retryer, func(request any) any { return request })
 	_, _, err := attempts.HandleFinalize(ctx, middleware.FinalizeInput{}, middleware.FinalizeHandlerFunc(
 		func(ctx context.Context, _ middleware.FinalizeInput) (_ middleware.FinalizeOutput, _ middleware.Metadata, err error) {
-			out, err = o.apply(d.attempt(ctx, o.name, o.keys, o.write))
+			out, err = o.apply(d.attempt(ctx, arrival{o.name, o.keys, o.write, o.write || o.exclusive}))
 			return middleware.FinalizeOutput{}, middleware.Metadata{}, respond(err)
 		}))
 	if err != nil {
@@ -132,29 +134,35 @@ func call[Out any](ctx context.Context, d *simulatedDynamoDB, options []func(*dy
 	return out, nil
 }
 
+// arrival is what decides which faults an attempt may meet.
+type arrival struct {
+	operation        string
+	keys             []itemKey
+	write, exclusive bool
+}
+
 // attempt returns the moments of one attempt. The first one may meet a fault.
-func (d *simulatedDynamoDB) attempt(ctx context.Context, name string, keys []itemKey, write bool) moment {
+func (d *simulatedDynamoDB) attempt(ctx context.Context, a arrival) moment {
 	request, _ := ctx.Value(requestName{}).(string)
-	label := fmt.Sprintf("%s: %s %v", request, name, keys)
-	first := true
+	label := fmt.Sprintf("%s: %s %v", request, a.operation, a.keys)
+	later := false
 	return func(f func() error) error {
+		first := !later
+		later = true
 		var err error
-		ended := d.steps.step(ctx, label, func() string {
-			var fault string
-			if err = ctx.Err(); err != nil { // the client gave up, but the attempt may be on its way
-				if !write || d.steps.happens(0.5) {
-					return "never arrives"
-				}
-				fault = "arrives late, "
-				_ = f()
-			} else if first {
-				fault, err = d.meet(label, keys, write, f)
-			} else {
+		ended := d.steps.step(ctx, label, func() (trace string) {
+			switch {
+			case ctx.Err() == nil && first:
+				trace, err = d.meet(label, a, f)
+			case ctx.Err() == nil:
 				err = f()
+			case first && a.write && d.steps.happens(0.5):
+				return d.arriveLate(f)
+			default:
+				return "does not arrive, its caller gave up"
 			}
-			return fault + outcome(err)
+			return trace + outcome(err)
 		})
-		first = false
 		if ended != nil {
 			return &aws.RequestCanceledError{Err: ended}
 		}
@@ -163,28 +171,34 @@ func (d *simulatedDynamoDB) attempt(ctx context.Context, name string, keys []ite
 }
 
 // meet runs f, or lets it meet a fault, which it describes for the trace.
-func (d *simulatedDynamoDB) meet(label string, keys []itemKey, write bool, f func() error) (fault string, err error) {
+func (d *simulatedDynamoDB) meet(label string, a arrival, f func() error) (trace string, err error) {
 	s, p := d.steps, d.steps.faults
 	cut := &smithyhttp.RequestSendError{Err: errCut}
 	switch {
 	case s.happens(p.unreached):
 		return "does not arrive, ", cut
 	case s.happens(p.lost):
-		err := f()
-		return "response lost (" + outcome(err) + "), ", cut
-	case write && s.happens(p.late):
-		s.later(label, s.seeded.IntN(60), func() string { return "arrives late, " + outcome(f()) })
+		return "response lost (" + outcome(f()) + "), ", cut
+	case a.write && s.happens(p.late):
+		s.later(label, s.seeded.IntN(60), func() string { return d.arriveLate(f) })
 		return "is late, ", cut
 	case s.happens(p.refused):
 		if s.happens(0.5) {
 			return "", &types.ProvisionedThroughputExceededException{Message: aws.String("throttled by the simulation")}
 		}
 		return "", &types.InternalServerError{Message: aws.String("failed by the simulation")}
-	case s.happens(p.conflict):
-		return "meets a conflict, ", d.whileLocked(keys, f)
+	case a.exclusive && s.happens(p.conflict):
+		return "meets a conflict, ", d.whileLocked(a.keys, f)
 	default:
 		return "", f()
 	}
+}
+
+// arriveLate runs f, half the time so late that DynamoDB has forgotten the token of its transaction.
+func (d *simulatedDynamoDB) arriveLate(f func() error) string {
+	d.forgotten = d.steps.happens(0.5)
+	defer func() { d.forgotten = false }()
+	return "arrives late, " + outcome(f())
 }
 
 // whileLocked runs f while some of the items are in another transaction.
@@ -363,7 +377,7 @@ func (d *simulatedDynamoDB) TransactGetItems(
 		keys = append(keys, keyIn(item.Get.TableName, item.Get.Key, true))
 	}
 	return call(ctx, d, options, operation[dynamodb.TransactGetItemsOutput]{
-		name: "TransactGetItems", keys: keys, apply: func(at moment) (*dynamodb.TransactGetItemsOutput, error) {
+		name: "TransactGetItems", keys: keys, exclusive: true, apply: func(at moment) (*dynamodb.TransactGetItemsOutput, error) {
 			out := &dynamodb.TransactGetItemsOutput{}
 			return out, at(func() error {
 				var reasons cancellation
@@ -385,9 +399,9 @@ func (d *simulatedDynamoDB) Query(
 	require(in, "TableName", "KeyConditionExpression", "FilterExpression", "ExpressionAttributeNames", "ExpressionAttributeValues",
 		"Limit", "ScanIndexForward", "ExclusiveStartKey", "ConsistentRead")
 	e := newExpressions(in.ExpressionAttributeNames, in.ExpressionAttributeValues)
+	partition, sort := e.keyCondition(in.KeyConditionExpression)
 	q := query{
-		simulatedDynamoDB: d, table: aws.ToString(in.TableName),
-		selects: e.keyCondition(in.KeyConditionExpression), filter: e.condition(in.FilterExpression),
+		simulatedDynamoDB: d, table: aws.ToString(in.TableName), partition: partition, sort: sort, filter: e.condition(in.FilterExpression),
 		backward: in.ScanIndexForward != nil && !*in.ScanIndexForward, limit: math.MaxInt,
 	}
 	e.done()
@@ -401,18 +415,18 @@ func (d *simulatedDynamoDB) Query(
 	if q.limit < 1 {
 		panic("Query has no limit above 0")
 	}
-	return call(ctx, d, options, operation[dynamodb.QueryOutput]{name: "Query " + q.table, apply: q.run})
+	return call(ctx, d, options, operation[dynamodb.QueryOutput]{name: "Query " + q.table + " " + partition, apply: q.run})
 }
 
 // query is a parsed call of Query.
 type query struct {
 	*simulatedDynamoDB
 
-	table           string
-	selects, filter condition
-	backward        bool
-	limit           int
-	start           *table.Key
+	table, partition string
+	sort, filter     condition
+	backward         bool
+	limit            int
+	start            *table.Key
 }
 
 func (q query) run(at moment) (*dynamodb.QueryOutput, error) {
@@ -446,27 +460,23 @@ func (q query) run(at moment) (*dynamodb.QueryOutput, error) {
 
 // ahead returns the selected items after a position; nil: all of them.
 func (q query) ahead(position *table.Key) []table.Item {
-	var ahead []table.Item
-	for key := range q.stored {
-		if key.table == q.table {
-			ahead = q.choose(ahead, key, position)
+	keys := make(map[itemKey]bool)
+	for _, items := range []map[itemKey]table.Item{q.stored, q.hidden} {
+		for key := range items {
+			keys[key] = key.table == q.table && key.Partition == q.partition
 		}
 	}
-	for key := range q.hidden {
-		if _, stored := q.stored[key]; !stored && key.table == q.table {
-			ahead = q.choose(ahead, key, position)
+	var ahead []table.Item
+	for key, is := range keys {
+		if !is || position != nil && q.order(key.Sort, position.Sort) <= 0 {
+			continue
+		}
+		if it := q.visible(key); it != nil && q.sort(it) {
+			ahead = append(ahead, it)
 		}
 	}
 	slices.SortFunc(ahead, func(a, b table.Item) int { return q.order(table.KeyOf(a).Sort, table.KeyOf(b).Sort) })
 	return ahead
-}
-
-func (q query) choose(chosen []table.Item, key itemKey, position *table.Key) []table.Item {
-	it := q.visible(key)
-	if it == nil || !q.selects(it) || position != nil && q.order(key.Sort, position.Sort) <= 0 {
-		return chosen
-	}
-	return append(chosen, it)
 }
 
 func (q query) order(a, b string) int {
@@ -498,53 +508,57 @@ func putAction(in *types.Put) action {
 	require(in, "TableName", "Item", "ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues",
 		"ReturnValuesOnConditionCheckFailure")
 	e := newExpressions(in.ExpressionAttributeNames, in.ExpressionAttributeValues)
-	defer e.done()
 	item := maps.Clone(table.Item(in.Item))
-	return action{
+	a := action{
 		key: keyIn(in.TableName, item, false), condition: e.condition(in.ConditionExpression),
 		change:   func(table.Item) (table.Item, error) { return item, nil },
 		wantsOld: wantsOld(in.ReturnValuesOnConditionCheckFailure),
 	}
+	e.done()
+	return a
 }
 
 func deleteAction(in *types.Delete) action {
 	require(in, "TableName", "Key", "ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues",
 		"ReturnValuesOnConditionCheckFailure")
 	e := newExpressions(in.ExpressionAttributeNames, in.ExpressionAttributeValues)
-	defer e.done()
-	return action{
+	a := action{
 		key: keyIn(in.TableName, in.Key, true), condition: e.condition(in.ConditionExpression),
 		change:   func(table.Item) (table.Item, error) { return nil, nil },
 		wantsOld: wantsOld(in.ReturnValuesOnConditionCheckFailure),
 	}
+	e.done()
+	return a
 }
 
 func checkAction(in *types.ConditionCheck) action {
 	require(in, "TableName", "Key", "ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues",
 		"ReturnValuesOnConditionCheckFailure")
 	e := newExpressions(in.ExpressionAttributeNames, in.ExpressionAttributeValues)
-	defer e.done()
 	if in.ConditionExpression == nil {
 		panic("a ConditionCheck has no condition")
 	}
-	return action{
+	a := action{
 		key: keyIn(in.TableName, in.Key, true), condition: e.condition(in.ConditionExpression),
 		change:   func(before table.Item) (table.Item, error) { return before, nil },
 		wantsOld: wantsOld(in.ReturnValuesOnConditionCheckFailure),
 	}
+	e.done()
+	return a
 }
 
 func updateAction(in *types.Update) action {
 	require(in, "TableName", "Key", "UpdateExpression", "ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues",
 		"ReturnValuesOnConditionCheckFailure")
 	e := newExpressions(in.ExpressionAttributeNames, in.ExpressionAttributeValues)
-	defer e.done()
 	key, u := keyIn(in.TableName, in.Key, true), e.update(in.UpdateExpression)
-	return action{
+	a := action{
 		key: key, condition: e.condition(in.ConditionExpression), updated: u.names,
 		change:   func(before table.Item) (table.Item, error) { return u.apply(key.Key, before) },
 		wantsOld: wantsOld(in.ReturnValuesOnConditionCheckFailure),
 	}
+	e.done()
+	return a
 }
 
 // judge returns the item that the action leaves, or why it writes nothing.
@@ -734,7 +748,7 @@ func (d *simulatedDynamoDB) TransactWriteItems(
 func (d *simulatedDynamoDB) transact(
 	token string, items []types.TransactWriteItem, actions []action, keys []itemKey,
 ) (settled bool, err error) {
-	if before := d.tokens[token]; before != nil && time.Since(before.at) < tokenLifetime {
+	if before := d.tokens[token]; before != nil && !d.forgotten && time.Since(before.at) < tokenLifetime {
 		switch {
 		case !reflect.DeepEqual(before.actions, items):
 			return false, &types.IdempotentParameterMismatchException{}
@@ -758,7 +772,7 @@ func (d *simulatedDynamoDB) transact(
 		before[i] = d.stored[key]
 		d.store(key, after[i])
 	}
-	if token != "" {
+	if token != "" && !d.forgotten {
 		d.tokens[token] = &transaction{actions: items, keys: keys, at: time.Now()}
 	}
 	settled = d.steps == nil || !d.steps.happens(d.steps.faults.halves)

@@ -61,29 +61,28 @@ func (e *expressions) condition(text *string) condition {
 	return c
 }
 
-// keyCondition parses a condition of a query: a partition key and, optionally, a condition on sort keys.
-func (e *expressions) keyCondition(text *string) condition {
+// keyCondition parses the condition of a query: a partition key and, optionally, a condition on sort keys.
+func (e *expressions) keyCondition(text *string) (partition string, sort condition) {
 	p := e.parser(text)
-	partition := p.path()
-	p.expect("=")
-	value := p.value()
-	if partition != table.PartitionKey {
+	if p.path() != table.PartitionKey {
 		p.fail("does not begin with the partition key")
 	}
-	sort := condition(func(table.Item) bool { return true })
-	if p.peek() == "AND" {
-		p.next()
-		if p.isFunction("begins_with") && p.resolve(p.tokens[2]) != table.SortKey ||
-			!p.isFunction("begins_with") && p.resolve(p.peek()) != table.SortKey {
-			p.fail("is not about the sort key")
+	p.expect("=")
+	partition = str(p.value()(nil))
+	sort = func(table.Item) bool { return true }
+	if len(p.tokens) > 0 {
+		p.expect("AND")
+		subject := p.peek()
+		if p.isFunction("begins_with") {
+			subject = p.tokens[2]
 		}
-		if slices.Contains(p.tokens, "<>") || slices.Contains(p.tokens, "IN") {
-			p.fail("uses what no key condition may use")
+		if p.resolve(subject) != table.SortKey || slices.Contains(p.tokens, "<>") || slices.Contains(p.tokens, "IN") {
+			p.fail("has a condition that no query may have")
 		}
 		sort = p.predicate()
 	}
 	p.end()
-	return func(it table.Item) bool { return equal(it[table.PartitionKey], value(it)) && sort(it) }
+	return partition, sort
 }
 
 // parser reads one expression.
@@ -476,10 +475,11 @@ func (p *parser) term() computed {
 func add(a, b types.AttributeValue, sign int64) (types.AttributeValue, error) {
 	augend, isA := a.(*types.AttributeValueMemberN)
 	addend, isB := b.(*types.AttributeValueMemberN)
-	if !isB {
-		panic(fmt.Sprintf("adding %T is not simulated", b))
+	switch b.(type) {
+	case *types.AttributeValueMemberSS, *types.AttributeValueMemberNS, *types.AttributeValueMemberBS:
+		panic("adding to a set is not simulated")
 	}
-	if !isA {
+	if !isA || !isB {
 		return nil, invalid("An operand in the update expression has an incorrect data type")
 	}
 	return table.Num(integer(augend) + sign*integer(addend)), nil
