@@ -18,6 +18,8 @@ func TestStanding(t *testing.T) {
 	}{
 		"single-use, new":      {voucher.Voucher{MaxUses: 1}, 0, 0, voucher.StatusRedeemable, 1, 0},
 		"single-use, redeemed": {voucher.Voucher{MaxUses: 1, Redeemed: &voucher.Redemption{}}, 0, 0, voucher.StatusUsedUp, 0, 1},
+		"single-use, held":     {voucher.Voucher{MaxUses: 1, Held: &voucher.Hold{Until: noon.Add(1)}}, 0, 0, voucher.StatusUsedUp, 0, 1},
+		"single-use, lapsed":   {voucher.Voucher{MaxUses: 1, Held: &voucher.Hold{Until: noon}}, 0, 0, voucher.StatusRedeemable, 1, 0},
 		"limited, uses left":   {voucher.Voucher{MaxUses: 3}, 1, 2, voucher.StatusRedeemable, 1, 2},
 		"limited, none left":   {voucher.Voucher{MaxUses: 3}, 0, 3, voucher.StatusUsedUp, 0, 3},
 		"no limit":             {voucher.Voucher{}, 0, 5, voucher.StatusRedeemable, 0, 5},
@@ -31,7 +33,7 @@ func TestStanding(t *testing.T) {
 			voucher.Voucher{MaxUses: 1, ValidUntil: noon, Redeemed: &voucher.Redemption{}}, 0, 0, voucher.StatusExpired, 0, 1,
 		},
 	} {
-		standing := voucher.NewStanding(test.voucher, test.left, test.used)
+		standing := voucher.NewStanding(test.voucher, test.left, test.used, noon)
 		if got := standing.Status(noon); got != test.want || standing.UsesLeft != test.wantLeft || standing.Used != test.wantUsed {
 			t.Errorf("%s: %s, %d left, %d used", what, got, standing.UsesLeft, standing.Used)
 		}

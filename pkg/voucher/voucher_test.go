@@ -43,7 +43,12 @@ func TestRefuse(t *testing.T) {
 	used := mustNew(t, voucher.Terms{})
 	used.Redeemed = &voucher.Redemption{ID: "earlier"}
 	full := mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100))})
-	full.Full = true
+	full.FullUntil = noon().Add(time.Millisecond)
+	formerlyFull := full
+	formerlyFull.FullUntil = noon()
+	held, lapsed := mustNew(t, voucher.Terms{}), mustNew(t, voucher.Terms{})
+	held.Held = &voucher.Hold{ID: "earlier", Until: noon().Add(time.Millisecond)}
+	lapsed.Held = &voucher.Hold{ID: "earlier", Until: noon()}
 	tests := []struct {
 		rule string
 		v    voucher.Voucher
@@ -51,6 +56,9 @@ func TestRefuse(t *testing.T) {
 		want voucher.Reason // empty: not refused
 	}{
 		{"single-use, no nick", mustNew(t, voucher.Terms{}), voucher.Nick{}, ""},
+		{"held", held, alder, voucher.ReasonUsedUp},
+		{"hold lapses now", lapsed, alder, ""},
+		{"full until now", formerlyFull, alder, ""},
 		{"single-use, a nick", mustNew(t, voucher.Terms{}), alder, ""},
 		{"disabled", mustNew(t, voucher.Terms{Disabled: true}), alder, voucher.ReasonDisabled},
 		{"starts later", mustNew(t, voucher.Terms{ValidFrom: noon().Add(time.Millisecond)}), alder, voucher.ReasonNotStarted},
@@ -117,14 +125,19 @@ func TestRefuseNick(t *testing.T) {
 	three := mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(3))})
 	none := mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit)})
 	for _, test := range []struct {
-		v     voucher.Voucher
-		taken int
-		want  voucher.Reason
+		v             voucher.Voucher
+		taken, lapsed int
+		want          voucher.Reason
 	}{
-		{three, 0, ""}, {three, 2, ""}, {three, 3, voucher.ReasonNickLimit}, {three, 4, voucher.ReasonNickLimit}, {none, 1000, ""},
+		{three, 0, 0, ""}, {three, 2, 0, ""}, {three, 3, 0, voucher.ReasonNickLimit}, {three, 4, 0, voucher.ReasonNickLimit},
+		{three, 3, 1, ""}, {three, 5, 2, voucher.ReasonNickLimit}, {none, 1000, 0, ""},
 	} {
-		if reason, _ := voucher.IsRefusal(test.v.RefuseNick(test.taken)); reason != test.want {
-			t.Errorf("limit %d, taken %d: %q; want %q", test.v.MaxUsesPerNick, test.taken, reason, test.want)
+		uses := voucher.NickUses{Taken: test.taken, Holds: []voucher.Hold{{ID: "live", Until: noon().Add(time.Second)}}}
+		for range test.lapsed {
+			uses.Holds = append(uses.Holds, voucher.Hold{ID: "lapsed", Until: noon()})
+		}
+		if reason, _ := voucher.IsRefusal(test.v.RefuseNick(uses, noon())); reason != test.want {
+			t.Errorf("limit %d, taken %d, lapsed %d: %q; want %q", test.v.MaxUsesPerNick, test.taken, test.lapsed, reason, test.want)
 		}
 	}
 }
@@ -137,7 +150,8 @@ func TestRefuse_ExactlyIfAReasonHolds(t *testing.T) {
 		}
 		v := voucher.Voucher{
 			MaxUses: rapid.SampledFrom([]voucher.Limit{1, 2, voucher.NoLimit}).Draw(t, "max uses"), Disabled: rapid.Bool().Draw(t, "disabled"),
-			Nick: rapid.SampledFrom(nicks).Draw(t, "bound to"), Full: rapid.Bool().Draw(t, "full"), Batch: "summer",
+			Nick: rapid.SampledFrom(nicks).Draw(t, "bound to"), Batch: "summer",
+			FullUntil: hours("full until"),
 		}
 		if rapid.Bool().Draw(t, "bounded") {
 			v.ValidFrom, v.ValidUntil = hours("from"), hours("until")
@@ -157,7 +171,7 @@ func TestRefuse_ExactlyIfAReasonHolds(t *testing.T) {
 			voucher.ReasonExpired:     !v.ValidUntil.IsZero() && !v.ValidUntil.After(request.At),
 			voucher.ReasonNickMissing: request.Nick.Compared == "" && (v.Nick.Compared != "" || v.MaxUsesPerNick > 0),
 			voucher.ReasonOtherNick:   request.Nick.Compared != "" && v.Nick.Compared != "" && v.Nick != request.Nick,
-			voucher.ReasonUsedUp:      v.Redeemed != nil || v.Full,
+			voucher.ReasonUsedUp:      v.Redeemed != nil || v.FullUntil.After(request.At),
 			voucher.ReasonPaused:      request.Paused.All || request.Paused.Batches != nil,
 		}
 		reason, refused := voucher.IsRefusal(v.Refuse(request))

@@ -1,0 +1,316 @@
+package checkout_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
+)
+
+// fakeHolds is a checkout.HoldStore with one voucher, of which a nick has uses.
+type fakeHolds struct {
+	*fakeStore
+
+	v       voucher.Voucher
+	uses    voucher.NickUses
+	looks   int
+	free    bool
+	openErr error
+	opened  []checkout.Opening
+}
+
+func (h *fakeHolds) Look(_ context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error) {
+	h.looks++
+	if request.Code != h.v.Code {
+		return voucher.Voucher{}, voucher.NickUses{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
+	}
+	return h.v, h.uses, nil
+}
+
+func (h *fakeHolds) HasFreeUse(context.Context, voucher.Request, voucher.Voucher) (bool, error) {
+	return h.free, nil
+}
+
+func (h *fakeHolds) OpenHeld(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
+	h.opened = append(h.opened, opening)
+	if h.openErr != nil {
+		return checkout.Checkout{}, h.openErr
+	}
+	return h.Open(ctx, opening.Customer, opening.Checkout)
+}
+
+// summer20 takes 20 % off a single use.
+func summer20(t *testing.T, terms voucher.Terms) voucher.Voucher {
+	t.Helper()
+	code, err := voucher.ParseCode("SUMMER20")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := voucher.Voucher{Code: code, Written: "SUMMER20", MaxUses: 1, Reward: terms.Reward}
+	if v.Reward == (voucher.Reward{}) {
+		v.Reward = voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}
+	}
+	if terms.MaxUses != nil {
+		v.MaxUses = *terms.MaxUses
+	}
+	if terms.MaxUsesPerNick != nil {
+		v.MaxUsesPerNick = *terms.MaxUsesPerNick
+	}
+	return v
+}
+
+func newHeldOpener(v voucher.Voucher) (*checkout.Opener, *fakeHolds) {
+	opener, store := newOpener()
+	holds := &fakeHolds{fakeStore: store, v: v}
+	opener.Holds = holds
+	return opener, holds
+}
+
+func withCode(t *testing.T, request checkout.Request, code, nick string) checkout.Request {
+	t.Helper()
+	var err error
+	if request.Code, err = voucher.ParseCode(code); err != nil {
+		t.Fatal(err)
+	}
+	if request.Nick, err = voucher.ParseNick(nick); err != nil {
+		t.Fatal(err)
+	}
+	return request
+}
+
+func TestOpen_Code_TakesTheDiscountOffAndHoldsAUse(t *testing.T) {
+	opener, holds := newHeldOpener(summer20(t, voucher.Terms{}))
+	c, replayed, err := opener.Open(t.Context(), withCode(t, buy("coins", "500", 2), "summer20", "Alder"))
+	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
+	if err != nil || replayed || c.Subtotal != eur(998) || c.Discount != eur(199) || c.Total != eur(799) || c.Code != "SUMMER20" || c.Nick != "Alder" {
+		t.Fatalf("%+v, replayed %t, %v", c, replayed, err)
+	}
+	if len(holds.opened) != 1 {
+		t.Fatalf("%d holds", len(holds.opened))
+	}
+	claim := holds.opened[0].Claim
+	if claim.Token != c.ID.Token() || claim.RedemptionID == "" || claim.Code != holds.v.Code || claim.Nick.Compared != "alder" {
+		t.Errorf("claim %+v", claim)
+	}
+}
+
+func TestOpen_CodeThatCannotBeUsed_StoresNothing(t *testing.T) {
+	goods := summer20(t, voucher.Terms{Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}})
+	dollars := summer20(t, voucher.Terms{Reward: voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 100, Currency: "USD"}}})
+	used, disabled, paused := summer20(t, voucher.Terms{}), summer20(t, voucher.Terms{}), summer20(t, voucher.Terms{})
+	used.Redeemed, disabled.Disabled, paused.Batch = &voucher.Redemption{ID: "earlier"}, true, "summer"
+	for _, test := range []struct {
+		what string
+		v    voucher.Voucher
+		code string
+		buy  checkout.Request
+		want voucher.Reason
+	}{
+		{"unknown", used, "WINTER20", buy("coins", "500", 2), voucher.ReasonUnknown},
+		{"used up", used, "SUMMER20", buy("coins", "500", 2), voucher.ReasonUsedUp},
+		{"disabled", disabled, "SUMMER20", buy("coins", "500", 2), voucher.ReasonDisabled},
+		{"paused", paused, "SUMMER20", buy("coins", "500", 2), voucher.ReasonPaused},
+		{"goods", goods, "SUMMER20", buy("coins", "500", 2), voucher.ReasonNoDiscount},
+		{"another currency", dollars, "SUMMER20", buy("coins", "500", 2), voucher.ReasonNoDiscount},
+		{"nothing to take off", summer20(t, voucher.Terms{}), "SUMMER20", buy("sticker", "free", 1), voucher.ReasonNoDiscount},
+	} {
+		for _, key := range []idempotency.Key{"", "key-of-the-basket"} {
+			opener, holds := newHeldOpener(test.v)
+			request := withCode(t, test.buy, test.code, "")
+			request.Paused.Batches = []string{"summer"}
+			request.Key = key
+			_, _, err := opener.Open(t.Context(), request)
+			if reason, _ := voucher.IsRefusal(err); reason != test.want || len(holds.opened) > 0 || holds.count() > 0 {
+				t.Errorf("%s: %v, %d holds, %d stored; want %q", test.what, err, len(holds.opened), holds.count(), test.want)
+			}
+			if _, _, err := opener.Quote(t.Context(), request); err == nil {
+				t.Errorf("%s: quoted", test.what)
+			}
+		}
+	}
+}
+
+// A code is refused before the catalogue is read.
+func TestOpen_RefusedCode_TakesOneRead(t *testing.T) {
+	used := summer20(t, voucher.Terms{})
+	used.Redeemed = &voucher.Redemption{ID: "earlier"}
+	opener, holds := newHeldOpener(used)
+	opener.Catalogue = catalogueFunc(func(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error) {
+		t.Error("the catalogue is read")
+		return catalog.Offer{}, catalog.ErrNotFound
+	})
+	_, _, err := opener.Open(t.Context(), withCode(t, buy("coins", "500", 2), "SUMMER20", ""))
+	if _, refused := voucher.IsRefusal(err); !refused || holds.looks != 1 {
+		t.Errorf("%v after %d reads", err, holds.looks)
+	}
+}
+
+// The retry's own hold is the last use.
+func TestOpen_RetryWithCode_ReturnsTheSameCheckout(t *testing.T) {
+	opener, holds := newHeldOpener(summer20(t, voucher.Terms{}))
+	request := withKey(withCode(t, buy("coins", "500", 2), "SUMMER20", ""), "key-of-the-basket")
+	first, _, err := opener.Open(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds.v.Held = &voucher.Hold{Kind: voucher.HoldSingleUse, ID: "hold", Until: noon.Add(time.Hour)}
+	again, replayed, err := opener.Open(t.Context(), request)
+	if err != nil || !replayed || again.ID != first.ID {
+		t.Errorf("%+v, replayed %t, %v", again, replayed, err)
+	}
+	for what, other := range map[string]checkout.Request{
+		"no code":      withKey(buy("coins", "500", 2), request.Key),
+		"another nick": withKey(withCode(t, buy("coins", "500", 2), "SUMMER20", "Birch"), request.Key),
+	} {
+		if _, _, err := opener.Open(t.Context(), other); !errors.Is(err, checkout.ErrKeyInUse) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestOpen_TooManyHolds_IsReportedUnlessTheKeyHasACheckout(t *testing.T) {
+	opener, holds := newHeldOpener(summer20(t, voucher.Terms{}))
+	request := withKey(withCode(t, buy("coins", "500", 2), "SUMMER20", ""), "key-of-the-basket")
+	holds.openErr = &checkout.TooManyHoldsError{Until: noon.Add(time.Minute)}
+	if _, _, err := opener.Open(t.Context(), request); !errors.Is(err, holds.openErr) {
+		t.Errorf("%v", err)
+	}
+	holds.openErr = nil
+	stored, _, err := opener.Open(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds.openErr = &checkout.TooManyHoldsError{Until: noon.Add(time.Minute)}
+	if again, replayed, err := opener.Open(t.Context(), request); err != nil || !replayed || again.ID != stored.ID {
+		t.Errorf("%+v, replayed %t, %v", again, replayed, err)
+	}
+}
+
+func TestOpen_Replaces_PassesTheOldCheckoutOn(t *testing.T) {
+	opener, holds := newHeldOpener(summer20(t, voucher.Terms{}))
+	old, _, err := opener.Open(t.Context(), buy("coins", "500", 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := buy("coins", "500", 4)
+	request.Replaces = old.ID
+	if _, _, err := opener.Open(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	if replaces := holds.opened[0].Replaces; replaces == nil || replaces.ID != old.ID {
+		t.Errorf("replaces %+v", replaces)
+	}
+	ordered, released := old, old
+	ordered.Order, released.Released = &checkout.Order{Placed: noon}, true
+	other := old.ID[:22] + "0123456789012345678901"
+	for what, test := range map[string]struct {
+		id     checkout.ID
+		stored checkout.Checkout
+	}{"ordered": {old.ID, ordered}, "released": {old.ID, released}, "another one with its key": {other, old}} {
+		holds.kept[emberforge][old.ID.Token()] = test.stored
+		request.Replaces = test.id
+		if _, _, err := opener.Open(t.Context(), request); !errors.Is(err, checkout.ErrNotReplaceable) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestShared(t *testing.T) {
+	alder, birch := mustShopper(t, "Alder"), mustShopper(t, "Birch")
+	hold := func(kind voucher.HoldKind, id string, until time.Time, nick voucher.Nick) *voucher.Hold {
+		return &voucher.Hold{Kind: kind, ID: id, Until: until, Nick: nick}
+	}
+	later := noon.Add(time.Minute)
+	hundred, one := new(voucher.Limit(100)), new(voucher.Limit(1))
+	for _, test := range []struct {
+		what     string
+		terms    voucher.Terms
+		held     *voucher.Hold // of the single-use voucher
+		byNick   []voucher.Hold
+		replaced *voucher.Hold
+		nick     voucher.Nick
+		want     string // ID; empty: none
+	}{
+		{"single-use, own", voucher.Terms{}, hold("s", "own", later, alder), nil, nil, alder, "own"},
+		{"single-use, own and lapsed", voucher.Terms{}, hold("s", "own", noon, alder), nil, nil, alder, ""},
+		{"single-use, of another nick", voucher.Terms{}, hold("s", "other", later, birch), nil, nil, alder, ""},
+		{"single-use, nobody's", voucher.Terms{}, hold("s", "nobody", later, voucher.Nick{}), nil, nil, voucher.Nick{}, ""},
+		{"single-use, of the replaced checkout", voucher.Terms{}, hold("s", "old", later, birch), nil, hold("s", "old", later, birch), alder, "old"},
+		{"of the nick", voucher.Terms{MaxUses: hundred, MaxUsesPerNick: one}, nil, []voucher.Hold{*hold("c", "own", later, alder)}, nil, alder, "own"},
+		{
+			"of the replaced checkout first", voucher.Terms{MaxUses: hundred, MaxUsesPerNick: one}, nil,
+			[]voucher.Hold{*hold("c", "old", later, alder), *hold("c", "own", later.Add(1), alder)}, hold("c", "old", later, alder), alder, "old",
+		},
+		{
+			"of a replaced checkout of another nick", voucher.Terms{MaxUses: hundred, MaxUsesPerNick: one}, nil, nil,
+			hold("c", "old", later, birch), alder, "",
+		},
+		{"counted, of the replaced checkout", voucher.Terms{MaxUses: hundred}, nil, nil, hold("r", "old", later, alder), birch, "old"},
+		{"counted, replaced and lapsed", voucher.Terms{MaxUses: hundred}, nil, nil, hold("r", "old", noon, alder), birch, ""},
+		{"no limit", voucher.Terms{MaxUses: new(voucher.NoLimit)}, nil, nil, hold("f", "old", later, alder), alder, ""},
+	} {
+		v := summer20(t, test.terms)
+		v.Held = test.held
+		opening := checkout.Opening{Claim: voucher.Claim{Request: voucher.Request{Nick: test.nick, At: noon}}}
+		if test.replaced != nil {
+			opening.Replaces = &checkout.Checkout{Code: v.Written, Hold: test.replaced}
+		}
+		if got, found := opening.Shared(v, voucher.NickUses{Holds: test.byNick}); got.ID != test.want || found != (test.want != "") {
+			t.Errorf("%s: %+v, %t; want %q", test.what, got, found, test.want)
+		}
+		if test.replaced != nil && test.held == nil {
+			opening.Replaces.Code = "WINTER20"
+			if got, found := opening.Shared(v, voucher.NickUses{}); found {
+				t.Errorf("%s: shares %+v of another code", test.what, got)
+			}
+		}
+	}
+}
+
+func TestQuote_Code_HoldsNothing(t *testing.T) {
+	limited := summer20(t, voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(1))})
+	alder := []voucher.Hold{{Kind: voucher.HoldCountedByNick, ID: "own", Until: noon.Add(time.Minute)}}
+	lapsed := []voucher.Hold{{Kind: voucher.HoldCountedByNick, ID: "own", Until: noon}}
+	full := limited
+	full.FullUntil = noon.Add(time.Minute)
+	over := limited
+	over.Over = 1
+	for _, test := range []struct {
+		what string
+		v    voucher.Voucher
+		uses voucher.NickUses
+		free bool
+		want voucher.Reason // empty: quoted
+	}{
+		{"a use is free", limited, voucher.NickUses{}, true, ""},
+		{"no use is free", limited, voucher.NickUses{}, false, voucher.ReasonUsedUp},
+		{"full", full, voucher.NickUses{}, true, voucher.ReasonUsedUp},
+		{"full, but the nick has a hold", full, voucher.NickUses{Taken: 1, Holds: alder}, false, ""},
+		{"the nick's limit", limited, voucher.NickUses{Taken: 1}, true, voucher.ReasonNickLimit},
+		{"the nick's limit, but its hold has lapsed", limited, voucher.NickUses{Taken: 1, Holds: lapsed}, false, ""},
+		{"the nick's hold has lapsed, but the limit was lowered", over, voucher.NickUses{Taken: 1, Holds: lapsed}, false, voucher.ReasonUsedUp},
+	} {
+		opener, holds := newHeldOpener(test.v)
+		holds.uses, holds.free = test.uses, test.free
+		c, _, err := opener.Quote(t.Context(), withCode(t, buy("coins", "500", 2), "SUMMER20", "Alder"))
+		reason, _ := voucher.IsRefusal(err)
+		if reason != test.want || test.want == "" && (err != nil || c.Discount.Minor != 199) || holds.count() > 0 || len(holds.opened) > 0 {
+			t.Errorf("%s: %+v, %v; want %q", test.what, c, err, test.want)
+		}
+	}
+}
+
+func mustShopper(t *testing.T, text string) voucher.Nick {
+	t.Helper()
+	nick, err := voucher.ParseNick(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nick
+}
