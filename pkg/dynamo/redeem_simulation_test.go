@@ -66,6 +66,7 @@ func raceForFiveUses(s *simulation) {
 	}
 	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(s.dynamodb, simulatedVouchers, s.random.Int64N), Random: s.random}
 	redeemed := make(map[string]voucher.Redemption) // by key
+	refused := make(map[string]bool) // by key
 	unknown := 0
 	for i := range 20 {
 		key := fmt.Sprint("order-", 1040+i%12) // some requests are repetitions
@@ -85,8 +86,13 @@ func raceForFiveUses(s *simulation) {
 				redeemed[key] = redemption
 			case unavailable:
 				unknown++
-			case reason != voucher.ReasonUsedUp || repeated:
+			case reason == voucher.ReasonUsedUp:
+				refused[key] = true
+			default:
 				s.t.Errorf("%s: %v", key, err)
+			}
+			if redemption, is := redeemed[key]; is && refused[key] {
+				s.t.Errorf("%s: refused and redeemed as %+v", key, redemption)
 			}
 		})
 	}

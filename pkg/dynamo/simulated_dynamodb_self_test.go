@@ -141,10 +141,11 @@ func counterItem() table.Item {
 	}
 }
 
-// bind returns the names and values that an expression uses. The value of :n3 is the number 3, that of :m3 is -3, that of :sLeft is the text
-// Left, and that of :btrue is true.
+// bind returns the names and values that expressions use. The value of :n3 is the number 3, that of :m3 is -3, that of :sLeft is the
+// text Left, and that of :btrue is true.
 func bind(expressions ...string) (names map[string]string, values table.Item) {
-	for _, word := range strings.FieldsFunc(strings.Join(expressions, " "), func(r rune) bool { return strings.ContainsRune(" (),=<>+-", r) }) {
+	between := func(r rune) bool { return strings.ContainsRune(" (),=<>+-", r) }
+	for _, word := range strings.FieldsFunc(strings.Join(expressions, " "), between) {
 		if attribute, is := strings.CutPrefix(word, "#"); is {
 			if names == nil {
 				names = make(map[string]string)
@@ -324,7 +325,8 @@ func TestSimulatedDynamoDB_Queries_ReturnWhatDynamoDBReturns(t *testing.T) {
 	}
 	w.put(table.Key{Partition: "emberforge#08", Sort: "SUMMER20#h#03"}, nil)
 	for _, sort := range []string{
-		"", "sk < :s1", "sk <= :s1", "sk > :s1", "sk >= :s1", "sk = :s1", "sk BETWEEN :s1 AND :s2", "begins_with(sk, :s1)", "begins_with(#sk, :s3)",
+		"", "sk < :s1", "sk <= :s1", "sk > :s1", "sk >= :s1", "sk = :s1", "sk BETWEEN :s1 AND :s2", "begins_with(sk, :s1)",
+		"begins_with(#sk, :s3)",
 	} {
 		for _, limit := range []*int32{nil, aws.Int32(1), aws.Int32(3), aws.Int32(7)} {
 			for _, forward := range []*bool{nil, aws.Bool(false)} {
@@ -372,7 +374,8 @@ func (w *twins) pages(sort string, limit *int32, forward *bool) {
 		}
 		start = positions[0]
 		in.ExclusiveStartKey = positions[1]
-		if out, err := w.simulated.Query(w.t.Context(), in); shown(start) != shown(positions[1]) && (err != nil || start != nil || out.ScannedCount > 0) {
+		after, err := w.simulated.Query(w.t.Context(), in)
+		if shown(start) != shown(positions[1]) && (err != nil || start != nil || after.ScannedCount > 0) {
 			w.t.Fatalf("%s: the position is %s; DynamoDB Local's is %s; %v", what, shown(positions[1]), shown(start), err)
 		}
 	}

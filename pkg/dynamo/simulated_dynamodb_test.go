@@ -337,17 +337,7 @@ func (d *simulatedDynamoDB) batch(at moment, in *dynamodb.BatchGetItemInput, key
 	for len(keys) > 0 {
 		err := at(func() error {
 			if first && d.steps != nil {
-				d.steps.seeded.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-				if d.steps.happens(d.steps.faults.unprocessed) {
-					n := d.steps.seeded.IntN(len(keys))
-					for _, key := range keys[n:] {
-						asked := out.UnprocessedKeys[key.table]
-						asked.ConsistentRead = in.RequestItems[key.table].ConsistentRead
-						asked.Keys = append(asked.Keys, key.Attributes())
-						out.UnprocessedKeys[key.table] = asked
-					}
-					keys = keys[:n]
-				}
+				keys = d.process(in, keys, out)
 			}
 			first = false
 			n := d.portion(len(keys))
@@ -364,6 +354,23 @@ func (d *simulatedDynamoDB) batch(at moment, in *dynamodb.BatchGetItemInput, key
 		}
 	}
 	return out, nil
+}
+
+// process returns the keys that a batch reads, in random order. It may leave some of them unprocessed.
+func (d *simulatedDynamoDB) process(in *dynamodb.BatchGetItemInput, keys []itemKey, out *dynamodb.BatchGetItemOutput) []itemKey {
+	random := d.steps.seeded
+	random.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	if !d.steps.happens(d.steps.faults.unprocessed) {
+		return keys
+	}
+	n := random.IntN(len(keys))
+	for _, key := range keys[n:] {
+		asked := out.UnprocessedKeys[key.table]
+		asked.ConsistentRead = in.RequestItems[key.table].ConsistentRead
+		asked.Keys = append(asked.Keys, key.Attributes())
+		out.UnprocessedKeys[key.table] = asked
+	}
+	return keys[:n]
 }
 
 // TransactGetItems reads items at one moment. It conflicts with transactions that are half visible.
@@ -524,7 +531,7 @@ func deleteAction(in *types.Delete) action {
 	e := newExpressions(in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 	a := action{
 		key: keyIn(in.TableName, in.Key, true), condition: e.condition(in.ConditionExpression),
-		change:   func(table.Item) (table.Item, error) { return nil, nil },
+		change:   func(table.Item) (after table.Item, err error) { return after, nil },
 		wantsOld: wantsOld(in.ReturnValuesOnConditionCheckFailure),
 	}
 	e.done()

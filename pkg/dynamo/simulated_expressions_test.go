@@ -237,7 +237,7 @@ func (p *parser) predicate() condition {
 		p.expect("AND")
 		high := p.operand()
 		return func(it table.Item) bool {
-			if order, ordered := compare(low(it), high(it)); ordered && order > 0 {
+			if order, is := compare(low(it), high(it)); is && order > 0 {
 				panic(fmt.Sprintf("the bounds in %q are not in order", p.text))
 			}
 			return ordered(left(it), ">=", low(it)) && ordered(left(it), "<=", high(it))
@@ -323,16 +323,16 @@ func compare(a, b types.AttributeValue) (order int, ordered bool) {
 }
 
 func ordered(a types.AttributeValue, operator string, b types.AttributeValue) bool {
-	order, comparable := compare(a, b)
+	order, is := compare(a, b)
 	switch operator {
 	case "<":
-		return comparable && order < 0
+		return is && order < 0
 	case "<=":
-		return comparable && order <= 0
+		return is && order <= 0
 	case ">":
-		return comparable && order > 0
+		return is && order > 0
 	default:
-		return comparable && order >= 0
+		return is && order >= 0
 	}
 }
 

@@ -31,7 +31,7 @@ import (
 //	})
 //
 // The trial runs in a bubble of testing/synctest, so waiting takes no time. Code under test must take its random numbers from
-// random, and the time from now. A request may start goroutines, but then only its calls have an order that the seed decides.
+// random, and the time from now.
 type simulation struct {
 	t testing.TB
 	// dynamodb is for requests. setup is for everything else: its calls are no steps, and never fail.
@@ -41,7 +41,7 @@ type simulation struct {
 	faults faults
 	// pace returns how far the clock moves before a step: at least a nanosecond, so that no two timers end at once.
 	pace func(*mathrand.Rand) time.Duration
-	// afterCommit is called after every write that changes something, also during setup. It must not call dynamodb. The store
+	// afterCommit is called after every write that is applied, also by setup. It must not call dynamodb. The store
 	// that it gets is setup. No transaction is half visible to it.
 	afterCommit func(stored *simulatedDynamoDB)
 
@@ -64,7 +64,7 @@ type waitingStep struct {
 }
 
 // simulate runs a trial for each seed. `go test -run 'TestName/seed_17$'` repeats one. The environment variable SIMULATION_SEEDS
-// sets another number of seeds.
+// sets another number of seeds. The first trial that fails logs its steps.
 func simulate(t *testing.T, seeds int, trial func(*simulation)) {
 	t.Helper()
 	if wanted, err := strconv.Atoi(os.Getenv("SIMULATION_SEEDS")); err == nil {
@@ -76,12 +76,14 @@ func simulate(t *testing.T, seeds int, trial func(*simulation)) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := newSimulation(t, uint64(seed))
+				ended := false
 				defer func() {
-					if t.Failed() {
+					if t.Failed() || !ended {
 						traced.Do(func() { t.Logf("the steps:\n%s", strings.Join(s.trace, "\n")) })
 					}
 				}()
 				trial(s)
+				ended = true
 			})
 		})
 	}
