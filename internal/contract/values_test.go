@@ -104,6 +104,9 @@ func TestDocument_Limits_MatchTheCode(t *testing.T) {
 		{checkout.MaxReasonBytes, "Order.properties.cancelReason.maxLength"},
 		{checkout.MaxReasonBytes, "CancelRequest.properties.reason.maxLength"},
 		{checkout.MaxOrdersPerPage, "OrderPage.properties.orders.maxItems"},
+		{voucher.MaxRedemptionsPerPage, "RedemptionPage.properties.redemptions.maxItems"},
+		{voucher.MaxUndoReasonBytes, "StoredRedemption.properties.undoReason.maxLength"},
+		{voucher.MaxUndoReasonBytes, "UndoRequest.properties.reason.maxLength"},
 	} {
 		if got := at(t, schemas, strings.Split(test.place, ".")...); got != float64(test.limit) {
 			t.Errorf("%s is %v, in the code %d", test.place, got, test.limit)
@@ -138,6 +141,9 @@ func TestDocument_LimitsInDescriptions_MatchTheCode(t *testing.T) {
 		{fmt.Sprintf("%.0f minutes", checkout.Lifetime.Minutes()), []string{"paths", "/shop/{customer}/checkout/{product}/{variant}", "get"}},
 		{days(checkout.Retention), []string{"paths", "/shop/{customer}/checkouts/{id}", "get"}},
 		{days(checkout.LateOrders), []string{"paths", "/shop/{customer}/orders", "post"}},
+		{fmt.Sprintf("at most %d uses", checkout.MaxHoldsPerSource), []string{"paths", "/shop/{customer}/checkout/{product}/{variant}", "get"}},
+		{fmt.Sprintf("at most %d bytes", voucher.MaxUndoReasonBytes), []string{"components", "schemas", "UndoRequest", "properties", "reason"}},
+		{fmt.Sprintf("%d characters in %d bytes", voucher.MaxNickLength, voucher.MaxNickBytes), []string{"components", "parameters", "Nick"}},
 		{fmt.Sprintf("1 to %d bytes", checkout.MaxReasonBytes), []string{"components", "schemas", "CancelRequest", "properties", "reason"}},
 	} {
 		description, _ := at(t, document, append(test.place, "description")...).(string)

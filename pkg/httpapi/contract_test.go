@@ -107,6 +107,29 @@ func TestDocument_OrderFilters_MatchTheCode(t *testing.T) {
 	}
 }
 
+func TestDocument_RedemptionLimit_MatchesTheCode(t *testing.T) {
+	found := false
+	for _, parameter := range document(t).Paths[strings.Replace(redemptionsPath, "emberforge", "{customer}", 1)].Get.Parameters {
+		if parameter.Name != "limit" {
+			continue
+		}
+		found = true
+		schema := parameter.Schema
+		if schema.Minimum != 1 || schema.Maximum != voucher.MaxRedemptionsPerPage {
+			t.Errorf("the document allows %d to %d redemptions on a page, the code 1 to %d", schema.Minimum, schema.Maximum, voucher.MaxRedemptionsPerPage)
+		}
+		s := newService(t)
+		s.send(s.ListRedemptions(fakeRedemptions{asked: func(arguments ...any) {
+			if filter, _ := arguments[2].(voucher.RedemptionFilter); filter.Limit != schema.Default {
+				t.Errorf("by default a page has %d redemptions, but the document says %d", filter.Limit, schema.Default)
+			}
+		}}), get(redemptionsPath+"?code=SUMMER20", "Authorization", serverKey))
+	}
+	if !found {
+		t.Error("the limit of a page is not documented")
+	}
+}
+
 func TestDocument_BodySize_MatchesTheCode(t *testing.T) {
 	const path = "/shop/{customer}/voucher"
 	said := regexp.MustCompile(`^At most (\d+) KiB\.$`).FindStringSubmatch(document(t).Paths[path].Post.RequestBody.Description)

@@ -137,7 +137,7 @@ func TestExchange(t *testing.T) {
 		"a failure that may be cached":     {exchange{"GET", coins, "", nil, 503, unavailable, []string{"Cache-Control: max-age=60"}}, "no-store"},
 		"a cookie":                         {exchange{"GET", coins, "", nil, 200, opened, []string{"Set-Cookie: shopper=alder"}}, "Set-Cookie"},
 		"an undocumented gateway header":   {exchange{"GET", coins, "", nil, 429, `{"message":"Too Many Requests"}`, append(message, "X-Powered-By: magic")}, "X-Powered-By"},
-		"a function's 429":                 {exchange{"GET", coins, "", nil, 429, `{"message":"Too Many Requests"}`, message[:1]}, "Request-Id"},
+		"a function's 429":                 {exchange{"GET", "/shop/emberforge/checkout", "", nil, 429, `{"message":"Too Many Requests"}`, message[:1]}, "Request-Id"},
 		"a function's message":             {exchange{"GET", "/favicon.ico", "", nil, 404, `{"message":"Not Found"}`, message[:1]}, "does not have"},
 		"null":                             {exchange{"GET", coins, "", nil, 200, "null", nil}, "null"},
 		"an undocumented field":            {exchange{"GET", coins, "", nil, 200, strings.Replace(opened, "{", `{"secret":1,`, 1), nil}, "secret"},
