@@ -66,7 +66,7 @@ func raceForFiveUses(s *simulation) {
 	}
 	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(s.dynamodb, simulatedVouchers, s.random.Int64N), Random: s.random}
 	redeemed := make(map[string]voucher.Redemption) // by key
-	refused := make(map[string]bool) // by key
+	refused := make(map[string]bool)                // by key
 	unknown := 0
 	for i := range 20 {
 		key := fmt.Sprint("order-", 1040+i%12) // some requests are repetitions
