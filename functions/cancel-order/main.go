@@ -13,7 +13,11 @@ import (
 func main() { lambdahttp.Start(build) }
 
 func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
-	service, store, err := orderfunction.New(ctx, env)
+	vouchers, err := env.VouchersTable()
+	if err != nil {
+		return nil, err
+	}
+	service, store, err := orderfunction.New(ctx, env, vouchers)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 func main() { lambdahttp.Start(build) }
 
 func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
-	service, store, err := orderfunction.New(ctx, env)
+	service, store, err := orderfunction.New(ctx, env, "")
 	if err != nil {
 		return nil, err
 	}

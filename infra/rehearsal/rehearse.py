@@ -50,19 +50,37 @@ NESTED = "AWS::CloudFormation::Stack"
 NOT_SIMULATED = ("AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Stage", "AWS::Lambda::Permission")
 
 # What each function may do on which table or index.
+CHECKING_OUT = {
+    "CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "PutItem", "UpdateItem"},
+    "VouchersTable": {"GetItem", "BatchGetItem", "Query", "UpdateItem", "PutItem", "DeleteItem", "ConditionCheckItem"},
+    "RefusalsTable": {"GetItem", "UpdateItem"},
+}
 GRANTS = {
     "redeem-voucher": {
-        "CatalogueTable": {"BatchGetItem"}, "VouchersTable": {"GetItem", "BatchGetItem", "UpdateItem"}, "RefusalsTable": {"UpdateItem"},
+        "CatalogueTable": {"BatchGetItem"},
+        "VouchersTable": {"GetItem", "BatchGetItem", "Query", "UpdateItem", "DeleteItem", "ConditionCheckItem"},
+        "RefusalsTable": {"UpdateItem"},
     },
     "checkout-area": {"CatalogueTable": {"GetItem", "BatchGetItem", "Query"}},
-    "checkout": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "PutItem"}},
-    "checkout-variant": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "PutItem"}},
+    "checkout": CHECKING_OUT,
+    "checkout-variant": CHECKING_OUT,
     "show-checkout": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem"}},
-    "place-order": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "UpdateItem"}},
+    "place-order": {
+        "CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "UpdateItem"},
+        "VouchersTable": {"GetItem", "UpdateItem", "DeleteItem"},
+    },
     "list-orders": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem"}, "CheckoutsTable/index/orders": {"Query"}},
     "show-order": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem"}},
     "fulfil-order": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "UpdateItem"}},
-    "cancel-order": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "UpdateItem"}},
+    "cancel-order": {
+        "CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "UpdateItem"},
+        "VouchersTable": {"GetItem", "BatchGetItem", "UpdateItem", "PutItem"},
+    },
+    "list-redemptions": {"CatalogueTable": {"BatchGetItem"}, "VouchersTable": {"GetItem", "Query"}},
+    "undo-redemption": {
+        "CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem"},
+        "VouchersTable": {"GetItem", "BatchGetItem", "Query", "UpdateItem", "PutItem"},
+    },
     "removed-payment": {},
     "api-docs": {},
 }

@@ -59,7 +59,7 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, till, err := orderfunction.New(t.Context(), env)
+	_, till, err := orderfunction.New(t.Context(), env, variables["VOUCHERS_TABLE"])
 	if err != nil {
 		t.Fatal(err)
 	}

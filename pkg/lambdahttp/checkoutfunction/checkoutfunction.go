@@ -3,10 +3,12 @@
 package checkoutfunction
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	mathrand "math/rand/v2"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dataschema"
@@ -19,12 +21,11 @@ import (
 // New wires the HTTP layer and a checkout.Opener from a function's environment, or returns an error that names the missing
 // setting.
 func New(ctx context.Context, env lambdahttp.Environment) (httpapi.Service, checkout.Opener, error) {
-	catalogue, err := env.CatalogueTable()
-	if err != nil {
-		return httpapi.Service{}, checkout.Opener{}, err
-	}
-	checkouts, err := env.CheckoutsTable()
-	if err != nil {
+	catalogue, noCatalogue := env.CatalogueTable()
+	checkouts, noCheckouts := env.CheckoutsTable()
+	vouchers, noVouchers := env.VouchersTable()
+	refusals, noRefusals := env.RefusalsTable()
+	if err := cmp.Or(noCatalogue, noCheckouts, noVouchers, noRefusals); err != nil {
 		return httpapi.Service{}, checkout.Opener{}, err
 	}
 	client, err := dynamoclient.New(ctx, env, checkouts)
@@ -32,9 +33,12 @@ func New(ctx context.Context, env lambdahttp.Environment) (httpapi.Service, chec
 		return httpapi.Service{}, checkout.Opener{}, err
 	}
 	service, err := dynamoclient.Service(env, client)
+	service.Refusals = access.NewRefusals(dynamo.NewRefusals(client, refusals))
+	tables := dynamo.Tables{Checkouts: checkouts, Vouchers: vouchers, Refusals: refusals}
 	return service, checkout.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(client, catalogue, mathrand.Int64N)},
 		Store:     dynamo.NewCheckouts(client, checkouts),
+		Holds:     dynamo.NewHeldCheckouts(client, tables, mathrand.Int64N),
 		Data:      new(dataschema.Validator),
 		Random:    rand.Reader,
 	}, err

@@ -4,6 +4,7 @@ package orderfunction
 
 import (
 	"context"
+	"math/rand/v2"
 
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/httpapi"
@@ -12,7 +13,8 @@ import (
 )
 
 // New wires the HTTP layer and the store of orders from a function's environment, or returns an error that names the missing setting.
-func New(ctx context.Context, env lambdahttp.Environment) (httpapi.Service, *dynamo.Orders, error) {
+// Only a function that places or cancels orders needs the name of the vouchers table; the others pass "".
+func New(ctx context.Context, env lambdahttp.Environment, vouchers string) (httpapi.Service, *dynamo.Orders, error) {
 	checkouts, err := env.CheckoutsTable()
 	if err != nil {
 		return httpapi.Service{}, nil, err
@@ -22,5 +24,5 @@ func New(ctx context.Context, env lambdahttp.Environment) (httpapi.Service, *dyn
 		return httpapi.Service{}, nil, err
 	}
 	service, err := dynamoclient.Service(env, client)
-	return service, dynamo.NewOrders(client, checkouts), err
+	return service, dynamo.NewOrders(client, checkouts, vouchers, rand.Int64N), err
 }
