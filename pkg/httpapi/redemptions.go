@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -67,7 +68,7 @@ func undoRequest(c *call) (request voucher.UndoRequest, err error) {
 	return request, err
 }
 
-// RedemptionLister lists redemptions, as voucher.UndoStore says.
+// RedemptionLister lists redemptions, as voucher.UndoStore says. A *voucher.FieldError means that no page ended at the filter's After.
 type RedemptionLister interface {
 	List(ctx context.Context, customer catalog.CustomerID, code voucher.Code, filter voucher.RedemptionFilter) (
 		page []voucher.Redemption, next string, err error)
@@ -86,6 +87,9 @@ func (s Service) ListRedemptions(lister RedemptionLister) http.Handler {
 				return answer{}, err
 			}
 			redemptions, end, err := lister.List(c.Context(), c.customer, code, filter)
+			if _, misplaced := errors.AsType[*voucher.FieldError](err); misplaced {
+				return answer{}, problemMalformedRequest.because("The cursor does not belong to this code.").of("cursor")
+			}
 			if err != nil {
 				return answer{}, err
 			}
