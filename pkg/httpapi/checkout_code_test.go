@@ -275,17 +275,24 @@ func TestCheckout_TooManyHolds_SaysWhenTheFirstLapses(t *testing.T) {
 	const detail = `{"type":"urn:problem:shopfront:too-many-holds","title":"Too many holds","status":429,` +
 		`"detail":"Too many checkouts of this source hold a use of a code. Order one, or wait until one has ended."}`
 	at := now().Truncate(time.Millisecond)
-	for wait, want := range map[time.Duration]string{
-		time.Minute: "60", time.Minute + time.Millisecond: "61", 30*time.Minute + 20*time.Second: "1820",
-		time.Millisecond: "1", 0: "1", -time.Minute: "1",
+	for _, test := range []struct {
+		wait time.Duration
+		want string
+	}{
+		{time.Minute, "60"},
+		{time.Minute + time.Millisecond, "61"},
+		{30*time.Minute + 20*time.Second, "1820"},
+		{time.Millisecond, "1"},
+		{0, "1"},
+		{-time.Minute, "1"},
 	} {
 		opener := fakeOpener{open: func(checkout.Request) (checkout.Checkout, bool, error) {
-			return checkout.Checkout{}, false, fmt.Errorf("open: %w", &checkout.TooManyHoldsError{Until: at.Add(wait)})
+			return checkout.Checkout{}, false, fmt.Errorf("open: %w", &checkout.TooManyHoldsError{Until: at.Add(test.wait)})
 		}}
 		s := newService(t)
 		a := s.send(s.Checkout(opener), get(codePath))
 		a.want(t, http.StatusTooManyRequests, detail)
-		a.wantHeader(t, "Retry-After", want)
+		a.wantHeader(t, "Retry-After", test.want)
 		if line := s.logged(t); line["outcome"] != "too-many-holds" || line["Refused"] != nil || line["level"] != "INFO" {
 			t.Errorf("logged %v", line)
 		}
