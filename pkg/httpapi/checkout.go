@@ -164,7 +164,7 @@ func checkOut(c *call, opener CheckoutOpener, request checkout.Request) (answer,
 	}
 	made, replayed, err := do(c.Context(), request)
 	if full, is := errors.AsType[*checkout.TooManyHoldsError](err); is {
-		return answer{}, problemTooManyHolds.because("Too many checkouts of this source hold a use of a code. Order one, or wait until one has ended.").
+		return answer{}, problemTooManyHolds.because("Too many checkouts of this source hold a use of a code. Wait until one has ended.").
 			after(full.Until.Sub(c.received))
 	}
 	if err != nil {

@@ -273,7 +273,7 @@ func TestCheckout_OnlyRefusedCodes_AreCounted(t *testing.T) {
 
 func TestCheckout_TooManyHolds_SaysWhenTheFirstLapses(t *testing.T) {
 	const detail = `{"type":"urn:problem:shopfront:too-many-holds","title":"Too many holds","status":429,` +
-		`"detail":"Too many checkouts of this source hold a use of a code. Order one, or wait until one has ended."}`
+		`"detail":"Too many checkouts of this source hold a use of a code. Wait until one has ended."}`
 	at := now().Truncate(time.Millisecond)
 	for _, test := range []struct {
 		wait time.Duration
