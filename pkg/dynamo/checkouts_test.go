@@ -38,7 +38,7 @@ func newKiosk(t testing.TB) *kiosk {
 	table := localtest.Table(t, "CheckoutsTable")
 	k := &kiosk{stockroom: stock, checkouts: table, records: backoffice.NewCheckouts(stock.client, table)}
 	k.opener = k.openerOf(stock.client)
-	k.shown = checkout.Checkouts{Store: dynamo.NewOrders(stock.client, table)}
+	k.shown = checkout.Checkouts{Store: dynamo.NewOrders(stock.client, table, "", mathrand.Int64N)}
 	return k
 }
 
@@ -471,7 +471,7 @@ func TestCheckout_OutOfReach_IsUnavailable(t *testing.T) {
 			return err
 		},
 		"show": func(ctx context.Context) error {
-			_, err := checkout.Checkouts{Store: dynamo.NewOrders(client("GetItem"), k.checkouts)}.Show(ctx, emberforge, checkout.ID(strings.Repeat("a", 44)))
+			_, err := checkout.Checkouts{Store: dynamo.NewOrders(client("GetItem"), k.checkouts, "", mathrand.Int64N)}.Show(ctx, emberforge, checkout.ID(strings.Repeat("a", 44)))
 			return err
 		},
 		"list": func(ctx context.Context) error {

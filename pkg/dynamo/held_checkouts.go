@@ -88,7 +88,7 @@ func (s *HeldCheckouts) openOnce(ctx context.Context, h *holding, free *freeUse,
 	}
 	put := putCheckout(s.tables.Checkouts, h.Customer, h.kept)
 	actions := []action{{types.TransactWriteItem{Put: &put}, h.keep}}
-	if h.Replaces != nil {
+	if h.Replaces != nil && h.Replaces.ID.Token() != h.kept.ID.Token() { // else the new checkout takes its place, or is a retry
 		release := change(h.Customer, h.Replaces.ID, table.StatusOpen)
 		release.Set(table.AttrStatus, table.Str(table.StatusReplaced))
 		actions = append(actions, updating(s.tables.Checkouts, release, func(table.Item) error { return checkout.ErrNotReplaceable }))

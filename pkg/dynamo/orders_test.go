@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net/http/httptest"
 	"reflect"
 	"strings"
@@ -37,7 +38,7 @@ func newTill(t testing.TB) *till {
 }
 
 func ordersOf(client *dynamodb.Client, table string) checkout.Orders {
-	return checkout.Orders{Store: dynamo.NewOrders(client, table)}
+	return checkout.Orders{Store: dynamo.NewOrders(client, table, "", mathrand.Int64N)}
 }
 
 func stripe(reference string) checkout.Payment {
@@ -569,7 +570,7 @@ func TestOrders_EachRequest_IsOneCall(t *testing.T) {
 		do   func()
 		want metering.Units
 	}{
-		{"show an open checkout", func() { _, _ = checkout.Checkouts(orders).Show(within(t), emberforge, c.ID) }, read},
+		{"show an open checkout", func() { _, _ = checkout.Checkouts{Store: orders.Store}.Show(within(t), emberforge, c.ID) }, read},
 		{"an unknown checkout", place(unknown, stripe("pi_1047")), unchanged},
 		{"without payment", place(c.ID, checkout.Payment{}), unchanged},
 		{"place", place(c.ID, stripe("pi_1047")), changed},

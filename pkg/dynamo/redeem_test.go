@@ -361,7 +361,7 @@ func TestRedeem_SameCodeNickAndTokenOfTwoCustomers_AreSeparate(t *testing.T) {
 				}
 			}
 			for _, customer := range []catalog.CustomerID{emberforge, sakura} {
-				standing, err := s.vouchers.Show(t.Context(), customer, claim.Code)
+				standing, err := s.vouchers.Show(t.Context(), customer, claim.Code, time.Now())
 				must(t, err)
 				if records := s.recordsOf(customer, "SUMMER-20"); len(records) != 1 || standing.UsesLeft != max(0, int(standing.MaxUses)-1) {
 					t.Errorf("%s: %d redemptions, want 1; %d uses left of %d", customer, len(records), standing.UsesLeft, standing.MaxUses)
@@ -649,9 +649,9 @@ func TestRedeem_RaceForALimitedCode_StopsAtTheLimit(t *testing.T) {
 			outcomes, ids := race(t, s.redeemer, racers, func(i int) voucher.Request { return request(t, "SUMMER-20", nickOf(i), "") })
 			wantOutcomes(t, outcomes, map[string]int{"redeemed": int(limit), "used_up": racers - int(limit)})
 			s.wantRecords("SUMMER-20", ids)
-			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
-			if err != nil || standing.UsesLeft != 0 || standing.Used != int(limit) || !standing.Full {
-				t.Errorf("afterwards: %d left, %d used, full %v, %v", standing.UsesLeft, standing.Used, standing.Full, err)
+			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
+			if err != nil || standing.UsesLeft != 0 || standing.Used != int(limit) || standing.FullUntil.IsZero() {
+				t.Errorf("afterwards: %d left, %d used, full until %v, %v", standing.UsesLeft, standing.Used, standing.FullUntil, err)
 			}
 		})
 	}

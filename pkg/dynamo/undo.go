@@ -114,7 +114,7 @@ func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, 
 		call.Require("attribute_exists(" + call.Alias(record) + ")")
 		call.RequireEqual(table.AttrUndone, nil)
 	}
-	actions := []action{updating(s.table, call, nil)}
+	var actions []action
 	if v.HoldKind() == voucher.HoldSingleUse || v.HoldKind().IsByNick() {
 		if redemption == nil || redemption.ID != claim.RedemptionID {
 			return nil, errLookAgain
@@ -126,6 +126,7 @@ func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, 
 		}
 		actions = append(actions, inserting(s.table, undone))
 	}
+	actions = append(actions, updating(s.table, call, nil))
 	if !v.Limited() {
 		return actions, nil
 	}
@@ -155,9 +156,18 @@ type stored struct {
 	redemption voucher.Redemption
 }
 
-// locate finds a redemption of a code, undone or not, or returns voucher.ErrRedemptionNotFound. It looks first where the redemption most
-// likely is. Otherwise it reads all redemptions of the code.
+// locate finds a redemption of a code, undone or not, or returns voucher.ErrRedemptionNotFound. Undoing moves a record once, perhaps from
+// where locate has yet to look to where it has looked. So it looks twice.
 func (s *RedemptionRecords) locate(ctx context.Context, request voucher.UndoRequest) (stored, error) {
+	found, err := s.look(ctx, request)
+	if errors.Is(err, voucher.ErrRedemptionNotFound) {
+		found, err = s.look(ctx, request)
+	}
+	return found, err
+}
+
+// look looks for a redemption first where it most likely is, then among all redemptions of the code.
+func (s *RedemptionRecords) look(ctx context.Context, request voucher.UndoRequest) (stored, error) {
 	key := table.VoucherKey(request.Customer, request.Code)
 	it, err := table.Get(ctx, s.api, s.table, key, voucher.ErrRedemptionNotFound)
 	if err != nil {

@@ -45,7 +45,7 @@ func TestCreate_ExistingCode_IsNotOverwritten(t *testing.T) {
 				t.Errorf("creating %s over %s = %v; want ErrCodeTaken", other.Written, code, err)
 			}
 		}
-		standing, err := s.vouchers.Show(t.Context(), emberforge, first.Code)
+		standing, err := s.vouchers.Show(t.Context(), emberforge, first.Code, time.Now())
 		if err != nil || standing.Voucher != first || standing.Used != 0 || standing.UsesLeft != int(first.MaxUses) {
 			t.Errorf("the first voucher is now %+v, %v; want %+v", standing, err, first)
 		}
@@ -69,7 +69,7 @@ func TestCreate_LostResponse_Succeeds(t *testing.T) {
 			if err := s.vouchersOver(network).Create(t.Context(), emberforge, v); err != nil {
 				t.Errorf("Create = %v", err)
 			}
-			if standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code); err != nil || standing.UsesLeft != int(maxUses) {
+			if standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now()); err != nil || standing.UsesLeft != int(maxUses) {
 				t.Errorf("Show = %+v, %v", standing, err)
 			}
 		})
@@ -103,7 +103,7 @@ func TestCreate_RaceForOneCode_HasOneWinner(t *testing.T) {
 		})
 	}
 	racers.Wait()
-	standing, err := s.vouchers.Show(t.Context(), emberforge, request(t, "SUMMER-20", "", "").Code)
+	standing, err := s.vouchers.Show(t.Context(), emberforge, request(t, "SUMMER-20", "", "").Code, time.Now())
 	if err != nil || created != 1 || taken != 15 || standing.UsesLeft != int(standing.MaxUses) {
 		t.Errorf("created %d, taken %d, %d of %d uses left, %v", created, taken, standing.UsesLeft, standing.MaxUses, err)
 	}
@@ -131,7 +131,7 @@ func TestEdit_AppliesAtOnce(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+				standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
 				if err != nil || standing.Voucher != edited {
 					t.Errorf("Edit returned %+v, but stored is %+v, %v", edited, standing.Voucher, err)
 				}
@@ -169,7 +169,7 @@ func TestEdit_LimitAboveOrBelowTheUsesTaken(t *testing.T) {
 	}
 	wantStanding := func(left, used int) {
 		t.Helper()
-		standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+		standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
 		if err != nil || standing.UsesLeft != left || standing.Used != used || standing.Editing != voucher.NoLimit {
 			t.Errorf("%d left, %d used, editing %d, %v; want %d and %d", standing.UsesLeft, standing.Used, standing.Editing, err, left, used)
 		}
@@ -220,7 +220,7 @@ func TestEdit_LimitDuringARace_HoldsExactly(t *testing.T) {
 				t.Errorf("redeemed %d; want %d; outcomes %v, then %v", redeemed, last, outcomes, more)
 			}
 			s.wantRecords("SUMMER-20", ids)
-			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
 			if err != nil || standing.UsesLeft != 0 || standing.Used != last {
 				t.Errorf("afterwards %d left, %d used, %v", standing.UsesLeft, standing.Used, err)
 			}
@@ -244,12 +244,12 @@ func TestEdit_RaceOfLimits_IsCompleteOrMarkedUnfinished(t *testing.T) {
 		})
 	}
 	editors.Wait()
-	standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+	standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
 	if err != nil || standing.Editing == voucher.NoLimit && standing.UsesLeft != int(standing.MaxUses) {
 		t.Errorf("%d of %d uses left, and the voucher shows no unfinished edit, %v", standing.UsesLeft, standing.MaxUses, err)
 	}
 	s.mustEditLimit(v.Code, 120)
-	if standing, err = s.vouchers.Show(t.Context(), emberforge, v.Code); err != nil || standing.UsesLeft != 120 || standing.MaxUses != 120 {
+	if standing, err = s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now()); err != nil || standing.UsesLeft != 120 || standing.MaxUses != 120 {
 		t.Errorf("%d of %d uses left, %v; want 120 of 120", standing.UsesLeft, standing.MaxUses, err)
 	}
 }
@@ -279,7 +279,7 @@ func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeither(t *testing.T) {
 			if err != nil || edited.MaxUses != 4 || edited.Batch != "launch" || edited.Note != note {
 				t.Errorf("edited to %+v, %v", edited, err)
 			}
-			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
 			if err != nil || standing.Voucher != edited || standing.UsesLeft != 2 || standing.Editing != voucher.NoLimit {
 				t.Errorf("afterwards %+v, %v", standing, err)
 			}
@@ -310,7 +310,7 @@ func TestEdit_NotesDuringAnEditOfTheLimit_DoNotStarveIt(t *testing.T) {
 			if err != nil || written != notes || edited.MaxUses != 4 || edited.Batch != "launch" || edited.Note != "note 20" {
 				t.Errorf("edited to %+v after %d notes, %v", edited, written, err)
 			}
-			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
 			if err != nil || standing.Voucher != edited || standing.UsesLeft != 4 || standing.Editing != voucher.NoLimit {
 				t.Errorf("afterwards %+v, %v", standing, err)
 			}
@@ -363,7 +363,7 @@ func interruptedLimitEdit(t *testing.T, to voucher.Limit, write int) bool {
 	if _, err := backoffice.NewVouchers(cut, s.table, mathrand.Int64N).Edit(t.Context(), emberforge, v.Code, voucher.Edit{MaxUses: &to}); err == nil {
 		return false
 	}
-	standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+	standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
 	if total := standing.UsesLeft + standing.Used; err != nil || total < min(10, int(to)) || total > max(10, int(to)) {
 		t.Errorf("cut at write %d: uses add up to %d, %v", write, total, err)
 	}
@@ -374,7 +374,7 @@ func interruptedLimitEdit(t *testing.T, to voucher.Limit, write int) bool {
 		to = 10
 	}
 	s.mustEditLimit(v.Code, to)
-	standing, err = s.vouchers.Show(t.Context(), emberforge, v.Code)
+	standing, err = s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
 	if err != nil || standing.UsesLeft+standing.Used != int(to) || standing.Editing != voucher.NoLimit {
 		t.Errorf("cut at write %d and run again: %+v, %v", write, standing, err)
 	}
@@ -414,7 +414,7 @@ func TestEdit_LostResponses_Succeeds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
 			if err != nil || standing.Voucher != edited || standing.UsesLeft != int(edited.MaxUses) {
 				t.Errorf("%d of %d uses left, %v", standing.UsesLeft, edited.MaxUses, err)
 			}
@@ -461,7 +461,7 @@ func TestEdit_RaceOfFields_LosesNone(t *testing.T) {
 		})
 	}
 	editors.Wait()
-	standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code)
+	standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
 	got := standing.Voucher
 	if err != nil || !got.Disabled || got.Batch != "launch" || got.Note != "stream" || got.Nick.Written != "Alder" || !got.ValidFrom.Equal(noon()) {
 		t.Errorf("an edit was lost: %+v, %v", got, err)

@@ -1,0 +1,543 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
+)
+
+// Names of simulated tables.
+const (
+	simulatedCheckouts = "checkouts"
+	simulatedRefusals  = "refusals"
+)
+
+// Shoppers redeem one code, hold it for checkouts, change their carts, pay in time, late or never. The shop cancels and undoes. Operators
+// edit the limits. Clocks differ by a second. Whatever fails, and in whatever order the steps happen, every use is in one place.
+func TestHolds_ConcurrentRequestsAndFaults_KeepEveryUseInOnePlace(t *testing.T) {
+	t.Parallel()
+	limit := func(n int) *voucher.Limit { return new(voucher.Limit(n)) }
+	kinds := map[string]voucher.Terms{
+		"single-use":                 {},
+		"limited":                    {MaxUses: limit(4), MaxUsesPerNick: limit(0), Counters: 2},
+		"limited, one for each nick": {MaxUses: limit(3), MaxUsesPerNick: limit(1), Counters: 2},
+		"limited, two for each nick": {MaxUses: limit(4), MaxUsesPerNick: limit(2), Counters: 3},
+		"one for each nick":          {MaxUses: limit(0), MaxUsesPerNick: limit(1)},
+		"two for each nick":          {MaxUses: limit(0), MaxUsesPerNick: limit(2)},
+		"no limit":                   {MaxUses: limit(0), MaxUsesPerNick: limit(0)},
+	}
+	for _, what := range slices.Sorted(maps.Keys(kinds)) {
+		for _, edits := range []bool{false, true} {
+			if edits && (kinds[what].MaxUses == nil || *kinds[what].MaxUses == 0) && kinds[what].MaxUsesPerNick == nil {
+				continue
+			}
+			for name, faults := range map[string]faults{"reliable": {}, "every fault": everyFault(0.03)} {
+				t.Run(fmt.Sprintf("%s/edits %t/%s", what, edits, name), func(t *testing.T) {
+					simulate(t, 40, func(s *simulation) {
+						s.faults = faults
+						newFair(s, kinds[what]).run(edits)
+					})
+				})
+			}
+		}
+	}
+}
+
+// fair is a trial: shoppers, a shop and an operator around one code.
+type fair struct {
+	*simulation
+
+	v        voucher.Voucher
+	opener   checkout.Opener
+	orders   checkout.Orders
+	redeemer voucher.Redeemer
+	undoer   voucher.Undoer
+	vouchers *backoffice.Vouchers
+
+	edited   bool // an edit of a limit has begun
+	holds    map[string]voucher.Hold
+	inFlight map[*asking]bool
+	redeemed map[string]bool // IDs of redemptions that a response showed
+	opened   []checkout.Checkout
+	ordered  map[checkout.ID]bool
+	passedOn int
+}
+
+// asking is a request in flight for a use.
+type asking struct {
+	request  voucher.Request
+	sawNone  bool // at some moment no use was free
+	sawLimit bool // at some moment the nick had reached its limit
+}
+
+func newFair(s *simulation, terms voucher.Terms) *fair {
+	terms.Written, terms.Reward = "SUMMER20", voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}
+	v, err := voucher.New(terms, s.now())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	tables := dynamo.Tables{Checkouts: simulatedCheckouts, Vouchers: simulatedVouchers, Refusals: simulatedRefusals}
+	f := &fair{
+		simulation: s, v: v,
+		opener: checkout.Opener{
+			Catalogue: coinsOnSale{}, Store: dynamo.NewCheckouts(s.dynamodb, simulatedCheckouts),
+			Holds: dynamo.NewHeldCheckouts(s.dynamodb, tables, s.random.Int64N), Random: s.random,
+		},
+		orders:   checkout.Orders{Store: dynamo.NewOrders(s.dynamodb, simulatedCheckouts, simulatedVouchers, s.random.Int64N)},
+		redeemer: voucher.Redeemer{Store: dynamo.NewRedemptions(s.dynamodb, simulatedVouchers, s.random.Int64N), Random: s.random},
+		undoer:   voucher.Undoer{Store: dynamo.NewRedemptionRecords(s.dynamodb, tables, s.random.Int64N)},
+		vouchers: backoffice.NewVouchers(s.dynamodb, simulatedVouchers, s.random.Int64N),
+		holds:    map[string]voucher.Hold{}, inFlight: map[*asking]bool{}, redeemed: map[string]bool{}, ordered: map[checkout.ID]bool{},
+	}
+	if err := backoffice.NewVouchers(s.setup, simulatedVouchers, s.random.Int64N).Create(s.t.Context(), emberforge, v); err != nil {
+		s.t.Fatal(err)
+	}
+	return f
+}
+
+// coinsOnSale sells coins for 5 euros.
+type coinsOnSale struct{}
+
+func (coinsOnSale) Offer(context.Context, catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error) {
+	price := money.Money{Minor: 500, Currency: "EUR"}
+	return catalog.Offer{Variant: catalog.Variant{ID: "500", Price: price, MinAmount: 1, MaxAmount: 64}}, nil
+}
+
+func (f *fair) run(edits bool) {
+	f.afterCommit = f.check
+	f.check(f.setup)
+	for i := range 7 {
+		f.request(fmt.Sprintf("shopper %d", i), func(ctx context.Context) {
+			for range 3 {
+				f.shop(ctx, []string{"", "Alder", "Birch", "ALDER"}[f.random.Int64N(4)])
+				f.rest()
+			}
+		})
+	}
+	if edits {
+		f.request("operator", func(ctx context.Context) {
+			for range 3 {
+				f.rest()
+				f.edit(ctx)
+			}
+		})
+	}
+	f.simulation.run()
+	f.takeTheRest()
+}
+
+// rest lets some time pass: a moment, or until holds are about to lapse.
+func (f *fair) rest() {
+	pause := time.Duration(f.random.Int64N(int64(3 * time.Second)))
+	if f.random.Int64N(3) == 0 {
+		pause += checkout.Lifetime + time.Duration(f.random.Int64N(int64(24*time.Second)))
+	}
+	time.Sleep(pause)
+}
+
+// clock returns the time of a function's clock, which may be off by a second.
+func (f *fair) clock() time.Time {
+	return f.now().Add(time.Duration(f.random.Int64N(int64(2*time.Second))) - time.Second).Truncate(time.Millisecond)
+}
+
+// inTime gives the request the time that a function has.
+func inTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, 5*time.Second)
+}
+
+func (f *fair) shop(ctx context.Context, nick string) {
+	request := voucher.Request{Customer: emberforge, Code: f.v.Code, Nick: mustNick(f.t, nick), At: f.clock()}
+	if f.random.Int64N(2) == 0 {
+		request.Key = idempotency.Key(fmt.Sprint("basket-", f.random.Int64N(6)))
+	}
+	switch f.random.Int64N(4) {
+	case 0:
+		f.redeem(ctx, request)
+	default:
+		f.checkOut(ctx, request)
+	}
+}
+
+func (f *fair) redeem(ctx context.Context, request voucher.Request) {
+	limited, cancel := inTime(ctx)
+	a := f.begin(request)
+	redemption, _, err := f.redeemer.Redeem(limited, request)
+	cancel()
+	f.end(a, "redeem", err)
+	if err != nil {
+		return
+	}
+	f.redeemed[redemption.ID] = true
+	for range f.random.Int64N(3) {
+		f.request("undo "+redemption.ID, func(ctx context.Context) {
+			f.undo(ctx, redemption.ID, request.Nick)
+		})
+	}
+}
+
+func (f *fair) undo(ctx context.Context, id string, nick voucher.Nick) {
+	ctx, cancel := inTime(ctx)
+	defer cancel()
+	request := voucher.UndoRequest{Customer: emberforge, Code: f.v.Code, ID: id, At: f.clock(), Reason: "charged twice"}
+	if f.random.Int64N(2) == 0 {
+		request.Nick = nick
+	}
+	r, _, err := f.undoer.Undo(ctx, request)
+	if err == nil && (r.ID != id || r.Undone.IsZero()) {
+		f.t.Errorf("undo of %s: %+v", id, r)
+	}
+	f.want(err, "undo", nil)
+}
+
+func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
+	wanted := checkout.Request{
+		Customer: emberforge, Product: "coins", Variant: "500", Code: request.Code, Nick: request.Nick, At: request.At, Key: request.Key,
+		Amount: 1 + f.random.Int64N(2),
+	}
+	if len(f.opened) > 0 && f.random.Int64N(4) == 0 {
+		wanted.Replaces = f.opened[f.random.Int64N(int64(len(f.opened)))].ID
+	}
+	limited, cancel := inTime(ctx)
+	a := f.begin(request)
+	c, _, err := f.opener.Open(limited, wanted)
+	cancel()
+	f.end(a, "check out", err)
+	if err != nil {
+		return
+	}
+	if c.Discount.Minor != c.Subtotal.Minor/5 || c.Hold == nil {
+		f.t.Errorf("checked out %+v", c)
+	}
+	f.opened = append(f.opened, c)
+	switch f.random.Int64N(4) {
+	case 0: // never paid
+		return
+	case 1: // at the moment of the lapse, or after it
+		time.Sleep(c.Hold.Until.Sub(f.now()) - time.Duration(f.random.Int64N(int64(4*time.Second))) + time.Second)
+	default:
+		time.Sleep(time.Duration(f.random.Int64N(int64(2 * time.Second))))
+	}
+	for range 1 + f.random.Int64N(2) {
+		f.request("order "+string(c.ID[:8]), func(ctx context.Context) { f.order(ctx, c) })
+	}
+}
+
+func (f *fair) order(ctx context.Context, c checkout.Checkout) {
+	limited, cancel := inTime(ctx)
+	defer cancel()
+	ordered, _, err := f.orders.Place(limited, emberforge, c.ID, checkout.Payment{Provider: "stripe", Reference: "pi_" + string(c.ID[:8])}, f.clock())
+	if err != nil {
+		if errors.Is(err, checkout.ErrExpired) {
+			f.passedOn++
+			stored := table.DecodeCheckout(f.setup.item(simulatedCheckouts, table.CheckoutKey(emberforge, c.ID.Token())))
+			if _, isHeld := f.holds[c.Hold.ID]; isHeld && !f.edited && stored.ID == c.ID { // else its key made another one
+				f.t.Errorf("order of %s: expired, but its hold %s is stored", c.ID, c.Hold.ID)
+			}
+		}
+		f.want(err, "order", []error{checkout.ErrExpired, checkout.ErrReleased, checkout.ErrOrderCancelled})
+		return
+	}
+	if ordered.Order == nil || ordered.Total != c.Total {
+		f.t.Errorf("ordered %+v", ordered)
+	}
+	f.ordered[c.ID] = true
+	for range f.random.Int64N(3) {
+		f.request("cancel "+string(c.ID[:8]), func(ctx context.Context) {
+			ctx, cancel := inTime(ctx)
+			defer cancel()
+			_, _, err := f.orders.Cancel(ctx, emberforge, c.ID, "changed their mind", f.clock())
+			f.want(err, "cancel", nil)
+		})
+	}
+}
+
+func (f *fair) edit(ctx context.Context) {
+	ctx, cancel := inTime(ctx)
+	defer cancel()
+	f.edited = true
+	var edit voucher.Edit
+	switch {
+	case f.v.Limited() && (f.v.MaxUsesPerNick == voucher.NoLimit || f.random.Int64N(2) == 0):
+		edit.MaxUses = new(voucher.Limit(2 + f.random.Int64N(6)))
+	case f.v.MaxUsesPerNick != voucher.NoLimit:
+		edit.MaxUsesPerNick = new(voucher.Limit(1 + f.random.Int64N(3)))
+	default:
+		edit.Note = new("seen at the fair")
+	}
+	_, err := f.vouchers.Edit(ctx, emberforge, f.v.Code, edit)
+	if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); err != nil && !unavailable && !strings.Contains(err.Error(), "another edit") {
+		f.t.Errorf("edit: %v", err)
+	}
+}
+
+// want fails the test if an error is neither unknown nor one of those that may come back.
+func (f *fair) want(err error, what string, may []error) {
+	_, unavailable := errors.AsType[*dynamo.UnavailableError](err)
+	if err != nil && !unavailable && !slices.ContainsFunc(may, func(e error) bool { return errors.Is(err, e) }) {
+		f.t.Errorf("%s: %v", what, err)
+	}
+}
+
+func (f *fair) begin(request voucher.Request) *asking {
+	a := &asking{request: request}
+	f.inFlight[a] = true
+	f.look(f.setup, a)
+	return a
+}
+
+// end checks that a refused request saw a moment at which the refusal was right.
+func (f *fair) end(a *asking, what string, err error) {
+	delete(f.inFlight, a)
+	reason, isRefused := voucher.IsRefusal(err)
+	if !isRefused {
+		f.want(err, what, []error{voucher.ErrUndone, checkout.ErrKeyInUse, checkout.ErrNotReplaceable})
+	}
+	if f.edited || f.faults.halves > 0 || f.faults.torn > 0 {
+		return
+	}
+	switch {
+	case reason == voucher.ReasonUsedUp && !a.sawNone, reason == voucher.ReasonNickLimit && !a.sawLimit:
+		f.t.Errorf("%s by %q at %s: %s, but a use was free all the time", what, a.request.Nick.Written, a.request.At.Format("15:04:05.000"), reason)
+	}
+}
+
+func (f *fair) look(stored *simulatedDynamoDB, a *asking) {
+	b := f.read(stored)
+	free := b.left
+	for _, hold := range b.holds {
+		if hold.HasLapsed(a.request.At) {
+			free++
+		}
+	}
+	switch {
+	case f.v.SingleUse():
+		a.sawNone = a.sawNone || b.single.Redeemed != nil || b.single.Held != nil && !b.single.Held.HasLapsed(a.request.At)
+	case f.v.Limited():
+		a.sawNone = a.sawNone || free-int(b.single.Over) <= 0
+	}
+	uses := b.nicks[table.HashNick(a.request.Nick)]
+	a.sawLimit = a.sawLimit || uses.Taken-len(uses.Lapsed(a.request.At)) >= int(b.single.MaxUsesPerNick)
+}
+
+// books are everything that is stored about the code.
+type books struct {
+	single              table.Voucher
+	left, used          int
+	holds               []voucher.Hold // counted
+	holders             map[string]string
+	nicks               map[string]voucher.NickUses
+	records, undone     map[string]idempotency.Token // by ID
+	recordsOf, undoneOf map[string]int               // by nick
+	byToken             map[idempotency.Token]string
+}
+
+func (f *fair) read(stored *simulatedDynamoDB) books {
+	b := books{
+		holders: map[string]string{}, nicks: map[string]voucher.NickUses{}, records: map[string]idempotency.Token{},
+		undone: map[string]idempotency.Token{}, recordsOf: map[string]int{}, undoneOf: map[string]int{}, byToken: map[idempotency.Token]string{},
+	}
+	var err error
+	for key, it := range stored.items(simulatedVouchers) {
+		rest := strings.TrimPrefix(key.Sort, string(f.v.Code))
+		hash, isNick := strings.CutPrefix(rest, table.NickInfix)
+		switch {
+		case rest == "":
+			b.single, err = table.DecodeVoucher(it)
+			if r := b.single.Redeemed; r != nil {
+				b.records[r.ID], b.byToken[b.single.Token] = b.single.Token, r.ID
+			}
+		case strings.HasPrefix(rest, table.CounterInfix):
+			counter := table.DecodeCounter(0, it)
+			b.left, b.used = b.left+counter.Left, b.used+counter.Used
+			if counter.Left < 0 || counter.Used < 0 {
+				f.t.Errorf("%s: %d left, %d used", key.Sort, counter.Left, counter.Used)
+			}
+		case strings.HasPrefix(rest, table.HoldInfix):
+			var hold voucher.Hold
+			var holder string
+			hold, holder, err = table.DecodeHoldItem(f.v.HoldKind(), it)
+			b.holds, b.holders[hold.ID] = append(b.holds, hold), holder
+		case isNick:
+			b.nicks[hash], err = table.DecodeNickUses(f.v.HoldKind(), it)
+		}
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		for name := range it {
+			token, is := strings.CutPrefix(name, table.RecordPrefix)
+			if !is {
+				continue
+			}
+			redemption, _, err := table.Recorded(idempotency.Token(token), f.v, it)
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			if redemption.Undone.IsZero() {
+				b.records[redemption.ID], b.byToken[idempotency.Token(token)] = idempotency.Token(token), redemption.ID
+				b.recordsOf[hash]++
+			} else {
+				b.undone[redemption.ID] = idempotency.Token(token)
+				b.undoneOf[table.HashNick(mustNick(f.t, redemption.Nick))]++
+			}
+		}
+	}
+	return b
+}
+
+// check checks what holds after every write.
+func (f *fair) check(stored *simulatedDynamoDB) {
+	b := f.read(stored)
+	f.checkUses(b)
+	f.checkNicks(b)
+	f.checkLostHolds(b)
+	f.checkOrders(stored, b)
+	for a := range f.inFlight {
+		f.look(stored, a)
+	}
+}
+
+func (f *fair) checkUses(b books) {
+	v := b.single
+	if f.v.Limited() {
+		if b.used != len(b.records)+len(b.holds) {
+			f.t.Errorf("%d uses taken, %d redemptions, %d holds", b.used, len(b.records), len(b.holds))
+		}
+		if v.Editing == voucher.NoLimit && b.left+b.used-v.Over != int(v.MaxUses) {
+			f.t.Errorf("%d left, %d used, %d over a limit of %d", b.left, b.used, v.Over, v.MaxUses)
+		}
+		if v.Editing == voucher.NoLimit && v.Over > 0 && b.left > 0 {
+			f.t.Errorf("%d over the limit, but %d left", v.Over, b.left)
+		}
+	}
+	if f.v.SingleUse() && v.Undone != len(b.undone) {
+		f.t.Errorf("the voucher counts %d undone redemptions; %d are stored", v.Undone, len(b.undone))
+	}
+}
+
+func (f *fair) checkNicks(b books) {
+	if f.v.MaxUsesPerNick == voucher.NoLimit {
+		return
+	}
+	counted := map[string]voucher.Hold{}
+	for _, hold := range b.holds {
+		counted[hold.ID] = hold
+	}
+	held := 0
+	for hash, uses := range b.nicks {
+		if uses.Taken != b.recordsOf[hash]+len(uses.Holds) || uses.Undone != b.undoneOf[hash] {
+			f.t.Errorf("a nick counts %d uses and %d undone; it has %d redemptions, %d holds and %d undone", uses.Taken, uses.Undone,
+				b.recordsOf[hash], len(uses.Holds), b.undoneOf[hash])
+		}
+		for _, hold := range uses.Holds {
+			held++
+			if f.v.Limited() && (counted[hold.ID] != hold || b.holders[hold.ID] != hash) {
+				f.t.Errorf("a nick has the hold %+v; stored is %+v", hold, counted[hold.ID])
+			}
+		}
+	}
+	if f.v.Limited() && held != len(b.holds) {
+		f.t.Errorf("nicks have %d holds; %d are stored", held, len(b.holds))
+	}
+}
+
+// checkLostHolds checks that a hold ends before its time only as a redemption.
+func (f *fair) checkLostHolds(b books) {
+	now := map[string]voucher.Hold{}
+	for _, hold := range b.holds {
+		now[hold.ID] = hold
+	}
+	for _, uses := range b.nicks {
+		for _, hold := range uses.Holds {
+			now[hold.ID] = hold
+		}
+	}
+	if b.single.Held != nil {
+		now[b.single.Held.ID] = *b.single.Held
+	}
+	for id, before := range f.holds {
+		_, isRedeemed := b.records[id]
+		_, isUndone := b.undone[id]
+		after, isHeld := now[id]
+		isEarly := f.now().Add(time.Second).Before(before.Until)
+		if isHeld && after.Until.Before(before.Until) || !isHeld && !isRedeemed && !isUndone && isEarly {
+			f.t.Errorf("the hold %+v is now %+v", before, after)
+		}
+	}
+	f.holds = now
+}
+
+// checkOrders checks that every order with a code has its redemption.
+func (f *fair) checkOrders(stored *simulatedDynamoDB, b books) {
+	for _, it := range stored.items(simulatedCheckouts) {
+		c := table.DecodeCheckout(it)
+		id, isRecorded := b.byToken[c.ID.Token()]
+		_, isUndone := b.undone[c.Hold.ID]
+		switch {
+		case c.Order == nil && isRecorded:
+			f.t.Errorf("checkout %s was not ordered, but it was redeemed as %s", c.ID, id)
+		case c.Order != nil && c.Order.Status() != checkout.OrderCancelled && (!isRecorded || id != c.Hold.ID):
+			f.t.Errorf("order %s has no redemption", c.ID)
+		case c.Order != nil && c.Order.Status() == checkout.OrderCancelled && (!isUndone || isRecorded):
+			f.t.Errorf("order %s is cancelled, but its redemption is not undone", c.ID)
+		}
+	}
+}
+
+// takeTheRest checks that every use that is free in the end can be taken, and not one more.
+func (f *fair) takeTheRest() {
+	f.afterCommit = func(*simulatedDynamoDB) {}
+	b := f.read(f.setup)
+	for id := range f.redeemed {
+		if _, is := b.records[id]; !is && b.undone[id] == "" {
+			f.t.Errorf("redemption %s is lost", id)
+		}
+	}
+	want := 0
+	switch {
+	case f.v.SingleUse() && b.single.Redeemed == nil:
+		want = 1
+	case f.v.Limited():
+		want = max(b.left+len(b.holds)-b.single.Over, 0)
+	case !f.v.SingleUse():
+		return
+	}
+	if b.single.Editing != voucher.NoLimit {
+		return
+	}
+	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(f.setup, simulatedVouchers, f.random.Int64N), Random: f.random}
+	for taken := 0; ; taken++ {
+		_, _, err := redeemer.Redeem(f.t.Context(), voucher.Request{
+			Customer: emberforge, Code: f.v.Code, Nick: mustNick(f.t, fmt.Sprint("Visitor", taken)), At: f.now().Add(2 * time.Hour),
+		})
+		if _, is := voucher.IsRefusal(err); is && taken == want {
+			return
+		}
+		if err != nil || taken == want {
+			f.t.Errorf("%d uses can be taken, then %v; %d are free", taken, err, want)
+			return
+		}
+	}
+}
+
+func mustNick(t testing.TB, text string) voucher.Nick {
+	t.Helper()
+	nick, err := voucher.ParseNick(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nick
+}
