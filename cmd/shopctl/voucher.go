@@ -133,7 +133,7 @@ and 0, or I, L and 1. If the code exists already, the command refuses; it never 
 			if err != nil {
 				return err
 			}
-			return s.showVoucher(shop, voucher.NewStanding(v, int(v.MaxUses), 0), nil)
+			return s.showVoucher(shop, voucher.NewStanding(v, int(v.MaxUses), 0, s.now()), nil)
 		}),
 	}
 	flags.add(command.Flags())
@@ -149,7 +149,7 @@ func newVoucherShowCommand(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			standing, redemptions, err := look(ctx, shop, code)
+			standing, redemptions, err := look(ctx, shop, code, s.now())
 			if err != nil {
 				return s.describeNoVoucher(err, shop, args[1])
 			}
@@ -164,8 +164,8 @@ func newVoucherShowCommand(s *session) *cobra.Command {
 }
 
 // look reads a voucher with its uses and redemptions.
-func look(ctx context.Context, shop *operator.Shop, code voucher.Code) (voucher.Standing, []operator.Redemption, error) {
-	standing, err := shop.Voucher(ctx, code)
+func look(ctx context.Context, shop *operator.Shop, code voucher.Code, at time.Time) (voucher.Standing, []operator.Redemption, error) {
+	standing, err := shop.Voucher(ctx, code, at)
 	if err != nil {
 		return voucher.Standing{}, nil, err
 	}
@@ -211,9 +211,9 @@ func (s *session) editVoucher(ctx context.Context, args []string, edit voucher.E
 	if _, err := shop.EditVoucher(ctx, code, edit); err != nil {
 		return s.describeNoVoucher(err, shop, args[1])
 	}
-	standing, err := shop.Voucher(ctx, code)
+	standing, err := shop.Voucher(ctx, code, s.now())
 	if err == nil && standing.MaxUses == voucher.NoLimit { // it has no counters, so count its redemptions
-		standing, _, err = look(ctx, shop, code)
+		standing, _, err = look(ctx, shop, code, s.now())
 	}
 	if err != nil {
 		return err

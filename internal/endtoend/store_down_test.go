@@ -240,7 +240,7 @@ func wantNothingApplied(t *testing.T, address string, s shop) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if standing, err := s.Voucher(t.Context(), code); err != nil || standing.Used != 1 || standing.UsesLeft != 1 {
+	if standing, err := s.Voucher(t.Context(), code, time.Now()); err != nil || standing.Used != 1 || standing.UsesLeft != 1 {
 		t.Errorf("%d uses are taken and %d left, %v, want 1 and 1", standing.Used, standing.UsesLeft, err)
 	}
 }

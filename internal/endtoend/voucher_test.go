@@ -291,7 +291,7 @@ func TestRedeem_SingleUseRace_OneWins(t *testing.T) {
 	if redeemed != 1 {
 		t.Fatalf("%d redeemed, want 1", redeemed)
 	}
-	standing, err := s.Voucher(t.Context(), code)
+	standing, err := s.Voucher(t.Context(), code, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func TestRedeem_LimitedRace_AllUsesAreTaken(t *testing.T) {
 		}
 		a.wantRefused(t)
 	}
-	standing, err := s.Voucher(t.Context(), code)
+	standing, err := s.Voucher(t.Context(), code, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,7 +153,7 @@ func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Re
 			r.breach("%s: redeemed %d times by %s, the limit of a nick was at most %d", t.written, times, nick, most)
 		}
 	}
-	standing, err := r.calm.Voucher(ctx, t.code)
+	standing, err := r.calm.Voucher(ctx, t.code, time.Now())
 	if err != nil {
 		r.violate("%s: %v", t.written, err)
 		return

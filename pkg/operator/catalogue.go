@@ -102,7 +102,7 @@ func (p CataloguePlan) planShop(ctx context.Context, shop catalogfile.Entry, pru
 		if err != nil {
 			return ShopPlan{}, fmt.Errorf("%s: %w", wanted.Place, err)
 		}
-		standing, err := p.vouchers.Show(ctx, shop.Customer.ID, wanted.Code)
+		standing, err := p.vouchers.Show(ctx, shop.Customer.ID, wanted.Code, now)
 		if err == nil {
 			if fields := differingFields(wanted.Terms, v, standing.Voucher); len(fields) > 0 {
 				planned.OtherTerms = append(planned.OtherTerms, OtherTerms{Kept: standing.Voucher, Fields: fields})

@@ -28,5 +28,5 @@ func (s *Shop) Checkouts(ctx context.Context, filter checkout.Filter, at time.Ti
 
 // Checkout finds a checkout of any status by its ID, or returns checkout.ErrNotFound.
 func (s *Shop) Checkout(ctx context.Context, id checkout.ID) (checkout.Checkout, error) {
-	return checkout.Checkouts(s.orders).Show(ctx, s.Customer.ID, id)
+	return checkout.Checkouts{Store: s.orders.Store}.Show(ctx, s.Customer.ID, id)
 }

@@ -36,17 +36,17 @@ func (f RedemptionFilter) picks(r voucher.Redemption) bool {
 	return err == nil && nick.Compared == f.Nick.Compared
 }
 
-// Redemptions lists redemptions, oldest first. It returns a *voucher.RefusalError if the filter's code is unknown, and
+// Redemptions lists redemptions, oldest first, undone ones included. It returns a *voucher.RefusalError if the filter's code is unknown, and
 // voucher.ErrBatchUnknown if the filter has a batch, no code, and the batch has no vouchers. Without a code it reads all of the
 // customer's vouchers, while the shop stays live.
 func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Redemption, error) {
-	vouchers := make(map[voucher.Code]voucher.Voucher) // for redemptions in items of their own; a single-use voucher holds its redemption
+	vouchers := make(map[voucher.Code]voucher.Voucher) // for redemptions in other items than the voucher's
 	if filter.Code != "" {
-		standing, err := s.vouchers.Show(ctx, s.Customer.ID, filter.Code)
+		v, err := s.vouchers.Voucher(ctx, s.Customer.ID, filter.Code)
 		if err != nil {
 			return nil, err
 		}
-		vouchers[filter.Code] = standing.Voucher
+		vouchers[filter.Code] = v
 	}
 	redemptions := []Redemption{}
 	recorded := make(map[voucher.Code][]voucher.Redemption)
@@ -58,10 +58,13 @@ func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Rede
 			return nil, err
 		case v == nil:
 			recorded[entry.Code] = append(recorded[entry.Code], pick(filter, entry.Redemptions)...)
-		case !v.SingleUse():
-			vouchers[entry.Code] = *v
-		case v.Redeemed != nil && filter.picks(*v.Redeemed):
-			redemptions = append(redemptions, Redemption{*v.Redeemed, v.Batch})
+		default:
+			if !v.SingleUse() || v.Undone > 0 {
+				vouchers[entry.Code] = *v
+			}
+			if v.Redeemed != nil && filter.picks(*v.Redeemed) {
+				redemptions = append(redemptions, Redemption{*v.Redeemed, v.Batch})
+			}
 		}
 	}
 	if !batchFound {
@@ -89,11 +92,10 @@ func (s *Shop) attribute(
 	for code, ofCode := range recorded {
 		v, found := vouchers[code]
 		if !found && len(ofCode) > 0 { // the voucher was created after its bucket was read
-			standing, err := s.vouchers.Show(ctx, s.Customer.ID, code)
-			if err != nil {
+			var err error
+			if v, err = s.vouchers.Voucher(ctx, s.Customer.ID, code); err != nil {
 				return nil, err
 			}
-			v = standing.Voucher
 		}
 		for _, redemption := range ofCode {
 			redemption.Code, redemption.Reward = v.Written, v.Reward

@@ -34,7 +34,7 @@ func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, er
 		Customer: customer, access: d.access(), catalogue: catalogue,
 		vouchers:  backoffice.NewVouchers(d.client, d.Tables.Vouchers, d.random),
 		checkouts: backoffice.NewCheckouts(d.client, d.Tables.Checkouts),
-		orders:    checkout.Orders{Store: dynamo.NewOrders(d.client, d.Tables.Checkouts)},
+		orders:    checkout.Orders{Store: dynamo.NewOrders(d.client, d.Tables.Checkouts, d.Tables.Vouchers, d.random)},
 	}, nil
 }
 

@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"fmt"
+	mathrand "math/rand/v2"
 	"time"
 
 	"shopfront/pkg/checkout"
@@ -18,7 +19,7 @@ func (s *shop) orderedAs(status checkout.OrderStatus) {
 			id = checkout.ID(it.text("id"))
 		}
 	}
-	orders := checkout.Orders{Store: dynamo.NewOrders(s.client, s.names.Checkouts)}
+	orders := checkout.Orders{Store: dynamo.NewOrders(s.client, s.names.Checkouts, s.names.Vouchers, mathrand.Int64N)}
 	payment := checkout.Payment{Provider: "stripe", Reference: "pi_3MtwBwLkdIwHu7ix28a3tqPa"}
 	_, _, err := orders.Place(s.t.Context(), s.customer, id, payment, s.opened)
 	if err == nil && status != checkout.OrderPlaced {

@@ -655,7 +655,7 @@ func cutOffEdit(t *testing.T, tables *tables, to voucher.Limit, updates int) boo
 		return false
 	}
 	report := s.verify(s.opened)
-	standing, err := s.operator.Voucher(t.Context(), code)
+	standing, err := s.operator.Voucher(t.Context(), code, s.opened)
 	if err != nil || report.Found > 0 {
 		t.Fatalf("cut at update %d: %+v, %v", updates, report, err)
 	}

@@ -31,7 +31,7 @@ func (s *Shop) CreateVoucher(ctx context.Context, terms voucher.Terms, now time.
 	}
 	err = s.vouchers.Create(ctx, s.Customer.ID, v)
 	if errors.Is(err, voucher.ErrCodeTaken) {
-		existing, err := s.vouchers.Show(ctx, s.Customer.ID, v.Code)
+		existing, err := s.vouchers.Show(ctx, s.Customer.ID, v.Code, now)
 		if err != nil {
 			return voucher.Voucher{}, errors.Join(voucher.ErrCodeTaken, err)
 		}
@@ -43,9 +43,9 @@ func (s *Shop) CreateVoucher(ctx context.Context, terms voucher.Terms, now time.
 	return v, nil
 }
 
-// Voucher returns a voucher with its uses, or a *voucher.RefusalError for an unknown code.
-func (s *Shop) Voucher(ctx context.Context, code voucher.Code) (voucher.Standing, error) {
-	return s.vouchers.Show(ctx, s.Customer.ID, code)
+// Voucher returns a voucher with its uses at a time, or a *voucher.RefusalError for an unknown code.
+func (s *Shop) Voucher(ctx context.Context, code voucher.Code, at time.Time) (voucher.Standing, error) {
+	return s.vouchers.Show(ctx, s.Customer.ID, code, at)
 }
 
 // EditVoucher edits a voucher and returns the result, which applies to every request that begins after the call. It returns a
@@ -78,7 +78,7 @@ func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time)
 			return nil, err
 		}
 		if all[entry.Code] == nil {
-			all[entry.Code] = &counted{}
+			all[entry.Code] = &counted{uses: backoffice.NewUses(at)}
 		}
 		all[entry.Code].add(entry)
 	}
@@ -106,8 +106,8 @@ func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time)
 // counted is one voucher with the uses read so far.
 type counted struct {
 	voucher     voucher.Voucher
-	left, used  int // of its counters
-	redemptions int // records; they are the uses of a code without a limit
+	uses        backoffice.Uses
+	redemptions int // not undone; they are the uses of a code without a limit
 }
 
 func (c *counted) add(entry backoffice.Entry) {
@@ -115,17 +115,22 @@ func (c *counted) add(entry backoffice.Entry) {
 	case entry.Voucher != nil:
 		c.voucher = *entry.Voucher
 	case entry.Counter != nil:
-		c.left += entry.Counter.Left
-		c.used += entry.Counter.Used
+		c.uses.AddCounter(*entry.Counter)
+	case entry.Hold != nil:
+		c.uses.AddHold(*entry.Hold)
 	default:
-		c.redemptions += len(entry.Redemptions)
+		for _, redemption := range entry.Redemptions {
+			if redemption.Undone.IsZero() {
+				c.redemptions++
+			}
+		}
 	}
 }
 
 func (c *counted) standing() voucher.Standing {
-	used := c.used
-	if !c.voucher.Limited() {
-		used = c.redemptions
+	standing := c.uses.Standing(c.voucher)
+	if c.voucher.MaxUses == voucher.NoLimit {
+		standing.Used = c.redemptions
 	}
-	return voucher.NewStanding(c.voucher, c.left, used)
+	return standing
 }

@@ -233,7 +233,7 @@ func (a *Account) judgeVoucher(currency money.Currency) []Finding {
 		return []Finding{a.foundf(KindWrongKind, "the voucher has a limit of %d uses and names %s", v.MaxUses, count(v.Counters, "counter"))}
 	case !v.Limited() && v.Counters != 0:
 		return []Finding{a.foundf(KindWrongKind, "the voucher has no limit above one but names %s", count(v.Counters, "counter"))}
-	case !v.Limited() && (v.Full || v.Editing != voucher.NoLimit):
+	case !v.Limited() && (!v.FullUntil.IsZero() || v.Editing != voucher.NoLimit):
 		return []Finding{a.foundf(KindWrongKind, "the voucher has no limit above one but is marked as full or as being edited")}
 	case !v.SingleUse() && v.Redeemed != nil:
 		return []Finding{a.foundf(KindWrongKind, "the voucher has many uses, but its item holds a redemption")}
@@ -305,7 +305,7 @@ func (a *Account) judgeCounters() []Finding {
 	if left+used != int(v.MaxUses) && !lowered {
 		wrong = append(wrong, a.foundf(KindLimit, "the counters hold %d uses left and %d taken, but the limit is %d", left, used, v.MaxUses))
 	}
-	if v.Full && left > 0 {
+	if !v.FullUntil.IsZero() && left > 0 {
 		wrong = append(wrong, a.foundf(KindFull, "the voucher is marked as full but has %s left", count(left, "use")))
 	}
 	return wrong

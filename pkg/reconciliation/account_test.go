@@ -42,7 +42,7 @@ func kept(version int64, change ...func(*voucher.Standing)) voucher.Standing {
 
 func editing(v *voucher.Standing) { v.Editing = 14 }
 
-func full(v *voucher.Standing) { v.Full = true }
+func full(v *voucher.Standing) { v.FullUntil = noon().Add(time.Hour) }
 
 // counters adds two counters, with uses left and taken and the edits that they name.
 func counters(a *reconciliation.Account, left0, used0, left1, used1 int, edits ...int64) {

@@ -104,7 +104,7 @@ func (b *buyers) edit(quiet *bench, edit busyEdit, at *step) (writes int) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	standing, err := shop.Voucher(b.t.Context(), compared(b.t, b.code))
+	standing, err := shop.Voucher(b.t.Context(), compared(b.t, b.code), time.Now())
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -34,15 +34,16 @@ func typeOf(name string) attributeType {
 		table.AttrRedemption, table.AttrToken, table.AttrRedeemedBy,
 		table.AttrRedeemPolicy, table.AttrCheckOutPolicy, table.AttrName,
 		table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrData, table.AttrStatus,
-		table.AttrOrdered, table.AttrPayment, table.AttrReason:
+		table.AttrOrdered, table.AttrPayment, table.AttrReason, table.AttrUse, table.AttrBuyer, table.AttrHolder:
 		return typeText
 	case table.AttrMaxUses, table.AttrPerNick, table.AttrFrom, table.AttrUntil, table.AttrCreated, table.AttrVersion,
 		table.AttrCounters, table.AttrEditing, table.AttrEditor, table.AttrRedeemed, table.AttrLeft, table.AttrUsed, table.AttrTaken,
 		table.AttrRefusalLimit, table.AttrRefusalWindow, table.AttrKeysCreated, table.AttrKeyExpires, table.AttrRevoked,
 		table.AttrAmount, table.AttrUnitPrice, table.AttrSubtotal, table.AttrDiscount, table.AttrTotal, table.AttrExpires, table.AttrExpiresAt,
-		table.AttrFulfilled, table.AttrCancelled:
+		table.AttrFulfilled, table.AttrCancelled,
+		table.AttrHeldUntil, table.AttrFullUntil, table.AttrFullVersion, table.AttrOver, table.AttrReturns, table.AttrLapse, table.AttrUndone:
 		return typeNumber
-	case table.AttrDisabled, table.AttrFull, table.AttrObject, table.AttrPausedAll:
+	case table.AttrDisabled, table.AttrObject, table.AttrPausedAll:
 		return typeTruth
 	default:
 		return ""

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -17,15 +18,23 @@ import (
 // errEditedMeanwhile is the error of an edit that another edit overtook.
 var errEditedMeanwhile = errors.New("another edit of the voucher is running or has just finished: look at the voucher and run the edit again")
 
-// maxEditAttempts bounds how often an edit starts again because another one overtook it.
-const maxEditAttempts = 5
+// errUseReturned is the error of an edit of the limit during which uses came back or were dropped.
+var errUseReturned = errors.New("uses of the voucher keep coming back: run the edit again")
+
+const (
+	// maxEditAttempts bounds how often an edit starts again because another one overtook it.
+	maxEditAttempts = 5
+	// maxReturnAttempts bounds how often an edit starts again because a use came back.
+	maxReturnAttempts = 50
+)
 
 // Edit changes a voucher and returns the result. The change applies to every request that begins after Edit returned. An
 // unknown code is a *voucher.RefusalError, and an edit that the rules do not allow is a *voucher.FieldError. After an
-// *UnavailableError, or an error that says that other edits overtook it, part of the edit may have been applied; running it
-// again completes it.
+// *UnavailableError, or an error that says that other edits overtook it or that uses keep coming back, part of the edit may have been
+// applied; running it again completes it.
 func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code voucher.Code, edit voucher.Edit) (voucher.Voucher, error) {
 	begun := false // whether an edit of the limit may have reached the counters
+	overtaken := 0
 	for attempt := 0; ; attempt++ {
 		before, err := table.ReadVoucher(ctx, s.api, s.table, customer, code)
 		if err != nil {
@@ -48,7 +57,11 @@ func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code v
 		if err == nil {
 			return after, nil
 		}
-		if !errors.Is(err, errEditedMeanwhile) || attempt == maxEditAttempts-1 {
+		if errors.Is(err, errEditedMeanwhile) {
+			overtaken++
+		}
+		again := errors.Is(err, errEditedMeanwhile) || errors.Is(err, errUseReturned)
+		if !again || overtaken == maxEditAttempts || attempt == maxReturnAttempts {
 			return voucher.Voucher{}, table.Outcome(err)
 		}
 		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
@@ -103,11 +116,12 @@ func (s *Vouchers) commitEdit(ctx context.Context, call *table.Update, mine func
 	return table.DecodeVoucher(out.Attributes)
 }
 
-// sameTerms reports whether two vouchers are equal except for what redemptions change.
-func sameTerms(a, b voucher.Voucher) bool {
-	a.Redeemed, b.Redeemed = nil, nil
-	a.Full, b.Full = false, false
-	return a == b
+// sameTerms reports whether two vouchers are equal except for what redemptions and holds change.
+func sameTerms(a, b voucher.Voucher) bool { return termsOf(a) == termsOf(b) }
+
+func termsOf(v voucher.Voucher) voucher.Voucher {
+	v.Redeemed, v.Held, v.Undone, v.FullUntil, v.Over, v.Returns = nil, nil, 0, time.Time{}, 0, 0
+	return v
 }
 
 // moveLimit changes the limit of a voucher with counters while it is being redeemed.
@@ -115,8 +129,12 @@ func sameTerms(a, b voucher.Voucher) bool {
 // First it takes the next version of the voucher and stores the new limit as AttrEditing. Then it fences every counter with
 // that version, so that an older edit can no longer write the counters. From then on only this edit changes the sum of a
 // counter's left and used: a raise adds uses, a lowering takes uses that are left. Last, it writes the limit to the voucher, in
-// another new version, and removes AttrFull. Then a request that found all counters empty earlier can no longer mark the
-// voucher as full. begun reports whether the new limit was stored as AttrEditing.
+// another new version, with AttrOver, the uses that it could not take because none was left. The new version ends AttrFullUntil: a
+// request that found all counters empty earlier can no longer mark the voucher as full. begun reports whether the new limit was stored
+// as AttrEditing.
+//
+// If a use came back or was dropped since the first write, the edit begins again: the use may be left in a counter from which this edit
+// took nothing, or may be missing in AttrOver.
 func (s *Vouchers) moveLimit(
 	ctx context.Context, customer catalog.CustomerID, before table.Voucher, edit voucher.Edit,
 ) (moved voucher.Voucher, begun bool, err error) {
@@ -131,17 +149,25 @@ func (s *Vouchers) moveLimit(
 	if err != nil {
 		return voucher.Voucher{}, false, err
 	}
-	if err := s.moveCounters(ctx, customer, marked.Voucher, int(marked.Editing)); err != nil {
+	over, err := s.moveCounters(ctx, customer, marked.Voucher, int(marked.Editing))
+	if err != nil {
 		return voucher.Voucher{}, true, err
 	}
 	// An edit of another field takes a version too, but changes neither AttrEditor nor AttrEditing.
 	ended := func(stored table.Voucher) bool { return mine(stored) && stored.Editing == voucher.NoLimit }
-	written, err := s.commitLimit(ctx, marked, edit, ended, func(marked, after voucher.Voucher) *table.Update {
-		end := editing(customer, marked)
+	written, err := s.commitLimit(ctx, marked, edit, ended, func(before, after voucher.Voucher) *table.Update {
+		end := editing(customer, before)
 		setEditable(end, after)
 		end.Set(table.AttrMaxUses, table.Num(after.MaxUses))
-		end.Remove(table.AttrEditing)
-		end.Remove(table.AttrFull)
+		end.Set(table.AttrOver, table.Num(over))
+		for _, name := range []string{table.AttrEditing, table.AttrFullUntil, table.AttrFullVersion} {
+			end.Remove(name)
+		}
+		var returns types.AttributeValue // missing: none came back yet
+		if marked.Returns > 0 {
+			returns = table.Num(marked.Returns)
+		}
+		end.RequireEqual(table.AttrReturns, returns)
 		return end
 	})
 	return written.Voucher, true, err
@@ -162,23 +188,27 @@ func (s *Vouchers) commitLimit(
 		if !errors.Is(err, errEditedMeanwhile) || stored.Editor != before.Editor || stored.Editing != before.Editing {
 			return stored, err
 		}
+		if stored.Version == before.Version { // so another condition failed
+			return stored, errUseReturned
+		}
 		before = stored
 	}
 }
 
-func (s *Vouchers) moveCounters(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher, limit int) error {
+// moveCounters fences the counters and moves their sum to the limit. It returns by how much the uses taken exceed the limit.
+func (s *Vouchers) moveCounters(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher, limit int) (over int, err error) {
 	counters := make([]table.Counter, v.Counters)
 	total := 0
 	for number := range counters {
 		fenced, err := s.fence(ctx, customer, v.Code, number, v.Version)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		counters[number] = fenced
 		total += fenced.Left + fenced.Used
 	}
 	if total <= limit {
-		return s.raise(ctx, customer, v.Code, counters, limit-total)
+		return 0, s.raise(ctx, customer, v.Code, counters, limit-total)
 	}
 	return s.lower(ctx, customer, v.Code, counters, total-limit)
 }
@@ -223,14 +253,16 @@ func (s *Vouchers) raise(ctx context.Context, customer catalog.CustomerID, code 
 
 // lower takes uses that the counters have left until it has taken enough or none is left. Redemptions continue meanwhile. If a
 // counter has fewer uses left than were read, the failed condition returns how many, and lower tries to take half of them: if it
-// tried to take all, a busy code could starve the edit.
-func (s *Vouchers) lower(ctx context.Context, customer catalog.CustomerID, code voucher.Code, counters []table.Counter, by int) error {
+// tried to take all, a busy code could starve the edit. remainder is what it could not take.
+func (s *Vouchers) lower(
+	ctx context.Context, customer catalog.CustomerID, code voucher.Code, counters []table.Counter, by int,
+) (remainder int, err error) {
 	for _, counter := range counters {
 		want := min(counter.Left, by)
 		for want > 0 {
 			moved, done, err := s.move(ctx, customer, code, counter, -want)
 			if err != nil {
-				return err
+				return 0, err
 			}
 			counter = moved
 			if done {
@@ -241,7 +273,7 @@ func (s *Vouchers) lower(ctx context.Context, customer catalog.CustomerID, code 
 			}
 		}
 	}
-	return nil
+	return by, nil
 }
 
 // move tries once to change the uses left in a counter. It returns the counter as it then is, and whether the change was made.

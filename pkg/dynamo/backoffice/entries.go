@@ -20,8 +20,9 @@ type Entry struct {
 	Code    voucher.Code
 	Voucher *voucher.Voucher
 	Counter *Counter
-	// Redemptions are the records in an item of a code with many uses. Their Code and Reward are not set; they are those of the
-	// voucher. A single-use code has its redemption in Voucher.
+	Hold    *voucher.Hold // of a code with a limit above one; its Kind is not set
+	// Redemptions are the records in an item of a code with many uses, or the one that was undone. Their Code and Reward are not set; they
+	// are those of the voucher. A single-use code has its redemption in Voucher.
 	Redemptions []voucher.Redemption
 }
 
@@ -74,6 +75,12 @@ func decodeEntry(it table.Item) (Entry, error) {
 			}
 			entry.Redemptions = append(entry.Redemptions, redemption)
 		}
+	case strings.HasPrefix(rest, table.HoldInfix):
+		hold, _, err := table.DecodeHoldItem("", it)
+		if err != nil {
+			return Entry{}, fmt.Errorf("item %q: %w", key.Sort, err)
+		}
+		entry.Hold = &hold
 	default:
 		return Entry{}, fmt.Errorf("%w: %q", errUnknownItem, key.Sort)
 	}

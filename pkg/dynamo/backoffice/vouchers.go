@@ -8,7 +8,9 @@ package backoffice
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -152,26 +154,98 @@ func share(whole, parts, number int) int {
 	return part
 }
 
-// Show reads a voucher and its counters. An unknown code is a *voucher.RefusalError.
-func (s *Vouchers) Show(ctx context.Context, customer catalog.CustomerID, code voucher.Code) (voucher.Standing, error) {
+// Voucher reads a voucher without its counters. An unknown code is a *voucher.RefusalError.
+func (s *Vouchers) Voucher(ctx context.Context, customer catalog.CustomerID, code voucher.Code) (voucher.Voucher, error) {
+	stored, err := table.ReadVoucher(ctx, s.api, s.table, customer, code)
+	return stored.Voucher, table.Outcome(err)
+}
+
+// Show reads a voucher, its counters and their holds, and returns how the voucher stands at a time. Of a code without a limit above one,
+// but with a limit per nick, it does not count the holds. An unknown code is a *voucher.RefusalError.
+func (s *Vouchers) Show(ctx context.Context, customer catalog.CustomerID, code voucher.Code, at time.Time) (voucher.Standing, error) {
 	stored, err := table.ReadVoucher(ctx, s.api, s.table, customer, code)
 	if err != nil {
 		return voucher.Standing{}, table.Outcome(err)
 	}
-	left, used := 0, 0
+	uses := NewUses(at)
 	if stored.Limited() {
-		counters, err := s.readCounters(ctx, customer, code, stored.Counters)
-		if err != nil {
+		if err := s.countUses(ctx, customer, stored, &uses); err != nil {
 			return voucher.Standing{}, table.Outcome(err)
 		}
-		for _, counter := range counters {
-			left += counter.Left
-			used += counter.Used
-		}
 	}
-	standing := voucher.NewStanding(stored.Voucher, left, used)
+	standing := uses.Standing(stored.Voucher)
 	standing.Editing = stored.Editing
 	return standing, nil
+}
+
+func (s *Vouchers) countUses(ctx context.Context, customer catalog.CustomerID, v table.Voucher, uses *Uses) error {
+	counters, err := s.readCounters(ctx, customer, v.Code, v.Counters)
+	if err != nil {
+		return err
+	}
+	for _, counter := range counters {
+		uses.AddCounter(Counter{Number: counter.Number, Left: counter.Left, Used: counter.Used})
+		if counter.Lapse.IsZero() { // it never had a hold
+			continue
+		}
+		for it, err := range items(ctx, s.api, s.holdsOf(customer, v.Code, counter.Number)) {
+			if err != nil {
+				return err
+			}
+			hold, _, err := table.DecodeHoldItem(v.HoldKind(), it)
+			if err != nil {
+				return err
+			}
+			uses.AddHold(hold)
+		}
+	}
+	return nil
+}
+
+// holdsOf asks for all holds of a counter.
+func (s *Vouchers) holdsOf(customer catalog.CustomerID, code voucher.Code, counter int) *dynamodb.QueryInput {
+	query := partition(s.table, table.CounterKey(customer, code, counter).Partition)
+	query.KeyConditionExpression = aws.String(table.PartitionKey + " = :partition AND begins_with(" + table.SortKey + ", :holds)")
+	query.ExpressionAttributeValues[":holds"] = table.Str(fmt.Sprintf("%s%s%02d#", code, table.HoldInfix, counter))
+	return query
+}
+
+// Uses counts the uses of a voucher at a time. Create it with NewUses.
+type Uses struct {
+	at                       time.Time
+	left, used, lapsed, held int
+	lapse                    time.Time // of the first live hold to lapse
+}
+
+// NewUses returns a count at a time that has counted nothing yet.
+func NewUses(at time.Time) Uses { return Uses{at: at} }
+
+// AddCounter adds a counter.
+func (u *Uses) AddCounter(c Counter) {
+	u.left += c.Left
+	u.used += c.Used
+}
+
+// AddHold adds a hold that a counter counts as used.
+func (u *Uses) AddHold(hold voucher.Hold) {
+	if hold.HasLapsed(u.at) {
+		u.lapsed++
+		return
+	}
+	u.held++
+	if u.lapse.IsZero() || hold.Until.Before(u.lapse) {
+		u.lapse = hold.Until
+	}
+}
+
+// Standing returns the voucher with the uses that were counted. Lapsed holds are left, except those that will be dropped, because more
+// uses are taken than the limit allows.
+func (u *Uses) Standing(v voucher.Voucher) voucher.Standing {
+	standing := voucher.NewStanding(v, u.left+max(u.lapsed-v.Over, 0), u.used-u.lapsed, u.at)
+	if !v.SingleUse() {
+		standing.UsesHeld, standing.Lapse = u.held, u.lapse
+	}
+	return standing
 }
 
 func (s *Vouchers) readCounters(ctx context.Context, customer catalog.CustomerID, code voucher.Code, n int) ([]table.Counter, error) {
