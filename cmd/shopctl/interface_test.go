@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -52,7 +53,8 @@ func TestJSON_Orders_MatchTheHTTPInterface(t *testing.T) {
 	key := strings.TrimSpace(s.must(t, "key", "create", "emberforge", "--name", "till"))
 	id := s.checkOut(t, "emberforge", "vip-rank/30-days", "1", `{"player":"Alder"}`)
 	s.place(t, id)
-	show := s.service().ShowOrder(checkout.Orders{Store: dynamo.NewOrders(s.client, s.state.Tables.Checkouts)})
+	orders := checkout.Orders{Store: dynamo.NewOrders(s.client, s.state.Tables.Checkouts, s.state.Tables.Vouchers, mathrand.Int64N)}
+	show := s.service().ShowOrder(orders)
 	for _, change := range [][]string{{"show", id}, {"fulfil", id}, {"cancel", id, "--reason", "asked for a refund"}} {
 		printed := objectOf(t, s.must(t, slices.Concat([]string{"order", change[0], "emberforge"}, change[1:], []string{"--json"})...))
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/shop/emberforge/orders/"+id, http.NoBody)
