@@ -1,6 +1,7 @@
 package infra_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -17,10 +18,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/internal/local/samtemplate"
+	"shopfront/pkg/dynamo"
 )
 
 // These tests compare a function's IAM rights with the calls that it can make. The linker's symbols show which methods of the client
-// and of the stores in pkg/dynamo are reachable. The source shows which calls each method makes, and the wiring shows on which table.
+// and of the stores in pkg/dynamo are reachable. The source shows which calls each method makes, and on which of the store's tables. The
+// wiring shows which tables the store gets.
 
 // actions returns the names of the operations of DynamoDB's client. An IAM action has the name of its operation.
 func actions() map[string]bool {
@@ -65,14 +68,35 @@ func linked(t *testing.T, path string) []string {
 	return names
 }
 
-// routine lists the calls in the body of a function or method of pkg/dynamo.
-type routine struct {
-	actions map[string]bool // DynamoDB operations, all on one table or, if ordersIndex is among them, on that index
-	calls   map[string]bool // names of plain functions, and of methods of the same store after a dot
+// access is an action on a table. The table is an expression of the routine: a parameter, or a field of its receiver after a dot, such as
+// .tables.Checkouts. A transaction itself has no table.
+type access struct {
+	action, table string
+	ofIndex       bool // of the index of orders, not of its table
 }
 
-// ordersIndex is the name of the constant that names the only index.
-const ordersIndex = "OrdersIndex"
+// routine is a function or method of pkg/dynamo, or of the package table in it.
+type routine struct {
+	parameters []string
+	accesses   []access
+	calls      []routineCall
+}
+
+// routineCall is a call in a routine, or a function or method that it passes on to be called.
+type routineCall struct {
+	name      string   // of the plain function, or of the method
+	receiver  string   // "." for the routine's own; "" for a plain function
+	arguments []string // as tables are written; "" if an argument is no such expression
+}
+
+// library is the source of pkg/dynamo. Routines are named as the linker names them: (*Catalogue).Product. Those of the package table have
+// its name in front.
+type library struct {
+	routines map[string]routine
+	methods  map[string][]string // types that have a method, such as (*Catalogue), by its name
+	embedded map[string][]string // types that a type embeds
+	clients  map[string]bool     // types that have a client of DynamoDB
+}
 
 // parts maps the members of a transaction's items to the actions that they need:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis-iam.html
@@ -82,70 +106,233 @@ func parts() map[string]string {
 	}
 }
 
-// routines reads the routines in files. Methods are named as the linker names them: (*Catalogue).Product.
-func routines(files []*ast.File, known map[string]bool) map[string]routine {
-	all := make(map[string]routine)
+func readLibrary(t *testing.T, known map[string]bool, files ...*ast.File) library {
+	t.Helper()
+	s := library{make(map[string]routine), make(map[string][]string), make(map[string][]string), make(map[string]bool)}
 	for _, file := range files {
-		for _, declared := range file.Decls {
-			f, ok := declared.(*ast.FuncDecl)
-			if !ok || f.Body == nil {
-				continue
+		inPackage := ""
+		if file.Name.Name != "dynamo" {
+			inPackage = file.Name.Name + "."
+		}
+		for n := range ast.Preorder(file) {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if n.Recv == nil {
+					s.routines[inPackage+n.Name.Name] = readRoutine(t, n, inPackage, known)
+					continue
+				}
+				of := typeName(n.Recv.List[0].Type)
+				s.routines[of+"."+n.Name.Name] = readRoutine(t, n, inPackage, known)
+				s.methods[n.Name.Name] = append(s.methods[n.Name.Name], of)
+			case *ast.TypeSpec:
+				fields, ok := n.Type.(*ast.StructType)
+				if !ok {
+					continue
+				}
+				of := "(*" + n.Name.Name + ")"
+				for _, field := range fields.Fields.List {
+					if len(field.Names) == 0 {
+						s.embedded[of] = append(s.embedded[of], "(*"+typeName(field.Type)+")")
+					} else if field.Names[0].Name == "api" {
+						s.clients[of] = true
+					}
+				}
 			}
-			all[nameOf(f)] = read(f, known)
 		}
 	}
-	return all
+	return s
 }
 
-func nameOf(f *ast.FuncDecl) string {
-	if f.Recv == nil {
-		return f.Name.Name
+// typeName returns the name of a type, or of a pointer to it, such as (*Catalogue).
+func typeName(expression ast.Expr) string {
+	switch e := expression.(type) {
+	case *ast.StarExpr:
+		return "(*" + typeName(e.X) + ")"
+	case *ast.Ident:
+		return e.Name
+	default:
+		return ""
 	}
-	if star, ok := f.Recv.List[0].Type.(*ast.StarExpr); ok {
-		if of, ok := star.X.(*ast.Ident); ok {
-			return "(*" + of.Name + ")." + f.Name.Name
-		}
-	}
-	if of, ok := f.Recv.List[0].Type.(*ast.Ident); ok {
-		return of.Name + "." + f.Name.Name
-	}
-	return f.Name.Name
 }
 
-func read(f *ast.FuncDecl, known map[string]bool) routine {
-	body, receiver := f.Body, ""
+func readRoutine(t *testing.T, f *ast.FuncDecl, inPackage string, known map[string]bool) routine {
+	t.Helper()
+	receiver, r := "", routine{}
 	if f.Recv != nil && len(f.Recv.List[0].Names) > 0 {
 		receiver = f.Recv.List[0].Names[0].Name
 	}
-	r := routine{actions: make(map[string]bool), calls: make(map[string]bool)}
-	for n := range ast.Preorder(body) {
-		switch n := n.(type) {
-		case *ast.Ident: // called, or passed on to be called
-			r.calls[n.Name] = true
-		case *ast.SelectorExpr:
-			if known[n.Sel.Name] || n.Sel.Name == ordersIndex {
-				r.actions[n.Sel.Name] = true
-			}
-			if on, ok := n.X.(*ast.Ident); ok && on.Name == receiver {
-				r.calls["."+n.Sel.Name] = true
-			}
+	for _, field := range f.Type.Params.List {
+		for _, name := range field.Names {
+			r.parameters = append(r.parameters, name.Name)
 		}
 	}
-	if r.actions["TransactWriteItems"] || r.actions["TransactGetItems"] {
-		r.addParts(body)
+	if f.Body == nil {
+		return r
+	}
+	write := func(e ast.Expr) string { return written(e, receiver) }
+	arguments, selected := make(map[ast.Expr][]string), make(map[*ast.Ident]bool)
+	for n := range ast.Preorder(f.Body) {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			for _, argument := range n.Args {
+				arguments[n.Fun] = append(arguments[n.Fun], write(argument))
+			}
+		case *ast.CompositeLit:
+			r.accesses = append(r.accesses, accessesOf(t, n, known, write)...)
+		case *ast.SelectorExpr:
+			selected[n.Sel] = true
+			if on, ok := n.X.(*ast.Ident); ok && on.Name == "table" {
+				r.calls = append(r.calls, routineCall{"table." + n.Sel.Name, "", arguments[n]})
+			} else {
+				r.calls = append(r.calls, routineCall{n.Sel.Name, "." + strings.TrimPrefix(write(n.X), "."), arguments[n]})
+			}
+		case *ast.Ident:
+			if !selected[n] {
+				r.calls = append(r.calls, routineCall{inPackage + n.Name, "", arguments[n]})
+			}
+		}
 	}
 	return r
 }
 
-// addParts adds the actions of the transaction's items.
-func (r routine) addParts(body ast.Node) {
-	for n := range ast.Preorder(body) {
-		if member, ok := n.(*ast.KeyValueExpr); ok {
-			if key, ok := member.Key.(*ast.Ident); ok && parts()[key.Name] != "" {
-				r.actions[parts()[key.Name]] = true
+// written returns an expression that may be a table as access has it.
+func written(e ast.Expr, receiver string) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		if e.Name == receiver {
+			return "."
+		}
+		return e.Name
+	case *ast.SelectorExpr:
+		on := written(e.X, receiver)
+		if on == "" || on == "." {
+			return on + e.Sel.Name
+		}
+		return on + "." + e.Sel.Name
+	case *ast.CallExpr: // aws.String(table)
+		if called(e) == "aws.String" {
+			return written(e.Args[0], receiver)
+		}
+	}
+	return ""
+}
+
+// accessesOf returns the actions of the input of a call, or of a part of a transaction.
+func accessesOf(t *testing.T, literal *ast.CompositeLit, known map[string]bool, write func(ast.Expr) string) []access {
+	t.Helper()
+	of, ok := literal.Type.(*ast.SelectorExpr)
+	if !ok {
+		return nil
+	}
+	var action string
+	switch in := written(of.X, ""); {
+	case in == "dynamodb" && known[strings.TrimSuffix(of.Sel.Name, "Input")]:
+		action = strings.TrimSuffix(of.Sel.Name, "Input")
+	case in == "types" && parts()[of.Sel.Name] != "":
+		action = parts()[of.Sel.Name]
+	default:
+		return nil
+	}
+	if strings.HasPrefix(action, "Transact") {
+		return []access{{action: action}}
+	}
+	found, named := access{action: action}, false
+	for _, element := range literal.Elts {
+		member, ok := element.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		switch written(member.Key, "") {
+		case "TableName":
+			found.table, named = write(member.Value), true
+		case "RequestItems":
+			if items, ok := member.Value.(*ast.CompositeLit); ok && len(items.Elts) == 1 {
+				if item, ok := items.Elts[0].(*ast.KeyValueExpr); ok {
+					found.table, named = write(item.Key), true
+				}
+			}
+		case "IndexName":
+			found.ofIndex = write(member.Value) == "table.OrdersIndex"
+		}
+	}
+	if !named {
+		t.Errorf("an input of %s names no table", action)
+	}
+	if strings.HasSuffix(found.table, ".TableName") { // copied from a part of a transaction, which counts
+		return nil
+	}
+	return []access{found}
+}
+
+// reached returns the accesses of a routine and of what it calls, directly or indirectly, with tables as fields of the routine's receiver,
+// and the names of these routines.
+func (s library) reached(name string) (made map[access]bool, seen map[string]bool) {
+	made, seen = make(map[access]bool), make(map[string]bool)
+	visited := make(map[string]bool)
+	var visit func(name, receiver string, arguments []string)
+	visit = func(name, receiver string, arguments []string) {
+		call := fmt.Sprintf("%s %s %q", name, receiver, arguments)
+		r, found := s.routines[name]
+		if visited[call] || !found {
+			return
+		}
+		visited[call], seen[name] = true, true
+		// outside returns a table as the routine at the beginning has it.
+		outside := func(table string) string {
+			if i := slices.Index(r.parameters, table); i >= 0 && i < len(arguments) {
+				return arguments[i]
+			}
+			if strings.HasPrefix(table, ".") {
+				return strings.TrimSuffix(receiver, ".") + table
+			}
+			return table
+		}
+		for _, a := range r.accesses {
+			a.table = outside(a.table)
+			made[a] = true
+		}
+		for _, c := range r.calls {
+			var passed []string
+			for _, argument := range c.arguments {
+				passed = append(passed, outside(argument))
+			}
+			switch of, _, _ := strings.Cut(name, ")."); {
+			case c.receiver == "":
+				visit(c.name, "", passed)
+			case c.receiver == ".":
+				visit(s.method(of+")", c.name), receiver, passed)
+			default:
+				for _, of := range s.methods[c.name] {
+					if !s.isStore(of) { // stores do not call each other
+						visit(of+"."+c.name, "elsewhere", passed) // so that a table of that receiver is unknown
+					}
+				}
 			}
 		}
 	}
+	of, method, isMethod := strings.Cut(name, ").")
+	if isMethod {
+		name = s.method(of+")", method)
+	}
+	visit(name, ".", nil)
+	return made, seen
+}
+
+// method returns the name of a type's method, which may be that of an embedded type.
+func (s library) method(of, name string) string {
+	if slices.Contains(s.methods[name], of) {
+		return of + "." + name
+	}
+	for _, embedded := range s.embedded[of] {
+		if found := s.method(embedded, name); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+func (s library) isStore(of string) bool {
+	return s.clients[of] || slices.ContainsFunc(s.embedded[of], s.isStore)
 }
 
 // sources parses a package's files, without its tests.
@@ -172,42 +359,113 @@ func sources(t *testing.T, folder string) []*ast.File {
 	return files
 }
 
-// wiring maps each store that a package creates to the setting that names its table, such as VouchersTable. Warm's table is the one
-// that its connection is opened for.
-func wiring(t *testing.T, folder string) map[string]string {
-	t.Helper()
-	// The constructors, and which of their arguments is the table. A linked store that is missing here fails the test.
-	constructors := map[string]struct {
-		store    string
-		argument int
-	}{
-		"dynamo.NewCatalogue": {"Catalogue", 1}, "dynamo.NewCheckouts": {"Checkouts", 1}, "dynamo.NewRedemptions": {"Redemptions", 1},
-		"dynamo.NewRefusals": {"Refusals", 1}, "dynamo.NewAccess": {"Access", 1}, "dynamo.NewOrders": {"Orders", 1},
-		"dynamoclient.New": {"Warm", 2},
+// stores returns the stores by the names of their constructors. The name of a table is the number of the argument that it comes from, and
+// its member. A linked store that is missing here fails the test.
+func stores() map[string]any {
+	several := dynamo.Tables{Checkouts: "1.Checkouts", Vouchers: "1.Vouchers", Refusals: "1.Refusals"}
+	return map[string]any{
+		"dynamo.NewCatalogue": dynamo.NewCatalogue(nil, "1", nil), "dynamo.NewAccess": dynamo.NewAccess(nil, "1", nil),
+		"dynamo.NewRedemptions": dynamo.NewRedemptions(nil, "1", nil), "dynamo.NewRefusals": dynamo.NewRefusals(nil, "1"),
+		"dynamo.NewCheckouts": dynamo.NewCheckouts(nil, "1"), "dynamo.NewHeldCheckouts": dynamo.NewHeldCheckouts(nil, several, nil),
+		"dynamo.NewOrders": dynamo.NewOrders(nil, "1", "2", nil), "dynamo.NewRedemptionRecords": dynamo.NewRedemptionRecords(nil, several, nil),
+		"dynamoclient.New": &warm{"2"},
 	}
-	settings, tables := make(map[string]string), make(map[string]string)
+}
+
+// warm stands for Warm, which is no store. Its table is the one that its connection is opened for.
+type warm struct{ name string }
+
+// tableOf returns the name of the table in a field of a store, or "" if it has no such field.
+func tableOf(store any, field string) string {
+	value := reflect.ValueOf(store).Elem()
+	for name := range strings.SplitSeq(strings.TrimPrefix(field, "."), ".") {
+		if value.Kind() != reflect.Struct {
+			return ""
+		}
+		if value = value.FieldByName(name); !value.IsValid() {
+			return ""
+		}
+	}
+	if value.Kind() != reflect.String {
+		return ""
+	}
+	return value.String()
+}
+
+// wiring is how a package creates stores.
+type wiring struct {
+	tables   map[string]string // the settings that name tables, such as VouchersTable, by constructor and table: dynamo.NewOrders 2
+	settings map[string]string // by variable
+	calls    map[string][]ast.Expr
+}
+
+// readWiring reads a package. callers is the package that calls it, if any.
+func readWiring(t *testing.T, folder string, callers wiring) wiring {
+	t.Helper()
+	w := wiring{make(map[string]string), make(map[string]string), make(map[string][]ast.Expr)}
 	for _, file := range sources(t, folder) {
 		for n := range ast.Preorder(file) {
 			switch n := n.(type) {
+			case *ast.FuncDecl:
+				w.bind(n, callers, callers.calls[file.Name.Name+"."+n.Name.Name])
 			case *ast.AssignStmt:
-				setting, of := strings.CutPrefix(called(n.Rhs[0]), "env.")
-				if variable, ok := n.Lhs[0].(*ast.Ident); ok && of {
-					settings[variable.Name] = setting
-				}
-			case *ast.CallExpr:
-				c, ok := constructors[called(n)]
+				variable, ok := n.Lhs[0].(*ast.Ident)
 				if !ok {
 					continue
 				}
-				table, ok := n.Args[c.argument].(*ast.Ident)
-				if !ok || !strings.HasSuffix(settings[table.Name], "Table") {
-					t.Fatalf("%s: the table of %s is not a setting", folder, c.store)
+				if setting, of := strings.CutPrefix(called(n.Rhs[0]), "env."); of {
+					w.settings[variable.Name] = setting
 				}
-				tables[c.store] = settings[table.Name]
+				for member, setting := range w.members(n.Rhs[0]) {
+					w.settings[variable.Name+member] = setting
+				}
+			case *ast.CallExpr:
+				w.calls[called(n)] = n.Args
+				for number, argument := range n.Args {
+					for member, setting := range w.members(argument) {
+						w.tables[fmt.Sprint(called(n), " ", number, member)] = setting
+					}
+				}
 			}
 		}
 	}
-	return tables
+	return w
+}
+
+// bind gives parameters the settings that the caller passes.
+func (w wiring) bind(f *ast.FuncDecl, caller wiring, arguments []ast.Expr) {
+	number := 0
+	for _, field := range f.Type.Params.List {
+		for _, name := range field.Names {
+			if number < len(arguments) {
+				w.settings[name.Name] = caller.members(arguments[number])[""]
+			}
+			number++
+		}
+	}
+}
+
+// members returns the settings in an expression: a variable, or a literal of dynamo.Tables, with its members after dots.
+func (w wiring) members(expression ast.Expr) map[string]string {
+	found := make(map[string]string)
+	switch e := expression.(type) {
+	case *ast.Ident:
+		for variable, setting := range w.settings {
+			if member, ok := strings.CutPrefix(variable, e.Name); ok && (member == "" || member[0] == '.') {
+				found[member] = setting
+			}
+		}
+	case *ast.CompositeLit:
+		if written(e.Type, "") != "dynamo.Tables" {
+			break
+		}
+		for _, element := range e.Elts {
+			if pair, ok := element.(*ast.KeyValueExpr); ok {
+				found["."+written(pair.Key, "")] = w.members(pair.Value)[""]
+			}
+		}
+	}
+	return found
 }
 
 // called returns the name of a called function, such as dynamo.NewCatalogue, or "" if n is not such a call.
@@ -229,102 +487,111 @@ func called(n ast.Expr) string {
 
 // program lists the DynamoDB calls and stores that a function links.
 type program struct {
-	client map[string]bool   // operations of DynamoDB's client
-	stores []string          // the methods of stores, and Warm
-	tables map[string]string // by store
+	client  map[string]bool   // operations of DynamoDB's client
+	methods []string          // of pkg/dynamo, and Warm
+	tables  map[string]string // as in wiring
 }
 
 func readProgram(t *testing.T, path string, f samtemplate.Function, known map[string]bool) program {
 	t.Helper()
-	p := program{client: make(map[string]bool), tables: wiring(t, f.Package)}
+	own := readWiring(t, f.Package, wiring{})
+	p := program{client: make(map[string]bool), tables: own.tables}
 	wires := regexp.MustCompile(`^shopfront/(pkg/lambdahttp/\w+)\.`)
 	for _, name := range linked(t, path) {
 		if in := wires.FindStringSubmatch(name); in != nil {
-			maps.Copy(p.tables, wiring(t, in[1]))
+			maps.Copy(p.tables, readWiring(t, in[1], own).tables)
 		}
 		if action, ok := strings.CutPrefix(name, "github.com/aws/aws-sdk-go-v2/service/dynamodb.(*Client)."); ok && known[action] {
 			p.client[action] = true
 		}
 		// A plain function's calls count as calls of its callers. Of the plain functions, only Warm is called from outside the package.
 		if name, ok := strings.CutPrefix(name, "shopfront/pkg/dynamo."); ok && (name == "Warm" || strings.HasPrefix(name, "(*")) {
-			p.stores = append(p.stores, name)
+			p.methods = append(p.methods, name)
 		}
 	}
 	delete(p.client, "DescribeEndpoints") // the SDK links it for endpoint discovery, which is off
 	return p
 }
 
-// reached returns the actions of a routine, and of the plain functions and methods of its store that it calls, directly or indirectly.
-func reached(source map[string]routine, name string) map[string]bool {
-	store, _, _ := strings.Cut(name, ".")
-	made, seen := make(map[string]bool), make(map[string]bool)
-	var visit func(string)
-	visit = func(name string) {
-		if seen[name] {
-			return
-		}
-		seen[name] = true
-		maps.Copy(made, source[name].actions)
-		for function := range source[name].calls {
-			if strings.HasPrefix(function, ".") {
-				function = store + function
-			}
-			visit(function)
-		}
-	}
-	visit(name)
-	return made
-}
-
-func TestActions_InNestedCalls_AreFound(t *testing.T) {
+func TestActions_InNestedCalls_AreFoundWithTheirTables(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "checkouts.go", `package dynamo
 
-func (s *Checkouts) Open(c checkout.Checkout) error { return s.api.GetItem(c.Key, keep(s, c), s.query()) }
-
-func (s *Checkouts) query() dynamodb.QueryInput { return dynamodb.QueryInput{IndexName: table.OrdersIndex} }
-
-func keep(s *Checkouts, c checkout.Checkout) error { return attempt(3, s, c) }
-
-func attempt(n int, s *Checkouts, c checkout.Checkout) error {
-	if n == 0 {
-		return s.api.PutItem(c)
-	}
-	return attempt(n-1, s, c)
+type uses struct {
+	api   UsesAPI
+	table string
 }
 
-func forget(s *Checkouts, c checkout.Checkout) error { return s.api.DeleteItem(c) }
+type Checkouts struct {
+	uses
+
+	tables Tables
+}
+
+func (s *Checkouts) Open(c checkout.Checkout) error { return s.send(keep(s.tables.Checkouts, c), s.query(), s.take(c)) }
+
+func (s *Checkouts) query() *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{TableName: aws.String(s.tables.Checkouts), IndexName: aws.String(table.OrdersIndex)}
+}
+
+func (s *uses) take(c checkout.Checkout) action {
+	update := table.Update{Key: c.Key}
+	return update.Action(s.table)
+}
+
+func (u *Update) Action(table string) action { return action{types.Update{TableName: aws.String(table)}} }
+
+func keep(name string, c checkout.Checkout) action { return attempt(3, name, c) }
+
+func attempt(n int, in string, c checkout.Checkout) action {
+	if n == 0 {
+		return action{types.Put{TableName: aws.String(in)}}
+	}
+	return attempt(n-1, in, c)
+}
+
+func (s *Checkouts) forget(c checkout.Checkout) error {
+	return s.api.DeleteItem(dynamodb.DeleteItemInput{TableName: aws.String(s.table)})
+}
 `, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := slices.Sorted(maps.Keys(reached(routines([]*ast.File{file}, actions()), "(*Checkouts).Open")))
-	if want := []string{"GetItem", ordersIndex, "PutItem"}; !slices.Equal(got, want) {
-		t.Errorf("opening a checkout calls %q, want %q", got, want)
+	got, _ := readLibrary(t, actions(), file).reached("(*Checkouts).Open")
+	if want := map[access]bool{
+		{"PutItem", ".tables.Checkouts", false}: true, {"Query", ".tables.Checkouts", true}: true, {"UpdateItem", ".table", false}: true,
+	}; !maps.Equal(got, want) {
+		t.Errorf("opening a checkout does %v, want %v", got, want)
 	}
 }
 
 // calls returns the actions of a program by table or index, such as VouchersTable: dynamodb:UpdateItem.
-func (p program) calls(t *testing.T, source map[string]routine) map[string][]string {
+func (p program) calls(t *testing.T, s library) map[string][]string {
 	t.Helper()
-	found, byTable := make(map[string]bool), make(map[string][]string)
-	for _, name := range p.stores {
-		made := reached(source, name)
-		if len(made) == 0 {
-			continue
+	found, visited, byTable := make(map[string]bool), make(map[string]bool), make(map[string][]string)
+	for constructor, store := range stores() {
+		prefix := "(*" + reflect.TypeOf(store).Elem().Name() + ")."
+		if _, is := store.(*warm); is {
+			prefix = "Warm"
 		}
-		store, _, _ := strings.Cut(strings.TrimPrefix(name, "(*"), ")")
-		table := p.tables[store]
-		if table == "" {
-			t.Errorf("%s is linked, but its table is unknown", name)
-		}
-		if made[ordersIndex] {
-			delete(made, ordersIndex)
-			table += "/index/" + constants(t, "pkg/dynamo/internal/table/checkout.go", ordersIndex)[0]
-		}
-		maps.Copy(found, made)
-		for action := range made {
-			if !strings.HasPrefix(action, "Transact") { // a transaction needs only the actions of its parts
-				byTable[table] = append(byTable[table], "dynamodb:"+action)
+		for _, name := range p.methods {
+			if !strings.HasPrefix(name, prefix) {
+				continue
+			}
+			made, seen := s.reached(name)
+			maps.Copy(visited, seen)
+			for a := range made {
+				found[a.action] = true
+				if strings.HasPrefix(a.action, "Transact") { // needs only the actions of its parts
+					continue
+				}
+				table := p.tables[constructor+" "+tableOf(store, a.table)]
+				if table == "" {
+					t.Errorf("%s is linked and calls %s, but its table %s is unknown", name, a.action, a.table)
+				}
+				if a.ofIndex {
+					table += "/index/" + dynamo.OrdersIndex
+				}
+				byTable[table] = append(byTable[table], "dynamodb:"+a.action)
 			}
 		}
 	}
@@ -338,18 +605,22 @@ func (p program) calls(t *testing.T, source map[string]routine) map[string][]str
 			t.Errorf("%s can be called, but no linked store calls it", action)
 		}
 	}
+	for _, name := range p.methods {
+		if r := s.routines[name]; len(r.accesses) > 0 && !visited[name] {
+			t.Errorf("%s is linked, but no store calls it", name)
+		}
+	}
 	return byTable
 }
 
 func TestRoles_AllowExactlyTheCallsOfTheFunction(t *testing.T) {
 	known := actions()
-	files := slices.Concat(sources(t, "pkg/dynamo"), sources(t, "pkg/dynamo/internal/table"))
-	source, folder := routines(files, known), programs(t)
+	all, folder := readLibrary(t, known, slices.Concat(sources(t, "pkg/dynamo"), sources(t, "pkg/dynamo/internal/table"))...), programs(t)
 	quiet, traced := deploy(t, nil), deploy(t, map[string]string{"Tracing": "on"})
 	for _, f := range load(t, nil).Functions {
 		t.Run(f.Name, func(t *testing.T) {
 			want := map[string][]string{"${" + f.LogicalID + "Logs.Arn}": {"logs:CreateLogStream", "logs:PutLogEvents"}}
-			for setting, made := range readProgram(t, filepath.Join(folder, f.Name), f, known).calls(t, source) {
+			for setting, made := range readProgram(t, filepath.Join(folder, f.Name), f, known).calls(t, all) {
 				table, index, _ := strings.Cut(setting, "Table")
 				want["arn:aws:dynamodb:eu-central-1:123456789012:table/${"+table+"}"+index] = made
 			}

@@ -29,6 +29,7 @@ func TestRoutes(t *testing.T) {
 		"GET /shop/{customer}/checkouts/{id} → show-checkout",
 		"GET /shop/{customer}/orders → list-orders",
 		"GET /shop/{customer}/orders/{id} → show-order",
+		"GET /shop/{customer}/redemptions → list-redemptions",
 		"HEAD /changelog → api-docs",
 		"HEAD /changelog.rss → api-docs",
 		"HEAD /checkout/paybylink/transfer → removed-payment",
@@ -42,11 +43,13 @@ func TestRoutes(t *testing.T) {
 		"HEAD /shop/{customer}/checkouts/{id} → show-checkout",
 		"HEAD /shop/{customer}/orders → list-orders",
 		"HEAD /shop/{customer}/orders/{id} → show-order",
+		"HEAD /shop/{customer}/redemptions → list-redemptions",
 		"POST /checkout/paybylink/sms → removed-payment",
 		"POST /checkout/{card_processor} → removed-payment",
 		"POST /shop/{customer}/orders → place-order",
 		"POST /shop/{customer}/orders/{id}/cancel → cancel-order",
 		"POST /shop/{customer}/orders/{id}/fulfil → fulfil-order",
+		"POST /shop/{customer}/redemptions/{id}/undo → undo-redemption",
 		"POST /shop/{customer}/voucher → redeem-voucher",
 	}
 	var got []string
@@ -61,29 +64,30 @@ func TestRoutes(t *testing.T) {
 
 func TestFunctions(t *testing.T) {
 	const endpoint = "http://127.0.0.1:8000"
-	ofCheckouts := map[string]string{
-		"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
-		"CHECKOUTS_TABLE": "CheckoutsTable",
+	// withTables returns the environment of a function that uses the catalogue and these tables.
+	withTables := func(tables ...string) map[string]string {
+		env := map[string]string{"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint}
+		for _, table := range append(tables, "Catalogue") {
+			env[strings.ToUpper(table)+"_TABLE"] = table + "Table"
+		}
+		return env
 	}
 	want := []struct {
 		id, name string
 		env      map[string]string
 	}{
-		{"RedeemVoucher", "redeem-voucher", map[string]string{
-			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
-			"VOUCHERS_TABLE": "VouchersTable", "REFUSALS_TABLE": "RefusalsTable",
-		}},
-		{"CheckoutArea", "checkout-area", map[string]string{
-			"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
-		}},
-		{"Checkout", "checkout", ofCheckouts},
-		{"CheckoutVariant", "checkout-variant", ofCheckouts},
-		{"ShowCheckout", "show-checkout", ofCheckouts},
-		{"PlaceOrder", "place-order", ofCheckouts},
-		{"ListOrders", "list-orders", ofCheckouts},
-		{"ShowOrder", "show-order", ofCheckouts},
-		{"FulfilOrder", "fulfil-order", ofCheckouts},
-		{"CancelOrder", "cancel-order", ofCheckouts},
+		{"RedeemVoucher", "redeem-voucher", withTables("Vouchers", "Refusals")},
+		{"CheckoutArea", "checkout-area", withTables()},
+		{"Checkout", "checkout", withTables("Checkouts", "Vouchers", "Refusals")},
+		{"CheckoutVariant", "checkout-variant", withTables("Checkouts", "Vouchers", "Refusals")},
+		{"ShowCheckout", "show-checkout", withTables("Checkouts")},
+		{"PlaceOrder", "place-order", withTables("Checkouts", "Vouchers")},
+		{"ListOrders", "list-orders", withTables("Checkouts")},
+		{"ShowOrder", "show-order", withTables("Checkouts")},
+		{"FulfilOrder", "fulfil-order", withTables("Checkouts")},
+		{"CancelOrder", "cancel-order", withTables("Checkouts", "Vouchers")},
+		{"ListRedemptions", "list-redemptions", withTables("Vouchers")},
+		{"UndoRedemption", "undo-redemption", withTables("Checkouts", "Vouchers")},
 		{"RemovedPayment", "removed-payment", map[string]string{"STACK_NAME": "market"}},
 		{"ApiDocs", "api-docs", map[string]string{"STACK_NAME": "market"}},
 	}

@@ -52,7 +52,7 @@ NOT_SIMULATED = ("AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Stage", "AWS::Lam
 # What each function may do on which table or index.
 CHECKING_OUT = {
     "CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "PutItem", "UpdateItem"},
-    "VouchersTable": {"GetItem", "BatchGetItem", "Query", "UpdateItem", "PutItem", "DeleteItem", "ConditionCheckItem"},
+    "VouchersTable": {"BatchGetItem", "Query", "UpdateItem", "PutItem", "DeleteItem", "ConditionCheckItem"},
     "RefusalsTable": {"GetItem", "UpdateItem"},
 }
 GRANTS = {

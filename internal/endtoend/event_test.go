@@ -42,7 +42,7 @@ type eventAnswer struct {
 func TestFunction_EventJSON_GetsItsResponse(t *testing.T) {
 	run := localRun(t)
 	runtime := functions(t, run.State.DynamoDBEndpoint)
-	// A file cannot hold a live key, so the events of orders get no further than the guard.
+	// A file cannot hold a live key, so the events of orders and redemptions get no further than the guard.
 	unauthorized := eventAnswer{401, "Www-Authenticate", "Bearer", []string{`"type":"urn:problem:shopfront:unauthorized"`}}
 	answers := map[string]eventAnswer{
 		"redeem-voucher":   {200, "Content-Type", "application/json", []string{`"status":"redeemed"`, `"code":"WELCOME-COINS"`, `"nick":"Alder"`}},
@@ -55,6 +55,8 @@ func TestFunction_EventJSON_GetsItsResponse(t *testing.T) {
 		"show-order":       unauthorized,
 		"fulfil-order":     unauthorized,
 		"cancel-order":     unauthorized,
+		"list-redemptions": unauthorized,
+		"undo-redemption":  unauthorized,
 		"removed-payment":  {410, "Content-Type", "application/problem+json", []string{`"type":"urn:problem:shopfront:gone"`}},
 		"api-docs":         {200, "Content-Type", "text/html; charset=utf-8", []string{"<h1>Changelog</h1>", `<time datetime="2023-09-19">19 September 2023</time>`}},
 	}

@@ -234,7 +234,7 @@ func testStateFiles(t *testing.T, run *localruntest.Run) {
 		"REFUSALS_TABLE":            "RefusalsTable",
 		"AWS_ENDPOINT_URL_DYNAMODB": strings.Replace(state.DynamoDBEndpoint, "127.0.0.1", "host.docker.internal", 1),
 	}
-	if len(variables) != 12 || !maps.Equal(variables["RedeemVoucher"], want) {
+	if len(variables) != 14 || !maps.Equal(variables["RedeemVoucher"], want) {
 		t.Errorf("variables %v, want %v for RedeemVoucher", variables, want)
 	}
 }

@@ -60,7 +60,7 @@ func additions() map[string]addition {
 		"a dead-letter queue":     property(inFunction, function, "DeadLetterQueue", "RedeemVoucher", "{Type: SQS, TargetArn: !ImportValue queue}"),
 		"provisioned concurrency": property(inFunction, function, "ProvisionedConcurrencyConfig", "RedeemVoucher", "{ProvisionedConcurrentExecutions: 5}"),
 		"a global property": {inGlobals, "    AutoPublishAlias: live\n", function + " AutoPublishAlias (RedeemVoucher, CheckoutArea, Checkout, CheckoutVariant, " +
-			"ShowCheckout, PlaceOrder, ListOrders, ShowOrder, FulfilOrder, CancelOrder, RemovedPayment, ApiDocs)"},
+			"ShowCheckout, PlaceOrder, ListOrders, ShowOrder, FulfilOrder, CancelOrder, ListRedemptions, UndoRedemption, RemovedPayment, ApiDocs)"},
 		"a schedule":               {inEvents, "        Nightly:\n          Type: Schedule\n          Properties: {Schedule: rate(1 day), Input: !ImportValue input}\n", "event of type Schedule (redeem-voucher Nightly)"},
 		"a table's stream":         property(inTable, table, "StreamSpecification", "Vouchers", "{StreamViewType: NEW_IMAGE}"),
 		"a table's tags":           property(inTable, table, "Tags", "Vouchers", "[{Key: team, Value: shop}]"),
