@@ -84,6 +84,14 @@ func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Rede
 	return redemptions, nil
 }
 
+// UndoRedemption undoes a redemption and gives its use back, as voucher.Undoer does. The bool reports whether it already was undone; the
+// first reason stays.
+func (s *Shop) UndoRedemption(
+	ctx context.Context, code voucher.Code, id, reason string, now time.Time,
+) (voucher.Redemption, bool, error) {
+	return s.records.Undo(ctx, voucher.UndoRequest{Customer: s.Customer.ID, Code: code, ID: id, Reason: reason, At: asStored(now)})
+}
+
 // attribute adds code, reward and batch, which only the voucher holds, to redemptions of codes with many uses.
 func (s *Shop) attribute(
 	ctx context.Context, recorded map[voucher.Code][]voucher.Redemption, vouchers map[voucher.Code]voucher.Voucher,

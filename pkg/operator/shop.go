@@ -21,6 +21,7 @@ type Shop struct {
 	vouchers  *backoffice.Vouchers
 	checkouts *backoffice.Checkouts
 	orders    checkout.Orders
+	records   voucher.Undoer
 }
 
 // Shop opens the shop of a customer, or returns catalog.ErrNotFound.
@@ -35,6 +36,9 @@ func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, er
 		vouchers:  backoffice.NewVouchers(d.client, d.Tables.Vouchers, d.random),
 		checkouts: backoffice.NewCheckouts(d.client, d.Tables.Checkouts),
 		orders:    checkout.Orders{Store: dynamo.NewOrders(d.client, d.Tables.Checkouts, d.Tables.Vouchers, d.random)},
+		records: voucher.Undoer{Store: dynamo.NewRedemptionRecords(
+			d.client, dynamo.Tables{Checkouts: d.Tables.Checkouts, Vouchers: d.Tables.Vouchers}, d.random,
+		)},
 	}, nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/reconciliation"
 	"shopfront/pkg/voucher"
 )
@@ -22,11 +24,11 @@ type Verification struct {
 }
 
 // Verify reads all stored vouchers, redemptions and checkouts of the customer, and its settings and keys, while the shop stays live,
-// and reports what does not add up. It changes nothing. If several items contradict each other, Verify reads them again, up to
+// and reports what does not add up. Of each checkout with a code it reads the redemption again, to compare them. It changes nothing. If several items contradict each other, Verify reads them again, up to
 // reconciliation.Readings times, before it reports a finding: redemptions and edits in flight are not findings.
 //
 // In memory it holds:
-//   - one code's items, at 16 bytes a redemption
+//   - one code's items, at 16 bytes a redemption and at most 96 bytes a hold
 //   - for each of 64 buckets, a page of at most 1 MB, as it was sent
 //   - 12,800 items for each code that it is reading again, at most 16 at a time
 //   - the list of all codes to read again, and the report
@@ -120,6 +122,7 @@ func (v *verifier) access(ctx context.Context) error {
 }
 
 func (v *verifier) checkouts(ctx context.Context) error {
+	var coded []reconciliation.Checkout // with a code, to be judged together
 	for c, err := range v.shop.checkouts.Stored(ctx, v.shop.Customer.ID) {
 		if err != nil {
 			return err
@@ -127,6 +130,76 @@ func (v *verifier) checkouts(ctx context.Context) error {
 		v.report.Checkouts++
 		v.report.Add(c.Judge(v.shop.Customer.Currency, v.Now())...)
 		v.Read(1)
+		if c.Hold == nil || len(c.Faults) > 0 {
+			continue
+		}
+		if coded = append(coded, c); len(coded) == backoffice.MaxCheckoutUses {
+			if err := v.uses(ctx, coded); err != nil {
+				return err
+			}
+			coded = nil
+		}
+	}
+	return v.uses(ctx, coded)
+}
+
+// uses compares checkouts that have a code with the redemptions of the code. It reads those that look wrong again, with growing pauses.
+func (v *verifier) uses(ctx context.Context, checkouts []reconciliation.Checkout) error {
+	for reading := 1; len(checkouts) > 0; reading++ {
+		findings, wrong, err := v.judgeUses(ctx, checkouts)
+		if err != nil {
+			return err
+		}
+		if reading == reconciliation.Readings {
+			v.report.Add(findings...)
+			return nil
+		}
+		if checkouts, err = v.reread(ctx, wrong, time.Duration(reading)*v.Settle); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// judgeUses returns findings and the checkouts that they are about.
+func (v *verifier) judgeUses(
+	ctx context.Context, checkouts []reconciliation.Checkout,
+) (findings []reconciliation.Finding, wrong []reconciliation.Checkout, err error) {
+	asked := make([]checkout.Checkout, len(checkouts))
+	for i, c := range checkouts {
+		asked[i] = c.Checkout
+	}
+	redeemed, err := v.shop.vouchers.RedeemedBy(ctx, v.shop.Customer.ID, asked)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, c := range checkouts {
+		if found := c.JudgeUse(redeemed[c.ID]); len(found) > 0 {
+			findings, wrong = append(findings, found...), append(wrong, c)
+		}
+	}
+	return findings, wrong, nil
+}
+
+// reread reads checkouts again after a pause. It leaves out those that cannot be judged any more.
+func (v *verifier) reread(ctx context.Context, checkouts []reconciliation.Checkout, pause time.Duration) ([]reconciliation.Checkout, error) {
+	if len(checkouts) == 0 {
+		return nil, nil
+	}
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	var again []reconciliation.Checkout
+	for _, c := range checkouts {
+		now, found, err := v.shop.checkouts.Reread(ctx, v.shop.Customer.ID, c.ID)
+		if err != nil {
+			return nil, err
+		}
+		if found && now.Hold != nil && len(now.Faults) == 0 {
+			again = append(again, now)
+		}
+	}
+	return again, nil
 }

@@ -2,11 +2,13 @@ package reconciliation
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"slices"
 	"strconv"
 	"time"
 
+	"shopfront/pkg/checkout"
 	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
 )
@@ -19,21 +21,53 @@ const ClockSkew = 10 * time.Minute
 type Counter struct {
 	Number     int // from 0
 	Left, Used int
-	Edit       int64 // the version that the last edit of the limit gave the voucher; 0: the limit was never edited
+	Edit       int64     // the version that the last edit of the limit gave the voucher; 0: the limit was never edited
+	Lapse      time.Time // no hold lapses earlier; zero: the counter never had one
+}
+
+// Voucher is a voucher as it is stored.
+type Voucher struct {
+	voucher.Standing
+
+	LacksOver bool // its limit was not edited since vouchers store Over
+}
+
+// Nick is the item of a nick.
+type Nick struct {
+	Holder        string // the hash of the nick
+	Compared      string // the nick as compared; empty if it never redeemed
+	Taken, Undone int    // as the item says
+	Redemptions   []voucher.Redemption
+	Holds         []voucher.Hold
 }
 
 // Glance is a look at a voucher and its counters, before or after the other items are read.
 type Glance struct {
 	Found   bool
 	Version int64
-	Used    int // the sum of the counters
+	Returns int64 // read before the counters
+	Used    int   // the sum of the counters
 }
 
 // redemptionID is the ID of a redemption in binary. It must be small, because an account holds the IDs of all redemptions of a code.
 type redemptionID [16]byte
 
-// Account adds up what is stored under one code. Items can be added in any order. Each redemption takes 16 bytes. Create it
-// with NewAccount.
+// heldUse is a hold in binary, as an item of its own or the item of a nick stores it.
+type heldUse struct {
+	id, holder redemptionID // no holder: the code has no limit per nick
+	until      int64        // milliseconds
+	counter    int64
+}
+
+func (h heldUse) compare(other heldUse) int {
+	return cmp.Or(
+		bytes.Compare(h.id[:], other.id[:]), bytes.Compare(h.holder[:], other.holder[:]),
+		cmp.Compare(h.until, other.until), cmp.Compare(h.counter, other.counter),
+	)
+}
+
+// Account adds up what is stored under one code. Items can be added in any order. Each redemption takes 16 bytes, and each hold at most
+// 96. Create it with NewAccount.
 type Account struct {
 	Code  voucher.Code
 	Items int // the number of items added
@@ -41,29 +75,37 @@ type Account struct {
 	home     Place
 	faults   []Finding // of single items
 	unread   bool      // an item could not be read, so sums mean nothing
-	voucher  *voucher.Standing
+	voucher  *Voucher
 	counters map[int]Counter
 
 	nickItems, looseItems int    // items with the redemptions of a nick, and items with one redemption
 	anyPart               string // the sort key of one item other than the voucher
-	mostOfNick            int    // the most redemptions in the item of a nick
+	mostOfNick            int    // the most redemptions and holds in the item of a nick
 
-	redemptions []redemptionID
+	redemptions []redemptionID // not undone
+	undone      []redemptionID
+	holds       []heldUse // in items of their own
+	holdsOfNick []heldUse // in the items of nicks
+	// undoneOfNick is how many undone redemptions of a nick the nick's item counts, less those recorded.
+	undoneOfNick map[string]int
+
 	first, last time.Time
+	lastUndone  time.Time
 	nick        string // of the first redemption added, as compared
 	nicksDiffer bool
 
 	isBracketed   bool
 	before, after Glance
+	moved         int // how many redemptions and holds a further reading showed elsewhere, or not at all
 }
 
 // NewAccount returns an account without items. home is the place where its voucher belongs.
 func NewAccount(code voucher.Code, home Place) *Account {
-	return &Account{Code: code, home: home, counters: make(map[int]Counter)}
+	return &Account{Code: code, home: home, counters: make(map[int]Counter), undoneOfNick: make(map[string]int)}
 }
 
-// Redemptions returns the number of recorded redemptions.
-func (a *Account) Redemptions() int { return len(a.redemptions) }
+// Redemptions returns the number of recorded redemptions, undone ones included.
+func (a *Account) Redemptions() int { return len(a.redemptions) + len(a.undone) }
 
 // HasVoucher reports whether the voucher itself was added.
 func (a *Account) HasVoucher() bool { return a.voucher != nil }
@@ -80,10 +122,16 @@ func (a *Account) fault(f Finding) {
 	a.unread = true
 }
 
-// AddVoucher adds the voucher. A single-use voucher includes its redemption.
-func (a *Account) AddVoucher(v voucher.Standing) {
+// AddVoucher adds the voucher. A single-use voucher includes its redemption or hold.
+func (a *Account) AddVoucher(v Voucher) {
 	a.Items++
 	a.voucher = &v
+	if v.Over < 0 || v.Returns < 0 || v.Undone < 0 {
+		a.fault(found(KindMalformed, a.home, "a voucher cannot have %d uses over its limit, %d that came back or %d undone", v.Over, v.Returns, v.Undone))
+	}
+	if v.Held != nil {
+		a.decodeID(a.home, v.Held.ID)
+	}
 	if v.Redeemed != nil {
 		a.addRedemption(a.home, *v.Redeemed)
 	}
@@ -102,26 +150,63 @@ func (a *Account) AddCounter(place Place, c Counter) {
 	a.counters[c.Number] = c
 }
 
-// AddNick adds the item of a nick. taken is the number of redemptions that the item says it holds.
-func (a *Account) AddNick(place Place, taken int, redemptions []voucher.Redemption) {
+// AddNick adds the item of a nick.
+func (a *Account) AddNick(place Place, n Nick) {
 	a.addPart(place)
 	a.nickItems++
-	for _, redemption := range redemptions {
+	for _, redemption := range n.Redemptions {
 		a.addRedemption(place, redemption)
 	}
-	if taken != len(redemptions) {
+	for _, hold := range n.Holds {
+		if use, ok := a.heldUse(place, hold, n.Holder); ok {
+			a.holdsOfNick = append(a.holdsOfNick, use)
+		}
+	}
+	taken := len(n.Redemptions) + len(n.Holds)
+	if n.Taken != taken {
 		a.faults = append(a.faults, Finding{
-			KindNickUses, a.Code, place, "the item counts " + count(taken, "redemption") + " but holds " + strconv.Itoa(len(redemptions)),
+			KindNickUses, a.Code, place, "the item counts " + count(n.Taken, "use") + " but holds " + strconv.Itoa(taken),
 		})
 	}
-	a.mostOfNick = max(a.mostOfNick, len(redemptions))
+	if n.Undone != 0 {
+		a.undoneOfNick[n.Compared] += n.Undone
+	}
+	a.mostOfNick = max(a.mostOfNick, taken)
 }
 
 // AddRedemption adds the item of one redemption.
 func (a *Account) AddRedemption(place Place, redemption voucher.Redemption) {
 	a.addPart(place)
-	a.looseItems++
+	if redemption.Undone.IsZero() {
+		a.looseItems++
+	}
 	a.addRedemption(place, redemption)
+}
+
+// AddHold adds the item of a hold. holder is the hash of the nick that holds it, or empty.
+func (a *Account) AddHold(place Place, hold voucher.Hold, holder string) {
+	a.addPart(place)
+	if use, ok := a.heldUse(place, hold, holder); ok {
+		a.holds = append(a.holds, use)
+	}
+}
+
+func (a *Account) heldUse(place Place, hold voucher.Hold, holder string) (use heldUse, ok bool) {
+	use = heldUse{until: hold.Until.UnixMilli(), counter: int64(hold.Counter)}
+	if use.id, ok = a.decodeID(place, hold.ID); ok && holder != "" {
+		use.holder, ok = a.decodeID(place, holder)
+	}
+	return use, ok
+}
+
+// decodeID reads the ID of a redemption or hold, or the hash of a nick, which has the same form.
+func (a *Account) decodeID(place Place, text string) (id redemptionID, ok bool) {
+	decoded, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(decoded) != len(id) {
+		a.fault(found(KindMalformed, place, "the ID of a redemption or hold, or the hash of a nick, is malformed"))
+		return id, false
+	}
+	return redemptionID(decoded), true
 }
 
 func (a *Account) addPart(place Place) {
@@ -132,9 +217,8 @@ func (a *Account) addPart(place Place) {
 }
 
 func (a *Account) addRedemption(place Place, redemption voucher.Redemption) {
-	id, err := base64.RawURLEncoding.DecodeString(redemption.ID)
-	if err != nil || len(id) != len(redemptionID{}) {
-		a.fault(found(KindMalformed, place, "the redemption's ID is malformed"))
+	id, ok := a.decodeID(place, redemption.ID)
+	if !ok {
 		return
 	}
 	nick, err := voucher.ParseNick(redemption.Nick)
@@ -142,23 +226,73 @@ func (a *Account) addRedemption(place Place, redemption voucher.Redemption) {
 		a.fault(found(KindMalformed, place, "the redemption's %v", err))
 		return
 	}
-	if len(a.redemptions) == 0 {
+	if a.Redemptions() == 0 {
 		a.first, a.last, a.nick = redemption.At, redemption.At, nick.Compared
 	}
-	a.redemptions = append(a.redemptions, redemptionID(id))
+	if redemption.Undone.IsZero() {
+		a.redemptions = append(a.redemptions, id)
+	} else {
+		a.undone = append(a.undone, id)
+		a.undoneOfNick[nick.Compared]--
+		a.lastUndone = latest(a.lastUndone, redemption.Undone)
+		if redemption.Undone.Before(redemption.At.Add(-ClockSkew)) {
+			a.fault(found(KindMalformed, place, "undone at %s, but redeemed at %s", written(redemption.Undone), written(redemption.At)))
+		}
+	}
 	if redemption.At.Before(a.first) {
 		a.first = redemption.At
 	}
-	if redemption.At.After(a.last) {
-		a.last = redemption.At
-	}
+	a.last = latest(a.last, redemption.At)
 	a.nicksDiffer = a.nicksDiffer || nick.Compared != a.nick
 }
 
-// Between adds two glances: before the first item was read, and after the last. Counters only rise, and redemptions are never
-// removed, so the number of redemptions read lies between the two sums of the counters.
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// Between adds two glances: before the first item was read, and after the last. The uses taken, together with those that came back, only
+// rise. So the number of redemptions and holds read lies between what the two glances allow.
 func (a *Account) Between(before, after Glance) {
 	a.before, a.after, a.isBracketed = before, after, true
+}
+
+// MayMove reports whether redemptions and holds may move between items: a hold becomes a redemption or passes on, and an undone
+// redemption leaves its item. A reading during such a move may find both or neither, and no counter shows it.
+func (a *Account) MayMove() bool {
+	for _, counter := range a.counters {
+		if !counter.Lapse.IsZero() {
+			return true
+		}
+	}
+	return len(a.undone) > 0 || len(a.holdsOfNick) > 0
+}
+
+// Again adds a second reading of the account. Whatever moved during the first one is elsewhere in the second.
+func (a *Account) Again(second *Account) {
+	byBytes := func(one, other redemptionID) int { return bytes.Compare(one[:], other[:]) }
+	a.moved = differing(a.redemptions, second.redemptions, byBytes) + differing(a.undone, second.undone, byBytes) +
+		differing(a.holds, second.holds, heldUse.compare) + differing(a.holdsOfNick, second.holdsOfNick, heldUse.compare)
+}
+
+// differing sorts two lists and returns how many elements only one of them has.
+func differing[E any](one, other []E, compare func(E, E) int) int {
+	slices.SortFunc(one, compare)
+	slices.SortFunc(other, compare)
+	n := 0
+	for len(one) > 0 && len(other) > 0 {
+		switch order := compare(one[0], other[0]); {
+		case order == 0:
+			one, other = one[1:], other[1:]
+		case order < 0:
+			one, n = one[1:], n+1
+		default:
+			other, n = other[1:], n+1
+		}
+	}
+	return n + len(one) + len(other)
 }
 
 // Judgement is the result of one reading of an account.
@@ -174,8 +308,8 @@ type Judgement struct {
 // Judge returns what is wrong with the account at the time now. currency is the customer's.
 func (a *Account) Judge(currency money.Currency, now time.Time) Judgement {
 	j := Judgement{Certain: slices.Clone(a.faults)}
-	if a.last.After(now.Add(ClockSkew)) {
-		j.Certain = append(j.Certain, a.foundf(KindFuture, "redeemed at %s, but it is %s now", written(a.last), written(now)))
+	if last := latest(a.last, a.lastUndone); last.After(now.Add(ClockSkew)) {
+		j.Certain = append(j.Certain, a.foundf(KindFuture, "redeemed or undone at %s, but it is %s now", written(last), written(now)))
 	}
 	if a.unread {
 		return j
@@ -192,7 +326,7 @@ func (a *Account) Judge(currency money.Currency, now time.Time) Judgement {
 		j.Certain = append(j.Certain, wrong...)
 		return j
 	}
-	j.Doubtful = a.judgeParts()
+	j.Doubtful = a.judgeParts(now)
 	j.Motion = a.judgeMotion()
 	return j
 }
@@ -212,7 +346,7 @@ func (a *Account) motion(kind MotionKind) *Motion {
 	case MotionChange:
 		m.Message = "created or edited while it was read"
 	case MotionRedemption:
-		m.Message = "redeemed while it was read"
+		m.Message = "redeemed, held or undone while it was read"
 	}
 	return m
 }
@@ -233,17 +367,17 @@ func (a *Account) judgeVoucher(currency money.Currency) []Finding {
 		return []Finding{a.foundf(KindWrongKind, "the voucher has a limit of %d uses and names %s", v.MaxUses, count(v.Counters, "counter"))}
 	case !v.Limited() && v.Counters != 0:
 		return []Finding{a.foundf(KindWrongKind, "the voucher has no limit above one but names %s", count(v.Counters, "counter"))}
-	case !v.Limited() && (!v.FullUntil.IsZero() || v.Editing != voucher.NoLimit):
-		return []Finding{a.foundf(KindWrongKind, "the voucher has no limit above one but is marked as full or as being edited")}
-	case !v.SingleUse() && v.Redeemed != nil:
-		return []Finding{a.foundf(KindWrongKind, "the voucher has many uses, but its item holds a redemption")}
+	case !v.Limited() && (!v.FullUntil.IsZero() || v.Editing != voucher.NoLimit || v.Over != 0 || v.Returns != 0):
+		return []Finding{a.foundf(KindWrongKind, "the voucher has no limit above one but is marked as full, as being edited or as over a limit")}
+	case !v.SingleUse() && (v.Redeemed != nil || v.Held != nil || v.Undone != 0):
+		return []Finding{a.foundf(KindWrongKind, "the voucher has many uses, but its item holds or counts a redemption")}
 	default:
 		return nil
 	}
 }
 
 // judgeParts checks the voucher together with its other items.
-func (a *Account) judgeParts() []Finding {
+func (a *Account) judgeParts(now time.Time) []Finding {
 	v := a.voucher
 	perNick := v.MaxUsesPerNick != voucher.NoLimit
 	switch {
@@ -253,24 +387,34 @@ func (a *Account) judgeParts() []Finding {
 		return []Finding{a.foundf(KindWrongKind, "%s of nicks, but the voucher has no limit per nick", count(a.nickItems, "item"))}
 	case a.looseItems > 0 && (perNick || v.SingleUse()):
 		return []Finding{a.foundf(KindWrongKind, "%s with one redemption each, but such a voucher stores its redemptions elsewhere", count(a.looseItems, "item"))}
+	case len(a.holds) > 0 && !v.Limited():
+		return []Finding{a.foundf(KindWrongKind, "%s, but the voucher has no limit above one", count(len(a.holds), "hold"))}
+	case slices.ContainsFunc(a.holds, func(h heldUse) bool { return (h.holder == redemptionID{}) == perNick }):
+		return []Finding{a.foundf(KindWrongKind, "a hold names a nick, but the voucher has no limit per nick, or the other way round")}
 	}
 	var wrong []Finding
 	if v.Limited() {
-		wrong = a.judgeCounters()
+		wrong = a.judgeCounters(now)
 	}
-	if n := a.duplicates(); n > 0 {
-		wrong = append(wrong, a.foundf(KindDuplicate, "%s recorded more than once", count(n, "redemption ID")))
+	if message := a.holdsMessage(); message != "" {
+		wrong = append(wrong, a.foundf(KindHolds, "%s", message))
+	}
+	if message := a.undoneMessage(); message != "" {
+		wrong = append(wrong, a.foundf(KindUndone, "%s", message))
+	}
+	if n := a.duplicates(); n > a.moved {
+		wrong = append(wrong, a.foundf(KindDuplicate, "%s recorded more than once", count(n, "ID")))
 	}
 	switch most := voucher.Limit(a.mostOfNick); {
 	case most > voucher.MaxPerNick:
-		wrong = append(wrong, a.foundf(KindNickLimit, "a nick has %s; no limit is above %d", count(a.mostOfNick, "redemption"), voucher.MaxPerNick))
+		wrong = append(wrong, a.foundf(KindNickLimit, "a nick has %s; no limit is above %d", count(a.mostOfNick, "use"), voucher.MaxPerNick))
 	case perNick && most > v.MaxUsesPerNick && a.neverEdited():
-		wrong = append(wrong, a.foundf(KindNickLimit, "a nick has %s; the limit is %d and was never edited", count(a.mostOfNick, "redemption"), v.MaxUsesPerNick))
+		wrong = append(wrong, a.foundf(KindNickLimit, "a nick has %s; the limit is %d and was never edited", count(a.mostOfNick, "use"), v.MaxUsesPerNick))
 	}
 	return append(wrong, a.judgeTerms()...)
 }
 
-func (a *Account) judgeCounters() []Finding {
+func (a *Account) judgeCounters(now time.Time) []Finding {
 	v := a.voucher
 	left, used := 0, 0
 	for number := range v.Counters {
@@ -286,12 +430,14 @@ func (a *Account) judgeCounters() []Finding {
 	var wrong []Finding
 	least, most := used, used
 	if a.isBracketed {
-		least, most = a.before.Used, a.after.Used
+		returned := int(a.after.Returns - a.before.Returns)
+		least, most = a.before.Used-returned, a.after.Used+returned
 	}
-	if n := len(a.redemptions); n < least || n > most {
-		wrong = append(wrong, a.foundf(KindUses, "the counters count %s, but the records show %s", count(used, "use"), count(n, "redemption")))
+	if n := len(a.redemptions) + len(a.holds); n < least-a.moved || n > most+a.moved {
+		wrong = append(wrong, a.foundf(KindUses, "the counters count %s, but the records show %s and %s",
+			count(used, "use"), count(len(a.redemptions), "redemption"), count(len(a.holds), "hold")))
 	}
-	if !a.isSteady() {
+	if !a.isSteady() || a.before.Returns != a.after.Returns {
 		return wrong
 	}
 	if message := a.editsMessage(); message != "" {
@@ -300,12 +446,14 @@ func (a *Account) judgeCounters() []Finding {
 	if v.Editing != voucher.NoLimit {
 		return wrong
 	}
-	// After a limit was lowered below the uses taken, no use is left, and more uses are taken than the limit allows.
-	lowered := a.limitWasEdited() && left == 0 && used > int(v.MaxUses)
-	if left+used != int(v.MaxUses) && !lowered {
-		wrong = append(wrong, a.foundf(KindLimit, "the counters hold %d uses left and %d taken, but the limit is %d", left, used, v.MaxUses))
+	// After a limit was lowered below the uses taken, no use is left, and more uses are taken than the limit allows. Formerly no item
+	// stored how many.
+	lowered := v.LacksOver && a.limitWasEdited() && left == 0 && used > int(v.MaxUses)
+	if (left+used-v.Over != int(v.MaxUses) || v.Over > 0 && left > 0) && !lowered {
+		wrong = append(wrong, a.foundf(KindLimit, "the counters hold %d uses left and %d taken, but the limit is %d, and the voucher counts %d over it",
+			left, used, v.MaxUses, v.Over))
 	}
-	if !v.FullUntil.IsZero() && left > 0 {
+	if v.FullUntil.After(now) && left > 0 {
 		wrong = append(wrong, a.foundf(KindFull, "the voucher is marked as full but has %s left", count(left, "use")))
 	}
 	return wrong
@@ -336,12 +484,66 @@ func (a *Account) editsMessage() string {
 	return ""
 }
 
-// duplicates returns how many IDs are recorded more than once.
+// holdsMessage returns what is wrong with the holds, or "". If nicks have a limit, each hold is in the item of its nick, and those that
+// a counter counts are in an item of their own, too.
+func (a *Account) holdsMessage() string {
+	if !a.voucher.Limited() {
+		if slices.ContainsFunc(a.holdsOfNick, func(h heldUse) bool { return h.counter >= 0 }) {
+			return "the item of a nick has a hold of a counter, but the voucher has none"
+		}
+		return ""
+	}
+	for _, hold := range a.holds {
+		if counter := a.counters[int(hold.counter)]; counter.Lapse.IsZero() || hold.until < counter.Lapse.UnixMilli() {
+			return "a hold lapses before its counter says that the first one does"
+		}
+	}
+	if a.voucher.MaxUsesPerNick == voucher.NoLimit {
+		return ""
+	}
+	if n := differing(a.holds, a.holdsOfNick, heldUse.compare); n > a.moved {
+		return count(n, "hold") + " only in the item of a nick, or only in an item of its own"
+	}
+	return ""
+}
+
+// undoneMessage returns where the number of undone redemptions is wrong, or "".
+func (a *Account) undoneMessage() string {
+	v := a.voucher
+	if v.SingleUse() && v.Undone != len(a.undone) {
+		return "the voucher counts " + count(v.Undone, "undone redemption") + ", but the records show " + strconv.Itoa(len(a.undone))
+	}
+	if v.MaxUsesPerNick == voucher.NoLimit {
+		return ""
+	}
+	wrong := 0
+	for _, difference := range a.undoneOfNick {
+		wrong += max(difference, -difference)
+	}
+	if wrong > a.moved {
+		return "the items of nicks do not count " + count(len(a.undone), "undone redemption")
+	}
+	return ""
+}
+
+// duplicates returns how many IDs are recorded more than once. The ID of a hold is that of the redemption which it will be.
 func (a *Account) duplicates() int {
-	slices.SortFunc(a.redemptions, func(one, other redemptionID) int { return bytes.Compare(one[:], other[:]) })
+	ids := slices.Concat(a.redemptions, a.undone)
+	held := a.holds
+	if !a.voucher.Limited() {
+		held = a.holdsOfNick
+	}
+	for _, hold := range held {
+		ids = append(ids, hold.id)
+	}
+	if a.voucher.Held != nil {
+		id, _ := a.decodeID(a.home, a.voucher.Held.ID)
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(one, other redemptionID) int { return bytes.Compare(one[:], other[:]) })
 	n := 0
-	for i := 1; i < len(a.redemptions); i++ {
-		if a.redemptions[i] == a.redemptions[i-1] && (i == 1 || a.redemptions[i] != a.redemptions[i-2]) {
+	for i := 1; i < len(ids); i++ {
+		if ids[i] == ids[i-1] && (i == 1 || ids[i] != ids[i-2]) {
 			n++
 		}
 	}
@@ -351,15 +553,20 @@ func (a *Account) duplicates() int {
 // judgeTerms checks the redemptions against the terms of a voucher that was never edited.
 func (a *Account) judgeTerms() []Finding {
 	v := a.voucher
-	if !a.neverEdited() || len(a.redemptions) == 0 {
+	if !a.neverEdited() || a.Redemptions() == 0 {
 		return nil
+	}
+	// An order turns a hold of a discount into a redemption, even after the voucher has expired.
+	validUntil := v.ValidUntil
+	if !validUntil.IsZero() && v.Reward.Kind != voucher.RewardProduct {
+		validUntil = validUntil.Add(checkout.Lifetime + checkout.LateOrders)
 	}
 	switch bound := v.Nick != (voucher.Nick{}); {
 	case v.Disabled:
 		return []Finding{a.foundf(KindTerms, "redeemed, although the voucher was always disabled")}
 	case a.first.Before(v.ValidFrom):
 		return []Finding{a.foundf(KindTerms, "redeemed at %s, before the voucher was valid", written(a.first))}
-	case !v.ValidUntil.IsZero() && !a.last.Before(v.ValidUntil):
+	case !validUntil.IsZero() && !a.last.Before(validUntil):
 		return []Finding{a.foundf(KindTerms, "redeemed at %s, after the voucher had expired", written(a.last))}
 	case bound && (a.nicksDiffer || a.nick != v.Nick.Compared):
 		return []Finding{a.foundf(KindTerms, "redeemed by a nick other than the one that the voucher is bound to")}
@@ -383,7 +590,7 @@ func (a *Account) judgeMotion() *Motion {
 		return a.motion(MotionEdit)
 	case !a.isSteady():
 		return a.motion(MotionChange)
-	case a.before.Used != a.after.Used:
+	case a.before.Used != a.after.Used || a.before.Returns != a.after.Returns || a.moved > 0:
 		return a.motion(MotionRedemption)
 	default:
 		return nil

@@ -29,20 +29,20 @@ func id(n int) string { return base64.RawURLEncoding.EncodeToString(fmt.Appendf(
 func record(n int) voucher.Redemption { return voucher.Redemption{ID: id(n), At: noon()} }
 
 // kept returns the stored voucher SUMMER-20 in the given version, with 10 uses on two counters and no limit per nick.
-func kept(version int64, change ...func(*voucher.Standing)) voucher.Standing {
-	v := voucher.Standing{Voucher: voucher.Voucher{
+func kept(version int64, change ...func(*reconciliation.Voucher)) reconciliation.Voucher {
+	v := reconciliation.Voucher{Standing: voucher.Standing{Voucher: voucher.Voucher{
 		Code: "SUMMER20", Written: "SUMMER-20", MaxUses: 10, Counters: 2, Version: version, Created: noon(),
 		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
-	}}
+	}}}
 	for _, c := range change {
 		c(&v)
 	}
 	return v
 }
 
-func editing(v *voucher.Standing) { v.Editing = 14 }
+func editing(v *reconciliation.Voucher) { v.Editing = 14 }
 
-func full(v *voucher.Standing) { v.FullUntil = noon().Add(time.Hour) }
+func full(v *reconciliation.Voucher) { v.FullUntil = noon().Add(time.Hour) }
 
 // counters adds two counters, with uses left and taken and the edits that they name.
 func counters(a *reconciliation.Account, left0, used0, left1, used1 int, edits ...int64) {
@@ -231,12 +231,12 @@ func TestJudge_Messages_NameTheFigures(t *testing.T) {
 	counters(account, 4, 1, 3, 2)
 	records(account, 1)
 	judged := account.Judge("EUR", noon())
-	if len(judged.Doubtful) != 1 || judged.Doubtful[0].Message != "the counters count 3 uses, but the records show 1 redemption" {
+	if len(judged.Doubtful) != 1 || judged.Doubtful[0].Message != "the counters count 3 uses, but the records show 1 redemption and 0 holds" {
 		t.Errorf("%+v", judged)
 	}
 }
 
-func reading(version int64, used, recorded int, change ...func(*voucher.Standing)) (*reconciliation.Account, reconciliation.Judgement) {
+func reading(version int64, used, recorded int, change ...func(*reconciliation.Voucher)) (*reconciliation.Account, reconciliation.Judgement) {
 	account := reconciliation.NewAccount("SUMMER20", home())
 	account.AddVoucher(kept(version, change...))
 	counters(account, 10-used, used, 0, 0)
@@ -248,9 +248,9 @@ func reading(version int64, used, recorded int, change ...func(*voucher.Standing
 func TestRecheck_ReportsOnlyWhatEveryReadingFinds(t *testing.T) {
 	type read struct {
 		used, recorded int
-		change         func(*voucher.Standing)
+		change         func(*reconciliation.Voucher)
 	}
-	none := func(*voucher.Standing) {}
+	none := func(*reconciliation.Voucher) {}
 	tests := []struct {
 		what     string
 		readings []read
@@ -262,7 +262,7 @@ func TestRecheck_ReportsOnlyWhatEveryReadingFinds(t *testing.T) {
 		{what: "clean at the second reading", readings: []read{{3, 2, none}, {3, 3, none}}},
 		{
 			what: "wrong each time, with different figures", readings: []read{{3, 2, none}, {4, 2, none}, {5, 4, none}}, findings: "uses_differ",
-			message: "the counters count 5 uses, but the records show 4 redemptions",
+			message: "the counters count 5 uses, but the records show 4 redemptions and 0 holds",
 		},
 		{what: "a different fault each time", readings: []read{{3, 2, none}, {2, 2, full}, {3, 2, none}}, motion: reconciliation.MotionChange},
 		{what: "an edit that does not end", readings: []read{{2, 2, editing}, {2, 2, editing}, {2, 2, editing}}, motion: reconciliation.MotionEdit},

@@ -5,6 +5,7 @@ import (
 
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
 )
 
 // DeletionDelay is how long DynamoDB may take to delete an item whose time to live has passed. Typically that is a few days
@@ -71,12 +72,34 @@ func (j *checkoutJudgement) judgePrice(currency money.Currency) {
 	if j.UnitPrice.Currency != currency {
 		j.add(KindCurrency, "in %s, but the customer's currency is %s", j.UnitPrice.Currency, currency)
 	}
+	if (j.Discount.Minor == 0) != (j.Code == "") {
+		j.add(KindPrice, "the code %q takes %s off", j.Code, j.Discount)
+	}
 	subtotal, err := j.UnitPrice.Times(j.Amount)
 	if err != nil || subtotal != j.Subtotal {
 		j.add(KindPrice, "%d times %s is not %s", j.Amount, j.UnitPrice, j.Subtotal)
 	} else if total, err := j.Subtotal.Minus(j.Discount); err != nil || total != j.Total {
 		j.add(KindPrice, "%s less %s is not %s", j.Subtotal, j.Discount, j.Total)
 	}
+}
+
+// JudgeUse returns what is wrong with the use of the checkout's code. recorded are the redemptions of the code that are recorded under the
+// checkout's token. An order has exactly one, whose ID is that of the hold; cancelling undoes it. No other checkout has one: of checkouts
+// that share a hold, only the ordered one does. The items are not read at one moment, so the finding is doubtful.
+func (c *Checkout) JudgeUse(recorded []voucher.Redemption) []Finding {
+	j := &checkoutJudgement{Checkout: c}
+	switch {
+	case c.Order == nil && len(recorded) > 0:
+		j.add(KindOrderUse, "not ordered, but its code %s is redeemed by it", c.Code)
+	case c.Order == nil:
+	case len(recorded) != 1:
+		j.add(KindOrderUse, "ordered with the code %s, but %s of it recorded for the order", c.Code, count(len(recorded), "redemption"))
+	case recorded[0].ID != c.Hold.ID:
+		j.add(KindOrderUse, "ordered with the code %s, but its redemption has another ID than its hold", c.Code)
+	case recorded[0].Undone.IsZero() != c.Order.Cancelled.IsZero():
+		j.add(KindOrderUse, "the order is %s, but whether its redemption of the code %s is undone does not match", c.Order.Status(), c.Code)
+	}
+	return j.wrong
 }
 
 // notAfter adds a finding if an event is recorded in the future. The zero time is not.

@@ -1,5 +1,6 @@
 // Package reconciliation decides whether what is stored for a customer adds up: the counters count exactly the recorded
-// redemptions, the limits match the counters, every item belongs to a voucher, every checkout has its price, every order its payment.
+// redemptions and holds, the limits match the counters, every item belongs to a voucher, every checkout has its price, every order its
+// payment and its redemption.
 //
 // Start with finding.go (what can be wrong), then account.go (everything under one code, and how it is judged), recheck.go (a
 // code that looks wrong is read again, because the shop is in use), checkout.go and report.go. docs/operations.md lists the
@@ -29,19 +30,22 @@ const (
 	KindOrphaned     Kind = "orphaned"              // counters or redemptions without their voucher
 	KindWrongKind    Kind = "wrong_kind"            // items that belong to another kind of voucher
 	KindCounters     Kind = "counters_differ"       // the counters are not those that the voucher names
-	KindUses         Kind = "uses_differ"           // the counters do not count the recorded redemptions
-	KindLimit        Kind = "limit_differs"         // uses left and taken do not add up to the limit
+	KindUses         Kind = "uses_differ"           // the counters do not count the recorded redemptions and holds
+	KindLimit        Kind = "limit_differs"         // uses left and taken do not add up to the limit and those over it
 	KindOverdrawn    Kind = "overdrawn"             // a counter gave more uses than it had
 	KindEdits        Kind = "edits_differ"          // the counters do not name the last edit of the limit
 	KindFull         Kind = "full_with_uses_left"   // marked as used up, but uses are left
-	KindNickUses     Kind = "nick_uses_differ"      // the item of a nick does not count the redemptions in it
-	KindNickLimit    Kind = "nick_limit_exceeded"   // a nick has more redemptions than allowed
-	KindDuplicate    Kind = "duplicate_redemption"  // two redemptions of a voucher have the same ID
+	KindNickUses     Kind = "nick_uses_differ"      // the item of a nick does not count the redemptions and holds in it
+	KindNickLimit    Kind = "nick_limit_exceeded"   // a nick has more redemptions and holds than allowed
+	KindHolds        Kind = "holds_differ"          // the holds of nicks, counters and items of their own do not match
+	KindUndone       Kind = "undone_differ"         // a voucher or nick does not count its undone redemptions
+	KindDuplicate    Kind = "duplicate_redemption"  // two redemptions or holds of a voucher have the same ID
 	KindTerms        Kind = "against_terms"         // redeemed against the terms of a voucher that was never edited
 	KindFuture       Kind = "in_the_future"         // something was recorded at a future time
 	KindCurrency     Kind = "currency_differs"      // money in a currency other than the customer's
 	KindPrice        Kind = "price_differs"         // the prices in a checkout do not add up
 	KindUnpaid       Kind = "unpaid_order"          // an order whose total is not zero has no payment
+	KindOrderUse     Kind = "order_use_differs"     // a checkout with a code does not have the redemption that its order needs
 	KindDeletionTime Kind = "deletion_time_differs" // a checkout has a wrong time to live, or an order has one
 	KindKeptTooLong  Kind = "kept_too_long"         // a checkout should have been deleted
 )
@@ -50,8 +54,8 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		KindMalformed, KindMisplaced, KindIncomplete, KindOrphaned, KindWrongKind, KindCounters, KindUses, KindLimit, KindOverdrawn,
-		KindEdits, KindFull, KindNickUses, KindNickLimit, KindDuplicate, KindTerms, KindFuture, KindCurrency, KindPrice,
-		KindUnpaid, KindDeletionTime, KindKeptTooLong,
+		KindEdits, KindFull, KindNickUses, KindNickLimit, KindHolds, KindUndone, KindDuplicate, KindTerms, KindFuture, KindCurrency, KindPrice,
+		KindUnpaid, KindOrderUse, KindDeletionTime, KindKeptTooLong,
 	}
 }
 
@@ -90,7 +94,7 @@ type MotionKind string
 const (
 	MotionEdit       MotionKind = "edit"       // an edit of the limit is running or was interrupted
 	MotionChange     MotionKind = "change"     // it was created or edited while it was read
-	MotionRedemption MotionKind = "redemption" // it was redeemed while it was read
+	MotionRedemption MotionKind = "redemption" // it was redeemed, held or undone while it was read
 )
 
 // Motion is a voucher that changed while it was read and therefore could not be judged completely. That is not an error.

@@ -119,6 +119,8 @@ func (r accountReader) add(account *reconciliation.Account, it table.Item) {
 		err = r.addVoucher(account, it)
 	case strings.HasPrefix(rest, table.CounterInfix):
 		err = r.addCounter(account, it, strings.TrimPrefix(rest, table.CounterInfix))
+	case strings.HasPrefix(rest, table.HoldInfix):
+		err = r.addHold(account, it)
 	case strings.HasPrefix(rest, table.NickInfix):
 		err = r.addNick(account, it, strings.TrimPrefix(rest, table.NickInfix))
 	case strings.HasPrefix(rest, table.RedemptionInfix):
@@ -168,15 +170,20 @@ func (r accountReader) addVoucher(account *reconciliation.Account, it table.Item
 	if err := wholeRedemption(it); err != nil {
 		return err
 	}
-	account.AddVoucher(voucher.Standing{Voucher: v.Voucher, Editing: v.Editing})
+	if it.Has(table.AttrFullUntil) && !it.Has(table.AttrFullVersion) {
+		return errors.New("the attribute " + table.AttrFullVersion + " is missing")
+	}
+	account.AddVoucher(reconciliation.Voucher{
+		Standing: voucher.Standing{Voucher: v.Voucher, Editing: v.Editing}, LacksOver: !it.Has(table.AttrOver),
+	})
 	return nil
 }
 
-// wholeRedemption returns errIncomplete if a single-use voucher has only a part of a redemption.
+// wholeRedemption returns errIncomplete if a single-use voucher has only a part of a redemption or hold.
 func wholeRedemption(it table.Item) error {
 	parts := []string{table.AttrRedemption, table.AttrToken, table.AttrRedeemed}
 	missing := slices.DeleteFunc(slices.Clone(parts), it.Has)
-	if len(missing) == 0 || len(missing) == len(parts) && !it.Has(table.AttrRedeemedBy) {
+	if len(missing) == 0 || len(missing) == len(parts) && !it.Has(table.AttrRedeemedBy) && !it.Has(table.AttrHeldUntil) {
 		return nil
 	}
 	return fmt.Errorf("%w: it lacks %s", errIncomplete, strings.Join(missing, ", "))
@@ -196,8 +203,24 @@ func (r accountReader) addCounter(account *reconciliation.Account, it table.Item
 	}
 	counter := table.DecodeCounter(n, it)
 	account.AddCounter(r.place(it), reconciliation.Counter{
-		Number: n, Left: counter.Left, Used: counter.Used, Edit: counter.Version / writesPerEdit,
+		Number: n, Left: counter.Left, Used: counter.Used, Edit: counter.Version / writesPerEdit, Lapse: counter.Lapse,
 	})
+	return nil
+}
+
+func (r accountReader) addHold(account *reconciliation.Account, it table.Item) error {
+	hold, holder, err := table.DecodeHoldItem("", it)
+	if err != nil {
+		return err
+	}
+	key := table.HoldKey(r.customer, account.Code, hold)
+	if key.Sort != table.KeyOf(it).Sort || hold.Counter < 0 || hold.Counter >= voucher.MaxCounters {
+		return errors.New("the sort key names no hold")
+	}
+	if err := cmp.Or(belongs(it, key), check(it)); err != nil {
+		return err
+	}
+	account.AddHold(r.place(it), hold, holder)
 	return nil
 }
 
@@ -209,20 +232,36 @@ func (r accountReader) addNick(account *reconciliation.Account, it table.Item, h
 	if err != nil {
 		return err
 	}
-	if len(records) == 0 {
-		return errors.New("the item of a nick holds no redemption")
+	uses, err := table.DecodeNickUses("", it)
+	if err != nil {
+		return err
 	}
 	for _, record := range records {
 		if nick, err := voucher.ParseNick(record.Nick); err != nil || !table.IsHashOf(nick, hash) {
 			return fmt.Errorf("%w: it holds a redemption of another nick", errMisplaced)
 		}
 	}
-	account.AddNick(r.place(it), int(it.Num(table.AttrTaken)), records)
+	account.AddNick(r.place(it), reconciliation.Nick{
+		Holder: hash, Compared: comparedNick(it), Taken: uses.Taken, Undone: uses.Undone, Redemptions: records, Holds: uses.Holds,
+	})
 	return nil
 }
 
+// comparedNick returns the nick of an item as it is compared, or nothing if the item has no spelling of it.
+func comparedNick(it table.Item) string {
+	for name := range it {
+		if !strings.HasPrefix(name, table.SpellingPrefix) {
+			continue
+		}
+		if nick, err := voucher.ParseNick(it.Str(name)); err == nil {
+			return nick.Compared
+		}
+	}
+	return ""
+}
+
 func (r accountReader) addRedemption(account *reconciliation.Account, it table.Item, token idempotency.Token) error {
-	if err := belongs(it, table.RedemptionKey(r.customer, account.Code, token)); err != nil {
+	if err := cmp.Or(belongs(it, table.RedemptionKey(r.customer, account.Code, token)), check(it)); err != nil {
 		return err
 	}
 	records, err := recordsOf(it)
@@ -231,6 +270,12 @@ func (r accountReader) addRedemption(account *reconciliation.Account, it table.I
 	}
 	if len(records) != 1 || !it.Has(table.RecordPrefix+string(token)) {
 		return errors.New("the item does not hold exactly the redemption that its sort key names")
+	}
+	if _, err := voucher.ParseUndoReason(it.Str(table.AttrReason)); err != nil || it.Has(table.AttrUndone) != it.Has(table.AttrReason) {
+		return errors.New("only an undone redemption has a reason, and the attributes " + table.AttrUndone + " and " + table.AttrReason + " do not match")
+	}
+	if it.Has(table.AttrUndone) {
+		records[0].Undone = it.Time(table.AttrUndone)
 	}
 	account.AddRedemption(r.place(it), records[0])
 	return nil

@@ -58,7 +58,8 @@ func (s *Vouchers) Accounts(ctx context.Context, customer catalog.CustomerID) it
 }
 
 // Account reads what is stored under one code, and the voucher and its counters before and after that. It waits for the
-// duration settle between these reads: if the first one sees a transaction half-applied, the next one sees it complete.
+// duration settle between these reads: if the first one sees a transaction half-applied, the next one sees it complete. If redemptions
+// and holds may move between items, it reads them twice.
 func (s *Vouchers) Account(
 	ctx context.Context, customer catalog.CustomerID, code voucher.Code, settle time.Duration,
 ) (account *reconciliation.Account, err error) {
@@ -70,20 +71,35 @@ func (s *Vouchers) Account(
 	if err := table.Wait(ctx, settle); err != nil {
 		return nil, err
 	}
+	account, err = s.readAccount(ctx, customer, code)
+	if err != nil {
+		return nil, err
+	}
+	if err := table.Wait(ctx, settle); err != nil {
+		return nil, err
+	}
+	if account.MayMove() {
+		second, err := s.readAccount(ctx, customer, code)
+		if err != nil {
+			return nil, err
+		}
+		account.Again(second)
+	}
+	after, err := s.glance(ctx, customer, code)
+	account.Between(before, after)
+	return account, err
+}
+
+func (s *Vouchers) readAccount(ctx context.Context, customer catalog.CustomerID, code voucher.Code) (*reconciliation.Account, error) {
 	reader := accountReader{s.table, customer}
-	account = reader.newAccount(code)
+	account := reader.newAccount(code)
 	for it, err := range s.inOrder(ctx, customer, code, oneCodeReaders) {
 		if err != nil {
 			return nil, err
 		}
 		reader.add(account, it)
 	}
-	if err := table.Wait(ctx, settle); err != nil {
-		return nil, err
-	}
-	after, err := s.glance(ctx, customer, code)
-	account.Between(before, after)
-	return account, err
+	return account, nil
 }
 
 func (s *Vouchers) glance(ctx context.Context, customer catalog.CustomerID, code voucher.Code) (reconciliation.Glance, error) {
@@ -91,7 +107,7 @@ func (s *Vouchers) glance(ctx context.Context, customer catalog.CustomerID, code
 	if err != nil || len(it) == 0 {
 		return reconciliation.Glance{}, err
 	}
-	glance := reconciliation.Glance{Found: true, Version: it.Num(table.AttrVersion)}
+	glance := reconciliation.Glance{Found: true, Version: it.Num(table.AttrVersion), Returns: it.Num(table.AttrReturns)}
 	named := min(max(it.Num(table.AttrCounters), 0), voucher.MaxCounters) // the attribute may be damaged
 	if named == 0 {
 		return glance, nil

@@ -1,6 +1,7 @@
 package backoffice
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo/internal/table"
 	"shopfront/pkg/reconciliation"
+	"shopfront/pkg/voucher"
 )
 
 // Checkouts is a checkouts table. Create it with NewCheckouts.
@@ -47,12 +49,23 @@ func (s *Checkouts) Stored(ctx context.Context, customer catalog.CustomerID) ite
 	}
 }
 
+// Reread reads a stored checkout again. found is false if there is none with its ID any more.
+func (s *Checkouts) Reread(
+	ctx context.Context, customer catalog.CustomerID, id checkout.ID,
+) (c reconciliation.Checkout, found bool, err error) {
+	it, err := table.Get(ctx, s.api, s.table, table.CheckoutKey(customer, id.Token()), nil)
+	if err != nil || it.Str(table.AttrID) != string(id) {
+		return reconciliation.Checkout{}, false, table.Outcome(err)
+	}
+	return readCheckout(s.table, customer, it), true, nil
+}
+
 func readCheckout(name string, customer catalog.CustomerID, it table.Item) reconciliation.Checkout {
 	c := reconciliation.Checkout{Place: placeOf(name, table.KeyOf(it))}
 	err := check(it, table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrAmount, table.AttrCurrency, table.AttrUnitPrice,
 		table.AttrSubtotal, table.AttrDiscount, table.AttrTotal, table.AttrStatus, table.AttrCreated, table.AttrExpires)
 	if err == nil {
-		err = checkOrder(it)
+		err = cmp.Or(checkOrder(it), checkUse(it))
 	}
 	if err != nil {
 		c.Fault(reconciliation.KindMalformed, err.Error())
@@ -77,13 +90,13 @@ func checkOrder(it table.Item) error {
 	var required, optional []string
 	status := it.Str(table.AttrStatus)
 	switch status {
-	case table.StatusOpen:
+	case table.StatusOpen, table.StatusReplaced:
 	case table.StatusOrdered:
 		required, optional = []string{table.AttrOrdered}, []string{table.AttrPayment, table.AttrFulfilled}
 	case table.StatusCancelled:
 		required, optional = []string{table.AttrOrdered, table.AttrCancelled, table.AttrReason}, []string{table.AttrPayment, table.AttrFulfilled}
 	default:
-		return fmt.Errorf("the status %q is not open, ordered or cancelled", status)
+		return fmt.Errorf("the status %q is not open, ordered, cancelled or replaced", status)
 	}
 	if err := check(it, required...); err != nil {
 		return err
@@ -94,6 +107,40 @@ func checkOrder(it table.Item) error {
 		}
 	}
 	return checkOrderTexts(it, table.DecodeCheckout(it))
+}
+
+// checkUse returns an error if the code, the nick or the use of a checkout lacks a part or cannot be read.
+func checkUse(it table.Item) error {
+	nick, err := voucher.ParseNick(it.Str(table.AttrNick))
+	if buyer := it.Str(table.AttrBuyer); err != nil || (buyer == "") != (nick.Written == "") || buyer != "" && !table.IsHashOf(nick, buyer) {
+		return errors.New("the attribute " + table.AttrBuyer + " is not the hash of the nick")
+	}
+	if it.Has(table.AttrCode) != it.Has(table.AttrUse) {
+		return errors.New("a code needs a use, and a use needs a code")
+	}
+	if !it.Has(table.AttrCode) {
+		return nil
+	}
+	if _, err := voucher.ParseCode(it.Str(table.AttrCode)); err != nil {
+		return errors.New("the attribute " + table.AttrCode + " is not a code")
+	}
+	hold := table.DecodeCheckout(it).Hold
+	if hold == nil || !isUse(*hold) {
+		return errors.New("the attribute " + table.AttrUse + " is not a use")
+	}
+	return nil
+}
+
+func isUse(hold voucher.Hold) bool {
+	_, badID := voucher.ParseRedemptionID(hold.ID)
+	switch hold.Kind {
+	case voucher.HoldSingleUse, voucher.HoldByNick, voucher.HoldNothing:
+		return badID == nil && hold.Counter < 0
+	case voucher.HoldCountedByNick, voucher.HoldCounted:
+		return badID == nil && 0 <= hold.Counter && hold.Counter < voucher.MaxCounters
+	default:
+		return false
+	}
 }
 
 func checkOrderTexts(it table.Item, c checkout.Checkout) error {
