@@ -1,0 +1,68 @@
+package backoffice
+
+import (
+	"context"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/voucher"
+)
+
+// MaxCheckoutUses is how many checkouts RedeemedBy looks up at once.
+const MaxCheckoutUses = 50
+
+// RedeemedBy returns, for at most MaxCheckoutUses checkouts with a code, the redemptions of the code that are recorded under the
+// checkout's token, undone or not. Correct items have at most one. It takes one call.
+func (s *Vouchers) RedeemedBy(
+	ctx context.Context, customer catalog.CustomerID, checkouts []checkout.Checkout,
+) (map[checkout.ID][]voucher.Redemption, error) {
+	places := make(map[checkout.ID][]table.Key, len(checkouts))
+	wanted := make(map[table.Key]bool)
+	for _, c := range checkouts {
+		places[c.ID] = recordPlaces(customer, c)
+		for _, key := range places[c.ID] {
+			wanted[key] = true
+		}
+	}
+	keys := make([]table.Key, 0, len(wanted)) // checkouts with one code or nick share keys, and a batch must not repeat any
+	for key := range wanted {
+		keys = append(keys, key)
+	}
+	found, err := table.BatchGet(ctx, s.api, s.random, s.table, keys...)
+	if err != nil {
+		return nil, table.Outcome(err)
+	}
+	redeemed := make(map[checkout.ID][]voucher.Redemption)
+	for _, c := range checkouts {
+		for _, key := range places[c.ID] {
+			if redemption, is := recordIn(found[key], c); is {
+				redeemed[c.ID] = append(redeemed[c.ID], redemption)
+			}
+		}
+	}
+	return redeemed, nil
+}
+
+// recordPlaces returns where the redemption of a checkout's order can be.
+func recordPlaces(customer catalog.CustomerID, c checkout.Checkout) []table.Key {
+	code, _ := voucher.ParseCode(c.Code) // the checkout was read strictly
+	nick, _ := voucher.ParseNick(c.Nick)
+	places := []table.Key{table.RedemptionKey(customer, code, c.ID.Token())}
+	switch {
+	case c.Hold.Kind == voucher.HoldSingleUse:
+		places = append(places, table.VoucherKey(customer, code))
+	case c.Hold.Kind.IsByNick():
+		places = append(places, table.NickKey(customer, code, table.HashNick(nick)))
+	}
+	return places
+}
+
+// recordIn returns the redemption that an item holds under the token of a checkout, if there is one that can be read.
+func recordIn(it table.Item, c checkout.Checkout) (redemption voucher.Redemption, is bool) {
+	if it.Str(table.AttrToken) == string(c.ID.Token()) && !it.Has(table.AttrHeldUntil) {
+		return voucher.Redemption{ID: it.Str(table.AttrRedemption)}, true
+	}
+	redemption, is, err := table.Recorded(c.ID.Token(), voucher.Voucher{}, it)
+	return redemption, is && err == nil
+}
