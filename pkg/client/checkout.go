@@ -17,6 +17,15 @@ type Order struct {
 	// Data is the data for delivery, at most 2 KiB of UTF-8: a JSON object that is valid under the variant's DataSchema, or any string
 	// if the variant has none. It can be empty.
 	Data string
+	// Code is a code that gives a discount, as the shopper typed it. The checkout holds a use of it, and the order redeems that: do not
+	// redeem the code as well. Empty: none.
+	Code string
+	// Nick is the shopper's name in the storefront. Some codes need one. Checkouts of one nick share a use of a single-use code, and of a
+	// code with a limit per nick. Empty: none.
+	Nick string
+	// Replaces is the ID of the shopper's earlier checkout. In one step, the new checkout takes over its use of the same Code, and the
+	// earlier one can never be ordered again. Empty: none.
+	Replaces string
 }
 
 // CheckoutStatus is the state of a checkout. New states may be added.
@@ -24,9 +33,10 @@ type CheckoutStatus string
 
 // The states of a checkout.
 const (
-	CheckoutOpen    CheckoutStatus = "open"
-	CheckoutExpired CheckoutStatus = "expired" // it can still be ordered for 7 days: a payment may arrive late
-	CheckoutOrdered CheckoutStatus = "ordered" // and stays so, even if the order is cancelled
+	CheckoutOpen     CheckoutStatus = "open"
+	CheckoutExpired  CheckoutStatus = "expired"  // it can still be ordered for 7 days: a payment may arrive late
+	CheckoutOrdered  CheckoutStatus = "ordered"  // and stays so, even if the order is cancelled
+	CheckoutReleased CheckoutStatus = "released" // another checkout replaced it: it must not be paid
 )
 
 // Checkout is a priced intent to buy. It obliges nobody.
@@ -39,9 +49,11 @@ type Checkout struct {
 	// Data is a JSON object if the variant has a DataSchema, otherwise a JSON string. ShowCheckout leaves it out for a client
 	// without a key.
 	Data      json.RawMessage `json:"data"`
+	Code      string          `json:"code"`      // in the operator's spelling; empty if there is none
+	Nick      string          `json:"nick"`      // empty if the order had none. ShowCheckout leaves it out for a client without a key.
 	UnitPrice Money           `json:"unitPrice"` // at the time of the checkout
 	Subtotal  Money           `json:"subtotal"`
-	Discount  Money           `json:"discount"`
+	Discount  Money           `json:"discount"` // what the code takes off the subtotal; zero without a code
 	Total     Money           `json:"total"`
 	CreatedAt time.Time       `json:"createdAt"`
 	ExpiresAt time.Time       `json:"expiresAt"`
@@ -51,18 +63,31 @@ type Checkout struct {
 
 // Checkout checks out an order. While the checkout is open, the same order with the same key returns the same checkout. ErrNotFound
 // means that something is unknown or off sale, ErrInvalid that the variant does not accept the amount or data, and ErrKeyInUse
-// that the key has an open checkout of another order, or a checkout that became an order. After an *OutcomeUnknownError a checkout
-// may exist.
+// that the key has an open checkout of another order, or a checkout that was ordered or replaced.
+//
+// ErrCodeRefused means that the code cannot be used here, for whatever reason: tell the shopper, and check out without it only if the
+// shopper agrees to the full price. After ErrTooManyHolds let the shopper try again later. ErrMalformedRequest with the
+// ProblemError.Parameter replaces means that the earlier checkout was ordered or replaced, or is unknown.
+//
+// After an *OutcomeUnknownError a checkout may exist. Without Code and Replaces it obliges nobody, and the shopper may just check out
+// again. Otherwise repeat the call with its key: the lost checkout may hold the code's last use, and the earlier checkout may be replaced
+// already. With another key the call could be refused although it was applied. If nobody repeats it, the use comes free when the lost
+// checkout ends.
 func (c *Client) Checkout(ctx context.Context, order Order, options ...CallOption) (Checkout, error) {
 	if !isID(order.Product) || !isID(order.Variant) {
 		return Checkout{}, fmt.Errorf("check out: product or variant: %w", ErrMalformedID)
+	}
+	if order.Replaces != "" && !isRandomID(order.Replaces) {
+		return Checkout{}, fmt.Errorf("check out: replaces: %w", ErrMalformedID)
 	}
 	if order.Amount == 0 {
 		order.Amount = 1
 	}
 	query := url.Values{"amount": {strconv.FormatInt(order.Amount, 10)}}
-	if order.Data != "" {
-		query.Set("data", order.Data)
+	for name, value := range map[string]string{"data": order.Data, "code": order.Code, "nick": order.Nick, "replaces": order.Replaces} {
+		if value != "" {
+			query.Set(name, value)
+		}
 	}
 	var received Checkout
 	r := request{
@@ -85,7 +110,7 @@ func (c *Client) Checkout(ctx context.Context, order Order, options ...CallOptio
 // ShowCheckout returns a checkout of any status. ErrNotFound means that the ID is unknown, that the checkout was deleted, or that its
 // key made another checkout since.
 func (c *Client) ShowCheckout(ctx context.Context, id string) (Checkout, error) {
-	if !isCheckoutID(id) {
+	if !isRandomID(id) {
 		return Checkout{}, fmt.Errorf("show checkout: %w", ErrMalformedID)
 	}
 	var received Checkout
@@ -103,9 +128,12 @@ func (c *Client) ShowCheckout(ctx context.Context, id string) (Checkout, error) 
 	return received, nil
 }
 
-// isOf reports whether a checkout is complete and belongs to the order. A cache might return another checkout for a GET.
+// isOf reports whether a checkout is complete and belongs to the order. A cache might return another checkout for a GET, and a proxy
+// that drops a part of the query would make the shopper pay the full price. The service writes a code as its operator does, so it cannot
+// be compared.
 func (c Checkout) isOf(o Order) bool {
-	return c.isComplete() && c.ID != "" && c.Product == o.Product && c.Variant == o.Variant && c.Amount == o.Amount && len(c.Data) > 0
+	return c.isComplete() && c.ID != "" && c.Product == o.Product && c.Variant == o.Variant && c.Amount == o.Amount && len(c.Data) > 0 &&
+		(c.Code != "") == (o.Code != "") && (c.Nick == "" || o.Nick != "")
 }
 
 func (c Checkout) isComplete() bool {

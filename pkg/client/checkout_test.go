@@ -15,6 +15,22 @@ func vipRank() client.Order {
 	return client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"Alder & Birch + 1"}`}
 }
 
+// summerRank is vipRank with a code that takes 20 % off.
+func summerRank() client.Order {
+	order := vipRank()
+	order.Code, order.Nick = "summer 20", "Alder"
+	return order
+}
+
+// discountedJSON is a checkout of summerRank.
+func discountedJSON() string {
+	return strings.NewReplacer(
+		`"unitPrice"`, `"code":"SUMMER-20","nick":"Alder","unitPrice"`, "9007199254740991", "799", "90071992547409.91", "7.99",
+		`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},"total":{"minor":9007199254740991,"currency":"EUR","display":"90071992547409.91 EUR"}`,
+		`"discount":{"minor":159,"currency":"EUR","display":"1.59 EUR"},"total":{"minor":640,"currency":"EUR","display":"6.40 EUR"}`,
+	).Replace(checkoutJSON)
+}
+
 func TestCheckout_ReturnsTheCheckout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := serve(t, loses(keeps(checkoutJSON)), keeps(checkoutJSON))
@@ -42,10 +58,12 @@ func TestCheckout_ReturnsTheCheckout(t *testing.T) {
 
 func TestCheckout_OrdersBecomeQueries(t *testing.T) {
 	for uri, order := range map[string]client.Order{
-		"/base/shop/emberforge/checkout/coins/500?amount=1":              {Product: "coins", Variant: "500"},
-		"/base/shop/emberforge/checkout/coins/500?amount=3":              {Product: "coins", Variant: "500", Amount: 3},
-		"/base/shop/emberforge/checkout/coins/500?amount=-3":             {Product: "coins", Variant: "500", Amount: -3}, // for the service to refuse
-		"/base/shop/emberforge/checkout/t-shirt/xl?amount=1&data=a%2Fb+": {Product: "t-shirt", Variant: "xl", Data: "a/b "},
+		"/base/shop/emberforge/checkout/coins/500?amount=1":                              {Product: "coins", Variant: "500"},
+		"/base/shop/emberforge/checkout/coins/500?amount=3":                              {Product: "coins", Variant: "500", Amount: 3},
+		"/base/shop/emberforge/checkout/coins/500?amount=-3":                             {Product: "coins", Variant: "500", Amount: -3}, // for the service to refuse
+		"/base/shop/emberforge/checkout/t-shirt/xl?amount=1&data=a%2Fb+":                 {Product: "t-shirt", Variant: "xl", Data: "a/b "},
+		"/base/shop/emberforge/checkout/coins/500?amount=1&code=summer+20&nick=%C3%84rl": {Product: "coins", Variant: "500", Code: "summer 20", Nick: "Ärl"},
+		"/base/shop/emberforge/checkout/coins/500?amount=2&replaces=" + checkoutID:       {Product: "coins", Variant: "500", Amount: 2, Replaces: checkoutID},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, c := serve(t, problem("invalid", 422))
@@ -53,6 +71,84 @@ func TestCheckout_OrdersBecomeQueries(t *testing.T) {
 			if !errors.Is(err, client.ErrInvalid) || s.seen()[0].uri != uri {
 				t.Errorf("%+v: %v, %+v", order, err, s.seen())
 			}
+		})
+	}
+}
+
+func TestCheckout_WithACode_ReturnsTheDiscount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := serve(t, loses(keeps(discountedJSON())), keeps(discountedJSON()))
+		checkout, err := c.Checkout(t.Context(), summerRank())
+		if err != nil || checkout.Code != "SUMMER-20" || checkout.Nick != "Alder" || checkout.Discount.Minor != 159 || checkout.Total.Minor != 640 ||
+			!checkout.Replayed {
+			t.Errorf("%+v, %v", checkout, err)
+		}
+		if keys := s.keys(); len(keys) != 2 || keys[0] != keys[1] {
+			t.Errorf("keys %q", keys)
+		}
+	})
+}
+
+// A lost checkout may hold the code's last use. So a refusal is believed only when the lost attempt cannot be applied any more.
+func TestCheckout_RefusedCode_IsFinalAfterTheLostAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := problem("code-refused", 409)
+		s, c := serve(t, hangsUp, refused, refused)
+		began := time.Now()
+		_, err := c.Checkout(t.Context(), summerRank())
+		if !errors.Is(err, client.ErrCodeRefused) || len(s.seen()) != 3 || time.Since(began) < client.DefaultAttemptTimeout || wantFailure(t, err, s.keys()[0]) {
+			t.Errorf("%v after %d requests and %v", err, len(s.seen()), time.Since(began))
+		}
+		s, c = serve(t, refused)
+		began = time.Now()
+		if _, err = c.Checkout(t.Context(), summerRank()); !errors.Is(err, client.ErrCodeRefused) || len(s.seen()) != 1 || time.Since(began) > time.Second {
+			t.Errorf("%v after %d requests and %v", err, len(s.seen()), time.Since(began))
+		}
+	})
+}
+
+// A source with too many holds gets 429 before the service looks for an earlier attempt.
+func TestCheckout_TooManyHolds_SayNothingAboutALostAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := problem("too-many-holds", 429, "Retry-After", "1200")
+		s, c := serve(t, full)
+		if _, err := c.Checkout(t.Context(), summerRank()); !errors.Is(err, client.ErrTooManyHolds) || len(s.seen()) != 1 || wantFailure(t, err, s.keys()[0]) {
+			t.Errorf("%v after %d requests", err, len(s.seen()))
+		}
+		s, c = serve(t, loses(keeps(discountedJSON())), full)
+		if _, err := c.Checkout(t.Context(), summerRank()); !errors.Is(err, client.ErrTooManyHolds) || !wantFailure(t, err, s.keys()[0]) {
+			t.Errorf("%v: want an unknown outcome", err)
+		}
+	})
+}
+
+func TestCheckout_MalformedEarlierCheckout_IsNotSent(t *testing.T) {
+	s, c := serve(t, answers(200, checkoutJSON))
+	order := vipRank()
+	order.Replaces = "../orders"
+	if _, err := c.Checkout(t.Context(), order); !errors.Is(err, client.ErrMalformedID) || len(s.seen()) > 0 {
+		t.Errorf("%v after %d requests", err, len(s.seen()))
+	}
+}
+
+// The shopper must neither pay the full price because a part of the query was lost, nor take a discount that was not asked for.
+func TestCheckout_ResponseWithAnotherCode_IsRejected(t *testing.T) {
+	for name, test := range map[string]struct {
+		order    client.Order
+		response string
+	}{
+		"no code, though one was sent":    {summerRank(), checkoutJSON},
+		"a code, though none was sent":    {vipRank(), strings.Replace(discountedJSON(), `"nick":"Alder",`, "", 1)},
+		"a nick, though none was sent":    {vipRank(), strings.Replace(checkoutJSON, `"amount"`, `"nick":"Alder","amount"`, 1)},
+		"a code that is empty in the end": {summerRank(), strings.Replace(discountedJSON(), "SUMMER-20", "", 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, c := serve(t, answers(200, test.response))
+				if checkout, err := c.Checkout(t.Context(), test.order, client.WithKey("till-1047")); !wantFailure(t, err, "till-1047") || checkout.ID != "" {
+					t.Errorf("%+v, %v: it was accepted", checkout, err)
+				}
+			})
 		})
 	}
 }
@@ -109,7 +205,7 @@ const checkoutID = "ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw"
 
 func TestShowCheckout_ReturnsTheCheckout(t *testing.T) {
 	const unknownStatus = "disputed"
-	for _, status := range []client.CheckoutStatus{client.CheckoutOpen, client.CheckoutExpired, client.CheckoutOrdered, unknownStatus} {
+	for _, status := range []client.CheckoutStatus{client.CheckoutOpen, client.CheckoutExpired, client.CheckoutOrdered, client.CheckoutReleased, unknownStatus} {
 		synctest.Test(t, func(t *testing.T) {
 			stored := answers(200, strings.Replace(checkoutJSON, "open", string(status), 1))
 			s, c := serveTill(t, hangsUp, problem("unavailable", 503), cutsShort(stored), stored)

@@ -21,12 +21,13 @@ const (
 // Errors about arguments. Nothing was sent.
 var (
 	// ErrMalformedID rejects the ID of a customer, product or variant, which has 1 to 64 characters of A-Z a-z 0-9 . _ - and starts
-	// with a letter or digit. It also rejects the ID of a checkout or order that does not have 1 to 64 characters of A-Z a-z 0-9 _ -
+	// with a letter or digit. It also rejects the ID of a checkout, order or redemption that does not have 1 to 64 characters of
+	// A-Z a-z 0-9 _ -
 	ErrMalformedID = errors.New("malformed ID")
 	// ErrMalformedKey rejects an Idempotency-Key. A key has 1 to 255 visible ASCII characters without a comma.
 	ErrMalformedKey = errors.New("malformed Idempotency-Key")
 	// ErrNoServerKey rejects a call that only the shop's server may make, see WithServerKey.
-	ErrNoServerKey = errors.New("orders need a key of the shop's server: pass WithServerKey to New")
+	ErrNoServerKey = errors.New("this call needs a key of the shop's server: pass WithServerKey to New")
 	// ErrMalformedServerKey rejects a key of the shop's server. It must be exactly what `shopctl key create` printed.
 	ErrMalformedServerKey = errors.New("malformed key of the shop's server: send it as shopctl key create printed it, from sf_ to the end")
 )
@@ -57,8 +58,8 @@ func WithAttempts(n int) Option { return func(to *Client) { to.attempts = n } }
 func WithAttemptTimeout(d time.Duration) Option { return func(to *Client) { to.timeout = d } }
 
 // WithServerKey makes calls as the shop's server, with a key of `shopctl key create`: the service then allows what the shop's
-// policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Orders need it. The key is secret. Never ship
-// it to a shopper's device, and use an https base URL. New rejects a malformed key with ErrMalformedServerKey.
+// policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Orders, and listing or undoing redemptions, need
+// it. The key is secret. Never ship it to a shopper's device, and use an https base URL. New rejects a malformed key with ErrMalformedServerKey.
 func WithServerKey(key string) Option {
 	return func(to *Client) { to.serverKey = func() string { return key } }
 }
@@ -125,7 +126,7 @@ func isServerKey(text string) bool {
 	return len(text) == 63 && strings.HasPrefix(text, "sf_") && strings.Trim(text, alphanumeric+"_-") == ""
 }
 
-func isCheckoutID(text string) bool {
+func isRandomID(text string) bool {
 	return len(text) >= 1 && len(text) <= 64 && strings.Trim(text, alphanumeric+"_-") == ""
 }
 

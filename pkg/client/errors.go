@@ -22,9 +22,15 @@ var (
 	ErrKeyInUse             = errors.New("Idempotency-Key in use")
 	ErrUnauthorized         = errors.New("unauthorized")           // the shop requires a key, or this key is not valid
 	ErrTooManyRefusals      = errors.New("too many refused codes") // see ProblemError.RetryAfter
-	ErrCheckoutExpired      = errors.New("checkout expired")       // more than 7 days ago, or its key made another checkout
+	ErrTooManyHolds         = errors.New("too many holds")         // of strangers at one network address; see ProblemError.RetryAfter
+	ErrCodeRefused          = errors.New("code refused")           // it cannot be used at this checkout, for any reason
+	ErrCheckoutExpired      = errors.New("checkout expired")       // too long ago, its use of a code went elsewhere, or its key made another checkout
+	ErrCheckoutReplaced     = errors.New("checkout replaced")      // by another checkout, for good
 	ErrPaymentMismatch      = errors.New("ordered with another payment")
-	ErrOrderCancelled       = errors.New("order cancelled") // for good
+	ErrOrderCancelled       = errors.New("order cancelled")   // for good
+	ErrRedemptionUndone     = errors.New("redemption undone") // for good
+	ErrRedemptionNotFound   = errors.New("redemption not found")
+	ErrRedemptionOfOrder    = errors.New("redemption of an order") // only CancelOrder undoes it
 	ErrInternal             = errors.New("internal error")
 	ErrUnavailable          = errors.New("temporarily unavailable")
 	ErrThrottled            = errors.New("too many requests") // from the gateway
@@ -54,9 +60,15 @@ func problemTypes() map[string]problemType {
 		"idempotency-key-in-use": {http.StatusUnprocessableEntity, ErrKeyInUse},
 		"unauthorized":           {http.StatusUnauthorized, ErrUnauthorized},
 		"too-many-refusals":      {http.StatusTooManyRequests, ErrTooManyRefusals},
+		"too-many-holds":         {http.StatusTooManyRequests, ErrTooManyHolds},
+		"code-refused":           {http.StatusConflict, ErrCodeRefused},
 		"checkout-expired":       {http.StatusConflict, ErrCheckoutExpired},
+		"checkout-replaced":      {http.StatusConflict, ErrCheckoutReplaced},
 		"payment-mismatch":       {http.StatusConflict, ErrPaymentMismatch},
 		"order-cancelled":        {http.StatusConflict, ErrOrderCancelled},
+		"redemption-undone":      {http.StatusConflict, ErrRedemptionUndone},
+		"redemption-not-found":   {http.StatusNotFound, ErrRedemptionNotFound},
+		"redemption-of-order":    {http.StatusConflict, ErrRedemptionOfOrder},
 		"internal":               {http.StatusInternalServerError, ErrInternal},
 		"unavailable":            {http.StatusServiceUnavailable, ErrUnavailable},
 	}
@@ -74,7 +86,7 @@ type ProblemError struct {
 	// parameter's JSON.
 	Parameter string `json:"parameter"`
 	Pointer   string `json:"pointer"`
-	// Reason is why a voucher was refused, such as used_up. The service tells it only to a client with a key: see WithServerKey.
+	// Reason is why a code was refused, such as used_up. The service tells it only to a client with a key: see WithServerKey.
 	Reason     string        `json:"reason"`
 	RetryAfter time.Duration `json:"-"` // when to ask again; 0 if the service did not say
 	RequestID  string        `json:"-"` // identifies the request for the operator
@@ -124,11 +136,11 @@ func describe(what string, status int, requestID string) string {
 }
 
 // OutcomeUnknownError means that this call, or an earlier call with the same key, may have made a redemption or checkout; or that this
-// or an earlier call may have placed or changed an order. To find out, repeat the call with the key (WithKey) or, for an order, with
-// the same arguments. Wait until DefaultAttemptTimeout has passed: by then no lost attempt can be applied any more, and a refusal is
+// or an earlier call may have placed or changed an order, or undone a redemption. To find out, repeat the call with the key (WithKey) or,
+// for an order and for undoing, with the same arguments. Wait until DefaultAttemptTimeout has passed: by then no lost attempt can be applied any more, and a refusal is
 // final.
 type OutcomeUnknownError struct {
-	Key string // not part of the error's text; empty for an order
+	Key string // not part of the error's text; empty for an order and for undoing
 	Err error  // of the last attempt; a refusal is a *ProblemError only if it is final
 }
 
@@ -172,8 +184,10 @@ func classify(err error) (isRejected, isJudged bool) {
 }
 
 // isLasting reports whether a refusal is final at once, even while an earlier attempt is in flight. An order is stored under its
-// checkout, keeps its payment and stays cancelled. So no attempt of the same call can be applied after one of these refusals. After
-// another refusal, a lost attempt may still be applied: it may have arrived before the checkout expired.
+// checkout, keeps its payment and stays cancelled. A checkout stays replaced, and a redemption stays undone or an order's. So no attempt
+// of the same call can be applied after one of these refusals. After another refusal, a lost attempt may still be applied: it may have
+// arrived before the checkout expired, or while the code had a use left.
 func isLasting(refusal error) bool {
-	return errors.Is(refusal, ErrPaymentMismatch) || errors.Is(refusal, ErrOrderCancelled)
+	lasting := []error{ErrPaymentMismatch, ErrOrderCancelled, ErrCheckoutReplaced, ErrRedemptionUndone, ErrRedemptionOfOrder}
+	return slices.ContainsFunc(lasting, func(is error) bool { return errors.Is(refusal, is) })
 }

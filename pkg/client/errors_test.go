@@ -86,7 +86,10 @@ func TestProblems_MatchTheirError(t *testing.T) {
 		"method-not-allowed": client.ErrMethodNotAllowed, "gone": client.ErrGone, "content-too-large": client.ErrContentTooLarge,
 		"unsupported-media-type": client.ErrUnsupportedMediaType, "invalid": client.ErrInvalid, "idempotency-key-in-use": client.ErrKeyInUse,
 		"unauthorized": client.ErrUnauthorized, "too-many-refusals": client.ErrTooManyRefusals,
-		"checkout-expired": client.ErrCheckoutExpired, "payment-mismatch": client.ErrPaymentMismatch, "order-cancelled": client.ErrOrderCancelled,
+		"code-refused": client.ErrCodeRefused, "too-many-holds": client.ErrTooManyHolds, "checkout-replaced": client.ErrCheckoutReplaced,
+		"redemption-undone": client.ErrRedemptionUndone, "redemption-not-found": client.ErrRedemptionNotFound,
+		"redemption-of-order": client.ErrRedemptionOfOrder,
+		"checkout-expired":    client.ErrCheckoutExpired, "payment-mismatch": client.ErrPaymentMismatch, "order-cancelled": client.ErrOrderCancelled,
 		"internal": client.ErrInternal, "unavailable": client.ErrUnavailable,
 	}
 	for name, status := range client.ProblemTypes() {
@@ -133,12 +136,24 @@ func TestProblems_SayWhyAVoucherWasRefused(t *testing.T) {
 	}
 }
 
-func TestProblems_SayWhenToRetry(t *testing.T) {
-	s, _ := serve(t, problem("too-many-refusals", 429, "Retry-After", "540"))
-	c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithAttempts(1))
-	_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
-	if p, is := errors.AsType[*client.ProblemError](err); !is || p.RetryAfter != 9*time.Minute || errors.Is(err, client.ErrThrottled) {
+func TestProblems_SayWhyACodeWasRefused(t *testing.T) {
+	_, c := serve(t, answers(409, `{"type":"urn:problem:shopfront:code-refused","title":"Code refused","status":409,"reason":"no_discount"}`,
+		"Content-Type", "application/problem+json"))
+	_, err := c.Checkout(t.Context(), summerRank())
+	if p, is := errors.AsType[*client.ProblemError](err); !is || p.Reason != "no_discount" || !errors.Is(err, client.ErrCodeRefused) {
 		t.Errorf("%+v", err)
+	}
+}
+
+func TestProblems_SayWhenToRetry(t *testing.T) {
+	for name, is := range map[string]error{"too-many-refusals": client.ErrTooManyRefusals, "too-many-holds": client.ErrTooManyHolds} {
+		s, _ := serve(t, problem(name, 429, "Retry-After", "540"))
+		c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithAttempts(1))
+		_, err := c.Checkout(t.Context(), summerRank())
+		p, isProblem := errors.AsType[*client.ProblemError](err)
+		if !isProblem || p.RetryAfter != 9*time.Minute || !errors.Is(err, is) || errors.Is(err, client.ErrThrottled) {
+			t.Errorf("%s: %+v", name, err)
+		}
 	}
 }
 

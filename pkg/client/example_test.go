@@ -135,7 +135,7 @@ func settle(ctx context.Context, shop *client.Client, till *till, checkout strin
 	if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown {
 		return err // the order may exist: neither deliver nor refund
 	}
-	for _, refusal := range []error{client.ErrCheckoutExpired, client.ErrPaymentMismatch, client.ErrNotFound} {
+	for _, refusal := range []error{client.ErrCheckoutExpired, client.ErrCheckoutReplaced, client.ErrPaymentMismatch, client.ErrNotFound} {
 		if errors.Is(err, refusal) {
 			till.refund(checkout, payment) // the payment buys nothing of this checkout, now or later
 			return err

@@ -36,6 +36,8 @@ type PlacedOrder struct {
 	Amount  int64       `json:"amount"`
 	// Data is a JSON object if the variant has a DataSchema, otherwise a JSON string.
 	Data         json.RawMessage `json:"data"`
+	Code         string          `json:"code"`      // that the order redeemed; empty if there is none
+	Nick         string          `json:"nick"`      // of the checkout; empty if it had none
 	UnitPrice    Money           `json:"unitPrice"` // at the time of the checkout, like the other prices
 	Subtotal     Money           `json:"subtotal"`
 	Discount     Money           `json:"discount"`
@@ -54,7 +56,7 @@ func (o PlacedOrder) isComplete() bool {
 	isPaid := o.Payment.Provider != "" && o.Payment.Reference != ""
 	isFree := o.Payment == Payment{} && o.Total.Minor == 0
 	isFulfilled, isCancelled := !o.FulfilledAt.IsZero(), !o.CancelledAt.IsZero() && o.CancelReason != ""
-	return isCheckoutID(o.ID) && isID(o.Product) && isID(o.Variant) && o.Amount >= 1 && len(o.Data) > 0 && (isPaid || isFree) &&
+	return isRandomID(o.ID) && isID(o.Product) && isID(o.Variant) && o.Amount >= 1 && len(o.Data) > 0 && (isPaid || isFree) &&
 		isPriced(o.UnitPrice, o.Subtotal, o.Discount, o.Total) && !o.CreatedAt.IsZero() && !o.OrderedAt.IsZero() &&
 		o.Status != "" && (isFulfilled || o.Status != OrderFulfilled) && (isCancelled == (o.Status == OrderCancelled))
 }
@@ -63,13 +65,16 @@ func (o PlacedOrder) isComplete() bool {
 // ordered with this payment, by this call or by an earlier one with the same arguments. Like all calls about orders, it needs
 // WithServerKey.
 //
-// After one of these errors the payment buys nothing of this checkout, so refund the checkout's total: ErrCheckoutExpired, ErrNotFound
-// (the checkout is unknown or was deleted) and ErrPaymentMismatch (the checkout was ordered with another payment). ErrOrderCancelled
+// The order redeems the use of a code that the checkout holds, in the same step.
+//
+// After one of these errors the payment buys nothing of this checkout, so refund the checkout's total: ErrCheckoutExpired (it expired too
+// long ago, or it expired and its use of a code went elsewhere), ErrCheckoutReplaced (by another checkout), ErrNotFound (the checkout is
+// unknown or was deleted) and ErrPaymentMismatch (the checkout was ordered with another payment). ErrOrderCancelled
 // means that the order with this payment is cancelled: whoever cancelled it decides about a refund. ErrInvalid means that the payment is
 // missing or malformed. After an *OutcomeUnknownError neither deliver nor refund: repeat the call.
 //
-// The call needs no Idempotency-Key, because an order is stored under its checkout. That also makes ErrPaymentMismatch and
-// ErrOrderCancelled final at once, even if an attempt was lost. Before it believes another refusal, PlaceOrder asks again
+// The call needs no Idempotency-Key, because an order is stored under its checkout. That also makes ErrPaymentMismatch,
+// ErrOrderCancelled and ErrCheckoutReplaced final at once, even if an attempt was lost. Before it believes another refusal, PlaceOrder asks again
 // DefaultAttemptTimeout after the loss: the lost attempt may have arrived when the checkout could still be ordered. An earlier call
 // may have placed the order, so the outcome also stays unknown after 401 or 429, and if no connection was made. Only ErrWrongBaseURL
 // and the errors about arguments are no *OutcomeUnknownError.
@@ -100,7 +105,7 @@ func (c *Client) FulfilOrder(ctx context.Context, id string) (PlacedOrder, error
 }
 
 // CancelOrder cancels an order for good, once: the first time and reason stay. The reason has 1 to 400 bytes. A fulfilled order can be
-// cancelled, too. CancelOrder refunds nothing. ErrNotFound means that the order does not exist; if the outcome of PlaceOrder was unknown,
+// cancelled, too. CancelOrder refunds nothing. If the order redeemed a code, that use can be taken again. ErrNotFound means that the order does not exist; if the outcome of PlaceOrder was unknown,
 // repeat that first. After an *OutcomeUnknownError repeat the call.
 func (c *Client) CancelOrder(ctx context.Context, id, reason string) (PlacedOrder, error) {
 	body, _ := json.Marshal(struct { // encoding a string cannot fail
@@ -137,7 +142,7 @@ func (c *Client) order(ctx context.Context, r request, id string, isExpected fun
 	if c.serverKey == nil {
 		return PlacedOrder{}, ErrNoServerKey
 	}
-	if !isCheckoutID(id) {
+	if !isRandomID(id) {
 		return PlacedOrder{}, ErrMalformedID
 	}
 	var received PlacedOrder
@@ -158,6 +163,7 @@ func (c *Client) ordersPath() string { return "/shop/" + c.customer + "/orders" 
 // OrderFilter selects placed orders. A zero field selects all.
 type OrderFilter struct {
 	Status OrderStatus
+	Nick   string // of the checkout, compared as in vouchers
 	// From is when the first orders were placed, inclusive. An order can appear after newer ones. So do not continue at the time of
 	// the newest one: list those with OrderPlaced, or begin some minutes earlier.
 	From  time.Time
@@ -167,17 +173,24 @@ type OrderFilter struct {
 }
 
 func (f OrderFilter) query() string {
+	return listQuery(map[string]string{"status": string(f.Status), "nick": f.Nick}, f.From, f.Until, f.PageSize)
+}
+
+// listQuery returns the query for the first page of a list. Empty and zero values select all.
+func listQuery(selected map[string]string, from, until time.Time, pageSize int) string {
 	query := url.Values{}
-	if f.Status != "" {
-		query.Set("status", string(f.Status))
+	for name, value := range selected {
+		if value != "" {
+			query.Set(name, value)
+		}
 	}
-	for name, at := range map[string]time.Time{"from": f.From, "until": f.Until} {
+	for name, at := range map[string]time.Time{"from": from, "until": until} {
 		if !at.IsZero() {
 			query.Set(name, at.UTC().Format(time.RFC3339Nano))
 		}
 	}
-	if f.PageSize != 0 {
-		query.Set("limit", strconv.Itoa(f.PageSize))
+	if pageSize != 0 {
+		query.Set("limit", strconv.Itoa(pageSize))
 	}
 	return query.Encode()
 }
@@ -190,7 +203,7 @@ func (c *Client) Orders(ctx context.Context, filter OrderFilter) iter.Seq2[[]Pla
 		page := orderPage{next: filter.query()}
 		for more := true; more; more = page.next != "" {
 			var err error
-			if page, err = c.nextOrders(ctx, page, filter.Status); err != nil {
+			if page, err = c.nextOrders(ctx, page, filter); err != nil {
 				yield(nil, fmt.Errorf("orders: %w", err))
 				return
 			}
@@ -208,7 +221,7 @@ type orderPage struct {
 	end  time.Time // when the last order so far was placed
 }
 
-func (c *Client) nextOrders(ctx context.Context, previous orderPage, status OrderStatus) (orderPage, error) {
+func (c *Client) nextOrders(ctx context.Context, previous orderPage, filter OrderFilter) (orderPage, error) {
 	if c.serverKey == nil {
 		return orderPage{}, ErrNoServerKey
 	}
@@ -224,7 +237,7 @@ func (c *Client) nextOrders(ctx context.Context, previous orderPage, status Orde
 		if understood {
 			page.next, understood = r.readNext(received.Next)
 		}
-		if !understood || page.Orders == nil || page.next != "" && page.next == r.query || !page.follows(previous, status) {
+		if !understood || page.Orders == nil || page.next != "" && page.next == r.query || !page.follows(previous, filter) {
 			return a.notUnderstood("it is not a page of the orders")
 		}
 		return nil
@@ -233,13 +246,14 @@ func (c *Client) nextOrders(ctx context.Context, previous orderPage, status Orde
 	return page, err
 }
 
-// follows reports whether the page is complete, has only orders of the status, and starts after the previous page. It notes where the
-// page ends. A proxy that drops the query would otherwise pass cancelled orders off as orders to deliver.
-func (p *orderPage) follows(previous orderPage, status OrderStatus) bool {
+// follows reports whether the page is complete, has only orders that the filter selects, and starts after the previous page. It notes where
+// the page ends. A proxy that drops the query would otherwise pass cancelled orders off as orders to deliver.
+func (p *orderPage) follows(previous orderPage, filter OrderFilter) bool {
 	p.end = previous.end
 	for _, order := range p.Orders {
 		isLater := !p.end.IsZero() && order.OrderedAt.After(p.end)
-		if !order.isComplete() || isLater || status != "" && order.Status != status {
+		isForeign := filter.Status != "" && order.Status != filter.Status || filter.Nick != "" && order.Nick == ""
+		if !order.isComplete() || isLater || isForeign {
 			return false
 		}
 		p.end = order.OrderedAt

@@ -142,8 +142,8 @@ func (call orderCall) wantRequests(t *testing.T, s *service, n int) {
 	}
 }
 
-// wantOrderFailure is wantFailure for a call about an order, which has no key.
-func wantOrderFailure(t *testing.T, err error) (unknown bool) {
+// wantKeylessFailure is wantFailure for a call without a key.
+func wantKeylessFailure(t *testing.T, err error) (unknown bool) {
 	t.Helper()
 	if err == nil {
 		t.Fatal("no error")
@@ -171,6 +171,7 @@ func TestOrder_Outcome(t *testing.T) {
 		"expired":                         {problem("checkout-expired", 409), client.ErrCheckoutExpired, false, 1},
 		"another payment":                 {problem("payment-mismatch", 409), client.ErrPaymentMismatch, false, 1},
 		"cancelled":                       {problem("order-cancelled", 409), client.ErrOrderCancelled, false, 1},
+		"replaced":                        {problem("checkout-replaced", 409), client.ErrCheckoutReplaced, false, 1},
 		"invalid":                         {problem("invalid", 422), client.ErrInvalid, false, 1},
 		"unauthorized":                    {problem("unauthorized", 401), client.ErrUnauthorized, true, 1},
 		"refused with an unknown problem": {problem("disputed", 409), nil, true, 1},
@@ -192,7 +193,7 @@ func TestOrder_Outcome(t *testing.T) {
 					if order.ID != "" || test.is != nil && !errors.Is(err, test.is) || len(s.seen()) != test.requests {
 						t.Errorf("%+v, %v after %d requests, want %v after %d", order, err, len(s.seen()), test.is, test.requests)
 					}
-					if unknown := wantOrderFailure(t, err); unknown != (test.unknown && call.changes) {
+					if unknown := wantKeylessFailure(t, err); unknown != (test.unknown && call.changes) {
 						t.Errorf("%v: the outcome is unknown: %v", err, unknown)
 					}
 				})
@@ -214,6 +215,7 @@ func TestPlaceOrder_WhenARefusalIsFinal(t *testing.T) {
 		"another payment, at once":                  {[]step{hangsUp, problem("payment-mismatch", 409)}, 4, client.ErrPaymentMismatch, 2, 0},
 		"cancelled, at once":                        {[]step{hangsUp, problem("order-cancelled", 409)}, 4, client.ErrOrderCancelled, 2, 0},
 		"another payment, without another attempt":  {[]step{hangsUp, problem("payment-mismatch", 409)}, 2, client.ErrPaymentMismatch, 2, 0},
+		"replaced, at once":                         {[]step{hangsUp, problem("checkout-replaced", 409)}, 4, client.ErrCheckoutReplaced, 2, 0},
 		"expired, at once":                          {[]step{problem("checkout-expired", 409)}, 4, client.ErrCheckoutExpired, 1, 0},
 		"expired, some time after a lost attempt":   {[]step{hangsUp, problem("checkout-expired", 409)}, 4, client.ErrCheckoutExpired, 3, 10 * time.Second},
 		"not found, some time after a lost attempt": {[]step{hangsUp, problem("not-found", 404)}, 4, client.ErrNotFound, 3, 10 * time.Second},
@@ -226,7 +228,7 @@ func TestPlaceOrder_WhenARefusalIsFinal(t *testing.T) {
 				began := time.Now()
 				_, err := c.PlaceOrder(t.Context(), checkoutID, stripe())
 				took := time.Since(began)
-				if unknown := wantOrderFailure(t, err); unknown != (test.is == nil) || test.is != nil && !errors.Is(err, test.is) {
+				if unknown := wantKeylessFailure(t, err); unknown != (test.is == nil) || test.is != nil && !errors.Is(err, test.is) {
 					t.Errorf("%v, want %v", err, test.is)
 				}
 				if len(s.seen()) != test.requests || took < test.took || took > test.took+time.Second {
@@ -262,6 +264,30 @@ func TestPlaceOrder_ZeroTotal_NeedsNoPayment(t *testing.T) {
 		}
 		if want := `{"checkout":"` + checkoutID + `"}`; s.seen()[0].body != want {
 			t.Errorf("body %s, want %s", s.seen()[0].body, want)
+		}
+	})
+}
+
+func TestPlaceOrder_ReturnsTheCodeThatItRedeemed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, c := serveTill(t, answers(200, strings.Replace(orderJSON, `"unitPrice"`, `"code":"SUMMER-20","nick":"Alder","unitPrice"`, 1)))
+		if order, err := c.PlaceOrder(t.Context(), checkoutID, stripe()); err != nil || order.Code != "SUMMER-20" || order.Nick != "Alder" {
+			t.Errorf("%+v, %v", order, err)
+		}
+	})
+}
+
+// A proxy that drops the query would pass off the orders of others.
+func TestOrders_OfANick_AreRejectedWithoutOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ofAlder := strings.Replace(orderJSON, `"unitPrice"`, `"nick":"Alder","unitPrice"`, 1)
+		_, c := serveTill(t, answers(200, ordersJSON("null", ofAlder)), answers(200, ordersJSON("null", ofAlder, orderJSON)))
+		filter := client.OrderFilter{Nick: "ALDER"}
+		if pages, err := listed(t, c, filter); err != nil || len(pages) != 1 {
+			t.Errorf("%q, %v", pages, err)
+		}
+		if pages, err := listed(t, c, filter); len(pages) != 0 || err == nil {
+			t.Errorf("%q: it was accepted", pages)
 		}
 	})
 }
@@ -329,7 +355,7 @@ func TestOrder_ResponseWithoutTheChange_IsRejected(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				_, c := serveTill(t, answers(200, body))
 				order, err := orderCalls()[name].call(t.Context(), c, checkoutID)
-				if _, is := errors.AsType[*client.AnswerError](err); !is || !wantOrderFailure(t, err) {
+				if _, is := errors.AsType[*client.AnswerError](err); !is || !wantKeylessFailure(t, err) {
 					t.Errorf("%s: %+v, %v: it was accepted", name, order, err)
 				}
 			})
@@ -459,6 +485,7 @@ func TestOrders_FiltersBecomeQueries(t *testing.T) {
 	for uri, filter := range map[string]client.OrderFilter{
 		"/base/shop/emberforge/orders":                                          {},
 		"/base/shop/emberforge/orders?limit=200&status=fulfilled":               {Status: client.OrderFulfilled, PageSize: 200},
+		"/base/shop/emberforge/orders?nick=Alder+%26+Birch&status=placed":       {Status: client.OrderPlaced, Nick: "Alder & Birch"},
 		"/base/shop/emberforge/orders?from=2026-11-21T12%3A00%3A00.005Z":        {From: noon},
 		"/base/shop/emberforge/orders?limit=-1&until=2026-11-21T12%3A00%3A00Z":  {Until: noon.Truncate(time.Second), PageSize: -1}, // for the service to refuse
 		"/base/shop/emberforge/orders?from=1969-12-31T00%3A00%3A00Z&status=new": {From: time.Date(1969, 12, 31, 0, 0, 0, 0, time.UTC), Status: "new"},

@@ -80,6 +80,8 @@ func TestRedeem_Outcome(t *testing.T) {
 		requests int
 	}{
 		"refused":                            {[]step{problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 1},
+		"undone":                             {[]step{problem("redemption-undone", 409)}, client.ErrRedemptionUndone, false, 1},
+		"lost, then undone":                  {[]step{hangsUp, problem("redemption-undone", 409)}, client.ErrRedemptionUndone, false, 2},
 		"malformed":                          {[]step{problem("malformed-request", 400)}, client.ErrMalformedRequest, false, 1},
 		"invalid":                            {[]step{problem("invalid", 422)}, client.ErrInvalid, false, 1},
 		"refused with an unknown problem":    {[]step{problem("blocked", 403)}, nil, false, 1},
@@ -160,6 +162,7 @@ func TestRedeem_WithKey_OnlyAJudgementSettlesTheOutcome(t *testing.T) {
 	}{
 		"refused":                         {problem("voucher-not-found", 404), false},
 		"invalid":                         {problem("invalid", 422), false},
+		"undone":                          {problem("redemption-undone", 409), false},
 		"refused with an unknown problem": {problem("key-revoked", 403), true},
 		"unauthorized":                    {problem("unauthorized", 401), true},
 		"too many refusals":               {problem("too-many-refusals", 429, "Retry-After", "540"), true},
