@@ -13,6 +13,7 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
 )
 
 // checkoutJSON is a checkout as in the HTTP interface, with its order.
@@ -24,6 +25,8 @@ type checkoutJSON struct {
 	Amount  int64  `json:"amount"`
 	// Data is an object if the variant declares a schema, otherwise a string.
 	Data      any        `json:"data"`
+	Code      string     `json:"code,omitempty"` // as written at creation
+	Nick      string     `json:"nick,omitempty"`
 	UnitPrice *moneyJSON `json:"unitPrice"`
 	Subtotal  *moneyJSON `json:"subtotal"`
 	Discount  *moneyJSON `json:"discount"`
@@ -40,8 +43,14 @@ type checkoutOrderJSON struct {
 	placedJSON
 }
 
+func checkoutHead() []string {
+	return []string{"CREATED", "STATUS", "VARIANT", "AMOUNT", "CODE", "DISCOUNT", "TOTAL", "NICK", "ID"}
+}
+
 func (c checkoutJSON) cells() []string {
-	return []string{c.CreatedAt, c.Status, c.Product + "/" + c.Variant, strconv.FormatInt(c.Amount, 10), c.Total.Display, c.ID}
+	return []string{
+		c.CreatedAt, c.Status, c.Product + "/" + c.Variant, strconv.FormatInt(c.Amount, 10), c.Code, c.Discount.Display, c.Total.Display, c.Nick, c.ID,
+	}
 }
 
 // fields returns the lines that a checkout and its order have in common.
@@ -52,6 +61,8 @@ func (c checkoutJSON) fields(data string) []field {
 		{"variant", c.Product + "/" + c.Variant},
 		{"amount", strconv.FormatInt(c.Amount, 10)},
 		{"data", data},
+		{"code", c.Code},
+		{"nick", c.Nick},
 		{"unit price", c.UnitPrice.Display},
 		{"subtotal", c.Subtotal.Display},
 		{"discount", c.Discount.Display},
@@ -72,6 +83,7 @@ func representCheckout(c checkout.Checkout, at time.Time) checkoutJSON {
 func representPriced[S ~string](c checkout.Checkout, status S) checkoutJSON {
 	represented := checkoutJSON{
 		ID: string(c.ID), Status: string(status), Product: string(c.Product), Variant: string(c.Variant), Amount: c.Amount, Data: c.Data,
+		Code: c.Code, Nick: c.Nick,
 		UnitPrice: representMoney(c.UnitPrice), Subtotal: representMoney(c.Subtotal),
 		Discount: representMoney(c.Discount), Total: representMoney(c.Total),
 		CreatedAt: formatTime(c.Created), ExpiresAt: formatTime(c.Expires),
@@ -89,10 +101,11 @@ func newCheckoutCommand(s *session) *cobra.Command {
 func newCheckoutListCommand(s *session) *cobra.Command {
 	var product, status string
 	var since, until time.Time
-	statuses := []checkout.Status{checkout.StatusOpen, checkout.StatusExpired, checkout.StatusOrdered}
+	statuses := []checkout.Status{checkout.StatusOpen, checkout.StatusExpired, checkout.StatusReleased, checkout.StatusOrdered}
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List checkouts, oldest first", Args: exactly("CUSTOMER"),
-		Long: "List checkouts, oldest first. A checkout is deleted 8 days after it expires, unless it was ordered.",
+		Long: `List checkouts, oldest first. A checkout is deleted 8 days after it expires, unless it was ordered. A checkout that
+is released was replaced by a newer one, and can no longer be ordered.`,
 		Example: `  shopctl --local checkout list emberforge --status open
   shopctl --local checkout list sakura-goods --since 2026-11-20T18:00:00Z --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -119,7 +132,7 @@ func newCheckoutListCommand(s *session) *cobra.Command {
 				return err
 			}
 			rows := represent(checkouts, func(c checkout.Checkout) checkoutJSON { return representCheckout(c, at) })
-			return list(&s.output, "checkouts", []string{"CREATED", "STATUS", "VARIANT", "AMOUNT", "TOTAL", "ID"}, rows)
+			return list(&s.output, "checkouts", checkoutHead(), rows)
 		}),
 	}
 	flags := command.Flags()
@@ -140,11 +153,17 @@ func parseID(text string) (checkout.ID, error) {
 	return id, nil
 }
 
-// withDashedID lets commands accept the ID of a checkout or an order that begins with a dash. It moves the ID behind --, where an
-// argument cannot be a flag.
+// withDashedID lets commands accept the ID of a checkout, an order or a redemption that begins with a dash. It moves the ID, which is the
+// last argument, behind --, where an argument cannot be a flag.
 func withDashedID(root *cobra.Command, args []string) []string {
 	command, _, err := root.Find(args)
-	if err != nil || !strings.HasPrefix(command.Use, command.Name()+" CUSTOMER ID") || slices.Contains(args, "--") {
+	if err != nil || slices.Contains(args, "--") {
+		return args
+	}
+	isID := func(text string) bool { _, err := checkout.ParseID(text); return err == nil }
+	if strings.HasPrefix(command.Use, command.Name()+" CUSTOMER CODE ID") {
+		isID = func(text string) bool { _, err := voucher.ParseRedemptionID(text); return err == nil }
+	} else if !strings.HasPrefix(command.Use, command.Name()+" CUSTOMER ID") {
 		return args
 	}
 	isValue := func(at int) bool { // of the flag before it
@@ -153,7 +172,7 @@ func withDashedID(root *cobra.Command, args []string) []string {
 		return isFlag && flag != nil && flag.NoOptDefVal == ""
 	}
 	for at, arg := range args {
-		if _, err := checkout.ParseID(arg); err == nil && strings.HasPrefix(arg, "-") && !isValue(at) {
+		if isID(arg) && strings.HasPrefix(arg, "-") && !isValue(at) {
 			return slices.Concat(args[:at], args[at+1:], []string{"--", arg})
 		}
 	}

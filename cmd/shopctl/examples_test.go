@@ -31,7 +31,10 @@ func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 	examplesOf(t, root, func(t *testing.T, example string) {
 		t.Helper()
 		line, file, redirected := strings.Cut(example, " > ")
-		words := splitWords(t, strings.NewReplacer("emberforge ID", "emberforge "+s.exampleID(t, line), "KEY-ID", keyID).Replace(line))
+		redemption := s.redeem(t, "emberforge", "FORUM-5", "Alder")
+		words := splitWords(t, strings.NewReplacer(
+			"emberforge ID", "emberforge "+s.exampleID(t, line), "FORUM-5 ID", "FORUM-5 "+redemption, "KEY-ID", keyID,
+		).Replace(line))
 		if len(words) < 2 || words[0] != "shopctl" {
 			t.Fatalf("no example of shopctl: %q", example)
 		}

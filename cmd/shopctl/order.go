@@ -13,6 +13,7 @@ import (
 
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
 )
 
 // orderJSON is an order as in the HTTP interface. Its ID is that of its checkout.
@@ -38,12 +39,12 @@ type paymentJSON struct {
 }
 
 func orderHead() []string {
-	return []string{"ORDERED", "STATUS", "VARIANT", "AMOUNT", "TOTAL", "PAYMENT", "ID"}
+	return []string{"ORDERED", "STATUS", "VARIANT", "AMOUNT", "CODE", "TOTAL", "PAYMENT", "NICK", "ID"}
 }
 
 func (o orderJSON) cells() []string {
 	return []string{
-		o.OrderedAt, o.Status, o.Product + "/" + o.Variant, strconv.FormatInt(o.Amount, 10), o.Total.Display, o.Payment.String(), o.ID,
+		o.OrderedAt, o.Status, o.Product + "/" + o.Variant, strconv.FormatInt(o.Amount, 10), o.Code, o.Total.Display, o.Payment.String(), o.Nick, o.ID,
 	}
 }
 
@@ -86,13 +87,14 @@ func newOrderCommand(s *session) *cobra.Command {
 }
 
 func newOrderListCommand(s *session) *cobra.Command {
-	var status string
+	var status, nick string
 	var since, until time.Time
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List orders, oldest first", Args: exactly("CUSTOMER"),
 		Long: `List orders, oldest first. An order may be missing, or be listed with its former status, for about a second after it
 was placed or changed.`,
 		Example: `  shopctl --local order list emberforge --status placed
+  shopctl --local order list emberforge --nick Alder
   shopctl --local order list emberforge --since 2026-11-01 --until 2026-12-01 --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			if err := checkPeriod(since, until); err != nil {
@@ -101,6 +103,10 @@ was placed or changed.`,
 			filter := checkout.OrderFilter{Status: checkout.OrderStatus(status), From: since, Until: until}
 			if filter.Status != "" && !slices.Contains(checkout.OrderStatuses(), filter.Status) {
 				return misused("--status must be %s", alternatives(checkout.OrderStatuses()))
+			}
+			var err error
+			if filter.Nick, err = voucher.ParseNick(nick); err != nil {
+				return err
 			}
 			shop, err := s.shop(ctx, args[0])
 			if err != nil {
@@ -116,6 +122,7 @@ was placed or changed.`,
 	flags := command.Flags()
 	flags.Var(textFlag(&status), "status", "only orders with the `STATUS` "+alternatives(checkout.OrderStatuses()))
 	complete(command, "status", checkout.OrderStatuses())
+	flags.Var(textFlag(&nick), "nick", "only orders of the shopper `NICK`; an order has a nick if its checkout had")
 	flags.Var(timeFlag(&since), "since", "only orders placed at or after this time; a date means midnight UTC")
 	flags.Var(timeFlag(&until), "until", "only orders placed before this time; a date means midnight UTC")
 	return command
@@ -139,9 +146,10 @@ func newOrderPlaceCommand(s *session) *cobra.Command {
 		Use: "place CUSTOMER ID [--provider NAME --reference TEXT]", Short: "Turn a checkout that was paid into an order",
 		Args: exactly("CUSTOMER", "ID"), DisableFlagsInUseLine: true,
 		Long: `Turn a checkout that was paid into an order, up to 7 days after the checkout expired, unless its key made
-another checkout since. ID is the checkout's, and becomes the order's. The shop's server normally does this; use
-the command if it could not. Check first, at the payment provider, that the payment was made: Shopfront only
-stores its ID. The clock of this machine decides whether the 7 days are over.
+another checkout since, or another checkout replaced it. If the checkout has a code, the order redeems it; after
+the checkout expired, that fails if another shopper took the use. ID is the checkout's, and becomes the order's.
+The shop's server normally does this; use the command if it could not. Check first, at the payment provider, that
+the payment was made: Shopfront only stores its ID. The clock of this machine decides whether the 7 days are over.
 
 --provider and --reference name the payment. A checkout with a total of zero needs none. If you run the command
 again with the same payment, it changes nothing and prints the same order.`,
@@ -186,8 +194,8 @@ func newOrderCancelCommand(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "cancel CUSTOMER ID --reason TEXT", Short: "Cancel an order for good", Args: exactly("CUSTOMER", "ID"),
 		Long: `Cancel an order for good. The command refunds nothing: do that at the payment provider. An order that was
-fulfilled can be cancelled, too, for example after a chargeback. If you run the command again, it changes nothing:
-the first time and reason stay.`,
+fulfilled can be cancelled, too, for example after a chargeback. If the order redeemed a code, the redemption is
+undone: its use is left again. If you run the command again, it changes nothing: the first time and reason stay.`,
 		Example: `  shopctl --local order cancel emberforge ID --reason "refunded on request"`,
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if reason == "" {
@@ -256,8 +264,12 @@ func (s *session) describeNoOrder(ctx context.Context, err error, shop *operator
 	case errors.Is(err, checkout.ErrOrderNotFound):
 		return s.describeNotOrdered(ctx, shop, id)
 	case errors.Is(err, checkout.ErrExpired):
-		return refused(kindInvalid, "checkout %s expired more than 7 days ago, its key made another checkout since, or the ID is mistyped; "+
-			"nothing was ordered: check it with %s before you refund anything", id, s.lineAbout("checkout show", shop, id))
+		return refused(kindInvalid, "checkout %s expired more than 7 days ago, its key made another checkout since, another shopper took the use "+
+			"of its code after it expired, or the ID is mistyped; nothing was ordered: check it with %s before you refund anything",
+			id, s.lineAbout("checkout show", shop, id))
+	case errors.Is(err, checkout.ErrReleased):
+		return refused(kindInvalid, "checkout %s was replaced by a newer one; nothing was ordered: find the newer one with %s, and refund the "+
+			"payment unless it pays that one", id, s.commandLine("checkout list "+string(shop.Customer.ID)))
 	case errors.Is(err, checkout.ErrPaymentMismatch):
 		return refused(kindExists, "checkout %s was ordered with another payment; nothing was changed: see %s, and refund the payment that "+
 			"the order does not name", id, show)

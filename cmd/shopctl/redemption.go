@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,30 +15,54 @@ import (
 
 type redemptionJSON struct {
 	ID         string     `json:"id"`
+	Status     string     `json:"status"` // redeemed or undone
 	RedeemedAt string     `json:"redeemedAt"`
 	Code       string     `json:"code"` // as written at creation
 	Nick       string     `json:"nick,omitempty"`
 	Reward     rewardJSON `json:"reward"`
 	Batch      string     `json:"batch,omitempty"`
+	UndoneAt   string     `json:"undoneAt,omitempty"`
+	UndoReason string     `json:"undoReason,omitempty"`
 
 	reward string
 }
 
-func redemptionHead() []string { return []string{"REDEEMED", "CODE", "NICK", "REWARD", "BATCH", "ID"} }
-
-func (r redemptionJSON) cells() []string {
-	return []string{r.RedeemedAt, r.Code, r.Nick, r.reward, r.Batch, r.ID}
+func redemptionHead() []string {
+	return []string{"REDEEMED", "STATUS", "CODE", "NICK", "REWARD", "BATCH", "ID"}
 }
 
-func representRedemption(r operator.Redemption) redemptionJSON {
-	return redemptionJSON{
-		ID: r.ID, RedeemedAt: formatTime(r.At), Code: r.Code, Nick: r.Nick,
-		Reward: representReward(r.Reward), Batch: r.Batch, reward: formatReward(r.Reward),
+func (r redemptionJSON) cells() []string {
+	return []string{r.RedeemedAt, r.Status, r.Code, r.Nick, r.reward, r.Batch, r.ID}
+}
+
+func (r redemptionJSON) fields() []field {
+	return []field{
+		{"ID", r.ID},
+		{"status", r.Status},
+		{"code", r.Code},
+		{"nick", r.Nick},
+		{"reward", r.reward},
+		{"batch", r.Batch},
+		{"redeemed", r.RedeemedAt},
+		{"undone", r.UndoneAt},
+		{"reason", r.UndoReason},
 	}
 }
 
+func representRedemption(r operator.Redemption) redemptionJSON {
+	represented := redemptionJSON{
+		ID: r.ID, Status: "redeemed", RedeemedAt: formatTime(r.At), Code: r.Code, Nick: r.Nick,
+		Reward: representReward(r.Reward), Batch: r.Batch, reward: formatReward(r.Reward),
+	}
+	if !r.Undone.IsZero() {
+		represented.Status, represented.UndoneAt, represented.UndoReason = "undone", formatTime(r.Undone), r.UndoReason
+	}
+	return represented
+}
+
 func newRedemptionCommand(s *session) *cobra.Command {
-	return newGroup("redemption", "List redemptions", newRedemptionListCommand(s))
+	return newGroup("redemption", "List, show and undo redemptions",
+		newRedemptionListCommand(s), newRedemptionShowCommand(s), newRedemptionUndoCommand(s))
 }
 
 func newRedemptionListCommand(s *session) *cobra.Command {
@@ -43,7 +70,8 @@ func newRedemptionListCommand(s *session) *cobra.Command {
 	var since, until time.Time
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List redemptions, oldest first", Args: exactly("CUSTOMER"),
-		Long: "List redemptions, oldest first. Without --code the command reads all of the customer's vouchers and redemptions.",
+		Long: `List redemptions, oldest first, also those that were undone. Without --code the command reads all of the
+customer's vouchers and redemptions.`,
 		Example: `  shopctl --local redemption list emberforge
   shopctl --local redemption list emberforge --nick Heron --since 2026-11-01 --until 2026-12-01 --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -78,4 +106,105 @@ func newRedemptionListCommand(s *session) *cobra.Command {
 	flags.Var(timeFlag(&since), "since", "only redemptions at or after this time; a date means midnight UTC")
 	flags.Var(timeFlag(&until), "until", "only redemptions before this time; a date means midnight UTC")
 	return command
+}
+
+func newRedemptionShowCommand(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "show CUSTOMER CODE ID", Short: "Show a redemption", Args: exactly("CUSTOMER", "CODE", "ID"),
+		Long:    "Show a redemption, also one that was undone. The command reads all redemptions of the code.",
+		Example: "  shopctl --local redemption show emberforge FORUM-5 ID",
+		RunE: s.redemptionCommand(func(ctx context.Context, shop *operator.Shop, code voucher.Code, id string) (operator.Redemption, bool, error) {
+			redemption, err := shop.Redemption(ctx, code, id)
+			return redemption, false, err
+		}),
+	}
+}
+
+func newRedemptionUndoCommand(s *session) *cobra.Command {
+	var reason string
+	command := &cobra.Command{
+		Use: "undo CUSTOMER CODE ID [--reason TEXT]", Short: "Undo a redemption for good, and give its use back",
+		Args: exactly("CUSTOMER", "CODE", "ID"), DisableFlagsInUseLine: true,
+		Long: `Undo a redemption for good, and give its use back: the code can be redeemed once more, under its usual rules. The
+command takes nothing from the shopper: do that first. The record stays, marked as undone, and a retry of the
+redemption with its key gets no grant. If you run the command again, it changes nothing: the first time and reason
+stay. A redemption that an order made is undone by shopctl order cancel.`,
+		Example: `  shopctl --local redemption undo emberforge FORUM-5 ID --reason "granted twice"`,
+		PreRunE: func(*cobra.Command, []string) error {
+			_, err := voucher.ParseUndoReason(reason)
+			if field, is := errors.AsType[*voucher.FieldError](err); is {
+				return fmt.Errorf("--reason %w", field.Err)
+			}
+			return err
+		},
+		RunE: s.redemptionCommand(func(ctx context.Context, shop *operator.Shop, code voucher.Code, id string) (operator.Redemption, bool, error) {
+			return s.undo(ctx, shop, code, id, reason)
+		}),
+	}
+	command.Flags().Var(textFlag(&reason), "reason", fmt.Sprintf("why, at most %d bytes of `TEXT`", voucher.MaxUndoReasonBytes))
+	return command
+}
+
+func (s *session) undo(ctx context.Context, shop *operator.Shop, code voucher.Code, id, reason string) (operator.Redemption, bool, error) {
+	standing, err := shop.Voucher(ctx, code, s.now())
+	if err != nil {
+		return operator.Redemption{}, false, err
+	}
+	undone, replayed, err := shop.UndoRedemption(ctx, code, id, reason, s.now())
+	if errors.Is(err, voucher.ErrRedemptionOfOrder) {
+		err = s.describeOfOrder(ctx, shop, code, id)
+	}
+	return operator.Redemption{Redemption: undone, Batch: standing.Batch}, replayed, err
+}
+
+// describeOfOrder names the command that undoes a redemption that an order made.
+func (s *session) describeOfOrder(ctx context.Context, shop *operator.Shop, code voucher.Code, id string) error {
+	made, err := shop.Redemption(ctx, code, id)
+	if err != nil {
+		return err
+	}
+	cancel := s.commandLine("order list "+string(shop.Customer.ID)) + " shows the order"
+	if order, err := shop.OrderOf(ctx, made); err == nil { // otherwise it was placed just now, or the index is missing
+		cancel = s.lineAbout("order cancel", shop, order) + " --reason TEXT"
+	}
+	return refused(kindInvalid, "an order made redemption %s; nothing was changed: cancel the order, which undoes the redemption: %s", id, cancel)
+}
+
+// redemptionCommand wraps the work of a command about one redemption, and prints the redemption. If do returns replayed, the redemption was
+// undone before.
+func (s *session) redemptionCommand(
+	do func(ctx context.Context, shop *operator.Shop, code voucher.Code, id string) (r operator.Redemption, replayed bool, err error),
+) func(*cobra.Command, []string) error {
+	return s.command(func(ctx context.Context, args []string) error {
+		id, err := voucher.ParseRedemptionID(args[2])
+		if err != nil {
+			return misused("ID: a redemption ID has 22 characters of A-Z a-z 0-9 _ -")
+		}
+		shop, code, err := s.shopAndCode(ctx, args)
+		if err != nil {
+			return err
+		}
+		redemption, replayed, err := do(ctx, shop, code, id)
+		if err != nil {
+			return s.describeNoRedemption(err, shop, args[1], id)
+		}
+		document := representRedemption(redemption)
+		if err := s.document(document, document.fields()); err != nil {
+			return err
+		}
+		if replayed {
+			s.note(fmt.Sprintf("redemption %s was already undone; nothing was changed", id))
+		}
+		return nil
+	})
+}
+
+// describeNoRedemption explains why a redemption could not be shown or undone.
+func (s *session) describeNoRedemption(err error, shop *operator.Shop, code, id string) error {
+	customer := string(shop.Customer.ID)
+	if errors.Is(err, voucher.ErrRedemptionNotFound) {
+		return refused(kindNotFound, "voucher %s of customer %s has no redemption %s: see %s", strconv.QuoteToGraphic(code), customer, id,
+			s.commandLine("redemption list "+customer+" --code "+shellWord(code)))
+	}
+	return s.describeNoVoucher(err, shop, code)
 }

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/voucher"
 )
 
 var update = flag.Bool("update", false, "update the scripts in testdata with their commands' current output") //nolint:gochecknoglobals // a flag of the test
@@ -19,7 +22,7 @@ var update = flag.Bool("update", false, "update the scripts in testdata with the
 //
 //	shopctl ARGUMENT...                   as typed; | sort sorts the output
 //	redeem CUSTOMER CODE [NICK]           a shopper redeems a code
-//	checkout CUSTOMER VARIANT [AMOUNT [DATA]]
+//	checkout CUSTOMER VARIANT [AMOUNT [DATA [CODE [NICK [REPLACED-ID]]]]]
 //	wait DURATION                         time passes
 //	export NAME=VALUE                     sets an environment variable
 func TestScripts(t *testing.T) {
@@ -100,7 +103,17 @@ func (s *shopfront) runLine(t *testing.T, line string) string {
 	case "redeem":
 		return s.redeem(t, arg(1), arg(2), arg(3)) + "\n"
 	case "checkout":
-		return s.checkOut(t, arg(1), arg(2), max(arg(3), "1"), arg(4)) + "\n"
+		request := checkout.Request{Replaces: checkout.ID(arg(7))}
+		var err error
+		if request.Nick, err = voucher.ParseNick(arg(6)); err != nil {
+			t.Fatal(err)
+		}
+		if arg(5) != "" {
+			if request.Code, err = voucher.ParseCode(arg(5)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s.checkOutWith(t, arg(1), arg(2), max(arg(3), "1"), arg(4), request) + "\n"
 	case "wait":
 		duration, err := time.ParseDuration(arg(1))
 		if err != nil {

@@ -78,6 +78,7 @@ func newShopfront(t *testing.T) *shopfront {
 	s.checkouts = checkout.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, s.state.Tables.Catalogue, mathrand.Int64N)},
 		Store:     dynamo.NewCheckouts(s.client, s.state.Tables.Checkouts), Data: &dataschema.Validator{}, Random: shoppersRandom,
+		Holds: dynamo.NewHeldCheckouts(s.client, s.tables(), mathrand.Int64N), // sources are not limited, so nothing is counted
 	}
 	return s
 }
@@ -151,10 +152,22 @@ func (s *shopfront) redeem(t *testing.T, customer, code, nick string) string {
 	return redemption.ID
 }
 
+// tables are the tables that checkouts with a code write.
+func (s *shopfront) tables() dynamo.Tables {
+	return dynamo.Tables{Checkouts: s.state.Tables.Checkouts, Vouchers: s.state.Tables.Vouchers}
+}
+
 // checkOut sends a shopper's request. It returns the checkout's ID.
 func (s *shopfront) checkOut(t *testing.T, customer, variant, amount, data string) string {
 	t.Helper()
-	request := checkout.Request{Customer: catalog.CustomerID(customer), At: s.clock}
+	return s.checkOutWith(t, customer, variant, amount, data, checkout.Request{})
+}
+
+// checkOutWith sends a shopper's request with a code, a nick or a checkout to replace. It returns the checkout's ID, or the reason for
+// the refusal.
+func (s *shopfront) checkOutWith(t *testing.T, customer, variant, amount, data string, request checkout.Request) string {
+	t.Helper()
+	request.Customer, request.At = catalog.CustomerID(customer), s.clock
 	product, variantID, _ := strings.Cut(variant, "/")
 	request.Product, request.Variant = catalog.ProductID(product), catalog.VariantID(variantID)
 	var err error
@@ -167,6 +180,9 @@ func (s *shopfront) checkOut(t *testing.T, customer, variant, amount, data strin
 		}
 	}
 	c, _, err := s.checkouts.Open(t.Context(), request)
+	if reason, refused := voucher.IsRefusal(err); refused {
+		return "refused: " + string(reason)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

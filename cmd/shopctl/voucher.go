@@ -143,6 +143,9 @@ and 0, or I, L and 1. If the code exists already, the command refuses; it never 
 func newVoucherShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "show CUSTOMER CODE", Short: "Show a voucher, its uses left and its redemptions", Args: exactly("CUSTOMER", "CODE"),
+		Long: `Show a voucher, its uses left and its redemptions. A use is redeemed, held by a checkout that is not paid yet,
+or left. A hold lapses 10 to 20 seconds after its checkout expired; then the use is left again. Of a code with
+--max-uses none the holds are not counted.`,
 		Example: "  shopctl --local voucher show emberforge SUMMER-20",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			shop, code, err := s.shopAndCode(ctx, args)
@@ -171,7 +174,11 @@ func look(ctx context.Context, shop *operator.Shop, code voucher.Code, at time.T
 	}
 	redemptions, err := shop.Redemptions(ctx, operator.RedemptionFilter{Code: code})
 	if standing.MaxUses == voucher.NoLimit { // a code without a limit has no counters
-		standing.Used = len(redemptions)
+		for _, redemption := range redemptions {
+			if redemption.Undone.IsZero() {
+				standing.Used++
+			}
+		}
 	}
 	return standing, redemptions, err
 }

@@ -43,9 +43,12 @@ type rewardJSON struct {
 type standingJSON struct {
 	voucherJSON
 
-	Status   string `json:"status"`
-	Used     int    `json:"used"`
-	UsesLeft *int   `json:"usesLeft"` // null: no limit
+	Status string `json:"status"`
+	Used   int    `json:"used"` // redeemed or held
+	// UsesHeld are those of Used that checkouts hold. It is null for a code without a limit: its holds are not counted.
+	UsesHeld  *int   `json:"usesHeld"`
+	HeldUntil string `json:"heldUntil,omitempty"` // when the next hold lapses
+	UsesLeft  *int   `json:"usesLeft"`            // null: no limit
 	// EditingMaxUses is the new limit of an edit that is in flight or was interrupted.
 	EditingMaxUses int               `json:"editingMaxUses,omitempty"`
 	Redemptions    *[]redemptionJSON `json:"redemptions,omitempty"`
@@ -91,10 +94,10 @@ func representLimit(limit voucher.Limit) *int {
 func representStanding(customer catalog.CustomerID, standing voucher.Standing, at time.Time) standingJSON {
 	represented := standingJSON{
 		voucherJSON: representVoucher(customer, standing.Voucher), Status: string(standing.Status(at)),
-		Used: standing.Used, EditingMaxUses: int(standing.Editing), reward: formatReward(standing.Reward),
+		Used: standing.Used, HeldUntil: formatTime(standing.Lapse), EditingMaxUses: int(standing.Editing), reward: formatReward(standing.Reward),
 	}
 	if standing.MaxUses != voucher.NoLimit {
-		represented.UsesLeft = &standing.UsesLeft
+		represented.UsesHeld, represented.UsesLeft = &standing.UsesHeld, &standing.UsesLeft
 	}
 	return represented
 }
@@ -114,11 +117,7 @@ func formatReward(r voucher.Reward) string {
 // showVoucher prints a voucher with its uses, and its redemptions unless they are nil.
 func (s *session) showVoucher(shop *operator.Shop, standing voucher.Standing, redemptions []operator.Redemption) error {
 	document := representStanding(shop.Customer.ID, standing, s.now())
-	uses := fmt.Sprintf("%d used", standing.Used)
-	if document.UsesLeft != nil {
-		uses += fmt.Sprintf(", %d left", *document.UsesLeft)
-	}
-	fields := append(voucherFields(standing.Voucher), field{"status", document.Status}, field{"uses", uses})
+	fields := append(voucherFields(standing.Voucher), field{"status", document.Status}, field{"uses", document.formatUses()})
 	if standing.Editing != voucher.NoLimit {
 		fields = append(fields, field{"interrupted edit", fmt.Sprintf("of --max-uses, to %d", standing.Editing)})
 		s.warn(fmt.Sprintf("an edit to --max-uses %d is in flight or was interrupted; to complete it run: %s %s %s --max-uses %d",
@@ -136,6 +135,23 @@ func (s *session) showVoucher(shop *operator.Shop, standing voucher.Standing, re
 		return err
 	}
 	return list(&s.output, "redemptions", redemptionHead(), rows)
+}
+
+// formatUses says for people how many uses are redeemed, held and left.
+func (v standingJSON) formatUses() string {
+	if v.UsesLeft == nil {
+		return fmt.Sprintf("%d redeemed", v.Used)
+	}
+	uses := fmt.Sprintf("%d redeemed", v.Used-*v.UsesHeld)
+	switch {
+	case *v.UsesHeld > 0 && *v.MaxUses == 1:
+		return "held until " + v.HeldUntil
+	case *v.UsesHeld == 1:
+		uses += ", 1 held until " + v.HeldUntil
+	case *v.UsesHeld > 1:
+		uses += fmt.Sprintf(", %d held, the first until %s", *v.UsesHeld, v.HeldUntil)
+	}
+	return fmt.Sprintf("%s, %d left", uses, *v.UsesLeft)
 }
 
 // asArgument returns the voucher's code as an argument in a shell: as written if that needs no quotes, otherwise as compared.
