@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/reconciliation"
@@ -35,7 +36,8 @@ const day = 24 * time.Hour
 
 func damages() []damage {
 	return slices.Concat(
-		damagedSums(), damagedPlaces(), damagedRecords(), damagedTerms(), malformedItems(), damagedCheckouts(), damagedOrders(), damagedAccess(),
+		damagedSums(), damagedPlaces(), damagedRecords(), damagedTerms(), malformedItems(), damagedCheckouts(), damagedOrders(),
+		damagedAccess(), damagedHolds(), damagedUndone(), damagedCodedCheckouts(),
 	)
 }
 
@@ -88,7 +90,9 @@ func damagedSums() []damage {
 			s.change("SUMMER20#c#02", func(it attributes) { it["version"] = number(0) })
 		}},
 		{what: "a voucher with uses left is marked as full", want: []string{"full_with_uses_left SUMMER20"}, do: func(s *shop) {
-			s.change("SUMMER20", func(it attributes) { it["full"] = &types.AttributeValueMemberBOOL{Value: true} })
+			s.change("SUMMER20", func(it attributes) {
+				it["fullUntil"], it["fullVersion"] = number(s.opened.Add(time.Hour).UnixMilli()), number(1)
+			})
 		}},
 	}
 }
@@ -160,7 +164,9 @@ func damagedRecords() []damage {
 			s.change("AUTUMN", func(it attributes) { it["perNick"] = number(5) })
 		}},
 		{what: "a single-use voucher is marked as full", want: []string{"wrong_kind G1FT1"}, do: func(s *shop) {
-			s.change("G1FT1", func(it attributes) { it["full"] = &types.AttributeValueMemberBOOL{Value: true} })
+			s.change("G1FT1", func(it attributes) {
+				it["fullUntil"], it["fullVersion"] = number(s.opened.Add(time.Hour).UnixMilli()), number(1)
+			})
 		}},
 	}
 }
@@ -191,7 +197,9 @@ func damagedTerms() []damage {
 			s.change("SUMMER20", func(it attributes) { it["from"] = number(s.opened.UnixMilli() + 1) })
 		}},
 		{what: "redeemed too late", want: []string{"against_terms AR1GAT0"}, do: func(s *shop) {
-			s.change("AR1GAT0", func(it attributes) { it["until"] = number(s.opened.UnixMilli()) })
+			s.change("AR1GAT0", func(it attributes) {
+				it["until"] = number(s.opened.Add(-checkout.Lifetime - checkout.LateOrders).UnixMilli())
+			})
 		}},
 		{what: "redeemed by another nick", want: []string{"against_terms NEWS"}, do: func(s *shop) {
 			s.change("NEWS", func(it attributes) {
@@ -263,7 +271,7 @@ func malformedItems() []damage {
 				}
 			})
 		}},
-		{what: "a nick's item without redemptions", want: []string{"malformed NEWS#n#"}, do: func(s *shop) {
+		{what: "a nick's item without its redemption", want: []string{"nick_uses_differ NEWS#n#"}, do: func(s *shop) {
 			s.change("NEWS#n#", func(it attributes) { delete(it, it.record()) })
 		}},
 		{what: "two redemptions in an item for one", want: []string{"malformed AR1GAT0#r#"}, do: func(s *shop) {
@@ -418,7 +426,7 @@ func wantFindings(t *testing.T, findings []reconciliation.Finding, want []string
 	got := make([]string, len(findings))
 	for i, f := range findings {
 		sort := f.Place.Sort
-		for _, infix := range []string{"#n#", "#r#"} {
+		for _, infix := range []string{"#n#", "#r#", "#h#"} {
 			if code, _, isPart := strings.Cut(sort, infix); isPart {
 				sort = code + infix
 			}
@@ -466,6 +474,8 @@ func TestVerify_UndamagedShop_IsClean(t *testing.T) {
 		"redeemed, then edited so that the terms forbid it": editedAgainstRedemptions, "bound to a nick and a period": boundAndTimed,
 		"codes that are prefixes of others": codesThatBeginAlike, "a batch": generatedBatch, "a nick that was compared differently": formerNick,
 		"settings and keys": secured, "a key, but no settings": keyed, "an order of each status": everyOrder,
+		"what can become of every kind of hold": everyHold, "a limit lowered below what is held": loweredWithHolds,
+		"a limit lowered before vouchers stored by how much": formerlyLowered, "marked as full until a hold lapsed": markedUntilALapse,
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -492,7 +502,7 @@ func usedUp(s *shop) {
 	for range 5 {
 		s.redeem("AUTUMN", "", "")
 	}
-	if s.items(s.names.Vouchers, "AUTUMN")[0]["full"] == nil {
+	if s.items(s.names.Vouchers, "AUTUMN")[0]["fullUntil"] == nil {
 		s.t.Error("the voucher was not marked as full")
 	}
 }

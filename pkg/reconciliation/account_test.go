@@ -44,6 +44,38 @@ func editing(v *reconciliation.Voucher) { v.Editing = 14 }
 
 func full(v *reconciliation.Voucher) { v.FullUntil = noon().Add(time.Hour) }
 
+func over(n int) func(*reconciliation.Voucher) { return func(v *reconciliation.Voucher) { v.Over = n } }
+
+func returns(n int64) func(*reconciliation.Voucher) {
+	return func(v *reconciliation.Voucher) { v.Returns = n }
+}
+
+// formerly makes a voucher whose limit was not edited since vouchers store how many uses are over it.
+func formerly(v *reconciliation.Voucher) { v.LacksOver = true }
+
+// heldCounters adds two counters whose holds lapse at noon or later. The first has taken the uses.
+func heldCounters(a *reconciliation.Account, used int) {
+	a.AddCounter(part("#c#00"), reconciliation.Counter{Number: 0, Left: 5 - used, Used: used, Lapse: noon()})
+	a.AddCounter(part("#c#01"), reconciliation.Counter{Number: 1, Left: 5, Lapse: noon()})
+}
+
+// holds adds holds that lapse some minutes after noon. Their IDs differ from those of records.
+func holds(a *reconciliation.Account, minutes int, numbers ...int) {
+	for _, n := range numbers {
+		a.AddHold(part("#h#"), voucher.Hold{ID: id(100 + n), Until: noon().Add(time.Duration(minutes) * time.Minute)}, "")
+	}
+}
+
+func second(read func(a *reconciliation.Account)) *reconciliation.Account {
+	account := reconciliation.NewAccount("SUMMER20", home())
+	read(account)
+	return account
+}
+
+func returned(returns int64, used int) reconciliation.Glance {
+	return reconciliation.Glance{Found: true, Version: 1, Returns: returns, Used: used}
+}
+
 // counters adds two counters, with uses left and taken and the edits that they name.
 func counters(a *reconciliation.Account, left0, used0, left1, used1 int, edits ...int64) {
 	edits = append(edits, 0, 0)
@@ -119,22 +151,37 @@ func TestJudge(t *testing.T) {
 			counters(a, 6, 0, 5, 0)
 		}},
 		{what: "used beyond a limit that was lowered", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(3, over(2)))
+			counters(a, 0, 6, 0, 6, 2, 2)
+			records(a, 12)
+		}},
+		{what: "used beyond a limit that was lowered, with another number over it", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(3, over(1)))
+			counters(a, 0, 6, 0, 6, 2, 2)
+			records(a, 12)
+		}},
+		{what: "used beyond a limit that was lowered, with none over it", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3))
 			counters(a, 0, 6, 0, 6, 2, 2)
 			records(a, 12)
 		}},
+		{what: "used beyond a limit that was lowered before vouchers stored how many are over it", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(3, formerly))
+			counters(a, 0, 6, 0, 6, 2, 2)
+			records(a, 12)
+		}},
 		{what: "used beyond its limit, which was never edited", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
-			a.AddVoucher(kept(1))
+			a.AddVoucher(kept(1, formerly))
 			counters(a, 0, 6, 0, 6)
 			records(a, 12)
 		}},
 		{what: "used beyond its limit, with only another field edited", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
-			a.AddVoucher(kept(2))
+			a.AddVoucher(kept(2, formerly))
 			counters(a, 0, 6, 0, 6)
 			records(a, 12)
 		}},
 		{what: "used beyond a limit that was lowered, with uses left", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
-			a.AddVoucher(kept(3))
+			a.AddVoucher(kept(3, over(3)))
 			counters(a, 0, 6, 1, 6, 2, 2)
 			records(a, 12)
 		}},
@@ -194,6 +241,57 @@ func TestJudge(t *testing.T) {
 				records(a, 2)
 			}
 			records(a, 1)
+		}},
+		{what: "holds are uses", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			heldCounters(a, 3)
+			records(a, 1)
+			holds(a, 2, 1, 2)
+		}},
+		{what: "a hold is lost", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			heldCounters(a, 3)
+			records(a, 1)
+			holds(a, 2, 1)
+		}},
+		{what: "undone while it was read", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1, returns(1)))
+			heldCounters(a, 2)
+			records(a, 3)
+			a.Between(returned(0, 3), returned(1, 2))
+		}},
+		{what: "undone while it was read, after two redemptions were lost", doubtful: "uses_differ", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1, returns(1)))
+			heldCounters(a, 2)
+			records(a, 1)
+			a.Between(returned(0, 3), returned(1, 2))
+		}},
+		{what: "a hold passed on while it was read, so both were seen", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			heldCounters(a, 2)
+			holds(a, 1, 1, 2)
+			records(a, 1)
+			a.Again(second(func(a *reconciliation.Account) { records(a, 1); holds(a, 1, 1) }))
+			a.Between(glance(1, 2), glance(1, 2))
+		}},
+		{what: "a hold was ordered while it was read, so neither was seen", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			heldCounters(a, 2)
+			holds(a, 1, 1)
+			a.Again(second(func(a *reconciliation.Account) { records(a, 1); holds(a, 1, 1) }))
+			a.Between(glance(1, 2), glance(1, 2))
+		}},
+		{what: "a hold is lost, and nothing moved", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			heldCounters(a, 2)
+			holds(a, 1, 1)
+			a.Again(second(func(a *reconciliation.Account) { holds(a, 1, 1) }))
+			a.Between(glance(1, 2), glance(1, 2))
+		}},
+		{what: "a hold that lapses before its counter says", doubtful: "holds_differ", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1))
+			heldCounters(a, 1)
+			holds(a, -1, 1)
 		}},
 		{what: "no sums if an item cannot be read", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))

@@ -1,0 +1,492 @@
+package operator_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/money"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+// coins is a catalogue that sells any variant for 4.99 EUR.
+type coins struct{}
+
+func (coins) Offer(_ context.Context, _ catalog.CustomerID, product catalog.ProductID, variant catalog.VariantID) (catalog.Offer, error) {
+	price := money.Money{Minor: 499, Currency: "EUR"}
+	return catalog.Offer{
+		Product: catalog.Product{ID: product}, Variant: catalog.Variant{ID: variant, Price: price, MinAmount: 1, MaxAmount: 10},
+	}, nil
+}
+
+// hold opens a checkout with a code at a time. replaces may be empty.
+func (s *shop) hold(code voucher.Code, nick string, at time.Time, replaces checkout.ID) checkout.Checkout {
+	s.t.Helper()
+	opener := checkout.Opener{
+		Catalogue: coins{}, Store: dynamo.NewCheckouts(s.client, s.names.Checkouts), Random: rand.Reader,
+		Holds: dynamo.NewHeldCheckouts(s.client, dynamo.Tables{Checkouts: s.names.Checkouts, Vouchers: s.names.Vouchers}, mathrand.Int64N),
+	}
+	parsed := s.request(string(code), nick, "")
+	c, _, err := opener.Open(s.t.Context(), checkout.Request{
+		Customer: s.customer, Product: "coins", Variant: "500", Code: parsed.Code, Nick: parsed.Nick, Replaces: replaces, At: at,
+	})
+	if err != nil {
+		s.t.Fatalf("hold %s for %s: %v", code, nick, err)
+	}
+	return c
+}
+
+func (s *shop) order(c checkout.Checkout) checkout.Checkout {
+	s.t.Helper()
+	ordered, _, err := s.operator.PlaceOrder(s.t.Context(), c.ID, checkout.Payment{Provider: "stripe", Reference: "pi_1047"}, s.opened)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return ordered
+}
+
+func (s *shop) cancel(c checkout.Checkout) {
+	s.t.Helper()
+	if _, _, err := s.operator.CancelOrder(s.t.Context(), c.ID, "chargeback", s.opened); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// undo redeems a code and undoes that.
+func (s *shop) undo(code voucher.Code, nick string) {
+	s.t.Helper()
+	redemption, _, err := s.redeemer.Redeem(s.t.Context(), s.request(string(code), nick, ""))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	undone, replayed, err := s.operator.UndoRedemption(s.t.Context(), code, redemption.ID, "bought twice", s.opened)
+	if err != nil || replayed || undone.UndoReason != "bought twice" || !undone.Undone.Equal(s.opened) {
+		s.t.Fatalf("undone as %+v, replayed %t, %v", undone, replayed, err)
+	}
+}
+
+// kindsOfHolds are terms of vouchers, whose holds are stored in five ways.
+func kindsOfHolds() map[string]voucher.Terms {
+	return map[string]voucher.Terms{
+		"ONCE":  {},
+		"BOTH":  {MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.Limit(1)), Counters: 3},
+		"MANY":  {MaxUses: new(voucher.Limit(5)), MaxUsesPerNick: new(voucher.NoLimit)},
+		"NICKS": {MaxUses: new(voucher.NoLimit)},
+		"FREE":  {MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
+	}
+}
+
+// lapsed is a time at which holds are made that have lapsed when the shop opens.
+func (s *shop) lapsed() time.Time { return s.opened.Add(-2 * time.Hour) }
+
+// livesOfHolds are what can become of a hold.
+func livesOfHolds() map[string]func(s *shop, code voucher.Code) {
+	return map[string]func(s *shop, code voucher.Code){
+		"HELD":   func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.opened, "") },
+		"LAPSED": func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.lapsed(), "") },
+		"PASSED": func(s *shop, code voucher.Code) {
+			s.hold(code, "Alder", s.lapsed(), "")
+			s.hold(code, "Birch", s.opened, "")
+		},
+		"SWAPPED": func(s *shop, code voucher.Code) {
+			s.hold(code, "Alder", s.lapsed(), "")
+			s.redeem(string(code), "Alder", "")
+		},
+		"SHARED": func(s *shop, code voucher.Code) {
+			s.hold(code, "Alder", s.opened.Add(-10*time.Minute), "")
+			s.order(s.hold(code, "Alder", s.opened, ""))
+		},
+		"REPLACED": func(s *shop, code voucher.Code) {
+			s.hold(code, "Alder", s.opened, s.hold(code, "Alder", s.opened.Add(-10*time.Minute), "").ID)
+		},
+		"ORDERED":   func(s *shop, code voucher.Code) { s.order(s.hold(code, "Alder", s.opened, "")) },
+		"LATE":      func(s *shop, code voucher.Code) { s.order(s.hold(code, "Alder", s.lapsed(), "")) },
+		"CANCELLED": func(s *shop, code voucher.Code) { s.cancel(s.order(s.hold(code, "Alder", s.opened, ""))) },
+		"UNDONE":    func(s *shop, code voucher.Code) { s.undo(code, "Alder") },
+		"AGAIN": func(s *shop, code voucher.Code) {
+			s.undo(code, "Alder")
+			s.cancel(s.order(s.hold(code, "Alder", s.opened, "")))
+			s.redeem(string(code), "Alder", "")
+		},
+	}
+}
+
+func everyHold(s *shop) {
+	s.t.Helper()
+	for kind, terms := range kindsOfHolds() {
+		for life, live := range livesOfHolds() {
+			terms.Written = kind + "-" + life
+			live(s, s.create(terms))
+		}
+	}
+	orderedAfterTheEnd := voucher.Terms{Written: "ENDED", ValidUntil: s.opened.Add(-time.Hour)}
+	s.order(s.hold(s.create(orderedAfterTheEnd), "Alder", s.lapsed(), ""))
+}
+
+// loweredBelowHolds takes five uses of a code, one of them by a hold that has lapsed, and lowers the limit to three.
+func loweredBelowHolds(s *shop) voucher.Code {
+	s.t.Helper()
+	code := s.create(voucher.Terms{Written: "WINTER", MaxUses: new(voucher.Limit(5)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 2})
+	s.hold(code, "Alder", s.lapsed(), "")
+	s.hold(code, "Birch", s.opened, "")
+	s.order(s.hold(code, "Cedar", s.opened, ""))
+	for range 2 {
+		s.redeem("WINTER", "Dahlia", "")
+	}
+	s.edit(code, voucher.Edit{MaxUses: new(voucher.Limit(3))})
+	return code
+}
+
+func (s *shop) wantOver(code voucher.Code, want int) {
+	s.t.Helper()
+	standing, err := s.operator.Voucher(s.t.Context(), code, s.opened)
+	if err != nil || standing.Over != want {
+		s.t.Errorf("%d uses over the limit, %v; want %d", standing.Over, err, want)
+	}
+	s.wantClean(fmt.Sprintf("%d uses over the limit", want))
+}
+
+func loweredWithHolds(s *shop) {
+	s.t.Helper()
+	code := loweredBelowHolds(s)
+	s.wantOver(code, 2)
+	s.redeem("WINTER", "Elder", "") // drops the use of the lapsed hold
+	s.wantOver(code, 1)
+	redemptions := s.items(s.names.Vouchers, string(code)+"#r#")
+	id, _, _ := strings.Cut(redemptions[0].text(redemptions[0].record()), ".")
+	if _, _, err := s.operator.UndoRedemption(s.t.Context(), code, id, "", s.opened); err != nil {
+		for _, it := range redemptions[1:] { // the first one is of the order
+			if id, _, _ = strings.Cut(it.text(it.record()), "."); err != nil {
+				_, _, err = s.operator.UndoRedemption(s.t.Context(), code, id, "", s.opened)
+			}
+		}
+	}
+	s.wantOver(code, 0)
+	s.edit(code, voucher.Edit{MaxUses: new(voucher.Limit(6))})
+}
+
+// formerlyLowered leaves a voucher whose limit was lowered before vouchers stored how many uses are over it.
+func formerlyLowered(s *shop) {
+	s.t.Helper()
+	s.change(string(loweredBelowHolds(s)), func(it attributes) { delete(it, "over") })
+}
+
+// markedUntilALapse leaves a code that was full when it was last looked at, and has a use left since then, that of a lapsed hold.
+func markedUntilALapse(s *shop) {
+	s.t.Helper()
+	code := s.create(voucher.Terms{Written: "SPRING", MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)})
+	for range 2 {
+		s.hold(code, "Alder", s.opened.Add(-31*time.Minute), "")
+	}
+	request := s.request("SPRING", "Birch", "")
+	request.At = s.opened.Add(-30 * time.Minute)
+	if _, _, err := s.redeemer.Redeem(s.t.Context(), request); err == nil {
+		s.t.Error("redeemed, although every use is held")
+	}
+	if s.items(s.names.Vouchers, "SPR1NG")[0]["fullUntil"] == nil {
+		s.t.Error("the voucher was not marked as full")
+	}
+}
+
+func (s *shop) changeCheckoutOf(c checkout.Checkout, change func(attributes)) {
+	s.t.Helper()
+	it := s.items(s.names.Checkouts, string(c.ID.Token()))[0]
+	change(it)
+	s.put(s.names.Checkouts, it)
+}
+
+func damagedHolds() []damage {
+	// held holds a use of a new code of a kind and then changes the first item whose key begins with the code and the suffix.
+	held := func(kind, suffix string, change func(attributes)) func(*shop) {
+		return func(s *shop) {
+			terms := kindsOfHolds()[kind]
+			terms.Written = kind
+			s.hold(s.create(terms), "Alder", s.opened, "")
+			code := string(s.request(kind, "", "").Code)
+			for _, it := range s.items(s.names.Vouchers, code+suffix)[:1] {
+				s.remove(s.names.Vouchers, it)
+				if change != nil {
+					change(it)
+					s.put(s.names.Vouchers, it)
+				}
+			}
+		}
+	}
+	without := func(name string) func(attributes) { return func(it attributes) { delete(it, name) } }
+	dropHold := func(it attributes) {
+		for name := range it {
+			if strings.HasPrefix(name, "h#") {
+				delete(it, name)
+			}
+		}
+	}
+	return []damage{
+		{what: "a hold is lost", want: []string{"uses_differ MANY"}, do: held("MANY", "#h#", nil)},
+		{what: "a nick's hold is lost, but not from its item", want: []string{"holds_differ B0TH", "uses_differ B0TH"}, do: held("BOTH", "#h#", nil)},
+		{what: "a nick's hold is lost from its item", want: []string{"holds_differ B0TH"}, do: held("BOTH", "#n#", func(it attributes) { dropHold(it); it.add("taken", -1) })},
+		{what: "a nick counts a hold that it does not have", want: []string{"nick_uses_differ N1CKS#n#"}, do: held("NICKS", "#n#", dropHold)},
+		{what: "a hold that another nick holds", want: []string{"holds_differ B0TH"}, do: held("BOTH", "#h#", func(it attributes) { it["holder"] = text("LRLuWYz8-QoWsPfs4csHfg") })},
+		{what: "a nick's hold that lapses at another time", want: []string{"holds_differ B0TH"}, do: held("BOTH", "#n#", func(it attributes) {
+			for name := range it {
+				if strings.HasPrefix(name, "h#") {
+					it[name] = text(it.text(name)[:len(it.text(name))-1] + "z")
+				}
+			}
+		})},
+		{what: "a counter that does not say when its hold lapses", want: []string{"holds_differ MANY"}, do: held("MANY", "#c#", without("lapse"))},
+		{what: "a counter that says that its hold lapses later", want: []string{"holds_differ MANY"}, do: held("MANY", "#c#", func(it attributes) {
+			it.add("lapse", (2 * time.Minute).Milliseconds())
+		})},
+		{what: "a nick's hold of a counter that the voucher does not have", want: []string{"holds_differ N1CKS"}, do: held("NICKS", "#n#", func(it attributes) {
+			for name := range it {
+				if strings.HasPrefix(name, "h#") {
+					it[name] = text("0" + strings.TrimPrefix(it.text(name), "-1"))
+				}
+			}
+		})},
+		{what: "a hold in another bucket", want: []string{"misplaced MANY#h#"}, do: held("MANY", "#h#", nextBucket)},
+		{what: "a hold of a counter that no code can have", want: []string{"malformed MANY#h#"}, do: held("MANY", "#h#", func(it attributes) {
+			it["sk"] = text("MANY#h#64#" + strings.TrimPrefix(it.text("sk"), "MANY#h#00#"))
+		})},
+		{what: "a hold whose time has a leading plus", want: []string{"malformed MANY#h#"}, do: held("MANY", "#h#", func(it attributes) {
+			it["sk"] = text("MANY#h#00#+" + strings.TrimPrefix(it.text("sk"), "MANY#h#00#"))
+		})},
+		{what: "a hold with an invalid ID", want: []string{"malformed MANY#h#"}, do: held("MANY", "#h#", func(it attributes) { it["sk"] = text(it.text("sk") + "1") })},
+		{what: "a hold without a nick, of a code with a limit per nick", want: []string{"wrong_kind B0TH"}, do: held("BOTH", "#h#", without("holder"))},
+		{what: "a hold of a nick, of a code without a limit per nick", want: []string{"wrong_kind MANY"}, do: held("MANY", "#h#", func(it attributes) { it["holder"] = text("LRLuWYz8-QoWsPfs4csHfg") })},
+		{what: "a hold of a code without a limit", want: []string{"wrong_kind FREE"}, do: func(s *shop) {
+			held("MANY", "#h#", func(it attributes) { it["sk"] = text(strings.Replace(it.text("sk"), "MANY", "FREE", 1)) })(s)
+			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "MANY")[0])
+			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "MANY#c#")[0])
+			terms := kindsOfHolds()["FREE"]
+			terms.Written = "FREE"
+			s.create(terms)
+			// The hold belongs to the bucket of the other code's counter.
+			s.move("FREE#h#", func(it attributes) { it["customer"] = s.items(s.names.Vouchers, "FREE")[0]["customer"] })
+		}},
+		{what: "a hold that is a redemption, too", want: []string{"duplicate_redemption MANY", "uses_differ MANY"}, do: func(s *shop) {
+			held("MANY", "#c#", func(attributes) {})(s)
+			s.redeem("MANY", "Birch", "")
+			hold := s.items(s.names.Vouchers, "MANY#h#")[0].text("sk")
+			s.change("MANY#r#", func(it attributes) { it[it.record()] = text(hold[len(hold)-22:] + it.text(it.record())[22:]) })
+			s.change("MANY#c#", func(it attributes) { it.add("used", -1); it.add("left", 1) })
+		}},
+		{what: "a nick with a hold above its limit", want: []string{"nick_limit_exceeded N1CKS"}, do: held("NICKS", "#n#", func(it attributes) {
+			for name := range it {
+				if strings.HasPrefix(name, "h#") {
+					it["h#LRLuWYz8-QoWsPfs4csHfg"] = it[name]
+				}
+			}
+			it.add("taken", 1)
+		})},
+		{what: "a nick's hold that cannot be read", want: []string{"malformed N1CKS#n#"}, do: held("NICKS", "#n#", func(it attributes) { it["h#LRLuWYz8-QoWsPfs4csHfg"] = text("soon") })},
+		{what: "a single-use hold without its token", want: []string{"incomplete 0NCE"}, do: held("ONCE", "", without("token"))},
+		{what: "a time of lapse without a hold", want: []string{"incomplete G1FT2"}, do: func(s *shop) {
+			s.change("G1FT2", func(it attributes) { it["heldUntil"] = number(s.opened.UnixMilli()) })
+		}},
+		{what: "a single-use hold with an invalid ID", want: []string{"malformed 0NCE"}, do: held("ONCE", "", func(it attributes) { it["redemption"] = text("12") })},
+		{what: "a single-use hold of a voucher that has many uses", want: []string{"wrong_kind 0NCE"}, do: held("ONCE", "", without("maxUses"))},
+		{what: "fewer uses over a lowered limit than stored", want: []string{"limit_differs W1NTER"}, do: func(s *shop) {
+			s.change(string(loweredBelowHolds(s)), func(it attributes) { it.add("over", 1) })
+		}},
+		{what: "more uses over a lowered limit than stored", want: []string{"limit_differs W1NTER"}, do: func(s *shop) {
+			s.change(string(loweredBelowHolds(s)), func(it attributes) { it.add("over", -2) })
+		}},
+		{what: "a use left over a lowered limit", want: []string{"limit_differs W1NTER"}, do: func(s *shop) {
+			s.change(string(loweredBelowHolds(s)), func(it attributes) { it.add("over", 1) })
+			s.change("W1NTER#c#", func(it attributes) { it.add("left", 1) })
+		}},
+		{what: "fewer than no uses over a limit", want: []string{"malformed SUMMER20"}, do: func(s *shop) {
+			s.change("SUMMER20", func(it attributes) { it["over"] = number(-1) })
+		}},
+		{what: "a single-use voucher with uses that came back", want: []string{"wrong_kind G1FT1"}, do: func(s *shop) {
+			s.change("G1FT1", func(it attributes) { it["returns"] = number(1) })
+		}},
+		{what: "a mark as full without its version", want: []string{"malformed SUMMER20"}, do: func(s *shop) {
+			s.change("SUMMER20", func(it attributes) { it["fullUntil"] = number(s.opened.UnixMilli()) })
+		}},
+	}
+}
+
+func damagedUndone() []damage {
+	undone := func(kind, suffix string, change func(attributes)) func(*shop) {
+		return func(s *shop) {
+			terms := kindsOfHolds()[kind]
+			terms.Written = kind
+			code := s.create(terms)
+			s.undo(code, "Alder")
+			for _, it := range s.items(s.names.Vouchers, string(code)+suffix)[:1] {
+				s.remove(s.names.Vouchers, it)
+				if change != nil {
+					change(it)
+					s.put(s.names.Vouchers, it)
+				}
+			}
+		}
+	}
+	redone := func(it attributes) { delete(it, "undone"); delete(it, "reason") }
+	return []damage{
+		{what: "a single-use redemption that was undone is lost", want: []string{"undone_differ 0NCE"}, do: undone("ONCE", "#r#", nil)},
+		{what: "a voucher counts too many undone redemptions", want: []string{"undone_differ 0NCE"}, do: undone("ONCE", "", func(it attributes) { it.add("undone", 1) })},
+		{what: "a nick's redemption that was undone is lost", want: []string{"undone_differ B0TH"}, do: undone("BOTH", "#r#", nil)},
+		{what: "a nick counts too many undone redemptions", want: []string{"undone_differ N1CKS"}, do: undone("NICKS", "#n#", func(it attributes) { it.add("undone", 1) })},
+		{what: "a use came back, but its redemption is not undone", want: []string{"uses_differ MANY"}, do: undone("MANY", "#r#", redone)},
+		{what: "a nick's redemption is not undone in its own item", want: []string{"wrong_kind N1CKS"}, do: undone("NICKS", "#r#", redone)},
+		{what: "a voucher with many uses counts undone redemptions", want: []string{"wrong_kind MANY"}, do: undone("MANY", "", func(it attributes) { it["undone"] = number(1) })},
+		{what: "a voucher that counts fewer than no undone redemptions", want: []string{"malformed 0NCE"}, do: undone("ONCE", "", func(it attributes) { it["undone"] = number(-1) })},
+		{what: "an undone redemption without the time", want: []string{"malformed FREE#r#"}, do: undone("FREE", "#r#", func(it attributes) { delete(it, "undone") })},
+		{what: "an undone redemption with a reason that none can have", want: []string{"malformed FREE#r#"}, do: undone("FREE", "#r#", func(it attributes) { it["reason"] = text("bought\ntwice") })},
+		{what: "undone long before it was redeemed", want: []string{"malformed FREE#r#"}, do: undone("FREE", "#r#", func(it attributes) {
+			it.add("undone", -(11 * time.Minute).Milliseconds())
+		})},
+		{what: "undone in the future", want: []string{"in_the_future FREE"}, do: undone("FREE", "#r#", func(it attributes) {
+			it.add("undone", (11 * time.Minute).Milliseconds())
+		})},
+	}
+}
+
+func damagedCodedCheckouts() []damage {
+	opened := func(change func(attributes)) func(*shop) {
+		return func(s *shop) {
+			s.changeCheckoutOf(s.hold(s.create(voucher.Terms{Written: "ONCE"}), "Alder", s.opened, ""), change)
+		}
+	}
+	ordered := func(kind, suffix string, cancelled bool, change func(attributes)) func(*shop) {
+		return func(s *shop) {
+			terms := kindsOfHolds()[kind]
+			terms.Written = kind
+			code := s.create(terms)
+			c := s.order(s.hold(code, "Alder", s.opened, ""))
+			if cancelled {
+				s.cancel(c)
+			}
+			for _, it := range s.items(s.names.Vouchers, string(code)+suffix)[:1] {
+				s.remove(s.names.Vouchers, it)
+				if change != nil {
+					change(it)
+					s.put(s.names.Vouchers, it)
+				}
+			}
+		}
+	}
+	having := func(name, value string) func(attributes) { return func(it attributes) { it[name] = text(value) } }
+	without := func(name string) func(attributes) { return func(it attributes) { delete(it, name) } }
+	malformed, differs := []string{"malformed "}, []string{"order_use_differs "}
+	return []damage{
+		{what: "an order whose redemption is lost", want: differs, do: ordered("FREE", "#r#", false, nil)},
+		{what: "an order whose nick has no redemption", want: differs, do: ordered("NICKS", "#n#", false, nil)},
+		{what: "an order whose redemption has another ID", want: differs, do: ordered("ONCE", "", false, having("redemption", "LRLuWYz8-QoWsPfs4csHfg"))},
+		{what: "an order whose redemption has another token", want: differs, do: ordered("ONCE", "", false, having("token", "LRLuWYz8-QoWsPfs4csHfg"))},
+		{what: "an order whose redemption is only a hold", want: differs, do: ordered("ONCE", "", false, func(it attributes) { it["heldUntil"] = number(1) })},
+		{what: "an order whose redemption is undone", want: differs, do: ordered("FREE", "#r#", false, func(it attributes) {
+			it["undone"], it["reason"] = number(time.Now().UnixMilli()), text("")
+		})},
+		{what: "a cancelled order whose redemption is not undone", want: differs, do: ordered("FREE", "#r#", true, func(it attributes) {
+			delete(it, "undone")
+			delete(it, "reason")
+		})},
+		{what: "a cancelled order whose redemption is lost", want: differs, do: ordered("FREE", "#r#", true, nil)},
+		{what: "an order that became an open checkout, with its redemption", want: differs, do: func(s *shop) {
+			terms := kindsOfHolds()["MANY"]
+			terms.Written = "MANY"
+			s.changeCheckoutOf(s.order(s.hold(s.create(terms), "Alder", s.opened, "")), func(it attributes) {
+				it["status"], it["expiresAt"] = text("open"), number((it.number("expires")+999)/1000+int64(8*day/time.Second))
+				delete(it, "ordered")
+				delete(it, "payment")
+			})
+		}},
+		{what: "a code without a use", want: malformed, do: opened(without("use"))},
+		{what: "a use without a code", want: malformed, do: opened(without("code"))},
+		{what: "a use that cannot be read", want: malformed, do: opened(having("use", "soon"))},
+		{what: "a use of an unknown kind", want: malformed, do: opened(func(it attributes) { it["use"] = text("x" + it.text("use")[1:]) })},
+		{what: "a single use of a counter", want: malformed, do: opened(func(it attributes) {
+			it["use"] = text(strings.Replace(it.text("use"), ".-1.", ".1.", 1))
+		})},
+		{what: "a counted use without a counter", want: malformed, do: opened(func(it attributes) { it["use"] = text("r" + it.text("use")[1:]) })},
+		{what: "a code that no voucher can have", want: malformed, do: opened(having("code", "#"))},
+		{what: "a nick without its hash", want: malformed, do: opened(without("buyer"))},
+		{what: "the hash of another nick", want: malformed, do: opened(having("buyer", "LRLuWYz8-QoWsPfs4csHfg"))},
+		{what: "a replaced checkout that was paid", want: malformed, do: opened(func(it attributes) { it["status"], it["payment"] = text("replaced"), text("stripe#pi_1047") })},
+		{what: "a discount without a code", want: []string{"price_differs "}, do: func(s *shop) {
+			s.changeCheckout(func(it attributes) { it.add("discount", 1); it.add("total", -1) })
+		}},
+		{what: "a code without a discount", want: []string{"price_differs "}, do: opened(func(it attributes) { it["discount"], it["total"] = number(0), it["subtotal"] })},
+	}
+}
+
+func TestVoucher_Holds_CountUntilTheyLapse(t *testing.T) {
+	tables := newTables(t)
+	type uses struct{ left, used, held int }
+	for what, test := range map[string]struct {
+		kind string
+		do   func(s *shop, code voucher.Code)
+		want uses
+	}{
+		"a live hold of a counter":      {"MANY", func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.opened, "") }, uses{4, 1, 1}},
+		"a lapsed hold of a counter":    {"BOTH", func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.lapsed(), "") }, uses{10, 0, 0}},
+		"a live single-use hold":        {"ONCE", func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.opened, "") }, uses{0, 1, 1}},
+		"a lapsed single-use hold":      {"ONCE", func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.lapsed(), "") }, uses{1, 0, 0}},
+		"a hold that was ordered":       {"MANY", func(s *shop, code voucher.Code) { s.order(s.hold(code, "Alder", s.opened, "")) }, uses{4, 1, 0}},
+		"a redemption that was undone":  {"BOTH", func(s *shop, code voucher.Code) { s.undo(code, "Alder") }, uses{10, 0, 0}},
+		"a single-use code, undone":     {"ONCE", func(s *shop, code voucher.Code) { s.undo(code, "Alder") }, uses{1, 0, 0}},
+		"a hold to drop, after an edit": {"", func(s *shop, _ voucher.Code) { loweredBelowHolds(s) }, uses{0, 4, 1}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := tables.newShop(t)
+			code := voucher.Code("W1NTER")
+			if test.kind != "" {
+				terms := kindsOfHolds()[test.kind]
+				terms.Written = test.kind
+				code = s.create(terms)
+			}
+			test.do(s, code)
+			shown, err := s.operator.Voucher(t.Context(), code, s.opened)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := (uses{shown.UsesLeft, shown.Used, shown.UsesHeld}); got != test.want {
+				t.Errorf("left, used and held are %v, want %v", got, test.want)
+			}
+			if want := voucher.HeldUntil(s.opened.Add(checkout.Lifetime)); test.want.held > 0 && !shown.Lapse.Equal(want) {
+				t.Errorf("lapses at %s, want %s", shown.Lapse, want)
+			}
+			listed, err := s.operator.Vouchers(t.Context(), operator.VoucherFilter{}, s.opened)
+			if err != nil || len(listed) != 1 || listed[0].UsesLeft != shown.UsesLeft || listed[0].Used != shown.Used ||
+				listed[0].UsesHeld != shown.UsesHeld || !listed[0].Lapse.Equal(shown.Lapse) {
+				t.Errorf("listed as %+v, %v; shown as %+v", listed, err, shown)
+			}
+		})
+	}
+}
+
+func TestRedemptions_Undone_AreListedAsSuch_AndHoldsAreNot(t *testing.T) {
+	tables := newTables(t)
+	for kind, terms := range kindsOfHolds() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := tables.newShop(t)
+			terms.Written = kind
+			code := s.create(terms)
+			s.undo(code, "Alder")
+			s.hold(code, "Birch", s.opened, "")
+			for _, filter := range []operator.RedemptionFilter{{}, {Code: code}} {
+				listed, err := s.operator.Redemptions(t.Context(), filter)
+				if err != nil || len(listed) != 1 {
+					t.Fatalf("%+v, %v; want one redemption", listed, err)
+				}
+				if r := listed[0]; !r.Undone.Equal(s.opened) || r.UndoReason != "bought twice" || r.Nick != "Alder" || r.Code != kind {
+					t.Errorf("listed %+v", r)
+				}
+			}
+		})
+	}
+}
