@@ -1,5 +1,5 @@
-// Package dynamo stores the catalogue, the vouchers, the checkouts and counts of refused codes in four DynamoDB tables. This
-// package is the side that functions use; package backoffice below it is the operator's side.
+// Package dynamo stores the catalogue, the vouchers, the checkouts, and what sources of requests may still do in four DynamoDB tables.
+// This package is the side that functions use; package backoffice below it is the operator's side.
 //
 // Every table has the partition key "customer" and the sort key "sk". internal/table/keys.go has a function for each key:
 //
@@ -9,15 +9,23 @@
 //	catalogue  ID        offsale#P       OffSaleKey     a product off sale; shopctl 0.1.0 stored these under ProductKey, too
 //	catalogue  ID        settings        SettingsKey    policies, the limit on refused codes, what is paused, and how many keys were created
 //	catalogue  ID        key#K           AccessKeyKey   a secret key of the customer's server, as its hash
-//	vouchers   ID#bb     CODE            VoucherKey     a voucher; if single-use, also its redemption
+//	vouchers   ID#bb     CODE            VoucherKey     a voucher; if single-use, also its redemption or hold
 //	vouchers   ID#bb     CODE#c#NN       CounterKey     a counter of a code with a limit above one: uses left and used
-//	vouchers   ID#bb     CODE#n#HASH     NickKey        the redemptions of one nick, for a code with a limit per nick
-//	vouchers   ID#bb     CODE#r#TOKEN    RedemptionKey  one redemption, for a code with many uses without a limit per nick
+//	vouchers   ID#bb     CODE#h#NN#T#ID  HoldKey        a hold of a use of counter NN, which lapses at T, in milliseconds
+//	vouchers   ID#bb     CODE#n#HASH     NickKey        the redemptions and holds of one nick, for a code with a limit per nick
+//	vouchers   ID#bb     CODE#r#TOKEN    RedemptionKey  one redemption, for a code with many uses without a limit per nick; or one that
+//	                                                    was undone, for any code
 //	checkouts  ID        HASH            CheckoutKey    a checkout, and its order if there is one
 //	refusals   ID#bb     SOURCE#SECONDS  RefusalKey     how many codes were refused to a source in the window that began then
+//	refusals   ID#bb     holds#SOURCE    SourceHoldsKey when the live holds of a source lapse
 //
-// bb is one of 64 buckets, chosen by a hash of the code, of the code and the nick, of the code and the token, or of the source.
-// The buckets spread the load: one partition key value starts on one partition, which takes 1,000 write units a second
+// A use is in one place: left in a counter, or taken by one redemption or hold. A hold that has lapsed is still taken until somebody
+// takes its use over, in a transaction that deletes the hold. Holds of a code without a limit above one are in the voucher or in the item
+// of the nick. A checkout names its hold, and the token of the redemption that an order makes of it is the first half of the checkout's
+// ID.
+//
+// bb is one of 64 buckets, chosen by a hash of the code, of the code and the nick, of the code and the token, or of the source. A hold is
+// in the bucket of its counter. The buckets spread the load: one partition key value starts on one partition, which takes 1,000 write units a second
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html). Counter NN is NN buckets
 // after its code's, so no two counters of a code share a bucket.
 //

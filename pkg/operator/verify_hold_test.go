@@ -9,9 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/money"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
@@ -30,6 +33,15 @@ func (coins) Offer(_ context.Context, _ catalog.CustomerID, product catalog.Prod
 // hold opens a checkout with a code at a time. replaces may be empty.
 func (s *shop) hold(code voucher.Code, nick string, at time.Time, replaces checkout.ID) checkout.Checkout {
 	s.t.Helper()
+	c, err := s.tryHold(code, nick, at, replaces)
+	if err != nil {
+		s.t.Fatalf("hold %s for %s: %v", code, nick, err)
+	}
+	return c
+}
+
+func (s *shop) tryHold(code voucher.Code, nick string, at time.Time, replaces checkout.ID) (checkout.Checkout, error) {
+	s.t.Helper()
 	opener := checkout.Opener{
 		Catalogue: coins{}, Store: dynamo.NewCheckouts(s.client, s.names.Checkouts), Random: rand.Reader,
 		Holds: dynamo.NewHeldCheckouts(s.client, dynamo.Tables{Checkouts: s.names.Checkouts, Vouchers: s.names.Vouchers}, mathrand.Int64N),
@@ -38,10 +50,7 @@ func (s *shop) hold(code voucher.Code, nick string, at time.Time, replaces check
 	c, _, err := opener.Open(s.t.Context(), checkout.Request{
 		Customer: s.customer, Product: "coins", Variant: "500", Code: parsed.Code, Nick: parsed.Nick, Replaces: replaces, At: at,
 	})
-	if err != nil {
-		s.t.Fatalf("hold %s for %s: %v", code, nick, err)
-	}
-	return c
+	return c, err
 }
 
 func (s *shop) order(c checkout.Checkout) checkout.Checkout {
@@ -201,6 +210,68 @@ func (s *shop) changeCheckoutOf(c checkout.Checkout, change func(attributes)) {
 	it := s.items(s.names.Checkouts, string(c.ID.Token()))[0]
 	change(it)
 	s.put(s.names.Checkouts, it)
+}
+
+// undoingAfter undoes a redemption after a number of updates.
+type undoingAfter struct {
+	*dynamodb.Client
+
+	updates int
+	undo    func()
+}
+
+func (u *undoingAfter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	out, err := u.Client.UpdateItem(ctx, in, opts...)
+	if u.updates--; u.updates == 0 {
+		u.undo()
+	}
+	return out, err
+}
+
+// Wherever within an edit of the limit a use comes back, the edit counts it.
+func TestEdit_UseComesBackMeanwhile_LimitHolds(t *testing.T) {
+	tables := newTables(t)
+	for what, test := range map[string]struct{ before, to voucher.Limit }{
+		"raised": {10, 14}, "lowered": {10, 5}, "lowered below the uses": {10, 2}, "raised from below the uses": {2, 6}, "the same, below the uses": {2, 2},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := tables.newShop(t)
+			for updates := 1; ; updates++ {
+				written := fmt.Sprintf("MANY-%d", updates)
+				code := s.create(voucher.Terms{Written: written, MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 2})
+				redemption, _, err := s.redeemer.Redeem(t.Context(), s.request(written, "Alder", ""))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 3 {
+					s.redeem(written, "Birch", "")
+				}
+				if test.before != 10 {
+					s.edit(code, voucher.Edit{MaxUses: &test.before})
+				}
+				api := &undoingAfter{s.client, updates, func() {
+					if _, _, err := s.operator.UndoRedemption(t.Context(), code, redemption.ID, "", s.opened); err != nil {
+						t.Error(err)
+					}
+				}}
+				if _, err := backoffice.NewVouchers(api, s.names.Vouchers, mathrand.Int64N).Edit(t.Context(), s.customer, code, voucher.Edit{MaxUses: &test.to}); err != nil {
+					t.Fatal(err)
+				}
+				standing, err := s.operator.Voucher(t.Context(), code, s.opened)
+				if err != nil || standing.UsesLeft+standing.Used-standing.Over != int(test.to) || standing.Over > 0 && standing.UsesLeft > 0 {
+					t.Errorf("undone after update %d: %+v, %v", updates, standing, err)
+				}
+				if api.updates > 0 { // the edit took fewer updates
+					break
+				}
+				if standing.Used != 3 {
+					t.Errorf("undone after update %d: %d uses taken, want 3", updates, standing.Used)
+				}
+			}
+			s.wantClean(what)
+		})
+	}
 }
 
 func damagedHolds() []damage {

@@ -689,7 +689,7 @@ func cutOffEdit(t *testing.T, tables *tables, to voucher.Limit, updates int) boo
 	return true
 }
 
-// Many workers redeem, edit and create vouchers while the shop is verified repeatedly. On a slow machine the test continues until
+// Many workers redeem, hold, order, cancel, edit and create vouchers while the shop is verified repeatedly. On a slow machine the test continues until
 // there were enough runs and redemptions.
 func TestVerify_LiveShop_FindsNothing(t *testing.T) {
 	const duration, patience = 2 * time.Second, 2 * time.Minute
@@ -728,6 +728,25 @@ func TestVerify_LiveShop_FindsNothing(t *testing.T) {
 		s.redeem(string(code), "Birch", "")
 		s.checkOut(s.opened)
 	})
+	for worker := range 2 {
+		codes := []voucher.Code{"SUMMER20", "W1NTER", "AR1GAT0", "AUTUMN"}
+		work(func(n int) { // the holds have lapsed for the other workers, to whom their uses pass on
+			code := codes[(n+worker)%len(codes)]
+			c, err := s.tryHold(code, fmt.Sprintf("Alder%d", mathrand.IntN(20)), s.lapsed(), "")
+			if _, refused := voucher.IsRefusal(err); refused {
+				return
+			}
+			if err == nil && n%3 != 0 {
+				c, _, err = s.operator.PlaceOrder(live, c.ID, checkout.Payment{Provider: "stripe", Reference: "pi_1047"}, s.opened)
+			}
+			if err == nil && n%3 == 2 {
+				_, _, err = s.operator.CancelOrder(live, c.ID, "chargeback", s.opened)
+			}
+			if err != nil && !errors.Is(err, checkout.ErrExpired) && live.Err() == nil {
+				t.Errorf("check out with %s: %v", code, err)
+			}
+		})
+	}
 	runs, inMotion := 0, 0
 	isLoad := func() bool { return runs >= wantedRuns && redeemed.Load() >= wantedRedemptions }
 	for begun := time.Now(); time.Since(begun) < duration || !isLoad() && time.Since(begun) < patience; {
