@@ -17,6 +17,7 @@ import (
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/httpapi"
+	"shopfront/pkg/voucher"
 )
 
 // A script can read shopctl's --json output and the HTTP interface with the same code.
@@ -50,7 +51,8 @@ func TestJSON_Orders_MatchTheHTTPInterface(t *testing.T) {
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "../../examples/demo.yaml")
 	key := strings.TrimSpace(s.must(t, "key", "create", "emberforge", "--name", "till"))
-	id := s.checkOut(t, "emberforge", "vip-rank/30-days", "1", `{"player":"Alder"}`)
+	withCode := checkout.Request{Code: "SUMMER20", Nick: voucher.Nick{Written: "Alder", Compared: "alder"}}
+	id := s.checkOutWith(t, "emberforge", "vip-rank/30-days", "1", `{"player":"Alder"}`, withCode)
 	s.place(t, id)
 	orders := checkout.Orders{Store: dynamo.NewOrders(s.client, s.state.Tables.Checkouts, s.state.Tables.Vouchers, mathrand.Int64N)}
 	show := s.service().ShowOrder(orders)
@@ -64,6 +66,28 @@ func TestJSON_Orders_MatchTheHTTPInterface(t *testing.T) {
 		if listed := objectOf(t, s.must(t, "order", "list", "emberforge", "--json")); !reflect.DeepEqual(listed, printed) {
 			t.Errorf("%s\nprinted %v\nlisted  %v", change[0], printed, listed)
 		}
+	}
+}
+
+func TestJSON_UndoneRedemptions_MatchTheHTTPInterface(t *testing.T) {
+	t.Parallel()
+	s := newShopfront(t)
+	s.must(t, "catalog", "apply", "../../examples/demo.yaml")
+	key := strings.TrimSpace(s.must(t, "key", "create", "emberforge", "--name", "till"))
+	undo := s.service().UndoRedemption(voucher.Undoer{Store: dynamo.NewRedemptionRecords(s.client, s.tables(), mathrand.Int64N)})
+	id := s.redeem(t, "emberforge", "TWO-EACH", "Alder")
+	printed := objectOf(t, s.must(t, "redemption", "undo", "emberforge", "TWO-EACH", id, "--reason", "granted twice", "--json"))
+	for _, command := range [][]string{{"show", "emberforge", "TWO-EACH", id}, {"list", "emberforge"}} {
+		if shown := objectOf(t, s.must(t, slices.Concat([]string{"redemption"}, command, []string{"--json"})...)); !reflect.DeepEqual(shown, printed) {
+			t.Errorf("%v\nundone %v\nshown  %v", command, printed, shown)
+		}
+	}
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/shop/emberforge/redemptions/"+id+"/undo",
+		strings.NewReader(`{"code":"TWO-EACH","reason":"asked for a refund"}`))
+	request.Header.Set("Authorization", "Bearer "+key)
+	request.Header.Set("Content-Type", "application/json")
+	if response := answerOf(t, undo, request); !reflect.DeepEqual(printed, response) {
+		t.Errorf("printed  %v\nresponse %v", printed, response)
 	}
 }
 

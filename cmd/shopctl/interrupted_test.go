@@ -296,7 +296,7 @@ func TestEdit_Interrupted_IsShownWithTheCommandThatCompletesIt(t *testing.T) {
 			}
 			s.must(t, edit[1:]...)
 			shown := s.shopctl(t.Context(), "--local", "voucher", "show", "emberforge", "WINTER-10")
-			if shown.stderr != "" || !strings.Contains(shown.stdout, "0 used, 250 left") {
+			if shown.stderr != "" || !strings.Contains(shown.stdout, "0 redeemed, 250 left") {
 				t.Errorf("completed: %v", shown)
 			}
 		})
@@ -385,6 +385,47 @@ func TestOrder_LostResponses_AreNotReportedAsDoneBefore(t *testing.T) {
 		if got := s.shopctl(t.Context(), change...); got.exit != exitOK || got.stderr != "" {
 			t.Errorf("%s: %v", change[2], got)
 		}
+	}
+}
+
+func TestUndo_Interrupted_IsCompletedByRunningItAgain(t *testing.T) {
+	t.Parallel()
+	for _, applied := range []bool{false, true} {
+		t.Run(fmt.Sprintf("applied %t", applied), func(t *testing.T) {
+			t.Parallel()
+			s := newShopfront(t)
+			s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+			undo := []string{"--local", "redemption", "undo", "emberforge", "WINTER-10", s.redeem(t, "emberforge", "WINTER-10", "Heron")}
+			ctx, interrupt := context.WithCancel(t.Context())
+			restore := s.through(t, newUnreliable(t, s, "TransactWriteItems", cutAt(1, applied, interrupt)))
+			if got := s.shopctl(ctx, undo...); got.exit != exitInterrupted || got.stdout != "" {
+				t.Fatal(got)
+			}
+			restore()
+			at := formatTime(s.clock)
+			s.clock = s.clock.Add(time.Minute)
+			if !applied {
+				at = formatTime(s.clock)
+			}
+			if got := objectOf(t, s.must(t, slices.Concat(undo[1:], []string{"--json"})...)); got["undoneAt"] != at {
+				t.Errorf("undone at %v, want %s", got["undoneAt"], at)
+			}
+			standing := objectOf(t, s.must(t, "voucher", "show", "emberforge", "WINTER-10", "--json"))
+			if standing["used"] != 0. || standing["usesLeft"] != 200. {
+				t.Errorf("%v used, %v left", standing["used"], standing["usesLeft"])
+			}
+		})
+	}
+}
+
+func TestUndo_LostResponse_IsNotReportedAsAlreadyUndone(t *testing.T) {
+	t.Parallel()
+	s := newShopfront(t)
+	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+	id := s.redeem(t, "emberforge", "WINTER-10", "Heron")
+	s.through(t, newUnreliable(t, s, "TransactWriteItems", func(n int, done bool) bool { return n == 1 && done }))
+	if got := s.shopctl(t.Context(), "--local", "redemption", "undo", "emberforge", "WINTER-10", id); got.exit != exitOK || got.stderr != "" {
+		t.Error(got)
 	}
 }
 

@@ -146,10 +146,10 @@ func newOrderPlaceCommand(s *session) *cobra.Command {
 		Use: "place CUSTOMER ID [--provider NAME --reference TEXT]", Short: "Turn a checkout that was paid into an order",
 		Args: exactly("CUSTOMER", "ID"), DisableFlagsInUseLine: true,
 		Long: `Turn a checkout that was paid into an order, up to 7 days after the checkout expired, unless its key made
-another checkout since, or another checkout replaced it. If the checkout has a code, the order redeems it; after
-the checkout expired, that fails if another shopper took the use. ID is the checkout's, and becomes the order's.
-The shop's server normally does this; use the command if it could not. Check first, at the payment provider, that
-the payment was made: Shopfront only stores its ID. The clock of this machine decides whether the 7 days are over.
+another checkout since, or another checkout replaced it. If the checkout has a code, the order redeems it; the
+command refuses if the use of the code was taken since. ID is the checkout's, and becomes the order's. The shop's
+server normally does this; use the command if it could not. Check first, at the payment provider, that the payment
+was made: Shopfront only stores its ID. The clock of this machine decides whether the 7 days are over.
 
 --provider and --reference name the payment. A checkout with a total of zero needs none. If you run the command
 again with the same payment, it changes nothing and prints the same order.`,
@@ -264,8 +264,8 @@ func (s *session) describeNoOrder(ctx context.Context, err error, shop *operator
 	case errors.Is(err, checkout.ErrOrderNotFound):
 		return s.describeNotOrdered(ctx, shop, id)
 	case errors.Is(err, checkout.ErrExpired):
-		return refused(kindInvalid, "checkout %s expired more than 7 days ago, its key made another checkout since, another shopper took the use "+
-			"of its code after it expired, or the ID is mistyped; nothing was ordered: check it with %s before you refund anything",
+		return refused(kindInvalid, "checkout %s expired more than 7 days ago, its key made another checkout since, the use of its code was taken since, "+
+			"or the ID is mistyped; nothing was ordered: check it with %s before you refund anything",
 			id, s.lineAbout("checkout show", shop, id))
 	case errors.Is(err, checkout.ErrReleased):
 		return refused(kindInvalid, "checkout %s was replaced by a newer one; nothing was ordered: find the newer one with %s, and refund the "+

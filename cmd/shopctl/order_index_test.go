@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -9,6 +11,9 @@ import (
 	"testing"
 
 	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/voucher"
 )
 
 // noOrdersIndex is what order list prints if it cannot read the index.
@@ -28,6 +33,26 @@ func TestOrdersIndex_Missing_IsReported(t *testing.T) {
 		t.Error(got)
 	}
 	if got := s.shopctl(t.Context(), "--local", "order", "list", "emberforge"); got != (result{stderr: noOrdersIndex, exit: exitFailed}) {
+		t.Error(got)
+	}
+}
+
+func TestUndo_OrdersIndexMissing_NamesTheCommandThatListsOrders(t *testing.T) {
+	t.Parallel()
+	s := newShopfront(t)
+	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+	s.state.Tables.Checkouts = localtest.Table(t, "VouchersTable") // with the keys of a checkouts table, and no index
+	if err := s.state.Write(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	s.checkouts.Store = dynamo.NewCheckouts(s.client, s.state.Tables.Checkouts)
+	s.checkouts.Holds = dynamo.NewHeldCheckouts(s.client, s.tables(), mathrand.Int64N)
+	withCode := checkout.Request{Code: "W1NTER10", Nick: voucher.Nick{Written: "Heron", Compared: "heron"}}
+	s.place(t, s.checkOutWith(t, "emberforge", "coins/500", "1", "", withCode))
+	id := fmt.Sprint(objectOf(t, s.must(t, "redemption", "list", "emberforge", "--json"))["id"])
+	want := "error: an order made redemption " + id + "; nothing was changed: cancel the order, which undoes the redemption: " +
+		"shopctl --local order list emberforge shows the order\n"
+	if got := s.shopctl(t.Context(), "--local", "redemption", "undo", "emberforge", "WINTER-10", id); got != (result{stderr: want, exit: exitRefused}) {
 		t.Error(got)
 	}
 }
