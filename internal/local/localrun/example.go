@@ -18,8 +18,9 @@ import (
 
 const keyHeader = "idempotency-key"
 
-// checkoutID matches the ID of a checkout. An ID is random, so no run has the checkout of an event: examples show a placeholder.
-var checkoutID = regexp.MustCompile(`[\w-]{44}`)
+// randomID matches the ID of a checkout, or that of a redemption in a path. IDs are random, so no run has those of an event: examples show
+// a placeholder.
+var randomID = regexp.MustCompile(`(/redemptions/)[\w-]{22}\b|[\w-]{44}`)
 
 // examples returns a command line for each route, made from the function's event.json.
 func examples(root string, template *samtemplate.Template, baseURL string) (string, error) {
@@ -82,7 +83,7 @@ func exampleOf(route gateway.Route, event events.APIGatewayV2HTTPRequest) exampl
 	return request
 }
 
-// curl is the request as a command line. It has the placeholders KEY for a key of the shop's server, and ID for that of a checkout.
+// curl is the request as a command line. It has the placeholders KEY for a key of the shop's server, and ID for that of a checkout or redemption.
 func (e example) curl(baseURL string) string {
 	line := "curl -i"
 	switch e.method {
@@ -92,7 +93,7 @@ func (e example) curl(baseURL string) string {
 	default:
 		line += " -X " + e.method
 	}
-	line += " " + quote(baseURL+checkoutID.ReplaceAllString(e.target, "ID"))
+	line += " " + quote(baseURL+randomID.ReplaceAllString(e.target, "${1}ID"))
 	if e.contentType != "" {
 		line += " -H " + quote("content-type: "+e.contentType)
 	}
@@ -103,7 +104,7 @@ func (e example) curl(baseURL string) string {
 		line += " -H " + quote(keyHeader+": "+e.key)
 	}
 	if e.body != "" {
-		line += " --data-raw " + quote(checkoutID.ReplaceAllString(e.body, "ID"))
+		line += " --data-raw " + quote(randomID.ReplaceAllString(e.body, "${1}ID"))
 	}
 	return line
 }

@@ -144,7 +144,7 @@ func (r *Run) announce(ctx context.Context) error {
 	r.say("\nShopfront is at %s. Its functions log to %s. Ctrl-C stops it.\nRead and try its interface at %s/docs\n"+
 		"Some requests are for the shop's server only. Replace KEY in them with what this prints: "+
 		"bin/shopctl --local key create emberforge --name server\n"+
-		"Checkouts have random IDs. Replace ID with the id that your checkout returned.\n\n%s",
+		"Checkouts and redemptions have random IDs. Replace ID with the id that yours returned.\n\n%s",
 		r.State.BaseURL, r.functionsLog(), r.State.BaseURL, shown)
 	return nil
 }
