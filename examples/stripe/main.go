@@ -87,6 +87,7 @@ func newTill(getenv func(string) string, log *slog.Logger) (*till, error) {
 			log.InfoContext(ctx, "delivered", "product", order.Product, "variant", order.Variant, "amount", order.Amount)
 			return nil
 		},
+		nick: func(*http.Request) string { return "" },
 	}, nil
 }
 

@@ -25,7 +25,8 @@ const (
 	// can choose the client_reference_id of a payment link.
 	metadataKey = "shopfront_checkout"
 	// sessionMargin is how long a Stripe session outlives its checkout. Stripe accepts no session that ends within 30 minutes, and
-	// an open checkout may be about to expire. Shopfront keeps the price for 7 more days, so a late payment does no harm.
+	// an open checkout may be about to expire. Shopfront keeps the price for 7 more days, so a late payment does no harm, unless somebody
+	// else has taken the use of its code: then it is to be refunded.
 	sessionMargin = 31 * time.Minute
 	// otherUnits lists the currencies that Stripe does not count in the minor units of ISO 4217, as Shopfront does. Stripe counts two
 	// digits of ISK and UGX where ISO has none, and none of MGA where ISO has two. Of currencies with three digits, Stripe only
@@ -34,7 +35,7 @@ const (
 	otherUnits = "ISK UGX MGA BHD IQD JOD KWD LYD OMR TND"
 
 	page = `<!doctype html><title>Ember coins</title><form method="post" action="/buy?product=coins&amp;variant=500">` +
-		`<input type="hidden" name="attempt" value="%s"><button>Buy 500 coins</button></form>`
+		`<input type="hidden" name="attempt" value="%s"><label>Discount code <input name="code"></label> <button>Buy 500 coins</button></form>`
 )
 
 // till sells: it checks out at Shopfront, takes the payment with Stripe, places the order and delivers.
@@ -45,7 +46,9 @@ type till struct {
 	ownURL        string // where shoppers reach this server
 	// deliver delivers an order once for each order ID. It is called again if the server crashed before the order was fulfilled.
 	deliver func(context.Context, client.PlacedOrder) error
-	log     *slog.Logger
+	// nick returns the name of the shopper who sent a request; empty: nobody is signed in. A nick that a form sends is only a claim.
+	nick func(*http.Request) string
+	log  *slog.Logger
 }
 
 func (t *till) handler() http.Handler {
@@ -64,9 +67,13 @@ func (t *till) handler() http.Handler {
 }
 
 // buy checks out a variant and sends the shopper to Stripe. The form's attempt is a random value that the page made: a shopper who
-// clicks twice gets the same checkout and the same Stripe session, and pays once.
+// clicks twice gets the same checkout and the same Stripe session, and pays once. After a lost response, the same attempt finds the use
+// of the code that it holds.
 func (t *till) buy(w http.ResponseWriter, r *http.Request) {
-	order := client.Order{Product: r.FormValue("product"), Variant: r.FormValue("variant"), Data: r.FormValue("data")}
+	order := client.Order{
+		Product: r.FormValue("product"), Variant: r.FormValue("variant"), Data: r.FormValue("data"),
+		Code: strings.TrimSpace(r.FormValue("code")), Nick: t.nick(r),
+	}
 	checkout, err := t.shop.Checkout(r.Context(), order, client.WithKey(cmp.Or(r.FormValue("attempt"), client.NewKey())))
 	for _, refusal := range []error{client.ErrNotFound, client.ErrInvalid, client.ErrMalformedID, client.ErrMalformedKey} {
 		if errors.Is(err, refusal) {
@@ -76,6 +83,10 @@ func (t *till) buy(w http.ResponseWriter, r *http.Request) {
 	}
 	if errors.Is(err, client.ErrKeyInUse) {
 		http.Error(w, "This form was used already. To buy something else, reload the shop's page.", http.StatusConflict)
+		return
+	}
+	if errors.Is(err, client.ErrCodeRefused) { // never sell at the full price instead
+		http.Error(w, "This code cannot be used. Go back, and try another one or none.", http.StatusConflict)
 		return
 	}
 	next := t.ownURL + "/thanks"
@@ -201,7 +212,8 @@ func isFinal(err error) bool {
 	if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown {
 		return false // the order may exist
 	}
-	return errors.Is(err, client.ErrCheckoutExpired) || errors.Is(err, client.ErrPaymentMismatch) || errors.Is(err, client.ErrNotFound)
+	final := []error{client.ErrCheckoutExpired, client.ErrCheckoutReplaced, client.ErrPaymentMismatch, client.ErrNotFound}
+	return slices.ContainsFunc(final, func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
 // needsOperator reports whether retries alone do not settle a payment: the key is revoked, SHOP_URL is wrong, or Shopfront does not

@@ -72,10 +72,20 @@ func (s *shopfront) checkOut(w http.ResponseWriter, r *http.Request) {
 	}
 	if !isKnown {
 		now := time.Now().UTC().Truncate(time.Millisecond)
+		discount := client.Money{Currency: s.price.Currency}
+		code, total := r.FormValue("code"), s.price
+		switch {
+		case code == "SUMMER-20":
+			discount.Minor = s.price.Minor / 5
+			total.Minor -= discount.Minor
+		case code != "":
+			writeProblem(w, client.ProblemError{Type: "code-refused", Status: http.StatusConflict})
+			return
+		}
 		checkout = client.Checkout{
 			ID: fmt.Sprintf("ySBDAj4aT84YTR_U3sQzxw_%d", len(s.byKey)), Status: client.CheckoutOpen, Product: "coins",
 			Variant: r.PathValue("variant"), Amount: 1, Data: json.RawMessage(`""`),
-			UnitPrice: s.price, Subtotal: s.price, Discount: client.Money{Currency: s.price.Currency}, Total: s.price,
+			Code: code, Nick: r.FormValue("nick"), UnitPrice: s.price, Subtotal: s.price, Discount: discount, Total: total,
 			CreatedAt: now, ExpiresAt: now.Add(30 * time.Minute),
 		}
 		s.byKey[key] = checkout
@@ -99,7 +109,7 @@ func (s *shopfront) place(w http.ResponseWriter, r *http.Request) {
 	for _, c := range s.byKey {
 		if _, isOrdered := s.orders[c.ID]; c.ID == asked.Checkout && !isOrdered {
 			s.orders[c.ID] = client.PlacedOrder{
-				ID: c.ID, Status: client.OrderPlaced, Product: c.Product, Variant: c.Variant, Amount: c.Amount, Data: c.Data,
+				ID: c.ID, Status: client.OrderPlaced, Product: c.Product, Variant: c.Variant, Amount: c.Amount, Data: c.Data, Code: c.Code, Nick: c.Nick,
 				UnitPrice: c.UnitPrice, Subtotal: c.Subtotal, Discount: c.Discount, Total: c.Total, CreatedAt: c.CreatedAt,
 				Payment: asked.Payment, OrderedAt: time.Now(),
 			}
@@ -230,15 +240,16 @@ func (s *street) post(t *testing.T, target, body string, header http.Header) *ht
 	return w
 }
 
-// buy returns the address to which the server sends the shopper, and the checkout's ID.
+// buy returns the address to which the server sends the shopper, and the checkout's ID. More fields of the form may follow the attempt.
 func (s *street) buy(t *testing.T, attempt string) (next, checkout string) {
 	t.Helper()
+	key, _, _ := strings.Cut(attempt, "&")
 	form := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
 	response := s.post(t, "/buy?product=coins&variant=500", "attempt="+attempt, form)
 	if response.Code != http.StatusSeeOther {
 		t.Fatalf("buying gets %d\n%s", response.Code, &s.log)
 	}
-	return response.Header().Get("Location"), s.shopfront.byKey[attempt].ID
+	return response.Header().Get("Location"), s.shopfront.byKey[key].ID
 }
 
 // event is an event of a session that pays the checkout.
@@ -315,6 +326,22 @@ func TestTill_PaidSession_BecomesAFulfilledOrder(t *testing.T) {
 	s.wantSold(t, checkout, stripePayment())
 }
 
+func TestBuy_WithACode_OpensASessionWithTheDiscountedTotal(t *testing.T) {
+	s := open(t)
+	s.nick = func(*http.Request) string { return "Alder" }
+	_, checkout := s.buy(t, "Alder-1&code=+SUMMER-20+")
+	if c := s.shopfront.byKey["Alder-1"]; c.Code != "SUMMER-20" || c.Nick != "Alder" {
+		t.Errorf("checkout %+v", c)
+	}
+	if got := s.stripeAPI.sessions[0].Get("line_items[0][price_data][unit_amount]"); got != "400" {
+		t.Errorf("Stripe got %s, want 400", got)
+	}
+	if status := s.report(t, paid(checkout)); status != http.StatusOK {
+		t.Errorf("the event gets %d\n%s", status, &s.log)
+	}
+	s.wantSold(t, checkout, stripePayment())
+}
+
 func TestBuy_ClickedTwice_OpensOneSession(t *testing.T) {
 	s := open(t)
 	first, _ := s.buy(t, "Alder-1")
@@ -367,6 +394,7 @@ func TestBuy_Refusals(t *testing.T) {
 		"an unknown product":        {"/buy?product=cape&variant=red", http.StatusUnprocessableEntity},
 		"a malformed product":       {"/buy?product=..&variant=500", http.StatusUnprocessableEntity},
 		"a malformed attempt":       {"/buy?product=coins&variant=500&attempt=Alder,1", http.StatusUnprocessableEntity},
+		"a code that is refused":    {"/buy?product=coins&variant=500&attempt=Alder-2&code=WINTER-10", http.StatusConflict},
 		"a form of a paid checkout": {"/buy?product=coins&variant=500&attempt=Alder-1", http.StatusConflict},
 		"Stripe fails":              {"/buy?product=coins&variant=500&attempt=Alder-2", http.StatusServiceUnavailable},
 	} {
@@ -509,14 +537,15 @@ func TestWebhook_Refusals(t *testing.T) {
 		status, want int
 		logged       string
 	}{
-		"checkout-expired": {http.StatusConflict, http.StatusOK, refund},
-		"payment-mismatch": {http.StatusConflict, http.StatusOK, refund},
-		"order-cancelled":  {http.StatusConflict, http.StatusOK, cancelled},
-		"not-found":        {http.StatusNotFound, http.StatusOK, refund},
-		"unauthorized":     {http.StatusUnauthorized, http.StatusServiceUnavailable, cannot},
-		"invalid":          {http.StatusUnprocessableEntity, http.StatusServiceUnavailable, cannot},
-		"the gateway":      {http.StatusNotFound, http.StatusServiceUnavailable, cannot},
-		"unavailable":      {http.StatusServiceUnavailable, http.StatusServiceUnavailable, wait},
+		"checkout-expired":  {http.StatusConflict, http.StatusOK, refund},
+		"checkout-replaced": {http.StatusConflict, http.StatusOK, refund},
+		"payment-mismatch":  {http.StatusConflict, http.StatusOK, refund},
+		"order-cancelled":   {http.StatusConflict, http.StatusOK, cancelled},
+		"not-found":         {http.StatusNotFound, http.StatusOK, refund},
+		"unauthorized":      {http.StatusUnauthorized, http.StatusServiceUnavailable, cannot},
+		"invalid":           {http.StatusUnprocessableEntity, http.StatusServiceUnavailable, cannot},
+		"the gateway":       {http.StatusNotFound, http.StatusServiceUnavailable, cannot},
+		"unavailable":       {http.StatusServiceUnavailable, http.StatusServiceUnavailable, wait},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
