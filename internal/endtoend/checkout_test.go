@@ -38,6 +38,8 @@ type checkout struct {
 	Variant   string          `json:"variant"`
 	Amount    int64           `json:"amount"`
 	Data      json.RawMessage `json:"data"`
+	Code      string          `json:"code"`
+	Nick      string          `json:"nick"`
 	UnitPrice price           `json:"unitPrice"`
 	Subtotal  price           `json:"subtotal"`
 	Discount  price           `json:"discount"`

@@ -221,6 +221,7 @@ type problem struct {
 	Detail    string  `json:"detail"`
 	Parameter string  `json:"parameter"`
 	Pointer   *string `json:"pointer"`
+	Reason    string  `json:"reason"`
 }
 
 // wantStatus checks that a function returned this status, with the gateway's request ID in the header.
