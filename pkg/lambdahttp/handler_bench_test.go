@@ -156,7 +156,9 @@ func (s wiring) opener() checkout.Opener {
 	}
 }
 
-func (s wiring) orders() *dynamo.Orders { return dynamo.NewOrders(s.client, fixture.CheckoutsTable, "", rand.Int64N) }
+func (s wiring) orders() *dynamo.Orders {
+	return dynamo.NewOrders(s.client, fixture.CheckoutsTable, "", rand.Int64N)
+}
 
 // zeros gives every redemption the same ID, so that the store's recorded response fits each.
 type zeros struct{}
