@@ -46,6 +46,11 @@ func examples(root string, template *samtemplate.Template, baseURL string) (stri
 			fmt.Fprintf(&shown, "  Send it again, and the response is the same. With another key it is a new request for a used code:\n  %s\n",
 				request.curl(baseURL))
 		}
+		if route.Function == "checkout" && request.method == http.MethodGet {
+			request.key += "-2"
+			request.target += "&code=SUMMER-20&nick=Alder"
+			fmt.Fprintf(&shown, "  With a code that gives a discount:\n  %s\n", request.curl(baseURL))
+		}
 	}
 	return shown.String(), nil
 }

@@ -151,7 +151,12 @@ func TestLocalRun(t *testing.T) {
 	t.Run("damaged data are reported", func(t *testing.T) { testDamagedData(t, root) })
 }
 
-func testPrintedLines(t *testing.T, run *localruntest.Run) {
+// server is the demo shop's server. It fills the placeholders of printed lines: KEY with its key, and ID with the last open checkout or
+// redemption.
+type server struct{ key, checkout, redemption string }
+
+func newServer(t *testing.T, run *localruntest.Run) *server {
+	t.Helper()
 	shop, err := run.State.Deployment(rand.Int64N).Shop(t.Context(), "emberforge")
 	if err != nil {
 		t.Fatal(err)
@@ -160,9 +165,27 @@ func testPrintedLines(t *testing.T, run *localruntest.Run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, redeemed := "no checkout yet", "no redemption yet"
+	return &server{key.Secret(), "no checkout yet", "no redemption yet"}
+}
+
+func (s *server) execute(t *testing.T, run *localruntest.Run, line string) (status, rest string) {
+	t.Helper()
+	status, rest = execute(t, run, strings.NewReplacer(
+		"Bearer KEY", "Bearer "+s.key, "/redemptions/ID", "/redemptions/"+s.redemption, `"ID"`, `"`+s.checkout+`"`, "/ID", "/"+s.checkout,
+	).Replace(line))
+	if made := regexp.MustCompile(`"id":"([\w-]{44})","status":"open"`).FindStringSubmatch(rest); made != nil {
+		s.checkout = made[1]
+	}
+	if made := regexp.MustCompile(`"id":"([\w-]{22})","status":"redeemed"`).FindStringSubmatch(rest); made != nil {
+		s.redemption = made[1]
+	}
+	return status, rest
+}
+
+func testPrintedLines(t *testing.T, run *localruntest.Run) {
+	server := newServer(t, run)
 	lines := curls(run)
-	if want := 36; len(lines) != want {
+	if want := 37; len(lines) != want {
 		t.Fatalf("it printed %d lines, want %d", len(lines), want)
 	}
 	for i, line := range lines {
@@ -173,23 +196,14 @@ func testPrintedLines(t *testing.T, run *localruntest.Run) {
 		case strings.Contains(line, "/checkout/paybylink") || strings.Contains(line, "/checkout/card"):
 			want = "410 Gone"
 		}
-		filled := strings.NewReplacer(
-			"Bearer KEY", "Bearer "+key.Secret(), "/redemptions/ID", "/redemptions/"+redeemed, `"ID"`, `"`+id+`"`, "/ID", "/"+id,
-		).Replace(line)
-		status, rest := execute(t, run, filled)
-		if status != want {
+		if status, rest := server.execute(t, run, line); status != want {
 			t.Errorf("%s: %s %s, want %s", line, status, rest, want)
-		}
-		if made := regexp.MustCompile(`"id":"([\w-]{44})","status":"open"`).FindStringSubmatch(rest); made != nil {
-			id = made[1]
-		}
-		if made := regexp.MustCompile(`"id":"([\w-]{22})","status":"redeemed"`).FindStringSubmatch(rest); made != nil {
-			redeemed = made[1]
 		}
 	}
 }
 
-// README.md shows printed requests, with $BASE for the address and without curl's -i.
+// README.md shows printed requests, with $BASE for the address and without curl's -i, and what they respond. Only IDs and times differ.
+// The keys are new here, because the printed lines used those that the page shows.
 func testReadme(t *testing.T, run *localruntest.Run) {
 	readme, err := os.ReadFile("../../../README.md")
 	if err != nil {
@@ -201,13 +215,20 @@ func testReadme(t *testing.T, run *localruntest.Run) {
 		printed[strings.Replace(line, "curl -i ", "curl ", 1)] = true
 	}
 	base := regexp.MustCompile(`"\$BASE([^"]*)"`)
-	shown := regexp.MustCompile(`(?m)^\$ (curl .*)$`).FindAllStringSubmatch(string(readme), -1)
+	shown := regexp.MustCompile(`(?m)^\$ (curl .*)\n(.*)$`).FindAllStringSubmatch(string(readme), -1)
+	varying := regexp.MustCompile(`"(id":"[\w-]{22}|id":"[\w-]{44}|\w+At":"[\d-]{10}T[\d:.]{12}Z)"`)
+	server := newServer(t, run)
 	if len(shown) == 0 {
 		t.Error("README.md shows no curl")
 	}
 	for _, line := range shown {
 		if !printed[base.ReplaceAllString(line[1], "'"+run.State.BaseURL+"$1'")] {
 			t.Errorf("the run does not print: %s", line[1])
+		}
+		_, got := server.execute(t, run, "curl -i"+strings.Replace(line[1], "idempotency-key: ", "idempotency-key: 2", 1)[len("curl"):])
+		_, got, _ = strings.Cut(got, "\r\n\r\n")
+		if varying.ReplaceAllString(got, "") != varying.ReplaceAllString(line[2], "") {
+			t.Errorf("%s\nresponds %s\nREADME.md has %s", line[1], got, line[2])
 		}
 	}
 }
