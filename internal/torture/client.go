@@ -62,6 +62,9 @@ func (c *client) choose() *target {
 // request sends one request, and sometimes retries it while its outcome is unknown.
 func (c *client) request(tb testing.TB, t *target) {
 	tb.Helper()
+	if c.trial.holds && c.buy(tb, t) {
+		return
+	}
 	checks := 15
 	if c.trial.checks > 0 {
 		checks = c.trial.checks
@@ -133,15 +136,26 @@ type response struct {
 
 func (r response) String() string { return fmt.Sprintf("%d %v %s", r.status, r.header, r.body) }
 
-// send sends a request to the API.
+// send sends a request about a voucher.
 func (r *round) send(tb testing.TB, by caller, query, code, nick, key string) response {
 	tb.Helper()
-	body, err := json.Marshal(map[string]string{"code": code, "nick": nick})
-	if err != nil {
-		tb.Fatal(err)
+	return r.call(tb, by, http.MethodPost, "/voucher"+query, map[string]any{"code": code, "nick": nick}, key)
+}
+
+// call sends a request to a path below the customer's.
+func (r *round) call(tb testing.TB, by caller, method, path string, content map[string]any, key string) response {
+	tb.Helper()
+	var body []byte
+	if content != nil {
+		var err error
+		if body, err = json.Marshal(content); err != nil {
+			tb.Fatal(err)
+		}
 	}
-	request := httptest.NewRequestWithContext(tb.Context(), http.MethodPost, "/shop/"+string(r.customer)+"/voucher"+query, bytes.NewReader(body))
-	request.Header.Set("Content-Type", "application/json")
+	request := httptest.NewRequestWithContext(tb.Context(), method, "/shop/"+string(r.customer)+path, bytes.NewReader(body))
+	if content != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
 	if key != "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
@@ -173,20 +187,25 @@ func (r *round) judgeRedemption(t *target, a asked, got response) history.Answer
 	if is && !slices.Equal(replayed, []string{"true"}) {
 		r.violate("%s: Idempotency-Replayed is present but not true: %s", t.written, got)
 	}
-	r.mu.Lock()
-	first := r.bodies[redemption.ID]
-	if first == nil {
-		first = &got
-		r.bodies[redemption.ID] = first
-	}
-	r.mu.Unlock()
-	if !bytes.Equal(first.body, got.body) {
-		r.violate("%s: one redemption, two bodies: %s and %s", t.written, first, got)
-	}
+	r.judgeBody(t, redemption.ID, got)
 	if is {
 		return history.Answer{Outcome: history.Replayed, ID: redemption.ID}
 	}
 	return history.Answer{Outcome: history.Redeemed, ID: redemption.ID}
+}
+
+// judgeBody checks that all responses with one ID have the same body.
+func (r *round) judgeBody(t *target, id string, got response) {
+	r.mu.Lock()
+	first := r.bodies[id]
+	if first == nil {
+		first = &got
+		r.bodies[id] = first
+	}
+	r.mu.Unlock()
+	if !bytes.Equal(first.body, got.body) {
+		r.violate("%s: one ID, two bodies: %s and %s", t.written, first, got)
+	}
 }
 
 func (r *round) judgeCheck(t *target, got response) history.Answer {
@@ -202,6 +221,7 @@ func (r *round) judgeCheck(t *target, got response) history.Answer {
 
 // judgeOther reads a response that is not 200. It must be one of these:
 //   - a 401
+//   - the 409 of a redemption that was undone
 //   - a refusal: all refusals look the same, except that the shop's server learns the reason
 //   - a 503 with Retry-After: without it, the 503 would come from the gateway because the function died or timed out
 func (r *round) judgeOther(t *target, got response) history.Outcome {
@@ -214,6 +234,8 @@ func (r *round) judgeOther(t *target, got response) history.Outcome {
 	case got.status == http.StatusUnauthorized && problem.Type == "urn:problem:shopfront:unauthorized" && requestID != "" &&
 		got.header.Get("Www-Authenticate") == "Bearer":
 		return history.Denied
+	case got.status == http.StatusConflict && problem.Type == "urn:problem:shopfront:redemption-undone" && requestID != "" && r.trial.holds:
+		return history.Undone
 	case got.status == http.StatusNotFound && problem.Type == "urn:problem:shopfront:voucher-not-found" && requestID != "" &&
 		got.byServer == (problem.Reason != ""):
 		r.mu.Lock()

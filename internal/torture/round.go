@@ -19,7 +19,8 @@ const (
 	operators = 2
 	// After this time, clients send no new requests.
 	longestRound = 3 * time.Second
-	accessRound  = 8 * time.Second // because changes of access take effect late
+	accessRound  = 8 * time.Second  // because changes of access take effect late
+	holdsRound   = 16 * time.Second // because holds lapse, and some orders come late
 )
 
 // outcome is the result of a round.
@@ -46,7 +47,7 @@ type round struct {
 	mu       sync.Mutex
 	outcome  outcome
 	notFound *response            // every refusal must look like this
-	bodies   map[string]*response // the first response of each redemption, by its ID
+	bodies   map[string]*response // the first response about each redemption and checkout, by its ID
 }
 
 // playRound plays a whole round. If the round cannot be played, the test fails and its goroutine ends.
@@ -110,7 +111,7 @@ func (r *round) prepare(tb testing.TB, random *rand.Rand) {
 		tb.Fatal(err)
 	}
 	for i, terms := range r.trial.draw(random) {
-		target, err := newTarget(tb.Context(), r.calm, i, terms)
+		target, err := newTarget(tb.Context(), r.calm, i, terms, r.trial.reward())
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -119,6 +120,9 @@ func (r *round) prepare(tb testing.TB, random *rand.Rand) {
 	r.outcome.vouchers = len(r.vouchers)
 	if r.trial.access {
 		r.prepareAccess(tb)
+	}
+	if r.trial.holds {
+		r.prepareHolds(tb)
 	}
 }
 
@@ -141,6 +145,9 @@ func (r *round) play(tb testing.TB, random *rand.Rand) {
 	r.end = time.Now().Add(longestRound)
 	if r.trial.access {
 		r.end = time.Now().Add(accessRound)
+	}
+	if r.trial.holds {
+		r.end = time.Now().Add(holdsRound)
 	}
 	stream := func(of int) *rand.Rand {
 		return rand.New(rand.NewPCG(seed, uint64(of))) //nolint:gosec // repeatable, not secret; no number is negative

@@ -33,6 +33,9 @@ func (r *round) settle(tb testing.TB) {
 		for _, a := range t.unsettled() {
 			r.insist(func() history.Outcome { return r.redeem(tb, overseer, random, r.stranger(), t, a) })
 		}
+	}
+	r.finishAll()
+	for _, t := range r.vouchers {
 		r.insist(func() history.Outcome { return r.check(tb, overseer, random, r.stranger(), t, "willow") })
 	}
 }
@@ -104,6 +107,9 @@ func (r *round) recorded(tb testing.TB) map[string][]operator.Redemption {
 	listed := make(map[string][]history.Redemption)
 	for _, redemption := range redemptions {
 		recorded[redemption.Code] = append(recorded[redemption.Code], redemption)
+		if !redemption.Undone.IsZero() {
+			continue
+		}
 		listed[redemption.Code] = append(listed[redemption.Code], history.Redemption{ID: redemption.ID, Nick: strings.ToLower(redemption.Nick)})
 	}
 	for written, done := range returned {
@@ -131,10 +137,13 @@ func (r *round) judgeVoucher(tb testing.TB, t *target, recorded []operator.Redem
 // judgeSums compares the voucher's sums with its stored redemptions. Its messages are easier to read than a history's.
 func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Redemption) {
 	var ids []string
-	byNick := make(map[string]int)
+	used, byNick := 0, make(map[string]int)
 	for _, redemption := range recorded {
 		ids = append(ids, redemption.ID)
-		byNick[strings.ToLower(redemption.Nick)]++
+		if redemption.Undone.IsZero() {
+			used++
+			byNick[strings.ToLower(redemption.Nick)]++
+		}
 	}
 	slices.Sort(ids)
 	if len(slices.Compact(slices.Clone(ids))) < len(ids) {
@@ -145,8 +154,8 @@ func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Re
 			r.breach("%s: the confirmed redemption %s is not on record: %v", t.written, id, ids)
 		}
 	}
-	if most := t.greatest.MaxUses; most != history.None && len(recorded) > most {
-		r.breach("%s: redeemed %d times, its limit was at most %d", t.written, len(recorded), most)
+	if most := t.greatest.MaxUses; most != history.None && used > most {
+		r.breach("%s: redeemed %d times, its limit was at most %d", t.written, used, most)
 	}
 	for nick, times := range byNick {
 		if most := t.greatest.MaxUsesPerNick; most != history.None && times > most {
@@ -162,8 +171,8 @@ func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Re
 	if limit == history.None || t.pending.MaxUses != nil { // an edit that cannot be completed was already reported
 		return
 	}
-	if standing.Used != len(recorded) || standing.UsesLeft != max(0, limit-len(recorded)) || standing.MaxUses != voucher.Limit(limit) {
+	if standing.Used != used || standing.UsesLeft != max(0, limit-used) || standing.MaxUses != voucher.Limit(limit) {
 		r.breach("%s: limit %d, %d redemptions on record; the voucher says %d used and %d left of %d",
-			t.written, limit, len(recorded), standing.Used, standing.UsesLeft, standing.MaxUses)
+			t.written, limit, used, standing.Used, standing.UsesLeft, standing.MaxUses)
 	}
 }

@@ -32,6 +32,13 @@ type target struct {
 	open            map[asked]bool  // requests that may or may not have been redeemed
 	unkeyed         int             // requests without a key whose outcome is unknown
 	confirmed       map[string]bool // redemptions that were confirmed or listed, by ID
+
+	holds      int // checkouts that are left to make
+	purchases  []*purchase
+	redeemed   []string        // confirmed redemptions, without those of orders
+	undone     map[string]bool // redemptions that somebody tried to undo
+	unfinished map[string]func() history.Outcome
+	lapsed     time.Time // when every hold has lapsed
 }
 
 // asked is a request that may be sent again.
@@ -64,6 +71,16 @@ func (t trial) draw(random *rand.Rand) []order {
 			d.counters = 1 + random.IntN(min(d.MaxUses, 4))
 		}
 	}
+	if t.holds {
+		for i := range drawn {
+			d := &drawn[i]
+			d.requests, d.edits, d.holds = 60, 5, 10
+			if d.MaxUses > 1 {
+				d.MaxUses = 2 + random.IntN(5)
+				d.counters = 1 + random.IntN(min(d.MaxUses, 3))
+			}
+		}
+	}
 	if t.busy {
 		drawn = append(drawn, order{Terms: history.Terms{MaxUses: 150}, counters: 8, requests: 240, edits: 4})
 	}
@@ -74,15 +91,23 @@ func (t trial) draw(random *rand.Rand) []order {
 type order struct {
 	history.Terms
 
-	counters, requests, edits int
+	counters, requests, edits, holds int
 }
 
-func newTarget(ctx context.Context, shop *operator.Shop, number int, order order) (*target, error) {
+// reward returns the reward of the round's vouchers. Only a discount can be used at a checkout.
+func (t trial) reward() voucher.Reward {
+	if t.holds {
+		return voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}
+	}
+	return voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}
+}
+
+func newTarget(ctx context.Context, shop *operator.Shop, number int, order order, reward voucher.Reward) (*target, error) {
 	written := fmt.Sprintf("SPRING-20-%c", 'A'+number)
 	limit, perNick := voucher.Limit(order.MaxUses), voucher.Limit(order.MaxUsesPerNick) // None is NoLimit
 	terms := voucher.Terms{
 		Written: written, MaxUses: &limit, MaxUsesPerNick: &perNick, Disabled: order.Disabled, Counters: order.counters,
-		Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
+		Reward: reward,
 	}
 	if limit == 1 {
 		terms.MaxUsesPerNick = nil
@@ -96,8 +121,9 @@ func newTarget(ctx context.Context, shop *operator.Shop, number int, order order
 	}
 	return &target{
 		written: written, code: created.Code, batch: terms.Batch, perNick: order.MaxUsesPerNick != history.None,
-		recorder: history.NewRecorder(order.Terms), terms: order.Terms, greatest: order.Terms,
+		recorder: history.NewRecorder(order.Terms, history.CheckoutTimes{Lifetime: checkoutLifetime, Free: usesFree}), terms: order.Terms, greatest: order.Terms,
 		requests: order.requests, edits: order.edits, open: make(map[asked]bool), confirmed: make(map[string]bool),
+		holds: order.holds, undone: make(map[string]bool), unfinished: make(map[string]func() history.Outcome),
 	}, nil
 }
 
@@ -166,6 +192,9 @@ func (t *target) learn(a asked, answer history.Answer) {
 	switch {
 	case answer.ID != "":
 		t.confirmed[answer.ID] = true
+		if answer.Outcome == history.Redeemed {
+			t.redeemed = append(t.redeemed, answer.ID)
+		}
 		t.open[a] = false
 	case answer.Outcome == history.Unknown && a.key == "":
 		t.unkeyed++

@@ -15,7 +15,8 @@ import (
 
 // Settings say what to run, and for how long. Programs is required.
 type Settings struct {
-	// Programs are at least functions/redeem-voucher and cmd/shopctl. Where access changes, they must be built with Overlay.
+	// Programs are at least functions/redeem-voucher and cmd/shopctl; Packages lists all. Where access changes, and where clients
+	// check out, they must be built with Overlay.
 	Programs testshop.Programs
 	// Seed repeats the faults and the choices of clients and operators, but not their timing.
 	Seed uint64
@@ -29,6 +30,14 @@ type Settings struct {
 	Round int
 	// Progress gets a line about each round. It may be nil.
 	Progress io.Writer
+}
+
+// Packages lists the programs that rounds use, for testshop.Build.
+func Packages() []string {
+	return []string{
+		"functions/redeem-voucher", "functions/checkout", "functions/place-order", "functions/cancel-order", "functions/undo-redemption",
+		"cmd/shopctl",
+	}
 }
 
 // Report is the result of a run.

@@ -25,7 +25,7 @@ var (
 
 func TestTorture(t *testing.T) {
 	settings := torture.Settings{
-		Programs: testshop.Build(t, torture.Overlay(t), "functions/redeem-voucher", "cmd/shopctl"),
+		Programs: testshop.Build(t, torture.Overlay(t), torture.Packages()...),
 		Seed:     *seed, Duration: *duration, Injections: *injections, Trial: *trial, Round: *round, Progress: t.Output(),
 	}
 	report := torture.Run(t, settings)

@@ -20,19 +20,24 @@ type trial struct {
 	lists  int                // per 100 actions of operators; 0: the usual share
 	busy   bool               // one voucher has many uses and gets many requests
 	access bool               // the shop's server calls, too, while policies, keys and pauses change
+	holds  bool               // clients also check out with codes, order, cancel and undo
 	pause  time.Duration      // between the requests of a client, on average
 }
 
 // The names of trials that are not named after a fault.
 const (
 	accessing  = "changes of access"
+	holding    = "holds, orders and undo"
 	contention = "contention alone"
 	everything = "everything at once"
 )
 
 // trials lists the trials in the order of the report.
 func trials() []trial {
-	all := []trial{{fault: accessing, drawn: faultproxy.Faults(), access: true, pause: 250 * time.Millisecond}} // first: its rounds are the longest
+	all := []trial{ // first those with the longest rounds
+		{fault: holding, drawn: faultproxy.Faults(), counts: faultproxy.Faults(), holds: true, pause: 150 * time.Millisecond},
+		{fault: accessing, drawn: faultproxy.Faults(), access: true, pause: 250 * time.Millisecond},
+	}
 	for _, fault := range faultproxy.Faults() {
 		t := trial{fault: string(fault), drawn: []faultproxy.Fault{fault}, counts: []faultproxy.Fault{fault}}
 		if fault == faultproxy.Unprocessed { // checks read in batches
@@ -78,6 +83,9 @@ func (t trial) plan(random *rand.Rand) plan {
 	p := plan{share: pick(random, 0.15, 0.5, 0.85, 0.95)}
 	if t.access {
 		p.share = pick(random, 0, 0.1, 0.3) // few faults, because the rules judge a change only once its response has come
+	}
+	if t.holds {
+		p.share = pick(random, 0.05, 0.2, 0.5) // few faults, because checkouts expire
 	}
 	p.settings = faultproxy.Settings{
 		Seed:  random.Uint64(),

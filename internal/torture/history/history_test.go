@@ -227,17 +227,19 @@ func TestJudge(t *testing.T) {
 			list(7, 8, history.Redemption{ID: "B", Nick: "alder"}),
 		}},
 	} {
-		t.Run(rule, func(t *testing.T) {
-			verdict, text := history.History{Terms: tt.terms, Operations: tt.is}.Judge(time.Minute)
-			if verdict != tt.want {
-				t.Errorf("%s, want %s\n%s", verdict, tt.want, text)
-			}
-		})
+		t.Run(rule, func(t *testing.T) { wantVerdict(t, tt.want, tt.terms, tt.is) })
+	}
+}
+
+func wantVerdict(t *testing.T, want history.Verdict, terms history.Terms, operations []history.Operation) {
+	t.Helper()
+	if verdict, text := (history.History{Terms: terms, Operations: operations}).Judge(time.Minute); verdict != want {
+		t.Errorf("%s, want %s\n%s", verdict, want, text)
 	}
 }
 
 func TestJudge_TimeIsUp_IsUndecided(t *testing.T) {
-	recorder := history.NewRecorder(history.Terms{MaxUses: 500})
+	recorder := history.NewRecorder(history.Terms{MaxUses: 500}, history.CheckoutTimes{})
 	for range 400 { // each may have redeemed or not: 2^400 possibilities
 		recorder.Call(history.Operation{Ask: history.AskRedeem, Nick: "alder"})
 	}
@@ -248,7 +250,7 @@ func TestJudge_TimeIsUp_IsUndecided(t *testing.T) {
 }
 
 func TestJudge_BrokenHistory_MarksTheOperationsThatDoNotFit(t *testing.T) {
-	recorder := history.NewRecorder(history.Terms{MaxUses: 1})
+	recorder := history.NewRecorder(history.Terms{MaxUses: 1}, history.CheckoutTimes{})
 	recorder.Call(history.Operation{Ask: history.AskRedeem, Nick: "alder"})(history.Answer{Outcome: history.Redeemed, ID: "A"})
 	recorder.Call(history.Operation{Client: 7, Ask: history.AskRedeem, Nick: "birch"})(history.Answer{Outcome: history.Redeemed, ID: "B"})
 	_, text := recorder.History().Judge(time.Minute)

@@ -1,6 +1,7 @@
 // Package history records the requests about one voucher with their responses, and decides by linearizability whether a voucher that
 // keeps the promises of docs/interface.md could have given these responses: recorder.go and operation.go are the record, terms.go
-// says which terms may apply to a request, voucher.go is the model of a voucher, and judge.go runs the checker.
+// says which terms may apply to a request, voucher.go and checkout.go are the model of a voucher and its checkouts, and judge.go runs the
+// checker.
 //
 // It knows only the interface. It must not import any package of this module, so that it cannot share the mistakes of the tested code.
 package history
@@ -76,17 +77,18 @@ func (h History) explain(model porcupine.Model, operations []porcupine.Operation
 	return h.text(unfit)
 }
 
-// request identifies a redemption and its retries. A request without a key is never a retry, so its place identifies it.
+// request identifies a request and its retries. A redemption without a key is never a retry, so its place identifies it.
 type request struct {
-	nick, key string
-	place     int
+	ask           Ask
+	nick, key, of string
+	place         int
 }
 
 func (o Operation) request(place int) request {
-	if o.Key != "" {
+	if o.Key != "" || o.Ask == AskUndo {
 		place = 0
 	}
-	return request{o.Nick, o.Key, place}
+	return request{o.Ask, o.Nick, o.Key, o.Of, place}
 }
 
 // numbers gives each key a number, from 0 on.
@@ -101,11 +103,28 @@ func (n numbers[K]) of(key K) int {
 
 // model returns a model of the voucher, and the history as events of that model.
 func (h History) model() (porcupine.Model, []porcupine.Operation) {
-	maxUses := h.timeline(func(e Edit) *int { return bound(e.MaxUses) })
-	perNick := h.timeline(func(e Edit) *int { return bound(e.MaxUsesPerNick) })
+	m := modelled{
+		History: h,
+		maxUses: h.timeline(func(e Edit) *int { return bound(e.MaxUses) }),
+		perNick: h.timeline(func(e Edit) *int { return bound(e.MaxUsesPerNick) }),
+		nicks:   make(numbers[string]), ids: make(numbers[string]), keys: make(numbers[string]), requests: make(numbers[request]),
+	}
 	disabled := h.timeline(func(e Edit) *int { return truth(e.Disabled) })
-	nicks, ids, requests := make(numbers[string]), make(numbers[string]), make(numbers[request])
-	id := func(id string) redemption { return firstID + redemption(ids.of(id)) }
+	for place, o := range h.Operations {
+		m.nicks.of(o.Nick)
+		switch o.Ask {
+		case AskRedeem:
+			if number := m.requests.of(o.request(place)); number == len(m.nickOf) {
+				m.nickOf = append(m.nickOf, m.nicks.of(o.Nick))
+			}
+		case AskLapse:
+			m.keys.of(o.Key)
+			m.lapses = append(m.lapses, o)
+		case AskHold, AskOrder, AskCancel:
+			m.keys.of(o.Key)
+		default:
+		}
+	}
 	var operations []porcupine.Operation
 	without := h.withoutEffect()
 	for place, o := range h.Operations {
@@ -116,54 +135,107 @@ func (h History) model() (porcupine.Model, []porcupine.Operation) {
 		if o.Outcome == Unknown {
 			until = math.MaxInt64
 		}
-		low, high := perNick.during(o.Called, until)
+		low, high := m.perNick.during(o.Called, until)
 		mayBeEnabled, mayBeDisabled := disabled.during(o.Called, until)
-		judged := judged{nicks.of(o.Nick), o.Nick == "", mayBeEnabled == 0, mayBeDisabled == 1, low, high}
-		var happens event
-		switch o.Ask {
-		case AskRedeem:
-			happens = redeeming{judged, requests.of(o.request(place)), o.Key != "", o.Outcome, id(o.ID)}.happen
-		case AskCheck:
-			low, high := maxUses.during(o.Called, until)
-			happens = checking{judged, low != high, o.Outcome}.happen
-		case AskList:
-			var l listing
-			for _, redemption := range o.Listed {
-				l.nicks, l.ids = append(l.nicks, nicks.of(redemption.Nick)), append(l.ids, id(redemption.ID))
-			}
-			happens = l.happen
-		case AskEdit:
-		}
-		operations = append(operations, porcupine.Operation{ClientId: o.Client, Input: happens, Call: o.Called, Return: until, Metadata: place})
+		judged := judged{m.nicks.of(o.Nick), o.Nick == "", mayBeEnabled == 0, mayBeDisabled == 1, low, high, m.staleAt(o.Called)}
+		operations = append(operations, porcupine.Operation{
+			ClientId: o.Client, Input: m.event(place, o, judged, until), Call: o.Called, Return: until, Metadata: place,
+		})
 	}
-	for _, p := range maxUses[1:] {
-		limit := event(func(v voucher) (voucher, bool) {
+	for _, p := range m.maxUses[1:] {
+		limit := event(func(v voucher) []voucher {
 			v.low, v.high = p.low, p.high
-			return v, true
+			return []voucher{v}
 		})
 		operations = append(operations, porcupine.Operation{Input: limit, Call: p.from, Return: p.from})
 	}
 	created := voucher{
-		low: maxUses[0].low, high: maxUses[0].high, byNick: make([]int, len(nicks)), redeemed: make([]redemption, len(requests)),
+		low: m.maxUses[0].low, high: m.maxUses[0].high, byNick: make([]int, len(m.nicks)),
+		redeemed: make([]redemption, len(m.requests)), undone: make([]bool, len(m.requests)), checkouts: make([]checkout, len(m.keys)),
 	}
-	return porcupine.Model{
-		Init: func() any { return created },
-		Step: func(state, input, _ any) (bool, any) {
-			after, can := input.(event)(state.(voucher)) //nolint:errcheck,forcetypeassert // what Init and Operations hold
-			return can, after
+	model := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{created} },
+		Step: func(state, input, _ any) (after []any) {
+			for _, v := range input.(event)(state.(voucher)) { //nolint:errcheck,forcetypeassert // what Init and Operations hold
+				after = append(after, v)
+			}
+			return after
 		},
 		Equal: func(a, b any) bool { return a.(voucher).equal(b.(voucher)) }, //nolint:errcheck,forcetypeassert // what Init holds
-	}, operations
+	}
+	return model.ToModel(), operations
+}
+
+// modelled is a history that is being modelled.
+type modelled struct {
+	History
+
+	maxUses, perNick timeline
+	nicks, ids, keys numbers[string]
+	requests         numbers[request]
+	nickOf           []int // by request
+	lapses           []Operation
+}
+
+func (m *modelled) id(id string) redemption { return firstID + redemption(m.ids.of(id)) }
+
+// staleAt returns, by key, which checkouts had their time at a tick, or may have had.
+func (m *modelled) staleAt(tick int64) []bool {
+	stale := make([]bool, len(m.keys))
+	for _, lapse := range m.lapses {
+		stale[m.keys.of(lapse.Key)] = lapse.Returned > tick
+	}
+	return stale
+}
+
+// event returns what happens in an operation.
+func (m *modelled) event(place int, o Operation, judged judged, until int64) event {
+	low, high := m.maxUses.during(o.Called, until)
+	shared := m.Terms.MaxUses == 1 || m.Terms.MaxUsesPerNick != None
+	checkout := 0
+	switch o.Ask {
+	case AskHold, AskOrder, AskCancel, AskLapse:
+		checkout = m.keys.of(o.Key)
+	default:
+	}
+	switch o.Ask {
+	case AskRedeem:
+		return redeeming{judged, m.requests.of(o.request(place)), o.Key != "", o.Outcome, m.id(o.ID)}.happen
+	case AskCheck:
+		return checking{judged, low != high, o.Outcome}.happen
+	case AskUndo:
+		return undoing{m.id(o.Of), m.nickOf, o.Outcome}.happen
+	case AskHold:
+		replaced := noCheckout
+		if o.Of != "" {
+			replaced = m.keys.of(o.Of)
+		}
+		return opening{judged, checkout, replaced, shared && o.Nick != "", o.Outcome, m.id(o.ID)}.happen
+	case AskOrder:
+		return ordering{judged, checkout, high, m.Terms.MaxUses != None || m.Terms.MaxUsesPerNick != None, o.Outcome}.happen
+	case AskCancel:
+		return cancelling{checkout, o.Outcome}.happen
+	case AskLapse:
+		return lapsing{checkout}.happen
+	case AskList:
+		var l listing
+		for _, redemption := range o.Listed {
+			l.nicks, l.ids = append(l.nicks, m.nicks.of(redemption.Nick)), append(l.ids, m.id(redemption.ID))
+		}
+		return l.happen
+	default: // edits are in the timelines
+		return nil
+	}
 }
 
 // withoutEffect finds the operations that the checker does not need. The timelines hold the edits already. A denied request says
-// nothing, nor does a check or list without a response. If several requests with the same key got no response, the first stands for
-// all of them. If another request with that key has the outcome Redeemed (not Replayed), that request took the use, and those without a
-// response took none.
+// nothing, nor does a check or list without a response. If several attempts of the same request got no response, the first stands for
+// all of them. If another attempt of a redemption or a checkout has the outcome Redeemed or Held (not Replayed), that one took the use, and
+// those without a response took none.
 func (h History) withoutEffect() map[int]bool {
 	settled := make(map[request]bool)
 	for place, o := range h.Operations {
-		if o.Outcome == Redeemed {
+		if o.Outcome == Redeemed || o.Outcome == Held {
 			settled[o.request(place)] = true
 		}
 	}
@@ -173,7 +245,7 @@ func (h History) withoutEffect() map[int]bool {
 		case o.Ask == AskEdit || o.Outcome == Denied:
 			places[place] = true
 		case o.Outcome != Unknown:
-		case o.Ask != AskRedeem:
+		case o.Ask == AskCheck || o.Ask == AskList:
 			places[place] = true
 		default:
 			places[place] = settled[o.request(place)]

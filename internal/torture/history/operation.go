@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // None is the value of a limit that does not limit.
@@ -30,7 +31,12 @@ const (
 	AskRedeem Ask = "redeem"
 	AskCheck  Ask = "check"
 	AskEdit   Ask = "edit"
-	AskList   Ask = "list" // of all stored redemptions, while nothing else is in flight
+	AskList   Ask = "list"   // of all stored redemptions that are not undone, while nothing else is in flight
+	AskHold   Ask = "hold"   // a checkout with the code
+	AskOrder  Ask = "order"  // of a checkout
+	AskCancel Ask = "cancel" // an order
+	AskUndo   Ask = "undo"   // a redemption
+	AskLapse  Ask = "lapse"  // a checkout's time passes: from when it expires until a use that it holds must be free
 )
 
 // Outcome says what is known about the effect of an operation.
@@ -40,11 +46,21 @@ type Outcome string
 const (
 	Unknown    Outcome = "unknown"    // no response, or one that leaves open whether it is applied now, later or never
 	Redeemed   Outcome = "redeemed"   // 200
-	Replayed   Outcome = "replayed"   // 200 with Idempotency-Replayed
+	Replayed   Outcome = "replayed"   // 200 with Idempotency-Replayed, of a redemption or a checkout
 	Redeemable Outcome = "redeemable" // 200 to a check
-	Refused    Outcome = "refused"    // 404
+	Refused    Outcome = "refused"    // 404, or 409 at a checkout
 	Denied     Outcome = "denied"     // refused whatever the voucher's state, so the request has no effect
-	Done       Outcome = "done"       // of an edit or a list
+	Done       Outcome = "done"       // of an edit, a list or a lapse
+
+	Held           Outcome = "held"            // 200 to a checkout
+	KeyInUse       Outcome = "key in use"      // 422: the checkout with this key was ordered or replaced
+	NotReplaceable Outcome = "not replaceable" // 400: the checkout to replace was ordered or replaced
+	Ordered        Outcome = "ordered"         // 200, whether it was ordered now or before
+	Expired        Outcome = "expired"         // 409: the checkout has lost its use
+	Replaced       Outcome = "replaced"        // 409: another checkout replaced this one
+	Cancelled      Outcome = "cancelled"       // 200 to a cancellation, 409 to an order
+	NotOrdered     Outcome = "not ordered"     // 404 to a cancellation
+	Undone         Outcome = "undone"          // 200 to an undo, 409 to the redemption's request
 )
 
 // Operation is one request and its response.
@@ -54,16 +70,20 @@ type Operation struct {
 	Called, Returned int64
 	Client           int
 	Ask              Ask
-	// Nick is the nick as it is compared, or empty. Key is the idempotency key, or empty; a check ignores it.
+	// Nick is the nick as it is compared, or empty. Key is the idempotency key, or empty; a check ignores it. An order, a cancellation
+	// and a lapse have the key of their checkout.
 	Nick, Key string
-	Edit      Edit
+	// Of is the ID of the redemption to undo, or the key of the checkout that a new one replaces.
+	Of   string
+	Edit Edit
 	Answer
 }
 
 // Answer is what the response of an operation says.
 type Answer struct {
 	Outcome Outcome
-	ID      string       // of a redemption
+	ID      string       // of a redemption or a checkout
+	Expires time.Time    // of a checkout
 	Listed  []Redemption // of a list
 }
 
@@ -81,6 +101,12 @@ func (o Operation) String() string {
 	switch o.Ask {
 	case AskRedeem, AskCheck:
 		fmt.Fprintf(&b, " nick=%q key=%q", o.Nick, o.Key)
+	case AskHold:
+		fmt.Fprintf(&b, " nick=%q key=%q replaces=%q", o.Nick, o.Key, o.Of)
+	case AskOrder, AskCancel, AskLapse:
+		fmt.Fprintf(&b, " key=%q", o.Key)
+	case AskUndo:
+		fmt.Fprintf(&b, " of %s", o.Of)
 	case AskEdit:
 		b.WriteString(o.Edit.String())
 	case AskList:

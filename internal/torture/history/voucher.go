@@ -7,9 +7,11 @@ type voucher struct {
 	// low and high bound the limit; they differ while the limit is edited. A request takes a use from what is left at that very
 	// moment, whatever it read before: a lowered limit also applies to requests that are in flight.
 	low, high int
-	used      int
+	used      int // redemptions that are not undone
 	byNick    []int
 	redeemed  []redemption // by request
+	undone    []bool       // by request
+	checkouts []checkout   // by key
 }
 
 // redemption is a number that replaces a redemption's ID.
@@ -21,9 +23,17 @@ const (
 	firstID
 )
 
-// event happens to a voucher at one moment between the call and the return of an operation. It returns the voucher afterwards, and
-// whether the outcome of the operation is possible for this voucher.
-type event func(v voucher) (after voucher, can bool)
+// event happens to a voucher at one moment between the call and the return of an operation. It returns what the voucher may be
+// afterwards: nothing if the outcome of the operation is impossible for this voucher.
+type event func(v voucher) (after []voucher)
+
+// stays is the result of an event that changes nothing.
+func (v voucher) stays(can bool) []voucher {
+	if !can {
+		return nil
+	}
+	return []voucher{v}
+}
 
 // judged holds the terms that may apply to a request at any moment from its call to its return.
 type judged struct {
@@ -31,20 +41,35 @@ type judged struct {
 	anonymous               bool
 	enabled, disabled       bool
 	perNickLow, perNickHigh int // unlimited: no nick is needed
+	// stale reports, by key, whether a checkout had its time when the request was called. The request may be judged as of then, and
+	// so be refused because of a hold that has lapsed since. It takes nothing on that account.
+	stale []bool
 }
 
+// gets reports whether the voucher has a free use that the request may take.
+func (j judged) gets(v voucher) bool { return j.redeems(v) && v.used+v.held(nil) < v.high }
+
 // redeems reports whether the terms may let the request redeem.
-func (j judged) redeems(v voucher) bool { return j.enabled && j.taken(v) < j.perNickHigh }
+func (j judged) redeems(v voucher) bool { return j.enabled && j.taken(v, nil) < j.perNickHigh }
 
 // refuses reports whether the terms may refuse the request.
-func (j judged) refuses(v voucher) bool { return j.disabled || j.taken(v) >= j.perNickLow }
+func (j judged) refuses(v voucher) bool { return j.disabled || j.isTaken(v) }
 
-// taken returns how many uses the request's nick has taken. A request without a nick cannot take any if a nick is needed.
-func (j judged) taken(v voucher) int {
-	if j.anonymous && j.perNickHigh != unlimited {
+// isTaken reports whether the request may find no free use.
+func (j judged) isTaken(v voucher) bool {
+	return j.taken(v, j.stale) >= j.perNickLow || v.used+v.held(j.stale) >= v.low
+}
+
+// taken returns how many uses the request's nick has taken, holds included. A request without a nick cannot take any if a nick is
+// needed.
+func (j judged) taken(v voucher, stale []bool) int {
+	if j.perNickHigh == unlimited {
+		return v.byNick[j.nick]
+	}
+	if j.anonymous {
 		return j.perNickHigh
 	}
-	return v.byNick[j.nick]
+	return v.byNick[j.nick] + v.heldBy(j.nick, stale)
 }
 
 type redeeming struct {
@@ -56,36 +81,40 @@ type redeeming struct {
 	id      redemption // of the response
 }
 
-func (r redeeming) happen(v voucher) (voucher, bool) {
-	has := v.redeemed[r.request]
-	free := r.redeems(v) && v.used < v.high
+func (r redeeming) happen(v voucher) []voucher {
+	has, undone := v.redeemed[r.request], v.undone[r.request]
 	switch r.outcome {
 	case Redeemed:
-		if has == none && free && !slices.Contains(v.redeemed, r.id) {
-			return v.take(r, r.id), true
+		if has == none && r.gets(v) && !slices.Contains(v.redeemed, r.id) {
+			return []voucher{v.take(r, r.id)}
 		}
 	case Replayed: // the first replay shows the ID of a redemption whose response was lost
-		if r.keyed && has == unseen {
-			return v.record(r, r.id), !slices.Contains(v.redeemed, r.id)
+		if r.keyed && has == unseen && !slices.Contains(v.redeemed, r.id) {
+			return []voucher{v.record(r, r.id)}
 		}
-		return v, r.keyed && has == r.id
+		return v.stays(r.keyed && has == r.id && !undone)
 	case Refused:
-		return v, has == none && (r.refuses(v) || v.used >= v.low)
+		return v.stays(has == none && r.refuses(v))
+	case Undone:
+		return v.stays(undone)
 	case Unknown: // a request that is never applied is placed after the end of the history
-		if has == none && free {
-			return v.take(r, unseen), true
+		if has == none && r.gets(v) {
+			return []voucher{v.take(r, unseen)}
 		}
-		return v, true
-	case Redeemable, Done, Denied: // outcomes of a check, an edit or a list; denied requests are left out
+		return []voucher{v}
+	default: // outcomes of other operations; denied requests are left out
 	}
-	return v, false
+	return nil
 }
 
-func (v voucher) take(r redeeming, id redemption) voucher {
-	v.used++
+func (v voucher) take(r redeeming, id redemption) voucher { return v.count(r.nick, 1).record(r, id) }
+
+// count adds to the uses that are redeemed.
+func (v voucher) count(nick, uses int) voucher {
+	v.used += uses
 	v.byNick = slices.Clone(v.byNick)
-	v.byNick[r.nick]++
-	return v.record(r, id)
+	v.byNick[nick] += uses
+	return v
 }
 
 func (v voucher) record(r redeeming, id redemption) voucher {
@@ -102,29 +131,52 @@ type checking struct {
 	outcome     Outcome
 }
 
-func (c checking) happen(v voucher) (voucher, bool) {
+func (c checking) happen(v voucher) []voucher {
 	if c.outcome == Redeemable {
-		return v, c.redeems(v) && (v.used < v.high || c.limitEdited)
+		return v.stays(c.redeems(v) && (c.limitEdited || c.gets(v)))
 	}
-	return v, c.refuses(v) || v.used >= v.low || c.limitEdited
+	return v.stays(c.refuses(v) || c.limitEdited)
 }
 
-// listing is a list of all stored redemptions, made while nothing else was in flight.
+// undoing is the undoing of a redemption.
+type undoing struct {
+	id      redemption
+	nicks   []int // of the requests
+	outcome Outcome
+}
+
+func (u undoing) happen(v voucher) []voucher {
+	request := slices.Index(v.redeemed, u.id)
+	if request < 0 || v.undone[request] {
+		return v.stays(request >= 0 || u.outcome == Unknown)
+	}
+	v = v.count(u.nicks[request], -1)
+	v.undone = slices.Clone(v.undone)
+	v.undone[request] = true
+	return []voucher{v}
+}
+
+// listing is a list of all stored redemptions that are not undone, made while nothing else was in flight.
 type listing struct {
 	nicks []int
 	ids   []redemption
 }
 
-func (l listing) happen(v voucher) (voucher, bool) {
+func (l listing) happen(v voucher) []voucher {
 	byNick := make([]int, len(v.byNick))
 	for _, nick := range l.nicks {
 		byNick[nick]++
 	}
-	isMissing := func(id redemption) bool { return id >= firstID && !slices.Contains(l.ids, id) }
-	return v, slices.Equal(v.byNick, byNick) && !slices.ContainsFunc(v.redeemed, isMissing)
+	for request, id := range v.redeemed {
+		if id >= firstID && slices.Contains(l.ids, id) == v.undone[request] {
+			return nil
+		}
+	}
+	return v.stays(slices.Equal(v.byNick, byNick))
 }
 
 func (v voucher) equal(other voucher) bool {
 	return v.low == other.low && v.high == other.high && v.used == other.used &&
-		slices.Equal(v.byNick, other.byNick) && slices.Equal(v.redeemed, other.redeemed)
+		slices.Equal(v.byNick, other.byNick) && slices.Equal(v.redeemed, other.redeemed) && slices.Equal(v.undone, other.undone) &&
+		slices.Equal(v.checkouts, other.checkouts)
 }

@@ -1,0 +1,321 @@
+package torture
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	mathrand "math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/internal/torture/history"
+)
+
+// purchase is a checkout with a target's code. Everything but ID and expires stays as it was first sent.
+type purchase struct {
+	key, nick string
+	replaces  *purchase // or nil
+	abandoned bool      // the shopper does not pay in time
+	first     time.Time // when it was first sent
+
+	id      string // guarded by the target's mu, as is expires; empty: not known
+	expires time.Time
+}
+
+// retriedFor is how long a checkout is retried. The last retry is received before the checkout expires: then its key would make another.
+const retriedFor = checkoutLifetime - longestRequest - time.Second
+
+// longestRequest is how long a function takes at most.
+const longestRequest = 5 * time.Second
+
+// prepareHolds creates a key of the shop's server, because the holds of strangers are limited by their address.
+func (r *round) prepareHolds(tb testing.TB) {
+	tb.Helper()
+	key, _, err := r.calm.CreateKey(tb.Context(), "till", time.Time{}, rand.Reader, time.Now())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.addKey(key, newRule("", true))
+}
+
+// buy sends a request about a checkout, an order or an undo. It reports whether there was one to send.
+func (c *client) buy(tb testing.TB, t *target) bool {
+	tb.Helper()
+	switch lot := c.random.IntN(100); {
+	case lot < 35:
+		return c.checkOut(tb, t)
+	case lot < 75:
+		return c.pay(tb, t)
+	case lot < 85:
+		if p := t.purchase(c.random, isMade); p != nil {
+			c.finish(tb, t, "cancel "+p.id, func() history.Outcome { return c.cancel(tb, c.number, t, p) })
+			return true
+		}
+	case lot < 92:
+		if id, has := t.redemption(c.random); has {
+			c.finish(tb, t, "undo "+id, func() history.Outcome { return c.undo(tb, c.number, t, id) })
+			return true
+		}
+	}
+	return false
+}
+
+// checkOut makes a checkout, or repeats one whose ID is not known.
+func (c *client) checkOut(tb testing.TB, t *target) bool {
+	tb.Helper()
+	p := t.purchase(c.random, func(p *purchase) bool { return p.id == "" && time.Since(p.first) < retriedFor })
+	if p == nil || c.random.IntN(2) == 0 {
+		if time.Until(c.end) < checkoutLifetime+usesFree || !t.count(&t.holds) {
+			return false
+		}
+		p = &purchase{key: fmt.Sprintf("order-%016x", c.random.Uint64()), abandoned: c.random.IntN(3) == 0, first: time.Now()}
+		if t.perNick || c.random.IntN(3) > 0 {
+			p.nick = pick(c.random, nicks()...)
+		}
+		if c.random.IntN(4) == 0 {
+			if p.replaces = t.purchase(c.random, isMade); p.replaces != nil {
+				p.nick = p.replaces.nick
+			}
+		}
+		t.start(p)
+	}
+	for range 1 + c.random.IntN(3) {
+		if c.open(tb, t, p) != history.Unknown || time.Since(p.first) >= retriedFor {
+			break
+		}
+	}
+	return true
+}
+
+func isMade(p *purchase) bool { return p.id != "" }
+
+// pay orders a checkout. It prefers one that is about to lapse, and then waits for the moment at which its use may pass on.
+func (c *client) pay(tb testing.TB, t *target) bool {
+	tb.Helper()
+	const soon = time.Second
+	p := t.purchase(c.random, func(p *purchase) bool {
+		left := time.Until(p.expires)
+		return isMade(p) && -usesFree < left && left < soon
+	})
+	if p != nil && c.random.IntN(2) == 0 {
+		time.Sleep(time.Until(p.expires) + time.Duration(c.random.Int64N(int64(usesFree+usesFree/2))))
+	} else if p = t.purchase(c.random, func(p *purchase) bool { return isMade(p) && (!p.abandoned || time.Now().After(p.expires)) }); p == nil {
+		return false
+	}
+	c.finish(tb, t, "order "+p.id, func() history.Outcome { return c.order(tb, c.number, t, p) })
+	return true
+}
+
+// finish sends a request that a client may repeat, up to three times while its outcome is unknown. If that remains so, the overseer
+// repeats it.
+func (r *round) finish(tb testing.TB, t *target, what string, request func() history.Outcome) {
+	tb.Helper()
+	for range 3 {
+		outcome := request()
+		t.note(what, request, outcome)
+		if outcome != history.Unknown || time.Now().After(r.end) {
+			return
+		}
+	}
+}
+
+// open sends a checkout.
+func (c *client) open(tb testing.TB, t *target, p *purchase) history.Outcome {
+	tb.Helper()
+	query := url.Values{"code": {t.typed(c.random)}}
+	if p.nick != "" {
+		query.Set("nick", spelled(c.random, p.nick))
+	}
+	asked := history.Operation{Client: c.number, Ask: history.AskHold, Nick: p.nick, Key: p.key}
+	if p.replaces != nil {
+		query.Set("replaces", p.replaces.id)
+		asked.Of = p.replaces.key
+	}
+	returned := t.recorder.Call(asked)
+	got := c.call(tb, c.keys()[0], http.MethodGet, "/checkout/coins/500?"+query.Encode(), nil, p.key)
+	answer := c.judgeCheckout(t, p, got)
+	returned(answer)
+	t.learnCheckout(p, answer)
+	return answer.Outcome
+}
+
+func (r *round) judgeCheckout(t *target, p *purchase, got response) history.Answer {
+	if got.status != http.StatusOK {
+		return history.Answer{Outcome: r.judgeProblem(t, got, map[string]history.Outcome{
+			"409 code-refused": history.Refused, "400 malformed-request": history.NotReplaceable, "422 idempotency-key-in-use": history.KeyInUse,
+		})}
+	}
+	var made struct {
+		ID, Status, Code, Nick string
+		ExpiresAt              time.Time
+		Discount               struct{ Minor int64 }
+	}
+	err := json.Unmarshal(got.body, &made)
+	if err != nil || made.ID == "" || made.Status != "open" || made.Code != t.written || !strings.EqualFold(made.Nick, p.nick) ||
+		made.ExpiresAt.IsZero() || made.Discount.Minor != 99 { // 20 % of 4.99
+		r.violate("%s: not a checkout for %q: %s", t.written, p.nick, got)
+	}
+	r.judgeBody(t, made.ID, got)
+	outcome := history.Held
+	if got.header.Get("Idempotency-Replayed") != "" {
+		outcome = history.Replayed
+	}
+	return history.Answer{Outcome: outcome, ID: made.ID, Expires: made.ExpiresAt}
+}
+
+// order places the order of a checkout.
+func (r *round) order(tb testing.TB, client int, t *target, p *purchase) history.Outcome {
+	tb.Helper()
+	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskOrder, Nick: p.nick, Key: p.key})
+	got := r.call(tb, r.keys()[0], http.MethodPost, "/orders", map[string]any{
+		"checkout": p.id, "payment": map[string]string{"provider": "stripe", "reference": "pi_" + p.key[len("order-"):]},
+	}, "")
+	outcome := history.Ordered
+	if got.status != http.StatusOK {
+		outcome = r.judgeProblem(t, got, map[string]history.Outcome{
+			"409 checkout-expired": history.Expired, "409 checkout-replaced": history.Replaced, "409 order-cancelled": history.Cancelled,
+		})
+	} else {
+		r.judgeStatus(t, got, p.id, "placed")
+	}
+	returned(history.Answer{Outcome: outcome})
+	return outcome
+}
+
+// cancel cancels the order of a checkout, if there is one.
+func (r *round) cancel(tb testing.TB, client int, t *target, p *purchase) history.Outcome {
+	tb.Helper()
+	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskCancel, Nick: p.nick, Key: p.key})
+	got := r.call(tb, r.keys()[0], http.MethodPost, "/orders/"+p.id+"/cancel", map[string]any{"reason": "chargeback"}, "")
+	outcome := history.Cancelled
+	if got.status != http.StatusOK {
+		outcome = r.judgeProblem(t, got, map[string]history.Outcome{"404 not-found": history.NotOrdered})
+	} else {
+		r.judgeStatus(t, got, p.id, "cancelled")
+	}
+	returned(history.Answer{Outcome: outcome})
+	return outcome
+}
+
+// undo undoes a redemption.
+func (r *round) undo(tb testing.TB, client int, t *target, id string) history.Outcome {
+	tb.Helper()
+	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskUndo, Of: id})
+	body := map[string]any{"code": t.written, "reason": "granted twice"}
+	got := r.call(tb, r.keys()[0], http.MethodPost, "/redemptions/"+id+"/undo", body, "")
+	outcome := history.Undone
+	if got.status != http.StatusOK {
+		outcome = r.judgeProblem(t, got, nil)
+	} else {
+		r.judgeStatus(t, got, id, "undone")
+	}
+	returned(history.Answer{Outcome: outcome})
+	return outcome
+}
+
+// judgeStatus checks that a response shows what has an ID, with a status.
+func (r *round) judgeStatus(t *target, got response, id, status string) {
+	var shown struct{ ID, Status, Code string }
+	if err := json.Unmarshal(got.body, &shown); err != nil || shown.ID != id || shown.Status != status || shown.Code != t.written {
+		r.violate("%s: not %s with the status %s: %s", t.written, id, status, got)
+	}
+}
+
+// judgeProblem reads a response to the shop's server that is not 200: one of the problems, or a 503.
+func (r *round) judgeProblem(t *target, got response, problems map[string]history.Outcome) history.Outcome {
+	var problem struct{ Type, Reason, Parameter string }
+	err := json.Unmarshal(got.body, &problem)
+	name := strings.TrimPrefix(problem.Type, "urn:problem:shopfront:")
+	outcome, is := problems[fmt.Sprint(got.status, " ", name)]
+	if !is {
+		if outcome = r.judgeOther(t, got); outcome == history.Unknown {
+			return outcome
+		}
+	}
+	if err != nil || !is || (outcome == history.Refused) != (problem.Reason != "") || (outcome == history.NotReplaceable) != (problem.Parameter == "replaces") {
+		r.violate("%s: wrong response %s", t.written, got)
+	}
+	if outcome == history.Refused {
+		r.mu.Lock()
+		r.outcome.row.Refusals++
+		r.mu.Unlock()
+	}
+	return outcome
+}
+
+// purchase picks a checkout of the target, or returns nil.
+func (t *target) purchase(random *mathrand.Rand, is func(*purchase) bool) *purchase {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var fit []*purchase
+	for _, p := range t.purchases {
+		if is(p) {
+			fit = append(fit, p)
+		}
+	}
+	if len(fit) == 0 {
+		return nil
+	}
+	return pick(random, fit...)
+}
+
+func (t *target) start(p *purchase) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.purchases = append(t.purchases, p)
+}
+
+// learnCheckout records what a response says about a checkout.
+func (t *target) learnCheckout(p *purchase, answer history.Answer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if answer.ID != "" && p.id == "" {
+		p.id, p.expires = answer.ID, answer.Expires
+	}
+	t.lapsed = time.Now().Add(checkoutLifetime + usesFree)
+}
+
+// redemption picks a redemption to undo. From then on lists may miss it, or have it twice, because undoing moves it.
+func (t *target) redemption(random *mathrand.Rand) (id string, has bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.redeemed) == 0 {
+		return "", false
+	}
+	id = pick(random, t.redeemed...)
+	t.undone[id] = true
+	return id, true
+}
+
+// note records whether the overseer must repeat a request.
+func (t *target) note(what string, request func() history.Outcome, outcome history.Outcome) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if outcome == history.Unknown {
+		t.unfinished[what] = request
+	} else {
+		delete(t.unfinished, what)
+	}
+}
+
+// finishAll repeats the requests of unknown outcome, and waits until every hold has lapsed.
+func (r *round) finishAll() {
+	for _, t := range r.vouchers {
+		for _, request := range t.unfinished { // no client is left
+			r.insist(request)
+		}
+	}
+	for _, t := range r.vouchers {
+		time.Sleep(time.Until(t.lapsed))
+	}
+}
+
+// isUndone reports whether somebody tried to undo a redemption.
+func (t *target) isUndone(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.undone[id]
+}

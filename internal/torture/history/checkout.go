@@ -1,0 +1,242 @@
+package history
+
+import "slices"
+
+// checkout is the state of a checkout with the voucher's code.
+type checkout struct {
+	status status
+	id     redemption // a number that replaces its ID
+	nick   int
+	lapsed bool // its time has passed
+	// hold is the checkout that took the use: another one if this checkout shares a hold. A hold lasts until all its checkouts have
+	// lapsed. Spent is of the checkout that took the use: an order has redeemed it.
+	hold  int
+	spent bool
+}
+
+type status uint8
+
+const (
+	unmade status = iota
+	open
+	ordered
+	cancelled
+	replaced
+)
+
+// noCheckout is a place at which there is no checkout.
+const noCheckout = -1
+
+// lasts reports whether a hold has not ended. If stale is not nil, it names checkouts that have not lapsed either.
+func (v voucher) lasts(hold int, stale []bool) bool {
+	for place, c := range v.checkouts {
+		if c.status != unmade && c.hold == hold && (!c.lapsed || stale != nil && stale[place]) {
+			return !v.checkouts[hold].spent
+		}
+	}
+	return false
+}
+
+// held counts the holds that last, and heldBy those of a nick.
+func (v voucher) held(stale []bool) int {
+	return v.countHolds(func(hold int) bool { return v.lasts(hold, stale) })
+}
+
+func (v voucher) heldBy(nick int, stale []bool) int {
+	return v.countHolds(func(hold int) bool { return v.checkouts[hold].nick == nick && v.lasts(hold, stale) })
+}
+
+func (v voucher) countHolds(counts func(hold int) bool) int {
+	n := 0
+	for hold := range v.checkouts {
+		if v.isHold(hold) && counts(hold) {
+			n++
+		}
+	}
+	return n
+}
+
+// isHold reports whether a checkout took the use that it holds.
+func (v voucher) isHold(place int) bool {
+	return v.checkouts[place].status != unmade && v.checkouts[place].hold == place
+}
+
+// change returns the voucher with a changed checkout.
+func (v voucher) change(place int, to func(c *checkout)) voucher {
+	v.checkouts = slices.Clone(v.checkouts)
+	to(&v.checkouts[place])
+	return v
+}
+
+func (v voucher) hasStatus(place int, any ...status) bool {
+	return place != noCheckout && slices.Contains(any, v.checkouts[place].status)
+}
+
+// opening makes a checkout.
+type opening struct {
+	judged
+
+	place    int
+	replaces int  // or noCheckout
+	shares   bool // it may share a hold of its nick
+	outcome  Outcome
+	id       redemption // of the checkout
+}
+
+func (o opening) happen(v voucher) []voucher {
+	c := v.checkouts[o.place]
+	isNew := func(id redemption) bool {
+		return !slices.ContainsFunc(v.checkouts, func(c checkout) bool { return c.id == id })
+	}
+	switch o.outcome {
+	case Held:
+		if c.status == unmade && isNew(o.id) {
+			return o.open(v, o.id)
+		}
+	case Replayed: // the first replay shows the ID of a checkout whose response was lost
+		if c.status == open && c.id == unseen && isNew(o.id) {
+			return []voucher{v.change(o.place, func(c *checkout) { c.id = o.id })}
+		}
+		return v.stays(c.status == open && c.id == o.id)
+	case KeyInUse:
+		return v.stays(c.status != unmade && c.status != open)
+	case NotReplaceable:
+		return v.stays(c.status == unmade && v.hasStatus(o.replaces, ordered, cancelled, replaced))
+	case Refused:
+		mustRefuse := o.disabled || o.anonymous && o.perNickHigh != unlimited
+		return v.stays(c.status == unmade && (mustRefuse || o.isTaken(v) && len(o.sharable(v)) == 0))
+	case Unknown: // a checkout whose time has passed before it is made changes nothing
+		if c.status == unmade && !c.lapsed {
+			if made := o.open(v, unseen); len(made) > 0 {
+				return made
+			}
+		}
+		return []voucher{v}
+	default:
+	}
+	return nil
+}
+
+// sharable lists the holds that the checkout may share: that of the checkout that it replaces, or one of its nick.
+func (o opening) sharable(v voucher) []int {
+	own := o.own(v, nil)
+	for _, hold := range own {
+		if o.continues(v, hold) {
+			return []int{hold}
+		}
+	}
+	return own
+}
+
+// own lists the holds that last and are those of the nick, or of the checkout that is replaced; stale is as in lasts.
+func (o opening) own(v voucher, stale []bool) []int {
+	var holds []int
+	for hold, c := range v.checkouts {
+		if v.isHold(hold) && v.lasts(hold, stale) && (o.shares && c.nick == o.nick || o.continues(v, hold)) {
+			holds = append(holds, hold)
+		}
+	}
+	return holds
+}
+
+// continues reports whether a hold is that of the checkout which is replaced.
+func (o opening) continues(v voucher, hold int) bool {
+	return o.replaces != noCheckout && v.checkouts[o.replaces].status != unmade && v.checkouts[o.replaces].hold == hold
+}
+
+// open makes the checkout, if it can. It gets the use of the checkout that it replaces. Else it shares a hold of its nick or, if a use is
+// free, takes that; that may be the use of a hold which has lapsed meanwhile, and which it makes last longer.
+func (o opening) open(v voucher, id redemption) []voucher {
+	if !o.enabled || o.replaces != noCheckout && !v.hasStatus(o.replaces, open) {
+		return nil
+	}
+	holds := o.sharable(v)
+	if o.gets(v) && (len(holds) == 0 || !o.continues(v, holds[0])) {
+		holds = append(holds, o.place)
+		for _, hold := range o.own(v, o.stale) {
+			if !v.lasts(hold, nil) {
+				holds = append(holds, hold)
+			}
+		}
+	}
+	var made []voucher
+	for _, hold := range holds {
+		after := v.change(o.place, func(c *checkout) { *c = checkout{status: open, id: id, nick: o.nick, lapsed: c.lapsed, hold: hold} })
+		if o.replaces != noCheckout {
+			after = after.change(o.replaces, func(c *checkout) { c.status = replaced })
+		}
+		made = append(made, after)
+	}
+	return made
+}
+
+// ordering orders a checkout.
+type ordering struct {
+	judged
+
+	place   int
+	high    int  // the highest limit while the order is in flight
+	limited bool // somebody else can take the use of a hold that has lapsed
+	outcome Outcome
+}
+
+func (o ordering) happen(v voucher) []voucher {
+	c := v.checkouts[o.place]
+	switch o.outcome {
+	case Ordered:
+		if c.status == open {
+			return o.order(v)
+		}
+		return v.stays(c.status == ordered)
+	case Replaced:
+		return v.stays(c.status == replaced)
+	case Cancelled:
+		return v.stays(c.status == cancelled)
+	case Expired:
+		return v.stays(c.status == open && (v.checkouts[c.hold].spent || o.limited && !v.lasts(c.hold, nil)))
+	case Unknown: // an order that is never placed comes after the end of the history
+		if made := o.order(v); c.status == open && len(made) > 0 {
+			return made
+		}
+		return []voucher{v}
+	default:
+	}
+	return nil
+}
+
+// order redeems the hold, even if it has lapsed, unless somebody else took the use: then no use is free.
+func (o ordering) order(v voucher) []voucher {
+	c := v.checkouts[o.place]
+	o.nick, o.anonymous = c.nick, false
+	isFree := o.taken(v, nil) < o.perNickHigh && v.used+v.held(nil) < o.high
+	if v.checkouts[c.hold].spent || !v.lasts(c.hold, nil) && !isFree {
+		return nil
+	}
+	v = v.count(c.nick, 1).change(c.hold, func(c *checkout) { c.spent = true })
+	return []voucher{v.change(o.place, func(c *checkout) { c.status = ordered })}
+}
+
+// cancelling cancels an order, and undoes its redemption.
+type cancelling struct {
+	place   int
+	outcome Outcome
+}
+
+func (c cancelling) happen(v voucher) []voucher {
+	switch status := v.checkouts[c.place].status; {
+	case c.outcome == NotOrdered:
+		return v.stays(status != ordered && status != cancelled)
+	case status == ordered:
+		v = v.count(v.checkouts[c.place].nick, -1)
+		return []voucher{v.change(c.place, func(c *checkout) { c.status = cancelled })}
+	default:
+		return v.stays(status == cancelled || c.outcome == Unknown)
+	}
+}
+
+// lapsing is the moment at which a checkout's time has passed.
+type lapsing struct{ place int }
+
+func (l lapsing) happen(v voucher) []voucher {
+	return []voucher{v.change(l.place, func(c *checkout) { c.lapsed = true })}
+}
