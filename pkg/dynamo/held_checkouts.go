@@ -107,12 +107,12 @@ func (h *holding) keep(old table.Item) error {
 func (s *HeldCheckouts) hold(ctx context.Context, h *holding, free *freeUse) ([]action, error) {
 	shared, canShare := h.Shared(h.Voucher, h.Uses)
 	if canShare && h.Replaces != nil && h.Replaces.Hold != nil && h.Replaces.Hold.ID == shared.ID {
-		return s.share(h, shared)
+		return s.share(ctx, h, shared)
 	}
 	taken, err := s.take(ctx, h, free)
 	reason, _ := voucher.IsRefusal(err)
 	if canShare && (reason == voucher.ReasonUsedUp || reason == voucher.ReasonNickLimit) {
-		return s.share(h, shared)
+		return s.share(ctx, h, shared)
 	}
 	return taken, err
 }
@@ -123,7 +123,7 @@ func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]
 	if err := cmp.Or(h.Voucher.Refuse(request), h.Voucher.RefuseNick(h.Uses, request.At)); err != nil {
 		return nil, err
 	}
-	hold := &voucher.Hold{Kind: kind, ID: h.Claim.RedemptionID, Counter: noCounter, Until: h.until}
+	hold := &voucher.Hold{Kind: kind, ID: h.Claim.RedemptionID, Counter: table.NoCounter, Until: h.until}
 	h.kept.Hold = hold
 	var actions []action
 	switch kind {
@@ -152,12 +152,9 @@ func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]
 			actions = append(actions, updating(s.table, call, nil))
 		}
 	}
-	counted, err := s.countForSource(ctx, h)
+	counted, err := s.countForSource(ctx, h, hold.Until, time.Time{})
 	return append(actions, counted...), err
 }
-
-// noCounter is the counter of a hold whose use no counter counts.
-const noCounter = -1
 
 // inserting is the action that stores a counted hold.
 func (s *HeldCheckouts) inserting(request voucher.Request, hold voucher.Hold) action {
@@ -170,7 +167,7 @@ func (s *HeldCheckouts) inserting(request voucher.Request, hold voucher.Hold) ac
 
 // share returns the actions that let the checkout share a live hold, which then lasts at least as long as a new one. Only one of the
 // checkouts that share a hold can be ordered.
-func (s *HeldCheckouts) share(h *holding, shared voucher.Hold) ([]action, error) {
+func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Hold) ([]action, error) {
 	request := h.Claim.Request
 	if err := h.Voucher.RefuseShare(request); err != nil {
 		return nil, err
@@ -202,14 +199,19 @@ func (s *HeldCheckouts) share(h *holding, shared voucher.Hold) ([]action, error)
 	case len(actions) == 0:
 		actions = append(actions, requiring(s.table, table.HoldKey(request.Customer, request.Code, shared)))
 	}
-	return actions, nil
+	if longer.Until.Equal(shared.Until) {
+		return actions, nil
+	}
+	counted, err := s.countForSource(ctx, h, longer.Until, shared.Until)
+	return append(actions, counted...), err
 }
 
 // sourceRetention is how long the item of a source is stored after its last hold has lapsed.
 const sourceRetention = time.Hour
 
-// countForSource returns the action that adds the new hold to the live holds of the source, or a *checkout.TooManyHoldsError.
-func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding) ([]action, error) {
+// countForSource returns the action that adds a hold to the live holds of the source, or a *checkout.TooManyHoldsError. A hold that was
+// made longer takes the place of the one that lapsed at was, if that is the source's own.
+func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding, until, was time.Time) ([]action, error) {
 	if h.Source == "" {
 		return nil, nil
 	}
@@ -218,11 +220,14 @@ func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding) ([]actio
 	if err != nil {
 		return nil, err
 	}
-	live := []int64{h.until.UnixMilli()}
+	live := []int64{until.UnixMilli()}
 	for field := range strings.FieldsSeq(it.Str(table.AttrLapses)) {
-		if until, err := strconv.ParseInt(field, 36, 64); err == nil && until > h.Claim.At.UnixMilli() {
-			live = append(live, until)
+		if lapse, err := strconv.ParseInt(field, 36, 64); err == nil && lapse > h.Claim.At.UnixMilli() {
+			live = append(live, lapse)
 		}
+	}
+	if own := slices.Index(live, was.UnixMilli()); own > 0 {
+		live = slices.Delete(live, own, own+1)
 	}
 	slices.Sort(live)
 	if len(live) > checkout.MaxHoldsPerSource {

@@ -520,9 +520,11 @@ func (f *fair) takeTheRest() {
 	}
 	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(f.setup, simulatedVouchers, f.random.Int64N), Random: f.random}
 	for taken := 0; ; taken++ {
-		_, _, err := redeemer.Redeem(f.t.Context(), voucher.Request{
-			Customer: emberforge, Code: f.v.Code, Nick: mustNick(f.t, fmt.Sprint("Visitor", taken)), At: f.now().Add(2 * time.Hour),
-		})
+		_, err := redeemer.Check(f.t.Context(), f.later(fmt.Sprint("Visitor", taken)))
+		if (err == nil) != (taken < want) {
+			f.t.Errorf("%d of %d uses are taken, but a check says %v", taken, want, err)
+		}
+		_, _, err = redeemer.Redeem(f.t.Context(), f.later(fmt.Sprint("Visitor", taken)))
 		if _, is := voucher.IsRefusal(err); is && taken == want {
 			return
 		}
@@ -533,6 +535,11 @@ func (f *fair) takeTheRest() {
 	}
 }
 
+// later is a request of a nick after all holds have lapsed.
+func (f *fair) later(nick string) voucher.Request {
+	return voucher.Request{Customer: emberforge, Code: f.v.Code, Nick: mustNick(f.t, nick), At: f.now().Add(2 * time.Hour)}
+}
+
 func mustNick(t testing.TB, text string) voucher.Nick {
 	t.Helper()
 	nick, err := voucher.ParseNick(text)
@@ -540,4 +547,47 @@ func mustNick(t testing.TB, text string) voucher.Nick {
 		t.Fatal(err)
 	}
 	return nick
+}
+
+// A source opens 12 checkouts at once when it has 14 live holds, some of them with the same keys. It gets 6 more holds.
+func TestOpenHeld_SourceRacesAndFaults_HasAtMost20LiveHolds(t *testing.T) {
+	t.Parallel()
+	for what, faults := range map[string]faults{"reliable": {}, "every fault": everyFault(0.05)} {
+		t.Run(what, func(t *testing.T) {
+			simulate(t, 100, func(s *simulation) {
+				s.faults = faults
+				f := newFair(s, voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 4})
+				opener := f.opener
+				open := func(ctx context.Context, client *simulatedDynamoDB, key string) error {
+					tables := dynamo.Tables{Checkouts: simulatedCheckouts, Vouchers: simulatedVouchers, Refusals: simulatedRefusals}
+					opener.Holds = dynamo.NewHeldCheckouts(client, tables, s.random.Int64N)
+					_, _, err := opener.Open(ctx, checkout.Request{
+						Customer: emberforge, Product: "coins", Variant: "500", Code: f.v.Code, At: s.now(), Source: "203.0.113.7", Key: idempotency.Key(key),
+					})
+					return err
+				}
+				opener.Store = dynamo.NewCheckouts(s.setup, simulatedCheckouts)
+				for range 14 {
+					if err := open(t.Context(), s.setup, ""); err != nil {
+						s.t.Fatal(err)
+					}
+				}
+				opener.Store = dynamo.NewCheckouts(s.dynamodb, simulatedCheckouts)
+				s.afterCommit = func(stored *simulatedDynamoDB) {
+					listed := len(strings.Fields(stored.item(simulatedRefusals, table.SourceHoldsKey(emberforge, "203.0.113.7")).Str(table.AttrLapses)))
+					if holds := len(f.read(stored).holds); holds != listed || holds > checkout.MaxHoldsPerSource {
+						s.t.Errorf("%d holds, %d listed for the source", holds, listed)
+					}
+				}
+				for i := range 12 {
+					s.request(fmt.Sprint("open ", i), func(ctx context.Context) {
+						ctx, cancel := inTime(ctx)
+						defer cancel()
+						_ = open(ctx, s.dynamodb, fmt.Sprint("basket-", i*2/3))
+					})
+				}
+				s.run()
+			})
+		})
+	}
 }

@@ -186,15 +186,7 @@ func earliest(a, b time.Time) time.Time {
 
 // lapsed returns one of a counter's lapsed holds, or when the next one lapses.
 func (s *uses) lapsed(ctx context.Context, request voucher.Request, v voucher.Voucher, counter int) (*freeUse, time.Time, error) {
-	prefix := table.HoldsBefore(v.Code, counter, time.UnixMilli(0))
-	prefix = prefix[:len(prefix)-len("0000000000000")]
-	out, err := s.api.Query(ctx, &dynamodb.QueryInput{
-		TableName: aws.String(s.table), ConsistentRead: aws.Bool(true), Limit: aws.Int32(holdPage),
-		KeyConditionExpression: aws.String(table.PartitionKey + " = :bucket AND begins_with(" + table.SortKey + ", :holds)"),
-		ExpressionAttributeValues: table.Item{
-			":bucket": table.Str(table.CounterKey(request.Customer, v.Code, counter).Partition), ":holds": table.Str(prefix),
-		},
-	})
+	out, err := s.api.Query(ctx, holdsQuery(s.table, request, v, counter))
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -215,6 +207,18 @@ func (s *uses) lapsed(ctx context.Context, request voucher.Request, v voucher.Vo
 		return nil, next, nil
 	}
 	return &lapsed[s.random(int64(len(lapsed)))], time.Time{}, nil
+}
+
+// holdsQuery asks for the holds of a counter that lapse first.
+func holdsQuery(name string, request voucher.Request, v voucher.Voucher, counter int) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
+		TableName: aws.String(name), ConsistentRead: aws.Bool(true), Limit: aws.Int32(holdPage),
+		KeyConditionExpression: aws.String(table.PartitionKey + " = :bucket AND begins_with(" + table.SortKey + ", :holds)"),
+		ExpressionAttributeValues: table.Item{
+			":bucket": table.Str(table.CounterKey(request.Customer, v.Code, counter).Partition),
+			":holds":  table.Str(table.HoldsOf(v.Code, counter)),
+		},
+	}
 }
 
 // markFull marks a voucher as full until a time, unless it was edited, or a use came back, since it was read. Then it returns
@@ -326,13 +330,38 @@ func (s *uses) usedCounter(ctx context.Context, request voucher.Request, v vouch
 	return used[s.random(int64(len(used)))], nil
 }
 
-// HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request.
+// HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request. While more uses are taken than
+// a lowered limit allows, that many lapsed holds are dropped before one is free.
 func (s *uses) HasFreeUse(ctx context.Context, request voucher.Request, v voucher.Voucher) (bool, error) {
-	free, _, err := s.look(ctx, request, v)
-	if err != nil {
-		return false, table.Outcome(err)
+	if v.Over > 0 {
+		lapsed, err := s.countLapsed(ctx, request, v)
+		return lapsed > v.Over, table.Outcome(err)
 	}
-	return free != nil && (free.lapsed == nil || v.Over == 0), nil
+	free, _, err := s.look(ctx, request, v)
+	return free != nil, table.Outcome(err)
+}
+
+// countLapsed counts the lapsed holds of a voucher, at least up to one more than can be dropped.
+func (s *uses) countLapsed(ctx context.Context, request voucher.Request, v voucher.Voucher) (int, error) {
+	lapsed := 0
+	for counter := 0; counter < v.Counters && lapsed <= v.Over; counter++ {
+		query := holdsQuery(s.table, request, v, counter)
+		query.Limit = nil
+		out, err := s.api.Query(ctx, query)
+		if err != nil {
+			return 0, err
+		}
+		for _, it := range out.Items {
+			hold, _, err := table.DecodeHoldItem(v.HoldKind(), it)
+			if err != nil {
+				return 0, err
+			}
+			if hold.HasLapsed(request.At) {
+				lapsed++
+			}
+		}
+	}
+	return lapsed, nil
 }
 
 // Look reads a voucher and what the request's nick has of it, in one call. An unknown code is a *voucher.RefusalError.

@@ -27,7 +27,7 @@ type Standing struct {
 	Used     int       // redeemed or held; not counted, and 0, if a code without a limit is read without its records
 	UsesHeld int       // of Used
 	Lapse    time.Time // when the next of the holds lapses; zero: none
-	Editing  Limit // the limit that an interrupted or running edit is moving to, or NoLimit
+	Editing  Limit     // the limit that an interrupted or running edit is moving to, or NoLimit
 }
 
 // NewStanding returns the standing of a voucher at a time. left and used are what is known about the uses of a code with many uses. A

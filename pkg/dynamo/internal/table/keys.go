@@ -106,14 +106,13 @@ func RedemptionKey(customer catalog.CustomerID, code voucher.Code, token idempot
 func HoldKey(customer catalog.CustomerID, code voucher.Code, hold voucher.Hold) Key {
 	return Key{
 		CounterKey(customer, code, hold.Counter).Partition,
-		HoldsBefore(code, hold.Counter, hold.Until) + "#" + hold.ID,
+		fmt.Sprintf("%s%013d#%s", HoldsOf(code, hold.Counter), hold.Until.UnixMilli(), hold.ID),
 	}
 }
 
-// HoldsBefore returns a bound of the sort keys of a counter's holds. It sorts after the holds that lapse before a time, and before all
-// others.
-func HoldsBefore(code voucher.Code, counter int, at time.Time) string {
-	return fmt.Sprintf("%s%s%02d#%013d", code, HoldInfix, counter, at.UnixMilli())
+// HoldsOf returns the prefix of the sort keys of a counter's holds.
+func HoldsOf(code voucher.Code, counter int) string {
+	return fmt.Sprintf("%s%s%02d#", code, HoldInfix, counter)
 }
 
 // CheckoutKey is the key of a checkout; token is the first half of its ID.

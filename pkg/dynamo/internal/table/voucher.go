@@ -69,6 +69,9 @@ const (
 // FarFuture, the last millisecond of the year 9999, is stored as the end of a voucher that does not expire.
 const FarFuture = 253402300799999
 
+// NoCounter is the counter of a hold whose use no counter counts.
+const NoCounter = -1
+
 // Voucher is a voucher as it is stored.
 type Voucher struct {
 	voucher.Voucher
@@ -157,7 +160,7 @@ func DecodeVoucher(it Item) (Voucher, error) {
 			return Voucher{}, fmt.Errorf("voucher item: holder: %v", err) //nolint:errorlint // err is a *voucher.FieldError
 		}
 		v.Held = &voucher.Hold{
-			Kind: voucher.HoldSingleUse, ID: it.Str(AttrRedemption), Until: it.Time(AttrHeldUntil), Nick: holder,
+			Kind: voucher.HoldSingleUse, ID: it.Str(AttrRedemption), Counter: NoCounter, Until: it.Time(AttrHeldUntil), Nick: holder,
 		}
 	case it.Has(AttrRedemption):
 		v.Redeemed = &voucher.Redemption{

@@ -1,0 +1,213 @@
+package dynamo_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/voucher"
+)
+
+// stall checks out coins with codes, in its own tables.
+type stall struct {
+	*shop
+
+	tables dynamo.Tables
+	opener checkout.Opener
+	orders checkout.Orders
+}
+
+func newStall(t testing.TB) *stall {
+	s := &stall{shop: newShop(t)}
+	s.tables = dynamo.Tables{
+		Checkouts: localtest.Table(t, "CheckoutsTable"), Vouchers: s.table, Refusals: localtest.Table(t, "RefusalsTable"),
+	}
+	s.opener = checkout.Opener{
+		Catalogue: coinsOnSale{}, Store: dynamo.NewCheckouts(s.client, s.tables.Checkouts),
+		Holds: dynamo.NewHeldCheckouts(s.client, s.tables, mathrand.Int64N), Random: rand.Reader,
+	}
+	s.orders = checkout.Orders{Store: dynamo.NewOrders(s.client, s.tables.Checkouts, s.tables.Vouchers, mathrand.Int64N)}
+	return s
+}
+
+// percent20 creates SUMMER-20, which takes 20 % off.
+func (s *stall) percent20(maxUses, perNick voucher.Limit) voucher.Voucher {
+	s.t.Helper()
+	terms := voucher.Terms{Written: "SUMMER-20", MaxUses: &maxUses, Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}}
+	if maxUses != 1 {
+		terms.MaxUsesPerNick = &perNick
+	}
+	return s.create(terms)
+}
+
+func (s *stall) wanted(nick, source string, at time.Time) checkout.Request {
+	s.t.Helper()
+	r := request(s.t, "SUMMER-20", nick, "")
+	return checkout.Request{
+		Customer: emberforge, Product: "coins", Variant: "500", Code: r.Code, Nick: r.Nick, Source: source, At: at,
+	}
+}
+
+func TestOpenHeld_Source_HasAtMost20LiveHolds(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	s.percent20(100, voucher.NoLimit)
+	now := time.Now().UTC().Truncate(time.Millisecond) // DynamoDB Local deletes items whose time to live is over
+	var mu sync.Mutex
+	opened, refused := 0, 0
+	var racers sync.WaitGroup
+	for range 40 {
+		racers.Go(func() {
+			c, _, err := s.opener.Open(within(t), s.wanted("", "203.0.113.7", now))
+			tooMany, is := errors.AsType[*checkout.TooManyHoldsError](err)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil && c.Discount.Minor == 100:
+				opened++
+			case is && tooMany.Until.Equal(voucher.HeldUntil(now.Add(checkout.Lifetime))):
+				refused++
+			default:
+				t.Errorf("%+v, %v", c, err)
+			}
+		})
+	}
+	racers.Wait()
+	if opened != checkout.MaxHoldsPerSource || refused != 40-checkout.MaxHoldsPerSource {
+		t.Errorf("%d holds, %d refused", opened, refused)
+	}
+	lapsed := voucher.HeldUntil(now.Add(checkout.Lifetime))
+	other := s.wanted("", "203.0.113.8", now)
+	elsewhere, server, later := other, s.wanted("", "", now), s.wanted("", "203.0.113.7", lapsed)
+	elsewhere.Customer, elsewhere.Source = "sakura-goods", "203.0.113.7"
+	for what, request := range map[string]checkout.Request{"another source": other, "the shop's server": server, "after the holds have lapsed": later} {
+		if _, _, err := s.opener.Open(within(t), request); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, _, err := s.opener.Open(within(t), elsewhere); err == nil {
+		t.Error("another customer's code is held")
+	}
+}
+
+// Sharing makes a hold last longer, but does not add one.
+func TestOpenHeld_SharedHold_CountsOnceForItsSource(t *testing.T) {
+	t.Parallel()
+	for what, limits := range map[string][2]voucher.Limit{"single-use": {1, 0}, "one for each nick": {100, 1}} {
+		s := newStall(t)
+		s.percent20(limits[0], limits[1])
+		at := time.Now().UTC().Truncate(time.Millisecond)
+		for i := range checkout.MaxHoldsPerSource + 5 {
+			if _, _, err := s.opener.Open(within(t), s.wanted("Alder", "203.0.113.7", at)); err != nil {
+				t.Fatalf("%s: checkout %d: %v", what, i, err)
+			}
+			at = at.Add(20 * time.Second)
+		}
+	}
+}
+
+func TestOpenHeld_Replaces_TakesTheHoldAlongWithoutANick(t *testing.T) {
+	t.Parallel()
+	for what, limits := range map[string][2]voucher.Limit{"single-use": {1, 0}, "limited": {2, 0}} {
+		for _, pause := range []time.Duration{0, time.Minute} {
+			s := newStall(t)
+			v := s.percent20(limits[0], limits[1])
+			other := s.wanted("", "", noon())
+			if v.Limited() { // takes one of the two uses
+				if _, _, err := s.opener.Open(within(t), other); err != nil {
+					t.Fatal(err)
+				}
+			}
+			old, _, err := s.opener.Open(within(t), s.wanted("", "", noon()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := s.wanted("", "", noon().Add(pause))
+			if _, _, err := s.opener.Open(within(t), changed); err == nil {
+				t.Errorf("%s: held once too often", what)
+			}
+			changed.Replaces, changed.Amount = old.ID, 3
+			c, _, err := s.opener.Open(within(t), changed)
+			if err != nil || c.Total.Minor != 1200 {
+				t.Fatalf("%s: %+v, %v", what, c, err)
+			}
+			payment := checkout.Payment{Provider: "stripe", Reference: "pi_1042"}
+			if _, _, err := s.orders.Place(within(t), emberforge, old.ID, payment, noon().Add(pause)); !errors.Is(err, checkout.ErrReleased) {
+				t.Errorf("%s: the replaced checkout is ordered: %v", what, err)
+			}
+			if _, _, err := s.orders.Place(within(t), emberforge, c.ID, payment, noon().Add(pause)); err != nil {
+				t.Errorf("%s: the new checkout: %v", what, err)
+			}
+			if _, _, err := s.opener.Open(within(t), changed); !errors.Is(err, checkout.ErrNotReplaceable) {
+				t.Errorf("%s: replaced twice: %v", what, err)
+			}
+		}
+	}
+}
+
+// A live hold keeps what it was promised, whatever the operator edits.
+func TestOrders_VoucherEditedMeanwhile_AreHonoured(t *testing.T) {
+	t.Parallel()
+	for what, edit := range map[string]voucher.Edit{
+		"disabled": {Disabled: new(true)}, "expired": {ValidUntil: new(noon())}, "bound to another nick": {Nick: new("Birch")},
+		"limit lowered": {MaxUses: new(voucher.Limit(2))},
+	} {
+		for _, late := range []time.Duration{time.Second, time.Hour} {
+			s := newStall(t)
+			v := s.percent20(4, voucher.NoLimit)
+			var held []checkout.Checkout
+			for range 4 {
+				c, _, err := s.opener.Open(within(t), s.wanted("Alder", "", noon()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				held = append(held, c)
+			}
+			if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, edit); err != nil {
+				t.Fatal(err)
+			}
+			ordered, expired := 0, 0
+			for i, c := range held {
+				payment := checkout.Payment{Provider: "stripe", Reference: fmt.Sprint("pi_", 1042+i)}
+				switch _, _, err := s.orders.Place(within(t), emberforge, c.ID, payment, noon().Add(late)); {
+				case err == nil:
+					ordered++
+				case errors.Is(err, checkout.ErrExpired):
+					expired++
+				default:
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			// Late orders count as uses that are free, of which a lowered limit leaves none.
+			if want := 4; edit.MaxUses != nil && late > time.Minute {
+				if ordered != 0 || expired != 4 {
+					t.Errorf("%s, late: %d ordered, %d expired", what, ordered, expired)
+				}
+			} else if ordered != want {
+				t.Errorf("%s: %d ordered, %d expired", what, ordered, expired)
+			}
+		}
+	}
+}
+
+func TestOpenHeld_AnotherCustomersCheckout_IsNotReplaced(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	s.percent20(2, voucher.NoLimit)
+	old, _, err := s.opener.Open(within(t), s.wanted("", "", noon()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := checkout.Request{Customer: catalog.CustomerID("sakura-goods"), Product: "coins", Variant: "500", Replaces: old.ID, At: noon()}
+	if _, _, err := s.opener.Open(within(t), request); !errors.Is(err, checkout.ErrNotReplaceable) {
+		t.Errorf("replaced: %v", err)
+	}
+}
