@@ -2,6 +2,7 @@ package dynamo_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	mathrand "math/rand/v2"
 	"sync"
@@ -12,23 +13,38 @@ import (
 
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/dynamo/internal/table"
 	"shopfront/pkg/voucher"
 )
 
-// meanwhile is a client that lets something happen before its first transaction, and before the first GetItem after that.
+// meanwhile is a client that lets something happen before its first transaction, and before the first GetItem after that. If nth is set,
+// it happens before the nth UpdateItem instead.
 type meanwhile struct {
 	*dynamodb.Client
 
 	beforeWrite, beforeRead func()
+	nth                     int
 	write, read             sync.Once
+	updates                 int
 	written                 bool
+}
+
+func (m *meanwhile) UpdateItem(
+	ctx context.Context, input *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options),
+) (*dynamodb.UpdateItemOutput, error) {
+	if m.updates++; m.updates == m.nth {
+		m.write.Do(m.beforeWrite)
+	}
+	return m.Client.UpdateItem(ctx, input, options...)
 }
 
 func (m *meanwhile) TransactWriteItems(
 	ctx context.Context, input *dynamodb.TransactWriteItemsInput, options ...func(*dynamodb.Options),
 ) (*dynamodb.TransactWriteItemsOutput, error) {
-	m.write.Do(m.beforeWrite)
+	if m.nth == 0 {
+		m.write.Do(m.beforeWrite)
+	}
 	m.written = true
 	return m.Client.TransactWriteItems(ctx, input, options...)
 }
@@ -256,5 +272,262 @@ func TestUndo_RedemptionOfAnOrder_IsRefused(t *testing.T) {
 				t.Errorf("Undo = %+v, %v; want voucher.ErrRedemptionOfOrder", r, err)
 			}
 		})
+	}
+}
+
+// wantUses checks the uses of a limited code.
+func (s *stall) wantUses(v voucher.Voucher, left, used, over int) {
+	s.t.Helper()
+	stored, err := table.ReadVoucher(within(s.t), s.client, s.table, emberforge, v.Code)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	counters, err := table.ReadCounters(within(s.t), s.client, alwaysFirst, s.table, emberforge, v.Code, v.Counters)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var gotLeft, gotUsed int
+	for _, counter := range counters {
+		gotLeft, gotUsed = gotLeft+counter.Left, gotUsed+counter.Used
+		if counter.Left < 0 || counter.Used < 0 {
+			s.t.Errorf("counter %+v", counter)
+		}
+	}
+	if gotLeft != left || gotUsed != used || int(stored.Over) != over {
+		s.t.Errorf("%d left, %d used, %d over the limit; want %d, %d and %d", gotLeft, gotUsed, stored.Over, left, used, over)
+	}
+}
+
+func (s *stall) mustEdit(v voucher.Voucher, edit voucher.Edit) {
+	s.t.Helper()
+	if _, err := s.vouchers.Edit(within(s.t), emberforge, v.Code, edit); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stall) at(nick string, at time.Time) voucher.Request {
+	s.t.Helper()
+	r := request(s.t, "SUMMER-20", nick, "")
+	r.At = at
+	return r
+}
+
+func (s *stall) redeemerOver(api dynamo.RedeemAPI, random func(int64) int64) voucher.Redeemer {
+	return voucher.Redeemer{Store: dynamo.NewRedemptions(api, s.table, random), Random: rand.Reader}
+}
+
+// percent20of creates SUMMER-20 with a limit and so many counters.
+func (s *stall) percent20of(uses voucher.Limit, counters int) voucher.Voucher {
+	s.t.Helper()
+	return s.create(voucher.Terms{
+		Written: "SUMMER-20", MaxUses: &uses, MaxUsesPerNick: new(voucher.NoLimit), Counters: counters,
+		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+	})
+}
+
+// undoDuring undoes a redemption. Before its transaction, something else happens.
+func (s *stall) undoDuring(v voucher.Voucher, r voucher.Redemption, do func()) {
+	s.t.Helper()
+	undoer := voucher.Undoer{Store: dynamo.NewRedemptionRecords(&meanwhile{Client: s.client, beforeWrite: do}, s.tables, alwaysFirst)}
+	_, _, err := undoer.Undo(within(s.t), voucher.UndoRequest{Customer: emberforge, Code: v.Code, ID: r.ID, At: noon().Add(time.Minute)})
+	if err != nil {
+		s.t.Error(err)
+	}
+}
+
+func TestUndo_CounterEmptiedMeanwhile_UseComesBackToAnother(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	v := s.percent20of(2, 2)
+	redemptions := []voucher.Redemption{s.mustRedeem(s.at("Alder", noon())), s.mustRedeem(s.at("Birch", noon()))} // one of each counter
+	s.undoDuring(v, redemptions[0], func() { s.undoDuring(v, redemptions[1], func() {}) })
+	s.wantUses(v, 2, 0, 0)
+}
+
+func TestUndo_LimitLoweredMeanwhile_UseIsGone(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	v := s.percent20(3, voucher.NoLimit)
+	var r voucher.Redemption
+	for range 3 {
+		r = s.mustRedeem(s.at("Alder", noon()))
+	}
+	s.undoDuring(v, r, func() { s.mustEdit(v, voucher.Edit{MaxUses: new(voucher.Limit(2))}) })
+	s.wantUses(v, 0, 2, 0)
+}
+
+func TestEdit_UseComesBackMeanwhile_IsCounted(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	v := s.percent20of(3, 1)
+	var r voucher.Redemption
+	for range 3 {
+		r = s.mustRedeem(s.at("Alder", noon()))
+	}
+	const lastWrite = 3 // after the beginning and the counter's fence
+	api := &meanwhile{Client: s.client, nth: lastWrite, beforeWrite: func() { s.mustUndo(v, r) }}
+	if _, err := backoffice.NewVouchers(api, s.table, alwaysFirst).Edit(within(t), emberforge, v.Code, voucher.Edit{MaxUses: new(voucher.Limit(2))}); err != nil {
+		t.Fatal(err)
+	}
+	s.wantUses(v, 0, 2, 0)
+}
+
+func TestRedeem_UseDroppedMeanwhile_DropsNoOther(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	v := s.percent20(4, voucher.NoLimit)
+	for range 4 {
+		s.mustOpen(s.wanted("", "", noon()))
+	}
+	s.mustEdit(v, voucher.Edit{MaxUses: new(voucher.Limit(3))})
+	late := s.at("Alder", noon().Add(time.Hour))
+	other := s.redeemerOver(s.client, func(n int64) int64 { return n - 1 }) // does not meet the same hold
+	redeemer := s.redeemerOver(&meanwhile{Client: s.client, beforeWrite: func() {
+		if _, _, err := other.Redeem(within(t), late); err != nil {
+			t.Error(err)
+		}
+	}}, alwaysFirst)
+	if _, _, err := redeemer.Redeem(within(t), late); err != nil {
+		t.Fatal(err)
+	}
+	s.wantUses(v, 0, 3, 0)
+}
+
+// Holds lapse by the clock of the request that made them, so a counter's first hold may not be the first to lapse.
+func TestRedeem_SecondHoldLapsesFirst_IsFound(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	s.percent20of(2, 1)
+	s.mustOpen(s.wanted("Alder", "", noon().Add(time.Second)))
+	second := s.mustOpen(s.wanted("Birch", "", noon()))
+	s.mustRedeem(s.at("Cedar", second.Hold.Until))
+}
+
+// missing is a client whose first Query misses every item, as it may while a hold is moved.
+type missing struct {
+	*dynamodb.Client
+
+	queried bool
+}
+
+func (m *missing) Query(
+	ctx context.Context, input *dynamodb.QueryInput, options ...func(*dynamodb.Options),
+) (*dynamodb.QueryOutput, error) {
+	if m.queried {
+		return m.Client.Query(ctx, input, options...)
+	}
+	m.queried = true
+	return &dynamodb.QueryOutput{}, nil
+}
+
+func TestRedeem_HoldMissedWhileItMoved_IsFoundHalfAnHourLater(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	s.percent20of(2, 1)
+	for range 2 {
+		s.mustOpen(s.wanted("Alder", "", noon()))
+	}
+	_, _, err := s.redeemerOver(&missing{Client: s.client}, alwaysFirst).Redeem(within(t), s.at("Birch", later()))
+	wantRefused(t, err, voucher.ReasonUsedUp)
+	s.mustRedeem(s.at("Birch", later().Add(checkout.Lifetime)))
+}
+
+// Alder has a redemption and two lapsed holds, one more than the limit, which was lowered. So one hold is free for Alder, until a request
+// with a slower clock extends the other one.
+func TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoneFree(t *testing.T) {
+	t.Parallel()
+	for extended := range 2 {
+		s := newStall(t)
+		v := s.percent20(0, 3)
+		s.mustRedeem(s.at("Alder", noon()))
+		held := []checkout.Checkout{s.mustOpen(s.wanted("Alder", "", noon())), s.mustOpen(s.wanted("Alder", "", noon()))}
+		s.mustEdit(v, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(2))})
+		lapse := held[0].Hold.Until
+		extend := s.wanted("Alder", "", lapse.Add(-time.Second))
+		extend.Replaces = held[extended].ID
+		during := &meanwhile{Client: s.client, nth: 2, beforeWrite: func() { s.mustOpen(extend) }} // the first UpdateItem finds many uses
+		_, _, err := s.redeemerOver(during, alwaysFirst).Redeem(within(t), s.at("Alder", lapse))
+		wantRefused(t, err, voucher.ReasonNickLimit)
+	}
+}
+
+// The limit is three for a moment, in which Alder redeems once more.
+func TestRedeem_NickRedeemsMeanwhile_SwapsNoHold(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	v := s.percent20(0, 2)
+	s.mustRedeem(s.at("Alder", noon()))
+	held := s.mustOpen(s.wanted("Alder", "", noon()))
+	during := &meanwhile{Client: s.client, nth: 2, beforeWrite: func() {
+		s.mustEdit(v, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(3))})
+		s.mustRedeem(s.at("Alder", noon()))
+		s.mustEdit(v, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(2))})
+	}}
+	_, _, err := s.redeemerOver(during, alwaysFirst).Redeem(within(t), s.at("Alder", held.Hold.Until))
+	wantRefused(t, err, voucher.ReasonNickLimit)
+}
+
+// Alder's order is placed and cancelled meanwhile, and Birch holds the use for as long as Alder did.
+func TestOpenHeld_AnotherHoldMeanwhile_IsNotShared(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	s.percent20(1, 0)
+	c := s.mustOpen(s.wanted("Alder", "", noon()))
+	during := s.openerDuring(s.client, func() {
+		s.mustPlace(c, noon())
+		if _, _, err := s.orders.Cancel(within(t), emberforge, c.ID, "chargeback", noon()); err != nil {
+			t.Error(err)
+		}
+		s.mustOpen(s.wanted("Birch", "", noon()))
+	})
+	_, _, err := during.Open(within(t), s.wanted("Alder", "", noon().Add(time.Minute)))
+	wantRefused(t, err, voucher.ReasonUsedUp)
+}
+
+// ordersDuring returns orders during whose first transaction something happens.
+func (s *stall) ordersDuring(do func()) checkout.Orders {
+	api := &meanwhile{Client: s.client, beforeWrite: do}
+	return checkout.Orders{Store: dynamo.NewOrders(api, s.tables.Checkouts, s.tables.Vouchers, mathrand.Int64N)}
+}
+
+func TestOpenHeld_OrderedMeanwhile_IsNotReplaced(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	s.percent20(0, 0)
+	c := s.mustOpen(s.wanted("Alder", "", noon()))
+	replacing := s.wanted("Alder", "", noon())
+	replacing.Replaces = c.ID
+	_, _, err := s.openerDuring(s.client, func() { s.mustPlace(c, noon()) }).Open(within(t), replacing)
+	if !errors.Is(err, checkout.ErrNotReplaceable) {
+		t.Errorf("Open = %v, want checkout.ErrNotReplaceable", err)
+	}
+	if order, err := s.orders.Show(within(t), emberforge, c.ID); err != nil || order.Released {
+		t.Errorf("Show = %+v, %v; want the order", order, err)
+	}
+}
+
+func TestPlaceHeld_ReplacedBeforeTheWrite_IsNotOrdered(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	s.percent20(0, 0)
+	c := s.mustOpen(s.wanted("Alder", "", noon()))
+	replacing := s.wanted("Alder", "", noon())
+	replacing.Replaces = c.ID
+	_, _, err := s.ordersDuring(func() { s.mustOpen(replacing) }).Place(within(t), emberforge, c.ID, stripe("pi_1047"), noon())
+	if !errors.Is(err, checkout.ErrReleased) {
+		t.Errorf("Place = %v, want checkout.ErrReleased", err)
+	}
+}
+
+func TestPlaceHeld_LateAboveTheNicksLoweredLimit_IsExpired(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	v := s.percent20(0, 2)
+	held := []checkout.Checkout{s.mustOpen(s.wanted("Alder", "", noon())), s.mustOpen(s.wanted("Alder", "", noon()))}
+	s.mustEdit(v, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(1))})
+	for _, c := range held {
+		if _, _, err := s.orders.Place(within(t), emberforge, c.ID, stripe("pi_1047"), later()); !errors.Is(err, checkout.ErrExpired) {
+			t.Errorf("Place = %v, want checkout.ErrExpired", err)
+		}
 	}
 }

@@ -24,21 +24,48 @@ func ofUses() []tested {
 		inSimulation("passes a hold on that is gone", transactionGo,
 			`Key: key.Attributes(), ConditionExpression: aws.String("attribute_exists(" + table.SortKey + ")"),`, `Key: key.Attributes(),`),
 		inSimulation("takes a live hold of a single-use code", redeemGo, `OR #heldUntil <= :at)"`, `OR #heldUntil <= :at OR #heldUntil > :at)"`),
-		inSimulation("bounds a counter by its first hold exactly", usesGo, `lapseMargin = time.Minute`, `lapseMargin = 0`),
+		{
+			"bounds a counter by its first hold exactly", pkgDynamo, "TestRedeem_SecondHoldLapsesFirst_IsFound",
+			change{{usesGo, `lapseMargin = time.Minute`, `lapseMargin = 0`}},
+		},
 		inSimulation("raises the bound of a counter", usesGo, `take.SetOnce(table.AttrLapse,`, `take.Set(table.AttrLapse,`),
-		inSimulation("marks a code as full for as long as its holds last", usesGo, `none = earliest(none, request.At.Add(longestMark))`, ``),
+		{
+			"marks a code as full for as long as its holds last", pkgDynamo, "TestRedeem_HoldMissedWhileItMoved_IsFoundHalfAnHourLater",
+			change{{usesGo, `none = earliest(none, request.At.Add(longestMark))`, ``}},
+		},
 		inSimulation("marks a code as full although a use came back", usesGo, "requireReturns(call, v)\n\treturn call", `return call`),
 		inSimulation("leaves a code marked as full when a use comes back", usesGo, `returned.Remove(table.AttrFullUntil)`, ``),
 		inSimulation("passes uses on that exceed the limit", usesGo, `if free.lapsed == nil || v.Over == 0 {`, `if free.lapsed == nil || v.Over >= 0 {`),
-		inSimulation("gives more uses back than a counter has", usesGo, `back.Condition = "#used >= :least"`, `back.Condition = "#used >= :least OR #used < :least"`),
-		inSimulation("drops a use that no longer exceeds the limit", usesGo,
-			`"#over >= :least"`, `"#over >= :least OR #over < :least OR attribute_not_exists(#over)"`),
-		inSimulation("gives a use back that exceeds the limit", usesGo, `OR #over = :zero)"`, `OR #over = :zero OR #over <> :zero)"`),
-		inSimulation("edits the limit although a use came back", editGo, `end.RequireEqual(table.AttrReturns, returns)`, ``),
-		inSimulation("swaps a hold although the nick's uses changed", redeemGo, `call.RequireEqual(table.AttrTaken, table.Num(uses.Taken))`, ``),
-		inSimulation("swaps a hold although another was extended", redeemGo,
-			`range uses.Lapsed(request.At) { // each`, `range []voucher.Hold{*free.lapsed} { // each`),
-		inSimulation("ignores redemptions that were undone", redeemGo, "call.RequireEqual(table.AttrUndone, nil)\n\tcall.Require(", `call.Require(`),
+		{
+			"gives more uses back than a counter has", pkgDynamo, "TestUndo_CounterEmptiedMeanwhile_UseComesBackToAnother",
+			change{{usesGo, `back.Condition = "#used >= :least"`, `back.Condition = "#used >= :least OR #used < :least"`}},
+		},
+		{
+			"drops a use that no longer exceeds the limit", pkgDynamo, "TestRedeem_UseDroppedMeanwhile_DropsNoOther",
+			change{{usesGo,
+			`"#over >= :least"`, `"#over >= :least OR #over < :least OR attribute_not_exists(#over)"`}},
+		},
+		{
+			"gives a use back that exceeds the limit", pkgDynamo, "TestUndo_LimitLoweredMeanwhile_UseIsGone",
+			change{{usesGo, `OR #over = :zero)"`, `OR #over = :zero OR #over <> :zero)"`}},
+		},
+		{
+			"edits the limit although a use came back", pkgDynamo, "TestEdit_UseComesBackMeanwhile_IsCounted",
+			change{{editGo, `end.RequireEqual(table.AttrReturns, returns)`, `_ = returns`}},
+		},
+		{
+			"swaps a hold although the nick's uses changed", pkgDynamo, "TestRedeem_NickRedeemsMeanwhile_SwapsNoHold",
+			change{{redeemGo, `call.RequireEqual(table.AttrTaken, table.Num(uses.Taken))`, ``}},
+		},
+		{
+			"swaps a hold although another was extended", pkgDynamo, "TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoneFree",
+			change{{redeemGo,
+			`range uses.Lapsed(request.At) { // each`, `range []voucher.Hold{*free.lapsed} { // each`}},
+		},
+		{
+			"ignores redemptions that were undone", pkgDynamo, "TestUndo_KeyOfTheRedemption_RedeemsNoMore",
+			change{{redeemGo, "call.RequireEqual(table.AttrUndone, nil)\n\tcall.Require(", `call.Require(`}},
+		},
 		{
 			"stores no uses above the limit", pkgDynamo, "TestHolds_LimitLoweredBefore_UsesAboveItAreDropped",
 			change{{usesGo, `if v.Over > 0 || total <= int(v.MaxUses) {`, `if v.Over >= 0 {`}},
@@ -50,13 +77,18 @@ func ofUses() []tested {
 func ofHolds() []tested {
 	const atMost20 = "TestOpenHeld_Source_HasAtMost20LiveHolds"
 	return []tested{
-		inSimulation("shares a hold that another request holds", heldOpenGo, `call.RequireEqual(table.AttrRedemption, table.Str(shared.ID))`, ``),
+		{
+			"shares a hold that another request holds", pkgDynamo, "TestOpenHeld_AnotherHoldMeanwhile_IsNotShared",
+			change{{heldOpenGo, `call.RequireEqual(table.AttrRedemption, table.Str(shared.ID))`, ``}},
+		},
 		inSimulation("shares a hold that was ordered", heldOpenGo, `call.RequireEqual(table.AttrHeldUntil, table.Millis(shared.Until))`, ``),
 		inSimulation("shares a nick's hold that is gone", heldOpenGo, `call.RequireEqual(name, table.EncodeHold(shared))`, ``),
-		inSimulation("shares a counted hold that is gone", heldOpenGo, `actions = append(actions, requiring(s.table, table.HoldKey(request.Customer, request.Code, shared)))`, ``),
-		inSimulation("replaces a checkout that was ordered", heldOpenGo,
+		{
+			"replaces a checkout that was ordered", pkgDynamo, "TestOpenHeld_OrderedMeanwhile_IsNotReplaced",
+			change{{heldOpenGo,
 			`release := change(h.Customer, h.Replaces.ID, table.StatusOpen)`,
-			"release := change(h.Customer, h.Replaces.ID, table.StatusOpen)\n\t\trelease.Condition = \"#id = :id AND (#status = :status OR #status <> :status)\""),
+			"release := change(h.Customer, h.Replaces.ID, table.StatusOpen)\n\t\trelease.Condition = \"#id = :id AND (#status = :status OR #status <> :status)\""}},
+		},
 		inSimulation("orders a checkout without redeeming its code", ordersGo,
 			"call := placing(customer, id, order, expiresAfter)\n\tcall.RequireEqual(table.AttrUse, nil)", `call := placing(customer, id, order, expiresAfter)`),
 		inSimulation("cancels an order without undoing its redemption", ordersGo,
@@ -64,10 +96,19 @@ func ofHolds() []tested {
 		inSimulation("orders with a single-use code that another request holds", heldOrdersGo, `call.RequireEqual(table.AttrRedemption, table.Str(hold.ID))`, ``),
 		inSimulation("orders with a single-use code that was ordered", heldOrdersGo, `call.Require("attribute_exists(#heldUntil)")`, ``),
 		inSimulation("orders with a nick's hold that is gone", heldOrdersGo, "call.Remove(name)\n\t\tcall.RequireEqual(name, table.EncodeHold(hold))", `call.Remove(name)`),
-		inSimulation("orders a checkout that was replaced", ordersGo, "call := change(customer, id, table.StatusOpen)\n",
-			"call := change(customer, id, table.StatusOpen)\n\tcall.Condition = \"#id = :id AND (#status = :status OR #status <> :status)\"\n"),
-		inSimulation("accepts late orders above a lowered limit", heldOrdersGo, `if v.Over > 0 {`, `if v.Over > 0 && false {`),
-		inSimulation("accepts late orders above a nick's lowered limit", heldOrdersGo, `uses.Taken > int(v.MaxUsesPerNick) {`, `uses.Taken > int(v.MaxUsesPerNick) && false {`),
+		{
+			"orders a checkout that was replaced", pkgDynamo, "TestPlaceHeld_ReplacedBeforeTheWrite_IsNotOrdered",
+			change{{ordersGo, "call := change(customer, id, table.StatusOpen)\n",
+			"call := change(customer, id, table.StatusOpen)\n\tcall.Condition = \"#id = :id AND (#status = :status OR #status <> :status)\"\n"}},
+		},
+		{
+			"accepts late orders above a lowered limit", pkgDynamo, "TestOrders_VoucherEditedMeanwhile_AreHonoured",
+			change{{heldOrdersGo, `if v.Over > 0 {`, `if v.Over > 0 && false {`}},
+		},
+		{
+			"accepts late orders above a nick's lowered limit", pkgDynamo, "TestPlaceHeld_LateAboveTheNicksLoweredLimit_IsExpired",
+			change{{heldOrdersGo, `uses.Taken > int(v.MaxUsesPerNick) {`, `uses.Taken > int(v.MaxUsesPerNick) && false {`}},
+		},
 		inSimulation("looks for a hold only where its checkout has it", heldOrdersGo, `hold, err = s.holdNow(ctx, claim.Request, hold)`, `err = checkout.ErrExpired`),
 		{
 			"holds by rules that were edited since", pkgDynamo, "TestOpenHeld_EditedSinceTheLook_IsJudgedAgain",
