@@ -102,7 +102,7 @@ func (s *shop) create(terms voucher.Terms) *code {
 func (s *shop) createClosed(terms voucher.Terms) *code {
 	s.Helper()
 	c := s.create(terms)
-	c.Recorder = history.NewRecorder(history.Terms{MaxUses: 1, Disabled: true})
+	c.Recorder = history.NewRecorder(history.Terms{MaxUses: 1, Disabled: true}, history.CheckoutTimes{})
 	return c
 }
 
@@ -113,7 +113,7 @@ func (s *shop) invent(written string) *code {
 
 // record begins the history of a code.
 func (s *shop) record(c *code, terms history.Terms) *code {
-	c.shop, c.Recorder = s, history.NewRecorder(terms)
+	c.shop, c.Recorder = s, history.NewRecorder(terms, history.CheckoutTimes{})
 	s.codes = append(s.codes, c)
 	return c
 }
