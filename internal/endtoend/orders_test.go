@@ -325,7 +325,7 @@ func TestOrders_BadRequests_AreRejected(t *testing.T) {
 	bad(422, "invalid", http.MethodPost, "/orders/"+id+"/cancel", `{}`)
 	bad(422, "invalid", http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"\u0000"}`)
 	for _, query := range []string{
-		"status=open", "status=", "from=today", "until=2026-11-22", "limit=0", "from=2026-11-22T09:00:00Z&until=2026-11-22T08:59:59Z",
+		"status=open", "status=", "from=today", "to=2026-11-22", "limit=0", "from=2026-11-22T09:00:00Z&to=2026-11-22T08:59:59Z",
 	} {
 		bad(422, "invalid", http.MethodGet, "/orders?"+query, "")
 	}
@@ -435,13 +435,13 @@ func TestListOrders_Pages_AreNewestFirst(t *testing.T) {
 		{"?status=fulfilled", []string{all[1]}},
 		{"?status=cancelled&limit=1", []string{all[2]}},
 		{"?from=" + at(2), all[:3]},
-		{"?until=" + at(2), all[3:]},
-		{"?from=" + at(3) + "&until=" + at(1) + "&limit=1", all[2:4]},
-		{"?from=" + at(4) + "&until=" + at(0) + "&status=placed", all[3:]},
-		{"?from=" + at(1) + "&until=" + at(1), nil},
-		{"?until=1970-01-01T00:00:00Z", nil},
+		{"?to=" + at(2), all[3:]},
+		{"?from=" + at(3) + "&to=" + at(1) + "&limit=1", all[2:4]},
+		{"?from=" + at(4) + "&to=" + at(0) + "&status=placed", all[3:]},
+		{"?from=" + at(1) + "&to=" + at(1), nil},
+		{"?to=1970-01-01T00:00:00Z", nil},
 		{"?from=9999-12-31T23:59:59Z", nil},
-		{"?until=9999-12-31T23:59:59Z", all},
+		{"?to=9999-12-31T23:59:59Z", all},
 	} {
 		if listed := idsOf(s.list(t, test.query, len(test.want))); !slices.Equal(listed, test.want) {
 			t.Errorf("%q lists %q, want %q", test.query, listed, test.want)
@@ -451,7 +451,7 @@ func TestListOrders_Pages_AreNewestFirst(t *testing.T) {
 	next := *decode[orderPage](t, s.send(t, http.MethodGet, "/orders?limit=2", "")).Next
 	cursor := "&" + regexp.MustCompile(`cursor=[^&]+`).FindString(next)
 	for query, want := range map[string][]string{
-		"?from=" + at(3) + cursor: {all[2], all[3]}, "?from=" + at(0) + cursor: nil, "?until=" + at(3) + cursor: {all[4]},
+		"?from=" + at(3) + cursor: {all[2], all[3]}, "?from=" + at(0) + cursor: nil, "?to=" + at(3) + cursor: {all[4]},
 	} {
 		if listed := idsOf(s.list(t, query, len(want))); !slices.Equal(listed, want) {
 			t.Errorf("%q lists %q, want %q", query, listed, want)

@@ -184,7 +184,7 @@ func listQuery(selected map[string]string, from, until time.Time, pageSize int) 
 			query.Set(name, value)
 		}
 	}
-	for name, at := range map[string]time.Time{"from": from, "until": until} {
+	for name, at := range map[string]time.Time{"from": from, "to": until} {
 		if !at.IsZero() {
 			query.Set(name, at.UTC().Format(time.RFC3339Nano))
 		}

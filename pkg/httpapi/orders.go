@@ -132,7 +132,7 @@ func listRequest(c *call) (query url.Values, filter checkout.OrderFilter, err er
 	if c.customer == "" {
 		return nil, checkout.OrderFilter{}, problemNotFound.new()
 	}
-	if query, err = parseQuery(c.Request, "status", "nick", "from", "until", "limit", "cursor"); err != nil {
+	if query, err = parseQuery(c.Request, "status", "nick", "from", "to", "limit", "cursor"); err != nil {
 		return nil, checkout.OrderFilter{}, err
 	}
 	if filter.Limit, err = pageLimit(query); err != nil {
@@ -170,7 +170,7 @@ func timeSpan(query url.Values) (from, until time.Time, err error) {
 	for _, bound := range []struct {
 		name string
 		at   *time.Time
-	}{{"from", &from}, {"until", &until}} {
+	}{{"from", &from}, {"to", &until}} {
 		if !query.Has(bound.name) {
 			continue
 		}
@@ -180,7 +180,7 @@ func timeSpan(query url.Values) (from, until time.Time, err error) {
 		}
 	}
 	if !until.IsZero() && until.Before(from) {
-		return from, until, problemInvalid.because("The time must not be before from.").of("until")
+		return from, until, problemInvalid.because("The time must not be before from.").of("to")
 	}
 	return from, until, nil
 }

@@ -465,7 +465,7 @@ func badQueries() (bad []badOrderCall) {
 		"nick", "nick=%20", "nick=%FF", "status=", "status=Placed", "status=open", "status=placed,fulfilled", "limit=0", "limit=201", "limit=01", "limit=",
 		"from=", "from=today", "from=2026-11-21", "from=2026-11-21T12:00:00", "from=1795262400123", "from=2026-11-31T12:00:00Z",
 		"from=1969-12-31T23:59:59Z", "from=2026-11-21T12:00:00+01:00",
-		"until=2026-11-21T24:00:01Z", "from=2026-11-21T12:00:00Z&until=2026-11-21T11:59:59Z")
+		"to=2026-11-21T24:00:01Z", "from=2026-11-21T12:00:00Z&to=2026-11-21T11:59:59Z")
 	return bad
 }
 
@@ -512,10 +512,10 @@ func TestOrders_InvalidRequests_NameTheFault(t *testing.T) {
 		{list("status=open"), `"The status must be placed, fulfilled or cancelled.","parameter":"status"}`},
 		{list("nick="), `"The nick must not be empty.","parameter":"nick"}`},
 		{list("nick=" + strings.Repeat("a", 65)), `"nick must have at most 64 characters in 128 bytes.","parameter":"nick"}`},
-		{list("until=yesterday"), `"The time must have the format of RFC 3339, such as 2026-11-22T09:00:00Z. Encode a + as %2B.","parameter":"until"}`},
+		{list("to=yesterday"), `"The time must have the format of RFC 3339, such as 2026-11-22T09:00:00Z. Encode a + as %2B.","parameter":"to"}`},
 		{
-			list("from=2026-11-21T12:00:00Z&until=2026-11-20T12:00:00Z"),
-			`"The time must not be before from.","parameter":"until"}`,
+			list("from=2026-11-21T12:00:00Z&to=2026-11-20T12:00:00Z"),
+			`"The time must not be before from.","parameter":"to"}`,
 		},
 	} {
 		s := newService(t)
@@ -604,11 +604,11 @@ func TestListOrders_Query_BecomesAFilter(t *testing.T) {
 		"?status=cancelled":             {Limit: 100, Status: checkout.OrderCancelled},
 		"?nick=%20ALDER":                {Limit: 100, Nick: voucher.Nick{Written: "ALDER", Compared: "alder"}},
 		"?from=2026-11-21T12:00:00Z":    {Limit: 100, From: noon},
-		"?until=2026-11-21T13:00:00.5Z": {Limit: 100, Until: noon.Add(time.Hour + time.Second/2)},
-		"?from=2026-11-21T12:00:00%2B01:00&until=2026-11-21T12:00:00-00:30": {
+		"?to=2026-11-21T13:00:00.5Z": {Limit: 100, Until: noon.Add(time.Hour + time.Second/2)},
+		"?from=2026-11-21T12:00:00%2B01:00&to=2026-11-21T12:00:00-00:30": {
 			Limit: 100, From: noon.Add(-time.Hour), Until: noon.Add(time.Hour / 2),
 		},
-		"?from=2026-11-21T12:00:00Z&until=2026-11-21T12:00:00Z":        {Limit: 100, From: noon, Until: noon},
+		"?from=2026-11-21T12:00:00Z&to=2026-11-21T12:00:00Z":        {Limit: 100, From: noon, Until: noon},
 		"?cursor=" + cursor("emberforge/1795262400123/"+string(token)): {Limit: 100, After: after},
 	} {
 		t.Run(query, func(t *testing.T) {

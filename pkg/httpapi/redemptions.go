@@ -120,7 +120,7 @@ func redemptionsRequest(c *call) (query url.Values, code voucher.Code, filter vo
 	if c.customer == "" {
 		return fail(problemNotFound.new())
 	}
-	if query, err = parseQuery(c.Request, "code", "nick", "from", "until", "limit", "cursor"); err != nil {
+	if query, err = parseQuery(c.Request, "code", "nick", "from", "to", "limit", "cursor"); err != nil {
 		return fail(err)
 	}
 	if code, err = voucher.ParseCode(query.Get("code")); err != nil {

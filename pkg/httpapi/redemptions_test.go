@@ -179,7 +179,7 @@ func TestRedemptions_MalformedRequests_AreRejectedBeforeTheKey(t *testing.T) {
 		{"list, empty nick", list("code=SUMMER20&nick="), 422, "invalid"},
 		{"list, nick that is not UTF-8", list("code=SUMMER20&nick=%FF"), 422, "invalid"},
 		{"list, day", list("code=SUMMER20&from=2026-11-21"), 422, "invalid"},
-		{"list, until before from", list("code=SUMMER20&from=2026-11-21T12:00:00Z&until=2026-11-21T11:59:59Z"), 422, "invalid"},
+		{"list, to before from", list("code=SUMMER20&from=2026-11-21T12:00:00Z&to=2026-11-21T11:59:59Z"), 422, "invalid"},
 		{"list, limit 0", list("code=SUMMER20&limit=0"), 422, "invalid"},
 		{"list, limit 201", list("code=SUMMER20&limit=201"), 422, "invalid"},
 	} {
@@ -249,7 +249,7 @@ func TestListRedemptions_Query_BecomesAFilter(t *testing.T) {
 		"code=SUMMER20&limit=200":                         {Limit: 200},
 		"code=SUMMER20&nick=%20ALDER":                     {Limit: 100, Nick: voucher.Nick{Written: "ALDER", Compared: "alder"}},
 		"code=SUMMER20&from=2026-11-21T12:00:00Z":         {Limit: 100, From: noon},
-		"code=SUMMER20&until=2026-11-21T12:00:00%2B01:00": {Limit: 100, Until: noon.Add(-time.Hour)},
+		"code=SUMMER20&to=2026-11-21T12:00:00%2B01:00": {Limit: 100, Until: noon.Add(-time.Hour)},
 		"code=SUMMER20&cursor=" + cursor("emberforge/SUMMER20/07/emberforge"): {Limit: 100, After: "07/emberforge"},
 	} {
 		var asked []any
