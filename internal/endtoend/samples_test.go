@@ -18,32 +18,113 @@ import (
 	"golang.org/x/net/html"
 
 	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
 )
 
 // Every sample program on the docs page redeems once although responses get lost, and never reports a redemption that did not
 // happen. The test runs the programs as the served page shows them, with its own address, shop, code and nick, and without pauses.
 func TestSamples_RedeemOnce_AndReportOnlyRealRedemptions(t *testing.T) {
 	page := send(t, baseURL(t), request{target: "/docs"}).body
-	for _, runtime := range []struct {
-		file    string
-		command []string
-	}{
-		{"redeem.sh", []string{"sh"}},
-		{"redeem.mjs", []string{"node"}},
-		{"redeem.php", []string{"php"}},
-		{"Redeem.java", []string{"java"}},
-		{"redeem.go", []string{"go", "run"}},
-	} {
-		t.Run(runtime.file, func(t *testing.T) {
+	for extension, command := range languages() {
+		file := fileOf("redeem", extension)
+		t.Run(file, func(t *testing.T) {
 			t.Parallel()
-			for _, program := range []string{runtime.command[0], "curl"} {
-				if _, err := exec.LookPath(program); err != nil {
-					t.Fatalf("%v: install the runtimes of the samples (Debian: apt-get install curl nodejs php-cli openjdk-17-jdk-headless)", err)
-				}
-			}
-			runOutages(t, runtime.command, runtime.file, sampleOf(t, page, runtime.file))
+			wantRuntime(t, command[0])
+			runOutages(t, command, file, sampleOf(t, page, file))
 		})
 	}
+}
+
+// languages returns the commands that run sample programs, by the extension of their files.
+func languages() map[string][]string {
+	return map[string][]string{".sh": {"sh"}, ".mjs": {"node"}, ".php": {"php"}, ".java": {"java"}, ".go": {"go", "run"}}
+}
+
+// fileOf names a sample's file. Java begins it with a capital, as it does the class.
+func fileOf(name, extension string) string {
+	if extension == ".java" {
+		name = map[string]string{"redeem": "Redeem", "checkout": "CheckOut", "order": "Order", "undo": "Undo"}[name]
+	}
+	return name + extension
+}
+
+func wantRuntime(t *testing.T, program string) {
+	t.Helper()
+	for _, program := range []string{program, "curl"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Fatalf("%v: install the runtimes of the samples (Debian: apt-get install curl nodejs php-cli openjdk-17-jdk-headless)", err)
+		}
+	}
+}
+
+// The sample programs check out with a code, order and cancel, and undo a redemption. Each does so once, although responses get lost.
+func TestSamples_OfCodesAndOrders_ApplyOnce(t *testing.T) {
+	page := send(t, baseURL(t), request{target: "/docs"}).body
+	for extension, command := range languages() {
+		t.Run(extension, func(t *testing.T) {
+			t.Parallel()
+			wantRuntime(t, command[0])
+			runSale(t, func(name string) (string, string) {
+				file := fileOf(name, extension)
+				return file, sampleOf(t, page, file)
+			}, command)
+		})
+	}
+}
+
+func runSale(t *testing.T, sample func(name string) (file, text string), command []string) {
+	t.Helper()
+	s := newTill(t)
+	code := s.create(t, "WELCOME-COINS", func(terms *voucher.Terms) {
+		limits(uses, voucher.NoLimit)(terms)
+		terms.Reward = voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}
+	}).Code
+	gateway := &failingGateway{to: baseURL(t)}
+	address := gateway.serve(t)
+	secret := "SHOP_KEY=" + strings.TrimPrefix(s.authorization, "Authorization: Bearer ")
+	var id string // of the checkout or redemption that the sample is about
+	run := func(name string, failures ...failure) string {
+		t.Helper()
+		gateway.fail(failures)
+		file, text := sample(name)
+		text = strings.NewReplacer("YOUR-CHECKOUT", id, "YOUR-REDEMPTION", id, "YOUR-PAYMENT", "pi_3QNa7c2eZvKYlo2C0tLjPq9x").Replace(text)
+		return runSample(t, command, writeSample(t, file, address, s.id, text), secret)
+	}
+	want := func(out string, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if !strings.Contains(strings.ToLower(out), part) {
+				t.Errorf("the output is %q, want %q", out, part)
+			}
+		}
+	}
+	const (
+		refused      = `{"type":"urn:problem:shopfront:code-refused","title":"Code refused","status":409}`
+		unauthorized = `{"type":"urn:problem:shopfront:unauthorized","title":"Unauthorized","status":401}`
+	)
+	throttled, unavailable := answersWith(429, `{"message":"Too Many Requests"}`), answersWith(503, `{"message":"Service Unavailable"}`)
+
+	want(run("checkout", answersWith(409, refused)), "refused: ")
+	want(run("checkout", answersWith(401, unauthorized)), "unauthorized")
+	out := run("checkout", unavailable, throttled, losesResponse)
+	want(out, "checked out: ", "4.00 eur")
+	s.wantUses(t, code, 1, 1)
+	if keys := slices.Compact(gateway.keys()); len(keys) != 1 || len(keys[0]) < 20 {
+		t.Errorf("the keys are %q, want one in all requests", gateway.keys())
+	}
+	id = regexp.MustCompile(`[\w-]{44}`).FindString(out)
+	want(run("order", losesResponse, unavailable, forwards, losesResponse), "ordered: ", "cancelled: ")
+	s.wantUses(t, code, 0, 0)
+	s.wantRedemptions(t, 0, 1)
+	want(run("order"), "refused: ") // it is cancelled
+
+	id = decode[redemption](t, s.redeem(t, body("WELCOME-COINS", "Alder"))).ID
+	want(run("undo", answersWith(401, unauthorized)), "unknown: ", "unauthorized")
+	want(run("undo", losesRequest, losesResponse, unavailable), "undone: ")
+	s.wantUses(t, code, 0, 0)
+	s.wantRedemptions(t, 0, 2)
+	id = "A" + id[1:]
+	want(run("undo"), "refused: ")
 }
 
 // runOutages runs a sample program four times: with failures before a redemption, with a used-up voucher, with failures only, and
@@ -119,9 +200,10 @@ func writeSample(t *testing.T, file, address, shop, text string) (path string) {
 }
 
 // runSample runs a sample program and returns what it printed.
-func runSample(t *testing.T, command []string, path string) string {
+func runSample(t *testing.T, command []string, path string, env ...string) string {
 	t.Helper()
 	program := exec.CommandContext(t.Context(), command[0], append(slices.Clone(command[1:]), path)...)
+	program.Env = append(os.Environ(), env...)
 	out, err := program.Output()
 	if failed, is := errors.AsType[*exec.ExitError](err); is {
 		t.Logf("%v: %s", failed, failed.Stderr) // the samples also report a failure by their exit code

@@ -50,9 +50,10 @@ func renderDocs(layout *template.Template, f frame, d document) ([]byte, error) 
 		return nil, err
 	}
 	for _, s := range view.Sections {
-		for _, o := range s.Operations {
+		for i, o := range s.Operations {
 			if view.First.ID == "" && len(o.Samples) > 0 {
 				view.First = o
+				s.Operations[i].Samples = nil // not shown twice
 			}
 		}
 	}

@@ -30,7 +30,7 @@ async function redeem(code, nick) {
       continue; // no response, or not JSON: send the same key again
     }
     if (answer.status === "redeemed") return answer;
-    if ([400, 404, 413, 415, 422].includes(answer.status)) {
+    if ([400, 404, 409, 413, 415, 422].includes(answer.status)) {
       throw new Error(`refused: ${answer.title}`);
     }
     // These say nothing about an earlier attempt.

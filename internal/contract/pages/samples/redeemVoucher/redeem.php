@@ -33,7 +33,7 @@ function redeem(string $code, string $nick): array
         if ($status === 'redeemed') {
             return $answer;
         }
-        if (in_array($status, [400, 404, 413, 415, 422], true)) {
+        if (in_array($status, [400, 404, 409, 413, 415, 422], true)) {
             throw new RuntimeException("refused: {$answer['title']}");
         }
         if (in_array($status, [401, 429], true)) {

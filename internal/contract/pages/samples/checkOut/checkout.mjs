@@ -1,0 +1,43 @@
+// Checks out with a discount code once, even if it sends the request
+// often.
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const shop = "https://YOUR-DEPLOYMENT/shop/YOUR-SHOP";
+const pause = 10; // seconds
+
+async function checkOut(code, nick) {
+  // One key for all retries: a lost attempt may hold the last use.
+  const headers = { "Idempotency-Key": randomUUID() };
+  // The shop's own server sends its secret key. A browser never does.
+  const secret = process.env.SHOP_KEY;
+  if (secret) headers.Authorization = `Bearer ${secret}`;
+  const query = new URLSearchParams({ code, nick });
+  let answer;
+  for (let attempt = 1; attempt <= 4; attempt++) {
+    if (attempt > 1) await sleep(pause * 1000);
+    try {
+      const response = await fetch(`${shop}/checkout/coins/500?${query}`, {
+        headers,
+        signal: AbortSignal.timeout(10_000),
+      });
+      answer = await response.json();
+    } catch {
+      continue; // no response, or not JSON: send the same key again
+    }
+    if (answer.status === "open") return answer;
+    // These say nothing about an earlier attempt.
+    if ([401, 429].includes(answer.status)) break;
+    if (answer.status < 500) throw new Error(`refused: ${answer.title}`);
+  }
+  const last = answer?.title ?? "no response";
+  throw new Error(`unknown: send it again with its key (${last})`);
+}
+
+try {
+  const { id, total } = await checkOut("YOUR-CODE", "YOUR-NICK");
+  console.log("checked out:", id, total.display); // take this payment
+} catch (error) {
+  console.log(error.message); // ask before you sell without the code
+  process.exitCode = 1;
+}

@@ -1,0 +1,33 @@
+#!/bin/sh
+# Orders a paid checkout, and cancels the order.
+# Run it on the shop's server. SHOP_KEY is its secret key.
+shop=https://YOUR-DEPLOYMENT/shop/YOUR-SHOP
+pause=10
+
+# Sends a request until its outcome is certain. It is applied once.
+send() {
+  for attempt in 1 2 3 4; do
+    [ "$attempt" -eq 1 ] || sleep "$pause"
+    response=$(echo "Authorization: Bearer $SHOP_KEY" |
+      curl --silent --max-time 10 -H @- \
+      -H 'Content-Type: application/json' --data-raw "$2" "$shop$1")
+    case $response in
+    *'"status":"'*) return ;;
+    *'"status":401'* | *'"status":429'*) break ;;
+    *'"status":4'*)
+      echo "refused: $response"
+      exit 1 ;;
+    esac # 500, 503, no response: send it again
+  done
+  echo "unknown: send it again later"
+  echo "last response: $response"
+  exit 2
+}
+
+send /orders '{"checkout": "YOUR-CHECKOUT",
+  "payment": {"provider": "stripe", "reference": "YOUR-PAYMENT"}}'
+echo "ordered: $response" # deliver once for each id
+
+# If you cannot deliver: cancel the order, and refund the payment.
+send /orders/YOUR-CHECKOUT/cancel '{"reason": "sold out"}'
+echo "cancelled: $response"

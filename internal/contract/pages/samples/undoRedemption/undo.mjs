@@ -1,0 +1,44 @@
+// Undoes a redemption whose reward cannot be granted.
+// Run it on the shop's server. SHOP_KEY is its secret key.
+import { setTimeout as sleep } from "node:timers/promises";
+
+const shop = "https://YOUR-DEPLOYMENT/shop/YOUR-SHOP";
+const pause = 10; // seconds
+const headers = {
+  Authorization: `Bearer ${process.env.SHOP_KEY}`,
+  "Content-Type": "application/json",
+};
+
+// Sends a request until its outcome is certain. It is applied once.
+async function send(path, body) {
+  let answer;
+  for (let attempt = 1; attempt <= 4; attempt++) {
+    if (attempt > 1) await sleep(pause * 1000);
+    try {
+      const response = await fetch(shop + path, {
+        method: "POST",
+        headers,
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(10_000),
+      });
+      answer = await response.json();
+    } catch {
+      continue; // no response, or not JSON: send it again
+    }
+    if (typeof answer.status === "string") return answer;
+    // These say nothing about an earlier attempt.
+    if ([401, 429].includes(answer.status)) break;
+    if (answer.status < 500) throw new Error(`refused: ${answer.title}`);
+  }
+  const last = answer?.title ?? "no response";
+  throw new Error(`unknown: send it again later (${last})`);
+}
+
+try {
+  const undo = { code: "YOUR-CODE", reason: "the server is gone" };
+  const { id } = await send("/redemptions/YOUR-REDEMPTION/undo", undo);
+  console.log("undone:", id);
+} catch (error) {
+  console.log(error.message);
+  process.exitCode = 1;
+}
