@@ -3,6 +3,7 @@ package mutation_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,19 +44,27 @@ const (
 	shopctl       = "cmd/shopctl"
 )
 
-// build builds the program that the change affects. The other program, or both without a change, are taken from whole.
+// build builds the programs that the change affects. The others are taken from whole.
 func (c change) build(t *testing.T, whole testshop.Programs) testshop.Programs {
 	t.Helper()
 	if len(c) == 0 {
 		return whole
 	}
-	if c[0].file == editGo || c[0].file == createGo { // the function does not use these files
-		programs := testshop.Build(t, c.overlay(t), shopctl)
-		link(t, localrun.Binary(whole.Dir(), "redeem-voucher"), localrun.Binary(programs.Dir(), "redeem-voucher"))
-		return programs
+	isOperators := func(r replacement) bool { return r.file == editGo || r.file == createGo } // the function does not use these files
+	var changed []string
+	if slices.ContainsFunc(c, isOperators) {
+		changed = append(changed, shopctl)
 	}
-	programs := testshop.Build(t, c.overlay(t), redeemVoucher)
-	link(t, whole.Shopctl(), programs.Shopctl())
+	if slices.ContainsFunc(c, func(r replacement) bool { return !isOperators(r) }) {
+		changed = append(changed, redeemVoucher)
+	}
+	programs := testshop.Build(t, c.overlay(t), changed...)
+	if !slices.Contains(changed, redeemVoucher) {
+		link(t, localrun.Binary(whole.Dir(), "redeem-voucher"), localrun.Binary(programs.Dir(), "redeem-voucher"))
+	}
+	if !slices.Contains(changed, shopctl) {
+		link(t, whole.Shopctl(), programs.Shopctl())
+	}
 	return programs
 }
 

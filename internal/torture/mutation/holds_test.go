@@ -20,7 +20,8 @@ const (
 func ofUses() []tested {
 	return []tested{
 		inSimulation("takes from an empty counter", usesGo, `take.Condition = "#left >= :least"`, `take.Condition = "#left >= :least OR #left < :least"`),
-		inSimulation("passes a live hold on", usesGo, `if hold.HasLapsed(request.At) {`, `if hold.HasLapsed(request.At) || len(lapsed) == 0 {`),
+		inSimulation("passes a live hold on", usesGo,
+			"if hold.HasLapsed(request.At) {\n\t\t\tlapsed = append", "if hold.HasLapsed(request.At) || len(lapsed) == 0 {\n\t\t\tlapsed = append"),
 		inSimulation("passes a hold on that is gone", transactionGo,
 			`Key: key.Attributes(), ConditionExpression: aws.String("attribute_exists(" + table.SortKey + ")"),`, `Key: key.Attributes(),`),
 		inSimulation("takes a live hold of a single-use code", redeemGo, `OR #heldUntil <= :at)"`, `OR #heldUntil <= :at OR #heldUntil > :at)"`),

@@ -30,6 +30,7 @@ const (
 	redeemGo      = "pkg/dynamo/redeem.go"
 	manyUseGo     = "pkg/dynamo/many_use.go"
 	retryGo       = "pkg/dynamo/internal/table/retry.go"
+	voucherItemGo = "pkg/dynamo/internal/table/voucher.go"
 	readGo        = "pkg/dynamo/internal/table/read.go"
 	createGo      = "pkg/dynamo/backoffice/vouchers.go"
 	editGo        = "pkg/dynamo/backoffice/edit.go"
@@ -49,7 +50,7 @@ func mutations() []mutation {
 		// The condition of the first call.
 		{
 			name: "redeems a single-use code again", scene: twoShoppersOneUse, by: []checker{byHistory},
-			removed: change{{redeemGo, `"#maxUses = :one AND attribute_not_exists(#redemption)" +`, `"#maxUses = :one" +`}},
+			removed: change{{redeemGo, `(attribute_not_exists(#redemption) OR`, `(attribute_not_exists(#redemption) OR attribute_exists(#redemption) OR`}},
 		},
 		{
 			name: "redeems a code with many uses as if it were single-use", scene: firstOfManyUses, by: []checker{byHistory, byVerify},
@@ -58,12 +59,11 @@ func mutations() []mutation {
 		{
 			name: "treats an invented code as a voucher", scene: inventedCode, by: []checker{byVerify},
 			removed: change{
-				{redeemGo, `"#maxUses = :one AND attribute_not_exists(#redemption)" +`, `"attribute_not_exists(#redemption)"`},
-				{redeemGo, `" AND #disabled = :false AND #from <= :at AND #until > :at AND (attribute_not_exists(#nickHash) OR #nickHash = :nick)"`, ``},
+				{redeemGo, `call.Require("#maxUses = :one AND #disabled = :false AND #from <= :at AND #until > :at" +`, ``},
+				{redeemGo, `" AND (attribute_not_exists(#nickHash) OR #nickHash = :nick)")`, ``},
 				{redeemGo, `call.Name(table.AttrMaxUses, table.AttrDisabled, table.AttrFrom, table.AttrUntil, table.AttrNickHash)`, ``},
 				{redeemGo, `call.Value(":one", table.Num(1))`, ``},
 				{redeemGo, `call.Value(":false", table.Bool(false))`, ``},
-				{redeemGo, `call.Value(":at", table.Millis(claim.At))`, ``},
 				{redeemGo, `call.Value(":nick", table.Str(table.NickCondition(claim.Nick)))`, ``},
 			},
 		},
@@ -77,7 +77,7 @@ func mutations() []mutation {
 		},
 		{
 			name: "redeems a single-use code after it ended", scene: codesThatMustBeRefused, by: []checker{byHistory, byVerify},
-			removed: change{{redeemGo, `AND #until > :at AND`, `AND attribute_exists(#until) AND`}},
+			removed: change{{redeemGo, `AND #until > :at" +`, `AND attribute_exists(#until)" +`}},
 		},
 		{
 			name: "redeems another shopper's single-use code", scene: codesThatMustBeRefused, by: []checker{byHistory, byVerify},
@@ -94,8 +94,7 @@ func mutations() []mutation {
 		{
 			name: "does not check the terms of codes with many uses", scene: codesThatMustBeRefused, by: []checker{byHistory, byVerify},
 			removed: change{{
-				redeemGo, "if err := v.Refuse(claim.Request); err != nil {\n\t\treturn voucher.Redemption{}, err\n\t}\n\tif v.Limited()",
-				"if v.Limited()",
+				redeemGo, "if err := r.v.Refuse(claim.Request); err != nil {\n\t\t\treturn voucher.Redemption{}, err\n\t\t}\n", "",
 			}},
 		},
 
@@ -116,11 +115,11 @@ func mutations() []mutation {
 		// The token.
 		{
 			name: "draws a token although there is a key", scene: requestsAreRetried, by: []checker{byHistory},
-			removed: change{{deskGo, `if request.Key == "" {`, `if request.Key == "" || request.Key != "" {`}},
+			removed: change{{deskGo, `if request.Key != "" {`, `if request.Key != "" && request.Key == "" {`}},
 		},
 		{
 			name: "has one token for all requests without a key", scene: requestsWithoutKeys, by: []checker{byHistory},
-			removed: change{{deskGo, `return idempotency.NewToken(r.Random)`, `return idempotency.Digest("none"), nil`}},
+			removed: change{{deskGo, `claim.Token = id //`, `claim.Token = idempotency.Digest("none") //`}},
 		},
 		{
 			name: "has one token for all keys", scene: differentRequests, by: []checker{byHistory},
@@ -142,7 +141,7 @@ func mutations() []mutation {
 		// The item that a failed condition returned.
 		{
 			name: "ignores the item of a failed condition", scene: firstOfManyUses, by: []checker{byHistory},
-			removed: change{{redeemGo, `return s.judgeSingleUse(claim, old)`, "clear(old)\n\t\treturn s.judgeSingleUse(claim, old)"}},
+			removed: change{{redeemGo, "case failed:\n\t\tredemption, v, err", "case failed:\n\t\tclear(old)\n\t\tredemption, v, err"}},
 		},
 		{
 			name: "refuses its own write to a single-use code when the SDK retries it", scene: lostResponse, by: []checker{byHistory},
@@ -156,17 +155,14 @@ func mutations() []mutation {
 		{
 			name: "refuses a retry of a redemption with many uses", scene: requestsAreRetried, by: []checker{byHistory},
 			removed: change{{
-				redeemGo, `return judgeRecorded(claim, v, reasons[0].Item)`,
-				`return voucher.Redemption{}, &voucher.RefusalError{Reason: voucher.ReasonNickLimit}`,
+				redeemGo, "if found || err != nil {\n\t\tr.redemption = redemption\n\t\treturn err",
+				"if r.redemption = redemption; found || err != nil {\n\t\treturn &voucher.RefusalError{Reason: voucher.ReasonNickLimit}",
 			}},
 		},
 		{
 			name: "judges the counter before the record", scene: retryOfTheLastUse, by: []checker{byHistory},
-			removed: change{{
-				redeemGo, `if aws.ToString(reasons[0].Code) == table.ConditionFailed {`,
-				`if aws.ToString(reasons[0].Code) == table.ConditionFailed && aws.ToString(reasons[1].Code) != table.ConditionFailed {`,
-			}},
-			given: withoutRecall(),
+			removed: change{{redeemGo, recordThenUse, `append(s.taking(request, *free, time.Time{}), r.actions(s.table, free)...)`}},
+			given:   withoutRecall(),
 		},
 		{
 			name: "judges one half of a transaction", scene: lastUseInHalves, by: []checker{byHistory},
@@ -199,8 +195,8 @@ func mutations() []mutation {
 		{
 			name: "records a request again", scene: requestsAreRetried, by: []checker{byHistory},
 			removed: change{{
-				redeemGo, `call.Condition = "attribute_not_exists(" + call.Alias(record) + ")"`,
-				`call.Condition = "(attribute_not_exists(" + call.Alias(record) + ") OR attribute_exists(" + call.Alias(record) + "))"`,
+				redeemGo, "call.RequireEqual(record, nil)\n\tif r.v",
+				"call.Require(\"(attribute_not_exists(\" + call.Alias(record) + \") OR attribute_exists(\" + call.Alias(record) + \"))\")\n\tif r.v",
 			}},
 		},
 		{
@@ -209,15 +205,15 @@ func mutations() []mutation {
 		},
 		{
 			name: "takes uses from an empty counter", scene: moreRequestsThanUses, by: []checker{byHistory, byVerify},
-			removed: change{{redeemGo, `take.Condition = "#left >= :least"`, `take.Condition = "#left >= :least OR #left < :least"`}},
+			removed: change{{usesGo, `take.Condition = "#left >= :least"`, `take.Condition = "#left >= :least OR #left < :least"`}},
 		},
 		{
 			name: "takes no use from a counter", scene: moreRequestsThanUses, by: []checker{byHistory, byVerify},
-			removed: change{{redeemGo, `{record.Action(s.table), take.Action(s.table)}`, `{record.Action(s.table)}`}},
+			removed: change{{redeemGo, recordThenUse, `r.actions(s.table, free)`}},
 		},
 		{
 			name: "refuses when one counter is empty", scene: usesOnManyCounters, by: []checker{byHistory},
-			removed: change{{redeemGo, "var left []int\n\t\tfor _, counter := range counters {", "var left []int\n\t\tfor _, counter := range counters[:1] {"}},
+			removed: change{{usesGo, "range counters {\n\t\ttotal += counter.Left + counter.Used\n\t\tif counter.Left", "range counters[:1] {\n\t\ttotal += counter.Left + counter.Used\n\t\tif counter.Left"}},
 		},
 		{
 			name: "treats unread counters as empty", scene: unreadCounters, by: []checker{byHistory},
@@ -241,21 +237,21 @@ func mutations() []mutation {
 		// The version.
 		{
 			name: "marks a code as full although it was edited meanwhile", scene: raiseBeforeTheMark, by: []checker{byHistory, byVerify},
-			removed: change{{redeemGo, `call.Condition = "#version = :version"`, `call.Condition = "#version = :version OR #version <> :version"`}},
+			removed: change{{usesGo, "call.RequireEqual(table.AttrVersion, table.Num(v.Version))\n\trequireReturns", `requireReturns`}}, given: heedingEveryMark(),
 		},
 		{
 			name: "refuses although the limit was edited meanwhile", scene: useMovesBetweenReads, by: []checker{byHistory},
-			removed: change{{redeemGo, `if !edited {`, `if edited || !edited {`}},
+			removed: change{{usesGo, "call.RequireEqual(table.AttrVersion, table.Num(v.Version))\n\trequireReturns", `requireReturns`}},
 			given:   drawingTheLast(),
 		},
 		{
 			name: "leaves a raised code marked as full", scene: raiseAfterTheMark, by: []checker{byHistory, byVerify},
-			removed: change{{editGo, `end.Remove(table.AttrFull)`, ``}},
+			removed: change{{editGo, `table.AttrEditing, table.AttrFullUntil, table.AttrFullVersion`, `table.AttrEditing`}}, given: heedingEveryMark(),
 		},
 		{
 			name: "ends an edit without a new version", scene: markAfterTheRaise, by: []checker{byHistory, byVerify},
 			removed: change{{
-				editGo, `end := editing(customer, marked)`, "end := editing(customer, marked)\n\t\tend.Value(\":version_new\", table.Num(marked.Version))",
+				editGo, "end := editing(customer, before)\n", "end := editing(customer, before)\n\t\tend.Value(\":version_new\", table.Num(before.Version))\n",
 			}},
 		},
 		{
@@ -324,6 +320,14 @@ func withoutLost() change {
 // shortLived sets access.Lifetime as torture.Overlay does.
 func shortLived() change {
 	return change{{guardGo, torture.DeployedLifetime, torture.ShortLifetime}}
+}
+
+// recordThenUse is where a redemption of a limited code is put together.
+const recordThenUse = `append(r.actions(s.table, free), s.taking(request, *free, time.Time{})...)`
+
+// heedingEveryMark heeds a mark as full whatever the version at which it was made.
+func heedingEveryMark() change {
+	return change{{voucherItemGo, `it.Has(AttrFullUntil) && it.Num(AttrFullVersion) == v.Version {`, `it.Has(AttrFullUntil) {`}}
 }
 
 // drawingTheLast always draws the last of the counters.
