@@ -236,7 +236,7 @@ func mutations() []mutation {
 
 		// The version.
 		{
-			name: "marks a code as full although it was edited meanwhile", scene: raiseBeforeTheMark, by: []checker{byHistory, byVerify},
+			name: "marks a code as full although it was edited meanwhile", scene: raiseBeforeTheMark, by: []checker{byHistory},
 			removed: change{{usesGo, "call.RequireEqual(table.AttrVersion, table.Num(v.Version))\n\trequireReturns", `requireReturns`}}, given: heedingEveryMark(),
 		},
 		{
@@ -245,7 +245,7 @@ func mutations() []mutation {
 			given:   drawingTheLast(),
 		},
 		{
-			name: "leaves a raised code marked as full", scene: raiseAfterTheMark, by: []checker{byHistory, byVerify},
+			name: "leaves a raised code marked as full", scene: raiseAfterTheMark, by: []checker{byHistory},
 			removed: change{{editGo, `table.AttrEditing, table.AttrFullUntil, table.AttrFullVersion`, `table.AttrEditing`}}, given: heedingEveryMark(),
 		},
 		{
