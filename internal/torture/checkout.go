@@ -21,8 +21,9 @@ type purchase struct {
 	abandoned bool      // the shopper does not pay in time
 	first     time.Time // when it was first sent
 
-	id      string // guarded by the target's mu, as is expires; empty: not known
+	id      string // guarded by the target's mu, as is the rest; empty: not known
 	expires time.Time
+	paid    bool // an order was sent
 }
 
 // retriedFor is how long a checkout is retried. The last retry is received before the checkout expires: then its key would make another.
@@ -44,21 +45,17 @@ func (r *round) prepareHolds(tb testing.TB) {
 // buy sends a request about a checkout, an order or an undo. It reports whether there was one to send.
 func (c *client) buy(tb testing.TB, t *target) bool {
 	tb.Helper()
-	switch lot := c.random.IntN(100); {
-	case lot < 35:
-		return c.checkOut(tb, t)
-	case lot < 75:
-		return c.pay(tb, t)
-	case lot < 85:
-		if p := t.purchase(c.random, isMade); p != nil {
-			c.finish(tb, t, "cancel "+p.id, func() history.Outcome { return c.cancel(tb, c.number, t, p) })
-			return true
-		}
-	case lot < 92:
-		if id, has := t.redemption(c.random); has {
-			c.finish(tb, t, "undo "+id, func() history.Outcome { return c.undo(tb, c.number, t, id) })
-			return true
-		}
+	lot := c.random.IntN(100)
+	if lot < 40 && c.checkOut(tb, t) || lot < 70 && c.pay(tb, t) {
+		return true
+	}
+	if p := t.purchase(c.random, func(p *purchase) bool { return p.paid || isMade(p) && lot < 72 }); p != nil && lot < 80 {
+		c.finish(tb, t, "cancel "+p.id, func() history.Outcome { return c.cancel(tb, c.number, t, p) })
+		return true
+	}
+	if id, has := t.redemption(c.random); has && lot < 86 {
+		c.finish(tb, t, "undo "+id, func() history.Outcome { return c.undo(tb, c.number, t, id) })
+		return true
 	}
 	return false
 }
@@ -68,10 +65,10 @@ func (c *client) checkOut(tb testing.TB, t *target) bool {
 	tb.Helper()
 	p := t.purchase(c.random, func(p *purchase) bool { return p.id == "" && time.Since(p.first) < retriedFor })
 	if p == nil || c.random.IntN(2) == 0 {
-		if time.Until(c.end) < checkoutLifetime+usesFree || !t.count(&t.holds) {
+		if time.Until(c.end) < longestRequest || !t.count(&t.holds) {
 			return false
 		}
-		p = &purchase{key: fmt.Sprintf("order-%016x", c.random.Uint64()), abandoned: c.random.IntN(3) == 0, first: time.Now()}
+		p = &purchase{key: fmt.Sprintf("basket-%016x", c.random.Uint64()), abandoned: c.random.IntN(3) == 0, first: time.Now()}
 		if t.perNick || c.random.IntN(3) > 0 {
 			p.nick = pick(c.random, nicks()...)
 		}
@@ -92,19 +89,26 @@ func (c *client) checkOut(tb testing.TB, t *target) bool {
 
 func isMade(p *purchase) bool { return p.id != "" }
 
-// pay orders a checkout. It prefers one that is about to lapse, and then waits for the moment at which its use may pass on.
+// pay orders a checkout. It prefers one whose use is about to lapse. Then it waits for that moment, and may instead try to take the use.
 func (c *client) pay(tb testing.TB, t *target) bool {
 	tb.Helper()
-	const soon = time.Second
+	const soon = time.Second / 2
 	p := t.purchase(c.random, func(p *purchase) bool {
 		left := time.Until(p.expires)
 		return isMade(p) && -usesFree < left && left < soon
 	})
 	if p != nil && c.random.IntN(2) == 0 {
 		time.Sleep(time.Until(p.expires) + time.Duration(c.random.Int64N(int64(usesFree+usesFree/2))))
+		if c.random.IntN(2) == 0 {
+			c.requestVoucher(tb, t)
+			return true
+		}
 	} else if p = t.purchase(c.random, func(p *purchase) bool { return isMade(p) && (!p.abandoned || time.Now().After(p.expires)) }); p == nil {
 		return false
 	}
+	t.mu.Lock()
+	p.paid = true
+	t.mu.Unlock()
 	c.finish(tb, t, "order "+p.id, func() history.Outcome { return c.order(tb, c.number, t, p) })
 	return true
 }
@@ -171,7 +175,7 @@ func (r *round) order(tb testing.TB, client int, t *target, p *purchase) history
 	tb.Helper()
 	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskOrder, Nick: p.nick, Key: p.key})
 	got := r.call(tb, r.keys()[0], http.MethodPost, "/orders", map[string]any{
-		"checkout": p.id, "payment": map[string]string{"provider": "stripe", "reference": "pi_" + p.key[len("order-"):]},
+		"checkout": p.id, "payment": map[string]string{"provider": "stripe", "reference": "pi_" + p.key[len("basket-"):]},
 	}, "")
 	outcome := history.Ordered
 	if got.status != http.StatusOK {

@@ -62,9 +62,14 @@ func (c *client) choose() *target {
 // request sends one request, and sometimes retries it while its outcome is unknown.
 func (c *client) request(tb testing.TB, t *target) {
 	tb.Helper()
-	if c.trial.holds && c.buy(tb, t) {
-		return
+	if !c.trial.holds || !c.buy(tb, t) {
+		c.requestVoucher(tb, t)
 	}
+}
+
+// requestVoucher sends a redemption or a check.
+func (c *client) requestVoucher(tb testing.TB, t *target) {
+	tb.Helper()
 	checks := 15
 	if c.trial.checks > 0 {
 		checks = c.trial.checks
@@ -84,7 +89,7 @@ func (c *client) request(tb testing.TB, t *target) {
 			a = earlier
 		}
 	case lot < 8 || !t.mayBeLost():
-		a.key = fmt.Sprintf("order-%016x", c.random.Uint64())
+		a.key = fmt.Sprintf("basket-%016x", c.random.Uint64())
 		t.remember(a)
 	}
 	for range 1 + c.random.IntN(3) {
@@ -271,7 +276,7 @@ func withoutID(header http.Header) http.Header {
 // watchLog reports log lines that contain a code, a nick, an idempotency key or a key of the shop's server.
 func (r *round) watchLog(_, line string) {
 	logged := strings.ToLower(withoutRequestID(line))
-	for _, secret := range append(nicks(), "spring-20", "spring20", "order-", "sf_") {
+	for _, secret := range append(nicks(), "spring-20", "spring20", "basket-", "sf_", "pi_") {
 		if strings.Contains(logged, secret) {
 			r.violate("logged: %s", line)
 		}

@@ -86,6 +86,10 @@ func (s *staff) drawEdit(t *target) history.Edit {
 	if t.terms.MaxUsesPerNick != history.None {
 		edits = append(edits, history.Edit{MaxUsesPerNick: new(1 + s.random.IntN(3))})
 	}
+	if s.trial.holds && !t.terms.Disabled && len(edits) > 1 { // few edits disable it
+		edits = append(edits, edits[1:]...)
+		edits = append(edits, edits[1:]...)
+	}
 	if t.terms.Disabled { // most edits enable it again
 		edits = append(edits, edits[0], edits[0], edits[0])
 	}

@@ -72,11 +72,12 @@ func (t trial) draw(random *rand.Rand) []order {
 		}
 	}
 	if t.holds {
+		drawn = slices.Concat(drawn[:2], drawn[4:8]) // few of a kind, so that requests race, and none without limits
 		for i := range drawn {
 			d := &drawn[i]
-			d.requests, d.edits, d.holds = 60, 5, 10
+			d.requests, d.edits, d.holds, d.Disabled = 80, 8, 16, false
 			if d.MaxUses > 1 {
-				d.MaxUses = 2 + random.IntN(5)
+				d.MaxUses = 2 + random.IntN(4)
 				d.counters = 1 + random.IntN(min(d.MaxUses, 3))
 			}
 		}

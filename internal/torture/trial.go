@@ -35,7 +35,7 @@ const (
 // trials lists the trials in the order of the report.
 func trials() []trial {
 	all := []trial{ // first those with the longest rounds
-		{fault: holding, drawn: faultproxy.Faults(), counts: faultproxy.Faults(), holds: true, pause: 150 * time.Millisecond},
+		{fault: holding, drawn: faultproxy.Faults(), counts: faultproxy.Faults(), holds: true, pause: 80 * time.Millisecond},
 		{fault: accessing, drawn: faultproxy.Faults(), access: true, pause: 250 * time.Millisecond},
 	}
 	for _, fault := range faultproxy.Faults() {
