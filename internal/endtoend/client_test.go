@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -242,6 +243,95 @@ func TestClient_Orders(t *testing.T) {
 	_, err = calm.PlaceOrder(t.Context(), checkout.ID, client.Payment{Provider: "Stripe", Reference: "pi_3Q0001"})
 	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrInvalid) || p.Pointer != "/payment/provider" {
 		t.Errorf("a malformed payment: %+v", err)
+	}
+}
+
+// Every second response is lost. Each use of a code is taken and given back once nevertheless.
+func TestClient_CodesAtCheckouts(t *testing.T) {
+	s := newTill(t)
+	code := s.createDiscount(t).Code
+	serverKey := strings.TrimPrefix(s.authorization, "Authorization: Bearer ")
+	answers := 0
+	c := s.client(t, func() bool { answers++; return answers%2 == 1 }, client.WithServerKey(serverKey))
+	coins := client.Order{Product: "coins", Variant: "500", Code: "summer 20", Nick: "Alder"}
+	first, err := c.Checkout(t.Context(), coins)
+	if err != nil || !first.Replayed || first.Code != "SUMMER-20" || first.Nick != "Alder" || first.Discount.Minor != 99 || first.Total.Minor != 400 {
+		t.Fatalf("%+v, %v: want the checkout of the lost response", first, err)
+	}
+	coins.Amount, coins.Replaces = 3, first.ID
+	second, err := c.Checkout(t.Context(), coins)
+	if err != nil || !second.Replayed || second.Total.Minor != 1198 {
+		t.Fatalf("%+v, %v: want the checkout of the lost response", second, err)
+	}
+	s.wantUses(t, code, 1, 1)
+	if shown, err := c.ShowCheckout(t.Context(), first.ID); err != nil || shown.Status != client.CheckoutReleased || shown.Nick != "Alder" {
+		t.Errorf("%+v, %v", shown, err)
+	}
+	payment := client.Payment{Provider: "stripe", Reference: "pi_3Q0001"}
+	if _, err := c.PlaceOrder(t.Context(), first.ID, payment); !errors.Is(err, client.ErrCheckoutReplaced) {
+		t.Errorf("ordering a checkout that was replaced: %v", err)
+	}
+	if order, err := c.PlaceOrder(t.Context(), second.ID, payment); err != nil || order.Code != "SUMMER-20" || order.Nick != "Alder" || order.Total != second.Total {
+		t.Fatalf("%+v, %v", order, err)
+	}
+	calm := s.client(t, nil, client.WithServerKey(serverKey)) // after a lost attempt the client would wait before it believes a refusal
+	_, err = calm.Checkout(t.Context(), coins)
+	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrMalformedRequest) || p.Parameter != "replaces" {
+		t.Errorf("replacing a checkout twice: %v", err)
+	}
+	coins.Replaces = ""
+	_, err = calm.Checkout(t.Context(), coins)
+	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrCodeRefused) || p.Reason != "nick_limit" {
+		t.Errorf("a code that the nick has used: %v", err)
+	}
+	for nick, want := range map[string]int{"ALDER": 1, "Birch": 0} {
+		orders := 0
+		for page, err := range c.Orders(t.Context(), client.OrderFilter{Nick: nick}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			orders += len(page)
+		}
+		if orders != want {
+			t.Errorf("%d orders of %s, want %d", orders, nick, want)
+		}
+	}
+
+	key := client.NewKey()
+	redeemed, err := c.Redeem(t.Context(), "summer 20", "Birch", client.WithKey(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	undone, err := c.UndoRedemption(t.Context(), redeemed, "granted twice")
+	if err != nil || !undone.Replayed || undone.ID != redeemed.ID || undone.UndoReason != "granted twice" {
+		t.Errorf("%+v, %v: want the redemption of the lost response", undone, err)
+	}
+	if _, err := calm.Redeem(t.Context(), "summer 20", "Birch", client.WithKey(key)); !errors.Is(err, client.ErrRedemptionUndone) {
+		t.Errorf("redeeming again with the key: %v", err)
+	}
+	s.wantUses(t, code, 1, 0)
+	statuses := make(map[string]client.RedemptionStatus) // by nick
+	var ofOrder client.Redemption
+	for page, err := range c.Redemptions(t.Context(), client.RedemptionFilter{Code: "summer 20", PageSize: 1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page {
+			statuses[r.Nick] = r.Status
+			if r.Nick == "Alder" {
+				ofOrder = r.Redemption
+			}
+		}
+	}
+	if want := map[string]client.RedemptionStatus{"Alder": client.RedemptionRedeemed, "Birch": client.RedemptionUndone}; !maps.Equal(statuses, want) {
+		t.Errorf("redemptions %v, want %v", statuses, want)
+	}
+	if _, err := calm.UndoRedemption(t.Context(), ofOrder, ""); !errors.Is(err, client.ErrRedemptionOfOrder) {
+		t.Errorf("undoing the redemption of an order: %v", err)
+	}
+	redeemed.ID = "A" + redeemed.ID[1:]
+	if _, err := calm.UndoRedemption(t.Context(), redeemed, ""); !errors.Is(err, client.ErrRedemptionNotFound) {
+		t.Errorf("undoing an unknown redemption: %v", err)
 	}
 }
 

@@ -20,8 +20,8 @@ type Order struct {
 	// Code is a code that gives a discount, as the shopper typed it. The checkout holds a use of it, and the order redeems that: do not
 	// redeem the code as well. Empty: none.
 	Code string
-	// Nick is the shopper's name in the storefront. Some codes need one. Checkouts of one nick share a use of a single-use code, and of a
-	// code with a limit per nick. Empty: none.
+	// Nick is the shopper's name in the storefront. Some codes need one. Checkouts of one nick share a use of a single-use code,
+	// and of a code with a limit per nick. Empty: none.
 	Nick string
 	// Replaces is the ID of the shopper's earlier checkout. In one step, the new checkout takes over its use of the same Code, and the
 	// earlier one can never be ordered again. Empty: none.
@@ -62,17 +62,17 @@ type Checkout struct {
 }
 
 // Checkout checks out an order. While the checkout is open, the same order with the same key returns the same checkout. ErrNotFound
-// means that something is unknown or off sale, ErrInvalid that the variant does not accept the amount or data, and ErrKeyInUse
-// that the key has an open checkout of another order, or a checkout that was ordered or replaced.
+// means that something is unknown or off sale, ErrInvalid that the variant does not accept the amount or data, and ErrKeyInUse that
+// the key has an open checkout of another order, or a checkout that was ordered or replaced.
 //
-// ErrCodeRefused means that the code cannot be used here, for whatever reason: tell the shopper, and check out without it only if the
-// shopper agrees to the full price. After ErrTooManyHolds let the shopper try again later. ErrMalformedRequest with the
+// ErrCodeRefused means that the code cannot be used here, for whatever reason: tell the shopper, and check out without it only if
+// the shopper agrees to the full price. After ErrTooManyHolds let the shopper try again later. ErrMalformedRequest with the
 // ProblemError.Parameter replaces means that the earlier checkout was ordered or replaced, or is unknown.
 //
-// After an *OutcomeUnknownError a checkout may exist. Without Code and Replaces it obliges nobody, and the shopper may just check out
-// again. Otherwise repeat the call with its key: the lost checkout may hold the code's last use, and the earlier checkout may be replaced
-// already. With another key the call could be refused although it was applied. If nobody repeats it, the use comes free when the lost
-// checkout ends.
+// After an *OutcomeUnknownError a checkout may exist. Without Code and Replaces it obliges nobody, and the shopper may just check
+// out again. Otherwise repeat the call with its key: the lost checkout may hold the code's last use, and the earlier checkout may
+// be replaced already. With another key the call could be refused although it was applied. If nobody repeats it, the use comes free
+// when the lost checkout ends.
 func (c *Client) Checkout(ctx context.Context, order Order, options ...CallOption) (Checkout, error) {
 	if !isID(order.Product) || !isID(order.Variant) {
 		return Checkout{}, fmt.Errorf("check out: product or variant: %w", ErrMalformedID)
@@ -128,9 +128,9 @@ func (c *Client) ShowCheckout(ctx context.Context, id string) (Checkout, error) 
 	return received, nil
 }
 
-// isOf reports whether a checkout is complete and belongs to the order. A cache might return another checkout for a GET, and a proxy
-// that drops a part of the query would make the shopper pay the full price. The service writes a code as its operator does, so it cannot
-// be compared.
+// isOf reports whether a checkout is complete and belongs to the order. A cache might return another checkout for a GET, and a
+// proxy that drops a part of the query would make the shopper pay the full price. The service writes a code as its operator does,
+// so it cannot be compared.
 func (c Checkout) isOf(o Order) bool {
 	return c.isComplete() && c.ID != "" && c.Product == o.Product && c.Variant == o.Variant && c.Amount == o.Amount && len(c.Data) > 0 &&
 		(c.Code != "") == (o.Code != "") && (c.Nick == "" || o.Nick != "")

@@ -58,8 +58,9 @@ func WithAttempts(n int) Option { return func(to *Client) { to.attempts = n } }
 func WithAttemptTimeout(d time.Duration) Option { return func(to *Client) { to.timeout = d } }
 
 // WithServerKey makes calls as the shop's server, with a key of `shopctl key create`: the service then allows what the shop's
-// policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Orders, and listing or undoing redemptions, need
-// it. The key is secret. Never ship it to a shopper's device, and use an https base URL. New rejects a malformed key with ErrMalformedServerKey.
+// policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Orders, and listing or undoing
+// redemptions, need it. The key is secret. Never ship it to a shopper's device, and use an https base URL. New rejects a malformed
+// key with ErrMalformedServerKey.
 func WithServerKey(key string) Option {
 	return func(to *Client) { to.serverKey = func() string { return key } }
 }

@@ -135,10 +135,10 @@ func describe(what string, status int, requestID string) string {
 	return fmt.Sprintf("%s: status %d, request %q", what, status, requestID)
 }
 
-// OutcomeUnknownError means that this call, or an earlier call with the same key, may have made a redemption or checkout; or that this
-// or an earlier call may have placed or changed an order, or undone a redemption. To find out, repeat the call with the key (WithKey) or,
-// for an order and for undoing, with the same arguments. Wait until DefaultAttemptTimeout has passed: by then no lost attempt can be applied any more, and a refusal is
-// final.
+// OutcomeUnknownError means that this call, or an earlier call with the same key, may have made a redemption or checkout; or that
+// this or an earlier call may have placed or changed an order, or undone a redemption. To find out, repeat the call with the key
+// (WithKey) or, for an order and for undoing, with the same arguments. Wait until DefaultAttemptTimeout has passed: by then no lost
+// attempt can be applied any more, and a refusal is final.
 type OutcomeUnknownError struct {
 	Key string // not part of the error's text; empty for an order and for undoing
 	Err error  // of the last attempt; a refusal is a *ProblemError only if it is final
@@ -184,9 +184,9 @@ func classify(err error) (isRejected, isJudged bool) {
 }
 
 // isLasting reports whether a refusal is final at once, even while an earlier attempt is in flight. An order is stored under its
-// checkout, keeps its payment and stays cancelled. A checkout stays replaced, and a redemption stays undone or an order's. So no attempt
-// of the same call can be applied after one of these refusals. After another refusal, a lost attempt may still be applied: it may have
-// arrived before the checkout expired, or while the code had a use left.
+// checkout, keeps its payment and stays cancelled. A checkout stays replaced, and a redemption stays undone or an order's. So no
+// attempt of the same call can be applied after one of these refusals. After another refusal, a lost attempt may still be applied:
+// it may have arrived before the checkout expired, or while the code had a use left.
 func isLasting(refusal error) bool {
 	lasting := []error{ErrPaymentMismatch, ErrOrderCancelled, ErrCheckoutReplaced, ErrRedemptionUndone, ErrRedemptionOfOrder}
 	return slices.ContainsFunc(lasting, func(is error) bool { return errors.Is(refusal, is) })

@@ -61,23 +61,23 @@ func (o PlacedOrder) isComplete() bool {
 		o.Status != "" && (isFulfilled || o.Status != OrderFulfilled) && (isCancelled == (o.Status == OrderCancelled))
 }
 
-// PlaceOrder turns a paid checkout into an order, once. Pass the zero Payment if the total is zero. No error means that the checkout is
-// ordered with this payment, by this call or by an earlier one with the same arguments. Like all calls about orders, it needs
-// WithServerKey.
+// PlaceOrder turns a paid checkout into an order, once. Pass the zero Payment if the total is zero. No error means that the
+// checkout is ordered with this payment, by this call or by an earlier one with the same arguments. Like all calls about orders, it
+// needs WithServerKey.
 //
 // The order redeems the use of a code that the checkout holds, in the same step.
 //
-// After one of these errors the payment buys nothing of this checkout, so refund the checkout's total: ErrCheckoutExpired (it expired too
-// long ago, or it expired and its use of a code went elsewhere), ErrCheckoutReplaced (by another checkout), ErrNotFound (the checkout is
-// unknown or was deleted) and ErrPaymentMismatch (the checkout was ordered with another payment). ErrOrderCancelled
-// means that the order with this payment is cancelled: whoever cancelled it decides about a refund. ErrInvalid means that the payment is
-// missing or malformed. After an *OutcomeUnknownError neither deliver nor refund: repeat the call.
+// After one of these errors the payment buys nothing of this checkout, so refund the checkout's total: ErrCheckoutExpired (it
+// expired too long ago, or it expired and its use of a code went elsewhere), ErrCheckoutReplaced (by another checkout), ErrNotFound
+// (the checkout is unknown or was deleted) and ErrPaymentMismatch (the checkout was ordered with another payment).
+// ErrOrderCancelled means that the order with this payment is cancelled: whoever cancelled it decides about a refund. ErrInvalid
+// means that the payment is missing or malformed. After an *OutcomeUnknownError neither deliver nor refund: repeat the call.
 //
 // The call needs no Idempotency-Key, because an order is stored under its checkout. That also makes ErrPaymentMismatch,
-// ErrOrderCancelled and ErrCheckoutReplaced final at once, even if an attempt was lost. Before it believes another refusal, PlaceOrder asks again
-// DefaultAttemptTimeout after the loss: the lost attempt may have arrived when the checkout could still be ordered. An earlier call
-// may have placed the order, so the outcome also stays unknown after 401 or 429, and if no connection was made. Only ErrWrongBaseURL
-// and the errors about arguments are no *OutcomeUnknownError.
+// ErrOrderCancelled and ErrCheckoutReplaced final at once, even if an attempt was lost. Before it believes another refusal,
+// PlaceOrder asks again DefaultAttemptTimeout after the loss: the lost attempt may have arrived when the checkout could still be
+// ordered. An earlier call may have placed the order, so the outcome also stays unknown after 401 or 429, and if no connection was
+// made. Only ErrWrongBaseURL and the errors about arguments are no *OutcomeUnknownError.
 func (c *Client) PlaceOrder(ctx context.Context, checkout string, payment Payment) (PlacedOrder, error) {
 	body, _ := json.Marshal(struct { // encoding strings cannot fail
 		Checkout string  `json:"checkout"`
@@ -104,9 +104,10 @@ func (c *Client) FulfilOrder(ctx context.Context, id string) (PlacedOrder, error
 	return order, nil
 }
 
-// CancelOrder cancels an order for good, once: the first time and reason stay. The reason has 1 to 400 bytes. A fulfilled order can be
-// cancelled, too. CancelOrder refunds nothing. If the order redeemed a code, that use can be taken again. ErrNotFound means that the order does not exist; if the outcome of PlaceOrder was unknown,
-// repeat that first. After an *OutcomeUnknownError repeat the call.
+// CancelOrder cancels an order for good, once: the first time and reason stay. The reason has 1 to 400 bytes. A fulfilled order can
+// be cancelled, too. CancelOrder refunds nothing. If the order redeemed a code, that use can be taken again. ErrNotFound means that
+// the order does not exist; if the outcome of PlaceOrder was unknown, repeat that first. After an *OutcomeUnknownError repeat the
+// call.
 func (c *Client) CancelOrder(ctx context.Context, id, reason string) (PlacedOrder, error) {
 	body, _ := json.Marshal(struct { // encoding a string cannot fail
 		Reason string `json:"reason"`
@@ -246,8 +247,8 @@ func (c *Client) nextOrders(ctx context.Context, previous orderPage, filter Orde
 	return page, err
 }
 
-// follows reports whether the page is complete, has only orders that the filter selects, and starts after the previous page. It notes where
-// the page ends. A proxy that drops the query would otherwise pass cancelled orders off as orders to deliver.
+// follows reports whether the page is complete, has only orders that the filter selects, and starts after the previous page. It
+// notes where the page ends. A proxy that drops the query would otherwise pass cancelled orders off as orders to deliver.
 func (p *orderPage) follows(previous orderPage, filter OrderFilter) bool {
 	p.end = previous.end
 	for _, order := range p.Orders {

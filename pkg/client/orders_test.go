@@ -487,7 +487,7 @@ func TestOrders_FiltersBecomeQueries(t *testing.T) {
 		"/base/shop/emberforge/orders?limit=200&status=fulfilled":               {Status: client.OrderFulfilled, PageSize: 200},
 		"/base/shop/emberforge/orders?nick=Alder+%26+Birch&status=placed":       {Status: client.OrderPlaced, Nick: "Alder & Birch"},
 		"/base/shop/emberforge/orders?from=2026-11-21T12%3A00%3A00.005Z":        {From: noon},
-		"/base/shop/emberforge/orders?limit=-1&to=2026-11-21T12%3A00%3A00Z":  {Until: noon.Truncate(time.Second), PageSize: -1}, // for the service to refuse
+		"/base/shop/emberforge/orders?limit=-1&to=2026-11-21T12%3A00%3A00Z":     {Until: noon.Truncate(time.Second), PageSize: -1}, // for the service to refuse
 		"/base/shop/emberforge/orders?from=1969-12-31T00%3A00%3A00Z&status=new": {From: time.Date(1969, 12, 31, 0, 0, 0, 0, time.UTC), Status: "new"},
 	} {
 		synctest.Test(t, func(t *testing.T) {

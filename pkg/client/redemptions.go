@@ -33,15 +33,16 @@ func (r RedemptionRecord) isComplete() bool {
 		r.Status != "" && isUndone == (r.Status == RedemptionUndone)
 }
 
-// UndoRedemption undoes a redemption for good, once: the first time and reason stay. Then its use can be taken again. It needs the ID and
-// the Code of the redemption; with the Nick the service finds it faster. The reason has at most 400 bytes and can be empty. Like the list
-// of redemptions, the call needs WithServerKey.
+// UndoRedemption undoes a redemption for good, once: the first time and reason stay. Then its use can be taken again. It needs the
+// ID and the Code of the redemption; with the Nick the service finds it faster. The reason has at most 400 bytes and can be empty.
+// Like the list of redemptions, the call needs WithServerKey.
 //
-// UndoRedemption takes back nothing: take back what was granted yourself, before the call. ErrRedemptionNotFound means that the code has no redemption with this ID, and ErrRedemptionOfOrder that an order made it: call
-// CancelOrder instead. If the outcome of Redeem was unknown, there may be no ID yet: repeat Redeem with its key first.
+// UndoRedemption takes back nothing: take back what was granted yourself, before the call. ErrRedemptionNotFound means that the
+// code has no redemption with this ID, and ErrRedemptionOfOrder that an order made it: call CancelOrder instead. If the outcome of
+// Redeem was unknown, there may be no ID yet: repeat Redeem with its key first.
 //
-// After an *OutcomeUnknownError the redemption may be undone: repeat the call with the same arguments. It needs no key. From then on,
-// Redeem with the key of the redemption returns ErrRedemptionUndone.
+// After an *OutcomeUnknownError the redemption may be undone: repeat the call with the same arguments. It needs no key. From then
+// on, Redeem with the key of the redemption returns ErrRedemptionUndone.
 func (c *Client) UndoRedemption(ctx context.Context, redemption Redemption, reason string) (RedemptionRecord, error) {
 	record, err := c.undo(ctx, redemption, reason)
 	if err != nil {
@@ -91,10 +92,10 @@ type RedemptionFilter struct {
 	PageSize int
 }
 
-// Redemptions iterates over pages of redemptions of one code, in no particular order. Those that were undone, and those that orders made,
-// are among them; uses that checkouts only hold are not. It requests each page when the loop gets there and ends at the first error. A
-// page can be empty although more pages follow. ErrInvalid means that the filter is not valid. Grant nothing because of this list: the
-// redemption of an order is delivered with the order.
+// Redemptions iterates over pages of redemptions of one code, in no particular order. Those that were undone, and those that orders
+// made, are among them; uses that checkouts only hold are not. It requests each page when the loop gets there and ends at the first
+// error. A page can be empty although more pages follow. ErrInvalid means that the filter is not valid. Grant nothing because of
+// this list: the redemption of an order is delivered with the order.
 func (c *Client) Redemptions(ctx context.Context, filter RedemptionFilter) iter.Seq2[[]RedemptionRecord, error] {
 	return func(yield func([]RedemptionRecord, error) bool) {
 		query := listQuery(map[string]string{"code": filter.Code, "nick": filter.Nick}, filter.From, filter.Until, filter.PageSize)

@@ -191,7 +191,7 @@ func TestRedemptions_FiltersBecomeQueries(t *testing.T) {
 	for query, filter := range map[string]client.RedemptionFilter{
 		"": {}, // for the service to refuse
 		"?code=SUMMER-20&from=2026-11-21T12%3A00%3A00.005Z&limit=200": {Code: "SUMMER-20", From: noon, PageSize: 200},
-		"?code=SUMMER-20&nick=Alder&to=2026-11-21T12%3A00%3A00Z":   {Code: "SUMMER-20", Nick: "Alder", Until: noon.Truncate(time.Second)},
+		"?code=SUMMER-20&nick=Alder&to=2026-11-21T12%3A00%3A00Z":      {Code: "SUMMER-20", Nick: "Alder", Until: noon.Truncate(time.Second)},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, c := serveTill(t, problem("invalid", 422))

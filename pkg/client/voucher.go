@@ -91,8 +91,8 @@ func (m *Money) UnmarshalJSON(text []byte) error {
 
 // Redeem redeems a code for a nick, or for nobody in particular if the nick is empty. No error means that the code is redeemed, by
 // this call or by an earlier one with the same key. ErrVoucherNotFound means that the voucher is unknown, used up, expired or
-// otherwise refused. ErrInvalid means that the code or nick is malformed. After either error, no attempt of this call has
-// redeemed anything. ErrRedemptionUndone means that an earlier call with this key redeemed the code, and that UndoRedemption undid that:
+// otherwise refused. ErrInvalid means that the code or nick is malformed. After either error, no attempt of this call has redeemed
+// anything. ErrRedemptionUndone means that an earlier call with this key redeemed the code, and that UndoRedemption undid that:
 // grant nothing, and use a new key to redeem again. After an *OutcomeUnknownError grant nothing, and repeat the call with its key.
 //
 // A lost attempt may be applied after a later attempt was refused. In that case Redeem asks again DefaultAttemptTimeout after the
