@@ -342,7 +342,7 @@ func (r *round) wantEnded(p *process, at step) {
 	}
 }
 
-var times = regexp.MustCompile(`"(created|revoked|ordered|fulfilled|cancelled)At":"[^"]*"`)
+var times = regexp.MustCompile(`"(created|revoked|ordered|fulfilled|cancelled|redeemed|undone)At":"[^"]*"`)
 
 // runAgain runs the command again, and expects the output of the undisturbed run.
 func (r *round) runAgain(s subject) {

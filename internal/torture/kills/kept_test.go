@@ -105,6 +105,15 @@ func readItem(t *testing.T, table string, attributes map[string]types.AttributeV
 			it.attributes[name] = "at some time"
 		}
 	}
+	for name := range it.attributes {
+		if strings.HasPrefix(name, "r#") { // a redemption: ID, time and spelling of the nick
+			id, _, _ := strings.Cut(it.text(name), ".")
+			it.attributes[name] = id
+		}
+	}
+	if strings.Contains(it.sort, "#r#") && it.attributes["undone"] != nil { // in other items it is a number
+		it.attributes["undone"] = "at some time"
+	}
 	return it
 }
 

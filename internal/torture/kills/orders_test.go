@@ -9,7 +9,6 @@ import (
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/money"
-	"shopfront/pkg/operator"
 )
 
 // orderID is the ID of each customer's only checkout.
@@ -49,11 +48,7 @@ func orderCancel() command { return ofOrder("cancel", withOrder, "--reason", "re
 // order returns the stored order.
 func order(r *round, s subject) string {
 	r.t.Helper()
-	shop, err := r.Calm.Shop(r.t.Context(), catalog.CustomerID(s.customer))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	c, err := shop.Order(r.t.Context(), orderID)
+	c, err := shopOf(r, s).Order(r.t.Context(), orderID)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -79,8 +74,12 @@ func withCheckout(r *round, s subject) {
 func withOrder(r *round, s subject) {
 	r.t.Helper()
 	withCheckout(r, s)
-	withSettings(func(r *round, shop *operator.Shop) error {
-		_, _, err := shop.PlaceOrder(r.t.Context(), orderID, paid(), time.Now())
-		return err
-	})(r, s)
+	placeOrder(r, s)
+}
+
+func placeOrder(r *round, s subject) {
+	r.t.Helper()
+	if _, _, err := shopOf(r, s).PlaceOrder(r.t.Context(), orderID, paid(), began()); err != nil {
+		r.t.Fatal(err)
+	}
 }

@@ -1,0 +1,128 @@
+package kills_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/money"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+// What each customer has: the voucher summer20, and one redemption of it.
+const (
+	summer20     = "SUMMER-20"
+	redemptionID = "mEJASNFZ4kBI0Vg5ZHo9V0"
+)
+
+func orderPlaceWithCode() command {
+	c := orderPlace()
+	c.kind, c.prepare = "order place, with a code", withHeldCheckout
+	return c
+}
+
+func orderCancelWithCode() command {
+	c := orderCancel()
+	c.kind = "order cancel, with a code"
+	c.prepare = func(r *round, s subject) {
+		r.t.Helper()
+		withHeldCheckout(r, s)
+		placeOrder(r, s)
+	}
+	return c
+}
+
+func redemptionUndo() command {
+	return command{
+		kind: "redemption undo", isWhole: true, late: true, prepare: withRedemption,
+		args: ofShop("redemption", "undo", summer20, redemptionID, "--reason", "granted twice"),
+		again: func(r *round, s subject, _ *process) {
+			r.runAgain(s)
+			r.printed[s] = []string{undone(r, s)}
+		},
+		check: func(r *round, s subject, _ []keptItem) {
+			if got := undone(r, s); got != r.printed[s][0] {
+				r.violation(r.t, "after a late write: %s, want %s", got, r.printed[s][0])
+			}
+		},
+	}
+}
+
+// undone returns the stored redemption.
+func undone(r *round, s subject) string {
+	r.t.Helper()
+	redemption, err := shopOf(r, s).Redemption(r.t.Context(), compared(r.t, summer20), redemptionID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return fmt.Sprintf("%+v", redemption)
+}
+
+func shopOf(r *round, s subject) *operator.Shop {
+	r.t.Helper()
+	shop, err := r.Calm.Shop(r.t.Context(), catalog.CustomerID(s.customer))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return shop
+}
+
+// began is when all prepared checkouts and redemptions are made, so that the stored items are equal.
+var began = sync.OnceValue(func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }) //nolint:gochecknoglobals // a constant
+
+// withSummer20 prepares a shop with a voucher of which a nick has two of 100 uses, and returns a request for it.
+func withSummer20(r *round, s subject) voucher.Request {
+	r.t.Helper()
+	withShop(r, s)
+	terms := voucher.Terms{
+		Written: summer20, MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(2)), Counters: 1,
+		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+	}
+	if _, err := shopOf(r, s).CreateVoucher(r.t.Context(), terms, began()); err != nil {
+		r.t.Fatal(err)
+	}
+	nick, err := voucher.ParseNick(alder)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return voucher.Request{Customer: catalog.CustomerID(s.customer), Code: compared(r.t, summer20), Nick: nick, At: began()}
+}
+
+// withHeldCheckout prepares a shop with a checkout that holds a use.
+func withHeldCheckout(r *round, s subject) {
+	r.t.Helper()
+	request := withSummer20(r, s)
+	store := dynamo.NewHeldCheckouts(localtest.Client(r.t), dynamo.Tables{Checkouts: r.Calm.Tables.Checkouts, Vouchers: r.Calm.Tables.Vouchers}, rand.Int64N)
+	v, uses, err := store.Look(r.t.Context(), request)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	amount := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: currency} }
+	_, err = store.OpenHeld(r.t.Context(), checkout.Opening{
+		Customer: request.Customer, Voucher: v, Uses: uses,
+		Claim: voucher.Claim{Request: request, RedemptionID: redemptionID, Token: orderID.Token()},
+		Checkout: checkout.Checkout{
+			ID: orderID, Product: "coins", Variant: "500", Amount: 1, UnitPrice: amount(500), Subtotal: amount(500), Discount: amount(100),
+			Total: amount(400), Code: summer20, Nick: alder, Created: began(), Expires: began().Add(checkout.Lifetime),
+		},
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// withRedemption prepares a shop with a redemption.
+func withRedemption(r *round, s subject) {
+	r.t.Helper()
+	claim := voucher.Claim{Request: withSummer20(r, s), RedemptionID: redemptionID, Token: redemptionID}
+	store := dynamo.NewRedemptions(localtest.Client(r.t), r.Calm.Tables.Vouchers, rand.Int64N)
+	if _, err := store.Redeem(r.t.Context(), claim); err != nil {
+		r.t.Fatal(err)
+	}
+}
