@@ -42,6 +42,9 @@ func (r *round) prepareHolds(tb testing.TB) {
 	r.addKey(key, newRule("", true))
 }
 
+// till is the shop's server.
+func (r *round) till() caller { return r.keys()[0] }
+
 // buy sends a request about a checkout, an order or an undo. It reports whether there was one to send.
 func (c *client) buy(tb testing.TB, t *target) bool {
 	tb.Helper()
@@ -139,7 +142,7 @@ func (c *client) open(tb testing.TB, t *target, p *purchase) history.Outcome {
 		asked.Of = p.replaces.key
 	}
 	returned := t.recorder.Call(asked)
-	got := c.call(tb, c.keys()[0], http.MethodGet, "/checkout/coins/500?"+query.Encode(), nil, p.key)
+	got := c.call(tb, c.till(), http.MethodGet, "/checkout/coins/500?"+query.Encode(), nil, p.key)
 	answer := c.judgeCheckout(t, p, got)
 	returned(answer)
 	t.learnCheckout(p, answer)
@@ -154,12 +157,12 @@ func (r *round) judgeCheckout(t *target, p *purchase, got response) history.Answ
 	}
 	var made struct {
 		ID, Status, Code, Nick string
-		ExpiresAt              time.Time
+		CreatedAt, ExpiresAt   time.Time
 		Discount               struct{ Minor int64 }
 	}
 	err := json.Unmarshal(got.body, &made)
 	if err != nil || made.ID == "" || made.Status != "open" || made.Code != t.written || !strings.EqualFold(made.Nick, p.nick) ||
-		made.ExpiresAt.IsZero() || made.Discount.Minor != 99 { // 20 % of 4.99
+		made.ExpiresAt.Sub(made.CreatedAt) != checkoutLifetime || made.Discount.Minor != 99 { // 20 % of 4.99
 		r.violate("%s: not a checkout for %q: %s", t.written, p.nick, got)
 	}
 	r.judgeBody(t, made.ID, got)
@@ -174,8 +177,8 @@ func (r *round) judgeCheckout(t *target, p *purchase, got response) history.Answ
 func (r *round) order(tb testing.TB, client int, t *target, p *purchase) history.Outcome {
 	tb.Helper()
 	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskOrder, Nick: p.nick, Key: p.key})
-	got := r.call(tb, r.keys()[0], http.MethodPost, "/orders", map[string]any{
-		"checkout": p.id, "payment": map[string]string{"provider": "stripe", "reference": "pi_" + p.key[len("basket-"):]},
+	got := r.call(tb, r.till(), http.MethodPost, "/orders", map[string]any{
+		"checkout": p.id, "payment": map[string]string{"provider": "stripe", "reference": "pi_" + p.key},
 	}, "")
 	outcome := history.Ordered
 	if got.status != http.StatusOK {
@@ -193,7 +196,7 @@ func (r *round) order(tb testing.TB, client int, t *target, p *purchase) history
 func (r *round) cancel(tb testing.TB, client int, t *target, p *purchase) history.Outcome {
 	tb.Helper()
 	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskCancel, Nick: p.nick, Key: p.key})
-	got := r.call(tb, r.keys()[0], http.MethodPost, "/orders/"+p.id+"/cancel", map[string]any{"reason": "chargeback"}, "")
+	got := r.call(tb, r.till(), http.MethodPost, "/orders/"+p.id+"/cancel", map[string]any{"reason": "chargeback"}, "")
 	outcome := history.Cancelled
 	if got.status != http.StatusOK {
 		outcome = r.judgeProblem(t, got, map[string]history.Outcome{"404 not-found": history.NotOrdered})
@@ -209,7 +212,7 @@ func (r *round) undo(tb testing.TB, client int, t *target, id string) history.Ou
 	tb.Helper()
 	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskUndo, Of: id})
 	body := map[string]any{"code": t.written, "reason": "granted twice"}
-	got := r.call(tb, r.keys()[0], http.MethodPost, "/redemptions/"+id+"/undo", body, "")
+	got := r.call(tb, r.till(), http.MethodPost, "/redemptions/"+id+"/undo", body, "")
 	outcome := history.Undone
 	if got.status != http.StatusOK {
 		outcome = r.judgeProblem(t, got, nil)

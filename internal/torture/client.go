@@ -239,7 +239,7 @@ func (r *round) judgeOther(t *target, got response) history.Outcome {
 	case got.status == http.StatusUnauthorized && problem.Type == "urn:problem:shopfront:unauthorized" && requestID != "" &&
 		got.header.Get("Www-Authenticate") == "Bearer":
 		return history.Denied
-	case got.status == http.StatusConflict && problem.Type == "urn:problem:shopfront:redemption-undone" && requestID != "" && r.trial.holds:
+	case got.status == http.StatusConflict && problem.Type == "urn:problem:shopfront:redemption-undone" && requestID != "":
 		return history.Undone
 	case got.status == http.StatusNotFound && problem.Type == "urn:problem:shopfront:voucher-not-found" && requestID != "" &&
 		got.byServer == (problem.Reason != ""):
@@ -276,7 +276,7 @@ func withoutID(header http.Header) http.Header {
 // watchLog reports log lines that contain a code, a nick, an idempotency key or a key of the shop's server.
 func (r *round) watchLog(_, line string) {
 	logged := strings.ToLower(withoutRequestID(line))
-	for _, secret := range append(nicks(), "spring-20", "spring20", "basket-", "sf_", "pi_") {
+	for _, secret := range append(nicks(), "spring-20", "spring20", "basket-", "sf_") {
 		if strings.Contains(logged, secret) {
 			r.violate("logged: %s", line)
 		}

@@ -7,6 +7,8 @@
 // work is completed, and the round is judged (settle.go): package history judges each voucher's history, and the stored
 // redemptions must agree with the vouchers' sums and with `shopctl verify`.
 //
+// In the trial "holds, orders and undo", clients also check out with codes, order, cancel and undo (checkout.go), while holds lapse.
+//
 // In the trial "changes of access", operators also change policies, keys and pauses (access.go). Each response is judged by which of
 // them may have been in effect when its request was received (rule.go).
 //

@@ -15,8 +15,8 @@ type Row struct {
 	Fault string
 	// Injected counts how often the fault was injected. Where access changes, it counts the requests that had to be denied.
 	Injected int
-	// Redemptions counts the redemptions on record in the end, Refusals the refused requests, and Unknown the attempts whose
-	// outcome the client does not know.
+	// Redemptions counts the redemptions on record in the end, undone ones included, Refusals the refused requests, and Unknown the
+	// attempts whose outcome the client does not know.
 	Redemptions, Refusals, Unknown int
 	// Violations counts broken promises. There must be none.
 	Violations int

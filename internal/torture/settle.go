@@ -17,8 +17,8 @@ import (
 // overseer is the client that finishes a round.
 const overseer = clients + operators
 
-// settle completes unfinished work without faults. It completes edits, and retries each request with a key whose outcome is
-// unknown. Then a new nick checks each voucher: a use that is left must be redeemable.
+// settle completes unfinished work without faults. It completes edits, retries each request with a key, order, cancellation and undo whose
+// outcome is unknown, and waits until every hold has lapsed. Then a new nick checks each voucher: a use that is left must be redeemable.
 func (r *round) settle(tb testing.TB) {
 	tb.Helper()
 	r.shop.Proxy.Settle()

@@ -132,10 +132,14 @@ type checking struct {
 }
 
 func (c checking) happen(v voucher) []voucher {
-	if c.outcome == Redeemable {
+	switch c.outcome {
+	case Redeemable:
 		return v.stays(c.redeems(v) && (c.limitEdited || c.gets(v)))
+	case Refused:
+		return v.stays(c.refuses(v) || c.limitEdited)
+	default:
+		return nil
 	}
-	return v.stays(c.refuses(v) || c.limitEdited)
 }
 
 // undoing is the undoing of a redemption.
