@@ -50,6 +50,11 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 			// This test finds and kills its functions by their path, so it has programs of its own.
 			done.add(killRedemptions(t, testshop.Build(t, nil, "functions/redeem-voucher", "cmd/shopctl"))...)
 		})
+		t.Run("held", func(t *testing.T) {
+			t.Parallel()
+			done.add(killHeldRequests(t, testshop.Build(t, nil, "functions/checkout", "functions/place-order", "functions/cancel-order",
+				"functions/undo-redemption", "functions/redeem-voucher", "cmd/shopctl"))...)
+		})
 		for _, c := range []busyEdit{{"raise", 20, 30, 30}, {"lower", 20, 12, 10}} {
 			t.Run("busy/"+c.kind, func(t *testing.T) {
 				t.Parallel()

@@ -392,9 +392,12 @@ func (d *desk) tryKillAt(k *killedOne) bool {
 	return true
 }
 
-// functions returns the process IDs of the running functions.
-func (d *desk) functions() []int {
-	processes, err := localruntest.Processes(d.t.Context(), filepath.Dir(d.programs.Shopctl())+"/.shopfront/bin/redeem-voucher")
+// functions returns the process IDs of the running functions that redeem.
+func (d *desk) functions() []int { return d.processes("redeem-voucher") }
+
+// processes returns the process IDs of a function.
+func (d *desk) processes(function string) []int {
+	processes, err := localruntest.Processes(d.t.Context(), filepath.Dir(d.programs.Shopctl())+"/.shopfront/bin/"+function)
 	if err != nil {
 		d.t.Error(err)
 	}
