@@ -292,7 +292,7 @@ func TestOrders_BadRequests_AreRejected(t *testing.T) {
 	s.send(t, http.MethodGet, "/orders", "").wantStatus(t, http.StatusOK)
 	s.send(t, http.MethodGet, "/orders/"+id, "").wantStatus(t, http.StatusOK)
 	s.send(t, http.MethodGet, "/checkouts/"+id, "").wantStatus(t, http.StatusOK)
-	none := "/orders/A" + id[1:]
+	none := "/orders/" + strings.Repeat("A", len(id))
 	s.send(t, http.MethodPost, none+"/fulfil", "").wantProblem(t, http.StatusNotFound, "not-found")
 	s.send(t, http.MethodPost, none+"/cancel", `{"reason":"fraud"}`).wantProblem(t, http.StatusNotFound, "not-found")
 	var requests []badRequest
