@@ -85,7 +85,7 @@ type Checkout struct {
 
 	Code string        // as created; empty: none
 	Nick string        // as the request sent it; empty: none
-	Hold *voucher.Hold // the use of the code that is held, or was; nil without a code
+	Hold *voucher.Hold // the use of the code that the checkout holds, or held; nil without a code
 
 	Created time.Time // UTC, whole milliseconds
 	Expires time.Time // exclusive; Created plus Lifetime
@@ -120,7 +120,7 @@ func (c Checkout) price(unit money.Money) (Checkout, error) {
 	return c, err
 }
 
-// discounted applies a reward. One that takes nothing off is a *voucher.RefusalError.
+// discounted applies a reward. If the reward takes nothing off, the error is a *voucher.RefusalError.
 func (c Checkout) discounted(reward voucher.Reward) (Checkout, error) {
 	var err error
 	if c.Discount, err = reward.Discount(c.Subtotal); err != nil {

@@ -45,7 +45,7 @@ const MaxHoldsPerSource = 20
 // TooManyHoldsError means that the source has MaxHoldsPerSource live holds.
 type TooManyHoldsError struct{ Until time.Time } // when the first of them lapses
 
-func (e *TooManyHoldsError) Error() string {
+func (*TooManyHoldsError) Error() string {
 	return fmt.Sprintf("the source has %d live holds", MaxHoldsPerSource)
 }
 
@@ -63,18 +63,18 @@ type Opening struct {
 	Replaces *Checkout
 }
 
-// HoldStore is the part of the store that checkouts with a code need, and those that replace another.
+// HoldStore is the part of the store for checkouts with a code, and for checkouts that replace another.
 type HoldStore interface {
 	// Look returns the voucher and what the request's nick has of it. An unknown code is a *voucher.RefusalError.
 	Look(ctx context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error)
 	// HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request.
 	HasFreeUse(ctx context.Context, request voucher.Request, v voucher.Voucher) (bool, error)
 	// OpenHeld stores the checkout as Store.Open does, holds a use for it and releases the other checkout: all of that, or nothing. Errors:
-	// *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error it is unknown whether it was done.
+	// *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error it is unknown whether the checkout was stored.
 	OpenHeld(ctx context.Context, opening Opening) (Checkout, error)
 }
 
-// ErrNotReplaceable means that the checkout to replace was ordered or released.
+// ErrNotReplaceable means that the checkout to replace is unknown, or was ordered or released.
 var ErrNotReplaceable error = &ParameterError{Parameter: ParameterReplaces, Reason: "must be the ID of a checkout that was neither ordered nor replaced"}
 
 // Opener opens checkouts for a storefront.
@@ -130,7 +130,7 @@ func (o Opener) refuseQuote(ctx context.Context, opening Opening) error {
 	if err := v.RefuseNick(opening.Uses, at); err != nil || !v.Limited() {
 		return err
 	}
-	if v.Over == 0 && len(opening.Uses.Lapsed(at)) > 0 { // swapped for the new hold
+	if v.Over == 0 && len(opening.Uses.Lapsed(at)) > 0 { // the new hold takes the place of a lapsed one
 		return nil
 	}
 	free, err := o.Holds.HasFreeUse(ctx, opening.Claim.Request, v)

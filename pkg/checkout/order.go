@@ -28,7 +28,8 @@ const (
 var (
 	// ErrOrderNotFound means that the customer has no order with that ID. A checkout that was not ordered is no order.
 	ErrOrderNotFound = errors.New("no such order")
-	// ErrExpired means that the checkout expired too long ago, that its hold was passed on, or that its key made another checkout since.
+	// ErrExpired means that the checkout expired too long ago, that another request took the use that it held, or that its key made another
+	// checkout since.
 	ErrExpired = errors.New("the checkout has expired")
 	// ErrReleased means that another checkout replaced this one.
 	ErrReleased = errors.New("the checkout was replaced by another one")
@@ -158,8 +159,8 @@ type OrderPosition struct {
 // has another ID, or ErrNotFound if there is none. After any other error it is unknown whether the change was applied.
 type OrderStore interface {
 	// Place adds the order if the stored checkout has the ID, was not ordered, and expires after expiresAfter. An order without a
-	// payment is added only if the total is zero. A held use becomes a redemption, in the same transaction; if it was passed on, the error
-	// is ErrExpired.
+	// payment is added only if the total is zero. A held use becomes a redemption, in the same transaction. If another request took that
+	// use, the error is ErrExpired.
 	Place(ctx context.Context, customer catalog.CustomerID, id ID, order Order, expiresAfter time.Time) (Checkout, error)
 	// Fulfil marks the order with the ID as fulfilled, unless it is fulfilled or cancelled.
 	Fulfil(ctx context.Context, customer catalog.CustomerID, id ID, at time.Time) (Checkout, error)

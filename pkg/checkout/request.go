@@ -34,18 +34,18 @@ type Request struct {
 	Variant  catalog.VariantID
 	Amount   int64 // from ParseAmount; 0 if not given
 	Data     Data  // from ParseData; the zero Data if not given
-	// Code is a code whose discount is applied, and of which a use is held; empty: none.
+	// Code gives a discount, and the checkout holds a use of it; empty: none.
 	Code voucher.Code
 	Nick voucher.Nick // the shopper; the zero Nick if not given
 	// Replaces is the ID of an older checkout, which is released; its hold goes to the new one. Empty: none.
 	Replaces ID
 	// Paused is what the shop's owner has paused.
 	Paused voucher.Pause
-	// Source is whose holds are limited: see MaxHoldsPerSource; empty: no limit.
+	// Source identifies the sender, who can have MaxHoldsPerSource holds; empty: no limit.
 	Source string
 	// Key identifies retries of the same request; without a key, every request is a new one. Keys are unique per customer, and
-	// those of the shop's server are separate (see ByServer). A request with a key that another product, variant, amount, data, code or
-	// nick has gets ErrKeyInUse.
+	// those of the shop's server are separate (see ByServer). If a key comes again with another product, variant, amount, data, code or
+	// nick, the request gets ErrKeyInUse.
 	Key idempotency.Key
 	// ByServer means that the shop's own server sent the request. Its keys are separate from those of strangers, who could
 	// otherwise guess a key and get or block the server's checkout.

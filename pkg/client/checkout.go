@@ -20,11 +20,11 @@ type Order struct {
 	// Code is a code that gives a discount, as the shopper typed it. The checkout holds a use of it, and the order redeems that: do not
 	// redeem the code as well. Empty: none.
 	Code string
-	// Nick is the shopper's name in the storefront. Some codes need one. Checkouts of one nick share a use of a single-use code,
-	// and of a code with a limit per nick. Empty: none.
+	// Nick is the shopper's name in the storefront. Some codes need one. If the nick can get no other use of the code, its checkouts share
+	// one. Empty: none.
 	Nick string
 	// Replaces is the ID of the shopper's earlier checkout. In one step, the new checkout takes over its use of the same Code, and the
-	// earlier one can never be ordered again. Empty: none.
+	// earlier one can no longer be ordered. Empty: none.
 	Replaces string
 }
 

@@ -17,7 +17,7 @@
 // [Client.FulfilOrder]. Calls about orders have no key: repeat a call with the same arguments, and it is applied once. Refund a payment
 // only after a refusal, never after an [OutcomeUnknownError].
 //
-// A checkout with a code has its discount, and holds a use of the code until it is ordered or ends. If the till cannot grant a reward,
+// A checkout with a code gives its discount, and holds a use of the code until it is ordered or ends. If the till cannot grant a reward,
 // [Client.UndoRedemption] makes the use free again.
 //
 // The texts of errors contain no code, nick, data, payment, ID or key, so they can be logged.

@@ -136,9 +136,9 @@ func describe(what string, status int, requestID string) string {
 }
 
 // OutcomeUnknownError means that this call, or an earlier call with the same key, may have made a redemption or checkout; or that
-// this or an earlier call may have placed or changed an order, or undone a redemption. To find out, repeat the call with the key
-// (WithKey) or, for an order and for undoing, with the same arguments. Wait until DefaultAttemptTimeout has passed: by then no lost
-// attempt can be applied any more, and a refusal is final.
+// this or an earlier call may have placed or changed an order, or undone a redemption. To find out, repeat the call with the key (WithKey)
+// or, for an order and for undoing, with the same arguments. Wait until DefaultAttemptTimeout has passed: by then no lost attempt can be
+// applied any more, and a refusal is final.
 type OutcomeUnknownError struct {
 	Key string // not part of the error's text; empty for an order and for undoing
 	Err error  // of the last attempt; a refusal is a *ProblemError only if it is final

@@ -73,11 +73,11 @@ func (o PlacedOrder) isComplete() bool {
 // ErrOrderCancelled means that the order with this payment is cancelled: whoever cancelled it decides about a refund. ErrInvalid
 // means that the payment is missing or malformed. After an *OutcomeUnknownError neither deliver nor refund: repeat the call.
 //
-// The call needs no Idempotency-Key, because an order is stored under its checkout. That also makes ErrPaymentMismatch,
-// ErrOrderCancelled and ErrCheckoutReplaced final at once, even if an attempt was lost. Before it believes another refusal,
-// PlaceOrder asks again DefaultAttemptTimeout after the loss: the lost attempt may have arrived when the checkout could still be
-// ordered. An earlier call may have placed the order, so the outcome also stays unknown after 401 or 429, and if no connection was
-// made. Only ErrWrongBaseURL and the errors about arguments are no *OutcomeUnknownError.
+// The call needs no Idempotency-Key, because an order is stored under its checkout. That also makes ErrPaymentMismatch, ErrOrderCancelled
+// and ErrCheckoutReplaced final at once, even if an attempt was lost. Before it believes another refusal, PlaceOrder asks again
+// DefaultAttemptTimeout after the loss: the lost attempt may have arrived when the checkout could still be ordered. An earlier call may
+// have placed the order, so the outcome also stays unknown after 401 or 429, and if no connection was made. Only ErrWrongBaseURL and the
+// errors about arguments are no *OutcomeUnknownError.
 func (c *Client) PlaceOrder(ctx context.Context, checkout string, payment Payment) (PlacedOrder, error) {
 	body, _ := json.Marshal(struct { // encoding strings cannot fail
 		Checkout string  `json:"checkout"`
@@ -105,9 +105,8 @@ func (c *Client) FulfilOrder(ctx context.Context, id string) (PlacedOrder, error
 }
 
 // CancelOrder cancels an order for good, once: the first time and reason stay. The reason has 1 to 400 bytes. A fulfilled order can
-// be cancelled, too. CancelOrder refunds nothing. If the order redeemed a code, that use can be taken again. ErrNotFound means that
-// the order does not exist; if the outcome of PlaceOrder was unknown, repeat that first. After an *OutcomeUnknownError repeat the
-// call.
+// be cancelled, too. CancelOrder refunds nothing. If the order redeemed a code, the use can be taken again. ErrNotFound means that the
+// order does not exist; if the outcome of PlaceOrder was unknown, repeat that first. After an *OutcomeUnknownError repeat the call.
 func (c *Client) CancelOrder(ctx context.Context, id, reason string) (PlacedOrder, error) {
 	body, _ := json.Marshal(struct { // encoding a string cannot fail
 		Reason string `json:"reason"`

@@ -37,9 +37,9 @@ func (r RedemptionRecord) isComplete() bool {
 // ID and the Code of the redemption; with the Nick the service finds it faster. The reason has at most 400 bytes and can be empty.
 // Like the list of redemptions, the call needs WithServerKey.
 //
-// UndoRedemption takes back nothing: take back what was granted yourself, before the call. ErrRedemptionNotFound means that the
-// code has no redemption with this ID, and ErrRedemptionOfOrder that an order made it: call CancelOrder instead. If the outcome of
-// Redeem was unknown, there may be no ID yet: repeat Redeem with its key first.
+// UndoRedemption takes nothing back from the shopper: do that yourself, before the call. ErrRedemptionNotFound means that the code has no
+// redemption with this ID, and ErrRedemptionOfOrder that an order made it: call CancelOrder instead. If the outcome of Redeem was unknown,
+// there may be no ID yet: repeat Redeem with its key first.
 //
 // After an *OutcomeUnknownError the redemption may be undone: repeat the call with the same arguments. It needs no key. From then
 // on, Redeem with the key of the redemption returns ErrRedemptionUndone.
@@ -71,7 +71,7 @@ func (c *Client) undo(ctx context.Context, redemption Redemption, reason string)
 	r.read = func(a answer) error {
 		understood := a.decode("application/json", &received) && received.isComplete()
 		if !understood || received.ID != redemption.ID || received.Status != RedemptionUndone {
-			return a.notUnderstood("it is not the redemption, undone")
+			return a.notUnderstood("it is not the undone redemption")
 		}
 		received.Replayed = a.isReplayed()
 		return nil
@@ -129,7 +129,7 @@ func (c *Client) nextRedemptions(ctx context.Context, query string, filter Redem
 			page = received.Redemptions
 			next, understood = r.readNext(received.Next)
 		}
-		for _, record := range page { // a proxy that drops the query would pass off others as those of the nick
+		for _, record := range page { // a proxy that drops the query would pass off other redemptions as those of the nick
 			understood = understood && record.isComplete() && (filter.Nick == "" || record.Nick != "")
 		}
 		if !understood || next != "" && next == query {

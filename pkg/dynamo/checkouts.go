@@ -49,7 +49,7 @@ func (s *Checkouts) Open(ctx context.Context, customer catalog.CustomerID, c che
 	return c, nil
 }
 
-// putCheckout stores a new checkout, unless the one that is stored under its token was ordered or is still open.
+// putCheckout returns the write that stores a new checkout, unless the checkout under its token is still open, or was ordered or replaced.
 func putCheckout(name string, customer catalog.CustomerID, c checkout.Checkout) types.Put {
 	return types.Put{
 		TableName: aws.String(name), Item: table.EncodeCheckout(customer, c),

@@ -1,5 +1,5 @@
-// Package dynamo stores the catalogue, the vouchers, the checkouts, and what sources of requests may still do in four DynamoDB tables.
-// This package is the side that functions use; package backoffice below it is the operator's side.
+// Package dynamo stores the catalogue, the vouchers, the checkouts, and the refused codes and holds of each source of requests in four
+// DynamoDB tables. This package is the side that functions use; package backoffice below it is the operator's side.
 //
 // Every table has the partition key "customer" and the sort key "sk". internal/table/keys.go has a function for each key:
 //
@@ -19,10 +19,9 @@
 //	refusals   ID#bb     SOURCE#SECONDS  RefusalKey     how many codes were refused to a source in the window that began then
 //	refusals   ID#bb     holds#SOURCE    SourceHoldsKey when the live holds of a source lapse
 //
-// A use is in one place: left in a counter, or taken by one redemption or hold. A hold that has lapsed is still taken until somebody
-// takes its use over, in a transaction that deletes the hold. Holds of a code without a limit above one are in the voucher or in the item
-// of the nick. A checkout names its hold, and the token of the redemption that an order makes of it is the first half of the checkout's
-// ID.
+// A use is in one place: left in a counter, or taken by one redemption or hold. The use of a lapsed hold stays taken until somebody takes
+// it over, in a transaction that deletes the hold. Holds of a code without a limit above one are in the voucher or in the item of the nick.
+// A checkout names its hold. If an order turns the hold into a redemption, the redemption's token is the first half of the checkout's ID.
 //
 // bb is one of 64 buckets, chosen by a hash of the code, of the code and the nick, of the code and the token, or of the source. A hold is
 // in the bucket of its counter. The buckets spread the load: one partition key value starts on one partition, which takes 1,000 write units a second

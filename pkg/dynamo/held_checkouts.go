@@ -76,7 +76,7 @@ type holding struct {
 	kept  checkout.Checkout // the result
 }
 
-// openOnce tries once to open the checkout with a free use, which it looks for if it is nil.
+// openOnce tries once to open the checkout with a free use. If free is nil, it looks for one.
 func (s *HeldCheckouts) openOnce(ctx context.Context, h *holding, free *freeUse, lost *lostAttempt) error {
 	h.kept = h.Checkout
 	var held []action
@@ -88,7 +88,7 @@ func (s *HeldCheckouts) openOnce(ctx context.Context, h *holding, free *freeUse,
 	}
 	put := putCheckout(s.tables.Checkouts, h.Customer, h.kept)
 	actions := []action{{types.TransactWriteItem{Put: &put}, h.keep}}
-	if h.Replaces != nil && h.Replaces.ID.Token() != h.kept.ID.Token() { // else the new checkout takes its place, or is a retry
+	if h.Replaces != nil && h.Replaces.ID.Token() != h.kept.ID.Token() { // otherwise the put overwrites it, or this is a retry
 		release := change(h.Customer, h.Replaces.ID, table.StatusOpen)
 		release.Set(table.AttrStatus, table.Str(table.StatusReplaced))
 		actions = append(actions, updating(s.tables.Checkouts, release, func(table.Item) error { return checkout.ErrNotReplaceable }))
@@ -96,7 +96,7 @@ func (s *HeldCheckouts) openOnce(ctx context.Context, h *holding, free *freeUse,
 	return transact(ctx, s.api, append(actions, held...), lost.note)
 }
 
-// keep makes the checkout that is stored already the result.
+// keep makes the checkout that is already stored the result.
 func (h *holding) keep(old table.Item) error {
 	h.kept = table.DecodeCheckout(old)
 	return nil
@@ -131,7 +131,7 @@ func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]
 		return nil, nil
 	case voucher.HoldSingleUse:
 		call := takeSingleUse(h.Claim, hold.Until)
-		call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version)) // so the rules, which accepted the voucher, still do
+		call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version)) // so the voucher is still the one that the rules accepted
 		actions = append(actions, updating(s.table, call, nil))
 	case voucher.HoldCounted, voucher.HoldCountedByNick, voucher.HoldByNick:
 		if own := ownToSwap(h.Voucher, h.Uses, request); own != nil {
@@ -209,8 +209,8 @@ func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Ho
 // sourceRetention is how long the item of a source is stored after its last hold has lapsed.
 const sourceRetention = time.Hour
 
-// countForSource returns the action that adds a hold to the live holds of the source, or a *checkout.TooManyHoldsError. A hold that was
-// made longer takes the place of the one that lapsed at was, if that is the source's own.
+// countForSource returns the action that adds a hold to the live holds of the source, or a *checkout.TooManyHoldsError. For a hold that was
+// made longer, was is when it lapsed before: if the source has that hold, the longer one takes its place.
 func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding, until, was time.Time) ([]action, error) {
 	if h.Source == "" {
 		return nil, nil

@@ -116,44 +116,62 @@ func TestOpenHeld_SharedHold_CountsOnceForItsSource(t *testing.T) {
 
 func TestOpenHeld_Replaces_TakesTheHoldAlongWithoutANick(t *testing.T) {
 	t.Parallel()
-	for what, limits := range map[string][2]voucher.Limit{"single-use": {1, 0}, "limited": {2, 0}} {
+	for what, maxUses := range map[string]voucher.Limit{"single-use": 1, "limited": 2} {
 		for _, pause := range []time.Duration{0, time.Minute} {
-			s := newStall(t)
-			v := s.percent20(limits[0], limits[1])
-			other := s.wanted("", "", noon())
-			if v.Limited() { // takes one of the two uses
-				if _, _, err := s.opener.Open(within(t), other); err != nil {
-					t.Fatal(err)
+			t.Run(fmt.Sprint(what, " after ", pause), func(t *testing.T) {
+				t.Parallel()
+				s := newStall(t)
+				if v := s.percent20(maxUses, voucher.NoLimit); v.Limited() {
+					s.hold(s.wanted("", "", noon())) // the other use
 				}
-			}
-			old, _, err := s.opener.Open(within(t), s.wanted("", "", noon()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			changed := s.wanted("", "", noon().Add(pause))
-			if _, _, err := s.opener.Open(within(t), changed); err == nil {
-				t.Errorf("%s: held once too often", what)
-			}
-			changed.Replaces, changed.Amount = old.ID, 3
-			c, _, err := s.opener.Open(within(t), changed)
-			if err != nil || c.Total.Minor != 1200 {
-				t.Fatalf("%s: %+v, %v", what, c, err)
-			}
-			payment := checkout.Payment{Provider: "stripe", Reference: "pi_1042"}
-			if _, _, err := s.orders.Place(within(t), emberforge, old.ID, payment, noon().Add(pause)); !errors.Is(err, checkout.ErrReleased) {
-				t.Errorf("%s: the replaced checkout is ordered: %v", what, err)
-			}
-			if _, _, err := s.orders.Place(within(t), emberforge, c.ID, payment, noon().Add(pause)); err != nil {
-				t.Errorf("%s: the new checkout: %v", what, err)
-			}
-			if _, _, err := s.opener.Open(within(t), changed); !errors.Is(err, checkout.ErrNotReplaceable) {
-				t.Errorf("%s: replaced twice: %v", what, err)
-			}
+				replaceACheckout(s, noon().Add(pause))
+			})
 		}
 	}
 }
 
-// A live hold keeps what it was promised, whatever the operator edits.
+// replaceACheckout holds the last use, then changes the cart at a time.
+func replaceACheckout(s *stall, at time.Time) {
+	s.t.Helper()
+	old := s.hold(s.wanted("", "", noon()))
+	changed := s.wanted("", "", at)
+	if _, _, err := s.opener.Open(within(s.t), changed); err == nil {
+		s.t.Error("held once too often")
+	}
+	changed.Replaces, changed.Amount = old.ID, 3
+	c := s.hold(changed)
+	if c.Total.Minor != 1200 {
+		s.t.Errorf("%+v", c)
+	}
+	if err := s.order(old, at); !errors.Is(err, checkout.ErrReleased) {
+		s.t.Errorf("the replaced checkout is ordered: %v", err)
+	}
+	if err := s.order(c, at); err != nil {
+		s.t.Errorf("the new checkout: %v", err)
+	}
+	if _, _, err := s.opener.Open(within(s.t), changed); !errors.Is(err, checkout.ErrNotReplaceable) {
+		s.t.Errorf("replaced twice: %v", err)
+	}
+}
+
+// hold opens a checkout, or ends the test.
+func (s *stall) hold(request checkout.Request) checkout.Checkout {
+	s.t.Helper()
+	c, _, err := s.opener.Open(within(s.t), request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+func (s *stall) order(c checkout.Checkout, at time.Time) error {
+	s.t.Helper()
+	_, _, err := s.orders.Place(within(s.t), emberforge, c.ID, checkout.Payment{Provider: "stripe", Reference: "pi_" + string(c.ID[:8])}, at)
+	return err
+}
+
+// A hold keeps what it was promised, whatever the operator edits. But after it has lapsed it counts as free, and a lowered limit leaves
+// no free use to order.
 func TestOrders_VoucherEditedMeanwhile_AreHonoured(t *testing.T) {
 	t.Parallel()
 	for what, edit := range map[string]voucher.Edit{
@@ -161,39 +179,32 @@ func TestOrders_VoucherEditedMeanwhile_AreHonoured(t *testing.T) {
 		"limit lowered": {MaxUses: new(voucher.Limit(2))},
 	} {
 		for _, late := range []time.Duration{time.Second, time.Hour} {
-			s := newStall(t)
-			v := s.percent20(4, voucher.NoLimit)
-			var held []checkout.Checkout
-			for range 4 {
-				c, _, err := s.opener.Open(within(t), s.wanted("Alder", "", noon()))
-				if err != nil {
-					t.Fatal(err)
+			t.Run(fmt.Sprint(what, ", ordered after ", late), func(t *testing.T) {
+				t.Parallel()
+				var want error
+				if edit.MaxUses != nil && late == time.Hour {
+					want = checkout.ErrExpired
 				}
-				held = append(held, c)
-			}
-			if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, edit); err != nil {
-				t.Fatal(err)
-			}
-			ordered, expired := 0, 0
-			for i, c := range held {
-				payment := checkout.Payment{Provider: "stripe", Reference: fmt.Sprint("pi_", 1042+i)}
-				switch _, _, err := s.orders.Place(within(t), emberforge, c.ID, payment, noon().Add(late)); {
-				case err == nil:
-					ordered++
-				case errors.Is(err, checkout.ErrExpired):
-					expired++
-				default:
-					t.Errorf("%s: %v", what, err)
-				}
-			}
-			// Late orders count as uses that are free, of which a lowered limit leaves none.
-			if want := 4; edit.MaxUses != nil && late > time.Minute {
-				if ordered != 0 || expired != 4 {
-					t.Errorf("%s, late: %d ordered, %d expired", what, ordered, expired)
-				}
-			} else if ordered != want {
-				t.Errorf("%s: %d ordered, %d expired", what, ordered, expired)
-			}
+				orderAfterEdit(newStall(t), edit, noon().Add(late), want)
+			})
+		}
+	}
+}
+
+// orderAfterEdit holds all four uses of a code, edits it, and orders the checkouts at a time.
+func orderAfterEdit(s *stall, edit voucher.Edit, at time.Time, want error) {
+	s.t.Helper()
+	v := s.percent20(4, voucher.NoLimit)
+	var held []checkout.Checkout
+	for range 4 {
+		held = append(held, s.hold(s.wanted("Alder", "", noon())))
+	}
+	if _, err := s.vouchers.Edit(within(s.t), emberforge, v.Code, edit); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, c := range held {
+		if err := s.order(c, at); !errors.Is(err, want) {
+			s.t.Errorf("%v; want %v", err, want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// placeHeld makes a checkout with a code an order, and its hold a redemption. If the hold was passed on, the error is
+// placeHeld turns a checkout with a code into an order, and its hold into a redemption. If another request took the held use, the error is
 // checkout.ErrExpired.
 //
 // An order goes through even after its hold has lapsed, unless somebody took the use over: the order and the takeover both need the
@@ -78,7 +78,8 @@ func (s *Orders) placeOnce(
 }
 
 // refuseLate returns checkout.ErrExpired for an order after the hold has lapsed if a limit was lowered: a lapsed use counts as free, so
-// the order would take one too many. The voucher is read before the nick's item, because holds only move later.
+// the order would take one too many. An edit that ends after the voucher was read does not count, because it had not ended when the request
+// began.
 func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold voucher.Hold) error {
 	if !hold.HasLapsed(request.At) || !hold.Kind.IsCounted() && !hold.Kind.IsByNick() {
 		return nil
@@ -185,7 +186,7 @@ func (s *Orders) cancelHeld(
 		order := *c.Order
 		order.Cancelled, order.Reason = at, reason
 		kept.Order = &order
-		undone, err := s.undoing(ctx, claim, s.whereOrdered(claim, *c.Hold), reason)
+		undone, err := s.undoing(ctx, claim, whereOrdered(claim, *c.Hold), reason)
 		if err == nil {
 			cancel := updating(s.checkouts, cancelling(customer, c.ID, reason, at), func(old table.Item) error {
 				kept = table.DecodeCheckout(old)
@@ -207,7 +208,7 @@ func (s *Orders) cancelHeld(
 }
 
 // whereOrdered returns the key of the item that holds the redemption of an order.
-func (s *Orders) whereOrdered(claim voucher.Claim, hold voucher.Hold) table.Key {
+func whereOrdered(claim voucher.Claim, hold voucher.Hold) table.Key {
 	switch {
 	case hold.Kind == voucher.HoldSingleUse:
 		return table.VoucherKey(claim.Customer, claim.Code)

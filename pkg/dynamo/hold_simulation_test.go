@@ -121,7 +121,7 @@ func (f *fair) run(edits bool) {
 	f.afterCommit = f.check
 	f.check(f.setup)
 	for i := range 7 {
-		f.request(fmt.Sprintf("shopper %d", i), func(ctx context.Context) {
+		f.request(f.t.Context(), fmt.Sprintf("shopper %d", i), func(ctx context.Context) {
 			for range 3 {
 				f.shop(ctx, []string{"", "Alder", "Birch", "ALDER"}[f.random.Int64N(4)])
 				f.rest()
@@ -129,7 +129,7 @@ func (f *fair) run(edits bool) {
 		})
 	}
 	if edits {
-		f.request("operator", func(ctx context.Context) {
+		f.request(f.t.Context(), "operator", func(ctx context.Context) {
 			for range 3 {
 				f.rest()
 				f.edit(ctx)
@@ -183,7 +183,7 @@ func (f *fair) redeem(ctx context.Context, request voucher.Request) {
 	}
 	f.redeemed[redemption.ID] = true
 	for range f.random.Int64N(3) {
-		f.request("undo "+redemption.ID, func(ctx context.Context) {
+		f.request(ctx, "undo "+redemption.ID, func(ctx context.Context) {
 			f.undo(ctx, redemption.ID, request.Nick)
 		})
 	}
@@ -232,7 +232,7 @@ func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
 		time.Sleep(time.Duration(f.random.Int64N(int64(2 * time.Second))))
 	}
 	for range 1 + f.random.Int64N(2) {
-		f.request("order "+string(c.ID[:8]), func(ctx context.Context) { f.order(ctx, c) })
+		f.request(ctx, "order "+string(c.ID[:8]), func(ctx context.Context) { f.order(ctx, c) })
 	}
 }
 
@@ -256,7 +256,7 @@ func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 	}
 	f.ordered[c.ID] = true
 	for range f.random.Int64N(3) {
-		f.request("cancel "+string(c.ID[:8]), func(ctx context.Context) {
+		f.request(ctx, "cancel "+string(c.ID[:8]), func(ctx context.Context) {
 			ctx, cancel := inTime(ctx)
 			defer cancel()
 			_, _, err := f.orders.Cancel(ctx, emberforge, c.ID, "changed their mind", f.clock())
@@ -327,7 +327,7 @@ func (f *fair) look(stored *simulatedDynamoDB, a *asking) {
 	case f.v.SingleUse():
 		a.sawNone = a.sawNone || b.single.Redeemed != nil || b.single.Held != nil && !b.single.Held.HasLapsed(a.request.At)
 	case f.v.Limited():
-		a.sawNone = a.sawNone || free-int(b.single.Over) <= 0
+		a.sawNone = a.sawNone || free-b.single.Over <= 0
 	}
 	uses := b.nicks[table.HashNick(a.request.Nick)]
 	a.sawLimit = a.sawLimit || uses.Taken-len(uses.Lapsed(a.request.At)) >= int(b.single.MaxUsesPerNick)
@@ -377,25 +377,31 @@ func (f *fair) read(stored *simulatedDynamoDB) books {
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		for name := range it {
-			token, is := strings.CutPrefix(name, table.RecordPrefix)
-			if !is {
-				continue
-			}
-			redemption, _, err := table.Recorded(idempotency.Token(token), f.v, it)
-			if err != nil {
-				f.t.Fatal(err)
-			}
-			if redemption.Undone.IsZero() {
-				b.records[redemption.ID], b.byToken[idempotency.Token(token)] = idempotency.Token(token), redemption.ID
-				b.recordsOf[hash]++
-			} else {
-				b.undone[redemption.ID] = idempotency.Token(token)
-				b.undoneOf[table.HashNick(mustNick(f.t, redemption.Nick))]++
-			}
-		}
+		f.readRecords(b, it, hash)
 	}
 	return b
+}
+
+// readRecords adds the redemptions in an item to the books. hash is that of its nick, if it is the item of one.
+func (f *fair) readRecords(b books, it table.Item, hash string) {
+	for name := range it {
+		text, is := strings.CutPrefix(name, table.RecordPrefix)
+		if !is {
+			continue
+		}
+		token := idempotency.Token(text)
+		redemption, _, err := table.Recorded(token, f.v, it)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if redemption.Undone.IsZero() {
+			b.records[redemption.ID], b.byToken[token] = token, redemption.ID
+			b.recordsOf[hash]++
+		} else {
+			b.undone[redemption.ID] = token
+			b.undoneOf[table.HashNick(mustNick(f.t, redemption.Nick))]++
+		}
+	}
 }
 
 // check checks what holds after every write.
@@ -580,7 +586,7 @@ func TestOpenHeld_SourceRacesAndFaults_HasAtMost20LiveHolds(t *testing.T) {
 					}
 				}
 				for i := range 12 {
-					s.request(fmt.Sprint("open ", i), func(ctx context.Context) {
+					s.request(s.t.Context(), fmt.Sprint("open ", i), func(ctx context.Context) {
 						ctx, cancel := inTime(ctx)
 						defer cancel()
 						_ = open(ctx, s.dynamodb, fmt.Sprint("basket-", i*2/3))

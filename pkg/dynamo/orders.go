@@ -19,7 +19,7 @@ const OrdersIndex = table.OrdersIndex
 
 // Orders stores orders in a table of checkouts: an order is its checkout's item, with more attributes. It implements
 // checkout.OrderStore. Each change is one conditional update, so concurrent requests and retries change an order once. An order of a
-// checkout with a code also makes the hold a redemption, in the same transaction. Create it with NewOrders.
+// checkout with a code also turns the hold into a redemption, in the same transaction. Create it with NewOrders.
 type Orders struct {
 	uses
 

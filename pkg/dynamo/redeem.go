@@ -102,14 +102,14 @@ func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim, 
 	return *v.Redeemed, v.Voucher, nil
 }
 
-// redeemAgain redeems a single-use code of which a redemption was undone, unless the claim's own redemption was. That takes a
+// redeemAgain redeems a single-use code after a redemption of it was undone, unless that was the claim's own redemption. It needs a
 // transaction, because undone redemptions have items of their own.
 func (s *Redemptions) redeemAgain(
 	ctx context.Context, claim voucher.Claim, v voucher.Voucher, lost *lostAttempt,
 ) (redemption voucher.Redemption, judged voucher.Voucher, err error) {
 	for attempt := 0; ; attempt++ {
 		call := takeSingleUse(claim, time.Time{})
-		call.RequireEqual(table.AttrVersion, table.Num(v.Version)) // so v, which the rules accepted, still holds
+		call.RequireEqual(table.AttrVersion, table.Num(v.Version)) // so the voucher is still the one that the rules accepted
 		call.RequireEqual(table.AttrUndone, table.Num(v.Undone))
 		redemption = newRedemption(claim, v)
 		err := transact(ctx, s.api, []action{
@@ -255,7 +255,7 @@ func (s *Redemptions) redeemManyUses(ctx context.Context, claim voucher.Claim, v
 	}
 }
 
-// redeemFrom tries once to redeem with a free use, which it looks for if it is nil.
+// redeemFrom tries once to redeem with a free use. If free is nil, it looks for one.
 func (s *Redemptions) redeemFrom(ctx context.Context, r *recording, free *freeUse, lost *lostAttempt) error {
 	request := r.claim.Request
 	if own := ownToSwap(r.v, r.uses, request); own != nil {
@@ -350,7 +350,7 @@ func (r *recording) judge(old table.Item) error {
 	return errLookAgain
 }
 
-// recorded reads the redemption of v that an item holds under a token, if there is one. An undone one is voucher.ErrUndone.
+// recorded reads the redemption of v that an item holds under a token, if there is one. If it was undone, the error is voucher.ErrUndone.
 func recorded(token idempotency.Token, v voucher.Voucher, it table.Item) (redemption voucher.Redemption, found bool, err error) {
 	redemption, found, err = table.Recorded(token, v, it)
 	if found && !redemption.Undone.IsZero() {

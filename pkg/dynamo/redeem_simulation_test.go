@@ -70,7 +70,7 @@ func raceForFiveUses(s *simulation) {
 	unknown := 0
 	for i := range 20 {
 		key := fmt.Sprint("order-", 1040+i%12) // some requests are repetitions
-		s.request(fmt.Sprintf("redeem %02d %s", i, key), func(ctx context.Context) {
+		s.request(s.t.Context(), fmt.Sprintf("redeem %02d %s", i, key), func(ctx context.Context) {
 			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			defer cancel()
 			r := request(s.t, "SUMMER20", "Alder", key)

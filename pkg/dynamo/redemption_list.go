@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// maxListCalls bounds the calls for one page. A code with few redemptions in 64 buckets makes pages short, not slow.
+	// maxListCalls bounds the calls for one page, so that a code with few redemptions in 64 buckets gets short pages, not slow ones.
 	maxListCalls = 64
 	// recordsPerCall is how many items one call reads.
 	recordsPerCall = 100
 )
 
-// errMalformedPosition is the error for a position that no page ended at.
+// errMalformedPosition is the error for a position where no page ended.
 var errMalformedPosition error = &voucher.FieldError{Field: "cursor", Err: errors.New("must be the next of a page of this code")}
 
 // listPosition is a place in the list of a code's redemptions, which is sorted by bucket, item and token.
@@ -84,48 +84,71 @@ func (s *RedemptionRecords) list(
 	if err != nil {
 		return nil, "", err
 	}
-	var at listPosition
-	if filter.After != "" {
-		if at, err = parseListPosition(filter.After, code); err != nil {
-			return nil, "", err
-		}
-	} else if v.Redeemed != nil && filter.Selects(*v.Redeemed) {
-		page = append(page, *v.Redeemed)
+	l, err := beginListing(v.Voucher, code, filter)
+	if err != nil {
+		return nil, "", err
 	}
-	for calls := 0; calls < maxListCalls && at.bucket < table.Buckets; calls++ {
-		out, err := s.api.Query(ctx, s.records(customer, code, at))
+	for calls := 0; calls < maxListCalls && l.at.bucket < table.Buckets; calls++ {
+		out, err := s.api.Query(ctx, s.records(customer, code, l.at))
 		if err != nil {
 			return nil, "", err
 		}
 		for _, it := range out.Items {
-			found, err := redemptionsIn(it, v.Voucher)
-			if err != nil {
-				return nil, "", err
-			}
-			for _, f := range found {
-				switch {
-				case f.key.Sort == at.sort && f.token <= at.token: // on an earlier page
-				case len(page) == filter.Limit:
-					return page, at.String(), nil
-				default:
-					at.sort, at.token = f.key.Sort, f.token
-					if filter.Selects(f.redemption) {
-						page = append(page, f.redemption)
-					}
-				}
+			if full, err := l.add(it); full || err != nil {
+				return l.page, l.at.String(), err
 			}
 		}
 		if len(out.LastEvaluatedKey) == 0 {
-			at = listPosition{bucket: at.bucket + 1}
+			l.at = listPosition{bucket: l.at.bucket + 1}
 		} else {
-			at.sort, at.token = table.KeyOf(out.LastEvaluatedKey).Sort, maxToken
+			l.at.sort, l.at.token = table.KeyOf(out.LastEvaluatedKey).Sort, maxToken
 		}
 	}
-	if at.bucket == table.Buckets {
-		return page, "", nil
+	if l.at.bucket == table.Buckets {
+		return l.page, "", nil
 	}
-	return page, at.String(), nil
+	return l.page, l.at.String(), nil
 }
 
-// maxToken sorts after every token: the item of the position was read.
+// listing is a page that is being read, and where it ends so far.
+type listing struct {
+	v      voucher.Voucher
+	filter voucher.RedemptionFilter
+	page   []voucher.Redemption
+	at     listPosition
+}
+
+// beginListing begins a page where the one before ended. The first page begins with the redemption of a single-use voucher.
+func beginListing(v voucher.Voucher, code voucher.Code, filter voucher.RedemptionFilter) (l listing, err error) {
+	l = listing{v: v, filter: filter}
+	if filter.After != "" {
+		l.at, err = parseListPosition(filter.After, code)
+	} else if v.Redeemed != nil && filter.Selects(*v.Redeemed) {
+		l.page = append(l.page, *v.Redeemed)
+	}
+	return l, err
+}
+
+// add adds the redemptions in an item to the page. full reports that another one would not fit.
+func (l *listing) add(it table.Item) (full bool, err error) {
+	found, err := redemptionsIn(it, l.v)
+	if err != nil {
+		return false, err
+	}
+	for _, f := range found {
+		switch {
+		case f.key.Sort == l.at.sort && f.token <= l.at.token: // on an earlier page
+		case len(l.page) == l.filter.Limit:
+			return true, nil
+		default:
+			l.at.sort, l.at.token = f.key.Sort, f.token
+			if l.filter.Selects(f.redemption) {
+				l.page = append(l.page, f.redemption)
+			}
+		}
+	}
+	return false, nil
+}
+
+// maxToken sorts after every token. It marks a position behind all redemptions of an item.
 const maxToken = "~"

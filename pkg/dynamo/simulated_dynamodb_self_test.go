@@ -242,12 +242,25 @@ func TestSimulatedDynamoDB_Updates_WriteWhatDynamoDBWrites(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t)
 	for _, test := range []struct{ update, condition string }{
-		{"SET #left = :n9", ""}, {"SET #note = :sgone, #left = :n1", ""}, {"SET #left = if_not_exists(#left, :n9)", ""},
-		{"SET #lapse = if_not_exists(#lapse, :n9)", ""}, {"SET #left = #left + :n2", ""}, {"SET #left = #used - :n5", ""},
-		{"SET #lapse = #lapse + :n1", ""}, {"SET #left = :n1 + #code", ""}, {"SET #lapse = if_not_exists(#lapse, :n0) + :n1", ""},
-		{"SET #left = #used, #used = #left", ""}, {"ADD #left :m1, #used :n1", ""}, {"ADD #taken :n1", ""}, {"ADD #code :n1", ""},
-		{"REMOVE #left", ""}, {"REMOVE #absent", ""}, {"SET #code = :snew ADD #used :n1 REMOVE #left, #version", ""},
-		{"ADD #left :m1", "#left >= :n1"}, {"ADD #left :m1", "#left >= :n4"}, {"SET #left = :n1", "attribute_not_exists(sk)"},
+		{"SET #left = :n9", ""},
+		{"SET #note = :sgone, #left = :n1", ""},
+		{"SET #left = if_not_exists(#left, :n9)", ""},
+		{"SET #lapse = if_not_exists(#lapse, :n9)", ""},
+		{"SET #left = #left + :n2", ""},
+		{"SET #left = #used - :n5", ""},
+		{"SET #lapse = #lapse + :n1", ""},
+		{"SET #left = :n1 + #code", ""},
+		{"SET #lapse = if_not_exists(#lapse, :n0) + :n1", ""},
+		{"SET #left = #used, #used = #left", ""},
+		{"ADD #left :m1, #used :n1", ""},
+		{"ADD #taken :n1", ""},
+		{"ADD #code :n1", ""},
+		{"REMOVE #left", ""},
+		{"REMOVE #absent", ""},
+		{"SET #code = :snew ADD #used :n1 REMOVE #left, #version", ""},
+		{"ADD #left :m1", "#left >= :n1"},
+		{"ADD #left :m1", "#left >= :n4"},
+		{"SET #left = :n1", "attribute_not_exists(sk)"},
 	} {
 		for _, returns := range []types.ReturnValue{"", types.ReturnValueAllNew, types.ReturnValueAllOld, types.ReturnValueUpdatedNew} {
 			for _, part := range []string{"", "#missing"} {
@@ -518,7 +531,7 @@ func trial(t *testing.T, seed uint64, f faults) (trace string, commits int) {
 		s.afterCommit = func(*simulatedDynamoDB) { commits++ }
 		keys := []table.Key{summer(""), summer("#c#00"), summer("#c#01")}
 		for i := range 4 {
-			s.request(fmt.Sprint("Alder ", i), func(ctx context.Context) {
+			s.request(s.t.Context(), fmt.Sprint("Alder ", i), func(ctx context.Context) {
 				ctx, cancel := context.WithTimeout(ctx, time.Minute)
 				defer cancel()
 				var actions []types.TransactWriteItem
@@ -613,7 +626,7 @@ func readPairs(t *testing.T, f faults, read func(context.Context, *simulation) [
 		synctest.Test(t, func(t *testing.T) {
 			s := newSimulation(t, seed)
 			s.faults = f
-			s.request("write", func(ctx context.Context) {
+			s.request(s.t.Context(), "write", func(ctx context.Context) {
 				var actions []types.TransactWriteItem
 				for _, part := range []string{"#c#00", "#c#01"} {
 					put := &types.Put{TableName: aws.String(simulatedVouchers), Item: summer(part).Attributes()}
@@ -623,7 +636,7 @@ func readPairs(t *testing.T, f faults, read func(context.Context, *simulation) [
 					t.Error(err)
 				}
 			})
-			s.request("read", func(ctx context.Context) {
+			s.request(s.t.Context(), "read", func(ctx context.Context) {
 				var what []string
 				for _, it := range read(ctx, s) {
 					what = append(what, map[bool]string{false: "old", true: "new"}[len(it) > 0])
@@ -705,13 +718,13 @@ func TestSimulation_TornQuery_MissesAMovedItem(t *testing.T) {
 				for _, part := range []string{"#h#02", "#h#03", "#h#04"} {
 					_, _ = s.setup.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: put(part).TableName, Item: put(part).Item})
 				}
-				s.request("move", func(ctx context.Context) {
+				s.request(s.t.Context(), "move", func(ctx context.Context) {
 					_, _ = s.dynamodb.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 						{Put: put("#h#01")},
 						{Delete: &types.Delete{TableName: aws.String(simulatedVouchers), Key: summer("#h#04").Attributes()}},
 					}})
 				})
-				s.request("list", func(ctx context.Context) {
+				s.request(s.t.Context(), "list", func(ctx context.Context) {
 					out, err := s.dynamodb.Query(ctx, &dynamodb.QueryInput{
 						TableName: aws.String(simulatedVouchers), KeyConditionExpression: aws.String("customer = :s1"),
 						ExpressionAttributeValues: table.Item{":s1": table.Str("emberforge#07")},
@@ -741,7 +754,7 @@ func TestSimulation_UnguardedWrites_LoseOne(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSimulation(t, seed)
 			for i := range 2 {
-				s.request(fmt.Sprint("Alder ", i), func(ctx context.Context) {
+				s.request(s.t.Context(), fmt.Sprint("Alder ", i), func(ctx context.Context) {
 					it, err := table.Get(ctx, s.dynamodb, simulatedVouchers, summer(""), nil)
 					if err != nil {
 						t.Error(err)
@@ -769,7 +782,7 @@ func TestSimulation_ContextEnds_CallMayBeAppliedLater(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSimulation(t, seed)
-			s.request("redeem", func(ctx context.Context) {
+			s.request(s.t.Context(), "redeem", func(ctx context.Context) {
 				ctx, cancel := context.WithTimeout(ctx, 1)
 				defer cancel()
 				write := table.Update{Key: summer("")}

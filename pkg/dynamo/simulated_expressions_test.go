@@ -223,10 +223,8 @@ func (p *parser) negation() condition {
 }
 
 func (p *parser) predicate() condition {
-	for _, function := range []string{"attribute_exists", "attribute_not_exists", "begins_with"} {
-		if p.isFunction(function) {
-			return p.function()
-		}
+	if slices.ContainsFunc([]string{"attribute_exists", "attribute_not_exists", "begins_with"}, p.isFunction) {
+		return p.function()
 	}
 	left := p.operand()
 	switch operator := p.next(); operator {

@@ -24,7 +24,7 @@ import (
 //		// create vouchers with s.setup
 //		s.afterCommit = func(stored *simulatedDynamoDB) { /* check what always holds */ }
 //		for i := range 20 {
-//			s.request(fmt.Sprint("redeem ", i), func(ctx context.Context) { /* call the store with s.dynamodb */ })
+//			s.request(t.Context(), fmt.Sprint("redeem ", i), func(ctx context.Context) { /* call the store with s.dynamodb */ })
 //		}
 //		s.run()
 //		// check what holds in the end
@@ -113,8 +113,8 @@ func (s *simulation) now() time.Time {
 }
 
 // request adds a request. It begins at a step of its own, now or during run. Its context never ends, unless it sets a deadline.
-func (s *simulation) request(name string, serve func(context.Context)) {
-	ctx := context.WithValue(context.WithoutCancel(s.t.Context()), requestName{}, name)
+func (s *simulation) request(ctx context.Context, name string, serve func(context.Context)) {
+	ctx = context.WithValue(context.WithoutCancel(ctx), requestName{}, name)
 	s.mu.Lock()
 	s.running++
 	s.mu.Unlock()

@@ -20,8 +20,8 @@ type transactor interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// action is one write of a transaction. failed returns what it means that its condition failed, by the item as it is stored; without
-// it, failing means errLookAgain.
+// action is one write of a transaction. If its condition fails, failed gets the stored item and returns the error, or nil if the item is
+// the result. Without failed, the error is errLookAgain.
 type action struct {
 	write  types.TransactWriteItem
 	failed func(old table.Item) error
@@ -32,7 +32,7 @@ func updating(name string, call *table.Update, failed func(old table.Item) error
 	return action{call.Action(name), failed}
 }
 
-// inserting is the action that puts an item, unless one has its key.
+// inserting is the action that puts an item, unless its key is taken.
 func inserting(name string, it table.Item) action {
 	return action{write: types.TransactWriteItem{Put: &types.Put{
 		TableName: aws.String(name), Item: it, ConditionExpression: aws.String("attribute_not_exists(" + table.SortKey + ")"),
@@ -62,8 +62,8 @@ func checking(name string, key table.Key, condition string) types.TransactWriteI
 	}}
 }
 
-// transact does all of the actions or none. If conditions fail, the first one decides. After a conflict, which table.IsConflict
-// recognizes, the transaction was not applied. A single update needs no transaction, which would take twice the units.
+// transact does all of the actions or none. If conditions fail, the first failed one decides the result. After a conflict, which
+// table.IsConflict recognizes, the transaction was not applied. A single update needs no transaction, which would take twice the units.
 func transact(ctx context.Context, api transactor, actions []action, options ...func(*dynamodb.Options)) error {
 	if update := actions[0].write.Update; update != nil && len(actions) == 1 {
 		_, err := api.UpdateItem(ctx, &dynamodb.UpdateItemInput{
@@ -93,7 +93,7 @@ func transact(ctx context.Context, api transactor, actions []action, options ...
 	return err
 }
 
-// meaning returns what it means that the action's condition failed.
+// meaning returns the error for a failed condition of the action, or nil if the stored item is the result.
 func (a action) meaning(old table.Item) error {
 	if a.failed == nil {
 		return errLookAgain

@@ -22,8 +22,8 @@ type RedemptionRecords struct {
 	checkouts string
 }
 
-// NewRedemptionRecords returns the redemptions in a table of vouchers. The table of checkouts tells which of them orders made. random is
-// as in NewRedemptions.
+// NewRedemptionRecords returns the redemptions in a table of vouchers. The table of checkouts shows which of them orders made. random is as
+// in NewRedemptions.
 func NewRedemptionRecords(api UsesAPI, tables Tables, random func(n int64) int64) *RedemptionRecords {
 	return &RedemptionRecords{uses{api, tables.Vouchers, random}, tables.Checkouts}
 }
@@ -156,8 +156,8 @@ type stored struct {
 	redemption voucher.Redemption
 }
 
-// locate finds a redemption of a code, undone or not, or returns voucher.ErrRedemptionNotFound. Undoing moves a record once, perhaps from
-// where locate has yet to look to where it has looked. So it looks twice.
+// locate finds a redemption of a code, undone or not, or returns voucher.ErrRedemptionNotFound. Another request that undoes it may move the
+// record from a place where locate has yet to look to one where it has already looked. A record moves only once, so looking twice suffices.
 func (s *RedemptionRecords) locate(ctx context.Context, request voucher.UndoRequest) (stored, error) {
 	found, err := s.look(ctx, request)
 	if errors.Is(err, voucher.ErrRedemptionNotFound) {
@@ -194,24 +194,33 @@ func (s *RedemptionRecords) look(ctx context.Context, request voucher.UndoReques
 		}
 	}
 	for bucket := range table.Buckets {
-		query := s.records(request.Customer, v.Code, listPosition{bucket: bucket})
-		for {
-			out, err := s.api.Query(ctx, query)
-			if err != nil {
-				return stored{}, err
-			}
-			for _, it := range out.Items {
-				if found, is, err := withID(request.ID, v.Voucher, it); is || err != nil {
-					return found, err
-				}
-			}
-			if len(out.LastEvaluatedKey) == 0 {
-				break
-			}
-			query.ExclusiveStartKey = out.LastEvaluatedKey
+		if found, is, err := s.inBucket(ctx, request, v.Voucher, bucket); is || err != nil {
+			return found, err
 		}
 	}
 	return stored{}, voucher.ErrRedemptionNotFound
+}
+
+// inBucket looks for a redemption among those in a bucket.
+func (s *RedemptionRecords) inBucket(
+	ctx context.Context, request voucher.UndoRequest, v voucher.Voucher, bucket int,
+) (found stored, is bool, err error) {
+	query := s.records(request.Customer, v.Code, listPosition{bucket: bucket})
+	for {
+		out, err := s.api.Query(ctx, query)
+		if err != nil {
+			return stored{}, false, err
+		}
+		for _, it := range out.Items {
+			if found, is, err := withID(request.ID, v, it); is || err != nil {
+				return found, is, err
+			}
+		}
+		if len(out.LastEvaluatedKey) == 0 {
+			return stored{}, false, nil
+		}
+		query.ExclusiveStartKey = out.LastEvaluatedKey
+	}
 }
 
 // withID returns the redemption with an ID that an item holds, if there is one.

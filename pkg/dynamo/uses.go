@@ -36,7 +36,7 @@ type freeUse struct {
 	holder  string // of the lapsed hold: the HashNick of its nick, if nicks have a limit
 }
 
-// randomCounter returns a counter that may have uses left, or nil if blind is not set.
+// randomCounter returns a random counter, which may have uses left, or nil if blind is not set.
 func (s *uses) randomCounter(v voucher.Voucher, blind bool) *freeUse {
 	if !blind {
 		return nil
@@ -47,7 +47,7 @@ func (s *uses) randomCounter(v voucher.Voucher, blind bool) *freeUse {
 // errCounterEmpty means that the counter has no uses left.
 var errCounterEmpty = errors.New("the counter has no uses left")
 
-// ownToSwap returns a lapsed hold of the request's own nick if the nick has no use left without it.
+// ownToSwap returns a lapsed hold of the request's own nick if the nick has reached its limit and can only swap that hold.
 func ownToSwap(v voucher.Voucher, uses voucher.NickUses, request voucher.Request) *freeUse {
 	lapsed := uses.Lapsed(request.At)
 	if len(lapsed) == 0 || uses.Taken < int(v.MaxUsesPerNick) {
@@ -56,8 +56,8 @@ func ownToSwap(v voucher.Voucher, uses voucher.NickUses, request voucher.Request
 	return &freeUse{lapsed[0].Counter, &lapsed[0], table.HashNick(request.Nick)}
 }
 
-// settle returns the free use to take, and looks for one if it is nil. While more uses are taken than a lowered limit allows, it drops the
-// lapsed hold that it would take over, and returns errLookAgain.
+// settle returns the free use to take. If free is nil, settle looks for one. While more uses are taken than a lowered limit allows, it
+// drops the lapsed hold instead of returning it, and returns errLookAgain.
 func (s *uses) settle(ctx context.Context, request voucher.Request, v voucher.Voucher, free *freeUse) (*freeUse, error) {
 	if free == nil {
 		found, err := s.find(ctx, request, v)
@@ -72,8 +72,8 @@ func (s *uses) settle(ctx context.Context, request voucher.Request, v voucher.Vo
 	return nil, cmp.Or(s.drop(ctx, request, v, *free), errLookAgain)
 }
 
-// taking returns the actions that take a use from where it is free. until is when the taker's hold lapses; zero: it redeems. The
-// item of the taker's own nick is not among them, even if the lapsed hold is its own.
+// taking returns the actions that take a use from where it is free. until is when the taker's hold lapses; zero: it redeems. They do not
+// write the item of the taker's own nick, even if the lapsed hold is its own: callers do that.
 func (s *uses) taking(request voucher.Request, free freeUse, until time.Time) []action {
 	if free.lapsed == nil {
 		take := &table.Update{Key: table.CounterKey(request.Customer, request.Code, free.counter)}
@@ -93,7 +93,7 @@ func (s *uses) taking(request voucher.Request, free freeUse, until time.Time) []
 	return taken
 }
 
-// losing removes a lapsed hold from the item of the nick that holds it.
+// losing is the action that removes a lapsed hold from the item of the nick that holds it.
 func (s *uses) losing(request voucher.Request, free freeUse) action {
 	lose := &table.Update{Key: table.NickKey(request.Customer, request.Code, free.holder)}
 	name := table.HoldPrefix + free.lapsed.ID
@@ -104,10 +104,11 @@ func (s *uses) losing(request voucher.Request, free freeUse) action {
 }
 
 const (
-	// lapseMargin is how much earlier than its first hold a counter's AttrLapse is. It must exceed holdTick, the length of a request and
-	// the difference between clocks, so that no later hold of the counter lapses before AttrLapse.
+	// lapseMargin is how much earlier a counter's AttrLapse is than the lapse of its first hold. It must exceed holdTick, the length of a
+	// request and the difference between clocks, so that no later hold of the counter lapses before AttrLapse.
 	lapseMargin = time.Minute
-	// longestMark bounds how long a code is marked as full after it had a hold: a hold that is being moved may be missed.
+	// longestMark bounds how long a code that ever had a hold is marked as full, because the look may have missed a hold that was just
+	// being moved.
 	longestMark = 29 * time.Minute
 	// holdPage is how many holds of a counter are read at once.
 	holdPage = 8
@@ -134,7 +135,7 @@ func (s *uses) find(ctx context.Context, request voucher.Request, v voucher.Vouc
 	return freeUse{}, errUsedUp()
 }
 
-// look returns a free use, or until when there is none.
+// look returns a free use, or the time until which there is none.
 func (s *uses) look(ctx context.Context, request voucher.Request, v voucher.Voucher) (free *freeUse, none time.Time, err error) {
 	counters, err := table.ReadCounters(ctx, s.api, s.random, s.table, request.Customer, v.Code, v.Counters)
 	if err != nil {
@@ -234,7 +235,7 @@ func (s *uses) markFull(ctx context.Context, request voucher.Request, v voucher.
 	return err
 }
 
-// asRead begins an update of a voucher whose version and returns are as they were read.
+// asRead begins an update of a voucher, which fails if the voucher was edited or a use came back since it was read.
 func asRead(request voucher.Request, v voucher.Voucher) *table.Update {
 	call := &table.Update{Key: table.VoucherKey(request.Customer, v.Code)}
 	call.RequireEqual(table.AttrVersion, table.Num(v.Version))
@@ -325,13 +326,13 @@ func (s *uses) usedCounter(ctx context.Context, request voucher.Request, v vouch
 		return 0, err
 	}
 	if len(used) == 0 {
-		return 0, errLookAgain // being moved
+		return 0, errLookAgain // a use is taken, so the counters were read while it moved
 	}
 	return used[s.random(int64(len(used)))], nil
 }
 
-// HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request. While more uses are taken than
-// a lowered limit allows, that many lapsed holds are dropped before one is free.
+// HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request. While Over uses are taken above
+// a lowered limit, as many lapsed holds are dropped before one is free.
 func (s *uses) HasFreeUse(ctx context.Context, request voucher.Request, v voucher.Voucher) (bool, error) {
 	if v.Over > 0 {
 		lapsed, err := s.countLapsed(ctx, request, v)
@@ -341,7 +342,7 @@ func (s *uses) HasFreeUse(ctx context.Context, request voucher.Request, v vouche
 	return free != nil, table.Outcome(err)
 }
 
-// countLapsed counts the lapsed holds of a voucher, at least up to one more than can be dropped.
+// countLapsed counts the lapsed holds of a voucher. It may stop once there are more than will be dropped.
 func (s *uses) countLapsed(ctx context.Context, request voucher.Request, v voucher.Voucher) (int, error) {
 	lapsed := 0
 	for counter := 0; counter < v.Counters && lapsed <= v.Over; counter++ {

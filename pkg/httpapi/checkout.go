@@ -16,9 +16,9 @@ import (
 )
 
 // CheckoutOpener opens checkouts. Quote returns what Open would, and stores and holds nothing. Errors: catalog.ErrNotFound if something
-// is unknown or off sale, *checkout.ParameterError if the variant does not accept the amount or data or if nothing can be replaced,
-// *voucher.RefusalError if the code cannot be used, *checkout.TooManyHoldsError, checkout.ErrKeyInUse if another request used the key.
-// After an error with Unavailable() it is unknown whether a checkout was made.
+// is unknown or off sale, *checkout.ParameterError if the variant does not accept the amount or data, or if the earlier checkout cannot be
+// replaced, *voucher.RefusalError if the code cannot be used, *checkout.TooManyHoldsError, checkout.ErrKeyInUse if another request used the
+// key. After an error with Unavailable() it is unknown whether a checkout was made.
 type CheckoutOpener interface {
 	Open(ctx context.Context, request checkout.Request) (c checkout.Checkout, replayed bool, err error)
 	Quote(ctx context.Context, request checkout.Request) (c checkout.Checkout, replayed bool, err error)

@@ -596,19 +596,19 @@ func TestListOrders_Query_BecomesAFilter(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	after := &checkout.OrderPosition{Placed: noon.Add(123 * time.Millisecond), Token: token}
 	for query, want := range map[string]checkout.OrderFilter{
-		"":                              {Limit: 100},
-		"?limit=1":                      {Limit: 1},
-		"?limit=200":                    {Limit: 200},
-		"?status=placed":                {Limit: 100, Status: checkout.OrderPlaced},
-		"?status=fulfilled":             {Limit: 100, Status: checkout.OrderFulfilled},
-		"?status=cancelled":             {Limit: 100, Status: checkout.OrderCancelled},
-		"?nick=%20ALDER":                {Limit: 100, Nick: voucher.Nick{Written: "ALDER", Compared: "alder"}},
-		"?from=2026-11-21T12:00:00Z":    {Limit: 100, From: noon},
+		"":                           {Limit: 100},
+		"?limit=1":                   {Limit: 1},
+		"?limit=200":                 {Limit: 200},
+		"?status=placed":             {Limit: 100, Status: checkout.OrderPlaced},
+		"?status=fulfilled":          {Limit: 100, Status: checkout.OrderFulfilled},
+		"?status=cancelled":          {Limit: 100, Status: checkout.OrderCancelled},
+		"?nick=%20ALDER":             {Limit: 100, Nick: voucher.Nick{Written: "ALDER", Compared: "alder"}},
+		"?from=2026-11-21T12:00:00Z": {Limit: 100, From: noon},
 		"?to=2026-11-21T13:00:00.5Z": {Limit: 100, Until: noon.Add(time.Hour + time.Second/2)},
 		"?from=2026-11-21T12:00:00%2B01:00&to=2026-11-21T12:00:00-00:30": {
 			Limit: 100, From: noon.Add(-time.Hour), Until: noon.Add(time.Hour / 2),
 		},
-		"?from=2026-11-21T12:00:00Z&to=2026-11-21T12:00:00Z":        {Limit: 100, From: noon, Until: noon},
+		"?from=2026-11-21T12:00:00Z&to=2026-11-21T12:00:00Z":           {Limit: 100, From: noon, Until: noon},
 		"?cursor=" + cursor("emberforge/1795262400123/"+string(token)): {Limit: 100, After: after},
 	} {
 		t.Run(query, func(t *testing.T) {

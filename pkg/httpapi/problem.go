@@ -165,8 +165,8 @@ func unavailable() *problemError {
 		with("Retry-After", "1")
 }
 
-// problemOf is the one place that maps errors to problems. A refused code becomes the endpoint's problem for that. An unknown error
-// becomes "internal": it is logged and never shown to the client.
+// problemOf is the one place that maps errors to problems. A refused code becomes the problem that the endpoint has for refusals. An
+// unknown error becomes "internal": it is logged and never shown to the client.
 func problemOf(err error, refusal problemType, r *record) *problemError {
 	if reason, refused := voucher.IsRefusal(err); refused && refusal != "" {
 		r.noteRefusal(reason)

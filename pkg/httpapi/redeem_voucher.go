@@ -8,8 +8,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// VoucherRedeemer redeems and checks vouchers. It returns a *voucher.RefusalError if the code cannot be redeemed, and voucher.ErrUndone
-// if the redemption that the request's key made was undone. After an error with Unavailable() it is unknown whether the redemption was applied.
+// VoucherRedeemer redeems and checks vouchers. It returns a *voucher.RefusalError if the code cannot be redeemed, and voucher.ErrUndone if
+// the request's key made a redemption that was undone. After an error with Unavailable() it is unknown whether the redemption was applied.
 type VoucherRedeemer interface {
 	Redeem(ctx context.Context, request voucher.Request) (redemption voucher.Redemption, replayed bool, err error)
 	Check(ctx context.Context, request voucher.Request) (voucher.Voucher, error)

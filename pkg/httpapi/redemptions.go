@@ -124,7 +124,7 @@ func redemptionsRequest(c *call) (query url.Values, code voucher.Code, filter vo
 		return fail(err)
 	}
 	if code, err = voucher.ParseCode(query.Get("code")); err != nil {
-		return fail(problemInvalid.because("The code must have 1 to %d letters and digits, and nothing else that counts.", voucher.MaxCodeLength).of("code"))
+		return fail(problemInvalid.because("The code must have 1 to %d letters and digits. Spaces and dashes are ignored; other characters are not allowed.", voucher.MaxCodeLength).of("code"))
 	}
 	if filter.Limit, err = pageLimit(query); err != nil {
 		return fail(err)

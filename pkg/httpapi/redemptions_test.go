@@ -244,11 +244,11 @@ func TestRedemptions_Errors_BecomeProblems(t *testing.T) {
 func TestListRedemptions_Query_BecomesAFilter(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for query, want := range map[string]voucher.RedemptionFilter{
-		"code=SUMMER-20":                                  {Limit: 100},
-		"code=summer+2O":                                  {Limit: 100},
-		"code=SUMMER20&limit=200":                         {Limit: 200},
-		"code=SUMMER20&nick=%20ALDER":                     {Limit: 100, Nick: voucher.Nick{Written: "ALDER", Compared: "alder"}},
-		"code=SUMMER20&from=2026-11-21T12:00:00Z":         {Limit: 100, From: noon},
+		"code=SUMMER-20":                               {Limit: 100},
+		"code=summer+2O":                               {Limit: 100},
+		"code=SUMMER20&limit=200":                      {Limit: 200},
+		"code=SUMMER20&nick=%20ALDER":                  {Limit: 100, Nick: voucher.Nick{Written: "ALDER", Compared: "alder"}},
+		"code=SUMMER20&from=2026-11-21T12:00:00Z":      {Limit: 100, From: noon},
 		"code=SUMMER20&to=2026-11-21T12:00:00%2B01:00": {Limit: 100, Until: noon.Add(-time.Hour)},
 		"code=SUMMER20&cursor=" + cursor("emberforge/SUMMER20/07/emberforge"): {Limit: 100, After: "07/emberforge"},
 	} {

@@ -30,14 +30,14 @@ func (v Voucher) HoldKind() HoldKind {
 	}
 }
 
-// IsByNick reports whether the uses of a nick are counted.
+// IsByNick reports whether the voucher has a limit per nick.
 func (k HoldKind) IsByNick() bool { return k == HoldCountedByNick || k == HoldByNick }
 
 // IsCounted reports whether the use was taken from a counter.
 func (k HoldKind) IsCounted() bool { return k == HoldCountedByNick || k == HoldCounted }
 
-// Hold is one use of a voucher that is taken for a checkout. While it lasts it counts as a use. Once it has lapsed, the use is free for
-// the next taker, but still counts until somebody takes it over.
+// Hold is one use of a voucher, taken for a checkout. Once the hold has lapsed, the use is free for the next taker, but it stays counted as
+// taken until somebody takes it over.
 type Hold struct {
 	Kind HoldKind
 	// ID is the ID of the redemption that an order makes of the hold: 22 characters of base64url. Checkouts that share a hold
@@ -54,12 +54,12 @@ func (h Hold) HasLapsed(at time.Time) bool { return !at.Before(h.Until) }
 const (
 	// holdGrace is how long a hold outlasts its checkout, so that an order sent while the checkout is open finds the hold.
 	holdGrace = 10 * time.Second
-	// holdTick rounds the ends of holds up. Then many holds lapse at once, and one look for lapsed ones serves all requests until the
-	// next tick.
+	// holdTick rounds the ends of holds up, so that many holds lapse at once. A request that finds every use taken then speaks for all
+	// requests until the next tick.
 	holdTick = 10 * time.Second
 )
 
-// HeldUntil returns when the hold of a checkout lapses that expires at a time: 10 to 20 seconds later.
+// HeldUntil returns when the hold of a checkout lapses: 10 to 20 seconds after the checkout expires.
 func HeldUntil(expires time.Time) time.Time {
 	until := expires.Add(holdGrace)
 	if rounded := until.Truncate(holdTick); rounded.Before(until) {
@@ -68,7 +68,7 @@ func HeldUntil(expires time.Time) time.Time {
 	return until
 }
 
-// NickUses is what one nick has of a voucher with a limit per nick.
+// NickUses is what one nick has taken of a voucher with a limit per nick.
 type NickUses struct {
 	Taken  int // redemptions and holds, lapsed ones included
 	Undone int // redemptions that were undone, ever
@@ -86,7 +86,7 @@ func (u NickUses) Lapsed(at time.Time) []Hold {
 	return lapsed
 }
 
-// Live returns the nick's hold that lasts longest, if one lasts.
+// Live returns the live hold of the nick that lapses last, if there is one.
 func (u NickUses) Live(at time.Time) (live Hold, found bool) {
 	for _, hold := range u.Holds {
 		if !hold.HasLapsed(at) && hold.Until.After(live.Until) {

@@ -52,9 +52,9 @@ type Redeemer struct {
 	Random io.Reader // of cryptographic quality
 }
 
-// Redeem redeems a voucher. If the request's key was already used for a redemption, Redeem returns that redemption, sets
-// replayed, and changes nothing. If that redemption was undone, the error is ErrUndone. After a *RefusalError nothing was redeemed. After any other error the request may or may not have been
-// applied; a request with a key can be sent again to find out.
+// Redeem redeems a voucher. If the request's key was already used for a redemption, Redeem changes nothing, returns that redemption and
+// sets replayed. If that redemption was undone, the error is ErrUndone. After a *RefusalError nothing was redeemed. After any other error
+// the request may or may not have been applied; a request with a key can be sent again to find out.
 func (r Redeemer) Redeem(ctx context.Context, request Request) (redemption Redemption, replayed bool, err error) {
 	claim := Claim{Request: request}
 	id, err := idempotency.NewToken(r.Random)
@@ -62,7 +62,7 @@ func (r Redeemer) Redeem(ctx context.Context, request Request) (redemption Redem
 		return Redemption{}, false, err
 	}
 	claim.RedemptionID = string(id)
-	claim.Token = id // without a key; then the redemption can be found by its ID alone
+	claim.Token = id // without a key, so that the redemption can be found by its ID alone
 	if request.Key != "" {
 		claim.Token = idempotency.Digest(string(request.Customer), string(request.Code), request.Nick.Compared, string(request.Key))
 	}
@@ -85,7 +85,7 @@ func (r Redeemer) Check(ctx context.Context, request Request) (Voucher, error) {
 	if err := v.RefuseNick(uses, request.At); err != nil {
 		return Voucher{}, err
 	}
-	// A lapsed hold of the nick that counts against its limit is swapped for the new use.
+	// If the nick itself has a lapsed hold, the redemption takes that use.
 	if !v.Limited() || v.Over == 0 && len(uses.Lapsed(request.At)) > 0 {
 		return v, nil
 	}

@@ -129,9 +129,9 @@ func (r Reward) String() string {
 	}
 }
 
-// Discount returns what the reward takes off a subtotal. A percentage is rounded down to whole minor units: the result is the same in
-// every language, several small checkouts never cost less than one large one, and only 100 % makes a checkout free by rounding. An amount
-// off never exceeds the subtotal. A reward that takes nothing off, or whose currency differs, is a *RefusalError.
+// Discount returns what the reward takes off a subtotal. A percentage is rounded down to whole minor units. So the result is the same in
+// every language, several small checkouts never cost less than one large one, and a percentage below 100 never makes a checkout free. An
+// amount off never exceeds the subtotal. A reward that takes nothing off, or whose currency differs, is a *RefusalError.
 func (r Reward) Discount(subtotal money.Money) (money.Money, error) {
 	discount := money.Money{Currency: subtotal.Currency}
 	switch {

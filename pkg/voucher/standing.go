@@ -23,9 +23,9 @@ func Statuses() []Status {
 type Standing struct {
 	Voucher
 
-	UsesLeft int       // 0 for a code without a limit; uses whose holds have lapsed are left
+	UsesLeft int       // 0 for a code without a limit; uses whose holds have lapsed count as left
 	Used     int       // redeemed or held; not counted, and 0, if a code without a limit is read without its records
-	UsesHeld int       // of Used
+	UsesHeld int       // those of Used that checkouts hold
 	Lapse    time.Time // when the next of the holds lapses; zero: none
 	Editing  Limit     // the limit that an interrupted or running edit is moving to, or NoLimit
 }

@@ -14,7 +14,7 @@ import (
 
 // Errors of undoing. After each of them nothing was changed.
 var (
-	// ErrUndone means that the redemption that a request would make, or made, was undone, for good.
+	// ErrUndone means that the request was applied before, and that its redemption was undone, for good.
 	ErrUndone = errors.New("the redemption was undone")
 	// ErrRedemptionNotFound means that the code has no redemption with that ID.
 	ErrRedemptionNotFound = errors.New("no such redemption")
@@ -22,11 +22,11 @@ var (
 	ErrRedemptionOfOrder = errors.New("an order made the redemption: cancel the order instead")
 )
 
-// MaxUndoReasonBytes bounds why a redemption was undone, in bytes.
+// MaxUndoReasonBytes bounds the reason for undoing a redemption.
 const MaxUndoReasonBytes = 400
 
-// ParseUndoReason accepts why a redemption is undone: at most MaxUndoReasonBytes bytes of UTF-8 without control characters. It may be
-// empty. Anything else is a *FieldError.
+// ParseUndoReason accepts the reason for undoing a redemption: at most MaxUndoReasonBytes bytes of UTF-8 without control characters. It may
+// be empty. Anything else is a *FieldError.
 func ParseUndoReason(text string) (string, error) {
 	switch {
 	case len(text) > MaxUndoReasonBytes || !utf8.ValidString(text):
@@ -96,7 +96,7 @@ func (u Undoer) Undo(ctx context.Context, request UndoRequest) (r Redemption, re
 	return r, err == nil && !r.Undone.Equal(request.At), err
 }
 
-// List lists redemptions, as UndoStore says.
+// List lists redemptions, as UndoStore.List does.
 func (u Undoer) List(ctx context.Context, customer catalog.CustomerID, code Code, filter RedemptionFilter) ([]Redemption, string, error) {
 	return u.Store.List(ctx, customer, code, filter)
 }

@@ -36,11 +36,11 @@ type Voucher struct {
 
 	// Counters is the number of counters that share the uses of a code with a limit above one.
 	Counters int
-	// FullUntil is until when every use of a code with a limit above one was seen taken; zero: unknown.
+	// FullUntil is set once a request saw every use of a code with a limit above one taken: until then no use is free. Zero: unknown.
 	FullUntil time.Time // UTC, whole milliseconds
 	// Over is how many uses are taken above the limit, after it was lowered.
 	Over int
-	// Returns is how often a use came back, or was dropped because Over was above zero. It only rises.
+	// Returns counts the uses that came back, or were dropped because Over was above zero. It only rises.
 	Returns int64
 	// Version is raised by each edit.
 	Version int64

@@ -129,8 +129,13 @@ func TestRefuseNick(t *testing.T) {
 		taken, lapsed int
 		want          voucher.Reason
 	}{
-		{three, 0, 0, ""}, {three, 2, 0, ""}, {three, 3, 0, voucher.ReasonNickLimit}, {three, 4, 0, voucher.ReasonNickLimit},
-		{three, 3, 1, ""}, {three, 5, 2, voucher.ReasonNickLimit}, {none, 1000, 0, ""},
+		{three, 0, 0, ""},
+		{three, 2, 0, ""},
+		{three, 3, 0, voucher.ReasonNickLimit},
+		{three, 4, 0, voucher.ReasonNickLimit},
+		{three, 3, 1, ""},
+		{three, 5, 2, voucher.ReasonNickLimit},
+		{none, 1000, 0, ""},
 	} {
 		uses := voucher.NickUses{Taken: test.taken, Holds: []voucher.Hold{{ID: "live", Until: noon().Add(time.Second)}}}
 		for range test.lapsed {

@@ -13,7 +13,7 @@ import (
 const MaxCheckoutUses = 50
 
 // RedeemedBy returns, for at most MaxCheckoutUses checkouts with a code, the redemptions of the code that are recorded under the
-// checkout's token, undone or not. Correct items have at most one. It takes one call.
+// checkout's token, undone or not. A checkout has at most one, unless items are damaged. RedeemedBy takes one call.
 func (s *Vouchers) RedeemedBy(
 	ctx context.Context, customer catalog.CustomerID, checkouts []checkout.Checkout,
 ) (map[checkout.ID][]voucher.Redemption, error) {
@@ -25,7 +25,7 @@ func (s *Vouchers) RedeemedBy(
 			wanted[key] = true
 		}
 	}
-	keys := make([]table.Key, 0, len(wanted)) // checkouts with one code or nick share keys, and a batch must not repeat any
+	keys := make([]table.Key, 0, len(wanted)) // checkouts of the same code or nick share keys, and a batch must not repeat any
 	for key := range wanted {
 		keys = append(keys, key)
 	}

@@ -47,16 +47,11 @@ func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code v
 		if err != nil {
 			return voucher.Voucher{}, err
 		}
-		if edit.MaxUses != nil && after.Limited() {
-			var marked bool
-			after, marked, err = s.moveLimit(ctx, customer, before, edit)
-			begun = begun || marked
-		} else {
-			after, err = s.writeEdited(ctx, customer, before.Voucher, after)
-		}
+		after, marked, err := s.apply(ctx, customer, before, after, edit)
 		if err == nil {
 			return after, nil
 		}
+		begun = begun || marked
 		if errors.Is(err, errEditedMeanwhile) {
 			overtaken++
 		}
@@ -68,6 +63,17 @@ func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code v
 			return voucher.Voucher{}, table.Outcome(err)
 		}
 	}
+}
+
+// apply writes the voucher as it is after an edit. A new limit also moves the counters, and begun reports whether it may have reached them.
+func (s *Vouchers) apply(
+	ctx context.Context, customer catalog.CustomerID, before table.Voucher, after voucher.Voucher, edit voucher.Edit,
+) (stored voucher.Voucher, begun bool, err error) {
+	if edit.MaxUses != nil && after.Limited() {
+		return s.moveLimit(ctx, customer, before, edit)
+	}
+	stored, err = s.writeEdited(ctx, customer, before.Voucher, after)
+	return stored, false, err
 }
 
 // writeEdited writes an edited voucher, unless its version is no longer the one that was read.
@@ -129,9 +135,9 @@ func termsOf(v voucher.Voucher) voucher.Voucher {
 // First it takes the next version of the voucher and stores the new limit as AttrEditing. Then it fences every counter with
 // that version, so that an older edit can no longer write the counters. From then on only this edit changes the sum of a
 // counter's left and used: a raise adds uses, a lowering takes uses that are left. Last, it writes the limit to the voucher, in
-// another new version, with AttrOver, the uses that it could not take because none was left. The new version ends AttrFullUntil: a
-// request that found all counters empty earlier can no longer mark the voucher as full. begun reports whether the new limit was stored
-// as AttrEditing.
+// another new version, with AttrOver: the uses above the limit, which it could not take because no counter had any left. The new version
+// ends AttrFullUntil: a request that found all counters empty earlier can no longer mark the voucher as full. begun reports whether the new
+// limit was stored as AttrEditing.
 //
 // If a use came back or was dropped since the first write, the edit begins again: the use may be left in a counter from which this edit
 // took nothing, or may be missing in AttrOver.

@@ -160,8 +160,8 @@ func (s *Vouchers) Voucher(ctx context.Context, customer catalog.CustomerID, cod
 	return stored.Voucher, table.Outcome(err)
 }
 
-// Show reads a voucher, its counters and their holds, and returns how the voucher stands at a time. Of a code without a limit above one,
-// but with a limit per nick, it does not count the holds. An unknown code is a *voucher.RefusalError.
+// Show reads a voucher, its counters and their holds, and returns how the voucher stands at a time. It does not count the holds of a code
+// that has only a limit per nick. An unknown code is a *voucher.RefusalError.
 func (s *Vouchers) Show(ctx context.Context, customer catalog.CustomerID, code voucher.Code, at time.Time) (voucher.Standing, error) {
 	stored, err := table.ReadVoucher(ctx, s.api, s.table, customer, code)
 	if err != nil {
@@ -238,7 +238,7 @@ func (u *Uses) AddHold(hold voucher.Hold) {
 	}
 }
 
-// Standing returns the voucher with the uses that were counted. Lapsed holds are left, except those that will be dropped, because more
+// Standing returns the voucher with the uses that were counted. Lapsed holds count as left, except those that will be dropped because more
 // uses are taken than the limit allows.
 func (u *Uses) Standing(v voucher.Voucher) voucher.Standing {
 	standing := voucher.NewStanding(v, u.left+max(u.lapsed-v.Over, 0), u.used-u.lapsed, u.at)

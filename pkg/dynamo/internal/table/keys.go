@@ -102,7 +102,7 @@ func RedemptionKey(customer catalog.CustomerID, code voucher.Code, token idempot
 	return Key{Bucket(customer, hashBucket(string(code), string(token))), string(code) + RedemptionInfix + string(token)}
 }
 
-// HoldKey is the key of a counted hold, in the bucket of its counter. Its holds sort by when they lapse.
+// HoldKey is the key of a counted hold, in the bucket of its counter. The holds of a counter sort by when they lapse.
 func HoldKey(customer catalog.CustomerID, code voucher.Code, hold voucher.Hold) Key {
 	return Key{
 		CounterKey(customer, code, hold.Counter).Partition,

@@ -66,7 +66,7 @@ const (
 	HoldPrefix = "h#"
 )
 
-// FarFuture, the last millisecond of the year 9999, is stored as the end of a voucher that does not expire.
+// FarFuture is the last millisecond of the year 9999. It is stored as the end of a voucher that does not expire.
 const FarFuture = 253402300799999
 
 // NoCounter is the counter of a hold whose use no counter counts.
