@@ -110,7 +110,7 @@ func parseCursor[T any](text string, customer catalog.CustomerID, parse func(end
 			return end, nil
 		}
 	}
-	return end, problemMalformedRequest.because("The cursor does not belong to this customer.").of("cursor")
+	return end, problemMalformedRequest.because("The cursor is malformed, or belongs to another list.").of("cursor")
 }
 
 func readArea(ctx context.Context, catalogue Catalogue, request pageRequest) (areaJSON, error) {

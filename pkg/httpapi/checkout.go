@@ -149,7 +149,11 @@ func withCode(request checkout.Request, query url.Values) (checkout.Request, err
 
 // parseNick reads the nick of a query. A nick that is missing is the zero Nick.
 func parseNick(query url.Values) (voucher.Nick, error) {
-	nick, err := voucher.ParseNick(query.Get(checkout.ParameterNick))
+	text := query.Get(checkout.ParameterNick)
+	if strings.ContainsRune(text, utf8.RuneError) { // as in a body: it stands for bytes that are not UTF-8
+		return voucher.Nick{}, problemInvalid.because("The nick must be UTF-8 without U+FFFD.").of(checkout.ParameterNick)
+	}
+	nick, err := voucher.ParseNick(text)
 	if field, is := errors.AsType[*voucher.FieldError](err); is {
 		return voucher.Nick{}, problemInvalid.because("%s %v.", field.Field, field.Err).of(checkout.ParameterNick)
 	}

@@ -224,6 +224,7 @@ func TestCheckout_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
 		{"code in another case", get(coinsPath + "?Code=SUMMER20"), 400, "malformed-request"},
 		{"nick above 64 characters", get(coinsPath + "?nick=" + strings.Repeat("a", 65)), 422, "invalid"},
 		{"nick that is not UTF-8", get(coinsPath + "?nick=%FF"), 422, "invalid"},
+		{"nick with U+FFFD", get(coinsPath + "?nick=%EF%BF%BD"), 422, "invalid"},
 		{"replaces nothing", get(coinsPath + "?replaces="), 400, "malformed-request"},
 		{"replaces half an ID", get(coinsPath + "?replaces=" + string(rankID[:22])), 400, "malformed-request"},
 		{"replaces with another character", get(coinsPath + "?replaces=" + string(rankID[1:]) + "*"), 400, "malformed-request"},

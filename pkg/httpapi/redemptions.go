@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
 	"shopfront/pkg/voucher"
 )
 
@@ -61,6 +62,9 @@ func undoRequest(c *call) (request voucher.UndoRequest, err error) {
 	if request.Reason, err = voucher.ParseUndoReason(members["reason"]); err != nil {
 		return voucher.UndoRequest{}, err
 	}
+	if members["code"] == "" {
+		return voucher.UndoRequest{}, &checkout.MemberError{Pointer: "/code", Reason: "is required"}
+	}
 	request.Code, err = voucher.ParseCode(members["code"])
 	if _, refused := voucher.IsRefusal(err); refused { // no voucher has such a code, so it has no redemption
 		return voucher.UndoRequest{}, voucher.ErrRedemptionNotFound
@@ -88,7 +92,7 @@ func (s Service) ListRedemptions(lister RedemptionLister) http.Handler {
 			}
 			redemptions, end, err := lister.List(c.Context(), c.customer, code, filter)
 			if _, misplaced := errors.AsType[*voucher.FieldError](err); misplaced {
-				return answer{}, problemMalformedRequest.because("The cursor does not belong to this code.").of("cursor")
+				return answer{}, problemMalformedRequest.because("The cursor is malformed, or belongs to another list.").of("cursor")
 			}
 			if err != nil {
 				return answer{}, err
@@ -122,6 +126,9 @@ func redemptionsRequest(c *call) (query url.Values, code voucher.Code, filter vo
 	}
 	if query, err = parseQuery(c.Request, "code", "nick", "from", "to", "limit", "cursor"); err != nil {
 		return fail(err)
+	}
+	if !query.Has("code") {
+		return fail(problemInvalid.because("The code is required.").of("code"))
 	}
 	if code, err = voucher.ParseCode(query.Get("code")); err != nil {
 		return fail(problemInvalid.because("The code must have 1 to %d letters and digits. Spaces and dashes are ignored; other characters are not allowed.", voucher.MaxCodeLength).of("code"))

@@ -293,7 +293,7 @@ func TestListRedemptions_CursorAtNoPage_IsMalformed(t *testing.T) {
 	misplaced := fakeRedemptions{err: fmt.Errorf("list: %w", &voucher.FieldError{Field: "cursor", Err: errors.New("must be the next of a page of this code")})}
 	a := s.send(s.ListRedemptions(misplaced), get(redemptionsPath+"?code=SUMMER20&cursor="+cursor("emberforge/SUMMER20/99"), "Authorization", serverKey))
 	a.want(t, http.StatusBadRequest, problemFormat+`malformed-request","title":"Malformed request","status":400,`+
-		`"detail":"The cursor does not belong to this code.","parameter":"cursor"}`)
+		`"detail":"The cursor is malformed, or belongs to another list.","parameter":"cursor"}`)
 }
 
 func TestListRedemptions_HEAD_RespondsLikeGETWithoutABody(t *testing.T) {
