@@ -46,6 +46,19 @@ const (
 	listOrders         = "orders, a page of 50"
 	fulfilOrder        = "order, fulfilled"
 	cancelOrder        = "order, cancelled"
+	holdSingleUse      = "checkout, single-use code"
+	holdLimited        = "checkout, limited code"
+	holdUnlimited      = "checkout, code without limit"
+	holdByServer       = "checkout, single-use code, by the server"
+	refuseHold         = "checkout, code refused"
+	orderSingleUse     = "order, single-use code"
+	orderLimited       = "order, limited code"
+	orderUnlimited     = "order, code without limit"
+	cancelSingleUse    = "order cancelled, single-use code"
+	cancelLimited      = "order cancelled, limited code"
+	undoSingleUse      = "undo, single use"
+	undoLimited        = "undo, limited"
+	listRedemptions    = "redemptions of a code, a page"
 	showArea           = "checkout area"
 	showAreaUnchanged  = "checkout area, unchanged"
 	showDocument       = "api-docs, openapi.json"
@@ -116,6 +129,19 @@ func operations() []operation {
 		{listOrders, "list-orders", fullPage, http.StatusOK, `"next":"/shop`},
 		{fulfilOrder, "fulfil-order", ofNew("fulfil-order", fixture.NewOrder), http.StatusOK, `"fulfilled"`},
 		{cancelOrder, "cancel-order", ofNew("cancel-order", fixture.NewOrder), http.StatusOK, `"cancelled"`},
+		held(holdSingleUse, single, false),
+		held(holdLimited, limited, false),
+		held(holdUnlimited, unlimited, false),
+		held(holdByServer, single, true),
+		{refuseHold, checkout, heldInVain, http.StatusConflict, "code-refused"},
+		{orderSingleUse, "place-order", ofNewHeld("place-order", single, fixture.NewHeldCheckout), http.StatusOK, `"placed"`},
+		{orderLimited, "place-order", ofNewHeld("place-order", limited, fixture.NewHeldCheckout), http.StatusOK, `"placed"`},
+		{orderUnlimited, "place-order", ofNewHeld("place-order", unlimited, fixture.NewHeldCheckout), http.StatusOK, `"placed"`},
+		{cancelSingleUse, "cancel-order", ofNewHeld("cancel-order", single, fixture.NewHeldOrder), http.StatusOK, `"cancelled"`},
+		{cancelLimited, "cancel-order", ofNewHeld("cancel-order", limited, fixture.NewHeldOrder), http.StatusOK, `"cancelled"`},
+		{undoSingleUse, "undo-redemption", undoes(single), http.StatusOK, `"undone"`},
+		{undoLimited, "undo-redemption", undoes(limited), http.StatusOK, `"undone"`},
+		{listRedemptions, "list-redemptions", listed, http.StatusOK, `"redeemed"`},
 		{showArea, checkoutArea, newShops(""), http.StatusOK, `"coins"`},
 		{showAreaUnchanged, checkoutArea, newShops("*"), http.StatusNotModified, ""},
 		{showDocument, apiDocs, page(apiDocs, "/openapi.json"), http.StatusOK, ""},

@@ -19,6 +19,10 @@ const root = "../../.."
 //     that is new to the process.
 //   - A refusal takes one more write, which counts it.
 //   - A change of an order is written twice, to the table and to the index. A retry writes only to the table, and fails there.
+//   - A checkout with a code reads it before the catalogue, and a stranger's reads and counts the holds of its source, too.
+//   - An order with a code, or its cancellation, tries the update of one without first.
+//   - A use of a limited code comes back to a counter that has uses taken: all are read.
+//   - A list of redemptions reads 64 buckets.
 //   - A page of 50 orders takes half a unit for each 4 KB of orders.
 func bounds() map[string]bound {
 	return map[string]bound{
@@ -47,6 +51,19 @@ func bounds() map[string]bound {
 		listOrders:         {1, metering.Units{Read: 3}},
 		fulfilOrder:        {1, metering.Units{Write: 2}},
 		cancelOrder:        {1, metering.Units{Write: 2}},
+		holdSingleUse:      {4, metering.Units{Read: 5, Write: 6}},
+		holdLimited:        {4, metering.Units{Read: 5, Write: 10}},
+		holdUnlimited:      {4, metering.Units{Read: 5, Write: 6}},
+		holdByServer:       {3, metering.Units{Read: 4, Write: 4}},
+		refuseHold:         {2, metering.Units{Read: 2, Write: 1}},
+		orderSingleUse:     {2, metering.Units{Write: 6}},
+		orderLimited:       {2, metering.Units{Write: 8}},
+		orderUnlimited:     {2, metering.Units{Write: 6}},
+		cancelSingleUse:    {3, metering.Units{Read: 1, Write: 8}},
+		cancelLimited:      {5, metering.Units{Read: 66, Write: 12}},
+		undoSingleUse:      {4, metering.Units{Read: 3, Write: 4}},
+		undoLimited:        {7, metering.Units{Read: 70, Write: 8}},
+		listRedemptions:    {65, metering.Units{Read: 65}},
 		showArea:           {3, metering.Units{Read: 2.5}},
 		showAreaUnchanged:  {3, metering.Units{Read: 2.5}},
 		showDocument:       {},

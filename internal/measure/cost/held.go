@@ -1,0 +1,128 @@
+package cost
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/internal/measure/fixture"
+	orders "shopfront/pkg/checkout"
+	"shopfront/pkg/voucher"
+)
+
+// discount creates a code that takes 20 % off.
+func (s *scene) discount(ctx context.Context, terms voucher.Terms) (code string, err error) {
+	terms.Reward = voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}
+	return s.create(ctx, terms)
+}
+
+// withCode returns the sample event of a checkout with a code and a nick.
+func (s *scene) withCode(code, nick string) fixture.Event {
+	query := map[string]string{"amount": "1", "data": `{"player":"Alder"}`, "code": code, "nick": nick}
+	values := make(url.Values)
+	for name, value := range query {
+		values.Set(name, value)
+	}
+	return s.events[checkout].With("queryStringParameters", query).With("rawQueryString", values.Encode()).WithKey(newKey())
+}
+
+// fromElsewhere gives the event a random source.
+func fromElsewhere(event fixture.Event) fixture.Event {
+	context, _ := event["requestContext"].(map[string]any)
+	request, _ := context["http"].(map[string]any)
+	source := fmt.Sprintf("198.%d.%d.%d", 18+rand.IntN(2), rand.IntN(256), rand.IntN(256))
+	return event.With("requestContext", fixture.Event(context).With("http", fixture.Event(request).With("sourceIp", source)))
+}
+
+// held is a checkout with a code: with a new one each time if it has one use, else with the same one.
+func held(name string, terms voucher.Terms, byServer bool) operation {
+	prepare := func(ctx context.Context, s *scene) (requests, error) {
+		code, err := s.discount(ctx, terms)
+		return func() ([]byte, error) {
+			if terms.MaxUses == nil {
+				if code, err = s.discount(ctx, terms); err != nil {
+					return nil, err
+				}
+			}
+			event := fromElsewhere(s.withCode(code, s.newNick()))
+			if byServer {
+				if event, err = event.WithServerKey(); err != nil {
+					return nil, err
+				}
+			}
+			return event.Encode()
+		}, err
+	}
+	return operation{name, checkout, prepare, http.StatusOK, `"open"`}
+}
+
+// heldInVain checks out with a code that is held already.
+func heldInVain(ctx context.Context, s *scene) (requests, error) {
+	code, err := s.discount(ctx, voucher.Terms{})
+	if err == nil {
+		err = s.ask(s.withCode(code, "Rowan").Encode())
+	}
+	return func() ([]byte, error) { return fromElsewhere(s.withCode(code, s.newNick())).WithKey("").Encode() }, err
+}
+
+// ofNewHeld sends a function's sample event about a new checkout or order with a new code each time.
+func ofNewHeld(
+	function string, terms voucher.Terms, create func(ctx context.Context, client *dynamodb.Client, code string) (orders.ID, error),
+) preparation {
+	return func(ctx context.Context, s *scene) (requests, error) {
+		of := func(ctx context.Context, client *dynamodb.Client) (orders.ID, error) {
+			code, err := s.discount(ctx, terms)
+			if err != nil {
+				return "", err
+			}
+			return create(ctx, client, code)
+		}
+		return ofNew(function, of)(ctx, s)
+	}
+}
+
+// undoes undoes a new redemption each time.
+func undoes(terms voucher.Terms) preparation {
+	return func(ctx context.Context, s *scene) (requests, error) {
+		event, err := s.events["undo-redemption"].WithServerKey()
+		return func() ([]byte, error) {
+			code, err := s.create(ctx, terms)
+			if err != nil {
+				return nil, err
+			}
+			id, err := fixture.Redeem(ctx, s.client, code)
+			if err != nil {
+				return nil, err
+			}
+			body, err := json.Marshal(map[string]string{"code": code, "nick": "Alder", "reason": "granted twice"})
+			if err != nil {
+				return nil, err
+			}
+			request, err := event.With("body", string(body)).Encode()
+			return bytes.ReplaceAll(request, []byte(sampleRedemption), []byte(id)), err
+		}, err
+	}
+}
+
+// sampleRedemption is the ID in the sample event of undo-redemption.
+const sampleRedemption = "q7Yw0dPZk3fJr8sVt1uXeA"
+
+// listed lists the redemption of a limited code.
+func listed(ctx context.Context, s *scene) (requests, error) {
+	limit := voucher.Limit(10_000)
+	code, err := s.create(ctx, voucher.Terms{MaxUses: &limit})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := fixture.Redeem(ctx, s.client, code); err != nil {
+		return nil, err
+	}
+	event, err := s.events["list-redemptions"].With("rawQueryString", "code="+code).WithServerKey()
+	return event.Encode, err
+}
