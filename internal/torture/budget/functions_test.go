@@ -64,6 +64,8 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 		t.Fatal(err)
 	}
 	orders := checkout.Orders{Store: till}
+	tables := dynamo.Tables{Checkouts: variables["CHECKOUTS_TABLE"], Vouchers: variables["VOUCHERS_TABLE"]}
+	records := voucher.Undoer{Store: dynamo.NewRedemptionRecords(client, tables, mathrand.Int64N)}
 	service.Refusals = access.NewRefusals(dynamo.NewRefusals(client, variables["REFUSALS_TABLE"]))
 	f := functions{
 		handlers: map[string]*lambdahttp.Handler{
@@ -77,6 +79,8 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 			"show-order":       lambdahttp.NewHandler(service.ShowOrder(orders), env.Now),
 			"fulfil-order":     lambdahttp.NewHandler(service.FulfilOrder(orders), env.Now),
 			"cancel-order":     lambdahttp.NewHandler(service.CancelOrder(orders), env.Now),
+			"undo-redemption":  lambdahttp.NewHandler(service.UndoRedemption(records), env.Now),
+			"list-redemptions": lambdahttp.NewHandler(service.ListRedemptions(records), env.Now),
 		},
 		timeouts: make(map[string]time.Duration),
 	}

@@ -177,11 +177,11 @@ func (c *crowd) request(number int) request {
 	case 7:
 		return kinds[checkOutOlder]
 	case 8:
-		return kinds[[]string{checkOut, checkOutWithKey}[number/11%2]]
+		return kinds[[]string{checkOut, checkOutWithKey, checkOutHeld}[number/11%3]]
 	case 9:
-		return kinds[[]string{placeOrder, payTwice, fulfilOrder, cancelOrder}[number/11%4]]
+		return kinds[[]string{placeOrder, payTwice, fulfilOrder, cancelOrder, placeHeld, cancelHeld, undo}[number/11%7]]
 	default:
-		return kinds[[]string{readCheckout, listOrders, showOrder}[number/11%3]]
+		return kinds[[]string{readCheckout, listOrders, showOrder, listRedemptions}[number/11%4]]
 	}
 }
 

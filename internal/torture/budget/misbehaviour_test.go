@@ -55,7 +55,7 @@ func drawn() []misbehaviour {
 		return misbehaviour{name: string(fault), rates: map[faultproxy.Fault]float64{fault: 1}, delay: 8 * time.Second, spares: spares}
 	}
 	return []misbehaviour{
-		always(faultproxy.Conflict, only(check, area, readCheckout, listOrders, showOrder)), // these requests write nothing
+		always(faultproxy.Conflict, only(check, area, readCheckout, listOrders, showOrder, listRedemptions)), // these requests write nothing
 		always(faultproxy.Throttle, nil),
 		always(faultproxy.ServerError, nil),
 		always(faultproxy.LostRequest, nil),
@@ -64,8 +64,9 @@ func drawn() []misbehaviour {
 		always(faultproxy.CutAnswer, nil),
 		always(faultproxy.SlowRequest, everyRequest), // some calls are not slow enough to fail
 		always(faultproxy.SlowAnswer, everyRequest),
-		always(faultproxy.Unprocessed, allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder)), // the exceptions read batches
-		always(faultproxy.ShortPage, everyRequest),                                                            // the next pages are read, too
+		always(faultproxy.Unprocessed,
+			allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder, checkOutHeld, cancelHeld, undo)), // the exceptions read batches
+		always(faultproxy.ShortPage, everyRequest), // the next pages are read, too
 	}
 }
 

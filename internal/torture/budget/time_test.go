@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
 	"maps"
+	mathrand "math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -72,6 +74,11 @@ const (
 	showOrder       = "show an order"
 	fulfilOrder     = "fulfil an order"
 	cancelOrder     = "cancel an order"
+	checkOutHeld    = "check out with a code"
+	placeHeld       = "place an order with a code"
+	cancelHeld      = "cancel an order with a code"
+	undo            = "undo a redemption"
+	listRedemptions = "list redemptions"
 )
 
 // request is one of these requests. A healthy store leads to one of the statuses, whether or not an earlier attempt was applied.
@@ -92,6 +99,8 @@ const (
 	fulfilledOrder  = "fulfilled"
 	cancelledOrder  = "cancelled"
 	unchangingOrder = "unchanging"
+	heldCheckout    = "held"     // has a code
+	heldOrder       = "redeemed" // has a code, and is cancelled
 )
 
 // idOf returns the ID of the checkout or order with a name.
@@ -99,6 +108,12 @@ func idOf(name string) checkout.ID { return checkout.ID(name + strings.Repeat("0
 
 // paid returns the payment of every order.
 func paid() checkout.Payment { return checkout.Payment{Provider: "stripe", Reference: "pi_3NtT9zLk"} }
+
+// discount is the code of checkouts, and undoneID the ID of a redemption of it.
+const (
+	discount = "FAIR-20"
+	undoneID = "fa1rfa1rfa1rfa1rfa1rfa"
+)
 
 // reason is why the cancelled order is cancelled.
 const reason = "chargeback of 24 May"
@@ -139,6 +154,11 @@ func requests(customer, server string) map[string]request {
 		showOrder:       fromServer(http.MethodGet, about(unchangingOrder), "", http.StatusOK),
 		fulfilOrder:     fromServer(http.MethodPost, about(fulfilledOrder)+"/fulfil", "", http.StatusOK),
 		cancelOrder:     fromServer(http.MethodPost, about(cancelledOrder)+"/cancel", fmt.Sprintf(`{"reason":%q}`, reason), http.StatusOK),
+		checkOutHeld:    get("/checkout/coins/500?nick=Alder&code="+discount, "till-2"),
+		placeHeld:       place(heldCheckout, paid(), http.StatusOK),
+		cancelHeld:      fromServer(http.MethodPost, about(heldOrder)+"/cancel", fmt.Sprintf(`{"reason":%q}`, reason), http.StatusOK),
+		undo:            fromServer(http.MethodPost, "/redemptions/"+undoneID+"/undo", fmt.Sprintf(`{"code":%q,"nick":"Birch","reason":%q}`, discount, reason), http.StatusOK),
+		listRedemptions: fromServer(http.MethodGet, "/redemptions?code="+discount, "", http.StatusOK),
 	}
 }
 
@@ -236,6 +256,7 @@ func (f floor) load(t *testing.T, customer catalog.CustomerID) (server string) {
 			t.Fatal(err)
 		}
 	}
+	keepHeld(t, opened)
 	key, _, err := opened.CreateKey(t.Context(), "web shop", time.Time{}, rand.Reader, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -252,6 +273,50 @@ func keepCheckout(t *testing.T, customer catalog.CustomerID, name string) {
 		Discount: money.Money{Currency: price.Currency}, Total: price, Created: now, Expires: now.Add(checkout.Lifetime),
 	})
 	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keepHeld stores a checkout and an order with a code, and another redemption of it.
+func keepHeld(t *testing.T, opened *operator.Shop) {
+	t.Helper()
+	uses, now := voucher.Limit(100), time.Now().UTC().Truncate(time.Millisecond)
+	terms := voucher.Terms{Written: discount, MaxUses: &uses, Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}}
+	if _, err := opened.CreateVoucher(t.Context(), terms, now); err != nil {
+		t.Fatal(err)
+	}
+	client, tables := localtest.Client(t), dynamo.Tables{Checkouts: "CheckoutsTable", Vouchers: "VouchersTable"}
+	of := func(nick string) voucher.Request {
+		code, badCode := voucher.ParseCode(discount)
+		parsed, badNick := voucher.ParseNick(nick)
+		if err := errors.Join(badCode, badNick); err != nil {
+			t.Fatal(err)
+		}
+		return voucher.Request{Customer: opened.Customer.ID, Code: code, Nick: parsed, At: now}
+	}
+	held := dynamo.NewHeldCheckouts(client, tables, mathrand.Int64N)
+	off := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
+	for _, name := range []string{heldCheckout, heldOrder} {
+		v, uses, err := held.Look(t.Context(), of(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = held.OpenHeld(t.Context(), checkout.Opening{
+			Customer: opened.Customer.ID, Voucher: v, Uses: uses,
+			Claim: voucher.Claim{Request: of(name), RedemptionID: string(idOf(name)[:22]), Token: idOf(name).Token()},
+			Checkout: checkout.Checkout{
+				ID: idOf(name), Product: "coins", Variant: "500", Amount: 1, UnitPrice: off(499), Subtotal: off(499), Discount: off(99),
+				Total: off(400), Code: discount, Nick: name, Created: now, Expires: now.Add(checkout.Lifetime),
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, ordered := opened.PlaceOrder(t.Context(), idOf(heldOrder), paid(), now)
+	claim := voucher.Claim{Request: of("Birch"), RedemptionID: undoneID, Token: undoneID}
+	_, redeemed := dynamo.NewRedemptions(client, tables.Vouchers, mathrand.Int64N).Redeem(t.Context(), claim)
+	if err := errors.Join(ordered, redeemed); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -459,7 +524,7 @@ func TestRequest_MisbehavingStore_EndsInTime(t *testing.T) {
 	t.Parallel()
 	f := lay(t, "functions/redeem-voucher", "functions/checkout-area", "functions/checkout", "functions/checkout-variant",
 		"functions/show-checkout", "functions/place-order", "functions/list-orders", "functions/show-order", "functions/fulfil-order",
-		"functions/cancel-order")
+		"functions/cancel-order", "functions/undo-redemption", "functions/list-redemptions")
 	places := make(chan struct{}, shopsAtOnce)
 	mix := mixed(*seed, slices.Concat(endless(), nonsense()))
 	for _, how := range append(selected(endless()), mix) {
@@ -551,7 +616,7 @@ func (s *shop) wantDiscreet(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := strings.Join(s.log, "\n")
-	for _, private := range []string{"GIFT", "G1FT", "SUMMER", "GONE", "G0NE", "RAFF", "INVENTED", "1NVENTED", "Alder", "order-1", "till-1", paid().Reference, "pi_3Other", reason, s.server} {
+	for _, private := range []string{"GIFT", "G1FT", "SUMMER", "GONE", "G0NE", "RAFF", "FAIR", "FA1R", "INVENTED", "1NVENTED", "Alder", "order-1", "till-1", paid().Reference, "pi_3Other", reason, s.server} {
 		if before, _, logged := strings.Cut(all, private); logged {
 			t.Errorf("a function logs %s, in a line that begins with %.300s", private, before[strings.LastIndex(before, "\n")+1:])
 		}
