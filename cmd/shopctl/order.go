@@ -122,7 +122,7 @@ was placed or changed.`,
 	flags := command.Flags()
 	flags.Var(textFlag(&status), "status", "only orders with the `STATUS` "+alternatives(checkout.OrderStatuses()))
 	complete(command, "status", checkout.OrderStatuses())
-	flags.Var(textFlag(&nick), "nick", "only orders of the shopper `NICK`; an order has a nick if its checkout had")
+	flags.Var(textFlag(&nick), "nick", "only orders whose checkout had the nick `NICK`")
 	flags.Var(timeFlag(&since), "since", "only orders placed at or after this time; a date means midnight UTC")
 	flags.Var(timeFlag(&until), "until", "only orders placed before this time; a date means midnight UTC")
 	return command
@@ -195,7 +195,7 @@ func newOrderCancelCommand(s *session) *cobra.Command {
 		Use: "cancel CUSTOMER ID --reason TEXT", Short: "Cancel an order for good", Args: exactly("CUSTOMER", "ID"),
 		Long: `Cancel an order for good. The command refunds nothing: do that at the payment provider. An order that was
 fulfilled can be cancelled, too, for example after a chargeback. If the order redeemed a code, the redemption is
-undone: its use is left again. If you run the command again, it changes nothing: the first time and reason stay.`,
+undone, and its use comes back. If you run the command again, it changes nothing: the first time and reason stay.`,
 		Example: `  shopctl --local order cancel emberforge ID --reason "refunded on request"`,
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if reason == "" {

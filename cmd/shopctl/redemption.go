@@ -70,7 +70,7 @@ func newRedemptionListCommand(s *session) *cobra.Command {
 	var since, until time.Time
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List redemptions, oldest first", Args: exactly("CUSTOMER"),
-		Long: `List redemptions, oldest first, also those that were undone. Without --code the command reads all of the
+		Long: `List redemptions, oldest first, including those that were undone. Without --code the command reads all of the
 customer's vouchers and redemptions.`,
 		Example: `  shopctl --local redemption list emberforge
   shopctl --local redemption list emberforge --nick Heron --since 2026-11-01 --until 2026-12-01 --json`,
@@ -111,7 +111,7 @@ customer's vouchers and redemptions.`,
 func newRedemptionShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "show CUSTOMER CODE ID", Short: "Show a redemption", Args: exactly("CUSTOMER", "CODE", "ID"),
-		Long:    "Show a redemption, also one that was undone. The command reads all redemptions of the code.",
+		Long:    "Show a redemption, even if it was undone. The command reads all redemptions of the code.",
 		Example: "  shopctl --local redemption show emberforge FORUM-5 ID",
 		RunE: s.redemptionCommand(func(ctx context.Context, shop *operator.Shop, code voucher.Code, id string) (operator.Redemption, bool, error) {
 			redemption, err := shop.Redemption(ctx, code, id)
@@ -126,9 +126,9 @@ func newRedemptionUndoCommand(s *session) *cobra.Command {
 		Use: "undo CUSTOMER CODE ID [--reason TEXT]", Short: "Undo a redemption for good, and give its use back",
 		Args: exactly("CUSTOMER", "CODE", "ID"), DisableFlagsInUseLine: true,
 		Long: `Undo a redemption for good, and give its use back: the code can be redeemed once more, under its usual rules. The
-command takes nothing from the shopper: do that first. The record stays, marked as undone, and a retry of the
-redemption with its key gets no grant. If you run the command again, it changes nothing: the first time and reason
-stay. A redemption that an order made is undone by shopctl order cancel.`,
+command takes nothing back from the shopper: do that first. The record stays, marked as undone, and a retry of the
+redemption with its key is refused. If you run the command again, it changes nothing: the first time and reason
+stay. To undo a redemption that an order made, run shopctl order cancel.`,
 		Example: `  shopctl --local redemption undo emberforge FORUM-5 ID --reason "granted twice"`,
 		PreRunE: func(*cobra.Command, []string) error {
 			_, err := voucher.ParseUndoReason(reason)
@@ -170,8 +170,8 @@ func (s *session) describeOfOrder(ctx context.Context, shop *operator.Shop, code
 	return refused(kindInvalid, "an order made redemption %s; nothing was changed: cancel the order, which undoes the redemption: %s", id, cancel)
 }
 
-// redemptionCommand wraps the work of a command about one redemption, and prints the redemption. If do returns replayed, the redemption was
-// undone before.
+// redemptionCommand wraps the work of a command about one redemption, and prints the redemption. replayed means that the redemption
+// was already undone.
 func (s *session) redemptionCommand(
 	do func(ctx context.Context, shop *operator.Shop, code voucher.Code, id string) (r operator.Redemption, replayed bool, err error),
 ) func(*cobra.Command, []string) error {

@@ -144,8 +144,8 @@ func newVoucherShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "show CUSTOMER CODE", Short: "Show a voucher, its uses left and its redemptions", Args: exactly("CUSTOMER", "CODE"),
 		Long: `Show a voucher, its uses left and its redemptions. A use is redeemed, held by a checkout that is not paid yet,
-or left. A hold lapses 10 to 20 seconds after its checkout expired; then the use is left again. Of a code with
---max-uses none the holds are not counted.`,
+or left. A hold lapses 10 to 20 seconds after its checkout expires; then the use is left again. For a code with
+--max-uses none, holds are not counted.`,
 		Example: "  shopctl --local voucher show emberforge SUMMER-20",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			shop, code, err := s.shopAndCode(ctx, args)

@@ -36,8 +36,8 @@ func (f RedemptionFilter) picks(r voucher.Redemption) bool {
 	return err == nil && nick.Compared == f.Nick.Compared
 }
 
-// Redemptions lists redemptions, oldest first, undone ones included. It returns a *voucher.RefusalError if the filter's code is unknown, and
-// voucher.ErrBatchUnknown if the filter has a batch, no code, and the batch has no vouchers. Without a code it reads all of the
+// Redemptions lists redemptions, oldest first, undone ones included. It returns a *voucher.RefusalError if the filter's code is unknown,
+// and voucher.ErrBatchUnknown if the filter has a batch, no code, and the batch has no vouchers. Without a code it reads all of the
 // customer's vouchers, while the shop stays live.
 func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Redemption, error) {
 	vouchers := make(map[voucher.Code]voucher.Voucher) // for redemptions in other items than the voucher's
@@ -84,8 +84,8 @@ func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) ([]Rede
 	return redemptions, nil
 }
 
-// UndoRedemption undoes a redemption and gives its use back, as voucher.Undoer does. The bool reports whether it already was undone; the
-// first reason stays.
+// UndoRedemption undoes a redemption and gives its use back, as voucher.Undoer does. The bool reports whether the redemption was already
+// undone. The first reason stays.
 func (s *Shop) UndoRedemption(
 	ctx context.Context, code voucher.Code, id, reason string, now time.Time,
 ) (voucher.Redemption, bool, error) {

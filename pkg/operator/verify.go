@@ -24,8 +24,9 @@ type Verification struct {
 }
 
 // Verify reads all stored vouchers, redemptions and checkouts of the customer, and its settings and keys, while the shop stays live,
-// and reports what does not add up. Of each checkout with a code it reads the redemption again, to compare them. It changes nothing. If several items contradict each other, Verify reads them again, up to
-// reconciliation.Readings times, before it reports a finding: redemptions and edits in flight are not findings.
+// and reports what does not add up. For each checkout with a code it reads the redemption again, to compare the two. It changes nothing. If
+// several items contradict each other, Verify reads them again, up to reconciliation.Readings times, before it reports a finding:
+// redemptions and edits in flight are not findings.
 //
 // In memory it holds:
 //   - one code's items, at 16 bytes a redemption and at most 96 bytes a hold

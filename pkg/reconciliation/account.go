@@ -29,7 +29,7 @@ type Counter struct {
 type Voucher struct {
 	voucher.Standing
 
-	LacksOver bool // its limit was not edited since vouchers store Over
+	LacksOver bool // the limit was last edited before vouchers stored Over, or never
 }
 
 // Nick is the item of a nick.
@@ -52,7 +52,7 @@ type Glance struct {
 // redemptionID is the ID of a redemption in binary. It must be small, because an account holds the IDs of all redemptions of a code.
 type redemptionID [16]byte
 
-// heldUse is a hold in binary, as an item of its own or the item of a nick stores it.
+// heldUse is a hold in compact form. It was read from an item of its own or from the item of a nick.
 type heldUse struct {
 	id, holder redemptionID // no holder: the code has no limit per nick
 	until      int64        // milliseconds
@@ -446,8 +446,8 @@ func (a *Account) judgeCounters(now time.Time) []Finding {
 	if v.Editing != voucher.NoLimit {
 		return wrong
 	}
-	// After a limit was lowered below the uses taken, no use is left, and more uses are taken than the limit allows. Formerly no item
-	// stored how many.
+	// After a limit was lowered below the uses taken, no use is left, and more uses are taken than the limit allows. Vouchers without Over
+	// do not say how many.
 	lowered := v.LacksOver && a.limitWasEdited() && left == 0 && used > int(v.MaxUses)
 	if (left+used-v.Over != int(v.MaxUses) || v.Over > 0 && left > 0) && !lowered {
 		wrong = append(wrong, a.foundf(KindLimit, "the counters hold %d uses left and %d taken, but the limit is %d, and the voucher counts %d over it",
@@ -526,7 +526,7 @@ func (a *Account) undoneMessage() string {
 	return ""
 }
 
-// duplicates returns how many IDs are recorded more than once. The ID of a hold is that of the redemption which it will be.
+// duplicates returns how many IDs are recorded more than once. A hold has the ID of the redemption that it may become.
 func (a *Account) duplicates() int {
 	ids := slices.Concat(a.redemptions, a.undone)
 	held := a.holds

@@ -90,14 +90,18 @@ func (c *Checkout) JudgeUse(recorded []voucher.Redemption) []Finding {
 	j := &checkoutJudgement{Checkout: c}
 	switch {
 	case c.Order == nil && len(recorded) > 0:
-		j.add(KindOrderUse, "not ordered, but its code %s is redeemed by it", c.Code)
+		j.add(KindOrderUse, "not ordered, but the code %s has a redemption for it", c.Code)
 	case c.Order == nil:
 	case len(recorded) != 1:
-		j.add(KindOrderUse, "ordered with the code %s, but %s of it recorded for the order", c.Code, count(len(recorded), "redemption"))
+		j.add(KindOrderUse, "ordered with the code %s, which has %s for the order instead of one", c.Code, count(len(recorded), "redemption"))
 	case recorded[0].ID != c.Hold.ID:
 		j.add(KindOrderUse, "ordered with the code %s, but its redemption has another ID than its hold", c.Code)
 	case recorded[0].Undone.IsZero() != c.Order.Cancelled.IsZero():
-		j.add(KindOrderUse, "the order is %s, but whether its redemption of the code %s is undone does not match", c.Order.Status(), c.Code)
+		state := "undone"
+		if recorded[0].Undone.IsZero() {
+			state = "not undone"
+		}
+		j.add(KindOrderUse, "the order is %s, but its redemption of the code %s is %s", c.Order.Status(), c.Code, state)
 	}
 	return j.wrong
 }
