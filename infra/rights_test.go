@@ -117,30 +117,38 @@ func readLibrary(t *testing.T, known map[string]bool, files ...*ast.File) librar
 		for n := range ast.Preorder(file) {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
-				if n.Recv == nil {
-					s.routines[inPackage+n.Name.Name] = readRoutine(t, n, inPackage, known)
-					continue
-				}
-				of := typeName(n.Recv.List[0].Type)
-				s.routines[of+"."+n.Name.Name] = readRoutine(t, n, inPackage, known)
-				s.methods[n.Name.Name] = append(s.methods[n.Name.Name], of)
+				s.addRoutine(n, inPackage, readRoutine(t, n, inPackage, known))
 			case *ast.TypeSpec:
-				fields, ok := n.Type.(*ast.StructType)
-				if !ok {
-					continue
-				}
-				of := "(*" + n.Name.Name + ")"
-				for _, field := range fields.Fields.List {
-					if len(field.Names) == 0 {
-						s.embedded[of] = append(s.embedded[of], "(*"+typeName(field.Type)+")")
-					} else if field.Names[0].Name == "api" {
-						s.clients[of] = true
-					}
-				}
+				s.addType(n)
 			}
 		}
 	}
 	return s
+}
+
+func (s library) addRoutine(f *ast.FuncDecl, inPackage string, r routine) {
+	if f.Recv == nil {
+		s.routines[inPackage+f.Name.Name] = r
+		return
+	}
+	of := typeName(f.Recv.List[0].Type)
+	s.routines[of+"."+f.Name.Name] = r
+	s.methods[f.Name.Name] = append(s.methods[f.Name.Name], of)
+}
+
+func (s library) addType(declared *ast.TypeSpec) {
+	fields, ok := declared.Type.(*ast.StructType)
+	if !ok {
+		return
+	}
+	of := "(*" + declared.Name.Name + ")"
+	for _, field := range fields.Fields.List {
+		if len(field.Names) == 0 {
+			s.embedded[of] = append(s.embedded[of], "(*"+typeName(field.Type)+")")
+		} else if field.Names[0].Name == "api" {
+			s.clients[of] = true
+		}
+	}
 }
 
 // typeName returns the name of a type, or of a pointer to it, such as (*Catalogue).
@@ -267,55 +275,78 @@ func accessesOf(t *testing.T, literal *ast.CompositeLit, known map[string]bool, 
 // reached returns the accesses of a routine and of what it calls, directly or indirectly, with tables as fields of the routine's receiver,
 // and the names of these routines.
 func (s library) reached(name string) (made map[access]bool, seen map[string]bool) {
-	made, seen = make(map[access]bool), make(map[string]bool)
-	visited := make(map[string]bool)
-	var visit func(name, receiver string, arguments []string)
-	visit = func(name, receiver string, arguments []string) {
-		call := fmt.Sprintf("%s %s %q", name, receiver, arguments)
-		r, found := s.routines[name]
-		if visited[call] || !found {
-			return
-		}
-		visited[call], seen[name] = true, true
-		// outside returns a table as the routine at the beginning has it.
-		outside := func(table string) string {
-			if i := slices.Index(r.parameters, table); i >= 0 && i < len(arguments) {
-				return arguments[i]
-			}
-			if strings.HasPrefix(table, ".") {
-				return strings.TrimSuffix(receiver, ".") + table
-			}
-			return table
-		}
-		for _, a := range r.accesses {
-			a.table = outside(a.table)
-			made[a] = true
-		}
-		for _, c := range r.calls {
-			var passed []string
-			for _, argument := range c.arguments {
-				passed = append(passed, outside(argument))
-			}
-			switch of, _, _ := strings.Cut(name, ")."); {
-			case c.receiver == "":
-				visit(c.name, "", passed)
-			case c.receiver == ".":
-				visit(s.method(of+")", c.name), receiver, passed)
-			default:
-				for _, of := range s.methods[c.name] {
-					if !s.isStore(of) { // stores do not call each other
-						visit(of+"."+c.name, "elsewhere", passed) // so that a table of that receiver is unknown
-					}
-				}
-			}
-		}
-	}
-	of, method, isMethod := strings.Cut(name, ").")
-	if isMethod {
+	if of, method, isMethod := strings.Cut(name, ")."); isMethod {
 		name = s.method(of+")", method)
 	}
-	visit(name, ".", nil)
-	return made, seen
+	w := walk{s, make(map[access]bool), make(map[string]bool), make(map[string]bool)}
+	w.visit(visit{name: name, receiver: "."})
+	return w.made, w.seen
+}
+
+// walk follows the calls of a routine, the first. It writes tables as the first routine has them.
+type walk struct {
+	library
+
+	made    map[access]bool
+	seen    map[string]bool // the names of the routines
+	visited map[string]bool
+}
+
+// visit is a call of a routine. Its receiver and arguments are written as the first routine of a walk has them.
+type visit struct {
+	name, receiver string
+	arguments      []string
+}
+
+func (w walk) visit(v visit) {
+	r, found := w.routines[v.name]
+	call := fmt.Sprintf("%q", v)
+	if w.visited[call] || !found {
+		return
+	}
+	w.visited[call], w.seen[v.name] = true, true
+	for _, a := range r.accesses {
+		a.table = v.outside(r, a.table)
+		w.made[a] = true
+	}
+	for _, c := range r.calls {
+		for _, next := range w.next(v, r, c) {
+			w.visit(next)
+		}
+	}
+}
+
+// outside returns a table of the visited routine as the first routine has it.
+func (v visit) outside(r routine, table string) string {
+	if i := slices.Index(r.parameters, table); i >= 0 && i < len(v.arguments) {
+		return v.arguments[i]
+	}
+	if strings.HasPrefix(table, ".") {
+		return strings.TrimSuffix(v.receiver, ".") + table
+	}
+	return table
+}
+
+// next returns what a call in the visited routine may call.
+func (s library) next(v visit, r routine, c routineCall) []visit {
+	var passed []string
+	for _, argument := range c.arguments {
+		passed = append(passed, v.outside(r, argument))
+	}
+	switch c.receiver {
+	case "":
+		return []visit{{c.name, "", passed}}
+	case ".":
+		of, _, _ := strings.Cut(v.name, ").")
+		return []visit{{s.method(of+")", c.name), v.receiver, passed}}
+	}
+	var candidates []visit
+	for _, of := range s.methods[c.name] {
+		if !s.isStore(of) { // stores do not call each other
+			candidates = append(candidates, visit{of + "." + c.name, "elsewhere", passed}) // so that a table of that receiver is unknown
+		}
+	}
+	return candidates
 }
 
 // method returns the name of a type's method, which may be that of an embedded type.
@@ -409,27 +440,37 @@ func readWiring(t *testing.T, folder string, callers wiring) wiring {
 			case *ast.FuncDecl:
 				w.bind(n, callers, callers.calls[file.Name.Name+"."+n.Name.Name])
 			case *ast.AssignStmt:
-				variable, ok := n.Lhs[0].(*ast.Ident)
-				if !ok {
-					continue
-				}
-				if setting, of := strings.CutPrefix(called(n.Rhs[0]), "env."); of {
-					w.settings[variable.Name] = setting
-				}
-				for member, setting := range w.members(n.Rhs[0]) {
-					w.settings[variable.Name+member] = setting
-				}
+				w.assign(n)
 			case *ast.CallExpr:
-				w.calls[called(n)] = n.Args
-				for number, argument := range n.Args {
-					for member, setting := range w.members(argument) {
-						w.tables[fmt.Sprint(called(n), " ", number, member)] = setting
-					}
-				}
+				w.call(n)
 			}
 		}
 	}
 	return w
+}
+
+// assign gives a variable the settings that are assigned to it.
+func (w wiring) assign(n *ast.AssignStmt) {
+	variable, ok := n.Lhs[0].(*ast.Ident)
+	if !ok {
+		return
+	}
+	if setting, of := strings.CutPrefix(called(n.Rhs[0]), "env."); of {
+		w.settings[variable.Name] = setting
+	}
+	for member, setting := range w.members(n.Rhs[0]) {
+		w.settings[variable.Name+member] = setting
+	}
+}
+
+// call gives a constructor's tables the settings that it is called with.
+func (w wiring) call(n *ast.CallExpr) {
+	w.calls[called(n)] = n.Args
+	for number, argument := range n.Args {
+		for member, setting := range w.members(argument) {
+			w.tables[fmt.Sprint(called(n), " ", number, member)] = setting
+		}
+	}
 }
 
 // bind gives parameters the settings that the caller passes.
@@ -569,14 +610,7 @@ func (p program) calls(t *testing.T, s library) map[string][]string {
 	t.Helper()
 	found, visited, byTable := make(map[string]bool), make(map[string]bool), make(map[string][]string)
 	for constructor, store := range stores() {
-		prefix := "(*" + reflect.TypeOf(store).Elem().Name() + ")."
-		if _, is := store.(*warm); is {
-			prefix = "Warm"
-		}
-		for _, name := range p.methods {
-			if !strings.HasPrefix(name, prefix) {
-				continue
-			}
+		for _, name := range p.methodsOf(store) {
 			made, seen := s.reached(name)
 			maps.Copy(visited, seen)
 			for a := range made {
@@ -599,18 +633,33 @@ func (p program) calls(t *testing.T, s library) map[string][]string {
 		slices.Sort(made)
 		byTable[table] = slices.Compact(made)
 	}
-	// The symbols and the source must agree, or one was misread. Parts of a transaction have no symbol.
+	p.checkFound(t, s, found, visited)
+	return byTable
+}
+
+// methodsOf returns the linked methods of a store.
+func (p program) methodsOf(store any) []string {
+	prefix := "(*" + reflect.TypeOf(store).Elem().Name() + ")."
+	if _, is := store.(*warm); is {
+		prefix = "Warm"
+	}
+	return slices.DeleteFunc(slices.Clone(p.methods), func(name string) bool { return !strings.HasPrefix(name, prefix) })
+}
+
+// checkFound checks that the source shows every action and every routine that the symbols show, or one of the two was misread. Parts
+// of a transaction have no symbol.
+func (p program) checkFound(t *testing.T, s library, actions, routines map[string]bool) {
+	t.Helper()
 	for action := range p.client {
-		if !found[action] {
+		if !actions[action] {
 			t.Errorf("%s can be called, but no linked store calls it", action)
 		}
 	}
 	for _, name := range p.methods {
-		if r := s.routines[name]; len(r.accesses) > 0 && !visited[name] {
+		if r := s.routines[name]; len(r.accesses) > 0 && !routines[name] {
 			t.Errorf("%s is linked, but no store calls it", name)
 		}
 	}
-	return byTable
 }
 
 func TestRoles_AllowExactlyTheCallsOfTheFunction(t *testing.T) {

@@ -53,7 +53,7 @@ func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 // exampleID returns the ID of a new checkout, or of a new order if the command needs one.
 func (s *shopfront) exampleID(t *testing.T, line string) string {
 	t.Helper()
-	id := s.checkOut(t, "emberforge", "coins/500", "1", "")
+	id := s.checkOut(t, "1")
 	if strings.Contains(line, " order ") && !strings.Contains(line, " order place ") {
 		s.place(t, id)
 	}

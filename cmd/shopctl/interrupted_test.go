@@ -350,7 +350,7 @@ func TestOrder_Interrupted_IsCompletedByRunningItAgain(t *testing.T) {
 				t.Parallel()
 				s := newShopfront(t)
 				s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
-				changes := orderChanges(s.checkOut(t, "emberforge", "coins/500", "3", ""))
+				changes := orderChanges(s.checkOut(t, "3"))
 				for _, before := range changes[:number] {
 					s.must(t, before...)
 				}
@@ -380,7 +380,7 @@ func TestOrder_LostResponses_AreNotReportedAsDoneBefore(t *testing.T) {
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	s.through(t, newUnreliable(t, s, "UpdateItem", func(n int, done bool) bool { return n%2 == 1 && done }))
-	for _, change := range orderChanges(s.checkOut(t, "emberforge", "coins/500", "3", "")) {
+	for _, change := range orderChanges(s.checkOut(t, "3")) {
 		change = slices.Concat([]string{"--local"}, change[:len(change)-1]) // without --json, because notes are for people
 		if got := s.shopctl(t.Context(), change...); got.exit != exitOK || got.stderr != "" {
 			t.Errorf("%s: %v", change[2], got)
@@ -436,7 +436,7 @@ func TestOrder_LateWriteOfAnInterruptedCommand_IsNotAppliedAfterCancelling(t *te
 			t.Parallel()
 			s := newShopfront(t)
 			s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
-			id := s.checkOut(t, "emberforge", "coins/500", "3", "")
+			id := s.checkOut(t, "3")
 			changes := orderChanges(id)
 			for _, before := range changes[:number] {
 				s.must(t, before...)

@@ -157,10 +157,10 @@ func (s *shopfront) tables() dynamo.Tables {
 	return dynamo.Tables{Checkouts: s.state.Tables.Checkouts, Vouchers: s.state.Tables.Vouchers}
 }
 
-// checkOut sends a shopper's request. It returns the checkout's ID.
-func (s *shopfront) checkOut(t *testing.T, customer, variant, amount, data string) string {
+// checkOut sends a shopper's request for packs of 500 coins from emberforge. It returns the checkout's ID.
+func (s *shopfront) checkOut(t *testing.T, amount string) string {
 	t.Helper()
-	return s.checkOutWith(t, customer, variant, amount, data, checkout.Request{})
+	return s.checkOutWith(t, "emberforge", "coins/500", amount, "", checkout.Request{})
 }
 
 // checkOutWith sends a shopper's request with a code, a nick or a checkout to replace. It returns the checkout's ID, or the reason for

@@ -69,10 +69,10 @@ func (s *shop) cancel(c checkout.Checkout) {
 	}
 }
 
-// undo redeems a code and undoes that.
-func (s *shop) undo(code voucher.Code, nick string) {
+// undo redeems a code for Alder and undoes that.
+func (s *shop) undo(code voucher.Code) {
 	s.t.Helper()
-	redemption, _, err := s.redeemer.Redeem(s.t.Context(), s.request(string(code), nick, ""))
+	redemption, _, err := s.redeemer.Redeem(s.t.Context(), s.request(string(code), "Alder", ""))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -91,6 +91,14 @@ func kindsOfHolds() map[string]voucher.Terms {
 		"NICKS": {MaxUses: new(voucher.NoLimit)},
 		"FREE":  {MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
 	}
+}
+
+// createKind creates a voucher with the terms of a kind. Its code is written like the kind.
+func (s *shop) createKind(kind string) voucher.Code {
+	s.t.Helper()
+	terms := kindsOfHolds()[kind]
+	terms.Written = kind
+	return s.create(terms)
 }
 
 // lapsed is a time at which holds are made that have lapsed when the shop opens.
@@ -119,9 +127,9 @@ func livesOfHolds() map[string]func(s *shop, code voucher.Code) {
 		"ORDERED":   func(s *shop, code voucher.Code) { s.order(s.hold(code, "Alder", s.opened, "")) },
 		"LATE":      func(s *shop, code voucher.Code) { s.order(s.hold(code, "Alder", s.lapsed(), "")) },
 		"CANCELLED": func(s *shop, code voucher.Code) { s.cancel(s.order(s.hold(code, "Alder", s.opened, ""))) },
-		"UNDONE":    func(s *shop, code voucher.Code) { s.undo(code, "Alder") },
+		"UNDONE":    func(s *shop, code voucher.Code) { s.undo(code) },
 		"AGAIN": func(s *shop, code voucher.Code) {
-			s.undo(code, "Alder")
+			s.undo(code)
 			s.cancel(s.order(s.hold(code, "Alder", s.opened, "")))
 			s.redeem(string(code), "Alder", "")
 		},
@@ -237,68 +245,82 @@ func TestEdit_UseComesBackMeanwhile_LimitHolds(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s := tables.newShop(t)
-			for updates := 1; ; updates++ {
-				written := fmt.Sprintf("MANY-%d", updates)
-				code := s.create(voucher.Terms{Written: written, MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 2})
-				redemption, _, err := s.redeemer.Redeem(t.Context(), s.request(written, "Alder", ""))
-				if err != nil {
-					t.Fatal(err)
-				}
-				for range 3 {
-					s.redeem(written, "Birch", "")
-				}
-				if test.before != 10 {
-					s.edit(code, voucher.Edit{MaxUses: &test.before})
-				}
-				api := &undoingAfter{s.client, updates, func() {
-					if _, _, err := s.operator.UndoRedemption(t.Context(), code, redemption.ID, "", s.opened); err != nil {
-						t.Error(err)
-					}
-				}}
-				if _, err := backoffice.NewVouchers(api, s.names.Vouchers, mathrand.Int64N).Edit(t.Context(), s.customer, code, voucher.Edit{MaxUses: &test.to}); err != nil {
-					t.Fatal(err)
-				}
-				standing, err := s.operator.Voucher(t.Context(), code, s.opened)
-				if err != nil || standing.UsesLeft+standing.Used-standing.Over != int(test.to) || standing.Over > 0 && standing.UsesLeft > 0 {
-					t.Errorf("undone after update %d: %+v, %v", updates, standing, err)
-				}
-				if api.updates > 0 { // the edit took fewer updates
-					break
-				}
-				if standing.Used != 3 {
-					t.Errorf("undone after update %d: %d uses taken, want 3", updates, standing.Used)
-				}
+			updates := 1
+			for s.editAsUseComesBack(test.before, test.to, updates) {
+				updates++
 			}
 			s.wantClean(what)
 		})
 	}
 }
 
+// editAsUseComesBack changes the limit of a new code that is redeemed four times, and undoes one of the redemptions after a number of
+// the edit's updates. It returns false if the edit took fewer updates.
+func (s *shop) editAsUseComesBack(before, to voucher.Limit, updates int) bool {
+	s.t.Helper()
+	written := fmt.Sprintf("MANY-%d", updates)
+	code := s.create(voucher.Terms{Written: written, MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 2})
+	redemption, _, err := s.redeemer.Redeem(s.t.Context(), s.request(written, "Alder", ""))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for range 3 {
+		s.redeem(written, "Birch", "")
+	}
+	if before != 10 {
+		s.edit(code, voucher.Edit{MaxUses: &before})
+	}
+	api := &undoingAfter{s.client, updates, func() {
+		if _, _, err := s.operator.UndoRedemption(s.t.Context(), code, redemption.ID, "", s.opened); err != nil {
+			s.t.Error(err)
+		}
+	}}
+	vouchers := backoffice.NewVouchers(api, s.names.Vouchers, mathrand.Int64N)
+	if _, err := vouchers.Edit(s.t.Context(), s.customer, code, voucher.Edit{MaxUses: &to}); err != nil {
+		s.t.Fatal(err)
+	}
+	standing, err := s.operator.Voucher(s.t.Context(), code, s.opened)
+	if err != nil || standing.UsesLeft+standing.Used-standing.Over != int(to) || standing.Over > 0 && standing.UsesLeft > 0 {
+		s.t.Errorf("undone after update %d: %+v, %v", updates, standing, err)
+	}
+	undone := api.updates <= 0
+	if undone && standing.Used != 3 {
+		s.t.Errorf("undone after update %d: %d uses taken, want 3", updates, standing.Used)
+	}
+	return undone
+}
+
+// spoil changes the first voucher, counter, hold or redemption whose sort key has the prefix, or loses it if change is nil.
+func (s *shop) spoil(prefix string, change func(attributes)) {
+	s.t.Helper()
+	if change == nil {
+		s.remove(s.names.Vouchers, s.items(s.names.Vouchers, prefix)[0])
+		return
+	}
+	s.move(prefix, change) // the change may be one of the key
+}
+
+// hold returns the name of an attribute that holds a nick's hold.
+func (a attributes) hold() string {
+	for name := range a {
+		if strings.HasPrefix(name, "h#") {
+			return name
+		}
+	}
+	return ""
+}
+
 func damagedHolds() []damage {
-	// held holds a use of a new code of a kind and then changes the first item whose key begins with the code and the suffix.
+	// held holds a use of a new code of a kind and then spoils the first item whose key begins with the code and the suffix.
 	held := func(kind, suffix string, change func(attributes)) func(*shop) {
 		return func(s *shop) {
-			terms := kindsOfHolds()[kind]
-			terms.Written = kind
-			s.hold(s.create(terms), "Alder", s.opened, "")
-			code := string(s.request(kind, "", "").Code)
-			for _, it := range s.items(s.names.Vouchers, code+suffix)[:1] {
-				s.remove(s.names.Vouchers, it)
-				if change != nil {
-					change(it)
-					s.put(s.names.Vouchers, it)
-				}
-			}
+			code := s.createKind(kind)
+			s.hold(code, "Alder", s.opened, "")
+			s.spoil(string(code)+suffix, change)
 		}
 	}
 	without := func(name string) func(attributes) { return func(it attributes) { delete(it, name) } }
-	dropHold := func(it attributes) {
-		for name := range it {
-			if strings.HasPrefix(name, "h#") {
-				delete(it, name)
-			}
-		}
-	}
+	dropHold := func(it attributes) { delete(it, it.hold()) }
 	return []damage{
 		{what: "a hold is lost", want: []string{"uses_differ MANY"}, do: held("MANY", "#h#", nil)},
 		{what: "a nick's hold is lost, but not from its item", want: []string{"holds_differ B0TH", "uses_differ B0TH"}, do: held("BOTH", "#h#", nil)},
@@ -306,22 +328,15 @@ func damagedHolds() []damage {
 		{what: "a nick counts a hold that it does not have", want: []string{"nick_uses_differ N1CKS#n#"}, do: held("NICKS", "#n#", dropHold)},
 		{what: "a hold that another nick holds", want: []string{"holds_differ B0TH"}, do: held("BOTH", "#h#", func(it attributes) { it["holder"] = text("LRLuWYz8-QoWsPfs4csHfg") })},
 		{what: "a nick's hold that lapses at another time", want: []string{"holds_differ B0TH"}, do: held("BOTH", "#n#", func(it attributes) {
-			for name := range it {
-				if strings.HasPrefix(name, "h#") {
-					it[name] = text(it.text(name)[:len(it.text(name))-1] + "z")
-				}
-			}
+			lapse := it.text(it.hold())
+			it[it.hold()] = text(lapse[:len(lapse)-1] + "z")
 		})},
 		{what: "a counter that does not say when its hold lapses", want: []string{"holds_differ MANY"}, do: held("MANY", "#c#", without("lapse"))},
 		{what: "a counter that says that its hold lapses later", want: []string{"holds_differ MANY"}, do: held("MANY", "#c#", func(it attributes) {
 			it.add("lapse", (2 * time.Minute).Milliseconds())
 		})},
 		{what: "a nick's hold of a counter that the voucher does not have", want: []string{"holds_differ N1CKS"}, do: held("NICKS", "#n#", func(it attributes) {
-			for name := range it {
-				if strings.HasPrefix(name, "h#") {
-					it[name] = text("0" + strings.TrimPrefix(it.text(name), "-1"))
-				}
-			}
+			it[it.hold()] = text("0" + strings.TrimPrefix(it.text(it.hold()), "-1"))
 		})},
 		{what: "a hold in another bucket", want: []string{"misplaced MANY#h#"}, do: held("MANY", "#h#", nextBucket)},
 		{what: "a hold of a counter that no code can have", want: []string{"malformed MANY#h#"}, do: held("MANY", "#h#", func(it attributes) {
@@ -337,9 +352,7 @@ func damagedHolds() []damage {
 			held("MANY", "#h#", func(it attributes) { it["sk"] = text(strings.Replace(it.text("sk"), "MANY", "FREE", 1)) })(s)
 			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "MANY")[0])
 			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "MANY#c#")[0])
-			terms := kindsOfHolds()["FREE"]
-			terms.Written = "FREE"
-			s.create(terms)
+			s.createKind("FREE")
 			// The hold belongs to the bucket of the other code's counter.
 			s.move("FREE#h#", func(it attributes) { it["customer"] = s.items(s.names.Vouchers, "FREE")[0]["customer"] })
 		}},
@@ -351,11 +364,7 @@ func damagedHolds() []damage {
 			s.change("MANY#c#", func(it attributes) { it.add("used", -1); it.add("left", 1) })
 		}},
 		{what: "a nick with a hold above its limit", want: []string{"nick_limit_exceeded N1CKS"}, do: held("NICKS", "#n#", func(it attributes) {
-			for name := range it {
-				if strings.HasPrefix(name, "h#") {
-					it["h#LRLuWYz8-QoWsPfs4csHfg"] = it[name]
-				}
-			}
+			it["h#LRLuWYz8-QoWsPfs4csHfg"] = it[it.hold()]
 			it.add("taken", 1)
 		})},
 		{what: "a nick's hold that cannot be read", want: []string{"malformed N1CKS#n#"}, do: held("NICKS", "#n#", func(it attributes) { it["h#LRLuWYz8-QoWsPfs4csHfg"] = text("soon") })},
@@ -390,17 +399,9 @@ func damagedHolds() []damage {
 func damagedUndone() []damage {
 	undone := func(kind, suffix string, change func(attributes)) func(*shop) {
 		return func(s *shop) {
-			terms := kindsOfHolds()[kind]
-			terms.Written = kind
-			code := s.create(terms)
-			s.undo(code, "Alder")
-			for _, it := range s.items(s.names.Vouchers, string(code)+suffix)[:1] {
-				s.remove(s.names.Vouchers, it)
-				if change != nil {
-					change(it)
-					s.put(s.names.Vouchers, it)
-				}
-			}
+			code := s.createKind(kind)
+			s.undo(code)
+			s.spoil(string(code)+suffix, change)
 		}
 	}
 	redone := func(it attributes) { delete(it, "undone"); delete(it, "reason") }
@@ -432,20 +433,12 @@ func damagedCodedCheckouts() []damage {
 	}
 	ordered := func(kind, suffix string, cancelled bool, change func(attributes)) func(*shop) {
 		return func(s *shop) {
-			terms := kindsOfHolds()[kind]
-			terms.Written = kind
-			code := s.create(terms)
+			code := s.createKind(kind)
 			c := s.order(s.hold(code, "Alder", s.opened, ""))
 			if cancelled {
 				s.cancel(c)
 			}
-			for _, it := range s.items(s.names.Vouchers, string(code)+suffix)[:1] {
-				s.remove(s.names.Vouchers, it)
-				if change != nil {
-					change(it)
-					s.put(s.names.Vouchers, it)
-				}
-			}
+			s.spoil(string(code)+suffix, change)
 		}
 	}
 	having := func(name, value string) func(attributes) { return func(it attributes) { it[name] = text(value) } }
@@ -466,9 +459,7 @@ func damagedCodedCheckouts() []damage {
 		})},
 		{what: "a cancelled order whose redemption is lost", want: differs, do: ordered("FREE", "#r#", true, nil)},
 		{what: "an order that became an open checkout, with its redemption", want: differs, do: func(s *shop) {
-			terms := kindsOfHolds()["MANY"]
-			terms.Written = "MANY"
-			s.changeCheckoutOf(s.order(s.hold(s.create(terms), "Alder", s.opened, "")), func(it attributes) {
+			s.changeCheckoutOf(s.order(s.hold(s.createKind("MANY"), "Alder", s.opened, "")), func(it attributes) {
 				it["status"], it["expiresAt"] = text("open"), number((it.number("expires")+999)/1000+int64(8*day/time.Second))
 				delete(it, "ordered")
 				delete(it, "payment")
@@ -506,8 +497,8 @@ func TestVoucher_Holds_CountUntilTheyLapse(t *testing.T) {
 		"a live single-use hold":        {"ONCE", func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.opened, "") }, uses{0, 1, 1}},
 		"a lapsed single-use hold":      {"ONCE", func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.lapsed(), "") }, uses{1, 0, 0}},
 		"a hold that was ordered":       {"MANY", func(s *shop, code voucher.Code) { s.order(s.hold(code, "Alder", s.opened, "")) }, uses{4, 1, 0}},
-		"a redemption that was undone":  {"BOTH", func(s *shop, code voucher.Code) { s.undo(code, "Alder") }, uses{10, 0, 0}},
-		"a single-use code, undone":     {"ONCE", func(s *shop, code voucher.Code) { s.undo(code, "Alder") }, uses{1, 0, 0}},
+		"a redemption that was undone":  {"BOTH", func(s *shop, code voucher.Code) { s.undo(code) }, uses{10, 0, 0}},
+		"a single-use code, undone":     {"ONCE", func(s *shop, code voucher.Code) { s.undo(code) }, uses{1, 0, 0}},
 		"a hold to drop, after an edit": {"", func(s *shop, _ voucher.Code) { loweredBelowHolds(s) }, uses{0, 4, 1}},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -515,9 +506,7 @@ func TestVoucher_Holds_CountUntilTheyLapse(t *testing.T) {
 			s := tables.newShop(t)
 			code := voucher.Code("W1NTER")
 			if test.kind != "" {
-				terms := kindsOfHolds()[test.kind]
-				terms.Written = test.kind
-				code = s.create(terms)
+				code = s.createKind(test.kind)
 			}
 			test.do(s, code)
 			shown, err := s.operator.Voucher(t.Context(), code, s.opened)
@@ -541,13 +530,12 @@ func TestVoucher_Holds_CountUntilTheyLapse(t *testing.T) {
 
 func TestRedemptions_Undone_AreListedAsSuch_AndHoldsAreNot(t *testing.T) {
 	tables := newTables(t)
-	for kind, terms := range kindsOfHolds() {
+	for kind := range kindsOfHolds() {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			s := tables.newShop(t)
-			terms.Written = kind
-			code := s.create(terms)
-			s.undo(code, "Alder")
+			code := s.createKind(kind)
+			s.undo(code)
 			s.hold(code, "Birch", s.opened, "")
 			for _, filter := range []operator.RedemptionFilter{{}, {Code: code}} {
 				listed, err := s.operator.Redemptions(t.Context(), filter)

@@ -689,23 +689,43 @@ func cutOffEdit(t *testing.T, tables *tables, to voucher.Limit, updates int) boo
 	return true
 }
 
-// Many workers redeem, hold, order, cancel, edit and create vouchers while the shop is verified repeatedly. On a slow machine the test continues until
-// there were enough runs and redemptions.
+// The shop is verified repeatedly while it trades. On a slow machine the test continues until there were enough runs and redemptions.
 func TestVerify_LiveShop_FindsNothing(t *testing.T) {
 	const duration, patience = 2 * time.Second, 2 * time.Minute
 	const wantedRuns, wantedRedemptions = 2, 100
 	s := newTables(t).newShop(t)
+	redeemed, stop := s.trade()
+	defer stop()
+	runs, inMotion := 0, 0
+	isLoad := func() bool { return runs >= wantedRuns && redeemed.Load() >= wantedRedemptions }
+	for begun := time.Now(); time.Since(begun) < duration || !isLoad() && time.Since(begun) < patience; {
+		report := s.verify(s.opened)
+		runs, inMotion = runs+1, inMotion+len(report.InMotion)
+		if report.Found > 0 {
+			t.Errorf("run %d: %+v", runs, report)
+		}
+	}
+	stop()
+	t.Logf("%d runs during %d redemptions; codes were in motion %d times", runs, redeemed.Load(), inMotion)
+	if !isLoad() {
+		t.Errorf("only %d runs and %d redemptions in %s", runs, redeemed.Load(), patience)
+	}
+	s.wantClean("afterwards")
+}
+
+// trade creates vouchers and starts workers that redeem, hold, order, cancel, edit and create vouchers. They work until stop is called.
+func (s *shop) trade() (redeemed *atomic.Int64, stop func()) {
+	s.t.Helper()
 	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100_000)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 8})
 	s.create(voucher.Terms{Written: "AUTUMN", MaxUses: new(voucher.Limit(100_000)), MaxUsesPerNick: new(voucher.Limit(3)), Counters: 4})
 	s.create(voucher.Terms{Written: "ARIGATO", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
 	s.create(voucher.Terms{Written: "WINTER", MaxUses: new(voucher.Limit(20)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 2}) // runs out again and again
-	live, end := context.WithCancel(t.Context())
-	defer end()
+	redeemed = new(atomic.Int64)
+	var stopped atomic.Bool
 	var busy sync.WaitGroup
-	var redeemed atomic.Int64
 	work := func(do func(n int)) {
 		busy.Go(func() {
-			for n := 0; live.Err() == nil; n++ {
+			for n := 0; !stopped.Load(); n++ {
 				do(n)
 			}
 		})
@@ -730,37 +750,29 @@ func TestVerify_LiveShop_FindsNothing(t *testing.T) {
 	})
 	for worker := range 2 {
 		codes := []voucher.Code{"SUMMER20", "W1NTER", "AR1GAT0", "AUTUMN"}
-		work(func(n int) { // the holds have lapsed for the other workers, to whom their uses pass on
-			code := codes[(n+worker)%len(codes)]
-			c, err := s.tryHold(code, fmt.Sprintf("Alder%d", mathrand.IntN(20)), s.lapsed(), "")
-			if _, refused := voucher.IsRefusal(err); refused {
-				return
-			}
-			if err == nil && n%3 != 0 {
-				c, _, err = s.operator.PlaceOrder(live, c.ID, checkout.Payment{Provider: "stripe", Reference: "pi_1047"}, s.opened)
-			}
-			if err == nil && n%3 == 2 {
-				_, _, err = s.operator.CancelOrder(live, c.ID, "chargeback", s.opened)
-			}
-			if err != nil && !errors.Is(err, checkout.ErrExpired) && live.Err() == nil {
-				t.Errorf("check out with %s: %v", code, err)
-			}
-		})
+		work(func(n int) { s.tradeLapsed(codes[(n+worker)%len(codes)], n) })
 	}
-	runs, inMotion := 0, 0
-	isLoad := func() bool { return runs >= wantedRuns && redeemed.Load() >= wantedRedemptions }
-	for begun := time.Now(); time.Since(begun) < duration || !isLoad() && time.Since(begun) < patience; {
-		report := s.verify(s.opened)
-		runs, inMotion = runs+1, inMotion+len(report.InMotion)
-		if report.Found > 0 {
-			t.Errorf("run %d: %+v", runs, report)
-		}
+	return redeemed, func() {
+		stopped.Store(true)
+		busy.Wait()
 	}
-	end()
-	busy.Wait()
-	t.Logf("%d runs during %d redemptions; codes were in motion %d times", runs, redeemed.Load(), inMotion)
-	if !isLoad() {
-		t.Errorf("only %d runs and %d redemptions in %s", runs, redeemed.Load(), patience)
+}
+
+// tradeLapsed checks out with a code, with a hold that has lapsed for everybody else: its use may pass on before the order. Two of three
+// checkouts are ordered, and one of these orders is cancelled.
+func (s *shop) tradeLapsed(code voucher.Code, n int) {
+	s.t.Helper()
+	c, err := s.tryHold(code, fmt.Sprintf("Alder%d", mathrand.IntN(20)), s.lapsed(), "")
+	if _, refused := voucher.IsRefusal(err); refused {
+		return
 	}
-	s.wantClean("afterwards")
+	if err == nil && n%3 != 0 {
+		c, _, err = s.operator.PlaceOrder(s.t.Context(), c.ID, checkout.Payment{Provider: "stripe", Reference: "pi_1047"}, s.opened)
+	}
+	if err == nil && n%3 == 2 {
+		_, _, err = s.operator.CancelOrder(s.t.Context(), c.ID, "chargeback", s.opened)
+	}
+	if err != nil && !errors.Is(err, checkout.ErrExpired) {
+		s.t.Errorf("check out with %s: %v", code, err)
+	}
 }
