@@ -94,12 +94,13 @@ func TestOpenHeld_EditedSinceTheLook_IsJudgedAgain(t *testing.T) {
 		t.Parallel()
 		s := newStall(t)
 		v := s.percent20(1, 0)
-		s.mustOpen(s.wanted("Alder", "", noon()))
+		replacing := s.wanted("Alder", "", noon().Add(2*time.Minute))
+		replacing.Replaces = s.mustOpen(s.wanted("Alder", "", noon())).ID
 		during := s.openerDuring(s.client, func() {
 			s.mustOpen(s.wanted("Alder", "", noon().Add(time.Minute)))
 			s.mustDisable(v)
 		})
-		_, _, err := during.Open(within(t), s.wanted("Alder", "", noon().Add(2*time.Minute)))
+		_, _, err := during.Open(within(t), replacing)
 		wantRefused(t, err, voucher.ReasonDisabled)
 	})
 }
