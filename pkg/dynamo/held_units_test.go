@@ -129,29 +129,29 @@ func heldPrices() map[string]map[string]price {
 			checksOut: {2, 2, 4}, checksOutAgain: {2, 2, 4}, checksOutStranger: {3, 3, 6}, shares: {2, 2, 4}, replaces: {3, 3, 6},
 			takesOver: {2, 2, 4}, redeemsOver: {1, 0, 1}, isRefused: {1, 2, 0}, redeemsFull: {1, 0, 1},
 			orders: {2, 0, 6}, ordersAgain: {1, 0, 1}, ordersLate: {2, 0, 6}, cancels: {3, 1, 8}, cancelsAgain: {1, 0, 1},
-			redeems: {1, 0, 1}, undoes: {4, 3, 4}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 0, 5}, redeemsNoMore: {2, 0, 5}, lists: {65, 65, 0},
+			redeems: {1, 0, 1}, undoes: {4, 4, 4}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 0, 5}, redeemsNoMore: {2, 0, 5}, lists: {65, 65, 0},
 		},
 		"limited, one for each nick": {
 			checksOut: {2, 2, 8}, checksOutAgain: {2, 2, 4}, checksOutStranger: {3, 3, 10}, shares: {2, 2, 8}, replaces: {3, 3, 10},
-			takesOver: {4, 4, 10}, redeemsOver: {4, 2, 7}, swaps: {2, 2, 8}, findsFull: {4, 3, 9}, isRefused: {1, 2, 0}, redeemsFull: {1, 0, 1},
+			takesOver: {4, 4, 10}, redeemsOver: {4, 2, 7}, swaps: {2, 2, 8}, findsFull: {5, 5, 9}, isRefused: {1, 2, 0}, redeemsFull: {1, 0, 1},
 			orders: {2, 0, 8}, ordersAgain: {1, 0, 1}, ordersLate: {4, 2, 8}, cancels: {5, 3, 12}, cancelsAgain: {1, 0, 1},
-			redeems: {2, 1, 4}, undoes: {7, 7, 8}, undoesAgain: {2, 3, 0}, redeemsAnew: {4, 3, 10}, redeemsNoMore: {4, 3, 10}, lists: {65, 65, 0},
+			redeems: {2, 1, 4}, undoes: {7, 8, 8}, undoesAgain: {2, 3, 0}, redeemsAnew: {4, 3, 10}, redeemsNoMore: {4, 3, 10}, lists: {65, 65, 0},
 		},
 		"limited": {
 			checksOut: {2, 2, 6}, checksOutAgain: {2, 2, 6}, checksOutStranger: {3, 3, 8}, replaces: {3, 3, 8},
 			takesOver: {4, 4, 6}, redeemsOver: {4, 2, 5}, findsFull: {4, 3, 7}, isRefused: {1, 2, 0}, redeemsFull: {1, 0, 1},
 			orders: {2, 0, 8}, ordersAgain: {1, 0, 1}, ordersLate: {3, 1, 8}, cancels: {4, 2, 10}, cancelsAgain: {1, 0, 1},
-			redeems: {2, 1, 4}, undoes: {6, 6, 6}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 1, 4}, redeemsNoMore: {2, 1, 4}, lists: {65, 65, 0},
+			redeems: {2, 1, 4}, undoes: {6, 7, 6}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 1, 4}, redeemsNoMore: {2, 1, 4}, lists: {65, 65, 0},
 		},
 		"one for each nick": {
 			checksOut: {2, 2, 4}, checksOutAgain: {2, 2, 4}, checksOutStranger: {3, 3, 6}, shares: {2, 2, 4}, replaces: {3, 3, 6},
 			swaps: {2, 2, 4}, orders: {2, 0, 6}, ordersAgain: {1, 0, 1}, ordersLate: {4, 2, 6}, cancels: {4, 2, 8}, cancelsAgain: {1, 0, 1},
-			redeems: {2, 1, 1}, undoes: {6, 6, 4}, undoesAgain: {2, 3, 0}, redeemsAnew: {4, 3, 5}, redeemsNoMore: {4, 3, 5}, lists: {65, 65, 0},
+			redeems: {2, 1, 1}, undoes: {6, 7, 4}, undoesAgain: {2, 3, 0}, redeemsAnew: {4, 3, 5}, redeemsNoMore: {4, 3, 5}, lists: {65, 65, 0},
 		},
 		"no limit": {
 			checksOut: {2, 2, 2}, checksOutAgain: {2, 2, 2}, checksOutStranger: {2, 2, 2}, replaces: {3, 3, 4},
 			orders: {2, 0, 6}, ordersAgain: {1, 0, 1}, ordersLate: {2, 0, 6}, cancels: {3, 1, 6}, cancelsAgain: {1, 0, 1},
-			redeems: {2, 1, 1}, undoes: {5, 5, 1}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 1, 1}, redeemsNoMore: {2, 1, 1}, lists: {65, 65, 0},
+			redeems: {2, 1, 1}, undoes: {5, 6, 1}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 1, 1}, redeemsNoMore: {2, 1, 1}, lists: {65, 65, 0},
 		},
 	}
 }
