@@ -3,6 +3,7 @@ package checkout_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -219,6 +220,27 @@ func TestOpen_Replaces_PassesTheOldCheckoutOn(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+}
+
+// Otherwise a stranger learns from the error which codes exist, and the guess does not count.
+func TestOpen_RefusedCodeAndUnknownCheckoutToReplace_IsARefusedCode(t *testing.T) {
+	disabled := summer20(t, voucher.Terms{})
+	disabled.Disabled = true
+	opener, holds := newHeldOpener(disabled)
+	request := withCode(t, buy("coins", "500", 2), "SUMMER20", "")
+	request.Replaces = checkout.ID(strings.Repeat("a", 44))
+	if _, _, err := opener.Open(t.Context(), request); !isRefusedAs(err, voucher.ReasonDisabled) {
+		t.Errorf("%v", err)
+	}
+	holds.v.Disabled = false
+	if _, _, err := opener.Open(t.Context(), request); !errors.Is(err, checkout.ErrNotReplaceable) {
+		t.Errorf("a code that can be used: %v", err)
+	}
+}
+
+func isRefusedAs(err error, want voucher.Reason) bool {
+	reason, _ := voucher.IsRefusal(err)
+	return reason == want
 }
 
 func TestShared(t *testing.T) {

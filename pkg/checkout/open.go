@@ -72,6 +72,8 @@ type HoldStore interface {
 	// OpenHeld stores the checkout as Store.Open does, holds a use for it and releases the other checkout: all of that, or nothing. Errors:
 	// *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error it is unknown whether the checkout was stored.
 	OpenHeld(ctx context.Context, opening Opening) (Checkout, error)
+	// Recall is Store.Recall, but waits for a transaction in flight that stores the checkout.
+	Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
 }
 
 // ErrNotReplaceable means that the checkout to replace is unknown, or was ordered or released.
@@ -189,24 +191,18 @@ func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
 			return Opening{}, err
 		}
 	}
-	if request.Replaces != "" {
-		replaced, err := Checkouts{o.Store}.Show(ctx, request.Customer, request.Replaces)
-		if errors.Is(err, ErrNotFound) || err == nil && (replaced.Order != nil || replaced.Released) {
-			err = ErrNotReplaceable
-		}
-		if err != nil {
-			return Opening{}, err
-		}
-		opening.Replaces = &replaced
-	}
-	if request.Code != "" {
+	notReplaceable := o.findReplaced(ctx, request, &opening)
+	if request.Code != "" && (notReplaceable == nil || errors.Is(notReplaceable, ErrNotReplaceable)) {
 		judge := opening.Voucher.Refuse
 		if opening.sharesHold() {
 			judge = opening.Voucher.RefuseShare
 		}
-		if err := judge(opening.Claim.Request); err != nil {
+		if err := judge(opening.Claim.Request); err != nil { // first: another error would tell which codes exist
 			return Opening{}, err
 		}
+	}
+	if notReplaceable != nil {
+		return Opening{}, notReplaceable
 	}
 	quoted, err := o.quote(ctx, request)
 	if err == nil && request.Code != "" {
@@ -215,6 +211,21 @@ func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
 	}
 	opening.Checkout, opening.Claim.Token = quoted, quoted.ID.Token()
 	return opening, err
+}
+
+// findReplaced reads the checkout that the request replaces, if any.
+func (o Opener) findReplaced(ctx context.Context, request Request, opening *Opening) error {
+	if request.Replaces == "" {
+		return nil
+	}
+	replaced, err := Checkouts{o.Store}.Show(ctx, request.Customer, request.Replaces)
+	if errors.Is(err, ErrNotFound) || err == nil && (replaced.Order != nil || replaced.Released) {
+		return ErrNotReplaceable
+	}
+	if err == nil {
+		opening.Replaces = &replaced
+	}
+	return err
 }
 
 // quote validates a request against the catalogue and prices it.
@@ -279,7 +290,11 @@ func (o Opener) recall(ctx context.Context, request Request, quoted Checkout, qu
 	if request.Key == "" || quoteErr != nil && !isAnswer(quoteErr) {
 		return quoted, false, quoteErr
 	}
-	kept, err := o.Store.Recall(ctx, request.Customer, keyToken(request))
+	recall := o.Store.Recall
+	if request.Code != "" || request.Replaces != "" {
+		recall = o.Holds.Recall
+	}
+	kept, err := recall(ctx, request.Customer, keyToken(request))
 	if errors.Is(err, ErrNotFound) || err == nil && kept.Status(request.At) == StatusExpired {
 		return quoted, false, quoteErr
 	}

@@ -11,8 +11,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
 )
 
@@ -54,8 +56,12 @@ func (s *HeldCheckouts) openHeld(ctx context.Context, opening checkout.Opening, 
 		case errors.Is(err, errCounterEmpty):
 			blind = false
 			continue
+		case errors.Is(err, errDropped): // go on at once: many lapsed holds may have to be dropped
+			if h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request); err == nil {
+				continue
+			}
 		case errors.Is(err, errLookAgain) && h.Checkout.Code != "":
-			h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request)
+			err = s.lookAgain(ctx, h)
 		case table.IsConflict(err):
 			err = nil
 		}
@@ -65,6 +71,45 @@ func (s *HeldCheckouts) openHeld(ctx context.Context, opening checkout.Opening, 
 		if err != nil {
 			return checkout.Checkout{}, err
 		}
+	}
+}
+
+// lookAgain reads what the checkout holds or may hold.
+func (s *HeldCheckouts) lookAgain(ctx context.Context, h *holding) (err error) {
+	if h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request); err != nil {
+		return err
+	}
+	shared, canShare := h.Shared(h.Voucher, h.Uses)
+	if !canShare || shared.Kind != voucher.HoldCounted {
+		return nil
+	}
+	// Only the checkout that is replaced has this hold. Somebody whose clock is ahead may have taken it over.
+	it, err := table.Get(ctx, s.api, s.table, table.HoldKey(h.Customer, h.Claim.Code, shared), nil)
+	if err == nil && len(it) == 0 {
+		replaced := *h.Replaces
+		replaced.Hold, h.Replaces = nil, &replaced
+	}
+	return err
+}
+
+// Recall reads the checkout that is stored under a token, or returns checkout.ErrNotFound. It waits for a transaction in flight, whose hold
+// may be visible before its checkout.
+func (s *HeldCheckouts) Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
+	return s.recallSettled(ctx, s.tables.Checkouts, customer, token)
+}
+
+// recallSettled reads the checkout that is stored under a token, as it is after a transaction in flight.
+func (s *uses) recallSettled(
+	ctx context.Context, checkouts string, customer catalog.CustomerID, token idempotency.Token,
+) (checkout.Checkout, error) {
+	it, err := table.GetSettled(ctx, s.api, s.random, checkouts, table.CheckoutKey(customer, token))
+	switch {
+	case err != nil:
+		return checkout.Checkout{}, table.Outcome(err)
+	case len(it) == 0:
+		return checkout.Checkout{}, checkout.ErrNotFound
+	default:
+		return table.DecodeCheckout(it), nil
 	}
 }
 
@@ -109,12 +154,23 @@ func (s *HeldCheckouts) hold(ctx context.Context, h *holding, free *freeUse) ([]
 	if canShare && h.Replaces != nil && h.Replaces.Hold != nil && h.Replaces.Hold.ID == shared.ID {
 		return s.share(ctx, h, shared)
 	}
-	taken, err := s.take(ctx, h, free)
-	reason, _ := voucher.IsRefusal(err)
-	if canShare && (reason == voucher.ReasonUsedUp || reason == voucher.ReasonNickLimit) {
-		return s.share(ctx, h, shared)
+	taken, refusal := s.take(ctx, h, free)
+	reason, _ := voucher.IsRefusal(refusal)
+	_, tooMany := errors.AsType[*checkout.TooManyHoldsError](refusal)
+	if reason != voucher.ReasonUsedUp && reason != voucher.ReasonNickLimit && !tooMany {
+		return taken, refusal
 	}
-	return taken, err
+	if !canShare && !tooMany && h.Voucher.HoldKind() == voucher.HoldCountedByNick { // another request of the nick may have taken the last use
+		var err error
+		if h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request); err != nil {
+			return nil, err
+		}
+		shared, canShare = h.Shared(h.Voucher, h.Uses)
+	}
+	if !canShare {
+		return nil, refusal
+	}
+	return s.share(ctx, h, shared)
 }
 
 // take returns the actions that take a free use for a new hold.

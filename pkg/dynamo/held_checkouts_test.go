@@ -149,9 +149,18 @@ func replaceACheckout(s *stall, at time.Time) {
 	if err := s.order(c, at); err != nil {
 		s.t.Errorf("the new checkout: %v", err)
 	}
-	if _, _, err := s.opener.Open(within(s.t), changed); !errors.Is(err, checkout.ErrNotReplaceable) {
+	if _, _, err := s.opener.Open(within(s.t), changed); !isUsedUp(err) { // the code is judged first
 		s.t.Errorf("replaced twice: %v", err)
 	}
+	changed.Code = ""
+	if _, _, err := s.opener.Open(within(s.t), changed); !errors.Is(err, checkout.ErrNotReplaceable) {
+		s.t.Errorf("replaced twice, without the code: %v", err)
+	}
+}
+
+func isUsedUp(err error) bool {
+	reason, _ := voucher.IsRefusal(err)
+	return reason == voucher.ReasonUsedUp
 }
 
 // hold opens a checkout, or ends the test.

@@ -313,7 +313,7 @@ func (s *stall) at(nick string, at time.Time) voucher.Request {
 	return r
 }
 
-func (s *stall) redeemerOver(api dynamo.RedeemAPI, random func(int64) int64) voucher.Redeemer {
+func (s *stall) redeemerOver(api dynamo.UsesAPI, random func(int64) int64) voucher.Redeemer {
 	return voucher.Redeemer{Store: dynamo.NewRedemptions(api, s.table, random), Random: rand.Reader}
 }
 

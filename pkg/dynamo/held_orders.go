@@ -24,8 +24,9 @@ func (s *Orders) placeHeld(
 		return checkout.Checkout{}, err
 	}
 	hold := *c.Hold
+	var lost lostAttempt
 	for attempt := 0; ; attempt++ {
-		kept, err := s.placeOnce(ctx, claim, hold, c, order, expiresAfter)
+		kept, err := s.placeOnce(ctx, claim, hold, c, order, expiresAfter, &lost)
 		switch {
 		case errors.Is(err, errLookAgain):
 			hold, err = s.holdNow(ctx, claim.Request, hold)
@@ -35,7 +36,11 @@ func (s *Orders) placeHeld(
 			return kept, nil
 		}
 		if errors.Is(err, checkout.ErrExpired) {
-			return s.withoutHold(ctx, customer, c)
+			kept, err = s.withoutHold(ctx, customer, c)
+			if errors.Is(err, checkout.ErrExpired) && bool(lost) {
+				err = &UnavailableError{Err: errMayBeApplied}
+			}
+			return kept, err
 		}
 		if err == nil {
 			err = table.Wait(ctx, table.Backoff(attempt, s.random))
@@ -63,6 +68,7 @@ func claimOf(customer catalog.CustomerID, c checkout.Checkout, at time.Time) (vo
 // placeOnce tries once to place the order with the hold as it was last seen.
 func (s *Orders) placeOnce(
 	ctx context.Context, claim voucher.Claim, hold voucher.Hold, c checkout.Checkout, order checkout.Order, expiresAfter time.Time,
+	lost *lostAttempt,
 ) (checkout.Checkout, error) {
 	if err := s.refuseLate(ctx, claim.Request, hold); err != nil {
 		return checkout.Checkout{}, err
@@ -73,7 +79,7 @@ func (s *Orders) placeOnce(
 		kept = table.DecodeCheckout(old)
 		return nil
 	})
-	err := transact(ctx, s.api, append([]action{place}, s.redeeming(claim, hold)...))
+	err := transact(ctx, s.api, append([]action{place}, s.redeeming(claim, hold)...), lost.note)
 	return kept, err
 }
 
@@ -88,17 +94,23 @@ func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold v
 	if err != nil {
 		return err
 	}
-	if v.Over > 0 {
+	isOver := v.Over > 0
+	if hold.Kind.IsByNick() {
+		uses, err := s.nickUses(ctx, request, hold.Kind)
+		if err != nil {
+			return err
+		}
+		for _, now := range uses.Holds {
+			if now.ID == hold.ID && !now.HasLapsed(request.At) { // a newer checkout that shares the hold made it last longer
+				return nil
+			}
+		}
+		isOver = isOver || uses.Taken > int(v.MaxUsesPerNick)
+	}
+	if isOver {
 		return checkout.ErrExpired
 	}
-	if !hold.Kind.IsByNick() {
-		return nil
-	}
-	uses, err := s.nickUses(ctx, request, hold.Kind)
-	if err == nil && uses.Taken > int(v.MaxUsesPerNick) {
-		err = checkout.ErrExpired
-	}
-	return err
+	return nil
 }
 
 func (s *Orders) nickUses(ctx context.Context, request voucher.Request, kind voucher.HoldKind) (voucher.NickUses, error) {
@@ -166,7 +178,7 @@ func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold vouc
 // withoutHold returns what became of a checkout whose hold is gone: the order that another request placed, or the checkout as it was
 // released. If somebody else took the use, the error is checkout.ErrExpired.
 func (s *Orders) withoutHold(ctx context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
-	now, err := recall(ctx, s.api, s.checkouts, customer, c.ID.Token())
+	now, err := s.recallSettled(ctx, s.checkouts, customer, c.ID.Token())
 	if err == nil && now.ID == c.ID && now.Order == nil && !now.Released {
 		err = checkout.ErrExpired
 	}

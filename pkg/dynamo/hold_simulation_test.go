@@ -80,6 +80,7 @@ type fair struct {
 // asking is a request in flight for a use.
 type asking struct {
 	request  voucher.Request
+	mayShare bool // the nick's own hold
 	sawNone  bool // at some moment no use was free
 	sawLimit bool // at some moment the nick had reached its limit
 }
@@ -174,7 +175,7 @@ func (f *fair) shop(ctx context.Context, nick string) {
 
 func (f *fair) redeem(ctx context.Context, request voucher.Request) {
 	limited, cancel := inTime(ctx)
-	a := f.begin(request)
+	a := f.begin(request, false)
 	redemption, _, err := f.redeemer.Redeem(limited, request)
 	cancel()
 	f.end(a, "redeem", err)
@@ -212,7 +213,7 @@ func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
 		wanted.Replaces = f.opened[f.random.Int64N(int64(len(f.opened)))].ID
 	}
 	limited, cancel := inTime(ctx)
-	a := f.begin(request)
+	a := f.begin(request, true)
 	c, _, err := f.opener.Open(limited, wanted)
 	cancel()
 	f.end(a, "check out", err)
@@ -230,6 +231,17 @@ func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
 		time.Sleep(c.Hold.Until.Sub(f.now()) - time.Duration(f.random.Int64N(int64(4*time.Second))) + time.Second)
 	default:
 		time.Sleep(time.Duration(f.random.Int64N(int64(2 * time.Second))))
+	}
+	if f.random.Int64N(4) == 0 { // while it is ordered; only cancelling the order may undo its redemption
+		f.request(ctx, "undo order "+string(c.ID[:8]), func(ctx context.Context) {
+			ctx, cancel := inTime(ctx)
+			defer cancel()
+			time.Sleep(time.Duration(f.random.Int64N(int64(20 * time.Millisecond))))
+			request := voucher.UndoRequest{Customer: emberforge, Code: f.v.Code, Nick: mustNick(f.t, c.Nick), ID: c.Hold.ID, At: f.clock()}
+			if r, _, err := f.undoer.Undo(ctx, request); err == nil && r.UndoReason == "" { // a cancellation has a reason
+				f.t.Errorf("undone the redemption of the order %s: %+v", c.ID, r)
+			}
+		})
 	}
 	for range 1 + f.random.Int64N(2) {
 		f.request(ctx, "order "+string(c.ID[:8]), func(ctx context.Context) { f.order(ctx, c) })
@@ -292,8 +304,8 @@ func (f *fair) want(err error, what string, may []error) {
 	}
 }
 
-func (f *fair) begin(request voucher.Request) *asking {
-	a := &asking{request: request}
+func (f *fair) begin(request voucher.Request, mayShare bool) *asking {
+	a := &asking{request: request, mayShare: mayShare}
 	f.inFlight[a] = true
 	f.look(f.setup, a)
 	return a
@@ -323,13 +335,19 @@ func (f *fair) look(stored *simulatedDynamoDB, a *asking) {
 			free++
 		}
 	}
+	uses := b.nicks[table.HashNick(a.request.Nick)]
+	if _, isHolder := uses.Live(a.request.At); isHolder && a.mayShare {
+		return
+	}
+	if own := b.single.Held; a.mayShare && own != nil && own.Nick.Compared != "" && own.Nick.Compared == a.request.Nick.Compared {
+		return // lapsed or not, it can be used
+	}
 	switch {
 	case f.v.SingleUse():
 		a.sawNone = a.sawNone || b.single.Redeemed != nil || b.single.Held != nil && !b.single.Held.HasLapsed(a.request.At)
 	case f.v.Limited():
 		a.sawNone = a.sawNone || free-b.single.Over <= 0
 	}
-	uses := b.nicks[table.HashNick(a.request.Nick)]
 	a.sawLimit = a.sawLimit || uses.Taken-len(uses.Lapsed(a.request.At)) >= int(b.single.MaxUsesPerNick)
 }
 

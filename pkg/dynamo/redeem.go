@@ -15,24 +15,17 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// RedeemAPI is the part of DynamoDB that redeeming and checking need.
-type RedeemAPI interface {
-	UsesAPI
-	table.TransactGetter
-}
-
 // Redemptions redeems the vouchers of one table; it is a voucher.Store. Create it with NewRedemptions.
 type Redemptions struct {
 	uses
 
-	api  RedeemAPI
 	many *manyUseCodes
 }
 
 // NewRedemptions returns the redemptions in a vouchers table. random returns a random number from 0 up to, not including, n.
 // It spreads load and need not be secret.
-func NewRedemptions(api RedeemAPI, table string, random func(n int64) int64) *Redemptions {
-	return &Redemptions{uses{api, table, random}, api, newManyUseCodes()}
+func NewRedemptions(api UsesAPI, table string, random func(n int64) int64) *Redemptions {
+	return &Redemptions{uses{api, table, random}, newManyUseCodes()}
 }
 
 // errManyUses and errUndoneBefore tell Redeem which step comes next. They do not leave this file.
@@ -238,6 +231,10 @@ func (s *Redemptions) redeemManyUses(ctx context.Context, claim voucher.Claim, v
 		case errors.Is(err, errCounterEmpty):
 			blind = false
 			continue
+		case errors.Is(err, errDropped): // go on at once: many lapsed holds may have to be dropped
+			if r.v, r.uses, err = s.Look(ctx, claim.Request); err == nil {
+				continue
+			}
 		case errors.Is(err, errLookAgain):
 			r.v, r.uses, err = s.Look(ctx, claim.Request)
 		case table.IsConflict(err):

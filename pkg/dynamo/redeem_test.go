@@ -44,7 +44,7 @@ func newShop(t testing.TB) *shop {
 	return &shop{t: t, client: client, table: table, vouchers: backoffice.NewVouchers(client, table, mathrand.Int64N), redeemer: redeemerOf(client, table)}
 }
 
-func redeemerOf(client dynamo.RedeemAPI, table string) voucher.Redeemer {
+func redeemerOf(client dynamo.UsesAPI, table string) voucher.Redeemer {
 	return voucher.Redeemer{Store: dynamo.NewRedemptions(client, table, mathrand.Int64N), Random: rand.Reader}
 }
 

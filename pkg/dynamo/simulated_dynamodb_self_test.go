@@ -22,7 +22,7 @@ import (
 
 // simulatedAPI lists the operations that are simulated.
 type simulatedAPI interface {
-	dynamo.RedeemAPI
+	dynamo.UsesAPI
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)

@@ -63,9 +63,10 @@ func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoReques
 	}
 }
 
-// refuseOrdered returns voucher.ErrRedemptionOfOrder if an order made the redemption. Their tokens are equal.
+// refuseOrdered returns voucher.ErrRedemptionOfOrder if an order made the redemption. Their tokens are equal. It waits for an order in
+// flight, whose redemption may be visible before the order.
 func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.UndoRequest, found stored) error {
-	c, err := recall(ctx, s.api, s.checkouts, request.Customer, found.token)
+	c, err := s.recallSettled(ctx, s.checkouts, request.Customer, found.token)
 	switch {
 	case errors.Is(err, checkout.ErrNotFound):
 		return nil
@@ -206,6 +207,7 @@ func (s *RedemptionRecords) inBucket(
 	ctx context.Context, request voucher.UndoRequest, v voucher.Voucher, bucket int,
 ) (found stored, is bool, err error) {
 	query := s.records(request.Customer, v.Code, listPosition{bucket: bucket})
+	query.Limit = nil // as much as fits in a response, because a code may have very many
 	for {
 		out, err := s.api.Query(ctx, query)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 type UsesAPI interface {
 	table.Getter
 	table.BatchGetter
+	table.TransactGetter
 	transactor
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
@@ -57,7 +58,7 @@ func ownToSwap(v voucher.Voucher, uses voucher.NickUses, request voucher.Request
 }
 
 // settle returns the free use to take. If free is nil, settle looks for one. While more uses are taken than a lowered limit allows, it
-// drops the lapsed hold instead of returning it, and returns errLookAgain.
+// drops the lapsed hold instead of returning it, and returns errDropped.
 func (s *uses) settle(ctx context.Context, request voucher.Request, v voucher.Voucher, free *freeUse) (*freeUse, error) {
 	if free == nil {
 		found, err := s.find(ctx, request, v)
@@ -69,7 +70,7 @@ func (s *uses) settle(ctx context.Context, request voucher.Request, v voucher.Vo
 	if free.lapsed == nil || v.Over == 0 {
 		return free, nil
 	}
-	return nil, cmp.Or(s.drop(ctx, request, v, *free), errLookAgain)
+	return nil, cmp.Or(s.drop(ctx, request, v, *free), errDropped)
 }
 
 // taking returns the actions that take a use from where it is free. until is when the taker's hold lapses; zero: it redeems. They do not
@@ -113,6 +114,9 @@ const (
 	// holdPage is how many holds of a counter are read at once.
 	holdPage = 8
 )
+
+// errDropped means that a lapsed hold was given up, because more uses are taken than a lowered limit allows.
+var errDropped = errors.New("a lapsed hold was dropped")
 
 // errUsedUp means that every use is taken. It is a *voucher.RefusalError.
 func errUsedUp() error { return &voucher.RefusalError{Reason: voucher.ReasonUsedUp} }
@@ -339,6 +343,17 @@ func (s *uses) HasFreeUse(ctx context.Context, request voucher.Request, v vouche
 		return lapsed > v.Over, table.Outcome(err)
 	}
 	free, _, err := s.look(ctx, request, v)
+	for attempt := 0; errors.Is(err, errLookAgain); attempt++ {
+		if err = table.Wait(ctx, table.Backoff(attempt, s.random)); err == nil {
+			v, _, err = s.Look(ctx, request)
+		}
+		if err == nil && v.Over > 0 {
+			return s.HasFreeUse(ctx, request, v)
+		}
+		if err == nil {
+			free, _, err = s.look(ctx, request, v)
+		}
+	}
 	return free != nil, table.Outcome(err)
 }
 

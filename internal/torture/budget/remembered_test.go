@@ -20,7 +20,7 @@ import (
 
 // manyUses is a store in which every code has many uses, with some uses left.
 type manyUses struct {
-	dynamo.RedeemAPI // nil: no other calls are made
+	dynamo.UsesAPI // nil: no other calls are made
 
 	voucher map[string]types.AttributeValue
 }
