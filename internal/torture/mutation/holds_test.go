@@ -43,8 +43,10 @@ func ofUses() []tested {
 		},
 		{
 			"drops a use that no longer exceeds the limit", pkgDynamo, "TestRedeem_UseDroppedMeanwhile_DropsNoOther",
-			change{{usesGo,
-				`"#over >= :least"`, `"#over >= :least OR #over < :least OR attribute_not_exists(#over)"`}},
+			change{{
+				usesGo,
+				`"#over >= :least"`, `"#over >= :least OR #over < :least OR attribute_not_exists(#over)"`,
+			}},
 		},
 		{
 			"gives a use back that exceeds the limit", pkgDynamo, "TestUndo_LimitLoweredMeanwhile_UseIsGone",
@@ -60,8 +62,10 @@ func ofUses() []tested {
 		},
 		{
 			"swaps a hold although another was extended", pkgDynamo, "TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoneFree",
-			change{{redeemGo,
-				`range uses.Lapsed(request.At) { // each`, `range []voucher.Hold{*free.lapsed} { // each`}},
+			change{{
+				redeemGo,
+				`range uses.Lapsed(request.At) { // each`, `range []voucher.Hold{*free.lapsed} { // each`,
+			}},
 		},
 		{
 			"ignores redemptions that were undone", pkgDynamo, "TestUndo_KeyOfTheRedemption_RedeemsNoMore",
@@ -89,9 +93,11 @@ func ofHolds() []tested {
 		},
 		{
 			"replaces a checkout that was ordered", pkgDynamo, "TestOpenHeld_OrderedMeanwhile_IsNotReplaced",
-			change{{heldOpenGo,
+			change{{
+				heldOpenGo,
 				`release := change(h.Customer, h.Replaces.ID, table.StatusOpen)`,
-				"release := change(h.Customer, h.Replaces.ID, table.StatusOpen)\n\t\trelease.Condition = \"#id = :id AND (#status = :status OR #status <> :status)\""}},
+				"release := change(h.Customer, h.Replaces.ID, table.StatusOpen)\n\t\trelease.Condition = \"#id = :id AND (#status = :status OR #status <> :status)\"",
+			}},
 		},
 		inSimulation("orders a checkout without redeeming its code", ordersGo,
 			"call := placing(customer, id, order, expiresAfter)\n\tcall.RequireEqual(table.AttrUse, nil)", `call := placing(customer, id, order, expiresAfter)`),
@@ -102,8 +108,10 @@ func ofHolds() []tested {
 		inSimulation("orders with a nick's hold that is gone", heldOrdersGo, "call.Remove(name)\n\t\tcall.RequireEqual(name, table.EncodeHold(hold))", `call.Remove(name)`),
 		{
 			"orders a checkout that was replaced", pkgDynamo, "TestPlaceHeld_ReplacedBeforeTheWrite_IsNotOrdered",
-			change{{ordersGo, "call := change(customer, id, table.StatusOpen)\n",
-				"call := change(customer, id, table.StatusOpen)\n\tcall.Condition = \"#id = :id AND (#status = :status OR #status <> :status)\"\n"}},
+			change{{
+				ordersGo, "call := change(customer, id, table.StatusOpen)\n",
+				"call := change(customer, id, table.StatusOpen)\n\tcall.Condition = \"#id = :id AND (#status = :status OR #status <> :status)\"\n",
+			}},
 		},
 		{
 			"accepts late orders above a lowered limit", pkgDynamo, "TestOrders_VoucherEditedMeanwhile_AreHonoured",
