@@ -36,7 +36,7 @@ func (s *scene) withCode(code, nick string) fixture.Event {
 func fromElsewhere(event fixture.Event) fixture.Event {
 	context, _ := event["requestContext"].(map[string]any)
 	request, _ := context["http"].(map[string]any)
-	source := fmt.Sprintf("198.%d.%d.%d", 18+rand.IntN(2), rand.IntN(256), rand.IntN(256))
+	source := fmt.Sprintf("198.%d.%d.%d", 18+rand.IntN(2), rand.IntN(256), rand.IntN(256)) //nolint:gosec // any address will do
 	return event.With("requestContext", fixture.Event(context).With("http", fixture.Event(request).With("sourceIp", source)))
 }
 
