@@ -68,8 +68,8 @@ func (v voucher) change(place int, to func(c *checkout)) voucher {
 	return v
 }
 
-func (v voucher) hasStatus(place int, any ...status) bool {
-	return place != noCheckout && slices.Contains(any, v.checkouts[place].status)
+func (v voucher) hasStatus(place int, statuses ...status) bool {
+	return place != noCheckout && slices.Contains(statuses, v.checkouts[place].status)
 }
 
 // opening makes a checkout.
@@ -85,36 +85,27 @@ type opening struct {
 
 func (o opening) happen(v voucher) []voucher {
 	c := v.checkouts[o.place]
-	isNew := func(id redemption) bool {
-		return !slices.ContainsFunc(v.checkouts, func(c checkout) bool { return c.id == id })
-	}
-	switch o.outcome {
-	case Held:
-		if c.status == unmade && isNew(o.id) {
-			return o.open(v, o.id)
-		}
-	case Replayed: // the first replay shows the ID of a checkout whose response was lost
-		if c.status == open && c.id == unseen && isNew(o.id) {
-			return []voucher{v.change(o.place, func(c *checkout) { c.id = o.id })}
-		}
+	isNew := !slices.ContainsFunc(v.checkouts, func(c checkout) bool { return c.id == o.id })
+	switch {
+	case o.outcome == Held && c.status == unmade && isNew:
+		return o.open(v, o.id)
+	case o.outcome == Replayed && c.status == open && c.id == unseen && isNew: // shows the ID of a checkout whose response was lost
+		return []voucher{v.change(o.place, func(c *checkout) { c.id = o.id })}
+	case o.outcome == Replayed:
 		return v.stays(c.status == open && c.id == o.id)
-	case KeyInUse:
+	case o.outcome == KeyInUse:
 		return v.stays(c.status != unmade && c.status != open)
-	case NotReplaceable:
+	case o.outcome == NotReplaceable:
 		return v.stays(c.status == unmade && v.hasStatus(o.replaces, ordered, cancelled, replaced))
-	case Refused:
+	case o.outcome == Refused:
 		mustRefuse := o.disabled || o.anonymous && o.perNickHigh != unlimited
 		return v.stays(c.status == unmade && (mustRefuse || o.isTaken(v) && len(o.sharable(v)) == 0))
-	case Unknown: // a checkout whose time has passed before it is made changes nothing
-		if c.status == unmade && !c.lapsed {
-			if made := o.open(v, unseen); len(made) > 0 {
-				return made
-			}
+	case o.outcome == Unknown && c.status == unmade && !c.lapsed:
+		if made := o.open(v, unseen); len(made) > 0 {
+			return made
 		}
-		return []voucher{v}
-	default:
 	}
-	return nil
+	return v.stays(o.outcome == Unknown) // a checkout whose time has passed before it is made changes nothing
 }
 
 // sharable lists the holds that the checkout may share: that of the checkout that it replaces, or one of its nick.
@@ -181,27 +172,23 @@ type ordering struct {
 }
 
 func (o ordering) happen(v voucher) []voucher {
-	c := v.checkouts[o.place]
-	switch o.outcome {
-	case Ordered:
-		if c.status == open {
-			return o.order(v)
-		}
+	switch c := v.checkouts[o.place]; {
+	case o.outcome == Ordered && c.status == open:
+		return o.order(v)
+	case o.outcome == Ordered:
 		return v.stays(c.status == ordered)
-	case Replaced:
+	case o.outcome == Replaced:
 		return v.stays(c.status == replaced)
-	case Cancelled:
+	case o.outcome == Cancelled:
 		return v.stays(c.status == cancelled)
-	case Expired:
+	case o.outcome == Expired:
 		return v.stays(c.status == open && (v.checkouts[c.hold].spent || o.limited && !v.lasts(c.hold, nil)))
-	case Unknown: // an order that is never placed comes after the end of the history
-		if made := o.order(v); c.status == open && len(made) > 0 {
+	case o.outcome == Unknown && c.status == open:
+		if made := o.order(v); len(made) > 0 {
 			return made
 		}
-		return []voucher{v}
-	default:
 	}
-	return nil
+	return v.stays(o.outcome == Unknown) // an order that is never placed comes after the end of the history
 }
 
 // order redeems the hold, even if it has lapsed, unless somebody else took the use: then no use is free.

@@ -9,6 +9,7 @@ import (
 )
 
 // These functions return operations on checkouts, with the ticks of their call and return; 0 is no return. A checkout's ID is its key.
+// Checkout 1 is the one that is replaced or cancelled, and redemption A the one that is undone.
 
 func asks(called, returned int64, ask history.Ask, nick, key string, outcome history.Outcome) history.Operation {
 	return history.Operation{Called: called, Returned: returned, Ask: ask, Nick: nick, Key: key, Answer: history.Answer{Outcome: outcome}}
@@ -22,9 +23,9 @@ func hold(called, returned int64, nick, key string, outcome history.Outcome) his
 	return o
 }
 
-func replace(called, returned int64, nick, key, of string, outcome history.Outcome) history.Operation {
-	o := hold(called, returned, nick, key, outcome)
-	o.Of = of
+func replace(called, returned int64, key string, outcome history.Outcome) history.Operation {
+	o := hold(called, returned, "", key, outcome)
+	o.Of = "1"
 	return o
 }
 
@@ -32,13 +33,13 @@ func order(called, returned int64, key string, outcome history.Outcome) history.
 	return asks(called, returned, history.AskOrder, "", key, outcome)
 }
 
-func cancel(called, returned int64, key string, outcome history.Outcome) history.Operation {
-	return asks(called, returned, history.AskCancel, "", key, outcome)
+func cancel(called, returned int64, outcome history.Outcome) history.Operation {
+	return asks(called, returned, history.AskCancel, "", "1", outcome)
 }
 
-func undo(called, returned int64, id string, outcome history.Outcome) history.Operation {
+func undo(called, returned int64, outcome history.Outcome) history.Operation {
 	o := asks(called, returned, history.AskUndo, "", "", outcome)
-	o.Of = id
+	o.Of = "A"
 	return o
 }
 
@@ -201,29 +202,29 @@ func TestJudge_Checkouts(t *testing.T) {
 		}},
 
 		"a checkout that replaces another one gets its use": {single, history.Kept, []history.Operation{
-			hold(1, 2, "", "1", held), replace(3, 4, "", "2", "1", held), order(5, 6, "1", replaced), lapse(7, 8, "1"), order(9, 10, "2", ordered),
+			hold(1, 2, "", "1", held), replace(3, 4, "2", held), order(5, 6, "1", replaced), lapse(7, 8, "1"), order(9, 10, "2", ordered),
 		}},
 		"a checkout that replaces another one takes no second use": {two, history.Broken, []history.Operation{
-			hold(1, 2, "", "1", held), replace(3, 4, "", "2", "1", held), hold(5, 6, "", "3", refused), lapse(7, 8, "1"),
+			hold(1, 2, "", "1", held), replace(3, 4, "2", held), hold(5, 6, "", "3", refused), lapse(7, 8, "1"),
 		}},
 		"a checkout that replaces another one is not refused": {single, history.Broken, []history.Operation{
-			hold(1, 2, "", "1", held), replace(3, 4, "", "2", "1", refused), lapse(5, 6, "1"),
+			hold(1, 2, "", "1", held), replace(3, 4, "2", refused), lapse(5, 6, "1"),
 		}},
 		"a use that goes to a newer checkout lasts as long": {single, history.Broken, []history.Operation{
-			hold(1, 2, "", "1", held), replace(3, 4, "", "2", "1", held), lapse(5, 6, "1"), redeem(7, 8, "", "", redeemed, "A"), lapse(9, 10, "2"),
+			hold(1, 2, "", "1", held), replace(3, 4, "2", held), lapse(5, 6, "1"), redeem(7, 8, "", "", redeemed, "A"), lapse(9, 10, "2"),
 		}},
 		"a replaced checkout is not ordered": {single, history.Broken, []history.Operation{
-			hold(1, 2, "", "1", held), replace(3, 4, "", "2", "1", held), order(5, 6, "1", ordered),
+			hold(1, 2, "", "1", held), replace(3, 4, "2", held), order(5, 6, "1", ordered),
 		}},
 		"an open checkout is not replaced": {single, history.Broken, []history.Operation{hold(1, 2, "", "1", held), order(3, 4, "1", replaced)}},
 		"an ordered checkout cannot be replaced": {two, history.Broken, []history.Operation{
-			hold(1, 2, "", "1", held), order(3, 4, "1", ordered), replace(5, 6, "", "2", "1", held),
+			hold(1, 2, "", "1", held), order(3, 4, "1", ordered), replace(5, 6, "2", held),
 		}},
 		"only an ordered or replaced checkout cannot be replaced": {two, history.Broken, []history.Operation{
-			hold(1, 2, "", "1", held), replace(3, 4, "", "2", "1", notReplaceable),
+			hold(1, 2, "", "1", held), replace(3, 4, "2", notReplaceable),
 		}},
 		"a checkout is replaced once": {two, history.Kept, []history.Operation{
-			hold(1, 2, "", "1", held), replace(3, 6, "", "2", "1", held), replace(4, 5, "", "3", "1", notReplaceable),
+			hold(1, 2, "", "1", held), replace(3, 6, "2", held), replace(4, 5, "3", notReplaceable),
 		}},
 
 		"a retry finds its checkout": {two, history.Kept, []history.Operation{
@@ -243,58 +244,58 @@ func TestJudge_Checkouts(t *testing.T) {
 		}},
 
 		"a cancellation frees the use": {single, history.Kept, []history.Operation{
-			hold(1, 2, "alder", "1", held), order(3, 4, "1", ordered), cancel(5, 6, "1", cancelled), redeem(7, 8, "birch", "", redeemed, "A"),
-			order(9, 10, "1", cancelled), cancel(11, 12, "1", cancelled), list(13, 14, history.Redemption{ID: "A", Nick: "birch"}),
+			hold(1, 2, "alder", "1", held), order(3, 4, "1", ordered), cancel(5, 6, cancelled), redeem(7, 8, "birch", "", redeemed, "A"),
+			order(9, 10, "1", cancelled), cancel(11, 12, cancelled), list(13, 14, history.Redemption{ID: "A", Nick: "birch"}),
 		}},
 		"a cancellation frees the use once": {single, history.Broken, []history.Operation{
-			hold(1, 2, "", "1", held), order(3, 4, "1", ordered), cancel(5, 6, "1", cancelled), cancel(7, 8, "1", cancelled),
+			hold(1, 2, "", "1", held), order(3, 4, "1", ordered), cancel(5, 6, cancelled), cancel(7, 8, cancelled),
 			redeem(9, 10, "", "", redeemed, "A"), redeem(11, 12, "", "", redeemed, "B"),
 		}},
 		"a cancellation that frees nothing": {single, history.Broken, []history.Operation{
-			hold(1, 2, "", "1", held), order(3, 4, "1", ordered), cancel(5, 6, "1", cancelled), redeem(7, 8, "", "", refused, ""), lapse(9, 10, "1"),
+			hold(1, 2, "", "1", held), order(3, 4, "1", ordered), cancel(5, 6, cancelled), redeem(7, 8, "", "", refused, ""), lapse(9, 10, "1"),
 		}},
 		"a lost cancellation may free the use": {single, history.Kept, []history.Operation{
-			hold(1, 2, "", "1", held), order(3, 4, "1", ordered), cancel(5, 0, "1", unknown), redeem(6, 7, "", "", redeemed, "A"),
+			hold(1, 2, "", "1", held), order(3, 4, "1", ordered), cancel(5, 0, unknown), redeem(6, 7, "", "", redeemed, "A"),
 		}},
 		"a cancelled order is not placed again": {single, history.Broken, []history.Operation{
-			hold(1, 2, "", "1", held), order(3, 4, "1", ordered), cancel(5, 6, "1", cancelled), order(7, 8, "1", ordered),
+			hold(1, 2, "", "1", held), order(3, 4, "1", ordered), cancel(5, 6, cancelled), order(7, 8, "1", ordered),
 		}},
-		"only an order is cancelled": {single, history.Broken, []history.Operation{hold(1, 2, "", "1", held), cancel(3, 4, "1", cancelled)}},
+		"only an order is cancelled": {single, history.Broken, []history.Operation{hold(1, 2, "", "1", held), cancel(3, 4, cancelled)}},
 		"an order can be cancelled": {single, history.Broken, []history.Operation{
-			hold(1, 2, "", "1", held), order(3, 4, "1", ordered), cancel(5, 6, "1", notOrdered),
+			hold(1, 2, "", "1", held), order(3, 4, "1", ordered), cancel(5, 6, notOrdered),
 		}},
 
 		"an undo frees the use": {single, history.Kept, []history.Operation{
-			redeem(1, 2, "alder", "1", redeemed, "A"), undo(3, 4, "A", undone), redeem(5, 6, "birch", "", redeemed, "B"),
-			redeem(7, 8, "alder", "1", undone, ""), undo(9, 10, "A", undone), list(11, 12, history.Redemption{ID: "B", Nick: "birch"}),
+			redeem(1, 2, "alder", "1", redeemed, "A"), undo(3, 4, undone), redeem(5, 6, "birch", "", redeemed, "B"),
+			redeem(7, 8, "alder", "1", undone, ""), undo(9, 10, undone), list(11, 12, history.Redemption{ID: "B", Nick: "birch"}),
 		}},
 		"an undo frees the use once": {two, history.Broken, []history.Operation{
-			redeem(1, 2, "", "", redeemed, "A"), redeem(3, 4, "", "", redeemed, "B"), undo(5, 6, "A", undone), undo(7, 8, "A", undone),
+			redeem(1, 2, "", "", redeemed, "A"), redeem(3, 4, "", "", redeemed, "B"), undo(5, 6, undone), undo(7, 8, undone),
 			redeem(9, 10, "", "", redeemed, "C"), redeem(11, 12, "", "", redeemed, "D"),
 		}},
 		"an undo that frees nothing": {single, history.Broken, []history.Operation{
-			redeem(1, 2, "", "", redeemed, "A"), undo(3, 4, "A", undone), hold(5, 6, "", "1", refused),
+			redeem(1, 2, "", "", redeemed, "A"), undo(3, 4, undone), hold(5, 6, "", "1", refused),
 		}},
 		"an undo frees the use of its nick": {oncePerNick, history.Broken, []history.Operation{
-			redeem(1, 2, "alder", "", redeemed, "A"), undo(3, 4, "A", undone), redeem(5, 6, "alder", "", refused, ""),
+			redeem(1, 2, "alder", "", redeemed, "A"), undo(3, 4, undone), redeem(5, 6, "alder", "", refused, ""),
 		}},
 		"a lost undo may free the use": {single, history.Kept, []history.Operation{
-			redeem(1, 2, "", "", redeemed, "A"), undo(3, 0, "A", unknown), check(4, 5, "", refused), redeem(6, 7, "", "", redeemed, "B"),
+			redeem(1, 2, "", "", redeemed, "A"), undo(3, 0, unknown), check(4, 5, "", refused), redeem(6, 7, "", "", redeemed, "B"),
 		}},
 		"an undone redemption is not replayed": {single, history.Broken, []history.Operation{
-			redeem(1, 2, "", "1", redeemed, "A"), undo(3, 4, "A", undone), redeem(5, 6, "", "1", replayed, "A"),
+			redeem(1, 2, "", "1", redeemed, "A"), undo(3, 4, undone), redeem(5, 6, "", "1", replayed, "A"),
 		}},
 		"an undone redemption is not judged anew": {single, history.Broken, []history.Operation{
-			redeem(1, 2, "", "1", redeemed, "A"), undo(3, 4, "A", undone), redeem(5, 6, "", "1", redeemed, "B"),
+			redeem(1, 2, "", "1", redeemed, "A"), undo(3, 4, undone), redeem(5, 6, "", "1", redeemed, "B"),
 		}},
 		"an undone redemption is not refused": {single, history.Broken, []history.Operation{
-			redeem(1, 2, "", "1", redeemed, "A"), undo(3, 4, "A", undone), redeem(5, 6, "", "", redeemed, "B"), redeem(7, 8, "", "1", refused, ""),
+			redeem(1, 2, "", "1", redeemed, "A"), undo(3, 4, undone), redeem(5, 6, "", "", redeemed, "B"), redeem(7, 8, "", "1", refused, ""),
 		}},
 		"a redemption that was not undone is replayed": {single, history.Broken, []history.Operation{
 			redeem(1, 2, "", "1", redeemed, "A"), redeem(3, 4, "", "1", undone, ""),
 		}},
 		"an undone redemption is not listed among the others": {single, history.Broken, []history.Operation{
-			redeem(1, 2, "", "1", redeemed, "A"), undo(3, 4, "A", undone), list(5, 6, history.Redemption{ID: "A"}),
+			redeem(1, 2, "", "1", redeemed, "A"), undo(3, 4, undone), list(5, 6, history.Redemption{ID: "A"}),
 		}},
 		"a redemption that was not undone is listed": {single, history.Broken, []history.Operation{
 			redeem(1, 2, "", "1", redeemed, "A"), list(3, 4),

@@ -122,7 +122,7 @@ func (h History) model() (porcupine.Model, []porcupine.Operation) {
 			m.lapses = append(m.lapses, o)
 		case AskHold, AskOrder, AskCancel:
 			m.keys.of(o.Key)
-		default:
+		case AskCheck, AskEdit, AskList, AskUndo: // they neither redeem nor concern a checkout
 		}
 	}
 	var operations []porcupine.Operation
@@ -192,12 +192,7 @@ func (m *modelled) staleAt(tick int64) []bool {
 func (m *modelled) event(place int, o Operation, judged judged, until int64) event {
 	low, high := m.maxUses.during(o.Called, until)
 	shared := m.Terms.MaxUses == 1 || m.Terms.MaxUsesPerNick != None
-	checkout := 0
-	switch o.Ask {
-	case AskHold, AskOrder, AskCancel, AskLapse:
-		checkout = m.keys.of(o.Key)
-	default:
-	}
+	checkout := m.keys[o.Key] // if the operation concerns one
 	switch o.Ask {
 	case AskRedeem:
 		return redeeming{judged, m.requests.of(o.request(place)), o.Key != "", o.Outcome, m.id(o.ID)}.happen
@@ -223,9 +218,9 @@ func (m *modelled) event(place int, o Operation, judged judged, until int64) eve
 			l.nicks, l.ids = append(l.nicks, m.nicks.of(redemption.Nick)), append(l.ids, m.id(redemption.ID))
 		}
 		return l.happen
-	default: // edits are in the timelines
-		return nil
+	case AskEdit: // in the timelines
 	}
+	return nil
 }
 
 // withoutEffect finds the operations that the checker does not need. The timelines hold the edits already. A denied request says

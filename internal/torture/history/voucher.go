@@ -83,28 +83,22 @@ type redeeming struct {
 
 func (r redeeming) happen(v voucher) []voucher {
 	has, undone := v.redeemed[r.request], v.undone[r.request]
-	switch r.outcome {
-	case Redeemed:
-		if has == none && r.gets(v) && !slices.Contains(v.redeemed, r.id) {
-			return []voucher{v.take(r, r.id)}
-		}
-	case Replayed: // the first replay shows the ID of a redemption whose response was lost
-		if r.keyed && has == unseen && !slices.Contains(v.redeemed, r.id) {
-			return []voucher{v.record(r, r.id)}
-		}
+	isNew := !slices.Contains(v.redeemed, r.id)
+	switch {
+	case r.outcome == Redeemed && has == none && r.gets(v) && isNew:
+		return []voucher{v.take(r, r.id)}
+	case r.outcome == Replayed && r.keyed && has == unseen && isNew: // shows the ID of a redemption whose response was lost
+		return []voucher{v.record(r, r.id)}
+	case r.outcome == Replayed:
 		return v.stays(r.keyed && has == r.id && !undone)
-	case Refused:
+	case r.outcome == Refused:
 		return v.stays(has == none && r.refuses(v))
-	case Undone:
+	case r.outcome == Undone:
 		return v.stays(undone)
-	case Unknown: // a request that is never applied is placed after the end of the history
-		if has == none && r.gets(v) {
-			return []voucher{v.take(r, unseen)}
-		}
-		return []voucher{v}
-	default: // outcomes of other operations; denied requests are left out
+	case r.outcome == Unknown && has == none && r.gets(v):
+		return []voucher{v.take(r, unseen)}
 	}
-	return nil
+	return v.stays(r.outcome == Unknown) // a request that is never applied is placed after the end of the history
 }
 
 func (v voucher) take(r redeeming, id redemption) voucher { return v.count(r.nick, 1).record(r, id) }
@@ -132,14 +126,10 @@ type checking struct {
 }
 
 func (c checking) happen(v voucher) []voucher {
-	switch c.outcome {
-	case Redeemable:
+	if c.outcome == Redeemable {
 		return v.stays(c.redeems(v) && (c.limitEdited || c.gets(v)))
-	case Refused:
-		return v.stays(c.refuses(v) || c.limitEdited)
-	default:
-		return nil
 	}
+	return v.stays(c.outcome == Refused && (c.refuses(v) || c.limitEdited))
 }
 
 // undoing is the undoing of a redemption.
