@@ -187,6 +187,10 @@ func readRoutine(t *testing.T, f *ast.FuncDecl, inPackage string, known map[stri
 			}
 		case *ast.CompositeLit:
 			r.accesses = append(r.accesses, accessesOf(t, n, known, write)...)
+		case *ast.KeyValueExpr:
+			if field, ok := n.Key.(*ast.Ident); ok { // such as Get, a field of a transaction's item
+				selected[field] = true
+			}
 		case *ast.SelectorExpr:
 			selected[n.Sel] = true
 			if on, ok := n.X.(*ast.Ident); ok && on.Name == "table" {

@@ -34,6 +34,10 @@ func (h *fakeHolds) Look(_ context.Context, request voucher.Request) (voucher.Vo
 	return h.v, h.uses, nil
 }
 
+func (h *fakeHolds) RecallSettled(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
+	return h.Recall(ctx, customer, token)
+}
+
 func (h *fakeHolds) HasFreeUse(context.Context, voucher.Request, voucher.Voucher) (bool, error) {
 	return h.free, nil
 }

@@ -72,8 +72,8 @@ type HoldStore interface {
 	// OpenHeld stores the checkout as Store.Open does, holds a use for it and releases the other checkout: all of that, or nothing. Errors:
 	// *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error it is unknown whether the checkout was stored.
 	OpenHeld(ctx context.Context, opening Opening) (Checkout, error)
-	// Recall is Store.Recall, but waits for a transaction in flight that stores the checkout.
-	Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
+	// RecallSettled is Store.Recall, but waits for a transaction in flight that stores the checkout.
+	RecallSettled(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
 }
 
 // ErrNotReplaceable means that the checkout to replace is unknown, or was ordered or released.
@@ -292,7 +292,7 @@ func (o Opener) recall(ctx context.Context, request Request, quoted Checkout, qu
 	}
 	recall := o.Store.Recall
 	if request.Code != "" || request.Replaces != "" {
-		recall = o.Holds.Recall
+		recall = o.Holds.RecallSettled
 	}
 	kept, err := recall(ctx, request.Customer, keyToken(request))
 	if errors.Is(err, ErrNotFound) || err == nil && kept.Status(request.At) == StatusExpired {

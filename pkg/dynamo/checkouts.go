@@ -77,3 +77,18 @@ func recall(
 	}
 	return table.DecodeCheckout(it), nil
 }
+
+// recallSettled is recall, but waits for a transaction in flight that writes the checkout.
+func recallSettled(
+	ctx context.Context, api table.TransactGetter, random func(n int64) int64, name string, customer catalog.CustomerID, token idempotency.Token,
+) (checkout.Checkout, error) {
+	it, err := table.GetSettled(ctx, api, random, name, table.CheckoutKey(customer, token))
+	switch {
+	case err != nil:
+		return checkout.Checkout{}, table.Outcome(err)
+	case len(it) == 0:
+		return checkout.Checkout{}, checkout.ErrNotFound
+	default:
+		return table.DecodeCheckout(it), nil
+	}
+}

@@ -84,33 +84,19 @@ func (s *HeldCheckouts) lookAgain(ctx context.Context, h *holding) (err error) {
 		return nil
 	}
 	// Only the checkout that is replaced has this hold. Somebody whose clock is ahead may have taken it over.
-	it, err := table.Get(ctx, s.api, s.table, table.HoldKey(h.Customer, h.Claim.Code, shared), nil)
-	if err == nil && len(it) == 0 {
+	key := table.HoldKey(h.Customer, h.Claim.Code, shared)
+	found, err := table.BatchGet(ctx, s.api, s.random, s.table, key)
+	if err == nil && found[key] == nil {
 		replaced := *h.Replaces
 		replaced.Hold, h.Replaces = nil, &replaced
 	}
 	return err
 }
 
-// Recall reads the checkout that is stored under a token, or returns checkout.ErrNotFound. It waits for a transaction in flight, whose hold
+// RecallSettled reads the checkout that is stored under a token, or returns checkout.ErrNotFound. It waits for a transaction in flight, whose hold
 // may be visible before its checkout.
-func (s *HeldCheckouts) Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
-	return s.recallSettled(ctx, s.tables.Checkouts, customer, token)
-}
-
-// recallSettled reads the checkout that is stored under a token, as it is after a transaction in flight.
-func (s *uses) recallSettled(
-	ctx context.Context, checkouts string, customer catalog.CustomerID, token idempotency.Token,
-) (checkout.Checkout, error) {
-	it, err := table.GetSettled(ctx, s.api, s.random, checkouts, table.CheckoutKey(customer, token))
-	switch {
-	case err != nil:
-		return checkout.Checkout{}, table.Outcome(err)
-	case len(it) == 0:
-		return checkout.Checkout{}, checkout.ErrNotFound
-	default:
-		return table.DecodeCheckout(it), nil
-	}
+func (s *HeldCheckouts) RecallSettled(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
+	return recallSettled(ctx, s.api, s.random, s.tables.Checkouts, customer, token)
 }
 
 // holding is a checkout that is being opened.

@@ -178,7 +178,7 @@ func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold vouc
 // withoutHold returns what became of a checkout whose hold is gone: the order that another request placed, or the checkout as it was
 // released. If somebody else took the use, the error is checkout.ErrExpired.
 func (s *Orders) withoutHold(ctx context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
-	now, err := s.recallSettled(ctx, s.checkouts, customer, c.ID.Token())
+	now, err := recallSettled(ctx, s.api, s.random, s.checkouts, customer, c.ID.Token())
 	if err == nil && now.ID == c.ID && now.Order == nil && !now.Released {
 		err = checkout.ErrExpired
 	}

@@ -66,7 +66,7 @@ func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoReques
 // refuseOrdered returns voucher.ErrRedemptionOfOrder if an order made the redemption. Their tokens are equal. It waits for an order in
 // flight, whose redemption may be visible before the order.
 func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.UndoRequest, found stored) error {
-	c, err := s.recallSettled(ctx, s.checkouts, request.Customer, found.token)
+	c, err := recallSettled(ctx, s.api, s.random, s.checkouts, request.Customer, found.token)
 	switch {
 	case errors.Is(err, checkout.ErrNotFound):
 		return nil

@@ -40,6 +40,8 @@ func budgets() []budget {
 		{showOrder, [][]string{shared, stored}, true, 1.2},
 		{fulfilOrder, [][]string{shared, stored}, true, 1.2},
 		{cancelOrder, [][]string{shared, stored}, true, 1.2},
+		{listRedemptions, [][]string{shared, stored}, true, 1.2},
+		{undoRedemption, [][]string{shared, stored}, true, 1.2},
 		{apiDocs, [][]string{shared, {"shopfront/api", "embed"}}, false, 1},
 		{removedPayment, [][]string{shared}, false, 1},
 	}

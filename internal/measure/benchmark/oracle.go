@@ -113,7 +113,9 @@ func kindsOfRefusedCodes() []*refusedCodes {
 		"redemption": &types.AttributeValueMemberS{Value: rand.Text()}, "token": &types.AttributeValueMemberS{Value: rand.Text()},
 		"redeemed": &types.AttributeValueMemberN{Value: "1795262400123"}, "redeemedBy": &types.AttributeValueMemberS{Value: "Rowan"},
 	}
-	full := map[string]types.AttributeValue{"full": &types.AttributeValueMemberBOOL{Value: true}}
+	full := map[string]types.AttributeValue{
+		"fullUntil": &types.AttributeValueMemberN{Value: "253402300799999"}, "fullVersion": &types.AttributeValueMemberN{Value: "1"},
+	}
 	yesterday, tomorrow := time.Now().AddDate(0, 0, -1), time.Now().AddDate(0, 0, 1)
 	hundred := voucher.Limit(100)
 	return []*refusedCodes{

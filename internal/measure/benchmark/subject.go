@@ -47,6 +47,8 @@ const (
 	showOrder          = "show-order"
 	fulfilOrder        = "fulfil-order"
 	cancelOrder        = "cancel-order"
+	listRedemptions    = "list-redemptions"
+	undoRedemption     = "undo-redemption"
 	removedPayment     = "removed-payment"
 	apiDocs            = "api-docs"
 	redeemVoucher      = "redeem-voucher" // the function of both kinds of redemptions
@@ -109,6 +111,9 @@ func subjects() []subject {
 			name: cancelOrder, sample: cancelOrder, prepare: (*store).orders, request: aboutOrder,
 			answers: `^{"statusCode":200,.*cancelled`, reference: referenceRedeem,
 		},
+		// These read all buckets of a code, which no reference does.
+		{name: listRedemptions, sample: listRedemptions, request: fromServer, answers: `^{"statusCode":200,.*redemptions`},
+		{name: undoRedemption, sample: undoRedemption, request: fromServer, answers: `^{"statusCode":404,.*redemption-not-found`},
 		{name: removedPayment, sample: removedPayment, request: asIs, answers: `^{"statusCode":410,.*urn:problem:shopfront:gone`},
 		{name: apiDocs, sample: apiDocs, request: asIs, answers: `^{"statusCode":200,`},
 	}
