@@ -165,15 +165,7 @@ func typeName(expression ast.Expr) string {
 
 func readRoutine(t *testing.T, f *ast.FuncDecl, inPackage string, known map[string]bool) routine {
 	t.Helper()
-	receiver, r := "", routine{}
-	if f.Recv != nil && len(f.Recv.List[0].Names) > 0 {
-		receiver = f.Recv.List[0].Names[0].Name
-	}
-	for _, field := range f.Type.Params.List {
-		for _, name := range field.Names {
-			r.parameters = append(r.parameters, name.Name)
-		}
-	}
+	receiver, r := receiverOf(f), routine{parameters: parametersOf(f)}
 	if f.Body == nil {
 		return r
 	}
@@ -205,6 +197,22 @@ func readRoutine(t *testing.T, f *ast.FuncDecl, inPackage string, known map[stri
 		}
 	}
 	return r
+}
+
+func receiverOf(f *ast.FuncDecl) string {
+	if f.Recv == nil || len(f.Recv.List[0].Names) == 0 {
+		return ""
+	}
+	return f.Recv.List[0].Names[0].Name
+}
+
+func parametersOf(f *ast.FuncDecl) (names []string) {
+	for _, field := range f.Type.Params.List {
+		for _, name := range field.Names {
+			names = append(names, name.Name)
+		}
+	}
+	return names
 }
 
 // written returns an expression that may be a table as access has it.

@@ -73,8 +73,6 @@ type fair struct {
 	inFlight map[*asking]bool
 	redeemed map[string]bool // IDs of redemptions that a response showed
 	opened   []checkout.Checkout
-	ordered  map[checkout.ID]bool
-	passedOn int
 }
 
 // asking is a request in flight for a use.
@@ -102,7 +100,7 @@ func newFair(s *simulation, terms voucher.Terms) *fair {
 		redeemer: voucher.Redeemer{Store: dynamo.NewRedemptions(s.dynamodb, simulatedVouchers, s.random.Int64N), Random: s.random},
 		undoer:   voucher.Undoer{Store: dynamo.NewRedemptionRecords(s.dynamodb, tables, s.random.Int64N)},
 		vouchers: backoffice.NewVouchers(s.dynamodb, simulatedVouchers, s.random.Int64N),
-		holds:    map[string]voucher.Hold{}, inFlight: map[*asking]bool{}, redeemed: map[string]bool{}, ordered: map[checkout.ID]bool{},
+		holds:    map[string]voucher.Hold{}, inFlight: map[*asking]bool{}, redeemed: map[string]bool{},
 	}
 	if err := backoffice.NewVouchers(s.setup, simulatedVouchers, s.random.Int64N).Create(s.t.Context(), emberforge, v); err != nil {
 		s.t.Fatal(err)
@@ -182,7 +180,7 @@ func (f *fair) redeem(ctx context.Context, request voucher.Request) {
 	if err != nil {
 		return
 	}
-	f.redeemed[redemption.ID] = true
+	f.alone(func() { f.redeemed[redemption.ID] = true })
 	for range f.random.Int64N(3) {
 		f.request(ctx, "undo "+redemption.ID, func(ctx context.Context) {
 			f.undo(ctx, redemption.ID, request.Nick)
@@ -209,9 +207,11 @@ func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
 		Customer: emberforge, Product: "coins", Variant: "500", Code: request.Code, Nick: request.Nick, At: request.At, Key: request.Key,
 		Amount: 1 + f.random.Int64N(2),
 	}
-	if len(f.opened) > 0 && f.random.Int64N(4) == 0 {
-		wanted.Replaces = f.opened[f.random.Int64N(int64(len(f.opened)))].ID
-	}
+	f.alone(func() {
+		if len(f.opened) > 0 && f.random.Int64N(4) == 0 {
+			wanted.Replaces = f.opened[f.random.Int64N(int64(len(f.opened)))].ID
+		}
+	})
 	limited, cancel := inTime(ctx)
 	a := f.begin(request, true)
 	c, _, err := f.opener.Open(limited, wanted)
@@ -223,7 +223,7 @@ func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
 	if c.Discount.Minor != c.Subtotal.Minor/5 || c.Hold == nil {
 		f.t.Errorf("checked out %+v", c)
 	}
-	f.opened = append(f.opened, c)
+	f.alone(func() { f.opened = append(f.opened, c) })
 	switch f.random.Int64N(4) {
 	case 0: // never paid
 		return
@@ -254,11 +254,12 @@ func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 	ordered, _, err := f.orders.Place(limited, emberforge, c.ID, checkout.Payment{Provider: "stripe", Reference: "pi_" + string(c.ID[:8])}, f.clock())
 	if err != nil {
 		if errors.Is(err, checkout.ErrExpired) {
-			f.passedOn++
-			stored := table.DecodeCheckout(f.setup.item(simulatedCheckouts, table.CheckoutKey(emberforge, c.ID.Token())))
-			if _, isHeld := f.holds[c.Hold.ID]; isHeld && !f.edited && stored.ID == c.ID { // else its key made another one
-				f.t.Errorf("order of %s: expired, but its hold %s is stored", c.ID, c.Hold.ID)
-			}
+			f.alone(func() {
+				stored := table.DecodeCheckout(f.setup.item(simulatedCheckouts, table.CheckoutKey(emberforge, c.ID.Token())))
+				if _, isHeld := f.holds[c.Hold.ID]; isHeld && !f.edited && stored.ID == c.ID { // else its key made another one
+					f.t.Errorf("order of %s: expired, but its hold %s is stored", c.ID, c.Hold.ID)
+				}
+			})
 		}
 		f.want(err, "order", []error{checkout.ErrExpired, checkout.ErrReleased, checkout.ErrOrderCancelled})
 		return
@@ -266,7 +267,6 @@ func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 	if ordered.Order == nil || ordered.Total != c.Total {
 		f.t.Errorf("ordered %+v", ordered)
 	}
-	f.ordered[c.ID] = true
 	for range f.random.Int64N(3) {
 		f.request(ctx, "cancel "+string(c.ID[:8]), func(ctx context.Context) {
 			ctx, cancel := inTime(ctx)
@@ -280,7 +280,7 @@ func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 func (f *fair) edit(ctx context.Context) {
 	ctx, cancel := inTime(ctx)
 	defer cancel()
-	f.edited = true
+	f.alone(func() { f.edited = true })
 	var edit voucher.Edit
 	switch {
 	case f.v.Limited() && (f.v.MaxUsesPerNick == voucher.NoLimit || f.random.Int64N(2) == 0):
@@ -306,19 +306,25 @@ func (f *fair) want(err error, what string, may []error) {
 
 func (f *fair) begin(request voucher.Request, mayShare bool) *asking {
 	a := &asking{request: request, mayShare: mayShare}
-	f.inFlight[a] = true
-	f.look(f.setup, a)
+	f.alone(func() {
+		f.inFlight[a] = true
+		f.look(f.setup, a)
+	})
 	return a
 }
 
 // end checks that a refused request saw a moment at which the refusal was right.
 func (f *fair) end(a *asking, what string, err error) {
-	delete(f.inFlight, a)
+	var edited bool
+	f.alone(func() {
+		delete(f.inFlight, a)
+		edited = f.edited
+	})
 	reason, isRefused := voucher.IsRefusal(err)
 	if !isRefused {
 		f.want(err, what, []error{voucher.ErrUndone, checkout.ErrKeyInUse, checkout.ErrNotReplaceable})
 	}
-	if f.edited || f.faults.halves > 0 || f.faults.torn > 0 {
+	if edited || f.faults.halves > 0 || f.faults.torn > 0 {
 		return
 	}
 	switch {
@@ -424,14 +430,16 @@ func (f *fair) readRecords(b books, it table.Item, hash string) {
 
 // check checks what holds after every write.
 func (f *fair) check(stored *simulatedDynamoDB) {
-	b := f.read(stored)
-	f.checkUses(b)
-	f.checkNicks(b)
-	f.checkLostHolds(b)
-	f.checkOrders(stored, b)
-	for a := range f.inFlight {
-		f.look(stored, a)
-	}
+	f.alone(func() {
+		b := f.read(stored)
+		f.checkUses(b)
+		f.checkNicks(b)
+		f.checkLostHolds(b)
+		f.checkOrders(stored, b)
+		for a := range f.inFlight {
+			f.look(stored, a)
+		}
+	})
 }
 
 func (f *fair) checkUses(b books) {
@@ -581,8 +589,9 @@ func TestOpenHeld_SourceRacesAndFaults_HasAtMost20LiveHolds(t *testing.T) {
 			simulate(t, 100, func(s *simulation) {
 				s.faults = faults
 				f := newFair(s, voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 4})
-				opener := f.opener
 				open := func(ctx context.Context, client *simulatedDynamoDB, key string) error {
+					opener := f.opener
+					opener.Store = dynamo.NewCheckouts(client, simulatedCheckouts)
 					tables := dynamo.Tables{Checkouts: simulatedCheckouts, Vouchers: simulatedVouchers, Refusals: simulatedRefusals}
 					opener.Holds = dynamo.NewHeldCheckouts(client, tables, s.random.Int64N)
 					_, _, err := opener.Open(ctx, checkout.Request{
@@ -590,13 +599,11 @@ func TestOpenHeld_SourceRacesAndFaults_HasAtMost20LiveHolds(t *testing.T) {
 					})
 					return err
 				}
-				opener.Store = dynamo.NewCheckouts(s.setup, simulatedCheckouts)
 				for range 14 {
 					if err := open(t.Context(), s.setup, ""); err != nil {
 						s.t.Fatal(err)
 					}
 				}
-				opener.Store = dynamo.NewCheckouts(s.dynamodb, simulatedCheckouts)
 				s.afterCommit = func(stored *simulatedDynamoDB) {
 					listed := len(strings.Fields(stored.item(simulatedRefusals, table.SourceHoldsKey(emberforge, "203.0.113.7")).Str(table.AttrLapses)))
 					if holds := len(f.read(stored).holds); holds != listed || holds > checkout.MaxHoldsPerSource {

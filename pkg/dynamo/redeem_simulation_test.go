@@ -40,7 +40,7 @@ func TestRedeem_ConcurrentRequestsAndFaults_TakeEveryUseOnce(t *testing.T) {
 	t.Parallel()
 	for what, faults := range map[string]faults{"reliable": {}, "every fault": everyFault(0.05)} {
 		t.Run(what, func(t *testing.T) {
-			simulate(t, 300, func(s *simulation) {
+			simulate(t, 100, func(s *simulation) {
 				s.faults = faults
 				raceForFiveUses(s)
 			})
@@ -76,6 +76,8 @@ func raceForFiveUses(s *simulation) {
 			r := request(s.t, "SUMMER20", "Alder", key)
 			r.At = s.now()
 			redemption, _, err := redeemer.Redeem(ctx, r)
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			before, repeated := redeemed[key]
 			_, unavailable := errors.AsType[*dynamo.UnavailableError](err)
 			reason, _ := voucher.IsRefusal(err)

@@ -107,6 +107,14 @@ func newSimulation(t testing.TB, seed uint64) *simulation {
 	return s
 }
 
+// alone runs f while no other request runs it, and after everything that happened before. Code of tests that shares variables or reads the
+// store between its own steps needs it: for the race detector, a timer that ends says nothing about what others did meanwhile.
+func (s *simulation) alone(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
 // now returns the time of the simulation. It begins at noon, in whole milliseconds, and moves between steps only.
 func (s *simulation) now() time.Time {
 	return noon().Add(time.Since(s.began)).Truncate(time.Millisecond)
