@@ -70,6 +70,7 @@ func simulate(t *testing.T, seeds int, trial func(*simulation)) {
 	if wanted, err := strconv.Atoi(os.Getenv("SIMULATION_SEEDS")); err == nil {
 		seeds = wanted
 	}
+	seeds = (seeds + seedsShare - 1) / seedsShare
 	var traced sync.Once
 	for seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {

@@ -1,0 +1,6 @@
+//go:build race
+
+package dynamo_test
+
+// seedsShare divides the number of a simulation's trials, which take ten times as long under the race detector.
+const seedsShare = 4
