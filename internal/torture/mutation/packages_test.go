@@ -181,7 +181,7 @@ func ofOrders() []tested {
 			change{{serverGo, `err := access.ErrUnauthorized`, `var err error`}},
 		},
 		{
-			"shows a checkout's data to strangers", "./pkg/httpapi", "TestShowCheckout_Data_IsForTheServerOnly",
+			"shows a checkout's data to strangers", "./pkg/httpapi", "TestShowCheckout_DataAndNick_AreForTheServerOnly",
 			change{{shownGo, `if !c.caller.IsServer() {`, `if !c.caller.IsServer() && false {`}},
 		},
 	}
