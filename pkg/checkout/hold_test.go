@@ -288,16 +288,17 @@ func TestShared(t *testing.T) {
 	} {
 		v := summer20(t, test.terms)
 		v.Held = test.held
-		opening := checkout.Opening{Claim: voucher.Claim{Request: voucher.Request{Nick: test.nick, At: noon}}}
+		opening := checkout.Opening{Voucher: v, Uses: voucher.NickUses{Holds: test.byNick}, Claim: voucher.Claim{Request: voucher.Request{Nick: test.nick, At: noon}}}
 		if test.replaced != nil {
 			opening.Replaces = &checkout.Checkout{Code: v.Written, Hold: test.replaced}
 		}
-		if got, found := opening.Shared(v, voucher.NickUses{Holds: test.byNick}); got.ID != test.want || found != (test.want != "") {
+		if got, found := opening.Shared(); got.ID != test.want || found != (test.want != "") {
 			t.Errorf("%s: %+v, %t; want %q", test.what, got, found, test.want)
 		}
 		if test.replaced != nil && test.held == nil {
 			opening.Replaces.Code = "WINTER20"
-			if got, found := opening.Shared(v, voucher.NickUses{}); found {
+			opening.Uses = voucher.NickUses{}
+			if got, found := opening.Shared(); found {
 				t.Errorf("%s: shares %+v of another code", test.what, got)
 			}
 		}

@@ -67,8 +67,7 @@ type Opening struct {
 type HoldStore interface {
 	// Look returns the voucher and what the request's nick has of it. An unknown code is a *voucher.RefusalError.
 	Look(ctx context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error)
-	// HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request.
-	HasFreeUse(ctx context.Context, request voucher.Request, v voucher.Voucher) (bool, error)
+	voucher.FreeUses
 	// OpenHeld stores the checkout as Store.Open does, holds a use for it and releases the other checkout: all of that, or nothing. Errors:
 	// *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error it is unknown whether the checkout was stored.
 	OpenHeld(ctx context.Context, opening Opening) (Checkout, error)
@@ -122,35 +121,15 @@ func (o Opener) Quote(ctx context.Context, request Request) (checkout Checkout, 
 
 // refuseQuote returns a *voucher.RefusalError if no use could be held now.
 func (o Opener) refuseQuote(ctx context.Context, opening Opening) error {
-	v, at := opening.Voucher, opening.Claim.At
-	if opening.sharesHold() {
+	if _, shares := opening.Shared(); shares {
 		return nil
 	}
-	if err := v.Refuse(opening.Claim.Request); err != nil {
-		return err
-	}
-	if err := v.RefuseNick(opening.Uses, at); err != nil || !v.Limited() {
-		return err
-	}
-	if v.Over == 0 && len(opening.Uses.Lapsed(at)) > 0 { // the new hold takes the place of a lapsed one
-		return nil
-	}
-	free, err := o.Holds.HasFreeUse(ctx, opening.Claim.Request, v)
-	if err == nil && !free {
-		return &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
-	}
-	return err
-}
-
-// sharesHold reports whether the nick, or the checkout that is replaced, has a live hold of the code.
-func (o Opening) sharesHold() bool {
-	_, found := o.Shared(o.Voucher, o.Uses)
-	return found
+	return voucher.RefuseNow(ctx, o.Holds, opening.Claim.Request, opening.Voucher, opening.Uses)
 }
 
 // Shared returns the live hold that the new checkout can share: that of the checkout that it replaces, or the nick's.
-func (o Opening) Shared(v voucher.Voucher, uses voucher.NickUses) (voucher.Hold, bool) {
-	at, nick := o.Claim.At, o.Claim.Nick
+func (o Opening) Shared() (voucher.Hold, bool) {
+	v, at, nick := o.Voucher, o.Claim.At, o.Claim.Nick
 	replaced := voucher.Hold{}
 	if o.Replaces != nil && o.Replaces.Hold != nil && o.Replaces.Code == v.Written {
 		replaced = *o.Replaces.Hold
@@ -163,12 +142,10 @@ func (o Opening) Shared(v voucher.Voucher, uses voucher.NickUses) (voucher.Hold,
 			return *held, true
 		}
 	case kind.IsByNick():
-		for _, hold := range uses.Holds {
-			if hold.ID == replaced.ID && !hold.HasLapsed(at) {
-				return hold, true
-			}
+		if hold, found := o.Uses.Hold(replaced.ID); found && !hold.HasLapsed(at) {
+			return hold, true
 		}
-		return uses.Live(at)
+		return o.Uses.Live(at)
 	case kind == voucher.HoldCounted && replaced.ID != "" && !replaced.HasLapsed(at):
 		return replaced, true
 	}
@@ -194,7 +171,7 @@ func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
 	notReplaceable := o.findReplaced(ctx, request, &opening)
 	if request.Code != "" && (notReplaceable == nil || errors.Is(notReplaceable, ErrNotReplaceable)) {
 		judge := opening.Voucher.Refuse
-		if opening.sharesHold() {
+		if _, shares := opening.Shared(); shares {
 			judge = opening.Voucher.RefuseShare
 		}
 		if err := judge(opening.Claim.Request); err != nil { // first: another error would tell which codes exist

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/idempotency"
@@ -21,7 +19,7 @@ const LateOrders = 7 * 24 * time.Hour
 const (
 	MaxProviderLength  = 32  // characters
 	MaxReferenceLength = 255 // characters
-	MaxReasonBytes     = 400
+	MaxReasonBytes     = voucher.MaxUndoReasonBytes
 )
 
 // Errors of orders. After each of them nothing was changed.
@@ -90,15 +88,11 @@ func ParseReason(text string) (string, error) {
 	if strings.TrimSpace(text) == "" {
 		return "", &MemberError{"/reason", "is required"}
 	}
-	if len(text) > MaxReasonBytes || !utf8.ValidString(text) {
-		return "", &MemberError{"/reason", fmt.Sprintf("must have at most %d bytes of UTF-8", MaxReasonBytes)}
+	_, err := voucher.ParseUndoReason(text)
+	if field, is := errors.AsType[*voucher.FieldError](err); is {
+		return "", &MemberError{"/reason", field.Err.Error()}
 	}
-	for _, r := range text {
-		if unicode.IsControl(r) {
-			return "", &MemberError{"/reason", "must have no control characters"}
-		}
-	}
-	return text, nil
+	return text, err
 }
 
 // OrderStatus is the state of an order.

@@ -79,7 +79,7 @@ func (s *HeldCheckouts) lookAgain(ctx context.Context, h *holding) (err error) {
 	if h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request); err != nil {
 		return err
 	}
-	shared, canShare := h.Shared(h.Voucher, h.Uses)
+	shared, canShare := h.Shared()
 	if !canShare || shared.Kind != voucher.HoldCounted {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (h *holding) keep(old table.Item) error {
 // hold decides which use the checkout holds, and returns the actions that take it. It shares the hold of the checkout that is replaced,
 // or a hold of the nick if the nick can get no other use.
 func (s *HeldCheckouts) hold(ctx context.Context, h *holding, free *freeUse) ([]action, error) {
-	shared, canShare := h.Shared(h.Voucher, h.Uses)
+	shared, canShare := h.Shared()
 	if canShare && h.Replaces != nil && h.Replaces.Hold != nil && h.Replaces.Hold.ID == shared.ID {
 		return s.share(ctx, h, shared)
 	}
@@ -151,7 +151,7 @@ func (s *HeldCheckouts) hold(ctx context.Context, h *holding, free *freeUse) ([]
 		if h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request); err != nil {
 			return nil, err
 		}
-		shared, canShare = h.Shared(h.Voucher, h.Uses)
+		shared, canShare = h.Shared()
 	}
 	if !canShare {
 		return nil, refusal

@@ -100,10 +100,8 @@ func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold v
 		if err != nil {
 			return err
 		}
-		for _, now := range uses.Holds {
-			if now.ID == hold.ID && !now.HasLapsed(request.At) { // a newer checkout that shares the hold made it last longer
-				return nil
-			}
+		if now, found := uses.Hold(hold.ID); found && !now.HasLapsed(request.At) { // a newer checkout that shares the hold made it last longer
+			return nil
 		}
 		isOver = isOver || uses.Taken > int(v.MaxUsesPerNick)
 	}
@@ -166,10 +164,8 @@ func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold vouc
 		if err != nil {
 			return hold, err
 		}
-		for _, now := range uses.Holds {
-			if now.ID == hold.ID {
-				return now, nil
-			}
+		if now, found := uses.Hold(hold.ID); found {
+			return now, nil
 		}
 	}
 	return hold, checkout.ErrExpired

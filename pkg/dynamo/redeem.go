@@ -289,11 +289,10 @@ func (r *recording) actions(name string, free *freeUse) []action {
 		return []action{updating(name, call, r.judge)}
 	}
 	countForNick(call, r.v, r.uses, r.claim.Request, free)
+	call.RequireCount(table.AttrUndone, int64(r.uses.Undone))
 	if r.uses.Undone == 0 {
-		call.RequireEqual(table.AttrUndone, nil)
 		return []action{updating(name, call, r.judge)}
 	}
-	call.RequireEqual(table.AttrUndone, table.Num(r.uses.Undone))
 	undone := table.RedemptionKey(r.claim.Customer, r.claim.Code, r.claim.Token)
 	return []action{updating(name, call, r.judge), requiringAbsent(name, undone, alreadyUndone)}
 }

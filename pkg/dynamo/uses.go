@@ -191,7 +191,9 @@ func earliest(a, b time.Time) time.Time {
 
 // lapsed returns one of a counter's lapsed holds, or when the next one lapses.
 func (s *uses) lapsed(ctx context.Context, request voucher.Request, v voucher.Voucher, counter int) (*freeUse, time.Time, error) {
-	out, err := s.api.Query(ctx, holdsQuery(s.table, request, v, counter))
+	query := table.HoldsQuery(s.table, request.Customer, v.Code, counter)
+	query.Limit = aws.Int32(holdPage)
+	out, err := s.api.Query(ctx, query)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -214,18 +216,6 @@ func (s *uses) lapsed(ctx context.Context, request voucher.Request, v voucher.Vo
 	return &lapsed[s.random(int64(len(lapsed)))], time.Time{}, nil
 }
 
-// holdsQuery asks for the holds of a counter that lapse first.
-func holdsQuery(name string, request voucher.Request, v voucher.Voucher, counter int) *dynamodb.QueryInput {
-	return &dynamodb.QueryInput{
-		TableName: aws.String(name), ConsistentRead: aws.Bool(true), Limit: aws.Int32(holdPage),
-		KeyConditionExpression: aws.String(table.PartitionKey + " = :bucket AND begins_with(" + table.SortKey + ", :holds)"),
-		ExpressionAttributeValues: table.Item{
-			":bucket": table.Str(table.CounterKey(request.Customer, v.Code, counter).Partition),
-			":holds":  table.Str(table.HoldsOf(v.Code, counter)),
-		},
-	}
-}
-
 // markFull marks a voucher as full until a time, unless it was edited, or a use came back, since it was read. Then it returns
 // errLookAgain.
 func (s *uses) markFull(ctx context.Context, request voucher.Request, v voucher.Voucher, until time.Time) error {
@@ -243,17 +233,8 @@ func (s *uses) markFull(ctx context.Context, request voucher.Request, v voucher.
 func asRead(request voucher.Request, v voucher.Voucher) *table.Update {
 	call := &table.Update{Key: table.VoucherKey(request.Customer, v.Code)}
 	call.RequireEqual(table.AttrVersion, table.Num(v.Version))
-	requireReturns(call, v)
+	call.RequireCount(table.AttrReturns, v.Returns)
 	return call
-}
-
-// requireReturns adds the condition that no use came back since a voucher was read.
-func requireReturns(call *table.Update, v voucher.Voucher) {
-	if v.Returns == 0 {
-		call.RequireEqual(table.AttrReturns, nil)
-	} else {
-		call.RequireEqual(table.AttrReturns, table.Num(v.Returns))
-	}
 }
 
 // storeOver stores by how much the uses taken exceed a limit that shopctl lowered before vouchers stored AttrOver. Then it returns
@@ -338,32 +319,34 @@ func (s *uses) usedCounter(ctx context.Context, request voucher.Request, v vouch
 // HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request. While Over uses are taken above
 // a lowered limit, as many lapsed holds are dropped before one is free.
 func (s *uses) HasFreeUse(ctx context.Context, request voucher.Request, v voucher.Voucher) (bool, error) {
+	for attempt := 0; ; attempt++ {
+		free, err := s.hasFreeUse(ctx, request, v)
+		if !errors.Is(err, errLookAgain) {
+			return free, table.Outcome(err)
+		}
+		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
+			return false, table.Outcome(err)
+		}
+		if v, _, err = s.Look(ctx, request); err != nil {
+			return false, err
+		}
+	}
+}
+
+func (s *uses) hasFreeUse(ctx context.Context, request voucher.Request, v voucher.Voucher) (bool, error) {
 	if v.Over > 0 {
 		lapsed, err := s.countLapsed(ctx, request, v)
-		return lapsed > v.Over, table.Outcome(err)
+		return lapsed > v.Over, err
 	}
 	free, _, err := s.look(ctx, request, v)
-	for attempt := 0; errors.Is(err, errLookAgain); attempt++ {
-		if err = table.Wait(ctx, table.Backoff(attempt, s.random)); err == nil {
-			v, _, err = s.Look(ctx, request)
-		}
-		if err == nil && v.Over > 0 {
-			return s.HasFreeUse(ctx, request, v)
-		}
-		if err == nil {
-			free, _, err = s.look(ctx, request, v)
-		}
-	}
-	return free != nil, table.Outcome(err)
+	return free != nil, err
 }
 
 // countLapsed counts the lapsed holds of a voucher. It may stop once there are more than will be dropped.
 func (s *uses) countLapsed(ctx context.Context, request voucher.Request, v voucher.Voucher) (int, error) {
 	lapsed := 0
 	for counter := 0; counter < v.Counters && lapsed <= v.Over; counter++ {
-		query := holdsQuery(s.table, request, v, counter)
-		query.Limit = nil
-		out, err := s.api.Query(ctx, query)
+		out, err := s.api.Query(ctx, table.HoldsQuery(s.table, request.Customer, v.Code, counter))
 		if err != nil {
 			return 0, err
 		}

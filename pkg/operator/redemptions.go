@@ -26,14 +26,7 @@ type RedemptionFilter struct {
 }
 
 func (f RedemptionFilter) picks(r voucher.Redemption) bool {
-	if r.At.Before(f.From) || !f.Until.IsZero() && !r.At.Before(f.Until) {
-		return false
-	}
-	if f.Nick == (voucher.Nick{}) {
-		return true
-	}
-	nick, err := voucher.ParseNick(r.Nick) // it was parsed before it was stored
-	return err == nil && nick.Compared == f.Nick.Compared
+	return voucher.RedemptionFilter{Nick: f.Nick, From: f.From, Until: f.Until}.Selects(r)
 }
 
 // Redemptions lists redemptions, oldest first, undone ones included. It returns a *voucher.RefusalError if the filter's code is unknown,

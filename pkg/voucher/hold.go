@@ -86,6 +86,16 @@ func (u NickUses) Lapsed(at time.Time) []Hold {
 	return lapsed
 }
 
+// Hold returns the nick's hold with an ID, live or lapsed, if there is one.
+func (u NickUses) Hold(id string) (hold Hold, found bool) {
+	for _, hold := range u.Holds {
+		if hold.ID == id {
+			return hold, true
+		}
+	}
+	return Hold{}, false
+}
+
 // Live returns the live hold of the nick that lapses last, if there is one.
 func (u NickUses) Live(at time.Time) (live Hold, found bool) {
 	for _, hold := range u.Holds {

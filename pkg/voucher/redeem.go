@@ -42,8 +42,7 @@ type Store interface {
 	Redeem(ctx context.Context, claim Claim) (Redemption, error)
 	// Look returns the voucher and what the request's nick has of it. An unknown code is a *RefusalError.
 	Look(ctx context.Context, request Request) (Voucher, NickUses, error)
-	// HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request.
-	HasFreeUse(ctx context.Context, request Request, v Voucher) (bool, error)
+	FreeUses
 }
 
 // Redeemer redeems and checks vouchers for a storefront.
@@ -79,24 +78,35 @@ func (r Redeemer) Check(ctx context.Context, request Request) (Voucher, error) {
 	if err != nil {
 		return Voucher{}, err
 	}
-	if err := v.Refuse(request); err != nil {
+	if err := RefuseNow(ctx, r.Store, request, v, uses); err != nil {
 		return Voucher{}, err
-	}
-	if err := v.RefuseNick(uses, request.At); err != nil {
-		return Voucher{}, err
-	}
-	// If the nick itself has a lapsed hold, the redemption takes that use.
-	if !v.Limited() || v.Over == 0 && len(uses.Lapsed(request.At)) > 0 {
-		return v, nil
-	}
-	free, err := r.Store.HasFreeUse(ctx, request, v)
-	if err != nil {
-		return Voucher{}, err
-	}
-	if !free {
-		return Voucher{}, &RefusalError{ReasonUsedUp}
 	}
 	return v, nil
+}
+
+// FreeUses finds free uses of vouchers with a limit above one.
+type FreeUses interface {
+	// HasFreeUse reports whether a use is free at the time of the request.
+	HasFreeUse(ctx context.Context, request Request, v Voucher) (bool, error)
+}
+
+// RefuseNow returns a *RefusalError if no use of a voucher could be taken for the request now. v and uses were just read.
+func RefuseNow(ctx context.Context, store FreeUses, request Request, v Voucher, uses NickUses) error {
+	if err := v.Refuse(request); err != nil {
+		return err
+	}
+	if err := v.RefuseNick(uses, request.At); err != nil {
+		return err
+	}
+	// If the nick itself has a lapsed hold, the request takes over that use.
+	if !v.Limited() || v.Over == 0 && len(uses.Lapsed(request.At)) > 0 {
+		return nil
+	}
+	free, err := store.HasFreeUse(ctx, request, v)
+	if err == nil && !free {
+		err = &RefusalError{ReasonUsedUp}
+	}
+	return err
 }
 
 // FieldError says which field of a request, or of an operator's input, is wrong and why.

@@ -81,9 +81,11 @@ type RedemptionFilter struct {
 
 // Selects reports whether the filter selects a redemption.
 func (f RedemptionFilter) Selects(r Redemption) bool {
+	if r.At.Before(f.From) || !f.Until.IsZero() && !r.At.Before(f.Until) {
+		return false
+	}
 	nick, err := ParseNick(r.Nick)
-	return err == nil && (f.Nick.Compared == "" || f.Nick.Compared == nick.Compared) &&
-		!r.At.Before(f.From) && (f.Until.IsZero() || r.At.Before(f.Until))
+	return f.Nick.Compared == "" || err == nil && f.Nick.Compared == nick.Compared
 }
 
 // Undoer undoes and lists redemptions for the shop's server.

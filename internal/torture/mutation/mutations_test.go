@@ -237,11 +237,11 @@ func mutations() []mutation {
 		// The version.
 		{
 			name: "marks a code as full although it was edited meanwhile", scene: raiseBeforeTheMark, by: []checker{byHistory},
-			removed: change{{usesGo, "call.RequireEqual(table.AttrVersion, table.Num(v.Version))\n\trequireReturns", `requireReturns`}}, given: heedingEveryMark(),
+			removed: change{{usesGo, "call.RequireEqual(table.AttrVersion, table.Num(v.Version))\n\tcall.RequireCount", `call.RequireCount`}}, given: heedingEveryMark(),
 		},
 		{
 			name: "refuses although the limit was edited meanwhile", scene: useMovesBetweenReads, by: []checker{byHistory},
-			removed: change{{usesGo, "call.RequireEqual(table.AttrVersion, table.Num(v.Version))\n\trequireReturns", `requireReturns`}},
+			removed: change{{usesGo, "call.RequireEqual(table.AttrVersion, table.Num(v.Version))\n\tcall.RequireCount", `call.RequireCount`}},
 			given:   drawingTheLast(),
 		},
 		{

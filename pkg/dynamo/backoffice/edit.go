@@ -169,11 +169,7 @@ func (s *Vouchers) moveLimit(
 		for _, name := range []string{table.AttrEditing, table.AttrFullUntil, table.AttrFullVersion} {
 			end.Remove(name)
 		}
-		var returns types.AttributeValue // missing: none came back yet
-		if marked.Returns > 0 {
-			returns = table.Num(marked.Returns)
-		}
-		end.RequireEqual(table.AttrReturns, returns)
+		end.RequireCount(table.AttrReturns, marked.Returns)
 		return end
 	})
 	return written.Voucher, true, err

@@ -8,7 +8,6 @@ package backoffice
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
@@ -188,7 +187,7 @@ func (s *Vouchers) countUses(ctx context.Context, customer catalog.CustomerID, v
 		if counter.Lapse.IsZero() { // it never had a hold
 			continue
 		}
-		for it, err := range items(ctx, s.api, s.holdsOf(customer, v.Code, counter.Number)) {
+		for it, err := range items(ctx, s.api, table.HoldsQuery(s.table, customer, v.Code, counter.Number)) {
 			if err != nil {
 				return err
 			}
@@ -200,14 +199,6 @@ func (s *Vouchers) countUses(ctx context.Context, customer catalog.CustomerID, v
 		}
 	}
 	return nil
-}
-
-// holdsOf asks for all holds of a counter.
-func (s *Vouchers) holdsOf(customer catalog.CustomerID, code voucher.Code, counter int) *dynamodb.QueryInput {
-	query := partition(s.table, table.CounterKey(customer, code, counter).Partition)
-	query.KeyConditionExpression = aws.String(table.PartitionKey + " = :partition AND begins_with(" + table.SortKey + ", :holds)")
-	query.ExpressionAttributeValues[":holds"] = table.Str(fmt.Sprintf("%s%s%02d#", code, table.HoldInfix, counter))
-	return query
 }
 
 // Uses counts the uses of a voucher at a time. Create it with NewUses.

@@ -106,12 +106,12 @@ func RedemptionKey(customer catalog.CustomerID, code voucher.Code, token idempot
 func HoldKey(customer catalog.CustomerID, code voucher.Code, hold voucher.Hold) Key {
 	return Key{
 		CounterKey(customer, code, hold.Counter).Partition,
-		fmt.Sprintf("%s%013d#%s", HoldsOf(code, hold.Counter), hold.Until.UnixMilli(), hold.ID),
+		fmt.Sprintf("%s%013d#%s", holdsOf(code, hold.Counter), hold.Until.UnixMilli(), hold.ID),
 	}
 }
 
-// HoldsOf returns the prefix of the sort keys of a counter's holds.
-func HoldsOf(code voucher.Code, counter int) string {
+// holdsOf returns the prefix of the sort keys of a counter's holds.
+func holdsOf(code voucher.Code, counter int) string {
 	return fmt.Sprintf("%s%s%02d#", code, HoldInfix, counter)
 }
 

@@ -86,6 +86,17 @@ func BatchGet(ctx context.Context, api BatchGetter, random func(n int64) int64, 
 	}
 }
 
+// HoldsQuery asks for the holds of a counter, those that lapse first at the beginning.
+func HoldsQuery(table string, customer catalog.CustomerID, code voucher.Code, counter int) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
+		TableName: aws.String(table), ConsistentRead: aws.Bool(true),
+		KeyConditionExpression: aws.String(PartitionKey + " = :bucket AND begins_with(" + SortKey + ", :holds)"),
+		ExpressionAttributeValues: Item{
+			":bucket": Str(CounterKey(customer, code, counter).Partition), ":holds": Str(holdsOf(code, counter)),
+		},
+	}
+}
+
 // ReadVoucher reads a voucher. An unknown code is a *voucher.RefusalError.
 func ReadVoucher(ctx context.Context, api Getter, table string, customer catalog.CustomerID, code voucher.Code) (Voucher, error) {
 	it, err := Get(ctx, api, table, VoucherKey(customer, code), nil)

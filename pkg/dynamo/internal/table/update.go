@@ -111,6 +111,15 @@ func (u *Update) RequireEqual(attribute string, value types.AttributeValue) {
 	u.Require(alias + " = " + placeholder)
 }
 
+// RequireCount adds the condition that an attribute counts n; a missing one counts 0.
+func (u *Update) RequireCount(attribute string, n int64) {
+	if n == 0 {
+		u.RequireEqual(attribute, nil)
+		return
+	}
+	u.RequireEqual(attribute, Num(n))
+}
+
 // Input returns the update as a separate call, outside a transaction. The condition is optional.
 func (u *Update) Input(table string, returns types.ReturnValue) *dynamodb.UpdateItemInput {
 	input := &dynamodb.UpdateItemInput{
