@@ -20,6 +20,10 @@
 // A checkout with a code gives its discount, and holds a use of the code until it is ordered or ends. If the till cannot grant a reward,
 // [Client.UndoRedemption] makes the use free again.
 //
+// [Client.Events] tells the shop's server of every redemption and order, in sequence. Store the [Event.Cursor] together with what the event
+// changes, in one transaction, and begin there after a restart: then nothing is missed, and what comes again has an ID that you know.
+// [VerifyWebhook] verifies an event that `shopctl events forward` posts.
+//
 // The texts of errors contain no code, nick, data, payment, ID or key, so they can be logged.
 //
 // This package may import only the standard library.

@@ -31,6 +31,7 @@ var (
 	ErrRedemptionUndone     = errors.New("redemption undone") // for good
 	ErrRedemptionNotFound   = errors.New("redemption not found")
 	ErrRedemptionOfOrder    = errors.New("redemption of an order") // only CancelOrder undoes it
+	ErrCursorExpired        = errors.New("cursor expired")         // see ProblemError.Earliest
 	ErrInternal             = errors.New("internal error")
 	ErrUnavailable          = errors.New("temporarily unavailable")
 	ErrThrottled            = errors.New("too many requests") // from the gateway
@@ -54,6 +55,7 @@ func problemTypes() map[string]problemType {
 		"not-found":              {http.StatusNotFound, ErrNotFound},
 		"method-not-allowed":     {http.StatusMethodNotAllowed, ErrMethodNotAllowed},
 		"gone":                   {http.StatusGone, ErrGone},
+		"cursor-expired":         {http.StatusGone, ErrCursorExpired},
 		"content-too-large":      {http.StatusRequestEntityTooLarge, ErrContentTooLarge},
 		"unsupported-media-type": {http.StatusUnsupportedMediaType, ErrUnsupportedMediaType},
 		"invalid":                {http.StatusUnprocessableEntity, ErrInvalid},
@@ -87,7 +89,10 @@ type ProblemError struct {
 	Parameter string `json:"parameter"`
 	Pointer   string `json:"pointer"`
 	// Reason is why a code was refused, such as used_up. The service tells it only to a client with a key: see WithServerKey.
-	Reason     string        `json:"reason"`
+	Reason string `json:"reason"`
+	// Earliest and Feed are the EventCursor before the oldest event that is kept, after ErrCursorExpired.
+	Earliest   int64         `json:"earliest"`
+	Feed       string        `json:"feed"`
 	RetryAfter time.Duration `json:"-"` // when to ask again; 0 if the service did not say
 	RequestID  string        `json:"-"` // identifies the request for the operator
 }

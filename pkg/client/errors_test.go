@@ -88,8 +88,8 @@ func TestProblems_MatchTheirError(t *testing.T) {
 		"unauthorized": client.ErrUnauthorized, "too-many-refusals": client.ErrTooManyRefusals,
 		"code-refused": client.ErrCodeRefused, "too-many-holds": client.ErrTooManyHolds, "checkout-replaced": client.ErrCheckoutReplaced,
 		"redemption-undone": client.ErrRedemptionUndone, "redemption-not-found": client.ErrRedemptionNotFound,
-		"redemption-of-order": client.ErrRedemptionOfOrder,
-		"checkout-expired":    client.ErrCheckoutExpired, "payment-mismatch": client.ErrPaymentMismatch, "order-cancelled": client.ErrOrderCancelled,
+		"redemption-of-order": client.ErrRedemptionOfOrder, "cursor-expired": client.ErrCursorExpired,
+		"checkout-expired": client.ErrCheckoutExpired, "payment-mismatch": client.ErrPaymentMismatch, "order-cancelled": client.ErrOrderCancelled,
 		"internal": client.ErrInternal, "unavailable": client.ErrUnavailable,
 	}
 	for name, status := range client.ProblemTypes() {

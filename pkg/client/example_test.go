@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
+	"strings"
+	"time"
 
 	"shopfront/pkg/client"
 )
@@ -229,4 +233,111 @@ func ExampleClient_CheckoutArea() {
 	// Output:
 	// coins 499 EUR
 	// vip-rank 799 EUR
+}
+
+// ledger stands for the shop's database. It stores an effect and the cursor in one transaction.
+type ledger struct {
+	cursor  client.EventCursor
+	applied map[string]bool // by event ID
+}
+
+func (l *ledger) apply(event client.Event) error {
+	if !l.applied[event.ID] {
+		switch event.Type {
+		case client.EventRedemptionCreated:
+			fmt.Println(event.Sequence, "granted", event.Redemption.Reward.Amount, "of", event.Redemption.Reward.Product)
+		case client.EventRedemptionUndone:
+			fmt.Println(event.Sequence, "took back", event.Redemption.Reward.Amount, "of", event.Redemption.Reward.Product)
+		case client.EventOrderCreated, client.EventOrderFulfilled, client.EventOrderCancelled:
+			fmt.Println(event.Sequence, "order is", event.Order.Status)
+		default: // of a later release: skip it
+		}
+	}
+	l.applied[event.ID], l.cursor = true, event.Cursor()
+	return nil
+}
+
+// follow applies events until the context ends, the service refuses, or the ledger fails. Call it again to go on.
+func follow(ctx context.Context, shop *client.Client, ledger *ledger) error {
+	for event, err := range shop.Events(ctx, ledger.cursor) {
+		if err != nil {
+			return err
+		}
+		if err := ledger.apply(event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Every event is applied once although a response is lost and the shop's server restarts.
+func ExampleClient_Events() {
+	first := answers(200, eventsJSON(2, 0, redeemedEvent(1), eventJSON(2, "redemption.undone", undoneJSON())))
+	server := httptest.NewServer(&service{steps: []step{
+		loses(first), first, problem("unauthorized", 401), answers(200, eventsJSON(3, 0, eventJSON(3, "order.created", orderJSON))), problem("unauthorized", 401),
+	}})
+	defer server.Close()
+
+	shop, err := client.New(server.URL, "emberforge", client.WithServerKey(serverKey))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ledger := &ledger{applied: map[string]bool{}}
+	for range 2 { // the server restarts once
+		err := follow(context.Background(), shop, ledger)
+		fmt.Println(ledger.cursor.After, errors.Is(err, client.ErrUnauthorized))
+	}
+	// Output:
+	// 1 granted 2 of coins
+	// 2 took back 2 of coins
+	// 2 true
+	// 3 order is placed
+	// 3 true
+}
+
+// A server that receives forwarded events responds with 2xx once the event is applied. Until then the event comes again.
+func ExampleVerifyWebhook() {
+	ledger := &ledger{applied: map[string]bool{}}
+	now := func() time.Time { return time.Date(2026, 11, 22, 1, 36, 0, 0, time.UTC) }
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<10))
+		if err != nil {
+			return
+		}
+		event, err := client.VerifyWebhook([]string{webhookSecret}, r.Header, body, now())
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		if err := ledger.apply(event); err != nil {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer receiver.Close()
+
+	for _, body := range []string{redeemedEvent(1), redeemedEvent(1), "forged"} {
+		forwarded, err := http.NewRequestWithContext(context.Background(), http.MethodPost, receiver.URL, strings.NewReader(body))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		forwarded.Header = http.Header{
+			"Webhook-Id": {"MTCXgwWFAhhCzmYLdeg-1"}, "Webhook-Timestamp": {"1795311352"},
+			"Webhook-Signature": {"v1,mZrP1RGMbQokfqS9myyHVOpWVmjYMLKVOC+dhSnkfVc="},
+		}
+		response, err := http.DefaultClient.Do(forwarded)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(response.StatusCode, response.Body.Close())
+	}
+	// Output:
+	// 1 granted 2 of coins
+	// 204 <nil>
+	// 204 <nil>
+	// 400 <nil>
 }

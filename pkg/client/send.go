@@ -99,6 +99,11 @@ func (c *Client) wait(ctx context.Context, attempt int, retryAfter time.Duration
 	if retryAfter > longestRetryAfter || bounded && time.Until(deadline) <= delay {
 		return errors.New("no time for another attempt")
 	}
+	return sleep(ctx, delay)
+}
+
+// sleep returns after the delay, or with an error when the context ends.
+func sleep(ctx context.Context, delay time.Duration) error {
 	pause, cancel := context.WithTimeout(ctx, delay)
 	defer cancel()
 	<-pause.Done()

@@ -1,0 +1,227 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// EventType is what happened. New types may be added: skip events of a type that you do not know.
+type EventType string
+
+// The types of events.
+const (
+	EventRedemptionCreated EventType = "redemption.created" // also by an order: the goods are delivered with the order
+	EventRedemptionUndone  EventType = "redemption.undone"
+	EventOrderCreated      EventType = "order.created"
+	EventOrderFulfilled    EventType = "order.fulfilled"
+	EventOrderCancelled    EventType = "order.cancelled"
+)
+
+// Event is something that happened in the shop. Apply it once for each ID.
+type Event struct {
+	ID        string    `json:"id"`
+	Type      EventType `json:"type"`
+	Timestamp time.Time `json:"timestamp"` // when it happened; a later event of the feed can have an earlier time
+	Sequence  int64     `json:"sequence"`  // its place in the feed: 1, 2, 3 and so on, without gaps
+	Customer  string    `json:"customer"`
+	// Data is the redemption or the order as it was then. Redemption or Order has it, too; both are nil if the type is unknown.
+	Data       json.RawMessage   `json:"data"`
+	Redemption *RedemptionRecord `json:"-"`
+	Order      *PlacedOrder      `json:"-"`
+	// Feed is the feed that Sequence belongs to. VerifyWebhook leaves it empty.
+	Feed string `json:"-"`
+	// Raw is the event as the service wrote it.
+	Raw json.RawMessage `json:"-"`
+}
+
+// Cursor returns the place after the event. Store it together with the event's effect, and begin there after a restart.
+func (e Event) Cursor() EventCursor { return EventCursor{After: e.Sequence, Feed: e.Feed} }
+
+// UnmarshalJSON reads an event, and its data if the type is known.
+func (e *Event) UnmarshalJSON(text []byte) error {
+	type plain Event
+	var read plain
+	if err := json.Unmarshal(text, &read); err != nil {
+		return err
+	}
+	*e = Event(read)
+	e.Raw = bytes.Clone(text)
+	isComplete := isRandomID(e.ID) && e.Type != "" && !e.Timestamp.IsZero() && e.Sequence >= 1 && isID(e.Customer) && len(e.Data) > 0
+	switch e.Type {
+	case EventRedemptionCreated, EventRedemptionUndone:
+		e.Redemption = new(RedemptionRecord)
+		isComplete = isComplete && json.Unmarshal(e.Data, e.Redemption) == nil && e.Redemption.isComplete()
+	case EventOrderCreated, EventOrderFulfilled, EventOrderCancelled:
+		e.Order = new(PlacedOrder)
+		isComplete = isComplete && json.Unmarshal(e.Data, e.Order) == nil && e.Order.isComplete()
+	}
+	if !isComplete {
+		return errors.New("not an event")
+	}
+	return nil
+}
+
+// EventCursor is a place in the feed of a shop's events. The zero EventCursor is before the oldest event that is kept.
+type EventCursor struct {
+	After int64 `json:"after"` // the sequence of the last event before the place
+	// Feed is the feed that After belongs to. The service refuses it if that feed was lost, because sequences of another feed are other
+	// events. Empty: After is not checked.
+	Feed string `json:"feed"`
+}
+
+func (c EventCursor) query() string {
+	query := url.Values{}
+	if c != (EventCursor{}) {
+		query.Set("after", strconv.FormatInt(c.After, 10))
+	}
+	if c.Feed != "" {
+		query.Set("feed", c.Feed)
+	}
+	return query.Encode()
+}
+
+// EventPage is a part of the feed.
+type EventPage struct {
+	Events []Event
+	Next   EventCursor // after the last event of the page
+	// PollAfter is how long to wait before the next page is requested. 0: it has events already.
+	PollAfter time.Duration
+}
+
+// Events iterates over the events after a cursor, in sequence, without a gap, and waits for new ones. It needs WithServerKey. Each event
+// comes at least once: a consumer that crashes gets the events since its stored cursor again. Only one consumer may use a cursor: two of
+// them would apply everything twice.
+//
+// Events waits while the service is out of reach, unavailable or throttles, however long. It ends only with an error: that of the
+// context, or one that a wait does not cure. ErrCursorExpired means that events were missed: they are no longer kept, or the feed was
+// lost. After compensating for that, go on with the ProblemError's Earliest and Feed. ErrInvalid means that the cursor is behind the
+// newest event. To begin with new events only, begin at NewestEvent.
+func (c *Client) Events(ctx context.Context, after EventCursor) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for {
+			page, err := c.EventPage(ctx, after)
+			if ended := ctx.Err(); ended != nil {
+				err = ended
+			}
+			delay := page.PollAfter
+			if err != nil && (ctx.Err() != nil || !isPassing(err, &delay)) {
+				yield(Event{}, fmt.Errorf("events: %w", err))
+				return
+			}
+			for _, event := range page.Events {
+				if !yield(event, nil) {
+					return
+				}
+			}
+			if err == nil {
+				after = page.Next
+			} else {
+				delay += time.Duration(c.jitter(int64(longestDelay))) // so that rejected clients do not all return at once
+			}
+			if err := sleep(ctx, delay); err != nil {
+				yield(Event{}, fmt.Errorf("events: %w", err))
+				return
+			}
+		}
+	}
+}
+
+// isPassing reports whether the error of a request may pass, and sets the delay after which to ask again.
+func isPassing(err error, delay *time.Duration) bool {
+	status := 0
+	var asked time.Duration
+	if problem, is := errors.AsType[*ProblemError](err); is {
+		status, asked = problem.Status, problem.RetryAfter
+	} else if answer, is := errors.AsType[*AnswerError](err); is {
+		status = answer.Status
+	}
+	*delay = min(max(asked, longestDelay), longestPoll)
+	return isTransient(status) && !errors.Is(err, ErrNoServerKey)
+}
+
+// EventPage returns the next events after a cursor, perhaps none, and does not wait for new ones. For its errors see Events.
+func (c *Client) EventPage(ctx context.Context, after EventCursor) (EventPage, error) {
+	if c.serverKey == nil {
+		return EventPage{}, ErrNoServerKey
+	}
+	var page EventPage
+	r := request{method: http.MethodGet, path: "/shop/" + c.customer + "/events", query: after.query(), maxBytes: maxPageBytes}
+	r.read = func(a answer) error {
+		var received struct {
+			Feed             string          `json:"feed"` // empty: the shop never had an event
+			Events           []Event         `json:"events"`
+			Next             json.RawMessage `json:"next"`
+			PollAfterSeconds int64           `json:"pollAfterSeconds"`
+		}
+		understood := a.decode("application/json", &received) && received.Events != nil
+		page = EventPage{Events: received.Events, PollAfter: time.Duration(received.PollAfterSeconds) * time.Second}
+		if understood {
+			page.Next, understood = r.readNextEvents(received.Next, received.Feed)
+		}
+		understood = understood && received.PollAfterSeconds >= 0 && received.PollAfterSeconds <= int64(longestPoll/time.Second)
+		if !understood || !page.follows(after, c.customer) {
+			return a.notUnderstood("it is not a page of the events")
+		}
+		return nil
+	}
+	if err := c.do(ctx, r); err != nil {
+		return EventPage{}, err
+	}
+	return page, nil
+}
+
+// longestPoll is the longest time to wait before the service is asked again.
+const longestPoll = 5 * time.Minute
+
+// readNextEvents reads the cursor after a page from the path of the next page.
+func (r request) readNextEvents(text json.RawMessage, feed string) (EventCursor, bool) {
+	query, understood := r.readNext(text)
+	values, err := url.ParseQuery(query)
+	after, malformed := strconv.ParseInt(values.Get("after"), 10, 64)
+	return EventCursor{After: after, Feed: feed}, understood && err == nil && malformed == nil && values.Get("feed") == feed
+}
+
+// follows reports whether the page has the events after a cursor and nothing else. It notes their feed. A proxy that drops the query
+// would otherwise begin again, or skip events.
+func (p EventPage) follows(after EventCursor, customer string) bool {
+	isOfFeed := after.Feed == "" || after.Feed == p.Next.Feed
+	isOfPlace := after == EventCursor{} || after.After+int64(len(p.Events)) == p.Next.After
+	for i := range p.Events {
+		event := &p.Events[i]
+		event.Feed = p.Next.Feed
+		isOfPlace = isOfPlace && event.Sequence == p.Next.After-int64(len(p.Events)-1-i) && event.Customer == customer
+	}
+	return isOfFeed && isOfPlace && (len(p.Events) == 0 || p.Next.Feed != "") && (len(p.Events) > 0 || p.PollAfter > 0)
+}
+
+// NewestEvent returns the place after the newest event, where Events yields only what happens from now on. The place is the zero
+// EventCursor if the shop never had an event.
+func (c *Client) NewestEvent(ctx context.Context) (EventCursor, error) {
+	page, err := c.EventPage(ctx, EventCursor{})
+	step, isLonger := int64(1024), true
+	for err == nil && page.PollAfter == 0 && step > 0 {
+		// A long feed is not read but searched. It doubles the steps until one goes beyond the newest event, then it halves them.
+		var further EventPage
+		further, err = c.EventPage(ctx, EventCursor{page.Next.After + step, page.Next.Feed})
+		switch {
+		case errors.Is(err, ErrInvalid):
+			step, isLonger, err = step/2, false, nil
+		case err == nil && isLonger:
+			page, step = further, step*2
+		case err == nil:
+			page, step = further, step/2
+		}
+	}
+	if err != nil {
+		return EventCursor{}, fmt.Errorf("newest event: %w", err)
+	}
+	return page.Next, nil
+}
