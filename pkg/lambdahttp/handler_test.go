@@ -229,13 +229,25 @@ func TestHandler_EventThatNoGatewaySends_IsAnError(t *testing.T) {
 func TestEnvironment_MissingVariable_IsNamed(t *testing.T) {
 	env := lambdahttp.Environment{Lookup: func(string) string { return "" }, Now: now, Log: io.Discard}
 	for want, err := range map[string]error{
-		"environment variable CATALOGUE_TABLE is not set": second(env.CatalogueTable()),
-		"environment variable VOUCHERS_TABLE is not set":  second(env.VouchersTable()),
-		"environment variable CHECKOUTS_TABLE is not set": second(env.CheckoutsTable()),
-		"environment variable REFUSALS_TABLE is not set":  second(env.RefusalsTable()),
+		"environment variable CATALOGUE_TABLE is not set":      second(env.CatalogueTable()),
+		"environment variable VOUCHERS_TABLE is not set":       second(env.VouchersTable()),
+		"environment variable CHECKOUTS_TABLE is not set":      second(env.CheckoutsTable()),
+		"environment variable REFUSALS_TABLE is not set":       second(env.RefusalsTable()),
+		"environment variable EVENTS_TABLE is not set":         second(env.EventsTable()),
+		"environment variable EVENT_RETENTION_DAYS is not set": second(env.EventRetention()),
+		"environment variable EVENT_BUS is not set":            second(env.EventBus()),
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}
+
+func TestEnvironment_EventRetention_IsANumberOfDays(t *testing.T) {
+	for text, want := range map[string]time.Duration{"90": 90 * 24 * time.Hour, "1": 24 * time.Hour, "0": 0, "-1": 0, "90d": 0, "1.5": 0} {
+		env := lambdahttp.Environment{Lookup: func(string) string { return text }, Now: now, Log: io.Discard}
+		if got, err := env.EventRetention(); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%s: %s, %v; want %s", text, got, err, want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/awslabs/aws-lambda-go-api-proxy/core"
@@ -18,6 +19,9 @@ const (
 	envVouchersTable  = "VOUCHERS_TABLE"
 	envCheckoutsTable = "CHECKOUTS_TABLE"
 	envRefusalsTable  = "REFUSALS_TABLE"
+	envEventsTable    = "EVENTS_TABLE"
+	envEventRetention = "EVENT_RETENTION_DAYS"
+	envEventBus       = "EVENT_BUS"
 	envStack          = "STACK_NAME"
 )
 
@@ -39,6 +43,25 @@ func (e Environment) CheckoutsTable() (string, error) { return e.Require(envChec
 
 // RefusalsTable returns the name of the table with counts of refused codes, or an error that names the missing variable.
 func (e Environment) RefusalsTable() (string, error) { return e.Require(envRefusalsTable) }
+
+// EventsTable returns the name of the table of events, or an error that names the missing variable.
+func (e Environment) EventsTable() (string, error) { return e.Require(envEventsTable) }
+
+// EventRetention returns how long events are kept, or an error that names the variable if it holds no number of days.
+func (e Environment) EventRetention() (time.Duration, error) {
+	text, err := e.Require(envEventRetention)
+	if err != nil {
+		return 0, err
+	}
+	days, err := strconv.Atoi(text)
+	if err != nil || days < 1 {
+		return 0, fmt.Errorf("environment variable %s: want a number of days, not %q", envEventRetention, text)
+	}
+	return time.Duration(days) * 24 * time.Hour, nil
+}
+
+// EventBus returns the name or the ARN of the EventBridge bus that gets the events, or an error that names the missing variable.
+func (e Environment) EventBus() (string, error) { return e.Require(envEventBus) }
 
 // Require returns the value of an environment variable, or an error that names the variable if it is not set.
 func (e Environment) Require(name string) (string, error) {
