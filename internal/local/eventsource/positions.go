@@ -1,0 +1,58 @@
+package eventsource
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Positions are the positions up to which sources have delivered their streams. It stores them in a file. It is safe for concurrent use.
+type Positions struct {
+	path string
+	mu   sync.Mutex
+	// sources has the sequence number of a shard's last record, by the source's function and stream, and by shard.
+	sources map[string]map[string]string
+}
+
+// OpenPositions reads the file, which need not exist.
+func OpenPositions(path string) (*Positions, error) {
+	p := &Positions{path: path, sources: make(map[string]map[string]string)}
+	text, err := os.ReadFile(path) //nolint:gosec // the developer's own file
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &p.sources)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
+
+func (p *Positions) get(source, shard string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sources[source][shard]
+}
+
+// set replaces the positions of a source. A process that is killed meanwhile leaves the file as it was before or after.
+func (p *Positions) set(source string, shards map[string]string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sources[source] = shards
+	text, err := json.Marshal(p.sources, json.Deterministic(true), jsontext.Multiline(true))
+	if err != nil {
+		return err
+	}
+	unfinished := p.path + ".new"
+	if err := os.WriteFile(unfinished, text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, p.path)
+}

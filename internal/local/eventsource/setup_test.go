@@ -1,0 +1,201 @@
+package eventsource_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"shopfront/internal/local/eventsource"
+)
+
+const arn = "arn:aws:dynamodb:ddblocal:000000000000:table/VouchersTable/stream/2026-11-22T01:35:52.130"
+
+// stream is a fake DynamoDB with one stream, whose shards can end and split as DynamoDB Local's do not.
+type stream struct {
+	mu     sync.Mutex
+	shards []shard
+	// fail returns the kind of the error with which an operation responds, or "".
+	fail  func(operation string) string
+	calls []string // the operations, and the type of each new iterator
+}
+
+type shard struct {
+	id, parent string
+	records    []record
+	isClosed   bool
+}
+
+type record struct {
+	code     string // of the voucher
+	sequence string
+	at       time.Time
+}
+
+// respond serves an operation of DynamoDB. An iterator is the shard's ID and the sequence number behind which it reads.
+func (s *stream) respond(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var in struct{ StreamArn, ShardID, ShardIteratorType, SequenceNumber, ShardIterator string }
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		panic(err)
+	}
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	s.calls = append(s.calls, strings.TrimSpace(operation+" "+in.ShardIteratorType))
+	if s.fail != nil {
+		if kind := s.fail(operation); kind != "" {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = fmt.Fprintf(w, `{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"as the test has it"}`, kind)
+			return
+		}
+	}
+	var out any
+	switch operation {
+	case "DescribeTable":
+		out = map[string]any{"Table": map[string]string{"LatestStreamArn": arn}}
+	case "DescribeStream":
+		var list []map[string]string
+		for _, each := range s.shards {
+			list = append(list, map[string]string{"ShardId": each.id, "ParentShardId": each.parent})
+		}
+		out = map[string]any{"StreamDescription": map[string]any{"Shards": list}}
+	case "GetShardIterator":
+		out = map[string]string{"ShardIterator": in.ShardID + " " + in.SequenceNumber}
+	case "GetRecords":
+		out = s.page(in.ShardIterator)
+	}
+	if err := json.NewEncoder(w).Encode(out); err != nil {
+		panic(err)
+	}
+}
+
+func (s *stream) page(iterator string) any {
+	id, after, _ := strings.Cut(iterator, " ")
+	read := s.shards[slices.IndexFunc(s.shards, func(each shard) bool { return each.id == id })]
+	list := []any{}
+	for _, each := range read.records {
+		if each.sequence > after {
+			after = each.sequence
+			list = append(list, map[string]any{
+				"eventID": "e" + each.sequence, "eventName": "INSERT", "eventSource": "aws:dynamodb",
+				"dynamodb": map[string]any{
+					"ApproximateCreationDateTime": each.at.Unix(), "SequenceNumber": each.sequence,
+					"Keys": map[string]any{"customer": map[string]string{"S": "emberforge"}, "sk": map[string]string{"S": each.code}},
+				},
+			})
+		}
+	}
+	page := map[string]any{"Records": list}
+	if !read.isClosed {
+		page["NextShardIterator"] = id + " " + after
+	}
+	return page
+}
+
+// put adds records of vouchers to a shard.
+func (s *stream) put(shard int, at time.Time, codes ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, code := range codes {
+		read := &s.shards[shard]
+		read.records = append(read.records, record{code, fmt.Sprintf("%d%05d", shard+1, len(read.records)), at})
+	}
+}
+
+// run is a source that reads a fake stream, and the function that it invokes.
+type run struct {
+	*eventsource.Source
+
+	stream   *stream
+	now      time.Time
+	path     string                                 // of the positions
+	function func(codes []string) (response string) // "crash" is an error
+	batches  []string                               // the codes of each batch
+	reports  []error
+}
+
+func (r *run) Invoke(_ context.Context, function string, event []byte) ([]byte, error) {
+	var batch events.DynamoDBEvent
+	if err := json.Unmarshal(event, &batch); err != nil {
+		return nil, err
+	}
+	var codes []string
+	for _, each := range batch.Records {
+		if function != "record-redemptions" || each.EventSourceArn != arn || each.EventID != "e"+each.Change.SequenceNumber {
+			return nil, fmt.Errorf("%s got the record %+v", function, each)
+		}
+		codes = append(codes, each.Change.Keys["sk"].String())
+	}
+	r.batches = append(r.batches, strings.Join(codes, " "))
+	if response := r.function(codes); response != "crash" {
+		return []byte(response), nil
+	}
+	return nil, errors.New("the function crashed")
+}
+
+// mapping is that of the shop's template.
+func mapping() eventsource.Mapping {
+	return eventsource.Mapping{
+		Function: "record-redemptions", Table: "VouchersTable", BatchSize: 4, MaximumRetryAttempts: -1, MaximumRecordAge: 12 * time.Hour,
+		BisectBatchOnFunctionError: true, ReportBatchItemFailures: true,
+	}
+}
+
+// newRun returns a run of a stream with an open shard, and a function that succeeds.
+func newRun(t *testing.T, mapping eventsource.Mapping) *run {
+	t.Helper()
+	r := &run{
+		stream: &stream{shards: []shard{{id: "shard-1"}}}, now: time.Date(2026, 11, 22, 1, 35, 52, 0, time.UTC),
+		path: filepath.Join(t.TempDir(), "streams.json"), function: func([]string) string { return "" },
+	}
+	r.start(t, mapping)
+	return r
+}
+
+// start starts a source anew, with the positions that were stored.
+func (r *run) start(t *testing.T, mapping eventsource.Mapping) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(r.stream.respond))
+	t.Cleanup(server.Close)
+	positions, err := eventsource.OpenPositions(r.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Source = eventsource.New(eventsource.Config{
+		Mapping: mapping, Endpoint: server.URL, Functions: r, Positions: positions,
+		Now: func() time.Time { return r.now }, Report: func(err error) { r.reports = append(r.reports, err) },
+	})
+}
+
+// poll polls and checks the batches that the function got meanwhile.
+func (r *run) poll(t *testing.T, want ...string) {
+	t.Helper()
+	r.batches = nil
+	r.Poll(t.Context())
+	if !slices.Equal(r.batches, want) {
+		t.Fatalf("the function got the batches %q, want %q", r.batches, want)
+	}
+}
+
+// wantReports checks the reports since the last check.
+func (r *run) wantReports(t *testing.T, want ...string) {
+	t.Helper()
+	var texts []string
+	for _, err := range r.reports {
+		texts = append(texts, err.Error())
+	}
+	r.reports = nil
+	if !slices.EqualFunc(texts, want, strings.Contains) {
+		t.Errorf("reports %q, want %q", texts, want)
+	}
+}

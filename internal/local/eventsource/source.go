@@ -1,0 +1,293 @@
+// Package eventsource invokes functions with the records of DynamoDB's streams and on schedules, as Lambda's event source mappings and
+// EventBridge's rules do, for the local run.
+//
+// It sends what DynamoDB Local sends: a record of GetRecords has the form of a record in Lambda's event, except for eventSourceARN.
+// Parallelization factors, filters and tumbling windows are not emulated.
+//
+// The package knows neither templates nor the shop, and imports no other package of this module. No Lambda function may import it.
+// References: https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html,
+// https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-errors.html.
+package eventsource
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// pollInterval is the time between two reads of a shard, as in Lambda.
+	pollInterval = 250 * time.Millisecond
+	// maxEvent bounds the records of a batch, in bytes: Lambda's 6 MB, less some room for the braces around them.
+	maxEvent = 6<<20 - 1<<10
+)
+
+// Invoker invokes functions and returns their responses.
+type Invoker interface {
+	Invoke(ctx context.Context, function string, event []byte) ([]byte, error)
+}
+
+// Mapping says which table's stream invokes which function, and how. Its fields mean what they mean to Lambda.
+type Mapping struct {
+	Function, Table            string
+	BatchSize                  int
+	MaximumBatchingWindow      time.Duration
+	MaximumRetryAttempts       int           // negative: no limit
+	MaximumRecordAge           time.Duration // negative: no limit
+	BisectBatchOnFunctionError bool
+	ReportBatchItemFailures    bool
+}
+
+// Config is a mapping and what it works with.
+type Config struct {
+	Mapping
+
+	Endpoint  string // of DynamoDB Local
+	Functions Invoker
+	Positions *Positions
+	Now       func() time.Time
+	// Report receives errors: each time that records are discarded a *DiscardedError, and any other error unless it is the last one again.
+	Report func(error)
+}
+
+// Source reads a stream from its oldest record on, or from where an earlier Source with the same positions stopped, and delivers each
+// record at least once. A shard's records arrive in order, and after those of the shard's parent.
+type Source struct {
+	Config
+
+	arn      string // of the stream; empty until it is known
+	shards   map[string]*shard
+	reported string // the last error
+}
+
+// New returns a source that has read nothing yet.
+func New(config Config) *Source { return &Source{Config: config} }
+
+// DiscardedError means that the function never processed records. The source went on with the next ones.
+type DiscardedError struct {
+	Function, Stream, Shard, First, Last string // First and Last are sequence numbers
+	Records                              int
+	Err                                  error // why
+}
+
+// Error implements error.
+func (e *DiscardedError) Error() string {
+	return fmt.Sprintf("%d records are discarded, which %s never processed: %v (%s, %s, sequence numbers %s to %s)",
+		e.Records, e.Function, e.Err, e.Stream, e.Shard, e.First, e.Last)
+}
+
+// Unwrap returns why.
+func (e *DiscardedError) Unwrap() error { return e.Err }
+
+// Run polls until the context ends. A batch that the function is processing then is delivered again by the next run.
+func (s *Source) Run(ctx context.Context) {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		s.Poll(ctx)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Poll reads each shard once and delivers what is due.
+func (s *Source) Poll(ctx context.Context) {
+	err := s.poll(ctx)
+	switch {
+	case ctx.Err() != nil: // the run ends
+	case err == nil:
+		s.reported = ""
+	case err.Error() != s.reported:
+		s.reported = err.Error()
+		s.Report(err)
+	}
+}
+
+func (s *Source) poll(ctx context.Context) (err error) {
+	listed, err := s.describe(ctx)
+	if err != nil {
+		return err
+	}
+	known := s.shards
+	s.shards = make(map[string]*shard)
+	for _, each := range listed {
+		if s.shards[each.ShardID] = known[each.ShardID]; s.shards[each.ShardID] == nil {
+			s.shards[each.ShardID] = &shard{id: each.ShardID, position: s.Positions.get(s.key(), each.ShardID)}
+		}
+	}
+	for _, each := range listed {
+		if parent := s.shards[each.ParentShardID]; parent == nil || parent.isDone() { // DynamoDB deletes a parent long before its children
+			err = errors.Join(err, s.advance(ctx, s.shards[each.ShardID]))
+		}
+	}
+	return err
+}
+
+// shard is a shard of the stream.
+type shard struct {
+	id       string
+	position string // sequence number of the last record that is processed or discarded; may be empty
+	iterator string // empty: a new one is needed
+	trimmed  bool   // the last read failed, because the position is before the stream's oldest record
+	closed   bool   // there are no more records to read
+
+	records []record   // read and not yet in a batch
+	since   time.Time  // when the first of records was read, or an earlier one
+	batches [][]record // to be delivered in this order: a batch, or the parts of one that failed
+	retries int        // of the first batch
+}
+
+// record is a record of the stream.
+type record struct {
+	json     jsontext.Value // as Lambda sends it
+	sequence string
+	at       time.Time
+}
+
+func (sh *shard) isDone() bool { return sh.closed && len(sh.records) == 0 && len(sh.batches) == 0 }
+
+// advance reads a shard and delivers the batches that are due. It stops at the first one that fails.
+func (s *Source) advance(ctx context.Context, sh *shard) error {
+	if len(sh.batches) == 0 && len(sh.records) < s.BatchSize && !sh.closed {
+		if err := s.read(ctx, sh); err != nil {
+			return err
+		}
+	}
+	for {
+		s.cut(sh)
+		if len(sh.batches) == 0 {
+			return nil
+		}
+		if err := s.deliver(ctx, sh); err != nil {
+			return err
+		}
+	}
+}
+
+// cut makes the next batch of the records that were read. It waits until the batch is full, its window has passed, or the shard has ended.
+func (s *Source) cut(sh *shard) {
+	if len(sh.batches) > 0 || len(sh.records) == 0 {
+		return
+	}
+	count, size := 0, 0
+	for _, each := range sh.records[:min(s.BatchSize, len(sh.records))] {
+		if size += len(each.json) + len(","); size > maxEvent && count > 0 {
+			break
+		}
+		count++
+	}
+	isFull := count == s.BatchSize || count < len(sh.records)
+	if isFull || sh.closed || s.Now().Sub(sh.since) >= s.MaximumBatchingWindow {
+		sh.batches = [][]record{sh.records[:count]}
+		sh.records = sh.records[count:]
+	}
+}
+
+// deliver invokes the function with the first batch.
+func (s *Source) deliver(ctx context.Context, sh *shard) error {
+	batch := sh.batches[0]
+	if old := s.tooOld(batch); old > 0 {
+		return s.discard(sh, old, fmt.Errorf("they are older than %s", s.MaximumRecordAge))
+	}
+	processed, err := s.invoke(ctx, batch)
+	switch {
+	case processed > 0:
+		return errors.Join(err, s.finish(sh, processed))
+	case ctx.Err() != nil: // the function may not have failed
+		return ctx.Err()
+	case s.BisectBatchOnFunctionError && len(batch) > 1:
+		middle := len(batch) / 2                                                      //nolint:mnd // the two halves
+		sh.batches = slices.Insert(sh.batches[1:], 0, batch[:middle], batch[middle:]) // Lambda does not count this retry
+	case s.MaximumRetryAttempts >= 0 && sh.retries >= s.MaximumRetryAttempts:
+		return s.discard(sh, len(batch), err)
+	default:
+		sh.retries++
+	}
+	return err
+}
+
+// tooOld returns how many records at the start of a batch are too old to be delivered.
+func (s *Source) tooOld(batch []record) int {
+	young := slices.IndexFunc(batch, func(r record) bool { return s.MaximumRecordAge < 0 || s.Now().Sub(r.at) <= s.MaximumRecordAge })
+	if young < 0 {
+		return len(batch)
+	}
+	return young
+}
+
+// discard reports the first records of the first batch and goes on behind them.
+func (s *Source) discard(sh *shard, count int, why error) error {
+	discarded := sh.batches[0][:count]
+	s.Report(&DiscardedError{
+		Function: s.Function, Stream: s.arn, Shard: sh.id, First: discarded[0].sequence, Last: discarded[count-1].sequence, Records: count, Err: why,
+	})
+	return s.finish(sh, count)
+}
+
+// finish removes the first records of the first batch and stores that they are done.
+func (s *Source) finish(sh *shard, count int) error {
+	batch := sh.batches[0]
+	sh.position, sh.retries = batch[count-1].sequence, 0
+	if sh.batches[0] = batch[count:]; count == len(batch) {
+		sh.batches = sh.batches[1:]
+	}
+	positions := make(map[string]string)
+	for id, each := range s.shards {
+		if each.position != "" {
+			positions[id] = each.position
+		}
+	}
+	return s.Positions.set(s.key(), positions)
+}
+
+// invoke sends a batch to the function and returns how many of the first records are processed.
+func (s *Source) invoke(ctx context.Context, batch []record) (processed int, err error) {
+	var event bytes.Buffer
+	event.WriteString(`{"Records":[`)
+	for i, each := range batch {
+		if i > 0 {
+			event.WriteByte(',')
+		}
+		event.Write(each.json)
+	}
+	event.WriteString("]}")
+	response, err := s.Functions.Invoke(ctx, s.Function, event.Bytes())
+	if err != nil {
+		return 0, err
+	}
+	if !s.ReportBatchItemFailures || len(response) == 0 {
+		return len(batch), nil
+	}
+	return s.processed(batch, response)
+}
+
+// processed reads the function's response: the records before the first one that it names are processed.
+func (s *Source) processed(batch []record, response []byte) (int, error) {
+	var reported struct {
+		Failures []struct {
+			Sequence string `json:"itemIdentifier"`
+		} `json:"batchItemFailures"`
+	}
+	if err := json.Unmarshal(response, &reported); err != nil {
+		return 0, fmt.Errorf("function %s: its response has not the form of batchItemFailures", s.Function)
+	}
+	first := len(batch)
+	for _, failure := range reported.Failures {
+		// Lambda takes the whole batch for failed if an identifier is missing or wrong.
+		first = min(first, max(0, slices.IndexFunc(batch, func(r record) bool { return r.sequence == failure.Sequence })))
+	}
+	if first == len(batch) {
+		return first, nil
+	}
+	return first, fmt.Errorf("function %s: it did not process a record and will get it again", s.Function)
+}
+
+func (s *Source) key() string { return s.Function + " " + s.arn }

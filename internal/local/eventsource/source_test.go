@@ -1,0 +1,270 @@
+package eventsource_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/eventsource"
+)
+
+func TestSource_Batch_IsCutBySizeWindowAndEndOfTheShard(t *testing.T) {
+	settings := mapping()
+	settings.MaximumBatchingWindow = time.Second
+	r := newRun(t, settings)
+	r.stream.put(0, r.now, "A", "B", "C", "D", "E")
+	r.poll(t, "A B C D")
+	r.poll(t)
+	r.now = r.now.Add(time.Second)
+	r.poll(t, "E")
+	r.stream.put(0, r.now, "F")
+	r.poll(t)
+	r.stream.shards[0].isClosed = true
+	r.poll(t, "F")
+	r.wantReports(t)
+}
+
+func TestSource_LargeRecords_FitIntoAnEvent(t *testing.T) {
+	r := newRun(t, mapping())
+	large := []string{strings.Repeat("A", 3<<20), strings.Repeat("B", 3<<20), "C"}
+	r.stream.put(0, r.now, large...)
+	r.poll(t, large[0], large[1]+" C")
+}
+
+func TestSource_Child_IsReadAfterItsParent(t *testing.T) {
+	r := newRun(t, mapping())
+	r.stream.shards = []shard{
+		{id: "shard-3", parent: "shard-1"}, {id: "shard-2", parent: "trimmed"}, {id: "shard-1"},
+	}
+	r.stream.put(0, r.now, "CHILD")
+	r.stream.put(1, r.now, "ORPHAN")
+	r.stream.put(2, r.now, "PARENT")
+	r.poll(t, "ORPHAN", "PARENT")
+	r.function = func([]string) string { return "crash" }
+	r.stream.put(2, r.now, "LAST")
+	r.stream.shards[2].isClosed = true
+	r.poll(t, "LAST")
+	r.poll(t, "LAST") // the parent is read to its end, but not processed
+	r.function = func([]string) string { return "" }
+	r.poll(t, "LAST")
+	r.poll(t, "CHILD")
+	r.stream.shards = r.stream.shards[:2] // DynamoDB deletes the parent
+	r.stream.put(0, r.now, "SECOND-CHILD")
+	r.poll(t, "SECOND-CHILD")
+}
+
+func TestSource_Response_DecidesWhatIsDeliveredAgain(t *testing.T) {
+	for response, again := range map[string]string{
+		"":                           "",
+		"null":                       "",
+		"{}":                         "",
+		`{"batchItemFailures":null}`: "",
+		`{"batchItemFailures":[]}`:   "",
+		`{"batchItemFailures":[{"itemIdentifier":"100003"},{"itemIdentifier":"100002"}]}`: "C D",
+		`{"batchItemFailures":[{"itemIdentifier":"100003"}]}`:                             "D",
+		`{"batchItemFailures":[{"itemIdentifier":"100000"}]}`:                             "A B C D",
+		`{"batchItemFailures":[{"itemIdentifier":"900000"}]}`:                             "A B C D",
+		`{"batchItemFailures":[{"itemIdentifier":""}]}`:                                   "A B C D",
+		`{"batchItemFailures":[{"itemIdentifier":null}]}`:                                 "A B C D",
+		`{"batchItemFailures":[{"ItemIdentifier":"100002"}]}`:                             "A B C D",
+		`{"batchItemFailures":[{"itemIdentifier":"100002"},{}]}`:                          "A B C D",
+		`"done"`: "A B C D",
+		"crash":  "A B C D",
+	} {
+		t.Run(response, func(t *testing.T) {
+			settings := mapping()
+			settings.BisectBatchOnFunctionError = false
+			r := newRun(t, settings)
+			r.function = func([]string) string { return response }
+			r.stream.put(0, r.now, "A", "B", "C", "D")
+			r.poll(t, "A B C D")
+			r.function = func([]string) string { return "" }
+			if again == "" {
+				r.wantReports(t)
+				r.poll(t)
+				return
+			}
+			r.wantReports(t, "function")
+			r.poll(t, again)
+		})
+	}
+}
+
+func TestSource_ResponseOfAFunctionWithoutItemFailures_IsNotRead(t *testing.T) {
+	settings := mapping()
+	settings.ReportBatchItemFailures = false
+	r := newRun(t, settings)
+	r.function = func([]string) string { return `{"batchItemFailures":[{"itemIdentifier":"100000"}]}` }
+	r.stream.put(0, r.now, "A")
+	r.poll(t, "A")
+	r.poll(t)
+}
+
+func TestSource_KillerRecord_IsBisectedAndDiscarded(t *testing.T) {
+	settings := mapping()
+	settings.MaximumRetryAttempts = 1
+	r := newRun(t, settings)
+	r.function = func(codes []string) string {
+		if slices.Contains(codes, "KILLER") {
+			return "crash"
+		}
+		return ""
+	}
+	r.stream.put(0, r.now, "A", "B", "KILLER", "D", "E")
+	r.poll(t, "A B KILLER D")
+	r.poll(t, "A B", "KILLER D")
+	r.poll(t, "KILLER")
+	r.wantReports(t, "the function crashed") // once, although it crashed three times
+	r.poll(t, "KILLER", "D", "E")
+	discarded := &eventsource.DiscardedError{}
+	if len(r.reports) != 1 || !errors.As(r.reports[0], &discarded) || discarded.Records != 1 || discarded.First != "100002" ||
+		discarded.Last != "100002" || discarded.Function != settings.Function || discarded.Stream != arn || discarded.Shard != "shard-1" {
+		t.Errorf("reports %v, want the killer record", r.reports)
+	}
+	r.poll(t)
+}
+
+func TestSource_RetriesWithoutBisection_DiscardTheBatch(t *testing.T) {
+	settings := mapping()
+	settings.MaximumRetryAttempts, settings.BisectBatchOnFunctionError = 0, false
+	r := newRun(t, settings)
+	r.function = func(codes []string) string {
+		if codes[0] == "A" {
+			return "crash"
+		}
+		return ""
+	}
+	r.stream.put(0, r.now, "A", "B", "C", "D", "E")
+	r.poll(t, "A B C D", "E")
+	r.wantReports(t, "4 records are discarded, which record-redemptions never processed: the function crashed")
+}
+
+func TestSource_OldRecords_AreDiscarded(t *testing.T) {
+	r := newRun(t, mapping())
+	r.function = func([]string) string { return "crash" }
+	r.stream.put(0, r.now.Add(-12*time.Hour-time.Second), "A", "B")
+	r.stream.put(0, r.now.Add(-12*time.Hour), "C")
+	r.poll(t, "C")
+	r.wantReports(t, "2 records are discarded, which record-redemptions never processed: they are older than 12h0m0s", "the function crashed")
+	r.now = r.now.Add(time.Second)
+	r.poll(t)
+	r.wantReports(t, "1 records are discarded")
+
+	settings := mapping()
+	settings.MaximumRecordAge = -1
+	unlimited := newRun(t, settings)
+	unlimited.stream.put(0, r.now.Add(-23*time.Hour), "A")
+	unlimited.poll(t, "A")
+}
+
+func TestSource_Restart_ContinuesBehindTheLastProcessedRecord(t *testing.T) {
+	r := newRun(t, mapping())
+	r.stream.shards = []shard{{id: "shard-1", isClosed: true}, {id: "shard-2", parent: "shard-1"}}
+	r.stream.put(0, r.now, "A", "B")
+	r.stream.put(1, r.now, "C")
+	r.poll(t, "A B", "C")
+	r.function = func([]string) string { return `{"batchItemFailures":[{"itemIdentifier":"200002"}]}` }
+	r.stream.put(1, r.now, "D", "E", "F")
+	r.poll(t, "D E F")
+	r.function = func([]string) string { return "" }
+	r.start(t, mapping())
+	r.poll(t, "E F")
+
+	other := mapping()
+	other.Function = "publish-redemptions" // which has positions of its own
+	r.start(t, other)
+	r.poll(t)
+	r.wantReports(t, "did not process a record", "publish-redemptions got the record")
+}
+
+// failNext makes the stream respond to the next calls of an operation with an error.
+func (r *run) failNext(operation, kind string, times int) {
+	r.stream.fail = func(called string) string {
+		if called != operation || times == 0 {
+			return ""
+		}
+		times--
+		return kind
+	}
+}
+
+func TestSource_ExpiredIterator_IsReplacedWithoutRepeatingRecords(t *testing.T) {
+	settings := mapping()
+	settings.MaximumBatchingWindow = time.Minute
+	r := newRun(t, settings)
+	r.stream.put(0, r.now, "A", "B", "C", "D", "E")
+	r.poll(t, "A B C D") // E waits for its window
+	r.failNext("GetRecords", "ExpiredIteratorException", 1)
+	r.poll(t)
+	r.stream.put(0, r.now, "F")
+	r.now = r.now.Add(time.Minute)
+	r.poll(t, "E F")
+	r.wantReports(t)
+	wantIterators(t, r, "TRIM_HORIZON", "AFTER_SEQUENCE_NUMBER")
+}
+
+// DynamoDB Local responds once with this error although nothing is trimmed.
+func TestSource_TrimmedPosition_TheSecondTime_BeginsWithTheOldestRecord(t *testing.T) {
+	for _, operation := range []string{"GetRecords", "GetShardIterator"} {
+		r := newRun(t, mapping())
+		r.stream.put(0, r.now, "A")
+		r.poll(t, "A")
+		r.start(t, mapping())
+		r.failNext(operation, "TrimmedDataAccessException", 1)
+		r.poll(t)
+		r.poll(t)
+		r.start(t, mapping())
+		r.failNext(operation, "TrimmedDataAccessException", 2)
+		r.poll(t)
+		r.poll(t)
+		r.poll(t, "A")
+		r.wantReports(t)
+		after := "AFTER_SEQUENCE_NUMBER"
+		wantIterators(t, r, "TRIM_HORIZON", after, after, after, after, "TRIM_HORIZON")
+	}
+}
+
+func wantIterators(t *testing.T, r *run, want ...string) {
+	t.Helper()
+	var kinds []string
+	for _, call := range r.stream.calls {
+		if kind, is := strings.CutPrefix(call, "GetShardIterator "); is {
+			kinds = append(kinds, kind)
+		}
+	}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("iterators %q, want %q", kinds, want)
+	}
+}
+
+func TestSource_ErrorOfDynamoDB_IsReportedOnceAndRetried(t *testing.T) {
+	for _, operation := range []string{"DescribeTable", "DescribeStream", "GetShardIterator", "GetRecords"} {
+		r := newRun(t, mapping())
+		r.stream.put(0, r.now, "A")
+		r.failNext(operation, "InternalServerError", 2)
+		r.poll(t)
+		r.poll(t)
+		r.wantReports(t, operation+": InternalServerError: as the test has it")
+		r.poll(t, "A")
+		r.wantReports(t)
+	}
+}
+
+func TestSource_ShardThatFails_DoesNotStopAnother(t *testing.T) {
+	r := newRun(t, mapping())
+	r.stream.shards = append(r.stream.shards, shard{id: "shard-2"})
+	r.function = func(codes []string) string {
+		if codes[0] == "A" {
+			return "crash"
+		}
+		return ""
+	}
+	r.stream.put(0, r.now, "A")
+	r.stream.put(1, r.now, "B")
+	r.poll(t, "A", "B")
+	r.stream.put(1, r.now, "C")
+	r.poll(t, "A", "C")
+	r.wantReports(t, "the function crashed")
+}
