@@ -78,19 +78,19 @@ func areaRequest(c *call) (request pageRequest, err error) {
 			return pageRequest{}, err
 		}
 	}
-	request.limit, err = pageLimit(query)
+	request.limit, err = pageLimit(query, defaultLimit, maxLimit)
 	return request, err
 }
 
 // pageLimit returns the limit that a list's query asks for, or the default.
-func pageLimit(query url.Values) (int, error) {
+func pageLimit(query url.Values, standard, most int) (int, error) {
 	if !query.Has("limit") {
-		return defaultLimit, nil
+		return standard, nil
 	}
 	text := query.Get("limit")
 	limit, err := strconv.Atoi(text)
-	if err != nil || limit < 1 || limit > maxLimit || strconv.Itoa(limit) != text {
-		return 0, problemInvalid.because("The limit must be a whole number from 1 to %d.", maxLimit).of("limit")
+	if err != nil || limit < 1 || limit > most || strconv.Itoa(limit) != text {
+		return 0, problemInvalid.because("The limit must be a whole number from 1 to %d.", most).of("limit")
 	}
 	return limit, nil
 }

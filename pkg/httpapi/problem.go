@@ -11,6 +11,7 @@ import (
 	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
+	"shopfront/pkg/event"
 	"shopfront/pkg/voucher"
 )
 
@@ -39,6 +40,7 @@ const (
 	problemRedemptionNotFound   problemType = "redemption-not-found"
 	problemRedemptionUndone     problemType = "redemption-undone"
 	problemRedemptionOfOrder    problemType = "redemption-of-order"
+	problemCursorExpired        problemType = "cursor-expired"
 	problemGone                 problemType = "gone"
 	problemInternal             problemType = "internal"
 	problemUnavailable          problemType = "unavailable"
@@ -84,6 +86,8 @@ func (t problemType) describe() (status int, title string) {
 		return http.StatusConflict, "Redemption undone"
 	case problemRedemptionOfOrder:
 		return http.StatusConflict, "Redemption of an order"
+	case problemCursorExpired:
+		return http.StatusGone, "Cursor expired"
 	case problemGone:
 		return http.StatusGone, "Gone"
 	case problemUnavailable:
@@ -110,7 +114,8 @@ type problemError struct {
 	// the body, or in the parameter's JSON.
 	parameter string
 	pointer   *string
-	reason    voucher.Reason // why a voucher was refused; only the shop's server learns it
+	reason    voucher.Reason      // why a voucher was refused; only the shop's server learns it
+	expired   *event.ExpiredError // of a cursor
 	header    http.Header
 }
 
@@ -148,13 +153,30 @@ func (p *problemError) answer() (answer, error) {
 		Parameter string  `json:"parameter,omitempty"`
 		Pointer   *string `json:"pointer,omitempty"`
 		Reason    string  `json:"reason,omitempty"`
-	}{"urn:problem:shopfront:" + string(p.problemType), title, status, p.detail, p.parameter, p.pointer, string(p.reason)})
+
+		*expiredJSON
+	}{
+		"urn:problem:shopfront:" + string(p.problemType), title, status, p.detail, p.parameter, p.pointer, string(p.reason), representExpired(p.expired),
+	})
 	if err != nil {
 		return answer{}, err
 	}
 	maps.Copy(a.header, p.header)
 	a.header.Set("Content-Type", "application/problem+json")
 	return a, nil
+}
+
+// expiredJSON are the members of a problem about an expired cursor.
+type expiredJSON struct {
+	Earliest int64  `json:"earliest"`
+	Feed     string `json:"feed"`
+}
+
+func representExpired(e *event.ExpiredError) *expiredJSON {
+	if e == nil {
+		return nil
+	}
+	return &expiredJSON{e.Earliest, e.Feed}
 }
 
 // unavailable does not say whether the request was applied. A client can safely retry a request that is about an order or has an
@@ -211,6 +233,12 @@ func recognise(err error) *problemError {
 	}
 	if errors.Is(err, catalog.ErrNotFound) || errors.Is(err, catalog.ErrMalformedID) {
 		return problemNotFound.new()
+	}
+	if expired, is := errors.AsType[*event.ExpiredError](err); is {
+		problem := problemCursorExpired.because("The next event is no longer kept, or belongs to a feed that was lost. "+
+			"Compare your records with the shop's lists, then go on after %d with this feed.", expired.Earliest).of("after")
+		problem.expired = expired
+		return problem
 	}
 	if redemption := recogniseRedemption(err); redemption != nil {
 		return redemption

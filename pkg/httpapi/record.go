@@ -70,7 +70,7 @@ func (s Service) log(ctx context.Context, c *call, requestID string, status int)
 		attrs = append(attrs, slog.String("error", c.record.err.Error()))
 	}
 	if len(c.record.metrics) > 0 {
-		attrs = append(attrs, slog.String("Stack", s.Stack), slog.Any("_aws", embeddedMetrics(now, c.record)))
+		attrs = append(attrs, slog.String("Stack", s.Stack), slog.Any("_aws", EmbeddedMetrics(now, c.record.metrics...)))
 		for _, metric := range c.record.metrics {
 			attrs = append(attrs, slog.Int(metric, 1))
 		}
@@ -94,9 +94,11 @@ type emfMetric struct {
 	Unit string `json:"Unit"`
 }
 
-func embeddedMetrics(now time.Time, r *record) emfMetadata {
+// EmbeddedMetrics returns the value of the member _aws of a log line. CloudWatch reads the metrics of those names from the line's members,
+// as counts. The line needs the member Stack.
+func EmbeddedMetrics(now time.Time, names ...string) any {
 	metadata := emfMetadata{Timestamp: now.UnixMilli()}
-	for _, name := range r.metrics {
+	for _, name := range names {
 		dimensions := [][]string{{"Stack"}}
 		if name == metricRefused {
 			dimensions = append(dimensions, []string{"Stack", "Reason"})

@@ -16,6 +16,15 @@ type Build func(ctx context.Context, env Environment) (http.Handler, error)
 // Start builds the endpoint and serves Lambda's events until the process ends. If the endpoint cannot be built, the process
 // exits and Lambda reports an init error.
 func Start(build Build) {
+	StartHandler(func(ctx context.Context, env Environment) (any, error) {
+		endpoint, err := build(ctx, env)
+		return NewHandler(endpoint, env.Now).Handle, err
+	})
+}
+
+// StartHandler is like Start for a function that something else than the HTTP API invokes. build returns a handler as lambda.Start takes
+// it.
+func StartHandler(build func(ctx context.Context, env Environment) (handler any, err error)) {
 	env := Environment{Lookup: os.Getenv, Now: time.Now, Log: os.Stdout}
 	useMemory(env.Lookup(envMemory))
 	handler, err := build(context.Background(), env)
@@ -23,5 +32,5 @@ func Start(build Build) {
 		log.Fatalf("start function: %v", err)
 	}
 	log.SetOutput(withoutBodies{os.Stderr})
-	lambda.Start(NewHandler(handler, env.Now).Handle)
+	lambda.Start(handler)
 }

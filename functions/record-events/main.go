@@ -1,0 +1,26 @@
+// Command record-events is the Lambda function that records changes of the tables as events. The streams of the tables invoke it, and
+// every 15 minutes a schedule.
+package main
+
+import (
+	"context"
+
+	"shopfront/pkg/lambdahttp"
+	"shopfront/pkg/lambdahttp/dynamoclient"
+	"shopfront/pkg/lambdahttp/eventfunction"
+)
+
+func main() { lambdahttp.StartHandler(build) }
+
+func build(ctx context.Context, env lambdahttp.Environment) (any, error) {
+	vouchers, err := env.VouchersTable()
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamoclient.New(ctx, env, vouchers)
+	if err != nil {
+		return nil, err
+	}
+	function, err := eventfunction.New(env, client)
+	return function.Handle, err
+}

@@ -1,0 +1,326 @@
+package dynamo
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/event"
+)
+
+const (
+	// concurrentPuts is how many events of one customer are stored at a time.
+	concurrentPuts = 16
+	// expiryMargin is how much longer than promised an event is kept. A page is kept a day longer than its events.
+	expiryMargin = 7 * 24 * time.Hour
+	pageMargin   = expiryMargin + 24*time.Hour
+	// feedIDBytes is the size of the random ID of a log.
+	feedIDBytes = 9
+)
+
+// EventAPI is the part of DynamoDB that an EventLog needs.
+type EventAPI interface {
+	table.BatchGetter
+	transactor
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+}
+
+// EventLog stores the events of customers. It implements event.Log and event.FeedStore. Create it with NewEventLog.
+//
+// A log is a list of pages, each of which names up to 50 events. The place of an event in the list is its sequence number. An event
+// is stored first, under its ID, and then named by the last page, on condition that the page is as it was read. So the
+// sequence has no gaps, and concurrent appends of the same event add it once.
+type EventLog struct {
+	api       EventAPI
+	table     string
+	retention time.Duration
+	now       func() time.Time
+	random    func(n int64) int64
+	ids       io.Reader
+}
+
+// NewEventLog returns the log in a table of events. Events are kept for at least the retention. random is as in NewRedemptions; ids is
+// a source of random IDs.
+func NewEventLog(
+	api EventAPI, name string, retention time.Duration, now func() time.Time, random func(n int64) int64, ids io.Reader,
+) *EventLog {
+	return &EventLog{api, name, retention, now, random, ids}
+}
+
+// Append implements event.Log.
+//
+// Appending is exact for these reasons. An event that this call stores cannot be on a page before the last one that was read beforehand.
+// An event that an earlier call stored names the page before which it cannot be. All later pages are searched for it. The last page gets
+// new events only if it still has the size that it had when it was searched.
+func (l *EventLog) Append(ctx context.Context, customer catalog.CustomerID, events []event.Event) (added int, err error) {
+	added, err = l.append(ctx, customer, events)
+	return added, table.Outcome(err)
+}
+
+func (l *EventLog) append(ctx context.Context, customer catalog.CustomerID, events []event.Event) (added int, err error) {
+	tail, err := l.tail(ctx, customer)
+	if err != nil {
+		return 0, err
+	}
+	from, stale, err := l.store(ctx, events, tail.Number)
+	if err != nil {
+		return 0, err
+	}
+	for attempt := 0; ; attempt++ {
+		if from <= tail.Number { // an event may be named already
+			if events, tail, err = l.unnamed(ctx, customer, events, from); err != nil {
+				return added, err
+			}
+			if err := l.renew(ctx, events, stale); err != nil {
+				return added, err
+			}
+		}
+		for len(events) > 0 {
+			n := 0
+			if tail, n, err = l.extend(ctx, customer, tail, events); err != nil {
+				break
+			}
+			added, events = added+n, events[n:]
+		}
+		if !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
+			return added, err
+		}
+		from = tail.Number
+		if err := table.Wait(ctx, table.Backoff(attempt, l.random)); err != nil {
+			return added, err
+		}
+	}
+}
+
+// tail returns the last page of a customer's log. Before the first event, it is an empty page without a feed.
+func (l *EventLog) tail(ctx context.Context, customer catalog.CustomerID) (table.EventPage, error) {
+	query := table.EventPagesQuery(l.table, customer, 0)
+	query.ScanIndexForward, query.Limit = aws.Bool(false), aws.Int32(1)
+	out, err := l.api.Query(ctx, query)
+	if err != nil || len(out.Items) == 0 {
+		return table.EventPage{}, err
+	}
+	return table.DecodeEventPage(out.Items[0])
+}
+
+// store stores events that are not stored yet. from is the lowest page that may name one of the others, or math.MaxInt64. stale are those
+// of the others that expire too early for an event that is appended now.
+func (l *EventLog) store(ctx context.Context, events []event.Event, page int64) (from int64, stale map[event.ID]bool, err error) {
+	var (
+		mu    sync.Mutex
+		all   sync.WaitGroup
+		slots = make(chan struct{}, concurrentPuts)
+	)
+	from, stale = math.MaxInt64, make(map[event.ID]bool)
+	for _, e := range events {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			old, putErr := l.put(ctx, e, page)
+			mu.Lock()
+			defer mu.Unlock()
+			err = errors.Join(err, putErr)
+			if len(old) > 0 {
+				from = min(from, old.Num(table.AttrPage))
+				stale[e.ID] = old.Num(table.AttrExpiresAt) < l.now().Add(l.retention).Unix()
+			}
+		})
+	}
+	all.Wait()
+	return from, stale, err
+}
+
+// put stores an event. If it is stored already, put returns it as it is.
+func (l *EventLog) put(ctx context.Context, e event.Event, page int64) (old table.Item, err error) {
+	_, err = l.api.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: aws.String(l.table), Item: table.EncodeEvent(e, page, l.expiry()),
+		ConditionExpression:                 aws.String("attribute_not_exists(" + table.SortKey + ")"),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	if old, exists := table.OldItem(err); exists {
+		return old, nil
+	}
+	return nil, err
+}
+
+func (l *EventLog) expiry() time.Time { return l.now().Add(l.retention + expiryMargin) }
+
+// renew keeps events that are appended long after they were stored, such as those of a change that was set aside, for as long as others.
+func (l *EventLog) renew(ctx context.Context, events []event.Event, stale map[event.ID]bool) error {
+	for _, e := range events {
+		if !stale[e.ID] {
+			continue
+		}
+		call := &table.Update{Key: table.EventKey(e.Customer, e.ID)}
+		call.Set(table.AttrExpiresAt, table.Num(l.expiry().Unix()))
+		call.Require("attribute_exists(" + table.SortKey + ")")
+		if _, err := l.api.UpdateItem(ctx, call.Input(l.table, types.ReturnValueNone)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unnamed returns the events that no page from a number on names, and the last page.
+func (l *EventLog) unnamed(
+	ctx context.Context, customer catalog.CustomerID, events []event.Event, from int64,
+) (missing []event.Event, last table.EventPage, err error) {
+	named := make(map[event.ID]bool)
+	query := table.EventPagesQuery(l.table, customer, from)
+	for {
+		out, err := l.api.Query(ctx, query)
+		if err != nil {
+			return nil, last, err
+		}
+		for _, it := range out.Items {
+			if last, err = table.DecodeEventPage(it); err != nil {
+				return nil, last, err
+			}
+			for place := range last.Len() {
+				named[last.ID(place)] = true
+			}
+		}
+		if query.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
+			break
+		}
+	}
+	for _, e := range events {
+		if !named[e.ID] {
+			missing = append(missing, e)
+		}
+	}
+	return missing, last, nil
+}
+
+// extend names some of the events on the last page, or on a new page if the last one is full. If the last page has changed meanwhile, the
+// error is errLookAgain.
+func (l *EventLog) extend(
+	ctx context.Context, customer catalog.CustomerID, tail table.EventPage, events []event.Event,
+) (extended table.EventPage, n int, err error) {
+	page := tail
+	if tail.Len() == table.EventsPerPage {
+		page = table.EventPage{Number: tail.Number + 1, Feed: tail.Feed}
+	}
+	n = min(len(events), table.EventsPerPage-page.Len())
+	page.IDs = slices.Clone(page.IDs)
+	for _, e := range events[:n] {
+		id, err := table.EncodeEventID(e.ID)
+		if err != nil {
+			return tail, 0, err
+		}
+		page.IDs = append(page.IDs, id...)
+	}
+	if page.Feed == "" {
+		random := make([]byte, feedIDBytes)
+		if _, err := io.ReadFull(l.ids, random); err != nil {
+			return tail, 0, err
+		}
+		page.Feed = base64.RawURLEncoding.EncodeToString(random)
+	}
+	if err := transact(ctx, l.api, l.extending(customer, tail, page)); err != nil {
+		return tail, 0, err
+	}
+	return page, n, nil
+}
+
+// extending returns the actions that replace the last page, or add a page after it. Only a page that is not the last may expire:
+// otherwise the sequence would begin again.
+func (l *EventLog) extending(customer catalog.CustomerID, tail, page table.EventPage) []action {
+	call := &table.Update{Key: table.EventPageKey(customer, page.Number)}
+	call.Set(table.AttrEventIDs, &types.AttributeValueMemberB{Value: page.IDs})
+	if page.Number == tail.Number && tail.Feed != "" {
+		call.RequireEqual(table.AttrEventIDs, &types.AttributeValueMemberB{Value: tail.IDs})
+		call.RequireEqual(table.AttrFeed, table.Str(tail.Feed))
+		return []action{updating(l.table, call, nil)}
+	}
+	call.Set(table.AttrFeed, table.Str(page.Feed))
+	call.RequireEqual(table.AttrEventIDs, nil)
+	if tail.Feed == "" {
+		return []action{updating(l.table, call, nil)}
+	}
+	closed := &table.Update{Key: table.EventPageKey(customer, tail.Number)}
+	closed.Set(table.AttrExpiresAt, table.Num(l.now().Add(l.retention+pageMargin).Unix()))
+	closed.RequireEqual(table.AttrFeed, table.Str(tail.Feed))
+	return []action{updating(l.table, call, nil), updating(l.table, closed, nil)}
+}
+
+// Window implements event.FeedStore.
+func (l *EventLog) Window(ctx context.Context, customer catalog.CustomerID, after int64, limit int) (event.Window, error) {
+	w, err := l.window(ctx, customer, after, limit)
+	return w, table.Outcome(err)
+}
+
+func (l *EventLog) window(ctx context.Context, customer catalog.CustomerID, after int64, limit int) (event.Window, error) {
+	pages, err := l.pages(ctx, customer, after, limit)
+	if err != nil || len(pages) == 0 {
+		return event.Window{}, err
+	}
+	last := pages[len(pages)-1]
+	w := event.Window{Feed: last.Feed, First: pages[0].First(), Last: last.Last()}
+	begin := max(after, w.First-1)
+	var keys []table.Key
+	for _, page := range pages {
+		for place := range page.Len() {
+			if sequence := page.First() + int64(place); sequence > begin && len(keys) < limit {
+				keys = append(keys, table.EventKey(customer, page.ID(place)))
+			}
+		}
+	}
+	if len(keys) == 0 {
+		return w, nil
+	}
+	found, err := table.BatchGet(ctx, l.api, l.random, l.table, keys...)
+	for i, key := range keys {
+		e, _ := table.DecodeEvent(customer, begin+1+int64(i), found[key], l.now())
+		w.Events = append(w.Events, e)
+	}
+	return w, err
+}
+
+// pages returns the pages that hold the events after a sequence number, and one more so that Last shows whether others follow. If
+// there are none, it returns the last page of the log.
+func (l *EventLog) pages(ctx context.Context, customer catalog.CustomerID, after int64, limit int) ([]table.EventPage, error) {
+	query := table.EventPagesQuery(l.table, customer, after/table.EventsPerPage)
+	query.Limit = aws.Int32(int32((limit+table.EventsPerPage-1)/table.EventsPerPage + 2)) //nolint:gosec // limit is at most event.MaxPerPage
+	out, err := l.api.Query(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	pages := make([]table.EventPage, len(out.Items))
+	for i, it := range out.Items {
+		if pages[i], err = table.DecodeEventPage(it); err != nil {
+			return nil, err
+		}
+	}
+	if len(pages) > 0 || after < table.EventsPerPage {
+		return pages, nil
+	}
+	tail, err := l.tail(ctx, customer)
+	if err != nil || tail.Feed == "" {
+		return nil, err
+	}
+	return []table.EventPage{tail}, nil
+}
+
+// Find returns an event by its ID, without its sequence number. found is false if it is not stored.
+func (l *EventLog) Find(ctx context.Context, customer catalog.CustomerID, id event.ID) (e event.Event, found bool, err error) {
+	key := table.EventKey(customer, id)
+	items, err := table.BatchGet(ctx, l.api, l.random, l.table, key)
+	if err != nil || len(items[key]) == 0 {
+		return event.Event{}, false, table.Outcome(err)
+	}
+	e, found = table.DecodeEvent(customer, 0, items[key], l.now())
+	return e, found, nil
+}

@@ -1,0 +1,311 @@
+package dynamo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/event"
+	"shopfront/pkg/voucher"
+)
+
+// EventSource reads what happened from changes of the items of vouchers and checkouts. Create it with NewEventSource.
+type EventSource struct {
+	api    EventSourceAPI
+	tables Tables
+	random func(n int64) int64
+
+	mu    sync.Mutex
+	terms map[table.Key]voucher.Voucher // of codes with many uses; the terms that events show never change
+}
+
+// EventSourceAPI is the part of DynamoDB that an EventSource needs.
+type EventSourceAPI interface {
+	table.Getter
+	table.BatchGetter
+}
+
+// NewEventSource returns the source for the tables of vouchers and checkouts. random is as in NewRedemptions.
+func NewEventSource(api EventSourceAPI, tables Tables, random func(n int64) int64) *EventSource {
+	return &EventSource{api: api, tables: tables, random: random, terms: make(map[table.Key]voucher.Voucher)}
+}
+
+// image is an item before and after a change. An item that does not exist is empty.
+type image struct {
+	place    event.Place
+	old, new table.Item
+}
+
+// Changes reads the records of a DynamoDB stream with new and old images, as Lambda delivers them
+// (https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html). It goes by the images alone: DynamoDB Local names some kinds of events
+// differently. A record that cannot be read is a change with an Err.
+func (s *EventSource) Changes(ctx context.Context, records []json.RawMessage) []event.Change {
+	changes, images := make([]event.Change, len(records)), make([]image, len(records))
+	for i, record := range records {
+		changes[i].ID, images[i], changes[i].Err = s.decode(record)
+	}
+	s.interpret(ctx, changes, images)
+	return changes
+}
+
+// Reread returns all facts of the item that is now at a place.
+func (s *EventSource) Reread(ctx context.Context, place event.Place) event.Change {
+	changes, images := make([]event.Change, 1), []image{{place: place}}
+	if place == (event.Place{}) {
+		return event.Change{Err: errors.New("the record of the stream could not be read: repair the cause, and rebuild the events of its customer")}
+	}
+	name := s.tables.Vouchers
+	if place.Table == event.Checkouts {
+		name = s.tables.Checkouts
+	}
+	images[0].new, changes[0].Err = table.Get(ctx, s.api, name, table.Key{Partition: place.Partition, Sort: place.Sort}, nil)
+	changes[0].Err = table.Outcome(changes[0].Err)
+	s.interpret(ctx, changes, images)
+	return changes[0]
+}
+
+// interpret fills in the changes from their images.
+func (s *EventSource) interpret(ctx context.Context, changes []event.Change, images []image) {
+	missing := s.remember(ctx, images)
+	for i := range changes {
+		c, at := &changes[i], images[i]
+		c.Place = at.place
+		customer, _, _ := strings.Cut(at.place.Partition, "#")
+		if id, err := catalog.ParseID[catalog.CustomerID](customer); err == nil {
+			c.Customer = id
+		} else if c.Err == nil {
+			c.Err = errors.New("the partition key does not begin with a customer")
+		}
+		if c.Err != nil {
+			continue
+		}
+		after, err := s.facts(c.Customer, at.place, at.new)
+		if errors.Is(err, errNoTerms) && missing != nil {
+			err = missing
+		}
+		if err != nil {
+			c.Err = err
+			continue
+		}
+		before, _ := s.facts(c.Customer, at.place, at.old) // without readable old facts, all are new; recording one twice does nothing
+		c.Facts = event.News(before, after)
+	}
+}
+
+// Facts returns what an item of the vouchers or the checkouts shows. terms is the voucher to which the item belongs, if the caller has read
+// it; it may be nil for a voucher or a checkout.
+func Facts(customer catalog.CustomerID, it map[string]types.AttributeValue, terms *voucher.Voucher) ([]event.Fact, error) {
+	s := NewEventSource(nil, Tables{}, nil)
+	key := table.KeyOf(it)
+	place := event.Place{Table: event.Checkouts, Partition: key.Partition, Sort: key.Sort}
+	if strings.Contains(key.Partition, "#") {
+		place.Table = event.Vouchers
+	}
+	if terms != nil {
+		s.terms[table.VoucherKey(customer, terms.Code)] = *terms
+	}
+	all, err := s.facts(customer, place, it)
+	return slices.Concat(all...), err
+}
+
+// errNoTerms means that the voucher of a redemption does not exist.
+var errNoTerms = errors.New("the voucher of the redemption is missing")
+
+// facts returns the facts of each redemption or order that an item shows.
+func (s *EventSource) facts(customer catalog.CustomerID, place event.Place, it table.Item) ([][]event.Fact, error) {
+	switch {
+	case len(it) == 0:
+		return nil, nil
+	case place.Table == event.Checkouts:
+		return ofCheckout(customer, it)
+	default:
+		return s.ofVoucher(customer, place, it)
+	}
+}
+
+func ofCheckout(customer catalog.CustomerID, it table.Item) ([][]event.Fact, error) {
+	switch it.Str(table.AttrStatus) {
+	case table.StatusOpen, table.StatusReplaced:
+		return nil, nil // nothing has happened that an event reports
+	case table.StatusOrdered, table.StatusCancelled:
+	default:
+		return nil, errors.New("checkout item: unknown status")
+	}
+	c := table.DecodeCheckout(it)
+	if _, err := checkout.ParseID(string(c.ID)); err != nil || string(c.ID.Token()) != it.Str(table.SortKey) {
+		return nil, errors.New("checkout item: the ID does not belong to the key")
+	}
+	if c.Order == nil || c.Order.Placed.UnixMilli() <= 0 || (it.Str(table.AttrStatus) == table.StatusCancelled) == c.Order.Cancelled.IsZero() {
+		return nil, errors.New("checkout item: the order's times do not match its status")
+	}
+	return [][]event.Fact{event.OfOrder(customer, c)}, nil
+}
+
+func (s *EventSource) ofVoucher(customer catalog.CustomerID, place event.Place, it table.Item) ([][]event.Fact, error) {
+	redemptions, err := s.redemptions(customer, place, it)
+	if err != nil {
+		return nil, err
+	}
+	var facts [][]event.Fact
+	for _, r := range redemptions {
+		if _, err := voucher.ParseRedemptionID(r.ID); err != nil || r.At.UnixMilli() <= 0 || r.Code == "" {
+			return nil, errors.New("voucher item: malformed redemption")
+		}
+		facts = append(facts, event.OfRedemption(customer, r))
+	}
+	return facts, nil
+}
+
+// redemptions returns the redemptions that an item of the vouchers table holds.
+func (s *EventSource) redemptions(customer catalog.CustomerID, place event.Place, it table.Item) ([]voucher.Redemption, error) {
+	code, hasRecords := recordsOf(place)
+	switch {
+	case string(code) == place.Sort:
+		v, err := table.DecodeVoucher(it)
+		if err != nil || v.Redeemed == nil {
+			return nil, err
+		}
+		return []voucher.Redemption{*v.Redeemed}, nil
+	case !hasRecords:
+		if isCounterOrHold(place.Sort, code) {
+			return nil, nil
+		}
+		return nil, errors.New("item of an unknown kind in the vouchers table")
+	}
+	s.mu.Lock()
+	terms, known := s.terms[table.VoucherKey(customer, code)]
+	s.mu.Unlock()
+	if !known {
+		return nil, errNoTerms
+	}
+	found, err := redemptionsIn(it, terms)
+	var redemptions []voucher.Redemption
+	for _, f := range found {
+		redemptions = append(redemptions, f.redemption)
+	}
+	return redemptions, err
+}
+
+// recordsOf returns the code that an item of the vouchers table belongs to, and whether it holds the records of redemptions of a code
+// with many uses, or of one that was undone.
+func recordsOf(place event.Place) (code voucher.Code, hasRecords bool) {
+	code = table.Key{Sort: place.Sort}.Code()
+	rest := strings.TrimPrefix(place.Sort, string(code))
+	return code, strings.HasPrefix(rest, table.NickInfix) || strings.HasPrefix(rest, table.RedemptionInfix)
+}
+
+func isCounterOrHold(sort string, code voucher.Code) bool {
+	rest := strings.TrimPrefix(sort, string(code))
+	return strings.HasPrefix(rest, table.CounterInfix) || strings.HasPrefix(rest, table.HoldInfix)
+}
+
+// remember reads the vouchers of the records in the images that are not known yet, at most 100.
+func (s *EventSource) remember(ctx context.Context, images []image) error {
+	wanted := make(map[table.Key]bool)
+	s.mu.Lock()
+	for _, at := range images {
+		code, hasRecords := recordsOf(at.place)
+		customer, _, _ := strings.Cut(at.place.Partition, "#")
+		key := table.VoucherKey(catalog.CustomerID(customer), code)
+		if _, known := s.terms[key]; hasRecords && !known && at.place.Table == event.Vouchers {
+			wanted[key] = true
+		}
+	}
+	s.mu.Unlock()
+	if len(wanted) == 0 {
+		return nil
+	}
+	keys := make([]table.Key, 0, len(wanted))
+	for key := range wanted {
+		keys = append(keys, key)
+	}
+	found, err := table.BatchGet(ctx, s.api, s.random, s.tables.Vouchers, keys...)
+	if err != nil {
+		return table.Outcome(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.terms) > maxManyUseCodes {
+		clear(s.terms)
+	}
+	for key, it := range found {
+		if v, err := table.DecodeVoucher(it); err == nil { // the record of a damaged voucher is set aside
+			s.terms[key] = v.Voucher
+		}
+	}
+	return nil
+}
+
+// attributeJSON is an attribute value as streams deliver it. Shopfront stores no other types.
+type attributeJSON struct {
+	S    *string `json:"S"`
+	N    *string `json:"N"`
+	B    []byte  `json:"B"`
+	BOOL *bool   `json:"BOOL"`
+}
+
+func (a attributeJSON) value() types.AttributeValue {
+	switch {
+	case a.S != nil:
+		return &types.AttributeValueMemberS{Value: *a.S}
+	case a.N != nil:
+		return &types.AttributeValueMemberN{Value: *a.N}
+	case a.BOOL != nil:
+		return &types.AttributeValueMemberBOOL{Value: *a.BOOL}
+	case a.B != nil:
+		return &types.AttributeValueMemberB{Value: a.B}
+	default:
+		return &types.AttributeValueMemberNULL{Value: true}
+	}
+}
+
+func itemOf(attributes map[string]attributeJSON) table.Item {
+	it := make(table.Item, len(attributes))
+	for name, attribute := range attributes {
+		it[name] = attribute.value()
+	}
+	return it
+}
+
+// decode reads a record of a stream. The ID is the sequence number, which identifies the record in its batch.
+func (s *EventSource) decode(text json.RawMessage) (id string, at image, err error) {
+	var record struct {
+		Source   string `json:"eventSourceARN"`
+		DynamoDB struct {
+			SequenceNumber string
+			Keys           map[string]attributeJSON
+			OldImage       map[string]attributeJSON
+			NewImage       map[string]attributeJSON
+		} `json:"dynamodb"`
+	}
+	if err := json.Unmarshal(text, &record); err != nil {
+		return "", image{}, errors.New("malformed record of a stream")
+	}
+	_, rest, _ := strings.Cut(record.Source, ":table/")
+	name, _, isStream := strings.Cut(rest, "/stream/")
+	key := table.KeyOf(itemOf(record.DynamoDB.Keys))
+	id = record.DynamoDB.SequenceNumber
+	if !isStream || key.Partition == "" || key.Sort == "" {
+		return id, image{}, errors.New("record of a stream without a table or a key")
+	}
+	at.place = event.Place{Partition: key.Partition, Sort: key.Sort}
+	switch name {
+	case s.tables.Vouchers:
+		at.place.Table = event.Vouchers
+	case s.tables.Checkouts:
+		at.place.Table = event.Checkouts
+	default:
+		return id, image{}, fmt.Errorf("record of the table %q, which holds neither vouchers nor checkouts", name)
+	}
+	at.old, at.new = itemOf(record.DynamoDB.OldImage), itemOf(record.DynamoDB.NewImage)
+	return id, at, nil
+}

@@ -1,0 +1,119 @@
+// Package event holds the rules of a shop's feed of events: what happened to redemptions and orders, in a sequence without gaps.
+//
+// A Recorder turns changes of the tables into events and appends them to the log of their customer. A Feed reads the log for the shop's
+// server. Delivery is at least once and in sequence; an event is in the log exactly once.
+//
+// It is a rules package: it may import only other rules packages and the standard library, except net/http.
+package event
+
+import (
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/voucher"
+)
+
+// Type is what happened.
+type Type string
+
+// The types of events. Later releases may add types.
+const (
+	RedemptionCreated Type = "redemption.created"
+	RedemptionUndone  Type = "redemption.undone"
+	OrderCreated      Type = "order.created"
+	OrderFulfilled    Type = "order.fulfilled"
+	OrderCancelled    Type = "order.cancelled"
+)
+
+// Types returns every type of event.
+func Types() []Type {
+	return []Type{RedemptionCreated, RedemptionUndone, OrderCreated, OrderFulfilled, OrderCancelled}
+}
+
+// ID identifies an event: 128 bits in 22 characters of base64url. It is computed from what happened, so that whoever finds the same fact
+// makes the same ID.
+type ID = idempotency.Token
+
+// Event is an entry of a customer's feed.
+type Event struct {
+	ID       ID
+	Type     Type
+	Customer catalog.CustomerID
+	At       time.Time // when it happened; UTC, whole milliseconds
+	Data     []byte    // the redemption or the order as of then, as JSON
+	Sequence int64     // from 1, without gaps; 0: not in the feed yet
+}
+
+// Fact is what happened to a redemption or an order, one of which is set.
+type Fact struct {
+	Type       Type
+	Customer   catalog.CustomerID
+	At         time.Time
+	Redemption *voucher.Redemption
+	Order      *checkout.Checkout
+}
+
+// ID returns the ID of the fact's event.
+func (f Fact) ID() ID {
+	subject := ""
+	if f.Redemption != nil {
+		subject = f.Redemption.ID
+	} else {
+		subject = string(f.Order.ID)
+	}
+	return idempotency.Digest("event", string(f.Type), string(f.Customer), subject)
+}
+
+// OfRedemption returns what happened to a redemption, in order. Each fact has the redemption as it was then.
+func OfRedemption(customer catalog.CustomerID, r voucher.Redemption) []Fact {
+	created := r
+	created.Undone, created.UndoReason = time.Time{}, ""
+	facts := []Fact{{Type: RedemptionCreated, Customer: customer, At: r.At, Redemption: &created}}
+	if !r.Undone.IsZero() {
+		facts = append(facts, Fact{Type: RedemptionUndone, Customer: customer, At: r.Undone, Redemption: &r})
+	}
+	return facts
+}
+
+// OfOrder returns what happened to an order, in order. Each fact has the order as it was then. A checkout that was not ordered has no
+// facts.
+func OfOrder(customer catalog.CustomerID, c checkout.Checkout) []Fact {
+	if c.Order == nil {
+		return nil
+	}
+	then := checkout.Order{Payment: c.Order.Payment, Placed: c.Order.Placed}
+	fact := func(kind Type, at time.Time, order checkout.Order) Fact {
+		asOfThen := c
+		asOfThen.Order = &order
+		return Fact{Type: kind, Customer: customer, At: at, Order: &asOfThen}
+	}
+	facts := []Fact{fact(OrderCreated, c.Order.Placed, then)}
+	if !c.Order.Fulfilled.IsZero() {
+		then.Fulfilled = c.Order.Fulfilled
+		facts = append(facts, fact(OrderFulfilled, c.Order.Fulfilled, then))
+	}
+	if !c.Order.Cancelled.IsZero() {
+		then.Cancelled, then.Reason = c.Order.Cancelled, c.Order.Reason
+		facts = append(facts, fact(OrderCancelled, c.Order.Cancelled, then))
+	}
+	return facts
+}
+
+// News returns what has happened between two states of an item, each given as the facts of its redemptions or of its order: all facts of
+// each that has a new one. The earlier facts come along because the records that show them may arrive later, from another shard of the
+// stream. In the log, what made a thing must come before what ended it.
+func News(before, after [][]Fact) []Fact {
+	known := make(map[ID]bool)
+	for _, facts := range before {
+		known[facts[len(facts)-1].ID()] = true
+	}
+	var news []Fact
+	for _, facts := range after {
+		if !known[facts[len(facts)-1].ID()] {
+			news = append(news, facts...)
+		}
+	}
+	return news
+}

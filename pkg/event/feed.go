@@ -1,0 +1,152 @@
+package event
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"shopfront/pkg/catalog"
+)
+
+// MaxPerPage bounds a page of the feed.
+const MaxPerPage = 100
+
+// ErrBeyond means that a cursor is behind the last event of the feed.
+var ErrBeyond = errors.New("the feed has no event with that sequence number yet")
+
+// ExpiredError means that the event after a cursor is no longer kept, or that the cursor belongs to an earlier feed, which was lost.
+type ExpiredError struct {
+	Earliest int64 // the cursor of the oldest event that is kept: the sequence number before its own
+	Feed     string
+}
+
+func (e *ExpiredError) Error() string {
+	return fmt.Sprintf("the events after the cursor are no longer kept; the oldest that is kept comes after %d", e.Earliest)
+}
+
+// FromOldest is the After of a cursor that begins with the oldest event that is kept.
+const FromOldest = -1
+
+// Cursor is a place in the feed.
+type Cursor struct {
+	After int64  // the sequence number before that of the first event wanted; or FromOldest
+	Feed  string // the feed to which After belongs; empty: not checked
+}
+
+// Page is a part of the feed.
+type Page struct {
+	Feed   string // identifies the feed; empty if the customer has no events yet
+	Events []Event
+	Next   int64 // the cursor of the next page
+	More   bool  // reports whether more events are ready
+}
+
+// Window is a part of a customer's log as it is stored.
+type Window struct {
+	Feed string // empty if the log has no events
+	// First and Last bound the sequence numbers that were read. No lower one than First is stored, unless it is lower than the window's
+	// own start. Last is that of the whole log if the window begins behind it.
+	First, Last int64
+	Events      []Event // those after the start, in sequence; one that is no longer stored has only its Sequence
+}
+
+// FeedStore reads the logs of customers.
+type FeedStore interface {
+	// Window returns at most limit events after a sequence number, and where the log begins and ends as far as it was read.
+	Window(ctx context.Context, customer catalog.CustomerID, after int64, limit int) (Window, error)
+}
+
+// Feed reads the events of customers.
+type Feed struct{ Store FeedStore }
+
+// Read returns a page of at most limit events, from 1 to MaxPerPage. The same cursor always begins with the same events. Errors:
+// *ExpiredError, ErrBeyond.
+func (f Feed) Read(ctx context.Context, customer catalog.CustomerID, cursor Cursor, limit int) (Page, error) {
+	after := max(cursor.After, 0)
+	w, err := f.Store.Window(ctx, customer, after, limit)
+	if err != nil {
+		return Page{}, err
+	}
+	oldest := cursor.After == FromOldest
+	switch {
+	case cursor.Feed != "" && cursor.Feed != w.Feed:
+		return Page{}, f.expired(ctx, customer, 0, w)
+	case w.Feed == "" && after == 0:
+		return Page{}, nil
+	case after > w.Last:
+		return Page{}, ErrBeyond
+	case !oldest && (w.First > after+1 || anyGone(w.Events)):
+		return Page{}, f.expired(ctx, customer, after, w)
+	case oldest && anyGone(w.Events):
+		earliest, err := f.search(ctx, customer, w.First, func(e Event) bool { return e.ID != "" })
+		if err != nil {
+			return Page{}, err
+		}
+		return f.Read(ctx, customer, Cursor{earliest - 1, w.Feed}, limit)
+	}
+	page := Page{Feed: w.Feed, Events: w.Events, Next: after}
+	if n := len(w.Events); n > 0 {
+		page.Next = w.Events[n-1].Sequence
+	}
+	page.More = page.Next < w.Last
+	return page, nil
+}
+
+// Since returns the cursor of the first event that happened at a time or later. Events are in the order in which they were recorded, so
+// some of those behind the cursor may have happened a little earlier.
+func (f Feed) Since(ctx context.Context, customer catalog.CustomerID, since time.Time) (Cursor, error) {
+	w, err := f.Store.Window(ctx, customer, 0, 1)
+	if err != nil || w.Feed == "" {
+		return Cursor{}, err
+	}
+	sequence, err := f.search(ctx, customer, w.First, func(e Event) bool { return e.ID != "" && !e.At.Before(since) })
+	return Cursor{sequence - 1, w.Feed}, err
+}
+
+func anyGone(events []Event) bool {
+	for _, e := range events {
+		if e.ID == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// expired returns the error for a cursor whose next event is gone.
+func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, after int64, w Window) error {
+	if w.Feed == "" {
+		return &ExpiredError{}
+	}
+	earliest, err := f.search(ctx, customer, max(after+1, w.First), func(e Event) bool { return e.ID != "" })
+	if err != nil {
+		return err
+	}
+	return &ExpiredError{Earliest: earliest - 1, Feed: w.Feed}
+}
+
+// search returns the first sequence number, not lower than from, whose event has a property that all later events have, too. If no event
+// has it, the number is that of the next event.
+func (f Feed) search(ctx context.Context, customer catalog.CustomerID, from int64, has func(Event) bool) (int64, error) {
+	w, err := f.Store.Window(ctx, customer, math.MaxInt64, 1)
+	if err != nil {
+		return 0, err
+	}
+	low, high := from, w.Last+1
+	for low < high {
+		middle := low + (high-low)/2
+		w, err := f.Store.Window(ctx, customer, middle-1, 1)
+		switch {
+		case err != nil:
+			return 0, err
+		case w.First > middle: // the page is gone, and so are all events before it
+			low = w.First
+		case len(w.Events) > 0 && has(w.Events[0]):
+			high = middle
+		default:
+			low = middle + 1
+		}
+	}
+	return low, nil
+}

@@ -1,0 +1,138 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/event"
+)
+
+// EventReader reads the feed of a customer, as event.Feed does. Errors: *event.ExpiredError, event.ErrBeyond.
+type EventReader interface {
+	Read(ctx context.Context, customer catalog.CustomerID, cursor event.Cursor, limit int) (event.Page, error)
+}
+
+// ListEvents is GET /shop/{customer}/events (docs/interface.md), for the shop's own server only. It lists events in sequence.
+func (s Service) ListEvents(reader EventReader) http.Handler {
+	return s.handler(endpoint{
+		path: "/shop/{customer}/events", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
+		answer: func(c *call) (answer, error) {
+			query, cursor, limit, err := eventsRequest(c)
+			if err != nil {
+				return answer{}, err
+			}
+			if err := c.admitServer(); err != nil {
+				return answer{}, err
+			}
+			page, err := reader.Read(c.Context(), c.customer, cursor, limit)
+			if errors.Is(err, event.ErrBeyond) {
+				err = problemInvalid.because("The feed has no event with this sequence number yet.").of("after")
+			}
+			if err != nil {
+				return answer{}, err
+			}
+			c.record.note("listed")
+			a, err := jsonAnswer(http.StatusOK, c.represent(page, query))
+			if err != nil {
+				return answer{}, err
+			}
+			return revalidated(c.Request, a), nil
+		},
+	})
+}
+
+// eventsRequest validates the request's form.
+func eventsRequest(c *call) (query url.Values, cursor event.Cursor, limit int, err error) {
+	cursor.After = event.FromOldest
+	if c.customer == "" {
+		return nil, cursor, 0, problemNotFound.new()
+	}
+	if query, err = parseQuery(c.Request, "after", "limit", "feed"); err != nil {
+		return nil, cursor, 0, err
+	}
+	if limit, err = pageLimit(query, event.MaxPerPage, event.MaxPerPage); err != nil {
+		return nil, cursor, 0, err
+	}
+	if query.Has("after") {
+		text := query.Get("after")
+		cursor.After, err = strconv.ParseInt(text, 10, 64)
+		if err != nil || cursor.After < 0 || strconv.FormatInt(cursor.After, 10) != text {
+			return nil, cursor, 0, problemInvalid.because("The sequence number must be a whole number of 0 or more.").of("after")
+		}
+	}
+	cursor.Feed = query.Get("feed")
+	if query.Has("feed") && (cursor.Feed == "" || !query.Has("after")) {
+		return nil, cursor, 0, problemInvalid.because("A feed must not be empty, and needs after.").of("feed")
+	}
+	return query, cursor, limit, nil
+}
+
+type eventPageJSON struct {
+	Feed             string      `json:"feed"`
+	Events           []eventJSON `json:"events"`
+	Next             string      `json:"next"`
+	PollAfterSeconds int         `json:"pollAfterSeconds"`
+}
+
+// eventJSON is an event. Its type, timestamp and data are those that Standard Webhooks recommends
+// (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
+type eventJSON struct {
+	ID        string          `json:"id"`
+	Type      string          `json:"type"`
+	Timestamp string          `json:"timestamp"`
+	Sequence  int64           `json:"sequence"`
+	Customer  string          `json:"customer"`
+	Data      json.RawMessage `json:"data"`
+}
+
+func (c *call) represent(page event.Page, query url.Values) eventPageJSON {
+	represented := eventPageJSON{Feed: page.Feed, Events: make([]eventJSON, len(page.Events))}
+	newest := time.Time{}
+	for i, e := range page.Events {
+		represented.Events[i] = representEvent(e)
+		newest = e.At
+	}
+	query.Set("after", strconv.FormatInt(page.Next, 10))
+	if page.Feed != "" {
+		query.Set("feed", page.Feed)
+	}
+	represented.Next = "/shop/" + string(c.customer) + "/events?" + query.Encode()
+	switch {
+	case page.More:
+	case c.received.Sub(newest) < busyFor:
+		represented.PollAfterSeconds = busyPoll
+	default:
+		represented.PollAfterSeconds = quietPoll
+	}
+	return represented
+}
+
+// After an event, others are likely to follow for a while. A client that polls more seldom then costs less.
+const (
+	busyFor   = time.Minute
+	busyPoll  = 5  // seconds
+	quietPoll = 15 // seconds
+)
+
+func representEvent(e event.Event) eventJSON {
+	return eventJSON{
+		ID: string(e.ID), Type: string(e.Type), Timestamp: representTime(e.At), Sequence: e.Sequence, Customer: string(e.Customer), Data: e.Data,
+	}
+}
+
+// EncodeEvent returns an event as the feed shows it.
+func EncodeEvent(e event.Event) ([]byte, error) { return encodeJSON(representEvent(e)) }
+
+// EventData returns the data of a fact's event: the redemption or the order as the interface showed it then.
+func EventData(fact event.Fact) ([]byte, error) {
+	if fact.Redemption != nil {
+		return encodeJSON(representRedemption(*fact.Redemption))
+	}
+	return encodeJSON(representOrder(*fact.Order))
+}

@@ -1,0 +1,128 @@
+// Package eventfunction runs the functions that record and publish events: it reads what streams and schedules send, and logs a line
+// with metrics for each batch.
+//
+// It may not import the SDK's default configuration (aws-sdk-go-v2/config).
+package eventfunction
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/event"
+	"shopfront/pkg/httpapi"
+	"shopfront/pkg/lambdahttp"
+)
+
+// Metrics of a batch.
+const (
+	metricRecorded = "RecordedEvents" // events that were added to feeds
+	metricParked   = "ParkedRecords"  // changes that were set aside; of a scheduled run: those that still are
+	metricErrors   = "Errors"         // 1 if a batch failed, and will be delivered again
+)
+
+// Batch is what invokes the function: records of a stream, or a schedule, which has none.
+type Batch struct {
+	Records []json.RawMessage `json:"Records"`
+}
+
+// Function records batches.
+type Function struct {
+	Source   Source
+	Recorder event.Recorder
+	Now      func() time.Time
+	Log      *slog.Logger
+	Stack    string // the name of the deployed stack, a dimension of every metric
+}
+
+// Source reads records of streams.
+type Source interface {
+	Changes(ctx context.Context, records []json.RawMessage) []event.Change
+}
+
+// New wires the function that records events from its environment, or returns an error that names the missing setting.
+func New(env lambdahttp.Environment, client *dynamodb.Client) (Function, error) {
+	log, err := Log(env, client)
+	if err != nil {
+		return Function{}, err
+	}
+	tables := dynamo.Tables{}
+	if tables.Vouchers, err = env.VouchersTable(); err != nil {
+		return Function{}, err
+	}
+	if tables.Checkouts, err = env.CheckoutsTable(); err != nil {
+		return Function{}, err
+	}
+	eventsTable, err := env.EventsTable()
+	if err != nil {
+		return Function{}, err
+	}
+	source := dynamo.NewEventSource(client, tables, mathrand.Int64N)
+	service := env.Service()
+	return Function{
+		Source: source, Now: env.Now, Log: service.Log, Stack: service.Stack,
+		Recorder: event.Recorder{
+			Log: log, Parking: dynamo.NewEventParking(client, eventsTable, source), Represent: httpapi.EventData, Now: env.Now,
+		},
+	}, nil
+}
+
+// Log wires the log of events from a function's environment, or returns an error that names the missing setting.
+func Log(env lambdahttp.Environment, client *dynamodb.Client) (*dynamo.EventLog, error) {
+	name, err := env.EventsTable()
+	if err != nil {
+		return nil, err
+	}
+	retention, err := env.EventRetention()
+	return dynamo.NewEventLog(client, name, retention, env.Now, mathrand.Int64N, rand.Reader), err
+}
+
+// Handle records a batch. The response names the records that Lambda must deliver again
+// (https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html). A schedule retries what was set aside.
+func (f Function) Handle(ctx context.Context, batch Batch) (events.DynamoDBEventResponse, error) {
+	begun := f.Now()
+	var outcome event.Outcome
+	if len(batch.Records) > 0 {
+		outcome = f.Recorder.Record(ctx, f.Source.Changes(ctx, batch.Records))
+	} else {
+		outcome = f.Recorder.Retry(ctx)
+	}
+	f.log(ctx, begun, len(batch.Records), outcome)
+	response := events.DynamoDBEventResponse{BatchItemFailures: make([]events.DynamoDBBatchItemFailure, len(outcome.Failed))}
+	for i, id := range outcome.Failed {
+		if id == "" { // Lambda must deliver the whole batch again
+			return events.DynamoDBEventResponse{}, errors.New("a record without a sequence number could not be set aside")
+		}
+		response.BatchItemFailures[i].ItemIdentifier = id
+	}
+	return response, nil
+}
+
+// log writes one line for a batch. It holds no code, nick or data of an event.
+func (f Function) log(ctx context.Context, begun time.Time, records int, outcome event.Outcome) {
+	now := f.Now()
+	attrs := []slog.Attr{
+		slog.Int("records", records), slog.Int(metricRecorded, outcome.Recorded), slog.Int(metricParked, outcome.Parked),
+		slog.Float64("durationMs", float64(now.Sub(begun).Microseconds())/1000), slog.String("Stack", f.Stack),
+	}
+	metrics := []string{metricRecorded, metricParked}
+	level := slog.LevelInfo
+	if outcome.Err != nil {
+		level = slog.LevelError
+		attrs = append(attrs, slog.String("error", outcome.Err.Error()))
+	}
+	if len(outcome.Failed) > 0 {
+		metrics = append(metrics, metricErrors)
+		attrs = append(attrs, slog.Int(metricErrors, 1))
+	}
+	attrs = append(attrs, slog.Any("_aws", httpapi.EmbeddedMetrics(now, metrics...)))
+	f.Log.LogAttrs(ctx, level, "batch", attrs...)
+}
