@@ -60,12 +60,15 @@ func additions() map[string]addition {
 		"a dead-letter queue":     property(inFunction, function, "DeadLetterQueue", "RedeemVoucher", "{Type: SQS, TargetArn: !ImportValue queue}"),
 		"provisioned concurrency": property(inFunction, function, "ProvisionedConcurrencyConfig", "RedeemVoucher", "{ProvisionedConcurrentExecutions: 5}"),
 		"a global property": {inGlobals, "    AutoPublishAlias: live\n", function + " AutoPublishAlias (RedeemVoucher, CheckoutArea, Checkout, CheckoutVariant, " +
-			"ShowCheckout, PlaceOrder, ListOrders, ShowOrder, FulfilOrder, CancelOrder, ListRedemptions, UndoRedemption, RemovedPayment, ApiDocs)"},
-		"a schedule":               {inEvents, "        Nightly:\n          Type: Schedule\n          Properties: {Schedule: rate(1 day), Input: !ImportValue input}\n", "event of type Schedule (redeem-voucher Nightly)"},
-		"a table's stream":         property(inTable, table, "StreamSpecification", "Vouchers", "{StreamViewType: NEW_IMAGE}"),
+			"ShowCheckout, PlaceOrder, ListOrders, ShowOrder, FulfilOrder, CancelOrder, ListRedemptions, UndoRedemption, ListEvents, RecordEvents, RemovedPayment, ApiDocs)"},
+		"a schedule with an input": {inEvents, "        Nightly:\n          Type: Schedule\n          Properties: {Schedule: rate(1 day), Input: !ImportValue input}\n", "event of type Schedule (redeem-voucher Nightly)"},
+		"a schedule at a time":     {inEvents, "        Nightly:\n          Type: Schedule\n          Properties: {Schedule: 'cron(0 4 * * ? *)'}\n", "event of type Schedule (redeem-voucher Nightly)"},
+		"an event of a queue":      {inEvents, "        Sold:\n          Type: SQS\n          Properties: {Queue: !ImportValue queue}\n", "event of type SQS (redeem-voucher Sold)"},
+		"a stream from elsewhere":  {inEvents, "        Sold:\n          Type: DynamoDB\n          Properties: {Stream: !Ref AWS::StackName, StartingPosition: LATEST}\n", "event of type DynamoDB (redeem-voucher Sold)"},
 		"a table's tags":           property(inTable, table, "Tags", "Vouchers", "[{Key: team, Value: shop}]"),
 		"a table's policy":         property(inTable, table, "ResourcePolicy", "Vouchers", "{PolicyDocument: !ImportValue policy}"),
-		"a queue":                  resource("AWS::SQS::Queue", "VisibilityTimeout: 60"),
+		"a queue":                  {inResources, "  Added: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 60}}\n", ""},
+		"a queue's policy":         resource("AWS::SQS::QueuePolicy", "Queues: [shop], PolicyDocument: !ImportValue policy"),
 		"an event bus":             resource("AWS::Events::EventBus", "Name: shop"),
 		"a rule":                   resource("AWS::Events::Rule", "EventBusName: shop, EventPattern: {source: [shop]}"),
 		"a pipe":                   resource("AWS::Pipes::Pipe", "Source: !GetAtt Vouchers.StreamArn, RoleArn: !ImportValue role, Target: !ImportValue target"),
@@ -82,7 +85,7 @@ func additions() map[string]addition {
 		"a topic":                  resource("AWS::SNS::Topic", "DisplayName: shop"),
 		"a data stream":            resource("AWS::Kinesis::Stream", "ShardCount: 1"),
 		"an alarm":                 resource("AWS::CloudWatch::Alarm", "Dimensions: !Transform {Name: Widgets}"),
-		"a resource's attributes":  {inResources, "  Added: {Type: AWS::SQS::Queue, DependsOn: Api, CreationPolicy: {}, Metadata: {a: b}}\n", "AWS::SQS::Queue (Added)"},
+		"a resource's attributes":  {inResources, "  Added: {Type: AWS::SNS::Topic, DependsOn: Api, CreationPolicy: {}, Metadata: {a: b}}\n", "AWS::SNS::Topic (Added)"},
 		"an output with an export": {inOutputs, "  Added: {Value: !ImportValue shop, Export: {Name: !Sub '${AWS::StackName}-shop'}}\n", ""},
 		"mappings":                 {inSections, "Mappings: {Regions: {eu-central-1: {Zone: a}}}\n", ""},
 		"hooks and metadata":       {inSections, "Hooks: {Shift: {Type: AWS::CodeDeploy::BlueGreen}}\n", ""},
@@ -133,7 +136,8 @@ func TestLoad_AdditionForProduction_IsIgnored(t *testing.T) {
 				t.Errorf("it reports %q, want %q", after.Ignored, want)
 			}
 			if !reflect.DeepEqual(after.Routes, before.Routes) || !reflect.DeepEqual(after.Functions, before.Functions) ||
-				!reflect.DeepEqual(after.Tables, before.Tables) || !reflect.DeepEqual(after.CORS, before.CORS) {
+				!reflect.DeepEqual(after.Tables, before.Tables) || !reflect.DeepEqual(after.EventSources, before.EventSources) ||
+				!reflect.DeepEqual(after.Schedules, before.Schedules) || !reflect.DeepEqual(after.CORS, before.CORS) {
 				t.Errorf("the template is %+v, want %+v", after, before)
 			}
 		})

@@ -3,6 +3,7 @@ package samtemplate
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.yaml.in/yaml/v3"
 
+	"shopfront/internal/local/eventsource"
 	"shopfront/internal/local/gateway"
 )
 
@@ -66,10 +68,11 @@ func (r *reader) oneOf(n *yaml.Node, texts ...string) string {
 	return text
 }
 
+// number returns a number of at least 0, or of at least fallback.
 func (r *reader) number(n *yaml.Node, fallback int) int {
 	text := r.known(n, strconv.Itoa(fallback))
 	number, err := strconv.Atoi(text)
-	if err != nil || number < 0 {
+	if err != nil || number < min(0, fallback) {
 		r.fail(n, "want a whole number, not %q", text)
 	}
 	return number
@@ -103,7 +106,8 @@ func (r *reader) readResources() {
 			r.readTable(each)
 		case typeFunction:
 			functions = append(functions, each)
-		case "AWS::IAM::Role", "AWS::Logs::LogGroup", "AWS::CloudFormation::WaitConditionHandle": // in the shop's own template, but not needed locally
+		case "AWS::IAM::Role", "AWS::Logs::LogGroup", "AWS::CloudFormation::WaitConditionHandle", "AWS::SQS::Queue":
+			// These are in the shop's own template, but not needed locally.
 		default:
 			r.ignore(each.kind, each.name)
 		}
@@ -193,14 +197,21 @@ func (r *reader) environment(function string, variables *yaml.Node) map[string]s
 	return environment
 }
 
-// readEvent reads an event that invokes a function. On this machine, only the HTTP API invokes functions.
+// readEvent reads an event that invokes a function.
 func (r *reader) readEvent(function string, key, event *yaml.Node) {
 	event = r.resolve(event)
-	if kind := r.known(r.field(event, "Type"), ""); kind != "HttpApi" {
-		r.ignore("event of type "+kind, function+" "+key.Value)
-		return
-	}
 	properties := r.field(event, "Properties")
+	switch kind := r.known(r.field(event, "Type"), ""); {
+	case kind == "HttpApi":
+		r.readRoute(function, key, properties)
+	case kind == "DynamoDB" && r.readEventSource(function, key, properties):
+	case kind == "Schedule" && r.readSchedule(function, key, properties):
+	default:
+		r.ignore("event of type "+kind, function+" "+key.Value)
+	}
+}
+
+func (r *reader) readRoute(function string, key, properties *yaml.Node) {
 	r.oneOf(r.field(properties, "PayloadFormatVersion"), "2.0")
 	api := strings.Trim(r.text(r.field(properties, "ApiId")), referenceMark)
 	if r.text(get(r.sections, "Resources", api, "Type")) != typeAPI {
@@ -217,9 +228,57 @@ func (r *reader) readEvent(function string, key, event *yaml.Node) {
 	r.template.Routes = append(r.template.Routes, route)
 }
 
+// readEventSource reads an event of a table's stream. It returns false if the stack does not create the table, or if the event is turned off.
+func (r *reader) readEventSource(function string, key, properties *yaml.Node) bool {
+	address, isStream := strings.CutSuffix(strings.Trim(r.text(r.field(properties, "Stream")), referenceMark), ".StreamArn")
+	at := slices.IndexFunc(r.template.Tables, func(table Table) bool { return isStream && table.LogicalID == address })
+	if at < 0 || r.known(r.field(properties, "Enabled"), "true") != "true" {
+		return false
+	}
+	table := r.template.Tables[at]
+	if table.Stream == "" {
+		r.fail(key, "the event %s needs a stream, and the table %s has no StreamSpecification", key.Value, table.LogicalID)
+	}
+	r.oneOf(r.field(properties, "StartingPosition"), "TRIM_HORIZON")
+	r.oneOf(r.field(properties, "ParallelizationFactor"), "1")
+	for property := range pairs(properties) {
+		if property.Value == "FilterCriteria" || property.Value == "TumblingWindowInSeconds" {
+			r.ignore("event property "+property.Value, function+" "+key.Value)
+		}
+	}
+	seconds := func(name string, fallback int) time.Duration {
+		return time.Duration(r.number(r.field(properties, name), fallback)) * time.Second
+	}
+	r.template.EventSources = append(r.template.EventSources, eventsource.Mapping{
+		Function: function, Table: table.Name,
+		BatchSize: r.number(r.field(properties, "BatchSize"), 100), MaximumBatchingWindow: seconds("MaximumBatchingWindowInSeconds", 0),
+		MaximumRetryAttempts: r.number(r.field(properties, "MaximumRetryAttempts"), -1), MaximumRecordAge: seconds("MaximumRecordAgeInSeconds", -1),
+		BisectBatchOnFunctionError: r.oneOf(r.field(properties, "BisectBatchOnFunctionError"), "false", "true") == "true",
+		ReportBatchItemFailures:    slices.Contains(r.texts(r.field(properties, "FunctionResponseTypes")), "ReportBatchItemFailures"),
+	})
+	return true
+}
+
+// readSchedule reads an event that happens at a fixed rate. It returns false if the event is of another form.
+func (r *reader) readSchedule(function string, key, properties *yaml.Node) bool {
+	for property := range pairs(properties) {
+		if property.Value != "Schedule" && property.Value != "Description" {
+			return false
+		}
+	}
+	rate := regexp.MustCompile(`^rate\(([1-9][0-9]{0,4}) (minute|hour|day)s?\)$`).FindStringSubmatch(r.known(r.field(properties, "Schedule"), ""))
+	if rate == nil {
+		return false
+	}
+	count, _ := strconv.Atoi(rate[1]) // a number, as it matches
+	unit := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}[rate[2]]
+	r.template.Schedules = append(r.template.Schedules, eventsource.Schedule{Function: function, Name: key.Value, Every: time.Duration(count) * unit})
+	return true
+}
+
 func (r *reader) readTable(each resource) {
 	properties := r.read(each,
-		[]string{"AttributeDefinitions", "KeySchema", "TimeToLiveSpecification", "GlobalSecondaryIndexes", "LocalSecondaryIndexes"},
+		[]string{"AttributeDefinitions", "KeySchema", "TimeToLiveSpecification", "GlobalSecondaryIndexes", "LocalSecondaryIndexes", "StreamSpecification"},
 		"BillingMode", "DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "SSESpecification", "WarmThroughput", "OnDemandThroughput")
 	table := Table{LogicalID: each.name, Name: r.tableName(each.name)}
 	for _, item := range r.list(properties["AttributeDefinitions"]) {
@@ -245,6 +304,7 @@ func (r *reader) readTable(each resource) {
 	if r.oneOf(r.field(ttl, "Enabled"), "false", "true") == "true" {
 		table.TTL = r.known(r.field(ttl, "AttributeName"), "")
 	}
+	table.Stream = types.StreamViewType(r.known(r.field(properties["StreamSpecification"], "StreamViewType"), ""))
 	r.template.Tables = append(r.template.Tables, table)
 }
 

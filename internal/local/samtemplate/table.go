@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 )
 
 // Table is a table that the stack creates.
@@ -22,14 +23,15 @@ type Table struct {
 	Keys       []types.KeySchemaElement
 	Indexes    []types.GlobalSecondaryIndex // without the ceilings of a deployed index
 	TTL        string                       // the attribute with which DynamoDB deletes expired items; may be empty
+	Stream     types.StreamViewType         // what a record of the table's stream has; empty: the table has no stream
 }
 
 // Create creates the table under a name in DynamoDB Local, without the protection and the warm throughput of a deployed table.
-// It keeps an existing table and adds the indexes that it lacks, but fails if keys differ.
+// It keeps an existing table and adds the indexes and the stream that it lacks, but fails if keys differ.
 func (t Table) Create(ctx context.Context, client *dynamodb.Client, name string) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest, AttributeDefinitions: t.Attributes, KeySchema: t.Keys,
-		GlobalSecondaryIndexes: t.Indexes,
+		GlobalSecondaryIndexes: t.Indexes, StreamSpecification: t.stream(),
 	})
 	if _, exists := errors.AsType[*types.ResourceInUseException](err); exists {
 		err = t.complete(ctx, client, name)
@@ -60,7 +62,15 @@ func hasTTL(ctx context.Context, client *dynamodb.Client, name string) (bool, er
 	return err == nil && current.TimeToLiveDescription.TimeToLiveStatus == types.TimeToLiveStatusEnabled, err
 }
 
-// complete adds the indexes that an existing table lacks.
+func (t Table) stream() *types.StreamSpecification {
+	if t.Stream == "" {
+		return nil
+	}
+	return &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: t.Stream}
+}
+
+// complete adds the indexes and the stream that an existing table lacks. A table keeps its stream, even one with another view type,
+// because a new stream would hide the records of the old one.
 func (t Table) complete(ctx context.Context, client *dynamodb.Client, name string) error {
 	existing, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)})
 	if err != nil {
@@ -85,7 +95,14 @@ func (t Table) complete(ctx context.Context, client *dynamodb.Client, name strin
 			return fmt.Errorf("the keys of its index %s differ from the template's", aws.ToString(index.IndexName))
 		}
 	}
-	return nil
+	if t.Stream == "" || existing.Table.StreamSpecification != nil {
+		return nil
+	}
+	_, err = client.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: aws.String(name), StreamSpecification: t.stream()})
+	if isEnabled, is := errors.AsType[smithy.APIError](err); is && strings.Contains(isEnabled.ErrorMessage(), "already has an enabled stream") {
+		return nil // another test enabled it meanwhile
+	}
+	return err
 }
 
 // add adds an index and waits until it can be queried.

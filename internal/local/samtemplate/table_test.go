@@ -85,3 +85,58 @@ func TestTable_ExistingIndexWithOtherKeys_IsRejected(t *testing.T) {
 		t.Errorf("%v, want an error about the keys", err)
 	}
 }
+
+// A shop of an older version has tables without a stream. What nobody has read from a stream yet would be lost if it were replaced.
+func TestTable_Existing_GetsAStreamOnce(t *testing.T) {
+	client, name := localtest.Client(t), "checkouts-"+rand.Text()
+	table, _ := checkouts(t)
+	stream := func(want types.StreamViewType) (arn string) {
+		t.Helper()
+		out, err := client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := types.StreamViewType("")
+		if out.Table.StreamSpecification != nil {
+			got = out.Table.StreamSpecification.StreamViewType
+		}
+		if got != want {
+			t.Errorf("the stream has %q, want %q", got, want)
+		}
+		return aws.ToString(out.Table.LatestStreamArn)
+	}
+	create := func(view types.StreamViewType) {
+		t.Helper()
+		table.Stream = view
+		if err := table.Create(t.Context(), client, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create("")
+	stream("")
+	create(types.StreamViewTypeNewAndOldImages)
+	first := stream(types.StreamViewTypeNewAndOldImages)
+	for _, view := range []types.StreamViewType{types.StreamViewTypeNewAndOldImages, types.StreamViewTypeKeysOnly, ""} {
+		create(view)
+		if again := stream(types.StreamViewTypeNewAndOldImages); again != first {
+			t.Errorf("the stream is %s, want still %s", again, first)
+		}
+	}
+}
+
+func TestTable_StreamEnabledManyTimesAtOnce_Exists(t *testing.T) {
+	client, name := localtest.Client(t), "checkouts-"+rand.Text()
+	table, _ := checkouts(t)
+	for _, view := range []types.StreamViewType{"", types.StreamViewTypeNewAndOldImages} {
+		table.Stream = view
+		var creating sync.WaitGroup
+		for range 8 {
+			creating.Go(func() {
+				if err := table.Create(t.Context(), client, name); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		creating.Wait()
+	}
+}

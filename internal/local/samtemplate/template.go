@@ -7,7 +7,8 @@
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-reference.html,
 // https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification.html.
 //
-// Nothing that is deployed may import it. Of this module it imports only gateway, whose routes and CORS it fills.
+// Nothing that is deployed may import it. Of this module it imports only gateway, whose routes and CORS it fills, and eventsource, whose
+// mappings and schedules it fills.
 package samtemplate
 
 import (
@@ -19,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"shopfront/internal/local/eventsource"
 	"shopfront/internal/local/gateway"
 )
 
@@ -37,6 +39,9 @@ type Template struct {
 	Functions []Function
 	Routes    []gateway.Route
 	CORS      *gateway.CORS // may be nil
+	// EventSources and Schedules invoke functions, too. A mapping's table is one of Tables.
+	EventSources []eventsource.Mapping
+	Schedules    []eventsource.Schedule
 	// Tables are the tables that the stack creates. They do not include tables that a parameter names.
 	Tables  []Table
 	Version string // the stack's output named Version; may be empty
