@@ -59,6 +59,7 @@ define install_venv
 @$(@D)/pip install --quiet --disable-pip-version-check $(1) || { rm -rf $(dir $(@D)); exit 1; }
 endef
 
+templates := template.yaml $(wildcard infra/*.yaml) examples/event-bus-webhook.yaml
 functions := $(notdir $(patsubst %/main.go,%,$(wildcard functions/*/main.go)))
 logical_id = $(shell echo $(1) | awk -F- '{ for (i = 1; i <= NF; i++) printf "%s", toupper(substr($$i, 1, 1)) substr($$i, 2) }')
 folder     = $(shell echo $(1) | sed -E 's/([a-z0-9])([A-Z])/\1-\2/g' | tr 'A-Z' 'a-z')
@@ -164,13 +165,13 @@ python-tools: $(sam) $(checkov) $(rehearsal) ## Install the tools that are writt
 
 .PHONY: validate
 validate: $(sam) ## Check the CloudFormation templates
-	@for template in template.yaml $(wildcard infra/*.yaml); do \
+	@for template in $(templates); do \
 		$(sam) validate --lint --template $$template --region $${AWS_REGION:-us-east-1} || exit; \
 	done
 
 .PHONY: policies
 policies: $(checkov) ## Check the templates against checkov's policies; .checkov.yaml gives a reason for each exception
-	@CKV_SKIP_PACKAGE_UPDATE_CHECK=true $(checkov) $(addprefix --file ,template.yaml $(wildcard infra/*.yaml))
+	@CKV_SKIP_PACKAGE_UPDATE_CHECK=true $(checkov) $(addprefix --file ,$(templates))
 
 .PHONY: build
 build: an-environment $(sam) ## Build the functions for ENV, with the SAM CLI (ARCH= overrides the environment's architecture)
