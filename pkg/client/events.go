@@ -107,26 +107,17 @@ type EventPage struct {
 func (c *Client) Events(ctx context.Context, after EventCursor) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
-			page, err := c.EventPage(ctx, after)
-			if ended := ctx.Err(); ended != nil {
-				err = ended
-			}
-			delay := page.PollAfter
-			if err != nil && (ctx.Err() != nil || !isPassing(err, &delay)) {
-				yield(Event{}, fmt.Errorf("events: %w", err))
-				return
-			}
+			page, err := c.availablePage(ctx, after)
 			for _, event := range page.Events {
 				if !yield(event, nil) {
 					return
 				}
 			}
+			after = page.Next
 			if err == nil {
-				after = page.Next
-			} else {
-				delay += time.Duration(c.jitter(int64(longestDelay))) // so that rejected clients do not all return at once
+				err = sleep(ctx, page.PollAfter)
 			}
-			if err := sleep(ctx, delay); err != nil {
+			if err != nil {
 				yield(Event{}, fmt.Errorf("events: %w", err))
 				return
 			}
@@ -134,17 +125,30 @@ func (c *Client) Events(ctx context.Context, after EventCursor) iter.Seq2[Event,
 	}
 }
 
-// isPassing reports whether the error of a request may pass, and sets the delay after which to ask again.
-func isPassing(err error, delay *time.Duration) bool {
+// availablePage is EventPage, but waits until the service is available.
+func (c *Client) availablePage(ctx context.Context, after EventCursor) (EventPage, error) {
+	for {
+		page, err := c.EventPage(ctx, after)
+		delay, isOutage := outage(err)
+		if err == nil || !isOutage {
+			return page, err
+		}
+		// The random part keeps rejected clients from all returning at once.
+		if ended := sleep(ctx, delay+time.Duration(c.jitter(int64(longestDelay)))); ended != nil {
+			return EventPage{}, ended
+		}
+	}
+}
+
+// outage reports whether the error of a request may pass, and after which delay to ask again.
+func outage(err error) (delay time.Duration, is bool) {
 	status := 0
-	var asked time.Duration
 	if problem, is := errors.AsType[*ProblemError](err); is {
-		status, asked = problem.Status, problem.RetryAfter
+		status, delay = problem.Status, problem.RetryAfter
 	} else if answer, is := errors.AsType[*AnswerError](err); is {
 		status = answer.Status
 	}
-	*delay = min(max(asked, longestDelay), longestPoll)
-	return isTransient(status) && !errors.Is(err, ErrNoServerKey)
+	return min(max(delay, longestDelay), longestPoll), isTransient(status) && !errors.Is(err, ErrNoServerKey)
 }
 
 // EventPage returns the next events after a cursor, perhaps none, and does not wait for new ones. For its errors see Events.

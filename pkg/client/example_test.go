@@ -242,6 +242,9 @@ type ledger struct {
 }
 
 func (l *ledger) apply(event client.Event) error {
+	if event.Customer != "emberforge" {
+		return errors.New("an event of another shop")
+	}
 	if !l.applied[event.ID] {
 		switch event.Type {
 		case client.EventRedemptionCreated:
@@ -250,7 +253,8 @@ func (l *ledger) apply(event client.Event) error {
 			fmt.Println(event.Sequence, "took back", event.Redemption.Reward.Amount, "of", event.Redemption.Reward.Product)
 		case client.EventOrderCreated, client.EventOrderFulfilled, client.EventOrderCancelled:
 			fmt.Println(event.Sequence, "order is", event.Order.Status)
-		default: // of a later release: skip it
+		default: // a type of a later release
+			fmt.Println(event.Sequence, "skipped")
 		}
 	}
 	l.applied[event.ID], l.cursor = true, event.Cursor()
