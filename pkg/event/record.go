@@ -105,26 +105,35 @@ func (r Recorder) Record(ctx context.Context, changes []Change) Outcome {
 	return outcome
 }
 
-// recordShop records the changes of one customer. If the log fails, it sets all of them aside.
+// recordShop records the changes of one customer. If the log fails, it sets all of them aside. After a change that cannot be set aside,
+// it does not try the others: while the store does not respond, each attempt takes shopTime.
 func (r Recorder) recordShop(ctx context.Context, customer catalog.CustomerID, changes []Change) (outcome Outcome) {
 	var facts []Fact
 	for _, change := range changes {
 		facts = append(facts, change.Facts...)
 	}
-	recorded, err := r.append(ctx, customer, facts)
-	outcome.Recorded = recorded
+	outcome.Recorded, outcome.Err = r.append(ctx, customer, facts)
+	lost := outcome.Err
 	for _, change := range changes {
-		if reason := cmp.Or(change.Err, err); reason != nil && (change.Err != nil || len(change.Facts) > 0) {
-			outcome.add(r.park(ctx, change, reason))
+		reason := change.Err
+		if len(change.Facts) > 0 {
+			reason = cmp.Or(reason, lost)
 		}
+		if reason == nil {
+			continue
+		}
+		outcome.Err = errors.Join(outcome.Err, change.Err)
+		if len(outcome.Failed) == 0 {
+			err := r.park(ctx, change, reason)
+			if err == nil {
+				outcome.Parked++
+				continue
+			}
+			outcome.Err = errors.Join(outcome.Err, fmt.Errorf("set a change aside: %w", err))
+		}
+		outcome.Failed = append(outcome.Failed, change.ID)
 	}
 	return outcome
-}
-
-func (o *Outcome) add(other Outcome) {
-	o.Parked += other.Parked
-	o.Failed = append(o.Failed, other.Failed...)
-	o.Err = errors.Join(o.Err, other.Err)
 }
 
 // append adds the events of facts to the customer's log, each once.
@@ -152,14 +161,10 @@ func (r Recorder) append(ctx context.Context, customer catalog.CustomerID, facts
 }
 
 // park sets a change aside.
-func (r Recorder) park(ctx context.Context, change Change, reason error) Outcome {
+func (r Recorder) park(ctx context.Context, change Change, reason error) error {
 	ctx, cancel := context.WithTimeout(ctx, shopTime)
 	defer cancel()
-	parked := Parked{Place: change.Place, Customer: change.Customer, Reason: reason.Error(), First: r.Now()}
-	if err := r.Parking.Park(ctx, parked); err != nil {
-		return Outcome{Failed: []string{change.ID}, Err: errors.Join(reason, fmt.Errorf("set the change aside: %w", err))}
-	}
-	return Outcome{Parked: 1, Err: reason}
+	return r.Parking.Park(ctx, Parked{Place: change.Place, Customer: change.Customer, Reason: reason.Error(), First: r.Now()})
 }
 
 // Retry records what was set aside, from the items as they are now: no redemption or order is ever deleted. Parked is how many changes
