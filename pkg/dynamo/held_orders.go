@@ -126,16 +126,14 @@ func (s *Orders) redeeming(claim voucher.Claim, hold voucher.Hold) []action {
 	if hold.Kind.IsCounted() {
 		actions = append(actions, deleting(s.table, table.HoldKey(claim.Customer, claim.Code, hold)))
 	}
-	call := &table.Update{Key: table.RedemptionKey(claim.Customer, claim.Code, claim.Token)}
+	call := &table.Update{Key: table.RecordKey(claim.Customer, claim.Code, claim.Nick, claim.Token, hold.Kind)}
 	switch {
 	case hold.Kind == voucher.HoldSingleUse:
-		call.Key = table.VoucherKey(claim.Customer, claim.Code)
 		setSingleUse(call, claim, time.Time{})
 		call.RequireEqual(table.AttrRedemption, table.Str(hold.ID))
 		call.Require("attribute_exists(#heldUntil)")
 		return []action{updating(s.table, call, nil)}
 	case hold.Kind.IsByNick():
-		call.Key = table.NickKey(claim.Customer, claim.Code, table.HashNick(claim.Nick))
 		name := table.HoldPrefix + hold.ID
 		call.Remove(name)
 		call.RequireEqual(name, table.EncodeHold(hold))
@@ -194,7 +192,7 @@ func (s *Orders) cancelHeld(
 		order := *c.Order
 		order.Cancelled, order.Reason = at, reason
 		kept.Order = &order
-		undone, err := s.undoing(ctx, claim, whereOrdered(claim, *c.Hold), reason)
+		undone, err := s.undoing(ctx, claim, table.RecordKey(customer, claim.Code, claim.Nick, claim.Token, c.Hold.Kind), reason)
 		if err == nil {
 			cancel := updating(s.checkouts, cancelling(customer, c.ID, reason, at), func(old table.Item) error {
 				kept = table.DecodeCheckout(old)
@@ -212,17 +210,5 @@ func (s *Orders) cancelHeld(
 		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
 			return checkout.Checkout{}, err
 		}
-	}
-}
-
-// whereOrdered returns the key of the item that holds the redemption of an order.
-func whereOrdered(claim voucher.Claim, hold voucher.Hold) table.Key {
-	switch {
-	case hold.Kind == voucher.HoldSingleUse:
-		return table.VoucherKey(claim.Customer, claim.Code)
-	case hold.Kind.IsByNick():
-		return table.NickKey(claim.Customer, claim.Code, table.HashNick(claim.Nick))
-	default:
-		return table.RedemptionKey(claim.Customer, claim.Code, claim.Token)
 	}
 }

@@ -2,6 +2,7 @@ package backoffice
 
 import (
 	"context"
+	"slices"
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
@@ -48,14 +49,8 @@ func (s *Vouchers) RedeemedBy(
 func recordPlaces(customer catalog.CustomerID, c checkout.Checkout) []table.Key {
 	code, _ := voucher.ParseCode(c.Code) // the checkout was read strictly
 	nick, _ := voucher.ParseNick(c.Nick)
-	places := []table.Key{table.RedemptionKey(customer, code, c.ID.Token())}
-	switch {
-	case c.Hold.Kind == voucher.HoldSingleUse:
-		places = append(places, table.VoucherKey(customer, code))
-	case c.Hold.Kind.IsByNick():
-		places = append(places, table.NickKey(customer, code, table.HashNick(nick)))
-	}
-	return places
+	undone, recorded := table.RedemptionKey(customer, code, c.ID.Token()), table.RecordKey(customer, code, nick, c.ID.Token(), c.Hold.Kind)
+	return slices.Compact([]table.Key{undone, recorded})
 }
 
 // recordIn returns the redemption that an item holds under the token of a checkout, if there is one that can be read.

@@ -134,7 +134,7 @@ func checkUse(it table.Item) error {
 func isUse(hold voucher.Hold) bool {
 	_, badID := voucher.ParseRedemptionID(hold.ID)
 	switch hold.Kind {
-	case voucher.HoldSingleUse: // the counter is 0 if the hold is shared
+	case voucher.HoldSingleUse:
 		return badID == nil && hold.Counter <= 0
 	case voucher.HoldByNick, voucher.HoldNothing:
 		return badID == nil && hold.Counter < 0

@@ -102,6 +102,20 @@ func RedemptionKey(customer catalog.CustomerID, code voucher.Code, token idempot
 	return Key{Bucket(customer, hashBucket(string(code), string(token))), string(code) + RedemptionInfix + string(token)}
 }
 
+// RecordKey is the key of the item that records a redemption. kind is that of the voucher's holds.
+func RecordKey(
+	customer catalog.CustomerID, code voucher.Code, nick voucher.Nick, token idempotency.Token, kind voucher.HoldKind,
+) Key {
+	switch {
+	case kind == voucher.HoldSingleUse:
+		return VoucherKey(customer, code)
+	case kind.IsByNick():
+		return NickKey(customer, code, HashNick(nick))
+	default:
+		return RedemptionKey(customer, code, token)
+	}
+}
+
 // HoldKey is the key of a counted hold, in the bucket of its counter. The holds of a counter sort by when they lapse.
 func HoldKey(customer catalog.CustomerID, code voucher.Code, hold voucher.Hold) Key {
 	return Key{
