@@ -156,7 +156,7 @@ func (sh *shard) isDone() bool { return sh.closed && len(sh.records) == 0 && len
 
 // advance reads a shard and delivers the batches that are due. It stops at the first one that fails.
 func (s *Source) advance(ctx context.Context, sh *shard) error {
-	if len(sh.batches) == 0 && len(sh.records) < s.BatchSize && !sh.closed {
+	if len(sh.batches) == 0 && !sh.closed {
 		if err := s.read(ctx, sh); err != nil {
 			return err
 		}
@@ -248,7 +248,7 @@ func (s *Source) finish(sh *shard, count int) error {
 	return s.Positions.set(s.key(), positions)
 }
 
-// invoke sends a batch to the function and returns how many of the first records are processed.
+// invoke sends a batch to the function and returns how many of the first records are processed, or -1 for none.
 func (s *Source) invoke(ctx context.Context, batch []record) (processed int, err error) {
 	var event bytes.Buffer
 	event.WriteString(`{"Records":[`)
@@ -281,8 +281,8 @@ func (s *Source) processed(batch []record, response []byte) (int, error) {
 	}
 	first := len(batch)
 	for _, failure := range reported.Failures {
-		// Lambda takes the whole batch for failed if an identifier is missing or wrong.
-		first = min(first, max(0, slices.IndexFunc(batch, func(r record) bool { return r.sequence == failure.Sequence })))
+		// Without a valid identifier, of which the index is -1, Lambda takes the whole batch for failed.
+		first = min(first, slices.IndexFunc(batch, func(r record) bool { return r.sequence == failure.Sequence }))
 	}
 	if first == len(batch) {
 		return first, nil

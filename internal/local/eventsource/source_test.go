@@ -1,6 +1,7 @@
 package eventsource_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -63,6 +64,7 @@ func TestSource_Response_DecidesWhatIsDeliveredAgain(t *testing.T) {
 		`{"batchItemFailures":null}`: "",
 		`{"batchItemFailures":[]}`:   "",
 		`{"batchItemFailures":[{"itemIdentifier":"100003"},{"itemIdentifier":"100002"}]}`: "C D",
+		`{"batchItemFailures":[{"itemIdentifier":"100002"},{"itemIdentifier":"100003"}]}`: "C D",
 		`{"batchItemFailures":[{"itemIdentifier":"100003"}]}`:                             "D",
 		`{"batchItemFailures":[{"itemIdentifier":"100000"}]}`:                             "A B C D",
 		`{"batchItemFailures":[{"itemIdentifier":"900000"}]}`:                             "A B C D",
@@ -123,6 +125,9 @@ func TestSource_KillerRecord_IsBisectedAndDiscarded(t *testing.T) {
 		discarded.Last != "100002" || discarded.Function != settings.Function || discarded.Stream != arn || discarded.Shard != "shard-1" {
 		t.Errorf("reports %v, want the killer record", r.reports)
 	}
+	r.stream.put(0, r.now, "KILLER")
+	r.poll(t, "KILLER")
+	r.poll(t, "KILLER") // which has its own retry
 	r.poll(t)
 }
 
@@ -179,6 +184,23 @@ func TestSource_Restart_ContinuesBehindTheLastProcessedRecord(t *testing.T) {
 	r.wantReports(t, "did not process a record", "publish-redemptions got the record")
 }
 
+func TestSource_RunThatEndsDuringABatch_DeliversItAgain(t *testing.T) {
+	settings := mapping()
+	settings.MaximumRetryAttempts = 0
+	r := newRun(t, settings)
+	ctx, cancel := context.WithCancel(t.Context())
+	r.function = func([]string) string {
+		cancel()
+		return "crash"
+	}
+	r.stream.put(0, r.now, "A")
+	r.Poll(ctx)
+	r.wantReports(t)
+	r.function = func([]string) string { return "" }
+	r.start(t, settings)
+	r.poll(t, "A")
+}
+
 // failNext makes the stream respond to the next calls of an operation with an error.
 func (r *run) failNext(operation, kind string, times int) {
 	r.stream.fail = func(called string) string {
@@ -205,25 +227,26 @@ func TestSource_ExpiredIterator_IsReplacedWithoutRepeatingRecords(t *testing.T) 
 	wantIterators(t, r, "TRIM_HORIZON", "AFTER_SEQUENCE_NUMBER")
 }
 
-// DynamoDB Local responds once with this error although nothing is trimmed.
-func TestSource_TrimmedPosition_TheSecondTime_BeginsWithTheOldestRecord(t *testing.T) {
+// DynamoDB Local sometimes responds with this error once, although nothing is trimmed.
+func TestSource_TrimmedPosition_TheSecondTimeInARow_BeginsWithTheOldestRecord(t *testing.T) {
+	r := newRun(t, mapping())
+	r.stream.put(0, r.now, "A")
+	r.poll(t, "A")
+	for range 2 {
+		r.failNext("GetRecords", "TrimmedDataAccessException", 1)
+		r.poll(t)
+		r.poll(t)
+	}
 	for _, operation := range []string{"GetRecords", "GetShardIterator"} {
-		r := newRun(t, mapping())
-		r.stream.put(0, r.now, "A")
-		r.poll(t, "A")
-		r.start(t, mapping())
-		r.failNext(operation, "TrimmedDataAccessException", 1)
-		r.poll(t)
-		r.poll(t)
 		r.start(t, mapping())
 		r.failNext(operation, "TrimmedDataAccessException", 2)
 		r.poll(t)
 		r.poll(t)
 		r.poll(t, "A")
-		r.wantReports(t)
-		after := "AFTER_SEQUENCE_NUMBER"
-		wantIterators(t, r, "TRIM_HORIZON", after, after, after, after, "TRIM_HORIZON")
 	}
+	r.wantReports(t)
+	after := "AFTER_SEQUENCE_NUMBER"
+	wantIterators(t, r, "TRIM_HORIZON", after, after, after, after, "TRIM_HORIZON", after, after, "TRIM_HORIZON")
 }
 
 func wantIterators(t *testing.T, r *run, want ...string) {
@@ -249,6 +272,29 @@ func TestSource_ErrorOfDynamoDB_IsReportedOnceAndRetried(t *testing.T) {
 		r.wantReports(t, operation+": InternalServerError: as the test has it")
 		r.poll(t, "A")
 		r.wantReports(t)
+	}
+}
+
+func TestSource_ErrorAfterASuccess_IsReportedAgain(t *testing.T) {
+	r := newRun(t, mapping())
+	for range 2 {
+		r.failNext("DescribeStream", "InternalServerError", 1)
+		r.poll(t)
+		r.poll(t)
+	}
+	r.wantReports(t, "InternalServerError", "InternalServerError")
+}
+
+func TestSource_BatchThatFails_IsProcessedBeforeMoreIsRead(t *testing.T) {
+	r := newRun(t, mapping())
+	r.function = func([]string) string { return "crash" }
+	r.stream.put(0, r.now, "A")
+	r.poll(t, "A")
+	r.stream.put(0, r.now, "B")
+	r.poll(t, "A")
+	reads := len(slices.DeleteFunc(r.stream.calls, func(call string) bool { return call != "GetRecords" }))
+	if reads != 1 {
+		t.Errorf("%d reads, want 1", reads)
 	}
 }
 

@@ -63,11 +63,11 @@ func (s *Source) read(ctx context.Context, sh *shard) error {
 		sh.iterator = ""
 		return nil
 	case failure.is("TrimmedDataAccessException"):
-		// DynamoDB Local sometimes responds so although nothing is trimmed. Records are lost only if it does so twice.
+		// DynamoDB Local sometimes responds so once, although nothing is trimmed.
 		if sh.iterator = ""; sh.trimmed {
 			sh.position = ""
 		}
-		sh.trimmed = !sh.trimmed
+		sh.trimmed = true
 		return nil
 	default:
 		return err
