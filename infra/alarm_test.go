@@ -2,6 +2,7 @@ package infra_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -112,9 +113,12 @@ func rules(t *testing.T, s stack) map[string]rule {
 	t.Helper()
 	ofOrders := []string{"${PlaceOrder}", "${ListOrders}", "${ShowOrder}", "${FulfilOrder}", "${CancelOrder}"}
 	_, functions, _ := series(t, s, "AWS/Lambda")
-	functions = slices.DeleteFunc(functions, func(f string) bool { return slices.Contains(ofOrders, f) })
+	ofEvents := []string{"${ListEvents}", "${RecordEvents}", "${PublishEvents}"}
+	functions = slices.DeleteFunc(functions, func(f string) bool { return slices.Contains(append(ofOrders, ofEvents...), f) })
 	_, tables, _ := series(t, s, "AWS/DynamoDB")
-	return map[string]rule{
+	ofEvents = slices.DeleteFunc(ofEvents, func(f string) bool { return s.properties[strings.Trim(f, "${}")] == nil })
+	tables = slices.DeleteFunc(tables, func(table string) bool { return table == "${EventLog}" })
+	all := map[string]rule{
 		"ServerErrors":           {"AWS/ApiGateway", []string{"5xx"}, []string{"${Api}"}, "Sum", 300, 1, "5"},
 		"FunctionErrors":         {"AWS/Lambda", []string{"Errors"}, functions, "Sum", 300, 1, "3"},
 		"FunctionThrottles":      {"AWS/Lambda", []string{"Throttles"}, functions, "Sum", 300, 1, "1"},
@@ -128,6 +132,21 @@ func rules(t *testing.T, s stack) map[string]rule {
 		"SlowCheckouts":          {"AWS/Lambda", []string{"Duration"}, []string{"${Checkout}", "${CheckoutVariant}"}, "p99", 300, 3, "1000"},
 		"Refusals":               {"Shopfront", []string{"Refused"}, []string{"market"}, "Sum", 300, 1, "250"},
 	}
+	if len(ofEvents) > 0 {
+		maps.Copy(all, map[string]rule{
+			"EventFunctionErrors":    {"AWS/Lambda", []string{"Errors"}, ofEvents, "Sum", 300, 1, "3"},
+			"EventFunctionThrottles": {"AWS/Lambda", []string{"Throttles"}, ofEvents, "Sum", 300, 1, "1"},
+			"EventTableThrottles":    {"AWS/DynamoDB", []string{"ReadThrottleEvents", "WriteThrottleEvents"}, []string{"${EventLog}"}, "Sum", 300, 1, "50"},
+			"LateEvents":             {"AWS/Lambda", []string{"IteratorAge"}, []string{"${RecordEvents}"}, "Maximum", 300, 1, "3600000"},
+			"EventsAtRisk":           {"AWS/Lambda", []string{"IteratorAge"}, []string{"${RecordEvents}"}, "Maximum", 300, 1, "39600000"},
+			"DiscardedRecords":       {"AWS/SQS", []string{"ApproximateNumberOfMessagesVisible"}, []string{"${DiscardedRecords.QueueName}"}, "Maximum", 300, 1, "1"},
+			"ParkedRecords":          {"Shopfront", []string{"ParkedRecords"}, []string{"market"}, "Maximum", 1800, 1, "1"},
+		})
+	}
+	if slices.Contains(ofEvents, "${PublishEvents}") {
+		all["LateBus"] = rule{"AWS/Lambda", []string{"IteratorAge"}, []string{"${PublishEvents}"}, "Maximum", 300, 1, "3600000"}
+	}
+	return all
 }
 
 // check compares an alarm, and the figures in its description, with its rule.
@@ -178,6 +197,9 @@ func (r rule) unfounded(description string) string {
 	case "Sum":
 		count := map[string]string{"3": "three", "5": "five", "50": "fifty"}[r.threshold]
 		founded = append(founded, count+" requests or more", count+" times or more")
+	case "Maximum":
+		founded = append(founded, map[string]string{"3600000": "an hour late or later", "39600000": "eleven hours late"}[r.threshold],
+			"after twelve hours") // MaximumRecordAgeInSeconds of the template
 	case "p99":
 		founded = append(founded, "one redemption in a hundred", "one checkout in a hundred",
 			map[string]string{"1000": "a second or longer"}[r.threshold])
@@ -190,7 +212,19 @@ func (r rule) unfounded(description string) string {
 }
 
 func TestAlarms_FollowTheirRules(t *testing.T) {
-	s := deploy(t, map[string]string{"Alarms": "on", "AlarmRefusals": "250"})
+	for name, parameters := range map[string]map[string]string{
+		"with an event bus": {"EventBus": "default"}, "with events": {}, "without events": {"Events": "off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parameters["Alarms"], parameters["AlarmRefusals"] = "on", "250"
+			checkAlarms(t, deploy(t, parameters))
+		})
+	}
+}
+
+// checkAlarms compares the alarms of a stack that notifies nobody with their rules.
+func checkAlarms(t *testing.T, s stack) {
+	t.Helper()
 	manual, want := operations(t), rules(t, s)
 	if got := len(s.byType[typeAlarm]); got != len(want) {
 		t.Errorf("there are %d alarms, want %d", got, len(want))

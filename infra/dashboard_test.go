@@ -76,15 +76,23 @@ func series(t *testing.T, s stack, namespace string) (dimension string, values, 
 		for _, f := range s.byType[typeFunction] {
 			values = append(values, "${"+f+"}")
 		}
-		return "FunctionName", values, []string{"Invocations", "Errors", "Throttles", "Duration", "ConcurrentExecutions"}
+		return "FunctionName", values, []string{"Invocations", "Errors", "Throttles", "Duration", "ConcurrentExecutions", "IteratorAge"}
+	case "AWS/SQS":
+		return "QueueName", []string{"${DiscardedRecords.QueueName}"}, []string{"ApproximateNumberOfMessagesVisible"}
 	case "AWS/DynamoDB":
-		return "TableName", []string{"${Catalogue}", "${Vouchers}", "${Checkouts}", "${Checkouts}/orders", "${Refusals}"}, []string{
+		return "TableName", []string{"${Catalogue}", "${Vouchers}", "${Checkouts}", "${Checkouts}/orders", "${Refusals}", "${EventLog}"}, []string{
 			"ConsumedReadCapacityUnits", "ConsumedWriteCapacityUnits", "ReadThrottleEvents", "WriteThrottleEvents",
 		}
 	default:
 		t.Fatalf("no resource of this stack has metrics in the namespace %q", namespace)
 		return "", nil, nil
 	}
+}
+
+// counted returns the names of the metrics that the functions emit.
+func counted(t *testing.T) []string {
+	t.Helper()
+	return append(constants(t, "pkg/httpapi/record.go", "metric"), constants(t, "pkg/lambdahttp/eventfunction/eventfunction.go", "metric")...)
 }
 
 // checkMetric fails unless the functions emit the metric, or AWS emits it for a resource of the stack market.
@@ -100,7 +108,7 @@ func checkMetric(t *testing.T, s stack, m metric) {
 		}
 		return
 	}
-	if !slices.Contains(constants(t, "pkg/httpapi/record.go", "metric"), m.name) {
+	if !slices.Contains(counted(t), m.name) {
 		t.Errorf("no function counts %s", m.name)
 	}
 	want := map[string]string{"Stack": "market"}
@@ -135,7 +143,7 @@ type dashboard struct {
 }
 
 func TestDashboard_ShowsEveryMetricAndResource(t *testing.T) {
-	s := deploy(t, map[string]string{"Dashboard": "on"})
+	s := deploy(t, map[string]string{"Dashboard": "on", "EventBus": "default"})
 	decoder := json.NewDecoder(strings.NewReader(text(s.properties["View.Dashboard"], "DashboardBody")))
 	decoder.DisallowUnknownFields()
 	var body dashboard
@@ -156,13 +164,13 @@ func TestDashboard_ShowsEveryMetricAndResource(t *testing.T) {
 		}
 	}
 	var want []string
-	for _, name := range constants(t, "pkg/httpapi/record.go", "metric") {
+	for _, name := range counted(t) {
 		want = append(want, "Shopfront "+name+" ")
 	}
 	for _, reason := range constants(t, "pkg/voucher/voucher.go", "Reason") {
 		want = append(want, "Shopfront Refused "+reason)
 	}
-	for _, namespace := range []string{"AWS/ApiGateway", "AWS/Lambda", "AWS/DynamoDB"} {
+	for _, namespace := range []string{"AWS/ApiGateway", "AWS/Lambda", "AWS/DynamoDB", "AWS/SQS"} {
 		_, values, _ := series(t, s, namespace)
 		for _, value := range values {
 			want = append(want, namespace+" "+value)

@@ -68,6 +68,7 @@ type declaration struct {
 	AllowedPattern        string   `yaml:"AllowedPattern"`
 	AllowedValues         []string `yaml:"AllowedValues"`
 	MinValue              *float64 `yaml:"MinValue"`
+	MaxValue              *float64 `yaml:"MaxValue"`
 	ConstraintDescription string   `yaml:"ConstraintDescription"`
 }
 
@@ -159,6 +160,9 @@ func (d declaration) violation(text string) string {
 	}
 	if d.MinValue != nil && number < *d.MinValue {
 		return fmt.Sprintf("%s is less than %v", text, *d.MinValue)
+	}
+	if d.MaxValue != nil && number > *d.MaxValue {
+		return fmt.Sprintf("%s is more than %v", text, *d.MaxValue)
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package infra_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 
 // `make invoke-*` sends each function the event in its folder.
 func TestEvents_MatchTheTemplate(t *testing.T) {
-	template := load(t, nil)
+	template := load(t, map[string]string{"EventBus": "default"})
 	var folders []string
 	for _, f := range template.Functions {
 		folders = append(folders, filepath.Join(root, f.Package))
@@ -23,15 +24,19 @@ func TestEvents_MatchTheTemplate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var event events.APIGatewayV2HTTPRequest
-			if err := json.Unmarshal(text, &event); err != nil {
-				t.Fatal(err)
-			}
 			var routes []string
 			for _, r := range template.Routes {
 				if r.Function == f.Name {
 					routes = append(routes, r.Method+" "+r.Path)
 				}
+			}
+			if routes == nil {
+				checkRecords(t, text, f.Environment)
+				return
+			}
+			var event events.APIGatewayV2HTTPRequest
+			if err := json.Unmarshal(text, &event); err != nil {
+				t.Fatal(err)
 			}
 			if !slices.Contains(routes, event.RouteKey) {
 				t.Errorf("routeKey %q is not one of %q", event.RouteKey, routes)
@@ -46,6 +51,31 @@ func TestEvents_MatchTheTemplate(t *testing.T) {
 	slices.Sort(folders)
 	if !slices.Equal(all, folders) {
 		t.Errorf("functions/ has %q, the template %q", all, folders)
+	}
+}
+
+// checkRecords checks records of a stream: of one of the function's tables in the local run, and with everything that Lambda sends.
+func checkRecords(t *testing.T, text []byte, environment map[string]string) {
+	t.Helper()
+	var event events.DynamoDBEvent
+	if err := json.Unmarshal(text, &event); err != nil || len(event.Records) == 0 {
+		t.Fatalf("%d records, %v", len(event.Records), err)
+	}
+	for _, r := range event.Records {
+		_, of, _ := strings.Cut(r.EventSourceArn, ":table/")
+		table, _, isStream := strings.Cut(of, "/stream/")
+		if !isStream || !slices.Contains(slices.Collect(maps.Values(environment)), table) {
+			t.Errorf("the record is from %s, want a stream of a table in %v", r.EventSourceArn, environment)
+		}
+		change := r.Change
+		if r.EventSource != "aws:dynamodb" || r.EventID == "" || change.SequenceNumber == "" || change.StreamViewType != "NEW_AND_OLD_IMAGES" {
+			t.Errorf("Lambda would send no such record: %+v", r)
+		}
+		for _, image := range []map[string]events.DynamoDBAttributeValue{change.OldImage, change.NewImage} {
+			if image["customer"].String() != change.Keys["customer"].String() || image["sk"].String() != change.Keys["sk"].String() {
+				t.Errorf("an image has other keys than %v", change.Keys)
+			}
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ func TestRoutes(t *testing.T) {
 		"GET /shop/{customer}/checkout/{product}/variant/{variant} → checkout-variant",
 		"GET /shop/{customer}/checkout/{product}/{variant} → checkout",
 		"GET /shop/{customer}/checkouts/{id} → show-checkout",
+		"GET /shop/{customer}/events → list-events",
 		"GET /shop/{customer}/orders → list-orders",
 		"GET /shop/{customer}/orders/{id} → show-order",
 		"GET /shop/{customer}/redemptions → list-redemptions",
@@ -41,6 +42,7 @@ func TestRoutes(t *testing.T) {
 		"HEAD /shop/{customer}/checkout/{product}/variant/{variant} → checkout-variant",
 		"HEAD /shop/{customer}/checkout/{product}/{variant} → checkout",
 		"HEAD /shop/{customer}/checkouts/{id} → show-checkout",
+		"HEAD /shop/{customer}/events → list-events",
 		"HEAD /shop/{customer}/orders → list-orders",
 		"HEAD /shop/{customer}/orders/{id} → show-order",
 		"HEAD /shop/{customer}/redemptions → list-redemptions",
@@ -64,12 +66,18 @@ func TestRoutes(t *testing.T) {
 
 func TestFunctions(t *testing.T) {
 	const endpoint = "http://127.0.0.1:8000"
-	// withTables returns the environment of a function that uses the catalogue and these tables.
-	withTables := func(tables ...string) map[string]string {
+	// dataTables returns the environment of a function that uses these tables.
+	dataTables := func(tables ...string) map[string]string {
 		env := map[string]string{"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint}
-		for _, table := range append(tables, "Catalogue") {
+		for _, table := range tables {
 			env[strings.ToUpper(table)+"_TABLE"] = table + "Table"
 		}
+		return env
+	}
+	// withTables returns the environment of a function that uses the catalogue and these tables.
+	withTables := func(tables ...string) map[string]string { return dataTables(append(tables, "Catalogue")...) }
+	with := func(env map[string]string, name, value string) map[string]string {
+		env[name] = value
 		return env
 	}
 	want := []struct {
@@ -88,11 +96,15 @@ func TestFunctions(t *testing.T) {
 		{"CancelOrder", "cancel-order", withTables("Checkouts", "Vouchers")},
 		{"ListRedemptions", "list-redemptions", withTables("Vouchers")},
 		{"UndoRedemption", "undo-redemption", withTables("Checkouts", "Vouchers")},
+		{"ListEvents", "list-events", with(withTables("Events"), "EVENT_RETENTION_DAYS", "120")},
+		{"RecordEvents", "record-events", with(dataTables("Vouchers", "Checkouts", "Events"), "EVENT_RETENTION_DAYS", "120")},
+		{"PublishEvents", "publish-events", with(dataTables("Events"), "EVENT_BUS", "shops")},
 		{"RemovedPayment", "removed-payment", map[string]string{"STACK_NAME": "market"}},
 		{"ApiDocs", "api-docs", map[string]string{"STACK_NAME": "market"}},
 	}
 	got := load(t, map[string]string{
 		"DynamoDBEndpoint": endpoint, "AWS::StackName": "market", "Architecture": "x86_64",
+		"EventRetentionDays": "120", "EventBus": "shops",
 	}).Functions
 	if len(got) != len(want) {
 		t.Fatalf("%d functions, want %d", len(got), len(want))
@@ -101,7 +113,11 @@ func TestFunctions(t *testing.T) {
 		if f.LogicalID != want[i].id || f.Name != want[i].name || f.Package != "functions/"+want[i].name {
 			t.Errorf("function %s in %s, want %s in functions/%s", f.LogicalID, f.Package, want[i].id, want[i].name)
 		}
-		if f.Timeout != 10*time.Second || f.MemorySize != 256 || f.Architecture != "x86_64" || f.Handler != "bootstrap" {
+		timeout := 10 * time.Second
+		if f.Name == "record-events" || f.Name == "publish-events" {
+			timeout = time.Minute
+		}
+		if f.Timeout != timeout || f.MemorySize != 256 || f.Architecture != "x86_64" || f.Handler != "bootstrap" {
 			t.Errorf("%s: timeout %s, %d MB, %s, %s", f.Name, f.Timeout, f.MemorySize, f.Architecture, f.Handler)
 		}
 		if !maps.Equal(f.Environment, want[i].env) {
@@ -187,6 +203,17 @@ func TestParameters_BadValues_AreRejected(t *testing.T) {
 		{"CertificateArn", "api.shop.example", "The ARN of a certificate"},
 		{"HostedZoneId", "/hostedzone/Z1D633PJN98FT9", "The ID of a hosted zone"},
 		{"AlarmRefusals", "0", "0 is less than 1"},
+		{"Events", "yes", `"yes" is not one of on, off`},
+		{"EventRetentionDays", "89", "89 is less than 90"},
+		{"EventRetentionDays", "3651", "3651 is more than 3650"},
+		{"EventBus", "arn:aws:events:eu-central-1:123456789012:rule/shops", "The name or the ARN of a bus"},
+		{"VouchersStream", "vouchers", "The ARN of a table's stream"},
+		{"VouchersStream", "arn:aws:dynamodb:eu-central-1:123456789012:table/vouchers", "The ARN of a table's stream"},
+		{"VouchersStream", vouchersStream, "VouchersStream is the stream of a named table"},
+		{"CheckoutsStream", vouchersStream, "CheckoutsStream is the stream of a named table"},
+		{"EventsStream", vouchersStream, "EventsStream is the stream of a named table"},
+		{"VouchersTable", "vouchers-restored", "VouchersTable needs VouchersStream"},
+		{"CheckoutsTable", "checkouts-restored", "CheckoutsTable needs CheckoutsStream"},
 		{"RedeemVoucherConcurrency", "-1", "A whole number, or empty"},
 		{"RedeemVoucherConcurrency", "many", "A whole number, or empty"},
 		{"AWS::NoValue", "", "has no parameter AWS::NoValue"},

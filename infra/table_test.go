@@ -18,6 +18,7 @@ func TestTables_Keys_NeverChange(t *testing.T) {
 		{"Vouchers", "VouchersTable", ""},
 		{"Checkouts", "CheckoutsTable", "expiresAt"},
 		{"Refusals", "RefusalsTable", "expiresAt"},
+		{"EventLog", "EventsTable", "expiresAt"},
 	}
 	if len(tables) != len(want) {
 		t.Fatalf("%d tables, want %d", len(tables), len(want))
@@ -62,7 +63,7 @@ func TestTables_NamedByParameter_AreNotCreated(t *testing.T) {
 	for _, table := range template.Tables {
 		created = append(created, table.Name)
 	}
-	if want := []string{"CatalogueTable", "CheckoutsTable", "RefusalsTable"}; !slices.Equal(created, want) {
+	if want := []string{"CatalogueTable", "CheckoutsTable", "RefusalsTable", "EventsTable"}; !slices.Equal(created, want) {
 		t.Errorf("created %q, want %q", created, want)
 	}
 	if got := template.Functions[0].Environment["VOUCHERS_TABLE"]; got != "vouchers-restored" {
@@ -73,7 +74,7 @@ func TestTables_NamedByParameter_AreNotCreated(t *testing.T) {
 func allNamed() map[string]string {
 	return map[string]string{
 		"CatalogueTable": "catalogue-restored", "VouchersTable": "vouchers-restored", "CheckoutsTable": "checkouts-restored",
-		"RefusalsTable": "refusals-shared",
+		"RefusalsTable": "refusals-shared", "EventsTable": "events-restored", "Events": "off",
 	}
 }
 
@@ -87,6 +88,7 @@ func TestTables_AllNamedByParameter_NothingIsCreated(t *testing.T) {
 	}
 	parameters := allNamed()
 	delete(parameters, "RefusalsTable") // which a 0.1.0 stack does not have
+	delete(parameters, "EventsTable")
 	if guards := deploy(t, parameters).byType["AWS::CloudFormation::WaitConditionHandle"]; guards != nil {
 		t.Errorf("%q would reject the update of a 0.1.0 stack that names its tables", guards)
 	}
@@ -96,10 +98,10 @@ func TestTables_OutliveMistakes(t *testing.T) {
 	s := deploy(t, nil)
 	declared := source(t, "template.yaml")["Resources"]
 	// Under a new logical ID, CloudFormation would create an empty table. TestTables_Keys_NeverChange checks names and keys.
-	if want := []string{"Catalogue", "Vouchers", "Checkouts", "Refusals"}; !slices.Equal(s.byType[typeTable], want) {
+	if want := []string{"Catalogue", "Vouchers", "Checkouts", "Refusals", "EventLog"}; !slices.Equal(s.byType[typeTable], want) {
 		t.Errorf("the tables are %q, want %q", s.byType[typeTable], want)
 	}
-	for _, id := range []string{"Catalogue", "Vouchers", "Checkouts"} {
+	for _, id := range []string{"Catalogue", "Vouchers", "Checkouts", "EventLog"} {
 		table := s.properties[id]
 		if name := text(table, "TableName"); name != "" {
 			t.Errorf("%s is named %s, so only one stack in the account could have it", id, name)
@@ -114,7 +116,7 @@ func TestTables_OutliveMistakes(t *testing.T) {
 			{"PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled"},
 			{"SSESpecification", "SSEEnabled"},
 		} {
-			if got := text(table, keys...); got != "true" {
+			if got := text(table, keys...); got != "true" && (id != "EventLog" || keys[0] != "PointInTimeRecoverySpecification") { // it can be rebuilt
 				t.Errorf("%s: %v is %q, want true", id, keys, got)
 			}
 		}
@@ -147,7 +149,7 @@ func TestTables_UnitCeilings(t *testing.T) {
 		},
 	} {
 		s := deploy(t, test.parameters)
-		for _, table := range []string{"Catalogue", "Vouchers", "Checkouts", "Refusals"} {
+		for _, table := range []string{"Catalogue", "Vouchers", "Checkouts", "Refusals", "EventLog"} {
 			if got := texts(s.properties[table], "OnDemandThroughput"); !maps.Equal(got, test.want) {
 				t.Errorf("%v: the ceilings of %s are %v, want %v", test.parameters, table, got, test.want)
 			}
@@ -186,7 +188,7 @@ func TestWarmThroughput(t *testing.T) {
 	} {
 		s := deploy(t, test.parameters)
 		for table, want := range map[string]map[string]string{
-			"Catalogue": nil, "Vouchers": test.vouchers, "Checkouts": test.checkouts, "Refusals": nil,
+			"Catalogue": nil, "Vouchers": test.vouchers, "Checkouts": test.checkouts, "Refusals": nil, "EventLog": nil,
 		} {
 			if got := texts(s.properties[table], "WarmThroughput"); !maps.Equal(got, want) {
 				t.Errorf("%v: the warm throughput of %s is %v, want %v", test.parameters, table, got, want)

@@ -1,0 +1,151 @@
+package infra_test
+
+import (
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	vouchersStream  = "arn:aws:dynamodb:eu-central-1:123456789012:table/vouchers-restored/stream/2026-11-22T01:35:52.130"
+	checkoutsStream = "arn:aws:dynamodb:eu-central-1:123456789012:table/checkouts-restored/stream/2026-11-22T01:35:52.130"
+	eventsStream    = "arn:aws:dynamodb:eu-central-1:123456789012:table/events-restored/stream/2026-11-22T01:35:52.130"
+)
+
+func TestEvents_OnOffAndWithABus(t *testing.T) {
+	for name, test := range map[string]struct {
+		parameters map[string]string
+		created    []string // of functions, streams and queue
+	}{
+		"on":  {nil, []string{"ListEvents", "RecordEvents", "DiscardedRecords", "Vouchers", "Checkouts"}},
+		"off": {map[string]string{"Events": "off"}, nil},
+		"with a bus": {map[string]string{"EventBus": "shops"}, []string{
+			"ListEvents", "RecordEvents", "DiscardedRecords", "Vouchers", "Checkouts", "PublishEvents", "EventLog",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := deploy(t, test.parameters)
+			for _, id := range []string{"ListEvents", "RecordEvents", "DiscardedRecords", "PublishEvents"} {
+				for _, each := range []string{id, id + "Role", id + "Logs"} {
+					if got := s.properties[each] != nil; got != slices.Contains(test.created, id) && (each == id || id != "DiscardedRecords") {
+						t.Errorf("%s is created: %t", each, got)
+					}
+				}
+			}
+			for _, id := range []string{"Catalogue", "Vouchers", "Checkouts", "Refusals", "EventLog"} {
+				want := ""
+				if slices.Contains(test.created, id) {
+					want = "NEW_AND_OLD_IMAGES" // another type would make a new stream, and lose what nobody has read
+				}
+				if s.properties[id] == nil { // the feed must continue when events are turned on again
+					t.Errorf("%s is not created", id)
+				}
+				if got := text(s.properties[id], "StreamSpecification", "StreamViewType"); got != want {
+					t.Errorf("the stream of %s has %q, want %q", id, got, want)
+				}
+			}
+		})
+	}
+}
+
+// mapping returns the properties of an event source mapping that must be the same for all streams.
+func mapping(stream string) map[string]any {
+	return map[string]any{
+		"Stream": stream, "StartingPosition": "TRIM_HORIZON", "BatchSize": "100", "MaximumBatchingWindowInSeconds": "1",
+		"ParallelizationFactor": "1", "FunctionResponseTypes": []any{"ReportBatchItemFailures"}, "BisectBatchOnFunctionError": "true",
+		"MaximumRetryAttempts": "-1", "MaximumRecordAgeInSeconds": "43200",
+		"DestinationConfig": map[string]any{"OnFailure": map[string]any{"Destination": "${DiscardedRecords.Arn}"}},
+	}
+}
+
+func TestStreams_RecordsAreRetriedForHalfADay(t *testing.T) {
+	for _, test := range []struct {
+		parameters                  map[string]string
+		vouchers, checkouts, events string
+	}{
+		{map[string]string{"EventBus": "shops"}, "${Vouchers.StreamArn}", "${Checkouts.StreamArn}", "${EventLog.StreamArn}"},
+		{
+			map[string]string{
+				"EventBus": "shops", "VouchersTable": "vouchers-restored", "VouchersStream": vouchersStream,
+				"CheckoutsTable": "checkouts-restored", "CheckoutsStream": checkoutsStream,
+				"EventsTable": "events-restored", "EventsStream": eventsStream,
+			},
+			vouchersStream, checkoutsStream, eventsStream,
+		},
+	} {
+		s := deploy(t, test.parameters)
+		pages := mapping(test.events)
+		prefix := constants(t, "pkg/dynamo/internal/table/event.go", "pagePrefix")[0]
+		pages["FilterCriteria"] = map[string]any{"Filters": []any{map[string]any{
+			"Pattern": `{"dynamodb": {"Keys": {"sk": {"S": [{"prefix": "` + prefix + `"}]}}}}`,
+		}}}
+		for function, want := range map[string]map[string]any{
+			"RecordEvents": {
+				"Vouchers":  map[string]any{"Type": "DynamoDB", "Properties": mapping(test.vouchers)},
+				"Checkouts": map[string]any{"Type": "DynamoDB", "Properties": mapping(test.checkouts)},
+				"Retry":     map[string]any{"Type": "Schedule", "Properties": map[string]any{"Schedule": "rate(15 minutes)"}},
+			},
+			"PublishEvents": {"Pages": map[string]any{"Type": "DynamoDB", "Properties": pages}},
+		} {
+			if got := under(s.properties[function], "Events"); !reflect.DeepEqual(got, any(want)) {
+				t.Errorf("%s is invoked by %v, want %v", function, got, want)
+			}
+		}
+		queue := map[string]any{"MessageRetentionPeriod": "1209600", "SqsManagedSseEnabled": "true"}
+		if got := s.properties["DiscardedRecords"]; !reflect.DeepEqual(got, any(queue)) {
+			t.Errorf("the queue is %v, want %v", got, queue)
+		}
+	}
+}
+
+func TestEventBus_WithoutItsSource_IsRejected(t *testing.T) {
+	parameters := map[string]string{"AWS::StackName": "market", "EventsTable": "events-restored"}
+	if _, err := resources(filepath.Join(root, "template.yaml"), "", parameters); err != nil {
+		t.Errorf("without a bus, nothing reads the stream of the events table: %v", err)
+	}
+	parameters["EventBus"] = "shops"
+	for want, parameters := range map[string]map[string]string{
+		"EventsTable needs EventsStream": parameters, "EventBus needs events": {"Events": "off", "EventBus": "shops"},
+	} {
+		if _, err := resources(filepath.Join(root, "template.yaml"), "", parameters); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func TestEventBusWebhook_PostsEventsOfTheCustomer(t *testing.T) {
+	created, err := resources(filepath.Join(root, "examples", "event-bus-webhook.yaml"), "", map[string]string{
+		"EventBus": "shops", "Customer": "emberforge", "Endpoint": "https://game.example/events", "Key": "a-secret-of-the-game-server",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	properties := make(map[string]any)
+	for _, r := range created {
+		properties[r.Name] = r.Properties
+	}
+	target := list(properties["Rule"], "Targets")[0]
+	for _, test := range []struct {
+		what      string
+		got, want any
+	}{
+		{"bus", under(properties["Rule"], "EventBusName"), "shops"},
+		{"pattern", under(properties["Rule"], "EventPattern"), map[string]any{
+			"source": []any{"shopfront"}, "detail": map[string]any{"customer": []any{"emberforge"}},
+		}},
+		{"target", text(target, "Arn"), "${Webhook.Arn}"},
+		{"body", text(target, "InputPath"), "$.detail"},
+		{"dead-letter queue", text(target, "DeadLetterConfig", "Arn"), "${Undelivered.Arn}"},
+		{"queue with a policy", list(properties["UndeliveredPolicy"], "Queues"), []any{"${Undelivered}"}},
+		{"address", text(properties["Webhook"], "InvocationEndpoint"), "https://game.example/events"},
+	} {
+		if !reflect.DeepEqual(test.got, test.want) {
+			t.Errorf("the %s is %v, want %v", test.what, test.got, test.want)
+		}
+	}
+	if under(source(t, "examples/event-bus-webhook.yaml"), "Parameters", "Key", "NoEcho") != true {
+		t.Error("CloudFormation shows the key")
+	}
+}
