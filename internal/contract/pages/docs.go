@@ -118,7 +118,7 @@ func samplesOf(operationID string) ([]sample, error) {
 // problem is a schema that fixes the members of the schema Problem to constants.
 type problem struct {
 	Schema, Status, Type, Title string
-	Members                     members[schema] // beyond those of every problem
+	Members                     schema // has the properties beyond those of every problem
 }
 
 // problem reads the schema as a problem, or reports that it is not one.
@@ -127,15 +127,16 @@ func (s schema) problem(name string) (p problem, is bool, err error) {
 	for _, part := range s.AllOf {
 		is = is || part.refName() == "Problem"
 		fixed = append(fixed, part.Properties...)
+		p.Members.Required = append(p.Members.Required, part.Required...)
 	}
 	constant := func(member string) string {
 		s, _ := fixed.get(member)
 		return plainText(s.Const)
 	}
-	p = problem{Schema: name, Status: constant("status"), Type: constant("type"), Title: constant("title")}
+	p.Schema, p.Status, p.Type, p.Title = name, constant("status"), constant("type"), constant("title")
 	for _, member := range fixed {
 		if member.Value.Const == nil {
-			p.Members = append(p.Members, member)
+			p.Members.Properties = append(p.Members.Properties, member)
 		}
 	}
 	if is && (p.Status == "" || p.Type == "" || p.Title == "") {

@@ -192,14 +192,15 @@ func (s schema) Nested() []schema {
 // Requires reports whether a member is required.
 func (s schema) Requires(member string) bool { return slices.Contains(s.Required, member) }
 
-// condition lists the members that are required when another member has a certain value.
+// condition lists the members that are required, or have a certain schema, when another member has a certain value.
 type condition struct {
-	Member, Value string
-	Required      []string
+	Member, Verb, Value string
+	Required            []string
+	Properties          members[schema]
 }
 
-// Conditions reads the parts of allOf that have this form: if {properties: {M: {const: V}}}, then {required: [...]}. Any
-// other condition is an error, because the page cannot express it.
+// Conditions reads the parts of allOf that have this form: if {properties: {M: {const: V}}}, or with a pattern, then {required: [...]}
+// or {properties: {N: {$ref: S}}}. Any other condition is an error, because the page cannot express it.
 func (s schema) Conditions() ([]condition, error) {
 	if s.If != nil || s.Then != nil {
 		return nil, fmt.Errorf("the docs page shows conditions only inside allOf: %+v", s)
@@ -209,12 +210,24 @@ func (s schema) Conditions() ([]condition, error) {
 		if part.Ref != "" {
 			continue
 		}
-		if part.If == nil || part.Then == nil || len(part.If.Properties) != 1 || part.If.Properties[0].Value.Const == nil ||
-			len(part.Then.Required) == 0 || len(part.Then.Properties) > 0 {
+		c, isShown := part.condition()
+		if !isShown {
 			return nil, fmt.Errorf("the docs page cannot express this part of an allOf: %+v", part)
 		}
-		member := part.If.Properties[0]
-		found = append(found, condition{member.Name, plainText(member.Value.Const), part.Then.Required})
+		found = append(found, c)
 	}
 	return found, nil
+}
+
+func (s schema) condition() (c condition, isShown bool) {
+	if s.If == nil || s.Then == nil || len(s.If.Properties) != 1 {
+		return condition{}, false
+	}
+	on := s.If.Properties[0]
+	c = condition{on.Name, "is", plainText(on.Value.Const), s.Then.Required, s.Then.Properties}
+	if on.Value.Const == nil {
+		c.Verb, c.Value = "matches", on.Value.Pattern
+	}
+	isPlain := !slices.ContainsFunc(c.Properties, func(p member[schema]) bool { return p.Value.Ref == "" })
+	return c, isPlain && c.Value != "" && (len(c.Required) == 0) != (len(c.Properties) == 0)
 }

@@ -74,13 +74,17 @@ func TestSchema_MembersAndConditionsAreShownOrAnError(t *testing.T) {
 			"If kind is product: variant is required.",
 		`{"properties": {"reward": {"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}, "then": {"required": ["a", "b"]}}]}}}`: "" +
 			"reward optional: If kind is product: a, b are required.",
-		`{"allOf": [{"if": {"properties": {"kind": {"type": "string"}}}, "then": {"required": ["variant"]}}]}`: fails,
-		`{"allOf": [{"if": {"required": ["kind"]}, "then": {"required": ["variant"]}}]}`:                       fails,
-		`{"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}}]}`:                                  fails,
-		`{"allOf": [{"properties": {"kind": {"const": "product"}}}]}`:                                          fails,
-		`{"if": {"required": ["nick"]}, "then": {"required": ["code"]}}`:                                       fails,
-		`{"properties": {"price": {"if": {"required": ["a"]}, "then": {"required": ["b"]}}}}`:                  fails,
-		`{"items": {"oneOf": [{"type": "null"}, {"then": {"required": ["code"]}}]}}`:                           fails,
+		`{"allOf": [{"if": {"properties": {"type": {"pattern": "^order"}}}, "then": {"properties": {"data": {"$ref": "#/components/schemas/Order"}}}}]}`: "" +
+			"If type matches ^order: data has the schema Order .",
+		`{"allOf": [{"if": {"properties": {"kind": {"type": "string"}}}, "then": {"required": ["variant"]}}]}`:                                 fails,
+		`{"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}, "then": {"properties": {"amount": {"minimum": 1}}}}]}`:              fails,
+		`{"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}, "then": {"required": ["a"], "properties": {"b": {"$ref": "c"}}}}]}`: fails,
+		`{"allOf": [{"if": {"required": ["kind"]}, "then": {"required": ["variant"]}}]}`:                                                       fails,
+		`{"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}}]}`:                                                                  fails,
+		`{"allOf": [{"properties": {"kind": {"const": "product"}}}]}`:                                                                          fails,
+		`{"if": {"required": ["nick"]}, "then": {"required": ["code"]}}`:                                                                       fails,
+		`{"properties": {"price": {"if": {"required": ["a"]}, "then": {"required": ["b"]}}}}`:                                                  fails,
+		`{"items": {"oneOf": [{"type": "null"}, {"then": {"required": ["code"]}}]}}`:                                                           fails,
 	} {
 		var s schema
 		if err := json.Unmarshal([]byte(text), &s, json.RejectUnknownMembers(true)); err != nil {
