@@ -276,17 +276,20 @@ func itemOf(attributes map[string]attributeJSON) table.Item {
 	return it
 }
 
+// streamRecord is a record of a stream, as Lambda delivers it.
+type streamRecord struct {
+	Source   string `json:"eventSourceARN"`
+	DynamoDB struct {
+		SequenceNumber string
+		Keys           map[string]attributeJSON
+		OldImage       map[string]attributeJSON
+		NewImage       map[string]attributeJSON
+	} `json:"dynamodb"`
+}
+
 // decode reads a record of a stream. The ID is the sequence number, which identifies the record in its batch.
 func (s *EventSource) decode(text json.RawMessage) (id string, at image, err error) {
-	var record struct {
-		Source   string `json:"eventSourceARN"`
-		DynamoDB struct {
-			SequenceNumber string
-			Keys           map[string]attributeJSON
-			OldImage       map[string]attributeJSON
-			NewImage       map[string]attributeJSON
-		} `json:"dynamodb"`
-	}
+	var record streamRecord
 	if err := json.Unmarshal(text, &record); err != nil {
 		return "", image{}, errors.New("malformed record of a stream")
 	}

@@ -52,6 +52,9 @@ func EventPageKey(customer catalog.CustomerID, number int64) Key {
 	return Key{string(customer), fmt.Sprintf("%s%012d", pagePrefix, number)}
 }
 
+// IsEventPage reports whether a key of the events table is that of a page.
+func IsEventPage(key Key) bool { return strings.HasPrefix(key.Sort, pagePrefix) }
+
 // ParkedKey is the key of a change that was set aside.
 func ParkedKey(place event.Place) Key {
 	return Key{ParkedPartition, place.Table + "/" + place.Partition + "/" + place.Sort}

@@ -1,0 +1,25 @@
+// Command publish-events is the Lambda function that sends events to an EventBridge bus. The stream of the events table invokes it.
+package main
+
+import (
+	"context"
+
+	"shopfront/pkg/lambdahttp"
+	"shopfront/pkg/lambdahttp/dynamoclient"
+	"shopfront/pkg/lambdahttp/publishfunction"
+)
+
+func main() { lambdahttp.StartHandler(build) }
+
+func build(ctx context.Context, env lambdahttp.Environment) (any, error) {
+	events, err := env.EventsTable()
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamoclient.New(ctx, env, events)
+	if err != nil {
+		return nil, err
+	}
+	function, err := publishfunction.New(env, client)
+	return function.Handle, err
+}

@@ -1,0 +1,80 @@
+package dynamo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/event"
+)
+
+// EventAddition is an event that a change of a page added to the log of its customer.
+type EventAddition struct {
+	Record   string // the sequence number of the change in the stream of the events table
+	Customer catalog.CustomerID
+	ID       event.ID
+	Sequence int64
+}
+
+// EventAdditions returns the events that records of the events table's stream add to logs, in order. Only pages of logs add events. If a
+// page cannot be read, its events are left out, and the error says so; the others are returned all the same.
+func EventAdditions(records []json.RawMessage) (added []EventAddition, err error) {
+	for _, text := range records {
+		var record streamRecord
+		if malformed := json.Unmarshal(text, &record); malformed != nil {
+			err = errors.Join(err, errors.New("malformed record of a stream"))
+			continue
+		}
+		key, after := table.KeyOf(itemOf(record.DynamoDB.Keys)), itemOf(record.DynamoDB.NewImage)
+		if !table.IsEventPage(key) || len(after) == 0 {
+			continue
+		}
+		customer, badCustomer := catalog.ParseID[catalog.CustomerID](key.Partition)
+		page, badPage := table.DecodeEventPage(after)
+		if unreadable := errors.Join(badCustomer, badPage); unreadable != nil {
+			err = errors.Join(err, unreadable)
+			continue
+		}
+		old, _ := table.DecodeEventPage(itemOf(record.DynamoDB.OldImage)) // a new page has none
+		for place := old.Len(); place < page.Len(); place++ {
+			added = append(added, EventAddition{record.DynamoDB.SequenceNumber, customer, page.ID(place), page.First() + int64(place)})
+		}
+	}
+	return added, err
+}
+
+// EventPages reads the events that were added to logs. Create it with NewEventPages.
+type EventPages struct {
+	api    table.BatchGetter
+	table  string
+	now    func() time.Time
+	random func(n int64) int64
+}
+
+// NewEventPages returns the reader of a table of events. random is as in NewRedemptions.
+func NewEventPages(api table.BatchGetter, name string, now func() time.Time, random func(n int64) int64) *EventPages {
+	return &EventPages{api, name, now, random}
+}
+
+// Events returns at most 100 events that were added, in order. One that is no longer stored has only its Customer and Sequence.
+func (p *EventPages) Events(ctx context.Context, added []EventAddition) ([]event.Event, error) {
+	var keys []table.Key
+	asked := make(map[table.Key]bool) // DynamoDB rejects a key that is asked for twice, as in a record that is delivered twice
+	for _, a := range added {
+		if key := table.EventKey(a.Customer, a.ID); !asked[key] {
+			asked[key], keys = true, append(keys, key)
+		}
+	}
+	found, err := table.BatchGet(ctx, p.api, p.random, p.table, keys...)
+	if err != nil {
+		return nil, table.Outcome(err)
+	}
+	events := make([]event.Event, len(added))
+	for i, a := range added {
+		events[i], _ = table.DecodeEvent(a.Customer, a.Sequence, found[table.EventKey(a.Customer, a.ID)], p.now())
+	}
+	return events, nil
+}

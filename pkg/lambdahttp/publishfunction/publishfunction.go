@@ -1,0 +1,220 @@
+// Package publishfunction runs the function that sends events to an EventBridge bus. It is separate from package eventfunction because the
+// functions that record and list events must not link EventBridge's client.
+//
+// It may not import the SDK's default configuration (aws-sdk-go-v2/config).
+package publishfunction
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/httpapi"
+	"shopfront/pkg/lambdahttp"
+)
+
+const (
+	// source is the source of all events on the bus.
+	source = "shopfront"
+	// maxEntries is how many events EventBridge takes in a call. Their size cannot reach its limit of 256 KB: the data of an event holds at
+	// most 2 KB of a shop's own, and JSON escapes each byte as up to six.
+	maxEntries = 10
+	// maxAttempts is how often an event is sent that the bus rejects, before the batch fails and Lambda delivers it again.
+	maxAttempts = 4
+	// attemptTimeout bounds one attempt of a call.
+	attemptTimeout = 5 * time.Second
+	// responseReserve is the part of the function's timeout that is reserved for reporting what was not sent. Otherwise all of the batch
+	// would be sent again.
+	responseReserve = time.Second
+)
+
+// Batch is what invokes the function: records of the events table's stream.
+type Batch struct {
+	Records []json.RawMessage `json:"Records"`
+}
+
+// Bus is the part of EventBridge that the function needs.
+type Bus interface {
+	PutEvents(context.Context, *eventbridge.PutEventsInput, ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error)
+}
+
+// Function publishes batches.
+type Function struct {
+	Pages *dynamo.EventPages
+	Bus   Bus
+	Name  string // of the bus, or its ARN
+	// Delay returns the time before the attempt with a number, from 1.
+	Delay func(attempt int) time.Duration
+	Now   func() time.Time
+	Log   *slog.Logger
+	Stack string // the name of the deployed stack, a dimension of the metric
+}
+
+// New wires the function from its environment, or returns an error that names the missing setting. The bus is in the client's region, and
+// the function's role is that of the client.
+func New(env lambdahttp.Environment, client *dynamodb.Client) (Function, error) {
+	name, err := env.EventBus()
+	if err != nil {
+		return Function{}, err
+	}
+	eventsTable, err := env.EventsTable()
+	if err != nil {
+		return Function{}, err
+	}
+	service, options := env.Service(), client.Options()
+	return Function{
+		Pages: dynamo.NewEventPages(client, eventsTable, env.Now, mathrand.Int64N),
+		Bus: eventbridge.New(eventbridge.Options{
+			Region: options.Region, Credentials: options.Credentials, HTTPClient: awshttp.NewBuildableClient().WithTimeout(attemptTimeout),
+		}),
+		Name: name, Delay: backoff, Now: env.Now, Log: service.Log, Stack: service.Stack,
+	}, nil
+}
+
+// backoff doubles from a quarter of a second, half of it random.
+func backoff(attempt int) time.Duration {
+	delay := (250 * time.Millisecond) << (attempt - 1)
+	return delay/2 + time.Duration(mathrand.Int64N(int64(delay/2))) //nolint:gosec // jitter, not a secret
+}
+
+// Handle sends the events of a batch, in order. The response names the first record with an event that was not sent. Lambda delivers that
+// record and all later ones again, so each event is sent at least once
+// (https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html). A page that cannot be read is left out, because it
+// would delay the events of all shops.
+func (f Function) Handle(ctx context.Context, batch Batch) (response events.DynamoDBEventResponse, _ error) {
+	begun := f.Now()
+	if deadline, has := ctx.Deadline(); has {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-responseReserve))
+		defer cancel()
+	}
+	added, err := dynamo.EventAdditions(batch.Records)
+	published := 0
+	for len(added) > 0 {
+		next := added[:min(len(added), maxEntries)]
+		sent, record, sendErr := f.publish(ctx, next)
+		published += sent
+		if sendErr != nil {
+			err = errors.Join(err, sendErr)
+			response.BatchItemFailures = []events.DynamoDBBatchItemFailure{{ItemIdentifier: record}}
+			break
+		}
+		added = added[len(next):]
+	}
+	f.log(ctx, begun, len(batch.Records), published, err)
+	return response, nil
+}
+
+// message is an event that an entry sends, and the record that added it.
+type message struct {
+	record string
+	entry  types.PutEventsRequestEntry
+}
+
+// publish sends events. It returns how many it sent. After an error, record is the first one with an event that was not sent.
+func (f Function) publish(ctx context.Context, added []dynamo.EventAddition) (sent int, record string, err error) {
+	left, err := f.messages(ctx, added)
+	if err != nil {
+		return 0, added[0].Record, err
+	}
+	total := len(left)
+	for attempt := 1; len(left) > 0; attempt++ {
+		if left, err = f.put(ctx, left); err == nil {
+			break
+		}
+		if _, rejected := errors.AsType[rejectedError](err); !rejected || attempt == maxAttempts || wait(ctx, f.Delay(attempt)) != nil {
+			return total - len(left), left[0].record, err
+		}
+	}
+	return total, "", nil
+}
+
+// messages reads the events that were added, and leaves out those that are no longer kept.
+func (f Function) messages(ctx context.Context, added []dynamo.EventAddition) (messages []message, err error) {
+	stored, err := f.Pages.Events(ctx, added)
+	for i, e := range stored {
+		if e.ID == "" {
+			continue
+		}
+		detail, err := httpapi.EncodeEvent(e)
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, message{added[i].Record, types.PutEventsRequestEntry{
+			EventBusName: aws.String(f.Name), Source: aws.String(source), DetailType: aws.String(string(e.Type)),
+			Detail: aws.String(string(detail)), Time: aws.Time(e.At),
+		}})
+	}
+	return messages, err
+}
+
+// rejectedError says that the bus took a call, but not all of its events. It holds no data of the events.
+type rejectedError struct {
+	events int
+	code   string // of the last
+}
+
+func (e rejectedError) Error() string {
+	return fmt.Sprintf("the bus rejected %d events, the last with %s", e.events, e.code)
+}
+
+// put makes one call, which the client repeats if it fails as a whole. It returns what was not sent, in order.
+func (f Function) put(ctx context.Context, messages []message) (left []message, err error) {
+	entries := make([]types.PutEventsRequestEntry, len(messages))
+	for i, m := range messages {
+		entries[i] = m.entry
+	}
+	out, err := f.Bus.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: entries})
+	if err != nil {
+		return messages, err
+	}
+	if len(out.Entries) != len(entries) {
+		return messages, errors.New("the bus did not report on each event")
+	}
+	for i, result := range out.Entries {
+		if code := aws.ToString(result.ErrorCode); code != "" {
+			left = append(left, messages[i])
+			err = rejectedError{len(left), code}
+		}
+	}
+	return left, err
+}
+
+// wait waits, or returns the error of a context that ends first.
+func wait(ctx context.Context, delay time.Duration) error {
+	select {
+	case <-time.After(delay):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// log writes one line for a batch. It holds no code, nick or data of an event.
+func (f Function) log(ctx context.Context, begun time.Time, records, published int, err error) {
+	now := f.Now()
+	attrs := []slog.Attr{
+		slog.Int("records", records), slog.Int("published", published),
+		slog.Float64("durationMs", float64(now.Sub(begun).Microseconds())/1000), slog.String("Stack", f.Stack),
+	}
+	level := slog.LevelInfo
+	if err != nil {
+		const metricErrors = "Errors"
+		level = slog.LevelError
+		attrs = append(attrs, slog.String("error", err.Error()), slog.Int(metricErrors, 1))
+		attrs = append(attrs, slog.Any("_aws", httpapi.EmbeddedMetrics(now, metricErrors)))
+	}
+	f.Log.LogAttrs(ctx, level, "batch", attrs...)
+}
