@@ -170,9 +170,13 @@ func readRoutine(t *testing.T, f *ast.FuncDecl, inPackage string, known map[stri
 		return r
 	}
 	write := func(e ast.Expr) string { return written(e, receiver) }
-	arguments, selected := make(map[ast.Expr][]string), make(map[*ast.Ident]bool)
+	arguments, selected, locals := make(map[ast.Expr][]string), make(map[*ast.Ident]bool), make(map[string][]string)
 	for n := range ast.Preorder(f.Body) {
 		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if name, table := write(n.Lhs[0]), write(n.Rhs[0]); strings.HasPrefix(table, ".") {
+				locals[name] = append(locals[name], table)
+			}
 		case *ast.CallExpr:
 			for _, argument := range n.Args {
 				arguments[n.Fun] = append(arguments[n.Fun], write(argument))
@@ -196,7 +200,24 @@ func readRoutine(t *testing.T, f *ast.FuncDecl, inPackage string, known map[stri
 			}
 		}
 	}
+	r.resolve(locals)
 	return r
+}
+
+// resolve adds a call for each table that a local variable among its arguments may be.
+func (r *routine) resolve(locals map[string][]string) {
+	for _, call := range r.calls {
+		for i, argument := range call.arguments {
+			for _, table := range locals[argument] {
+				resolved := slices.Clone(call.arguments)
+				resolved[i] = table
+				r.calls = append(r.calls, routineCall{call.name, call.receiver, resolved})
+			}
+		}
+	}
+	r.calls = slices.DeleteFunc(r.calls, func(c routineCall) bool {
+		return slices.ContainsFunc(c.arguments, func(argument string) bool { return locals[argument] != nil })
+	})
 }
 
 func receiverOf(f *ast.FuncDecl) string {
@@ -411,6 +432,8 @@ func stores() map[string]any {
 		"dynamo.NewRedemptions": dynamo.NewRedemptions(nil, "1", nil), "dynamo.NewRefusals": dynamo.NewRefusals(nil, "1"),
 		"dynamo.NewCheckouts": dynamo.NewCheckouts(nil, "1"), "dynamo.NewHeldCheckouts": dynamo.NewHeldCheckouts(nil, several, nil),
 		"dynamo.NewOrders": dynamo.NewOrders(nil, "1", "2", nil), "dynamo.NewRedemptionRecords": dynamo.NewRedemptionRecords(nil, several, nil),
+		"dynamo.NewEventSource": dynamo.NewEventSource(nil, several, nil), "dynamo.NewEventLog": dynamo.NewEventLog(nil, "1", 0, nil, nil, nil),
+		"dynamo.NewEventParking": dynamo.NewEventParking(nil, "1", nil), "dynamo.NewEventPages": dynamo.NewEventPages(nil, "1", nil, nil),
 		"dynamoclient.New": &warm{"2"},
 	}
 }
@@ -463,15 +486,12 @@ func readWiring(t *testing.T, folder string, callers wiring) wiring {
 
 // assign gives a variable the settings that are assigned to it.
 func (w wiring) assign(n *ast.AssignStmt) {
-	variable, ok := n.Lhs[0].(*ast.Ident)
-	if !ok {
-		return
-	}
+	variable := written(n.Lhs[0], "")
 	if setting, of := strings.CutPrefix(called(n.Rhs[0]), "env."); of {
-		w.settings[variable.Name] = setting
+		w.settings[variable] = setting
 	}
 	for member, setting := range w.members(n.Rhs[0]) {
-		w.settings[variable.Name+member] = setting
+		w.settings[variable+member] = setting
 	}
 }
 
@@ -541,6 +561,7 @@ func called(n ast.Expr) string {
 // program lists the DynamoDB calls and stores that a function links.
 type program struct {
 	client  map[string]bool   // operations of DynamoDB's client
+	bus     []string          // operations of EventBridge's client
 	methods []string          // of pkg/dynamo, and Warm
 	tables  map[string]string // as in wiring
 }
@@ -556,6 +577,9 @@ func readProgram(t *testing.T, path string, f samtemplate.Function, known map[st
 		}
 		if action, ok := strings.CutPrefix(name, "github.com/aws/aws-sdk-go-v2/service/dynamodb.(*Client)."); ok && known[action] {
 			p.client[action] = true
+		}
+		if action, ok := strings.CutPrefix(name, "github.com/aws/aws-sdk-go-v2/service/eventbridge.(*Client)."); ok && ast.IsExported(action) && action != "Options" {
+			p.bus = append(p.bus, "events:"+action)
 		}
 		// A plain function's calls count as calls of its callers. Of the plain functions, only Warm is called from outside the package.
 		if name, ok := strings.CutPrefix(name, "shopfront/pkg/dynamo."); ok && (name == "Warm" || strings.HasPrefix(name, "(*")) {
@@ -602,6 +626,18 @@ func attempt(n int, in string, c checkout.Checkout) action {
 	return attempt(n-1, in, c)
 }
 
+func (s *Checkouts) Reread(of string) error {
+	name := s.tables.Vouchers
+	if of == "" {
+		name = s.tables.Checkouts
+	}
+	return s.read(name)
+}
+
+func (s *Checkouts) read(name string) error {
+	return s.api.GetItem(dynamodb.GetItemInput{TableName: aws.String(name)})
+}
+
 func (s *Checkouts) forget(c checkout.Checkout) error {
 	return s.api.DeleteItem(dynamodb.DeleteItemInput{TableName: aws.String(s.table)})
 }
@@ -609,11 +645,16 @@ func (s *Checkouts) forget(c checkout.Checkout) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _ := readLibrary(t, actions(), file).reached("(*Checkouts).Open")
+	library := readLibrary(t, actions(), file)
+	got, _ := library.reached("(*Checkouts).Open")
 	if want := map[access]bool{
 		{"PutItem", ".tables.Checkouts", false}: true, {"Query", ".tables.Checkouts", true}: true, {"UpdateItem", ".table", false}: true,
 	}; !maps.Equal(got, want) {
 		t.Errorf("opening a checkout does %v, want %v", got, want)
+	}
+	got, _ = library.reached("(*Checkouts).Reread")
+	if want := map[access]bool{{"GetItem", ".tables.Vouchers", false}: true, {"GetItem", ".tables.Checkouts", false}: true}; !maps.Equal(got, want) {
+		t.Errorf("reading one of two tables does %v, want %v", got, want)
 	}
 }
 
@@ -677,14 +718,20 @@ func (p program) checkFound(t *testing.T, s library, actions, routines map[strin
 func TestRoles_AllowExactlyTheCallsOfTheFunction(t *testing.T) {
 	known := actions()
 	all, folder := readLibrary(t, known, slices.Concat(sources(t, "pkg/dynamo"), sources(t, "pkg/dynamo/internal/table"))...), programs(t)
-	quiet, traced := deploy(t, nil), deploy(t, map[string]string{"Tracing": "on"})
-	for _, f := range load(t, nil).Functions {
+	withBus := map[string]string{"EventBus": "shops"}
+	quiet, traced := deploy(t, withBus), deploy(t, map[string]string{"EventBus": "shops", "Tracing": "on"})
+	for _, f := range load(t, withBus).Functions {
 		t.Run(f.Name, func(t *testing.T) {
 			want := map[string][]string{"${" + f.LogicalID + "Logs.Arn}": {"logs:CreateLogStream", "logs:PutLogEvents"}}
-			for setting, made := range readProgram(t, filepath.Join(folder, f.Name), f, known).calls(t, all) {
-				table, index, _ := strings.Cut(setting, "Table")
+			program := readProgram(t, filepath.Join(folder, f.Name), f, known)
+			if program.bus != nil {
+				want["arn:aws:events:eu-central-1:123456789012:event-bus/shops"] = program.bus
+			}
+			for setting, made := range program.calls(t, all) {
+				table, index, _ := strings.Cut(strings.Replace(setting, "Events", "EventLog", 1), "Table")
 				want["arn:aws:dynamodb:eu-central-1:123456789012:table/${"+table+"}"+index] = made
 			}
+			maps.Copy(want, ofStreams(quiet.properties[f.LogicalID]))
 			checkRole(t, quiet, f.LogicalID, want)
 			want["*"] = []string{"xray:PutTelemetryRecords", "xray:PutTraceSegments"}
 			checkRole(t, traced, f.LogicalID, want)
@@ -693,6 +740,23 @@ func TestRoles_AllowExactlyTheCallsOfTheFunction(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ofStreams returns the rights that Lambda needs to read the streams that invoke a function, and to report discarded records.
+func ofStreams(function any) map[string][]string {
+	rights := make(map[string][]string)
+	sources, _ := under(function, "Events").(map[string]any)
+	for _, source := range sources {
+		if text(source, "Type") != "DynamoDB" {
+			continue
+		}
+		table := strings.TrimSuffix(text(source, "Properties", "Stream"), ".StreamArn}") + "}"
+		rights["arn:aws:dynamodb:eu-central-1:123456789012:table/"+table+"/stream/*"] = []string{
+			"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams",
+		}
+		rights[text(source, "Properties", "DestinationConfig", "OnFailure", "Destination")] = []string{"sqs:SendMessage"}
+	}
+	return rights
 }
 
 // checkRole checks that a function's role allows exactly these actions on these resources, and that only Lambda can assume it.
