@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"shopfront/pkg/catalog"
@@ -72,15 +73,15 @@ func (f Feed) Read(ctx context.Context, customer catalog.CustomerID, cursor Curs
 	oldest := cursor.After == FromOldest
 	switch {
 	case cursor.Feed != "" && cursor.Feed != w.Feed:
-		return Page{}, f.expired(ctx, customer, 0, w)
+		return Page{}, f.expired(ctx, customer, 1, w.Feed)
 	case w.Feed == "" && after == 0:
 		return Page{}, nil
 	case after > w.Last:
 		return Page{}, ErrBeyond
-	case !oldest && (w.First > after+1 || anyGone(w.Events)):
-		return Page{}, f.expired(ctx, customer, after, w)
-	case oldest && anyGone(w.Events):
-		earliest, err := f.search(ctx, customer, w.First, func(e Event) bool { return e.ID != "" })
+	case !oldest && (w.First > after+1 || lastGone(w.Events) > 0):
+		return Page{}, f.expired(ctx, customer, after+1, w.Feed)
+	case oldest && lastGone(w.Events) > 0:
+		earliest, err := f.search(ctx, customer, w.First, Event.isKept)
 		if err != nil {
 			return Page{}, err
 		}
@@ -101,33 +102,37 @@ func (f Feed) Since(ctx context.Context, customer catalog.CustomerID, since time
 	if err != nil || w.Feed == "" {
 		return Cursor{}, err
 	}
-	sequence, err := f.search(ctx, customer, w.First, func(e Event) bool { return e.ID != "" && !e.At.Before(since) })
+	sequence, err := f.search(ctx, customer, w.First, func(e Event) bool { return e.isKept() && !e.At.Before(since) })
 	return Cursor{sequence - 1, w.Feed}, err
 }
 
-func anyGone(events []Event) bool {
-	for _, e := range events {
-		if e.ID == "" {
-			return true
+func (e Event) isKept() bool { return e.ID != "" }
+
+// lastGone returns the sequence number of the last event that is no longer stored; 0: all are stored.
+func lastGone(events []Event) int64 {
+	for _, e := range slices.Backward(events) {
+		if !e.isKept() {
+			return e.Sequence
 		}
 	}
-	return false
+	return 0
 }
 
-// expired returns the error for a cursor whose next event is gone.
-func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, after int64, w Window) error {
-	if w.Feed == "" {
+// expired returns the error for a cursor whose next event is gone. None of the events before from counts as the oldest that is kept.
+func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, from int64, feed string) error {
+	if feed == "" {
 		return &ExpiredError{}
 	}
-	earliest, err := f.search(ctx, customer, max(after+1, w.First), func(e Event) bool { return e.ID != "" })
+	earliest, err := f.search(ctx, customer, from, Event.isKept)
 	if err != nil {
 		return err
 	}
-	return &ExpiredError{Earliest: earliest - 1, Feed: w.Feed}
+	return &ExpiredError{Earliest: earliest - 1, Feed: feed}
 }
 
 // search returns the first sequence number, not lower than from, whose event has a property that all later events have, too. If no event
-// has it, the number is that of the next event.
+// has it, the number is that of the next event. The events of a full page from there on are stored: an event that waited for its place in
+// the feed may expire before some that precede it.
 func (f Feed) search(ctx context.Context, customer catalog.CustomerID, from int64, has func(Event) bool) (int64, error) {
 	w, err := f.Store.Window(ctx, customer, math.MaxInt64, 1)
 	if err != nil {
@@ -148,5 +153,12 @@ func (f Feed) search(ctx context.Context, customer catalog.CustomerID, from int6
 			low = middle + 1
 		}
 	}
-	return low, nil
+	for {
+		w, err := f.Store.Window(ctx, customer, low-1, MaxPerPage)
+		gone := lastGone(w.Events)
+		if err != nil || gone == 0 {
+			return low, err
+		}
+		low = gone + 1
+	}
 }
