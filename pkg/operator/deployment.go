@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,6 +46,9 @@ type Deployment struct {
 	Version string // as it was deployed; may be empty
 	Tables  Tables
 
+	// EventRetention is how long the deployment keeps events; without events it is zero.
+	EventRetention time.Duration
+
 	client *dynamodb.Client
 	random func(n int64) int64
 }
@@ -54,6 +58,7 @@ type Tables struct {
 	Catalogue string `json:"catalogue"`
 	Vouchers  string `json:"vouchers"`
 	Checkouts string `json:"checkouts"`
+	Events    string `json:"events,omitempty"` // empty: the deployment has no events
 }
 
 // FindStack finds a deployed stack by its name, with the usual AWS configuration, and reads its outputs, which template.yaml
@@ -83,12 +88,27 @@ func FindStack(ctx context.Context, name string, random func(n int64) int64) (*D
 				ErrNoStack, name, configuration.Region, key)
 		}
 	}
-	return &Deployment{
+	found := &Deployment{
 		Stack: name, BaseURL: outputs["BaseUrl"], Region: configuration.Region, Version: outputs["Version"],
-		Tables: Tables{Catalogue: outputs["CatalogueTable"], Vouchers: outputs["VouchersTable"], Checkouts: outputs["CheckoutsTable"]},
+		Tables: Tables{
+			Catalogue: outputs["CatalogueTable"], Vouchers: outputs["VouchersTable"], Checkouts: outputs["CheckoutsTable"], Events: outputs["EventsTable"],
+		},
 		client: dynamodb.NewFromConfig(configuration, patient(random)), random: random,
-	}, nil
+	}
+	if found.Tables.Events != "" {
+		days, err := strconv.Atoi(outputs["EventRetentionDays"])
+		if err != nil || days < 1 {
+			return nil, fmt.Errorf("stack %q in %s: the output EventRetentionDays is not a number of days", name, configuration.Region)
+		}
+		found.EventRetention = time.Duration(days) * day
+	}
+	return found, nil
 }
+
+const day = 24 * time.Hour
+
+// localEventRetention is how long the local run keeps events: the default of template.yaml.
+const localEventRetention = 90 * day
 
 // configure reads the usual AWS configuration, with a region and credentials.
 func configure(ctx context.Context) (aws.Config, error) {
@@ -126,6 +146,9 @@ func Local(run Deployment, endpoint string, random func(n int64) int64) *Deploym
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	}, patient(random))
 	run.random = random
+	if run.Tables.Events != "" {
+		run.EventRetention = localEventRetention
+	}
 	return &run
 }
 
@@ -157,15 +180,27 @@ func (r patientRetryer) RetryDelay(attempt int, _ error) (time.Duration, error) 
 type TableStatus struct {
 	Name, Status string
 	OrdersIndex  string // status of the index of orders (DynamoDB's IndexStatus), or IndexMissing; empty: the table needs no such index
+	Stream       string // StreamEnabled, StreamDisabled or StreamOther; empty: the table needs no stream
 }
 
 // IndexMissing is the status of an index that does not exist.
 const IndexMissing = "MISSING"
 
-// TableStatuses returns the status of the catalogue's, the vouchers' and the checkouts' table, in this order.
+// The status of a stream from which events are recorded.
+const (
+	StreamEnabled  = "ENABLED"
+	StreamDisabled = "DISABLED"
+	StreamOther    = "WITHOUT_IMAGES" // enabled, but without the images that show what happened
+)
+
+// TableStatuses returns the status of the catalogue's, the vouchers', the checkouts' and, if there are events, the events' table, in this
+// order.
 func (d *Deployment) TableStatuses(ctx context.Context) ([]TableStatus, error) {
 	var statuses []TableStatus
-	for _, name := range []string{d.Tables.Catalogue, d.Tables.Vouchers, d.Tables.Checkouts} {
+	for _, name := range []string{d.Tables.Catalogue, d.Tables.Vouchers, d.Tables.Checkouts, d.Tables.Events} {
+		if name == "" {
+			continue // the deployment has no events
+		}
 		out, err := d.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)})
 		if err != nil {
 			return nil, fmt.Errorf("table %s: %w", name, err)
@@ -173,6 +208,9 @@ func (d *Deployment) TableStatuses(ctx context.Context) ([]TableStatus, error) {
 		status := TableStatus{Name: name, Status: string(out.Table.TableStatus)}
 		if name == d.Tables.Checkouts {
 			status.OrdersIndex = ordersIndexStatus(out.Table.GlobalSecondaryIndexes)
+		}
+		if d.Tables.Events != "" && (name == d.Tables.Vouchers || name == d.Tables.Checkouts) {
+			status.Stream = streamStatus(out.Table.StreamSpecification)
 		}
 		statuses = append(statuses, status)
 	}
@@ -186,4 +224,15 @@ func ordersIndexStatus(indexes []types.GlobalSecondaryIndexDescription) string {
 		}
 	}
 	return IndexMissing
+}
+
+func streamStatus(stream *types.StreamSpecification) string {
+	switch {
+	case stream == nil || !aws.ToBool(stream.StreamEnabled):
+		return StreamDisabled
+	case stream.StreamViewType != types.StreamViewTypeNewAndOldImages:
+		return StreamOther
+	default:
+		return StreamEnabled
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -26,6 +27,9 @@ var randomID = regexp.MustCompile(`(/redemptions/)[\w-]{22}\b|[\w-]{44}`)
 func examples(root string, template *samtemplate.Template, baseURL string) (string, error) {
 	sample := make(map[string]events.APIGatewayV2HTTPRequest) // by function
 	for _, f := range template.Functions {
+		if !slices.ContainsFunc(template.Routes, func(route gateway.Route) bool { return route.Function == f.Name }) {
+			continue // its event is of another form
+		}
 		path := filepath.Join(root, filepath.FromSlash(f.Package), "event.json")
 		text, err := os.ReadFile(path) //nolint:gosec // the developer's own file
 		if err != nil {

@@ -1,11 +1,11 @@
 // Package localrun runs a whole Shopfront on this machine, for `shopctl dev` and for tests. It serves the routes of
 // template.yaml through an emulated HTTP API, which hands each request to a built function behind the Lambda runtime API, on
-// DynamoDB Local with a demo shop.
+// DynamoDB Local with a demo shop. Streams and schedules invoke functions, too.
 //
-// Routes, functions, variables and tables come from the template, and examples from the functions' event.json: this package
+// Routes, functions, variables, tables and events come from the template, and examples from the functions' event.json: this package
 // names none of them.
 //
-// It combines samtemplate, gateway, runtimeapi, dynamolocal and operator. No Lambda function may link it.
+// It combines samtemplate, gateway, eventsource, runtimeapi, dynamolocal and operator. No Lambda function may link it.
 package localrun
 
 import (
@@ -27,6 +27,7 @@ import (
 
 	"shopfront/internal/local/dynamolocal"
 	"shopfront/internal/local/gateway"
+	"shopfront/internal/local/runtimeapi"
 	"shopfront/internal/local/samtemplate"
 )
 
@@ -62,7 +63,9 @@ type Run struct {
 	listener net.Listener
 	store    *dynamolocal.Server
 	template *samtemplate.Template
-	failed   chan error // receives the server's error
+	// functions are nil until serve.
+	functions *runtimeapi.Runtime
+	failed    chan error // receives the server's error
 
 	stops []func() error // undo the steps; stop runs them in reverse order
 }
@@ -74,7 +77,7 @@ type Run struct {
 func Start(ctx context.Context, options Options) (*Run, error) {
 	r := &Run{Options: options, dir: filepath.Join(options.Root, stateDir), failed: make(chan error, 1)}
 	for _, step := range []func(context.Context) error{
-		r.lockTree, r.listen, r.startStore, r.load, r.makeTables, r.loadDemo, r.build, r.serve, r.announce,
+		r.lockTree, r.listen, r.startStore, r.load, r.makeTables, r.loadDemo, r.build, r.serve, r.startEvents, r.announce,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, r.stop(ctx, err)
@@ -84,7 +87,7 @@ func Start(ctx context.Context, options Options) (*Run, error) {
 }
 
 // Wait returns nil when the context ends, and an error when the server or DynamoDB Local ends by itself. Before it returns, it stops
-// the server, the functions and DynamoDB Local, in this order.
+// the events, the server, the functions and DynamoDB Local, in this order.
 func (r *Run) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -139,6 +140,7 @@ func TestLocalRun(t *testing.T) {
 	first := start(t, root, false)
 	redeem := strings.ReplaceAll(curls(first)[0], first.State.BaseURL, "$BASE")
 	t.Run("every printed line works as printed, with a key and an ID", func(t *testing.T) { testPrintedLines(t, first) })
+	t.Run("a redemption comes through the stream into the feed", func(t *testing.T) { testFeed(t, first) })
 	t.Run("README.md shows only lines that the run prints", func(t *testing.T) { testReadme(t, first) })
 	t.Run("each request prints a line and is in the functions' log", func(t *testing.T) { testRequestLine(t, first) })
 	t.Run("the run writes its state and the functions' variables", func(t *testing.T) { testStateFiles(t, first) })
@@ -185,7 +187,7 @@ func (s *server) execute(t *testing.T, run *localruntest.Run, line string) (stat
 func testPrintedLines(t *testing.T, run *localruntest.Run) {
 	server := newServer(t, run)
 	lines := curls(run)
-	if want := 37; len(lines) != want {
+	if want := 39; len(lines) != want {
 		t.Fatalf("it printed %d lines, want %d", len(lines), want)
 	}
 	for i, line := range lines {
@@ -198,6 +200,22 @@ func testPrintedLines(t *testing.T, run *localruntest.Run) {
 		}
 		if status, rest := server.execute(t, run, line); status != want {
 			t.Errorf("%s: %s %s, want %s", line, status, rest, want)
+		}
+	}
+}
+
+// testFeed waits until the feed has the redemption of the first printed line, which a later line undid.
+func testFeed(t *testing.T, run *localruntest.Run) {
+	server := newServer(t, run)
+	lines := curls(run)
+	line := lines[slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "/shop/emberforge/events") })]
+	for until := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		status, rest := server.execute(t, run, line)
+		if strings.Contains(rest, `"type":"redemption.created"`) && strings.Contains(rest, `"type":"redemption.undone"`) {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("the feed is %s %s; the run printed %s", status, rest, run.Output())
 		}
 	}
 }
@@ -265,7 +283,7 @@ func testStateFiles(t *testing.T, run *localruntest.Run) {
 		"REFUSALS_TABLE":            "RefusalsTable",
 		"AWS_ENDPOINT_URL_DYNAMODB": strings.Replace(state.DynamoDBEndpoint, "127.0.0.1", "host.docker.internal", 1),
 	}
-	if len(variables) != 14 || !maps.Equal(variables["RedeemVoucher"], want) {
+	if len(variables) != 16 || !maps.Equal(variables["RedeemVoucher"], want) {
 		t.Errorf("variables %v, want %v for RedeemVoucher", variables, want)
 	}
 }
@@ -350,7 +368,7 @@ func testFresh(t *testing.T, root string) {
         GetTransfer:
 `)
 	edit(t, root, "template.yaml", "          VOUCHERS_TABLE:", "          TILL: cash\n          VOUCHERS_TABLE:")
-	edit(t, root, "template.yaml", "\nResources:\n", "\nResources:\n  Late: {Type: AWS::SQS::Queue}\n")
+	edit(t, root, "template.yaml", "\nResources:\n", "\nResources:\n  Late: {Type: AWS::SNS::Topic}\n")
 	edit(t, root, "functions/redeem-voucher/event.json", "Alder", "Al'der $HOME")
 	run := start(t, root, true)
 	status, rest := execute(t, run, curls(run)[0])
@@ -366,7 +384,7 @@ func testFresh(t *testing.T, root string) {
 	if till := readVariables(t, run)["RedeemVoucher"]["TILL"]; till != "cash" {
 		t.Errorf("the new variable is %q", till)
 	}
-	if want := "template.yaml: ignored on this machine: AWS::SQS::Queue (Late)\n"; !strings.Contains(run.Output(), want) {
+	if want := "template.yaml: ignored on this machine: AWS::SNS::Topic (Late)\n"; !strings.Contains(run.Output(), want) {
 		t.Errorf("it does not print %q", want)
 	}
 	killStore(t, root)
@@ -390,11 +408,18 @@ func killStore(t *testing.T, root string) {
 }
 
 func testDamagedData(t *testing.T, root string) {
+	streams := filepath.Join(root, ".shopfront", "data", "streams.json")
+	if err := os.WriteFile(streams, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := localruntest.Start(root, false)
+	wantError(t, err, "streams.json", "--fresh")
+	wantNothingLeft(t, root)
 	path := filepath.Join(root, ".shopfront", "data", "shared-local-instance.db")
 	if err := os.WriteFile(path, bytes.Repeat([]byte("damaged"), 1000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := localruntest.Start(root, false)
+	_, err = localruntest.Start(root, false)
 	wantError(t, err, "cannot read its data", "--fresh")
 	wantNothingLeft(t, root)
 }

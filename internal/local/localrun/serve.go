@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
+	"shopfront/internal/local/eventsource"
 	"shopfront/internal/local/gateway"
 	"shopfront/internal/local/runtimeapi"
 	"shopfront/internal/local/samtemplate"
@@ -77,7 +79,7 @@ func (r *Run) load(context.Context) error {
 	}
 	r.State = State{
 		BaseURL: "http://" + r.listener.Addr().String(), DynamoDBEndpoint: r.store.Endpoint(), Region: region,
-		Tables: operator.Tables{Catalogue: "CatalogueTable", Vouchers: "VouchersTable", Checkouts: "CheckoutsTable"},
+		Tables: operator.Tables{Catalogue: "CatalogueTable", Vouchers: "VouchersTable", Checkouts: "CheckoutsTable", Events: "EventsTable"},
 		PID:    os.Getpid(), Version: r.template.Version,
 	}
 	return nil
@@ -98,6 +100,7 @@ func (r *Run) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.functions = functions
 	r.onStop(functions.Close)
 	api, err := NewGateway(r.template, functions, r.Now, r.showRequest)
 	if err != nil {
@@ -123,6 +126,33 @@ func (r *Run) serve(ctx context.Context) error {
 		<-served
 		return nil
 	})
+	return nil
+}
+
+// startEvents lets streams and schedules invoke the functions.
+func (r *Run) startEvents(ctx context.Context) error {
+	// The file is in the data directory, so it is deleted with the data.
+	positions, err := eventsource.OpenPositions(filepath.Join(r.dataDir(), "streams.json"))
+	if err != nil {
+		return fmt.Errorf("%w; --fresh deletes the data and starts again", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	r.onStop(func() error {
+		cancel()
+		running.Wait()
+		return nil
+	})
+	report := func(err error) { r.say("%s %v", r.Now().Format(time.TimeOnly), err) }
+	for _, mapping := range r.template.EventSources {
+		source := eventsource.New(eventsource.Config{
+			Mapping: mapping, Endpoint: r.store.Endpoint(), Functions: r.functions, Positions: positions, Now: r.Now, Report: report,
+		})
+		running.Go(func() { source.Run(ctx) })
+	}
+	for _, schedule := range r.template.Schedules {
+		running.Go(func() { schedule.Run(ctx, r.functions, r.Now, report) })
+	}
 	return nil
 }
 
