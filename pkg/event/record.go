@@ -175,16 +175,16 @@ func (r Recorder) Retry(ctx context.Context) Outcome {
 		return Outcome{Err: err}
 	}
 	var outcome Outcome
-	failing := make(map[catalog.CustomerID]bool) // tried no more, because each attempt may take shopTime
+	stalled := make(map[catalog.CustomerID]bool) // tried no more, because each attempt takes shopTime
 	for _, parked := range waiting {
-		if failing[parked.Customer] {
+		if stalled[parked.Customer] {
 			outcome.Parked++
 			continue
 		}
 		recorded, err := r.retry(ctx, parked)
 		outcome.Recorded += recorded
 		if err != nil {
-			failing[parked.Customer] = parked.Customer != ""
+			stalled[parked.Customer] = errors.Is(err, context.DeadlineExceeded)
 			outcome.Parked++
 			outcome.Err = errors.Join(outcome.Err, err)
 		}

@@ -1,0 +1,344 @@
+package event_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/event"
+	"shopfront/pkg/voucher"
+)
+
+var (
+	errAway       = errors.New("the store is away")
+	errUnreadable = errors.New("malformed record of a redemption")
+)
+
+// ledger is the log of every customer and the parking, in memory.
+type ledger struct {
+	mu       sync.Mutex
+	logs     map[catalog.CustomerID][]event.Event
+	appends  map[catalog.CustomerID]int
+	stalls   map[catalog.CustomerID]bool // appends last until their time is over
+	fails    map[catalog.CustomerID]error
+	parked   map[event.Place]event.Parked
+	parks    int
+	noPlaces error // why nothing can be set aside
+	hangs    bool  // setting a change aside lasts until its time is over
+	rereads  map[event.Place]event.Change
+}
+
+func newLedger() *ledger {
+	return &ledger{
+		logs: map[catalog.CustomerID][]event.Event{}, appends: map[catalog.CustomerID]int{}, stalls: map[catalog.CustomerID]bool{},
+		fails: map[catalog.CustomerID]error{}, parked: map[event.Place]event.Parked{}, rereads: map[event.Place]event.Change{},
+	}
+}
+
+func (l *ledger) recorder() event.Recorder {
+	return event.Recorder{Log: l, Parking: l, Now: noon, Represent: func(f event.Fact) ([]byte, error) { return []byte(f.Redemption.ID), nil }}
+}
+
+func (l *ledger) Append(ctx context.Context, customer catalog.CustomerID, events []event.Event) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.appends[customer]++
+	if err := l.fails[customer]; err != nil {
+		return 0, err
+	}
+	if l.stalls[customer] {
+		l.mu.Unlock()
+		<-ctx.Done()
+		l.mu.Lock()
+		return 0, fmt.Errorf("append: %w", ctx.Err())
+	}
+	l.logs[customer] = append(l.logs[customer], events...)
+	return len(events), nil
+}
+
+func (l *ledger) Park(ctx context.Context, p event.Parked) error {
+	if l.hangs {
+		<-ctx.Done()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.parks++
+	if err := cmp.Or(l.noPlaces, ctx.Err()); err != nil {
+		return err
+	}
+	p.Attempts = l.parked[p.Place].Attempts + 1
+	l.parked[p.Place] = p
+	return nil
+}
+
+func (l *ledger) Parked(context.Context) ([]event.Parked, error) {
+	return slices.SortedFunc(maps.Values(l.parked), func(a, b event.Parked) int { return cmp.Compare(a.Place.Sort, b.Place.Sort) }), l.noPlaces
+}
+
+func (l *ledger) Release(_ context.Context, p event.Parked) error {
+	delete(l.parked, p.Place)
+	return nil
+}
+
+func (l *ledger) Reread(_ context.Context, place event.Place) event.Change { return l.rereads[place] }
+
+// ids returns what the log of a customer holds, as the IDs of redemptions.
+func (l *ledger) ids(customer catalog.CustomerID) (ids []string) {
+	for _, e := range l.logs[customer] {
+		ids = append(ids, string(e.Data))
+	}
+	return ids
+}
+
+// change is a change of the item of a customer in which redemptions were made.
+func change(id string, customer catalog.CustomerID, redemptions ...string) event.Change {
+	c := event.Change{ID: id, Customer: customer, Place: event.Place{Table: event.Vouchers, Partition: string(customer) + "#07", Sort: "SUMMER20#" + id}}
+	for _, r := range redemptions {
+		c.Facts = append(c.Facts, event.OfRedemption(customer, voucher.Redemption{ID: r, Code: "SUMMER20", At: noon()})...)
+	}
+	return c
+}
+
+func unreadable(c event.Change) event.Change {
+	c.Facts, c.Err = nil, errUnreadable
+	return c
+}
+
+func (l *ledger) parkedSorts() []string {
+	var sorts []string
+	for place := range l.parked {
+		sorts = append(sorts, place.Sort)
+	}
+	slices.Sort(sorts)
+	return sorts
+}
+
+func TestRecord_Batch_GoesToTheLogsOfItsCustomers(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	got := l.recorder().Record(t.Context(), []event.Change{
+		change("101", emberforge, "first"), change("102", sakura, "theirs"), change("103", emberforge), change("104", emberforge, "second", "third"),
+	})
+	if got.Err != nil || got.Recorded != 4 || got.Parked != 0 || len(got.Failed) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if mine, theirs := l.ids(emberforge), l.ids(sakura); !slices.Equal(mine, []string{"first", "second", "third"}) || !slices.Equal(theirs, []string{"theirs"}) {
+		t.Errorf("emberforge has %s, sakura %s", mine, theirs)
+	}
+	e := l.logs[sakura][0]
+	fact := change("102", sakura, "theirs").Facts[0]
+	if e.ID != fact.ID() || e.Type != event.RedemptionCreated || e.Customer != sakura || !e.At.Equal(noon()) || e.Sequence != 0 {
+		t.Errorf("the event is %+v", e)
+	}
+}
+
+// The made fact comes along with each later one, so a batch may hold it twice.
+func TestRecord_RepeatsInABatch_AreRecordedOnce(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	undoing := change("103", emberforge)
+	undoing.Facts = event.OfRedemption(emberforge, undone(voucher.Redemption{ID: "first", At: noon()}))
+	got := l.recorder().Record(t.Context(), []event.Change{
+		change("101", emberforge, "first"), change("102", emberforge, "second"), undoing, change("101", emberforge, "first"),
+	})
+	var types []event.Type
+	for _, e := range l.logs[emberforge] {
+		types = append(types, e.Type)
+	}
+	want := []event.Type{event.RedemptionCreated, event.RedemptionCreated, event.RedemptionUndone}
+	if got.Err != nil || got.Recorded != 3 || !slices.Equal(l.ids(emberforge), []string{"first", "second", "first"}) || !slices.Equal(types, want) {
+		t.Errorf("%+v: %s %s", got, l.ids(emberforge), types)
+	}
+}
+
+func TestRecord_ChangesWithoutFacts_CallNothing(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	l.noPlaces, l.fails[emberforge] = errAway, errAway
+	got := l.recorder().Record(t.Context(), []event.Change{change("101", emberforge), change("102", emberforge)})
+	if got.Err != nil || got.Recorded+got.Parked+len(got.Failed)+l.appends[emberforge] != 0 {
+		t.Errorf("%+v after %d appends", got, l.appends[emberforge])
+	}
+}
+
+func TestRecord_UnreadableChange_IsSetAsideAndTheOthersRecorded(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	lost := event.Change{ID: "103", Err: errors.New("malformed record of a stream")}
+	got := l.recorder().Record(t.Context(), []event.Change{
+		change("101", emberforge, "first"), unreadable(change("102", emberforge)), lost, change("104", emberforge, "second"),
+		unreadable(change("105", sakura)),
+	})
+	if got.Recorded != 2 || got.Parked != 3 || len(got.Failed) != 0 || !errors.Is(got.Err, errUnreadable) || !errors.Is(got.Err, lost.Err) {
+		t.Errorf("%+v", got)
+	}
+	if ids := l.ids(emberforge); !slices.Equal(ids, []string{"first", "second"}) {
+		t.Errorf("recorded %s", ids)
+	}
+	if sorts := l.parkedSorts(); !slices.Equal(sorts, []string{"", "SUMMER20#102", "SUMMER20#105"}) {
+		t.Errorf("set aside %q", sorts)
+	}
+	place := change("102", emberforge).Place
+	want := event.Parked{Place: place, Customer: emberforge, Reason: errUnreadable.Error(), First: noon(), Attempts: 1}
+	if l.parked[place] != want {
+		t.Errorf("%+v; want %+v", l.parked[place], want)
+	}
+}
+
+func TestRecord_LogOfOneCustomerStalls_OthersAreRecordedAndItsChangesSetAside(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		l.stalls[emberforge] = true
+		batch := []event.Change{change("101", emberforge, "first"), change("102", emberforge), change("103", emberforge, "second")}
+		for i := range 97 {
+			batch = append(batch, change(fmt.Sprint(104+i), catalog.CustomerID(fmt.Sprint("shop-", i%7)), fmt.Sprint("theirs ", i)))
+		}
+		begun := time.Now()
+		got := l.recorder().Record(t.Context(), batch)
+		if took := time.Since(begun); took != 5*time.Second {
+			t.Errorf("the batch took %s", took)
+		}
+		if got.Recorded != 97 || got.Parked != 2 || len(got.Failed) != 0 || !errors.Is(got.Err, context.DeadlineExceeded) {
+			t.Errorf("%+v", got)
+		}
+		if sorts := l.parkedSorts(); !slices.Equal(sorts, []string{"SUMMER20#101", "SUMMER20#103"}) {
+			t.Errorf("set aside %s", sorts)
+		}
+	})
+}
+
+func TestRecord_NothingCanBeSetAside_ReportsTheIDs(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	l.fails[emberforge], l.noPlaces = errAway, errors.New("the table is away")
+	got := l.recorder().Record(t.Context(), []event.Change{
+		change("101", emberforge, "first"), change("102", emberforge), change("103", emberforge, "second"), change("104", sakura, "theirs"),
+		unreadable(change("105", "cedar-mc")),
+	})
+	slices.Sort(got.Failed)
+	if got.Recorded != 1 || got.Parked != 0 || !slices.Equal(got.Failed, []string{"101", "103", "105"}) {
+		t.Errorf("%+v", got)
+	}
+	if !errors.Is(got.Err, errAway) || !errors.Is(got.Err, l.noPlaces) || !errors.Is(got.Err, errUnreadable) {
+		t.Errorf("the error is %v", got.Err)
+	}
+}
+
+// The function has a minute, and Lambda must get a response: else it delivers the records again that were recorded.
+func TestRecord_NothingResponds_EndsAfter10Seconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		l.stalls[emberforge], l.hangs = true, true
+		var batch []event.Change
+		for i := range 100 {
+			batch = append(batch, change(fmt.Sprint(101+i), emberforge, fmt.Sprint("redemption ", i)))
+		}
+		begun := time.Now()
+		got := l.recorder().Record(t.Context(), batch)
+		if took := time.Since(begun); took != 10*time.Second || len(got.Failed) != 100 {
+			t.Errorf("%d failed after %s", len(got.Failed), took)
+		}
+	})
+}
+
+func TestRecord_EventThatCannotBeRepresented_IsSetAside(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	recorder := l.recorder()
+	recorder.Represent = func(f event.Fact) ([]byte, error) { return []byte(f.Redemption.ID), l.fails[f.Customer] }
+	l.fails[emberforge] = errors.New("no such currency")
+	got := recorder.Record(t.Context(), []event.Change{change("101", emberforge, "first"), change("102", sakura, "theirs")})
+	if got.Recorded != 1 || got.Parked != 1 || !errors.Is(got.Err, l.fails[emberforge]) || l.appends[emberforge] != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// setAside sets changes aside, and lets later reads of their items show what is now there.
+func (l *ledger) setAside(t *testing.T, changes ...event.Change) {
+	t.Helper()
+	for _, c := range changes {
+		reason := cmp.Or(c.Err, errAway)
+		if err := l.Park(t.Context(), event.Parked{Place: c.Place, Customer: c.Customer, Reason: reason.Error(), First: noon()}); err != nil {
+			t.Fatal(err)
+		}
+		l.rereads[c.Place] = c
+	}
+}
+
+func TestRetry_RecordsAndReleasesWhatWasSetAside(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	l.setAside(t, change("101", emberforge, "first"), change("102", sakura, "theirs"), change("103", emberforge))
+	got := l.recorder().Retry(t.Context())
+	if got.Err != nil || got.Recorded != 2 || got.Parked != 0 || len(l.parked) != 0 {
+		t.Errorf("%+v, %d set aside", got, len(l.parked))
+	}
+	if mine, theirs := l.ids(emberforge), l.ids(sakura); !slices.Equal(mine, []string{"first"}) || !slices.Equal(theirs, []string{"theirs"}) {
+		t.Errorf("emberforge has %s, sakura %s", mine, theirs)
+	}
+	if got := l.recorder().Retry(t.Context()); got.Err != nil || got.Recorded != 0 || got.Parked != 0 {
+		t.Errorf("nothing is set aside: %+v", got)
+	}
+}
+
+func TestRetry_StillUnreadable_StaysAndIsCounted(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	broken, lost := unreadable(change("101", emberforge)), event.Change{Err: errUnreadable}
+	l.setAside(t, broken, lost)
+	got := l.recorder().Retry(t.Context())
+	if got.Recorded != 0 || got.Parked != 2 || len(got.Failed) != 0 || !errors.Is(got.Err, errUnreadable) || l.parked[broken.Place].Attempts != 2 {
+		t.Errorf("%+v, %+v", got, l.parked)
+	}
+}
+
+// An item that nobody repairs must not keep back what else its customer has waiting.
+func TestRetry_OneUnreadableChange_OthersOfItsCustomerAreRecorded(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	l.setAside(t, unreadable(change("101", emberforge)), change("102", emberforge, "first"), change("103", emberforge, "second"))
+	got := l.recorder().Retry(t.Context())
+	if got.Recorded != 2 || got.Parked != 1 || !slices.Equal(l.ids(emberforge), []string{"first", "second"}) {
+		t.Errorf("%+v, recorded %s", got, l.ids(emberforge))
+	}
+}
+
+// Each attempt may take 5 seconds, and the function has a minute for all customers.
+func TestRetry_LogOfACustomerStalls_IsTriedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		l.stalls[emberforge] = true
+		for i := range 40 {
+			l.setAside(t, change(fmt.Sprint(101+i), emberforge, fmt.Sprint("redemption ", i)))
+		}
+		l.setAside(t, change("201", sakura, "theirs"))
+		begun := time.Now()
+		got := l.recorder().Retry(t.Context())
+		if took := time.Since(begun); took != 5*time.Second || l.appends[emberforge] != 1 {
+			t.Errorf("%d appends in %s", l.appends[emberforge], took)
+		}
+		if got.Recorded != 1 || got.Parked != 40 || len(l.parked) != 40 || !errors.Is(got.Err, context.DeadlineExceeded) {
+			t.Errorf("%+v, %d set aside", got, len(l.parked))
+		}
+	})
+}
+
+func TestRetry_ParkingCannotBeRead_ReportsIt(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	l.noPlaces = errAway
+	if got := l.recorder().Retry(t.Context()); !errors.Is(got.Err, errAway) {
+		t.Errorf("%+v", got)
+	}
+}
