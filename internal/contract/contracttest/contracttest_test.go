@@ -30,6 +30,9 @@ const (
 	opened      = `{"id":"oTV3IPcc","status":"open","product":"coins","variant":"500","amount":1,"data":{"player":"Alder"},` +
 		`"unitPrice":` + price + `,"subtotal":` + price + `,"discount":` + price + `,"total":` + price + `,"createdAt":"2026-11-21T09:22:55.364Z","expiresAt":"2026-11-21T09:52:55.364Z"}`
 	price = `{"minor":499,"currency":"EUR","display":"4.99 EUR"}`
+	page  = `{"feed":"Zk3p0c8QmX1a","events":[{"id":"MTCXgwWFAhhCzmYLdegdZw","type":"redemption.created","timestamp":"2026-11-21T09:22:54.893Z",` +
+		`"sequence":1,"customer":"emberforge","data":` + redeemed + `}],"next":"/shop/emberforge/events?after=1&feed=Zk3p0c8QmX1a","pollAfterSeconds":5}`
+	expired = `{"type":"urn:problem:shopfront:cursor-expired","title":"Cursor expired","status":410,"earliest":40,"feed":"Zk3p0c8QmX1a"}`
 )
 
 // exchange is a request and a response, which has the headers of a function's response unless header lines say otherwise.
@@ -72,9 +75,10 @@ func TestExchange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const voucher, code = "/shop/emberforge/voucher", `{"code":"FIVE"}`
+	const voucher, code, events = "/shop/emberforge/voucher", `{"code":"FIVE"}`, "/shop/emberforge/events"
+	server, cached := []string{"Authorization: Bearer sf_key"}, []string{"Cache-Control: no-cache", `ETag: "x"`}
 	message := slices.Clip([]string{"Content-Type: application/json", "Request-Id:", "Cache-Control:"}) // the headers of the gateway's own responses
-	page := slices.Clip([]string{
+	html := slices.Clip([]string{
 		"Content-Type: text/html; charset=utf-8", "Cache-Control: no-cache", `ETag: "x"`,
 		"Content-Security-Policy: default-src 'none'", "Referrer-Policy: no-referrer", "X-Content-Type-Options: nosniff",
 	})
@@ -101,14 +105,24 @@ func TestExchange(t *testing.T) {
 		"unavailable":                 {exchange{"GET", coins, "", nil, 503, unavailable, []string{"Retry-After: 1"}}, ""},
 		"a malformed request":         {exchange{"GET", coins, "", nil, 400, `{"message":"Bad Request"}`, message}, ""},
 
-		"a compressed page":    {exchange{"HEAD", "/docs", "", nil, 200, "", append(page, "Content-Encoding: gzip", "Vary: Accept-Encoding")}, ""},
-		"a page for a browser": {exchange{"HEAD", "/docs", "", nil, 200, "", append(page, "Vary: Accept-Encoding, Origin")}, ""},
+		"events":              {exchange{"GET", events + "?after=0", "", server, 200, page, cached}, ""},
+		"events of new types": {exchange{"GET", events, "", server, 200, strings.NewReplacer("redemption.created", "payout.sent", redeemed, `{"net":1}`).Replace(page), cached}, ""},
+		"an expired cursor":   {exchange{"GET", events + "?after=2&feed=a", "", server, 410, expired, nil}, ""},
+		"an order's event with a redemption": {
+			exchange{"GET", events, "", server, 200, strings.Replace(page, "redemption.created", "order.created", 1), cached}, "payment",
+		},
+		"an event without its data":                  {exchange{"GET", events, "", server, 200, strings.Replace(page, `"data"`, `"about"`, 1), cached}, "data"},
+		"an event with an unknown member":            {exchange{"GET", events, "", server, 200, strings.Replace(page, `"type"`, `"trace":"x","type"`, 1), cached}, "trace"},
+		"an expired cursor without the earliest one": {exchange{"GET", events, "", server, 410, strings.Replace(expired, "earliest", "oldest", 1), nil}, "earliest"},
+
+		"a compressed page":    {exchange{"HEAD", "/docs", "", nil, 200, "", append(html, "Content-Encoding: gzip", "Vary: Accept-Encoding")}, ""},
+		"a page for a browser": {exchange{"HEAD", "/docs", "", nil, 200, "", append(html, "Vary: Accept-Encoding, Origin")}, ""},
 		"varies by origin":     {exchange{"GET", coins, "", nil, 200, opened, []string{"Vary: Origin"}}, ""},
 
 		"compressed, but not a page": {exchange{"HEAD", coins, "", nil, 200, "", []string{"Content-Encoding: gzip"}}, "Content-Encoding: gzip"},
-		"another compression":        {exchange{"HEAD", "/docs", "", nil, 200, "", append(page, "Content-Encoding: br")}, "Content-Encoding: br"},
+		"another compression":        {exchange{"HEAD", "/docs", "", nil, 200, "", append(html, "Content-Encoding: br")}, "Content-Encoding: br"},
 		"varies, but is not a page":  {exchange{"GET", coins, "", nil, 200, opened, []string{"Vary: Accept-Encoding"}}, "Vary: Accept-Encoding"},
-		"varies by the shopper":      {exchange{"HEAD", "/docs", "", nil, 200, "", append(page, "Vary: Accept-Encoding, Cookie")}, "Vary: Cookie"},
+		"varies by the shopper":      {exchange{"HEAD", "/docs", "", nil, 200, "", append(html, "Vary: Accept-Encoding, Cookie")}, "Vary: Cookie"},
 
 		"no body from the gateway":        {exchange{"GET", "/favicon.ico", "", nil, 404, "", message}, "does not have"},
 		"no body for a malformed request": {exchange{"GET", coins, "", nil, 400, "", message}, "a body: true"},
