@@ -12,6 +12,7 @@ import (
 
 	"shopfront/api"
 	"shopfront/pkg/checkout"
+	"shopfront/pkg/event"
 	"shopfront/pkg/voucher"
 )
 
@@ -33,7 +34,10 @@ type documented struct {
 	}
 	Components struct {
 		Schemas map[string]struct {
-			Properties map[string]struct{ MaxItems int }
+			Properties map[string]struct {
+				MaxItems    int
+				KnownValues []event.Type `json:"x-extensible-enum"`
+			}
 		}
 	}
 }
@@ -127,6 +131,29 @@ func TestDocument_RedemptionLimit_MatchesTheCode(t *testing.T) {
 	}
 	if !found {
 		t.Error("the limit of a page is not documented")
+	}
+}
+
+func TestDocument_Events_MatchTheCode(t *testing.T) {
+	d := document(t)
+	found := false
+	for _, parameter := range d.Paths[strings.Replace(eventsPath, "emberforge", "{customer}", 1)].Get.Parameters {
+		if parameter.Name != "limit" {
+			continue
+		}
+		found = true
+		if schema := parameter.Schema; schema.Minimum != 1 || schema.Maximum != event.MaxPerPage || schema.Default != event.MaxPerPage {
+			t.Errorf("the document allows %d to %d events on a page, by default %d; the code 1 to %d", schema.Minimum, schema.Maximum, schema.Default, event.MaxPerPage)
+		}
+	}
+	if !found {
+		t.Error("the limit of a page is not documented")
+	}
+	if most := d.Components.Schemas["EventPage"].Properties["events"].MaxItems; most != event.MaxPerPage {
+		t.Errorf("the document allows %d events on a page", most)
+	}
+	if types := d.Components.Schemas["Event"].Properties["type"].KnownValues; !slices.Equal(types, event.Types()) {
+		t.Errorf("the document lists %v, the code has %v", types, event.Types())
 	}
 }
 

@@ -235,15 +235,23 @@ func recognise(err error) *problemError {
 		return problemNotFound.new()
 	}
 	if expired, is := errors.AsType[*event.ExpiredError](err); is {
-		problem := problemCursorExpired.because("The next event is no longer kept, or belongs to a feed that was lost. "+
-			"Compare your records with the shop's lists, then go on after %d with this feed.", expired.Earliest).of("after")
-		problem.expired = expired
-		return problem
+		return cursorExpired(expired)
 	}
 	if redemption := recogniseRedemption(err); redemption != nil {
 		return redemption
 	}
 	return recogniseCheckout(err)
+}
+
+func cursorExpired(expired *event.ExpiredError) *problemError {
+	with := "with this feed"
+	if expired.Feed == "" {
+		with = "without a feed"
+	}
+	problem := problemCursorExpired.because("The next event is no longer kept, or the feed was lost. "+
+		"Compare your records with the shop's lists, then continue after %d %s.", expired.Earliest, with)
+	problem.expired = expired
+	return problem
 }
 
 // recogniseRedemption recognises the errors of redemptions that were made before, or returns nil.

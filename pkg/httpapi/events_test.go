@@ -1,0 +1,438 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/event"
+	"shopfront/pkg/httpapi"
+)
+
+const (
+	eventsPath = "/shop/emberforge/events"
+	feedID     = "Zk3p0c8QmX1a"
+)
+
+// fakeFeed is an httpapi.EventReader. Every request gets the same answer.
+type fakeFeed struct {
+	asked func(customer catalog.CustomerID, cursor event.Cursor, limit int) // if set, receives what a request asks for
+	page  event.Page
+	err   error
+}
+
+func (f fakeFeed) Read(_ context.Context, customer catalog.CustomerID, cursor event.Cursor, limit int) (event.Page, error) {
+	if f.asked != nil {
+		f.asked(customer, cursor, limit)
+	}
+	return f.page, f.err
+}
+
+// unusedFeed fails the test when a request reaches it.
+func unusedFeed(t *testing.T) fakeFeed {
+	return fakeFeed{asked: func(catalog.CustomerID, event.Cursor, int) { t.Error("the request reached the feed") }}
+}
+
+// happened returns an event of each type, as the recorder stores them, and how the feed shows their data.
+func happened(t *testing.T) (events []event.Event, data []string) {
+	t.Helper()
+	facts := append(event.OfRedemption("emberforge", welcome()), event.OfOrder("emberforge", cancelled(fulfilled(rankOrder())))...)
+	for i, fact := range facts {
+		encoded, err := httpapi.EventData(fact)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, event.Event{
+			ID: fact.ID(), Type: fact.Type, Customer: fact.Customer, At: fact.At, Data: encoded, Sequence: int64(i + 1),
+		})
+	}
+	redeemed, _, _ := strings.Cut(strings.Replace(welcomeBody, "undone", "redeemed", 1), `,"undoneAt"`)
+	both := rankOrdered + `,"fulfilledAt":"2026-11-21T12:03:01.123Z","cancelledAt":"2026-11-21T13:03:00.123Z","cancelReason":"chargeback"`
+	return events, []string{redeemed + "}", welcomeBody, placedBody(), fulfilledBody(), fmt.Sprintf(rankBody, "cancelled", rankData, both)}
+}
+
+func (s service) listEvents(feed fakeFeed, query string, headers ...string) response {
+	return s.send(s.ListEvents(feed), get(eventsPath+query, append(headers, "Authorization", serverKey)...))
+}
+
+func TestListEvents_EachType_ShowsWhatHappenedAsOfThen(t *testing.T) {
+	events, data := happened(t)
+	want := make([]string, len(events))
+	for i, shown := range []struct{ kind, at string }{
+		{"redemption.created", "2026-11-21T12:00:00.123Z"},
+		{"redemption.undone", "2026-11-21T13:00:00.123Z"},
+		{"order.created", "2026-11-21T12:03:00.123Z"},
+		{"order.fulfilled", "2026-11-21T12:03:01.123Z"},
+		{"order.cancelled", "2026-11-21T13:03:00.123Z"},
+	} {
+		want[i] = fmt.Sprintf(
+			`{"id":%q,"type":%q,"timestamp":%q,"sequence":%d,"customer":"emberforge","data":%s}`, events[i].ID, shown.kind, shown.at, i+1, data[i],
+		)
+		encoded, err := httpapi.EncodeEvent(events[i])
+		if err != nil || string(encoded) != want[i] {
+			t.Errorf("encoded as %s, %v\nwant %s", encoded, err, want[i])
+		}
+	}
+	s := newService(t)
+	a := s.listEvents(fakeFeed{page: event.Page{Feed: feedID, Events: events, Next: 5}}, "?after=0")
+	a.want(t, http.StatusOK, `{"feed":"Zk3p0c8QmX1a","events":[`+strings.Join(want, ",")+
+		`],"next":"/shop/emberforge/events?after=5&feed=Zk3p0c8QmX1a","pollAfterSeconds":5}`)
+	a.wantHeader(t, "Content-Type", "application/json")
+	a.wantHeader(t, "Cache-Control", "no-cache")
+	a.wantHeader(t, "Request-Id", "request-1")
+	if line := s.logged(t); line["outcome"] != "listed" || line["customer"] != "emberforge" || line["keyId"] != serverKeyID {
+		t.Errorf("logged %v", line)
+	}
+}
+
+// A shopper's text must reach the shop's server as it was sent, in the feed and in what is signed.
+func TestEventData_Markup_IsNotEscaped(t *testing.T) {
+	redemption := welcome()
+	redemption.Nick = "<Alder & Söhne>"
+	data, err := httpapi.EventData(event.OfRedemption("emberforge", redemption)[0])
+	if err != nil || !strings.Contains(string(data), `"nick":"<Alder & Söhne>"`) {
+		t.Fatalf("%s, %v", data, err)
+	}
+	encoded, err := httpapi.EncodeEvent(event.Event{Data: data})
+	if err != nil || !strings.Contains(string(encoded), string(data)) {
+		t.Errorf("%s, %v", encoded, err)
+	}
+}
+
+func TestListEvents_NextAndPollAfterSeconds_SayHowToGoOn(t *testing.T) {
+	at := now().Truncate(time.Millisecond)
+	since := func(age time.Duration) []event.Event {
+		return []event.Event{
+			{Sequence: 41, At: at.Add(-30 * 24 * time.Hour), Data: []byte("{}")}, {Sequence: 42, At: at.Add(-age), Data: []byte("{}")},
+		}
+	}
+	for _, test := range []struct {
+		what, query string
+		page        event.Page
+		next        string
+		poll        int
+	}{
+		{"no event ever", "", event.Page{}, "after=0", 15},
+		{"no event ever, from 0", "?after=0", event.Page{}, "after=0", 15},
+		{"nothing new", "?after=42&feed=" + feedID, event.Page{Feed: feedID, Next: 42}, "after=42&feed=" + feedID, 15},
+		{"feed not sent", "?after=42", event.Page{Feed: feedID, Next: 42}, "after=42&feed=" + feedID, 15},
+		{"more is ready", "?limit=2", event.Page{Feed: feedID, Events: since(time.Hour), Next: 42, More: true}, "after=42&feed=" + feedID + "&limit=2", 0},
+		{"more is ready, all new", "", event.Page{Feed: feedID, Events: since(0), Next: 42, More: true}, "after=42&feed=" + feedID, 0},
+		{"just happened", "", event.Page{Feed: feedID, Events: since(0), Next: 42}, "after=42&feed=" + feedID, 5},
+		{"less than a minute ago", "", event.Page{Feed: feedID, Events: since(time.Minute - time.Millisecond), Next: 42}, "after=42&feed=" + feedID, 5},
+		{"a minute ago", "", event.Page{Feed: feedID, Events: since(time.Minute), Next: 42}, "after=42&feed=" + feedID, 15},
+		{"by a clock that is fast", "", event.Page{Feed: feedID, Events: since(-time.Second), Next: 42}, "after=42&feed=" + feedID, 5},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			s := newService(t)
+			a := s.listEvents(fakeFeed{page: test.page}, test.query)
+			var page struct {
+				Feed             string
+				Events           []struct{ Sequence int64 }
+				Next             string
+				PollAfterSeconds int
+			}
+			if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != http.StatusOK {
+				t.Fatalf("%d %s", a.status, a.body)
+			}
+			if page.Events == nil || len(page.Events) != len(test.page.Events) || page.Feed != string(test.page.Feed) {
+				t.Errorf("the page has feed %q and the events %v", page.Feed, page.Events)
+			}
+			if page.Next != eventsPath+"?"+test.next || page.PollAfterSeconds != test.poll {
+				t.Errorf("next %s after %d s; want %s after %d s", page.Next, page.PollAfterSeconds, test.next, test.poll)
+			}
+		})
+	}
+}
+
+func TestListEvents_Query_BecomesACursor(t *testing.T) {
+	for query, want := range map[string]struct {
+		cursor event.Cursor
+		limit  int
+	}{
+		"":                           {event.Cursor{After: event.FromOldest}, 100},
+		"?limit=7":                   {event.Cursor{After: event.FromOldest}, 7},
+		"?after=0":                   {event.Cursor{}, 100},
+		"?after=41&limit=1":          {event.Cursor{After: 41}, 1},
+		"?limit=100&feed=a&after=41": {event.Cursor{After: 41, Feed: "a"}, 100},
+		"?after=9223372036854775807": {event.Cursor{After: 9223372036854775807}, 100},
+		"?after=%34%31&feed=a%2Fb+c": {event.Cursor{After: 41, Feed: "a/b c"}, 100},
+	} {
+		var asked []any
+		s := newService(t)
+		s.listEvents(fakeFeed{asked: func(customer catalog.CustomerID, cursor event.Cursor, limit int) {
+			asked = []any{customer, cursor, limit}
+		}}, query)
+		if !reflect.DeepEqual(asked, []any{catalog.CustomerID("emberforge"), want.cursor, want.limit}) {
+			t.Errorf("%s: asked for %+v; want %+v", query, asked, want)
+		}
+	}
+}
+
+func TestListEvents_MatchingETag_Is304(t *testing.T) {
+	events, _ := happened(t)
+	feed := fakeFeed{page: event.Page{Feed: feedID, Events: events, Next: 5}}
+	first := newService(t).listEvents(feed, "?after=0")
+	etag := first.header.Get("ETag")
+	if !strings.HasPrefix(etag, `"`) {
+		t.Fatalf("ETag %s is not strong", etag)
+	}
+	s := newService(t)
+	a := s.listEvents(feed, "?after=0", "If-None-Match", etag)
+	a.want(t, http.StatusNotModified, "")
+	a.wantHeader(t, "ETag", etag)
+	a.wantHeader(t, "Cache-Control", "no-cache")
+	a.wantHeader(t, "Content-Type", "")
+	if line := s.logged(t); line["outcome"] != "listed" || line["status"] != float64(http.StatusNotModified) {
+		t.Errorf("logged %v", line)
+	}
+	for what, other := range map[string]event.Page{
+		"a new event":  {Feed: feedID, Events: append(events, event.Event{Sequence: 6, Data: []byte("{}")}), Next: 6},
+		"another feed": {Feed: "another", Events: events, Next: 5},
+		"more events":  {Feed: feedID, Events: events, Next: 5, More: true},
+	} {
+		if a := newService(t).listEvents(fakeFeed{page: other}, "?after=0", "If-None-Match", etag); a.status != http.StatusOK {
+			t.Errorf("%s: status %d", what, a.status)
+		}
+	}
+}
+
+func TestListEvents_HEAD_RespondsLikeGETWithoutABody(t *testing.T) {
+	events, _ := happened(t)
+	feed := fakeFeed{page: event.Page{Feed: feedID, Events: events, Next: 5}}
+	got := newService(t).listEvents(feed, "")
+	s := newService(t)
+	a := s.send(s.ListEvents(feed), request(http.MethodHead, eventsPath, "", "Authorization", serverKey))
+	a.want(t, http.StatusOK, "")
+	if !reflect.DeepEqual(a.header, got.header) {
+		t.Errorf("headers %v; want %v", a.header, got.header)
+	}
+}
+
+func TestListEvents_WithoutALiveKey_Is401BeforeAnyRead(t *testing.T) {
+	for _, settings := range []access.Settings{access.DefaultSettings(), {Redeem: access.ServerOnly, CheckOut: access.ServerOnly}} {
+		for _, headers := range [][]string{
+			nil,
+			{"Authorization", "Bearer key of another shop"},
+			{"Authorization", revokedKey},
+			{"Authorization", "Basic YWxkZXI6YWxkZXI="},
+			{"Authorization", ""},
+			{"Authorization", serverKey, "Authorization", serverKey},
+		} {
+			s := newService(t)
+			s.Guard = guard{settings}
+			if headers == nil {
+				s.Guard = nil // a call of it would panic
+			}
+			a := s.send(s.ListEvents(unusedFeed(t)), get(eventsPath+"?after=41&feed="+feedID, headers...))
+			a.want(t, http.StatusUnauthorized, serverOnly)
+			a.wantHeader(t, "WWW-Authenticate", "Bearer")
+			a.wantHeader(t, "Cache-Control", "no-store")
+			a.wantHeader(t, "ETag", "")
+		}
+	}
+}
+
+// guardOf admits the shop's server to one customer only.
+type guardOf struct {
+	guard
+
+	customer catalog.CustomerID
+}
+
+func (g guardOf) Admit(ctx context.Context, customer catalog.CustomerID, authorization []string, at time.Time) (access.Caller, access.Settings, error) {
+	if customer != g.customer {
+		authorization = []string{"Bearer key of another shop"}
+	}
+	return g.guard.Admit(ctx, customer, authorization, at)
+}
+
+// A key of one shop never reads another shop's feed, and does not learn whether that shop exists.
+func TestListEvents_KeyOfAnotherCustomer_Is401BeforeAnyRead(t *testing.T) {
+	for customer, status := range map[catalog.CustomerID]int{"emberforge": http.StatusOK, "brambleshop": http.StatusUnauthorized, "Emberforge": http.StatusUnauthorized} {
+		var read []catalog.CustomerID
+		s := newService(t)
+		s.Guard = guardOf{guard{access.DefaultSettings()}, "emberforge"}
+		feed := fakeFeed{asked: func(customer catalog.CustomerID, _ event.Cursor, _ int) { read = append(read, customer) }}
+		a := s.send(s.ListEvents(feed), get("/shop/"+string(customer)+"/events", "Authorization", serverKey))
+		if a.status != status || (len(read) > 0) != (status == http.StatusOK) || len(read) > 0 && read[0] != customer {
+			t.Errorf("%s: %d %s, having read %v", customer, a.status, a.body, read)
+		}
+		if status == http.StatusUnauthorized {
+			a.want(t, status, serverOnly)
+		}
+	}
+}
+
+func TestListEvents_MalformedRequests_AreRejectedBeforeTheKey(t *testing.T) {
+	list := func(query string) *http.Request { return get(eventsPath + "?" + query) }
+	for _, test := range []struct {
+		what    string
+		request *http.Request
+		status  int
+		problem string
+		about   string
+	}{
+		{"customer", get("/shop/-ember/events"), 404, "not-found", ""},
+		{"encoded slash in the customer", get("/shop/ember%2Fforge/events"), 404, "not-found", ""},
+		{"longer path", get(eventsPath + "/1"), 404, "not-found", ""},
+		{"another method", post(eventsPath, `{}`), 405, "method-not-allowed", ""},
+		{"unknown parameter", list("After=1"), 400, "malformed-request", ""},
+		{"a list's cursor", list("cursor=" + cursor("emberforge/1")), 400, "malformed-request", ""},
+		{"bad escape", list("after=%zz"), 400, "malformed-request", ""},
+		{"semicolon", list("after=1;limit=1"), 400, "malformed-request", ""},
+		{"after twice", list("after=1&after=2"), 400, "malformed-request", "after"},
+		{"feed twice", list("after=1&feed=a&feed=b"), 400, "malformed-request", "feed"},
+		{"limit twice", list("limit=1&limit=1"), 400, "malformed-request", "limit"},
+		{"after empty", list("after="), 422, "invalid", "after"},
+		{"after -1", list("after=-1"), 422, "invalid", "after"},
+		{"after -0", list("after=-0"), 422, "invalid", "after"},
+		{"after +1", list("after=%2B1"), 422, "invalid", "after"},
+		{"after 01", list("after=01"), 422, "invalid", "after"},
+		{"after 1.0", list("after=1.0"), 422, "invalid", "after"},
+		{"after 1e3", list("after=1e3"), 422, "invalid", "after"},
+		{"after with a space", list("after=+1"), 422, "invalid", "after"},
+		{"after, Arabic digits", list("after=%D9%A1"), 422, "invalid", "after"},
+		{"after too large", list("after=9223372036854775808"), 422, "invalid", "after"},
+		{"limit empty", list("limit="), 422, "invalid", "limit"},
+		{"limit 0", list("limit=0"), 422, "invalid", "limit"},
+		{"limit 101", list("limit=101"), 422, "invalid", "limit"},
+		{"limit 01", list("limit=01"), 422, "invalid", "limit"},
+		{"feed empty", list("after=1&feed="), 422, "invalid", "feed"},
+		{"feed without after", list("feed=" + feedID), 422, "invalid", "feed"},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			s := newService(t)
+			a := s.send(s.ListEvents(unusedFeed(t)), test.request)
+			if a.status != test.status || !strings.HasPrefix(a.body, problemFormat+test.problem+`"`) {
+				t.Errorf("%d %s; want %d %s", a.status, a.body, test.status, test.problem)
+			}
+			var problem struct{ Parameter string }
+			if err := json.Unmarshal([]byte(a.body), &problem); err != nil || problem.Parameter != test.about {
+				t.Errorf("%s names the parameter %q, %v; want %q", a.body, problem.Parameter, err, test.about)
+			}
+			a.wantHeader(t, "Content-Type", "application/problem+json")
+			a.wantHeader(t, "Cache-Control", "no-store")
+			a.wantHeader(t, "ETag", "")
+		})
+	}
+}
+
+func TestListEvents_Errors_BecomeProblems(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{
+			fmt.Errorf("read: %w", &event.ExpiredError{Earliest: 1200, Feed: feedID}),
+			problemFormat + `cursor-expired","title":"Cursor expired","status":410,"detail":"The next event is no longer kept, or the feed was lost. ` +
+				`Compare your records with the shop's lists, then continue after 1200 with this feed.","earliest":1200,"feed":"Zk3p0c8QmX1a"}`,
+		},
+		{
+			&event.ExpiredError{}, // the feed was lost, and no event was recorded since
+			problemFormat + `cursor-expired","title":"Cursor expired","status":410,"detail":"The next event is no longer kept, or the feed was lost. ` +
+				`Compare your records with the shop's lists, then continue after 0 without a feed.","earliest":0,"feed":""}`,
+		},
+		{
+			fmt.Errorf("read: %w", event.ErrBeyond),
+			problemFormat + `invalid","title":"Invalid request","status":422,"detail":"The feed has no event with this sequence number yet.","parameter":"after"}`,
+		},
+		{
+			throttled{}, problemFormat + `unavailable","title":"Temporarily unavailable","status":503,` +
+				`"detail":"Send the same request again, with its Idempotency-Key if it has one. Without a key, a redemption or a checkout may already be made."}`,
+		},
+		{errors.New("SECRET-DETAIL"), problemFormat + `internal","title":"Internal error","status":500}`},
+	} {
+		s := newService(t)
+		a := s.listEvents(fakeFeed{err: test.err}, "?after=41", "If-None-Match", "*")
+		a.want(t, a.status, test.want)
+		if !strings.Contains(test.want, fmt.Sprintf(`"status":%d`, a.status)) {
+			t.Errorf("%v: status %d", test.err, a.status)
+		}
+		a.wantHeader(t, "Cache-Control", "no-store")
+		if retry := a.header.Get("Retry-After"); (retry == "1") != (a.status == 503) {
+			t.Errorf("%v: Retry-After %q", test.err, retry)
+		}
+		if line := s.logged(t); (line["level"] == "ERROR") != (a.status >= 500) {
+			t.Errorf("%v: logged %v", test.err, line)
+		}
+	}
+}
+
+// An event whose stored data are damaged must not become a page that a client cannot parse.
+func TestListEvents_DamagedData_Is500(t *testing.T) {
+	s := newService(t)
+	damaged := fakeFeed{page: event.Page{Feed: feedID, Events: []event.Event{{Sequence: 1, Data: []byte(`{"code":"SUMMER-20"`)}}, Next: 1}}
+	s.listEvents(damaged, "").want(t, http.StatusInternalServerError, problemFormat+`internal","title":"Internal error","status":500}`)
+	if line := s.logged(t); line["level"] != "ERROR" || strings.Contains(fmt.Sprint(line), "SUMMER") {
+		t.Errorf("logged %v", line)
+	}
+}
+
+// No log line contains a code, a nick, data, an ID or the query, whatever the outcome.
+func TestListEvents_Log_HoldsNothingOfTheEvents(t *testing.T) {
+	events, _ := happened(t)
+	for _, feed := range []fakeFeed{
+		{page: event.Page{Feed: feedID, Events: events, Next: 5}},
+		{err: &event.ExpiredError{Earliest: 7, Feed: feedID}},
+		{err: event.ErrBeyond},
+		{err: throttled{}},
+		{asked: func(catalog.CustomerID, event.Cursor, int) { panic("index out of range") }},
+	} {
+		for _, query := range []string{"", "?after=31337&feed=" + feedID, "?after=31337&nick=Alder", "?feed=" + feedID} {
+			s := newService(t)
+			s.listEvents(feed, query)
+			line, err := json.Marshal(s.logged(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, secret := range []string{"WELCOME", "Alder", "stripe", "pi_3QNa7c2e", "granted", "chargeback", "cWJxYWRz", "ySBDAj", string(events[0].ID), "31337", feedID, "feed=", "key of the"} {
+				if strings.Contains(string(line), secret) {
+					t.Errorf("%s: the log holds %q: %s", query, secret, line)
+				}
+			}
+		}
+	}
+}
+
+func FuzzEventList(f *testing.F) {
+	for _, query := range []string{"after=41&feed=" + feedID + "&limit=1", "after=0", "limit=100", "feed=a", "after=%30", "a;b"} {
+		f.Add(query)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		s := newService(t)
+		r := get(eventsPath, "Authorization", serverKey)
+		r.URL.RawQuery = query
+		a := s.send(s.ListEvents(fakeFeed{page: event.Page{Feed: feedID, Next: 41}}), r)
+		if a.status == http.StatusBadRequest || a.status == http.StatusUnprocessableEntity {
+			return
+		}
+		var page struct{ Next string }
+		if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != http.StatusOK {
+			t.Fatalf("%q: %d %s", query, a.status, a.body)
+		}
+		// Whatever was accepted must be accepted again in the link to the next page, which begins behind this one.
+		next, err := url.Parse(page.Next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.URL.RawQuery = next.RawQuery
+		a = s.send(s.ListEvents(fakeFeed{asked: func(_ catalog.CustomerID, cursor event.Cursor, _ int) {
+			if cursor != (event.Cursor{After: 41, Feed: feedID}) {
+				t.Errorf("%q leads to %+v", query, cursor)
+			}
+		}}), r)
+		if a.status != http.StatusOK {
+			t.Errorf("%q leads to %q: %d %s", query, page.Next, a.status, a.body)
+		}
+	})
+}
