@@ -91,8 +91,8 @@ func backoff(attempt int) time.Duration {
 
 // Handle sends the events of a batch, in order. The response names the first record with an event that was not sent. Lambda delivers that
 // record and all later ones again, so each event is sent at least once
-// (https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html). A page that cannot be read is left out, because it
-// would delay the events of all shops.
+// (https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html). A page that cannot be read is left out: it would
+// delay the events of all shops.
 func (f Function) Handle(ctx context.Context, batch Batch) (response events.DynamoDBEventResponse, _ error) {
 	begun := f.Now()
 	if deadline, has := ctx.Deadline(); has {
