@@ -26,6 +26,9 @@ func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 	s.must(t, "catalog", "apply", "examples/demo.yaml")
 	s.must(t, "key", "create", "emberforge", "--name", "till")
 	keyID := s.onlyKey(t)
+	feed := s.serveFeed(t, 1)
+	feed.atEnd = func(int) { feed.events++ } // whoever waits for an event gets one
+	receiver := s.newReceiver(t)
 	root := newRootCommand(&session{program: s.program(nil, nil)})
 	root.InitDefaultHelpCmd()
 	examplesOf(t, root, func(t *testing.T, example string) {
@@ -34,11 +37,16 @@ func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 		redemption := s.redeem(t, "emberforge", "FORUM-5", "Alder")
 		words := splitWords(t, strings.NewReplacer(
 			"emberforge ID", "emberforge "+s.exampleID(t, line), "FORUM-5 ID", "FORUM-5 "+redemption, "KEY-ID", keyID,
+			"http://localhost:8080/events", receiver.url,
 		).Replace(line))
 		if len(words) < 2 || words[0] != "shopctl" {
 			t.Fatalf("no example of shopctl: %q", example)
 		}
-		got := s.shopctl(t.Context(), words[1:]...)
+		run := func(args ...string) result { return s.shopctl(t.Context(), args...) }
+		if strings.Contains(line, " events ") && strings.Contains(line, "--local") && !strings.Contains(line, " replay ") {
+			run = func(args ...string) result { return s.interrupted(t, 1, args...) } // it runs until Ctrl-C
+		}
+		got := run(words[1:]...)
 		if got.exit != exitOK {
 			t.Errorf("%s\n%v", example, got)
 		}

@@ -1,7 +1,8 @@
 // Command shopctl is the operator's command: it runs a Shopfront on a laptop, loads the catalogue, creates voucher codes, lists
 // what was redeemed, and works on orders. shopctl help describes it.
 //
-// This package parses flags, calls pkg/operator, which does the work, and prints the results. It imports neither the store nor AWS.
+// This package parses flags, calls pkg/operator, which does the work, and prints the results. It imports neither the store nor AWS. The
+// commands tail, forward and replay of events call pkg/client instead, as a shop's server does.
 package main
 
 import (
@@ -19,6 +20,14 @@ func main() {
 	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the process at once
 	os.Exit(program{
 		output: output{stdout: os.Stdout, stderr: os.Stderr}, stdin: os.Stdin, lookupEnv: os.LookupEnv, workDir: os.Getwd,
-		now: time.Now, random: rand.Reader, jitter: mathrand.Int64N,
+		now: time.Now, random: rand.Reader, jitter: mathrand.Int64N, sleep: sleep,
 	}.run(ctx, os.Args[1:]))
+}
+
+// sleep returns after a delay, or with an error when the context ends.
+func sleep(ctx context.Context, delay time.Duration) error {
+	pause, cancel := context.WithTimeout(ctx, delay)
+	defer cancel()
+	<-pause.Done()
+	return ctx.Err()
 }

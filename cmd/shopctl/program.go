@@ -23,7 +23,8 @@ type program struct {
 	now       func() time.Time
 	random    io.Reader           // cryptographically secure
 	jitter    func(n int64) int64 // from 0 up to, not including, n
-	settle    time.Duration       // how long verify waits for writes in flight; zero: half a second
+	sleep     func(ctx context.Context, delay time.Duration) error
+	settle    time.Duration // how long verify waits for writes in flight; zero: half a second
 }
 
 // run runs a command line until it is done or the context ends, and returns the exit code.

@@ -15,6 +15,7 @@ Target
     --stack NAME   a deployed stack, found with the usual AWS configuration (AWS_PROFILE,
                    AWS_REGION and so on); SHOPFRONT_STACK sets a default
     --local        the local run of this clone, started by shopctl dev or make run
+  A shop's owner without an AWS account can use events tail, forward and replay: see their --url.
 
 Output
   Results go to stdout, everything else goes to stderr. With --json a command prints one JSON
@@ -55,7 +56,7 @@ More about a command: {{.CommandPath}} COMMAND --help{{end}}
 func newRootCommand(s *session) *cobra.Command {
 	root := newGroup("shopctl", "Run and operate a Shopfront",
 		newDevCommand(s), newCatalogCommand(s), newVoucherCommand(s), newKeyCommand(s), newRedemptionCommand(s), newCheckoutCommand(s),
-		newOrderCommand(s), newVerifyCommand(s), newStatusCommand(s))
+		newOrderCommand(s), newEventsCommand(s), newVerifyCommand(s), newStatusCommand(s))
 	root.Long = rootHelp
 	root.Example = `  shopctl --local catalog apply examples/demo.yaml
   shopctl --local voucher create emberforge NEWSLETTER-20 --reward 20% --max-uses 100

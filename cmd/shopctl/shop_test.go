@@ -50,6 +50,7 @@ type shopfront struct {
 	random    io.Reader
 	clock     time.Time
 	variables map[string]string
+	sleep     func(ctx context.Context, delay time.Duration) error
 }
 
 func newShopfront(t *testing.T) *shopfront {
@@ -57,7 +58,7 @@ func newShopfront(t *testing.T) *shopfront {
 	s := &shopfront{
 		dir: t.TempDir(), client: localtest.Client(t),
 		stdin: strings.NewReader(""), random: mathrand.NewChaCha8([32]byte{}), clock: time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC),
-		variables: map[string]string{},
+		variables: map[string]string{}, sleep: sleep,
 	}
 	s.state = localrun.State{
 		BaseURL: "http://127.0.0.1:3000", DynamoDBEndpoint: localtest.Endpoint(t), Region: localtest.Region,
@@ -117,7 +118,7 @@ func (s *shopfront) program(stdout, stderr io.Writer) program {
 		output: output{stdout: stdout, stderr: stderr}, stdin: s.stdin,
 		lookupEnv: func(name string) (string, bool) { value, found := s.variables[name]; return value, found },
 		workDir:   func() (string, error) { return s.dir, nil },
-		now:       func() time.Time { return s.clock }, random: s.random, jitter: mathrand.Int64N, settle: 10 * time.Millisecond,
+		now:       func() time.Time { return s.clock }, random: s.random, jitter: mathrand.Int64N, sleep: s.sleep, settle: 10 * time.Millisecond,
 	}
 }
 

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/client"
+	"shopfront/pkg/operator"
+)
+
+func newEventsCommand(s *session) *cobra.Command {
+	return newGroup("events", "Follow, forward and replay what happened in a shop",
+		newEventsTailCommand(s), newEventsForwardCommand(s), newEventsReplayCommand(s))
+}
+
+const (
+	keyVariable = "SHOPFRONT_KEY"
+	// eventsKeyName is the name of the keys that the events commands create for themselves, and eventsKeyLifetime bounds the life of one
+	// that could not be revoked.
+	eventsKeyName     = "shopctl events"
+	eventsKeyLifetime = 24 * time.Hour
+	revokeTimeout     = 5 * time.Second
+)
+
+// feedHelp is the part of a help text about reaching a feed.
+const feedHelp = `
+The command reads the shop's feed over HTTP, as the shop's server does. It needs a key of the shop's server, in
+SHOPFRONT_KEY or a --key-file. With --url it needs nothing else, above all no AWS account. Without a key, --local and
+--stack create one for this run, which ends after a day at the latest, and revoke it at the end.`
+
+// feed is a customer's feed of events over HTTP.
+type feed struct {
+	*client.Client
+
+	customer catalog.CustomerID
+	baseURL  string
+}
+
+// feedFlags say how to reach a feed.
+type feedFlags struct{ url, keyFile string }
+
+func (f *feedFlags) add(command *cobra.Command) {
+	command.Flags().Var(textFlag(&f.url), "url", "the base `URL` of the deployment, instead of --stack or --local")
+	command.Flags().Var(textFlag(&f.keyFile), "key-file", "read the key of the shop's server from `FILE` (default: "+keyVariable+")")
+}
+
+// withFeed calls do with a customer's feed.
+func (s *session) withFeed(ctx context.Context, customer string, flags feedFlags, do func(feed) error) error {
+	id, err := parseCustomer(customer)
+	if err != nil {
+		return err
+	}
+	key, err := s.serverKey(flags.keyFile)
+	if err != nil {
+		return err
+	}
+	baseURL := flags.url
+	if baseURL == "" {
+		deployment, err := s.deployment(ctx)
+		if errors.Is(err, errNoTarget) {
+			return misused("%s, or --url URL with a key of the shop's server", err)
+		}
+		if err != nil {
+			return err
+		}
+		baseURL = deployment.BaseURL
+		if key == "" {
+			created, revoke, err := s.temporaryKey(ctx, deployment, id)
+			defer revoke()
+			if err != nil {
+				return err
+			}
+			key = created
+		}
+	}
+	switch {
+	case flags.url != "" && (s.local || s.stack != ""):
+		return misused("--url is a target of its own: give it without --stack and --local")
+	case key == "":
+		return misused("no key: set %s to a key of the shop's server, or give --key-file", keyVariable)
+	case flags.url != "" && checkAddress(flags.url) != nil:
+		return misused("--url: %s", checkAddress(flags.url))
+	}
+	shop, err := client.New(baseURL, string(id), client.WithServerKey(key))
+	if err != nil {
+		return misused("%s", err)
+	}
+	return do(feed{shop, id, baseURL})
+}
+
+// untilInterrupted removes the error of Ctrl-C, which is the customary end of a command.
+func untilInterrupted(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// serverKey returns the key that the user gave, or "".
+func (s *session) serverKey(file string) (string, error) {
+	if file == "" {
+		key, _ := s.lookupEnv(keyVariable)
+		return key, nil
+	}
+	text, err := os.ReadFile(file) //nolint:gosec // the user names the file
+	if err != nil {
+		return "", misused("--key-file: %s", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// temporaryKey creates a key for this run. revoke must be called even after an error: the key may exist.
+func (s *session) temporaryKey(ctx context.Context, deployment *operator.Deployment, id catalog.CustomerID) (secret string, revoke func(), err error) {
+	shop, err := deployment.Shop(ctx, id)
+	if err != nil {
+		return "", func() {}, s.describeNoCustomer(err, id)
+	}
+	key, _, err := shop.CreateKey(ctx, eventsKeyName, s.now().Add(eventsKeyLifetime), s.random, s.now())
+	if errors.Is(err, access.ErrTooManyKeys) {
+		err = refused(kindInvalid, "%s: set %s to one of them, or revoke one, see %s", err, keyVariable, s.commandLine("key list "+string(id)))
+	}
+	return key.Secret(), func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), revokeTimeout)
+		defer cancel()
+		if _, err := shop.RevokeKey(ctx, key.ID, s.now()); err != nil && !errors.Is(err, access.ErrKeyUnknown) {
+			s.warn(fmt.Sprintf("key %s of this run was not revoked and ends by itself within a day: %s", key.ID, operator.AWSError(err)))
+		}
+	}, err
+}
+
+// checkAddress rejects a URL to which secrets and shoppers' names must not be sent: they travel only by https, or within this machine.
+func checkAddress(address string) error {
+	to, err := url.Parse(address)
+	if err != nil || to.Host == "" || to.User != nil {
+		return errors.New("must look like https://shop.example/events, without a user")
+	}
+	ip := net.ParseIP(to.Hostname())
+	isLocal := to.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	if to.Scheme != "https" && (to.Scheme != "http" || !isLocal) {
+		return errors.New("must begin with https://, unless it is on this machine (http://localhost:8080/events)")
+	}
+	return nil
+}
+
+// start returns a cursor to begin at, which is that of the newest event if none is given. A feed out of reach is an error now, although
+// later it is waited for: the user may have a slip in the command line.
+func (f feed) start(ctx context.Context, given *client.EventCursor) (client.EventCursor, error) {
+	if given == nil {
+		newest, err := f.NewestEvent(ctx)
+		return newest, f.explain(err)
+	}
+	_, err := f.EventPage(ctx, *given)
+	return *given, f.explain(err)
+}
+
+// explain turns an error of the feed into a problem.
+func (f feed) explain(err error) error {
+	details, _ := errors.AsType[*client.ProblemError](err)
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, client.ErrUnauthorized):
+		return refused(kindInvalid, "%s refuses the key: give a live key of %s, see shopctl key create --help", f.baseURL, f.customer)
+	case errors.Is(err, client.ErrCursorExpired):
+		return refused(kindNotFound, "the next events are no longer kept, or the feed was lost and began again: the oldest event that is kept is %d",
+			details.Earliest+1)
+	case errors.Is(err, client.ErrInvalid):
+		return refused(kindInvalid, "the feed has no event with that number yet")
+	case errors.Is(err, client.ErrWrongBaseURL):
+		return failed(kindFailed, "%s has no feed of events: check the URL, and that the deployment's parameter Events is on", f.baseURL)
+	default:
+		return failed(kindUnavailable, "%s: %s", f.baseURL, err)
+	}
+}
+
+func newEventsTailCommand(s *session) *cobra.Command {
+	var flags feedFlags
+	var after *client.EventCursor
+	command := &cobra.Command{
+		Use: "tail CUSTOMER", Short: "Print events as they happen, until Ctrl-C", Args: exactly("CUSTOMER"),
+		Long: `Print events as they happen: one line each, or with --json each event as in the feed. Without --after the command
+begins with the next event. It waits while the shop is out of reach, and misses nothing. Ctrl-C ends it with exit
+code 0. An event takes a second or two to reach the feed, and up to 15 seconds more to be fetched.
+` + feedHelp,
+		Example: `  shopctl --local events tail emberforge
+  shopctl --local events tail emberforge --after 0 --json`,
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			return untilInterrupted(s.withFeed(ctx, args[0], flags, func(f feed) error {
+				begin, err := f.start(ctx, after)
+				if err != nil {
+					return err
+				}
+				s.note(fmt.Sprintf("waiting for events of %s after %d; Ctrl-C ends", f.customer, begin.After))
+				for event, err := range f.Events(ctx, begin) {
+					if err != nil {
+						return f.explain(err)
+					}
+					if err := s.line(event.Raw, describeEvent(event, about(event))); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+		}),
+	}
+	command.Flags().Var(afterFlag(&after), "after", "begin after the event with this sequence `N`; 0 begins with the oldest that is kept")
+	flags.add(command)
+	return command
+}
+
+// afterFlag is the sequence of an event, or 0.
+func afterFlag(value **client.EventCursor) *parsedFlag {
+	return &parsedFlag{kind: "N", parse: func(text string) error {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			return errors.New("must be a whole number, 0 or above")
+		}
+		*value = &client.EventCursor{After: n}
+		return nil
+	}}
+}
+
+// describeEvent is the line of an event for people.
+func describeEvent(e client.Event, more string) string {
+	return fmt.Sprintf("%s  %5d  %-18s  %s", formatTime(e.Timestamp), e.Sequence, printable(string(e.Type)), more)
+}
+
+// about says what an event is about, for people.
+func about(e client.Event) string {
+	switch {
+	case e.Redemption != nil:
+		r := e.Redemption
+		return columns(r.Code, formatClientReward(r.Reward), r.Nick, r.ID)
+	case e.Order != nil:
+		o := e.Order
+		return columns(formatAmount(o.Amount, o.Product, o.Variant), o.Total.Display, o.Nick, o.ID)
+	default:
+		return printable(string(e.Data))
+	}
+}
+
+func columns(cells ...string) string {
+	for i, cell := range cells {
+		if cells[i] = printable(cell); cell == "" {
+			cells[i] = "-"
+		}
+	}
+	return strings.Join(cells, "  ")
+}
+
+func formatClientReward(r client.Reward) string {
+	switch r.Kind {
+	case client.RewardProduct:
+		return formatAmount(r.Amount, r.Product, r.Variant)
+	case client.RewardPercentOff:
+		return strconv.Itoa(r.PercentOff) + "% off"
+	case client.RewardAmountOff:
+		return r.AmountOff.Display + " off"
+	default:
+		return string(r.Kind)
+	}
+}
+
+func formatAmount(amount int64, product, variant string) string {
+	text := product + "/" + variant
+	if amount != 1 {
+		text = strconv.FormatInt(amount, 10) + "*" + text
+	}
+	return text
+}

@@ -1,0 +1,350 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"shopfront/pkg/client"
+)
+
+const (
+	webhookSecretVariable = "SHOPFRONT_WEBHOOK_SECRET" //nolint:gosec // the name of a variable
+	webhookSecretPrefix   = "whsec_"
+	receiverTimeout       = 15 * time.Second
+	// The delay before an event is posted again doubles from the first to the longest.
+	firstPostDelay   = time.Second
+	longestPostDelay = 5 * time.Minute
+)
+
+// postHelp is the part of a help text about what is posted.
+const postHelp = `
+The body of a request is one event, as in the feed. Its signature follows https://www.standardwebhooks.com, with the
+secret in SHOPFRONT_WEBHOOK_SECRET; pkg/client and the libraries of Standard Webhooks verify it. URL must be https,
+unless it is on this machine. The receiver has 15 seconds to respond. Status 2xx is success, and a redirect is not
+followed. After 410 the command ends. After anything else it posts the same event again, after 1 second and then
+after twice as long each time, up to 5 minutes. It never skips an event. An event can arrive twice: drop those whose
+webhook-id was applied before.`
+
+func newEventsForwardCommand(s *session) *cobra.Command {
+	var flags feedFlags
+	var after *client.EventCursor
+	var stateFile string
+	var newSecret bool
+	command := &cobra.Command{
+		Use: "forward CUSTOMER URL", Short: "Post events to a web server as they happen, until Ctrl-C",
+		Args: func(command *cobra.Command, args []string) error {
+			if newSecret {
+				return exactly()(command, args)
+			}
+			return exactly("CUSTOMER", "URL")(command, args)
+		},
+		Long: `Post each event to a web server of the shop, in sequence. The first run begins with the next event. Every later run
+with the same deployment, customer and URL goes on where the last one stopped, with all that happened since. To begin
+elsewhere give --after. Ctrl-C ends the command with exit code 0.
+` + postHelp + "\n" + feedHelp,
+		Example: `  shopctl events forward --new-secret
+  shopctl --local events forward emberforge http://localhost:8080/events
+  shopctl --local events forward emberforge http://localhost:8080/events --after 0 --state events.json`,
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			if newSecret {
+				return s.printNewSecret()
+			}
+			p, err := s.newPoster(args[1])
+			if err != nil {
+				return err
+			}
+			return untilInterrupted(s.withFeed(ctx, args[0], flags, func(f feed) error {
+				path := stateFile
+				if path == "" {
+					if path, err = s.defaultStateFile(f, args[1]); err != nil {
+						return err
+					}
+				}
+				return p.forward(ctx, f, path, after)
+			}))
+		}),
+	}
+	command.Flags().Var(afterFlag(&after), "after", "begin after the event with this sequence `N`; 0 begins with the oldest that is kept")
+	command.Flags().Var(textFlag(&stateFile), "state", "keep in `FILE` how far events were posted (default: one for each deployment, customer and URL\nin $XDG_STATE_HOME/shopfront or ~/.local/state/shopfront)")
+	command.Flags().BoolVar(&newSecret, "new-secret", false, "print a new secret for "+webhookSecretVariable+", and end")
+	flags.add(command)
+	return command
+}
+
+func newEventsReplayCommand(s *session) *cobra.Command {
+	var flags feedFlags
+	var from, to int
+	var since time.Time
+	command := &cobra.Command{
+		Use: "replay CUSTOMER URL", Short: "Post earlier events again, and end", Args: exactly("CUSTOMER", "URL"),
+		Long: `Post events to a web server again, in sequence, and end. It ends with the event --to, or else with the newest one. It
+does not change where forward goes on. With --since it reads the whole feed and posts the events that happened at that
+time or later.
+` + postHelp + "\n" + feedHelp,
+		Example: `  shopctl --local events replay emberforge http://localhost:8080/events --from 1
+  shopctl --local events replay emberforge http://localhost:8080/events --since 2026-11-20T18:00:00Z --to 200`,
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			switch {
+			case (from == 0) == since.IsZero():
+				return misused("give either --from or --since")
+			case to != 0 && to < from:
+				return misused("--to must not be below --from")
+			}
+			p, err := s.newPoster(args[1])
+			if err != nil {
+				return err
+			}
+			return s.withFeed(ctx, args[0], flags, func(f feed) error {
+				return p.replay(ctx, f, int64(from), since, int64(to))
+			})
+		}),
+	}
+	command.Flags().Var(numberFlag(&from), "from", "the sequence `N` of the first event")
+	command.Flags().Var(timeFlag(&since), "since", "only events of this `TIME` or later; a date means midnight UTC")
+	command.Flags().Var(numberFlag(&to), "to", "the sequence `N` of the last event (default: the newest)")
+	flags.add(command)
+	return command
+}
+
+func (s *session) printNewSecret() error {
+	var secret [32]byte
+	if _, err := io.ReadFull(s.random, secret[:]); err != nil {
+		return fmt.Errorf("read randomness: %w", err)
+	}
+	text := webhookSecretPrefix + base64.StdEncoding.EncodeToString(secret[:])
+	if err := s.line(map[string]string{"secret": text}, text); err != nil {
+		return err
+	}
+	s.note("give it to the receiver, and to shopctl in " + webhookSecretVariable)
+	return nil
+}
+
+// poster posts events to a receiver.
+type poster struct {
+	*session
+
+	to     string
+	signer *standardwebhooks.Webhook
+	http   *http.Client
+}
+
+func (s *session) newPoster(to string) (*poster, error) {
+	if err := checkAddress(to); err != nil {
+		return nil, misused("URL %s", err)
+	}
+	secret, _ := s.lookupEnv(webhookSecretVariable)
+	text, isSecret := strings.CutPrefix(secret, webhookSecretPrefix)
+	key, err := base64.StdEncoding.DecodeString(text)
+	if !isSecret || err != nil || len(key) < 24 || len(key) > 64 {
+		return nil, misused("%s must be the receiver's secret, %s and 24 to 64 bytes in base64: shopctl events forward --new-secret prints a new one",
+			webhookSecretVariable, webhookSecretPrefix)
+	}
+	signer, err := standardwebhooks.NewWebhookRaw(key)
+	if err != nil {
+		return nil, err
+	}
+	return &poster{session: s, to: to, signer: signer, http: &http.Client{
+		Timeout:       receiverTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// forward posts events as they happen. It stores how far it got after each, and before the first, so that the next run misses nothing.
+func (p *poster) forward(ctx context.Context, f feed, path string, after *client.EventCursor) error {
+	if after == nil {
+		stored, err := readState(path)
+		if err != nil {
+			return err
+		}
+		after = stored
+	}
+	begin, err := f.start(ctx, after)
+	if err != nil {
+		return err
+	}
+	if err := writeState(path, begin); err != nil {
+		return err
+	}
+	p.note(fmt.Sprintf("posting events of %s after %d; how far it gets is kept in %s; Ctrl-C ends", f.customer, begin.After, path))
+	for event, err := range f.Events(ctx, begin) {
+		if err != nil {
+			return f.explain(err)
+		}
+		if err := p.deliver(ctx, event); err != nil {
+			return err
+		}
+		if err := writeState(path, event.Cursor()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replay posts the events from a sequence or time to a sequence. Zero values do not bound them.
+func (p *poster) replay(ctx context.Context, f feed, from int64, since time.Time, to int64) error {
+	posted, last := 0, max(from, 1)-1
+	for event, err := range f.existing(ctx, client.EventCursor{After: last}) {
+		if err == nil && from > 0 && event.Sequence != last+1 {
+			err = refused(kindNotFound, "event %d is no longer kept: the oldest event that is kept is %d", from, event.Sequence)
+		}
+		if err == nil && to > 0 && event.Sequence > to {
+			break
+		}
+		if err == nil && !event.Timestamp.Before(since) {
+			err = p.deliver(ctx, event)
+			posted++
+		}
+		if errors.Is(err, context.Canceled) {
+			return &problem{exitInterrupted, kindInterrupted, "interrupted", fmt.Sprintf("to go on run the command with --from %d", last+1)}
+		}
+		if err != nil {
+			return err
+		}
+		last = event.Sequence
+	}
+	p.summary(map[string]int{"posted": posted}, "posted "+countOf(posted, "event"))
+	return nil
+}
+
+// existing iterates over the events after a cursor, up to the newest.
+func (f feed) existing(ctx context.Context, after client.EventCursor) iter.Seq2[client.Event, error] {
+	return func(yield func(client.Event, error) bool) {
+		page := client.EventPage{Next: after}
+		for page.PollAfter == 0 {
+			var err error
+			if page, err = f.EventPage(ctx, page.Next); err != nil {
+				yield(client.Event{}, f.explain(err))
+				return
+			}
+			for _, event := range page.Events {
+				if !yield(event, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// forwardedJSON is an event that the receiver took.
+type forwardedJSON struct {
+	Sequence int64            `json:"sequence"`
+	ID       string           `json:"id"`
+	Type     client.EventType `json:"type"`
+	Status   int              `json:"status"` // of the receiver's response
+}
+
+// deliver posts an event until the receiver takes it or wants no more events.
+func (p *poster) deliver(ctx context.Context, event client.Event) error {
+	for delay := firstPostDelay; ; delay = min(2*delay, longestPostDelay) {
+		status, err := p.post(ctx, event)
+		switch {
+		case ctx.Err() != nil && err != nil:
+			return ctx.Err()
+		case err != nil:
+		case status == http.StatusGone:
+			return failed(kindFailed, "the receiver wants no more events: it responded to event %d with 410", event.Sequence)
+		case status >= http.StatusOK && status < http.StatusMultipleChoices:
+			return p.line(forwardedJSON{event.Sequence, event.ID, event.Type, status}, describeEvent(event, event.ID+"  "+strconv.Itoa(status)))
+		default:
+			err = fmt.Errorf("the receiver responded with status %d", status)
+		}
+		p.warn(fmt.Sprintf("event %d: %s: posting it again in %s", event.Sequence, err, delay))
+		if err := p.sleep(ctx, delay); err != nil {
+			return err
+		}
+	}
+}
+
+// post posts an event once and returns the status of the response. Its errors do not contain the URL, which may contain a secret.
+func (p *poster) post(ctx context.Context, event client.Event) (status int, err error) {
+	at := p.now()
+	signature, err := p.signer.Sign(event.ID, at, event.Raw)
+	if err != nil {
+		return 0, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.to, bytes.NewReader(event.Raw))
+	if err != nil {
+		return 0, err
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "User-Agent": "shopctl", standardwebhooks.HeaderWebhookID: event.ID,
+		standardwebhooks.HeaderWebhookTimestamp: strconv.FormatInt(at.Unix(), 10), standardwebhooks.HeaderWebhookSignature: signature,
+	} {
+		request.Header.Set(name, value)
+	}
+	response, err := p.http.Do(request)
+	if wrapped, is := errors.AsType[*url.Error](err); is {
+		err = fmt.Errorf("no response: %w", wrapped.Err)
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // so that the connection can be used again; the status is what counts
+	return response.StatusCode, nil
+}
+
+// defaultStateFile is where forward stores how far it got, unless the user says where.
+func (s *session) defaultStateFile(f feed, to string) (string, error) {
+	dir, _ := s.lookupEnv("XDG_STATE_HOME")
+	if home, _ := s.lookupEnv("HOME"); dir == "" && home != "" {
+		dir = filepath.Join(home, ".local", "state")
+	}
+	if !filepath.IsAbs(dir) {
+		return "", misused("--state is missing, and neither XDG_STATE_HOME nor HOME is an absolute path")
+	}
+	route := sha256.Sum256([]byte(f.baseURL + " " + to))
+	return filepath.Join(dir, "shopfront", fmt.Sprintf("forward-%s-%x.json", f.customer, route[:6])), nil
+}
+
+// readState returns the cursor that writeState stored, or nil.
+func readState(path string) (*client.EventCursor, error) {
+	text, err := os.ReadFile(path) //nolint:gosec // the user names the file
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // nothing was stored
+	}
+	var stored client.EventCursor
+	if err == nil {
+		err = json.Unmarshal(text, &stored)
+	}
+	if err != nil {
+		return nil, failed(kindFailed, "state file %s: %s: correct or delete it", path, err)
+	}
+	return &stored, nil
+}
+
+// writeState stores a cursor completely or not at all.
+func writeState(path string, cursor client.EventCursor) error {
+	text, err := json.Marshal(cursor)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(path+".new", append(text, '\n'), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		return failed(kindFailed, "state file: %s", err)
+	}
+	return nil
+}
