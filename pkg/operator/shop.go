@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
@@ -22,6 +23,9 @@ type Shop struct {
 	checkouts *backoffice.Checkouts
 	orders    checkout.Orders
 	records   voucher.Undoer
+
+	events         *backoffice.Events // nil: the deployment has no events
+	eventRetention time.Duration
 }
 
 // Shop opens the shop of a customer, or returns catalog.ErrNotFound.
@@ -31,15 +35,18 @@ func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, er
 	if err != nil {
 		return nil, fmt.Errorf("customer %s: %w", id, err)
 	}
-	return &Shop{
+	tables := dynamo.Tables{Checkouts: d.Tables.Checkouts, Vouchers: d.Tables.Vouchers}
+	shop := &Shop{
 		Customer: customer, access: d.access(), catalogue: catalogue,
 		vouchers:  backoffice.NewVouchers(d.client, d.Tables.Vouchers, d.random),
 		checkouts: backoffice.NewCheckouts(d.client, d.Tables.Checkouts),
 		orders:    checkout.Orders{Store: dynamo.NewOrders(d.client, d.Tables.Checkouts, d.Tables.Vouchers, d.random)},
-		records: voucher.Undoer{Store: dynamo.NewRedemptionRecords(
-			d.client, dynamo.Tables{Checkouts: d.Tables.Checkouts, Vouchers: d.Tables.Vouchers}, d.random,
-		)},
-	}, nil
+		records:   voucher.Undoer{Store: dynamo.NewRedemptionRecords(d.client, tables, d.random)},
+	}
+	if d.Tables.Events != "" {
+		shop.events, shop.eventRetention = backoffice.NewEvents(d.client, tables, d.Tables.Events, d.random), d.EventRetention
+	}
+	return shop, nil
 }
 
 // Reward parses a reward as an operator writes it. If the catalogue does not have its product and variant, Reward returns

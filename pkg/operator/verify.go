@@ -24,15 +24,16 @@ type Verification struct {
 }
 
 // Verify reads all stored vouchers, redemptions and checkouts of the customer, and its settings and keys, while the shop stays live,
-// and reports what does not add up. For each checkout with a code it reads the redemption again, to compare the two. It changes nothing. If
-// several items contradict each other, Verify reads them again, up to reconciliation.Readings times, before it reports a finding:
-// redemptions and edits in flight are not findings.
+// and reports what does not add up. For each checkout with a code it reads the redemption again, to compare the two. If the deployment has
+// events, it reads everything once more, to compare it with the feed. It changes nothing. If several items contradict each other, Verify
+// reads them again, up to reconciliation.Readings times, before it reports a finding: redemptions and edits in flight are not findings.
 //
 // In memory it holds:
 //   - one code's items, at 16 bytes a redemption and at most 96 bytes a hold
 //   - for each of 64 buckets, a page of at most 1 MB, as it was sent
 //   - 12,800 items for each code that it is reading again, at most 16 at a time
 //   - the list of all codes to read again, and the report
+//   - about 100 bytes for each event of the feed
 func (s *Shop) Verify(ctx context.Context, how Verification) (reconciliation.Report, error) {
 	v := &verifier{shop: s, Verification: how}
 	if v.Read == nil {
@@ -41,7 +42,7 @@ func (s *Shop) Verify(ctx context.Context, how Verification) (reconciliation.Rep
 	if v.Settle == 0 {
 		v.Settle = settleTime
 	}
-	for _, step := range []func(context.Context) error{v.access, v.vouchers, v.recheck, v.checkouts} {
+	for _, step := range []func(context.Context) error{v.access, v.vouchers, v.recheck, v.checkouts, v.feed} {
 		if err := step(ctx); err != nil {
 			return reconciliation.Report{}, err
 		}
@@ -187,10 +188,8 @@ func (v *verifier) reread(ctx context.Context, checkouts []reconciliation.Checko
 	if len(checkouts) == 0 {
 		return nil, nil
 	}
-	select {
-	case <-time.After(pause):
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := v.pause(ctx, pause); err != nil {
+		return nil, err
 	}
 	var again []reconciliation.Checkout
 	for _, c := range checkouts {
@@ -203,4 +202,61 @@ func (v *verifier) reread(ctx context.Context, checkouts []reconciliation.Checko
 		}
 	}
 	return again, nil
+}
+
+// feed compares the feed with the records. If they differ, it reads both again, with growing pauses.
+func (v *verifier) feed(ctx context.Context) error {
+	if v.shop.events == nil {
+		return nil
+	}
+	feed := reconciliation.NewFeed(v.shop.eventRetention)
+	for reading := 1; ; reading++ {
+		count, findings, err := v.readFeed(ctx, feed)
+		if err != nil {
+			return err
+		}
+		if count == 0 || reading == reconciliation.Readings {
+			v.report.Add(findings...)
+			v.report.Found += count - len(findings)
+			return nil
+		}
+		if err := v.pause(ctx, time.Duration(reading)*v.Settle); err != nil {
+			return err
+		}
+	}
+}
+
+// readFeed reads the feed before the records: what it reports must already have happened.
+func (v *verifier) readFeed(ctx context.Context, feed *reconciliation.Feed) (count int, findings []reconciliation.Finding, err error) {
+	feed.Begin(v.Now())
+	for entry, err := range v.shop.events.Log(ctx, v.shop.Customer.ID, v.Now()) {
+		if err != nil {
+			return 0, nil, err
+		}
+		feed.AddEvent(entry.Page, entry.Sequence, entry.ID, entry.Stored)
+		v.Read(1)
+	}
+	for record, err := range v.shop.events.Records(ctx, v.shop.Customer.ID) {
+		if err != nil {
+			return 0, nil, err
+		}
+		if record.Err != nil {
+			feed.AddUnread()
+		}
+		for _, fact := range record.Facts {
+			feed.AddFact(record.Place, fact)
+		}
+		v.Read(1)
+	}
+	count, findings = feed.End()
+	return count, findings, nil
+}
+
+func (*verifier) pause(ctx context.Context, length time.Duration) error {
+	select {
+	case <-time.After(length):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -1,12 +1,12 @@
 // Package reconciliation decides whether what is stored for a customer adds up: the counters count exactly the recorded
 // redemptions and holds, the limits match the counters, every item belongs to a voucher, every checkout has its price, every order its
-// payment and its redemption.
+// payment and its redemption, and the feed of events reports exactly what happened.
 //
 // Start with finding.go (what can be wrong), then account.go (everything under one code, and how it is judged), recheck.go (a
-// code that looks wrong is read again, because the shop is in use), checkout.go and report.go. docs/operations.md lists the
-// kinds of findings.
+// code that looks wrong is read again, because the shop is in use), checkout.go, feed.go and report.go. docs/operations.md lists
+// the kinds of findings.
 //
-// The package reads nothing itself. It imports catalog, checkout, money and voucher. It may import neither AWS nor net/http nor
+// The package reads nothing itself. It imports catalog, checkout, event, money and voucher. It may import neither AWS nor net/http nor
 // any package of Shopfront that stores or serves.
 package reconciliation
 
@@ -48,6 +48,11 @@ const (
 	KindOrderUse     Kind = "order_use_differs"     // a checkout with a code does not have the redemption that its order needs
 	KindDeletionTime Kind = "deletion_time_differs" // a checkout has a wrong time to live, or an order has one
 	KindKeptTooLong  Kind = "kept_too_long"         // a checkout should have been deleted
+
+	KindEventMissing   Kind = "event_missing"   // what a record shows has not reached the feed of events
+	KindEventTwice     Kind = "event_twice"     // an event is in the feed twice
+	KindEventGap       Kind = "event_gap"       // an event in the middle of the feed cannot be read
+	KindEventUnfounded Kind = "event_unfounded" // no record shows what an event reports
 )
 
 // Kinds returns all kinds.
@@ -55,7 +60,7 @@ func Kinds() []Kind {
 	return []Kind{
 		KindMalformed, KindMisplaced, KindIncomplete, KindOrphaned, KindWrongKind, KindCounters, KindUses, KindLimit, KindOverdrawn,
 		KindEdits, KindFull, KindNickUses, KindNickLimit, KindHolds, KindUndone, KindDuplicate, KindTerms, KindFuture, KindCurrency, KindPrice,
-		KindUnpaid, KindOrderUse, KindDeletionTime, KindKeptTooLong,
+		KindUnpaid, KindOrderUse, KindDeletionTime, KindKeptTooLong, KindEventMissing, KindEventTwice, KindEventGap, KindEventUnfounded,
 	}
 }
 
@@ -73,7 +78,7 @@ func (p Place) compare(other Place) int {
 // Finding is one thing that is wrong.
 type Finding struct {
 	Kind Kind
-	Code voucher.Code // empty for checkouts, settings and keys
+	Code voucher.Code // empty for checkouts, events, settings and keys
 	// Place is the place of the item or, if several items do not fit together, of the voucher.
 	Place   Place
 	Message string

@@ -1,0 +1,128 @@
+package backoffice
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/event"
+	"shopfront/pkg/reconciliation"
+	"shopfront/pkg/voucher"
+)
+
+// Events compares the events of customers with the items that show what happened. Create it with NewEvents.
+type Events struct {
+	api    API
+	tables dynamo.Tables
+	table  string
+	random func(n int64) int64
+}
+
+// NewEvents returns the events in a table, which report on the tables of vouchers and checkouts. random is as in NewVouchers.
+func NewEvents(api API, tables dynamo.Tables, name string, random func(n int64) int64) *Events {
+	return &Events{api: api, tables: tables, table: name, random: random}
+}
+
+// Record is an item of the vouchers or checkouts, and what it shows.
+type Record struct {
+	Place reconciliation.Place
+	Facts []event.Fact // in order
+	Err   error        // why the facts cannot be read
+}
+
+// Records yields every item of a customer's vouchers and checkouts, and stops at the first error of the store. Redemptions, orders and
+// edits continue meanwhile: a redemption that moves to another item may be missed, or be yielded twice.
+func (s *Events) Records(ctx context.Context, customer catalog.CustomerID) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		var terms *voucher.Voucher // of the latest code
+		for it, err := range NewVouchers(s.api, s.tables.Vouchers, s.random).inOrder(ctx, customer, "", listReaders) {
+			if err == nil {
+				terms, err = s.termsOf(ctx, customer, it, terms)
+			}
+			if !yield(recordOf(s.tables.Vouchers, customer, it, terms), table.Outcome(err)) || err != nil {
+				return
+			}
+		}
+		for it, err := range items(ctx, s.api, partition(s.tables.Checkouts, string(customer))) {
+			if !yield(recordOf(s.tables.Checkouts, customer, it, nil), table.Outcome(err)) {
+				return
+			}
+		}
+	}
+}
+
+func recordOf(name string, customer catalog.CustomerID, it table.Item, terms *voucher.Voucher) Record {
+	facts, err := dynamo.Facts(customer, it, terms)
+	return Record{placeOf(name, table.KeyOf(it)), facts, err}
+}
+
+// termsOf returns the voucher to which an item belongs, or nil if there is none that can be read. latest is that of the item before.
+func (s *Events) termsOf(ctx context.Context, customer catalog.CustomerID, it table.Item, latest *voucher.Voucher) (*voucher.Voucher, error) {
+	key := table.KeyOf(it)
+	switch code := key.Code(); {
+	case key.Sort == string(code): // the voucher itself
+	case latest != nil && latest.Code == code:
+		return latest, nil
+	default: // the voucher is missing, or was created after its bucket was read
+		var err error
+		if it, err = table.Get(ctx, s.api, s.tables.Vouchers, table.VoucherKey(customer, code), nil); err != nil {
+			return nil, err
+		}
+	}
+	if v, err := table.DecodeVoucher(it); err == nil {
+		return &v.Voucher, nil
+	}
+	return nil, nil
+}
+
+// LogEntry is a place of a customer's log.
+type LogEntry struct {
+	Page     reconciliation.Place
+	Sequence int64    // 0: the page cannot be read
+	ID       event.ID // of the event that the page names
+	Stored   bool     // reports whether the event itself is kept
+}
+
+// Log yields the entries of a customer's log in sequence, and stops at the first error of the store. Events are appended meanwhile.
+func (s *Events) Log(ctx context.Context, customer catalog.CustomerID, now time.Time) iter.Seq2[LogEntry, error] {
+	return func(yield func(LogEntry, error) bool) {
+		for it, err := range items(ctx, s.api, table.EventPagesQuery(s.table, customer, 0)) {
+			entries := []LogEntry{{Page: placeOf(s.table, table.KeyOf(it))}}
+			if page, malformed := table.DecodeEventPage(it); err == nil && malformed == nil {
+				entries, err = s.entries(ctx, customer, page, now)
+			}
+			if err != nil {
+				yield(LogEntry{}, table.Outcome(err))
+				return
+			}
+			for _, entry := range entries {
+				if !yield(entry, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *Events) entries(ctx context.Context, customer catalog.CustomerID, page table.EventPage, now time.Time) ([]LogEntry, error) {
+	keys := make(map[table.Key]bool) // DynamoDB rejects a key that is asked for twice
+	for place := range page.Len() {
+		keys[table.EventKey(customer, page.ID(place))] = true
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	found, err := table.BatchGet(ctx, s.api, s.random, s.table, slices.Collect(maps.Keys(keys))...)
+	entries := make([]LogEntry, page.Len())
+	for place := range entries {
+		id := page.ID(place)
+		_, stored := table.DecodeEvent(customer, 0, found[table.EventKey(customer, id)], now)
+		entries[place] = LogEntry{placeOf(s.table, table.EventPageKey(customer, page.Number)), page.First() + int64(place), id, stored}
+	}
+	return entries, err
+}

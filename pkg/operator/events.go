@@ -1,0 +1,155 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/event"
+)
+
+// ErrNoEvents means that the deployment has no table of events.
+var ErrNoEvents = errors.New("this deployment has no events")
+
+// Events is the feeds of a deployment. Its Retry records what was set aside.
+type Events struct {
+	event.Feed
+	event.Recorder
+
+	log *dynamo.EventLog
+}
+
+// Events opens the feeds, or returns ErrNoEvents. represent returns the data of an event; ids is a source of random IDs.
+func (d *Deployment) Events(represent func(event.Fact) ([]byte, error), now func() time.Time, ids io.Reader) (*Events, error) {
+	if d.Tables.Events == "" {
+		return nil, ErrNoEvents
+	}
+	log := dynamo.NewEventLog(d.client, d.Tables.Events, d.EventRetention, now, d.random, ids)
+	source := dynamo.NewEventSource(d.client, dynamo.Tables{Checkouts: d.Tables.Checkouts, Vouchers: d.Tables.Vouchers}, d.random)
+	return &Events{
+		Feed: event.Feed{Store: log}, log: log,
+		Recorder: event.Recorder{Log: log, Parking: dynamo.NewEventParking(d.client, d.Tables.Events, source), Represent: represent, Now: now},
+	}, nil
+}
+
+// Find returns an event of the shop by its ID, without its sequence number. found is false if it is not stored.
+func (e *Events) Find(ctx context.Context, shop *Shop, id event.ID) (found event.Event, is bool, err error) {
+	return e.log.Find(ctx, shop.Customer.ID, id)
+}
+
+// Rebuilding says how to rebuild a feed.
+type Rebuilding struct {
+	// From is the time of the earliest event to add; zero: as long ago as the deployment keeps events.
+	From time.Time
+	// Progress is called with the number of items read, or of events added, since its last call.
+	Progress func(steps int)
+	// Memory is how many events are held in memory; zero: 50,000. If more are missing, everything is read again for those.
+	Memory int
+}
+
+// Rebuilt is the result of Rebuild.
+type Rebuilt struct {
+	Added  int
+	Unread int // items that cannot be read
+}
+
+const (
+	rebuildMemory = 50_000
+	rebuildBatch  = 100
+)
+
+// Rebuild adds to the shop's feed what its records show and the feed lacks, earliest first. The shop may stay live, and the functions may
+// record events meanwhile. If it ends early, calling it again completes it. Events that have expired come again if how.From reaches back
+// to them.
+func (e *Events) Rebuild(ctx context.Context, shop *Shop, how Rebuilding) (result Rebuilt, err error) {
+	if how.From.IsZero() {
+		how.From = e.Now().Add(-shop.eventRetention)
+	}
+	how.Memory = cmp.Or(how.Memory, rebuildMemory)
+	for more := true; more; {
+		var missing []due
+		if missing, more, result.Unread, err = e.missing(ctx, shop, how); err != nil {
+			return result, err
+		}
+		for batch := range slices.Chunk(missing, rebuildBatch) {
+			added, err := e.add(ctx, shop, batch)
+			result.Added += added
+			how.Progress(added)
+			if err != nil {
+				return result, err
+			}
+		}
+	}
+	return result, nil
+}
+
+// due is a fact whose event is missing.
+type due struct {
+	event.Fact
+
+	at time.Time // its time, but not before that of an earlier fact about the same redemption or order: clocks differ
+}
+
+// missing returns the earliest facts that the feed lacks, in order. more reports whether there are others.
+func (e *Events) missing(ctx context.Context, shop *Shop, how Rebuilding) (missing []due, more bool, unread int, err error) {
+	known := make(map[event.ID]bool) // a record that moves may be read twice
+	for entry, err := range shop.events.Log(ctx, shop.Customer.ID, e.Now()) {
+		if err != nil {
+			return nil, false, 0, err
+		}
+		known[entry.ID] = true
+	}
+	keepEarliest := func() {
+		slices.SortStableFunc(missing, func(a, b due) int { return a.at.Compare(b.at) })
+		if len(missing) > how.Memory {
+			missing, more = missing[:how.Memory], true
+		}
+	}
+	for record, err := range shop.events.Records(ctx, shop.Customer.ID) {
+		if err != nil {
+			return nil, false, 0, err
+		}
+		if record.Err != nil {
+			unread++
+		}
+		for _, fact := range inOrder(record.Facts) {
+			if id := fact.ID(); !known[id] && !fact.At.Before(how.From) {
+				known[id] = true
+				missing = append(missing, fact)
+			}
+		}
+		if len(missing) >= 2*how.Memory {
+			keepEarliest()
+		}
+		how.Progress(1)
+	}
+	keepEarliest()
+	return missing, more, unread, nil
+}
+
+func inOrder(facts []event.Fact) []due {
+	ordered := make([]due, len(facts))
+	for i, fact := range facts {
+		ordered[i] = due{fact, fact.At}
+		isFirst := fact.Type == event.RedemptionCreated || fact.Type == event.OrderCreated
+		if !isFirst && fact.At.Before(ordered[i-1].at) {
+			ordered[i].at = ordered[i-1].at
+		}
+	}
+	return ordered
+}
+
+func (e *Events) add(ctx context.Context, shop *Shop, batch []due) (added int, err error) {
+	events := make([]event.Event, len(batch))
+	for i, fact := range batch {
+		events[i] = event.Event{ID: fact.ID(), Type: fact.Type, Customer: shop.Customer.ID, At: fact.At}
+		if events[i].Data, err = e.Represent(fact.Fact); err != nil {
+			return 0, err
+		}
+	}
+	return e.log.Append(ctx, shop.Customer.ID, events)
+}

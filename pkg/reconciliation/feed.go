@@ -1,0 +1,111 @@
+package reconciliation
+
+import (
+	"time"
+
+	"shopfront/pkg/event"
+)
+
+// RecordingTime is how long an event may take to reach the feed.
+const RecordingTime = 5 * time.Minute
+
+// Feed compares the events of a customer's feed with the facts that its records show. The two are not read at one moment, so a finding
+// counts only if every reading makes it. For each reading call Begin, then AddEvent for the whole feed, AddFact for all records, and
+// End. Create it with NewFeed. It holds about 100 bytes for each event of the feed.
+type Feed struct {
+	retention time.Duration
+
+	since, until time.Time // facts of this period must be in the feed
+	last         int64     // the latest sequence number
+	events       map[event.ID]feedEvent
+	unread       bool // a record could not be read, so its events look unfounded
+
+	doubtful, earlier map[doubt]bool // earlier is that of the reading before; nil: this is the first
+	findings          []Finding      // of doubtful, the first MaxFindings
+}
+
+type feedEvent struct {
+	page            Place
+	sequence, again int64 // again is where the event is named once more; 0: nowhere
+	stored, shown   bool
+}
+
+// doubt identifies a finding across readings.
+type doubt struct {
+	kind Kind
+	id   event.ID
+	gap  int64 // the sequence number before a gap
+}
+
+// NewFeed returns a comparison for a feed that keeps events for the retention.
+func NewFeed(retention time.Duration) *Feed { return &Feed{retention: retention} }
+
+// Begin begins a reading.
+func (f *Feed) Begin(now time.Time) {
+	*f = Feed{
+		retention: f.retention, since: now.Add(-f.retention), until: now.Add(-RecordingTime), events: make(map[event.ID]feedEvent),
+		doubtful: make(map[doubt]bool), earlier: f.doubtful,
+	}
+}
+
+func (f *Feed) doubt(d doubt, place Place, format string, args ...any) {
+	if f.doubtful[d] || f.earlier != nil && !f.earlier[d] {
+		return
+	}
+	f.doubtful[d] = true
+	if len(f.findings) < MaxFindings {
+		f.findings = append(f.findings, found(d.kind, place, format, args...))
+	}
+}
+
+// AddEvent adds the event that a page names next, and whether the event itself is stored. A page that cannot be read has the sequence
+// number 0.
+func (f *Feed) AddEvent(page Place, sequence int64, id event.ID, stored bool) {
+	switch {
+	case sequence == 0:
+		f.doubt(doubt{kind: KindEventGap, gap: f.last}, page, "the page cannot be read")
+		return
+	case f.last > 0 && sequence != f.last+1:
+		f.doubt(doubt{kind: KindEventGap, gap: f.last}, page, "the events %d to %d are missing", f.last+1, sequence-1)
+	}
+	f.last = sequence
+	e, again := f.events[id]
+	if again {
+		e.again = sequence
+	} else {
+		e = feedEvent{page: page, sequence: sequence, stored: stored}
+	}
+	f.events[id] = e
+}
+
+// AddFact adds a fact that the record at a place shows.
+func (f *Feed) AddFact(place Place, fact event.Fact) {
+	id := fact.ID()
+	e, named := f.events[id]
+	if named {
+		e.shown = true
+		f.events[id] = e
+	}
+	switch {
+	case fact.At.Before(f.since): // the event may have expired, and may have come again after that
+	case !named && fact.At.Before(f.until):
+		f.doubt(doubt{kind: KindEventMissing, id: id}, place, "the event %s (%s at %s) is not in the feed", id, fact.Type, written(fact.At))
+	case named && !e.stored:
+		f.doubt(doubt{kind: KindEventGap, id: id}, e.page, "the event %d (%s, %s) is not stored", e.sequence, id, fact.Type)
+	case e.again > 0:
+		f.doubt(doubt{kind: KindEventTwice, id: id}, e.page, "the event %s (%s) is in the feed as %d and as %d", id, fact.Type, e.sequence, e.again)
+	}
+}
+
+// AddUnread adds a record that cannot be read.
+func (f *Feed) AddUnread() { f.unread = true }
+
+// End ends a reading and returns how many findings all readings have made so far, and the first of them.
+func (f *Feed) End() (count int, first []Finding) {
+	for id, e := range f.events {
+		if !e.shown && !f.unread {
+			f.doubt(doubt{kind: KindEventUnfounded, id: id}, e.page, "no record shows what the event %d (%s) reports", e.sequence, id)
+		}
+	}
+	return len(f.doubtful), f.findings
+}
