@@ -153,18 +153,21 @@ func parseID(text string) (checkout.ID, error) {
 	return id, nil
 }
 
-// withDashedID lets commands accept the ID of a checkout, an order or a redemption that begins with a dash. It moves the ID, which is the
-// last argument, behind --, where an argument cannot be a flag.
+// withDashedID lets commands accept the ID of a checkout, an order, a redemption or an event that begins with a dash. It moves the ID, which
+// is the last argument, behind --, where an argument cannot be a flag.
 func withDashedID(root *cobra.Command, args []string) []string {
 	command, _, err := root.Find(args)
 	if err != nil || slices.Contains(args, "--") {
 		return args
 	}
-	isID := func(text string) bool { _, err := checkout.ParseID(text); return err == nil }
-	if strings.HasPrefix(command.Use, command.Name()+" CUSTOMER CODE ID") {
-		isID = func(text string) bool { _, err := voucher.ParseRedemptionID(text); return err == nil }
-	} else if !strings.HasPrefix(command.Use, command.Name()+" CUSTOMER ID") {
+	takes := func(arguments string) bool { return strings.HasPrefix(command.Use, command.Name()+arguments) }
+	if !takes(" CUSTOMER CODE ID") && !takes(" CUSTOMER ID") {
 		return args
+	}
+	isID := func(text string) bool {
+		_, notCheckout := checkout.ParseID(text)
+		_, notOther := voucher.ParseRedemptionID(text)
+		return notCheckout == nil || notOther == nil
 	}
 	isValue := func(at int) bool { // of the flag before it
 		name, isFlag := strings.CutPrefix(args[max(at-1, 0)], "--")

@@ -21,7 +21,8 @@ import (
 
 func newEventsCommand(s *session) *cobra.Command {
 	return newGroup("events", "Follow, forward and replay what happened in a shop",
-		newEventsTailCommand(s), newEventsForwardCommand(s), newEventsReplayCommand(s))
+		newEventsTailCommand(s), newEventsForwardCommand(s), newEventsReplayCommand(s), newEventsListCommand(s), newEventsShowCommand(s),
+		newEventsParkedCommand(s), newEventsRetryCommand(s), newEventsRebuildCommand(s))
 }
 
 const (

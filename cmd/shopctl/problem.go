@@ -172,6 +172,8 @@ func (s *session) explainOne(err error) *problem {
 		return failed(kindFailed, "%s: set AWS_REGION, or set AWS_PROFILE to a profile that has a region", err)
 	case errors.Is(err, operator.ErrNoOrdersIndex):
 		return failed(kindFailed, "%s: see docs/operations.md", err)
+	case errors.Is(err, operator.ErrNoEvents):
+		return failed(kindFailed, "%s: deploy it with the parameter Events set to on, see docs/operations.md", err)
 	case errors.Is(err, operator.ErrNoCredentials):
 		return failed(kindFailed, "%s: set AWS_PROFILE, or sign in with aws configure or aws sso login", err)
 	case errors.Is(err, operator.ErrNoProfile):

@@ -27,6 +27,7 @@ type tableJSON struct {
 	Name        string `json:"name"`
 	Status      string `json:"status"`
 	OrdersIndex string `json:"ordersIndex,omitempty"` // status of the index of the checkouts table
+	Stream      string `json:"stream,omitempty"`      // status of the stream from which events are recorded
 }
 
 // shopAccessJSON is who may use a customer's shop, and what is paused there.
@@ -54,8 +55,9 @@ func representAccess(a operator.ShopAccess) shopAccessJSON {
 func newStatusCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "status [CUSTOMER]", Short: "Show base URL, version, tables, and who may use the shops", Args: optional("CUSTOMER"),
-		Long: `Show base URL, version, tables and the index of orders, and for the customer, or for all customers: who may redeem and check out, how
-many refused codes one source may cause, the number of live keys, and what is paused.`,
+		Long: `Show base URL, version, tables, the index of orders and the streams of events, and for the customer, or for all
+customers: who may redeem and check out, how many refused codes one source may cause, the number of live keys, and
+what is paused.`,
 		Example: "  shopctl --local status\n  shopctl --local status emberforge",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			var customer catalog.CustomerID
@@ -94,22 +96,30 @@ many refused codes one source may cause, the number of live keys, and what is pa
 				if table.OrdersIndex != "" {
 					fields = append(fields, field{"index", "orders  " + strings.ToLower(table.OrdersIndex)})
 				}
+				if table.Stream != "" {
+					fields = append(fields, field{"stream", strings.ToLower(table.Stream)})
+				}
 			}
 			if err := s.document(document, fields); err != nil {
 				return err
 			}
-			s.warnOfIndex(tables)
+			s.warnOfTables(tables)
 			return s.showAccess(document.Shops)
 		}),
 	}
 }
 
-// warnOfIndex warns if orders cannot be listed. Nothing else needs the index, so the shop looks healthy without it.
-func (s *session) warnOfIndex(tables []operator.TableStatus) {
+// warnOfTables warns if orders cannot be listed, or no events are recorded. Nothing else needs the index and the streams, so the shop looks
+// healthy without them.
+func (s *session) warnOfTables(tables []operator.TableStatus) {
 	for _, table := range tables {
 		if table.OrdersIndex != "" && table.OrdersIndex != "ACTIVE" {
 			s.warn(fmt.Sprintf("the index orders of the checkouts table is %s; orders can be listed when it is active: see docs/operations.md",
 				strings.ToLower(table.OrdersIndex)))
+		}
+		if table.Stream != "" && table.Stream != operator.StreamEnabled {
+			s.warn(fmt.Sprintf("the stream of the table %s is %s, so its changes are not recorded as events: see docs/operations.md",
+				table.Name, strings.ToLower(table.Stream)))
 		}
 	}
 }

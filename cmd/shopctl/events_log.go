@@ -1,0 +1,343 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/client"
+	"shopfront/pkg/event"
+	"shopfront/pkg/httpapi"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+// events opens the feeds of the deployment.
+func (s *session) events(ctx context.Context) (*operator.Deployment, *operator.Events, error) {
+	deployment, err := s.deployment(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	events, err := deployment.Events(httpapi.EventData, s.now, s.random)
+	return deployment, events, err
+}
+
+// eventsCommand wraps the work of a command about the feed of one customer.
+func (s *session) eventsCommand(
+	do func(ctx context.Context, events *operator.Events, shop *operator.Shop, args []string) error,
+) func(*cobra.Command, []string) error {
+	return s.command(func(ctx context.Context, args []string) error {
+		id, err := parseCustomer(args[0])
+		if err != nil {
+			return err
+		}
+		deployment, events, err := s.events(ctx)
+		if err != nil {
+			return err
+		}
+		shop, err := deployment.Shop(ctx, id)
+		if err != nil {
+			return s.describeNoCustomer(err, id)
+		}
+		return do(ctx, events, shop, args)
+	})
+}
+
+func newEventsListCommand(s *session) *cobra.Command {
+	var after *client.EventCursor
+	var since time.Time
+	var kind event.Type
+	var limit int
+	command := &cobra.Command{
+		Use: "list CUSTOMER", Short: "List recorded events, in sequence", Args: exactly("CUSTOMER"),
+		Long: `List the events that are kept, in sequence: one line each, or with --json each event as in the feed. The command reads the
+tables. With --since it begins with the first event that happened then: events are in the order in which they were
+recorded, so a later line can have an earlier time.`,
+		Example: `  shopctl --local events list emberforge --since 24h
+  shopctl --local events list emberforge --after 1200 --type order.created --json`,
+		PreRunE: func(*cobra.Command, []string) error {
+			if after != nil && !since.IsZero() {
+				return errors.New("give either --after or --since")
+			}
+			return nil
+		},
+		RunE: s.eventsCommand(func(ctx context.Context, events *operator.Events, shop *operator.Shop, _ []string) (err error) {
+			cursor := event.Cursor{After: event.FromOldest}
+			switch {
+			case after != nil:
+				cursor.After = after.After
+			case !since.IsZero():
+				if cursor, err = events.Since(ctx, shop.Customer.ID, since); err != nil {
+					return err
+				}
+			}
+			return s.listEvents(ctx, events.Feed, shop.Customer.ID, cursor, kind, limit)
+		}),
+	}
+	flags := command.Flags()
+	flags.Var(afterFlag(&after), "after", "begin after the event with this sequence `N`")
+	flags.Var(sinceFlag(s.now, &since), "since", "begin at this `TIME`, or this long ago, such as 24h; a date means midnight UTC")
+	flags.Var(eventTypeFlag(&kind), "type", "only events of this type: "+alternatives(event.Types()))
+	flags.Var(numberFlag(&limit), "limit", "print at most `N` events")
+	complete(command, "type", event.Types())
+	return command
+}
+
+// sinceFlag is a time, or how long ago it was.
+func sinceFlag(now func() time.Time, value *time.Time) *parsedFlag {
+	return &parsedFlag{kind: "TIME", parse: func(text string) error {
+		if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
+			*value = now().Add(-ago)
+			return nil
+		}
+		if timeFlag(value).Set(text) != nil {
+			return errors.New("must be a duration such as 24h, a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24")
+		}
+		return nil
+	}}
+}
+
+func eventTypeFlag(value *event.Type) *parsedFlag {
+	return &parsedFlag{kind: "TYPE", parse: func(text string) error {
+		for _, kind := range event.Types() {
+			if *value = kind; text == string(kind) {
+				return nil
+			}
+		}
+		return errors.New("must be " + alternatives(event.Types()))
+	}}
+}
+
+// listEvents prints the events after a cursor, a page at a time. limit 0 means all.
+func (s *session) listEvents(
+	ctx context.Context, feed event.Feed, customer catalog.CustomerID, cursor event.Cursor, kind event.Type, limit int,
+) error {
+	printed := 0
+	for more := true; more; {
+		page, err := feed.Read(ctx, customer, cursor, event.MaxPerPage)
+		if err != nil {
+			return describeCursor(err)
+		}
+		for _, e := range page.Events {
+			if kind != "" && e.Type != kind {
+				continue
+			}
+			if err := s.printEvent(e); err != nil {
+				return err
+			}
+			if printed++; printed == limit {
+				return nil
+			}
+		}
+		cursor, more = event.Cursor{After: page.Next, Feed: page.Feed}, page.More
+	}
+	if printed == 0 {
+		s.note("no events")
+	}
+	return nil
+}
+
+// printEvent prints an event as tail does.
+func (s *session) printEvent(e event.Event) error {
+	text, err := httpapi.EncodeEvent(e)
+	if err != nil {
+		return err
+	}
+	var read client.Event
+	if err := json.Unmarshal(text, &read); err != nil {
+		return fmt.Errorf("event %d: %w", e.Sequence, err)
+	}
+	return s.line(read.Raw, describeEvent(read, about(read)))
+}
+
+func describeCursor(err error) error {
+	if expired, is := errors.AsType[*event.ExpiredError](err); is {
+		return refused(kindNotFound, "%s: give --after %d, or neither --after nor --since", expired, expired.Earliest)
+	}
+	if errors.Is(err, event.ErrBeyond) {
+		return refused(kindInvalid, "--after: %s", err)
+	}
+	return err
+}
+
+// storedEventJSON is an event without its place in the feed.
+type storedEventJSON struct {
+	ID        string          `json:"id"`
+	Type      string          `json:"type"`
+	Timestamp string          `json:"timestamp"`
+	Customer  string          `json:"customer"`
+	Data      json.RawMessage `json:"data"`
+}
+
+func newEventsShowCommand(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "show CUSTOMER ID", Short: "Show an event by its ID", Args: exactly("CUSTOMER", "ID"),
+		Long:    "Show an event that is kept, such as one that a shop's server has logged, without its place in the feed.",
+		Example: "  shopctl --local events show emberforge ID",
+		RunE: s.eventsCommand(func(ctx context.Context, events *operator.Events, shop *operator.Shop, args []string) error {
+			id, err := voucher.ParseRedemptionID(args[1]) // of the same form
+			if err != nil {
+				return misused("ID: an event ID has 22 characters of A-Z a-z 0-9 _ -")
+			}
+			e, found, err := events.Find(ctx, shop, event.ID(id))
+			if err != nil {
+				return err
+			}
+			if !found {
+				return refused(kindNotFound, "customer %s has no event %s, or it is no longer kept: see %s", shop.Customer.ID, id,
+					s.commandLine("events list "+string(shop.Customer.ID)))
+			}
+			document := storedEventJSON{string(e.ID), string(e.Type), formatTime(e.At), string(e.Customer), e.Data}
+			return s.document(document, []field{
+				{"ID", document.ID}, {"type", document.Type}, {"time", document.Timestamp}, {"data", string(e.Data)},
+			})
+		}),
+	}
+}
+
+// parkedJSON is a change that could not be recorded and is set aside.
+type parkedJSON struct {
+	Place    string `json:"place"`
+	Customer string `json:"customer,omitempty"`
+	Since    string `json:"since"`
+	Attempts int    `json:"attempts"`
+	Reason   string `json:"reason"`
+}
+
+func (p parkedJSON) cells() []string {
+	return []string{p.Since, strconv.Itoa(p.Attempts), p.Place, p.Reason}
+}
+
+func representParked(p event.Parked) parkedJSON {
+	return parkedJSON{placeOf(p), string(p.Customer), formatTime(p.First), p.Attempts, p.Reason}
+}
+
+func placeOf(p event.Parked) string {
+	return strings.Join([]string{p.Place.Table, p.Place.Partition, p.Place.Sort}, "/")
+}
+
+func newEventsParkedCommand(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use: "parked [CUSTOMER]", Short: "List changes that could not be recorded as events", Args: optional("CUSTOMER"),
+		Long: `List changes of vouchers and checkouts that could not be recorded as events and are set aside: where the item is, and
+why. Every 15 minutes they are tried again; shopctl events retry does it at once. The command lists at most 1,000.`,
+		Example: "  shopctl --local events parked\n  shopctl --local events parked emberforge --json",
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			var customer catalog.CustomerID
+			var err error
+			if len(args) > 0 {
+				if customer, err = parseCustomer(args[0]); err != nil {
+					return err
+				}
+			}
+			_, events, err := s.events(ctx)
+			if err != nil {
+				return err
+			}
+			parked, err := events.Parking.Parked(ctx)
+			if err != nil {
+				return err
+			}
+			rows := []parkedJSON{}
+			for _, p := range parked {
+				if customer == "" || p.Customer == customer {
+					rows = append(rows, representParked(p))
+				}
+			}
+			return list(&s.output, "parked changes", []string{"SINCE", "ATTEMPTS", "PLACE", "REASON"}, rows)
+		}),
+	}
+}
+
+func newEventsRetryCommand(s *session) *cobra.Command {
+	var forget string
+	command := &cobra.Command{
+		Use: "retry", Short: "Record the changes that were set aside", Args: exactly(),
+		Long: `Try again to record all changes that were set aside, from the items as they are now. Those that fail stay set aside.
+With --forget the command drops one of them instead: one whose item can never be read. Repair the item, if you can.`,
+		Example: "  shopctl --local events retry\n  shopctl --local events retry --forget PLACE",
+		RunE: s.command(func(ctx context.Context, _ []string) error {
+			_, events, err := s.events(ctx)
+			if err != nil {
+				return err
+			}
+			if forget != "" {
+				return s.forget(ctx, events.Parking, forget)
+			}
+			outcome := events.Retry(ctx)
+			if outcome.Err != nil && outcome.Parked == 0 {
+				return outcome.Err
+			}
+			if err := s.document(map[string]int{"recorded": outcome.Recorded, "parked": outcome.Parked}, []field{
+				{"recorded", strconv.Itoa(outcome.Recorded)}, {"still parked", strconv.Itoa(outcome.Parked)},
+			}); err != nil {
+				return err
+			}
+			if outcome.Parked > 0 {
+				return failed(kindFailed, "%s could not be recorded: %s shows why", countOf(outcome.Parked, "change"), s.commandLine("events parked"))
+			}
+			return nil
+		}),
+	}
+	command.Flags().Var(textFlag(&forget), "forget", "drop the change at `PLACE`, as events parked shows it")
+	return command
+}
+
+func (s *session) forget(ctx context.Context, parking event.Parking, place string) error {
+	parked, err := parking.Parked(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range parked {
+		if placeOf(p) != place {
+			continue
+		}
+		if err := parking.Release(ctx, p); err != nil {
+			return err
+		}
+		s.note("forgotten: " + printable(place))
+		return nil
+	}
+	return refused(kindNotFound, "no change is parked at %s: see %s", strconv.QuoteToGraphic(place), s.commandLine("events parked"))
+}
+
+type rebuiltJSON struct {
+	Customer string `json:"customer"`
+	Added    int    `json:"added"`
+	Unread   int    `json:"unread"` // items that cannot be read
+}
+
+func newEventsRebuildCommand(s *session) *cobra.Command {
+	var from time.Time
+	command := &cobra.Command{
+		Use: "rebuild CUSTOMER", Short: "Add what happened and the feed lacks", Args: exactly("CUSTOMER"),
+		Long: `Read all vouchers, redemptions and orders of a customer, and add the events that the feed lacks at its end, earliest
+first, with the same IDs as ever. This is for redemptions and orders from before the deployment had events, and for
+events that were lost: after an outage of many hours, or with the table of events. Without --from the command adds
+what happened as long ago as events are kept. An earlier --from also adds events again that have expired.
+
+The shop can stay live. If the command is interrupted, run it again to complete it. A further run adds nothing.`,
+		Example: "  shopctl --local events rebuild emberforge\n  shopctl --local events rebuild emberforge --from 2026-01-01",
+		RunE: s.eventsCommand(func(ctx context.Context, events *operator.Events, shop *operator.Shop, _ []string) error {
+			bar := s.newProgress("rebuild", unknownCount)
+			result, err := events.Rebuild(ctx, shop, operator.Rebuilding{From: from, Progress: bar.steps})
+			bar.end()
+			if err != nil {
+				return err
+			}
+			if result.Unread > 0 {
+				s.warn(fmt.Sprintf("%s cannot be read: see %s", countOf(result.Unread, "item"), s.commandLine("verify "+string(shop.Customer.ID))))
+			}
+			return s.document(rebuiltJSON{string(shop.Customer.ID), result.Added, result.Unread}, []field{{"added", strconv.Itoa(result.Added)}})
+		}),
+	}
+	command.Flags().Var(timeFlag(&from), "from", "add what happened at this `TIME` or later; a date means midnight UTC")
+	return command
+}
