@@ -19,8 +19,9 @@ import struct
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-TABLES = ("CatalogueTable", "VouchersTable", "CheckoutsTable")  # whose data must not be lost; an empty RefusalsTable loses nothing
+TABLES = ("CatalogueTable", "VouchersTable", "CheckoutsTable")  # those of 0.1.0
 INDEXED, INDEX = "CheckoutsTable", "orders"
+STREAMS = {"VouchersTable": "VouchersStream", "CheckoutsTable": "CheckoutsStream", "EventsTable": "EventsStream"}
 POLICY = (ROOT / "infra" / "stack-policy.json").read_text()
 
 
@@ -123,11 +124,12 @@ def check(environment):
     outputs = {output["OutputKey"]: output["OutputValue"] for output in deployed.get("Outputs", [])}
     nested = deployed and has_nested_tables(cloudformation, stack)
     lost = []
-    for name in (*TABLES, "RefusalsTable"):
+    for name in (*TABLES, "RefusalsTable", "EventsTable"):
         table = wanted.get(name, before.get(name, ""))
-        if table and (table != before.get(name) or name == INDEXED):  # the present table may lack an index that this version needs
-            check_table(name, table)
-        if not table and name in TABLES and (nested or before.get(name)):
+        stream = wanted.get(STREAMS.get(name), before.get(STREAMS.get(name)))
+        if table and (table != before.get(name) or stream or name == INDEXED):  # the present table may lack an index that this version needs
+            check_table(name, table, stream if wanted.get("Events", before.get("Events")) != "off" else "")
+        if not table and (nested and name in TABLES or before.get(name) and name != "RefusalsTable"):  # an empty RefusalsTable loses nothing
             lost.append(f"  {name}: {before.get(name) or outputs.get(name, 'TABLE')}")
     if lost:
         reason = f"{stack} has its tables in a nested stack, like every stack of 0.1.0." if nested else f"{file} no longer names tables that {stack} uses."
@@ -140,7 +142,7 @@ def has_nested_tables(cloudformation, stack):
     return any((r.get("LogicalResourceId"), r.get("ResourceType")) == ("Tables", "AWS::CloudFormation::Stack") for r in resources)
 
 
-def check_table(parameter, name):
+def check_table(parameter, name, stream):
     """Refuses a table that does not exist, or that the functions could not use."""
     import boto3
     from botocore.exceptions import ClientError
@@ -154,6 +156,9 @@ def check_table(parameter, name):
         sys.exit(f"{parameter}: {name} cannot be used: it is {table['TableStatus']}, and its key is {keys}")
     if parameter == INDEXED:
         check_index(name, table)
+    current, images = table.get("LatestStreamArn"), table.get("StreamSpecification", {}).get("StreamViewType")
+    if stream and (stream != current or images != "NEW_AND_OLD_IMAGES"):
+        sys.exit(f"{STREAMS[parameter]}: {stream} cannot be used: the stream of {name} is {current}, with {images}. Nothing was changed.")
 
 
 def check_index(name, table):

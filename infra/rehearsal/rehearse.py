@@ -8,8 +8,8 @@ It prints every difference from what was intended, and exits with status 1 if th
 The first deployment is that of a release without orders: its checkouts table lacks the index, which the second one adds.
 
 Limits: moto does not run the serverless transform, so this script runs AWS's library for it when a change set is created. moto's
-CloudFormation has no HTTP APIs, permissions or alarms. The script checks the first two in the translated template; the tests in infra
-check the alarms' template. moto does not update tables, log groups or reserved concurrency: a stand-in adds the index. It ignores stack
+CloudFormation has no HTTP APIs, permissions or alarms, and would invoke functions of streams in Docker. The script checks APIs,
+permissions, event source mappings and schedules in the translated template; the tests in infra check the alarms' template. moto does not update tables, log groups or reserved concurrency: a stand-in adds the index. It ignores stack
 policies, time to live, recovery, encryption and a function's processor. It has no termination protection: a stand-in stores the flag.
 The SAM CLI's own bucket is not created. Quotas, durations and decisions of IAM are not simulated.
 """
@@ -45,11 +45,14 @@ REGION = "us-east-1"
 API = "rehearsal0"
 ENDPOINT = f"https://{API}.execute-api.{REGION}.amazonaws.com"
 TABLES = ("CatalogueTable", "VouchersTable", "CheckoutsTable")
-OPTIONS = {"AlarmEmail": "owner@shop.example", "AllowedOrigins": "https://shop.example"}
+STREAMED = ("VouchersTable", "CheckoutsTable", "EventsTable")
+OPTIONS = {"AlarmEmail": "owner@shop.example", "AllowedOrigins": "https://shop.example", "EventBus": "shops"}
 NESTED = "AWS::CloudFormation::Stack"
-NOT_SIMULATED = ("AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Stage", "AWS::Lambda::Permission")
+NOT_SIMULATED = (
+    "AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Stage", "AWS::Lambda::Permission", "AWS::Lambda::EventSourceMapping", "AWS::Events::Rule")
 
-# What each function may do on which table or index.
+# What each function may do on which table, index or stream.
+READING = {"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"}
 CHECKING_OUT = {
     "CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "PutItem", "UpdateItem"},
     "VouchersTable": {"BatchGetItem", "Query", "UpdateItem", "PutItem", "DeleteItem", "ConditionCheckItem"},
@@ -81,6 +84,12 @@ GRANTS = {
         "CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem"},
         "VouchersTable": {"GetItem", "BatchGetItem", "Query", "UpdateItem", "PutItem"},
     },
+    "list-events": {"CatalogueTable": {"BatchGetItem"}, "EventsTable": {"GetItem", "BatchGetItem", "Query"}},
+    "record-events": {
+        "VouchersTable": {"GetItem", "BatchGetItem"}, "VouchersTable/stream/*": READING, "CheckoutsTable": {"GetItem"},
+        "CheckoutsTable/stream/*": READING, "EventsTable": {"Query", "PutItem", "UpdateItem", "DeleteItem"},
+    },
+    "publish-events": {"EventsTable": {"GetItem", "BatchGetItem"}, "EventsTable/stream/*": READING},
     "removed-payment": {},
     "api-docs": {},
 }
@@ -192,7 +201,10 @@ def check_api():
     template, source = translated[-1], yaml_parse((ROOT / "template.yaml").read_text())
     routes = {}
     for path, operations in template["Resources"]["Api"]["Properties"]["Body"]["paths"].items():
+        condition, operations = operations.get("Fn::If", ["", operations])[:2]
+        compare(f"condition of {path}", condition, "HasEvents" if path.endswith("/events") else "")
         for method, operation in operations.items():
+            operation = operation.get("Fn::If", ["", operation])[1]
             integration = operation["x-amazon-apigateway-integration"]
             compare(f"payload of {method} {path}", integration["payloadFormatVersion"], "2.0")
             routes[f"{method.upper()} {path}"] = re.search(r"\$\{(\w+)\.Arn\}", json.dumps(integration["uri"])).group(1)
@@ -201,6 +213,7 @@ def check_api():
         for name, resource in source["Resources"].items()
         if resource["Type"] == "AWS::Serverless::Function"
         for event in resource["Properties"]["Events"].values()
+        if event["Type"] == "HttpApi"
     }
     compare("routes", routes, events)
     stage = template["Resources"]["ApiApiGatewayDefaultStage"]["Properties"]
@@ -219,9 +232,30 @@ def check_api():
     compare("functions that the API may call", permitted, {json.dumps({"Ref": name}) for name in events.values()})
 
 
+def check_event_sources():
+    """Compares the event source mappings and schedules of the translated template with the events in template.yaml."""
+    template, source = translated[-1]["Resources"], yaml_parse((ROOT / "template.yaml").read_text())["Resources"]
+    found, want = [], []
+    for name, resource in template.items():
+        if resource["Type"] == "AWS::Lambda::EventSourceMapping":
+            properties = dict(resource["Properties"])
+            found.append((properties.pop("FunctionName"), properties.pop("EventSourceArn"), resource["Condition"], properties))
+        if resource["Type"] == "AWS::Events::Rule":
+            (target,) = resource["Properties"]["Targets"]
+            compare(f"target and rate of {name}", (target["Arn"], resource["Properties"]["ScheduleExpression"]),
+                    ({"Fn::GetAtt": ["RecordEvents", "Arn"]}, "rate(15 minutes)"))
+    for function in ("RecordEvents", "PublishEvents"):
+        for event in source[function]["Properties"]["Events"].values():
+            if event["Type"] == "DynamoDB":
+                properties = dict(event["Properties"])
+                want.append(({"Ref": function}, properties.pop("Stream"), source[function]["Condition"], properties))
+    compare("event source mappings", *(sorted(json.dumps(m, sort_keys=True) for m in mappings) for mappings in (found, want)))
+    compare("schedules", [r["Type"] for r in template.values()].count("AWS::Events::Rule"), 1)
+
+
 def check_tables(outputs, *indexes):
     dynamodb = boto3.client("dynamodb")
-    names = {name: outputs[name] for name in (*TABLES, "RefusalsTable")}
+    names = {name: outputs[name] for name in (*TABLES, "RefusalsTable", "EventsTable")}
     compare("tables", set(dynamodb.list_tables()["TableNames"]), set(names.values()))
     for output, name in names.items():
         table = dynamodb.describe_table(TableName=name)["Table"]
@@ -231,7 +265,8 @@ def check_tables(outputs, *indexes):
         added = [i["IndexName"] for i in table.get("GlobalSecondaryIndexes", [])]
         compare(f"indexes of {output}", added, list(indexes) if output == "CheckoutsTable" else [])
         compare(f"billing of {output}", table["BillingModeSummary"]["BillingMode"], "PAY_PER_REQUEST")
-        compare(f"deletion protection of {output}", table["DeletionProtectionEnabled"], output in TABLES)
+        compare(f"deletion protection of {output}", table["DeletionProtectionEnabled"], output != "RefusalsTable")
+        compare(f"stream of {output}", table.get("StreamSpecification", {}).get("StreamViewType"), "NEW_AND_OLD_IMAGES" if output in STREAMED else None)
 
 
 def physical_ids():
@@ -250,7 +285,8 @@ def check_functions(outputs):
     for folder in folders:
         function = functions[physical[logical_id(folder)]]
         settings = (function["Runtime"], function["Timeout"], function["TracingConfig"]["Mode"])
-        compare(f"runtime, timeout and tracing of {folder}", settings, ("provided.al2023", 10, "PassThrough"))
+        timeout = 60 if folder in ("record-events", "publish-events") else 10
+        compare(f"runtime, timeout and tracing of {folder}", settings, ("provided.al2023", timeout, "PassThrough"))
         check_code(folder, function)
         tables = {name: outputs[name] for name in GRANTS[folder] if "/" not in name}
         variables = function["Environment"]["Variables"]
@@ -296,6 +332,10 @@ def check_role(folder, role, tables, log_group):
     for resource, actions in GRANTS[folder].items():
         output, slash, index = resource.partition("/")
         want[f"arn:aws:dynamodb:{REGION}:{account}:table/{tables[output]}{slash}{index}"] = {f"dynamodb:{action}" for action in actions}
+        if actions is READING:
+            want[next(arn for arn in granted if arn.startswith("arn:aws:sqs:"))] = {"sqs:SendMessage"}
+    if folder == "publish-events":
+        want[f"arn:aws:events:{REGION}:{account}:event-bus/shops"] = {"events:PutEvents"}
     compare(f"what {folder} may do", granted, want)
 
 
@@ -318,7 +358,7 @@ def check_voucher(shopctl):
 def check_refusals(sam):
     """Checks that infra/deployment.py refuses a deployment that would create empty tables beside existing ones."""
     cloudformation, dynamodb = boto3.client("cloudformation"), boto3.client("dynamodb")
-    named = {"Parameters": {name: {"Type": "String"} for name in TABLES}, "Resources": {"T": {"Type": "AWS::SNS::Topic"}}}
+    named = {"Parameters": {name: {"Type": "String"} for name in (*TABLES, "EventsTable")}, "Resources": {"T": {"Type": "AWS::SNS::Topic"}}}
     other = {"Type": "AWS::DynamoDB::Table", "Properties": {
         "TableName": "other", "BillingMode": "PAY_PER_REQUEST",
         "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}], "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}}
@@ -332,15 +372,17 @@ def check_refusals(sam):
     cloudformation.create_stack(StackName="shopfront-dev", TemplateBody=json.dumps(nested))
     cloudformation.create_stack(
         StackName="shopfront-staging", TemplateBody=json.dumps(named),
-        Parameters=[{"ParameterKey": name, "ParameterValue": f"restored-{name}"} for name in TABLES])
-    for name in (*(f"old-{name}" for name in TABLES), "restored-CheckoutsTable", "unindexed"):
+        Parameters=[{"ParameterKey": name, "ParameterValue": f"restored-{name}"} for name in (*TABLES, "EventsTable")])
+    for name in (*(f"old-{name}" for name in TABLES), "restored-CheckoutsTable", "restored-EventsTable", "unindexed"):
         index = {"IndexName": "orders", "Projection": {"ProjectionType": "ALL"},
                  "KeySchema": [{"AttributeName": "customer", "KeyType": "HASH"}, {"AttributeName": "ordered", "KeyType": "RANGE"}]}
         indexed = {"GlobalSecondaryIndexes": [index]} if name.endswith("CheckoutsTable") else {}
         dynamodb.create_table(
             TableName=name, BillingMode="PAY_PER_REQUEST", **indexed,
             AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("customer", "sk", *(["ordered"] if indexed else []))],
+            StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE" if name == "unindexed" else "NEW_AND_OLD_IMAGES"},
             KeySchema=[{"AttributeName": "customer", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}])
+    streams = {name: dynamodb.describe_table(TableName=name)["Table"]["LatestStreamArn"] for name in ("old-VouchersTable", "restored-EventsTable", "unindexed")}
     rows = [f"{name}: old-{name}" for name in TABLES]
     for environment, lines, want in (
         ("dev", [], "has its tables in a nested stack"),
@@ -352,6 +394,12 @@ def check_refusals(sam):
         ("staging", ["VouchersTable: other"], "VouchersTable: other cannot be used"),
         ("staging", ["CheckoutsTable: unindexed"], "CheckoutsTable: unindexed cannot be used: its index orders does not exist"),
         ("staging", ["RefusalsTable: other"], "RefusalsTable: other cannot be used"),
+        ("staging", ["EventsTable: other"], "EventsTable: other cannot be used"),
+        ("staging", ['EventsTable: ""'], "EventsTable: restored-EventsTable"),
+        ("staging", [f"EventsStream: {streams['restored-EventsTable']}"], None),
+        ("staging", [f"EventsStream: {streams['old-VouchersTable']}"], "cannot be used: the stream of restored-EventsTable is"),
+        ("staging", [f"EventsStream: {streams['old-VouchersTable']}", "Events: off"], None),
+        ("staging", ["VouchersTable: unindexed", f"VouchersStream: {streams['unindexed']}"], "with NEW_IMAGE"),
         ("staging", rows, None),
     ):
         with tempfile.TemporaryDirectory() as folder:
@@ -381,6 +429,7 @@ def main():
         boto3.client("s3").create_bucket(Bucket=BUCKET)
         first = deploy(sam)
         check_api()
+        check_event_sources()
         check_tables(first)
         check_functions(first)
         compare("dashboards", len(boto3.client("cloudwatch").list_dashboards()["DashboardEntries"]), 1)
@@ -396,7 +445,7 @@ def main():
         server.stop()
     if differences:
         sys.exit("\n".join(differences))
-    print(f"Deployed and updated in a simulation: the tables, {len(GRANTS)} functions with their roles and logs, API and dashboard; shopctl works on them.")
+    print(f"Deployed and updated in a simulation: the tables with their streams, {len(GRANTS)} functions with their roles and logs, API and dashboard; shopctl works on them.")
 
 
 if __name__ == "__main__":
