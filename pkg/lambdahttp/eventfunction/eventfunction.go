@@ -113,7 +113,13 @@ func (f Function) log(ctx context.Context, begun time.Time, records int, outcome
 		slog.Int("records", records), slog.Int(metricRecorded, outcome.Recorded), slog.Int(metricParked, outcome.Parked),
 		slog.Float64("durationMs", float64(now.Sub(begun).Microseconds())/1000), slog.String("Stack", f.Stack),
 	}
-	metrics := []string{metricRecorded, metricParked}
+	var metrics []string // without counts of zero: AWS bills a metric for each hour with data, and the schedule never rests
+	if outcome.Recorded > 0 {
+		metrics = append(metrics, metricRecorded)
+	}
+	if outcome.Parked > 0 {
+		metrics = append(metrics, metricParked)
+	}
 	level := slog.LevelInfo
 	if outcome.Err != nil {
 		level = slog.LevelError
@@ -123,6 +129,8 @@ func (f Function) log(ctx context.Context, begun time.Time, records int, outcome
 		metrics = append(metrics, metricErrors)
 		attrs = append(attrs, slog.Int(metricErrors, 1))
 	}
-	attrs = append(attrs, slog.Any("_aws", httpapi.EmbeddedMetrics(now, metrics...)))
+	if len(metrics) > 0 {
+		attrs = append(attrs, slog.Any("_aws", httpapi.EmbeddedMetrics(now, metrics...)))
+	}
 	f.Log.LogAttrs(ctx, level, "batch", attrs...)
 }

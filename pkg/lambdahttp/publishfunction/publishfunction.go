@@ -93,7 +93,7 @@ func backoff(attempt int) time.Duration {
 // record and all later ones again, so each event is sent at least once
 // (https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html). A page that cannot be read is left out: it would
 // delay the events of all shops.
-func (f Function) Handle(ctx context.Context, batch Batch) (response events.DynamoDBEventResponse, _ error) {
+func (f Function) Handle(ctx context.Context, batch Batch) (events.DynamoDBEventResponse, error) {
 	begun := f.Now()
 	if deadline, has := ctx.Deadline(); has {
 		var cancel context.CancelFunc
@@ -101,20 +101,20 @@ func (f Function) Handle(ctx context.Context, batch Batch) (response events.Dyna
 		defer cancel()
 	}
 	added, err := dynamo.EventAdditions(batch.Records)
-	published := 0
+	published, failures := 0, []events.DynamoDBBatchItemFailure{}
 	for len(added) > 0 {
 		next := added[:min(len(added), maxEntries)]
 		sent, record, sendErr := f.publish(ctx, next)
 		published += sent
 		if sendErr != nil {
 			err = errors.Join(err, sendErr)
-			response.BatchItemFailures = []events.DynamoDBBatchItemFailure{{ItemIdentifier: record}}
+			failures = append(failures, events.DynamoDBBatchItemFailure{ItemIdentifier: record})
 			break
 		}
 		added = added[len(next):]
 	}
 	f.log(ctx, begun, len(batch.Records), published, err)
-	return response, nil
+	return events.DynamoDBEventResponse{BatchItemFailures: failures}, nil
 }
 
 // message is an event that an entry sends, and the record that added it.
