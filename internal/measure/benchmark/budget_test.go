@@ -23,12 +23,13 @@ type budget struct {
 
 func budgets() []budget {
 	shared := []string{
-		"shopfront/pkg/access", "shopfront/pkg/catalog", "shopfront/pkg/checkout", "shopfront/pkg/lambdahttp", "shopfront/pkg/httpapi", "shopfront/pkg/idempotency",
-		"shopfront/pkg/money", "shopfront/pkg/voucher",
+		"shopfront/pkg/access", "shopfront/pkg/catalog", "shopfront/pkg/checkout", "shopfront/pkg/event", "shopfront/pkg/lambdahttp", "shopfront/pkg/httpapi",
+		"shopfront/pkg/idempotency", "shopfront/pkg/money", "shopfront/pkg/voucher",
 		"github.com/awslabs/aws-lambda-go-api-proxy", "github.com/go-json-experiment/json", "golang.org/x/text",
 	}
 	stored := []string{"shopfront/pkg/dynamo"}
 	validated := []string{"shopfront/pkg/dataschema", "github.com/santhosh-tekuri/jsonschema/v6", "embed", "hash/maphash"}
+	bus := []string{"github.com/aws/aws-sdk-go-v2/service/eventbridge", "github.com/aws/aws-sdk-go-v2/internal/v4a"}
 	return []budget{
 		{redeemVoucher, [][]string{shared, stored}, true, 1.2},
 		{checkoutArea, [][]string{shared, stored}, true, 1.2},
@@ -42,6 +43,9 @@ func budgets() []budget {
 		{cancelOrder, [][]string{shared, stored}, true, 1.2},
 		{listRedemptions, [][]string{shared, stored}, true, 1.2},
 		{undoRedemption, [][]string{shared, stored}, true, 1.2},
+		{listEvents, [][]string{shared, stored}, true, 1.2},
+		{recordEvents, [][]string{shared, stored}, true, 1.2},
+		{publishEvents, [][]string{shared, stored, bus}, true, 1.3},
 		{apiDocs, [][]string{shared, {"shopfront/api", "embed"}}, false, 1},
 		{removedPayment, [][]string{shared}, false, 1},
 	}

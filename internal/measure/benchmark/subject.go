@@ -49,6 +49,9 @@ const (
 	cancelOrder        = "cancel-order"
 	listRedemptions    = "list-redemptions"
 	undoRedemption     = "undo-redemption"
+	listEvents         = "list-events"
+	recordEvents       = "record-events"
+	publishEvents      = "publish-events"
 	removedPayment     = "removed-payment"
 	apiDocs            = "api-docs"
 	redeemVoucher      = "redeem-voucher" // the function of both kinds of redemptions
@@ -63,6 +66,7 @@ func subjects() []subject {
 		redeemed = `^{"statusCode":200,.*redeemed`
 		open     = `^{"statusCode":200,.*open`
 		placed   = `^{"statusCode":200,.*placed`
+		recorded = `^{"batchItemFailures":\[\]}$`
 	)
 	vouchers, catalogue := []string{reference.EnvTable + "=" + fixture.VouchersTable}, []string{reference.EnvTable + "=" + fixture.CatalogueTable}
 	unwarmed := append(vouchers, reference.EnvNotConnecting+"=yes")
@@ -114,6 +118,10 @@ func subjects() []subject {
 		// These read all buckets of a code, which no reference does.
 		{name: listRedemptions, sample: listRedemptions, request: fromServer, answers: `^{"statusCode":200,.*redemptions`},
 		{name: undoRedemption, sample: undoRedemption, request: fromServer, answers: `^{"statusCode":404,.*redemption-not-found`},
+		// No reference makes the calls of these either. The last one finds no event to publish.
+		{name: listEvents, sample: listEvents, request: fromServer, answers: `^{"statusCode":200,.*redemption.created`},
+		{name: recordEvents, sample: recordEvents, request: recordOne, answers: recorded},
+		{name: publishEvents, sample: publishEvents, request: asIs, answers: recorded},
 		{name: removedPayment, sample: removedPayment, request: asIs, answers: `^{"statusCode":410,.*urn:problem:shopfront:gone`},
 		{name: apiDocs, sample: apiDocs, request: asIs, answers: `^{"statusCode":200,`},
 	}
@@ -142,6 +150,11 @@ func aboutOrder(e fixture.Event, number int, id string) ([]byte, error) {
 
 func listAll(e fixture.Event, number int, _ string) ([]byte, error) {
 	return fromServer(e.With("rawQueryString", ""), number, "")
+}
+
+// recordOne delivers a new redemption.
+func recordOne(e fixture.Event, _ int, _ string) ([]byte, error) {
+	return e.Redemptions(string(fixture.Customer), 1)
 }
 
 func redeemOnce(e fixture.Event, number int, code string) ([]byte, error) {
