@@ -450,7 +450,7 @@ func TestVerify_EveryKindOfFinding_IsTestedAndDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	tested := make(map[string]bool)
-	for _, test := range damages() {
+	for _, test := range slices.Concat(damages(), damagedFeeds()) {
 		for _, want := range test.want {
 			kind, _, _ := strings.Cut(want, " ")
 			tested[kind] = true

@@ -1,0 +1,413 @@
+package operator_test
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/event"
+	"shopfront/pkg/httpapi"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/reconciliation"
+	"shopfront/pkg/voucher"
+)
+
+// turnOnEvents gives the shop's deployment a table of events. Nothing records events: the shop must rebuild its feed.
+func (s *shop) turnOnEvents() {
+	s.t.Helper()
+	s.names.Events = localtest.Table(s.t, "EventsTable")
+	s.deployment = operator.Local(operator.Deployment{Region: localtest.Region, Tables: s.names}, localtest.Endpoint(s.t), mathrand.Int64N)
+	var err error
+	if s.operator, err = s.deployment.Shop(s.t.Context(), s.customer); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func newShopWithEvents(t *testing.T) *shop {
+	t.Helper()
+	s := newTables(t).newShop(t)
+	s.turnOnEvents()
+	return s
+}
+
+func (s *shop) events(now time.Time) *operator.Events {
+	s.t.Helper()
+	events, err := s.deployment.Events(httpapi.EventData, func() time.Time { return now }, rand.Reader)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return events
+}
+
+// settled is when everything that happened in the shop must have been recorded.
+func (s *shop) settled() time.Time {
+	return s.opened.Add(reconciliation.RecordingTime + time.Millisecond)
+}
+
+func (s *shop) rebuild(how operator.Rebuilding) operator.Rebuilt {
+	s.t.Helper()
+	if how.Progress == nil {
+		how.Progress = func(int) {}
+	}
+	result, err := s.events(s.settled()).Rebuild(s.t.Context(), s.operator, how)
+	if err != nil {
+		s.t.Error(err)
+	}
+	return result
+}
+
+// feed returns the shop's whole feed.
+func (s *shop) feed() []event.Event {
+	s.t.Helper()
+	var all []event.Event
+	cursor := event.Cursor{}
+	for more := true; more; {
+		page, err := s.events(s.settled()).Read(s.t.Context(), s.customer, cursor, event.MaxPerPage)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		all, cursor, more = append(all, page.Events...), event.Cursor{After: page.Next, Feed: page.Feed}, page.More
+	}
+	return all
+}
+
+// wantFed checks that the feed has exactly what the lists of redemptions and orders show, and begins of things before their ends.
+func (s *shop) wantFed() []event.Event {
+	s.t.Helper()
+	redemptions, err := s.operator.Redemptions(s.t.Context(), operator.RedemptionFilter{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	orders, err := s.operator.Orders(s.t.Context(), checkout.OrderFilter{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var facts []event.Fact
+	for _, r := range redemptions {
+		facts = append(facts, event.OfRedemption(s.customer, r.Redemption)...)
+	}
+	for _, order := range orders {
+		facts = append(facts, event.OfOrder(s.customer, order)...)
+	}
+	fed := s.feed()
+	at := make(map[event.ID]int)
+	for i, e := range fed {
+		at[e.ID] = i
+	}
+	if len(fed) != len(facts) || len(at) != len(facts) {
+		s.t.Errorf("%d events, %d of them different, about %d facts", len(fed), len(at), len(facts))
+	}
+	before := -1
+	for _, fact := range facts {
+		i, found := at[fact.ID()]
+		data, err := httpapi.EventData(fact)
+		if err != nil || !found || fed[i].Type != fact.Type || !fed[i].At.Equal(fact.At) || string(fed[i].Data) != string(data) {
+			s.t.Errorf("%s: in the feed %t, %+v, want data %s, %v", fact.Type, found, fed[i], data, err)
+		}
+		if fact.Type != event.RedemptionCreated && fact.Type != event.OrderCreated && i < before {
+			s.t.Errorf("%s is event %d, behind what it ended, event %d", fact.Type, i+1, before+1)
+		}
+		before = i
+	}
+	return fed
+}
+
+func TestRebuild_EveryKindOfRecord_IsInTheFeedOnce(t *testing.T) {
+	for what, leave := range map[string]func(s *shop){
+		"nothing": func(*shop) {}, "every kind of voucher": (*shop).stock, "an order of each status": everyOrder,
+		"what can become of every kind of hold": everyHold, "redemptions with keys": replaysAndRefusals,
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := newShopWithEvents(t)
+			leave(s)
+			first := s.rebuild(operator.Rebuilding{From: s.opened.Add(-day)})
+			fed := s.wantFed()
+			if again := s.rebuild(operator.Rebuilding{From: s.opened.Add(-day)}); first.Added != len(fed) || again != (operator.Rebuilt{}) {
+				t.Errorf("added %+v, then %+v to %d events", first, again, len(fed))
+			}
+			if report := s.verify(s.settled()); report.Found != 0 {
+				t.Errorf("verify: %+v", report.Findings)
+			}
+		})
+	}
+}
+
+func TestRebuild_ShopStoredBeforeEvents_IsInTheFeedOnce(t *testing.T) {
+	s := newStoredShop(t)
+	s.turnOnEvents()
+	first := s.rebuild(operator.Rebuilding{})
+	if again := s.rebuild(operator.Rebuilding{}); first.Added == 0 || first.Unread != 0 || again != (operator.Rebuilt{}) {
+		t.Errorf("%+v, then %+v", first, again)
+	}
+	s.wantFed()
+	if report := s.verify(s.settled()); report.Found != 0 {
+		t.Errorf("verify: %+v", report.Findings)
+	}
+}
+
+// sellAtTimes redeems a code once an hour, and undoes every second redemption a moment before it was made: by a slow clock.
+func (s *shop) sellAtTimes(n int) {
+	s.t.Helper()
+	s.create(voucher.Terms{Written: "ARIGATO", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
+	opened := s.opened
+	for i := range n {
+		s.opened = opened.Add(time.Duration(i-n) * time.Hour)
+		r, _, err := s.redeemer.Redeem(s.t.Context(), s.request("ARIGATO", "", ""))
+		if err == nil && i%2 == 1 {
+			_, _, err = s.operator.UndoRedemption(s.t.Context(), "AR1GAT0", r.ID, "", s.opened.Add(-time.Minute))
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.opened = opened
+}
+
+func TestRebuild_LittleMemory_KeepsTheOrderOfTime(t *testing.T) {
+	for _, memory := range []int{0, 1, 2, 3, 11, 12} {
+		t.Run(fmt.Sprint(memory), func(t *testing.T) {
+			t.Parallel()
+			s := newShopWithEvents(t)
+			s.sellAtTimes(8)
+			if result := s.rebuild(operator.Rebuilding{Memory: memory}); result.Added != 12 {
+				t.Errorf("%+v", result)
+			}
+			fed := s.wantFed()
+			created := slices.DeleteFunc(slices.Clone(fed), func(e event.Event) bool { return e.Type != event.RedemptionCreated })
+			if !slices.IsSortedFunc(created, func(a, b event.Event) int { return a.At.Compare(b.At) }) {
+				t.Errorf("not in the order of time: %+v", created)
+			}
+			for i, e := range fed {
+				if e.Type == event.RedemptionUndone && fed[i-1].At.Sub(e.At) != time.Minute {
+					t.Errorf("event %d does not follow what it undoes: %+v", i+1, fed[i-1])
+				}
+			}
+		})
+	}
+}
+
+func TestRebuild_OlderThanRetention_NeedsFrom(t *testing.T) {
+	s := newShopWithEvents(t)
+	s.sellAtTimes(2)
+	later := s.settled().Add(90*day - 90*time.Minute) // between the two redemptions
+	s.opened = later
+	if result := s.rebuild(operator.Rebuilding{}); result.Added != 2 {
+		t.Errorf("added %+v, want the later redemption and that it was undone", result)
+	}
+	if result := s.rebuild(operator.Rebuilding{From: later.Add(-91 * day)}); result.Added != 1 {
+		t.Errorf("added %+v, want the earlier redemption", result)
+	}
+}
+
+func TestRebuild_Concurrent_AddEachEventOnce(t *testing.T) {
+	s := newShopWithEvents(t)
+	s.stock()
+	everyOrder(s)
+	var all sync.WaitGroup
+	var added atomic.Int64
+	for memory := range 6 {
+		all.Go(func() { added.Add(int64(s.rebuild(operator.Rebuilding{Memory: memory}).Added)) })
+	}
+	all.Wait()
+	if fed := s.wantFed(); int64(len(fed)) != added.Load() {
+		t.Errorf("%d events were added, and %d are in the feed", added.Load(), len(fed))
+	}
+}
+
+func TestRebuild_Interrupted_IsCompletedByAnother(t *testing.T) {
+	s := newShopWithEvents(t)
+	s.sellAtTimes(8)
+	for stopAfter := 1; ; stopAfter += 3 {
+		ctx, stop := context.WithCancel(t.Context())
+		steps := 0
+		_, err := s.events(s.settled()).Rebuild(ctx, s.operator, operator.Rebuilding{Memory: 5, Progress: func(n int) {
+			if steps += n; steps >= stopAfter {
+				stop()
+			}
+		}})
+		stop()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	s.wantFed()
+}
+
+func TestRebuild_UnreadableItem_IsCountedAndTheOthersAreAdded(t *testing.T) {
+	s := newShopWithEvents(t)
+	s.stock()
+	s.change("G1FT1", func(it attributes) { it["reward"] = text("a dragon") })
+	s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "NEWS")[0])
+	if result := s.rebuild(operator.Rebuilding{}); result != (operator.Rebuilt{Added: 7, Unread: 2}) {
+		t.Errorf("%+v", result)
+	}
+}
+
+func TestEvents_DeploymentWithoutTheTable_HasNone(t *testing.T) {
+	s := newTables(t).newShop(t)
+	if _, err := s.deployment.Events(httpapi.EventData, time.Now, rand.Reader); !errors.Is(err, operator.ErrNoEvents) {
+		t.Error(err)
+	}
+}
+
+// Reading takes time. What is recorded meanwhile is no finding.
+func TestVerify_RecordedWhileItReads_FindsNothing(t *testing.T) {
+	s := newShopWithEvents(t)
+	s.stock()
+	recorded := false
+	report, err := s.operator.Verify(t.Context(), operator.Verification{
+		Now: s.settled, Settle: time.Millisecond, Read: func(int) {
+			if !recorded {
+				recorded = true
+				return
+			}
+			s.rebuild(operator.Rebuilding{})
+		},
+	})
+	if err != nil || report.Found != 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+func TestVerify_EventOfTheLastMinutes_IsNotMissing(t *testing.T) {
+	s := newShopWithEvents(t)
+	s.stock()
+	for at, want := range map[time.Duration]int{
+		reconciliation.RecordingTime: 0, reconciliation.RecordingTime + time.Millisecond: 9, 90 * day: 9, 90*day + time.Millisecond: 0,
+	} {
+		missing := 0
+		for _, f := range s.verify(s.opened.Add(at)).Findings {
+			if f.Kind == reconciliation.KindEventMissing {
+				missing++
+			}
+		}
+		if missing != want {
+			t.Errorf("%s later: %d missing, want %d", at, missing, want)
+		}
+	}
+}
+
+func TestVerify_FeedOfALiveShop_FindsNothing(t *testing.T) {
+	const wantedRuns, wantedRedemptions, patience = 3, 50, 2 * time.Minute
+	s := newShopWithEvents(t)
+	redeemed, stop := s.trade()
+	defer stop()
+	recording, stopRecording := context.WithCancel(t.Context())
+	defer stopRecording()
+	var recorder sync.WaitGroup
+	recorder.Go(func() {
+		for recording.Err() == nil {
+			s.rebuild(operator.Rebuilding{Memory: 40})
+		}
+	})
+	begun := time.Now()
+	for runs := 0; (runs < wantedRuns || redeemed.Load() < wantedRedemptions) && time.Since(begun) < patience; runs++ {
+		if report := s.verify(s.opened); report.Found > 0 {
+			t.Errorf("run %d: %+v", runs, report.Findings)
+		}
+	}
+	stop()
+	stopRecording()
+	recorder.Wait()
+	s.rebuild(operator.Rebuilding{From: s.opened.Add(-day)})
+	if report := s.verify(s.settled()); report.Found > 0 {
+		t.Errorf("afterwards: %+v", report.Findings)
+	}
+	if n := redeemed.Load(); n < wantedRedemptions {
+		t.Errorf("only %d redemptions in %s", n, patience)
+	}
+}
+
+// damagedFeeds damages the feed of a shop with more than two pages of events.
+func damagedFeeds() []damage {
+	page := func(number int) func(s *shop) attributes {
+		return func(s *shop) attributes { return s.items(s.names.Events, fmt.Sprintf("p#%012d", number))[0] }
+	}
+	changed := func(number int, change func(ids []byte) []byte) func(s *shop) {
+		return func(s *shop) {
+			it := page(number)(s)
+			ids, _ := it["events"].(*types.AttributeValueMemberB)
+			it["events"] = &types.AttributeValueMemberB{Value: change(slices.Clone(ids.Value))}
+			s.put(s.names.Events, it)
+		}
+	}
+	lastOf := func(n int) func([]byte) []byte { return func(ids []byte) []byte { return ids[:len(ids)-16*n] } }
+	return []damage{
+		{what: "the latest event is lost", want: []string{"event_missing "}, do: changed(2, lastOf(1))},
+		{what: "an event is in the feed twice", want: []string{"event_twice "}, do: changed(2, func(ids []byte) []byte {
+			return append(ids, ids[:16]...)
+		})},
+		{what: "an event that nothing shows", want: []string{"event_unfounded "}, do: changed(2, func(ids []byte) []byte {
+			return append(ids, "sixteen bytes...."[:16]...)
+		})},
+		{what: "a redemption is lost", want: []string{"event_unfounded ", "event_unfounded "}, do: func(s *shop) {
+			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "AR1GAT0#r#")[0])
+			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "AR1GAT0#r#")[1])
+		}},
+		{what: "an event is not stored", want: []string{"event_gap "}, do: func(s *shop) {
+			s.remove(s.names.Events, s.items(s.names.Events, "e#")[0])
+		}},
+		{what: "an event has expired too early", want: []string{"event_gap "}, do: func(s *shop) {
+			it := s.items(s.names.Events, "e#")[0]
+			it["expiresAt"] = number(s.opened.Unix())
+			s.put(s.names.Events, it)
+		}},
+		{what: "the feed is lost", want: slices.Repeat([]string{"event_missing "}, 105), do: func(s *shop) {
+			for _, it := range s.items(s.names.Events, "p#") {
+				s.remove(s.names.Events, it)
+			}
+		}},
+		{what: "the first page has expired, and nothing is as old", after: 90 * day, do: func(s *shop) { s.remove(s.names.Events, page(0)(s)) }},
+		{
+			what: "a page in the middle is lost", want: append([]string{"event_gap "}, slices.Repeat([]string{"event_missing "}, 50)...),
+			do: func(s *shop) { s.remove(s.names.Events, page(1)(s)) },
+		},
+		{
+			what: "a page in the middle lacks an event", want: []string{"event_gap ", "event_missing "}, do: changed(1, lastOf(1)),
+		},
+		{
+			what: "a page cannot be read", want: append([]string{"event_gap "}, slices.Repeat([]string{"event_missing "}, 5)...),
+			do: changed(2, func(ids []byte) []byte { return ids[1:] }),
+		},
+		{what: "a record cannot be read, so its event is not judged", want: []string{"malformed AR1GAT0#r#"}, do: func(s *shop) {
+			s.change("AR1GAT0#r#", func(it attributes) { it[it.record()] = text("") })
+		}},
+	}
+}
+
+func TestVerify_DamagedFeed_IsFound(t *testing.T) {
+	for _, test := range damagedFeeds() {
+		t.Run(test.what, func(t *testing.T) {
+			t.Parallel()
+			s := newShopWithEvents(t)
+			s.create(voucher.Terms{Written: "ARIGATO", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
+			for range 105 {
+				s.redeem("ARIGATO", "", "")
+			}
+			s.rebuild(operator.Rebuilding{})
+			if report := s.verify(s.settled()); report.Found != 0 {
+				t.Fatalf("before the damage: %+v", report.Findings)
+			}
+			test.do(s)
+			report := s.verify(s.settled().Add(test.after))
+			findings := slices.SortedFunc(slices.Values(report.Findings), func(a, b reconciliation.Finding) int { return cmp.Compare(a.Kind, b.Kind) })
+			wantFindings(t, findings, test.want)
+		})
+	}
+}
