@@ -1,0 +1,289 @@
+package torture_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/event"
+	"shopfront/pkg/httpapi"
+	"shopfront/pkg/voucher"
+)
+
+// feedPause is how long a poller waits.
+const feedPause = 20 * time.Millisecond
+
+// poller follows a customer's feed.
+type poller struct {
+	round    *eventRound
+	customer catalog.CustomerID
+	feed     event.Feed
+	id       string   // of the feed
+	seen     [][]byte // the events by sequence, from 1
+}
+
+// follow polls until the context ends. Some polls begin anew, or somewhere in between.
+func (p *poller) follow(ctx context.Context, random *mathrand.Rand) {
+	ticker := time.NewTicker(feedPause)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		<-ticker.C
+		cursor := event.Cursor{After: int64(len(p.seen)), Feed: p.id}
+		switch random.IntN(4) {
+		case 0:
+			cursor = event.Cursor{After: random.Int64N(cursor.After + 1)}
+		case 1:
+			cursor = event.Cursor{After: event.FromOldest}
+		}
+		p.poll(p.round.Context(), cursor, 1+random.IntN(event.MaxPerPage))
+	}
+}
+
+// poll reads a page, and compares it with what was seen.
+func (p *poller) poll(ctx context.Context, cursor event.Cursor, limit int) (more bool) {
+	page, err := p.feed.Read(ctx, p.customer, cursor, limit)
+	if err != nil {
+		p.round.violate("%s: a poll after %d: %v", p.customer, cursor.After, err)
+		return false
+	}
+	if p.id != "" && page.Feed != p.id || len(page.Events) > limit {
+		p.round.violate("%s: the feed %s became %s, with %d of %d events", p.customer, p.id, page.Feed, len(page.Events), limit)
+	}
+	p.id = page.Feed
+	for i, e := range page.Events {
+		text, err := httpapi.EncodeEvent(e)
+		sequence := max(cursor.After, 0) + 1 + int64(i)
+		switch {
+		case err != nil || e.Sequence != sequence || e.Customer != p.customer || e.ID == "":
+			p.round.violate("%s: after %d, at %d: %s, %v", p.customer, cursor.After, i, text, err)
+		case sequence == int64(len(p.seen))+1:
+			p.seen = append(p.seen, text)
+		case sequence > int64(len(p.seen)) || !bytes.Equal(p.seen[sequence-1], text):
+			p.round.violate("%s: the event %d was %s, and is %s", p.customer, sequence, p.seen[min(sequence, int64(len(p.seen)))-1], text)
+		}
+	}
+	return page.More
+}
+
+// stored is what the tables show: all facts, in order for each redemption and order.
+type stored struct {
+	facts [][]event.Fact      // of each item
+	of    map[event.ID]string // the key of the item that shows an event
+}
+
+// scan returns all items of a table.
+func (r *eventRound) scan(table string) (items []map[string]types.AttributeValue) {
+	pages := dynamodb.NewScanPaginator(r.client, &dynamodb.ScanInput{TableName: aws.String(table), ConsistentRead: aws.Bool(true)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(r.Context())
+		if err != nil {
+			r.Fatal(err)
+		}
+		items = append(items, page.Items...)
+	}
+	return items
+}
+
+// inTables reads what the tables show.
+func (r *eventRound) inTables() stored {
+	s := stored{of: make(map[event.ID]string)}
+	terms := make(map[voucher.Code]*voucher.Voucher)
+	for _, v := range r.shops[0].vouchers { // each shop has the same
+		terms[v.Code] = &v
+	}
+	for _, it := range slices.Concat(r.scan(r.tables.Vouchers), r.scan(r.tables.Checkouts)) {
+		partition, sort := textOf(it["customer"]), textOf(it["sk"])
+		customer, _, _ := strings.Cut(partition, "#")
+		code, _, _ := strings.Cut(sort, "#")
+		facts, err := dynamo.Facts(catalog.CustomerID(customer), it, terms[voucher.Code(code)])
+		if err != nil {
+			r.violate("the item %s/%s: %v", partition, sort, err)
+		}
+		s.facts = append(s.facts, facts)
+		for _, fact := range facts {
+			if of, twice := s.of[fact.ID()]; twice {
+				r.violate("%s of %s is in the items %s and %s/%s", fact.Type, customer, of, partition, sort)
+			}
+			s.of[fact.ID()] = partition + "/" + sort
+		}
+	}
+	return s
+}
+
+func textOf(value types.AttributeValue) string {
+	text, is := value.(*types.AttributeValueMemberS)
+	if !is {
+		return ""
+	}
+	return text.Value
+}
+
+// missing returns the facts of a shop that are not in the feed, by item.
+func (s stored) missing(customer catalog.CustomerID, named map[event.ID]int) (missing [][]event.Fact) {
+	for _, facts := range s.facts {
+		if len(facts) > 0 && facts[0].Customer == customer && slices.ContainsFunc(facts, func(f event.Fact) bool { return named[f.ID()] == 0 }) {
+			missing = append(missing, facts)
+		}
+	}
+	return missing
+}
+
+// rebuild appends what the tables show and the feeds lack. Only records that no consumer has read may be the cause.
+func (r *eventRound) rebuild(unread map[string]bool) {
+	s := r.inTables()
+	for _, shop := range r.shops {
+		var events []event.Event
+		for _, facts := range s.missing(shop.customer, r.named(shop.customer)) {
+			for _, fact := range facts {
+				if of := s.of[fact.ID()]; !unread[of] {
+					r.violate("before the rebuild: %s of %s, from %s, is missing, although its record was read", fact.Type, shop.customer, of)
+				}
+				events = append(events, event.Event{ID: fact.ID(), Type: fact.Type, Customer: shop.customer, At: fact.At, Data: r.data(fact)})
+			}
+		}
+		for part := range slices.Chunk(events, largestBatch) {
+			added, err := r.log(r.client).Append(r.Context(), shop.customer, part)
+			if err != nil {
+				r.violate("rebuild: %v", err)
+			}
+			r.tally.add("rebuilt", added)
+		}
+	}
+}
+
+func (r *eventRound) data(fact event.Fact) []byte {
+	data, err := httpapi.EventData(fact)
+	if err != nil {
+		r.violate("%s: %v", fact.Type, err)
+	}
+	return data
+}
+
+// named returns the sequence numbers of the events in a customer's log, from the pages as they are stored.
+func (r *eventRound) named(customer catalog.CustomerID) map[event.ID]int {
+	numbers := make(map[event.ID]int)
+	var last int
+	for _, it := range r.scanPages(customer) {
+		ids, is := it["events"].(*types.AttributeValueMemberB)
+		if last%eventsPerPage != 0 || !is || len(ids.Value)%eventIDBytes != 0 {
+			r.violate("%s: page %s after %d events", customer, textOf(it["sk"]), last)
+			return numbers
+		}
+		for id := range slices.Chunk(ids.Value, eventIDBytes) {
+			last++
+			id := event.ID(base64.RawURLEncoding.EncodeToString(id))
+			if before := numbers[id]; before > 0 {
+				r.violate("%s: the event %s is at %d and at %d", customer, id, before, last)
+			}
+			numbers[id] = last
+		}
+	}
+	return numbers
+}
+
+// The form of a page, which can never change.
+const (
+	eventsPerPage = 50
+	eventIDBytes  = 16
+)
+
+// scanPages returns the pages of a customer's log in order.
+func (r *eventRound) scanPages(customer catalog.CustomerID) (pages []map[string]types.AttributeValue) {
+	for _, it := range r.scan(r.events) {
+		if textOf(it["customer"]) == string(customer) {
+			pages = append(pages, it)
+		}
+	}
+	slices.SortFunc(pages, func(a, b map[string]types.AttributeValue) int {
+		return strings.Compare(textOf(a["sk"]), textOf(b["sk"]))
+	})
+	return pages
+}
+
+// judge compares the feeds with the tables, with the responses, and with what the pollers saw.
+func (r *eventRound) judge(pollers []*poller) {
+	s, recorded := r.inTables(), 0
+	for i, shop := range r.shops {
+		p, named := pollers[i], r.named(shop.customer)
+		for p.poll(r.Context(), event.Cursor{After: int64(len(p.seen)), Feed: p.id}, event.MaxPerPage) {
+		}
+		if len(p.seen) != len(named) || len(named) == 0 {
+			r.violate("%s: the feed shows %d events, the log names %d", shop.customer, len(p.seen), len(named))
+			continue
+		}
+		for _, facts := range s.missing(shop.customer, named) {
+			r.violate("%s: an event of %s is not in the feed: %s", shop.customer, s.of[facts[0].ID()], facts[len(facts)-1].Type)
+		}
+		for id, at := range named {
+			if s.of[id] == "" {
+				r.violate("%s: no item shows the event %d: %s", shop.customer, at, p.seen[at-1])
+			}
+		}
+		for _, facts := range append([][]event.Fact{slices.DeleteFunc(shop.confirmed, isHasty)}, s.facts...) {
+			r.judgeFacts(p, named, facts)
+		}
+		recorded += len(named)
+	}
+	var kept int
+	for _, it := range r.scan(r.events) {
+		if strings.HasPrefix(textOf(it["sk"]), "e#") {
+			kept++
+		}
+		if textOf(it["customer"]) == "#parked" {
+			r.violate("still parked: %s: %s", textOf(it["sk"]), textOf(it["reason"]))
+		}
+	}
+	if kept != recorded {
+		r.violate("%d events are stored, %d are in the feeds", kept, recorded)
+	}
+}
+
+// isHasty reports whether a fact is a cancellation whose response may have missed that somebody fulfilled the order meanwhile.
+func isHasty(f event.Fact) bool {
+	return f.Type == event.OrderCancelled && f.Order.Order.Fulfilled.IsZero()
+}
+
+// judgeFacts checks that the feed has each fact as it was, and what made a thing before what ended it.
+func (r *eventRound) judgeFacts(p *poller, named map[event.ID]int, facts []event.Fact) {
+	before := make(map[string]int) // the last event of a redemption or an order
+	for _, fact := range facts {
+		at := named[fact.ID()]
+		if fact.Customer != p.customer || at == 0 {
+			if fact.Customer == p.customer {
+				r.violate("%s: %s is not in the feed: %s", p.customer, fact.Type, r.data(fact))
+			}
+			continue
+		}
+		want, err := httpapi.EncodeEvent(event.Event{
+			ID: fact.ID(), Type: fact.Type, Customer: p.customer, At: fact.At, Data: r.data(fact), Sequence: int64(at),
+		})
+		if err != nil || !bytes.Equal(p.seen[at-1], want) {
+			r.violate("%s: the event %d is %s, want %s, %v", p.customer, at, p.seen[at-1], want, err)
+		}
+		subject := subjectOf(fact)
+		if fact.Type == event.RedemptionCreated || fact.Type == event.OrderCreated {
+			before[subject] = 0
+		}
+		if at < before[subject] {
+			r.violate("%s: %s of %s is at %d, before what came first, at %d", p.customer, fact.Type, subject, at, before[subject])
+		}
+		before[subject] = at
+	}
+}
+
+func subjectOf(fact event.Fact) string {
+	if fact.Redemption != nil {
+		return fact.Redemption.ID
+	}
+	return string(fact.Order.ID)
+}

@@ -1,0 +1,449 @@
+package torture_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/event"
+	"shopfront/pkg/httpapi"
+	"shopfront/pkg/lambdahttp/eventfunction"
+)
+
+// The kinds of calls of the function that records events. At each there must be a crash before, and one after it was applied.
+const parks = "UpdateItem parked"
+
+func recordingCalls() []string {
+	return []string{"BatchGetItem vouchers", "Query last page", "Query pages", "PutItem event", "UpdateItem page", "TransactWriteItems page"}
+}
+
+func retryingCalls() []string {
+	return []string{"Query parked", "GetItem item", "DeleteItem parked", parks}
+}
+
+// recorderCall returns the kind of a call.
+func recorderCall(header http.Header, body []byte) string {
+	_, operation, _ := strings.Cut(header.Get("X-Amz-Target"), ".")
+	has := func(part string) bool { return bytes.Contains(body, []byte(part)) }
+	switch {
+	case operation == "GetItem":
+		return operation + " item"
+	case operation == "BatchGetItem":
+		return operation + " vouchers"
+	case has(`"#parked"`):
+		return operation + " parked"
+	case has("ScanIndexForward"):
+		return operation + " last page"
+	case operation == "Query":
+		return operation + " pages"
+	case has(`"e#`):
+		return operation + " event"
+	default:
+		return operation + " page"
+	}
+}
+
+// recorderFate is what happens to an invocation at its nth call of a kind.
+type recorderFate struct {
+	call  string // empty: the nth call of any kind
+	nth   int    // from 1; 0: nothing happens
+	after bool   // the call is applied
+	stall bool   // the process is taken for dead, but works on; otherwise it crashes
+}
+
+var errCrashed = errors.New("the process has crashed")
+
+// invocation is one invocation of the function.
+type invocation struct {
+	fate recorderFate
+	kill context.CancelFunc
+	// reached is closed when the fate has come; a stalled process goes on when release is closed.
+	reached, release chan struct{}
+
+	mu    sync.Mutex
+	calls map[string]int
+	dead  bool
+}
+
+type invocationKey struct{}
+
+// isDue counts a call, and reports whether the fate comes at it.
+func (i *invocation) isDue(call string) (due, dead bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.calls[call]++
+	i.calls[""]++
+	return i.fate.nth > 0 && (i.fate.call == call || i.fate.call == "") && i.calls[i.fate.call] == i.fate.nth, i.dead
+}
+
+func (i *invocation) crash() (*http.Response, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.dead {
+		i.dead = true
+		close(i.reached)
+		i.kill()
+	}
+	return nil, errCrashed
+}
+
+func (i *invocation) hasCrashed() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.dead
+}
+
+// line is the connection of a process to the store.
+type line struct {
+	dynamodb.HTTPClient
+
+	round *eventRound
+}
+
+func (l line) Do(request *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return nil, err
+	}
+	request.Body = io.NopCloser(bytes.NewReader(body))
+	i, is := request.Context().Value(invocationKey{}).(*invocation)
+	if !is {
+		return l.HTTPClient.Do(request)
+	}
+	call := recorderCall(request.Header, body)
+	due, dead := i.isDue(call)
+	switch {
+	case dead:
+		return nil, errCrashed
+	case due && i.fate.stall:
+		close(i.reached)
+		select {
+		case <-i.release:
+		case <-request.Context().Done():
+		}
+	case due && !i.fate.after:
+		l.round.tally.crashed(call, "before")
+		return i.crash()
+	}
+	if refused, is := l.round.refuse(request.Context(), call, body); is {
+		return refused, request.Context().Err()
+	}
+	response, err := l.HTTPClient.Do(request)
+	if due && !i.fate.stall && err == nil {
+		l.round.tally.crashed(call, "after")
+		_ = response.Body.Close()
+		return i.crash()
+	}
+	return response, err
+}
+
+// trouble is a customer whose log refuses every call, or does not respond.
+type trouble struct {
+	customer catalog.CustomerID
+	stalls   bool
+}
+
+// refuse answers a call to the log of the customer that has trouble.
+func (r *eventRound) refuse(ctx context.Context, call string, body []byte) (*http.Response, bool) {
+	has := func(part string) bool { return bytes.Contains(body, []byte(`"`+part)) }
+	t := r.trouble.Load()
+	if t == nil || strings.HasSuffix(call, " parked") || !has(r.events+`"`) || !has(string(t.customer)+`"`) && !has(string(t.customer)+"#") {
+		return nil, false
+	}
+	if t.stalls {
+		<-ctx.Done()
+		return nil, true
+	}
+	return &http.Response{
+		StatusCode: http.StatusBadRequest, Header: http.Header{"X-Amzn-Requestid": {"4KBNRPFH35UQNJ6C"}},
+		Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazon.coral.service#AccessDeniedException","message":"as the test has it"}`)),
+	}, true
+}
+
+// eventTally counts what went wrong.
+type eventTally struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (t *eventTally) add(what string, n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts[what] += n
+}
+
+func (t *eventTally) of(what string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.counts[what]
+}
+
+func (t *eventTally) crashed(call, when string) {
+	t.add("crash", 1)
+	t.add(crashed(call, when), 1)
+}
+
+func crashed(call, when string) string { return "crash " + when + " " + call }
+
+// uncrashed lists the kinds of calls at which no crash happened.
+func (t *eventTally) uncrashed() (missing []string) {
+	for _, call := range append(recordingCalls(), retryingCalls()...) {
+		for _, when := range []string{"before", "after"} {
+			if t.of(crashed(call, when)) == 0 {
+				missing = append(missing, when+" "+call)
+			}
+		}
+	}
+	return missing
+}
+
+// crash draws a crash at one of the calls. It prefers those at which there were few crashes.
+func (t *eventTally) crash(random *mathrand.Rand, calls []string) recorderFate {
+	fate := recorderFate{call: pickEvent(random, calls), nth: 1 + random.IntN(3), after: random.IntN(2) == 0}
+	if random.IntN(2) == 0 {
+		when := map[bool]string{false: "before", true: "after"}[fate.after]
+		fate.call = slices.MinFunc(calls, func(a, b string) int { return cmp.Compare(t.of(crashed(a, when)), t.of(crashed(b, when))) })
+		fate.nth = 1
+	}
+	return fate
+}
+
+// process is a process of the function that records events.
+type process struct{ eventfunction.Function }
+
+// newProcess starts a process. Some reach the store through the faults.
+func (r *eventRound) newProcess(random *mathrand.Rand) process {
+	endpoint := r.endpoint
+	if random.IntN(3) == 0 {
+		endpoint = r.proxy.URL()
+	}
+	client := eventStore(endpoint, func(through dynamodb.HTTPClient) dynamodb.HTTPClient { return line{through, r} })
+	source := dynamo.NewEventSource(client, r.tables, mathrand.Int64N)
+	return process{eventfunction.Function{
+		Source: source, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Recorder: event.Recorder{
+			Log: r.log(client), Parking: dynamo.NewEventParking(client, r.events, source), Represent: httpapi.EventData, Now: time.Now,
+		},
+	}}
+}
+
+func (r *eventRound) log(client *dynamodb.Client) *dynamo.EventLog {
+	const retention = 90 * 24 * time.Hour
+	return dynamo.NewEventLog(client, r.events, retention, time.Now, mathrand.Int64N, rand.Reader)
+}
+
+// begin invokes the function with records. The channel has the number of records that are done once the function has ended.
+func (p process) begin(ctx context.Context, fate recorderFate, records []json.RawMessage) (*invocation, <-chan int) {
+	i := &invocation{fate: fate, reached: make(chan struct{}), release: make(chan struct{}), calls: make(map[string]int)}
+	ctx, i.kill = context.WithCancel(context.WithValue(ctx, invocationKey{}, i))
+	ended := make(chan int, 1)
+	go func() {
+		defer i.kill()
+		response, err := p.Handle(ctx, eventfunction.Batch{Records: records})
+		done := len(records)
+		for _, failure := range response.BatchItemFailures {
+			done = min(done, slices.IndexFunc(records, func(record json.RawMessage) bool { return decodeRecord(record).sequence == failure.ItemIdentifier }))
+		}
+		if err != nil || i.hasCrashed() {
+			done = 0
+		}
+		ended <- max(done, 0)
+	}()
+	return i, ended
+}
+
+// streamRecord is what a consumer must know of a record.
+type streamRecord struct{ sequence, key, sort string }
+
+func decodeRecord(text json.RawMessage) streamRecord {
+	var record struct {
+		DynamoDB struct {
+			SequenceNumber string
+			Keys           struct{ Customer, SK struct{ S string } }
+		} `json:"dynamodb"`
+	}
+	if err := json.Unmarshal(text, &record); err != nil {
+		panic(fmt.Sprintf("%v: %s", err, text))
+	}
+	keys := record.DynamoDB.Keys
+	return streamRecord{record.DynamoDB.SequenceNumber, keys.Customer.S + "/" + keys.SK.S, keys.SK.S}
+}
+
+// eventShard is a part of a table's stream, with its consumer's place in it.
+type eventShard struct {
+	held sync.RWMutex // locked: its records are held back
+
+	mu       sync.Mutex
+	records  []json.RawMessage
+	position int // of the first record that is not done
+	ended    bool
+}
+
+// shardOf returns the shard of a record.
+func shardOf(record json.RawMessage, shards []*eventShard) *eventShard {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(decodeRecord(record).key)) // never fails, says hash.Hash
+	return shards[int(hash.Sum32()%uint32(len(shards)))]
+}
+
+func (s *eventShard) add(record json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.records = append(s.records, record)
+}
+
+// next returns at most a number of records, and where they begin. more is false if none will follow.
+func (s *eventShard) next(limit int) (batch []json.RawMessage, at int, more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	end := min(s.position+limit, len(s.records))
+	return s.records[s.position:end], s.position, !s.ended || end > s.position
+}
+
+// done moves the position, unless the stream was restarted meanwhile.
+func (s *eventShard) done(at, records int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.position == at {
+		s.position += records
+	}
+}
+
+// end says that no records follow.
+func (s *eventShard) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+}
+
+// restart makes the consumer begin with the oldest record again.
+func (s *eventShard) restart() (records int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	records, s.position = s.position, 0
+	return records
+}
+
+// unread returns the records that are not done.
+func (s *eventShard) unread() []json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.records[s.position:]
+}
+
+const largestBatch = 100
+
+// consume invokes the function with a shard's records, until the context ends or all are done. Each time, the batch has another size: so
+// a batch that comes again is cut elsewhere.
+func (r *eventRound) consume(ctx context.Context, s *eventShard, random *mathrand.Rand) {
+	p := r.newProcess(random)
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		batch, at, more := s.next(1 + random.IntN(pickEvent(random, []int{10, largestBatch})))
+		if !more {
+			return
+		}
+		if len(batch) == 0 {
+			<-ticker.C
+			continue
+		}
+		r.pause.RLock()
+		s.held.RLock()
+		done, alive := r.deliver(p, batch, random)
+		s.done(at, done)
+		s.held.RUnlock()
+		r.pause.RUnlock()
+		if !alive {
+			p = r.newProcess(random)
+		}
+		if done < len(batch) {
+			r.tally.add("again", len(batch)-done)
+		}
+	}
+}
+
+// deliver invokes the function with a batch. It returns how many of its records are done, and whether the process can be used again.
+func (r *eventRound) deliver(p process, batch []json.RawMessage, random *mathrand.Rand) (done int, alive bool) {
+	calls := recordingCalls()
+	if r.trouble.Load() != nil {
+		calls = append(calls, parks, parks, parks)
+	}
+	switch lot := random.IntN(100); {
+	case lot < 45:
+		i, ended := p.begin(r.Context(), r.tally.crash(random, calls), batch)
+		done = <-ended
+		return done, !i.hasCrashed()
+	case lot < 55:
+		i, ended := p.begin(r.Context(), recorderFate{nth: 1 + random.IntN(8), stall: true}, batch)
+		select {
+		case done = <-ended:
+			return done, true
+		case <-i.reached:
+			r.tally.add("overlap", 1)
+			r.workOn(i, ended)
+			return 0, false
+		}
+	case lot < 62: // the response is lost
+		_, ended := p.begin(r.Context(), recorderFate{}, batch)
+		<-ended
+		return 0, true
+	default:
+		_, ended := p.begin(r.Context(), recorderFate{}, batch)
+		return <-ended, true
+	}
+}
+
+// workOn keeps an invocation that was taken for dead, and lets the one before go on.
+func (r *eventRound) workOn(i *invocation, ended <-chan int) {
+	r.working.Go(func() { <-ended })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stalled != nil {
+		close(r.stalled.release)
+	}
+	r.stalled = i
+}
+
+// finishWork lets all invocations end that were taken for dead.
+func (r *eventRound) finishWork() {
+	r.mu.Lock()
+	if r.stalled != nil {
+		close(r.stalled.release)
+		r.stalled = nil
+	}
+	r.mu.Unlock()
+	r.working.Wait()
+}
+
+// schedule retries what is parked until the context ends.
+func (r *eventRound) schedule(ctx context.Context, random *mathrand.Rand) {
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		<-ticker.C
+		fate := recorderFate{}
+		if random.IntN(4) > 0 {
+			fate = r.tally.crash(random, retryingCalls())
+		}
+		_, ended := r.newProcess(random).begin(r.Context(), fate, nil)
+		<-ended
+	}
+}

@@ -1,0 +1,401 @@
+package torture_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	mathrand "math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/samtemplate"
+	"shopfront/internal/torture"
+	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
+	"shopfront/pkg/event"
+	"shopfront/pkg/voucher"
+)
+
+// The size of a round.
+const (
+	eventWriters = 32
+	eventWrites  = 5 // of each writer, three times a round
+	mostRounds   = 20
+	enoughParked = 5
+)
+
+// Whatever becomes of the function and of the streams, each redemption, undo and order of the tables is in its customer's feed exactly
+// once.
+func TestEvents(t *testing.T) {
+	tally := &eventTally{counts: make(map[string]int)}
+	for number, end := 1, time.Now().Add(*duration/2); number <= 2 || time.Now().Before(end) || len(tally.uncrashed()) > 0; number++ {
+		if number > mostRounds && time.Now().After(end) {
+			t.Errorf("no crash happened %s", strings.Join(tally.uncrashed(), ", "))
+			break
+		}
+		playEvents(t, tally, number)
+		t.Logf("after round %d: %v", number, tally.counts)
+		if t.Failed() {
+			t.Logf("to repeat: go test ./internal/torture -count=1 -run '^TestEvents$' -seed %d", *seed)
+			break
+		}
+	}
+	row := func(name, count string) torture.Row {
+		return torture.Row{Fault: "events: " + name, Injected: tally.of(count)}
+	}
+	first := row("consumer crashes", "crash")
+	first.Redemptions, first.Refusals, first.Unknown = tally.of(string(event.RedemptionCreated)), tally.of("refusals"), tally.of("unknown")
+	first.Violations = tally.of("violations")
+	torture.Tell(t, *table, []torture.Row{
+		first, row("taken for dead, works on", "overlap"), row("records delivered again", "again"), row("shard held back", "held"),
+		row("stream read from its start", "restarted"), row("consumers paused", "paused"), row("changes parked", "parked"),
+		row("records lost by a restore", "unread"), row("calls disturbed", "disturbed"),
+	})
+}
+
+// eventRound is a set of tables with their writers and consumers.
+type eventRound struct {
+	*testing.T
+
+	number   int
+	tally    *eventTally
+	client   *dynamodb.Client // without faults
+	endpoint string
+	proxy    *faultproxy.Proxy
+	vouchers samtemplate.Table
+	tables   dynamo.Tables
+	events   string
+	shops    []*eventShop
+	actors   int
+
+	pause   sync.RWMutex // locked: no consumer works
+	trouble atomic.Pointer[trouble]
+	working sync.WaitGroup // invocations that were taken for dead
+
+	mu      sync.Mutex
+	stalled *invocation
+}
+
+func (r *eventRound) violate(format string, args ...any) {
+	r.tally.add("violations", 1)
+	r.Errorf("seed %d, round %d: %s", *seed, r.number, fmt.Sprintf(format, args...))
+}
+
+// source returns the random source of one of the round's actors.
+func (r *eventRound) source(actor int) *mathrand.Rand {
+	return mathrand.New(mathrand.NewPCG(*seed<<8+uint64(r.number), uint64(actor)))
+}
+
+func newEventRound(t *testing.T, tally *eventTally, number int) *eventRound {
+	t.Helper()
+	root, err := samtemplate.FindRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := localrun.LoadTemplate(root, localtest.Endpoint(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, err := faultproxy.Start(faultproxy.Settings{
+		Target: localtest.Endpoint(t), Seed: *seed + uint64(number), Delay: 200 * time.Millisecond, Hold: time.Millisecond,
+		Rates: map[faultproxy.Fault]float64{
+			faultproxy.Conflict: 0.02, faultproxy.Halves: 0.01, faultproxy.Throttle: 0.01, faultproxy.ServerError: 0.02, faultproxy.SlowAnswer: 0.01,
+			faultproxy.LateRequest: 0.01, faultproxy.LostRequest: 0.02, faultproxy.LostAnswer: 0.03, faultproxy.CutAnswer: 0.01,
+			faultproxy.Unprocessed: 0.1, faultproxy.ShortPage: 0.1,
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &eventRound{
+		T: t, number: number, tally: tally, client: localtest.Client(t), endpoint: localtest.Endpoint(t), proxy: proxy,
+		tables: dynamo.Tables{Vouchers: localtest.Table(t, "VouchersTable"), Checkouts: localtest.Table(t, "CheckoutsTable")},
+		events: localtest.Table(t, "EventsTable"),
+	}
+	for _, table := range template.Tables {
+		if table.Name == "VouchersTable" {
+			r.vouchers = table
+		}
+	}
+	for _, customer := range []catalog.CustomerID{"emberforge", "minecave", "northwind"} {
+		shop := &eventShop{customer: customer, vouchers: eventVouchers(t)}
+		for _, v := range shop.vouchers {
+			r.create(customer, v)
+		}
+		r.shops = append(r.shops, shop)
+	}
+	return r
+}
+
+// playEvents plays a round. In every other round, the vouchers are restored from a copy with another stream. In the others, a stream is
+// read from its start again.
+func playEvents(t *testing.T, tally *eventTally, number int) {
+	t.Helper()
+	r := newEventRound(t, tally, number)
+	polling, stopPolling := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	var pollers []*poller
+	for i, shop := range r.shops {
+		p := &poller{round: r, customer: shop.customer, feed: event.Feed{Store: r.log(r.client)}}
+		pollers = append(pollers, p)
+		following.Go(func() { p.follow(polling, r.source(100+i)) })
+	}
+	checkouts, vouchers := r.read(r.tables.Checkouts, 1), r.read(r.tables.Vouchers, 2)
+	running := r.start(vouchers, checkouts)
+	var disturbing sync.WaitGroup
+	disturbing.Go(func() { r.disturb(vouchers, r.source(1)) })
+	r.write(0)
+	disturbing.Wait()
+	lost := make(map[string]bool)
+	if number%2 == 1 {
+		running.stop()
+		r.write(1)
+		r.mark(vouchers, checkouts)
+		for _, s := range vouchers.shards {
+			for _, record := range s.unread() {
+				lost[decodeRecord(record).key] = true
+			}
+		}
+		tally.add("unread", len(lost))
+		vouchers.stop()
+		r.restore()
+		vouchers = r.read(r.tables.Vouchers, 2)
+		running = r.start(vouchers, checkouts)
+	} else {
+		r.write(1)
+		tally.add("restarted", vouchers.shards[0].restart())
+	}
+	r.write(2)
+	r.mark(vouchers, checkouts)
+	running.finish(vouchers, checkouts)
+	r.settle()
+	r.rebuild(lost)
+	stopPolling()
+	following.Wait()
+	r.judge(pollers)
+	r.count()
+}
+
+// eventStream is a table's stream, cut into shards by key, as DynamoDB Local does not do it.
+type eventStream struct {
+	shards []*eventShard
+	stop   func() // reading
+
+	mu   sync.Mutex
+	more *sync.Cond
+	seen map[string]bool // by the key of the item
+}
+
+// read begins to read the stream of a table.
+func (r *eventRound) read(table string, shards int) *eventStream {
+	s := &eventStream{seen: make(map[string]bool)}
+	s.more = sync.NewCond(&s.mu)
+	for range shards {
+		s.shards = append(s.shards, &eventShard{})
+	}
+	source := testshop.Stream(r, table, func(record json.RawMessage) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		shardOf(record, s.shards).add(record)
+		s.seen[decodeRecord(record).sort] = true
+		s.more.Broadcast()
+	})
+	ctx, cancel := context.WithCancel(r.Context())
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		for ticker := time.NewTicker(25 * time.Millisecond); ctx.Err() == nil; <-ticker.C {
+			source.Poll(ctx)
+		}
+	})
+	s.stop = func() {
+		cancel()
+		reading.Wait()
+	}
+	return s
+}
+
+// mark writes an item to each table, and waits until the streams were read that far.
+func (r *eventRound) mark(vouchers, checkouts *eventStream) {
+	v, err := voucher.New(voucher.Terms{
+		Written: "END-" + rand.Text(), Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+	}, time.Now())
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.create("emberforge", v)
+	vouchers.await(string(v.Code))
+	w := newEventWriter(r.endpoint, r.tables, r.source(0))
+	request := checkout.Request{Customer: "emberforge", Product: "coins", Variant: "500", At: time.Now()}
+	c, _, err := w.opener.Open(r.Context(), request)
+	if err != nil {
+		r.Fatal(err)
+	}
+	checkouts.await(string(c.ID.Token()))
+}
+
+func (s *eventStream) await(sort string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.seen[sort] {
+		s.more.Wait()
+	}
+}
+
+func (r *eventRound) create(customer catalog.CustomerID, v voucher.Voucher) {
+	r.Helper()
+	if err := backoffice.NewVouchers(r.client, r.tables.Vouchers, mathrand.Int64N).Create(r.Context(), customer, v); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// consumers are the consumers of all shards, and the schedule.
+type consumers struct {
+	shards, schedule         sync.WaitGroup
+	stopShards, stopSchedule context.CancelFunc
+}
+
+func (r *eventRound) start(streams ...*eventStream) *consumers {
+	c := &consumers{}
+	var shards, schedule context.Context
+	shards, c.stopShards = context.WithCancel(r.Context())
+	schedule, c.stopSchedule = context.WithCancel(r.Context())
+	r.actors++
+	for i, s := range streams {
+		for j, shard := range s.shards {
+			c.shards.Go(func() { r.consume(shards, shard, r.source(1000*r.actors+10*i+j)) })
+		}
+	}
+	c.schedule.Go(func() { r.schedule(schedule, r.source(200+r.actors)) })
+	return c
+}
+
+// stop stops the consumers where they are.
+func (c *consumers) stop() {
+	c.stopShards()
+	c.stopSchedule()
+	c.shards.Wait()
+	c.schedule.Wait()
+}
+
+// finish lets the consumers read the streams to their ends.
+func (c *consumers) finish(streams ...*eventStream) {
+	for _, s := range streams {
+		s.stop()
+		for _, shard := range s.shards {
+			shard.end()
+		}
+	}
+	c.shards.Wait()
+	c.stop()
+}
+
+// write lets all writers write at the same time.
+func (r *eventRound) write(stage int) {
+	var writing sync.WaitGroup
+	for i := range eventWriters {
+		writing.Go(func() {
+			endpoint := r.endpoint
+			if i%4 == 0 {
+				endpoint = r.proxy.URL()
+			}
+			newEventWriter(endpoint, r.tables, r.source(10000+eventWriters*stage+i)).write(r.T, r.shops, eventWrites)
+		})
+	}
+	writing.Wait()
+}
+
+// disturb gives a customer's log trouble until something is parked, holds a shard back, and pauses all consumers.
+func (r *eventRound) disturb(vouchers *eventStream, random *mathrand.Rand) {
+	ticker := time.NewTicker(feedPause)
+	defer ticker.Stop()
+	const patience = 10 * time.Second // it takes 5 to give up a log that does not respond
+	shop := pickEvent(random, r.shops)
+	r.trouble.Store(&trouble{customer: shop.customer, stalls: r.number%3 == 0})
+	parking := dynamo.NewEventParking(r.client, r.events, nil)
+	for began := time.Now(); time.Since(began) < patience; <-ticker.C {
+		parked, err := parking.Parked(r.Context())
+		if err != nil {
+			r.violate("parked: %v", err)
+		}
+		if len(parked) >= enoughParked && r.tally.of(crashed(parks, "before")) > 0 && r.tally.of(crashed(parks, "after")) > 0 {
+			r.tally.add("parked", len(parked))
+			break
+		}
+	}
+	r.trouble.Store(nil)
+
+	shard := pickEvent(random, vouchers.shards)
+	shard.held.Lock()
+	for range 10 {
+		<-ticker.C
+	}
+	r.tally.add("held", len(shard.unread()))
+	shard.held.Unlock()
+
+	r.pause.Lock()
+	for range 3 { // longer than a poller waits
+		<-ticker.C
+	}
+	r.tally.add("paused", 1)
+	r.pause.Unlock()
+}
+
+// restore copies the vouchers into a new table, as a restore does, and then enables the stream of the new table.
+func (r *eventRound) restore() {
+	items := r.scan(r.tables.Vouchers)
+	r.tables.Vouchers = "VouchersTable-restored-" + rand.Text()
+	restored := r.vouchers
+	restored.Stream = ""
+	if err := restored.Create(r.Context(), r.client, r.tables.Vouchers); err != nil {
+		r.Fatal(err)
+	}
+	for _, it := range items {
+		if _, err := r.client.PutItem(r.Context(), &dynamodb.PutItemInput{TableName: aws.String(r.tables.Vouchers), Item: it}); err != nil {
+			r.Fatal(err)
+		}
+	}
+	if err := r.vouchers.Create(r.Context(), r.client, r.tables.Vouchers); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// settle ends the faults and what is still at work, and retries what is parked.
+func (r *eventRound) settle() {
+	r.finishWork()
+	r.proxy.SetRates(nil)
+	r.proxy.Settle()
+	_, ended := r.newProcess(r.source(2)).begin(r.Context(), recorderFate{}, nil)
+	<-ended
+}
+
+// count adds the round to the table.
+func (r *eventRound) count() {
+	for _, facts := range r.inTables().facts {
+		for _, fact := range facts {
+			r.tally.add(string(fact.Type), 1)
+		}
+	}
+	for _, shop := range r.shops {
+		r.tally.add("refusals", shop.outcomes.refused)
+		r.tally.add("unknown", shop.outcomes.unknown)
+	}
+	for _, times := range r.proxy.Injected() {
+		r.tally.add("disturbed", times)
+	}
+	if err := r.proxy.Close(); err != nil {
+		r.Error(err)
+	}
+}

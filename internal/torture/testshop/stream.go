@@ -1,0 +1,39 @@
+package testshop
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/local/eventsource"
+)
+
+// Stream returns a source that reads the stream of a table from its oldest record on. It passes on each record as Lambda delivers it.
+// Each call of Poll reads on.
+func Stream(tb testing.TB, table string, pass func(record json.RawMessage)) *eventsource.Source {
+	tb.Helper()
+	positions, err := eventsource.OpenPositions(filepath.Join(tb.TempDir(), "streams.json"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	const largest = 1000 // records that GetRecords returns
+	return eventsource.New(eventsource.Config{
+		Mapping:  eventsource.Mapping{Table: table, BatchSize: largest, MaximumRetryAttempts: -1, MaximumRecordAge: -1},
+		Endpoint: localtest.Endpoint(tb), Functions: reader(pass), Positions: positions, Now: time.Now, Report: func(err error) { tb.Error(err) },
+	})
+}
+
+// reader is a function that a stream invokes.
+type reader func(record json.RawMessage)
+
+func (r reader) Invoke(_ context.Context, _ string, event []byte) ([]byte, error) {
+	var batch struct{ Records []json.RawMessage }
+	err := json.Unmarshal(event, &batch)
+	for _, record := range batch.Records {
+		r(record)
+	}
+	return nil, err
+}
