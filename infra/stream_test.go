@@ -50,6 +50,16 @@ func TestEvents_OnOffAndWithABus(t *testing.T) {
 	}
 }
 
+// shopctl takes a deployment without the output EventsTable for one without events, and needs the others if there are events.
+func TestOutputs_OfEvents_ExistOnlyWithEvents(t *testing.T) {
+	outputs := source(t, "template.yaml")["Outputs"]
+	for _, name := range []string{"EventsTable", "EventRetentionDays", "VouchersStream", "CheckoutsStream"} {
+		if got := text(outputs, name, "Condition"); got != "HasEvents" {
+			t.Errorf("the output %s exists if %q, want HasEvents", name, got)
+		}
+	}
+}
+
 // mapping returns the properties of an event source mapping that must be the same for all streams.
 func mapping(stream string) map[string]any {
 	return map[string]any{
