@@ -78,14 +78,14 @@ func areaRequest(c *call) (request pageRequest, err error) {
 			return pageRequest{}, err
 		}
 	}
-	request.limit, err = pageLimit(query, defaultLimit, maxLimit)
+	request.limit, err = pageLimit(query, maxLimit)
 	return request, err
 }
 
 // pageLimit returns the limit that a list's query asks for, or the default.
-func pageLimit(query url.Values, standard, most int) (int, error) {
+func pageLimit(query url.Values, most int) (int, error) {
 	if !query.Has("limit") {
-		return standard, nil
+		return defaultLimit, nil
 	}
 	text := query.Get("limit")
 	limit, err := strconv.Atoi(text)

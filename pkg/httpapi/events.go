@@ -56,7 +56,7 @@ func eventsRequest(c *call) (query url.Values, cursor event.Cursor, limit int, e
 	if query, err = parseQuery(c.Request, "after", "limit", "feed"); err != nil {
 		return nil, cursor, 0, err
 	}
-	if limit, err = pageLimit(query, event.MaxPerPage, event.MaxPerPage); err != nil {
+	if limit, err = pageLimit(query, event.MaxPerPage); err != nil {
 		return nil, cursor, 0, err
 	}
 	if query.Has("after") {

@@ -144,7 +144,7 @@ func TestListEvents_NextAndPollAfterSeconds_SayHowToGoOn(t *testing.T) {
 			if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != http.StatusOK {
 				t.Fatalf("%d %s", a.status, a.body)
 			}
-			if page.Events == nil || len(page.Events) != len(test.page.Events) || page.Feed != string(test.page.Feed) {
+			if page.Events == nil || len(page.Events) != len(test.page.Events) || page.Feed != test.page.Feed {
 				t.Errorf("the page has feed %q and the events %v", page.Feed, page.Events)
 			}
 			if page.Next != eventsPath+"?"+test.next || page.PollAfterSeconds != test.poll {

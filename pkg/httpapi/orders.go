@@ -135,7 +135,7 @@ func listRequest(c *call) (query url.Values, filter checkout.OrderFilter, err er
 	if query, err = parseQuery(c.Request, "status", "nick", "from", "to", "limit", "cursor"); err != nil {
 		return nil, checkout.OrderFilter{}, err
 	}
-	if filter.Limit, err = pageLimit(query, defaultLimit, maxLimit); err != nil {
+	if filter.Limit, err = pageLimit(query, maxLimit); err != nil {
 		return nil, checkout.OrderFilter{}, err
 	}
 	if query.Has("status") {

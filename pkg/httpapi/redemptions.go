@@ -133,7 +133,7 @@ func redemptionsRequest(c *call) (query url.Values, code voucher.Code, filter vo
 	if code, err = voucher.ParseCode(query.Get("code")); err != nil {
 		return fail(problemInvalid.because("The code must have 1 to %d letters and digits. Spaces and dashes are ignored; other characters are not allowed.", voucher.MaxCodeLength).of("code"))
 	}
-	if filter.Limit, err = pageLimit(query, defaultLimit, maxLimit); err != nil {
+	if filter.Limit, err = pageLimit(query, maxLimit); err != nil {
 		return fail(err)
 	}
 	if filter.Nick, err = wantedNick(query); err != nil {
