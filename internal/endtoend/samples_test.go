@@ -2,6 +2,7 @@ package endtoend_test
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 
@@ -43,7 +45,7 @@ func languages() map[string][]string {
 // fileOf names a sample's file. Java begins it with a capital, as it does the class.
 func fileOf(name, extension string) string {
 	if extension == ".java" {
-		name = map[string]string{"redeem": "Redeem", "checkout": "CheckOut", "order": "Order", "undo": "Undo"}[name]
+		name = map[string]string{"redeem": "Redeem", "checkout": "CheckOut", "order": "Order", "undo": "Undo", "events": "Events"}[name]
 	}
 	return name + extension
 }
@@ -125,6 +127,65 @@ func runSale(t *testing.T, sample func(name string) (file, text string), command
 	s.wantRedemptions(t, 0, 2)
 	id = strings.Repeat("A", len(id))
 	want(run("undo"), "refused: ")
+}
+
+// The sample programs print each event once, although responses get lost and the program is started again. They end when the service refuses
+// the key.
+func TestSamples_OfEvents_MissNone(t *testing.T) {
+	page := send(t, baseURL(t), request{target: "/docs"}).body
+	for extension, command := range languages() {
+		t.Run(extension, func(t *testing.T) {
+			t.Parallel()
+			wantRuntime(t, command[0])
+			file := fileOf("events", extension)
+			runFollowers(t, command, file, sampleOf(t, page, file))
+		})
+	}
+}
+
+func runFollowers(t *testing.T, command []string, file, text string) {
+	t.Helper()
+	s := newTill(t)
+	s.create(t, "WELCOME-COINS", limits(voucher.NoLimit, voucher.NoLimit))
+	gateway := &failingGateway{to: baseURL(t)}
+	text = strings.ReplaceAll(text, "events-", filepath.Join(t.TempDir(), "events-")) // where the program stores how far it got
+	path := writeSample(t, file, gateway.serve(t), s.id, text)
+	secret := "SHOP_KEY=" + strings.TrimPrefix(s.authorization, "Authorization: Bearer ")
+	refuses := answersWith(401, `{"type":"urn:problem:shopfront:unauthorized","title":"Unauthorized","status":401}`)
+	for start, failures := range [][]failure{
+		{answersWith(503, `{"message":"Service Unavailable"}`), losesResponse, answersWith(429, `{"message":"Too Many Requests"}`), forwardsWithoutPause},
+		{losesRequest, forwardsWithoutPause},
+	} {
+		var made []string
+		for range 3 {
+			made = append(made, decode[redemption](t, s.redeem(t, body("WELCOME-COINS", "Alder"))).ID)
+		}
+		s.waitForEvents(t, 3*(start+1))
+		gateway.fail(append(failures, refuses))
+		out := runSample(t, command, path, secret)
+		for _, id := range made {
+			if strings.Count(out, id) != 1 {
+				t.Errorf("start %d: redemption %s is not printed once: %s", start+1, id, out)
+			}
+		}
+		if strings.Count(out, "redemption.created") != len(made) || !strings.Contains(strings.ToLower(out), "unauthorized") || len(gateway.keys()) != len(failures)+1 {
+			t.Errorf("start %d: %d requests, want %d: %s", start+1, len(gateway.keys()), len(failures)+1, out)
+		}
+	}
+}
+
+// waitForEvents waits until the shop's feed has n events.
+func (s till) waitForEvents(t *testing.T, n int) {
+	t.Helper()
+	for until := time.Now().Add(patience); ; {
+		feed := s.send(t, http.MethodGet, "/events", "")
+		if got := strings.Count(feed.body, `"sequence":`); got == n {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("the feed has not %d events: %s", n, feed.body)
+		}
+	}
 }
 
 // runOutages runs a sample program four times: with failures before a redemption, with a used-up voucher, with failures only, and
@@ -228,6 +289,16 @@ func answersWith(status int, body string) failure {
 }
 
 func forwards(w http.ResponseWriter, r *http.Request, forward http.Handler) { forward.ServeHTTP(w, r) }
+
+// forwardsWithoutPause forwards a request for events. The next request may follow at once.
+func forwardsWithoutPause(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+	whole := httptest.NewRecorder()
+	forward.ServeHTTP(whole, r)
+	maps.Copy(w.Header(), whole.Header())
+	w.Header().Del("Content-Length")
+	w.WriteHeader(whole.Code)
+	_, _ = w.Write(regexp.MustCompile(`"pollAfterSeconds":\d+`).ReplaceAll(whole.Body.Bytes(), []byte(`"pollAfterSeconds":0`)))
+}
 
 func losesRequest(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
 

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Follows the shop's events and applies each of them.
+# Run it on the shop's server. SHOP_KEY is its secret key.
+deployment=https://YOUR-DEPLOYMENT
+pause=10
+file=events-next # your database
+
+# Applies events. Store the next path in the same transaction, and
+# ignore an event whose id was applied before.
+apply() {
+  printf 'events: %s\n' "$1"
+  echo "$2" >"$file.new" && mv "$file.new" "$file"
+}
+
+# Prints what the pattern's group matches in the response.
+part() {
+  printf '%s\n' "$response" | sed "s/.*$1.*/\1/"
+}
+
+next=/shop/YOUR-SHOP/events
+[ ! -f "$file" ] || next=$(cat "$file")
+while :; do
+  response=$(echo "Authorization: Bearer $SHOP_KEY" |
+    curl --silent --max-time 10 -H @- "$deployment$next")
+  seconds=$pause
+  case $response in
+  *'"pollAfterSeconds":'*) # 200. Use jq if you have it.
+    events=$(part '"events":\[\(.*\)\],"next":')
+    next=$(part '"next":"\([^"]*\)"')
+    seconds=$(part '"pollAfterSeconds":\([0-9]*\)')
+    [ -z "$events" ] || apply "$events" "$next" ;;
+  *'"status":429'*) ;; # ask again
+  *'"status":4'*)
+    printf 'refused: %s\n' "$response"
+    exit 1 ;;
+  esac # 500, 503, no response: ask again
+  sleep "$seconds"
+done
