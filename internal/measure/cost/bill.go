@@ -25,7 +25,9 @@ const (
 	// checkoutDays is how long a checkout without an order is stored: it expires after half an hour, is due for deletion 8 days later, and
 	// DynamoDB may take a few more days.
 	checkoutDays = 11
-	monthDays    = 30
+	// eventDays is how long an event is stored, which is longer than it is promised.
+	eventDays = 100
+	monthDays = 30
 	// keyRequestsPerHour is how often DynamoDB asks KMS for a table's key over one connection: at most every five minutes
 	// (https://aws.amazon.com/blogs/database/understanding-amazon-dynamodb-encryption-by-using-aws-key-management-service-and-analysis-of-api-calls-with-amazon-athena/).
 	keyRequestsPerHour = 12
@@ -84,7 +86,12 @@ func (l Line) usage(cold *big.Rat) pricing.Usage {
 		return difference.Add(difference, big.NewRat(warm, 1))
 	}
 	u := make(pricing.Usage)
-	u.AddWhole(pricing.APIRequests, max(1, int64(l.BodyBytes+meteredBytes-1)/meteredBytes))
+	if l.AnswerBytes > 0 {
+		u.AddWhole(pricing.APIRequests, max(1, int64(l.BodyBytes+meteredBytes-1)/meteredBytes))
+	}
+	if l.Function == publishEvents {
+		u.AddWhole(pricing.BusEvents, 1)
+	}
 	u.AddWhole(pricing.LambdaRequests, 1)
 	u.Add(pricing.LambdaMBMillis, new(big.Rat).Mul(big.NewRat(int64(l.memoryMB), 1), average(l.BilledWarm.Milliseconds(), l.BilledCold.Milliseconds())))
 	u.Add(pricing.LogBytes, average(int64(l.WarmLogBytes), int64(l.ColdLogBytes)))
@@ -144,7 +151,7 @@ func readShops() (shops []ShopMonth, err error) {
 func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) pricing.Usage {
 	u, metrics := make(pricing.Usage), make(map[string]bool)
 	var sent []Line
-	stays, checkedOut := s.Codes*int64(code.grown(fixture.VouchersTable)), int64(0)
+	stays, checkedOut, events := s.Codes*int64(code.grown(fixture.VouchersTable)), int64(0), int64(0)
 	for _, line := range lines {
 		count := s.Requests[line.Operation]
 		if count == 0 {
@@ -153,6 +160,7 @@ func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) prici
 		sent = append(sent, line)
 		u.AddTimes(line.usage(big.NewRat(1, s.RequestsPerStart)), big.NewRat(count, 1))
 		stays += count * int64(line.grown(fixture.VouchersTable))
+		events += count * int64(line.grown(fixture.EventsTable))
 		switch grown, orders := int64(line.grown(fixture.CheckoutsTable)), s.Requests[placeOrder]; {
 		case line.Operation == checkOutKey: // an order keeps its checkout
 			checkedOut += (count - orders) * grown
@@ -176,6 +184,7 @@ func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) prici
 	stored.Add(stored, big.NewRat(checkedOut*checkoutDays, monthDays))
 	u.Add(pricing.TableByteMonths, stored)
 	u.Add(pricing.BackupByteMonths, stored)
+	u.Add(pricing.TableByteMonths, big.NewRat(events*eventDays, monthDays))
 	u.AddWhole(pricing.MetricHours, int64(len(metrics))*s.Hours)
 	u.AddWhole(pricing.KeyRequests, tables(sent)*s.Instances*s.Hours*keyRequestsPerHour)
 	if s.Watched {

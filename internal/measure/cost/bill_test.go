@@ -93,6 +93,39 @@ func TestLine_LargeResponse_CountsAsSeveralGatewayRequests(t *testing.T) {
 	}
 }
 
+func TestLine_BatchOfAStream_NeedsNoGateway(t *testing.T) {
+	line := checkoutLine()
+	line.BodyBytes, line.AnswerBytes = 0, 0
+	used := line.usage(new(big.Rat))
+	if used[pricing.APIRequests] != nil || used[pricing.TransferBytes].Sign() != 0 || used[pricing.BusEvents] != nil {
+		t.Errorf("a batch is billed as %v", used)
+	}
+	if line.Function = publishEvents; line.usage(new(big.Rat))[pricing.BusEvents].Cmp(big.NewRat(1, 1)) != 0 {
+		t.Errorf("an event on the bus is billed as %v", line.usage(new(big.Rat)))
+	}
+}
+
+func TestReport_PricesSingleEventsOfABatchAndPolls(t *testing.T) {
+	of := func(operation string) Request {
+		return Request{Operation: operation, Calls: []metering.Call{{Units: metering.Units{Write: 100}}}}
+	}
+	report, err := newReport(256, []Request{of(recordEvent), of(recordTen), of(recordHundred), of(pollFeed)}, Request{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"62.5000", "6.2500", "0.6250"} { // 0.625 USD for a million write units
+		if got := report.Millions[i].Bill.Columns["DynamoDB"].FloatString(4); got != want {
+			t.Errorf("%s: %s USD, want %s", report.Millions[i].Operation, got, want)
+		}
+	}
+	million := report.Millions[3].Bill.Total
+	for i, polls := range []int64{525_600, 175_200, 43_800} { // of 730 hours
+		if got := report.Polls[i]; got.Cost.Cmp(million.Of(polls, 1_000_000).Rat) != 0 || got.Seconds*polls != 730*3600 {
+			t.Errorf("%+v; want %d polls", got, polls)
+		}
+	}
+}
+
 func TestShop_Month_AddsUp(t *testing.T) {
 	line := checkoutLine()
 	code := Request{Calls: []metering.Call{{Units: metering.Units{Write: 1}, Tables: []string{fixture.VouchersTable}, Grown: 400}}}
@@ -119,6 +152,15 @@ func TestShop_Month_AddsUp(t *testing.T) {
 	want.AddWhole(pricing.DashboardMonths, 1)
 	want.AddWhole(pricing.KeyMonths, 1)
 	wantUsage(t, shop.monthly([]Line{line, order}, code, 24), want)
+
+	events := line
+	events.Operation, events.Function, events.Metrics = recordEvent, recordEvents, nil
+	events.Calls = []metering.Call{{Operation: "PutItem", Tables: []string{fixture.EventsTable}, Grown: 300}}
+	recording := ShopMonth{Requests: map[string]int64{recordEvent: 3}, RequestsPerStart: 10, Months: 12}
+	if got := recording.monthly([]Line{events}, code, 24); got[pricing.TableByteMonths].Cmp(big.NewRat(3*300*100, 30)) != 0 ||
+		got[pricing.BackupByteMonths].Sign() != 0 {
+		t.Errorf("three events of 300 bytes take %v byte-months, %v of backups", got[pricing.TableByteMonths], got[pricing.BackupByteMonths])
+	}
 
 	shop.Watched, shop.Requests, shop.Preflights, shop.Codes = false, nil, 0, 0
 	wantUsage(t, shop.monthly([]Line{line}, code, 24), nil)

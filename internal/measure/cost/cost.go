@@ -53,6 +53,7 @@ type Report struct {
 	Millions []Million `json:"millions"`
 	Code     Request   `json:"code"` // the creation of a single-use code
 	Months   []Month   `json:"months"`
+	Polls    []Polling `json:"polls"`
 	// Calls is how many calls the store handled while functions were timed, and Late how many of them took longer than 5 ms.
 	Calls int64 `json:"calls"`
 	Late  int64 `json:"late"`
@@ -90,6 +91,11 @@ func Run(ctx context.Context, setup fixture.Setup, count int) (report *Report, e
 		}
 		requests = append(requests, request)
 	}
+	published, err := l.publish(ctx, requests)
+	if err != nil {
+		return nil, err
+	}
+	requests = append(requests, published)
 	code, err := l.createCode(ctx)
 	if err != nil {
 		return nil, err
@@ -146,12 +152,15 @@ func newReport(memoryMB int, requests []Request, code Request, alarms int64) (*R
 		line := newLine(r, memoryMB)
 		lines = append(lines, line)
 		usage := make(pricing.Usage)
-		usage.AddTimes(line.usage(big.NewRat(1, requestsPerStart)), big.NewRat(1_000_000, 1))
+		usage.AddTimes(line.usage(big.NewRat(1, requestsPerStart)), big.NewRat(1_000_000, eventsIn(r.Operation)))
 		million := Million{Line: line, Units: r.units(), Bill: prices.Cost(usage)}
 		if most, has := targets()[r.Operation]; has {
 			million.Target = &most
 		}
 		report.Millions = append(report.Millions, million)
+		if r.Operation == pollFeed {
+			report.Polls = pollings(million.Bill)
+		}
 	}
 	for _, shop := range shops {
 		report.Months = append(report.Months, Month{shop, prices.Cost(shop.monthly(lines, code, alarms))})
@@ -174,7 +183,10 @@ func (r *Report) Print(w io.Writer) error {
 		millions = append(millions, append([]string{m.Operation, m.Bill.Total.FloatString(2), target}, r.cells(m.Bill, 3)...))
 		requests = append(requests, m.cells())
 	}
-	var shops, published strings.Builder
+	var shops, published, polls strings.Builder
+	for _, p := range r.Polls {
+		fmt.Fprintf(&polls, "Polling the events every %d seconds costs %s USD a month.\n", p.Seconds, p.Cost.FloatString(2))
+	}
 	for _, m := range r.Months {
 		months = append(months, append([]string{m.Name, m.Bill.Total.FloatString(2)}, r.cells(m.Bill, 2)...))
 		fmt.Fprintf(&shops, "- %s: %s\n", m.Name, m.Description)
@@ -184,19 +196,19 @@ func (r *Report) Print(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, `Prices of AWS in %s on %s, in USD, without the free tier. Functions have %d MB on arm64; one request in %d meets a cold start.
 
-A million requests, in USD. ! marks a total above its target.
+A million requests, or events, in USD. ! marks a total above its target.
 %s
 One request: calls of DynamoDB, and the units that they read and write; bytes of the function's log line, of all its logs, and of the
 response; milliseconds of a warm request, of a start and of the first request after it, each with its processor time on this machine;
 and the milliseconds that Lambda bills for them.
 %sWhile functions were timed, the store delayed each of %d calls by %v; %d of them took longer.
 Creating a single-use code writes %v unit and stores %d bytes.
-
+%s
 A month, in USD. What is assumed of each shop (internal/measure/cost/shops.yaml has the figures):
 %s%s
 The prices, and the pages where AWS publishes them:
 %s`, r.Region, r.Priced, r.MemoryMB, requestsPerStart, table.Align(1, millions), table.Align(1, requests), r.Calls, storeDelay, r.Late,
-		r.Code.units().Write, r.Code.grown(fixture.VouchersTable), &shops, table.Align(1, months), &published)
+		r.Code.units().Write, r.Code.grown(fixture.VouchersTable), &polls, &shops, table.Align(1, months), &published)
 	return err
 }
 

@@ -44,7 +44,7 @@ type Request struct {
 
 	Calls []metering.Call `json:"calls"`
 	// LogBytes is the size of the function's own log lines, BodyBytes the size of the response's body, and AnswerBytes the size of
-	// the response with its headers.
+	// the response with its headers. The latter is 0 if the request did not come from the gateway.
 	LogBytes    int `json:"logBytes"`
 	BodyBytes   int `json:"bodyBytes"`
 	AnswerBytes int `json:"answerBytes"`
@@ -187,6 +187,9 @@ func (l *lab) meterRequests(ctx context.Context, o operation, requests int) (req
 		if err != nil {
 			return Request{}, nil, err
 		}
+		if i == 0 && o.name == pollFeed { // polls are so far apart that each reads the shop's settings and its key
+			return another, events[metered:], nil
+		}
 		if i > 1 && (another.units() != request.units() || len(another.Calls) != len(request.Calls) || !reflect.DeepEqual(another.Metrics, request.Metrics)) {
 			return Request{}, nil, fmt.Errorf("one request uses %+v, the next one %+v", request, another)
 		}
@@ -226,7 +229,10 @@ func (o operation) read(text, log []byte, calls []metering.Call) (Request, error
 		return Request{}, err
 	}
 	r := Request{
-		Operation: o.name, Function: o.function, Calls: calls, LogBytes: len(log), BodyBytes: len(answer.Body), AnswerBytes: size(answer),
+		Operation: o.name, Function: o.function, Calls: calls, LogBytes: len(log), BodyBytes: len(answer.Body),
+	}
+	if o.status != 0 {
+		r.AnswerBytes = size(answer)
 	}
 	for line := range strings.Lines(string(log)) {
 		metrics, err := metricsOf([]byte(line))

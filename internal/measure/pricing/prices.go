@@ -35,13 +35,14 @@ const (
 	KeyMonths         UsageType = "kms-key-months"
 	KeyRequests       UsageType = "kms-requests"
 	TransferBytes     UsageType = "data-transfer-out-bytes"
+	BusEvents         UsageType = "eventbridge-custom-events"
 )
 
 // UsageTypes lists all usage types, in the order of a bill.
 func UsageTypes() []UsageType {
 	return []UsageType{
 		WriteRequestUnits, ReadRequestUnits, TableByteMonths, BackupByteMonths, APIRequests, LambdaRequests, LambdaMBMillis, LogBytes,
-		LogByteMonths, MetricHours, AlarmMonths, DashboardMonths, KeyMonths, KeyRequests, TransferBytes,
+		LogByteMonths, MetricHours, AlarmMonths, DashboardMonths, KeyMonths, KeyRequests, TransferBytes, BusEvents,
 	}
 }
 
@@ -119,6 +120,9 @@ type USD struct{ *big.Rat }
 
 // MarshalText rounds the amount.
 func (u USD) MarshalText() ([]byte, error) { return []byte(u.FloatString(4)), nil }
+
+// Of returns a fraction of the amount.
+func (u USD) Of(times, per int64) USD { return USD{new(big.Rat).Mul(u.Rat, big.NewRat(times, per))} }
 
 // Bill is an amount by column, and in total.
 type Bill struct {

@@ -1,0 +1,131 @@
+package cost
+
+import (
+	"context"
+	"crypto/rand"
+	"math"
+	mathrand "math/rand/v2"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/internal/measure/fixture"
+	"shopfront/internal/measure/pricing"
+	"shopfront/pkg/dynamo"
+)
+
+// The operations of events. A poll finds nothing new.
+const (
+	recordEvent    = "event, recorded alone"
+	recordTen      = "event, recorded with 9 others"
+	recordHundred  = "event, recorded with 99 others"
+	recordAgain    = "event, recorded again"
+	deliverHundred = "event, delivered with 99 others"
+	pollFeed       = "events, a poll"
+	lookForParked  = "events, the schedule"
+	publishEvent   = "event, sent to the bus"
+)
+
+// eventsIn returns how many events a request of an operation handles. The price of such an operation is that of an event.
+func eventsIn(operation string) int64 {
+	switch operation {
+	case recordTen:
+		return 10
+	case recordHundred, deliverHundred:
+		return 100
+	default:
+		return 1
+	}
+}
+
+// recorded is the response to a batch. The status of such an operation is 0: no gateway sends its requests.
+const recorded = `{"batchItemFailures":[]}`
+
+func eventOperations() []operation {
+	return []operation{
+		{recordEvent, recordEvents, records(1), 0, recorded},
+		{recordTen, recordEvents, records(10), 0, recorded},
+		{recordHundred, recordEvents, records(100), 0, recorded},
+		{recordAgain, recordEvents, recordsAgain, 0, recorded},
+		{lookForParked, recordEvents, scheduled, 0, recorded},
+		{deliverHundred, listEvents, feedAfter(0), 200, "redemption.created"},
+		{pollFeed, listEvents, feedAfter(math.MaxInt64), 200, `"events":[]`},
+	}
+}
+
+// records delivers new redemptions of a shop that has no events yet.
+func records(count int) preparation {
+	return func(_ context.Context, s *scene) (requests, error) {
+		shop := newShop()
+		return func() ([]byte, error) { return s.events[recordEvents].Redemptions(shop, count) }, nil
+	}
+}
+
+// newShop returns the ID of a customer.
+func newShop() string { return rand.Text()[:len(fixture.Customer)] }
+
+// recordsAgain delivers a redemption that was recorded before.
+func recordsAgain(_ context.Context, s *scene) (requests, error) {
+	request, err := s.events[recordEvents].Redemptions(newShop(), 1)
+	err = s.ask(request, err)
+	return func() ([]byte, error) { return request, nil }, err
+}
+
+func scheduled(context.Context, *scene) (requests, error) {
+	return func() ([]byte, error) { return []byte(`{}`), nil }, nil
+}
+
+// feedAfter requests the events after a sequence number, or after the last one if there are fewer.
+func feedAfter(after int64) preparation {
+	return func(ctx context.Context, s *scene) (requests, error) {
+		if err := fixture.AppendEvents(ctx, s.client, 210); err != nil {
+			return nil, err
+		}
+		w, err := feed(s.client).Window(ctx, fixture.Customer, math.MaxInt64, 1)
+		if err != nil {
+			return nil, err
+		}
+		query := url.Values{"after": {strconv.FormatInt(min(after, w.Last), 10)}, "feed": {w.Feed}}
+		request, err := s.events[listEvents].With("rawQueryString", query.Encode()).WithServerKey()
+		return request.Encode, err
+	}
+}
+
+func feed(client *dynamodb.Client) *dynamo.EventLog {
+	return dynamo.NewEventLog(client, fixture.EventsTable, fixture.Retention, time.Now, mathrand.Int64N, rand.Reader)
+}
+
+// publish meters the read of an event that is sent to the bus. No bus was measured: the time and the logs are those of recording an event,
+// which makes three calls instead of two.
+func (l *lab) publish(ctx context.Context, measured []Request) (Request, error) {
+	w, err := feed(l.client).Window(ctx, fixture.Customer, 0, 1)
+	if err != nil {
+		return Request{}, err
+	}
+	l.meter.Take()
+	_, err = dynamo.NewEventPages(fixture.Client(l.meterURL), fixture.EventsTable, time.Now, mathrand.Int64N).
+		Events(ctx, []dynamo.EventAddition{{Customer: fixture.Customer, ID: w.Events[0].ID, Sequence: w.Events[0].Sequence}})
+	r := measured[slices.IndexFunc(measured, func(r Request) bool { return r.Operation == recordEvent })]
+	r.Operation, r.Function, r.Calls, r.Metrics = publishEvent, publishEvents, l.meter.Take(), nil
+	return r, err
+}
+
+// monthSeconds are the seconds of a month of 730 hours.
+const monthSeconds = 730 * 3600
+
+// Polling is what a shop's server that polls its feed costs in a month, without new events.
+type Polling struct {
+	Seconds int64       `json:"seconds"` // between polls
+	Cost    pricing.USD `json:"cost"`
+}
+
+// pollings computes them from the price of a million polls.
+func pollings(million pricing.Bill) (all []Polling) {
+	for _, seconds := range []int64{5, 15, 60} {
+		all = append(all, Polling{seconds, million.Total.Of(monthSeconds/seconds, 1_000_000)})
+	}
+	return all
+}
