@@ -3,6 +3,7 @@ package torture_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	mathrand "math/rand/v2"
 	"slices"
@@ -13,10 +14,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/event"
 	"shopfront/pkg/httpapi"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/reconciliation"
 	"shopfront/pkg/voucher"
 )
 
@@ -138,27 +142,53 @@ func (s stored) missing(customer catalog.CustomerID, named map[event.ID]int) (mi
 	return missing
 }
 
-// rebuild appends what the tables show and the feeds lack. Only records that no consumer has read may be the cause.
+// rebuild rebuilds the feeds as the operator does. Nothing may be missing but what records show that no consumer has read.
 func (r *eventRound) rebuild(unread map[string]bool) {
 	s := r.inTables()
 	for _, shop := range r.shops {
-		var events []event.Event
 		for _, facts := range s.missing(shop.customer, r.named(shop.customer)) {
-			for _, fact := range facts {
-				if of := s.of[fact.ID()]; !unread[of] {
-					r.violate("before the rebuild: %s of %s, from %s, is missing, although its record was read", fact.Type, shop.customer, of)
-				}
-				events = append(events, event.Event{ID: fact.ID(), Type: fact.Type, Customer: shop.customer, At: fact.At, Data: r.data(fact)})
+			if of := s.of[facts[0].ID()]; !unread[of] {
+				r.violate("before the rebuild: a %s from %s is missing, although its record was read", facts[len(facts)-1].Type, of)
 			}
 		}
-		for part := range slices.Chunk(events, largestBatch) {
-			added, err := r.log(r.client).Append(r.Context(), shop.customer, part)
-			if err != nil {
-				r.violate("rebuild: %v", err)
+		if len(unread) > 0 {
+			rebuilt, err := r.deployedEvents().Rebuild(r.Context(), r.deployedShop(shop.customer), operator.Rebuilding{Progress: func(int) {}})
+			if err != nil || rebuilt.Unread > 0 {
+				r.violate("rebuild: %d unread, %v", rebuilt.Unread, err)
 			}
-			r.tally.add("rebuilt", added)
+			r.tally.add("rebuilt", rebuilt.Added)
 		}
 	}
+}
+
+// verify verifies a shop as the operator does, so late that each event must have been recorded.
+func (r *eventRound) verify(customer catalog.CustomerID) {
+	late := func() time.Time { return time.Now().Add(reconciliation.RecordingTime + time.Second) }
+	report, err := r.deployedShop(customer).Verify(r.Context(), operator.Verification{Now: late, Settle: time.Millisecond})
+	if err != nil || len(report.Findings) > 0 {
+		r.violate("verify %s: %+v, %v", customer, report.Findings, err)
+	}
+}
+
+func (r *eventRound) deployed() *operator.Deployment {
+	tables := operator.Tables{Catalogue: r.catalogue, Vouchers: r.tables.Vouchers, Checkouts: r.tables.Checkouts, Events: r.events}
+	return operator.Local(operator.Deployment{Region: localtest.Region, Tables: tables}, r.endpoint, mathrand.Int64N)
+}
+
+func (r *eventRound) deployedShop(customer catalog.CustomerID) *operator.Shop {
+	shop, err := r.deployed().Shop(r.Context(), customer)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return shop
+}
+
+func (r *eventRound) deployedEvents() *operator.Events {
+	events, err := r.deployed().Events(httpapi.EventData, time.Now, rand.Reader)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return events
 }
 
 func (r *eventRound) data(fact event.Fact) []byte {
@@ -233,6 +263,7 @@ func (r *eventRound) judge(pollers []*poller) {
 			r.judgeFacts(p, named, facts)
 		}
 		recorded += len(named)
+		r.verify(shop.customer)
 	}
 	var kept int
 	for _, it := range r.scan(r.events) {
