@@ -174,9 +174,8 @@ func readRoutine(t *testing.T, f *ast.FuncDecl, inPackage string, known map[stri
 	for n := range ast.Preorder(f.Body) {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
-			if name, table := write(n.Lhs[0]), write(n.Rhs[0]); strings.HasPrefix(table, ".") {
-				locals[name] = append(locals[name], table)
-			}
+			name := write(n.Lhs[0])
+			locals[name] = append(locals[name], write(n.Rhs[0]))
 		case *ast.CallExpr:
 			for _, argument := range n.Args {
 				arguments[n.Fun] = append(arguments[n.Fun], write(argument))
@@ -206,9 +205,12 @@ func readRoutine(t *testing.T, f *ast.FuncDecl, inPackage string, known map[stri
 
 // resolve adds a call for each table that a local variable among its arguments may be.
 func (r *routine) resolve(locals map[string][]string) {
+	tables := func(name string) []string {
+		return slices.DeleteFunc(slices.Clone(locals[name]), func(value string) bool { return !strings.HasPrefix(value, ".") })
+	}
 	for _, call := range r.calls {
 		for i, argument := range call.arguments {
-			for _, table := range locals[argument] {
+			for _, table := range tables(argument) {
 				resolved := slices.Clone(call.arguments)
 				resolved[i] = table
 				r.calls = append(r.calls, routineCall{call.name, call.receiver, resolved})
@@ -216,7 +218,7 @@ func (r *routine) resolve(locals map[string][]string) {
 		}
 	}
 	r.calls = slices.DeleteFunc(r.calls, func(c routineCall) bool {
-		return slices.ContainsFunc(c.arguments, func(argument string) bool { return locals[argument] != nil })
+		return slices.ContainsFunc(c.arguments, func(argument string) bool { return len(tables(argument)) > 0 })
 	})
 }
 
