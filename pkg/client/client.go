@@ -39,6 +39,7 @@ type Client struct {
 	http     http.Client
 	attempts int
 	timeout  time.Duration
+	poll     time.Duration       // the longest wait between polls
 	jitter   func(n int64) int64 // a random number from 0 to n-1
 	// serverKey returns the key of the shop's server. It is a function so that printing a Client cannot show the key.
 	serverKey func() string
@@ -56,6 +57,10 @@ func WithAttempts(n int) Option { return func(to *Client) { to.attempts = n } }
 // WithAttemptTimeout limits one attempt, from connecting to the end of the response. The context of a call limits the call as a
 // whole. With less than DefaultAttemptTimeout, attempts give up while the service may still be working.
 func WithAttemptTimeout(d time.Duration) Option { return func(to *Client) { to.timeout = d } }
+
+// WithLongestPoll makes Events ask for new events at least this often, even if the service asks for a longer wait. Every poll costs the
+// operator a request.
+func WithLongestPoll(d time.Duration) Option { return func(to *Client) { to.poll = d } }
 
 // WithServerKey makes calls as the shop's server, with a key of `shopctl key create`: the service then allows what the shop's
 // policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Orders, and listing or undoing
@@ -79,13 +84,13 @@ func New(baseURL, customer string, options ...Option) (*Client, error) {
 	}
 	c := &Client{
 		base: *base, customer: customer,
-		attempts: DefaultAttempts, timeout: DefaultAttemptTimeout, jitter: mathrand.Int64N,
+		attempts: DefaultAttempts, timeout: DefaultAttemptTimeout, poll: longestPoll, jitter: mathrand.Int64N,
 	}
 	for _, option := range options {
 		option(c)
 	}
-	if c.attempts < 1 || c.timeout <= 0 {
-		return nil, errors.New("shopfront client: attempts and attempt timeout must be above zero")
+	if c.attempts < 1 || c.timeout <= 0 || c.poll <= 0 {
+		return nil, errors.New("shopfront client: attempts, attempt timeout and longest poll must be above zero")
 	}
 	if c.serverKey != nil && !isServerKey(c.serverKey()) {
 		return nil, fmt.Errorf("shopfront client: %w", ErrMalformedServerKey)

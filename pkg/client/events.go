@@ -115,7 +115,7 @@ func (c *Client) Events(ctx context.Context, after EventCursor) iter.Seq2[Event,
 			}
 			after = page.Next
 			if err == nil {
-				err = sleep(ctx, page.PollAfter)
+				err = sleep(ctx, min(page.PollAfter, c.poll))
 			}
 			if err != nil {
 				yield(Event{}, fmt.Errorf("events: %w", err))
@@ -182,7 +182,7 @@ func (c *Client) EventPage(ctx context.Context, after EventCursor) (EventPage, e
 	return page, nil
 }
 
-// longestPoll is the longest time to wait before the service is asked again.
+// longestPoll is the longest wait that the service may ask for.
 const longestPoll = 5 * time.Minute
 
 // readNextEvents reads the cursor after a page from the path of the next page.

@@ -198,6 +198,18 @@ func TestEvents_WaitAsLongAsTheServiceAsks(t *testing.T) {
 	})
 }
 
+func TestEvents_LongestPoll_ShortensTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := serve(t, answers(200, eventsJSON(2, 15)), answers(200, eventsJSON(3, 0, redeemedEvent(3))), feeds(0, 4, 1))
+		c := newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http), client.WithServerKey(serverKey), client.WithLongestPoll(time.Second))
+		began := time.Now()
+		got, err := sequences(t.Context(), c, client.EventCursor{After: 2}, 2)
+		if took := time.Since(began); err != nil || !slices.Equal(got, []int64{3, 4}) || took != time.Second {
+			t.Errorf("%d, %v after %v", got, err, took)
+		}
+	})
+}
+
 func TestEvents_EndWithTheContext(t *testing.T) {
 	for name, answer := range map[string]step{"between polls": feeds(0, 1, 100), "during a request": silent, "during an outage": message(503)} {
 		t.Run(name, func(t *testing.T) {

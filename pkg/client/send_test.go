@@ -545,6 +545,7 @@ func TestNew_Options(t *testing.T) {
 	})
 	for name, option := range map[string]client.Option{
 		"zero attempts": client.WithAttempts(0), "negative attempts": client.WithAttempts(-1), "no time": client.WithAttemptTimeout(0),
+		"no wait between polls": client.WithLongestPoll(0),
 	} {
 		if _, err := client.New("https://shop.example", "emberforge", option); err == nil {
 			t.Errorf("%s: it was accepted", name)
