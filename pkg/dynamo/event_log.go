@@ -177,7 +177,7 @@ func (l *EventLog) renew(ctx context.Context, events []event.Event, stale map[ev
 func (l *EventLog) unnamed(
 	ctx context.Context, customer catalog.CustomerID, events []event.Event, from int64,
 ) (missing []event.Event, last table.EventPage, err error) {
-	named := make(map[event.ID]bool)
+	named, torn := make(map[event.ID]bool), false
 	query := table.EventPagesQuery(l.table, customer, from)
 	for {
 		out, err := l.api.Query(ctx, query)
@@ -185,6 +185,7 @@ func (l *EventLog) unnamed(
 			return nil, last, err
 		}
 		for _, it := range out.Items {
+			torn = torn || last.Feed != "" && hasRoom(last)
 			if last, err = table.DecodeEventPage(it); err != nil {
 				return nil, last, err
 			}
@@ -196,6 +197,9 @@ func (l *EventLog) unnamed(
 			break
 		}
 	}
+	if torn { // a page became full after it was read
+		return l.unnamed(ctx, customer, events, from)
+	}
 	for _, e := range events {
 		if !named[e.ID] {
 			missing = append(missing, e)
@@ -204,13 +208,15 @@ func (l *EventLog) unnamed(
 	return missing, last, nil
 }
 
+func hasRoom(page table.EventPage) bool { return page.Len() < table.EventsPerPage }
+
 // extend names some of the events on the last page, or on a new page if the last one is full. If the last page has changed meanwhile, the
 // error is errLookAgain.
 func (l *EventLog) extend(
 	ctx context.Context, customer catalog.CustomerID, tail table.EventPage, events []event.Event,
 ) (extended table.EventPage, n int, err error) {
 	page := tail
-	if tail.Len() == table.EventsPerPage {
+	if !hasRoom(tail) {
 		page = table.EventPage{Number: tail.Number + 1, Feed: tail.Feed}
 	}
 	n = min(len(events), table.EventsPerPage-page.Len())
@@ -302,6 +308,9 @@ func (l *EventLog) pages(ctx context.Context, customer catalog.CustomerID, after
 	for i, it := range out.Items {
 		if pages[i], err = table.DecodeEventPage(it); err != nil {
 			return nil, err
+		}
+		if i > 0 && pages[i].First() != pages[i-1].Last()+1 { // the page before became full after it was read, or pages between them have expired
+			return pages[:i], nil
 		}
 	}
 	if len(pages) > 0 || after < table.EventsPerPage {

@@ -438,7 +438,7 @@ type query struct {
 
 func (q query) run(at moment) (*dynamodb.QueryOutput, error) {
 	out := &dynamodb.QueryOutput{}
-	position, read := q.start, 0
+	position, read, atEnd := q.start, 0, false
 	for ended := false; !ended; {
 		err := at(func() error {
 			ahead := q.ahead(position)
@@ -454,7 +454,9 @@ func (q query) run(at moment) (*dynamodb.QueryOutput, error) {
 			if read == q.limit { // DynamoDB returns the position even if nothing follows
 				out.LastEvaluatedKey = position.Attributes()
 			}
-			ended = read == q.limit || n == len(ahead)
+			wasAtEnd := atEnd
+			atEnd = n == len(ahead)
+			ended = read == q.limit || atEnd && (wasAtEnd || !q.looksAgain())
 			out.ScannedCount, out.Count = int32(read), int32(len(out.Items))
 			return nil
 		})
@@ -464,6 +466,9 @@ func (q query) run(at moment) (*dynamodb.QueryOutput, error) {
 	}
 	return out, nil
 }
+
+// looksAgain reports whether a torn read sees what is written ahead of its end before it ends.
+func (q query) looksAgain() bool { return q.steps != nil && q.steps.happens(q.steps.faults.torn) }
 
 // ahead returns the selected items after a position; nil: all of them.
 func (q query) ahead(position *table.Key) []table.Item {

@@ -1,0 +1,205 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/event"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/voucher"
+)
+
+// simulatedEvents is the name of a simulated table.
+const simulatedEvents = "events"
+
+// retention is how long the logs of tests keep events.
+const retention = 90 * 24 * time.Hour
+
+// eventsOf returns the events of n redemptions of a customer, every third of which was undone.
+func eventsOf(customer catalog.CustomerID, label string, n int) (events []event.Event) {
+	for i := range n {
+		r := voucher.Redemption{ID: string(idempotency.Digest(label, fmt.Sprint(i))), Code: "SUMMER20", At: noon().Add(time.Duration(i) * time.Second)}
+		if i%3 == 0 {
+			r.Undone = r.At.Add(time.Minute)
+		}
+		for _, fact := range event.OfRedemption(customer, r) {
+			events = append(events, event.Event{
+				ID: fact.ID(), Type: fact.Type, Customer: customer, At: fact.At, Data: fmt.Appendf(nil, `{"id":%q}`, r.ID),
+			})
+		}
+	}
+	return events
+}
+
+// Several functions append events of one customer at once, in batches that overlap. Batches are delivered again, and functions die at any
+// step. A shop's server polls meanwhile. Wherever the last page ends, whatever fails and in whatever order the steps happen, each event is
+// in the log once, and no sequence number is missing.
+func TestAppend_ConcurrentBatchesAndFaults_KeepTheSequence(t *testing.T) {
+	t.Parallel()
+	for _, begun := range []int{0, 1, 48, 49, 50, 51} {
+		for name, faults := range map[string]faults{"reliable": {}, "every fault": everyFault(0.04), "torn reads": {lost: 0.1, torn: 0.6}} {
+			t.Run(fmt.Sprintf("after %d events/%s", begun, name), func(t *testing.T) {
+				simulate(t, 16, func(s *simulation) {
+					s.faults = faults
+					newLogTrial(s, begun).run()
+				})
+			})
+		}
+	}
+}
+
+// logTrial is a trial: functions that record, and a shop's server that polls.
+type logTrial struct {
+	*simulation
+
+	recorded []event.Event // before the trial
+	pool     []event.Event // what happens in the trial
+	known    []event.ID    // the log as it was last seen
+	feed     string
+}
+
+func newLogTrial(s *simulation, begun int) *logTrial {
+	trial := &logTrial{
+		simulation: s, recorded: eventsOf(emberforge, "before", begun)[:begun], pool: eventsOf(emberforge, "now", 6+int(s.random.Int64N(12))),
+	}
+	trial.afterCommit = trial.check
+	trial.deliver(trial.recorded)
+	return trial
+}
+
+func (s *logTrial) log(api dynamo.EventAPI) *dynamo.EventLog {
+	return dynamo.NewEventLog(api, simulatedEvents, retention, s.now, s.random.Int64N, s.random)
+}
+
+// deliver appends events past the simulation: one by one, and without faults.
+func (s *logTrial) deliver(events []event.Event) {
+	s.t.Helper()
+	for batch := range slices.Chunk(events, 1) {
+		if _, err := s.log(s.setup).Append(s.t.Context(), emberforge, batch); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func (s *logTrial) run() {
+	polled := make([][]event.ID, 2)
+	for i := range 4 {
+		s.request(s.t.Context(), fmt.Sprintf("record %d", i), func(ctx context.Context) {
+			for range 3 {
+				s.record(ctx)
+			}
+		})
+	}
+	for i := range polled {
+		s.request(s.t.Context(), fmt.Sprintf("poll %d", i), func(ctx context.Context) { polled[i] = s.poll(ctx) })
+	}
+	s.simulation.run()
+	s.deliver(s.pool)
+	s.deliver(s.recorded)
+	var want []event.ID
+	for _, e := range slices.Concat(s.recorded, s.pool) {
+		want = append(want, e.ID)
+	}
+	if got := slices.Sorted(slices.Values(s.known)); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+		s.t.Errorf("%d events in the log, want %d", len(got), len(want))
+	}
+	for _, ids := range polled {
+		if len(ids) > len(s.known) || !slices.Equal(ids, s.known[:len(ids)]) {
+			s.t.Errorf("polled %s, which is not how the log begins: %s", ids, s.known)
+		}
+	}
+	for i, e := range s.pool {
+		if e.Type == event.RedemptionUndone && slices.Index(s.known, e.ID) < slices.Index(s.known, s.pool[i-1].ID) {
+			s.t.Errorf("event %s, which ended something, comes before what made it", e.ID)
+		}
+	}
+}
+
+// record appends a part of the events. Half of the time, the function dies meanwhile; what it sent may still arrive.
+func (s *logTrial) record(ctx context.Context) {
+	limit := 5 * time.Second
+	if s.random.Int64N(2) == 0 {
+		limit = time.Duration(s.random.Int64N(int64(60 * time.Millisecond)))
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	first := int(s.random.Int64N(int64(len(s.pool))))
+	batch := slices.Clone(s.pool[first:min(len(s.pool), first+1+int(s.random.Int64N(12)))])
+	if batch[0].Type == event.RedemptionUndone { // what made it comes along
+		batch = slices.Insert(batch, 0, s.pool[first-1])
+	}
+	_, err := s.log(s.dynamodb).Append(ctx, emberforge, batch)
+	if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); err != nil && !unavailable {
+		s.t.Errorf("append: %v", err)
+	}
+}
+
+// poll reads the feed until it was at its end several times.
+func (s *logTrial) poll(ctx context.Context) (ids []event.ID) {
+	feed, cursor := event.Feed{Store: s.log(s.dynamodb)}, event.Cursor{}
+	for ends := 0; ends < 6; {
+		limited, cancel := context.WithTimeout(ctx, 5*time.Second)
+		page, err := feed.Read(limited, emberforge, cursor, 1+int(s.random.Int64N(event.MaxPerPage)))
+		cancel()
+		if err != nil {
+			if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); !unavailable {
+				s.t.Errorf("poll: %v", err)
+			}
+			ends++
+			continue
+		}
+		for _, e := range page.Events {
+			ids = append(ids, e.ID)
+			if e.Sequence != int64(len(ids)) || e.Customer != emberforge || len(e.Data) == 0 {
+				s.t.Errorf("polled %+v at %d", e, len(ids))
+			}
+		}
+		if page.Next != int64(len(ids)) || cursor.Feed != "" && page.Feed != cursor.Feed {
+			s.t.Errorf("page %+v after %+v", page, cursor)
+		}
+		cursor = event.Cursor{After: page.Next, Feed: page.Feed}
+		if !page.More {
+			ends++
+			time.Sleep(time.Duration(s.random.Int64N(int64(40 * time.Millisecond))))
+		}
+	}
+	return ids
+}
+
+// check reads the log as it is stored.
+func (s *logTrial) check(stored *simulatedDynamoDB) {
+	var ids []event.ID
+	var last table.EventPage
+	lastExpires := false
+	for key, it := range stored.items(simulatedEvents) {
+		if !table.IsEventPage(key) {
+			continue
+		}
+		page, err := table.DecodeEventPage(it)
+		if err != nil || page.First() != int64(len(ids))+1 || page.Len() == 0 || len(ids) > 0 && (page.Feed != last.Feed || !lastExpires) {
+			s.t.Errorf("page %+v after %+v, which expires: %t; %v", page, last, lastExpires, err)
+		}
+		for place := range page.Len() {
+			id := page.ID(place)
+			if slices.Contains(ids, id) {
+				s.t.Errorf("event %s is in the log twice", id)
+			}
+			if !stored.item(simulatedEvents, table.EventKey(emberforge, id)).Has(table.AttrData) {
+				s.t.Errorf("event %s is in the log, but not stored", id)
+			}
+			ids = append(ids, id)
+		}
+		last, lastExpires = page, it.Has(table.AttrExpiresAt)
+	}
+	if lastExpires || len(ids) < len(s.known) || !slices.Equal(ids[:len(s.known)], s.known) || s.feed != "" && s.feed != last.Feed {
+		s.t.Errorf("the log of %q, %s, has become %q, %s; the last page expires: %t", s.feed, s.known, last.Feed, ids, lastExpires)
+	}
+	s.known, s.feed = ids, last.Feed
+}
