@@ -20,7 +20,7 @@ import (
 )
 
 func newEventsCommand(s *session) *cobra.Command {
-	return newGroup("events", "Follow, forward and replay what happened in a shop",
+	return newGroup("events", "List, follow and forward what happened in a shop",
 		newEventsTailCommand(s), newEventsForwardCommand(s), newEventsReplayCommand(s), newEventsListCommand(s), newEventsShowCommand(s),
 		newEventsParkedCommand(s), newEventsRetryCommand(s), newEventsRebuildCommand(s))
 }
@@ -32,6 +32,8 @@ const (
 	eventsKeyName     = "shopctl events"
 	eventsKeyLifetime = 24 * time.Hour
 	revokeTimeout     = 5 * time.Second
+	// localPoll is how often the local run is asked for events: a developer watches, and requests cost nothing.
+	localPoll = 500 * time.Millisecond
 )
 
 // feedHelp is the part of a help text about reaching a feed.
@@ -93,7 +95,11 @@ func (s *session) withFeed(ctx context.Context, customer string, flags feedFlags
 	case flags.url != "" && checkAddress(flags.url) != nil:
 		return misused("--url: %s", checkAddress(flags.url))
 	}
-	shop, err := client.New(baseURL, string(id), client.WithServerKey(key))
+	options := []client.Option{client.WithServerKey(key)}
+	if s.local {
+		options = append(options, client.WithLongestPoll(localPoll))
+	}
+	shop, err := client.New(baseURL, string(id), options...)
 	if err != nil {
 		return misused("%s", err)
 	}
@@ -192,7 +198,7 @@ func newEventsTailCommand(s *session) *cobra.Command {
 		Use: "tail CUSTOMER", Short: "Print events as they happen, until Ctrl-C", Args: exactly("CUSTOMER"),
 		Long: `Print events as they happen: one line each, or with --json each event as in the feed. Without --after the command
 begins with the next event. It waits while the shop is out of reach, and misses nothing. Ctrl-C ends it with exit
-code 0. An event takes a second or two to reach the feed, and up to 15 seconds more to be fetched.
+code 0. An event takes a second or two to reach the feed. It is printed up to 15 seconds later, or at once with --local.
 ` + feedHelp,
 		Example: `  shopctl --local events tail emberforge
   shopctl --local events tail emberforge --after 0 --json`,

@@ -61,7 +61,7 @@ func newEventsListCommand(s *session) *cobra.Command {
 tables. With --since it begins with the first event that happened then: events are in the order in which they were
 recorded, so a later line can have an earlier time.`,
 		Example: `  shopctl --local events list emberforge --since 24h
-  shopctl --local events list emberforge --after 1200 --type order.created --json`,
+  shopctl --local events list emberforge --after 0 --type order.created --json`,
 		PreRunE: func(*cobra.Command, []string) error {
 			if after != nil && !since.IsZero() {
 				return errors.New("give either --after or --since")
@@ -321,7 +321,7 @@ func newEventsRebuildCommand(s *session) *cobra.Command {
 		Long: `Read all vouchers, redemptions and orders of a customer, and add the events that the feed lacks at its end, earliest
 first, with the same IDs as ever. This is for redemptions and orders from before the deployment had events, and for
 events that were lost: after an outage of many hours, or with the table of events. Without --from the command adds
-what happened as long ago as events are kept. An earlier --from also adds events again that have expired.
+what happened as long ago as events are kept. An earlier --from can add events again that have expired.
 
 The shop can stay live. If the command is interrupted, run it again to complete it. A further run adds nothing.`,
 		Example: "  shopctl --local events rebuild emberforge\n  shopctl --local events rebuild emberforge --from 2026-01-01",

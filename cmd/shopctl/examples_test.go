@@ -37,13 +37,13 @@ func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 		redemption := s.redeem(t, "emberforge", "FORUM-5", "Alder")
 		words := splitWords(t, strings.NewReplacer(
 			"emberforge ID", "emberforge "+s.exampleID(t, line), "FORUM-5 ID", "FORUM-5 "+redemption, "KEY-ID", keyID,
-			"http://localhost:8080/events", receiver.url,
+			"http://localhost:8080/events", receiver.url, "PLACE", s.park(t, "G1FT"),
 		).Replace(line))
 		if len(words) < 2 || words[0] != "shopctl" {
 			t.Fatalf("no example of shopctl: %q", example)
 		}
 		run := func(args ...string) result { return s.shopctl(t.Context(), args...) }
-		if strings.Contains(line, " events ") && strings.Contains(line, "--local") && !strings.Contains(line, " replay ") {
+		if strings.Contains(line, "--local events tail") || strings.Contains(line, "--local events forward") {
 			run = func(args ...string) result { return s.interrupted(t, 1, args...) } // it runs until Ctrl-C
 		}
 		got := run(words[1:]...)
@@ -58,9 +58,14 @@ func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 	})
 }
 
-// exampleID returns the ID of a new checkout, or of a new order if the command needs one.
+// exampleID returns the ID of a new checkout, or of a new order or an event if the command needs one.
 func (s *shopfront) exampleID(t *testing.T, line string) string {
 	t.Helper()
+	if strings.Contains(line, " events ") {
+		s.must(t, "events", "rebuild", "emberforge")
+		fields := strings.Split(s.must(t, "events", "list", "emberforge", "--limit", "1", "--json"), `"`)
+		return fields[3] // {"id":"MTCXgwWFAhhCzmYLdegdZw",
+	}
 	id := s.checkOut(t, "1")
 	if strings.Contains(line, " order ") && !strings.Contains(line, " order place ") {
 		s.place(t, id)

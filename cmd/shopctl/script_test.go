@@ -78,6 +78,7 @@ func (s *shopfront) withoutRandomNames(text string) string {
 	return strings.NewReplacer(
 		s.dir, "/home/operator/shopfront", s.state.DynamoDBEndpoint, "http://127.0.0.1:8000",
 		tables.Catalogue, "CatalogueTable", tables.Vouchers, "VouchersTable", tables.Checkouts, "CheckoutsTable",
+		tables.Events, "EventsTable",
 	).Replace(text)
 }
 

@@ -249,6 +249,16 @@ func TestRebuild_Interrupted_IsCompletedByAnother(t *testing.T) {
 	s.wantFed()
 }
 
+// A record that moves to another item while everything is read may be read twice, like the copy here.
+func TestRebuild_RecordReadTwice_IsAddedOnce(t *testing.T) {
+	s := newShopWithEvents(t)
+	s.stock()
+	s.change("AR1GAT0#r#", nextBucket)
+	if result := s.rebuild(operator.Rebuilding{}); result.Added != 9 || len(s.feed()) != 9 {
+		t.Errorf("%+v; the feed has %d events", result, len(s.feed()))
+	}
+}
+
 func TestRebuild_UnreadableItem_IsCountedAndTheOthersAreAdded(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.stock()

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/event"
+)
+
+// park sets a change of a voucher of emberforge aside, and returns its place as the commands show it.
+func (s *shopfront) park(t *testing.T, code string) string {
+	t.Helper()
+	place := event.Place{Table: event.Vouchers, Partition: "emberforge#00", Sort: code}
+	parked := event.Parked{Place: place, Customer: "emberforge", Reason: "voucher item: malformed redemption", First: s.clock}
+	if err := dynamo.NewEventParking(s.client, s.state.Tables.Events, nil).Park(t.Context(), parked); err != nil {
+		t.Fatal(err)
+	}
+	return "vouchers/emberforge#00/" + code
+}
+
+// putDamaged stores a voucher that cannot be read where park says that it is.
+func (s *shopfront) putDamaged(t *testing.T, code string) {
+	t.Helper()
+	text := func(value string) types.AttributeValue { return &types.AttributeValueMemberS{Value: value} }
+	_, err := s.client.PutItem(t.Context(), &dynamodb.PutItemInput{
+		TableName: aws.String(s.state.Tables.Vouchers),
+		Item:      map[string]types.AttributeValue{"customer": text("emberforge#00"), "sk": text(code), "reward": text("a dragon")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEventsParked_ListsWhatIsSetAside(t *testing.T) {
+	t.Parallel()
+	s := newShopfront(t)
+	place := s.park(t, "G1FT")
+	want := "SINCE                     ATTEMPTS  PLACE                        REASON\n" +
+		"2026-11-20T18:00:00.000Z  1         vouchers/emberforge#00/G1FT  voucher item: malformed redemption\n"
+	for _, args := range [][]string{{"events", "parked"}, {"events", "parked", "emberforge"}} {
+		if got := s.must(t, args...); got != want {
+			t.Errorf("%q:\n%s", args, got)
+		}
+	}
+	wantJSON := `{"place":"` + place + `","customer":"emberforge","since":"2026-11-20T18:00:00.000Z","attempts":1,"reason":"voucher item: malformed redemption"}` + "\n"
+	if got := s.must(t, "events", "parked", "--json"); got != wantJSON {
+		t.Errorf("JSON: %s", got)
+	}
+	if got := s.shopctl(t.Context(), "--local", "events", "parked", "sakura-goods"); got != (result{"", "no parked changes\n", exitOK}) {
+		t.Errorf("of another customer: %v", got)
+	}
+}
+
+func TestEventsRetry_ReleasesWhatCanBeRead_AndForgetDropsTheRest(t *testing.T) {
+	t.Parallel()
+	s := newShopfront(t)
+	s.park(t, "G1FT") // the item is gone since then
+	dragon := s.park(t, "DRAG0N")
+	s.putDamaged(t, "DRAG0N")
+	problem := "error: 1 change could not be recorded: shopctl --local events parked shows why\n"
+	if got := s.shopctl(t.Context(), "--local", "events", "retry"); got != (result{"recorded      0\nstill parked  1\n", problem, exitFailed}) {
+		t.Errorf("retry: %v", got)
+	}
+	if got := s.must(t, "events", "parked", "--json"); !strings.Contains(got, dragon) || !strings.Contains(got, `"attempts":2`) || strings.Contains(got, "G1FT") {
+		t.Errorf("parked: %s", got)
+	}
+	unknown := "error: no change is parked at \"vouchers/emberforge#00/G1FT\": see shopctl --local events parked\n"
+	if got := s.shopctl(t.Context(), "--local", "events", "retry", "--forget", "vouchers/emberforge#00/G1FT"); got != (result{"", unknown, exitRefused}) {
+		t.Errorf("forget what is not parked: %v", got)
+	}
+	s.must(t, "events", "retry", "--forget", dragon)
+	if got := s.must(t, "events", "retry", "--json"); got != `{"parked":0,"recorded":0}`+"\n" {
+		t.Errorf("retry after forgetting: %s", got)
+	}
+}
+
+func TestEvents_DeploymentWithoutEvents_SaysHowToTurnThemOn(t *testing.T) {
+	t.Parallel()
+	s := newShopfront(t)
+	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+	s.state.Tables.Events = ""
+	if err := s.state.Write(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	want := result{"", "error: this deployment has no events: deploy it with the parameter Events set to on, see docs/operations.md\n", exitFailed}
+	for _, args := range []string{
+		"list emberforge", "show emberforge MTCXgwWFAhhCzmYLdegdZw", "parked", "retry", "rebuild emberforge",
+	} {
+		if got := s.shopctl(t.Context(), append([]string{"--local", "events"}, strings.Fields(args)...)...); got != want {
+			t.Errorf("%s: %v", args, got)
+		}
+	}
+	if got := s.must(t, "status"); strings.Contains(got, "stream") {
+		t.Errorf("status: %s", got)
+	}
+	s.must(t, "verify", "emberforge")
+}
+
+func TestStatus_StreamIsOff_Warns(t *testing.T) {
+	t.Parallel()
+	s := newShopfront(t)
+	_, err := s.client.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{
+		TableName: aws.String(s.state.Tables.Vouchers), StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(false)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := s.shopctl(t.Context(), "--local", "status")
+	want := "warning: the stream of the table " + s.state.Tables.Vouchers + " is disabled, so its changes are not recorded as events: see docs/operations.md\n"
+	if got.exit != exitOK || got.stderr != want || !strings.Contains(got.stdout, "\nstream    disabled\n") {
+		t.Errorf("%v", got)
+	}
+}
