@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
+
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/event"
 )
 
 // `make invoke-*` sends each function the event in its folder.
@@ -47,14 +50,36 @@ func TestEvents_MatchTheTemplate(t *testing.T) {
 	}
 }
 
+// The records of the two functions are about the same redemption.
+func TestEvents_Records_ReportARedemption(t *testing.T) {
+	tables := dynamo.Tables{Vouchers: "VouchersTable", Checkouts: "CheckoutsTable"}
+	changes := dynamo.NewEventSource(nil, tables, nil).Changes(t.Context(), records(t, "record-events"))
+	if len(changes) != 1 || changes[0].Err != nil || changes[0].Customer != "emberforge" || len(changes[0].Facts) != 1 {
+		t.Fatalf("record-events gets %+v, want one redemption of emberforge", changes)
+	}
+	added, err := dynamo.EventAdditions(records(t, "publish-events"))
+	if fact := changes[0].Facts[0]; err != nil || len(added) != 1 || added[0].ID != fact.ID() || fact.Type != event.RedemptionCreated {
+		t.Errorf("publish-events gets %+v, %v, want the event %s of %+v", added, err, fact.ID(), fact)
+	}
+}
+
+func records(t *testing.T, function string) []json.RawMessage {
+	t.Helper()
+	var batch struct{ Records []json.RawMessage }
+	if err := json.Unmarshal([]byte(contents(t, filepath.Join(root, "functions", function, "event.json"))), &batch); err != nil {
+		t.Fatal(err)
+	}
+	return batch.Records
+}
+
 // checkRecords checks records of a stream: of one of the function's tables in the local run, and with everything that Lambda sends.
 func checkRecords(t *testing.T, text []byte, environment map[string]string) {
 	t.Helper()
-	var event events.DynamoDBEvent
-	if err := json.Unmarshal(text, &event); err != nil || len(event.Records) == 0 {
-		t.Fatalf("%d records, %v", len(event.Records), err)
+	var batch events.DynamoDBEvent
+	if err := json.Unmarshal(text, &batch); err != nil || len(batch.Records) == 0 {
+		t.Fatalf("%d records, %v", len(batch.Records), err)
 	}
-	for _, r := range event.Records {
+	for _, r := range batch.Records {
 		_, of, _ := strings.Cut(r.EventSourceArn, ":table/")
 		table, _, isStream := strings.Cut(of, "/stream/")
 		if !isStream || !slices.Contains(slices.Collect(maps.Values(environment)), table) {
@@ -75,45 +100,45 @@ func checkRecords(t *testing.T, text []byte, environment map[string]string) {
 // checkRequest checks that an event is a request for one of the routes, and compares its fields that repeat each other, such as the path.
 func checkRequest(t *testing.T, text []byte, routes []string) {
 	t.Helper()
-	var event events.APIGatewayV2HTTPRequest
-	if err := json.Unmarshal(text, &event); err != nil {
+	var request events.APIGatewayV2HTTPRequest
+	if err := json.Unmarshal(text, &request); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(routes, event.RouteKey) {
-		t.Errorf("routeKey %q is not one of %q", event.RouteKey, routes)
+	if !slices.Contains(routes, request.RouteKey) {
+		t.Errorf("routeKey %q is not one of %q", request.RouteKey, routes)
 	}
-	method, path, _ := strings.Cut(event.RouteKey, " ")
-	for name, value := range event.PathParameters {
+	method, path, _ := strings.Cut(request.RouteKey, " ")
+	for name, value := range request.PathParameters {
 		path = strings.Replace(path, "{"+name+"}", value, 1)
 	}
 	var query []string
-	for name, value := range event.QueryStringParameters {
+	for name, value := range request.QueryStringParameters {
 		query = append(query, name+"="+url.QueryEscape(value))
 	}
 	slices.Sort(query)
-	http := event.RequestContext.HTTP
+	http := request.RequestContext.HTTP
 	for _, test := range []struct{ what, got, want string }{
-		{"version", event.Version, "2.0"},
-		{"requestContext.routeKey", event.RequestContext.RouteKey, event.RouteKey},
-		{"requestContext.stage", event.RequestContext.Stage, "$default"},
+		{"version", request.Version, "2.0"},
+		{"requestContext.routeKey", request.RequestContext.RouteKey, request.RouteKey},
+		{"requestContext.stage", request.RequestContext.Stage, "$default"},
 		{"requestContext.http.method", http.Method, method},
 		{"requestContext.http.path", http.Path, path},
-		{"rawPath", event.RawPath, path},
-		{"rawQueryString", event.RawQueryString, strings.Join(query, "&")},
+		{"rawPath", request.RawPath, path},
+		{"rawQueryString", request.RawQueryString, strings.Join(query, "&")},
 	} {
 		if test.got != test.want {
 			t.Errorf("%s is %q, want %q", test.what, test.got, test.want)
 		}
 	}
-	if event.RequestContext.RequestID == "" || http.SourceIP == "" {
+	if request.RequestContext.RequestID == "" || http.SourceIP == "" {
 		t.Error("the event has no request ID or no source address")
 	}
-	for name := range event.Headers {
+	for name := range request.Headers {
 		if name != strings.ToLower(name) {
 			t.Errorf("the header %s is not in lower case", name)
 		}
 	}
-	if event.Body != "" && (event.IsBase64Encoded || !json.Valid([]byte(event.Body))) {
-		t.Errorf("the body is not JSON: %s", event.Body)
+	if request.Body != "" && (request.IsBase64Encoded || !json.Valid([]byte(request.Body))) {
+		t.Errorf("the body is not JSON: %s", request.Body)
 	}
 }
