@@ -19,9 +19,11 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/event"
 	"shopfront/pkg/lambdahttp"
 	"shopfront/pkg/lambdahttp/checkoutfunction"
 	"shopfront/pkg/lambdahttp/dynamoclient"
+	"shopfront/pkg/lambdahttp/eventfunction"
 	"shopfront/pkg/lambdahttp/orderfunction"
 	"shopfront/pkg/voucher"
 )
@@ -38,6 +40,7 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 		"AWS_REGION": localtest.Region, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local",
 		"AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
 		"VOUCHERS_TABLE": "VouchersTable", "CHECKOUTS_TABLE": "CheckoutsTable", "REFUSALS_TABLE": "RefusalsTable",
+		"EVENTS_TABLE": "EventsTable", "EVENT_RETENTION_DAYS": "90",
 	}
 	env := lambdahttp.Environment{Lookup: func(name string) string { return variables[name] }, Now: time.Now, Log: io.Discard}
 	client, err := dynamoclient.New(t.Context(), env, variables["VOUCHERS_TABLE"])
@@ -66,6 +69,10 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 	orders := checkout.Orders{Store: till}
 	tables := dynamo.Tables{Checkouts: variables["CHECKOUTS_TABLE"], Vouchers: variables["VOUCHERS_TABLE"]}
 	records := voucher.Undoer{Store: dynamo.NewRedemptionRecords(client, tables, mathrand.Int64N)}
+	log, err := eventfunction.Log(env, client)
+	if err != nil {
+		t.Fatal(err)
+	}
 	service.Refusals = access.NewRefusals(dynamo.NewRefusals(client, variables["REFUSALS_TABLE"]))
 	f := functions{
 		handlers: map[string]*lambdahttp.Handler{
@@ -81,6 +88,7 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 			"cancel-order":     lambdahttp.NewHandler(service.CancelOrder(orders), env.Now),
 			"undo-redemption":  lambdahttp.NewHandler(service.UndoRedemption(records), env.Now),
 			"list-redemptions": lambdahttp.NewHandler(service.ListRedemptions(records), env.Now),
+			"list-events":      lambdahttp.NewHandler(service.ListEvents(event.Feed{Store: log}), env.Now),
 		},
 		timeouts: make(map[string]time.Duration),
 	}

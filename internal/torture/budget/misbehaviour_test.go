@@ -55,7 +55,7 @@ func drawn() []misbehaviour {
 		return misbehaviour{name: string(fault), rates: map[faultproxy.Fault]float64{fault: 1}, delay: 8 * time.Second, spares: spares}
 	}
 	return []misbehaviour{
-		always(faultproxy.Conflict, only(check, area, readCheckout, listOrders, showOrder, listRedemptions)), // these requests write nothing
+		always(faultproxy.Conflict, only(check, area, readCheckout, listOrders, showOrder, listRedemptions, listEvents)), // these write nothing
 		always(faultproxy.Throttle, nil),
 		always(faultproxy.ServerError, nil),
 		always(faultproxy.LostRequest, nil),
@@ -65,7 +65,7 @@ func drawn() []misbehaviour {
 		always(faultproxy.SlowRequest, everyRequest), // some calls are not slow enough to fail
 		always(faultproxy.SlowAnswer, everyRequest),
 		always(faultproxy.Unprocessed,
-			allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder, checkOutHeld, cancelHeld, undo)), // the exceptions read batches
+			allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder, checkOutHeld, cancelHeld, undo, listEvents)), // the exceptions read batches
 		always(faultproxy.ShortPage, everyRequest), // the next pages are read, too
 	}
 }

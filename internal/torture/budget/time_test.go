@@ -32,6 +32,8 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/event"
+	"shopfront/pkg/httpapi"
 	"shopfront/pkg/money"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
@@ -79,6 +81,7 @@ const (
 	cancelHeld      = "cancel an order with a code"
 	undo            = "undo a redemption"
 	listRedemptions = "list redemptions"
+	listEvents      = "list events"
 )
 
 // request is one of these requests. A healthy store leads to one of the statuses, whether or not an earlier attempt was applied.
@@ -159,6 +162,7 @@ func requests(customer, server string) map[string]request {
 		cancelHeld:      fromServer(http.MethodPost, about(heldOrder)+"/cancel", fmt.Sprintf(`{"reason":%q}`, reason), http.StatusOK),
 		undo:            fromServer(http.MethodPost, "/redemptions/"+undoneID+"/undo", fmt.Sprintf(`{"code":%q,"nick":"Birch","reason":%q}`, discount, reason), http.StatusOK),
 		listRedemptions: fromServer(http.MethodGet, "/redemptions?code="+discount, "", http.StatusOK),
+		listEvents:      fromServer(http.MethodGet, "/events?after=0", "", http.StatusOK),
 	}
 }
 
@@ -257,6 +261,7 @@ func (f floor) load(t *testing.T, customer catalog.CustomerID) (server string) {
 		}
 	}
 	keepHeld(t, opened)
+	keepEvent(t, customer)
 	key, _, err := opened.CreateKey(t.Context(), "web shop", time.Time{}, rand.Reader, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -317,6 +322,22 @@ func keepHeld(t *testing.T, opened *operator.Shop) {
 	claim := voucher.Claim{Request: of("Birch"), RedemptionID: undoneID, Token: undoneID}
 	_, redeemed := dynamo.NewRedemptions(client, tables.Vouchers, mathrand.Int64N).Redeem(t.Context(), claim)
 	if err := errors.Join(ordered, redeemed); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keepEvent stores the event of a redemption of FAIR-20.
+func keepEvent(t *testing.T, customer catalog.CustomerID) {
+	t.Helper()
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	fact := event.OfRedemption(customer, voucher.Redemption{ID: undoneID, Code: discount, Nick: "Birch", At: now})[0]
+	data, err := httpapi.EventData(fact)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := event.Event{ID: fact.ID(), Type: fact.Type, Customer: customer, At: now, Data: data}
+	log := dynamo.NewEventLog(localtest.Client(t), "EventsTable", 90*24*time.Hour, time.Now, mathrand.Int64N, rand.Reader)
+	if _, err := log.Append(t.Context(), customer, []event.Event{recorded}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -524,7 +545,7 @@ func TestRequest_MisbehavingStore_EndsInTime(t *testing.T) {
 	t.Parallel()
 	f := lay(t, "functions/redeem-voucher", "functions/checkout-area", "functions/checkout", "functions/checkout-variant",
 		"functions/show-checkout", "functions/place-order", "functions/list-orders", "functions/show-order", "functions/fulfil-order",
-		"functions/cancel-order", "functions/undo-redemption", "functions/list-redemptions")
+		"functions/cancel-order", "functions/undo-redemption", "functions/list-redemptions", "functions/list-events")
 	places := make(chan struct{}, shopsAtOnce)
 	mix := mixed(*seed, slices.Concat(endless(), nonsense()))
 	for _, how := range append(selected(endless()), mix) {
