@@ -40,7 +40,7 @@ type poller struct {
 func (p *poller) follow(ctx context.Context, random *mathrand.Rand) {
 	ticker := time.NewTicker(feedPause)
 	defer ticker.Stop()
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !p.round.Failed() {
 		<-ticker.C
 		cursor := event.Cursor{After: int64(len(p.seen)), Feed: p.id}
 		switch random.IntN(4) {

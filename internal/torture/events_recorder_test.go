@@ -350,14 +350,25 @@ func (s *eventShard) unread() []json.RawMessage {
 
 const largestBatch = 100
 
-// consume invokes the function with a shard's records, until the context ends or all are done. Each time, the batch has another size: so
-// a batch that comes again is cut elsewhere.
-func (r *eventRound) consume(ctx context.Context, s *eventShard, random *mathrand.Rand) {
-	p := r.newProcess(random)
+// consumer invokes the function with a shard's records.
+type consumer struct {
+	*eventRound
+
+	shard   *eventShard
+	random  *mathrand.Rand
+	process process
+	stalled *invocation // taken for dead
+}
+
+// consume delivers records until the context ends or all are done. Each time, the batch has another size: so a batch that comes again is
+// cut elsewhere.
+func (c *consumer) consume(ctx context.Context) {
+	c.process = c.newProcess(c.random)
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
+	defer c.workOn(nil)
 	for ctx.Err() == nil {
-		batch, at, more := s.next(1 + random.IntN(pickEvent(random, []int{10, largestBatch})))
+		batch, at, more := c.shard.next(1 + c.random.IntN(pickEvent(c.random, []int{10, largestBatch})))
 		if !more {
 			return
 		}
@@ -365,72 +376,64 @@ func (r *eventRound) consume(ctx context.Context, s *eventShard, random *mathran
 			<-ticker.C
 			continue
 		}
-		r.pause.RLock()
-		s.held.RLock()
-		done, alive := r.deliver(p, batch, random)
-		s.done(at, done)
-		s.held.RUnlock()
-		r.pause.RUnlock()
-		if !alive {
-			p = r.newProcess(random)
-		}
+		c.pause.RLock()
+		c.shard.held.RLock()
+		done := c.deliver(batch)
+		c.shard.done(at, done)
+		c.shard.held.RUnlock()
+		c.pause.RUnlock()
 		if done < len(batch) {
-			r.tally.add("again", len(batch)-done)
+			c.tally.add("again", len(batch)-done)
 		}
 	}
 }
 
-// deliver invokes the function with a batch. It returns how many of its records are done, and whether the process can be used again.
-func (r *eventRound) deliver(p process, batch []json.RawMessage, random *mathrand.Rand) (done int, alive bool) {
+// deliver invokes the function with a batch, and returns how many of its records are done.
+func (c *consumer) deliver(batch []json.RawMessage) (done int) {
 	calls := recordingCalls()
-	if r.trouble.Load() != nil {
+	if c.trouble.Load() != nil {
 		calls = append(calls, parks, parks, parks)
 	}
-	switch lot := random.IntN(100); {
+	fate, isLost := recorderFate{}, false
+	switch lot := c.random.IntN(100); {
 	case lot < 45:
-		i, ended := p.begin(r.Context(), r.tally.crash(random, calls), batch)
-		done = <-ended
-		return done, !i.hasCrashed()
-	case lot < 55:
-		i, ended := p.begin(r.Context(), recorderFate{nth: 1 + random.IntN(8), stall: true}, batch)
-		select {
-		case done = <-ended:
-			return done, true
-		case <-i.reached:
-			r.tally.add("overlap", 1)
-			r.workOn(i, ended)
-			return 0, false
+		fate = c.tally.crash(c.random, calls)
+	case lot < 60:
+		fate = recorderFate{nth: 1 + c.random.IntN(8), stall: true}
+	case lot < 67:
+		isLost = true
+	}
+	i, ended := c.process.begin(c.Context(), fate, batch)
+	select {
+	case done = <-ended:
+	case <-i.reached:
+		if fate.stall {
+			c.process = c.newProcess(c.random)
+			c.tally.add("overlap", 1)
+			c.working.Go(func() { <-ended })
+			c.workOn(i)
+			return 0
 		}
-	case lot < 62: // the response is lost
-		_, ended := p.begin(r.Context(), recorderFate{}, batch)
-		<-ended
-		return 0, true
-	default:
-		_, ended := p.begin(r.Context(), recorderFate{}, batch)
-		return <-ended, true
+		done = <-ended
 	}
+	if i.hasCrashed() {
+		c.process = c.newProcess(c.random)
+	}
+	if c.random.IntN(2) == 0 {
+		c.workOn(nil)
+	}
+	if isLost { // the response
+		return 0
+	}
+	return done
 }
 
-// workOn keeps an invocation that was taken for dead, and lets the one before go on.
-func (r *eventRound) workOn(i *invocation, ended <-chan int) {
-	r.working.Go(func() { <-ended })
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.stalled != nil {
-		close(r.stalled.release)
+// workOn lets the process go on that was taken for dead before, and keeps another one.
+func (c *consumer) workOn(stalled *invocation) {
+	if c.stalled != nil {
+		close(c.stalled.release)
 	}
-	r.stalled = i
-}
-
-// finishWork lets all invocations end that were taken for dead.
-func (r *eventRound) finishWork() {
-	r.mu.Lock()
-	if r.stalled != nil {
-		close(r.stalled.release)
-		r.stalled = nil
-	}
-	r.mu.Unlock()
-	r.working.Wait()
+	c.stalled = stalled
 }
 
 // schedule retries what is parked until the context ends.

@@ -94,9 +94,6 @@ type eventRound struct {
 	pause   sync.RWMutex // locked: no consumer works
 	trouble atomic.Pointer[trouble]
 	working sync.WaitGroup // invocations that were taken for dead
-
-	mu      sync.Mutex
-	stalled *invocation
 }
 
 func (r *eventRound) violate(format string, args ...any) {
@@ -294,7 +291,8 @@ func (r *eventRound) start(streams ...*eventStream) *consumers {
 	r.actors++
 	for i, s := range streams {
 		for j, shard := range s.shards {
-			c.shards.Go(func() { r.consume(shards, shard, r.source(1000*r.actors+10*i+j)) })
+			reader := &consumer{eventRound: r, shard: shard, random: r.source(1000*r.actors + 10*i + j)}
+			c.shards.Go(func() { reader.consume(shards) })
 		}
 	}
 	c.schedule.Go(func() { r.schedule(schedule, r.source(200+r.actors)) })
@@ -393,7 +391,7 @@ func (r *eventRound) restore() {
 
 // settle ends the faults and what is still at work, and retries what is parked.
 func (r *eventRound) settle() {
-	r.finishWork()
+	r.working.Wait()
 	r.proxy.SetRates(nil)
 	r.proxy.Settle()
 	_, ended := r.newProcess(r.source(2)).begin(r.Context(), recorderFate{}, nil)
