@@ -71,7 +71,7 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 		}
 		end(killed(), applyNew(), applyPruned(), createSingle(), createLimited(), generate(), generateLimited(), generateResumed(),
 			raise(), lower(), disable(), enable(), disableBatch(), enableBatch(), pause(), pauseBatch(), resumeAll(), createKey(), revokeKey(),
-			orderPlace(), orderFulfil(), orderCancel(), orderPlaceWithCode(), orderCancelWithCode(), redemptionUndo())
+			orderPlace(), orderFulfil(), orderCancel(), orderPlaceWithCode(), orderCancelWithCode(), redemptionUndo(), eventsRebuild())
 		end(killed(), editFields()...)
 		end(interrupted(), applyNew(), generate(), raise())
 		end(credentialsExpired(), applyNew(), generate(), raise())

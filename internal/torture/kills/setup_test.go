@@ -64,7 +64,7 @@ func newBench(t *testing.T, programs testshop.Programs) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state.DynamoDBEndpoint = front.URL
+	state.DynamoDBEndpoint, state.Tables.Events = front.URL, eventsTable
 	if err := state.Write(shop.Dir); err != nil {
 		t.Fatal(err)
 	}

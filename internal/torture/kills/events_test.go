@@ -1,0 +1,66 @@
+package kills_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/event"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/reconciliation"
+)
+
+// eventsTable is the template's table of events. Nothing but the command records events in it.
+const eventsTable = "EventsTable"
+
+// eventsRebuild adds the events of an order with a code that was cancelled. How many it adds when it runs again depends on where it ended.
+func eventsRebuild() command {
+	return command{
+		kind: "events rebuild", isWhole: true, late: true, args: ofShop("events", "rebuild"),
+		prepare: func(r *round, s subject) {
+			r.t.Helper()
+			withHeldCheckout(r, s)
+			placeOrder(r, s)
+			if _, _, err := shopOf(r, s).CancelOrder(r.t.Context(), orderID, "chargeback", began()); err != nil {
+				r.t.Fatal(err)
+			}
+		},
+		again: func(r *round, s subject, _ *process) { r.must(r.t, r.command.args(r, s)...) },
+		check: func(r *round, s subject, _ []keptItem) { wantFeed(r, s) },
+	}
+}
+
+// wantFeed checks that each event is in the feed once.
+func wantFeed(r *round, s subject) {
+	r.t.Helper()
+	tables := r.Calm.Tables
+	tables.Events = eventsTable
+	deployment := operator.Local(operator.Deployment{Region: localtest.Region, Tables: tables}, localtest.Endpoint(r.t), rand.Int64N)
+	events, err := deployment.Events(nil, time.Now, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	page, err := events.Read(r.t.Context(), catalog.CustomerID(s.customer), event.Cursor{}, event.MaxPerPage)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	fed := make([]event.Type, len(page.Events))
+	for i, e := range page.Events {
+		fed[i] = e.Type
+	}
+	want := []event.Type{event.RedemptionCreated, event.RedemptionUndone, event.OrderCreated, event.OrderCancelled}
+	if !slices.Equal(fed, want) {
+		r.violation(r.t, "the feed has %q, want %q", fed, want)
+	}
+	shop, err := deployment.Shop(r.t.Context(), catalog.CustomerID(s.customer))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	later := func() time.Time { return time.Now().Add(reconciliation.RecordingTime) }
+	report, err := shop.Verify(r.t.Context(), operator.Verification{Now: later, Settle: time.Millisecond})
+	if err != nil || report.Found > 0 {
+		r.violation(r.t, "verify %s: %+v, %v", s.customer, report.Findings, err)
+	}
+}
