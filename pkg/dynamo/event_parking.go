@@ -47,11 +47,16 @@ func (p *EventParking) Park(ctx context.Context, parked event.Parked) error {
 	return table.Outcome(err)
 }
 
-// Release implements event.Parking.
+// Release implements event.Parking. A change of the item that was set aside meanwhile raised the attempts, and stays.
 func (p *EventParking) Release(ctx context.Context, parked event.Parked) error {
 	_, err := p.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: aws.String(p.table), Key: table.ParkedKey(parked.Place).Attributes(),
+		ConditionExpression:       aws.String(table.AttrAttempts + " = :attempts"),
+		ExpressionAttributeValues: table.Item{":attempts": table.Num(parked.Attempts)},
 	})
+	if _, changed := table.OldItem(err); changed {
+		return nil
+	}
 	return table.Outcome(err)
 }
 

@@ -51,7 +51,7 @@ type Parking interface {
 	Park(ctx context.Context, p Parked) error
 	// Parked returns all that is set aside, or the first 1,000.
 	Parked(ctx context.Context) ([]Parked, error)
-	// Release forgets a parked change after it was recorded.
+	// Release forgets a parked change after it was recorded, unless it was set aside again since Parked returned it.
 	Release(ctx context.Context, p Parked) error
 	// Reread returns all facts of the item that is now at a place. An item that is gone has none.
 	Reread(ctx context.Context, place Place) Change

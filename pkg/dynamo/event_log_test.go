@@ -1,0 +1,452 @@
+package dynamo_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/event"
+)
+
+// bureau records events in its own table. Its clock stands at noon unless a test moves it.
+type bureau struct {
+	t      testing.TB
+	client *dynamodb.Client
+	table  string
+	clock  time.Time
+	log    *dynamo.EventLog
+	feed   event.Feed
+}
+
+func newBureau(t testing.TB) *bureau {
+	b := &bureau{t: t, client: newClient(t), table: localtest.Table(t, "EventsTable"), clock: noon()}
+	b.log = b.logOver(b.client)
+	b.feed = event.Feed{Store: b.log}
+	return b
+}
+
+func (b *bureau) logOver(api dynamo.EventAPI) *dynamo.EventLog {
+	return dynamo.NewEventLog(api, b.table, retention, func() time.Time { return b.clock }, mathrand.Int64N, rand.Reader)
+}
+
+// append appends events of a customer, and fails the test unless it adds so many.
+func (b *bureau) append(customer catalog.CustomerID, events []event.Event, want int) {
+	b.t.Helper()
+	added, err := b.log.Append(within(b.t), customer, events)
+	if err != nil || added != want {
+		b.t.Errorf("Append of %d events = %d, %v; want %d", len(events), added, err, want)
+	}
+}
+
+// all reads the feed of a customer from its oldest event on.
+func (b *bureau) all(customer catalog.CustomerID) (events []event.Event) {
+	b.t.Helper()
+	for cursor := (event.Cursor{After: event.FromOldest}); ; {
+		page, err := b.feed.Read(within(b.t), customer, cursor, 33)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		events = append(events, page.Events...)
+		if !page.More {
+			return events
+		}
+		cursor = event.Cursor{After: page.Next, Feed: page.Feed}
+	}
+}
+
+// wantFeed fails the test unless the feed of a customer has these events, in sequence.
+func (b *bureau) wantFeed(customer catalog.CustomerID, want []event.Event) {
+	b.t.Helper()
+	got := b.all(customer)
+	if len(got) != len(want) {
+		b.t.Fatalf("the feed of %s has %d events, want %d", customer, len(got), len(want))
+	}
+	for i, e := range want {
+		e.Sequence = int64(i) + 1
+		if !reflect.DeepEqual(got[i], e) {
+			b.t.Errorf("event %d of %s is %+v, want %+v", i+1, customer, got[i], e)
+		}
+	}
+}
+
+func (b *bureau) item(key table.Key) table.Item {
+	b.t.Helper()
+	it, err := table.Get(within(b.t), b.client, b.table, key, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return it
+}
+
+func (b *bureau) delete(key table.Key) {
+	b.t.Helper()
+	input := &dynamodb.DeleteItemInput{TableName: aws.String(b.table), Key: key.Attributes()}
+	if _, err := b.client.DeleteItem(within(b.t), input); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// leave stores an event as a function does that dies before it adds it to the log.
+func (b *bureau) leave(e event.Event, page int64, expires time.Time) {
+	b.t.Helper()
+	input := &dynamodb.PutItemInput{TableName: aws.String(b.table), Item: table.EncodeEvent(e, page, expires)}
+	if _, err := b.client.PutItem(within(b.t), input); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestAppend_AcrossPages_KeepsTheSequence(t *testing.T) {
+	t.Parallel()
+	for _, begun := range []int{0, 1, 48, 49, 50, 51, 100} {
+		t.Run(fmt.Sprintf("after %d events", begun), func(t *testing.T) {
+			t.Parallel()
+			b := newBureau(t)
+			events := eventsOf(emberforge, "redemptions", 150)[:begun+60]
+			if begun > 0 {
+				b.append(emberforge, events[:begun], begun)
+			}
+			b.append(emberforge, events[begun:begun+2], 2)
+			b.append(emberforge, events[begun:], 58)
+			b.wantFeed(emberforge, events)
+			for again := range slices.Chunk(events, 37) { // in other batches
+				b.append(emberforge, again, 0)
+			}
+			b.wantFeed(emberforge, events)
+		})
+	}
+}
+
+func TestAppend_BatchesThatOverlapAtOnce_AddEachEventOnce(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	events := eventsOf(emberforge, "redemptions", 80)
+	var functions sync.WaitGroup
+	for i := range 8 {
+		functions.Go(func() {
+			for first := i * 3; first < len(events); first += 20 {
+				if _, err := b.log.Append(within(t), emberforge, events[max(0, first-5):min(len(events), first+20)]); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	functions.Wait()
+	b.append(emberforge, events, 0)
+	seen := make(map[event.ID]bool)
+	for i, e := range b.all(emberforge) {
+		if seen[e.ID] || e.Sequence != int64(i)+1 {
+			t.Errorf("event %s has number %d at %d; it was there before: %t", e.ID, e.Sequence, i+1, seen[e.ID])
+		}
+		seen[e.ID] = true
+	}
+	if len(seen) != len(events) {
+		t.Errorf("%d of %d events", len(seen), len(events))
+	}
+}
+
+func TestAppend_LostResponse_AddsEachEventOnce(t *testing.T) {
+	t.Parallel()
+	for _, operation := range []string{"Query", "PutItem", "UpdateItem", "TransactWriteItems"} {
+		t.Run(operation, func(t *testing.T) {
+			t.Parallel()
+			b := newBureau(t)
+			network := &unreliable{operation: operation, behind: true}
+			network.failures.Store(3)
+			events := eventsOf(emberforge, "redemptions", 60)
+			if _, err := b.logOver(newClient(t, over(network))).Append(within(t), emberforge, events); err != nil {
+				t.Error(err)
+			}
+			if network.failures.Load() >= 0 {
+				t.Error("no response was lost")
+			}
+			b.wantFeed(emberforge, events)
+		})
+	}
+}
+
+// Events and full pages expire, a page a day after its last event. The last page stays: else the sequence would begin again.
+func TestAppend_FullPage_ExpiresAfterItsEventsAndTheLastPageNever(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	events := eventsOf(emberforge, "redemptions", 100)
+	b.append(emberforge, events[:50], 50)
+	if b.item(table.EventPageKey(emberforge, 0)).Has(table.AttrExpiresAt) {
+		t.Error("the last page expires")
+	}
+	b.clock = noon().Add(time.Hour)
+	b.append(emberforge, events[50:101], 51)
+	for number, want := range []time.Time{b.clock.Add(retention + 8*24*time.Hour), b.clock.Add(retention + 8*24*time.Hour)} {
+		if got := b.item(table.EventPageKey(emberforge, int64(number))).Num(table.AttrExpiresAt); got != want.Unix() {
+			t.Errorf("page %d expires at %d, want %d", number, got, want.Unix())
+		}
+	}
+	if b.item(table.EventPageKey(emberforge, 2)).Has(table.AttrExpiresAt) {
+		t.Error("the last page expires")
+	}
+	for i, at := range map[int]time.Time{0: noon(), 100: b.clock} {
+		if got := b.item(table.EventKey(emberforge, events[i].ID)).Num(table.AttrExpiresAt); got != at.Add(retention+7*24*time.Hour).Unix() {
+			t.Errorf("event %d expires at %d", i+1, got)
+		}
+	}
+	feeds := make(map[string]bool)
+	for number := range 3 {
+		feeds[b.item(table.EventPageKey(emberforge, int64(number))).Str(table.AttrFeed)] = true
+	}
+	if len(feeds) != 1 || feeds[""] {
+		t.Errorf("the pages have the feeds %v", feeds)
+	}
+}
+
+// An event that waited before it was added is kept as long as others are, counted from then.
+func TestAppend_EventStoredLongAgo_IsKeptForTheWholeRetention(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for what, test := range map[string]struct {
+		waited time.Duration
+		want   time.Duration // after it was added
+	}{
+		"for an hour": {time.Hour, retention + 7*day - time.Hour}, "for 7 days": {7 * day, retention},
+		"for 8 days": {8 * day, retention + 7*day}, "for a year": {365 * day, retention + 7*day},
+	} {
+		b := newBureau(t)
+		events := eventsOf(emberforge, "redemptions", 2)
+		b.leave(events[1], 0, noon().Add(retention+7*day))
+		b.clock = noon().Add(test.waited)
+		b.append(emberforge, events, len(events))
+		b.wantFeed(emberforge, events)
+		if got := b.item(table.EventKey(emberforge, events[1].ID)).Num(table.AttrExpiresAt); got != b.clock.Add(test.want).Unix() {
+			t.Errorf("%s: kept for %s, want %s", what, time.Unix(got, 0).Sub(b.clock), test.want)
+		}
+	}
+}
+
+// A function that died after it stored an event told when: the event is on no earlier page.
+func TestAppend_EventStoredByAFunctionThatDied_IsAddedOnce(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	events := eventsOf(emberforge, "redemptions", 100)
+	b.append(emberforge, events[:20], 20)
+	b.leave(events[120], 0, noon().Add(retention))
+	b.append(emberforge, events[20:120], 100)
+	b.append(emberforge, events[120:121], 1)
+	b.append(emberforge, slices.Concat(events[110:121], events[:30]), 0)
+	b.wantFeed(emberforge, events[:121])
+}
+
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	events := eventsOf(emberforge, "redemptions", 300)[:320]
+	for batch := range slices.Chunk(events, 100) {
+		b.append(emberforge, batch, len(batch))
+	}
+	b.delete(table.EventPageKey(emberforge, 0))
+	b.delete(table.EventKey(emberforge, events[50].ID))
+	b.delete(table.EventPageKey(emberforge, 3)) // DynamoDB deletes in any order
+	feed := b.item(table.EventPageKey(emberforge, 6)).Str(table.AttrFeed)
+	for what, test := range map[string]struct {
+		after       int64
+		limit       int
+		first, last int64 // of the window
+		from, to    int64 // of its events
+		gone        bool  // the first event
+	}{
+		"before the oldest page":    {0, 10, 51, 150, 51, 60, true},
+		"on the oldest page":        {51, 10, 51, 150, 52, 61, false},
+		"up to the missing page":    {101, 100, 101, 150, 102, 150, false},
+		"on the missing page":       {150, 10, 201, 320, 201, 210, false},
+		"three pages":               {249, 100, 201, 320, 250, 320, false},
+		"as many as asked for":      {200, 100, 201, 320, 201, 300, false},
+		"the last page":             {300, 100, 301, 320, 301, 320, false},
+		"behind the last event":     {320, 100, 301, 320, 321, 320, false},
+		"far behind the last event": {1 << 62, 100, 301, 320, 321, 320, false},
+	} {
+		w, err := b.log.Window(within(t), emberforge, test.after, test.limit)
+		// Last may be lower than that of the log if the window ends before it, but not lower than what it has.
+		if err != nil || w.Feed != feed || w.First != test.first || w.Last < test.to || w.Last > test.last || len(w.Events) != int(test.to-test.from)+1 {
+			t.Errorf("%s: %q, %d to %d with %d events, %v", what, w.Feed, w.First, w.Last, len(w.Events), err)
+			continue
+		}
+		for i, e := range w.Events {
+			want := events[test.from-1+int64(i)]
+			want.Sequence = test.from + int64(i)
+			if i == 0 && test.gone {
+				want = event.Event{Sequence: want.Sequence, Customer: emberforge}
+			}
+			if !reflect.DeepEqual(e, want) {
+				t.Errorf("%s: %+v; want %+v", what, e, want)
+			}
+		}
+	}
+	if w, err := b.log.Window(within(t), sakura, 7, 100); err != nil || !reflect.DeepEqual(w, event.Window{}) {
+		t.Errorf("a customer without events: %+v, %v", w, err)
+	}
+}
+
+// DynamoDB deletes an item days after it has expired. The feed shows it no longer.
+func TestWindow_ExpiredEvent_IsGoneBeforeItIsDeleted(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	events := eventsOf(emberforge, "redemptions", 60)
+	b.append(emberforge, events[:55], 55)
+	b.clock = noon().Add(time.Hour)
+	b.append(emberforge, events[55:70], 15)
+	b.clock = noon().Add(retention + 7*24*time.Hour)
+	_, err := b.feed.Read(within(t), emberforge, event.Cursor{}, 100)
+	if want := (&event.ExpiredError{Earliest: 55, Feed: b.item(table.EventPageKey(emberforge, 0)).Str(table.AttrFeed)}); !reflect.DeepEqual(err, want) {
+		t.Errorf("%v; want %v", err, want)
+	}
+	if kept := b.all(emberforge); len(kept) != 15 || kept[0].Sequence != 56 || kept[0].ID != events[55].ID {
+		t.Errorf("kept are %d from %d", len(kept), kept[0].Sequence)
+	}
+	if _, found, err := b.log.Find(within(t), emberforge, events[54].ID); found || err != nil {
+		t.Errorf("an expired event is found: %t, %v", found, err)
+	}
+	b.clock = noon().Add(2 * retention)
+	b.append(emberforge, events[70:71], 1)
+	if kept := b.all(emberforge); len(kept) != 1 || kept[0].Sequence != 71 {
+		t.Errorf("kept is %+v", kept)
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	events := eventsOf(emberforge, "redemptions", 2)
+	b.append(emberforge, events, len(events))
+	got, found, err := b.log.Find(within(t), emberforge, events[1].ID)
+	if !found || err != nil || !reflect.DeepEqual(got, events[1]) {
+		t.Errorf("%+v, %t, %v; want %+v", got, found, err, events[1])
+	}
+	unknown := eventsOf(emberforge, "others", 1)[0].ID
+	if got, found, err := b.log.Find(within(t), emberforge, unknown); found || err != nil {
+		t.Errorf("%+v, %t, %v", got, found, err)
+	}
+}
+
+// The same IDs at two customers are two events, in two feeds.
+func TestEvents_OtherCustomersEvents_AreInvisible(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	mine := eventsOf(emberforge, "redemptions", 60)
+	theirs := slices.Clone(mine)
+	for i := range theirs {
+		theirs[i].Customer, theirs[i].Data = sakura, []byte(`{"id":"theirs"}`)
+	}
+	b.append(emberforge, mine, len(mine))
+	if len(b.all(sakura)) != 0 {
+		t.Error("sakura sees events before its first")
+	}
+	if _, found, err := b.log.Find(within(t), sakura, mine[0].ID); found || err != nil {
+		t.Errorf("sakura finds an event of emberforge: %v", err)
+	}
+	b.append(sakura, theirs[:70], 70)
+	b.append("emberforge-2", nil, 0)
+	b.wantFeed(emberforge, mine)
+	b.wantFeed(sakura, theirs[:70])
+	feeds := []string{
+		b.item(table.EventPageKey(emberforge, 0)).Str(table.AttrFeed), b.item(table.EventPageKey(sakura, 0)).Str(table.AttrFeed),
+	}
+	if feeds[0] == feeds[1] || len(feeds[0]) != 12 {
+		t.Errorf("the feeds are %q", feeds)
+	}
+	for _, other := range []catalog.CustomerID{"emberforge-2", "emberforg", "Emberforge"} {
+		if found := b.all(other); len(found) != 0 {
+			t.Errorf("%s sees %+v", other, found)
+		}
+	}
+}
+
+func (b *bureau) parking(source *dynamo.EventSource) *dynamo.EventParking {
+	return dynamo.NewEventParking(b.client, b.table, source)
+}
+
+func (b *bureau) parked(p *dynamo.EventParking) []event.Parked {
+	b.t.Helper()
+	all, err := p.Parked(within(b.t))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return all
+}
+
+func TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	p := b.parking(nil)
+	at := func(minutes int) time.Time { return noon().Add(time.Duration(minutes) * time.Minute) }
+	first := event.Parked{Place: event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: "SUMMER20#n#a/b"}, Customer: emberforge}
+	lost := event.Parked{Reason: "malformed record of a stream", First: at(1)}
+	for i, reason := range []string{"timeout", "malformed", strings.Repeat("ä", 400)} {
+		first.Reason, first.First = reason, at(i)
+		if err := p.Park(within(t), first); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Park(within(t), lost); err != nil {
+		t.Fatal(err)
+	}
+	first.Reason, first.First, first.Attempts, lost.Attempts = strings.Repeat("ä", 250), at(0), 3, 1
+	if got := b.parked(p); !reflect.DeepEqual(got, []event.Parked{lost, first}) {
+		t.Errorf("%+v; want %+v", got, []event.Parked{lost, first})
+	}
+	if err := p.Release(within(t), first); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.parked(p); !reflect.DeepEqual(got, []event.Parked{lost}) {
+		t.Errorf("%+v; want %+v", got, lost)
+	}
+}
+
+// Between the reading of an item and the release, another change of it may be set aside. It must be retried, too.
+func TestRelease_SetAsideAgainMeanwhile_Stays(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	p := b.parking(nil)
+	parked := event.Parked{Place: event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: "SUMMER20"}, Customer: emberforge, First: noon()}
+	for range 2 {
+		if err := p.Park(within(t), parked); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parked.Attempts = 1
+	if err := p.Release(within(t), parked); err != nil || len(b.parked(p)) != 1 {
+		t.Errorf("%v, %d set aside", err, len(b.parked(p)))
+	}
+	parked.Attempts = 2
+	for range 2 { // the response may be lost
+		if err := p.Release(within(t), parked); err != nil || len(b.parked(p)) != 0 {
+			t.Errorf("%v, %d set aside", err, len(b.parked(p)))
+		}
+	}
+}
+
+func TestEventLog_StoreOutOfReach_IsUnavailable(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	gone := b.logOver(dynamodb.New(b.client.Options(), func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://127.0.0.1:1") }))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, appending := gone.Append(ctx, emberforge, eventsOf(emberforge, "redemptions", 1))
+	_, reading := gone.Window(ctx, emberforge, 0, 1)
+	_, _, finding := gone.Find(ctx, emberforge, "MTCXgwWFAhhCzmYLdegdZw")
+	for what, err := range map[string]error{"Append": appending, "Window": reading, "Find": finding} {
+		if unavailable, is := err.(interface{ Unavailable() bool }); !is || !unavailable.Unavailable() { //nolint:errorlint // as callers see it
+			t.Errorf("%s = %v", what, err)
+		}
+	}
+}
