@@ -55,6 +55,10 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 			done.add(killHeldRequests(t, testshop.Build(t, nil, "functions/checkout", "functions/place-order", "functions/cancel-order",
 				"functions/undo-redemption", "functions/redeem-voucher", "cmd/shopctl"))...)
 		})
+		t.Run("events", func(t *testing.T) {
+			t.Parallel()
+			done.add(killRecorder(t, testshop.Build(t, nil, "functions/record-events", "cmd/shopctl"))...)
+		})
 		for _, c := range []busyEdit{{"raise", 20, 30, 30}, {"lower", 20, 12, 10}} {
 			t.Run("busy/"+c.kind, func(t *testing.T) {
 				t.Parallel()

@@ -1,0 +1,424 @@
+package kills_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/local/eventsource"
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/runtimeapi"
+	"shopfront/internal/local/samtemplate"
+	"shopfront/internal/torture"
+	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
+	"shopfront/pkg/event"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
+)
+
+const (
+	recordEvents = "record-events"
+	deleteItem   = "DeleteItem"
+	eventsKept   = 90 * 24 * time.Hour
+	// almostAPage is how many events a log has if the next ones need a new page.
+	almostAPage = 48
+)
+
+// recorderBench is the function that records events, with tables of its own, whose streams it gets.
+type recorderBench struct {
+	t         *testing.T
+	trap      *trap
+	command   runtimeapi.Command
+	client    *dynamodb.Client // bypasses the trap
+	tables    dynamo.Tables
+	events    string
+	streams   []*eventsource.Source
+	delivered []json.RawMessage // all records so far
+	customers int
+}
+
+// recorderWork is a kind of work of the function. prepare returns the event that invokes it, and the facts that it records.
+type recorderWork struct {
+	kind    string
+	prepare func(b *recorderBench, customer catalog.CustomerID) (invoke []byte, facts []event.Fact)
+	parks   bool // the voucher is missing, and comes back later
+}
+
+// scheduled is the event of the schedule.
+const scheduled = `{"source":"aws.events","detail-type":"Scheduled Event"}`
+
+func recorderWorks() []recorderWork {
+	return []recorderWork{
+		{kind: "recording", prepare: (*recorderBench).changes},
+		{kind: "recording again", prepare: func(b *recorderBench, customer catalog.CustomerID) ([]byte, []event.Fact) {
+			b.t.Helper()
+			invoke, facts := b.changes(customer)
+			b.run(invoke)
+			return invoke, facts
+		}},
+		{kind: "recording on a new page", prepare: func(b *recorderBench, customer catalog.CustomerID) ([]byte, []event.Fact) {
+			b.t.Helper()
+			var earlier []event.Event
+			for i := range almostAPage {
+				id := idempotency.Digest("event", string(customer), fmt.Sprint(i))
+				earlier = append(earlier, event.Event{ID: id, Type: event.RedemptionCreated, Customer: customer, At: began(), Data: []byte(`{}`)})
+			}
+			if _, err := b.log().Append(b.t.Context(), customer, earlier); err != nil {
+				b.t.Fatal(err)
+			}
+			return b.changes(customer)
+		}},
+		{kind: "parking", parks: true, prepare: (*recorderBench).orphan},
+		{kind: "retrying", prepare: func(b *recorderBench, customer catalog.CustomerID) ([]byte, []event.Fact) {
+			b.t.Helper()
+			invoke, facts := b.orphan(customer)
+			b.run(invoke)
+			b.create(customer, voucher.Terms{Written: summer20, MaxUses: new(voucher.Limit(6))})
+			return []byte(scheduled), facts
+		}},
+	}
+}
+
+// killRecorder kills the function before, after and during each call of each kind of work, and then delivers the same event again.
+func killRecorder(t *testing.T, programs testshop.Programs) (rows []torture.Row) {
+	t.Helper()
+	b := newRecorderBench(t, programs)
+	records := make(map[string]*recorder)
+	var steps [][]step
+	for pass := 0; pass == 0 || more(records, wantedKills(t)) && !t.Failed(); pass++ {
+		for i, work := range recorderWorks() {
+			if pass == 0 {
+				steps = append(steps, b.steps(work))
+			}
+			for _, at := range steps[i] {
+				name := "killed: event, " + at.fate.relativeTo(at.operation)
+				if records[name] == nil {
+					records[name] = &recorder{torture.Row{Fault: name}}
+				}
+				if pass == 0 || records[name].row.Injected < wantedKills(t) {
+					b.kill(records[name], work, at)
+				}
+			}
+		}
+	}
+	for _, record := range records {
+		rows = append(rows, record.row)
+	}
+	return rows
+}
+
+// more reports whether one of the rows needs more kills.
+func more(records map[string]*recorder, wanted int) bool {
+	for _, record := range records {
+		if record.row.Injected < wanted {
+			return true
+		}
+	}
+	return false
+}
+
+func newRecorderBench(t *testing.T, programs testshop.Programs) *recorderBench {
+	t.Helper()
+	trap := newTrap()
+	proxy, err := faultproxy.Start(faultproxy.Settings{Target: localtest.Endpoint(t), Watch: trap.watch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	root, err := samtemplate.FindRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := localrun.LoadTemplate(root, proxy.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &recorderBench{
+		t: t, trap: trap, client: localtest.Client(t), events: localtest.Table(t, "EventsTable"),
+		tables:  dynamo.Tables{Vouchers: localtest.Table(t, "VouchersTable"), Checkouts: localtest.Table(t, "CheckoutsTable")},
+		command: runtimeapi.Command{Path: localrun.Binary(programs.Dir(), recordEvents), ARN: recordEvents, Timeout: patience},
+	}
+	b.command.Env = []string{"AWS_REGION=" + localtest.Region, "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local"}
+	at := slices.IndexFunc(template.Functions, func(f samtemplate.Function) bool { return f.Name == recordEvents })
+	for name, value := range template.Functions[at].Environment {
+		own := map[string]string{"VOUCHERS_TABLE": b.tables.Vouchers, "CHECKOUTS_TABLE": b.tables.Checkouts, "EVENTS_TABLE": b.events}[name]
+		if own != "" {
+			value = own
+		}
+		b.command.Env = append(b.command.Env, name+"="+value)
+	}
+	for _, name := range []string{b.tables.Vouchers, b.tables.Checkouts} {
+		b.streams = append(b.streams, testshop.Stream(t, name, func(record json.RawMessage) { b.delivered = append(b.delivered, record) }))
+	}
+	return b
+}
+
+func (b *recorderBench) log() *dynamo.EventLog {
+	return dynamo.NewEventLog(b.client, b.events, eventsKept, time.Now, mathrand.Int64N, rand.Reader)
+}
+
+func (b *recorderBench) start() *runtimeapi.Process {
+	b.t.Helper()
+	p, err := runtimeapi.Start(b.t.Context(), b.command)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return p
+}
+
+// run invokes the function, which must succeed.
+func (b *recorderBench) run(invoke []byte) {
+	b.t.Helper()
+	p := b.start()
+	defer p.Stop()
+	answer, _, err := p.Invoke(invoke)
+	if err != nil || string(answer) != `{"batchItemFailures":[]}` {
+		b.t.Fatalf("%v: %s", err, answer)
+	}
+}
+
+// steps returns the points at which work is killed: every call with every fate or, in the short form, some of them.
+func (b *recorderBench) steps(work recorderWork) (steps []step) {
+	b.t.Helper()
+	invoke, facts := work.prepare(b, b.customer())
+	p := b.start()
+	b.trap.reset()
+	if _, _, err := p.Invoke(invoke); err != nil {
+		b.t.Fatal(err)
+	}
+	p.Stop()
+	calls, counts := b.trap.calls(), make(map[string]int)
+	b.trap.reset()
+	b.complete(&recorder{}, work, facts)
+	for i, operation := range calls {
+		counts[operation]++
+		for j, fate := range []fate{lost, unanswered, late} {
+			isWriting := isWrite(operation) || operation == deleteItem
+			if wantedKills(b.t) == 0 && (i+j)%3 != 0 || fate == late && !isWriting {
+				continue
+			}
+			steps = append(steps, step{operation, counts[operation], fate})
+		}
+	}
+	return steps
+}
+
+// kill kills the function at a step, and lets the event come again until it is done.
+func (b *recorderBench) kill(record *recorder, work recorderWork, at step) {
+	b.t.Helper()
+	invoke, facts := work.prepare(b, b.customer())
+	p := b.start()
+	b.trap.set(at, p.Stop)
+	_, _, err := p.Invoke(invoke)
+	sprung := b.trap.hasSprung()
+	b.trap.reset()
+	p.Stop()
+	if !sprung || err == nil {
+		record.violation(b.t, "%s never reached %s: %v", work.kind, at, err)
+		return
+	}
+	record.row.Injected++
+	record.row.Unknown++
+	if err := b.trap.settle(); err != nil {
+		b.t.Fatal(err)
+	}
+	b.run(invoke)
+	if err := b.trap.letGo(); err != nil {
+		b.t.Fatal(err)
+	}
+	b.run(invoke)
+	b.complete(record, work, facts)
+	if b.t.Failed() {
+		b.t.Logf("%s was killed at %s", work.kind, at)
+	}
+}
+
+// complete lets the schedule record what was parked, and judges the feed.
+func (b *recorderBench) complete(record *recorder, work recorderWork, facts []event.Fact) {
+	b.t.Helper()
+	customer := facts[0].Customer
+	parking := dynamo.NewEventParking(b.client, b.events, nil)
+	if work.parks {
+		if parked, err := parking.Parked(b.t.Context()); err != nil || len(parked) != 1 || parked[0].Customer != customer {
+			record.violation(b.t, "parked: %+v, %v; want one change of %s", parked, err, customer)
+		}
+		b.create(customer, voucher.Terms{Written: summer20, MaxUses: new(voucher.Limit(6))})
+		b.run([]byte(scheduled))
+	}
+	if parked, err := parking.Parked(b.t.Context()); err != nil || len(parked) > 0 {
+		record.violation(b.t, "still parked: %+v, %v", parked, err)
+	}
+	w, err := b.log().Window(b.t.Context(), customer, 0, event.MaxPerPage)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	at := make(map[event.ID]int64)
+	for _, e := range w.Events {
+		if at[e.ID] > 0 || e.ID == "" {
+			record.violation(b.t, "the feed has %q at %d and at %d", e.ID, at[e.ID], e.Sequence)
+		}
+		at[e.ID] = e.Sequence
+	}
+	for i, fact := range facts {
+		if at[fact.ID()] == 0 || fact.Type == event.RedemptionUndone && at[fact.ID()] < at[facts[i-1].ID()] {
+			record.violation(b.t, "%s is at %d", fact.Type, at[fact.ID()])
+		}
+	}
+	if earlier := len(w.Events) - len(facts); earlier != 0 && earlier != almostAPage {
+		record.violation(b.t, "the feed has %d events, want %d", len(w.Events), len(facts))
+	}
+	record.row.Redemptions++
+}
+
+func (b *recorderBench) customer() catalog.CustomerID {
+	b.customers++
+	return catalog.CustomerID(fmt.Sprintf("eventcave-%d", b.customers))
+}
+
+func (b *recorderBench) create(customer catalog.CustomerID, terms voucher.Terms) voucher.Voucher {
+	b.t.Helper()
+	terms.Reward = voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}
+	v, err := voucher.New(terms, began())
+	if err == nil {
+		err = backoffice.NewVouchers(b.client, b.tables.Vouchers, mathrand.Int64N).Create(b.t.Context(), customer, v)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return v
+}
+
+// changes changes the tables: a code with many uses is redeemed, a single-use code is redeemed and undone, and an order is placed. It
+// returns the batch of their records.
+func (b *recorderBench) changes(customer catalog.CustomerID) (batch []byte, facts []event.Fact) {
+	b.t.Helper()
+	ctx := b.t.Context()
+	many, single := b.create(customer, voucher.Terms{Written: summer20, MaxUses: new(voucher.Limit(6))}), b.create(customer, voucher.Terms{Written: "EVT-ONE"})
+	for _, v := range []voucher.Voucher{many, single} {
+		facts = append(facts, b.redeem(customer, v)...)
+	}
+	undoer := voucher.Undoer{Store: dynamo.NewRedemptionRecords(b.client, b.tables, mathrand.Int64N)}
+	id := facts[1].Redemption.ID
+	r, _, err := undoer.Undo(ctx, voucher.UndoRequest{Customer: customer, Code: single.Code, ID: id, At: began(), Reason: "granted twice"})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	facts = append(facts, event.OfRedemption(customer, r)[1:]...)
+	price := money.Money{Minor: 599, Currency: currency}
+	_, err = dynamo.NewCheckouts(b.client, b.tables.Checkouts).Open(ctx, customer, checkout.Checkout{
+		ID: orderID, Product: "coins", Variant: "500", Amount: 1, UnitPrice: price, Subtotal: price, Discount: money.Money{Currency: currency},
+		Total: price, Created: began(), Expires: began().Add(checkout.Lifetime),
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	orders := checkout.Orders{Store: dynamo.NewOrders(b.client, b.tables.Checkouts, b.tables.Vouchers, mathrand.Int64N)}
+	c, _, err := orders.Place(ctx, customer, orderID, paid(), began())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	facts = append(facts, event.OfOrder(customer, c)...)
+	return b.batch(customer, facts), facts
+}
+
+func (b *recorderBench) redeem(customer catalog.CustomerID, v voucher.Voucher) []event.Fact {
+	b.t.Helper()
+	nick, err := voucher.ParseNick(alder)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(b.client, b.tables.Vouchers, mathrand.Int64N), Random: rand.Reader}
+	r, _, err := redeemer.Redeem(b.t.Context(), voucher.Request{Customer: customer, Code: v.Code, Nick: nick, At: began()})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return event.OfRedemption(customer, r)
+}
+
+// orphan redeems a code with many uses whose voucher is gone, so that the record cannot be read until it is back.
+func (b *recorderBench) orphan(customer catalog.CustomerID) (batch []byte, facts []event.Fact) {
+	b.t.Helper()
+	facts = b.redeem(customer, b.create(customer, voucher.Terms{Written: summer20, MaxUses: new(voucher.Limit(6))}))
+	batch = b.batch(customer, facts)
+	for _, it := range b.items(customer) {
+		sort, is := it["sk"].(*types.AttributeValueMemberS)
+		if !is || strings.Contains(sort.Value, "#n#") {
+			continue // the redemption
+		}
+		_, err := b.client.DeleteItem(b.t.Context(), &dynamodb.DeleteItemInput{
+			TableName: aws.String(b.tables.Vouchers), Key: map[string]types.AttributeValue{"customer": it["customer"], "sk": it["sk"]},
+		})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return batch, facts
+}
+
+// items returns the customer's items in the table of vouchers.
+func (b *recorderBench) items(customer catalog.CustomerID) []map[string]types.AttributeValue {
+	b.t.Helper()
+	out, err := b.client.Scan(b.t.Context(), &dynamodb.ScanInput{
+		TableName: aws.String(b.tables.Vouchers), FilterExpression: aws.String("begins_with(customer, :customer)"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":customer": &types.AttributeValueMemberS{Value: string(customer) + "#"}},
+	})
+	if err != nil || len(out.LastEvaluatedKey) > 0 {
+		b.t.Fatal(len(out.LastEvaluatedKey), err)
+	}
+	return out.Items
+}
+
+// batch reads the streams until they show the facts, and returns the batch of the customer's records.
+func (b *recorderBench) batch(customer catalog.CustomerID, facts []event.Fact) []byte {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	source := dynamo.NewEventSource(b.client, b.tables, mathrand.Int64N)
+	shown := make(map[event.ID]bool)
+	var records []json.RawMessage
+	for from := len(b.delivered); ctx.Err() == nil; {
+		for _, stream := range b.streams {
+			stream.Poll(ctx)
+		}
+		for i, change := range source.Changes(ctx, b.delivered[from:]) {
+			if change.Customer != customer {
+				continue
+			}
+			records = append(records, b.delivered[from+i])
+			for _, fact := range change.Facts {
+				shown[fact.ID()] = true
+			}
+		}
+		from = len(b.delivered)
+		if !slices.ContainsFunc(facts, func(f event.Fact) bool { return !shown[f.ID()] }) {
+			batch, err := json.Marshal(map[string]any{"Records": records})
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			return batch
+		}
+	}
+	b.t.Fatalf("the streams of %s show %d of %d facts", customer, len(shown), len(facts))
+	return nil
+}
