@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"shopfront/internal/local/localrun"
 	"shopfront/pkg/catalog"
@@ -51,6 +53,10 @@ func (s *shopfront) cloud(t *testing.T) {
 			"CatalogueTable": tables.Catalogue, "VouchersTable": tables.Vouchers, "CheckoutsTable": tables.Checkouts,
 		},
 		"newsletter": {"BaseUrl": "https://newsletter.example.com"},
+	}
+	for name, days := range map[string]string{"shopfront-events": "365", "shopfront-forever": "forever"} {
+		stacks[name] = maps.Clone(stacks["shopfront-prod"])
+		stacks[name]["EventsTable"], stacks[name]["EventRetentionDays"] = tables.Events, days
 	}
 	database := httputil.NewSingleHostReverseProxy(endpoint)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -112,6 +118,30 @@ index     orders  active
 	}
 	if got := s.shopctl(t.Context(), "status", "--stack", "newsletter"); got.exit != exitRefused {
 		t.Errorf("the flag does not override the variable: %v", got)
+	}
+}
+
+func TestStack_WithEvents_HasFeedsForItsRetention(t *testing.T) {
+	s := newShopfront(t)
+	s.cloud(t)
+	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+	s.redeem(t, "emberforge", "WINTER-10", "Heron")
+	s.clock = s.clock.Add(100 * 24 * time.Hour)
+	if got := s.must(t, "events", "rebuild", "emberforge"); got != "added  0\n" {
+		t.Errorf("with 90 days: %s", got)
+	}
+	if got := s.shopctl(t.Context(), "--stack", "shopfront-events", "events", "rebuild", "emberforge"); got != (result{stdout: "added  1\n"}) {
+		t.Errorf("with 365 days: %v", got)
+	}
+	if got := s.shopctl(t.Context(), "--stack", "shopfront-events", "status"); !strings.Contains(s.withoutRandomNames(got.stdout), "table     EventsTable  active\n") {
+		t.Errorf("status: %v", got)
+	}
+	want := "error: stack \"shopfront-forever\" in eu-central-1: the output EventRetentionDays is not a number of days\n"
+	if got := s.shopctl(t.Context(), "--stack", "shopfront-forever", "status"); got != (result{stderr: want, exit: exitFailed}) {
+		t.Errorf("without a number of days: %v", got)
+	}
+	if got := s.shopctl(t.Context(), "--stack", "shopfront-prod", "events", "parked"); got.exit != exitFailed || !strings.Contains(got.stderr, "no events") {
+		t.Errorf("without events: %v", got)
 	}
 }
 
