@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -200,7 +201,7 @@ func (s *EventSource) redemptions(customer catalog.CustomerID, place event.Place
 func recordsOf(place event.Place) (code voucher.Code, hasRecords bool) {
 	code = table.Key{Sort: place.Sort}.Code()
 	rest := strings.TrimPrefix(place.Sort, string(code))
-	return code, strings.HasPrefix(rest, table.NickInfix) || strings.HasPrefix(rest, table.RedemptionInfix)
+	return code, code != "" && (strings.HasPrefix(rest, table.NickInfix) || strings.HasPrefix(rest, table.RedemptionInfix))
 }
 
 func isCounterOrHold(sort string, code voucher.Code) bool {
@@ -208,10 +209,16 @@ func isCounterOrHold(sort string, code voucher.Code) bool {
 	return strings.HasPrefix(rest, table.CounterInfix) || strings.HasPrefix(rest, table.HoldInfix)
 }
 
+// termsTime bounds the time for reading vouchers. After that the changes that need them are set aside: all customers of the batch wait.
+const termsTime = 5 * time.Second
+
 // remember reads the vouchers of the records in the images that are not known yet, at most 100.
 func (s *EventSource) remember(ctx context.Context, images []image) error {
 	wanted := make(map[table.Key]bool)
 	s.mu.Lock()
+	if len(s.terms) > maxManyUseCodes {
+		clear(s.terms)
+	}
 	for _, at := range images {
 		code, hasRecords := recordsOf(at.place)
 		customer, _, _ := strings.Cut(at.place.Partition, "#")
@@ -228,15 +235,14 @@ func (s *EventSource) remember(ctx context.Context, images []image) error {
 	for key := range wanted {
 		keys = append(keys, key)
 	}
+	ctx, cancel := context.WithTimeout(ctx, termsTime)
+	defer cancel()
 	found, err := table.BatchGet(ctx, s.api, s.random, s.tables.Vouchers, keys...)
 	if err != nil {
 		return table.Outcome(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.terms) > maxManyUseCodes {
-		clear(s.terms)
-	}
 	for key, it := range found {
 		if v, err := table.DecodeVoucher(it); err == nil { // the record of a damaged voucher is set aside
 			s.terms[key] = v.Voucher

@@ -1,0 +1,530 @@
+package dynamo_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	mathrand "math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/event"
+	"shopfront/pkg/voucher"
+)
+
+// attributes returns an item as records of streams show it.
+func attributes(it table.Item) map[string]map[string]any {
+	shown := make(map[string]map[string]any, len(it))
+	for name, value := range it {
+		switch v := value.(type) {
+		case *types.AttributeValueMemberS:
+			shown[name] = map[string]any{"S": v.Value}
+		case *types.AttributeValueMemberN:
+			shown[name] = map[string]any{"N": v.Value}
+		case *types.AttributeValueMemberB:
+			shown[name] = map[string]any{"B": base64.StdEncoding.EncodeToString(v.Value)}
+		case *types.AttributeValueMemberBOOL:
+			shown[name] = map[string]any{"BOOL": v.Value}
+		default:
+			panic(fmt.Sprintf("%T", value))
+		}
+	}
+	return shown
+}
+
+// record returns the record of a change as DynamoDB Local's stream has it, with what Lambda adds. An image without attributes is left out.
+func record(sequence int, tableName string, key table.Key, old, now table.Item) json.RawMessage {
+	change := map[string]any{
+		"ApproximateCreationDateTime": 1795348800, "Keys": attributes(key.Attributes()), "SequenceNumber": fmt.Sprintf("%021d", sequence),
+		"SizeBytes": 120, "StreamViewType": "NEW_AND_OLD_IMAGES",
+	}
+	if len(old) > 0 {
+		change["OldImage"] = attributes(old)
+	}
+	if len(now) > 0 {
+		change["NewImage"] = attributes(now)
+	}
+	text, err := json.Marshal(map[string]any{
+		"awsRegion": "eu-central-1", "eventID": "6d2f5f4c", "eventName": "UNKNOWN_TO_SDK_VERSION", "eventSource": "aws:dynamodb", "eventVersion": "1.1",
+		"eventSourceARN": "arn:aws:dynamodb:ddblocal:000000000000:table/" + tableName + "/stream/2026-11-22T12:00:00.000", "dynamodb": change,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// journal is a stall whose changes are read as events.
+type journal struct {
+	*stall
+
+	source   *dynamo.EventSource
+	sequence int
+	seen     map[string]map[table.Key]table.Item // items by table, as they were at the last look
+	found    map[event.ID]event.Fact
+}
+
+func newJournal(t testing.TB) *journal {
+	s := newStall(t)
+	return &journal{
+		stall: s, source: dynamo.NewEventSource(s.client, s.tables, mathrand.Int64N),
+		seen: map[string]map[table.Key]table.Item{s.tables.Vouchers: {}, s.tables.Checkouts: {}}, found: map[event.ID]event.Fact{},
+	}
+}
+
+func (j *journal) items(name string) map[table.Key]table.Item {
+	j.t.Helper()
+	out, err := j.client.Scan(within(j.t), &dynamodb.ScanInput{TableName: aws.String(name), ConsistentRead: aws.Bool(true)})
+	if err != nil || len(out.LastEvaluatedKey) > 0 {
+		j.t.Fatal(len(out.LastEvaluatedKey), err)
+	}
+	items := make(map[table.Key]table.Item)
+	for _, it := range out.Items {
+		items[table.KeyOf(it)] = it
+	}
+	return items
+}
+
+// records returns a record for each item that has changed since the last look.
+func (j *journal) records() (records []json.RawMessage) {
+	j.t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(j.seen)) {
+		before, after := j.seen[name], j.items(name)
+		j.seen[name] = after
+		all := maps.Clone(after)
+		maps.Copy(all, before)
+		for key := range all {
+			if !reflect.DeepEqual(before[key], after[key]) {
+				j.sequence++
+				records = append(records, record(j.sequence, name, key, before[key], after[key]))
+			}
+		}
+	}
+	return records
+}
+
+// what describes a fact.
+func what(fact event.Fact) string {
+	if fact.Redemption != nil {
+		return fmt.Sprint(fact.Type, " ", fact.Redemption.ID)
+	}
+	return fmt.Sprint(fact.Type, " ", fact.Order.ID)
+}
+
+// want fails the test unless the changes since the last look show exactly these facts, each of them possibly in several records.
+func (j *journal) want(step string, facts ...event.Fact) {
+	j.t.Helper()
+	got := make(map[event.ID]bool)
+	for _, change := range j.source.Changes(within(j.t), j.records()) {
+		if change.Err != nil || change.Customer != emberforge || change.ID == "" {
+			j.t.Errorf("%s: %+v", step, change)
+		}
+		for _, fact := range change.Facts {
+			got[fact.ID()] = true
+			if before, is := j.found[fact.ID()]; is && !reflect.DeepEqual(before, fact) {
+				j.t.Errorf("%s: two records show %s differently: %+v and %+v", step, what(fact), before, fact)
+			}
+			j.found[fact.ID()] = fact
+		}
+	}
+	for _, fact := range facts {
+		if found := j.found[fact.ID()]; !got[fact.ID()] || !reflect.DeepEqual(found, fact) {
+			j.t.Errorf("%s: %s is %+v, want %+v", step, what(fact), found, fact)
+		}
+		delete(got, fact.ID())
+	}
+	for id := range got {
+		j.t.Errorf("%s: shows %s", step, what(j.found[id]))
+	}
+}
+
+// wantRebuilt fails the test unless the items that are stored now show everything that has happened.
+func (j *journal) wantRebuilt() {
+	j.t.Helper()
+	it, err := table.ReadVoucher(within(j.t), j.client, j.table, emberforge, request(j.t, "SUMMER-20", "", "").Code)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	rebuilt := make(map[event.ID]event.Fact)
+	for name, items := range j.seen {
+		for key, item := range items {
+			facts, err := dynamo.Facts(emberforge, item, &it.Voucher)
+			if err != nil {
+				j.t.Errorf("%s %s: %v", name, key.Sort, err)
+			}
+			for _, fact := range facts {
+				rebuilt[fact.ID()] = fact
+			}
+		}
+	}
+	if !reflect.DeepEqual(rebuilt, j.found) {
+		j.t.Errorf("the tables show %d events, their changes showed %d", len(rebuilt), len(j.found))
+	}
+}
+
+func (j *journal) mustHave(c checkout.Checkout, _ bool, err error) checkout.Checkout {
+	j.t.Helper()
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	return c
+}
+
+func TestChanges_EveryKindOfCode_ShowsExactlyWhatHappened(t *testing.T) {
+	t.Parallel()
+	for kind, limits := range kindsOfLimits() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			j := newJournal(t)
+			v := j.percent20(limits.uses, limits.ofNick)
+			j.want("create the code")
+			j.redeemAndUndo(v)
+			j.orderAndCancel()
+			j.wantRebuilt()
+		})
+	}
+}
+
+func (j *journal) redeemAndUndo(v voucher.Voucher) {
+	of := func(r voucher.Redemption) []event.Fact { return event.OfRedemption(emberforge, r) }
+	first := request(j.t, "SUMMER-20", "Alder", "order-1047")
+	redeemed := j.mustRedeem(first)
+	j.want("redeem", of(redeemed)...)
+	if _, replayed, err := j.redeemer.Redeem(within(j.t), first); !replayed || err != nil {
+		j.t.Errorf("replayed: %t, %v", replayed, err)
+	}
+	j.want("redeem again")
+	if _, err := j.vouchers.Edit(within(j.t), emberforge, v.Code, voucher.Edit{Note: new("seen at the fair")}); err != nil {
+		j.t.Fatal(err)
+	}
+	j.want("edit the note")
+	undone, _, err := j.undo(v.Code, redeemed.ID)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	j.want("undo", of(undone)...)
+	if v.Limited() {
+		if _, err := j.vouchers.Edit(within(j.t), emberforge, v.Code, voucher.Edit{MaxUses: new(voucher.Limit(50))}); err != nil {
+			j.t.Fatal(err)
+		}
+		j.want("lower the limit")
+	}
+}
+
+func (j *journal) orderAndCancel() {
+	of := event.OfOrder
+	c := j.hold(j.wanted("Alder", "203.0.113.7", noon()))
+	j.want("check out")
+	changed := j.wanted("Alder", "", noon().Add(time.Minute))
+	changed.Replaces, changed.Amount = c.ID, 3
+	c = j.hold(changed)
+	j.want("change the cart")
+	placed := j.mustHave(j.orders.Place(within(j.t), emberforge, c.ID, stripe("pi_1047"), noon().Add(2*time.Minute)))
+	redemption := voucher.Redemption{
+		ID: c.Hold.ID, Code: "SUMMER-20", Nick: "Alder", At: noon().Add(2 * time.Minute), Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+	}
+	j.want("order", slices.Concat(of(emberforge, placed), event.OfRedemption(emberforge, redemption))...)
+	j.mustHave(j.orders.Place(within(j.t), emberforge, c.ID, stripe("pi_1047"), noon().Add(3*time.Minute)))
+	j.want("order again")
+	fulfilled := j.mustHave(j.orders.Fulfil(within(j.t), emberforge, c.ID, noon().Add(4*time.Minute)))
+	j.want("fulfil", of(emberforge, fulfilled)...)
+	cancelled := j.mustHave(j.orders.Cancel(within(j.t), emberforge, c.ID, "chargeback", noon().Add(5*time.Minute)))
+	redemption.Undone, redemption.UndoReason = noon().Add(5*time.Minute), "chargeback"
+	j.want("cancel", slices.Concat(of(emberforge, cancelled), event.OfRedemption(emberforge, redemption))...)
+	j.want("nothing")
+
+	plain := j.wanted("Birch", "", noon())
+	plain.Code = ""
+	c = j.hold(plain)
+	j.want("check out without a code")
+	placed = j.mustHave(j.orders.Place(within(j.t), emberforge, c.ID, stripe("pi_1048"), noon()))
+	j.want("order without a code", of(emberforge, placed)...)
+	cancelled = j.mustHave(j.orders.Cancel(within(j.t), emberforge, c.ID, "changed their mind", noon()))
+	j.want("cancel without a code", of(emberforge, cancelled)...)
+	second := j.mustRedeem(request(j.t, "SUMMER-20", "Alder", ""))
+	j.want("redeem after an undone redemption", event.OfRedemption(emberforge, second)...)
+}
+
+// A batch may hold many changes of an item, of several codes and customers. The terms of a code are read once.
+func TestChanges_Batch_ReadsTheTermsOfItsCodesOnce(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	network, option := counted()
+	source := dynamo.NewEventSource(newClient(t, option), dynamo.Tables{Vouchers: s.table, Checkouts: "orders"}, mathrand.Int64N)
+	var records []json.RawMessage
+	for i := range 20 {
+		terms := voucher.Terms{Written: fmt.Sprintf("SUMMER-%d", i%4), MaxUses: new(voucher.NoLimit)}
+		customer := []catalog.CustomerID{emberforge, sakura}[i/4%2]
+		if i < 8 {
+			s.createFor(customer, terms)
+		}
+		it := recordItem(t, customer, terms.Written, fmt.Sprint("redemption ", i))
+		records = append(records, record(i, s.table, table.KeyOf(it), nil, it))
+	}
+	for batch := range 2 {
+		for i, change := range source.Changes(within(t), records) {
+			if change.Err != nil || len(change.Facts) != 1 || change.Facts[0].Redemption.Code != fmt.Sprintf("SUMMER-%d", i%4) {
+				t.Errorf("batch %d, record %d: %+v", batch, i, change)
+			}
+		}
+	}
+	if calls := network.calls.Load(); calls != 1 {
+		t.Errorf("%d calls", calls)
+	}
+}
+
+// recordItem is the item of a redemption of a code without limits.
+func recordItem(t testing.TB, customer catalog.CustomerID, code, seed string) table.Item {
+	t.Helper()
+	r := request(t, code, "Alder", "")
+	token := eventsOf(customer, seed, 1)[0].ID
+	it := table.RedemptionKey(customer, r.Code, token).Attributes()
+	it[table.RecordPrefix+string(token)] = table.EncodeRecord(string(token), noon(), r.Nick)
+	it[table.SpellingPrefix+table.Spelling(r.Nick)] = table.Str(r.Nick.Written)
+	return it
+}
+
+func TestChanges_UnreadableRecord_IsAnErrorOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.NoLimit)})
+	source := dynamo.NewEventSource(s.client, dynamo.Tables{Vouchers: s.table, Checkouts: "orders"}, mathrand.Int64N)
+	good := recordItem(t, emberforge, "SUMMER-20", "redemption 1")
+	token := strings.TrimPrefix(table.KeyOf(good).Sort, string(v.Code)+table.RedemptionInfix)
+	single := table.EncodeVoucher(emberforge, voucher.Voucher{Code: "ONE", Written: "ONE", MaxUses: 1, Reward: v.Reward, Created: noon()})
+	order := table.EncodeCheckout(emberforge, checkout.Checkout{
+		ID: checkout.ID(token + token), Product: "coins", Variant: "500", Amount: 1, Created: noon(), Expires: noon().Add(time.Hour),
+	})
+	order[table.AttrStatus], order[table.AttrOrdered] = table.Str(table.StatusOrdered), table.Str(table.OrderedAt(noon(), eventsOf(emberforge, "o", 1)[0].ID))
+	with := func(it table.Item, changes table.Item) table.Item {
+		changed := maps.Clone(it)
+		maps.Copy(changed, changes)
+		return changed
+	}
+	key := func(partition, sort string) table.Item {
+		return table.Key{Partition: partition, Sort: sort}.Attributes()
+	}
+	redeemed := table.Item{table.AttrRedemption: table.Str(token), table.AttrToken: table.Str(token), table.AttrRedeemed: table.Millis(noon())}
+	records := map[string]json.RawMessage{
+		"not JSON":              json.RawMessage(`{"dynamodb":`),
+		"a number without text": json.RawMessage(`{"dynamodb":{"Keys":{"customer":{"N":7}}}}`),
+		"no key":                record(1, s.table, table.Key{}, nil, good),
+		"no table":              json.RawMessage(strings.Replace(string(record(1, s.table, table.KeyOf(good), nil, good)), "/stream/", "/", 1)),
+		"another table":         record(1, "refusals", table.KeyOf(good), nil, good),
+	}
+	for what, it := range map[string]table.Item{
+		"a customer that is none":       with(good, key("#07", table.KeyOf(good).Sort)),
+		"an item of an unknown kind":    key("emberforge#07", "SUMMER20#x#7"),
+		"no code":                       with(good, key("emberforge#07", "#r#"+token)),
+		"a record of no voucher":        recordItem(t, emberforge, "LOST-20", "redemption 1"),
+		"a record of another customer":  recordItem(t, sakura, "SUMMER-20", "redemption 1"),
+		"a malformed record":            with(good, table.Item{table.RecordPrefix + token: table.Str(token)}),
+		"a record without a time":       with(good, table.Item{table.RecordPrefix + token: table.Str(token + ".0.")}),
+		"a record with a malformed ID":  with(good, table.Item{table.RecordPrefix + token: table.Str("short.mi8c1k00.")}),
+		"a voucher without a reward":    with(single, table.Item{table.AttrReward: table.Str("")}),
+		"a redemption without a time":   with(single, with(redeemed, table.Item{table.AttrRedeemed: table.Num(0)})),
+		"a redemption with a short ID":  with(single, with(redeemed, table.Item{table.AttrRedemption: table.Str("short")})),
+		"a redemption without its code": with(single, with(redeemed, table.Item{table.AttrCode: table.Str("")})),
+	} {
+		records[what] = record(1, s.table, table.KeyOf(it), nil, it)
+	}
+	for what, it := range map[string]table.Item{
+		"an unknown status":                 with(order, table.Item{table.AttrStatus: table.Str("lost")}),
+		"an order without a time":           with(order, table.Item{table.AttrOrdered: table.Str("")}),
+		"an order with another ID":          with(order, table.Item{table.AttrID: table.Str("x" + token[1:] + token)}),
+		"an order with a short ID":          with(order, table.Item{table.AttrID: table.Str(token)}),
+		"a cancelled order without a time":  with(order, table.Item{table.AttrStatus: table.Str(table.StatusCancelled)}),
+		"a placed order that was cancelled": with(order, table.Item{table.AttrCancelled: table.Millis(noon())}),
+	} {
+		records[what] = record(1, "orders", table.KeyOf(it), nil, it)
+	}
+	names := slices.Sorted(maps.Keys(records))
+	batch := []json.RawMessage{record(1, s.table, table.KeyOf(good), nil, good), record(2, "orders", table.KeyOf(order), nil, order)}
+	for _, name := range names {
+		batch = append(batch, records[name])
+	}
+	changes := source.Changes(within(t), batch)
+	for i, readable := range changes[:2] {
+		if readable.Err != nil || len(readable.Facts) != 1 || readable.Customer != emberforge {
+			t.Errorf("readable record %d: %+v", i, readable)
+		}
+	}
+	for i, change := range changes[2:] {
+		if change.Err == nil || len(change.Facts) > 0 {
+			t.Errorf("%s: %+v", names[i], change)
+		}
+		if strings.Contains(fmt.Sprint(change.Err), token) || strings.Contains(fmt.Sprint(change.Err), "SUMMER") {
+			t.Errorf("%s: the error shows an ID or a code: %v", names[i], change.Err)
+		}
+	}
+}
+
+// What can no longer be read was recorded when it could be, or will be by a retry.
+func TestChanges_OldImageIsUnreadable_NewOneIsRecorded(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.NoLimit)})
+	source := dynamo.NewEventSource(s.client, dynamo.Tables{Vouchers: s.table, Checkouts: "orders"}, mathrand.Int64N)
+	good := recordItem(t, emberforge, "SUMMER-20", "redemption 1")
+	bad := maps.Clone(good)
+	bad[table.RecordPrefix+"x"] = table.Str("malformed")
+	for i, change := range source.Changes(within(t), []json.RawMessage{
+		record(1, s.table, table.KeyOf(good), bad, good), record(2, s.table, table.KeyOf(good), good, good), record(3, s.table, table.KeyOf(good), good, nil),
+	}) {
+		if want := []int{1, 0, 0}[i]; change.Err != nil || len(change.Facts) != want {
+			t.Errorf("record %d: %+v; want %d facts", i, change, want)
+		}
+	}
+}
+
+// Streams of DynamoDB Local have strings, numbers, bytes and booleans, as the text of this record shows them.
+func TestChanges_RecordOfDynamoDBLocal_IsRead(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	source := dynamo.NewEventSource(s.client, dynamo.Tables{Vouchers: "VouchersTable", Checkouts: "CheckoutsTable"}, mathrand.Int64N)
+	text := `{"eventID":"0d0b","eventName":"MODIFY","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"ddblocal",
+	  "eventSourceARN":"arn:aws:dynamodb:ddblocal:000000000000:table/VouchersTable/stream/2026-11-22T01:35:00.000",
+	  "dynamodb":{"ApproximateCreationDateTime":1795311300,"SequenceNumber":"000000000000000000042","SizeBytes":300,"StreamViewType":"NEW_AND_OLD_IMAGES",
+	    "Keys":{"customer":{"S":"emberforge#17"},"sk":{"S":"EVTONE"}},
+	    "NewImage":{"customer":{"S":"emberforge#17"},"sk":{"S":"EVTONE"},"code":{"S":"EVT-ONE"},"reward":{"S":"coins/500"},"maxUses":{"N":"1"},
+	      "disabled":{"BOOL":false},"from":{"N":"0"},"until":{"N":"253402300799999"},"created":{"N":"1795310000000"},"version":{"N":"1"},
+	      "seal":{"B":"3q2+7w=="},"redemption":{"S":"3CqS0o1wm6_VInM79wKfDQ"},"token":{"S":"LmX0aPqv0YcLyd2ZKfPjzw"},
+	      "redeemed":{"N":"1795311352130"},"redeemedBy":{"S":"Alder"}}}}`
+	got := source.Changes(within(t), []json.RawMessage{json.RawMessage(text)})
+	redemption := voucher.Redemption{
+		ID: "3CqS0o1wm6_VInM79wKfDQ", Code: "EVT-ONE", Nick: "Alder", At: time.UnixMilli(1795311352130).UTC(),
+		Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
+	}
+	want := []event.Change{{
+		ID: "000000000000000000042", Place: event.Place{Table: event.Vouchers, Partition: "emberforge#17", Sort: "EVTONE"},
+		Customer: emberforge, Facts: event.OfRedemption(emberforge, redemption),
+	}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v; want %+v", got, want)
+	}
+}
+
+func TestReread_ReturnsAllFactsOfTheItemAsItIsNow(t *testing.T) {
+	t.Parallel()
+	j := newJournal(t)
+	v := j.percent20(100, 1)
+	var redemptions []voucher.Redemption
+	for _, nick := range []string{"Alder", "Birch"} {
+		redemptions = append(redemptions, j.mustRedeem(request(t, "SUMMER-20", nick, "")))
+	}
+	undone, _, err := j.undo(v.Code, redemptions[1].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := j.hold(checkout.Request{Customer: emberforge, Product: "coins", Variant: "500", At: noon()})
+	placed := j.mustHave(j.orders.Place(within(t), emberforge, c.ID, stripe("pi_1047"), noon()))
+	all := make(map[event.ID]bool)
+	for _, change := range j.source.Changes(within(t), j.records()) {
+		again := dynamo.NewEventSource(j.client, j.tables, mathrand.Int64N).Reread(within(t), change.Place)
+		if again.Err != nil || again.Place != change.Place || again.Customer != emberforge || len(again.Facts) != len(change.Facts) {
+			t.Errorf("%+v, read again %+v", change, again)
+		}
+		for _, fact := range again.Facts {
+			all[fact.ID()] = true
+		}
+	}
+	for _, fact := range slices.Concat(event.OfRedemption(emberforge, redemptions[0]), event.OfRedemption(emberforge, undone), event.OfOrder(emberforge, placed)) {
+		if !all[fact.ID()] {
+			t.Errorf("%s is missing", what(fact))
+		}
+		delete(all, fact.ID())
+	}
+	if len(all) > 0 {
+		t.Errorf("%d facts too many", len(all))
+	}
+	gone := j.source.Reread(within(t), event.Place{Table: event.Checkouts, Partition: "emberforge", Sort: "gone"})
+	if gone.Err != nil || len(gone.Facts) != 0 {
+		t.Errorf("an item that is gone: %+v", gone)
+	}
+	if lost := j.source.Reread(within(t), event.Place{}); lost.Err == nil {
+		t.Error("a place that could not be read has no error")
+	}
+}
+
+// stalled never answers.
+type stalled struct{ dynamo.EventSourceAPI }
+
+func (stalled) BatchGetItem(ctx context.Context, _ *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// The other customers of the batch wait for the terms, too.
+func TestChanges_TermsCannotBeRead_GivesUpAfter5Seconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := dynamo.NewEventSource(stalled{}, dynamo.Tables{Vouchers: "vouchers", Checkouts: "orders"}, mathrand.Int64N)
+		it := recordItem(t, emberforge, "SUMMER-20", "redemption 1")
+		counter := table.CounterKey(emberforge, "SUMMER20", 0)
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		changes := source.Changes(ctx, []json.RawMessage{
+			record(1, "vouchers", table.KeyOf(it), nil, it), record(2, "vouchers", counter, nil, counter.Attributes()),
+		})
+		if took := time.Since(begun); took != 5*time.Second || !errors.Is(changes[0].Err, context.DeadlineExceeded) || changes[1].Err != nil {
+			t.Errorf("%+v after %s", changes, took)
+		}
+	})
+}
+
+// vouchersOnDemand has a voucher under every key.
+type vouchersOnDemand struct{ dynamo.EventSourceAPI }
+
+func (vouchersOnDemand) BatchGetItem(
+	_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.BatchGetItemOutput, error) {
+	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{}}
+	for name, asked := range in.RequestItems {
+		for _, attributes := range asked.Keys {
+			it := table.EncodeVoucher(emberforge, voucher.Voucher{
+				Code: table.KeyOf(attributes).Code(), Written: "SUMMER-20", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Created: noon(),
+			})
+			out.Responses[name] = append(out.Responses[name], it)
+		}
+	}
+	return out, nil
+}
+
+// What a process remembers is bounded, but a batch never misses the terms that it needs.
+func TestChanges_ManyCodes_AllTermsAreKnown(t *testing.T) {
+	t.Parallel()
+	source := dynamo.NewEventSource(vouchersOnDemand{}, dynamo.Tables{Vouchers: "vouchers", Checkouts: "orders"}, mathrand.Int64N)
+	var known json.RawMessage
+	for i := range 45 {
+		batch := make([]json.RawMessage, 0, 100)
+		for n := range 99 {
+			it := recordItem(t, emberforge, fmt.Sprintf("SUMMER-%d", i*100+n), "redemption")
+			batch = append(batch, record(n, "vouchers", table.KeyOf(it), nil, it))
+		}
+		if known != nil {
+			batch = append(batch, known)
+		}
+		known = batch[0]
+		for _, change := range source.Changes(within(t), batch) {
+			if change.Err != nil || len(change.Facts) != 1 {
+				t.Fatalf("batch %d: %+v", i, change)
+			}
+		}
+	}
+}
