@@ -193,7 +193,9 @@ func (r Recorder) Retry(ctx context.Context) Outcome {
 }
 
 func (r Recorder) retry(ctx context.Context, parked Parked) (recorded int, err error) {
-	change := r.Parking.Reread(ctx, parked.Place)
+	limited, cancel := context.WithTimeout(ctx, shopTime)
+	defer cancel()
+	change := r.Parking.Reread(limited, parked.Place)
 	if err = change.Err; err == nil {
 		recorded, err = r.append(ctx, change.Customer, change.Facts)
 	}

@@ -34,6 +34,7 @@ type ledger struct {
 	noPlaces error // why nothing can be set aside
 	hangs    bool  // setting a change aside lasts until its time is over
 	rereads  map[event.Place]event.Change
+	slow     map[event.Place]bool // reading the item lasts until its time is over
 }
 
 func newLedger() *ledger {
@@ -88,7 +89,13 @@ func (l *ledger) Release(_ context.Context, p event.Parked) error {
 	return nil
 }
 
-func (l *ledger) Reread(_ context.Context, place event.Place) event.Change { return l.rereads[place] }
+func (l *ledger) Reread(ctx context.Context, place event.Place) event.Change {
+	if l.slow[place] {
+		<-ctx.Done()
+		return event.Change{Place: place, Err: ctx.Err()}
+	}
+	return l.rereads[place]
+}
 
 // ids returns what the log of a customer holds, as the IDs of redemptions.
 func (l *ledger) ids(customer catalog.CustomerID) (ids []string) {
@@ -330,6 +337,23 @@ func TestRetry_LogOfACustomerStalls_IsTriedOnce(t *testing.T) {
 		}
 		if got.Recorded != 1 || got.Parked != 40 || len(l.parked) != 40 || !errors.Is(got.Err, context.DeadlineExceeded) {
 			t.Errorf("%+v, %d set aside", got, len(l.parked))
+		}
+	})
+}
+
+func TestRetry_ItemCannotBeRead_OthersAreRecorded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		slow := change("101", emberforge, "first")
+		l.setAside(t, slow, change("102", emberforge, "second"), change("201", sakura, "theirs"))
+		l.slow = map[event.Place]bool{slow.Place: true}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begun := time.Now()
+		got := l.recorder().Retry(ctx)
+		if took := time.Since(begun); took != 5*time.Second || got.Recorded != 1 || got.Parked != 2 || l.parked[slow.Place].Attempts != 2 {
+			t.Errorf("%+v after %s, %+v", got, took, l.parked)
 		}
 	})
 }
