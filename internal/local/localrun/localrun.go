@@ -14,11 +14,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -60,6 +62,7 @@ type Run struct {
 
 	dir      string // stateDir of the source tree
 	mu       sync.Mutex
+	lastPoll string // the path of the last request if it was a poll of a feed; guarded by mu
 	listener net.Listener
 	store    *dynamolocal.Server
 	template *samtemplate.Template
@@ -167,8 +170,12 @@ func (r *Run) say(format string, args ...any) { _, _ = fmt.Fprintf(r, format+"\n
 // longestPath is the length up to which a request's path is shown.
 const longestPath = 100
 
-// showRequest prints a request in one line. The functions' log has the same request ID.
+// showRequest prints a request in one line. The functions' log has the same request ID. Of successful polls of a feed in a row, it prints the
+// first, because shopctl polls twice a second.
 func (r *Run) showRequest(record gateway.Record) {
+	if r.repeatsPoll(record) {
+		return
+	}
 	path := record.Path
 	if len(path) > longestPath {
 		path = path[:longestPath] + "…"
@@ -179,4 +186,16 @@ func (r *Run) showRequest(record gateway.Record) {
 		line += ": " + record.Err.Error()
 	}
 	r.say("%s", line)
+}
+
+func (r *Run) repeatsPoll(record gateway.Record) bool {
+	poll := ""
+	if record.Method == http.MethodGet && record.Status == http.StatusOK && strings.HasSuffix(record.Path, "/events") {
+		poll = record.Path
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	repeats := poll != "" && poll == r.lastPoll
+	r.lastPoll = poll
+	return repeats
 }
