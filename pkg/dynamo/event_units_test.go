@@ -1,0 +1,84 @@
+package dynamo_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"shopfront/internal/local/dynamolocal"
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/measure/metering"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/event"
+)
+
+// What recording and reading events takes, for events of 300 bytes of data. docs/cost.md computes with these figures.
+func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
+	t.Parallel()
+	table := localtest.Table(t, "EventsTable")
+	meter := metering.New(localtest.Endpoint(t))
+	server := httptest.NewServer(meter)
+	t.Cleanup(server.Close)
+	log := dynamo.NewEventLog(dynamolocal.NewClient(server.URL), table, retention, noon, alwaysFirst, rand.Reader)
+	events := eventsOf(emberforge, "redemptions", 200)
+	for i := range events {
+		events[i].Data = []byte(strings.Repeat("x", 300))
+	}
+	appending := func(first, n, added int) func(context.Context) error {
+		return func(ctx context.Context) error {
+			got, err := log.Append(ctx, emberforge, events[first:first+n])
+			if got != added {
+				t.Errorf("added %d of %d events, want %d", got, n, added)
+			}
+			return err
+		}
+	}
+	reading := func(after int64, want int) func(context.Context) error {
+		return func(ctx context.Context) error {
+			page, err := event.Feed{Store: log}.Read(ctx, emberforge, event.Cursor{After: after}, event.MaxPerPage)
+			if len(page.Events) != want {
+				t.Errorf("read %d events, want %d", len(page.Events), want)
+			}
+			return err
+		}
+	}
+	for _, step := range []struct {
+		what  string
+		takes func(context.Context) error
+		want  price
+	}{
+		{"a poll before the first event", reading(0, 0), price{1, 1, 0}},
+		{"the first event", appending(0, 1, 1), price{3, 1, 2}},
+		{"one event", appending(1, 1, 1), price{3, 1, 2}},
+		{"10 events", appending(2, 10, 10), price{12, 1, 11}},
+		{"one event again", appending(11, 1, 0), price{3, 2, 1}},
+		{"10 events again", appending(2, 10, 0), price{12, 2, 10}},
+		{"100 events, over three pages", appending(12, 100, 100), price{104, 1, 109}},
+		{"100 events again", appending(12, 100, 0), price{102, 2, 100}},
+		{"a page of the feed with 100 events", reading(0, 100), price{2, 101, 0}},
+		{"a poll without news", reading(112, 0), price{1, 1, 0}},
+	} {
+		t.Run(step.what, func(t *testing.T) {
+			meter.Take()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if err := step.takes(ctx); err != nil {
+				t.Fatal(err)
+			}
+			var got price
+			operations := make(map[string]int)
+			for _, call := range meter.Take() {
+				got.calls++
+				got.read += call.Units.Read
+				got.write += call.Units.Write
+				operations[fmt.Sprintf("%s %v", call.Operation, call.Units)]++
+			}
+			if got != step.want {
+				t.Errorf("takes %+v, want %+v: %v", got, step.want, operations)
+			}
+		})
+	}
+}
