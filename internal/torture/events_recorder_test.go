@@ -443,10 +443,24 @@ func (r *eventRound) schedule(ctx context.Context, random *mathrand.Rand) {
 	for ctx.Err() == nil {
 		<-ticker.C
 		fate := recorderFate{}
-		if random.IntN(4) > 0 {
+		switch random.IntN(8) {
+		case 0:
+		case 1, 2: // others go on before it forgets what was parked
+			fate = recorderFate{call: "DeleteItem parked", nth: 1 + random.IntN(3), stall: true}
+		default:
 			fate = r.tally.crash(random, retryingCalls())
 		}
-		_, ended := r.newProcess(random).begin(r.Context(), fate, nil)
+		i, ended := r.newProcess(random).begin(r.Context(), fate, nil)
+		select {
+		case <-ended:
+			continue
+		case <-i.reached:
+		}
+		if fate.stall {
+			<-ticker.C
+			<-ticker.C
+			close(i.release)
+		}
 		<-ended
 	}
 }

@@ -352,7 +352,12 @@ func (r *eventRound) disturb(vouchers *eventStream, random *mathrand.Rand) {
 			break
 		}
 	}
-	r.trouble.Store(nil)
+	troubled := r.trouble.Load()
+	for _, state := range []*trouble{nil, troubled, nil, troubled, nil} { // while what is parked is retried
+		r.trouble.Store(state)
+		<-ticker.C
+		<-ticker.C
+	}
 
 	shard := pickEvent(random, vouchers.shards)
 	shard.held.Lock()
