@@ -30,6 +30,17 @@ type tableJSON struct {
 	Stream      string `json:"stream,omitempty"`      // status of the stream from which events are recorded
 }
 
+func (t tableJSON) fields() []field {
+	fields := []field{{"table", t.Name + "  " + strings.ToLower(t.Status)}}
+	if t.OrdersIndex != "" {
+		fields = append(fields, field{"index", "orders  " + strings.ToLower(t.OrdersIndex)})
+	}
+	if t.Stream != "" {
+		fields = append(fields, field{"stream", strings.ToLower(t.Stream)})
+	}
+	return fields
+}
+
 // shopAccessJSON is who may use a customer's shop, and what is paused there.
 type shopAccessJSON struct {
 	Customer string `json:"customer"`
@@ -92,13 +103,7 @@ what is paused.`,
 			}
 			for _, table := range tables {
 				document.Tables = append(document.Tables, tableJSON(table))
-				fields = append(fields, field{"table", table.Name + "  " + strings.ToLower(table.Status)})
-				if table.OrdersIndex != "" {
-					fields = append(fields, field{"index", "orders  " + strings.ToLower(table.OrdersIndex)})
-				}
-				if table.Stream != "" {
-					fields = append(fields, field{"stream", strings.ToLower(table.Stream)})
-				}
+				fields = append(fields, tableJSON(table).fields()...)
 			}
 			if err := s.document(document, fields); err != nil {
 				return err

@@ -39,12 +39,12 @@ type Record struct {
 // edits continue meanwhile: a redemption that moves to another item may be missed, or be yielded twice.
 func (s *Events) Records(ctx context.Context, customer catalog.CustomerID) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		var terms *voucher.Voucher // of the latest code
+		var terms voucher.Voucher // of the latest code
 		for it, err := range NewVouchers(s.api, s.tables.Vouchers, s.random).inOrder(ctx, customer, "", listReaders) {
 			if err == nil {
 				terms, err = s.termsOf(ctx, customer, it, terms)
 			}
-			if !yield(recordOf(s.tables.Vouchers, customer, it, terms), table.Outcome(err)) || err != nil {
+			if !yield(recordOf(s.tables.Vouchers, customer, it, &terms), table.Outcome(err)) || err != nil {
 				return
 			}
 		}
@@ -61,23 +61,25 @@ func recordOf(name string, customer catalog.CustomerID, it table.Item, terms *vo
 	return Record{placeOf(name, table.KeyOf(it)), facts, err}
 }
 
-// termsOf returns the voucher to which an item belongs, or nil if there is none that can be read. latest is that of the item before.
-func (s *Events) termsOf(ctx context.Context, customer catalog.CustomerID, it table.Item, latest *voucher.Voucher) (*voucher.Voucher, error) {
+// termsOf returns the voucher to which an item belongs, or an empty one if there is none that can be read. latest is that of the item
+// before.
+func (s *Events) termsOf(ctx context.Context, customer catalog.CustomerID, it table.Item, latest voucher.Voucher) (voucher.Voucher, error) {
 	key := table.KeyOf(it)
-	switch code := key.Code(); {
-	case key.Sort == string(code): // the voucher itself
-	case latest != nil && latest.Code == code:
+	switch code := key.Code(); code {
+	case voucher.Code(key.Sort): // the voucher itself
+	case latest.Code:
 		return latest, nil
 	default: // the voucher is missing, or was created after its bucket was read
 		var err error
 		if it, err = table.Get(ctx, s.api, s.tables.Vouchers, table.VoucherKey(customer, code), nil); err != nil {
-			return nil, err
+			return voucher.Voucher{}, err
 		}
 	}
-	if v, err := table.DecodeVoucher(it); err == nil {
-		return &v.Voucher, nil
+	v, err := table.DecodeVoucher(it)
+	if err != nil {
+		return voucher.Voucher{}, nil //nolint:nilerr // the records of a damaged voucher cannot be read either
 	}
-	return nil, nil
+	return v.Voucher, nil
 }
 
 // LogEntry is a place of a customer's log.
