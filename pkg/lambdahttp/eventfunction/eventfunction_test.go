@@ -1,0 +1,325 @@
+package eventfunction_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	mathrand "math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
+	"shopfront/pkg/event"
+	"shopfront/pkg/httpapi"
+	"shopfront/pkg/lambdahttp"
+	"shopfront/pkg/lambdahttp/eventfunction"
+	"shopfront/pkg/voucher"
+)
+
+const emberforge catalog.CustomerID = "emberforge"
+
+func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
+
+var errAway = errors.New("the table is away")
+
+// desk is a stream, a log and a parking in memory. A record is the ID of a redemption, or 0, which cannot be read.
+type desk struct {
+	ids      []string // of the records; those that are missing are seq- and the record
+	recorded []event.ID
+	parked   []event.Parked
+	fails    error // of the log and of the parking
+}
+
+func (d *desk) Changes(_ context.Context, records []json.RawMessage) []event.Change {
+	changes := make([]event.Change, len(records))
+	for i, text := range records {
+		changes[i] = d.change(string(text))
+		if i < len(d.ids) {
+			changes[i].ID = d.ids[i]
+		}
+	}
+	return changes
+}
+
+func (*desk) change(record string) event.Change {
+	c := event.Change{ID: "seq-" + record, Customer: emberforge, Place: event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: record}}
+	if record == "0" {
+		c.Err = errors.New("malformed record of a redemption")
+		return c
+	}
+	c.Facts = event.OfRedemption(emberforge, voucher.Redemption{ID: record, Code: "SUMMER20", Nick: "Alder", At: noon()})
+	return c
+}
+
+func (d *desk) Append(_ context.Context, _ catalog.CustomerID, events []event.Event) (int, error) {
+	if d.fails != nil {
+		return 0, d.fails
+	}
+	for _, e := range events {
+		d.recorded = append(d.recorded, e.ID)
+	}
+	return len(events), nil
+}
+
+func (d *desk) Park(_ context.Context, p event.Parked) error {
+	if d.fails == nil {
+		d.parked = append(d.parked, p)
+	}
+	return d.fails
+}
+
+func (d *desk) Parked(context.Context) ([]event.Parked, error) {
+	return slices.Clone(d.parked), d.fails
+}
+
+func (d *desk) Release(_ context.Context, p event.Parked) error {
+	d.parked = slices.DeleteFunc(d.parked, func(other event.Parked) bool { return other.Place == p.Place })
+	return nil
+}
+
+func (d *desk) Reread(_ context.Context, place event.Place) event.Change { return d.change(place.Sort) }
+
+// handle runs the function, and returns its response as Lambda gets it, and what it logs.
+func (d *desk) handle(t *testing.T, payload string) (response, logged string, err error) {
+	t.Helper()
+	var log bytes.Buffer
+	f := eventfunction.Function{
+		Source: d, Recorder: event.Recorder{Log: d, Parking: d, Represent: httpapi.EventData, Now: noon}, Now: noon,
+		Log: slog.New(slog.NewJSONHandler(&log, nil)), Stack: "shopfront",
+	}
+	var batch eventfunction.Batch
+	if err := json.Unmarshal([]byte(payload), &batch); err != nil {
+		t.Fatal(err)
+	}
+	result, err := f.Handle(t.Context(), batch)
+	text, jsonErr := json.Marshal(result)
+	if jsonErr != nil {
+		t.Fatal(jsonErr)
+	}
+	return string(text), log.String(), err
+}
+
+// line reads the one line that was logged, and the names of its metrics.
+func line(t *testing.T, logged string) (members map[string]any, metrics []string) {
+	t.Helper()
+	if strings.Count(logged, "\n") != 1 {
+		t.Fatalf("not one line: %q", logged)
+	}
+	var embedded struct {
+		AWS struct {
+			CloudWatchMetrics []struct{ Metrics []struct{ Name string } }
+		} `json:"_aws"`
+	}
+	if err := errors.Join(json.Unmarshal([]byte(logged), &members), json.Unmarshal([]byte(logged), &embedded)); err != nil {
+		t.Fatal(err)
+	}
+	for _, directive := range embedded.AWS.CloudWatchMetrics {
+		for _, m := range directive.Metrics {
+			metrics = append(metrics, m.Name)
+		}
+	}
+	return members, metrics
+}
+
+func TestHandle_Batch_IsRecordedAndLoggedInOneLine(t *testing.T) {
+	t.Parallel()
+	d := &desk{}
+	response, logged, err := d.handle(t, `{"Records":[1047,1048]}`)
+	if err != nil || response != `{"batchItemFailures":[]}` || len(d.recorded) != 2 {
+		t.Errorf("%s, %v, %d recorded", response, err, len(d.recorded))
+	}
+	members, metrics := line(t, logged)
+	for name, want := range map[string]any{"level": "INFO", "records": 2.0, "RecordedEvents": 2.0, "ParkedRecords": 0.0, "Stack": "shopfront", "durationMs": 0.0} {
+		if members[name] != want {
+			t.Errorf("%s is %v, want %v", name, members[name], want)
+		}
+	}
+	if !slices.Equal(metrics, []string{"RecordedEvents"}) || members["error"] != nil {
+		t.Errorf("%s: %s", metrics, logged)
+	}
+	if _, logged, _ := d.handle(t, `{}`); strings.Contains(logged, "_aws") { // AWS bills a metric for each hour with data
+		t.Errorf("a schedule that finds nothing counts something: %s", logged)
+	}
+}
+
+func TestHandle_UnreadableRecord_IsCountedAndNotDeliveredAgain(t *testing.T) {
+	t.Parallel()
+	d := &desk{}
+	response, logged, err := d.handle(t, `{"Records":[1047,0,1048]}`)
+	members, metrics := line(t, logged)
+	if err != nil || response != `{"batchItemFailures":[]}` || members["RecordedEvents"] != 2.0 || members["ParkedRecords"] != 1.0 || len(d.parked) != 1 {
+		t.Errorf("%s, %v: %s", response, err, logged)
+	}
+	if members["level"] != "ERROR" || !slices.Equal(metrics, []string{"RecordedEvents", "ParkedRecords"}) {
+		t.Errorf("it counts as a batch that failed: %s", logged)
+	}
+}
+
+func TestHandle_NothingCanBeStored_LambdaDeliversTheRecordsAgain(t *testing.T) {
+	t.Parallel()
+	d := &desk{fails: errAway}
+	response, logged, err := d.handle(t, `{"Records":[1047,1048]}`)
+	want := `{"batchItemFailures":[{"itemIdentifier":"seq-1047"},{"itemIdentifier":"seq-1048"}]}`
+	if err != nil || response != want {
+		t.Errorf("%s, %v; want %s", response, err, want)
+	}
+	members, metrics := line(t, logged)
+	if members["level"] != "ERROR" || members["Errors"] != 1.0 || !slices.Contains(metrics, "Errors") || !strings.Contains(fmt.Sprint(members["error"]), errAway.Error()) {
+		t.Errorf("%s", logged)
+	}
+}
+
+// Lambda takes an empty identifier for the whole batch; an error says so, too, and is counted.
+func TestHandle_RecordWithoutASequenceNumberCannotBeStored_BatchFails(t *testing.T) {
+	t.Parallel()
+	d := &desk{fails: errAway, ids: []string{"seq-1047", ""}}
+	if response, logged, err := d.handle(t, `{"Records":[1047,1048]}`); err == nil || !strings.Contains(logged, `"Errors":1`) {
+		t.Errorf("%s, %v: %s", response, err, logged)
+	}
+}
+
+func TestHandle_Schedule_RetriesWhatWasSetAside(t *testing.T) {
+	t.Parallel()
+	d := &desk{}
+	for _, record := range []string{"1047", "0"} {
+		d.parked = append(d.parked, event.Parked{Place: d.change(record).Place, Customer: emberforge})
+	}
+	response, logged, err := d.handle(t, `{"version":"0","detail-type":"Scheduled Event","source":"aws.events","resources":["arn:aws:events:eu-central-1:1:rule/r"],"detail":{}}`)
+	members, _ := line(t, logged)
+	if err != nil || response != `{"batchItemFailures":[]}` || len(d.recorded) != 1 || members["ParkedRecords"] != 1.0 || members["RecordedEvents"] != 1.0 {
+		t.Errorf("%s, %v, %d recorded: %s", response, err, len(d.recorded), logged)
+	}
+	d.fails = errAway
+	if _, logged, err := d.handle(t, `{}`); err != nil || !strings.Contains(logged, errAway.Error()) {
+		t.Errorf("%v: %s", err, logged)
+	}
+}
+
+// settings returns the environment of the function. Tables are named after their outputs.
+func settings() map[string]string {
+	return map[string]string{
+		"EVENTS_TABLE": "EventsTable", "VOUCHERS_TABLE": "VouchersTable", "CHECKOUTS_TABLE": "CheckoutsTable", "EVENT_RETENTION_DAYS": "90",
+		"STACK_NAME": "shopfront",
+	}
+}
+
+func TestNew_MissingSetting_IsNamed(t *testing.T) {
+	t.Parallel()
+	for name := range settings() {
+		set := settings()
+		delete(set, name)
+		env := lambdahttp.Environment{Lookup: func(name string) string { return set[name] }, Now: noon, Log: &bytes.Buffer{}}
+		if _, err := eventfunction.New(env, nil); name != "STACK_NAME" && (err == nil || !strings.Contains(err.Error(), name)) {
+			t.Errorf("without %s: %v", name, err)
+		}
+	}
+}
+
+// image is an item of the vouchers table as a stream shows it.
+func image(t *testing.T, client *dynamodb.Client, name string) (images []map[string]any) {
+	t.Helper()
+	out, err := client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range out.Items {
+		shown := make(map[string]any)
+		for attribute, value := range it {
+			kind := strings.TrimPrefix(fmt.Sprintf("%T", value), "*types.AttributeValueMember")
+			shown[attribute] = map[string]any{kind: reflect.ValueOf(value).Elem().FieldByName("Value").Interface()}
+		}
+		images = append(images, shown)
+	}
+	return images
+}
+
+// The wired function puts a redemption into the feed, and logs nothing of it, even if it cannot be read.
+func TestNew_RedemptionOfATable_IsInTheFeedAndNotInTheLog(t *testing.T) {
+	t.Parallel()
+	client, set := localtest.Client(t), settings()
+	for _, name := range []string{"EventsTable", "VouchersTable", "CheckoutsTable"} {
+		for variable, value := range settings() {
+			if value == name {
+				set[variable] = localtest.Table(t, name)
+			}
+		}
+	}
+	v, err := voucher.New(voucher.Terms{Written: "SUMMER20", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}}, noon())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := backoffice.NewVouchers(client, set["VOUCHERS_TABLE"], mathrand.Int64N).Create(t.Context(), emberforge, v); err != nil {
+		t.Fatal(err)
+	}
+	nick, _ := voucher.ParseNick("Alder")
+	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(client, set["VOUCHERS_TABLE"], mathrand.Int64N), Random: zeros{}}
+	r, _, err := redeemer.Redeem(t.Context(), voucher.Request{Customer: emberforge, Code: v.Code, Nick: nick, At: noon()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	f, err := eventfunction.New(lambdahttp.Environment{Lookup: func(name string) string { return set[name] }, Now: noon, Log: &log}, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := image(t, client, set["VOUCHERS_TABLE"])[0]
+	bad := maps.Clone(good)
+	bad["redeemed"] = map[string]any{"N": "0"}
+	var batch eventfunction.Batch
+	for i, it := range []map[string]any{good, bad, good} {
+		text, err := json.Marshal(map[string]any{
+			"eventSourceARN": "arn:aws:dynamodb:ddblocal:000000000000:table/" + set["VOUCHERS_TABLE"] + "/stream/2026-11-22T12:00:00.000",
+			"dynamodb": map[string]any{
+				"SequenceNumber": fmt.Sprint(i), "Keys": map[string]any{"customer": it["customer"], "sk": it["sk"]}, "NewImage": it,
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch.Records = append(batch.Records, text)
+	}
+	response, err := f.Handle(t.Context(), batch)
+	members, _ := line(t, log.String())
+	if err != nil || len(response.BatchItemFailures) != 0 || members["RecordedEvents"] != 1.0 || members["ParkedRecords"] != 1.0 {
+		t.Errorf("%+v, %v: %s", response, err, log.String())
+	}
+	for _, secret := range []string{"SUMMER", "Alder", r.ID, "emberforge"} {
+		if strings.Contains(log.String(), secret) {
+			t.Errorf("the log shows %s: %s", secret, log.String())
+		}
+	}
+	store := dynamo.NewEventLog(client, set["EVENTS_TABLE"], 90*24*time.Hour, noon, mathrand.Int64N, zeros{})
+	page, err := event.Feed{Store: store}.Read(t.Context(), emberforge, event.Cursor{After: event.FromOldest}, 100)
+	want := event.Event{
+		ID: event.OfRedemption(emberforge, r)[0].ID(), Type: event.RedemptionCreated, Customer: emberforge, At: noon(), Sequence: 1,
+		Data: []byte(`{"id":"` + r.ID + `","status":"redeemed","code":"SUMMER20","nick":"Alder","redeemedAt":"2026-11-22T12:00:00.000Z",` +
+			`"reward":{"kind":"percent_off","percentOff":20}}`),
+	}
+	if err != nil || len(page.Events) != 1 || !reflect.DeepEqual(page.Events[0], want) {
+		t.Errorf("%+v, %v; want %+v", page, err, want)
+	}
+	log.Reset()
+	if _, err := f.Handle(t.Context(), eventfunction.Batch{}); err != nil || !strings.Contains(log.String(), `"ParkedRecords":0`) { // the item can be read
+		t.Errorf("%v: %s", err, log.String())
+	}
+}
+
+// zeros is a source of random bytes that gives zeros.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
