@@ -8,6 +8,7 @@ import (
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -36,11 +37,11 @@ type poller struct {
 	seen     [][]byte // the events by sequence, from 1
 }
 
-// follow polls until the context ends. Some polls begin anew, or somewhere in between.
-func (p *poller) follow(ctx context.Context, random *mathrand.Rand) {
+// follow polls until it is stopped. Some polls begin anew, or somewhere in between.
+func (p *poller) follow(stop *atomic.Bool, random *mathrand.Rand) {
 	ticker := time.NewTicker(feedPause)
 	defer ticker.Stop()
-	for ctx.Err() == nil && !p.round.Failed() {
+	for !stop.Load() && !p.round.Failed() {
 		<-ticker.C
 		cursor := event.Cursor{After: int64(len(p.seen)), Feed: p.id}
 		switch random.IntN(4) {
@@ -265,6 +266,11 @@ func (r *eventRound) judge(pollers []*poller) {
 		recorded += len(named)
 		r.verify(shop.customer)
 	}
+	r.judgeStored(recorded)
+}
+
+// judgeStored checks that no event is stored but not in a feed, and that nothing is parked.
+func (r *eventRound) judgeStored(recorded int) {
 	var kept int
 	for _, it := range r.scan(r.events) {
 		if strings.HasPrefix(textOf(it["sk"]), "e#") {

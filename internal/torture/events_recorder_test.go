@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -360,14 +361,14 @@ type consumer struct {
 	stalled *invocation // taken for dead
 }
 
-// consume delivers records until the context ends or all are done. Each time, the batch has another size: so a batch that comes again is
+// consume delivers records until it is stopped or all are done. Each time, the batch has another size: so a batch that comes again is
 // cut elsewhere.
-func (c *consumer) consume(ctx context.Context) {
+func (c *consumer) consume(stop *atomic.Bool) {
 	c.process = c.newProcess(c.random)
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	defer c.workOn(nil)
-	for ctx.Err() == nil {
+	for !stop.Load() {
 		batch, at, more := c.shard.next(1 + c.random.IntN(pickEvent(c.random, []int{10, largestBatch})))
 		if !more {
 			return
@@ -436,11 +437,11 @@ func (c *consumer) workOn(stalled *invocation) {
 	c.stalled = stalled
 }
 
-// schedule retries what is parked until the context ends.
-func (r *eventRound) schedule(ctx context.Context, random *mathrand.Rand) {
+// schedule retries what is parked until it is stopped.
+func (r *eventRound) schedule(stop *atomic.Bool, random *mathrand.Rand) {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
-	for ctx.Err() == nil {
+	for !stop.Load() {
 		<-ticker.C
 		fate := recorderFate{}
 		switch random.IntN(8) {

@@ -161,13 +161,13 @@ func newEventRound(t *testing.T, tally *eventTally, number int) *eventRound {
 func playEvents(t *testing.T, tally *eventTally, number int) {
 	t.Helper()
 	r := newEventRound(t, tally, number)
-	polling, stopPolling := context.WithCancel(t.Context())
+	var stopped atomic.Bool
 	var following sync.WaitGroup
 	var pollers []*poller
 	for i, shop := range r.shops {
 		p := &poller{round: r, customer: shop.customer, feed: event.Feed{Store: r.log(r.client)}}
 		pollers = append(pollers, p)
-		following.Go(func() { p.follow(polling, r.source(100+i)) })
+		following.Go(func() { p.follow(&stopped, r.source(100+i)) })
 	}
 	checkouts, vouchers := r.read(r.tables.Checkouts, 1), r.read(r.tables.Vouchers, 2)
 	running := r.start(vouchers, checkouts)
@@ -199,7 +199,7 @@ func playEvents(t *testing.T, tally *eventTally, number int) {
 	running.finish(vouchers, checkouts)
 	r.settle()
 	r.rebuild(lost)
-	stopPolling()
+	stopped.Store(true)
 	following.Wait()
 	r.judge(pollers)
 	r.count()
@@ -279,30 +279,27 @@ func (r *eventRound) create(customer catalog.CustomerID, v voucher.Voucher) {
 
 // consumers are the consumers of all shards, and the schedule.
 type consumers struct {
-	shards, schedule         sync.WaitGroup
-	stopShards, stopSchedule context.CancelFunc
+	shards, schedule               sync.WaitGroup
+	stoppedShards, stoppedSchedule atomic.Bool
 }
 
 func (r *eventRound) start(streams ...*eventStream) *consumers {
 	c := &consumers{}
-	var shards, schedule context.Context
-	shards, c.stopShards = context.WithCancel(r.Context())
-	schedule, c.stopSchedule = context.WithCancel(r.Context())
 	r.actors++
 	for i, s := range streams {
 		for j, shard := range s.shards {
 			reader := &consumer{eventRound: r, shard: shard, random: r.source(1000*r.actors + 10*i + j)}
-			c.shards.Go(func() { reader.consume(shards) })
+			c.shards.Go(func() { reader.consume(&c.stoppedShards) })
 		}
 	}
-	c.schedule.Go(func() { r.schedule(schedule, r.source(200+r.actors)) })
+	c.schedule.Go(func() { r.schedule(&c.stoppedSchedule, r.source(200+r.actors)) })
 	return c
 }
 
 // stop stops the consumers where they are.
 func (c *consumers) stop() {
-	c.stopShards()
-	c.stopSchedule()
+	c.stoppedShards.Store(true)
+	c.stoppedSchedule.Store(true)
 	c.shards.Wait()
 	c.schedule.Wait()
 }

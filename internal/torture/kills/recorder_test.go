@@ -96,17 +96,18 @@ func recorderWorks() []recorderWork {
 	}
 }
 
-// killRecorder kills the function before, after and during each call of each kind of work, and then delivers the same event again.
+// killRecorder kills the function before, after and during each call of each kind of work, and then delivers the same event again. It
+// returns a row for each operation and fate.
 func killRecorder(t *testing.T, programs testshop.Programs) (rows []torture.Row) {
 	t.Helper()
 	b := newRecorderBench(t, programs)
-	records := make(map[string]*recorder)
-	var steps [][]step
+	works, records := recorderWorks(), make(map[string]*recorder)
+	steps := make([][]step, len(works))
+	for i, work := range works {
+		steps[i] = b.steps(work)
+	}
 	for pass := 0; pass == 0 || more(records, wantedKills(t)) && !t.Failed(); pass++ {
-		for i, work := range recorderWorks() {
-			if pass == 0 {
-				steps = append(steps, b.steps(work))
-			}
+		for i, work := range works {
 			for _, at := range steps[i] {
 				name := "killed: event, " + at.fate.relativeTo(at.operation)
 				if records[name] == nil {
