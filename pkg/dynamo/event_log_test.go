@@ -247,6 +247,37 @@ func TestAppend_EventStoredByAFunctionThatDied_IsAddedOnce(t *testing.T) {
 	b.wantFeed(emberforge, events[:121])
 }
 
+// pageByPage reads one page in a call, as DynamoDB does when a response is full. Something happens before the second page is read.
+type pageByPage struct {
+	*dynamodb.Client
+
+	beforeSecond func()
+}
+
+func (p *pageByPage) Query(ctx context.Context, in *dynamodb.QueryInput, options ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if in.Limit == nil {
+		in.Limit = aws.Int32(1)
+	}
+	if in.ExclusiveStartKey != nil && p.beforeSecond != nil {
+		p.beforeSecond()
+		p.beforeSecond = nil
+	}
+	return p.Client.Query(ctx, in, options...)
+}
+
+func TestAppend_PageFillsUpAfterItWasRead_AddsEachEventOnce(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	events := eventsOf(emberforge, "redemptions", 60)
+	b.append(emberforge, events[:49], 49)
+	b.leave(events[49], 0, noon().Add(retention))
+	slow := b.logOver(&pageByPage{Client: b.client, beforeSecond: func() { b.append(emberforge, events[49:60], 11) }})
+	if added, err := slow.Append(within(t), emberforge, events[49:50]); added != 0 || err != nil {
+		t.Errorf("added %d, %v", added, err)
+	}
+	b.wantFeed(emberforge, events[:60])
+}
+
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
