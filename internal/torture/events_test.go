@@ -400,7 +400,7 @@ func (r *eventRound) settle() {
 	<-ended
 }
 
-// count adds the round to the table.
+// count adds the round to the table of results, and deletes its tables.
 func (r *eventRound) count() {
 	for _, facts := range r.inTables().facts {
 		for _, fact := range facts {
@@ -416,5 +416,10 @@ func (r *eventRound) count() {
 	}
 	if err := r.proxy.Close(); err != nil {
 		r.Error(err)
+	}
+	for _, name := range []string{r.tables.Vouchers, r.tables.Checkouts, r.events, r.catalogue} { // hours of rounds would fill the memory
+		if _, err := r.client.DeleteTable(r.Context(), &dynamodb.DeleteTableInput{TableName: aws.String(name)}); err != nil {
+			r.Error(err)
+		}
 	}
 }
