@@ -80,12 +80,12 @@ func (l *EventLog) append(ctx context.Context, customer catalog.CustomerID, even
 	}
 	for attempt := 0; ; attempt++ {
 		if from <= tail.Number { // an event may be named already
-			if events, tail, err = l.unnamed(ctx, customer, events, from); err != nil {
-				return added, err
+			if events, tail, err = l.unnamed(ctx, customer, events, from); err == nil {
+				err = l.renew(ctx, events, stale)
 			}
-			if err := l.renew(ctx, events, stale); err != nil {
-				return added, err
-			}
+		}
+		if err != nil {
+			return added, err
 		}
 		for len(events) > 0 {
 			n := 0

@@ -476,7 +476,7 @@ func TestEventLog_StoreOutOfReach_IsUnavailable(t *testing.T) {
 	_, reading := gone.Window(ctx, emberforge, 0, 1)
 	_, _, finding := gone.Find(ctx, emberforge, "MTCXgwWFAhhCzmYLdegdZw")
 	for what, err := range map[string]error{"Append": appending, "Window": reading, "Find": finding} {
-		if unavailable, is := err.(interface{ Unavailable() bool }); !is || !unavailable.Unavailable() { //nolint:errorlint // as callers see it
+		if unavailable, is := err.(interface{ Unavailable() bool }); !is || !unavailable.Unavailable() {
 			t.Errorf("%s = %v", what, err)
 		}
 	}

@@ -1,9 +1,9 @@
 package event_test
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -148,8 +148,7 @@ func TestNews(t *testing.T) {
 			if got != "" {
 				got += ", "
 			}
-			got += fmt.Sprint(map[event.Type]string{event.RedemptionCreated: "created", event.RedemptionUndone: "undone"}[fact.Type], " ",
-				map[string]string{one.ID: "one", two.ID: "two"}[fact.Redemption.ID])
+			got += strings.TrimPrefix(string(fact.Type), "redemption.") + map[string]string{one.ID: " one", two.ID: " two"}[fact.Redemption.ID]
 		}
 		if got != test.want {
 			t.Errorf("%s: %q; want %q", what, got, test.want)

@@ -148,6 +148,18 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// goOn returns the cursor with which a poller goes on.
+func goOn(t *testing.T, page event.Page, err error) event.Cursor {
+	t.Helper()
+	if expired, is := errors.AsType[*event.ExpiredError](err); is {
+		return event.Cursor{After: expired.Earliest, Feed: expired.Feed}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return event.Cursor{After: page.Next, Feed: page.Feed}
+}
+
 // Whatever has expired, a poller that obeys the feed ends at the last event, and never skips an event of the last 90 days.
 func TestRead_PollerThatGoesOnFromEarliest_ReachesTheEnd(t *testing.T) {
 	t.Parallel()
@@ -160,12 +172,7 @@ func TestRead_PollerThatGoesOnFromEarliest_ReachesTheEnd(t *testing.T) {
 			cursor := event.Cursor{}
 			for reads := 0; cursor.After < log.last; reads++ {
 				page, err := feed.Read(t.Context(), emberforge, cursor, limit)
-				next := event.Cursor{After: page.Next, Feed: page.Feed}
-				if expired, is := errors.AsType[*event.ExpiredError](err); is {
-					next = event.Cursor{After: expired.Earliest, Feed: expired.Feed}
-				} else if err != nil {
-					t.Fatal(err)
-				}
+				next := goOn(t, page, err)
 				if next.After <= cursor.After || reads > 500 {
 					t.Fatalf("%s, limit %d: %d follows %d", what, limit, next.After, cursor.After)
 				}

@@ -245,15 +245,13 @@ func image(t *testing.T, client *dynamodb.Client, name string) (images []map[str
 	return images
 }
 
-// The wired function puts a redemption into the feed, and logs nothing of it, even if it cannot be read.
-func TestNew_RedemptionOfATable_IsInTheFeedAndNotInTheLog(t *testing.T) {
-	t.Parallel()
-	client, set := localtest.Client(t), settings()
-	for _, name := range []string{"EventsTable", "VouchersTable", "CheckoutsTable"} {
-		for variable, value := range settings() {
-			if value == name {
-				set[variable] = localtest.Table(t, name)
-			}
+// redeemed creates tables and SUMMER20, which Alder redeems. It returns the tables as settings.
+func redeemed(t *testing.T, client *dynamodb.Client) (set map[string]string, r voucher.Redemption) {
+	t.Helper()
+	set = settings()
+	for variable, name := range settings() {
+		if strings.HasSuffix(variable, "_TABLE") {
+			set[variable] = localtest.Table(t, name)
 		}
 	}
 	v, err := voucher.New(voucher.Terms{Written: "SUMMER20", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}}, noon())
@@ -263,24 +261,21 @@ func TestNew_RedemptionOfATable_IsInTheFeedAndNotInTheLog(t *testing.T) {
 	if err := backoffice.NewVouchers(client, set["VOUCHERS_TABLE"], mathrand.Int64N).Create(t.Context(), emberforge, v); err != nil {
 		t.Fatal(err)
 	}
-	nick, _ := voucher.ParseNick("Alder")
+	nick, badNick := voucher.ParseNick("Alder")
 	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(client, set["VOUCHERS_TABLE"], mathrand.Int64N), Random: zeros{}}
-	r, _, err := redeemer.Redeem(t.Context(), voucher.Request{Customer: emberforge, Code: v.Code, Nick: nick, At: noon()})
-	if err != nil {
+	r, _, err = redeemer.Redeem(t.Context(), voucher.Request{Customer: emberforge, Code: v.Code, Nick: nick, At: noon()})
+	if err := errors.Join(badNick, err); err != nil {
 		t.Fatal(err)
 	}
-	var log bytes.Buffer
-	f, err := eventfunction.New(lambdahttp.Environment{Lookup: func(name string) string { return set[name] }, Now: noon, Log: &log}, client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	good := image(t, client, set["VOUCHERS_TABLE"])[0]
-	bad := maps.Clone(good)
-	bad["redeemed"] = map[string]any{"N": "0"}
-	var batch eventfunction.Batch
-	for i, it := range []map[string]any{good, bad, good} {
+	return set, r
+}
+
+// batchOf returns the records of new items of a table.
+func batchOf(t *testing.T, name string, items ...map[string]any) (batch eventfunction.Batch) {
+	t.Helper()
+	for i, it := range items {
 		text, err := json.Marshal(map[string]any{
-			"eventSourceARN": "arn:aws:dynamodb:ddblocal:000000000000:table/" + set["VOUCHERS_TABLE"] + "/stream/2026-11-22T12:00:00.000",
+			"eventSourceARN": "arn:aws:dynamodb:ddblocal:000000000000:table/" + name + "/stream/2026-11-22T12:00:00.000",
 			"dynamodb": map[string]any{
 				"SequenceNumber": fmt.Sprint(i), "Keys": map[string]any{"customer": it["customer"], "sk": it["sk"]}, "NewImage": it,
 			},
@@ -290,7 +285,23 @@ func TestNew_RedemptionOfATable_IsInTheFeedAndNotInTheLog(t *testing.T) {
 		}
 		batch.Records = append(batch.Records, text)
 	}
-	response, err := f.Handle(t.Context(), batch)
+	return batch
+}
+
+// The wired function puts a redemption into the feed, and logs nothing of it, even if it cannot be read.
+func TestNew_RedemptionOfATable_IsInTheFeedAndNotInTheLog(t *testing.T) {
+	t.Parallel()
+	client := localtest.Client(t)
+	set, r := redeemed(t, client)
+	var log bytes.Buffer
+	f, err := eventfunction.New(lambdahttp.Environment{Lookup: func(name string) string { return set[name] }, Now: noon, Log: &log}, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := image(t, client, set["VOUCHERS_TABLE"])[0]
+	bad := maps.Clone(good)
+	bad["redeemed"] = map[string]any{"N": "0"}
+	response, err := f.Handle(t.Context(), batchOf(t, set["VOUCHERS_TABLE"], good, bad, good))
 	members, _ := line(t, log.String())
 	if err != nil || len(response.BatchItemFailures) != 0 || members["RecordedEvents"] != 1.0 || members["ParkedRecords"] != 1.0 {
 		t.Errorf("%+v, %v: %s", response, err, log.String())
