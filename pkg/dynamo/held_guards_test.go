@@ -498,6 +498,23 @@ func (s *stall) ordersDuring(do func()) checkout.Orders {
 	return checkout.Orders{Store: dynamo.NewOrders(api, s.tables.Checkouts, s.tables.Vouchers, mathrand.Int64N)}
 }
 
+func TestCancel_FulfilledMeanwhile_ResponseShowsIt(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	s.percent20of(1, 0)
+	c := s.mustOpen(s.wanted("Alder", "", noon()))
+	s.mustPlace(c, noon())
+	during := s.ordersDuring(func() {
+		if _, _, err := s.orders.Fulfil(within(t), emberforge, c.ID, noon().Add(time.Minute)); err != nil {
+			t.Error(err)
+		}
+	})
+	cancelled, _, err := during.Cancel(within(t), emberforge, c.ID, "chargeback", later())
+	if err != nil || cancelled.Order == nil || cancelled.Order.Cancelled.IsZero() || cancelled.Order.Fulfilled.IsZero() {
+		t.Errorf("got %+v, %v", cancelled.Order, err)
+	}
+}
+
 func TestOpenHeld_OrderedMeanwhile_IsNotReplaced(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)

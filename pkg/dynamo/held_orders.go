@@ -194,8 +194,14 @@ func (s *Orders) cancelHeld(
 		kept.Order = &order
 		undone, err := s.undoing(ctx, claim, table.RecordKey(customer, claim.Code, claim.Nick, claim.Token, c.Hold.Kind), reason)
 		if err == nil {
-			cancel := updating(s.checkouts, cancelling(customer, c.ID, reason, at), func(old table.Item) error {
-				kept = table.DecodeCheckout(old)
+			call := cancelling(customer, c.ID, reason, at)
+			if c.Order.Fulfilled.IsZero() {
+				call.RequireEqual(table.AttrFulfilled, nil) // the response shows it
+			}
+			cancel := updating(s.checkouts, call, func(old table.Item) error {
+				if kept = table.DecodeCheckout(old); kept.Order != nil && kept.Order.Cancelled.IsZero() {
+					return errLookAgain
+				}
 				return nil
 			})
 			err = transact(ctx, s.api, append([]action{cancel}, undone...))
