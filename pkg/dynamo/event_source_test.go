@@ -337,6 +337,7 @@ func TestChanges_UnreadableRecord_IsAnErrorOfItsOwn(t *testing.T) {
 		"a record without a time":       with(good, table.Item{table.RecordPrefix + token: table.Str(token + ".0.")}),
 		"a record with a malformed ID":  with(good, table.Item{table.RecordPrefix + token: table.Str("short.mi8c1k00.")}),
 		"a voucher without a reward":    with(single, table.Item{table.AttrReward: table.Str("")}),
+		"a redemption of no customer":   with(single, with(redeemed, key("#07", "ONE"))),
 		"a redemption without a time":   with(single, with(redeemed, table.Item{table.AttrRedeemed: table.Num(0)})),
 		"a redemption with a short ID":  with(single, with(redeemed, table.Item{table.AttrRedemption: table.Str("short")})),
 		"a redemption without its code": with(single, with(redeemed, table.Item{table.AttrCode: table.Str("")})),

@@ -34,9 +34,9 @@ const (
 	conditions   = "TestOrders_BrokenCondition_ChangesNothing"
 )
 
-// inPackages lists guards of access, the customer in each kind of key, and guards of orders, holds and undo.
+// inPackages lists guards of access, the customer in each kind of key, and guards of orders, holds, undo and events.
 func inPackages() []tested {
-	return slices.Concat(ofAccessAndKeys(), ofOrders(), ofStoredOrders(), ofUses(), ofHolds(), ofUndoing(), ofCodes())
+	return slices.Concat(ofAccessAndKeys(), ofOrders(), ofStoredOrders(), ofUses(), ofHolds(), ofUndoing(), ofCodes(), ofEvents())
 }
 
 func ofAccessAndKeys() []tested {

@@ -1,0 +1,169 @@
+package mutation_test
+
+import (
+	"slices"
+	"strings"
+)
+
+const (
+	newsGo        = "pkg/event/event.go"
+	feedGo        = "pkg/event/feed.go"
+	recordGo      = "pkg/event/record.go"
+	eventLogGo    = "pkg/dynamo/event_log.go"
+	eventSourceGo = "pkg/dynamo/event_source.go"
+	parkingGo     = "pkg/dynamo/event_parking.go"
+	eventItemGo   = "pkg/dynamo/internal/table/event.go"
+	pkgEvent      = "./pkg/event"
+	theLog        = "TestAppend_ConcurrentBatchesAndFaults_KeepTheSequence"
+	acrossPages   = "TestAppend_AcrossPages_KeepsTheSequence"
+	fullPage      = "TestAppend_FullPage_ExpiresAfterItsEventsAndTheLastPageNever"
+	unreadable    = "TestChanges_UnreadableRecord_IsAnErrorOfItsOwn"
+	othersEvents  = "TestEvents_OtherCustomersEvents_AreInvisible"
+)
+
+// ofEvents lists the guards of recording, storing and listing events.
+func ofEvents() []tested {
+	return slices.Concat(ofRecording(), ofRetrying(), ofFeeds(), ofLogs(), ofPages(), ofSources())
+}
+
+// byTest is a mutation that replaces one string.
+func byTest(name, pkg, test, file, old, mutated string) tested {
+	return tested{name, pkg, test, change{{file, old, mutated}}}
+}
+
+func ofRecording() []tested {
+	return []tested{
+		byTest("records what has ended without what made it", pkgEvent, "TestNews", newsGo,
+			`news = append(news, facts...)`, `news = append(news, facts[len(facts)-1])`),
+		byTest("takes what has ended for what was made", pkgEvent, "TestNews", newsGo,
+			`known[facts[len(facts)-1].ID()] = true`, `known[facts[0].ID()] = true`),
+		byTest("records every edit of a redeemed voucher", pkgEvent, "TestNews", newsGo,
+			`if !known[facts[len(facts)-1].ID()] {`, `if !known[facts[len(facts)-1].ID()] || len(facts) > 0 {`),
+		byTest("gives two customers' events one ID", pkgEvent, "TestFactID_NamesWhatHappenedAndToWhat", newsGo,
+			`string(f.Type), string(f.Customer), subject)`, `string(f.Type), subject)`),
+		byTest("records a fact of two records twice", pkgEvent, "TestRecord_RepeatsInABatch_AreRecordedOnce", recordGo,
+			`if known[id] {`, `if known[id] && id == "" {`),
+		byTest("waits for a log that stalls", pkgEvent, "TestRecord_LogsStall_OthersAreRecordedAndTheirChangesSetAside", recordGo,
+			`const shopTime = 5 * time.Second`, `const shopTime = 5 * time.Minute`),
+		byTest("records one customer after the other", pkgEvent, "TestRecord_LogsStall_OthersAreRecordedAndTheirChangesSetAside", recordGo,
+			`all.Go(func() {`, `func(record func()) { record() }(func() {`),
+		byTest("forgets the changes of a log that fails", pkgEvent, "TestRecord_LogsStall_OthersAreRecordedAndTheirChangesSetAside", recordGo,
+			`if len(change.Facts) > 0 {`, `if len(change.Facts) > 0 && change.Err != nil {`),
+		byTest("forgets unreadable changes", pkgEvent, "TestRecord_UnreadableChange_IsSetAsideAndTheOthersRecorded", recordGo,
+			`if reason == nil {`, `if reason == nil || change.Err != nil {`),
+		byTest("forgets changes that cannot be set aside", pkgEvent, "TestRecord_NothingCanBeSetAside_ReportsTheIDs", recordGo,
+			`outcome.Failed = append(outcome.Failed, change.ID)`, ``),
+		byTest("sets on and on aside while nothing responds", pkgEvent, "TestRecord_NothingResponds_EndsAfter10Seconds", recordGo,
+			`if len(outcome.Failed) == 0 {`, `if len(outcome.Failed) >= 0 {`),
+		byTest("does not tell Lambda what could not be set aside", "./pkg/lambdahttp/eventfunction",
+			"TestHandle_NothingCanBeStored_LambdaDeliversTheRecordsAgain", "pkg/lambdahttp/eventfunction/eventfunction.go",
+			`response.BatchItemFailures[i].ItemIdentifier = id`, `response.BatchItemFailures[i].ItemIdentifier = id[:0]`),
+	}
+}
+
+func ofRetrying() []tested {
+	return []tested{
+		byTest("releases what is still unreadable", pkgEvent, "TestRetry_StillUnreadable_StaysAndIsCounted", recordGo,
+			"if err == nil {\n\t\treturn recorded, r.Parking", "if err == nil || recorded == 0 {\n\t\treturn recorded, r.Parking"),
+		byTest("retries nothing behind an unreadable change", pkgEvent, "TestRetry_OneUnreadableChange_OthersOfItsCustomerAreRecorded", recordGo,
+			`= errors.Is(err, context.DeadlineExceeded)`, `= err != nil`),
+		byTest("waits for a log that stalls again and again", pkgEvent, "TestRetry_LogOfACustomerStalls_IsTriedOnce", recordGo,
+			`= errors.Is(err, context.DeadlineExceeded)`, `= err == nil`),
+		byTest("releases what was set aside again meanwhile", pkgDynamo, "TestRelease_SetAsideAgainMeanwhile_Stays", parkingGo,
+			`" = :attempts"`, `" >= :attempts"`),
+		byTest("forgets since when a change is set aside", pkgDynamo, "TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime", parkingGo,
+			`call.SetOnce(table.AttrFirst,`, `call.Set(table.AttrFirst,`),
+	}
+}
+
+func ofFeeds() []tested {
+	const reads = "TestRead"
+	return []tested{
+		byTest("skips deleted pages silently", pkgEvent, reads, feedGo, `w.First > after+1 || `, ``),
+		byTest("lists events that are gone", pkgEvent, reads, feedGo, `after+1 || lastGone(w.Events) > 0)`, `after+1)`),
+		byTest("begins with events that are gone", pkgEvent, reads, feedGo, `case oldest && lastGone(w.Events) > 0:`, `case oldest && lastGone(w.Events) < 0:`),
+		byTest("goes on in a new feed as if it were the old one", pkgEvent, reads, feedGo,
+			`case cursor.Feed != "" && cursor.Feed != w.Feed:`, `case cursor.Feed != "" && w.Feed == "":`),
+		byTest("skips the beginning of a new feed", pkgEvent, reads, feedGo, `customer, 1, w.Feed)`, `customer, after+1, w.Feed)`),
+		byTest("waits behind the end of the feed", pkgEvent, reads, feedGo, `case after > w.Last:`, `case after > w.Last+1000:`),
+		byTest("sends pollers to a gap", pkgEvent, "TestRead_PollerThatGoesOnFromEarliest_ReachesTheEnd", feedGo,
+			`if err != nil || gone == 0 {`, `if err != nil || gone >= 0 {`),
+		byTest("shows expired events", pkgDynamo, "TestWindow_ExpiredEvent_IsGoneBeforeItIsDeleted", eventItemGo,
+			`it.Num(AttrExpiresAt) <= now.Unix()`, `it.Num(AttrExpiresAt) > now.Unix()+1<<40`),
+		byTest("closes a gap between pages", pkgDynamo, "TestWindow", eventLogGo,
+			`i > 0 && pages[i].First() != pages[i-1].Last()+1`, `i > len(pages)`),
+	}
+}
+
+func ofLogs() []tested {
+	return []tested{
+		byTest("adds events to a page that has changed", pkgDynamo, theLog, eventLogGo,
+			`call.RequireEqual(table.AttrEventIDs, &types.AttributeValueMemberB{Value: tail.IDs})`, ``),
+		byTest("begins a page anew", pkgDynamo, theLog, eventLogGo, `call.RequireEqual(table.AttrEventIDs, nil)`, `call.Require("attribute_exists(" + table.SortKey + ") OR attribute_not_exists(" + table.SortKey + ")")`),
+		byTest("takes what is stored for what is not in the log", pkgDynamo, acrossPages, eventLogGo,
+			`from = min(from, old.Num(table.AttrPage))`, ``),
+		byTest("adds events that are in the log", pkgDynamo, acrossPages, eventLogGo, `if !named[e.ID] {`, `if !named[e.ID] || len(named) > 0 {`),
+		byTest("looks for an event from the page after it on", pkgDynamo, acrossPages, eventLogGo,
+			`l.store(ctx, events, tail.Number)`, `l.store(ctx, events, tail.Number+1)`),
+		byTest("stores an event anew", pkgDynamo, acrossPages, eventLogGo,
+			`aws.String("attribute_not_exists(" + table.SortKey + ")"),`, `aws.String("attribute_not_exists(" + table.SortKey + "s)"),`),
+		byTest("misses events of a page that fills up", pkgDynamo, "TestAppend_PageFillsUpAfterItWasRead_AddsEachEventOnce", eventLogGo,
+			`if torn {`, `if torn && from < 0 {`),
+		byTest("stores one event for all customers", pkgDynamo, othersEvents, eventItemGo,
+			`Bucket(customer, hashBucket(string(id)))`, `Bucket("all", hashBucket(string(id)))`),
+		byTest("stores one log for all customers", pkgDynamo, othersEvents, eventItemGo,
+			`Key{string(customer), fmt.Sprintf("%s%012d"`, `Key{string(customer[:0]) + "all", fmt.Sprintf("%s%012d"`),
+		byTest("searches one log for all customers", pkgDynamo, othersEvents, eventItemGo,
+			`":customer": Str(customer),`, `":customer": Str("emberforge" + customer[:0]),`),
+	}
+}
+
+func ofPages() []tested {
+	return []tested{
+		byTest("lets the last page expire", pkgDynamo, fullPage, eventLogGo,
+			`call.Set(table.AttrFeed, table.Str(page.Feed))`,
+			`call.Set(table.AttrFeed, table.Str(page.Feed)); call.Set(table.AttrExpiresAt, table.Num(l.expiry().Unix()))`),
+		byTest("lets a page expire before its events", pkgDynamo, fullPage, eventLogGo,
+			`expiryMargin + 24*time.Hour`, `expiryMargin - 24*time.Hour`),
+		byTest("keeps full pages for ever", pkgDynamo, fullPage, eventLogGo,
+			`closed.Set(table.AttrExpiresAt,`, `closed.Set(table.AttrExpiresAt+"s",`),
+		byTest("begins a feed with each page", pkgDynamo, fullPage, eventLogGo, `Number: tail.Number + 1, Feed: tail.Feed}`, `Number: tail.Number + 1}`),
+		byTest("lets events expire early that waited", pkgDynamo, "TestAppend_EventStoredLongAgo_IsKeptForTheWholeRetention", eventLogGo,
+			`if !stale[e.ID] {`, `if !stale[e.ID] || len(stale) > 0 {`),
+	}
+}
+
+func ofSources() []tested {
+	const kinds = "TestChanges_EveryKindOfCode_ShowsExactlyWhatHappened"
+	sharedTerms := tested{"shows a redemption with the terms of another customer", pkgDynamo, unreadable, nil}
+	for _, use := range []string{`s.terms[%s]; hasRecords`, `s.terms[%s] = v.Voucher`} {
+		sharedTerms.removed = append(sharedTerms.removed, replacement{
+			eventSourceGo, strings.Replace(use, "%s", "key", 1), strings.Replace(use, "%s", "table.Key{Sort: key.Sort}", 1),
+		})
+	}
+	sharedTerms.removed = append(sharedTerms.removed, replacement{
+		eventSourceGo, `terms, known := s.terms[table.VoucherKey(customer, code)]`, `terms, known := s.terms[table.Key{Sort: string(code)}]`,
+	})
+	return []tested{
+		sharedTerms,
+		byTest("takes any partition for a customer", pkgDynamo, unreadable, eventSourceGo,
+			"(customer); err == nil {\n\t\t\tc.Customer = id", "(customer); err == nil || id == \"\" {\n\t\t\tc.Customer = id"),
+		byTest("takes an unknown item for a counter", pkgDynamo, unreadable, eventSourceGo,
+			`if isCounterOrHold(place.Sort, code) {`, `if isCounterOrHold(place.Sort, code) || !hasRecords {`),
+		byTest("takes an unknown status for an open checkout", pkgDynamo, unreadable, eventSourceGo,
+			`return nil, errors.New("checkout item: unknown status")`, `return nil, nil`),
+		byTest("records the order of another ID", pkgDynamo, unreadable, eventSourceGo,
+			`err != nil || string(c.ID.Token()) != it.Str(table.SortKey) {`, `err != nil {`),
+		byTest("records orders without a time", pkgDynamo, unreadable, eventSourceGo, `c.Order == nil || c.Order.Placed.UnixMilli() <= 0 || `, `c.Order == nil || `),
+		byTest("records a cancellation without a time", pkgDynamo, unreadable, eventSourceGo,
+			` || (it.Str(table.AttrStatus) == table.StatusCancelled) == c.Order.Cancelled.IsZero()`, ``),
+		byTest("records redemptions without a time", pkgDynamo, unreadable, eventSourceGo, ` || r.At.UnixMilli() <= 0`, ``),
+		byTest("records redemptions without a code", pkgDynamo, unreadable, eventSourceGo, ` || r.Code == ""`, ``),
+		byTest("fails for a batch because of one item", pkgDynamo, unreadable, eventSourceGo, `return code, code != "" && (`, `return code, (`),
+		byTest("waits for terms that cannot be read", pkgDynamo, "TestChanges_TermsCannotBeRead_GivesUpAfter5Seconds", eventSourceGo,
+			`termsTime = 5 * time.Second`, `termsTime = 5 * time.Hour`),
+		byTest("takes a hold for a redemption", pkgDynamo, kinds, voucherItemGo, `case it.Has(AttrHeldUntil):`, `case it.Has(AttrHeldUntil) && it.Has(AttrFirst):`),
+		byTest("forgets that a redemption was undone", pkgDynamo, kinds, voucherItemGo,
+			`RedemptionInfix) && it.Has(AttrUndone) {`, `RedemptionInfix) && it.Has(AttrUndone) && false {`),
+	}
+}
