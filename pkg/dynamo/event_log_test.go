@@ -402,8 +402,8 @@ func TestEvents_OtherCustomersEvents_AreInvisible(t *testing.T) {
 	}
 }
 
-func (b *bureau) parking(source *dynamo.EventSource) *dynamo.EventParking {
-	return dynamo.NewEventParking(b.client, b.table, source)
+func (b *bureau) parking() *dynamo.EventParking {
+	return dynamo.NewEventParking(b.client, b.table, nil)
 }
 
 func (b *bureau) parked(p *dynamo.EventParking) []event.Parked {
@@ -418,7 +418,7 @@ func (b *bureau) parked(p *dynamo.EventParking) []event.Parked {
 func TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
-	p := b.parking(nil)
+	p := b.parking()
 	at := func(minutes int) time.Time { return noon().Add(time.Duration(minutes) * time.Minute) }
 	first := event.Parked{Place: event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: "SUMMER20#n#a/b"}, Customer: emberforge}
 	lost := event.Parked{Reason: "malformed record of a stream", First: at(1)}
@@ -447,7 +447,7 @@ func TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime(t *testing.T) {
 func TestRelease_SetAsideAgainMeanwhile_Stays(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
-	p := b.parking(nil)
+	p := b.parking()
 	parked := event.Parked{Place: event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: "SUMMER20"}, Customer: emberforge, First: noon()}
 	for range 2 {
 		if err := p.Park(within(t), parked); err != nil {
