@@ -354,6 +354,17 @@ func TestWindow_ExpiredEvent_IsGoneBeforeItIsDeleted(t *testing.T) {
 	}
 }
 
+// A rebuild can bring back an event that has expired, while its page is kept. Then the log names it twice.
+func TestWindow_EventThatCameAgain_IsInBothPlaces(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	events := eventsOf(emberforge, "redemptions", 3)[:3]
+	b.append(emberforge, events, 3)
+	b.delete(table.EventKey(emberforge, events[1].ID))
+	b.append(emberforge, events[1:2], 1)
+	b.wantFeed(emberforge, []event.Event{events[0], events[1], events[2], events[1]})
+}
+
 func TestFind(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
