@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -277,17 +278,19 @@ func (l *EventLog) window(ctx context.Context, customer catalog.CustomerID, afte
 	w := event.Window{Feed: last.Feed, First: pages[0].First(), Last: last.Last()}
 	begin := max(after, w.First-1)
 	var keys []table.Key
+	wanted := make(map[table.Key]struct{}) // an event that expired and came again is named twice, and a batch must not repeat a key
 	for _, page := range pages {
 		for place := range page.Len() {
 			if sequence := page.First() + int64(place); sequence > begin && len(keys) < limit {
 				keys = append(keys, table.EventKey(customer, page.ID(place)))
+				wanted[keys[len(keys)-1]] = struct{}{}
 			}
 		}
 	}
 	if len(keys) == 0 {
 		return w, nil
 	}
-	found, err := table.BatchGet(ctx, l.api, l.random, l.table, keys...)
+	found, err := table.BatchGet(ctx, l.api, l.random, l.table, slices.Collect(maps.Keys(wanted))...)
 	for i, key := range keys {
 		e, _ := table.DecodeEvent(customer, begin+1+int64(i), found[key], l.now())
 		w.Events = append(w.Events, e)

@@ -67,6 +67,9 @@ type Recorder struct {
 	Parking Parking
 	// Represent returns an event's Data.
 	Represent func(Fact) ([]byte, error)
+	// Retention is how long events are kept. Facts that are older are left out: when an old order is fulfilled or cancelled, the event of its
+	// creation has expired, and must not come again. 0 leaves nothing out.
+	Retention time.Duration
 	Now       func() time.Time
 }
 
@@ -143,6 +146,9 @@ func (r Recorder) append(ctx context.Context, customer catalog.CustomerID, facts
 	for _, fact := range facts {
 		id := fact.ID()
 		if known[id] {
+			continue
+		}
+		if r.Retention > 0 && fact.At.Before(r.Now().Add(-r.Retention)) {
 			continue
 		}
 		known[id] = true

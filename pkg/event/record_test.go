@@ -166,6 +166,22 @@ func TestRecord_RepeatsInABatch_AreRecordedOnce(t *testing.T) {
 	}
 }
 
+// Alder's redemption is undone 91 days later, when the event of its creation may have expired. That must not come again.
+func TestRecord_FactOlderThanTheRetention_IsLeftOut(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	recorder := l.recorder()
+	recorder.Retention = 90 * 24 * time.Hour
+	recorder.Now = func() time.Time { return noon().Add(91 * 24 * time.Hour) }
+	late, young := change("101", emberforge), change("102", emberforge)
+	late.Facts = event.OfRedemption(emberforge, voucher.Redemption{ID: "first", At: noon(), Undone: recorder.Now()})
+	young.Facts = event.OfRedemption(emberforge, voucher.Redemption{ID: "second", At: noon().Add(24 * time.Hour), Undone: recorder.Now()})
+	got := recorder.Record(t.Context(), []event.Change{late, young})
+	if got.Err != nil || got.Recorded != 3 || l.logs[emberforge][0].Type != event.RedemptionUndone {
+		t.Errorf("%+v: %+v", got, l.logs[emberforge])
+	}
+}
+
 func TestRecord_ChangesWithoutFacts_CallNothing(t *testing.T) {
 	t.Parallel()
 	l := newLedger()

@@ -32,7 +32,9 @@ func (d *Deployment) Events(represent func(event.Fact) ([]byte, error), now func
 	source := dynamo.NewEventSource(d.client, dynamo.Tables{Checkouts: d.Tables.Checkouts, Vouchers: d.Tables.Vouchers}, d.random)
 	return &Events{
 		Feed: event.Feed{Store: log}, log: log,
-		Recorder: event.Recorder{Log: log, Parking: dynamo.NewEventParking(d.client, d.Tables.Events, source), Represent: represent, Now: now},
+		Recorder: event.Recorder{
+			Log: log, Parking: dynamo.NewEventParking(d.client, d.Tables.Events, source), Represent: represent, Retention: d.EventRetention, Now: now,
+		},
 	}, nil
 }
 

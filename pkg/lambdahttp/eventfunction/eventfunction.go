@@ -65,12 +65,17 @@ func New(env lambdahttp.Environment, client *dynamodb.Client) (Function, error) 
 	if err != nil {
 		return Function{}, err
 	}
+	retention, err := env.EventRetention()
+	if err != nil {
+		return Function{}, err
+	}
 	source := dynamo.NewEventSource(client, tables, mathrand.Int64N)
 	service := env.Service()
 	return Function{
 		Source: source, Now: env.Now, Log: service.Log, Stack: service.Stack,
 		Recorder: event.Recorder{
-			Log: log, Parking: dynamo.NewEventParking(client, eventsTable, source), Represent: httpapi.EventData, Now: env.Now,
+			Log: log, Parking: dynamo.NewEventParking(client, eventsTable, source), Represent: httpapi.EventData,
+			Retention: retention, Now: env.Now,
 		},
 	}, nil
 }
