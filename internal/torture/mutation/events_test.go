@@ -42,7 +42,7 @@ func ofRecording() []tested {
 		byTest("gives two customers' events one ID", pkgEvent, "TestFactID_NamesWhatHappenedAndToWhat", newsGo,
 			`string(f.Type), string(f.Customer), subject)`, `string(f.Type), subject)`),
 		byTest("records a fact of two records twice", pkgEvent, "TestRecord_RepeatsInABatch_AreRecordedOnce", recordGo,
-			`if known[id] {`, `if known[id] && id == "" {`),
+			"known[id] = true\n\t\tdata", "known[id] = false\n\t\tdata"),
 		byTest("waits for a log that stalls", pkgEvent, "TestRecord_LogsStall_OthersAreRecordedAndTheirChangesSetAside", recordGo,
 			`const shopTime = 5 * time.Second`, `const shopTime = 5 * time.Minute`),
 		byTest("records one customer after the other", pkgEvent, "TestRecord_LogsStall_OthersAreRecordedAndTheirChangesSetAside", recordGo,
