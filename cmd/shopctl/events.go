@@ -27,20 +27,20 @@ func newEventsCommand(s *session) *cobra.Command {
 
 const (
 	keyVariable = "SHOPFRONT_KEY"
-	// eventsKeyName is the name of the keys that the events commands create for themselves, and eventsKeyLifetime bounds the life of one
-	// that could not be revoked.
+	// eventsKeyName is the name of the keys that the events commands create for themselves. eventsKeyLifetime bounds the life of such a key
+	// if it cannot be revoked.
 	eventsKeyName     = "shopctl events"
 	eventsKeyLifetime = 24 * time.Hour
 	revokeTimeout     = 5 * time.Second
-	// localPoll is how often the local run is asked for events: a developer watches, and requests cost nothing.
+	// localPoll is the longest wait between polls of the local run: a developer watches, and requests cost nothing.
 	localPoll = 500 * time.Millisecond
 )
 
-// feedHelp is the part of a help text about reaching a feed.
+// feedHelp is the part of a help text that says how to reach a feed.
 const feedHelp = `
 The command reads the shop's feed over HTTP, as the shop's server does. It needs a key of the shop's server, in
-SHOPFRONT_KEY or a --key-file. With --url it needs nothing else, above all no AWS account. Without a key, --local and
---stack create one for this run, which ends after a day at the latest, and revoke it at the end.`
+SHOPFRONT_KEY or a --key-file. With --url it needs nothing else, and no AWS account. If you give no key, --local and
+--stack create a key for this run and revoke it at the end. It expires after a day in any case.`
 
 // feed is a customer's feed of events over HTTP.
 type feed struct {
@@ -106,7 +106,7 @@ func (s *session) withFeed(ctx context.Context, customer string, flags feedFlags
 	return do(feed{shop, id, baseURL})
 }
 
-// untilInterrupted removes the error of Ctrl-C, which is the customary end of a command.
+// untilInterrupted drops the error of Ctrl-C, which is the normal end of a command that runs until Ctrl-C.
 func untilInterrupted(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -141,12 +141,12 @@ func (s *session) temporaryKey(ctx context.Context, deployment *operator.Deploym
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), revokeTimeout)
 		defer cancel()
 		if _, err := shop.RevokeKey(ctx, key.ID, s.now()); err != nil && !errors.Is(err, access.ErrKeyUnknown) {
-			s.warn(fmt.Sprintf("key %s of this run was not revoked and ends by itself within a day: %s", key.ID, operator.AWSError(err)))
+			s.warn(fmt.Sprintf("key %s of this run was not revoked; it expires within a day: %s", key.ID, operator.AWSError(err)))
 		}
 	}, err
 }
 
-// checkAddress rejects a URL to which secrets and shoppers' names must not be sent: they travel only by https, or within this machine.
+// checkAddress rejects a URL that is neither https nor on this machine: the requests contain secrets and shoppers' names.
 func checkAddress(address string) error {
 	to, err := url.Parse(address)
 	if err != nil || to.Host == "" || to.User != nil {
@@ -160,8 +160,8 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// start returns a cursor to begin at, which is that of the newest event if none is given. A feed out of reach is an error now, although
-// later it is waited for: the user may have a slip in the command line.
+// start returns the cursor to begin at: the given one, or else that of the newest event. If the feed is out of reach, start returns an
+// error, because the command line may be wrong. Later requests wait for the feed instead.
 func (f feed) start(ctx context.Context, given *client.EventCursor) (client.EventCursor, error) {
 	if given == nil {
 		newest, err := f.NewestEvent(ctx)
@@ -197,7 +197,7 @@ func newEventsTailCommand(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "tail CUSTOMER", Short: "Print events as they happen, until Ctrl-C", Args: exactly("CUSTOMER"),
 		Long: `Print events as they happen: one line each, or with --json each event as in the feed. Without --after the command
-begins with the next event. It waits while the shop is out of reach, and misses nothing. Ctrl-C ends it with exit
+begins with the next event. If the shop is out of reach, the command waits, and misses nothing. Ctrl-C ends it with exit
 code 0. An event takes a second or two to reach the feed. It is printed up to 15 seconds later, or at once with --local.
 ` + feedHelp,
 		Example: `  shopctl --local events tail emberforge
@@ -226,7 +226,7 @@ code 0. An event takes a second or two to reach the feed. It is printed up to 15
 	return command
 }
 
-// afterFlag is the sequence of an event, or 0.
+// afterFlag takes the sequence of an event, or 0.
 func afterFlag(value **client.EventCursor) *parsedFlag {
 	return &parsedFlag{kind: "N", parse: func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -238,12 +238,12 @@ func afterFlag(value **client.EventCursor) *parsedFlag {
 	}}
 }
 
-// describeEvent is the line of an event for people.
+// describeEvent returns the line that people see for an event. It ends with more.
 func describeEvent(e client.Event, more string) string {
 	return fmt.Sprintf("%s  %5d  %-18s  %s", formatTime(e.Timestamp), e.Sequence, printable(string(e.Type)), more)
 }
 
-// about says what an event is about, for people.
+// about describes the subject of an event for people.
 func about(e client.Event) string {
 	switch {
 	case e.Redemption != nil:

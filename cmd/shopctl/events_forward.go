@@ -34,14 +34,14 @@ const (
 	longestPostDelay = 5 * time.Minute
 )
 
-// postHelp is the part of a help text about what is posted.
+// postHelp is the part of a help text that describes the requests to the receiver.
 const postHelp = `
 The body of a request is one event, as in the feed. Its signature follows https://www.standardwebhooks.com, with the
 secret in SHOPFRONT_WEBHOOK_SECRET; pkg/client and the libraries of Standard Webhooks verify it. URL must be https,
 unless it is on this machine. The receiver has 15 seconds to respond. Status 2xx is success, and a redirect is not
-followed. After 410 the command ends. After anything else it posts the same event again, after 1 second and then
-after twice as long each time, up to 5 minutes. It never skips an event. An event can arrive twice: drop those whose
-webhook-id was applied before.`
+followed. After 410 the command ends. After any other response, or none, it posts the same event again: first after
+1 second, then after twice as long each time, up to 5 minutes. It never skips an event. An event can arrive twice:
+skip an event whose webhook-id you have already applied.`
 
 func newEventsForwardCommand(s *session) *cobra.Command {
 	var flags feedFlags
@@ -57,8 +57,8 @@ func newEventsForwardCommand(s *session) *cobra.Command {
 			return exactly("CUSTOMER", "URL")(command, args)
 		},
 		Long: `Post each event to a web server of the shop, in sequence. The first run begins with the next event. Every later run
-with the same deployment, customer and URL goes on where the last one stopped, with all that happened since. To begin
-elsewhere give --after. Ctrl-C ends the command with exit code 0.
+with the same deployment, customer and URL continues where the last one stopped, so no event is missed. To begin
+elsewhere, give --after. Ctrl-C ends the command with exit code 0.
 ` + postHelp + "\n" + feedHelp,
 		Example: `  shopctl events forward --new-secret
   shopctl --local events forward emberforge http://localhost:8080/events
@@ -83,7 +83,7 @@ elsewhere give --after. Ctrl-C ends the command with exit code 0.
 		}),
 	}
 	command.Flags().Var(afterFlag(&after), "after", "begin after the event with this sequence `N`; 0 begins with the oldest that is kept")
-	command.Flags().Var(textFlag(&stateFile), "state", "keep in `FILE` how far events were posted (default: one for each deployment, customer and URL\nin $XDG_STATE_HOME/shopfront or ~/.local/state/shopfront)")
+	command.Flags().Var(textFlag(&stateFile), "state", "store the progress in `FILE` (default: one file for each deployment, customer and URL\nin $XDG_STATE_HOME/shopfront or ~/.local/state/shopfront)")
 	command.Flags().BoolVar(&newSecret, "new-secret", false, "print a new secret for "+webhookSecretVariable+", and end")
 	flags.add(command)
 	return command
@@ -95,9 +95,9 @@ func newEventsReplayCommand(s *session) *cobra.Command {
 	var since time.Time
 	command := &cobra.Command{
 		Use: "replay CUSTOMER URL", Short: "Post earlier events again, and end", Args: exactly("CUSTOMER", "URL"),
-		Long: `Post events to a web server again, in sequence, and end. It ends with the event --to, or else with the newest one. It
-does not change where forward goes on. With --since it reads the whole feed and posts the events that happened at that
-time or later.
+		Long: `Post events to a web server again, in sequence. The command ends after the event --to, or else after the newest event.
+It does not change where forward continues. With --since it reads the whole feed and posts the events that happened at
+that time or later.
 ` + postHelp + "\n" + feedHelp,
 		Example: `  shopctl --local events replay emberforge http://localhost:8080/events --from 1
   shopctl --local events replay emberforge http://localhost:8080/events --since 2026-11-20T18:00:00Z --to 200`,
@@ -154,7 +154,7 @@ func (s *session) newPoster(to string) (*poster, error) {
 	text, isSecret := strings.CutPrefix(secret, webhookSecretPrefix)
 	key, err := base64.StdEncoding.DecodeString(text)
 	if !isSecret || err != nil || len(key) < 24 || len(key) > 64 {
-		return nil, misused("%s must be the receiver's secret, %s and 24 to 64 bytes in base64: shopctl events forward --new-secret prints a new one",
+		return nil, misused("%s must be the receiver's secret, %s followed by 24 to 64 bytes in base64: shopctl events forward --new-secret prints a new one",
 			webhookSecretVariable, webhookSecretPrefix)
 	}
 	signer, err := standardwebhooks.NewWebhookRaw(key)
@@ -167,7 +167,8 @@ func (s *session) newPoster(to string) (*poster, error) {
 	}}, nil
 }
 
-// forward posts events as they happen. It stores how far it got after each, and before the first, so that the next run misses nothing.
+// forward posts events as they happen. It stores its progress before the first event and after each one, so that the next run misses
+// nothing.
 func (p *poster) forward(ctx context.Context, f feed, path string, after *client.EventCursor) error {
 	if after == nil {
 		stored, err := readState(path)
@@ -183,7 +184,7 @@ func (p *poster) forward(ctx context.Context, f feed, path string, after *client
 	if err := writeState(path, begin); err != nil {
 		return err
 	}
-	p.note(fmt.Sprintf("posting events of %s after %d; how far it gets is kept in %s; Ctrl-C ends", f.customer, begin.After, path))
+	p.note(fmt.Sprintf("posting events of %s after %d; progress is stored in %s; Ctrl-C ends", f.customer, begin.After, path))
 	for event, err := range f.Events(ctx, begin) {
 		if err != nil {
 			return f.explain(err)
@@ -198,7 +199,7 @@ func (p *poster) forward(ctx context.Context, f feed, path string, after *client
 	return nil
 }
 
-// replay posts the events from a sequence or time to a sequence. Zero values do not bound them.
+// replay posts the events from a sequence or a time up to a sequence. A zero value is no bound.
 func (p *poster) replay(ctx context.Context, f feed, from int64, since time.Time, to int64) error {
 	posted, last := 0, max(from, 1)-1
 	for event, err := range f.existing(ctx, client.EventCursor{After: last}) {
@@ -213,7 +214,7 @@ func (p *poster) replay(ctx context.Context, f feed, from int64, since time.Time
 			posted++
 		}
 		if errors.Is(err, context.Canceled) {
-			return &problem{exitInterrupted, kindInterrupted, "interrupted", fmt.Sprintf("to go on run the command with --from %d", last+1)}
+			return &problem{exitInterrupted, kindInterrupted, "interrupted", fmt.Sprintf("to continue, run the command with --from %d", last+1)}
 		}
 		if err != nil {
 			return err
@@ -243,7 +244,7 @@ func (f feed) existing(ctx context.Context, after client.EventCursor) iter.Seq2[
 	}
 }
 
-// forwardedJSON is an event that the receiver took.
+// forwardedJSON is an event that the receiver accepted.
 type forwardedJSON struct {
 	Sequence int64            `json:"sequence"`
 	ID       string           `json:"id"`
@@ -251,7 +252,7 @@ type forwardedJSON struct {
 	Status   int              `json:"status"` // of the receiver's response
 }
 
-// deliver posts an event until the receiver takes it or wants no more events.
+// deliver posts an event until the receiver accepts it. It returns an error if the receiver wants no more events.
 func (p *poster) deliver(ctx context.Context, event client.Event) error {
 	for delay := firstPostDelay; ; delay = min(2*delay, longestPostDelay) {
 		status, err := p.post(ctx, event)
@@ -298,11 +299,11 @@ func (p *poster) post(ctx context.Context, event client.Event) (status int, err 
 		return 0, err
 	}
 	defer response.Body.Close()
-	_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // so that the connection can be used again; the status is what counts
+	_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // so that the connection can be used again; only the status counts
 	return response.StatusCode, nil
 }
 
-// defaultStateFile is where forward stores how far it got, unless the user says where.
+// defaultStateFile returns the file in which forward stores its progress if the user names none.
 func (s *session) defaultStateFile(f feed, to string) (string, error) {
 	dir, _ := s.lookupEnv("XDG_STATE_HOME")
 	if home, _ := s.lookupEnv("HOME"); dir == "" && home != "" {

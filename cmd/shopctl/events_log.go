@@ -29,7 +29,7 @@ func (s *session) events(ctx context.Context) (*operator.Deployment, *operator.E
 	return deployment, events, err
 }
 
-// eventsCommand wraps the work of a command about the feed of one customer.
+// eventsCommand returns a command's RunE that calls do with the feeds and the customer that the first argument names.
 func (s *session) eventsCommand(
 	do func(ctx context.Context, events *operator.Events, shop *operator.Shop, args []string) error,
 ) func(*cobra.Command, []string) error {
@@ -58,8 +58,8 @@ func newEventsListCommand(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List recorded events, in sequence", Args: exactly("CUSTOMER"),
 		Long: `List the events that are kept, in sequence: one line each, or with --json each event as in the feed. The command reads the
-tables. With --since it begins with the first event that happened then: events are in the order in which they were
-recorded, so a later line can have an earlier time.`,
+tables. With --since it begins with the first event that happened at that time or later. Events are in the order in which
+they were recorded, so a later line can have an earlier time.`,
 		Example: `  shopctl --local events list emberforge --since 24h
   shopctl --local events list emberforge --after 0 --type order.created --json`,
 		PreRunE: func(*cobra.Command, []string) error {
@@ -90,7 +90,7 @@ recorded, so a later line can have an earlier time.`,
 	return command
 }
 
-// sinceFlag is a time, or how long ago it was.
+// sinceFlag takes a time, or a duration before now.
 func sinceFlag(now func() time.Time, value *time.Time) *parsedFlag {
 	return &parsedFlag{kind: "TIME", parse: func(text string) error {
 		if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
@@ -115,7 +115,7 @@ func eventTypeFlag(value *event.Type) *parsedFlag {
 	}}
 }
 
-// listEvents prints the events after a cursor, a page at a time. limit 0 means all.
+// listEvents prints at most limit events of a kind after a cursor. A limit of 0 means no limit, and an empty kind means every type.
 func (s *session) listEvents(
 	ctx context.Context, feed event.Feed, customer catalog.CustomerID, cursor event.Cursor, kind event.Type, limit int,
 ) error {
@@ -167,7 +167,7 @@ func describeCursor(err error) error {
 	return err
 }
 
-// storedEventJSON is an event without its place in the feed.
+// storedEventJSON is an event without its sequence number in the feed.
 type storedEventJSON struct {
 	ID        string          `json:"id"`
 	Type      string          `json:"type"`
@@ -179,10 +179,10 @@ type storedEventJSON struct {
 func newEventsShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "show CUSTOMER ID", Short: "Show an event by its ID", Args: exactly("CUSTOMER", "ID"),
-		Long:    "Show an event that is kept, such as one that a shop's server has logged, without its place in the feed.",
+		Long:    "Show a stored event, such as one whose ID a shop's server has logged. The output lacks the event's sequence number.",
 		Example: "  shopctl --local events show emberforge ID",
 		RunE: s.eventsCommand(func(ctx context.Context, events *operator.Events, shop *operator.Shop, args []string) error {
-			id, err := voucher.ParseRedemptionID(args[1]) // of the same form
+			id, err := voucher.ParseRedemptionID(args[1]) // an event ID has the same form
 			if err != nil {
 				return misused("ID: an event ID has 22 characters of A-Z a-z 0-9 _ -")
 			}
@@ -202,7 +202,7 @@ func newEventsShowCommand(s *session) *cobra.Command {
 	}
 }
 
-// parkedJSON is a change that could not be recorded and is set aside.
+// parkedJSON is a change that could not be recorded and was set aside.
 type parkedJSON struct {
 	Place    string `json:"place"`
 	Customer string `json:"customer,omitempty"`
@@ -226,8 +226,9 @@ func placeOf(p event.Parked) string {
 func newEventsParkedCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "parked [CUSTOMER]", Short: "List changes that could not be recorded as events", Args: optional("CUSTOMER"),
-		Long: `List changes of vouchers and checkouts that could not be recorded as events and are set aside: where the item is, and
-why. Every 15 minutes they are tried again; shopctl events retry does it at once. The command lists at most 1,000.`,
+		Long: `List changes of vouchers and checkouts that could not be recorded as events and were set aside: where the changed item
+is, and why. Shopfront retries them every 15 minutes; shopctl events retry does so at once. The command lists at most
+1,000 changes.`,
 		Example: "  shopctl --local events parked\n  shopctl --local events parked emberforge --json",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			var customer catalog.CustomerID
@@ -260,8 +261,9 @@ func newEventsRetryCommand(s *session) *cobra.Command {
 	var forget string
 	command := &cobra.Command{
 		Use: "retry", Short: "Record the changes that were set aside", Args: exactly(),
-		Long: `Try again to record all changes that were set aside, from the items as they are now. Those that fail stay set aside.
-With --forget the command drops one of them instead: one whose item can never be read. Repair the item, if you can.`,
+		Long: `Try again to record all changes that were set aside, from the items as they are now. Changes that fail again stay set
+aside. With --forget the command drops one change instead, and its event never appears. Do so only if you cannot repair
+the item.`,
 		Example: "  shopctl --local events retry\n  shopctl --local events retry --forget PLACE",
 		RunE: s.command(func(ctx context.Context, _ []string) error {
 			_, events, err := s.events(ctx)
@@ -317,11 +319,11 @@ type rebuiltJSON struct {
 func newEventsRebuildCommand(s *session) *cobra.Command {
 	var from time.Time
 	command := &cobra.Command{
-		Use: "rebuild CUSTOMER", Short: "Add what happened and the feed lacks", Args: exactly("CUSTOMER"),
-		Long: `Read all vouchers, redemptions and orders of a customer, and add the events that the feed lacks at its end, earliest
-first, with the same IDs as ever. This is for redemptions and orders from before the deployment had events, and for
-events that were lost: after an outage of many hours, or with the table of events. Without --from the command adds
-what happened as long ago as events are kept. An earlier --from can add events again that have expired.
+		Use: "rebuild CUSTOMER", Short: "Add the events that a feed lacks", Args: exactly("CUSTOMER"),
+		Long: `Read all vouchers, redemptions and orders of a customer, and append the events that the feed lacks, earliest first. An
+event always has the same ID. Use this for redemptions and orders from before the deployment had events, and for events
+that were lost in an outage of many hours, or with the table of events. Without --from the command goes back as far as
+events are kept. An earlier --from can add events again that have expired.
 
 The shop can stay live. If the command is interrupted, run it again to complete it. A further run adds nothing.`,
 		Example: "  shopctl --local events rebuild emberforge\n  shopctl --local events rebuild emberforge --from 2026-01-01",

@@ -23,7 +23,7 @@ func (s *shopfront) park(t *testing.T, code string) string {
 	return "vouchers/emberforge#00/" + code
 }
 
-// putDamaged stores a voucher that cannot be read where park says that it is.
+// putDamaged stores a voucher that cannot be read, at the place that park returns.
 func (s *shopfront) putDamaged(t *testing.T, code string) {
 	t.Helper()
 	text := func(value string) types.AttributeValue { return &types.AttributeValueMemberS{Value: value} }

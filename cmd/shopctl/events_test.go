@@ -23,7 +23,7 @@ import (
 
 const webhookSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
-// fakeFeed serves emberforge's feed of events over HTTP, in the place of the local run. It admits only live keys.
+// fakeFeed serves emberforge's feed of events over HTTP, in place of the local run. It admits only live keys.
 type fakeFeed struct {
 	id string
 
@@ -130,7 +130,7 @@ func eventJSON(sequence int) string {
 		sequence, kind.kind, at, sequence, kind.data)
 }
 
-// until is an output that calls stop once it has as many lines.
+// until is an output that calls stop once it has a number of lines.
 type until struct {
 	bytes.Buffer
 
@@ -146,7 +146,7 @@ func (u *until) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// interrupted runs shopctl until it has printed as many lines, as if the user then pressed Ctrl-C.
+// interrupted runs shopctl until it has printed a number of lines, as if the user then pressed Ctrl-C.
 func (s *shopfront) interrupted(t *testing.T, lines int, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -400,7 +400,7 @@ func (r *receiver) wantTaken(t *testing.T, want ...int64) {
 	}
 }
 
-// neverPause makes delays take no time, and notes them.
+// neverPause makes delays take no time, and returns the list of delays.
 func (s *shopfront) neverPause() *[]time.Duration {
 	delays := new([]time.Duration)
 	s.sleep = func(ctx context.Context, delay time.Duration) error {
@@ -466,8 +466,8 @@ func TestForward_DelaysGrowToFiveMinutes(t *testing.T) {
 	}
 }
 
-// However often forward is stopped, in whatever moment, the receiver gets every event in order. It gets an event twice only if forward was
-// stopped before it saw the response.
+// However often and whenever forward is stopped, the receiver gets every event in order. It gets an event twice only if forward was stopped
+// before it saw the response.
 func TestForward_Interrupted_GoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
 	s, f := newEventsShop(t, 2)
@@ -529,7 +529,7 @@ func TestForward_State(t *testing.T) {
 	if got.exit != exitOK || !strings.HasPrefix(got.stdout, want) || got.stderr != "" || stored(state) != `{"after":3,"feed":"Zk3p0c8Q"}`+"\n" {
 		t.Errorf("got %v, state %s", got, stored(state))
 	}
-	// Each URL has its own default file, and so has XDG_STATE_HOME.
+	// Each URL has its own default file. XDG_STATE_HOME moves the default.
 	for _, url := range []string{r.url, other.url} {
 		s.interrupted(t, 1, "--local", "events", "forward", "emberforge", url, "--after", "3")
 	}
@@ -541,7 +541,7 @@ func TestForward_State(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %d", pattern, files, err, want)
 		}
 	}
-	// After a loss of the feed, its sequences are other events.
+	// In a feed that replaces a lost one, the same sequences mean other events.
 	f.id = "p0c8QZk3"
 	got = s.shopctl(t.Context(), append(forward, "--state", state)...)
 	if got.exit != exitRefused || !strings.Contains(got.stderr, "the feed was lost and began again: the oldest event that is kept is 1") {
@@ -633,7 +633,7 @@ func TestReplay_Interrupted_SaysHowToGoOn(t *testing.T) {
 	r := s.newReceiver(t)
 	replay := []string{"--local", "events", "replay", "emberforge", r.url}
 	got := s.interrupted(t, 2, append(replay, "--from", "1")...)
-	if want := "error: interrupted; to go on run the command with --from 3\n"; got.exit != exitInterrupted || got.stderr != want {
+	if want := "error: interrupted; to continue, run the command with --from 3\n"; got.exit != exitInterrupted || got.stderr != want {
 		t.Errorf("got %v want %s", got, want)
 	}
 	if got := s.shopctl(t.Context(), append(replay, "--from", "3")...); got.exit != exitOK {

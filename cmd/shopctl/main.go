@@ -1,8 +1,8 @@
 // Command shopctl is the operator's command: it runs a Shopfront on a laptop, loads the catalogue, creates voucher codes, lists
 // what was redeemed, and works on orders. shopctl help describes it.
 //
-// This package parses flags, calls pkg/operator, which does the work, and prints the results. It imports neither the store nor AWS. The
-// commands tail, forward and replay of events call pkg/client instead, as a shop's server does.
+// This package parses flags, calls pkg/operator, which does the work, and prints the results. It imports neither the store nor AWS. Only
+// events tail, forward and replay read the feed with pkg/client, as a shop's server does.
 package main
 
 import (

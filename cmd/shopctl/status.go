@@ -114,7 +114,7 @@ what is paused.`,
 	}
 }
 
-// warnOfTables warns if orders cannot be listed, or no events are recorded. Nothing else needs the index and the streams, so the shop looks
+// warnOfTables warns if orders cannot be listed or events are not recorded. Nothing else needs the index and the streams, so the shop looks
 // healthy without them.
 func (s *session) warnOfTables(tables []operator.TableStatus) {
 	for _, table := range tables {
