@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -63,46 +64,49 @@ func NewEventLog(
 // Append implements event.Log.
 //
 // Appending is exact for these reasons. An event that this call stores cannot be on a page before the last one that was read beforehand.
-// An event that an earlier call stored names the page before which it cannot be. All later pages are searched for it. The last page gets
-// new events only if it still has the size that it had when it was searched.
+// An event that an earlier call stored names the page before which it cannot be. It is searched from there on, up to the last page. The
+// last page gets new events only if it is still as it was when it was read.
 func (l *EventLog) Append(ctx context.Context, customer catalog.CustomerID, events []event.Event) (added int, err error) {
 	added, err = l.append(ctx, customer, events)
 	return added, table.Outcome(err)
 }
+
+// mostAttempts bounds how often an append begins again because the log has changed. Only a damaged page takes so many.
+const mostAttempts = 100
 
 func (l *EventLog) append(ctx context.Context, customer catalog.CustomerID, events []event.Event) (added int, err error) {
 	tail, err := l.tail(ctx, customer)
 	if err != nil {
 		return 0, err
 	}
-	from, stale, err := l.store(ctx, events, tail.Number)
+	known, err := l.store(ctx, events, tail.Number)
 	if err != nil {
 		return 0, err
 	}
-	for attempt := 0; ; attempt++ {
+	events, from, err := l.settled(ctx, customer, events, known)
+	if err != nil {
+		return 0, err
+	}
+	for attempt := range mostAttempts {
 		if from <= tail.Number { // an event may be named already
 			if events, tail, err = l.unnamed(ctx, customer, events, from); err == nil {
-				err = l.renew(ctx, events, stale)
+				err = l.renew(ctx, events, known)
 			}
 		}
-		if err != nil {
-			return added, err
-		}
-		for len(events) > 0 {
+		for len(events) > 0 && err == nil {
 			n := 0
-			if tail, n, err = l.extend(ctx, customer, tail, events); err != nil {
-				break
-			}
+			tail, n, err = l.extend(ctx, customer, tail, events)
 			added, events = added+n, events[n:]
 		}
 		if !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
 			return added, err
 		}
-		from = tail.Number
+		from = min(from, tail.Number)
 		if err := table.Wait(ctx, table.Backoff(attempt, l.random)); err != nil {
 			return added, err
 		}
 	}
+	return added, fmt.Errorf("append to the log of events: given up after %d attempts: %w", mostAttempts, errLookAgain)
 }
 
 // tail returns the last page of a customer's log. Before the first event, it is an empty page without a feed.
@@ -116,15 +120,20 @@ func (l *EventLog) tail(ctx context.Context, customer catalog.CustomerID) (table
 	return table.DecodeEventPage(out.Items[0])
 }
 
-// store stores events that are not stored yet. from is the lowest page that may name one of the others, or math.MaxInt64. stale are those
-// of the others that expire too early for an event that is appended now.
-func (l *EventLog) store(ctx context.Context, events []event.Event, page int64) (from int64, stale map[event.ID]bool, err error) {
+// storedEvent says where an event that was stored before can be in the log, and whether it expires too early for one that is appended now.
+type storedEvent struct {
+	page    int64 // the lowest that can name it
+	isStale bool
+}
+
+// store stores events that are not stored yet, and returns the others.
+func (l *EventLog) store(ctx context.Context, events []event.Event, page int64) (known map[event.ID]storedEvent, err error) {
 	var (
 		mu    sync.Mutex
 		all   sync.WaitGroup
 		slots = make(chan struct{}, concurrentPuts)
 	)
-	from, stale = math.MaxInt64, make(map[event.ID]bool)
+	known = make(map[event.ID]storedEvent)
 	for _, e := range events {
 		slots <- struct{}{}
 		all.Go(func() {
@@ -134,13 +143,12 @@ func (l *EventLog) store(ctx context.Context, events []event.Event, page int64) 
 			defer mu.Unlock()
 			err = errors.Join(err, putErr)
 			if len(old) > 0 {
-				from = min(from, old.Num(table.AttrPage))
-				stale[e.ID] = old.Num(table.AttrExpiresAt) < l.now().Add(l.retention).Unix()
+				known[e.ID] = storedEvent{old.Num(table.AttrPage), old.Num(table.AttrExpiresAt) < l.now().Add(l.retention).Unix()}
 			}
 		})
 	}
 	all.Wait()
-	return from, stale, err
+	return known, err
 }
 
 // put stores an event. If it is stored already, put returns it as it is.
@@ -159,9 +167,9 @@ func (l *EventLog) put(ctx context.Context, e event.Event, page int64) (old tabl
 func (l *EventLog) expiry() time.Time { return l.now().Add(l.retention + expiryMargin) }
 
 // renew keeps events that are appended long after they were stored, such as those of a change that was set aside, for as long as others.
-func (l *EventLog) renew(ctx context.Context, events []event.Event, stale map[event.ID]bool) error {
+func (l *EventLog) renew(ctx context.Context, events []event.Event, known map[event.ID]storedEvent) error {
 	for _, e := range events {
-		if !stale[e.ID] {
+		if !known[e.ID].isStale {
 			continue
 		}
 		call := &table.Update{Key: table.EventKey(e.Customer, e.ID)}
@@ -174,32 +182,57 @@ func (l *EventLog) renew(ctx context.Context, events []event.Event, stale map[ev
 	return nil
 }
 
-// unnamed returns the events that no page from a number on names, and the last page.
+// pagesNearby is how many pages settled reads at a time: those that a batch of 100 events can be on.
+const pagesNearby = 4
+
+// settled leaves out the events that a page names near the place where the log ended when they were stored. There nearly all of them are,
+// and the log may have grown long since. from is the lowest page that may name one of the others, or math.MaxInt64.
+func (l *EventLog) settled(
+	ctx context.Context, customer catalog.CustomerID, events []event.Event, known map[event.ID]storedEvent,
+) (rest []event.Event, from int64, err error) {
+	named := make(map[event.ID]bool)
+	from = math.MaxInt64
+	for _, e := range events {
+		at, isKnown := known[e.ID]
+		if isKnown && !named[e.ID] {
+			query := table.EventPagesQuery(l.table, customer, at.page)
+			query.Limit = aws.Int32(pagesNearby)
+			if _, _, err := l.names(ctx, query, named); err != nil {
+				return nil, 0, err
+			}
+		}
+		switch {
+		case named[e.ID]:
+		case isKnown:
+			from = min(from, at.page)
+			rest = append(rest, e)
+		default:
+			rest = append(rest, e)
+		}
+	}
+	return rest, from, nil
+}
+
+// unnamed returns the events that no page from a number on names, and the last page. If a page became full after it was read, so that
+// the next one was read without it, the error is errLookAgain.
 func (l *EventLog) unnamed(
 	ctx context.Context, customer catalog.CustomerID, events []event.Event, from int64,
 ) (missing []event.Event, last table.EventPage, err error) {
 	named, torn := make(map[event.ID]bool), false
 	query := table.EventPagesQuery(l.table, customer, from)
-	for {
-		out, err := l.api.Query(ctx, query)
+	for more := true; more; more = len(query.ExclusiveStartKey) > 0 {
+		pages, next, err := l.names(ctx, query, named)
 		if err != nil {
 			return nil, last, err
 		}
-		for _, it := range out.Items {
+		for _, page := range pages {
 			torn = torn || last.Feed != "" && hasRoom(last)
-			if last, err = table.DecodeEventPage(it); err != nil {
-				return nil, last, err
-			}
-			for place := range last.Len() {
-				named[last.ID(place)] = true
-			}
+			last = page
 		}
-		if query.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
-			break
-		}
+		query.ExclusiveStartKey = next
 	}
-	if torn { // a page became full after it was read
-		return l.unnamed(ctx, customer, events, from)
+	if torn {
+		return events, last, errLookAgain
 	}
 	for _, e := range events {
 		if !named[e.ID] {
@@ -207,6 +240,24 @@ func (l *EventLog) unnamed(
 		}
 	}
 	return missing, last, nil
+}
+
+// names adds the events that the pages of a query name, and returns the pages and where the query goes on.
+func (l *EventLog) names(ctx context.Context, query *dynamodb.QueryInput, named map[event.ID]bool) ([]table.EventPage, table.Item, error) {
+	out, err := l.api.Query(ctx, query)
+	if err != nil {
+		return nil, nil, err
+	}
+	pages := make([]table.EventPage, len(out.Items))
+	for i, it := range out.Items {
+		if pages[i], err = table.DecodeEventPage(it); err != nil {
+			return nil, nil, err
+		}
+		for place := range pages[i].Len() {
+			named[pages[i].ID(place)] = true
+		}
+	}
+	return pages, out.LastEvaluatedKey, nil
 }
 
 func hasRoom(page table.EventPage) bool { return page.Len() < table.EventsPerPage }
@@ -247,6 +298,7 @@ func (l *EventLog) extend(
 func (l *EventLog) extending(customer catalog.CustomerID, tail, page table.EventPage) []action {
 	call := &table.Update{Key: table.EventPageKey(customer, page.Number)}
 	call.Set(table.AttrEventIDs, &types.AttributeValueMemberB{Value: page.IDs})
+	call.Set(table.AttrExtended, table.Millis(l.now()))
 	if page.Number == tail.Number && tail.Feed != "" {
 		call.RequireEqual(table.AttrEventIDs, &types.AttributeValueMemberB{Value: tail.IDs})
 		call.RequireEqual(table.AttrFeed, table.Str(tail.Feed))
@@ -275,7 +327,9 @@ func (l *EventLog) window(ctx context.Context, customer catalog.CustomerID, afte
 		return event.Window{}, err
 	}
 	last := pages[len(pages)-1]
-	w := event.Window{Feed: last.Feed, First: pages[0].First(), Last: last.Last()}
+	w := event.Window{
+		Feed: last.Feed, First: pages[0].First(), Last: last.Last(), FirstExtended: pages[0].Extended, LastExtended: last.Extended,
+	}
 	begin := max(after, w.First-1)
 	var keys []table.Key
 	wanted := make(map[table.Key]struct{}) // an event that expired and came again is named twice, and a batch must not repeat a key

@@ -23,7 +23,7 @@ func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 	server := httptest.NewServer(meter)
 	t.Cleanup(server.Close)
 	log := dynamo.NewEventLog(dynamolocal.NewClient(server.URL), table, retention, noon, alwaysFirst, rand.Reader)
-	events := eventsOf(emberforge, "redemptions", 200)
+	events := eventsOf(emberforge, "redemptions", 1013)
 	for i := range events {
 		events[i].Data = []byte(strings.Repeat("x", 300))
 	}
@@ -32,6 +32,15 @@ func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 			got, err := log.Append(ctx, emberforge, events[first:first+n])
 			if got != added {
 				t.Errorf("added %d of %d events, want %d", got, n, added)
+			}
+			return err
+		}
+	}
+	appendingBoth := func(known, unknown int) func(context.Context) error {
+		return func(ctx context.Context) error {
+			got, err := log.Append(ctx, emberforge, []event.Event{events[known], events[unknown]})
+			if got != 1 {
+				t.Errorf("added %d events, want 1", got)
 			}
 			return err
 		}
@@ -58,8 +67,13 @@ func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 		{"10 events again", appending(2, 10, 0), price{12, 2, 10}},
 		{"100 events, over three pages", appending(12, 100, 100), price{104, 1, 109}},
 		{"100 events again", appending(12, 100, 0), price{102, 2, 100}},
+		{"much of the feed", func(ctx context.Context) error {
+			_, err := log.Append(ctx, emberforge, events[112:1012])
+			return err
+		}, price{920, 1, 973}},
+		{"what made a thing 18 pages ago, and what ended it", appendingBoth(11, 1012), price{5, 2, 3}},
 		{"a page of the feed with 100 events", reading(0, 100), price{2, 101, 0}},
-		{"a poll without news", reading(112, 0), price{1, 1, 0}},
+		{"a poll without news", reading(1013, 0), price{1, 1, 0}},
 	} {
 		t.Run(step.what, func(t *testing.T) {
 			meter.Take()

@@ -42,6 +42,8 @@ type Page struct {
 	Events []Event
 	Next   int64 // the cursor of the next page
 	More   bool  // reports whether more events are ready
+	// Extended is when the feed got an event last, if More is false; zero: never.
+	Extended time.Time
 }
 
 // Window is a part of a customer's log as it is stored.
@@ -50,7 +52,9 @@ type Window struct {
 	// First and Last bound the sequence numbers that were read. No lower one than First is stored, unless it is lower than the window's
 	// own start. Last is that of the whole log if the window begins behind it.
 	First, Last int64
-	Events      []Event // those after the start, in sequence; one that is no longer stored has only its Sequence
+	// FirstExtended and LastExtended say when the pages with First and with Last got their last events. Later pages have later times.
+	FirstExtended, LastExtended time.Time
+	Events                      []Event // those after the start, in sequence; one that is no longer stored has only its Sequence
 }
 
 // FeedStore reads the logs of customers.
@@ -81,7 +85,7 @@ func (f Feed) Read(ctx context.Context, customer catalog.CustomerID, cursor Curs
 	case !oldest && (w.First > after+1 || lastGone(w.Events) > 0):
 		return Page{}, f.expired(ctx, customer, after+1, w.Feed)
 	case oldest && lastGone(w.Events) > 0:
-		earliest, err := f.search(ctx, customer, w.First, Event.isKept)
+		earliest, err := f.search(ctx, customer, w.First, isKept)
 		if err != nil {
 			return Page{}, err
 		}
@@ -91,20 +95,27 @@ func (f Feed) Read(ctx context.Context, customer catalog.CustomerID, cursor Curs
 	if n := len(w.Events); n > 0 {
 		page.Next = w.Events[n-1].Sequence
 	}
-	page.More = page.Next < w.Last
+	page.More, page.Extended = page.Next < w.Last, w.LastExtended
 	return page, nil
 }
 
-// Since returns the cursor of the first event that happened at a time or later. Events are in the order in which they were recorded, so
-// some of those behind the cursor may have happened a little earlier.
+// clockSkew bounds how far the clocks of functions may be apart.
+const clockSkew = time.Minute
+
+// Since returns a cursor before all events that happened at a time or later. Earlier events may follow the cursor, too: events are in
+// the order in which they were recorded.
 func (f Feed) Since(ctx context.Context, customer catalog.CustomerID, since time.Time) (Cursor, error) {
 	w, err := f.Store.Window(ctx, customer, 0, 1)
 	if err != nil || w.Feed == "" {
 		return Cursor{}, err
 	}
-	sequence, err := f.search(ctx, customer, w.First, func(e Event) bool { return e.isKept() && !e.At.Before(since) })
+	sequence, err := f.search(ctx, customer, w.First, func(w Window) bool {
+		return isKept(w) && !w.FirstExtended.Before(since.Add(-clockSkew))
+	})
 	return Cursor{sequence - 1, w.Feed}, err
 }
+
+func isKept(w Window) bool { return lastGone(w.Events) == 0 }
 
 func (e Event) isKept() bool { return e.ID != "" }
 
@@ -123,7 +134,7 @@ func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, from int
 	if feed == "" {
 		return &ExpiredError{}
 	}
-	earliest, err := f.search(ctx, customer, from, Event.isKept)
+	earliest, err := f.search(ctx, customer, from, isKept)
 	if err != nil {
 		return err
 	}
@@ -133,7 +144,7 @@ func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, from int
 // search returns the first sequence number, not lower than from, whose event has a property that all later events have, too. If no event
 // has it, the number is that of the next event. The events of a full page from there on are stored: an event that waited for its place in
 // the feed may expire before some that precede it.
-func (f Feed) search(ctx context.Context, customer catalog.CustomerID, from int64, has func(Event) bool) (int64, error) {
+func (f Feed) search(ctx context.Context, customer catalog.CustomerID, from int64, has func(Window) bool) (int64, error) {
 	w, err := f.Store.Window(ctx, customer, math.MaxInt64, 1)
 	if err != nil {
 		return 0, err
@@ -147,7 +158,7 @@ func (f Feed) search(ctx context.Context, customer catalog.CustomerID, from int6
 			return 0, err
 		case w.First > middle: // the page is gone, and so are all events before it
 			low = w.First
-		case len(w.Events) > 0 && has(w.Events[0]):
+		case len(w.Events) > 0 && has(w):
 			high = middle
 		default:
 			low = middle + 1

@@ -19,6 +19,8 @@ const (
 
 func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 
+func minutes(n int64) time.Time { return noon().Add(time.Duration(n) * time.Minute) }
+
 // shelf is the log of one customer, in pages of 50. Event n happens n minutes after noon.
 type shelf struct {
 	feed  string
@@ -42,11 +44,13 @@ func (s shelves) Window(_ context.Context, customer catalog.CustomerID, after in
 		return event.Window{}, l.err
 	}
 	page := min(max(after/50, l.pages), (l.last-1)/50)
-	w := event.Window{Feed: l.feed, First: page*50 + 1, Last: l.last}
+	w := event.Window{
+		Feed: l.feed, First: page*50 + 1, Last: l.last, FirstExtended: minutes(min(page*50+50, l.last)), LastExtended: minutes(l.last),
+	}
 	for sequence := max(after+1, w.First); sequence <= l.last && len(w.Events) < limit; sequence++ {
 		e := event.Event{Sequence: sequence, Customer: customer}
 		if !l.gone[sequence] {
-			e.ID, e.At = event.ID(fmt.Sprintf("%s-%d", customer, sequence)), noon().Add(time.Duration(sequence)*time.Minute)
+			e.ID, e.At = event.ID(fmt.Sprintf("%s-%d", customer, sequence)), minutes(sequence)
 		}
 		w.Events = append(w.Events, e)
 	}
@@ -225,12 +229,13 @@ func TestSince(t *testing.T) {
 		"a new feed":                      {shelf{}, 0, 0},
 		"before the first event":          {shelf{last: 320}, 0, 0},
 		"the moment of the first event":   {shelf{last: 320}, time.Minute, 0},
-		"the moment of an event":          {shelf{last: 320}, 100 * time.Minute, 99},
-		"between two events":              {shelf{last: 320}, 100*time.Minute + time.Second, 100},
-		"the moment of the last event":    {shelf{last: 320}, 320 * time.Minute, 319},
-		"after the last event":            {shelf{last: 320}, 321 * time.Minute, 320},
+		"the moment of a page's last":     {shelf{last: 320}, 100 * time.Minute, 50},
+		"a clock's error after it":        {shelf{last: 320}, 101 * time.Minute, 50},
+		"more than that after it":         {shelf{last: 320}, 101*time.Minute + time.Second, 100},
+		"the moment of the last event":    {shelf{last: 320}, 320 * time.Minute, 300},
+		"after the last event":            {shelf{last: 320}, 322 * time.Minute, 320},
 		"before the oldest that is kept":  {shelf{last: 320, pages: 2, gone: deleted(between(101, 120))}, 110 * time.Minute, 120},
-		"in a page behind those deleted":  {shelf{last: 320, pages: 2}, 150 * time.Minute, 149},
+		"in a page behind those deleted":  {shelf{last: 320, pages: 2}, 150 * time.Minute, 100},
 		"before events out of order":      {shelf{last: 320, gone: deleted(between(1, 20), between(40, 42))}, 30 * time.Minute, 42},
 		"every event has expired":         {shelf{last: 70, gone: deleted(between(1, 70))}, 0, 70},
 		"every event of a page has, too ": {shelf{last: 100, pages: 1, gone: deleted(between(1, 100))}, 0, 100},

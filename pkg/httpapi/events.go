@@ -93,10 +93,8 @@ type eventJSON struct {
 
 func (c *call) represent(page event.Page, query url.Values) eventPageJSON {
 	represented := eventPageJSON{Feed: page.Feed, Events: make([]eventJSON, len(page.Events))}
-	newest := time.Time{}
 	for i, e := range page.Events {
 		represented.Events[i] = representEvent(e)
-		newest = e.At
 	}
 	query.Set("after", strconv.FormatInt(page.Next, 10))
 	if page.Feed != "" {
@@ -105,7 +103,7 @@ func (c *call) represent(page event.Page, query url.Values) eventPageJSON {
 	represented.Next = "/shop/" + string(c.customer) + "/events?" + query.Encode()
 	switch {
 	case page.More:
-	case c.received.Sub(newest) < busyFor:
+	case c.received.Sub(page.Extended) < busyFor:
 		represented.PollAfterSeconds = busyPoll
 	default:
 		represented.PollAfterSeconds = quietPoll

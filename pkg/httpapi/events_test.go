@@ -86,7 +86,7 @@ func TestListEvents_EachType_ShowsWhatHappenedAsOfThen(t *testing.T) {
 	s := newService(t)
 	a := s.listEvents(fakeFeed{page: event.Page{Feed: feedID, Events: events, Next: 5}}, "?after=0")
 	a.want(t, http.StatusOK, `{"feed":"Zk3p0c8QmX1a","events":[`+strings.Join(want, ",")+
-		`],"next":"/shop/emberforge/events?after=5&feed=Zk3p0c8QmX1a","pollAfterSeconds":5}`)
+		`],"next":"/shop/emberforge/events?after=5&feed=Zk3p0c8QmX1a","pollAfterSeconds":15}`)
 	a.wantHeader(t, "Content-Type", "application/json")
 	a.wantHeader(t, "Cache-Control", "no-cache")
 	a.wantHeader(t, "Request-Id", "request-1")
@@ -111,11 +111,12 @@ func TestEventData_Markup_IsNotEscaped(t *testing.T) {
 
 func TestListEvents_NextAndPollAfterSeconds_SayHowToGoOn(t *testing.T) {
 	at := now().Truncate(time.Millisecond)
-	since := func(age time.Duration) []event.Event {
-		return []event.Event{
-			{Sequence: 41, At: at.Add(-30 * 24 * time.Hour), Data: []byte("{}")}, {Sequence: 42, At: at.Add(-age), Data: []byte("{}")},
-		}
+	events := []event.Event{{Sequence: 41, At: at, Data: []byte("{}")}, {Sequence: 42, At: at, Data: []byte("{}")}}
+	recorded := func(age time.Duration, events ...event.Event) event.Page {
+		return event.Page{Feed: feedID, Events: events, Next: 42, Extended: at.Add(-age)}
 	}
+	more := recorded(0, events...)
+	more.More = true
 	for _, test := range []struct {
 		what, query string
 		page        event.Page
@@ -126,12 +127,12 @@ func TestListEvents_NextAndPollAfterSeconds_SayHowToGoOn(t *testing.T) {
 		{"no event ever, from 0", "?after=0", event.Page{}, "after=0", 15},
 		{"nothing new", "?after=42&feed=" + feedID, event.Page{Feed: feedID, Next: 42}, "after=42&feed=" + feedID, 15},
 		{"feed not sent", "?after=42", event.Page{Feed: feedID, Next: 42}, "after=42&feed=" + feedID, 15},
-		{"more is ready", "?limit=2", event.Page{Feed: feedID, Events: since(time.Hour), Next: 42, More: true}, "after=42&feed=" + feedID + "&limit=2", 0},
-		{"more is ready, all new", "", event.Page{Feed: feedID, Events: since(0), Next: 42, More: true}, "after=42&feed=" + feedID, 0},
-		{"just happened", "", event.Page{Feed: feedID, Events: since(0), Next: 42}, "after=42&feed=" + feedID, 5},
-		{"less than a minute ago", "", event.Page{Feed: feedID, Events: since(time.Minute - time.Millisecond), Next: 42}, "after=42&feed=" + feedID, 5},
-		{"a minute ago", "", event.Page{Feed: feedID, Events: since(time.Minute), Next: 42}, "after=42&feed=" + feedID, 15},
-		{"by a clock that is fast", "", event.Page{Feed: feedID, Events: since(-time.Second), Next: 42}, "after=42&feed=" + feedID, 5},
+		{"more is ready", "?limit=2", more, "after=42&feed=" + feedID + "&limit=2", 0},
+		{"just recorded", "", recorded(0, events...), "after=42&feed=" + feedID, 5},
+		{"less than a minute ago", "", recorded(time.Minute-time.Millisecond, events...), "after=42&feed=" + feedID, 5},
+		{"less than a minute ago, nothing new", "?after=42", recorded(time.Second), "after=42&feed=" + feedID, 5},
+		{"a minute ago", "", recorded(time.Minute, events...), "after=42&feed=" + feedID, 15},
+		{"by a clock that is fast", "", recorded(-time.Second), "after=42&feed=" + feedID, 5},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			s := newService(t)

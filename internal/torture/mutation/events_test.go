@@ -101,7 +101,7 @@ func ofLogs() []tested {
 			`call.RequireEqual(table.AttrEventIDs, &types.AttributeValueMemberB{Value: tail.IDs})`, ``),
 		byTest("begins a page anew", pkgDynamo, theLog, eventLogGo, `call.RequireEqual(table.AttrEventIDs, nil)`, `call.Require("attribute_exists(" + table.SortKey + ") OR attribute_not_exists(" + table.SortKey + ")")`),
 		byTest("takes what is stored for what is not in the log", pkgDynamo, acrossPages, eventLogGo,
-			`from = min(from, old.Num(table.AttrPage))`, ``),
+			`from = min(from, at.page)`, ``),
 		byTest("adds events that are in the log", pkgDynamo, acrossPages, eventLogGo, `if !named[e.ID] {`, `if !named[e.ID] || len(named) > 0 {`),
 		byTest("looks for an event from the page after it on", pkgDynamo, acrossPages, eventLogGo,
 			`l.store(ctx, events, tail.Number)`, `l.store(ctx, events, tail.Number+1)`),
@@ -129,7 +129,7 @@ func ofPages() []tested {
 			`closed.Set(table.AttrExpiresAt,`, `closed.Set(table.AttrExpiresAt+"s",`),
 		byTest("begins a feed with each page", pkgDynamo, fullPage, eventLogGo, `Number: tail.Number + 1, Feed: tail.Feed}`, `Number: tail.Number + 1}`),
 		byTest("lets events expire early that waited", pkgDynamo, "TestAppend_EventStoredLongAgo_IsKeptForTheWholeRetention", eventLogGo,
-			`if !stale[e.ID] {`, `if !stale[e.ID] || len(stale) > 0 {`),
+			`if !known[e.ID].isStale {`, `if !known[e.ID].isStale || len(known) > 0 {`),
 	}
 }
 

@@ -22,6 +22,7 @@ const (
 	AttrAt       = "at"       // when it happened, in milliseconds
 	AttrPage     = "page"     // the number of the log's last page when the event was stored; the event is on no earlier page
 	AttrEventIDs = "events"   // of a page: the IDs of its events, IDBytes each
+	AttrExtended = "extended" // of a page: when it got its last event, in milliseconds
 	AttrFeed     = "feed"     // of a page: identifies the log
 	AttrFirst    = "first"    // when a change was parked first, in milliseconds
 	AttrAttempts = "attempts" // how often a change was parked
@@ -74,6 +75,8 @@ type EventPage struct {
 	Number int64
 	Feed   string
 	IDs    []byte // of the events, in sequence, EventIDBytes each
+
+	Extended time.Time // when the page got its last event
 }
 
 // Len returns how many events the page has.
@@ -106,7 +109,7 @@ func DecodeEventPage(it Item) (EventPage, error) {
 	if err != nil || !is || len(ids.Value)%EventIDBytes != 0 || len(ids.Value) > EventsPerPage*EventIDBytes {
 		return EventPage{}, errors.New("malformed page of events")
 	}
-	return EventPage{Number: number, Feed: it.Str(AttrFeed), IDs: ids.Value}, nil
+	return EventPage{Number: number, Feed: it.Str(AttrFeed), IDs: ids.Value, Extended: it.Time(AttrExtended)}, nil
 }
 
 // EventPagesQuery asks for the pages of a customer's log from a number on, consistently.
