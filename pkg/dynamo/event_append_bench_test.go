@@ -22,8 +22,8 @@ import (
 	"shopfront/pkg/event"
 )
 
-// BenchmarkEventLog_Append compares appending events with bare puts of the same items, as many of them at the same time: each event, and
-// for each batch a page. In a round, each customer gets 100 events. "x-bare" is how much longer appending takes.
+// BenchmarkEventLog_Append compares appending events with bare puts of the same items, with the same concurrency: one put for each event,
+// and one for each batch's page. In a round, each customer gets 100 events. "x-bare" is how much longer appending takes.
 func BenchmarkEventLog_Append(b *testing.B) {
 	for _, customers := range []int{1, 16} {
 		for _, size := range []int{1, 10, 100} {

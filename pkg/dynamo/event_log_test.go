@@ -43,7 +43,7 @@ func (b *bureau) logOver(api dynamo.EventAPI) *dynamo.EventLog {
 	return dynamo.NewEventLog(api, b.table, retention, func() time.Time { return b.clock }, mathrand.Int64N, rand.Reader)
 }
 
-// append appends events of a customer, and fails the test unless it adds so many.
+// append appends events of a customer, and fails the test unless it adds the wanted number.
 func (b *bureau) append(customer catalog.CustomerID, events []event.Event, want int) {
 	b.t.Helper()
 	added, err := b.log.Append(within(b.t), customer, events)
@@ -100,7 +100,7 @@ func (b *bureau) delete(key table.Key) {
 	}
 }
 
-// leave stores an event as a function does that dies before it adds it to the log.
+// leave stores an event without adding it to the log, as a function does that dies in between.
 func (b *bureau) leave(e event.Event, page int64, expires time.Time) {
 	b.t.Helper()
 	input := &dynamodb.PutItemInput{TableName: aws.String(b.table), Item: table.EncodeEvent(e, page, expires)}
@@ -178,7 +178,7 @@ func TestAppend_LostResponse_AddsEachEventOnce(t *testing.T) {
 	}
 }
 
-// Events and full pages expire, a page a day after its last event. The last page stays: else the sequence would begin again.
+// Events and full pages expire, a page one day after its last event. The last page stays: otherwise the sequence would begin again.
 func TestAppend_FullPage_ExpiresAfterItsEventsAndTheLastPageNever(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -211,7 +211,7 @@ func TestAppend_FullPage_ExpiresAfterItsEventsAndTheLastPageNever(t *testing.T) 
 	}
 }
 
-// An event that waited before it was added is kept as long as others are, counted from then.
+// An event that waited before it was added is kept as long as other events, counted from its addition.
 func TestAppend_EventStoredLongAgo_IsKeptForTheWholeRetention(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -234,7 +234,7 @@ func TestAppend_EventStoredLongAgo_IsKeptForTheWholeRetention(t *testing.T) {
 	}
 }
 
-// A function that died after it stored an event told when: the event is on no earlier page.
+// A function that died after it stored an event has noted the last page of that moment: the event is on no earlier page.
 func TestAppend_EventStoredByAFunctionThatDied_IsAddedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -307,7 +307,7 @@ func TestWindow(t *testing.T) {
 		"far behind the last event": {1 << 62, 100, 301, 320, 321, 320, false},
 	} {
 		w, err := b.log.Window(within(t), emberforge, test.after, test.limit)
-		// Last may be lower than that of the log if the window ends before it, but not lower than what it has.
+		// If the window ends before the log, Last may be lower than the log's last event, but not lower than the window's.
 		if err != nil || w.Feed != feed || w.First != test.first || w.Last < test.to || w.Last > test.last || len(w.Events) != int(test.to-test.from)+1 {
 			t.Errorf("%s: %q, %d to %d with %d events, %v", what, w.Feed, w.First, w.Last, len(w.Events), err)
 			continue
@@ -328,7 +328,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// DynamoDB deletes an item days after it has expired. The feed shows it no longer.
+// DynamoDB deletes an item days after it has expired. The feed does not show it after its expiry.
 func TestWindow_ExpiredEvent_IsGoneBeforeItIsDeleted(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -380,7 +380,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The same IDs at two customers are two events, in two feeds.
+// Events of two customers with the same ID are two events, in two feeds.
 func TestEvents_OtherCustomersEvents_AreInvisible(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -454,7 +454,7 @@ func TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime(t *testing.T) {
 	}
 }
 
-// Between the reading of an item and the release, another change of it may be set aside. It must be retried, too.
+// Another change of an item may be set aside after the item was read and before its release. That change must be retried, too.
 func TestRelease_SetAsideAgainMeanwhile_Stays(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)

@@ -20,7 +20,7 @@ type EventAddition struct {
 }
 
 // EventAdditions returns the events that records of the events table's stream add to logs, in order. Only pages of logs add events. If a
-// page cannot be read, its events are left out, and the error says so; the others are returned all the same.
+// page cannot be read, EventAdditions leaves out its events and returns an error with the other events.
 func EventAdditions(records []json.RawMessage) (added []EventAddition, err error) {
 	for _, text := range records {
 		var record streamRecord
@@ -46,7 +46,7 @@ func EventAdditions(records []json.RawMessage) (added []EventAddition, err error
 	return added, err
 }
 
-// EventPages reads the events that were added to logs. Create it with NewEventPages.
+// EventPages reads events that were added to logs. Create it with NewEventPages.
 type EventPages struct {
 	api    table.BatchGetter
 	table  string
@@ -62,7 +62,7 @@ func NewEventPages(api table.BatchGetter, name string, now func() time.Time, ran
 // Events returns at most 100 events that were added, in order. One that is no longer stored has only its Customer and Sequence.
 func (p *EventPages) Events(ctx context.Context, added []EventAddition) ([]event.Event, error) {
 	var keys []table.Key
-	asked := make(map[table.Key]bool) // DynamoDB rejects a key that is asked for twice, as in a record that is delivered twice
+	asked := make(map[table.Key]bool) // DynamoDB rejects a request with a key twice, which a record that was delivered twice would cause
 	for _, a := range added {
 		if key := table.EventKey(a.Customer, a.ID); !asked[key] {
 			asked[key], keys = true, append(keys, key)

@@ -33,7 +33,7 @@ func NewEventParking(api EventParkingAPI, name string, source *EventSource) *Eve
 	return &EventParking{source, api, name}
 }
 
-// maxReason bounds what is stored of an error, in bytes.
+// maxReason bounds the stored text of an error, in bytes.
 const maxReason = 500
 
 // Park implements event.Parking.
@@ -47,7 +47,8 @@ func (p *EventParking) Park(ctx context.Context, parked event.Parked) error {
 	return table.Outcome(err)
 }
 
-// Release implements event.Parking. A change of the item that was set aside meanwhile raised the attempts, and stays.
+// Release implements event.Parking. If another change of the item was set aside meanwhile, the attempts have increased, and the item stays
+// parked.
 func (p *EventParking) Release(ctx context.Context, parked event.Parked) error {
 	_, err := p.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: aws.String(p.table), Key: table.ParkedKey(parked.Place).Attributes(),

@@ -22,7 +22,7 @@ const simulatedEvents = "events"
 // retention is how long the logs of tests keep events.
 const retention = 90 * 24 * time.Hour
 
-// eventsOf returns the events of n redemptions of a customer, every third of which was undone.
+// eventsOf returns the events of n redemptions of a customer. Every third redemption was undone.
 func eventsOf(customer catalog.CustomerID, label string, n int) (events []event.Event) {
 	for i := range n {
 		r := voucher.Redemption{ID: string(idempotency.Digest(label, fmt.Sprint(i))), Code: "SUMMER20", At: noon().Add(time.Duration(i) * time.Second)}
@@ -78,7 +78,7 @@ func (s *logTrial) log(api dynamo.EventAPI) *dynamo.EventLog {
 	return dynamo.NewEventLog(api, simulatedEvents, retention, s.now, s.random.Int64N, s.random)
 }
 
-// deliver appends events past the simulation: one by one, and without faults.
+// deliver appends events outside the simulation: one by one, and without faults.
 func (s *logTrial) deliver(events []event.Event) {
 	s.t.Helper()
 	for batch := range slices.Chunk(events, 1) {
@@ -122,7 +122,7 @@ func (s *logTrial) run() {
 	}
 }
 
-// record appends a part of the events. Half of the time, the function dies meanwhile; what it sent may still arrive.
+// record appends some of the events. Half of the time, the function dies meanwhile; requests that it sent may still arrive.
 func (s *logTrial) record(ctx context.Context) {
 	limit := 5 * time.Second
 	if s.random.Int64N(2) == 0 {
@@ -132,7 +132,7 @@ func (s *logTrial) record(ctx context.Context) {
 	defer cancel()
 	first := int(s.random.Int64N(int64(len(s.pool))))
 	batch := slices.Clone(s.pool[first:min(len(s.pool), first+1+int(s.random.Int64N(12)))])
-	if batch[0].Type == event.RedemptionUndone { // what made it comes along
+	if batch[0].Type == event.RedemptionUndone { // the creation comes with it
 		batch = slices.Insert(batch, 0, s.pool[first-1])
 	}
 	_, err := s.log(s.dynamodb).Append(ctx, emberforge, batch)
@@ -141,7 +141,7 @@ func (s *logTrial) record(ctx context.Context) {
 	}
 }
 
-// poll reads the feed until it was at its end several times.
+// poll reads the feed until it has reached its end several times.
 func (s *logTrial) poll(ctx context.Context) (ids []event.ID) {
 	feed, cursor := event.Feed{Store: s.log(s.dynamodb)}, event.Cursor{}
 	for ends := 0; ends < 6; {

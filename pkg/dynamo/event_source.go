@@ -26,7 +26,7 @@ type EventSource struct {
 	random func(n int64) int64
 
 	mu    sync.Mutex
-	terms map[table.Key]voucher.Voucher // of codes with many uses; the terms that events show never change
+	terms map[table.Key]voucher.Voucher // of codes with many uses; the terms that events contain never change
 }
 
 // EventSourceAPI is the part of DynamoDB that an EventSource needs.
@@ -47,7 +47,7 @@ type image struct {
 }
 
 // Changes reads the records of a DynamoDB stream with new and old images, as Lambda delivers them
-// (https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html). It goes by the images alone: DynamoDB Local names some kinds of events
+// (https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html). It uses only the images, because DynamoDB Local names some kinds of records
 // differently. A record that cannot be read is a change with an Err.
 func (s *EventSource) Changes(ctx context.Context, records []json.RawMessage) []event.Change {
 	changes, images := make([]event.Change, len(records)), make([]image, len(records))
@@ -97,7 +97,7 @@ func (s *EventSource) interpret(ctx context.Context, changes []event.Change, ima
 			c.Err = err
 			continue
 		}
-		before, _ := s.facts(c.Customer, at.place, at.old) // without readable old facts, all are new; recording one twice does nothing
+		before, _ := s.facts(c.Customer, at.place, at.old) // if the old facts are unreadable, all facts count as new; recording one twice does nothing
 		c.Facts = event.News(before, after)
 	}
 }
@@ -136,7 +136,7 @@ func (s *EventSource) facts(customer catalog.CustomerID, place event.Place, it t
 func ofCheckout(customer catalog.CustomerID, it table.Item) ([][]event.Fact, error) {
 	switch it.Str(table.AttrStatus) {
 	case table.StatusOpen, table.StatusReplaced:
-		return nil, nil // nothing has happened that an event reports
+		return nil, nil // not ordered: no event reports that
 	case table.StatusOrdered, table.StatusCancelled:
 	default:
 		return nil, errors.New("checkout item: unknown status")
@@ -196,8 +196,8 @@ func (s *EventSource) redemptions(customer catalog.CustomerID, place event.Place
 	return redemptions, err
 }
 
-// recordsOf returns the code that an item of the vouchers table belongs to, and whether it holds the records of redemptions of a code
-// with many uses, or of one that was undone.
+// recordsOf returns the code that an item of the vouchers table belongs to. hasRecords reports whether the item holds records of
+// redemptions, which is so for a code with many uses and for an undone redemption.
 func recordsOf(place event.Place) (code voucher.Code, hasRecords bool) {
 	code = table.Key{Sort: place.Sort}.Code()
 	rest := strings.TrimPrefix(place.Sort, string(code))
@@ -209,10 +209,11 @@ func isCounterOrHold(sort string, code voucher.Code) bool {
 	return strings.HasPrefix(rest, table.CounterInfix) || strings.HasPrefix(rest, table.HoldInfix)
 }
 
-// termsTime bounds the time for reading vouchers. After that the changes that need them are set aside: all customers of the batch wait.
+// termsTime bounds the time for reading vouchers, because all customers of the batch wait. After that the changes that need them are set
+// aside.
 const termsTime = 5 * time.Second
 
-// remember reads the vouchers of the records in the images that are not known yet, at most 100.
+// remember reads the vouchers that the records in the images need and that are not known yet, at most 100.
 func (s *EventSource) remember(ctx context.Context, images []image) error {
 	wanted := make(map[table.Key]bool)
 	s.mu.Lock()

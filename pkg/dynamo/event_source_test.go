@@ -118,7 +118,7 @@ func (j *journal) records() (records []json.RawMessage) {
 	return records
 }
 
-// what describes a fact.
+// what returns a fact in words.
 func what(fact event.Fact) string {
 	if fact.Redemption != nil {
 		return fmt.Sprint(fact.Type, " ", fact.Redemption.ID)
@@ -375,7 +375,7 @@ func TestChanges_UnreadableRecord_IsAnErrorOfItsOwn(t *testing.T) {
 	}
 }
 
-// What can no longer be read was recorded when it could be, or will be by a retry.
+// The old image was recorded while it was readable, or a retry will record it.
 func TestChanges_OldImageIsUnreadable_NewOneIsRecorded(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -462,7 +462,7 @@ func TestReread_ReturnsAllFactsOfTheItemAsItIsNow(t *testing.T) {
 	}
 }
 
-// stalled never answers.
+// stalled never responds.
 type stalled struct{ dynamo.EventSourceAPI }
 
 func (stalled) BatchGetItem(ctx context.Context, _ *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
@@ -507,7 +507,7 @@ func (vouchersOnDemand) BatchGetItem(
 	return out, nil
 }
 
-// What a process remembers is bounded, but a batch never misses the terms that it needs.
+// A process remembers a bounded number of vouchers, but a batch never lacks the terms that it needs.
 func TestChanges_ManyCodes_AllTermsAreKnown(t *testing.T) {
 	t.Parallel()
 	source := dynamo.NewEventSource(vouchersOnDemand{}, dynamo.Tables{Vouchers: "vouchers", Checkouts: "orders"}, mathrand.Int64N)

@@ -32,8 +32,8 @@ func Types() []Type {
 	return []Type{RedemptionCreated, RedemptionUndone, OrderCreated, OrderFulfilled, OrderCancelled}
 }
 
-// ID identifies an event: 128 bits in 22 characters of base64url. It is computed from what happened, so that whoever finds the same fact
-// makes the same ID.
+// ID identifies an event: 128 bits in 22 characters of base64url. It is computed from what happened, so the same fact always has the same
+// ID.
 type ID = idempotency.Token
 
 // Event is an entry of a customer's feed.
@@ -46,7 +46,7 @@ type Event struct {
 	Sequence int64     // from 1, without gaps; 0: not in the feed yet
 }
 
-// Fact is what happened to a redemption or an order, one of which is set.
+// Fact is what happened to a redemption or an order. Either Redemption or Order is set.
 type Fact struct {
 	Type       Type
 	Customer   catalog.CustomerID
@@ -101,9 +101,9 @@ func OfOrder(customer catalog.CustomerID, c checkout.Checkout) []Fact {
 	return facts
 }
 
-// News returns what has happened between two states of an item, each given as the facts of its redemptions or of its order: all facts of
-// each that has a new one. The earlier facts come along because the records that show them may arrive later, from another shard of the
-// stream. In the log, what made a thing must come before what ended it.
+// News returns what has happened between two states of an item. Each state is given as the facts of each redemption or order in the item.
+// News returns all facts of each redemption or order that has a new fact, because the records of its earlier facts may arrive later, from
+// another shard of the stream. In the log, the creation of a redemption or an order must come before its other events.
 func News(before, after [][]Fact) []Fact {
 	known := make(map[ID]bool)
 	for _, facts := range before {

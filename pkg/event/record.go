@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Place is where an item is stored. Table is Vouchers or Checkouts, whatever name the table has in a deployment.
+// Place is where an item is stored. Table is Vouchers or Checkouts, not the name of the table in a deployment.
 type Place struct{ Table, Partition, Sort string }
 
 // The tables whose changes are recorded.
@@ -47,9 +47,9 @@ type Log interface {
 
 // Parking stores changes that could not be recorded.
 type Parking interface {
-	// Park sets a change aside. The same place is set aside once: its Attempts are counted, and First stays.
+	// Park sets a change aside. If its place is set aside already, Park counts another attempt and keeps First.
 	Park(ctx context.Context, p Parked) error
-	// Parked returns all that is set aside, or the first 1,000.
+	// Parked returns the changes that are set aside, at most 1,000.
 	Parked(ctx context.Context) ([]Parked, error)
 	// Release forgets a parked change after it was recorded, unless it was set aside again since Parked returned it.
 	Release(ctx context.Context, p Parked) error
@@ -57,8 +57,8 @@ type Parking interface {
 	Reread(ctx context.Context, place Place) Change
 }
 
-// shopTime bounds the time for one customer's events of a batch. After that they are set aside, so that one shop's trouble does not
-// delay another's.
+// shopTime bounds the time for recording one customer's events of a batch. After that they are set aside, so that one shop's trouble does
+// not delay other shops.
 const shopTime = 5 * time.Second
 
 // Recorder records changes as events.
@@ -73,16 +73,16 @@ type Recorder struct {
 	Now       func() time.Time
 }
 
-// Outcome is what became of a batch.
+// Outcome reports what became of a batch.
 type Outcome struct {
 	Recorded int      // events that were added to logs
 	Parked   int      // changes that were set aside
 	Failed   []string // IDs of changes that could be neither recorded nor set aside
-	Err      error    // why; joined from all causes, also of parked changes
+	Err      error    // all causes, joined, including those of parked changes
 }
 
 // Record records a batch of changes. A change that cannot be recorded is set aside. If the store refuses that as well, the change has
-// failed, and the batch must be delivered again: recording a change twice does nothing.
+// failed, and the batch must be delivered again. Recording a change twice adds its events once.
 func (r Recorder) Record(ctx context.Context, changes []Change) Outcome {
 	shops := make(map[catalog.CustomerID][]Change)
 	for _, change := range changes {
@@ -173,15 +173,15 @@ func (r Recorder) park(ctx context.Context, change Change, reason error) error {
 	return r.Parking.Park(ctx, Parked{Place: change.Place, Customer: change.Customer, Reason: reason.Error(), First: r.Now()})
 }
 
-// Retry records what was set aside, from the items as they are now: no redemption or order is ever deleted. Parked is how many changes
-// remain set aside. Failed is not set.
+// Retry records the changes that were set aside, from the items as they are now. That works because no redemption or order is ever deleted.
+// In the outcome, Parked counts the changes that remain set aside, and Failed is not set.
 func (r Recorder) Retry(ctx context.Context) Outcome {
 	waiting, err := r.Parking.Parked(ctx)
 	if err != nil {
 		return Outcome{Err: err}
 	}
 	var outcome Outcome
-	stalled := make(map[catalog.CustomerID]bool) // tried no more, because each attempt takes shopTime
+	stalled := make(map[catalog.CustomerID]bool) // not tried again, because each attempt takes shopTime
 	for _, parked := range waiting {
 		if stalled[parked.Customer] {
 			outcome.Parked++

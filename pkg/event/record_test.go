@@ -27,14 +27,14 @@ type ledger struct {
 	mu       sync.Mutex
 	logs     map[catalog.CustomerID][]event.Event
 	appends  map[catalog.CustomerID]int
-	stalls   map[catalog.CustomerID]bool // appends last until their time is over
+	stalls   map[catalog.CustomerID]bool // appends block until their time is over
 	fails    map[catalog.CustomerID]error
 	parked   map[event.Place]event.Parked
 	parks    int
 	noPlaces error // why nothing can be set aside
-	hangs    bool  // setting a change aside lasts until its time is over
+	hangs    bool  // setting a change aside blocks until its time is over
 	rereads  map[event.Place]event.Change
-	slow     map[event.Place]bool // reading the item lasts until its time is over
+	slow     map[event.Place]bool // reading the item blocks until its time is over
 }
 
 func newLedger() *ledger {
@@ -97,7 +97,7 @@ func (l *ledger) Reread(ctx context.Context, place event.Place) event.Change {
 	return l.rereads[place]
 }
 
-// ids returns what the log of a customer holds, as the IDs of redemptions.
+// ids returns the IDs of the redemptions in a customer's log.
 func (l *ledger) ids(customer catalog.CustomerID) (ids []string) {
 	for _, e := range l.logs[customer] {
 		ids = append(ids, string(e.Data))
@@ -147,7 +147,7 @@ func TestRecord_Batch_GoesToTheLogsOfItsCustomers(t *testing.T) {
 	}
 }
 
-// The made fact comes along with each later one, so a batch may hold it twice.
+// The fact that a redemption was made comes with each later fact, so a batch may hold it twice.
 func TestRecord_RepeatsInABatch_AreRecordedOnce(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
@@ -256,7 +256,7 @@ func TestRecord_NothingCanBeSetAside_ReportsTheIDs(t *testing.T) {
 	}
 }
 
-// The function has a minute, and Lambda must get a response: else it delivers the records again that were recorded.
+// The function has a minute. Without a response from it, Lambda would deliver recorded records again.
 func TestRecord_NothingResponds_EndsAfter10Seconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -286,7 +286,7 @@ func TestRecord_EventThatCannotBeRepresented_IsSetAside(t *testing.T) {
 	}
 }
 
-// setAside sets changes aside, and lets later reads of their items show what is now there.
+// setAside sets changes aside. Later reads of their items return these changes.
 func (l *ledger) setAside(t *testing.T, changes ...event.Change) {
 	t.Helper()
 	for _, c := range changes {
@@ -325,7 +325,7 @@ func TestRetry_StillUnreadable_StaysAndIsCounted(t *testing.T) {
 	}
 }
 
-// An item that nobody repairs must not keep back what else its customer has waiting.
+// An item that nobody repairs must not hold up the customer's other changes.
 func TestRetry_OneUnreadableChange_OthersOfItsCustomerAreRecorded(t *testing.T) {
 	t.Parallel()
 	l := newLedger()

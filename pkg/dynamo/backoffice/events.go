@@ -23,12 +23,12 @@ type Events struct {
 	random func(n int64) int64
 }
 
-// NewEvents returns the events in a table, which report on the tables of vouchers and checkouts. random is as in NewVouchers.
+// NewEvents returns the events in the table with a name. They report on the tables of vouchers and checkouts. random is as in NewVouchers.
 func NewEvents(api API, tables dynamo.Tables, name string, random func(n int64) int64) *Events {
 	return &Events{api: api, tables: tables, table: name, random: random}
 }
 
-// Record is an item of the vouchers or checkouts, and what it shows.
+// Record is an item of the vouchers or checkouts, and the facts that it shows.
 type Record struct {
 	Place reconciliation.Place
 	Facts []event.Fact // in order
@@ -61,8 +61,8 @@ func recordOf(name string, customer catalog.CustomerID, it table.Item, terms *vo
 	return Record{placeOf(name, table.KeyOf(it)), facts, err}
 }
 
-// termsOf returns the voucher to which an item belongs, or an empty one if there is none that can be read. latest is that of the item
-// before.
+// termsOf returns the voucher to which an item belongs, or an empty voucher if it is missing or cannot be read. latest is the voucher of
+// the previous item.
 func (s *Events) termsOf(ctx context.Context, customer catalog.CustomerID, it table.Item, latest voucher.Voucher) (voucher.Voucher, error) {
 	key := table.KeyOf(it)
 	switch code := key.Code(); code {
@@ -82,15 +82,15 @@ func (s *Events) termsOf(ctx context.Context, customer catalog.CustomerID, it ta
 	return v.Voucher, nil
 }
 
-// LogEntry is a place of a customer's log.
+// LogEntry is a place in a customer's log.
 type LogEntry struct {
 	Page     reconciliation.Place
-	Sequence int64    // 0: the page cannot be read
-	ID       event.ID // of the event that the page names
-	Stored   bool     // reports whether the event itself is kept
+	Sequence int64     // 0: the page cannot be read
+	ID       event.ID  // of the event that the page names
+	At       time.Time // when it happened; zero: the event itself is not kept
 }
 
-// Log yields the entries of a customer's log in sequence, and stops at the first error of the store. Events are appended meanwhile.
+// Log yields the entries of a customer's log in sequence, and stops at the first error of the store. Events may be appended meanwhile.
 func (s *Events) Log(ctx context.Context, customer catalog.CustomerID, now time.Time) iter.Seq2[LogEntry, error] {
 	return func(yield func(LogEntry, error) bool) {
 		for it, err := range items(ctx, s.api, table.EventPagesQuery(s.table, customer, 0)) {
@@ -112,7 +112,7 @@ func (s *Events) Log(ctx context.Context, customer catalog.CustomerID, now time.
 }
 
 func (s *Events) entries(ctx context.Context, customer catalog.CustomerID, page table.EventPage, now time.Time) ([]LogEntry, error) {
-	keys := make(map[table.Key]bool) // DynamoDB rejects a key that is asked for twice
+	keys := make(map[table.Key]bool) // DynamoDB rejects a request that has a key twice
 	for place := range page.Len() {
 		keys[table.EventKey(customer, page.ID(place))] = true
 	}
@@ -123,8 +123,8 @@ func (s *Events) entries(ctx context.Context, customer catalog.CustomerID, page 
 	entries := make([]LogEntry, page.Len())
 	for place := range entries {
 		id := page.ID(place)
-		_, stored := table.DecodeEvent(customer, 0, found[table.EventKey(customer, id)], now)
-		entries[place] = LogEntry{placeOf(s.table, table.EventPageKey(customer, page.Number)), page.First() + int64(place), id, stored}
+		e, _ := table.DecodeEvent(customer, 0, found[table.EventKey(customer, id)], now)
+		entries[place] = LogEntry{placeOf(s.table, table.EventPageKey(customer, page.Number)), page.First() + int64(place), id, e.At}
 	}
 	return entries, err
 }

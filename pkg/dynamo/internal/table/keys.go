@@ -102,7 +102,7 @@ func RedemptionKey(customer catalog.CustomerID, code voucher.Code, token idempot
 	return Key{Bucket(customer, hashBucket(string(code), string(token))), string(code) + RedemptionInfix + string(token)}
 }
 
-// RecordKey is the key of the item that records a redemption. kind is that of the voucher's holds.
+// RecordKey is the key of the item that records a redemption. kind is the kind of the voucher's holds.
 func RecordKey(
 	customer catalog.CustomerID, code voucher.Code, nick voucher.Nick, token idempotency.Token, kind voucher.HoldKind,
 ) Key {
