@@ -10,6 +10,7 @@ import (
 
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/event"
+	"shopfront/pkg/reconciliation"
 )
 
 // ErrNoEvents means that the deployment has no table of events.
@@ -45,7 +46,8 @@ func (e *Events) Find(ctx context.Context, shop *Shop, id event.ID) (found event
 
 // Rebuilding says how to rebuild a feed.
 type Rebuilding struct {
-	// From is the time of the earliest event to add; zero: as long ago as the deployment keeps events.
+	// From is the time of the earliest event to add; zero: as long ago as the feed must be complete. If a later event of the same redemption
+	// or order is added, earlier ones come along.
 	From time.Time
 	// Progress is called with the number of items read, or of events added, since its last call.
 	Progress func(steps int)
@@ -68,13 +70,10 @@ const (
 // record events meanwhile. If it ends early, calling it again completes it. Events that have expired come again if how.From reaches back
 // to them.
 func (e *Events) Rebuild(ctx context.Context, shop *Shop, how Rebuilding) (result Rebuilt, err error) {
-	if how.From.IsZero() {
-		how.From = e.Now().Add(-shop.eventRetention)
-	}
 	how.Memory = cmp.Or(how.Memory, rebuildMemory)
 	for more := true; more; {
 		var missing []due
-		if missing, more, result.Unread, err = e.missing(ctx, shop, how); err != nil {
+		if missing, more, result.Unread, err = e.missing(ctx, shop, &how); err != nil {
 			return result, err
 		}
 		for batch := range slices.Chunk(missing, rebuildBatch) {
@@ -96,14 +95,20 @@ type due struct {
 	at time.Time // its time, but not before that of an earlier fact about the same redemption or order: clocks differ
 }
 
-// missing returns the earliest facts that the feed lacks, in order. more reports whether there are others.
-func (e *Events) missing(ctx context.Context, shop *Shop, how Rebuilding) (missing []due, more bool, unread int, err error) {
+// missing returns the earliest facts that the feed lacks, in order. more reports whether there are others. If how.From is zero, missing sets
+// it.
+func (e *Events) missing(ctx context.Context, shop *Shop, how *Rebuilding) (missing []due, more bool, unread int, err error) {
 	known := make(map[event.ID]bool) // a record that moves may be read twice
+	var coverage reconciliation.Coverage
 	for entry, err := range shop.events.Log(ctx, shop.Customer.ID, e.Now()) {
 		if err != nil {
 			return nil, false, 0, err
 		}
 		known[entry.ID] = true
+		coverage.Add(entry.Sequence, entry.At)
+	}
+	if how.From.IsZero() {
+		how.From = coverage.Since(e.Now(), shop.eventRetention)
 	}
 	keepEarliest := func() {
 		slices.SortStableFunc(missing, func(a, b due) int { return a.at.Compare(b.at) })
@@ -118,12 +123,7 @@ func (e *Events) missing(ctx context.Context, shop *Shop, how Rebuilding) (missi
 		if record.Err != nil {
 			unread++
 		}
-		for _, fact := range inOrder(record.Facts) {
-			if id := fact.ID(); !known[id] && !fact.At.Before(how.From) {
-				known[id] = true
-				missing = append(missing, fact)
-			}
-		}
+		missing = append(missing, lacking(inOrder(record.Facts), known, how.From)...)
 		if len(missing) >= 2*how.Memory {
 			keepEarliest()
 		}
@@ -133,12 +133,31 @@ func (e *Events) missing(ctx context.Context, shop *Shop, how Rebuilding) (missi
 	return missing, more, unread, nil
 }
 
+// lacking returns the facts of a time or later that are not known. It adds earlier facts of the same redemption or order, back to one that
+// is known: those before that have expired. All that it returns is known from then on.
+func lacking(facts []due, known map[event.ID]bool, from time.Time) (missing []due) {
+	isNextLacking := false
+	for _, fact := range slices.Backward(facts) {
+		id := fact.ID()
+		isLacking := !known[id] && (isNextLacking || !fact.At.Before(from))
+		if isLacking {
+			known[id] = true
+			missing = append(missing, fact)
+		}
+		isNextLacking = isLacking && !fact.isFirst()
+	}
+	slices.Reverse(missing)
+	return missing
+}
+
+// isFirst reports whether nothing precedes the fact in its redemption or order.
+func (d due) isFirst() bool { return d.Type == event.RedemptionCreated || d.Type == event.OrderCreated }
+
 func inOrder(facts []event.Fact) []due {
 	ordered := make([]due, len(facts))
 	for i, fact := range facts {
 		ordered[i] = due{fact, fact.At}
-		isFirst := fact.Type == event.RedemptionCreated || fact.Type == event.OrderCreated
-		if !isFirst && fact.At.Before(ordered[i-1].at) {
+		if !ordered[i].isFirst() && fact.At.Before(ordered[i-1].at) {
 			ordered[i].at = ordered[i-1].at
 		}
 	}

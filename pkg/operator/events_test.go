@@ -212,6 +212,67 @@ func TestRebuild_OlderThanRetention_NeedsFrom(t *testing.T) {
 	}
 }
 
+// An old redemption that was undone lately: the feed says that it was created only if it does not say yet that it was undone.
+func TestRebuild_UndoneAfterItsCreationExpired(t *testing.T) {
+	for what, test := range map[string]struct {
+		recorded bool // what functions record at once
+		want     int
+	}{"nothing is in the feed": {false, 2}, "it is undone in the feed": {true, 0}} {
+		s := newShopWithEvents(t)
+		code := s.create(voucher.Terms{Written: "ARIGATO"})
+		r, _, err := s.redeemer.Redeem(t.Context(), s.request("ARIGATO", "", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.opened = s.opened.Add(100 * day)
+		if r, _, err = s.operator.UndoRedemption(t.Context(), code, r.ID, "", s.opened); err != nil {
+			t.Fatal(err)
+		}
+		if test.recorded {
+			change := event.Change{Customer: s.customer, Facts: event.OfRedemption(s.customer, r)}
+			if got := s.events(s.opened).Record(t.Context(), []event.Change{change}); got.Recorded != 1 {
+				t.Fatalf("%+v", got)
+			}
+		}
+		if result := s.rebuild(operator.Rebuilding{}); result.Added != test.want {
+			t.Errorf("%s: added %+v, want %d", what, result, test.want)
+		}
+		if fed := s.feed(); fed[len(fed)-1].Type != event.RedemptionUndone {
+			t.Errorf("%s: the feed ends with %+v", what, fed[len(fed)-1])
+		}
+		if report := s.verify(s.settled()); report.Found != 0 {
+			t.Errorf("%s: %+v", what, report.Findings)
+		}
+	}
+}
+
+// Events that expired after 90 days are not missed, and do not come again, when the retention is raised to a year.
+func TestEvents_RetentionWasRaised_ExpiredOnesAreNotMissing(t *testing.T) {
+	s := newShopWithEvents(t)
+	s.create(voucher.Terms{Written: "ARIGATO", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
+	for _, later := range []time.Duration{0, 50 * day} {
+		s.opened = s.opened.Add(later)
+		s.redeem("ARIGATO", "", "")
+		s.rebuild(operator.Rebuilding{})
+	}
+	s.opened = s.opened.Add(day)
+	s.redeem("ARIGATO", "", "") // and nothing records it
+	s.deployment.EventRetention = 365 * day
+	var err error
+	if s.operator, err = s.deployment.Shop(t.Context(), s.customer); err != nil {
+		t.Fatal(err)
+	}
+	s.opened = s.opened.Add(94 * day) // the first event has expired
+	for _, missing := range []int{1, 0} {
+		if report := s.verify(s.settled()); report.Found != missing {
+			t.Errorf("%d findings, want %d: %+v", report.Found, missing, report.Findings)
+		}
+		if result := s.rebuild(operator.Rebuilding{}); result.Added != missing {
+			t.Errorf("added %+v, want %d", result, missing)
+		}
+	}
+}
+
 func TestRebuild_Concurrent_AddEachEventOnce(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.stock()

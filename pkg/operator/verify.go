@@ -233,7 +233,7 @@ func (v *verifier) readFeed(ctx context.Context, feed *reconciliation.Feed) (cou
 		if err != nil {
 			return 0, nil, err
 		}
-		feed.AddEvent(entry.Page, entry.Sequence, entry.ID, entry.Stored)
+		feed.AddEvent(entry.Page, entry.Sequence, entry.ID, entry.At)
 		v.Read(1)
 	}
 	for record, err := range v.shop.events.Records(ctx, v.shop.Customer.ID) {

@@ -6,8 +6,38 @@ import (
 	"shopfront/pkg/event"
 )
 
-// RecordingTime is how long an event may take to reach the feed.
-const RecordingTime = 5 * time.Minute
+const (
+	// RecordingTime is how long an event may take to reach the feed.
+	RecordingTime = 5 * time.Minute
+	// shortestRetention is the least that template.yaml allows for EventRetentionDays.
+	shortestRetention = 90 * 24 * time.Hour
+)
+
+// Coverage says since when a feed must be complete. Call Add for every event of the log, in sequence.
+type Coverage struct {
+	isLost bool      // events at the beginning have expired
+	oldest time.Time // when the oldest event that is kept happened
+}
+
+// Add adds the event with a sequence number: when it happened, or zero if it is no longer kept.
+func (c *Coverage) Add(sequence int64, at time.Time) {
+	if c.oldest.IsZero() {
+		c.isLost, c.oldest = c.isLost || sequence > 1 || at.IsZero(), at
+	}
+}
+
+// Since returns the time since which everything that happened must be in the feed. It is the retention before now. But after the retention
+// was raised, events may have expired by the shorter one, so nothing before the oldest event that is kept is expected any more.
+func (c *Coverage) Since(now time.Time, retention time.Duration) time.Time {
+	since, kept := now.Add(-retention), now.Add(-shortestRetention)
+	if !c.oldest.IsZero() && c.oldest.Before(kept) {
+		kept = c.oldest
+	}
+	if c.isLost && since.Before(kept) {
+		return kept
+	}
+	return since
+}
 
 // Feed compares the events of a customer's feed with the facts that its records show. The two are not read at one moment, so a finding
 // counts only if every reading makes it. For each reading call Begin, then AddEvent for the whole feed, AddFact for all records, and
@@ -15,10 +45,11 @@ const RecordingTime = 5 * time.Minute
 type Feed struct {
 	retention time.Duration
 
-	since, until time.Time // facts of this period must be in the feed
-	last         int64     // the latest sequence number
-	events       map[event.ID]feedEvent
-	unread       bool // a record could not be read, so its events look unfounded
+	now      time.Time
+	coverage Coverage
+	last     int64 // the latest sequence number
+	events   map[event.ID]feedEvent
+	unread   bool // a record could not be read, so its events look unfounded
 
 	doubtful, earlier map[doubt]bool // earlier is that of the reading before; nil: this is the first
 	findings          []Finding      // of doubtful, the first MaxFindings
@@ -27,7 +58,7 @@ type Feed struct {
 type feedEvent struct {
 	page            Place
 	sequence, again int64 // again is where the event is named once more; 0: nowhere
-	stored, shown   bool
+	isStored, shown bool
 }
 
 // doubt identifies a finding across readings.
@@ -43,8 +74,7 @@ func NewFeed(retention time.Duration) *Feed { return &Feed{retention: retention}
 // Begin begins a reading.
 func (f *Feed) Begin(now time.Time) {
 	*f = Feed{
-		retention: f.retention, since: now.Add(-f.retention), until: now.Add(-RecordingTime), events: make(map[event.ID]feedEvent),
-		doubtful: make(map[doubt]bool), earlier: f.doubtful,
+		retention: f.retention, now: now, events: make(map[event.ID]feedEvent), doubtful: make(map[doubt]bool), earlier: f.doubtful,
 	}
 }
 
@@ -58,22 +88,23 @@ func (f *Feed) doubt(d doubt, place Place, format string, args ...any) {
 	}
 }
 
-// AddEvent adds the event that a page names next, and whether the event itself is stored. A page that cannot be read has the sequence
-// number 0.
-func (f *Feed) AddEvent(page Place, sequence int64, id event.ID, stored bool) {
+// AddEvent adds the event that a page names next, and when it happened: zero if the event itself is not stored. A page that cannot be read
+// has the sequence number 0.
+func (f *Feed) AddEvent(page Place, sequence int64, id event.ID, at time.Time) {
 	switch {
 	case sequence == 0:
 		f.doubt(doubt{kind: KindEventGap, gap: f.last}, page, "the page cannot be read")
 		return
-	case f.last > 0 && sequence != f.last+1:
+	case !f.coverage.oldest.IsZero() && sequence != f.last+1: // behind expired events, a page may have expired, too
 		f.doubt(doubt{kind: KindEventGap, gap: f.last}, page, "the events %d to %d are missing", f.last+1, sequence-1)
 	}
 	f.last = sequence
+	f.coverage.Add(sequence, at)
 	e, again := f.events[id]
 	if again {
 		e.again = sequence
 	} else {
-		e = feedEvent{page: page, sequence: sequence, stored: stored}
+		e = feedEvent{page: page, sequence: sequence, isStored: !at.IsZero()}
 	}
 	f.events[id] = e
 }
@@ -87,10 +118,10 @@ func (f *Feed) AddFact(place Place, fact event.Fact) {
 		f.events[id] = e
 	}
 	switch {
-	case fact.At.Before(f.since): // the event may have expired, and may have come again after that
-	case !named && fact.At.Before(f.until):
+	case fact.At.Before(f.coverage.Since(f.now, f.retention)): // the event may have expired, and may have come again after that
+	case !named && fact.At.Before(f.now.Add(-RecordingTime)):
 		f.doubt(doubt{kind: KindEventMissing, id: id}, place, "the event %s (%s at %s) is not in the feed", id, fact.Type, written(fact.At))
-	case named && !e.stored:
+	case named && !e.isStored:
 		f.doubt(doubt{kind: KindEventGap, id: id}, e.page, "the event %d (%s, %s) is not stored", e.sequence, id, fact.Type)
 	case e.again > 0:
 		f.doubt(doubt{kind: KindEventTwice, id: id}, e.page, "the event %s (%s) is in the feed as %d and as %d", id, fact.Type, e.sequence, e.again)
