@@ -20,9 +20,9 @@
 // A checkout with a code gives its discount, and holds a use of the code until it is ordered or ends. If the till cannot grant a reward,
 // [Client.UndoRedemption] makes the use free again.
 //
-// [Client.Events] tells the shop's server of every redemption and order, in sequence. Store the [Event.Cursor] together with what the event
-// changes, in one transaction, and begin there after a restart: then nothing is missed, and what comes again has an ID that you know.
-// [VerifyWebhook] verifies an event that `shopctl events forward` posts.
+// [Client.Events] tells the shop's server of every redemption and order, in sequence. Store the [Event.Cursor] together with the event's
+// effect, in one transaction, and begin at that cursor after a restart. Then no event is missed, and you recognize a repeated event by its
+// ID. [VerifyWebhook] verifies an event that `shopctl events forward` posts.
 //
 // The texts of errors contain no code, nick, data, payment, ID or key, so they can be logged.
 //

@@ -90,7 +90,7 @@ type ProblemError struct {
 	Pointer   string `json:"pointer"`
 	// Reason is why a code was refused, such as used_up. The service tells it only to a client with a key: see WithServerKey.
 	Reason string `json:"reason"`
-	// Earliest and Feed are the EventCursor before the oldest event that is kept, after ErrCursorExpired.
+	// Earliest and Feed are set for ErrCursorExpired: they are the EventCursor before the oldest event that is kept.
 	Earliest   int64         `json:"earliest"`
 	Feed       string        `json:"feed"`
 	RetryAfter time.Duration `json:"-"` // when to ask again; 0 if the service did not say

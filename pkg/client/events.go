@@ -32,7 +32,7 @@ type Event struct {
 	Timestamp time.Time `json:"timestamp"` // when it happened; a later event of the feed can have an earlier time
 	Sequence  int64     `json:"sequence"`  // its place in the feed: 1, 2, 3 and so on, without gaps
 	Customer  string    `json:"customer"`
-	// Data is the redemption or the order as it was then. Redemption or Order has it, too; both are nil if the type is unknown.
+	// Data is the redemption or the order as it was then, as JSON. Redemption or Order has it decoded; both are nil if the type is unknown.
 	Data       json.RawMessage   `json:"data"`
 	Redemption *RedemptionRecord `json:"-"`
 	Order      *PlacedOrder      `json:"-"`
@@ -42,7 +42,7 @@ type Event struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// Cursor returns the place after the event. Store it together with the event's effect, and begin there after a restart.
+// Cursor returns the place after the event. Store it together with the event's effect, and continue from it after a restart.
 func (e Event) Cursor() EventCursor { return EventCursor{After: e.Sequence, Feed: e.Feed} }
 
 // UnmarshalJSON reads an event, and its data if the type is known.
@@ -72,8 +72,8 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 // EventCursor is a place in the feed of a shop's events. The zero EventCursor is before the oldest event that is kept.
 type EventCursor struct {
 	After int64 `json:"after"` // the sequence of the last event before the place
-	// Feed is the feed that After belongs to. The service refuses it if that feed was lost, because sequences of another feed are other
-	// events. Empty: After is not checked.
+	// Feed is the feed that After belongs to. The service refuses the cursor if that feed was lost, because the same sequences mean other
+	// events in another feed. If Feed is empty, After is not checked.
 	Feed string `json:"feed"`
 }
 
@@ -92,18 +92,18 @@ func (c EventCursor) query() string {
 type EventPage struct {
 	Events []Event
 	Next   EventCursor // after the last event of the page
-	// PollAfter is how long to wait before the next page is requested. 0: it has events already.
+	// PollAfter is how long to wait before requesting the next page. 0: that page has events already.
 	PollAfter time.Duration
 }
 
 // Events iterates over the events after a cursor, in sequence, without a gap, and waits for new ones. It needs WithServerKey. Each event
-// comes at least once: a consumer that crashes gets the events since its stored cursor again. Only one consumer may use a cursor: two of
-// them would apply everything twice.
+// comes at least once: a consumer that crashes gets the events since its stored cursor again. Only one consumer may use a cursor: two
+// consumers would apply everything twice.
 //
-// Events waits while the service is out of reach, unavailable or throttles, however long. It ends only with an error: that of the
-// context, or one that a wait does not cure. ErrCursorExpired means that events were missed: they are no longer kept, or the feed was
-// lost. After compensating for that, go on with the ProblemError's Earliest and Feed. ErrInvalid means that the cursor is behind the
-// newest event. To begin with new events only, begin at NewestEvent.
+// While the service is out of reach, unavailable or throttles, Events waits, however long. It ends only with an error: the error of the
+// context, or one that waiting does not cure. ErrCursorExpired means that events were missed: they are no longer kept, or the feed was
+// lost. After compensating for that, continue with the ProblemError's Earliest and Feed. ErrInvalid means that the feed has not reached
+// the cursor yet. To get only new events, begin at NewestEvent.
 func (c *Client) Events(ctx context.Context, after EventCursor) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
@@ -140,7 +140,7 @@ func (c *Client) availablePage(ctx context.Context, after EventCursor) (EventPag
 	}
 }
 
-// outage reports whether the error of a request may pass, and after which delay to ask again.
+// outage reports whether the error of a request is temporary, and how long to wait before the next request.
 func outage(err error) (delay time.Duration, is bool) {
 	status := 0
 	if problem, is := errors.AsType[*ProblemError](err); is {
@@ -193,8 +193,8 @@ func (r request) readNextEvents(text json.RawMessage, feed string) (EventCursor,
 	return EventCursor{After: after, Feed: feed}, understood && err == nil && malformed == nil && values.Get("feed") == feed
 }
 
-// follows reports whether the page has the events after a cursor and nothing else. It notes their feed. A proxy that drops the query
-// would otherwise begin again, or skip events.
+// follows reports whether the page has exactly the events that follow a cursor, and sets their feed. Otherwise a
+// proxy that drops the query would make the client begin again, or skip events.
 func (p EventPage) follows(after EventCursor, customer string) bool {
 	isOfFeed := after.Feed == "" || after.Feed == p.Next.Feed
 	isOfPlace := after == EventCursor{} || after.After+int64(len(p.Events)) == p.Next.After
@@ -212,7 +212,7 @@ func (c *Client) NewestEvent(ctx context.Context) (EventCursor, error) {
 	page, err := c.EventPage(ctx, EventCursor{})
 	step, isLonger := int64(1024), true
 	for err == nil && page.PollAfter == 0 && step > 0 {
-		// A long feed is not read but searched. It doubles the steps until one goes beyond the newest event, then it halves them.
+		// Search the feed instead of reading it: double the steps until one goes beyond the newest event, then halve them.
 		var further EventPage
 		further, err = c.EventPage(ctx, EventCursor{page.Next.After + step, page.Next.Feed})
 		switch {

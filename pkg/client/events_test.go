@@ -30,7 +30,7 @@ func redeemedEvent(sequence int) string {
 	return eventJSON(sequence, "redemption.created", redemptionJSON)
 }
 
-// eventsJSON is a page of the feed that ends after a sequence.
+// eventsJSON is a page of the feed that ends with a sequence.
 func eventsJSON(after int, pollAfter int, events ...string) string {
 	return fmt.Sprintf(`{"feed":%q,"events":[%s],"next":"/shop/emberforge/events?after=%d&feed=%s","pollAfterSeconds":%d}`,
 		feedID, strings.Join(events, ","), after, feedID, pollAfter)
@@ -115,7 +115,7 @@ func TestEvents_HaveTheirDataAndCursor(t *testing.T) {
 	})
 }
 
-// A consumer that stores the cursor of each event misses none, whatever fails between them.
+// A consumer that stores the cursor of each event misses no event, whatever fails between two events.
 func TestEvents_OutagesAndRestarts_SkipNothing(t *testing.T) {
 	const events = 7
 	feed := feeds(0, events, 2)
@@ -317,7 +317,7 @@ func TestNewestEvent_IsFoundWithoutReadingTheFeed(t *testing.T) {
 	}
 }
 
-// Nothing that happens after NewestEvent is missed, even if it is the very first event.
+// No event after NewestEvent is missed, even if it is the very first event.
 func TestNewestEvent_EmptyFeed_IsItsBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		empty := answers(200, `{"feed":"","events":[],"next":"/shop/emberforge/events?after=0","pollAfterSeconds":15}`)

@@ -253,7 +253,7 @@ func (l *ledger) apply(event client.Event) error {
 			fmt.Println(event.Sequence, "took back", event.Redemption.Reward.Amount, "of", event.Redemption.Reward.Product)
 		case client.EventOrderCreated, client.EventOrderFulfilled, client.EventOrderCancelled:
 			fmt.Println(event.Sequence, "order is", event.Order.Status)
-		default: // a type of a later release
+		default: // a type that a later release adds
 			fmt.Println(event.Sequence, "skipped")
 		}
 	}
@@ -261,7 +261,7 @@ func (l *ledger) apply(event client.Event) error {
 	return nil
 }
 
-// follow applies events until the context ends, the service refuses, or the ledger fails. Call it again to go on.
+// follow applies events until the context ends, the service refuses a request, or the ledger fails. Call it again to continue.
 func follow(ctx context.Context, shop *client.Client, ledger *ledger) error {
 	for event, err := range shop.Events(ctx, ledger.cursor) {
 		if err != nil {

@@ -18,19 +18,20 @@ const WebhookTolerance = 5 * time.Minute
 
 // Errors of VerifyWebhook.
 var (
-	// ErrMalformedSecret rejects a secret. A secret is whsec_ and 24 to 64 bytes in base64, as `shopctl events forward --new-secret` prints it.
+	// ErrMalformedSecret rejects a secret. A secret is whsec_ followed by 24 to 64 bytes in base64, as `shopctl events forward
+	// --new-secret` prints it.
 	ErrMalformedSecret = errors.New("malformed webhook secret")
 	// ErrWebhookRefused means that the sender did not have the secret, that the webhook is too old, or that it is not an event. Respond
 	// with status 400.
 	ErrWebhookRefused = errors.New("webhook refused")
 )
 
-// VerifyWebhook verifies an event that `shopctl events forward` has posted, signed as in https://www.standardwebhooks.com. It returns the
-// event if one of the secrets made one of the signatures; give two secrets while you change from one to the other. body is the body as
-// it was received, byte for byte. The Event's Customer says which shop it is about.
+// VerifyWebhook verifies a request of `shopctl events forward`, which is signed as https://www.standardwebhooks.com specifies. It returns
+// the event if one of the signatures was made with one of the secrets. Give two secrets while you change from one to the other. body is the
+// body as it was received, byte for byte. The Event's Customer is the shop.
 //
-// A sender repeats an event until it gets a response with status 2xx: apply it once for each ID, and only then respond. The errors are
-// ErrMalformedSecret and ErrWebhookRefused.
+// The sender posts an event again until it gets a response with status 2xx. So apply an event once for each ID, and only then respond. The
+// errors are ErrMalformedSecret and ErrWebhookRefused.
 func VerifyWebhook(secrets []string, header http.Header, body []byte, now time.Time) (Event, error) {
 	id, signedAt := header.Get("Webhook-Id"), header.Get("Webhook-Timestamp")
 	seconds, err := strconv.ParseInt(signedAt, 10, 64)

@@ -80,7 +80,7 @@ type eventPageJSON struct {
 	PollAfterSeconds int         `json:"pollAfterSeconds"`
 }
 
-// eventJSON is an event. Its type, timestamp and data are those that Standard Webhooks recommends
+// eventJSON is an event. Standard Webhooks recommends its members type, timestamp and data
 // (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
 type eventJSON struct {
 	ID        string          `json:"id"`
@@ -111,7 +111,7 @@ func (c *call) represent(page event.Page, query url.Values) eventPageJSON {
 	return represented
 }
 
-// After an event, others are likely to follow for a while. A client that polls more seldom then costs less.
+// After an event, others are likely to follow for a while. A client that polls less often in quiet times costs less.
 const (
 	busyFor   = time.Minute
 	busyPoll  = 5  // seconds

@@ -233,7 +233,7 @@ func TestListEvents_WithoutALiveKey_Is401BeforeAnyRead(t *testing.T) {
 			s := newService(t)
 			s.Guard = guard{settings}
 			if headers == nil {
-				s.Guard = nil // a call of it would panic
+				s.Guard = nil // calling it would panic
 			}
 			a := s.send(s.ListEvents(unusedFeed(t)), get(eventsPath+"?after=41&feed="+feedID, headers...))
 			a.want(t, http.StatusUnauthorized, serverOnly)
@@ -376,7 +376,7 @@ func TestListEvents_Errors_BecomeProblems(t *testing.T) {
 	}
 }
 
-// An event whose stored data are damaged must not become a page that a client cannot parse.
+// Damaged data of a stored event must not make a page that a client cannot parse.
 func TestListEvents_DamagedData_Is500(t *testing.T) {
 	s := newService(t)
 	damaged := fakeFeed{page: event.Page{Feed: feedID, Events: []event.Event{{Sequence: 1, Data: []byte(`{"code":"SUMMER-20"`)}}, Next: 1}}
@@ -428,7 +428,7 @@ func FuzzEventList(f *testing.F) {
 		if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != http.StatusOK {
 			t.Fatalf("%q: %d %s", query, a.status, a.body)
 		}
-		// Whatever was accepted must be accepted again in the link to the next page, which begins behind this one.
+		// An accepted query must be accepted again in the link to the next page, which begins after this one.
 		next, err := url.Parse(page.Next)
 		if err != nil {
 			t.Fatal(err)

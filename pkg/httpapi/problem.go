@@ -166,7 +166,7 @@ func (p *problemError) answer() (answer, error) {
 	return a, nil
 }
 
-// expiredJSON are the members of a problem about an expired cursor.
+// expiredJSON has the members that a problem about an expired cursor adds.
 type expiredJSON struct {
 	Earliest int64  `json:"earliest"`
 	Feed     string `json:"feed"`

@@ -94,8 +94,8 @@ type emfMetric struct {
 	Unit string `json:"Unit"`
 }
 
-// EmbeddedMetrics returns the value of the member _aws of a log line. CloudWatch reads the metrics of those names from the line's members,
-// as counts. The line needs the member Stack.
+// EmbeddedMetrics returns the value of the member _aws of a log line. It makes CloudWatch read the members with these names as counts. The
+// line needs the member Stack.
 func EmbeddedMetrics(now time.Time, names ...string) any {
 	metadata := emfMetadata{Timestamp: now.UnixMilli()}
 	for _, name := range names {

@@ -22,8 +22,7 @@ func Start(build Build) {
 	})
 }
 
-// StartHandler is like Start for a function that something else than the HTTP API invokes. build returns a handler as lambda.Start takes
-// it.
+// StartHandler is like Start, but for a function that the HTTP API does not invoke. build returns a handler for lambda.Start.
 func StartHandler(build func(ctx context.Context, env Environment) (handler any, err error)) {
 	env := Environment{Lookup: os.Getenv, Now: time.Now, Log: os.Stdout}
 	useMemory(env.Lookup(envMemory))

@@ -34,7 +34,7 @@ func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 
 var errAway = errors.New("the table is away")
 
-// desk is a stream, a log and a parking in memory. A record is the ID of a redemption, or 0, which cannot be read.
+// desk is a stream, a log and a parking in memory. A record is the ID of a redemption; a record 0 cannot be read.
 type desk struct {
 	ids      []string // of the records; those that are missing are seq- and the record
 	recorded []event.ID
@@ -181,7 +181,7 @@ func TestHandle_NothingCanBeStored_LambdaDeliversTheRecordsAgain(t *testing.T) {
 	}
 }
 
-// Lambda takes an empty identifier for the whole batch; an error says so, too, and is counted.
+// Lambda treats an empty identifier as a failure of the whole batch. An error has the same effect, and is counted.
 func TestHandle_RecordWithoutASequenceNumberCannotBeStored_BatchFails(t *testing.T) {
 	t.Parallel()
 	d := &desk{fails: errAway, ids: []string{"seq-1047", ""}}
@@ -227,7 +227,7 @@ func TestNew_MissingSetting_IsNamed(t *testing.T) {
 	}
 }
 
-// image is an item of the vouchers table as a stream shows it.
+// image returns the items of a table as a stream shows them.
 func image(t *testing.T, client *dynamodb.Client, name string) (images []map[string]any) {
 	t.Helper()
 	out, err := client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &name})

@@ -31,16 +31,16 @@ const (
 	// maxEntries is how many events EventBridge takes in a call. Their size cannot reach its limit of 256 KB: the data of an event holds at
 	// most 2 KB of a shop's own, and JSON escapes each byte as up to six.
 	maxEntries = 10
-	// maxAttempts is how often an event is sent that the bus rejects, before the batch fails and Lambda delivers it again.
+	// maxAttempts is how often the function sends an event that the bus rejects, before the batch fails and Lambda delivers it again.
 	maxAttempts = 4
 	// attemptTimeout bounds one attempt of a call.
 	attemptTimeout = 5 * time.Second
-	// responseReserve is the part of the function's timeout that is reserved for reporting what was not sent. Otherwise all of the batch
-	// would be sent again.
+	// responseReserve is the part of the function's timeout that is reserved for reporting which records were not sent. Otherwise Lambda
+	// would deliver the whole batch again.
 	responseReserve = time.Second
 )
 
-// Batch is what invokes the function: records of the events table's stream.
+// Batch is the event that invokes the function: records of the events table's stream.
 type Batch struct {
 	Records []json.RawMessage `json:"Records"`
 }
@@ -55,7 +55,7 @@ type Function struct {
 	Pages *dynamo.EventPages
 	Bus   Bus
 	Name  string // of the bus, or its ARN
-	// Delay returns the time before the attempt with a number, from 1.
+	// Delay returns the time to wait before attempt n, from 1.
 	Delay func(attempt int) time.Duration
 	Now   func() time.Time
 	Log   *slog.Logger
@@ -83,7 +83,7 @@ func New(env lambdahttp.Environment, client *dynamodb.Client) (Function, error) 
 	}, nil
 }
 
-// backoff doubles from a quarter of a second, half of it random.
+// backoff returns a delay that doubles from a quarter of a second. Half of it is random.
 func backoff(attempt int) time.Duration {
 	delay := (250 * time.Millisecond) << (attempt - 1)
 	return delay/2 + time.Duration(mathrand.Int64N(int64(delay/2))) //nolint:gosec // jitter, not a secret
@@ -91,8 +91,8 @@ func backoff(attempt int) time.Duration {
 
 // Handle sends the events of a batch, in order. The response names the first record with an event that was not sent. Lambda delivers that
 // record and all later ones again, so each event is sent at least once
-// (https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html). A page that cannot be read is left out: it would
-// delay the events of all shops.
+// (https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html). A page that cannot be read is skipped, because
+// retrying it would delay the events of all shops.
 func (f Function) Handle(ctx context.Context, batch Batch) (events.DynamoDBEventResponse, error) {
 	begun := f.Now()
 	if deadline, has := ctx.Deadline(); has {
@@ -160,7 +160,7 @@ func (f Function) messages(ctx context.Context, added []dynamo.EventAddition) (m
 	return messages, err
 }
 
-// rejectedError says that the bus took a call, but not all of its events. It holds no data of the events.
+// rejectedError means that the bus accepted a call, but not all of its events. It contains no data of the events.
 type rejectedError struct {
 	events int
 	code   string // of the last
@@ -170,7 +170,7 @@ func (e rejectedError) Error() string {
 	return fmt.Sprintf("the bus rejected %d events, the last with %s", e.events, e.code)
 }
 
-// put makes one call, which the client repeats if it fails as a whole. It returns what was not sent, in order.
+// put makes one call, which the client retries if it fails as a whole. It returns the messages that were not sent, in order.
 func (f Function) put(ctx context.Context, messages []message) (left []message, err error) {
 	entries := make([]types.PutEventsRequestEntry, len(messages))
 	for i, m := range messages {

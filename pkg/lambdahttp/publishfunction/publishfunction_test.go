@@ -40,7 +40,7 @@ const (
 	retention                     = 90 * 24 * time.Hour
 )
 
-// bus is an EventBridge that keeps what it takes.
+// bus is an EventBridge that stores the events it accepts.
 type bus struct {
 	calls [][]entry
 	// fails returns the code with which the bus rejects an entry of a call, counted from 1; empty: the bus takes it. It may be nil.
