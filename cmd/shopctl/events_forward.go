@@ -100,7 +100,7 @@ It does not change where forward continues. With --since it reads the whole feed
 that time or later.
 ` + postHelp + "\n" + feedHelp,
 		Example: `  shopctl --local events replay emberforge http://localhost:8080/events --from 1
-  shopctl --local events replay emberforge http://localhost:8080/events --since 2026-11-20T18:00:00Z --to 200`,
+  shopctl --local events replay emberforge http://localhost:8080/events --since 24h --to 200`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			switch {
 			case (from == 0) == since.IsZero():
@@ -118,7 +118,7 @@ that time or later.
 		}),
 	}
 	command.Flags().Var(numberFlag(&from), "from", "the sequence `N` of the first event")
-	command.Flags().Var(timeFlag(&since), "since", "only events of this `TIME` or later; a date means midnight UTC")
+	command.Flags().Var(sinceFlag(s.now, &since), "since", "only events of this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
 	command.Flags().Var(numberFlag(&to), "to", "the sequence `N` of the last event (default: the newest)")
 	flags.add(command)
 	return command
@@ -312,7 +312,7 @@ func (s *session) defaultStateFile(f feed, to string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		return "", misused("--state is missing, and neither XDG_STATE_HOME nor HOME is an absolute path")
 	}
-	route := sha256.Sum256([]byte(f.baseURL + " " + to))
+	route := sha256.Sum256([]byte(strings.TrimRight(f.baseURL, "/") + " " + to))
 	return filepath.Join(dir, "shopfront", fmt.Sprintf("forward-%s-%x.json", f.customer, route[:6])), nil
 }
 
@@ -327,19 +327,19 @@ func readState(path string) (*client.EventCursor, error) {
 		err = json.Unmarshal(text, &stored)
 	}
 	if err != nil {
-		return nil, failed(kindFailed, "state file %s: %s: correct or delete it", path, err)
+		return nil, failed(kindFailed, "state file %s: %s: correct it, or give --after", path, err)
 	}
 	return &stored, nil
 }
 
-// writeState stores a cursor completely or not at all.
+// writeState stores a cursor completely or not at all, even if the machine crashes.
 func writeState(path string, cursor client.EventCursor) error {
 	text, err := json.Marshal(cursor)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
 	if err == nil {
-		err = os.WriteFile(path+".new", append(text, '\n'), 0o600)
+		err = writeSynced(path+".new", append(text, '\n'))
 	}
 	if err == nil {
 		err = os.Rename(path+".new", path)
@@ -348,4 +348,17 @@ func writeState(path string, cursor client.EventCursor) error {
 		return failed(kindFailed, "state file: %s", err)
 	}
 	return nil
+}
+
+// writeSynced writes a file and waits until the disk has it.
+func writeSynced(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // the user names the file
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
 }

@@ -58,8 +58,7 @@ func newEventsListCommand(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List recorded events, in sequence", Args: exactly("CUSTOMER"),
 		Long: `List the events that are kept, in sequence: one line each, or with --json each event as in the feed. The command reads the
-tables. With --since it begins with the first event that happened at that time or later. Events are in the order in which
-they were recorded, so a later line can have an earlier time.`,
+tables. Events are in the order in which they were recorded, so a later line can have an earlier time.`,
 		Example: `  shopctl --local events list emberforge --since 24h
   shopctl --local events list emberforge --after 0 --type order.created --json`,
 		PreRunE: func(*cobra.Command, []string) error {
@@ -78,12 +77,13 @@ they were recorded, so a later line can have an earlier time.`,
 					return err
 				}
 			}
-			return s.listEvents(ctx, events.Feed, shop.Customer.ID, cursor, kind, limit)
+			wanted := func(e event.Event) bool { return !e.At.Before(since) && (kind == "" || e.Type == kind) }
+			return s.listEvents(ctx, events.Feed, shop.Customer.ID, cursor, wanted, limit)
 		}),
 	}
 	flags := command.Flags()
 	flags.Var(afterFlag(&after), "after", "begin after the event with this sequence `N`")
-	flags.Var(sinceFlag(s.now, &since), "since", "begin at this `TIME`, or this long ago, such as 24h; a date means midnight UTC")
+	flags.Var(sinceFlag(s.now, &since), "since", "only events of this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
 	flags.Var(eventTypeFlag(&kind), "type", "only events of this type: "+alternatives(event.Types()))
 	flags.Var(numberFlag(&limit), "limit", "print at most `N` events")
 	complete(command, "type", event.Types())
@@ -115,9 +115,9 @@ func eventTypeFlag(value *event.Type) *parsedFlag {
 	}}
 }
 
-// listEvents prints at most limit events of a kind after a cursor. A limit of 0 means no limit, and an empty kind means every type.
+// listEvents prints at most limit wanted events after a cursor. A limit of 0 means no limit.
 func (s *session) listEvents(
-	ctx context.Context, feed event.Feed, customer catalog.CustomerID, cursor event.Cursor, kind event.Type, limit int,
+	ctx context.Context, feed event.Feed, customer catalog.CustomerID, cursor event.Cursor, wanted func(event.Event) bool, limit int,
 ) error {
 	printed := 0
 	for more := true; more; {
@@ -126,7 +126,7 @@ func (s *session) listEvents(
 			return describeCursor(err)
 		}
 		for _, e := range page.Events {
-			if kind != "" && e.Type != kind {
+			if !wanted(e) {
 				continue
 			}
 			if err := s.printEvent(e); err != nil {
@@ -227,8 +227,8 @@ func newEventsParkedCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "parked [CUSTOMER]", Short: "List changes that could not be recorded as events", Args: optional("CUSTOMER"),
 		Long: `List changes of vouchers and checkouts that could not be recorded as events and were set aside: where the changed item
-is, and why. Shopfront retries them every 15 minutes; shopctl events retry does so at once. The command lists at most
-1,000 changes.`,
+is, and why. Shopfront retries them every 15 minutes; shopctl events retry does so at once. Of more than
+10,000 changes, the command lists only the first.`,
 		Example: "  shopctl --local events parked\n  shopctl --local events parked emberforge --json",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			var customer catalog.CustomerID
@@ -301,8 +301,12 @@ func (s *session) forget(ctx context.Context, parking event.Parking, place strin
 		if placeOf(p) != place {
 			continue
 		}
-		if err := parking.Release(ctx, p); err != nil {
+		forgotten, err := parking.Release(ctx, p)
+		if err != nil {
 			return err
+		}
+		if !forgotten {
+			return failed(kindFailed, "the item at %s was set aside again meanwhile: run the command again", strconv.QuoteToGraphic(place))
 		}
 		s.note("forgotten: " + printable(place))
 		return nil

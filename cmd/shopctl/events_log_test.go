@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -76,6 +78,27 @@ func TestEventsRetry_ReleasesWhatCanBeRead_AndForgetDropsTheRest(t *testing.T) {
 	s.must(t, "events", "retry", "--forget", dragon)
 	if got := s.must(t, "events", "retry", "--json"); got != `{"parked":0,"recorded":0}`+"\n" {
 		t.Errorf("retry after forgetting: %s", got)
+	}
+}
+
+// busyParking sets each change aside again before it is released.
+type busyParking struct{ *dynamo.EventParking }
+
+func (p busyParking) Release(ctx context.Context, parked event.Parked) (bool, error) {
+	if err := p.Park(ctx, parked); err != nil {
+		return false, err
+	}
+	return p.EventParking.Release(ctx, parked)
+}
+
+func TestEventsRetry_ForgetWhatIsSetAsideAgainMeanwhile_StaysParked(t *testing.T) {
+	t.Parallel()
+	s := newShopfront(t)
+	place := s.park(t, "DRAG0N")
+	parking := busyParking{dynamo.NewEventParking(s.client, s.state.Tables.Events, nil)}
+	err := (&session{}).forget(t.Context(), parking, place)
+	if p, is := errors.AsType[*problem](err); !is || p.exit != exitFailed || !strings.Contains(s.must(t, "events", "parked"), place) {
+		t.Errorf("got %v", err)
 	}
 }
 

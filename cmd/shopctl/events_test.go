@@ -529,12 +529,18 @@ func TestForward_State(t *testing.T) {
 	if got.exit != exitOK || !strings.HasPrefix(got.stdout, want) || got.stderr != "" || stored(state) != `{"after":3,"feed":"Zk3p0c8Q"}`+"\n" {
 		t.Errorf("got %v, state %s", got, stored(state))
 	}
-	// Each URL has its own default file. XDG_STATE_HOME moves the default.
+	// Each URL has its own default file, whether or not the deployment's URL ends with a slash. XDG_STATE_HOME moves the default.
 	for _, url := range []string{r.url, other.url} {
 		s.interrupted(t, 1, "--local", "events", "forward", "emberforge", url, "--after", "3")
 	}
 	s.variables["XDG_STATE_HOME"] = filepath.Join(s.dir, "xdg")
-	s.interrupted(t, 1, append(forward, "--after", "3")...)
+	for _, slash := range []string{"", "/"} {
+		s.state.BaseURL += slash
+		if err := s.state.Write(s.dir); err != nil {
+			t.Fatal(err)
+		}
+		s.interrupted(t, 1, append(forward, "--after", "3")...)
+	}
 	for pattern, want := range map[string]int{".local/state/shopfront/forward-emberforge-*.json": 2, "xdg/shopfront/forward-emberforge-*.json": 1} {
 		files, err := filepath.Glob(filepath.Join(s.dir, pattern))
 		if err != nil || len(files) != want || stored(files[0]) != `{"after":4,"feed":"Zk3p0c8Q"}`+"\n" {
@@ -553,7 +559,7 @@ func TestForward_State(t *testing.T) {
 	if err := os.WriteFile(state, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.shopctl(t.Context(), append(forward, "--state", state)...); got.exit != exitFailed || !strings.Contains(got.stderr, "correct or delete it") {
+	if got := s.shopctl(t.Context(), append(forward, "--state", state)...); got.exit != exitFailed || !strings.Contains(got.stderr, "correct it, or give --after") {
 		t.Errorf("got %v", got)
 	}
 	s.variables["XDG_STATE_HOME"], s.variables["HOME"] = "", ""
@@ -604,6 +610,7 @@ func TestReplay_PostsEventsAgain_AndLeavesTheStateAlone(t *testing.T) {
 		"since":         {[]string{"--since", "2026-11-20T18:03:00Z"}, []int64{3, 4, 5, 6, 7}},
 		"since, bound":  {[]string{"--since", "2026-11-20T18:03:00Z", "--to", "4"}, []int64{3, 4}},
 		"none so far":   {[]string{"--from", "8"}, nil},
+		"since hours":   {[]string{"--since", "2h", "--to", "2"}, []int64{1, 2}},
 		"since nothing": {[]string{"--since", "2026-11-21"}, nil},
 	} {
 		r.taken = nil

@@ -95,8 +95,7 @@ type due struct {
 	at time.Time // its time, but not before that of an earlier fact about the same redemption or order: clocks differ
 }
 
-// missing returns the earliest facts that the feed lacks, in order. more reports whether there are others. If how.From is zero, missing sets
-// it.
+// missing returns the earliest facts that the feed lacks, in order. It sets how.From if that is zero. more reports whether there are others.
 func (e *Events) missing(ctx context.Context, shop *Shop, how *Rebuilding) (missing []due, more bool, unread int, err error) {
 	known := make(map[event.ID]bool) // a record that moves may be read twice
 	var coverage reconciliation.Coverage
