@@ -72,7 +72,8 @@ func records(t *testing.T, function string) []json.RawMessage {
 	return batch.Records
 }
 
-// checkRecords checks records of a stream: of one of the function's tables in the local run, and with everything that Lambda sends.
+// checkRecords checks that records come from the stream of one of the function's tables in the local run, and have everything that Lambda
+// sends.
 func checkRecords(t *testing.T, text []byte, environment map[string]string) {
 	t.Helper()
 	var batch events.DynamoDBEvent

@@ -17,7 +17,7 @@ const (
 func TestEvents_OnOffAndWithABus(t *testing.T) {
 	withEvents := []string{"ListEvents", "ListEventsRole", "ListEventsLogs", "RecordEvents", "RecordEventsRole", "RecordEventsLogs", "DiscardedRecords"}
 	withBus := []string{"PublishEvents", "PublishEventsRole", "PublishEventsLogs"}
-	const images = "NEW_AND_OLD_IMAGES" // another type would make a new stream, and lose what nobody has read
+	const images = "NEW_AND_OLD_IMAGES" // another type would make a new stream, and lose the unread records
 	for name, test := range map[string]struct {
 		parameters map[string]string
 		created    []string
@@ -44,7 +44,7 @@ func TestEvents_OnOffAndWithABus(t *testing.T) {
 	}
 }
 
-// shopctl takes a deployment without the output EventsTable for one without events, and needs the others if there are events.
+// Without the output EventsTable, shopctl assumes that the deployment has no events. With events, it needs the other outputs.
 func TestOutputs_OfEvents_ExistOnlyWithEvents(t *testing.T) {
 	outputs := source(t, "template.yaml")["Outputs"]
 	for _, name := range []string{"EventsTable", "EventRetentionDays", "VouchersStream", "CheckoutsStream"} {

@@ -143,7 +143,7 @@ func (s stored) missing(customer catalog.CustomerID, named map[event.ID]int) (mi
 	return missing
 }
 
-// rebuild rebuilds the feeds as the operator does. Nothing may be missing but what records show that no consumer has read.
+// rebuild rebuilds the feeds as the operator does. Only events whose records no consumer has read may be missing.
 func (r *eventRound) rebuild(unread map[string]bool) {
 	s := r.inTables()
 	for _, shop := range r.shops {
@@ -162,7 +162,7 @@ func (r *eventRound) rebuild(unread map[string]bool) {
 	}
 }
 
-// verify verifies a shop as the operator does, so late that each event must have been recorded.
+// verify verifies a shop as the operator does, at a time by which each event must have been recorded.
 func (r *eventRound) verify(customer catalog.CustomerID) {
 	late := func() time.Time { return time.Now().Add(reconciliation.RecordingTime + time.Second) }
 	report, err := r.deployedShop(customer).Verify(r.Context(), operator.Verification{Now: late, Settle: time.Millisecond})
@@ -222,7 +222,7 @@ func (r *eventRound) named(customer catalog.CustomerID) map[event.ID]int {
 	return numbers
 }
 
-// The form of a page, which can never change.
+// The stored form of a page, which must never change.
 const (
 	eventsPerPage = 50
 	eventIDBytes  = 16
@@ -269,7 +269,7 @@ func (r *eventRound) judge(pollers []*poller) {
 	r.judgeStored(recorded)
 }
 
-// judgeStored checks that no event is stored but not in a feed, and that nothing is parked.
+// judgeStored checks that every stored event is in a feed, and that nothing is parked.
 func (r *eventRound) judgeStored(recorded int) {
 	var kept int
 	for _, it := range r.scan(r.events) {
@@ -285,12 +285,12 @@ func (r *eventRound) judgeStored(recorded int) {
 	}
 }
 
-// isHasty reports whether a fact is a cancellation whose response may have missed that somebody fulfilled the order meanwhile.
+// isHasty reports whether a fact is a cancellation whose response may not show that the order was fulfilled meanwhile.
 func isHasty(f event.Fact) bool {
 	return f.Type == event.OrderCancelled && f.Order.Order.Fulfilled.IsZero()
 }
 
-// judgeFacts checks that the feed has each fact as it was, and what made a thing before what ended it.
+// judgeFacts checks that the feed has each fact as it was, and the facts of each redemption and order in their order.
 func (r *eventRound) judgeFacts(p *poller, named map[event.ID]int, facts []event.Fact) {
 	before := make(map[string]int) // the last event of a redemption or an order
 	for _, fact := range facts {

@@ -28,7 +28,8 @@ import (
 	"shopfront/pkg/lambdahttp/eventfunction"
 )
 
-// The kinds of calls of the function that records events. At each there must be a crash before, and one after it was applied.
+// The kinds of calls of the function that records events. For each kind, there must be a crash before a call and a crash after a call was
+// applied.
 const parks = "UpdateItem parked"
 
 func recordingCalls() []string {
@@ -66,7 +67,7 @@ type recorderFate struct {
 	call  string // empty: the nth call of any kind
 	nth   int    // from 1; 0: nothing happens
 	after bool   // the call is applied
-	stall bool   // the process is taken for dead, but works on; otherwise it crashes
+	stall bool   // the process is taken for dead, but keeps working; otherwise it crashes
 }
 
 var errCrashed = errors.New("the process has crashed")
@@ -75,7 +76,7 @@ var errCrashed = errors.New("the process has crashed")
 type invocation struct {
 	fate recorderFate
 	kill context.CancelFunc
-	// reached is closed when the fate has come; a stalled process goes on when release is closed.
+	// reached is closed when the fate has come. A stalled process continues when release is closed.
 	reached, release chan struct{}
 
 	mu    sync.Mutex
@@ -215,7 +216,7 @@ func (t *eventTally) uncrashed() (missing []string) {
 	return missing
 }
 
-// crash draws a crash at one of the calls. It prefers those at which there were few crashes.
+// crash draws a crash at one of the calls. It prefers calls with few crashes so far.
 func (t *eventTally) crash(random *mathrand.Rand, calls []string) recorderFate {
 	fate := recorderFate{call: pickEvent(random, calls), nth: 1 + random.IntN(3), after: random.IntN(2) == 0}
 	if random.IntN(2) == 0 {
@@ -229,7 +230,7 @@ func (t *eventTally) crash(random *mathrand.Rand, calls []string) recorderFate {
 // process is a process of the function that records events.
 type process struct{ eventfunction.Function }
 
-// newProcess starts a process. Some reach the store through the faults.
+// newProcess starts a process. Some processes reach the store through the faults.
 func (r *eventRound) newProcess(random *mathrand.Rand) process {
 	endpoint := r.endpoint
 	if random.IntN(3) == 0 {
@@ -250,7 +251,7 @@ func (r *eventRound) log(client *dynamodb.Client) *dynamo.EventLog {
 	return dynamo.NewEventLog(client, r.events, retention, time.Now, mathrand.Int64N, rand.Reader)
 }
 
-// begin invokes the function with records. The channel has the number of records that are done once the function has ended.
+// begin invokes the function with records. When the function has ended, the channel has the number of records that are done.
 func (p process) begin(ctx context.Context, fate recorderFate, records []json.RawMessage) (*invocation, <-chan int) {
 	i := &invocation{fate: fate, reached: make(chan struct{}), release: make(chan struct{}), calls: make(map[string]int)}
 	ctx, i.kill = context.WithCancel(context.WithValue(ctx, invocationKey{}, i))
@@ -270,7 +271,7 @@ func (p process) begin(ctx context.Context, fate recorderFate, records []json.Ra
 	return i, ended
 }
 
-// streamRecord is what a consumer must know of a record.
+// streamRecord has the parts of a record that a consumer needs.
 type streamRecord struct{ sequence, key, sort string }
 
 func decodeRecord(text json.RawMessage) streamRecord {
@@ -310,7 +311,7 @@ func (s *eventShard) add(record json.RawMessage) {
 	s.records = append(s.records, record)
 }
 
-// next returns at most a number of records, and where they begin. more is false if none will follow.
+// next returns at most limit records, and the position of the first. more is false if no records will follow.
 func (s *eventShard) next(limit int) (batch []json.RawMessage, at int, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -318,7 +319,7 @@ func (s *eventShard) next(limit int) (batch []json.RawMessage, at int, more bool
 	return s.records[s.position:end], s.position, !s.ended || end > s.position
 }
 
-// done moves the position, unless the stream was restarted meanwhile.
+// done moves the position past processed records, unless the stream was restarted meanwhile.
 func (s *eventShard) done(at, records int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -361,8 +362,8 @@ type consumer struct {
 	stalled *invocation // taken for dead
 }
 
-// consume delivers records until it is stopped or all are done. Each time, the batch has another size: so a batch that comes again is
-// cut elsewhere.
+// consume delivers records until it is stopped or all are done. Each batch has another size, so a batch that is delivered again ends at
+// another record.
 func (c *consumer) consume(stop *atomic.Bool) {
 	c.process = c.newProcess(c.random)
 	ticker := time.NewTicker(5 * time.Millisecond)
@@ -429,7 +430,7 @@ func (c *consumer) deliver(batch []json.RawMessage) (done int) {
 	return done
 }
 
-// workOn lets the process go on that was taken for dead before, and keeps another one.
+// workOn lets the process continue that was taken for dead before, and remembers the newly stalled one.
 func (c *consumer) workOn(stalled *invocation) {
 	if c.stalled != nil {
 		close(c.stalled.release)
@@ -446,7 +447,7 @@ func (r *eventRound) schedule(stop *atomic.Bool, random *mathrand.Rand) {
 		fate := recorderFate{}
 		switch random.IntN(8) {
 		case 0:
-		case 1, 2: // others go on before it forgets what was parked
+		case 1, 2: // others continue before it forgets what was parked
 			fate = recorderFate{call: "DeleteItem parked", nth: 1 + random.IntN(3), stall: true}
 		default:
 			fate = r.tally.crash(random, retryingCalls())

@@ -40,7 +40,7 @@ const (
 	shortDuration = 10 * time.Second
 )
 
-// Whatever becomes of the function and of the streams, each redemption, undo and order of the tables is in its customer's feed exactly
+// Whatever happens to the function and to the streams, each redemption, undo and order in the tables is in its customer's feed exactly
 // once.
 func TestEvents(t *testing.T) {
 	tally := &eventTally{counts: make(map[string]int)}
@@ -205,7 +205,7 @@ func playEvents(t *testing.T, tally *eventTally, number int) {
 	r.count()
 }
 
-// eventStream is a table's stream, cut into shards by key, as DynamoDB Local does not do it.
+// eventStream is a table's stream, cut into shards by key. DynamoDB Local has only one shard.
 type eventStream struct {
 	shards []*eventShard
 	stop   func() // reading
@@ -331,11 +331,11 @@ func (r *eventRound) write(stage int) {
 	writing.Wait()
 }
 
-// disturb gives a customer's log trouble until something is parked, holds a shard back, and pauses all consumers.
+// disturb makes a customer's log fail until changes are parked, holds a shard back, and pauses all consumers.
 func (r *eventRound) disturb(vouchers *eventStream, random *mathrand.Rand) {
 	ticker := time.NewTicker(feedPause)
 	defer ticker.Stop()
-	const patience = 10 * time.Second // it takes 5 to give up a log that does not respond
+	const patience = 10 * time.Second // giving up on a log that does not respond takes 5 seconds
 	shop := pickEvent(random, r.shops)
 	r.trouble.Store(&trouble{customer: shop.customer, stalls: r.number%3 == 0})
 	parking := dynamo.NewEventParking(r.client, r.events, nil)
@@ -391,7 +391,7 @@ func (r *eventRound) restore() {
 	}
 }
 
-// settle ends the faults and what is still at work, and retries what is parked.
+// settle ends the faults, waits for stalled processes, and retries the parked changes.
 func (r *eventRound) settle() {
 	r.working.Wait()
 	r.proxy.SetRates(nil)

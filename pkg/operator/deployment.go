@@ -46,7 +46,7 @@ type Deployment struct {
 	Version string // as it was deployed; may be empty
 	Tables  Tables
 
-	// EventRetention is how long the deployment keeps events; without events it is zero.
+	// EventRetention is how long the deployment keeps events; zero if it has no events.
 	EventRetention time.Duration
 
 	client *dynamodb.Client
@@ -193,8 +193,7 @@ const (
 	StreamOther    = "WITHOUT_IMAGES" // enabled, but without the images that show what happened
 )
 
-// TableStatuses returns the status of the catalogue's, the vouchers', the checkouts' and, if there are events, the events' table, in this
-// order.
+// TableStatuses returns the status of the tables of the catalogue, vouchers, checkouts and, if there are events, events, in this order.
 func (d *Deployment) TableStatuses(ctx context.Context) ([]TableStatus, error) {
 	var statuses []TableStatus
 	for _, name := range []string{d.Tables.Catalogue, d.Tables.Vouchers, d.Tables.Checkouts, d.Tables.Events} {

@@ -39,9 +39,9 @@ func (c *Coverage) Since(now time.Time, retention time.Duration) time.Time {
 	return since
 }
 
-// Feed compares the events of a customer's feed with the facts that its records show. The two are not read at one moment, so a finding
-// counts only if every reading makes it. For each reading call Begin, then AddEvent for the whole feed, AddFact for all records, and
-// End. Create it with NewFeed. It holds about 100 bytes for each event of the feed.
+// Feed compares the events of a customer's feed with the facts that its records show. The two are not read at the same moment, so a finding
+// counts only if every reading makes it. For each reading call Begin, then AddEvent for the whole feed, AddFact for all records, and End.
+// Create it with NewFeed. It holds about 100 bytes for each event of the feed.
 type Feed struct {
 	retention time.Duration
 

@@ -53,7 +53,8 @@ func New() (*Validator, error) {
 	}
 	options := []config.Option{
 		config.WithStrictMode(), config.WithFormatAssertions(), config.WithStrictIgnoredHeaders(transportHeaders()...),
-		// The shop decides which data a variant asks for. The data of an event depend on its type: strict mode does not evaluate that.
+		// The shop decides which data a variant asks for. The data of an event depends on the event's type, which strict mode does not
+		// evaluate.
 		config.WithStrictIgnorePaths("$.body.data.**", "$.body.orders[*].data.**", "$.body.events[*].data.**", "$.body.products[*].variants[*].dataSchema.**"),
 	}
 	return &Validator{model: &model.Model, validator: validator.NewValidatorFromV3Model(&model.Model, options...)}, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Positions are the positions up to which sources have delivered their streams. It stores them in a file. It is safe for concurrent use.
+// Positions stores, in a file, up to which record sources have delivered their streams. It is safe for concurrent use.
 type Positions struct {
 	path string
 	mu   sync.Mutex
@@ -41,7 +41,7 @@ func (p *Positions) get(source, shard string) string {
 	return p.sources[source][shard]
 }
 
-// set replaces the positions of a source. A process that is killed meanwhile leaves the file as it was before or after.
+// set replaces the positions of a source. If the process is killed meanwhile, the file has either the old or the new positions.
 func (p *Positions) set(source string, shards map[string]string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

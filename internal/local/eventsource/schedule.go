@@ -9,14 +9,14 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Schedule invokes a function at a fixed rate, for the first time after one interval.
+// Schedule invokes a function at a fixed rate. The first invocation comes after one interval.
 type Schedule struct {
 	Function string
 	Name     string // of the rule
 	Every    time.Duration
 }
 
-// Run invokes the function until the context ends. It reports errors and goes on.
+// Run invokes the function until the context ends. It reports errors and continues.
 func (s Schedule) Run(ctx context.Context, functions Invoker, now func() time.Time, report func(error)) {
 	ticker := time.NewTicker(s.Every)
 	defer ticker.Stop()

@@ -42,7 +42,7 @@ type record struct {
 	at       time.Time
 }
 
-// respond serves an operation of DynamoDB. An iterator is the shard's ID and the sequence number behind which it reads.
+// respond serves an operation of DynamoDB. An iterator is the shard's ID and the sequence number after which it reads.
 func (s *stream) respond(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

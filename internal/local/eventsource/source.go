@@ -1,7 +1,7 @@
 // Package eventsource invokes functions with the records of DynamoDB's streams and on schedules, as Lambda's event source mappings and
 // EventBridge's rules do, for the local run.
 //
-// It sends what DynamoDB Local sends: a record of GetRecords has the form of a record in Lambda's event, except for eventSourceARN.
+// It passes on the records of DynamoDB Local: a record of GetRecords has the form of a record in Lambda's event, except for eventSourceARN.
 // Parallelization factors, filters and tumbling windows are not emulated.
 //
 // The package knows neither templates nor the shop, and imports no other package of this module. No Lambda function may import it.
@@ -24,7 +24,7 @@ import (
 const (
 	// pollInterval is the time between two reads of a shard, as in Lambda.
 	pollInterval = 250 * time.Millisecond
-	// maxEvent bounds the records of a batch, in bytes: Lambda's 6 MB, less some room for the braces around them.
+	// maxEvent bounds the size of a batch's records, in bytes: Lambda's 6 MB, minus some room for the JSON around them.
 	maxEvent = 6<<20 - 1<<10
 )
 
@@ -52,7 +52,7 @@ type Config struct {
 	Functions Invoker
 	Positions *Positions
 	Now       func() time.Time
-	// Report receives errors: each time that records are discarded a *DiscardedError, and any other error unless it is the last one again.
+	// Report receives errors: a *DiscardedError each time that records are discarded, and any other error unless it repeats the last one.
 	Report func(error)
 }
 
@@ -69,7 +69,7 @@ type Source struct {
 // New returns a source that has read nothing yet.
 func New(config Config) *Source { return &Source{Config: config} }
 
-// DiscardedError means that the function never processed records. The source went on with the next ones.
+// DiscardedError means that the function never processed some records. The source continued with the next records.
 type DiscardedError struct {
 	Function, Stream, Shard, First, Last string // First and Last are sequence numbers
 	Records                              int
@@ -223,7 +223,7 @@ func (s *Source) tooOld(batch []record) int {
 	return young
 }
 
-// discard reports the first records of the first batch and goes on behind them.
+// discard reports the first records of the first batch as discarded, and continues after them.
 func (s *Source) discard(sh *shard, count int, why error) error {
 	discarded := sh.batches[0][:count]
 	s.Report(&DiscardedError{
@@ -269,7 +269,7 @@ func (s *Source) invoke(ctx context.Context, batch []record) (processed int, err
 	return s.processed(batch, response)
 }
 
-// processed reads the function's response: the records before the first one that it names are processed.
+// processed returns how many records the function processed: those before the first record that its response names.
 func (s *Source) processed(batch []record, response []byte) (int, error) {
 	var reported struct {
 		Failures []struct {
@@ -281,7 +281,7 @@ func (s *Source) processed(batch []record, response []byte) (int, error) {
 	}
 	first := len(batch)
 	for _, failure := range reported.Failures {
-		// Without a valid identifier, of which the index is -1, Lambda takes the whole batch for failed.
+		// If an identifier is not valid (index -1), Lambda treats the whole batch as failed.
 		first = min(first, slices.IndexFunc(batch, func(r record) bool { return r.sequence == failure.Sequence }))
 	}
 	if first == len(batch) {

@@ -22,7 +22,7 @@ type description struct {
 	ParentShardID string `json:"ParentShardId"`
 }
 
-// describe lists the stream's shards. It reads one page: 100 shards, of which DynamoDB Local has one.
+// describe lists the stream's shards. It reads one page of up to 100 shards; DynamoDB Local has one.
 func (s *Source) describe(ctx context.Context) ([]description, error) {
 	if s.arn == "" {
 		var described struct {
@@ -44,7 +44,7 @@ func (s *Source) describe(ctx context.Context) ([]description, error) {
 	return described.StreamDescription.Shards, err
 }
 
-// read reads a page of records behind those that were read before.
+// read reads the next page of records.
 func (s *Source) read(ctx context.Context, sh *shard) error {
 	err := s.iterate(ctx, sh)
 	var page struct {
@@ -63,7 +63,7 @@ func (s *Source) read(ctx context.Context, sh *shard) error {
 		sh.iterator = ""
 		return nil
 	case failure.is("TrimmedDataAccessException"):
-		// DynamoDB Local sometimes responds so once, although nothing is trimmed.
+		// DynamoDB Local sometimes returns this error once, although nothing is trimmed.
 		if sh.iterator = ""; sh.trimmed {
 			sh.position = ""
 		}

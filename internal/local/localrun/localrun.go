@@ -170,8 +170,8 @@ func (r *Run) say(format string, args ...any) { _, _ = fmt.Fprintf(r, format+"\n
 // longestPath is the length up to which a request's path is shown.
 const longestPath = 100
 
-// showRequest prints a request in one line. The functions' log has the same request ID. Of successful polls of a feed in a row, it prints the
-// first, because shopctl polls twice a second.
+// showRequest prints a request in one line. The functions' log has the same request ID. If successful polls of a feed follow each other, it
+// prints only the first, because shopctl polls twice a second.
 func (r *Run) showRequest(record gateway.Record) {
 	if r.repeatsPoll(record) {
 		return

@@ -68,7 +68,7 @@ func (r *reader) oneOf(n *yaml.Node, texts ...string) string {
 	return text
 }
 
-// number returns a number of at least 0, or of at least fallback.
+// number returns a number that is at least the lower of 0 and fallback.
 func (r *reader) number(n *yaml.Node, fallback int) int {
 	text := r.known(n, strconv.Itoa(fallback))
 	number, err := strconv.Atoi(text)
@@ -259,7 +259,7 @@ func (r *reader) readEventSource(function string, key, properties *yaml.Node) bo
 	return true
 }
 
-// readSchedule reads an event that happens at a fixed rate. It returns false if the event is of another form.
+// readSchedule reads an event that comes at a fixed rate. It returns false if the event has another form.
 func (r *reader) readSchedule(function string, key, properties *yaml.Node) bool {
 	for property := range pairs(properties) {
 		if property.Value != "Schedule" && property.Value != "Description" {

@@ -69,8 +69,8 @@ func (t Table) stream() *types.StreamSpecification {
 	return &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: t.Stream}
 }
 
-// complete adds the indexes and the stream that an existing table lacks. A table keeps its stream, even one with another view type,
-// because a new stream would hide the records of the old one.
+// complete adds the indexes and the stream that an existing table lacks. A table keeps its stream, even a stream with another view type,
+// because a new stream would hide the records of the old stream.
 func (t Table) complete(ctx context.Context, client *dynamodb.Client, name string) error {
 	existing, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)})
 	if err != nil {

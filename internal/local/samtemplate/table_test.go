@@ -86,7 +86,7 @@ func TestTable_ExistingIndexWithOtherKeys_IsRejected(t *testing.T) {
 	}
 }
 
-// A shop of an older version has tables without a stream. What nobody has read from a stream yet would be lost if it were replaced.
+// A shop of an older version has tables without a stream. A stream must not be replaced: its unread records would be lost.
 func TestTable_Existing_GetsAStreamOnce(t *testing.T) {
 	client, name := localtest.Client(t), "checkouts-"+rand.Text()
 	table, _ := checkouts(t)

@@ -118,7 +118,7 @@ func subjects() []subject {
 		// These read all buckets of a code, which no reference does.
 		{name: listRedemptions, sample: listRedemptions, request: fromServer, answers: `^{"statusCode":200,.*redemptions`},
 		{name: undoRedemption, sample: undoRedemption, request: fromServer, answers: `^{"statusCode":404,.*redemption-not-found`},
-		// No reference makes the calls of these either. The last one finds no event to publish.
+		// No reference makes the calls of these functions either. publish-events finds no event to publish.
 		{name: listEvents, sample: listEvents, request: fromServer, answers: `^{"statusCode":200,.*redemption.created`},
 		{name: recordEvents, sample: recordEvents, request: recordOne, answers: recorded},
 		{name: publishEvents, sample: publishEvents, request: asIs, answers: recorded},

@@ -98,8 +98,8 @@ func feed(client *dynamodb.Client) *dynamo.EventLog {
 	return dynamo.NewEventLog(client, fixture.EventsTable, fixture.Retention, time.Now, mathrand.Int64N, rand.Reader)
 }
 
-// publish meters the read of an event that is sent to the bus. No bus was measured: the time and the logs are those of recording an event,
-// which makes three calls instead of two.
+// publish meters the read of an event that is sent to the bus. No bus was measured. The time and the logs are those of recording an event,
+// which makes three calls where publishing makes two.
 func (l *lab) publish(ctx context.Context, measured []Request) (Request, error) {
 	w, err := feed(l.client).Window(ctx, fixture.Customer, 0, 1)
 	if err != nil {
@@ -122,7 +122,7 @@ type Polling struct {
 	Cost    pricing.USD `json:"cost"`
 }
 
-// pollings computes them from the price of a million polls.
+// pollings computes the cost of polling from the price of a million polls.
 func pollings(million pricing.Bill) (all []Polling) {
 	for _, seconds := range []int64{5, 15, 60} {
 		all = append(all, Polling{seconds, million.Total.Of(monthSeconds/seconds, 1_000_000)})

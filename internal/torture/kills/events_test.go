@@ -15,7 +15,8 @@ import (
 // eventsTable is the template's table of events. Nothing but the command records events in it.
 const eventsTable = "EventsTable"
 
-// eventsRebuild adds the events of an order with a code that was cancelled. How many it adds when it runs again depends on where it ended.
+// eventsRebuild adds the events of an order with a code that was cancelled. How many events it adds when it runs again depends on where it
+// was killed.
 func eventsRebuild() command {
 	return command{
 		kind: "events rebuild", isWhole: true, late: true, args: ofShop("events", "rebuild"),

@@ -37,11 +37,11 @@ const (
 	recordEvents = "record-events"
 	deleteItem   = "DeleteItem"
 	eventsKept   = 90 * 24 * time.Hour
-	// almostAPage is how many events a log has if the next ones need a new page.
+	// almostAPage is the number of events in a log whose next events need a new page.
 	almostAPage = 48
 )
 
-// recorderBench is the function that records events, with tables of its own, whose streams it gets.
+// recorderBench is the function that records events, with its own tables. The streams of these tables invoke it.
 type recorderBench struct {
 	t         *testing.T
 	trap      *trap
@@ -225,7 +225,7 @@ func (b *recorderBench) steps(work recorderWork) (steps []step) {
 	return steps
 }
 
-// kill kills the function at a step, and lets the event come again until it is done.
+// kill kills the function at a step, and delivers the event again until it is done.
 func (b *recorderBench) kill(record *recorder, work recorderWork, at step) {
 	b.t.Helper()
 	invoke, facts := work.prepare(b, b.customer())

@@ -11,8 +11,8 @@ import (
 	"shopfront/internal/local/eventsource"
 )
 
-// Stream returns a source that reads the stream of a table from its oldest record on. It passes on each record as Lambda delivers it.
-// Each call of Poll reads on.
+// Stream returns a source that reads the stream of a table from its oldest record on. It calls pass with each record as Lambda delivers it.
+// Each call of Poll continues where the last one stopped.
 func Stream(tb testing.TB, table string, pass func(record json.RawMessage)) *eventsource.Source {
 	tb.Helper()
 	positions, err := eventsource.OpenPositions(filepath.Join(tb.TempDir(), "streams.json"))
