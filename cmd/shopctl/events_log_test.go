@@ -81,6 +81,19 @@ func TestEventsRetry_ReleasesWhatCanBeRead_AndForgetDropsTheRest(t *testing.T) {
 	}
 }
 
+func TestEventsRetry_ForgetWithoutAPlace(t *testing.T) {
+	t.Parallel()
+	s := newShopfront(t)
+	parked := event.Parked{Reason: "a record of an unknown table", First: s.clock}
+	if err := dynamo.NewEventParking(s.client, s.state.Tables.Events, nil).Park(t.Context(), parked); err != nil {
+		t.Fatal(err)
+	}
+	s.must(t, "events", "retry", "--forget", "//")
+	if got := s.shopctl(t.Context(), "--local", "events", "parked"); got != (result{"", "no parked changes\n", exitOK}) {
+		t.Errorf("parked: %v", got)
+	}
+}
+
 // busyParking sets each change aside again before it is released.
 type busyParking struct{ *dynamo.EventParking }
 

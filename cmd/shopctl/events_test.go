@@ -529,18 +529,12 @@ func TestForward_State(t *testing.T) {
 	if got.exit != exitOK || !strings.HasPrefix(got.stdout, want) || got.stderr != "" || stored(state) != `{"after":3,"feed":"Zk3p0c8Q"}`+"\n" {
 		t.Errorf("got %v, state %s", got, stored(state))
 	}
-	// Each URL has its own default file, whether or not the deployment's URL ends with a slash. XDG_STATE_HOME moves the default.
+	// Each URL has its own default file. XDG_STATE_HOME moves the default.
 	for _, url := range []string{r.url, other.url} {
 		s.interrupted(t, 1, "--local", "events", "forward", "emberforge", url, "--after", "3")
 	}
 	s.variables["XDG_STATE_HOME"] = filepath.Join(s.dir, "xdg")
-	for _, slash := range []string{"", "/"} {
-		s.state.BaseURL += slash
-		if err := s.state.Write(s.dir); err != nil {
-			t.Fatal(err)
-		}
-		s.interrupted(t, 1, append(forward, "--after", "3")...)
-	}
+	s.interrupted(t, 1, append(forward, "--after", "3")...)
 	for pattern, want := range map[string]int{".local/state/shopfront/forward-emberforge-*.json": 2, "xdg/shopfront/forward-emberforge-*.json": 1} {
 		files, err := filepath.Glob(filepath.Join(s.dir, pattern))
 		if err != nil || len(files) != want || stored(files[0]) != `{"after":4,"feed":"Zk3p0c8Q"}`+"\n" {
@@ -566,6 +560,22 @@ func TestForward_State(t *testing.T) {
 	if got := s.shopctl(t.Context(), forward...); got.exit != exitUsage || !strings.Contains(got.stderr, "--state is missing") {
 		t.Errorf("got %v", got)
 	}
+}
+
+func TestForward_SlashBehindTheBaseURL_GoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
+	s, _ := newEventsShop(t, 4)
+	r := s.newReceiver(t)
+	forward := []string{"--local", "events", "forward", "emberforge", r.url}
+	s.interrupted(t, 1, append(forward, "--after", "1")...)
+	s.state.BaseURL += "/"
+	if err := s.state.Write(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.interrupted(t, 1, forward...); got.exit != exitOK {
+		t.Error(got)
+	}
+	r.wantTaken(t, 2, 3)
 }
 
 func TestForward_410_Ends(t *testing.T) {

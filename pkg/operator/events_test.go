@@ -246,6 +246,33 @@ func TestRebuild_UndoneAfterItsCreationExpired(t *testing.T) {
 	}
 }
 
+func TestRebuild_CancelledAfterItsFulfilment_DoesNotBringItsExpiredCreation(t *testing.T) {
+	s := newShopWithEvents(t)
+	s.checkOut(s.opened)
+	s.orderedAs(checkout.OrderPlaced)
+	orders, err := s.operator.Orders(t.Context(), checkout.OrderFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.opened = s.opened.Add(100 * day)
+	order, _, err := s.operator.FulfilOrder(t.Context(), orders[0].ID, s.opened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.events(s.opened).Record(t.Context(), []event.Change{{Customer: s.customer, Facts: event.OfOrder(s.customer, order)}})
+	if _, _, err := s.operator.CancelOrder(t.Context(), order.ID, "", s.opened); err != nil {
+		t.Fatal(err)
+	}
+	s.rebuild(operator.Rebuilding{})
+	var types []event.Type
+	for _, e := range s.feed() {
+		types = append(types, e.Type)
+	}
+	if !slices.Equal(types, []event.Type{event.OrderFulfilled, event.OrderCancelled}) {
+		t.Errorf("the feed has %s", types)
+	}
+}
+
 // Events that expired after 90 days are not missed, and do not come again, when the retention is raised to a year.
 func TestEvents_RetentionWasRaised_ExpiredOnesAreNotMissing(t *testing.T) {
 	s := newShopWithEvents(t)
