@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/pkg/catalog"
@@ -235,6 +236,18 @@ func TestAppend_EventStoredLongAgo_IsKeptForTheWholeRetention(t *testing.T) {
 }
 
 // A function that died after it stored an event has noted the last page of that moment: the event is on no earlier page.
+// A function stores an event and dies. When the change is recorded at last, the log has grown by five pages.
+func TestAppend_EventNamedFarFromItsPage_IsAddedOnce(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	events := eventsOf(emberforge, "redemptions", 301)[:301]
+	b.leave(events[300], 0, noon().Add(2*retention))
+	b.append(emberforge, events[:300], 300)
+	b.append(emberforge, events[300:], 1)
+	b.append(emberforge, events[300:], 0)
+	b.wantFeed(emberforge, events)
+}
+
 func TestAppend_EventStoredByAFunctionThatDied_IsAddedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -446,8 +459,8 @@ func TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime(t *testing.T) {
 	if got := b.parked(p); !reflect.DeepEqual(got, []event.Parked{lost, first}) {
 		t.Errorf("%+v; want %+v", got, []event.Parked{lost, first})
 	}
-	if err := p.Release(within(t), first); err != nil {
-		t.Fatal(err)
+	if released, err := p.Release(within(t), first); err != nil || !released {
+		t.Fatal(released, err)
 	}
 	if got := b.parked(p); !reflect.DeepEqual(got, []event.Parked{lost}) {
 		t.Errorf("%+v; want %+v", got, lost)
@@ -465,14 +478,52 @@ func TestRelease_SetAsideAgainMeanwhile_Stays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	parked.Attempts = 1
-	if err := p.Release(within(t), parked); err != nil || len(b.parked(p)) != 1 {
-		t.Errorf("%v, %d set aside", err, len(b.parked(p)))
+	stays := func(what string) {
+		if released, err := p.Release(within(t), parked); err != nil || released || len(b.parked(p)) != 1 {
+			t.Errorf("%s: %t, %v, %d set aside", what, released, err, len(b.parked(p)))
+		}
 	}
-	parked.Attempts = 2
+	parked.Attempts = 1
+	stays("one attempt more")
+	parked.Attempts, parked.First = 2, noon().Add(-time.Minute)
+	stays("released and set aside again")
+	parked.First = noon()
 	for range 2 { // the response may be lost
-		if err := p.Release(within(t), parked); err != nil || len(b.parked(p)) != 0 {
-			t.Errorf("%v, %d set aside", err, len(b.parked(p)))
+		if released, err := p.Release(within(t), parked); err != nil || !released || len(b.parked(p)) != 0 {
+			t.Errorf("%t, %v, %d set aside", released, err, len(b.parked(p)))
+		}
+	}
+}
+
+// smallPages returns one item with each query, or pages without end.
+type smallPages struct {
+	*dynamodb.Client
+
+	endless bool
+}
+
+func (s smallPages) Query(ctx context.Context, in *dynamodb.QueryInput, options ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if !s.endless {
+		asked := *in
+		asked.Limit = aws.Int32(1)
+		return s.Client.Query(ctx, &asked, options...)
+	}
+	items := slices.Repeat([]map[string]types.AttributeValue{table.ParkedKey(event.Place{}).Attributes()}, 1000)
+	return &dynamodb.QueryOutput{Items: items, LastEvaluatedKey: items[0]}, ctx.Err()
+}
+
+func TestParked_SeveralPages_ReturnsUpTo10000Changes(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	for i := range 5 {
+		place := event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: fmt.Sprint("SUMMER-", i)}
+		if err := b.parking().Park(within(t), event.Parked{Place: place, Customer: emberforge, First: noon()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for endless, want := range map[bool]int{false: 5, true: 10000} {
+		if got := len(b.parked(dynamo.NewEventParking(smallPages{b.client, endless}, b.table, nil))); got != want {
+			t.Errorf("%d set aside, want %d", got, want)
 		}
 	}
 }

@@ -47,40 +47,51 @@ func (p *EventParking) Park(ctx context.Context, parked event.Parked) error {
 	return table.Outcome(err)
 }
 
-// Release implements event.Parking. If another change of the item was set aside meanwhile, the attempts have increased, and the item stays
-// parked.
-func (p *EventParking) Release(ctx context.Context, parked event.Parked) error {
+// Release implements event.Parking. If another change of the item was set aside meanwhile, the attempts or the first time differ, and the
+// item stays parked.
+func (p *EventParking) Release(ctx context.Context, parked event.Parked) (bool, error) {
 	_, err := p.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: aws.String(p.table), Key: table.ParkedKey(parked.Place).Attributes(),
-		ConditionExpression:       aws.String(table.AttrAttempts + " = :attempts"),
-		ExpressionAttributeValues: table.Item{":attempts": table.Num(parked.Attempts)},
+		ConditionExpression:       aws.String(table.AttrAttempts + " = :attempts AND #first = :first"),
+		ExpressionAttributeNames:  map[string]string{"#first": table.AttrFirst}, // a reserved word
+		ExpressionAttributeValues: table.Item{":attempts": table.Num(parked.Attempts), ":first": table.Millis(parked.First)},
+		// If the SDK sent the request twice, the first one may have deleted the item.
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
-	if _, changed := table.OldItem(err); changed {
-		return nil
+	if now, changed := table.OldItem(err); changed {
+		return len(now) == 0, nil
 	}
-	return table.Outcome(err)
+	return err == nil, table.Outcome(err)
 }
 
-// maxParked bounds how many parked changes are read at a time.
-const maxParked = 1000
+const (
+	// parkedPerPage is how many parked changes a query returns.
+	parkedPerPage = 1000
+	// maxParked bounds how many parked changes are held in memory: no page is read after it.
+	maxParked = 10000
+)
 
 // Parked implements event.Parking.
-func (p *EventParking) Parked(ctx context.Context) ([]event.Parked, error) {
-	out, err := p.api.Query(ctx, &dynamodb.QueryInput{
-		TableName: aws.String(p.table), ConsistentRead: aws.Bool(true), Limit: aws.Int32(maxParked),
+func (p *EventParking) Parked(ctx context.Context) (parked []event.Parked, err error) {
+	query := &dynamodb.QueryInput{
+		TableName: aws.String(p.table), ConsistentRead: aws.Bool(true), Limit: aws.Int32(parkedPerPage),
 		KeyConditionExpression:    aws.String(table.PartitionKey + " = :parked"),
 		ExpressionAttributeValues: table.Item{":parked": table.Str(table.ParkedPartition)},
-	})
-	if err != nil {
-		return nil, table.Outcome(err)
 	}
-	parked := make([]event.Parked, len(out.Items))
-	for i, attributes := range out.Items {
-		it := table.Item(attributes)
-		parked[i] = event.Parked{
-			Place: table.ParkedPlace(it.Str(table.SortKey)), Customer: catalog.CustomerID(it.Str(table.AttrOwner)),
-			Reason: it.Str(table.AttrReason), First: it.Time(table.AttrFirst), Attempts: int(it.Num(table.AttrAttempts)),
+	for {
+		out, err := p.api.Query(ctx, query)
+		if err != nil {
+			return nil, table.Outcome(err)
+		}
+		for _, attributes := range out.Items {
+			it := table.Item(attributes)
+			parked = append(parked, event.Parked{
+				Place: table.ParkedPlace(it.Str(table.SortKey)), Customer: catalog.CustomerID(it.Str(table.AttrOwner)),
+				Reason: it.Str(table.AttrReason), First: it.Time(table.AttrFirst), Attempts: int(it.Num(table.AttrAttempts)),
+			})
+		}
+		if query.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 || len(parked) >= maxParked {
+			return parked, nil
 		}
 	}
-	return parked, nil
 }

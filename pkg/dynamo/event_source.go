@@ -213,7 +213,8 @@ func isCounterOrHold(sort string, code voucher.Code) bool {
 // aside.
 const termsTime = 5 * time.Second
 
-// remember reads the vouchers that the records in the images need and that are not known yet, at most 100.
+// remember reads the vouchers that the records in the images need and that are not known yet, at most 100. It keeps those that
+// it has read before an error.
 func (s *EventSource) remember(ctx context.Context, images []image) error {
 	wanted := make(map[table.Key]bool)
 	s.mu.Lock()
@@ -239,9 +240,6 @@ func (s *EventSource) remember(ctx context.Context, images []image) error {
 	ctx, cancel := context.WithTimeout(ctx, termsTime)
 	defer cancel()
 	found, err := table.BatchGet(ctx, s.api, s.random, s.tables.Vouchers, keys...)
-	if err != nil {
-		return table.Outcome(err)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, it := range found {
@@ -249,7 +247,7 @@ func (s *EventSource) remember(ctx context.Context, images []image) error {
 			s.terms[key] = v.Voucher
 		}
 	}
-	return nil
+	return table.Outcome(err)
 }
 
 // attributeJSON is an attribute value as streams deliver it. Shopfront stores no other types.

@@ -489,6 +489,40 @@ func TestChanges_TermsCannotBeRead_GivesUpAfter5Seconds(t *testing.T) {
 	})
 }
 
+// hot leaves the vouchers of emberforge unprocessed, as DynamoDB does with those of a partition that gets too many requests.
+type hot struct{ vouchersOnDemand }
+
+func (h hot) BatchGetItem(
+	ctx context.Context, in *dynamodb.BatchGetItemInput, options ...func(*dynamodb.Options),
+) (*dynamodb.BatchGetItemOutput, error) {
+	out, err := h.vouchersOnDemand.BatchGetItem(ctx, in, options...)
+	isHot := func(it map[string]types.AttributeValue) bool {
+		return strings.HasPrefix(table.KeyOf(it).Partition, "emberforge#")
+	}
+	for name, asked := range in.RequestItems {
+		out.Responses[name] = slices.DeleteFunc(out.Responses[name], isHot)
+		if slices.ContainsFunc(asked.Keys, isHot) {
+			out.UnprocessedKeys = map[string]types.KeysAndAttributes{name: asked}
+		}
+	}
+	return out, err
+}
+
+// One shop's sale must not set the changes of every shop aside.
+func TestChanges_TermsOfOneShopCannotBeRead_OthersAreRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := dynamo.NewEventSource(hot{}, dynamo.Tables{Vouchers: "vouchers", Checkouts: "orders"}, mathrand.Int64N)
+		mine, theirs := recordItem(t, emberforge, "SUMMER-20", "redemption 1"), recordItem(t, sakura, "SUMMER-20", "redemption 2")
+		changes := source.Changes(t.Context(), []json.RawMessage{
+			record(1, "vouchers", table.KeyOf(mine), nil, mine), record(2, "vouchers", table.KeyOf(theirs), nil, theirs),
+		})
+		if !errors.Is(changes[0].Err, context.DeadlineExceeded) || changes[1].Err != nil || len(changes[1].Facts) != 1 {
+			t.Errorf("%+v", changes)
+		}
+	})
+}
+
 // vouchersOnDemand has a voucher under every key.
 type vouchersOnDemand struct{ dynamo.EventSourceAPI }
 
@@ -498,7 +532,8 @@ func (vouchersOnDemand) BatchGetItem(
 	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{}}
 	for name, asked := range in.RequestItems {
 		for _, attributes := range asked.Keys {
-			it := table.EncodeVoucher(emberforge, voucher.Voucher{
+			customer, _, _ := strings.Cut(table.KeyOf(attributes).Partition, "#")
+			it := table.EncodeVoucher(catalog.CustomerID(customer), voucher.Voucher{
 				Code: table.KeyOf(attributes).Code(), Written: "SUMMER-20", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Created: noon(),
 			})
 			out.Responses[name] = append(out.Responses[name], it)

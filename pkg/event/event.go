@@ -57,13 +57,15 @@ type Fact struct {
 
 // ID returns the ID of the fact's event.
 func (f Fact) ID() ID {
-	subject := ""
+	return idempotency.Digest("event", string(f.Type), string(f.Customer), f.subject())
+}
+
+// subject returns the ID of the redemption or order.
+func (f Fact) subject() string {
 	if f.Redemption != nil {
-		subject = f.Redemption.ID
-	} else {
-		subject = string(f.Order.ID)
+		return f.Redemption.ID
 	}
-	return idempotency.Digest("event", string(f.Type), string(f.Customer), subject)
+	return string(f.Order.ID)
 }
 
 // OfRedemption returns what happened to a redemption, in order. Each fact has the redemption as it was then.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,10 +50,10 @@ type Log interface {
 type Parking interface {
 	// Park sets a change aside. If its place is set aside already, Park counts another attempt and keeps First.
 	Park(ctx context.Context, p Parked) error
-	// Parked returns the changes that are set aside, at most 1,000.
+	// Parked returns the changes that are set aside, or about the first 10,000.
 	Parked(ctx context.Context) ([]Parked, error)
-	// Release forgets a parked change after it was recorded, unless it was set aside again since Parked returned it.
-	Release(ctx context.Context, p Parked) error
+	// Release forgets a parked change, unless it was set aside again since Parked returned it. It reports whether the change is forgotten.
+	Release(ctx context.Context, p Parked) (bool, error)
 	// Reread returns all facts of the item that is now at a place. An item that is gone has none.
 	Reread(ctx context.Context, place Place) Change
 }
@@ -61,24 +62,42 @@ type Parking interface {
 // not delay other shops.
 const shopTime = 5 * time.Second
 
+const (
+	// stallTime is how long the log of a customer counts as stalled after shopTime has passed. Until then, a batch waits for it only for
+	// stalledTime: otherwise one stalled log delays every batch.
+	stallTime   = time.Minute
+	stalledTime = 500 * time.Millisecond
+	// concurrentShops bounds how many shops are worked on at a time. A batch has no more.
+	concurrentShops = 100
+	// maxCauses bounds how many errors an Outcome joins.
+	maxCauses = 10
+)
+
 // Recorder records changes as events.
 type Recorder struct {
 	Log     Log
 	Parking Parking
 	// Represent returns an event's Data.
 	Represent func(Fact) ([]byte, error)
-	// Retention is how long events are kept. Facts that are older are left out: when an old order is fulfilled or cancelled, the event of its
-	// creation has expired, and must not come again. 0 leaves nothing out.
+	// Retention is how long events are kept. An older fact is left out if a later one of the same redemption or order follows it: when an
+	// old order is fulfilled or cancelled, the event of its creation has expired, and must not come again. 0 leaves nothing out.
 	Retention time.Duration
 	Now       func() time.Time
+	// Stalls is shared by the batches of a process. Without it, each batch waits for a stalled log.
+	Stalls *Stalls
 }
+
+// Stalls remembers whose logs stalled. The zero value is ready for use.
+type Stalls struct{ until sync.Map } // the end of stallTime by customer
 
 // Outcome reports what became of a batch.
 type Outcome struct {
 	Recorded int      // events that were added to logs
 	Parked   int      // changes that were set aside
 	Failed   []string // IDs of changes that could be neither recorded nor set aside
-	Err      error    // all causes, joined, including those of parked changes
+	Err      error    // at most ten causes, joined, including those of parked changes
+
+	causes []error
 }
 
 // Record records a batch of changes. A change that cannot be recorded is set aside. If the store refuses that as well, the change has
@@ -88,24 +107,34 @@ func (r Recorder) Record(ctx context.Context, changes []Change) Outcome {
 	for _, change := range changes {
 		shops[change.Customer] = append(shops[change.Customer], change)
 	}
+	return forShops(shops, func(customer catalog.CustomerID, changes []Change) Outcome {
+		return r.recordShop(ctx, customer, changes)
+	})
+}
+
+// forShops calls do for each shop, and adds up the outcomes.
+func forShops[T any](shops map[catalog.CustomerID][]T, do func(catalog.CustomerID, []T) Outcome) (total Outcome) {
 	var (
-		mu      sync.Mutex
-		all     sync.WaitGroup
-		outcome Outcome
+		mu    sync.Mutex
+		all   sync.WaitGroup
+		slots = make(chan struct{}, concurrentShops)
 	)
-	for customer, changes := range shops {
+	for customer, work := range shops {
+		slots <- struct{}{}
 		all.Go(func() {
-			of := r.recordShop(ctx, customer, changes)
+			defer func() { <-slots }()
+			of := do(customer, work)
 			mu.Lock()
 			defer mu.Unlock()
-			outcome.Recorded += of.Recorded
-			outcome.Parked += of.Parked
-			outcome.Failed = append(outcome.Failed, of.Failed...)
-			outcome.Err = errors.Join(outcome.Err, of.Err)
+			total.Recorded += of.Recorded
+			total.Parked += of.Parked
+			total.Failed = append(total.Failed, of.Failed...)
+			total.causes = append(total.causes, of.causes...)
 		})
 	}
 	all.Wait()
-	return outcome
+	total.Err = errors.Join(total.causes[:min(len(total.causes), maxCauses)]...)
+	return total
 }
 
 // recordShop records the changes of one customer. If the log fails, it sets all of them aside. After a change that cannot be set aside,
@@ -115,8 +144,11 @@ func (r Recorder) recordShop(ctx context.Context, customer catalog.CustomerID, c
 	for _, change := range changes {
 		facts = append(facts, change.Facts...)
 	}
-	outcome.Recorded, outcome.Err = r.append(ctx, customer, facts)
-	lost := outcome.Err
+	recorded, lost := r.appendInTime(ctx, customer, facts)
+	outcome.Recorded = recorded
+	if lost != nil {
+		outcome.causes = append(outcome.causes, lost)
+	}
 	for _, change := range changes {
 		reason := change.Err
 		if len(change.Facts) > 0 {
@@ -125,30 +157,51 @@ func (r Recorder) recordShop(ctx context.Context, customer catalog.CustomerID, c
 		if reason == nil {
 			continue
 		}
-		outcome.Err = errors.Join(outcome.Err, change.Err)
+		if change.Err != nil {
+			outcome.causes = append(outcome.causes, change.Err)
+		}
 		if len(outcome.Failed) == 0 {
 			err := r.park(ctx, change, reason)
 			if err == nil {
 				outcome.Parked++
 				continue
 			}
-			outcome.Err = errors.Join(outcome.Err, fmt.Errorf("set a change aside: %w", err))
+			outcome.causes = append(outcome.causes, fmt.Errorf("set a change aside: %w", err))
 		}
 		outcome.Failed = append(outcome.Failed, change.ID)
 	}
 	return outcome
 }
 
-// append adds the events of facts to the customer's log, each once.
-func (r Recorder) append(ctx context.Context, customer catalog.CustomerID, facts []Fact) (int, error) {
+// appendInTime appends within shopTime, or within stalledTime if the log stalled less than stallTime ago.
+func (r Recorder) appendInTime(ctx context.Context, customer catalog.CustomerID, facts []Fact) (int, error) {
+	stalls, patience := r.Stalls, shopTime
+	if stalls == nil {
+		stalls = new(Stalls)
+	}
+	if until, stalled := stalls.until.Load(customer); stalled && r.Now().Before(until.(time.Time)) {
+		patience = stalledTime
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	recorded, err := r.append(limited, customer, facts, time.Time{})
+	if patience == shopTime && errors.Is(err, context.DeadlineExceeded) {
+		stalls.until.Store(customer, r.Now().Add(stallTime))
+	}
+	return recorded, err
+}
+
+// append adds the events of facts to the customer's log, each once. Facts from before a time are left out.
+func (r Recorder) append(ctx context.Context, customer catalog.CustomerID, facts []Fact, from time.Time) (int, error) {
 	var events []Event
 	known := make(map[ID]bool, len(facts))
-	for _, fact := range facts {
+	for i, fact := range facts {
 		id := fact.ID()
-		if known[id] {
+		if known[id] || fact.At.Before(from) {
 			continue
 		}
-		if r.Retention > 0 && fact.At.Before(r.Now().Add(-r.Retention)) {
+		followed := i+1 < len(facts) && facts[i+1].subject() == fact.subject()
+		if followed && r.Retention > 0 && fact.At.Before(r.Now().Add(-r.Retention)) {
 			continue
 		}
 		known[id] = true
@@ -161,8 +214,6 @@ func (r Recorder) append(ctx context.Context, customer catalog.CustomerID, facts
 	if len(events) == 0 {
 		return 0, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, shopTime)
-	defer cancel()
 	return r.Log.Append(ctx, customer, events)
 }
 
@@ -173,41 +224,73 @@ func (r Recorder) park(ctx context.Context, change Change, reason error) error {
 	return r.Parking.Park(ctx, Parked{Place: change.Place, Customer: change.Customer, Reason: reason.Error(), First: r.Now()})
 }
 
+// errStays means that a change was recorded, and must be retried nevertheless.
+var errStays = errors.New("the change was set aside again while it was recorded")
+
 // Retry records the changes that were set aside, from the items as they are now. That works because no redemption or order is ever deleted.
 // In the outcome, Parked counts the changes that remain set aside, and Failed is not set.
+//
+// Retry stops trying 10 seconds before the deadline of the context, so that its outcome is reported.
 func (r Recorder) Retry(ctx context.Context) Outcome {
-	waiting, err := r.Parking.Parked(ctx)
+	trying := ctx
+	if deadline, limited := ctx.Deadline(); limited {
+		var cancel context.CancelFunc
+		trying, cancel = context.WithDeadline(ctx, deadline.Add(-2*shopTime))
+		defer cancel()
+	}
+	waiting, err := r.Parking.Parked(trying)
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	var outcome Outcome
-	stalled := make(map[catalog.CustomerID]bool) // not tried again, because each attempt takes shopTime
+	// A change that stalls comes last in the next run, so that it does not keep others of its shop back for ever.
+	slices.SortStableFunc(waiting, func(a, b Parked) int { return cmp.Compare(a.Attempts, b.Attempts) })
+	shops := make(map[catalog.CustomerID][]Parked)
 	for _, parked := range waiting {
-		if stalled[parked.Customer] {
-			outcome.Parked++
+		shops[parked.Customer] = append(shops[parked.Customer], parked)
+	}
+	return forShops(shops, func(_ catalog.CustomerID, waiting []Parked) Outcome { return r.retryShop(ctx, trying, waiting) })
+}
+
+// retryShop retries the changes of one customer. After one that stalls it does not try the others, because each may take shopTime.
+func (r Recorder) retryShop(ctx, trying context.Context, waiting []Parked) (outcome Outcome) {
+	for i, parked := range waiting {
+		recorded, err := r.retry(ctx, trying, parked)
+		outcome.Recorded += recorded
+		if err == nil {
 			continue
 		}
-		recorded, err := r.retry(ctx, parked)
-		outcome.Recorded += recorded
-		if err != nil {
-			stalled[parked.Customer] = errors.Is(err, context.DeadlineExceeded)
-			outcome.Parked++
-			outcome.Err = errors.Join(outcome.Err, err)
+		outcome.Parked++
+		outcome.causes = append(outcome.causes, err)
+		if stalled := errors.Is(err, context.DeadlineExceeded); stalled {
+			outcome.Parked += len(waiting) - i - 1
+			break
 		}
 	}
 	return outcome
 }
 
-func (r Recorder) retry(ctx context.Context, parked Parked) (recorded int, err error) {
-	limited, cancel := context.WithTimeout(ctx, shopTime)
+// retry records a change before the context trying ends, and stores the result within shopTime.
+func (r Recorder) retry(ctx, trying context.Context, parked Parked) (recorded int, err error) {
+	limited, cancel := context.WithTimeout(trying, shopTime)
 	defer cancel()
 	change := r.Parking.Reread(limited, parked.Place)
 	if err = change.Err; err == nil {
-		recorded, err = r.append(ctx, change.Customer, change.Facts)
+		// The item may show other redemptions, whose events had expired before the change was set aside.
+		from := time.Time{}
+		if r.Retention > 0 {
+			from = parked.First.Add(-r.Retention)
+		}
+		recorded, err = r.append(limited, change.Customer, change.Facts, from)
 	}
+	storing, cancelStoring := context.WithTimeout(ctx, shopTime)
+	defer cancelStoring()
 	if err == nil {
-		return recorded, r.Parking.Release(ctx, parked)
+		released, err := r.Parking.Release(storing, parked)
+		if err == nil && !released {
+			err = errStays
+		}
+		return recorded, err
 	}
 	parked.Reason = err.Error()
-	return recorded, errors.Join(err, r.Parking.Park(ctx, parked))
+	return recorded, errors.Join(err, r.Parking.Park(storing, parked))
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -32,9 +33,10 @@ type ledger struct {
 	parked   map[event.Place]event.Parked
 	parks    int
 	noPlaces error // why nothing can be set aside
-	hangs    bool  // setting a change aside blocks until its time is over
+	hangs    bool  // the parking blocks until its time is over
 	rereads  map[event.Place]event.Change
 	slow     map[event.Place]bool // reading the item blocks until its time is over
+	again    bool                 // each change is set aside again while it is recorded
 }
 
 func newLedger() *ledger {
@@ -75,18 +77,29 @@ func (l *ledger) Park(ctx context.Context, p event.Parked) error {
 	if err := cmp.Or(l.noPlaces, ctx.Err()); err != nil {
 		return err
 	}
-	p.Attempts = l.parked[p.Place].Attempts + 1
+	if old, is := l.parked[p.Place]; is {
+		p.Attempts, p.First = old.Attempts, old.First
+	}
+	p.Attempts++
 	l.parked[p.Place] = p
 	return nil
 }
 
-func (l *ledger) Parked(context.Context) ([]event.Parked, error) {
+func (l *ledger) Parked(ctx context.Context) ([]event.Parked, error) {
+	if l.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	return slices.SortedFunc(maps.Values(l.parked), func(a, b event.Parked) int { return cmp.Compare(a.Place.Sort, b.Place.Sort) }), l.noPlaces
 }
 
-func (l *ledger) Release(_ context.Context, p event.Parked) error {
-	delete(l.parked, p.Place)
-	return nil
+func (l *ledger) Release(_ context.Context, p event.Parked) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.again {
+		delete(l.parked, p.Place)
+	}
+	return !l.again, nil
 }
 
 func (l *ledger) Reread(ctx context.Context, place event.Place) event.Change {
@@ -156,18 +169,54 @@ func TestRecord_RepeatsInABatch_AreRecordedOnce(t *testing.T) {
 	got := l.recorder().Record(t.Context(), []event.Change{
 		change("101", emberforge, "first"), change("102", emberforge, "second"), undoing, change("101", emberforge, "first"),
 	})
-	var types []event.Type
-	for _, e := range l.logs[emberforge] {
+	want := []event.Type{event.RedemptionCreated, event.RedemptionCreated, event.RedemptionUndone}
+	if got.Err != nil || got.Recorded != 3 || !slices.Equal(l.ids(emberforge), []string{"first", "second", "first"}) || !slices.Equal(l.types(emberforge), want) {
+		t.Errorf("%+v: %s %s", got, l.ids(emberforge), l.types(emberforge))
+	}
+}
+
+// types returns the types of the events in a customer's log.
+func (l *ledger) types(customer catalog.CustomerID) (types []event.Type) {
+	for _, e := range l.logs[customer] {
 		types = append(types, e.Type)
 	}
-	want := []event.Type{event.RedemptionCreated, event.RedemptionCreated, event.RedemptionUndone}
-	if got.Err != nil || got.Recorded != 3 || !slices.Equal(l.ids(emberforge), []string{"first", "second", "first"}) || !slices.Equal(types, want) {
-		t.Errorf("%+v: %s %s", got, l.ids(emberforge), types)
+	return types
+}
+
+// Otherwise a log that stalls would delay every batch.
+func TestRecord_LogStalled_GetsHalfASecondForAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		l.stalls[emberforge] = true
+		recorder := l.recorder()
+		recorder.Now, recorder.Stalls = time.Now, new(event.Stalls)
+		for i, want := range []time.Duration{5 * time.Second, time.Second / 2, time.Second / 2, 5 * time.Second, time.Second / 2} {
+			begun := time.Now()
+			got := recorder.Record(t.Context(), []event.Change{change("101", emberforge, "first"), change("102", sakura, fmt.Sprint("theirs ", i))})
+			if took := time.Since(begun); took != want || got.Parked != 1 || got.Recorded != 1 {
+				t.Errorf("batch %d took %s, want %s: %+v", i, took, want, got)
+			}
+			time.Sleep(29 * time.Second)
+		}
+	})
+}
+
+func TestRecord_ManyErrors_JoinsTen(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	var batch []event.Change
+	for i := range 100 {
+		batch = append(batch, unreadable(change(fmt.Sprint(101+i), catalog.CustomerID(fmt.Sprint("shop-", i%30)))))
+	}
+	got := l.recorder().Record(t.Context(), batch)
+	if lines := strings.Count(got.Err.Error(), errUnreadable.Error()); lines != 10 || got.Parked != 100 {
+		t.Errorf("%d errors of %d changes", lines, got.Parked)
 	}
 }
 
 // Alder's redemption is undone 91 days later, when the event of its creation may have expired. That must not come again.
-func TestRecord_FactOlderThanTheRetention_IsLeftOut(t *testing.T) {
+func TestRecord_FactOlderThanTheRetention_IsLeftOutIfALaterOneFollows(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
 	recorder := l.recorder()
@@ -176,8 +225,9 @@ func TestRecord_FactOlderThanTheRetention_IsLeftOut(t *testing.T) {
 	late, young := change("101", emberforge), change("102", emberforge)
 	late.Facts = event.OfRedemption(emberforge, voucher.Redemption{ID: "first", At: noon(), Undone: recorder.Now()})
 	young.Facts = event.OfRedemption(emberforge, voucher.Redemption{ID: "second", At: noon().Add(24 * time.Hour), Undone: recorder.Now()})
-	got := recorder.Record(t.Context(), []event.Change{late, young})
-	if got.Err != nil || got.Recorded != 3 || l.logs[emberforge][0].Type != event.RedemptionUndone {
+	got := recorder.Record(t.Context(), []event.Change{late, young, change("103", emberforge, "third")})
+	want := []event.Type{event.RedemptionUndone, event.RedemptionCreated, event.RedemptionUndone, event.RedemptionCreated}
+	if got.Err != nil || !slices.Equal(l.types(emberforge), want) {
 		t.Errorf("%+v: %+v", got, l.logs[emberforge])
 	}
 }
@@ -312,6 +362,80 @@ func TestRetry_RecordsAndReleasesWhatWasSetAside(t *testing.T) {
 	if got := l.recorder().Retry(t.Context()); got.Err != nil || got.Recorded != 0 || got.Parked != 0 {
 		t.Errorf("nothing is set aside: %+v", got)
 	}
+}
+
+// The first redemption of the item had expired before the second one was set aside.
+func TestRetry_SetAsideForLongerThanTheRetention_IsRecorded(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	waiting := change("101", emberforge, "expired", "waiting")
+	waiting.Facts[0].At = noon().Add(-91 * 24 * time.Hour)
+	l.setAside(t, waiting)
+	recorder := l.recorder()
+	recorder.Retention, recorder.Now = 90*24*time.Hour, func() time.Time { return noon().Add(100 * 24 * time.Hour) }
+	if got := recorder.Retry(t.Context()); got.Err != nil || !slices.Equal(l.ids(emberforge), []string{"waiting"}) || len(l.parked) != 0 {
+		t.Errorf("%+v: %s, %d set aside", got, l.ids(emberforge), len(l.parked))
+	}
+}
+
+func TestRetry_SetAsideAgainMeanwhile_IsCounted(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	l.again = true
+	l.setAside(t, change("101", emberforge, "first"))
+	if got := l.recorder().Retry(t.Context()); got.Err == nil || got.Recorded != 1 || got.Parked != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// If Lambda ends the function, no line and no metric says how many changes are set aside.
+func TestRetry_ManyLogsStall_ReachesEveryShopAndEndsBeforeTheDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		for i := range 40 {
+			shop := catalog.CustomerID(fmt.Sprint("shop-", i))
+			l.stalls[shop] = true
+			l.setAside(t, change(fmt.Sprint(101+i), shop, "theirs"))
+		}
+		l.setAside(t, change("999", emberforge, "first"))
+		ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
+		defer cancel()
+		begun := time.Now()
+		got := l.recorder().Retry(ctx)
+		if took := time.Since(begun); took != 2*time.Second || got.Recorded != 1 || got.Parked != 40 || len(l.parked) != 40 {
+			t.Errorf("%+v after %s", got, took)
+		}
+	})
+}
+
+func TestRetry_NothingResponds_EndsBeforeTheDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		l.hangs = true
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begun := time.Now()
+		got := l.recorder().Retry(ctx)
+		if took := time.Since(begun); took != 50*time.Second || !errors.Is(got.Err, context.DeadlineExceeded) {
+			t.Errorf("%+v after %s", got, took)
+		}
+	})
+}
+
+// An item that stalls must not hold up the customer's other changes in every run.
+func TestRetry_ItemStalls_ComesLastInTheNextRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		slow := change("101", emberforge, "first")
+		l.setAside(t, slow, change("102", emberforge, "second"))
+		l.slow = map[event.Place]bool{slow.Place: true}
+		if first, second := l.recorder().Retry(t.Context()), l.recorder().Retry(t.Context()); first.Recorded != 0 || second.Recorded != 1 {
+			t.Errorf("%+v, %+v", first, second)
+		}
+	})
 }
 
 func TestRetry_StillUnreadable_StaysAndIsCounted(t *testing.T) {

@@ -16,6 +16,7 @@ const (
 	pkgEvent      = "./pkg/event"
 	theLog        = "TestAppend_ConcurrentBatchesAndFaults_KeepTheSequence"
 	acrossPages   = "TestAppend_AcrossPages_KeepsTheSequence"
+	farAway       = "TestAppend_EventNamedFarFromItsPage_IsAddedOnce"
 	fullPage      = "TestAppend_FullPage_ExpiresAfterItsEventsAndTheLastPageNever"
 	unreadable    = "TestChanges_UnreadableRecord_IsAnErrorOfItsOwn"
 	othersEvents  = "TestEvents_OtherCustomersEvents_AreInvisible"
@@ -40,11 +41,18 @@ func ofRecording() []tested {
 		byTest("records every edit of a redeemed voucher", pkgEvent, "TestNews", newsGo,
 			`if !known[facts[len(facts)-1].ID()] {`, `if !known[facts[len(facts)-1].ID()] || len(facts) > 0 {`),
 		byTest("gives two customers' events one ID", pkgEvent, "TestFactID_NamesWhatHappenedAndToWhat", newsGo,
-			`string(f.Type), string(f.Customer), subject)`, `string(f.Type), subject)`),
+			`string(f.Type), string(f.Customer), f.subject())`, `string(f.Type), f.subject())`),
 		byTest("records a fact of two records twice", pkgEvent, "TestRecord_RepeatsInABatch_AreRecordedOnce", recordGo,
 			"known[id] = true\n\t\tdata", "known[id] = false\n\t\tdata"),
 		byTest("waits for a log that stalls", pkgEvent, "TestRecord_LogsStall_OthersAreRecordedAndTheirChangesSetAside", recordGo,
 			`const shopTime = 5 * time.Second`, `const shopTime = 5 * time.Minute`),
+		byTest("waits for a stalled log in every batch", pkgEvent, "TestRecord_LogStalled_GetsHalfASecondForAMinute", recordGo,
+			`patience = stalledTime`, `patience = shopTime`),
+		byTest("gives a log that stalled never time again", pkgEvent, "TestRecord_LogStalled_GetsHalfASecondForAMinute", recordGo,
+			`if patience == shopTime && errors`, `if errors`),
+		byTest("logs every error of a batch", pkgEvent, "TestRecord_ManyErrors_JoinsTen", recordGo, `maxCauses = 10`, `maxCauses = 1000`),
+		byTest("records a creation that has expired", pkgEvent, "TestRecord_FactOlderThanTheRetention_IsLeftOutIfALaterOneFollows", recordGo,
+			`fact.At.Before(r.Now().Add(-r.Retention))`, `fact.At.Before(r.Now().Add(-1000*r.Retention))`),
 		byTest("records one customer after the other", pkgEvent, "TestRecord_LogsStall_OthersAreRecordedAndTheirChangesSetAside", recordGo,
 			`all.Go(func() {`, `func(record func()) { record() }(func() {`),
 		byTest("forgets the changes of a log that fails", pkgEvent, "TestRecord_LogsStall_OthersAreRecordedAndTheirChangesSetAside", recordGo,
@@ -62,15 +70,35 @@ func ofRecording() []tested {
 }
 
 func ofRetrying() []tested {
+	const (
+		retention     = "TestRetry_SetAsideForLongerThanTheRetention_IsRecorded"
+		parkedPages   = "TestParked_SeveralPages_ReturnsUpTo10000Changes"
+		setAsideAgain = "TestRelease_SetAsideAgainMeanwhile_Stays"
+	)
 	return []tested{
 		byTest("releases what is still unreadable", pkgEvent, "TestRetry_StillUnreadable_StaysAndIsCounted", recordGo,
-			"if err == nil {\n\t\treturn recorded, r.Parking", "if err == nil || recorded == 0 {\n\t\treturn recorded, r.Parking"),
+			"if err == nil {\n\t\treleased,", "if err == nil || recorded == 0 {\n\t\treleased,"),
 		byTest("retries nothing behind an unreadable change", pkgEvent, "TestRetry_OneUnreadableChange_OthersOfItsCustomerAreRecorded", recordGo,
-			`= errors.Is(err, context.DeadlineExceeded)`, `= err != nil`),
+			`stalled := errors.Is(err, context.DeadlineExceeded)`, `stalled := err != nil`),
 		byTest("waits for a log that stalls again and again", pkgEvent, "TestRetry_LogOfACustomerStalls_IsTriedOnce", recordGo,
-			`= errors.Is(err, context.DeadlineExceeded)`, `= err == nil`),
-		byTest("releases what was set aside again meanwhile", pkgDynamo, "TestRelease_SetAsideAgainMeanwhile_Stays", parkingGo,
-			`" = :attempts"`, `" >= :attempts"`),
+			`stalled := errors.Is(err, context.DeadlineExceeded)`, `stalled := err == nil`),
+		byTest("retries until Lambda ends the function", pkgEvent, "TestRetry_NothingResponds_EndsBeforeTheDeadline", recordGo, `deadline.Add(-2*shopTime)`, `deadline.Add(0*shopTime)`),
+		byTest("tries an item that stalls first in each run", pkgEvent, "TestRetry_ItemStalls_ComesLastInTheNextRun", recordGo,
+			`cmp.Compare(a.Attempts, b.Attempts)`, `cmp.Compare(b.Attempts, a.Attempts)`),
+		byTest("does not count what was set aside again", pkgEvent, "TestRetry_SetAsideAgainMeanwhile_IsCounted", recordGo,
+			`err == nil && !released`, `err != nil && !released`),
+		byTest("forgets what waited for longer than the retention", pkgEvent, retention, recordGo, `if followed && r.Retention`, `if (followed || i >= 0) && r.Retention`),
+		byTest("records what had expired before the item was set aside", pkgEvent, retention, recordGo,
+			`|| fact.At.Before(from) {`, `|| fact.At.Before(from) && i < 0 {`),
+		byTest("keeps quiet about parked changes that cannot be read", "./pkg/lambdahttp/eventfunction",
+			"TestHandle_ParkedChangesCannotBeRead_IsAnErrorAndCounted", "pkg/lambdahttp/eventfunction/eventfunction.go",
+			`return outcome.Err != nil && outcome.Recorded`, `return outcome.Err == nil && outcome.Recorded`),
+		byTest("reads the first page of the parked changes", pkgDynamo, parkedPages, parkingGo,
+			`len(out.LastEvaluatedKey) == 0 || `, `len(out.LastEvaluatedKey) >= 0 || `),
+		byTest("holds any number of parked changes in memory", pkgDynamo, parkedPages, parkingGo, `maxParked = 10000`, `maxParked = 100000`),
+		byTest("releases what was set aside again meanwhile", pkgDynamo, setAsideAgain, parkingGo, `" = :attempts AND `, `" >= :attempts AND `),
+		byTest("releases what was released and set aside again", pkgDynamo, setAsideAgain, parkingGo, `#first = :first`, `#first >= :first`),
+		byTest("says forgotten of a change that stays", pkgDynamo, setAsideAgain, parkingGo, `return len(now) == 0, nil`, `return len(now) >= 0, nil`),
 		byTest("forgets since when a change is set aside", pkgDynamo, "TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime", parkingGo,
 			`call.SetOnce(table.AttrFirst,`, `call.Set(table.AttrFirst,`),
 	}
@@ -100,9 +128,9 @@ func ofLogs() []tested {
 		byTest("adds events to a page that has changed", pkgDynamo, theLog, eventLogGo,
 			`call.RequireEqual(table.AttrEventIDs, &types.AttributeValueMemberB{Value: tail.IDs})`, ``),
 		byTest("begins a page anew", pkgDynamo, theLog, eventLogGo, `call.RequireEqual(table.AttrEventIDs, nil)`, `call.Require("attribute_exists(" + table.SortKey + ") OR attribute_not_exists(" + table.SortKey + ")")`),
-		byTest("takes what is stored for what is not in the log", pkgDynamo, acrossPages, eventLogGo,
+		byTest("takes what is stored for what is not in the log", pkgDynamo, farAway, eventLogGo,
 			`from = min(from, at.page)`, ``),
-		byTest("adds events that are in the log", pkgDynamo, acrossPages, eventLogGo, `if !named[e.ID] {`, `if !named[e.ID] || len(named) > 0 {`),
+		byTest("adds events that are in the log", pkgDynamo, farAway, eventLogGo, `if !named[e.ID] {`, `if !named[e.ID] || len(named) > 0 {`),
 		byTest("looks for an event from the page after it on", pkgDynamo, acrossPages, eventLogGo,
 			`l.store(ctx, events, tail.Number)`, `l.store(ctx, events, tail.Number+1)`),
 		byTest("stores an event anew", pkgDynamo, acrossPages, eventLogGo,
@@ -162,6 +190,8 @@ func ofSources() []tested {
 		byTest("fails for a batch because of one item", pkgDynamo, unreadable, eventSourceGo, `return code, code != "" && (`, `return code, (`),
 		byTest("waits for terms that cannot be read", pkgDynamo, "TestChanges_TermsCannotBeRead_GivesUpAfter5Seconds", eventSourceGo,
 			`termsTime = 5 * time.Second`, `termsTime = 5 * time.Hour`),
+		byTest("sets the changes of every shop aside during one shop's sale", pkgDynamo, "TestChanges_TermsOfOneShopCannotBeRead_OthersAreRead",
+			readGo, "if err := Wait(ctx, Backoff(attempt, random)); err != nil {\n\t\t\treturn found, err", "if err := Wait(ctx, Backoff(attempt, random)); err != nil {\n\t\t\treturn nil, err"),
 		byTest("takes a hold for a redemption", pkgDynamo, kinds, voucherItemGo, `case it.Has(AttrHeldUntil):`, `case it.Has(AttrHeldUntil) && it.Has(AttrFirst):`),
 		byTest("forgets that a redemption was undone", pkgDynamo, kinds, voucherItemGo,
 			`RedemptionInfix) && it.Has(AttrUndone) {`, `RedemptionInfix) && it.Has(AttrUndone) && false {`),

@@ -1,5 +1,5 @@
-// Package eventfunction runs the functions that record and publish events: it reads what streams and schedules send, and logs a line
-// with metrics for each batch.
+// Package eventfunction runs the function that records events. It handles batches of streams and the schedule, and logs a line with metrics
+// for each batch.
 //
 // It may not import the SDK's default configuration (aws-sdk-go-v2/config).
 package eventfunction
@@ -25,11 +25,11 @@ import (
 // Metrics of a batch.
 const (
 	metricRecorded = "RecordedEvents" // events that were added to feeds
-	metricParked   = "ParkedRecords"  // changes that were set aside; of a scheduled run: those that still are
-	metricErrors   = "Errors"         // 1 if a batch failed, and will be delivered again
+	metricParked   = "ParkedRecords"  // changes that were set aside; of a scheduled run: changes that are still set aside
+	metricErrors   = "Errors"         // 1 if a batch failed, and will be delivered again, or if a scheduled run could not read the parked changes
 )
 
-// Batch is what invokes the function: records of a stream, or a schedule, which has none.
+// Batch is the event that invokes the function: the records of a stream, or a schedule's event, which has no records.
 type Batch struct {
 	Records []json.RawMessage `json:"Records"`
 }
@@ -75,7 +75,7 @@ func New(env lambdahttp.Environment, client *dynamodb.Client) (Function, error) 
 		Source: source, Now: env.Now, Log: service.Log, Stack: service.Stack,
 		Recorder: event.Recorder{
 			Log: log, Parking: dynamo.NewEventParking(client, eventsTable, source), Represent: httpapi.EventData,
-			Retention: retention, Now: env.Now,
+			Retention: retention, Now: env.Now, Stalls: new(event.Stalls),
 		},
 	}, nil
 }
@@ -101,6 +101,9 @@ func (f Function) Handle(ctx context.Context, batch Batch) (events.DynamoDBEvent
 		outcome = f.Recorder.Retry(ctx)
 	}
 	f.log(ctx, begun, len(batch.Records), outcome)
+	if isBlind(outcome) {
+		return events.DynamoDBEventResponse{}, errors.New("the parked changes could not be read")
+	}
 	response := events.DynamoDBEventResponse{BatchItemFailures: make([]events.DynamoDBBatchItemFailure, len(outcome.Failed))}
 	for i, id := range outcome.Failed {
 		if id == "" { // Lambda must deliver the whole batch again
@@ -111,6 +114,11 @@ func (f Function) Handle(ctx context.Context, batch Batch) (events.DynamoDBEvent
 	return response, nil
 }
 
+// isBlind reports whether a scheduled run could not read the parked changes. Every other error belongs to a change, which is counted.
+func isBlind(outcome event.Outcome) bool {
+	return outcome.Err != nil && outcome.Recorded+outcome.Parked+len(outcome.Failed) == 0
+}
+
 // log writes one line for a batch. It holds no code, nick or data of an event.
 func (f Function) log(ctx context.Context, begun time.Time, records int, outcome event.Outcome) {
 	now := f.Now()
@@ -118,7 +126,7 @@ func (f Function) log(ctx context.Context, begun time.Time, records int, outcome
 		slog.Int("records", records), slog.Int(metricRecorded, outcome.Recorded), slog.Int(metricParked, outcome.Parked),
 		slog.Float64("durationMs", float64(now.Sub(begun).Microseconds())/1000), slog.String("Stack", f.Stack),
 	}
-	var metrics []string // without counts of zero: AWS bills a metric for each hour with data, and the schedule never rests
+	var metrics []string // without counts of zero: AWS bills a metric for each hour with data, and the schedule runs in every hour
 	if outcome.Recorded > 0 {
 		metrics = append(metrics, metricRecorded)
 	}
@@ -130,7 +138,7 @@ func (f Function) log(ctx context.Context, begun time.Time, records int, outcome
 		level = slog.LevelError
 		attrs = append(attrs, slog.String("error", outcome.Err.Error()))
 	}
-	if len(outcome.Failed) > 0 {
+	if len(outcome.Failed) > 0 || isBlind(outcome) {
 		metrics = append(metrics, metricErrors)
 		attrs = append(attrs, slog.Int(metricErrors, 1))
 	}

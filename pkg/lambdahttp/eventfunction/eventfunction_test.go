@@ -84,9 +84,9 @@ func (d *desk) Parked(context.Context) ([]event.Parked, error) {
 	return slices.Clone(d.parked), d.fails
 }
 
-func (d *desk) Release(_ context.Context, p event.Parked) error {
+func (d *desk) Release(_ context.Context, p event.Parked) (bool, error) {
 	d.parked = slices.DeleteFunc(d.parked, func(other event.Parked) bool { return other.Place == p.Place })
-	return nil
+	return true, nil
 }
 
 func (d *desk) Reread(_ context.Context, place event.Place) event.Change { return d.change(place.Sort) }
@@ -201,8 +201,15 @@ func TestHandle_Schedule_RetriesWhatWasSetAside(t *testing.T) {
 	if err != nil || response != `{"batchItemFailures":[]}` || len(d.recorded) != 1 || members["ParkedRecords"] != 1.0 || members["RecordedEvents"] != 1.0 {
 		t.Errorf("%s, %v, %d recorded: %s", response, err, len(d.recorded), logged)
 	}
-	d.fails = errAway
-	if _, logged, err := d.handle(t, `{}`); err != nil || !strings.Contains(logged, errAway.Error()) {
+}
+
+// Without a count, no alarm would tell.
+func TestHandle_ParkedChangesCannotBeRead_IsAnErrorAndCounted(t *testing.T) {
+	t.Parallel()
+	d := &desk{fails: errAway}
+	_, logged, err := d.handle(t, `{}`)
+	members, metrics := line(t, logged)
+	if err == nil || members["Errors"] != 1.0 || !slices.Equal(metrics, []string{"Errors"}) || !strings.Contains(logged, errAway.Error()) {
 		t.Errorf("%v: %s", err, logged)
 	}
 }

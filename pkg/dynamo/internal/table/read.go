@@ -62,7 +62,7 @@ func GetSettled(ctx context.Context, api TransactGetter, random func(n int64) in
 }
 
 // BatchGet reads at most 100 items of one table consistently. It asks again for keys that DynamoDB left unprocessed, until
-// the context ends. random is as in Backoff.
+// the context ends. With an error, it returns the items that it has read. random is as in Backoff.
 func BatchGet(ctx context.Context, api BatchGetter, random func(n int64) int64, table string, keys ...Key) (map[Key]Item, error) {
 	found := make(map[Key]Item, len(keys))
 	asked := types.KeysAndAttributes{ConsistentRead: aws.Bool(true)}
@@ -72,7 +72,7 @@ func BatchGet(ctx context.Context, api BatchGetter, random func(n int64) int64, 
 	for attempt := 0; ; attempt++ {
 		out, err := api.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: asked}})
 		if err != nil {
-			return nil, err
+			return found, err
 		}
 		for _, it := range out.Responses[table] {
 			found[KeyOf(it)] = it
@@ -81,7 +81,7 @@ func BatchGet(ctx context.Context, api BatchGetter, random func(n int64) int64, 
 			return found, nil
 		}
 		if err := Wait(ctx, Backoff(attempt, random)); err != nil {
-			return nil, err
+			return found, err
 		}
 	}
 }
