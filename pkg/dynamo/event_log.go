@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// concurrentPuts is how many events of one customer are stored at a time.
+	// concurrentPuts is how many events of one customer are stored at the same time.
 	concurrentPuts = 16
 	// expiryMargin is how much longer than promised an event is kept. A page is kept a day longer than its events.
 	expiryMargin = 7 * 24 * time.Hour
@@ -213,7 +213,7 @@ func (l *EventLog) settled(
 	return rest, from, nil
 }
 
-// unnamed returns the events that no page from a number on names, and the last page. If a page became full after it was read, so that
+// unnamed returns the last page, and the events that no page from a page number on names. If a page became full after it was read, so that
 // the next one was read without it, the error is errLookAgain.
 func (l *EventLog) unnamed(
 	ctx context.Context, customer catalog.CustomerID, events []event.Event, from int64,

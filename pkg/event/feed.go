@@ -14,7 +14,7 @@ import (
 // MaxPerPage bounds a page of the feed.
 const MaxPerPage = 100
 
-// ErrBeyond means that a cursor is behind the last event of the feed.
+// ErrBeyond means that a cursor is beyond the last event of the feed.
 var ErrBeyond = errors.New("the feed has no event with that sequence number yet")
 
 // ExpiredError means that the event after a cursor is no longer kept, or that the cursor belongs to an earlier feed, which was lost.
@@ -49,12 +49,12 @@ type Page struct {
 // Window is a part of a customer's log as it is stored.
 type Window struct {
 	Feed string // empty if the log has no events
-	// First and Last bound the sequence numbers that were read. No lower one than First is stored, unless it is lower than the window's
-	// own start. Last is that of the whole log if the window begins behind it.
+	// First and Last bound the sequence numbers that were read. No lower number than First is stored, except before the window's start. If
+	// the window begins after the end of the log, Last is the last number of the log.
 	First, Last int64
 	// FirstExtended and LastExtended say when the pages with First and with Last got their last events. Later pages have later times.
 	FirstExtended, LastExtended time.Time
-	Events                      []Event // those after the start, in sequence; one that is no longer stored has only its Sequence
+	Events                      []Event // the events after the start, in sequence; an event that is no longer stored has only its Sequence
 }
 
 // FeedStore reads the logs of customers.
@@ -129,7 +129,7 @@ func lastGone(events []Event) int64 {
 	return 0
 }
 
-// expired returns the error for a cursor whose next event is gone. None of the events before from counts as the oldest that is kept.
+// expired returns the error for a cursor whose next event is gone. It looks for the oldest event that is kept from a sequence number on.
 func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, from int64, feed string) error {
 	if feed == "" {
 		return &ExpiredError{}
@@ -142,8 +142,8 @@ func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, from int
 }
 
 // search returns the first sequence number, not lower than from, whose event has a property that all later events have, too. If no event
-// has it, the number is that of the next event. The events of a full page from there on are stored: an event that waited for its place in
-// the feed may expire before some that precede it.
+// has the property, search returns the number of the next event. It makes sure that a full page of events from there on is stored, because
+// an event that waited for its place in the feed may expire before events that precede it.
 func (f Feed) search(ctx context.Context, customer catalog.CustomerID, from int64, has func(Window) bool) (int64, error) {
 	w, err := f.Store.Window(ctx, customer, math.MaxInt64, 1)
 	if err != nil {
