@@ -179,7 +179,8 @@ func (r Recorder) appendInTime(ctx context.Context, customer catalog.CustomerID,
 	if stalls == nil {
 		stalls = new(Stalls)
 	}
-	if until, stalled := stalls.until.Load(customer); stalled && r.Now().Before(until.(time.Time)) {
+	until, _ := stalls.until.Load(customer)
+	if end, stalled := until.(time.Time); stalled && r.Now().Before(end) {
 		patience = stalledTime
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
