@@ -101,10 +101,10 @@ func (b *bureau) delete(key table.Key) {
 	}
 }
 
-// leave stores an event without adding it to the log, as a function does that dies in between.
-func (b *bureau) leave(e event.Event, page int64, expires time.Time) {
+// leave stores an event, while the log is empty, without adding it to the log, as a function does that dies in between.
+func (b *bureau) leave(e event.Event, expires time.Time) {
 	b.t.Helper()
-	input := &dynamodb.PutItemInput{TableName: aws.String(b.table), Item: table.EncodeEvent(e, page, expires)}
+	input := &dynamodb.PutItemInput{TableName: aws.String(b.table), Item: table.EncodeEvent(e, 0, expires)}
 	if _, err := b.client.PutItem(within(b.t), input); err != nil {
 		b.t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestAppend_EventStoredLongAgo_IsKeptForTheWholeRetention(t *testing.T) {
 	} {
 		b := newBureau(t)
 		events := eventsOf(emberforge, "redemptions", 2)
-		b.leave(events[1], 0, noon().Add(retention+7*day))
+		b.leave(events[1], noon().Add(retention+7*day))
 		b.clock = noon().Add(test.waited)
 		b.append(emberforge, events, len(events))
 		b.wantFeed(emberforge, events)
@@ -241,7 +241,7 @@ func TestAppend_EventNamedFarFromItsPage_IsAddedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
 	events := eventsOf(emberforge, "redemptions", 301)[:301]
-	b.leave(events[300], 0, noon().Add(2*retention))
+	b.leave(events[300], noon().Add(2*retention))
 	b.append(emberforge, events[:300], 300)
 	b.append(emberforge, events[300:], 1)
 	b.append(emberforge, events[300:], 0)
@@ -253,7 +253,7 @@ func TestAppend_EventStoredByAFunctionThatDied_IsAddedOnce(t *testing.T) {
 	b := newBureau(t)
 	events := eventsOf(emberforge, "redemptions", 100)
 	b.append(emberforge, events[:20], 20)
-	b.leave(events[120], 0, noon().Add(retention))
+	b.leave(events[120], noon().Add(retention))
 	b.append(emberforge, events[20:120], 100)
 	b.append(emberforge, events[120:121], 1)
 	b.append(emberforge, slices.Concat(events[110:121], events[:30]), 0)
@@ -283,7 +283,7 @@ func TestAppend_PageFillsUpAfterItWasRead_AddsEachEventOnce(t *testing.T) {
 	b := newBureau(t)
 	events := eventsOf(emberforge, "redemptions", 60)
 	b.append(emberforge, events[:49], 49)
-	b.leave(events[49], 0, noon().Add(retention))
+	b.leave(events[49], noon().Add(retention))
 	slow := b.logOver(&pageByPage{Client: b.client, beforeSecond: func() { b.append(emberforge, events[49:60], 11) }})
 	if added, err := slow.Append(within(t), emberforge, events[49:50]); added != 0 || err != nil {
 		t.Errorf("added %d, %v", added, err)
