@@ -380,6 +380,12 @@ func (l *EventLog) pages(ctx context.Context, customer catalog.CustomerID, after
 	return []table.EventPage{tail}, nil
 }
 
+// Restore stores an event that the log names, but that was lost. An event that is stored stays as it is.
+func (l *EventLog) Restore(ctx context.Context, e event.Event) error {
+	_, err := l.put(ctx, e, 0)
+	return table.Outcome(err)
+}
+
 // Find returns an event by its ID, without its sequence number. found is false if it is not stored.
 func (l *EventLog) Find(ctx context.Context, customer catalog.CustomerID, id event.ID) (e event.Event, found bool, err error) {
 	key := table.EventKey(customer, id)

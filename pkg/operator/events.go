@@ -57,7 +57,7 @@ type Rebuilding struct {
 
 // Rebuilt is the result of Rebuild.
 type Rebuilt struct {
-	Added  int
+	Added  int // events; those that were lost and got their place back count, too
 	Unread int // items that cannot be read
 }
 
@@ -66,14 +66,16 @@ const (
 	rebuildBatch  = 100
 )
 
-// Rebuild adds to the shop's feed what its records show and the feed lacks, earliest first. The shop may stay live, and the functions may
-// record events meanwhile. If it ends early, calling it again completes it. Events that have expired come again if how.From reaches back
-// to them.
+// Rebuild adds to the shop's feed what its records show and the feed lacks, earliest first. An event that the feed names but lost gets its
+// place back. The shop may stay live, and the functions may record events meanwhile. If Rebuild ends early, calling it again completes it.
+// Events that have expired come again if how.From reaches back to them.
 func (e *Events) Rebuild(ctx context.Context, shop *Shop, how Rebuilding) (result Rebuilt, err error) {
 	how.Memory = cmp.Or(how.Memory, rebuildMemory)
 	for more := true; more; {
 		var missing []due
-		if missing, more, result.Unread, err = e.missing(ctx, shop, &how); err != nil {
+		var lost int
+		missing, lost, more, result.Unread, err = e.missing(ctx, shop, &how)
+		if result.Added += lost; err != nil {
 			return result, err
 		}
 		for batch := range slices.Chunk(missing, rebuildBatch) {
@@ -95,15 +97,20 @@ type due struct {
 	at time.Time // its time, but not before that of an earlier fact about the same redemption or order: clocks differ
 }
 
-// missing returns the earliest facts that the feed lacks, in order. It sets how.From if that is zero. more reports whether there are others.
-func (e *Events) missing(ctx context.Context, shop *Shop, how *Rebuilding) (missing []due, more bool, unread int, err error) {
+// missing returns the earliest facts that the feed lacks, in order. It stores again the events that the feed names but lost, and counts them.
+// It sets how.From if that is zero. more reports whether other facts are missing.
+func (e *Events) missing(ctx context.Context, shop *Shop, how *Rebuilding) (missing []due, lost int, more bool, unread int, err error) {
 	known := make(map[event.ID]bool) // a record that moves may be read twice
+	gone := make(map[event.ID]bool)
 	var coverage reconciliation.Coverage
 	for entry, err := range shop.events.Log(ctx, shop.Customer.ID, e.Now()) {
 		if err != nil {
-			return nil, false, 0, err
+			return nil, 0, false, 0, err
 		}
 		known[entry.ID] = true
+		if entry.At.IsZero() {
+			gone[entry.ID] = true
+		}
 		coverage.Add(entry.Sequence, entry.At)
 	}
 	if how.From.IsZero() {
@@ -117,10 +124,20 @@ func (e *Events) missing(ctx context.Context, shop *Shop, how *Rebuilding) (miss
 	}
 	for record, err := range shop.events.Records(ctx, shop.Customer.ID) {
 		if err != nil {
-			return nil, false, 0, err
+			return nil, lost, false, 0, err
 		}
 		if record.Err != nil {
 			unread++
+		}
+		for _, fact := range record.Facts {
+			if !gone[fact.ID()] || fact.At.Before(how.From) {
+				continue
+			}
+			if err := e.restore(ctx, shop, fact); err != nil {
+				return nil, lost, false, 0, err
+			}
+			delete(gone, fact.ID())
+			lost++
 		}
 		missing = append(missing, lacking(inOrder(record.Facts), known, how.From)...)
 		if len(missing) >= 2*how.Memory {
@@ -129,7 +146,16 @@ func (e *Events) missing(ctx context.Context, shop *Shop, how *Rebuilding) (miss
 		how.Progress(1)
 	}
 	keepEarliest()
-	return missing, more, unread, nil
+	return missing, lost, more, unread, nil
+}
+
+// restore stores the event of a fact again, which the feed still names.
+func (e *Events) restore(ctx context.Context, shop *Shop, fact event.Fact) error {
+	data, err := e.Represent(fact)
+	if err != nil {
+		return err
+	}
+	return e.log.Restore(ctx, event.Event{ID: fact.ID(), Type: fact.Type, Customer: shop.Customer.ID, At: fact.At, Data: data})
 }
 
 // lacking returns the facts of a time or later that are not known. It adds earlier facts of the same redemption or order, back to one that

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -142,6 +143,21 @@ func TestRebuild_EveryKindOfRecord_IsInTheFeedOnce(t *testing.T) {
 				t.Errorf("verify: %+v", report.Findings)
 			}
 		})
+	}
+}
+
+func TestRebuild_EventsThatWereLost_GetTheirPlacesBack(t *testing.T) {
+	t.Parallel()
+	s := newShopWithEvents(t)
+	s.sellAtTimes(8)
+	s.rebuild(operator.Rebuilding{})
+	before := s.feed()
+	for _, it := range s.items(s.names.Events, "e#")[:3] {
+		s.remove(s.names.Events, it)
+	}
+	result, again := s.rebuild(operator.Rebuilding{}), s.rebuild(operator.Rebuilding{})
+	if fed := s.feed(); result.Added != 3 || again.Added != 0 || !reflect.DeepEqual(fed, before) {
+		t.Errorf("%+v, then %+v: %d of %d events", result, again, len(fed), len(before))
 	}
 }
 

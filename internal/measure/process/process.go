@@ -14,7 +14,7 @@ import (
 )
 
 // patience bounds how long a process may take for one event.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // Start runs a binary with the given environment and returns when the process asks for an event. The process writes to the log
 // file itself, so that this program does not compete with it for the processor; if log is nil, the output is discarded. The caller
