@@ -564,7 +564,7 @@ func TestForward_State(t *testing.T) {
 
 func TestForward_SlashBehindTheBaseURL_GoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
-	s, _ := newEventsShop(t, 4)
+	s, f := newEventsShop(t, 4)
 	r := s.newReceiver(t)
 	forward := []string{"--local", "events", "forward", "emberforge", r.url}
 	s.interrupted(t, 1, append(forward, "--after", "1")...)
@@ -572,10 +572,17 @@ func TestForward_SlashBehindTheBaseURL_GoesOnWhereItStopped(t *testing.T) {
 	if err := s.state.Write(s.dir); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.interrupted(t, 1, forward...); got.exit != exitOK {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	f.ends, f.atEnd = 0, func(request int) {
+		if request == 3 { // whatever there is was posted
+			cancel()
+		}
+	}
+	if got := s.shopctl(ctx, forward...); got.exit != exitOK {
 		t.Error(got)
 	}
-	r.wantTaken(t, 2, 3)
+	r.wantTaken(t, 2, 3, 4)
 }
 
 func TestForward_410_Ends(t *testing.T) {
