@@ -130,7 +130,7 @@ func runSale(t *testing.T, sample func(name string) (file, text string), command
 }
 
 // The sample programs print each event once, although responses get lost and the program is started again. They end when the service refuses
-// the key.
+// the key, or when the gateway does not know the endpoint.
 func TestSamples_OfEvents_MissNone(t *testing.T) {
 	page := send(t, baseURL(t), request{target: "/docs"}).body
 	for extension, command := range languages() {
@@ -151,25 +151,31 @@ func runFollowers(t *testing.T, command []string, file, text string) {
 	text = strings.ReplaceAll(text, "events-", filepath.Join(t.TempDir(), "events-")) // where the program stores how far it got
 	path := writeSample(t, file, gateway.serve(t), s.id, text)
 	secret := "SHOP_KEY=" + strings.TrimPrefix(s.authorization, "Authorization: Bearer ")
-	refuses := answersWith(401, `{"type":"urn:problem:shopfront:unauthorized","title":"Unauthorized","status":401}`)
-	for start, failures := range [][]failure{
-		{answersWith(503, `{"message":"Service Unavailable"}`), losesResponse, answersWith(429, `{"message":"Too Many Requests"}`), forwardsWithoutPause},
-		{losesRequest, forwardsWithoutPause},
+	for start, run := range []struct {
+		failures []failure
+		refuses  failure
+		because  string // in the output, in lower case
+	}{
+		{
+			[]failure{answersWith(503, `{"message":"Service Unavailable"}`), losesResponse, answersWith(429, `{"message":"Too Many Requests"}`), forwardsWithoutPause},
+			answersWith(401, `{"type":"urn:problem:shopfront:unauthorized","title":"Unauthorized","status":401}`), "unauthorized",
+		},
+		{[]failure{losesRequest, forwardsWithoutPause}, answersWith(404, `{"message":"Not Found"}`), "404"},
 	} {
 		var made []string
 		for range 3 {
 			made = append(made, decode[redemption](t, s.redeem(t, body("WELCOME-COINS", "Alder"))).ID)
 		}
 		s.waitForEvents(t, 3*(start+1))
-		gateway.fail(append(failures, refuses))
+		gateway.fail(append(run.failures, run.refuses))
 		out := runSample(t, command, path, secret)
 		for _, id := range made {
 			if strings.Count(out, id) != 1 {
 				t.Errorf("start %d: redemption %s is not printed once: %s", start+1, id, out)
 			}
 		}
-		if strings.Count(out, "redemption.created") != len(made) || !strings.Contains(strings.ToLower(out), "unauthorized") || len(gateway.keys()) != len(failures)+1 {
-			t.Errorf("start %d: %d requests, want %d: %s", start+1, len(gateway.keys()), len(failures)+1, out)
+		if strings.Count(out, "redemption.created") != len(made) || !strings.Contains(strings.ToLower(out), run.because) || len(gateway.keys()) != len(run.failures)+1 {
+			t.Errorf("start %d: %d requests, want %d and %q: %s", start+1, len(gateway.keys()), len(run.failures)+1, run.because, out)
 		}
 	}
 }

@@ -39,8 +39,8 @@ public class Events {
                 if (!page.group(1).isEmpty()) {
                     apply(page.group(1), next);
                 }
-            } else if (answer.contains("\"status\":4")
-                && !answer.contains("\"status\":429")) {
+            } else if (answer.startsWith("4")
+                && !answer.startsWith("429")) {
                 System.out.println("refused: " + answer);
                 System.exit(1);
             } // no response, 429, 500 or 503: ask again
@@ -57,15 +57,17 @@ public class Events {
         Files.move(unfinished, FILE, StandardCopyOption.REPLACE_EXISTING);
     }
 
+    // Returns the HTTP status and the body.
     static String request(HttpClient client, String path)
         throws InterruptedException {
         try {
-            return client.send(HttpRequest
+            var response = client.send(HttpRequest
                 .newBuilder(URI.create(DEPLOYMENT + path))
                 .header("Authorization",
                     "Bearer " + System.getenv("SHOP_KEY"))
                 .timeout(Duration.ofSeconds(10))
-                .build(), BodyHandlers.ofString()).body();
+                .build(), BodyHandlers.ofString());
+            return response.statusCode() + " " + response.body();
         } catch (IOException lost) {
             return "";
         }

@@ -13,7 +13,7 @@ const headers = { Authorization: `Bearer ${process.env.SHOP_KEY}` };
 function apply(events, next) {
   for (const { sequence, type, data } of events) {
     switch (type) {
-      case "redemption.created": // grant the reward
+      case "redemption.created": // grant the reward, except a discount
       case "redemption.undone": // take it back
       case "order.created": // deliver
       case "order.fulfilled":
@@ -31,22 +31,23 @@ async function request(path) {
       headers,
       signal: AbortSignal.timeout(10_000),
     });
-    return { status: response.status, page: await response.json() };
+    return { status: response.status, text: await response.text() };
   } catch {
-    return { status: 0 }; // no response, or not JSON
+    return { status: 0 }; // no response
   }
 }
 
 let next = "/shop/YOUR-SHOP/events";
 if (existsSync(file)) next = readFileSync(file, "utf8");
 for (;;) {
-  const { status, page } = await request(next);
+  const { status, text } = await request(next);
   if (status === 200) {
+    const page = JSON.parse(text);
     if (page.events.length > 0) apply(page.events, page.next);
     next = page.next;
     await sleep(page.pollAfterSeconds * 1000);
   } else if (status >= 400 && status < 500 && status !== 429) {
-    console.log(`refused: ${page.title ?? page.message}`);
+    console.log(`refused: ${status} ${text}`);
     process.exit(1);
   } else {
     await sleep(pause * 1000); // then ask again

@@ -11,7 +11,7 @@ function apply(array $events, string $next): void
 {
     foreach ($events as $event) {
         switch ($event['type']) {
-            case 'redemption.created': // grant the reward
+            case 'redemption.created': // grant the reward, except a discount
             case 'redemption.undone': // take it back
             case 'order.created': // deliver
             case 'order.fulfilled':
@@ -24,24 +24,35 @@ function apply(array $events, string $next): void
     rename(FILE . '.new', FILE);
 }
 
-$request = stream_context_create(['http' => [
-    'header' => 'Authorization: Bearer ' . getenv('SHOP_KEY'),
-    'timeout' => 10,
-    'ignore_errors' => true, // return the body of an error too
-]]);
+// Returns the HTTP status and the body.
+function request(string $path): array
+{
+    $options = stream_context_create(['http' => [
+        'header' => 'Authorization: Bearer ' . getenv('SHOP_KEY'),
+        'timeout' => 10,
+        'ignore_errors' => true, // return the body of an error too
+    ]]);
+    $response = @fopen(DEPLOYMENT . $path, 'r', false, $options);
+    if ($response === false) {
+        return [0, ''];
+    }
+    $line = stream_get_meta_data($response)['wrapper_data'][0];
+    $status = (int) explode(' ', $line)[1]; // as in HTTP/1.1 200 OK
+    return [$status, (string) stream_get_contents($response)];
+}
+
 $next = is_file(FILE) ? file_get_contents(FILE) : '/shop/YOUR-SHOP/events';
 while (true) {
-    $text = @file_get_contents(DEPLOYMENT . $next, false, $request);
-    $page = json_decode((string) $text, true);
-    $status = $page['status'] ?? null; // of an error
+    [$status, $text] = request($next);
+    $page = json_decode($text, true);
     if (isset($page['pollAfterSeconds'])) {
         if ($page['events'] !== []) {
             apply($page['events'], $page['next']);
         }
         $next = $page['next'];
         sleep($page['pollAfterSeconds']);
-    } elseif (is_int($status) && $status < 500 && $status !== 429) {
-        echo "refused: {$page['title']}\n";
+    } elseif ($status >= 400 && $status < 500 && $status !== 429) {
+        echo "refused: $status $text\n";
         exit(1);
     } else {
         sleep(PAUSE); // no response, 429, 500 or 503: ask again

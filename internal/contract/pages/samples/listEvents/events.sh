@@ -21,16 +21,17 @@ next=/shop/YOUR-SHOP/events
 [ ! -f "$file" ] || next=$(cat "$file")
 while :; do
   response=$(echo "Authorization: Bearer $SHOP_KEY" |
-    curl --silent --max-time 10 -H @- "$deployment$next")
+    curl --silent --max-time 10 --write-out ' %{http_code}' -H @- \
+      "$deployment$next")
   seconds=$pause
   case $response in
-  *'"pollAfterSeconds":'*) # 200. Use jq if you have it.
+  *'"pollAfterSeconds":'*'} 200') # Use jq if you have it.
     events=$(part '"events":\[\(.*\)\],"next":')
     next=$(part '"next":"\([^"]*\)"')
     seconds=$(part '"pollAfterSeconds":\([0-9]*\)')
     [ -z "$events" ] || apply "$events" "$next" ;;
-  *'"status":429'*) ;; # ask again
-  *'"status":4'*)
+  *' 429') ;; # ask again
+  *' 4'??)
     printf 'refused: %s\n' "$response"
     exit 1 ;;
   esac # 500, 503, no response: ask again
