@@ -41,6 +41,7 @@ type Client struct {
 	timeout  time.Duration
 	poll     time.Duration       // the longest wait between polls
 	jitter   func(n int64) int64 // a random number from 0 to n-1
+	outage   func(cause error)
 	// serverKey returns the key of the shop's server. It is a function so that printing a Client cannot show the key.
 	serverKey func() string
 }
@@ -61,6 +62,9 @@ func WithAttemptTimeout(d time.Duration) Option { return func(to *Client) { to.t
 // WithLongestPoll makes Events ask for new events at least this often, even if the service asks for a longer wait. Every poll costs the
 // operator a request.
 func WithLongestPoll(d time.Duration) Option { return func(to *Client) { to.poll = d } }
+
+// WithOutageReport makes Events call report with the cause when it begins to wait for the service, and with nil when the service is back.
+func WithOutageReport(report func(cause error)) Option { return func(to *Client) { to.outage = report } }
 
 // WithServerKey makes calls as the shop's server, with a key of `shopctl key create`: the service then allows what the shop's
 // policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Orders, and listing or undoing
@@ -85,6 +89,7 @@ func New(baseURL, customer string, options ...Option) (*Client, error) {
 	c := &Client{
 		base: *base, customer: customer,
 		attempts: DefaultAttempts, timeout: DefaultAttemptTimeout, poll: longestPoll, jitter: mathrand.Int64N,
+		outage: func(error) {},
 	}
 	for _, option := range options {
 		option(c)

@@ -100,7 +100,7 @@ type EventPage struct {
 // comes at least once: a consumer that crashes gets the events since its stored cursor again. Only one consumer may use a cursor: two
 // consumers would apply everything twice.
 //
-// While the service is out of reach, unavailable or throttles, Events waits, however long. It ends only with an error: the error of the
+// While the service is out of reach, unavailable or throttles, Events waits, however long; see WithOutageReport. It ends only with an error: the error of the
 // context, or one that waiting does not cure. ErrCursorExpired means that events were missed: they are no longer kept, or the feed was
 // lost. After compensating for that, continue with the ProblemError's Earliest and Feed. ErrInvalid means that the feed has not reached
 // the cursor yet. To get only new events, begin at NewestEvent.
@@ -127,11 +127,17 @@ func (c *Client) Events(ctx context.Context, after EventCursor) iter.Seq2[Event,
 
 // availablePage is EventPage, but waits until the service is available.
 func (c *Client) availablePage(ctx context.Context, after EventCursor) (EventPage, error) {
-	for {
+	for isOut := false; ; isOut = true {
 		page, err := c.EventPage(ctx, after)
 		delay, isOutage := outage(err)
+		if isOut && err == nil {
+			c.outage(nil)
+		}
 		if err == nil || !isOutage {
 			return page, err
+		}
+		if !isOut && ctx.Err() == nil {
+			c.outage(err)
 		}
 		// The random part keeps rejected clients from all returning at once.
 		if ended := sleep(ctx, delay+time.Duration(c.jitter(int64(longestDelay)))); ended != nil {

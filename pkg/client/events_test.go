@@ -210,6 +210,27 @@ func TestEvents_LongestPoll_ShortensTheWait(t *testing.T) {
 	})
 }
 
+func TestEvents_Outage_IsReportedWhenItBeginsAndEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		outage := slices.Repeat([]step{problem("unavailable", 503)}, 20)
+		s, _ := serve(t, slices.Concat([]step{feeds(0, 1, 1), message(503), feeds(0, 2, 1)}, outage, []step{feeds(0, 3, 1), silent})...)
+		var reports []error
+		report := client.WithOutageReport(func(cause error) { reports = append(reports, cause) })
+		c := newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http), client.WithServerKey(serverKey), report)
+		if got, err := sequences(t.Context(), c, client.EventCursor{}, 3); err != nil || len(got) != 3 {
+			t.Fatal(got, err)
+		}
+		if len(reports) != 2 || !errors.Is(reports[0], client.ErrUnavailable) || reports[1] != nil {
+			t.Errorf("reports %v", reports)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := sequences(ctx, c, client.EventCursor{}, 1); err == nil || len(reports) != 2 {
+			t.Errorf("%v, reports %v: the end of the context is no outage", err, reports)
+		}
+	})
+}
+
 func TestEvents_EndWithTheContext(t *testing.T) {
 	for name, answer := range map[string]step{"between polls": feeds(0, 1, 100), "during a request": silent, "during an outage": message(503)} {
 		t.Run(name, func(t *testing.T) {
