@@ -40,14 +40,17 @@ const (
 const feedHelp = `
 The command reads the shop's feed over HTTP, as the shop's server does. It needs a key of the shop's server, in
 SHOPFRONT_KEY or a --key-file. With --url it needs nothing else, and no AWS account. If you give no key, --local and
---stack create a key for this run and revoke it at the end. It expires after a day in any case.`
+--stack create a key for this run and revoke it at the end. That key ends after a day: a command that runs longer needs
+a --key-file or SHOPFRONT_KEY.`
 
 // feed is a customer's feed of events over HTTP.
 type feed struct {
 	*client.Client
 
-	customer catalog.CustomerID
-	baseURL  string
+	customer  catalog.CustomerID
+	baseURL   string
+	isOwnKey  bool   // the command created its key
+	stateFile string // of forward
 }
 
 // feedFlags say how to reach a feed.
@@ -68,7 +71,7 @@ func (s *session) withFeed(ctx context.Context, customer string, flags feedFlags
 	if err != nil {
 		return err
 	}
-	baseURL := flags.url
+	baseURL, isOwnKey := flags.url, false
 	if baseURL == "" {
 		deployment, err := s.deployment(ctx)
 		if errors.Is(err, errNoTarget) {
@@ -84,7 +87,7 @@ func (s *session) withFeed(ctx context.Context, customer string, flags feedFlags
 			if err != nil {
 				return err
 			}
-			key = created
+			key, isOwnKey = created, true
 		}
 	}
 	switch {
@@ -95,7 +98,7 @@ func (s *session) withFeed(ctx context.Context, customer string, flags feedFlags
 	case flags.url != "" && checkAddress(flags.url) != nil:
 		return misused("--url: %s", checkAddress(flags.url))
 	}
-	options := []client.Option{client.WithServerKey(key)}
+	options := []client.Option{client.WithServerKey(key), client.WithOutageReport(func(cause error) { s.reportOutage(baseURL, cause) })}
 	if s.local {
 		options = append(options, client.WithLongestPoll(localPoll))
 	}
@@ -103,7 +106,16 @@ func (s *session) withFeed(ctx context.Context, customer string, flags feedFlags
 	if err != nil {
 		return misused("%s", err)
 	}
-	return do(feed{shop, id, baseURL})
+	return do(feed{Client: shop, customer: id, baseURL: baseURL, isOwnKey: isOwnKey})
+}
+
+// reportOutage says that the shop is out of reach, or, without a cause, that it is back.
+func (s *session) reportOutage(baseURL string, cause error) {
+	if cause == nil {
+		s.note(baseURL + " is back")
+		return
+	}
+	s.warn(fmt.Sprintf("waiting for %s: %s", baseURL, cause))
 }
 
 // untilInterrupted drops the error of Ctrl-C, which is the normal end of a command that runs until Ctrl-C.
@@ -177,11 +189,18 @@ func (f feed) explain(err error) error {
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
 		return err
+	case errors.Is(err, client.ErrUnauthorized) && f.isOwnKey:
+		return refused(kindInvalid, "%s refuses the key of this run: the local run started over, or the key ended: run the command again", f.baseURL)
 	case errors.Is(err, client.ErrUnauthorized):
 		return refused(kindInvalid, "%s refuses the key: give a live key of %s, see shopctl key create --help", f.baseURL, f.customer)
 	case errors.Is(err, client.ErrCursorExpired):
-		return refused(kindNotFound, "the next events are no longer kept, or the feed was lost and began again: the oldest event that is kept is %d",
+		expired := refused(kindNotFound, "the next events are no longer kept, or the feed was lost and began again: the oldest event that is kept is %d",
 			details.Earliest+1)
+		if f.stateFile != "" {
+			expired.next = "to continue, compare your records with the shop's (docs/interface.md#when-events-were-missed), then run the command once with " +
+				"--after 0, which begins the state file " + f.stateFile + " anew"
+		}
+		return expired
 	case errors.Is(err, client.ErrInvalid):
 		return refused(kindInvalid, "the feed has no event with that number yet")
 	case errors.Is(err, client.ErrWrongBaseURL):
@@ -197,8 +216,9 @@ func newEventsTailCommand(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "tail CUSTOMER", Short: "Print events as they happen, until Ctrl-C", Args: exactly("CUSTOMER"),
 		Long: `Print events as they happen: one line each, or with --json each event as in the feed. Without --after the command
-begins with the next event. If the shop is out of reach, the command waits, and misses nothing. Ctrl-C ends it with exit
-code 0. An event takes a second or two to reach the feed. It is printed up to 15 seconds later, or at once with --local.
+begins with the next event. If the shop is out of reach, the start fails at once; later the command waits, and misses
+nothing. Ctrl-C ends it with exit code 0. An event takes a second or two to reach the feed. It is printed up to 15
+seconds later, or at once with --local.
 ` + feedHelp,
 		Example: `  shopctl --local events tail emberforge
   shopctl --local events tail emberforge --after 0 --json`,

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
@@ -40,8 +41,9 @@ The body of a request is one event, as in the feed. Its signature follows https:
 secret in SHOPFRONT_WEBHOOK_SECRET; pkg/client and the libraries of Standard Webhooks verify it. URL must be https,
 unless it is on this machine. The receiver has 15 seconds to respond. Status 2xx is success, and a redirect is not
 followed. After 410 the command ends. After any other response, or none, it posts the same event again: first after
-1 second, then after twice as long each time, up to 5 minutes. It never skips an event. An event can arrive twice:
-skip an event whose webhook-id you have already applied.`
+1 second, then after twice as long each time, up to 5 minutes. It waits longer if the response has a Retry-After in
+seconds, also up to 5 minutes. It never skips an event. An event can arrive twice: skip an event whose webhook-id you
+have already applied.`
 
 func newEventsForwardCommand(s *session) *cobra.Command {
 	var flags feedFlags
@@ -58,7 +60,8 @@ func newEventsForwardCommand(s *session) *cobra.Command {
 		},
 		Long: `Post each event to a web server of the shop, in sequence. The first run begins with the next event. Every later run
 with the same deployment, customer and URL continues where the last one stopped, so no event is missed. To begin
-elsewhere, give --after. Ctrl-C ends the command with exit code 0.
+elsewhere, give --after. If the shop is out of reach, the start fails at once; later the command waits. Ctrl-C ends it
+with exit code 0.
 ` + postHelp + "\n" + feedHelp,
 		Example: `  shopctl events forward --new-secret
   shopctl --local events forward emberforge http://localhost:8080/events
@@ -72,13 +75,12 @@ elsewhere, give --after. Ctrl-C ends the command with exit code 0.
 				return err
 			}
 			return untilInterrupted(s.withFeed(ctx, args[0], flags, func(f feed) error {
-				path := stateFile
-				if path == "" {
-					if path, err = s.defaultStateFile(f, args[1]); err != nil {
+				if f.stateFile = stateFile; stateFile == "" {
+					if f.stateFile, err = s.defaultStateFile(f, args[1]); err != nil {
 						return err
 					}
 				}
-				return p.forward(ctx, f, path, after)
+				return p.forward(ctx, f, after)
 			}))
 		}),
 	}
@@ -169,9 +171,18 @@ func (s *session) newPoster(to string) (*poster, error) {
 
 // forward posts events as they happen. It stores its progress before the first event and after each one, so that the next run misses
 // nothing.
-func (p *poster) forward(ctx context.Context, f feed, path string, after *client.EventCursor) error {
+func (p *poster) forward(ctx context.Context, f feed, after *client.EventCursor) error {
+	lock := flock.New(f.stateFile + ".lock")
+	locked, err := lock.TryLock()
+	if err != nil {
+		return failed(kindFailed, "state file: %s", err)
+	}
+	if !locked {
+		return failed(kindFailed, "another forward of this customer and URL is running: it stores its progress in %s", f.stateFile)
+	}
+	defer func() { _ = lock.Unlock() }() // the file stays: otherwise two processes could lock different files
 	if after == nil {
-		stored, err := readState(path)
+		stored, err := readState(f.stateFile)
 		if err != nil {
 			return err
 		}
@@ -181,18 +192,18 @@ func (p *poster) forward(ctx context.Context, f feed, path string, after *client
 	if err != nil {
 		return err
 	}
-	if err := writeState(path, begin); err != nil {
+	if err := writeState(f.stateFile, begin); err != nil {
 		return err
 	}
-	p.note(fmt.Sprintf("posting events of %s after %d; progress is stored in %s; Ctrl-C ends", f.customer, begin.After, path))
+	p.note(fmt.Sprintf("posting events of %s after %d; progress is stored in %s; Ctrl-C ends", f.customer, begin.After, f.stateFile))
 	for event, err := range f.Events(ctx, begin) {
 		if err != nil {
 			return f.explain(err)
 		}
-		if err := p.deliver(ctx, event); err != nil {
+		if err := p.deliver(ctx, event, fmt.Sprintf("--after %d", event.Sequence)); err != nil {
 			return err
 		}
-		if err := writeState(path, event.Cursor()); err != nil {
+		if err := writeState(f.stateFile, event.Cursor()); err != nil {
 			return err
 		}
 	}
@@ -210,7 +221,7 @@ func (p *poster) replay(ctx context.Context, f feed, from int64, since time.Time
 			break
 		}
 		if err == nil && !event.Timestamp.Before(since) {
-			err = p.deliver(ctx, event)
+			err = p.deliver(ctx, event, fmt.Sprintf("--from %d", event.Sequence+1))
 			posted++
 		}
 		if errors.Is(err, context.Canceled) {
@@ -252,10 +263,11 @@ type forwardedJSON struct {
 	Status   int              `json:"status"` // of the receiver's response
 }
 
-// deliver posts an event until the receiver accepts it. It returns an error if the receiver wants no more events.
-func (p *poster) deliver(ctx context.Context, event client.Event) error {
+// deliver posts an event until the receiver accepts it. It returns an error if the receiver wants no more events. skip is the flag with which
+// the command skips the event.
+func (p *poster) deliver(ctx context.Context, event client.Event, skip string) error {
 	for delay := firstPostDelay; ; delay = min(2*delay, longestPostDelay) {
-		status, err := p.post(ctx, event)
+		status, retryAfter, err := p.post(ctx, event)
 		switch {
 		case ctx.Err() != nil && err != nil:
 			return ctx.Err()
@@ -267,23 +279,25 @@ func (p *poster) deliver(ctx context.Context, event client.Event) error {
 		default:
 			err = fmt.Errorf("the receiver responded with status %d", status)
 		}
-		p.warn(fmt.Sprintf("event %d: %s: posting it again in %s", event.Sequence, err, delay))
-		if err := p.sleep(ctx, delay); err != nil {
+		pause := max(delay, min(retryAfter, longestPostDelay))
+		p.warn(fmt.Sprintf("event %d %s: %s: posting it again in %s (to skip it, press Ctrl-C and run the command with %s)",
+			event.Sequence, event.ID, err, pause, skip))
+		if err := p.sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
 }
 
-// post posts an event once and returns the status of the response. Its errors do not contain the URL, which may contain a secret.
-func (p *poster) post(ctx context.Context, event client.Event) (status int, err error) {
+// post posts an event once and returns the status of the response, and how long the receiver asks to wait. Its errors do not contain the URL, which may contain a secret.
+func (p *poster) post(ctx context.Context, event client.Event) (status int, retryAfter time.Duration, err error) {
 	at := p.now()
 	signature, err := p.signer.Sign(event.ID, at, event.Raw)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.to, bytes.NewReader(event.Raw))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for name, value := range map[string]string{
 		"Content-Type": "application/json", "User-Agent": "shopctl", standardwebhooks.HeaderWebhookID: event.ID,
@@ -296,14 +310,15 @@ func (p *poster) post(ctx context.Context, event client.Event) (status int, err 
 		err = fmt.Errorf("no response: %w", wrapped.Err)
 	}
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer response.Body.Close()
-	_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // so that the connection can be used again; only the status counts
-	return response.StatusCode, nil
+	_, _ = io.CopyN(io.Discard, response.Body, 64<<10)                          // so that the connection can be used again; only the status counts
+	seconds, _ := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 32) // 0 without a number
+	return response.StatusCode, time.Duration(seconds) * time.Second, nil
 }
 
-// defaultStateFile returns the file in which forward stores its progress if the user names none.
+// defaultStateFile returns the file in which forward stores its progress if the user names none. It creates the directory.
 func (s *session) defaultStateFile(f feed, to string) (string, error) {
 	dir, _ := s.lookupEnv("XDG_STATE_HOME")
 	if home, _ := s.lookupEnv("HOME"); dir == "" && home != "" {
@@ -313,7 +328,11 @@ func (s *session) defaultStateFile(f feed, to string) (string, error) {
 		return "", misused("--state is missing, and neither XDG_STATE_HOME nor HOME is an absolute path")
 	}
 	route := sha256.Sum256([]byte(strings.TrimRight(f.baseURL, "/") + " " + to))
-	return filepath.Join(dir, "shopfront", fmt.Sprintf("forward-%s-%x.json", f.customer, route[:6])), nil
+	dir = filepath.Join(dir, "shopfront")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", failed(kindFailed, "state file: %s", err)
+	}
+	return filepath.Join(dir, fmt.Sprintf("forward-%s-%x.json", f.customer, route[:6])), nil
 }
 
 // readState returns the cursor that writeState stored, or nil.
@@ -336,13 +355,7 @@ func readState(path string) (*client.EventCursor, error) {
 func writeState(path string, cursor client.EventCursor) error {
 	text, err := json.Marshal(cursor)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o700)
-	}
-	if err == nil {
-		err = writeSynced(path+".new", append(text, '\n'))
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
+		err = replaceFile(path, append(text, '\n'))
 	}
 	if err != nil {
 		return failed(kindFailed, "state file: %s", err)
@@ -350,9 +363,9 @@ func writeState(path string, cursor client.EventCursor) error {
 	return nil
 }
 
-// writeSynced writes a file and waits until the disk has it.
-func writeSynced(path string, text []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // the user names the file
+// replaceFile writes a file beside the old one, waits until the disk has it, and then gives it the old one's name.
+func replaceFile(path string, text []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
@@ -360,5 +373,11 @@ func writeSynced(path string, text []byte) error {
 	if err == nil {
 		err = file.Sync()
 	}
-	return errors.Join(err, file.Close())
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(file.Name()))
+	}
+	return err
 }

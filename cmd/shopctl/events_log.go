@@ -70,7 +70,7 @@ tables. Events are in the order in which they were recorded, so a later line can
 		RunE: s.eventsCommand(func(ctx context.Context, events *operator.Events, shop *operator.Shop, _ []string) (err error) {
 			cursor := event.Cursor{After: event.FromOldest}
 			switch {
-			case after != nil:
+			case after != nil && after.After > 0:
 				cursor.After = after.After
 			case !since.IsZero():
 				if cursor, err = events.Since(ctx, shop.Customer.ID, since); err != nil {
@@ -82,7 +82,7 @@ tables. Events are in the order in which they were recorded, so a later line can
 		}),
 	}
 	flags := command.Flags()
-	flags.Var(afterFlag(&after), "after", "begin after the event with this sequence `N`")
+	flags.Var(afterFlag(&after), "after", "begin after the event with this sequence `N`; 0 begins with the oldest that is kept")
 	flags.Var(sinceFlag(s.now, &since), "since", "only events of this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
 	flags.Var(eventTypeFlag(&kind), "type", "only events of this type: "+alternatives(event.Types()))
 	flags.Var(numberFlag(&limit), "limit", "print at most `N` events")
@@ -182,17 +182,17 @@ func newEventsShowCommand(s *session) *cobra.Command {
 		Long:    "Show a stored event, such as one whose ID a shop's server has logged. The output lacks the event's sequence number.",
 		Example: "  shopctl --local events show emberforge ID",
 		RunE: s.eventsCommand(func(ctx context.Context, events *operator.Events, shop *operator.Shop, args []string) error {
+			listJSON := s.commandLine("events list " + string(shop.Customer.ID) + " --json")
 			id, err := voucher.ParseRedemptionID(args[1]) // an event ID has the same form
 			if err != nil {
-				return misused("ID: an event ID has 22 characters of A-Z a-z 0-9 _ -")
+				return misused("ID: an event ID has 22 characters of A-Z a-z 0-9 _ -: %s shows the IDs of events", listJSON)
 			}
 			e, found, err := events.Find(ctx, shop, event.ID(id))
 			if err != nil {
 				return err
 			}
 			if !found {
-				return refused(kindNotFound, "customer %s has no event %s, or it is no longer kept: see %s", shop.Customer.ID, id,
-					s.commandLine("events list "+string(shop.Customer.ID)))
+				return refused(kindNotFound, "customer %s has no event %s, or it is no longer kept: %s shows the IDs of events", shop.Customer.ID, id, listJSON)
 			}
 			document := storedEventJSON{string(e.ID), string(e.Type), formatTime(e.At), string(e.Customer), e.Data}
 			return s.document(document, []field{
@@ -238,9 +238,14 @@ is, and why. Shopfront retries them every 15 minutes; shopctl events retry does 
 					return err
 				}
 			}
-			_, events, err := s.events(ctx)
+			deployment, events, err := s.events(ctx)
 			if err != nil {
 				return err
+			}
+			if customer != "" {
+				if _, err := deployment.Shop(ctx, customer); err != nil {
+					return s.describeNoCustomer(err, customer)
+				}
 			}
 			parked, err := events.Parking.Parked(ctx)
 			if err != nil {
@@ -329,6 +334,9 @@ event always has the same ID. Use this for redemptions and orders from before th
 that were lost in an outage of many hours, or with the table of events. Without --from the command goes back as far as
 events are kept. An earlier --from can add events again that have expired.
 
+The output has the number of events that were added, and of unread items: those that cannot be read. If there are any,
+the command adds the other events, and ends with exit code 1.
+
 The shop can stay live. If the command is interrupted, run it again to complete it. A further run adds nothing.`,
 		Example: "  shopctl --local events rebuild emberforge\n  shopctl --local events rebuild emberforge --from 2026-01-01",
 		RunE: s.eventsCommand(func(ctx context.Context, events *operator.Events, shop *operator.Shop, _ []string) error {
@@ -338,12 +346,17 @@ The shop can stay live. If the command is interrupted, run it again to complete 
 			if err != nil {
 				return err
 			}
-			if result.Unread > 0 {
-				s.warn(fmt.Sprintf("%s cannot be read: see %s", countOf(result.Unread, "item"), s.commandLine("verify "+string(shop.Customer.ID))))
+			if err := s.document(rebuiltJSON{string(shop.Customer.ID), result.Added, result.Unread}, []field{
+				{"added", strconv.Itoa(result.Added)}, {"unread", strconv.Itoa(result.Unread)},
+			}); err != nil {
+				return err
 			}
-			return s.document(rebuiltJSON{string(shop.Customer.ID), result.Added, result.Unread}, []field{{"added", strconv.Itoa(result.Added)}})
+			if result.Unread > 0 {
+				return failed(kindFailed, "%s cannot be read: see %s", countOf(result.Unread, "item"), s.commandLine("verify "+string(shop.Customer.ID)))
+			}
+			return nil
 		}),
 	}
-	command.Flags().Var(timeFlag(&from), "from", "add what happened at this `TIME` or later; a date means midnight UTC")
+	command.Flags().Var(sinceFlag(s.now, &from), "from", "add what happened at this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
 	return command
 }

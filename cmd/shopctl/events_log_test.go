@@ -41,6 +41,7 @@ func (s *shopfront) putDamaged(t *testing.T, code string) {
 func TestEventsParked_ListsWhatIsSetAside(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
+	s.must(t, "catalog", "apply", "testdata/emberforge.yaml", "testdata/sakura-goods.yaml")
 	place := s.park(t, "G1FT")
 	want := "SINCE                     ATTEMPTS  PLACE                        REASON\n" +
 		"2026-11-20T18:00:00.000Z  1         vouchers/emberforge#00/G1FT  voucher item: malformed redemption\n"
@@ -91,6 +92,17 @@ func TestEventsRetry_ForgetWithoutAPlace(t *testing.T) {
 	s.must(t, "events", "retry", "--forget", "//")
 	if got := s.shopctl(t.Context(), "--local", "events", "parked"); got != (result{"", "no parked changes\n", exitOK}) {
 		t.Errorf("parked: %v", got)
+	}
+}
+
+func TestEventsRebuild_ItemThatCannotBeRead_IsReported_AndTheOthersAreAdded(t *testing.T) {
+	t.Parallel()
+	s := newShopfront(t)
+	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+	s.putDamaged(t, "DRAG0N")
+	want := result{"added   0\nunread  1\n", "error: 1 item cannot be read: see shopctl --local verify emberforge\n", exitFailed}
+	if got := s.shopctl(t.Context(), "--local", "events", "rebuild", "emberforge"); got != want {
+		t.Errorf("got %v want %v", got, want)
 	}
 }
 

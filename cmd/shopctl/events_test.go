@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -293,6 +294,31 @@ func TestTail_FaultsAreReported(t *testing.T) {
 	}
 }
 
+func TestTail_KeyOfTheRunEnds_SaysToRunTheCommandAgain(t *testing.T) {
+	t.Parallel()
+	s, f := newEventsShop(t, 1)
+	f.atEnd = func(request int) {
+		if request == 2 {
+			s.clock = s.clock.Add(25 * time.Hour)
+		}
+	}
+	got := s.shopctl(t.Context(), "--local", "events", "tail", "emberforge")
+	if got.exit != exitRefused || !strings.Contains(got.stderr, "refuses the key of this run: the local run started over, or the key ended: run the command again\n") {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestReportOutage_WarnsOfTheCause_AndSaysWhenTheShopIsBack(t *testing.T) {
+	t.Parallel()
+	var stderr bytes.Buffer
+	s := &session{program: program{output: output{stderr: &stderr}}}
+	s.reportOutage("https://shop.example", errors.New("no route to host"))
+	s.reportOutage("https://shop.example", nil)
+	if want := "warning: waiting for https://shop.example: no route to host\nhttps://shop.example is back\n"; stderr.String() != want {
+		t.Errorf("got %q want %q", stderr.String(), want)
+	}
+}
+
 // Ctrl-C while the key is created must not leave it behind.
 func TestTail_InterruptedAtItsKey_RevokesIt(t *testing.T) {
 	t.Parallel()
@@ -435,7 +461,9 @@ func TestForward_FailingReceiver_GetsEveryEventInOrder(t *testing.T) {
 	}
 	wantNoSecret(t, got)
 	for _, want := range []string{
-		"warning: event 1: the receiver responded with status 503: posting it again in 1s\n", "warning: event 1: no response: ", "status 302", "status 400",
+		"warning: event 1 MTCXgwWFAhhCzmYLdegd01: the receiver responded with status 503: posting it again in 1s (to skip it, press Ctrl-C and run " +
+			"the command with --after 1)\n",
+		"warning: event 1 MTCXgwWFAhhCzmYLdegd01: no response: ", "status 302", "status 400",
 	} {
 		if !strings.Contains(got.stderr, want) {
 			t.Errorf("stderr lacks %q: %s", want, got.stderr)
@@ -464,6 +492,46 @@ func TestForward_DelaysGrowToFiveMinutes(t *testing.T) {
 	if want := []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300}; got.exit != exitOK || !slices.Equal(delays, want) {
 		t.Errorf("delays %v, want %v: %v", delays, want, got)
 	}
+}
+
+func TestForward_RetryAfter_LengthensTheDelay_UpToFiveMinutes(t *testing.T) {
+	t.Parallel()
+	s, _ := newEventsShop(t, 1)
+	delays := s.neverPause()
+	r := s.newReceiver(t)
+	var answers []func(http.ResponseWriter)
+	for _, after := range []string{"30", "1", "99999999999", "Fri, 20 Nov 2026 19:00:00 GMT"} {
+		answers = append(answers, func(w http.ResponseWriter) {
+			w.Header().Set("Retry-After", after)
+			status(503)(w)
+		})
+	}
+	r.answers(answers...)
+	got := s.interrupted(t, 1, "--local", "events", "forward", "emberforge", r.url, "--after", "0")
+	if want := []time.Duration{30 * time.Second, 2 * time.Second, 5 * time.Minute, 8 * time.Second}; got.exit != exitOK || !slices.Equal(*delays, want) {
+		t.Errorf("delays %v, want %v: %v", *delays, want, got)
+	}
+}
+
+func TestForward_SecondRunWithTheSameState_IsRefused(t *testing.T) {
+	t.Parallel()
+	s, _ := newEventsShop(t, 1)
+	r := s.newReceiver(t)
+	state := filepath.Join(s.dir, "forward.json")
+	forward := []string{"--local", "events", "forward", "emberforge", r.url, "--after", "0", "--state", state}
+	r.answers(func(w http.ResponseWriter) {
+		want := result{"", "error: another forward of this customer and URL is running: it stores its progress in " + state + "\n", exitFailed}
+		if got := s.shopctl(t.Context(), forward...); got != want {
+			t.Errorf("the second run: %v", got)
+		}
+		status(204)(w)
+	})
+	for range 2 { // the lock ends with the run
+		if got := s.interrupted(t, 1, forward...); got.exit != exitOK {
+			t.Error(got)
+		}
+	}
+	r.wantTaken(t, 1)
 }
 
 // However often and whenever forward is stopped, the receiver gets every event in order. It gets an event twice only if forward was stopped
@@ -509,11 +577,22 @@ func TestForward_Interrupted_GoesOnWhereItStopped(t *testing.T) {
 	r.wantTaken(t, 3, 4, 5, 6, 7, 8, 9)
 }
 
+func TestForward_StateInADirectoryThatDoesNotExist_IsReported(t *testing.T) {
+	t.Parallel()
+	s, _ := newEventsShop(t, 1)
+	r := s.newReceiver(t)
+	dir := filepath.Join(s.dir, "states")
+	got := s.shopctl(t.Context(), "--local", "events", "forward", "emberforge", r.url, "--state", filepath.Join(dir, "emberforge.json"))
+	if _, err := os.Stat(dir); got.exit != exitFailed || !strings.Contains(got.stderr, "error: state file: ") || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
 func TestForward_State(t *testing.T) {
 	t.Parallel()
 	s, f := newEventsShop(t, 4)
 	r, other := s.newReceiver(t), s.newReceiver(t)
-	state := filepath.Join(s.dir, "states", "emberforge.json")
+	state := filepath.Join(s.dir, "emberforge.json")
 	forward := []string{"--local", "events", "forward", "emberforge", r.url}
 	stored := func(path string) string {
 		t.Helper()
@@ -544,7 +623,8 @@ func TestForward_State(t *testing.T) {
 	// In a feed that replaces a lost one, the same sequences mean other events.
 	f.id = "p0c8QZk3"
 	got = s.shopctl(t.Context(), append(forward, "--state", state)...)
-	if got.exit != exitRefused || !strings.Contains(got.stderr, "the feed was lost and began again: the oldest event that is kept is 1") {
+	if got.exit != exitRefused || !strings.Contains(got.stderr, "the feed was lost and began again: the oldest event that is kept is 1; to continue, compare") ||
+		!strings.Contains(got.stderr, "with --after 0, which begins the state file "+state+" anew\n") {
 		t.Errorf("got %v", got)
 	}
 	if got := s.interrupted(t, 4, append(forward, "--state", state, "--after", "0")...); got.exit != exitOK || !strings.Contains(stored(state), f.id) {

@@ -127,10 +127,10 @@ func TestStack_WithEvents_HasFeedsForItsRetention(t *testing.T) {
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	s.redeem(t, "emberforge", "WINTER-10", "Heron")
 	s.clock = s.clock.Add(100 * 24 * time.Hour)
-	if got := s.must(t, "events", "rebuild", "emberforge"); got != "added  0\n" {
+	if got := s.must(t, "events", "rebuild", "emberforge"); got != "added   0\nunread  0\n" {
 		t.Errorf("with 90 days: %s", got)
 	}
-	if got := s.shopctl(t.Context(), "--stack", "shopfront-events", "events", "rebuild", "emberforge"); got != (result{stdout: "added  1\n"}) {
+	if got := s.shopctl(t.Context(), "--stack", "shopfront-events", "events", "rebuild", "emberforge"); got != (result{stdout: "added   1\nunread  0\n"}) {
 		t.Errorf("with 365 days: %v", got)
 	}
 	if got := s.shopctl(t.Context(), "--stack", "shopfront-events", "status"); !strings.Contains(s.withoutRandomNames(got.stdout), "table     EventsTable  active\n") {

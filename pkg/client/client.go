@@ -64,7 +64,9 @@ func WithAttemptTimeout(d time.Duration) Option { return func(to *Client) { to.t
 func WithLongestPoll(d time.Duration) Option { return func(to *Client) { to.poll = d } }
 
 // WithOutageReport makes Events call report with the cause when it begins to wait for the service, and with nil when the service is back.
-func WithOutageReport(report func(cause error)) Option { return func(to *Client) { to.outage = report } }
+func WithOutageReport(report func(cause error)) Option {
+	return func(to *Client) { to.outage = report }
+}
 
 // WithServerKey makes calls as the shop's server, with a key of `shopctl key create`: the service then allows what the shop's
 // policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Orders, and listing or undoing
