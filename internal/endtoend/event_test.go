@@ -57,6 +57,8 @@ func TestFunction_EventJSON_GetsItsResponse(t *testing.T) {
 		"cancel-order":     unauthorized,
 		"list-redemptions": unauthorized,
 		"undo-redemption":  unauthorized,
+		"list-events":      unauthorized,
+		"record-events":    {}, // no status: no record has failed
 		"removed-payment":  {410, "Content-Type", "application/problem+json", []string{`"type":"urn:problem:shopfront:gone"`}},
 		"api-docs":         {200, "Content-Type", "text/html; charset=utf-8", []string{"<h1>Changelog</h1>", `<time datetime="2023-09-19">19 September 2023</time>`}},
 	}
