@@ -129,15 +129,9 @@ func (e *Events) missing(ctx context.Context, shop *Shop, how *Rebuilding) (miss
 		if record.Err != nil {
 			unread++
 		}
-		for _, fact := range record.Facts {
-			if !gone[fact.ID()] || fact.At.Before(how.From) {
-				continue
-			}
-			if err := e.restore(ctx, shop, fact); err != nil {
-				return nil, lost, false, 0, err
-			}
-			delete(gone, fact.ID())
-			lost++
+		restored, err := e.restore(ctx, shop, record.Facts, gone, how.From)
+		if lost += restored; err != nil {
+			return nil, lost, false, 0, err
 		}
 		missing = append(missing, lacking(inOrder(record.Facts), known, how.From)...)
 		if len(missing) >= 2*how.Memory {
@@ -149,13 +143,25 @@ func (e *Events) missing(ctx context.Context, shop *Shop, how *Rebuilding) (miss
 	return missing, lost, more, unread, nil
 }
 
-// restore stores the event of a fact again, which the feed still names.
-func (e *Events) restore(ctx context.Context, shop *Shop, fact event.Fact) error {
-	data, err := e.Represent(fact)
-	if err != nil {
-		return err
+// restore stores the events of facts again that the feed names but has lost, from a time on. It returns their number.
+func (e *Events) restore(ctx context.Context, shop *Shop, facts []event.Fact, lost map[event.ID]bool, from time.Time) (restored int, err error) {
+	for _, fact := range facts {
+		id := fact.ID()
+		if !lost[id] || fact.At.Before(from) {
+			continue
+		}
+		data, err := e.Represent(fact)
+		if err != nil {
+			return restored, err
+		}
+		again := event.Event{ID: id, Type: fact.Type, Customer: shop.Customer.ID, At: fact.At, Data: data}
+		if err := e.log.Restore(ctx, again); err != nil {
+			return restored, err
+		}
+		delete(lost, id)
+		restored++
 	}
-	return e.log.Restore(ctx, event.Event{ID: fact.ID(), Type: fact.Type, Customer: shop.Customer.ID, At: fact.At, Data: data})
+	return restored, nil
 }
 
 // lacking returns the facts of a time or later that are not known. It adds earlier facts of the same redemption or order, back to one that
