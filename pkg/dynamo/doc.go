@@ -1,7 +1,7 @@
-// Package dynamo stores the catalogue, the vouchers, the checkouts, and the refused codes and holds of each source of requests in four
-// DynamoDB tables. This package is the side that functions use; package backoffice below it is the operator's side.
+// Package dynamo stores the catalogue, the vouchers, the checkouts, the refused codes and holds of each source of requests, and the events
+// of each shop in five DynamoDB tables. This package is the side that functions use; package backoffice below it is the operator's side.
 //
-// Every table has the partition key "customer" and the sort key "sk". internal/table/keys.go has a function for each key:
+// Every table has the partition key "customer" and the sort key "sk". internal/table has a function for each key:
 //
 //	table      customer  sk              function       item
 //	catalogue  ID        customer        ProfileKey     the customer's profile
@@ -18,13 +18,17 @@
 //	checkouts  ID        HASH            CheckoutKey    a checkout, and its order if there is one
 //	refusals   ID#bb     SOURCE#SECONDS  RefusalKey     how many codes were refused to a source in the window that began then
 //	refusals   ID#bb     holds#SOURCE    SourceHoldsKey when the live holds of a source lapse
+//	events     ID#bb     e#EVENT         EventKey       an event
+//	events     ID        p#PAGE          EventPageKey   a page of the log, which names up to 50 events in sequence
+//	events     #parked   TABLE/PK/SK     ParkedKey      the place of a change that could not be recorded
 //
 // A use is in one place: left in a counter, or taken by one redemption or hold. The use of a lapsed hold stays taken until somebody takes
 // it over, in a transaction that deletes the hold. Holds of a code without a limit above one are in the voucher or in the item of the nick.
 // A checkout names its hold. If an order turns the hold into a redemption, the redemption's token is the first half of the checkout's ID.
 //
-// bb is one of 64 buckets, chosen by a hash of the code, of the code and the nick, of the code and the token, or of the source. A hold is
-// in the bucket of its counter. The buckets spread the load: one partition key value starts on one partition, which takes 1,000 write units a second
+// bb is one of 64 buckets, chosen by a hash of the code, of the code and the nick, of the code and the token, of the source, or of the
+// event. A hold is in the bucket of its counter. The buckets spread the load: one partition key value starts on one partition, which takes
+// 1,000 write units a second
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html). Counter NN is NN buckets
 // after its code's, so no two counters of a code share a bucket.
 //

@@ -1,4 +1,4 @@
-// Package table holds the layout of the four tables: keys, items, and the calls that read and write them. The package
+// Package table holds the layout of the five tables: keys, items, and the calls that read and write them. The package
 // documentation of dynamo lists every key.
 //
 // Both dynamo and dynamo/backoffice import this package. Functions link it, so it may import only the rules, the AWS SDK and
