@@ -129,7 +129,7 @@ func newEventRound(t *testing.T, tally *eventTally, number int) *eventRound {
 	}
 	r := &eventRound{
 		T: t, number: number, tally: tally, client: localtest.Client(t), endpoint: localtest.Endpoint(t), proxy: proxy,
-		tables: dynamo.Tables{Vouchers: localtest.Table(t, "VouchersTable"), Checkouts: localtest.Table(t, "CheckoutsTable")},
+		tables: dynamo.Tables{Vouchers: localtest.TableWithStream(t, "VouchersTable"), Checkouts: localtest.TableWithStream(t, "CheckoutsTable")},
 		events: localtest.Table(t, "EventsTable"), catalogue: localtest.Table(t, "CatalogueTable"),
 	}
 	for _, table := range template.Tables {

@@ -157,7 +157,7 @@ func newRecorderBench(t *testing.T, programs testshop.Programs) *recorderBench {
 	}
 	b := &recorderBench{
 		t: t, trap: trap, client: localtest.Client(t), events: localtest.Table(t, "EventsTable"),
-		tables:  dynamo.Tables{Vouchers: localtest.Table(t, "VouchersTable"), Checkouts: localtest.Table(t, "CheckoutsTable")},
+		tables:  dynamo.Tables{Vouchers: localtest.TableWithStream(t, "VouchersTable"), Checkouts: localtest.TableWithStream(t, "CheckoutsTable")},
 		command: runtimeapi.Command{Path: localrun.Binary(programs.Dir(), recordEvents), ARN: recordEvents, Timeout: patience},
 	}
 	b.command.Env = []string{"AWS_REGION=" + localtest.Region, "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local"}

@@ -8,8 +8,19 @@ import (
 )
 
 // Table creates a table for one test and returns its name. The table is defined like the stack's table with that output, such as
-// VouchersTable.
+// VouchersTable, but has no stream: in DynamoDB Local, a stream makes writes several times slower.
 func Table(tb testing.TB, output string) string {
+	tb.Helper()
+	return create(tb, output, false)
+}
+
+// TableWithStream is Table, with the stream.
+func TableWithStream(tb testing.TB, output string) string {
+	tb.Helper()
+	return create(tb, output, true)
+}
+
+func create(tb testing.TB, output string, hasStream bool) string {
 	tb.Helper()
 	root, err := samtemplate.FindRoot(".")
 	if err != nil {
@@ -23,6 +34,9 @@ func Table(tb testing.TB, output string) string {
 	for _, table := range template.Tables {
 		if table.Name == output {
 			name := output + "-" + rand.Text()
+			if !hasStream {
+				table.Stream = ""
+			}
 			if err := table.Create(tb.Context(), client, name); err != nil {
 				tb.Fatal(err)
 			}
