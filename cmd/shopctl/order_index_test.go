@@ -23,7 +23,7 @@ func TestOrdersIndex_Missing_IsReported(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
-	s.state.Tables.Checkouts = localtest.Table(t, "VouchersTable") // with the keys of a checkouts table, and no index
+	s.state.Tables.Checkouts = localtest.TableWithStream(t, "VouchersTable") // with the keys of a checkouts table, and no index
 	if err := s.state.Write(s.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestUndo_OrdersIndexMissing_NamesTheCommandThatListsOrders(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
-	s.state.Tables.Checkouts = localtest.Table(t, "VouchersTable") // with the keys of a checkouts table, and no index
+	s.state.Tables.Checkouts = localtest.TableWithStream(t, "VouchersTable") // with the keys of a checkouts table, and no index
 	if err := s.state.Write(s.dir); err != nil {
 		t.Fatal(err)
 	}

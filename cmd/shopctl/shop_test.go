@@ -63,7 +63,7 @@ func newShopfront(t *testing.T) *shopfront {
 	s.state = localrun.State{
 		BaseURL: "http://127.0.0.1:3000", DynamoDBEndpoint: localtest.Endpoint(t), Region: localtest.Region,
 		Tables: operator.Tables{
-			Catalogue: localtest.Table(t, "CatalogueTable"), Vouchers: localtest.Table(t, "VouchersTable"), Checkouts: localtest.Table(t, "CheckoutsTable"),
+			Catalogue: localtest.Table(t, "CatalogueTable"), Vouchers: localtest.TableWithStream(t, "VouchersTable"), Checkouts: localtest.TableWithStream(t, "CheckoutsTable"),
 			Events: localtest.Table(t, "EventsTable"),
 		},
 		PID: os.Getpid(), Version: "0.1.0",
