@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -201,14 +200,13 @@ func (l *EventLog) settled(
 				return nil, 0, err
 			}
 		}
-		switch {
-		case named[e.ID]:
-		case isKnown:
-			from = min(from, at.page)
-			rest = append(rest, e)
-		default:
-			rest = append(rest, e)
+		if named[e.ID] {
+			continue
 		}
+		if isKnown {
+			from = min(from, at.page)
+		}
+		rest = append(rest, e)
 	}
 	return rest, from, nil
 }
@@ -332,19 +330,14 @@ func (l *EventLog) window(ctx context.Context, customer catalog.CustomerID, afte
 	}
 	begin := max(after, w.First-1)
 	var keys []table.Key
-	wanted := make(map[table.Key]struct{}) // an event that expired and came again is named twice, and a batch must not repeat a key
 	for _, page := range pages {
 		for place := range page.Len() {
 			if sequence := page.First() + int64(place); sequence > begin && len(keys) < limit {
 				keys = append(keys, table.EventKey(customer, page.ID(place)))
-				wanted[keys[len(keys)-1]] = struct{}{}
 			}
 		}
 	}
-	if len(keys) == 0 {
-		return w, nil
-	}
-	found, err := table.BatchGet(ctx, l.api, l.random, l.table, slices.Collect(maps.Keys(wanted))...)
+	found, err := table.BatchGet(ctx, l.api, l.random, l.table, keys...)
 	for i, key := range keys {
 		e, _ := table.DecodeEvent(customer, begin+1+int64(i), found[key], l.now())
 		w.Events = append(w.Events, e)

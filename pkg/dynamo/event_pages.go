@@ -61,12 +61,9 @@ func NewEventPages(api table.BatchGetter, name string, now func() time.Time, ran
 
 // Events returns at most 100 events that were added, in order. One that is no longer stored has only its Customer and Sequence.
 func (p *EventPages) Events(ctx context.Context, added []EventAddition) ([]event.Event, error) {
-	var keys []table.Key
-	asked := make(map[table.Key]bool) // DynamoDB rejects a request with a key twice, which a record that was delivered twice would cause
-	for _, a := range added {
-		if key := table.EventKey(a.Customer, a.ID); !asked[key] {
-			asked[key], keys = true, append(keys, key)
-		}
+	keys := make([]table.Key, len(added))
+	for i, a := range added {
+		keys[i] = table.EventKey(a.Customer, a.ID)
 	}
 	found, err := table.BatchGet(ctx, p.api, p.random, p.table, keys...)
 	if err != nil {
@@ -74,7 +71,7 @@ func (p *EventPages) Events(ctx context.Context, added []EventAddition) ([]event
 	}
 	events := make([]event.Event, len(added))
 	for i, a := range added {
-		events[i], _ = table.DecodeEvent(a.Customer, a.Sequence, found[table.EventKey(a.Customer, a.ID)], p.now())
+		events[i], _ = table.DecodeEvent(a.Customer, a.Sequence, found[keys[i]], p.now())
 	}
 	return events, nil
 }

@@ -216,7 +216,7 @@ const termsTime = 5 * time.Second
 // remember reads the vouchers that the records in the images need and that are not known yet, at most 100. It keeps those that
 // it has read before an error.
 func (s *EventSource) remember(ctx context.Context, images []image) error {
-	wanted := make(map[table.Key]bool)
+	var keys []table.Key
 	s.mu.Lock()
 	if len(s.terms) > maxManyUseCodes {
 		clear(s.terms)
@@ -226,17 +226,10 @@ func (s *EventSource) remember(ctx context.Context, images []image) error {
 		customer, _, _ := strings.Cut(at.place.Partition, "#")
 		key := table.VoucherKey(catalog.CustomerID(customer), code)
 		if _, known := s.terms[key]; hasRecords && !known && at.place.Table == event.Vouchers {
-			wanted[key] = true
+			keys = append(keys, key)
 		}
 	}
 	s.mu.Unlock()
-	if len(wanted) == 0 {
-		return nil
-	}
-	keys := make([]table.Key, 0, len(wanted))
-	for key := range wanted {
-		keys = append(keys, key)
-	}
 	ctx, cancel := context.WithTimeout(ctx, termsTime)
 	defer cancel()
 	found, err := table.BatchGet(ctx, s.api, s.random, s.tables.Vouchers, keys...)

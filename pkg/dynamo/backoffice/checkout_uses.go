@@ -19,16 +19,10 @@ func (s *Vouchers) RedeemedBy(
 	ctx context.Context, customer catalog.CustomerID, checkouts []checkout.Checkout,
 ) (map[checkout.ID][]voucher.Redemption, error) {
 	places := make(map[checkout.ID][]table.Key, len(checkouts))
-	wanted := make(map[table.Key]bool)
+	var keys []table.Key // checkouts of the same code or nick share some
 	for _, c := range checkouts {
 		places[c.ID] = recordPlaces(customer, c)
-		for _, key := range places[c.ID] {
-			wanted[key] = true
-		}
-	}
-	keys := make([]table.Key, 0, len(wanted)) // checkouts of the same code or nick share keys, and a batch must not repeat any
-	for key := range wanted {
-		keys = append(keys, key)
+		keys = append(keys, places[c.ID]...)
 	}
 	found, err := table.BatchGet(ctx, s.api, s.random, s.table, keys...)
 	if err != nil {

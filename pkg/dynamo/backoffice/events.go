@@ -3,8 +3,6 @@ package backoffice
 import (
 	"context"
 	"iter"
-	"maps"
-	"slices"
 	"time"
 
 	"shopfront/pkg/catalog"
@@ -112,19 +110,15 @@ func (s *Events) Log(ctx context.Context, customer catalog.CustomerID, now time.
 }
 
 func (s *Events) entries(ctx context.Context, customer catalog.CustomerID, page table.EventPage, now time.Time) ([]LogEntry, error) {
-	keys := make(map[table.Key]bool) // DynamoDB rejects a request that has a key twice
-	for place := range page.Len() {
-		keys[table.EventKey(customer, page.ID(place))] = true
+	keys := make([]table.Key, page.Len())
+	for place := range keys {
+		keys[place] = table.EventKey(customer, page.ID(place))
 	}
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	found, err := table.BatchGet(ctx, s.api, s.random, s.table, slices.Collect(maps.Keys(keys))...)
+	found, err := table.BatchGet(ctx, s.api, s.random, s.table, keys...)
 	entries := make([]LogEntry, page.Len())
-	for place := range entries {
-		id := page.ID(place)
-		e, _ := table.DecodeEvent(customer, 0, found[table.EventKey(customer, id)], now)
-		entries[place] = LogEntry{placeOf(s.table, table.EventPageKey(customer, page.Number)), page.First() + int64(place), id, e.At}
+	for place, key := range keys {
+		e, _ := table.DecodeEvent(customer, 0, found[key], now)
+		entries[place] = LogEntry{placeOf(s.table, table.EventPageKey(customer, page.Number)), page.First() + int64(place), page.ID(place), e.At}
 	}
 	return entries, err
 }

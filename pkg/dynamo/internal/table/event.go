@@ -21,7 +21,7 @@ const (
 	AttrType     = "type"
 	AttrAt       = "at"       // when it happened, in milliseconds
 	AttrPage     = "page"     // the number of the log's last page when the event was stored; the event is on no earlier page
-	AttrEventIDs = "events"   // of a page: the IDs of its events, IDBytes each
+	AttrEventIDs = "events"   // of a page: the IDs of its events, EventIDBytes each
 	AttrExtended = "extended" // of a page: when it got its last event, in milliseconds
 	AttrFeed     = "feed"     // of a page: identifies the log
 	AttrFirst    = "first"    // when a change was parked first, in milliseconds

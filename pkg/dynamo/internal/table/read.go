@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -61,15 +62,18 @@ func GetSettled(ctx context.Context, api TransactGetter, random func(n int64) in
 	}
 }
 
-// BatchGet reads at most 100 items of one table consistently. It asks again for keys that DynamoDB left unprocessed, until
-// the context ends. With an error, it returns the items that it has read. random is as in Backoff.
+// BatchGet reads at most 100 items of one table consistently. A key may be repeated: it is read once, because DynamoDB rejects a request
+// with a key twice. Without keys, BatchGet makes no call. It asks again for keys that DynamoDB left unprocessed, until the context ends.
+// With an error, it returns the items that it has read. random is as in Backoff.
 func BatchGet(ctx context.Context, api BatchGetter, random func(n int64) int64, table string, keys ...Key) (map[Key]Item, error) {
 	found := make(map[Key]Item, len(keys))
 	asked := types.KeysAndAttributes{ConsistentRead: aws.Bool(true)}
-	for _, key := range keys {
-		asked.Keys = append(asked.Keys, key.Attributes())
+	for i, key := range keys {
+		if !slices.Contains(keys[:i], key) {
+			asked.Keys = append(asked.Keys, key.Attributes())
+		}
 	}
-	for attempt := 0; ; attempt++ {
+	for attempt := 0; len(asked.Keys) > 0; attempt++ {
 		out, err := api.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: asked}})
 		if err != nil {
 			return found, err
@@ -78,12 +82,13 @@ func BatchGet(ctx context.Context, api BatchGetter, random func(n int64) int64, 
 			found[KeyOf(it)] = it
 		}
 		if asked = out.UnprocessedKeys[table]; len(asked.Keys) == 0 {
-			return found, nil
+			break
 		}
 		if err := Wait(ctx, Backoff(attempt, random)); err != nil {
 			return found, err
 		}
 	}
+	return found, nil
 }
 
 // HoldsQuery asks for the holds of a counter, those that lapse first at the beginning.
