@@ -60,6 +60,9 @@ func (f Fact) ID() ID {
 	return idempotency.Digest("event", string(f.Type), string(f.Customer), f.subject())
 }
 
+// Silent reports whether the fact stays out of the feed: what happened to a redemption that was imported is no news to the shop's server.
+func (f Fact) Silent() bool { return f.Redemption != nil && f.Redemption.Imported }
+
 // subject returns the ID of the redemption or order.
 func (f Fact) subject() string {
 	if f.Redemption != nil {
