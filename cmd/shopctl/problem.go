@@ -150,7 +150,7 @@ func (s *session) explainOne(err error) *problem {
 		return refused(kindExists, "%s: give the terms with which the batch was started, or take such vouchers out of the batch with %s", err,
 			s.commandLine(`voucher edit CUSTOMER CODE --batch ""`))
 	}
-	if taken, is := errors.AsType[*operator.CodeTakenError](err); is {
+	if taken, is := errors.AsType[*voucher.CodeTakenError](err); is {
 		return refused(kindExists, "%s: edit that one, or choose another code", taken)
 	}
 	isUnknown := operator.IsOutcomeUnknown(err)

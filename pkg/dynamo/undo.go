@@ -88,7 +88,7 @@ func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, 
 	redemption := v.Redeemed
 	switch kind := v.HoldKind(); {
 	case kind == voucher.HoldSingleUse:
-		for _, name := range []string{table.AttrRedemption, table.AttrToken, table.AttrRedeemed, table.AttrRedeemedBy} {
+		for _, name := range []string{table.AttrRedemption, table.AttrToken, table.AttrRedeemed, table.AttrRedeemedBy, table.AttrImported} {
 			call.Remove(name)
 		}
 		call.RequireEqual(table.AttrRedemption, table.Str(claim.RedemptionID))
@@ -145,6 +145,9 @@ func undoneRecord(claim voucher.Claim, redemption voucher.Redemption, reason str
 	it[table.RecordPrefix+string(claim.Token)] = table.EncodeRecord(redemption.ID, redemption.At, nick)
 	if spelling := table.Spelling(nick); spelling != "" {
 		it[table.SpellingPrefix+spelling] = table.Str(nick.Written)
+	}
+	if redemption.Imported {
+		it[table.AttrImported] = table.Num(1)
 	}
 	it[table.AttrUndone], it[table.AttrReason] = table.Millis(claim.At), table.Str(reason)
 	return it, nil

@@ -3,7 +3,6 @@ package operator
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,35 +11,14 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// CodeTakenError is a voucher.ErrCodeTaken with the voucher that has the code; nothing was changed.
-type CodeTakenError struct{ Existing voucher.Voucher }
-
-func (e *CodeTakenError) Error() string {
-	return fmt.Sprintf("%v: it is %s, created %s", voucher.ErrCodeTaken, e.Existing.Written, e.Existing.Created.Format(time.RFC3339))
-}
-
-// Is reports whether target is voucher.ErrCodeTaken.
-func (*CodeTakenError) Is(target error) bool { return target == voucher.ErrCodeTaken }
-
-// CreateVoucher creates a voucher. It returns *voucher.FieldError, joined, for invalid terms, and *CodeTakenError for a
+// CreateVoucher creates a voucher. It returns *voucher.FieldError, joined, for invalid terms, and *voucher.CodeTakenError for a
 // code that exists.
 func (s *Shop) CreateVoucher(ctx context.Context, terms voucher.Terms, now time.Time) (voucher.Voucher, error) {
 	v, err := voucher.New(terms, now)
 	if err != nil {
 		return voucher.Voucher{}, err
 	}
-	err = s.vouchers.Create(ctx, s.Customer.ID, v)
-	if errors.Is(err, voucher.ErrCodeTaken) {
-		existing, err := s.vouchers.Show(ctx, s.Customer.ID, v.Code, now)
-		if err != nil {
-			return voucher.Voucher{}, errors.Join(voucher.ErrCodeTaken, err)
-		}
-		return voucher.Voucher{}, &CodeTakenError{Existing: existing.Voucher}
-	}
-	if err != nil {
-		return voucher.Voucher{}, err
-	}
-	return v, nil
+	return v, s.vouchers.Create(ctx, s.Customer.ID, v)
 }
 
 // Voucher returns a voucher with its uses at a time, or a *voucher.RefusalError for an unknown code.

@@ -89,10 +89,11 @@ type Account struct {
 	// undoneOfNick is how many undone redemptions of a nick the nick's item counts, less those recorded.
 	undoneOfNick map[string]int
 
+	madeHere    int // redemptions that were not imported; the next four fields are about them
 	first, last time.Time
-	lastUndone  time.Time
-	nick        string // of the first redemption added, as compared
+	nick        string // of the first one added, as compared
 	nicksDiffer bool
+	latest      time.Time // of everything that was redeemed or undone
 
 	isBracketed   bool
 	before, after Glance
@@ -126,6 +127,9 @@ func (a *Account) fault(f Finding) {
 func (a *Account) AddVoucher(v Voucher) {
 	a.Items++
 	a.voucher = &v
+	if v.Imported < 0 || v.SingleUse() && v.Imported > 0 && v.Redeemed == nil {
+		a.fault(found(KindMalformed, a.home, "a voucher cannot have %d imported uses, or one without its redemption", v.Imported))
+	}
 	if v.Over < 0 || v.Returns < 0 || v.Undone < 0 {
 		a.fault(found(KindMalformed, a.home, "a voucher cannot have %d uses over its limit, %d that came back or %d undone", v.Over, v.Returns, v.Undone))
 	}
@@ -226,19 +230,24 @@ func (a *Account) addRedemption(place Place, redemption voucher.Redemption) {
 		a.fault(found(KindMalformed, place, "the redemption's %v", err))
 		return
 	}
-	if a.Redemptions() == 0 {
-		a.first, a.last, a.nick = redemption.At, redemption.At, nick.Compared
-	}
 	if redemption.Undone.IsZero() {
 		a.redemptions = append(a.redemptions, id)
 	} else {
 		a.undone = append(a.undone, id)
 		a.undoneOfNick[nick.Compared]--
-		a.lastUndone = latest(a.lastUndone, redemption.Undone)
+		a.latest = latest(a.latest, redemption.Undone)
 		if redemption.Undone.Before(redemption.At.Add(-ClockSkew)) {
 			a.fault(found(KindMalformed, place, "undone at %s, but redeemed at %s", written(redemption.Undone), written(redemption.At)))
 		}
 	}
+	a.latest = latest(a.latest, redemption.At)
+	if redemption.Imported { // under terms that are not known
+		return
+	}
+	if a.madeHere == 0 {
+		a.first, a.last, a.nick = redemption.At, redemption.At, nick.Compared
+	}
+	a.madeHere++
 	if redemption.At.Before(a.first) {
 		a.first = redemption.At
 	}
@@ -308,10 +317,13 @@ type Judgement struct {
 // Judge returns what is wrong with the account at the time now. currency is the customer's.
 func (a *Account) Judge(currency money.Currency, now time.Time) Judgement {
 	j := Judgement{Certain: slices.Clone(a.faults)}
-	if last := latest(a.last, a.lastUndone); last.After(now.Add(ClockSkew)) {
-		j.Certain = append(j.Certain, a.foundf(KindFuture, "redeemed or undone at %s, but it is %s now", written(last), written(now)))
+	if a.latest.After(now.Add(ClockSkew)) {
+		j.Certain = append(j.Certain, a.foundf(KindFuture, "redeemed or undone at %s, but it is %s now", written(a.latest), written(now)))
 	}
 	if a.unread {
+		return j
+	}
+	if a.Items == 0 { // deleted while it was read
 		return j
 	}
 	if a.voucher == nil {
@@ -433,9 +445,9 @@ func (a *Account) judgeCounters(now time.Time) []Finding {
 		returned := int(a.after.Returns - a.before.Returns)
 		least, most = a.before.Used-returned, a.after.Used+returned
 	}
-	if n := len(a.redemptions) + len(a.holds); n < least-a.moved || n > most+a.moved {
-		wrong = append(wrong, a.foundf(KindUses, "the counters count %s, but the records show %s and %s",
-			count(used, "use"), count(len(a.redemptions), "redemption"), count(len(a.holds), "hold")))
+	if n := v.Imported + len(a.redemptions) + len(a.holds); n < least-a.moved || n > most+a.moved {
+		wrong = append(wrong, a.foundf(KindUses, "the counters count %s, but the records show %s, %s and %s",
+			count(used, "use"), count(v.Imported, "imported use"), count(len(a.redemptions), "redemption"), count(len(a.holds), "hold")))
 	}
 	if !a.isSteady() || a.before.Returns != a.after.Returns {
 		return wrong
@@ -553,7 +565,7 @@ func (a *Account) duplicates() int {
 // judgeTerms checks the redemptions against the terms of a voucher that was never edited.
 func (a *Account) judgeTerms() []Finding {
 	v := a.voucher
-	if !a.neverEdited() || a.Redemptions() == 0 {
+	if !a.neverEdited() || a.madeHere == 0 {
 		return nil
 	}
 	// An order turns a hold of a discount into a redemption, even after the voucher has expired.

@@ -111,6 +111,9 @@ func (f *Feed) AddEvent(page Place, sequence int64, id event.ID, at time.Time) {
 
 // AddFact adds a fact that the record at a place shows.
 func (f *Feed) AddFact(place Place, fact event.Fact) {
+	if fact.Silent() {
+		return
+	}
 	id := fact.ID()
 	e, named := f.events[id]
 	if named {

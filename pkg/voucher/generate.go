@@ -34,6 +34,16 @@ var (
 	ErrBatchLarger = errors.New("it has more vouchers than are wanted")
 )
 
+// CodeTakenError is ErrCodeTaken with the voucher that has the code.
+type CodeTakenError struct{ Existing Voucher }
+
+func (e *CodeTakenError) Error() string {
+	return fmt.Sprintf("%v: it is %s, created %s", ErrCodeTaken, e.Existing.Written, e.Existing.Created.Format(time.RFC3339))
+}
+
+// Is reports whether target is ErrCodeTaken.
+func (*CodeTakenError) Is(target error) bool { return target == ErrCodeTaken }
+
 // OtherTermsError means that a batch to complete has a voucher with other terms, although no edit can change those terms. Nothing was
 // changed.
 type OtherTermsError struct {

@@ -22,7 +22,9 @@ func Import(terms Terms, past Past, id string, now time.Time) (Voucher, error) {
 		created = now
 	}
 	v, err := New(terms, created)
-	if err := errors.Join(err, past.validate(v, now)); err != nil {
+	limit := Limit(1)
+	set(&limit, terms.MaxUses)
+	if err := errors.Join(err, past.validate(limit, now)); err != nil {
 		return Voucher{}, err
 	}
 	v.Imported = past.Uses
@@ -35,55 +37,37 @@ func Import(terms Terms, past Past, id string, now time.Time) (Voucher, error) {
 	return v, nil
 }
 
-func (p Past) validate(v Voucher, now time.Time) error {
+func (p Past) validate(limit Limit, now time.Time) error {
 	var errs []error
 	add := func(field, format string, args ...any) {
 		errs = append(errs, &FieldError{field, fmt.Errorf(format, args...)})
 	}
 	redeemed := !p.RedeemedAt.IsZero()
 	switch {
-	case redeemed && !v.SingleUse():
-		add("redeemed_at", "is for codes of one use; give the number of uses in the column uses")
+	case redeemed && limit != 1:
+		add("redeemed_at", "is for codes of one use: for this one, give the number of uses in the column uses")
 	case p.RedeemedBy != "" && !redeemed:
 		add("redeemed_by", "needs redeemed_at")
-	case v.SingleUse() && redeemed != (p.Uses > 0) && (p.Uses > 0 || p.Uses < 0):
+	case limit == 1 && p.Uses > 0 && !redeemed:
 		add("redeemed_at", "is missing, but the code was used")
 	}
-	if p.Uses < 0 || v.MaxUses != NoLimit && p.Uses > int(v.MaxUses) || p.Uses > int(MaxMaxUses) {
-		add("uses", "must be 0 or more, and at most max-uses")
+	if p.Uses < 0 || p.Uses > int(MaxMaxUses) || limit != NoLimit && p.Uses > int(limit) {
+		add("uses", "must be a whole number from 0 to max-uses, at most %d", MaxMaxUses)
 	}
 	nick, err := ParseNick(p.RedeemedBy)
 	if err != nil || nick.Written != p.RedeemedBy {
 		add("redeemed_by", "must be a nick: at most %d characters in %d bytes, without space around it", MaxNickLength, MaxNickBytes)
 	}
-	for field, at := range map[string]time.Time{"created_at": p.Created, "redeemed_at": p.RedeemedAt} {
-		if !isStorable(at) {
-			add(field, "%w", errTimeOutOfRange)
+	for _, moment := range []struct {
+		field string
+		at    time.Time
+	}{{"created_at", p.Created}, {"redeemed_at", p.RedeemedAt}} {
+		if !isStorable(moment.at) {
+			add(moment.field, "%w", errTimeOutOfRange)
 		}
-		if at.After(now) {
-			add(field, "is in the future")
+		if moment.at.After(now) {
+			add(moment.field, "is in the future")
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// IsImportOf reports whether a stored voucher may come from the same import as v, which was just made: its terms and its past are the same.
-// What happened since its import makes no difference, but an edit does. knownCreation says that v.Created is part of its past.
-func (v Voucher) IsImportOf(stored Voucher, knownCreation bool) bool {
-	if v.Redeemed != nil && stored.Undone == 0 {
-		if stored.Redeemed == nil || stored.Redeemed.Nick != v.Redeemed.Nick || !stored.Redeemed.At.Equal(v.Redeemed.At) {
-			return false
-		}
-	}
-	if knownCreation && !stored.Created.Equal(v.Created) {
-		return false
-	}
-	return v.terms() == stored.terms() && (v.SingleUse() || v.Imported == stored.Imported)
-}
-
-// terms returns the voucher without what redemptions, holds and edits change besides its terms.
-func (v Voucher) terms() Voucher {
-	v.Redeemed, v.Held, v.Undone, v.FullUntil, v.Over, v.Returns = nil, nil, 0, time.Time{}, 0, 0
-	v.Created, v.Version, v.Imported = time.Time{}, 0, 0
-	return v
 }

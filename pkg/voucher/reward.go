@@ -3,6 +3,7 @@ package voucher
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,18 @@ const (
 	RewardProduct    RewardKind = "product"     // free items of a variant
 	RewardPercentOff RewardKind = "percent_off" // a percentage off the price
 	RewardAmountOff  RewardKind = "amount_off"  // an amount of money off the price
+	RewardBundle     RewardKind = "bundle"      // free items of several variants
 )
+
+// MaxBundleItems bounds the goods of a bundle.
+const MaxBundleItems = 10
+
+// Good is a number of items of one variant.
+type Good struct {
+	Product catalog.ProductID
+	Variant catalog.VariantID
+	Amount  int64 // 1 to catalog.MaxAmount
+}
 
 // Reward is what a redemption gives. Fields that do not belong to its kind are zero.
 type Reward struct {
@@ -31,10 +43,14 @@ type Reward struct {
 	PercentOff int // 1 to 100
 
 	AmountOff money.Money // above zero, in the customer's currency
+
+	// Items are the goods of a bundle: two or more, no variant twice. Unused places are zero and come last. It is an array so that
+	// rewards can be compared.
+	Items [MaxBundleItems]Good
 }
 
-// ParseReward reads a reward as an operator types it: coins/500 (product/variant), 2*coins/500, 20%, or 5.00 in the customer's
-// currency. An amount needs a decimal point if the currency has decimals. Anything else is a *FieldError.
+// ParseReward reads a reward as an operator types it: coins/500 (product/variant), 2*coins/500, coins/500+rank/vip, 20%, or 5.00 in
+// the customer's currency. An amount needs a decimal point if the currency has decimals. Anything else is a *FieldError.
 func ParseReward(text string, currency money.Currency) (Reward, error) {
 	reward, err := parseReward(text, currency)
 	if err != nil {
@@ -44,6 +60,9 @@ func ParseReward(text string, currency money.Currency) (Reward, error) {
 }
 
 func parseReward(text string, currency money.Currency) (Reward, error) {
+	if strings.Contains(text, "+") {
+		return parseBundle(text)
+	}
 	if percent, found := strings.CutSuffix(text, "%"); found {
 		n, err := parseWhole(percent, 100)
 		if err != nil {
@@ -52,7 +71,8 @@ func parseReward(text string, currency money.Currency) (Reward, error) {
 		return Reward{Kind: RewardPercentOff, PercentOff: int(n)}, nil
 	}
 	if strings.Contains(text, "/") {
-		return parseProductReward(text)
+		good, err := parseGood(text)
+		return Reward{Kind: RewardProduct, Product: good.Product, Variant: good.Variant, Amount: good.Amount}, err
 	}
 	off, err := money.Parse(text, currency)
 	if errors.Is(err, money.ErrMalformed) {
@@ -79,25 +99,41 @@ func ambiguousAmount(text string, off money.Money) error {
 	return fmt.Errorf("%[1]s%% or %[2]s? Write %[1]s%% or %[3]s", text, off, off.Decimal())
 }
 
-func parseProductReward(text string) (Reward, error) {
-	reward := Reward{Kind: RewardProduct, Amount: 1}
-	what := text
-	if count, rest, found := strings.Cut(text, "*"); found {
-		n, err := parseWhole(count, catalog.MaxAmount)
-		if err != nil {
-			return Reward{}, fmt.Errorf("the amount before * is a whole number from 1 to %d", catalog.MaxAmount)
+func parseBundle(text string) (Reward, error) {
+	reward := Reward{Kind: RewardBundle}
+	for i, item := range strings.Split(text, "+") {
+		if i == MaxBundleItems {
+			return Reward{}, fmt.Errorf("a reward has at most %d goods", MaxBundleItems)
 		}
-		reward.Amount, what = n, rest
-	}
-	product, variant, _ := strings.Cut(what, "/")
-	var err error
-	if reward.Product, err = catalog.ParseID[catalog.ProductID](product); err != nil {
-		return Reward{}, err
-	}
-	if reward.Variant, err = catalog.ParseID[catalog.VariantID](variant); err != nil {
-		return Reward{}, err
+		if !strings.Contains(item, "/") {
+			return Reward{}, fmt.Errorf("%.80q: only goods can be joined, such as coins/500+2*rank/vip", item)
+		}
+		good, err := parseGood(item)
+		if err != nil {
+			return Reward{}, fmt.Errorf("%.80q: %w", item, err)
+		}
+		if slices.ContainsFunc(reward.Items[:i], func(g Good) bool { return g.Product == good.Product && g.Variant == good.Variant }) {
+			return Reward{}, fmt.Errorf("%s/%s is there twice: give it once, with the amount before *", good.Product, good.Variant)
+		}
+		reward.Items[i] = good
 	}
 	return reward, nil
+}
+
+func parseGood(text string) (good Good, err error) {
+	good.Amount = 1
+	if count, rest, found := strings.Cut(text, "*"); found {
+		if good.Amount, err = parseWhole(count, catalog.MaxAmount); err != nil {
+			return Good{}, fmt.Errorf("the amount before * is a whole number from 1 to %d", catalog.MaxAmount)
+		}
+		text = rest
+	}
+	product, variant, _ := strings.Cut(text, "/")
+	if good.Product, err = catalog.ParseID[catalog.ProductID](product); err != nil {
+		return Good{}, err
+	}
+	good.Variant, err = catalog.ParseID[catalog.VariantID](variant)
+	return good, err
 }
 
 func parseWhole(digits string, most int64) (int64, error) {
@@ -114,12 +150,12 @@ func parseWhole(digits string, most int64) (int64, error) {
 // String returns a reward in the form that ParseReward reads. Rewards are stored in this form, so it never changes.
 func (r Reward) String() string {
 	switch r.Kind {
-	case RewardProduct:
-		what := string(r.Product) + "/" + string(r.Variant)
-		if r.Amount == 1 {
-			return what
+	case RewardProduct, RewardBundle:
+		var text []string
+		for _, good := range r.Goods() {
+			text = append(text, good.String())
 		}
-		return strconv.FormatInt(r.Amount, 10) + "*" + what
+		return strings.Join(text, "+")
 	case RewardPercentOff:
 		return strconv.Itoa(r.PercentOff) + "%"
 	case RewardAmountOff:
@@ -127,6 +163,29 @@ func (r Reward) String() string {
 	default:
 		return ""
 	}
+}
+
+// Goods returns what a product reward or a bundle gives, and nil for a discount.
+func (r Reward) Goods() (goods []Good) {
+	if r.Kind == RewardProduct {
+		return []Good{{r.Product, r.Variant, r.Amount}}
+	}
+	for _, item := range r.Items {
+		if item == (Good{}) {
+			break
+		}
+		goods = append(goods, item)
+	}
+	return goods
+}
+
+// String returns coins/500, or 2*coins/500 for an amount above one.
+func (g Good) String() string {
+	text := string(g.Product) + "/" + string(g.Variant)
+	if g.Amount == 1 {
+		return text
+	}
+	return strconv.FormatInt(g.Amount, 10) + "*" + text
 }
 
 // Discount returns what the reward takes off a subtotal. A percentage is rounded down to whole minor units. So the result is the same in

@@ -41,7 +41,7 @@ func typeOf(name string) attributeType {
 		table.AttrRefusalLimit, table.AttrRefusalWindow, table.AttrKeysCreated, table.AttrKeyExpires, table.AttrRevoked,
 		table.AttrAmount, table.AttrUnitPrice, table.AttrSubtotal, table.AttrDiscount, table.AttrTotal, table.AttrExpires, table.AttrExpiresAt,
 		table.AttrFulfilled, table.AttrCancelled,
-		table.AttrHeldUntil, table.AttrFullUntil, table.AttrFullVersion, table.AttrOver, table.AttrReturns, table.AttrLapse, table.AttrUndone:
+		table.AttrHeldUntil, table.AttrFullUntil, table.AttrFullVersion, table.AttrOver, table.AttrReturns, table.AttrLapse, table.AttrUndone, table.AttrImported:
 		return typeNumber
 	case table.AttrDisabled, table.AttrObject, table.AttrPausedAll:
 		return typeTruth
@@ -275,7 +275,7 @@ func (r accountReader) addRedemption(account *reconciliation.Account, it table.I
 		return errors.New("only an undone redemption has a reason, and the attributes " + table.AttrUndone + " and " + table.AttrReason + " do not match")
 	}
 	if it.Has(table.AttrUndone) {
-		records[0].Undone = it.Time(table.AttrUndone)
+		records[0].Undone, records[0].Imported = it.Time(table.AttrUndone), it.Has(table.AttrImported)
 	}
 	account.AddRedemption(r.place(it), records[0])
 	return nil

@@ -109,7 +109,11 @@ func setEditable(call *table.Update, v voucher.Voucher) {
 // the error is errEditedMeanwhile.
 func (s *Vouchers) commitEdit(ctx context.Context, call *table.Update, mine func(table.Voucher) bool) (table.Voucher, error) {
 	out, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueAllNew))
-	if old, failed := table.OldItem(err); failed {
+	old, failed := table.OldItem(err)
+	if failed && len(old) == 0 { // deleted meanwhile
+		return table.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
+	}
+	if failed {
 		stored, err := table.DecodeVoucher(old)
 		if err == nil && !mine(stored) {
 			err = errEditedMeanwhile
@@ -126,7 +130,7 @@ func (s *Vouchers) commitEdit(ctx context.Context, call *table.Update, mine func
 func sameTerms(a, b voucher.Voucher) bool { return termsOf(a) == termsOf(b) }
 
 func termsOf(v voucher.Voucher) voucher.Voucher {
-	v.Redeemed, v.Held, v.Undone, v.FullUntil, v.Over, v.Returns = nil, nil, 0, time.Time{}, 0, 0
+	v.Redeemed, v.Held, v.Undone, v.Imported, v.FullUntil, v.Over, v.Returns = nil, nil, 0, 0, time.Time{}, 0, 0
 	return v
 }
 

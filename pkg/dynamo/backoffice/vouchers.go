@@ -72,7 +72,7 @@ func NewVouchers(api API, table string, random func(n int64) int64) *Vouchers {
 	return &Vouchers{api: api, table: table, random: random}
 }
 
-// Create stores a new voucher together with its counters, if it has a limit above one. It returns voucher.ErrCodeTaken if the
+// Create stores a new voucher together with its counters, if it has a limit above one. It returns a *voucher.CodeTakenError if the
 // code exists. Finding v itself is a success: the response to an earlier attempt was lost.
 func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
 	existing, err := s.putNew(ctx, customer, v)
@@ -84,7 +84,7 @@ func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v vo
 		return err
 	}
 	if !createdAs(stored.Voucher, v) {
-		return voucher.ErrCodeTaken
+		return &voucher.CodeTakenError{Existing: stored.Voucher}
 	}
 	return nil
 }
@@ -92,6 +92,9 @@ func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v vo
 // createdAs reports whether a stored voucher was created as v. If it was edited since, createdAs compares only what edits cannot
 // change.
 func createdAs(stored, v voucher.Voucher) bool {
+	if v.Redeemed != nil && stored.Redeemed != nil && stored.Redeemed.ID != v.Redeemed.ID {
+		return false
+	}
 	if stored.Version == v.Version {
 		return sameTerms(stored, v)
 	}
@@ -118,8 +121,9 @@ func (s *Vouchers) putNew(ctx context.Context, customer catalog.CustomerID, v vo
 	actions := []types.TransactWriteItem{{Put: put}}
 	for number := range v.Counters {
 		counter := table.CounterKey(customer, v.Code, number).Attributes()
-		counter[table.AttrLeft] = table.Num(share(int(v.MaxUses), v.Counters, number))
-		counter[table.AttrUsed] = table.Num(0)
+		used := share(v.Imported, v.Counters, number)
+		counter[table.AttrLeft] = table.Num(share(int(v.MaxUses), v.Counters, number) - used)
+		counter[table.AttrUsed] = table.Num(used)
 		counter[table.AttrVersion] = table.Num(0)
 		actions = append(actions, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(s.table), Item: counter}})
 	}

@@ -56,7 +56,10 @@ const (
 	// AttrUndone is the number of redemptions that were undone, in a voucher or the item of a nick. In the item of one redemption it is
 	// when it was undone, in milliseconds.
 	AttrUndone = "undone"
-	AttrLapses = "lapses" // when the live holds of a source lapse: milliseconds in base 36, separated by spaces
+	// AttrImported is how many uses of a voucher were made before it was imported; missing: 0. In the item of an undone redemption it is 1 if
+	// the redemption was imported.
+	AttrImported = "imported"
+	AttrLapses   = "lapses" // when the live holds of a source lapse: milliseconds in base 36, separated by spaces
 
 	// RecordPrefix and a token form the name of the attribute that holds a redemption.
 	RecordPrefix = "r#"
@@ -81,7 +84,7 @@ type Voucher struct {
 	Editor  int64             // identifies the last edit of the limit
 }
 
-// EncodeVoucher returns the item of a new voucher.
+// EncodeVoucher returns the item of a new voucher. One that is imported may have been redeemed.
 func EncodeVoucher(customer catalog.CustomerID, v voucher.Voucher) Item {
 	it := VoucherKey(customer, v.Code).Attributes()
 	it[AttrCode] = Str(v.Written)
@@ -94,6 +97,13 @@ func EncodeVoucher(customer catalog.CustomerID, v voucher.Voucher) Item {
 	}
 	if v.Counters > 0 {
 		it[AttrCounters] = Num(v.Counters)
+	}
+	if v.Imported > 0 {
+		it[AttrImported] = Num(v.Imported)
+	}
+	if r := v.Redeemed; r != nil {
+		it[AttrRedemption], it[AttrToken], it[AttrRedeemed] = Str(r.ID), Str(r.ID), Millis(r.At)
+		it.setStr(AttrRedeemedBy, r.Nick)
 	}
 	it[AttrCreated] = Millis(v.Created)
 	it[AttrVersion] = Num(v.Version)
@@ -139,6 +149,7 @@ func DecodeVoucher(it Item) (Voucher, error) {
 			Disabled: it.Bool(AttrDisabled), Nick: nick, Batch: it.Str(AttrBatch), Note: it.Str(AttrNote),
 			Created: it.Time(AttrCreated), Counters: int(it.Num(AttrCounters)),
 			Version: it.Num(AttrVersion), Over: int(it.Num(AttrOver)), Returns: it.Num(AttrReturns), Undone: int(it.Num(AttrUndone)),
+			Imported: int(it.Num(AttrImported)),
 		},
 		Token:   idempotency.Token(it.Str(AttrToken)),
 		Editing: voucher.Limit(it.Num(AttrEditing)),
@@ -165,7 +176,7 @@ func DecodeVoucher(it Item) (Voucher, error) {
 	case it.Has(AttrRedemption):
 		v.Redeemed = &voucher.Redemption{
 			ID: it.Str(AttrRedemption), At: it.Time(AttrRedeemed), Nick: it.Str(AttrRedeemedBy),
-			Code: v.Written, Reward: v.Reward,
+			Code: v.Written, Reward: v.Reward, Imported: v.Imported > 0,
 		}
 	}
 	return v, nil
@@ -262,6 +273,7 @@ func Recorded(token idempotency.Token, v voucher.Voucher, it Item) (redemption v
 	redemption.Nick, redemption.Code, redemption.Reward = it.Str(SpellingPrefix+spelling), v.Written, v.Reward
 	if strings.Contains(it.Str(SortKey), RedemptionInfix) && it.Has(AttrUndone) {
 		redemption.Undone, redemption.UndoReason = it.Time(AttrUndone), it.Str(AttrReason)
+		redemption.Imported = it.Has(AttrImported)
 	}
 	return redemption, err == nil, err
 }
