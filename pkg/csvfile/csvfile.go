@@ -1,0 +1,185 @@
+// Package csvfile reads and writes CSV files (RFC 4180, UTF-8): vouchers, and lists of redemptions, checkouts and orders.
+// docs/operations.md describes the columns.
+//
+// A file is read row by row, in constant memory. A mistake belongs to its row, and reading goes on behind it.
+//
+// A spreadsheet runs a cell as a formula if it begins with one of certain characters. Such a cell is written with an apostrophe in front,
+// which reading removes.
+//
+// The package does not use encoding/csv, because that changes the line breaks in cells, and reads the whole file for one unclosed quote.
+//
+// Only commands may import it, never a Lambda function.
+package csvfile
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// MaxRows bounds the rows of a file, without its header.
+	MaxRows = 1_000_000
+	// MaxRecordBytes bounds one row as it is in the file.
+	MaxRecordBytes = 64 << 10
+)
+
+// Writer writes the rows of a CSV file.
+type Writer struct{ to *bufio.Writer }
+
+// NewWriter returns a writer whose first row is the header. Flush writes what is still in memory.
+func NewWriter(file io.Writer, header ...string) Writer {
+	w := Writer{bufio.NewWriter(file)}
+	_ = w.Row(header...) // Flush returns the error, too
+	return w
+}
+
+// Row writes one row.
+func (w Writer) Row(cells ...string) error {
+	for i, cell := range cells {
+		if i > 0 {
+			_ = w.to.WriteByte(',') // the last write returns the error, too
+		}
+		cell = defuse(cell)
+		if strings.ContainsAny(cell, "\",\r\n") {
+			cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
+		}
+		_, _ = w.to.WriteString(cell) // as above
+	}
+	_, err := w.to.WriteString("\r\n")
+	return err
+}
+
+// Flush writes to the file what is still in memory.
+func (w Writer) Flush() error { return w.to.Flush() }
+
+// isArmed reports whether a spreadsheet may change a cell that begins like this, or reading would.
+func isArmed(cell string) bool {
+	first, size := utf8.DecodeRuneInString(cell)
+	return size > 0 && strings.ContainsRune("=+-@\t\r\n'\uff1d\uff0b\uff0d\uff20", first)
+}
+
+func defuse(cell string) string {
+	if isArmed(cell) {
+		return "'" + cell
+	}
+	return cell
+}
+
+func undefuse(cell string) string {
+	if rest, found := strings.CutPrefix(cell, "'"); found && isArmed(rest) {
+		return rest
+	}
+	return cell
+}
+
+// record is one row as it is in the file.
+type record struct {
+	line  int // where it begins
+	text  []byte
+	cells []string
+	err   error // nil, or why the cells cannot be read
+}
+
+// recordReader reads the records of a file. After a record that cannot be read it goes on with the next line.
+type recordReader struct {
+	file  *bufio.Reader
+	again []byte // lines to read again, because they followed a line that cannot be read
+	line  int    // how many lines were read
+}
+
+func newRecordReader(file io.Reader) *recordReader {
+	return &recordReader{file: bufio.NewReaderSize(file, MaxRecordBytes)}
+}
+
+// nextLine returns a line with its line break, or io.EOF.
+func (r *recordReader) nextLine() (line []byte, err error) {
+	if len(r.again) > 0 {
+		end := lineEnd(r.again)
+		line, r.again = r.again[:end], r.again[end:]
+	} else if line, err = r.file.ReadSlice('\n'); errors.Is(err, bufio.ErrBufferFull) {
+		return nil, fmt.Errorf("line %d is longer than %d bytes", r.line+1, MaxRecordBytes)
+	}
+	if len(line) == 0 || err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	r.line++
+	return line, nil
+}
+
+func lineEnd(text []byte) int {
+	if end := bytes.IndexByte(text, '\n'); end >= 0 {
+		return end + 1
+	}
+	return len(text)
+}
+
+// next returns the next record, or io.EOF. Any other error means that the file cannot be read any further.
+func (r *recordReader) next() (record, error) {
+	line, err := r.nextLine()
+	if err != nil {
+		return record{}, err
+	}
+	read := record{line: r.line, text: slices.Clone(line)}
+	for quotes := countQuotes(line); quotes%2 == 1 && len(read.text) <= MaxRecordBytes; quotes += countQuotes(line) {
+		if line, err = r.nextLine(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return record{}, err
+		}
+		read.text = append(read.text, line...)
+	}
+	if read.cells, read.err = parse(string(read.text)); read.err != nil {
+		end := lineEnd(read.text)
+		r.line, r.again = read.line, slices.Concat(read.text[end:], r.again)
+		read.text = read.text[:end]
+	}
+	return read, nil
+}
+
+func countQuotes(line []byte) int { return bytes.Count(line, []byte{'"'}) }
+
+// parse returns the cells of a record.
+func parse(text string) (cells []string, err error) {
+	if len(text) > MaxRecordBytes {
+		return nil, fmt.Errorf("has more than %d bytes: is a quote missing?", MaxRecordBytes)
+	}
+	text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
+	for more := true; more; {
+		var cell string
+		quoted, isQuoted := strings.CutPrefix(text, `"`)
+		if isQuoted {
+			end := quoteEnd(quoted)
+			if end < 0 {
+				return nil, errors.New("has a quote that is not closed")
+			}
+			cell, text = strings.ReplaceAll(quoted[:end], `""`, `"`), quoted[end+1:]
+			if text != "" && text[0] != ',' {
+				return nil, errors.New("has text behind a cell in quotes: double a quote inside a cell")
+			}
+			_, text, more = strings.Cut(text, ",")
+		} else if cell, text, more = strings.Cut(text, ","); strings.Contains(cell, `"`) {
+			return nil, errors.New("has a quote in a cell without quotes around it: put the cell in quotes, and double the quote")
+		}
+		cells = append(cells, cell)
+	}
+	return cells, nil
+}
+
+// quoteEnd returns where a quoted cell ends, or -1.
+func quoteEnd(cell string) int {
+	for end := 0; ; end += 2 {
+		next := strings.IndexByte(cell[end:], '"')
+		if next < 0 {
+			return -1
+		}
+		if end += next; !strings.HasPrefix(cell[end+1:], `"`) {
+			return end
+		}
+	}
+}

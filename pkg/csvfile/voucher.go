@@ -1,0 +1,278 @@
+package csvfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
+)
+
+const (
+	byteOrderMark = "\ufeff"
+	none          = "none" // no limit
+)
+
+// voucherHeader returns the columns of an export, which are all that an import knows. It never changes, except that columns are added.
+func voucherHeader() []string {
+	return []string{
+		"code", "reward", "max-uses", "max-uses-per-nick", "valid-from", "valid-until", "disabled", "nick", "batch", "note", "counters",
+		"created_at", "status", "uses", "held", "left", "redeemed_at", "redeemed_by", "redemption_id", "reward_minor", "reward_currency",
+	}
+}
+
+// Row is one row of a file of vouchers. Its terms and its past are not checked against the rules of vouchers.
+type Row struct {
+	Line  int    // where the row begins
+	Text  []byte // as in the file, with its line break
+	Terms voucher.Terms
+	Past  voucher.Past
+	// Err is nil, or every *voucher.FieldError found, joined. Field is the name of a column, or row.
+	Err error
+}
+
+// VoucherReader reads a file of vouchers.
+type VoucherReader struct {
+	records  *recordReader
+	currency money.Currency
+	header   []byte
+	columns  []string // their names in voucherHeader, in the order of the file
+}
+
+// NewVoucherReader reads the header of a file, whose rewards are in a currency. The error lists every mistake in the header.
+func NewVoucherReader(file io.Reader, currency money.Currency) (*VoucherReader, error) {
+	r := &VoucherReader{records: newRecordReader(file), currency: currency}
+	if start, _ := r.records.file.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
+		r.header = []byte(byteOrderMark)
+		_, _ = r.records.file.Discard(len(byteOrderMark)) // it was just read
+	}
+	header, err := r.records.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("the file is empty: begin it with a header such as code,reward")
+	case err != nil:
+		return nil, err
+	case header.err != nil:
+		return nil, fmt.Errorf("the header %w", header.err)
+	case !utf8.Valid(header.text):
+		return nil, errors.New("the file is not in UTF-8")
+	}
+	r.header = append(r.header, header.text...)
+	return r, r.nameColumns(header.cells)
+}
+
+// nameColumns finds the columns of a header. A dash and an underscore are the same in a name.
+func (r *VoucherReader) nameColumns(header []string) error {
+	known := voucherHeader()
+	var errs []error
+	for _, written := range header {
+		name := strings.ReplaceAll(written, "_", "-")
+		at := slices.IndexFunc(known, func(column string) bool { return strings.ReplaceAll(column, "_", "-") == name })
+		if at < 0 {
+			errs = append(errs, fmt.Errorf("unknown column %.40q", written))
+			continue
+		}
+		if slices.Contains(r.columns, known[at]) {
+			errs = append(errs, fmt.Errorf("the column %s appears twice", written))
+		}
+		r.columns = append(r.columns, known[at])
+	}
+	for _, column := range known[:2] {
+		if !slices.Contains(r.columns, column) {
+			errs = append(errs, fmt.Errorf("the column %s is missing", column))
+		}
+	}
+	if len(errs) > 0 {
+		errs = append(errs, fmt.Errorf("a comma separates columns, and the columns are %s", strings.Join(known, ", ")))
+	}
+	return errors.Join(errs...)
+}
+
+// Header returns the header as in the file, with its byte order mark and its line break.
+func (r *VoucherReader) Header() []byte { return r.header }
+
+// Rows yields the rows behind the header, once. Rows of empty cells are left out. An error means that the file cannot be read any
+// further.
+func (r *VoucherReader) Rows() iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for rows := 0; ; {
+			read, err := r.records.next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err == nil && len(bytes.Trim(read.text, ",\r\n")) == 0 {
+				continue
+			}
+			if rows++; err == nil && rows > MaxRows {
+				err = fmt.Errorf("the file has more than %d rows: split it", MaxRows)
+			}
+			if err != nil {
+				yield(Row{}, err)
+				return
+			}
+			if !yield(r.row(read), nil) {
+				return
+			}
+		}
+	}
+}
+
+func (r *VoucherReader) row(read record) Row {
+	row := Row{Line: read.line, Text: read.text}
+	if read.err == nil && len(read.cells) != len(r.columns) {
+		read.err = fmt.Errorf("has %d cells, but the header has %d", len(read.cells), len(r.columns))
+	}
+	if read.err != nil {
+		row.Err = &voucher.FieldError{Field: "row", Err: read.err}
+		return row
+	}
+	var errs []error
+	for i, column := range r.columns {
+		if read.cells[i] == "" {
+			continue
+		}
+		err := r.set(&row, column, undefuse(read.cells[i]))
+		if !utf8.ValidString(read.cells[i]) {
+			err = errors.New("must be in UTF-8")
+		}
+		if _, is := errors.AsType[*voucher.FieldError](err); err != nil && !is {
+			err = &voucher.FieldError{Field: column, Err: err}
+		}
+		errs = append(errs, err)
+	}
+	row.Err = errors.Join(errs...)
+	return row
+}
+
+// set reads a cell that is not empty. The other columns of an export say nothing that an import needs.
+func (r *VoucherReader) set(row *Row, column, cell string) (err error) {
+	switch terms, past := &row.Terms, &row.Past; column {
+	case "code":
+		terms.Written = cell
+	case "reward":
+		terms.Reward, err = voucher.ParseReward(cell, r.currency)
+	case "max-uses":
+		terms.MaxUses, err = parseLimit(cell)
+	case "max-uses-per-nick":
+		terms.MaxUsesPerNick, err = parseLimit(cell)
+	case "valid-from":
+		terms.ValidFrom, err = parseTime(cell)
+	case "valid-until":
+		terms.ValidUntil, err = parseTime(cell)
+	case "disabled":
+		if terms.Disabled, err = strconv.ParseBool(cell); err != nil {
+			err = errors.New("must be true or false")
+		}
+	case "nick":
+		terms.Nick = cell
+	case "batch":
+		terms.Batch = cell
+	case "note":
+		terms.Note = cell
+	case "counters":
+		terms.Counters, err = parseWhole(cell, 1)
+	case "created_at":
+		past.Created, err = parseTime(cell)
+	case "redeemed_at":
+		past.RedeemedAt, err = parseTime(cell)
+	case "redeemed_by":
+		past.RedeemedBy = cell
+	case "uses":
+		past.Uses, err = parseWhole(cell, 0)
+	case "reward_currency":
+		if cell != string(r.currency) {
+			err = fmt.Errorf("is %.40q, but the customer's currency is %s", cell, r.currency)
+		}
+	}
+	return err
+}
+
+func parseLimit(cell string) (*voucher.Limit, error) {
+	if cell == none {
+		return new(voucher.NoLimit), nil
+	}
+	n, err := parseWhole(cell, 1)
+	if err != nil {
+		err = errors.New("must be a whole number above 0, or none")
+	}
+	return new(voucher.Limit(n)), err
+}
+
+func parseWhole(cell string, least int) (int, error) {
+	n, err := strconv.Atoi(cell)
+	if err != nil || n < least {
+		return 0, fmt.Errorf("must be a whole number of at least %d", least)
+	}
+	return n, nil
+}
+
+func parseTime(cell string) (time.Time, error) {
+	at, err := voucher.ParseTime(cell)
+	if errors.Is(err, voucher.ErrNoTime) {
+		err = errors.New("must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which means midnight UTC")
+	}
+	return at, err
+}
+
+// VoucherWriter writes a file of vouchers.
+type VoucherWriter struct{ Writer }
+
+// NewVoucherWriter begins a file with its header.
+func NewVoucherWriter(file io.Writer) VoucherWriter {
+	return VoucherWriter{NewWriter(file, voucherHeader()...)}
+}
+
+// Write writes a voucher with its uses, and its status at a time.
+func (w VoucherWriter) Write(v voucher.Standing, at time.Time) error {
+	var redemption voucher.Redemption
+	if v.Redeemed != nil {
+		redemption = *v.Redeemed
+	}
+	counters, held, left := "", "", none
+	if v.MaxUses != voucher.NoLimit { // otherwise holds are not counted
+		held, left = strconv.Itoa(v.UsesHeld), strconv.Itoa(v.UsesLeft)
+	}
+	if v.Limited() {
+		counters = strconv.Itoa(min(v.Counters, int(v.MaxUses))) // an edit may leave more counters than uses, which no new voucher may have
+	}
+	minor, currency := amountOff(v.Reward)
+	return w.Row(
+		v.Written, v.Reward.String(), formatLimit(v.MaxUses), formatLimit(v.MaxUsesPerNick), formatTime(v.ValidFrom), formatTime(v.ValidUntil),
+		strconv.FormatBool(v.Disabled), v.Nick.Written, v.Batch, v.Note, counters,
+		formatTime(v.Created), string(v.Status(at)), strconv.Itoa(v.Used-v.UsesHeld), held, left,
+		formatTime(redemption.At), redemption.Nick, redemption.ID, minor, currency,
+	)
+}
+
+func formatLimit(limit voucher.Limit) string {
+	if limit == voucher.NoLimit {
+		return none
+	}
+	return strconv.Itoa(int(limit))
+}
+
+// formatTime writes a time as RFC 3339 in UTC, with milliseconds, and the zero time as the empty string.
+func formatTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// amountOff returns the cells of an amount off in minor units. They are empty for other rewards.
+func amountOff(r voucher.Reward) (minor, currency string) {
+	if r.Kind != voucher.RewardAmountOff {
+		return "", ""
+	}
+	return formatMinor(r.AmountOff), string(r.AmountOff.Currency)
+}
+
+func formatMinor(m money.Money) string { return strconv.FormatInt(m.Minor, 10) }
