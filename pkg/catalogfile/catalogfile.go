@@ -109,8 +109,7 @@ func Parse(files ...File) ([]Entry, error) {
 	return entries, nil
 }
 
-// MissingRewards joins an *Error for each voucher whose reward is a product or variant that neither the entry nor the stored
-// shop has.
+// MissingRewards joins an *Error for each good of a voucher's reward that neither the entry nor the stored shop has.
 func (e Entry) MissingRewards(stored catalog.Shop) error {
 	known := map[string]bool{}
 	for _, product := range slices.Concat(e.Products, stored.Products) {
@@ -120,9 +119,10 @@ func (e Entry) MissingRewards(stored catalog.Shop) error {
 	}
 	var missing []error
 	for _, v := range e.Vouchers {
-		variant := fmt.Sprintf("%s/%s", v.Terms.Reward.Product, v.Terms.Reward.Variant)
-		if v.Terms.Reward.Kind == voucher.RewardProduct && !known[variant] {
-			missing = append(missing, &Error{v.Place, fmt.Sprintf("reward: customer %s has no variant %s", e.Customer.ID, variant)})
+		for _, good := range v.Terms.Reward.Goods() {
+			if variant := fmt.Sprintf("%s/%s", good.Product, good.Variant); !known[variant] {
+				missing = append(missing, &Error{v.Place, fmt.Sprintf("reward: customer %s has no variant %s", e.Customer.ID, variant)})
+			}
 		}
 	}
 	return errors.Join(missing...)

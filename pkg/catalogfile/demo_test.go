@@ -72,7 +72,7 @@ func TestDemo_HasVouchersOfEveryKind(t *testing.T) {
 				}
 			}
 		}
-		if len(kinds) != 3+11 {
+		if len(kinds) != 4+11 {
 			t.Errorf("%s has no voucher of some kind: %v", shop.Customer.ID, kinds)
 		}
 	}

@@ -51,16 +51,16 @@ type (
 		Max number `yaml:"max"`
 	}
 	voucherLayout struct {
-		Code           text  `yaml:"code"`
-		Reward         text  `yaml:"reward"`
-		MaxUses        *text `yaml:"max-uses"`
-		MaxUsesPerNick *text `yaml:"max-uses-per-nick"`
-		ValidFrom      *text `yaml:"valid-from"`
-		ValidUntil     *text `yaml:"valid-until"`
-		Disabled       bool  `yaml:"disabled"`
-		Nick           text  `yaml:"nick"`
-		Batch          text  `yaml:"batch"`
-		Note           text  `yaml:"note"`
+		Code           text   `yaml:"code"`
+		Reward         reward `yaml:"reward"`
+		MaxUses        *text  `yaml:"max-uses"`
+		MaxUsesPerNick *text  `yaml:"max-uses-per-nick"`
+		ValidFrom      *text  `yaml:"valid-from"`
+		ValidUntil     *text  `yaml:"valid-until"`
+		Disabled       bool   `yaml:"disabled"`
+		Nick           text   `yaml:"nick"`
+		Batch          text   `yaml:"batch"`
+		Note           text   `yaml:"note"`
 	}
 )
 
@@ -85,6 +85,20 @@ func (t text) MarshalYAML() (any, error) {
 		node.Style = yaml.LiteralStyle
 	}
 	return node, nil
+}
+
+// reward is a reward as written. The goods of a list are joined as voucher.ParseReward reads them.
+type reward string
+
+// UnmarshalYAML reads a scalar or a list of scalars.
+func (r *reward) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind != yaml.SequenceNode {
+		return node.Decode((*string)(r))
+	}
+	var goods []string
+	err := node.Decode(&goods)
+	*r = reward(strings.Join(goods, "+"))
+	return err
 }
 
 // needsEscapes reports whether a style without escapes could change the line.

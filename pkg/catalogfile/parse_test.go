@@ -299,6 +299,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(small)
 	f.Add(in("variant", "data: &a {type: object, x: [1e5, .5, 0x1, ~, '', !!str 1, *a]}"))
 	f.Add(in("customer", "vouchers:", "  - {code: WELCOME-COINS, reward: coins/500}"))
+	f.Add(in("customer", "vouchers:", "  - {code: STARTER-PACK, reward: [coins/500, 2*rank/vip]}", "  - {code: PICNIC, reward: coins/500+rank/vip}"))
 	f.Add("a: &a [*a]\n---\n? {a: b}\n: |+\n  c\n")
 	lineBreaks := strings.NewReplacer("\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 	f.Fuzz(func(t *testing.T, text string) {

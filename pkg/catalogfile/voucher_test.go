@@ -21,6 +21,9 @@ func TestParse_ReadsEveryFieldOfAVoucher(t *testing.T) {
 		"  - {code: 2027, reward: 5.00, max-uses: none, max-uses-per-nick: none, disabled: true, nick: Kestrel_9, batch: launch, note: for the forum}",
 		"  - code: THREE",
 		"    reward: 3*coins/500",
+		"  - {code: STARTER-PACK, reward: coins/500+2*rank/vip}",
+		"  - {code: STARTER-LIST, reward: [coins/500, 2*rank/vip]}",
+		"  - {code: SHORT-LIST, reward: [coins/500]}",
 	)
 	shops, err := catalogfile.Parse(catalogfile.File{Name: "shop.yaml", Text: []byte(file)})
 	if err != nil {
@@ -29,6 +32,9 @@ func TestParse_ReadsEveryFieldOfAVoucher(t *testing.T) {
 	coins := voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}
 	three := coins
 	three.Amount = 3
+	pack := voucher.Reward{Kind: voucher.RewardBundle}
+	pack.Items[0] = voucher.Good{Product: "coins", Variant: "500", Amount: 1}
+	pack.Items[1] = voucher.Good{Product: "rank", Variant: "vip", Amount: 2}
 	want := []catalogfile.Voucher{
 		{Code: "WE1C0MEC01NS", Terms: voucher.Terms{Written: "Welcome coins", Reward: coins}, Place: catalogfile.Place{File: "shop.yaml", Line: 6}},
 		{Code: "SUMMER20", Terms: voucher.Terms{
@@ -40,6 +46,9 @@ func TestParse_ReadsEveryFieldOfAVoucher(t *testing.T) {
 			MaxUses: limit(voucher.NoLimit), MaxUsesPerNick: limit(voucher.NoLimit), Disabled: true, Nick: "Kestrel_9", Batch: "launch", Note: "for the forum",
 		}, Place: catalogfile.Place{File: "shop.yaml", Line: 8}},
 		{Code: "THREE", Terms: voucher.Terms{Written: "THREE", Reward: three}, Place: catalogfile.Place{File: "shop.yaml", Line: 9}},
+		{Code: "STARTERPACK", Terms: voucher.Terms{Written: "STARTER-PACK", Reward: pack}, Place: catalogfile.Place{File: "shop.yaml", Line: 11}},
+		{Code: "STARTER11ST", Terms: voucher.Terms{Written: "STARTER-LIST", Reward: pack}, Place: catalogfile.Place{File: "shop.yaml", Line: 12}},
+		{Code: "SH0RT11ST", Terms: voucher.Terms{Written: "SHORT-LIST", Reward: coins}, Place: catalogfile.Place{File: "shop.yaml", Line: 13}},
 	}
 	if got := shops[0].Vouchers; !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
@@ -58,6 +67,14 @@ func TestParse_FaultInAVoucher_HasItsLine(t *testing.T) {
 		{"reward without a variant", "{code: A, reward: coins}", `6: reward: "coins": a reward is product/variant, 2*product/variant, 20% or an amount of EUR such as 5.00`},
 		{"a percentage or an amount", "{code: A, reward: 20}", `6: reward: "20": 20% or 20.00 EUR? Write 20% or 20.00`},
 		{"too much", "{code: A, reward: 101%}", `6: reward: "101%": a percentage is a whole number from 1% to 100%`},
+		{"a mapping as a reward", "{code: A, reward: {coins: 500}}", "6: reward: must be a reward such as coins/500, or a list of goods, not a mapping"},
+		{"an empty list", "{code: A, reward: []}", `6: reward: "": a reward is product/variant, 2*product/variant, 20% or an amount of EUR such as 5.00`},
+		{"a list in the list", "{code: A, reward: [coins/500, [rank/vip]]}", "6: item 2 of reward: must be one value, not a list"},
+		{"a list with a number", "{code: A, reward: [coins/500, 5.00]}", `6: reward: "coins/500+5.00": "5.00": only goods can be joined, such as coins/500+2*rank/vip`},
+		{"a list with a discount", "{code: A, reward: [coins/500, 20%]}", `6: reward: "coins/500+20%": "20%": only goods can be joined, such as coins/500+2*rank/vip`},
+		{"a list of discounts", "{code: A, reward: [20%, 30%]}", `6: reward: "20%+30%": "20%": only goods can be joined, such as coins/500+2*rank/vip`},
+		{"the same good twice", "{code: A, reward: [coins/500, 2*coins/500]}", `6: reward: "coins/500+2*coins/500": coins/500 is there twice: give it once, with the amount before *`},
+		{"11 goods", "{code: A, reward: [a/b, a/c, a/d, a/e, a/f, a/g, a/h, a/i, a/j, a/k, a/l]}", `6: reward: "a/b+a/c+a/d+a/e+a/f+a/g+a/h+a/i+a/j+a/k+a/l": a reward has at most 10 goods`},
 		{"no uses", "{code: A, reward: 5%, max-uses: 0}", `6: max-uses: must be a whole number of at least 1, or none, not "0"`},
 		{"too many uses", "{code: A, reward: 5%, max-uses: 1000000001}", "6: max-uses: must be 1 to 1000000000, or none"},
 		{"uses in words", "{code: A, reward: 5%, max-uses: many}", `6: max-uses: must be a whole number of at least 1, or none, not "many"`},
@@ -94,6 +111,7 @@ func TestMissingRewards_ListsVariantsThatNeitherTheFileNorTheStoreHas(t *testing
 		"  - {code: C, reward: vip-rank/lifetime}",
 		"  - {code: D, reward: 20%}",
 		"  - {code: E, reward: vip-rank/30-days}",
+		"  - {code: F, reward: [coins/500, vip-rank/lifetime, 3*pet/fox]}",
 	))})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +119,9 @@ func TestMissingRewards_ListsVariantsThatNeitherTheFileNorTheStoreHas(t *testing
 	kept := catalog.Shop{Products: []catalog.Product{{ID: "vip-rank", Variants: []catalog.Variant{{ID: "30-days"}}}}}
 	err = shops[0].MissingRewards(kept)
 	const want = `shop.yaml:7: reward: customer emberforge has no variant coins/1200
-shop.yaml:8: reward: customer emberforge has no variant vip-rank/lifetime`
+shop.yaml:8: reward: customer emberforge has no variant vip-rank/lifetime
+shop.yaml:11: reward: customer emberforge has no variant vip-rank/lifetime
+shop.yaml:11: reward: customer emberforge has no variant pet/fox`
 	if _, ok := errors.AsType[*catalogfile.Error](err); !ok || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

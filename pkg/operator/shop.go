@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"shopfront/pkg/catalog"
@@ -26,6 +27,8 @@ type Shop struct {
 
 	events         *backoffice.Events // nil: the deployment has no events
 	eventRetention time.Duration
+
+	throttled *atomic.Int64 // how many calls DynamoDB has throttled
 }
 
 // Shop opens the shop of a customer, or returns catalog.ErrNotFound.
@@ -37,7 +40,7 @@ func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, er
 	}
 	tables := dynamo.Tables{Checkouts: d.Tables.Checkouts, Vouchers: d.Tables.Vouchers}
 	shop := &Shop{
-		Customer: customer, access: d.access(), catalogue: catalogue,
+		Customer: customer, access: d.access(), catalogue: catalogue, throttled: d.throttled,
 		vouchers:  backoffice.NewVouchers(d.client, d.Tables.Vouchers, d.random),
 		checkouts: backoffice.NewCheckouts(d.client, d.Tables.Checkouts),
 		orders:    checkout.Orders{Store: dynamo.NewOrders(d.client, d.Tables.Checkouts, d.Tables.Vouchers, d.random)},
@@ -49,20 +52,20 @@ func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, er
 	return shop, nil
 }
 
-// Reward parses a reward as an operator writes it. If the catalogue does not have its product and variant, Reward returns
-// catalog.ErrNotFound. offSale reports whether they, or the shop, are off sale.
+// Reward parses a reward as an operator writes it. If the catalogue lacks one of its goods, Reward returns catalog.ErrNotFound. offSale
+// reports whether one of them, or the shop, is off sale.
 func (s *Shop) Reward(ctx context.Context, text string) (reward voucher.Reward, offSale bool, err error) {
 	reward, err = voucher.ParseReward(text, s.Customer.Currency)
-	if err != nil || reward.Kind != voucher.RewardProduct {
-		return reward, false, err
+	for _, good := range reward.Goods() {
+		product, err := s.catalogue.Product(ctx, s.Customer.ID, good.Product)
+		at := slices.IndexFunc(product.Variants, func(v catalog.Variant) bool { return v.ID == good.Variant })
+		if err == nil && at < 0 {
+			err = catalog.ErrNotFound
+		}
+		if err != nil {
+			return voucher.Reward{}, false, fmt.Errorf("customer %s, variant %s/%s: %w", s.Customer.ID, good.Product, good.Variant, err)
+		}
+		offSale = offSale || s.Customer.OffSale || product.OffSale || product.Variants[at].OffSale
 	}
-	product, err := s.catalogue.Product(ctx, s.Customer.ID, reward.Product)
-	at := slices.IndexFunc(product.Variants, func(v catalog.Variant) bool { return v.ID == reward.Variant })
-	if err == nil && at < 0 {
-		err = catalog.ErrNotFound
-	}
-	if err != nil {
-		return voucher.Reward{}, false, fmt.Errorf("customer %s, variant %s/%s: %w", s.Customer.ID, reward.Product, reward.Variant, err)
-	}
-	return reward, s.Customer.OffSale || product.OffSale || product.Variants[at].OffSale, nil
+	return reward, offSale, err
 }

@@ -570,7 +570,7 @@ func (a *Account) judgeTerms() []Finding {
 	}
 	// An order turns a hold of a discount into a redemption, even after the voucher has expired.
 	validUntil := v.ValidUntil
-	if !validUntil.IsZero() && v.Reward.Kind != voucher.RewardProduct {
+	if !validUntil.IsZero() && v.Reward.Goods() == nil {
 		validUntil = validUntil.Add(checkout.Lifetime + checkout.LateOrders)
 	}
 	switch bound := v.Nick != (voucher.Nick{}); {

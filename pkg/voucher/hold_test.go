@@ -78,6 +78,7 @@ func TestReward_Discount(t *testing.T) {
 		{"an amount in another currency", off(euro(250)), money.Money{Minor: 500, Currency: "USD"}, 0},
 		{"nothing to take off", percent(20), euro(0), 0},
 		{"goods", voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}, euro(500), 0},
+		{"several goods", starter(), euro(500), 0},
 	} {
 		discount, err := test.reward.Discount(test.subtotal)
 		reason, refused := voucher.IsRefusal(err)

@@ -82,9 +82,9 @@ func variants(n int) []string {
 
 func TestParseReward_FaultInABundle_NamesTheGood(t *testing.T) {
 	for text, want := range map[string]string{
-		"coins/1000+20%":             `reward: "coins/1000+20%": "20%": only goods can be joined, such as coins/500+2*rank/vip`,
-		"coins/1000+0*rank/vip":      `reward: "coins/1000+0*rank/vip": "0*rank/vip": the amount before * is a whole number from 1 to 1000000`,
-		"coins/1000+2*coins/1000":    `reward: "coins/1000+2*coins/1000": coins/1000 is there twice: give it once, with the amount before *`,
+		"coins/1000+20%":                              `reward: "coins/1000+20%": "20%": only goods can be joined, such as coins/500+2*rank/vip`,
+		"coins/1000+0*rank/vip":                       `reward: "coins/1000+0*rank/vip": "0*rank/vip": the amount before * is a whole number from 1 to 1000000`,
+		"coins/1000+2*coins/1000":                     `reward: "coins/1000+2*coins/1000": coins/1000 is there twice: give it once, with the amount before *`,
 		"a/b+a/c+a/d+a/e+a/f+a/g+a/h+a/i+a/j+a/k+a/l": `reward: "a/b+a/c+a/d+a/e+a/f+a/g+a/h+a/i+a/j+a/k+a/l": a reward has at most 10 goods`,
 	} {
 		if reward, err := voucher.ParseReward(text, "EUR"); err == nil || err.Error() != want {

@@ -38,6 +38,11 @@ func TestNew_Defaults(t *testing.T) {
 
 func TestNew_InvalidTerms_AreRejected(t *testing.T) {
 	coins := voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}
+	changed := func(change func(r *voucher.Reward)) voucher.Terms {
+		bundle := starter()
+		change(&bundle)
+		return voucher.Terms{Written: "S", Reward: bundle}
+	}
 	tests := []struct {
 		rule  string
 		terms voucher.Terms
@@ -55,6 +60,16 @@ func TestNew_InvalidTerms_AreRejected(t *testing.T) {
 		{"reward of two kinds", voucher.Terms{
 			Written: "S", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20, Product: "coins"},
 		}, "reward"},
+		{"bundle without goods", changed(func(r *voucher.Reward) { clear(r.Items[:]) }), "reward"},
+		{"bundle of one good", changed(func(r *voucher.Reward) { r.Items[1] = voucher.Good{} }), "reward"},
+		{"bundle with a gap", changed(func(r *voucher.Reward) { r.Items[3], r.Items[1] = r.Items[1], voucher.Good{} }), "reward"},
+		{"bundle of one variant twice", changed(func(r *voucher.Reward) { r.Items[2] = r.Items[0] }), "reward"},
+		{"bundle with an amount of 0", changed(func(r *voucher.Reward) { r.Items[1].Amount = 0 }), "reward"},
+		{"bundle with a discount", changed(func(r *voucher.Reward) { r.PercentOff = 20 }), "reward"},
+		{"discount with goods", changed(func(r *voucher.Reward) { r.Kind, r.PercentOff = voucher.RewardPercentOff, 20 }), "reward"},
+		{"product with further goods", changed(func(r *voucher.Reward) {
+			r.Kind, r.Product, r.Variant, r.Amount = voucher.RewardProduct, "coins", "500", 1
+		}), "reward"},
 		{"negative uses", voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(-1))}, "max-uses"},
 		{"too many uses", voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(1_000_000_001))}, "max-uses"},
 		{"limit per nick of a single-use code", voucher.Terms{Written: "S", Reward: coins, MaxUsesPerNick: new(voucher.Limit(1))}, "max-uses-per-nick"},

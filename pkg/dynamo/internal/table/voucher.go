@@ -19,7 +19,8 @@ import (
 )
 
 // Attributes of the vouchers table. The names are short because a single-use voucher with its redemption must fit in 1 KB,
-// the size that one write unit covers. Most are reserved words of DynamoDB, so expressions use aliases.
+// the size that one write unit covers. Only a reward of several goods with long IDs may take a second unit. Most names are reserved
+// words of DynamoDB, so expressions use aliases.
 const (
 	AttrCode       = "code"     // as created
 	AttrReward     = "reward"   // see decodeReward
@@ -182,9 +183,12 @@ func DecodeVoucher(it Item) (Voucher, error) {
 	return v, nil
 }
 
-// decodeReward reads a stored reward: product/variant, 2*product/variant, 20%, or an amount such as 5.00 of the currency. It
-// was validated before it was stored, so a value outside its bounds is damage.
+// decodeReward reads a stored reward: product/variant, 2*product/variant, several of them joined by +, 20%, or an amount such as 5.00
+// of the currency. It was validated before it was stored, so a value outside its bounds is damage.
 func decodeReward(text string, currency money.Currency) (voucher.Reward, error) {
+	if strings.Contains(text, "+") {
+		return voucher.ParseReward(text, currency)
+	}
 	if percent, is := strings.CutSuffix(text, "%"); is {
 		n, err := strconv.Atoi(percent)
 		return voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: n}, within(err, int64(n), 100)
