@@ -59,26 +59,67 @@ func lookAlike(r rune) rune {
 	}
 }
 
+// crockford is Crockford's base32 alphabet. It has no letter that looks like a digit.
+const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+// Bounds of the random characters of a generated code. Each character has 5 bits.
 const (
-	// crockford is Crockford's base32 alphabet. It has no letter that looks like a digit.
-	crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-	// generatedLength gives 80 bits. With a million codes issued, one guess in 10^18 hits.
-	generatedLength = 16
-	groupLength     = 4
+	// MinRandomCharacters gives 80 bits. With a million codes issued, one guess in 10^18 hits.
+	MinRandomCharacters = 16
+	MaxRandomCharacters = 48
 )
 
-// GenerateCode returns a code with 80 random bits, which cannot be guessed, in groups that are easy to read.
-func GenerateCode(random io.Reader) (string, error) {
-	var bytes [generatedLength]byte
-	if _, err := io.ReadFull(random, bytes[:]); err != nil {
+// CodeFormat is what generated codes look like.
+type CodeFormat struct {
+	Prefix string // ASCII letters, digits, and dashes between them; empty: none
+	Length int    // random characters, MinRandomCharacters to MaxRandomCharacters
+	Group  int    // characters between two dashes; 0: no dashes
+}
+
+// DefaultCodeFormat returns the format of codes such as 7K3M-Q2ZD-9F4T-XB6W.
+func DefaultCodeFormat() CodeFormat { return CodeFormat{Length: MinRandomCharacters, Group: 4} }
+
+// Validate returns the first *FieldError in the format.
+func (f CodeFormat) Validate() error {
+	isForeign := func(r rune) bool { return (r < 'a' || 'z' < r) && isNoCodeCharacter(r) && r != '-' }
+	switch {
+	case strings.ContainsFunc(f.Prefix, isForeign) || strings.Trim(f.Prefix, "-") != f.Prefix:
+		return &FieldError{"prefix", errors.New("must be letters A to Z, digits, and dashes between them")}
+	case f.Length < MinRandomCharacters || f.Length > MaxRandomCharacters:
+		return &FieldError{"length", fmt.Errorf("must be %d to %d", MinRandomCharacters, MaxRandomCharacters)}
+	case f.Group < 0:
+		return &FieldError{"group", errors.New("must be 0 or more")}
+	}
+	_, err := parseNewCode(f.code(make([]byte, f.Length)))
+	if tooLong, is := errors.AsType[*FieldError](err); is {
+		return &FieldError{"length", fmt.Errorf("with its prefix and dashes, a code %w", tooLong.Err)}
+	}
+	return err
+}
+
+// code writes a code with given random characters.
+func (f CodeFormat) code(random []byte) string {
+	code := []byte(f.Prefix)
+	for i, b := range random {
+		if f.Group > 0 && i%f.Group == 0 && len(code) > 0 {
+			code = append(code, '-')
+		}
+		code = append(code, crockford[b%32])
+	}
+	return string(code)
+}
+
+// Generate returns a code with at least 80 random bits, which cannot be guessed. A format that Validate rejects is an error.
+func (f CodeFormat) Generate(random io.Reader) (string, error) {
+	if err := f.Validate(); err != nil {
+		return "", err
+	}
+	bytes := make([]byte, f.Length)
+	if _, err := io.ReadFull(random, bytes); err != nil {
 		return "", fmt.Errorf("read randomness: %w", err)
 	}
-	var code strings.Builder
-	for i, b := range bytes {
-		if i > 0 && i%groupLength == 0 {
-			code.WriteByte('-')
-		}
-		code.WriteByte(crockford[b%32])
-	}
-	return code.String(), nil
+	return f.code(bytes), nil
 }
+
+// GenerateCode returns a code in the default format.
+func GenerateCode(random io.Reader) (string, error) { return DefaultCodeFormat().Generate(random) }

@@ -3,9 +3,11 @@ package voucher_test
 import (
 	"bytes"
 	"errors"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -111,19 +113,58 @@ func TestParseCode_Noise_MakesNoDifference(t *testing.T) {
 	})
 }
 
-func TestGenerateCode(t *testing.T) {
-	bytes := bytes.NewReader(bytes.Repeat([]byte{0, 31, 32, 255}, 8))
-	code, err := voucher.GenerateCode(bytes)
-	if err != nil || code != "0Z0Z-0Z0Z-0Z0Z-0Z0Z" {
-		t.Errorf("GenerateCode = %q, %v", code, err)
+func TestCodeFormat_Generate(t *testing.T) {
+	twenty := voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}
+	for rule, test := range map[string]struct {
+		format voucher.CodeFormat
+		want   string
+	}{
+		"the default":               {voucher.DefaultCodeFormat(), "0Z0Z-0Z0Z-0Z0Z-0Z0Z"},
+		"without groups":            {voucher.CodeFormat{Length: 16}, "0Z0Z0Z0Z0Z0Z0Z0Z"},
+		"the last group is shorter": {voucher.CodeFormat{Length: 17, Group: 5}, "0Z0Z0-Z0Z0Z-0Z0Z0-Z0"},
+		"a prefix is a group":       {voucher.CodeFormat{Prefix: "XMAS-26", Length: 16, Group: 8}, "XMAS-26-0Z0Z0Z0Z-0Z0Z0Z0Z"},
+		"a prefix without groups":   {voucher.CodeFormat{Prefix: "Xmas", Length: 16}, "Xmas0Z0Z0Z0Z0Z0Z0Z0Z"},
+		"the longest code":          {voucher.CodeFormat{Prefix: "SUMMER-AUTUMN-2026", Length: 48, Group: 4}, "SUMMER-AUTUMN-2026" + strings.Repeat("-0Z0Z", 12)},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			random := bytes.NewReader(bytes.Repeat([]byte{0, 31, 32, 255}, 12))
+			code, err := test.format.Generate(random)
+			if err != nil || code != test.want || random.Len() != 48-test.format.Length {
+				t.Errorf("%q, %v; %d random bytes are left; want %q", code, err, random.Len(), test.want)
+			}
+			if _, err := voucher.New(voucher.Terms{Written: code, Reward: twenty}, time.Time{}); err != nil {
+				t.Errorf("%q cannot be created: %v", code, err)
+			}
+		})
 	}
-	parsed, err := voucher.ParseCode(code)
-	if err != nil || string(parsed) != strings.ReplaceAll(code, "-", "") {
-		t.Errorf("a generated code parses as %q, %v; it must differ only by its dashes", parsed, err)
+	if code, err := voucher.GenerateCode(strings.NewReader("too short")); err == nil {
+		t.Errorf("%q was made without enough randomness", code)
 	}
-	short := strings.NewReader("too short")
-	if _, err := voucher.GenerateCode(short); err == nil {
-		t.Error("GenerateCode made a code without enough randomness")
+}
+
+func TestCodeFormat_Generate_InvalidFormat_IsRejected(t *testing.T) {
+	for rule, test := range map[string]struct {
+		format voucher.CodeFormat
+		field  string
+	}{
+		"less than 80 bits":            {voucher.CodeFormat{Length: 15}, "length"},
+		"no length":                    {voucher.CodeFormat{Prefix: "XMAS"}, "length"},
+		"more than 240 bits":           {voucher.CodeFormat{Length: 49}, "length"},
+		"65 characters in all":         {voucher.CodeFormat{Prefix: "SUMMER-AUTUMN-2026X", Length: 48, Group: 4}, "length"},
+		"81 bytes in all":              {voucher.CodeFormat{Prefix: "X", Length: 41, Group: 1}, "length"},
+		"a negative group":             {voucher.CodeFormat{Length: 16, Group: -1}, "group"},
+		"a space in the prefix":        {voucher.CodeFormat{Prefix: "X MAS", Length: 16}, "prefix"},
+		"a slash in the prefix":        {voucher.CodeFormat{Prefix: "../XMAS", Length: 16}, "prefix"},
+		"an umlaut in the prefix":      {voucher.CodeFormat{Prefix: "MÄRZ", Length: 16}, "prefix"},
+		"a dash around the prefix":     {voucher.CodeFormat{Prefix: "XMAS-", Length: 16}, "prefix"},
+		"a prefix that is only a dash": {voucher.CodeFormat{Prefix: "-", Length: 16}, "prefix"},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			code, err := test.format.Generate(rand.NewChaCha8([32]byte{}))
+			if !isFieldError(test.field)(err) {
+				t.Errorf("%q, %v; want a *FieldError of %s", code, err, test.field)
+			}
+		})
 	}
 }
 
