@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"shopfront/pkg/catalog"
+	"shopfront/pkg/voucher"
 )
 
 // Place is where an item is stored. Table is Vouchers or Checkouts, not the name of the table in a deployment.
@@ -46,6 +48,13 @@ type Log interface {
 	Append(ctx context.Context, customer catalog.CustomerID, events []Event) (int, error)
 }
 
+// Nicks is an index of redemptions by the nick that made them.
+type Nicks interface {
+	// Index adds redemptions of one customer to the index, as they are now. It leaves out those without a nick. Adding a redemption again
+	// changes nothing, and one that was undone stays undone.
+	Index(ctx context.Context, customer catalog.CustomerID, redemptions []voucher.Redemption) error
+}
+
 // Parking stores changes that could not be recorded.
 type Parking interface {
 	// Park sets a change aside. If its place is set aside already, Park counts another attempt and keeps First.
@@ -77,6 +86,8 @@ const (
 type Recorder struct {
 	Log     Log
 	Parking Parking
+	// Nicks gets redemptions before the log gets their events. It may be nil.
+	Nicks Nicks
 	// Represent returns an event's Data.
 	Represent func(Fact) ([]byte, error)
 	// Retention is how long events are kept. An older fact is left out if a later one of the same redemption or order follows it: when an
@@ -192,13 +203,34 @@ func (r Recorder) appendInTime(ctx context.Context, customer catalog.CustomerID,
 	return recorded, err
 }
 
-// append adds the events of facts to the customer's log, each once. Facts from before a time are left out.
+// IndexNicks adds the redemptions that facts are about to the index of nicks.
+func (r Recorder) IndexNicks(ctx context.Context, customer catalog.CustomerID, facts []Fact) error {
+	latest := make(map[string]voucher.Redemption)
+	for _, fact := range facts {
+		if fact.Redemption == nil {
+			continue
+		}
+		if _, known := latest[fact.Redemption.ID]; !known || fact.Type == RedemptionUndone {
+			latest[fact.Redemption.ID] = *fact.Redemption
+		}
+	}
+	if r.Nicks == nil || len(latest) == 0 {
+		return nil
+	}
+	return r.Nicks.Index(ctx, customer, slices.Collect(maps.Values(latest)))
+}
+
+// append adds the redemptions of facts to the index of nicks, and then the events of facts to the customer's log, each once. The log gets
+// no facts from before a time, and no silent ones.
 func (r Recorder) append(ctx context.Context, customer catalog.CustomerID, facts []Fact, from time.Time) (int, error) {
+	if err := r.IndexNicks(ctx, customer, facts); err != nil {
+		return 0, err
+	}
 	var events []Event
 	known := make(map[ID]bool, len(facts))
 	for i, fact := range facts {
 		id := fact.ID()
-		if known[id] || fact.At.Before(from) {
+		if known[id] || fact.Silent() || fact.At.Before(from) {
 			continue
 		}
 		followed := i+1 < len(facts) && facts[i+1].subject() == fact.subject()

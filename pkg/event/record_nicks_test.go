@@ -1,0 +1,154 @@
+package event_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/event"
+	"shopfront/pkg/voucher"
+)
+
+// nickIndex is the index of nicks of every customer, in memory.
+type nickIndex struct {
+	mu      sync.Mutex
+	indexed map[catalog.CustomerID]map[string]voucher.Redemption
+	puts    int
+	fails   error
+}
+
+func (x *nickIndex) Index(_ context.Context, customer catalog.CustomerID, redemptions []voucher.Redemption) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.puts += len(redemptions)
+	if x.fails != nil {
+		return x.fails
+	}
+	if x.indexed[customer] == nil {
+		x.indexed[customer] = map[string]voucher.Redemption{}
+	}
+	for _, r := range redemptions {
+		x.indexed[customer][r.ID] = r
+	}
+	return nil
+}
+
+// of returns the IDs of the redemptions of a customer, with a minus before one that was undone.
+func (x *nickIndex) of(customer catalog.CustomerID) string {
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(x.indexed[customer])) {
+		if !x.indexed[customer][id].Undone.IsZero() {
+			id = "-" + id
+		}
+		ids = append(ids, id)
+	}
+	return strings.Join(ids, " ")
+}
+
+// withNicks returns a recorder that indexes nicks, and its index.
+func (l *ledger) withNicks() (event.Recorder, *nickIndex) {
+	x := &nickIndex{indexed: map[catalog.CustomerID]map[string]voucher.Redemption{}}
+	r := l.recorder()
+	r.Nicks = x
+	return r, x
+}
+
+// undoing is a change of the item of a redemption, which was undone.
+func undoing(id, redemption string) event.Change {
+	c := change(id, emberforge)
+	c.Facts = event.OfRedemption(emberforge, undone(voucher.Redemption{ID: redemption, At: noon()}))
+	return c
+}
+
+func TestRecord_Redemptions_AreIndexedForTheirCustomers(t *testing.T) {
+	t.Parallel()
+	recorder, index := newLedger().withNicks()
+	got := recorder.Record(t.Context(), []event.Change{change("101", emberforge, "first"), change("102", sakura, "theirs"), undoing("103", "second")})
+	if got.Err != nil || got.Recorded != 4 || index.of(emberforge) != "first -second" || index.of(sakura) != "theirs" {
+		t.Errorf("%+v: %s, %s", got, index.of(emberforge), index.of(sakura))
+	}
+}
+
+// The records of a redemption come from two shards of the stream if it was undone, because its item moves then.
+func TestRecord_UndoneBeforeCreated_IsIndexedOnceAsUndone(t *testing.T) {
+	t.Parallel()
+	for what, batch := range map[string][]event.Change{
+		"created first": {change("101", emberforge, "first"), undoing("102", "first")},
+		"undone first":  {undoing("102", "first"), change("101", emberforge, "first")},
+	} {
+		recorder, index := newLedger().withNicks()
+		if got := recorder.Record(t.Context(), batch); got.Err != nil || index.of(emberforge) != "-first" || index.puts != 1 {
+			t.Errorf("%s: %+v, %d puts of %s", what, got, index.puts, index.of(emberforge))
+		}
+	}
+}
+
+// Otherwise the event of a redemption could be in the feed, and never in the index: a change whose events are in the feed is not retried.
+func TestRecord_IndexFails_ChangesAreSetAsideAndNothingIsAppended(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	recorder, index := l.withNicks()
+	index.fails = errAway
+	first := change("101", emberforge, "first")
+	l.rereads[first.Place] = first
+	got := recorder.Record(t.Context(), []event.Change{first})
+	if got.Parked != 1 || !errors.Is(got.Err, errAway) || l.appends[emberforge] != 0 {
+		t.Errorf("%+v after %d appends", got, l.appends[emberforge])
+	}
+	if got = recorder.Retry(t.Context()); got.Recorded != 0 || got.Parked != 1 {
+		t.Errorf("retried while the index is away: %+v", got)
+	}
+	index.fails = nil
+	if got = recorder.Retry(t.Context()); got.Err != nil || got.Recorded != 1 || got.Parked != 0 || index.of(emberforge) != "first" {
+		t.Errorf("retried: %+v, indexed %s", got, index.of(emberforge))
+	}
+}
+
+func TestRecord_LogFailsAfterTheIndex_DeliveredAgainIsRecordedOnce(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	recorder, index := l.withNicks()
+	l.fails[emberforge], l.noPlaces = errAway, errAway
+	batch := []event.Change{change("101", emberforge, "first")}
+	if got := recorder.Record(t.Context(), batch); !slices.Equal(got.Failed, []string{"101"}) || index.of(emberforge) != "first" {
+		t.Errorf("%+v, indexed %s", got, index.of(emberforge))
+	}
+	delete(l.fails, emberforge)
+	if got := recorder.Record(t.Context(), batch); got.Err != nil || got.Recorded != 1 || index.of(emberforge) != "first" {
+		t.Errorf("again: %+v, indexed %s", got, index.of(emberforge))
+	}
+}
+
+func TestRecord_ImportedRedemption_IsIndexedAndNotInTheFeed(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	recorder, index := l.withNicks()
+	imported := change("101", emberforge)
+	imported.Facts = event.OfRedemption(emberforge, undone(voucher.Redemption{ID: "first", At: noon(), Imported: true}))
+	got := recorder.Record(t.Context(), []event.Change{imported, change("102", emberforge, "second")})
+	if got.Err != nil || got.Recorded != 1 || !slices.Equal(l.ids(emberforge), []string{"second"}) || index.of(emberforge) != "-first second" {
+		t.Errorf("%+v: fed %s, indexed %s", got, l.ids(emberforge), index.of(emberforge))
+	}
+}
+
+// An event expires, but the index keeps its redemption for good.
+func TestRetry_RedemptionOlderThanTheRetention_IsIndexed(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	recorder, index := l.withNicks()
+	recorder.Retention = 90 * 24 * time.Hour
+	recorder.Now = func() time.Time { return noon().Add(91 * 24 * time.Hour) }
+	old := change("101", emberforge, "first")
+	l.rereads[old.Place] = old
+	err := l.Park(t.Context(), event.Parked{Place: old.Place, Customer: emberforge, First: recorder.Now()})
+	if got := recorder.Retry(t.Context()); cmp.Or(err, got.Err) != nil || got.Recorded != 0 || index.of(emberforge) != "first" {
+		t.Errorf("%+v, %v: indexed %s", got, err, index.of(emberforge))
+	}
+}
