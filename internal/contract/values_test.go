@@ -104,6 +104,7 @@ func TestDocument_Limits_MatchTheCode(t *testing.T) {
 		{checkout.MaxReasonBytes, "Order.properties.cancelReason.maxLength"},
 		{checkout.MaxReasonBytes, "CancelRequest.properties.reason.maxLength"},
 		{checkout.MaxOrdersPerPage, "OrderPage.properties.orders.maxItems"},
+		{voucher.MaxBundleItems, "Reward.properties.items.maxItems"},
 		{voucher.MaxRedemptionsPerPage, "RedemptionPage.properties.redemptions.maxItems"},
 		{voucher.MaxUndoReasonBytes, "StoredRedemption.properties.undoReason.maxLength"},
 		{voucher.MaxUndoReasonBytes, "UndoRequest.properties.reason.maxLength"},

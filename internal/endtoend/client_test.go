@@ -69,20 +69,20 @@ func TestClient_Redeem(t *testing.T) {
 
 	redeemable, err := c.Check(t.Context(), "welcome coins", "Alder")
 	coins := client.Reward{Kind: client.RewardProduct, Product: "coins", Variant: "500", Amount: 2}
-	if want := (client.Redeemable{Code: "WELCOME-COINS", Nick: "Alder", Reward: coins}); err != nil || redeemable != want {
+	if want := (client.Redeemable{Code: "WELCOME-COINS", Nick: "Alder", Reward: coins}); err != nil || !reflect.DeepEqual(redeemable, want) {
 		t.Errorf("%+v, %v, want %+v", redeemable, err, want)
 	}
 	key := client.NewKey()
 	redemption, err := c.Redeem(t.Context(), "welcome coins", "Alder", client.WithKey(key))
 	want := client.Redemption{ID: redemption.ID, Code: "WELCOME-COINS", Nick: "Alder", RedeemedAt: redemption.RedeemedAt, Reward: coins}
-	if err != nil || redemption != want {
+	if err != nil || !reflect.DeepEqual(redemption, want) {
 		t.Fatalf("%+v, %v, want %+v", redemption, err, want)
 	}
 	want.Replayed = true
-	if again, err := c.Redeem(t.Context(), "WELCOME-COINS", "ALDER", client.WithKey(key)); err != nil || again != want {
+	if again, err := c.Redeem(t.Context(), "WELCOME-COINS", "ALDER", client.WithKey(key)); err != nil || !reflect.DeepEqual(again, want) {
 		t.Errorf("%+v, %v, want %+v", again, err, want)
 	}
-	kept, err := s.Redemptions(t.Context(), operator.RedemptionFilter{})
+	kept, err := operator.Collect(s.Redemptions(t.Context(), operator.RedemptionFilter{}))
 	if err != nil || len(kept) != 1 || kept[0].ID != redemption.ID || !kept[0].At.Equal(redemption.RedeemedAt) {
 		t.Errorf("stored %+v, %v, want %+v", kept, err, redemption)
 	}
@@ -107,7 +107,7 @@ func TestClient_Redeem(t *testing.T) {
 	} {
 		redemption, err := test.redeem()
 		p, is := errors.AsType[*client.ProblemError](err)
-		if !errors.Is(err, test.want) || !is || p.RequestID == "" || redemption != (client.Redemption{}) {
+		if !errors.Is(err, test.want) || !is || p.RequestID == "" || !reflect.DeepEqual(redemption, client.Redemption{}) {
 			t.Errorf("%s: %+v, %v, want %v", name, redemption, err, test.want)
 		}
 	}
@@ -140,7 +140,7 @@ func TestClient_LostResponses_RedeemOnceEach(t *testing.T) {
 			t.Errorf("%+v, %v", redemptions[i], err)
 		}
 	}
-	records, err := s.Redemptions(t.Context(), operator.RedemptionFilter{})
+	records, err := operator.Collect(s.Redemptions(t.Context(), operator.RedemptionFilter{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,13 +8,14 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 )
 
 // Page is a part of the checkout area, which lists what a customer has on sale. Names and descriptions are text, not HTML: escape
 // them.
 type Page struct {
 	Customer Customer  `json:"customer"`
-	Products []Product `json:"products"` // sorted by ID
+	Products []Product `json:"products"` // in the shop's order
 
 	query string // of the request for this page
 	next  string // the query of the next page; empty on the last page
@@ -33,6 +34,8 @@ type Product struct {
 	ID          string    `json:"id"`
 	Name        string    `json:"name"`
 	Description string    `json:"description,omitzero"`
+	Image       string    `json:"image,omitzero"`    // an https URL
+	Category    string    `json:"category,omitzero"` // a heading, in one line
 	Variants    []Variant `json:"variants"`
 }
 
@@ -40,7 +43,11 @@ type Product struct {
 type Variant struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
-	Price Money  `json:"price"` // for an amount of one
+	Price Money  `json:"price"` // for an amount of one, at the time of the request
+	// OriginalPrice is the price without the sale. It is zero unless a sale is in force: show it struck through.
+	OriginalPrice Money `json:"originalPrice,omitzero"`
+	// SaleEndsAt is the first moment after the sale. It is zero if there is no sale, or if the sale has no end.
+	SaleEndsAt time.Time `json:"saleEndsAt,omitzero"`
 	// MinAmount and MaxAmount are the inclusive bounds of an Order's amount; 1 <= MinAmount <= MaxAmount.
 	MinAmount int64 `json:"minAmount"`
 	MaxAmount int64 `json:"maxAmount"`
@@ -51,12 +58,16 @@ type Variant struct {
 // CheckoutArea iterates over the pages of the checkout area. It requests each page when the loop gets there and ends at the first
 // error. ErrNotFound means that the customer is unknown or off sale. Pass the pages of an earlier call to revalidate them: the
 // service does not send unchanged pages again.
+//
+// A product whose position the shop changes between two requests can come twice, or not at all.
 func (c *Client) CheckoutArea(ctx context.Context, known ...Page) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
 		var page Page
+		requested := map[string]bool{}
 		for more := true; more; more = page.next != "" {
 			var err error
-			if page, err = c.nextPage(ctx, page, known); err != nil {
+			requested[page.next] = true
+			if page, err = c.nextPage(ctx, page.next, requested, known); err != nil {
 				yield(Page{}, fmt.Errorf("checkout area: %w", err))
 				return
 			}
@@ -67,9 +78,9 @@ func (c *Client) CheckoutArea(ctx context.Context, known ...Page) iter.Seq2[Page
 	}
 }
 
-// nextPage returns the page after previous, or the first page if previous is the zero Page.
-func (c *Client) nextPage(ctx context.Context, previous Page, known []Page) (Page, error) {
-	page := Page{query: previous.next}
+// nextPage returns the page of a query, or the first page if the query is empty.
+func (c *Client) nextPage(ctx context.Context, query string, requested map[string]bool, known []Page) (Page, error) {
+	page := Page{query: query}
 	if i := slices.IndexFunc(known, func(p Page) bool { return p.query == page.query && p.Customer.ID == c.customer }); i >= 0 {
 		page = known[i]
 	}
@@ -81,7 +92,7 @@ func (c *Client) nextPage(ctx context.Context, previous Page, known []Page) (Pag
 			return nil
 		}
 		var understood bool
-		if page, understood = r.readPage(a); !understood || page.Customer.ID != c.customer || !page.follows(previous) {
+		if page, understood = r.readPage(a); !understood || page.Customer.ID != c.customer || !page.isComplete() || requested[page.next] && page.next != "" {
 			return a.notUnderstood("it is not a page of the checkout area")
 		}
 		return nil
@@ -121,20 +132,17 @@ func (r request) readNext(text json.RawMessage) (query string, understood bool) 
 	return next.RawQuery, true
 }
 
-// follows reports whether the page is complete and starts after the previous page. This ensures that no product comes twice and that
-// the pages end.
-func (p Page) follows(previous Page) bool {
-	last := ""
-	if n := len(previous.Products); n > 0 {
-		last = previous.Products[n-1].ID
-	}
+// isComplete reports whether the page has all that the fields promise, and each product once.
+func (p Page) isComplete() bool {
+	seen := map[string]bool{}
 	for _, product := range p.Products {
-		if !isID(product.ID) || product.ID <= last || len(product.Variants) == 0 {
+		if !isID(product.ID) || seen[product.ID] || len(product.Variants) == 0 {
 			return false
 		}
-		last = product.ID
+		seen[product.ID] = true
 		for _, v := range product.Variants {
-			if !isID(v.ID) || v.Price.Currency != p.Customer.Currency || v.MinAmount < 1 || v.MaxAmount < v.MinAmount {
+			if !isID(v.ID) || v.Price.Currency != p.Customer.Currency || v.MinAmount < 1 || v.MaxAmount < v.MinAmount ||
+				v.OriginalPrice != (Money{}) && (v.OriginalPrice.Currency != v.Price.Currency || v.OriginalPrice.Minor <= v.Price.Minor) {
 				return false
 			}
 		}

@@ -35,6 +35,11 @@ func (t *till) grant(redemption string, reward client.Reward) error {
 	case client.RewardProduct:
 		fmt.Printf("granted %d of %s/%s\n", reward.Amount, reward.Product, reward.Variant)
 		return nil
+	case client.RewardBundle:
+		for _, good := range reward.Items {
+			fmt.Printf("granted %d of %s/%s\n", good.Amount, good.Product, good.Variant)
+		}
+		return nil
 	case client.RewardPercentOff, client.RewardAmountOff:
 		return errors.New("this till gives no discounts")
 	default:

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -128,7 +129,7 @@ func TestRedeem_Outcome(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, c := serve(t, test.steps...)
 				redemption, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
-				if redemption != (client.Redemption{}) || test.is != nil && !errors.Is(err, test.is) {
+				if !reflect.DeepEqual(redemption, client.Redemption{}) || test.is != nil && !errors.Is(err, test.is) {
 					t.Errorf("redemption %+v, %v, want %v", redemption, err, test.is)
 				}
 				if unknown := wantFailure(t, err, s.keys()[0]); unknown != test.unknown || len(s.seen()) != test.requests {

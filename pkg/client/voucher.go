@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -36,6 +37,7 @@ const (
 	RewardProduct    RewardKind = "product"     // an amount of a variant, free
 	RewardPercentOff RewardKind = "percent_off" // for the storefront's till
 	RewardAmountOff  RewardKind = "amount_off"  // for the storefront's till
+	RewardBundle     RewardKind = "bundle"      // amounts of several variants, free
 )
 
 // Reward is what a redemption gives. Fields that do not belong to the kind are zero.
@@ -49,16 +51,29 @@ type Reward struct {
 	PercentOff int `json:"percentOff,omitzero"` // 1 to 100
 
 	AmountOff Money `json:"amountOff,omitzero"` // above zero
+
+	Items []Good `json:"items,omitzero"` // all that a bundle gives
 }
+
+// Good is an amount of a variant.
+type Good struct {
+	Product string `json:"product"`
+	Variant string `json:"variant"`
+	Amount  int64  `json:"amount"` // at least 1
+}
+
+func (g Good) isComplete() bool { return isID(g.Product) && isID(g.Variant) && g.Amount >= 1 }
 
 func (r Reward) isComplete() bool {
 	switch r.Kind {
 	case RewardProduct:
-		return isID(r.Product) && isID(r.Variant) && r.Amount >= 1
+		return Good{r.Product, r.Variant, r.Amount}.isComplete()
 	case RewardPercentOff:
 		return r.PercentOff >= 1 && r.PercentOff <= 100
 	case RewardAmountOff:
 		return r.AmountOff.Minor > 0
+	case RewardBundle:
+		return len(r.Items) > 0 && !slices.ContainsFunc(r.Items, func(g Good) bool { return !g.isComplete() })
 	default:
 		return r.Kind != ""
 	}

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,7 +28,7 @@ func TestRedeem_ReturnsTheRedemption(t *testing.T) {
 				RedeemedAt: time.Date(2026, time.November, 21, 9, 11, 23, 737e6, time.UTC),
 				Reward:     client.Reward{Kind: client.RewardProduct, Product: "coins", Variant: "500", Amount: 2},
 			}
-			if redemption != want {
+			if !reflect.DeepEqual(redemption, want) {
 				t.Errorf("redemption %+v, want %+v", redemption, want)
 			}
 			r := s.seen()[i]
@@ -47,22 +48,34 @@ func TestCheck_Rewards(t *testing.T) {
 		return `{"kind":"amount_off","amountOff":{"minor":` + minor + `,"currency":"EUR","display":"-"}}`
 	}
 	const most = 1<<53 - 1
+	const coins = `{"product":"coins","variant":"1000","amount":1}`
 	for reward, want := range map[string]client.Reward{
 		`{"kind":"product","product":"coins","variant":"500","amount":1000000}`: {Kind: client.RewardProduct, Product: "coins", Variant: "500", Amount: 1000000},
 		`{"kind":"percent_off","percentOff":100}`:                               {Kind: client.RewardPercentOff, PercentOff: 100},
 		euros("9007199254740991"):                                               {Kind: client.RewardAmountOff, AmountOff: client.Money{Minor: most, Currency: "EUR", Display: "-"}},
-		`{"kind":"free_shipping"}`:                                              {Kind: "free_shipping"}, // the caller must handle unknown kinds
-		`{}`:                                                                    {},
-		`{"kind":"product","product":"coins","variant":"500"}`:                  {},
-		`{"kind":"product","product":"coins","amount":1}`:                       {},
-		`{"kind":"product","product":"coins","variant":"500","amount":"1"}`:     {},
-		`{"kind":"percent_off"}`:                                                {},
-		`{"kind":"percent_off","percentOff":101}`:                               {},
-		`{"kind":"percent_off","percentOff":12.5}`:                              {},
-		`{"kind":"amount_off"}`:                                                 {},
-		`{"kind":"amount_off","amountOff":null}`:                                {},
-		`{"kind":"amount_off","amountOff":{"currency":"EUR"}}`:                  {},
-		`{"kind":"amount_off","amountOff":{"minor":499}}`:                       {},
+		`{"kind":"bundle","items":[` + coins + `,{"product":"rank","variant":"vip","amount":2}]}`: {Kind: client.RewardBundle, Items: []client.Good{
+			{Product: "coins", Variant: "1000", Amount: 1}, {Product: "rank", Variant: "vip", Amount: 2},
+		}},
+		`{"kind":"bundle"}`:                            {},
+		`{"kind":"bundle","items":[]}`:                 {},
+		`{"kind":"bundle","items":null}`:               {},
+		`{"kind":"bundle","items":[` + coins + `,{}]}`: {},
+		`{"kind":"bundle","items":[` + coins + `,{"product":"rank","variant":"vip","amount":0}]}`: {},
+		`{"kind":"free_shipping","items":[` + coins + `]}`: {
+			Kind: "free_shipping", Items: []client.Good{{Product: "coins", Variant: "1000", Amount: 1}},
+		},
+		`{"kind":"free_shipping"}`: {Kind: "free_shipping"}, // the caller must handle unknown kinds
+		`{}`:                       {},
+		`{"kind":"product","product":"coins","variant":"500"}`:              {},
+		`{"kind":"product","product":"coins","amount":1}`:                   {},
+		`{"kind":"product","product":"coins","variant":"500","amount":"1"}`: {},
+		`{"kind":"percent_off"}`:                                            {},
+		`{"kind":"percent_off","percentOff":101}`:                           {},
+		`{"kind":"percent_off","percentOff":12.5}`:                          {},
+		`{"kind":"amount_off"}`:                                             {},
+		`{"kind":"amount_off","amountOff":null}`:                            {},
+		`{"kind":"amount_off","amountOff":{"currency":"EUR"}}`:              {},
+		`{"kind":"amount_off","amountOff":{"minor":499}}`:                   {},
 		euros("0"):                   {},
 		euros("-499"):                {},
 		euros("4.99"):                {},
@@ -76,13 +89,13 @@ func TestCheck_Rewards(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				_, c := serve(t, answers(200, `{"status":"redeemable","code":"GIFT-CARD","nick":"Alder","reward":`+reward+`}`))
 				redeemable, err := c.Check(t.Context(), "gift card", "Alder")
-				if want == (client.Reward{}) {
-					if _, is := errors.AsType[*client.AnswerError](err); !is || redeemable != (client.Redeemable{}) {
+				if want.Kind == "" {
+					if _, is := errors.AsType[*client.AnswerError](err); !is || !reflect.DeepEqual(redeemable, client.Redeemable{}) {
 						t.Errorf("%+v, %v: it was accepted", redeemable, err)
 					}
 					return
 				}
-				if err != nil || redeemable != (client.Redeemable{Code: "GIFT-CARD", Nick: "Alder", Reward: want}) {
+				if err != nil || !reflect.DeepEqual(redeemable, client.Redeemable{Code: "GIFT-CARD", Nick: "Alder", Reward: want}) {
 					t.Errorf("%+v, %v, want %+v", redeemable, err, want)
 				}
 			})

@@ -137,6 +137,13 @@ type rewardJSON struct {
 	Amount     int64      `json:"amount,omitempty"`
 	PercentOff int        `json:"percentOff,omitempty"`
 	AmountOff  *moneyJSON `json:"amountOff,omitempty"`
+	Items      []goodJSON `json:"items,omitempty"`
+}
+
+type goodJSON struct {
+	Product string `json:"product"`
+	Variant string `json:"variant"`
+	Amount  int64  `json:"amount"`
 }
 
 func representReward(r voucher.Reward) rewardJSON {
@@ -145,6 +152,11 @@ func representReward(r voucher.Reward) rewardJSON {
 	}
 	if r.Kind == voucher.RewardAmountOff {
 		represented.AmountOff = representMoney(r.AmountOff)
+	}
+	if r.Kind == voucher.RewardBundle {
+		for _, good := range r.Goods() {
+			represented.Items = append(represented.Items, goodJSON{string(good.Product), string(good.Variant), good.Amount})
+		}
 	}
 	return represented
 }

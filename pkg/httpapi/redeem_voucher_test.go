@@ -47,6 +47,16 @@ func coins() voucher.Reward {
 	return voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 2}
 }
 
+// starter gives two goods. starterJSON is its representation.
+func starter() voucher.Reward {
+	reward := voucher.Reward{Kind: voucher.RewardBundle}
+	reward.Items[0] = voucher.Good{Product: "coins", Variant: "1000", Amount: 1}
+	reward.Items[1] = voucher.Good{Product: "rank", Variant: "vip", Amount: 2}
+	return reward
+}
+
+const starterJSON = `{"kind":"bundle","items":[{"product":"coins","variant":"1000","amount":1},{"product":"rank","variant":"vip","amount":2}]}`
+
 const problemFormat = `{"type":"urn:problem:shopfront:`
 
 func TestRedeemVoucher_RespondsWithTheRedemption(t *testing.T) {
@@ -84,6 +94,22 @@ func TestRedeemVoucher_SameKey_IsReplayed(t *testing.T) {
 	if line := s.logged(t); line["outcome"] != "replayed" || line["Replayed"] != 1.0 {
 		t.Errorf("logged %v", line)
 	}
+}
+
+func TestRedeemVoucher_Bundle_ListsItsGoodsInTheirOrder(t *testing.T) {
+	answers := fakeRedeemer{
+		redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
+			return voucher.Redemption{ID: "a", Code: "STARTER-PACK", At: r.At, Reward: starter()}, false, nil
+		},
+		check: func(voucher.Request) (voucher.Voucher, error) {
+			return voucher.Voucher{Written: "STARTER-PACK", Reward: starter()}, nil
+		},
+	}
+	s := newService(t)
+	a := s.send(s.RedeemVoucher(answers), post("/shop/emberforge/voucher", `{"code":"starter pack"}`))
+	a.want(t, http.StatusOK, `{"id":"a","status":"redeemed","code":"STARTER-PACK","redeemedAt":"2026-11-21T12:00:00.123Z","reward":`+starterJSON+`}`)
+	a = s.send(s.RedeemVoucher(answers), post("/shop/emberforge/voucher?check=true", `{"code":"starter pack"}`))
+	a.want(t, http.StatusOK, `{"status":"redeemable","code":"STARTER-PACK","reward":`+starterJSON+`}`)
 }
 
 // A storefront grants on status 200, so a redemption that was undone must not look like one.
