@@ -127,7 +127,7 @@ func (s *session) readFile(name string) ([]byte, error) {
 }
 
 func (s *session) apply(ctx context.Context, plan operator.CataloguePlan) error {
-	bar := s.newProgress("apply", plan.Writes())
+	bar := s.newProgress("applied", plan.Writes())
 	defer bar.end()
 	return plan.Apply(ctx, bar.step)
 }
@@ -272,6 +272,9 @@ type productJSON struct {
 	ID          string        `json:"id"`
 	Name        string        `json:"name"`
 	Description string        `json:"description,omitempty"`
+	Image       string        `json:"image,omitempty"`
+	Category    string        `json:"category,omitempty"`
+	Position    int64         `json:"position,omitempty"`
 	OffSale     bool          `json:"offSale"`
 	Variants    []variantJSON `json:"variants"`
 }
@@ -280,10 +283,17 @@ type variantJSON struct {
 	ID         string          `json:"id"`
 	Name       string          `json:"name"`
 	Price      *moneyJSON      `json:"price"`
+	Sale       *saleJSON       `json:"sale,omitempty"`
 	MinAmount  int64           `json:"minAmount"`
 	MaxAmount  int64           `json:"maxAmount"`
 	DataSchema json.RawMessage `json:"dataSchema,omitempty"`
 	OffSale    bool            `json:"offSale"`
+}
+
+type saleJSON struct {
+	Price *moneyJSON `json:"price"`
+	From  string     `json:"from,omitempty"`
+	Until string     `json:"until,omitempty"`
 }
 
 func newCatalogShowCommand(s *session) *cobra.Command {
@@ -318,13 +328,18 @@ func newCatalogShowCommand(s *session) *cobra.Command {
 
 func representProduct(p catalog.Product) productJSON {
 	return productJSON{
-		ID: string(p.ID), Name: p.Name, Description: p.Description, OffSale: p.OffSale, Variants: represent(p.Variants, representVariant),
+		ID: string(p.ID), Name: p.Name, Description: p.Description, Image: p.Image, Category: p.Category, Position: p.Position,
+		OffSale: p.OffSale, Variants: represent(p.Variants, representVariant),
 	}
 }
 
 func representVariant(v catalog.Variant) variantJSON {
-	return variantJSON{
+	represented := variantJSON{
 		ID: string(v.ID), Name: v.Name, Price: representMoney(v.Price), MinAmount: v.MinAmount, MaxAmount: v.MaxAmount,
 		DataSchema: json.RawMessage(v.DataSchema), OffSale: v.OffSale,
 	}
+	if v.Sale != (catalog.Sale{}) {
+		represented.Sale = &saleJSON{representMoney(v.Sale.Price), formatTime(v.Sale.From), formatTime(v.Sale.Until)}
+	}
+	return represented
 }

@@ -32,7 +32,7 @@ Up to %d codes of an interrupted run may still be in flight, and be stored after
 batch then has more vouchers than --count, and their codes were not printed. With --resume the command then
 refuses and says how many vouchers exist; run it with that --count to print them all.
 
-`, voucher.MaxGenerated, voucher.GenerateWriters) + rewardHelp,
+`, voucher.MaxGenerated, operator.MaxWriters) + rewardHelp,
 		Example: `  shopctl --local voucher generate emberforge --count 500 --reward coins/500 --batch launch > launch.txt
   shopctl --local voucher generate emberforge --count 500 --reward coins/500 --resume launch > launch.txt`,
 	}
@@ -97,9 +97,9 @@ type batchSummaryJSON struct {
 }
 
 func (s *session) generate(ctx context.Context, shop *operator.Shop, order voucher.BatchOrder) error {
-	bar := s.newProgress("generate", order.Count, s.stdout)
+	bar := s.newProgress("generated", order.Count, s.stdout)
 	disabled := 0
-	result, err := shop.Generator(s.random, s.now).Generate(ctx, order, func(v voucher.Voucher) error {
+	result, err := shop.Generator(s.random, s.now, s.bulk("", bar)).Generate(ctx, order, func(v voucher.Voucher) error {
 		bar.step()
 		if v.Disabled && !order.Terms.Disabled {
 			disabled++

@@ -1,11 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -13,7 +14,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
 	"shopfront/pkg/money"
@@ -45,22 +45,46 @@ type row interface{ cells() []string }
 
 // list writes rows as JSON lines, or as a table with a head. For people, an empty list is a note on stderr.
 func list[R row](o *output, what string, head []string, rows []R) error {
-	if o.json {
+	return stream(o, what, head, func(yield func(R, error) bool) {
 		for _, r := range rows {
-			if err := writeJSON(o.stdout, r); err != nil {
-				return err
+			if !yield(r, nil) {
+				return
 			}
 		}
-		return nil
-	}
-	if len(rows) == 0 {
-		o.note("no " + what)
-		return nil
-	}
+	}, func(r R) R { return r })
+}
+
+// rowsPerTable bounds the rows whose columns are aligned with each other, because they are held in memory.
+const rowsPerTable = 1000
+
+// stream writes items as list writes rows, as they come.
+func stream[T any, R row](o *output, what string, head []string, items iter.Seq2[T, error], one func(T) R) error {
 	table := newTable(o.stdout)
-	table.row(head...)
-	for _, r := range rows {
-		table.row(r.cells()...)
+	count := 0
+	for item, err := range items {
+		if err != nil {
+			return cmp.Or(table.flush(), err)
+		}
+		if o.json {
+			if err := writeJSON(o.stdout, one(item)); err != nil {
+				return err
+			}
+			count++
+			continue
+		}
+		if count%rowsPerTable == 0 {
+			if err := table.flush(); err != nil {
+				return err
+			}
+			if count == 0 {
+				table.row(head...)
+			}
+		}
+		table.row(one(item).cells()...)
+		count++
+	}
+	if count == 0 {
+		o.note("no " + what)
 	}
 	return table.flush()
 }
@@ -156,38 +180,6 @@ func countOf(n int, what string) string {
 		return "1 " + what
 	}
 	return strconv.Itoa(n) + " " + what + "s"
-}
-
-// progress is a progress bar on a terminal; elsewhere it is silent.
-type progress struct{ bar *progressbar.ProgressBar }
-
-// newProgress starts a bar on stderr if that is a terminal. If one of the other writers is a terminal too, there is no bar, because
-// it would garble their output.
-func (o *output) newProgress(what string, count int, others ...io.Writer) progress {
-	if !isTerminal(o.stderr) || o.json || slices.ContainsFunc(others, isTerminal) {
-		return progress{}
-	}
-	return progress{newBar(o.stderr, what, count)}
-}
-
-func newBar(w io.Writer, what string, count int) *progressbar.ProgressBar {
-	return progressbar.NewOptions(count,
-		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(),
-		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetSpinnerChangeInterval(0)) // otherwise a spinner would draw over the output that follows
-}
-
-func (p progress) step() {
-	if p.bar != nil {
-		_ = p.bar.Add(1) // a bar that cannot be drawn must not stop the work
-	}
-}
-
-// end clears the bar, whether it is finished or not.
-func (p progress) end() {
-	if p.bar != nil {
-		_ = p.bar.Clear() // as in step
-	}
 }
 
 func isTerminal(w io.Writer) bool {

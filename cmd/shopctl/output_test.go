@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestProgress_IsShownAndCleared(t *testing.T) {
 	t.Parallel()
 	var terminal bytes.Buffer
-	bar := progress{newBar(&terminal, "generate", 4)}
+	bar := progress{bar: newBar(&terminal, "generate", 4)}
 	bar.step()
 	if shown := terminal.String(); !strings.Contains(shown, "generate") || !strings.Contains(shown, "1/4") {
 		t.Errorf("shows %q", shown)
@@ -20,15 +21,19 @@ func TestProgress_IsShownAndCleared(t *testing.T) {
 	}
 }
 
-func TestProgress_WithoutATerminal_IsSilent(t *testing.T) {
+func TestProgress_WithoutATerminal_IsALineNowAndThen(t *testing.T) {
 	t.Parallel()
 	var pipe bytes.Buffer
-	o := output{stderr: &pipe}
-	bar := o.newProgress("generate", 4)
-	bar.step()
+	now := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
+	p := program{output: output{stderr: &pipe}, now: func() time.Time { return now }}
+	bar := p.newProgress("generated", 1000)
+	for range 200 {
+		bar.step()
+		now = now.Add(100 * time.Millisecond)
+	}
 	bar.end()
-	if pipe.Len() > 0 {
-		t.Errorf("wrote %q", pipe.String())
+	if want := "generated: 101 of 1000, 10 a second, 1m29s left\n"; pipe.String() != want {
+		t.Errorf("wrote %q, want %q", pipe.String(), want)
 	}
 }
 

@@ -69,9 +69,9 @@ func newRedemptionListCommand(s *session) *cobra.Command {
 	var code, nick, batch string
 	var since, until time.Time
 	command := &cobra.Command{
-		Use: "list CUSTOMER", Short: "List redemptions, oldest first", Args: exactly("CUSTOMER"),
-		Long: `List redemptions, oldest first, including those that were undone. Without --code the command reads all of the
-customer's vouchers and redemptions.`,
+		Use: "list CUSTOMER", Short: "List redemptions, by code", Args: exactly("CUSTOMER"),
+		Long: `List redemptions in the order of their codes, including those that were undone. Without --code the command reads
+all of the customer's vouchers and redemptions.`,
 		Example: `  shopctl --local redemption list emberforge
   shopctl --local redemption list emberforge --nick Heron --since 2026-11-01 --until 2026-12-01 --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -92,11 +92,8 @@ customer's vouchers and redemptions.`,
 			if err != nil {
 				return err
 			}
-			redemptions, err := shop.Redemptions(ctx, filter)
-			if err != nil {
-				return s.describeNoVoucher(err, shop, code)
-			}
-			return list(&s.output, "redemptions", redemptionHead(), represent(redemptions, representRedemption))
+			err = stream(&s.output, "redemptions", redemptionHead(), shop.Redemptions(ctx, filter), representRedemption)
+			return s.describeNoVoucher(err, shop, code)
 		}),
 	}
 	flags := command.Flags()

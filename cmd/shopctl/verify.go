@@ -74,7 +74,7 @@ With findings the exit code is %d.`, reconciliation.MaxFindings, exitInconsisten
 			if err != nil {
 				return err
 			}
-			bar := s.newProgress("verify", unknownCount)
+			bar := s.newProgress("items read", unknownCount)
 			report, err := shop.Verify(ctx, operator.Verification{Now: s.now, Read: bar.steps, Settle: s.settle})
 			bar.end()
 			if err != nil {
@@ -82,15 +82,6 @@ With findings the exit code is %d.`, reconciliation.MaxFindings, exitInconsisten
 			}
 			return s.showReport(shop, report)
 		}),
-	}
-}
-
-// unknownCount makes a progress bar that counts up without a known total.
-const unknownCount = -1
-
-func (p progress) steps(n int) {
-	if p.bar != nil {
-		_ = p.bar.Add(n) // as in step
 	}
 }
 

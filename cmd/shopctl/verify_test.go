@@ -112,12 +112,12 @@ func TestVerify_FailingStore_IsAnErrorAndNotAFinding(t *testing.T) {
 func TestProgress_UnknownTotal_Counts(t *testing.T) {
 	t.Parallel()
 	var terminal bytes.Buffer
-	bar := progress{newBar(&terminal, "verify", unknownCount)}
+	bar := progress{bar: newBar(&terminal, "verify", unknownCount)}
 	bar.steps(40)
 	bar.steps(2)
 	bar.end()
 	if shown := terminal.String(); !strings.Contains(shown, "verify") || !strings.Contains(shown, "40/-") {
 		t.Errorf("shows %q", shown)
 	}
-	progress{}.steps(1) // silent
+	new(progress).steps(1) // silent
 }

@@ -172,8 +172,10 @@ func look(ctx context.Context, shop *operator.Shop, code voucher.Code, at time.T
 	if err != nil {
 		return voucher.Standing{}, nil, err
 	}
-	redemptions, err := shop.Redemptions(ctx, operator.RedemptionFilter{Code: code})
+	redemptions, err := operator.Collect(shop.Redemptions(ctx, operator.RedemptionFilter{Code: code}))
+	slices.SortStableFunc(redemptions, func(a, b operator.Redemption) int { return a.At.Compare(b.At) })
 	if standing.MaxUses == voucher.NoLimit { // a code without a limit has no counters
+		standing.Used = standing.Imported
 		for _, redemption := range redemptions {
 			if redemption.Undone.IsZero() {
 				standing.Used++
@@ -272,10 +274,8 @@ func (s *session) switchBatch(ctx context.Context, customer, batch string, disab
 	if err != nil {
 		return err
 	}
-	var bar progress
-	result, err := shop.SwitchBatch(ctx, batch, disabled,
-		func(count int) { bar = s.newProgress(verb, count) },
-		func() { bar.step() })
+	bar := new(progress)
+	result, err := shop.SwitchBatch(ctx, batch, disabled, s.bulk(verb, bar))
 	bar.end()
 	if err != nil {
 		if result.Vouchers > 0 {
@@ -294,8 +294,8 @@ func (s *session) switchBatch(ctx context.Context, customer, batch string, disab
 func newVoucherListCommand(s *session) *cobra.Command {
 	var batch, nick, status string
 	command := &cobra.Command{
-		Use: "list CUSTOMER", Short: "List vouchers, oldest first", Args: exactly("CUSTOMER"),
-		Long: `List vouchers, oldest first. The command reads all of the customer's vouchers and redemptions.`,
+		Use: "list CUSTOMER", Short: "List vouchers, by code", Args: exactly("CUSTOMER"),
+		Long: `List vouchers in the order of their codes. The command reads all of the customer's vouchers and redemptions.`,
 		Example: `  shopctl --local voucher list emberforge
   shopctl --local voucher list emberforge --batch summer --status redeemable --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -312,12 +312,8 @@ func newVoucherListCommand(s *session) *cobra.Command {
 				return err
 			}
 			at := s.now()
-			standings, err := shop.Vouchers(ctx, filter, at)
-			if err != nil {
-				return err
-			}
-			rows := represent(standings, func(v voucher.Standing) standingJSON { return representStanding(shop.Customer.ID, v, at) })
-			return list(&s.output, "vouchers", []string{"CODE", "REWARD", "STATUS", "USED", "LEFT", "BATCH", "NICK", "VALID UNTIL"}, rows)
+			return stream(&s.output, "vouchers", []string{"CODE", "REWARD", "STATUS", "USED", "LEFT", "BATCH", "NICK", "VALID UNTIL"},
+				shop.Vouchers(ctx, filter, at), func(v voucher.Standing) standingJSON { return representStanding(shop.Customer.ID, v, at) })
 		}),
 	}
 	flags := command.Flags()

@@ -140,7 +140,7 @@ func TestOrders_RacesWithACode_RedeemAndUndoEachUseOnce(t *testing.T) {
 // wantRedemptions checks how many redemptions of the shop stand, and how many were undone.
 func (s till) wantRedemptions(t *testing.T, stand, undone int) {
 	t.Helper()
-	kept, err := s.Redemptions(t.Context(), operator.RedemptionFilter{})
+	kept, err := operator.Collect(s.Redemptions(t.Context(), operator.RedemptionFilter{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -231,7 +231,7 @@ func runOutages(t *testing.T, command []string, file, text string) {
 		}
 		seen[keys[0]] = true
 	}
-	if redemptions, err := s.Redemptions(t.Context(), operator.RedemptionFilter{}); err != nil || len(redemptions) != 1 {
+	if redemptions, err := operator.Collect(s.Redemptions(t.Context(), operator.RedemptionFilter{})); err != nil || len(redemptions) != 1 {
 		t.Errorf("redemptions %v, %v, want 1", redemptions, err)
 	}
 }

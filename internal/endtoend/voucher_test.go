@@ -377,7 +377,7 @@ func TestCustomers_SameCodesAndKeys_AreSeparate(t *testing.T) {
 		t.Fatalf("next leads to another shop: %s", listed.body)
 	}
 	theirs.get(t, "/checkout?"+cursor).wantProblem(t, http.StatusBadRequest, "malformed-request")
-	redemptions, err := mine.Redemptions(t.Context(), operator.RedemptionFilter{})
+	redemptions, err := operator.Collect(mine.Redemptions(t.Context(), operator.RedemptionFilter{}))
 	if err != nil || len(redemptions) != 2 {
 		t.Errorf("%d redemptions, %v, want 2", len(redemptions), err)
 	}

@@ -225,5 +225,5 @@ func (s *staff) listed(ctx context.Context, t *target) ([]operator.Redemption, e
 	if err != nil {
 		return nil, err
 	}
-	return shop.Redemptions(ctx, operator.RedemptionFilter{Code: t.code})
+	return operator.Collect(shop.Redemptions(ctx, operator.RedemptionFilter{Code: t.code}))
 }

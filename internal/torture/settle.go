@@ -99,7 +99,7 @@ func (r *round) recorded(tb testing.TB) map[string][]operator.Redemption {
 	for _, t := range r.vouchers {
 		returned[t.written] = t.recorder.Call(history.Operation{Client: overseer, Ask: history.AskList})
 	}
-	redemptions, err := r.calm.Redemptions(tb.Context(), operator.RedemptionFilter{})
+	redemptions, err := operator.Collect(r.calm.Redemptions(tb.Context(), operator.RedemptionFilter{}))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -32,7 +32,7 @@ var (
 // DynamoDB would never send. It validates checksums itself: set DisableValidateResponseChecksum, or the SDK does it again.
 func NewTransport(attemptTimeout time.Duration) dynamodb.HTTPClient {
 	return transport{awshttp.NewBuildableClient().WithTimeout(attemptTimeout).WithTransportOptions(func(t *http.Transport) {
-		t.MaxIdleConnsPerHost = 16
+		t.MaxIdleConnsPerHost = 64 // as many as commands write at a time; a function has far fewer
 	})}
 }
 

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -49,8 +51,9 @@ type Deployment struct {
 	// EventRetention is how long the deployment keeps events; zero if it has no events.
 	EventRetention time.Duration
 
-	client *dynamodb.Client
-	random func(n int64) int64
+	client    *dynamodb.Client
+	random    func(n int64) int64
+	throttled *atomic.Int64 // how many calls DynamoDB has throttled
 }
 
 // Tables are the names of a deployment's tables.
@@ -93,8 +96,9 @@ func FindStack(ctx context.Context, name string, random func(n int64) int64) (*D
 		Tables: Tables{
 			Catalogue: outputs["CatalogueTable"], Vouchers: outputs["VouchersTable"], Checkouts: outputs["CheckoutsTable"], Events: outputs["EventsTable"],
 		},
-		client: dynamodb.NewFromConfig(configuration, patient(random)), random: random,
+		random: random, throttled: new(atomic.Int64),
 	}
+	found.client = dynamodb.NewFromConfig(configuration, patient(random, found.throttled))
 	if found.Tables.Events != "" {
 		days, err := strconv.Atoi(outputs["EventRetentionDays"])
 		if err != nil || days < 1 {
@@ -140,11 +144,12 @@ func withoutCredentials(ctx context.Context, err error) error {
 
 // Local completes the deployment of a local run. endpoint is the address of its DynamoDB Local; random is as in FindStack.
 func Local(run Deployment, endpoint string, random func(n int64) int64) *Deployment {
+	run.throttled = new(atomic.Int64)
 	run.client = dynamodb.New(dynamodb.Options{
 		Region: run.Region, BaseEndpoint: aws.String(endpoint),
 		// DynamoDB Local requires a signature but accepts any. The operator's own credentials are not used.
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	}, patient(random))
+	}, patient(random, run.throttled))
 	run.random = random
 	if run.Tables.Events != "" {
 		run.EventRetention = localEventRetention
@@ -152,12 +157,12 @@ func Local(run Deployment, endpoint string, random func(n int64) int64) *Deploym
 	return &run
 }
 
-// patient gives a client more time and attempts than a shopper's request has.
-func patient(random func(n int64) int64) func(*dynamodb.Options) {
+// patient gives a client more time and attempts than a shopper's request has, and counts the calls that are throttled.
+func patient(random func(n int64) int64, throttled *atomic.Int64) func(*dynamodb.Options) {
 	return func(o *dynamodb.Options) {
 		o.HTTPClient = dynamo.NewTransport(attemptTimeout)
 		o.DisableValidateResponseChecksum = true // the transport validates it
-		o.Retryer = patientRetryer{dynamo.NewRetryer(random), random}
+		o.Retryer = patientRetryer{dynamo.NewRetryer(random), random, throttled}
 	}
 }
 
@@ -165,7 +170,16 @@ func patient(random func(n int64) int64) func(*dynamodb.Options) {
 type patientRetryer struct {
 	aws.RetryerV2
 
-	random func(n int64) int64
+	random    func(n int64) int64
+	throttled *atomic.Int64
+}
+
+// IsErrorRetryable is called for each attempt that failed.
+func (r patientRetryer) IsErrorRetryable(err error) bool {
+	if retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) == aws.TrueTernary {
+		r.throttled.Add(1)
+	}
+	return r.RetryerV2.IsErrorRetryable(err)
 }
 
 func (patientRetryer) MaxAttempts() int { return maxAttempts }

@@ -87,7 +87,7 @@ func (s *shop) feed() []event.Event {
 // wantFed checks that the feed has exactly what the lists of redemptions and orders show, and begins of things before their ends.
 func (s *shop) wantFed() []event.Event {
 	s.t.Helper()
-	redemptions, err := s.operator.Redemptions(s.t.Context(), operator.RedemptionFilter{})
+	redemptions, err := operator.Collect(s.operator.Redemptions(s.t.Context(), operator.RedemptionFilter{}))
 	if err != nil {
 		s.t.Fatal(err)
 	}

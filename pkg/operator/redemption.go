@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"shopfront/pkg/checkout"
@@ -12,15 +11,12 @@ import (
 // Redemption finds a redemption of a voucher by its ID, undone or not. It reads all redemptions of the code. Errors:
 // voucher.ErrRedemptionNotFound, and a *voucher.RefusalError for an unknown code.
 func (s *Shop) Redemption(ctx context.Context, code voucher.Code, id string) (Redemption, error) {
-	redemptions, err := s.Redemptions(ctx, RedemptionFilter{Code: code})
-	if err != nil {
-		return Redemption{}, err
+	for redemption, err := range s.Redemptions(ctx, RedemptionFilter{Code: code}) {
+		if err != nil || redemption.ID == id {
+			return redemption, err
+		}
 	}
-	at := slices.IndexFunc(redemptions, func(r Redemption) bool { return r.ID == id })
-	if at < 0 {
-		return Redemption{}, voucher.ErrRedemptionNotFound
-	}
-	return redemptions[at], nil
+	return Redemption{}, voucher.ErrRedemptionNotFound
 }
 
 // OrderOf finds the order that made a redemption, or returns checkout.ErrOrderNotFound. The order was placed at the same time.

@@ -1,15 +1,21 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/reconciliation"
 	"shopfront/pkg/voucher"
 )
+
+// rereaders is how many codes are read again at a time.
+const rereaders = 16
 
 // settleTime is how long requests in flight may take to complete. A transaction takes far less.
 const settleTime = 500 * time.Millisecond
@@ -30,7 +36,7 @@ type Verification struct {
 //
 // In memory it holds:
 //   - one code's items, at 16 bytes a redemption and at most 96 bytes a hold
-//   - for each of 64 buckets, a page of at most 1 MB, as it was sent
+//   - for each of 64 buckets, at most 350 items
 //   - 12,800 items for each code that it is reading again, at most 16 at a time
 //   - the list of all codes to read again, and the report
 //   - about 100 bytes for each event of the feed
@@ -86,28 +92,39 @@ func (v *verifier) vouchers(ctx context.Context) error {
 	return nil
 }
 
-// recheck reads each code that looked wrong or in motion again, with growing pauses, until it is decided.
+// recheck reads each code that looked wrong or in motion again, several at a time.
 func (v *verifier) recheck(ctx context.Context) error {
-	return each(ctx, v.doubtful, func(ctx context.Context, code voucher.Code) error {
-		var recheck reconciliation.Recheck
-		settle := time.Duration(0)
-		for decided := false; !decided; settle += v.Settle {
-			account, err := v.shop.vouchers.Account(ctx, v.shop.Customer.ID, code, settle)
-			if err != nil {
-				return err
-			}
-			decided = recheck.Add(account, v.judge(account))
-			v.lock(func() { v.Read(account.Items) })
+	readings, reading := errgroup.WithContext(ctx)
+	readings.SetLimit(rereaders)
+	for _, code := range v.doubtful {
+		if reading.Err() != nil {
+			break
 		}
-		findings, motion := recheck.Result()
-		v.lock(func() {
-			v.report.Add(findings...)
-			if motion != nil {
-				v.report.InMotion = append(v.report.InMotion, *motion)
-			}
-		})
-		return nil
+		readings.Go(func() error { return v.recheckCode(reading, code) })
+	}
+	return cmp.Or(readings.Wait(), context.Cause(ctx))
+}
+
+// recheckCode reads a code again, with growing pauses, until it is decided.
+func (v *verifier) recheckCode(ctx context.Context, code voucher.Code) error {
+	var recheck reconciliation.Recheck
+	settle := time.Duration(0)
+	for decided := false; !decided; settle += v.Settle {
+		account, err := v.shop.vouchers.Account(ctx, v.shop.Customer.ID, code, settle)
+		if err != nil {
+			return err
+		}
+		decided = recheck.Add(account, v.judge(account))
+		v.lock(func() { v.Read(account.Items) })
+	}
+	findings, motion := recheck.Result()
+	v.lock(func() {
+		v.report.Add(findings...)
+		if motion != nil {
+			v.report.InMotion = append(v.report.InMotion, *motion)
+		}
 	})
+	return nil
 }
 
 func (v *verifier) lock(do func()) {

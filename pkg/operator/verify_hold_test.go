@@ -519,7 +519,7 @@ func TestVoucher_Holds_CountUntilTheyLapse(t *testing.T) {
 			if want := voucher.HeldUntil(s.opened.Add(checkout.Lifetime)); test.want.held > 0 && !shown.Lapse.Equal(want) {
 				t.Errorf("lapses at %s, want %s", shown.Lapse, want)
 			}
-			listed, err := s.operator.Vouchers(t.Context(), operator.VoucherFilter{}, s.opened)
+			listed, err := operator.Collect(s.operator.Vouchers(t.Context(), operator.VoucherFilter{}, s.opened))
 			if err != nil || len(listed) != 1 || listed[0].UsesLeft != shown.UsesLeft || listed[0].Used != shown.Used ||
 				listed[0].UsesHeld != shown.UsesHeld || !listed[0].Lapse.Equal(shown.Lapse) {
 				t.Errorf("listed as %+v, %v; shown as %+v", listed, err, shown)
@@ -538,7 +538,7 @@ func TestRedemptions_Undone_AreListedAsSuch_AndHoldsAreNot(t *testing.T) {
 			s.undo(code)
 			s.hold(code, "Birch", s.opened, "")
 			for _, filter := range []operator.RedemptionFilter{{}, {Code: code}} {
-				listed, err := s.operator.Redemptions(t.Context(), filter)
+				listed, err := operator.Collect(s.operator.Redemptions(t.Context(), filter))
 				if err != nil || len(listed) != 1 {
 					t.Fatalf("%+v, %v; want one redemption", listed, err)
 				}

@@ -582,7 +582,7 @@ func generatedBatch(s *shop) {
 	order := voucher.BatchOrder{Customer: s.customer, Count: 300, Terms: voucher.Terms{
 		Batch: "launch", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 	}}
-	result, err := s.operator.Generator(mathrand.NewChaCha8([32]byte{}), time.Now).Generate(s.t.Context(), order, func(voucher.Voucher) error { return nil })
+	result, err := s.operator.Generator(mathrand.NewChaCha8([32]byte{}), time.Now, operator.Bulk{}).Generate(s.t.Context(), order, func(voucher.Voucher) error { return nil })
 	if err != nil || result.Created != 300 {
 		s.t.Fatal(result, err)
 	}

@@ -1,10 +1,9 @@
 package operator
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"iter"
 	"time"
 
 	"shopfront/pkg/dynamo/backoffice"
@@ -46,39 +45,49 @@ func (f VoucherFilter) picks(standing voucher.Standing, at time.Time) bool {
 		(f.Status == "" || f.Status == standing.Status(at))
 }
 
-// Vouchers lists vouchers with their uses, oldest first. It reads all of the customer's vouchers, while the shop stays live.
-// Unlike Voucher it does not report interrupted edits, and it also counts the uses of codes without a limit. If the filter's
-// batch has no vouchers, it returns voucher.ErrBatchUnknown.
-func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time) ([]voucher.Standing, error) {
-	all := make(map[voucher.Code]*counted)
-	for entry, err := range s.vouchers.Entries(ctx, s.Customer.ID, "") {
-		if err != nil {
-			return nil, err
+// Vouchers yields vouchers with their uses, in the order of their codes, and stops at the first error. It reads all of the customer's
+// vouchers, while the shop stays live. Unlike Voucher it does not report interrupted edits, and it also counts the uses of codes without a
+// limit. If the filter's batch has no vouchers, the last error is voucher.ErrBatchUnknown.
+func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time) iter.Seq2[voucher.Standing, error] {
+	return func(yield func(voucher.Standing, error) bool) {
+		batchFound := filter.Batch == ""
+		for standing, err := range s.standings(ctx, at) {
+			if err != nil {
+				yield(voucher.Standing{}, err)
+				return
+			}
+			batchFound = batchFound || standing.Batch == filter.Batch
+			if filter.picks(standing, at) && !yield(standing, nil) {
+				return
+			}
 		}
-		if all[entry.Code] == nil {
-			all[entry.Code] = &counted{uses: backoffice.NewUses(at)}
-		}
-		all[entry.Code].add(entry)
-	}
-	var picked []voucher.Standing
-	batchFound := filter.Batch == ""
-	for _, c := range all {
-		standing := c.standing()
-		if standing.Code == "" {
-			continue
-		}
-		batchFound = batchFound || standing.Batch == filter.Batch
-		if filter.picks(standing, at) {
-			picked = append(picked, standing)
+		if !batchFound {
+			yield(voucher.Standing{}, fmt.Errorf("batch %s: %w", filter.Batch, voucher.ErrBatchUnknown))
 		}
 	}
-	if !batchFound {
-		return nil, fmt.Errorf("batch %s: %w", filter.Batch, voucher.ErrBatchUnknown)
+}
+
+// standings yields all vouchers with their uses, as Vouchers does.
+func (s *Shop) standings(ctx context.Context, at time.Time) iter.Seq2[voucher.Standing, error] {
+	return func(yield func(voucher.Standing, error) bool) {
+		var last *counted
+		for entry, err := range s.stored(ctx, "") {
+			if err != nil {
+				yield(voucher.Standing{}, err)
+				return
+			}
+			if last == nil || last.voucher.Code != entry.Code {
+				if last != nil && !yield(last.standing(), nil) {
+					return
+				}
+				last = &counted{uses: backoffice.NewUses(at)}
+			}
+			last.add(entry.Entry)
+		}
+		if last != nil {
+			yield(last.standing(), nil)
+		}
 	}
-	slices.SortFunc(picked, func(a, b voucher.Standing) int {
-		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Code, b.Code))
-	})
-	return picked, nil
 }
 
 // counted is one voucher with the uses read so far.
@@ -108,7 +117,7 @@ func (c *counted) add(entry backoffice.Entry) {
 func (c *counted) standing() voucher.Standing {
 	standing := c.uses.Standing(c.voucher)
 	if c.voucher.MaxUses == voucher.NoLimit {
-		standing.Used = c.redemptions
+		standing.Used = c.redemptions + c.voucher.Imported
 	}
 	return standing
 }

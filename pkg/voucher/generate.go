@@ -1,26 +1,19 @@
 package voucher
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"shopfront/pkg/catalog"
 )
 
-const (
-	// MaxGenerated bounds the number of vouchers in a generated batch.
-	MaxGenerated = 1_000_000
-	// GenerateWriters is how many vouchers are written at a time.
-	GenerateWriters = 16
-)
+// MaxGenerated bounds the number of vouchers in a generated batch.
+const MaxGenerated = 1_000_000
 
 // Errors of creating and generating. They mean that nothing was changed. Errors about a batch are wrapped with its name.
 var (
@@ -61,6 +54,9 @@ type BatchStore interface {
 	Create(ctx context.Context, customer catalog.CustomerID, v Voucher) error
 	// Batch yields the vouchers of a batch in no order, and stops at the first error.
 	Batch(ctx context.Context, customer catalog.CustomerID, batch string) iter.Seq2[Voucher, error]
+	// InParallel calls do count times, several at a time, until the first error or the end of the context. Calls that run then may still
+	// succeed.
+	InParallel(ctx context.Context, count int, do func(context.Context) error) error
 }
 
 // BatchOrder asks for a batch: vouchers that differ only in their codes, which cannot be guessed.
@@ -82,30 +78,35 @@ type Generator struct {
 	Now    func() time.Time
 }
 
-// Generate begins or completes a batch and passes each voucher to issue once it is stored: first those that the batch had,
-// oldest first, then new ones as they are created. Calls of issue do not overlap. An error of issue ends the work.
+// Generate begins or completes a batch and passes each voucher to issue once it is stored: first those that the batch had, then new ones
+// as they are created. Calls of issue do not overlap. An error of issue ends the work.
 //
-// If it ends early, every issued voucher is stored, and completing the batch finds every stored one. Up to GenerateWriters
-// writes may still be in flight and be applied even after the batch was completed. The batch then has surplus vouchers
-// that were not issued. Completing it again returns ErrBatchLarger with the number of vouchers; completing it to that number issues
-// them all. Errors are *FieldError, ErrBatchTaken, ErrBatchUnknown, ErrBatchLarger, *OtherTermsError, and those of the store and of
-// issue.
+// If it ends early, every issued voucher is stored, and completing the batch finds every stored one. Writes without a response may still be
+// in flight and be applied even after the batch was completed. The batch then has surplus vouchers that were not issued. Completing it
+// again returns ErrBatchLarger with the number of vouchers; completing it to that number issues them all. Errors are *FieldError,
+// ErrBatchTaken, ErrBatchUnknown, ErrBatchLarger, *OtherTermsError, and those of the store and of issue.
 func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Voucher) error) (BatchResult, error) {
 	sample, err := order.sample()
 	if err != nil {
 		return BatchResult{}, err
 	}
-	found, err := g.find(ctx, order, sample)
-	if err != nil {
+	var result BatchResult
+	if result.Found, err = g.count(ctx, order, sample); err != nil {
 		return BatchResult{}, fmt.Errorf("batch %s: %w", order.Terms.Batch, err)
 	}
-	result := BatchResult{Found: len(found)}
-	for _, v := range found {
-		if err := issue(v); err != nil {
-			return result, err
+	if result.Found > 0 {
+		for v, err := range g.Store.Batch(ctx, order.Customer, order.Terms.Batch) {
+			if err != nil {
+				return result, err
+			}
+			if err := issue(v); err != nil {
+				return result, err
+			}
 		}
 	}
-	result.Created, err = g.create(ctx, order, order.Count-len(found), issue)
+	run := &batchRun{Generator: g, order: order, issue: issue}
+	err = g.Store.InParallel(ctx, order.Count-result.Found, run.createOne)
+	result.Created = run.created
 	return result, err
 }
 
@@ -135,30 +136,26 @@ func (g Generator) newVoucher(terms Terms) (Voucher, error) {
 	return New(terms, g.Now())
 }
 
-// find returns the vouchers that the batch has, oldest first, if the order can continue from there.
-func (g Generator) find(ctx context.Context, order BatchOrder, sample Voucher) ([]Voucher, error) {
-	var found []Voucher
+// count returns how many vouchers the batch has, if the order can continue from there.
+func (g Generator) count(ctx context.Context, order BatchOrder, sample Voucher) (found int, err error) {
 	for v, err := range g.Store.Batch(ctx, order.Customer, order.Terms.Batch) {
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		if !order.Resume {
-			return nil, ErrBatchTaken
+			return 0, ErrBatchTaken
 		}
 		if field := differingTerm(v, sample); field != "" {
-			return nil, &OtherTermsError{Written: v.Written, Field: field}
+			return 0, &OtherTermsError{Written: v.Written, Field: field}
 		}
-		found = append(found, v)
+		found++
 	}
 	switch {
-	case order.Resume && len(found) == 0:
-		return nil, ErrBatchUnknown
-	case len(found) > order.Count:
-		return nil, fmt.Errorf("%w: %d", ErrBatchLarger, len(found))
+	case order.Resume && found == 0:
+		return 0, ErrBatchUnknown
+	case found > order.Count:
+		return 0, fmt.Errorf("%w: %d", ErrBatchLarger, found)
 	}
-	slices.SortFunc(found, func(a, b Voucher) int {
-		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Code, b.Code))
-	})
 	return found, nil
 }
 
@@ -175,26 +172,6 @@ func differingTerm(a, b Voucher) string {
 	default:
 		return ""
 	}
-}
-
-// create stores count new vouchers, several at a time, and stops at the first error.
-func (g Generator) create(ctx context.Context, order BatchOrder, count int, issue func(Voucher) error) (created int, err error) {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	run := &batchRun{Generator: g, order: order, issue: issue}
-	var writers sync.WaitGroup
-	var begun atomic.Int64
-	for range min(GenerateWriters, count) {
-		writers.Go(func() {
-			for ctx.Err() == nil && begun.Add(1) <= int64(count) {
-				if err := run.createOne(ctx); err != nil {
-					stop(err)
-				}
-			}
-		})
-	}
-	writers.Wait()
-	return run.created, context.Cause(ctx)
 }
 
 // batchRun is one run of Generate, shared by its writers.

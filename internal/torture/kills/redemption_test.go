@@ -459,7 +459,7 @@ func (d *desk) judge(k *killedOne) {
 // onRecord returns the IDs of the redemptions on record, by code as written.
 func (d *desk) onRecord() map[string][]string {
 	d.t.Helper()
-	kept, err := d.shop.Redemptions(d.t.Context(), operator.RedemptionFilter{})
+	kept, err := operator.Collect(d.shop.Redemptions(d.t.Context(), operator.RedemptionFilter{}))
 	if err != nil {
 		d.t.Fatal(err)
 	}

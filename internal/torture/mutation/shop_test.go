@@ -325,7 +325,7 @@ func (c *code) list() {
 		s.Fatal(err)
 	}
 	returned := c.Call(history.Operation{Ask: history.AskList})
-	redemptions, err := s.operator.Redemptions(s.Context(), operator.RedemptionFilter{Code: key})
+	redemptions, err := operator.Collect(s.operator.Redemptions(s.Context(), operator.RedemptionFilter{Code: key}))
 	if err != nil {
 		s.Fatal(err)
 	}

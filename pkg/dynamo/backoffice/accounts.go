@@ -16,6 +16,9 @@ const (
 	listReaders = 8
 	// oneCodeReaders replaces listReaders when only one code is read: such reads run in parallel, and each needs all buckets.
 	oneCodeReaders = 2
+	// bucketPage is how many items are requested at once in each bucket. Pages of 1 MB would take fewer calls, but several hundred MB of
+	// memory: a decoded item takes about 2 KB.
+	bucketPage = 250
 	// codePage is how many items of a code are requested at once in each bucket, and how many items of a bucket wait to be merged.
 	codePage = 100
 )
@@ -24,7 +27,7 @@ const (
 // item whose key contains no code gets its own account.
 //
 // The items of a code are spread over many buckets, but each bucket is sorted. Reading all buckets in parallel and merging
-// them brings a code's items together. Memory holds only one account, and a page and 100 items of each bucket.
+// them brings a code's items together. Memory holds only one account, and up to 350 items of each bucket.
 func (s *Vouchers) Accounts(ctx context.Context, customer catalog.CustomerID) iter.Seq2[*reconciliation.Account, error] {
 	return func(yield func(*reconciliation.Account, error) bool) {
 		reader := accountReader{s.table, customer}

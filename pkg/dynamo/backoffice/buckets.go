@@ -47,10 +47,10 @@ func (s *Vouchers) inOrder(ctx context.Context, customer catalog.CustomerID, cod
 	}
 }
 
-// bucketQuery asks for the items in a bucket, in the order of their sort keys, in pages of 1 MB, which take the fewest calls. If a
-// code is given, the query reads few items of other codes. Its pages are small then, because several codes are read at once.
+// bucketQuery asks for the items in a bucket, in the order of their sort keys. If a code is given, the query reads few items of other codes.
 func (s *Vouchers) bucketQuery(customer catalog.CustomerID, number int, code voucher.Code) *dynamodb.QueryInput {
 	query := partition(s.table, table.Bucket(customer, number))
+	query.Limit = aws.Int32(bucketPage)
 	if code != "" { // the voucher itself, and keys in which a # follows the code
 		query.KeyConditionExpression = aws.String(table.PartitionKey + " = :partition AND " + table.SortKey + " BETWEEN :first AND :last")
 		query.ExpressionAttributeValues[":first"] = table.Str(code)

@@ -1,0 +1,60 @@
+package operator
+
+import (
+	"context"
+	"iter"
+
+	"shopfront/pkg/dynamo/backoffice"
+	"shopfront/pkg/voucher"
+)
+
+// storedEntry is an entry with the voucher that it belongs to.
+type storedEntry struct {
+	backoffice.Entry
+
+	Of voucher.Voucher
+}
+
+// stored yields all entries, or those of one code if code is not empty, in the order of the codes, and stops at the first error. Of each
+// code the voucher comes first. Entries without a voucher are left out. Redemptions, edits and deletions continue meanwhile.
+func (s *Shop) stored(ctx context.Context, code voucher.Code) iter.Seq2[storedEntry, error] {
+	return func(yield func(storedEntry, error) bool) {
+		var of voucher.Voucher
+		var missing voucher.Code
+		for entry, err := range s.vouchers.Entries(ctx, s.Customer.ID, code) {
+			switch {
+			case err != nil:
+			case entry.Voucher != nil:
+				of = *entry.Voucher
+			case entry.Code == missing:
+				continue
+			case entry.Code != of.Code: // created after its bucket was read
+				var found voucher.Voucher
+				found, err = s.vouchers.Voucher(ctx, s.Customer.ID, entry.Code)
+				if _, unknown := voucher.IsRefusal(err); unknown {
+					missing = entry.Code
+					continue
+				}
+				of = found
+				if err == nil && !yield(storedEntry{backoffice.Entry{Code: of.Code, Voucher: &of}, of}, nil) {
+					return
+				}
+			}
+			if !yield(storedEntry{entry, of}, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Collect returns everything that a list yields, or its error.
+func Collect[T any](list iter.Seq2[T, error]) ([]T, error) {
+	var all []T
+	for one, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
