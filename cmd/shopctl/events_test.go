@@ -155,7 +155,9 @@ func (s *shopfront) interrupted(t *testing.T, lines int, args ...string) result 
 	stdout := &until{lines: lines, stop: cancel}
 	var stderr bytes.Buffer
 	exit := s.program(stdout, &stderr).run(ctx, args)
-	return result{stdout.String(), stderr.String(), exit}
+	got := result{stdout.String(), stderr.String(), exit}
+	s.printed(args, got)
+	return got
 }
 
 // keyStatuses lists the names and statuses of emberforge's keys.

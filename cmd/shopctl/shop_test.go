@@ -51,6 +51,7 @@ type shopfront struct {
 	clock     time.Time
 	variables map[string]string
 	sleep     func(ctx context.Context, delay time.Duration) error
+	printed   func(args []string, got result) // checks what a run printed
 }
 
 func newShopfront(t *testing.T) *shopfront {
@@ -82,6 +83,8 @@ func newShopfront(t *testing.T) *shopfront {
 		Store:     dynamo.NewCheckouts(s.client, s.state.Tables.Checkouts), Data: &dataschema.Validator{}, Random: shoppersRandom,
 		Holds: dynamo.NewHeldCheckouts(s.client, s.tables(), mathrand.Int64N), // sources are not limited, so nothing is counted
 	}
+	schema := readSchema(t)
+	s.printed = func(args []string, got result) { checkJSON(t, schema, args, got) }
 	return s
 }
 
@@ -111,7 +114,9 @@ type result struct {
 func (s *shopfront) shopctl(ctx context.Context, args ...string) result {
 	var stdout, stderr bytes.Buffer
 	exit := s.program(&stdout, &stderr).run(ctx, args)
-	return result{stdout.String(), stderr.String(), exit}
+	got := result{stdout.String(), stderr.String(), exit}
+	s.printed(args, got)
+	return got
 }
 
 func (s *shopfront) program(stdout, stderr io.Writer) program {

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/spf13/cobra"
+)
+
+const schemaFile = "../../docs/shopctl.schema.json"
+
+// documents checks what the program prints with --json against docs/shopctl.schema.json.
+type documents struct {
+	root     *cobra.Command
+	compiler *jsonschema.Compiler
+	commands map[string]struct{ Stdout, Stderr []string } // the names of the documents that each command prints
+	defs     map[string]map[string]any
+}
+
+func readSchema(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func newDocuments(t *testing.T, text string) documents {
+	t.Helper()
+	var file struct {
+		Commands map[string]struct{ Stdout, Stderr []string } `json:"x-commands"`
+		Defs     map[string]map[string]any                    `json:"$defs"`
+	}
+	if err := json.Unmarshal([]byte(text), &file); err != nil {
+		t.Fatalf("%s: %v", schemaFile, err)
+	}
+	schema, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	if err := compiler.AddResource("file:///shopctl.schema.json", schema); err != nil {
+		t.Fatal(err)
+	}
+	root := newRootCommand(&session{})
+	root.InitDefaultHelpCmd()
+	return documents{root, compiler, file.Commands, file.Defs}
+}
+
+// checkJSON fails the test if a run with --json printed anything that the schema does not allow.
+func checkJSON(t *testing.T, schema string, args []string, got result) {
+	t.Helper()
+	if !slices.Contains(args, "--json") || args[0] == cobra.ShellCompRequestCmd {
+		return
+	}
+	d := newDocuments(t, schema) // a new one each time, because tests run commands at once
+	command, _, err := d.root.Find(args)
+	if err != nil {
+		command = d.root
+	}
+	printed := d.commands[nameOf(command)]
+	d.checkLines(t, args, "stdout", got.stdout, printed.Stdout)
+	d.checkLines(t, args, "stderr", got.stderr, append([]string{"error", "warning"}, printed.Stderr...))
+}
+
+func (d documents) checkLines(t *testing.T, args []string, stream, text string, names []string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+		if err != nil {
+			t.Errorf("shopctl %q printed no JSON to %s: %s", args, stream, line)
+			return
+		}
+		var faults []string
+		for _, name := range names {
+			schema, err := d.compiler.Compile("file:///shopctl.schema.json#/$defs/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(value); err != nil {
+				faults = append(faults, err.Error())
+			}
+		}
+		if len(faults) == len(names) {
+			t.Errorf("shopctl %q printed to %s what no document of %s allows:\n%s%s", args, stream, schemaFile, line, strings.Join(faults, "\n"))
+		}
+	}
+}
+
+// nameOf returns a command as x-commands names it: voucher list.
+func nameOf(command *cobra.Command) string {
+	_, name, _ := strings.Cut(command.CommandPath(), " ")
+	return name
+}
+
+func TestSchema_NamesTheDocumentsOfEveryCommand(t *testing.T) {
+	t.Parallel()
+	d := newDocuments(t, readSchema(t))
+	var visit func(command *cobra.Command)
+	visit = func(command *cobra.Command) {
+		name := nameOf(command)
+		if name == "completion" || name == "help" {
+			return // they print no results
+		}
+		if _, named := d.commands[name]; named == command.HasSubCommands() {
+			t.Errorf("x-commands names %q: %t", name, named)
+		}
+		delete(d.commands, name)
+		for _, below := range command.Commands() {
+			visit(below)
+		}
+	}
+	visit(d.root)
+	if len(d.commands) > 0 {
+		t.Errorf("x-commands names commands that do not exist: %v", d.commands)
+	}
+}
+
+// Without this, a document with a new field would still match.
+func TestSchema_DocumentsAreStrict(t *testing.T) {
+	t.Parallel()
+	d := newDocuments(t, readSchema(t))
+	names := []string{"error", "warning"}
+	for _, printed := range d.commands {
+		names = append(slices.Concat(names, printed.Stdout), printed.Stderr...)
+	}
+	for _, name := range names {
+		def := d.defs[name]
+		if def["additionalProperties"] != false && def["unevaluatedProperties"] != false {
+			t.Errorf("%s allows further properties", name)
+		}
+	}
+}
