@@ -20,15 +20,17 @@
 //	refusals   ID#bb     holds#SOURCE    SourceHoldsKey when the live holds of a source lapse
 //	events     ID#bb     e#EVENT         EventKey       an event
 //	events     ID        p#PAGE          EventPageKey   a page of the log, which names up to 50 events in sequence
+//	events     ID#bb     n#HASH#T#ID     NickIndexKey   a redemption by a nick, made at T, in milliseconds: the index of nicks
+//	events     ID        nicks           NickNoteKey    the note that the index has all of the customer's redemptions
 //	events     #parked   TABLE/PK/SK     ParkedKey      the place of a change that could not be recorded
 //
 // A use is in one place: left in a counter, or taken by one redemption or hold. The use of a lapsed hold stays taken until somebody takes
 // it over, in a transaction that deletes the hold. Holds of a code without a limit above one are in the voucher or in the item of the nick.
 // A checkout names its hold. If an order turns the hold into a redemption, the redemption's token is the first half of the checkout's ID.
 //
-// bb is one of 64 buckets, chosen by a hash of the code, of the code and the nick, of the code and the token, of the source, or of the
-// event. A hold is in the bucket of its counter. The buckets spread the load: one partition key value starts on one partition, which takes
-// 1,000 write units a second
+// bb is one of 64 buckets, chosen by a hash of the code, of the code and the nick, of the code and the token, of the source, of the event,
+// or, in the index of nicks, of the nick. A hold is in the bucket of its counter. The buckets spread the load: one partition key value
+// starts on one partition, which takes 1,000 write units a second
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html). Counter NN is NN buckets
 // after its code's, so no two counters of a code share a bucket.
 //

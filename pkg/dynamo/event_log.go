@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// concurrentPuts is how many events of one customer are stored at the same time.
+	// concurrentPuts is how many events or redemptions of one customer are stored at the same time.
 	concurrentPuts = 16
 	// expiryMargin is how much longer than promised an event is kept. A page is kept a day longer than its events.
 	expiryMargin = 7 * 24 * time.Hour
@@ -38,7 +38,7 @@ type EventAPI interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 }
 
-// EventLog stores the events of customers. It implements event.Log and event.FeedStore. Create it with NewEventLog.
+// EventLog stores the events of customers. It implements event.Log, event.FeedStore and event.Nicks. Create it with NewEventLog.
 //
 // A log is a list of pages, each of which names up to 50 events. The place of an event in the list is its sequence number. An event
 // is stored first, under its ID, and then named by the last page, on condition that the page is as it was read. So the
@@ -127,27 +127,38 @@ type storedEvent struct {
 
 // store stores events that are not stored yet, and returns the others.
 func (l *EventLog) store(ctx context.Context, events []event.Event, page int64) (known map[event.ID]storedEvent, err error) {
-	var (
-		mu    sync.Mutex
-		all   sync.WaitGroup
-		slots = make(chan struct{}, concurrentPuts)
-	)
+	var mu sync.Mutex
 	known = make(map[event.ID]storedEvent)
-	for _, e := range events {
+	return known, atOnce(events, func(e event.Event) error {
+		old, err := l.put(ctx, e, page)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(old) > 0 {
+			known[e.ID] = storedEvent{old.Num(table.AttrPage), old.Num(table.AttrExpiresAt) < l.now().Add(l.retention).Unix()}
+		}
+		return err
+	})
+}
+
+// atOnce puts several items at the same time, and joins the errors.
+func atOnce[T any](all []T, put func(T) error) (err error) {
+	var (
+		mu      sync.Mutex
+		pending sync.WaitGroup
+		slots   = make(chan struct{}, concurrentPuts)
+	)
+	for _, one := range all {
 		slots <- struct{}{}
-		all.Go(func() {
+		pending.Go(func() {
 			defer func() { <-slots }()
-			old, putErr := l.put(ctx, e, page)
+			putErr := put(one)
 			mu.Lock()
 			defer mu.Unlock()
 			err = errors.Join(err, putErr)
-			if len(old) > 0 {
-				known[e.ID] = storedEvent{old.Num(table.AttrPage), old.Num(table.AttrExpiresAt) < l.now().Add(l.retention).Unix()}
-			}
 		})
 	}
-	all.Wait()
-	return known, err
+	pending.Wait()
+	return err
 }
 
 // put stores an event. If it is stored already, put returns it as it is.

@@ -7,12 +7,15 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"shopfront/internal/local/dynamolocal"
 	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/measure/metering"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/event"
+	"shopfront/pkg/voucher"
 )
 
 // What recording and reading events takes, for events of 300 bytes of data. docs/cost.md computes with these figures.
@@ -54,6 +57,14 @@ func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 			return err
 		}
 	}
+	indexing := func(redemptions ...voucher.Redemption) func(context.Context) error {
+		return func(ctx context.Context) error { return log.Index(ctx, emberforge, redemptions) }
+	}
+	var redemptions []voucher.Redemption
+	for second := range 101 {
+		redemptions = append(redemptions, redeemedBy("Alder", second))
+	}
+	reader := backoffice.NewEvents(dynamolocal.NewClient(server.URL), dynamo.Tables{Vouchers: localtest.Table(t, "VouchersTable")}, table, alwaysFirst)
 	for _, step := range []struct {
 		what  string
 		takes func(context.Context) error
@@ -74,6 +85,23 @@ func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 		{"what made a thing 18 pages ago, and what ended it", appendingBoth(11, 1012), price{5, 2, 3}},
 		{"a page of the feed with 100 events", reading(0, 100), price{2, 101, 0}},
 		{"a poll without news", reading(1013, 0), price{1, 1, 0}},
+		{"a redemption without a nick", indexing(redeemedBy("", 0)), price{}},
+		{"a redemption with a nick", indexing(redemptions[0]), price{1, 0, 1}},
+		{"the same again", indexing(redemptions[0]), price{1, 0, 1}},
+		{"the same, undone", indexing(undoneLater(redemptions[0])), price{1, 0, 1}},
+		{"100 redemptions", indexing(redemptions[1:]...), price{100, 0, 100}},
+		{"what a nick redeemed", func(ctx context.Context) error {
+			found := 0
+			for _, err := range reader.RedemptionsOf(ctx, emberforge, request(t, "ANY", "Alder", "").Nick, time.Time{}, time.Time{}) {
+				if found++; err != nil {
+					return err
+				}
+			}
+			if found != len(redemptions) {
+				t.Errorf("found %d redemptions, want %d", found, len(redemptions))
+			}
+			return nil
+		}, price{4, 7, 0}},
 	} {
 		t.Run(step.what, func(t *testing.T) {
 			meter.Take()

@@ -34,7 +34,8 @@ func (d *Deployment) Events(represent func(event.Fact) ([]byte, error), now func
 	return &Events{
 		Feed: event.Feed{Store: log}, log: log,
 		Recorder: event.Recorder{
-			Log: log, Parking: dynamo.NewEventParking(d.client, d.Tables.Events, source), Represent: represent, Retention: d.EventRetention, Now: now,
+			Log: log, Nicks: log, Parking: dynamo.NewEventParking(d.client, d.Tables.Events, source),
+			Represent: represent, Retention: d.EventRetention, Now: now,
 		},
 	}, nil
 }
@@ -165,12 +166,12 @@ func (e *Events) restore(ctx context.Context, shop *Shop, facts []event.Fact, lo
 }
 
 // lacking returns the facts of a time or later that are not known. It adds earlier facts of the same redemption or order, back to one that
-// is known: those before that have expired. All that it returns is known from then on.
+// is known: those before that have expired. All that it returns is known from then on. No feed lacks silent facts.
 func lacking(facts []due, known map[event.ID]bool, from time.Time) (missing []due) {
 	isNextLacking := false
 	for _, fact := range slices.Backward(facts) {
 		id := fact.ID()
-		isLacking := !known[id] && (isNextLacking || !fact.At.Before(from))
+		isLacking := !known[id] && !fact.Silent() && (isNextLacking || !fact.At.Before(from))
 		if isLacking {
 			known[id] = true
 			missing = append(missing, fact)

@@ -74,7 +74,7 @@ func New(env lambdahttp.Environment, client *dynamodb.Client) (Function, error) 
 	return Function{
 		Source: source, Now: env.Now, Log: service.Log, Stack: service.Stack,
 		Recorder: event.Recorder{
-			Log: log, Parking: dynamo.NewEventParking(client, eventsTable, source), Represent: httpapi.EventData,
+			Log: log, Nicks: log, Parking: dynamo.NewEventParking(client, eventsTable, source), Represent: httpapi.EventData,
 			Retention: retention, Now: env.Now, Stalls: new(event.Stalls),
 		},
 	}, nil

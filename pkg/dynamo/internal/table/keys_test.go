@@ -34,6 +34,11 @@ func TestKeys_NeverChange(t *testing.T) {
 			RefusalKey("emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, time.Unix(1795348800, 0)),
 			"emberforge#22", "2001:db8:5::/48#1795348800",
 		},
+		"redemption of a nick": {
+			NickIndexKey("emberforge", voucher.Nick{Compared: "alder"}, time.UnixMilli(1795348800000), "MTCXgwWFAhhCzmYLdegdjw"),
+			"emberforge#47", "n#vy0TwJynl25NcL3wvRbWog#001795348800000#MTCXgwWFAhhCzmYLdegdjw",
+		},
+		"complete": {NickNoteKey("emberforge"), "emberforge", "nicks"},
 		"checkout": {CheckoutKey("emberforge", "LRLuWYz8-QoWsPfs4csHfg"), "emberforge", "LRLuWYz8-QoWsPfs4csHfg"},
 	}
 	for what, test := range tests {

@@ -1,0 +1,32 @@
+package dynamo
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/voucher"
+)
+
+// Index implements event.Nicks. Only a redemption that was undone replaces what is indexed. So a change that arrives late does not make it
+// look as if it were not undone.
+func (l *EventLog) Index(ctx context.Context, customer catalog.CustomerID, redemptions []voucher.Redemption) error {
+	return table.Outcome(atOnce(redemptions, func(r voucher.Redemption) error {
+		it, isIndexed := table.EncodeIndexed(customer, r)
+		if !isIndexed {
+			return nil
+		}
+		put := &dynamodb.PutItemInput{TableName: aws.String(l.table), Item: it}
+		if r.Undone.IsZero() {
+			put.ConditionExpression = aws.String("attribute_not_exists(" + table.SortKey + ")")
+		}
+		_, err := l.api.PutItem(ctx, put)
+		if _, exists := table.OldItem(err); exists {
+			return nil
+		}
+		return err
+	}))
+}

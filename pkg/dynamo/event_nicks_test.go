@@ -1,0 +1,324 @@
+package dynamo_test
+
+import (
+	"encoding/json"
+	"fmt"
+	mathrand "math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/backoffice"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
+)
+
+// nicks are a bureau's index of nicks, and the vouchers whose batches it shows.
+type nicks struct {
+	*bureau
+
+	vouchers string
+	reader   *backoffice.Events
+}
+
+func newNicks(t testing.TB) *nicks {
+	b := newBureau(t)
+	vouchers := localtest.Table(t, "VouchersTable")
+	return &nicks{b, vouchers, backoffice.NewEvents(b.client, dynamo.Tables{Vouchers: vouchers}, b.table, mathrand.Int64N)}
+}
+
+// index fails the test unless each redemption is indexed, one after the other.
+func (n *nicks) index(customer catalog.CustomerID, redemptions ...voucher.Redemption) {
+	n.t.Helper()
+	for _, r := range redemptions {
+		if err := n.log.Index(within(n.t), customer, []voucher.Redemption{r}); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+}
+
+// of returns the indexed redemptions of a nick in a period.
+func (n *nicks) of(customer catalog.CustomerID, nick string, from, until time.Time) (found []voucher.Redemption) {
+	n.t.Helper()
+	parsed, err := voucher.ParseNick(nick)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for r, err := range n.reader.RedemptionsOf(within(n.t), customer, parsed, from, until) {
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		found = append(found, r.Redemption)
+	}
+	return found
+}
+
+func (n *nicks) want(customer catalog.CustomerID, nick string, want ...voucher.Redemption) {
+	n.t.Helper()
+	if got := n.of(customer, nick, time.Time{}, time.Time{}); !reflect.DeepEqual(got, want) {
+		n.t.Errorf("%s of %s has %+v, want %+v", nick, customer, got, want)
+	}
+}
+
+// redeemedBy returns a redemption of SUMMER-20 by a nick, some seconds after noon.
+func redeemedBy(nick string, second int) voucher.Redemption {
+	return voucher.Redemption{
+		ID: string(idempotency.Digest(nick, fmt.Sprint(second))), Code: "SUMMER-20", Nick: nick, At: noon().Add(time.Duration(second) * time.Second),
+		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+	}
+}
+
+func undoneLater(r voucher.Redemption) voucher.Redemption {
+	r.Undone, r.UndoReason = r.At.Add(time.Hour), "granted twice"
+	return r
+}
+
+// The streams deliver changes at least once, and those of an item that moved in any order.
+func TestIndex_ChangesInAnyOrder_UndoneStaysUndone(t *testing.T) {
+	t.Parallel()
+	created := redeemedBy("Alder", 1)
+	undone := undoneLater(created)
+	for what, changes := range map[string][]voucher.Redemption{
+		"in order": {created, undone}, "undone first": {undone, created}, "all again": {created, undone, created, undone, created},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			n := newNicks(t)
+			n.index(emberforge, changes...)
+			n.want(emberforge, "Alder", undone)
+		})
+	}
+}
+
+func TestIndex_EveryKindOfRedemption_IsReadBack(t *testing.T) {
+	t.Parallel()
+	n := newNicks(t)
+	off, err := money.Parse("5.00", "EUR")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []voucher.Redemption
+	for i, reward := range []voucher.Reward{
+		{Kind: voucher.RewardAmountOff, AmountOff: off},
+		{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 3},
+		{Kind: voucher.RewardBundle, Items: [voucher.MaxBundleItems]voucher.Good{{Product: "coins", Variant: "500", Amount: 1}, {Product: "rank", Variant: "vip", Amount: 2}}},
+	} {
+		r := redeemedBy("#Alder ~ Ash\u0007", i)
+		r.Reward = reward
+		want = append(want, r)
+	}
+	want[0].Imported = true
+	want[1] = undoneLater(want[1])
+	want[2].Undone = want[2].At.Add(time.Hour) // without a reason
+	n.index(emberforge, append(want, redeemedBy("", 3))...)
+	n.want(emberforge, "#Alder ~ Ash\u0007", want...)
+	out, err := n.client.Scan(within(t), &dynamodb.ScanInput{TableName: aws.String(n.table)})
+	if err != nil || len(out.Items) != len(want) {
+		t.Errorf("%d items, %v: want %d, none for the redemption without a nick", len(out.Items), err, len(want))
+	}
+}
+
+func TestIndex_OtherCustomersAndNicks_AreInvisible(t *testing.T) {
+	t.Parallel()
+	n := newNicks(t)
+	mine, spelled, other, theirs := redeemedBy("Alder", 1), redeemedBy("ＡＬＤＥＲ", 2), redeemedBy("Alde", 3), redeemedBy("alder", 4)
+	cherokee, small := redeemedBy("\u13A0\u13B5", 5), redeemedBy("\uAB70\uAB85", 6)
+	n.index(emberforge, mine, spelled, other, cherokee, small)
+	n.index(sakura, theirs)
+	n.want(emberforge, "aLDER", mine, spelled)
+	n.want(emberforge, "\uAB70\u13B5", cherokee, small)
+	n.want(sakura, "Alder", theirs)
+	n.want(sakura, "Alde")
+}
+
+func TestRedemptionsOf_ManyPages_AreInTheOrderOfTime(t *testing.T) {
+	t.Parallel()
+	n := newNicks(t)
+	all := make([]voucher.Redemption, 250)
+	for i := range all {
+		all[i] = redeemedBy("Alder", i-100)
+	}
+	shuffled := slices.Clone(all)
+	mathrand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	if err := n.log.Index(within(t), emberforge, shuffled); err != nil {
+		t.Fatal(err)
+	}
+	n.want(emberforge, "Alder", all...)
+	second := func(s int) time.Time { return noon().Add(time.Duration(s) * time.Second) }
+	farFuture := time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+	for what, test := range map[string]struct {
+		from, until time.Time
+		want        []voucher.Redemption
+	}{
+		"a second":                 {second(7), second(7), all[107:108]},
+		"both ends are included":   {second(-3), second(130), all[97:231]},
+		"between two redemptions":  {second(7).Add(time.Millisecond), second(8).Add(-time.Millisecond), nil},
+		"from long ago":            {time.Date(1903, 1, 1, 0, 0, 0, 0, time.UTC), second(-99), all[:2]},
+		"until the far future":     {second(148), farFuture, all[248:]},
+		"from then on, to the end": {second(149), time.Time{}, all[249:]},
+	} {
+		if got := n.of(emberforge, "Alder", test.from, test.until); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %d redemptions, want %d", what, len(got), len(test.want))
+		}
+	}
+}
+
+// Redeeming goes on until the millis have more digits, and the index must still sort.
+func TestRedemptionsOf_TimesOfMoreDigits_KeepTheOrder(t *testing.T) {
+	t.Parallel()
+	n := newNicks(t)
+	early, late := redeemedBy("Alder", 0), redeemedBy("Alder", 0)
+	early.At, late.At = time.UnixMilli(9_999_999_999_999).UTC(), time.UnixMilli(10_000_000_000_000).UTC() // in 2286
+	n.index(emberforge, late, early)
+	n.want(emberforge, "Alder", early, late)
+}
+
+func TestRedemptionsOf_BatchOfTheVoucher_IsTheCurrentOne(t *testing.T) {
+	t.Parallel()
+	n := newNicks(t)
+	first, second, gone := redeemedBy("Alder", 1), redeemedBy("Alder", 2), redeemedBy("Alder", 3)
+	second.Code, gone.Code = "WINTER-10", "GONE"
+	n.index(emberforge, first, second, gone)
+	for _, r := range []voucher.Redemption{first, second} {
+		code, err := voucher.ParseCode(r.Code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		it := table.EncodeVoucher(emberforge, voucher.Voucher{Code: code, Written: r.Code, Reward: r.Reward, Batch: "of " + r.Code})
+		if _, err := n.client.PutItem(within(t), &dynamodb.PutItemInput{TableName: aws.String(n.vouchers), Item: it}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var batches []string
+	for r, err := range n.reader.RedemptionsOf(within(t), emberforge, request(t, "ANY", "Alder", "").Nick, time.Time{}, time.Time{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		batches = append(batches, r.Batch)
+	}
+	if want := []string{"of SUMMER-20", "of WINTER-10", ""}; !slices.Equal(batches, want) {
+		t.Errorf("%q, want %q", batches, want)
+	}
+}
+
+func TestIndex_ResponseLost_IsDone(t *testing.T) {
+	t.Parallel()
+	n := newNicks(t)
+	network := &unreliable{operation: "PutItem", behind: true}
+	network.failures.Store(2)
+	r := redeemedBy("Alder", 1)
+	err := n.logOver(newClient(t, over(network))).Index(within(t), emberforge, []voucher.Redemption{r})
+	if err != nil || network.calls.Load() != 3 {
+		t.Errorf("%v after %d calls", err, network.calls.Load())
+	}
+	n.want(emberforge, "Alder", r)
+}
+
+func TestIndex_OneWriteFails_IsAnError(t *testing.T) {
+	t.Parallel()
+	n := newNicks(t)
+	network := &unreliable{operation: "PutItem"}
+	network.failures.Store(1)
+	once := over(network)
+	log := n.logOver(newClient(t, once, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }))
+	if err := log.Index(within(t), emberforge, []voucher.Redemption{redeemedBy("Alder", 1), redeemedBy("Alder", 2)}); err == nil {
+		t.Errorf("indexed %d of 2 redemptions, and says so of both", len(n.of(emberforge, "Alder", time.Time{}, time.Time{})))
+	}
+}
+
+func TestRedemptionsOf_StoreFails_EndsWithItsError(t *testing.T) {
+	t.Parallel()
+	n := newNicks(t)
+	n.index(emberforge, redeemedBy("Alder", 1))
+	for _, operation := range []string{"Query", "BatchGetItem"} {
+		network := &unreliable{operation: operation}
+		network.failures.Store(1)
+		client := newClient(t, over(network), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+		reader := backoffice.NewEvents(client, dynamo.Tables{Vouchers: n.vouchers}, n.table, mathrand.Int64N)
+		steps, failures := 0, 0
+		for _, err := range reader.RedemptionsOf(within(t), emberforge, request(t, "ANY", "Alder", "").Nick, time.Time{}, time.Time{}) {
+			if steps++; err != nil {
+				failures++
+			}
+		}
+		if steps != 1 || failures != 1 {
+			t.Errorf("%s fails: %d steps, %d errors", operation, steps, failures)
+		}
+	}
+}
+
+func TestRedemptionsOf_DamagedItem_IsAnError(t *testing.T) {
+	t.Parallel()
+	alder := request(t, "ANY", "Alder", "").Nick
+	for attribute, value := range map[string]string{
+		table.AttrReward: "120%", table.AttrCode: "*", table.SortKey: "n#" + table.HashNick(alder) + "#0001795abcdef00#MTCXgwWFAhhCzmYLdegdjw",
+	} {
+		n := newNicks(t)
+		it, _ := table.EncodeIndexed(emberforge, redeemedBy("Alder", 1))
+		it[attribute] = table.Str(value)
+		if _, err := n.client.PutItem(within(t), &dynamodb.PutItemInput{TableName: aws.String(n.table), Item: it}); err != nil {
+			t.Fatal(err)
+		}
+		failures := 0
+		for _, err := range n.reader.RedemptionsOf(within(t), emberforge, alder, time.Time{}, time.Time{}) {
+			if err != nil {
+				failures++
+			}
+		}
+		if failures != 1 {
+			t.Errorf("%s %q: %d errors", attribute, value, failures)
+		}
+	}
+}
+
+// The index shares its table with the feed, and its stream with the function that publishes events.
+func TestIndex_FeedOfTheSameTable_IsUnchanged(t *testing.T) {
+	t.Parallel()
+	n := newNicks(t)
+	events := eventsOf(emberforge, "redemptions", 60)
+	n.append(emberforge, events[:1], 1)
+	n.index(emberforge, redeemedBy("Alder", 1), redeemedBy("Heron", 2))
+	if err := n.reader.NoteNicks(within(t), emberforge, noon()); err != nil {
+		t.Fatal(err)
+	}
+	n.append(emberforge, events, len(events)-1)
+	n.wantFeed(emberforge, events)
+	it, _ := table.EncodeIndexed(emberforge, redeemedBy("Alder", 1))
+	added, err := dynamo.EventAdditions([]json.RawMessage{
+		record(1, "events", table.KeyOf(it), nil, it), record(2, "events", table.NickNoteKey(emberforge), nil, table.NickNoteKey(emberforge).Attributes()),
+	})
+	if err != nil || len(added) != 0 {
+		t.Errorf("publish-events takes the index for %+v, %v", added, err)
+	}
+	entries := 0
+	for entry, err := range n.reader.Log(within(t), emberforge, noon()) {
+		if entries++; err != nil || entry.ID != events[entries-1].ID {
+			t.Fatalf("entry %d of the log is %+v, %v", entries, entry, err)
+		}
+	}
+	if entries != len(events) {
+		t.Errorf("%d entries, want %d", entries, len(events))
+	}
+}
+
+func TestNicksNoted_OtherCustomers_AreNot(t *testing.T) {
+	t.Parallel()
+	n := newNicks(t)
+	if err := n.reader.NoteNicks(within(t), emberforge, noon()); err != nil {
+		t.Fatal(err)
+	}
+	for customer, want := range map[catalog.CustomerID]bool{emberforge: true, sakura: false} {
+		if got, err := n.reader.NicksNoted(within(t), customer); err != nil || got != want {
+			t.Errorf("%s: %t, %v", customer, got, err)
+		}
+	}
+}
