@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"iter"
 	"sync"
@@ -70,14 +69,9 @@ type BatchSwitch struct {
 // in flight can then no longer undo this call, because that write is conditional on the old version.
 func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, bulk Bulk) (BatchSwitch, error) {
 	var result BatchSwitch
-	for _, err := range (batchStore{s, bulk}).Batch(ctx, s.Customer.ID, batch) {
-		if err != nil {
-			return BatchSwitch{}, err
-		}
-		result.Vouchers++
-	}
-	if result.Vouchers == 0 {
-		return BatchSwitch{}, fmt.Errorf("batch %s: %w", batch, voucher.ErrBatchUnknown)
+	var err error
+	if result.Vouchers, err = s.CountBatch(ctx, batch); err != nil {
+		return BatchSwitch{}, err
 	}
 	bulk.begin(result.Vouchers)
 	var mu sync.Mutex

@@ -141,3 +141,12 @@ func (u *Update) Action(table string) types.TransactWriteItem {
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}
 }
+
+// Deletion returns the deletion of the item under the update's condition, as a part of a transaction. It changes no attribute.
+func (u *Update) Deletion(table string) *types.Delete {
+	return &types.Delete{
+		TableName: aws.String(table), Key: u.Key.Attributes(), ConditionExpression: aws.String(u.Condition),
+		ExpressionAttributeNames: u.names, ExpressionAttributeValues: u.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+}

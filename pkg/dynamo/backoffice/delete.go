@@ -1,0 +1,82 @@
+package backoffice
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/voucher"
+)
+
+// Delete deletes a voucher and its counters, if it has its version still and was never redeemed or held. Otherwise it deletes nothing and
+// returns voucher.ErrUsed, or voucher.ErrEdited. A voucher that is gone counts as deleted.
+//
+// A single-use voucher, and one with counters, shows itself that it was used. One without a limit does not: the caller must make sure that
+// it has no records and that nobody writes one.
+func (s *Vouchers) Delete(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
+	key := table.VoucherKey(customer, v.Code)
+	condition := table.Update{Key: key}
+	condition.RequireEqual(table.AttrVersion, table.Num(v.Version))
+	for _, mark := range []string{table.AttrRedemption, table.AttrUndone, table.AttrReturns, table.AttrImported} {
+		condition.RequireEqual(mark, nil)
+	}
+	deletion := condition.Deletion(s.table)
+	if v.Counters == 0 {
+		_, err := s.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName: deletion.TableName, Key: deletion.Key, ConditionExpression: deletion.ConditionExpression,
+			ExpressionAttributeNames: deletion.ExpressionAttributeNames, ExpressionAttributeValues: deletion.ExpressionAttributeValues,
+			ReturnValuesOnConditionCheckFailure: deletion.ReturnValuesOnConditionCheckFailure,
+		})
+		if old, failed := table.OldItem(err); failed {
+			return whyKept(old, v)
+		}
+		return table.Outcome(err)
+	}
+	actions := []types.TransactWriteItem{{Delete: deletion}}
+	for number := range v.Counters {
+		unused := table.Update{Key: table.CounterKey(customer, v.Code, number)}
+		unused.RequireEqual(table.AttrUsed, table.Num(0))
+		unused.RequireEqual(table.AttrLapse, nil) // it never had a hold
+		actions = append(actions, types.TransactWriteItem{Delete: unused.Deletion(s.table)})
+	}
+	err := transact(ctx, s.api, s.random, actions)
+	canceled, is := errors.AsType[*types.TransactionCanceledException](err)
+	if !is || len(canceled.CancellationReasons) == 0 {
+		return table.Outcome(err)
+	}
+	if first := canceled.CancellationReasons[0]; aws.ToString(first.Code) == table.ConditionFailed {
+		return whyKept(first.Item, v)
+	}
+	return voucher.ErrUsed // the condition of a counter failed
+}
+
+// whyKept returns why a voucher was not deleted: old is as it is stored, empty if it is gone.
+func whyKept(old table.Item, v voucher.Voucher) error {
+	switch {
+	case len(old) == 0:
+		return nil
+	case old.Num(table.AttrVersion) != v.Version:
+		return voucher.ErrEdited
+	default:
+		return voucher.ErrUsed
+	}
+}
+
+// IsUsed reports whether a voucher has a redemption, undone or not, a hold, or an imported use.
+func (s *Vouchers) IsUsed(ctx context.Context, customer catalog.CustomerID, code voucher.Code) (bool, error) {
+	for entry, err := range s.Entries(ctx, customer, code) {
+		if err != nil {
+			return false, err
+		}
+		v, counter := entry.Voucher, entry.Counter
+		if len(entry.Redemptions) > 0 || entry.Hold != nil || counter != nil && counter.Used > 0 || v != nil && v.WasUsed() {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,198 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"shopfront/pkg/voucher"
+)
+
+// Draining is how long deleting waits after it disabled a code with many uses. A request that read the voucher before that is over by
+// then, because no function runs for more than 10 seconds (template.yaml, Timeout).
+const Draining = 15 * time.Second
+
+// Deletion says how to delete vouchers.
+type Deletion struct {
+	Bulk
+
+	Wait func(ctx context.Context, delay time.Duration) error // waits for Draining
+}
+
+// BatchDeletion is the result of DeleteBatch.
+type BatchDeletion struct {
+	Vouchers int // in the batch
+	Deleted  int
+	Kept     int // they were redeemed or held
+}
+
+// DeleteVoucher deletes a voucher that was never redeemed or held. Errors: a *voucher.RefusalError for an unknown code; voucher.ErrUsed and
+// voucher.ErrEdited, after which the voucher is as before. A code with many uses is disabled first, and stays so if the call is interrupted.
+func (s *Shop) DeleteVoucher(ctx context.Context, code voucher.Code, how Deletion) error {
+	v, err := s.vouchers.Voucher(ctx, s.Customer.ID, code)
+	if err != nil {
+		return err
+	}
+	d := &deleting{shop: s, Deletion: how}
+	if err := d.begin(ctx, v); err != nil {
+		return err
+	}
+	if err := d.finish(ctx); err != nil {
+		return err
+	}
+	if d.deleted == 0 {
+		return voucher.ErrUsed
+	}
+	return nil
+}
+
+// DeleteBatch deletes the vouchers of a batch that were never redeemed or held, and keeps the others. It returns voucher.ErrBatchUnknown if
+// the batch has none. If it ends early, calling it again completes it.
+func (s *Shop) DeleteBatch(ctx context.Context, batch string, how Deletion) (BatchDeletion, error) {
+	count, err := s.CountBatch(ctx, batch)
+	if err != nil {
+		return BatchDeletion{}, err
+	}
+	how.begin(count)
+	d := &deleting{shop: s, Deletion: how}
+	err = inParallel(ctx, s.pace(how.Bulk), batchStore{s, how.Bulk}.Batch(ctx, s.Customer.ID, batch), d.begin)
+	if err == nil {
+		err = d.finish(ctx)
+	}
+	return BatchDeletion{Vouchers: count, Deleted: d.deleted, Kept: d.kept}, err
+}
+
+// CountBatch returns how many vouchers a batch has, or voucher.ErrBatchUnknown if it has none.
+func (s *Shop) CountBatch(ctx context.Context, batch string) (int, error) {
+	count := 0
+	for _, err := range (batchStore{shop: s}).Batch(ctx, s.Customer.ID, batch) {
+		if err != nil {
+			return 0, err
+		}
+		count++
+	}
+	if count == 0 {
+		return 0, fmt.Errorf("batch %s: %w", batch, voucher.ErrBatchUnknown)
+	}
+	return count, nil
+}
+
+// deleting is one run of a deletion.
+type deleting struct {
+	Deletion
+
+	shop *Shop
+
+	mu            sync.Mutex // guards the fields below
+	deleted, kept int
+	disabled      []disabledVoucher // codes with many uses, to be deleted after Draining
+}
+
+// disabledVoucher is a voucher that was disabled in order to delete it.
+type disabledVoucher struct {
+	voucher.Voucher
+
+	wasEnabled bool
+}
+
+// begin deletes a single-use voucher, and disables one with many uses. A request in flight may have read its rules already, and may record
+// a redemption that no condition of the deletion sees.
+func (d *deleting) begin(ctx context.Context, v voucher.Voucher) error {
+	if v.SingleUse() {
+		return d.deletedOr(d.shop.vouchers.Delete(ctx, d.shop.Customer.ID, v), v)
+	}
+	if v.WasUsed() {
+		d.count(&d.kept)
+		return nil
+	}
+	after, err := d.shop.vouchers.Edit(ctx, d.shop.Customer.ID, v.Code, voucher.Edit{Disabled: new(true)})
+	if _, gone := voucher.IsRefusal(err); gone {
+		return d.deletedOr(nil, v)
+	}
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.disabled = append(d.disabled, disabledVoucher{after, !v.Disabled})
+	return nil
+}
+
+// finish waits, and then deletes the vouchers that were disabled, or enables those again that were used.
+func (d *deleting) finish(ctx context.Context) error {
+	if len(d.disabled) == 0 {
+		return nil
+	}
+	if err := d.Wait(ctx, Draining); err != nil {
+		return err
+	}
+	inCheckouts, err := d.shop.codesInCheckouts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range d.disabled {
+		if err := cmp.Or(ctx.Err(), d.deleteDisabled(ctx, v, inCheckouts[v.Code])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteDisabled deletes a voucher that was disabled, or enables it again if it was used.
+func (d *deleting) deleteDisabled(ctx context.Context, v disabledVoucher, isUsed bool) (err error) {
+	customer := d.shop.Customer.ID
+	if !isUsed {
+		isUsed, err = d.shop.vouchers.IsUsed(ctx, customer, v.Code)
+	}
+	if !isUsed && err == nil {
+		err = d.shop.vouchers.Delete(ctx, customer, v.Voucher)
+		isUsed = errors.Is(err, voucher.ErrUsed)
+	}
+	if !isUsed {
+		return d.deletedOr(err, v.Voucher)
+	}
+	if v.wasEnabled {
+		if _, err := d.shop.vouchers.Edit(ctx, customer, v.Code, voucher.Edit{Disabled: new(false)}); err != nil {
+			return err
+		}
+	}
+	d.count(&d.kept)
+	return nil
+}
+
+// deletedOr counts a voucher as deleted if there is no error, and as kept if it was used.
+func (d *deleting) deletedOr(err error, v voucher.Voucher) error {
+	switch {
+	case errors.Is(err, voucher.ErrUsed):
+		d.count(&d.kept)
+	case err != nil:
+		return fmt.Errorf("voucher %s: %w", v.Written, err)
+	default:
+		d.count(&d.deleted)
+	}
+	return nil
+}
+
+func (d *deleting) count(n *int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	*n++
+	d.wrote()
+}
+
+// codesInCheckouts returns the codes of all stored checkouts. A code without a limit has no other record of being held.
+func (s *Shop) codesInCheckouts(ctx context.Context) (map[voucher.Code]bool, error) {
+	codes := make(map[voucher.Code]bool)
+	for c, err := range s.checkouts.List(ctx, s.Customer.ID) {
+		if err != nil {
+			return nil, err
+		}
+		if code, err := voucher.ParseCode(c.Code); err == nil {
+			codes[code] = true
+		}
+	}
+	return codes, nil
+}

@@ -1,0 +1,17 @@
+package voucher
+
+import "errors"
+
+// Errors of deleting. After each of them the voucher is still there.
+var (
+	// ErrUsed means that the voucher was redeemed or held, so its record must stay.
+	ErrUsed = errors.New("it was redeemed or held")
+	// ErrEdited means that somebody edited the voucher meanwhile.
+	ErrEdited = errors.New("somebody edited it meanwhile")
+)
+
+// WasUsed reports whether the voucher's own item shows that it was redeemed or held, even if that was undone. The uses of a code with many
+// uses are elsewhere.
+func (v Voucher) WasUsed() bool {
+	return v.Redeemed != nil || v.Held != nil || v.Undone > 0 || v.Returns > 0 || v.Imported > 0
+}
