@@ -1,0 +1,243 @@
+package operator_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+func (s *shop) rebuildNicks() operator.Rebuilt {
+	s.t.Helper()
+	result, err := s.events(s.settled()).RebuildNicks(s.t.Context(), s.operator, func(int) {})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return result
+}
+
+func (s *shop) nick(typed string) voucher.Nick {
+	s.t.Helper()
+	nick, err := voucher.ParseNick(typed)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return nick
+}
+
+func (s *shop) wantNicksIndexed(want bool) {
+	s.t.Helper()
+	if got, err := s.operator.NicksIndexed(s.t.Context()); err != nil || got != want {
+		s.t.Errorf("NicksIndexed = %t, %v; want %t", got, err, want)
+	}
+}
+
+// ofNick returns what the index lists.
+func (s *shop) ofNick(filter operator.RedemptionFilter) []operator.Redemption {
+	s.t.Helper()
+	found, err := operator.Collect(s.operator.RedemptionsOfNick(s.t.Context(), filter))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return found
+}
+
+// wantListed checks that the index lists, in the order of time, what the vouchers show, and returns it.
+func (s *shop) wantListed(filter operator.RedemptionFilter) []operator.Redemption {
+	s.t.Helper()
+	want, err := operator.Collect(s.operator.Redemptions(s.t.Context(), filter))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	slices.SortFunc(want, func(a, b operator.Redemption) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	if got := s.ofNick(filter); !reflect.DeepEqual(got, want) {
+		s.t.Errorf("%s: the index has %+v, the vouchers %+v", filter.Nick.Written, got, want)
+	}
+	return want
+}
+
+func TestRebuildNicks_EveryKindOfRecord_IsListedByItsNick(t *testing.T) {
+	for what, leave := range map[string]func(s *shop){
+		"nothing": func(*shop) {}, "every kind of voucher": (*shop).stock, "an order of each status": everyOrder,
+		"what can become of every kind of hold": everyHold, "redemptions with keys": replaysAndRefusals,
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := newShopWithEvents(t)
+			leave(s)
+			s.wantNicksIndexed(false)
+			first := s.rebuildNicks()
+			s.wantNicksIndexed(true)
+			all, err := operator.Collect(s.operator.Redemptions(t.Context(), operator.RedemptionFilter{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			nicks := make(map[string]bool)
+			for _, r := range all {
+				nicks[s.nick(r.Nick).Compared] = true
+			}
+			delete(nicks, "")
+			listed := 0
+			for nick := range nicks {
+				listed += len(s.wantListed(operator.RedemptionFilter{Nick: s.nick(nick)}))
+			}
+			if again := s.rebuildNicks(); first != (operator.Rebuilt{Added: listed}) || again != first {
+				t.Errorf("%d redemptions are listed; indexed %+v, then %+v", listed, first, again)
+			}
+			if fed := s.feed(); len(fed) != 0 {
+				t.Errorf("the feed got %+v", fed)
+			}
+			if report := s.verify(s.opened); report.Found != 0 {
+				t.Errorf("verify: %+v", report.Findings)
+			}
+		})
+	}
+}
+
+func TestRebuildNicks_UndoneRedemption_IsListedAsUndone(t *testing.T) {
+	t.Parallel()
+	s := newShopWithEvents(t)
+	s.stock()
+	s.rebuildNicks()
+	alder := operator.RedemptionFilter{Nick: s.nick("ALDER")}
+	for _, r := range s.wantListed(alder) {
+		code, err := voucher.ParseCode(r.Code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.operator.UndoRedemption(t.Context(), code, r.ID, "granted twice", s.opened.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.rebuildNicks()
+	listed := s.wantListed(alder)
+	if len(listed) == 0 || slices.ContainsFunc(listed, func(r operator.Redemption) bool { return r.Undone.IsZero() || r.UndoReason != "granted twice" }) {
+		t.Errorf("%+v", listed)
+	}
+}
+
+// The shop's server gets no event of an import, but the operator finds it.
+func TestRebuildNicks_ImportedRedemption_IsListedAndNotInTheFeed(t *testing.T) {
+	t.Parallel()
+	s := newShopWithEvents(t)
+	code := s.create(voucher.Terms{Written: "GIFT-1"})
+	s.redeem("GIFT-1", "Alder", "")
+	s.change(string(code), func(it attributes) { it["imported"] = number(1) })
+	if result := s.rebuild(operator.Rebuilding{From: s.opened.Add(-day)}); result != (operator.Rebuilt{}) {
+		t.Errorf("rebuilt %+v", result)
+	}
+	s.rebuildNicks()
+	listed := s.wantListed(operator.RedemptionFilter{Nick: s.nick("Alder")})
+	if len(listed) != 1 || !listed[0].Imported {
+		t.Errorf("%+v", listed)
+	}
+}
+
+func TestRebuildNicks_EndsEarly_NotesNothingAndIsCompletedLater(t *testing.T) {
+	t.Parallel()
+	s := newShopWithEvents(t)
+	s.stock()
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := s.events(s.opened).RebuildNicks(ctx, s.operator, func(int) { cancel() })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want canceled", err)
+	}
+	s.wantNicksIndexed(false)
+	reward := map[string]types.AttributeValue{}
+	s.change("G1FT1", func(it attributes) { reward["reward"] = it["reward"]; it["reward"] = text("120%") })
+	if result := s.rebuildNicks(); result.Unread != 1 || result.Added == 0 {
+		t.Errorf("%+v", result)
+	}
+	s.wantNicksIndexed(false)
+	s.change("G1FT1", func(it attributes) { it["reward"] = reward["reward"] })
+	if result := s.rebuildNicks(); result.Unread != 0 {
+		t.Errorf("%+v", result)
+	}
+	s.wantNicksIndexed(true)
+	s.wantListed(operator.RedemptionFilter{Nick: s.nick("Alder")})
+}
+
+func TestRedemptionsOfNick_Filters_Apply(t *testing.T) {
+	t.Parallel()
+	s := newShopWithEvents(t)
+	code := s.create(voucher.Terms{Written: "ARIGATO", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit), Batch: "thanks"})
+	s.create(voucher.Terms{Written: "NEWS", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
+	opened := s.opened
+	for i := range 4 {
+		s.opened = opened.Add(time.Duration(i) * time.Millisecond)
+		s.redeem([]string{"ARIGATO", "NEWS"}[i%2], "Alder", "")
+	}
+	s.opened = opened
+	s.rebuildNicks()
+	alder := s.nick("alder")
+	for what, test := range map[string]struct {
+		filter operator.RedemptionFilter
+		want   int
+	}{
+		"all":                        {operator.RedemptionFilter{}, 4},
+		"a batch":                    {operator.RedemptionFilter{Batch: "thanks"}, 2},
+		"from, inclusive":            {operator.RedemptionFilter{From: opened.Add(time.Millisecond)}, 3},
+		"from within a millisecond":  {operator.RedemptionFilter{From: opened.Add(time.Millisecond + 1)}, 2},
+		"until, exclusive":           {operator.RedemptionFilter{Until: opened.Add(3 * time.Millisecond)}, 3},
+		"until within a millisecond": {operator.RedemptionFilter{Until: opened.Add(3*time.Millisecond + 1)}, 4},
+		"nothing":                    {operator.RedemptionFilter{From: opened.Add(time.Second)}, 0},
+	} {
+		test.filter.Nick = alder
+		if listed := s.wantListed(test.filter); len(listed) != test.want {
+			t.Errorf("%s: %d redemptions, want %d", what, len(listed), test.want)
+		}
+	}
+	if listed := s.ofNick(operator.RedemptionFilter{Nick: alder, Code: code}); len(listed) != 2 || listed[0].Code != "ARIGATO" {
+		t.Errorf("a code: %+v", listed)
+	}
+	if listed := s.ofNick(operator.RedemptionFilter{Nick: s.nick("Heron")}); len(listed) != 0 {
+		t.Errorf("Heron has %+v", listed)
+	}
+	for _, err := range s.operator.RedemptionsOfNick(t.Context(), operator.RedemptionFilter{Nick: alder, Code: "UNKNOWN"}) {
+		if reason, is := voucher.IsRefusal(err); !is || reason != voucher.ReasonUnknown {
+			t.Errorf("an unknown code: %v", err)
+		}
+	}
+}
+
+func TestRedemptionsOfNick_NoEvents_ReadsTheVouchers(t *testing.T) {
+	t.Parallel()
+	s := newTables(t).newShop(t)
+	s.stock()
+	s.wantNicksIndexed(true)
+	if listed := s.ofNick(operator.RedemptionFilter{Nick: s.nick("Alder")}); len(listed) != 4 {
+		t.Errorf("%+v", listed)
+	}
+}
+
+func TestRedemptionsOfNick_ReaderStops_ListEnds(t *testing.T) {
+	t.Parallel()
+	s := newShopWithEvents(t)
+	s.stock()
+	s.rebuildNicks()
+	for r, err := range s.operator.RedemptionsOfNick(t.Context(), operator.RedemptionFilter{Nick: s.nick("Alder")}) {
+		if err != nil || r.ID == "" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		break
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	failures := 0
+	for _, err := range s.operator.RedemptionsOfNick(ctx, operator.RedemptionFilter{Nick: s.nick("Alder")}) {
+		if err != nil {
+			failures++
+		}
+	}
+	if failures != 1 {
+		t.Errorf("%d errors of a context that ended", failures)
+	}
+}
