@@ -167,6 +167,19 @@ emberforge/coins/999: price 9.99 EUR -> 9.49 EUR
 emberforge/coins/999: amount 1 to 10 -> 2 to 10
 emberforge/vip-rank/30-days: data changed
 emberforge/vip-rank/30-days: taken off sale`},
+		{name: "details of a product, and a sale", wanted: func() catalog.Shop {
+			shop := shopOf(coins(499, 999), ranks("30-days", "lifetime"))
+			shop.Products[0].Image, shop.Products[0].Category, shop.Products[0].Position = "https://cdn.example/coins.png", "Coins", 10
+			shop.Products[0].Variants[0].Sale = catalog.Sale{Price: euro(399), From: friday}
+			shop.Products[1].Variants[1].Sale = catalog.Sale{Price: euro(799), Until: friday}
+			shop.Products[1].Variants[1].OffSale = true
+			return shop
+		}, want: `
+emberforge/coins: image none -> https://cdn.example/coins.png
+emberforge/coins: category none -> Coins
+emberforge/coins: position none -> 10
+emberforge/coins/499: sale none -> 3.99 EUR from 2026-11-27T00:00:00Z
+emberforge/vip-rank/lifetime: new, 9.99 EUR, sale 7.99 EUR until 2026-11-27T00:00:00Z, off sale`},
 		{name: "a new variant between the others", wanted: func() catalog.Shop { return shopOf(coins(499, 749, 999)) }, want: `
 emberforge/coins/749: new, 7.49 EUR`},
 		{name: "another order", wanted: func() catalog.Shop { return shopOf(coins(999, 499)) }, want: `
@@ -231,6 +244,41 @@ func TestPlan_PriceOfZeroOrTenfold_IsUnlikely(t *testing.T) {
 		}
 		if last := plan.Changes[len(plan.Changes)-1]; last.Unlikely != test.want {
 			t.Errorf("from %d to %d: %s: unlikely %t, want %t", test.before, test.after, last, last.Unlikely, test.want)
+		}
+	}
+}
+
+// What a file says of a product and its variants is all there is: a file without a sale ends it.
+func TestPlan_DetailsLeftOut_AreRemoved(t *testing.T) {
+	kept, wanted := &fakeStore{}, coins(499)
+	wanted.Image, wanted.Category, wanted.Position = "https://cdn.example/coins.png", "Coins", 10
+	wanted.Variants[0].Sale = catalog.Sale{Price: euro(399)}
+	apply(t, kept, shopOf(wanted), false)
+	const want = `emberforge/coins: image https://cdn.example/coins.png -> none
+emberforge/coins: category Coins -> none
+emberforge/coins: position 10 -> none
+emberforge/coins/499: sale 3.99 EUR -> none`
+	if got := apply(t, kept, shopOf(coins(499)), false); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := kept.products["coins"].Variants[0].Sale; got != (catalog.Sale{}) {
+		t.Errorf("the sale %s is stored", got)
+	}
+}
+
+func TestPlan_SaleAtATenthOfThePrice_IsUnlikely(t *testing.T) {
+	for sale, want := range map[int64]bool{0: true, 49: true, 50: false, 498: false} {
+		for what, before := range map[string][]catalog.Product{"a new variant": nil, "a variant": {coins(499)}} {
+			kept, wanted := &fakeStore{}, coins(499)
+			apply(t, kept, shopOf(before...), false)
+			wanted.Variants[0].Sale = catalog.Sale{Price: euro(sale)}
+			plan, err := catalog.NewPlan(t.Context(), kept, shopOf(wanted), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last := plan.Changes[len(plan.Changes)-1]; last.Variant != "499" || last.Unlikely != want {
+				t.Errorf("%s: %s: unlikely %t, want %t", what, last, last.Unlikely, want)
+			}
 		}
 	}
 }

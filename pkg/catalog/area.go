@@ -1,11 +1,13 @@
 package catalog
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
 	"iter"
 	"math"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -53,10 +55,12 @@ type Area struct {
 type shopOnSale struct {
 	id       CustomerID
 	customer Customer // empty: unknown or off sale
-	products []Product
-	readAt   time.Time
-	oversize time.Time // when the products were found too large; zero: they are not
-	bytes    int
+	byID     []Product
+	// byPosition has the same products in the order of position, then ID. It is nil if no product has a position.
+	byPosition []Product
+	readAt     time.Time
+	oversize   time.Time // when the products were found too large; zero: they are not
+	bytes      int
 }
 
 // NewArea returns an Area that has read nothing yet.
@@ -64,34 +68,71 @@ func NewArea(store AreaStore, now func() time.Time) *Area {
 	return &Area{store: store, now: now, shops: make(map[CustomerID]*list.Element), order: list.New()}
 }
 
-// OnSale returns a customer, or ErrNotFound if it is unknown or off sale. products yields its products on sale in ID order,
-// starting after the given ID, without variants that are off sale and without products whose variants are all off sale. The caller
-// must not modify them. want is roughly how many products the caller will read.
-func (a *Area) OnSale(
-	ctx context.Context, id CustomerID, after ProductID, want int,
-) (customer Customer, products iter.Seq2[Product, error], err error) {
+// Place is where a page of products ended, and so where the next one begins. The zero Place is before the first product.
+type Place struct {
+	// Position is the position of the product that the page ended with, or MaxPosition+1 if it has none. If Position is 0, the products
+	// are listed by ID alone.
+	Position int64
+	ID       ProductID
+}
+
+func (p Place) compare(other Place) int {
+	return cmp.Or(cmp.Compare(p.Position, other.Position), cmp.Compare(p.ID, other.ID))
+}
+
+// Listing is what the checkout area shows of a customer.
+type Listing struct {
+	Customer Customer
+	// Products yields products on sale, without variants that are off sale and without products whose variants are all off sale. The
+	// caller must not modify them.
+	Products iter.Seq2[Product, error]
+	// ByID means that Products are in the order of ID, and not of position, then ID.
+	ByID bool
+}
+
+// Place returns the place of a product in the listing.
+func (l Listing) Place(p Product) Place {
+	if l.ByID {
+		return Place{ID: p.ID}
+	}
+	return Place{cmp.Or(p.Position, MaxPosition+1), p.ID}
+}
+
+// OnSale lists a customer's products after a place, or returns ErrNotFound if the customer is unknown or off sale. want is roughly how
+// many products the caller will read.
+//
+// If pages follow each other by place, a product that keeps its position is listed once, whatever happens to the others in between. The
+// order of the first page stays: by ID if no product had a position then, or if the catalogue was too large to sort. A catalogue that
+// becomes too large in between is listed by ID from its beginning, so its products can be listed again.
+func (a *Area) OnSale(ctx context.Context, id CustomerID, after Place, want int) (Listing, error) {
 	shop, err := a.shop(ctx, id)
 	switch {
 	case err != nil:
-		return Customer{}, nil, err
+		return Listing{}, err
 	case shop.customer.ID == "":
-		return Customer{}, nil, ErrNotFound
-	case !shop.oversize.IsZero():
-		return shop.customer, a.stored(ctx, id, after, want), nil
-	default:
-		return shop.customer, shop.after(after), nil
+		return Listing{}, ErrNotFound
+	case shop.oversize.IsZero():
+		return shop.after(after), nil
+	case after.Position != 0:
+		after = Place{}
 	}
+	return Listing{shop.customer, a.stored(ctx, id, after.ID, want), true}, nil
 }
 
-func (s *shopOnSale) after(id ProductID) iter.Seq2[Product, error] {
-	first := sort.Search(len(s.products), func(i int) bool { return s.products[i].ID > id })
-	return func(yield func(Product, error) bool) {
-		for _, product := range s.products[first:] {
+func (s *shopOnSale) after(place Place) Listing {
+	listing, products := Listing{Customer: s.customer, ByID: place.Position == 0 && (place.ID != "" || s.byPosition == nil)}, s.byID
+	if !listing.ByID && s.byPosition != nil {
+		products = s.byPosition
+	}
+	first := sort.Search(len(products), func(i int) bool { return listing.Place(products[i]).compare(place) > 0 })
+	listing.Products = func(yield func(Product, error) bool) {
+		for _, product := range products[first:] {
 			if !yield(product, nil) {
 				return
 			}
 		}
 	}
+	return listing
 }
 
 // shop returns what was read of a customer within MaxAge, or reads it now.
@@ -134,11 +175,15 @@ func (a *Area) read(ctx context.Context, shop *shopOnSale) error {
 		if err != nil {
 			return err
 		}
-		shop.products = append(shop.products, product)
+		shop.byID = append(shop.byID, product)
 		if bytes += product.bytes(); bytes > MaxShopBytes {
-			shop.products, shop.oversize = nil, shop.readAt
+			shop.byID, shop.oversize = nil, shop.readAt
 			return nil
 		}
+	}
+	if slices.ContainsFunc(shop.byID, func(p Product) bool { return p.Position > 0 }) {
+		order := Listing{}
+		shop.byPosition = slices.SortedFunc(slices.Values(shop.byID), func(a, b Product) int { return order.Place(a).compare(order.Place(b)) })
 	}
 	shop.bytes += bytes
 	return nil
@@ -164,7 +209,7 @@ func (a *Area) drop(at *list.Element) {
 	a.bytes -= shop.bytes
 }
 
-// stored yields products as OnSale does, but from the store.
+// stored yields products as OnSale does, but from the store and by ID.
 func (a *Area) stored(ctx context.Context, customer CustomerID, after ProductID, want int) iter.Seq2[Product, error] {
 	return func(yield func(Product, error) bool) {
 		for product, err := range a.store.ProductsOnSale(ctx, customer, after, want) {
@@ -181,7 +226,7 @@ func (a *Area) stored(ctx context.Context, customer CustomerID, after ProductID,
 
 // bytes is roughly what the product takes in memory.
 func (p Product) bytes() int {
-	size := len(p.ID) + len(p.Name) + len(p.Description) + structBytes
+	size := len(p.ID) + len(p.Name) + len(p.Description) + len(p.Image) + len(p.Category) + structBytes
 	for _, v := range p.Variants {
 		size += len(v.ID) + len(v.Name) + len(v.DataSchema) + structBytes
 	}

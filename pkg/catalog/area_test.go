@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -92,22 +93,30 @@ func exhibit(shops ...catalog.Shop) *exhibition {
 	return e
 }
 
-// list returns at most limit of a shop's products after the given one.
-func (e *exhibition) list(t *testing.T, id catalog.CustomerID, after catalog.ProductID, limit int) (products []catalog.Product) {
+// list returns at most limit of a shop's products after the given one, by ID.
+func (e *exhibition) list(t *testing.T, id catalog.CustomerID, after catalog.ProductID, limit int) []catalog.Product {
 	t.Helper()
-	_, found, err := e.OnSale(t.Context(), id, after, limit)
+	products, _ := e.page(t, id, catalog.Place{ID: after}, limit)
+	return products
+}
+
+// page returns at most limit of a shop's products after a place, and the place where they end.
+func (e *exhibition) page(t *testing.T, id catalog.CustomerID, after catalog.Place, limit int) (products []catalog.Product, end catalog.Place) {
+	t.Helper()
+	listing, err := e.OnSale(t.Context(), id, after, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for product, err := range found {
+	for product, err := range listing.Products {
 		if err != nil {
 			t.Fatal(err)
 		}
+		end = listing.Place(product)
 		if products = append(products, product); len(products) == limit {
 			break
 		}
 	}
-	return products
+	return products, end
 }
 
 // capes returns a shop with count products of about size bytes each.
@@ -126,13 +135,14 @@ func TestArea_UnknownOrOffSale_IsNotFound(t *testing.T) {
 	closed := capes("closed", 1, 1)
 	closed.Customer.OffSale = true
 	e := exhibit(closed, capes("open", 1, 1))
-	if customer, _, err := e.OnSale(t.Context(), "open", "", 1); customer != e.shops["open"].Customer || err != nil {
-		t.Errorf("open: %+v, %v", customer, err)
+	if listing, err := e.OnSale(t.Context(), "open", catalog.Place{}, 1); listing.Customer != e.shops["open"].Customer || err != nil {
+		t.Errorf("open: %+v, %v", listing.Customer, err)
 	}
 	for range 3 { // only the first time reads the store
 		for _, id := range []catalog.CustomerID{"closed", "nobody"} {
-			if customer, products, err := e.OnSale(t.Context(), id, "", 1); !errors.Is(err, catalog.ErrNotFound) || customer.ID != "" || products != nil {
-				t.Errorf("%s: %+v, %v", id, customer, err)
+			listing, err := e.OnSale(t.Context(), id, catalog.Place{}, 1)
+			if !errors.Is(err, catalog.ErrNotFound) || listing.Customer.ID != "" || listing.Products != nil {
+				t.Errorf("%s: %+v, %v", id, listing.Customer, err)
 			}
 		}
 	}
@@ -219,7 +229,7 @@ func TestArea_FailedRead_IsNotRemembered(t *testing.T) {
 	e := exhibit(capes("emberforge", 3, 1))
 	for _, at := range []catalog.ProductID{"", "cape-0001"} {
 		e.fails, e.failsAt = out, at
-		if _, _, err := e.OnSale(t.Context(), "emberforge", "", 1); !errors.Is(err, out) {
+		if _, err := e.OnSale(t.Context(), "emberforge", catalog.Place{}, 1); !errors.Is(err, out) {
 			t.Errorf("failing at %q: %v", at, err)
 		}
 	}
@@ -252,11 +262,11 @@ func TestArea_ManyUnknownCustomers_AreForgotten(t *testing.T) {
 	e := exhibit()
 	const many = catalog.MaxAreaBytes / 256
 	for i := range many {
-		_, _, _ = e.OnSale(t.Context(), catalog.CustomerID(fmt.Sprint(i)), "", 1)
+		_, _ = e.OnSale(t.Context(), catalog.CustomerID(fmt.Sprint(i)), catalog.Place{}, 1)
 	}
 	e.wantReads(t, "each once", many, 0)
 	for _, id := range []catalog.CustomerID{catalog.CustomerID(fmt.Sprint(many - 1)), "0"} {
-		_, _, _ = e.OnSale(t.Context(), id, "", 1)
+		_, _ = e.OnSale(t.Context(), id, catalog.Place{}, 1)
 	}
 	e.wantReads(t, "the last and the first", 1, 0)
 }
@@ -294,12 +304,12 @@ func TestArea_OversizeCatalogue_IsReadPageByPage(t *testing.T) {
 	e.clock = e.clock.Add(catalog.MaxAge)
 	e.list(t, "emberforge", "", 1)
 	e.fails, e.failsAt = errors.New("out of reach"), "cape-0001"
-	_, products, err := e.OnSale(t.Context(), "emberforge", "", 3)
+	listing, err := e.OnSale(t.Context(), "emberforge", catalog.Place{}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var errs []error
-	for _, err := range products {
+	for _, err := range listing.Products {
 		errs = append(errs, err)
 	}
 	if len(errs) != 2 || errs[0] != nil || !errors.Is(errs[1], e.fails) {
@@ -326,4 +336,142 @@ func TestArea_Race_EveryoneSeesTheirShop(t *testing.T) {
 		})
 	}
 	shoppers.Wait()
+}
+
+// shelf returns a shop with the products' positions by ID.
+func shelf(positions map[catalog.ProductID]int64) catalog.Shop {
+	shop := catalog.Shop{Customer: emberforge()}
+	for _, id := range slices.Sorted(maps.Keys(positions)) {
+		product := coins(499)
+		product.ID, product.Position = id, positions[id]
+		shop.Products = append(shop.Products, product)
+	}
+	return shop
+}
+
+// walk lists a shop page by page. between runs after each page.
+func (e *exhibition) walk(t *testing.T, from catalog.Place, limit int, between func(pages int)) string {
+	t.Helper()
+	var seen []string
+	for pages := 1; ; pages++ {
+		page, end := e.page(t, "emberforge", from, limit)
+		for _, product := range page {
+			seen = append(seen, string(product.ID))
+		}
+		if len(page) < limit {
+			return strings.Join(seen, " ")
+		}
+		from = end
+		between(pages)
+	}
+}
+
+// sorted has equal positions, and products without one.
+func sorted() map[catalog.ProductID]int64 {
+	return map[catalog.ProductID]int64{"ash": 0, "birch": 30, "cedar": 20, "elm": catalog.MaxPosition, "fir": 20, "hazel": 0, "ivy": 1, "juniper": 20}
+}
+
+func TestArea_Positions_SortProductsOnPagesOfEverySize(t *testing.T) {
+	e := exhibit(shelf(sorted()))
+	for limit := 1; limit <= len(sorted())+1; limit++ {
+		if got, want := e.walk(t, catalog.Place{}, limit, func(int) {}), "ivy cedar fir juniper birch elm ash hazel"; got != want {
+			t.Errorf("pages of %d: %s, want %s", limit, got, want)
+		}
+	}
+	e.wantReads(t, "all pages", 1, len(sorted()))
+}
+
+// Whatever changes after a page, each product that stays where it is comes once. The changes are those of an apply, and show at once here.
+func TestArea_ChangesBetweenPages_RepeatAndLoseNoProductThatStays(t *testing.T) {
+	for name, change := range map[string]struct {
+		positions map[catalog.ProductID]int64 // -1: the product goes
+		moved     string                      // may come twice, once or not at all
+	}{
+		"a product moves forward":               {map[catalog.ProductID]int64{"elm": 2}, "elm"},
+		"a product moves back":                  {map[catalog.ProductID]int64{"ivy": 40}, "ivy"},
+		"a product loses its position":          {map[catalog.ProductID]int64{"cedar": 0}, "cedar"},
+		"a product gets a position":             {map[catalog.ProductID]int64{"hazel": 20}, "hazel"},
+		"a product goes":                        {map[catalog.ProductID]int64{"fir": -1}, "fir"},
+		"a product comes":                       {map[catalog.ProductID]int64{"dogwood": 20}, "dogwood"},
+		"all products with equal positions go":  {map[catalog.ProductID]int64{"cedar": -1, "fir": -1, "juniper": -1}, "cedar fir juniper"},
+		"all products lose their positions":     {map[catalog.ProductID]int64{"birch": 0, "cedar": 0, "elm": 0, "fir": 0, "ivy": 0, "juniper": 0}, "birch cedar elm fir ivy juniper"},
+		"all products without a position go":    {map[catalog.ProductID]int64{"ash": -1, "hazel": -1}, "ash hazel"},
+		"all products without one get position": {map[catalog.ProductID]int64{"ash": 1, "hazel": 50}, "ash hazel"},
+	} {
+		for limit := 1; limit <= len(sorted()); limit++ {
+			for after := 1; after <= len(sorted())/limit; after++ {
+				e := exhibit(shelf(sorted()))
+				got := e.walk(t, catalog.Place{}, limit, func(pages int) {
+					if pages != after {
+						return
+					}
+					changed := sorted()
+					maps.Copy(changed, change.positions)
+					maps.DeleteFunc(changed, func(_ catalog.ProductID, position int64) bool { return position < 0 })
+					e.shops["emberforge"] = shelf(changed)
+					e.clock = e.clock.Add(catalog.MaxAge)
+				})
+				stays := slices.DeleteFunc(strings.Fields(got), func(id string) bool { return slices.Contains(strings.Fields(change.moved), id) })
+				want := slices.DeleteFunc(strings.Fields("ivy cedar fir juniper birch elm ash hazel"), func(id string) bool {
+					return slices.Contains(strings.Fields(change.moved), id)
+				})
+				if !slices.Equal(stays, want) {
+					t.Errorf("%s after page %d of %d: %s, want %s once each", name, after, limit, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Older releases listed by ID, and their cursors hold an ID only. So does a list that began before a product had a position.
+func TestArea_PlaceWithoutPosition_GoesOnByID(t *testing.T) {
+	e := exhibit(shelf(sorted()))
+	for limit := 1; limit <= len(sorted()); limit++ {
+		if got, want := e.walk(t, catalog.Place{ID: "birch"}, limit, func(int) {}), "cedar elm fir hazel ivy juniper"; got != want {
+			t.Errorf("pages of %d: %s, want %s", limit, got, want)
+		}
+	}
+	unsorted := sorted()
+	for id := range unsorted {
+		unsorted[id] = 0
+	}
+	e = exhibit(shelf(unsorted))
+	got := e.walk(t, catalog.Place{}, 3, func(int) {
+		e.shops["emberforge"] = shelf(sorted())
+		e.clock = e.clock.Add(catalog.MaxAge)
+	})
+	if want := "ash birch cedar elm fir hazel ivy juniper"; got != want {
+		t.Errorf("positions come after the first page: %s, want %s", got, want)
+	}
+}
+
+func TestArea_OversizeCatalogue_IsListedByID(t *testing.T) {
+	large := shelf(sorted())
+	for i := range large.Products {
+		large.Products[i].Image, large.Products[i].Category = strings.Repeat("x", catalog.MaxShopBytes/10), strings.Repeat("x", catalog.MaxShopBytes/10)
+	}
+	e := exhibit(large)
+	for limit := 1; limit <= len(sorted())+1; limit++ {
+		if got, want := e.walk(t, catalog.Place{}, limit, func(int) {}), "ash birch cedar elm fir hazel ivy juniper"; got != want {
+			t.Errorf("pages of %d: %s, want %s", limit, got, want)
+		}
+	}
+	// If the catalogue becomes too large between two pages, the list begins again, so that nothing is missing.
+	e = exhibit(shelf(sorted()))
+	got := e.walk(t, catalog.Place{}, 3, func(int) {
+		e.shops["emberforge"] = large
+		e.clock = e.clock.Add(catalog.MaxAge)
+	})
+	if want := "ivy cedar fir ash birch cedar elm fir hazel ivy juniper"; got != want {
+		t.Errorf("too large after the first page: %s, want %s", got, want)
+	}
+	// If it becomes small enough, the order stays.
+	e = exhibit(large)
+	got = e.walk(t, catalog.Place{}, 3, func(int) {
+		e.shops["emberforge"] = shelf(sorted())
+		e.clock = e.clock.Add(10 * time.Minute)
+	})
+	if want := "ash birch cedar elm fir hazel ivy juniper"; got != want {
+		t.Errorf("small enough after the first page: %s, want %s", got, want)
+	}
 }

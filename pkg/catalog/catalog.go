@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"shopfront/pkg/money"
 )
@@ -31,9 +32,13 @@ type Product struct {
 	ID          ProductID
 	Name        string // at most MaxNameBytes
 	Description string // at most MaxDescriptionBytes
-	OffSale     bool
-	Variants    []Variant // 1 to MaxVariants, in display order
-	Version     int64     // rises with each write of the product; 0 means that it is not stored yet
+	Image       string // an https URL of at most MaxImageBytes; empty: none
+	Category    string // one line of at most MaxCategoryBytes; empty: none
+	// Position sorts the products of a customer, from 1 to MaxPosition. Products without a position, 0, come last.
+	Position int64
+	OffSale  bool
+	Variants []Variant // 1 to MaxVariants, in display order
+	Version  int64     // rises with each write of the product; 0 means that it is not stored yet
 	// StoredOnSale means that the product is off sale, but stored among those on sale, so that the checkout area must read and skip it.
 	// Shopctl 0.1.0 stored products like this. The next apply of the customer moves them.
 	StoredOnSale bool
@@ -43,12 +48,52 @@ type Product struct {
 type Variant struct {
 	ID    VariantID
 	Name  string      // at most MaxNameBytes
-	Price money.Money // for an amount of one
+	Price money.Money // for an amount of one, unless the sale is in force
+	Sale  Sale        // zero: none
 	// MinAmount and MaxAmount bound, inclusively, the amount of one checkout; 1 <= MinAmount <= MaxAmount.
 	MinAmount, MaxAmount int64
 	// DataSchema is the JSON Schema of a checkout's data, as compact JSON. If it is empty, the data is any string.
 	DataSchema string
 	OffSale    bool
+}
+
+// Sale is a lower price for a time.
+type Sale struct {
+	Price money.Money // for an amount of one, from 0 to below the variant's price
+	// The sale is in force from From on, until before Until. Both are in UTC and whole milliseconds, in the years 2000 to 9999.
+	// A zero From has always come, and a zero Until never comes.
+	From, Until time.Time
+}
+
+// String formats the sale for people: 3.99 EUR from 2026-11-27T00:00:00Z until 2026-12-01T00:00:00Z. No sale is an empty string.
+func (s Sale) String() string {
+	if s == (Sale{}) {
+		return ""
+	}
+	text := s.Price.String()
+	if !s.From.IsZero() {
+		text += " from " + s.From.Format(time.RFC3339Nano)
+	}
+	if !s.Until.IsZero() {
+		text += " until " + s.Until.Format(time.RFC3339Nano)
+	}
+	return text
+}
+
+// SaleAt returns the sale that is in force at a time, if there is one.
+func (v Variant) SaleAt(t time.Time) (Sale, bool) {
+	if v.Sale == (Sale{}) || t.Before(v.Sale.From) || !v.Sale.Until.IsZero() && !t.Before(v.Sale.Until) {
+		return Sale{}, false
+	}
+	return v.Sale, true
+}
+
+// PriceAt returns the price in force at a time, for an amount of one.
+func (v Variant) PriceAt(t time.Time) money.Money {
+	if sale, onSale := v.SaleAt(t); onSale {
+		return sale.Price
+	}
+	return v.Price
 }
 
 // Offer is a variant on sale, with the product and the customer that sell it.

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -27,6 +28,7 @@ type Change struct {
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 	// Unlikely means that the price is probably a slip: it is zero, or at least ten times the old price, or at most a tenth of it.
+	// A sale's price is compared with the variant's.
 	Unlikely bool `json:"-"`
 }
 
@@ -53,7 +55,7 @@ func (c Change) whatChanges() string {
 	case c.Field == fieldData || c.Field == fieldDescription:
 		return c.Field + " " + verb(c.From, c.To)
 	default:
-		return fmt.Sprintf("%s %s -> %s", c.Field, c.From, c.To)
+		return fmt.Sprintf("%s %s -> %s", c.Field, cmp.Or(c.From, "none"), cmp.Or(c.To, "none"))
 	}
 }
 
@@ -72,10 +74,14 @@ func verb(from, to string) string {
 const (
 	fieldName        = "name"
 	fieldDescription = "description"
+	fieldImage       = "image"
+	fieldCategory    = "category"
+	fieldPosition    = "position"
 	fieldOffSale     = "off-sale"
 	fieldStorage     = "storage"
 	fieldOrder       = "order"
 	fieldPrice       = "price"
+	fieldSale        = "sale"
 	fieldAmount      = "amount"
 	fieldData        = "data"
 )
@@ -99,9 +105,18 @@ func createProduct(product Product) []Change {
 }
 
 func createVariant(variant Variant) Change {
-	return Change{
-		Variant: variant.ID, Action: Created, To: variant.Price.String() + offSaleNote(variant.OffSale), Unlikely: variant.Price.Minor == 0,
+	price := variant.Price.String()
+	if variant.Sale != (Sale{}) {
+		price += ", sale " + variant.Sale.String()
 	}
+	return Change{
+		Variant: variant.ID, Action: Created, To: price + offSaleNote(variant.OffSale),
+		Unlikely: variant.Price.Minor == 0 || variant.hasUnlikelySale(),
+	}
+}
+
+func (v Variant) hasUnlikelySale() bool {
+	return v.Sale != (Sale{}) && 10*v.Sale.Price.Minor <= v.Price.Minor
 }
 
 func offSaleNote(offSale bool) string {
@@ -115,6 +130,9 @@ func compareProducts(before, after Product) []Change {
 	var changes changeList
 	changes.add("", fieldName, before.Name, after.Name)
 	changes.add("", fieldDescription, before.Description, after.Description)
+	changes.add("", fieldImage, before.Image, after.Image)
+	changes.add("", fieldCategory, before.Category, after.Category)
+	changes.add("", fieldPosition, positionOf(before), positionOf(after))
 	changes.add("", fieldOffSale, strconv.FormatBool(before.OffSale), strconv.FormatBool(after.OffSale))
 	if before.StoredOnSale && after.OffSale {
 		changes.add("", fieldStorage, "with the products on sale", "separate")
@@ -128,6 +146,11 @@ func compareProducts(before, after Product) []Change {
 		}
 	}
 	return changes
+}
+
+// positionOf returns an empty string if the product has no position.
+func positionOf(product Product) string {
+	return strings.TrimPrefix(strconv.FormatInt(product.Position, 10), "0")
 }
 
 // orderOf lists the variants that both products have, in the first product's order.
@@ -154,6 +177,10 @@ func (l *changeList) addVariant(before, after Variant) {
 	if from, to := before.Price, after.Price; from != to {
 		l.add(after.ID, fieldPrice, from.String(), to.String())
 		(*l)[len(*l)-1].Unlikely = 10*from.Minor <= to.Minor || 10*to.Minor <= from.Minor
+	}
+	if from, to := before.Sale, after.Sale; from != to {
+		l.add(after.ID, fieldSale, from.String(), to.String())
+		(*l)[len(*l)-1].Unlikely = after.hasUnlikelySale()
 	}
 	l.add(after.ID, fieldAmount, amountOf(before), amountOf(after))
 	l.add(after.ID, fieldData, before.DataSchema, after.DataSchema)

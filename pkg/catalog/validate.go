@@ -3,7 +3,9 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -14,10 +16,14 @@ import (
 const (
 	MaxNameBytes        = 128
 	MaxDescriptionBytes = 1024
+	MaxImageBytes       = 512
+	MaxCategoryBytes    = 64
 	MaxVariants         = 50
 	MaxDataSchemaBytes  = 8 << 10
 	// MaxAmount bounds the amount of one checkout, whatever the variant.
 	MaxAmount int64 = 1_000_000
+	// MaxPosition bounds a product's position; the lowest is 1.
+	MaxPosition int64 = 1_000_000
 	// MaxProductBytes bounds a stored product with its variants: DynamoDB's limit of 400 KB per item, less a margin for keys
 	// and attribute names.
 	MaxProductBytes = 380 << 10
@@ -70,7 +76,7 @@ func (c Customer) Validate() error {
 func (c Customer) validate(add func(field string, err error)) {
 	_, err := ParseID[CustomerID](string(c.ID))
 	add("id", err)
-	add("name", checkName(c.Name))
+	add("name", checkLine(c.Name, MaxNameBytes))
 	_, err = money.ParseCurrency(string(c.Currency))
 	add("currency", err)
 }
@@ -86,13 +92,22 @@ func (p Product) Validate(currency money.Currency) error {
 func (p Product) validate(currency money.Currency, add func(field string, err error)) {
 	_, err := ParseID[ProductID](string(p.ID))
 	add("id", err)
-	add("name", checkName(p.Name))
+	add("name", checkLine(p.Name, MaxNameBytes))
 	add("description", checkText(p.Description, MaxDescriptionBytes))
+	if p.Image != "" {
+		add("image", checkImage(p.Image))
+	}
+	if p.Category != "" {
+		add("category", checkLine(p.Category, MaxCategoryBytes))
+	}
+	if p.Position < 0 || p.Position > MaxPosition {
+		add("position", fmt.Errorf("must be a whole number from 1 to %d", MaxPosition))
+	}
 	if len(p.Variants) < 1 || len(p.Variants) > MaxVariants {
 		add("variants", fmt.Errorf("a product must have 1 to %d variants, not %d", MaxVariants, len(p.Variants)))
 	}
 	seen := make(map[VariantID]bool, len(p.Variants))
-	bytes := len(p.Description)
+	bytes := len(p.Description) + len(p.Image) + len(p.Category)
 	for i, variant := range p.Variants {
 		at := fmt.Sprintf("variants[%d].", i)
 		variant.validate(currency, func(field string, err error) { add(at+field, err) })
@@ -110,13 +125,14 @@ func (p Product) validate(currency money.Currency, add func(field string, err er
 func (v Variant) validate(currency money.Currency, add func(field string, err error)) {
 	_, err := ParseID[VariantID](string(v.ID))
 	add("id", err)
-	add("name", checkName(v.Name))
+	add("name", checkLine(v.Name, MaxNameBytes))
 	if v.Price.Currency != currency {
 		add("price", fmt.Errorf("%w: %s, but the customer has %s", money.ErrMixedCurrencies, v.Price.Currency, currency))
 	}
 	if v.Price.Minor < 0 {
 		add("price", money.ErrNegative)
 	}
+	v.validateSale(add)
 	if v.MinAmount < 1 || v.MaxAmount < v.MinAmount || v.MaxAmount > MaxAmount {
 		add("amount", fmt.Errorf("bounds %d to %d: they must be whole numbers from 1 to %d, the lower not above the upper", v.MinAmount, v.MaxAmount, MaxAmount))
 	} else if _, err := v.Price.Times(v.MaxAmount); err != nil {
@@ -127,14 +143,51 @@ func (v Variant) validate(currency money.Currency, add func(field string, err er
 	}
 }
 
-func checkName(name string) error {
-	if strings.TrimSpace(name) == "" {
+func (v Variant) validateSale(add func(field string, err error)) {
+	if v.Sale == (Sale{}) {
+		return
+	}
+	if price := v.Sale.Price; price.Currency != v.Price.Currency {
+		add("sale.price", fmt.Errorf("%w: %s, but the price has %s", money.ErrMixedCurrencies, price.Currency, v.Price.Currency))
+	} else if price.Minor < 0 || price.Minor >= v.Price.Minor {
+		add("sale.price", fmt.Errorf("must be from 0 to below the price, %s", v.Price))
+	}
+	add("sale.from", checkTime(v.Sale.From))
+	add("sale.until", checkTime(v.Sale.Until))
+	if from, until := v.Sale.From, v.Sale.Until; !from.IsZero() && !until.IsZero() && !from.Before(until) {
+		add("sale.until", errors.New("must be after from"))
+	}
+}
+
+// checkTime accepts times that the catalogue stores exactly, and the zero time, which means no time.
+func checkTime(t time.Time) error {
+	if !t.IsZero() && (t.Location() != time.UTC || t.Year() < 2000 || t.Year() > 9999 || !t.Equal(t.Truncate(time.Millisecond))) {
+		return errors.New("must be in the years 2000 to 9999, in UTC and whole milliseconds")
+	}
+	return nil
+}
+
+// checkImage accepts absolute https URLs without credentials (RFC 3986). A page can use them as they are, between quotes.
+func checkImage(image string) error {
+	if len(image) > MaxImageBytes {
+		return fmt.Errorf("has %d bytes, and at most %d are allowed", len(image), MaxImageBytes)
+	}
+	isForbidden := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"'<>\\^`{|}", r) }
+	parsed, err := url.Parse(image)
+	if err != nil || parsed.Scheme != "https" || parsed.Hostname() == "" || parsed.User != nil || strings.ContainsFunc(image, isForbidden) {
+		return errors.New("must be a URL such as https://cdn.example/coins.png, with special characters percent-encoded")
+	}
+	return nil
+}
+
+func checkLine(text string, most int) error {
+	if strings.TrimSpace(text) == "" {
 		return errors.New("is missing")
 	}
-	if strings.Contains(name, "\n") {
+	if strings.Contains(text, "\n") {
 		return errors.New("must be one line")
 	}
-	return checkText(name, MaxNameBytes)
+	return checkText(text, most)
 }
 
 func checkText(text string, most int) error {

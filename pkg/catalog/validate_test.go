@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/money"
@@ -47,6 +48,25 @@ func TestValidate_WithinTheBounds_IsValid(t *testing.T) {
 		"highest subtotal": func(s *catalog.Shop) {
 			s.Products[0].Variants[0].Price, s.Products[0].Variants[0].MaxAmount = euro(money.MaxMinor/10), 10
 		},
+		"every detail of a product": func(s *catalog.Shop) {
+			s.Products[0].Image, s.Products[0].Category, s.Products[0].Position = "https://cdn.example/coins.png", "Münzen & more", 1
+		},
+		"longest details": func(s *catalog.Shop) {
+			s.Products[0].Image = "https://cdn.example/" + strings.Repeat("x", catalog.MaxImageBytes-len("https://cdn.example/"))
+			s.Products[0].Category, s.Products[0].Position = strings.Repeat("é", catalog.MaxCategoryBytes/2), catalog.MaxPosition
+		},
+		"image with a port, a query and escapes": func(s *catalog.Shop) {
+			s.Products[0].Image = "https://[2001:db8::1]:8443/M%C3%BCnzen/coins(1).png?size=2x&v=[3]#top"
+		},
+		"sale without times": func(s *catalog.Shop) { s.Products[0].Variants[0].Sale.Price = euro(498) },
+		"sale for free":      func(s *catalog.Shop) { s.Products[0].Variants[0].Sale.Price = euro(0) },
+		"shortest sale": func(s *catalog.Shop) {
+			s.Products[0].Variants[0].Sale = catalog.Sale{Price: euro(399), From: friday, Until: friday.Add(time.Millisecond)}
+		},
+		"longest sale": func(s *catalog.Shop) {
+			first, last := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
+			s.Products[0].Variants[0].Sale = catalog.Sale{Price: euro(399), From: first, Until: last}
+		},
 		"everything off sale": func(s *catalog.Shop) {
 			s.Customer.OffSale, s.Products[0].OffSale, s.Products[0].Variants[0].OffSale = true, true, true
 		},
@@ -69,6 +89,12 @@ func upTo(n int64) []int64 {
 
 func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 	variant := func(s *catalog.Shop) *catalog.Variant { return &s.Products[0].Variants[0] }
+	image := func(url string) func(*catalog.Shop) { return func(s *catalog.Shop) { s.Products[0].Image = url } }
+	category := func(text string) func(*catalog.Shop) { return func(s *catalog.Shop) { s.Products[0].Category = text } }
+	sale := func(price money.Money, from, until time.Time) func(*catalog.Shop) {
+		return func(s *catalog.Shop) { variant(s).Sale = catalog.Sale{Price: price, From: from, Until: until} }
+	}
+	const aTime = "must be in the years 2000 to 9999, in UTC and whole milliseconds"
 	for _, test := range []struct {
 		field, reason string
 		change        func(*catalog.Shop)
@@ -93,6 +119,36 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 				s.Products[0].Variants[i].DataSchema = strings.Repeat("x", catalog.MaxDataSchemaBytes)
 			}
 		}},
+
+		{"products[0].image", "has 513 bytes, and at most 512 are allowed", image("https://cdn.example/" + strings.Repeat("x", 493))},
+		{"products[0].image", "must be a URL such as", image("http://cdn.example/coins.png")},
+		{"products[0].image", "must be a URL such as", image("javascript:alert(1)")},
+		{"products[0].image", "must be a URL such as", image("//cdn.example/coins.png")},
+		{"products[0].image", "must be a URL such as", image("coins.png")},
+		{"products[0].image", "must be a URL such as", image("https:///coins.png")},
+		{"products[0].image", "must be a URL such as", image("https://:443/coins.png")},
+		{"products[0].image", "must be a URL such as", image("https://alder:secret@cdn.example/coins.png")},
+		{"products[0].image", "must be a URL such as", image("https://cdn.example/gold coins.png")},
+		{"products[0].image", "must be a URL such as", image("https://cdn.example/münzen.png")},
+		{"products[0].image", "must be a URL such as", image(`https://cdn.example/coins.png?"onload="x`)},
+		{"products[0].image", "must be a URL such as", image("https://cdn.example/coins.png?'onload='x")},
+		{"products[0].image", "must be a URL such as", image("https://cdn.example/coins.png?<script>")},
+		{"products[0].image", "must be a URL such as", image("https://cdn.example/coins.png\n")},
+		{"products[0].category", "is missing", category(" ")},
+		{"products[0].category", "must be one line", category("Coins\nand more")},
+		{"products[0].category", "has 65 bytes, and at most 64 are allowed", category(strings.Repeat("x", 65))},
+		{"products[0].category", "has characters that cannot be displayed", category("Coins\x07")},
+		{"products[0].position", "must be a whole number from 1 to 1000000", func(s *catalog.Shop) { s.Products[0].Position = -1 }},
+		{"products[0].position", "must be a whole number from 1 to 1000000", func(s *catalog.Shop) { s.Products[0].Position = 1_000_001 }},
+		{"products[0].variants[0].sale.price", "must be from 0 to below the price, 4.99 EUR", sale(euro(499), friday, monday)},
+		{"products[0].variants[0].sale.price", "must be from 0 to below the price, 4.99 EUR", sale(euro(-1), friday, monday)},
+		{"products[0].variants[0].sale.price", "USD, but the price has EUR", sale(money.Money{Minor: 399, Currency: "USD"}, friday, monday)},
+		{"products[0].variants[0].sale.until", "must be after from", sale(euro(399), friday, friday)},
+		{"products[0].variants[0].sale.until", "must be after from", sale(euro(399), monday, friday)},
+		{"products[0].variants[0].sale.from", aTime, sale(euro(399), friday.Add(time.Microsecond), monday)},
+		{"products[0].variants[0].sale.from", aTime, sale(euro(399), friday.In(time.FixedZone("Berlin", 3600)), monday)},
+		{"products[0].variants[0].sale.from", aTime, sale(euro(399), time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC), monday)},
+		{"products[0].variants[0].sale.until", aTime, sale(euro(399), friday, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))},
 
 		{"products[0].variants[0].id", "malformed ID", func(s *catalog.Shop) { variant(s).ID = "5 00" }},
 		{"products[0].variants[1].id", `variant "499" appears twice`, func(s *catalog.Shop) { s.Products[0] = coins(499, 499) }},

@@ -35,6 +35,9 @@ type (
 		ID          text            `yaml:"id"`
 		Name        text            `yaml:"name"`
 		Description text            `yaml:"description,omitempty"`
+		Image       text            `yaml:"image,omitempty"`
+		Category    text            `yaml:"category,omitempty"`
+		Position    number          `yaml:"position,omitempty"`
 		OffSale     bool            `yaml:"off-sale,omitempty"`
 		Variants    []variantLayout `yaml:"variants"`
 	}
@@ -42,9 +45,15 @@ type (
 		ID      text          `yaml:"id"`
 		Name    text          `yaml:"name"`
 		Price   number        `yaml:"price"`
+		Sale    *saleLayout   `yaml:"sale,omitempty,flow"`
 		Amount  *amountLayout `yaml:"amount,omitempty,flow"`
 		Data    yaml.Node     `yaml:"data,omitempty"`
 		OffSale bool          `yaml:"off-sale,omitempty"`
+	}
+	saleLayout struct {
+		Price number `yaml:"price"`
+		From  *text  `yaml:"from,omitempty"`
+		Until *text  `yaml:"until,omitempty"`
 	}
 	amountLayout struct {
 		Min number `yaml:"min"`

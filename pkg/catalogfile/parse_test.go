@@ -38,12 +38,16 @@ customers:
         description: |
           For a month,
           or forever.
+        image: https://cdn.example/vip.png
+        category: 007
+        position: 1000000
         off-sale: false
         variants:
           - {id: 007, name: 'No. 7', price: 0.499, amount: {min: 2, max: 10}}
           - id: 2027-01-31
             name: true
             price: "12"
+            sale: {price: 0, until: 2026-12-01T00:00:00+01:00}
             amount: {max: 3}
             data: &player
               type: object
@@ -53,7 +57,7 @@ customers:
       - id: coins
         name: Coins
         variants:
-          - {id: 1e3, name: Thousand, price: 5, data: *player}
+          - {id: 1e3, name: Thousand, price: 5, data: *player, sale: {price: "4.5", from: 2026-11-27}}
     name: Emberforge
     id: emberforge
 ---
@@ -68,12 +72,21 @@ customers:
 			Customer: catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "BHD", OffSale: true},
 			Products: []catalog.Product{
 				{ID: "coins", Name: "Coins", Variants: []catalog.Variant{
-					{ID: "1e3", Name: "Thousand", Price: bhd(5000), MinAmount: 1, MaxAmount: 1, DataSchema: schema},
+					{
+						ID: "1e3", Name: "Thousand", Price: bhd(5000), MinAmount: 1, MaxAmount: 1, DataSchema: schema,
+						Sale: catalog.Sale{Price: bhd(4500), From: time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)},
+					},
 				}},
-				{ID: "vip-rank", Name: "VIP rank", Description: "For a month,\nor forever.\n", Variants: []catalog.Variant{
-					{ID: "007", Name: "No. 7", Price: bhd(499), MinAmount: 2, MaxAmount: 10},
-					{ID: "2027-01-31", Name: "true", Price: bhd(12000), MinAmount: 1, MaxAmount: 3, DataSchema: schema, OffSale: true},
-				}},
+				{
+					ID: "vip-rank", Name: "VIP rank", Description: "For a month,\nor forever.\n", Image: "https://cdn.example/vip.png",
+					Category: "007", Position: catalog.MaxPosition, Variants: []catalog.Variant{
+						{ID: "007", Name: "No. 7", Price: bhd(499), MinAmount: 2, MaxAmount: 10},
+						{
+							ID: "2027-01-31", Name: "true", Price: bhd(12000), MinAmount: 1, MaxAmount: 3, DataSchema: schema, OffSale: true,
+							Sale: catalog.Sale{Price: bhd(0), Until: time.Date(2026, 11, 30, 23, 0, 0, 0, time.UTC)},
+						},
+					},
+				},
 			},
 		},
 		{Customer: catalog.Customer{ID: "sakura-goods", Name: "桜 Goods", Currency: "JPY"}},
@@ -117,8 +130,8 @@ func TestParse_Fault_HasItsLine(t *testing.T) {
 
 		{"unknown key", "shops: []\n" + small, `shop.yaml:1: shops: unknown key: the keys here are customers`},
 		{"unknown key of a customer", in("customer", "webhook: none"), `shop.yaml:5: webhook: unknown key: the keys here are access, currency, id, name, off-sale, products, refusals, vouchers`},
-		{"unknown key of a product", in("product", "prize: 4.99"), `shop.yaml:8: prize: unknown key: the keys here are description, id, name, off-sale, variants`},
-		{"unknown key of a variant", in("variant", "Price: 4.99"), `shop.yaml:12: "Price": unknown key: the keys here are amount, data, id, name, off-sale, price`},
+		{"unknown key of a product", in("product", "prize: 4.99"), `shop.yaml:8: prize: unknown key: the keys here are category, description, id, image, name, off-sale, position, variants`},
+		{"unknown key of a variant", in("variant", "Price: 4.99"), `shop.yaml:12: "Price": unknown key: the keys here are amount, data, id, name, off-sale, price, sale`},
 		{"unknown key of an amount", in("variant", "amount: {max: 5, least: 1}"), `shop.yaml:12: least: unknown key: the keys here are max, min`},
 		{"key twice", in("variant", "price: 5.99"), `shop.yaml:12: "price" is already on line 11: keep one of them`},
 		{"key twice in other spelling", in("variant", `"price": 5.99`), `shop.yaml:12: "price" is already on line 11: keep one of them`},
@@ -177,6 +190,24 @@ func TestParse_Fault_HasItsLine(t *testing.T) {
 		{"window is not whole", in("customer", "refusals: {limit: 100, per: 1.5s}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "1.5s"`},
 		{"window is a list", in("customer", "refusals: {limit: 100, per: [10m]}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not a list`},
 
+		{"image that is not an https URL", in("product", "image: http://cdn.example/coins.png"), `shop.yaml:8: image: must be a URL such as https://cdn.example/coins.png, with special characters percent-encoded`},
+		{"image is a list", in("product", "image: [coins.png]"), `shop.yaml:8: image: must be one value, not a list`},
+		{"category of two lines", in("product", `category: "Coins\nand more"`), `shop.yaml:8: category: must be one line`},
+		{"position of zero", in("product", "position: 0"), `shop.yaml:8: position: must be a whole number from 1 to 1000000, not "0"`},
+		{"position is not whole", in("product", "position: 1.0"), `shop.yaml:8: position: must be a whole number from 1 to 1000000, not "1.0"`},
+		{"position too high", in("product", "position: 1000001"), `shop.yaml:8: position: must be a whole number from 1 to 1000000`},
+		{"position is a word", in("product", "position: first"), `shop.yaml:8: position: must be a whole number from 1 to 1000000, not "first"`},
+		{"sale is a price", in("variant", "sale: 3.99"), `shop.yaml:12: sale: must be a mapping (key: value), not "3.99"`},
+		{"sale without a price", in("variant", "sale: {until: 2026-12-01}"), `shop.yaml:12: price: is missing`},
+		{"sale with another key", in("variant", "sale: {price: 3.99, to: 2026-12-01}"), `shop.yaml:12: to: unknown key: the keys here are from, price, until`},
+		{"sale at the price", in("variant", "sale:", "  until: 2026-12-01", "  price: 4.99"), `shop.yaml:14: price: must be from 0 to below the price, 4.99 EUR`},
+		{"sale with a malformed price", in("variant", "sale: {price: 3.999}"), `shop.yaml:12: price: "3.999": malformed amount of money of EUR: write it like 4.99`},
+		{"sale that ends before it begins", in("variant", "sale:", "  price: 3.99", "  from: 2026-12-01", "  until: 2026-11-27"), `shop.yaml:15: until: must be after from`},
+		{"sale at no time", in("variant", "sale: {price: 3.99, from: soon}"), `shop.yaml:12: from: "soon" is not a time: write it like 2027-01-31T18:00:00Z (RFC 3339), or 2027-01-31, which begins at midnight UTC`},
+		{"sale in the wrong century", in("variant", "sale: {price: 3.99, from: 1926-11-27}"), `shop.yaml:12: from: must be in the years 2000 to 9999`},
+		{"sale of a variant without a valid price", strings.Replace(in("variant", "sale: {price: 3.99}"), "4.99", "4,99", 1), `shop.yaml:11: price: "4,99": malformed amount of money of EUR: write it like 4.99`},
+		{"sale in a shop without a valid currency", strings.Replace(in("variant", "sale: {price: 3.99}"), "EUR", "EURO", 1), `shop.yaml:4: currency: "EURO" is not an ISO 4217 currency: write a code such as EUR`},
+
 		{"off sale is a word", in("variant", "off-sale: yes"), `shop.yaml:12: off-sale: must be true or false, not "yes"`},
 		{"off sale is text", in("product", `off-sale: "true"`), `shop.yaml:8: off-sale: must be true or false, not "true"`},
 
@@ -208,7 +239,7 @@ func TestParse_Fault_HasItsLine(t *testing.T) {
 shop.yaml:6: id: "/": malformed ID: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit
 shop.yaml:11: price: "x": malformed amount of money of EUR: write it like 4.99
 shop.yaml:12: off-sale: must be true or false, not "1"
-shop.yaml:13: prize: unknown key: the keys here are amount, data, id, name, off-sale, price`},
+shop.yaml:13: prize: unknown key: the keys here are amount, data, id, name, off-sale, price, sale`},
 	} {
 		t.Run(test.name, func(t *testing.T) { wantErrors(t, test.want, test.file) })
 	}
@@ -244,7 +275,7 @@ func TestParse_MistakeInAnAnchor_IsReportedOnce(t *testing.T) {
 		},
 		{
 			"a part of a variant", "          - &variant {id: 1200, name: 1200 coins, prize: 9.99}", "*variant",
-			"shop.yaml:12: price: is missing\nshop.yaml:12: prize: unknown key: the keys here are amount, data, id, name, off-sale, price",
+			"shop.yaml:12: price: is missing\nshop.yaml:12: prize: unknown key: the keys here are amount, data, id, name, off-sale, price, sale",
 		},
 		{"a repeated key", "          - &variant {id: 1200, id: 1200, name: 1200 coins, price: 9.99}", "*variant", `shop.yaml:12: "id" is already on line 12: keep one of them`},
 		{

@@ -119,6 +119,8 @@ func (d *document) access(layout customerLayout, at jsontext.Pointer) Access {
 func (d *document) product(layout productLayout, at jsontext.Pointer, earlier map[text]int) catalog.Product {
 	product := catalog.Product{
 		ID: catalog.ProductID(layout.ID), Name: string(layout.Name), Description: string(layout.Description), OffSale: layout.OffSale,
+		Image: string(layout.Image), Category: string(layout.Category),
+		Position: whole(d, at+"/position", layout.Position, 0, "a whole number from 1 to 1000000"),
 	}
 	d.once(at+"/id", layout.ID, earlier, "product %q is already on line %d: write it once", layout.ID)
 	variants := map[text]int{}
@@ -130,14 +132,13 @@ func (d *document) product(layout productLayout, at jsontext.Pointer, earlier ma
 
 func (d *document) variant(layout variantLayout, at jsontext.Pointer, earlier map[text]int) catalog.Variant {
 	variant := catalog.Variant{
-		ID: catalog.VariantID(layout.ID), Name: string(layout.Name), Price: money.Money{Currency: d.currency},
-		MinAmount: 1, MaxAmount: 1, OffSale: layout.OffSale,
+		ID: catalog.VariantID(layout.ID), Name: string(layout.Name), MinAmount: 1, MaxAmount: 1, OffSale: layout.OffSale,
 	}
 	d.once(at+"/id", layout.ID, earlier, "variant %q is already on line %d: write it once", layout.ID)
-	if price, err := money.Parse(string(layout.Price), d.currency); err == nil {
-		variant.Price = price
-	} else if d.currency != "" {
-		d.failAt(at+"/price", "%v: write it like %s", err, money.Money{Minor: 499, Currency: d.currency}.Decimal())
+	var priced bool
+	if variant.Price, priced = d.price(layout.Price, at+"/price"); priced && layout.Sale != nil {
+		variant.Sale.Price, _ = d.price(layout.Sale.Price, at+"/sale/price")
+		variant.Sale.From, variant.Sale.Until = d.time(layout.Sale.From, at+"/sale/from"), d.time(layout.Sale.Until, at+"/sale/until")
 	}
 	if amount := layout.Amount; amount != nil {
 		const wanted = "a whole number from 1 to 1000000"
@@ -155,6 +156,16 @@ func (d *document) variant(layout variantLayout, at jsontext.Pointer, earlier ma
 		}
 	}
 	return variant
+}
+
+// price reports a price that is not valid, unless that is because the currency is not.
+func (d *document) price(written number, at jsontext.Pointer) (price money.Money, valid bool) {
+	price, err := money.Parse(string(written), d.currency)
+	if err != nil && d.currency != "" {
+		d.failAt(at, "%v: write it like %s", err, money.Money{Minor: 499, Currency: d.currency}.Decimal())
+	}
+	price.Currency = d.currency
+	return price, err == nil
 }
 
 func (d *document) voucher(layout voucherLayout, at jsontext.Pointer, earlier map[text]int) Voucher {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
@@ -26,7 +27,13 @@ func Write(w io.Writer, shops ...Entry) error {
 			customer.Refusals = *newRefusalsNode(*shop.Access.Refusals)
 		}
 		for _, product := range shop.Products {
-			layout := productLayout{ID: text(product.ID), Name: text(product.Name), Description: text(product.Description), OffSale: product.OffSale}
+			layout := productLayout{
+				ID: text(product.ID), Name: text(product.Name), Description: text(product.Description), OffSale: product.OffSale,
+				Image: text(product.Image), Category: text(product.Category),
+			}
+			if product.Position > 0 {
+				layout.Position = newNumber(product.Position)
+			}
 			for _, variant := range product.Variants {
 				layoutOfVariant, err := newVariantLayout(variant)
 				if err != nil {
@@ -58,7 +65,10 @@ func newRefusalsNode(limit access.RefusalLimit) *yaml.Node {
 func newVariantLayout(variant catalog.Variant) (variantLayout, error) {
 	layout := variantLayout{ID: text(variant.ID), Name: text(variant.Name), Price: number(variant.Price.Decimal()), OffSale: variant.OffSale}
 	if variant.MinAmount != 1 || variant.MaxAmount != 1 {
-		layout.Amount = &amountLayout{number(strconv.FormatInt(variant.MinAmount, 10)), number(strconv.FormatInt(variant.MaxAmount, 10))}
+		layout.Amount = &amountLayout{newNumber(variant.MinAmount), newNumber(variant.MaxAmount)}
+	}
+	if sale := variant.Sale; sale != (catalog.Sale{}) {
+		layout.Sale = &saleLayout{number(sale.Price.Decimal()), newTime(sale.From), newTime(sale.Until)}
 	}
 	if variant.DataSchema == "" {
 		return layout, nil
@@ -73,6 +83,16 @@ func newVariantLayout(variant catalog.Variant) (variantLayout, error) {
 	}
 	layout.Data = *schema
 	return layout, nil
+}
+
+func newNumber(n int64) number { return number(strconv.FormatInt(n, 10)) }
+
+// newTime returns nil for the zero time.
+func newTime(t time.Time) *text {
+	if t.IsZero() {
+		return nil
+	}
+	return new(text(t.Format(time.RFC3339Nano)))
 }
 
 // decodeNode reads JSON as YAML, with members in their order and numbers as written.

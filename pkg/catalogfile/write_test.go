@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -23,8 +24,19 @@ func TestWrite_IsReadBack(t *testing.T) {
 		Products: []catalog.Product{
 			{
 				ID: "coins", Name: "Ember coins", Description: "The coins of the realm.\nNot refundable.",
+				Image: "https://cdn.example/coins.png?a=1&b=[2]#top", Category: "Coins: all", Position: 10,
 				Variants: []catalog.Variant{
-					{ID: "500", Name: "500 coins", Price: money.Money{Minor: 499, Currency: "EUR"}, MinAmount: 1, MaxAmount: 10},
+					{
+						ID: "500", Name: "500 coins", Price: money.Money{Minor: 499, Currency: "EUR"}, MinAmount: 1, MaxAmount: 10,
+						Sale: catalog.Sale{
+							Price: money.Money{Minor: 350, Currency: "EUR"},
+							From:  time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC), Until: time.Date(2026, 11, 30, 23, 59, 59, 999e6, time.UTC),
+						},
+					},
+					{
+						ID: "1200", Name: "1,200 coins", Price: money.Money{Minor: 999, Currency: "EUR"}, MinAmount: 1, MaxAmount: 1,
+						Sale: catalog.Sale{Price: money.Money{Currency: "EUR"}},
+					},
 				},
 			},
 			{
@@ -47,11 +59,19 @@ func TestWrite_IsReadBack(t *testing.T) {
         description: |-
           The coins of the realm.
           Not refundable.
+        image: https://cdn.example/coins.png?a=1&b=[2]#top
+        category: 'Coins: all'
+        position: 10
         variants:
           - id: "500"
             name: 500 coins
             price: 4.99
+            sale: {price: 3.50, from: "2026-11-27T00:00:00Z", until: "2026-11-30T23:59:59.999Z"}
             amount: {min: 1, max: 10}
+          - id: "1200"
+            name: 1,200 coins
+            price: 9.99
+            sale: {price: 0.00}
       - id: vip-rank
         name: 'VIP: the rank'
         off-sale: true
@@ -139,6 +159,9 @@ func anyShop(t *rapid.T, id catalog.CustomerID, currency money.Currency) catalog
 		shop.Products = append(shop.Products, catalog.Product{
 			ID: catalog.ProductID(id), Name: anyName(t), Description: anyText(t, catalog.MaxDescriptionBytes),
 			OffSale: rapid.Bool().Draw(t, "off sale"), Variants: anyVariants(t, currency),
+			Image:    rapid.SampledFrom([]string{"", "https://cdn.example/", "https://cdn.example:8443/a?b:%20,c[d]#e"}).Draw(t, "image"),
+			Category: anyCategory(t),
+			Position: rapid.Int64Range(0, catalog.MaxPosition).Draw(t, "position"),
 		})
 	}
 	slices.SortFunc(shop.Products, func(a, b catalog.Product) int { return cmp.Compare(a.ID, b.ID) })
@@ -154,14 +177,30 @@ func anyVariants(t *rapid.T, currency money.Currency) []catalog.Variant {
 	)
 	for _, id := range rapid.SliceOfNDistinct(ids, 1, 3, rapid.ID).Draw(t, "variants") {
 		least := rapid.Int64Range(1, 5).Draw(t, "least")
+		price := money.Money{Minor: rapid.Int64Range(0, money.MaxMinor/1000).Draw(t, "price"), Currency: currency}
 		variants = append(variants, catalog.Variant{
-			ID: catalog.VariantID(id), Name: anyName(t), OffSale: rapid.Bool().Draw(t, "off sale"),
-			Price:     money.Money{Minor: rapid.Int64Range(0, money.MaxMinor/1000).Draw(t, "price"), Currency: currency},
+			ID: catalog.VariantID(id), Name: anyName(t), OffSale: rapid.Bool().Draw(t, "off sale"), Price: price, Sale: anySale(t, price),
 			MinAmount: least, MaxAmount: rapid.Int64Range(least, 1000).Draw(t, "most"),
 			DataSchema: anySchema(t),
 		})
 	}
 	return variants
+}
+
+// anySale draws no sale for a price of zero, or if the sale's price is the price.
+func anySale(t *rapid.T, price money.Money) catalog.Sale {
+	sale := catalog.Sale{Price: money.Money{Minor: rapid.Int64Range(0, price.Minor).Draw(t, "sale price"), Currency: price.Currency}}
+	if sale.Price == price {
+		return catalog.Sale{}
+	}
+	from := rapid.Int64Range(946_684_800_000, 4_102_444_800_000).Draw(t, "from") // 2000 to 2100
+	if rapid.Bool().Draw(t, "has a beginning") {
+		sale.From = time.UnixMilli(from).UTC()
+	}
+	if rapid.Bool().Draw(t, "has an end") {
+		sale.Until = time.UnixMilli(from + rapid.Int64Range(1, 1e12).Draw(t, "lasts")).UTC()
+	}
+	return sale
 }
 
 // anyText draws text that a catalogue allows, often with characters that are special in YAML.
@@ -187,12 +226,21 @@ func anyText(t *rapid.T, most int) string {
 	return text
 }
 
-func anyName(t *rapid.T) string {
-	name := strings.ReplaceAll(anyText(t, catalog.MaxNameBytes-1), "\n", "")
-	if strings.TrimSpace(name) == "" {
-		return name + "x"
+func anyName(t *rapid.T) string { return anyLine(t, catalog.MaxNameBytes) }
+
+func anyCategory(t *rapid.T) string {
+	if rapid.Bool().Draw(t, "no category") {
+		return ""
 	}
-	return name
+	return anyLine(t, catalog.MaxCategoryBytes)
+}
+
+func anyLine(t *rapid.T, most int) string {
+	line := strings.ReplaceAll(anyText(t, most-1), "\n", "")
+	if strings.TrimSpace(line) == "" {
+		return line + "x"
+	}
+	return line
 }
 
 // anySchema is a compact schema with arbitrary JSON in it.

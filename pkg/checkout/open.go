@@ -229,7 +229,7 @@ func (o Opener) quote(ctx context.Context, request Request) (Checkout, error) {
 	quoted, err := Checkout{
 		ID: id, Product: request.Product, Variant: request.Variant, Amount: request.amount(), Data: data, DataIsObject: takesObject,
 		Nick: request.Nick.Written, Created: request.At, Expires: request.At.Add(Lifetime),
-	}.price(variant.Price)
+	}.price(variant.PriceAt(request.At))
 	if errors.Is(err, money.ErrOverflow) {
 		return Checkout{}, amountError("makes the price too large")
 	}

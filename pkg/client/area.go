@@ -132,7 +132,7 @@ func (r request) readNext(text json.RawMessage) (query string, understood bool) 
 	return next.RawQuery, true
 }
 
-// isComplete reports whether the page has all that the fields promise, and each product once.
+// isComplete reports whether every product and variant has what the interface promises, and no product comes twice.
 func (p Page) isComplete() bool {
 	seen := map[string]bool{}
 	for _, product := range p.Products {

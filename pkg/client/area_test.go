@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"shopfront/pkg/client"
 )
@@ -134,30 +135,38 @@ func TestCheckoutArea_Responses(t *testing.T) {
 		is    error // nil: an *AnswerError, or no error if ok
 		ok    bool
 	}{
-		"no products":                   {[]step{answers(200, pageJSON("null"))}, 1, nil, true},
-		"4 MB":                          {[]step{answers(200, largest)}, 1, nil, true},
-		"more than 4 MB":                {[]step{answers(200, largest+" ")}, 0, nil, false},
-		"an unknown customer":           {[]step{problem("not-found", 404)}, 0, client.ErrNotFound, false},
-		"an error on the second page":   {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins)), problem("malformed-request", 400)}, 1, client.ErrMalformedRequest, false},
-		"another customer":              {[]step{answers(200, strings.Replace(pageJSON("null", coins), "emberforge", "sakura-goods", 1))}, 0, nil, false},
-		"next is missing":               {[]step{answers(200, strings.Replace(pageJSON("null", coins), `"next"`, `"then"`, 1))}, 0, nil, false},
-		"the next page has a URL":       {[]step{answers(200, pageJSON(`"https://shop.example/shop/emberforge/checkout?cursor=Y2"`, coins))}, 0, nil, false},
-		"the next page has a host":      {[]step{answers(200, pageJSON(`"//shop.example/shop/emberforge/checkout?cursor=Y2"`, coins))}, 0, nil, false},
-		"another customer's next page":  {[]step{answers(200, pageJSON(`"/shop/sakura-goods/checkout?cursor=Y2"`, coins))}, 0, nil, false},
-		"the next page is a checkout":   {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout/coins/500?amount=64"`, coins))}, 0, nil, false},
-		"the next page is the first":    {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout"`, coins))}, 0, nil, false},
-		"the next page is a number":     {[]step{answers(200, pageJSON(`2`, coins))}, 0, nil, false},
-		"the next page is not a path":   {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=\u0000"`, coins))}, 0, nil, false},
-		"the pages do not end":          {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins))}, 1, nil, false},
-		"empty pages do not end":        {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`))}, 0, nil, false},
-		"a product comes twice":         {[]step{answers(200, pageJSON("null", coins, coins))}, 0, nil, false},
-		"products are not in order":     {[]step{answers(200, pageJSON("null", rank, coins))}, 0, nil, false},
-		"a product without variants":    {[]step{answers(200, pageJSON("null", `{"id":"coins","name":"Coins","variants":[]}`))}, 0, nil, false},
-		"a variant without price":       {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"price"`, `"cost"`, 1)))}, 0, nil, false},
-		"a variant in another currency": {[]step{answers(200, pageJSON("null", strings.Replace(coins, `EUR`, `JPY`, 1)))}, 0, nil, false},
-		"a variant without an amount":   {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"maxAmount":64`, `"maxAmount":0`, 1)))}, 0, nil, false},
-		"a price that is a float":       {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"minor":499`, `"minor":4.99`, 1)))}, 0, nil, false},
-		"not modified, without an ETag": {[]step{answers(304, "")}, 0, nil, false},
+		"no products":                  {[]step{answers(200, pageJSON("null"))}, 1, nil, true},
+		"4 MB":                         {[]step{answers(200, largest)}, 1, nil, true},
+		"more than 4 MB":               {[]step{answers(200, largest+" ")}, 0, nil, false},
+		"an unknown customer":          {[]step{problem("not-found", 404)}, 0, client.ErrNotFound, false},
+		"an error on the second page":  {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins)), problem("malformed-request", 400)}, 1, client.ErrMalformedRequest, false},
+		"another customer":             {[]step{answers(200, strings.Replace(pageJSON("null", coins), "emberforge", "sakura-goods", 1))}, 0, nil, false},
+		"next is missing":              {[]step{answers(200, strings.Replace(pageJSON("null", coins), `"next"`, `"then"`, 1))}, 0, nil, false},
+		"the next page has a URL":      {[]step{answers(200, pageJSON(`"https://shop.example/shop/emberforge/checkout?cursor=Y2"`, coins))}, 0, nil, false},
+		"the next page has a host":     {[]step{answers(200, pageJSON(`"//shop.example/shop/emberforge/checkout?cursor=Y2"`, coins))}, 0, nil, false},
+		"another customer's next page": {[]step{answers(200, pageJSON(`"/shop/sakura-goods/checkout?cursor=Y2"`, coins))}, 0, nil, false},
+		"the next page is a checkout":  {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout/coins/500?amount=64"`, coins))}, 0, nil, false},
+		"the next page is the first":   {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout"`, coins))}, 0, nil, false},
+		"the next page is a number":    {[]step{answers(200, pageJSON(`2`, coins))}, 0, nil, false},
+		"the next page is not a path":  {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=\u0000"`, coins))}, 0, nil, false},
+		"the pages do not end":         {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins))}, 1, nil, false},
+		"empty pages do not end":       {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`))}, 0, nil, false},
+		"a product comes twice":        {[]step{answers(200, pageJSON("null", coins, coins))}, 0, nil, false},
+		"products in another order":    {[]step{answers(200, pageJSON("null", rank, coins))}, 1, nil, true},
+		"a product moves to page two":  {[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins)), answers(200, pageJSON("null", rank, coins))}, 2, nil, true},
+		"the pages go in a circle": {[]step{
+			answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins)), answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y3"`, rank)),
+			answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins)),
+		}, 2, nil, false},
+		"an original price in another currency": {[]step{answers(200, pageJSON("null", onSale(`{"minor":599,"currency":"JPY","display":"-"}`)))}, 0, nil, false},
+		"an original price that is not higher":  {[]step{answers(200, pageJSON("null", onSale(`{"minor":499,"currency":"EUR","display":"-"}`)))}, 0, nil, false},
+		"a sale that ends at no time":           {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"minAmount"`, `"saleEndsAt":"soon","minAmount"`, 1)))}, 0, nil, false},
+		"a product without variants":            {[]step{answers(200, pageJSON("null", `{"id":"coins","name":"Coins","variants":[]}`))}, 0, nil, false},
+		"a variant without price":               {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"price"`, `"cost"`, 1)))}, 0, nil, false},
+		"a variant in another currency":         {[]step{answers(200, pageJSON("null", strings.Replace(coins, `EUR`, `JPY`, 1)))}, 0, nil, false},
+		"a variant without an amount":           {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"maxAmount":64`, `"maxAmount":0`, 1)))}, 0, nil, false},
+		"a price that is a float":               {[]step{answers(200, pageJSON("null", strings.Replace(coins, `"minor":499`, `"minor":4.99`, 1)))}, 0, nil, false},
+		"not modified, without an ETag":         {[]step{answers(304, "")}, 0, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -170,6 +179,31 @@ func TestCheckoutArea_Responses(t *testing.T) {
 			})
 		})
 	}
+}
+
+// onSale returns a product at 4.99 EUR with an original price.
+func onSale(original string) string {
+	return strings.Replace(productJSON("coins", 499), `"minAmount"`, `"originalPrice":`+original+`,"minAmount"`, 1)
+}
+
+func TestCheckoutArea_DetailsAndSale_AreRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		detailed := strings.NewReplacer(
+			`"variants"`, `"image":"https://cdn.example/coins.png","category":"Coins","variants"`,
+			`"minAmount"`, `"saleEndsAt":"2026-11-30T00:00:00.001Z","minAmount"`,
+		).Replace(onSale(`{"minor":599,"currency":"EUR","display":"5.99 EUR"}`))
+		_, c := serve(t, answers(200, pageJSON("null", detailed, productJSON("vip-rank", 799))))
+		pages, _ := shown(t, c)
+		coins, rank := pages[0].Products[0], pages[0].Products[1]
+		want := client.Money{Minor: 599, Currency: "EUR", Display: "5.99 EUR"}
+		if v := coins.Variants[0]; coins.Image != "https://cdn.example/coins.png" || coins.Category != "Coins" || v.OriginalPrice != want ||
+			!v.SaleEndsAt.Equal(time.Date(2026, 11, 30, 0, 0, 0, int(time.Millisecond), time.UTC)) {
+			t.Errorf("got %+v", coins)
+		}
+		if v := rank.Variants[0]; rank.Image != "" || rank.Category != "" || v.OriginalPrice != (client.Money{}) || !v.SaleEndsAt.IsZero() {
+			t.Errorf("without details: %+v", rank)
+		}
+	})
 }
 
 // count counts the pages up to the first error, which must be the end.

@@ -51,11 +51,11 @@ func TestArea_ShopOf90Products_Takes45AndAHalfReadUnits(t *testing.T) {
 		}
 	}
 	for i := range 90 {
-		_, products, err := area.OnSale(t.Context(), emberforge, merch(i).ID, 201-i)
+		listing, err := area.OnSale(t.Context(), emberforge, catalog.Place{ID: merch(i).ID}, 201-i)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found := ids(t, products); len(found) != 89-i {
+		if found := ids(t, listing.Products); len(found) != 89-i {
 			t.Errorf("%d products after %s", len(found), merch(i).ID)
 		}
 	}
@@ -66,12 +66,12 @@ func TestArea_ShopOf90Products_Takes45AndAHalfReadUnits(t *testing.T) {
 		}
 	}
 	clock = clock.Add(catalog.MaxAge)
-	if _, _, err := area.OnSale(t.Context(), emberforge, "", 1); err != nil {
+	if _, err := area.OnSale(t.Context(), emberforge, catalog.Place{}, 1); err != nil {
 		t.Fatal(err)
 	}
 	wantUnits("with 100 products off sale", 2, 45.5)
 	for range 10 {
-		if _, _, err := area.OnSale(t.Context(), "nobody", "", 1); !errors.Is(err, catalog.ErrNotFound) {
+		if _, err := area.OnSale(t.Context(), "nobody", catalog.Place{}, 1); !errors.Is(err, catalog.ErrNotFound) {
 			t.Errorf("nobody: %v", err)
 		}
 	}

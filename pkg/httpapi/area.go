@@ -6,11 +6,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"shopfront/pkg/catalog"
 )
@@ -23,11 +23,10 @@ const (
 	maxPageBytes = 4_000_000 - 4096
 )
 
-// Catalogue reads what a shopper may see: a customer, and its products after a given one, in ID order. It returns
-// catalog.ErrNotFound for an unknown customer.
+// Catalogue reads what a shopper may see: a customer, and its products after a place. It returns catalog.ErrNotFound for an unknown
+// customer.
 type Catalogue interface {
-	OnSale(ctx context.Context, customer catalog.CustomerID, after catalog.ProductID, want int) (
-		catalog.Customer, iter.Seq2[catalog.Product, error], error)
+	OnSale(ctx context.Context, customer catalog.CustomerID, after catalog.Place, want int) (catalog.Listing, error)
 }
 
 // CheckoutArea is GET /shop/{customer}/checkout (docs/interface.md). It lists, in pages, what a storefront needs to draw the
@@ -43,7 +42,7 @@ func (s Service) CheckoutArea(catalogue Catalogue) http.Handler {
 			if err := c.admit(nil); err != nil {
 				return answer{}, err
 			}
-			area, err := readArea(c.Context(), catalogue, request)
+			area, err := readArea(c.Context(), catalogue, request, c.received)
 			if err != nil {
 				return answer{}, err
 			}
@@ -60,7 +59,7 @@ func (s Service) CheckoutArea(catalogue Catalogue) http.Handler {
 // pageRequest asks for a page of a customer's products.
 type pageRequest struct {
 	customer catalog.CustomerID
-	after    catalog.ProductID // empty: from the start
+	after    catalog.Place
 	limit    int
 }
 
@@ -74,7 +73,7 @@ func areaRequest(c *call) (request pageRequest, err error) {
 		return pageRequest{}, err
 	}
 	if query.Has("cursor") {
-		if request.after, err = parseCursor(query.Get("cursor"), request.customer, catalog.ParseID[catalog.ProductID]); err != nil {
+		if request.after, err = parseCursor(query.Get("cursor"), request.customer, parsePlace); err != nil {
 			return pageRequest{}, err
 		}
 	}
@@ -113,33 +112,54 @@ func parseCursor[T any](text string, customer catalog.CustomerID, parse func(end
 	return end, problemMalformedRequest.because("The cursor is malformed, or belongs to another list.").of("cursor")
 }
 
-func readArea(ctx context.Context, catalogue Catalogue, request pageRequest) (areaJSON, error) {
-	customer, products, err := catalogue.OnSale(ctx, request.customer, request.after, request.limit+1)
+// encodePlace returns POSITION/ID, or as in older releases only the ID if the products are listed by ID.
+func encodePlace(place catalog.Place) string {
+	if place.Position == 0 {
+		return string(place.ID)
+	}
+	return fmt.Sprintf("%d/%s", place.Position, place.ID)
+}
+
+func parsePlace(end string) (place catalog.Place, err error) {
+	position, id, hasPosition := strings.Cut(end, "/")
+	if !hasPosition {
+		id = end
+	} else if place.Position, err = strconv.ParseInt(position, 10, 64); err != nil {
+		return catalog.Place{}, err
+	}
+	place.ID, err = catalog.ParseID[catalog.ProductID](id)
+	return place, err
+}
+
+// readArea reads a page with the prices in force at a time.
+func readArea(ctx context.Context, catalogue Catalogue, request pageRequest, at time.Time) (areaJSON, error) {
+	listing, err := catalogue.OnSale(ctx, request.customer, request.after, request.limit+1)
 	if err != nil {
 		return areaJSON{}, err
 	}
+	customer := listing.Customer
 	area := areaJSON{
 		Customer: customerJSON{ID: string(customer.ID), Name: customer.Name, Currency: string(customer.Currency)},
 		Products: []json.RawMessage{},
 	}
-	var last catalog.ProductID
+	var last catalog.Place
 	size := 0
-	for product, err := range products {
+	for product, err := range listing.Products {
 		if err != nil {
 			return areaJSON{}, err
 		}
-		encoded, err := encodeProduct(request.customer, product)
+		encoded, err := encodeProduct(request.customer, product, at)
 		if err != nil {
 			return areaJSON{}, err
 		}
 		size += transportedBytes(encoded)
 		if len(area.Products) == request.limit || size > maxPageBytes && len(area.Products) > 0 {
-			next := fmt.Sprintf("/shop/%s/checkout?limit=%d&cursor=%s", request.customer, request.limit, encodeCursor(request.customer, string(last)))
+			next := fmt.Sprintf("/shop/%s/checkout?limit=%d&cursor=%s", request.customer, request.limit, encodeCursor(request.customer, encodePlace(last)))
 			area.Next = &next
 			break
 		}
 		area.Products = append(area.Products, encoded)
-		last = product.ID
+		last = listing.Place(product)
 	}
 	return area, nil
 }
@@ -175,29 +195,41 @@ type productJSON struct {
 	ID          string        `json:"id"`
 	Name        string        `json:"name"`
 	Description string        `json:"description,omitempty"`
+	Image       string        `json:"image,omitempty"`
+	Category    string        `json:"category,omitempty"`
 	Variants    []variantJSON `json:"variants"`
 }
 
 type variantJSON struct {
-	ID        string     `json:"id"`
-	Name      string     `json:"name"`
-	Price     *moneyJSON `json:"price"`
-	MinAmount int64      `json:"minAmount"`
-	MaxAmount int64      `json:"maxAmount"`
+	ID    string     `json:"id"`
+	Name  string     `json:"name"`
+	Price *moneyJSON `json:"price"` // in force
+	// OriginalPrice is the price without the sale. It is missing if no sale is in force.
+	OriginalPrice *moneyJSON `json:"originalPrice,omitempty"`
+	SaleEndsAt    string     `json:"saleEndsAt,omitempty"`
+	MinAmount     int64      `json:"minAmount"`
+	MaxAmount     int64      `json:"maxAmount"`
 	// DataSchema is the JSON Schema of the data; without it, data is any string.
 	DataSchema json.RawMessage `json:"dataSchema,omitempty"`
 	Checkout   string          `json:"checkout"` // the path at which the variant is checked out
 }
 
-func encodeProduct(customer catalog.CustomerID, p catalog.Product) (json.RawMessage, error) {
+func encodeProduct(customer catalog.CustomerID, p catalog.Product, at time.Time) (json.RawMessage, error) {
 	represented := productJSON{
-		ID: string(p.ID), Name: p.Name, Description: p.Description, Variants: make([]variantJSON, len(p.Variants)),
+		ID: string(p.ID), Name: p.Name, Description: p.Description, Image: p.Image, Category: p.Category,
+		Variants: make([]variantJSON, len(p.Variants)),
 	}
 	for i, v := range p.Variants {
 		represented.Variants[i] = variantJSON{
-			ID: string(v.ID), Name: v.Name, Price: representMoney(v.Price), MinAmount: v.MinAmount, MaxAmount: v.MaxAmount,
+			ID: string(v.ID), Name: v.Name, Price: representMoney(v.PriceAt(at)), MinAmount: v.MinAmount, MaxAmount: v.MaxAmount,
 			DataSchema: json.RawMessage(v.DataSchema),
 			Checkout:   fmt.Sprintf("/shop/%s/checkout/%s/%s", customer, p.ID, v.ID),
+		}
+		if sale, onSale := v.SaleAt(at); onSale {
+			represented.Variants[i].OriginalPrice = representMoney(v.Price)
+			if !sale.Until.IsZero() {
+				represented.Variants[i].SaleEndsAt = representTime(sale.Until)
+			}
 		}
 	}
 	return encodeJSON(represented)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"shopfront/pkg/catalog"
+	"shopfront/pkg/httpapi"
 	"shopfront/pkg/money"
 )
 
@@ -24,25 +25,23 @@ type fakeCatalogue struct {
 	wanted   *int  // if set, receives how many products were requested
 }
 
-func (w fakeCatalogue) OnSale(
-	_ context.Context, id catalog.CustomerID, after catalog.ProductID, want int,
-) (catalog.Customer, iter.Seq2[catalog.Product, error], error) {
+func (w fakeCatalogue) OnSale(_ context.Context, id catalog.CustomerID, after catalog.Place, want int) (catalog.Listing, error) {
 	if id != w.customer.ID {
-		return catalog.Customer{}, nil, catalog.ErrNotFound
+		return catalog.Listing{}, catalog.ErrNotFound
 	}
 	if w.wanted != nil {
 		*w.wanted = want
 	}
-	return w.customer, func(yield func(catalog.Product, error) bool) {
+	return catalog.Listing{Customer: w.customer, ByID: true, Products: func(yield func(catalog.Product, error) bool) {
 		for _, p := range w.products {
-			if p.ID > after && !yield(p, nil) {
+			if p.ID > after.ID && !yield(p, nil) {
 				return
 			}
 		}
 		if w.err != nil {
 			yield(catalog.Product{}, w.err)
 		}
-	}, nil
+	}}, nil
 }
 
 func emberforge(products ...catalog.Product) fakeCatalogue {
@@ -69,8 +68,13 @@ type page struct {
 // show requests a page, which must succeed.
 func (w fakeCatalogue) show(t *testing.T, target string) (page, response) {
 	t.Helper()
+	return show(t, w, target)
+}
+
+func show(t *testing.T, catalogue httpapi.Catalogue, target string) (page, response) {
+	t.Helper()
 	s := newService(t)
-	a := s.send(s.CheckoutArea(w), get(target))
+	a := s.send(s.CheckoutArea(catalogue), get(target))
 	var p page
 	if err := json.Unmarshal([]byte(a.body), &p); err != nil || a.status != http.StatusOK {
 		t.Fatalf("%s: %d %.200s, %v", target, a.status, a.body, err)
@@ -80,9 +84,15 @@ func (w fakeCatalogue) show(t *testing.T, target string) (page, response) {
 
 // walk yields a page and all pages that its next links lead to.
 func (w fakeCatalogue) walk(t *testing.T, target string) iter.Seq2[page, response] {
+	t.Helper()
+	return walk(t, w, target)
+}
+
+func walk(t *testing.T, catalogue httpapi.Catalogue, target string) iter.Seq2[page, response] {
+	t.Helper()
 	return func(yield func(page, response) bool) {
 		for {
-			p, a := w.show(t, target)
+			p, a := show(t, catalogue, target)
 			if !yield(p, a) || p.Next == nil {
 				return
 			}
@@ -279,6 +289,9 @@ func TestCheckoutArea_MalformedRequests_AreRejected(t *testing.T) {
 		{"cursor with an empty product", get(areaPath + "?cursor=" + cursor("emberforge/")), 400, "malformed-request"},
 		{"cursor with a stored key", get(areaPath + "?cursor=" + cursor("emberforge/product#coins")), 400, "malformed-request"},
 		{"cursor with two slashes", get(areaPath + "?cursor=" + cursor("emberforge/coins/500")), 400, "malformed-request"},
+		{"cursor with three slashes", get(areaPath + "?cursor=" + cursor("emberforge/7/coins/500")), 400, "malformed-request"},
+		{"cursor with a position only", get(areaPath + "?cursor=" + cursor("emberforge/7/")), 400, "malformed-request"},
+		{"cursor with a huge position", get(areaPath + "?cursor=" + cursor("emberforge/9223372036854775808/coins")), 400, "malformed-request"},
 		{"long cursor", get(areaPath + "?cursor=" + cursor("emberforge/"+strings.Repeat("c", 65))), 400, "malformed-request"},
 		{"POST", post(areaPath, `{}`), 405, "method-not-allowed"},
 	}

@@ -2,6 +2,7 @@ package table
 
 import (
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -14,6 +15,9 @@ import (
 const (
 	AttrName        = "name"
 	attrDescription = "description"
+	attrImage       = "image"
+	attrCategory    = "category"
+	attrPosition    = "position" // missing: after the products that have one
 	AttrOffSale     = "offSale"  // missing: on sale
 	attrVariants    = "variants" // a list, in display order
 )
@@ -27,6 +31,10 @@ const (
 	variantLeast  = "least"  // minimum amount
 	variantMost   = "most"   // maximum amount
 	variantSchema = "schema" // missing: any string
+
+	variantSalePrice = "salePrice" // minor units; missing: no sale
+	variantSaleFrom  = "saleFrom"  // milliseconds; missing: from the beginning
+	variantSaleUntil = "saleUntil" // milliseconds; missing: without an end
 )
 
 // EncodeCustomer returns the item of a profile.
@@ -56,6 +64,11 @@ func EncodeProduct(customer catalog.CustomerID, p catalog.Product) Item {
 	it := key.Attributes()
 	it[AttrName] = Str(p.Name)
 	it.setStr(attrDescription, p.Description)
+	it.setStr(attrImage, p.Image)
+	it.setStr(attrCategory, p.Category)
+	if p.Position > 0 {
+		it[attrPosition] = Num(p.Position)
+	}
 	it.setTrue(AttrOffSale, p.OffSale)
 	it.setVersion(p.Version)
 	variants := make([]types.AttributeValue, len(p.Variants))
@@ -74,6 +87,11 @@ func encodeVariant(v catalog.Variant) Item {
 	}
 	it.setStr(variantSchema, v.DataSchema)
 	it.setTrue(AttrOffSale, v.OffSale)
+	if v.Sale != (catalog.Sale{}) {
+		it[variantSalePrice] = Num(v.Sale.Price.Minor)
+		it.setTime(variantSaleFrom, v.Sale.From)
+		it.setTime(variantSaleUntil, v.Sale.Until)
+	}
 	return it
 }
 
@@ -82,6 +100,7 @@ func DecodeProduct(it Item) catalog.Product {
 	prefix, id, _ := strings.Cut(KeyOf(it).Sort, "#")
 	p := catalog.Product{
 		ID: catalog.ProductID(id), Name: it.Str(AttrName), Description: it.Str(attrDescription),
+		Image: it.Str(attrImage), Category: it.Str(attrCategory), Position: it.Num(attrPosition),
 		OffSale: it.Bool(AttrOffSale), Version: it.version(),
 	}
 	p.StoredOnSale = p.OffSale && prefix+"#" == ProductPrefix
@@ -98,12 +117,32 @@ func DecodeProduct(it Item) catalog.Product {
 }
 
 func decodeVariant(it Item, currency money.Currency) catalog.Variant {
-	return catalog.Variant{
+	v := catalog.Variant{
 		ID: catalog.VariantID(it.Str(AttrID)), Name: it.Str(AttrName),
 		Price:     money.Money{Minor: it.Num(variantPrice), Currency: currency},
 		MinAmount: it.Num(variantLeast), MaxAmount: it.Num(variantMost),
 		DataSchema: it.Str(variantSchema), OffSale: it.Bool(AttrOffSale),
 	}
+	if it.Has(variantSalePrice) {
+		v.Sale.Price = money.Money{Minor: it.Num(variantSalePrice), Currency: currency}
+		v.Sale.From, v.Sale.Until = it.timeOrZero(variantSaleFrom), it.timeOrZero(variantSaleUntil)
+	}
+	return v
+}
+
+// setTime stores a time unless it is zero.
+func (it Item) setTime(name string, t time.Time) {
+	if !t.IsZero() {
+		it[name] = Millis(t)
+	}
+}
+
+// timeOrZero reads a time that setTime wrote.
+func (it Item) timeOrZero(name string) time.Time {
+	if !it.Has(name) {
+		return time.Time{}
+	}
+	return it.Time(name)
 }
 
 // setVersion stores a version unless it is the first.
