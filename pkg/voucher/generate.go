@@ -1,6 +1,7 @@
 package voucher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,6 +65,8 @@ type BatchOrder struct {
 	Customer catalog.CustomerID
 	Terms    Terms // of each voucher; Batch names the batch, Written is ignored
 	Count    int   // the size of the batch, 1 to MaxGenerated
+	// Format is that of new codes. The zero CodeFormat stands for DefaultCodeFormat.
+	Format CodeFormat
 	// Resume completes a batch instead of beginning one.
 	Resume bool
 }
@@ -124,16 +127,21 @@ func (o BatchOrder) sample() (Voucher, error) {
 	if o.Terms.Batch == "" {
 		return Voucher{}, &FieldError{"batch", errors.New("must not be empty")}
 	}
+	if err := o.format().Validate(); err != nil {
+		return Voucher{}, err
+	}
 	o.Terms.Written = "SAMPLE"
 	return New(o.Terms, time.Time{})
 }
 
-func (g Generator) newVoucher(terms Terms) (Voucher, error) {
+func (o BatchOrder) format() CodeFormat { return cmp.Or(o.Format, DefaultCodeFormat()) }
+
+func (g Generator) newVoucher(order BatchOrder) (Voucher, error) {
 	var err error
-	if terms.Written, err = GenerateCode(g.Random); err != nil {
+	if order.Terms.Written, err = order.format().Generate(g.Random); err != nil {
 		return Voucher{}, err
 	}
-	return New(terms, g.Now())
+	return New(order.Terms, g.Now())
 }
 
 // count returns how many vouchers the batch has, if the order can continue from there.
@@ -188,7 +196,7 @@ type batchRun struct {
 func (r *batchRun) createOne(ctx context.Context) error {
 	for {
 		r.mu.Lock()
-		v, err := r.newVoucher(r.order.Terms)
+		v, err := r.newVoucher(r.order)
 		r.mu.Unlock()
 		if err != nil {
 			return err

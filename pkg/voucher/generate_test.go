@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -116,6 +117,21 @@ func TestGenerate_IssuesExactlyWhatItStores(t *testing.T) {
 		if !slices.Equal(out.sorted(), store.codes()) || len(out) != count {
 			t.Errorf("%d: %d issued, %d stored", count, len(out), len(store.vouchers))
 		}
+	}
+}
+
+func TestGenerate_Format_IsThatOfEveryCode(t *testing.T) {
+	order := launch(20)
+	order.Format = voucher.CodeFormat{Prefix: "XMAS", Length: 20, Group: 5}
+	form := regexp.MustCompile(`^XMAS(-[0-9A-HJKMNP-TV-Z]{5}){4}$`)
+	_, err := generator(&fakeStore{}).Generate(t.Context(), order, func(v voucher.Voucher) error {
+		if !form.MatchString(v.Written) {
+			t.Errorf("%q", v.Written)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
@@ -266,6 +282,7 @@ func TestGenerate_Errors(t *testing.T) {
 	}{
 		"no vouchers":               {func(o *voucher.BatchOrder) { o.Count = 0 }, isFieldError("count")},
 		"too many":                  {func(o *voucher.BatchOrder) { o.Count = voucher.MaxGenerated + 1 }, isFieldError("count")},
+		"too few random characters": {func(o *voucher.BatchOrder) { o.Format.Length = 15 }, isFieldError("length")},
 		"no batch":                  {func(o *voucher.BatchOrder) { o.Terms.Batch = "" }, isFieldError("batch")},
 		"no reward":                 {func(o *voucher.BatchOrder) { o.Terms.Reward = voucher.Reward{} }, isFieldError("reward")},
 		"a batch that exists":       {func(*voucher.BatchOrder) {}, is(voucher.ErrBatchTaken)},
