@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -127,10 +128,13 @@ is released was replaced by a newer one, and can no longer be ordered.`,
 				return err
 			}
 			at := s.now()
-			checkouts, err := shop.Checkouts(ctx, filter, at)
+			checkouts, err := operator.Collect(shop.Checkouts(ctx, filter, at))
 			if err != nil {
 				return err
 			}
+			slices.SortFunc(checkouts, func(a, b checkout.Checkout) int {
+				return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+			})
 			rows := represent(checkouts, func(c checkout.Checkout) checkoutJSON { return representCheckout(c, at) })
 			return list(&s.output, "checkouts", checkoutHead(), rows)
 		}),

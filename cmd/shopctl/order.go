@@ -112,10 +112,11 @@ was placed or changed.`,
 			if err != nil {
 				return err
 			}
-			orders, err := shop.Orders(ctx, filter)
+			orders, err := operator.Collect(shop.Orders(ctx, filter))
 			if err != nil {
 				return err
 			}
+			slices.Reverse(orders) // the oldest first
 			return list(&s.output, "orders", orderHead(), represent(orders, representOrder))
 		}),
 	}

@@ -100,7 +100,7 @@ func limits(maxUses, perNick voucher.Limit) func(*voucher.Terms) {
 // checkouts returns the stored checkouts, oldest first.
 func (s shop) checkouts(t *testing.T) []checkouts.Checkout {
 	t.Helper()
-	kept, err := s.Checkouts(t.Context(), checkouts.Filter{}, time.Now())
+	kept, err := operator.Collect(s.Checkouts(t.Context(), checkouts.Filter{}, time.Now()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func (s *shop) wantFed() []event.Event {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	orders, err := s.operator.Orders(s.t.Context(), checkout.OrderFilter{})
+	orders, err := operator.Collect(s.operator.Orders(s.t.Context(), checkout.OrderFilter{}))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestRebuild_CancelledAfterItsFulfilment_DoesNotBringItsExpiredCreation(t *t
 	s := newShopWithEvents(t)
 	s.checkOut(s.opened)
 	s.orderedAs(checkout.OrderPlaced)
-	orders, err := s.operator.Orders(t.Context(), checkout.OrderFilter{})
+	orders, err := operator.Collect(s.operator.Orders(t.Context(), checkout.OrderFilter{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
-	"slices"
+	"iter"
 	"strings"
 	"time"
 
@@ -15,25 +15,27 @@ import (
 // ErrNoOrdersIndex means that orders cannot be listed, because their index does not exist or DynamoDB is building it.
 var ErrNoOrdersIndex = errors.New("the index orders of the checkouts table is missing or being built")
 
-// Orders lists the orders that the filter picks, oldest first. It reads all pages, so the filter's After and Limit have no effect. An
-// order appears shortly after it was placed or changed, usually within a second. Error: ErrNoOrdersIndex.
-func (s *Shop) Orders(ctx context.Context, filter checkout.OrderFilter) ([]checkout.Checkout, error) {
-	var orders []checkout.Checkout
-	filter.After, filter.Limit = nil, checkout.MaxOrdersPerPage
-	for {
-		page, end, err := s.orders.List(ctx, s.Customer.ID, filter)
-		if lacksIndex(err) {
-			return nil, ErrNoOrdersIndex
+// Orders yields the orders that the filter picks, newest first, and stops at the first error. It reads all pages, so the filter's After and
+// Limit have no effect. An order appears shortly after it was placed or changed, usually within a second. Error: ErrNoOrdersIndex.
+func (s *Shop) Orders(ctx context.Context, filter checkout.OrderFilter) iter.Seq2[checkout.Checkout, error] {
+	return func(yield func(checkout.Checkout, error) bool) {
+		filter.After, filter.Limit = nil, checkout.MaxOrdersPerPage
+		for more := true; more; more = filter.After != nil {
+			page, end, err := s.orders.List(ctx, s.Customer.ID, filter)
+			if lacksIndex(err) {
+				err = ErrNoOrdersIndex
+			}
+			if err != nil {
+				yield(checkout.Checkout{}, err)
+				return
+			}
+			for _, order := range page {
+				if !yield(order, nil) {
+					return
+				}
+			}
+			filter.After = end
 		}
-		if err != nil {
-			return nil, err
-		}
-		orders = append(orders, page...)
-		if end == nil {
-			slices.Reverse(orders) // pages have the newest order first
-			return orders, nil
-		}
-		filter.After = end
 	}
 }
 

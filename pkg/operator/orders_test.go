@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"shopfront/pkg/checkout"
+	"shopfront/pkg/operator"
 )
 
-func TestOrders_MoreThanAPage_AreAllListedOldestFirst(t *testing.T) {
+func TestOrders_MoreThanAPage_AreAllListedNewestFirst(t *testing.T) {
 	s := newTables(t).newShop(t)
 	const count = checkout.MaxOrdersPerPage + 3
 	for range count {
 		s.checkOut(s.opened)
 	}
-	made, err := s.operator.Checkouts(t.Context(), checkout.Filter{}, s.opened)
+	made, err := operator.Collect(s.operator.Checkouts(t.Context(), checkout.Filter{}, s.opened))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,16 +36,16 @@ func TestOrders_MoreThanAPage_AreAllListedOldestFirst(t *testing.T) {
 		"fulfilled":        {checkout.OrderFilter{Status: checkout.OrderFulfilled}, nil},
 		"within some time": {checkout.OrderFilter{From: s.opened.Add(time.Millisecond), Until: s.opened.Add(count * time.Millisecond)}, want[1:count]},
 	} {
-		orders, err := s.operator.Orders(t.Context(), c.filter)
+		orders, err := operator.Collect(s.operator.Orders(t.Context(), c.filter))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var listed []checkout.ID
-		for _, order := range orders {
+		for _, order := range slices.Backward(orders) {
 			listed = append(listed, order.ID)
 		}
 		if !slices.Equal(listed, c.want) {
-			t.Errorf("%s: %d listed, want %d, oldest first", name, len(listed), len(c.want))
+			t.Errorf("%s: %d listed, want %d, newest first", name, len(listed), len(c.want))
 		}
 	}
 }
@@ -52,7 +53,7 @@ func TestOrders_MoreThanAPage_AreAllListedOldestFirst(t *testing.T) {
 func TestOrders_TimesFinerThanMilliseconds_AreNotReportedAsReplayed(t *testing.T) {
 	s := newTables(t).newShop(t)
 	s.checkOut(s.opened)
-	made, err := s.operator.Checkouts(t.Context(), checkout.Filter{}, s.opened)
+	made, err := operator.Collect(s.operator.Checkouts(t.Context(), checkout.Filter{}, s.opened))
 	if err != nil {
 		t.Fatal(err)
 	}

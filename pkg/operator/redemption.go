@@ -21,11 +21,10 @@ func (s *Shop) Redemption(ctx context.Context, code voucher.Code, id string) (Re
 
 // OrderOf finds the order that made a redemption, or returns checkout.ErrOrderNotFound. The order was placed at the same time.
 func (s *Shop) OrderOf(ctx context.Context, r Redemption) (checkout.ID, error) {
-	orders, err := s.Orders(ctx, checkout.OrderFilter{From: r.At, Until: r.At.Add(time.Millisecond)})
-	if err != nil {
-		return "", err
-	}
-	for _, order := range orders {
+	for order, err := range s.Orders(ctx, checkout.OrderFilter{From: r.At, Until: r.At.Add(time.Millisecond)}) {
+		if err != nil {
+			return "", err
+		}
 		if order.Hold != nil && order.Hold.ID == r.ID {
 			return order.ID, nil
 		}

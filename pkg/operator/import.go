@@ -1,0 +1,231 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/csvfile"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/voucher"
+)
+
+// Import says how to import a file of vouchers.
+type Import struct {
+	Bulk
+
+	SkipInvalid bool // write the other rows if some cannot be imported
+	DryRun      bool // write nothing, but say what would be written
+	Now         time.Time
+	Random      io.Reader // of cryptographic quality
+	// Reject is called for each row that is not imported. Calls do not overlap.
+	Reject func(row csvfile.Row, err error)
+}
+
+// Imported is the result of an import, in rows.
+type Imported struct {
+	Invalid int
+	Created int
+	Existed int // with the same terms and the same past
+	Differ  int // the code exists with other terms or another past; it stays as it is
+}
+
+// ErrInvalidRows means that rows of a file cannot be imported, and that nothing was written.
+var ErrInvalidRows = errors.New("rows cannot be imported")
+
+// InvalidFileError means that a file cannot be read to its end.
+type InvalidFileError struct{ Err error }
+
+func (e *InvalidFileError) Error() string { return e.Err.Error() }
+
+func (e *InvalidFileError) Unwrap() error { return e.Err }
+
+// Import creates the vouchers of a file of at most csvfile.MaxRows rows. It reads the file twice: first it checks every row and writes
+// nothing. Unless how.SkipInvalid is set, a row that cannot be imported is ErrInvalidRows. If Import ends early, calling it again completes
+// it and changes nothing twice. Errors: *InvalidFileError; those of the store.
+func (s *Shop) Import(ctx context.Context, file io.ReadSeeker, how Import) (Imported, error) {
+	i := &importing{Import: how, shop: s}
+	stored, err := s.catalogue.Shop(ctx, s.Customer.ID)
+	if err != nil {
+		return Imported{}, err
+	}
+	i.goods = goodsOf(stored)
+	valid := 0
+	for row, err := range i.rows(file) {
+		switch {
+		case err != nil:
+			return Imported{}, err
+		case row.Err != nil:
+			i.count(&i.result.Invalid)
+			how.Reject(row.Row, row.Err)
+		default:
+			valid++
+		}
+		if ctx.Err() != nil {
+			return Imported{}, ctx.Err()
+		}
+	}
+	if i.result.Invalid > 0 && !how.SkipInvalid {
+		return i.result, ErrInvalidRows
+	}
+	how.begin(valid)
+	return i.result, inParallel(ctx, s.pace(how.Bulk), i.rows(file), i.write)
+}
+
+// importing is one run of Import.
+type importing struct {
+	Import
+
+	shop  *Shop
+	goods map[voucher.Good]bool // what the shop has, in an amount of 1
+
+	mu     sync.Mutex
+	result Imported
+}
+
+// importRow is a row with its voucher, or with an Err.
+type importRow struct {
+	csvfile.Row
+
+	voucher voucher.Voucher
+}
+
+func goodsOf(shop catalog.Shop) map[voucher.Good]bool {
+	goods := make(map[voucher.Good]bool)
+	for _, product := range shop.Products {
+		for _, variant := range product.Variants {
+			goods[voucher.Good{Product: product.ID, Variant: variant.ID, Amount: 1}] = true
+		}
+	}
+	return goods
+}
+
+// rows yields the rows of the file from its beginning.
+func (i *importing) rows(file io.ReadSeeker) iter.Seq2[importRow, error] {
+	return func(yield func(importRow, error) bool) {
+		_, err := file.Seek(0, io.SeekStart)
+		if err != nil {
+			yield(importRow{}, err)
+			return
+		}
+		reader, err := csvfile.NewVoucherReader(file, i.shop.Customer.Currency)
+		if err != nil {
+			yield(importRow{}, &InvalidFileError{err})
+			return
+		}
+		seed := maphash.MakeSeed()
+		lines := make(map[uint64]int32) // of the codes read; 64 bits hold a million codes without a collision, but for one file in 30 million
+		for row, err := range reader.Rows() {
+			if err != nil {
+				yield(importRow{}, &InvalidFileError{err})
+				return
+			}
+			checked := i.check(row)
+			if checked.Err == nil {
+				hash := maphash.String(seed, string(checked.voucher.Code))
+				if line, twice := lines[hash]; twice {
+					checked.Err = &voucher.FieldError{Field: "code", Err: fmt.Errorf("is the same code as on line %d", line)}
+				} else {
+					lines[hash] = int32(row.Line) //nolint:gosec // at most csvfile.MaxRows rows of csvfile.MaxRecordBytes
+				}
+			}
+			if !yield(checked, nil) {
+				return
+			}
+		}
+	}
+}
+
+// check makes the voucher of a row.
+func (i *importing) check(row csvfile.Row) importRow {
+	checked := importRow{Row: row}
+	if row.Err != nil {
+		return checked
+	}
+	id, err := idempotency.NewToken(i.Random)
+	if err == nil {
+		checked.voucher, err = voucher.Import(row.Terms, row.Past, string(id), i.Now)
+	}
+	for _, good := range row.Terms.Reward.Goods() {
+		good.Amount = 1
+		if !i.goods[good] {
+			err = errors.Join(err, &voucher.FieldError{Field: "reward", Err: fmt.Errorf("the shop has no %s/%s", good.Product, good.Variant)})
+		}
+	}
+	checked.Err = err
+	return checked
+}
+
+// write creates the voucher of a row, or compares it with the one that has its code.
+func (i *importing) write(ctx context.Context, row importRow) error {
+	if row.Err != nil {
+		return nil // it was rejected before
+	}
+	var existing voucher.Voucher
+	var err error
+	taken := true
+	if i.DryRun {
+		existing, err = i.shop.vouchers.Voucher(ctx, i.shop.Customer.ID, row.voucher.Code)
+		if _, unknown := voucher.IsRefusal(err); unknown {
+			taken, err = false, nil
+		}
+	} else {
+		err = i.shop.vouchers.Create(ctx, i.shop.Customer.ID, row.voucher)
+		var conflict *voucher.CodeTakenError
+		if taken = errors.As(err, &conflict); taken {
+			existing, err = conflict.Existing, nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("line %d: %w", row.Line, err)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.wrote()
+	if !taken {
+		i.result.Created++
+		return nil
+	}
+	differing := append(differingFields(row.Terms, row.voucher, existing), differingPast(row.Past, row.voucher, existing)...)
+	if len(differing) == 0 {
+		i.result.Existed++
+		return nil
+	}
+	i.result.Differ++
+	i.Reject(row.Row, fmt.Errorf("%w, but differs in %s; it stays as it is", voucher.ErrCodeTaken, strings.Join(differing, ", ")))
+	return nil
+}
+
+func (i *importing) count(n *int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	*n++
+}
+
+// differingPast names the columns in which the past of an imported voucher differs from that of the stored one. A redemption that was made
+// or undone since the import makes no difference.
+func differingPast(said voucher.Past, wanted, kept voucher.Voucher) []string {
+	var columns []string
+	if !said.Created.IsZero() && !kept.Created.Equal(wanted.Created) {
+		columns = append(columns, "created_at")
+	}
+	switch {
+	case !wanted.SingleUse():
+		if wanted.Imported != kept.Imported {
+			columns = append(columns, "uses")
+		}
+	case wanted.Redeemed == nil && kept.Imported == 0, wanted.Redeemed != nil && kept.Undone > 0:
+	case wanted.Redeemed == nil || kept.Redeemed == nil || !kept.Redeemed.At.Equal(wanted.Redeemed.At):
+		columns = append(columns, "redeemed_at")
+	case kept.Redeemed.Nick != wanted.Redeemed.Nick:
+		columns = append(columns, "redeemed_by")
+	}
+	return columns
+}
