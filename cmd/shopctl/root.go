@@ -67,6 +67,7 @@ func newRootCommand(s *session) *cobra.Command {
 	flags.Var(textFlag(&s.stack), "stack", "work on the deployed stack `NAME`")
 	flags.BoolVar(&s.local, "local", false, "work on the local run of this clone")
 	flags.BoolVar(&s.json, "json", false, "print JSON")
+	s.completeNames(root)
 	countFlags(root)
 	root.PersistentPreRunE = refuseRepeated
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp) // most arguments are not files

@@ -1,0 +1,44 @@
+package backoffice
+
+import (
+	"context"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"golang.org/x/sync/errgroup"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo/internal/table"
+)
+
+// samplePage is how many items of each bucket are read for a sample.
+const samplePage = 16
+
+// SampleBatches returns batches of the first vouchers in each bucket, with repeats. Buckets that cannot be read before the context ends
+// are left out.
+func (s *Vouchers) SampleBatches(ctx context.Context, customer catalog.CustomerID) []string {
+	var mu sync.Mutex
+	var batches []string
+	var readers errgroup.Group
+	readers.SetLimit(listReaders)
+	for number := range table.Buckets {
+		readers.Go(func() error {
+			query := partition(s.table, table.Bucket(customer, number))
+			query.ConsistentRead, query.Limit = nil, aws.Int32(samplePage)
+			page, err := s.api.Query(ctx, query)
+			if err != nil {
+				return nil //nolint:nilerr // a sample may be incomplete
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, it := range page.Items {
+				if batch := table.Item(it).Str(table.AttrBatch); batch != "" {
+					batches = append(batches, batch)
+				}
+			}
+			return nil
+		})
+	}
+	_ = readers.Wait() // no reader returns an error
+	return batches
+}
