@@ -53,8 +53,8 @@ nothing, or completes an interrupted apply. A customer's currency never changes,
 Changes of access and refusals take effect within 15 seconds. Create a key (shopctl key create) before you let
 only the shop's server redeem or check out.
 
-A price of zero, and a price that becomes ten times higher or lower, is probably a slip. With such a price the
-command changes nothing and exits with 3, unless --yes accepts it.`,
+A price of zero, a price that becomes ten times higher or lower, and a sale at a tenth of the price or less are
+probably slips. With such a price the command changes nothing and exits with 3, unless --yes accepts it.`,
 		Example: `  shopctl --local catalog apply examples/demo.yaml --dry-run
   shopctl --local catalog apply examples/demo.yaml`,
 		RunE: s.command(func(ctx context.Context, args []string) error {

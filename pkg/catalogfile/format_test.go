@@ -39,7 +39,7 @@ func readSchema(t *testing.T) schemaOf {
 func TestSchema_HasTheKeysOfTheLayout(t *testing.T) {
 	layouts := map[string]any{
 		"": fileLayout{}, "customers/": customerLayout{}, "customers/products/": productLayout{}, "customers/products/variants/": variantLayout{},
-		"customers/products/variants/amount/": amountLayout{}, "customers/vouchers/": voucherLayout{},
+		"customers/products/variants/amount/": amountLayout{}, "customers/products/variants/sale/": saleLayout{}, "customers/vouchers/": voucherLayout{},
 		"customers/access/": accessLayout{}, "customers/refusals/": refusalsLayout{},
 	}
 	for path, properties := range propertiesByPath(readSchema(t)) {
@@ -55,6 +55,9 @@ func TestSchema_HasTheBoundsOfTheRules(t *testing.T) {
 	for name, bound := range map[string][2]int64{
 		"length of an ID":         {int64(defs["id"].MaxLength), 64},
 		"length of a name":        {int64(defs["name"].MaxLength), catalog.MaxNameBytes},
+		"length of an image":      {int64(defs["product"].Properties["image"].MaxLength), catalog.MaxImageBytes},
+		"length of a category":    {int64(defs["product"].Properties["category"].MaxLength), catalog.MaxCategoryBytes},
+		"highest position":        {int64(defs["count"].Maximum), catalog.MaxPosition},
 		"length of a description": {int64(defs["product"].Properties["description"].MaxLength), catalog.MaxDescriptionBytes},
 		"fewest variants":         {int64(variants.MinItems), 1},
 		"most variants":           {int64(variants.MaxItems), catalog.MaxVariants},
@@ -128,8 +131,8 @@ func propertiesByPath(schema schemaOf) map[string]map[string]schemaOf {
 	return map[string]map[string]schemaOf{
 		"": schema.Properties, "customers/": schema.Defs["customer"].Properties, "customers/products/": schema.Defs["product"].Properties,
 		"customers/products/variants/": schema.Defs["variant"].Properties, "customers/products/variants/amount/": schema.Defs["amount"].Properties,
-		"customers/vouchers/": schema.Defs["voucher"].Properties,
-		"customers/access/":   schema.Defs["access"].Properties, "customers/refusals/": schema.Defs["refusals"].Properties,
+		"customers/products/variants/sale/": schema.Defs["sale"].Properties, "customers/vouchers/": schema.Defs["voucher"].Properties,
+		"customers/access/": schema.Defs["access"].Properties, "customers/refusals/": schema.Defs["refusals"].Properties,
 	}
 }
 

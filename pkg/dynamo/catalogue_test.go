@@ -119,11 +119,15 @@ func TestCatalogue_IsReadBackAsWritten(t *testing.T) {
 	s := newStockroom(t)
 	yen := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "JPY"} }
 	customer := catalog.Customer{ID: sakura, Name: "桜グッズ", Currency: "JPY", OffSale: true}
+	from, until := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
 	shirt := catalog.Product{
 		ID: "t-shirt", Name: "T-shirt", Description: "Cotton.\nPrinted to order.", OffSale: true,
+		Image: "https://cdn.example/t-shirt.png", Category: "服", Position: catalog.MaxPosition,
 		Variants: []catalog.Variant{
 			{ID: "XL", Name: "XL", Price: yen(3500), MinAmount: 1, MaxAmount: 10, DataSchema: `{"type":"object"}`, OffSale: true},
 			{ID: "M", Name: "M", Price: yen(0), MinAmount: 2, MaxAmount: catalog.MaxAmount},
+			{ID: "L", Name: "L", Price: yen(3500), Sale: catalog.Sale{Price: yen(0)}, MinAmount: 1, MaxAmount: 10},
+			{ID: "S", Name: "S", Price: yen(3500), Sale: catalog.Sale{Price: yen(3499), From: from, Until: until}, MinAmount: 1, MaxAmount: 10},
 		},
 	}
 	card := catalog.Product{ID: "gift-card", Name: "Gift card", Variants: []catalog.Variant{

@@ -1,0 +1,56 @@
+package checkout_test
+
+import (
+	"testing"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/money"
+)
+
+// forAnHour offers what onSale does, at 3.99 EUR for an hour from noon on.
+func forAnHour(c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer, error) {
+	offer, err := onSale(c, p, v)
+	offer.Variant.Sale = catalog.Sale{Price: money.Money{Minor: 399, Currency: "EUR"}, From: noon, Until: noon.Add(time.Hour)}
+	return offer, err
+}
+
+func TestOpen_DuringASale_HasTheSalePrice(t *testing.T) {
+	opener, _ := newOpener()
+	opener.Catalogue = catalogueFunc(forAnHour)
+	for after, want := range map[time.Duration]int64{
+		-time.Millisecond: 499, 0: 399, time.Hour - time.Millisecond: 399, time.Hour: 499,
+	} {
+		request := at(buy("coins", "500", 3), noon.Add(after))
+		quoted, _, err := opener.Quote(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, got := range map[string]checkout.Checkout{"opened": mustOpen(t, opener, request), "quoted": quoted} {
+			if got.UnitPrice.Minor != want || got.Subtotal.Minor != 3*want || got.Total.Minor != 3*want {
+				t.Errorf("%s after noon, %s at %v each, %v in all, want %d each", after, what, got.UnitPrice, got.Total, want)
+			}
+		}
+	}
+}
+
+// A checkout stores its price. The sale may end or be cancelled while it is open.
+func TestOpen_AtASalePrice_KeepsItUntilItExpires(t *testing.T) {
+	opener, store := newOpener()
+	opener.Catalogue = catalogueFunc(forAnHour)
+	request := withKey(at(buy("coins", "500", 3), noon.Add(59*time.Minute)), "till-1")
+	first := mustOpen(t, opener, request)
+	for name, catalogue := range map[string]catalogueFunc{"the sale has ended": forAnHour, "the sale is cancelled": onSale} {
+		opener.Catalogue = catalogue
+		if got, replayed, err := opener.Open(t.Context(), at(request, first.Expires.Add(-time.Millisecond))); got != first || !replayed || err != nil {
+			t.Errorf("%s: got %+v, %v, want the first checkout", name, got, err)
+		}
+	}
+	if kept, err := (checkout.Checkouts{Store: store}).Show(t.Context(), emberforge, first.ID); kept.Total.Minor != 3*399 || err != nil {
+		t.Errorf("stored at %v, %v, want 11.97 EUR", kept.Total, err)
+	}
+	if again := mustOpen(t, opener, at(request, first.Expires)); again.UnitPrice.Minor != 499 {
+		t.Errorf("after it expired, the key opens one at %v, want 4.99 EUR", again.UnitPrice)
+	}
+}
