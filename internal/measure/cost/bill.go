@@ -27,7 +27,9 @@ const (
 	checkoutDays = 11
 	// eventDays is how long an event is stored, which is longer than it is promised.
 	eventDays = 100
-	monthDays = 30
+	// indexedBytes is the size of a redemption in the index of nicks, where it stays.
+	indexedBytes = 233
+	monthDays    = 30
 	// keyRequestsPerHour is how often DynamoDB asks KMS for a table's key over one connection: at most every five minutes
 	// (https://aws.amazon.com/blogs/database/understanding-amazon-dynamodb-encryption-by-using-aws-key-management-service-and-analysis-of-api-calls-with-amazon-athena/).
 	keyRequestsPerHour = 12
@@ -151,7 +153,7 @@ func readShops() (shops []ShopMonth, err error) {
 func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) pricing.Usage {
 	u, metrics := make(pricing.Usage), make(map[string]bool)
 	var sent []Line
-	stays, checkedOut, events := s.Codes*int64(code.grown(fixture.VouchersTable)), int64(0), int64(0)
+	stays, checkedOut, events, indexed := s.Codes*int64(code.grown(fixture.VouchersTable)), int64(0), int64(0), int64(0)
 	for _, line := range lines {
 		count := s.Requests[line.Operation]
 		if count == 0 {
@@ -160,7 +162,10 @@ func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) prici
 		sent = append(sent, line)
 		u.AddTimes(line.usage(big.NewRat(1, s.RequestsPerStart)), big.NewRat(count, 1))
 		stays += count * int64(line.grown(fixture.VouchersTable))
-		events += count * int64(line.grown(fixture.EventsTable))
+		if grown := int64(line.grown(fixture.EventsTable)); grown > 0 {
+			indexed += count * eventsIn(line.Operation) * indexedBytes
+			events += count * (grown - eventsIn(line.Operation)*indexedBytes)
+		}
 		switch grown, orders := int64(line.grown(fixture.CheckoutsTable)), s.Requests[placeOrder]; {
 		case line.Operation == checkOutKey: // an order keeps its checkout
 			checkedOut += (count - orders) * grown
@@ -185,6 +190,7 @@ func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) prici
 	u.Add(pricing.TableByteMonths, stored)
 	u.Add(pricing.BackupByteMonths, stored)
 	u.Add(pricing.TableByteMonths, big.NewRat(events*eventDays, monthDays))
+	u.AddWhole(pricing.TableByteMonths, indexed*s.Months)
 	u.AddWhole(pricing.MetricHours, int64(len(metrics))*s.Hours)
 	u.AddWhole(pricing.KeyRequests, tables(sent)*s.Instances*s.Hours*keyRequestsPerHour)
 	if s.Watched {
