@@ -294,6 +294,8 @@ func formatClientReward(r client.Reward) string {
 		return strconv.Itoa(r.PercentOff) + "% off"
 	case client.RewardAmountOff:
 		return r.AmountOff.Display + " off"
+	case client.RewardBundle:
+		return strings.Join(represent(r.Items, func(g client.Good) string { return formatAmount(g.Amount, g.Product, g.Variant) }), "+")
 	default:
 		return string(r.Kind)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,9 @@ const rewardHelp = `REWARD is what a redemption gives:
   coins/500     a free product: one of variant 500 of the product coins
   2*coins/500   two of them
   20%           a percentage off the price
-  5.00          an amount off the price, in the customer's currency, with its decimals`
+  5.00          an amount off the price, in the customer's currency, with its decimals
+
+For several goods at once give --reward up to 10 times, or join the goods: coins/500+2*rank/vip.`
 
 func newVoucherCommand(s *session) *cobra.Command {
 	return newGroup("voucher", "Create, generate, show, edit and pause vouchers",
@@ -70,12 +73,12 @@ func given[T any](flags *pflag.FlagSet, name string, value *T) *T {
 // createFlags are all fields of a voucher except its code.
 type createFlags struct {
 	editFlags
-	reward   string
+	rewards  []string // goods, or one reward
 	counters int
 }
 
 func (f *createFlags) add(flags *pflag.FlagSet) {
-	flags.Var(textFlag(&f.reward), "reward", "the `REWARD`: coins/500, 2*coins/500, 20% or 5.00 (required)")
+	flags.StringArrayVar(&f.rewards, "reward", nil, "the `REWARD`: coins/500, 2*coins/500, 20% or 5.00 (required); repeat it for several goods")
 	f.editFlags.add(flags)
 	flags.Lookup("nick").Value, flags.Lookup("batch").Value = textFlag(&f.nick), textFlag(&f.batch) // unlike an edit, reject empty texts
 	flags.Lookup("max-uses").Usage += " (default 1)"
@@ -85,16 +88,19 @@ func (f *createFlags) add(flags *pflag.FlagSet) {
 
 // terms reads the flags for a shop. It warns about a reward that is off sale, and about a pause that covers the voucher.
 func (s *session) terms(ctx context.Context, shop *operator.Shop, f *createFlags) (voucher.Terms, error) {
-	if f.reward == "" {
+	written := strings.Join(f.rewards, "+")
+	if written == "" {
 		return voucher.Terms{}, misused("--reward is missing: give product/variant, 2*product/variant, 20%% or an amount such as 5.00")
 	}
-	reward, offSale, err := shop.Reward(ctx, f.reward)
+	reward, offSale, err := shop.Reward(ctx, written)
 	if err != nil {
-		return voucher.Terms{}, describeNotFound(err, "--reward %s: customer %s has no such product and variant: see %s",
-			f.reward, shop.Customer.ID, s.commandLine("catalog show "+string(shop.Customer.ID)))
+		return voucher.Terms{}, describeNotFound(err, "--reward: %s: see %s", err, s.commandLine("catalog show "+string(shop.Customer.ID)))
+	}
+	if offSale && reward.Kind == voucher.RewardBundle {
+		written = "part of " + written
 	}
 	if offSale {
-		s.warn(fmt.Sprintf("%s is off sale; the voucher still gives it", f.reward))
+		s.warn(written + " is off sale; the voucher still gives it")
 	}
 	settings, err := shop.Settings(ctx)
 	if err != nil {
@@ -118,6 +124,7 @@ and 0, or I, L and 1. If the code exists already, the command refuses; it never 
 ` + rewardHelp,
 		Example: `  shopctl --local voucher create emberforge WELCOME-2026 --reward coins/500
   shopctl --local voucher create emberforge AUTUMN-20 --reward 20% --max-uses 100 --valid-until 2027-12-01
+  shopctl --local voucher create emberforge NEWCOMERS --reward coins/1200 --reward '2*crate-key/single'
   shopctl --local voucher create sakura-goods ARIGATO --reward 500 --max-uses none`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			shop, err := s.shop(ctx, args[0])

@@ -37,6 +37,13 @@ type rewardJSON struct {
 	Amount     int64      `json:"amount,omitempty"`
 	PercentOff int        `json:"percentOff,omitempty"`
 	AmountOff  *moneyJSON `json:"amountOff,omitempty"`
+	Items      []goodJSON `json:"items,omitempty"`
+}
+
+type goodJSON struct {
+	Product string `json:"product"`
+	Variant string `json:"variant"`
+	Amount  int64  `json:"amount"`
 }
 
 // standingJSON is a voucher with its status and uses.
@@ -80,6 +87,9 @@ func representReward(r voucher.Reward) rewardJSON {
 	if r.Kind == voucher.RewardAmountOff {
 		represented.AmountOff = representMoney(r.AmountOff)
 	}
+	if r.Kind == voucher.RewardBundle {
+		represented.Items = represent(r.Goods(), func(g voucher.Good) goodJSON { return goodJSON{string(g.Product), string(g.Variant), g.Amount} })
+	}
 	return represented
 }
 
@@ -109,7 +119,7 @@ func formatReward(r voucher.Reward) string {
 		return r.AmountOff.String() + " off"
 	case voucher.RewardPercentOff:
 		return r.String() + " off"
-	case voucher.RewardProduct:
+	case voucher.RewardProduct, voucher.RewardBundle:
 	}
 	return r.String()
 }

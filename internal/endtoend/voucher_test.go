@@ -102,6 +102,11 @@ func TestRedeem_EveryKindOfReward(t *testing.T) {
 	s.create(t, "FIVE-OFF", func(terms *voucher.Terms) {
 		terms.Reward = voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 500, Currency: "EUR"}}
 	})
+	s.create(t, "STARTER-PACK", func(terms *voucher.Terms) {
+		terms.Reward = voucher.Reward{Kind: voucher.RewardBundle, Items: [voucher.MaxBundleItems]voucher.Good{
+			{Product: "coins", Variant: "1000", Amount: 1}, {Product: "rank", Variant: "vip", Amount: 2},
+		}}
+	})
 	coins := s.redeem(t, body("WELCOME-COINS", "")).wantRedeemed(t, false)
 	if r := coins.Reward; r.Kind != "product" || r.Product != "coins" || r.Variant != "500" || r.Amount != 2 || coins.Nick != "" {
 		t.Errorf("redemption %+v", coins)
@@ -109,6 +114,12 @@ func TestRedeem_EveryKindOfReward(t *testing.T) {
 	five := s.redeem(t, body("FIVE-OFF", "")).wantRedeemed(t, false)
 	if r := five.Reward; r.Kind != "amount_off" || r.AmountOff != (price{500, "EUR", "5.00 EUR"}) {
 		t.Errorf("redemption %+v", five)
+	}
+	starter := s.redeem(t, body("STARTER-PACK", ""))
+	starter.wantRedeemed(t, false)
+	const goods = `"reward":{"kind":"bundle","items":[{"product":"coins","variant":"1000","amount":1},{"product":"rank","variant":"vip","amount":2}]}}`
+	if !strings.HasSuffix(starter.body, goods) {
+		t.Errorf("redemption %s", starter.body)
 	}
 }
 

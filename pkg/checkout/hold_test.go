@@ -107,6 +107,9 @@ func TestOpen_Code_TakesTheDiscountOffAndHoldsAUse(t *testing.T) {
 
 func TestOpen_CodeThatCannotBeUsed_StoresNothing(t *testing.T) {
 	goods := summer20(t, voucher.Terms{Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}})
+	several := summer20(t, voucher.Terms{Reward: voucher.Reward{Kind: voucher.RewardBundle, Items: [voucher.MaxBundleItems]voucher.Good{
+		{Product: "coins", Variant: "500", Amount: 1}, {Product: "rank", Variant: "vip", Amount: 1},
+	}}})
 	dollars := summer20(t, voucher.Terms{Reward: voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 100, Currency: "USD"}}})
 	used, disabled, paused := summer20(t, voucher.Terms{}), summer20(t, voucher.Terms{}), summer20(t, voucher.Terms{})
 	used.Redeemed, disabled.Disabled, paused.Batch = &voucher.Redemption{ID: "earlier"}, true, "summer"
@@ -122,6 +125,7 @@ func TestOpen_CodeThatCannotBeUsed_StoresNothing(t *testing.T) {
 		{"disabled", disabled, "SUMMER20", buy("coins", "500", 2), voucher.ReasonDisabled},
 		{"paused", paused, "SUMMER20", buy("coins", "500", 2), voucher.ReasonPaused},
 		{"goods", goods, "SUMMER20", buy("coins", "500", 2), voucher.ReasonNoDiscount},
+		{"several goods", several, "SUMMER20", buy("coins", "500", 2), voucher.ReasonNoDiscount},
 		{"another currency", dollars, "SUMMER20", buy("coins", "500", 2), voucher.ReasonNoDiscount},
 		{"nothing to take off", summer20(t, voucher.Terms{}), "SUMMER20", buy("sticker", "free", 1), voucher.ReasonNoDiscount},
 	} {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	mathrand "math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -162,6 +163,9 @@ func TestRedeem_ReturnsTheRewardAndRecordsTheRedemption(t *testing.T) {
 		"within its time":            {Written: "WELCOME-COINS", ValidFrom: noon(), ValidUntil: noon().Add(time.Millisecond)},
 		"percent off":                {Written: "WELCOME-COINS", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}},
 		"amount off":                 {Written: "WELCOME-COINS", Reward: voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 499, Currency: "EUR"}}},
+		"several goods": {Written: "WELCOME-COINS", Reward: voucher.Reward{Kind: voucher.RewardBundle, Items: [voucher.MaxBundleItems]voucher.Good{
+			{Product: "coins", Variant: "1000", Amount: 1}, {Product: "rank", Variant: "vip", Amount: 2},
+		}}},
 		"limited, bound and batched": {Written: "WELCOME-COINS", MaxUses: new(voucher.Limit(2)), Nick: "Alder", Batch: "launch", Note: "stream of March"},
 	}
 	for kind, terms := range kinds {
@@ -448,32 +452,44 @@ func TestRedeem_CallsPerRequest(t *testing.T) {
 	}
 }
 
-// A write unit covers 1 KB of an item. The largest single-use voucher with its redemption must fit.
+// A write unit covers 1 KB of an item. The largest single-use voucher with its redemption must fit. The largest reward of several goods
+// takes three units.
 func TestRedeem_LargestSingleUseVoucher_TakesOneWriteUnit(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
 	longID := strings.Repeat("m", 64)
-	v, err := voucher.New(voucher.Terms{
-		Written: strings.Repeat("W", 64) + strings.Repeat("-", 16),
-		Reward:  voucher.Reward{Kind: voucher.RewardProduct, Product: catalog.ProductID(longID), Variant: catalog.VariantID(longID), Amount: catalog.MaxAmount},
-		Nick:    strings.Repeat("é", 64), Batch: strings.Repeat("b", voucher.MaxBatchBytes), Note: strings.Repeat("n", voucher.MaxNoteBytes),
-		ValidFrom: noon().Add(-time.Hour), ValidUntil: noon().Add(time.Hour),
-	}, noon())
-	if err != nil {
-		t.Fatal(err)
+	goods := voucher.Reward{Kind: voucher.RewardBundle}
+	for i := range goods.Items {
+		variant := catalog.VariantID(longID[:63] + strconv.Itoa(i))
+		goods.Items[i] = voucher.Good{Product: catalog.ProductID(longID), Variant: variant, Amount: catalog.MaxAmount}
 	}
-	if err := s.vouchers.Create(t.Context(), catalog.CustomerID(longID), v); err != nil {
-		t.Fatal(err)
-	}
-	r := request(t, v.Written, strings.Repeat("É", 64), "")
-	r.Customer = catalog.CustomerID(longID)
-	s.mustRedeem(r)
-	out, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table)})
-	if err != nil || len(out.Items) != 1 {
-		t.Fatalf("%d items, %v", len(out.Items), err)
-	}
-	if size := itemSize(t, out.Items[0]); size > 1024 {
-		t.Errorf("the item has %d bytes, above 1,024", size)
+	for units, reward := range map[int]voucher.Reward{
+		1: {Kind: voucher.RewardProduct, Product: catalog.ProductID(longID), Variant: catalog.VariantID(longID), Amount: catalog.MaxAmount},
+		3: goods,
+	} {
+		s := newShop(t)
+		v, err := voucher.New(voucher.Terms{
+			Written: strings.Repeat("W", 64) + strings.Repeat("-", 16), Reward: reward,
+			Nick: strings.Repeat("é", 64), Batch: strings.Repeat("b", voucher.MaxBatchBytes), Note: strings.Repeat("n", voucher.MaxNoteBytes),
+			ValidFrom: noon().Add(-time.Hour), ValidUntil: noon().Add(time.Hour),
+		}, noon())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.vouchers.Create(t.Context(), catalog.CustomerID(longID), v); err != nil {
+			t.Fatal(err)
+		}
+		r := request(t, v.Written, strings.Repeat("É", 64), "")
+		r.Customer = catalog.CustomerID(longID)
+		if redemption := s.mustRedeem(r); redemption.Reward != reward {
+			t.Errorf("redeemed %+v", redemption.Reward)
+		}
+		out, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table)})
+		if err != nil || len(out.Items) != 1 {
+			t.Fatalf("%d items, %v", len(out.Items), err)
+		}
+		if size := itemSize(t, out.Items[0]); (size+1023)/1024 != units {
+			t.Errorf("the item has %d bytes, want %d write units", size, units)
+		}
 	}
 }
 

@@ -95,6 +95,15 @@ func TestListEvents_EachType_ShowsWhatHappenedAsOfThen(t *testing.T) {
 	}
 }
 
+func TestEventData_Bundle_ListsItsGoods(t *testing.T) {
+	redemption := welcome()
+	redemption.Reward = starter()
+	data, err := httpapi.EventData(event.OfRedemption("emberforge", redemption)[0])
+	if err != nil || !strings.Contains(string(data), `"reward":`+starterJSON) {
+		t.Errorf("%s, %v", data, err)
+	}
+}
+
 // A shopper's text must reach the shop's server as it was sent, in the feed and in what is signed.
 func TestEventData_Markup_IsNotEscaped(t *testing.T) {
 	redemption := welcome()

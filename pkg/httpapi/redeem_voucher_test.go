@@ -426,7 +426,7 @@ func FuzzVoucherBody(f *testing.F) {
 		var asked *voucher.Request
 		ok := fakeRedeemer{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
 			asked = &r
-			return voucher.Redemption{Reward: coins()}, false, nil
+			return voucher.Redemption{Reward: starter()}, false, nil
 		}}
 		a := s.send(s.RedeemVoucher(ok), post("/shop/emberforge/voucher", body))
 		switch {
