@@ -50,6 +50,13 @@ func returns(n int64) func(*reconciliation.Voucher) {
 	return func(v *reconciliation.Voucher) { v.Returns = n }
 }
 
+// ended makes a voucher that was valid until noon, when record redeems it.
+func ended(v *reconciliation.Voucher) { v.ValidUntil = noon() }
+
+func gives(reward voucher.Reward) func(*reconciliation.Voucher) {
+	return func(v *reconciliation.Voucher) { v.Reward = reward }
+}
+
 // formerly makes a voucher whose limit was not edited since vouchers store how many uses are over it.
 func formerly(v *reconciliation.Voucher) { v.LacksOver = true }
 
@@ -117,6 +124,23 @@ func TestJudge(t *testing.T) {
 			records(a, 3)
 			counters(a, 4, 1, 3, 2)
 			a.AddVoucher(kept(1))
+		}},
+		{what: "a discount after its end, perhaps by an order", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1, ended))
+			counters(a, 4, 1, 5, 0)
+			records(a, 1)
+		}},
+		{what: "one good after its end", doubtful: "against_terms", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1, ended, gives(voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1})))
+			counters(a, 4, 1, 5, 0)
+			records(a, 1)
+		}},
+		{what: "several goods after their end", doubtful: "against_terms", read: func(a *reconciliation.Account) {
+			a.AddVoucher(kept(1, ended, gives(voucher.Reward{Kind: voucher.RewardBundle, Items: [voucher.MaxBundleItems]voucher.Good{
+				{Product: "coins", Variant: "500", Amount: 1}, {Product: "rank", Variant: "vip", Amount: 1},
+			}})))
+			counters(a, 4, 1, 5, 0)
+			records(a, 1)
 		}},
 		{what: "one use more than redemptions", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
