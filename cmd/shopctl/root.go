@@ -56,7 +56,7 @@ More about a command: {{.CommandPath}} COMMAND --help{{end}}
 func newRootCommand(s *session) *cobra.Command {
 	root := newGroup("shopctl", "Run and operate a Shopfront",
 		newDevCommand(s), newCatalogCommand(s), newVoucherCommand(s), newKeyCommand(s), newRedemptionCommand(s), newCheckoutCommand(s),
-		newOrderCommand(s), newEventsCommand(s), newVerifyCommand(s), newStatusCommand(s))
+		newOrderCommand(s), newEventsCommand(s), newReportCommand(s), newVerifyCommand(s), newStatusCommand(s))
 	root.Long = rootHelp
 	root.Example = `  shopctl --local catalog apply examples/demo.yaml
   shopctl --local voucher create emberforge NEWSLETTER-20 --reward 20% --max-uses 100

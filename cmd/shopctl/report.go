@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"shopfront/pkg/csvfile"
+	"shopfront/pkg/operator"
+)
+
+const (
+	maxReportGroups = 100_000
+	barWidth        = 20
+	reportTotal     = "total"
+)
+
+// reportRowJSON is a group of a report, or the total.
+type reportRowJSON struct {
+	By       string `json:"by"`              // day, batch, reward, nick or total
+	Group    string `json:"group,omitempty"` // of the total, or no batch or no nick: empty
+	Created  int    `json:"created"`
+	Redeemed int    `json:"redeemed"`
+	Held     *int   `json:"held,omitempty"`
+	Undone   int    `json:"undone"`
+	Left     *int   `json:"left,omitempty"`
+
+	bar string
+}
+
+func reportHead(by operator.ReportGrouping) []string {
+	if by.CountsNow() {
+		return []string{"group", "created", "redeemed", "held", "undone", "left"}
+	}
+	return []string{"group", "created", "redeemed", "undone"}
+}
+
+// columns are the cells below reportHead.
+func (r reportRowJSON) columns() []string {
+	cells := []string{r.Group, strconv.Itoa(r.Created), strconv.Itoa(r.Redeemed), strconv.Itoa(r.Undone)}
+	if r.By == reportTotal {
+		cells[0] = reportTotal
+	}
+	if r.Held != nil {
+		cells = append(slices.Insert(cells, 3, strconv.Itoa(*r.Held)), strconv.Itoa(*r.Left))
+	}
+	return cells
+}
+
+func (r reportRowJSON) cells() []string {
+	if r.bar == "" {
+		return r.columns()
+	}
+	return append(r.columns(), r.bar)
+}
+
+func newReportCommand(s *session) *cobra.Command {
+	query := operator.ReportQuery{MaxGroups: maxReportGroups}
+	var by string
+	var asCSV bool
+	command := &cobra.Command{
+		Use: "report CUSTOMER", Short: "Count codes and their uses, by day, batch, reward or nick", Args: exactly("CUSTOMER"),
+		Long: fmt.Sprintf(`Count a customer's codes and their uses. The last row is the total.
+  created, redeemed, undone   what happened in the period; an undone redemption counts as redeemed, too
+  held, left                  the uses that checkouts hold now, and those that are left now: only of codes with a limit,
+                              and left only of codes that are neither disabled nor expired
+
+--by day and --by nick have neither held nor left. Days are in UTC. With --by nick, a code that only one nick can
+redeem counts as created for that nick. Imported uses count as redeemed: those of a code with many uses when the
+code was created. --csv prints the columns group, created, redeemed, held, undone and left.
+
+The command reads all of the customer's vouchers and redemptions. It has at most %d groups.`, maxReportGroups),
+		Example: `  shopctl --local report emberforge --by batch
+  shopctl --local report emberforge --from 2026-11-01 --to 2026-12-01 --by day --csv > november.csv`,
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			if query.By = operator.ReportGrouping(by); by != "" && !slices.Contains(operator.ReportGroupings(), query.By) {
+				return misused("--by must be %s, not %q", alternatives(operator.ReportGroupings()), by)
+			}
+			if !query.To.IsZero() && !query.From.Before(query.To) {
+				return misused("--to must be after --from")
+			}
+			if asCSV && s.json {
+				return misused("give either --csv or --json")
+			}
+			shop, err := s.shop(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			bar := s.newProgress("vouchers read", unknownCount, s.stdout)
+			query.Read = bar.steps
+			groups, sum, err := shop.Report(ctx, query, s.now())
+			bar.end()
+			if errors.Is(err, operator.ErrTooManyGroups) {
+				return failed(kindFailed, "%s, more than %d: narrow it with --from and --to, or with --batch", err, maxReportGroups)
+			}
+			if err != nil {
+				return err
+			}
+			return s.showCounts(query.By, groups, sum, asCSV)
+		}),
+	}
+	flags := command.Flags()
+	flags.Var(textFlag(&query.Batch), "batch", "only vouchers of the batch `NAME`")
+	flags.Var(sinceFlag(s.now, &query.From), "from", "count what happened at this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
+	flags.Var(timeFlag(&query.To), "to", "count what happened before this time; a date means midnight UTC")
+	flags.Var(textFlag(&by), "by", "count for each `GROUP`: "+alternatives(operator.ReportGroupings()))
+	complete(command, "by", operator.ReportGroupings())
+	flags.BoolVar(&asCSV, "csv", false, "print CSV")
+	return command
+}
+
+// showCounts prints a report. For people, a bar shows how much of each group was redeemed.
+func (s *session) showCounts(by operator.ReportGrouping, groups []operator.ReportGroup, sum operator.ReportCounts, asCSV bool) error {
+	most := 1
+	for _, group := range groups {
+		most = max(most, group.Redeemed)
+	}
+	represented := func(label, name string, counts operator.ReportCounts) reportRowJSON {
+		row := reportRowJSON{By: label, Group: name, Created: counts.Created, Redeemed: counts.Redeemed, Undone: counts.Undone}
+		if by.CountsNow() {
+			row.Held, row.Left = &counts.Held, &counts.Left
+		}
+		return row
+	}
+	rows := represent(groups, func(g operator.ReportGroup) reportRowJSON {
+		row := represented(string(by), g.Name, g.ReportCounts)
+		row.bar = strings.Repeat("█", (g.Redeemed*barWidth+most-1)/most)
+		return row
+	})
+	rows = append(rows, represented(reportTotal, "", sum))
+	if !asCSV {
+		return list(&s.output, "groups", represent(reportHead(by), strings.ToUpper), rows)
+	}
+	file := csvfile.NewWriter(s.stdout, reportHead(by)...)
+	for _, row := range rows {
+		if err := file.Row(row.columns()...); err != nil {
+			return err
+		}
+	}
+	return file.Flush()
+}

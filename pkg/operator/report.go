@@ -1,0 +1,194 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"shopfront/pkg/dynamo/backoffice"
+	"shopfront/pkg/voucher"
+)
+
+// ReportGrouping is what the groups of a report have in common.
+type ReportGrouping string
+
+// The groupings of reports.
+const (
+	ReportByDay    ReportGrouping = "day" // in UTC
+	ReportByBatch  ReportGrouping = "batch"
+	ReportByReward ReportGrouping = "reward"
+	ReportByNick   ReportGrouping = "nick"
+)
+
+// ReportGroupings returns all groupings.
+func ReportGroupings() []ReportGrouping {
+	return []ReportGrouping{ReportByDay, ReportByBatch, ReportByReward, ReportByNick}
+}
+
+// ReportQuery says what a report counts.
+type ReportQuery struct {
+	Batch     string         // empty: all
+	From      time.Time      // inclusive
+	To        time.Time      // exclusive; zero: no end
+	By        ReportGrouping // empty: only the total
+	MaxGroups int
+	Read      func(vouchers int) // called while vouchers are read
+}
+
+// ReportCounts counts vouchers and their uses. Created, Redeemed and Undone are what happened in the period, including redemptions that
+// were undone later. Held and Left are as of now.
+type ReportCounts struct {
+	Created, Redeemed, Undone int
+	Held                      int
+	Left                      int // of codes with a limit that are neither disabled nor expired
+}
+
+// ReportGroup counts what belongs to a day, a batch, a reward or a nick.
+type ReportGroup struct {
+	Name string // empty: no batch or no nick; for a nick as it was written first
+	ReportCounts
+}
+
+// ErrTooManyGroups means that a report has more groups than the query allows.
+var ErrTooManyGroups = errors.New("the report has too many groups")
+
+// CountsNow reports whether a report has Held and Left. They belong to neither a day nor a nick.
+func (g ReportGrouping) CountsNow() bool { return g != ReportByDay && g != ReportByNick }
+
+// Report counts the vouchers of a customer and their uses. Imported uses of a code with many uses count as redeemed when the code was
+// created. Report returns the total, and the groups: days in order, others with the most redeemed first. It reads all of the customer's
+// vouchers, while the shop stays live, and holds only the groups in memory. Errors: ErrTooManyGroups; voucher.ErrBatchUnknown if the batch
+// has no vouchers.
+func (s *Shop) Report(ctx context.Context, query ReportQuery, now time.Time) (groups []ReportGroup, total ReportCounts, err error) {
+	r := reporting{query, now, make(map[string]*ReportGroup)}
+	var last *counted
+	batchFound := query.Batch == ""
+	for entry, err := range s.stored(ctx, "") {
+		if err != nil {
+			return nil, ReportCounts{}, err
+		}
+		if entry.Voucher != nil {
+			query.Read(1)
+		}
+		if query.Batch != "" && entry.Of.Batch != query.Batch {
+			continue
+		}
+		batchFound = true
+		if last == nil || last.voucher.Code != entry.Code {
+			r.addVoucher(last)
+			last = &counted{uses: backoffice.NewUses(now)}
+		}
+		last.add(entry.Entry)
+		for _, redemption := range entry.redemptions() {
+			r.addRedemption(entry.Of, redemption)
+		}
+		if len(r.groups) > query.MaxGroups {
+			break
+		}
+	}
+	r.addVoucher(last)
+	switch {
+	case !batchFound:
+		return nil, ReportCounts{}, fmt.Errorf("batch %s: %w", query.Batch, voucher.ErrBatchUnknown)
+	case len(r.groups) > query.MaxGroups:
+		return nil, ReportCounts{}, ErrTooManyGroups
+	default:
+		groups, total = r.sum()
+		return groups, total, nil
+	}
+}
+
+// reporting is a report that is being counted.
+type reporting struct {
+	ReportQuery
+
+	now    time.Time
+	groups map[string]*ReportGroup
+}
+
+// group returns the group of what happened with a voucher at a time, through a nick.
+func (r reporting) group(v voucher.Voucher, at time.Time, nick voucher.Nick) *ReportGroup {
+	var key, name string
+	switch r.By {
+	case ReportByDay:
+		name = at.UTC().Format(time.DateOnly)
+	case ReportByBatch:
+		name = v.Batch
+	case ReportByReward:
+		name = v.Reward.String()
+	case ReportByNick:
+		key, name = nick.Compared, nick.Written
+	}
+	key = cmp.Or(key, name)
+	if r.groups[key] == nil {
+		r.groups[key] = &ReportGroup{Name: name}
+	}
+	return r.groups[key]
+}
+
+func (r reporting) covers(at time.Time) bool {
+	return !at.IsZero() && !at.Before(r.From) && (r.To.IsZero() || at.Before(r.To))
+}
+
+func (r reporting) addRedemption(v voucher.Voucher, redemption voucher.Redemption) {
+	nick, err := voucher.ParseNick(redemption.Nick)
+	if err != nil { // shopctl did not store it
+		nick = voucher.Nick{Written: redemption.Nick, Compared: redemption.Nick}
+	}
+	if r.covers(redemption.At) {
+		r.group(v, redemption.At, nick).Redeemed++
+	}
+	if r.covers(redemption.Undone) {
+		r.group(v, redemption.Undone, nick).Undone++
+	}
+}
+
+// addVoucher adds a voucher without its redemptions. All of its entries were read.
+func (r reporting) addVoucher(read *counted) {
+	if read == nil {
+		return
+	}
+	standing := read.standing()
+	v := standing.Voucher
+	if r.covers(v.Created) {
+		r.group(v, v.Created, v.Nick).Created++
+		if !v.SingleUse() && v.Imported > 0 {
+			r.group(v, v.Created, voucher.Nick{}).Redeemed += v.Imported
+		}
+	}
+	left := standing.UsesLeft
+	if status := standing.Status(r.now); status == voucher.StatusDisabled || status == voucher.StatusExpired {
+		left = 0
+	}
+	if r.By.CountsNow() && standing.UsesHeld+left > 0 {
+		group := r.group(v, time.Time{}, voucher.Nick{})
+		group.Held += standing.UsesHeld
+		group.Left += left
+	}
+}
+
+// sum returns the groups in order, and their total.
+func (r reporting) sum() (groups []ReportGroup, total ReportCounts) {
+	for _, group := range r.groups {
+		groups = append(groups, *group)
+		total.Created += group.Created
+		total.Redeemed += group.Redeemed
+		total.Undone += group.Undone
+		total.Held += group.Held
+		total.Left += group.Left
+	}
+	slices.SortFunc(groups, func(a, b ReportGroup) int {
+		byRedeemed := cmp.Compare(b.Redeemed, a.Redeemed)
+		if r.By == ReportByDay {
+			byRedeemed = 0
+		}
+		return cmp.Or(byRedeemed, cmp.Compare(a.Name, b.Name))
+	})
+	if r.By == "" {
+		groups = nil
+	}
+	return groups, total
+}

@@ -1,0 +1,82 @@
+package operator_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+func (s *shop) report(query operator.ReportQuery, now time.Time) ([]operator.ReportGroup, operator.ReportCounts) {
+	s.t.Helper()
+	query.MaxGroups, query.Read = 10, func(int) {}
+	groups, total, err := s.operator.Report(s.t.Context(), query, now)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return groups, total
+}
+
+func (s *shop) importVoucher(terms voucher.Terms, past voucher.Past) {
+	s.t.Helper()
+	v, err := voucher.Import(terms, past, "cWJxYWRzZmFzZGZhc2RmYQ", s.opened)
+	if err == nil {
+		err = s.vouchers.Create(s.t.Context(), s.customer, v)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestReport_ImportedUses_CountWhenTheyHappenedOrAtTheCreation(t *testing.T) {
+	t.Parallel()
+	s := newTables(t).newShop(t)
+	s.opened = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	october := time.Date(2026, 10, 2, 8, 0, 0, 0, time.UTC)
+	reward, noLimit := voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, voucher.NoLimit
+	s.importVoucher(voucher.Terms{Written: "ALDERS-COIN", Reward: reward},
+		voucher.Past{Created: october, RedeemedAt: october.AddDate(0, 0, 7), RedeemedBy: "Alder"})
+	s.importVoucher(voucher.Terms{Written: "SUMMER20", Reward: reward, MaxUses: new(voucher.Limit(5))}, voucher.Past{Created: october, Uses: 3})
+	s.importVoucher(voucher.Terms{Written: "NEWS", Reward: reward, MaxUses: &noLimit}, voucher.Past{Created: october, Uses: 7})
+	if !s.redeem("SUMMER20", "Heron", "") || !s.redeem("NEWS", "Heron", "") {
+		t.Fatal("not redeemed")
+	}
+	if _, _, err := s.operator.UndoRedemption(t.Context(), "A1DERSC01N", "cWJxYWRzZmFzZGZhc2RmYQ", "granted twice", s.opened); err != nil {
+		t.Fatal(err)
+	}
+	groups, total := s.report(operator.ReportQuery{By: operator.ReportByDay}, s.opened)
+	want := []operator.ReportGroup{
+		{Name: "2026-10-02", ReportCounts: operator.ReportCounts{Created: 3, Redeemed: 10}},
+		{Name: "2026-10-09", ReportCounts: operator.ReportCounts{Redeemed: 1}},
+		{Name: "2026-11-20", ReportCounts: operator.ReportCounts{Redeemed: 2, Undone: 1}},
+	}
+	if !slices.Equal(groups, want) || total != (operator.ReportCounts{Created: 3, Redeemed: 13, Undone: 1}) {
+		t.Errorf("by day: %+v, total %+v", groups, total)
+	}
+	groups, total = s.report(operator.ReportQuery{From: s.opened, To: s.opened.Add(time.Millisecond)}, s.opened)
+	if groups != nil || total != (operator.ReportCounts{Redeemed: 2, Undone: 1, Left: 2}) {
+		t.Errorf("at noon: %+v, total %+v", groups, total)
+	}
+	if _, total = s.report(operator.ReportQuery{From: s.opened.Add(time.Millisecond)}, s.opened); total != (operator.ReportCounts{Left: 2}) {
+		t.Errorf("after noon: total %+v", total)
+	}
+}
+
+func TestReport_MoreGroupsThanAllowed_IsRefused(t *testing.T) {
+	t.Parallel()
+	s := newTables(t).newShop(t)
+	for _, batch := range []string{"advent", "spring", "summer"} {
+		s.create(voucher.Terms{Written: "FOR-" + batch, Batch: batch})
+	}
+	query := operator.ReportQuery{By: operator.ReportByBatch, MaxGroups: 2, Read: func(int) {}}
+	if groups, _, err := s.operator.Report(t.Context(), query, s.opened); !errors.Is(err, operator.ErrTooManyGroups) {
+		t.Errorf("with a limit of 2: %+v, %v", groups, err)
+	}
+	query.MaxGroups = 3
+	if groups, _, err := s.operator.Report(t.Context(), query, s.opened); err != nil || len(groups) != 3 {
+		t.Errorf("with a limit of 3: %+v, %v", groups, err)
+	}
+}
