@@ -22,9 +22,9 @@ const (
 	othersEvents  = "TestEvents_OtherCustomersEvents_AreInvisible"
 )
 
-// ofEvents lists the guards of recording, storing and listing events.
+// ofEvents lists the guards of recording, storing and listing events, and of the index of nicks.
 func ofEvents() []tested {
-	return slices.Concat(ofRecording(), ofRetrying(), ofFeeds(), ofLogs(), ofPages(), ofSources())
+	return slices.Concat(ofRecording(), ofRetrying(), ofFeeds(), ofLogs(), ofPages(), ofSources(), ofNicks())
 }
 
 // byTest is a mutation that replaces one string.
