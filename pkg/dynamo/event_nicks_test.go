@@ -64,8 +64,14 @@ func (n *nicks) of(customer catalog.CustomerID, nick string, from, until time.Ti
 
 func (n *nicks) want(customer catalog.CustomerID, nick string, want ...voucher.Redemption) {
 	n.t.Helper()
-	if got := n.of(customer, nick, time.Time{}, time.Time{}); !reflect.DeepEqual(got, want) {
-		n.t.Errorf("%s of %s has %+v, want %+v", nick, customer, got, want)
+	got := n.of(customer, nick, time.Time{}, time.Time{})
+	if len(got) != len(want) {
+		n.t.Fatalf("%s of %s has %d redemptions, want %d", nick, customer, len(got), len(want))
+	}
+	for i := range want {
+		if !reflect.DeepEqual(got[i], want[i]) {
+			n.t.Fatalf("redemption %d of %s of %s is %+v, want %+v", i, nick, customer, got[i], want[i])
+		}
 	}
 }
 
