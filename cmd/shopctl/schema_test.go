@@ -9,6 +9,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/spf13/cobra"
+
+	"shopfront/internal/local/localrun"
+	"shopfront/pkg/operator"
 )
 
 const schemaFile = "../../docs/shopctl.schema.json"
@@ -122,18 +125,69 @@ func TestSchema_NamesTheDocumentsOfEveryCommand(t *testing.T) {
 	}
 }
 
-// Without this, a document with a new field would still match.
-func TestSchema_DocumentsAreStrict(t *testing.T) {
+// Otherwise a document with a new field would still match.
+func TestSchema_DocumentsAllowNoFurtherProperties(t *testing.T) {
 	t.Parallel()
 	d := newDocuments(t, readSchema(t))
-	names := []string{"error", "warning"}
+	isPrinted := map[string]bool{"error": true, "warning": true}
 	for _, printed := range d.commands {
-		names = append(slices.Concat(names, printed.Stdout), printed.Stderr...)
-	}
-	for _, name := range names {
-		def := d.defs[name]
-		if def["additionalProperties"] != false && def["unevaluatedProperties"] != false {
-			t.Errorf("%s allows further properties", name)
+		for _, name := range slices.Concat(printed.Stdout, printed.Stderr) {
+			isPrinted[name] = true
 		}
 	}
+	for name, def := range d.defs {
+		d.checkClosed(t, name, def, !isPrinted[name])
+	}
+}
+
+// checkClosed fails the test if a schema is an object with further properties, unless it is a part of another schema, which is closed.
+func (d documents) checkClosed(t *testing.T, path string, schema map[string]any, isPart bool) {
+	t.Helper()
+	if !isPart && d.isOpen(schema) {
+		t.Errorf("%s allows further properties", path)
+	}
+	for keyword, value := range schema {
+		switch value := value.(type) {
+		case map[string]any:
+			if keyword == "properties" {
+				for name, property := range value {
+					d.checkClosed(t, path+"/"+name, property.(map[string]any), false)
+				}
+				continue
+			}
+			d.checkClosed(t, path+"/"+keyword, value, keyword != "items")
+		case []any:
+			for _, element := range value {
+				if element, is := element.(map[string]any); is {
+					d.checkClosed(t, path+"/"+keyword, element, keyword == "allOf")
+				}
+			}
+		}
+	}
+}
+
+func (d documents) isOpen(schema map[string]any) bool {
+	ref, _ := schema["$ref"].(string)
+	_, hasProperties := schema["properties"]
+	hasProperties = hasProperties || schema["allOf"] != nil || ref != "" && d.isOpen(d.defs[strings.TrimPrefix(ref, "#/$defs/")])
+	return hasProperties && schema["additionalProperties"] != false && schema["unevaluatedProperties"] != false
+}
+
+func TestSchema_Replay_PrintsEventsAndTheirNumber(t *testing.T) {
+	t.Parallel()
+	s, _ := newEventsShop(t, 3)
+	got := s.shopctl(t.Context(), "--local", "events", "replay", "emberforge", s.newReceiver(t).url, "--from", "2", "--json") // checks the schema
+	if got.exit != exitOK || strings.Count(got.stdout, "\n") != 2 || got.stderr != `{"posted":2}`+"\n" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// A test cannot run dev itself, which would build the functions.
+func TestSchema_Dev_PrintsWhereItServes(t *testing.T) {
+	t.Parallel()
+	printed, err := json.Marshal(localrun.State{Tables: operator.Tables{Events: "EventsTable"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newDocuments(t, readSchema(t)).checkLines(t, []string{"dev", "--json"}, "stdout", string(printed), []string{"localRun"})
 }
