@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -111,6 +112,17 @@ func textFlag(value *string) *parsedFlag {
 		*value = text
 		if strings.TrimSpace(text) == "" {
 			return errors.New("must not be empty")
+		}
+		return nil
+	}}
+}
+
+// choiceFlag is one of some words.
+func choiceFlag(value *string, choices ...string) *parsedFlag {
+	return &parsedFlag{kind: strings.Join(choices, "|"), written: *value, parse: func(text string) error {
+		*value = text
+		if !slices.Contains(choices, text) {
+			return errors.New("must be " + alternatives(choices))
 		}
 		return nil
 	}}

@@ -1,26 +1,38 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"shopfront/pkg/csvfile"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
 func newVoucherGenerateCommand(s *session) *cobra.Command {
 	var flags createFlags
+	codes := codeFlags{format: voucher.DefaultCodeFormat(), rows: "text", qr: qrFolder{format: "png"}}
 	var count int
 	var resume string
 	command := &cobra.Command{
 		Use: "generate CUSTOMER --count N --reward REWARD", Short: "Generate a batch of codes that cannot be guessed", Args: exactly("CUSTOMER"),
-		Long: fmt.Sprintf(`Generate a batch of vouchers with random codes of 80 bits. The vouchers are the same except for their codes. The
-command prints each code on its own line when the voucher is stored, and a summary to stderr. Without --batch it
-makes up a name for the batch and prints it. A batch has at most %d vouchers.
+		Long: fmt.Sprintf(`Generate a batch of vouchers with codes of at least 80 random bits. The vouchers are the same except for their
+codes. The command prints each code on its own line when the voucher is stored, and a summary to stderr. Without
+--batch it makes up a name for the batch and prints it. A batch has at most %d vouchers.
+
+--prefix, --length and --group say what the codes look like: XMAS-7K3M-Q2ZD-9F4T-XB6W. With --format csv the command
+prints the columns code, reward, valid-until and link, for a mail merge. --link is a web page of yours: {code} in it
+stands for the code. --qr writes a file for each code, named like the code, whose QR code is the link, or the code if
+there is no link.
 
 After an interruption, every printed code is stored, and every stored code belongs to the batch. Run the command
 again with --resume BATCH instead of --batch and the same other flags: it prints the stored codes and completes
@@ -34,8 +46,11 @@ refuses and says how many vouchers exist; run it with that --count to print them
 
 `, voucher.MaxGenerated, operator.MaxWriters) + rewardHelp,
 		Example: `  shopctl --local voucher generate emberforge --count 500 --reward coins/500 --batch launch > launch.txt
-  shopctl --local voucher generate emberforge --count 500 --reward coins/500 --resume launch > launch.txt`,
+  shopctl --local voucher generate emberforge --count 500 --reward coins/500 --resume launch > launch.txt
+  shopctl --local voucher generate emberforge --count 500 --reward 20% --prefix XMAS --qr posters --qr-format svg
+  shopctl --local voucher generate emberforge --count 500 --reward 20% --format csv --link 'https://shop.example/redeem?code={code}' > mail.csv`,
 	}
+	command.PreRunE = func(*cobra.Command, []string) error { return codes.check(command.Flags(), s.json) }
 	command.RunE = s.command(func(ctx context.Context, args []string) error {
 		switch {
 		case count == 0:
@@ -60,19 +75,91 @@ refuses and says how many vouchers exist; run it with that --count to print them
 				return err
 			}
 		}
-		order := voucher.BatchOrder{Customer: shop.Customer.ID, Terms: terms, Count: count, Resume: resume != ""}
+		order := voucher.BatchOrder{Customer: shop.Customer.ID, Terms: terms, Count: count, Format: codes.format, Resume: resume != ""}
 		if err := order.Validate(); err != nil {
 			return err
 		}
 		if !named {
 			s.summary(map[string]string{"batch": terms.Batch}, "batch "+terms.Batch)
 		}
-		return s.generate(ctx, shop, order)
+		return s.generate(ctx, shop, order, &codes)
 	})
 	flags.add(command.Flags())
+	codes.add(command)
 	command.Flags().Var(numberFlag(&count), "count", "how many vouchers the batch gets in all (required)")
 	command.Flags().Var(textFlag(&resume), "resume", "complete the batch `BATCH`, which was started with the same flags")
 	return command
+}
+
+// codeFlags say what generated codes look like, and where they go.
+type codeFlags struct {
+	format voucher.CodeFormat
+	rows   string // text or csv
+	link   string
+	qr     qrFolder
+}
+
+func (f *codeFlags) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.Var(textFlag(&f.format.Prefix), "prefix", "begin each code with `TEXT`: letters, digits, and dashes between them")
+	flags.IntVar(&f.format.Length, "length", f.format.Length, "make codes of `N` random characters, 16 to 48")
+	flags.IntVar(&f.format.Group, "group", f.format.Group, "put a dash behind every `N` characters; 0 means no dashes")
+	flags.Var(choiceFlag(&f.rows, "text", "csv"), "format", "what to print")
+	flags.Var(linkFlag(&f.link), "link", "a `URL` with {code} in it, for --format csv and --qr")
+	flags.Var(textFlag(&f.qr.path), "qr", "write QR codes to the folder `DIR`")
+	flags.Var(choiceFlag(&f.qr.format, "png", "svg"), "qr-format", "the format of the QR codes")
+	complete(command, "format", []string{"text", "csv"})
+	complete(command, "qr-format", []string{"png", "svg"})
+}
+
+func (f *codeFlags) check(flags *pflag.FlagSet, json bool) error {
+	switch {
+	case json && f.rows == "csv":
+		return errors.New("give --format csv or --json, not both")
+	case f.link != "" && f.rows != "csv" && f.qr.path == "":
+		return errors.New("--link is for --format csv and --qr: give one of them, or both")
+	case flags.Changed("qr-format") && f.qr.path == "":
+		return errors.New("--qr-format is for --qr: say in which folder the QR codes go")
+	default:
+		return nil
+	}
+}
+
+// linkFlag is a link with {code} in it.
+func linkFlag(value *string) *parsedFlag {
+	return &parsedFlag{kind: "URL", parse: func(text string) error {
+		*value = text
+		link, err := url.Parse(text)
+		if err != nil || link.Scheme != "https" && link.Scheme != "http" || link.Host == "" || strings.Contains(text, " ") ||
+			strings.Count(text, codeInLink) != 1 {
+			return errors.New("must be a URL with {code} once behind its host, such as https://shop.example/redeem?code={code}")
+		}
+		return nil
+	}}
+}
+
+const codeInLink = "{code}"
+
+// issuer returns what prints a voucher and writes its QR code. Nothing is printed before the first voucher.
+func (s *session) issuer(f *codeFlags) (func(voucher.Voucher) error, error) {
+	if f.qr.path != "" {
+		if err := os.MkdirAll(f.qr.path, 0o750); err != nil {
+			return nil, err
+		}
+	}
+	rows := csvfile.NewWriter(s.stdout, "code", "reward", "valid-until", "link")
+	return func(v voucher.Voucher) error {
+		link := strings.Replace(f.link, codeInLink, url.PathEscape(v.Written), 1) // which escapes everything but letters, digits and dashes
+		if f.qr.path != "" {
+			if err := f.qr.write(v.Written, cmp.Or(link, v.Written)); err != nil {
+				return err
+			}
+		}
+		if f.rows == "csv" {
+			return errors.Join(rows.Row(v.Written, v.Reward.String(), formatTime(v.ValidUntil), link), rows.Flush())
+		}
+		return s.line(generatedJSON{v.Written, v.Batch}, v.Written)
+	}, nil
 }
 
 // nameBatch makes up a name that no other batch has.
@@ -96,7 +183,11 @@ type batchSummaryJSON struct {
 	Created  int    `json:"created"` // by this command; a lower bound if it failed
 }
 
-func (s *session) generate(ctx context.Context, shop *operator.Shop, order voucher.BatchOrder) error {
+func (s *session) generate(ctx context.Context, shop *operator.Shop, order voucher.BatchOrder, codes *codeFlags) error {
+	issue, err := s.issuer(codes)
+	if err != nil {
+		return err
+	}
 	bar := s.newProgress("generated", order.Count, s.stdout)
 	disabled := 0
 	result, err := shop.Generator(s.random, s.now, s.bulk("", bar)).Generate(ctx, order, func(v voucher.Voucher) error {
@@ -104,7 +195,7 @@ func (s *session) generate(ctx context.Context, shop *operator.Shop, order vouch
 		if v.Disabled && !order.Terms.Disabled {
 			disabled++
 		}
-		return s.line(generatedJSON{v.Written, v.Batch}, v.Written)
+		return issue(v)
 	})
 	bar.end()
 	if result == (voucher.BatchResult{}) && err != nil {
