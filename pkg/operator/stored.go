@@ -47,9 +47,9 @@ func (s *Shop) stored(ctx context.Context, code voucher.Code) iter.Seq2[storedEn
 	}
 }
 
-// Collect returns everything that a list yields, or its error.
+// Collect returns everything that a list yields, or its error. Without an error the result is never nil.
 func Collect[T any](list iter.Seq2[T, error]) ([]T, error) {
-	var all []T
+	all := []T{}
 	for one, err := range list {
 		if err != nil {
 			return nil, err

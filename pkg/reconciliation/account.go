@@ -446,8 +446,12 @@ func (a *Account) judgeCounters(now time.Time) []Finding {
 		least, most = a.before.Used-returned, a.after.Used+returned
 	}
 	if n := v.Imported + len(a.redemptions) + len(a.holds); n < least-a.moved || n > most+a.moved {
-		wrong = append(wrong, a.foundf(KindUses, "the counters count %s, but the records show %s, %s and %s",
-			count(used, "use"), count(v.Imported, "imported use"), count(len(a.redemptions), "redemption"), count(len(a.holds), "hold")))
+		imported := ""
+		if v.Imported > 0 {
+			imported = count(v.Imported, "imported use") + ", "
+		}
+		wrong = append(wrong, a.foundf(KindUses, "the counters count %s, but the records show %s%s and %s",
+			count(used, "use"), imported, count(len(a.redemptions), "redemption"), count(len(a.holds), "hold")))
 	}
 	if !a.isSteady() || a.before.Returns != a.after.Returns {
 		return wrong
