@@ -13,7 +13,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"shopfront/pkg/catalog"
 	"shopfront/pkg/csvfile"
 	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
@@ -95,13 +94,14 @@ func TestVoucherWriter(t *testing.T) {
 func drawVoucher(t *rapid.T) voucher.Voucher {
 	text := rapid.OneOf(rapid.Just(""), rapid.StringMatching(`[='"+@,;a-z -]{1,12}[a-z]`))
 	moment := rapid.Custom(func(t *rapid.T) time.Time { return day(rapid.IntRange(1, 19).Draw(t, "day")) })
-	goods := voucher.Reward{Kind: voucher.RewardProduct, Product: catalog.ProductID("coins"), Variant: "500", Amount: 3}
 	terms := voucher.Terms{
 		Written: rapid.StringMatching(`-?[A-Z][A-Za-z0-9 -]{0,20}`).Draw(t, "code"),
-		Reward: rapid.SampledFrom([]voucher.Reward{
-			goods,
-			{Kind: voucher.RewardPercentOff, PercentOff: 20},
-			{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 500, Currency: "EUR"}},
+		Reward: rapid.Custom(func(t *rapid.T) voucher.Reward {
+			reward, err := voucher.ParseReward(rapid.SampledFrom([]string{"3*coins/500", "20%", "5.00", "coins/500+2*rank/vip"}).Draw(t, "text"), "EUR")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return reward
 		}).Draw(t, "reward"),
 		MaxUses:  new(rapid.SampledFrom([]voucher.Limit{voucher.NoLimit, 1, 2, 5000}).Draw(t, "max-uses")),
 		Disabled: rapid.Bool().Draw(t, "disabled"), Nick: text.Draw(t, "nick"), Batch: text.Draw(t, "batch"), Note: text.Draw(t, "note"),
