@@ -319,14 +319,17 @@ func (s *session) forget(ctx context.Context, parking event.Parking, place strin
 	return refused(kindNotFound, "no change is parked at %s: see %s", strconv.QuoteToGraphic(place), s.commandLine("events parked"))
 }
 
+// rebuiltJSON has either Added, of a feed, or Indexed, of the index of nicks.
 type rebuiltJSON struct {
 	Customer string `json:"customer"`
-	Added    int    `json:"added"`
+	Added    *int   `json:"added,omitempty"`
+	Indexed  *int   `json:"indexed,omitempty"`
 	Unread   int    `json:"unread"` // items that cannot be read
 }
 
 func newEventsRebuildCommand(s *session) *cobra.Command {
 	var from time.Time
+	var nicks bool
 	command := &cobra.Command{
 		Use: "rebuild CUSTOMER", Short: "Add the events that a feed lacks", Args: exactly("CUSTOMER"),
 		Long: `Read all vouchers, redemptions and orders of a customer, and append the events that the feed lacks, earliest first. An
@@ -334,21 +337,39 @@ event always has the same ID. Use this for redemptions and orders from before th
 that were lost in an outage of many hours, or with the table of events. Without --from the command goes back as far as
 events are kept. An earlier --from can add events again that have expired.
 
-The output has the number of events that were added, and of unread items: those that cannot be read. If there are any,
-the command adds the other events, and ends with exit code 1.
+With --nicks the command leaves the feed as it is. It adds all redemptions with a nick to the index that shopctl
+redemption list --nick reads, and then notes that the index is complete. Update the deployment first.
+
+The output has the number of events that were added, or of redemptions that are indexed now, and of unread items: those
+that cannot be read. If there are any, the command adds the rest, notes nothing, and ends with exit code 1.
 
 The shop can stay live. If the command is interrupted, run it again to complete it. A further run adds nothing.`,
-		Example: "  shopctl --local events rebuild emberforge\n  shopctl --local events rebuild emberforge --from 2026-01-01",
+		Example: "  shopctl --local events rebuild emberforge\n  shopctl --local events rebuild emberforge --from 2026-01-01\n" +
+			"  shopctl --local events rebuild emberforge --nicks",
+		PreRunE: func(*cobra.Command, []string) error {
+			if nicks && !from.IsZero() {
+				return errors.New("give either --from or --nicks")
+			}
+			return nil
+		},
 		RunE: s.eventsCommand(func(ctx context.Context, events *operator.Events, shop *operator.Shop, _ []string) error {
-			bar := s.newProgress("rebuild", unknownCount)
-			result, err := events.Rebuild(ctx, shop, operator.Rebuilding{From: from, Progress: bar.steps})
+			bar := s.newProgress("rebuilt", unknownCount)
+			var result operator.Rebuilt
+			var err error
+			document, count := rebuiltJSON{Customer: string(shop.Customer.ID)}, "added"
+			if nicks {
+				result, err = events.RebuildNicks(ctx, shop, bar.steps)
+				document.Indexed, count = &result.Added, "indexed"
+			} else {
+				result, err = events.Rebuild(ctx, shop, operator.Rebuilding{From: from, Progress: bar.steps})
+				document.Added = &result.Added
+			}
 			bar.end()
 			if err != nil {
 				return err
 			}
-			if err := s.document(rebuiltJSON{string(shop.Customer.ID), result.Added, result.Unread}, []field{
-				{"added", strconv.Itoa(result.Added)}, {"unread", strconv.Itoa(result.Unread)},
-			}); err != nil {
+			document.Unread = result.Unread
+			if err := s.document(document, []field{{count, strconv.Itoa(result.Added)}, {"unread", strconv.Itoa(result.Unread)}}); err != nil {
 				return err
 			}
 			if result.Unread > 0 {
@@ -357,6 +378,7 @@ The shop can stay live. If the command is interrupted, run it again to complete 
 			return nil
 		}),
 	}
+	command.Flags().BoolVar(&nicks, "nicks", false, "index the redemptions of nicks instead")
 	command.Flags().Var(sinceFlag(s.now, &from), "from", "add what happened at this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
 	return command
 }

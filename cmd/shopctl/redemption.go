@@ -70,8 +70,9 @@ func newRedemptionListCommand(s *session) *cobra.Command {
 	var since, until time.Time
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List redemptions, by code", Args: exactly("CUSTOMER"),
-		Long: `List redemptions in the order of their codes, including those that were undone. Without --code the command reads
-all of the customer's vouchers and redemptions.`,
+		Long: `List redemptions in the order of their codes, including those that were undone. Without --code or --nick the command
+reads all of the customer's vouchers and redemptions. With --nick alone it reads an index, in which redemptions appear
+after some seconds, and lists the oldest first.`,
 		Example: `  shopctl --local redemption list emberforge
   shopctl --local redemption list emberforge --nick Heron --since 2026-11-01 --until 2026-12-01 --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -92,7 +93,14 @@ all of the customer's vouchers and redemptions.`,
 			if err != nil {
 				return err
 			}
-			err = stream(&s.output, "redemptions", redemptionHead(), shop.Redemptions(ctx, filter), representRedemption)
+			list := shop.Redemptions
+			if filter.Nick != (voucher.Nick{}) && code == "" {
+				list = shop.RedemptionsOfNick
+				if err := s.warnUnlessIndexed(ctx, shop); err != nil {
+					return err
+				}
+			}
+			err = stream(&s.output, "redemptions", redemptionHead(), list(ctx, filter), representRedemption)
 			return s.describeNoVoucher(err, shop, code)
 		}),
 	}
@@ -103,6 +111,15 @@ all of the customer's vouchers and redemptions.`,
 	flags.Var(timeFlag(&since), "since", "only redemptions at or after this time; a date means midnight UTC")
 	flags.Var(timeFlag(&until), "until", "only redemptions before this time; a date means midnight UTC")
 	return command
+}
+
+// warnUnlessIndexed says how to index the redemptions that the index of nicks may lack.
+func (s *session) warnUnlessIndexed(ctx context.Context, shop *operator.Shop) error {
+	indexed, err := shop.NicksIndexed(ctx)
+	if err == nil && !indexed {
+		s.warn("earlier redemptions may be missing: run " + s.commandLine("events rebuild "+string(shop.Customer.ID)+" --nicks") + " once")
+	}
+	return err
 }
 
 func newRedemptionShowCommand(s *session) *cobra.Command {
