@@ -149,13 +149,7 @@ func (d documents) checkClosed(t *testing.T, path string, schema map[string]any,
 	for keyword, value := range schema {
 		switch value := value.(type) {
 		case map[string]any:
-			if keyword == "properties" {
-				for name, property := range value {
-					d.checkClosed(t, path+"/"+name, property.(map[string]any), false)
-				}
-				continue
-			}
-			d.checkClosed(t, path+"/"+keyword, value, keyword != "items")
+			d.checkClosed(t, path+"/"+keyword, value, keyword != "items" && !strings.HasSuffix(path, "/properties"))
 		case []any:
 			for _, element := range value {
 				if element, is := element.(map[string]any); is {

@@ -27,7 +27,7 @@ func (s *Vouchers) SampleBatches(ctx context.Context, customer catalog.CustomerI
 			query.ConsistentRead, query.Limit = nil, aws.Int32(samplePage)
 			page, err := s.api.Query(ctx, query)
 			if err != nil {
-				return nil //nolint:nilerr // a sample may be incomplete
+				return nil // a sample may be incomplete
 			}
 			mu.Lock()
 			defer mu.Unlock()
