@@ -216,6 +216,9 @@ func count(t *testing.T, c *client.Client) (pages int, failure error) {
 		if failure = err; err == nil {
 			pages++
 		}
+		if pages > 100 {
+			t.Fatal("the pages do not end")
+		}
 	}
 	return pages, failure
 }
