@@ -289,7 +289,36 @@ func (b *recorderBench) complete(record *recorder, work recorderWork, facts []ev
 	if earlier := len(w.Events) - len(facts); earlier != 0 && earlier != almostAPage {
 		record.violation(b.t, "the feed has %d events, want %d", len(w.Events), len(facts))
 	}
+	b.judgeNicks(record, facts)
 	record.row.Redemptions++
+}
+
+// judgeNicks judges the index of nicks. Alder redeemed everything.
+func (b *recorderBench) judgeNicks(record *recorder, facts []event.Fact) {
+	b.t.Helper()
+	undone := make(map[string]bool)
+	for _, fact := range facts {
+		if fact.Redemption != nil {
+			undone[fact.Redemption.ID] = fact.Type == event.RedemptionUndone
+		}
+	}
+	nick, err := voucher.ParseNick(alder)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	reader := backoffice.NewEvents(b.client, b.tables, b.events, mathrand.Int64N)
+	for r, err := range reader.RedemptionsOf(b.t.Context(), facts[0].Customer, nick, time.Time{}, time.Time{}) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if isUndone, redeemed := undone[r.ID]; !redeemed || isUndone == r.Undone.IsZero() {
+			record.violation(b.t, "the index of nicks has %+v", r)
+		}
+		delete(undone, r.ID)
+	}
+	if len(undone) > 0 {
+		record.violation(b.t, "the index of nicks lacks %v", undone)
+	}
 }
 
 func (b *recorderBench) customer() catalog.CustomerID {

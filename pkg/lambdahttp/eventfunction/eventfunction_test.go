@@ -295,7 +295,7 @@ func batchOf(t *testing.T, name string, items ...map[string]any) (batch eventfun
 	return batch
 }
 
-// The wired function puts a redemption into the feed, and logs nothing of it, even if it cannot be read.
+// The wired function puts a redemption into the feed and into the index of nicks, and logs nothing of it, even if it cannot be read.
 func TestNew_RedemptionOfATable_IsInTheFeedAndNotInTheLog(t *testing.T) {
 	t.Parallel()
 	client := localtest.Client(t)
@@ -327,6 +327,20 @@ func TestNew_RedemptionOfATable_IsInTheFeedAndNotInTheLog(t *testing.T) {
 	}
 	if err != nil || len(page.Events) != 1 || !reflect.DeepEqual(page.Events[0], want) {
 		t.Errorf("%+v, %v; want %+v", page, err, want)
+	}
+	nick, err := voucher.ParseNick("ALDER")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := backoffice.NewEvents(client, dynamo.Tables{Vouchers: set["VOUCHERS_TABLE"]}, set["EVENTS_TABLE"], mathrand.Int64N)
+	indexed := 0
+	for got, err := range reader.RedemptionsOf(t.Context(), emberforge, nick, time.Time{}, time.Time{}) {
+		if indexed++; err != nil || got.Redemption != r {
+			t.Errorf("the index of nicks has %+v, %v; want %+v", got, err, r)
+		}
+	}
+	if indexed != 1 {
+		t.Errorf("%d redemptions are indexed", indexed)
 	}
 	log.Reset()
 	if _, err := f.Handle(t.Context(), eventfunction.Batch{}); err != nil || !strings.Contains(log.String(), `"ParkedRecords":0`) { // the item can be read
