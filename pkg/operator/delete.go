@@ -29,24 +29,22 @@ type BatchDeletion struct {
 	Kept     int // they were redeemed or held
 }
 
-// DeleteVoucher deletes a voucher that was never redeemed or held. Errors: a *voucher.RefusalError for an unknown code; voucher.ErrUsed and
-// voucher.ErrEdited, after which the voucher is as before. A code with many uses is disabled first, and stays so if the call is interrupted.
-func (s *Shop) DeleteVoucher(ctx context.Context, code voucher.Code, how Deletion) error {
+// DeleteVoucher deletes a voucher that was never redeemed or held, and returns it. Errors: a *voucher.RefusalError for an unknown code;
+// voucher.ErrUsed and voucher.ErrEdited. An unused code with many uses is disabled first. It stays so if the call is interrupted, or if
+// somebody edits the voucher meanwhile.
+func (s *Shop) DeleteVoucher(ctx context.Context, code voucher.Code, how Deletion) (voucher.Voucher, error) {
 	v, err := s.vouchers.Voucher(ctx, s.Customer.ID, code)
 	if err != nil {
-		return err
+		return voucher.Voucher{}, err
 	}
 	d := &deleting{shop: s, Deletion: how}
-	if err := d.begin(ctx, v); err != nil {
-		return err
+	if err = d.begin(ctx, v); err == nil {
+		err = d.finish(ctx)
 	}
-	if err := d.finish(ctx); err != nil {
-		return err
+	if err == nil && d.deleted == 0 {
+		err = voucher.ErrUsed
 	}
-	if d.deleted == 0 {
-		return voucher.ErrUsed
-	}
-	return nil
+	return v, err
 }
 
 // DeleteBatch deletes the vouchers of a batch that were never redeemed or held, and keeps the others. It returns voucher.ErrBatchUnknown if
@@ -104,9 +102,9 @@ func (d *deleting) begin(ctx context.Context, v voucher.Voucher) error {
 	if v.SingleUse() {
 		return d.deletedOr(d.shop.vouchers.Delete(ctx, d.shop.Customer.ID, v), v)
 	}
-	if v.WasUsed() {
-		d.count(&d.kept)
-		return nil
+	used, err := d.shop.vouchers.IsUsed(ctx, d.shop.Customer.ID, v.Code) // a code in use must not be disabled for a while
+	if err != nil || used {
+		return d.deletedOr(cmp.Or(err, voucher.ErrUsed), v)
 	}
 	after, err := d.shop.vouchers.Edit(ctx, d.shop.Customer.ID, v.Code, voucher.Edit{Disabled: new(true)})
 	if _, gone := voucher.IsRefusal(err); gone {

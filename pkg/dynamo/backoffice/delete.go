@@ -22,6 +22,7 @@ func (s *Vouchers) Delete(ctx context.Context, customer catalog.CustomerID, v vo
 	key := table.VoucherKey(customer, v.Code)
 	condition := table.Update{Key: key}
 	condition.RequireEqual(table.AttrVersion, table.Num(v.Version))
+	condition.RequireEqual(table.AttrCreated, table.Millis(v.Created)) // a late retry must not delete a new voucher with the same code
 	for _, mark := range []string{table.AttrRedemption, table.AttrUndone, table.AttrReturns, table.AttrImported} {
 		condition.RequireEqual(mark, nil)
 	}
@@ -55,10 +56,10 @@ func (s *Vouchers) Delete(ctx context.Context, customer catalog.CustomerID, v vo
 	return voucher.ErrUsed // the condition of a counter failed
 }
 
-// whyKept returns why a voucher was not deleted: old is as it is stored, empty if it is gone.
+// whyKept returns why a voucher was not deleted: old is what is stored under its code, empty if nothing is.
 func whyKept(old table.Item, v voucher.Voucher) error {
 	switch {
-	case len(old) == 0:
+	case len(old) == 0 || !old.Time(table.AttrCreated).Equal(v.Created):
 		return nil
 	case old.Num(table.AttrVersion) != v.Version:
 		return voucher.ErrEdited
