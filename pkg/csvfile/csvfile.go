@@ -6,14 +6,13 @@
 // A spreadsheet runs a cell as a formula if it begins with one of certain characters. Such a cell is written with an apostrophe in front,
 // which reading removes.
 //
-// The package does not use encoding/csv, because that changes the line breaks in cells, and reads the whole file for one unclosed quote.
-//
 // Only commands may import it, never a Lambda function.
 package csvfile
 
 import (
 	"bufio"
 	"bytes"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -149,37 +148,12 @@ func parse(text string) (cells []string, err error) {
 	if len(text) > MaxRecordBytes {
 		return nil, fmt.Errorf("has more than %d bytes: is a quote missing?", MaxRecordBytes)
 	}
-	text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
-	for more := true; more; {
-		var cell string
-		quoted, isQuoted := strings.CutPrefix(text, `"`)
-		if isQuoted {
-			end := quoteEnd(quoted)
-			if end < 0 {
-				return nil, errors.New("has a quote that is not closed")
-			}
-			cell, text = strings.ReplaceAll(quoted[:end], `""`, `"`), quoted[end+1:]
-			if text != "" && text[0] != ',' {
-				return nil, errors.New("has text behind a cell in quotes: double a quote inside a cell")
-			}
-			_, text, more = strings.Cut(text, ",")
-		} else if cell, text, more = strings.Cut(text, ","); strings.Contains(cell, `"`) {
-			return nil, errors.New("has a quote in a cell without quotes around it: put the cell in quotes, and double the quote")
-		}
-		cells = append(cells, cell)
+	cells, err = csv.NewReader(strings.NewReader(text)).Read()
+	if errors.Is(err, io.EOF) { // an empty line
+		return []string{""}, nil
+	}
+	if err != nil {
+		return nil, errors.New("has a quote in the wrong place: put the cell in quotes, and double each quote inside")
 	}
 	return cells, nil
-}
-
-// quoteEnd returns where a quoted cell ends, or -1.
-func quoteEnd(cell string) int {
-	for end := 0; ; end += 2 {
-		next := strings.IndexByte(cell[end:], '"')
-		if next < 0 {
-			return -1
-		}
-		if end += next; !strings.HasPrefix(cell[end+1:], `"`) {
-			return end
-		}
-	}
 }

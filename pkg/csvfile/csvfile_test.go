@@ -89,7 +89,8 @@ func FuzzWriter(f *testing.F) {
 		if len(rows) != 1 {
 			t.Fatalf("%d rows of %q", len(rows), file.String())
 		}
-		if terms := rows[0].Terms; terms.Nick != nick || terms.Note != note || terms.Written != "SUMMER-20" {
+		lines := strings.NewReplacer("\r\n", "\n") // a line break within a cell, which no voucher has, may change
+		if terms := rows[0].Terms; terms.Nick != lines.Replace(nick) || terms.Note != lines.Replace(note) || terms.Written != "SUMMER-20" {
 			t.Errorf("%q is read as %+v", file.String(), terms)
 		}
 		checkOtherProgram(t, file.Bytes(), nick, note)

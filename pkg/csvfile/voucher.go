@@ -71,7 +71,7 @@ func NewVoucherReader(file io.Reader, currency money.Currency) (*VoucherReader, 
 
 // nameColumns finds the columns of a header. A dash and an underscore are the same in a name.
 func (r *VoucherReader) nameColumns(header []string) error {
-	known := voucherHeader()
+	known := append(voucherHeader(), "link") // generate writes links
 	var errs []error
 	for _, written := range header {
 		name := strings.ReplaceAll(written, "_", "-")

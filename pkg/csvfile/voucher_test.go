@@ -203,7 +203,7 @@ func TestNewVoucherReader_WrongHeader_IsRejectedWithEveryMistake(t *testing.T) {
 		"only a mark":           {"\ufeff", []string{"empty"}},
 		"several mistakes":      {"prize,max-uses,max_uses,colour\n", []string{`"prize"`, `"colour"`, "max_uses appears twice", "code is missing", "reward is missing", known}},
 		"semicolons":            {"code;reward\n", []string{`"code;reward"`, "a comma separates columns"}},
-		"an unclosed quote":     {"code,\"reward\nSUMMER-20,20%\n", []string{"quote that is not closed"}},
+		"an unclosed quote":     {"code,\"reward\nSUMMER-20,20%\n", []string{"quote in the wrong place"}},
 		"UTF-16":                {"\xff\xfec\x00o\x00d\x00e\x00\n", []string{"UTF-8"}},
 		"a line without an end": {strings.Repeat("code,", csvfile.MaxRecordBytes), []string{"line 1 is longer"}},
 	} {

@@ -11,7 +11,8 @@ type Past struct {
 	Created    time.Time // zero: unknown
 	RedeemedAt time.Time // of a single-use code; zero: it was not redeemed
 	RedeemedBy string    // the nick; empty: unknown
-	Uses       int       // how often the code was redeemed, at most its limit; 0 and RedeemedAt stand for 1
+	// Uses is how often the code was redeemed. It may exceed a limit above one, because a limit can be lowered. RedeemedAt implies 1.
+	Uses int
 }
 
 // Import returns a voucher with the terms and its past, or every *FieldError found, joined. id is the ID of its redemption, if it has one:
@@ -28,6 +29,9 @@ func Import(terms Terms, past Past, id string, now time.Time) (Voucher, error) {
 		return Voucher{}, err
 	}
 	v.Imported = past.Uses
+	if v.Limited() {
+		v.Over = max(past.Uses-int(v.MaxUses), 0)
+	}
 	if !past.RedeemedAt.IsZero() {
 		v.Imported = 1
 		v.Redeemed = &Redemption{
@@ -51,8 +55,11 @@ func (p Past) validate(limit Limit, now time.Time) error {
 	case limit == 1 && p.Uses > 0 && !redeemed:
 		add("redeemed_at", "is missing, but the code was used")
 	}
-	if p.Uses < 0 || p.Uses > int(MaxMaxUses) || limit != NoLimit && p.Uses > int(limit) {
-		add("uses", "must be a whole number from 0 to max-uses, at most %d", MaxMaxUses)
+	if most := MaxMaxUses; p.Uses < 0 || p.Uses > int(most) || limit == 1 && p.Uses > 1 {
+		if limit == 1 {
+			most = 1
+		}
+		add("uses", "must be a whole number from 0 to %d", most)
 	}
 	nick, err := ParseNick(p.RedeemedBy)
 	if err != nil || nick.Written != p.RedeemedBy {

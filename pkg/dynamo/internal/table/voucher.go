@@ -102,6 +102,9 @@ func EncodeVoucher(customer catalog.CustomerID, v voucher.Voucher) Item {
 	if v.Imported > 0 {
 		it[AttrImported] = Num(v.Imported)
 	}
+	if v.Over > 0 {
+		it[AttrOver] = Num(v.Over)
+	}
 	if r := v.Redeemed; r != nil {
 		it[AttrRedemption], it[AttrToken], it[AttrRedeemed] = Str(r.ID), Str(r.ID), Millis(r.At)
 		it.setStr(AttrRedeemedBy, r.Nick)
