@@ -90,7 +90,7 @@ func TestRecord_UndoneBeforeCreated_IsIndexedOnceAsUndone(t *testing.T) {
 	}
 }
 
-// Otherwise the event of a redemption could be in the feed, and never in the index: a change whose events are in the feed is not retried.
+// So the index has every redemption with a nick that the feed shows.
 func TestRecord_IndexFails_ChangesAreSetAsideAndNothingIsAppended(t *testing.T) {
 	t.Parallel()
 	l := newLedger()

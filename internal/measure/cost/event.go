@@ -99,7 +99,7 @@ func feed(client *dynamodb.Client) *dynamo.EventLog {
 }
 
 // publish meters the read of an event that is sent to the bus. No bus was measured. The time and the logs are those of recording an event,
-// which makes three calls where publishing makes two.
+// which makes four calls where publishing makes two.
 func (l *lab) publish(ctx context.Context, measured []Request) (Request, error) {
 	w, err := feed(l.client).Window(ctx, fixture.Customer, 0, 1)
 	if err != nil {
