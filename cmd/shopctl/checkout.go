@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
+	"shopfront/pkg/csvfile"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
@@ -96,13 +99,53 @@ func representPriced[S ~string](c checkout.Checkout, status S) checkoutJSON {
 }
 
 func newCheckoutCommand(s *session) *cobra.Command {
-	return newGroup("checkout", "Show checkouts", newCheckoutListCommand(s), newCheckoutShowCommand(s))
+	return newGroup("checkout", "List, export and show checkouts", newCheckoutListCommand(s), newCheckoutExportCommand(s), newCheckoutShowCommand(s))
+}
+
+// checkoutFilter has the flags that pick checkouts.
+type checkoutFilter struct {
+	*session
+
+	product, status string
+	since, until    time.Time
+}
+
+func checkoutStatuses() []checkout.Status {
+	return []checkout.Status{checkout.StatusOpen, checkout.StatusExpired, checkout.StatusReleased, checkout.StatusOrdered}
+}
+
+func (f *checkoutFilter) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.Var(textFlag(&f.product), "product", "only checkouts of the product `ID`")
+	flags.Var(textFlag(&f.status), "status", "only checkouts with the `STATUS` "+alternatives(checkoutStatuses()))
+	complete(command, "status", checkoutStatuses())
+	flags.Var(timeFlag(&f.since), "since", "only checkouts made at or after this time; a date means midnight UTC")
+	flags.Var(timeFlag(&f.until), "until", "only checkouts made before this time; a date means midnight UTC")
+}
+
+func (f *checkoutFilter) open(ctx context.Context, customer string, at time.Time) (iter.Seq2[checkout.Checkout, error], error) {
+	if err := checkPeriod(f.since, f.until); err != nil {
+		return nil, err
+	}
+	filter := checkout.Filter{Status: checkout.Status(f.status), From: f.since, Until: f.until}
+	if filter.Status != "" && !slices.Contains(checkoutStatuses(), filter.Status) {
+		return nil, misused("--status must be %s", alternatives(checkoutStatuses()))
+	}
+	if f.product != "" {
+		var err error
+		if filter.Product, err = catalog.ParseID[catalog.ProductID](f.product); err != nil {
+			return nil, misused("--product %s", err)
+		}
+	}
+	shop, err := f.shop(ctx, customer)
+	if err != nil {
+		return nil, err
+	}
+	return shop.Checkouts(ctx, filter, at), nil
 }
 
 func newCheckoutListCommand(s *session) *cobra.Command {
-	var product, status string
-	var since, until time.Time
-	statuses := []checkout.Status{checkout.StatusOpen, checkout.StatusExpired, checkout.StatusReleased, checkout.StatusOrdered}
+	filter := checkoutFilter{session: s}
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List checkouts, oldest first", Args: exactly("CUSTOMER"),
 		Long: `List checkouts, oldest first. A checkout is deleted 8 days after it expires, unless it was ordered. A checkout that
@@ -110,25 +153,12 @@ is released was replaced by a newer one, and can no longer be ordered.`,
 		Example: `  shopctl --local checkout list emberforge --status open
   shopctl --local checkout list sakura-goods --since 2026-11-20T18:00:00Z --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			if err := checkPeriod(since, until); err != nil {
-				return err
-			}
-			filter := checkout.Filter{Status: checkout.Status(status), From: since, Until: until}
-			if filter.Status != "" && !slices.Contains(statuses, filter.Status) {
-				return misused("--status must be %s", alternatives(statuses))
-			}
-			if product != "" {
-				var err error
-				if filter.Product, err = catalog.ParseID[catalog.ProductID](product); err != nil {
-					return misused("--product %s", err)
-				}
-			}
-			shop, err := s.shop(ctx, args[0])
+			at := s.now()
+			found, err := filter.open(ctx, args[0], at)
 			if err != nil {
 				return err
 			}
-			at := s.now()
-			checkouts, err := operator.Collect(shop.Checkouts(ctx, filter, at))
+			checkouts, err := operator.Collect(found)
 			if err != nil {
 				return err
 			}
@@ -139,12 +169,19 @@ is released was replaced by a newer one, and can no longer be ordered.`,
 			return list(&s.output, "checkouts", checkoutHead(), rows)
 		}),
 	}
-	flags := command.Flags()
-	flags.Var(textFlag(&product), "product", "only checkouts of the product `ID`")
-	flags.Var(textFlag(&status), "status", "only checkouts with the `STATUS` "+alternatives(statuses))
-	complete(command, "status", statuses)
-	flags.Var(timeFlag(&since), "since", "only checkouts made at or after this time; a date means midnight UTC")
-	flags.Var(timeFlag(&until), "until", "only checkouts made before this time; a date means midnight UTC")
+	filter.add(command)
+	return command
+}
+
+func newCheckoutExportCommand(s *session) *cobra.Command {
+	filter := checkoutFilter{session: s}
+	command := newExportCommand(s, "checkout", filter.open, func(file io.Writer, at time.Time) (csvfile.Writer, func(checkout.Checkout) error) {
+		rows := csvfile.NewCheckoutWriter(file)
+		return rows.Writer, func(c checkout.Checkout) error { return rows.Write(c, at) }
+	})
+	command.Long = "Write checkouts to a CSV file, in no order. docs/operations.md describes the columns."
+	command.Example = "  shopctl --local checkout export emberforge --status expired --output left-behind.csv"
+	filter.add(command)
 	return command
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"path"
 	"slices"
 	"strconv"
@@ -12,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shopfront/pkg/checkout"
+	"shopfront/pkg/csvfile"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
@@ -82,13 +85,48 @@ func representPlaced(order checkout.Order) placedJSON {
 }
 
 func newOrderCommand(s *session) *cobra.Command {
-	return newGroup("order", "List, show, place, fulfil and cancel orders",
-		newOrderListCommand(s), newOrderShowCommand(s), newOrderPlaceCommand(s), newOrderFulfilCommand(s), newOrderCancelCommand(s))
+	return newGroup("order", "List, export, show, place, fulfil and cancel orders",
+		newOrderListCommand(s), newOrderExportCommand(s), newOrderShowCommand(s), newOrderPlaceCommand(s), newOrderFulfilCommand(s), newOrderCancelCommand(s))
+}
+
+// orderFilter has the flags that pick orders.
+type orderFilter struct {
+	*session
+
+	status, nick string
+	since, until time.Time
+}
+
+func (f *orderFilter) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.Var(textFlag(&f.status), "status", "only orders with the `STATUS` "+alternatives(checkout.OrderStatuses()))
+	complete(command, "status", checkout.OrderStatuses())
+	flags.Var(textFlag(&f.nick), "nick", "only orders whose checkout had the nick `NICK`")
+	flags.Var(timeFlag(&f.since), "since", "only orders placed at or after this time; a date means midnight UTC")
+	flags.Var(timeFlag(&f.until), "until", "only orders placed before this time; a date means midnight UTC")
+}
+
+func (f *orderFilter) open(ctx context.Context, customer string, _ time.Time) (iter.Seq2[checkout.Checkout, error], error) {
+	if err := checkPeriod(f.since, f.until); err != nil {
+		return nil, err
+	}
+	filter := checkout.OrderFilter{Status: checkout.OrderStatus(f.status), From: f.since, Until: f.until}
+	if filter.Status != "" && !slices.Contains(checkout.OrderStatuses(), filter.Status) {
+		return nil, misused("--status must be %s", alternatives(checkout.OrderStatuses()))
+	}
+	var err error
+	if filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
+		return nil, err
+	}
+	shop, err := f.shop(ctx, customer)
+	if err != nil {
+		return nil, err
+	}
+	return shop.Orders(ctx, filter), nil
 }
 
 func newOrderListCommand(s *session) *cobra.Command {
-	var status, nick string
-	var since, until time.Time
+	filter := orderFilter{session: s}
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List orders, oldest first", Args: exactly("CUSTOMER"),
 		Long: `List orders, oldest first. An order may be missing, or be listed with its former status, for about a second after it
@@ -97,22 +135,11 @@ was placed or changed.`,
   shopctl --local order list emberforge --nick Alder
   shopctl --local order list emberforge --since 2026-11-01 --until 2026-12-01 --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			if err := checkPeriod(since, until); err != nil {
-				return err
-			}
-			filter := checkout.OrderFilter{Status: checkout.OrderStatus(status), From: since, Until: until}
-			if filter.Status != "" && !slices.Contains(checkout.OrderStatuses(), filter.Status) {
-				return misused("--status must be %s", alternatives(checkout.OrderStatuses()))
-			}
-			var err error
-			if filter.Nick, err = voucher.ParseNick(nick); err != nil {
-				return err
-			}
-			shop, err := s.shop(ctx, args[0])
+			found, err := filter.open(ctx, args[0], s.now())
 			if err != nil {
 				return err
 			}
-			orders, err := operator.Collect(shop.Orders(ctx, filter))
+			orders, err := operator.Collect(found)
 			if err != nil {
 				return err
 			}
@@ -120,12 +147,20 @@ was placed or changed.`,
 			return list(&s.output, "orders", orderHead(), represent(orders, representOrder))
 		}),
 	}
-	flags := command.Flags()
-	flags.Var(textFlag(&status), "status", "only orders with the `STATUS` "+alternatives(checkout.OrderStatuses()))
-	complete(command, "status", checkout.OrderStatuses())
-	flags.Var(textFlag(&nick), "nick", "only orders whose checkout had the nick `NICK`")
-	flags.Var(timeFlag(&since), "since", "only orders placed at or after this time; a date means midnight UTC")
-	flags.Var(timeFlag(&until), "until", "only orders placed before this time; a date means midnight UTC")
+	filter.add(command)
+	return command
+}
+
+func newOrderExportCommand(s *session) *cobra.Command {
+	filter := orderFilter{session: s}
+	command := newExportCommand(s, "order", filter.open, func(file io.Writer, _ time.Time) (csvfile.Writer, func(checkout.Checkout) error) {
+		rows := csvfile.NewOrderWriter(file)
+		return rows.Writer, rows.Write
+	})
+	command.Long = `Write orders to a CSV file, newest first. An order may be missing, or have its former status, for about a second after
+it was placed or changed. docs/operations.md describes the columns.`
+	command.Example = "  shopctl --local order export emberforge --since 2026-11-01 --until 2026-12-01 --output november.csv"
+	filter.add(command)
 	return command
 }
 

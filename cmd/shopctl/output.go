@@ -182,8 +182,9 @@ func countOf(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-func isTerminal(w io.Writer) bool {
-	file, is := w.(*os.File)
+// isTerminal reports whether a reader or a writer is a terminal.
+func isTerminal[S any](stream S) bool {
+	file, is := any(stream).(*os.File)
 	return is && term.IsTerminal(int(file.Fd()))
 }
 

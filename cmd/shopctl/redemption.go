@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"shopfront/pkg/csvfile"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
@@ -61,13 +64,63 @@ func representRedemption(r operator.Redemption) redemptionJSON {
 }
 
 func newRedemptionCommand(s *session) *cobra.Command {
-	return newGroup("redemption", "List, show and undo redemptions",
-		newRedemptionListCommand(s), newRedemptionShowCommand(s), newRedemptionUndoCommand(s))
+	return newGroup("redemption", "List, export, show and undo redemptions",
+		newRedemptionListCommand(s), newRedemptionExportCommand(s), newRedemptionShowCommand(s), newRedemptionUndoCommand(s))
+}
+
+// redemptionFilter has the flags that pick redemptions.
+type redemptionFilter struct {
+	*session
+
+	code, nick, batch string
+	since, until      time.Time
+}
+
+func (f *redemptionFilter) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.Var(textFlag(&f.code), "code", "only redemptions of the voucher `CODE`")
+	flags.Var(textFlag(&f.nick), "nick", "only redemptions by the shopper `NICK`")
+	flags.Var(textFlag(&f.batch), "batch", "only redemptions of vouchers in the batch `NAME`")
+	flags.Var(timeFlag(&f.since), "since", "only redemptions at or after this time; a date means midnight UTC")
+	flags.Var(timeFlag(&f.until), "until", "only redemptions before this time; a date means midnight UTC")
+}
+
+func (f *redemptionFilter) open(ctx context.Context, customer string, _ time.Time) (iter.Seq2[operator.Redemption, error], error) {
+	if err := checkPeriod(f.since, f.until); err != nil {
+		return nil, err
+	}
+	filter := operator.RedemptionFilter{Batch: f.batch, From: f.since, Until: f.until}
+	var err error
+	if filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
+		return nil, err
+	}
+	if f.code != "" {
+		if filter.Code, err = voucher.ParseCode(f.code); err != nil {
+			return nil, describeNotFound(err, "--code %q: a code cannot have such characters", f.code)
+		}
+	}
+	shop, err := f.shop(ctx, customer)
+	if err != nil {
+		return nil, err
+	}
+	list := shop.Redemptions
+	if filter.Nick != (voucher.Nick{}) && f.code == "" {
+		list = shop.RedemptionsOfNick
+		if err := f.warnUnlessIndexed(ctx, shop); err != nil {
+			return nil, err
+		}
+	}
+	return func(yield func(operator.Redemption, error) bool) {
+		for redemption, err := range list(ctx, filter) {
+			if !yield(redemption, f.describeNoVoucher(err, shop, f.code)) {
+				return
+			}
+		}
+	}, nil
 }
 
 func newRedemptionListCommand(s *session) *cobra.Command {
-	var code, nick, batch string
-	var since, until time.Time
+	filter := redemptionFilter{session: s}
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List redemptions, by code", Args: exactly("CUSTOMER"),
 		Long: `List redemptions in the order of their codes, including those that were undone. Without --code or --nick the command
@@ -76,40 +129,27 @@ after some seconds, and lists the oldest first.`,
 		Example: `  shopctl --local redemption list emberforge
   shopctl --local redemption list emberforge --nick Heron --since 2026-11-01 --until 2026-12-01 --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			if err := checkPeriod(since, until); err != nil {
-				return err
-			}
-			filter := operator.RedemptionFilter{Batch: batch, From: since, Until: until}
-			var err error
-			if filter.Nick, err = voucher.ParseNick(nick); err != nil {
-				return err
-			}
-			if code != "" {
-				if filter.Code, err = voucher.ParseCode(code); err != nil {
-					return describeNotFound(err, "--code %q: a code cannot have such characters", code)
-				}
-			}
-			shop, err := s.shop(ctx, args[0])
+			redemptions, err := filter.open(ctx, args[0], s.now())
 			if err != nil {
 				return err
 			}
-			list := shop.Redemptions
-			if filter.Nick != (voucher.Nick{}) && code == "" {
-				list = shop.RedemptionsOfNick
-				if err := s.warnUnlessIndexed(ctx, shop); err != nil {
-					return err
-				}
-			}
-			err = stream(&s.output, "redemptions", redemptionHead(), list(ctx, filter), representRedemption)
-			return s.describeNoVoucher(err, shop, code)
+			return stream(&s.output, "redemptions", redemptionHead(), redemptions, representRedemption)
 		}),
 	}
-	flags := command.Flags()
-	flags.Var(textFlag(&code), "code", "only redemptions of the voucher `CODE`")
-	flags.Var(textFlag(&nick), "nick", "only redemptions by the shopper `NICK`")
-	flags.Var(textFlag(&batch), "batch", "only redemptions of vouchers in the batch `NAME`")
-	flags.Var(timeFlag(&since), "since", "only redemptions at or after this time; a date means midnight UTC")
-	flags.Var(timeFlag(&until), "until", "only redemptions before this time; a date means midnight UTC")
+	filter.add(command)
+	return command
+}
+
+func newRedemptionExportCommand(s *session) *cobra.Command {
+	filter := redemptionFilter{session: s}
+	command := newExportCommand(s, "redemption", filter.open, func(file io.Writer, _ time.Time) (csvfile.Writer, func(operator.Redemption) error) {
+		rows := csvfile.NewRedemptionWriter(file)
+		return rows.Writer, func(r operator.Redemption) error { return rows.Write(r.Redemption, r.Batch) }
+	})
+	command.Long = `Write redemptions to a CSV file, in the order of shopctl redemption list, including those that were undone.
+docs/operations.md describes the columns.`
+	command.Example = "  shopctl --local redemption export emberforge --since 2026-11-01 --until 2026-12-01 --output november.csv"
+	filter.add(command)
 	return command
 }
 

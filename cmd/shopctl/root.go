@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const rootHelp = `shopctl runs a Shopfront on your machine, loads its catalogue, creates voucher codes, lists what
-was redeemed, and works on orders. A customer is one shop. Give each flag only once, unless its
-help says otherwise.
+const rootHelp = `shopctl runs a Shopfront on your machine, loads its catalogue, creates and imports voucher codes,
+lists and exports what was redeemed, and works on orders. A customer is one shop. Give each flag
+only once, unless its help says otherwise.
 
 Target
   Every command except dev needs a target: the deployment to work on.
@@ -19,8 +19,9 @@ Target
 
 Output
   Results go to stdout, everything else goes to stderr. With --json a command prints one JSON
-  document; list commands and generate print one per line. Times are RFC 3339 in UTC, money is in
-  minor units. With --json, errors are {"error":{"kind":...,"message":...}} on stderr, one per line.
+  document; list commands and generate print one per line. Export commands print only CSV. Times
+  are RFC 3339 in UTC, money is in minor units. With --json, errors are
+  {"error":{"kind":...,"message":...}} on stderr, one per line.
 
 Exit codes                                                   kinds of error
     0  done
@@ -55,8 +56,8 @@ More about a command: {{.CommandPath}} COMMAND --help{{end}}
 
 func newRootCommand(s *session) *cobra.Command {
 	root := newGroup("shopctl", "Run and operate a Shopfront",
-		newDevCommand(s), newCatalogCommand(s), newVoucherCommand(s), newKeyCommand(s), newRedemptionCommand(s), newCheckoutCommand(s),
-		newOrderCommand(s), newEventsCommand(s), newReportCommand(s), newVerifyCommand(s), newStatusCommand(s))
+		newDevCommand(s), newStatusCommand(s), newCatalogCommand(s), newVoucherCommand(s), newRedemptionCommand(s), newCheckoutCommand(s),
+		newOrderCommand(s), newReportCommand(s), newKeyCommand(s), newEventsCommand(s), newVerifyCommand(s))
 	root.Long = rootHelp
 	root.Example = `  shopctl --local catalog apply examples/demo.yaml
   shopctl --local voucher create emberforge NEWSLETTER-20 --reward 20% --max-uses 100

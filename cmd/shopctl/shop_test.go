@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/spf13/cobra"
 
 	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/local/localrun"
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
+	cobra.EnableCommandSorting = false // as in main
 	m.Run()
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/csvfile"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
@@ -24,10 +28,11 @@ const rewardHelp = `REWARD is what a redemption gives:
 For several goods at once give --reward up to 10 times, or join the goods: coins/500+2*rank/vip.`
 
 func newVoucherCommand(s *session) *cobra.Command {
-	return newGroup("voucher", "Create, generate, show, edit and pause vouchers",
-		newVoucherCreateCommand(s), newVoucherGenerateCommand(s), newVoucherShowCommand(s), newVoucherEditCommand(s),
-		newVoucherSwitchCommand(s, true), newVoucherSwitchCommand(s, false),
-		newVoucherPauseCommand(s), newVoucherResumeCommand(s), newVoucherListCommand(s))
+	return newGroup("voucher", "Create, import, list, edit, pause and delete vouchers",
+		newVoucherCreateCommand(s), newVoucherGenerateCommand(s), newVoucherImportCommand(s),
+		newVoucherListCommand(s), newVoucherShowCommand(s), newVoucherExportCommand(s), newVoucherEditCommand(s),
+		newVoucherPauseCommand(s), newVoucherResumeCommand(s), newVoucherSwitchCommand(s, true), newVoucherSwitchCommand(s, false),
+		newVoucherDeleteCommand(s))
 }
 
 // editFlags are the fields of a voucher that can be edited.
@@ -250,12 +255,7 @@ func newVoucherSwitchCommand(s *session, disabled bool) *cobra.Command {
 returned. With --batch the command writes every voucher of the batch, even if it has the wanted state already: then
 no write of an interrupted command that is still in flight can undo the change.`,
 		Example: fmt.Sprintf("  shopctl --local voucher %s emberforge SUMMER-20\n  shopctl --local voucher %s emberforge --batch summer", verb, verb),
-		Args: func(command *cobra.Command, args []string) error {
-			if command.Flags().Changed("batch") {
-				return exactly("CUSTOMER")(command, args)
-			}
-			return exactly("CUSTOMER", "CODE (or --batch NAME)")(command, args)
-		},
+		Args:    codeOrBatch,
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			if batch == "" {
 				return s.editVoucher(ctx, args, voucher.Edit{Disabled: &disabled})
@@ -265,6 +265,14 @@ no write of an interrupted command that is still in flight can undo the change.`
 	}
 	command.Flags().Var(textFlag(&batch), "batch", "all vouchers of the batch `NAME`")
 	return command
+}
+
+// codeOrBatch requires the arguments CUSTOMER and CODE, or only CUSTOMER if --batch is given.
+func codeOrBatch(command *cobra.Command, args []string) error {
+	if command.Flags().Changed("batch") {
+		return exactly("CUSTOMER")(command, args)
+	}
+	return exactly("CUSTOMER", "CODE (or --batch NAME)")(command, args)
 }
 
 type batchSwitchJSON struct {
@@ -298,36 +306,72 @@ func (s *session) switchBatch(ctx context.Context, customer, batch string, disab
 	return s.line(document, text)
 }
 
+// voucherFilter has the flags that pick vouchers.
+type voucherFilter struct {
+	*session
+
+	batch, nick, status string
+}
+
+func (f *voucherFilter) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.Var(textFlag(&f.batch), "batch", "only vouchers of the batch `NAME`")
+	flags.Var(textFlag(&f.nick), "nick", "only vouchers for the shopper `NICK`")
+	flags.Var(textFlag(&f.status), "status", "only vouchers with the `STATUS` "+alternatives(voucher.Statuses()))
+	complete(command, "status", voucher.Statuses())
+}
+
+func (f *voucherFilter) open(ctx context.Context, customer string, at time.Time) (iter.Seq2[voucher.Standing, error], error) {
+	filter := operator.VoucherFilter{Batch: f.batch}
+	var err error
+	if filter.Status, err = parseStatus(f.status); err != nil {
+		return nil, err
+	}
+	if filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
+		return nil, err
+	}
+	shop, err := f.shop(ctx, customer)
+	if err != nil {
+		return nil, err
+	}
+	return shop.Vouchers(ctx, filter, at), nil
+}
+
 func newVoucherListCommand(s *session) *cobra.Command {
-	var batch, nick, status string
+	filter := voucherFilter{session: s}
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List vouchers, by code", Args: exactly("CUSTOMER"),
 		Long: `List vouchers in the order of their codes. The command reads all of the customer's vouchers and redemptions.`,
 		Example: `  shopctl --local voucher list emberforge
   shopctl --local voucher list emberforge --batch summer --status redeemable --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			filter := operator.VoucherFilter{Batch: batch}
-			var err error
-			if filter.Status, err = parseStatus(status); err != nil {
-				return err
-			}
-			if filter.Nick, err = voucher.ParseNick(nick); err != nil {
-				return err
-			}
-			shop, err := s.shop(ctx, args[0])
+			at := s.now()
+			vouchers, err := filter.open(ctx, args[0], at)
 			if err != nil {
 				return err
 			}
-			at := s.now()
-			return stream(&s.output, "vouchers", []string{"CODE", "REWARD", "STATUS", "USED", "LEFT", "BATCH", "NICK", "VALID UNTIL"},
-				shop.Vouchers(ctx, filter, at), func(v voucher.Standing) standingJSON { return representStanding(shop.Customer.ID, v, at) })
+			return stream(&s.output, "vouchers", []string{"CODE", "REWARD", "STATUS", "USED", "LEFT", "BATCH", "NICK", "VALID UNTIL"}, vouchers,
+				func(v voucher.Standing) standingJSON { return representStanding(catalog.CustomerID(args[0]), v, at) })
 		}),
 	}
-	flags := command.Flags()
-	flags.Var(textFlag(&batch), "batch", "only vouchers of the batch `NAME`")
-	flags.Var(textFlag(&nick), "nick", "only vouchers for the shopper `NICK`")
-	flags.Var(textFlag(&status), "status", "only vouchers with the `STATUS` "+alternatives(voucher.Statuses()))
-	complete(command, "status", voucher.Statuses())
+	filter.add(command)
+	return command
+}
+
+func newVoucherExportCommand(s *session) *cobra.Command {
+	filter := voucherFilter{session: s}
+	command := newExportCommand(s, "voucher", filter.open, func(file io.Writer, at time.Time) (csvfile.Writer, func(voucher.Standing) error) {
+		rows := csvfile.NewVoucherWriter(file)
+		return rows.Writer, func(v voucher.Standing) error { return rows.Write(v, at) }
+	})
+	command.Long = `Write vouchers with their uses to a CSV file, in the order of their codes. shopctl voucher import reads such a file:
+used codes stay used. The file has codes and nicks, so keep it like money. The shop can stay live.
+
+docs/operations.md describes the columns. If the command fails, stdout has a part of the file, but --output FILE has
+either all of it or is as before. The command reads all of the customer's vouchers and redemptions.`
+	command.Example = `  shopctl --local voucher export emberforge --output emberforge.csv
+  shopctl --local voucher export emberforge --batch summer --status used_up`
+	filter.add(command)
 	return command
 }
 

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,9 @@ type Import struct {
 	DryRun      bool // write nothing, but say what would be written
 	Now         time.Time
 	Random      io.Reader // of cryptographic quality
-	// Reject is called for each row that is not imported. Calls do not overlap.
-	Reject func(row csvfile.Row, err error)
+	// Reject is called for each row that is not imported: with *voucher.FieldError, joined, or with voucher.ErrCodeTaken, wrapped. Calls do
+	// not overlap. An error of Reject ends the import.
+	Reject func(row csvfile.Row, err error) error
 }
 
 // Imported is the result of an import, in rows.
@@ -49,7 +51,7 @@ func (e *InvalidFileError) Unwrap() error { return e.Err }
 
 // Import creates the vouchers of a file of at most csvfile.MaxRows rows. It reads the file twice: first it checks every row and writes
 // nothing. Unless how.SkipInvalid is set, a row that cannot be imported is ErrInvalidRows. If Import ends early, calling it again completes
-// it and changes nothing twice. Errors: *InvalidFileError; those of the store.
+// it and changes nothing twice. Errors: *InvalidFileError; those of the store and of how.Reject.
 func (s *Shop) Import(ctx context.Context, file io.ReadSeeker, how Import) (Imported, error) {
 	i := &importing{Import: how, shop: s}
 	stored, err := s.catalogue.Shop(ctx, s.Customer.ID)
@@ -61,22 +63,22 @@ func (s *Shop) Import(ctx context.Context, file io.ReadSeeker, how Import) (Impo
 	for row, err := range i.rows(file) {
 		switch {
 		case err != nil:
-			return Imported{}, err
 		case row.Err != nil:
-			i.count(&i.result.Invalid)
-			how.Reject(row.Row, row.Err)
+			i.result.Invalid++
+			err = how.Reject(row.Row, row.Err)
 		default:
 			valid++
 		}
-		if ctx.Err() != nil {
-			return Imported{}, ctx.Err()
+		if err := cmp.Or(err, ctx.Err()); err != nil {
+			return Imported{}, err
 		}
 	}
 	if i.result.Invalid > 0 && !how.SkipInvalid {
 		return i.result, ErrInvalidRows
 	}
 	how.begin(valid)
-	return i.result, inParallel(ctx, s.pace(how.Bulk), i.rows(file), i.write)
+	err = inParallel(ctx, s.pace(how.Bulk), i.rows(file), i.write)
+	return i.result, err
 }
 
 // importing is one run of Import.
@@ -177,7 +179,7 @@ func (i *importing) write(ctx context.Context, row importRow) error {
 			taken, err = false, nil
 		}
 	} else {
-		err = i.shop.vouchers.Create(ctx, i.shop.Customer.ID, row.voucher)
+		err = i.shop.vouchers.CreateImported(ctx, i.shop.Customer.ID, row.voucher)
 		var conflict *voucher.CodeTakenError
 		if taken = errors.As(err, &conflict); taken {
 			existing, err = conflict.Existing, nil
@@ -199,14 +201,7 @@ func (i *importing) write(ctx context.Context, row importRow) error {
 		return nil
 	}
 	i.result.Differ++
-	i.Reject(row.Row, fmt.Errorf("%w, but differs in %s; it stays as it is", voucher.ErrCodeTaken, strings.Join(differing, ", ")))
-	return nil
-}
-
-func (i *importing) count(n *int) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	*n++
+	return i.Reject(row.Row, fmt.Errorf("%w, but differs in %s; it stays as it is", voucher.ErrCodeTaken, strings.Join(differing, ", ")))
 }
 
 // differingPast names the columns in which the past of an imported voucher differs from that of the stored one. A redemption that was made

@@ -76,7 +76,17 @@ func NewVouchers(api API, table string, random func(n int64) int64) *Vouchers {
 // Create stores a new voucher together with its counters, if it has a limit above one. It returns a *voucher.CodeTakenError if the
 // code exists. Finding v itself is a success: the response to an earlier attempt was lost.
 func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
-	existing, err := s.putNew(ctx, customer, v)
+	return s.create(ctx, customer, v, true)
+}
+
+// CreateImported is Create for a voucher that an earlier import may have created with the same creation time. Finding v itself is a success
+// only if the SDK sent the request again.
+func (s *Vouchers) CreateImported(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
+	return s.create(ctx, customer, v, false)
+}
+
+func (s *Vouchers) create(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher, sentAgain bool) error {
+	existing, err := s.putNew(ctx, customer, v, &sentAgain)
 	if err != nil || existing == nil {
 		return table.Outcome(err)
 	}
@@ -84,7 +94,7 @@ func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v vo
 	if err != nil {
 		return err
 	}
-	if !createdAs(stored.Voucher, v) {
+	if !sentAgain || !createdAs(stored.Voucher, v) {
 		return &voucher.CodeTakenError{Existing: stored.Voucher}
 	}
 	return nil
@@ -102,8 +112,24 @@ func createdAs(stored, v voucher.Voucher) bool {
 	return stored.Written == v.Written && stored.Reward == v.Reward && stored.Created.Equal(v.Created) && stored.Counters == v.Counters
 }
 
-// putNew stores the voucher, or returns the item that already has its code.
-func (s *Vouchers) putNew(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing table.Item, err error) {
+// noting is a retryer that notes whether the SDK sends a request again.
+type noting struct {
+	aws.Retryer
+
+	sentAgain *bool
+}
+
+// IsErrorRetryable implements aws.Retryer.
+func (n noting) IsErrorRetryable(err error) bool {
+	again := n.Retryer.IsErrorRetryable(err)
+	*n.sentAgain = again || *n.sentAgain
+	return again
+}
+
+// putNew stores the voucher, or returns the item that already has its code. sentAgain is set if the SDK sent the request again.
+func (s *Vouchers) putNew(
+	ctx context.Context, customer catalog.CustomerID, v voucher.Voucher, sentAgain *bool,
+) (existing table.Item, err error) {
 	put := &types.Put{
 		TableName: aws.String(s.table), Item: table.EncodeVoucher(customer, v),
 		ConditionExpression:                 aws.String("attribute_not_exists(" + table.SortKey + ")"),
@@ -113,7 +139,7 @@ func (s *Vouchers) putNew(ctx context.Context, customer catalog.CustomerID, v vo
 		_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: put.TableName, Item: put.Item, ConditionExpression: put.ConditionExpression,
 			ReturnValuesOnConditionCheckFailure: put.ReturnValuesOnConditionCheckFailure,
-		})
+		}, func(o *dynamodb.Options) { o.Retryer = noting{o.Retryer, sentAgain} })
 		if old, failed := table.OldItem(err); failed {
 			return old, nil
 		}
@@ -123,7 +149,7 @@ func (s *Vouchers) putNew(ctx context.Context, customer catalog.CustomerID, v vo
 	for number := range v.Counters {
 		counter := table.CounterKey(customer, v.Code, number).Attributes()
 		used := share(v.Imported, v.Counters, number)
-		counter[table.AttrLeft] = table.Num(share(int(v.MaxUses), v.Counters, number) - used)
+		counter[table.AttrLeft] = table.Num(max(share(int(v.MaxUses), v.Counters, number)-used, 0))
 		counter[table.AttrUsed] = table.Num(used)
 		counter[table.AttrVersion] = table.Num(0)
 		actions = append(actions, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(s.table), Item: counter}})

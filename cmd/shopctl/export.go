@@ -1,0 +1,97 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"shopfront/pkg/csvfile"
+)
+
+// newExportCommand makes the command that writes a list as CSV. what is one of its items. open checks the filters and opens the list at a
+// time. rows begins a file, and returns what writes one item to it.
+func newExportCommand[T any](
+	s *session, what string, open func(ctx context.Context, customer string, at time.Time) (iter.Seq2[T, error], error),
+	rows func(file io.Writer, at time.Time) (csvfile.Writer, func(T) error),
+) *cobra.Command {
+	var path string
+	command := &cobra.Command{
+		Use: "export CUSTOMER", Short: "Write " + what + "s to a CSV file", Args: exactly("CUSTOMER"),
+		PreRunE: func(command *cobra.Command, _ []string) error {
+			if s.json {
+				return fmt.Errorf("export writes CSV: for JSON run %s list CUSTOMER --json", command.Parent().CommandPath())
+			}
+			return nil
+		},
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			at := s.now()
+			items, err := open(ctx, args[0], at)
+			if err != nil {
+				return err
+			}
+			bar := s.newProgress("exported", unknownCount, s.stdout)
+			defer bar.end()
+			write := func(to io.Writer) error {
+				file, one := rows(to, at)
+				err := eachOf(items, one, bar.step)
+				return cmp.Or(err, file.Flush())
+			}
+			if path == "" {
+				return write(s.stdout)
+			}
+			file, err := newWholeFile(path)
+			if err != nil {
+				return err
+			}
+			return file.end(write(file))
+		}),
+	}
+	command.Flags().Var(textFlag(&path), "output", "write to `FILE`, which appears or is replaced when the export is complete")
+	return command
+}
+
+func eachOf[T any](items iter.Seq2[T, error], do func(T) error, done func()) error {
+	for item, err := range items {
+		if err == nil {
+			err = do(item)
+		}
+		if err != nil {
+			return err
+		}
+		done()
+	}
+	return nil
+}
+
+// wholeFile is a file that gets its name when it is complete. Only its owner may read it, because it has codes and nicks.
+type wholeFile struct {
+	*os.File
+
+	path string
+}
+
+func newWholeFile(path string) (*wholeFile, error) {
+	if old, err := os.Stat(path); err == nil && !old.Mode().IsRegular() {
+		return nil, misused("%s is not a file", path)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part") // with mode 0600
+	return &wholeFile{file, path}, err
+}
+
+// end gives the file its name. After an error, which end returns, it removes the file instead.
+func (f *wholeFile) end(err error) error {
+	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), f.path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error says more
+	}
+	return err
+}

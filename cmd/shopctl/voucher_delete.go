@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+type deletedVoucherJSON struct {
+	Customer string `json:"customer"`
+	Code     string `json:"code"` // as written at creation
+}
+
+type deletedBatchJSON struct {
+	Customer string `json:"customer"`
+	Batch    string `json:"batch"`
+	Vouchers int    `json:"vouchers"` // in the batch
+	Deleted  int    `json:"deleted"`
+	Kept     int    `json:"kept"` // they were redeemed or held
+}
+
+func newVoucherDeleteCommand(s *session) *cobra.Command {
+	var batch string
+	var yes bool
+	command := &cobra.Command{
+		Use: "delete CUSTOMER {CODE | --batch NAME} [--yes]", Short: "Delete a voucher, or those of a batch, that were never used",
+		Args: codeOrBatch, DisableFlagsInUseLine: true,
+		Long: fmt.Sprintf(`Delete a voucher that was never redeemed or held by a checkout, for good. Its code can then be created again. A voucher
+that was redeemed or held stays, even if that was undone: run shopctl voucher disable to stop it.
+
+With --batch the command deletes those vouchers of the batch, and keeps the others. It asks first; in a script, give
+--yes.
+
+A code with many uses is disabled first, and deleted after %.0f seconds, when no request for it is in flight. If it was used
+by then, it is enabled again and stays. If the command is interrupted, such codes stay disabled: run it again.`, operator.Draining.Seconds()),
+		Example: "  shopctl --local voucher delete emberforge SPRING-5\n  shopctl --local voucher delete emberforge --batch launch --yes",
+		RunE: s.command(func(ctx context.Context, args []string) error {
+			if batch == "" {
+				return s.deleteVoucher(ctx, args)
+			}
+			return s.deleteBatch(ctx, args[0], batch, yes)
+		}),
+	}
+	command.Flags().Var(textFlag(&batch), "batch", "the vouchers of the batch `NAME` that were never redeemed or held")
+	command.Flags().BoolVar(&yes, "yes", false, "delete those of a batch without asking")
+	return command
+}
+
+func (s *session) deletion(bar *progress) operator.Deletion {
+	return operator.Deletion{Bulk: s.bulk("deleted", bar), Wait: func(ctx context.Context, delay time.Duration) error {
+		bar.end()
+		s.note(fmt.Sprintf("codes with many uses are disabled now; waiting %s until no request for them is in flight", delay))
+		return s.sleep(ctx, delay)
+	}}
+}
+
+func (s *session) deleteVoucher(ctx context.Context, args []string) error {
+	shop, code, err := s.shopAndCode(ctx, args)
+	if err != nil {
+		return err
+	}
+	deleted, err := shop.DeleteVoucher(ctx, code, s.deletion(new(progress)))
+	if errors.Is(err, voucher.ErrUsed) {
+		return refused(kindInvalid, "voucher %s was redeemed or held; nothing was changed: to stop it run %s %s %s", deleted.Written,
+			s.commandLine("voucher disable"), shop.Customer.ID, asArgument(deleted))
+	}
+	if err != nil {
+		return s.describeStopped(s.describeNoVoucher(err, shop, args[1]))
+	}
+	return s.line(deletedVoucherJSON{string(shop.Customer.ID), deleted.Written}, "deleted voucher "+deleted.Written)
+}
+
+func (s *session) deleteBatch(ctx context.Context, customer, batch string, yes bool) error {
+	if !yes && (s.json || !isTerminal(s.stdin)) {
+		return misused("--yes is missing: without a terminal, and with --json, nobody can be asked")
+	}
+	shop, err := s.shop(ctx, customer)
+	if err != nil {
+		return err
+	}
+	if !yes {
+		if err := s.confirmDeletion(ctx, shop, batch); err != nil {
+			return err
+		}
+	}
+	bar := new(progress)
+	result, err := shop.DeleteBatch(ctx, batch, s.deletion(bar))
+	bar.end()
+	text := fmt.Sprintf("deleted %d of %s in batch %s", result.Deleted, countOf(result.Vouchers, "voucher"), batch)
+	if err != nil {
+		if result.Vouchers > 0 {
+			s.note(text + ", then stopped")
+		}
+		return s.describeStopped(err)
+	}
+	if result.Kept > 0 {
+		text += fmt.Sprintf("; %d were redeemed or held and stay: to stop them run %s %s --batch %s", result.Kept,
+			s.commandLine("voucher disable"), shop.Customer.ID, shellWord(batch))
+	}
+	return s.line(deletedBatchJSON{string(shop.Customer.ID), batch, result.Vouchers, result.Deleted, result.Kept}, text)
+}
+
+// confirmDeletion asks for the name of the batch on the terminal. If the context ends first, that is a no.
+func (s *session) confirmDeletion(ctx context.Context, shop *operator.Shop, batch string) error {
+	count, err := shop.CountBatch(ctx, batch)
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(s.stderr, "Delete up to %s of batch %s? Those that were redeemed or held stay. Type the name of the batch to go on: ",
+		countOf(count, "voucher"), batch) // as in note
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(s.stdin).ReadString('\n') // an incomplete line is another name
+		answer <- strings.TrimRight(line, "\r\n")
+	}()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case typed := <-answer:
+		if typed != batch {
+			return refused(kindInvalid, "that is not the name of the batch; nothing was deleted")
+		}
+		return nil
+	}
+}
+
+// describeStopped adds what an interrupted or failed deletion leaves behind.
+func (s *session) describeStopped(err error) error {
+	p := s.explain(err)[0]
+	if p.exit != exitRefused {
+		p.next = "codes with many uses may be disabled: run the command again"
+	}
+	return p
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"shopfront/pkg/csvfile"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+// importedJSON is the result of an import, in rows of the file.
+type importedJSON struct {
+	Customer   string `json:"customer"`
+	DryRun     bool   `json:"dryRun"`
+	Created    int    `json:"created"`    // with dryRun: would be created
+	Existed    int    `json:"existed"`    // with the same terms; unchanged
+	OtherTerms int    `json:"otherTerms"` // exist with other terms; unchanged
+	Rejected   int    `json:"rejected"`
+}
+
+// voucherImport is one run of voucher import.
+type voucherImport struct {
+	*session
+
+	skipInvalid, dryRun bool
+	path                string // of the file
+	header              []byte
+	rejected            *wholeFile // nil: no row was rejected so far
+	bar                 progress
+}
+
+func newVoucherImportCommand(s *session) *cobra.Command {
+	i := &voucherImport{session: s}
+	command := &cobra.Command{
+		Use: "import CUSTOMER FILE.csv", Short: "Create the vouchers of a CSV file", Args: exactly("CUSTOMER", "FILE.csv"),
+		Long: fmt.Sprintf(`Create the vouchers of a CSV file in UTF-8, such as shopctl voucher export writes. Its first row names the columns:
+  code, reward                      required; a reward is written as in voucher create
+  max-uses, max-uses-per-nick, valid-from, valid-until, disabled, nick, batch, note, counters
+                                    as the flags of voucher create; an empty cell means the default
+  redeemed_at, redeemed_by          for a code of one use that was already used elsewhere: when, and by which nick
+  uses                              how often a code with many uses was already used elsewhere
+  created_at                        when the code was created; empty: now
+
+The other columns of an export may be there, and are not used. Uses from elsewhere count as uses of the code, but make
+no events. A file has at most %d rows.
+
+The command checks the whole file first, and names each mistake with its line. If there are any, it writes nothing.
+With --skip-invalid it imports the other rows, and puts the rejected ones into FILE.rejected.csv. A code that exists is
+never overwritten: if its terms differ from those in the file, the command says so and ends with exit code 1.
+
+If the command is interrupted, run it again to complete it. A further run changes nothing.`, csvfile.MaxRows),
+		Example: `  shopctl --local voucher export emberforge --batch summer --output summer.csv
+  shopctl --local voucher import emberforge summer.csv --dry-run
+  shopctl --local voucher import emberforge summer.csv --skip-invalid`,
+		ValidArgsFunction: func(command *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return []cobra.Completion{"csv"}, cobra.ShellCompDirectiveFilterFileExt
+			}
+			return completer(s.customerNames)(command, args, typed)
+		},
+		RunE: s.command(i.run),
+	}
+	command.Flags().BoolVar(&i.skipInvalid, "skip-invalid", false, "import the other rows if some cannot be imported")
+	command.Flags().BoolVar(&i.dryRun, "dry-run", false, "say what would be imported, and change nothing")
+	return command
+}
+
+func (i *voucherImport) run(ctx context.Context, args []string) (err error) {
+	i.path = args[1]
+	file, err := os.Open(i.path)
+	if err != nil {
+		return misused("read vouchers: %s", err)
+	}
+	defer func() { err = cmp.Or(err, file.Close()) }()
+	if _, err := os.Lstat(i.rejectedPath()); err == nil && i.keepsRejected() {
+		return refused(kindExists, "%s exists: move or delete it first, because it would get the rejected rows", i.rejectedPath())
+	}
+	shop, err := i.shop(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	reader, err := csvfile.NewVoucherReader(file, shop.Customer.Currency)
+	if err != nil {
+		return refused(kindInvalid, "%s: %s", i.path, err)
+	}
+	i.header = reader.Header()
+	result, err := shop.Import(ctx, file, operator.Import{
+		Bulk: i.bulk("imported", &i.bar), SkipInvalid: i.skipInvalid, DryRun: i.dryRun, Now: i.now(), Random: i.random, Reject: i.reject,
+	})
+	i.bar.end()
+	if i.rejected != nil {
+		err = i.rejected.end(err)
+	}
+	return i.report(string(shop.Customer.ID), result, err)
+}
+
+func (i *voucherImport) keepsRejected() bool { return i.skipInvalid && !i.dryRun }
+
+func (i *voucherImport) rejectedPath() string {
+	return strings.TrimSuffix(i.path, ".csv") + ".rejected.csv"
+}
+
+// reject reports why a row is not imported, and keeps the row.
+func (i *voucherImport) reject(row csvfile.Row, why error) (err error) {
+	i.bar.end()
+	for _, p := range i.explain(why) {
+		if errors.Is(why, voucher.ErrCodeTaken) {
+			p.kind = kindExists
+		}
+		p.message = fmt.Sprintf("%s line %d: %s", i.path, row.Line, p.message)
+		i.reportProblems([]*problem{p})
+	}
+	if !i.keepsRejected() {
+		return nil
+	}
+	if i.rejected == nil {
+		if i.rejected, err = newWholeFile(i.rejectedPath()); err != nil {
+			return err
+		}
+		if _, err := i.rejected.Write(i.header); err != nil {
+			return err
+		}
+	}
+	_, err = i.rejected.Write(append(bytes.TrimRight(row.Text, "\r\n"), "\r\n"...)) // the last row may lack its line break
+	return err
+}
+
+func (i *voucherImport) report(customer string, result operator.Imported, err error) error {
+	text := fmt.Sprintf("created %d", result.Created)
+	if i.dryRun {
+		text = fmt.Sprintf("would create %d", result.Created)
+	}
+	for _, part := range []struct {
+		count int
+		what  string
+	}{{result.Existed, "existed %d (unchanged)"}, {result.Differ, "%d with other terms (unchanged)"}, {result.Invalid, "%d rejected"}} {
+		if part.count > 0 {
+			text += ", " + fmt.Sprintf(part.what, part.count)
+		}
+	}
+	_, isInvalid := errors.AsType[*operator.InvalidFileError](err)
+	switch {
+	case errors.Is(err, operator.ErrInvalidRows):
+		return refused(kindInvalid, "%s of %s cannot be imported; nothing was written: correct the file, or import the other rows with --skip-invalid",
+			countOf(result.Invalid, "row"), i.path)
+	case isInvalid:
+		return refused(kindInvalid, "%s: %s", i.path, err)
+	case err != nil:
+		if result != (operator.Imported{}) {
+			i.note(text + ", then stopped")
+		}
+		return err
+	}
+	if err := i.line(importedJSON{customer, i.dryRun, result.Created, result.Existed, result.Differ, result.Invalid}, text); err != nil {
+		return err
+	}
+	if i.rejected != nil {
+		i.note("the rejected rows are in " + i.rejectedPath())
+	}
+	if result.Differ > 0 {
+		return failed(kindFailed, "%s of %s exist with other terms and stay as they are: to change one run %s", countOf(result.Differ, "code"), i.path,
+			i.commandLine("voucher edit"))
+	}
+	return nil
+}
