@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"shopfront/internal/local/dynamolocal"
 	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/measure/metering"
@@ -22,10 +24,8 @@ import (
 func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 	t.Parallel()
 	table := localtest.Table(t, "EventsTable")
-	meter := metering.New(localtest.Endpoint(t))
-	server := httptest.NewServer(meter)
-	t.Cleanup(server.Close)
-	log := dynamo.NewEventLog(dynamolocal.NewClient(server.URL), table, retention, noon, alwaysFirst, rand.Reader)
+	meter, client := metered(t)
+	log := dynamo.NewEventLog(client, table, retention, noon, alwaysFirst, rand.Reader)
 	events := eventsOf(emberforge, "redemptions", 1013)
 	for i := range events {
 		events[i].Data = []byte(strings.Repeat("x", 300))
@@ -57,19 +57,7 @@ func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 			return err
 		}
 	}
-	indexing := func(redemptions ...voucher.Redemption) func(context.Context) error {
-		return func(ctx context.Context) error { return log.Index(ctx, emberforge, redemptions) }
-	}
-	var redemptions []voucher.Redemption
-	for second := range 101 {
-		redemptions = append(redemptions, redeemedBy("Alder", second))
-	}
-	reader := backoffice.NewEvents(dynamolocal.NewClient(server.URL), dynamo.Tables{Vouchers: localtest.Table(t, "VouchersTable")}, table, alwaysFirst)
-	for _, step := range []struct {
-		what  string
-		takes func(context.Context) error
-		want  price
-	}{
+	wantSteps(t, meter, []step{
 		{"a poll before the first event", reading(0, 0), price{1, 1, 0}},
 		{"the first event", appending(0, 1, 1), price{3, 1, 2}},
 		{"one event", appending(1, 1, 1), price{3, 1, 2}},
@@ -85,6 +73,24 @@ func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 		{"what made a thing 18 pages ago, and what ended it", appendingBoth(11, 1012), price{5, 2, 3}},
 		{"a page of the feed with 100 events", reading(0, 100), price{2, 101, 0}},
 		{"a poll without news", reading(1013, 0), price{1, 1, 0}},
+	})
+}
+
+// What indexing a redemption by its nick takes, and listing what the nick redeemed.
+func TestNicks_EachStep_TakesItsCallsAndUnits(t *testing.T) {
+	t.Parallel()
+	table := localtest.Table(t, "EventsTable")
+	meter, client := metered(t)
+	log := dynamo.NewEventLog(client, table, retention, noon, alwaysFirst, rand.Reader)
+	indexing := func(redemptions ...voucher.Redemption) func(context.Context) error {
+		return func(ctx context.Context) error { return log.Index(ctx, emberforge, redemptions) }
+	}
+	var redemptions []voucher.Redemption
+	for second := range 101 {
+		redemptions = append(redemptions, redeemedBy("Alder", second))
+	}
+	reader := backoffice.NewEvents(client, dynamo.Tables{Vouchers: localtest.Table(t, "VouchersTable")}, table, alwaysFirst)
+	wantSteps(t, meter, []step{
 		{"a redemption without a nick", indexing(redeemedBy("", 0)), price{}},
 		{"a redemption with a nick", indexing(redemptions[0]), price{1, 0, 1}},
 		{"the same again", indexing(redemptions[0]), price{1, 0, 1}},
@@ -102,7 +108,28 @@ func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 			}
 			return nil
 		}, price{4, 7, 0}},
-	} {
+	})
+}
+
+// metered returns a client whose calls are metered.
+func metered(t *testing.T) (*metering.Meter, *dynamodb.Client) {
+	t.Helper()
+	meter := metering.New(localtest.Endpoint(t))
+	server := httptest.NewServer(meter)
+	t.Cleanup(server.Close)
+	return meter, dynamolocal.NewClient(server.URL)
+}
+
+// step is one thing that takes calls and units.
+type step struct {
+	what  string
+	takes func(context.Context) error
+	want  price
+}
+
+func wantSteps(t *testing.T, meter *metering.Meter, steps []step) {
+	t.Helper()
+	for _, step := range steps {
 		t.Run(step.what, func(t *testing.T) {
 			meter.Take()
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
