@@ -82,16 +82,17 @@ func (p *pace) leave() {
 }
 
 func (p *pace) adapt() {
-	switch now := p.throttled(); {
-	case now > p.seen:
-		p.limit, p.seen = max(p.limit/2, 1), now
+	now := p.throttled()
+	switch {
+	case now == p.seen:
+		p.limit = min(p.limit+1, MaxWriters)
+	case p.limit > 1:
+		p.limit /= 2
 		if p.slow != nil {
 			p.slow(p.limit)
 		}
-	case p.limit < MaxWriters:
-		p.limit++
 	}
-	p.wait = p.limit
+	p.seen, p.wait = now, p.limit
 }
 
 // inParallel calls do for each item of the work, several at a time, until the first error or the end of the context. Then it begins no
