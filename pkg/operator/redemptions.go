@@ -28,6 +28,10 @@ func (f RedemptionFilter) picks(r voucher.Redemption) bool {
 	return voucher.RedemptionFilter{Nick: f.Nick, From: f.From, Until: f.Until}.Selects(r)
 }
 
+func (f RedemptionFilter) picksOf(v voucher.Voucher, r voucher.Redemption) bool {
+	return (f.Batch == "" || f.Batch == v.Batch) && f.picks(r)
+}
+
 // Redemptions yields redemptions in the order of their codes, undone ones included, and stops at the first error. Errors: a
 // *voucher.RefusalError if the filter's code is unknown; at the end, voucher.ErrBatchUnknown if the filter has a batch, no code, and the
 // batch has no vouchers. Without a code it reads all of the customer's vouchers, while the shop stays live.
@@ -40,19 +44,15 @@ func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) iter.Se
 				return
 			}
 			batchFound, codeFound = batchFound || entry.Of.Batch == filter.Batch, true
-			if filter.Batch != "" && entry.Of.Batch != filter.Batch {
-				continue
-			}
 			for _, r := range entry.redemptions() {
-				if filter.picks(r) && !yield(Redemption{r, entry.Of.Batch}, nil) {
+				if filter.picksOf(entry.Of, r) && !yield(Redemption{r, entry.Of.Batch}, nil) {
 					return
 				}
 			}
 		}
-		switch {
-		case !codeFound:
+		if !codeFound {
 			yield(Redemption{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown})
-		case !batchFound:
+		} else if !batchFound {
 			yield(Redemption{}, fmt.Errorf("batch %s: %w", filter.Batch, voucher.ErrBatchUnknown))
 		}
 	}
