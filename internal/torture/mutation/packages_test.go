@@ -34,9 +34,9 @@ const (
 	conditions   = "TestOrders_BrokenCondition_ChangesNothing"
 )
 
-// inPackages lists guards of access, the customer in each kind of key, and guards of orders, holds, undo and events.
+// inPackages lists guards of access, the customer in each kind of key, and guards of orders, holds, undo, events and the catalogue.
 func inPackages() []tested {
-	return slices.Concat(ofAccessAndKeys(), ofOrders(), ofStoredOrders(), ofUses(), ofHolds(), ofUndoing(), ofCodes(), ofEvents())
+	return slices.Concat(ofAccessAndKeys(), ofOrders(), ofStoredOrders(), ofUses(), ofHolds(), ofUndoing(), ofCodes(), ofEvents(), ofCatalogue())
 }
 
 func ofAccessAndKeys() []tested {
