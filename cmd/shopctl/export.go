@@ -41,6 +41,9 @@ func newExportCommand[T any](
 			write := func(to io.Writer) error {
 				file, one := rows(to, at)
 				err := eachOf(items, one, bar.step)
+				if err != nil && bar.done == 0 {
+					return err // and no header
+				}
 				return cmp.Or(err, file.Flush())
 			}
 			if path == "" {

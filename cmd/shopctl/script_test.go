@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -56,6 +57,10 @@ func TestScripts(t *testing.T) {
 func runScript(t *testing.T, script string) string {
 	t.Helper()
 	shop := newShopfront(t)
+	shop.sleep = func(ctx context.Context, delay time.Duration) error {
+		shop.clock = shop.clock.Add(delay)
+		return ctx.Err()
+	}
 	var got strings.Builder
 	for line := range strings.Lines(script) {
 		line = strings.TrimSuffix(line, "\n")

@@ -80,7 +80,7 @@ func (s *session) deleteVoucher(ctx context.Context, args []string) error {
 
 func (s *session) deleteBatch(ctx context.Context, customer, batch string, yes bool) error {
 	if !yes && (s.json || !isTerminal(s.stdin)) {
-		return misused("--yes is missing: without a terminal, and with --json, nobody can be asked")
+		return misused("give --yes: without a terminal, or with --json, the command cannot ask")
 	}
 	shop, err := s.shop(ctx, customer)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *session) deleteBatch(ctx context.Context, customer, batch string, yes b
 		return s.describeStopped(err)
 	}
 	if result.Kept > 0 {
-		text += fmt.Sprintf("; %d were redeemed or held and stay: to stop them run %s %s --batch %s", result.Kept,
+		text += fmt.Sprintf("; kept %d that had been redeemed or held: to stop the batch run %s %s --batch %s", result.Kept,
 			s.commandLine("voucher disable"), shop.Customer.ID, shellWord(batch))
 	}
 	return s.line(deletedBatchJSON{string(shop.Customer.ID), batch, result.Vouchers, result.Deleted, result.Kept}, text)

@@ -166,7 +166,7 @@ func (i *voucherImport) report(customer string, result operator.Imported, err er
 		i.note("the rejected rows are in " + i.rejectedPath())
 	}
 	if result.Differ > 0 {
-		return failed(kindFailed, "%s of %s exist with other terms and stay as they are: to change one run %s", countOf(result.Differ, "code"), i.path,
+		return failed(kindFailed, "not imported: %s with other terms in the store: run %s, or correct the file", countOf(result.Differ, "code"),
 			i.commandLine("voucher edit"))
 	}
 	return nil
