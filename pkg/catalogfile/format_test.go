@@ -57,7 +57,7 @@ func TestSchema_HasTheBoundsOfTheRules(t *testing.T) {
 		"length of a name":        {int64(defs["name"].MaxLength), catalog.MaxNameBytes},
 		"length of an image":      {int64(defs["product"].Properties["image"].MaxLength), catalog.MaxImageBytes},
 		"length of a category":    {int64(defs["product"].Properties["category"].MaxLength), catalog.MaxCategoryBytes},
-		"highest position":        {int64(defs["count"].Maximum), catalog.MaxPosition},
+		"highest position":        {defs["count"].Maximum, catalog.MaxPosition},
 		"length of a description": {int64(defs["product"].Properties["description"].MaxLength), catalog.MaxDescriptionBytes},
 		"fewest variants":         {int64(variants.MinItems), 1},
 		"most variants":           {int64(variants.MaxItems), catalog.MaxVariants},

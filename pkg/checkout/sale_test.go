@@ -19,17 +19,17 @@ func forAnHour(c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID) (
 func TestOpen_DuringASale_HasTheSalePrice(t *testing.T) {
 	opener, _ := newOpener()
 	opener.Catalogue = catalogueFunc(forAnHour)
-	for after, want := range map[time.Duration]int64{
-		-time.Millisecond: 499, 0: 399, time.Hour - time.Millisecond: 399, time.Hour: 499,
+	for received, want := range map[time.Time]int64{
+		noon.Add(-time.Millisecond): 499, noon: 399, noon.Add(time.Hour - time.Millisecond): 399, noon.Add(time.Hour): 499,
 	} {
-		request := at(buy("coins", "500", 3), noon.Add(after))
+		request := at(buy("coins", "500", 3), received)
 		quoted, _, err := opener.Quote(t.Context(), request)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for what, got := range map[string]checkout.Checkout{"opened": mustOpen(t, opener, request), "quoted": quoted} {
 			if got.UnitPrice.Minor != want || got.Subtotal.Minor != 3*want || got.Total.Minor != 3*want {
-				t.Errorf("%s after noon, %s at %v each, %v in all, want %d each", after, what, got.UnitPrice, got.Total, want)
+				t.Errorf("at %s, %s at %v each, %v in all, want %d each", received, what, got.UnitPrice, got.Total, want)
 			}
 		}
 	}

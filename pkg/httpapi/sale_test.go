@@ -67,11 +67,13 @@ func TestCheckoutArea_Details_AreShownIfTheyAreSet(t *testing.T) {
 	always, received := time.Time{}, now().Truncate(time.Millisecond)
 	detailed := coinsOnSale(received, received)
 	detailed.Image, detailed.Category, detailed.Position = "https://cdn.example/coins.png?a=1&b=2", "Coins & more", 7
+	regular := coinsOnSale(always, always)
+	regular.Variants[0].Sale = catalog.Sale{}
 	for name, test := range map[string]struct {
 		product catalog.Product
 		want    string
 	}{
-		"nothing":          {func() catalog.Product { p := coinsOnSale(always, always); p.Variants[0].Sale = catalog.Sale{}; return p }(), variant + amounts},
+		"nothing":          {regular, variant + amounts},
 		"image, category":  {detailed, `"image":"https://cdn.example/coins.png?a=1&b=2","category":"Coins & more",` + variant + amounts},
 		"an endless sale":  {coinsOnSale(always, always), onSale + amounts},
 		"a sale that ends": {coinsOnSale(always, received.AddDate(0, 0, 1)), onSale + `"saleEndsAt":"2026-11-22T12:00:00.123Z",` + amounts},
@@ -93,12 +95,12 @@ func TestSale_AreaAndCheckouts_HaveOnePriceAtEveryInstant(t *testing.T) {
 	stored := shelf{emberforge(coinsOnSale(friday, until))}
 	area := catalog.NewArea(stored, func() time.Time { return friday })
 	opener := checkout.Opener{Catalogue: catalog.Catalogue{Store: stored}, Store: lostStore{}, Random: rand.Reader}
-	for at, want := range map[time.Duration]int64{
-		-time.Millisecond: 499, -time.Nanosecond: 499, 0: 399, time.Nanosecond: 399, time.Millisecond: 399,
-		3*time.Millisecond - time.Nanosecond: 399, 3 * time.Millisecond: 499, time.Hour: 499,
+	for at, want := range map[time.Time]int64{
+		friday.Add(-time.Millisecond): 499, friday.Add(-time.Nanosecond): 499, friday: 399, friday.Add(time.Nanosecond): 399,
+		until.Add(-time.Millisecond): 399, until.Add(-time.Nanosecond): 399, until: 499, until.Add(time.Hour): 499,
 	} {
 		s := newService(t)
-		s.Now = func() time.Time { return friday.Add(at) }
+		s.Now = func() time.Time { return at }
 		var shown struct {
 			Products []struct {
 				Variants []struct {
@@ -112,12 +114,12 @@ func TestSale_AreaAndCheckouts_HaveOnePriceAtEveryInstant(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := shown.Products[0].Variants[0].Price.Minor; got != want {
-			t.Errorf("%s after the sale began, the area has %d, want %d", at, got, want)
+			t.Errorf("at %s, the area has %d, want %d", at, got, want)
 		}
 		for path, handler := range map[string]http.Handler{"/coins/500": s.Checkout(opener), "/coins/variant/500": s.CheckoutVariant(opener)} {
 			a := s.send(handler, get(areaPath+path+"?amount=2"))
 			if !strings.Contains(a.body, fmt.Sprintf(`"unitPrice":{"minor":%d,`, want)) || !strings.Contains(a.body, fmt.Sprintf(`"total":{"minor":%d,`, 2*want)) {
-				t.Errorf("%s after the sale began, %s has %s, want %d", at, path, a.body, want)
+				t.Errorf("at %s, %s has %s, want %d", at, path, a.body, want)
 			}
 		}
 	}

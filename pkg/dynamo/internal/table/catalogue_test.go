@@ -1,6 +1,7 @@
 package table
 
 import (
+	"maps"
 	"reflect"
 	"testing"
 	"time"
@@ -56,9 +57,7 @@ func TestProduct_StoredDetails_NeverChange(t *testing.T) {
 		{"for a weekend", time.UnixMilli(1795737600000).UTC(), time.UnixMilli(1795996800001).UTC(), Item{"saleFrom": Num(1795737600000), "saleUntil": Num(1795996800001)}},
 	} {
 		product.Variants[0].Sale.From, product.Variants[0].Sale.Until = test.from, test.until
-		for name, value := range test.added {
-			variant.Value[name] = value
-		}
+		maps.Copy(variant.Value, test.added)
 		if got := EncodeProduct("emberforge", product); !reflect.DeepEqual(got, stored) {
 			t.Errorf("%s: stored as %v, want %v", test.name, got, stored)
 		}
