@@ -1,12 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json" // unlike encoding/json, it refuses a name that appears twice
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/spf13/cobra"
 
@@ -20,8 +20,14 @@ const schemaFile = "../../docs/shopctl.schema.json"
 type documents struct {
 	root     *cobra.Command
 	compiler *jsonschema.Compiler
-	commands map[string]struct{ Stdout, Stderr []string } // the names of the documents that each command prints
+	commands map[string]documentNames
 	defs     map[string]map[string]any
+}
+
+// documentNames are the names of the documents that a command prints.
+type documentNames struct {
+	Stdout []string `json:"stdout"`
+	Stderr []string `json:"stderr"`
 }
 
 func readSchema(t *testing.T) string {
@@ -36,8 +42,8 @@ func readSchema(t *testing.T) string {
 func newDocuments(t *testing.T, text string) documents {
 	t.Helper()
 	var file struct {
-		Commands map[string]struct{ Stdout, Stderr []string } `json:"x-commands"`
-		Defs     map[string]map[string]any                    `json:"$defs"`
+		Commands map[string]documentNames  `json:"x-commands"`
+		Defs     map[string]map[string]any `json:"$defs"`
 	}
 	if err := json.Unmarshal([]byte(text), &file); err != nil {
 		t.Fatalf("%s: %v", schemaFile, err)
