@@ -65,7 +65,7 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 				done.add(killBusyEdit(t, programs, c))
 			})
 		}
-		end := func(e ending, commands ...command) {
+		endOf := func(programs testshop.Programs, e ending, commands ...command) {
 			for _, c := range commands {
 				t.Run(e.kind+"/"+c.kind+c.variant, func(t *testing.T) {
 					t.Parallel()
@@ -73,9 +73,12 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 				})
 			}
 		}
+		end := func(e ending, commands ...command) { endOf(programs, e, commands...) }
 		end(killed(), applyNew(), applyPruned(), createSingle(), createLimited(), generate(), generateLimited(), generateResumed(),
 			raise(), lower(), disable(), enable(), disableBatch(), enableBatch(), pause(), pauseBatch(), resumeAll(), createKey(), revokeKey(),
-			orderPlace(), orderFulfil(), orderCancel(), orderPlaceWithCode(), orderCancelWithCode(), redemptionUndo(), eventsRebuild())
+			orderPlace(), orderFulfil(), orderCancel(), orderPlaceWithCode(), orderCancelWithCode(), redemptionUndo(), eventsRebuild(),
+			importSold())
+		endOf(impatient(t), killed(), deletions()...)
 		end(killed(), editFields()...)
 		end(interrupted(), applyNew(), generate(), raise())
 		end(credentialsExpired(), applyNew(), generate(), raise())

@@ -56,7 +56,7 @@ func (s step) stage() faultproxy.Stage {
 
 // isWrite reports whether the operation changes an item.
 func isWrite(operation string) bool {
-	return slices.Contains([]string{"PutItem", "UpdateItem", "TransactWriteItems"}, operation)
+	return slices.Contains([]string{"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"}, operation)
 }
 
 // trap watches the calls to a store, and ends a process at one of them.

@@ -1,0 +1,94 @@
+package kills_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"shopfront/internal/torture/testshop"
+)
+
+// soldText is a file to import. CODE and BATCH stand for the subject's. Codes of each kind were used elsewhere.
+const soldText = `code,reward,batch,max-uses,counters,redeemed_at,redeemed_by,uses
+CODE-A,20%,BATCH,,,,,
+CODE-B,20%,BATCH,,,2026-02-03T11:00:00Z,Alder,
+CODE-C,20%,BATCH,10,2,,,7
+CODE-D,20%,BATCH,none,,,,3
+`
+
+// withFile writes a CSV file about the subject and returns its name.
+func withFile(r *round, s subject, name, text string) string {
+	r.t.Helper()
+	file := filepath.Join(r.Dir, s.batch+name)
+	if err := os.WriteFile(file, []byte(strings.NewReplacer("CODE", s.code, "BATCH", s.batch).Replace(text)), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	return file
+}
+
+// importSold imports codes. How many of them a further run finds depends on where the first one was killed.
+func importSold() command {
+	return command{
+		kind: "import", late: true, mask: mask{ids: true},
+		args: func(r *round, s subject) []string {
+			return []string{"voucher", "import", s.customer, withFile(r, s, ".csv", soldText)}
+		},
+		again: func(r *round, s subject, _ *process) {
+			var result struct{ Created, Existed, OtherTerms, Rejected int }
+			p := r.must(r.t, r.command.args(r, s)...)
+			if err := json.Unmarshal(p.stdout.Bytes(), &result); err != nil || result.Created+result.Existed != 4 || result.OtherTerms+result.Rejected != 0 {
+				r.violation(r.t, "%v: %s", err, p)
+			}
+		},
+	}
+}
+
+// unusedText has codes of each kind that are deleted with their batch, and one that stays.
+const unusedText = `code,reward,batch,max-uses,max-uses-per-nick,counters,redeemed_at
+CODE-A,20%,BATCH,,,,
+CODE-B,20%,BATCH,,,,2026-02-03T11:00:00Z
+CODE-C,20%,BATCH,10,none,2,
+CODE-D,20%,BATCH,10,1,1,
+CODE-E,20%,BATCH,none,1,,
+CODE-F,20%,BATCH,none,none,,
+`
+
+// deleteBatch deletes a batch, and is killed at one kind of write: it reads so much that killing it at every read would take hours.
+func deleteBatch(kind, write string) command {
+	return command{
+		kind: "delete --batch, " + kind, only: write, late: true, mask: mask{ids: true}, args: ofBatch("delete", "--yes"),
+		prepare: func(r *round, s subject) {
+			r.must(r.t, "voucher", "import", s.customer, withFile(r, s, ".csv", unusedText))
+		},
+		again: func(r *round, s subject, _ *process) {
+			var result struct{ Vouchers, Deleted, Kept int }
+			p := r.must(r.t, r.command.args(r, s)...)
+			if err := json.Unmarshal(p.stdout.Bytes(), &result); err != nil || result.Kept != 1 || result.Deleted != result.Vouchers-1 {
+				r.violation(r.t, "%v: %s", err, p)
+			}
+		},
+	}
+}
+
+func deletions() []command {
+	return []command{
+		deleteBatch("single-use", "DeleteItem"), deleteBatch("disabling first", "UpdateItem"), deleteBatch("with counters", "TransactWriteItems"),
+	}
+}
+
+// impatient builds a shopctl that deletes codes with many uses at once. No request for them is in flight.
+func impatient(t *testing.T) testshop.Programs {
+	t.Helper()
+	const file, deployed = "pkg/operator/delete.go", "const Draining = 15 * time.Second"
+	source, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(source), deployed) != 1 {
+		t.Fatalf("%s does not say %s once", file, deployed)
+	}
+	text := strings.Replace(string(source), deployed, "const Draining = time.Millisecond", 1)
+	return testshop.Build(t, map[string]string{file: text}, "cmd/shopctl")
+}
