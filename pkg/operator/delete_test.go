@@ -220,26 +220,29 @@ func TestDeleteVoucher_LimitedCode_RequestThatOutlastsTheWaitIsRefused(t *testin
 }
 
 // A hold of a code without a limit is recorded nowhere but in its checkout.
-func TestDeleteVoucher_CheckoutDuringTheWait_IsRefused(t *testing.T) {
+func TestDeleteVoucher_CheckoutDuringTheWait_IsRefusedAndStaysAsItWas(t *testing.T) {
 	t.Parallel()
-	s := newTables(t).newShop(t)
-	for _, kind := range manyUseKinds() {
-		code := s.createKind(kind)
-		how, _ := deletion(func() {
-			s.edit(code, voucher.Edit{Disabled: new(false)})
-			s.hold(code, "Alder", s.opened, "")
-			s.edit(code, voucher.Edit{Disabled: new(true)})
-			s.change(string(code), func(it attributes) { it.add("version", -2) }) // as if the checkout had been in flight
-		})
-		err := s.deleteAs(code, how)
-		if !errors.Is(err, voucher.ErrUsed) {
-			t.Errorf("%s: %v", kind, err)
+	tables := newTables(t)
+	for _, disabled := range []bool{false, true} {
+		s := tables.newShop(t)
+		for _, kind := range manyUseKinds() {
+			code := s.createKind(kind)
+			s.edit(code, voucher.Edit{Disabled: &disabled})
+			how, _ := deletion(func() {
+				s.edit(code, voucher.Edit{Disabled: new(false)})
+				s.hold(code, "Alder", s.opened, "")
+				s.edit(code, voucher.Edit{Disabled: new(true)})
+				s.change(string(code), func(it attributes) { it.add("version", -2) }) // as if the checkout had been in flight
+			})
+			if err := s.deleteAs(code, how); !errors.Is(err, voucher.ErrUsed) {
+				t.Errorf("%s: %v", kind, err)
+			}
+			if v, err := s.vouchers.Voucher(t.Context(), s.customer, code); err != nil || v.Disabled != disabled {
+				t.Errorf("%s: disabled %t, want %t, %v", kind, v.Disabled, disabled, err)
+			}
 		}
-		if v, err := s.vouchers.Voucher(t.Context(), s.customer, code); err != nil || v.Disabled {
-			t.Errorf("%s: disabled %t, %v", kind, v.Disabled, err)
-		}
+		s.wantClean("afterwards")
 	}
-	s.wantClean("afterwards")
 }
 
 func TestDeleteVoucher_EditedDuringTheWait_StaysAsEdited(t *testing.T) {

@@ -91,6 +91,29 @@ func TestImport_UsedCodes_AreStoredWithTheirPast(t *testing.T) {
 	}
 }
 
+// The terms under which a code was used elsewhere are not known.
+func TestImport_UsedAgainstItsTerms_VerifyFindsNothing(t *testing.T) {
+	t.Parallel()
+	s := newTables(t).newShop(t)
+	s.wantImported(`code,reward,valid-from,valid-until,disabled,nick,redeemed_at,redeemed_by
+GIFT-1,20%,2026-03-01,,,,2026-02-03,Alder
+GIFT-2,20%,,2025-02-01,,,2026-02-03,Alder
+GIFT-3,20%,,,true,,2026-02-03,Alder
+GIFT-4,20%,,,,Birch,2026-02-03,Alder
+`, operator.Imported{Created: 4})
+	s.wantClean("afterwards")
+}
+
+func TestVerify_ImportedUsesAreLost_IsFound(t *testing.T) {
+	t.Parallel()
+	s := newTables(t).newShop(t)
+	s.wantImported(sold, operator.Imported{Created: 7})
+	s.change("SUMMER20", func(it attributes) { it.add("imported", -1) })
+	s.change("W1NTER", func(it attributes) { delete(it, "imported") })
+	s.change("G1FT1", func(it attributes) { it["imported"] = number(1) })
+	wantFindings(t, s.verify(s.opened).Findings, []string{"malformed G1FT1", "uses_differ SUMMER20", "uses_differ W1NTER"})
+}
+
 func TestImport_UndoneUse_StaysKnownAsImported(t *testing.T) {
 	t.Parallel()
 	s := newShopWithEvents(t)

@@ -1,0 +1,79 @@
+package voucher_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/voucher"
+)
+
+func TestImport(t *testing.T) {
+	now := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+	earlier, later := now.AddDate(0, -1, 0), now.Add(time.Millisecond)
+	many, unlimited := voucher.Limit(10), voucher.NoLimit
+	for what, test := range map[string]struct {
+		maxUses *voucher.Limit
+		past    voucher.Past
+		wrong   string // the fields with a mistake
+	}{
+		"unused":                                {nil, voucher.Past{Created: earlier}, ""},
+		"redeemed":                              {nil, voucher.Past{Created: earlier, RedeemedAt: earlier, RedeemedBy: "Alder", Uses: 1}, ""},
+		"redeemed at this very moment":          {nil, voucher.Past{RedeemedAt: now}, ""},
+		"redeemed, but not by how many":         {nil, voucher.Past{RedeemedAt: earlier}, ""},
+		"many uses":                             {&many, voucher.Past{Uses: 10}, ""},
+		"more uses than a lowered limit":        {&many, voucher.Past{Uses: 12}, ""},
+		"unlimited":                             {&unlimited, voucher.Past{Uses: int(voucher.MaxMaxUses)}, ""},
+		"redeemed in the future":                {nil, voucher.Past{RedeemedAt: later}, "redeemed_at"},
+		"redeemed in a year before 2000":        {nil, voucher.Past{RedeemedAt: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}, "redeemed_at"},
+		"created in the future":                 {nil, voucher.Past{Created: later}, "created_at"},
+		"used, but nobody knows when":           {nil, voucher.Past{Uses: 1}, "redeemed_at"},
+		"a nick, but no time":                   {nil, voucher.Past{RedeemedBy: "Alder"}, "redeemed_by"},
+		"a nick with space around it":           {nil, voucher.Past{RedeemedAt: earlier, RedeemedBy: " Alder"}, "redeemed_by"},
+		"a nick that is too long":               {nil, voucher.Past{RedeemedAt: earlier, RedeemedBy: strings.Repeat("a", 500)}, "redeemed_by"},
+		"one use, used twice":                   {nil, voucher.Past{RedeemedAt: earlier, Uses: 2}, "uses"},
+		"a negative number of uses":             {&many, voucher.Past{Uses: -1}, "uses"},
+		"more uses than any limit":              {&unlimited, voucher.Past{Uses: int(voucher.MaxMaxUses) + 1}, "uses"},
+		"a time of a code with many uses":       {&many, voucher.Past{RedeemedAt: earlier}, "redeemed_at"},
+		"a time of a code without a limit":      {&unlimited, voucher.Past{RedeemedAt: earlier}, "redeemed_at"},
+		"several mistakes are reported at once": {nil, voucher.Past{Created: later, RedeemedAt: later, Uses: 2}, "uses created_at redeemed_at"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			terms := voucher.Terms{Written: "SUMMER-20", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, MaxUses: test.maxUses}
+			v, err := voucher.Import(terms, test.past, "LRLuWYz8-QoWsPfs4csHfg", now)
+			if got := fieldsOf(err); got != test.wrong {
+				t.Fatalf("mistakes in %q, want %q: %v", got, test.wrong, err)
+			}
+			if err != nil {
+				return
+			}
+			redeemed := !test.past.RedeemedAt.IsZero()
+			uses := test.past.Uses
+			if redeemed {
+				uses = 1
+			}
+			if v.Imported != uses || (v.Redeemed != nil) != redeemed || redeemed && (!v.Redeemed.Imported || v.Redeemed.Nick != test.past.RedeemedBy) {
+				t.Errorf("%+v, redeemed %+v", v, v.Redeemed)
+			}
+			if over := max(0, uses-10); test.maxUses == &many && v.Over != over {
+				t.Errorf("%d uses over the limit, want %d", v.Over, over)
+			}
+		})
+	}
+}
+
+// fieldsOf returns the fields of joined *voucher.FieldErrors, separated by spaces.
+func fieldsOf(err error) string {
+	if joined, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // each error, not the first that fits
+		var fields []string
+		for _, err := range joined.Unwrap() {
+			fields = append(fields, fieldsOf(err))
+		}
+		return strings.Join(fields, " ")
+	}
+	if field, is := errors.AsType[*voucher.FieldError](err); is {
+		return field.Field
+	}
+	return ""
+}
