@@ -26,6 +26,7 @@ type redemptionJSON struct {
 	Batch      string     `json:"batch,omitempty"`
 	UndoneAt   string     `json:"undoneAt,omitempty"`
 	UndoReason string     `json:"undoReason,omitempty"`
+	Imported   bool       `json:"imported,omitempty"` // redeemed elsewhere, before the code was imported
 
 	reward string
 }
@@ -54,7 +55,7 @@ func (r redemptionJSON) fields() []field {
 
 func representRedemption(r operator.Redemption) redemptionJSON {
 	represented := redemptionJSON{
-		ID: r.ID, Status: "redeemed", RedeemedAt: formatTime(r.At), Code: r.Code, Nick: r.Nick,
+		ID: r.ID, Status: "redeemed", Imported: r.Imported, RedeemedAt: formatTime(r.At), Code: r.Code, Nick: r.Nick,
 		Reward: representReward(r.Reward), Batch: r.Batch, reward: formatReward(r.Reward),
 	}
 	if !r.Undone.IsZero() {
