@@ -40,7 +40,6 @@ func (s batchStore) InParallel(ctx context.Context, count int, do func(context.C
 }
 
 // Batch implements voucher.BatchStore.
-
 func (s batchStore) Batch(ctx context.Context, customer catalog.CustomerID, batch string) iter.Seq2[voucher.Voucher, error] {
 	return func(yield func(voucher.Voucher, error) bool) {
 		for entry, err := range s.shop.vouchers.Entries(ctx, customer, "") {
@@ -76,8 +75,8 @@ func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, bul
 	bulk.begin(result.Vouchers)
 	var mu sync.Mutex
 	vouchers := (batchStore{s, bulk}).Batch(ctx, s.Customer.ID, batch)
-	return result, inParallel(ctx, s.pace(bulk), vouchers, func(ctx context.Context, v voucher.Voucher) error {
-		_, err := s.vouchers.Edit(ctx, s.Customer.ID, v.Code, voucher.Edit{Disabled: &disabled})
+	err = inParallel(ctx, s.pace(bulk), vouchers, func(ctx context.Context, v voucher.Voucher) error {
+		_, err := s.vouchers.EditRead(ctx, s.Customer.ID, v, voucher.Edit{Disabled: &disabled})
 		if _, deleted := voucher.IsRefusal(err); err != nil && !deleted {
 			return err
 		}
@@ -89,6 +88,7 @@ func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, bul
 		bulk.wrote()
 		return nil
 	})
+	return result, err
 }
 
 // pace returns the pace for one run of a command.

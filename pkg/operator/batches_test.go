@@ -1,0 +1,36 @@
+package operator_test
+
+import (
+	"testing"
+
+	"shopfront/pkg/voucher"
+)
+
+// While a batch is switched, another operator may edit a voucher that was read already.
+func TestEditRead_EditedSince_KeepsBothEdits(t *testing.T) {
+	s := newTables(t).newShop(t)
+	disabled, note := true, "handed out at the fair"
+	for rule, edits := range map[string][]voucher.Edit{
+		"unchanged":              nil,
+		"edited":                 {{Note: &note}},
+		"edited and then edited": {{Disabled: &disabled}, {Note: &note}},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			code := s.create(voucher.Terms{Written: "FAIR-" + rule, Batch: "fair"})
+			read, err := s.vouchers.Voucher(t.Context(), s.customer, code)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := voucher.Voucher{Version: read.Version + 1}
+			for _, edit := range edits {
+				s.edit(code, edit)
+				want.Version++
+				want.Note = note
+			}
+			got, err := s.vouchers.EditRead(t.Context(), s.customer, read, voucher.Edit{Disabled: &disabled})
+			if err != nil || !got.Disabled || got.Note != want.Note || got.Version != want.Version {
+				t.Errorf("disabled %t, note %q, version %d, %v; want note %q and version %d", got.Disabled, got.Note, got.Version, err, want.Note, want.Version)
+			}
+		})
+	}
+}
