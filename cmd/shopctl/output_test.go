@@ -16,7 +16,8 @@ func TestProgress_IsShownAndCleared(t *testing.T) {
 		t.Errorf("shows %q", shown)
 	}
 	bar.end()
-	if last := terminal.String()[strings.LastIndex(terminal.String(), "4)")+2:]; strings.Trim(last, "[0-9s:]\r ") != "" {
+	shown := strings.Split(strings.Trim(terminal.String(), "\r"), "\r")
+	if last := shown[len(shown)-1]; strings.TrimSpace(last) != "" {
 		t.Errorf("leaves %q", last)
 	}
 }
