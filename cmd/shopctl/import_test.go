@@ -84,9 +84,20 @@ func (s *shopfront) sellAndUse(t *testing.T) {
 	t.Helper()
 	s.must(t, "voucher", "import", "emberforge", s.write(t, "sold.csv", sold))
 	for _, redemption := range [][2]string{
-		{"COINS-1", ""}, {"COINS-2", "=alder"}, {"-DASH-4", "+Heron"}, {"－WIDE-5", "＝Owl"},
-		{"PACK-6", ""}, {"PACK-6", "Wren"}, {"PACK-7", "Wren"}, {"COUNT-8", "'Elk"}, {"COUNT-8", "'Elk"}, {"COUNT-8", "Crow"},
-		{"COUNT-9", ""}, {"COUNT-9", ""}, {"COUNT-9", ""}, {"UNDONE-11", "Crow"},
+		{"COINS-1", ""},
+		{"COINS-2", "=alder"},
+		{"-DASH-4", "+Heron"},
+		{"－WIDE-5", "＝Owl"},
+		{"PACK-6", ""},
+		{"PACK-6", "Wren"},
+		{"PACK-7", "Wren"},
+		{"COUNT-8", "'Elk"},
+		{"COUNT-8", "'Elk"},
+		{"COUNT-8", "Crow"},
+		{"COUNT-9", ""},
+		{"COUNT-9", ""},
+		{"COUNT-9", ""},
+		{"UNDONE-11", "Crow"},
 	} {
 		if id := s.redeem(t, "emberforge", redemption[0], redemption[1]); len(id) != len("2-WILiV5aDQywb_FJUVK3Q") {
 			t.Fatal(redemption, id)

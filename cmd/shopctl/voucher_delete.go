@@ -41,7 +41,7 @@ With --batch the command deletes those vouchers of the batch, and keeps the othe
 
 A code with many uses is disabled first, and deleted after %.0f seconds, when no request for it is in flight. If it was used
 by then, it is enabled again and stays. If the command is interrupted, such codes stay disabled: run it again.`, operator.Draining.Seconds()),
-		Example: "  shopctl --local voucher delete emberforge SPRING-5\n  shopctl --local voucher delete emberforge --batch launch --yes",
+		Example: "  shopctl --local voucher delete emberforge CENTURY-VIP\n  shopctl --local voucher delete emberforge --batch launch --yes",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			if batch == "" {
 				return s.deleteVoucher(ctx, args)
