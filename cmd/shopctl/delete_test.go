@@ -134,7 +134,7 @@ func TestDelete_RedemptionAfterwards_IsRefused(t *testing.T) {
 			s := newShopfront(t)
 			s.createSummer(t, flags...)
 			s.sleep = func(context.Context, time.Duration) error {
-				if got := s.redeem(t, "emberforge", "SUMMER-20", "Alder"); got != "refused: disabled" {
+				if got := s.redeem(t, "emberforge", "SUMMER-20", "Alder"); got != "refused: disabled" { //nolint:contextcheck // it has the test's context
 					t.Error(got)
 				}
 				return nil

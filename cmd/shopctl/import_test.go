@@ -265,37 +265,42 @@ func someCodes(count int) string {
 
 func TestImport_Interrupted_IsCompletedByImport(t *testing.T) {
 	t.Parallel()
-	const count = 60
 	for _, operation := range []string{"PutItem", "TransactWriteItems"} {
 		for _, applied := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, applied %t", operation, applied), func(t *testing.T) {
 				t.Parallel()
 				s := newShopfront(t)
 				s.applyEmpty(t, "emberforge")
-				path := s.write(t, "launch.csv", someCodes(count)+"BROKEN,,,,\n")
 				ctx, interrupt := context.WithCancel(t.Context())
 				restore := s.through(t, newUnreliable(t, s, operation, cutAt(8, applied, interrupt)))
+				path := s.write(t, "launch.csv", someCodes(60)+"BROKEN,,,,\n")
 				got := s.shopctl(ctx, "--local", "voucher", "import", "emberforge", path, "--skip-invalid")
 				if got.exit != exitInterrupted || got.stdout != "" || !strings.Contains(got.stderr, "1 rejected, then stopped\nerror: interrupted") {
 					t.Fatal(got)
 				}
-				if files, err := filepath.Glob(filepath.Join(s.dir, "launch.*")); err != nil || len(files) != 1 {
-					t.Error("the interrupted import left", files, err)
-				}
 				restore()
-				stored := strings.Count(s.must(t, "voucher", "export", "emberforge"), "\n") - 1
-				if stored < 1 || stored >= count {
-					t.Fatalf("%d are stored; want an interruption in between", stored)
-				}
-				s.clock = s.clock.AddDate(0, 0, 1)
-				if got, want := s.must(t, "voucher", "import", "emberforge", path, "--skip-invalid"),
-					fmt.Sprintf("created %d, existed %d (unchanged), 1 rejected\n", count-stored, stored); got != want {
-					t.Errorf("%s, want %s", got, want)
-				}
-				s.must(t, "verify", "emberforge")
+				s.completeImport(t, path, 60)
 			})
 		}
 	}
+}
+
+// completeImport completes an interrupted import of some codes and one mistake.
+func (s *shopfront) completeImport(t *testing.T, path string, count int) {
+	t.Helper()
+	if files, err := filepath.Glob(filepath.Join(s.dir, "launch.*")); err != nil || len(files) != 1 {
+		t.Error("the interrupted import left", files, err)
+	}
+	stored := strings.Count(s.must(t, "voucher", "export", "emberforge"), "\n") - 1
+	if stored < 1 || stored >= count {
+		t.Fatalf("%d are stored; want an interruption in between", stored)
+	}
+	s.clock = s.clock.AddDate(0, 0, 1)
+	again := s.must(t, "voucher", "import", "emberforge", path, "--skip-invalid")
+	if want := fmt.Sprintf("created %d, existed %d (unchanged), 1 rejected\n", count-stored, stored); again != want {
+		t.Errorf("%s, want %s", again, want)
+	}
+	s.must(t, "verify", "emberforge")
 }
 
 func TestImport_LostResponses_CreateEachCodeOnce(t *testing.T) {
