@@ -101,6 +101,10 @@ bench: ## Compare the functions with reference functions, and print the results 
 	go test -buildvcs=false -run '^$$' -bench Handler -benchmem -benchtime 1000x -count 7 ./pkg/lambdahttp | \
 	go tool benchstat -col '/function@(reference shopfront)' -
 
+.PHONY: bench-bulk
+bench-bulk: ## Compare the commands for many vouchers with a bare loop (ARGS= are flags of `measure bulk`); fails if they are slow or large
+	@go run -buildvcs=false ./cmd/measure bulk $(ARGS)
+
 .PHONY: oracle
 oracle: ## Compare the times of refusals, which could tell a stranger which codes exist (ARGS= are flags of `measure oracle`)
 	@go run -buildvcs=false ./cmd/measure oracle $(ARGS)

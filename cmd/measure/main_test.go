@@ -12,7 +12,7 @@ import (
 
 func TestRun_WrongArguments_AreRefused(t *testing.T) {
 	for arguments, want := range map[string]string{
-		"":                    "bench, oracle or cost",
+		"":                    "bench, oracle, cost or bulk",
 		"speed":               `"speed" is not`,
 		"bench --rounds=0":    "1 or more",
 		"bench --samples=-1":  "1 or more",
@@ -23,6 +23,7 @@ func TestRun_WrongArguments_AreRefused(t *testing.T) {
 		"cost monthly":        `unknown argument "monthly"`,
 		"cost --requests=0":   "1 or more",
 		"cost --free-tier":    "not defined",
+		"bulk --count=0":      "1 or more",
 	} {
 		if err := run(t.Context(), strings.Fields(arguments), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", arguments, err, want)

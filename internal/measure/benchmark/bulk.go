@@ -1,0 +1,277 @@
+package benchmark
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	mathrand "math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"shopfront/internal/local/gobuild"
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/samtemplate"
+	"shopfront/internal/measure/fixture"
+	"shopfront/internal/measure/table"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo/backoffice"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+// Targets of the commands that work on many vouchers.
+const (
+	leastOfBare    = 0.7 // of the bare loop's rate, for commands that write a new item for each voucher
+	mostBulkMemory = 150_000_000
+)
+
+// Bulk holds how fast shopctl works on many vouchers, beside a bare loop of the PutItem calls that create them.
+type Bulk struct {
+	Count  int `json:"count"` // vouchers in a round
+	Rounds int `json:"rounds"`
+	// Bare are the items a second of the bare loop, by how many of its calls are in flight.
+	Bare     map[int][]float64 `json:"bare"`
+	Commands []BulkCommand     `json:"commands"`
+}
+
+// BulkCommand is a command with its figures in each round.
+type BulkCommand struct {
+	Name    string    `json:"name"`
+	Target  float64   `json:"target,omitempty"` // a lower bound of the median of OfBare
+	Seconds []float64 `json:"seconds"`
+	OfBare  []float64 `json:"ofBare"` // vouchers a second ÷ items a second of the best bare loop
+	// Memory is the largest resident size of the process in any round, in bytes. It is an upper bound: Linux counts the size of this
+	// process at the start of the command, too.
+	Memory int64 `json:"memory"`
+}
+
+// bulkRun is one run of TimeBulk.
+type bulkRun struct {
+	fixture.Setup
+	*Bulk
+
+	client *dynamodb.Client
+	put    *dynamodb.PutItemInput // the call that creates a voucher
+}
+
+// TimeBulk runs the built command in rounds, each with two new customers and count vouchers, against DynamoDB Local. The vouchers table has
+// no stream: in DynamoDB Local a stream would make every write several times slower.
+func TimeBulk(ctx context.Context, setup fixture.Setup, count, rounds int) (_ *Bulk, err error) {
+	if err := gobuild.Build(ctx, setup.Root, filepath.Join(setup.Dir, "shopctl"), "./cmd/shopctl"); err != nil {
+		return nil, err
+	}
+	server, err := setup.StartLocal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	connections := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = operator.MaxWriters })
+	run := &bulkRun{
+		Setup: setup, Bulk: &Bulk{Count: count, Rounds: rounds, Bare: map[int][]float64{}},
+		client: fixture.Client(server.Endpoint(), func(o *dynamodb.Options) { o.HTTPClient = connections }),
+	}
+	if err := run.prepare(ctx, server.Endpoint()); err != nil {
+		return nil, err
+	}
+	for round := range rounds {
+		if err := run.round(ctx, round); err != nil {
+			return nil, err
+		}
+	}
+	return run.Bulk, nil
+}
+
+// prepare creates the tables, lets shopctl --local find them, and warms up DynamoDB Local.
+func (b *bulkRun) prepare(ctx context.Context, endpoint string) error {
+	if err := fixture.FillLocal(ctx, b.Root, b.client); err != nil {
+		return err
+	}
+	_, err := b.client.UpdateTable(ctx, &dynamodb.UpdateTableInput{
+		TableName: aws.String(fixture.VouchersTable), StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(false)},
+	})
+	state := localrun.State{
+		BaseURL: "http://127.0.0.1", DynamoDBEndpoint: endpoint, Region: "us-east-1", PID: os.Getpid(),
+		Tables: operator.Tables{Catalogue: fixture.CatalogueTable, Vouchers: fixture.VouchersTable, Checkouts: fixture.CheckoutsTable},
+	}
+	if err := errors.Join(err, os.WriteFile(filepath.Join(b.Dir, samtemplate.File), nil, 0o600), state.Write(b.Dir)); err != nil {
+		return err
+	}
+	// The bare loop repeats the call that the store makes for this voucher.
+	v, err := voucher.New(voucher.Terms{Written: "SAMPLE", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Batch: "launch"}, time.Now())
+	if err != nil {
+		return err
+	}
+	if err := backoffice.NewVouchers(capture{b.client, &b.put}, fixture.VouchersTable, mathrand.Int64N).Create(ctx, fixture.Customer, v); err != nil {
+		return err
+	}
+	_, err = b.loop(ctx, 16)
+	return err
+}
+
+// capture notes the last PutItem call.
+type capture struct {
+	*dynamodb.Client
+
+	put **dynamodb.PutItemInput
+}
+
+// PutItem notes the call and makes it.
+func (c capture) PutItem(ctx context.Context, in *dynamodb.PutItemInput, options ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	*c.put = in
+	return c.Client.PutItem(ctx, in, options...)
+}
+
+// loop is the bare loop. It creates items with so many calls in flight, and returns how many it created a second.
+func (b *bulkRun) loop(ctx context.Context, calls int) (float64, error) {
+	items := int64(min(max(b.Count/5, 100), 20_000))
+	began := time.Now()
+	writers, ctx := errgroup.WithContext(ctx)
+	var begun atomic.Int64
+	for range calls {
+		writers.Go(func() error {
+			for n := begun.Add(1); n <= items; n = begun.Add(1) {
+				code, err := fixture.NewCode()
+				if err != nil {
+					return err
+				}
+				put := *b.put
+				put.Item = maps.Clone(put.Item)
+				put.Item["customer"] = &types.AttributeValueMemberS{Value: fmt.Sprintf("bare#%02d", n%64)}
+				put.Item["sk"] = &types.AttributeValueMemberS{Value: code}
+				if _, err := b.client.PutItem(ctx, &put); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := writers.Wait()
+	return float64(items) / time.Since(began).Seconds(), err
+}
+
+// round measures each command once. A rate is compared with the mean of the bare loop's rates before and after the command, or with its
+// last rate if the command has no target.
+func (b *bulkRun) round(ctx context.Context, number int) error {
+	sold, resold := fmt.Sprintf("emberforge-%d", number), fmt.Sprintf("sakura-goods-%d", number)
+	for _, id := range []string{sold, resold} {
+		customer := catalog.Customer{ID: catalog.CustomerID(id), Name: id, Currency: "EUR"}
+		if err := backoffice.NewCatalogue(b.client, fixture.CatalogueTable, mathrand.Int64N).PutCustomer(ctx, customer); err != nil {
+			return err
+		}
+	}
+	best, before := 0, 0.0
+	for _, calls := range []int{1, 4, 16, 64} {
+		rate, err := b.loop(ctx, calls)
+		if err != nil {
+			return err
+		}
+		if b.Bare[calls] = append(b.Bare[calls], rate); rate > before {
+			best, before = calls, rate
+		}
+	}
+	codes := strconv.Itoa(b.Count)
+	for i, command := range []struct {
+		name, arguments string
+		target          float64
+	}{
+		{"generate", "voucher generate " + sold + " --count " + codes + " --reward 20% --batch launch", leastOfBare},
+		{"export", "voucher export " + sold, 0},
+		{"import", "voucher import " + resold + " export", leastOfBare},
+		{"list", "voucher list " + resold, 0},
+		{"disable", "voucher disable " + resold + " --batch launch", 0},
+		{"pause", "voucher pause " + resold, 0},
+		{"resume", "voucher resume " + resold, 0},
+	} {
+		if number == 0 {
+			b.Commands = append(b.Commands, BulkCommand{Name: command.name, Target: command.target})
+		}
+		b.Say("Round %d of %d: shopctl %s", number+1, b.Rounds, command.arguments)
+		seconds, memory, err := b.shopctl(ctx, command.name, command.arguments)
+		if err != nil {
+			return err
+		}
+		after := before
+		if command.target > 0 {
+			if after, err = b.loop(ctx, best); err != nil {
+				return err
+			}
+		}
+		measured := &b.Commands[i]
+		measured.Seconds = append(measured.Seconds, seconds)
+		measured.OfBare = append(measured.OfBare, float64(b.Count)/seconds/((before+after)/2))
+		measured.Memory = max(measured.Memory, memory)
+		before = after
+	}
+	return nil
+}
+
+// shopctl runs a command line, whose output becomes a file with the command's name.
+func (b *bulkRun) shopctl(ctx context.Context, name, arguments string) (seconds float64, memory int64, err error) {
+	output, err := os.Create(filepath.Join(b.Dir, name)) //nolint:gosec // in our own directory
+	if err != nil {
+		return 0, 0, err
+	}
+	command := exec.CommandContext(ctx, filepath.Join(b.Dir, "shopctl"), append([]string{"--local"}, strings.Fields(arguments)...)...) //nolint:gosec // the project's own program
+	command.Dir, command.Stdout, command.Stderr = b.Dir, output, b.Progress
+	began := time.Now()
+	err = command.Run()
+	seconds = time.Since(began).Seconds()
+	if err := errors.Join(err, output.Close()); err != nil {
+		return 0, 0, fmt.Errorf("shopctl %s: %w", arguments, err)
+	}
+	usage, is := command.ProcessState.SysUsage().(*syscall.Rusage)
+	if !is {
+		return 0, 0, errors.New("this system does not report the memory of a process")
+	}
+	return seconds, usage.Maxrss << 10, nil // Linux reports kilobytes (getrusage(2))
+}
+
+// Print writes the report for people.
+func (b *Bulk) Print(w io.Writer) error {
+	rows := [][]string{{"command", "seconds", "codes a second", "÷ bare loop", "target", "memory MB"}}
+	for _, calls := range []int{1, 4, 16, 64} {
+		rows = append(rows, []string{fmt.Sprintf("bare loop, %d in flight", calls), "", fmt.Sprintf("%.0f", spreadOf(b.Bare[calls]...).Median), "", "", ""})
+	}
+	for _, c := range b.Commands {
+		seconds, target := spreadOf(c.Seconds...), ""
+		if c.Target > 0 {
+			target = fmt.Sprintf("≥ %g", c.Target)
+		}
+		rows = append(rows, []string{
+			"voucher " + c.Name, fmt.Sprintf("%.1f", seconds.Median), fmt.Sprintf("%.0f", float64(b.Count)/seconds.Median),
+			spreadOf(c.OfBare...).String(), target, fmt.Sprintf("%.0f", float64(c.Memory)/1e6),
+		})
+	}
+	_, err := fmt.Fprintf(w, "%d codes of one customer, rounds: %d; DynamoDB Local in memory, its vouchers table without a stream\n\n%s",
+		b.Count, b.Rounds, table.Align(1, rows))
+	return err
+}
+
+// Missed returns an error that names the targets that were missed.
+func (b *Bulk) Missed() error {
+	var missed []error
+	for _, c := range b.Commands {
+		if ratio := spreadOf(c.OfBare...).Median; ratio < c.Target {
+			missed = append(missed, fmt.Errorf("voucher %s reaches %.2f of the bare loop, want %g", c.Name, ratio, c.Target))
+		}
+		if c.Memory > mostBulkMemory {
+			missed = append(missed, fmt.Errorf("voucher %s takes %d MB, want at most %d", c.Name, c.Memory/1e6, mostBulkMemory/1_000_000))
+		}
+	}
+	return errors.Join(missed...)
+}
