@@ -74,10 +74,14 @@ func (s *HeldCheckouts) openHeld(ctx context.Context, opening checkout.Opening, 
 	}
 }
 
-// lookAgain reads what the checkout holds or may hold.
+// lookAgain reads what the checkout holds or may hold. If the voucher has another reward, it was deleted, and its code was created again.
 func (s *HeldCheckouts) lookAgain(ctx context.Context, h *holding) (err error) {
+	priced := h.Voucher.Reward
 	if h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request); err != nil {
 		return err
+	}
+	if h.Voucher.Reward != priced {
+		return &voucher.RefusalError{Reason: voucher.ReasonUnknown}
 	}
 	shared, canShare := h.Shared()
 	if !canShare || shared.Kind != voucher.HoldCounted {
@@ -174,6 +178,7 @@ func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]
 	case voucher.HoldSingleUse:
 		call := takeSingleUse(h.Claim, hold.Until)
 		call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version)) // so the voucher is still the one that the rules accepted
+		call.RequireEqual(table.AttrReward, table.Str(h.Voucher.Reward.String()))
 		actions = append(actions, updating(s.table, call, nil))
 	case voucher.HoldCounted, voucher.HoldCountedByNick, voucher.HoldByNick:
 		if own := ownToSwap(h.Voucher, h.Uses, request); own != nil {

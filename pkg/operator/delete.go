@@ -153,12 +153,24 @@ func (d *deleting) deleteDisabled(ctx context.Context, v disabledVoucher, isUsed
 		return d.deletedOr(err, v.Voucher)
 	}
 	if v.wasEnabled {
-		if _, err := d.shop.vouchers.Edit(ctx, customer, v.Code, voucher.Edit{Disabled: new(false)}); err != nil {
-			return err
+		if err := d.enable(ctx, v.Voucher); err != nil {
+			return d.deletedOr(err, v.Voucher)
 		}
 	}
 	d.count(&d.kept)
 	return nil
+}
+
+// enable enables a voucher again, unless it was edited: another operator may want it disabled.
+func (d *deleting) enable(ctx context.Context, v voucher.Voucher) error {
+	now, err := d.shop.vouchers.Voucher(ctx, d.shop.Customer.ID, v.Code)
+	if err == nil && now.Version != v.Version {
+		err = voucher.ErrEdited
+	}
+	if err == nil {
+		_, err = d.shop.vouchers.EditRead(ctx, d.shop.Customer.ID, now, voucher.Edit{Disabled: new(false)})
+	}
+	return err
 }
 
 // deletedOr counts a voucher as deleted if there is no error, and as kept if it was used.

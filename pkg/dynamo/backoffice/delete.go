@@ -75,7 +75,8 @@ func (s *Vouchers) IsUsed(ctx context.Context, customer catalog.CustomerID, code
 			return false, err
 		}
 		v, counter := entry.Voucher, entry.Counter
-		if len(entry.Redemptions) > 0 || entry.Hold != nil || counter != nil && counter.Used > 0 || v != nil && v.WasUsed() {
+		isRecord := v == nil && counter == nil // the item of a nick may have nothing but a hold
+		if isRecord || counter != nil && counter.Used > 0 || v != nil && v.WasUsed() {
 			return true, nil
 		}
 	}

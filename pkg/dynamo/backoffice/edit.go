@@ -98,10 +98,11 @@ func (s *Vouchers) writeEdited(ctx context.Context, customer catalog.CustomerID,
 	return stored.Voucher, err
 }
 
-// editing starts an update that gives a voucher its next version, if it still has the version that was read.
+// editing starts an update that gives a voucher its next version, if it still has the version that was read, and was not created again.
 func editing(customer catalog.CustomerID, before voucher.Voucher) *table.Update {
 	call := &table.Update{Key: table.VoucherKey(customer, before.Code), Condition: "#version = :version"}
 	call.Value(":version", table.Num(before.Version))
+	call.RequireEqual(table.AttrCreated, table.Millis(before.Created))
 	call.Set(table.AttrVersion, table.Num(before.Version+1))
 	return call
 }

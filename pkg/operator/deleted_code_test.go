@@ -1,0 +1,113 @@
+package operator_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	mathrand "math/rand/v2"
+	"testing"
+	"time"
+
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/voucher"
+)
+
+// expireCheckouts removes the shop's checkouts, as their time to live does.
+func (s *shop) expireCheckouts() {
+	s.t.Helper()
+	for _, it := range s.items(s.names.Checkouts, "") {
+		s.remove(s.names.Checkouts, it)
+	}
+}
+
+// A code without a limit and without a limit per nick keeps nothing of a hold.
+func TestDeleteVoucher_WasHeldByACheckoutThatIsGone_IsRefused(t *testing.T) {
+	t.Parallel()
+	s := newTables(t).newShop(t)
+	for _, kind := range []string{"ONCE", "BOTH", "MANY", "NICKS"} {
+		code := s.createKind(kind)
+		s.hold(code, "Alder", s.lapsed(), "")
+		s.expireCheckouts()
+		if err := s.delete(code); !errors.Is(err, voucher.ErrUsed) {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	s.wantClean("afterwards")
+}
+
+// A code that is being deleted may leak meanwhile, and be in use already.
+func TestDeleteVoucher_UsedAndDisabledByAnotherDuringTheWait_StaysDisabled(t *testing.T) {
+	t.Parallel()
+	s := newTables(t).newShop(t)
+	for _, kind := range manyUseKinds() {
+		code := s.createKind(kind)
+		finish := s.inFlight(kind)
+		how, _ := deletion(func() {
+			if err := finish(); err != nil {
+				t.Errorf("%s: in flight: %v", kind, err)
+			}
+			s.edit(code, voucher.Edit{Disabled: new(true)})
+		})
+		if err := s.deleteAs(code, how); !errors.Is(err, voucher.ErrEdited) {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if v, err := s.vouchers.Voucher(t.Context(), s.customer, code); err != nil || !v.Disabled {
+			t.Errorf("%s: another operator disabled it, but it is enabled: %v", kind, err)
+		}
+	}
+}
+
+// While a batch is switched, another operator may delete a voucher that was read already, and create its code again.
+func TestEditRead_CodeCreatedAgainSince_KeepsItsTerms(t *testing.T) {
+	t.Parallel()
+	s := newTables(t).newShop(t)
+	code := s.create(voucher.Terms{Written: "SUMMER20", Batch: "summer", Note: "draft"})
+	read, err := s.vouchers.Voucher(t.Context(), s.customer, code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.delete(code); err != nil {
+		t.Fatal(err)
+	}
+	s.opened = s.opened.Add(time.Second)
+	s.create(voucher.Terms{Written: "SUMMER20", Batch: "newsletter", Note: "final", Nick: "Alder"})
+	got, err := s.vouchers.EditRead(t.Context(), s.customer, read, voucher.Edit{Disabled: new(true)})
+	if err != nil || got.Batch != "newsletter" || got.Note != "final" || got.Nick.Written != "Alder" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// lookingBefore is a store of holds. After a checkout has read its voucher, something happens.
+type lookingBefore struct {
+	*dynamo.HeldCheckouts
+
+	something func()
+}
+
+func (h lookingBefore) Look(ctx context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error) {
+	defer h.something()
+	return h.HeldCheckouts.Look(ctx, request)
+}
+
+// A checkout must not get the discount of a voucher that was deleted because the discount was a mistake.
+func TestOpen_CodeCreatedAgainAfterItWasRead_HasTheDiscountOfTheNewVoucher(t *testing.T) {
+	t.Parallel()
+	s := newTables(t).newShop(t)
+	percent := func(off int) voucher.Reward { return voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: off} }
+	code := s.create(voucher.Terms{Written: "SUMMER20", Reward: percent(90)})
+	holds := dynamo.NewHeldCheckouts(s.client, dynamo.Tables{Checkouts: s.names.Checkouts, Vouchers: s.names.Vouchers}, mathrand.Int64N)
+	opener := checkout.Opener{
+		Catalogue: coins{}, Store: dynamo.NewCheckouts(s.client, s.names.Checkouts), Random: rand.Reader, Holds: lookingBefore{holds, func() {
+			if err := s.delete(code); err != nil {
+				t.Error(err)
+			}
+			s.opened = s.opened.Add(time.Millisecond)
+			s.create(voucher.Terms{Written: "SUMMER20", Reward: percent(20)})
+		}},
+	}
+	c, _, err := opener.Open(t.Context(), checkout.Request{Customer: s.customer, Product: "coins", Variant: "500", Code: code, At: s.opened})
+	if err == nil && c.Discount.Minor != 99 {
+		t.Errorf("discount %s, want 20%% of 4.99", c.Discount)
+	}
+}
