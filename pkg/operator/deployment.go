@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -176,10 +177,18 @@ type patientRetryer struct {
 
 // IsErrorRetryable is called for each attempt that failed.
 func (r patientRetryer) IsErrorRetryable(err error) bool {
-	if retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) == aws.TrueTernary {
+	canceled, _ := errors.AsType[*types.TransactionCanceledException](err) // the SDK does not look at the reasons
+	if retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) == aws.TrueTernary || canceled != nil && isThrottled(*canceled) {
 		r.throttled.Add(1)
 	}
 	return r.RetryerV2.IsErrorRetryable(err)
+}
+
+func isThrottled(canceled types.TransactionCanceledException) bool {
+	return slices.ContainsFunc(canceled.CancellationReasons, func(reason types.CancellationReason) bool {
+		code := aws.ToString(reason.Code)
+		return code == "ThrottlingError" || code == "ProvisionedThroughputExceeded"
+	})
 }
 
 func (patientRetryer) MaxAttempts() int { return maxAttempts }

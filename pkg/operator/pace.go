@@ -20,7 +20,8 @@ const (
 	lastWords = 5 * time.Second
 )
 
-// Bulk says how a command that writes many items reports its progress. A nil function is not called, and calls do not overlap.
+// Bulk says how a command that writes many items reports its progress. A nil function is not called, and calls of
+// the same function do not overlap.
 type Bulk struct {
 	Begin func(count int)   // before the first write: how many items there are
 	Wrote func()            // after each item

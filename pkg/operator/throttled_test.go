@@ -19,8 +19,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// throttleOnce serves DynamoDB Local, but throttles the first PutItem call. All other PutItem calls wait until that one is tried again.
-func throttleOnce(t *testing.T) *httptest.Server {
+// throttleOnce serves DynamoDB Local, but throttles the first call of an operation. The other writers wait until that call is tried again.
+func throttleOnce(t *testing.T, operation, response string) *httptest.Server {
 	t.Helper()
 	local, err := url.Parse(localtest.Endpoint(t))
 	if err != nil {
@@ -31,16 +31,18 @@ func throttleOnce(t *testing.T) *httptest.Server {
 	again := make(chan struct{})
 	retried := sync.OnceFunc(func() { close(again) })
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		isPut := strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".PutItem")
-		switch {
-		case isPut && calls.Add(1) == 1:
-			w.WriteHeader(http.StatusBadRequest)
-			_, _ = w.Write([]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"over capacity"}`))
-			return
-		case isPut && strings.Contains(r.Header.Get("Amz-Sdk-Request"), "attempt=2"):
-			retried()
-		case isPut:
-			<-again
+		const writers = 16 // at first
+		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+operation) {
+			switch call := calls.Add(1); {
+			case call == 1:
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = w.Write([]byte(response))
+				return
+			case call > writers:
+				retried()
+			default:
+				<-again
+			}
 		}
 		proxy.ServeHTTP(w, r)
 	}))
@@ -49,23 +51,35 @@ func throttleOnce(t *testing.T) *httptest.Server {
 }
 
 func TestGenerate_ThrottledWrite_HalvesTheWritersAndCompletesTheBatch(t *testing.T) {
-	s := newTables(t).newShop(t)
-	deployment := operator.Local(operator.Deployment{Region: localtest.Region, Tables: s.names}, throttleOnce(t).URL, mathrand.Int64N)
-	shop, err := deployment.Shop(t.Context(), s.customer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var said []int
-	bulk := operator.Bulk{Slow: func(writers int) { said = append(said, writers) }}
-	order := voucher.BatchOrder{
-		Customer: s.customer, Count: 40,
-		Terms: voucher.Terms{Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Batch: "launch"},
-	}
-	result, err := shop.Generator(rand.Reader, time.Now, bulk).Generate(t.Context(), order, func(voucher.Voucher) error { return nil })
-	if err != nil || result.Created != 40 {
-		t.Errorf("%+v, %v; want 40 vouchers", result, err)
-	}
-	if !slices.Equal(said, []int{8}) {
-		t.Errorf("said %v, want once that 8 writes are in flight", said)
+	tables := newTables(t)
+	for operation, test := range map[string]struct {
+		response string
+		maxUses  voucher.Limit
+	}{
+		"PutItem": {`{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"over capacity"}`, 1},
+		"TransactWriteItems": {`{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","message":"canceled",` +
+			`"CancellationReasons":[{"Code":"None"},{"Code":"ThrottlingError","Message":"over capacity"}]}`, 5},
+	} {
+		t.Run(operation, func(t *testing.T) {
+			s := tables.newShop(t)
+			endpoint := throttleOnce(t, operation, test.response).URL
+			deployment := operator.Local(operator.Deployment{Region: localtest.Region, Tables: s.names}, endpoint, mathrand.Int64N)
+			shop, err := deployment.Shop(t.Context(), s.customer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said []int
+			bulk := operator.Bulk{Slow: func(writers int) { said = append(said, writers) }}
+			order := voucher.BatchOrder{Customer: s.customer, Count: 40, Terms: voucher.Terms{
+				Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Batch: "launch", MaxUses: &test.maxUses,
+			}}
+			result, err := shop.Generator(rand.Reader, time.Now, bulk).Generate(t.Context(), order, func(voucher.Voucher) error { return nil })
+			if err != nil || result.Created != 40 {
+				t.Errorf("%+v, %v; want 40 vouchers", result, err)
+			}
+			if !slices.Equal(said, []int{8}) {
+				t.Errorf("said %v, want once that 8 writes are in flight", said)
+			}
+		})
 	}
 }
