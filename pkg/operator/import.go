@@ -165,37 +165,28 @@ func (i *importing) check(row csvfile.Row) importRow {
 	return checked
 }
 
-// write creates the voucher of a row, or compares it with the one that has its code.
+// write creates the voucher of a row, or compares it with the one that has its code. That may be the row's own, if the response to the first
+// attempt was lost: it counts as one that existed.
 func (i *importing) write(ctx context.Context, row importRow) error {
 	if row.Err != nil {
 		return nil // it was rejected before
 	}
-	var existing voucher.Voucher
-	var err error
-	taken := true
+	write := i.shop.vouchers.CreateOrFind
 	if i.DryRun {
-		existing, err = i.shop.vouchers.Voucher(ctx, i.shop.Customer.ID, row.voucher.Code)
-		if _, unknown := voucher.IsRefusal(err); unknown {
-			taken, err = false, nil
-		}
-	} else {
-		err = i.shop.vouchers.CreateImported(ctx, i.shop.Customer.ID, row.voucher)
-		var conflict *voucher.CodeTakenError
-		if taken = errors.As(err, &conflict); taken {
-			existing, err = conflict.Existing, nil
-		}
+		write = i.shop.vouchers.Find
 	}
+	existing, err := write(ctx, i.shop.Customer.ID, row.voucher)
 	if err != nil {
 		return fmt.Errorf("line %d: %w", row.Line, err)
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.wrote()
-	if !taken {
+	if existing == nil {
 		i.result.Created++
 		return nil
 	}
-	differing := append(differingFields(row.Terms, row.voucher, existing), differingPast(row.Past, row.voucher, existing)...)
+	differing := append(differingFields(row.Terms, row.voucher, *existing), differingPast(row.Past, row.voucher, *existing)...)
 	if len(differing) == 0 {
 		i.result.Existed++
 		return nil

@@ -76,28 +76,30 @@ func NewVouchers(api API, table string, random func(n int64) int64) *Vouchers {
 // Create stores a new voucher together with its counters, if it has a limit above one. It returns a *voucher.CodeTakenError if the
 // code exists. Finding v itself is a success: the response to an earlier attempt was lost.
 func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
-	return s.create(ctx, customer, v, true)
+	existing, err := s.CreateOrFind(ctx, customer, v)
+	if err == nil && existing != nil && !createdAs(*existing, v) {
+		return &voucher.CodeTakenError{Existing: *existing}
+	}
+	return err
 }
 
-// CreateImported is Create for a voucher that an earlier import may have created with the same creation time. Finding v itself is a success
-// only if the SDK sent the request again.
-func (s *Vouchers) CreateImported(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
-	return s.create(ctx, customer, v, false)
+// CreateOrFind is Create, but returns the voucher that has the code, if there is one. After a lost response that is v itself.
+func (s *Vouchers) CreateOrFind(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing *voucher.Voucher, err error) {
+	it, err := s.putNew(ctx, customer, v)
+	if err != nil || it == nil {
+		return nil, table.Outcome(err)
+	}
+	stored, err := table.DecodeVoucher(it)
+	return &stored.Voucher, err
 }
 
-func (s *Vouchers) create(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher, sentAgain bool) error {
-	existing, err := s.putNew(ctx, customer, v, &sentAgain)
-	if err != nil || existing == nil {
-		return table.Outcome(err)
+// Find returns the voucher that has the code of v, if there is one.
+func (s *Vouchers) Find(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing *voucher.Voucher, err error) {
+	stored, err := table.ReadVoucher(ctx, s.api, s.table, customer, v.Code)
+	if _, unknown := voucher.IsRefusal(err); unknown {
+		return nil, nil
 	}
-	stored, err := table.DecodeVoucher(existing)
-	if err != nil {
-		return err
-	}
-	if !sentAgain || !createdAs(stored.Voucher, v) {
-		return &voucher.CodeTakenError{Existing: stored.Voucher}
-	}
-	return nil
+	return &stored.Voucher, table.Outcome(err)
 }
 
 // createdAs reports whether a stored voucher was created as v. If it was edited since, createdAs compares only what edits cannot
@@ -112,24 +114,8 @@ func createdAs(stored, v voucher.Voucher) bool {
 	return stored.Written == v.Written && stored.Reward == v.Reward && stored.Created.Equal(v.Created) && stored.Counters == v.Counters
 }
 
-// noting is a retryer that notes whether the SDK sends a request again.
-type noting struct {
-	aws.Retryer
-
-	sentAgain *bool
-}
-
-// IsErrorRetryable implements aws.Retryer.
-func (n noting) IsErrorRetryable(err error) bool {
-	again := n.Retryer.IsErrorRetryable(err)
-	*n.sentAgain = again || *n.sentAgain
-	return again
-}
-
-// putNew stores the voucher, or returns the item that already has its code. sentAgain is set if the SDK sent the request again.
-func (s *Vouchers) putNew(
-	ctx context.Context, customer catalog.CustomerID, v voucher.Voucher, sentAgain *bool,
-) (existing table.Item, err error) {
+// putNew stores the voucher, or returns the item that already has its code.
+func (s *Vouchers) putNew(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing table.Item, err error) {
 	put := &types.Put{
 		TableName: aws.String(s.table), Item: table.EncodeVoucher(customer, v),
 		ConditionExpression:                 aws.String("attribute_not_exists(" + table.SortKey + ")"),
@@ -139,7 +125,7 @@ func (s *Vouchers) putNew(
 		_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: put.TableName, Item: put.Item, ConditionExpression: put.ConditionExpression,
 			ReturnValuesOnConditionCheckFailure: put.ReturnValuesOnConditionCheckFailure,
-		}, func(o *dynamodb.Options) { o.Retryer = noting{o.Retryer, sentAgain} })
+		})
 		if old, failed := table.OldItem(err); failed {
 			return old, nil
 		}
