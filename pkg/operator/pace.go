@@ -50,12 +50,13 @@ type pace struct {
 	room    sync.Cond
 	limit   int
 	running int
+	said    int   // the lowest limit that was said, so that a table with little capacity does not fill the terminal
 	wait    int   // how many more writes must end before the limit changes again
 	seen    int64 // of throttled
 }
 
 func newPace(throttled func() int64, slow func(writers int)) *pace {
-	p := &pace{throttled: throttled, slow: slow, limit: firstWriters, wait: firstWriters, seen: throttled()}
+	p := &pace{throttled: throttled, slow: slow, limit: firstWriters, said: MaxWriters, wait: firstWriters, seen: throttled()}
 	p.room.L = &p.mu
 	return p
 }
@@ -86,10 +87,13 @@ func (p *pace) adapt() {
 	now := p.throttled()
 	switch {
 	case now == p.seen:
-		p.limit = min(p.limit+1, MaxWriters)
+		if p.limit = min(p.limit+1, MaxWriters); p.limit == MaxWriters {
+			p.said = MaxWriters
+		}
 	case p.limit > 1:
 		p.limit /= 2
-		if p.slow != nil {
+		if p.slow != nil && p.limit < p.said {
+			p.said = p.limit
 			p.slow(p.limit)
 		}
 	}

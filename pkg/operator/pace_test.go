@@ -52,6 +52,23 @@ func TestPace_Throttled_HalvesAndSaysSoOnceThenGrowsAgain(t *testing.T) {
 	}
 }
 
+// A table with little capacity throttles for as long as the command runs.
+func TestPace_ThrottledAllTheTime_SaysEachNumberOnce(t *testing.T) {
+	var throttled int64
+	var said []int
+	p := newPace(func() int64 { return throttled }, func(writers int) { said = append(said, writers) })
+	for n := range 1000 {
+		if n%3 == 0 {
+			throttled++
+		}
+		p.enter()
+		p.leave()
+	}
+	if !slices.Equal(said, []int{8, 4, 2, 1}) {
+		t.Errorf("said %v", said)
+	}
+}
+
 // endless yields work without an end.
 func endless() iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
