@@ -189,11 +189,7 @@ func (d *document) voucher(layout voucherLayout, at jsontext.Pointer, earlier ma
 
 // failFields reports each *voucher.FieldError of an error.
 func (d *document) failFields(at jsontext.Pointer, err error) {
-	if joined, is := err.(interface{ Unwrap() []error }); is {
-		for _, one := range joined.Unwrap() {
-			d.failFields(at, one)
-		}
-	} else if field, is := errors.AsType[*voucher.FieldError](err); is {
+	for _, field := range voucher.FieldErrors(err) {
 		d.failAt(at.AppendToken(field.Field), "%v", field.Err)
 	}
 }

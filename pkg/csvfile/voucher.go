@@ -29,13 +29,16 @@ func voucherHeader() []string {
 	}
 }
 
+// WholeRow is the field of a mistake that is in no single cell.
+const WholeRow = "row"
+
 // Row is one row of a file of vouchers. Its terms and its past are not checked against the rules of vouchers.
 type Row struct {
 	Line  int    // where the row begins
 	Text  []byte // as in the file, with its line break
 	Terms voucher.Terms
 	Past  voucher.Past
-	// Err is nil, or every *voucher.FieldError found, joined. Field is the name of a column, or row.
+	// Err is nil, or every *voucher.FieldError found, joined. Field is the name of a column, or WholeRow.
 	Err error
 }
 
@@ -131,7 +134,7 @@ func (r *VoucherReader) row(read record) Row {
 		read.err = fmt.Errorf("has %d cells, but the header has %d", len(read.cells), len(r.columns))
 	}
 	if read.err != nil {
-		row.Err = &voucher.FieldError{Field: "row", Err: read.err}
+		row.Err = &voucher.FieldError{Field: WholeRow, Err: read.err}
 		return row
 	}
 	var errs []error

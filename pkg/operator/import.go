@@ -148,7 +148,11 @@ func (i *importing) rows(file io.ReadSeeker) iter.Seq2[importRow, error] {
 // check makes the voucher of a row.
 func (i *importing) check(row csvfile.Row) importRow {
 	checked := importRow{Row: row}
-	if row.Err != nil {
+	unread := make(map[string]bool) // columns whose cells cannot be read
+	for _, field := range voucher.FieldErrors(row.Err) {
+		unread[field.Field] = true
+	}
+	if unread[csvfile.WholeRow] {
 		return checked
 	}
 	id, err := idempotency.NewToken(i.Random)
@@ -161,7 +165,14 @@ func (i *importing) check(row csvfile.Row) importRow {
 			err = errors.Join(err, &voucher.FieldError{Field: "reward", Err: fmt.Errorf("the shop has no %s/%s", good.Product, good.Variant)})
 		}
 	}
-	checked.Err = err
+	for _, field := range voucher.FieldErrors(err) {
+		if !unread[field.Field] {
+			checked.Err = errors.Join(checked.Err, field)
+		}
+	}
+	if checked.Err == nil {
+		checked.Err = err
+	}
 	return checked
 }
 

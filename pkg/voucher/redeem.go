@@ -119,6 +119,21 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
 
 func (e *FieldError) Unwrap() error { return e.Err }
 
+// FieldErrors returns each *FieldError of an error, also of joined errors.
+func FieldErrors(err error) []*FieldError {
+	if joined, is := err.(interface{ Unwrap() []error }); is {
+		var fields []*FieldError
+		for _, one := range joined.Unwrap() {
+			fields = append(fields, FieldErrors(one)...)
+		}
+		return fields
+	}
+	if field, is := errors.AsType[*FieldError](err); is {
+		return []*FieldError{field}
+	}
+	return nil
+}
+
 // IsRefusal reports whether an error is a refusal, and returns the reason.
 func IsRefusal(err error) (Reason, bool) {
 	if refusal, is := errors.AsType[*RefusalError](err); is {
