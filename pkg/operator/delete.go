@@ -41,14 +41,14 @@ func (s *Shop) DeleteVoucher(ctx context.Context, code voucher.Code, how Deletio
 	if err = d.begin(ctx, v); err == nil {
 		err = d.finish(ctx)
 	}
-	if err == nil && d.deleted == 0 {
+	if err = cmp.Or(err, d.edited); err == nil && d.deleted == 0 {
 		err = voucher.ErrUsed
 	}
 	return v, err
 }
 
 // DeleteBatch deletes the vouchers of a batch that were never redeemed or held, and keeps the others. It returns voucher.ErrBatchUnknown if
-// the batch has none. If it ends early, calling it again completes it.
+// the batch has none, and voucher.ErrEdited if somebody edited one meanwhile. If it ends early, calling it again completes it.
 func (s *Shop) DeleteBatch(ctx context.Context, batch string, how Deletion) (BatchDeletion, error) {
 	count, err := s.CountBatch(ctx, batch)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Shop) DeleteBatch(ctx context.Context, batch string, how Deletion) (Bat
 	if err == nil {
 		err = d.finish(ctx)
 	}
-	return BatchDeletion{Vouchers: count, Deleted: d.deleted, Kept: d.kept}, err
+	return BatchDeletion{Vouchers: count, Deleted: d.deleted, Kept: d.kept}, cmp.Or(err, d.edited)
 }
 
 // CountBatch returns how many vouchers a batch has, or voucher.ErrBatchUnknown if it has none.
@@ -86,6 +86,7 @@ type deleting struct {
 
 	mu            sync.Mutex // guards the fields below
 	deleted, kept int
+	edited        error             // about one of the vouchers that somebody edited meanwhile
 	disabled      []disabledVoucher // codes with many uses, to be deleted after Draining
 }
 
@@ -173,11 +174,15 @@ func (d *deleting) enable(ctx context.Context, v voucher.Voucher) error {
 	return err
 }
 
-// deletedOr counts a voucher as deleted if there is no error, and as kept if it was used.
+// deletedOr counts a voucher as deleted if there is no error, and as kept if it was used. After an edit the others still have their turn.
 func (d *deleting) deletedOr(err error, v voucher.Voucher) error {
 	switch {
 	case errors.Is(err, voucher.ErrUsed):
 		d.count(&d.kept)
+	case errors.Is(err, voucher.ErrEdited):
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.edited = fmt.Errorf("voucher %s: %w", v.Written, err)
 	case err != nil:
 		return fmt.Errorf("voucher %s: %w", v.Written, err)
 	default:

@@ -111,3 +111,35 @@ func TestOpen_CodeCreatedAgainAfterItWasRead_HasTheDiscountOfTheNewVoucher(t *te
 		t.Errorf("discount %s, want 20%% of 4.99", c.Discount)
 	}
 }
+
+// Otherwise codes that are kept would stay disabled because of an edit of another code.
+func TestDeleteBatch_SomeEditedDuringTheWait_GoesOnWithTheOthers(t *testing.T) {
+	t.Parallel()
+	s := newTables(t).newShop(t)
+	var edited, kept, unused []voucher.Code
+	for _, number := range []string{"1", "2", "3"} {
+		limit := voucher.Limit(10)
+		create := func(kind string) voucher.Code {
+			return s.create(voucher.Terms{Written: kind + number, Batch: "fair", MaxUses: &limit, MaxUsesPerNick: new(voucher.NoLimit)})
+		}
+		edited, kept, unused = append(edited, create("ED1T")), append(kept, create("KEPT")), append(unused, create("0PEN"))
+	}
+	how, _ := deletion(func() {
+		for n := range edited {
+			s.edit(edited[n], voucher.Edit{Note: new("handed out at the fair")})
+			s.change(string(kept[n])+"#c#", func(it attributes) { it["lapse"] = number(s.opened.UnixMilli()) }) // as if it had been held
+		}
+	})
+	result, err := s.operator.DeleteBatch(t.Context(), "fair", how)
+	if !errors.Is(err, voucher.ErrEdited) || result.Deleted != len(unused) || result.Kept != len(kept) {
+		t.Errorf("%+v, %v", result, err)
+	}
+	for _, code := range unused {
+		s.wantGone(code)
+	}
+	for _, code := range kept {
+		if v, err := s.vouchers.Voucher(t.Context(), s.customer, code); err != nil || v.Disabled {
+			t.Errorf("%s: disabled %t, %v", code, v.Disabled, err)
+		}
+	}
+}
