@@ -167,6 +167,11 @@ func (r *round) call(tb testing.TB, by caller, method, path string, content map[
 	if by.key.ID != "" {
 		request.Header.Set("Authorization", "Bearer "+by.key.Secret())
 	}
+	r.mu.Lock()
+	flying := r.flying
+	flying.Add(1)
+	r.mu.Unlock()
+	defer flying.Done()
 	recorder := httptest.NewRecorder()
 	r.shop.API.ServeHTTP(recorder, request)
 	r.mu.Lock()

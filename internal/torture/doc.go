@@ -3,7 +3,7 @@
 // Idempotency-Key is applied twice.
 //
 // Run works in rounds. Each round starts a shop (package testshop) whose database suffers the faults of one trial (trial.go), and
-// creates vouchers. Clients (client.go) redeem them while operators (operator.go) edit them. Then the faults end, unfinished
+// creates vouchers. Clients (client.go) redeem them while operators edit (operator.go), delete and import (bulk.go). Then the faults end, unfinished
 // work is completed, and the round is judged (settle.go): package history judges each voucher's history, and the stored
 // redemptions must agree with the vouchers' sums and with `shopctl verify`.
 //

@@ -36,6 +36,8 @@ func (s *staff) operate(tb testing.TB, over <-chan struct{}) {
 		switch {
 		case s.random.IntN(100) < lists:
 			s.list(tb, t)
+		case s.trial.holds && s.random.IntN(8) == 0:
+			s.takeBack(tb, t)
 		case s.random.IntN(10) > 0 && t.editing.TryLock():
 			s.edit(tb, t)
 			t.editing.Unlock()
@@ -64,8 +66,14 @@ func (s *staff) edit(tb testing.TB, t *target) {
 // annotate edits the note, on which no redemption depends.
 func (s *staff) annotate(tb testing.TB, t *target) {
 	tb.Helper()
-	note := fmt.Sprintf("looked at %d times", s.random.IntN(1000))
-	s.run(tb, s.patience(), "voucher", "edit", string(s.customer), t.written, "--note", note)
+	arguments := []string{"voucher", "edit", string(s.customer), t.written, "--note", fmt.Sprintf("looked at %d times", s.random.IntN(1000))}
+	if !t.doomed {
+		s.run(tb, s.patience(), arguments...)
+		return
+	}
+	ctx, cancel := context.WithTimeout(tb.Context(), s.patience())
+	defer cancel()
+	s.shopctl(ctx, arguments...) // is refused if the voucher is gone
 }
 
 // patience returns how long the operator waits before killing a command.
@@ -200,8 +208,8 @@ func (s *staff) list(tb testing.TB, t *target) {
 	}
 	var ids []string
 	for _, redemption := range listed {
-		if s.trial.holds && !slices.Contains(known, redemption.ID) || t.isUndone(redemption.ID) {
-			continue // an undo, or the cancellation of an order, may be moving it
+		if redemption.Imported || s.trial.holds && !slices.Contains(known, redemption.ID) || t.isUndone(redemption.ID) {
+			continue // nobody here asked for it; or an undo, or the cancellation of an order, may be moving it
 		}
 		ids = append(ids, redemption.ID)
 		t.learn(asked{}, history.Answer{ID: redemption.ID, Outcome: history.Done})

@@ -43,8 +43,11 @@ type round struct {
 	settings settings
 	created  []caller // keys of the shop, guarded by mu
 	end      time.Time
+	sold     string     // a file of codes to import
+	draining sync.Mutex // one deletion waits at a time
 
 	mu       sync.Mutex
+	flying   *sync.WaitGroup // requests in flight; those before a deletion began to wait are not among them
 	outcome  outcome
 	notFound *response            // every refusal must look like this
 	bodies   map[string]*response // the first response about each redemption and checkout, by its ID
@@ -62,7 +65,7 @@ func playRound(tb testing.TB, settings Settings, t trial, number int) outcome {
 	plan.settings.Rates = nil // until everything is prepared
 	r := &round{
 		trial: t, programs: settings.Programs, bodies: make(map[string]*response),
-		customer: newCustomer(random), settings: newSettings(), outcome: outcome{plan: plan},
+		customer: newCustomer(random), settings: newSettings(), outcome: outcome{plan: plan}, flying: new(sync.WaitGroup), sold: drawSold(random),
 	}
 	r.shop = testshop.Start(ending, settings.Programs, plan.settings, r.watchLog)
 	r.prepare(tb, random)
@@ -160,6 +163,12 @@ func (r *round) play(tb testing.TB, random *rand.Rand) {
 	for number := range operators {
 		operating.Go(func() { (&staff{r, clients + number, stream(clients + number)}).operate(tb, over) })
 	}
+	for i, t := range r.vouchers {
+		if t.doomed {
+			operating.Go(func() { (&staff{r, overseer + 3 + i, stream(overseer + 3 + i)}).discard(tb, t) })
+		}
+	}
+	operating.Go(func() { (&staff{r, 0, stream(overseer + 3 + len(r.vouchers))}).importSold(tb) })
 	if r.trial.access {
 		owner, keeper := &staff{r, 0, stream(overseer + 1)}, &staff{r, 0, stream(overseer + 2)}
 		operating.Go(func() { owner.supervise(tb, over, owner.changeSettings) })

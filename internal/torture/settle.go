@@ -27,7 +27,10 @@ func (r *round) settle(tb testing.TB) {
 		r.allowAgain(tb, random)
 	}
 	for _, t := range r.vouchers {
-		if t.terms.Disabled || t.pending != (history.Edit{}) {
+		if t.doomed {
+			r.completeDeletion(tb, t)
+		}
+		if !t.deleted && (t.terms.Disabled || t.pending != (history.Edit{})) {
 			r.completeEdit(tb, t)
 		}
 		for _, a := range t.unsettled() {
@@ -74,6 +77,7 @@ func (r *round) judge(tb testing.TB) {
 	for _, t := range r.vouchers {
 		r.judgeVoucher(tb, t, recorded[t.written])
 	}
+	r.judgeSold(tb)
 	r.verify(tb.Context())
 }
 
@@ -106,6 +110,9 @@ func (r *round) recorded(tb testing.TB) map[string][]operator.Redemption {
 	recorded := make(map[string][]operator.Redemption)
 	listed := make(map[string][]history.Redemption)
 	for _, redemption := range redemptions {
+		if redemption.Imported {
+			continue
+		}
 		recorded[redemption.Code] = append(recorded[redemption.Code], redemption)
 		if !redemption.Undone.IsZero() {
 			continue
@@ -162,7 +169,18 @@ func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Re
 			r.breach("%s: redeemed %d times by %s, the limit of a nick was at most %d", t.written, times, nick, most)
 		}
 	}
+	r.judgeStanding(ctx, t, used+t.imported)
+}
+
+// judgeStanding checks that the voucher says how many uses are taken and left, or is gone if it was deleted.
+func (r *round) judgeStanding(ctx context.Context, t *target, used int) {
 	standing, err := r.calm.Voucher(ctx, t.code, time.Now())
+	if _, unknown := voucher.IsRefusal(err); t.deleted {
+		if !unknown {
+			r.breach("%s: was deleted, but is stored, %v", t.written, err)
+		}
+		return
+	}
 	if err != nil {
 		r.violate("%s: %v", t.written, err)
 		return

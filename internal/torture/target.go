@@ -2,7 +2,6 @@ package torture
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -19,7 +18,11 @@ type target struct {
 	written  string
 	code     voucher.Code
 	batch    string
-	perNick  bool // a nick has a limit; that never changes
+	perNick  bool            // a nick has a limit; that never changes
+	doomed   bool            // operators try to delete it
+	deletion history.Outcome // of the last attempt; only whoever deletes it uses this and deleted before the round is over
+	deleted  bool
+	imported int // uses that were made before it was imported
 	recorder *history.Recorder
 
 	editing         sync.Mutex // one edit at a time
@@ -85,6 +88,33 @@ func (t trial) draw(random *rand.Rand) []order {
 	if t.busy {
 		drawn = append(drawn, order{Terms: history.Terms{MaxUses: 150}, counters: 8, requests: 240, edits: 4})
 	}
+	return append(drawn, t.drawBulk(random)...)
+}
+
+// drawBulk draws vouchers to delete, and vouchers that were imported.
+func (t trial) drawBulk(random *rand.Rand) []order {
+	drawn := []order{
+		{Terms: history.Terms{MaxUses: 4}, counters: 2},
+		{Terms: history.Terms{MaxUses: 3, MaxUsesPerNick: 1}},
+		{Terms: history.Terms{MaxUses: history.None, MaxUsesPerNick: 1}},
+		{Terms: history.Terms{MaxUses: history.None}},
+	}
+	random.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
+	drawn = append(drawn[:2], order{Terms: history.Terms{MaxUses: 1}})
+	for i := range drawn {
+		drawn[i].doomed, drawn[i].requests = true, 8
+	}
+	few := 1 + random.IntN(3)
+	drawn = append(drawn,
+		order{Terms: history.Terms{MaxUses: 1, Imported: 1}, requests: 6},
+		order{Terms: history.Terms{MaxUses: few + 3, Imported: few}, counters: 2, requests: 20, edits: 4},
+		order{Terms: history.Terms{MaxUses: few + 5, MaxUsesPerNick: 2, Imported: few}, requests: 20, edits: 4},
+	)
+	if t.holds {
+		for i := range drawn {
+			drawn[i].holds = 4
+		}
+	}
 	return drawn
 }
 
@@ -93,6 +123,7 @@ type order struct {
 	history.Terms
 
 	counters, requests, edits, holds int
+	doomed                           bool
 }
 
 // reward returns the reward of the round's vouchers. Only a discount can be used at a checkout.
@@ -104,7 +135,7 @@ func (t trial) reward() voucher.Reward {
 }
 
 func newTarget(ctx context.Context, shop *operator.Shop, number int, order order, reward voucher.Reward) (*target, error) {
-	written := fmt.Sprintf("SPRING-20-%c", 'A'+number)
+	written := "SPRING-20-" + "ABCDEFGHJKMNPQRSTVWXYZ"[number:][:1]                     // without letters that are the same in a code
 	limit, perNick := voucher.Limit(order.MaxUses), voucher.Limit(order.MaxUsesPerNick) // None is NoLimit
 	terms := voucher.Terms{
 		Written: written, MaxUses: &limit, MaxUsesPerNick: &perNick, Disabled: order.Disabled, Counters: order.counters,
@@ -116,12 +147,22 @@ func newTarget(ctx context.Context, shop *operator.Shop, number int, order order
 	if number%2 == 0 {
 		terms.Batch = launchBatch
 	}
-	created, err := shop.CreateVoucher(ctx, terms, time.Now())
+	var err error
+	if order.Imported > 0 {
+		err = importOrder(ctx, shop, terms, order.Imported)
+	} else {
+		_, err = shop.CreateVoucher(ctx, terms, time.Now())
+	}
+	if err != nil {
+		return nil, err
+	}
+	code, err := voucher.ParseCode(written)
 	if err != nil {
 		return nil, err
 	}
 	return &target{
-		written: written, code: created.Code, batch: terms.Batch, perNick: order.MaxUsesPerNick != history.None,
+		written: written, code: code, batch: terms.Batch, perNick: order.MaxUsesPerNick != history.None,
+		doomed: order.doomed, imported: order.Imported,
 		recorder: history.NewRecorder(order.Terms, history.CheckoutTimes{Lifetime: checkoutLifetime, Free: usesFree}), terms: order.Terms, greatest: order.Terms,
 		requests: order.requests, edits: order.edits, open: make(map[asked]bool), confirmed: make(map[string]bool),
 		holds: order.holds, undone: make(map[string]bool), unfinished: make(map[string]func() history.Outcome),

@@ -98,7 +98,7 @@ func (o opening) happen(v voucher) []voucher {
 	case o.outcome == NotReplaceable:
 		return v.stays(c.status == unmade && v.hasStatus(o.replaces, ordered, cancelled, replaced))
 	case o.outcome == Refused:
-		mustRefuse := o.disabled || o.anonymous && o.perNickHigh != unlimited
+		mustRefuse := o.disabled || v.deleted || o.anonymous && o.perNickHigh != unlimited
 		return v.stays(c.status == unmade && (mustRefuse || o.isTaken(v) && len(o.sharable(v)) == 0))
 	case o.outcome == Unknown && c.status == unmade && !c.lapsed:
 		if made := o.open(v, unseen); len(made) > 0 {
@@ -138,7 +138,7 @@ func (o opening) continues(v voucher, hold int) bool {
 // open makes the checkout, if it can. It gets the use of the checkout that it replaces. Else it shares a hold of its nick or, if a use is
 // free, takes that; that may be the use of a hold which has lapsed meanwhile, and which it makes last longer.
 func (o opening) open(v voucher, id redemption) []voucher {
-	if !o.enabled || o.replaces != noCheckout && !v.hasStatus(o.replaces, open) {
+	if !o.enabled || v.deleted || o.replaces != noCheckout && !v.hasStatus(o.replaces, open) {
 		return nil
 	}
 	holds := o.sharable(v)

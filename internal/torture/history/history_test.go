@@ -34,6 +34,10 @@ func list(called, returned int64, redemptions ...history.Redemption) history.Ope
 	return history.Operation{Called: called, Returned: returned, Ask: history.AskList, Answer: history.Answer{Outcome: history.Done, Listed: redemptions}}
 }
 
+func del(called, returned int64, outcome history.Outcome) history.Operation {
+	return history.Operation{Called: called, Returned: returned, Ask: history.AskDelete, Answer: history.Answer{Outcome: outcome}}
+}
+
 const (
 	redeemed   = history.Redeemed
 	replayed   = history.Replayed
@@ -218,6 +222,32 @@ func TestJudge(t *testing.T) {
 		"a denied request takes nothing, whatever is left": {two, history.Kept, []history.Operation{
 			redeem(1, 2, "alder", "1", history.Denied, ""), redeem(3, 4, "birch", "", redeemed, "B"), redeem(5, 6, "alder", "1", redeemed, "A"),
 			check(7, 8, "alder", history.Denied), redeem(9, 10, "alder", "1", history.Denied, ""), redeem(11, 12, "birch", "", refused, ""),
+		}},
+		"a deleted code is refused": {two, history.Kept, []history.Operation{
+			check(1, 2, "alder", redeemable), del(3, 6, history.Deleted), redeem(4, 5, "alder", "", refused, ""),
+			redeem(7, 8, "birch", "", refused, ""), check(9, 10, "birch", refused), del(11, 12, history.Deleted), list(13, 14),
+		}},
+		"a deleted code is not redeemed": {two, history.Broken, []history.Operation{
+			del(1, 2, history.Deleted), redeem(3, 4, "alder", "", redeemed, "A"),
+		}},
+		"a redeemed code is not deleted": {two, history.Broken, []history.Operation{
+			redeem(1, 2, "alder", "", redeemed, "A"), del(3, 4, history.Deleted),
+		}},
+		"a code is not both redeemed and deleted": {single, history.Broken, []history.Operation{
+			redeem(1, 4, "alder", "", redeemed, "A"), del(2, 3, history.Deleted),
+		}},
+		"a code that was redeemed meanwhile stays": {single, history.Kept, []history.Operation{
+			redeem(1, 4, "alder", "", redeemed, "A"), del(2, 3, history.WasUsed), list(5, 6, history.Redemption{ID: "A", Nick: "alder"}),
+		}},
+		"a code that was never used does not stay": {single, history.Broken, []history.Operation{del(1, 2, history.WasUsed)}},
+		"a deletion without a response may be applied later": {single, history.Kept, []history.Operation{
+			del(1, 0, history.Unknown), check(2, 3, "alder", redeemable), redeem(4, 5, "alder", "", refused, ""),
+		}},
+		"a code with imported uses has fewer left": {history.Terms{MaxUses: 3, Imported: 2}, history.Broken, []history.Operation{
+			redeem(1, 2, "alder", "", redeemed, "A"), redeem(3, 4, "birch", "", redeemed, "B"),
+		}},
+		"a code with imported uses is not deleted": {history.Terms{MaxUses: 3, Imported: 2}, history.Broken, []history.Operation{
+			del(1, 2, history.Deleted),
 		}},
 		"a list has no redemption of a denied request": {single, history.Broken, []history.Operation{
 			redeem(1, 2, "alder", "1", history.Denied, ""), list(3, 4, history.Redemption{ID: "A", Nick: "alder"}),

@@ -122,7 +122,7 @@ func (h History) model() (porcupine.Model, []porcupine.Operation) {
 			m.lapses = append(m.lapses, o)
 		case AskHold, AskOrder, AskCancel:
 			m.keys.of(o.Key)
-		case AskCheck, AskEdit, AskList, AskUndo: // they neither redeem nor concern a checkout
+		case AskCheck, AskEdit, AskList, AskUndo, AskDelete: // they neither redeem nor concern a checkout
 		}
 	}
 	var operations []porcupine.Operation
@@ -150,7 +150,7 @@ func (h History) model() (porcupine.Model, []porcupine.Operation) {
 		operations = append(operations, porcupine.Operation{Input: limit, Call: p.from, Return: p.from})
 	}
 	created := voucher{
-		low: m.maxUses[0].low, high: m.maxUses[0].high, byNick: make([]int, len(m.nicks)),
+		low: m.maxUses[0].low, high: m.maxUses[0].high, used: h.Terms.Imported, byNick: make([]int, len(m.nicks)),
 		redeemed: make([]redemption, len(m.requests)), undone: make([]bool, len(m.requests)), checkouts: make([]checkout, len(m.keys)),
 	}
 	model := porcupine.NondeterministicModel{
@@ -212,6 +212,8 @@ func (m *modelled) event(place int, o Operation, judged judged, until int64) eve
 		return cancelling{checkout, o.Outcome}.happen
 	case AskLapse:
 		return lapsing{checkout}.happen
+	case AskDelete:
+		return deleting{o.Outcome}.happen
 	case AskList:
 		var l listing
 		for _, redemption := range o.Listed {

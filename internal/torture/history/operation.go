@@ -14,6 +14,7 @@ type Terms struct {
 	MaxUses        int // None, or at least 1; no edit changes it from or to None or 1
 	MaxUsesPerNick int // None, or at least 1, which makes a nick required; no edit changes it from or to None
 	Disabled       bool
+	Imported       int // uses that were made before the history begins
 }
 
 // Edit changes terms. A nil field stays as it is.
@@ -36,6 +37,7 @@ const (
 	AskOrder  Ask = "order"  // of a checkout
 	AskCancel Ask = "cancel" // an order
 	AskUndo   Ask = "undo"   // a redemption
+	AskDelete Ask = "delete" // the voucher; Edit says whether that may disable it
 	AskLapse  Ask = "lapse"  // a checkout's time passes: from when it expires until a use that it holds must be free
 )
 
@@ -61,6 +63,9 @@ const (
 	Cancelled      Outcome = "cancelled"       // 200 to a cancellation, 409 to an order
 	NotOrdered     Outcome = "not ordered"     // 404 to a cancellation
 	Undone         Outcome = "undone"          // 200 to an undo, 409 to the redemption's request
+
+	Deleted Outcome = "deleted"  // now, or by an earlier attempt
+	WasUsed Outcome = "was used" // so the voucher was not deleted
 )
 
 // Operation is one request and its response.
@@ -107,7 +112,7 @@ func (o Operation) String() string {
 		fmt.Fprintf(&b, " key=%q", o.Key)
 	case AskUndo:
 		fmt.Fprintf(&b, " of %s", o.Of)
-	case AskEdit:
+	case AskEdit, AskDelete:
 		b.WriteString(o.Edit.String())
 	case AskList:
 		fmt.Fprintf(&b, " of %d", len(o.Listed))

@@ -12,6 +12,7 @@ type voucher struct {
 	redeemed  []redemption // by request
 	undone    []bool       // by request
 	checkouts []checkout   // by key
+	deleted   bool
 }
 
 // redemption is a number that replaces a redemption's ID.
@@ -50,10 +51,12 @@ type judged struct {
 func (j judged) gets(v voucher) bool { return j.redeems(v) && v.used+v.held(nil) < v.high }
 
 // redeems reports whether the terms may let the request redeem.
-func (j judged) redeems(v voucher) bool { return j.enabled && j.taken(v, nil) < j.perNickHigh }
+func (j judged) redeems(v voucher) bool {
+	return j.enabled && !v.deleted && j.taken(v, nil) < j.perNickHigh
+}
 
 // refuses reports whether the terms may refuse the request.
-func (j judged) refuses(v voucher) bool { return j.disabled || j.isTaken(v) }
+func (j judged) refuses(v voucher) bool { return j.disabled || v.deleted || j.isTaken(v) }
 
 // isTaken reports whether the request may find no free use.
 func (j judged) isTaken(v voucher) bool {
@@ -150,6 +153,19 @@ func (u undoing) happen(v voucher) []voucher {
 	return []voucher{v}
 }
 
+// deleting is the deletion of the voucher, which only a voucher that was never redeemed or held allows.
+type deleting struct{ outcome Outcome }
+
+func (d deleting) happen(v voucher) []voucher {
+	wasUsed := v.used > 0 || slices.ContainsFunc(v.redeemed, func(r redemption) bool { return r != none }) ||
+		slices.ContainsFunc(v.checkouts, func(c checkout) bool { return c.status != unmade })
+	if v.deleted || wasUsed || d.outcome == WasUsed {
+		return v.stays(d.outcome == Unknown || wasUsed == (d.outcome == WasUsed))
+	}
+	v.deleted = true
+	return []voucher{v}
+}
+
 // listing is a list of all stored redemptions that are not undone, made while nothing else was in flight.
 type listing struct {
 	nicks []int
@@ -170,7 +186,7 @@ func (l listing) happen(v voucher) []voucher {
 }
 
 func (v voucher) equal(other voucher) bool {
-	return v.low == other.low && v.high == other.high && v.used == other.used &&
+	return v.low == other.low && v.high == other.high && v.deleted == other.deleted && v.used == other.used &&
 		slices.Equal(v.byNick, other.byNick) && slices.Equal(v.redeemed, other.redeemed) && slices.Equal(v.undone, other.undone) &&
 		slices.Equal(v.checkouts, other.checkouts)
 }

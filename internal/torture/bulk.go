@@ -1,0 +1,239 @@
+package torture
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shopfront/internal/torture/history"
+	"shopfront/pkg/csvfile"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+// discard deletes a voucher, while two shoppers request it at about the same moment. While the outcome is unknown it retries, up to three attempts.
+func (s *staff) discard(tb testing.TB, t *target) {
+	tb.Helper()
+	time.Sleep(time.Duration(s.random.IntN(1500)) * time.Millisecond)
+	ctx, cancel := s.untilTheEnd(tb)
+	defer cancel()
+	var rush sync.WaitGroup
+	defer rush.Wait()
+	for range 2 {
+		late := time.Duration(s.random.IntN(300)) * time.Millisecond
+		shopper := &client{s.round, s.number, mathrand.New(mathrand.NewPCG(s.random.Uint64(), 0))} //nolint:gosec // repeatable, not secret
+		rush.Go(func() {
+			time.Sleep(late)
+			shopper.requestVoucher(tb, t)
+		})
+	}
+	for range 3 {
+		shop, err := s.shop.Operator.Shop(ctx, s.customer)
+		if err == nil && s.tryDelete(ctx, s.number, t, shop, s.drain) != history.Unknown {
+			return
+		}
+	}
+}
+
+// untilTheEnd returns a context that ends soon after the last request. What is unfinished then is completed without faults.
+func (s *staff) untilTheEnd(tb testing.TB) (context.Context, context.CancelFunc) {
+	tb.Helper()
+	return context.WithDeadline(tb.Context(), s.end.Add(time.Second))
+}
+
+// completeDeletion deletes a voucher if it is not known whether an operator did.
+func (r *round) completeDeletion(tb testing.TB, t *target) {
+	tb.Helper()
+	if outcome := t.deletion; outcome == history.Unknown || outcome == "" {
+		atOnce := func(context.Context, time.Duration) error { return nil } // no request is in flight any more
+		r.insist(func() history.Outcome { return r.tryDelete(tb.Context(), overseer, t, r.calm, atOnce) })
+	}
+}
+
+// tryDelete deletes a voucher. A code with many uses may be disabled meanwhile. If it was used, it is as before.
+func (r *round) tryDelete(
+	ctx context.Context, number int, t *target, shop *operator.Shop, wait func(context.Context, time.Duration) error,
+) history.Outcome {
+	asked := history.Operation{Client: number, Ask: history.AskDelete}
+	enabled := func(history.Answer) {}
+	isFirst := t.deletion == ""
+	if t.terms.MaxUses != 1 {
+		asked.Edit.Disabled = new(true)
+	}
+	wasDisabled := t.terms.Disabled
+	t.head(asked.Edit)
+	returned := t.recorder.Call(asked)
+	if isFirst && asked.Edit.Disabled != nil {
+		enabled = t.recorder.Call(history.Operation{Client: number, Ask: history.AskEdit, Edit: history.Edit{Disabled: &wasDisabled}})
+	}
+	_, err := shop.DeleteVoucher(ctx, t.code, operator.Deletion{Wait: wait})
+	t.deletion = history.Unknown
+	if _, gone := voucher.IsRefusal(err); gone || err == nil {
+		t.deletion, t.deleted = history.Deleted, true
+	} else if errors.Is(err, voucher.ErrUsed) {
+		t.deletion = history.WasUsed
+	}
+	returned(history.Answer{Outcome: t.deletion})
+	if isFirst && t.deletion == history.WasUsed {
+		enabled(history.Answer{Outcome: history.Done})
+		t.head(history.Edit{Disabled: &wasDisabled})
+		t.arrive(asked.Edit)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcome.operations++
+	return t.deletion
+}
+
+// drain replaces the wait of a deletion: it waits until the requests that are in flight now have ended, and their calls are applied.
+func (r *round) drain(ctx context.Context, _ time.Duration) error {
+	r.draining.Lock()
+	defer r.draining.Unlock()
+	r.mu.Lock()
+	before, delay := r.flying, r.outcome.plan.settings.Delay
+	r.flying = new(sync.WaitGroup)
+	r.mu.Unlock()
+	before.Wait()
+	time.Sleep(delay)
+	return ctx.Err()
+}
+
+// takeBack undoes a redemption with shopctl.
+func (s *staff) takeBack(tb testing.TB, t *target) {
+	tb.Helper()
+	id, has := t.redemption(s.random)
+	if !has {
+		return
+	}
+	s.finish(tb, t, "undo "+id, func() history.Outcome {
+		returned := t.recorder.Call(history.Operation{Client: s.number, Ask: history.AskUndo, Of: id})
+		outcome := history.Unknown
+		status, _ := s.run(tb, s.patience(), "redemption", "undo", string(s.customer), t.written, id, "--reason", "granted twice")
+		if status == 0 {
+			outcome = history.Undone
+		}
+		returned(history.Answer{Outcome: outcome})
+		return outcome
+	})
+}
+
+const soldHeader = "code,reward,max-uses,max-uses-per-nick,counters,batch,disabled,created_at,redeemed_at,redeemed_by,uses\n"
+
+const (
+	soldRows = 12
+	soldAt   = "2026-02-03T11:00:00Z"
+)
+
+// drawSold draws a file of codes that another system sold. A third of them was not used.
+func drawSold(random *mathrand.Rand) string {
+	var file strings.Builder
+	file.WriteString(soldHeader)
+	for n := range soldRows / 3 {
+		uses := random.IntN(9)
+		fmt.Fprintf(&file, "SOLD-%d-A,20%%,,,,sold,,%[2]s,,,\nSOLD-%[1]d-B,20%%,,,,sold,,,%[2]s,Alder,\nSOLD-%[1]d-C,20%%,8,none,2,sold,,,,,%[3]d\n", n, soldAt, uses)
+	}
+	return file.String()
+}
+
+// importSold imports the file, again and again until that succeeds, up to three times, and then once more.
+func (s *staff) importSold(tb testing.TB) {
+	tb.Helper()
+	ctx, cancel := s.untilTheEnd(tb)
+	defer cancel()
+	for range 4 {
+		shop, err := s.shop.Operator.Shop(ctx, s.customer)
+		if err != nil {
+			continue
+		}
+		hasty, cancel := context.WithTimeout(ctx, s.patience())
+		result, err := s.importFile(hasty, shop, s.sold)
+		cancel()
+		if err == nil && (result.Differ > 0 || result.Created+result.Existed != soldRows) {
+			s.breach("imported %+v of %d codes", result, soldRows)
+		}
+	}
+}
+
+func (r *round) importFile(ctx context.Context, shop *operator.Shop, file string) (operator.Imported, error) {
+	r.mu.Lock()
+	r.outcome.operations++
+	r.mu.Unlock()
+	return shop.Import(ctx, strings.NewReader(file), operator.Import{
+		Now: time.Now(), Random: rand.Reader, Reject: func(row csvfile.Row, err error) error {
+			r.breach("import: line %d: %v", row.Line, err)
+			return nil
+		},
+	})
+}
+
+// judgeSold completes the import, and checks that each code has its past. Importing once more must change nothing.
+func (r *round) judgeSold(tb testing.TB) {
+	tb.Helper()
+	for _, again := range []bool{false, true} {
+		result, err := r.importFile(tb.Context(), r.calm, r.sold)
+		if err != nil || result.Created+result.Existed != soldRows || again && result.Created > 0 {
+			r.breach("imported %+v of %d codes, %v", result, soldRows, err)
+		}
+	}
+	at, err := time.Parse(time.RFC3339, soldAt)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for standing, err := range r.calm.Vouchers(tb.Context(), operator.VoucherFilter{Batch: "sold"}, time.Now()) {
+		if err != nil {
+			tb.Fatal(err)
+		}
+		redeemed := standing.Redeemed
+		wrong := standing.Used != standing.Imported
+		switch standing.Written[len(standing.Written)-1] {
+		case 'A':
+			wrong = wrong || standing.Used != 0 || redeemed != nil || !standing.Created.Equal(at)
+		case 'B':
+			wrong = wrong || standing.Used != 1 || redeemed == nil || redeemed.Nick != "Alder" || !redeemed.At.Equal(at)
+		default:
+			wrong = wrong || !strings.Contains(r.sold, fmt.Sprintf("%s,20%%,8,none,2,sold,,,,,%d\n", standing.Written, standing.Used))
+		}
+		if wrong {
+			r.breach("%s: imported as %+v", standing.Written, standing)
+		}
+	}
+}
+
+// importOrder creates a voucher of which some uses were made elsewhere.
+func importOrder(ctx context.Context, shop *operator.Shop, terms voucher.Terms, uses int) error {
+	redeemedAt := ""
+	if *terms.MaxUses == 1 {
+		redeemedAt = soldAt
+	}
+	limit := func(limit *voucher.Limit) string {
+		switch {
+		case limit == nil:
+			return ""
+		case *limit == voucher.NoLimit:
+			return "none"
+		default:
+			return fmt.Sprint(*limit)
+		}
+	}
+	counters := ""
+	if terms.Counters > 0 {
+		counters = fmt.Sprint(terms.Counters)
+	}
+	row := strings.Join([]string{
+		terms.Written, terms.Reward.String(), limit(terms.MaxUses), limit(terms.MaxUsesPerNick), counters, terms.Batch,
+		fmt.Sprint(terms.Disabled), "", redeemedAt, "", fmt.Sprint(uses),
+	}, ",")
+	result, err := shop.Import(ctx, strings.NewReader(soldHeader+row+"\n"), operator.Import{
+		Now: time.Now(), Random: rand.Reader, Reject: func(_ csvfile.Row, err error) error { return err },
+	})
+	if err == nil && result.Created != 1 {
+		err = fmt.Errorf("imported %+v", result)
+	}
+	return err
+}
