@@ -102,7 +102,7 @@ bench: ## Compare the functions with reference functions, and print the results 
 	go tool benchstat -col '/function@(reference shopfront)' -
 
 .PHONY: bench-bulk
-bench-bulk: ## Compare the commands for many vouchers with a bare loop (ARGS= are flags of `measure bulk`); fails if they are slow or large
+bench-bulk: ## Compare the commands for many vouchers with a bare loop (ARGS= are flags of `measure bulk`); fails if one misses its target
 	@go run -buildvcs=false ./cmd/measure bulk $(ARGS)
 
 .PHONY: oracle
