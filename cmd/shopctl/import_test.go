@@ -312,7 +312,7 @@ func TestImport_LostResponses_CreateEachCodeOnce(t *testing.T) {
 	lose := func(n int, done bool) bool { return n%4 == 0 && done || n%10 == 5 }
 	restore := s.through(t, newUnreliable(t, s, "PutItem", lose))
 	s.through(t, newUnreliable(t, s, "TransactWriteItems", lose)) // both, one behind the other
-	var created, existed int // a code whose response was lost is found when the request is sent again
+	var created, existed int                                      // a code whose response was lost is found when the request is sent again
 	got := s.must(t, "voucher", "import", "emberforge", path)
 	if _, err := fmt.Sscanf(got, "created %d, existed %d (unchanged)\n", &created, &existed); err != nil || created+existed != count || existed == 0 {
 		t.Error(got, err)

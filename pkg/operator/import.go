@@ -186,18 +186,18 @@ func (i *importing) write(ctx context.Context, row importRow) error {
 	if i.DryRun {
 		write = i.shop.vouchers.Find
 	}
-	existing, err := write(ctx, i.shop.Customer.ID, row.voucher)
+	existing, taken, err := write(ctx, i.shop.Customer.ID, row.voucher)
 	if err != nil {
 		return fmt.Errorf("line %d: %w", row.Line, err)
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.wrote()
-	if existing == nil {
+	if !taken {
 		i.result.Created++
 		return nil
 	}
-	differing := append(differingFields(row.Terms, row.voucher, *existing), differingPast(row.Past, row.voucher, *existing)...)
+	differing := append(differingFields(row.Terms, row.voucher, existing), differingPast(row.Past, row.voucher, existing)...)
 	if len(differing) == 0 {
 		i.result.Existed++
 		return nil

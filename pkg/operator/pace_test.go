@@ -72,7 +72,9 @@ func TestPace_ThrottledAllTheTime_SaysEachNumberOnce(t *testing.T) {
 // endless yields work without an end.
 func endless() iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
-		for n := 0; yield(n, nil); n++ {
+		more := true
+		for n := 0; more; n++ {
+			more = yield(n, nil)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package voucher_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -65,15 +64,9 @@ func TestImport(t *testing.T) {
 
 // fieldsOf returns the fields of joined *voucher.FieldErrors, separated by spaces.
 func fieldsOf(err error) string {
-	if joined, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // each error, not the first that fits
-		var fields []string
-		for _, err := range joined.Unwrap() {
-			fields = append(fields, fieldsOf(err))
-		}
-		return strings.Join(fields, " ")
+	var fields []string
+	for _, field := range voucher.FieldErrors(err) {
+		fields = append(fields, field.Field)
 	}
-	if field, is := errors.AsType[*voucher.FieldError](err); is {
-		return field.Field
-	}
-	return ""
+	return strings.Join(fields, " ")
 }

@@ -76,30 +76,30 @@ func NewVouchers(api API, table string, random func(n int64) int64) *Vouchers {
 // Create stores a new voucher together with its counters, if it has a limit above one. It returns a *voucher.CodeTakenError if the
 // code exists. Finding v itself is a success: the response to an earlier attempt was lost.
 func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
-	existing, err := s.CreateOrFind(ctx, customer, v)
-	if err == nil && existing != nil && !createdAs(*existing, v) {
-		return &voucher.CodeTakenError{Existing: *existing}
+	existing, taken, err := s.CreateOrFind(ctx, customer, v)
+	if err == nil && taken && !createdAs(existing, v) {
+		return &voucher.CodeTakenError{Existing: existing}
 	}
 	return err
 }
 
-// CreateOrFind is Create, but returns the voucher that has the code, if there is one. After a lost response that is v itself.
-func (s *Vouchers) CreateOrFind(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing *voucher.Voucher, err error) {
+// CreateOrFind is Create, but if the code is taken, it returns the voucher that has it. After a lost response that is v itself.
+func (s *Vouchers) CreateOrFind(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing voucher.Voucher, taken bool, err error) {
 	it, err := s.putNew(ctx, customer, v)
 	if err != nil || it == nil {
-		return nil, table.Outcome(err)
+		return voucher.Voucher{}, false, table.Outcome(err)
 	}
 	stored, err := table.DecodeVoucher(it)
-	return &stored.Voucher, err
+	return stored.Voucher, true, err
 }
 
-// Find returns the voucher that has the code of v, if there is one.
-func (s *Vouchers) Find(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing *voucher.Voucher, err error) {
+// Find returns the voucher that has the code of v, if it is taken.
+func (s *Vouchers) Find(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing voucher.Voucher, taken bool, err error) {
 	stored, err := table.ReadVoucher(ctx, s.api, s.table, customer, v.Code)
 	if _, unknown := voucher.IsRefusal(err); unknown {
-		return nil, nil
+		return voucher.Voucher{}, false, nil
 	}
-	return &stored.Voucher, table.Outcome(err)
+	return stored.Voucher, true, table.Outcome(err)
 }
 
 // createdAs reports whether a stored voucher was created as v. If it was edited since, createdAs compares only what edits cannot
