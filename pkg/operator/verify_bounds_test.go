@@ -1,0 +1,77 @@
+package operator_test
+
+import (
+	"context"
+	"fmt"
+	mathrand "math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/pkg/dynamo/backoffice"
+)
+
+// pageItems is how many items of a bucket verify and the lists request at once, and waitingItems how many of them may still wait when
+// they request more: those in the channel, the first, and the one that is being read.
+const (
+	pageItems    = 250
+	waitingItems = 100 + 2
+)
+
+// counting is a client that counts the queries and the items that they return, and how many of these wait when more are requested.
+type counting struct {
+	*dynamodb.Client
+
+	mu                                                    sync.Mutex
+	queries, returned, consumed, mostWaiting, wrongLimits int
+}
+
+func (c *counting) Query(ctx context.Context, in *dynamodb.QueryInput, options ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	out, err := c.Client.Query(ctx, in, options...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queries++
+	if aws.ToInt32(in.Limit) != pageItems {
+		c.wrongLimits++
+	}
+	if len(in.ExclusiveStartKey) > 0 {
+		c.mostWaiting = max(c.mostWaiting, c.returned-c.consumed)
+	}
+	if err == nil {
+		c.returned += len(out.Items)
+	}
+	return out, err
+}
+
+func (c *counting) consume(items int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.consumed += items
+}
+
+// Verify and the lists hold at most a page of each bucket and the items that wait to be merged, however many items there are.
+func TestAccounts_LargeBucket_IsReadPageByPage(t *testing.T) {
+	t.Parallel()
+	s := newTables(t).newShop(t)
+	const items = 4*pageItems + 10
+	for n := range items {
+		s.put(s.names.Vouchers, attributes{"customer": text(string(s.customer) + "#00"), "sk": text(fmt.Sprintf("G%05d", n)), "left": number(1)})
+	}
+	client := &counting{Client: s.client}
+	vouchers := backoffice.NewVouchers(client, s.names.Vouchers, mathrand.Int64N)
+	for account, err := range vouchers.Accounts(t.Context(), s.customer) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		client.consume(account.Items)
+	}
+	if client.consumed != items || client.queries != 64+4 || client.wrongLimits > 0 {
+		t.Errorf("%d items read in %d queries, %d of them not of %d items; want %d in %d",
+			client.consumed, client.queries, client.wrongLimits, pageItems, items, 64+4)
+	}
+	if client.mostWaiting > waitingItems {
+		t.Errorf("%d items waited when more were requested, want at most %d", client.mostWaiting, waitingItems)
+	}
+}
