@@ -117,7 +117,7 @@ func textFlag(value *string) *parsedFlag {
 	}}
 }
 
-// choiceFlag is one of some words.
+// choiceFlag is one of the choices.
 func choiceFlag(value *string, choices ...string) *parsedFlag {
 	return &parsedFlag{kind: strings.Join(choices, "|"), written: *value, parse: func(text string) error {
 		*value = text

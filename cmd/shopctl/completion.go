@@ -18,7 +18,7 @@ const completionTimeout = 2 * time.Second
 // namesOf finds the names that a word may become. args are the arguments before it.
 type namesOf func(ctx context.Context, args []string, typed string) []cobra.Completion
 
-// completeNames lets shells complete the arguments and flags of a command and its subcommands that name something in the target.
+// completeNames lets shells complete the customers, batches, products and rewards in the arguments and flags of a command and its subcommands.
 func (s *session) completeNames(command *cobra.Command) {
 	flags := map[string]namesOf{"batch": s.batchNames, "resume": s.batchNames, "product": s.productNames, "reward": s.rewardNames}
 	command.Flags().VisitAll(func(flag *pflag.Flag) {

@@ -319,7 +319,7 @@ func (s *session) forget(ctx context.Context, parking event.Parking, place strin
 	return refused(kindNotFound, "no change is parked at %s: see %s", strconv.QuoteToGraphic(place), s.commandLine("events parked"))
 }
 
-// rebuiltJSON has either Added, of a feed, or Indexed, of the index of nicks.
+// rebuiltJSON has Added for a feed, or Indexed for the index of nicks.
 type rebuiltJSON struct {
 	Customer string `json:"customer"`
 	Added    *int   `json:"added,omitempty"`
@@ -338,10 +338,11 @@ that were lost in an outage of many hours, or with the table of events. Without 
 events are kept. An earlier --from can add events again that have expired.
 
 With --nicks the command leaves the feed as it is. It adds all redemptions with a nick to the index that shopctl
-redemption list --nick reads, and then notes that the index is complete. Update the deployment first.
+redemption list --nick reads, and then marks the index as complete. Update the deployment first.
 
-The output has the number of events that were added, or of redemptions that are indexed now, and of unread items: those
-that cannot be read. If there are any, the command adds the rest, notes nothing, and ends with exit code 1.
+The output has the number of events added, or of redemptions that are indexed now, and of unread items: those that
+cannot be read. If there are any, the command adds the rest, does not mark the index as complete, and ends with exit
+code 1.
 
 The shop can stay live. If the command is interrupted, run it again to complete it. A further run adds nothing.`,
 		Example: "  shopctl --local events rebuild emberforge\n  shopctl --local events rebuild emberforge --from 2026-01-01\n" +
@@ -378,7 +379,7 @@ The shop can stay live. If the command is interrupted, run it again to complete 
 			return nil
 		}),
 	}
-	command.Flags().BoolVar(&nicks, "nicks", false, "index the redemptions of nicks instead")
+	command.Flags().BoolVar(&nicks, "nicks", false, "index redemptions by nick instead")
 	command.Flags().Var(sinceFlag(s.now, &from), "from", "add what happened at this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
 	return command
 }

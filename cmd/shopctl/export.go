@@ -15,8 +15,8 @@ import (
 	"shopfront/pkg/csvfile"
 )
 
-// newExportCommand makes the command that writes a list as CSV. what is one of its items. open checks the filters and opens the list at a
-// time. rows begins a file, and returns what writes one item to it.
+// newExportCommand makes the command that writes a list as CSV. what names one item, such as voucher. open checks the filters and opens the
+// list as of a time. rows begins a file, and returns a function that writes one item to it.
 func newExportCommand[T any](
 	s *session, what string, open func(ctx context.Context, customer string, at time.Time) (iter.Seq2[T, error], error),
 	rows func(file io.Writer, at time.Time) (csvfile.Writer, func(T) error),
@@ -42,7 +42,7 @@ func newExportCommand[T any](
 				file, one := rows(to, at)
 				err := eachOf(items, one, bar.step)
 				if err != nil && bar.done == 0 {
-					return err // and no header
+					return err // before the header: nothing was printed
 				}
 				return cmp.Or(err, file.Flush())
 			}
@@ -56,7 +56,7 @@ func newExportCommand[T any](
 			return file.end(write(file))
 		}),
 	}
-	command.Flags().Var(textFlag(&path), "output", "write to `FILE`, which appears or is replaced when the export is complete")
+	command.Flags().Var(textFlag(&path), "output", "write to `FILE`, which is created or replaced when the export is complete")
 	return command
 }
 
@@ -73,7 +73,7 @@ func eachOf[T any](items iter.Seq2[T, error], do func(T) error, done func()) err
 	return nil
 }
 
-// wholeFile is a file that gets its name when it is complete. Only its owner may read it, because it has codes and nicks.
+// wholeFile is a file that gets its name when it is complete. Only its owner may read it, because it contains codes and nicks.
 type wholeFile struct {
 	*os.File
 

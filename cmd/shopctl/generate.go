@@ -29,10 +29,10 @@ func newVoucherGenerateCommand(s *session) *cobra.Command {
 codes. The command prints each code on its own line when the voucher is stored, and a summary to stderr. Without
 --batch it makes up a name for the batch and prints it. A batch has at most %d vouchers.
 
---prefix, --length and --group say what the codes look like: XMAS-7K3M-Q2ZD-9F4T-XB6W. With --format csv the command
-prints the columns code, reward, valid-until and link, for a mail merge. --link is a web page of yours: {code} in it
-stands for the code. --qr writes a file for each code, named like the code, whose QR code is the link, or the code if
-there is no link.
+--prefix, --length and --group say what the codes look like, such as XMAS-7K3M-Q2ZD-9F4T-XB6W. With --format csv the
+command prints the columns code, reward, valid-until and link, for a mail merge. --link is a web page of yours; {code}
+in it stands for the code. --qr writes each code's QR code to a file with the code's name. It contains the link, or the
+code if there is no link.
 
 After an interruption, every printed code is stored, and every stored code belongs to the batch. Run the command
 again with --resume BATCH instead of --batch and the same other flags: it prints the stored codes and completes
@@ -103,7 +103,7 @@ func (f *codeFlags) add(command *cobra.Command) {
 	flags := command.Flags()
 	flags.Var(textFlag(&f.format.Prefix), "prefix", "begin each code with `TEXT`: letters, digits, and dashes between them")
 	flags.IntVar(&f.format.Length, "length", f.format.Length, "make codes of `N` random characters, 16 to 48")
-	flags.IntVar(&f.format.Group, "group", f.format.Group, "put a dash behind every `N` characters; 0 means no dashes")
+	flags.IntVar(&f.format.Group, "group", f.format.Group, "put a dash after every `N` characters; 0 means no dashes")
 	flags.Var(choiceFlag(&f.rows, "text", "csv"), "format", "what to print")
 	flags.Var(linkFlag(&f.link), "link", "a `URL` with {code} in it, for --format csv and --qr")
 	flags.Var(textFlag(&f.qr.path), "qr", "write QR codes to the folder `DIR`")
@@ -119,20 +119,20 @@ func (f *codeFlags) check(flags *pflag.FlagSet, json bool) error {
 	case f.link != "" && f.rows != "csv" && f.qr.path == "":
 		return errors.New("--link is for --format csv and --qr: give one of them, or both")
 	case flags.Changed("qr-format") && f.qr.path == "":
-		return errors.New("--qr-format is for --qr: say in which folder the QR codes go")
+		return errors.New("--qr-format is for --qr: name the folder of the QR codes with --qr")
 	default:
 		return nil
 	}
 }
 
-// linkFlag is a link with {code} in it.
+// linkFlag is a URL with {code} in it.
 func linkFlag(value *string) *parsedFlag {
 	return &parsedFlag{kind: "URL", parse: func(text string) error {
 		*value = text
 		link, err := url.Parse(text)
 		if err != nil || link.Scheme != "https" && link.Scheme != "http" || link.Host == "" || strings.Contains(text, " ") ||
 			strings.Count(text, codeInLink) != 1 {
-			return errors.New("must be a URL with {code} once behind its host, such as https://shop.example/redeem?code={code}")
+			return errors.New("must be a URL with {code} once after its host, such as https://shop.example/redeem?code={code}")
 		}
 		return nil
 	}}
@@ -140,7 +140,7 @@ func linkFlag(value *string) *parsedFlag {
 
 const codeInLink = "{code}"
 
-// issuer returns what prints a voucher and writes its QR code. Nothing is printed before the first voucher.
+// issuer returns a function that prints a voucher and writes its QR code. Nothing is printed before the first voucher.
 func (s *session) issuer(f *codeFlags) (func(voucher.Voucher) error, error) {
 	if f.qr.path != "" {
 		if err := os.MkdirAll(f.qr.path, 0o750); err != nil {
@@ -149,7 +149,7 @@ func (s *session) issuer(f *codeFlags) (func(voucher.Voucher) error, error) {
 	}
 	rows := csvfile.NewWriter(s.stdout, "code", "reward", "valid-until", "link")
 	return func(v voucher.Voucher) error {
-		link := strings.Replace(f.link, codeInLink, url.PathEscape(v.Written), 1) // which escapes everything but letters, digits and dashes
+		link := strings.Replace(f.link, codeInLink, url.PathEscape(v.Written), 1) // a code of a resumed batch may have spaces
 		if f.qr.path != "" {
 			if err := f.qr.write(v.Written, cmp.Or(link, v.Written)); err != nil {
 				return err

@@ -54,10 +54,10 @@ func list[R row](o *output, what string, head []string, rows []R) error {
 	}, func(r R) R { return r })
 }
 
-// rowsPerTable bounds the rows whose columns are aligned with each other, because they are held in memory.
+// rowsPerTable is how many rows have aligned columns. Aligning holds them in memory.
 const rowsPerTable = 1000
 
-// stream writes items as list writes rows, as they come.
+// stream writes items as they come, in the form of list. one makes the row of an item.
 func stream[T any, R row](o *output, what string, head []string, items iter.Seq2[T, error], one func(T) R) error {
 	table := newTable(o.stdout)
 	count := 0

@@ -28,8 +28,8 @@ const unknownCount = -1
 // lineInterval is how much time passes between two lines.
 const lineInterval = 10 * time.Second
 
-// newProgress starts a bar on stderr if that is a terminal. If one of the other writers is a terminal too, there are lines, because a bar
-// would garble their output. With JSON there is nothing. what says what is counted, such as "generated".
+// newProgress starts a bar on stderr if that is a terminal. If one of the other writers is a terminal, too, progress prints lines, because a
+// bar would garble their output. With --json it prints nothing. what says what is counted, such as "generated".
 func (p *program) newProgress(what string, count int, others ...io.Writer) *progress {
 	now := p.now()
 	shown := &progress{now: p.now, say: p.note, what: what, count: count, begun: now, nextLine: now.Add(lineInterval)}
@@ -86,7 +86,7 @@ func (p *program) bulk(what string, shown *progress) operator.Bulk {
 		Begin: func(count int) { *shown = *p.newProgress(what, count) },
 		Wrote: shown.step,
 		Slow: func(writers int) {
-			p.warn(fmt.Sprintf("DynamoDB throttles the table: going on with %d writes at a time", writers))
+			p.warn(fmt.Sprintf("DynamoDB throttles: writing %d at a time from now on", writers))
 		},
 	}
 }

@@ -23,7 +23,8 @@ const (
 // qrFolder is where the QR codes of vouchers go.
 type qrFolder struct{ path, format string }
 
-// write writes the QR code of a content to a file that is named like the voucher's code, which has no character that a file name cannot have.
+// write writes a QR code with a content to a file with the name of the voucher's code. Codes have only letters, digits, spaces and dashes, so
+// each is a valid file name.
 func (f qrFolder) write(code, content string) error {
 	symbol, err := qr.Encode(content, qr.M, qr.Auto)
 	if err != nil {

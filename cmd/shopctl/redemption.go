@@ -123,10 +123,10 @@ func (f *redemptionFilter) open(ctx context.Context, customer string, _ time.Tim
 func newRedemptionListCommand(s *session) *cobra.Command {
 	filter := redemptionFilter{session: s}
 	command := &cobra.Command{
-		Use: "list CUSTOMER", Short: "List redemptions, by code", Args: exactly("CUSTOMER"),
+		Use: "list CUSTOMER", Short: "List redemptions, sorted by code", Args: exactly("CUSTOMER"),
 		Long: `List redemptions in the order of their codes, including those that were undone. Without --code or --nick the command
-reads all of the customer's vouchers and redemptions. With --nick alone it reads an index, in which redemptions appear
-after some seconds, and lists the oldest first.`,
+reads all of the customer's vouchers and redemptions. With --nick but no --code it reads an index, in which redemptions
+appear after some seconds, and lists the oldest first.`,
 		Example: `  shopctl --local redemption list emberforge
   shopctl --local redemption list emberforge --nick Heron --since 2026-11-01 --until 2026-12-01 --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {

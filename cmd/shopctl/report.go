@@ -67,14 +67,14 @@ func newReportCommand(s *session) *cobra.Command {
 		Use: "report CUSTOMER", Short: "Count codes and their uses, by day, batch, reward or nick", Args: exactly("CUSTOMER"),
 		Long: fmt.Sprintf(`Count a customer's codes and their uses. The last row is the total.
   created, redeemed, undone   what happened in the period; an undone redemption counts as redeemed, too
-  held, left                  the uses that checkouts hold now, and those that are left now: only of codes with a limit,
-                              and left only of codes that are neither disabled nor expired
+  held                        the uses that checkouts hold now, of codes with a limit
+  left                        the uses that are left now, of codes with a limit that are neither disabled nor expired
 
---by day and --by nick have neither held nor left. Days are in UTC. With --by nick, a code that only one nick can
-redeem counts as created for that nick. Imported uses count as redeemed: those of a code with many uses when the
-code was created. --csv prints the columns group, created, redeemed, held, undone and left.
+held and left are missing with --by day and --by nick. Days are in UTC. With --by nick, a code that only one nick can
+redeem counts as created for that nick. Imported uses count as redeemed. Those of a code with many uses count at the
+time when the code was created.
 
-The command reads all of the customer's vouchers and redemptions. It has at most %d groups.`, maxReportGroups),
+The command reads all of the customer's vouchers and redemptions. A report has at most %d groups.`, maxReportGroups),
 		Example: `  shopctl --local report emberforge --by batch
   shopctl --local report emberforge --from 2026-11-01 --to 2026-12-01 --by day --csv > november.csv`,
 		RunE: s.command(func(ctx context.Context, args []string) error {

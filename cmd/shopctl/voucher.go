@@ -83,7 +83,7 @@ type createFlags struct {
 }
 
 func (f *createFlags) add(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.rewards, "reward", nil, "the `REWARD`: coins/500, 2*coins/500, 20% or 5.00 (required); repeat it for several goods")
+	flags.StringArrayVar(&f.rewards, "reward", nil, "the `REWARD`: coins/500, 2*coins/500, 20% or 5.00 (required); repeat the flag for several goods")
 	f.editFlags.add(flags)
 	flags.Lookup("nick").Value, flags.Lookup("batch").Value = textFlag(&f.nick), textFlag(&f.batch) // unlike an edit, reject empty texts
 	flags.Lookup("max-uses").Usage += " (default 1)"
@@ -340,7 +340,7 @@ func (f *voucherFilter) open(ctx context.Context, customer string, at time.Time)
 func newVoucherListCommand(s *session) *cobra.Command {
 	filter := voucherFilter{session: s}
 	command := &cobra.Command{
-		Use: "list CUSTOMER", Short: "List vouchers, by code", Args: exactly("CUSTOMER"),
+		Use: "list CUSTOMER", Short: "List vouchers, sorted by code", Args: exactly("CUSTOMER"),
 		Long: `List vouchers in the order of their codes. The command reads all of the customer's vouchers and redemptions.`,
 		Example: `  shopctl --local voucher list emberforge
   shopctl --local voucher list emberforge --batch summer --status redeemable --json`,
@@ -365,10 +365,10 @@ func newVoucherExportCommand(s *session) *cobra.Command {
 		return rows.Writer, func(v voucher.Standing) error { return rows.Write(v, at) }
 	})
 	command.Long = `Write vouchers with their uses to a CSV file, in the order of their codes. shopctl voucher import reads such a file:
-used codes stay used. The file has codes and nicks, so keep it like money. The shop can stay live.
+used codes stay used. The file contains codes and nicks, so keep it like money. The shop can stay live.
 
-docs/operations.md describes the columns. If the command fails, stdout has a part of the file, but --output FILE has
-either all of it or is as before. The command reads all of the customer's vouchers and redemptions.`
+docs/operations.md describes the columns. If the command fails, stdout may have a part of the file, but --output FILE
+stays as it was. The command reads all of the customer's vouchers and redemptions.`
 	command.Example = `  shopctl --local voucher export emberforge --output emberforge.csv
   shopctl --local voucher export emberforge --batch summer --status used_up`
 	filter.add(command)

@@ -31,16 +31,17 @@ func newVoucherDeleteCommand(s *session) *cobra.Command {
 	var batch string
 	var yes bool
 	command := &cobra.Command{
-		Use: "delete CUSTOMER {CODE | --batch NAME} [--yes]", Short: "Delete a voucher, or those of a batch, that were never used",
+		Use: "delete CUSTOMER {CODE | --batch NAME} [--yes]", Short: "Delete an unused voucher, or all unused vouchers of a batch",
 		Args: codeOrBatch, DisableFlagsInUseLine: true,
 		Long: fmt.Sprintf(`Delete a voucher that was never redeemed or held by a checkout, for good. Its code can then be created again. A voucher
 that was redeemed or held stays, even if that was undone: run shopctl voucher disable to stop it.
 
-With --batch the command deletes those vouchers of the batch, and keeps the others. It asks first; in a script, give
---yes.
+With --batch the command deletes the vouchers of the batch that were never redeemed or held, and keeps the others. It
+asks first; in a script, give --yes.
 
-A code with many uses is disabled first, and deleted after %.0f seconds, when no request for it is in flight. If it was used
-by then, it is enabled again and stays. If the command is interrupted, such codes stay disabled: run it again.`, operator.Draining.Seconds()),
+The command disables a code with many uses, waits %.0f seconds until no request for it is in flight, and then deletes it.
+If it was used by then, the command enables it again. If the command is interrupted, such codes stay disabled: run it
+again.`, operator.Draining.Seconds()),
 		Example: "  shopctl --local voucher delete emberforge CENTURY-VIP\n  shopctl --local voucher delete emberforge --batch launch --yes",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			if batch == "" {
@@ -49,13 +50,13 @@ by then, it is enabled again and stays. If the command is interrupted, such code
 			return s.deleteBatch(ctx, args[0], batch, yes)
 		}),
 	}
-	command.Flags().Var(textFlag(&batch), "batch", "the vouchers of the batch `NAME` that were never redeemed or held")
-	command.Flags().BoolVar(&yes, "yes", false, "delete those of a batch without asking")
+	command.Flags().Var(textFlag(&batch), "batch", "delete the vouchers of the batch `NAME` that were never redeemed or held")
+	command.Flags().BoolVar(&yes, "yes", false, "delete a batch without asking")
 	return command
 }
 
 func (s *session) deletion(bar *progress) operator.Deletion {
-	return operator.Deletion{Bulk: s.bulk("deleted", bar), Wait: func(ctx context.Context, delay time.Duration) error {
+	return operator.Deletion{Bulk: s.bulk("deleted or kept", bar), Wait: func(ctx context.Context, delay time.Duration) error {
 		bar.end()
 		s.note(fmt.Sprintf("codes with many uses are disabled now; waiting %s until no request for them is in flight", delay))
 		return s.sleep(ctx, delay)
@@ -108,7 +109,7 @@ func (s *session) deleteBatch(ctx context.Context, customer, batch string, yes b
 	return s.line(deletedBatchJSON{string(shop.Customer.ID), batch, result.Vouchers, result.Deleted, result.Kept}, text)
 }
 
-// confirmDeletion asks for the name of the batch on the terminal. If the context ends first, that is a no.
+// confirmDeletion asks for the name of the batch on the terminal, and returns an error if another name is typed or the context ends first.
 func (s *session) confirmDeletion(ctx context.Context, shop *operator.Shop, batch string) error {
 	count, err := shop.CountBatch(ctx, batch)
 	if err != nil {
@@ -132,7 +133,7 @@ func (s *session) confirmDeletion(ctx context.Context, shop *operator.Shop, batc
 	}
 }
 
-// describeStopped adds what an interrupted or failed deletion leaves behind.
+// describeStopped adds what an interrupted or failed deletion leaves disabled.
 func (s *session) describeStopped(err error) error {
 	p := s.explain(err)[0]
 	if p.exit != exitRefused {

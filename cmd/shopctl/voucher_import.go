@@ -45,16 +45,16 @@ func newVoucherImportCommand(s *session) *cobra.Command {
   code, reward                      required; a reward is written as in voucher create
   max-uses, max-uses-per-nick, valid-from, valid-until, disabled, nick, batch, note, counters
                                     as the flags of voucher create; an empty cell means the default
-  redeemed_at, redeemed_by          for a code of one use that was already used elsewhere: when, and by which nick
-  uses                              how often a code with many uses was already used elsewhere
-  created_at                        when the code was created; empty: now
+  redeemed_at, redeemed_by          when, and by which nick, a single-use code was used in another system
+  uses                              how often a code with many uses was used in another system
+  created_at                        when the code was created; an empty cell means now
 
-The other columns of an export may be there, and are not used. Uses from elsewhere count as uses of the code, but make
-no events. A file has at most %d rows.
+The command ignores the other columns of an export. Imported uses count as uses of the code, but make no events. A
+file has at most %d rows.
 
 The command checks the whole file first, and names each mistake with its line. If there are any, it writes nothing.
-With --skip-invalid it imports the other rows, and puts the rejected ones into FILE.rejected.csv. A code that exists is
-never overwritten: if its terms differ from those in the file, the command says so and ends with exit code 1.
+With --skip-invalid it imports the other rows, and copies the rejected ones to FILE.rejected.csv. The command never
+overwrites a code that exists. If its terms differ from those in the file, the command says so and ends with exit code 1.
 
 If the command is interrupted, run it again to complete it. A further run changes nothing.`, csvfile.MaxRows),
 		Example: `  shopctl --local voucher export emberforge --batch summer --output summer.csv
