@@ -19,7 +19,7 @@ func (s *shopfront) completions(t *testing.T, args ...string) []string {
 	return slices.Collect(strings.SplitSeq(strings.TrimSuffix(offered, "\n"), "\n"))
 }
 
-func TestCompletion_NamesOfTheTarget(t *testing.T) {
+func TestCompletion_Names_AreThoseOfTheTarget(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml", "testdata/sakura-goods.yaml")

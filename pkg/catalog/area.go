@@ -86,7 +86,7 @@ type Listing struct {
 	// Products yields products on sale, without variants that are off sale and without products whose variants are all off sale. The
 	// caller must not modify them.
 	Products iter.Seq2[Product, error]
-	// ByID means that Products are in the order of ID, and not of position, then ID.
+	// ByID reports whether Products are sorted by ID alone. Otherwise they are sorted by position, then ID.
 	ByID bool
 }
 
@@ -101,9 +101,9 @@ func (l Listing) Place(p Product) Place {
 // OnSale lists a customer's products after a place, or returns ErrNotFound if the customer is unknown or off sale. want is roughly how
 // many products the caller will read.
 //
-// If pages follow each other by place, a product that keeps its position is listed once, whatever happens to the others in between. The
-// order of the first page stays: by ID if no product had a position then, or if the catalogue was too large to sort. A catalogue that
-// becomes too large in between is listed by ID from its beginning, so its products can be listed again.
+// If each page begins at the place where the page before ended, a product that keeps its position is listed once, whatever happens to the
+// others in between. All pages have the order of the first: by ID if no product had a position then, or if the catalogue was too large to
+// sort. A catalogue that becomes too large in between is listed by ID from its beginning, so its products can be listed again.
 func (a *Area) OnSale(ctx context.Context, id CustomerID, after Place, want int) (Listing, error) {
 	shop, err := a.shop(ctx, id)
 	switch {

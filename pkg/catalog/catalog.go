@@ -60,8 +60,8 @@ type Variant struct {
 // Sale is a lower price for a time.
 type Sale struct {
 	Price money.Money // for an amount of one, from 0 to below the variant's price
-	// The sale is in force from From on, until before Until. Both are in UTC and whole milliseconds, in the years 2000 to 9999.
-	// A zero From has always come, and a zero Until never comes.
+	// The sale is in force at From, and has ended at Until. Both are in UTC and whole milliseconds, in the years 2000 to 9999. With a zero
+	// From it has always been in force, and with a zero Until it never ends.
 	From, Until time.Time
 }
 

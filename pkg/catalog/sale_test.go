@@ -13,7 +13,7 @@ var (
 	monday = time.Date(2026, 11, 30, 0, 0, 0, int(time.Millisecond), time.UTC) //nolint:gochecknoglobals // a constant in all but syntax
 )
 
-func TestPriceAt_Sale_IsInForceFromFromUntilBeforeUntil(t *testing.T) {
+func TestPriceAt_Sale_IsInForceAtFromAndHasEndedAtUntil(t *testing.T) {
 	const tick = time.Nanosecond
 	always, never := time.Time{}, time.Time{}
 	for _, test := range []struct {
@@ -53,7 +53,7 @@ func TestPriceAt_Sale_IsInForceFromFromUntilBeforeUntil(t *testing.T) {
 	}
 }
 
-func TestSale_String_ReadsWell(t *testing.T) {
+func TestSale_String_NamesPriceAndPeriod(t *testing.T) {
 	for want, sale := range map[string]catalog.Sale{
 		"":                                   {},
 		"3.99 EUR":                           {Price: euro(399)},

@@ -1,10 +1,10 @@
 // Package csvfile reads and writes CSV files (RFC 4180, UTF-8): vouchers, and lists of redemptions, checkouts and orders.
 // docs/operations.md describes the columns.
 //
-// A file is read row by row, in constant memory. A mistake belongs to its row, and reading goes on behind it.
+// A file is read row by row, in constant memory. A mistake belongs to its row, and reading goes on after that row.
 //
-// A spreadsheet runs a cell as a formula if it begins with one of certain characters. Such a cell is written with an apostrophe in front,
-// which reading removes.
+// A spreadsheet runs a cell as a formula if the cell begins with a character such as =. Writing puts an apostrophe in front of such a cell,
+// and reading removes it.
 //
 // Only commands may import it, never a Lambda function.
 package csvfile
@@ -34,7 +34,7 @@ type Writer struct{ to *bufio.Writer }
 // NewWriter returns a writer whose first row is the header. Flush writes what is still in memory.
 func NewWriter(file io.Writer, header ...string) Writer {
 	w := Writer{bufio.NewWriter(file)}
-	_ = w.Row(header...) // Flush returns the error, too
+	_ = w.Row(header...) // Flush returns the same error
 	return w
 }
 
@@ -42,7 +42,7 @@ func NewWriter(file io.Writer, header ...string) Writer {
 func (w Writer) Row(cells ...string) error {
 	for i, cell := range cells {
 		if i > 0 {
-			_ = w.to.WriteByte(',') // the last write returns the error, too
+			_ = w.to.WriteByte(',') // the last write returns the same error
 		}
 		cell = defuse(cell)
 		if strings.ContainsAny(cell, "\",\r\n") {
@@ -57,7 +57,8 @@ func (w Writer) Row(cells ...string) error {
 // Flush writes to the file what is still in memory.
 func (w Writer) Flush() error { return w.to.Flush() }
 
-// isArmed reports whether a spreadsheet may change a cell that begins like this, or reading would.
+// isArmed reports whether a cell needs an apostrophe in front: a spreadsheet may run it as a formula, or it begins with an apostrophe, which
+// reading could remove.
 func isArmed(cell string) bool {
 	first, size := utf8.DecodeRuneInString(cell)
 	return size > 0 && strings.ContainsRune("=+-@\t\r\n'\uff1d\uff0b\uff0d\uff20", first)
@@ -85,10 +86,10 @@ type record struct {
 	err   error // nil, or why the cells cannot be read
 }
 
-// recordReader reads the records of a file. After a record that cannot be read it goes on with the next line.
+// recordReader reads the records of a file. If a record cannot be read, it goes on with the line after the record's first.
 type recordReader struct {
 	file  *bufio.Reader
-	again []byte // lines to read again, because they followed a line that cannot be read
+	again []byte // the other lines of a record that could not be read: each may begin a record
 	line  int    // how many lines were read
 }
 

@@ -21,7 +21,7 @@ const (
 	none          = "none" // no limit
 )
 
-// voucherHeader returns the columns of an export, which are all that an import knows. It never changes, except that columns are added.
+// voucherHeader returns the columns of an export. Existing columns are never renamed or removed, because files have them.
 func voucherHeader() []string {
 	return []string{
 		"code", "reward", "max-uses", "max-uses-per-nick", "valid-from", "valid-until", "disabled", "nick", "batch", "note", "counters",
@@ -47,7 +47,7 @@ type VoucherReader struct {
 	records  *recordReader
 	currency money.Currency
 	header   []byte
-	columns  []string // their names in voucherHeader, in the order of the file
+	columns  []string // in the order of the file, named as in voucherHeader
 }
 
 // NewVoucherReader reads the header of a file, whose rewards are in a currency. The error lists every mistake in the header.
@@ -74,7 +74,7 @@ func NewVoucherReader(file io.Reader, currency money.Currency) (*VoucherReader, 
 
 // nameColumns finds the columns of a header. A dash and an underscore are the same in a name.
 func (r *VoucherReader) nameColumns(header []string) error {
-	known := append(voucherHeader(), "link") // generate writes links
+	known := append(voucherHeader(), "link") // which voucher generate writes
 	var errs []error
 	for _, written := range header {
 		name := strings.ReplaceAll(written, "_", "-")
@@ -102,8 +102,8 @@ func (r *VoucherReader) nameColumns(header []string) error {
 // Header returns the header as in the file, with its byte order mark and its line break.
 func (r *VoucherReader) Header() []byte { return r.header }
 
-// Rows yields the rows behind the header, once. Rows of empty cells are left out. An error means that the file cannot be read any
-// further.
+// Rows yields the rows after the header. It can be called only once. Rows of empty cells are left out. An error means that the file cannot be
+// read any further.
 func (r *VoucherReader) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for rows := 0; ; {
@@ -155,7 +155,7 @@ func (r *VoucherReader) row(read record) Row {
 	return row
 }
 
-// set reads a cell that is not empty. The other columns of an export say nothing that an import needs.
+// set reads a cell that is not empty. It ignores the other columns of an export, because an import does not need them.
 func (r *VoucherReader) set(row *Row, column, cell string) (err error) {
 	switch terms, past := &row.Terms, &row.Past; column {
 	case "code":

@@ -74,7 +74,8 @@ func (s *HeldCheckouts) openHeld(ctx context.Context, opening checkout.Opening, 
 	}
 }
 
-// lookAgain reads what the checkout holds or may hold. If the voucher has another reward, it was deleted, and its code was created again.
+// lookAgain reads what the checkout holds or may hold. If the voucher has another reward than before, it was deleted and its code was created
+// again: the checkout is refused, because it was priced with the old reward.
 func (s *HeldCheckouts) lookAgain(ctx context.Context, h *holding) (err error) {
 	priced := h.Voucher.Reward
 	if h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request); err != nil {

@@ -60,7 +60,7 @@ func (f Fact) ID() ID {
 	return idempotency.Digest("event", string(f.Type), string(f.Customer), f.subject())
 }
 
-// Silent reports whether the fact stays out of the feed: what happened to a redemption that was imported is no news to the shop's server.
+// Silent reports whether the fact stays out of the feed. Facts about an imported redemption do: the shop's server delivered its reward long ago.
 func (f Fact) Silent() bool { return f.Redemption != nil && f.Redemption.Imported }
 
 // subject returns the ID of the redemption or order.

@@ -220,8 +220,8 @@ func (r Recorder) IndexNicks(ctx context.Context, customer catalog.CustomerID, f
 	return r.Nicks.Index(ctx, customer, slices.Collect(maps.Values(latest)))
 }
 
-// append adds the redemptions of facts to the index of nicks, and then the events of facts to the customer's log, each once. The log gets
-// no facts from before a time, and no silent ones.
+// append adds the redemptions of facts to the index of nicks, and then the events of facts to the customer's log, each once. It leaves facts
+// from before a time, and silent ones, out of the log.
 func (r Recorder) append(ctx context.Context, customer catalog.CustomerID, facts []Fact, from time.Time) (int, error) {
 	if err := r.IndexNicks(ctx, customer, facts); err != nil {
 		return 0, err

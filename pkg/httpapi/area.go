@@ -112,7 +112,7 @@ func parseCursor[T any](text string, customer catalog.CustomerID, parse func(end
 	return end, problemMalformedRequest.because("The cursor is malformed, or belongs to another list.").of("cursor")
 }
 
-// encodePlace returns POSITION/ID, or as in older releases only the ID if the products are listed by ID.
+// encodePlace returns POSITION/ID, or only the ID if the products are listed by ID, as in older releases.
 func encodePlace(place catalog.Place) string {
 	if place.Position == 0 {
 		return string(place.ID)

@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Generator returns a generator of vouchers of this shop; random must be of cryptographic quality. Of bulk only Slow is called.
+// Generator returns a generator of vouchers of this shop; random must be of cryptographic quality. It calls only Slow of bulk.
 func (s *Shop) Generator(random io.Reader, now func() time.Time, bulk Bulk) voucher.Generator {
 	return voucher.Generator{Store: batchStore{s, bulk}, Random: random, Now: now}
 }

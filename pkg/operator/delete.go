@@ -11,8 +11,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Draining is how long deleting waits after it disabled a code with many uses. A request that read the voucher before that is over by
-// then, because no function runs for more than 10 seconds (template.yaml, Timeout).
+// Draining is how long deleting waits after it disabled a code with many uses. A request that read the voucher before that has ended by then,
+// because no function that serves requests runs for more than 10 seconds (template.yaml, Timeout).
 const Draining = 15 * time.Second
 
 // Deletion says how to delete vouchers.
@@ -30,8 +30,8 @@ type BatchDeletion struct {
 }
 
 // DeleteVoucher deletes a voucher that was never redeemed or held, and returns it. Errors: a *voucher.RefusalError for an unknown code;
-// voucher.ErrUsed and voucher.ErrEdited. An unused code with many uses is disabled first. It stays so if the call is interrupted, or if
-// somebody edits the voucher meanwhile.
+// voucher.ErrUsed and voucher.ErrEdited. An unused code with many uses is disabled first. It stays disabled if the call is interrupted, and as
+// edited if somebody edits the voucher meanwhile.
 func (s *Shop) DeleteVoucher(ctx context.Context, code voucher.Code, how Deletion) (voucher.Voucher, error) {
 	v, err := s.vouchers.Voucher(ctx, s.Customer.ID, code)
 	if err != nil {
@@ -86,7 +86,7 @@ type deleting struct {
 
 	mu            sync.Mutex // guards the fields below
 	deleted, kept int
-	edited        error             // about one of the vouchers that somebody edited meanwhile
+	edited        error             // names one voucher that somebody edited meanwhile; nil: none
 	disabled      []disabledVoucher // codes with many uses, to be deleted after Draining
 }
 
@@ -97,7 +97,7 @@ type disabledVoucher struct {
 	wasEnabled bool
 }
 
-// begin deletes a single-use voucher, and disables one with many uses. A request in flight may have read its rules already, and may record
+// begin deletes a single-use voucher, and disables one with many uses. A request in flight may have read the voucher already, and may record
 // a redemption that no condition of the deletion sees.
 func (d *deleting) begin(ctx context.Context, v voucher.Voucher) error {
 	if v.SingleUse() {
@@ -174,7 +174,8 @@ func (d *deleting) enable(ctx context.Context, v voucher.Voucher) error {
 	return err
 }
 
-// deletedOr counts a voucher as deleted if there is no error, and as kept if it was used. After an edit the others still have their turn.
+// deletedOr counts a voucher as deleted if err is nil, and as kept if it was used. It returns any other error, but only notes that a voucher
+// was edited, so that the run goes on with the others.
 func (d *deleting) deletedOr(err error, v voucher.Voucher) error {
 	switch {
 	case errors.Is(err, voucher.ErrUsed):

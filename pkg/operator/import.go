@@ -23,7 +23,7 @@ type Import struct {
 	Bulk
 
 	SkipInvalid bool // write the other rows if some cannot be imported
-	DryRun      bool // write nothing, but say what would be written
+	DryRun      bool // write nothing, but count what would be written
 	Now         time.Time
 	Random      io.Reader // of cryptographic quality
 	// Reject is called for each row that is not imported: with *voucher.FieldError, joined, or with voucher.ErrCodeTaken, wrapped. Calls do
@@ -86,7 +86,7 @@ type importing struct {
 	Import
 
 	shop  *Shop
-	goods map[voucher.Good]bool // what the shop has, in an amount of 1
+	goods map[voucher.Good]bool // in the catalogue, each with the amount 1
 
 	mu     sync.Mutex
 	result Imported
@@ -123,7 +123,7 @@ func (i *importing) rows(file io.ReadSeeker) iter.Seq2[importRow, error] {
 			return
 		}
 		seed := maphash.MakeSeed()
-		lines := make(map[uint64]int32) // of the codes read; 64 bits hold a million codes without a collision, but for one file in 30 million
+		lines := make(map[uint64]int32) // by the hash of the code; two of a million codes have the same hash in one file of 37 million
 		for row, err := range reader.Rows() {
 			if err != nil {
 				yield(importRow{}, &InvalidFileError{err})

@@ -16,16 +16,16 @@ const MaxWriters = 64
 const (
 	// firstWriters is how many writes are in flight at first.
 	firstWriters = 16
-	// lastWords is how long writes in flight may still take after the context ended, so that their outcome is known.
-	lastWords = 5 * time.Second
+	// gracePeriod is how long writes in flight may still take after the context ended, so that their outcome is known.
+	gracePeriod = 5 * time.Second
 )
 
-// Bulk says how a command that writes many items reports its progress. A nil function is not called, and calls of
-// the same function do not overlap.
+// Bulk holds the functions that a command which writes many items calls to report its progress. A nil function is not called. Calls of the
+// same function do not overlap.
 type Bulk struct {
 	Begin func(count int)   // before the first write: how many items there are
 	Wrote func()            // after each item
-	Slow  func(writers int) // DynamoDB throttles, so only so many writes are in flight from now on
+	Slow  func(writers int) // DynamoDB throttles: at most this many writes are in flight from now on
 }
 
 func (b Bulk) begin(count int) {
@@ -40,8 +40,8 @@ func (b Bulk) wrote() {
 	}
 }
 
-// pace decides how many writes are in flight. When DynamoDB throttles, it halves their number. As long as DynamoDB does not, it adds one
-// after as many writes as are in flight.
+// pace limits how many writes are in flight. It looks at the throttling each time that as many writes have ended as the limit allows: if
+// DynamoDB throttled a call since, it halves the limit; otherwise it raises the limit by one.
 type pace struct {
 	throttled func() int64 // how many calls DynamoDB has throttled so far
 	slow      func(writers int)
@@ -50,9 +50,9 @@ type pace struct {
 	room    sync.Cond
 	limit   int
 	running int
-	said    int   // the lowest limit that was said, so that a table with little capacity does not fill the terminal
-	wait    int   // how many more writes must end before the limit changes again
-	seen    int64 // of throttled
+	said    int   // the lowest limit that slow was called with: each is reported once, or a table with little capacity would fill the terminal
+	wait    int   // how many writes must end before the limit changes
+	seen    int64 // what throttled returned last
 }
 
 func newPace(throttled func() int64, slow func(writers int)) *pace {
@@ -101,11 +101,11 @@ func (p *pace) adapt() {
 }
 
 // inParallel calls do for each item of the work, several at a time, until the first error or the end of the context. Then it begins no
-// further call, but waits for those that run: they get a context that ends lastWords later.
+// further call, but waits for those that run: their context ends a gracePeriod later.
 func inParallel[T any](ctx context.Context, p *pace, work iter.Seq2[T, error], do func(context.Context, T) error) error {
-	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	grace, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(gracePeriod, cancel) })()
 	calls, failed := errgroup.WithContext(ctx)
 	var unread error
 	for item, err := range work {
@@ -119,7 +119,7 @@ func inParallel[T any](ctx context.Context, p *pace, work iter.Seq2[T, error], d
 		}
 		calls.Go(func() error {
 			defer p.leave()
-			return do(last, item)
+			return do(grace, item)
 		})
 	}
 	err := calls.Wait()

@@ -110,7 +110,7 @@ func TestInParallel_Interrupted_WritesInFlightEndAndNoOtherBegins(t *testing.T) 
 	})
 }
 
-func TestInParallel_InterruptedWithoutResponses_EndsAfterLastWords(t *testing.T) {
+func TestInParallel_InterruptedWithoutResponses_EndsAfterTheGracePeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		result := make(chan error, 1)
@@ -123,8 +123,8 @@ func TestInParallel_InterruptedWithoutResponses_EndsAfterLastWords(t *testing.T)
 		synctest.Wait()
 		interrupt()
 		interrupted := time.Now() // in the bubble, time passes only while everything waits
-		if err := <-result; !errors.Is(err, context.Canceled) || time.Since(interrupted) != lastWords {
-			t.Errorf("%v after %v, want that it was interrupted, after %v", err, time.Since(interrupted), lastWords)
+		if err := <-result; !errors.Is(err, context.Canceled) || time.Since(interrupted) != gracePeriod {
+			t.Errorf("%v after %v, want that it was interrupted, after %v", err, time.Since(interrupted), gracePeriod)
 		}
 	})
 }

@@ -15,8 +15,8 @@ type storedEntry struct {
 	Of voucher.Voucher
 }
 
-// stored yields all entries, or those of one code if code is not empty, in the order of the codes, and stops at the first error. Of each
-// code the voucher comes first. Entries without a voucher are left out. Redemptions, edits and deletions continue meanwhile.
+// stored yields all entries, or those of one code if code is not empty, in the order of the codes, and stops at the first error. The voucher is
+// the first entry of its code. Entries without a voucher are left out. Redemptions, edits and deletions continue meanwhile.
 func (s *Shop) stored(ctx context.Context, code voucher.Code) iter.Seq2[storedEntry, error] {
 	return func(yield func(storedEntry, error) bool) {
 		var of voucher.Voucher

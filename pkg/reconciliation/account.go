@@ -89,11 +89,12 @@ type Account struct {
 	// undoneOfNick is how many undone redemptions of a nick the nick's item counts, less those recorded.
 	undoneOfNick map[string]int
 
+	latest time.Time // of everything that was redeemed or undone
+
 	madeHere    int // redemptions that were not imported; the next four fields are about them
 	first, last time.Time
 	nick        string // of the first one added, as compared
 	nicksDiffer bool
-	latest      time.Time // of everything that was redeemed or undone
 
 	isBracketed   bool
 	before, after Glance
@@ -241,7 +242,7 @@ func (a *Account) addRedemption(place Place, redemption voucher.Redemption) {
 		}
 	}
 	a.latest = latest(a.latest, redemption.At)
-	if redemption.Imported { // under terms that are not known
+	if redemption.Imported { // its terms in the other system are not known
 		return
 	}
 	if a.madeHere == 0 {

@@ -97,7 +97,7 @@ func (f CodeFormat) Validate() error {
 	return err
 }
 
-// code writes a code with given random characters.
+// code returns a code whose random characters stand for the given bytes.
 func (f CodeFormat) code(random []byte) string {
 	code := []byte(f.Prefix)
 	for i, b := range random {

@@ -10,8 +10,8 @@ var (
 	ErrEdited = errors.New("somebody edited it meanwhile")
 )
 
-// WasUsed reports whether the voucher's own item shows that it was redeemed or held, even if that was undone. The uses of a code with many
-// uses are elsewhere.
+// WasUsed reports whether the voucher's own item shows that it was redeemed or held, even if that was undone. It does not see most uses of a
+// code with many uses, because other items record them.
 func (v Voucher) WasUsed() bool {
 	return v.Redeemed != nil || v.Held != nil || v.Undone > 0 || v.Returns > 0 || v.Imported > 0
 }

@@ -55,8 +55,8 @@ type BatchStore interface {
 	Create(ctx context.Context, customer catalog.CustomerID, v Voucher) error
 	// Batch yields the vouchers of a batch in no order, and stops at the first error.
 	Batch(ctx context.Context, customer catalog.CustomerID, batch string) iter.Seq2[Voucher, error]
-	// InParallel calls do count times, several at a time, until the first error or the end of the context. Calls that run then may still
-	// succeed.
+	// InParallel calls do count times, several at a time, until the first error or the end of the context. Calls that are still running then
+	// may succeed.
 	InParallel(ctx context.Context, count int, do func(context.Context) error) error
 }
 

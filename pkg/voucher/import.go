@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// Past is what happened to a voucher elsewhere, before it is imported.
+// Past is what happened to a voucher in another system, before it is imported.
 type Past struct {
 	Created    time.Time // zero: unknown
 	RedeemedAt time.Time // of a single-use code; zero: it was not redeemed
 	RedeemedBy string    // the nick; empty: unknown
-	// Uses is how often the code was redeemed. It may exceed a limit above one, because a limit can be lowered. RedeemedAt implies 1.
+	// Uses is how often the code was redeemed. It may exceed a limit above one, because the limit may have been lowered. If RedeemedAt is
+	// set, 0 means 1.
 	Uses int
 }
 
@@ -49,7 +50,7 @@ func (p Past) validate(limit Limit, now time.Time) error {
 	redeemed := !p.RedeemedAt.IsZero()
 	switch {
 	case redeemed && limit != 1:
-		add("redeemed_at", "is for codes of one use: for this one, give the number of uses in the column uses")
+		add("redeemed_at", "is for single-use codes: for this one, give the number of uses in the column uses")
 	case p.RedeemedBy != "" && !redeemed:
 		add("redeemed_by", "needs redeemed_at")
 	case limit == 1 && p.Uses > 0 && !redeemed:

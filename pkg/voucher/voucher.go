@@ -33,8 +33,8 @@ type Voucher struct {
 	Redeemed *Redemption
 	Held     *Hold
 	Undone   int // redemptions of a single-use code that were undone, ever
-	// Imported is how many uses were made elsewhere, before the voucher was imported. A single-use code has its redemption all the same,
-	// and once that is undone, Imported is 0. Other codes have no records of them, but their counters count them.
+	// Imported is how many uses were made in another system, before the voucher was imported. A single-use code also has its redemption in
+	// Redeemed; after that is undone, Imported is 0. Other codes have no records of these uses, but counters, if there are any, count them.
 	Imported int
 
 	// Counters is the number of counters that share the uses of a code with a limit above one.
@@ -57,7 +57,7 @@ type Redemption struct {
 	At     time.Time
 	Reward Reward
 
-	Imported   bool      // redeemed elsewhere, before the voucher was imported
+	Imported   bool      // made in another system, before the voucher was imported
 	Undone     time.Time // zero: not undone
 	UndoReason string    // empty: none was given
 }

@@ -18,7 +18,7 @@ func ofCatalogue() []tested { return slices.Concat(ofSales(), ofPositions(), ofD
 
 func ofSales() []tested {
 	const (
-		inForce = "TestPriceAt_Sale_IsInForceFromFromUntilBeforeUntil"
+		inForce = "TestPriceAt_Sale_IsInForceAtFromAndHasEndedAtUntil"
 		onePath = "TestSale_AreaAndCheckouts_HaveOnePriceAtEveryInstant"
 		bounds  = "TestValidate_BeyondABound_NamesTheField"
 		slips   = "TestPlan_SaleAtATenthOfThePrice_IsUnlikely"

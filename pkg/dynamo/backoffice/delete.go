@@ -13,11 +13,11 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Delete deletes a voucher and its counters, if it has its version still and was never redeemed or held. Otherwise it deletes nothing and
-// returns voucher.ErrUsed, or voucher.ErrEdited. A voucher that is gone counts as deleted.
+// Delete deletes a voucher and its counters, if it still has the version that was read and was never redeemed or held. Otherwise Delete deletes
+// nothing and returns voucher.ErrUsed or voucher.ErrEdited. A voucher that is gone counts as deleted.
 //
-// A single-use voucher, and one with counters, shows itself that it was used. One without a limit does not: the caller must make sure that
-// it has no records and that nobody writes one.
+// The items of a single-use voucher, and of one with counters, show that it was used. Those of a voucher without a limit do not: the caller must
+// make sure that it has no records and that nobody writes one.
 func (s *Vouchers) Delete(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
 	key := table.VoucherKey(customer, v.Code)
 	condition := table.Update{Key: key}
@@ -56,7 +56,7 @@ func (s *Vouchers) Delete(ctx context.Context, customer catalog.CustomerID, v vo
 	return voucher.ErrUsed // the condition of a counter failed
 }
 
-// whyKept returns why a voucher was not deleted: old is what is stored under its code, empty if nothing is.
+// whyKept returns why a voucher was not deleted, or nil if it is gone. old is the item that is stored under its code, if there is one.
 func whyKept(old table.Item, v voucher.Voucher) error {
 	switch {
 	case len(old) == 0 || !old.Time(table.AttrCreated).Equal(v.Created):

@@ -65,7 +65,7 @@ func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code v
 	}
 }
 
-// EditRead is Edit of a voucher that was read before. If nobody has edited the voucher since, and the edit leaves the limit alone, EditRead
+// EditRead is Edit for a voucher that the caller has read. If nobody has edited the voucher since, and the edit leaves the limit alone, EditRead
 // makes one call instead of two.
 func (s *Vouchers) EditRead(ctx context.Context, customer catalog.CustomerID, read voucher.Voucher, edit voucher.Edit) (voucher.Voucher, error) {
 	after, err := read.Edited(edit)
@@ -98,7 +98,7 @@ func (s *Vouchers) writeEdited(ctx context.Context, customer catalog.CustomerID,
 	return stored.Voucher, err
 }
 
-// editing starts an update that gives a voucher its next version, if it still has the version that was read, and was not created again.
+// editing starts an update that gives a voucher its next version, if it was neither edited nor created again since it was read.
 func editing(customer catalog.CustomerID, before voucher.Voucher) *table.Update {
 	call := &table.Update{Key: table.VoucherKey(customer, before.Code), Condition: "#version = :version"}
 	call.Value(":version", table.Num(before.Version))

@@ -42,8 +42,7 @@ func NickIndexQuery(table string, customer catalog.CustomerID, nick voucher.Nick
 	}
 }
 
-// EncodeIndexed returns the item of a redemption in the index of nicks. isIndexed is false if the redemption has no nick by which it could
-// be found.
+// EncodeIndexed returns the item of a redemption in the index of nicks. isIndexed is false if the redemption has no nick.
 func EncodeIndexed(customer catalog.CustomerID, r voucher.Redemption) (it Item, isIndexed bool) {
 	nick, err := voucher.ParseNick(r.Nick)
 	if err != nil || nick == (voucher.Nick{}) {

@@ -85,7 +85,7 @@ type Voucher struct {
 	Editor  int64             // identifies the last edit of the limit
 }
 
-// EncodeVoucher returns the item of a new voucher. One that is imported may have been redeemed.
+// EncodeVoucher returns the item of a new voucher. An imported voucher may have been redeemed.
 func EncodeVoucher(customer catalog.CustomerID, v voucher.Voucher) Item {
 	it := VoucherKey(customer, v.Code).Attributes()
 	it[AttrCode] = Str(v.Written)
