@@ -34,9 +34,10 @@ const (
 	conditions   = "TestOrders_BrokenCondition_ChangesNothing"
 )
 
-// inPackages lists guards of access, the customer in each kind of key, and guards of orders, holds, undo, events and the catalogue.
+// inPackages lists guards of access, the customer in each kind of key, and guards of orders, holds, undo, events, the catalogue, imports and
+// deletions.
 func inPackages() []tested {
-	return slices.Concat(ofAccessAndKeys(), ofOrders(), ofStoredOrders(), ofUses(), ofHolds(), ofUndoing(), ofCodes(), ofEvents(), ofCatalogue())
+	return slices.Concat(ofAccessAndKeys(), ofOrders(), ofStoredOrders(), ofUses(), ofHolds(), ofUndoing(), ofCodes(), ofEvents(), ofCatalogue(), ofBulk())
 }
 
 func ofAccessAndKeys() []tested {
@@ -236,7 +237,7 @@ func TestPackages_MissingGuard_IsFound(t *testing.T) {
 	}
 	for i, m := range inPackages() {
 		overlay := m.removed.overlay(t)
-		if !*all && (i%fewMutations != 0 || m.pkg == pkgDynamo) { // a test of the store takes seconds
+		if !*all && (i%fewMutations != 0 || m.pkg == pkgDynamo || m.pkg == pkgOperator) { // a test of the store takes seconds
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
