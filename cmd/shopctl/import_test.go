@@ -246,7 +246,7 @@ func TestImport_Files(t *testing.T) {
 	}
 }
 
-// someCodes is a file of codes, each third of which was used, and each fourth of which has many uses.
+// someCodes is a file of codes. Every third code was used, and every fourth has many uses.
 func someCodes(count int) string {
 	var file strings.Builder
 	file.WriteString("code,reward,max-uses,created_at,redeemed_at\n")

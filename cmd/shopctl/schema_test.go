@@ -131,7 +131,7 @@ func TestSchema_NamesTheDocumentsOfEveryCommand(t *testing.T) {
 	}
 }
 
-// Otherwise a document with a new field would still match.
+// If a schema allowed further properties, a document with a new field would still match it.
 func TestSchema_DocumentsAllowNoFurtherProperties(t *testing.T) {
 	t.Parallel()
 	d := newDocuments(t, readSchema(t))

@@ -17,7 +17,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// discard deletes a voucher, while two shoppers request it at about the same moment. While the outcome is unknown it retries, up to three attempts.
+// discard deletes a voucher while two shoppers request it. As long as the outcome is unknown, it tries again, three times in all.
 func (s *staff) discard(tb testing.TB, t *target) {
 	tb.Helper()
 	time.Sleep(time.Duration(s.random.IntN(1500)) * time.Millisecond)
@@ -41,7 +41,7 @@ func (s *staff) discard(tb testing.TB, t *target) {
 	}
 }
 
-// untilTheEnd returns a context that ends soon after the last request. What is unfinished then is completed without faults.
+// untilTheEnd returns a context that ends a second after the last request. After the faults, the round completes what is unfinished then.
 func (s *staff) untilTheEnd(tb testing.TB) (context.Context, context.CancelFunc) {
 	tb.Helper()
 	return context.WithDeadline(tb.Context(), s.end.Add(time.Second))
@@ -56,7 +56,7 @@ func (r *round) completeDeletion(tb testing.TB, t *target) {
 	}
 }
 
-// tryDelete deletes a voucher. A code with many uses may be disabled meanwhile. If it was used, it is as before.
+// tryDelete deletes a voucher. A code with many uses may be disabled meanwhile. A voucher that was used ends as it was before.
 func (r *round) tryDelete(
 	ctx context.Context, number int, t *target, shop *operator.Shop, wait func(context.Context, time.Duration) error,
 ) history.Outcome {
@@ -96,8 +96,8 @@ func (r *round) drain(ctx context.Context, _ time.Duration) error {
 	r.draining.Lock()
 	defer r.draining.Unlock()
 	r.mu.Lock()
-	before, delay := r.flying, r.outcome.plan.settings.Delay
-	r.flying = new(sync.WaitGroup)
+	before, delay := r.inFlight, r.outcome.plan.settings.Delay
+	r.inFlight = new(sync.WaitGroup)
 	r.mu.Unlock()
 	before.Wait()
 	time.Sleep(delay)
@@ -130,7 +130,7 @@ const (
 	soldAt   = "2026-02-03T11:00:00Z"
 )
 
-// drawSold draws a file of codes that another system sold. A third of them was not used.
+// drawSold draws a file of codes that another system sold. A third of them is unused.
 func drawSold(random *mathrand.Rand) string {
 	var file strings.Builder
 	file.WriteString(soldHeader)
@@ -141,7 +141,7 @@ func drawSold(random *mathrand.Rand) string {
 	return file.String()
 }
 
-// importSold imports the file, again and again until that succeeds, up to three times, and then once more.
+// importSold imports the file four times. An import that a fault ends early is completed by the next one, or after the faults.
 func (s *staff) importSold(tb testing.TB) {
 	tb.Helper()
 	ctx, cancel := s.untilTheEnd(tb)
@@ -205,7 +205,7 @@ func (r *round) judgeSold(tb testing.TB) {
 	}
 }
 
-// importOrder creates a voucher of which some uses were made elsewhere.
+// importOrder creates a voucher with uses that were made in another system.
 func importOrder(ctx context.Context, shop *operator.Shop, terms voucher.Terms, uses int) error {
 	redeemedAt := ""
 	if *terms.MaxUses == 1 {

@@ -168,10 +168,10 @@ func (r *round) call(tb testing.TB, by caller, method, path string, content map[
 		request.Header.Set("Authorization", "Bearer "+by.key.Secret())
 	}
 	r.mu.Lock()
-	flying := r.flying
-	flying.Add(1)
+	inFlight := r.inFlight
+	inFlight.Add(1)
 	r.mu.Unlock()
-	defer flying.Done()
+	defer inFlight.Done()
 	recorder := httptest.NewRecorder()
 	r.shop.API.ServeHTTP(recorder, request)
 	r.mu.Lock()

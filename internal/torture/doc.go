@@ -3,9 +3,9 @@
 // Idempotency-Key is applied twice.
 //
 // Run works in rounds. Each round starts a shop (package testshop) whose database suffers the faults of one trial (trial.go), and
-// creates vouchers. Clients (client.go) redeem them while operators edit (operator.go), delete and import (bulk.go). Then the faults end, unfinished
-// work is completed, and the round is judged (settle.go): package history judges each voucher's history, and the stored
-// redemptions must agree with the vouchers' sums and with `shopctl verify`.
+// creates vouchers. Clients (client.go) redeem them while operators edit (operator.go), delete and import (bulk.go). Then the faults
+// end, unfinished work is completed, and the round is judged (settle.go): package history judges each voucher's history, and the
+// stored redemptions must agree with the vouchers' sums and with `shopctl verify`.
 //
 // In the trial "holds, orders and undo", clients also check out with codes, order, cancel and undo (checkout.go), while holds lapse.
 //

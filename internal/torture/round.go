@@ -47,7 +47,7 @@ type round struct {
 	draining sync.Mutex // one deletion waits at a time
 
 	mu       sync.Mutex
-	flying   *sync.WaitGroup // requests in flight; those before a deletion began to wait are not among them
+	inFlight *sync.WaitGroup // the requests in flight that began after the last deletion began to wait
 	outcome  outcome
 	notFound *response            // every refusal must look like this
 	bodies   map[string]*response // the first response about each redemption and checkout, by its ID
@@ -65,7 +65,7 @@ func playRound(tb testing.TB, settings Settings, t trial, number int) outcome {
 	plan.settings.Rates = nil // until everything is prepared
 	r := &round{
 		trial: t, programs: settings.Programs, bodies: make(map[string]*response),
-		customer: newCustomer(random), settings: newSettings(), outcome: outcome{plan: plan}, flying: new(sync.WaitGroup), sold: drawSold(random),
+		customer: newCustomer(random), settings: newSettings(), outcome: outcome{plan: plan}, inFlight: new(sync.WaitGroup), sold: drawSold(random),
 	}
 	r.shop = testshop.Start(ending, settings.Programs, plan.settings, r.watchLog)
 	r.prepare(tb, random)

@@ -248,7 +248,7 @@ func TestPlan_PriceOfZeroOrTenfold_IsUnlikely(t *testing.T) {
 	}
 }
 
-// What a file says of a product and its variants is all there is: a file without a sale ends it.
+// A file replaces everything about a product and its variants: a file without a sale ends the sale.
 func TestPlan_DetailsLeftOut_AreRemoved(t *testing.T) {
 	kept, wanted := &fakeStore{}, coins(499)
 	wanted.Image, wanted.Category, wanted.Position = "https://cdn.example/coins.png", "Coins", 10

@@ -423,7 +423,7 @@ func TestArea_ChangesBetweenPages_RepeatAndLoseNoProductThatStays(t *testing.T) 
 	}
 }
 
-// Older releases listed by ID, and their cursors hold an ID only. So does a list that began before a product had a position.
+// Older releases listed by ID, and their cursors hold only an ID. So do the cursors of a list that began before a product had a position.
 func TestArea_PlaceWithoutPosition_GoesOnByID(t *testing.T) {
 	e := exhibit(shelf(sorted()))
 	for limit := 1; limit <= len(sorted()); limit++ {

@@ -187,7 +187,7 @@ func anyVariants(t *rapid.T, currency money.Currency) []catalog.Variant {
 	return variants
 }
 
-// anySale draws no sale for a price of zero, or if the sale's price is the price.
+// anySale draws a sale, or none if it would not lower the price.
 func anySale(t *rapid.T, price money.Money) catalog.Sale {
 	sale := catalog.Sale{Price: money.Money{Minor: rapid.Int64Range(0, price.Minor).Draw(t, "sale price"), Currency: price.Currency}}
 	if sale.Price == price {

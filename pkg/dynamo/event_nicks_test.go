@@ -88,7 +88,7 @@ func undoneLater(r voucher.Redemption) voucher.Redemption {
 	return r
 }
 
-// The streams deliver changes at least once, and those of an item that moved in any order.
+// The streams deliver changes at least once, and the changes of two items in any order. Undoing a single-use redemption moves it to another item.
 func TestIndex_ChangesInAnyOrder_UndoneStaysUndone(t *testing.T) {
 	t.Parallel()
 	created := redeemedBy("Alder", 1)

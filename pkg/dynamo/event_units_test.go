@@ -76,7 +76,7 @@ func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 	})
 }
 
-// What indexing a redemption by its nick takes, and listing what the nick redeemed.
+// The calls and units of indexing a redemption by its nick, and of listing what the nick redeemed.
 func TestNicks_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 	t.Parallel()
 	table := localtest.Table(t, "EventsTable")

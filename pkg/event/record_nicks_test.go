@@ -90,7 +90,7 @@ func TestRecord_UndoneBeforeCreated_IsIndexedOnceAsUndone(t *testing.T) {
 	}
 }
 
-// So the index has every redemption with a nick that the feed shows.
+// Indexing comes first, so the index has every redemption with a nick that the feed shows.
 func TestRecord_IndexFails_ChangesAreSetAsideAndNothingIsAppended(t *testing.T) {
 	t.Parallel()
 	l := newLedger()

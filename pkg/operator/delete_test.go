@@ -219,7 +219,7 @@ func TestDeleteVoucher_LimitedCode_RequestThatOutlastsTheWaitIsRefused(t *testin
 	}
 }
 
-// A hold of a code without a limit is recorded nowhere but in its checkout.
+// Only a checkout records the hold of a code without a limit and without a limit per nick.
 func TestDeleteVoucher_CheckoutDuringTheWait_IsRefusedAndStaysAsItWas(t *testing.T) {
 	t.Parallel()
 	tables := newTables(t)

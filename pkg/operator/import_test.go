@@ -91,7 +91,7 @@ func TestImport_UsedCodes_AreStoredWithTheirPast(t *testing.T) {
 	}
 }
 
-// The terms under which a code was used elsewhere are not known.
+// The terms under which a code was used in another system are not known.
 func TestImport_UsedAgainstItsTerms_VerifyFindsNothing(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
@@ -308,7 +308,7 @@ func TestImport_UnreadableFile_IsAnErrorAndNothingIsWritten(t *testing.T) {
 	}
 }
 
-// manyRows is a file with a used and an unused code in turn.
+// manyRows is a file in which used and unused codes alternate.
 func manyRows(count int) string {
 	var file strings.Builder
 	file.WriteString("code,reward,redeemed_at,redeemed_by\n")

@@ -153,7 +153,7 @@ func (u undoing) happen(v voucher) []voucher {
 	return []voucher{v}
 }
 
-// deleting is the deletion of the voucher, which only a voucher that was never redeemed or held allows.
+// deleting deletes the voucher. Only a voucher that was never redeemed or held can be deleted.
 type deleting struct{ outcome Outcome }
 
 func (d deleting) happen(v voucher) []voucher {

@@ -10,7 +10,7 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// soldText is a file to import. CODE and BATCH stand for the subject's. Codes of each kind were used elsewhere.
+// soldText is a file to import. CODE and BATCH stand for those of the subject. Codes of each kind were used in another system.
 const soldText = `code,reward,batch,max-uses,counters,redeemed_at,redeemed_by,uses
 CODE-A,20%,BATCH,,,,,
 CODE-B,20%,BATCH,,,2026-02-03T11:00:00Z,Alder,
@@ -78,7 +78,7 @@ func deletions() []command {
 	}
 }
 
-// impatient builds a shopctl that deletes codes with many uses at once. No request for them is in flight.
+// impatient builds a shopctl that deletes codes with many uses without waiting. No request for them is in flight.
 func impatient(t *testing.T) testshop.Programs {
 	t.Helper()
 	const file, deployed = "pkg/operator/delete.go", "const Draining = 15 * time.Second"

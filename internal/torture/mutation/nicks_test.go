@@ -36,7 +36,7 @@ func ofNicks() []tested {
 		byTest("indexes all nicks of a bucket together", pkgDynamo, others, nickIndexGo, `hash := HashNick(nick)`, `hash := HashNick(nick)[:0]`),
 		byTest("lists in the order of the IDs", pkgDynamo, manyPages, nickIndexGo,
 			`at.UnixMilli(), id)}`, `at.UnixMilli()/1e9, id)}`),
-		byTest("ends behind the first page", pkgDynamo, manyPages, nickReaderGo,
+		byTest("ends after the first page", pkgDynamo, manyPages, nickReaderGo,
 			`pages := dynamodb.NewQueryPaginator(s.api, query); pages.HasMorePages(); {`,
 			`pages, first := dynamodb.NewQueryPaginator(s.api, query), true; first; first = false {`),
 		byTest("notes an index that lacks what cannot be read", pkgOperator, endsEarly, operatorNicksGo, `|| result.Unread > 0 {`, `|| result.Unread < 0 {`),

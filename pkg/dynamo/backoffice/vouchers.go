@@ -83,7 +83,8 @@ func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v vo
 	return err
 }
 
-// CreateOrFind is Create, but if the code is taken, it returns the voucher that has it. After a lost response that is v itself.
+// CreateOrFind is Create, but if the code is taken, it returns the voucher that has it. If the response to an earlier attempt was lost, that is
+// v itself.
 func (s *Vouchers) CreateOrFind(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing voucher.Voucher, taken bool, err error) {
 	it, err := s.putNew(ctx, customer, v)
 	if err != nil || it == nil {
@@ -93,7 +94,7 @@ func (s *Vouchers) CreateOrFind(ctx context.Context, customer catalog.CustomerID
 	return stored.Voucher, true, err
 }
 
-// Find returns the voucher that has the code of v, if it is taken.
+// Find returns the voucher that has the code of v, if the code is taken.
 func (s *Vouchers) Find(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing voucher.Voucher, taken bool, err error) {
 	stored, err := table.ReadVoucher(ctx, s.api, s.table, customer, v.Code)
 	if _, unknown := voucher.IsRefusal(err); unknown {
