@@ -6,8 +6,8 @@
 //	measure bulk   [--count N] [--rounds N] [--json]
 //
 // bench compares the functions with reference functions, oracle compares the times of refused requests, cost computes what requests cost
-// at AWS, and bulk compares the commands that work on many vouchers with a bare loop. Progress goes to stderr. Only for bulk a missed target
-// is an error: the others compare times that a busy machine could change.
+// at AWS, and bulk compares the commands that work on many vouchers with a bare loop. Progress goes to stderr. A missed target is an error
+// only for bulk, because a busy machine slows the commands and the bare loop alike.
 package main
 
 import (

@@ -36,15 +36,15 @@ import (
 
 // Targets of the commands that work on many vouchers.
 const (
-	leastOfBare    = 0.7 // of the bare loop's rate, for commands that write a new item for each voucher
-	mostBulkMemory = 150_000_000
+	leastOfBare    = 0.7         // of the bare loop's rate, for commands that write a new item for each voucher
+	mostBulkMemory = 150_000_000 // bytes, resident
 )
 
-// Bulk holds how fast shopctl works on many vouchers, beside a bare loop of the PutItem calls that create them.
+// Bulk is how fast shopctl works on many vouchers, compared with a bare loop of the PutItem calls that create them.
 type Bulk struct {
 	Count  int `json:"count"` // vouchers in a round
 	Rounds int `json:"rounds"`
-	// Bare are the items a second of the bare loop, by how many of its calls are in flight.
+	// Bare is the bare loop's rate in each round, in items a second, by the number of its calls in flight.
 	Bare     map[int][]float64 `json:"bare"`
 	Commands []BulkCommand     `json:"commands"`
 }
@@ -52,7 +52,7 @@ type Bulk struct {
 // BulkCommand is a command with its figures in each round.
 type BulkCommand struct {
 	Name    string    `json:"name"`
-	Target  float64   `json:"target,omitempty"` // a lower bound of the median of OfBare
+	Target  float64   `json:"target,omitempty"` // what the median of OfBare must reach; 0: no target
 	Seconds []float64 `json:"seconds"`
 	OfBare  []float64 `json:"ofBare"` // vouchers a second ÷ items a second of the best bare loop
 	// Memory is the largest resident size of the process in any round, in bytes. It is an upper bound: Linux counts the size of this
@@ -123,20 +123,20 @@ func (b *bulkRun) prepare(ctx context.Context, endpoint string) error {
 	return err
 }
 
-// capture notes the last PutItem call.
+// capture is a client that records its last PutItem call.
 type capture struct {
 	*dynamodb.Client
 
 	put **dynamodb.PutItemInput
 }
 
-// PutItem notes the call and makes it.
+// PutItem records the call and makes it.
 func (c capture) PutItem(ctx context.Context, in *dynamodb.PutItemInput, options ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	*c.put = in
 	return c.Client.PutItem(ctx, in, options...)
 }
 
-// loop is the bare loop. It creates items with so many calls in flight, and returns how many it created a second.
+// loop is the bare loop. It creates items with the given number of calls in flight, and returns its rate in items a second.
 func (b *bulkRun) loop(ctx context.Context, calls int) (float64, error) {
 	items := int64(min(max(b.Count/5, 100), 20_000))
 	began := time.Now()
@@ -220,7 +220,7 @@ func (b *bulkRun) round(ctx context.Context, number int) error {
 	return nil
 }
 
-// shopctl runs a command line, whose output becomes a file with the command's name.
+// shopctl runs a command line, and writes its output to a file with the given name. It returns the time and the memory, in bytes.
 func (b *bulkRun) shopctl(ctx context.Context, name, arguments string) (seconds float64, memory int64, err error) {
 	output, err := os.Create(filepath.Join(b.Dir, name)) //nolint:gosec // in our own directory
 	if err != nil {
