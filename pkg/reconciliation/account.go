@@ -129,7 +129,7 @@ func (a *Account) AddVoucher(v Voucher) {
 	a.Items++
 	a.voucher = &v
 	if v.Imported < 0 || v.SingleUse() && v.Imported > 0 && v.Redeemed == nil {
-		a.fault(found(KindMalformed, a.home, "a voucher cannot have %d imported uses, or one without its redemption", v.Imported))
+		a.fault(found(KindMalformed, a.home, "it cannot have %d imported uses: the number is below zero, or its redemption is missing", v.Imported))
 	}
 	if v.Over < 0 || v.Returns < 0 || v.Undone < 0 {
 		a.fault(found(KindMalformed, a.home, "a voucher cannot have %d uses over its limit, %d that came back or %d undone", v.Over, v.Returns, v.Undone))
@@ -242,7 +242,7 @@ func (a *Account) addRedemption(place Place, redemption voucher.Redemption) {
 		}
 	}
 	a.latest = latest(a.latest, redemption.At)
-	if redemption.Imported { // its terms in the other system are not known
+	if redemption.Imported { // under terms that are not known
 		return
 	}
 	if a.madeHere == 0 {
