@@ -34,7 +34,7 @@ func newVoucherDeleteCommand(s *session) *cobra.Command {
 		Use: "delete CUSTOMER {CODE | --batch NAME} [--yes]", Short: "Delete an unused voucher, or all unused vouchers of a batch",
 		Args: codeOrBatch, DisableFlagsInUseLine: true,
 		Long: fmt.Sprintf(`Delete a voucher that was never redeemed or held by a checkout, for good. Its code can then be created again. A voucher
-that was redeemed or held stays, even if that was undone: run shopctl voucher disable to stop it.
+that was redeemed or held stays, even if the use was undone: run shopctl voucher disable to stop it.
 
 With --batch the command deletes the vouchers of the batch that were never redeemed or held, and keeps the others. It
 asks first; in a script, give --yes.

@@ -49,12 +49,13 @@ func newVoucherImportCommand(s *session) *cobra.Command {
   uses                              how often a code with many uses was used in another system
   created_at                        when the code was created; an empty cell means now
 
-The command ignores the other columns of an export. Imported uses count as uses of the code, but make no events. A
-file has at most %d rows.
+The command ignores the other columns of an export, but checks reward_currency. An unknown column is an error. Imported
+uses count as uses of the code, but make no events. A file has at most %d rows.
 
 The command checks the whole file first, and names each mistake with its line. If there are any, it writes nothing.
 With --skip-invalid it imports the other rows, and copies the rejected ones to FILE.rejected.csv. The command never
-overwrites a code that exists. If its terms differ from those in the file, the command says so and ends with exit code 1.
+overwrites a code that exists. If its terms differ from those in the file, the command says so and ends with exit
+code 1.
 
 If the command is interrupted, run it again to complete it. A further run changes nothing.`, csvfile.MaxRows),
 		Example: `  shopctl --local voucher export emberforge --batch summer --output summer.csv
