@@ -67,8 +67,8 @@ func ofImports() []tested {
 		mistakes = "TestImport_Mistakes_AreAllReportedAndNothingIsWritten"
 	)
 	return []tested{
-		byTest("takes other terms for the same", pkgOperator, differs, importGo,
-			`append(differingFields(row.Terms, row.voucher, *existing), `, `append([]string(nil), `),
+		byTest("takes other terms for the same", pkgOperator, differs, "pkg/operator/catalogue.go",
+			`if term.isSaid && !term.same {`, `if term.isSaid && !term.same && term.field == "" {`),
 		byTest("takes another creation for the same", pkgOperator, differs, importGo,
 			`!kept.Created.Equal(wanted.Created)`, `kept.Created.IsZero()`),
 		byTest("takes other numbers of uses for the same", pkgOperator, differs, importGo, `wanted.Imported != kept.Imported`, `wanted.Imported < 0`),
@@ -123,7 +123,7 @@ func ofImportedUses() []tested {
 		byTest("does not miss imported uses that are lost", pkgOperator, "TestVerify_ImportedUsesAreLost_IsFound", accountGo,
 			`v.SingleUse() && v.Imported > 0 && v.Redeemed == nil`, `v.SingleUse() && v.Imported > 1 && v.Redeemed == nil`),
 		byTest("judges imported uses by terms that they did not have", pkgOperator, "TestImport_UsedAgainstItsTerms_VerifyFindsNothing", accountGo,
-			`if redemption.Imported { // under terms that are not known`, `if redemption.Imported && !redemption.Undone.IsZero() {`),
+			`if redemption.Imported {`, `if redemption.Imported && !redemption.Undone.IsZero() {`),
 		byTest("misses events of imported uses", pkgOperator, kept, "pkg/reconciliation/feed.go", `if fact.Silent() {`, `if fact.Silent() && f.unread {`),
 		byTest("rebuilds events of imported uses", pkgOperator, kept, "pkg/operator/events.go", ` && !fact.Silent() && (`, ` && (`),
 		byTest("tells the shop's server of imported uses", pkgEvent, "TestRecord_ImportedRedemption_IsIndexedAndNotInTheFeed", recordGo,
@@ -138,7 +138,7 @@ func ofCells() []tested {
 	const cells = "TestWriter_Cells"
 	return []tested{
 		byTest("writes formulas", pkgCSV, cells, csvGo, `return "'" + cell`, `return cell`),
-		byTest("writes formulas behind a full-width sign", pkgCSV, cells, csvGo, `\uff1d\uff0b\uff0d\uff20`, ``),
+		byTest("writes formulas after a full-width sign", pkgCSV, cells, csvGo, `\uff1d\uff0b\uff0d\uff20`, ``),
 		byTest("reads a defused formula as text", pkgCSV, "FuzzWriter", csvGo, `found && isArmed(rest)`, `found && !isArmed(rest)`),
 		byTest("takes an apostrophe from a cell that had it before", pkgCSV, "FuzzWriter", csvGo, `found && isArmed(rest)`, `found`),
 	}
