@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	mathrand "math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,7 @@ func (s shop) checkouts(t *testing.T) []checkouts.Checkout {
 	if err != nil {
 		t.Fatal(err)
 	}
+	slices.SortFunc(kept, func(a, b checkouts.Checkout) int { return a.Created.Compare(b.Created) })
 	return kept
 }
 
