@@ -104,6 +104,16 @@ GIFT-4,20%,,,,Birch,2026-02-03,Alder
 	s.wantClean("afterwards")
 }
 
+func TestVerify_RecentImportedUse_NeedsNoEvent(t *testing.T) {
+	t.Parallel()
+	s := newShopWithEvents(t)
+	yesterday := s.opened.Add(-day).Format(time.RFC3339)
+	s.wantImported("code,reward,redeemed_at\nGIFT-1,20%,"+yesterday+"\n", operator.Imported{Created: 1})
+	if report := s.verify(s.settled()); report.Found > 0 || report.Redemptions != 1 {
+		t.Errorf("%+v", report)
+	}
+}
+
 func TestVerify_ImportedUsesAreLost_IsFound(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)

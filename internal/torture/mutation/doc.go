@@ -3,9 +3,9 @@
 // that guard keeps a promise, and the checkers must report the broken promise. The unchanged programs play every scene too, and
 // the checkers must find nothing. The random requests of package torture must also find one mutation of each kind.
 //
-// Other mutations (packages_test.go, holds_test.go, events_test.go) must make a test of a package fail. They remove a guard of access, of
-// orders, of holds, of undo or of events, or the customer from one kind of stored key. For holds that is the simulation of package dynamo if it finds the mutation in
-// its usual number of trials, and otherwise a test of the one moment at which the guard decides.
+// Other mutations (those of packages_test.go) must make a test of a package fail. They remove a guard of access, orders, holds, undo, events,
+// the catalogue, imports or deletions, or the customer from one kind of stored key. For holds that is the simulation of package dynamo if it
+// finds the mutation in its usual number of trials, and otherwise a test of the one moment at which the guard decides.
 //
 // An undocumented response counts as wrong, and so does an unfinished edit if no edit was killed. But neither counts as finding a
 // mutation, because a crash can cause them without breaking a promise.
