@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -238,7 +239,10 @@ func (b *bulkRun) shopctl(ctx context.Context, name, arguments string) (seconds 
 	if !is {
 		return 0, 0, errors.New("this system does not report the memory of a process")
 	}
-	return seconds, usage.Maxrss << 10, nil // Linux reports kilobytes (getrusage(2))
+	if memory = usage.Maxrss; runtime.GOOS == "linux" {
+		memory <<= 10 // Linux reports kilobytes (getrusage(2)), macOS bytes
+	}
+	return seconds, memory, nil
 }
 
 // Print writes the report for people.
@@ -253,7 +257,7 @@ func (b *Bulk) Print(w io.Writer) error {
 			target = fmt.Sprintf("≥ %g", c.Target)
 		}
 		rows = append(rows, []string{
-			"voucher " + c.Name, fmt.Sprintf("%.1f", seconds.Median), fmt.Sprintf("%.0f", float64(b.Count)/seconds.Median),
+			"voucher " + c.Name, fmt.Sprintf("%.2f", seconds.Median), fmt.Sprintf("%.0f", float64(b.Count)/seconds.Median),
 			spreadOf(c.OfBare...).String(), target, fmt.Sprintf("%.0f", float64(c.Memory)/1e6),
 		})
 	}
