@@ -26,6 +26,7 @@ type redemptionJSON struct {
 	Batch      string     `json:"batch,omitempty"`
 	UndoneAt   string     `json:"undoneAt,omitempty"`
 	UndoReason string     `json:"undoReason,omitempty"`
+	UndoneBy   string     `json:"undoneBy,omitempty"` // operator, order, or key: and the ID of a key
 	Imported   bool       `json:"imported,omitempty"` // redeemed elsewhere, before the code was imported
 
 	reward string
@@ -50,6 +51,7 @@ func (r redemptionJSON) fields() []field {
 		{"redeemed", r.RedeemedAt},
 		{"undone", r.UndoneAt},
 		{"reason", r.UndoReason},
+		{"undone by", r.UndoneBy},
 	}
 }
 
@@ -60,6 +62,7 @@ func representRedemption(r operator.Redemption) redemptionJSON {
 	}
 	if !r.Undone.IsZero() {
 		represented.Status, represented.UndoneAt, represented.UndoReason = "undone", formatTime(r.Undone), r.UndoReason
+		represented.UndoneBy = r.UndoneBy
 	}
 	return represented
 }

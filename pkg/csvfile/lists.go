@@ -17,7 +17,7 @@ type RedemptionWriter struct{ Writer }
 // NewRedemptionWriter begins a list with its header.
 func NewRedemptionWriter(file io.Writer) RedemptionWriter {
 	return RedemptionWriter{NewWriter(file, "redemption_id", "redeemed_at", "status", "code", "nick", "reward", "reward_minor", "reward_currency",
-		"batch", "undone_at", "undo_reason", "imported")}
+		"batch", "undone_at", "undo_reason", "imported", "undone_by")}
 }
 
 // Write writes a redemption of a voucher in a batch.
@@ -28,7 +28,7 @@ func (w RedemptionWriter) Write(r voucher.Redemption, batch string) error {
 	}
 	minor, currency := amountOff(r.Reward)
 	return w.Row(r.ID, formatTime(r.At), status, r.Code, r.Nick, r.Reward.String(), minor, currency,
-		batch, formatTime(r.Undone), r.UndoReason, strconv.FormatBool(r.Imported))
+		batch, formatTime(r.Undone), r.UndoReason, strconv.FormatBool(r.Imported), r.UndoneBy)
 }
 
 // CheckoutWriter writes a list of checkouts.

@@ -36,7 +36,7 @@ func TestLists(t *testing.T) {
 		"currency,code,nick,data\r\n"
 	const ofOrders = "order_id,created_at,ordered_at,fulfilled_at,cancelled_at,status,product,variant,amount,unit_price_minor,subtotal_minor," +
 		"discount_minor,total_minor,currency,code,nick,data,payment_provider,payment_reference,cancel_reason\r\n"
-	const ofRedemptions = "redemption_id,redeemed_at,status,code,nick,reward,reward_minor,reward_currency,batch,undone_at,undo_reason,imported\r\n"
+	const ofRedemptions = "redemption_id,redeemed_at,status,code,nick,reward,reward_minor,reward_currency,batch,undone_at,undo_reason,imported,undone_by\r\n"
 	for rule, test := range map[string]struct {
 		write func(file *bytes.Buffer) error
 		want  string
@@ -66,12 +66,12 @@ func TestLists(t *testing.T) {
 			return errors.Join(
 				w.Write(voucher.Redemption{ID: "0123456789abcdefghijk_", Code: "SUMMER-20", Nick: "Heron", At: day(1), Reward: off}, "launch"),
 				w.Write(voucher.Redemption{
-					ID: "0123456789abcdefghijk-", Code: "SUMMER-20", At: day(1), Reward: goods, Imported: true, Undone: day(2), UndoReason: "granted, twice",
+					ID: "0123456789abcdefghijk-", Code: "SUMMER-20", At: day(1), Reward: goods, Imported: true, UndoneBy: "operator", Undone: day(2), UndoReason: "granted, twice",
 				}, ""),
 				w.Flush())
 		}, ofRedemptions +
-			"0123456789abcdefghijk_,2026-11-01T18:30:00.250Z,redeemed,SUMMER-20,Heron,5.00,500,EUR,launch,,,false\r\n" +
-			"0123456789abcdefghijk-,2026-11-01T18:30:00.250Z,undone,SUMMER-20,,2*coins/500,,,,2026-11-02T18:30:00.250Z,\"granted, twice\",true\r\n"},
+			"0123456789abcdefghijk_,2026-11-01T18:30:00.250Z,redeemed,SUMMER-20,Heron,5.00,500,EUR,launch,,,false,\r\n" +
+			"0123456789abcdefghijk-,2026-11-01T18:30:00.250Z,undone,SUMMER-20,,2*coins/500,,,,2026-11-02T18:30:00.250Z,\"granted, twice\",true,operator\r\n"},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			var file bytes.Buffer

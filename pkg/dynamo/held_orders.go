@@ -192,7 +192,8 @@ func (s *Orders) cancelHeld(
 		order := *c.Order
 		order.Cancelled, order.Reason = at, reason
 		kept.Order = &order
-		undone, err := s.undoing(ctx, claim, table.RecordKey(customer, claim.Code, claim.Nick, claim.Token, c.Hold.Kind), reason)
+		undone, err := s.undoing(ctx, claim, table.RecordKey(customer, claim.Code, claim.Nick, claim.Token, c.Hold.Kind), reason,
+			voucher.UndoneByOrder)
 		if err == nil {
 			call := cancelling(customer, c.ID, reason, at)
 			if c.Order.Fulfilled.IsZero() {

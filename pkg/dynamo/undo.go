@@ -46,12 +46,12 @@ func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoReques
 		claim := voucher.Claim{
 			Request: voucher.Request{Customer: request.Customer, Code: request.Code, At: request.At}, RedemptionID: request.ID, Token: found.token,
 		}
-		actions, err := s.undoing(ctx, claim, found.key, request.Reason)
+		actions, err := s.undoing(ctx, claim, found.key, request.Reason, request.By)
 		if err == nil {
 			err = transact(ctx, s.api, actions)
 		}
 		if err == nil {
-			found.redemption.Undone, found.redemption.UndoReason = request.At, request.Reason
+			found.redemption.Undone, found.redemption.UndoReason, found.redemption.UndoneBy = request.At, request.Reason, request.By
 			return found.redemption, nil
 		}
 		if !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
@@ -79,7 +79,7 @@ func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.U
 
 // undoing returns the actions that undo the redemption with the claim's ID and token, whose record is in the item with the key. If the
 // record is not there, the error is errLookAgain.
-func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, reason string) ([]action, error) {
+func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, reason, by string) ([]action, error) {
 	v, err := table.ReadVoucher(ctx, s.api, s.table, claim.Customer, claim.Code)
 	if err != nil {
 		return nil, err
@@ -112,6 +112,7 @@ func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, 
 	default: // the record stays in its own item
 		call.Set(table.AttrUndone, table.Millis(claim.At))
 		call.Set(table.AttrReason, table.Str(reason))
+		call.Set(table.AttrUndoneBy, table.Str(by))
 		call.Require("attribute_exists(" + call.Alias(record) + ")")
 		call.RequireEqual(table.AttrUndone, nil)
 	}
@@ -121,7 +122,7 @@ func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, 
 			return nil, errLookAgain
 		}
 		call.Add(table.AttrUndone, 1)
-		undone, err := undoneRecord(claim, *redemption, reason)
+		undone, err := undoneRecord(claim, *redemption, reason, by)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +137,7 @@ func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, 
 }
 
 // undoneRecord returns the item of a redemption that was undone, under its token.
-func undoneRecord(claim voucher.Claim, redemption voucher.Redemption, reason string) (table.Item, error) {
+func undoneRecord(claim voucher.Claim, redemption voucher.Redemption, reason, by string) (table.Item, error) {
 	nick, err := voucher.ParseNick(redemption.Nick)
 	if err != nil {
 		return nil, errors.New("stored redemption: malformed nick")
@@ -149,7 +150,7 @@ func undoneRecord(claim voucher.Claim, redemption voucher.Redemption, reason str
 	if redemption.Imported {
 		it[table.AttrImported] = table.Num(1)
 	}
-	it[table.AttrUndone], it[table.AttrReason] = table.Millis(claim.At), table.Str(reason)
+	it[table.AttrUndone], it[table.AttrReason], it[table.AttrUndoneBy] = table.Millis(claim.At), table.Str(reason), table.Str(by)
 	return it, nil
 }
 

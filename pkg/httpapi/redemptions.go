@@ -34,6 +34,7 @@ func (s Service) UndoRedemption(undoer RedemptionUndoer) http.Handler {
 			if err := c.admitServer(); err != nil {
 				return answer{}, err
 			}
+			request.By = voucher.UndoneByKey + string(c.record.keyID)
 			undone, replayed, err := undoer.Undo(c.Context(), request)
 			if err != nil {
 				return answer{}, err

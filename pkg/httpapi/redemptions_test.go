@@ -75,7 +75,7 @@ const (
 func TestUndoRedemption_RespondsWithTheUndoneRedemption(t *testing.T) {
 	want := voucher.UndoRequest{
 		Customer: "emberforge", Code: "WE1C0MEC01NS", Nick: voucher.Nick{Written: "Alder", Compared: "alder"}, ID: "cWJxYWRzZmFzZGZhc2RmYQ",
-		Reason: "granted twice", At: now().Truncate(time.Millisecond),
+		Reason: "granted twice", By: "key:" + serverKeyID, At: now().Truncate(time.Millisecond),
 	}
 	withCodeOnly := want
 	withCodeOnly.Nick, withCodeOnly.Reason = voucher.Nick{}, ""

@@ -176,8 +176,7 @@ func (i *importing) check(row csvfile.Row) importRow {
 	return checked
 }
 
-// write creates the voucher of a row, or compares it with the one that has its code. That may be the row's own, if the response to the first
-// attempt was lost: it counts as one that existed.
+// write creates the voucher of a row, or compares it with the one that has its code.
 func (i *importing) write(ctx context.Context, row importRow) error {
 	if row.Err != nil {
 		return nil // it was rejected before
@@ -193,7 +192,7 @@ func (i *importing) write(ctx context.Context, row importRow) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.wrote()
-	if !taken {
+	if !taken || row.stored(existing) {
 		i.result.Created++
 		return nil
 	}
@@ -204,6 +203,15 @@ func (i *importing) write(ctx context.Context, row importRow) error {
 	}
 	i.result.Differ++
 	return i.Reject(row.Row, fmt.Errorf("%w, but differs in %s; it stays as it is", voucher.ErrCodeTaken, strings.Join(differing, ", ")))
+}
+
+// stored reports whether a voucher is the row's own, because the response to the first attempt was lost. An unused voucher with a known
+// creation may as well be that of an earlier import, so it counts as one that existed.
+func (r importRow) stored(v voucher.Voucher) bool {
+	if r.voucher.Redeemed != nil {
+		return v.Redeemed != nil && v.Redeemed.ID == r.voucher.Redeemed.ID
+	}
+	return r.Past.Created.IsZero() && v.Created.Equal(r.voucher.Created)
 }
 
 // differingPast names the columns in which the past of an imported voucher differs from that of the stored one. A redemption that was made

@@ -22,6 +22,7 @@ import (
 // importAs imports a file into the shop, and returns the rejected rows as their line and their error.
 func (s *shop) importAs(file string, how operator.Import) (result operator.Imported, rejected []string, err error) {
 	s.t.Helper()
+	s.opened = s.opened.Add(time.Millisecond) // no two imports begin at the same moment
 	how.Now, how.Random = s.opened, rand.Reader
 	how.Reject = func(row csvfile.Row, err error) error {
 		rejected = append(rejected, fmt.Sprintf("%d: %s", row.Line, strings.ReplaceAll(err.Error(), "\n", "; ")))

@@ -77,5 +77,5 @@ func (e storedEntry) redemptions() []voucher.Redemption {
 func (s *Shop) UndoRedemption(
 	ctx context.Context, code voucher.Code, id, reason string, now time.Time,
 ) (voucher.Redemption, bool, error) {
-	return s.records.Undo(ctx, voucher.UndoRequest{Customer: s.Customer.ID, Code: code, ID: id, Reason: reason, At: asStored(now)})
+	return s.records.Undo(ctx, voucher.UndoRequest{Customer: s.Customer.ID, Code: code, ID: id, Reason: reason, By: voucher.UndoneByOperator, At: asStored(now)})
 }

@@ -22,6 +22,13 @@ var (
 	ErrRedemptionOfOrder = errors.New("an order made the redemption: cancel the order instead")
 )
 
+// Who undid a redemption. They are stored, so they never change.
+const (
+	UndoneByOperator = "operator" // with shopctl
+	UndoneByOrder    = "order"    // by cancelling the order that had made it
+	UndoneByKey      = "key:"     // the shop's own server, with the key whose ID follows
+)
+
 // MaxUndoReasonBytes bounds the reason for undoing a redemption.
 const MaxUndoReasonBytes = 400
 
@@ -55,6 +62,7 @@ type UndoRequest struct {
 	Nick     Nick // optional; finds the redemption of a code with a limit per nick faster
 	ID       string
 	Reason   string    // from ParseUndoReason
+	By       string    // who asks: UndoneByOperator, UndoneByOrder, or UndoneByKey and the ID of a key
 	At       time.Time // UTC, whole milliseconds
 }
 

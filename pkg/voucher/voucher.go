@@ -60,6 +60,7 @@ type Redemption struct {
 	Imported   bool      // made in another system, before the voucher was imported
 	Undone     time.Time // zero: not undone
 	UndoReason string    // empty: none was given
+	UndoneBy   string    // as UndoRequest.By; empty: it was undone before this was stored
 }
 
 // SingleUse reports whether the code can be redeemed only once.

@@ -34,7 +34,7 @@ func typeOf(name string) attributeType {
 		table.AttrRedemption, table.AttrToken, table.AttrRedeemedBy,
 		table.AttrRedeemPolicy, table.AttrCheckOutPolicy, table.AttrName,
 		table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrData, table.AttrStatus,
-		table.AttrOrdered, table.AttrPayment, table.AttrReason, table.AttrUse, table.AttrBuyer, table.AttrHolder:
+		table.AttrOrdered, table.AttrPayment, table.AttrReason, table.AttrUse, table.AttrBuyer, table.AttrHolder, table.AttrUndoneBy:
 		return typeText
 	case table.AttrMaxUses, table.AttrPerNick, table.AttrFrom, table.AttrUntil, table.AttrCreated, table.AttrVersion,
 		table.AttrCounters, table.AttrEditing, table.AttrEditor, table.AttrRedeemed, table.AttrLeft, table.AttrUsed, table.AttrTaken,

@@ -55,6 +55,7 @@ func EncodeIndexed(customer catalog.CustomerID, r voucher.Redemption) (it Item, 
 	if !r.Undone.IsZero() {
 		it[AttrUndone] = Millis(r.Undone)
 		it.setStr(AttrReason, r.UndoReason)
+		it.setStr(AttrUndoneBy, r.UndoneBy)
 	}
 	return it, true
 }
@@ -72,7 +73,7 @@ func DecodeIndexed(it Item) (voucher.Redemption, error) {
 		ID: id, At: time.UnixMilli(at).UTC(), Code: it.Str(AttrCode), Nick: it.Str(AttrRedeemedBy), Reward: reward, Imported: it.Bool(AttrImported),
 	}
 	if it.Has(AttrUndone) {
-		r.Undone, r.UndoReason = it.Time(AttrUndone), it.Str(AttrReason)
+		r.Undone, r.UndoReason, r.UndoneBy = it.Time(AttrUndone), it.Str(AttrReason), it.Str(AttrUndoneBy)
 	}
 	return r, nil
 }

@@ -60,7 +60,8 @@ const (
 	// AttrImported is how many uses of a voucher were made before it was imported; missing: 0. In the item of an undone redemption it is 1 if
 	// the redemption was imported.
 	AttrImported = "imported"
-	AttrLapses   = "lapses" // when the live holds of a source lapse: milliseconds in base 36, separated by spaces
+	AttrUndoneBy = "undoneBy" // of an undone redemption: who undid it; missing: unknown
+	AttrLapses   = "lapses"   // when the live holds of a source lapse: milliseconds in base 36, separated by spaces
 
 	// RecordPrefix and a token form the name of the attribute that holds a redemption.
 	RecordPrefix = "r#"
@@ -280,7 +281,7 @@ func Recorded(token idempotency.Token, v voucher.Voucher, it Item) (redemption v
 	redemption.Nick, redemption.Code, redemption.Reward = it.Str(SpellingPrefix+spelling), v.Written, v.Reward
 	if strings.Contains(it.Str(SortKey), RedemptionInfix) && it.Has(AttrUndone) {
 		redemption.Undone, redemption.UndoReason = it.Time(AttrUndone), it.Str(AttrReason)
-		redemption.Imported = it.Has(AttrImported)
+		redemption.Imported, redemption.UndoneBy = it.Has(AttrImported), it.Str(AttrUndoneBy)
 	}
 	return redemption, err == nil, err
 }
