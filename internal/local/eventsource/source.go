@@ -24,6 +24,10 @@ import (
 const (
 	// pollInterval is the time between two reads of a shard, as in Lambda.
 	pollInterval = 250 * time.Millisecond
+	// idleInterval replaces pollInterval while no records come, because DynamoDB Local reads a stream of many records slowly.
+	idleInterval = time.Second
+	// listInterval is how long a list of shards is used, unless a shard closes.
+	listInterval = 5 * time.Second
 	// maxEvent bounds the size of a batch's records, in bytes: Lambda's 6 MB, minus some room for the JSON around them.
 	maxEvent = 6<<20 - 1<<10
 )
@@ -62,6 +66,8 @@ type Source struct {
 	Config
 
 	arn      string // of the stream; empty until it is known
+	listed   []description
+	listedAt time.Time // zero: list the shards again
 	shards   map[string]*shard
 	reported string // the last error
 }
@@ -87,19 +93,16 @@ func (e *DiscardedError) Unwrap() error { return e.Err }
 
 // Run polls until the context ends. A batch that the function is processing then is delivered again by the next run.
 func (s *Source) Run(ctx context.Context) {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
 	for ctx.Err() == nil {
-		s.Poll(ctx)
 		select {
-		case <-ticker.C:
+		case <-time.After(s.Poll(ctx)):
 		case <-ctx.Done():
 		}
 	}
 }
 
-// Poll reads each shard once and delivers what is due.
-func (s *Source) Poll(ctx context.Context) {
+// Poll reads each shard once and delivers what is due. It returns how long to wait before the next poll.
+func (s *Source) Poll(ctx context.Context) time.Duration {
 	err := s.poll(ctx)
 	switch {
 	case ctx.Err() != nil: // the run ends
@@ -109,26 +112,45 @@ func (s *Source) Poll(ctx context.Context) {
 		s.reported = err.Error()
 		s.Report(err)
 	}
+	for _, sh := range s.shards {
+		if err != nil || !sh.isIdle() {
+			return pollInterval
+		}
+	}
+	return idleInterval
 }
 
-func (s *Source) poll(ctx context.Context) (err error) {
-	listed, err := s.describe(ctx)
+func (s *Source) poll(ctx context.Context) error {
+	err := s.list(ctx)
 	if err != nil {
 		return err
 	}
-	known := s.shards
-	s.shards = make(map[string]*shard)
-	for _, each := range listed {
-		if s.shards[each.ShardID] = known[each.ShardID]; s.shards[each.ShardID] == nil {
-			s.shards[each.ShardID] = &shard{id: each.ShardID, position: s.Positions.get(s.key(), each.ShardID)}
-		}
-	}
-	for _, each := range listed {
+	for _, each := range s.listed {
 		if parent := s.shards[each.ParentShardID]; parent == nil || parent.isDone() { // DynamoDB deletes a parent long before its children
 			err = errors.Join(err, s.advance(ctx, s.shards[each.ShardID]))
 		}
 	}
 	return err
+}
+
+// list lists the shards if the last list is old, a shard has closed since, or no shard is open.
+func (s *Source) list(ctx context.Context) error {
+	isOpen := func(each description) bool { return !s.shards[each.ShardID].closed }
+	if s.Now().Sub(s.listedAt) < listInterval && slices.ContainsFunc(s.listed, isOpen) {
+		return nil
+	}
+	listed, err := s.describe(ctx)
+	if err != nil {
+		return err
+	}
+	known := s.shards
+	s.listed, s.listedAt, s.shards = listed, s.Now(), make(map[string]*shard)
+	for _, each := range listed {
+		if s.shards[each.ShardID] = known[each.ShardID]; s.shards[each.ShardID] == nil {
+			s.shards[each.ShardID] = &shard{id: each.ShardID, position: s.Positions.get(s.key(), each.ShardID)}
+		}
+	}
+	return nil
 }
 
 // shard is a shard of the stream.
@@ -138,6 +160,7 @@ type shard struct {
 	iterator string // empty: a new one is needed
 	trimmed  bool   // the last read failed, because the position is before the stream's oldest record
 	closed   bool   // there are no more records to read
+	busy     bool   // the last read returned records
 
 	records []record   // read and not yet in a batch
 	since   time.Time  // when the first of records was read, or an earlier one
@@ -153,6 +176,10 @@ type record struct {
 }
 
 func (sh *shard) isDone() bool { return sh.closed && len(sh.records) == 0 && len(sh.batches) == 0 }
+
+func (sh *shard) isIdle() bool {
+	return sh.isDone() || !sh.busy && sh.iterator != "" && len(sh.records) == 0 && len(sh.batches) == 0
+}
 
 // advance reads a shard and delivers the batches that are due. It stops at the first one that fails.
 func (s *Source) advance(ctx context.Context, sh *shard) error {

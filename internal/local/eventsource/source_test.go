@@ -52,8 +52,77 @@ func TestSource_Child_IsReadAfterItsParent(t *testing.T) {
 	r.poll(t, "LAST")
 	r.poll(t, "CHILD")
 	r.stream.shards = r.stream.shards[:2] // DynamoDB deletes the parent
+	r.now = r.now.Add(5 * time.Second)
 	r.stream.put(0, r.now, "SECOND-CHILD")
 	r.poll(t, "SECOND-CHILD")
+}
+
+func TestSource_Shards_AreListedAfterOneClosesOrFiveSeconds(t *testing.T) {
+	r := newRun(t, mapping())
+	wantLists := func(want int) {
+		t.Helper()
+		count := 0
+		for _, call := range r.stream.calls {
+			if call == "DescribeStream" {
+				count++
+			}
+		}
+		if count != want {
+			t.Errorf("the shards were listed %d times, want %d", count, want)
+		}
+	}
+	r.poll(t)
+	r.now = r.now.Add(5*time.Second - 1)
+	r.poll(t)
+	wantLists(1)
+	r.stream.shards = append(r.stream.shards, shard{id: "shard-2"})
+	r.stream.put(1, r.now, "A")
+	r.now = r.now.Add(1)
+	r.poll(t, "A")
+	wantLists(2)
+	r.stream.shards[0].isClosed = true
+	r.stream.shards = append(r.stream.shards, shard{id: "shard-3", parent: "shard-1"})
+	r.stream.put(2, r.now, "CHILD")
+	r.poll(t)
+	r.poll(t, "CHILD")
+	r.poll(t)
+	wantLists(3)
+	r.stream.shards[1].isClosed, r.stream.shards[2].isClosed = true, true
+	r.poll(t)
+	r.poll(t)
+	r.poll(t) // no shard is open
+	wantLists(5)
+}
+
+func TestSource_IdleStream_IsPolledEachSecondUntilARecordComes(t *testing.T) {
+	settings := mapping()
+	settings.MaximumBatchingWindow = time.Second
+	r := newRun(t, settings)
+	const busy, idle = 250 * time.Millisecond, time.Second
+	wantWait := func(want time.Duration) {
+		t.Helper()
+		if wait := r.Poll(t.Context()); wait != want {
+			t.Errorf("the next poll is after %s, want %s", wait, want)
+		}
+	}
+	wantWait(idle)
+	r.stream.put(0, r.now, "A")
+	wantWait(busy)
+	wantWait(busy) // A waits for its window
+	r.now = r.now.Add(time.Second)
+	r.function = func([]string) string { return "crash" }
+	wantWait(busy)
+	r.function = func([]string) string { return "" }
+	wantWait(idle)
+	r.stream.put(0, r.now, "B", "C", "D", "E")
+	wantWait(busy) // more records may follow
+	wantWait(idle)
+	r.failNext("GetRecords", "ExpiredIteratorException", 1)
+	wantWait(busy)
+	wantWait(idle)
+	r.failNext("GetRecords", "InternalServerError", 1)
+	wantWait(busy)
+	wantWait(idle)
 }
 
 func TestSource_Response_DecidesWhatIsDeliveredAgain(t *testing.T) {
@@ -281,6 +350,7 @@ func TestSource_ErrorAfterASuccess_IsReportedAgain(t *testing.T) {
 		r.failNext("DescribeStream", "InternalServerError", 1)
 		r.poll(t)
 		r.poll(t)
+		r.now = r.now.Add(5 * time.Second) // until the shards are listed again
 	}
 	r.wantReports(t, "InternalServerError", "InternalServerError")
 }

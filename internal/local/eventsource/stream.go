@@ -58,6 +58,9 @@ func (s *Source) read(ctx context.Context, sh *shard) error {
 	switch {
 	case err == nil:
 		sh.iterator, sh.closed, sh.trimmed = page.NextShardIterator, page.NextShardIterator == "", false
+		if sh.busy = len(page.Records) > 0; sh.closed {
+			s.listedAt = time.Time{} // to find the shard's children
+		}
 		return s.append(sh, page.Records)
 	case failure.is("ExpiredIteratorException"):
 		sh.iterator = ""
