@@ -63,23 +63,32 @@ func NewVoucherReader(file io.Reader, currency money.Currency) (*VoucherReader, 
 		return nil, errors.New("the file is empty: begin it with a header such as code,reward")
 	case err != nil:
 		return nil, err
-	case header.err != nil:
-		return nil, fmt.Errorf("the header %w", header.err)
 	case !utf8.Valid(header.text):
 		return nil, errors.New("the file is not in UTF-8")
+	case separatedOnlyBy(header.text, ";"):
+		return nil, errors.New("the file uses semicolons: save it with commas")
+	case separatedOnlyBy(header.text, "\t"):
+		return nil, errors.New("the file uses tabs: save it with commas")
+	case header.err != nil:
+		return nil, fmt.Errorf("the header %w", header.err)
 	}
 	r.header = append(r.header, header.text...)
 	return r, r.nameColumns(header.cells)
 }
 
-// nameColumns finds the columns of a header. A dash and an underscore are the same in a name.
+func separatedOnlyBy(header []byte, separator string) bool {
+	return bytes.Contains(header, []byte(separator)) && !bytes.Contains(header, []byte(","))
+}
+
+// nameColumns finds the columns of a header.
 func (r *VoucherReader) nameColumns(header []string) error {
 	known := append(voucherHeader(), "link") // which voucher generate writes
+	unknown := false
 	var errs []error
 	for _, written := range header {
-		name := strings.ReplaceAll(written, "_", "-")
-		at := slices.IndexFunc(known, func(column string) bool { return strings.ReplaceAll(column, "_", "-") == name })
+		at := slices.IndexFunc(known, func(column string) bool { return comparedColumn(column) == comparedColumn(written) })
 		if at < 0 {
+			unknown = true
 			errs = append(errs, fmt.Errorf("unknown column %.40q", written))
 			continue
 		}
@@ -93,10 +102,15 @@ func (r *VoucherReader) nameColumns(header []string) error {
 			errs = append(errs, fmt.Errorf("the column %s is missing", column))
 		}
 	}
-	if len(errs) > 0 {
-		errs = append(errs, fmt.Errorf("a comma separates columns, and the columns are %s", strings.Join(known, ", ")))
+	if unknown {
+		errs = append(errs, fmt.Errorf("the columns are %s; code and reward are required", strings.Join(known, ", ")))
 	}
 	return errors.Join(errs...)
+}
+
+// comparedColumn returns the name of a column as names are compared: Max Uses, max_uses and max-uses are the same.
+func comparedColumn(name string) string {
+	return strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(strings.TrimSpace(name)))
 }
 
 // Header returns the header as in the file, with its byte order mark and its line break.
