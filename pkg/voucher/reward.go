@@ -60,7 +60,12 @@ func ParseReward(text string, currency money.Currency) (Reward, error) {
 }
 
 func parseReward(text string, currency money.Currency) (Reward, error) {
-	if strings.Contains(text, "+") {
+	switch {
+	case slices.Contains(strings.Split(text, "+"), ""):
+		return Reward{}, errors.New("a reward is empty")
+	case strings.Contains(text, ",") && strings.Contains(text, "/"):
+		return Reward{}, errors.New("join rewards with +, or repeat --reward")
+	case strings.Contains(text, "+"):
 		return parseBundle(text)
 	}
 	if percent, found := strings.CutSuffix(text, "%"); found {

@@ -80,12 +80,15 @@ func variants(n int) []string {
 	return texts
 }
 
-func TestParseReward_FaultInABundle_NamesTheGood(t *testing.T) {
+func TestParseReward_Fault_IsNamed(t *testing.T) {
 	for text, want := range map[string]string{
 		"coins/1000+20%":                              `reward: "coins/1000+20%": "20%": only goods can be joined, such as coins/500+2*rank/vip`,
 		"coins/1000+0*rank/vip":                       `reward: "coins/1000+0*rank/vip": "0*rank/vip": the amount before * is a whole number from 1 to 1000000`,
 		"coins/1000+2*coins/1000":                     `reward: "coins/1000+2*coins/1000": coins/1000 is there twice: give it once, with the amount before *`,
 		"a/b+a/c+a/d+a/e+a/f+a/g+a/h+a/i+a/j+a/k+a/l": `reward: "a/b+a/c+a/d+a/e+a/f+a/g+a/h+a/i+a/j+a/k+a/l": a reward has at most 10 goods`,
+		"":                    `reward: "": a reward is empty`,
+		"coins/500+":          `reward: "coins/500+": a reward is empty`,
+		"coins/500, rank/vip": `reward: "coins/500, rank/vip": join rewards with +, or repeat --reward`,
 	} {
 		if reward, err := voucher.ParseReward(text, "EUR"); err == nil || err.Error() != want {
 			t.Errorf("ParseReward = %+v, %v; want %s", reward, err, want)
