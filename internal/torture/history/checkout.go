@@ -130,9 +130,10 @@ func (o opening) own(v voucher, stale []bool) []int {
 	return holds
 }
 
-// continues reports whether a hold is that of the checkout which is replaced.
+// continues reports whether a hold is that of the checkout which is replaced. A checkout that was replaced or ordered before has passed its
+// hold on.
 func (o opening) continues(v voucher, hold int) bool {
-	return o.replaces != noCheckout && v.checkouts[o.replaces].status != unmade && v.checkouts[o.replaces].hold == hold
+	return v.hasStatus(o.replaces, open) && v.checkouts[o.replaces].hold == hold
 }
 
 // open makes the checkout, if it can. It gets the use of the checkout that it replaces. Else it shares a hold of its nick or, if a use is

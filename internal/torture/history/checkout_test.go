@@ -223,6 +223,9 @@ func TestJudge_Checkouts(t *testing.T) {
 		"only an ordered or replaced checkout cannot be replaced": {two, history.Broken, []history.Operation{
 			hold(1, 2, "", "1", held), replace(3, 4, "2", notReplaceable),
 		}},
+		"a used-up code is refused before the checkout to replace is judged": {single, history.Kept, []history.Operation{
+			hold(1, 2, "", "1", held), replace(3, 4, "2", held), replace(5, 6, "3", refused),
+		}},
 		"a checkout is replaced once": {two, history.Kept, []history.Operation{
 			hold(1, 2, "", "1", held), replace(3, 6, "2", held), replace(4, 5, "3", notReplaceable),
 		}},
