@@ -165,6 +165,9 @@ func (i *importing) check(row csvfile.Row) importRow {
 			err = errors.Join(err, &voucher.FieldError{Field: "reward", Err: fmt.Errorf("the shop has no %s/%s", good.Product, good.Variant)})
 		}
 	}
+	if unread["redeemed_at"] {
+		unread["redeemed_by"] = true // it would seem to have no redeemed_at
+	}
 	for _, field := range voucher.FieldErrors(err) {
 		if !unread[field.Field] {
 			checked.Err = errors.Join(checked.Err, field)
