@@ -138,6 +138,16 @@ func numberFlag(value *int) *parsedFlag {
 	}}
 }
 
+// wholeFlag is a whole number, which voucher.CodeFormat checks further.
+func wholeFlag(value *int) *parsedFlag {
+	return &parsedFlag{kind: "N", written: strconv.Itoa(*value), parse: func(text string) (err error) {
+		if *value, err = strconv.Atoi(text); err != nil {
+			return errors.New("must be a whole number")
+		}
+		return nil
+	}}
+}
+
 // limitFlag is a whole number above zero, or none.
 func limitFlag(value **voucher.Limit) *parsedFlag {
 	return &parsedFlag{kind: "N|none", parse: func(text string) error {

@@ -24,9 +24,9 @@ func newExportCommand[T any](
 	var path string
 	command := &cobra.Command{
 		Use: "export CUSTOMER", Short: "Write " + what + "s to a CSV file", Args: exactly("CUSTOMER"),
-		PreRunE: func(command *cobra.Command, _ []string) error {
+		PreRunE: func(command *cobra.Command, args []string) error {
 			if s.json {
-				return fmt.Errorf("export writes CSV: for JSON run %s list CUSTOMER --json", command.Parent().CommandPath())
+				return fmt.Errorf("export writes CSV: for JSON run %s list %s --json", command.Parent().CommandPath(), args[0])
 			}
 			return nil
 		},

@@ -79,10 +79,14 @@ refuses and says how many vouchers exist; run it with that --count to print them
 		if err := order.Validate(); err != nil {
 			return err
 		}
+		issue, err := s.issuer(&codes)
+		if err != nil {
+			return err
+		}
 		if !named {
 			s.summary(map[string]string{"batch": terms.Batch}, "batch "+terms.Batch)
 		}
-		return s.generate(ctx, shop, order, &codes)
+		return s.generate(ctx, shop, order, issue)
 	})
 	flags.add(command.Flags())
 	codes.add(command)
@@ -102,8 +106,8 @@ type codeFlags struct {
 func (f *codeFlags) add(command *cobra.Command) {
 	flags := command.Flags()
 	flags.Var(textFlag(&f.format.Prefix), "prefix", "begin each code with `TEXT`: letters, digits, and dashes between them")
-	flags.IntVar(&f.format.Length, "length", f.format.Length, "make codes of `N` random characters, 16 to 48")
-	flags.IntVar(&f.format.Group, "group", f.format.Group, "put a dash after every `N` characters; 0 means no dashes")
+	flags.Var(wholeFlag(&f.format.Length), "length", "make codes of `N` random characters, 16 to 48")
+	flags.Var(wholeFlag(&f.format.Group), "group", "put a dash after every `N` characters; 0 means no dashes")
 	flags.Var(choiceFlag(&f.rows, "text", "csv"), "format", "what to print")
 	flags.Var(linkFlag(&f.link), "link", "a `URL` with {code} in it, for --format csv and --qr")
 	flags.Var(textFlag(&f.qr.path), "qr", "write QR codes to the folder `DIR`")
@@ -120,9 +124,11 @@ func (f *codeFlags) check(flags *pflag.FlagSet, json bool) error {
 		return errors.New("--link is for --format csv and --qr: give one of them, or both")
 	case flags.Changed("qr-format") && f.qr.path == "":
 		return errors.New("--qr-format is for --qr: name the folder of the QR codes with --qr")
-	default:
-		return nil
 	}
+	if field, is := errors.AsType[*voucher.FieldError](f.format.Validate()); is {
+		return fmt.Errorf("--%s: %w", field.Field, field.Err)
+	}
+	return nil
 }
 
 // linkFlag is a URL with {code} in it.
@@ -183,11 +189,7 @@ type batchSummaryJSON struct {
 	Created  int    `json:"created"` // by this command; a lower bound if it failed
 }
 
-func (s *session) generate(ctx context.Context, shop *operator.Shop, order voucher.BatchOrder, codes *codeFlags) error {
-	issue, err := s.issuer(codes)
-	if err != nil {
-		return err
-	}
+func (s *session) generate(ctx context.Context, shop *operator.Shop, order voucher.BatchOrder, issue func(voucher.Voucher) error) error {
 	bar := s.newProgress("generated", order.Count, s.stdout)
 	disabled := 0
 	result, err := shop.Generator(s.random, s.now, s.bulk("", bar)).Generate(ctx, order, func(v voucher.Voucher) error {

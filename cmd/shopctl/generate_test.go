@@ -96,11 +96,11 @@ func TestGenerate_UnwritableQRFolder_CreatesNothing(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := s.shopctl(t.Context(), "--local", "voucher", "generate", "emberforge", "--count", "2", "--reward", "5.00", "--batch", "posters", "--qr", file)
-	if got.exit != exitFailed || !strings.Contains(got.stderr, file) {
+	got := s.shopctl(t.Context(), "--local", "voucher", "generate", "emberforge", "--count", "2", "--reward", "5.00", "--qr", file)
+	if got.exit != exitFailed || !strings.Contains(got.stderr, file) || strings.Contains(got.stderr, "batch") {
 		t.Errorf("%+v", got)
 	}
-	if got := s.shopctl(t.Context(), "--local", "voucher", "list", "emberforge", "--batch", "posters"); got.exit != exitRefused {
-		t.Errorf("the batch exists: %+v", got)
+	if vouchers := s.must(t, "voucher", "list", "emberforge", "--json"); strings.Contains(vouchers, "generated-") {
+		t.Errorf("a batch exists: %s", vouchers)
 	}
 }

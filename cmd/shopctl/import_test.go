@@ -230,7 +230,7 @@ func TestImport_Files(t *testing.T) {
 		"CRLF":                   {"code,reward\r\nCRLF-1,20%\r\n\r\nCRLF-2,20%\r\n", exitOK, "created 2\n", ""},
 		"byte order mark":        {"\ufeffcode,reward\nBOM-1,20%\n", exitOK, "created 1\n", ""},
 		"unknown columns":        {"code,reward,colour,size\nBLUE-1,20%,blue,XL\n", exitRefused, "", "unknown column \"colour\"\n  unknown column \"size\""},
-		"semicolons":             {"code;reward\nSEMI-1;20%\n", exitRefused, "", "a comma separates columns"},
+		"semicolons":             {"code;reward\nSEMI-1;20%\n", exitRefused, "", "the file uses semicolons: save it with commas"},
 		"not UTF-8":              {"code,reward,note\nLATIN-1,20%,\xe4\n", exitRefused, "", "line 2: note: must be in UTF-8"},
 		"a row of 64 KiB":        {"code,reward,note\nLONG-1,20%," + long + "\n", exitRefused, "", "line 2"},
 		"a quoted row of 64 KiB": {"code,reward,note\nLONG-1,20%,\"" + strings.Repeat("x\n", 33<<10) + "\"\nLONG-2,20%,\n", exitRefused, "", "line 2"},
@@ -243,6 +243,23 @@ func TestImport_Files(t *testing.T) {
 				t.Errorf("exit %d, %s%.300s; want exit %d, %s%s", got.exit, got.stdout, got.stderr, test.exit, test.stdout, test.stderr)
 			}
 		})
+	}
+}
+
+func TestImport_FileThatCannotBeReadTwice_IsRefused(t *testing.T) {
+	t.Parallel()
+	s := newShopfront(t)
+	s.applyEmpty(t, "emberforge")
+	pipe, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", fmt.Sprintf("/dev/fd/%d", pipe.Fd()))
+	if err := errors.Join(pipe.Close(), end.Close()); err != nil {
+		t.Error(err)
+	}
+	if got.exit != exitUsage || got.stderr != "error: import reads the file twice: give a file\n" {
+		t.Error(got)
 	}
 }
 

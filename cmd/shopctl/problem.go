@@ -148,7 +148,7 @@ func (s *session) explainOne(err error) *problem {
 	}
 	if _, is := errors.AsType[*voucher.OtherTermsError](err); is {
 		return refused(kindExists, "%s: give the terms with which the batch was started, or take such vouchers out of the batch with %s", err,
-			s.commandLine(`voucher edit CUSTOMER CODE --batch ""`))
+			s.commandLine(fmt.Sprintf(`voucher edit %s CODE --batch ""`, s.customer)))
 	}
 	if taken, is := errors.AsType[*voucher.CodeTakenError](err); is {
 		return refused(kindExists, "%s: edit that one, or choose another code", taken)
@@ -181,7 +181,7 @@ func (s *session) explainOne(err error) *problem {
 	case errors.Is(err, voucher.ErrBatchTaken):
 		return refused(kindExists, "%s: complete it with --resume, or choose another name", err)
 	case errors.Is(err, voucher.ErrBatchUnknown):
-		return refused(kindNotFound, "%s: see %s for the batches that exist", err, s.commandLine("voucher list CUSTOMER"))
+		return refused(kindNotFound, "%s: see %s for the batches that exist", err, s.commandLine("voucher list "+string(s.customer)))
 	case errors.Is(err, voucher.ErrBatchLarger):
 		return refused(kindExists, "%s: give at least that --count", err)
 	default:

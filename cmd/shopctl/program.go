@@ -54,6 +54,8 @@ type session struct {
 	program
 	stack string
 	local bool
+	// customer is the one whose shop is open.
+	customer catalog.CustomerID
 	// began is set once a command was found and its arguments and flags were valid.
 	began bool
 }
@@ -124,6 +126,7 @@ func (s *session) shop(ctx context.Context, customer string) (*operator.Shop, er
 	if err != nil {
 		return nil, err
 	}
+	s.customer = id
 	shop, err := deployment.Shop(ctx, id)
 	return shop, s.describeNoCustomer(err, id)
 }

@@ -37,13 +37,21 @@ func redemptionHead() []string {
 }
 
 func (r redemptionJSON) cells() []string {
-	return []string{r.RedeemedAt, r.Status, r.Code, r.Nick, r.reward, r.Batch, r.ID}
+	return []string{r.RedeemedAt, r.shownStatus(), r.Code, r.Nick, r.reward, r.Batch, r.ID}
+}
+
+// shownStatus returns the status as people read it.
+func (r redemptionJSON) shownStatus() string {
+	if r.Imported && r.UndoneAt == "" {
+		return "imported"
+	}
+	return r.Status
 }
 
 func (r redemptionJSON) fields() []field {
 	return []field{
 		{"ID", r.ID},
-		{"status", r.Status},
+		{"status", r.shownStatus()},
 		{"code", r.Code},
 		{"nick", r.Nick},
 		{"reward", r.reward},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -94,8 +95,11 @@ func (f *createFlags) add(flags *pflag.FlagSet) {
 // terms reads the flags for a shop. It warns about a reward that is off sale, and about a pause that covers the voucher.
 func (s *session) terms(ctx context.Context, shop *operator.Shop, f *createFlags) (voucher.Terms, error) {
 	written := strings.Join(f.rewards, "+")
-	if written == "" {
+	switch {
+	case len(f.rewards) == 0:
 		return voucher.Terms{}, misused("--reward is missing: give product/variant, 2*product/variant, 20%% or an amount such as 5.00")
+	case written == "":
+		return voucher.Terms{}, misused("--reward: a reward is empty")
 	}
 	reward, offSale, err := shop.Reward(ctx, written)
 	if err != nil {
@@ -270,6 +274,9 @@ no write of an interrupted command that is still in flight can undo the change.`
 // codeOrBatch requires the arguments CUSTOMER and CODE, or only CUSTOMER if --batch is given.
 func codeOrBatch(command *cobra.Command, args []string) error {
 	if command.Flags().Changed("batch") {
+		if len(args) == 2 {
+			return errors.New("give CODE or --batch, not both")
+		}
 		return exactly("CUSTOMER")(command, args)
 	}
 	return exactly("CUSTOMER", "CODE (or --batch NAME)")(command, args)

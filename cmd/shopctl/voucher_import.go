@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -76,11 +77,18 @@ If the command is interrupted, run it again to complete it. A further run change
 
 func (i *voucherImport) run(ctx context.Context, args []string) (err error) {
 	i.path = args[1]
+	errOnce := misused("import reads the file twice: give a file")
+	if i.path == "-" {
+		return errOnce
+	}
 	file, err := os.Open(i.path)
 	if err != nil {
 		return misused("read vouchers: %s", err)
 	}
 	defer func() { err = cmp.Or(err, file.Close()) }()
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return errOnce
+	}
 	if _, err := os.Lstat(i.rejectedPath()); err == nil && i.keepsRejected() {
 		return refused(kindExists, "%s exists: move or delete it first, because it would get the rejected rows", i.rejectedPath())
 	}
