@@ -39,7 +39,7 @@ func TestBulk_MissedTarget_IsAnError(t *testing.T) {
 		"too large":                 {BulkCommand{Name: "list", OfBare: []float64{9}, Memory: 151_000_000}, "voucher list takes 151 MB"},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			err := (&Bulk{Commands: []BulkCommand{test.command}}).Missed()
+			err := (&Bulk{Count: leastJudged, Commands: []BulkCommand{test.command}}).Missed()
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
