@@ -347,6 +347,7 @@ func TestImport_RedeemedSince_ExistsUnchanged(t *testing.T) {
 	s.applyEmpty(t, "emberforge")
 	path := s.write(t, "sold.csv", sold)
 	s.sellAndUse(t)
+	s.clock = s.clock.Add(time.Minute)
 	// COUNT-9 got another limit since.
 	if got := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", path); got.exit != exitFailed ||
 		got.stdout != "created 0, existed 10 (unchanged), 1 with other terms (unchanged)\n" || !strings.Contains(got.stderr, "line 10: ") {

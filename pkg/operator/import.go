@@ -195,22 +195,26 @@ func (i *importing) write(ctx context.Context, row importRow) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.wrote()
-	if !taken || row.stored(existing) {
+	if !taken {
 		i.result.Created++
 		return nil
 	}
 	differing := append(differingFields(row.Terms, row.voucher, existing), differingPast(row.Past, row.voucher, existing)...)
 	if len(differing) == 0 {
-		i.result.Existed++
+		if row.isOwn(existing) {
+			i.result.Created++
+		} else {
+			i.result.Existed++
+		}
 		return nil
 	}
 	i.result.Differ++
 	return i.Reject(row.Row, fmt.Errorf("%w, but differs in %s; it stays as it is", voucher.ErrCodeTaken, strings.Join(differing, ", ")))
 }
 
-// stored reports whether a voucher is the row's own, because the response to the first attempt was lost. An unused voucher with a known
-// creation may as well be that of an earlier import, so it counts as one that existed.
-func (r importRow) stored(v voucher.Voucher) bool {
+// isOwn reports whether a voucher with the same terms is the row's own, because the response to the first attempt was lost. An unused voucher
+// with a known creation may as well be that of an earlier import, so it counts as one that existed.
+func (r importRow) isOwn(v voucher.Voucher) bool {
 	if r.voucher.Redeemed != nil {
 		return v.Redeemed != nil && v.Redeemed.ID == r.voucher.Redeemed.ID
 	}
