@@ -86,6 +86,10 @@ func TestJSON_UndoneRedemptions_MatchTheHTTPInterface(t *testing.T) {
 		strings.NewReader(`{"code":"TWO-EACH","reason":"asked for a refund"}`))
 	request.Header.Set("Authorization", "Bearer "+key)
 	request.Header.Set("Content-Type", "application/json")
+	if by := printed["undoneBy"]; by != "operator" {
+		t.Errorf("undone by %v", by)
+	}
+	delete(printed, "undoneBy") // only operators learn it
 	if response := answerOf(t, undo, request); !reflect.DeepEqual(printed, response) {
 		t.Errorf("printed  %v\nresponse %v", printed, response)
 	}
