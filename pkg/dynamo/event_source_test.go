@@ -244,7 +244,7 @@ func (j *journal) orderAndCancel() {
 	fulfilled := j.mustHave(j.orders.Fulfil(within(j.t), emberforge, c.ID, noon().Add(4*time.Minute)))
 	j.want("fulfil", of(emberforge, fulfilled)...)
 	cancelled := j.mustHave(j.orders.Cancel(within(j.t), emberforge, c.ID, "chargeback", noon().Add(5*time.Minute)))
-	redemption.Undone, redemption.UndoReason = noon().Add(5*time.Minute), "chargeback"
+	redemption.Undone, redemption.UndoReason, redemption.UndoneBy = noon().Add(5*time.Minute), "chargeback", voucher.UndoneByOrder
 	j.want("cancel", slices.Concat(of(emberforge, cancelled), event.OfRedemption(emberforge, redemption))...)
 	j.want("nothing")
 

@@ -74,7 +74,7 @@ func (f Fact) subject() string {
 // OfRedemption returns what happened to a redemption, in order. Each fact has the redemption as it was then.
 func OfRedemption(customer catalog.CustomerID, r voucher.Redemption) []Fact {
 	created := r
-	created.Undone, created.UndoReason = time.Time{}, ""
+	created.Undone, created.UndoReason, created.UndoneBy = time.Time{}, "", ""
 	facts := []Fact{{Type: RedemptionCreated, Customer: customer, At: r.At, Redemption: &created}}
 	if !r.Undone.IsZero() {
 		facts = append(facts, Fact{Type: RedemptionUndone, Customer: customer, At: r.Undone, Redemption: &r})
