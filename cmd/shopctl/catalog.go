@@ -204,6 +204,22 @@ type customerJSON struct {
 	Name     string `json:"name"`
 	Currency string `json:"currency"`
 	OffSale  bool   `json:"offSale"`
+
+	Page *pageJSON `json:"page"` // null: off
+}
+
+type pageJSON struct {
+	Accent      string    `json:"accent,omitempty"`
+	Logo        string    `json:"logo,omitempty"`
+	Imprint     *linkJSON `json:"imprint,omitempty"`
+	Privacy     *linkJSON `json:"privacy,omitempty"`
+	PaymentURL  string    `json:"paymentUrl,omitempty"`
+	PaymentText string    `json:"paymentText,omitempty"`
+}
+
+type linkJSON struct {
+	URL  string `json:"url"`
+	Text string `json:"text,omitempty"`
 }
 
 func (c customerJSON) cells() []string {
@@ -215,7 +231,24 @@ func (c customerJSON) cells() []string {
 }
 
 func representCustomer(c catalog.Customer) customerJSON {
-	return customerJSON{ID: string(c.ID), Name: c.Name, Currency: string(c.Currency), OffSale: c.OffSale}
+	return customerJSON{ID: string(c.ID), Name: c.Name, Currency: string(c.Currency), OffSale: c.OffSale, Page: representPage(c.Page)}
+}
+
+func representPage(p catalog.Page) *pageJSON {
+	if p.Off {
+		return nil
+	}
+	return &pageJSON{
+		Accent: p.Accent, Logo: p.Logo, Imprint: representLink(p.Imprint), Privacy: representLink(p.Privacy),
+		PaymentURL: p.PaymentURL, PaymentText: p.PaymentText,
+	}
+}
+
+func representLink(l catalog.Link) *linkJSON {
+	if l == (catalog.Link{}) {
+		return nil
+	}
+	return &linkJSON{l.URL, l.Text}
 }
 
 func newCatalogListCommand(s *session) *cobra.Command {

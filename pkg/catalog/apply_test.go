@@ -266,6 +266,44 @@ emberforge/coins/499: sale 3.99 EUR -> none`
 	}
 }
 
+func TestPlan_Page_IsComparedFieldByField(t *testing.T) {
+	stored, wanted := &fakeStore{}, shopOf(coins(499))
+	apply(t, stored, wanted, false)
+	for _, step := range []struct {
+		page catalog.Page
+		want string
+	}{
+		{catalog.Page{
+			Accent: "#c2410c", Logo: "https://cdn.example/logo.png", Imprint: catalog.Link{URL: "https://emberforge.example/imprint"},
+			Privacy:    catalog.Link{URL: "https://emberforge.example/privacy", Text: "Datenschutz"},
+			PaymentURL: "https://pay.example/{checkout}", PaymentText: "Transfer the total.",
+		}, `emberforge: page.accent none -> #c2410c
+emberforge: page.logo none -> https://cdn.example/logo.png
+emberforge: page.imprint none -> https://emberforge.example/imprint
+emberforge: page.privacy none -> https://emberforge.example/privacy (Datenschutz)
+emberforge: page.payment-url none -> https://pay.example/{checkout}
+emberforge: page.payment-text added`},
+		{catalog.Page{Accent: "#c2410c", PaymentText: "Pay when you collect it."}, `emberforge: page.logo https://cdn.example/logo.png -> none
+emberforge: page.imprint https://emberforge.example/imprint -> none
+emberforge: page.privacy https://emberforge.example/privacy (Datenschutz) -> none
+emberforge: page.payment-url https://pay.example/{checkout} -> none
+emberforge: page.payment-text changed`},
+		{catalog.Page{Off: true}, `emberforge: page on -> off
+emberforge: page.accent #c2410c -> none
+emberforge: page.payment-text removed`},
+		{catalog.Page{Off: true}, ``},
+		{catalog.Page{}, `emberforge: page off -> on`},
+	} {
+		wanted.Customer.Page = step.page
+		if got := apply(t, stored, wanted, false); got != step.want {
+			t.Errorf("got\n%s\nwant\n%s", got, step.want)
+		}
+		if got := stored.customer.Page; got != step.page {
+			t.Errorf("%+v is stored, want %+v", got, step.page)
+		}
+	}
+}
+
 func TestPlan_SaleAtATenthOfThePrice_IsUnlikely(t *testing.T) {
 	for sale, want := range map[int64]bool{0: true, 49: true, 50: false, 498: false} {
 		for what, before := range map[string][]catalog.Product{"a new variant": nil, "a variant": {coins(499)}} {
@@ -482,6 +520,7 @@ func anyShop(t *rapid.T) catalog.Shop {
 	shop := catalog.Shop{Customer: catalog.Customer{
 		ID: "emberforge", Name: rapid.SampledFrom([]string{"Emberforge", "Emberforge Guild"}).Draw(t, "name"),
 		Currency: "EUR", OffSale: rapid.Bool().Draw(t, "closed"),
+		Page: catalog.Page{Accent: rapid.SampledFrom([]string{"", "#c2410c"}).Draw(t, "accent")},
 	}}
 	ids := rapid.SliceOfDistinct(rapid.SampledFrom([]catalog.ProductID{"coins", "t-shirt", "vip-rank"}), rapid.ID).Draw(t, "products")
 	for _, id := range ids {

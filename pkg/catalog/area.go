@@ -167,6 +167,7 @@ func (a *Area) read(ctx context.Context, shop *shopOnSale) error {
 		return err
 	}
 	shop.customer = customer
+	shop.bytes += len(customer.Name) + customer.Page.bytes()
 	if !shop.oversize.IsZero() {
 		return nil
 	}

@@ -257,6 +257,20 @@ func TestArea_FullOfShops_DropsTheOldest(t *testing.T) {
 	e.wantReads(t, "the first, which was dropped, and the second, which it displaced", 2, 200)
 }
 
+func TestArea_ShopsWithLongPages_CountWithTheirPages(t *testing.T) {
+	const many = catalog.MaxAreaBytes/catalog.MaxPageBytes + 1
+	e := exhibit()
+	for i := range many {
+		shop := catalog.Shop{Customer: emberforge()}
+		shop.Customer.ID, shop.Customer.Page = catalog.CustomerID(fmt.Sprint(i)), pageOf(catalog.MaxPageBytes)
+		e.shops[shop.Customer.ID] = shop
+		e.list(t, shop.Customer.ID, "", 1)
+	}
+	e.wantReads(t, "each once", many, 0)
+	e.list(t, "0", "", 1)
+	e.wantReads(t, "the first, which was dropped", 1, 0)
+}
+
 // Requests for invented customers must not fill the memory.
 func TestArea_ManyUnknownCustomers_AreForgotten(t *testing.T) {
 	e := exhibit()

@@ -23,6 +23,7 @@ type Customer struct {
 	// Currency is the currency of all prices and discounts of the customer. It never changes.
 	Currency money.Currency
 	OffSale  bool // hides the whole shop
+	Page     Page
 	// Version rises by one with each write of the customer; 0 means that it is not stored yet.
 	Version int64
 }

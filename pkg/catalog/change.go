@@ -52,7 +52,7 @@ func (c Change) whatChanges() string {
 		return "taken off sale"
 	case c.Field == fieldOffSale:
 		return "on sale again"
-	case c.Field == fieldData || c.Field == fieldDescription:
+	case c.Field == fieldData || c.Field == fieldDescription || c.Field == fieldPaymentText:
 		return c.Field + " " + verb(c.From, c.To)
 	default:
 		return fmt.Sprintf("%s %s -> %s", c.Field, cmp.Or(c.From, "none"), cmp.Or(c.To, "none"))
@@ -84,12 +84,21 @@ const (
 	fieldSale        = "sale"
 	fieldAmount      = "amount"
 	fieldData        = "data"
+
+	fieldPage        = "page"
+	fieldAccent      = "page.accent"
+	fieldLogo        = "page.logo"
+	fieldImprint     = "page.imprint"
+	fieldPrivacy     = "page.privacy"
+	fieldPaymentURL  = "page.payment-url"
+	fieldPaymentText = "page.payment-text"
 )
 
 func compareCustomers(before, after Customer) []Change {
 	var changes changeList
 	changes.add("", fieldName, before.Name, after.Name)
 	changes.add("", fieldOffSale, strconv.FormatBool(before.OffSale), strconv.FormatBool(after.OffSale))
+	changes.addPage(before.Page, after.Page)
 	for i := range changes {
 		changes[i].Customer = after.ID
 	}
@@ -170,6 +179,23 @@ func (l *changeList) add(variant VariantID, field, from, to string) {
 	if from != to {
 		*l = append(*l, Change{Variant: variant, Action: Updated, Field: field, From: from, To: to})
 	}
+}
+
+func (l *changeList) addPage(before, after Page) {
+	l.add("", fieldPage, onOrOff(before), onOrOff(after))
+	l.add("", fieldAccent, before.Accent, after.Accent)
+	l.add("", fieldLogo, before.Logo, after.Logo)
+	l.add("", fieldImprint, before.Imprint.String(), after.Imprint.String())
+	l.add("", fieldPrivacy, before.Privacy.String(), after.Privacy.String())
+	l.add("", fieldPaymentURL, before.PaymentURL, after.PaymentURL)
+	l.add("", fieldPaymentText, before.PaymentText, after.PaymentText)
+}
+
+func onOrOff(p Page) string {
+	if p.Off {
+		return "off"
+	}
+	return "on"
 }
 
 func (l *changeList) addVariant(before, after Variant) {

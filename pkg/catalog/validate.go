@@ -18,8 +18,10 @@ const (
 	MaxDescriptionBytes = 1024
 	MaxImageBytes       = 512
 	MaxCategoryBytes    = 64
-	MaxVariants         = 50
-	MaxDataSchemaBytes  = 8 << 10
+	// MaxPageBytes bounds all texts of a page together, so that reading a customer takes one read unit, 4 KB.
+	MaxPageBytes       = 3 << 10
+	MaxVariants        = 50
+	MaxDataSchemaBytes = 8 << 10
 	// MaxAmount bounds the amount of one checkout, whatever the variant.
 	MaxAmount int64 = 1_000_000
 	// MaxPosition bounds a product's position; the lowest is 1.
@@ -79,6 +81,7 @@ func (c Customer) validate(add func(field string, err error)) {
 	add("name", checkLine(c.Name, MaxNameBytes))
 	_, err = money.ParseCurrency(string(c.Currency))
 	add("currency", err)
+	c.Page.validate(add)
 }
 
 // Validate checks every bound of a product sold in the given currency and returns everything that is wrong as FieldErrors. Of a
@@ -95,7 +98,7 @@ func (p Product) validate(currency money.Currency, add func(field string, err er
 	add("name", checkLine(p.Name, MaxNameBytes))
 	add("description", checkText(p.Description, MaxDescriptionBytes))
 	if p.Image != "" {
-		add("image", checkImage(p.Image))
+		add("image", checkURL(p.Image, "https://cdn.example/coins.png", isURL))
 	}
 	if p.Category != "" {
 		add("category", checkLine(p.Category, MaxCategoryBytes))
@@ -167,17 +170,22 @@ func checkTime(t time.Time) error {
 	return nil
 }
 
-// checkImage accepts absolute https URLs without credentials (RFC 3986). A page can use them as they are, between quotes.
-func checkImage(image string) error {
-	if len(image) > MaxImageBytes {
-		return fmt.Errorf("has %d bytes, and at most %d are allowed", len(image), MaxImageBytes)
+// checkURL accepts a URL of at most MaxImageBytes that isValid accepts. Its error shows the example.
+func checkURL(text, example string, isValid func(string) bool) error {
+	if len(text) > MaxImageBytes {
+		return fmt.Errorf("has %d bytes, and at most %d are allowed", len(text), MaxImageBytes)
 	}
-	isForbidden := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"'<>\\^`{|}", r) }
-	parsed, err := url.Parse(image)
-	if err != nil || parsed.Scheme != "https" || parsed.Hostname() == "" || parsed.User != nil || strings.ContainsFunc(image, isForbidden) {
-		return errors.New("must be a URL such as https://cdn.example/coins.png, with special characters percent-encoded")
+	if !isValid(text) {
+		return fmt.Errorf("must be an https URL such as %s; percent-encode special characters", example)
 	}
 	return nil
+}
+
+// isURL accepts absolute https URLs without credentials (RFC 3986). They need no escaping between the quotes of an HTML attribute.
+func isURL(text string) bool {
+	isForbidden := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"'<>\\^`{|}", r) }
+	parsed, err := url.Parse(text)
+	return err == nil && parsed.Scheme == "https" && parsed.Hostname() != "" && parsed.User == nil && !strings.ContainsFunc(text, isForbidden)
 }
 
 func checkLine(text string, most int) error {

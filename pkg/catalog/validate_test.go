@@ -67,6 +67,18 @@ func TestValidate_WithinTheBounds_IsValid(t *testing.T) {
 			first, last := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
 			s.Products[0].Variants[0].Sale = catalog.Sale{Price: euro(399), From: first, Until: last}
 		},
+		"page is off": func(s *catalog.Shop) { s.Customer.Page = catalog.Page{Off: true} },
+		"every field of a page": func(s *catalog.Shop) {
+			s.Customer.Page = catalog.Page{
+				Accent: "#c2410c", Logo: "https://cdn.example/logo.png",
+				Imprint: catalog.Link{URL: "https://emberforge.example/imprint"}, Privacy: catalog.Link{URL: "https://emberforge.example/privacy", Text: "Datenschutz"},
+				PaymentURL: "https://pay.emberforge.example/{checkout}/start?back={return}#top", PaymentText: "Transfer the total.\n\nName the checkout's ID.",
+			}
+		},
+		"payment URL without the way back": func(s *catalog.Shop) {
+			s.Customer.Page.PaymentURL = "https://pay.emberforge.example/?checkout={checkout}"
+		},
+		"longest page": func(s *catalog.Shop) { s.Customer.Page = pageOf(catalog.MaxPageBytes) },
 		"everything off sale": func(s *catalog.Shop) {
 			s.Customer.OffSale, s.Products[0].OffSale, s.Products[0].Variants[0].OffSale = true, true, true
 		},
@@ -76,6 +88,19 @@ func TestValidate_WithinTheBounds_IsValid(t *testing.T) {
 		if err := shop.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// pageOf returns a page whose texts have the given number of bytes together, near MaxPageBytes.
+func pageOf(bytes int) catalog.Page {
+	url := func(end string, bytes int) string {
+		return "https://" + strings.Repeat("x", bytes-len("https://"+end)) + end
+	}
+	return catalog.Page{
+		Logo: url("", catalog.MaxImageBytes), PaymentURL: url("/{checkout}", catalog.MaxImageBytes),
+		Imprint:     catalog.Link{URL: url("", catalog.MaxImageBytes), Text: strings.Repeat("x", catalog.MaxCategoryBytes)},
+		PaymentText: strings.Repeat("x", catalog.MaxDescriptionBytes),
+		Privacy:     catalog.Link{URL: url("", bytes-3*catalog.MaxImageBytes-catalog.MaxCategoryBytes-catalog.MaxDescriptionBytes)},
 	}
 }
 
@@ -91,9 +116,13 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 	variant := func(s *catalog.Shop) *catalog.Variant { return &s.Products[0].Variants[0] }
 	image := func(url string) func(*catalog.Shop) { return func(s *catalog.Shop) { s.Products[0].Image = url } }
 	category := func(text string) func(*catalog.Shop) { return func(s *catalog.Shop) { s.Products[0].Category = text } }
+	page := func(page catalog.Page) func(*catalog.Shop) { return func(s *catalog.Shop) { s.Customer.Page = page } }
+	pay := func(url string) func(*catalog.Shop) { return page(catalog.Page{PaymentURL: url}) }
 	sale := func(price money.Money, from, until time.Time) func(*catalog.Shop) {
 		return func(s *catalog.Shop) { variant(s).Sale = catalog.Sale{Price: price, From: from, Until: until} }
 	}
+	const aURL = "must be an https URL such as https://"
+	const aPaymentURL = "must be an https URL such as https://pay.example/?checkout={checkout}&return={return}"
 	const aTime = "must be in the years 2000 to 9999, in UTC and whole milliseconds"
 	for _, test := range []struct {
 		field, reason string
@@ -106,6 +135,42 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 		{"name", "has characters that cannot be displayed", func(s *catalog.Shop) { s.Customer.Name = "Ember\x1b[31m" }},
 		{"name", "has characters that cannot be displayed", func(s *catalog.Shop) { s.Customer.Name = "Ember\xff" }},
 		{"currency", "not an ISO 4217 currency", func(s *catalog.Shop) { s.Customer.Currency = "EURO"; s.Products = nil }},
+
+		{"page", "a page that is off has no other field", page(catalog.Page{Off: true, Accent: "#c2410c"})},
+		{"page", "has 3073 bytes, and at most 3072 are allowed", page(pageOf(catalog.MaxPageBytes + 1))},
+		{"page.accent", `must be a colour such as "#c2410c"`, page(catalog.Page{Accent: "#C2410C"})},
+		{"page.accent", `must be a colour such as "#c2410c"`, page(catalog.Page{Accent: "#c2410"})},
+		{"page.accent", `must be a colour such as "#c2410c"`, page(catalog.Page{Accent: "c2410c0"})},
+		{"page.accent", `must be a colour such as "#c2410c"`, page(catalog.Page{Accent: "#c2410c\n"})},
+		{"page.accent", `must be a colour such as "#c2410c"`, page(catalog.Page{Accent: "#c2410g"})},
+		{"page.logo", aURL, page(catalog.Page{Logo: "http://cdn.example/logo.png"})},
+		{"page.logo", "has 513 bytes, and at most 512 are allowed", page(catalog.Page{Logo: "https://cdn.example/" + strings.Repeat("x", 493)})},
+		{"page.imprint", aURL, page(catalog.Page{Imprint: catalog.Link{URL: "javascript:alert(1)"}})},
+		{"page.imprint.url", "is missing", page(catalog.Page{Imprint: catalog.Link{Text: "Imprint"}})},
+		{"page.imprint.text", "must be one line", page(catalog.Page{Imprint: catalog.Link{URL: "https://emberforge.example/", Text: "Our\nimprint"}})},
+		{"page.privacy", aURL, page(catalog.Page{Privacy: catalog.Link{URL: "https://alder:secret@emberforge.example/"}})},
+		{"page.privacy.text", "has 65 bytes, and at most 64 are allowed", page(catalog.Page{Privacy: catalog.Link{URL: "https://emberforge.example/", Text: strings.Repeat("x", 65)}})},
+		{"page.payment-url", aPaymentURL, pay("http://pay.example/?checkout={checkout}")},
+		{"page.payment-url", aPaymentURL, pay("https://alder:secret@pay.example/?checkout={checkout}")},
+		{"page.payment-url", aPaymentURL, pay("https://pay.example/?return={return}")},
+		{"page.payment-url", aPaymentURL, pay("https://pay.example/?checkout={checkout}&again={checkout}")},
+		{"page.payment-url", aPaymentURL, pay("https://pay.example/?checkout={checkout}&return={return}&again={return}")},
+		{"page.payment-url", aPaymentURL, pay("https://pay.example/?checkout={checkout}&nick={nick}")},
+		{"page.payment-url", aPaymentURL, pay("https://pay.example/?checkout={checkout}}")},
+		{"page.payment-url", aPaymentURL, pay("https://pay.example/?checkout={{checkout}}")},
+		{"page.payment-url", aPaymentURL, pay("https://pay.example/?checkout={check{return}out}")},
+		{"page.payment-url", aPaymentURL, pay("https://pay.example/?return={ret{checkout}urn}")},
+		{"page.payment-url", aPaymentURL, pay("https://pay.example/?checkout={checkout} ")},
+		{"page.payment-url", aPaymentURL, pay("https://{checkout}.pay.example/")},
+		{"page.payment-url", aPaymentURL, pay("https://pay.example{checkout}/")},
+		{"page.payment-url", aPaymentURL, pay("https://pay.example:{checkout}/")},
+		{"page.payment-url", aPaymentURL, pay("HTTPS://pay.example{checkout}/")},
+		{"page.payment-url", aPaymentURL, pay("https://{return}/?checkout={checkout}")},
+		{"page.payment-url", aPaymentURL, pay("{return}://pay.example/?checkout={checkout}")},
+		{"page.payment-url", "has 513 bytes, and at most 512 are allowed", pay("https://pay.example/?checkout={checkout}" + strings.Repeat("x", 473))},
+		{"page.payment-text", "is blank", page(catalog.Page{PaymentText: " \n"})},
+		{"page.payment-text", "has 1025 bytes, and at most 1024 are allowed", page(catalog.Page{PaymentText: strings.Repeat("x", 1025)})},
+		{"page.payment-text", "has characters that cannot be displayed", page(catalog.Page{PaymentText: "Pay\x07"})},
 
 		{"products[0].id", "malformed ID", func(s *catalog.Shop) { s.Products[0].ID = "" }},
 		{"products[1].id", `product "coins" appears twice`, func(s *catalog.Shop) { s.Products = append(s.Products, s.Products[0]) }},
@@ -121,19 +186,19 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 		}},
 
 		{"products[0].image", "has 513 bytes, and at most 512 are allowed", image("https://cdn.example/" + strings.Repeat("x", 493))},
-		{"products[0].image", "must be a URL such as", image("http://cdn.example/coins.png")},
-		{"products[0].image", "must be a URL such as", image("javascript:alert(1)")},
-		{"products[0].image", "must be a URL such as", image("//cdn.example/coins.png")},
-		{"products[0].image", "must be a URL such as", image("coins.png")},
-		{"products[0].image", "must be a URL such as", image("https:///coins.png")},
-		{"products[0].image", "must be a URL such as", image("https://:443/coins.png")},
-		{"products[0].image", "must be a URL such as", image("https://alder:secret@cdn.example/coins.png")},
-		{"products[0].image", "must be a URL such as", image("https://cdn.example/gold coins.png")},
-		{"products[0].image", "must be a URL such as", image("https://cdn.example/münzen.png")},
-		{"products[0].image", "must be a URL such as", image(`https://cdn.example/coins.png?"onload="x`)},
-		{"products[0].image", "must be a URL such as", image("https://cdn.example/coins.png?'onload='x")},
-		{"products[0].image", "must be a URL such as", image("https://cdn.example/coins.png?<script>")},
-		{"products[0].image", "must be a URL such as", image("https://cdn.example/coins.png\n")},
+		{"products[0].image", "must be an https URL such as", image("http://cdn.example/coins.png")},
+		{"products[0].image", "must be an https URL such as", image("javascript:alert(1)")},
+		{"products[0].image", "must be an https URL such as", image("//cdn.example/coins.png")},
+		{"products[0].image", "must be an https URL such as", image("coins.png")},
+		{"products[0].image", "must be an https URL such as", image("https:///coins.png")},
+		{"products[0].image", "must be an https URL such as", image("https://:443/coins.png")},
+		{"products[0].image", "must be an https URL such as", image("https://alder:secret@cdn.example/coins.png")},
+		{"products[0].image", "must be an https URL such as", image("https://cdn.example/gold coins.png")},
+		{"products[0].image", "must be an https URL such as", image("https://cdn.example/münzen.png")},
+		{"products[0].image", "must be an https URL such as", image(`https://cdn.example/coins.png?"onload="x`)},
+		{"products[0].image", "must be an https URL such as", image("https://cdn.example/coins.png?'onload='x")},
+		{"products[0].image", "must be an https URL such as", image("https://cdn.example/coins.png?<script>")},
+		{"products[0].image", "must be an https URL such as", image("https://cdn.example/coins.png\n")},
 		{"products[0].category", "is missing", category(" ")},
 		{"products[0].category", "must be one line", category("Coins\nand more")},
 		{"products[0].category", "has 65 bytes, and at most 64 are allowed", category(strings.Repeat("x", 65))},

@@ -20,6 +20,7 @@ type (
 		OffSale  bool            `yaml:"off-sale,omitempty"`
 		Access   accessLayout    `yaml:"access,omitempty,flow"`
 		Refusals yaml.Node       `yaml:"refusals,omitempty"` // off, or a refusalsLayout
+		Page     pageLayout      `yaml:"page,omitempty"`
 		Products []productLayout `yaml:"products,omitempty"`
 		Vouchers []voucherLayout `yaml:"vouchers,omitempty"`
 	}
@@ -30,6 +31,19 @@ type (
 	refusalsLayout struct {
 		Limit number `yaml:"limit"`
 		Per   *text  `yaml:"per"`
+	}
+	pageLayout struct {
+		Off         bool       `yaml:"-"`
+		Accent      text       `yaml:"accent,omitempty"`
+		Logo        text       `yaml:"logo,omitempty"`
+		Imprint     linkLayout `yaml:"imprint,omitempty,flow"`
+		Privacy     linkLayout `yaml:"privacy,omitempty,flow"`
+		PaymentURL  text       `yaml:"payment-url,omitempty"`
+		PaymentText text       `yaml:"payment-text,omitempty"`
+	}
+	linkLayout struct {
+		URL  text `yaml:"url"`
+		Text text `yaml:"text,omitempty"`
 	}
 	productLayout struct {
 		ID          text            `yaml:"id"`
@@ -108,6 +122,43 @@ func (r *reward) UnmarshalYAML(node *yaml.Node) error {
 	err := node.Decode(&goods)
 	*r = reward(strings.Join(goods, "+"))
 	return err
+}
+
+// UnmarshalYAML reads off or a mapping.
+func (p *pageLayout) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind != yaml.MappingNode {
+		p.Off = true // the schema accepts no other word
+		return nil
+	}
+	type mapping pageLayout
+	return node.Decode((*mapping)(p))
+}
+
+// MarshalYAML is the inverse of UnmarshalYAML.
+func (p pageLayout) MarshalYAML() (any, error) {
+	if p.Off {
+		return plain("off"), nil
+	}
+	type mapping pageLayout
+	return mapping(p), nil
+}
+
+// UnmarshalYAML reads a URL or a mapping.
+func (l *linkLayout) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind != yaml.MappingNode {
+		return node.Decode(&l.URL)
+	}
+	type mapping linkLayout
+	return node.Decode((*mapping)(l))
+}
+
+// MarshalYAML is the inverse of UnmarshalYAML.
+func (l linkLayout) MarshalYAML() (any, error) {
+	if l.Text == "" {
+		return l.URL, nil
+	}
+	type mapping linkLayout
+	return mapping(l), nil
 }
 
 // needsEscapes reports whether a style without escapes could change the line.

@@ -129,7 +129,7 @@ func TestParse_Fault_HasItsLine(t *testing.T) {
 		{"customer is empty", "customers:\n  -\n", `shop.yaml:2: item 1 of customers: must be a mapping (key: value), not nothing`},
 
 		{"unknown key", "shops: []\n" + small, `shop.yaml:1: shops: unknown key: the keys here are customers`},
-		{"unknown key of a customer", in("customer", "webhook: none"), `shop.yaml:5: webhook: unknown key: the keys here are access, currency, id, name, off-sale, products, refusals, vouchers`},
+		{"unknown key of a customer", in("customer", "webhook: none"), `shop.yaml:5: webhook: unknown key: the keys here are access, currency, id, name, off-sale, page, products, refusals, vouchers`},
 		{"unknown key of a product", in("product", "prize: 4.99"), `shop.yaml:8: prize: unknown key: the keys here are category, description, id, image, name, off-sale, position, variants`},
 		{"unknown key of a variant", in("variant", "Price: 4.99"), `shop.yaml:12: "Price": unknown key: the keys here are amount, data, id, name, off-sale, price, sale`},
 		{"unknown key of an amount", in("variant", "amount: {max: 5, least: 1}"), `shop.yaml:12: least: unknown key: the keys here are max, min`},
@@ -190,7 +190,23 @@ func TestParse_Fault_HasItsLine(t *testing.T) {
 		{"window is not whole", in("customer", "refusals: {limit: 100, per: 1.5s}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "1.5s"`},
 		{"window is a list", in("customer", "refusals: {limit: 100, per: [10m]}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not a list`},
 
-		{"image that is not an https URL", in("product", "image: http://cdn.example/coins.png"), `shop.yaml:8: image: must be a URL such as https://cdn.example/coins.png, with special characters percent-encoded`},
+		{"page is another word", in("customer", "page: none"), `shop.yaml:5: page: must be off, or a mapping such as {accent: "#c2410c"}, not "none"`},
+		{"page is a list", in("customer", "page: [off]"), `shop.yaml:5: page: must be off, or a mapping such as {accent: "#c2410c"}, not a list`},
+		{"page is empty", in("customer", "page:"), `shop.yaml:5: page: is empty: give it a value, or leave it out`},
+		{"unknown key of a page", in("customer", "page:", "  colour: red"), `shop.yaml:6: colour: unknown key: the keys here are accent, imprint, logo, payment-text, payment-url, privacy`},
+		{"accent is a word", in("customer", "page:", "  accent: red"), `shop.yaml:6: accent: must be a colour such as "#c2410c"`},
+		{"accent without quotes is a comment", in("customer", "page:", "  accent: #c2410c"), `shop.yaml:6: accent: is empty: give it a value, or leave it out`},
+		{"accent is a list", in("customer", "page: {accent: [1]}"), `shop.yaml:5: accent: must be a colour such as "#c2410c", in quotes, not a list`},
+		{"logo that is not an https URL", in("customer", "page:", "  logo: logo.png"), `shop.yaml:6: logo: must be an https URL such as https://cdn.example/logo.png; percent-encode special characters`},
+		{"link that is not an https URL", in("customer", "page:", "  imprint: /imprint"), `shop.yaml:6: imprint: must be an https URL such as https://shop.example/imprint; percent-encode special characters`},
+		{"link is a list", in("customer", "page: {privacy: []}"), `shop.yaml:5: privacy: must be a URL, or a mapping such as {url: https://shop.example/imprint, text: Imprint}, not a list`},
+		{"link without a URL", in("customer", "page:", "  privacy: {text: Privacy}"), `shop.yaml:6: url: is missing`},
+		{"link to a bad URL", in("customer", "page:", "  privacy:", "    url: http://shop.example", "    text: Privacy"), `shop.yaml:6: privacy: must be an https URL such as https://shop.example/imprint; percent-encode special characters`},
+		{"link with a long text", in("customer", "page:", "  privacy:", "    url: https://shop.example", "    text: "+strings.Repeat("x", 65)), `shop.yaml:8: text: has 65 bytes, and at most 64 are allowed`},
+		{"payment page without the checkout", in("customer", "page:", "  accent: '#c2410c'", "  payment-url: https://pay.example/"), `shop.yaml:7: payment-url: must be an https URL such as https://pay.example/?checkout={checkout}&return={return}, with {checkout} once and {return} at most once, both after the host; percent-encode special characters`},
+		{"payment text is too long", in("customer", "page:", "  payment-text: "+strings.Repeat("x", 1025)), `shop.yaml:6: payment-text: has 1025 bytes, and at most 1024 are allowed`},
+
+		{"image that is not an https URL", in("product", "image: http://cdn.example/coins.png"), `shop.yaml:8: image: must be an https URL such as https://cdn.example/coins.png; percent-encode special characters`},
 		{"image is a list", in("product", "image: [coins.png]"), `shop.yaml:8: image: must be one value, not a list`},
 		{"category of two lines", in("product", `category: "Coins\nand more"`), `shop.yaml:8: category: must be one line`},
 		{"position of zero", in("product", "position: 0"), `shop.yaml:8: position: must be a whole number from 1 to 1000000, not "0"`},
@@ -331,6 +347,8 @@ func FuzzParse(f *testing.F) {
 	f.Add(in("variant", "data: &a {type: object, x: [1e5, .5, 0x1, ~, '', !!str 1, *a]}"))
 	f.Add(in("customer", "vouchers:", "  - {code: WELCOME-COINS, reward: coins/500}"))
 	f.Add(in("customer", "vouchers:", "  - {code: STARTER-PACK, reward: [coins/500, 2*rank/vip]}", "  - {code: PICNIC, reward: coins/500+rank/vip}"))
+	f.Add(in("customer", "page: off"))
+	f.Add(in("customer", "page: {accent: '#C2410C', imprint: 'https://a.example/', privacy: {url: 'https://b.example/', text: no}, payment-text: \"a\\nb\"}"))
 	f.Add("a: &a [*a]\n---\n? {a: b}\n: |+\n  c\n")
 	lineBreaks := strings.NewReplacer("\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 	f.Fuzz(func(t *testing.T, text string) {

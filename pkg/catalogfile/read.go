@@ -74,7 +74,7 @@ func (d *document) entries(text []byte) []Entry {
 
 func (d *document) entry(layout customerLayout, at jsontext.Pointer) Entry {
 	entry := Entry{Place: d.place(at), Access: d.access(layout, at)}
-	entry.Customer = catalog.Customer{ID: catalog.CustomerID(layout.ID), Name: string(layout.Name), OffSale: layout.OffSale}
+	entry.Customer = catalog.Customer{ID: catalog.CustomerID(layout.ID), Name: string(layout.Name), OffSale: layout.OffSale, Page: newPage(layout.Page)}
 	var err error
 	if d.currency, err = money.ParseCurrency(string(layout.Currency)); err != nil {
 		d.failAt(at+"/currency", "%v: write a code such as EUR", err)
@@ -114,6 +114,15 @@ func (d *document) access(layout customerLayout, at jsontext.Pointer) Access {
 		d.failAt(at+"/refusals/per", "must be a duration from 1s to 24h, such as 10m or 1h30m, not %.40q", *limit.Per)
 	}
 	return said
+}
+
+func newPage(layout pageLayout) catalog.Page {
+	return catalog.Page{
+		Off: layout.Off, Accent: strings.ToLower(string(layout.Accent)), Logo: string(layout.Logo),
+		Imprint:    catalog.Link{URL: string(layout.Imprint.URL), Text: string(layout.Imprint.Text)},
+		Privacy:    catalog.Link{URL: string(layout.Privacy.URL), Text: string(layout.Privacy.Text)},
+		PaymentURL: string(layout.PaymentURL), PaymentText: string(layout.PaymentText),
+	}
 }
 
 func (d *document) product(layout productLayout, at jsontext.Pointer, earlier map[text]int) catalog.Product {

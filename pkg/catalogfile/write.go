@@ -21,7 +21,7 @@ func Write(w io.Writer, shops ...Entry) error {
 	for _, shop := range shops {
 		customer := customerLayout{
 			ID: text(shop.Customer.ID), Name: text(shop.Customer.Name), Currency: text(shop.Customer.Currency), OffSale: shop.Customer.OffSale,
-			Access: accessLayout{text(shop.Access.Redeem), text(shop.Access.CheckOut)},
+			Access: accessLayout{text(shop.Access.Redeem), text(shop.Access.CheckOut)}, Page: newPageLayout(shop.Customer.Page),
 		}
 		if shop.Access.Refusals != nil {
 			customer.Refusals = *newRefusalsNode(*shop.Access.Refusals)
@@ -60,6 +60,15 @@ func newRefusalsNode(limit access.RefusalLimit) *yaml.Node {
 	return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{
 		plain("limit"), plain(strconv.Itoa(limit.Limit)), plain("per"), plain(limit.Window()),
 	}}
+}
+
+func newPageLayout(page catalog.Page) pageLayout {
+	return pageLayout{
+		Off: page.Off, Accent: text(page.Accent), Logo: text(page.Logo),
+		Imprint:    linkLayout{text(page.Imprint.URL), text(page.Imprint.Text)},
+		Privacy:    linkLayout{text(page.Privacy.URL), text(page.Privacy.Text)},
+		PaymentURL: text(page.PaymentURL), PaymentText: text(page.PaymentText),
+	}
 }
 
 func newVariantLayout(variant catalog.Variant) (variantLayout, error) {

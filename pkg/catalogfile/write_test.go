@@ -153,7 +153,9 @@ func parsed(t failer, text string) []catalog.Shop {
 }
 
 func anyShop(t *rapid.T, id catalog.CustomerID, currency money.Currency) catalog.Shop {
-	shop := catalog.Shop{Customer: catalog.Customer{ID: id, Name: anyName(t), Currency: currency, OffSale: rapid.Bool().Draw(t, "off sale")}}
+	shop := catalog.Shop{Customer: catalog.Customer{
+		ID: id, Name: anyName(t), Currency: currency, OffSale: rapid.Bool().Draw(t, "off sale"), Page: anyPage(t),
+	}}
 	ids := rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,6}`), 0, 3, rapid.ID).Draw(t, "products")
 	for _, id := range ids {
 		shop.Products = append(shop.Products, catalog.Product{
@@ -166,6 +168,27 @@ func anyShop(t *rapid.T, id catalog.CustomerID, currency money.Currency) catalog
 	}
 	slices.SortFunc(shop.Products, func(a, b catalog.Product) int { return cmp.Compare(a.ID, b.ID) })
 	return shop
+}
+
+func anyPage(t *rapid.T) catalog.Page {
+	if rapid.Bool().Draw(t, "no page") {
+		return catalog.Page{Off: true}
+	}
+	link := rapid.Custom(func(t *rapid.T) catalog.Link {
+		return catalog.Link{URL: "https://emberforge.example/a?b:%20,c[d]#e", Text: rapid.SampledFrom([]string{"", "no", "off", anyCategory(t)}).Draw(t, "text")}
+	})
+	paymentText := anyText(t, catalog.MaxDescriptionBytes)
+	if strings.TrimSpace(paymentText) == "" {
+		paymentText = ""
+	}
+	links := rapid.OneOf(rapid.Just(catalog.Link{}), link)
+	return catalog.Page{
+		Accent:  rapid.SampledFrom([]string{"", "#c2410c", "#000000"}).Draw(t, "accent"),
+		Logo:    rapid.SampledFrom([]string{"", "https://cdn.example/", "https://cdn.example:8443/a?b:%20,c[d]#e"}).Draw(t, "logo"),
+		Imprint: links.Draw(t, "imprint"), Privacy: links.Draw(t, "privacy"),
+		PaymentURL:  rapid.SampledFrom([]string{"", "https://pay.example/{checkout}", "https://pay.example/?a={checkout}&b={return}#top"}).Draw(t, "payment URL"),
+		PaymentText: paymentText,
+	}
 }
 
 func anyVariants(t *rapid.T, currency money.Currency) []catalog.Variant {

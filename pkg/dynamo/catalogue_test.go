@@ -118,7 +118,9 @@ func TestCatalogue_IsReadBackAsWritten(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	yen := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "JPY"} }
-	customer := catalog.Customer{ID: sakura, Name: "桜グッズ", Currency: "JPY", OffSale: true}
+	customer := catalog.Customer{ID: sakura, Name: "桜グッズ", Currency: "JPY", OffSale: true, Page: catalog.Page{
+		Accent: "#be123c", Imprint: catalog.Link{URL: "https://sakura.example/", Text: "特定商取引法"}, PaymentText: "銀行振込\nお名前とIDを記入",
+	}}
 	from, until := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
 	shirt := catalog.Product{
 		ID: "t-shirt", Name: "T-shirt", Description: "Cotton.\nPrinted to order.", OffSale: true,

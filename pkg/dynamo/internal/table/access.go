@@ -84,12 +84,8 @@ func EncodeKeyRecord(key Key, r access.KeyRecord) Item {
 	it[AttrName] = Str(r.Name)
 	it[AttrDigest] = &types.AttributeValueMemberB{Value: r.Digest[:]}
 	it[AttrCreated] = Millis(r.Created)
-	if !r.Expires.IsZero() {
-		it[AttrKeyExpires] = Millis(r.Expires)
-	}
-	if !r.Revoked.IsZero() {
-		it[AttrRevoked] = Millis(r.Revoked)
-	}
+	it.setTime(AttrKeyExpires, r.Expires)
+	it.setTime(AttrRevoked, r.Revoked)
 	return it
 }
 
@@ -99,15 +95,8 @@ func DecodeKeyRecord(it Item) access.KeyRecord {
 	if !ok || len(digest.Value) != len(access.Digest{}) {
 		return access.KeyRecord{}
 	}
-	r := access.KeyRecord{
+	return access.KeyRecord{
 		ID: access.KeyID(KeyOf(it).Sort[len(AccessKeyPrefix):]), Name: it.Str(AttrName), Digest: access.Digest(digest.Value),
-		Created: it.Time(AttrCreated),
+		Created: it.Time(AttrCreated), Expires: it.timeOrZero(AttrKeyExpires), Revoked: it.timeOrZero(AttrRevoked),
 	}
-	if it.Has(AttrKeyExpires) {
-		r.Expires = it.Time(AttrKeyExpires)
-	}
-	if it.Has(AttrRevoked) {
-		r.Revoked = it.Time(AttrRevoked)
-	}
-	return r
 }

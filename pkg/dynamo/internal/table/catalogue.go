@@ -2,7 +2,6 @@ package table
 
 import (
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -20,6 +19,7 @@ const (
 	attrPosition    = "position" // missing: after the products that have one
 	AttrOffSale     = "offSale"  // missing: on sale
 	attrVariants    = "variants" // a list, in display order
+	attrPage        = "page"     // a map, of the profile; missing: the default page
 )
 
 // FirstVersion is the version of an item without AttrVersion. It was written once, or by a shopctl that did not know versions.
@@ -37,6 +37,19 @@ const (
 	variantSaleUntil = "saleUntil" // milliseconds; missing: without an end
 )
 
+// Keys of the map that holds a page. A missing key means an empty field.
+const (
+	pageOff         = "off"
+	pageAccent      = "accent"
+	pageLogo        = "logo"
+	pageImprint     = "imprint"
+	pageImprintText = "imprintText"
+	pagePrivacy     = "privacy"
+	pagePrivacyText = "privacyText"
+	pagePaymentURL  = "paymentURL"
+	pagePaymentText = "paymentText"
+)
+
 // EncodeCustomer returns the item of a profile.
 func EncodeCustomer(c catalog.Customer) Item {
 	it := ProfileKey(c.ID).Attributes()
@@ -44,14 +57,44 @@ func EncodeCustomer(c catalog.Customer) Item {
 	it[AttrCurrency] = Str(c.Currency)
 	it.setTrue(AttrOffSale, c.OffSale)
 	it.setVersion(c.Version)
+	if c.Page != (catalog.Page{}) {
+		it[attrPage] = &types.AttributeValueMemberM{Value: encodePage(c.Page)}
+	}
+	return it
+}
+
+func encodePage(p catalog.Page) Item {
+	it := Item{}
+	it.setTrue(pageOff, p.Off)
+	it.setStr(pageAccent, p.Accent)
+	it.setStr(pageLogo, p.Logo)
+	it.setStr(pageImprint, p.Imprint.URL)
+	it.setStr(pageImprintText, p.Imprint.Text)
+	it.setStr(pagePrivacy, p.Privacy.URL)
+	it.setStr(pagePrivacyText, p.Privacy.Text)
+	it.setStr(pagePaymentURL, p.PaymentURL)
+	it.setStr(pagePaymentText, p.PaymentText)
 	return it
 }
 
 // DecodeCustomer reads a profile.
 func DecodeCustomer(it Item) catalog.Customer {
-	return catalog.Customer{
+	customer := catalog.Customer{
 		ID: catalog.CustomerID(KeyOf(it).Partition), Name: it.Str(AttrName),
 		Currency: money.Currency(it.Str(AttrCurrency)), OffSale: it.Bool(AttrOffSale), Version: it.version(),
+	}
+	if page, is := it[attrPage].(*types.AttributeValueMemberM); is {
+		customer.Page = decodePage(page.Value)
+	}
+	return customer
+}
+
+func decodePage(it Item) catalog.Page {
+	return catalog.Page{
+		Off: it.Bool(pageOff), Accent: it.Str(pageAccent), Logo: it.Str(pageLogo),
+		Imprint:    catalog.Link{URL: it.Str(pageImprint), Text: it.Str(pageImprintText)},
+		Privacy:    catalog.Link{URL: it.Str(pagePrivacy), Text: it.Str(pagePrivacyText)},
+		PaymentURL: it.Str(pagePaymentURL), PaymentText: it.Str(pagePaymentText),
 	}
 }
 
@@ -128,21 +171,6 @@ func decodeVariant(it Item, currency money.Currency) catalog.Variant {
 		v.Sale.From, v.Sale.Until = it.timeOrZero(variantSaleFrom), it.timeOrZero(variantSaleUntil)
 	}
 	return v
-}
-
-// setTime stores a time unless it is zero.
-func (it Item) setTime(name string, t time.Time) {
-	if !t.IsZero() {
-		it[name] = Millis(t)
-	}
-}
-
-// timeOrZero reads a time that setTime wrote.
-func (it Item) timeOrZero(name string) time.Time {
-	if !it.Has(name) {
-		return time.Time{}
-	}
-	return it.Time(name)
 }
 
 // setVersion stores a version unless it is the first.

@@ -3,6 +3,7 @@ package table
 import (
 	"maps"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,90 @@ func coins() (catalog.Product, Item) {
 				"id": Str("500"), "name": Str("500 coins"), "price": Num(499), "least": Num(1), "most": Num(10),
 			}},
 		}},
+	}
+}
+
+// A profile that was stored before shops had a page stays readable, and a shop with the default page is still stored as it was then.
+func TestCustomer_StoredFormWithoutPage_NeverChanges(t *testing.T) {
+	t.Parallel()
+	customer := catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "EUR", OffSale: true, Version: 2}
+	stored := Item{
+		PartitionKey: Str("emberforge"), SortKey: Str("customer"), "name": Str("Emberforge"), "currency": Str("EUR"),
+		"offSale": Bool(true), "version": Num(2),
+	}
+	checkProfile(t, customer, stored)
+}
+
+func TestCustomer_StoredPage_NeverChanges(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		page   catalog.Page
+		stored Item
+	}{
+		{catalog.Page{Off: true}, Item{"off": Bool(true)}},
+		{catalog.Page{Accent: "#c2410c"}, Item{"accent": Str("#c2410c")}},
+		{catalog.Page{Privacy: catalog.Link{URL: "https://emberforge.example/privacy"}}, Item{"privacy": Str("https://emberforge.example/privacy")}},
+		{
+			catalog.Page{
+				Accent: "#c2410c", Logo: "https://cdn.example/logo.png",
+				Imprint:    catalog.Link{URL: "https://emberforge.example/imprint", Text: "Impressum"},
+				Privacy:    catalog.Link{URL: "https://emberforge.example/privacy", Text: "Datenschutz"},
+				PaymentURL: "https://pay.example/?checkout={checkout}&return={return}", PaymentText: "Transfer the total.\nName the checkout's ID.",
+			},
+			Item{
+				"accent": Str("#c2410c"), "logo": Str("https://cdn.example/logo.png"),
+				"imprint": Str("https://emberforge.example/imprint"), "imprintText": Str("Impressum"),
+				"privacy": Str("https://emberforge.example/privacy"), "privacyText": Str("Datenschutz"),
+				"paymentURL":  Str("https://pay.example/?checkout={checkout}&return={return}"),
+				"paymentText": Str("Transfer the total.\nName the checkout's ID."),
+			},
+		},
+	} {
+		checkProfile(t, catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "EUR", Version: 1, Page: test.page}, Item{
+			PartitionKey: Str("emberforge"), SortKey: Str("customer"), "name": Str("Emberforge"), "currency": Str("EUR"),
+			"page": &types.AttributeValueMemberM{Value: test.stored},
+		})
+	}
+}
+
+func checkProfile(t *testing.T, customer catalog.Customer, stored Item) {
+	t.Helper()
+	if got := EncodeCustomer(customer); !reflect.DeepEqual(got, stored) {
+		t.Errorf("stored as %v, want %v", got, stored)
+	}
+	if got := DecodeCustomer(stored); got != customer {
+		t.Errorf("read as %+v, want %+v", got, customer)
+	}
+}
+
+// The longest names and IDs and a page of MaxPageBytes fit into one read unit. The size is the one that DynamoDB documents: the bytes of
+// names and values, 1 byte for true, 3 for a map, 1 for each of its attributes, and at most 21 for a number.
+func TestCustomer_LargestProfile_IsReadInOneUnit(t *testing.T) {
+	t.Parallel()
+	var size func(Item) int
+	size = func(it Item) (bytes int) {
+		for name, value := range it {
+			bytes += len(name)
+			switch v := value.(type) {
+			case *types.AttributeValueMemberS:
+				bytes += len(v.Value)
+			case *types.AttributeValueMemberM:
+				bytes += 3 + len(v.Value) + size(v.Value)
+			default:
+				bytes += 21
+			}
+		}
+		return bytes
+	}
+	largest := catalog.Customer{
+		ID: catalog.CustomerID(strings.Repeat("x", 64)), Name: strings.Repeat("x", catalog.MaxNameBytes), Currency: "EUR", OffSale: true, Version: 1 << 60,
+		Page: catalog.Page{
+			Accent: "x", Logo: "x", Imprint: catalog.Link{URL: "x", Text: "x"}, Privacy: catalog.Link{URL: "x", Text: "x"}, PaymentURL: "x",
+			PaymentText: strings.Repeat("x", catalog.MaxPageBytes-7),
+		},
+	}
+	if got := size(EncodeCustomer(largest)); got > 4096 {
+		t.Errorf("%d bytes", got)
 	}
 }
 

@@ -199,14 +199,8 @@ func OrderPosition(it Item) checkout.OrderPosition {
 
 func decodeOrder(it Item) *checkout.Order {
 	provider, reference, _ := strings.Cut(it.Str(AttrPayment), "#")
-	order := &checkout.Order{
-		Payment: checkout.Payment{Provider: provider, Reference: reference}, Placed: OrderPosition(it).Placed, Reason: it.Str(AttrReason),
+	return &checkout.Order{
+		Payment: checkout.Payment{Provider: provider, Reference: reference}, Placed: OrderPosition(it).Placed,
+		Fulfilled: it.timeOrZero(AttrFulfilled), Cancelled: it.timeOrZero(AttrCancelled), Reason: it.Str(AttrReason),
 	}
-	if it.Has(AttrFulfilled) {
-		order.Fulfilled = it.Time(AttrFulfilled)
-	}
-	if it.Has(AttrCancelled) {
-		order.Cancelled = it.Time(AttrCancelled)
-	}
-	return order
 }

@@ -75,3 +75,18 @@ func (it Item) setTrue(name string, value bool) {
 		it[name] = Bool(true)
 	}
 }
+
+// setTime stores a time unless it is zero.
+func (it Item) setTime(name string, t time.Time) {
+	if !t.IsZero() {
+		it[name] = Millis(t)
+	}
+}
+
+// timeOrZero reads a time that setTime wrote.
+func (it Item) timeOrZero(name string) time.Time {
+	if !it.Has(name) {
+		return time.Time{}
+	}
+	return it.Time(name)
+}

@@ -233,11 +233,9 @@ type Counter struct {
 
 // DecodeCounter reads the counter with the given number.
 func DecodeCounter(number int, it Item) Counter {
-	counter := Counter{Number: number, Left: int(it.Num(AttrLeft)), Used: int(it.Num(AttrUsed)), Version: it.Num(AttrVersion)}
-	if it.Has(AttrLapse) {
-		counter.Lapse = it.Time(AttrLapse)
+	return Counter{
+		Number: number, Left: int(it.Num(AttrLeft)), Used: int(it.Num(AttrUsed)), Version: it.Num(AttrVersion), Lapse: it.timeOrZero(AttrLapse),
 	}
-	return counter
 }
 
 // EncodeRecord returns the value of the attribute that records a redemption of a code with many uses: its ID, the time in
