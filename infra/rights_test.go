@@ -19,6 +19,7 @@ import (
 
 	"shopfront/internal/local/samtemplate"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/storefront"
 )
 
 // These tests compare a function's IAM rights with the calls that it can make. The linker's symbols show which methods of the client
@@ -741,6 +742,29 @@ func TestRoles_AllowExactlyTheCallsOfTheFunction(t *testing.T) {
 				t.Errorf("with tracing on, the tracing mode is %q, want Active", got)
 			}
 		})
+	}
+}
+
+// Each function imports pkg/httpapi, which imports pkg/storefront. The linker leaves its code and embedded files out of the functions that
+// show no page, as long as no variable or init refers to them.
+func TestFunctions_OnlyTheStorefront_LinksThePage(t *testing.T) {
+	site, folder := storefront.NewSite(), programs(t)
+	for _, f := range load(t, map[string]string{"EventBus": "shops"}).Functions {
+		path, shows := filepath.Join(folder, f.Name), f.Name == "storefront"
+		names := linked(t, path)
+		code := slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "shopfront/pkg/storefront.") })
+		if code != shows {
+			t.Errorf("%s links code of the page: %t, want %t", f.Name, code, shows)
+		}
+		if slices.Contains(names, "html.init") {
+			t.Errorf("%s links package html, whose table of entities takes 70 kB", f.Name)
+		}
+		content := contents(t, path)
+		for _, file := range []storefront.Asset{site.Script, site.Stylesheet, {Name: "en.json", Content: contents(t, filepath.Join(root, "pkg/storefront/texts/en.json"))}} {
+			if embedded := strings.Contains(content, file.Content); embedded != shows {
+				t.Errorf("%s embeds %s: %t, want %t", f.Name, file.Name, embedded, shows)
+			}
+		}
 	}
 }
 

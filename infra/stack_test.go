@@ -16,6 +16,7 @@ import (
 
 func TestRoutes(t *testing.T) {
 	want := []string{
+		"GET /assets/{name} → storefront",
 		"GET /changelog → api-docs",
 		"GET /changelog.rss → api-docs",
 		"GET /checkout/paybylink/transfer → removed-payment",
@@ -23,6 +24,7 @@ func TestRoutes(t *testing.T) {
 		"GET /checkout/{card_processor} → removed-payment",
 		"GET /docs → api-docs",
 		"GET /openapi.json → api-docs",
+		"GET /shop/{customer} → storefront",
 		"GET /shop/{customer}/checkout → checkout-area",
 		"GET /shop/{customer}/checkout/{product}/variant/{variant} → checkout-variant",
 		"GET /shop/{customer}/checkout/{product}/{variant} → checkout",
@@ -31,6 +33,7 @@ func TestRoutes(t *testing.T) {
 		"GET /shop/{customer}/orders → list-orders",
 		"GET /shop/{customer}/orders/{id} → show-order",
 		"GET /shop/{customer}/redemptions → list-redemptions",
+		"HEAD /assets/{name} → storefront",
 		"HEAD /changelog → api-docs",
 		"HEAD /changelog.rss → api-docs",
 		"HEAD /checkout/paybylink/transfer → removed-payment",
@@ -38,6 +41,7 @@ func TestRoutes(t *testing.T) {
 		"HEAD /checkout/{card_processor} → removed-payment",
 		"HEAD /docs → api-docs",
 		"HEAD /openapi.json → api-docs",
+		"HEAD /shop/{customer} → storefront",
 		"HEAD /shop/{customer}/checkout → checkout-area",
 		"HEAD /shop/{customer}/checkout/{product}/variant/{variant} → checkout-variant",
 		"HEAD /shop/{customer}/checkout/{product}/{variant} → checkout",
@@ -86,6 +90,7 @@ func TestFunctions(t *testing.T) {
 	}{
 		{"RedeemVoucher", "redeem-voucher", withTables("Vouchers", "Refusals")},
 		{"CheckoutArea", "checkout-area", withTables()},
+		{"Storefront", "storefront", withTables()},
 		{"Checkout", "checkout", withTables("Checkouts", "Vouchers", "Refusals")},
 		{"CheckoutVariant", "checkout-variant", withTables("Checkouts", "Vouchers", "Refusals")},
 		{"ShowCheckout", "show-checkout", withTables("Checkouts")},

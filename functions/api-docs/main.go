@@ -15,11 +15,11 @@ func main() { lambdahttp.Start(build) }
 
 func build(_ context.Context, env lambdahttp.Environment) (http.Handler, error) {
 	const html = "text/html; charset=utf-8"
-	return env.Service().Pages(
+	return env.Service().Documents(
 		api.Policy(),
-		httpapi.Page{Path: "/openapi.json", ContentType: "application/json", Content: api.OpenAPI()},
-		httpapi.Page{Path: "/docs", ContentType: html, Content: api.DocsPage()},
-		httpapi.Page{Path: "/changelog", ContentType: html, Content: api.ChangelogPage()},
-		httpapi.Page{Path: "/changelog.rss", ContentType: "application/rss+xml; charset=utf-8", Content: api.Feed(), Origin: api.Origin},
+		httpapi.Document{Path: "/openapi.json", ContentType: "application/json", Content: api.OpenAPI()},
+		httpapi.Document{Path: "/docs", ContentType: html, Content: api.DocsPage()},
+		httpapi.Document{Path: "/changelog", ContentType: html, Content: api.ChangelogPage()},
+		httpapi.Document{Path: "/changelog.rss", ContentType: "application/rss+xml; charset=utf-8", Content: api.Feed(), Origin: api.Origin},
 	), nil
 }

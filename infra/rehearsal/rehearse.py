@@ -65,6 +65,7 @@ GRANTS = {
         "RefusalsTable": {"UpdateItem"},
     },
     "checkout-area": {"CatalogueTable": {"GetItem", "BatchGetItem", "Query"}},
+    "storefront": {"CatalogueTable": {"GetItem", "BatchGetItem", "Query"}},
     "checkout": CHECKING_OUT,
     "checkout-variant": CHECKING_OUT,
     "show-checkout": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem"}},

@@ -14,22 +14,6 @@ import (
 	"shopfront/internal/local/runtimeapi"
 )
 
-// functions runs the built functions on a DynamoDB at the endpoint, without an HTTP API in front.
-func functions(t *testing.T, endpoint string) *runtimeapi.Runtime {
-	t.Helper()
-	root := localRun(t).Root()
-	template, err := localrun.LoadTemplate(root, endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	runtime, err := localrun.NewRuntime(root, template, func(function, line string) { t.Log(function, line) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = runtime.Close() })
-	return runtime
-}
-
 // eventAnswer is a function's expected response to its event.json with the demo shop.
 type eventAnswer struct {
 	status       int
@@ -41,12 +25,13 @@ type eventAnswer struct {
 // `make invoke-*` passes event.json in the same way.
 func TestFunction_EventJSON_GetsItsResponse(t *testing.T) {
 	run := localRun(t)
-	runtime := functions(t, run.State.DynamoDBEndpoint)
+	runtime := run.Functions(t, run.State.DynamoDBEndpoint)
 	// A file cannot hold a live key, so the events of orders and redemptions get no further than the guard.
 	unauthorized := eventAnswer{401, "Www-Authenticate", "Bearer", []string{`"type":"urn:problem:shopfront:unauthorized"`}}
 	answers := map[string]eventAnswer{
 		"redeem-voucher":   {200, "Content-Type", "application/json", []string{`"status":"redeemed"`, `"code":"WELCOME-COINS"`, `"nick":"Alder"`}},
 		"checkout-area":    {200, "Cache-Control", "no-cache", []string{`"customer":{"id":"sakura-goods"`, `"currency":"JPY"`, `"next":null`}},
+		"storefront":       {200, "Content-Type", "text/html; charset=utf-8", []string{`<html lang="ja"`, "<h1 dir=\"auto\">Sakura Goods</h1>", `data-variant="sencha-100g"`, "1200 JPY"}},
 		"checkout":         {200, "Cache-Control", "no-store", []string{`"product":"vip-rank","variant":"30-days","amount":1,"data":{"player":"Alder"}`}},
 		"checkout-variant": {200, "Deprecation", "@1795219200", []string{`"product":"coins","variant":"500","amount":2`, `"total":{"minor":998,`}},
 		"show-checkout":    {404, "Content-Type", "application/problem+json", []string{`"type":"urn:problem:shopfront:not-found"`}},
@@ -110,7 +95,7 @@ func TestFunction_BadEvents_DoNotEndTheProcess(t *testing.T) {
 	run := localRun(t)
 	s := newShop(t)
 	s.create(t, "SINGLE", nil)
-	runtime := functions(t, run.State.DynamoDBEndpoint)
+	runtime := run.Functions(t, run.State.DynamoDBEndpoint)
 	post := func(change func(*events.APIGatewayV2HTTPRequest)) []byte {
 		path := "/shop/" + s.id + "/voucher"
 		event := events.APIGatewayV2HTTPRequest{

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/internal/local/dynamolocal"
+	"shopfront/internal/local/localrun/localruntest"
 	checkouts "shopfront/pkg/checkout"
 )
 
@@ -354,17 +355,17 @@ func TestOrders_LostResponses_RetryIsReplayed(t *testing.T) {
 	t.Parallel()
 	s := newTill(t)
 	id := s.checkOut(t)
-	store := newStore(t)
-	address := serve(t, store.endpoint)
+	store := localRun(t).NewStore(t)
+	address := localRun(t).Serve(t, store.Endpoint)
 	for _, step := range []struct{ path, body, status string }{
 		{"/orders", placement(id, "pi_1"), "placed"},
 		{"/orders/" + id + "/fulfil", "", "fulfilled"},
 		{"/orders/" + id + "/cancel", `{"reason":"chargeback"}`, "cancelled"},
 	} {
 		r := s.request(http.MethodPost, step.path, step.body)
-		store.failure.Store(loses)
+		store.Fail(localruntest.Loses)
 		send(t, address, r).wantProblem(t, http.StatusServiceUnavailable, "unavailable")
-		store.failure.Store(works)
+		store.Fail(localruntest.Works)
 		changed := s.send(t, http.MethodGet, "/orders/"+id, "")
 		if again := send(t, address, r); again.wantOrder(t, step.status, true).ID != id || again.body != changed.body {
 			t.Errorf("%s: the retry got %s, want %s", step.path, again.body, changed.body)

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -53,6 +54,44 @@ func TestPages_AreServedAsRendered(t *testing.T) {
 			})
 		}
 	})
+}
+
+func TestShopPage_LoadsItsAssets(t *testing.T) {
+	s, address := newShop(t), baseURL(t)
+	html := send(t, address, request{target: "/shop/" + s.id + "?utm_source=feed"})
+	html.wantStatus(t, http.StatusOK)
+	wantHeaders(t, html, map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache", "Referrer-Policy": "no-referrer"})
+	if policy := html.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; ") {
+		t.Errorf("policy %s", policy)
+	}
+	contentTypes := map[string]string{"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
+	assets := regexp.MustCompile(`"(/assets/shop-[0-9a-f]+\.(js|css))"`).FindAllStringSubmatch(html.body, -1)
+	if len(assets) != len(contentTypes) {
+		t.Errorf("the page loads %q, want a script and a stylesheet", assets)
+	}
+	for _, asset := range assets {
+		a := send(t, address, request{target: asset[1], header: []string{"Accept-Encoding: gzip"}})
+		a.wantStatus(t, http.StatusOK)
+		header := map[string]string{"Content-Type": contentTypes[asset[2]], "Content-Encoding": "gzip", "Cache-Control": "public, max-age=31536000, immutable"}
+		wantHeaders(t, a, header)
+		head := send(t, address, request{method: http.MethodHead, target: asset[1], header: []string{"Accept-Encoding: gzip"}})
+		head.wantStatus(t, http.StatusOK)
+		wantHeaders(t, head, header)
+	}
+	send(t, address, request{target: "/assets/shop-0.js"}).wantProblem(t, http.StatusNotFound, "not-found")
+	send(t, address, request{target: "/shop/" + s.id + "-2"}).wantApology(t, http.StatusNotFound)
+	send(t, address, request{method: http.MethodPost, target: "/shop/" + s.id}).wantMessage(t, http.StatusNotFound)
+}
+
+// wantApology checks that the response is an HTML page that explains a failure to a shopper, and that it reveals nothing internal.
+func (a answer) wantApology(t *testing.T, status int) {
+	t.Helper()
+	a.wantStatus(t, status)
+	wantHeaders(t, a, map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store"})
+	if !strings.Contains(a.body, `<main class="apology">`) {
+		t.Errorf("not an apology: %s", a.body)
+	}
+	wantNothingInternal(t, strings.ReplaceAll(a.body, "%20", " ")) // in the icon, "%20xmlns" is no address
 }
 
 func decompress(t *testing.T, a answer) string {

@@ -32,7 +32,6 @@ var shared = sharedRun{document: sync.OnceValues(contracttest.New)} //nolint:goc
 
 type sharedRun struct {
 	once sync.Once
-	dir  string
 	run  *localruntest.Run
 	// containers serve the requests instead of the run if -sam is set.
 	containers *containers
@@ -51,12 +50,7 @@ func TestMain(m *testing.M) {
 }
 
 func (s *sharedRun) start(ctx context.Context, progress io.Writer) {
-	if s.dir, s.err = os.MkdirTemp("", "shopfront-endtoend"); s.err != nil {
-		return
-	}
-	if s.err = localruntest.CopyTree(ctx, s.dir, progress); s.err == nil {
-		s.run, s.err = localruntest.Start(s.dir, false) //nolint:contextcheck // the run outlives the test that starts it
-	}
+	s.run, s.err = localruntest.StartCopy(ctx, progress)
 	if s.err == nil && *samCLI != "" {
 		s.containers, s.err = startContainers(ctx, s.run)
 	}
@@ -70,7 +64,7 @@ func (s *sharedRun) stop() error {
 	if s.run != nil {
 		err = errors.Join(err, s.run.Stop())
 	}
-	return errors.Join(err, os.RemoveAll(s.dir))
+	return err
 }
 
 // localRun returns the shared run, and starts it for the first caller.

@@ -5,11 +5,10 @@ import (
 	mathrand "math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"shopfront/pkg/catalogfile"
+	"shopfront/internal/local/localrun/localruntest"
 	checkouts "shopfront/pkg/checkout"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
@@ -64,34 +63,14 @@ func newShop(t *testing.T) shop {
 // loadShop loads a catalogue file as `shopctl catalog apply` does. CUSTOMER in it stands for the ID.
 func loadShop(t *testing.T, file, id string) shop {
 	t.Helper()
-	deployment := localRun(t).State.Deployment(mathrand.Int64N)
-	text := strings.ReplaceAll(file, "CUSTOMER", id)
-	plan, err := deployment.PlanCatalogue(t.Context(), []catalogfile.File{{Name: "shop.yaml", Text: []byte(text)}}, false, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plan.Apply(t.Context(), func() {}); err != nil {
-		t.Fatal(err)
-	}
-	opened, err := deployment.Shop(t.Context(), plan.Shops[0].Catalogue.Customer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return shop{id: id, Shop: opened, deployment: deployment}
+	run := localRun(t)
+	return shop{id: id, Shop: run.LoadShop(t, file, id), deployment: run.State.Deployment(mathrand.Int64N)}
 }
 
 // create creates a single-use voucher for 500 coins. change, if not nil, edits its terms first.
 func (s shop) create(t *testing.T, code string, change func(*voucher.Terms)) voucher.Voucher {
 	t.Helper()
-	terms := voucher.Terms{Written: code, Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}}
-	if change != nil {
-		change(&terms)
-	}
-	v, err := s.CreateVoucher(t.Context(), terms, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return localruntest.CreateVoucher(t, s.Shop, code, change)
 }
 
 func limits(maxUses, perNick voucher.Limit) func(*voucher.Terms) {

@@ -1,116 +1,20 @@
 package endtoend_test
 
 import (
-	"io"
-	"log"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"shopfront/internal/local/gateway"
-	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/localrun/localruntest"
 	"shopfront/pkg/voucher"
 )
-
-// store is a proxy in front of the local run's DynamoDB. It forwards requests until the test makes it fail.
-type store struct {
-	endpoint string
-	failure  atomic.Int32
-	asked    chan struct{} // receives a value when a request fails; holds at most one
-}
-
-// How a store fails.
-const (
-	works     int32 = iota
-	silent          // reads requests, and neither forwards nor responds
-	hangsUp         // closes the connection without forwarding
-	loses           // forwards the request, then closes the connection without a response
-	throttles       // responds with throttling errors
-	breaks          // responds with internal errors
-)
-
-func newStore(t *testing.T) *store {
-	t.Helper()
-	target, err := url.Parse(localRun(t).State.DynamoDBEndpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &store{asked: make(chan struct{}, 1)}
-	proxy := httputil.NewSingleHostReverseProxy(target)
-	proxy.ErrorLog = log.New(io.Discard, "", 0) // the tests hang up on purpose
-	ended := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		failure := s.failure.Load()
-		if failure == works {
-			proxy.ServeHTTP(w, r)
-			return
-		}
-		select {
-		case s.asked <- struct{}{}:
-		default:
-		}
-		switch failure {
-		case silent:
-			select {
-			case <-r.Context().Done():
-			case <-ended:
-			}
-			panic(http.ErrAbortHandler)
-		case loses:
-			if isRead(r) {
-				proxy.ServeHTTP(w, r)
-				return
-			}
-			proxy.ServeHTTP(httptest.NewRecorder(), r)
-			panic(http.ErrAbortHandler)
-		case throttles:
-			w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-			w.WriteHeader(http.StatusBadRequest)
-			_, _ = w.Write([]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException","message":"Rate exceeded"}`))
-		case breaks:
-			w.WriteHeader(http.StatusInternalServerError)
-		default:
-			panic(http.ErrAbortHandler)
-		}
-	}))
-	t.Cleanup(func() {
-		close(ended)
-		server.Close()
-	})
-	s.endpoint = server.URL
-	return s
-}
-
-func isRead(r *http.Request) bool {
-	operation := r.Header.Get("X-Amz-Target")
-	return strings.Contains(operation, "GetItem") || strings.HasSuffix(operation, ".Query")
-}
-
-// serve runs the functions with a DynamoDB at the endpoint, and returns the address of an HTTP API in front of them.
-func serve(t *testing.T, endpoint string) string {
-	t.Helper()
-	template, err := localrun.LoadTemplate(localRun(t).Root(), endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	api, err := localrun.NewGateway(template, functions(t, endpoint), time.Now, func(gateway.Record) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(api)
-	t.Cleanup(server.Close)
-	return server.URL
-}
 
 // unknownCheckout is a path below /shop/{customer}. Its ID is well-formed, but no checkout has it.
 const unknownCheckout = "/checkouts/ySBDAj4aT84YTR_U3sQzxw_2aflcPZvHBww39tksi9GA"
@@ -130,6 +34,8 @@ func (s shop) storeRequests() map[string]request {
 		"check":                      check,
 		"area":                       at(http.MethodGet, "/checkout"),
 		"area, head":                 at(http.MethodHead, "/checkout"),
+		"page":                       at(http.MethodGet, ""),
+		"page, head":                 at(http.MethodHead, ""),
 		"check out, with a key":      at(http.MethodGet, "/checkout/coins/500", key("till-1")),
 		"check out, without a key":   at(http.MethodGet, "/checkout/coins/500"),
 		"check out, deprecated path": at(http.MethodGet, "/checkout/coins/variant/500"),
@@ -141,18 +47,19 @@ func (s shop) storeRequests() map[string]request {
 
 func TestStore_Unavailable_Is503AndAppliesNothing(t *testing.T) {
 	localRun(t)
-	for name, failure := range map[string]int32{
-		"no response": silent, "closed connections": hangsUp, "throttling": throttles, "internal errors": breaks,
+	for name, failure := range map[string]localruntest.Failure{
+		"no response": localruntest.Silent, "closed connections": localruntest.HangsUp,
+		"throttling": localruntest.Throttles, "internal errors": localruntest.Breaks,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := storeShop(t)
-			store := newStore(t)
-			address := serve(t, store.endpoint)
+			store := localRun(t).NewStore(t)
+			address := localRun(t).Serve(t, store.Endpoint)
 			warmUp(t, address, s)
-			store.failure.Store(failure)
+			store.Fail(failure)
 			wantUnavailable(t, address, s.storeRequests())
-			store.failure.Store(works)
+			store.Fail(localruntest.Works)
 			wantNothingApplied(t, address, s)
 		})
 	}
@@ -161,7 +68,7 @@ func TestStore_Unavailable_Is503AndAppliesNothing(t *testing.T) {
 		s := storeShop(t)
 		server := httptest.NewServer(http.NotFoundHandler())
 		server.Close() // nobody listens on its port
-		wantUnavailable(t, serve(t, server.URL), s.storeRequests())
+		wantUnavailable(t, localRun(t).Serve(t, server.URL), s.storeRequests())
 		wantNothingApplied(t, baseURL(t), s)
 	})
 }
@@ -175,12 +82,12 @@ func storeShop(t *testing.T) shop {
 	return s
 }
 
-// warmUp starts a process of each function and makes it connect to the store. It does not ask for the shop's checkout area, which
-// the function would still show from its memory when the store is down.
+// warmUp starts a process of each function and makes it connect to the store. It does not ask for the shop's checkout area or
+// page, which the function would still show from its memory when the store is down.
 func warmUp(t *testing.T, address string, s shop) {
 	t.Helper()
 	send(t, address, s.redeemRequest(body("UNKNOWN", ""))).wantRefused(t)
-	for _, path := range []string{"-2/checkout", "/checkout/coins/none", "/checkout/coins/variant/none", unknownCheckout} {
+	for _, path := range []string{"-2", "-2/checkout", "/checkout/coins/none", "/checkout/coins/variant/none", unknownCheckout} {
 		send(t, address, request{target: "/shop/" + s.id + path}).wantStatus(t, http.StatusNotFound)
 	}
 }
@@ -206,9 +113,12 @@ func wantUnavailable(t *testing.T, address string, requests map[string]request) 
 	sending.Wait()
 	for name, a := range answers {
 		t.Run(name, func(t *testing.T) {
-			if requests[name].method == http.MethodHead {
+			switch {
+			case requests[name].method == http.MethodHead:
 				a.wantStatus(t, http.StatusServiceUnavailable)
-			} else {
+			case name == "page":
+				a.wantApology(t, http.StatusServiceUnavailable)
+			default:
 				a.wantProblem(t, http.StatusServiceUnavailable, "unavailable")
 			}
 			if seconds, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || seconds < 1 {
@@ -250,16 +160,16 @@ func wantNothingApplied(t *testing.T, address string, s shop) {
 func TestStore_LostResponses_RetryWithKeyIsReplayed(t *testing.T) {
 	t.Parallel()
 	s := storeShop(t)
-	store := newStore(t)
-	address := serve(t, store.endpoint)
+	store := localRun(t).NewStore(t)
+	address := localRun(t).Serve(t, store.Endpoint)
 	warmUp(t, address, s)
-	store.failure.Store(loses)
+	store.Fail(localruntest.Loses)
 	requests := s.storeRequests()
 	maps.DeleteFunc(requests, func(name string, _ request) bool {
 		return !slices.Contains([]string{"redeem, with a key", "redeem, without a key", "check out, with a key"}, name)
 	})
 	wantUnavailable(t, address, requests)
-	store.failure.Store(works)
+	store.Fail(localruntest.Works)
 	redeemed := send(t, address, requests["redeem, with a key"])
 	redeemed.wantRedeemed(t, true)
 	if again := send(t, address, requests["redeem, with a key"]); again.body != redeemed.body {
@@ -276,11 +186,11 @@ func TestStore_LostResponses_RetryWithKeyIsReplayed(t *testing.T) {
 // The gateway responds for the killed process, and the next request starts a new process.
 func TestFunction_KilledProcess_Is500AndNextRequestSucceeds(t *testing.T) {
 	s := storeShop(t)
-	store := newStore(t)
-	address := serve(t, store.endpoint)
+	store := localRun(t).NewStore(t)
+	address := localRun(t).Serve(t, store.Endpoint)
 	others := functionProcesses(t)
 	warmUp(t, address, s)
-	store.failure.Store(silent)
+	store.Fail(localruntest.Silent)
 	r := s.redeemRequest(body("SINGLE", "Alder"), key("order-1"))
 	received := make(chan answer, 1)
 	go func() {
@@ -292,7 +202,7 @@ func TestFunction_KilledProcess_Is500AndNextRequestSucceeds(t *testing.T) {
 		}
 		received <- a
 	}()
-	<-store.asked
+	<-store.Asked
 	for _, process := range without(functionProcesses(t), others) {
 		if !strings.Contains(process, "redeem-voucher") {
 			continue
@@ -306,6 +216,6 @@ func TestFunction_KilledProcess_Is500AndNextRequestSucceeds(t *testing.T) {
 		}
 	}
 	(<-received).wantMessage(t, http.StatusInternalServerError)
-	store.failure.Store(works)
+	store.Fail(localruntest.Works)
 	send(t, address, r).wantRedeemed(t, false)
 }

@@ -13,6 +13,7 @@ import (
 	"shopfront/api"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/event"
+	"shopfront/pkg/storefront"
 	"shopfront/pkg/voucher"
 )
 
@@ -20,9 +21,11 @@ import (
 type documented struct {
 	Paths map[string]struct {
 		Get struct {
-			Parameters []struct {
-				Name   string
-				Schema struct {
+			Description string
+			Parameters  []struct {
+				Name        string
+				Description string
+				Schema      struct {
 					Minimum, Maximum, Default int
 					Enum                      []checkout.OrderStatus
 				}
@@ -82,6 +85,35 @@ func TestDocument_PageLimits_MatchTheCode(t *testing.T) {
 	if !found {
 		t.Error("the limit of a page is not documented")
 	}
+}
+
+func TestDocument_ShopPage_MatchesTheCode(t *testing.T) {
+	operation := document(t).Paths["/shop/{customer}"].Get
+	said := regexp.MustCompile(`at most (\d+) products`).FindStringSubmatch(operation.Description)
+	if said == nil {
+		t.Fatal("the size of a page is not documented")
+	}
+	most, err := strconv.Atoi(said[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shown := shownProducts(visit(emberforge(capes(most+1)...), newService(t), get(shopPath)).body); len(shown) != most {
+		t.Errorf("a page has %d products, but the document says %d", len(shown), most)
+	}
+	for _, parameter := range operation.Parameters {
+		if parameter.Name != "lang" {
+			continue
+		}
+		var listed []string
+		for _, quoted := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(parameter.Description, -1) {
+			listed = append(listed, quoted[1])
+		}
+		if want := storefront.Languages(); !slices.Equal(listed, want) {
+			t.Errorf("the document lists the languages %q, the code has %q", listed, want)
+		}
+		return
+	}
+	t.Error("the language of a page is not documented")
 }
 
 func TestDocument_OrderFilters_MatchTheCode(t *testing.T) {

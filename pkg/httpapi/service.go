@@ -45,6 +45,8 @@ type endpoint struct {
 	notFound func() *problemError
 	// refusal is the problem for a code that is refused; empty for an endpoint that judges no code.
 	refusal problemType
+	// problemPage converts a problem to a page; nil: problems stay JSON.
+	problemPage func(*call, answer) (answer, error)
 }
 
 // call is a request in an endpoint.
@@ -146,6 +148,9 @@ func reply(e endpoint, c *call) (a answer) {
 
 func problemAnswer(err error, e endpoint, c *call) answer {
 	a, err := problemOf(err, e.refusal, c.record).answer()
+	if err == nil && e.problemPage != nil {
+		a, err = e.problemPage(c, a)
+	}
 	if err != nil { // cannot happen: a problem holds only strings and numbers
 		return answer{status: http.StatusInternalServerError}
 	}

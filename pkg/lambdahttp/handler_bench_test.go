@@ -29,6 +29,7 @@ import (
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/httpapi"
 	"shopfront/pkg/lambdahttp"
+	"shopfront/pkg/storefront"
 	"shopfront/pkg/voucher"
 )
 
@@ -86,6 +87,11 @@ func allMeasured() []measured {
 			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-area")) }, answer: "bento-box", calls: 2,
 		},
 		{
+			name: "storefront", reference: reference.Area, table: fixture.CatalogueTable,
+			shopfront: func(s wiring) http.Handler { return s.guarded().Storefront(s.area(), storefront.NewSite(), "") },
+			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "storefront")) }, answer: "bento-box", calls: 2,
+		},
+		{
 			name: "checkout", reference: reference.Checkout, table: fixture.CatalogueTable,
 			shopfront: func(s wiring) http.Handler { return s.guarded().Checkout(s.opener()) },
 			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout")) }, answer: `status\":\"open`, calls: 2,
@@ -128,7 +134,7 @@ func allMeasured() []measured {
 		{
 			name: "api-docs",
 			shopfront: func(s wiring) http.Handler {
-				return s.Service().Pages(api.Policy(), httpapi.Page{Path: "/changelog", ContentType: "text/html; charset=utf-8", Content: api.ChangelogPage()})
+				return s.Service().Documents(api.Policy(), httpapi.Document{Path: "/changelog", ContentType: "text/html; charset=utf-8", Content: api.ChangelogPage()})
 			},
 			event: func(tb testing.TB) []byte { return encode(tb, sample(tb, "api-docs")) }, answer: `"statusCode":200`,
 		},

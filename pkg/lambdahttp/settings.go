@@ -23,6 +23,7 @@ const (
 	envEventRetention = "EVENT_RETENTION_DAYS"
 	envEventBus       = "EVENT_BUS"
 	envStack          = "STACK_NAME"
+	envDemoPayment    = "DEMO_PAYMENT_URL" // not in template.yaml: only the local run sets it
 )
 
 // Environment is what a function gets from its process.
@@ -62,6 +63,9 @@ func (e Environment) EventRetention() (time.Duration, error) {
 
 // EventBus returns the name or the ARN of the EventBridge bus that gets the events, or an error that names the missing variable.
 func (e Environment) EventBus() (string, error) { return e.Require(envEventBus) }
+
+// DemoPaymentURL returns the local run's payment page, a template like catalog.Page.PaymentURL. It is empty on AWS.
+func (e Environment) DemoPaymentURL() string { return e.Lookup(envDemoPayment) }
 
 // Require returns the value of an environment variable, or an error that names the variable if it is not set.
 func (e Environment) Require(name string) (string, error) {

@@ -55,7 +55,8 @@ func New() (*Validator, error) {
 		config.WithStrictMode(), config.WithFormatAssertions(), config.WithStrictIgnoredHeaders(transportHeaders()...),
 		// The shop decides which data a variant asks for. The data of an event depends on the event's type, which strict mode does not
 		// evaluate.
-		config.WithStrictIgnorePaths("$.body.data.**", "$.body.orders[*].data.**", "$.body.events[*].data.**", "$.body.products[*].variants[*].dataSchema.**"),
+		config.WithStrictIgnorePaths("$.body.data.**", "$.body.orders[*].data.**", "$.body.events[*].data.**", "$.body.products[*].variants[*].dataSchema.**",
+			"$.query.utm_source"), // the shop's page ignores parameters that links from elsewhere add
 	}
 	return &Validator{model: &model.Model, validator: validator.NewValidatorFromV3Model(&model.Model, options...)}, nil
 }
@@ -152,7 +153,7 @@ func (v *Validator) Exchange(request *http.Request, requestBody []byte, response
 	}
 	operation, _ := item.GetOperations().Get(strings.ToLower(request.Method))
 	if documented := operation.Responses.Codes.GetOrZero(strconv.Itoa(response.StatusCode)); documented != nil {
-		problems = append(problems, checkRest(documented, slices.Contains(operation.Tags, pagesTag), request, response, responseBody)...)
+		problems = append(problems, checkRest(documented, variesBy(operation.Tags), request, response, responseBody)...)
 	}
 	setBodies(request, requestBody, response, responseBody)
 	_, found := v.validator.GetResponseBodyValidator().ValidateResponseBodyWithPathItem(request, response, item, path)
@@ -202,13 +203,24 @@ func checkHeader(name, text string, schema *base.Schema) (problems []error) {
 	return problems
 }
 
-// pagesTag is the tag of operations whose responses are compressed if the client accepts that: the pages and the document itself.
-// The document does not describe compression, because HTTP does (RFC 9110, section 8.4).
-const pagesTag = "Contract"
+const acceptEncoding, acceptLanguage = "Accept-Encoding", "Accept-Language"
+
+// variesBy returns the request headers by which responses of an operation with these tags may vary. Pages and their files are compressed
+// if the client accepts that. The document does not describe compression, because HTTP does (RFC 9110, section 8.4).
+func variesBy(tags []string) []string {
+	switch {
+	case slices.Contains(tags, "Page"):
+		return []string{acceptEncoding, acceptLanguage}
+	case slices.Contains(tags, "Contract"):
+		return []string{acceptEncoding}
+	default:
+		return nil
+	}
+}
 
 // checkRest makes the checks that the library lacks: whether there is a body, the values of headers, undocumented headers, cookies,
-// compression, and Vary.
-func checkRest(documented *v3.Response, isPage bool, request *http.Request, response *http.Response, body []byte) (problems []error) {
+// compression, and Vary. The response may vary by the headers in varies.
+func checkRest(documented *v3.Response, varies []string, request *http.Request, response *http.Response, body []byte) (problems []error) {
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	hasBody := documented.Content != nil && documented.Content.Len() > 0
 	switch isHead := request.Method == http.MethodHead; {
@@ -218,13 +230,13 @@ func checkRest(documented *v3.Response, isPage bool, request *http.Request, resp
 		problem("the document has a body: %t", hasBody)
 	}
 	for _, encoding := range response.Header.Values("Content-Encoding") {
-		if !isPage || encoding != "gzip" {
+		if !slices.Contains(varies, acceptEncoding) || encoding != "gzip" {
 			problem("the document does not have Content-Encoding: %s", encoding)
 		}
 	}
 	for field := range strings.SplitSeq(strings.Join(response.Header.Values("Vary"), ","), ",") {
 		field = http.CanonicalHeaderKey(strings.TrimSpace(field))
-		isKnown := field == "" || field == "Origin" || isPage && field == "Accept-Encoding" // CORS adds Origin to any response
+		isKnown := field == "" || field == "Origin" || slices.Contains(varies, field) // CORS adds Origin to any response
 		if !isKnown {
 			problem("the document does not have Vary: %s", field)
 		}

@@ -71,7 +71,7 @@ type Record struct {
 	Err error
 }
 
-// Gateway is an http.Handler. It must be a server's only handler: a ServeMux in front of it would change paths.
+// Gateway is an http.Handler. A handler in front of it must not change the request, as an http.ServeMux changes paths.
 type Gateway struct {
 	config Config
 	routes []route // the most specific first

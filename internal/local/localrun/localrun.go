@@ -3,7 +3,7 @@
 // DynamoDB Local with a demo shop. Streams and schedules invoke functions, too.
 //
 // Routes, functions, variables, tables and events come from the template, and examples from the functions' event.json: this package
-// names none of them.
+// names none of them. Only the list of the shops and the demo payment page, with its variable, are its own.
 //
 // It combines samtemplate, gateway, eventsource, runtimeapi, dynamolocal and operator. No Lambda function may link it.
 package localrun

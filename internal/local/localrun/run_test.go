@@ -143,6 +143,11 @@ func TestLocalRun(t *testing.T) {
 	t.Run("a redemption comes through the stream into the feed", func(t *testing.T) { testFeed(t, first) })
 	t.Run("README.md shows only lines that the run prints", func(t *testing.T) { testReadme(t, first) })
 	t.Run("each request prints a line and is in the functions' log", func(t *testing.T) { testRequestLine(t, first) })
+	t.Run("the first page leads to the shops", func(t *testing.T) { testIndex(t, first) })
+	t.Run("only the demo pages' own paths are theirs", func(t *testing.T) { testOtherPaths(t, first) })
+	t.Run("the demo payment page places orders", func(t *testing.T) { testPayment(t, first) })
+	t.Run("a checkout of a total of zero is ordered without a payment", func(t *testing.T) { testFreeOrder(t, first) })
+	t.Run("the demo payment page refuses what is not of a shop here", func(t *testing.T) { testRefusedPayments(t, first) })
 	t.Run("the run writes its state and the functions' variables", func(t *testing.T) { testStateFiles(t, first) })
 	t.Run("a second run in the same source tree names the first", func(t *testing.T) { testSecondRun(t, first) })
 	stop(t, first)
@@ -187,7 +192,7 @@ func (s *server) execute(t *testing.T, run *localruntest.Run, line string) (stat
 func testPrintedLines(t *testing.T, run *localruntest.Run) {
 	server := newServer(t, run)
 	lines := curls(run)
-	if want := 39; len(lines) != want {
+	if want := 43; len(lines) != want {
 		t.Fatalf("it printed %d lines, want %d", len(lines), want)
 	}
 	for i, line := range lines {
@@ -195,6 +200,8 @@ func testPrintedLines(t *testing.T, run *localruntest.Run) {
 		switch {
 		case i == 1:
 			want = "404 Not Found" // the first line redeemed the code, and another key makes a new request
+		case strings.HasSuffix(line, "/assets/name'"):
+			want = "404 Not Found" // only the page knows the names of its files
 		case strings.Contains(line, "/checkout/paybylink") || strings.Contains(line, "/checkout/card"):
 			want = "410 Gone"
 		}
@@ -283,7 +290,7 @@ func testStateFiles(t *testing.T, run *localruntest.Run) {
 		"REFUSALS_TABLE":            "RefusalsTable",
 		"AWS_ENDPOINT_URL_DYNAMODB": strings.Replace(state.DynamoDBEndpoint, "127.0.0.1", "host.docker.internal", 1),
 	}
-	if len(variables) != 16 || !maps.Equal(variables["RedeemVoucher"], want) {
+	if len(variables) != 17 || !maps.Equal(variables["RedeemVoucher"], want) {
 		t.Errorf("variables %v, want %v for RedeemVoucher", variables, want)
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -94,7 +96,7 @@ func (r *Run) serve(ctx context.Context) error {
 		return err
 	}
 	r.onStop(file.Close)
-	functions, err := NewRuntime(r.Root, r.template, func(function, line string) {
+	functions, err := NewRuntime(r.Root, r.withDemoPayment(), func(function, line string) {
 		_, _ = fmt.Fprintln(file, function, line) // a full disk must not end the shop
 	})
 	if err != nil {
@@ -106,8 +108,12 @@ func (r *Run) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	handler, err := r.newDemoPages(api)
+	if err != nil {
+		return err
+	}
 	server := &http.Server{
-		Handler: api, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout, ErrorLog: log.New(file, "server ", 0),
+		Handler: handler, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout, ErrorLog: log.New(file, "server ", 0),
 		DisableGeneralOptionsHandler: true,
 	}
 	served := make(chan struct{})
@@ -127,6 +133,20 @@ func (r *Run) serve(ctx context.Context) error {
 		return nil
 	})
 	return nil
+}
+
+// withDemoPayment returns the template with a variable that sends shoppers to the demo payment page. r.template stays without it: the SAM
+// CLI passes only variables that the template declares.
+func (r *Run) withDemoPayment() *samtemplate.Template {
+	address := r.State.BaseURL + paymentPath + "?checkout={checkout}&return={return}"
+	template := *r.template
+	template.Functions = slices.Clone(template.Functions)
+	for i, f := range template.Functions {
+		variables := map[string]string{"DEMO_PAYMENT_URL": address}
+		maps.Copy(variables, f.Environment)
+		template.Functions[i].Environment = variables
+	}
+	return &template
 }
 
 // startEvents lets streams and schedules invoke the functions.
@@ -171,11 +191,12 @@ func (r *Run) announce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.say("\nShopfront is at %s. Its functions log to %s. Ctrl-C stops it.\nRead and try its interface at %s/docs\n"+
+	r.say("\nShopfront is at %s. Open it in a browser to see the demo shops.\n"+
+		"Its functions log to %s. Ctrl-C stops it.\nRead and try its interface at %s/docs\n"+
 		"Some requests are for the shop's server only. Replace KEY in them with what this prints: "+
 		"bin/shopctl --local key create emberforge --name server\n"+
-		"Checkouts and redemptions have random IDs. Replace ID with the id that yours returned.\n\n%s",
-		r.State.BaseURL, r.functionsLog(), r.State.BaseURL, shown)
+		"Checkouts and redemptions have random IDs. Replace ID with the id that yours returned.\n\n%s\nThe demo shops: %s\n",
+		r.State.BaseURL, r.functionsLog(), r.State.BaseURL, shown, r.State.BaseURL)
 	return nil
 }
 

@@ -67,12 +67,11 @@ func (r *Run) loadDemo(ctx context.Context) error {
 		return err
 	}
 	r.say("Loading the demo shop, %s", demoFile)
-	text, err := os.ReadFile(filepath.Join(r.Root, filepath.FromSlash(demoFile)))
+	file, err := r.demoCatalogue()
 	if err != nil {
 		return err
 	}
-	files := []catalogfile.File{{Name: demoFile, Text: text}}
-	plan, err := r.State.Deployment(r.Random).PlanCatalogue(ctx, files, false, r.Now())
+	plan, err := r.State.Deployment(r.Random).PlanCatalogue(ctx, []catalogfile.File{file}, false, r.Now())
 	if err == nil {
 		err = plan.Apply(ctx, func() {})
 	}
@@ -80,4 +79,9 @@ func (r *Run) loadDemo(ctx context.Context) error {
 		return fmt.Errorf("load the demo shop: %w", err)
 	}
 	return os.WriteFile(loaded, nil, 0o600)
+}
+
+func (r *Run) demoCatalogue() (catalogfile.File, error) {
+	text, err := os.ReadFile(filepath.Join(r.Root, filepath.FromSlash(demoFile)))
+	return catalogfile.File{Name: demoFile, Text: text}, err
 }

@@ -59,7 +59,7 @@ func additions() map[string]addition {
 		"VPC settings":            property(inFunction, function, "VpcConfig", "RedeemVoucher", "{SubnetIds: !Split [',', !ImportValue subnets]}"),
 		"a dead-letter queue":     property(inFunction, function, "DeadLetterQueue", "RedeemVoucher", "{Type: SQS, TargetArn: !ImportValue queue}"),
 		"provisioned concurrency": property(inFunction, function, "ProvisionedConcurrencyConfig", "RedeemVoucher", "{ProvisionedConcurrentExecutions: 5}"),
-		"a global property": {inGlobals, "    AutoPublishAlias: live\n", function + " AutoPublishAlias (RedeemVoucher, CheckoutArea, Checkout, CheckoutVariant, " +
+		"a global property": {inGlobals, "    AutoPublishAlias: live\n", function + " AutoPublishAlias (RedeemVoucher, CheckoutArea, Storefront, Checkout, CheckoutVariant, " +
 			"ShowCheckout, PlaceOrder, ListOrders, ShowOrder, FulfilOrder, CancelOrder, ListRedemptions, UndoRedemption, ListEvents, RecordEvents, RemovedPayment, ApiDocs)"},
 		"a schedule with an input": {inEvents, "        Nightly:\n          Type: Schedule\n          Properties: {Schedule: rate(1 day), Input: !ImportValue input}\n", "event of type Schedule (redeem-voucher Nightly)"},
 		"a schedule at a time":     {inEvents, "        Nightly:\n          Type: Schedule\n          Properties: {Schedule: 'cron(0 4 * * ? *)'}\n", "event of type Schedule (redeem-voucher Nightly)"},

@@ -76,7 +76,7 @@ func (r *Report) compare() {
 	}
 	for _, s := range withCalls {
 		warm := s.name
-		if warm == checkoutArea { // its warm requests are served from memory
+		if s.reference == referenceArea { // its warm requests are served from memory
 			warm = s.reference
 		}
 		r.ratio("first request ÷ warm p50", s.name, mostFirst, first, warm, p50)

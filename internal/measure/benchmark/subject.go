@@ -39,6 +39,7 @@ const (
 	singleUse          = "redeem-voucher, single use"
 	manyUses           = "redeem-voucher, many uses"
 	checkoutArea       = "checkout-area"
+	storefront         = "storefront"
 	checkout           = "checkout"
 	checkoutVariant    = "checkout-variant"
 	showCheckout       = "show-checkout"
@@ -94,6 +95,7 @@ func subjects() []subject {
 		},
 		{name: manyUses, sample: redeemVoucher, request: redeemManyUses, answers: redeemed, reference: referenceManyUses},
 		{name: checkoutArea, sample: checkoutArea, request: asIs, answers: `^{"statusCode":200,.*bento-box`, reference: referenceArea},
+		{name: storefront, sample: storefront, request: asIs, answers: `^{"statusCode":200,.*bento-box`, reference: referenceArea},
 		{name: checkout, sample: checkout, request: checkOut, answers: open, reference: referenceCheckout},
 		{name: checkoutVariant, sample: checkoutVariant, request: checkOut, answers: open, reference: referenceCheckout},
 		// Each of these makes one call, as the reference of redeeming does. So they need no references of their own.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -61,6 +62,10 @@ const (
 	listRedemptions    = "redemptions of a code, a page"
 	showArea           = "checkout area"
 	showAreaUnchanged  = "checkout area, unchanged"
+	showPage           = "shop's page"
+	showPageUnchanged  = "shop's page, unchanged"
+	showScript         = "shop's page, its script"
+	showStylesheet     = "shop's page, its stylesheet"
 	showDocument       = "api-docs, openapi.json"
 	showChangelog      = "api-docs, changelog"
 	removedPath        = "removed path"
@@ -70,6 +75,7 @@ const (
 const (
 	redeemVoucher  = "redeem-voucher"
 	checkoutArea   = "checkout-area"
+	storefront     = "storefront"
 	checkout       = "checkout"
 	apiDocs        = "api-docs"
 	removedPayment = "removed-payment"
@@ -145,8 +151,12 @@ func operations() []operation {
 		{undoSingleUse, "undo-redemption", undoes(single), http.StatusOK, `"undone"`},
 		{undoLimited, "undo-redemption", undoes(limited), http.StatusOK, `"undone"`},
 		{listRedemptions, "list-redemptions", listed, http.StatusOK, `"redeemed"`},
-		{showArea, checkoutArea, newShops(""), http.StatusOK, `"coins"`},
-		{showAreaUnchanged, checkoutArea, newShops("*"), http.StatusNotModified, ""},
+		{showArea, checkoutArea, newShops(checkoutArea, "/checkout", ""), http.StatusOK, `"coins"`},
+		{showAreaUnchanged, checkoutArea, newShops(checkoutArea, "/checkout", "*"), http.StatusNotModified, ""},
+		{showPage, storefront, newShops(storefront, "", ""), http.StatusOK, ""},
+		{showPageUnchanged, storefront, newShops(storefront, "", "*"), http.StatusNotModified, ""},
+		{showScript, storefront, asset("js"), http.StatusOK, ""},
+		{showStylesheet, storefront, asset("css"), http.StatusOK, ""},
 		{showDocument, apiDocs, page(apiDocs, "/openapi.json"), http.StatusOK, ""},
 		{showChangelog, apiDocs, page(apiDocs, "/changelog"), http.StatusOK, ""},
 		{removedPath, removedPayment, page(removedPayment, "/checkout/paybylink/transfer"), http.StatusGone, "gone"},
@@ -326,9 +336,9 @@ func fullPage(ctx context.Context, s *scene) (requests, error) {
 	return event.Encode, err
 }
 
-// newShops shows a new copy of the demo shop each time, because the process caches the shops that it has shown. known is the
-// requests' If-None-Match.
-func newShops(known string) preparation {
+// newShops requests a path below a new copy of the demo shop each time, because the process caches the shops that it has shown. known is
+// the requests' If-None-Match.
+func newShops(function, path, known string) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		shop, err := s.client.Query(ctx, &dynamodb.QueryInput{
 			TableName: aws.String(fixture.CatalogueTable), KeyConditionExpression: aws.String("customer = :customer"),
@@ -345,8 +355,25 @@ func newShops(known string) preparation {
 					return nil, err
 				}
 			}
-			return getting(s.events[checkoutArea], "/shop/"+id+"/checkout").WithHeader("if-none-match", known).Encode()
+			return getting(s.events[function], "/shop/"+id+path).WithHeader("if-none-match", known).Encode()
 		}, nil
+	}
+}
+
+// asset requests the file of a shop's page that has this extension.
+func asset(extension string) preparation {
+	return func(_ context.Context, s *scene) (requests, error) {
+		event := s.events[storefront]
+		shown, err := event.Encode()
+		if err != nil {
+			return nil, err
+		}
+		html, _, err := s.process.Invoke(shown)
+		if err != nil {
+			return nil, err
+		}
+		path := regexp.MustCompile(`/assets/[\w-]+\.` + extension).Find(html)
+		return getting(event, string(path)).With("routeKey", "GET /assets/{name}").Encode, nil
 	}
 }
 

@@ -15,7 +15,7 @@ const root = "../../.."
 // bounds are upper bounds of the calls and units of a request:
 //   - A process that has seen a code with many uses reads it first. A process that has not tries a write, which fails.
 //   - A check of a limited code reads all its counters. These codes have the maximum number of counters.
-//   - A checkout area takes half a unit for the profile, half a unit for each 4 KB of products, and one unit for the settings of a shop
+//   - A checkout area, or a shop's page, takes half a unit for the profile, half a unit for each 4 KB of products, and one unit for the settings of a shop
 //     that is new to the process.
 //   - A refusal takes one more write, which counts it.
 //   - A change of an order is written twice, to the table and to the index. A retry writes only to the table, and fails there.
@@ -69,6 +69,10 @@ func bounds() map[string]bound {
 		listRedemptions:    {65, metering.Units{Read: 65}},
 		showArea:           {3, metering.Units{Read: 2.5}},
 		showAreaUnchanged:  {3, metering.Units{Read: 2.5}},
+		showPage:           {3, metering.Units{Read: 2.5}},
+		showPageUnchanged:  {3, metering.Units{Read: 2.5}},
+		showScript:         {},
+		showStylesheet:     {},
 		showDocument:       {},
 		showChangelog:      {},
 		removedPath:        {},

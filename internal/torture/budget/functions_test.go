@@ -25,6 +25,7 @@ import (
 	"shopfront/pkg/lambdahttp/dynamoclient"
 	"shopfront/pkg/lambdahttp/eventfunction"
 	"shopfront/pkg/lambdahttp/orderfunction"
+	"shopfront/pkg/storefront"
 	"shopfront/pkg/voucher"
 )
 
@@ -53,7 +54,7 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 	}
 	var shown atomic.Int64
 	fast := func() time.Time { return time.Now().Add(time.Duration(shown.Add(1)) * catalog.MaxAge) } // every request reads the store
-	sold := catalog.NewArea(dynamo.NewCatalogue(client, variables["CATALOGUE_TABLE"], mathrand.Int64N), fast)
+	products := dynamo.NewCatalogue(client, variables["CATALOGUE_TABLE"], mathrand.Int64N)
 	_, desk, err := checkoutfunction.New(t.Context(), env)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +78,8 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 	f := functions{
 		handlers: map[string]*lambdahttp.Handler{
 			"redeem-voucher":   lambdahttp.NewHandler(service.RedeemVoucher(redemptions), env.Now),
-			"checkout-area":    lambdahttp.NewHandler(service.CheckoutArea(sold), env.Now),
+			"checkout-area":    lambdahttp.NewHandler(service.CheckoutArea(catalog.NewArea(products, fast)), env.Now),
+			"storefront":       lambdahttp.NewHandler(service.Storefront(catalog.NewArea(products, fast), storefront.NewSite(), ""), env.Now),
 			"checkout":         lambdahttp.NewHandler(service.Checkout(desk), env.Now),
 			"checkout-variant": lambdahttp.NewHandler(service.CheckoutVariant(older), env.Now),
 			"show-checkout":    lambdahttp.NewHandler(service.ShowCheckout(checkout.Checkouts{Store: till}), env.Now),

@@ -128,7 +128,7 @@ func (c *crowd) send(tb testing.TB, total int) {
 					c.redeemed.Add(1)
 				}
 				if answer.Code == http.StatusServiceUnavailable {
-					wantTryAgain(tb, fmt.Sprint("request ", number), answer)
+					r.wantTryAgain(tb, fmt.Sprint("request ", number), answer)
 				} else if !slices.Contains(r.statuses, answer.Code) {
 					tb.Errorf("request %d: %d %.300s; want one of %d", number, answer.Code, answer.Body, r.statuses)
 				}
@@ -173,7 +173,7 @@ func (c *crowd) request(number int) request {
 		checking.body = fmt.Sprintf(`{"code":"%s14","nick":"Alder"}`, many)
 		return checking
 	case 6:
-		return kinds[area]
+		return kinds[[]string{area, seePage}[number/11%2]]
 	case 7:
 		return kinds[checkOutOlder]
 	case 8:

@@ -55,7 +55,7 @@ func drawn() []misbehaviour {
 		return misbehaviour{name: string(fault), rates: map[faultproxy.Fault]float64{fault: 1}, delay: 8 * time.Second, spares: spares}
 	}
 	return []misbehaviour{
-		always(faultproxy.Conflict, only(check, area, readCheckout, listOrders, showOrder, listRedemptions, listEvents)), // these write nothing
+		always(faultproxy.Conflict, only(check, area, seePage, readCheckout, listOrders, showOrder, listRedemptions, listEvents)), // these write nothing
 		always(faultproxy.Throttle, nil),
 		always(faultproxy.ServerError, nil),
 		always(faultproxy.LostRequest, nil),
@@ -114,7 +114,7 @@ func endless() []misbehaviour {
 		{
 			name:   "its pages are empty and endless",
 			answer: emptyPages,
-			spares: allBut(area),
+			spares: allBut(area, seePage),
 		},
 	}
 }

@@ -66,6 +66,7 @@ const (
 	redeemUnknown   = "redeem an unknown code"
 	check           = "check"
 	area            = "see the checkout area"
+	seePage         = "see the shop as a page"
 	checkOut        = "check out"
 	checkOutWithKey = "check out with a key"
 	checkOutOlder   = "check out by the deprecated path"
@@ -90,6 +91,9 @@ type request struct {
 	statuses                []int
 	server                  string // the key of the shop's server; empty: a stranger
 }
+
+// isForPeople reports whether the response is HTML, even if the store fails.
+func (r request) isForPeople() bool { return strings.Count(r.path, "/") == len("//") }
 
 // redeems reports whether the request redeems a code.
 func (r request) redeems() bool { return strings.HasSuffix(r.path, "/voucher") }
@@ -147,6 +151,7 @@ func requests(customer, server string) map[string]request {
 		redeemUnknown:   redeem("INVENTED", "order-1", http.StatusNotFound),
 		check:           checking,
 		area:            get("/checkout?limit=2", ""),
+		seePage:         get("?lang=de", ""),
 		checkOut:        get("/checkout/coins/500", ""),
 		checkOutWithKey: get("/checkout/coins/500", "till-1"),
 		checkOutOlder:   get("/checkout/coins/variant/500", ""),
@@ -495,7 +500,7 @@ func (s *shop) wantResponses(t *testing.T, answers map[string]*httptest.Response
 	}
 	for name, answer := range answers {
 		if answer.Code == http.StatusServiceUnavailable {
-			wantTryAgain(t, name, answer)
+			s.requests[name].wantTryAgain(t, name, answer)
 			continue
 		}
 		if asHealthy == nil || !asHealthy(name) {
@@ -509,8 +514,17 @@ func (s *shop) wantResponses(t *testing.T, answers map[string]*httptest.Response
 }
 
 // wantTryAgain checks that the response is the documented 503.
-func wantTryAgain(tb testing.TB, name string, answer *httptest.ResponseRecorder) {
+func (r request) wantTryAgain(tb testing.TB, name string, answer *httptest.ResponseRecorder) {
 	tb.Helper()
+	if seconds, err := strconv.Atoi(answer.Header().Get("Retry-After")); err != nil || seconds < 1 {
+		tb.Errorf("%s: Retry-After %q", name, answer.Header().Get("Retry-After"))
+	}
+	if r.isForPeople() {
+		if got := answer.Header().Get("Content-Type"); got != "text/html; charset=utf-8" || !strings.Contains(answer.Body.String(), `<html lang="de"`) {
+			tb.Errorf("%s: Content-Type %q, %.300s", name, got, answer.Body)
+		}
+		return
+	}
 	var problem struct {
 		Type   string
 		Status int
@@ -523,9 +537,6 @@ func wantTryAgain(tb testing.TB, name string, answer *httptest.ResponseRecorder)
 	}
 	if got := answer.Header().Get("Content-Type"); got != "application/problem+json" {
 		tb.Errorf("%s: Content-Type %q", name, got)
-	}
-	if seconds, err := strconv.Atoi(answer.Header().Get("Retry-After")); err != nil || seconds < 1 {
-		tb.Errorf("%s: Retry-After %q", name, answer.Header().Get("Retry-After"))
 	}
 }
 
@@ -543,8 +554,8 @@ func (s *shop) wantAlive(t *testing.T, processes []string) {
 // Whatever the store does, a request ends within the function's timeout, and the function's process survives.
 func TestRequest_MisbehavingStore_EndsInTime(t *testing.T) {
 	t.Parallel()
-	f := lay(t, "functions/redeem-voucher", "functions/checkout-area", "functions/checkout", "functions/checkout-variant",
-		"functions/show-checkout", "functions/place-order", "functions/list-orders", "functions/show-order", "functions/fulfil-order",
+	f := lay(t, "functions/redeem-voucher", "functions/checkout-area", "functions/storefront", "functions/checkout",
+		"functions/checkout-variant", "functions/show-checkout", "functions/place-order", "functions/list-orders", "functions/show-order", "functions/fulfil-order",
 		"functions/cancel-order", "functions/undo-redemption", "functions/list-redemptions", "functions/list-events")
 	places := make(chan struct{}, shopsAtOnce)
 	mix := mixed(*seed, slices.Concat(endless(), nonsense()))

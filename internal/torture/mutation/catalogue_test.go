@@ -5,16 +5,18 @@ import "slices"
 const (
 	catalogueGo     = "pkg/catalog/catalog.go"
 	validateGo      = "pkg/catalog/validate.go"
+	pageGo          = "pkg/catalog/page.go"
 	changeGo        = "pkg/catalog/change.go"
 	shownAreaGo     = "pkg/httpapi/area.go"
 	catalogueItemGo = "pkg/dynamo/internal/table/catalogue.go"
+	itemGo          = "pkg/dynamo/internal/table/item.go"
 	receivedAreaGo  = "pkg/client/area.go"
 	pkgCatalog      = "./pkg/catalog"
 	pkgTable        = "./pkg/dynamo/internal/table"
 )
 
-// ofCatalogue lists the guards of sales, of positions and of the details of a product.
-func ofCatalogue() []tested { return slices.Concat(ofSales(), ofPositions(), ofDetails()) }
+// ofCatalogue lists the guards of sales, of positions, of the details of a product, and of the fields of a shop's page.
+func ofCatalogue() []tested { return slices.Concat(ofSales(), ofPositions(), ofDetails(), ofPage()) }
 
 func ofSales() []tested {
 	const (
@@ -43,7 +45,7 @@ func ofSales() []tested {
 		byTest("accepts times that it cannot store", pkgCatalog, bounds, validateGo, `!t.Equal(t.Truncate(time.Millisecond))`, `t.IsZero()`),
 		byTest("loses a sale at a price of zero when it is stored", pkgTable, "TestProduct_StoredDetails_NeverChange", catalogueItemGo,
 			`if it.Has(variantSalePrice) {`, `if it.Num(variantSalePrice) > 0 {`),
-		byTest("ends a stored sale without an end in 1970", pkgTable, "TestProduct_StoredDetails_NeverChange", catalogueItemGo,
+		byTest("ends a stored sale without an end in 1970", pkgTable, "TestProduct_StoredDetails_NeverChange", itemGo,
 			"if !it.Has(name) {\n\t\treturn time.Time{}", "if !it.Has(name) {\n\t\treturn it.Time(name)"),
 		byTest("applies a sale that is probably a slip", pkgCatalog, slips, changeGo, `10*v.Sale.Price.Minor <= v.Price.Minor`, `v.Sale.Price.Minor == 0`),
 		byTest("creates a variant whose sale is probably a slip", pkgCatalog, slips, changeGo, ` || variant.hasUnlikelySale(),`, `,`),
@@ -86,11 +88,11 @@ func ofDetails() []tested {
 		stored = "TestProduct_StoredFormOfRelease10_NeverChanges"
 	)
 	return []tested{
-		byTest("shows images that are not encrypted", pkgCatalog, bounds, validateGo, `parsed.Scheme != "https" ||`, `parsed.Scheme == "" ||`),
-		byTest("shows images of no host", pkgCatalog, bounds, validateGo, `parsed.Hostname() == "" ||`, ``),
-		byTest("shows credentials in an image's URL", pkgCatalog, bounds, validateGo, `parsed.User != nil ||`, ``),
-		byTest("shows images whose URL ends an attribute", pkgCatalog, bounds, validateGo, ` || strings.ContainsFunc(image, isForbidden) {`, ` || isForbidden('a') {`),
-		byTest("stores any image", pkgCatalog, bounds, validateGo, `len(image) > MaxImageBytes {`, `len(image) < 0 {`),
+		byTest("shows images that are not encrypted", pkgCatalog, bounds, validateGo, `parsed.Scheme == "https" &&`, `parsed.Scheme != "" &&`),
+		byTest("shows images of no host", pkgCatalog, bounds, validateGo, `parsed.Hostname() != "" &&`, ``),
+		byTest("shows credentials in an image's URL", pkgCatalog, bounds, validateGo, `parsed.User == nil &&`, ``),
+		byTest("shows images whose URL ends an attribute", pkgCatalog, bounds, validateGo, ` && !strings.ContainsFunc(text, isForbidden)`, ` && !isForbidden('a')`),
+		byTest("stores any image", pkgCatalog, bounds, validateGo, `len(text) > MaxImageBytes {`, `len(text) < 0 {`),
 		byTest("stores any category", pkgCatalog, bounds, validateGo, `checkLine(p.Category, MaxCategoryBytes)`, `checkLine(p.Category, MaxNameBytes)`),
 		byTest("stores any position", pkgCatalog, bounds, validateGo, `|| p.Position > MaxPosition {`, `{`),
 		byTest("keeps a detail that the file leaves out", pkgCatalog, "TestPlan_DetailsLeftOut_AreRemoved", changeGo,
@@ -98,5 +100,24 @@ func ofDetails() []tested {
 		byTest("stores products without a position differently than before", pkgTable, stored, catalogueItemGo, `if p.Position > 0 {`, `if p.Position >= 0 {`),
 		byTest("stores variants without a sale differently than before", pkgTable, stored, catalogueItemGo,
 			`if v.Sale != (catalog.Sale{}) {`, `if v.Sale != (catalog.Sale{}) || v.Price.Minor > 0 {`),
+	}
+}
+
+func ofPage() []tested {
+	const (
+		bounds   = "TestValidate_BeyondABound_NamesTheField"
+		compared = "TestPlan_Page_IsComparedFieldByField"
+		stored   = "TestCustomer_StoredPage_NeverChanges"
+	)
+	return []tested{
+		byTest("lets a checkout choose the host of the payment page", pkgCatalog, bounds, pageGo, `strings.ContainsAny(host, "/?#") &&`, `host != "" &&`),
+		byTest("sends shoppers to pay for no checkout", pkgCatalog, bounds, pageGo, ` && strings.Contains(template, "{checkout}")`, ``),
+		byTest("puts any text into the style of a page", pkgCatalog, bounds, pageGo, ` && strings.Trim(digits, "0123456789abcdef") == ""`, ``),
+		byTest("stores a page that takes a second read unit", pkgCatalog, bounds, pageGo, `bytes > MaxPageBytes {`, `bytes < 0 {`),
+		byTest("does not count pages when it holds shops", pkgCatalog, "TestArea_ShopsWithLongPages_CountWithTheirPages", areaGo, ` + customer.Page.bytes()`, ``),
+		byTest("keeps a page that the file leaves out", pkgCatalog, compared, changeGo, `changes.addPage(before.Page, after.Page)`, ``),
+		byTest("shows a page that is off", pkgTable, stored, catalogueItemGo, `it.setTrue(pageOff, p.Off)`, ``),
+		byTest("stores shops with the default page differently than before", pkgTable, "TestCustomer_StoredFormWithoutPage_NeverChanges", catalogueItemGo,
+			`if c.Page != (catalog.Page{}) {`, `if c.Name != "" {`),
 	}
 }

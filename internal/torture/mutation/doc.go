@@ -4,8 +4,8 @@
 // the checkers must find nothing. The random requests of package torture must also find one mutation of each kind.
 //
 // Other mutations (those of packages_test.go) must make a test of a package fail. They remove a guard of access, orders, holds, undo, events,
-// the catalogue, imports or deletions, or the customer from one kind of stored key. For holds that is the simulation of package dynamo if it
-// finds the mutation in its usual number of trials, and otherwise a test of the one moment at which the guard decides.
+// the catalogue, the shop's page, imports or deletions, or the customer from one kind of stored key. For holds that is the simulation of
+// package dynamo if it finds the mutation in its usual number of trials, and otherwise a test of the one moment at which the guard decides.
 //
 // An undocumented response counts as wrong, and so does an unfinished edit if no edit was killed. But neither counts as finding a
 // mutation, because a crash can cause them without breaking a promise.

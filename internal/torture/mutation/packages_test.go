@@ -34,10 +34,10 @@ const (
 	conditions   = "TestOrders_BrokenCondition_ChangesNothing"
 )
 
-// inPackages lists guards of access, the customer in each kind of key, and guards of orders, holds, undo, events, the catalogue, imports and
-// deletions.
+// inPackages lists guards of access, the customer in each kind of key, and guards of orders, holds, undo, events, the catalogue, the shop's
+// page, imports and deletions.
 func inPackages() []tested {
-	return slices.Concat(ofAccessAndKeys(), ofOrders(), ofStoredOrders(), ofUses(), ofHolds(), ofUndoing(), ofCodes(), ofEvents(), ofCatalogue(), ofBulk())
+	return slices.Concat(ofAccessAndKeys(), ofOrders(), ofStoredOrders(), ofUses(), ofHolds(), ofUndoing(), ofCodes(), ofEvents(), ofCatalogue(), ofStorefront(), ofBulk())
 }
 
 func ofAccessAndKeys() []tested {

@@ -14,11 +14,15 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"shopfront/internal/local/dynamolocal"
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/samtemplate"
+	"shopfront/pkg/catalogfile"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
 )
 
 // CopyTree copies the files that a local run needs from the current source tree to dir, which must exist. Both trees share
@@ -48,7 +52,8 @@ func CopyTree(ctx context.Context, dir string, progress io.Writer) error {
 type Run struct {
 	*localrun.Run
 
-	out *Output
+	out  *Output
+	copy string // the copy of the source tree that Stop removes, if there is one
 }
 
 // Start starts a local run in the source tree at root, on a free port, and returns when it serves.
@@ -60,7 +65,24 @@ func Start(root string, fresh bool) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Run{run, out}, nil
+	return &Run{Run: run, out: out}, nil
+}
+
+// StartCopy starts a local run in a copy of the current source tree, which Stop removes. The run outlives the context.
+func StartCopy(ctx context.Context, progress io.Writer) (*Run, error) {
+	dir, err := os.MkdirTemp("", "shopfront")
+	if err != nil {
+		return nil, err
+	}
+	if err := CopyTree(ctx, dir, progress); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	run, err := Start(dir, false) //nolint:contextcheck // the run outlives the test that starts it
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	run.copy = dir
+	return run, nil
 }
 
 // Root is the source tree of the run.
@@ -73,7 +95,44 @@ func (r *Run) Output() string { return r.out.String() }
 func (r *Run) Stop() error {
 	ended, end := context.WithCancel(context.Background())
 	end()
-	return r.Wait(ended)
+	err := r.Wait(ended)
+	if r.copy != "" {
+		err = errors.Join(err, os.RemoveAll(r.copy))
+	}
+	return err
+}
+
+// LoadShop loads a catalogue file as `shopctl catalog apply` does, and opens its first shop. CUSTOMER in the file stands for the ID.
+func (r *Run) LoadShop(tb testing.TB, file, id string) *operator.Shop {
+	tb.Helper()
+	deployment := r.State.Deployment(rand.Int64N)
+	text := strings.ReplaceAll(file, "CUSTOMER", id)
+	plan, err := deployment.PlanCatalogue(tb.Context(), []catalogfile.File{{Name: "shop.yaml", Text: []byte(text)}}, false, time.Now())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := plan.Apply(tb.Context(), func() {}); err != nil {
+		tb.Fatal(err)
+	}
+	shop, err := deployment.Shop(tb.Context(), plan.Shops[0].Catalogue.Customer)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return shop
+}
+
+// CreateVoucher creates a single-use voucher for 500 coins. change, if not nil, edits its terms first.
+func CreateVoucher(tb testing.TB, shop *operator.Shop, code string, change func(*voucher.Terms)) voucher.Voucher {
+	tb.Helper()
+	terms := voucher.Terms{Written: code, Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}}
+	if change != nil {
+		change(&terms)
+	}
+	v, err := shop.CreateVoucher(tb.Context(), terms, time.Now())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return v
 }
 
 // Processes lists the processes, as ps shows them, whose command line contains the directory. These are the functions and the

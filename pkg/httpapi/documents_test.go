@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	pagesPolicy = "default-src 'none'; frame-ancestors 'none'"
-	docsPage    = "<!DOCTYPE html><title>Vouchers and checkout</title>"
+	documentsPolicy = "default-src 'none'; frame-ancestors 'none'"
+	docsPage        = "<!DOCTYPE html><title>Vouchers and checkout</title>"
 )
 
-func pages(s service) http.Handler {
-	return s.Pages(
-		pagesPolicy,
-		httpapi.Page{Path: "/docs", ContentType: "text/html; charset=utf-8", Content: docsPage},
-		httpapi.Page{
+func documents(s service) http.Handler {
+	return s.Documents(
+		documentsPolicy,
+		httpapi.Document{Path: "/docs", ContentType: "text/html; charset=utf-8", Content: docsPage},
+		httpapi.Document{
 			Path: "/changelog.rss", ContentType: "application/rss+xml; charset=utf-8", Origin: "https://deployment.invalid",
 			Content: "<rss><link>https://deployment.invalid/changelog</link><link>https://deployment.invalid/docs</link></rss>",
 		},
 	)
 }
 
-func TestPages_Page_IsServedUnchanged(t *testing.T) {
+func TestDocuments_Document_IsServedUnchanged(t *testing.T) {
 	s := newService(t)
-	a := s.send(pages(s), request(http.MethodGet, "/docs", ""))
+	a := s.send(documents(s), request(http.MethodGet, "/docs", ""))
 	a.want(t, http.StatusOK, docsPage)
 	for name, want := range map[string]string{
 		"Content-Type": "text/html; charset=utf-8", "Content-Encoding": "", "Vary": "Accept-Encoding", "Cache-Control": "no-cache",
-		"Content-Security-Policy": pagesPolicy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Request-Id": "request-1",
+		"Content-Security-Policy": documentsPolicy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Request-Id": "request-1",
 	} {
 		a.wantHeader(t, name, want)
 	}
@@ -40,19 +40,19 @@ func TestPages_Page_IsServedUnchanged(t *testing.T) {
 		t.Errorf("logged %v", line)
 	}
 	s = newService(t)
-	head := s.send(pages(s), request(http.MethodHead, "/docs", ""))
+	head := s.send(documents(s), request(http.MethodHead, "/docs", ""))
 	head.want(t, http.StatusOK, "")
 	head.wantHeader(t, "ETag", a.header.Get("ETag"))
 }
 
 // As in RFC 9110, section 12.5.3, except that * does not select gzip: a client must name it.
-func TestPages_AcceptEncodingGzip_IsCompressed(t *testing.T) {
+func TestDocuments_AcceptEncodingGzip_IsCompressed(t *testing.T) {
 	for acceptEncoding, want := range map[string]bool{
 		"gzip": true, "gzip, deflate, br, zstd": true, "br, GZIP": true, "gzip;q=0.5": true, "gzip; q=1.0": true, "deflate;q=1, gzip;Q=0.1": true,
 		"": false, "br": false, "identity": false, "gzip;q=0": false, "gzip; q=0.000": false, "gzip;q=x": false, "x-gzipped": false, "*": false,
 	} {
 		s := newService(t)
-		a := s.send(pages(s), request(http.MethodGet, "/docs", "", "Accept-Encoding", acceptEncoding))
+		a := s.send(documents(s), request(http.MethodGet, "/docs", "", "Accept-Encoding", acceptEncoding))
 		if compressed := a.header.Get("Content-Encoding") == "gzip"; compressed != want || a.status != http.StatusOK {
 			t.Errorf("%q: %d, compressed %t", acceptEncoding, a.status, compressed)
 			continue
@@ -64,7 +64,7 @@ func TestPages_AcceptEncodingGzip_IsCompressed(t *testing.T) {
 	}
 	// Several header lines count like one with commas.
 	s := newService(t)
-	s.send(pages(s), request(http.MethodGet, "/docs", "", "Accept-Encoding", "br", "Accept-Encoding", "gzip")).wantHeader(t, "Content-Encoding", "gzip")
+	s.send(documents(s), request(http.MethodGet, "/docs", "", "Accept-Encoding", "br", "Accept-Encoding", "gzip")).wantHeader(t, "Content-Encoding", "gzip")
 }
 
 func plain(t *testing.T, a response) string {
@@ -83,9 +83,9 @@ func plain(t *testing.T, a response) string {
 	return string(content)
 }
 
-func TestPages_MatchingETag_Is304(t *testing.T) {
+func TestDocuments_MatchingETag_Is304(t *testing.T) {
 	s := newService(t)
-	endpoint := pages(s)
+	endpoint := documents(s)
 	identity := s.send(endpoint, request(http.MethodGet, "/docs", "")).header.Get("ETag")
 	compressed := s.send(endpoint, request(http.MethodGet, "/docs", "", "Accept-Encoding", "gzip")).header.Get("ETag")
 	if identity == compressed || identity == "" || strings.HasPrefix(identity, "W/") {
@@ -103,11 +103,11 @@ func TestPages_MatchingETag_Is304(t *testing.T) {
 	s.send(endpoint, request(http.MethodGet, "/docs", "", "Accept-Encoding", "gzip", "If-None-Match", identity)).wantHeader(t, "Content-Encoding", "gzip")
 }
 
-func TestPages_Feed_NamesTheAddressItWasRequestedFrom(t *testing.T) {
+func TestDocuments_Feed_NamesTheAddressItWasRequestedFrom(t *testing.T) {
 	feed := func(s service, scheme, host string) response {
 		r := request(http.MethodGet, "/changelog.rss", "", "Accept-Encoding", "gzip")
 		r.URL.Scheme, r.Host = scheme, host
-		return s.send(pages(s), r)
+		return s.send(documents(s), r)
 	}
 	for _, want := range []string{
 		"https://shop.example", "https://r3pmxmplak.execute-api.eu-central-1.amazonaws.com", "http://127.0.0.1:3000", "http://[::1]:3000",
@@ -128,7 +128,7 @@ func TestPages_Feed_NamesTheAddressItWasRequestedFrom(t *testing.T) {
 	}
 }
 
-func TestPages_BadRequests_AreRejected(t *testing.T) {
+func TestDocuments_BadRequests_AreRejected(t *testing.T) {
 	for _, test := range []struct {
 		method, target string
 		status         int
@@ -145,7 +145,7 @@ func TestPages_BadRequests_AreRejected(t *testing.T) {
 		{http.MethodPost, "/docs", 405, "method-not-allowed"},
 	} {
 		s := newService(t)
-		a := s.send(pages(s), request(test.method, test.target, ""))
+		a := s.send(documents(s), request(test.method, test.target, ""))
 		if a.status != test.status || !strings.Contains(a.body, test.problem) || a.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s %s: %d %v %s", test.method, test.target, a.status, a.header, a.body)
 		}

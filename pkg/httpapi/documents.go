@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// Page is a rendered document, the same for every client.
-type Page struct {
+// Document is a file that the service publishes, the same for every client.
+type Document struct {
 	Path        string // one segment, such as /docs
 	ContentType string
 	Content     string
@@ -21,59 +21,68 @@ type Page struct {
 	Origin string
 }
 
-// Pages serves pages. Policy is their Content-Security-Policy.
-func (s Service) Pages(policy string, pages ...Page) http.Handler {
-	published := make(map[string]publishedPage, len(pages))
-	for _, page := range pages {
-		published[page.Path] = publishedPage{page, sync.OnceValues(func() ([]byte, error) { return compress(page.Content) })}
+// Documents serves documents at their paths. policy is their Content-Security-Policy.
+func (s Service) Documents(policy string, documents ...Document) http.Handler {
+	published := make(map[string]publishedDocument, len(documents))
+	for _, document := range documents {
+		published[document.Path] = publish(document)
 	}
 	return s.handler(endpoint{
 		path: "/{page}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
 		answer: func(c *call) (answer, error) {
-			page, found := published[c.URL.Path]
+			document, found := published[c.URL.Path]
 			if !found {
 				return answer{}, problemNotFound.new()
 			}
 			if _, err := parseQuery(c.Request); err != nil {
 				return answer{}, err
 			}
-			a, err := page.show(c.Request)
+			a, err := document.show(c.Request)
 			if err != nil {
 				return answer{}, err
 			}
-			a.header.Set("Content-Type", page.ContentType)
-			a.header.Set("Content-Security-Policy", policy)
-			a.header.Set("Referrer-Policy", "no-referrer")
-			a.header.Set("X-Content-Type-Options", "nosniff")
+			a.setDocument(document.ContentType, policy)
 			c.record.note("shown")
 			return revalidated(c.Request, a), nil
 		},
 	})
 }
 
-// publishedPage is a page that is compressed once per process, for the first request that accepts gzip.
-type publishedPage struct {
-	Page
+// publishedDocument is compressed once per process, for the first request that accepts gzip.
+type publishedDocument struct {
+	Document
 	compressed func() ([]byte, error)
 }
 
-func (p publishedPage) show(r *http.Request) (a answer, err error) {
+func publish(document Document) publishedDocument {
+	return publishedDocument{document, sync.OnceValues(func() ([]byte, error) { return compress(document.Content) })}
+}
+
+// setDocument sets the headers of a document or a page for browsers. policy is its Content-Security-Policy.
+func (a *answer) setDocument(contentType, policy string) {
+	a.header.Set("Content-Type", contentType)
+	a.header.Set("Content-Security-Policy", policy)
+	a.header.Set("Referrer-Policy", "no-referrer")
+	a.header.Set("X-Content-Type-Options", "nosniff")
+}
+
+func (d publishedDocument) show(r *http.Request) (a answer, err error) {
 	a = answer{status: http.StatusOK, header: http.Header{}}
-	if p.Origin != "" {
+	if d.Origin != "" {
 		origin, valid := originOf(r)
 		if !valid {
 			return answer{}, problemMalformedRequest.because("The Host must be a name or an address, with an optional port.")
 		}
-		a.body = []byte(strings.ReplaceAll(p.Content, p.Origin, origin))
+		a.body = []byte(strings.ReplaceAll(d.Content, d.Origin, origin))
 		return a, nil
 	}
 	a.header.Set("Vary", "Accept-Encoding")
 	if !acceptsGzip(r.Header.Values("Accept-Encoding")) {
-		a.body = []byte(p.Content)
+		a.body = []byte(d.Content)
 		return a, nil
 	}
 	a.header.Set("Content-Encoding", "gzip")
-	a.body, err = p.compressed()
+	a.body, err = d.compressed()
 	return a, err
 }
 
@@ -82,7 +91,7 @@ func compress(content string) ([]byte, error) {
 	writer := gzip.NewWriter(&compressed)
 	_, err := io.WriteString(writer, content)
 	if err := errors.Join(err, writer.Close()); err != nil {
-		return nil, fmt.Errorf("compress page: %w", err)
+		return nil, fmt.Errorf("compress document: %w", err)
 	}
 	return compressed.Bytes(), nil
 }

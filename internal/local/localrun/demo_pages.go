@@ -1,0 +1,193 @@
+package localrun
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"shopfront/internal/local/gateway"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/catalogfile"
+	"shopfront/pkg/client"
+	"shopfront/pkg/voucher"
+)
+
+// pagesTemplate is the HTML of all demo pages. It reads the fields of page.
+//
+//go:embed demo_pages.html.tmpl
+var pagesTemplate string
+
+// demoPages serves the pages that only the local run has: the list of its shops, and the demo payment page. It passes every other request
+// to the gateway, unchanged. An http.ServeMux would change paths.
+type demoPages struct {
+	*Run
+
+	gateway   http.Handler
+	template  *template.Template
+	serversMu sync.Mutex
+	servers   map[catalog.CustomerID]shopServer // guarded by serversMu
+}
+
+func (r *Run) newDemoPages(api http.Handler) (*demoPages, error) {
+	parsed, err := template.New("page").Parse(pagesTemplate)
+	return &demoPages{Run: r, gateway: api, template: parsed, servers: make(map[catalog.CustomerID]shopServer)}, err
+}
+
+// page is what a response shows. The template skips fields that are zero.
+type page struct {
+	Status         int // 0 means 200
+	Title, Message string
+
+	Shops    []listedShop // of the index
+	Shop     catalogfile.Entry
+	Checkout *client.Checkout // of Shop, to be paid
+	Back     string           // the address of the shop's page
+
+	Location string // where to redirect the browser; empty: show the page
+}
+
+// listedShop is a shop in the list of shops.
+type listedShop struct {
+	catalog.Customer
+
+	// URL is absolute, because the demo payment page returns only to the run's own address.
+	URL      string
+	Products []catalog.Product  // that codes may give
+	Codes    []voucher.Standing // that anybody can redeem now
+}
+
+// Names formats goods for people: 3 × Crate key, One key.
+func (s listedShop) Names(good voucher.Good) string {
+	for _, product := range s.Products {
+		for _, variant := range product.Variants {
+			if product.ID == good.Product && variant.ID == good.Variant {
+				return fmt.Sprintf("%d × %s, %s", good.Amount, product.Name, variant.Name)
+			}
+		}
+	}
+	return good.String()
+}
+
+// IsOpen reports whether the shop has a page.
+func (s listedShop) IsOpen() bool { return !s.OffSale && !s.Page.Off }
+
+func (p *demoPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	started := p.Now()
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
+	var shown page
+	var err error
+	switch {
+	case path == "/" && isRead:
+		shown, err = p.index(r.Context())
+	case path == paymentPath && (isRead || r.Method == http.MethodPost):
+		shown, err = p.payment(r)
+	default:
+		p.gateway.ServeHTTP(w, r)
+		return
+	}
+	if err != nil {
+		shown = page{Status: http.StatusInternalServerError, Title: "Something went wrong", Message: err.Error()}
+	}
+	status := p.respond(w, shown)
+	p.showRequest(gateway.Record{
+		RequestID: "-", Method: r.Method, Path: path, Status: status, Duration: p.Now().Sub(started), Err: err,
+	})
+}
+
+// respond sends a page and returns its status.
+func (p *demoPages) respond(w http.ResponseWriter, shown page) int {
+	if shown.Location != "" {
+		w.Header().Set("Location", shown.Location)
+		w.WriteHeader(http.StatusSeeOther)
+		return http.StatusSeeOther
+	}
+	var html bytes.Buffer
+	if err := p.template.Execute(&html, shown); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return http.StatusInternalServerError
+	}
+	_, style, _ := bytes.Cut(html.Bytes(), []byte("<style>"))
+	style, _, _ = bytes.Cut(style, []byte("</style>"))
+	sum := sha256.Sum256(style)
+	for name, value := range map[string]string{
+		"Content-Type": "text/html; charset=utf-8",
+		"Content-Security-Policy": "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; img-src data:; " +
+			"base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+		// With no-referrer, browsers would send the form with `Origin: null`, as if another site sent it.
+		"Referrer-Policy":        "same-origin",
+		"X-Content-Type-Options": "nosniff",
+		"Cache-Control":          "no-store",
+	} {
+		w.Header().Set(name, value)
+	}
+	status := cmp.Or(shown.Status, http.StatusOK)
+	w.WriteHeader(status)
+	_, _ = w.Write(html.Bytes()) // fails only if the client has disconnected
+	return status
+}
+
+// index lists the run's shops. For the shops of demoFile it adds the codes that anybody can redeem now.
+func (p *demoPages) index(ctx context.Context) (page, error) {
+	deployment := p.State.Deployment(p.Random)
+	customers, err := deployment.Customers(ctx)
+	if err != nil {
+		return page{}, err
+	}
+	file, err := p.demoCatalogue()
+	if err != nil {
+		return page{}, err
+	}
+	entries, err := catalogfile.Parse(file)
+	if err != nil {
+		return page{}, err
+	}
+	shown := page{
+		Title:   "Demo shops",
+		Message: "Shopfront runs on this machine, with these shops. No payment here moves money.",
+	}
+	for _, customer := range customers {
+		shop := listedShop{Customer: customer, URL: p.State.BaseURL + "/shop/" + string(customer.ID)}
+		if i := slices.IndexFunc(entries, func(e catalogfile.Entry) bool { return e.Customer.ID == customer.ID }); i >= 0 {
+			shop.Products = entries[i].Products
+			if shop.Codes, err = p.codes(ctx, entries[i]); err != nil {
+				return page{}, err
+			}
+		}
+		shown.Shops = append(shown.Shops, shop)
+	}
+	return shown, nil
+}
+
+// codes returns the entry's vouchers that anybody can redeem now. It reads them from the store, because a code may be used up or edited.
+func (p *demoPages) codes(ctx context.Context, entry catalogfile.Entry) ([]voucher.Standing, error) {
+	shop, err := p.State.Deployment(p.Random).Shop(ctx, entry.Customer.ID)
+	if err != nil {
+		return nil, err
+	}
+	now := p.Now()
+	var codes []voucher.Standing
+	for _, v := range entry.Vouchers {
+		standing, err := shop.Voucher(ctx, v.Code, now)
+		if _, isUnknown := errors.AsType[*voucher.RefusalError](err); isUnknown {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if standing.Status(now) == voucher.StatusRedeemable && standing.Nick == (voucher.Nick{}) {
+			codes = append(codes, standing)
+		}
+	}
+	return codes, nil
+}

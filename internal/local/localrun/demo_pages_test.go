@@ -1,0 +1,308 @@
+package localrun_test
+
+import (
+	"cmp"
+	"html"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/localrun/localruntest"
+	"shopfront/pkg/client"
+	"shopfront/pkg/voucher"
+)
+
+// response is a response with its body, in which no character is escaped.
+type response struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// send sends a request as a browser does, without following redirects. A body is a form. The header's names and values alternate.
+func send(t *testing.T, method, address, body string, header ...string) response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for pair := range slices.Chunk(header, 2) {
+		request.Header.Set(pair[0], pair[1])
+	}
+	request.Host = cmp.Or(request.Header.Get("Host"), request.Host)
+	received, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer received.Body.Close()
+	text, err := io.ReadAll(received.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response{received.StatusCode, received.Header, html.UnescapeString(string(text))}
+}
+
+func testIndex(t *testing.T, run *localruntest.Run) {
+	base := run.State.BaseURL
+	announced, requests, _ := strings.Cut(run.Output(), "/changelog.rss'")
+	if !strings.Contains(announced, "Shopfront is at "+base+". Open it in a browser") || !strings.Contains(requests, "The demo shops: "+base) {
+		t.Error("the run does not show its address before and after the requests to try")
+	}
+	got := send(t, http.MethodGet, base+"/?utm_source=forum", "")
+	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Fatalf("it is %d %s", got.status, got.body)
+	}
+	for _, want := range []string{
+		`href="` + base + `/shop/emberforge" dir="auto">Emberforge<`, `href="` + base + `/shop/sakura-goods" dir="auto">Sakura Goods<`,
+		"<code>SUMMER-20</code> gives 20% off", "<code>FIVE-OFF</code> gives 5.00 EUR off", "(five euros off, 50 uses, once for every nick)",
+		"<code>STARTER-PACK</code> gives 1 × Ember coins, 1,200 coins; 2 × Crate key, One key; 1 × VIP rank, 30 days", "<code>YEN-500</code> gives 500 JPY off",
+		`href="/docs"`, `href="/changelog"`,
+	} {
+		if !strings.Contains(got.body, want) {
+			t.Errorf("it has no %s: %s", want, got.body)
+		}
+	}
+	for _, code := range []string{"KESTREL-CAPE", "SPRING-10", "CENTURY-VIP", "LEAKED-50"} {
+		if strings.Contains(got.body, code) {
+			t.Errorf("it lists %s, which not everybody can redeem now", code)
+		}
+	}
+	policy := got.header.Get("Content-Security-Policy")
+	if !strings.Contains(policy, "default-src 'none'; style-src 'sha256-") || strings.Contains(policy, "unsafe") {
+		t.Errorf("its policy is %q", policy)
+	}
+	if got := send(t, http.MethodHead, base+"/", ""); got.status != http.StatusOK || got.body != "" {
+		t.Errorf("HEAD is %d %s", got.status, got.body)
+	}
+	wantLine(t, run, " 200 HEAD / ")
+	if strings.Contains(run.Output(), "utm_source") {
+		t.Error("the run printed a query")
+	}
+}
+
+// wantLine checks that the run printed a line with the text. The line may come after the response.
+func wantLine(t *testing.T, run *localruntest.Run, text string) {
+	t.Helper()
+	for until := time.Now().Add(30 * time.Second); !strings.Contains(run.Output(), text); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("the run did not print %q: %s", text, run.Output())
+		}
+	}
+}
+
+func testOtherPaths(t *testing.T, run *localruntest.Run) {
+	for _, request := range []string{
+		"POST /", "GET //", "GET /.", "GET /index.html", "GET /%2F", "GET /demo",
+		"GET /demo/payment/", "GET /demo//payment", "GET /demo%2Fpayment", "DELETE /demo/payment",
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		got := send(t, method, run.State.BaseURL+path, "")
+		if got.status != http.StatusNotFound || got.body != `{"message":"Not Found"}` {
+			t.Errorf("%s is %d %s, not the gateway's", request, got.status, got.body)
+		}
+	}
+}
+
+// checkOut checks out in the demo shop, and returns the checkout's ID and the address of its payment.
+func checkOut(t *testing.T, run *localruntest.Run, order client.Order) (id, address string) {
+	t.Helper()
+	shop, err := client.New(run.State.BaseURL, "emberforge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkout, err := shop.Checkout(t.Context(), order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checkout.ID, run.State.BaseURL + "/demo/payment?" + paymentForm(run, checkout.ID, "")
+}
+
+// paymentForm is the query or, with an action, the form of the demo payment page.
+func paymentForm(run *localruntest.Run, checkout, action string) string {
+	values := url.Values{"checkout": {checkout}, "return": {run.State.BaseURL + "/shop/emberforge?lang=de#paid"}}
+	if action != "" {
+		values.Set("action", action)
+	}
+	return values.Encode()
+}
+
+func status(t *testing.T, run *localruntest.Run, checkout string) client.CheckoutStatus {
+	t.Helper()
+	shop, err := client.New(run.State.BaseURL, "emberforge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := shop.ShowCheckout(t.Context(), checkout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shown.Status
+}
+
+func testPayment(t *testing.T, run *localruntest.Run) {
+	payments := run.State.BaseURL + "/demo/payment"
+	wantPage(t, run.State.BaseURL+"/shop/emberforge", http.StatusOK, payments+"?checkout={checkout}&return={return}")
+	back := run.State.BaseURL + "/shop/emberforge?lang=de#paid"
+	id, address := checkOut(t, run, client.Order{Product: "coins", Variant: "500", Amount: 2, Code: "SUMMER-20"})
+	wantPage(t, address, http.StatusOK, "Emberforge", "Ember coins", "500 coins", "SUMMER-20, 1.99 EUR off", "<strong>7.99 EUR", `value="pay"`, back)
+
+	byName := strings.Replace(back, "127.0.0.1", "localhost", 1)
+	wantPage(t, payments+"?"+url.Values{"checkout": {id}, "return": {byName}}.Encode(), http.StatusOK, byName)
+
+	got := send(t, http.MethodPost, payments, paymentForm(run, id, "cancel"), "Sec-Fetch-Site", "same-origin", "Origin", "null")
+	if got.status != http.StatusSeeOther || got.header.Get("Location") != back || status(t, run, id) != client.CheckoutOpen {
+		t.Errorf("cancelling is %d %s", got.status, got.body)
+	}
+
+	var clicks sync.WaitGroup // two at once, and with the key that the first click creates
+	for range 2 {
+		clicks.Go(func() {
+			got := send(t, http.MethodPost, payments, paymentForm(run, id, "pay"), "Origin", run.State.BaseURL)
+			if got.status != http.StatusSeeOther || got.header.Get("Location") != back {
+				t.Errorf("paying is %d to %q: %s", got.status, got.header.Get("Location"), got.body)
+			}
+		})
+	}
+	clicks.Wait()
+	if got := status(t, run, id); got != client.CheckoutOrdered {
+		t.Errorf("the checkout is %s", got)
+	}
+	if page := wantPage(t, address, http.StatusOK, "This checkout is paid.", back); strings.Contains(page, "<button") {
+		t.Error("a paid checkout can be paid")
+	}
+
+	shop, err := run.State.Deployment(rand.Int64N).Shop(t.Context(), "emberforge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := 0
+	records, err := shop.Keys(t.Context())
+	for _, record := range records {
+		if record.Name == "demo payment page" && record.Revoked.IsZero() && record.Expires.Sub(record.Created).Hours() == 24 {
+			live++
+		}
+	}
+	if err != nil || live != 1 {
+		t.Errorf("the page has %d keys, %v", live, err)
+	}
+	log, err := os.ReadFile(filepath.Join(run.Root(), ".shopfront", "functions.log"))
+	if err != nil || regexp.MustCompile(`sf_\w{10}_`).MatchString(run.Output()+string(log)) {
+		t.Errorf("the run printed or logged a key, %v", err)
+	}
+	wantLine(t, run, " 303 POST /demo/payment ")
+}
+
+// wantPage gets a page and checks its status and that it has the texts.
+func wantPage(t *testing.T, address string, status int, texts ...string) string {
+	t.Helper()
+	got := send(t, http.MethodGet, address, "")
+	if got.status != status {
+		t.Errorf("%s is %d", address, got.status)
+	}
+	for _, text := range texts {
+		if !strings.Contains(got.body, text) {
+			t.Errorf("the page has no %q: %s", text, got.body)
+		}
+	}
+	return got.body
+}
+
+func testRefusedPayments(t *testing.T, run *localruntest.Run) {
+	base := run.State.BaseURL
+	payments, back := base+"/demo/payment", base+"/shop/emberforge?lang=de#paid"
+	id, _ := checkOut(t, run, client.Order{Product: "coins", Variant: "500"})
+	for _, address := range []string{
+		"", "/shop/emberforge", "https://alder.example/shop/emberforge", base + "@alder.example/shop/emberforge", base + "/docs", base + "/shop/%zz",
+	} {
+		form := url.Values{"checkout": {id}, "return": {address}, "action": {"pay"}}.Encode()
+		for method, got := range map[string]response{
+			http.MethodPost: send(t, http.MethodPost, payments, form), http.MethodGet: send(t, http.MethodGet, payments+"?"+form, ""),
+		} {
+			if got.status != http.StatusBadRequest || got.header.Get("Location") != "" {
+				t.Errorf("%s with the return %q is %d", method, address, got.status)
+			}
+		}
+	}
+	for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "https://alder.example"}} {
+		got := send(t, http.MethodPost, payments, paymentForm(run, id, "pay"), header...)
+		if got.status != http.StatusForbidden {
+			t.Errorf("a form with %q is %d", header, got.status)
+		}
+	}
+	// Another site whose name leads to this machine: to the browser it is the same origin.
+	for _, host := range []string{"alder.example", strings.Replace(strings.TrimPrefix(base, "http://"), "127.0.0.1", "127.0.0.1.alder.example", 1)} {
+		got := send(t, http.MethodPost, payments, paymentForm(run, id, "pay"), "Host", host, "Origin", "http://"+host, "Sec-Fetch-Site", "same-origin")
+		if got.status != http.StatusBadRequest {
+			t.Errorf("a form of %s is %d", host, got.status)
+		}
+	}
+	if got := status(t, run, id); got != client.CheckoutOpen {
+		t.Errorf("the checkout is %s", got)
+	}
+
+	for _, unknown := range []string{"", "no such checkout", strings.Repeat("A", 44)} {
+		wantPage(t, payments+"?"+paymentForm(run, unknown, ""), http.StatusNotFound, "No such checkout", back)
+	}
+	for _, customer := range []string{"", "..", "alder-and-sons"} {
+		query := url.Values{"checkout": {id}, "return": {base + "/shop/" + customer}}
+		wantPage(t, payments+"?"+query.Encode(), http.StatusNotFound, "No such checkout")
+	}
+
+	newer, _ := checkOut(t, run, client.Order{Product: "coins", Variant: "500", Replaces: id})
+	wantPage(t, payments+"?"+paymentForm(run, id, ""), http.StatusOK, "Another checkout replaced this one.", back)
+	wantRefused(t, run, id, "Checkout replaced")
+
+	server, err := client.New(base, "emberforge", client.WithServerKey(newServer(t, run).key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.PlaceOrder(t.Context(), newer, client.Payment{Provider: "stripe", Reference: "pi_3NtT9zLkdIwHu7ix0JqYbV2d"}); err != nil {
+		t.Fatal(err)
+	}
+	wantRefused(t, run, newer, "Ordered with another payment")
+}
+
+// wantRefused checks that paying a checkout is refused in words, with a link back.
+func wantRefused(t *testing.T, run *localruntest.Run, checkout, words string) {
+	t.Helper()
+	got := send(t, http.MethodPost, run.State.BaseURL+"/demo/payment", paymentForm(run, checkout, "pay"))
+	if got.status != http.StatusConflict || !strings.Contains(got.body, "<h1>"+words) || !strings.Contains(got.body, "/shop/emberforge?lang=de#paid") {
+		t.Errorf("paying is %d %s", got.status, got.body)
+	}
+}
+
+func testFreeOrder(t *testing.T, run *localruntest.Run) {
+	shop, err := run.State.Deployment(rand.Int64N).Shop(t.Context(), "emberforge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	terms := voucher.Terms{Written: "FREE-DAY", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 100}}
+	if _, err := shop.CreateVoucher(t.Context(), terms, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	id, address := checkOut(t, run, client.Order{Product: "coins", Variant: "500", Code: "FREE-DAY"})
+	wantPage(t, address, http.StatusOK, "<strong>0.00 EUR")
+	got := send(t, http.MethodPost, run.State.BaseURL+"/demo/payment", paymentForm(run, id, "pay"))
+	if got.status != http.StatusSeeOther {
+		t.Errorf("paying is %d %s", got.status, got.body)
+	}
+	server, err := client.New(run.State.BaseURL, "emberforge", client.WithServerKey(newServer(t, run).key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if order, err := server.ShowOrder(t.Context(), id); err != nil || order.Payment != (client.Payment{}) {
+		t.Errorf("the order is %+v, %v", order, err)
+	}
+}

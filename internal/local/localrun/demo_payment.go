@@ -1,0 +1,133 @@
+package localrun
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/catalogfile"
+	"shopfront/pkg/client"
+)
+
+const (
+	// paymentPath is the path of the demo payment page, which stands in for a payment provider and for the shop's server.
+	paymentPath = "/demo/payment"
+	// The demo payment page places orders with keys of this name, which live this long.
+	paymentKeyName = "demo payment page"
+	paymentKeyLife = 24 * time.Hour
+)
+
+// shopServer calls the HTTP interface with a key, as a shop's own server does.
+type shopServer struct {
+	*client.Client
+
+	expires time.Time // when its key expires
+}
+
+// payment shows the checkout to pay. A POST places its order, unless the shopper cancels, and redirects to the shop.
+func (p *demoPages) payment(r *http.Request) (page, error) {
+	back := r.FormValue("return")
+	address, err := url.Parse(back)
+	// Another site may let its own name lead to this machine. For the browser, its pages and this one would have the same origin.
+	if err != nil || !p.isShopPage(back) || !p.isShopPage("http://"+r.Host+"/shop/") {
+		return page{ //nolint:nilerr // the request is wrong, not the run
+			Status: http.StatusBadRequest, Title: "This payment page cannot return there",
+			Message: "Open the shop at " + p.State.BaseURL + ", and pay again.",
+		}, nil
+	}
+	pays := r.Method == http.MethodPost
+	if pays && http.NewCrossOriginProtection().Check(r) != nil {
+		//nolint:nilerr // the request is wrong, not the run
+		return page{Status: http.StatusForbidden, Title: "This payment comes from another site", Message: "Pay in the shop.", Back: back}, nil
+	}
+	if pays && r.PostFormValue("action") != "pay" {
+		return page{Location: back}, nil
+	}
+	id, _, _ := strings.Cut(strings.TrimPrefix(address.Path, "/shop/"), "/")
+	shop, checkout, err := p.checkout(r.Context(), id, r.FormValue("checkout"), pays)
+	problem, isProblem := errors.AsType[*client.ProblemError](err)
+	switch {
+	case err == nil && pays:
+		return page{Location: back}, nil
+	case err == nil:
+		return page{Title: "Demo payment", Shop: shop, Checkout: &checkout, Back: back}, nil
+	case errors.Is(err, client.ErrMalformedID), errors.Is(err, client.ErrNotFound), errors.Is(err, catalog.ErrNotFound):
+		return page{Status: http.StatusNotFound, Title: "No such checkout", Message: "The shop does not know this checkout.", Back: back}, nil
+	case isProblem:
+		return page{Status: problem.Status, Title: problem.Title, Message: problem.Detail, Back: back}, nil
+	default:
+		return page{}, err
+	}
+}
+
+// isShopPage reports whether an address leads to the page of a shop of this run, which people also open as localhost.
+func (p *demoPages) isShopPage(address string) bool {
+	return strings.HasPrefix(address, p.State.BaseURL+"/shop/") ||
+		strings.HasPrefix(address, strings.Replace(p.State.BaseURL, "127.0.0.1", "localhost", 1)+"/shop/")
+}
+
+// checkout returns a customer's checkout and, if pays is set, places its order. The payment's reference depends only on the checkout, so two
+// clicks place one order.
+func (p *demoPages) checkout(ctx context.Context, customer, id string, pays bool) (catalogfile.Entry, client.Checkout, error) {
+	if _, err := client.New(p.State.BaseURL, customer); err != nil { // the ID comes from the request
+		return catalogfile.Entry{}, client.Checkout{}, err
+	}
+	shop, err := p.State.Deployment(p.Random).Catalogue(ctx, catalog.CustomerID(customer))
+	if err != nil {
+		return catalogfile.Entry{}, client.Checkout{}, err
+	}
+	server, err := p.server(ctx, shop.Customer.ID)
+	if err != nil {
+		return catalogfile.Entry{}, client.Checkout{}, err
+	}
+	checkout, err := server.ShowCheckout(ctx, id)
+	if err == nil && pays {
+		var payment client.Payment // stays zero if there is nothing to pay
+		if checkout.Total.Minor > 0 {
+			payment = client.Payment{Provider: "demo", Reference: "demo-" + checkout.ID}
+		}
+		_, err = server.PlaceOrder(ctx, checkout.ID, payment)
+	}
+	return shop, checkout, err
+}
+
+// server returns a client with a key of the customer. The first call creates the key, which only this process knows. It also revokes the
+// keys of earlier runs, because a customer may have only a few live keys.
+func (p *demoPages) server(ctx context.Context, customer catalog.CustomerID) (shopServer, error) {
+	p.serversMu.Lock()
+	defer p.serversMu.Unlock()
+	now := p.Now()
+	if open := p.servers[customer]; now.Before(open.expires) {
+		return open, nil
+	}
+	shop, err := p.State.Deployment(p.Random).Shop(ctx, customer)
+	if err != nil {
+		return shopServer{}, err
+	}
+	records, err := shop.Keys(ctx)
+	if err != nil {
+		return shopServer{}, err
+	}
+	for _, record := range records {
+		if record.Name != paymentKeyName || !record.Live(now) {
+			continue
+		}
+		if _, err := shop.RevokeKey(ctx, record.ID, now); err != nil {
+			return shopServer{}, err
+		}
+	}
+	created := shopServer{expires: now.Add(paymentKeyLife)}
+	key, _, err := shop.CreateKey(ctx, paymentKeyName, created.expires, rand.Reader, now)
+	if err != nil {
+		return shopServer{}, err
+	}
+	if created.Client, err = client.New(p.State.BaseURL, string(customer), client.WithServerKey(key.Secret())); err == nil {
+		p.servers[customer] = created
+	}
+	return created, err
+}

@@ -1,0 +1,136 @@
+package localruntest
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/gateway"
+	"shopfront/internal/local/localrun"
+	"shopfront/internal/local/runtimeapi"
+)
+
+// Store is a proxy in front of a run's DynamoDB. It forwards requests until a test makes it fail.
+type Store struct {
+	Endpoint string
+	// Asked receives a value when a request fails. It holds at most one.
+	Asked <-chan struct{}
+
+	failure atomic.Int32
+	asked   chan struct{}
+	target  *httputil.ReverseProxy
+	ended   chan struct{}
+}
+
+// Failure is how a store fails.
+type Failure int32
+
+// The failures of a store.
+const (
+	Works     Failure = iota
+	Silent            // reads requests, and neither forwards nor responds
+	HangsUp           // closes the connection without forwarding
+	Loses             // forwards the request, then closes the connection without a response; reads work
+	Throttles         // responds with throttling errors
+	Breaks            // responds with internal errors
+)
+
+// NewStore returns a store that works until the test ends.
+func (r *Run) NewStore(tb testing.TB) *Store {
+	tb.Helper()
+	target, err := url.Parse(r.State.DynamoDBEndpoint)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	asked := make(chan struct{}, 1)
+	s := &Store{Asked: asked, asked: asked, target: httputil.NewSingleHostReverseProxy(target), ended: make(chan struct{})}
+	s.target.ErrorLog = log.New(io.Discard, "", 0) // the tests hang up on purpose
+	server := httptest.NewServer(http.HandlerFunc(s.serve))
+	tb.Cleanup(func() {
+		close(s.ended)
+		server.Close()
+	})
+	s.Endpoint = server.URL
+	return s
+}
+
+// Fail makes the store fail in this way from now on.
+func (s *Store) Fail(failure Failure) { s.failure.Store(int32(failure)) }
+
+func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
+	failure := Failure(s.failure.Load())
+	if failure == Works {
+		s.target.ServeHTTP(w, r)
+		return
+	}
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
+	switch failure {
+	case Silent:
+		select {
+		case <-r.Context().Done():
+		case <-s.ended:
+		}
+		panic(http.ErrAbortHandler)
+	case Loses:
+		if isRead(r) {
+			s.target.ServeHTTP(w, r)
+			return
+		}
+		s.target.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	case Throttles:
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write([]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException","message":"Rate exceeded"}`))
+	case Breaks:
+		w.WriteHeader(http.StatusInternalServerError)
+	case Works, HangsUp:
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func isRead(r *http.Request) bool {
+	operation := r.Header.Get("X-Amz-Target")
+	return strings.Contains(operation, "GetItem") || strings.HasSuffix(operation, ".Query")
+}
+
+// Functions runs the run's functions with a DynamoDB at the endpoint until the test ends. Their processes are not the run's.
+func (r *Run) Functions(tb testing.TB, endpoint string) *runtimeapi.Runtime {
+	tb.Helper()
+	template, err := localrun.LoadTemplate(r.Root(), endpoint)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	runtime, err := localrun.NewRuntime(r.Root(), template, func(function, line string) { tb.Log(function, line) })
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = runtime.Close() })
+	return runtime
+}
+
+// Serve runs the functions with a DynamoDB at the endpoint, and returns the address of an HTTP API in front of them.
+func (r *Run) Serve(tb testing.TB, endpoint string) string {
+	tb.Helper()
+	template, err := localrun.LoadTemplate(r.Root(), endpoint)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	api, err := localrun.NewGateway(template, r.Functions(tb, endpoint), time.Now, func(gateway.Record) {})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	server := httptest.NewServer(api)
+	tb.Cleanup(server.Close)
+	return server.URL
+}

@@ -1,0 +1,167 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/storefront"
+)
+
+// Bounds of one HTML page.
+const (
+	productsPerPage = 48
+	// maxProductsBytes bounds the products of a page that has several, in bytes as Lambda transports them. So the whole page stays below
+	// 4 MB. A page with a single product can be larger: up to 4.2 MB, if all its characters are escaped. Lambda's limit is 6 MB.
+	maxProductsBytes = maxPageBytes - 300_000
+)
+
+// Storefront serves GET /shop/{customer}, the shop as a page, and GET /assets/{name}, its script and stylesheet (docs/interface.md).
+// demoPaymentURL is a template like catalog.Page.PaymentURL for shops that have neither a payment page nor a text about paying. Only the
+// local run has one; elsewhere it is empty.
+func (s Service) Storefront(catalogue Catalogue, site *storefront.Site, demoPaymentURL string) http.Handler {
+	assets, page := s.assets(site), s.handler(endpoint{
+		path: "/shop/{customer}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
+		answer:      func(c *call) (answer, error) { return c.showPage(catalogue, site, demoPaymentURL) },
+		problemPage: func(c *call, problem answer) (answer, error) { return c.apologise(site, problem) },
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/assets/") {
+			assets.ServeHTTP(w, r)
+		} else {
+			page.ServeHTTP(w, r)
+		}
+	})
+}
+
+func (c *call) showPage(catalogue Catalogue, site *storefront.Site, demoPaymentURL string) (answer, error) {
+	if c.customer == "" {
+		return answer{}, problemNotFound.new()
+	}
+	// The policies decide what the page offers, not who may see it.
+	if err := c.admit(func(access.Settings) access.Policy { return access.Anyone }); err != nil {
+		return answer{}, err
+	}
+	query := c.URL.Query() // accepts any parameters, because links from elsewhere add some
+	after, err := parseCursor(query.Get("cursor"), c.customer, parsePlace)
+	if err != nil {
+		after = catalog.Place{}
+	}
+	listing, err := catalogue.OnSale(c.Context(), c.customer, after, productsPerPage+1)
+	if err != nil {
+		return answer{}, err
+	}
+	if listing.Customer.Page.Off {
+		return answer{}, problemNotFound.new()
+	}
+	page := &storefront.Page{
+		Customer: listing.Customer, At: c.received, Language: c.language(site),
+		Redeems: c.settings.Redeem == access.Anyone, Sells: c.settings.CheckOut == access.Anyone, PaymentURL: listing.Customer.Page.PaymentURL,
+	}
+	page.Chosen = page.Language == query.Get("lang")
+	if page.PaymentURL == "" && listing.Customer.Page.PaymentText == "" {
+		page.PaymentURL = demoPaymentURL
+	}
+	if err := c.addProducts(page, site, listing); err != nil {
+		return answer{}, err
+	}
+	html, policy, err := page.HTML(site)
+	if err != nil {
+		return answer{}, err
+	}
+	c.record.note("shown")
+	a, err := c.htmlAnswer(http.StatusOK, html, policy)
+	if err != nil {
+		return answer{}, err
+	}
+	return revalidated(c.Request, a), nil
+}
+
+// addProducts adds as many products as one page may have, and the cursor of the next page.
+func (c *call) addProducts(page *storefront.Page, site *storefront.Site, listing catalog.Listing) error {
+	var last catalog.Place
+	count, size := 0, 0
+	for product, err := range listing.Products {
+		if err != nil {
+			return err
+		}
+		html, err := page.Product(site, product)
+		if err != nil {
+			return err
+		}
+		size += transportedBytes([]byte(html))
+		// The first product always fits, however large, so that every page leads on to the next.
+		if count == productsPerPage || count > 0 && size > maxProductsBytes {
+			page.Next = encodeCursor(c.customer, encodePlace(last))
+			return nil
+		}
+		page.Add(product.Category, html)
+		last = listing.Place(product)
+		count++
+	}
+	return nil
+}
+
+func (c *call) language(site *storefront.Site) string {
+	return site.Language(c.URL.Query().Get("lang"), strings.Join(c.Header.Values("Accept-Language"), ","))
+}
+
+// apologise returns a page for shoppers in place of a problem, with the problem's status and headers.
+func (c *call) apologise(site *storefront.Site, problem answer) (answer, error) {
+	html, policy, err := site.Apology(c.language(site), problem.status == http.StatusNotFound)
+	if err != nil {
+		return answer{}, err
+	}
+	a, err := c.htmlAnswer(problem.status, html, policy)
+	if err != nil {
+		return answer{}, err
+	}
+	for _, name := range []string{"Allow", "Retry-After", "WWW-Authenticate"} {
+		if value := problem.header.Get(name); value != "" {
+			a.header.Set(name, value)
+		}
+	}
+	return a, nil
+}
+
+func (c *call) htmlAnswer(status int, html, policy string) (answer, error) {
+	a := answer{status: status, header: http.Header{"Vary": {"Accept-Encoding, Accept-Language"}}}
+	if acceptsGzip(c.Header.Values("Accept-Encoding")) {
+		compressed, err := compress(html)
+		if err != nil {
+			return answer{}, err
+		}
+		a.header.Set("Content-Encoding", "gzip")
+		a.body = compressed
+	} else {
+		a.body = []byte(html)
+	}
+	a.setDocument("text/html; charset=utf-8", policy)
+	return a, nil
+}
+
+// assets serves the script and the stylesheet. The content behind a name never changes, so browsers may keep it for a year.
+func (s Service) assets(site *storefront.Site) http.Handler {
+	published := make(map[string]publishedDocument)
+	for _, asset := range []storefront.Asset{site.Script, site.Stylesheet} {
+		published["/assets/"+asset.Name] = publish(Document{ContentType: asset.ContentType, Content: asset.Content})
+	}
+	return s.handler(endpoint{
+		path: "/assets/{name}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
+		answer: func(c *call) (answer, error) {
+			asset, found := published[c.URL.Path]
+			if !found {
+				return answer{}, problemNotFound.new()
+			}
+			a, err := asset.show(c.Request)
+			if err != nil {
+				return answer{}, err
+			}
+			a.setDocument(asset.ContentType, "default-src 'none'")
+			a.header.Set("Cache-Control", "public, max-age=31536000, immutable")
+			c.record.note("shown")
+			return a, nil
+		},
+	})
+}
