@@ -254,7 +254,8 @@ func (r *eventRound) mark(vouchers, checkouts *eventStream) {
 	r.create("emberforge", v)
 	vouchers.await(string(v.Code))
 	w := newEventWriter(r.endpoint, r.tables, r.source(0))
-	request := checkout.Request{Customer: "emberforge", Product: "coins", Variant: "500", At: time.Now()}
+	at := time.Now().Truncate(time.Millisecond) // as the functions do: a time to live of finer times would differ from the stored times
+	request := checkout.Request{Customer: "emberforge", Product: "coins", Variant: "500", At: at}
 	c, _, err := w.opener.Open(r.Context(), request)
 	if err != nil {
 		r.Fatal(err)
