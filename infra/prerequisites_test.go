@@ -60,16 +60,38 @@ func TestPrerequisites(t *testing.T) {
 		},
 		"the race detector needs gcc": {
 			"ci", map[string]string{
-				"go": "", "make": "", "mvn": "", "javac": "", "node": "", "php": "", "curl": "", "openssl": "", "git": "", "ps": "", "python3": "",
-				"apt-get": apt, "id": admin,
+				"go": "", "make": "", "mvn": "", "javac": "", "node": "", "npm": "", "chromium": "", "php": "", "curl": "",
+				"openssl": "", "git": "", "ps": "", "python3": "", "apt-get": apt, "id": admin,
 			}, true, "recommends gcc libc6-dev\n",
 		},
 		".ci/run itself needs make": {
 			"ci", map[string]string{
-				"go": "", "mvn": "", "javac": "", "node": "", "php": "", "curl": "", "openssl": "", "git": "", "ps": "", "python3": "", "gcc": "",
-				"apt-get": apt, "id": admin,
+				"go": "", "mvn": "", "javac": "", "node": "", "npm": "", "chromium": "", "php": "", "curl": "", "openssl": "", "git": "",
+				"ps": "", "python3": "", "gcc": "", "apt-get": apt, "id": admin,
 			}, true, "recommends make\n",
 		},
+		"tests in a browser need Chromium and npm": {
+			"browser",
+			map[string]string{"go": "", "java": "", "mvn": "", "node": "", "apt-get": apt, "id": admin},
+			true,
+			"recommends npm chromium fonts-liberation\n",
+		},
+		"Ubuntu has another name for Chromium": {
+			"browser",
+			map[string]string{"go": "", "java": "", "mvn": "", "node": "", "npm": "", "apt-get": apt, "apt-cache": `echo "  Candidate: (none)"`, "id": admin},
+			true,
+			"recommends chromium-browser fonts-liberation\n",
+		},
+		"apt-cache writes on after the version": {
+			"browser",
+			map[string]string{
+				"go": "", "java": "", "mvn": "", "node": "", "npm": "", "apt-get": apt, "id": admin,
+				"apt-cache": `echo "  Candidate: 156.0"; for ((line = 0; line < 50000; line++)); do echo "  more"; done`,
+			},
+			true,
+			"recommends chromium fonts-liberation\n",
+		},
+		"Chrome is as good as Chromium":    {"browser", map[string]string{"go": "", "java": "", "mvn": "", "node": "", "npm": "", "google-chrome": ""}, true, ""},
 		"a deployment needs Python and Go": {"deploy", map[string]string{"brew": ""}, false, "brew install go python\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
