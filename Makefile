@@ -7,12 +7,16 @@ SAM_VERSION           := 1.170.0
 CFN_LINT_VERSION      := 1.58.0
 CHECKOV_VERSION       := 3.3.30
 SCHEMATHESIS_VERSION  := 4.32.5
+AXE_VERSION           := 4.14.1
+# The last Lighthouse for the Node.js of Debian 12 and 13.
+LIGHTHOUSE_VERSION    := 12.8.2
 
 # The environment to build for and to deploy to: dev, staging or prod.
 ENV ?= dev
 
-# The address of the local run.
-URL ?= http://127.0.0.1:3000
+# The address of the local run, and a page of it.
+URL  ?= http://127.0.0.1:3000
+PAGE ?= /shop/emberforge
 
 # The architecture to build for. A deployment takes it from the parameters of its environment. Local targets build for this machine,
 # in their own directory, so that their binaries are never deployed.
@@ -49,6 +53,8 @@ sam           := $(tools)/sam-$(SAM_VERSION)-$(CFN_LINT_VERSION)/bin/sam
 deployment    := $(dir $(sam))python infra/deployment.py
 checkov       := $(tools)/checkov-$(CHECKOV_VERSION)/bin/checkov
 schemathesis  := $(tools)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
+axe           := $(tools)/axe-$(AXE_VERSION)/node_modules/axe-core/axe.min.js
+lighthouse    := $(tools)/lighthouse-$(LIGHTHOUSE_VERSION)/node_modules/lighthouse/core/index.js
 cyclonedx     := $(tools)/cyclonedx-gomod-$(shell cksum infra/sbom/go.sum | cut -d ' ' -f 1)/cyclonedx-gomod
 rehearsal     := $(tools)/rehearsal-$(shell cksum infra/rehearsal/requirements.txt | cut -d ' ' -f 1)/bin/python
 
@@ -57,6 +63,14 @@ define install_venv
 @.ci/prerequisites deploy
 @rm -rf $(dir $(@D)) && python3 -m venv $(dir $(@D))
 @$(@D)/pip install --quiet --disable-pip-version-check $(1) || { rm -rf $(dir $(@D)); exit 1; }
+endef
+
+# $(call install_npm,FOLDER,PACKAGE) installs a package for Node.js into FOLDER, without running scripts of packages, and deletes it on failure.
+define install_npm
+@.ci/prerequisites browser
+@rm -rf $(1) && mkdir -p $(1)
+@npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel error --prefix $(1) $(2) >/dev/null || { rm -rf $(1); exit 1; }
+@touch $@
 endef
 
 templates := template.yaml $(wildcard infra/*.yaml) examples/event-bus-webhook.yaml
@@ -82,8 +96,8 @@ help: ## List the targets
 run: needs-run bin/shopctl ## Start a shop on this machine (ARGS= are flags of `shopctl dev`)
 	@exec bin/shopctl dev $(ARGS)
 
-.PHONY: needs-run needs-test
-needs-run needs-test: needs-%:
+.PHONY: needs-run needs-test needs-browser
+needs-run needs-test needs-browser: needs-%:
 	@.ci/prerequisites $*
 
 .PHONY: bin/shopctl
@@ -93,6 +107,14 @@ bin/shopctl: ## Build the operator's command
 .PHONY: test
 test: needs-test ## Run every test (ARGS= are flags of `go test`)
 	@go test -buildvcs=false $(ARGS) ./...
+
+.PHONY: browser
+browser: needs-browser $(axe) ## Test the shop's page in Chromium (ARGS= are flags of `go test`; CHROMIUM= is its path)
+	@AXE=$(axe) go test -buildvcs=false -count=1 -parallel 4 -tags browser ./internal/browser $(ARGS)
+
+.PHONY: lighthouse
+lighthouse: needs-browser $(lighthouse) ## Rate a page of a running `make run` with Lighthouse (URL=, PAGE=); fails below 95 of 100
+	@node internal/browser/lighthouse.mjs $(tools)/lighthouse-$(LIGHTHOUSE_VERSION)/node_modules $(URL)$(PAGE)
 
 .PHONY: bench
 bench: ## Compare the functions with reference functions, and print the results beside their targets (ARGS= are flags of `measure bench`; takes minutes)
@@ -278,6 +300,14 @@ $(checkov):
 $(schemathesis):
 	@echo "Installing schemathesis $(SCHEMATHESIS_VERSION)"
 	$(call install_venv,schemathesis==$(SCHEMATHESIS_VERSION))
+
+$(axe):
+	@echo "Installing axe $(AXE_VERSION)"
+	$(call install_npm,$(tools)/axe-$(AXE_VERSION),axe-core@$(AXE_VERSION))
+
+$(lighthouse):
+	@echo "Installing Lighthouse $(LIGHTHOUSE_VERSION)"
+	$(call install_npm,$(tools)/lighthouse-$(LIGHTHOUSE_VERSION),lighthouse@$(LIGHTHOUSE_VERSION))
 
 $(rehearsal):
 	@echo "Installing a simulation of AWS; it takes a minute, once"

@@ -1,0 +1,360 @@
+//go:build browser
+
+package browser_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"shopfront/internal/local/localrun/localruntest"
+	"shopfront/pkg/voucher"
+)
+
+// demoPaidShop is a shop without a payment page of its own, so it uses that of the local run. No language changes its names.
+const demoPaidShop = `
+customers:
+  - id: CUSTOMER
+    name: Emberforge
+    currency: EUR
+    page: {accent: "ACCENT"}
+    products:
+      - {id: coins, name: Ember coins, category: Currency, variants: [{id: "500", name: 500 coins, price: 4.99, sale: {price: 3.99}, amount: {min: 1, max: 10}}]}
+      - id: rank
+        name: VIP rank
+        description: Two more homes.
+        variants:
+          - id: month
+            name: 30 days
+            price: 7.99
+            amount: {min: 1, max: 3}
+            data:
+              type: object
+              required: [player, colour]
+              properties:
+                player: {type: string, pattern: "^[A-Za-z]{3,16}$", description: "Letters only."}
+                colour: {enum: [gold, silver]}
+                extras: {type: array, items: {enum: [home, hat]}, minItems: 1}
+                gift: {type: boolean}
+                home: {type: object, properties: {floor: {type: integer, minimum: 1}}}
+`
+
+// wantUsable fails if axe finds something wrong, if a text is missing, if the shopper must scroll sideways, or if the headings skip a level.
+func (b *tab) wantUsable(state string) {
+	b.t.Helper()
+	b.wantAccessible()
+	b.wantNoScrollBar()
+	if text := evaluate[string](b, "document.body.innerText"); strings.Contains(text, "undefined") || strings.Contains(text, "NaN") || strings.ContainsAny(text, "{}") {
+		b.t.Errorf("%v, %s: a text has no value: %s", b.view, state, text)
+	}
+	levels := evaluate[[]string](b, `[...document.querySelectorAll("h1, h2, h3, h4")].filter((h) => h.checkVisibility()).map((h) => h.tagName)`)
+	for i := 1; i < len(levels); i++ {
+		if levels[i] > levels[i-1] && levels[i] != fmt.Sprintf("H%d", levels[i-1][1]-'0'+1) {
+			b.t.Errorf("%v, %s: the headings skip a level: %v", b.view, state, levels)
+		}
+	}
+}
+
+// expireCheckouts makes every checkout look expired to the page.
+func (b *tab) expireCheckouts() {
+	b.t.Helper()
+	evaluate[chromedp.Void](b, `void (window.fetch = ((real) => async (...request) => {
+		const response = await real(...request);
+		return String(request[0]).includes("/checkouts/") ? new Response(JSON.stringify({...await response.json(), status: "expired"}), response) : response;
+	})(fetch))`)
+}
+
+// TestPage_EveryState_SuitsEveryShopper walks through all states in both widths and themes, and in each language.
+func TestPage_EveryState_SuitsEveryShopper(t *testing.T) {
+	for _, v := range []view{
+		{}, {dark: true, language: "de"}, {phone: true, language: "fr"}, {phone: true, dark: true, language: "ja"}, {phone: true, language: "es"},
+	} {
+		t.Run(v.String(), func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, strings.ReplaceAll(demoPaidShop, "ACCENT", "#c2410c"))
+			s.create(t, "SPRING", nil)
+			s.create(t, "TEN", func(terms *voucher.Terms) {
+				terms.Reward = voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 10}
+				terms.MaxUses, terms.MaxUsesPerNick = new(voucher.NoLimit), new(voucher.NoLimit)
+			})
+			b := newTab(t, v)
+			b.open(s.page(t))
+			b.wait(".buy")
+			if got, want := evaluate[string](b, "document.documentElement.lang"), v.language; want != "" && got != want {
+				t.Errorf("the page is in %q, want %q", got, want)
+			}
+			b.wantUsable("on sale")
+			b.vouchers()
+			b.checkouts()
+		})
+	}
+}
+
+// vouchers walks through the states of the voucher form.
+func (b *tab) vouchers() {
+	b.t.Helper()
+	for _, code := range []string{"", "WRONG", "TEN", "SPRING"} {
+		b.fill("#voucher-code", code)
+		b.press("Enter")
+		switch code {
+		case "":
+			b.wait("#voucher .error")
+			b.wantUsable("no code")
+		case "WRONG":
+			b.wait("#voucher-result .bad")
+			b.wantUsable("wrong code")
+		case "TEN":
+			b.click("#voucher-result button")
+			b.waitText("#voucher-result .good", "TEN")
+			b.wantUsable("a discount is ready")
+		default:
+			b.wait("#voucher-result .reward")
+			b.wantUsable("what a code gives")
+			b.click("#voucher-result .primary")
+			b.wait("#voucher-result .good")
+			b.waitText("#voucher-result .reward", "Ember coins")
+			b.wantUsable("redeemed")
+		}
+	}
+}
+
+// checkouts walks through the states of the dialog, to a paid order and to an expired checkout.
+func (b *tab) checkouts() {
+	b.t.Helper()
+	b.click("[data-product=rank] .buy")
+	b.wait("#checkout")
+	b.wantUsable("form")
+	b.fill("#checkout [name=amount]", "1.5")
+	b.enter("/home/floor", "0")
+	b.click("#checkout .primary")
+	b.wait("#checkout .error:not(:empty)")
+	b.wantUsable("form with errors")
+	b.fill("#checkout [name=amount]", "2")
+	b.enter("/player", "Alder")
+	b.enter("/colour", "silver")
+	b.enter("/extras", "home")
+	b.enter("/home/floor", "")
+	b.click("#checkout .primary")
+	b.wait("#pay")
+	b.wait("#purchase .discount") // the code that the shopper kept
+	b.wantUsable("open")
+	address := evaluate[string](b, "location.href")
+	b.click("#pay")
+	b.click("button | Cancel")
+	b.wait("#purchase[data-state=paying]")
+	b.wantUsable("paying")
+	if now := evaluate[string](b, "location.href"); now != address {
+		b.t.Errorf("the shopper comes back to %s, want %s", now, address)
+	}
+	b.click("#pay")
+	b.click("button | Pay")
+	b.wait("#purchase[data-state=ordered]")
+	b.wantUsable("ordered")
+	b.press("Escape")
+	b.waitGone("#purchase")
+
+	b.click("[data-product=coins] .buy")
+	b.click("#checkout .primary")
+	b.wait("#pay")
+	b.press("Escape")
+	b.wait("#pending .note")
+	b.wantUsable("an open checkout")
+	b.expireCheckouts()
+	b.click("#pending button")
+	b.wait("#purchase[data-state=expired]")
+	b.wantUsable("expired")
+}
+
+func TestPage_Language_SurvivesTheWholeVisit(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, strings.ReplaceAll(demoPaidShop, "ACCENT", "#c2410c"))
+	b := newTab(t, view{language: "fr"})
+	b.open(s.page(t))
+	b.waitText("footer nav [aria-current]", "Français")
+	for _, choice := range []struct{ language, name string }{{"en", "English"}, {"es", "Español"}, {"ja", "日本語"}, {"de", "Deutsch"}} {
+		b.click("footer nav a | " + choice.name)
+		b.until("the page is in "+choice.name, `document.documentElement.lang === `+quote(choice.language)+` && location.search === "?lang=`+choice.language+`"`)
+	}
+	b.click("[data-product=coins] .buy")
+	b.click("#checkout .primary")
+	b.click("#pay")
+	b.click("button | Pay")
+	b.waitText("#purchase", "Vielen Dank!")
+	if got := evaluate[string](b, "location.search + location.hash"); got != "?lang=de" {
+		t.Errorf("the shopper comes back to %q", got)
+	}
+}
+
+// Text in these accents, on them and beside them must keep its contrast.
+func TestPage_HardAccents_KeepTheContrast(t *testing.T) {
+	for _, accent := range []string{"#ffff00", "#ffffff", "#000000", "#777777", "#ff0000"} {
+		for _, isDark := range []bool{false, true} {
+			v := view{dark: isDark}
+			t.Run(accent+" "+v.String(), func(t *testing.T) {
+				t.Parallel()
+				s := newShop(t, strings.ReplaceAll(demoPaidShop, "ACCENT", accent))
+				b := newTab(t, v)
+				b.open(s.page(t))
+				b.wait(".buy")
+				b.wantAccessible()
+				b.click("[data-product=coins] .buy")
+				b.wait("#checkout")
+				b.wantAccessible()
+				b.wantVisibleButtons()
+			})
+		}
+	}
+}
+
+// wantVisibleButtons fails if a button of the accent colour cannot be told from the ground: WCAG 2.2 demands 3:1 (criterion 1.4.11) of its
+// surface or of its edge. axe does not check it.
+func (b *tab) wantVisibleButtons() {
+	b.t.Helper()
+	if faint := evaluate[[]string](b, `(() => {
+		// A mixed colour is written color(srgb 0.5 0.5 0.5), and others rgb(128, 128, 128).
+		const channels = (colour) => colour.match(/[\d.]+/g).slice(0, 3).map((c) => (colour.startsWith("color") ? c : c / 255));
+		const luminance = (colour) => channels(colour).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+			.reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+		const contrast = (a, b) => (Math.max(luminance(a), luminance(b)) + 0.05) / (Math.min(luminance(a), luminance(b)) + 0.05);
+		const ground = getComputedStyle(document.body).backgroundColor;
+		return [...document.querySelectorAll(".primary, .buy")].map((e) => getComputedStyle(e))
+			.map((style) => [contrast(style.backgroundColor, ground), contrast(style.borderTopColor, ground)])
+			.filter((both) => Math.max(...both) < 3).map((both) => both.join());
+	})()`); len(faint) > 0 {
+		b.t.Errorf("%v: buttons have contrasts to the ground of %v", b.view, faint)
+	}
+}
+
+func TestPage_KeyboardAlone_BuysSomething(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	b.wait(".buy")
+	order := b.tabToName("Buy: VIP rank, 30 days")
+	want := []string{`a "Skip`, "input#voucher-code", "input#voucher-nick", "button", "button", "button", `button "Buy: VIP rank, 30 days"`}
+	for i, part := range want {
+		if i >= len(order) || !strings.HasPrefix(order[i], part) {
+			t.Fatalf("the Tab key visits %v, want %v", order, want)
+		}
+	}
+	b.press("Enter")
+	b.wait("#checkout")
+	if got := b.focused(); !strings.HasPrefix(got, "h2#purchase-title") {
+		t.Errorf("in the dialog, the focus begins at %s", got)
+	}
+	b.press("Escape")
+	b.waitGone("#purchase")
+	if got := b.focused(); got != `button "Buy: VIP rank, 30 days"` {
+		t.Errorf("after Escape, the focus is on %s", got)
+	}
+	b.press("Enter")
+	b.wait("#checkout")
+	// A modal dialog keeps the focus: after its last control come the browser's own, and then its first.
+	for range 12 {
+		b.press("Tab")
+		if outside := evaluate[bool](b, `document.activeElement !== document.body && !document.activeElement.closest("dialog")`); outside {
+			t.Errorf("the focus has left the dialog, to %s", b.focused())
+		}
+	}
+	for evaluate[string](b, `document.activeElement.dataset.pointer ?? ""`) != "/player" {
+		b.press("Tab")
+	}
+	b.press("Alder", "Enter")
+	b.wait("#pay")
+	if got := b.focused(); !strings.HasPrefix(got, `h2#purchase-title "Your checkout"`) {
+		t.Errorf("the result is not announced: the focus is on %s", got)
+	}
+	b.tabToName("Pay €7.99")
+	b.press("Enter")
+	b.waitText("h1", "Elsewhere")
+}
+
+// tabToName presses Tab until the description of the focused element contains name. It returns all that had the focus, and fails the test
+// if one of them did not show it.
+func (b *tab) tabToName(name string) (order []string) {
+	b.t.Helper()
+	for range 30 {
+		b.press("Tab")
+		focused := b.focused()
+		order = append(order, focused)
+		seen := evaluate[string](b, `((e) => getComputedStyle(e).outlineStyle + " " + (e.getBoundingClientRect().left >= 0))(document.activeElement)`)
+		if seen != "solid true" {
+			b.t.Errorf("%s has the focus, and does not show it: %s", focused, seen)
+		}
+		if strings.Contains(focused, name) {
+			return order
+		}
+	}
+	b.t.Fatalf("%s never gets the focus: %v", name, order)
+	return nil
+}
+
+func TestPage_SkipLink_LeadsToTheProducts(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	b.wait(".buy")
+	b.press("Tab", "Enter", "Tab")
+	if got := b.focused(); got != `button "Buy: Ember coins, 500 coins"` {
+		t.Errorf("after the skip link, the focus is on %s", got)
+	}
+}
+
+// Four hundred percent of a screen of 1,280 pixels are 320 pixels (WCAG 2.2, criterion 1.4.10).
+func TestPage_Zoom400_NeedsNoScrollBar(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, strings.ReplaceAll(foreign, "LONG", strings.Repeat("Donaudampfschiff", 4)))
+	b := newTab(t, view{language: "de"})
+	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 320, Height: 256, DeviceScaleFactor: 4})
+	b.open(s.page(t))
+	b.wait(".buy")
+	b.wantNoScrollBar()
+	b.click("[data-product=long] .buy")
+	b.wait("#checkout")
+	b.wantNoScrollBar()
+	b.click("#checkout .primary")
+	b.wait("#purchase .summary")
+	b.wantNoScrollBar()
+}
+
+func TestApology_EveryLanguage_IsFriendly(t *testing.T) {
+	unavailable := localRun(t)
+	store := unavailable.NewStore(t)
+	s := newShop(t, emberforge)
+	failing := s.pageAt(unavailable.Serve(t, store.Endpoint))
+	store.Fail(localruntest.HangsUp)
+	for i, language := range []string{"en", "de", "fr", "es", "ja"} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			for _, c := range []struct {
+				address string
+				status  int
+				says    map[string]string
+			}{
+				{shop{id: "nobody"}.page(t), http.StatusNotFound, map[string]string{"en": "There is no shop here", "de": "Hier ist kein Shop"}},
+				{failing, http.StatusServiceUnavailable, map[string]string{"en": "The shop is out of reach"}},
+			} {
+				b := newTab(t, view{phone: i%2 == 0, dark: i > 2, language: language})
+				if status := b.open(c.address); status != c.status {
+					t.Errorf("%s has the status %d", c.address, status)
+				}
+				if got := evaluate[string](b, "document.documentElement.lang"); got != language {
+					t.Errorf("the page is in %q", got)
+				}
+				if want := c.says[language]; want != "" {
+					b.waitText("h1", want)
+				}
+				b.wantUsable("apology")
+				b.view.phone = !b.view.phone
+				b.set(b.view)
+				b.wantNoScrollBar()
+			}
+		})
+	}
+}

@@ -1,0 +1,390 @@
+//go:build browser
+
+package browser_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"shopfront/pkg/voucher"
+)
+
+// prepare runs a script in each page of the tab before the page's own.
+func (b *tab) prepare(script string) {
+	b.t.Helper()
+	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+}
+
+func TestInterrupted_LostAnswers_AreRetriedWithTheSameKey(t *testing.T) {
+	for _, c := range []struct {
+		view
+
+		times int
+	}{{view{}, 1}, {view{phone: true}, 3}} {
+		t.Run(fmt.Sprintf("%v, %d times", c.view, c.times), func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, emberforge)
+			s.create(t, "SPRING", manyUses)
+			b := newTab(t, c.view)
+			b.open(s.page(t))
+			b.check("SPRING")
+			wantNoFailure := b.noteFailures()
+			b.lose(redeems, c.times)
+			b.redeemNow()
+			s.wantRedeemed(b, "SPRING")
+			b.wantFocus("div#voucher-result")
+			if sent := b.requests(redeems); len(sent) != c.times+1 {
+				t.Errorf("requests %v", sent)
+			}
+			wantNoFailure()
+		})
+	}
+}
+
+func TestInterrupted_RequestsThatAreNeverSent_AreRetriedWithTheSameKey(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	s.create(t, "SPRING", manyUses)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	b.cut(checks, 1)
+	b.check("SPRING")
+	wantNoFailure := b.noteFailures()
+	b.cut(redeems, 2)
+	b.redeemNow()
+	s.wantRedeemed(b, "SPRING")
+	if sent := b.requests(redeems); len(sent) != 3 {
+		t.Errorf("requests %v", sent)
+	}
+	wantNoFailure()
+}
+
+// The page gives up after a while, and the shopper does one thing or another.
+func TestInterrupted_NoAnswerForLong_IsUnknownAndIsFinishedLater(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		view
+		finish func(b *tab)
+	}{
+		{"try again", view{}, func(b *tab) { b.click("#voucher-result button | Try again") }},
+		{"reload", view{phone: true}, func(b *tab) {
+			b.reload()
+			b.waitText("#pending", notKnownYet+" the code SPRING was redeemed.")
+			b.wantAccessible()
+			b.press("Tab", "Tab")
+			b.wantFocus(`button "Try again"`)
+			b.press("Enter")
+		}},
+		{"enter the code again in other letters", view{}, func(b *tab) {
+			b.fill("#voucher-nick", "kestrel")
+			b.fill("#voucher-code", "spr-ing")
+			b.press("Enter")
+		}},
+		{"enter another code first", view{}, func(b *tab) {
+			b.fill("#voucher-code", "NO-SUCH-CODE")
+			b.press("Enter")
+			b.waitText("#voucher-result", cannotBeRedeemed)
+			b.click("#pending button")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, emberforge)
+			s.create(t, "SPRING", nil)
+			b := newTab(t, c.view)
+			b.open(s.page(t))
+			b.hurry()
+			b.fill("#voucher-nick", "Kestrel")
+			b.check("SPRING")
+			end := b.lose(redeems, always)
+			b.redeemNow()
+			b.waitText("#voucher-result", notKnownYet+" it worked.")
+			b.wantFocus("div#voucher-result")
+			s.wantPending(b)
+			b.waitGone("#pending .note") // one button is enough
+			b.wantAccessible()
+			end()
+			c.finish(b)
+			s.wantRedeemed(b, "SPRING")
+			b.wantFocus("div#voucher-result")
+		})
+	}
+}
+
+// A refusal after a lost answer may concern the lost request itself, until that has certainly ended.
+func TestInterrupted_RefusedAfterALostRequest_IsBelievedTenSecondsLater(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	s.create(t, "SPRING", nil)
+	b, other := newTab(t, view{}), newTab(t, view{})
+	b.open(s.page(t))
+	b.check("SPRING")
+	other.open(s.page(t))
+	other.check("SPRING")
+	other.redeemNow()
+	s.wantRedeemed(other, "SPRING")
+	b.cut(redeems, 1)
+	clicked := time.Now()
+	b.redeemNow()
+	b.waitText("#voucher-result", cannotBeRedeemed)
+	if waited := time.Since(clicked); waited < 10*time.Second {
+		t.Errorf("the page believes a refusal after %v", waited)
+	}
+	b.waitGone("#voucher-result button")
+	if kept := b.storage(); len(kept) > 0 {
+		t.Errorf("the page keeps %v", kept)
+	}
+	if sent := b.requests(redeems); len(sent) != 3 || sent[1].Status != http.StatusNotFound {
+		t.Errorf("requests %v, want the lost one, a refused one, and the last", sent)
+	}
+}
+
+// A check changes nothing, so it need not be settled. Each refusal would count towards the shop's limit.
+func TestInterrupted_LostCheckOfARefusedCode_IsRepeatedOnce(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	b.lose(checks, 1)
+	b.fill("#voucher-code", "NO-SUCH-CODE")
+	b.press("Enter")
+	b.waitText("#voucher-result", cannotBeRedeemed)
+	if sent := b.requests(checks); len(sent) != 2 {
+		t.Errorf("requests %v", sent)
+	}
+}
+
+func TestInterrupted_ReloadInTheMiddle_IsFinishedWithTheSameKey(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		view
+		inject func(b *tab) (end func())
+	}{
+		{"before the request is sent", view{}, func(b *tab) func() { return b.hold(redeems) }},
+		{"after the voucher is redeemed", view{phone: true}, func(b *tab) func() { return b.lose(redeems, always) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, emberforge)
+			s.create(t, "SPRING", manyUses)
+			b := newTab(t, c.view)
+			b.open(s.page(t))
+			b.check("SPRING")
+			end := c.inject(b)
+			b.redeemNow()
+			b.waitRequest(redeems, 1)
+			s.wantPending(b)
+			b.reload()
+			b.waitText("#pending", notKnownYet+" the code SPRING was redeemed.")
+			s.wantPending(b)
+			end()
+			b.click("#pending button | Try again")
+			s.wantRedeemed(b, "SPRING")
+			b.wantFocus("div#voucher-result")
+		})
+	}
+}
+
+func TestInterrupted_ReloadWhileTheResultLoads_ShowsItAgain(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, withHats())
+	s.create(t, "HAT", func(terms *voucher.Terms) { terms.Reward = s.reward(t, "hat-119/blue") })
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	b.fill("#voucher-code", "HAT")
+	b.press("Enter")
+	b.waitText("#voucher-result", "Hat 119")
+	end := b.lose(redeems, always)
+	b.redeemNow()
+	b.waitRequest(redeems, 1)
+	b.reload()
+	b.wait("#pending button")
+	end()
+	products := `GET .*cursor=`
+	loaded := len(b.requests(products))
+	end = b.hold(products)
+	b.click("#pending button")
+	b.waitRequest(products, loaded+1)
+	s.wantPending(b)
+	b.reload()
+	end()
+	b.click("#pending button")
+	b.waitText("#voucher-result", "1 × Hat 119, Blue 119")
+	if found, kept := s.redemptions(t, "HAT"), b.storage(); len(found) != 1 || len(kept) > 0 {
+		t.Errorf("redemptions %+v; the page keeps %v", found, kept)
+	}
+}
+
+func TestInterrupted_BackButton_IsFinishedWithTheSameKey(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	s.create(t, "SPRING", manyUses)
+	b := newTab(t, view{phone: true})
+	b.open(s.page(t))
+	b.check("SPRING")
+	end := b.lose(redeems, always)
+	b.redeemNow()
+	b.waitRequest(redeems, 1)
+	b.open("https://emberforge.example/imprint")
+	b.waitText("h1", "Elsewhere")
+	end()
+	b.back()
+	b.wait("#pending button, #voucher-result .good") // a browser that has kept the page goes on by itself
+	if evaluate[bool](b, `document.querySelector("#pending button") !== null`) {
+		b.click("#pending button")
+	}
+	s.wantRedeemed(b, "SPRING")
+}
+
+func TestInterrupted_SecondTab_SeesTheUnfinishedRequestAndItsEnd(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	s.create(t, "SPRING", nil)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	second := b.another()
+	second.open(s.page(t))
+	b.check("SPRING")
+	end := b.lose(redeems, always)
+	b.redeemNow()
+	second.waitText("#pending", notKnownYet+" the code SPRING was redeemed.")
+	end()
+	s.wantRedeemed(b, "SPRING")
+	second.waitGone("#pending .note")
+}
+
+func TestInterrupted_SecondTab_FinishesWithTheSameKey(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	s.create(t, "SPRING", manyUses)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	second := b.another()
+	second.open(s.page(t))
+	b.check("SPRING")
+	end := b.lose(redeems, always)
+	b.redeemNow()
+	second.click("#pending button | Try again")
+	s.wantRedeemed(second, "SPRING")
+	if first, finished := b.requests(redeems)[0], second.requests(redeems)[0]; first.Header.Get("Idempotency-Key") != finished.Header.Get("Idempotency-Key") {
+		t.Error("the second tab has another key")
+	}
+	end()
+	s.wantRedeemed(b, "SPRING")
+}
+
+func TestInterrupted_TooManyRefusalsAfterALostRequest_KeepsIt(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, withRefusals("{limit: 1, per: 24h}"))
+	s.create(t, "SPRING", nil)
+	b, other := newTab(t, view{}), newTab(t, view{})
+	b.open(s.page(t))
+	b.check("SPRING")
+	other.open(s.page(t))
+	other.check("SPRING")
+	other.redeemNow()
+	s.wantRedeemed(other, "SPRING")
+	other.fill("#voucher-code", "GUESS")
+	other.press("Enter")
+	other.waitText("#voucher-result", cannotBeRedeemed) // all tabs have the same address: the next refusal is one too many
+	b.cut(redeems, 1)
+	b.redeemNow()
+	b.waitText("#voucher-result", "Too many attempts. Please try again in ")
+	s.wantPending(b)
+	b.wait("#voucher-result button | Try again")
+}
+
+// The request was left by an earlier visit, because a function that has checked the code would know the old policy for a while.
+func TestInterrupted_PolicyChangedAfterALostAnswer_KeepsTheRequest(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	name := "shopfront/" + s.id + "/0f8f1c5e-6f0b-4d8e-9d53-5f2f3a1f6f10"
+	evaluate[chromedp.Void](b, `localStorage.setItem(`+quote(name)+`, '{"kind":"redeem","code":"SPRING","nick":"Kestrel","sentAt":1700000000000}')`)
+	b.reload()
+	b.waitText("#pending", notKnownYet+" the code SPRING was redeemed.")
+	localRun(t).LoadShop(t, withAccess("{redeem: server}"), s.id)
+	b.click("#pending button | Try again")
+	b.waitText("#voucher-result", "This is not possible on this page.")
+	b.wait("#voucher-result button | Try again")
+	s.wantPending(b)
+	if sent := b.requests(redeems); len(sent) != 1 || sent[0].Status != http.StatusUnauthorized || sent[0].Body != `{"code":"SPRING","nick":"Kestrel"}` {
+		t.Errorf("requests %v", sent)
+	}
+}
+
+func TestInterrupted_UndoneAfterALostAnswer_IsTold(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	v := s.create(t, "SPRING", nil)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	b.check("SPRING")
+	end := b.lose(redeems, always)
+	b.redeemNow()
+	b.poll("the voucher is redeemed", func() bool { return len(s.redemptions(t, "SPRING")) == 1 })
+	if _, _, err := s.UndoRedemption(t.Context(), v.Code, s.redemptions(t, "SPRING")[0].ID, "a mistake", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	b.waitText("#voucher-result", "The shop has undone this redemption.")
+	if conflicts := slices.DeleteFunc(b.requests(redeems), func(r request) bool { return r.Status != http.StatusConflict }); len(conflicts) != 1 {
+		t.Errorf("the page was told %d times, want once", len(conflicts))
+	}
+	b.waitGone("#voucher-result button")
+	b.wantFocus("div#voucher-result")
+	if kept := b.storage(); len(kept) > 0 {
+		t.Errorf("the page keeps %v", kept)
+	}
+}
+
+func TestInterrupted_BrowserWithoutStorage_RedeemsAllTheSame(t *testing.T) {
+	for name, script := range map[string]string{
+		"forbidden": `Object.defineProperty(window, "localStorage", {get() { throw new DOMException("denied", "SecurityError"); }})`,
+		"missing":   `Object.defineProperty(window, "localStorage", {value: null})`,
+		"full":      `Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, emberforge)
+			s.create(t, "SPRING", manyUses)
+			s.create(t, "AUTUMN", func(terms *voucher.Terms) { terms.Nick = "Alder" })
+			b := newTab(t, view{})
+			b.prepare(script)
+			b.open(s.page(t))
+			b.hurry()
+			b.fill("#voucher-code", "AUTUMN")
+			b.press("Enter")
+			b.waitText("#voucher-result", cannotBeRedeemed)
+			b.check("SPRING")
+			end := b.lose(redeems, always)
+			b.redeemNow()
+			b.waitText("#voucher-result", notKnownYet)
+			end()
+			b.click("#voucher-result button | Try again")
+			b.waitText("#voucher-result", "Redeemed")
+			b.waitGone("#voucher-result button")
+			b.waitGone("#pending .note")
+			if found, keys := s.redemptions(t, "SPRING"), b.keys(); len(found) != 1 || len(keys) != 1 {
+				t.Errorf("redemptions %+v with the keys %v", found, keys)
+			}
+		})
+	}
+}
+
+// keys returns the different keys of the tab's requests to redeem.
+func (b *tab) keys() map[string]bool {
+	b.t.Helper()
+	keys := make(map[string]bool)
+	for _, r := range b.requests(redeems) {
+		keys[r.Header.Get("Idempotency-Key")] = true
+	}
+	return keys
+}

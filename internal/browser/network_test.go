@@ -1,0 +1,271 @@
+//go:build browser
+
+package browser_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// request is a request that the tab has sent over HTTP.
+type request struct {
+	Method string
+	URL    string
+	Type   network.ResourceType
+	Header http.Header
+	Body   string
+	Status int  // 0: there is no answer, or not yet
+	Cached bool // the answer came from the browser's cache
+
+	id network.RequestID
+}
+
+func (r *request) String() string { return fmt.Sprintf("%s %s %d", r.Method, r.URL, r.Status) }
+
+// always is the number of requests of a fault that does not end by itself.
+const always = 1 << 30
+
+// fault is what happens to the next requests that match.
+type fault struct {
+	pattern *regexp.Regexp // of the method, a space, and the URL
+	kind    int
+	left    int           // requests
+	ended   chan struct{} // closed when the fault ends
+}
+
+// The kinds of faults.
+const (
+	loses = iota
+	cuts
+	holds
+)
+
+// lose loses the answers of the next n requests that match: the service handles them, and the page gets a network error. The pattern is a
+// regular expression such as `POST .*/voucher$`, for the method, a space, and the URL. end ends the fault.
+func (b *tab) lose(pattern string, n int) (end func()) {
+	b.t.Helper()
+	return b.inject(pattern, loses, n)
+}
+
+// cut makes the next n requests that match fail before they are sent.
+func (b *tab) cut(pattern string, n int) {
+	b.t.Helper()
+	b.inject(pattern, cuts, n)
+}
+
+// hold delays every request that matches until end is called, before it is sent.
+func (b *tab) hold(pattern string) (end func()) {
+	b.t.Helper()
+	return b.inject(pattern, holds, always)
+}
+
+func (b *tab) inject(pattern string, kind, n int) (end func()) {
+	b.t.Helper()
+	f := &fault{regexp.MustCompile(pattern), kind, n, make(chan struct{})}
+	b.mu.Lock()
+	b.faults = append(b.faults, f)
+	b.mu.Unlock()
+	b.intercept()
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if i := slices.Index(b.faults, f); i >= 0 {
+			b.faults = slices.Delete(b.faults, i, i+1)
+			close(f.ended)
+		}
+	}
+}
+
+// intercept pauses requests to other hosts. It pauses requests to this machine only while there are faults, because each pause takes time.
+func (b *tab) intercept() {
+	b.t.Helper()
+	patterns := []*fetch.RequestPattern{{URLPattern: "https://*"}}
+	b.mu.Lock()
+	if len(b.faults) > 0 {
+		patterns = append(patterns, &fetch.RequestPattern{URLPattern: "http://*"},
+			&fetch.RequestPattern{URLPattern: "http://*", RequestStage: fetch.RequestStageResponse})
+	}
+	b.mu.Unlock()
+	call(b, fetch.Enable, fetch.EnableParams{Patterns: patterns})
+}
+
+// requests returns the requests that match a pattern as that of lose, in the order in which they were sent.
+func (b *tab) requests(pattern string) []request {
+	b.t.Helper()
+	matches := regexp.MustCompile(pattern)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var found []request
+	for _, r := range b.sent {
+		if matches.MatchString(r.Method + " " + r.URL) {
+			found = append(found, *r)
+		}
+	}
+	return found
+}
+
+// waitRequest waits until n requests that match were sent.
+func (b *tab) waitRequest(pattern string, n int) {
+	b.t.Helper()
+	b.poll(fmt.Sprintf("%d requests %s", n, pattern), func() bool { return len(b.requests(pattern)) >= n })
+}
+
+// expect makes the test fail without a complaint that contains the text, instead of with it.
+func (b *tab) expect(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.expected = append(b.expected, text)
+}
+
+func (b *tab) complain(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.complaints = append(b.complaints, fmt.Sprintf(format, args...))
+}
+
+// observe handles the browser's events, in their order. It must not wait for a command.
+func (b *tab) observe(event any) {
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		b.noteRequest(e)
+	case *network.EventResponseReceived:
+		b.noteResponse(e)
+	case *fetch.EventRequestPaused:
+		go b.decide(e)
+	case *log.EventEntryAdded:
+		b.noteEntry(e.Entry)
+	case *runtime.EventExceptionThrown:
+		text := e.ExceptionDetails.Text
+		if thrown := e.ExceptionDetails.Exception; thrown != nil {
+			text += " " + thrown.Description + string(thrown.Value)
+		}
+		b.complain("exception: %s", text)
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning || e.Type == runtime.ConsoleAPICalledTypeAssert {
+			var words strings.Builder
+			for _, value := range e.Args {
+				words.WriteString(" " + value.Description + string(value.Value))
+			}
+			b.complain("console.%s:%s", e.Type, &words)
+		}
+	case *page.EventJavascriptDialogOpening:
+		b.complain("%s: %s", e.Type, e.Message)
+		go func() {
+			_, _ = chromedp.Call(b.ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
+		}()
+	}
+}
+
+func (b *tab) noteRequest(e *network.EventRequestWillBeSent) {
+	if !strings.HasPrefix(e.Request.URL, "http") {
+		return
+	}
+	r := &request{Method: e.Request.Method, URL: e.Request.URL, Type: e.Type, Header: make(http.Header), id: e.RequestID}
+	for name, value := range e.Request.Headers {
+		r.Header.Set(name, fmt.Sprint(value))
+	}
+	for _, part := range e.Request.PostDataEntries {
+		r.Body += string(part.Bytes)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sent = append(b.sent, r)
+}
+
+func (b *tab) noteResponse(e *network.EventResponseReceived) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range b.sent {
+		if r.id == e.RequestID {
+			r.Status = int(e.Response.Status)
+			r.Cached = e.Response.FromDiskCache
+		}
+	}
+}
+
+// noteEntry notes what the browser itself logs, except answers with a status from 400 on: the page's script handles those of its requests,
+// and the test checks those of documents.
+func (b *tab) noteEntry(entry *log.Entry) {
+	if entry.Level != log.EntryLevelError && entry.Level != log.EntryLevelWarning {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if entry.Source == log.EntrySourceNetwork {
+		for _, r := range b.sent {
+			if r.id == entry.NetworkRequestID && slices.Contains([]network.ResourceType{network.ResourceTypeFetch, network.ResourceTypeXHR, network.ResourceTypeDocument}, r.Type) {
+				return
+			}
+		}
+	}
+	b.complaints = append(b.complaints, fmt.Sprintf("%s: %s %s", entry.Source, entry.Text, entry.URL))
+}
+
+// decide decides what becomes of a request before it is sent, or of its answer.
+func (b *tab) decide(e *fetch.EventRequestPaused) {
+	isAnswered := e.ResponseStatusCode != 0 || e.ResponseErrorReason != ""
+	f := b.faultFor(e, isAnswered)
+	switch {
+	case f != nil && f.kind == loses:
+		b.fail(e, network.ErrorReasonConnectionReset)
+		return
+	case f != nil && f.kind == cuts:
+		b.fail(e, network.ErrorReasonInternetDisconnected)
+		return
+	case f != nil:
+		select {
+		case <-f.ended:
+		case <-b.ctx.Done():
+		}
+	}
+	if isAnswered || strings.HasPrefix(e.Request.URL, "http://127.0.0.1:") {
+		_, _ = chromedp.Call(b.ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: e.RequestID}) // the page may be gone
+		return
+	}
+	b.answerForOtherHost(e)
+}
+
+func (b *tab) fail(e *fetch.EventRequestPaused, reason network.ErrorReason) {
+	_, _ = chromedp.Call(b.ctx, fetch.FailRequest, fetch.FailRequestParams{RequestID: e.RequestID, ErrorReason: reason}) // the page may be gone
+}
+
+// faultFor returns the fault for a request or for its answer, and counts it.
+func (b *tab) faultFor(e *fetch.EventRequestPaused, isAnswered bool) *fault {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, f := range b.faults {
+		if f.left > 0 && (f.kind == loses) == isAnswered && f.pattern.MatchString(e.Request.Method+" "+e.Request.URL) {
+			f.left--
+			return f
+		}
+	}
+	return nil
+}
+
+// answerForOtherHost answers in place of another host.
+func (b *tab) answerForOtherHost(e *fetch.EventRequestPaused) {
+	answer := fetch.FulfillRequestParams{RequestID: e.RequestID, ResponseCode: http.StatusOK}
+	switch e.ResourceType {
+	case network.ResourceTypeImage:
+		answer.ResponseHeaders = []*fetch.HeaderEntry{{Name: "Content-Type", Value: "image/svg+xml"}}
+		answer.Body = []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="400" height="300"><rect width="400" height="300" fill="#888"/></svg>`)
+	case network.ResourceTypeDocument:
+		answer.ResponseHeaders = []*fetch.HeaderEntry{{Name: "Content-Type", Value: "text/html"}}
+		answer.Body = []byte(`<!DOCTYPE html><html lang="en"><title>Elsewhere</title><link rel="icon" href="data:,"><h1>Elsewhere</h1></html>`)
+	default:
+		b.complain("request to another host: %s %s", e.Request.Method, e.Request.URL)
+		b.fail(e, network.ErrorReasonBlockedByClient)
+		return
+	}
+	_, _ = chromedp.Call(b.ctx, fetch.FulfillRequest, answer) // the page may be gone
+}

@@ -1,0 +1,151 @@
+//go:build browser
+
+package browser_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+)
+
+func TestPage_FirstPaint_TakesAtMostThreeRequests(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	b.wait(".buy") // the script has run
+	sent := b.requests(strings.TrimSuffix(s.page(t), "/shop/"+s.id))
+	if len(sent) > 3 {
+		t.Errorf("%d requests, want at most 3: %v", len(sent), sent)
+	}
+	for _, r := range sent {
+		if r.Status != http.StatusOK || r.Type == network.ResourceTypeFetch {
+			t.Errorf("%v, %s", &r, r.Type)
+		}
+	}
+}
+
+func TestPage_SecondVisit_LoadsNoAssetAndKeepsNothing(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	first := newTab(t, view{phone: true})
+	first.open(s.page(t))
+	first.wait(".buy")
+	second := first.another()
+	second.open(s.page(t))
+	second.wait(".buy")
+	for _, r := range second.requests("GET .*/assets/") {
+		if !r.Cached {
+			t.Errorf("%v is loaded again", &r)
+		}
+	}
+	if got := evaluate[string](second, "document.cookie"); got != "" {
+		t.Errorf("the page has the cookies %q", got)
+	}
+	for _, r := range second.requests("127.0.0.1") {
+		if r.Header.Get("Cookie") != "" {
+			t.Errorf("%v has a cookie", &r)
+		}
+	}
+	if kept := second.storage(); len(kept) > 0 {
+		t.Errorf("the page keeps %v", kept)
+	}
+}
+
+// Lighthouse takes points off for what moves while a page loads: a shopper may hit the wrong button.
+func TestPage_Load_MovesNothing(t *testing.T) {
+	for _, v := range []view{{}, {phone: true}} {
+		t.Run(v.String(), func(t *testing.T) {
+			t.Parallel()
+			b := newTab(t, v)
+			runScript := b.hold(`GET .*\.js$`)
+			call(b, page.Navigate, page.NavigateParams{URL: newShop(t, emberforge).page(t)})
+			b.until("the page is painted", `performance.getEntriesByName("first-contentful-paint").length > 0`)
+			runScript()
+			b.until("the script has run", `document.readyState === "complete"`)
+			moved := evaluate[[]string](b, `(() => {
+				document.body.getBoundingClientRect(); // lays the page out
+				const observer = new PerformanceObserver(() => {});
+				observer.observe({type: "layout-shift", buffered: true});
+				return observer.takeRecords().flatMap(({value, sources}) =>
+					sources.map(({node}) => value + " " + (node?.outerHTML ?? node?.textContent ?? "").slice(0, 80)));
+			})()`)
+			for _, what := range moved {
+				t.Errorf("moved: %s", what)
+			}
+		})
+	}
+}
+
+func TestPage_NoScript_ShowsWhatIsOnSale(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	b := newTab(t, view{phone: true, noScript: true})
+	if status := b.open(s.page(t)); status != http.StatusOK {
+		t.Errorf("status %d", status)
+	}
+	for _, text := range []string{
+		"Emberforge", "Ember coins", "1,200 coins", "9.99 EUR", "Ranks", "A golden name & <two> more homes.", "please allow JavaScript", "About us",
+	} {
+		b.waitText("body", text)
+	}
+	for _, hidden := range []string{"form", "button", "dialog"} {
+		b.waitGone(hidden)
+	}
+}
+
+func TestPage_EveryView_IsAccessible(t *testing.T) {
+	for _, v := range views() {
+		t.Run(v.String(), func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, emberforge)
+			b := newTab(t, v)
+			b.open(s.page(t))
+			b.wait(".buy")
+			b.wantAccessible()
+			if wide := evaluate[int](b, "document.documentElement.scrollWidth - innerWidth"); wide > 0 {
+				t.Errorf("the page is %d pixels too wide", wide)
+			}
+			b.click(".buy | VIP rank, 30 days")
+			b.wait("#checkout")
+			b.wantAccessible()
+		})
+	}
+}
+
+// The second page is fetched as HTML, and its products join those of their category.
+func TestPage_MoreProductsThanOnePage_AreAppended(t *testing.T) {
+	t.Parallel()
+	var catalogue strings.Builder
+	catalogue.WriteString("customers:\n  - {id: CUSTOMER, name: Sakura Goods, currency: JPY, products: [\n")
+	for i := range 60 {
+		fmt.Fprintf(&catalogue, "    {id: cup-%02d, name: 湯呑み %d, variants: [{id: blue, name: 青, price: %d}]},\n", i, i, 1000+i)
+	}
+	catalogue.WriteString("  ]}\n")
+	s := newShop(t, catalogue.String())
+	b := newTab(t, view{language: "ja"})
+	b.open(s.page(t))
+	if shown := evaluate[int](b, "document.querySelectorAll('.product').length"); shown >= 60 {
+		t.Fatalf("%d products are on the first page", shown)
+	}
+	b.click("#more")
+	b.waitText(".product[data-product=cup-59]", "1,059")
+	b.waitGone("#more")
+	if shown := evaluate[int](b, "document.querySelectorAll('.product').length"); shown != 60 {
+		t.Errorf("%d products are shown", shown)
+	}
+}
+
+func TestPage_UnknownShop_IsAFriendly404(t *testing.T) {
+	t.Parallel()
+	b := newTab(t, view{language: "de"})
+	if status := b.open(shop{id: "nobody"}.page(t)); status != http.StatusNotFound {
+		t.Errorf("status %d", status)
+	}
+	b.wait("h1")
+	b.wantAccessible()
+}

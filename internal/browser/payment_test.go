@@ -1,0 +1,326 @@
+//go:build browser
+
+package browser_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/voucher"
+)
+
+const (
+	paymentURL = "      payment-url: https://pay.emberforge.example/?checkout={checkout}&return={return}\n"
+	// paymentText has several lines, and what would be markup in HTML.
+	paymentText = "      payment-text: |-\n        Transfer <b>the total</b> to Emberforge & Sons.\n        Name the number.\n"
+)
+
+// withoutPayment is emberforge with nothing about paying, so that shoppers pay on the local run's demo payment page.
+func withoutPayment() string { return strings.Replace(emberforge, paymentURL, "", 1) }
+
+// widths are a laptop and a phone.
+func widths() []view { return []view{{}, {phone: true}} }
+
+// tabTo presses Tab until the element of a selector has the focus.
+func (b *tab) tabTo(selector string) {
+	b.t.Helper()
+	b.wait(selector)
+	for range 200 {
+		b.press("Tab")
+		if evaluate[bool](b, "document.activeElement === "+find(selector)) {
+			return
+		}
+	}
+	b.t.Fatalf("Tab does not lead to %s", selector)
+}
+
+// buyCoins checks out 500 coins.
+func (b *tab) buyCoins() {
+	b.t.Helper()
+	b.click(".buy | Ember coins, 500 coins")
+	b.click("#checkout .primary")
+	b.waitText("#purchase .total", "€4.99")
+}
+
+// wantOrdered checks that the page shows the order and keeps nothing, not even in its address.
+func (b *tab) wantOrdered(page string) {
+	b.t.Helper()
+	b.waitText("#purchase", "Thank you! Your order is placed.")
+	if got := b.focused(); !strings.HasPrefix(got, "h2#purchase-title") {
+		b.t.Errorf("the focus is on %s", got)
+	}
+	if kept := b.storage(); len(kept) > 0 {
+		b.t.Errorf("the page keeps %v", kept)
+	}
+	if got := evaluate[string](b, "location.href"); got != page {
+		b.t.Errorf("the address is %s, want %s", got, page)
+	}
+}
+
+func TestPayment_KeyboardAlone_BuysWithACodeFromTheIndex(t *testing.T) {
+	for _, v := range widths() {
+		t.Run(v.String(), func(t *testing.T) {
+			t.Parallel()
+			base := localRun(t).State.BaseURL
+			b := newTab(t, v)
+			b.open(base + "/")
+			b.waitText("code", "SUMMER-20")
+			b.tabTo("a | Emberforge")
+			b.press("Enter")
+			b.waitText(".variant", "€4.99") // the script has run
+			b.tabTo(".buy | Ember coins, 500 coins")
+			b.press("Enter")
+			b.waitText("#purchase", "Buy Ember coins, 500 coins")
+			if got := b.focused(); !strings.HasPrefix(got, "h2#purchase-title") {
+				t.Errorf("the focus is on %s", got)
+			}
+			b.tabTo("#checkout [name=amount]")
+			b.press("3")
+			b.tabTo("#checkout [name=code]")
+			b.press("summer-20", "Enter")
+			b.waitText("#purchase .discount", "€2.99")
+			b.waitText("#purchase .total", "€11.98")
+			b.waitText("#purchase .minutes", "30 minutes")
+			b.wantAccessible()
+			b.tabTo("#pay | Pay €11.98")
+			b.press("Enter")
+			b.waitText("h1", "Demo payment")
+			b.waitText("strong", "11.98 EUR")
+			b.wantAccessible()
+			b.tabTo("button | Pay")
+			b.press("Enter")
+			b.wantOrdered(base + "/shop/emberforge")
+			b.wantAccessible()
+			b.press("Escape")
+			b.waitGone("#purchase, #pending .note")
+		})
+	}
+}
+
+func TestPayment_Cancelled_CanStillBePaid(t *testing.T) {
+	for _, v := range widths() {
+		t.Run(v.String(), func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, withoutPayment())
+			b := newTab(t, v)
+			b.open(s.page(t))
+			b.buyCoins()
+			b.click("#pay")
+			b.click("button | Cancel")
+			b.waitText("#purchase", "Waiting for the payment")
+			b.waitText("#purchase", "If you have not paid, you still can.")
+			b.waitGone("#purchase button | Change") // it may have been paid all the same
+			b.click("#pay")
+			b.click("button | Pay")
+			b.wantOrdered(s.page(t))
+		})
+	}
+}
+
+func TestPayment_BackButton_LeadsToTheCheckout(t *testing.T) {
+	for name, isCached := range map[string]bool{"with the back/forward cache": true, "without it": false} {
+		for _, v := range widths() {
+			t.Run(name+", "+v.String(), func(t *testing.T) {
+				t.Parallel()
+				s := newShop(t, withoutPayment())
+				b := newTab(t, v)
+				b.open(s.page(t))
+				b.buyCoins()
+				evaluate[chromedp.Void](b, "void (window.isSame = true)")
+				if !isCached {
+					evaluate[chromedp.Void](b, `void addEventListener("unload", () => {})`) // keeps Chromium from caching the page
+				}
+				b.click("#pay")
+				b.waitText("h1", "Demo payment")
+				b.back()
+				if got := evaluate[bool](b, "!!window.isSame"); got != isCached {
+					t.Fatalf("the page is cached: %v", got)
+				}
+				if !isCached {
+					b.click("#pending button | Continue")
+				}
+				b.waitText("#purchase", "Waiting for the payment")
+				b.click("#pay")
+				b.click("button | Pay")
+				b.wantOrdered(s.page(t))
+			})
+		}
+	}
+}
+
+func TestPayment_BackAfterTheOrder_DoesNotOfferToPayAgain(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, withoutPayment())
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	b.buyCoins()
+	b.click("#pay")
+	b.click("button | Pay")
+	b.wantOrdered(s.page(t))
+	b.back()
+	b.waitText("h1", "Demo payment")
+	b.back()
+	b.waitText("#purchase", "Your order is placed")
+	b.waitGone("#pay, #pending .note")
+}
+
+func TestPayment_InAnotherTab_IsShownInBoth(t *testing.T) {
+	for name, click := range map[string]func(first *tab){
+		"opened with the middle button": func(first *tab) {
+			first.wait("#pay")
+			at := evaluate[struct{ X, Y float64 }](first, `(({x, y, width, height}) => ({x: x + width / 2, y: y + height / 2}))(document.querySelector("#pay").getBoundingClientRect())`)
+			first.do(chromedp.MouseClickXY(at.X, at.Y, chromedp.ButtonMiddle))
+			first.poll("the payment is noted", func() bool {
+				for _, entry := range first.storage() {
+					return strings.Contains(entry, `"paying":true`)
+				}
+				return false
+			})
+		},
+		"unnoticed by the first": func(*tab) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, withoutPayment())
+			first := newTab(t, view{})
+			first.open(s.page(t))
+			first.buyCoins()
+			click(first)
+			second := first.another()
+			second.open(evaluate[string](first, `document.querySelector("#pay").href`))
+			second.click("button | Pay")
+			second.wantOrdered(s.page(t))
+			first.wantOrdered(s.page(t))
+		})
+	}
+}
+
+func TestPayment_ShopsServer_TellsTheWaitingPage(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	b.buyCoins()
+	evaluate[chromedp.Void](b, `document.querySelector("#pay").addEventListener("click", (event) => event.preventDefault())`)
+	b.click("#pay") // as if in another tab
+	id := s.checkouts(t)[0].ID
+	s.place(t, id)
+	b.wantOrdered(s.page(t))
+	b.waitText("#purchase .number", string(id))
+}
+
+func TestPayment_FreeOrder_NeedsNoPayment(t *testing.T) {
+	for code, reward := range map[string]string{"ALL-OFF": "100%", "TEN-OFF": "10.00"} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, withoutPayment())
+			s.createDiscount(t, code, reward)
+			b := newTab(t, view{phone: true})
+			b.open(s.page(t))
+			b.click(".buy | Ember coins, 500 coins")
+			b.fill("#checkout [name=code]", code)
+			b.press("Enter")
+			b.waitText("#purchase .discount", "€4.99")
+			b.waitText("#purchase .total", "€0.00")
+			b.click("#pay | nothing to pay")
+			b.click("button | Pay")
+			b.wantOrdered(s.page(t))
+		})
+	}
+}
+
+// reward parses a reward as an operator writes it.
+func (s shop) reward(t *testing.T, text string) voucher.Reward {
+	t.Helper()
+	reward, _, err := s.Reward(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reward
+}
+
+func TestPayment_Link_HasTheCheckoutAndTheReturnAddress(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	b := newTab(t, view{})
+	b.open(s.page(t) + "?cursor=stale&lang=de")
+	b.click(".buy | Ember coins, 500 coins")
+	b.click("#checkout .primary")
+	href := evaluate[string](b, `(`+b.waited("#pay")+`).getAttribute("href")`)
+	want := "https://pay.emberforge.example/?checkout=" + string(s.checkouts(t)[0].ID) + "&return=" + url.QueryEscape(s.page(t)+"?lang=de#paid")
+	if href != want {
+		t.Errorf("the link is %s, want %s", href, want)
+	}
+	b.click("#pay")
+	b.waitText("h1", "Elsewhere")
+	if got := evaluate[string](b, "document.referrer"); got != "" {
+		t.Errorf("the payment page learns of %s", got)
+	}
+	b.open(s.page(t) + "?lang=de#paid")
+	b.waitText("#purchase", "Warten auf die Zahlung")
+	if got := evaluate[string](b, "location.href"); got != s.page(t)+"?lang=de" {
+		t.Errorf("the address is %s", got)
+	}
+}
+
+// waited waits for a selector, and returns it as a JavaScript expression.
+func (b *tab) waited(selector string) string {
+	b.t.Helper()
+	b.wait(selector)
+	return find(selector)
+}
+
+func TestPayment_OwnWords_AreShownAsWritten(t *testing.T) {
+	for name, test := range map[string]struct {
+		catalogue string
+		isLink    bool
+	}{
+		"a text":                 {strings.Replace(emberforge, paymentURL, paymentText, 1), false},
+		"a text and an own page": {strings.Replace(emberforge, paymentURL, paymentURL+paymentText, 1), true},
+	} {
+		for _, v := range widths() {
+			t.Run(name+", "+v.String(), func(t *testing.T) {
+				t.Parallel()
+				s := newShop(t, test.catalogue)
+				b := newTab(t, v)
+				b.open(s.page(t))
+				b.buyCoins()
+				b.waitText("#purchase .how", "Transfer <b>the total</b> to Emberforge & Sons.\nName the number.")
+				b.waitText("#purchase .how", string(s.checkouts(t)[0].ID))
+				if test.isLink {
+					b.wait("#pay")
+				} else {
+					b.waitGone("#pay")
+				}
+				b.wantAccessible()
+				// Whoever has read the text may have paid: the next checkout replaces nothing.
+				b.press("Escape")
+				b.buyCoins()
+				for _, c := range s.checkouts(t) {
+					if c.Released {
+						t.Errorf("checkout %s was replaced", c.ID)
+					}
+				}
+				id := s.newest(t).ID
+				s.place(t, id)
+				b.wantOrderedShowing(id)
+			})
+		}
+	}
+}
+
+// newest returns the checkout that was made last.
+func (s shop) newest(t *testing.T) checkout.Checkout {
+	t.Helper()
+	var newest checkout.Checkout
+	for _, c := range s.checkouts(t) {
+		if c.Created.After(newest.Created) {
+			newest = c
+		}
+	}
+	return newest
+}

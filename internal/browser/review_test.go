@@ -1,0 +1,151 @@
+//go:build browser
+
+package browser_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// leave stores an unfinished request, as an earlier visit would have left it, and loads the page again.
+func (b *tab) leave(s shop, entry string) {
+	b.t.Helper()
+	name := "shopfront/" + s.id + "/0f8f1c5e-6f0b-4d8e-9d53-5f2f3a1f6f10"
+	evaluate[chromedp.Void](b, "localStorage.setItem("+quote(name)+", "+quote(entry)+")")
+	b.reload()
+}
+
+// Whoever pays a replaced checkout gets no order for the money.
+func TestCheckout_UnfinishedChange_SparesACheckoutInPayment(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	b.hurry()
+	b.buyCoins()
+	paid := s.wantOpen(b)
+	b.click("#purchase button | Change")
+	b.fill("#checkout [name=amount]", "2")
+	b.cut(checksOut, always)
+	b.press("Enter")
+	b.waitText("#checkout-result", notKnownYet)
+	second := b.another()
+	second.open(s.page(t))
+	second.click("#pending .note:nth-of-type(2) button | Continue")
+	second.waitText("#purchase .total", "€4.99")
+	second.click("#pay")
+	second.waitText("h1", "Elsewhere")
+	second.open(s.page(t))
+	second.click("#pending .note:nth-of-type(1) button | Continue")
+	second.waitText("#purchase .total", "€9.98")
+	if got, err := s.Checkout(t.Context(), paid.ID); err != nil || got.Released {
+		t.Errorf("checkout %+v, %v", got, err)
+	}
+	if kept := fmt.Sprint(b.storage()); !strings.Contains(kept, string(paid.ID)) {
+		t.Errorf("the page keeps %s", kept)
+	}
+}
+
+func TestCheckout_ExpiredInATabThatDoesNotPay_IsKeptForTheTabThatPays(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	first := newTab(t, view{})
+	first.open(s.page(t))
+	first.buyCoins()
+	c := s.wantOpen(first)
+	second := first.another()
+	second.open(s.page(t))
+	second.click("#pending button | Continue")
+	second.click("#pay")
+	second.waitText("h1", "Elsewhere")
+	s.expire(t, c)
+	evaluate[chromedp.Void](first, "void (Date.now = ((now) => () => now() + 31 * 60_000)(Date.now))")
+	first.waitText("#purchase", "The checkout has expired")
+	s.place(t, c.ID)
+	second.open(s.page(t) + "#paid")
+	second.wantOrderedShowing(c.ID)
+}
+
+func TestCheckout_RetryInATabThatDoesNotPay_KeepsThePaymentOfTheOther(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	first := newTab(t, view{})
+	first.open(s.page(t))
+	restore := first.lose(checksOut, always)
+	first.checkOut("")
+	first.waitText("#checkout-result", "The connection is slow")
+	second := first.another()
+	second.open(s.page(t))
+	second.click("#pending button | Continue")
+	second.click("#pay")
+	second.waitText("h1", "Elsewhere")
+	first.waitRequest(checksOut, len(first.requests(checksOut))+1)
+	restore()
+	s.wantPaying(first)
+	if kept := fmt.Sprint(first.storage()); !strings.Contains(kept, `"paying":true`) {
+		t.Errorf("the page keeps %s", kept)
+	}
+}
+
+// wantPaying checks that the page waits for the payment of the shop's only checkout.
+func (s shop) wantPaying(b *tab) {
+	b.t.Helper()
+	b.waitText("#purchase", "Waiting for the payment")
+	if kept := s.checkouts(b.t); len(kept) != 1 {
+		b.t.Errorf("checkouts %+v", kept)
+	}
+}
+
+// Its answer would be about a checkout that has long expired, and it holds what the shopper typed.
+func TestCheckout_NeverAnswered_IsForgottenAfterADay(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	entry := `{"kind":"checkout","target":"/shop/` + s.id + `/checkout/coins/500?amount=1&nick=Kestrel","sentAt":%d}`
+	b.leave(s, fmt.Sprintf(entry, time.Now().Add(-23*time.Hour).UnixMilli()))
+	b.wait("#pending .note")
+	b.leave(s, fmt.Sprintf(entry, time.Now().Add(-25*time.Hour).UnixMilli()))
+	b.waitText(".variant", "€4.99")
+	b.waitGone("#pending .note")
+	if kept := b.storage(); len(kept) > 0 {
+		t.Errorf("the page keeps %v", kept)
+	}
+}
+
+func TestInterrupted_ClockSetBack_DoesNotLengthenTheWait(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	b.leave(s, fmt.Sprintf(`{"kind":"redeem","code":"SPRING","nick":"Kestrel","sentAt":%d}`, time.Now().Add(time.Hour).UnixMilli()))
+	clicked := time.Now()
+	b.click("#pending button | Try again")
+	b.waitText("#voucher-result", cannotBeRedeemed)
+	if waited := time.Since(clicked); waited < 10*time.Second {
+		t.Errorf("the page believes a refusal after %v", waited)
+	}
+}
+
+func TestInterrupted_AnotherCodeMeanwhile_KeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	s.create(t, "SPRING", nil)
+	s.create(t, "AUTUMN", nil)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	b.check("SPRING")
+	b.lose(redeems, always)
+	b.redeemNow()
+	b.waitRequest(redeems, 1)
+	b.fill("#voucher-code", "AUTUMN")
+	b.press("Enter")
+	b.waitText("#voucher-result", "AUTUMN gives you")
+	b.waitRequest(redeems, len(b.requests(redeems))+2)
+	b.waitText("#voucher-result", "AUTUMN gives you")
+	b.wait("#voucher-result button | Redeem now")
+}

@@ -1,0 +1,83 @@
+//go:build browser
+
+package browser_test
+
+import (
+	"encoding/binary"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/page"
+
+	"shopfront/internal/local/samtemplate"
+)
+
+var update = flag.Bool("update", false, "take the screenshots of the documentation again") //nolint:gochecknoglobals // a flag of the test
+
+// maxScreenshotBytes bounds each file, because everybody who clones the repository gets them.
+const maxScreenshotBytes = 60_000
+
+func TestScreenshots_DemoShop_AreInTheDocumentation(t *testing.T) {
+	root, err := samtemplate.FindRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range views() {
+		t.Run(v.String(), func(t *testing.T) {
+			t.Parallel()
+			theme := "light"
+			if v.dark {
+				theme = "dark"
+			}
+			device, _, _ := strings.Cut(v.String(), " ")
+			wantScreenshot(t, filepath.Join(root, "docs", "screenshots", device+"-"+theme+".webp"), v, func(*tab) {})
+		})
+	}
+	t.Run("checkout", func(t *testing.T) {
+		t.Parallel()
+		wantScreenshot(t, filepath.Join(root, "docs", "screenshots", "checkout.webp"), view{}, func(b *tab) {
+			b.click(".buy | VIP rank, 30 days")
+			b.enter("/player", "Kestrel_9")
+			b.fill("#checkout [name=code]", "SUMMER-20")
+			b.click("#checkout .primary")
+			b.wait("#pay")
+		})
+	})
+}
+
+// wantScreenshot fails if a file is no screenshot of this view. With -update it first takes it, after prepare.
+func wantScreenshot(t *testing.T, path string, v view, prepare func(*tab)) {
+	t.Helper()
+	width, height := 1280, 800
+	if v.phone {
+		width, height = 390, 844
+	}
+	if *update {
+		b := newTab(t, v)
+		b.open(shop{id: "emberforge"}.page(t))
+		b.wait(".buy")
+		prepare(b)
+		shot := call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: new(int64(80))}).Data
+		if err := os.WriteFile(path, shot, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v: run `make browser ARGS='-run Screenshots -update'`", err)
+	}
+	if len(stored) > maxScreenshotBytes {
+		t.Errorf("%s has %d bytes, at most %d are allowed", path, len(stored), maxScreenshotBytes)
+	}
+	// The header of a WebP file: RIFF, its size, WEBP, VP8X, its size, flags, and 24 bits each of the width and the height, less 1.
+	if len(stored) < 32 || string(stored[8:16]) != "WEBPVP8X" {
+		t.Fatalf("%s is no WebP file", path)
+	}
+	size := binary.LittleEndian.Uint64(stored[24:])
+	if gotWidth, gotHeight := int(size&0xffffff)+1, int(size>>24&0xffffff)+1; gotWidth != width || gotHeight != height {
+		t.Errorf("%s has %d×%d pixels, want %d×%d", path, gotWidth, gotHeight, width, height)
+	}
+}

@@ -1,0 +1,438 @@
+//go:build browser
+
+package browser_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/internal/local/localrun/localruntest"
+	"shopfront/pkg/operator"
+	"shopfront/pkg/voucher"
+)
+
+const (
+	checks  = `POST .*/voucher\?check=true$`
+	redeems = `POST .*/voucher$`
+)
+
+// The words of the page.
+const (
+	cannotBeRedeemed = "This code cannot be redeemed."
+	notKnownYet      = "We do not know yet whether"
+)
+
+// manyUses makes a voucher that anybody can redeem several times, so that a request that is applied twice is noticed.
+func manyUses(terms *voucher.Terms) {
+	uses, perNick := voucher.Limit(5), voucher.NoLimit
+	terms.MaxUses, terms.MaxUsesPerNick = &uses, &perNick
+}
+
+// redemptions returns the stored redemptions of a code.
+func (s shop) redemptions(t *testing.T, code string) []operator.Redemption {
+	t.Helper()
+	parsed, err := voucher.ParseCode(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := operator.Collect(s.Redemptions(t.Context(), operator.RedemptionFilter{Code: parsed}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// wantRedeemed checks that the page shows the reward and has forgotten the request, that the code is redeemed once, and that all requests to
+// redeem had the same key.
+func (s shop) wantRedeemed(b *tab, code string) {
+	b.t.Helper()
+	b.waitText("#voucher-result", "Redeemed")
+	b.waitText("#voucher-result", "Ember coins, 500 coins")
+	b.waitGone("#pending .note")
+	if kept := b.storage(); len(kept) > 0 {
+		b.t.Errorf("the page keeps %v", kept)
+	}
+	if found := s.redemptions(b.t, code); len(found) != 1 {
+		b.t.Errorf("redemptions %+v, want one", found)
+	}
+	sent := b.requests(redeems)
+	for _, r := range sent {
+		if key := r.Header.Get("Idempotency-Key"); len(key) < 32 || key != sent[0].Header.Get("Idempotency-Key") || r.Body != sent[0].Body {
+			b.t.Errorf("request %s with key %q, want that of the first request", r.Body, key)
+		}
+	}
+}
+
+// wantPending checks that the page keeps nothing but one unfinished redemption of its shop, which has the key of its requests.
+func (s shop) wantPending(b *tab) {
+	b.t.Helper()
+	sent := b.requests(redeems)
+	name := "shopfront/" + s.id + "/" + sent[0].Header.Get("Idempotency-Key")
+	if kept := b.storage(); len(kept) != 1 || !strings.Contains(kept[name], `"kind":"redeem"`) {
+		b.t.Errorf("the page keeps %v, want %s", kept, name)
+	}
+}
+
+// wantFocus checks which element has the focus, by the beginning of what focused returns.
+func (b *tab) wantFocus(element string) {
+	b.t.Helper()
+	if got := b.focused(); !strings.HasPrefix(got, element) {
+		b.t.Errorf("the focus is on %s, want %s", got, element)
+	}
+}
+
+// check types a code, asks what it gives, and waits for the answer.
+func (b *tab) check(code string) {
+	b.t.Helper()
+	b.fill("#voucher-code", code)
+	b.press("Enter")
+	b.waitText("#voucher-result", "500 coins")
+}
+
+// redeemNow redeems what check has shown.
+func (b *tab) redeemNow() {
+	b.t.Helper()
+	b.click("#voucher-result button | Redeem now")
+}
+
+func TestVoucher_KeyboardAlone_ShowsAsksAndRedeems(t *testing.T) {
+	for _, v := range widths() {
+		t.Run(v.String(), func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, emberforge)
+			s.create(t, "STARTER-PACK", func(terms *voucher.Terms) {
+				manyUses(terms)
+				terms.Reward = s.reward(t, "coins/500+1200*coins/1200+vip-rank/30-days")
+			})
+			b := newTab(t, v)
+			b.open(s.page(t))
+			b.wait("#voucher")
+			b.press("Tab", "Tab")
+			b.wantFocus("input#voucher-code")
+			b.press(" star ter pack ", "Tab")
+			b.wantFocus("input#voucher-nick")
+			b.press("Kestrel_9", "Enter")
+			b.waitText("#voucher-result", "The code STARTER-PACK gives you:\n\n1 × Ember coins, 500 coins\n1,200 × Ember coins, 1,200 coins\n1 × VIP rank, 30 days")
+			b.wantFocus("div#voucher-result")
+			if kept := b.storage(); len(kept) > 0 {
+				t.Errorf("after a check, the page keeps %v", kept)
+			}
+			b.wantAccessible()
+			b.press("Tab", "Tab")
+			b.wantFocus(`button "Cancel"`)
+			b.press("Enter")
+			b.until("the result is empty", `document.querySelector("#voucher-result").innerText === ""`)
+			b.wantFocus("input#voucher-code")
+			if found := s.redemptions(t, "STARTER-PACK"); len(found) > 0 {
+				t.Errorf("redemptions %+v before the shopper has agreed", found)
+			}
+
+			b.press("Enter")
+			b.waitText("#voucher-result", "gives you")
+			b.press("Tab")
+			b.wantFocus(`button "Redeem now"`)
+			b.press("Space")
+			b.waitText("#voucher-result", "1 × VIP rank, 30 days")
+			s.wantRedeemed(b, "STARTER-PACK")
+			b.wantFocus("div#voucher-result")
+			b.wantAccessible()
+			if found := s.redemptions(t, "STARTER-PACK"); len(found) == 1 && found[0].Nick != "Kestrel_9" {
+				t.Errorf("redeemed by %q", found[0].Nick)
+			}
+			type remains struct{ Code, Nick, Address, Cookies string }
+			got := evaluate[remains](b, `((form) => ({code: form.code.value, nick: form.nick.value, address: location.href, cookies: document.cookie}))(document.forms.voucher)`)
+			if want := (remains{Address: s.page(t)}); got != want {
+				t.Errorf("the page keeps %+v, want %+v", got, want)
+			}
+			for _, r := range b.requests("STARTER|Kestrel") {
+				t.Errorf("an address tells who asks: %v", &r)
+			}
+		})
+	}
+}
+
+// withHats is emberforge with so many hats that the page does not show the last ones at once, and with a cape that is off sale.
+func withHats() string {
+	catalogue := emberforge + "      - {id: cape, name: Founder's cape, off-sale: true, variants: [{id: red, name: Red, price: 14.99}]}\n"
+	for i := range 120 {
+		catalogue += fmt.Sprintf("      - {id: hat-%03d, name: Hat %d, variants: [{id: blue, name: Blue %d, price: 1.99}]}\n", i, i, i)
+	}
+	return catalogue
+}
+
+func TestVoucher_Reward_IsNamed(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, withHats())
+	b := newTab(t, view{phone: true})
+	b.open(s.page(t))
+	for i, c := range []struct{ reward, want string }{
+		{"cape/red", "1 × cape, red"},
+		{"20*hat-119/blue+cape/red", "20 × Hat 119, Blue 119\n1 × cape, red"},
+		{"20%", "20% off. This code is for the checkout:"},
+		{"5.00", "€5.00 off. This code is for the checkout:"},
+	} {
+		v := s.create(t, fmt.Sprintf("GIFT-%d", i), func(terms *voucher.Terms) { terms.Reward = s.reward(t, c.reward) })
+		b.fill("#voucher-code", v.Written)
+		b.press("Enter")
+		b.waitText("#voucher-result", c.want)
+	}
+}
+
+func TestVoucher_RefusedCodes_GetTheSameWords(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	s.create(t, "EXPIRED", func(terms *voucher.Terms) { terms.ValidUntil = time.Now().Add(-time.Hour) })
+	s.create(t, "FOR-ALDER", func(terms *voucher.Terms) { terms.Nick = "Alder" })
+	s.create(t, "SPRING", nil)
+	b := newTab(t, view{phone: true})
+	b.open(s.page(t))
+	b.check("SPRING")
+	b.redeemNow()
+	s.wantRedeemed(b, "SPRING")
+	asked := len(b.requests(checks))
+	for _, c := range []struct{ name, code, nick, want string }{
+		{"unknown", "NO-SUCH-CODE", "", cannotBeRedeemed},
+		{"used up", "spring", "", cannotBeRedeemed},
+		{"of another nick", "FOR-ALDER", "Kestrel", cannotBeRedeemed},
+		{"expired", "EXPIRED", "", cannotBeRedeemed},
+		{"of symbols", "★!?<b>", "", cannotBeRedeemed},
+		{"of dashes", "---", "", cannotBeRedeemed},
+		{"too long", strings.Repeat("Z", 80), "", cannotBeRedeemed},
+		{"with a long nick", "FOR-ALDER", strings.Repeat("a", 65), "This name is too long."},
+	} {
+		b.fill("#voucher-nick", c.nick)
+		b.fill("#voucher-code", c.code)
+		b.press("Enter")
+		asked++
+		b.waitRequest(checks, asked)
+		if got := b.text("#voucher-result [role=alert]"); !strings.HasPrefix(got, c.want) {
+			t.Errorf("a code %s: %q, want %q", c.name, got, c.want)
+		}
+		b.waitGone("#voucher-result button")
+		b.wantFocus("div#voucher-result")
+	}
+	b.wantAccessible()
+	b.fill("#voucher-code", "   ")
+	b.press("Tab", "Enter")
+	b.waitText("#voucher-code-error", "Please enter a code.")
+	b.wantFocus("input#voucher-code")
+	b.wantAccessible()
+	if got := len(b.requests(checks)); got != asked {
+		t.Errorf("%d checks, want %d: each code once, and none without a code", got, asked)
+	}
+}
+
+func TestVoucher_DiscountCode_IsEnteredAtTheCheckoutInstead(t *testing.T) {
+	for _, v := range widths() {
+		t.Run(v.String(), func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, emberforge)
+			s.create(t, "VIP-20", func(terms *voucher.Terms) {
+				manyUses(terms)
+				terms.Reward = s.reward(t, "20%")
+			})
+			b := newTab(t, v)
+			b.open(s.page(t))
+			b.fill("#voucher-nick", "Alder")
+			b.fill("#voucher-code", "vip 20")
+			b.press("Enter")
+			b.waitText("#voucher-result", "20% off")
+			b.wantFocus("div#voucher-result")
+			b.waitGone("#voucher-result button | Redeem now")
+			b.click("#voucher-result button | Use at the checkout")
+			b.waitText("#voucher-result", "VIP-20 will be filled in when you check out.")
+			b.wantFocus("div#voucher-result")
+			b.click(".buy | 500 coins")
+			b.wait("#checkout")
+			if got := evaluate[string](b, `document.forms.checkout.code.value + " " + document.forms.checkout.nick.value`); got != "VIP-20 Alder" {
+				t.Errorf("the checkout has %q", got)
+			}
+			b.click("#checkout .primary")
+			b.waitText("#purchase .discount", "−€0.99")
+			if sent, found := b.requests(redeems), s.redemptions(t, "VIP-20"); len(sent)+len(found) > 0 {
+				t.Errorf("requests %v, redemptions %+v", sent, found)
+			}
+		})
+	}
+}
+
+func TestVoucher_OnlyTheServerRedeems_HasNoForm(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, withAccess("{redeem: server}"))
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	b.click(".buy | 500 coins")
+	b.wait("#checkout [name=amount]")
+	if got := evaluate[int](b, `document.querySelectorAll("[name=code], [name=nick]").length`); got > 0 {
+		t.Errorf("%d fields for a code or a nick", got)
+	}
+}
+
+// withAccess is emberforge with a policy.
+func withAccess(policy string) string {
+	return strings.Replace(emberforge, "    currency: EUR\n", "    currency: EUR\n    access: "+policy+"\n", 1)
+}
+
+// withRefusals is emberforge with a limit on refused codes.
+func withRefusals(limit string) string {
+	return strings.Replace(emberforge, "    currency: EUR\n", "    currency: EUR\n    refusals: "+limit+"\n", 1)
+}
+
+func TestVoucher_PolicyChangedSinceLoading_IsToldWithoutRetries(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	s.create(t, "SPRING", nil)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	localRun(t).LoadShop(t, withAccess("{redeem: server}"), s.id)
+	b.fill("#voucher-code", "SPRING")
+	b.press("Enter")
+	b.waitText("#voucher-result", "This is not possible on this page.")
+	b.wantFocus("div#voucher-result")
+	if sent := b.requests(checks); len(sent) != 1 || sent[0].Status != http.StatusUnauthorized {
+		t.Errorf("requests %v", sent)
+	}
+}
+
+func TestVoucher_TooManyRefusals_ShowsTheMinutes(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, withRefusals("{limit: 1, per: 24h}"))
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	b.fill("#voucher-code", "GUESS-1")
+	b.press("Enter")
+	b.waitText("#voucher-result", cannotBeRedeemed)
+	b.fill("#voucher-code", "GUESS-2")
+	b.press("Enter")
+	b.waitText("#voucher-result", "Too many attempts. Please try again in ")
+	b.waitText("#voucher-result", "minute")
+	b.wantFocus("div#voucher-result")
+	if sent := b.requests(checks); len(sent) != 2 || sent[1].Status != http.StatusTooManyRequests {
+		t.Errorf("requests %v", sent)
+	}
+}
+
+func TestVoucher_CodeTakenByAnotherShopper_IsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	s.create(t, "SPRING", nil)
+	b, other := newTab(t, view{}), newTab(t, view{})
+	b.open(s.page(t))
+	other.open(s.page(t))
+	b.check("SPRING")
+	other.check("SPRING")
+	other.redeemNow()
+	s.wantRedeemed(other, "SPRING")
+	b.redeemNow()
+	b.waitText("#voucher-result", cannotBeRedeemed)
+	b.wantFocus("div#voucher-result")
+	b.waitGone("#voucher-result button")
+	if sent, kept := b.requests(redeems), b.storage(); len(sent) != 1 || len(kept) > 0 {
+		t.Errorf("requests %v; the page keeps %v", sent, kept)
+	}
+}
+
+func TestVoucher_TwoTabsAtOnce_OneGetsTheCode(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	s.create(t, "SPRING", nil)
+	b := newTab(t, view{})
+	tabs := []*tab{b, b.another()}
+	var sends []func()
+	for _, each := range tabs {
+		each.open(s.page(t))
+		each.check("SPRING")
+	}
+	for _, each := range tabs {
+		sends = append(sends, each.hold(redeems))
+		each.redeemNow()
+		each.waitText("#voucher-result", "Redeeming")
+	}
+	for _, send := range sends {
+		send()
+	}
+	redeemed, refused := 0, 0
+	for _, each := range tabs {
+		switch got := each.text("#voucher-result .good, #voucher-result .bad"); {
+		case strings.HasPrefix(got, "Redeemed"):
+			redeemed++
+		case strings.HasPrefix(got, cannotBeRedeemed):
+			refused++
+		}
+	}
+	if redeemed != 1 || refused != 1 {
+		t.Errorf("%d tabs have redeemed the code, and %d were refused", redeemed, refused)
+	}
+	for _, each := range tabs {
+		each.waitGone("#pending .note")
+	}
+	if kept := b.storage(); len(kept) > 0 {
+		t.Errorf("the page keeps %v", kept)
+	}
+}
+
+func TestVoucher_SlowCheck_DoesNotReplaceALaterOne(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, emberforge)
+	s.create(t, "SPRING", nil)
+	s.create(t, "AUTUMN", nil)
+	b := newTab(t, view{})
+	b.open(s.page(t))
+	b.cut(checks, 1)
+	b.fill("#voucher-code", "SPRING")
+	b.press("Enter")
+	b.waitRequest(checks, 1)
+	b.check("AUTUMN")
+	b.poll("the first check has its answer", func() bool {
+		sent := b.requests(checks)
+		return len(sent) == 3 && sent[2].Status == http.StatusOK
+	})
+	evaluate[string](b, `fetch(location.href).then((response) => response.text())`) // comes after the answer
+	b.waitText("#voucher-result", "The code AUTUMN gives you:")
+}
+
+func TestVoucher_FailingStore_IsRedeemedOnceItWorks(t *testing.T) {
+	for name, failure := range map[string]localruntest.Failure{
+		"throttles": localruntest.Throttles, "breaks": localruntest.Breaks, "hangs up": localruntest.HangsUp, "loses": localruntest.Loses,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, emberforge)
+			s.create(t, "SPRING", manyUses)
+			store := localRun(t).NewStore(t)
+			b := newTab(t, view{})
+			b.open(s.pageAt(localRun(t).Serve(t, store.Endpoint)))
+			b.check("SPRING")
+			store.Fail(failure)
+			refusals := b.noteFailures()
+			b.redeemNow()
+			b.waitRequest(redeems, 2)
+			if got := b.requests(redeems)[0].Status; got < http.StatusInternalServerError {
+				t.Errorf("the first request has status %d", got)
+			}
+			b.waitText("#voucher-result", "We keep trying; nothing happens twice.")
+			store.Fail(localruntest.Works)
+			s.wantRedeemed(b, "SPRING")
+			refusals()
+		})
+	}
+}
+
+// noteFailures lets the page note what it says has failed. The result fails the test if there is anything.
+func (b *tab) noteFailures() (check func()) {
+	b.t.Helper()
+	evaluate[bool](b, `(() => {
+		window.failures = [];
+		new MutationObserver(() => failures.push(...[...document.querySelectorAll(".bad")].map((e) => e.innerText))).observe(document.body, {childList: true, subtree: true});
+		return true;
+	})()`)
+	return func() {
+		b.t.Helper()
+		if got := evaluate[[]string](b, "window.failures"); len(got) > 0 {
+			b.t.Errorf("the page says %q", got)
+		}
+	}
+}
