@@ -27,11 +27,6 @@ func ofEvents() []tested {
 	return slices.Concat(ofRecording(), ofRetrying(), ofFeeds(), ofLogs(), ofPages(), ofSources(), ofNicks())
 }
 
-// byTest is a mutation that replaces one string.
-func byTest(name, pkg, test, file, old, mutated string) tested {
-	return tested{name, pkg, test, change{{file, old, mutated}}}
-}
-
 func ofRecording() []tested {
 	return []tested{
 		byTest("records what has ended without what made it", pkgEvent, "TestNews", newsGo,

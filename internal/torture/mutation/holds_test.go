@@ -25,56 +25,30 @@ func ofUses() []tested {
 		inSimulation("passes a hold on that is gone", transactionGo,
 			`Key: key.Attributes(), ConditionExpression: aws.String("attribute_exists(" + table.SortKey + ")"),`, `Key: key.Attributes(),`),
 		inSimulation("takes a live hold of a single-use code", redeemGo, `OR #heldUntil <= :at)"`, `OR #heldUntil <= :at OR #heldUntil > :at)"`),
-		{
-			"bounds a counter by its first hold exactly", pkgDynamo, "TestRedeem_SecondHoldLapsesFirst_IsFound",
-			change{{usesGo, `lapseMargin = time.Minute`, `lapseMargin = 0`}},
-		},
+		byTest("bounds a counter by its first hold exactly", pkgDynamo, "TestRedeem_SecondHoldLapsesFirst_IsFound", usesGo,
+			`lapseMargin = time.Minute`, `lapseMargin = 0`),
 		inSimulation("raises the bound of a counter", usesGo, `take.SetOnce(table.AttrLapse,`, `take.Set(table.AttrLapse,`),
-		{
-			"marks a code as full for as long as its holds last", pkgDynamo, "TestRedeem_HoldMissedWhileItMoved_IsFoundHalfAnHourLater",
-			change{{usesGo, `none = earliest(none, request.At.Add(longestMark))`, ``}},
-		},
+		byTest("marks a code as full for as long as its holds last", pkgDynamo, "TestRedeem_HoldMissedWhileItMoved_IsFoundHalfAnHourLater", usesGo,
+			`none = earliest(none, request.At.Add(longestMark))`, ``),
 		inSimulation("marks a code as full although a use came back", usesGo, "call.RequireCount(table.AttrReturns, v.Returns)\n\treturn call", `return call`),
 		inSimulation("leaves a code marked as full when a use comes back", usesGo, `returned.Remove(table.AttrFullUntil)`, ``),
 		inSimulation("passes uses on that exceed the limit", usesGo, `if free.lapsed == nil || v.Over == 0 {`, `if free.lapsed == nil || v.Over >= 0 {`),
-		{
-			"gives more uses back than a counter has", pkgDynamo, "TestUndo_CounterEmptiedMeanwhile_UseComesBackToAnother",
-			change{{usesGo, `back.Condition = "#used >= :least"`, `back.Condition = "#used >= :least OR #used < :least"`}},
-		},
-		{
-			"drops a use that no longer exceeds the limit", pkgDynamo, "TestRedeem_UseDroppedMeanwhile_DropsNoOther",
-			change{{
-				usesGo,
-				`"#over >= :least"`, `"#over >= :least OR #over < :least OR attribute_not_exists(#over)"`,
-			}},
-		},
-		{
-			"gives a use back that exceeds the limit", pkgDynamo, "TestUndo_LimitLoweredMeanwhile_UseIsGone",
-			change{{usesGo, `OR #over = :zero)"`, `OR #over = :zero OR #over <> :zero)"`}},
-		},
-		{
-			"edits the limit although a use came back", pkgDynamo, "TestEdit_UseComesBackMeanwhile_IsCounted",
-			change{{editGo, `end.RequireCount(table.AttrReturns, marked.Returns)`, ``}},
-		},
-		{
-			"swaps a hold although the nick's uses changed", pkgDynamo, "TestRedeem_NickRedeemsMeanwhile_SwapsNoHold",
-			change{{redeemGo, `call.RequireEqual(table.AttrTaken, table.Num(uses.Taken))`, ``}},
-		},
-		{
-			"swaps a hold although another was extended", pkgDynamo, "TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoneFree",
-			change{{
-				redeemGo,
-				`range uses.Lapsed(request.At) { // each`, `range []voucher.Hold{*free.lapsed} { // each`,
-			}},
-		},
-		{
-			"ignores redemptions that were undone", pkgDynamo, "TestUndo_KeyOfTheRedemption_RedeemsNoMore",
-			change{{redeemGo, "call.RequireEqual(table.AttrUndone, nil)\n\tcall.Require(", `call.Require(`}},
-		},
-		{
-			"stores no uses above the limit", pkgDynamo, "TestHolds_LimitLoweredBefore_UsesAboveItAreDropped",
-			change{{usesGo, `if v.Over > 0 || total <= int(v.MaxUses) {`, `if v.Over >= 0 {`}},
-		},
+		byTest("gives more uses back than a counter has", pkgDynamo, "TestUndo_CounterEmptiedMeanwhile_UseComesBackToAnother", usesGo,
+			`back.Condition = "#used >= :least"`, `back.Condition = "#used >= :least OR #used < :least"`),
+		byTest("drops a use that no longer exceeds the limit", pkgDynamo, "TestRedeem_UseDroppedMeanwhile_DropsNoOther", usesGo,
+			`"#over >= :least"`, `"#over >= :least OR #over < :least OR attribute_not_exists(#over)"`),
+		byTest("gives a use back that exceeds the limit", pkgDynamo, "TestUndo_LimitLoweredMeanwhile_UseIsGone", usesGo,
+			`OR #over = :zero)"`, `OR #over = :zero OR #over <> :zero)"`),
+		byTest("edits the limit although a use came back", pkgDynamo, "TestEdit_UseComesBackMeanwhile_IsCounted", editGo,
+			`end.RequireCount(table.AttrReturns, marked.Returns)`, ``),
+		byTest("swaps a hold although the nick's uses changed", pkgDynamo, "TestRedeem_NickRedeemsMeanwhile_SwapsNoHold", redeemGo,
+			`call.RequireEqual(table.AttrTaken, table.Num(uses.Taken))`, ``),
+		byTest("swaps a hold although another was extended", pkgDynamo, "TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoneFree", redeemGo,
+			`range uses.Lapsed(request.At) { // each`, `range []voucher.Hold{*free.lapsed} { // each`),
+		byTest("ignores redemptions that were undone", pkgDynamo, "TestUndo_KeyOfTheRedemption_RedeemsNoMore", redeemGo,
+			"call.RequireEqual(table.AttrUndone, nil)\n\tcall.Require(", `call.Require(`),
+		byTest("stores no uses above the limit", pkgDynamo, "TestHolds_LimitLoweredBefore_UsesAboveItAreDropped", usesGo,
+			`if v.Over > 0 || total <= int(v.MaxUses) {`, `if v.Over >= 0 {`),
 	}
 }
 
@@ -82,74 +56,44 @@ func ofUses() []tested {
 func ofHolds() []tested {
 	const atMost20 = "TestOpenHeld_Source_HasAtMost20LiveHolds"
 	return []tested{
-		{
-			"shares a hold that another request holds", pkgDynamo, "TestOpenHeld_AnotherHoldMeanwhile_IsNotShared",
-			change{{heldOpenGo, `call.RequireEqual(table.AttrRedemption, table.Str(shared.ID))`, ``}},
-		},
+		byTest("shares a hold that another request holds", pkgDynamo, "TestOpenHeld_AnotherHoldMeanwhile_IsNotShared", heldOpenGo,
+			`call.RequireEqual(table.AttrRedemption, table.Str(shared.ID))`, ``),
 		inSimulation("shares a hold that was ordered", heldOpenGo, `call.RequireEqual(table.AttrHeldUntil, table.Millis(shared.Until))`, ``),
-		{
-			"shares a nick's hold that is gone", pkgDynamo, "TestOpenHeld_OwnHoldOrderedMeanwhile_IsNotShared",
-			change{{heldOpenGo, `call.RequireEqual(name, table.EncodeHold(shared))`, ``}},
-		},
-		{
-			"replaces a checkout that was ordered", pkgDynamo, "TestOpenHeld_OrderedMeanwhile_IsNotReplaced",
-			change{{
-				heldOpenGo,
-				`release := change(h.Customer, h.Replaces.ID, table.StatusOpen)`,
-				"release := change(h.Customer, h.Replaces.ID, table.StatusOpen)\n\t\trelease.Condition = \"#id = :id AND (#status = :status OR #status <> :status)\"",
-			}},
-		},
+		byTest("shares a nick's hold that is gone", pkgDynamo, "TestOpenHeld_OwnHoldOrderedMeanwhile_IsNotShared", heldOpenGo,
+			`call.RequireEqual(name, table.EncodeHold(shared))`, ``),
+		byTest("replaces a checkout that was ordered", pkgDynamo, "TestOpenHeld_OrderedMeanwhile_IsNotReplaced", heldOpenGo,
+			`release := change(h.Customer, h.Replaces.ID, table.StatusOpen)`,
+			"release := change(h.Customer, h.Replaces.ID, table.StatusOpen)\n\t\trelease.Condition = \"#id = :id AND (#status = :status OR #status <> :status)\""),
 		inSimulation("orders a checkout without redeeming its code", ordersGo,
-			"call := placing(customer, id, order, expiresAfter)\n\tcall.RequireEqual(table.AttrUse, nil)", `call := placing(customer, id, order, expiresAfter)`),
+			"call := placing(customer, id, order, expiresAfter)\n\tcall.RequireEqual(table.AttrUse, nil)",
+			`call := placing(customer, id, order, expiresAfter)`),
 		inSimulation("cancels an order without undoing its redemption", ordersGo,
 			"call := cancelling(customer, id, reason, at)\n\tcall.RequireEqual(table.AttrUse, nil)", `call := cancelling(customer, id, reason, at)`),
 		inSimulation("orders with a single-use code that another request holds", heldOrdersGo, `call.RequireEqual(table.AttrRedemption, table.Str(hold.ID))`, ``),
 		inSimulation("orders with a single-use code that was ordered", heldOrdersGo, `call.Require("attribute_exists(#heldUntil)")`, ``),
 		inSimulation("orders with a nick's hold that is gone", heldOrdersGo, "call.Remove(name)\n\t\tcall.RequireEqual(name, table.EncodeHold(hold))", `call.Remove(name)`),
-		{
-			"orders a checkout that was replaced", pkgDynamo, "TestPlaceHeld_ReplacedBeforeTheWrite_IsNotOrdered",
-			change{{
-				ordersGo, "call := change(customer, id, table.StatusOpen)\n",
-				"call := change(customer, id, table.StatusOpen)\n\tcall.Condition = \"#id = :id AND (#status = :status OR #status <> :status)\"\n",
-			}},
-		},
-		{
-			"accepts late orders above a lowered limit", pkgDynamo, "TestOrders_VoucherEditedMeanwhile_AreHonoured",
-			change{{heldOrdersGo, `isOver := v.Over > 0`, `isOver := false`}},
-		},
-		{
-			"accepts late orders above a nick's lowered limit", pkgDynamo, "TestPlaceHeld_LateAboveTheNicksLoweredLimit_IsExpired",
-			change{{heldOrdersGo, `isOver = isOver || uses.Taken > int(v.MaxUsesPerNick)`, ``}},
-		},
+		byTest("orders a checkout that was replaced", pkgDynamo, "TestPlaceHeld_ReplacedBeforeTheWrite_IsNotOrdered", ordersGo,
+			"call := change(customer, id, table.StatusOpen)\n",
+			"call := change(customer, id, table.StatusOpen)\n\tcall.Condition = \"#id = :id AND (#status = :status OR #status <> :status)\"\n"),
+		byTest("accepts late orders above a lowered limit", pkgDynamo, "TestOrders_VoucherEditedMeanwhile_AreHonoured", heldOrdersGo,
+			`isOver := v.Over > 0`, `isOver := false`),
+		byTest("accepts late orders above a nick's lowered limit", pkgDynamo, "TestPlaceHeld_LateAboveTheNicksLoweredLimit_IsExpired", heldOrdersGo,
+			`isOver = isOver || uses.Taken > int(v.MaxUsesPerNick)`, ``),
 		inSimulation("looks for a hold only where its checkout has it", heldOrdersGo, `hold, err = s.holdNow(ctx, claim.Request, hold)`, `err = checkout.ErrExpired`),
-		{
-			"holds by rules that were edited since", pkgDynamo, "TestOpenHeld_EditedSinceTheLook_IsJudgedAgain",
-			change{{heldOpenGo, `call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version)) //`, `//`}},
-		},
-		{
-			"shares by rules that refuse", pkgDynamo, "TestOpenHeld_EditedSinceTheLook_IsJudgedAgain",
-			change{{heldOpenGo, `if err := h.Voucher.RefuseShare(request); err != nil {`, `if err := h.Voucher.RefuseShare(request); err != nil && false {`}},
-		},
-		{
-			"says that a placed order expired", pkgDynamo, "TestPlaceHeld_PlacedMeanwhile_IsReplayed",
-			change{{heldOrdersGo, `now.ID == c.ID && now.Order == nil && !now.Released {`, `now.ID == c.ID && !now.Released {`}},
-		},
-		{
-			"says that a replaced checkout expired", pkgDynamo, "TestPlaceHeld_ReplacedMeanwhile_IsReleased",
-			change{{heldOrdersGo, `now.Order == nil && !now.Released {`, `now.Order == nil {`}},
-		},
-		{
-			"counts the holds of a source for nothing", pkgDynamo, atMost20,
-			change{{heldOpenGo, `if len(live) > checkout.MaxHoldsPerSource {`, `if len(live) > checkout.MaxHoldsPerSource && false {`}},
-		},
-		{
-			"counts concurrent holds of a source as one", pkgDynamo, atMost20,
-			change{{heldOpenGo, `call.RequireEqual(table.AttrLapses, it[table.AttrLapses])`, ``}},
-		},
-		{
-			"refuses while an attempt to hold is in flight", pkgDynamo, "TestOpenHeld_AttemptInFlight_IsUnknown",
-			change{{heldOpenGo, `if lost.mayContradict(err) {`, `if lost.mayContradict(err) && false {`}},
-		},
+		byTest("holds by rules that were edited since", pkgDynamo, "TestOpenHeld_EditedSinceTheLook_IsJudgedAgain", heldOpenGo,
+			`call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version)) //`, `//`),
+		byTest("shares by rules that refuse", pkgDynamo, "TestOpenHeld_EditedSinceTheLook_IsJudgedAgain", heldOpenGo,
+			`if err := h.Voucher.RefuseShare(request); err != nil {`, `if err := h.Voucher.RefuseShare(request); err != nil && false {`),
+		byTest("says that a placed order expired", pkgDynamo, "TestPlaceHeld_PlacedMeanwhile_IsReplayed", heldOrdersGo,
+			`now.ID == c.ID && now.Order == nil && !now.Released {`, `now.ID == c.ID && !now.Released {`),
+		byTest("says that a replaced checkout expired", pkgDynamo, "TestPlaceHeld_ReplacedMeanwhile_IsReleased", heldOrdersGo,
+			`now.Order == nil && !now.Released {`, `now.Order == nil {`),
+		byTest("counts the holds of a source for nothing", pkgDynamo, atMost20, heldOpenGo,
+			`if len(live) > checkout.MaxHoldsPerSource {`, `if len(live) > checkout.MaxHoldsPerSource && false {`),
+		byTest("counts concurrent holds of a source as one", pkgDynamo, atMost20, heldOpenGo,
+			`call.RequireEqual(table.AttrLapses, it[table.AttrLapses])`, ``),
+		byTest("refuses while an attempt to hold is in flight", pkgDynamo, "TestOpenHeld_AttemptInFlight_IsUnknown", heldOpenGo,
+			`if lost.mayContradict(err) {`, `if lost.mayContradict(err) && false {`),
 	}
 }
 
@@ -171,14 +115,10 @@ func ofUndoing() []tested {
 		},
 		inSimulation("undoes a redemption with its own item twice", undoGo, "call.RequireEqual(table.AttrUndone, nil)\n\t}\n\tvar actions", "}\n\tvar actions"),
 		inSimulation("looks once for a redemption that moves", undoGo, "found, err = s.look(ctx, request)\n\t}\n\treturn found, err", "}\n\treturn found, err"),
-		{
-			"undoes the redemption of an order", pkgDynamo, "TestUndo_RedemptionOfAnOrder_IsRefused",
-			change{{undoGo, `case err == nil && c.Order != nil && c.Hold != nil`, `case err == nil && c.Order == nil && c.Hold != nil`}},
-		},
-		{
-			"redeems a single-use code with the key of an undone redemption", pkgDynamo, again,
-			change{{redeemGo, `requiringAbsent(s.table, table.RedemptionKey(claim.Customer, claim.Code, claim.Token), alreadyUndone),`, ``}},
-		},
+		byTest("undoes the redemption of an order", pkgDynamo, "TestUndo_RedemptionOfAnOrder_IsRefused", undoGo,
+			`case err == nil && c.Order != nil && c.Hold != nil`, `case err == nil && c.Order == nil && c.Hold != nil`),
+		byTest("redeems a single-use code with the key of an undone redemption", pkgDynamo, again, redeemGo,
+			`requiringAbsent(s.table, table.RedemptionKey(claim.Customer, claim.Code, claim.Token), alreadyUndone),`, ``),
 		{
 			"redeems for a nick with the key of an undone redemption", pkgDynamo, again,
 			change{
@@ -186,84 +126,46 @@ func ofUndoing() []tested {
 				{redeemGo, `undone := table.RedemptionKey(r.claim.Customer, r.claim.Code, r.claim.Token)`, ``},
 			},
 		},
-		{
-			"replays an undone redemption", pkgDynamo, again,
-			change{{redeemGo, `if found && !redemption.Undone.IsZero() {`, `if found && false {`}},
-		},
-		{
-			"redeems again by rules that were edited since", pkgDynamo, "TestUndo_EditedSinceTheLook_IsJudgedAgain",
-			change{{redeemGo, `call.RequireEqual(table.AttrVersion, table.Num(v.Version)) //`, `//`}},
-		},
+		byTest("replays an undone redemption", pkgDynamo, again, redeemGo,
+			`if found && !redemption.Undone.IsZero() {`, `if found && false {`),
+		byTest("redeems again by rules that were edited since", pkgDynamo, "TestUndo_EditedSinceTheLook_IsJudgedAgain", redeemGo,
+			`call.RequireEqual(table.AttrVersion, table.Num(v.Version)) //`, `//`),
 	}
 }
 
 // ofCodes lists guards of discounts, holds and undo in the rules and in HTTP, and the customer in keys of holds.
 func ofCodes() []tested {
 	return []tested{
-		{
-			"replaces a checkout that was ordered", pkgCheckout, "TestOpen_Replaces_PassesTheOldCheckoutOn",
-			change{{openGo, `err == nil && (replaced.Order != nil || replaced.Released)`, `err == nil && replaced.Released`}},
-		},
-		{
-			"replaces a checkout that was replaced", pkgCheckout, "TestOpen_Replaces_PassesTheOldCheckoutOn",
-			change{{openGo, `err == nil && (replaced.Order != nil || replaced.Released)`, `err == nil && replaced.Order != nil`}},
-		},
-		{
-			"replays a checkout with another code", pkgCheckout, "TestOpen_RetryWithCode_ReturnsTheSameCheckout",
-			change{{checkoutGo, `err == nil && code == request.Code && nick`, `err == nil && (code == request.Code || true) && nick`}},
-		},
-		{
-			"replays a checkout with another nick", pkgCheckout, "TestOpen_RetryWithCode_ReturnsTheSameCheckout",
-			change{{checkoutGo, `nick.Compared == request.Nick.Compared && c.Product`, `(nick.Compared == request.Nick.Compared || true) && c.Product`}},
-		},
-		{
-			"replays a checkout that was replaced", pkgCheckout, "TestOpen_KeyOfAReplacedCheckout_IsInUse",
-			change{{openGo, `kept.Order != nil || kept.Released ||`, `kept.Order != nil ||`}},
-		},
-		{
-			"shares the holds of all strangers", pkgCheckout, "TestShared",
-			change{{openGo, `nick.Compared != "" && held.Nick.Compared`, `held.Nick.Compared`}},
-		},
-		{
-			"shares a lapsed hold", pkgCheckout, "TestShared",
-			change{{openGo, `if isOwn && !held.HasLapsed(at) {`, `if isOwn {`}},
-		},
-		{
-			"shares the hold of another code", pkgCheckout, "TestShared",
-			change{{openGo, `o.Replaces.Hold != nil && o.Replaces.Code == v.Written {`, `o.Replaces.Hold != nil {`}},
-		},
-		{
-			"rounds a discount up", pkgVoucher, "TestReward_Discount",
-			change{{rewardGo, `subtotal.Minor * int64(r.PercentOff) / 100`, `(subtotal.Minor*int64(r.PercentOff) + 99) / 100`}},
-		},
-		{
-			"takes more off than a checkout costs", pkgVoucher, "TestReward_Discount",
-			change{{rewardGo, `min(r.AmountOff.Minor, subtotal.Minor)`, `r.AmountOff.Minor`}},
-		},
-		{
-			"takes an amount off in another currency", pkgVoucher, "TestReward_Discount",
-			change{{rewardGo, `r.AmountOff.Currency == subtotal.Currency:`, `r.AmountOff.Currency != "":`}},
-		},
-		{
-			"accepts a code that takes nothing off", pkgVoucher, "TestReward_Discount",
-			change{{rewardGo, `if discount.Minor == 0 {`, `if discount.Minor < 0 {`}},
-		},
-		{
-			"tells strangers why a code is refused", pkgHTTP, refusedTheSame,
-			change{{problemGo, "if r.caller.IsServer() {\n\t\t\trefused.reason", "if !r.caller.IsServer() || r.caller.IsServer() {\n\t\t\trefused.reason"}},
-		},
-		{
-			"tells the shop's server no reason", pkgHTTP, refusedTheSame,
-			change{{problemGo, "if r.caller.IsServer() {\n\t\t\trefused.reason", "if r.caller.IsServer() && false {\n\t\t\trefused.reason"}},
-		},
-		{
-			"undoes redemptions for strangers", pkgHTTP, serversOnly,
-			change{{redemptionsGo, admitted + "request.By", "request.By"}},
-		},
-		{
-			"lists redemptions for strangers", pkgHTTP, serversOnly,
-			change{{redemptionsGo, admitted + "redemptions, end", "redemptions, end"}},
-		},
+		byTest("replaces a checkout that was ordered", pkgCheckout, "TestOpen_Replaces_PassesTheOldCheckoutOn", openGo,
+			`err == nil && (replaced.Order != nil || replaced.Released)`, `err == nil && replaced.Released`),
+		byTest("replaces a checkout that was replaced", pkgCheckout, "TestOpen_Replaces_PassesTheOldCheckoutOn", openGo,
+			`err == nil && (replaced.Order != nil || replaced.Released)`, `err == nil && replaced.Order != nil`),
+		byTest("replays a checkout with another code", pkgCheckout, "TestOpen_RetryWithCode_ReturnsTheSameCheckout", checkoutGo,
+			`err == nil && code == request.Code && nick`, `err == nil && (code == request.Code || true) && nick`),
+		byTest("replays a checkout with another nick", pkgCheckout, "TestOpen_RetryWithCode_ReturnsTheSameCheckout", checkoutGo,
+			`nick.Compared == request.Nick.Compared && c.Product`, `(nick.Compared == request.Nick.Compared || true) && c.Product`),
+		byTest("replays a checkout that was replaced", pkgCheckout, "TestOpen_KeyOfAReplacedCheckout_IsInUse", openGo,
+			`kept.Order != nil || kept.Released ||`, `kept.Order != nil ||`),
+		byTest("shares the holds of all strangers", pkgCheckout, "TestShared", openGo,
+			`nick.Compared != "" && held.Nick.Compared`, `held.Nick.Compared`),
+		byTest("shares a lapsed hold", pkgCheckout, "TestShared", openGo, `if isOwn && !held.HasLapsed(at) {`, `if isOwn {`),
+		byTest("shares the hold of another code", pkgCheckout, "TestShared", openGo,
+			`o.Replaces.Hold != nil && o.Replaces.Code == v.Written {`, `o.Replaces.Hold != nil {`),
+		byTest("rounds a discount up", pkgVoucher, "TestReward_Discount", rewardGo,
+			`subtotal.Minor * int64(r.PercentOff) / 100`, `(subtotal.Minor*int64(r.PercentOff) + 99) / 100`),
+		byTest("takes more off than a checkout costs", pkgVoucher, "TestReward_Discount", rewardGo,
+			`min(r.AmountOff.Minor, subtotal.Minor)`, `r.AmountOff.Minor`),
+		byTest("takes an amount off in another currency", pkgVoucher, "TestReward_Discount", rewardGo,
+			`r.AmountOff.Currency == subtotal.Currency:`, `r.AmountOff.Currency != "":`),
+		byTest("accepts a code that takes nothing off", pkgVoucher, "TestReward_Discount", rewardGo,
+			`if discount.Minor == 0 {`, `if discount.Minor < 0 {`),
+		byTest("tells strangers why a code is refused", pkgHTTP, refusedTheSame, problemGo,
+			"if r.caller.IsServer() {\n\t\t\trefused.reason", "if !r.caller.IsServer() || r.caller.IsServer() {\n\t\t\trefused.reason"),
+		byTest("tells the shop's server no reason", pkgHTTP, refusedTheSame, problemGo,
+			"if r.caller.IsServer() {\n\t\t\trefused.reason", "if r.caller.IsServer() && false {\n\t\t\trefused.reason"),
+		byTest("undoes redemptions for strangers", pkgHTTP, serversOnly, redemptionsGo, admitted+"request.By", "request.By"),
+		byTest("lists redemptions for strangers", pkgHTTP, serversOnly, redemptionsGo,
+			admitted+"redemptions, end", "redemptions, end"),
 		inSimulation("stores one counted hold for all customers", keysGo, `CounterKey(customer, code, hold.Counter).Partition`, `CounterKey("all", code, hold.Counter).Partition`),
 		forAll("list of a source's holds", "TestOpenHeld_SourceAtAnotherCustomer_HasALimitOfItsOwn", `Bucket(customer, hashBucket(source)), HoldsPrefix`),
 	}

@@ -48,14 +48,10 @@ const (
 func mutations() []mutation {
 	return []mutation{
 		// The condition of the first call.
-		{
-			name: "redeems a single-use code again", scene: twoShoppersOneUse, by: []checker{byHistory},
-			removed: change{{redeemGo, `(attribute_not_exists(#redemption) OR`, `(attribute_not_exists(#redemption) OR attribute_exists(#redemption) OR`}},
-		},
-		{
-			name: "redeems a code with many uses as if it were single-use", scene: firstOfManyUses, by: []checker{byHistory, byVerify},
-			removed: change{{redeemGo, `"#maxUses = :one AND`, `"#maxUses >= :one AND`}},
-		},
+		inHistory("redeems a single-use code again", twoShoppersOneUse, redeemGo,
+			`(attribute_not_exists(#redemption) OR`, `(attribute_not_exists(#redemption) OR attribute_exists(#redemption) OR`),
+		inHistoryAndRecords("redeems a code with many uses as if it were single-use", firstOfManyUses, redeemGo,
+			`"#maxUses = :one AND`, `"#maxUses >= :one AND`),
 		{
 			name: "treats an invented code as a voucher", scene: inventedCode, by: []checker{byVerify},
 			removed: change{
@@ -67,98 +63,56 @@ func mutations() []mutation {
 				{redeemGo, `call.Value(":nick", table.Str(table.NickCondition(claim.Nick)))`, ``},
 			},
 		},
-		{
-			name: "redeems a disabled single-use code", scene: codesThatMustBeRefused, by: []checker{byHistory, byVerify},
-			removed: change{{redeemGo, `AND #disabled = :false AND`, `AND (#disabled = :false OR attribute_exists(#disabled)) AND`}},
-		},
-		{
-			name: "redeems a single-use code before it begins", scene: codesThatMustBeRefused, by: []checker{byHistory, byVerify},
-			removed: change{{redeemGo, `AND #from <= :at AND`, `AND attribute_exists(#from) AND`}},
-		},
-		{
-			name: "redeems a single-use code after it ended", scene: codesThatMustBeRefused, by: []checker{byHistory, byVerify},
-			removed: change{{redeemGo, `AND #until > :at" +`, `AND attribute_exists(#until)" +`}},
-		},
-		{
-			name: "redeems another shopper's single-use code", scene: codesThatMustBeRefused, by: []checker{byHistory, byVerify},
-			removed: change{{redeemGo, `OR #nickHash = :nick)`, `OR #nickHash <> :nick)`}},
-		},
-		{
-			name: "redeems a paused single-use code", scene: pausedCodes, by: []checker{byHistory},
-			removed: change{{redeemGo, `requireUnpaused(call, claim.Paused)`, ``}},
-		},
-		{
-			name: "redeems a paused code with many uses", scene: pausedCodes, by: []checker{byHistory},
-			removed: change{{voucherGo, `case request.Paused.Covers(v.Batch):`, `case false && request.Paused.Covers(v.Batch):`}},
-		},
-		{
-			name: "does not check the terms of codes with many uses", scene: codesThatMustBeRefused, by: []checker{byHistory, byVerify},
-			removed: change{{
-				redeemGo, "if err := r.v.Refuse(claim.Request); err != nil {\n\t\t\treturn voucher.Redemption{}, err\n\t\t}\n", "",
-			}},
-		},
+		inHistoryAndRecords("redeems a disabled single-use code", codesThatMustBeRefused, redeemGo,
+			`AND #disabled = :false AND`, `AND (#disabled = :false OR attribute_exists(#disabled)) AND`),
+		inHistoryAndRecords("redeems a single-use code before it begins", codesThatMustBeRefused, redeemGo,
+			`AND #from <= :at AND`, `AND attribute_exists(#from) AND`),
+		inHistoryAndRecords("redeems a single-use code after it ended", codesThatMustBeRefused, redeemGo,
+			`AND #until > :at" +`, `AND attribute_exists(#until)" +`),
+		inHistoryAndRecords("redeems another shopper's single-use code", codesThatMustBeRefused, redeemGo,
+			`OR #nickHash = :nick)`, `OR #nickHash <> :nick)`),
+		inHistory("redeems a paused single-use code", pausedCodes, redeemGo, `requireUnpaused(call, claim.Paused)`, ``),
+		inHistory("redeems a paused code with many uses", pausedCodes, voucherGo,
+			`case request.Paused.Covers(v.Batch):`, `case false && request.Paused.Covers(v.Batch):`),
+		inHistoryAndRecords("does not check the terms of codes with many uses", codesThatMustBeRefused, redeemGo,
+			"if err := r.v.Refuse(claim.Request); err != nil {\n\t\t\treturn voucher.Redemption{}, err\n\t\t}\n", ""),
 
 		// The guard.
-		{
-			name: "redeems for strangers where only the server may", scene: serverOnly, by: []checker{byHistory},
-			removed: change{{admitGo, `!policy(settings).Allows(caller)`, `!policy(settings).Allows(caller) && false`}},
-		},
-		{
-			name: "redeems for a revoked key", scene: revokedKey, by: []checker{byHistory},
-			removed: change{{keyGo, `r.ID != "" && r.Revoked.IsZero() &&`, `r.ID != "" &&`}},
-		},
+		inHistory("redeems for strangers where only the server may", serverOnly, admitGo,
+			`!policy(settings).Allows(caller)`, `!policy(settings).Allows(caller) && false`),
+		inHistory("redeems for a revoked key", revokedKey, keyGo, `r.ID != "" && r.Revoked.IsZero() &&`, `r.ID != "" &&`),
 		{
 			name: "uses settings and keys for ever", scene: pausedAfterALook, by: []checker{byHistory},
 			removed: change{{guardGo, `age >= 0 && age < Lifetime`, `age >= 0`}}, given: shortLived(),
 		},
 
 		// The token.
-		{
-			name: "draws a token although there is a key", scene: requestsAreRetried, by: []checker{byHistory},
-			removed: change{{deskGo, `if request.Key != "" {`, `if request.Key != "" && request.Key == "" {`}},
-		},
-		{
-			name: "has one token for all requests without a key", scene: requestsWithoutKeys, by: []checker{byHistory},
-			removed: change{{deskGo, `claim.Token = id //`, `claim.Token = idempotency.Digest("none") //`}},
-		},
-		{
-			name: "has one token for all keys", scene: differentRequests, by: []checker{byHistory},
-			removed: change{{deskGo, `request.Nick.Compared, string(request.Key))`, `request.Nick.Compared)`}},
-		},
-		{
-			name: "has one token for all nicks", scene: differentRequests, by: []checker{byHistory},
-			removed: change{{deskGo, `request.Nick.Compared, string(request.Key))`, `string(request.Key))`}},
-		},
-		{
-			name: "runs the parts of a token together", scene: differentRequests, by: []checker{byHistory},
-			removed: change{{idempotencyGo, `uint32(len(part)))`, `uint32(len(part)))[:len(joined)]`}},
-		},
-		{
-			name: "reports a retry as a new redemption", scene: requestsAreRetried, by: []checker{byHistory},
-			removed: change{{deskGo, `redemption.ID != claim.RedemptionID, nil`, `false, nil`}},
-		},
+		inHistory("draws a token although there is a key", requestsAreRetried, deskGo,
+			`if request.Key != "" {`, `if request.Key != "" && request.Key == "" {`),
+		inHistory("has one token for all requests without a key", requestsWithoutKeys, deskGo,
+			`claim.Token = id //`, `claim.Token = idempotency.Digest("none") //`),
+		inHistory("has one token for all keys", differentRequests, deskGo,
+			`request.Nick.Compared, string(request.Key))`, `request.Nick.Compared)`),
+		inHistory("has one token for all nicks", differentRequests, deskGo,
+			`request.Nick.Compared, string(request.Key))`, `string(request.Key))`),
+		inHistory("runs the parts of a token together", differentRequests, idempotencyGo,
+			`uint32(len(part)))`, `uint32(len(part)))[:len(joined)]`),
+		inHistory("reports a retry as a new redemption", requestsAreRetried, deskGo,
+			`redemption.ID != claim.RedemptionID, nil`, `false, nil`),
 
 		// The item that a failed condition returned.
-		{
-			name: "ignores the item of a failed condition", scene: firstOfManyUses, by: []checker{byHistory},
-			removed: change{{redeemGo, "case failed:\n\t\tredemption, v, err", "case failed:\n\t\tclear(old)\n\t\tredemption, v, err"}},
-		},
+		inHistory("ignores the item of a failed condition", firstOfManyUses, redeemGo,
+			"case failed:\n\t\tredemption, v, err", "case failed:\n\t\tclear(old)\n\t\tredemption, v, err"),
 		{
 			name: "refuses its own write to a single-use code when the SDK retries it", scene: lostResponse, by: []checker{byHistory},
 			removed: change{{redeemGo, `v.Token == claim.Token:`, `v.Token == claim.Token && v.Redeemed.ID != claim.RedemptionID:`}},
 			given:   withoutLost(),
 		},
-		{
-			name: "refuses a retry of a single-use redemption", scene: requestsAreRetried, by: []checker{byHistory},
-			removed: change{{redeemGo, `v.Token == claim.Token:`, `v.Redeemed.ID == claim.RedemptionID:`}},
-		},
-		{
-			name: "refuses a retry of a redemption with many uses", scene: requestsAreRetried, by: []checker{byHistory},
-			removed: change{{
-				redeemGo, "if found || err != nil {\n\t\tr.redemption = redemption\n\t\treturn err",
-				"if r.redemption = redemption; found || err != nil {\n\t\treturn &voucher.RefusalError{Reason: voucher.ReasonNickLimit}",
-			}},
-		},
+		inHistory("refuses a retry of a single-use redemption", requestsAreRetried, redeemGo,
+			`v.Token == claim.Token:`, `v.Redeemed.ID == claim.RedemptionID:`),
+		inHistory("refuses a retry of a redemption with many uses", requestsAreRetried, redeemGo,
+			"if found || err != nil {\n\t\tr.redemption = redemption\n\t\treturn err",
+			"if r.redemption = redemption; found || err != nil {\n\t\treturn &voucher.RefusalError{Reason: voucher.ReasonNickLimit}"),
 		{
 			name: "judges the counter before the record", scene: retryOfTheLastUse, by: []checker{byHistory},
 			removed: change{{redeemGo, recordThenUse, `append(s.taking(request, *free, time.Time{}), r.actions(s.table, free)...)`}},
@@ -186,39 +140,23 @@ func mutations() []mutation {
 			name: "refuses while an attempt is in flight", scene: refusalWithAttemptInFlight, by: []checker{byHistory},
 			removed: withoutLost(),
 		},
-		{
-			name: "refuses when the store does not respond", scene: allResponsesLost, by: []checker{byHistory},
-			removed: change{{problemGo, `return unavailable()`, `return problemVoucherNotFound.new()`}},
-		},
+		inHistory("refuses when the store does not respond", allResponsesLost, problemGo,
+			`return unavailable()`, `return problemVoucherNotFound.new()`),
 
 		// The record and the counter.
-		{
-			name: "records a request again", scene: requestsAreRetried, by: []checker{byHistory},
-			removed: change{{
-				redeemGo, "call.RequireEqual(record, nil)\n\tif r.v",
-				"call.Require(\"(attribute_not_exists(\" + call.Alias(record) + \") OR attribute_exists(\" + call.Alias(record) + \"))\")\n\tif r.v",
-			}},
-		},
-		{
-			name: "gives a nick more than its limit", scene: oneUsePerNick, by: []checker{byHistory, byVerify},
-			removed: change{{redeemGo, `OR #taken < :limit)`, `OR #taken < :limit OR #taken >= :limit)`}},
-		},
-		{
-			name: "takes uses from an empty counter", scene: moreRequestsThanUses, by: []checker{byHistory, byVerify},
-			removed: change{{usesGo, `take.Condition = "#left >= :least"`, `take.Condition = "#left >= :least OR #left < :least"`}},
-		},
-		{
-			name: "takes no use from a counter", scene: moreRequestsThanUses, by: []checker{byHistory, byVerify},
-			removed: change{{redeemGo, recordThenUse, `r.actions(s.table, free)`}},
-		},
-		{
-			name: "refuses when one counter is empty", scene: usesOnManyCounters, by: []checker{byHistory},
-			removed: change{{usesGo, "range counters {\n\t\ttotal += counter.Left + counter.Used\n\t\tif counter.Left", "range counters[:1] {\n\t\ttotal += counter.Left + counter.Used\n\t\tif counter.Left"}},
-		},
-		{
-			name: "treats unread counters as empty", scene: unreadCounters, by: []checker{byHistory},
-			removed: change{{readGo, `len(asked.Keys) == 0 {`, `len(asked.Keys) >= 0 {`}},
-		},
+		inHistory("records a request again", requestsAreRetried, redeemGo,
+			"call.RequireEqual(record, nil)\n\tif r.v",
+			"call.Require(\"(attribute_not_exists(\" + call.Alias(record) + \") OR attribute_exists(\" + call.Alias(record) + \"))\")\n\tif r.v"),
+		inHistoryAndRecords("gives a nick more than its limit", oneUsePerNick, redeemGo,
+			`OR #taken < :limit)`, `OR #taken < :limit OR #taken >= :limit)`),
+		inHistoryAndRecords("takes uses from an empty counter", moreRequestsThanUses, usesGo,
+			`take.Condition = "#left >= :least"`, `take.Condition = "#left >= :least OR #left < :least"`),
+		inHistoryAndRecords("takes no use from a counter", moreRequestsThanUses, redeemGo,
+			recordThenUse, `r.actions(s.table, free)`),
+		inHistory("refuses when one counter is empty", usesOnManyCounters, usesGo,
+			"range counters {\n\t\ttotal += counter.Left + counter.Used\n\t\tif counter.Left",
+			"range counters[:1] {\n\t\ttotal += counter.Left + counter.Used\n\t\tif counter.Left"),
+		inHistory("treats unread counters as empty", unreadCounters, readGo, `len(asked.Keys) == 0 {`, `len(asked.Keys) >= 0 {`),
 		{
 			name: "remembers a voucher's terms", scene: busyCodeIsDisabled, by: []checker{byHistory},
 			removed: change{
@@ -248,16 +186,10 @@ func mutations() []mutation {
 			name: "leaves a raised code marked as full", scene: raiseAfterTheMark, by: []checker{byHistory},
 			removed: change{{editGo, `table.AttrEditing, table.AttrFullUntil, table.AttrFullVersion`, `table.AttrEditing`}}, given: heedingEveryMark(),
 		},
-		{
-			name: "ends an edit without a new version", scene: markAfterTheRaise, by: []checker{byHistory, byVerify},
-			removed: change{{
-				editGo, "end := editing(customer, before)\n", "end := editing(customer, before)\n\t\tend.Value(\":version_new\", table.Num(before.Version))\n",
-			}},
-		},
-		{
-			name: "raises a counter twice", scene: lostResponseToARaise, by: []checker{byHistory, byVerify},
-			removed: change{{editGo, `"#version = :version AND #left >= :least"`, `"(#version = :version OR #version <> :version) AND #left >= :least"`}},
-		},
+		inHistoryAndRecords("ends an edit without a new version", markAfterTheRaise, editGo,
+			"end := editing(customer, before)\n", "end := editing(customer, before)\n\t\tend.Value(\":version_new\", table.Num(before.Version))\n"),
+		inHistoryAndRecords("raises a counter twice", lostResponseToARaise, editGo,
+			`"#version = :version AND #left >= :least"`, `"(#version = :version OR #version <> :version) AND #left >= :least"`),
 		{
 			name: "takes more from a counter than it has left", scene: loweringDuringRedemptions, by: []checker{byVerify},
 			removed: change{{editGo, `AND #left >= :least"`, `AND (#left >= :least OR #left < :least)"`}},
@@ -269,35 +201,35 @@ func mutations() []mutation {
 				{editGo, `call.Condition = "#version <= " + table.Placeholder(call.Alias(table.AttrVersion))`, `call.Condition = "attribute_exists(#version)"`},
 			},
 		},
-		{
-			name: "removes the fence of a later edit", scene: editOvertakenBeforeItsFenceIsKilled, by: []checker{byHistory, byVerify},
-			removed: change{{
-				editGo, `call.Condition = "#version <= " + table.Placeholder(call.Alias(table.AttrVersion))`, `call.Condition = "attribute_exists(#version)"`,
-			}},
-		},
-		{
-			name: "overwrites another edit", scene: disablingDuringANote, by: []checker{byHistory},
-			removed: change{{editGo, `Condition: "#version = :version"}`, `Condition: "#version = :version OR #version <> :version"}`}},
-		},
-		{
-			name: "mistakes another edit of the same version for its own", scene: noteDuringADisabling, by: []checker{byHistory},
-			removed: change{{editGo, `return sameTerms(stored.Voucher, after)`, `return stored.Version == after.Version`}},
-		},
-		{
-			name: "mistakes another edit of the limit for its own", scene: twoLimitsAtOnce, by: []checker{byHistory},
-			removed: change{{editGo, `return stored.Editor == editor`, `return stored.Editor != 0`}},
-		},
+		inHistoryAndRecords("removes the fence of a later edit", editOvertakenBeforeItsFenceIsKilled, editGo,
+			`call.Condition = "#version <= " + table.Placeholder(call.Alias(table.AttrVersion))`, `call.Condition = "attribute_exists(#version)"`),
+		inHistory("overwrites another edit", disablingDuringANote, editGo,
+			`Condition: "#version = :version"}`, `Condition: "#version = :version OR #version <> :version"}`),
+		inHistory("mistakes another edit of the same version for its own", noteDuringADisabling, editGo,
+			`return sameTerms(stored.Voucher, after)`, `return stored.Version == after.Version`),
+		inHistory("mistakes another edit of the limit for its own", twoLimitsAtOnce, editGo,
+			`return stored.Editor == editor`, `return stored.Editor != 0`),
 		{
 			name: "mistakes another edit for its own last write", scene: noteBeforeALimitIsSet, by: []checker{byMotion},
 			removed: change{{editGo, `mine(stored) && stored.Editing == voucher.NoLimit`, `mine(stored)`}},
 		},
 
 		// The condition of a creation.
-		{
-			name: "overwrites a voucher when it is created again", scene: codesAreCreatedAgain, by: []checker{byHistory, byVerify},
-			removed: change{{createGo, `"attribute_not_exists(" + table.SortKey + ")"`, `"attribute_not_exists(sk) OR attribute_exists(sk)"`}},
-		},
+		inHistoryAndRecords("overwrites a voucher when it is created again", codesAreCreatedAgain, createGo,
+			`"attribute_not_exists(" + table.SortKey + ")"`, `"attribute_not_exists(sk) OR attribute_exists(sk)"`),
 	}
+}
+
+// inHistory is a mutation that replaces one string, and that no history of a correct voucher explains.
+func inHistory(name string, scene scene, file, old, mutated string) mutation {
+	return mutation{name: name, scene: scene, by: []checker{byHistory}, removed: change{{file, old, mutated}}}
+}
+
+// inHistoryAndRecords is such a mutation after which the stored records do not add up either.
+func inHistoryAndRecords(name string, scene scene, file, old, mutated string) mutation {
+	m := inHistory(name, scene, file, old, mutated)
+	m.by = append(m.by, byVerify)
+	return m
 }
 
 // withoutRecall refuses a request without looking up whether it is already recorded.

@@ -16,6 +16,11 @@ type tested struct {
 	removed         change
 }
 
+// byTest is a mutation that replaces one string, and that a test must find.
+func byTest(name, pkg, test, file, old, mutated string) tested {
+	return tested{name, pkg, test, change{{file, old, mutated}}}
+}
+
 const (
 	keysGo       = "pkg/dynamo/internal/table/keys.go"
 	refusalsGo   = "pkg/access/refusals.go"
@@ -42,43 +47,26 @@ func inPackages() []tested {
 
 func ofAccessAndKeys() []tested {
 	return []tested{
-		{
-			"uses settings and keys for ever", pkgAccess, "TestAdmit_ChangedSettings_AreSeenAfterALifetime",
-			change{{guardGo, `age >= 0 && age < Lifetime`, `age >= 0`}},
-		},
-		{
-			"accepts a key that is not live", pkgAccess, "TestAdmit_RequestWithALiveKeyOfTheCustomer_IsTheServers",
-			change{{keyGo, `r.ID == key.ID && r.Live(at)`, `r.ID == key.ID`}},
-		},
-		{
-			"accepts an expired key", pkgAccess, "TestKeyRecord_Accepts",
-			change{{keyGo, `at.Before(r.Expires))`, `!at.IsZero())`}},
-		},
-		{
-			"accepts any secret", pkgAccess, "TestKeyRecord_Accepts",
-			change{{keyGo, `return same && r.ID == key.ID`, `return (same || !same) && r.ID == key.ID`}},
-		},
-		{
-			"lets strangers in where only the server may", "./pkg/httpapi", "TestAdmit_PolicyOfServer_KeepsStrangersOutBeforeAnyLookup",
-			change{{admitGo, `!policy(settings).Allows(caller)`, `!policy(settings).Allows(caller) && false`}},
-		},
-		{
-			"judges codes of a blocked source", "./pkg/httpapi", "TestRedeemVoucher_AboveTheRefusalLimit_SourceIsBlocked",
-			change{{blockedGo, `c.received); blocked {`, `c.received); blocked && false {`}},
-		},
-		{
-			"counts no refusals", pkgAccess, "TestRefusals_AboveTheLimit_SourceIsBlockedUntilTheWindowEnds",
-			change{{refusalsGo, `|| count.Source > limit.Limit {`, `{`}},
-		},
+		byTest("uses settings and keys for ever", pkgAccess, "TestAdmit_ChangedSettings_AreSeenAfterALifetime", guardGo,
+			`age >= 0 && age < Lifetime`, `age >= 0`),
+		byTest("accepts a key that is not live", pkgAccess, "TestAdmit_RequestWithALiveKeyOfTheCustomer_IsTheServers", keyGo,
+			`r.ID == key.ID && r.Live(at)`, `r.ID == key.ID`),
+		byTest("accepts an expired key", pkgAccess, "TestKeyRecord_Accepts", keyGo, `at.Before(r.Expires))`, `!at.IsZero())`),
+		byTest("accepts any secret", pkgAccess, "TestKeyRecord_Accepts", keyGo,
+			`return same && r.ID == key.ID`, `return (same || !same) && r.ID == key.ID`),
+		byTest("lets strangers in where only the server may", pkgHTTP, "TestAdmit_PolicyOfServer_KeepsStrangersOutBeforeAnyLookup", admitGo,
+			`!policy(settings).Allows(caller)`, `!policy(settings).Allows(caller) && false`),
+		byTest("judges codes of a blocked source", pkgHTTP, "TestRedeemVoucher_AboveTheRefusalLimit_SourceIsBlocked", blockedGo,
+			`c.received); blocked {`, `c.received); blocked && false {`),
+		byTest("counts no refusals", pkgAccess, "TestRefusals_AboveTheLimit_SourceIsBlockedUntilTheWindowEnds", refusalsGo,
+			`|| count.Source > limit.Limit {`, `{`),
 
 		{
 			"remembers settings for all customers", pkgAccess, "TestAdmit_RememberedForAnotherCustomer_DoesNotCount",
 			change{{guardGo, `g.settings[customer], g.keys`, `g.settings[""], g.keys`}, {guardGo, `remember(g.settings, customer,`, `remember(g.settings, "",`}},
 		},
-		{
-			"remembers keys for all customers", pkgAccess, "TestAdmit_RememberedForAnotherCustomer_DoesNotCount",
-			change{{guardGo, `customerKey{customer, id}`, `customerKey{id: id}`}},
-		},
+		byTest("remembers keys for all customers", pkgAccess, "TestAdmit_RememberedForAnotherCustomer_DoesNotCount", guardGo,
+			`customerKey{customer, id}`, `customerKey{id: id}`),
 		{
 			"blocks a source at all customers", pkgAccess, "TestRefusals_Blocked_IsOneSourceOfOneCustomer",
 			change{
@@ -97,14 +85,10 @@ func ofAccessAndKeys() []tested {
 				{redeemGo, `s.many.add(manyUseCode{claim.Customer, claim.Code})`, `s.many.add(manyUseCode{"", claim.Code})`},
 			},
 		},
-		{
-			"replays a stranger's checkout of another customer", pkgCheckout, "TestOpen_SameKeyOfAnotherCustomer_IsAnotherRequest",
-			change{{openGo, `idempotency.Digest(string(request.Customer), string(request.Key))`, `idempotency.Digest(string(request.Key))`}},
-		},
-		{
-			"replays a server's checkout of another customer", pkgCheckout, "TestOpen_SameKeyOfAnotherCustomer_IsAnotherRequest",
-			change{{openGo, `idempotency.Digest(string(request.Customer), "server",`, `idempotency.Digest("server",`}},
-		},
+		byTest("replays a stranger's checkout of another customer", pkgCheckout, "TestOpen_SameKeyOfAnotherCustomer_IsAnotherRequest", openGo,
+			`idempotency.Digest(string(request.Customer), string(request.Key))`, `idempotency.Digest(string(request.Key))`),
+		byTest("replays a server's checkout of another customer", pkgCheckout, "TestOpen_SameKeyOfAnotherCustomer_IsAnotherRequest", openGo,
+			`idempotency.Digest(string(request.Customer), "server",`, `idempotency.Digest("server",`),
 		forAll("profile", "TestCatalogue_OtherCustomersProducts_AreInvisible", `string(customer), ProfileSort`),
 		forAll("product", "TestCatalogue_OtherCustomersProducts_AreInvisible", `string(customer), ProductPrefix`),
 		forAll("product off sale", "TestCatalogue_OtherCustomersProducts_AreInvisible", `string(customer), OffSalePrefix`),
@@ -129,62 +113,34 @@ func forAll(item, test, key string) tested {
 // ofOrders lists guards of orders in the rules and in HTTP.
 func ofOrders() []tested {
 	return []tested{
-		{
-			"orders the checkout that the key made since", pkgCheckout, "TestPlace_KeyThatMadeAnotherCheckoutSince_IsExpired",
-			change{{orderGo, `case c.ID != id:`, `case c.ID != id && false:`}},
-		},
-		{
-			"replays an order to another payment", pkgCheckout, "TestPlace_AnotherPayment_IsAMismatch",
-			change{{orderGo, `case c.Order.Payment != payment:`, `case c.Order.Payment != payment && false:`}},
-		},
-		{
-			"replays a cancelled order", pkgCheckout, "TestPlace_CancelledOrder_StaysCancelled",
-			change{{orderGo, "ErrOrderCancelled\n\t}\n\treturn c, !c.Order.Placed", "nil\n\t}\n\treturn c, !c.Order.Placed"}},
-		},
-		{
-			"takes orders for ever", pkgCheckout, "TestPlace_LateOrder_IsAcceptedFor7Days",
-			change{{orderGo, `at.Add(-LateOrders)`, `at.Add(-100*LateOrders)`}},
-		},
-		{
-			"asks for no payment", pkgCheckout, "TestPlace_MissingPayment_IsRequired",
-			change{{orderGo, `payment == Payment{} && c.Total.Minor != 0:`, `payment == Payment{} && c.Total.Minor < 0:`}},
-		},
-		{
-			"reports a retry as a new order", pkgCheckout, "TestPlace_SamePaymentAgain_IsReplayed",
-			change{{orderGo, `return c, !c.Order.Placed.Equal(at), nil`, `return c, false, nil`}},
-		},
-		{
-			"calls a cancelled order fulfilled", pkgCheckout, "TestFulfil_CancelledOrder_IsRefused",
-			change{{orderGo, "case c.Order.Status() == OrderCancelled:\n\t\treturn Checkout{}, false, ErrOrderCancelled\n\tcase c.Order.Fulfilled", "case c.Order.Fulfilled"}},
-		},
-		{
-			"shows the order of another ID", pkgCheckout, "TestOrders_WrongID_IsNotFound",
-			change{{orderGo, `(stored.ID != id || stored.Order == nil)`, `stored.Order == nil`}},
-		},
-		{
-			"shows a checkout as an order", pkgCheckout, "TestOrders_WrongID_IsNotFound",
-			change{{orderGo, `(stored.ID != id || stored.Order == nil)`, `stored.ID != id`}},
-		},
-		{
-			"shows the checkout of another ID", pkgCheckout, "TestShowCheckout_IDWithTheSameFirstHalf_IsNotFound",
-			change{{orderGo, `if err == nil && stored.ID != id {`, `if err == nil && stored.ID != id && false {`}},
-		},
-		{
-			"replays a checkout that was ordered", pkgCheckout, "TestOpen_KeyOfAnOrderedCheckout_IsInUseForEver",
-			change{{openGo, `kept.Order != nil || kept.Released ||`, `kept.Released ||`}},
-		},
-		{
-			"forgets the key of a checkout that was ordered", pkgCheckout, "TestOpen_KeyOfAnOrderedCheckout_IsInUseForEver",
-			change{{openGo, `kept.Status(request.At) == StatusExpired`, `kept.Status(request.At) != StatusOpen`}},
-		},
-		{
-			"lets strangers work on orders", "./pkg/httpapi", "TestOrders_WithoutALiveKey_Are401BeforeAnyLookup",
-			change{{serverGo, `err := access.ErrUnauthorized`, `var err error`}},
-		},
-		{
-			"shows a checkout's data to strangers", "./pkg/httpapi", "TestShowCheckout_DataAndNick_AreForTheServerOnly",
-			change{{shownGo, `if !c.caller.IsServer() {`, `if !c.caller.IsServer() && false {`}},
-		},
+		byTest("orders the checkout that the key made since", pkgCheckout, "TestPlace_KeyThatMadeAnotherCheckoutSince_IsExpired", orderGo,
+			`case c.ID != id:`, `case c.ID != id && false:`),
+		byTest("replays an order to another payment", pkgCheckout, "TestPlace_AnotherPayment_IsAMismatch", orderGo,
+			`case c.Order.Payment != payment:`, `case c.Order.Payment != payment && false:`),
+		byTest("replays a cancelled order", pkgCheckout, "TestPlace_CancelledOrder_StaysCancelled", orderGo,
+			"ErrOrderCancelled\n\t}\n\treturn c, !c.Order.Placed", "nil\n\t}\n\treturn c, !c.Order.Placed"),
+		byTest("takes orders for ever", pkgCheckout, "TestPlace_LateOrder_IsAcceptedFor7Days", orderGo,
+			`at.Add(-LateOrders)`, `at.Add(-100*LateOrders)`),
+		byTest("asks for no payment", pkgCheckout, "TestPlace_MissingPayment_IsRequired", orderGo,
+			`payment == Payment{} && c.Total.Minor != 0:`, `payment == Payment{} && c.Total.Minor < 0:`),
+		byTest("reports a retry as a new order", pkgCheckout, "TestPlace_SamePaymentAgain_IsReplayed", orderGo,
+			`return c, !c.Order.Placed.Equal(at), nil`, `return c, false, nil`),
+		byTest("calls a cancelled order fulfilled", pkgCheckout, "TestFulfil_CancelledOrder_IsRefused", orderGo,
+			"case c.Order.Status() == OrderCancelled:\n\t\treturn Checkout{}, false, ErrOrderCancelled\n\tcase c.Order.Fulfilled", "case c.Order.Fulfilled"),
+		byTest("shows the order of another ID", pkgCheckout, "TestOrders_WrongID_IsNotFound", orderGo,
+			`(stored.ID != id || stored.Order == nil)`, `stored.Order == nil`),
+		byTest("shows a checkout as an order", pkgCheckout, "TestOrders_WrongID_IsNotFound", orderGo,
+			`(stored.ID != id || stored.Order == nil)`, `stored.ID != id`),
+		byTest("shows the checkout of another ID", pkgCheckout, "TestShowCheckout_IDWithTheSameFirstHalf_IsNotFound", orderGo,
+			`if err == nil && stored.ID != id {`, `if err == nil && stored.ID != id && false {`),
+		byTest("replays a checkout that was ordered", pkgCheckout, "TestOpen_KeyOfAnOrderedCheckout_IsInUseForEver", openGo,
+			`kept.Order != nil || kept.Released ||`, `kept.Released ||`),
+		byTest("forgets the key of a checkout that was ordered", pkgCheckout, "TestOpen_KeyOfAnOrderedCheckout_IsInUseForEver", openGo,
+			`kept.Status(request.At) == StatusExpired`, `kept.Status(request.At) != StatusOpen`),
+		byTest("lets strangers work on orders", pkgHTTP, "TestOrders_WithoutALiveKey_Are401BeforeAnyLookup", serverGo,
+			`err := access.ErrUnauthorized`, `var err error`),
+		byTest("shows a checkout's data to strangers", pkgHTTP, "TestShowCheckout_DataAndNick_AreForTheServerOnly", shownGo,
+			`if !c.caller.IsServer() {`, `if !c.caller.IsServer() && false {`),
 	}
 }
 
@@ -207,26 +163,16 @@ func ofStoredOrders() []tested {
 		{"fulfils what is not ordered, or is cancelled", pkgDynamo, conditions, with(fulfil, anyStatus)},
 		{"cancels the order of another ID", pkgDynamo, conditions, with(cancel, anyID)},
 		{"cancels what is not ordered, or is cancelled", pkgDynamo, conditions, with(cancel, anyStatus)},
-		{
-			"orders a checkout that expired long ago", pkgDynamo, conditions,
-			change{{ordersGo, `" AND #expires > :after"`, `" AND (#expires > :after OR #expires <= :after)"`}},
-		},
-		{
-			"orders without a payment", pkgDynamo, conditions,
-			change{{ordersGo, `" AND #total = :zero"`, `" AND (#total = :zero OR #total <> :zero)"`}},
-		},
-		{
-			"fulfils an order again", pkgDynamo, conditions,
-			change{{ordersGo, `call.Condition += " AND attribute_not_exists(#fulfilled)"`, ``}},
-		},
-		{
-			"lets DynamoDB delete orders", pkgDynamo, "TestPlace_Order_IsPermanent",
-			change{{ordersGo, `call.Remove(table.AttrExpiresAt)`, ``}},
-		},
-		{
-			"overwrites an order with a new checkout", pkgDynamo, "TestPlace_Order_IsPermanent",
-			change{{checkoutsGo, `AND #status = :open"`, `AND (#status = :open OR #status <> :open)"`}},
-		},
+		byTest("orders a checkout that expired long ago", pkgDynamo, conditions, ordersGo,
+			`" AND #expires > :after"`, `" AND (#expires > :after OR #expires <= :after)"`),
+		byTest("orders without a payment", pkgDynamo, conditions, ordersGo,
+			`" AND #total = :zero"`, `" AND (#total = :zero OR #total <> :zero)"`),
+		byTest("fulfils an order again", pkgDynamo, conditions, ordersGo,
+			`call.Condition += " AND attribute_not_exists(#fulfilled)"`, ``),
+		byTest("lets DynamoDB delete orders", pkgDynamo, "TestPlace_Order_IsPermanent", ordersGo,
+			`call.Remove(table.AttrExpiresAt)`, ``),
+		byTest("overwrites an order with a new checkout", pkgDynamo, "TestPlace_Order_IsPermanent", checkoutsGo,
+			`AND #status = :open"`, `AND (#status = :open OR #status <> :open)"`),
 	}
 }
 
