@@ -33,7 +33,7 @@ func message(status int) answer {
 // parseAnswer reads a function's response in format 2.0:
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html#http-api-develop-integrations-lambda.response.
 // An object with a statusCode is the response. Any other JSON is the body of a response with status 200; a JSON string loses its
-// quotes and escapes. If the response is not JSON, or has members of wrong types, that is an error. Unknown members are ignored,
+// quotes and escapes. parseAnswer returns an error if raw is not JSON or a member has the wrong type. It ignores unknown members,
 // including multiValueHeaders, which format 2.0 does not have.
 func parseAnswer(raw []byte) (answer, error) {
 	if !json.Valid(raw) {

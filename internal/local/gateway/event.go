@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -114,13 +115,9 @@ func (c *call) headers() map[string]string {
 
 // isHopByHop reports whether a header concerns one connection only (RFC 9110, section 7.6.1). The name is canonical.
 func isHopByHop(name string) bool {
-	switch name {
-	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
-		"Transfer-Encoding", "Upgrade":
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]string{
+		"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+	}, name)
 }
 
 func sourceIP(r *http.Request) string {
@@ -154,16 +151,13 @@ func cookies(headers []string) []string {
 // queryParameters decodes the query string. Values of a name that occurs more than once are joined with commas. A name or
 // value that cannot be decoded stays as it is: AWS does not document the case.
 func queryParameters(query string) map[string]string {
-	var parameters map[string]string
+	parameters := map[string]string{}
 	for pair := range strings.SplitSeq(query, "&") {
 		if pair == "" {
 			continue
 		}
 		name, value, _ := strings.Cut(pair, "=")
 		name, value = decodeQuery(name), decodeQuery(value)
-		if parameters == nil {
-			parameters = map[string]string{}
-		}
 		if before, repeated := parameters[name]; repeated {
 			value = before + "," + value
 		}

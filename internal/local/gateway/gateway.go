@@ -1,13 +1,12 @@
 // Package gateway behaves like an Amazon API Gateway HTTP API with a $default stage and Lambda proxy integrations of payload
 // format 2.0: it turns a request into an event, gives the event to the route's function, and turns the function's response into
-// an HTTP response. Where AWS's documentation is silent, comments name who observed the behaviour, or say that it is a choice.
+// an HTTP response. Where AWS documents nothing, a comment names who observed the behaviour, or says that this package chose it.
 //
-// It does not depend on processes, templates or the shop, and imports no other package of this module. No function may import
-// it: it is for the local run only.
+// The package knows neither processes nor templates nor the shop, and imports no other package of this module. It is for the
+// local run only: no function may import it.
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -28,8 +27,8 @@ const (
 	MaxBody = 10 << 20
 	// MaxHead is the largest combined size of a request's request line and header values, in bytes.
 	MaxHead = 10240
-	// MaxIntegrationTimeout is the longest time that the gateway waits for a function.
-	MaxIntegrationTimeout = 30 * time.Second
+	// integrationTimeout is how long the gateway waits for a function.
+	integrationTimeout = 30 * time.Second
 )
 
 // Invoker runs functions. The gateway calls Invoke once for each request that matches a route, concurrently.
@@ -39,20 +38,17 @@ type Invoker interface {
 	Invoke(ctx context.Context, function string, event []byte) ([]byte, error)
 }
 
-// Config is what New needs. Routes and Invoker are required.
+// Config is what New needs. Only CORS may be nil.
 type Config struct {
 	Routes  []Route
 	Invoker Invoker
 	// CORS is the API's CORS configuration; nil means none.
 	CORS *CORS
-	// Status returns the status for an Invoker's error; nil means 500 for all. If the integration timeout passed, the status
-	// is always 503.
+	// Status returns the status for an Invoker's error. If the integration timeout passed, the status is always 503.
 	Status func(error) int
-	// IntegrationTimeout is how long the gateway waits for a function; 0 means MaxIntegrationTimeout, which is also the maximum.
-	IntegrationTimeout time.Duration
-	// Clock returns the time of a request; nil means time.Now.
+	// Clock returns the time of a request.
 	Clock func() time.Time
-	// Log receives a record of each request after its response was written. It is called concurrently and may be nil.
+	// Log receives a record of each request after its response was written. It is called concurrently.
 	Log func(Record)
 }
 
@@ -60,7 +56,7 @@ type Config struct {
 type Record struct {
 	RequestID string
 	Method    string
-	// Path is the request's path, percent-encoded, so that it has no characters that could harm a terminal.
+	// Path is the request's path, percent-encoded, so that no character in it can harm a terminal.
 	Path   string
 	Status int
 	// Duration is the time from the request's arrival to the end of its response.
@@ -79,21 +75,11 @@ type Gateway struct {
 
 // New checks the configuration. Routes that conflict, or that an HTTP API would refuse, are an error.
 func New(config Config) (*Gateway, error) {
-	if config.Invoker == nil {
-		return nil, errors.New("a gateway needs an invoker")
-	}
-	if config.IntegrationTimeout < 0 || config.IntegrationTimeout > MaxIntegrationTimeout {
-		return nil, fmt.Errorf("integration timeout %s is not between 0 and %s", config.IntegrationTimeout, MaxIntegrationTimeout)
-	}
-	config.IntegrationTimeout = cmp.Or(config.IntegrationTimeout, MaxIntegrationTimeout)
-	if config.Clock == nil {
-		config.Clock = time.Now
-	}
 	routes, err := newRoutes(config.Routes)
 	return &Gateway{config: config, routes: routes}, errors.Join(err, config.CORS.validate())
 }
 
-// newRequestID returns 11 random bytes in base64, which looks like an HTTP API's own request IDs.
+// newRequestID returns 11 random bytes in base64, the form of an HTTP API's request IDs.
 func newRequestID() string {
 	var b [11]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -119,9 +105,6 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.path, c.query = target(r)
 	answer, err := g.answer(r.Context(), w, c)
 	g.write(w, c, answer)
-	if g.config.Log == nil {
-		return
-	}
 	record := Record{
 		RequestID: c.id, Method: r.Method, Path: printablePath(c.path), Status: answer.status,
 		Duration: g.config.Clock().Sub(c.arrived), Err: err,
@@ -229,28 +212,21 @@ func (g *Gateway) invoke(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return message(http.StatusInternalServerError), fmt.Errorf("event: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, g.config.IntegrationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, integrationTimeout)
 	defer cancel()
 	raw, err := g.config.Invoker.Invoke(ctx, c.route.Function, payload)
 	if err != nil {
-		return message(g.failureStatus(ctx, err)), err
+		status := g.config.Status(err)
+		if ctx.Err() != nil {
+			status = http.StatusServiceUnavailable
+		}
+		return message(status), err
 	}
 	a, err := parseAnswer(raw)
 	if err != nil {
 		return message(http.StatusInternalServerError), fmt.Errorf("response of function %s: %w", c.route.Function, err)
 	}
 	return a, nil
-}
-
-func (g *Gateway) failureStatus(ctx context.Context, err error) int {
-	switch {
-	case ctx.Err() != nil:
-		return http.StatusServiceUnavailable
-	case g.config.Status == nil:
-		return http.StatusInternalServerError
-	default:
-		return g.config.Status(err)
-	}
 }
 
 // write sends the response with the headers that the gateway adds.
