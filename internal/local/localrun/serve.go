@@ -37,9 +37,7 @@ func LoadTemplate(root, endpoint string) (*samtemplate.Template, error) {
 
 // NewRuntime runs the template's functions, which Run has built in the source tree at root. For log see runtimeapi.Config.
 func NewRuntime(root string, template *samtemplate.Template, log func(function, line string)) (*runtimeapi.Runtime, error) {
-	config := runtimeapi.Config{
-		Region: region, Credentials: runtimeapi.Credentials{AccessKeyID: accessKey, SecretAccessKey: accessKey}, Log: log,
-	}
+	config := runtimeapi.Config{Region: region, AccessKey: accessKey, Log: log}
 	for _, f := range template.Functions {
 		config.Functions = append(config.Functions, runtimeapi.Function{
 			Name: f.Name, Path: Binary(root, f.Name), Handler: f.Handler, MemorySize: f.MemorySize, Timeout: f.Timeout, Env: f.Environment,

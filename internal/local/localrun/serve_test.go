@@ -34,9 +34,6 @@ func TestNewGateway_FunctionError_BecomesAStatus(t *testing.T) {
 		runtimeapi.ErrAnswerTooLarge: http.StatusInternalServerError,
 		runtimeapi.ErrEventTooLarge:  http.StatusRequestEntityTooLarge,
 		errors.New("something else"): http.StatusInternalServerError,
-
-		&runtimeapi.ExitError{Status: "exit status 1"}: http.StatusInternalServerError,
-		&runtimeapi.FunctionError{Type: "errorString"}: http.StatusInternalServerError,
 	} {
 		api, newErr := localrun.NewGateway(template, fails{fmt.Errorf("function checkout-area: %w", err)}, time.Now, func(gateway.Record) {})
 		if newErr != nil {

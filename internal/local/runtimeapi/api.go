@@ -126,7 +126,7 @@ func (p *Process) response(w http.ResponseWriter, r *http.Request) {
 	}
 	// A function that fails while it streams its response reports that in a trailer.
 	if errorType := r.Trailer.Get(errorTypeHeader); errorType != "" {
-		inv.finish(nil, &FunctionError{Type: errorType})
+		inv.finish(nil, reported(errorType))
 	} else {
 		inv.finish(answer, nil)
 	}
@@ -147,28 +147,23 @@ func (p *Process) initFailure(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the process has started", http.StatusForbidden)
 		return
 	}
-	reported := reportedError(w, r)
-	reported.Init = true
+	err := fmt.Errorf("the process cannot start: %w", reportedError(w, r))
 	p.mu.Lock()
-	p.cause = cmp.Or(p.cause, error(reported))
+	p.cause = cmp.Or(p.cause, err)
 	p.mu.Unlock()
 	time.AfterFunc(exitGrace, p.kill)
 	w.WriteHeader(http.StatusAccepted)
 }
 
 // reportedError reads the report of an error. It takes the type from the header if the body has none.
-func reportedError(w http.ResponseWriter, r *http.Request) *FunctionError {
+func reportedError(w http.ResponseWriter, r *http.Request) error {
 	var report struct {
-		Type    string `json:"errorType"`
-		Message string `json:"errorMessage"`
+		Type string `json:"errorType"`
 	}
 	if body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxErrorReport)); err == nil {
 		_ = json.Unmarshal(body, &report)
 	}
-	if report.Type == "" {
-		report.Type = r.Header.Get(errorTypeHeader)
-	}
-	return &FunctionError{Type: report.Type, Message: report.Message}
+	return reported(cmp.Or(report.Type, r.Header.Get(errorTypeHeader)))
 }
 
 // newUUID returns a random UUID (RFC 9562, version 4).

@@ -1,7 +1,6 @@
 package runtimeapi
 
 import (
-	"cmp"
 	"maps"
 	"path/filepath"
 	"strconv"
@@ -26,21 +25,19 @@ func (f Function) environment(config Config) []string {
 	}
 	maps.Copy(vars, f.Env)
 	maps.Copy(vars, map[string]string{
-		"_HANDLER":                        cmp.Or(f.Handler, "bootstrap"),
+		"_HANDLER":                        f.Handler,
 		"AWS_DEFAULT_REGION":              config.Region,
 		"AWS_REGION":                      config.Region,
+		"AWS_ACCESS_KEY_ID":               config.AccessKey,
+		"AWS_SECRET_ACCESS_KEY":           config.AccessKey,
 		"AWS_LAMBDA_FUNCTION_NAME":        f.Name,
-		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": strconv.Itoa(cmp.Or(f.MemorySize, defaultMemorySize)),
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": strconv.Itoa(f.MemorySize),
 		"AWS_LAMBDA_FUNCTION_VERSION":     "$LATEST",
 		"AWS_LAMBDA_INITIALIZATION_TYPE":  "on-demand",
 		"AWS_LAMBDA_LOG_GROUP_NAME":       "/aws/lambda/" + f.Name,
 		"AWS_LAMBDA_LOG_STREAM_NAME":      "local",
 		"LAMBDA_TASK_ROOT":                filepath.Dir(f.Path),
 	})
-	if config.Credentials != (Credentials{}) {
-		vars["AWS_ACCESS_KEY_ID"] = config.Credentials.AccessKeyID
-		vars["AWS_SECRET_ACCESS_KEY"] = config.Credentials.SecretAccessKey
-	}
 	var env []string
 	for name, value := range vars {
 		env = append(env, name+"="+value)

@@ -36,7 +36,7 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	// InitTimeout bounds the time from the start to the first request for an event; 0 means 10 s.
 	InitTimeout time.Duration
-	// Timeout bounds the time for one event, from its delivery until the process asks for the next; 0 means 3 s.
+	// Timeout bounds the time for one event, from its delivery until the process asks for the next.
 	Timeout time.Duration
 }
 
@@ -59,8 +59,9 @@ type Process struct {
 	cause   error       // why the process was killed, or its report that it cannot start
 }
 
-// Start starts a process and returns when it asks for its first event. The process is killed when ctx ends. Errors:
-// ErrStart, ErrInitTimeout, ErrClosed if ctx ended, *ExitError and *FunctionError. After an error nothing runs.
+// Start starts a process and returns when it asks for its first event. The process is killed when ctx ends. The error wraps
+// ErrStart, ErrInitTimeout, or ErrClosed if ctx ended. If the process ends or reports an error, the error says how. After an
+// error nothing runs.
 func Start(ctx context.Context, command Command) (*Process, error) {
 	p, err := start(ctx, command)
 	if err != nil {
@@ -77,7 +78,6 @@ func Start(ctx context.Context, command Command) (*Process, error) {
 // start returns before the process is ready.
 func start(ctx context.Context, command Command) (*Process, error) {
 	command.InitTimeout = cmp.Or(command.InitTimeout, defaultInitTimeout)
-	command.Timeout = cmp.Or(command.Timeout, defaultTimeout)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("runtime API: %w", err)
@@ -129,8 +129,10 @@ func (p *Process) run(ctx context.Context, listener net.Listener, started chan<-
 	case p.cause != nil:
 	case ctx.Err() != nil:
 		p.cause = ErrClosed
+	case p.readyAt.IsZero():
+		p.cause = fmt.Errorf("the process ended while it started: %s", p.command.ProcessState)
 	default:
-		p.cause = &ExitError{Init: p.readyAt.IsZero(), Status: p.command.ProcessState.String()}
+		p.cause = fmt.Errorf("the process ended before it responded: %s", p.command.ProcessState)
 	}
 	close(p.gone)
 	if p.current != nil {

@@ -32,11 +32,8 @@ const (
 	// MaxTimeout is the longest timeout that a function can declare.
 	MaxTimeout = 15 * time.Minute
 
-	defaultTimeout      = 3 * time.Second
 	defaultInitTimeout  = 10 * time.Second
-	defaultMemorySize   = 128 // MB
 	defaultMaxProcesses = 8
-	region              = "us-east-1"
 	accountID           = "123456789012"
 )
 
@@ -54,33 +51,27 @@ type Function struct {
 	Name string
 	// Path is the built executable. Its directory is the working directory and LAMBDA_TASK_ROOT.
 	Path string
-	// Handler is the value of _HANDLER; empty means "bootstrap".
+	// Handler is the value of _HANDLER.
 	Handler string
-	// MemorySize is in MB; 0 means 128. The function can read it, but nothing enforces it.
+	// MemorySize is in MB. The function can read it, but nothing enforces it.
 	MemorySize int
-	// Timeout bounds the work on one event; 0 means 3 s. It is at most MaxTimeout.
+	// Timeout bounds the work on one event. It is more than 0, and at most MaxTimeout.
 	Timeout time.Duration
 	// Env holds the declared variables. Names that Lambda reserves are refused, as in Lambda.
 	Env map[string]string
 }
 
-// Credentials are the values of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. The zero value sets neither.
-type Credentials struct {
-	AccessKeyID, SecretAccessKey string
-}
-
-// Config says what to run. Only Functions is required.
+// Config says what to run.
 type Config struct {
 	Functions []Function
-	// Region is the value of AWS_REGION; empty means us-east-1.
-	Region      string
-	Credentials Credentials
+	// Region is the value of AWS_REGION.
+	Region string
+	// AccessKey is the value of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. DynamoDB Local accepts any.
+	AccessKey string
 	// MaxProcesses bounds the processes of each function; 0 means 8.
 	MaxProcesses int
-	// InitTimeout bounds the time from a process's start to its first request for an event; 0 means 10 s.
-	InitTimeout time.Duration
 	// Log receives what the processes write to stdout and stderr, line by line, one call at a time. A line may arrive
-	// shortly after the response to the event that caused it. Lines over 64 KiB come in pieces. May be nil.
+	// shortly after the response to the event that caused it. Lines over 64 KiB come in pieces.
 	Log func(function, line string)
 }
 
@@ -100,7 +91,6 @@ type Runtime struct {
 
 // New checks the configuration. It starts no process: the first event of a function does.
 func New(config Config) (*Runtime, error) {
-	config.Region = cmp.Or(config.Region, region)
 	r := &Runtime{functions: map[string]*function{}, log: config.Log}
 	r.alive, r.end = context.WithCancel(context.Background())
 	for _, f := range config.Functions {
@@ -124,8 +114,8 @@ func (f Function) command(config Config) (Command, error) {
 	if f.Name == "" || f.Path == "" {
 		return Command{}, errors.New("a function needs a name and the path of its executable")
 	}
-	if f.Timeout < 0 || f.Timeout > MaxTimeout {
-		return Command{}, fmt.Errorf("timeout %s is not between 0 and %s", f.Timeout, MaxTimeout)
+	if f.Timeout <= 0 || f.Timeout > MaxTimeout {
+		return Command{}, fmt.Errorf("timeout %s is not between 1s and %s", f.Timeout, MaxTimeout)
 	}
 	path, err := filepath.Abs(f.Path)
 	if err != nil {
@@ -141,19 +131,19 @@ func (f Function) command(config Config) (Command, error) {
 		}
 	}
 	return Command{
-		Path: path, Env: f.environment(config), InitTimeout: config.InitTimeout, Timeout: f.Timeout,
+		Path: path, Env: f.environment(config), Timeout: f.Timeout,
 		ARN: fmt.Sprintf("arn:aws:lambda:%s:%s:function:%s", config.Region, accountID, f.Name),
 	}, nil
 }
 
 // Invoke sends the event to a process of the function and returns its response unchanged. It uses an idle process, or starts
-// one; while all are busy, it waits. Errors, for errors.Is and errors.As:
+// one; while all are busy, it waits. Errors, for errors.Is:
 //
 //   - ErrBusy: ctx ended before a process took the event; the function never saw it
 //   - the error of ctx: ctx ended while the function worked on the event; the function continues, as in Lambda
-//   - ErrTimeout, ErrInitTimeout, ErrStart, ErrNoAnswer, ErrAnswerTooLarge, *ExitError and *FunctionError: the function failed
 //   - ErrClosed: the runtime was closed; the function may have worked on the event
 //   - ErrEventTooLarge, ErrUnknownFunction: no function received the event
+//   - ErrTimeout, ErrInitTimeout, ErrStart, ErrNoAnswer, ErrAnswerTooLarge and any other: the function failed
 func (r *Runtime) Invoke(ctx context.Context, function string, event []byte) ([]byte, error) {
 	f, known := r.functions[function]
 	if !known {
@@ -320,10 +310,8 @@ func (r *Runtime) logLines(function string, output io.Reader) {
 		if err != nil {
 			return
 		}
-		if r.log != nil {
-			r.logging.Lock()
-			r.log(function, string(line))
-			r.logging.Unlock()
-		}
+		r.logging.Lock()
+		r.log(function, string(line))
+		r.logging.Unlock()
 	}
 }

@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 const hostVariable = "RUNTIMEAPI_TEST_HOST"
 
 func host() {
-	r, err := runtimeapi.New(runtimeapi.Config{Functions: []runtimeapi.Function{{Name: "redeem-voucher", Path: os.Args[0], Timeout: time.Minute}}})
+	r, err := runtimeapi.New(only(runtimeapi.Function{Name: "redeem-voucher", Path: os.Args[0], Timeout: time.Minute}))
 	if err != nil {
 		panic(err)
 	}
@@ -92,7 +92,7 @@ func newRuntime(t *testing.T, config runtimeapi.Config) *runtimeapi.Runtime {
 }
 
 func only(functions ...runtimeapi.Function) runtimeapi.Config {
-	return runtimeapi.Config{Functions: functions}
+	return runtimeapi.Config{Functions: functions, Log: func(string, string) {}}
 }
 
 func invoke(t *testing.T, r *runtimeapi.Runtime, event string) report {
@@ -125,13 +125,11 @@ func awaitDeath(t *testing.T, pid int) {
 func TestProcess_Environment_MatchesLambda(t *testing.T) {
 	t.Setenv("SHOPFRONT_STACK", "not the function's business")
 	f := redeem(t)
-	f.MemorySize = 256
-	f.Timeout = 7 * time.Second
+	f.Handler, f.MemorySize, f.Timeout = "bootstrap", 256, 7*time.Second
 	f.Env = map[string]string{"VOUCHERS_TABLE": "vouchers", "TZ": "UTC"}
-	r := newRuntime(t, runtimeapi.Config{
-		Functions: []runtimeapi.Function{f}, Region: "eu-central-1",
-		Credentials: runtimeapi.Credentials{AccessKeyID: "local", SecretAccessKey: "secret"},
-	})
+	config := only(f)
+	config.Region, config.AccessKey = "eu-central-1", "local"
+	r := newRuntime(t, config)
 
 	before := time.Now()
 	got := invoke(t, r, `{}`)
@@ -152,7 +150,7 @@ func TestProcess_Environment_MatchesLambda(t *testing.T) {
 		"AWS_LAMBDA_FUNCTION_NAME": "redeem-voucher", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "256",
 		"AWS_LAMBDA_FUNCTION_VERSION": "$LATEST", "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
 		"AWS_LAMBDA_LOG_GROUP_NAME": "/aws/lambda/redeem-voucher", "AWS_LAMBDA_LOG_STREAM_NAME": "local",
-		"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "secret", "LAMBDA_TASK_ROOT": filepath.Dir(f.Path),
+		"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "LAMBDA_TASK_ROOT": filepath.Dir(f.Path),
 	}
 	if !maps.Equal(env, want) {
 		t.Errorf("environment\n got %v\nwant %v", env, want)
@@ -267,21 +265,13 @@ func TestInvoke_CallerIsGone_FunctionContinues(t *testing.T) {
 }
 
 func TestInvoke_FunctionFails_ErrorSaysHow(t *testing.T) {
-	exit := func(init bool, status string) func(error) bool {
-		return func(err error) bool {
-			var e *runtimeapi.ExitError
-			return errors.As(err, &e) && e.Init == init && e.Status == status
-		}
-	}
-	reported := func(want runtimeapi.FunctionError) func(error) bool {
-		return func(err error) bool {
-			var e *runtimeapi.FunctionError
-			return errors.As(err, &e) && *e == want
-		}
+	says := func(text string) func(error) bool {
+		return func(err error) bool { return err != nil && err.Error() == "function redeem-voucher: "+text }
 	}
 	is := func(want error) func(error) bool {
 		return func(err error) bool { return errors.Is(err, want) }
 	}
+	const cannotStart = `the process cannot start: the function reported an error of type "Settings"`
 	missing := redeem(t)
 	missing.Path = filepath.Join(t.TempDir(), "bootstrap")
 	impatient := redeem(t)
@@ -293,27 +283,22 @@ func TestInvoke_FunctionFails_ErrorSaysHow(t *testing.T) {
 		event    string
 		want     func(error) bool
 	}{
-		{"exits", redeem(t), `{"do":"exit"}`, exit(false, "exit status 4")},
-		{"returns an error", redeem(t), `{"do":"error"}`, reported(runtimeapi.FunctionError{Type: "errorString", Message: "the shelf is empty"})},
-		{"panics", redeem(t), `{"do":"panic"}`, reported(runtimeapi.FunctionError{Type: "string", Message: "the shelf is empty"})},
+		{"exits", redeem(t), `{"do":"exit"}`, says("the process ended before it responded: exit status 4")},
+		{"returns an error", redeem(t), `{"do":"error"}`, says(`the function reported an error of type "errorString"`)},
+		{"panics", redeem(t), `{"do":"panic"}`, says(`the function reported an error of type "string"`)},
 		{"responds too much", redeem(t), `{"do":"huge","bytes":6291557}`, is(runtimeapi.ErrAnswerTooLarge)},
-		{"breaks off its response", redeem(t), `{"do":"broken-stream"}`, reported(runtimeapi.FunctionError{Type: "errorString"})},
+		{"breaks off its response", redeem(t), `{"do":"broken-stream"}`, says(`the function reported an error of type "errorString"`)},
 		{"takes too long", impatient, `{"millis":60000}`, is(runtimeapi.ErrTimeout)},
-		{"crashes while it starts", starting(t, "crash"), `{}`, exit(true, "exit status 3")},
-		{"never asks for an event", starting(t, "hang"), `{}`, is(runtimeapi.ErrInitTimeout)},
-		{"reports that it cannot start", starting(t, "init-error"), `{}`, reported(runtimeapi.FunctionError{Init: true, Type: "Settings", Message: "TABLE is not set"})},
-		{"reports that it cannot start and stays", starting(t, "init-error-hang"), `{}`, reported(runtimeapi.FunctionError{Init: true, Type: "Settings", Message: "TABLE is not set"})},
+		{"crashes while it starts", starting(t, "crash"), `{}`, says("the process ended while it started: exit status 3")},
+		{"reports that it cannot start", starting(t, "init-error"), `{}`, says(cannotStart)},
+		{"reports that it cannot start and stays", starting(t, "init-error-hang"), `{}`, says(cannotStart)},
 		{"asks for another event before it responds", starting(t, "never-answer"), `{}`, is(runtimeapi.ErrNoAnswer)},
 		{"does not exist", missing, `{}`, is(runtimeapi.ErrStart)},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			config := only(tc.function)
-			if tc.function.Env["START"] == "hang" {
-				config.InitTimeout = 300 * time.Millisecond
-			}
-			r := newRuntime(t, config)
+			r := newRuntime(t, only(tc.function))
 			for range 2 { // a failure does not affect the next event
 				if _, err := r.Invoke(t.Context(), "redeem-voucher", []byte(tc.event)); !tc.want(err) {
 					t.Errorf("got %v", err)
@@ -375,7 +360,7 @@ func TestInvoke_AnyResponse_IsReturnedUnchanged(t *testing.T) {
 	}
 }
 
-func TestInvoke_ProcessKilledAtWork_IsAnExitError(t *testing.T) {
+func TestInvoke_ProcessKilledAtWork_IsAnError(t *testing.T) {
 	r := newRuntime(t, only(redeem(t)))
 	pid := invoke(t, r, `{}`).PID
 	failed := make(chan error)
@@ -387,9 +372,8 @@ func TestInvoke_ProcessKilledAtWork_IsAnExitError(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	var exit *runtimeapi.ExitError
-	if err := <-failed; !errors.As(err, &exit) || exit.Init || exit.Status != "signal: killed" {
-		t.Errorf("got %v, want an ExitError that says killed", err)
+	if err := <-failed; err == nil || !strings.Contains(err.Error(), "the process ended before it responded: signal: killed") {
+		t.Errorf("got %v, want an error that says killed", err)
 	}
 	if again := invoke(t, r, `{}`); again.PID == pid {
 		t.Errorf("served by the process that was killed")
@@ -415,7 +399,6 @@ func TestInvoke_CrashLoop_PausesBetweenStarts(t *testing.T) {
 	var mu sync.Mutex
 	starts := 0
 	config := only(starting(t, "crash"))
-	config.MaxProcesses = 1
 	config.Log = func(_, line string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -471,7 +454,9 @@ func TestLog_Output_ArrivesLineByLine(t *testing.T) {
 
 func TestClose_BusyAndIdleProcesses_AreGone(t *testing.T) {
 	lines := make(chan string, 100)
-	config := only(redeem(t), runtimeapi.Function{Name: "checkout", Path: os.Args[0], Env: map[string]string{"START": "slow"}})
+	config := only(redeem(t), runtimeapi.Function{
+		Name: "checkout", Path: os.Args[0], Timeout: time.Minute, Env: map[string]string{"START": "slow"},
+	})
 	config.Log = func(_, line string) { lines <- line }
 	r := newRuntime(t, config)
 	idle := make([]report, 8)
@@ -542,17 +527,18 @@ func TestNew_DeclarationThatLambdaRefuses_IsAnError(t *testing.T) {
 	for want, change := range map[string]func(*runtimeapi.Function){
 		"reserved":        func(f *runtimeapi.Function) { f.Env = map[string]string{"AWS_REGION": "eu-central-1"} },
 		"cannot be set":   func(f *runtimeapi.Function) { f.Env = map[string]string{"A=B": "1"} },
-		"timeout":         func(f *runtimeapi.Function) { f.Timeout = time.Hour },
+		"timeout 1h":      func(f *runtimeapi.Function) { f.Timeout = time.Hour },
+		"timeout 0":       func(f *runtimeapi.Function) { f.Timeout = 0 },
 		"a name and":      func(f *runtimeapi.Function) { f.Path = "" },
 		"a name and the ": func(f *runtimeapi.Function) { f.Name = "" },
 	} {
-		f := runtimeapi.Function{Name: "redeem-voucher", Path: "bootstrap"}
+		f := redeem(t)
 		change(&f)
 		if _, err := runtimeapi.New(only(f)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error that says %q", err, want)
 		}
 	}
-	f := runtimeapi.Function{Name: "redeem-voucher", Path: "bootstrap"}
+	f := redeem(t)
 	if _, err := runtimeapi.New(only(f, f)); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("got %v, want an error that says twice", err)
 	}
