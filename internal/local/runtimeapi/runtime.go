@@ -71,7 +71,7 @@ type Config struct {
 	// MaxProcesses bounds the processes of each function; 0 means 8.
 	MaxProcesses int
 	// Log receives what the processes write to stdout and stderr, line by line, one call at a time. A line may arrive
-	// shortly after the response to the event that caused it. Lines over 64 KiB come in pieces.
+	// shortly after the response to the event that caused it. Lines over 64 KiB come in pieces. May be nil.
 	Log func(function, line string)
 }
 
@@ -310,8 +310,10 @@ func (r *Runtime) logLines(function string, output io.Reader) {
 		if err != nil {
 			return
 		}
-		r.logging.Lock()
-		r.log(function, string(line))
-		r.logging.Unlock()
+		if r.log != nil {
+			r.logging.Lock()
+			r.log(function, string(line))
+			r.logging.Unlock()
+		}
 	}
 }

@@ -92,7 +92,7 @@ func newRuntime(t *testing.T, config runtimeapi.Config) *runtimeapi.Runtime {
 }
 
 func only(functions ...runtimeapi.Function) runtimeapi.Config {
-	return runtimeapi.Config{Functions: functions, Log: func(string, string) {}}
+	return runtimeapi.Config{Functions: functions}
 }
 
 func invoke(t *testing.T, r *runtimeapi.Runtime, event string) report {
