@@ -38,7 +38,7 @@ type Invoker interface {
 	Invoke(ctx context.Context, function string, event []byte) ([]byte, error)
 }
 
-// Config is what New needs. Only CORS may be nil.
+// Config is what New needs. Only CORS and Log may be nil.
 type Config struct {
 	Routes  []Route
 	Invoker Invoker
@@ -105,6 +105,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.path, c.query = target(r)
 	answer, err := g.answer(r.Context(), w, c)
 	g.write(w, c, answer)
+	if g.config.Log == nil {
+		return
+	}
 	record := Record{
 		RequestID: c.id, Method: r.Method, Path: printablePath(c.path), Status: answer.status,
 		Duration: g.config.Clock().Sub(c.arrived), Err: err,

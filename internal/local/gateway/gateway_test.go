@@ -54,8 +54,7 @@ func shop() gateway.Config {
 			{Method: "GET", Path: "/shop/{customer}/checkout", Function: "checkout-area"},
 			{Method: "HEAD", Path: "/shop/{customer}/checkout", Function: "checkout-area"},
 		},
-		Invoker: invoker(echo), Clock: time.Now, Log: func(gateway.Record) {},
-		Status: func(error) int { return http.StatusInternalServerError },
+		Invoker: invoker(echo), Clock: time.Now, Status: func(error) int { return http.StatusInternalServerError },
 	}
 }
 

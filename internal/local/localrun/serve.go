@@ -46,7 +46,7 @@ func NewRuntime(root string, template *samtemplate.Template, log func(function, 
 	return runtimeapi.New(config)
 }
 
-// NewGateway returns the template's HTTP API in front of its functions. It calls log for each request.
+// NewGateway returns the template's HTTP API in front of its functions. It calls log, if not nil, for each request.
 func NewGateway(template *samtemplate.Template, functions gateway.Invoker, now func() time.Time, log func(gateway.Record)) (*gateway.Gateway, error) {
 	return gateway.New(gateway.Config{
 		Routes: template.Routes, Invoker: functions, CORS: template.CORS, Status: status, Clock: now, Log: log,

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/local/gateway"
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/runtimeapi"
 )
@@ -35,7 +34,7 @@ func TestNewGateway_FunctionError_BecomesAStatus(t *testing.T) {
 		runtimeapi.ErrEventTooLarge:  http.StatusRequestEntityTooLarge,
 		errors.New("something else"): http.StatusInternalServerError,
 	} {
-		api, newErr := localrun.NewGateway(template, fails{fmt.Errorf("function checkout-area: %w", err)}, time.Now, func(gateway.Record) {})
+		api, newErr := localrun.NewGateway(template, fails{fmt.Errorf("function checkout-area: %w", err)}, time.Now, nil)
 		if newErr != nil {
 			t.Fatal(newErr)
 		}

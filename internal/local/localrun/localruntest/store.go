@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/local/gateway"
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/runtimeapi"
 )
@@ -126,7 +125,7 @@ func (r *Run) Serve(tb testing.TB, endpoint string) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	api, err := localrun.NewGateway(template, r.Functions(tb, endpoint), time.Now, func(gateway.Record) {})
+	api, err := localrun.NewGateway(template, r.Functions(tb, endpoint), time.Now, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
