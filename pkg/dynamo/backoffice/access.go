@@ -28,15 +28,11 @@ const maxUnseenAttempts = 5
 var errOvertaken = errors.New("others keep changing the shop's settings: run the command again")
 
 // Access holds the settings and keys in a catalogue table. Create it with NewAccess.
-type Access struct {
-	api    API
-	table  string
-	random func(n int64) int64
-}
+type Access struct{ store }
 
 // NewAccess returns the settings and keys in a catalogue table; random is as in NewVouchers.
 func NewAccess(api API, table string, random func(n int64) int64) *Access {
-	return &Access{api: api, table: table, random: random}
+	return &Access{store{api, table, random}}
 }
 
 // Settings reads a customer's settings. Missing settings are access.DefaultSettings.
@@ -49,11 +45,8 @@ func (s *Access) Settings(ctx context.Context, customer catalog.CustomerID) (acc
 // catalog.ErrChanged, unless the stored settings are what it would write: then an earlier attempt was applied and its response
 // was lost. No attempt is applied once a later version is stored.
 func (s *Access) PutSettings(ctx context.Context, customer catalog.CustomerID, settings access.Settings) error {
-	call := &table.Update{Key: table.SettingsKey(customer), Condition: "attribute_not_exists(#version)"}
-	if settings.Version > 0 {
-		call.Condition = "#version = :read"
-		call.Value(":read", table.Num(settings.Version))
-	}
+	call := &table.Update{Key: table.SettingsKey(customer)}
+	call.RequireCount(table.AttrVersion, settings.Version)
 	settings.Version++
 	table.SetSettings(call, settings)
 	_, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueNone))
@@ -171,17 +164,11 @@ func (s *Access) createdKeys(ctx context.Context, customer catalog.CustomerID) (
 // putKey stores a new record unless the number of keys ever created has changed. overtaken reports that another attempt may
 // succeed.
 func (s *Access) putKey(ctx context.Context, customer catalog.CustomerID, record access.KeyRecord, created int64) (overtaken bool, err error) {
-	count := &table.Update{Key: table.SettingsKey(customer), Condition: "attribute_not_exists(#" + table.AttrKeysCreated + ")"}
-	if created > 0 {
-		count.Condition = "#" + table.AttrKeysCreated + " = :read"
-		count.Value(":read", table.Num(created))
-	}
+	count := &table.Update{Key: table.SettingsKey(customer)}
+	count.RequireCount(table.AttrKeysCreated, created)
 	count.Set(table.AttrKeysCreated, table.Num(created+1))
 	_, err = s.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-		{Put: &types.Put{
-			TableName: aws.String(s.table), Item: table.EncodeKeyRecord(table.AccessKeyKey(customer, record.ID), record),
-			ConditionExpression: aws.String("attribute_not_exists(" + table.SortKey + ")"),
-		}},
+		{Put: s.putNew(table.EncodeKeyRecord(table.AccessKeyKey(customer, record.ID), record))},
 		count.Action(s.table),
 	}})
 	_, overtaken = errors.AsType[*types.TransactionCanceledException](err)
@@ -191,10 +178,8 @@ func (s *Access) putKey(ctx context.Context, customer catalog.CustomerID, record
 // RevokeKey marks a key as revoked at the given time and returns its record. If the key was already revoked, nothing is changed, and
 // the record says when that was. An unknown key is access.ErrKeyUnknown.
 func (s *Access) RevokeKey(ctx context.Context, customer catalog.CustomerID, id access.KeyID, at time.Time) (access.KeyRecord, error) {
-	call := &table.Update{
-		Key:       table.AccessKeyKey(customer, id),
-		Condition: "attribute_exists(" + table.SortKey + ") AND attribute_not_exists(#" + table.AttrRevoked + ")",
-	}
+	call := &table.Update{Key: table.AccessKeyKey(customer, id), Condition: "attribute_exists(" + table.SortKey + ")"}
+	call.RequireEqual(table.AttrRevoked, nil)
 	call.Set(table.AttrRevoked, table.Millis(at))
 	out, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueAllNew))
 	old, failed := table.OldItem(err)

@@ -115,7 +115,7 @@ func (s *Vouchers) glance(ctx context.Context, customer catalog.CustomerID, code
 	if named == 0 {
 		return glance, nil
 	}
-	counters, err := s.readCounters(ctx, customer, code, int(named))
+	counters, err := table.ReadCounters(ctx, s.api, s.random, s.table, customer, code, int(named))
 	for _, counter := range counters {
 		glance.Used += counter.Used
 	}

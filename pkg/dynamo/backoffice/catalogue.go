@@ -3,7 +3,6 @@ package backoffice
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -18,15 +17,11 @@ import (
 )
 
 // Catalogue is a catalogue table; it is a catalog.ApplyStore. Create it with NewCatalogue.
-type Catalogue struct {
-	api    API
-	table  string
-	random func(n int64) int64
-}
+type Catalogue struct{ store }
 
 // NewCatalogue returns the catalogue in a table; random is as in NewVouchers.
 func NewCatalogue(api API, table string, random func(n int64) int64) *Catalogue {
-	return &Catalogue{api: api, table: table, random: random}
+	return &Catalogue{store{api, table, random}}
 }
 
 // Customer reads a customer, or returns catalog.ErrNotFound.
@@ -107,16 +102,7 @@ func (s *Catalogue) PutCustomer(ctx context.Context, customer catalog.Customer) 
 	read := customer.Version
 	customer.Version++
 	it := table.EncodeCustomer(customer)
-	g := guarding(it, read)
-	_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: aws.String(s.table), Item: it, ConditionExpression: g.condition,
-		ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	})
-	if old, failed := table.OldItem(err); failed {
-		return refused(it, old)
-	}
-	return table.Outcome(err)
+	return s.putGuarded(ctx, it, types.TransactWriteItem{Put: s.guarded(it, read)})
 }
 
 // PutProduct implements catalog.ApplyStore. All variants of a product are in one item, which has one key while the product is on
@@ -129,55 +115,34 @@ func (s *Catalogue) PutProduct(ctx context.Context, customer catalog.CustomerID,
 	if product.OffSale {
 		other = table.ProductKey(customer, product.ID)
 	}
-	g := guarding(it, read)
-	err := transact(ctx, s.api, s.random, []types.TransactWriteItem{
-		{Put: &types.Put{
-			TableName: aws.String(s.table), Item: it, ConditionExpression: g.condition,
-			ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
-			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		}},
-		{Delete: &types.Delete{
-			TableName: aws.String(s.table), Key: other.Attributes(), ConditionExpression: g.condition,
-			ExpressionAttributeNames: g.names, ExpressionAttributeValues: g.values,
-			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		}},
-	})
-	canceled, _ := errors.AsType[*types.TransactionCanceledException](err)
-	if canceled != nil {
-		for _, reason := range canceled.CancellationReasons {
-			if aws.ToString(reason.Code) == table.ConditionFailed {
-				return refused(it, reason.Item)
-			}
-		}
-	}
-	return table.Outcome(err)
+	put := s.guarded(it, read)
+	return s.putGuarded(ctx, it, types.TransactWriteItem{Put: put}, types.TransactWriteItem{Delete: &types.Delete{
+		TableName: put.TableName, Key: other.Attributes(), ConditionExpression: put.ConditionExpression,
+		ExpressionAttributeNames: put.ExpressionAttributeNames, ExpressionAttributeValues: put.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: put.ReturnValuesOnConditionCheckFailure,
+	}})
 }
 
-// guard is the condition of a write. It holds unless a later version than the one read is stored.
-type guard struct {
-	condition *string
-	names     map[string]string
-	values    table.Item
+// guarded returns the put of an item whose version was read. It fails if a later version or another currency is stored. Version 0 means
+// that no item was read: then the put fails if any item is stored.
+func (s *Catalogue) guarded(it table.Item, read int64) *types.Put {
+	put := s.putNew(it)
+	if read >= table.FirstVersion {
+		put.ConditionExpression = aws.String(*put.ConditionExpression +
+			" OR #currency = :currency AND (attribute_not_exists(#version) OR #version <= :version)")
+		put.ExpressionAttributeNames = map[string]string{"#currency": table.AttrCurrency, "#version": table.AttrVersion}
+		put.ExpressionAttributeValues = table.Item{":currency": it[table.AttrCurrency], ":version": table.Num(read)}
+	}
+	return put
 }
 
-// guarding guards the write of an item whose version was read. Version 0 means that no item was read, and then none may exist.
-// Otherwise the item must have the same currency.
-func guarding(it table.Item, read int64) guard {
-	if read < table.FirstVersion {
-		return guard{condition: aws.String("attribute_not_exists(" + table.SortKey + ")")}
-	}
-	return guard{
-		aws.String("attribute_not_exists(" + table.SortKey + ") OR " +
-			"#currency = :currency AND (attribute_not_exists(#version) OR #version <= :version)"),
-		map[string]string{"#currency": table.AttrCurrency, "#version": table.AttrVersion},
-		table.Item{":currency": it[table.AttrCurrency], ":version": table.Num(read)},
-	}
-}
-
-// refused returns the error of a write whose guard failed: it is the item to write, and old is the stored item. If they are equal, an
-// earlier attempt of this write was applied and its response was lost, and refused returns nil.
-func refused(it, old table.Item) error {
+// putGuarded sends guarded actions that store an item. If a guard fails because an earlier attempt was applied and its response was lost, the
+// item is stored, and putGuarded returns nil.
+func (s *Catalogue) putGuarded(ctx context.Context, it table.Item, actions ...types.TransactWriteItem) error {
+	failed, old, err := s.write(ctx, actions...)
 	switch {
+	case failed == noFailure:
+		return table.Outcome(err)
 	case reflect.DeepEqual(old, it):
 		return nil
 	case len(old) > 0 && old.Str(table.AttrCurrency) != it.Str(table.AttrCurrency):

@@ -2,10 +2,7 @@ package backoffice
 
 import (
 	"context"
-	"errors"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/pkg/catalog"
@@ -26,39 +23,19 @@ func (s *Vouchers) Delete(ctx context.Context, customer catalog.CustomerID, v vo
 	for _, mark := range []string{table.AttrRedemption, table.AttrUndone, table.AttrReturns, table.AttrImported} {
 		condition.RequireEqual(mark, nil)
 	}
-	deletion := condition.Deletion(s.table)
-	if v.Counters == 0 {
-		_, err := s.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName: deletion.TableName, Key: deletion.Key, ConditionExpression: deletion.ConditionExpression,
-			ExpressionAttributeNames: deletion.ExpressionAttributeNames, ExpressionAttributeValues: deletion.ExpressionAttributeValues,
-			ReturnValuesOnConditionCheckFailure: deletion.ReturnValuesOnConditionCheckFailure,
-		})
-		if old, failed := table.OldItem(err); failed {
-			return whyKept(old, v)
-		}
-		return table.Outcome(err)
-	}
-	actions := []types.TransactWriteItem{{Delete: deletion}}
+	actions := []types.TransactWriteItem{{Delete: condition.Deletion(s.table)}}
 	for number := range v.Counters {
 		unused := table.Update{Key: table.CounterKey(customer, v.Code, number)}
 		unused.RequireEqual(table.AttrUsed, table.Num(0))
 		unused.RequireEqual(table.AttrLapse, nil) // it never had a hold
 		actions = append(actions, types.TransactWriteItem{Delete: unused.Deletion(s.table)})
 	}
-	err := transact(ctx, s.api, s.random, actions)
-	canceled, is := errors.AsType[*types.TransactionCanceledException](err)
-	if !is || len(canceled.CancellationReasons) == 0 {
-		return table.Outcome(err)
-	}
-	if first := canceled.CancellationReasons[0]; aws.ToString(first.Code) == table.ConditionFailed {
-		return whyKept(first.Item, v)
-	}
-	return voucher.ErrUsed // the condition of a counter failed
-}
-
-// whyKept returns why a voucher was not deleted, or nil if it is gone. old is the item that is stored under its code, if there is one.
-func whyKept(old table.Item, v voucher.Voucher) error {
+	failed, old, err := s.write(ctx, actions...)
 	switch {
+	case failed == noFailure:
+		return table.Outcome(err)
+	case failed > 0:
+		return voucher.ErrUsed // the condition of a counter failed
 	case len(old) == 0 || !old.Time(table.AttrCreated).Equal(v.Created):
 		return nil
 	case old.Num(table.AttrVersion) != v.Version:

@@ -27,7 +27,7 @@ type Entry struct {
 }
 
 // Counter holds a part of the uses of a code with a limit above one.
-type Counter struct{ Number, Left, Used int }
+type Counter struct{ Left, Used int }
 
 // Entries yields every item of a customer's vouchers, or of one code if code is not empty, in the order of the codes, and
 // stops at the first error. Redemptions and edits continue meanwhile.
@@ -62,7 +62,7 @@ func decodeEntry(it table.Item) (Entry, error) {
 			return Entry{}, fmt.Errorf("%w: %q", errUnknownItem, key.Sort)
 		}
 		counter := table.DecodeCounter(number, it)
-		entry.Counter = &Counter{Number: number, Left: counter.Left, Used: counter.Used}
+		entry.Counter = &Counter{Left: counter.Left, Used: counter.Used}
 	case strings.HasPrefix(rest, table.NickInfix), strings.HasPrefix(rest, table.RedemptionInfix):
 		for name := range it {
 			token, is := strings.CutPrefix(name, table.RecordPrefix)

@@ -15,15 +15,14 @@ import (
 
 // Events compares the events of customers with the items that show what happened. Create it with NewEvents.
 type Events struct {
-	api    API
+	store
+
 	tables dynamo.Tables
-	table  string
-	random func(n int64) int64
 }
 
 // NewEvents returns the events in the table with a name. They report on the tables of vouchers and checkouts. random is as in NewVouchers.
 func NewEvents(api API, tables dynamo.Tables, name string, random func(n int64) int64) *Events {
-	return &Events{api: api, tables: tables, table: name, random: random}
+	return &Events{store{api, name, random}, tables}
 }
 
 // Record is an item of the vouchers or checkouts, and the facts that it shows.

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"golang.org/x/sync/errgroup"
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo/internal/table"
@@ -19,15 +18,15 @@ const samplePage = 16
 func (s *Vouchers) SampleBatches(ctx context.Context, customer catalog.CustomerID) []string {
 	var mu sync.Mutex
 	var batches []string
-	var readers errgroup.Group
-	readers.SetLimit(listReaders)
+	var readers sync.WaitGroup
+	api := limitedQueries{s.api, make(chan struct{}, listReaders)}
 	for number := range table.Buckets {
-		readers.Go(func() error {
+		readers.Go(func() {
 			query := partition(s.table, table.Bucket(customer, number))
 			query.ConsistentRead, query.Limit = nil, aws.Int32(samplePage)
-			page, err := s.api.Query(ctx, query)
+			page, err := api.Query(ctx, query)
 			if err != nil {
-				return nil // a sample may be incomplete
+				return // a sample may be incomplete
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -36,9 +35,8 @@ func (s *Vouchers) SampleBatches(ctx context.Context, customer catalog.CustomerI
 					batches = append(batches, batch)
 				}
 			}
-			return nil
 		})
 	}
-	_ = readers.Wait() // no reader returns an error
+	readers.Wait()
 	return batches
 }

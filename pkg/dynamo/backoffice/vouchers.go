@@ -32,6 +32,78 @@ type API interface {
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 }
 
+// store is one table.
+type store struct {
+	api    API
+	table  string
+	random func(n int64) int64
+}
+
+// putNew returns the put of an item that must not exist.
+func (s store) putNew(it table.Item) *types.Put {
+	return &types.Put{
+		TableName: aws.String(s.table), Item: it,
+		ConditionExpression:                 aws.String("attribute_not_exists(" + table.SortKey + ")"),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+}
+
+// noFailure says that no condition of a write failed.
+const noFailure = -1
+
+// write does all of the actions, each a put or a deletion, or none. If a condition fails, write returns the number of the first such action,
+// from 0, and the item that is stored under its key. Otherwise failed is noFailure.
+func (s store) write(ctx context.Context, actions ...types.TransactWriteItem) (failed int, old table.Item, err error) {
+	if len(actions) == 1 {
+		err = s.writeAlone(ctx, actions[0])
+		if old, isFailed := table.OldItem(err); isFailed {
+			return 0, old, nil
+		}
+		return noFailure, nil, err
+	}
+	err = s.transact(ctx, actions)
+	if canceled, is := errors.AsType[*types.TransactionCanceledException](err); is {
+		for number, reason := range canceled.CancellationReasons {
+			if aws.ToString(reason.Code) == table.ConditionFailed {
+				return number, reason.Item, nil
+			}
+		}
+	}
+	return noFailure, nil, err
+}
+
+// writeAlone does one action without a transaction, which would take twice the write units.
+func (s store) writeAlone(ctx context.Context, action types.TransactWriteItem) error {
+	if put := action.Put; put != nil {
+		_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: put.TableName, Item: put.Item, ConditionExpression: put.ConditionExpression,
+			ExpressionAttributeNames: put.ExpressionAttributeNames, ExpressionAttributeValues: put.ExpressionAttributeValues,
+			ReturnValuesOnConditionCheckFailure: put.ReturnValuesOnConditionCheckFailure,
+		})
+		return err
+	}
+	deletion := action.Delete
+	_, err := s.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: deletion.TableName, Key: deletion.Key, ConditionExpression: deletion.ConditionExpression,
+		ExpressionAttributeNames: deletion.ExpressionAttributeNames, ExpressionAttributeValues: deletion.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: deletion.ReturnValuesOnConditionCheckFailure,
+	})
+	return err
+}
+
+// transact sends a transaction, and sends it again after a conflict, until the context ends.
+func (s store) transact(ctx context.Context, actions []types.TransactWriteItem) error {
+	for attempt := 0; ; attempt++ {
+		_, err := s.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions})
+		if !table.IsConflict(err) {
+			return err
+		}
+		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
+			return err
+		}
+	}
+}
+
 // items yields all items of a query, page by page, and stops at the first error.
 func items(ctx context.Context, api dynamodb.QueryAPIClient, query *dynamodb.QueryInput) iter.Seq2[table.Item, error] {
 	return func(yield func(table.Item, error) bool) {
@@ -62,15 +134,11 @@ func partition(name, value string) *dynamodb.QueryInput {
 }
 
 // Vouchers is a vouchers table. Create it with NewVouchers.
-type Vouchers struct {
-	api    API
-	table  string
-	random func(n int64) int64
-}
+type Vouchers struct{ store }
 
 // NewVouchers returns the vouchers in a table. random returns a random number from 0 up to, not including, n.
 func NewVouchers(api API, table string, random func(n int64) int64) *Vouchers {
-	return &Vouchers{api: api, table: table, random: random}
+	return &Vouchers{store{api, table, random}}
 }
 
 // Create stores a new voucher together with its counters, if it has a limit above one. It returns a *voucher.CodeTakenError if the
@@ -86,11 +154,20 @@ func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v vo
 // CreateOrFind is Create, but if the code is taken, it returns the voucher that has it. If the response to an earlier attempt was lost, that is
 // v itself.
 func (s *Vouchers) CreateOrFind(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing voucher.Voucher, taken bool, err error) {
-	it, err := s.putNew(ctx, customer, v)
-	if err != nil || it == nil {
+	actions := []types.TransactWriteItem{{Put: s.putNew(table.EncodeVoucher(customer, v))}}
+	for number := range v.Counters {
+		counter := table.CounterKey(customer, v.Code, number).Attributes()
+		used := share(v.Imported, v.Counters, number)
+		counter[table.AttrLeft] = table.Num(max(share(int(v.MaxUses), v.Counters, number)-used, 0))
+		counter[table.AttrUsed] = table.Num(used)
+		counter[table.AttrVersion] = table.Num(0)
+		actions = append(actions, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(s.table), Item: counter}})
+	}
+	failed, old, err := s.write(ctx, actions...)
+	if failed == noFailure {
 		return voucher.Voucher{}, false, table.Outcome(err)
 	}
-	stored, err := table.DecodeVoucher(it)
+	stored, err := table.DecodeVoucher(old)
 	return stored.Voucher, true, err
 }
 
@@ -113,53 +190,6 @@ func createdAs(stored, v voucher.Voucher) bool {
 		return sameTerms(stored, v)
 	}
 	return stored.Written == v.Written && stored.Reward == v.Reward && stored.Created.Equal(v.Created) && stored.Counters == v.Counters
-}
-
-// putNew stores the voucher, or returns the item that already has its code.
-func (s *Vouchers) putNew(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing table.Item, err error) {
-	put := &types.Put{
-		TableName: aws.String(s.table), Item: table.EncodeVoucher(customer, v),
-		ConditionExpression:                 aws.String("attribute_not_exists(" + table.SortKey + ")"),
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}
-	if v.Counters == 0 {
-		_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: put.TableName, Item: put.Item, ConditionExpression: put.ConditionExpression,
-			ReturnValuesOnConditionCheckFailure: put.ReturnValuesOnConditionCheckFailure,
-		})
-		if old, failed := table.OldItem(err); failed {
-			return old, nil
-		}
-		return nil, err
-	}
-	actions := []types.TransactWriteItem{{Put: put}}
-	for number := range v.Counters {
-		counter := table.CounterKey(customer, v.Code, number).Attributes()
-		used := share(v.Imported, v.Counters, number)
-		counter[table.AttrLeft] = table.Num(max(share(int(v.MaxUses), v.Counters, number)-used, 0))
-		counter[table.AttrUsed] = table.Num(used)
-		counter[table.AttrVersion] = table.Num(0)
-		actions = append(actions, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(s.table), Item: counter}})
-	}
-	err = transact(ctx, s.api, s.random, actions)
-	canceled, is := errors.AsType[*types.TransactionCanceledException](err)
-	if is && len(canceled.CancellationReasons) > 0 && aws.ToString(canceled.CancellationReasons[0].Code) == table.ConditionFailed {
-		return canceled.CancellationReasons[0].Item, nil
-	}
-	return nil, err
-}
-
-// transact does all of the actions or none. It sends them again after a conflict, until the context ends.
-func transact(ctx context.Context, api API, random func(n int64) int64, actions []types.TransactWriteItem) error {
-	for attempt := 0; ; attempt++ {
-		_, err := api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions})
-		if !table.IsConflict(err) {
-			return err
-		}
-		if err := table.Wait(ctx, table.Backoff(attempt, random)); err != nil {
-			return err
-		}
-	}
 }
 
 // share returns the size of one part, given by its number, of a whole that is divided as evenly as possible.
@@ -196,12 +226,12 @@ func (s *Vouchers) Show(ctx context.Context, customer catalog.CustomerID, code v
 }
 
 func (s *Vouchers) countUses(ctx context.Context, customer catalog.CustomerID, v table.Voucher, uses *Uses) error {
-	counters, err := s.readCounters(ctx, customer, v.Code, v.Counters)
+	counters, err := table.ReadCounters(ctx, s.api, s.random, s.table, customer, v.Code, v.Counters)
 	if err != nil {
 		return err
 	}
 	for _, counter := range counters {
-		uses.AddCounter(Counter{Number: counter.Number, Left: counter.Left, Used: counter.Used})
+		uses.AddCounter(Counter{Left: counter.Left, Used: counter.Used})
 		if counter.Lapse.IsZero() { // it never had a hold
 			continue
 		}
@@ -255,8 +285,4 @@ func (u *Uses) Standing(v voucher.Voucher) voucher.Standing {
 		standing.UsesHeld, standing.Lapse = u.held, u.lapse
 	}
 	return standing
-}
-
-func (s *Vouchers) readCounters(ctx context.Context, customer catalog.CustomerID, code voucher.Code, n int) ([]table.Counter, error) {
-	return table.ReadCounters(ctx, s.api, s.random, s.table, customer, code, n)
 }
