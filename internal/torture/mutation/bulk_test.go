@@ -117,7 +117,7 @@ func ofImportedUses() []tested {
 	)
 	return []tested{
 		byTest("gives imported uses away again", pkgOperator, kept, newItemGo, `used := share(v.Imported, v.Counters, number)`, `used := 0`),
-		byTest("forgets imported uses", pkgOperator, kept, voucherItemGo, `it[AttrImported] = Num(v.Imported)`, ``),
+		byTest("forgets imported uses", pkgOperator, kept, voucherItemGo, `it.setNum(AttrImported, int64(v.Imported))`, ``),
 		byTest("redeems an imported code again", pkgOperator, kept, voucherItemGo, `it[AttrRedemption], it[AttrToken], it[AttrRedeemed] =`, `_, _, _ =`),
 		byTest("misses records of imported uses", pkgOperator, kept, accountGo, `n := v.Imported + len(a.redemptions)`, `n := len(a.redemptions)`),
 		byTest("does not miss imported uses that are lost", pkgOperator, "TestVerify_ImportedUsesAreLost_IsFound", accountGo,

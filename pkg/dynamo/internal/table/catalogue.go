@@ -109,9 +109,7 @@ func EncodeProduct(customer catalog.CustomerID, p catalog.Product) Item {
 	it.setStr(attrDescription, p.Description)
 	it.setStr(attrImage, p.Image)
 	it.setStr(attrCategory, p.Category)
-	if p.Position > 0 {
-		it[attrPosition] = Num(p.Position)
-	}
+	it.setNum(attrPosition, p.Position)
 	it.setTrue(AttrOffSale, p.OffSale)
 	it.setVersion(p.Version)
 	variants := make([]types.AttributeValue, len(p.Variants))

@@ -132,8 +132,13 @@ func decodeUse(text string) *voucher.Hold {
 
 func decodeHold(kind voucher.HoldKind, id, terms string) (voucher.Hold, error) {
 	counter, until, _ := strings.Cut(terms, ".")
+	return parseHold(kind, id, counter, until, 36)
+}
+
+// parseHold reads the numbers of a hold. until is in milliseconds, in a base.
+func parseHold(kind voucher.HoldKind, id, counter, until string, base int) (voucher.Hold, error) {
 	number, badCounter := strconv.Atoi(counter)
-	millis, badTime := strconv.ParseInt(until, 36, 64)
+	millis, badTime := strconv.ParseInt(until, base, 64)
 	if err := errors.Join(badCounter, badTime); err != nil {
 		return voucher.Hold{}, fmt.Errorf("malformed hold: %w", err)
 	}
@@ -165,12 +170,8 @@ func DecodeHoldItem(kind voucher.HoldKind, it Item) (hold voucher.Hold, holder s
 	if len(parts) != 3 {
 		return voucher.Hold{}, "", errors.New("malformed key of a hold")
 	}
-	counter, badCounter := strconv.Atoi(parts[0])
-	millis, badTime := strconv.ParseInt(parts[1], 10, 64)
-	if err := errors.Join(badCounter, badTime); err != nil {
-		return voucher.Hold{}, "", fmt.Errorf("malformed key of a hold: %w", err)
-	}
-	return voucher.Hold{Kind: kind, ID: parts[2], Counter: counter, Until: time.UnixMilli(millis).UTC()}, it.Str(AttrHolder), nil
+	hold, err = parseHold(kind, parts[2], parts[0], parts[1], 10)
+	return hold, it.Str(AttrHolder), err
 }
 
 // OrderedAt returns the value of AttrOrdered.

@@ -69,6 +69,13 @@ func (it Item) setStr(name, value string) {
 	}
 }
 
+// setNum stores a number unless it is 0.
+func (it Item) setNum(name string, n int64) {
+	if n != 0 {
+		it[name] = Num(n)
+	}
+}
+
 // setTrue stores true; a missing attribute means false.
 func (it Item) setTrue(name string, value bool) {
 	if value {

@@ -23,7 +23,7 @@ import (
 // words of DynamoDB, so expressions use aliases.
 const (
 	AttrCode       = "code"     // as created
-	AttrReward     = "reward"   // see decodeReward
+	AttrReward     = "reward"   // see voucher.ParseReward
 	AttrCurrency   = "currency" // of a reward that is an amount off
 	AttrMaxUses    = "maxUses"  // missing: no limit
 	AttrPerNick    = "perNick"  // missing: no limit
@@ -94,18 +94,10 @@ func EncodeVoucher(customer catalog.CustomerID, v voucher.Voucher) Item {
 	if v.Reward.Kind == voucher.RewardAmountOff {
 		it[AttrCurrency] = Str(v.Reward.AmountOff.Currency)
 	}
-	if v.MaxUses != voucher.NoLimit {
-		it[AttrMaxUses] = Num(v.MaxUses)
-	}
-	if v.Counters > 0 {
-		it[AttrCounters] = Num(v.Counters)
-	}
-	if v.Imported > 0 {
-		it[AttrImported] = Num(v.Imported)
-	}
-	if v.Over > 0 {
-		it[AttrOver] = Num(v.Over)
-	}
+	it.setNum(AttrMaxUses, int64(v.MaxUses))
+	it.setNum(AttrCounters, int64(v.Counters))
+	it.setNum(AttrImported, int64(v.Imported))
+	it.setNum(AttrOver, int64(v.Over))
 	if r := v.Redeemed; r != nil {
 		it[AttrRedemption], it[AttrToken], it[AttrRedeemed] = Str(r.ID), Str(r.ID), Millis(r.At)
 		it.setStr(AttrRedeemedBy, r.Nick)
@@ -125,9 +117,7 @@ func EncodeEditable(v voucher.Voucher) Item {
 	if !v.ValidUntil.IsZero() {
 		it[AttrUntil] = Millis(v.ValidUntil)
 	}
-	if v.MaxUsesPerNick != voucher.NoLimit {
-		it[AttrPerNick] = Num(v.MaxUsesPerNick)
-	}
+	it.setNum(AttrPerNick, int64(v.MaxUsesPerNick))
 	if v.Nick != (voucher.Nick{}) {
 		it[AttrNick] = Str(v.Nick.Written)
 		it[AttrNickHash] = Str(HashNick(v.Nick))
@@ -139,9 +129,9 @@ func EncodeEditable(v voucher.Voucher) Item {
 
 // DecodeVoucher reads a voucher. Its errors wrap no *voucher.FieldError: that would blame the request for a damaged item.
 func DecodeVoucher(it Item) (Voucher, error) {
-	reward, err := decodeReward(it.Str(AttrReward), money.Currency(it.Str(AttrCurrency)))
+	reward, err := voucher.ParseReward(it.Str(AttrReward), money.Currency(it.Str(AttrCurrency)))
 	if err != nil {
-		return Voucher{}, fmt.Errorf("voucher item: reward: %v", err) //nolint:errorlint // a malformed ID here is not the request's fault
+		return Voucher{}, fmt.Errorf("voucher item: %v", err) //nolint:errorlint // err is a *voucher.FieldError
 	}
 	nick, err := voucher.ParseNick(it.Str(AttrNick))
 	if err != nil {
@@ -185,42 +175,6 @@ func DecodeVoucher(it Item) (Voucher, error) {
 		}
 	}
 	return v, nil
-}
-
-// decodeReward reads a stored reward: product/variant, 2*product/variant, several of them joined by +, 20%, or an amount such as 5.00
-// of the currency. It was validated before it was stored, so a value outside its bounds is damage.
-func decodeReward(text string, currency money.Currency) (voucher.Reward, error) {
-	if strings.Contains(text, "+") {
-		return voucher.ParseReward(text, currency)
-	}
-	if percent, is := strings.CutSuffix(text, "%"); is {
-		n, err := strconv.Atoi(percent)
-		return voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: n}, within(err, int64(n), 100)
-	}
-	product, variant, is := strings.Cut(text, "/")
-	if !is {
-		off, err := money.Parse(text, currency)
-		return voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: off}, within(err, off.Minor, money.MaxMinor)
-	}
-	reward := voucher.Reward{Kind: voucher.RewardProduct, Amount: 1}
-	if amount, rest, is := strings.Cut(product, "*"); is {
-		n, err := strconv.ParseInt(amount, 10, 64)
-		if err := within(err, n, catalog.MaxAmount); err != nil {
-			return voucher.Reward{}, err
-		}
-		reward.Amount, product = n, rest
-	}
-	var badProduct, badVariant error
-	reward.Product, badProduct = catalog.ParseID[catalog.ProductID](product)
-	reward.Variant, badVariant = catalog.ParseID[catalog.VariantID](variant)
-	return reward, errors.Join(badProduct, badVariant)
-}
-
-func within(err error, n, most int64) error {
-	if err == nil && (n < 1 || n > most) {
-		return fmt.Errorf("%d is not from 1 to %d", n, most)
-	}
-	return err
 }
 
 // Counter is a counter as it is stored.
