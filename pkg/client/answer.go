@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	maxAnswerBytes = 64 << 10  // for a redemption, checkout or order, whose longest member is 2 KiB of data
-	maxPageBytes   = 4_000_000 // for a page of the checkout area or of orders, see docs/interface.md
+	maxAnswerBytes = 64 << 10  // for a redemption, checkout or order; the longest member of these is 2 KiB of data
+	maxPageBytes   = 4_000_000 // for a page of a list, see docs/interface.md
 )
 
 // answer is a response.

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 )
 
-// Page is a part of the checkout area, which lists what a customer has on sale. Names and descriptions are text, not HTML: escape
+// Page is a part of the checkout area, the list of what a customer has on sale. Names and descriptions are text, not HTML: escape
 // them.
 type Page struct {
 	Customer Customer  `json:"customer"`
@@ -44,9 +43,9 @@ type Variant struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
 	Price Money  `json:"price"` // for an amount of one, at the time of the request
-	// OriginalPrice is the price without the sale. It is zero unless a sale is in force: show it struck through.
+	// OriginalPrice is the price without the sale, to show struck through. Zero: no sale is in force.
 	OriginalPrice Money `json:"originalPrice,omitzero"`
-	// SaleEndsAt is the first moment after the sale. It is zero if there is no sale, or if the sale has no end.
+	// SaleEndsAt is the first moment after the sale. Zero: there is no sale, or it has no end.
 	SaleEndsAt time.Time `json:"saleEndsAt,omitzero"`
 	// MinAmount and MaxAmount are the inclusive bounds of an Order's amount; 1 <= MinAmount <= MaxAmount.
 	MinAmount int64 `json:"minAmount"`
@@ -55,84 +54,53 @@ type Variant struct {
 	DataSchema json.RawMessage `json:"dataSchema,omitempty"`
 }
 
-// CheckoutArea iterates over the pages of the checkout area. It requests each page when the loop gets there and ends at the first
-// error. ErrNotFound means that the customer is unknown or off sale. Pass the pages of an earlier call to revalidate them: the
+// CheckoutArea iterates over the pages of the checkout area. Each page is requested when the loop needs it. The first error ends the
+// iteration. ErrNotFound means that the customer is unknown or off sale. Pass the pages of an earlier call to revalidate them: the
 // service does not send unchanged pages again.
 //
-// A product whose position the shop changes between two requests can come twice, or not at all.
+// If the shop changes the position of a product between two requests, the product can come twice, or not at all.
 func (c *Client) CheckoutArea(ctx context.Context, known ...Page) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
-		var page Page
 		requested := map[string]bool{}
-		for more := true; more; more = page.next != "" {
-			var err error
-			requested[page.next] = true
-			if page, err = c.nextPage(ctx, page.next, requested, known); err != nil {
-				yield(Page{}, fmt.Errorf("checkout area: %w", err))
-				return
-			}
-			if !yield(page, nil) {
-				return
-			}
-		}
+		eachPage("", yield, func(query string) (Page, string, error) {
+			requested[query] = true
+			page, err := c.areaPage(ctx, query, requested, known)
+			return page, page.next, err
+		})
 	}
 }
 
-// nextPage returns the page of a query, or the first page if the query is empty.
-func (c *Client) nextPage(ctx context.Context, query string, requested map[string]bool, known []Page) (Page, error) {
-	page := Page{query: query}
-	if i := slices.IndexFunc(known, func(p Page) bool { return p.query == page.query && p.Customer.ID == c.customer }); i >= 0 {
+// areaPage returns the page of a query, or the first page if the query is empty.
+func (c *Client) areaPage(ctx context.Context, query string, requested map[string]bool, known []Page) (Page, error) {
+	r := c.getPage("checkout area", "/checkout", query)
+	var page Page
+	if i := slices.IndexFunc(known, func(p Page) bool { return p.query == query && p.Customer.ID == c.customer }); i >= 0 {
 		page = known[i]
 	}
-	r := request{
-		method: http.MethodGet, path: "/shop/" + c.customer + "/checkout", query: page.query, etag: page.etag, maxBytes: maxPageBytes,
-	}
+	r.etag = page.etag
 	r.read = func(a answer) error {
 		if a.status == http.StatusNotModified {
 			return nil
 		}
-		var understood bool
-		if page, understood = r.readPage(a); !understood || page.Customer.ID != c.customer || !page.isComplete() || requested[page.next] && page.next != "" {
+		var received struct {
+			Page
+			pageEnd
+		}
+		isPage := a.decode("application/json", &received) && received.readNext(r)
+		page = received.Page
+		page.query, page.next, page.etag = query, received.pageEnd.next, a.header.Get("ETag")
+		if !isPage || page.Customer.ID != c.customer || !page.isComplete() || requested[page.next] && page.next != "" {
 			return a.notUnderstood("it is not a page of the checkout area")
 		}
 		return nil
 	}
-	err := c.do(ctx, r)
-	return page, err
+	if err := c.do(ctx, r); err != nil {
+		return Page{}, fmt.Errorf("checkout area: %w", err)
+	}
+	return page, nil
 }
 
-func (r request) readPage(a answer) (Page, bool) {
-	var received struct {
-		Page
-		Next json.RawMessage `json:"next"` // a path or null; if it is missing, the response may be cut off
-	}
-	if !a.decode("application/json", &received) {
-		return Page{}, false
-	}
-	page := received.Page
-	page.query, page.etag = r.query, a.header.Get("ETag")
-	var understood bool
-	page.next, understood = r.readNext(received.Next)
-	return page, understood
-}
-
-// readNext returns the query of the next page from its path, or an empty query from null.
-func (r request) readNext(text json.RawMessage) (query string, understood bool) {
-	var path *string
-	if json.Unmarshal(text, &path) != nil {
-		return "", false
-	}
-	if path == nil {
-		return "", true
-	}
-	next, err := url.Parse(*path)
-	if err != nil || next.RawQuery == "" || *path != r.path+"?"+next.RawQuery {
-		return "", false
-	}
-	return next.RawQuery, true
-}
-
-// isComplete reports whether every product and variant has what the interface promises, and no product comes twice.
+// isComplete reports whether every product and variant is as docs/interface.md says, and no product comes twice.
 func (p Page) isComplete() bool {
 	seen := map[string]bool{}
 	for _, product := range p.Products {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -17,14 +16,14 @@ type Order struct {
 	// Data is the data for delivery, at most 2 KiB of UTF-8: a JSON object that is valid under the variant's DataSchema, or any string
 	// if the variant has none. It can be empty.
 	Data string
-	// Code is a code that gives a discount, as the shopper typed it. The checkout holds a use of it, and the order redeems that: do not
-	// redeem the code as well. Empty: none.
+	// Code is a code that gives a discount, as the shopper typed it. The checkout holds a use of the code, and the order redeems that use:
+	// do not redeem the code as well. Empty: none.
 	Code string
-	// Nick is the shopper's name in the storefront. Some codes need one. If the nick can get no other use of the code, its checkouts share
-	// one. Empty: none.
+	// Nick is the shopper's name in the storefront. Some codes need a nick. If the nick can get only one use of the code, its checkouts
+	// share that use. Empty: none.
 	Nick string
-	// Replaces is the ID of the shopper's earlier checkout. In one step, the new checkout takes over its use of the same Code, and the
-	// earlier one can no longer be ordered. Empty: none.
+	// Replaces is the ID of the shopper's earlier checkout. The new checkout takes over the earlier checkout's use of the same Code. In the
+	// same step, ordering the earlier checkout becomes impossible. Empty: none.
 	Replaces string
 }
 
@@ -35,11 +34,11 @@ type CheckoutStatus string
 const (
 	CheckoutOpen     CheckoutStatus = "open"
 	CheckoutExpired  CheckoutStatus = "expired"  // it can still be ordered for 7 days: a payment may arrive late
-	CheckoutOrdered  CheckoutStatus = "ordered"  // and stays so, even if the order is cancelled
-	CheckoutReleased CheckoutStatus = "released" // another checkout replaced it: it must not be paid
+	CheckoutOrdered  CheckoutStatus = "ordered"  // for good, even if the order is cancelled
+	CheckoutReleased CheckoutStatus = "released" // another checkout replaced it: do not let the shopper pay it
 )
 
-// Checkout is a priced intent to buy. It obliges nobody.
+// Checkout is a priced intent to buy. Neither the shopper nor the shop is bound by it.
 type Checkout struct {
 	ID      string         `json:"id"` // cannot be guessed
 	Status  CheckoutStatus `json:"status"`
@@ -49,8 +48,8 @@ type Checkout struct {
 	// Data is a JSON object if the variant has a DataSchema, otherwise a JSON string. ShowCheckout leaves it out for a client
 	// without a key.
 	Data      json.RawMessage `json:"data"`
-	Code      string          `json:"code"`      // in the operator's spelling; empty if there is none
-	Nick      string          `json:"nick"`      // empty if the order had none. ShowCheckout leaves it out for a client without a key.
+	Code      string          `json:"code"`      // in the operator's spelling; empty: none
+	Nick      string          `json:"nick"`      // empty: none, or ShowCheckout left it out for a client without a key
 	UnitPrice Money           `json:"unitPrice"` // at the time of the checkout
 	Subtotal  Money           `json:"subtotal"`
 	Discount  Money           `json:"discount"` // what the code takes off the subtotal; zero without a code
@@ -65,14 +64,13 @@ type Checkout struct {
 // means that something is unknown or off sale, ErrInvalid that the variant does not accept the amount or data, and ErrKeyInUse that
 // the key has an open checkout of another order, or a checkout that was ordered or replaced.
 //
-// ErrCodeRefused means that the code cannot be used here, for whatever reason: tell the shopper, and check out without it only if
-// the shopper agrees to the full price. After ErrTooManyHolds let the shopper try again later. ErrMalformedRequest with the
+// ErrCodeRefused means that the code cannot be used for this checkout, for any reason. Tell the shopper, and check out without the code
+// only if the shopper agrees to the full price. After ErrTooManyHolds let the shopper try again later. ErrMalformedRequest with the
 // ProblemError.Parameter replaces means that the earlier checkout was ordered or replaced, or is unknown.
 //
-// After an *OutcomeUnknownError a checkout may exist. Without Code and Replaces it obliges nobody, and the shopper may just check
-// out again. Otherwise repeat the call with its key: the lost checkout may hold the code's last use, and the earlier checkout may
-// be replaced already. With another key the call could be refused although it was applied. If nobody repeats it, the use comes free
-// when the lost checkout ends.
+// After an *OutcomeUnknownError a checkout may exist. Without Code and Replaces, the shopper can simply check out again. Otherwise repeat
+// the call with its key: the lost checkout may hold the code's last use, and the earlier checkout may be replaced already. With another
+// key the call could be refused although it was applied. If nobody repeats the call, the use becomes free when the lost checkout ends.
 func (c *Client) Checkout(ctx context.Context, order Order, options ...CallOption) (Checkout, error) {
 	if !isID(order.Product) || !isID(order.Variant) {
 		return Checkout{}, fmt.Errorf("check out: product or variant: %w", ErrMalformedID)
@@ -89,48 +87,26 @@ func (c *Client) Checkout(ctx context.Context, order Order, options ...CallOptio
 			query.Set(name, value)
 		}
 	}
-	var received Checkout
-	r := request{
-		method: http.MethodGet, path: "/shop/" + c.customer + "/checkout/" + order.Product + "/" + order.Variant,
-		query: query.Encode(), maxBytes: maxAnswerBytes,
-	}
-	r.read = func(a answer) error {
-		if !a.decode("application/json", &received) || received.Status != CheckoutOpen || !received.isOf(order) {
-			return a.notUnderstood("it is not a checkout of the order")
-		}
-		received.Replayed = a.isReplayed()
-		return nil
-	}
-	if err := c.doOnce(ctx, r, options); err != nil {
-		return Checkout{}, fmt.Errorf("check out: %w", err)
-	}
-	return received, nil
+	r := c.get("check out", "/checkout/"+order.Product+"/"+order.Variant).once(options)
+	r.query = query.Encode()
+	return receive(ctx, c, r, "a checkout of the order", func(checkout *Checkout, a answer) bool {
+		checkout.Replayed = a.isReplayed()
+		return checkout.Status == CheckoutOpen && checkout.isOf(order)
+	})
 }
 
 // ShowCheckout returns a checkout of any status. ErrNotFound means that the ID is unknown, that the checkout was deleted, or that its
-// key made another checkout since.
+// key made another checkout later.
 func (c *Client) ShowCheckout(ctx context.Context, id string) (Checkout, error) {
-	if !isRandomID(id) {
-		return Checkout{}, fmt.Errorf("show checkout: %w", ErrMalformedID)
-	}
-	var received Checkout
-	r := request{method: http.MethodGet, path: "/shop/" + c.customer + "/checkouts/" + id, maxBytes: maxAnswerBytes}
-	r.read = func(a answer) error {
-		understood := a.decode("application/json", &received) && received.ID == id && received.isComplete()
-		if !understood || received.Status == "" || c.serverKey != nil && len(received.Data) == 0 {
-			return a.notUnderstood("it is not the checkout")
-		}
-		return nil
-	}
-	if err := c.do(ctx, r); err != nil {
-		return Checkout{}, fmt.Errorf("show checkout: %w", err)
-	}
-	return received, nil
+	r := c.get("show checkout", "/checkouts/"+id).about(id)
+	return receive(ctx, c, r, "the checkout", func(checkout *Checkout, _ answer) bool {
+		return checkout.ID == id && checkout.isComplete() && checkout.Status != "" && (c.serverKey == nil || len(checkout.Data) > 0)
+	})
 }
 
 // isOf reports whether a checkout is complete and belongs to the order. A cache might return another checkout for a GET, and a
-// proxy that drops a part of the query would make the shopper pay the full price. The service writes a code as its operator does,
-// so it cannot be compared.
+// proxy that drops a part of the query would make the shopper pay the full price. Codes cannot be compared, because the response has
+// the operator's spelling.
 func (c Checkout) isOf(o Order) bool {
 	return c.isComplete() && c.ID != "" && c.Product == o.Product && c.Variant == o.Variant && c.Amount == o.Amount && len(c.Data) > 0 &&
 		(c.Code != "") == (o.Code != "") && (c.Nick == "" || o.Nick != "")

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -20,15 +19,14 @@ const (
 
 // Errors about arguments. Nothing was sent.
 var (
-	// ErrMalformedID rejects the ID of a customer, product or variant, which has 1 to 64 characters of A-Z a-z 0-9 . _ - and starts
-	// with a letter or digit. It also rejects the ID of a checkout, order or redemption that does not have 1 to 64 characters of
-	// A-Z a-z 0-9 _ -
+	// ErrMalformedID rejects an ID. The ID of a customer, product or variant has 1 to 64 characters of A-Z a-z 0-9 . _ - and starts
+	// with a letter or digit. The ID of a checkout, order or redemption has 1 to 64 characters of A-Z a-z 0-9 _ -
 	ErrMalformedID = errors.New("malformed ID")
 	// ErrMalformedKey rejects an Idempotency-Key. A key has 1 to 255 visible ASCII characters without a comma.
 	ErrMalformedKey = errors.New("malformed Idempotency-Key")
 	// ErrNoServerKey rejects a call that only the shop's server may make, see WithServerKey.
 	ErrNoServerKey = errors.New("this call needs a key of the shop's server: pass WithServerKey to New")
-	// ErrMalformedServerKey rejects a key of the shop's server. It must be exactly what `shopctl key create` printed.
+	// ErrMalformedServerKey rejects a key that is not exactly as `shopctl key create` printed it.
 	ErrMalformedServerKey = errors.New("malformed key of the shop's server: send it as shopctl key create printed it, from sf_ to the end")
 )
 
@@ -42,7 +40,7 @@ type Client struct {
 	poll     time.Duration       // the longest wait between polls
 	jitter   func(n int64) int64 // a random number from 0 to n-1
 	outage   func(cause error)
-	// serverKey returns the key of the shop's server. It is a function so that printing a Client cannot show the key.
+	// serverKey returns the key of the shop's server. Printing a Client cannot show the key, because serverKey is a function.
 	serverKey func() string
 }
 
@@ -56,7 +54,7 @@ func WithHTTPClient(c *http.Client) Option { return func(to *Client) { to.http =
 func WithAttempts(n int) Option { return func(to *Client) { to.attempts = n } }
 
 // WithAttemptTimeout limits one attempt, from connecting to the end of the response. The context of a call limits the call as a
-// whole. With less than DefaultAttemptTimeout, attempts give up while the service may still be working.
+// whole. With less than DefaultAttemptTimeout, an attempt may end while the service is still working.
 func WithAttemptTimeout(d time.Duration) Option { return func(to *Client) { to.timeout = d } }
 
 // WithLongestPoll makes Events ask for new events at least this often, even if the service asks for a longer wait. Every poll costs the
@@ -68,10 +66,10 @@ func WithOutageReport(report func(cause error)) Option {
 	return func(to *Client) { to.outage = report }
 }
 
-// WithServerKey makes calls as the shop's server, with a key of `shopctl key create`: the service then allows what the shop's
-// policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Orders, and listing or undoing
-// redemptions, need it. The key is secret. Never ship it to a shopper's device, and use an https base URL. New rejects a malformed
-// key with ErrMalformedServerKey.
+// WithServerKey makes calls as the shop's server, with a key of `shopctl key create`. The service then allows what the shop's
+// policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Calls about orders and events need the key, and
+// so do listing and undoing redemptions. The key is secret. Never ship it to a shopper's device, and use an https base URL. New rejects
+// a malformed key with ErrMalformedServerKey.
 func WithServerKey(key string) Option {
 	return func(to *Client) { to.serverKey = func() string { return key } }
 }
@@ -117,20 +115,20 @@ type CallOption func(*request)
 // once. Use another key for the shopper's next attempt. Without WithKey each call makes its own key.
 //
 // An earlier call may have sent the key. The outcome therefore stays unknown until the service has judged the request, even after
-// 401 or 429, and even if nothing was sent. ErrWrongBaseURL is the only exception. Repeat a call only when DefaultAttemptTimeout has
-// passed since it ended or its process was killed: before that, an attempt still in flight may contradict a refusal.
+// 401 or 429, and even if nothing was sent. ErrWrongBaseURL is the only exception. Before you repeat a call, wait DefaultAttemptTimeout
+// after the call ended or its process was killed: an attempt in flight may still be applied after a refusal.
 func WithKey(key string) CallOption { return func(r *request) { r.key, r.isRepeated = key, true } }
 
-// doOnce sends a request that is applied once, however often it is sent.
-func (c *Client) doOnce(ctx context.Context, r request, options []CallOption) error {
+// once returns the request with an Idempotency-Key, so that it is applied once, however often it is sent.
+func (r request) once(options []CallOption) request {
 	r.key, r.isChange = NewKey(), true
 	for _, option := range options {
 		option(&r)
 	}
 	if len(r.key) < 1 || len(r.key) > 255 || strings.ContainsFunc(r.key, func(c rune) bool { return c <= ' ' || c > '~' || c == ',' }) {
-		return ErrMalformedKey
+		r.argumentErr = ErrMalformedKey
 	}
-	return c.do(ctx, r)
+	return r
 }
 
 const alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"

@@ -13,7 +13,7 @@ import (
 var (
 	ErrMalformedRequest     = errors.New("malformed request")
 	ErrVoucherNotFound      = errors.New("voucher not found") // or refused for any other reason
-	ErrNotFound             = errors.New("not found")         // or off sale; for an order also: the checkout was not ordered
+	ErrNotFound             = errors.New("not found")         // or off sale, or the checkout was not ordered
 	ErrMethodNotAllowed     = errors.New("method not allowed")
 	ErrGone                 = errors.New("gone")
 	ErrContentTooLarge      = errors.New("content too large")
@@ -23,8 +23,8 @@ var (
 	ErrUnauthorized         = errors.New("unauthorized")           // the shop requires a key, or this key is not valid
 	ErrTooManyRefusals      = errors.New("too many refused codes") // see ProblemError.RetryAfter
 	ErrTooManyHolds         = errors.New("too many holds")         // of strangers at one network address; see ProblemError.RetryAfter
-	ErrCodeRefused          = errors.New("code refused")           // it cannot be used at this checkout, for any reason
-	ErrCheckoutExpired      = errors.New("checkout expired")       // too long ago, its use of a code went elsewhere, or its key made another checkout
+	ErrCodeRefused          = errors.New("code refused")           // for this checkout, for any reason
+	ErrCheckoutExpired      = errors.New("checkout expired")       // too long ago, or somebody took its use of a code, or its key made another checkout
 	ErrCheckoutReplaced     = errors.New("checkout replaced")      // by another checkout, for good
 	ErrPaymentMismatch      = errors.New("ordered with another payment")
 	ErrOrderCancelled       = errors.New("order cancelled")   // for good
@@ -37,8 +37,8 @@ var (
 	ErrThrottled            = errors.New("too many requests") // from the gateway
 )
 
-// ErrWrongBaseURL means that the gateway has no such path: the base URL has a slip, or leads to something else. This call was not
-// applied. The error says nothing about earlier calls with the same key: correct the URL and repeat the call with that key.
+// ErrWrongBaseURL means that the gateway has no such path: the base URL is misspelt, or leads to another service. This call was not
+// applied. An earlier call with the same key may have been applied: correct the URL and repeat the call with that key.
 var ErrWrongBaseURL = errors.New("no such path, check the base URL")
 
 // problemType has the status of a problem type and the error to match.
@@ -88,9 +88,9 @@ type ProblemError struct {
 	// parameter's JSON.
 	Parameter string `json:"parameter"`
 	Pointer   string `json:"pointer"`
-	// Reason is why a code was refused, such as used_up. The service tells it only to a client with a key: see WithServerKey.
+	// Reason is why a code was refused, such as used_up. Only a client with a key gets it: see WithServerKey.
 	Reason string `json:"reason"`
-	// Earliest and Feed are set for ErrCursorExpired: they are the EventCursor before the oldest event that is kept.
+	// Earliest and Feed are set for ErrCursorExpired. Together they are the EventCursor before the oldest stored event.
 	Earliest   int64         `json:"earliest"`
 	Feed       string        `json:"feed"`
 	RetryAfter time.Duration `json:"-"` // when to ask again; 0 if the service did not say
@@ -140,10 +140,9 @@ func describe(what string, status int, requestID string) string {
 	return fmt.Sprintf("%s: status %d, request %q", what, status, requestID)
 }
 
-// OutcomeUnknownError means that this call, or an earlier call with the same key, may have made a redemption or checkout; or that
-// this or an earlier call may have placed or changed an order, or undone a redemption. To find out, repeat the call with the key (WithKey)
-// or, for an order and for undoing, with the same arguments. Wait until DefaultAttemptTimeout has passed: by then no lost attempt can be
-// applied any more, and a refusal is final.
+// OutcomeUnknownError means that the change may have been made, by this call or by an earlier one. To find out, wait
+// DefaultAttemptTimeout and repeat the call with the same arguments. Repeat Redeem and Checkout with the key, too (WithKey). After the
+// wait no lost attempt can be applied any more, so a refusal is final.
 type OutcomeUnknownError struct {
 	Key string // not part of the error's text; empty for an order and for undoing
 	Err error  // of the last attempt; a refusal is a *ProblemError only if it is final
@@ -169,9 +168,9 @@ func (e unsentError) Unwrap() error { return e.error }
 // was no connection. Other statuses prove nothing unless the body is a problem of the service: 408 and 499, for example, may come
 // from a proxy that stopped waiting.
 //
-// isJudged means that the service itself rejected the request. Had an earlier attempt been applied by then, the service would have
-// returned its result. A problem of an unknown type is not a judgement, and neither are 401 and 429: the service sends
-// them before it looks for an earlier attempt.
+// isJudged means that the service itself rejected the request. If an earlier attempt had been applied by then, the service would have
+// returned the result of that attempt. A problem of an unknown type is not a judgement. The service sends 401 and 429 before it looks
+// for an earlier attempt, so they are not judgements either.
 func classify(err error) (isRejected, isJudged bool) {
 	problem, is := errors.AsType[*ProblemError](err)
 	if !is {
@@ -188,10 +187,9 @@ func classify(err error) (isRejected, isJudged bool) {
 	return isRejected, isRejected && isKnown && !isTurnedAway
 }
 
-// isLasting reports whether a refusal is final at once, even while an earlier attempt is in flight. An order is stored under its
-// checkout, keeps its payment and stays cancelled. A checkout stays replaced, and a redemption stays undone or an order's. So no
-// attempt of the same call can be applied after one of these refusals. After another refusal, a lost attempt may still be applied:
-// it may have arrived before the checkout expired, or while the code had a use left.
+// isLasting reports whether a refusal is final at once, even while an earlier attempt is in flight. The state behind such a refusal
+// never changes: for example, an order keeps its payment. So no attempt of the same call can be applied afterwards. After another
+// refusal, a lost attempt may still be applied: it may have arrived before the checkout expired, or while the code had a use left.
 func isLasting(refusal error) bool {
 	lasting := []error{ErrPaymentMismatch, ErrOrderCancelled, ErrCheckoutReplaced, ErrRedemptionUndone, ErrRedemptionOfOrder}
 	return slices.ContainsFunc(lasting, func(is error) bool { return errors.Is(refusal, is) })

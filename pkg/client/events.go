@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -29,10 +28,10 @@ const (
 type Event struct {
 	ID        string    `json:"id"`
 	Type      EventType `json:"type"`
-	Timestamp time.Time `json:"timestamp"` // when it happened; a later event of the feed can have an earlier time
-	Sequence  int64     `json:"sequence"`  // its place in the feed: 1, 2, 3 and so on, without gaps
+	Timestamp time.Time `json:"timestamp"` // when it happened; the next event of the feed can have an earlier time
+	Sequence  int64     `json:"sequence"`  // the place in the feed: 1, 2, 3 and so on, without gaps
 	Customer  string    `json:"customer"`
-	// Data is the redemption or the order as it was then, as JSON. Redemption or Order has it decoded; both are nil if the type is unknown.
+	// Data is the redemption or the order at that time, as JSON. Redemption or Order is the decoded Data; both are nil for an unknown type.
 	Data       json.RawMessage   `json:"data"`
 	Redemption *RedemptionRecord `json:"-"`
 	Order      *PlacedOrder      `json:"-"`
@@ -72,8 +71,8 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 // EventCursor is a place in the feed of a shop's events. The zero EventCursor is before the oldest event that is kept.
 type EventCursor struct {
 	After int64 `json:"after"` // the sequence of the last event before the place
-	// Feed is the feed that After belongs to. The service refuses the cursor if that feed was lost, because the same sequences mean other
-	// events in another feed. If Feed is empty, After is not checked.
+	// Feed is the feed that After belongs to. If that feed was lost, the service refuses the cursor, because another feed has other
+	// events at the same sequences. If Feed is empty, the service does not check it.
 	Feed string `json:"feed"`
 }
 
@@ -92,18 +91,18 @@ func (c EventCursor) query() string {
 type EventPage struct {
 	Events []Event
 	Next   EventCursor // after the last event of the page
-	// PollAfter is how long to wait before requesting the next page. 0: that page has events already.
+	// PollAfter is how long to wait before requesting the next page. 0: the next page has events already.
 	PollAfter time.Duration
 }
 
-// Events iterates over the events after a cursor, in sequence, without a gap, and waits for new ones. It needs WithServerKey. Each event
+// Events iterates over the events after a cursor, in sequence, without a gap, and waits for new events. It needs WithServerKey. Each event
 // comes at least once: a consumer that crashes gets the events since its stored cursor again. Only one consumer may use a cursor: two
 // consumers would apply everything twice.
 //
-// While the service is out of reach, unavailable or throttles, Events waits, however long; see WithOutageReport. It ends only with an error: the error of the
-// context, or one that waiting does not cure. ErrCursorExpired means that events were missed: they are no longer kept, or the feed was
-// lost. After compensating for that, continue with the ProblemError's Earliest and Feed. ErrInvalid means that the feed has not reached
-// the cursor yet. To get only new events, begin at NewestEvent.
+// While the service throttles, is unavailable or cannot be reached, Events waits without limit; see WithOutageReport. Events ends only
+// with an error: the error of the context, or an error that waiting does not cure. ErrCursorExpired means that the consumer has missed
+// events: they are no longer stored, or the feed was lost. Handle that, and continue with the ProblemError's Earliest and Feed. ErrInvalid
+// means that the feed has not reached the cursor yet. To get only new events, begin at NewestEvent.
 func (c *Client) Events(ctx context.Context, after EventCursor) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
@@ -125,7 +124,7 @@ func (c *Client) Events(ctx context.Context, after EventCursor) iter.Seq2[Event,
 	}
 }
 
-// availablePage is EventPage, but waits until the service is available.
+// availablePage is like EventPage, but waits until the service is available.
 func (c *Client) availablePage(ctx context.Context, after EventCursor) (EventPage, error) {
 	for isOut := false; ; isOut = true {
 		page, err := c.EventPage(ctx, after)
@@ -146,7 +145,7 @@ func (c *Client) availablePage(ctx context.Context, after EventCursor) (EventPag
 	}
 }
 
-// outage reports whether the error of a request is temporary, and how long to wait before the next request.
+// outage reports whether an error of EventPage is temporary, and how long to wait before the next request.
 func outage(err error) (delay time.Duration, is bool) {
 	status := 0
 	if problem, is := errors.AsType[*ProblemError](err); is {
@@ -157,13 +156,11 @@ func outage(err error) (delay time.Duration, is bool) {
 	return min(max(delay, longestDelay), longestPoll), isTransient(status) && !errors.Is(err, ErrNoServerKey)
 }
 
-// EventPage returns the next events after a cursor, perhaps none, and does not wait for new ones. For its errors see Events.
+// EventPage returns the next events after a cursor, and does not wait for new events. The page can be empty. For its errors see Events.
 func (c *Client) EventPage(ctx context.Context, after EventCursor) (EventPage, error) {
-	if c.serverKey == nil {
-		return EventPage{}, ErrNoServerKey
-	}
 	var page EventPage
-	r := request{method: http.MethodGet, path: "/shop/" + c.customer + "/events", query: after.query(), maxBytes: maxPageBytes}
+	r := c.getPage("events", "/events", after.query())
+	r.isServersOnly = true
 	r.read = func(a answer) error {
 		var received struct {
 			Feed             string          `json:"feed"` // empty: the shop never had an event
@@ -193,14 +190,14 @@ const longestPoll = 5 * time.Minute
 
 // readNextEvents reads the cursor after a page from the path of the next page.
 func (r request) readNextEvents(text json.RawMessage, feed string) (EventCursor, bool) {
-	query, understood := r.readNext(text)
+	query, understood := r.nextQuery(text)
 	values, err := url.ParseQuery(query)
 	after, malformed := strconv.ParseInt(values.Get("after"), 10, 64)
 	return EventCursor{After: after, Feed: feed}, understood && err == nil && malformed == nil && values.Get("feed") == feed
 }
 
-// follows reports whether the page has exactly the events that follow a cursor, and sets their feed. Otherwise a
-// proxy that drops the query would make the client begin again, or skip events.
+// follows reports whether the page has exactly the events that follow a cursor, and sets their feed. Without this check, a proxy that drops
+// the query would make the client begin again, or skip events.
 func (p EventPage) follows(after EventCursor, customer string) bool {
 	isOfFeed := after.Feed == "" || after.Feed == p.Next.Feed
 	isOfPlace := after == EventCursor{} || after.After+int64(len(p.Events)) == p.Next.After
@@ -212,13 +209,13 @@ func (p EventPage) follows(after EventCursor, customer string) bool {
 	return isOfFeed && isOfPlace && (len(p.Events) == 0 || p.Next.Feed != "") && (len(p.Events) > 0 || p.PollAfter > 0)
 }
 
-// NewestEvent returns the place after the newest event, where Events yields only what happens from now on. The place is the zero
-// EventCursor if the shop never had an event.
+// NewestEvent returns the place after the newest event. From there, Events yields only what happens from now on. If the shop never had an
+// event, the place is the zero EventCursor.
 func (c *Client) NewestEvent(ctx context.Context) (EventCursor, error) {
 	page, err := c.EventPage(ctx, EventCursor{})
 	step, isLonger := int64(1024), true
 	for err == nil && page.PollAfter == 0 && step > 0 {
-		// Search the feed instead of reading it: double the steps until one goes beyond the newest event, then halve them.
+		// Search instead of reading the whole feed: double the steps until a step goes beyond the newest event, then halve them.
 		var further EventPage
 		further, err = c.EventPage(ctx, EventCursor{page.Next.After + step, page.Next.Feed})
 		switch {

@@ -2,10 +2,8 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"iter"
-	"net/http"
+	"slices"
 	"time"
 )
 
@@ -33,110 +31,63 @@ func (r RedemptionRecord) isComplete() bool {
 		r.Status != "" && isUndone == (r.Status == RedemptionUndone)
 }
 
-// UndoRedemption undoes a redemption for good, once: the first time and reason stay. Then its use can be taken again. It needs the
-// ID and the Code of the redemption; with the Nick the service finds it faster. The reason has at most 400 bytes and can be empty.
-// Like the list of redemptions, the call needs WithServerKey.
+// UndoRedemption undoes a redemption for good. Only the first call sets UndoneAt and UndoReason. Then the use is free again. The
+// redemption must have its ID and Code; with the Nick the service finds it faster. The reason has at most 400 bytes and can be empty.
+// The call needs WithServerKey.
 //
 // UndoRedemption takes nothing back from the shopper: do that yourself, before the call. ErrRedemptionNotFound means that the code has no
-// redemption with this ID, and ErrRedemptionOfOrder that an order made it: call CancelOrder instead. If the outcome of Redeem was unknown,
-// there may be no ID yet: repeat Redeem with its key first.
+// redemption with this ID. ErrRedemptionOfOrder means that an order made the redemption: call CancelOrder instead. If the outcome of
+// Redeem was unknown, repeat Redeem with its key first, to get the ID.
 //
-// After an *OutcomeUnknownError the redemption may be undone: repeat the call with the same arguments. It needs no key. From then
-// on, Redeem with the key of the redemption returns ErrRedemptionUndone.
+// After an *OutcomeUnknownError the redemption may be undone: repeat the call with the same arguments. It needs no Idempotency-Key. Once
+// the redemption is undone, Redeem with the redemption's key returns ErrRedemptionUndone.
 func (c *Client) UndoRedemption(ctx context.Context, redemption Redemption, reason string) (RedemptionRecord, error) {
-	record, err := c.undo(ctx, redemption, reason)
-	if err != nil {
-		return RedemptionRecord{}, fmt.Errorf("undo redemption: %w", err)
-	}
-	return record, nil
-}
-
-func (c *Client) undo(ctx context.Context, redemption Redemption, reason string) (RedemptionRecord, error) {
-	if c.serverKey == nil {
-		return RedemptionRecord{}, ErrNoServerKey
-	}
-	if !isRandomID(redemption.ID) {
-		return RedemptionRecord{}, ErrMalformedID
-	}
-	body, _ := json.Marshal(struct { // encoding strings cannot fail
+	r := c.change("undo redemption", "/redemptions/"+redemption.ID+"/undo", redemption.ID, struct {
 		Code   string `json:"code"`
 		Nick   string `json:"nick,omitzero"`
 		Reason string `json:"reason,omitzero"`
 	}{redemption.Code, redemption.Nick, reason})
-	var received RedemptionRecord
-	r := request{
-		method: http.MethodPost, path: c.redemptionsPath() + "/" + redemption.ID + "/undo", contentType: "application/json", body: body,
-		isChange: true, isRepeated: true, maxBytes: maxAnswerBytes,
-	}
-	r.read = func(a answer) error {
-		understood := a.decode("application/json", &received) && received.isComplete()
-		if !understood || received.ID != redemption.ID || received.Status != RedemptionUndone {
-			return a.notUnderstood("it is not the undone redemption")
-		}
-		received.Replayed = a.isReplayed()
-		return nil
-	}
-	err := c.do(ctx, r)
-	return received, err
+	return receive(ctx, c, r, "the undone redemption", func(undone *RedemptionRecord, a answer) bool {
+		undone.Replayed = a.isReplayed()
+		return undone.ID == redemption.ID && undone.isComplete() && undone.Status == RedemptionUndone
+	})
 }
 
-func (c *Client) redemptionsPath() string { return "/shop/" + c.customer + "/redemptions" }
-
-// RedemptionFilter selects redemptions of one code. Another field that is zero selects all.
+// RedemptionFilter selects redemptions of one code. A zero field, except Code, selects all.
 type RedemptionFilter struct {
 	Code  string // required
 	Nick  string // compared as when redeeming
 	From  time.Time
 	Until time.Time // exclusive
-	// PageSize is how many redemptions a page has at most, from 1 to 200; 0: as many as the service likes.
+	// PageSize is how many redemptions a page has at most, from 1 to 200; 0: the service decides.
 	PageSize int
 }
 
-// Redemptions iterates over pages of redemptions of one code, in no particular order. Those that were undone, and those that orders
-// made, are among them; uses that checkouts only hold are not. It requests each page when the loop gets there and ends at the first
-// error. A page can be empty although more pages follow. ErrInvalid means that the filter is not valid. Grant nothing because of
-// this list: the redemption of an order is delivered with the order.
+// Redemptions iterates over pages of redemptions of one code, in no particular order. The list includes undone redemptions and those that
+// orders made, but not the uses that checkouts hold. Each page is requested when the loop needs it. The first error ends the iteration. A
+// page can be empty although more pages follow. ErrInvalid means that the filter is not valid. Do not grant rewards from this list: the
+// goods of an order are delivered with the order. Redemptions needs WithServerKey.
 func (c *Client) Redemptions(ctx context.Context, filter RedemptionFilter) iter.Seq2[[]RedemptionRecord, error] {
 	return func(yield func([]RedemptionRecord, error) bool) {
 		query := listQuery(map[string]string{"code": filter.Code, "nick": filter.Nick}, filter.From, filter.Until, filter.PageSize)
-		for more := true; more; more = query != "" {
-			page, next, err := c.nextRedemptions(ctx, query, filter)
-			if err != nil {
-				yield(nil, fmt.Errorf("redemptions: %w", err))
-				return
-			}
-			if !yield(page, nil) {
-				return
-			}
-			query = next
-		}
+		eachPage(query, yield, func(query string) ([]RedemptionRecord, string, error) {
+			page, err := c.redemptionPage(ctx, query, filter)
+			return page.Redemptions, page.next, err
+		})
 	}
 }
 
-// nextRedemptions returns a page of redemptions, and the query of the next page, which is empty on the last page.
-func (c *Client) nextRedemptions(ctx context.Context, query string, filter RedemptionFilter) (page []RedemptionRecord, next string, err error) {
-	if c.serverKey == nil {
-		return nil, "", ErrNoServerKey
-	}
-	r := request{method: http.MethodGet, path: c.redemptionsPath(), query: query, maxBytes: maxPageBytes}
-	r.read = func(a answer) error {
-		var received struct {
-			Redemptions []RedemptionRecord `json:"redemptions"`
-			Next        json.RawMessage    `json:"next"` // a path or null; if it is missing, the response may be cut off
-		}
-		understood := a.decode("application/json", &received) && received.Redemptions != nil
-		if understood {
-			page = received.Redemptions
-			next, understood = r.readNext(received.Next)
-		}
-		for _, record := range page { // a proxy that drops the query would pass off other redemptions as those of the nick
-			understood = understood && record.isComplete() && (filter.Nick == "" || record.Nick != "")
-		}
-		if !understood || next != "" && next == query {
-			return a.notUnderstood("it is not a page of the redemptions")
-		}
-		return nil
-	}
-	err = c.do(ctx, r)
-	return page, next, err
+type redemptionPage struct {
+	Redemptions []RedemptionRecord `json:"redemptions"`
+	pageEnd
+}
+
+func (c *Client) redemptionPage(ctx context.Context, query string, filter RedemptionFilter) (redemptionPage, error) {
+	// A proxy that drops the query would pass off other redemptions as those of the nick.
+	isForeign := func(r RedemptionRecord) bool { return !r.isComplete() || filter.Nick != "" && r.Nick == "" }
+	r := c.getPage("redemptions", "/redemptions", query)
+	r.isServersOnly = true
+	return receive(ctx, c, r, "a page of the redemptions", func(p *redemptionPage, _ answer) bool {
+		return p.readNext(r) && p.Redemptions != nil && !slices.ContainsFunc(p.Redemptions, isForeign)
+	})
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,9 +29,11 @@ const (
 
 // request is what a call sends in each of its attempts.
 type request struct {
+	call                string // what the call does, for its errors
 	method, path, query string // the path is relative to the base URL and needs no escaping
-	contentType         string // of the body
-	body                []byte
+	body                []byte // JSON; empty: no body
+	argumentErr         error  // why an argument is not valid; the request is then not sent
+	isServersOnly       bool   // only the shop's server may make the call
 	isChange            bool   // the request may change something
 	key                 string // empty if the request changes nothing, or is idempotent without a key
 	isRepeated          bool   // the caller chose the key or the order, so an earlier call may have sent the request
@@ -40,10 +43,75 @@ type request struct {
 	read func(answer) error
 }
 
-// do sends a request until the outcome is certain, no attempt is left or the context ends.
+// get returns a GET request. The path is relative to the shop.
+func (c *Client) get(call, path string) request {
+	return request{call: call, method: http.MethodGet, path: "/shop/" + c.customer + path, maxBytes: maxAnswerBytes}
+}
+
+// getPage returns a GET request for a page of a list.
+func (c *Client) getPage(call, path, query string) request {
+	r := c.get(call, path)
+	r.query, r.maxBytes = query, maxPageBytes
+	return r
+}
+
+// post returns a POST request with a body that consists of strings, or without a body if it is nil.
+func (c *Client) post(call, path string, body any) request {
+	r := c.get(call, path)
+	r.method = http.MethodPost
+	if body != nil {
+		r.body, _ = json.Marshal(body) // encoding strings cannot fail
+	}
+	return r
+}
+
+// change returns a POST request that changes the order or redemption with an ID. Repeating the request changes nothing.
+func (c *Client) change(call, path, id string, body any) request {
+	r := c.post(call, path, body).about(id)
+	r.isServersOnly, r.isChange, r.isRepeated = true, true, true
+	return r
+}
+
+// about returns the request with an argumentErr if the ID that it is about is malformed.
+func (r request) about(id string) request {
+	if !isRandomID(id) {
+		r.argumentErr = ErrMalformedID
+	}
+	return r
+}
+
+// receive sends a request and returns the T in the body of the response. isWanted reports whether the T is what the request asked for,
+// and may complete the T.
+func receive[T any](ctx context.Context, c *Client, r request, wanted string, isWanted func(*T, answer) bool) (T, error) {
+	var received, none T
+	r.read = func(a answer) error {
+		if !a.decode("application/json", &received) || !isWanted(&received, a) {
+			return a.notUnderstood("it is not " + wanted)
+		}
+		return nil
+	}
+	if err := c.do(ctx, r); err != nil {
+		return none, fmt.Errorf("%s: %w", r.call, err)
+	}
+	return received, nil
+}
+
+// do sends a request if the call's arguments are valid.
 func (c *Client) do(ctx context.Context, r request) error {
+	switch {
+	case r.isServersOnly && c.serverKey == nil:
+		return ErrNoServerKey
+	case r.argumentErr != nil:
+		return r.argumentErr
+	default:
+		return c.send(ctx, r)
+	}
+}
+
+// send sends a request until the outcome is certain, no attempt is left or the context ends.
+func (c *Client) send(ctx context.Context, r request) error {
 	perhapsApplied := false // by this call; always false if the request changes nothing
-	var settled time.Time   // when no attempt so far can be applied any more
+	var settled time.Time   // from then on, no attempt so far can be applied
 	if err := ctx.Err(); err != nil {
 		return r.failure(err, perhapsApplied)
 	}
@@ -58,7 +126,7 @@ func (c *Client) do(ctx context.Context, r request) error {
 			return err
 		}
 		again, delay := isTransient(a.status), a.retryAfter()
-		if isJudged { // The error is not wrapped, or a caller would take it for a final refusal.
+		if isJudged { // not wrapped: a caller would take the error for a final refusal
 			err = errors.New("refused, but an earlier attempt may still be applied: " + err.Error())
 			again, delay = true, time.Until(settled)
 		}
@@ -73,7 +141,7 @@ func (c *Client) do(ctx context.Context, r request) error {
 	}
 }
 
-// failure returns the error of a call that ended without a judgement. perhapsApplied says whether this call may have been applied.
+// failure returns the error of a call that the service did not judge. perhapsApplied says whether this call may have been applied.
 func (r request) failure(err error, perhapsApplied bool) error {
 	if perhapsApplied || r.isRepeated && !errors.Is(err, ErrWrongBaseURL) {
 		return &OutcomeUnknownError{Key: r.key, Err: err}
@@ -89,9 +157,8 @@ func isTransient(status int) bool {
 	}, status)
 }
 
-// wait waits before a retry, at least as long as the service asked for, plus a random time so that rejected clients do not all
-// return at once. It returns an error when the context ends. If the wait would be too long, it returns the error
-// immediately.
+// wait waits before a retry: the time that the service asked for, plus a random time, so that rejected clients do not all
+// return at once. It returns an error when the context ends. If the wait would be too long, it returns the error at once.
 func (c *Client) wait(ctx context.Context, attempt int, retryAfter time.Duration) error {
 	bound := min(firstDelay<<min(attempt-1, 10), longestDelay)
 	delay := retryAfter + bound/2 + time.Duration(c.jitter(int64(bound/2)))
@@ -110,9 +177,8 @@ func sleep(ctx context.Context, delay time.Duration) error {
 	return ctx.Err()
 }
 
-// exchange sends a request and judges the response. The error is that of judge, or says that no complete response arrived. isResent
-// means that net/http sent the request again by itself, as it does if a reused connection breaks and the request has an
-// Idempotency-Key.
+// exchange sends a request and judges the response. It returns the error of judge, or an error if no complete response arrived. isResent
+// means that net/http sent the request twice. It does so if a reused connection breaks and the request has an Idempotency-Key.
 func (c *Client) exchange(ctx context.Context, r request) (a answer, isResent bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -125,10 +191,14 @@ func (c *Client) exchange(ctx context.Context, r request) (a answer, isResent bo
 	if err != nil {
 		return answer{}, false, withoutURL(err)
 	}
-	for name, value := range map[string]string{"Content-Type": r.contentType, "Idempotency-Key": r.key, "If-None-Match": r.etag} {
-		if value != "" {
-			sent.Header.Set(name, value)
-		}
+	if len(r.body) > 0 {
+		sent.Header.Set("Content-Type", "application/json")
+	}
+	if r.key != "" {
+		sent.Header.Set("Idempotency-Key", r.key)
+	}
+	if r.etag != "" {
+		sent.Header.Set("If-None-Match", r.etag)
 	}
 	if c.serverKey != nil {
 		sent.Header.Set("Authorization", "Bearer "+c.serverKey())

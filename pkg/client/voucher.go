@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net/http"
 	"slices"
 	"time"
 )
@@ -14,18 +12,18 @@ import (
 type Redemption struct {
 	ID         string    `json:"id"`
 	Code       string    `json:"code"` // in the operator's spelling
-	Nick       string    `json:"nick"` // empty if the request had none
+	Nick       string    `json:"nick"` // empty: none
 	RedeemedAt time.Time `json:"redeemedAt"`
 	Reward     Reward    `json:"reward"`
 	// Replayed means that the service had already made this redemption for the key, perhaps in an earlier attempt of the same
-	// call. It does not mean that the reward was granted.
+	// call. The reward may or may not have been granted.
 	Replayed bool `json:"-"`
 }
 
 // Redeemable is a voucher that could be redeemed a moment ago. Grant nothing for it.
 type Redeemable struct {
 	Code   string `json:"code"` // in the operator's spelling
-	Nick   string `json:"nick"` // empty if the request had none
+	Nick   string `json:"nick"` // empty: none
 	Reward Reward `json:"reward"`
 }
 
@@ -86,7 +84,7 @@ type Money struct {
 	Display  string `json:"display"`  // for people: 4.99 EUR
 }
 
-// UnmarshalJSON rejects an amount that is missing, fractional or out of bounds.
+// UnmarshalJSON rejects amounts that are missing, fractional or out of bounds.
 func (m *Money) UnmarshalJSON(text []byte) error {
 	const largest = 1<<53 - 1
 	var read struct {
@@ -104,63 +102,45 @@ func (m *Money) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Redeem redeems a code for a nick, or for nobody in particular if the nick is empty. No error means that the code is redeemed, by
-// this call or by an earlier one with the same key. ErrVoucherNotFound means that the voucher is unknown, used up, expired or
-// otherwise refused. ErrInvalid means that the code or nick is malformed. After either error, no attempt of this call has redeemed
-// anything. ErrRedemptionUndone means that an earlier call with this key redeemed the code, and that UndoRedemption undid that:
-// grant nothing, and use a new key to redeem again. After an *OutcomeUnknownError grant nothing, and repeat the call with its key.
+// Redeem redeems a code for a nick. The nick can be empty. No error means that the code is redeemed, by this call or by an earlier one
+// with the same key. ErrVoucherNotFound means that the voucher is unknown, used up, expired or otherwise refused. ErrInvalid means that
+// the code or nick is malformed. After either error, no attempt of this call has redeemed anything. ErrRedemptionUndone means that an
+// earlier call with this key redeemed the code, and that the redemption was undone: grant nothing, and use a new key to redeem again.
+// After an *OutcomeUnknownError grant nothing, and repeat the call with its key.
 //
-// A lost attempt may be applied after a later attempt was refused. In that case Redeem asks again DefaultAttemptTimeout after the
-// loss, when the refusal is final. If the context or the attempts end before that, the outcome is unknown.
+// A lost attempt may be applied after a later attempt was refused. Then Redeem asks again DefaultAttemptTimeout after the loss, when a
+// refusal is final. If the context or the attempts end before that, the outcome is unknown.
 func (c *Client) Redeem(ctx context.Context, code, nick string, options ...CallOption) (Redemption, error) {
-	redemption, err := c.voucher(ctx, code, nick, false, options)
-	if err != nil {
-		return Redemption{}, fmt.Errorf("redeem voucher: %w", err)
-	}
-	return redemption, nil
+	r := c.voucherRequest("redeem voucher", code, nick).once(options)
+	received, err := receive(ctx, c, r, "a redeemed voucher", func(v *voucherAnswer, a answer) bool {
+		v.Replayed = a.isReplayed()
+		return v.isComplete() && v.Status == "redeemed" && v.ID != "" && !v.RedeemedAt.IsZero()
+	})
+	return received.Redemption, err
 }
 
-// Check returns what a redemption would give now, and changes nothing. It reserves nothing: somebody else may take the last use a
-// moment later. It returns the same errors as Redeem, except *OutcomeUnknownError.
+// Check returns what a redemption would give now. It changes and reserves nothing: somebody else may take the last use a moment later.
+// It returns the same errors as Redeem, except *OutcomeUnknownError.
 func (c *Client) Check(ctx context.Context, code, nick string) (Redeemable, error) {
-	r, err := c.voucher(ctx, code, nick, true, nil)
-	if err != nil {
-		return Redeemable{}, fmt.Errorf("check voucher: %w", err)
-	}
-	return Redeemable{Code: r.Code, Nick: r.Nick, Reward: r.Reward}, nil
+	r := c.voucherRequest("check voucher", code, nick)
+	r.query = "check=true"
+	received, err := receive(ctx, c, r, "a voucher that can be redeemed", func(v *voucherAnswer, _ answer) bool {
+		return v.isComplete() && v.Status == "redeemable"
+	})
+	return Redeemable{Code: received.Code, Nick: received.Nick, Reward: received.Reward}, err
 }
 
-// voucher redeems or checks a voucher. A check returns a Redemption without ID and time.
-func (c *Client) voucher(ctx context.Context, code, nick string, check bool, options []CallOption) (Redemption, error) {
-	body, _ := json.Marshal(struct { // encoding strings cannot fail
+func (c *Client) voucherRequest(call, code, nick string) request {
+	return c.post(call, "/voucher", struct {
 		Code string `json:"code"`
 		Nick string `json:"nick,omitzero"`
 	}{code, nick})
-	r := request{
-		method: http.MethodPost, path: "/shop/" + c.customer + "/voucher", contentType: "application/json", body: body, maxBytes: maxAnswerBytes,
-	}
-	var received struct {
-		Status string `json:"status"`
-		Redemption
-	}
-	r.read = func(a answer) error {
-		understood := a.decode("application/json", &received) && received.Code != "" && received.Reward.isComplete()
-		if check {
-			understood = understood && received.Status == "redeemable"
-		} else {
-			understood = understood && received.Status == "redeemed" && received.ID != "" && !received.RedeemedAt.IsZero()
-		}
-		if !understood {
-			return a.notUnderstood("it is not a voucher that was redeemed or checked")
-		}
-		received.Replayed = a.isReplayed()
-		return nil
-	}
-	if check {
-		r.query = "check=true"
-		err := c.do(ctx, r)
-		return received.Redemption, err
-	}
-	err := c.doOnce(ctx, r, options)
-	return received.Redemption, err
 }
+
+// voucherAnswer is the response to Redeem or Check. After Check, the Redemption has neither ID nor time.
+type voucherAnswer struct {
+	Status string `json:"status"`
+	Redemption
+}
+
+func (v voucherAnswer) isComplete() bool { return v.Code != "" && v.Reward.isComplete() }

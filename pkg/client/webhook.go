@@ -21,14 +21,14 @@ var (
 	// ErrMalformedSecret rejects a secret. A secret is whsec_ followed by 24 to 64 bytes in base64, as `shopctl events forward
 	// --new-secret` prints it.
 	ErrMalformedSecret = errors.New("malformed webhook secret")
-	// ErrWebhookRefused means that the sender did not have the secret, that the webhook is too old, or that it is not an event. Respond
-	// with status 400.
+	// ErrWebhookRefused means that the sender did not have the secret, that the time of the webhook is more than WebhookTolerance away, or
+	// that the body is not an event. Respond with status 400.
 	ErrWebhookRefused = errors.New("webhook refused")
 )
 
-// VerifyWebhook verifies a request of `shopctl events forward`, which is signed as https://www.standardwebhooks.com specifies. It returns
-// the event if one of the signatures was made with one of the secrets. Give two secrets while you change from one to the other. body is the
-// body as it was received, byte for byte. The Event's Customer is the shop.
+// VerifyWebhook verifies a request of `shopctl events forward`, which follows https://www.standardwebhooks.com. It returns the event if at
+// least one signature was made with one of the secrets. Pass both secrets while you replace the old secret. body is the body as it was
+// received, byte for byte. The Event's Customer is the shop.
 //
 // The sender posts an event again until it gets a response with status 2xx. So apply an event once for each ID, and only then respond. The
 // errors are ErrMalformedSecret and ErrWebhookRefused.
@@ -36,7 +36,7 @@ func VerifyWebhook(secrets []string, header http.Header, body []byte, now time.T
 	id, signedAt := header.Get("Webhook-Id"), header.Get("Webhook-Timestamp")
 	seconds, err := strconv.ParseInt(signedAt, 10, 64)
 	if age := now.Sub(time.Unix(seconds, 0)).Abs(); err != nil || age > WebhookTolerance {
-		return Event{}, fmt.Errorf("%w: its time is malformed, or more than %v from now", ErrWebhookRefused, WebhookTolerance)
+		return Event{}, fmt.Errorf("%w: the time is malformed or more than %v from now", ErrWebhookRefused, WebhookTolerance)
 	}
 	isSigned := false
 	for _, secret := range secrets {
@@ -52,11 +52,11 @@ func VerifyWebhook(secrets []string, header http.Header, body []byte, now time.T
 		}
 	}
 	if !isSigned || id == "" {
-		return Event{}, fmt.Errorf("%w: no signature is by a secret", ErrWebhookRefused)
+		return Event{}, fmt.Errorf("%w: no signature was made with the secret", ErrWebhookRefused)
 	}
 	var event Event
 	if err := json.Unmarshal(body, &event); err != nil {
-		return Event{}, fmt.Errorf("%w: it is not an event", ErrWebhookRefused)
+		return Event{}, fmt.Errorf("%w: the body is not an event", ErrWebhookRefused)
 	}
 	return event, nil
 }
