@@ -56,7 +56,7 @@ type Config struct {
 	Functions Invoker
 	Positions *Positions
 	Now       func() time.Time
-	// Report receives errors: a *DiscardedError each time that records are discarded, and any other error unless it repeats the last one.
+	// Report receives an error each time that records are discarded, and any other error unless it repeats the last one.
 	Report func(error)
 }
 
@@ -74,22 +74,6 @@ type Source struct {
 
 // New returns a source that has read nothing yet.
 func New(config Config) *Source { return &Source{Config: config} }
-
-// DiscardedError means that the function never processed some records. The source continued with the next records.
-type DiscardedError struct {
-	Function, Stream, Shard, First, Last string // First and Last are sequence numbers
-	Records                              int
-	Err                                  error // why
-}
-
-// Error implements error.
-func (e *DiscardedError) Error() string {
-	return fmt.Sprintf("%d records are discarded, which %s never processed: %v (%s, %s, sequence numbers %s to %s)",
-		e.Records, e.Function, e.Err, e.Stream, e.Shard, e.First, e.Last)
-}
-
-// Unwrap returns why.
-func (e *DiscardedError) Unwrap() error { return e.Err }
 
 // Run polls until the context ends. A batch that the function is processing then is delivered again by the next run.
 func (s *Source) Run(ctx context.Context) {
@@ -253,9 +237,8 @@ func (s *Source) tooOld(batch []record) int {
 // discard reports the first records of the first batch as discarded, and continues after them.
 func (s *Source) discard(sh *shard, count int, why error) error {
 	discarded := sh.batches[0][:count]
-	s.Report(&DiscardedError{
-		Function: s.Function, Stream: s.arn, Shard: sh.id, First: discarded[0].sequence, Last: discarded[count-1].sequence, Records: count, Err: why,
-	})
+	s.Report(fmt.Errorf("%d records are discarded, which %s never processed: %w (%s, %s, sequence numbers %s to %s)",
+		count, s.Function, why, s.arn, sh.id, discarded[0].sequence, discarded[count-1].sequence))
 	return s.finish(sh, count)
 }
 

@@ -103,14 +103,10 @@ func (e example) curl(baseURL string) string {
 		line += " -X " + e.method
 	}
 	line += " " + quote(baseURL+randomID.ReplaceAllString(e.target, "${1}ID"))
-	if e.contentType != "" {
-		line += " -H " + quote("content-type: "+e.contentType)
-	}
-	if e.authorization != "" {
-		line += " -H " + quote("authorization: "+e.authorization)
-	}
-	if e.key != "" {
-		line += " -H " + quote(keyHeader+": "+e.key)
+	for _, header := range [][2]string{{"content-type", e.contentType}, {"authorization", e.authorization}, {keyHeader, e.key}} {
+		if header[1] != "" {
+			line += " -H " + quote(header[0]+": "+header[1])
+		}
 	}
 	if e.body != "" {
 		line += " --data-raw " + quote(randomID.ReplaceAllString(e.body, "${1}ID"))

@@ -20,10 +20,9 @@ import (
 type Store struct {
 	Endpoint string
 	// Asked receives a value when a request fails. It holds at most one.
-	Asked <-chan struct{}
+	Asked chan struct{}
 
 	failure atomic.Int32
-	asked   chan struct{}
 	target  *httputil.ReverseProxy
 	ended   chan struct{}
 }
@@ -48,8 +47,7 @@ func (r *Run) NewStore(tb testing.TB) *Store {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	asked := make(chan struct{}, 1)
-	s := &Store{Asked: asked, asked: asked, target: httputil.NewSingleHostReverseProxy(target), ended: make(chan struct{})}
+	s := &Store{Asked: make(chan struct{}, 1), target: httputil.NewSingleHostReverseProxy(target), ended: make(chan struct{})}
 	s.target.ErrorLog = log.New(io.Discard, "", 0) // the tests hang up on purpose
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
 	tb.Cleanup(func() {
@@ -70,7 +68,7 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	select {
-	case s.asked <- struct{}{}:
+	case s.Asked <- struct{}{}:
 	default:
 	}
 	switch failure {
