@@ -65,13 +65,11 @@ func TestCheckout_OrdersBecomeQueries(t *testing.T) {
 		"/base/shop/emberforge/checkout/coins/500?amount=1&code=summer+20&nick=%C3%84rl": {Product: "coins", Variant: "500", Code: "summer 20", Nick: "Ärl"},
 		"/base/shop/emberforge/checkout/coins/500?amount=2&replaces=" + checkoutID:       {Product: "coins", Variant: "500", Amount: 2, Replaces: checkoutID},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			s, c := serve(t, problem("invalid", 422))
-			_, err := c.Checkout(t.Context(), order)
-			if !errors.Is(err, client.ErrInvalid) || s.seen()[0].uri != uri {
-				t.Errorf("%+v: %v, %+v", order, err, s.seen())
-			}
-		})
+		s, c := serve(t, problem("invalid", 422))
+		_, err := c.Checkout(t.Context(), order)
+		if !errors.Is(err, client.ErrInvalid) || s.seen()[0].uri != uri {
+			t.Errorf("%+v: %v, %+v", order, err, s.seen())
+		}
 	}
 }
 
@@ -108,7 +106,7 @@ func TestCheckout_RefusedCode_IsFinalAfterTheLostAttempt(t *testing.T) {
 }
 
 // A source with too many holds gets 429 before the service looks for an earlier attempt.
-func TestCheckout_TooManyHolds_SayNothingAboutALostAttempt(t *testing.T) {
+func TestCheckout_TooManyHolds_OutcomeOfALostAttemptStaysUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := problem("too-many-holds", 429, "Retry-After", "1200")
 		s, c := serve(t, full)
@@ -142,13 +140,11 @@ func TestCheckout_ResponseWithAnotherCode_IsRejected(t *testing.T) {
 		"a nick, though none was sent":    {vipRank(), strings.Replace(checkoutJSON, `"amount"`, `"nick":"Alder","amount"`, 1)},
 		"a code that is empty in the end": {summerRank(), strings.Replace(discountedJSON(), "SUMMER-20", "", 1)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				_, c := serve(t, answers(200, test.response))
-				if checkout, err := c.Checkout(t.Context(), test.order, client.WithKey("till-1047")); !wantFailure(t, err, "till-1047") || checkout.ID != "" {
-					t.Errorf("%+v, %v: it was accepted", checkout, err)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			_, c := serve(t, answers(200, test.response))
+			if checkout, err := c.Checkout(t.Context(), test.order, client.WithKey("till-1047")); !wantFailure(t, err, "till-1047") || checkout.ID != "" {
+				t.Errorf("%+v, %v: it was accepted", checkout, err)
+			}
 		})
 	}
 }
@@ -171,20 +167,18 @@ func TestCheckout_IncompleteOrForeignResponse_IsRejected(t *testing.T) {
 		"expired when made":  {"09:41:23", "08:41:23"},
 		"a float":            {"9007199254740991", "90071992547409.91"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				changed := strings.Replace(checkoutJSON, change[0], change[1], 1)
-				if changed == checkoutJSON {
-					t.Fatalf("the response has no %s", change[0])
-				}
-				_, c := serve(t, answers(200, changed))
-				checkout, err := c.Checkout(t.Context(), vipRank(), client.WithKey("till-1047"))
-				unknown, is := errors.AsType[*client.OutcomeUnknownError](err)
-				if !is || unknown.Key != "till-1047" || checkout.ID != "" {
-					t.Errorf("%+v, %v: it was accepted", checkout, err)
-				}
-				wantNoSecrets(t, err, "till-1047")
-			})
+		inBubble(t, name, func(t *testing.T) {
+			changed := strings.Replace(checkoutJSON, change[0], change[1], 1)
+			if changed == checkoutJSON {
+				t.Fatalf("the response has no %s", change[0])
+			}
+			_, c := serve(t, answers(200, changed))
+			checkout, err := c.Checkout(t.Context(), vipRank(), client.WithKey("till-1047"))
+			unknown, is := errors.AsType[*client.OutcomeUnknownError](err)
+			if !is || unknown.Key != "till-1047" || checkout.ID != "" {
+				t.Errorf("%+v, %v: it was accepted", checkout, err)
+			}
+			wantNoSecrets(t, err)
 		})
 	}
 }
@@ -197,7 +191,7 @@ func TestCheckout_LostResponse_ErrorHasNoData(t *testing.T) {
 		if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); !unknown {
 			t.Errorf("error %v", err)
 		}
-		wantNoSecrets(t, err, "till-1047")
+		wantNoSecrets(t, err)
 	})
 }
 
@@ -224,17 +218,15 @@ func TestShowCheckout_ReturnsTheCheckout(t *testing.T) {
 }
 
 func TestShowCheckout_OnlyTheShopsServerGetsTheData(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		withoutData := answers(200, strings.Replace(checkoutJSON, `"data":{"player":"Alder"},`, "", 1))
-		_, stranger := serve(t, withoutData)
-		if checkout, err := stranger.ShowCheckout(t.Context(), checkoutID); err != nil || checkout.Data != nil || checkout.Product != "vip-rank" {
-			t.Errorf("%+v, %v", checkout, err)
-		}
-		_, server := serveTill(t, withoutData)
-		if checkout, err := server.ShowCheckout(t.Context(), checkoutID); err == nil {
-			t.Errorf("%+v: it was accepted", checkout)
-		}
-	})
+	withoutData := answers(200, strings.Replace(checkoutJSON, `"data":{"player":"Alder"},`, "", 1))
+	_, stranger := serve(t, withoutData)
+	if checkout, err := stranger.ShowCheckout(t.Context(), checkoutID); err != nil || checkout.Data != nil || checkout.Product != "vip-rank" {
+		t.Errorf("%+v, %v", checkout, err)
+	}
+	_, server := serveTill(t, withoutData)
+	if checkout, err := server.ShowCheckout(t.Context(), checkoutID); err == nil {
+		t.Errorf("%+v: it was accepted", checkout)
+	}
 }
 
 // Reading changes nothing, so its outcome is never unknown, and a refusal is final at once.
@@ -253,18 +245,16 @@ func TestShowCheckout_Failures(t *testing.T) {
 		"without total":       {[]step{answers(200, strings.Replace(checkoutJSON, `"total"`, `"sum"`, 1))}, nil, 1},
 		"another site's page": {[]step{page(200)}, nil, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s, c := serveTill(t, test.steps...)
-				checkout, err := c.ShowCheckout(t.Context(), checkoutID)
-				_, notUnderstood := errors.AsType[*client.AnswerError](err)
-				if checkout.ID != "" || len(s.seen()) != test.requests || notUnderstood != (test.is == nil) || test.is != nil && !errors.Is(err, test.is) {
-					t.Errorf("%+v, %v after %d requests, want %v after %d", checkout, err, len(s.seen()), test.is, test.requests)
-				}
-				if wantFailure(t, err, checkoutID) {
-					t.Errorf("%v: the outcome is unknown", err)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			s, c := serveTill(t, test.steps...)
+			checkout, err := c.ShowCheckout(t.Context(), checkoutID)
+			_, notUnderstood := errors.AsType[*client.AnswerError](err)
+			if checkout.ID != "" || len(s.seen()) != test.requests || notUnderstood != (test.is == nil) || test.is != nil && !errors.Is(err, test.is) {
+				t.Errorf("%+v, %v after %d requests, want %v after %d", checkout, err, len(s.seen()), test.is, test.requests)
+			}
+			if wantFailure(t, err, checkoutID) {
+				t.Errorf("%v: the outcome is unknown", err)
+			}
 		})
 	}
 }

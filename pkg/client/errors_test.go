@@ -93,55 +93,45 @@ func TestProblems_MatchTheirError(t *testing.T) {
 		"internal": client.ErrInternal, "unavailable": client.ErrUnavailable,
 	}
 	for name, status := range client.ProblemTypes() {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				_, c := serve(t, problem(name, status))
-				_, err := c.Checkout(t.Context(), vipRank(), client.WithKey("till-1047"))
-				for other, sentinel := range sentinels {
-					if errors.Is(err, sentinel) != (other == name) {
-						t.Errorf("%v is %q: %v", err, other, errors.Is(err, sentinel))
-					}
+		inBubble(t, name, func(t *testing.T) {
+			_, c := serve(t, problem(name, status))
+			_, err := c.Checkout(t.Context(), vipRank(), client.WithKey("till-1047"))
+			for other, sentinel := range sentinels {
+				if errors.Is(err, sentinel) != (other == name) {
+					t.Errorf("%v is %q: %v", err, other, errors.Is(err, sentinel))
 				}
-				p, is := errors.AsType[*client.ProblemError](err)
-				if want := (client.ProblemError{Type: name, Status: status, Title: "A title", Detail: "About Alder.", RequestID: "LdwzhT-lWeWxbXk="}); !is || *p != want {
-					t.Errorf("%+v, want %+v", p, want)
-				}
-				if !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "LdwzhT-lWeWxbXk=") {
-					t.Errorf("the error does not name its type: %v", err)
-				}
-				wantNoSecrets(t, err, "till-1047")
-			})
+			}
+			p, is := errors.AsType[*client.ProblemError](err)
+			if want := (client.ProblemError{Type: name, Status: status, Title: "A title", Detail: "About Alder.", RequestID: "LdwzhT-lWeWxbXk="}); !is || *p != want {
+				t.Errorf("%+v, want %+v", p, want)
+			}
+			if !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "LdwzhT-lWeWxbXk=") {
+				t.Errorf("the error does not name its type: %v", err)
+			}
+			wantNoSecrets(t, err)
 		})
 	}
 }
 
-func TestProblems_SayWhereARequestIsInvalid(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, c := serve(t, answers(422, `{"type":"urn:problem:shopfront:invalid","title":"Invalid request","status":422,`+
-			`"detail":"data /player is required.","parameter":"data","pointer":"/player"}`, "Content-Type", "application/problem+json; charset=utf-8"))
-		_, err := c.Checkout(t.Context(), vipRank())
-		if p, is := errors.AsType[*client.ProblemError](err); !is || p.Parameter != "data" || p.Pointer != "/player" || p.Detail != "data /player is required." {
-			t.Errorf("%+v", p)
+func TestProblems_HaveTheDetailsOfTheService(t *testing.T) {
+	for document, want := range map[string]client.ProblemError{
+		`{"type":"urn:problem:shopfront:invalid","status":422,"detail":"data /player is required.","parameter":"data","pointer":"/player"}`: {
+			Type: "invalid", Status: 422, Detail: "data /player is required.", Parameter: "data", Pointer: "/player",
+		},
+		`{"type":"urn:problem:shopfront:voucher-not-found","status":404,"reason":"used_up"}`: {
+			Type: "voucher-not-found", Status: 404, Reason: "used_up",
+		},
+		`{"type":"urn:problem:shopfront:code-refused","status":409,"reason":"no_discount"}`: {
+			Type: "code-refused", Status: 409, Reason: "no_discount",
+		},
+	} {
+		_, c := serve(t, answers(want.Status, document, "Content-Type", "application/problem+json; charset=utf-8"))
+		_, err := c.Checkout(t.Context(), summerRank())
+		want.RequestID = "LdwzhT-lWeWxbXk="
+		if p, is := errors.AsType[*client.ProblemError](err); !is || *p != want {
+			t.Errorf("%+v, want %+v", err, want)
 		}
-		wantNoSecrets(t, err, "till-1047")
-	})
-}
-
-func TestProblems_SayWhyAVoucherWasRefused(t *testing.T) {
-	_, c := serve(t, answers(404, `{"type":"urn:problem:shopfront:voucher-not-found","title":"Voucher not found","status":404,"reason":"used_up"}`,
-		"Content-Type", "application/problem+json"))
-	_, err := c.Check(t.Context(), "WELCOME-COINS", "Alder")
-	if p, is := errors.AsType[*client.ProblemError](err); !is || p.Reason != "used_up" || !errors.Is(err, client.ErrVoucherNotFound) {
-		t.Errorf("%+v", err)
-	}
-}
-
-func TestProblems_SayWhyACodeWasRefused(t *testing.T) {
-	_, c := serve(t, answers(409, `{"type":"urn:problem:shopfront:code-refused","title":"Code refused","status":409,"reason":"no_discount"}`,
-		"Content-Type", "application/problem+json"))
-	_, err := c.Checkout(t.Context(), summerRank())
-	if p, is := errors.AsType[*client.ProblemError](err); !is || p.Reason != "no_discount" || !errors.Is(err, client.ErrCodeRefused) {
-		t.Errorf("%+v", err)
+		wantNoSecrets(t, err)
 	}
 }
 

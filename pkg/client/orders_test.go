@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strings"
@@ -45,7 +43,7 @@ func placed() client.PlacedOrder {
 
 // orderCall is a call about one order.
 type orderCall struct {
-	call    func(ctx context.Context, c *client.Client, id string) (client.PlacedOrder, error)
+	call    func(c *client.Client, ctx context.Context, id string) (client.PlacedOrder, error)
 	method  string
 	uri     string
 	body    string
@@ -58,23 +56,21 @@ func orderCalls() map[string]orderCall {
 	const orders = "/base/shop/emberforge/orders"
 	return map[string]orderCall{
 		"place": {
-			func(ctx context.Context, c *client.Client, id string) (client.PlacedOrder, error) {
+			func(c *client.Client, ctx context.Context, id string) (client.PlacedOrder, error) {
 				return c.PlaceOrder(ctx, id, stripe())
 			},
 			"POST", orders, `{"checkout":"` + checkoutID + `","payment":{"provider":"stripe","reference":"pi_3Q0001"}}`,
 			orderJSON, func(*client.PlacedOrder) {}, true,
 		},
 		"fulfil": {
-			func(ctx context.Context, c *client.Client, id string) (client.PlacedOrder, error) {
-				return c.FulfilOrder(ctx, id)
-			},
+			(*client.Client).FulfilOrder,
 			"POST", orders + "/" + checkoutID + "/fulfil", "",
 			fulfilledJSON(), func(o *client.PlacedOrder) {
 				o.Status, o.FulfilledAt = client.OrderFulfilled, time.Date(2026, time.November, 21, 9, 12, 5, 300e6, time.UTC)
 			}, true,
 		},
 		"cancel": {
-			func(ctx context.Context, c *client.Client, id string) (client.PlacedOrder, error) {
+			func(c *client.Client, ctx context.Context, id string) (client.PlacedOrder, error) {
 				return c.CancelOrder(ctx, id, "Alder asked for it.")
 			},
 			"POST", orders + "/" + checkoutID + "/cancel", `{"reason":"Alder asked for it."}`,
@@ -84,9 +80,7 @@ func orderCalls() map[string]orderCall {
 			}, true,
 		},
 		"show": {
-			func(ctx context.Context, c *client.Client, id string) (client.PlacedOrder, error) {
-				return c.ShowOrder(ctx, id)
-			},
+			(*client.Client).ShowOrder,
 			"GET", orders + "/" + checkoutID, "",
 			orderJSON, func(*client.PlacedOrder) {}, false,
 		},
@@ -110,17 +104,15 @@ func TestOrder_TransientFailuresAreRetried(t *testing.T) {
 			"the gateway throttles":              {[]step{message(429), message(429)}, false},
 			"a function died after the response": {[]step{loses(responds), message(500), page(502)}, true},
 		} {
-			t.Run(name+", "+failure, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s, c := serveTill(t, append(slices.Clone(test.failures), responds)...)
-					want := placed()
-					call.want(&want)
-					want.Replayed = test.replayed
-					if order, err := call.call(t.Context(), c, checkoutID); err != nil || !reflect.DeepEqual(order, want) {
-						t.Errorf("%+v, %v, want %+v", order, err, want)
-					}
-					call.wantRequests(t, s, len(test.failures)+1)
-				})
+			inBubble(t, name+", "+failure, func(t *testing.T) {
+				s, c := serveTill(t, append(slices.Clone(test.failures), responds)...)
+				want := placed()
+				call.want(&want)
+				want.Replayed = test.replayed
+				if order, err := call.call(c, t.Context(), checkoutID); err != nil || !reflect.DeepEqual(order, want) {
+					t.Errorf("%+v, %v, want %+v", order, err, want)
+				}
+				call.wantRequests(t, s, len(test.failures)+1)
 			})
 		}
 	}
@@ -142,24 +134,8 @@ func (call orderCall) wantRequests(t *testing.T, s *service, n int) {
 	}
 }
 
-// wantKeylessFailure is wantFailure for a call without a key.
-func wantKeylessFailure(t *testing.T, err error) (unknown bool) {
-	t.Helper()
-	if err == nil {
-		t.Fatal("no error")
-	}
-	wantNoSecrets(t, err, checkoutID)
-	wantNoSecrets(t, err, stripe().Reference)
-	wantNoSecrets(t, err, serverKey)
-	outcome, unknown := errors.AsType[*client.OutcomeUnknownError](err)
-	if unknown && outcome.Key != "" {
-		t.Errorf("%v has the key %q, want none", err, outcome.Key)
-	}
-	return unknown
-}
-
-// An earlier call may have changed the order, so the outcome of a change is unknown until the service has judged the request. Only
-// ErrWrongBaseURL says what to do first.
+// An earlier call may have changed the order, so the outcome of a change is unknown until the service has judged the request.
+// After ErrWrongBaseURL the caller must correct the URL first.
 func TestOrder_Outcome(t *testing.T) {
 	for name, test := range map[string]struct {
 		step     step
@@ -186,17 +162,15 @@ func TestOrder_Outcome(t *testing.T) {
 		"another server's page":           {page(200), nil, true, 1},
 	} {
 		for called, call := range orderCalls() {
-			t.Run(called+", "+name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s, c := serveTill(t, test.step)
-					order, err := call.call(t.Context(), c, checkoutID)
-					if order.ID != "" || test.is != nil && !errors.Is(err, test.is) || len(s.seen()) != test.requests {
-						t.Errorf("%+v, %v after %d requests, want %v after %d", order, err, len(s.seen()), test.is, test.requests)
-					}
-					if unknown := wantKeylessFailure(t, err); unknown != (test.unknown && call.changes) {
-						t.Errorf("%v: the outcome is unknown: %v", err, unknown)
-					}
-				})
+			inBubble(t, called+", "+name, func(t *testing.T) {
+				s, c := serveTill(t, test.step)
+				order, err := call.call(c, t.Context(), checkoutID)
+				if order.ID != "" || test.is != nil && !errors.Is(err, test.is) || len(s.seen()) != test.requests {
+					t.Errorf("%+v, %v after %d requests, want %v after %d", order, err, len(s.seen()), test.is, test.requests)
+				}
+				if unknown := wantFailure(t, err, ""); unknown != (test.unknown && call.changes) {
+					t.Errorf("%v: the outcome is unknown: %v", err, unknown)
+				}
 			})
 		}
 	}
@@ -221,20 +195,18 @@ func TestPlaceOrder_WhenARefusalIsFinal(t *testing.T) {
 		"not found, some time after a lost attempt": {[]step{hangsUp, problem("not-found", 404)}, 4, client.ErrNotFound, 3, 10 * time.Second},
 		"expired, without another attempt":          {[]step{hangsUp, problem("checkout-expired", 409)}, 2, nil, 2, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s, _ := serve(t, test.steps...)
-				c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithServerKey(serverKey), client.WithAttempts(test.attempts))
-				began := time.Now()
-				_, err := c.PlaceOrder(t.Context(), checkoutID, stripe())
-				took := time.Since(began)
-				if unknown := wantKeylessFailure(t, err); unknown != (test.is == nil) || test.is != nil && !errors.Is(err, test.is) {
-					t.Errorf("%v, want %v", err, test.is)
-				}
-				if len(s.seen()) != test.requests || took < test.took || took > test.took+time.Second {
-					t.Errorf("%d requests in %v, want %d in %v", len(s.seen()), took, test.requests, test.took)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			s, _ := serve(t, test.steps...)
+			c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithServerKey(serverKey), client.WithAttempts(test.attempts))
+			began := time.Now()
+			_, err := c.PlaceOrder(t.Context(), checkoutID, stripe())
+			took := time.Since(began)
+			if unknown := wantFailure(t, err, ""); unknown != (test.is == nil) || test.is != nil && !errors.Is(err, test.is) {
+				t.Errorf("%v, want %v", err, test.is)
+			}
+			if len(s.seen()) != test.requests || took < test.took || took > test.took+time.Second {
+				t.Errorf("%d requests in %v, want %d in %v", len(s.seen()), took, test.requests, test.took)
+			}
 		})
 	}
 }
@@ -243,11 +215,7 @@ func TestPlaceOrder_WhenARefusalIsFinal(t *testing.T) {
 func TestPlaceOrder_LostAttemptAtTheLastMoment_IsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := keeps(orderJSON)
-		isSlow := func(s *service, w http.ResponseWriter, r *http.Request) {
-			time.AfterFunc(5*time.Second, func() { places(s, httptest.NewRecorder(), r) })
-			hangsUp(s, w, r)
-		}
-		s, c := serveTill(t, isSlow, problem("checkout-expired", 409), places)
+		s, c := serveTill(t, appliesLate(places), problem("checkout-expired", 409), places)
 		if order, err := c.PlaceOrder(t.Context(), checkoutID, stripe()); err != nil || !order.Replayed || len(s.seen()) != 3 {
 			t.Errorf("%+v, %v after %d requests, want the order of the first", order, err, len(s.seen()))
 		}
@@ -255,50 +223,42 @@ func TestPlaceOrder_LostAttemptAtTheLastMoment_IsFound(t *testing.T) {
 }
 
 func TestPlaceOrder_ZeroTotal_NeedsNoPayment(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		free := strings.NewReplacer("799", "0", "7.99", "0.00", `{"provider":"stripe","reference":"pi_3Q0001"}`, "null").Replace(orderJSON)
-		s, c := serveTill(t, answers(200, free))
-		order, err := c.PlaceOrder(t.Context(), checkoutID, client.Payment{})
-		if err != nil || order.Payment != (client.Payment{}) || order.Total.Minor != 0 {
-			t.Errorf("%+v, %v", order, err)
-		}
-		if want := `{"checkout":"` + checkoutID + `"}`; s.seen()[0].body != want {
-			t.Errorf("body %s, want %s", s.seen()[0].body, want)
-		}
-	})
+	free := strings.NewReplacer("799", "0", "7.99", "0.00", `{"provider":"stripe","reference":"pi_3Q0001"}`, "null").Replace(orderJSON)
+	s, c := serveTill(t, answers(200, free))
+	order, err := c.PlaceOrder(t.Context(), checkoutID, client.Payment{})
+	if err != nil || order.Payment != (client.Payment{}) || order.Total.Minor != 0 {
+		t.Errorf("%+v, %v", order, err)
+	}
+	if want := `{"checkout":"` + checkoutID + `"}`; s.seen()[0].body != want {
+		t.Errorf("body %s, want %s", s.seen()[0].body, want)
+	}
 }
 
 func TestPlaceOrder_ReturnsTheCodeThatItRedeemed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, c := serveTill(t, answers(200, strings.Replace(orderJSON, `"unitPrice"`, `"code":"SUMMER-20","nick":"Alder","unitPrice"`, 1)))
-		if order, err := c.PlaceOrder(t.Context(), checkoutID, stripe()); err != nil || order.Code != "SUMMER-20" || order.Nick != "Alder" {
-			t.Errorf("%+v, %v", order, err)
-		}
-	})
+	_, c := serveTill(t, answers(200, strings.Replace(orderJSON, `"unitPrice"`, `"code":"SUMMER-20","nick":"Alder","unitPrice"`, 1)))
+	if order, err := c.PlaceOrder(t.Context(), checkoutID, stripe()); err != nil || order.Code != "SUMMER-20" || order.Nick != "Alder" {
+		t.Errorf("%+v, %v", order, err)
+	}
 }
 
 // A proxy that drops the query would pass off the orders of others.
-func TestOrders_OfANick_AreRejectedWithoutOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ofAlder := strings.Replace(orderJSON, `"unitPrice"`, `"nick":"Alder","unitPrice"`, 1)
-		_, c := serveTill(t, answers(200, ordersJSON("null", ofAlder)), answers(200, ordersJSON("null", ofAlder, orderJSON)))
-		filter := client.OrderFilter{Nick: "ALDER"}
-		if pages, err := listed(t, c, filter); err != nil || len(pages) != 1 {
-			t.Errorf("%q, %v", pages, err)
-		}
-		if pages, err := listed(t, c, filter); len(pages) != 0 || err == nil {
-			t.Errorf("%q: it was accepted", pages)
-		}
-	})
+func TestOrders_OfANick_OrdersWithoutANickAreRejected(t *testing.T) {
+	ofAlder := strings.Replace(orderJSON, `"unitPrice"`, `"nick":"Alder","unitPrice"`, 1)
+	_, c := serveTill(t, answers(200, ordersJSON("null", ofAlder)), answers(200, ordersJSON("null", ofAlder, orderJSON)))
+	filter := client.OrderFilter{Nick: "ALDER"}
+	if pages, err := collect(t, c.Orders(t.Context(), filter)); err != nil || len(pages) != 1 {
+		t.Errorf("%+v, %v", pages, err)
+	}
+	if pages, err := collect(t, c.Orders(t.Context(), filter)); len(pages) != 0 || err == nil {
+		t.Errorf("%+v: it was accepted", pages)
+	}
 }
 
-func TestPlaceOrder_AFulfilledOrderIsReplayed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, c := serveTill(t, answers(200, fulfilledJSON(), "Idempotency-Replayed", "true"))
-		if order, err := c.PlaceOrder(t.Context(), checkoutID, stripe()); err != nil || order.Status != client.OrderFulfilled || !order.Replayed {
-			t.Errorf("%+v, %v", order, err)
-		}
-	})
+func TestPlaceOrder_FulfilledOrder_IsReplayed(t *testing.T) {
+	_, c := serveTill(t, answers(200, fulfilledJSON(), "Idempotency-Replayed", "true"))
+	if order, err := c.PlaceOrder(t.Context(), checkoutID, stripe()); err != nil || order.Status != client.OrderFulfilled || !order.Replayed {
+		t.Errorf("%+v, %v", order, err)
+	}
 }
 
 func TestOrder_IncompleteOrForeignResponse_IsRejected(t *testing.T) {
@@ -325,20 +285,18 @@ func TestOrder_IncompleteOrForeignResponse_IsRejected(t *testing.T) {
 		"placed, yet cancelled": {`"placed"`, `"placed","cancelledAt":"2026-11-21T10:00:00.000Z","cancelReason":"Alder asked for it."`},
 		"text after the JSON":   {`"since":"2027"}`, `"since":"2027"}{}`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				changed := strings.Replace(orderJSON, change[0], change[1], 1)
-				if changed == orderJSON {
-					t.Fatalf("the response has no %s", change[0])
+		inBubble(t, name, func(t *testing.T) {
+			changed := strings.Replace(orderJSON, change[0], change[1], 1)
+			if changed == orderJSON {
+				t.Fatalf("the response has no %s", change[0])
+			}
+			_, c := serveTill(t, answers(200, changed))
+			for called, call := range orderCalls() {
+				order, err := call.call(c, t.Context(), checkoutID)
+				if _, is := errors.AsType[*client.AnswerError](err); !is || order.ID != "" {
+					t.Errorf("%s: %+v, %v: it was accepted", called, order, err)
 				}
-				_, c := serveTill(t, answers(200, changed))
-				for called, call := range orderCalls() {
-					order, err := call.call(t.Context(), c, checkoutID)
-					if _, is := errors.AsType[*client.AnswerError](err); !is || order.ID != "" {
-						t.Errorf("%s: %+v, %v: it was accepted", called, order, err)
-					}
-				}
-			})
+			}
 		})
 	}
 }
@@ -352,13 +310,11 @@ func TestOrder_ResponseWithoutTheChange_IsRejected(t *testing.T) {
 		"cancel": {orderJSON, fulfilledJSON()},
 	} {
 		for _, body := range bodies {
-			synctest.Test(t, func(t *testing.T) {
-				_, c := serveTill(t, answers(200, body))
-				order, err := orderCalls()[name].call(t.Context(), c, checkoutID)
-				if _, is := errors.AsType[*client.AnswerError](err); !is || !wantKeylessFailure(t, err) {
-					t.Errorf("%s: %+v, %v: it was accepted", name, order, err)
-				}
-			})
+			_, c := serveTill(t, answers(200, body))
+			order, err := orderCalls()[name].call(c, t.Context(), checkoutID)
+			if _, is := errors.AsType[*client.AnswerError](err); !is || !wantFailure(t, err, "") {
+				t.Errorf("%s: %+v, %v: it was accepted", name, order, err)
+			}
 		}
 	}
 }
@@ -368,47 +324,35 @@ func TestShowOrder_EveryStatus(t *testing.T) {
 		orderJSON: client.OrderPlaced, fulfilledJSON(): client.OrderFulfilled, cancelledJSON(): client.OrderCancelled,
 		orderWith("disputed", ""): "disputed", // the caller must handle unknown states
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			_, c := serveTill(t, answers(200, body))
-			if order, err := c.ShowOrder(t.Context(), checkoutID); err != nil || order.Status != status {
-				t.Errorf("%+v, %v, want %s", order, err, status)
-			}
-		})
+		_, c := serveTill(t, answers(200, body))
+		if order, err := c.ShowOrder(t.Context(), checkoutID); err != nil || order.Status != status {
+			t.Errorf("%+v, %v, want %s", order, err, status)
+		}
 	}
 }
 
 func TestOrder_MalformedArgumentsAreNotSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, till := serveTill(t, answers(200, orderJSON))
-		stranger := newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http))
-		for name, call := range orderCalls() {
-			for _, id := range []string{"", "..", "a/b", checkoutID + "?", checkoutID + "%", "ü", strings.Repeat("a", 65)} {
-				if _, err := call.call(t.Context(), till, id); !errors.Is(err, client.ErrMalformedID) {
-					t.Errorf("%s %q: %v", name, id, err)
-				}
-			}
-			if _, err := call.call(t.Context(), stranger, checkoutID); !errors.Is(err, client.ErrNoServerKey) {
-				t.Errorf("%s without a key: %v", name, err)
+	s, till := serveTill(t, answers(200, orderJSON))
+	stranger := newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http))
+	for name, call := range orderCalls() {
+		for _, id := range []string{"", "..", "a/b", checkoutID + "?", checkoutID + "%", "ü", strings.Repeat("a", 65)} {
+			if _, err := call.call(till, t.Context(), id); !errors.Is(err, client.ErrMalformedID) {
+				t.Errorf("%s %q: %v", name, id, err)
 			}
 		}
-		if _, err := till.ShowCheckout(t.Context(), "../orders"); !errors.Is(err, client.ErrMalformedID) {
-			t.Errorf("show checkout: %v", err)
+		if _, err := call.call(stranger, t.Context(), checkoutID); !errors.Is(err, client.ErrNoServerKey) {
+			t.Errorf("%s without a key: %v", name, err)
 		}
-		if _, err := firstPage(t, stranger); !errors.Is(err, client.ErrNoServerKey) {
-			t.Errorf("list without a key: %v", err)
-		}
-		if len(s.seen()) > 0 {
-			t.Errorf("requests %+v", s.seen())
-		}
-	})
-}
-
-func firstPage(t *testing.T, c *client.Client) ([]client.PlacedOrder, error) {
-	t.Helper()
-	for page, err := range c.Orders(t.Context(), client.OrderFilter{}) {
-		return page, err
 	}
-	return nil, nil
+	if _, err := till.ShowCheckout(t.Context(), "../orders"); !errors.Is(err, client.ErrMalformedID) {
+		t.Errorf("show checkout: %v", err)
+	}
+	if _, err := collect(t, stranger.Orders(t.Context(), client.OrderFilter{})); !errors.Is(err, client.ErrNoServerKey) {
+		t.Errorf("list without a key: %v", err)
+	}
+	if len(s.seen()) > 0 {
+		t.Errorf("requests %+v", s.seen())
+	}
 }
 
 // ordersJSON returns a page of orders. next is the path of the next page in quotes, or null.
@@ -421,23 +365,15 @@ func orderAt(second int) string {
 	return strings.NewReplacer("ySBD", fmt.Sprintf("yS%02d", second), "09:12:04", fmt.Sprintf("09:12:%02d", second)).Replace(orderJSON)
 }
 
-// listed returns the IDs on each page of orders. A failure must be the end.
-func listed(t *testing.T, c *client.Client, filter client.OrderFilter) (pages [][]string, failure error) {
-	t.Helper()
-	for page, err := range c.Orders(t.Context(), filter) {
-		if failure != nil {
-			t.Fatal("the iteration continues after an error")
-		}
-		if failure = err; err != nil {
-			continue
-		}
-		ids := []string{}
+// idsOf returns the beginnings of the IDs on each page of orders.
+func idsOf(pages [][]client.PlacedOrder) [][]string {
+	ids := make([][]string, len(pages))
+	for i, page := range pages {
 		for _, order := range page {
-			ids = append(ids, order.ID[:4])
+			ids[i] = append(ids[i], order.ID[:4])
 		}
-		pages = append(pages, ids)
 	}
-	return pages, failure
+	return ids
 }
 
 // A page can be empty although more pages follow: few orders have the status.
@@ -447,9 +383,9 @@ func TestOrders_IteratesOverAllPages(t *testing.T) {
 		s, c := serveTill(t,
 			answers(200, ordersJSON(next("Y2"), orderAt(30), orderAt(20))), hangsUp, answers(200, ordersJSON(next("Y3"))),
 			problem("unavailable", 503), answers(200, ordersJSON("null", orderAt(20), orderAt(10))))
-		pages, err := listed(t, c, client.OrderFilter{Status: client.OrderPlaced})
-		if want := [][]string{{"yS30", "yS20"}, {}, {"yS20", "yS10"}}; err != nil || !reflect.DeepEqual(pages, want) {
-			t.Errorf("%q, %v, want %q", pages, err, want)
+		pages, err := collect(t, c.Orders(t.Context(), client.OrderFilter{Status: client.OrderPlaced}))
+		if got, want := idsOf(pages), [][]string{{"yS30", "yS20"}, nil, {"yS20", "yS10"}}; err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q, %v, want %q", got, err, want)
 		}
 		var got []string
 		for _, r := range s.seen() {
@@ -466,18 +402,16 @@ func TestOrders_IteratesOverAllPages(t *testing.T) {
 }
 
 func TestOrders_StopsRequestingWhenTheLoopEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, c := serveTill(t, answers(200, ordersJSON(`"/shop/emberforge/orders?cursor=Y2"`, orderJSON)))
-		for page, err := range c.Orders(t.Context(), client.OrderFilter{}) {
-			if err != nil || !reflect.DeepEqual(page, []client.PlacedOrder{placed()}) {
-				t.Errorf("%+v, %v", page, err)
-			}
-			break
+	s, c := serveTill(t, answers(200, ordersJSON(`"/shop/emberforge/orders?cursor=Y2"`, orderJSON)))
+	for page, err := range c.Orders(t.Context(), client.OrderFilter{}) {
+		if err != nil || !reflect.DeepEqual(page, []client.PlacedOrder{placed()}) {
+			t.Errorf("%+v, %v", page, err)
 		}
-		if len(s.seen()) != 1 {
-			t.Errorf("%d requests, want 1", len(s.seen()))
-		}
-	})
+		break
+	}
+	if len(s.seen()) != 1 {
+		t.Errorf("%d requests, want 1", len(s.seen()))
+	}
 }
 
 func TestOrders_FiltersBecomeQueries(t *testing.T) {
@@ -492,7 +426,7 @@ func TestOrders_FiltersBecomeQueries(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, c := serveTill(t, problem("invalid", 422))
-			if pages, err := listed(t, c, filter); !errors.Is(err, client.ErrInvalid) || len(pages) != 0 || s.seen()[0].uri != uri {
+			if pages, err := collect(t, c.Orders(t.Context(), filter)); !errors.Is(err, client.ErrInvalid) || len(pages) != 0 || s.seen()[0].uri != uri {
 				t.Errorf("%+v: %v, %+v", filter, err, s.seen())
 			}
 		})
@@ -526,15 +460,9 @@ func TestOrders_Responses(t *testing.T) {
 		"another server's page":         {[]step{page(200)}, 0, nil, false},
 		"not modified, without an ETag": {[]step{answers(304, "")}, 0, nil, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				_, c := serveTill(t, test.steps...)
-				pages, failure := listed(t, c, client.OrderFilter{Status: client.OrderPlaced})
-				_, notUnderstood := errors.AsType[*client.AnswerError](failure)
-				if len(pages) != test.pages || (failure == nil) != test.ok || !errors.Is(failure, test.is) && !notUnderstood || test.is != nil && notUnderstood {
-					t.Errorf("%d pages, %v; want %d and %v", len(pages), failure, test.pages, test.is)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			_, c := serveTill(t, test.steps...)
+			wantPages(t, c.Orders(t.Context(), client.OrderFilter{Status: client.OrderPlaced}), test.pages, test.ok, test.is)
 		})
 	}
 }

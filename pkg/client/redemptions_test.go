@@ -68,13 +68,11 @@ func TestUndoRedemption_LostResponse_IsReplayed(t *testing.T) {
 }
 
 func TestUndoRedemption_NickAndReasonAreOptional(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, c := serveTill(t, answers(200, recordJSON("undone", `"undoneAt":"2026-11-23T08:05:11.402Z",`)))
-		got, err := c.UndoRedemption(t.Context(), client.Redemption{ID: redemptionID, Code: "welcome coins"}, "")
-		if err != nil || got.UndoReason != "" || s.seen()[0].body != `{"code":"welcome coins"}` {
-			t.Errorf("%+v, %v, %+v", got, err, s.seen())
-		}
-	})
+	s, c := serveTill(t, answers(200, recordJSON("undone", `"undoneAt":"2026-11-23T08:05:11.402Z",`)))
+	got, err := c.UndoRedemption(t.Context(), client.Redemption{ID: redemptionID, Code: "welcome coins"}, "")
+	if err != nil || got.UndoReason != "" || s.seen()[0].body != `{"code":"welcome coins"}` {
+		t.Errorf("%+v, %v, %+v", got, err, s.seen())
+	}
 }
 
 // An earlier call may have undone the redemption, so only a judgement of the service settles the outcome.
@@ -96,25 +94,23 @@ func TestUndoRedemption_Outcome(t *testing.T) {
 		"every response is lost":            {[]step{loses(keeps(undoneJSON()))}, nil, true, 4},
 		"a redemption that was not undone":  {[]step{answers(200, redemptionJSON)}, nil, true, 1},
 		"another redemption":                {[]step{answers(200, strings.Replace(undoneJSON(), "S90E", "S90F", 1))}, nil, true, 1},
-		"undone, but not when":              {[]step{answers(200, recordJSON("undone", ""))}, nil, true, 1},
+		"undone, without a time":            {[]step{answers(200, recordJSON("undone", ""))}, nil, true, 1},
 		"a redemption without a code":       {[]step{answers(200, strings.Replace(undoneJSON(), `"code"`, `"word"`, 1))}, nil, true, 1},
 		"a reward that is not understood":   {[]step{answers(200, strings.Replace(undoneJSON(), `"amount":2`, `"amount":0`, 1))}, nil, true, 1},
 		"another server's page":             {[]step{page(200)}, nil, true, 1},
 		"refused with an unknown problem":   {[]step{problem("disputed", 409)}, nil, true, 1},
 		"no response, then another answers": {[]step{hangsUp, page(200)}, nil, true, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s, c := serveTill(t, test.steps...)
-				got, err := undo(t.Context(), c)
-				if !reflect.DeepEqual(got, client.RedemptionRecord{}) || test.is != nil && !errors.Is(err, test.is) || len(s.seen()) != test.requests {
-					t.Fatalf("%+v, %v after %d requests, want %v after %d", got, err, len(s.seen()), test.is, test.requests)
-				}
-				wantNoSecrets(t, err, redemptionID)
-				if unknown := wantKeylessFailure(t, err); unknown != test.unknown {
-					t.Errorf("%v: the outcome is unknown: %v", err, unknown)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			s, c := serveTill(t, test.steps...)
+			got, err := undo(t.Context(), c)
+			if !reflect.DeepEqual(got, client.RedemptionRecord{}) || test.is != nil && !errors.Is(err, test.is) || len(s.seen()) != test.requests {
+				t.Fatalf("%+v, %v after %d requests, want %v after %d", got, err, len(s.seen()), test.is, test.requests)
+			}
+			wantNoSecrets(t, err)
+			if unknown := wantFailure(t, err, ""); unknown != test.unknown {
+				t.Errorf("%v: the outcome is unknown: %v", err, unknown)
+			}
 		})
 	}
 }
@@ -130,26 +126,12 @@ func TestRedemptions_MalformedArgumentsAreNotSent(t *testing.T) {
 	if _, err := undo(t.Context(), stranger); !errors.Is(err, client.ErrNoServerKey) {
 		t.Errorf("undo without a key: %v", err)
 	}
-	if _, err := redemptionsOf(t, stranger, client.RedemptionFilter{Code: "WELCOME-COINS"}); !errors.Is(err, client.ErrNoServerKey) {
+	if _, err := collect(t, stranger.Redemptions(t.Context(), client.RedemptionFilter{Code: "WELCOME-COINS"})); !errors.Is(err, client.ErrNoServerKey) {
 		t.Errorf("list without a key: %v", err)
 	}
 	if len(s.seen()) > 0 {
 		t.Errorf("requests %+v", s.seen())
 	}
-}
-
-// redemptionsOf returns the pages of a list. A failure must be the end.
-func redemptionsOf(t *testing.T, c *client.Client, filter client.RedemptionFilter) (pages [][]client.RedemptionRecord, failure error) {
-	t.Helper()
-	for page, err := range c.Redemptions(t.Context(), filter) {
-		if failure != nil {
-			t.Fatal("the iteration continues after an error")
-		}
-		if failure = err; err == nil {
-			pages = append(pages, page)
-		}
-	}
-	return pages, failure
 }
 
 // redemptionsJSON returns a page of redemptions. next is the path of the next page in quotes, or null.
@@ -168,7 +150,7 @@ func TestRedemptions_IteratesOverAllPages(t *testing.T) {
 		other := record()
 		other.Status = "disputed" // the caller must handle unknown states
 		want := [][]client.RedemptionRecord{{record(), undone()}, {}, {other}}
-		pages, err := redemptionsOf(t, c, client.RedemptionFilter{Code: "welcome-coins", Nick: "Alder"})
+		pages, err := collect(t, c.Redemptions(t.Context(), client.RedemptionFilter{Code: "welcome-coins", Nick: "Alder"}))
 		if err != nil || !reflect.DeepEqual(pages, want) {
 			t.Errorf("%+v, %v, want %+v", pages, err, want)
 		}
@@ -195,7 +177,7 @@ func TestRedemptions_FiltersBecomeQueries(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, c := serveTill(t, problem("invalid", 422))
-			pages, err := redemptionsOf(t, c, filter)
+			pages, err := collect(t, c.Redemptions(t.Context(), filter))
 			if !errors.Is(err, client.ErrInvalid) || len(pages) != 0 || s.seen()[0].uri != "/base/shop/emberforge/redemptions"+query {
 				t.Errorf("%+v: %v, %+v", filter, err, s.seen())
 			}
@@ -203,28 +185,24 @@ func TestRedemptions_FiltersBecomeQueries(t *testing.T) {
 	}
 }
 
-func TestRedemptions_ResponseThatIsNoPage_IsRejected(t *testing.T) {
+func TestRedemptions_MalformedPage_IsRejected(t *testing.T) {
 	const next = `"/shop/emberforge/redemptions?code=SUMMER-20&cursor=Y2"`
 	for name, test := range map[string]struct {
 		steps []step
 		pages int
 	}{
 		"an incomplete redemption":     {[]step{answers(200, redemptionsJSON("null", recordJSON("undone", "")))}, 0},
-		"a redemption of no nick":      {[]step{answers(200, redemptionsJSON("null", strings.Replace(redemptionJSON, `"nick":"Alder",`, "", 1)))}, 0},
+		"a redemption without nick":    {[]step{answers(200, redemptionsJSON("null", strings.Replace(redemptionJSON, `"nick":"Alder",`, "", 1)))}, 0},
 		"the pages do not end":         {[]step{answers(200, redemptionsJSON(next))}, 1},
 		"redemptions are missing":      {[]step{answers(200, `{"next":null}`)}, 0},
 		"next is missing":              {[]step{answers(200, `{"redemptions":[]}`)}, 0},
 		"another customer's next page": {[]step{answers(200, redemptionsJSON(strings.Replace(next, "emberforge", "sakura-goods", 1)))}, 0},
 		"another server's page":        {[]step{page(200)}, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				_, c := serveTill(t, test.steps...)
-				pages, err := redemptionsOf(t, c, client.RedemptionFilter{Code: "SUMMER-20", Nick: "Alder"})
-				if _, is := errors.AsType[*client.AnswerError](err); !is || len(pages) != test.pages {
-					t.Errorf("%+v, %v: want %d pages", pages, err, test.pages)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			_, c := serveTill(t, test.steps...)
+			list := c.Redemptions(t.Context(), client.RedemptionFilter{Code: "SUMMER-20", Nick: "Alder"})
+			wantPages(t, list, test.pages, false, nil)
 		})
 	}
 }

@@ -2,8 +2,10 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"net"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"shopfront/pkg/client"
@@ -41,7 +44,7 @@ type request struct {
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the client went away
+		return // the client closed the connection
 	}
 	s.mu.Lock()
 	next := s.steps[min(len(s.requests), len(s.steps)-1)]
@@ -70,6 +73,37 @@ func serveTill(t *testing.T, steps ...step) (*service, *client.Client) {
 	t.Helper()
 	s, _ := serve(t, steps...)
 	return s, newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http), client.WithServerKey(serverKey))
+}
+
+// inBubble runs a subtest in a bubble of testing/synctest.
+func inBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
+// collect returns the pages of a list and the error that ends it.
+func collect[P any](t *testing.T, list iter.Seq2[P, error]) (pages []P, failure error) {
+	t.Helper()
+	for page, err := range list {
+		if failure != nil || len(pages) > 100 {
+			t.Fatalf("the list does not end after %d pages and the error %v", len(pages), failure)
+		}
+		if failure = err; err == nil {
+			pages = append(pages, page)
+		}
+	}
+	return pages, failure
+}
+
+// wantPages fails the test unless a list ended after n pages without an error, or with an error. The error is as wanted, or an
+// *AnswerError if is is nil.
+func wantPages[P any](t *testing.T, list iter.Seq2[P, error], n int, ok bool, is error) {
+	t.Helper()
+	pages, failure := collect(t, list)
+	_, notUnderstood := errors.AsType[*client.AnswerError](failure)
+	if len(pages) != n || (failure == nil) != ok || !ok && notUnderstood != (is == nil) || !errors.Is(failure, is) && is != nil {
+		t.Errorf("%d pages, %v; want %d and %v", len(pages), failure, n, is)
+	}
 }
 
 func newClient(t *testing.T, baseURL string, options ...client.Option) *client.Client {
@@ -161,6 +195,14 @@ func page(status int) step {
 
 // silent accepts a request and does not respond.
 func silent(_ *service, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+// appliesLate hangs up, and runs the step five seconds later.
+func appliesLate(then step) step {
+	return func(s *service, w http.ResponseWriter, r *http.Request) {
+		time.AfterFunc(5*time.Second, func() { then(s, httptest.NewRecorder(), r) })
+		hangsUp(s, w, r)
+	}
+}
 
 // hangsUp accepts a request and closes the connection.
 func hangsUp(*service, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }

@@ -12,35 +12,33 @@ import (
 )
 
 func TestRedeem_ReturnsTheRedemption(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, c := serve(t, redeems)
-		for i, wantBody := range []string{`{"code":"wel\"come <coins> ü","nick":"Alder"}`, `{"code":""}`} {
-			code, nick := `wel"come <coins> ü`, "Alder"
-			if i == 1 {
-				code, nick = "", ""
-			}
-			redemption, err := c.Redeem(t.Context(), code, nick)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := client.Redemption{
-				ID: "S90E4paHECWJc7i6kG6dOA", Code: "WELCOME-COINS", Nick: "Alder",
-				RedeemedAt: time.Date(2026, time.November, 21, 9, 11, 23, 737e6, time.UTC),
-				Reward:     client.Reward{Kind: client.RewardProduct, Product: "coins", Variant: "500", Amount: 2},
-			}
-			if !reflect.DeepEqual(redemption, want) {
-				t.Errorf("redemption %+v, want %+v", redemption, want)
-			}
-			r := s.seen()[i]
-			body := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(r.body)
-			if r.method != "POST" || r.uri != "/base/shop/emberforge/voucher" || body != wantBody || r.header.Get("Content-Type") != "application/json" {
-				t.Errorf("request %+v", r)
-			}
-			if len(r.header["Idempotency-Key"]) != 1 {
-				t.Errorf("headers %v", r.header)
-			}
+	s, c := serve(t, redeems)
+	for i, wantBody := range []string{`{"code":"wel\"come <coins> ü","nick":"Alder"}`, `{"code":""}`} {
+		code, nick := `wel"come <coins> ü`, "Alder"
+		if i == 1 {
+			code, nick = "", ""
 		}
-	})
+		redemption, err := c.Redeem(t.Context(), code, nick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := client.Redemption{
+			ID: "S90E4paHECWJc7i6kG6dOA", Code: "WELCOME-COINS", Nick: "Alder",
+			RedeemedAt: time.Date(2026, time.November, 21, 9, 11, 23, 737e6, time.UTC),
+			Reward:     client.Reward{Kind: client.RewardProduct, Product: "coins", Variant: "500", Amount: 2},
+		}
+		if !reflect.DeepEqual(redemption, want) {
+			t.Errorf("redemption %+v, want %+v", redemption, want)
+		}
+		r := s.seen()[i]
+		body := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(r.body)
+		if r.method != "POST" || r.uri != "/base/shop/emberforge/voucher" || body != wantBody || r.header.Get("Content-Type") != "application/json" {
+			t.Errorf("request %+v", r)
+		}
+		if len(r.header["Idempotency-Key"]) != 1 {
+			t.Errorf("headers %v", r.header)
+		}
+	}
 }
 
 func TestCheck_Rewards(t *testing.T) {
@@ -85,20 +83,18 @@ func TestCheck_Rewards(t *testing.T) {
 		euros(`"499"`):               {},
 		euros(`null`):                {},
 	} {
-		t.Run(reward, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				_, c := serve(t, answers(200, `{"status":"redeemable","code":"GIFT-CARD","nick":"Alder","reward":`+reward+`}`))
-				redeemable, err := c.Check(t.Context(), "gift card", "Alder")
-				if want.Kind == "" {
-					if _, is := errors.AsType[*client.AnswerError](err); !is || !reflect.DeepEqual(redeemable, client.Redeemable{}) {
-						t.Errorf("%+v, %v: it was accepted", redeemable, err)
-					}
-					return
+		inBubble(t, reward, func(t *testing.T) {
+			_, c := serve(t, answers(200, `{"status":"redeemable","code":"GIFT-CARD","nick":"Alder","reward":`+reward+`}`))
+			redeemable, err := c.Check(t.Context(), "gift card", "Alder")
+			if want.Kind == "" {
+				if _, is := errors.AsType[*client.AnswerError](err); !is || !reflect.DeepEqual(redeemable, client.Redeemable{}) {
+					t.Errorf("%+v, %v: it was accepted", redeemable, err)
 				}
-				if err != nil || !reflect.DeepEqual(redeemable, client.Redeemable{Code: "GIFT-CARD", Nick: "Alder", Reward: want}) {
-					t.Errorf("%+v, %v, want %+v", redeemable, err, want)
-				}
-			})
+				return
+			}
+			if err != nil || !reflect.DeepEqual(redeemable, client.Redeemable{Code: "GIFT-CARD", Nick: "Alder", Reward: want}) {
+				t.Errorf("%+v, %v, want %+v", redeemable, err, want)
+			}
 		})
 	}
 }

@@ -65,7 +65,7 @@ func TestVerifyWebhook(t *testing.T) {
 		"further ahead":                  {[]string{webhookSecret}, signed(t, webhookSecret, id, now.Add(301*time.Second), body), body, client.ErrWebhookRefused},
 		"another time than was signed":   {[]string{webhookSecret}, with("Webhook-Timestamp", strconv.FormatInt(now.Unix()+1, 10)), body, client.ErrWebhookRefused},
 		"no time":                        {[]string{webhookSecret}, with("Webhook-Timestamp", ""), body, client.ErrWebhookRefused},
-		"a time without end":             {[]string{webhookSecret}, with("Webhook-Timestamp", "-9223372036854775808"), body, client.ErrWebhookRefused},
+		"a time far in the past":         {[]string{webhookSecret}, with("Webhook-Timestamp", "-9223372036854775808"), body, client.ErrWebhookRefused},
 		"another ID than was signed":     {[]string{webhookSecret}, with("Webhook-Id", "MTCXgwWFAhhCzmYLdeg-1048"), body, client.ErrWebhookRefused},
 		"no ID":                          {[]string{webhookSecret}, signed(t, webhookSecret, "", now, body), body, client.ErrWebhookRefused},
 		"another body than was signed":   {[]string{webhookSecret}, with("", ""), strings.Replace(body, "Alder", "Heron", 1), client.ErrWebhookRefused},
@@ -90,7 +90,7 @@ func TestVerifyWebhook(t *testing.T) {
 				t.Errorf("%+v", event)
 			}
 			if err != nil {
-				wantNoSecrets(t, err, webhookSecret[6:])
+				wantNoSecrets(t, err)
 			}
 		})
 	}
