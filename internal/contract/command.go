@@ -40,7 +40,7 @@ func Run(ctx context.Context, args []string, root string, out io.Writer, now tim
 	if err != nil {
 		return err
 	}
-	problems, err := c.Check(ctx, Routes(template), now)
+	problems, err := c.Check(ctx, template.Routes, now)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func Run(ctx context.Context, args []string, root string, out io.Writer, now tim
 		_, err = fmt.Fprintf(out, "api/%s keeps the promises of release %s\n", workingFile, c.last().name)
 		return err
 	}
-	name, err := c.Release(ctx, Routes(template), now)
+	name, err := c.Release(ctx, template.Routes, now)
 	if err == nil {
 		_, err = fmt.Fprintf(out, `Released api/%[1]s/%[2]s.yaml. Two things are left to do:
 - Pin the release: run go test ./internal/contract, which prints the new releasesSum.

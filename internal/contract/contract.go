@@ -7,11 +7,8 @@
 //	changelog.json  rendered: what each release changed, computed from the released documents
 //	pages/          rendered: the pages that show both, and their Content-Security-Policy
 //
-// Check is the gate that a change of the interface has to pass. CheckHistory compares the released documents with git. Release
-// freezes the working document. Changelog counts changes by the rules of docs/interface.md, Versioning.
-//
-// The libraries that compare documents are large: only cmd/contract and tests import this package. Functions embed the rendered files
-// from package api.
+// Changes are counted by the rules of docs/interface.md, Versioning. The libraries that compare documents are large: only cmd/contract
+// and tests import this package. Functions embed the rendered files from package api.
 package contract
 
 import (
@@ -25,7 +22,6 @@ import (
 	"strings"
 
 	"shopfront/internal/contract/changelog"
-	"shopfront/internal/contract/pages"
 )
 
 // Files and folders below api.
@@ -35,8 +31,8 @@ const (
 	sumsFile    = "SHA256SUMS"
 )
 
-// Pages makes the pages that show the interface from the working document in JSON and the changelog.
-type Pages func(openAPI []byte, releases []changelog.Release) (pages.Pages, error)
+// Pages renders the pages that show the interface, by their file names, as pages.Render does.
+type Pages func(openAPI []byte, releases []changelog.Release) (map[string][]byte, error)
 
 // Contract is the content of the folder api.
 type Contract struct {
@@ -120,7 +116,7 @@ func sumLine(file string, text []byte) string {
 
 func (c *Contract) last() released { return c.releases[len(c.releases)-1] }
 
-// reconstructed is the number of releases at the start that were made from the record: docs/decisions/0019. Their position
+// reconstructed is the number of the first releases, which this project made from the record (docs/decisions/0019). Their position
 // decides, because anybody can write x-reconstructed into a document.
 const reconstructed = 6
 

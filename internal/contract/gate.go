@@ -13,15 +13,15 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"shopfront/internal/local/samtemplate"
+	"shopfront/internal/local/gateway"
 )
 
 // version is the interface's one version line. Releases are told apart by their numbers and dates.
 const version = "1.0.0"
 
-// Check is the gate. It returns every problem of the working document. Routes are the routes of the template. Sunsets are compared
-// with today, in UTC.
-func (c *Contract) Check(ctx context.Context, routes []Route, today time.Time) ([]string, error) {
+// Check is the gate that a change of the interface has to pass. It returns every problem of the working document. Routes are the routes
+// of the template. Sunsets are compared with today, in UTC.
+func (c *Contract) Check(ctx context.Context, routes []gateway.Route, today time.Time) ([]string, error) {
 	spec, err := openapi3.NewLoader().LoadFromData(c.working.yaml)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", workingFile, err)
@@ -37,51 +37,31 @@ func (c *Contract) Check(ctx context.Context, routes []Route, today time.Time) (
 	return slices.Concat(problems, c.checkRoutes(routes), c.checkPromises(today), c.checkRendered()), nil
 }
 
-// Route is an operation, or the HEAD of one, and the function that serves it.
-type Route struct {
-	Operation
-
-	Function string
-}
-
-// documented returns the operation that describes a route. A HEAD is described by its GET.
-func (r Route) documented() Operation {
-	if r.Method == http.MethodHead {
-		return Operation{http.MethodGet, r.Path}.shape()
-	}
-	return r.shape()
-}
-
 // goneFunction responds 410 to clients that still call an operation that a release removed.
 const goneFunction = "removed-payment"
 
-// Routes lists the routes of a template.
-func Routes(template *samtemplate.Template) []Route {
-	var routes []Route
-	for _, route := range template.Routes {
-		routes = append(routes, Route{Operation{route.Method, route.Path}, route.Function})
-	}
-	return routes
-}
-
 // checkRoutes checks that the template routes exactly the operations of the working document, each GET with its HEAD. Only operations
 // that a release had, and that the document no longer has, may be routed to the function that responds 410.
-func (c *Contract) checkRoutes(routes []Route) []string {
+func (c *Contract) checkRoutes(routes []gateway.Route) []string {
 	var problems []string
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	functions := make(map[Operation]string)
 	for _, route := range routes {
-		shape := route.documented()
-		functions[route.shape()] = route.Function
+		routed := Operation{route.Method, route.Path}
+		functions[routed.shape()] = route.Function
+		shape := routed.shape()
+		if shape.Method == http.MethodHead { // a HEAD is described by its GET
+			shape.Method = http.MethodGet
+		}
 		_, isDocumented := c.working.operations[shape]
 		wasReleased := slices.ContainsFunc(c.releases, func(r released) bool { _, had := r.operations[shape]; return had })
 		switch {
 		case route.Function == goneFunction && isDocumented:
-			problem("%s is routed to %s, which responds 410, but is in %s: remove it there", route, goneFunction, workingFile)
+			problem("%s is routed to %s, which responds 410, but is in %s: remove it there", routed, goneFunction, workingFile)
 		case route.Function == goneFunction && !wasReleased:
-			problem("%s is routed to %s, but no release had it: remove the route from the template", route, goneFunction)
+			problem("%s is routed to %s, but no release had it: remove the route from the template", routed, goneFunction)
 		case route.Function != goneFunction && !isDocumented:
-			problem("%s is routed, but not in %s: describe it, or remove the route from the template", route, workingFile)
+			problem("%s is routed, but not in %s: describe it, or remove the route from the template", routed, workingFile)
 		}
 	}
 	for shape, operation := range c.working.operations {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shopfront/internal/contract"
+	"shopfront/internal/local/gateway"
 )
 
 // `make contract` passes, and the files that functions embed are up to date.
@@ -298,15 +299,15 @@ func TestCheck_HarmlessChange_Passes(t *testing.T) {
 	passed := func(text string) string {
 		return edited(t, text, strings.Replace(text, "{", `{deprecated: true, x-sunset: "2027-03-01", `, 1))
 	}
-	gone := append(routes()[:1], contract.Route{Operation: contract.Operation{Method: "GET", Path: "/shop/{customer}/checkout"}, Function: "removed-payment"})
+	gone := append(routes()[:1], route("removed-payment", "GET", "/shop/{customer}/checkout"))
 	tests := map[string]struct {
 		base, working string
-		routes        []contract.Route
+		routes        []gateway.Route
 	}{
 		"nothing changed": {shop, shop, routes()},
 		"an addition": {
 			shop, edited(t, "components:\n", "  /shop/{customer}/orders:\n    get:\n      parameters: [{name: customer, in: path, required: true, schema: {type: string}}]\n      responses: {\"200\": {description: Orders}}\ncomponents:\n"),
-			routes(contract.Route{Operation: contract.Operation{Method: "GET", Path: "/shop/{shop}/orders"}}, contract.Route{Operation: contract.Operation{Method: "HEAD", Path: "/shop/{shop}/orders"}}),
+			routes(route("", "GET", "/shop/{shop}/orders"), route("", "HEAD", "/shop/{shop}/orders")),
 		},
 		"an optional field":                     {shop, edited(t, nick, nick+"                till: {type: string}\n"), routes()},
 		"a response field":                      {shop, edited(t, note, note+"        till: {type: string}\n"), routes()},
@@ -347,22 +348,22 @@ func TestCheck_HarmlessChange_Passes(t *testing.T) {
 }
 
 func TestCheck_Routes_MatchTheDocument(t *testing.T) {
-	orders, old := contract.Operation{Method: "GET", Path: "/shop/{customer}/orders"}, contract.Operation{Method: "GET", Path: "/shop/{shop}/checkout/{product}"}
+	orders, old := "/shop/{customer}/orders", "/shop/{shop}/checkout/{product}"
 	before := edited(t, area, strings.Replace(area, "get:\n", "get:\n      deprecated: true\n", 1)+strings.NewReplacer("/checkout:", "/checkout/{product}:", "get:\n", "get:\n      deprecated: true\n", "parameters:\n", "parameters:\n        - {name: product, in: path, required: true, schema: {type: string}}\n").Replace(area))
 	for name, test := range map[string]struct {
-		routes []contract.Route
+		routes []gateway.Route
 		want   string
 	}{
 		"every documented operation":                 {routes(), ""},
-		"an undocumented operation":                  {routes(contract.Route{Operation: orders}), "GET /shop/{customer}/orders is routed, but not in openapi.yaml"},
-		"an undocumented HEAD":                       {routes(contract.Route{Operation: contract.Operation{Method: "HEAD", Path: orders.Path}}), "HEAD /shop/{customer}/orders is routed, but not in openapi.yaml"},
+		"an undocumented operation":                  {routes(route("", "GET", orders)), "GET /shop/{customer}/orders is routed, but not in openapi.yaml"},
+		"an undocumented HEAD":                       {routes(route("", "HEAD", orders)), "HEAD /shop/{customer}/orders is routed, but not in openapi.yaml"},
 		"an unrouted operation":                      {routes()[1:], "POST /shop/{customer}/voucher is in openapi.yaml, but not routed"},
 		"a GET without its HEAD":                     {routes()[:2], "HEAD /shop/{customer}/checkout is not routed, but its GET is"},
-		"a HEAD with another function":               {append(routes()[:2], contract.Route{Operation: routes()[2].Operation, Function: "voucher"}), "HEAD /shop/{customer}/checkout is routed to voucher, but its GET to checkout-area"},
-		"a removed operation with a 410":             {routes(contract.Route{Operation: old, Function: "removed-payment"}), ""},
-		"a removed operation that is still served":   {routes(contract.Route{Operation: old, Function: "checkout"}), "GET /shop/{shop}/checkout/{product} is routed, but not in openapi.yaml"},
-		"a 410 for an operation that no release had": {routes(contract.Route{Operation: orders, Function: "removed-payment"}), "GET /shop/{customer}/orders is routed to removed-payment, but no release had it"},
-		"a 410 for a documented operation":           {append(routes()[1:], contract.Route{Operation: routes()[0].Operation, Function: "removed-payment"}), "POST /shop/{customer}/voucher is routed to removed-payment, which responds 410, but is in openapi.yaml"},
+		"a HEAD with another function":               {append(routes()[:2], route("voucher", "HEAD", "/shop/{customer}/checkout")), "HEAD /shop/{customer}/checkout is routed to voucher, but its GET to checkout-area"},
+		"a removed operation with a 410":             {routes(route("removed-payment", "GET", old)), ""},
+		"a removed operation that is still served":   {routes(route("checkout", "GET", old)), "GET /shop/{shop}/checkout/{product} is routed, but not in openapi.yaml"},
+		"a 410 for an operation that no release had": {routes(route("removed-payment", "GET", orders)), "GET /shop/{customer}/orders is routed to removed-payment, but no release had it"},
+		"a 410 for a documented operation":           {append(routes()[1:], route("removed-payment", "POST", "/shop/{customer}/voucher")), "POST /shop/{customer}/voucher is routed to removed-payment, which responds 410, but is in openapi.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := open(t, keep(t, shop, [2]string{"0001-undated", before}, [2]string{"0002-undated", shop}))

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"shopfront/internal/local/gateway"
 )
 
 // ErrUnchanged is the error of a release that would change nothing for clients.
@@ -23,7 +25,7 @@ func (e *RedError) Error() string {
 
 // Release freezes the working document as the release of today, in UTC, and renders again. It returns the release's name. The
 // error is a *RedError if Check finds problems, and ErrUnchanged if no operation was added, removed or modified.
-func (c *Contract) Release(ctx context.Context, routes []Route, today time.Time) (string, error) {
+func (c *Contract) Release(ctx context.Context, routes []gateway.Route, today time.Time) (string, error) {
 	problems, err := c.Check(ctx, routes, today)
 	if err != nil {
 		return "", err

@@ -31,8 +31,8 @@ func (c *Contract) rendered() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var changelog bytes.Buffer
-	encoder := json.NewEncoder(&changelog)
+	var inJSON bytes.Buffer
+	encoder := json.NewEncoder(&inJSON)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(releases); err != nil {
@@ -42,14 +42,11 @@ func (c *Contract) rendered() (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pages of %s: %w", workingFile, err)
 	}
-	return map[string][]byte{
-		"openapi.json":         c.working.text,
-		"changelog.json":       changelog.Bytes(),
-		"pages/docs.html":      pages.Docs,
-		"pages/changelog.html": pages.Changelog,
-		"pages/changelog.rss":  pages.Feed,
-		"pages/policy.txt":     pages.Policy,
-	}, nil
+	files := map[string][]byte{"openapi.json": c.working.text, "changelog.json": inJSON.Bytes()}
+	for name, page := range pages {
+		files["pages/"+name] = page
+	}
+	return files, nil
 }
 
 // toJSON converts YAML to JSON, with the members in the author's order.

@@ -13,7 +13,7 @@ import (
 
 	"shopfront/internal/contract"
 	"shopfront/internal/contract/changelog"
-	"shopfront/internal/contract/pages"
+	"shopfront/internal/local/gateway"
 )
 
 // shop is a small interface that the tests edit.
@@ -125,8 +125,8 @@ func write(t *testing.T, root, name, text string) {
 }
 
 // page renders stand-ins for the pages.
-func page(openAPI []byte, releases []changelog.Release) (pages.Pages, error) {
-	return pages.Pages{Docs: openAPI, Changelog: []byte(strconv.Itoa(len(releases)))}, nil
+func page(openAPI []byte, releases []changelog.Release) (map[string][]byte, error) {
+	return map[string][]byte{"docs.html": openAPI, "changelog.html": []byte(strconv.Itoa(len(releases)))}, nil
 }
 
 func open(t *testing.T, root string) *contract.Contract {
@@ -148,12 +148,13 @@ func rendered(t *testing.T, base, working string) *contract.Contract {
 	return c
 }
 
-func routes(more ...contract.Route) []contract.Route {
-	route := func(function, method, path string) contract.Route {
-		return contract.Route{Operation: contract.Operation{Method: method, Path: path}, Function: function}
-	}
-	return append([]contract.Route{
+func routes(more ...gateway.Route) []gateway.Route {
+	return append([]gateway.Route{
 		route("voucher", "POST", "/shop/{customer}/voucher"),
 		route("checkout-area", "GET", "/shop/{customer}/checkout"), route("checkout-area", "HEAD", "/shop/{customer}/checkout"),
 	}, more...)
+}
+
+func route(function, method, path string) gateway.Route {
+	return gateway.Route{Method: method, Path: path, Function: function}
 }

@@ -114,7 +114,7 @@ func TestDocs_DeprecatedPartsAreMarked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if document == api.OpenAPI() || !strings.Contains(string(rendered.Docs), ", deprecated, may be removed from 2028-03-01 on") {
+		if document == api.OpenAPI() || !strings.Contains(string(rendered["docs.html"]), ", deprecated, may be removed from 2028-03-01 on") {
 			t.Errorf("the page does not say that %s is deprecated", what)
 		}
 	}

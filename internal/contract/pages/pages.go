@@ -24,14 +24,6 @@ import (
 // absolute URLs. No host can have this name (RFC 6761, section 6.4).
 const Origin = "https://deployment.invalid"
 
-// Pages holds the rendered pages.
-type Pages struct {
-	Docs      []byte // HTML
-	Changelog []byte // HTML
-	Feed      []byte // RSS 2.0, with Origin as placeholder
-	Policy    []byte // the Content-Security-Policy of all pages
-}
-
 //go:embed docs.html.tmpl changelog.html.tmpl frame.html.tmpl
 var templates embed.FS
 
@@ -41,32 +33,35 @@ var style string
 //go:embed docs.js
 var script string
 
-// Render renders the pages from the OpenAPI document in JSON and from the releases, oldest first.
-func Render(openAPI []byte, releases []changelog.Release) (Pages, error) {
+// Render renders the pages from the OpenAPI document in JSON and from the releases, oldest first. It returns them by their file names:
+// docs.html, changelog.html, the feed changelog.rss with Origin as placeholder, and policy.txt, the Content-Security-Policy of both pages.
+func Render(openAPI []byte, releases []changelog.Release) (map[string][]byte, error) {
 	d, err := parseDocument(openAPI)
 	if err != nil {
-		return Pages{}, err
+		return nil, err
 	}
 	layout, err := parseTemplates()
 	if err != nil {
-		return Pages{}, err
+		return nil, err
 	}
 	frame := frame{Title: d.Info.Title, Version: d.Info.Version, Style: template.CSS(style)} //nolint:gosec // our own
-	p := Pages{Policy: []byte(policy())}
-	if p.Docs, err = renderDocs(layout, frame, d); err != nil {
-		return Pages{}, fmt.Errorf("docs page: %w", err)
+	docs, err := renderDocs(layout, frame, d)
+	if err != nil {
+		return nil, fmt.Errorf("docs page: %w", err)
 	}
 	shown, err := showReleases(releases)
 	if err != nil {
-		return Pages{}, err
+		return nil, err
 	}
-	if p.Changelog, err = execute(layout, "changelog.html.tmpl", changelogView{frame, shown}); err != nil {
-		return Pages{}, fmt.Errorf("changelog page: %w", err)
+	changes, err := execute(layout, "changelog.html.tmpl", changelogView{frame, shown})
+	if err != nil {
+		return nil, fmt.Errorf("changelog page: %w", err)
 	}
-	if p.Feed, err = renderFeed(layout, d.Info.Title, shown); err != nil {
-		return Pages{}, fmt.Errorf("feed: %w", err)
+	feed, err := renderFeed(layout, d.Info.Title, shown)
+	if err != nil {
+		return nil, fmt.Errorf("feed: %w", err)
 	}
-	return p, nil
+	return map[string][]byte{"docs.html": docs, "changelog.html": changes, "changelog.rss": feed, "policy.txt": []byte(policy())}, nil
 }
 
 func parseTemplates() (*template.Template, error) {
