@@ -9,8 +9,8 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Guard authenticates callers; it is an *access.Guard. Admit returns access.ErrUnauthorized for credentials that are not a live
-// key of the customer. An error with Unavailable() means that the customer's settings could not be read.
+// Guard authenticates callers. An *access.Guard implements it. Admit returns access.ErrUnauthorized for credentials that are not a
+// live key of the customer. An error with Unavailable() means that the customer's settings could not be read.
 type Guard interface {
 	Admit(ctx context.Context, customer catalog.CustomerID, authorization []string, at time.Time) (access.Caller, access.Settings, error)
 }
@@ -18,9 +18,23 @@ type Guard interface {
 // policyOf selects the policy that guards an endpoint. If it is nil, anyone may call the endpoint.
 type policyOf func(access.Settings) access.Policy
 
-// admit authenticates the caller and applies the policy. Endpoints call it after they have validated the form of the request
-// and before they look anything up. Credentials are validated even where strangers are welcome, so that a misconfigured server
-// notices.
+// admitted makes the answer of an endpoint. It reads the request's form, then admits the caller, and calls respond only if both succeed.
+// So nothing is looked up for a malformed request or an unauthorized caller.
+func admitted[T any](read func(*call) (T, error), admit func(*call) error, respond func(*call, T) (answer, error)) func(*call) (answer, error) {
+	return func(c *call) (answer, error) {
+		request, err := read(c)
+		if err != nil {
+			return answer{}, err
+		}
+		if err := admit(c); err != nil {
+			return answer{}, err
+		}
+		return respond(c, request)
+	}
+}
+
+// admit authenticates the caller and applies the policy. It validates credentials even if the policy admits strangers, so that a server
+// with a wrong key gets an error.
 func (c *call) admit(policy policyOf) error {
 	authorization := c.Header.Values("Authorization")
 	if policy == nil && len(authorization) == 0 {
@@ -33,12 +47,15 @@ func (c *call) admit(policy policyOf) error {
 	if err != nil {
 		return err
 	}
-	c.caller, c.settings, c.record.caller, c.record.keyID = caller, settings, caller, caller.Key
+	c.caller, c.settings, c.record.keyID = caller, settings, caller.Key
 	if policy != nil && !policy(settings).Allows(caller) {
 		return access.ErrUnauthorized
 	}
 	return nil
 }
+
+// admitAnyone admits strangers too. A request without credentials costs no lookup.
+func (c *call) admitAnyone() error { return c.admit(nil) }
 
 // admitServer admits only the shop's server, whatever the policies. A request without credentials costs no lookup.
 func (c *call) admitServer() error {

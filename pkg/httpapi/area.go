@@ -19,65 +19,46 @@ import (
 const (
 	defaultLimit = 100
 	maxLimit     = 200
-	// maxPageBytes bounds the products of a page, in bytes as Lambda transports them, so that a whole page stays below 4 MB.
+	// maxPageBytes bounds the products of a page, in bytes as Lambda transports them. So a whole page stays below 4 MB.
 	maxPageBytes = 4_000_000 - 4096
 )
 
-// Catalogue reads what a shopper may see: a customer, and its products after a place. It returns catalog.ErrNotFound for an unknown
-// customer.
+// Catalogue reads what a shopper may see: a customer, and at most want of its products, after a place. It returns catalog.ErrNotFound for
+// an unknown customer.
 type Catalogue interface {
 	OnSale(ctx context.Context, customer catalog.CustomerID, after catalog.Place, want int) (catalog.Listing, error)
 }
 
-// CheckoutArea is GET /shop/{customer}/checkout (docs/interface.md). It lists, in pages, what a storefront needs to draw the
-// shop's checkout page.
+// CheckoutArea is GET /shop/{customer}/checkout (docs/interface.md). It lists, in pages, what a storefront needs to show the shop's
+// checkout page.
 func (s Service) CheckoutArea(catalogue Catalogue) http.Handler {
 	return s.handler(endpoint{
-		path: "/shop/{customer}/checkout", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
-		answer: func(c *call) (answer, error) {
-			request, err := areaRequest(c)
-			if err != nil {
-				return answer{}, err
-			}
-			if err := c.admit(nil); err != nil {
-				return answer{}, err
-			}
-			area, err := readArea(c.Context(), catalogue, request, c.received)
+		path: "/shop/{customer}/checkout", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new, revalidates: true,
+		answer: admitted(areaRequest, (*call).admitAnyone, func(c *call, request pageRequest) (answer, error) {
+			area, err := readArea(c, catalogue, request)
 			if err != nil {
 				return answer{}, err
 			}
 			c.record.note("shown")
-			a, err := jsonAnswer(http.StatusOK, area)
-			if err != nil {
-				return answer{}, err
-			}
-			return revalidated(c.Request, a), nil
-		},
+			return jsonAnswer(http.StatusOK, area)
+		}),
 	})
 }
 
-// pageRequest asks for a page of a customer's products.
+// pageRequest asks for a page of products.
 type pageRequest struct {
-	customer catalog.CustomerID
-	after    catalog.Place
-	limit    int
+	after catalog.Place
+	limit int
 }
 
 func areaRequest(c *call) (request pageRequest, err error) {
-	if c.customer == "" {
-		return pageRequest{}, problemNotFound.new()
-	}
-	request.customer = c.customer
-	query, err := parseQuery(c.Request, "limit", "cursor")
-	if err != nil {
+	if err := c.parseQuery("limit", "cursor"); err != nil {
 		return pageRequest{}, err
 	}
-	if query.Has("cursor") {
-		if request.after, err = parseCursor(query.Get("cursor"), request.customer, parsePlace); err != nil {
-			return pageRequest{}, err
-		}
+	if request.after, err = parseCursor(c, parsePlace); err != nil {
+		return pageRequest{}, err
 	}
-	request.limit, err = pageLimit(query, maxLimit)
+	request.limit, err = pageLimit(c.query, maxLimit)
 	return request, err
 }
 
@@ -94,22 +75,36 @@ func pageLimit(query url.Values, most int) (int, error) {
 	return limit, nil
 }
 
-// encodeCursor encodes the customer and where a page ended. A cursor is not a secret and grants nothing: it only selects where in the
-// customer's own list the next page starts.
+// encodeCursor encodes the customer and where a page ended. A cursor is not a secret and grants nothing: it only selects where the next
+// page of the customer's own list starts.
 func encodeCursor(customer catalog.CustomerID, end string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(string(customer) + "/" + end))
 }
 
-// parseCursor decodes a cursor of the customer. parse reads where the page ended.
-func parseCursor[T any](text string, customer catalog.CustomerID, parse func(end string) (T, error)) (end T, err error) {
-	decoded, err := base64.RawURLEncoding.Strict().DecodeString(text)
+// parseCursor decodes the cursor in the query of a list. parse reads where the earlier page ended. Without a cursor, end is zero.
+func parseCursor[T any](c *call, parse func(end string) (T, error)) (end T, err error) {
+	if !c.query.Has("cursor") {
+		return end, nil
+	}
+	decoded, err := base64.RawURLEncoding.Strict().DecodeString(c.query.Get("cursor"))
 	of, rest, _ := strings.Cut(string(decoded), "/")
-	if err == nil && of == string(customer) {
+	if err == nil && of == string(c.customer) {
 		if end, err = parse(rest); err == nil {
 			return end, nil
 		}
 	}
-	return end, problemMalformedRequest.because("The cursor is malformed, or belongs to another list.").of("cursor")
+	return end, malformedCursor()
+}
+
+func malformedCursor() *problemError {
+	return problemMalformedRequest.because("The cursor is malformed, or belongs to another list.").of("cursor")
+}
+
+// nextPage returns the link to the page of a list that starts after end.
+func (c *call) nextPage(end string) *string {
+	c.query.Set("cursor", encodeCursor(c.customer, end))
+	link := c.URL.Path + "?" + c.query.Encode()
+	return &link
 }
 
 // encodePlace returns POSITION/ID, or only the ID if the products are listed by ID, as in older releases.
@@ -131,41 +126,54 @@ func parsePlace(end string) (place catalog.Place, err error) {
 	return place, err
 }
 
-// readArea reads a page with the prices in force at a time.
-func readArea(ctx context.Context, catalogue Catalogue, request pageRequest, at time.Time) (areaJSON, error) {
-	listing, err := catalogue.OnSale(ctx, request.customer, request.after, request.limit+1)
+// readArea reads a page, with the prices that are in force when the request is received.
+func readArea(c *call, catalogue Catalogue, request pageRequest) (area areaJSON, err error) {
+	listing, err := catalogue.OnSale(c.Context(), c.customer, request.after, request.limit+1)
 	if err != nil {
 		return areaJSON{}, err
 	}
 	customer := listing.Customer
-	area := areaJSON{
-		Customer: customerJSON{ID: string(customer.ID), Name: customer.Name, Currency: string(customer.Currency)},
-		Products: []json.RawMessage{},
+	area.Customer = customerJSON{ID: string(customer.ID), Name: customer.Name, Currency: string(customer.Currency)}
+	area.Products = []json.RawMessage{}
+	encode := func(p catalog.Product) (json.RawMessage, error) { return encodeProduct(c.customer, p, c.received) }
+	add := func(_ catalog.Product, encoded json.RawMessage) { area.Products = append(area.Products, encoded) }
+	cursor, err := addProducts(c, listing, request.limit, maxPageBytes, encode, add)
+	if cursor != "" {
+		next := fmt.Sprintf("%s?limit=%d&cursor=%s", c.URL.Path, request.limit, cursor)
+		area.Next = &next
 	}
-	var last catalog.Place
-	size := 0
-	for product, err := range listing.Products {
-		if err != nil {
-			return areaJSON{}, err
-		}
-		encoded, err := encodeProduct(request.customer, product, at)
-		if err != nil {
-			return areaJSON{}, err
-		}
-		size += transportedBytes(encoded)
-		if len(area.Products) == request.limit || size > maxPageBytes && len(area.Products) > 0 {
-			next := fmt.Sprintf("/shop/%s/checkout?limit=%d&cursor=%s", request.customer, request.limit, encodeCursor(request.customer, encodePlace(last)))
-			area.Next = &next
-			break
-		}
-		area.Products = append(area.Products, encoded)
-		last = listing.Place(product)
-	}
-	return area, nil
+	return area, err
 }
 
-// transportedBytes returns the length of JSON inside the JSON of a function's response, whose size Lambda bounds. There, quotes
-// and backslashes are escaped; aws-lambda-go's encoder also escapes <, >, &, U+2028 and U+2029 to six bytes each.
+// addProducts adds as many products as one page may have: at most limit, encoded in at most maxBytes as Lambda transports them. It returns
+// the cursor of the next page, or "" if this page is the last. The first product always fits, however large, so that every page leads
+// on to the next.
+func addProducts[T ~string | ~[]byte](
+	c *call, listing catalog.Listing, limit, maxBytes int, encode func(catalog.Product) (T, error), add func(catalog.Product, T),
+) (cursor string, err error) {
+	var last catalog.Place
+	count, size := 0, 0
+	for product, err := range listing.Products {
+		if err != nil {
+			return "", err
+		}
+		encoded, err := encode(product)
+		if err != nil {
+			return "", err
+		}
+		size += transportedBytes([]byte(encoded))
+		if count == limit || count > 0 && size > maxBytes {
+			return encodeCursor(c.customer, encodePlace(last)), nil
+		}
+		add(product, encoded)
+		last = listing.Place(product)
+		count++
+	}
+	return "", nil
+}
+
+// transportedBytes returns how many bytes a text takes in a function's response, which is JSON. Lambda bounds the size of that JSON.
+// aws-lambda-go escapes quotes and backslashes to two bytes each, and <, >, &, U+2028 and U+2029 to six.
 func transportedBytes(encoded []byte) int {
 	size := len(encoded) + len(",") + 3*(bytes.Count(encoded, []byte("\u2028"))+bytes.Count(encoded, []byte("\u2029")))
 	for _, c := range encoded {

@@ -16,9 +16,9 @@ import (
 // maxBodyBytes bounds a request's body, in bytes.
 const maxBodyBytes = 4 << 10
 
-// readTextMembers reads a body that is one JSON object (RFC 8259) whose members are strings with known names. The name
-// payment/provider stands for the member provider of the object payment. RFC 7493 applies: duplicate names and invalid UTF-8 are
-// rejected. The map holds only the members that were sent. The value of an object is the empty string.
+// readTextMembers reads a body that is one JSON object (RFC 8259). Its members have known names, and their values are strings. The name
+// payment/provider stands for the member provider of the object payment. As RFC 7493 demands, duplicate names and invalid UTF-8 are
+// rejected. The map has only the members that were sent. For an object, it has an empty string.
 func readTextMembers(r *http.Request, known ...string) (map[string]string, error) {
 	if err := checkContentType(r.Header.Values("Content-Type")); err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func parseTextMembers(body []byte, known []string) (map[string]string, error) {
 	return members, nil
 }
 
-// parseMembers reads the members of an object, and its closing brace. within is the name of the object and a slash; it is empty for
-// the body itself.
+// parseMembers reads the members of an object, and its closing brace. within is the name of the object and a slash, or empty for the body
+// itself.
 func parseMembers(decoder *jsontext.Decoder, members map[string]string, within string, known []string) error {
 	for decoder.PeekKind() != '}' {
 		token, err := decoder.ReadToken()
@@ -72,7 +72,7 @@ func parseMembers(decoder *jsontext.Decoder, members map[string]string, within s
 			return problemMalformedRequest.because("The body must be one well-formed JSON object without duplicate names.")
 		}
 		name := token.String()
-		if strings.Contains(name, "/") { // such a name could pass for that of a member in an object
+		if strings.Contains(name, "/") { // payment/provider must not stand for the member of an object
 			return unknownMember(known)
 		}
 		if err := parseMember(decoder, members, within+name, known); err != nil {
@@ -105,7 +105,7 @@ func parseMember(decoder *jsontext.Decoder, members map[string]string, member st
 		return problemMalformedRequest.because("The member must be a string.").at("/" + member)
 	}
 	text := value.String()
-	// aws-lambda-go turns invalid UTF-8 into U+FFFD, which would make two different codes equal.
+	// aws-lambda-go replaces invalid UTF-8 with U+FFFD. Two different codes could then be equal.
 	if strings.ContainsRune(text, utf8.RuneError) {
 		return problemMalformedRequest.because("The member must be UTF-8 without U+FFFD.").at("/" + member)
 	}

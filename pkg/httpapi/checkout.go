@@ -15,10 +15,10 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// CheckoutOpener opens checkouts. Quote returns what Open would, and stores and holds nothing. Errors: catalog.ErrNotFound if something
-// is unknown or off sale, *checkout.ParameterError if the variant does not accept the amount or data, or if the earlier checkout cannot be
-// replaced, *voucher.RefusalError if the code cannot be used, *checkout.TooManyHoldsError, checkout.ErrKeyInUse if another request used the
-// key. After an error with Unavailable() it is unknown whether a checkout was made.
+// CheckoutOpener opens checkouts. Quote returns what Open would return, but stores and holds nothing. Errors: catalog.ErrNotFound if
+// something is unknown or off sale, *checkout.ParameterError if the variant does not accept the amount or data, or if the earlier checkout
+// cannot be replaced, *voucher.RefusalError if the code cannot be used, *checkout.TooManyHoldsError, and checkout.ErrKeyInUse if another
+// request used the key. After an error with Unavailable() it is unknown whether a checkout was made.
 type CheckoutOpener interface {
 	Open(ctx context.Context, request checkout.Request) (c checkout.Checkout, replayed bool, err error)
 	Quote(ctx context.Context, request checkout.Request) (c checkout.Checkout, replayed bool, err error)
@@ -31,12 +31,9 @@ func (s Service) Checkout(opener CheckoutOpener) http.Handler {
 
 func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 	return endpoint{
-		path: path, methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new, refusal: problemCodeRefused,
+		path: path, methods: []string{http.MethodGet, http.MethodHead}, rejectsPrefetch: true,
+		notFound: problemNotFound.new, refusal: problemCodeRefused,
 		answer: func(c *call) (answer, error) {
-			if isPrefetch(c.Request) {
-				c.record.reason = "prefetch"
-				return answer{}, problemUnavailable.because("A prefetch does not check out.").with("Retry-After", "1")
-			}
 			request, err := checkoutRequest(c)
 			_, refused := voucher.IsRefusal(err)
 			if err != nil && !refused {
@@ -65,7 +62,7 @@ func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 	}
 }
 
-// checkoutPolicy returns the policy of checking out. With a code it is the stricter one of checking out and redeeming.
+// checkoutPolicy returns the policy of checking out. With a code, it returns the stricter policy of checking out and redeeming.
 func checkoutPolicy(hasCode bool) policyOf {
 	return func(s access.Settings) access.Policy {
 		if hasCode && s.CheckOut == access.Anyone {
@@ -75,15 +72,13 @@ func checkoutPolicy(hasCode bool) policyOf {
 	}
 }
 
-// isPrefetch reports whether a browser made the request in advance, before the shopper asked for it:
+// isPrefetch reports whether a browser sent the request before the shopper asked for it:
 // https://wicg.github.io/nav-speculation/prefetch.html#sec-purpose-header
 func isPrefetch(r *http.Request) bool {
-	for _, value := range r.Header.Values("Sec-Purpose") {
-		for item := range strings.SplitSeq(value, ",") {
-			purpose, _, _ := strings.Cut(item, ";")
-			if strings.TrimSpace(purpose) == "prefetch" {
-				return true
-			}
+	for item := range strings.SplitSeq(strings.Join(r.Header.Values("Sec-Purpose"), ","), ",") {
+		purpose, _, _ := strings.Cut(item, ";")
+		if strings.TrimSpace(purpose) == "prefetch" {
+			return true
 		}
 	}
 	return false
@@ -92,9 +87,6 @@ func isPrefetch(r *http.Request) bool {
 // checkoutRequest validates the request's form. A *voucher.RefusalError means that no voucher can have such a code; the rest of the
 // request is valid then.
 func checkoutRequest(c *call) (request checkout.Request, err error) {
-	if c.customer == "" {
-		return checkout.Request{}, problemNotFound.new()
-	}
 	request.Customer, request.At = c.customer, c.received
 	if request.Product, err = catalog.ParseID[catalog.ProductID](c.path["product"]); err != nil {
 		return checkout.Request{}, err
@@ -102,35 +94,33 @@ func checkoutRequest(c *call) (request checkout.Request, err error) {
 	if request.Variant, err = catalog.ParseID[catalog.VariantID](c.path["variant"]); err != nil {
 		return checkout.Request{}, err
 	}
-	query, err := parseQuery(c.Request, checkout.ParameterAmount, checkout.ParameterData,
-		checkout.ParameterCode, checkout.ParameterNick, checkout.ParameterReplaces)
-	if err != nil {
+	if err := c.parseQuery(checkout.ParameterAmount, checkout.ParameterData,
+		checkout.ParameterCode, checkout.ParameterNick, checkout.ParameterReplaces); err != nil {
 		return checkout.Request{}, err
 	}
-	// aws-lambda-go turns raw bytes that are not UTF-8 into U+FFFD, which would make different data equal.
+	// aws-lambda-go replaces invalid UTF-8 with U+FFFD. Different data could then be equal.
 	if strings.ContainsRune(c.URL.RawQuery, utf8.RuneError) {
 		return checkout.Request{}, problemMalformedRequest.because("The query string must be UTF-8.")
 	}
 	if request.Key, err = idempotencyKey(c.Request); err != nil {
 		return checkout.Request{}, err
 	}
-	if query.Has(checkout.ParameterAmount) {
-		if request.Amount, err = checkout.ParseAmount(query.Get(checkout.ParameterAmount)); err != nil {
+	if c.query.Has(checkout.ParameterAmount) {
+		if request.Amount, err = checkout.ParseAmount(c.query.Get(checkout.ParameterAmount)); err != nil {
 			return checkout.Request{}, err
 		}
 	}
-	if query.Has(checkout.ParameterData) {
-		if request.Data, err = checkout.ParseData(query.Get(checkout.ParameterData)); err != nil {
+	if c.query.Has(checkout.ParameterData) {
+		if request.Data, err = checkout.ParseData(c.query.Get(checkout.ParameterData)); err != nil {
 			return checkout.Request{}, err
 		}
 	}
-	return withCode(request, query)
+	return withCode(request, c.query)
 }
 
-// withCode adds the code, the nick and the checkout to replace. A code that no voucher can have is refused like an unknown one, so that
-// a storefront needs one rule for whatever a shopper types.
-func withCode(request checkout.Request, query url.Values) (checkout.Request, error) {
-	var err error
+// withCode adds the code, the nick and the checkout to replace. A code that no voucher can have is refused like an unknown code. So a
+// storefront needs only one rule for whatever a shopper types.
+func withCode(request checkout.Request, query url.Values) (_ checkout.Request, err error) {
 	if request.Nick, err = parseNick(query); err != nil {
 		return checkout.Request{}, err
 	}
@@ -147,10 +137,10 @@ func withCode(request checkout.Request, query url.Values) (checkout.Request, err
 	return request, nil
 }
 
-// parseNick reads the nick of a query. A nick that is missing is the zero Nick.
+// parseNick reads the nick in a query. If it is missing, parseNick returns the zero Nick.
 func parseNick(query url.Values) (voucher.Nick, error) {
 	text := query.Get(checkout.ParameterNick)
-	if strings.ContainsRune(text, utf8.RuneError) { // as in a body: it stands for bytes that are not UTF-8
+	if strings.ContainsRune(text, utf8.RuneError) { // bytes that were not UTF-8, as in a body
 		return voucher.Nick{}, problemInvalid.because("The nick must be UTF-8 without U+FFFD.").of(checkout.ParameterNick)
 	}
 	nick, err := voucher.ParseNick(text)
@@ -177,24 +167,17 @@ func checkOut(c *call, opener CheckoutOpener, request checkout.Request) (answer,
 	return c.replayable(representCheckout(made, made.Status(request.At)), replayed, outcome, metrics...)
 }
 
-// CheckoutReader reads checkouts. It returns checkout.ErrNotFound for an ID that is unknown.
+// CheckoutReader reads checkouts. It returns checkout.ErrNotFound for an unknown ID.
 type CheckoutReader interface {
 	Show(ctx context.Context, customer catalog.CustomerID, id checkout.ID) (checkout.Checkout, error)
 }
 
 // ShowCheckout is GET /shop/{customer}/checkouts/{id} (docs/interface.md). Whoever knows the ID may read the checkout, because nobody
-// can guess an ID. Only the shop's server gets the data and the nick, which may be personal.
+// can guess an ID. Data and nick may be personal, so only the shop's server gets them.
 func (s Service) ShowCheckout(reader CheckoutReader) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/checkouts/{id}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
-		answer: func(c *call) (answer, error) {
-			id, err := checkoutID(c)
-			if err != nil {
-				return answer{}, err
-			}
-			if err := c.admit(nil); err != nil {
-				return answer{}, err
-			}
+		answer: admitted(checkoutID, (*call).admitAnyone, func(c *call, id checkout.ID) (answer, error) {
 			stored, err := reader.Show(c.Context(), c.customer, id)
 			if err != nil {
 				return answer{}, err
@@ -205,18 +188,17 @@ func (s Service) ShowCheckout(reader CheckoutReader) http.Handler {
 				represented.Data, represented.Nick = nil, ""
 			}
 			return jsonAnswer(http.StatusOK, represented)
-		},
+		}),
 	})
 }
 
 // checkoutID returns the ID in the path of a request that has no query.
 func checkoutID(c *call) (checkout.ID, error) {
 	id, err := checkout.ParseID(c.path["id"])
-	if c.customer == "" || err != nil {
+	if err != nil {
 		return "", problemNotFound.new()
 	}
-	_, err = parseQuery(c.Request)
-	return id, err
+	return id, c.parseQuery()
 }
 
 type checkoutJSON struct {
@@ -225,10 +207,10 @@ type checkoutJSON struct {
 	Product string `json:"product"`
 	Variant string `json:"variant"`
 	Amount  int64  `json:"amount"`
-	// Data is a JSON object if the variant declares a schema, else a string; nil: the caller may not see it.
+	// Data is a JSON object if the variant declares a schema, and otherwise a string. It is nil if the caller may not see it.
 	Data      any        `json:"data,omitempty"`
 	Code      string     `json:"code,omitempty"`
-	Nick      string     `json:"nick,omitempty"` // empty: none, or the caller may not see it
+	Nick      string     `json:"nick,omitempty"` // empty: no nick, or the caller may not see it
 	UnitPrice *moneyJSON `json:"unitPrice"`
 	Subtotal  *moneyJSON `json:"subtotal"`
 	Discount  *moneyJSON `json:"discount"`

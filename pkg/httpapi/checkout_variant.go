@@ -16,8 +16,8 @@ func (s Service) CheckoutVariant(opener CheckoutOpener) http.Handler {
 	return s.handler(older)
 }
 
-// deprecation returns the headers that say since when the path is deprecated (RFC 9745, the date of the release that
-// deprecated it), when it may be removed (RFC 8594, a year later), and what replaces it.
+// deprecation returns three headers: the date of the release that deprecated the path (RFC 9745), the date from which the path may be
+// removed (RFC 8594), a year later, and the path that replaces it.
 func deprecation(r *http.Request) http.Header {
 	since := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
 	header := http.Header{
@@ -30,11 +30,11 @@ func deprecation(r *http.Request) http.Header {
 	return header
 }
 
-// longestSuccessor bounds a Link, in bytes, because the gateway limits the total size of a response's headers. A path with
+// longestSuccessor bounds the path in a Link, in bytes, because the gateway limits the total size of a response's headers. A path with
 // well-formed IDs is much shorter.
 const longestSuccessor = 1024
 
-// successorOf returns the path that replaces a deprecated one, escaped for a header.
+// successorOf returns the path that replaces a deprecated path, escaped for a header.
 func successorOf(path string) (string, bool) {
 	const infix = "/variant/"
 	at := strings.LastIndex(path, infix)

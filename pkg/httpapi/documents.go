@@ -12,12 +12,12 @@ import (
 	"sync"
 )
 
-// Document is a file that the service publishes, the same for every client.
+// Document is a file that the service publishes. Every client gets the same content.
 type Document struct {
 	Path        string // one segment, such as /docs
 	ContentType string
 	Content     string
-	// Origin is the placeholder for the deployment's address in the content's absolute URLs; empty if there are none.
+	// Origin stands for the deployment's address in the absolute URLs of Content; empty if Content has no such URLs.
 	Origin string
 }
 
@@ -28,13 +28,13 @@ func (s Service) Documents(policy string, documents ...Document) http.Handler {
 		published[document.Path] = publish(document)
 	}
 	return s.handler(endpoint{
-		path: "/{page}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
+		path: "/{page}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new, revalidates: true,
 		answer: func(c *call) (answer, error) {
 			document, found := published[c.URL.Path]
 			if !found {
 				return answer{}, problemNotFound.new()
 			}
-			if _, err := parseQuery(c.Request); err != nil {
+			if err := c.parseQuery(); err != nil {
 				return answer{}, err
 			}
 			a, err := document.show(c.Request)
@@ -43,7 +43,7 @@ func (s Service) Documents(policy string, documents ...Document) http.Handler {
 			}
 			a.setDocument(document.ContentType, policy)
 			c.record.note("shown")
-			return revalidated(c.Request, a), nil
+			return a, nil
 		},
 	})
 }
@@ -66,23 +66,26 @@ func (a *answer) setDocument(contentType, policy string) {
 	a.header.Set("X-Content-Type-Options", "nosniff")
 }
 
-func (d publishedDocument) show(r *http.Request) (a answer, err error) {
-	a = answer{status: http.StatusOK, header: http.Header{}}
-	if d.Origin != "" {
-		origin, valid := originOf(r)
-		if !valid {
-			return answer{}, problemMalformedRequest.because("The Host must be a name or an address, with an optional port.")
-		}
-		a.body = []byte(strings.ReplaceAll(d.Content, d.Origin, origin))
-		return a, nil
+func (d publishedDocument) show(r *http.Request) (answer, error) {
+	if d.Origin == "" {
+		return encoded(r, d.Content, d.compressed)
 	}
-	a.header.Set("Vary", "Accept-Encoding")
+	origin, valid := originOf(r)
+	if !valid {
+		return answer{}, problemMalformedRequest.because("The Host must be a name or an address, with an optional port.")
+	}
+	return answer{http.StatusOK, http.Header{}, []byte(strings.ReplaceAll(d.Content, d.Origin, origin))}, nil
+}
+
+// encoded makes a response with the content, compressed if the client accepts gzip.
+func encoded(r *http.Request, content string, compressed func() ([]byte, error)) (a answer, err error) {
+	a = answer{status: http.StatusOK, header: http.Header{"Vary": {"Accept-Encoding"}}}
 	if !acceptsGzip(r.Header.Values("Accept-Encoding")) {
-		a.body = []byte(d.Content)
+		a.body = []byte(content)
 		return a, nil
 	}
 	a.header.Set("Content-Encoding", "gzip")
-	a.body, err = d.compressed()
+	a.body, err = compressed()
 	return a, err
 }
 
@@ -97,7 +100,7 @@ func compress(content string) ([]byte, error) {
 }
 
 // originOf returns the scheme and authority of a request, or false if its Host cannot be part of a URL. API Gateway only gets
-// requests for its own hosts, but the local run may be called by any name.
+// requests for its own hosts, but clients may call the local run by any name.
 func originOf(r *http.Request) (origin string, valid bool) {
 	if r.Host == "" || strings.Trim(r.Host, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-:[]") != "" {
 		return "", false
@@ -107,22 +110,14 @@ func originOf(r *http.Request) (origin string, valid bool) {
 
 // acceptsGzip parses Accept-Encoding (RFC 9110, section 12.5.3). A client gets gzip only if it names gzip.
 func acceptsGzip(acceptEncoding []string) bool {
-	for _, value := range acceptEncoding {
-		for item := range strings.SplitSeq(value, ",") {
-			coding, parameter, _ := strings.Cut(item, ";")
-			if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
-				return isAccepted(parameter)
-			}
+	for item := range strings.SplitSeq(strings.ToLower(strings.Join(acceptEncoding, ",")), ",") {
+		coding, parameter, _ := strings.Cut(item, ";")
+		if strings.TrimSpace(coding) != "gzip" {
+			continue
 		}
+		_, weight, hasWeight := strings.Cut(parameter, "q=")
+		q, err := strconv.ParseFloat(strings.TrimSpace(weight), 64)
+		return !hasWeight || err == nil && q > 0
 	}
 	return false
-}
-
-func isAccepted(parameter string) bool {
-	_, weight, found := strings.Cut(strings.ToLower(parameter), "q=")
-	if !found {
-		return true
-	}
-	q, err := strconv.ParseFloat(strings.TrimSpace(weight), 64)
-	return err == nil && q > 0
 }

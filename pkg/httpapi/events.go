@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -13,24 +12,18 @@ import (
 	"shopfront/pkg/event"
 )
 
-// EventReader reads the feed of a customer, as event.Feed does. Errors: *event.ExpiredError, event.ErrBeyond.
+// EventReader reads the feed of a customer. An event.Feed implements it. Errors: *event.ExpiredError, event.ErrBeyond.
 type EventReader interface {
 	Read(ctx context.Context, customer catalog.CustomerID, cursor event.Cursor, limit int) (event.Page, error)
 }
 
-// ListEvents is GET /shop/{customer}/events (docs/interface.md), for the shop's own server only. It lists events in sequence.
+// ListEvents is GET /shop/{customer}/events (docs/interface.md), for the shop's own server only. It lists events in the order of their
+// sequence numbers.
 func (s Service) ListEvents(reader EventReader) http.Handler {
 	return s.handler(endpoint{
-		path: "/shop/{customer}/events", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
-		answer: func(c *call) (answer, error) {
-			query, cursor, limit, err := eventsRequest(c)
-			if err != nil {
-				return answer{}, err
-			}
-			if err := c.admitServer(); err != nil {
-				return answer{}, err
-			}
-			page, err := reader.Read(c.Context(), c.customer, cursor, limit)
+		path: "/shop/{customer}/events", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new, revalidates: true,
+		answer: admitted(eventsRequest, (*call).admitServer, func(c *call, wanted events) (answer, error) {
+			page, err := reader.Read(c.Context(), c.customer, wanted.cursor, wanted.limit)
 			if errors.Is(err, event.ErrBeyond) {
 				err = problemInvalid.because("The feed has no event with this sequence number yet.").of("after")
 			}
@@ -38,39 +31,38 @@ func (s Service) ListEvents(reader EventReader) http.Handler {
 				return answer{}, err
 			}
 			c.record.note("listed")
-			a, err := jsonAnswer(http.StatusOK, c.represent(page, query))
-			if err != nil {
-				return answer{}, err
-			}
-			return revalidated(c.Request, a), nil
-		},
+			return jsonAnswer(http.StatusOK, c.represent(page))
+		}),
 	})
 }
 
-// eventsRequest validates the request's form.
-func eventsRequest(c *call) (query url.Values, cursor event.Cursor, limit int, err error) {
+// events asks for a page of the feed.
+type events struct {
+	cursor event.Cursor
+	limit  int
+}
+
+func eventsRequest(c *call) (wanted events, err error) {
+	if err := c.parseQuery("after", "limit", "feed"); err != nil {
+		return events{}, err
+	}
+	if wanted.limit, err = pageLimit(c.query, event.MaxPerPage); err != nil {
+		return events{}, err
+	}
+	cursor := &wanted.cursor
 	cursor.After = event.FromOldest
-	if c.customer == "" {
-		return nil, cursor, 0, problemNotFound.new()
-	}
-	if query, err = parseQuery(c.Request, "after", "limit", "feed"); err != nil {
-		return nil, cursor, 0, err
-	}
-	if limit, err = pageLimit(query, event.MaxPerPage); err != nil {
-		return nil, cursor, 0, err
-	}
-	if query.Has("after") {
-		text := query.Get("after")
+	if c.query.Has("after") {
+		text := c.query.Get("after")
 		cursor.After, err = strconv.ParseInt(text, 10, 64)
 		if err != nil || cursor.After < 0 || strconv.FormatInt(cursor.After, 10) != text {
-			return nil, cursor, 0, problemInvalid.because("The sequence number must be a whole number of 0 or more.").of("after")
+			return events{}, problemInvalid.because("The sequence number must be a whole number of 0 or more.").of("after")
 		}
 	}
-	cursor.Feed = query.Get("feed")
-	if query.Has("feed") && (cursor.Feed == "" || !query.Has("after")) {
-		return nil, cursor, 0, problemInvalid.because("A feed must not be empty, and needs after.").of("feed")
+	cursor.Feed = c.query.Get("feed")
+	if c.query.Has("feed") && (cursor.Feed == "" || !c.query.Has("after")) {
+		return events{}, problemInvalid.because("A feed must not be empty, and needs after.").of("feed")
 	}
-	return query, cursor, limit, nil
+	return wanted, nil
 }
 
 type eventPageJSON struct {
@@ -91,16 +83,16 @@ type eventJSON struct {
 	Data      json.RawMessage `json:"data"`
 }
 
-func (c *call) represent(page event.Page, query url.Values) eventPageJSON {
+func (c *call) represent(page event.Page) eventPageJSON {
 	represented := eventPageJSON{Feed: page.Feed, Events: make([]eventJSON, len(page.Events))}
 	for i, e := range page.Events {
 		represented.Events[i] = representEvent(e)
 	}
-	query.Set("after", strconv.FormatInt(page.Next, 10))
+	c.query.Set("after", strconv.FormatInt(page.Next, 10))
 	if page.Feed != "" {
-		query.Set("feed", page.Feed)
+		c.query.Set("feed", page.Feed)
 	}
-	represented.Next = "/shop/" + string(c.customer) + "/events?" + query.Encode()
+	represented.Next = c.URL.Path + "?" + c.query.Encode()
 	switch {
 	case page.More:
 	case c.received.Sub(page.Extended) < busyFor:
@@ -124,10 +116,10 @@ func representEvent(e event.Event) eventJSON {
 	}
 }
 
-// EncodeEvent returns an event as the feed shows it.
+// EncodeEvent returns an event as JSON, as the feed shows it.
 func EncodeEvent(e event.Event) ([]byte, error) { return encodeJSON(representEvent(e)) }
 
-// EventData returns the data of a fact's event: the redemption or the order as the interface showed it then.
+// EventData returns the data of the event for a fact: the redemption or the order as JSON.
 func EventData(fact event.Fact) ([]byte, error) {
 	if fact.Redemption != nil {
 		return encodeJSON(representRedemption(*fact.Redemption))

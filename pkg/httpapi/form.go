@@ -9,22 +9,21 @@ import (
 	"shopfront/pkg/idempotency"
 )
 
-// parseQuery reads a query strictly. A parameter that is unknown, repeated or cannot be decoded is an error, so that a typing
+// parseQuery reads the query strictly. A parameter that is unknown, repeated or cannot be decoded is an error, so that a typing
 // error cannot change what a request means.
-func parseQuery(r *http.Request, known ...string) (url.Values, error) {
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, problemMalformedRequest.because("The query string cannot be decoded.")
+func (c *call) parseQuery(known ...string) (err error) {
+	if c.query, err = url.ParseQuery(c.URL.RawQuery); err != nil {
+		return problemMalformedRequest.because("The query string cannot be decoded.")
 	}
-	for name, given := range values {
+	for name, given := range c.query {
 		if !slices.Contains(known, name) {
-			return nil, problemMalformedRequest.because("The query has an unknown parameter. Known parameters: %s.", knownNames(known))
+			return problemMalformedRequest.because("The query has an unknown parameter. Known parameters: %s.", knownNames(known))
 		}
 		if len(given) > 1 {
-			return nil, problemMalformedRequest.because("The query has this parameter more than once.").of(name)
+			return problemMalformedRequest.because("The query has this parameter more than once.").of(name)
 		}
 	}
-	return values, nil
+	return nil
 }
 
 func knownNames(known []string) string {
@@ -34,8 +33,8 @@ func knownNames(known []string) string {
 	return strings.Join(known, ", ")
 }
 
-// idempotencyKey returns the request's key, or the empty key if the request has none. The gateway joins repeated headers with
-// a comma, which no key contains, so a repeated header is malformed.
+// idempotencyKey returns the request's key. If the request has no key, it returns the empty key. The gateway joins repeated headers with
+// commas. A key has no comma, so a repeated header is malformed.
 func idempotencyKey(r *http.Request) (idempotency.Key, error) {
 	values := r.Header.Values("Idempotency-Key")
 	if len(values) == 0 {

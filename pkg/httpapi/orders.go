@@ -16,8 +16,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// The endpoints of orders are for the shop's own server only. Each is idempotent: a retry of a change gets the same order, with
-// the header Idempotency-Replayed. After an error with Unavailable() it is unknown whether the change was applied.
+// The endpoints of orders are for the shop's own server only. Each is idempotent: a retry of a change gets the same order, with the
+// header Idempotency-Replayed. After an error with Unavailable() it is unknown whether the change was applied.
 
 // OrderPlacer places orders. Errors: checkout.ErrNotFound, checkout.ErrExpired, checkout.ErrReleased, checkout.ErrPaymentMismatch,
 // checkout.ErrOrderCancelled, and a *checkout.MemberError for a payment that is missing.
@@ -29,42 +29,37 @@ type OrderPlacer interface {
 func (s Service) PlaceOrder(placer OrderPlacer) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/orders", methods: []string{http.MethodPost}, notFound: problemNotFound.new,
-		answer: func(c *call) (answer, error) {
-			id, payment, err := orderRequest(c)
-			if err != nil {
-				return answer{}, err
-			}
-			if err := c.admitServer(); err != nil {
-				return answer{}, err
-			}
-			order, replayed, err := placer.Place(c.Context(), c.customer, id, payment, c.received)
+		answer: admitted(placementRequest, (*call).admitServer, func(c *call, p placement) (answer, error) {
+			order, replayed, err := placer.Place(c.Context(), c.customer, p.id, p.payment, c.received)
 			return orderAnswer(c, order, replayed, err, "ordered", metricOrders)
-		},
+		}),
 	})
 }
 
-// orderRequest validates the request's form.
-func orderRequest(c *call) (id checkout.ID, payment checkout.Payment, err error) {
-	if c.customer == "" {
-		return "", checkout.Payment{}, problemNotFound.new()
-	}
-	if _, err := parseQuery(c.Request); err != nil {
-		return "", checkout.Payment{}, err
+// placement asks to turn a checkout into an order.
+type placement struct {
+	id      checkout.ID
+	payment checkout.Payment
+}
+
+func placementRequest(c *call) (p placement, err error) {
+	if err := c.parseQuery(); err != nil {
+		return placement{}, err
 	}
 	members, err := readTextMembers(c.Request, "checkout", "payment/provider", "payment/reference")
 	if err != nil {
-		return "", checkout.Payment{}, err
+		return placement{}, err
 	}
-	if id, err = checkout.ParseID(members["checkout"]); err != nil {
-		return "", checkout.Payment{}, problemInvalid.because("checkout must be the ID of a checkout.").at("/checkout")
+	if p.id, err = checkout.ParseID(members["checkout"]); err != nil {
+		return placement{}, problemInvalid.because("checkout must be the ID of a checkout.").at("/checkout")
 	}
 	if _, isPaid := members["payment"]; isPaid {
-		payment, err = checkout.ParsePayment(members["payment/provider"], members["payment/reference"])
+		p.payment, err = checkout.ParsePayment(members["payment/provider"], members["payment/reference"])
 	}
-	return id, payment, err
+	return p, err
 }
 
-// OrderReader reads orders. It returns checkout.ErrOrderNotFound for an ID that is not an order's.
+// OrderReader reads orders. It returns checkout.ErrOrderNotFound if no order has the ID.
 type OrderReader interface {
 	Show(ctx context.Context, customer catalog.CustomerID, id checkout.ID) (checkout.Checkout, error)
 }
@@ -73,21 +68,14 @@ type OrderReader interface {
 func (s Service) ShowOrder(reader OrderReader) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/orders/{id}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
-		answer: func(c *call) (answer, error) {
-			id, err := checkoutID(c)
-			if err != nil {
-				return answer{}, err
-			}
-			if err := c.admitServer(); err != nil {
-				return answer{}, err
-			}
+		answer: admitted(checkoutID, (*call).admitServer, func(c *call, id checkout.ID) (answer, error) {
 			order, err := reader.Show(c.Context(), c.customer, id)
 			return orderAnswer(c, order, false, err, "shown")
-		},
+		}),
 	})
 }
 
-// OrderLister lists orders, as checkout.OrderStore says.
+// OrderLister lists orders. checkout.OrderStore describes the results.
 type OrderLister interface {
 	List(ctx context.Context, customer catalog.CustomerID, filter checkout.OrderFilter) ([]checkout.Checkout, *checkout.OrderPosition, error)
 }
@@ -96,14 +84,7 @@ type OrderLister interface {
 func (s Service) ListOrders(lister OrderLister) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/orders", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
-		answer: func(c *call) (answer, error) {
-			query, filter, err := listRequest(c)
-			if err != nil {
-				return answer{}, err
-			}
-			if err := c.admitServer(); err != nil {
-				return answer{}, err
-			}
+		answer: admitted(orderFilter, (*call).admitServer, func(c *call, filter checkout.OrderFilter) (answer, error) {
 			orders, end, err := lister.List(c.Context(), c.customer, filter)
 			if err != nil {
 				return answer{}, err
@@ -114,12 +95,10 @@ func (s Service) ListOrders(lister OrderLister) http.Handler {
 				page.Orders[i] = representOrder(order)
 			}
 			if end != nil {
-				query.Set("cursor", encodeCursor(c.customer, representPosition(*end)))
-				next := fmt.Sprintf("/shop/%s/orders?%s", c.customer, query.Encode())
-				page.Next = &next
+				page.Next = c.nextPage(representPosition(*end))
 			}
 			return jsonAnswer(http.StatusOK, page)
-		},
+		}),
 	})
 }
 
@@ -128,35 +107,28 @@ type orderPageJSON struct {
 	Next   *string     `json:"next"`
 }
 
-func listRequest(c *call) (query url.Values, filter checkout.OrderFilter, err error) {
-	if c.customer == "" {
-		return nil, checkout.OrderFilter{}, problemNotFound.new()
+func orderFilter(c *call) (filter checkout.OrderFilter, err error) {
+	if err := c.parseQuery("status", "nick", "from", "to", "limit", "cursor"); err != nil {
+		return checkout.OrderFilter{}, err
 	}
-	if query, err = parseQuery(c.Request, "status", "nick", "from", "to", "limit", "cursor"); err != nil {
-		return nil, checkout.OrderFilter{}, err
+	if filter.Limit, err = pageLimit(c.query, maxLimit); err != nil {
+		return checkout.OrderFilter{}, err
 	}
-	if filter.Limit, err = pageLimit(query, maxLimit); err != nil {
-		return nil, checkout.OrderFilter{}, err
+	filter.Status = checkout.OrderStatus(c.query.Get("status"))
+	if c.query.Has("status") && !slices.Contains(checkout.OrderStatuses(), filter.Status) {
+		return checkout.OrderFilter{}, problemInvalid.because("The status must be placed, fulfilled or cancelled.").of("status")
 	}
-	if query.Has("status") {
-		filter.Status = checkout.OrderStatus(query.Get("status"))
-		if !slices.Contains(checkout.OrderStatuses(), filter.Status) {
-			return nil, checkout.OrderFilter{}, problemInvalid.because("The status must be placed, fulfilled or cancelled.").of("status")
-		}
+	if filter.Nick, err = wantedNick(c.query); err != nil {
+		return checkout.OrderFilter{}, err
 	}
-	if filter.Nick, err = wantedNick(query); err != nil {
-		return nil, checkout.OrderFilter{}, err
+	if filter.From, filter.Until, err = timeSpan(c.query); err != nil {
+		return checkout.OrderFilter{}, err
 	}
-	if filter.From, filter.Until, err = timeSpan(query); err != nil {
-		return nil, checkout.OrderFilter{}, err
-	}
-	if query.Has("cursor") {
-		filter.After, err = parseCursor(query.Get("cursor"), c.customer, parsePosition)
-	}
-	return query, filter, err
+	filter.After, err = parseCursor(c, parsePosition)
+	return filter, err
 }
 
-// wantedNick returns the nick that a list is about. An empty nick is an error, because it would select every nick.
+// wantedNick returns the nick that a list is about. An empty nick is an error, because it would not restrict the list.
 func wantedNick(query url.Values) (voucher.Nick, error) {
 	nick, err := parseNick(query)
 	if err == nil && query.Has("nick") && nick == (voucher.Nick{}) {
@@ -165,7 +137,7 @@ func wantedNick(query url.Values) (voucher.Nick, error) {
 	return nick, err
 }
 
-// timeSpan returns the bounds of a list. A time that is missing is zero.
+// timeSpan returns the bounds of a list. A missing time is zero.
 func timeSpan(query url.Values) (from, until time.Time, err error) {
 	for _, bound := range []struct {
 		name string
@@ -208,29 +180,24 @@ type OrderFulfiller interface {
 func (s Service) FulfilOrder(fulfiller OrderFulfiller) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/orders/{id}/fulfil", methods: []string{http.MethodPost}, notFound: problemNotFound.new,
-		answer: func(c *call) (answer, error) {
-			id, err := checkoutID(c)
-			if err != nil {
-				return answer{}, err
-			}
-			if err := checkNoBody(c.Request); err != nil {
-				return answer{}, err
-			}
-			if err := c.admitServer(); err != nil {
-				return answer{}, err
-			}
+		answer: admitted(fulfilment, (*call).admitServer, func(c *call, id checkout.ID) (answer, error) {
 			order, replayed, err := fulfiller.Fulfil(c.Context(), c.customer, id, c.received)
 			return orderAnswer(c, order, replayed, err, "fulfilled")
-		},
+		}),
 	})
 }
 
-// checkNoBody rejects a body. Otherwise the client's developer would not notice that it is ignored.
-func checkNoBody(r *http.Request) error {
-	if n, err := io.ReadFull(r.Body, make([]byte, 1)); n > 0 || err != io.EOF {
-		return problemMalformedRequest.because("This request must not have a body.")
+// fulfilment returns the ID of the order to mark. It rejects a body, because the client's developer would not notice that Shopfront ignores
+// it.
+func fulfilment(c *call) (checkout.ID, error) {
+	id, err := checkoutID(c)
+	if err != nil {
+		return "", err
 	}
-	return nil
+	if n, err := io.ReadFull(c.Body, make([]byte, 1)); n > 0 || err != io.EOF {
+		return "", problemMalformedRequest.because("This request must not have a body.")
+	}
+	return id, nil
 }
 
 // OrderCanceller marks orders as cancelled. Error: checkout.ErrOrderNotFound.
@@ -242,26 +209,29 @@ type OrderCanceller interface {
 func (s Service) CancelOrder(canceller OrderCanceller) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/orders/{id}/cancel", methods: []string{http.MethodPost}, notFound: problemNotFound.new,
-		answer: func(c *call) (answer, error) {
-			id, err := checkoutID(c)
-			if err != nil {
-				return answer{}, err
-			}
-			members, err := readTextMembers(c.Request, "reason")
-			if err != nil {
-				return answer{}, err
-			}
-			reason, err := checkout.ParseReason(members["reason"])
-			if err != nil {
-				return answer{}, err
-			}
-			if err := c.admitServer(); err != nil {
-				return answer{}, err
-			}
-			order, replayed, err := canceller.Cancel(c.Context(), c.customer, id, reason, c.received)
+		answer: admitted(cancellationRequest, (*call).admitServer, func(c *call, request cancellation) (answer, error) {
+			order, replayed, err := canceller.Cancel(c.Context(), c.customer, request.id, request.reason, c.received)
 			return orderAnswer(c, order, replayed, err, "cancelled", metricCancelledOrders)
-		},
+		}),
 	})
+}
+
+// cancellation asks to cancel an order.
+type cancellation struct {
+	id     checkout.ID
+	reason string
+}
+
+func cancellationRequest(c *call) (request cancellation, err error) {
+	if request.id, err = checkoutID(c); err != nil {
+		return cancellation{}, err
+	}
+	members, err := readTextMembers(c.Request, "reason")
+	if err != nil {
+		return cancellation{}, err
+	}
+	request.reason, err = checkout.ParseReason(members["reason"])
+	return request, err
 }
 
 func orderAnswer(c *call, ordered checkout.Checkout, replayed bool, err error, outcome string, metrics ...string) (answer, error) {
@@ -271,11 +241,11 @@ func orderAnswer(c *call, ordered checkout.Checkout, replayed bool, err error, o
 	return c.replayable(representOrder(ordered), replayed, outcome, metrics...)
 }
 
-// orderJSON is an order. Its ID is that of its checkout.
+// orderJSON is an order. An order has the ID of its checkout.
 type orderJSON struct {
 	checkoutJSON
 
-	ExpiresAt    string       `json:"expiresAt,omitempty"` // hides that of the checkout: an order does not expire
+	ExpiresAt    string       `json:"expiresAt,omitempty"` // always empty, to hide the checkout's: an order does not expire
 	Payment      *paymentJSON `json:"payment"`
 	OrderedAt    string       `json:"orderedAt"`
 	FulfilledAt  string       `json:"fulfilledAt,omitempty"`

@@ -16,7 +16,7 @@ import (
 )
 
 // problemType is the part of an RFC 9457 problem type after urn:problem:shopfront:. Names and statuses never change, because
-// clients tell problems apart by them.
+// clients distinguish problems by them.
 type problemType string
 
 // Every problem that an endpoint responds with.
@@ -46,62 +46,43 @@ const (
 	problemUnavailable          problemType = "unavailable"
 )
 
-func (t problemType) describe() (status int, title string) {
-	switch t {
-	case problemMalformedRequest:
-		return http.StatusBadRequest, "Malformed request"
-	case problemUnauthorized:
-		return http.StatusUnauthorized, "Unauthorized"
-	case problemVoucherNotFound:
-		return http.StatusNotFound, "Voucher not found"
-	case problemNotFound:
-		return http.StatusNotFound, "Not found"
-	case problemMethodNotAllowed:
-		return http.StatusMethodNotAllowed, "Method not allowed"
-	case problemContentTooLarge:
-		return http.StatusRequestEntityTooLarge, "Content too large"
-	case problemUnsupportedMediaType:
-		return http.StatusUnsupportedMediaType, "Unsupported media type"
-	case problemInvalid:
-		return http.StatusUnprocessableEntity, "Invalid request"
-	case problemKeyInUse:
-		return http.StatusUnprocessableEntity, "Idempotency-Key in use"
-	case problemTooManyRefusals:
-		return http.StatusTooManyRequests, "Too many refused codes"
-	case problemCheckoutExpired:
-		return http.StatusConflict, "Checkout expired"
-	case problemPaymentMismatch:
-		return http.StatusConflict, "Ordered with another payment"
-	case problemOrderCancelled:
-		return http.StatusConflict, "Order cancelled"
-	case problemCodeRefused:
-		return http.StatusConflict, "Code refused"
-	case problemTooManyHolds:
-		return http.StatusTooManyRequests, "Too many holds"
-	case problemCheckoutReplaced:
-		return http.StatusConflict, "Checkout replaced"
-	case problemRedemptionNotFound:
-		return http.StatusNotFound, "Redemption not found"
-	case problemRedemptionUndone:
-		return http.StatusConflict, "Redemption undone"
-	case problemRedemptionOfOrder:
-		return http.StatusConflict, "Redemption of an order"
-	case problemCursorExpired:
-		return http.StatusGone, "Cursor expired"
-	case problemGone:
-		return http.StatusGone, "Gone"
-	case problemUnavailable:
-		return http.StatusServiceUnavailable, "Temporarily unavailable"
-	case problemInternal:
-		return http.StatusInternalServerError, "Internal error"
-	}
-	return http.StatusInternalServerError, string(t)
+type description struct {
+	status int
+	title  string
 }
 
-// new returns a problem of this type without detail, because its title says it all.
+func (t problemType) describe() description {
+	return map[problemType]description{
+		problemMalformedRequest:     {http.StatusBadRequest, "Malformed request"},
+		problemUnauthorized:         {http.StatusUnauthorized, "Unauthorized"},
+		problemVoucherNotFound:      {http.StatusNotFound, "Voucher not found"},
+		problemNotFound:             {http.StatusNotFound, "Not found"},
+		problemMethodNotAllowed:     {http.StatusMethodNotAllowed, "Method not allowed"},
+		problemContentTooLarge:      {http.StatusRequestEntityTooLarge, "Content too large"},
+		problemUnsupportedMediaType: {http.StatusUnsupportedMediaType, "Unsupported media type"},
+		problemInvalid:              {http.StatusUnprocessableEntity, "Invalid request"},
+		problemKeyInUse:             {http.StatusUnprocessableEntity, "Idempotency-Key in use"},
+		problemTooManyRefusals:      {http.StatusTooManyRequests, "Too many refused codes"},
+		problemCheckoutExpired:      {http.StatusConflict, "Checkout expired"},
+		problemPaymentMismatch:      {http.StatusConflict, "Ordered with another payment"},
+		problemOrderCancelled:       {http.StatusConflict, "Order cancelled"},
+		problemCodeRefused:          {http.StatusConflict, "Code refused"},
+		problemTooManyHolds:         {http.StatusTooManyRequests, "Too many holds"},
+		problemCheckoutReplaced:     {http.StatusConflict, "Checkout replaced"},
+		problemRedemptionNotFound:   {http.StatusNotFound, "Redemption not found"},
+		problemRedemptionUndone:     {http.StatusConflict, "Redemption undone"},
+		problemRedemptionOfOrder:    {http.StatusConflict, "Redemption of an order"},
+		problemCursorExpired:        {http.StatusGone, "Cursor expired"},
+		problemGone:                 {http.StatusGone, "Gone"},
+		problemUnavailable:          {http.StatusServiceUnavailable, "Temporarily unavailable"},
+		problemInternal:             {http.StatusInternalServerError, "Internal error"},
+	}[t]
+}
+
+// new returns a problem of this type without a detail. Its title is enough.
 func (t problemType) new() *problemError { return &problemError{problemType: t} }
 
-// because returns a problem of this type with a detail for the client's developer.
+// because returns a problem of this type. Its detail is for the client's developer.
 func (t problemType) because(format string, args ...any) *problemError {
 	return &problemError{problemType: t, detail: fmt.Sprintf(format, args...)}
 }
@@ -109,14 +90,13 @@ func (t problemType) because(format string, args ...any) *problemError {
 // problemError is one occurrence of a problemType.
 type problemError struct {
 	problemType
-	detail string // for people; empty if the title says it all
-	// parameter names the query parameter that is wrong. pointer (a JSON Pointer, RFC 6901) is the place that is wrong in
-	// the body, or in the parameter's JSON.
-	parameter string
-	pointer   *string
-	reason    voucher.Reason      // why a voucher was refused; only the shop's server learns it
-	expired   *event.ExpiredError // of a cursor
-	header    http.Header
+	detail    string // for people; empty if the title says it all
+	parameter string // the query parameter that is wrong
+	// pointer is the wrong place in the body, or in the parameter's JSON. It is a JSON Pointer (RFC 6901).
+	pointer *string
+	reason  voucher.Reason // why a voucher was refused; only the shop's server gets it
+	expired *expiredJSON   // of an expired cursor
+	header  http.Header
 }
 
 func (p *problemError) at(pointer string) *problemError {
@@ -135,7 +115,7 @@ func (p *problemError) with(name, value string) *problemError {
 	return p
 }
 
-// after says how long to wait before the next attempt: whole seconds, at least one.
+// after adds how long to wait before the next attempt: whole seconds, at least one.
 func (p *problemError) after(wait time.Duration) *problemError {
 	seconds := max(1, (wait+time.Second-1)/time.Second)
 	return p.with("Retry-After", strconv.FormatInt(int64(seconds), 10))
@@ -144,8 +124,8 @@ func (p *problemError) after(wait time.Duration) *problemError {
 func (p *problemError) Error() string { return string(p.problemType) + ": " + p.detail }
 
 func (p *problemError) answer() (answer, error) {
-	status, title := p.describe()
-	a, err := jsonAnswer(status, struct {
+	known := p.describe()
+	a, err := jsonAnswer(known.status, struct {
 		Type      string  `json:"type"`
 		Title     string  `json:"title"`
 		Status    int     `json:"status"`
@@ -156,7 +136,7 @@ func (p *problemError) answer() (answer, error) {
 
 		*expiredJSON
 	}{
-		"urn:problem:shopfront:" + string(p.problemType), title, status, p.detail, p.parameter, p.pointer, string(p.reason), representExpired(p.expired),
+		"urn:problem:shopfront:" + string(p.problemType), known.title, known.status, p.detail, p.parameter, p.pointer, string(p.reason), p.expired,
 	})
 	if err != nil {
 		return answer{}, err
@@ -172,28 +152,22 @@ type expiredJSON struct {
 	Feed     string `json:"feed"`
 }
 
-func representExpired(e *event.ExpiredError) *expiredJSON {
-	if e == nil {
-		return nil
-	}
-	return &expiredJSON{e.Earliest, e.Feed}
-}
-
-// unavailable does not say whether the request was applied. A client can safely retry a request that is about an order or has an
-// Idempotency-Key. If it redeems or checks out without a key, it cannot know whether that was applied.
+// unavailable does not say whether the request was applied. A client can safely retry a request that has an Idempotency-Key or is about
+// an order. After a redemption or a checkout without a key, the client cannot know whether it was made.
 func unavailable() *problemError {
 	return problemUnavailable.because("Send the same request again, with its Idempotency-Key if it has one. "+
 		"Without a key, a redemption or a checkout may already be made.").
 		with("Retry-After", "1")
 }
 
-// problemOf is the one place that maps errors to problems. A refused code becomes the problem that the endpoint has for refusals. An
-// unknown error becomes "internal": it is logged and never shown to the client.
-func problemOf(err error, refusal problemType, r *record) *problemError {
+// problemOf is the one place that maps errors to problems. A refused code becomes the endpoint's problem for refusals. An unknown error
+// becomes "internal": it is logged, and the client never sees it.
+func problemOf(err error, refusal problemType, c *call) *problemError {
+	r := c.record
 	if reason, refused := voucher.IsRefusal(err); refused && refusal != "" {
 		r.noteRefusal(reason)
 		refused := refusal.new()
-		if r.caller.IsServer() {
+		if c.caller.IsServer() {
 			refused.reason = reason
 		}
 		return refused
@@ -221,7 +195,7 @@ func recognise(err error) *problemError {
 		return known
 	}
 	if errors.Is(err, access.ErrUnauthorized) {
-		// All cases have the same text, so that a caller cannot tell them apart.
+		// All cases have the same text, so that a caller cannot distinguish them.
 		return problemUnauthorized.because("Send Authorization: Bearer KEY with a live key of the customer, or no Authorization where the shop admits strangers.").
 			with("WWW-Authenticate", "Bearer") // RFC 6750, section 3
 	}
@@ -250,11 +224,11 @@ func cursorExpired(expired *event.ExpiredError) *problemError {
 	}
 	problem := problemCursorExpired.because("The next event is no longer kept, or the feed was lost. "+
 		"Compare your records with the shop's lists, then continue after %d %s.", expired.Earliest, with)
-	problem.expired = expired
+	problem.expired = &expiredJSON{expired.Earliest, expired.Feed}
 	return problem
 }
 
-// recogniseRedemption recognises the errors of redemptions that were made before, or returns nil.
+// recogniseRedemption recognises the errors of earlier redemptions. For any other error it returns nil.
 func recogniseRedemption(err error) *problemError {
 	switch {
 	case errors.Is(err, voucher.ErrUndone):
@@ -294,18 +268,17 @@ func recogniseCheckout(err error) *problemError {
 }
 
 func invalidParameter(parameter *checkout.ParameterError) *problemError {
-	switch problem := problemInvalid.because("%v.", parameter).of(parameter.Parameter); parameter.Parameter {
+	problem := problemInvalid.because("%v.", parameter).of(parameter.Parameter)
+	switch parameter.Parameter {
 	case checkout.ParameterData:
-		return problem.at(parameter.Pointer)
+		problem.at(parameter.Pointer)
 	case checkout.ParameterReplaces:
 		problem.problemType = problemMalformedRequest
-		return problem
-	default:
-		return problem
 	}
+	return problem
 }
 
-// unavailableError is an error of the store that a retry may cure. Whether a write was applied is unknown.
+// unavailableError is an error of the store after which a retry may succeed. Whether a write was applied is unknown.
 type unavailableError interface {
 	error
 	Unavailable() bool

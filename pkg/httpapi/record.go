@@ -9,18 +9,17 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// record is what a request leaves in the log, and in the metrics that CloudWatch reads from the log. It holds no code, nick,
+// record holds what the log line of a request says. CloudWatch reads metrics from that line. A record holds no code, nick,
 // Idempotency-Key, secret key, query string or body.
 type record struct {
 	outcome string
-	reason  string // of a refusal, or why nothing was done
+	reason  string // why a code was refused, or why nothing was done
 	metrics []string
-	caller  access.Caller
-	keyID   access.KeyID // that the caller sent, live or not
+	keyID   access.KeyID // of the key that the caller sent, live or not
 	err     error        // not shown to the client
 }
 
-// Metrics. A request adds one to each of its metrics.
+// Metrics. A request adds 1 to each of its metrics.
 const (
 	metricRedeemed = "Redeemed"
 	metricReplayed = "Replayed"
@@ -46,8 +45,8 @@ func (r *record) noteRefusal(reason voucher.Reason) {
 	r.note("refused", metricRefused)
 }
 
-// log writes one line for the request. A line with metrics is in CloudWatch's embedded metric format. The customer is a
-// property, because each value of a dimension is billed as a separate metric.
+// log writes one line for the request. A line with metrics is in CloudWatch's embedded metric format. The customer is not a
+// dimension, because AWS bills each value of a dimension as a separate metric.
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 func (s Service) log(ctx context.Context, c *call, requestID string, status int) {
 	now := s.Now()
@@ -94,8 +93,8 @@ type emfMetric struct {
 	Unit string `json:"Unit"`
 }
 
-// EmbeddedMetrics returns the value of the member _aws of a log line. It makes CloudWatch read the members with these names as counts. The
-// line needs the member Stack.
+// EmbeddedMetrics returns the value of the member _aws of a log line. Because of this value, CloudWatch reads the line's members with these
+// names as counts. The line needs the member Stack.
 func EmbeddedMetrics(now time.Time, names ...string) any {
 	metadata := emfMetadata{Timestamp: now.UnixMilli()}
 	for _, name := range names {

@@ -15,8 +15,8 @@ type VoucherRedeemer interface {
 	Check(ctx context.Context, request voucher.Request) (voucher.Voucher, error)
 }
 
-// RedeemVoucher is POST /shop/{customer}/voucher (docs/interface.md). It redeems a code, or with check=true only reports whether
-// it could. Every refusal looks the same to the client.
+// RedeemVoucher is POST /shop/{customer}/voucher (docs/interface.md). It redeems a code. With check=true it only reports whether the code
+// can be redeemed. Every refusal looks the same to a stranger.
 func (s Service) RedeemVoucher(redeemer VoucherRedeemer) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/voucher", methods: []string{http.MethodPost}, notFound: problemVoucherNotFound.new, refusal: problemVoucherNotFound,
@@ -46,9 +46,6 @@ func (s Service) RedeemVoucher(redeemer VoucherRedeemer) http.Handler {
 
 // voucherRequest validates the request's form. A *voucher.RefusalError means that no voucher can have such a code.
 func voucherRequest(c *call) (request voucher.Request, check bool, err error) {
-	if c.customer == "" {
-		return voucher.Request{}, false, problemVoucherNotFound.new()
-	}
 	request.Customer, request.At = c.customer, c.received
 	if check, err = checkOnly(c); err != nil {
 		return voucher.Request{}, false, err
@@ -68,11 +65,10 @@ func voucherRequest(c *call) (request voucher.Request, check bool, err error) {
 }
 
 func checkOnly(c *call) (bool, error) {
-	query, err := parseQuery(c.Request, "check")
-	if err != nil || !query.Has("check") {
+	if err := c.parseQuery("check"); err != nil || !c.query.Has("check") {
 		return false, err
 	}
-	switch query.Get("check") {
+	switch c.query.Get("check") {
 	case "true":
 		return true, nil
 	case "false":
@@ -87,12 +83,9 @@ func redeemVoucher(c *call, redeemer VoucherRedeemer, request voucher.Request) (
 	if err != nil {
 		return answer{}, err
 	}
-	a, err := jsonAnswer(http.StatusOK, representRedemption(redemption))
+	a, err := c.replayable(representRedemption(redemption), replayed, "redeemed", metricRedeemed)
 	if replayed {
-		c.record.note("replayed", metricReplayed)
-		a.header.Set("Idempotency-Replayed", "true")
-	} else {
-		c.record.note("redeemed", metricRedeemed)
+		c.record.metrics = append(c.record.metrics, metricReplayed)
 	}
 	return a, err
 }

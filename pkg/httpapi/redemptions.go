@@ -3,9 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"shopfront/pkg/catalog"
@@ -21,36 +19,28 @@ type RedemptionUndoer interface {
 	Undo(ctx context.Context, request voucher.UndoRequest) (redemption voucher.Redemption, replayed bool, err error)
 }
 
-// UndoRedemption is POST /shop/{customer}/redemptions/{id}/undo (docs/interface.md). It gives a use back. It is idempotent: a retry
-// gets the same redemption, with the header Idempotency-Replayed.
+// UndoRedemption is POST /shop/{customer}/redemptions/{id}/undo (docs/interface.md). It gives the voucher its use back. It is idempotent: a
+// retry gets the same redemption, with the header Idempotency-Replayed.
 func (s Service) UndoRedemption(undoer RedemptionUndoer) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/redemptions/{id}/undo", methods: []string{http.MethodPost}, notFound: problemRedemptionNotFound.new,
-		answer: func(c *call) (answer, error) {
-			request, err := undoRequest(c)
-			if err != nil {
-				return answer{}, err
-			}
-			if err := c.admitServer(); err != nil {
-				return answer{}, err
-			}
-			request.By = voucher.UndoneByKey + string(c.record.keyID)
+		answer: admitted(undoRequest, (*call).admitServer, func(c *call, request voucher.UndoRequest) (answer, error) {
+			request.By = voucher.UndoneByKey + string(c.caller.Key)
 			undone, replayed, err := undoer.Undo(c.Context(), request)
 			if err != nil {
 				return answer{}, err
 			}
 			return c.replayable(representRedemption(undone), replayed, "undone", metricUndoneRedemptions)
-		},
+		}),
 	})
 }
 
-// undoRequest validates the request's form.
 func undoRequest(c *call) (request voucher.UndoRequest, err error) {
 	request.Customer, request.At = c.customer, c.received
-	if request.ID, err = voucher.ParseRedemptionID(c.path["id"]); err != nil || c.customer == "" {
+	if request.ID, err = voucher.ParseRedemptionID(c.path["id"]); err != nil {
 		return voucher.UndoRequest{}, problemRedemptionNotFound.new()
 	}
-	if _, err := parseQuery(c.Request); err != nil {
+	if err := c.parseQuery(); err != nil {
 		return voucher.UndoRequest{}, err
 	}
 	members, err := readTextMembers(c.Request, "code", "nick", "reason")
@@ -73,7 +63,8 @@ func undoRequest(c *call) (request voucher.UndoRequest, err error) {
 	return request, err
 }
 
-// RedemptionLister lists redemptions, as voucher.UndoStore says. A *voucher.FieldError means that no page ended at the filter's After.
+// RedemptionLister lists redemptions. voucher.UndoStore describes the results. A *voucher.FieldError means that no page ended at the
+// filter's After.
 type RedemptionLister interface {
 	List(ctx context.Context, customer catalog.CustomerID, code voucher.Code, filter voucher.RedemptionFilter) (
 		page []voucher.Redemption, next string, err error)
@@ -83,17 +74,10 @@ type RedemptionLister interface {
 func (s Service) ListRedemptions(lister RedemptionLister) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/redemptions", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
-		answer: func(c *call) (answer, error) {
-			query, code, filter, err := redemptionsRequest(c)
-			if err != nil {
-				return answer{}, err
-			}
-			if err := c.admitServer(); err != nil {
-				return answer{}, err
-			}
-			redemptions, end, err := lister.List(c.Context(), c.customer, code, filter)
+		answer: admitted(redemptionsRequest, (*call).admitServer, func(c *call, wanted redemptionsOfCode) (answer, error) {
+			redemptions, end, err := lister.List(c.Context(), c.customer, wanted.code, wanted.filter)
 			if _, misplaced := errors.AsType[*voucher.FieldError](err); misplaced {
-				return answer{}, problemMalformedRequest.because("The cursor is malformed, or belongs to another list.").of("cursor")
+				return answer{}, malformedCursor()
 			}
 			if err != nil {
 				return answer{}, err
@@ -104,12 +88,10 @@ func (s Service) ListRedemptions(lister RedemptionLister) http.Handler {
 				page.Redemptions[i] = representRedemption(redemption)
 			}
 			if end != "" {
-				query.Set("cursor", encodeCursor(c.customer, string(code)+"/"+end))
-				next := fmt.Sprintf("/shop/%s/redemptions?%s", c.customer, query.Encode())
-				page.Next = &next
+				page.Next = c.nextPage(string(wanted.code) + "/" + end)
 			}
 			return jsonAnswer(http.StatusOK, page)
-		},
+		}),
 	})
 }
 
@@ -118,39 +100,38 @@ type redemptionPageJSON struct {
 	Next        *string          `json:"next"`
 }
 
-func redemptionsRequest(c *call) (query url.Values, code voucher.Code, filter voucher.RedemptionFilter, err error) {
-	fail := func(err error) (url.Values, voucher.Code, voucher.RedemptionFilter, error) {
-		return nil, "", voucher.RedemptionFilter{}, err
+// redemptionsOfCode asks for a page of the redemptions of a code.
+type redemptionsOfCode struct {
+	code   voucher.Code
+	filter voucher.RedemptionFilter
+}
+
+func redemptionsRequest(c *call) (wanted redemptionsOfCode, err error) {
+	if err := c.parseQuery("code", "nick", "from", "to", "limit", "cursor"); err != nil {
+		return redemptionsOfCode{}, err
 	}
-	if c.customer == "" {
-		return fail(problemNotFound.new())
+	if !c.query.Has("code") {
+		return redemptionsOfCode{}, problemInvalid.because("The code is required.").of("code")
 	}
-	if query, err = parseQuery(c.Request, "code", "nick", "from", "to", "limit", "cursor"); err != nil {
-		return fail(err)
+	if wanted.code, err = voucher.ParseCode(c.query.Get("code")); err != nil {
+		return redemptionsOfCode{}, problemInvalid.because("The code must have 1 to %d letters and digits. Spaces and dashes are ignored; other characters are not allowed.", voucher.MaxCodeLength).of("code")
 	}
-	if !query.Has("code") {
-		return fail(problemInvalid.because("The code is required.").of("code"))
+	filter := &wanted.filter
+	if filter.Limit, err = pageLimit(c.query, maxLimit); err != nil {
+		return redemptionsOfCode{}, err
 	}
-	if code, err = voucher.ParseCode(query.Get("code")); err != nil {
-		return fail(problemInvalid.because("The code must have 1 to %d letters and digits. Spaces and dashes are ignored; other characters are not allowed.", voucher.MaxCodeLength).of("code"))
+	if filter.Nick, err = wantedNick(c.query); err != nil {
+		return redemptionsOfCode{}, err
 	}
-	if filter.Limit, err = pageLimit(query, maxLimit); err != nil {
-		return fail(err)
+	if filter.From, filter.Until, err = timeSpan(c.query); err != nil {
+		return redemptionsOfCode{}, err
 	}
-	if filter.Nick, err = wantedNick(query); err != nil {
-		return fail(err)
-	}
-	if filter.From, filter.Until, err = timeSpan(query); err != nil {
-		return fail(err)
-	}
-	if query.Has("cursor") {
-		filter.After, err = parseCursor(query.Get("cursor"), c.customer, func(end string) (string, error) {
-			after, isOfCode := strings.CutPrefix(end, string(code)+"/")
-			if !isOfCode || after == "" {
-				return "", voucher.ErrRedemptionNotFound
-			}
-			return after, nil
-		})
-	}
-	return query, code, filter, err
+	filter.After, err = parseCursor(c, func(end string) (string, error) {
+		after, isOfCode := strings.CutPrefix(end, string(wanted.code)+"/")
+		if !isOfCode || after == "" {
+			return "", voucher.ErrRedemptionNotFound
+		}
+		return after, nil
+	})
+	return wanted, err
 }

@@ -9,8 +9,9 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// RefusalLimiter limits how many refused codes a source may cause; it is an *access.Refusals. Both methods report whether the source
-// is above the limit, and until when. An error from Refused means that the refusal was not counted; the other results are valid.
+// RefusalLimiter limits how many refused codes a source may cause. An *access.Refusals implements it. Both methods report whether the
+// source is above the limit, and until when. An error from Refused means that the refusal was not counted. The other results are valid
+// then too.
 type RefusalLimiter interface {
 	Blocked(customer catalog.CustomerID, source access.Source, limit access.RefusalLimit, at time.Time) (until time.Time, blocked bool)
 	Refused(
@@ -18,8 +19,8 @@ type RefusalLimiter interface {
 	) (until time.Time, blocked bool, err error)
 }
 
-// limitRefusals rejects the request of a source above the customer's limit on refused codes. Otherwise it calls judge and counts a
-// refusal. Call it after admit, which reads the limit.
+// limitRefusals rejects the request if its source is above the customer's limit on refused codes. Otherwise it calls judge, and counts
+// a refusal. Call it after admit, which reads the limit.
 func (s Service) limitRefusals(c *call, nick voucher.Nick, judge func() (answer, error)) (answer, error) {
 	source, limit := c.caller.Source(s.SourceAddress(c.Request), nick), c.settings.Refusals
 	if until, blocked := s.Refusals.Blocked(c.customer, source, limit, c.received); blocked {
@@ -42,7 +43,7 @@ func (s Service) limitRefusals(c *call, nick voucher.Nick, judge func() (answer,
 	return answer{}, err
 }
 
-// tooManyRefusals says nothing about the code, nor whether it was looked up.
+// tooManyRefusals does not say anything about the code, or whether the code was looked up.
 func tooManyRefusals(wait time.Duration) *problemError {
 	return problemTooManyRefusals.new().after(wait)
 }

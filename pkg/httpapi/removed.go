@@ -2,9 +2,9 @@ package httpapi
 
 import "net/http"
 
-// RemovedPayment serves the five removed paths of payment providers (docs/interface.md, Versioning). A client that still calls
-// such a path learns when it was removed and what to call instead. All paths that the gateway routes here were removed, so the
-// response is 410 even if an escaped slash has split a segment in two.
+// RemovedPayment responds 410 to the five removed paths of payment providers (docs/interface.md, Versioning). The response says when the
+// path was removed and what to call instead. The gateway routes only removed paths here. So the response is also 410 if an escaped slash
+// splits a segment in two.
 func (s Service) RemovedPayment() http.Handler {
 	return s.handler(endpoint{
 		path: "/checkout/{provider}", methods: []string{http.MethodGet, http.MethodHead, http.MethodPost}, notFound: gone,

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -16,19 +17,19 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Service makes the endpoints, each an http.Handler, and holds what they share.
+// Service makes the endpoints, each of which is an http.Handler, and has what they share.
 type Service struct {
 	Now       func() time.Time
 	Log       *slog.Logger
 	RequestID func(*http.Request) string // the ID that the gateway assigned
 	Stack     string                     // the name of the deployed stack, a dimension of every metric
 	// PathError returns an error if the gateway matched a route but the request's path has another form. The response is then
-	// 500, because a storefront would take a 404 for a final refusal. If PathError is nil, every path is accepted.
+	// 500, because a storefront would treat a 404 as final. If PathError is nil, every path is accepted.
 	PathError func(*http.Request) error
 	Guard     Guard // of the endpoints under /shop
 
-	// SourceAddress returns the network address that the gateway saw a request come from, and Refusals limits refused codes.
-	// Only the endpoints that judge codes need them: RedeemVoucher, Checkout and CheckoutVariant.
+	// Only RedeemVoucher, Checkout and CheckoutVariant, which judge codes, need SourceAddress and Refusals. SourceAddress returns the
+	// network address that connected to the gateway.
 	SourceAddress func(*http.Request) string
 	Refusals      RefusalLimiter
 }
@@ -37,13 +38,17 @@ type Service struct {
 type endpoint struct {
 	path    string
 	methods []string
-	// answer returns the response, or an error that problemOf converts to one. It notes the outcome in the record.
+	// answer returns the response, or an error that problemOf converts to a problem. It notes the outcome in the record.
 	answer func(*call) (answer, error)
+	// revalidates lets clients store a response without an error, if they revalidate it each time.
+	revalidates bool
+	// rejectsPrefetch is set if a GET stores something. Then a browser must not send it before the shopper asks for it.
+	rejectsPrefetch bool
 	// headers, if not nil, are added to every response, also to errors.
 	headers func(*http.Request) http.Header
-	// notFound is the problem for a path that does not match or holds a malformed ID.
+	// notFound is the problem for a path that does not match or has a malformed ID.
 	notFound func() *problemError
-	// refusal is the problem for a code that is refused; empty for an endpoint that judges no code.
+	// refusal is the problem for a refused code; empty for an endpoint that judges no code.
 	refusal problemType
 	// problemPage converts a problem to a page; nil: problems stay JSON.
 	problemPage func(*call, answer) (answer, error)
@@ -57,13 +62,14 @@ type call struct {
 	path     map[string]string  // the path's parameters
 	customer catalog.CustomerID // of the path; empty if missing or malformed
 	pathErr  error
+	query    url.Values // once parsed
 	guard    Guard
 	caller   access.Caller   // once admitted
 	settings access.Settings // of the customer, once admitted
 	record   *record
 }
 
-// answer is a whole response in memory: nothing is sent before the endpoint has finished.
+// answer is a whole response in memory. Nothing is sent before the endpoint has finished.
 type answer struct {
 	status int
 	header http.Header
@@ -79,7 +85,7 @@ func jsonAnswer(status int, value any) (answer, error) {
 	return answer{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: body}, nil
 }
 
-// replayable makes a response with status 200, and notes the outcome with its metrics. If an earlier request had the same result, the
+// replayable makes a response with status 200, and notes the outcome with its metrics. For the replay of an earlier response, the
 // outcome is "replayed", without metrics.
 func (c *call) replayable(value any, replayed bool, outcome string, metrics ...string) (answer, error) {
 	a, err := jsonAnswer(http.StatusOK, value)
@@ -131,8 +137,8 @@ func (s Service) handler(e endpoint) http.Handler {
 	})
 }
 
-// reply always returns a response: an error becomes a problem, and so does a panic. An unrecovered panic would end the
-// function's process, and the next request would wait for a cold start.
+// reply always returns a response. It converts errors and panics to problems. An unrecovered panic would end the function's process,
+// and the next request would wait for a cold start.
 func reply(e endpoint, c *call) (a answer) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -143,11 +149,14 @@ func reply(e endpoint, c *call) (a answer) {
 	if err != nil {
 		return problemAnswer(err, e, c)
 	}
+	if e.revalidates {
+		a.revalidate(c.Header.Values("If-None-Match"))
+	}
 	return a
 }
 
 func problemAnswer(err error, e endpoint, c *call) answer {
-	a, err := problemOf(err, e.refusal, c.record).answer()
+	a, err := problemOf(err, e.refusal, c).answer()
 	if err == nil && e.problemPage != nil {
 		a, err = e.problemPage(c, a)
 	}
@@ -161,23 +170,28 @@ func (e endpoint) respond(c *call) (answer, error) {
 	if c.pathErr != nil {
 		return answer{}, c.pathErr
 	}
-	values, matches := matchPath(e.path, c.URL.Path)
+	values, matches := MatchPath(e.path, c.URL.Path)
 	if !matches {
 		return answer{}, e.notFound()
 	}
 	c.path = values
-	if customer, err := catalog.ParseID[catalog.CustomerID](values["customer"]); err == nil {
-		c.customer = customer
-	}
+	c.customer, _ = catalog.ParseID[catalog.CustomerID](values["customer"])
 	if !slices.Contains(e.methods, c.Method) {
 		return answer{}, problemMethodNotAllowed.because("This path has other methods; see the Allow header.").with("Allow", strings.Join(e.methods, ", "))
+	}
+	if e.rejectsPrefetch && isPrefetch(c.Request) {
+		c.record.reason = "prefetch"
+		return answer{}, problemUnavailable.because("A prefetch does not check out.").with("Retry-After", "1")
+	}
+	if values["customer"] != string(c.customer) { // the ID is malformed
+		return answer{}, e.notFound()
 	}
 	return e.answer(c)
 }
 
-// matchPath compares a decoded path with a pattern, segment by segment. http.ServeMux is no alternative: it redirects paths
-// that contain //, . or .. instead of rejecting them.
-func matchPath(pattern, path string) (values map[string]string, matches bool) {
+// MatchPath compares a decoded path with a pattern, segment by segment, and returns the values of the pattern's {parameters}.
+// http.ServeMux is no alternative: it redirects paths that contain //, . or .. instead of rejecting them.
+func MatchPath(pattern, path string) (values map[string]string, matches bool) {
 	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(have) {
 		return nil, false

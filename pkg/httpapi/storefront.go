@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"shopfront/pkg/access"
@@ -13,7 +14,7 @@ import (
 const (
 	productsPerPage = 48
 	// maxProductsBytes bounds the products of a page that has several, in bytes as Lambda transports them. So the whole page stays below
-	// 4 MB. A page with a single product can be larger: up to 4.2 MB, if all its characters are escaped. Lambda's limit is 6 MB.
+	// 4 MB. A page with a single product can have up to 4.2 MB, if all its characters are escaped. Lambda's limit is 6 MB.
 	maxProductsBytes = maxPageBytes - 300_000
 )
 
@@ -22,7 +23,7 @@ const (
 // local run has one; elsewhere it is empty.
 func (s Service) Storefront(catalogue Catalogue, site *storefront.Site, demoPaymentURL string) http.Handler {
 	assets, page := s.assets(site), s.handler(endpoint{
-		path: "/shop/{customer}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
+		path: "/shop/{customer}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new, revalidates: true,
 		answer:      func(c *call) (answer, error) { return c.showPage(catalogue, site, demoPaymentURL) },
 		problemPage: func(c *call, problem answer) (answer, error) { return c.apologise(site, problem) },
 	})
@@ -36,15 +37,12 @@ func (s Service) Storefront(catalogue Catalogue, site *storefront.Site, demoPaym
 }
 
 func (c *call) showPage(catalogue Catalogue, site *storefront.Site, demoPaymentURL string) (answer, error) {
-	if c.customer == "" {
-		return answer{}, problemNotFound.new()
-	}
-	// The policies decide what the page offers, not who may see it.
+	// The policies decide what the page offers. Anyone may see the page.
 	if err := c.admit(func(access.Settings) access.Policy { return access.Anyone }); err != nil {
 		return answer{}, err
 	}
-	query := c.URL.Query() // accepts any parameters, because links from elsewhere add some
-	after, err := parseCursor(query.Get("cursor"), c.customer, parsePlace)
+	c.query = c.URL.Query() // accepts any parameters, because links from elsewhere add some
+	after, err := parseCursor(c, parsePlace)
 	if err != nil {
 		after = catalog.Place{}
 	}
@@ -56,14 +54,17 @@ func (c *call) showPage(catalogue Catalogue, site *storefront.Site, demoPaymentU
 		return answer{}, problemNotFound.new()
 	}
 	page := &storefront.Page{
-		Customer: listing.Customer, At: c.received, Language: c.language(site),
+		Customer: listing.Customer, At: c.received, Language: c.language(site, c.query),
 		Redeems: c.settings.Redeem == access.Anyone, Sells: c.settings.CheckOut == access.Anyone, PaymentURL: listing.Customer.Page.PaymentURL,
 	}
-	page.Chosen = page.Language == query.Get("lang")
+	page.Chosen = page.Language == c.query.Get("lang")
 	if page.PaymentURL == "" && listing.Customer.Page.PaymentText == "" {
 		page.PaymentURL = demoPaymentURL
 	}
-	if err := c.addProducts(page, site, listing); err != nil {
+	page.Next, err = addProducts(c, listing, productsPerPage, maxProductsBytes,
+		func(p catalog.Product) (string, error) { return page.Product(site, p) },
+		func(p catalog.Product, html string) { page.Add(p.Category, html) })
+	if err != nil {
 		return answer{}, err
 	}
 	html, policy, err := page.HTML(site)
@@ -71,45 +72,16 @@ func (c *call) showPage(catalogue Catalogue, site *storefront.Site, demoPaymentU
 		return answer{}, err
 	}
 	c.record.note("shown")
-	a, err := c.htmlAnswer(http.StatusOK, html, policy)
-	if err != nil {
-		return answer{}, err
-	}
-	return revalidated(c.Request, a), nil
+	return c.htmlAnswer(http.StatusOK, html, policy)
 }
 
-// addProducts adds as many products as one page may have, and the cursor of the next page.
-func (c *call) addProducts(page *storefront.Page, site *storefront.Site, listing catalog.Listing) error {
-	var last catalog.Place
-	count, size := 0, 0
-	for product, err := range listing.Products {
-		if err != nil {
-			return err
-		}
-		html, err := page.Product(site, product)
-		if err != nil {
-			return err
-		}
-		size += transportedBytes([]byte(html))
-		// The first product always fits, however large, so that every page leads on to the next.
-		if count == productsPerPage || count > 0 && size > maxProductsBytes {
-			page.Next = encodeCursor(c.customer, encodePlace(last))
-			return nil
-		}
-		page.Add(product.Category, html)
-		last = listing.Place(product)
-		count++
-	}
-	return nil
+func (c *call) language(site *storefront.Site, query url.Values) string {
+	return site.Language(query.Get("lang"), strings.Join(c.Header.Values("Accept-Language"), ","))
 }
 
-func (c *call) language(site *storefront.Site) string {
-	return site.Language(c.URL.Query().Get("lang"), strings.Join(c.Header.Values("Accept-Language"), ","))
-}
-
-// apologise returns a page for shoppers in place of a problem, with the problem's status and headers.
+// apologise converts a problem to a page for shoppers, with the problem's status and headers.
 func (c *call) apologise(site *storefront.Site, problem answer) (answer, error) {
-	html, policy, err := site.Apology(c.language(site), problem.status == http.StatusNotFound)
+	html, policy, err := site.Apology(c.language(site, c.URL.Query()), problem.status == http.StatusNotFound)
 	if err != nil {
 		return answer{}, err
 	}
@@ -126,17 +98,12 @@ func (c *call) apologise(site *storefront.Site, problem answer) (answer, error) 
 }
 
 func (c *call) htmlAnswer(status int, html, policy string) (answer, error) {
-	a := answer{status: status, header: http.Header{"Vary": {"Accept-Encoding, Accept-Language"}}}
-	if acceptsGzip(c.Header.Values("Accept-Encoding")) {
-		compressed, err := compress(html)
-		if err != nil {
-			return answer{}, err
-		}
-		a.header.Set("Content-Encoding", "gzip")
-		a.body = compressed
-	} else {
-		a.body = []byte(html)
+	a, err := encoded(c.Request, html, func() ([]byte, error) { return compress(html) })
+	if err != nil {
+		return answer{}, err
 	}
+	a.status = status
+	a.header.Set("Vary", "Accept-Encoding, Accept-Language")
 	a.setDocument("text/html; charset=utf-8", policy)
 	return a, nil
 }

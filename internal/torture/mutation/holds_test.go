@@ -160,18 +160,17 @@ func ofCodes() []tested {
 		byTest("accepts a code that takes nothing off", pkgVoucher, "TestReward_Discount", rewardGo,
 			`if discount.Minor == 0 {`, `if discount.Minor < 0 {`),
 		byTest("tells strangers why a code is refused", pkgHTTP, refusedTheSame, problemGo,
-			"if r.caller.IsServer() {\n\t\t\trefused.reason", "if !r.caller.IsServer() || r.caller.IsServer() {\n\t\t\trefused.reason"),
+			"if c.caller.IsServer() {\n\t\t\trefused.reason", "if !c.caller.IsServer() || c.caller.IsServer() {\n\t\t\trefused.reason"),
 		byTest("tells the shop's server no reason", pkgHTTP, refusedTheSame, problemGo,
-			"if r.caller.IsServer() {\n\t\t\trefused.reason", "if r.caller.IsServer() && false {\n\t\t\trefused.reason"),
-		byTest("undoes redemptions for strangers", pkgHTTP, serversOnly, redemptionsGo, admitted+"request.By", "request.By"),
+			"if c.caller.IsServer() {\n\t\t\trefused.reason", "if c.caller.IsServer() && false {\n\t\t\trefused.reason"),
+		byTest("undoes redemptions for strangers", pkgHTTP, serversOnly, redemptionsGo,
+			`undoRequest, (*call).admitServer`, `undoRequest, (*call).admitAnyone`),
 		byTest("lists redemptions for strangers", pkgHTTP, serversOnly, redemptionsGo,
-			admitted+"redemptions, end", "redemptions, end"),
+			`redemptionsRequest, (*call).admitServer`, `redemptionsRequest, (*call).admitAnyone`),
 		inSimulation("stores one counted hold for all customers", keysGo, `CounterKey(customer, code, hold.Counter).Partition`, `CounterKey("all", code, hold.Counter).Partition`),
 		forAll("list of a source's holds", "TestOpenHeld_SourceAtAnotherCustomer_HasALimitOfItsOwn", `Bucket(customer, hashBucket(source)), HoldsPrefix`),
 	}
 }
-
-const admitted = "if err := c.admitServer(); err != nil {\n\t\t\t\treturn answer{}, err\n\t\t\t}\n\t\t\t"
 
 // inSimulation is a mutation that the simulation of holds must find. It replaces a string in the source.
 func inSimulation(name, file, old, mutated string) tested {
