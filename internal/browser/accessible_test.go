@@ -74,15 +74,12 @@ func TestPage_EveryState_SuitsEveryShopper(t *testing.T) {
 		{}, {dark: true, language: "de"}, {phone: true, language: "fr"}, {phone: true, dark: true, language: "ja"}, {phone: true, language: "es"},
 	} {
 		t.Run(v.String(), func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, strings.ReplaceAll(demoPaidShop, "ACCENT", "#c2410c"))
+			s, b := visit(t, v, strings.ReplaceAll(demoPaidShop, "ACCENT", "#c2410c"))
 			s.create(t, "SPRING", nil)
 			s.create(t, "TEN", func(terms *voucher.Terms) {
 				terms.Reward = voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 10}
 				terms.MaxUses, terms.MaxUsesPerNick = new(voucher.NoLimit), new(voucher.NoLimit)
 			})
-			b := newTab(t, v)
-			b.open(s.page(t))
 			b.wait(".buy")
 			if got, want := evaluate[string](b, "document.documentElement.lang"), v.language; want != "" && got != want {
 				t.Errorf("the page is in %q, want %q", got, want)
@@ -98,8 +95,7 @@ func TestPage_EveryState_SuitsEveryShopper(t *testing.T) {
 func (b *tab) vouchers() {
 	b.t.Helper()
 	for _, code := range []string{"", "WRONG", "TEN", "SPRING"} {
-		b.fill("#voucher-code", code)
-		b.press("Enter")
+		b.enterCode(code)
 		switch code {
 		case "":
 			b.wait("#voucher .error")
@@ -170,10 +166,7 @@ func (b *tab) checkouts() {
 }
 
 func TestPage_Language_SurvivesTheWholeVisit(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, strings.ReplaceAll(demoPaidShop, "ACCENT", "#c2410c"))
-	b := newTab(t, view{language: "fr"})
-	b.open(s.page(t))
+	_, b := visit(t, view{language: "fr"}, strings.ReplaceAll(demoPaidShop, "ACCENT", "#c2410c"))
 	b.waitText("footer nav [aria-current]", "Français")
 	for _, choice := range []struct{ language, name string }{{"en", "English"}, {"es", "Español"}, {"ja", "日本語"}, {"de", "Deutsch"}} {
 		b.click("footer nav a | " + choice.name)
@@ -195,10 +188,7 @@ func TestPage_HardAccents_KeepTheContrast(t *testing.T) {
 		for _, isDark := range []bool{false, true} {
 			v := view{dark: isDark}
 			t.Run(accent+" "+v.String(), func(t *testing.T) {
-				t.Parallel()
-				s := newShop(t, strings.ReplaceAll(demoPaidShop, "ACCENT", accent))
-				b := newTab(t, v)
-				b.open(s.page(t))
+				_, b := visit(t, v, strings.ReplaceAll(demoPaidShop, "ACCENT", accent))
 				b.wait(".buy")
 				b.wantAccessible()
 				b.click("[data-product=coins] .buy")
@@ -230,10 +220,7 @@ func (b *tab) wantVisibleButtons() {
 }
 
 func TestPage_KeyboardAlone_BuysSomething(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	_, b := visit(t, view{}, emberforge)
 	b.wait(".buy")
 	order := b.tabToName("Buy: VIP rank, 30 days")
 	want := []string{`a "Skip`, "input#voucher-code", "input#voucher-nick", "button", "button", "button", `button "Buy: VIP rank, 30 days"`}
@@ -244,14 +231,10 @@ func TestPage_KeyboardAlone_BuysSomething(t *testing.T) {
 	}
 	b.press("Enter")
 	b.wait("#checkout")
-	if got := b.focused(); !strings.HasPrefix(got, "h2#purchase-title") {
-		t.Errorf("in the dialog, the focus begins at %s", got)
-	}
+	b.wantFocus("h2#purchase-title")
 	b.press("Escape")
 	b.waitGone("#purchase")
-	if got := b.focused(); got != `button "Buy: VIP rank, 30 days"` {
-		t.Errorf("after Escape, the focus is on %s", got)
-	}
+	b.wantFocus(`button "Buy: VIP rank, 30 days"`)
 	b.press("Enter")
 	b.wait("#checkout")
 	// A modal dialog keeps the focus: after its last control come the browser's own, and then its first.
@@ -266,9 +249,7 @@ func TestPage_KeyboardAlone_BuysSomething(t *testing.T) {
 	}
 	b.press("Alder", "Enter")
 	b.wait("#pay")
-	if got := b.focused(); !strings.HasPrefix(got, `h2#purchase-title "Your checkout"`) {
-		t.Errorf("the result is not announced: the focus is on %s", got)
-	}
+	b.wantFocus(`h2#purchase-title "Your checkout"`) // so the result is announced
 	b.tabToName("Pay €7.99")
 	b.press("Enter")
 	b.waitText("h1", "Elsewhere")
@@ -295,15 +276,10 @@ func (b *tab) tabToName(name string) (order []string) {
 }
 
 func TestPage_SkipLink_LeadsToTheProducts(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	_, b := visit(t, view{}, emberforge)
 	b.wait(".buy")
 	b.press("Tab", "Enter", "Tab")
-	if got := b.focused(); got != `button "Buy: Ember coins, 500 coins"` {
-		t.Errorf("after the skip link, the focus is on %s", got)
-	}
+	b.wantFocus(`button "Buy: Ember coins, 500 coins"`)
 }
 
 // Four hundred percent of a screen of 1,280 pixels are 320 pixels (WCAG 2.2, criterion 1.4.10).

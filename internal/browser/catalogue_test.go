@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"shopfront/pkg/voucher"
 )
 
 // withOrdinarySpaces replaces the no-break spaces that Intl writes.
@@ -77,10 +75,8 @@ func TestCatalogue_Currency_DecidesTheDigits(t *testing.T) {
 		{"MXN", "10.00", "es", "10,00 MXN"},
 	} {
 		t.Run(c.currency+" "+c.language, func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, fmt.Sprintf(`{customers: [{id: CUSTOMER, name: Alder, currency: %s, products: [{id: tea, name: Tea, variants: [{id: "1", name: One, price: %s}]}]}]}`, c.currency, c.price))
-			b := newTab(t, view{language: c.language})
-			b.open(s.page(t))
+			tea := fmt.Sprintf(`{id: tea, name: Tea, variants: [{id: "1", name: One, price: %s}]}`, c.price)
+			_, b := visit(t, view{language: c.language}, fmt.Sprintf(`{customers: [{id: CUSTOMER, name: Alder, currency: %s, products: [%s]}]}`, c.currency, tea))
 			b.click(".buy")
 			b.wait("#checkout")
 			if shown, asked := withOrdinarySpaces(b.text(".product .price")), withOrdinarySpaces(b.text("#purchase .price")); shown != c.want || asked != c.want {
@@ -179,10 +175,7 @@ func TestCatalogue_400Products_AreShownOnceEach(t *testing.T) {
 }
 
 func TestCatalogue_400ProductsWithoutScript_AreOnPagesOfTheirOwn(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, manyProducts(true))
-	b := newTab(t, view{noScript: true})
-	b.open(s.page(t))
+	_, b := visit(t, view{noScript: true}, manyProducts(true))
 	var shown []string
 	for {
 		page := b.shownProducts()
@@ -327,9 +320,7 @@ customers:
               additionalProperties: false
 `)
 			s.create(t, "SPRING", nil)
-			s.create(t, "TEN", func(terms *voucher.Terms) {
-				terms.Reward = voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 10}
-			})
+			s.createReward(t, "TEN", "10%")
 			b := newTab(t, view{phone: isPhone})
 			b.open(s.page(t))
 			b.wait(".buy")
@@ -344,8 +335,7 @@ customers:
 			b.press("Enter")
 			b.waitText("#voucher-result", "cannot be redeemed")
 			b.wantNothingInjected()
-			b.fill("#voucher-code", "SPRING")
-			b.press("Enter")
+			b.enterCode("SPRING")
 			b.click("#voucher-result .primary")
 			b.waitText("#voucher-result", injected)
 			b.wantNothingInjected()

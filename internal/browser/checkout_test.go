@@ -53,10 +53,10 @@ func (s shop) expire(t *testing.T, c checkout.Checkout) {
 	}
 }
 
-// createDiscount creates a voucher with a discount and one use.
-func (s shop) createDiscount(t *testing.T, code, reward string) {
+// createReward creates a voucher for a reward, with one use.
+func (s shop) createReward(t *testing.T, code, reward string) voucher.Voucher {
 	t.Helper()
-	s.create(t, code, func(terms *voucher.Terms) { terms.Reward = s.reward(t, reward) })
+	return s.create(t, code, func(terms *voucher.Terms) { terms.Reward = s.reward(t, reward) })
 }
 
 // checkOut buys 500 coins with a code, and does not wait for the answer.
@@ -109,11 +109,8 @@ func (b *tab) hurry() {
 func TestCheckout_DataAndCode_StayUntilTheOrderAndNoLonger(t *testing.T) {
 	for _, v := range widths() {
 		t.Run(v.String(), func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, emberforge)
-			s.createDiscount(t, "VIP-20", "20%")
-			b := newTab(t, v)
-			b.open(s.page(t))
+			s, b := visit(t, v, emberforge)
+			s.createReward(t, "VIP-20", "20%")
 			b.click(".buy | VIP rank, 30 days")
 			b.fill("[data-pointer='/player']", "Kestrel_9")
 			b.choose("[data-pointer='/colour']", "silver")
@@ -130,9 +127,7 @@ func TestCheckout_DataAndCode_StayUntilTheOrderAndNoLonger(t *testing.T) {
 			b.waitText("#purchase .discount", "€1.59")
 			b.waitText("#purchase .total", "€6.40")
 			b.waitText("#purchase .minutes", "30 minutes")
-			if got := b.focused(); !strings.HasPrefix(got, "h2#purchase-title") {
-				t.Errorf("the focus is on %s", got)
-			}
+			b.wantFocus("h2#purchase-title")
 			b.wantAccessible()
 			kept := slices.Collect(maps.Values(b.storage()))
 			if len(kept) != 1 || !strings.Contains(kept[0], string(c.ID)) || strings.Contains(strings.ToLower(kept[0]), "kestrel") || strings.Contains(strings.ToLower(kept[0]), "vip") {
@@ -151,19 +146,14 @@ func TestCheckout_DataAndCode_StayUntilTheOrderAndNoLonger(t *testing.T) {
 			b.click("#purchase button | Close")
 			b.click("#pending button | Discard")
 			b.waitGone("#pending .note")
-			if kept := b.storage(); len(kept) > 0 {
-				t.Errorf("the page keeps %v", kept)
-			}
+			b.wantNothingKept()
 		})
 	}
 }
 
 func TestCheckout_LostAnswers_AreRetriedWithTheSameKey(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	s.createDiscount(t, "SUMMER", "20%")
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	s, b := visit(t, view{}, emberforge)
+	s.createReward(t, "SUMMER", "20%")
 	b.cut(checksOut, 1)
 	b.lose(checksOut, 2)
 	b.checkOut("SUMMER")
@@ -172,11 +162,8 @@ func TestCheckout_LostAnswers_AreRetriedWithTheSameKey(t *testing.T) {
 }
 
 func TestCheckout_UnknownOutcome_KeepsItsKeyForTheNextClick(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	s.createDiscount(t, "SUMMER", "20%")
-	b := newTab(t, view{phone: true})
-	b.open(s.page(t))
+	s, b := visit(t, view{phone: true}, emberforge)
+	s.createReward(t, "SUMMER", "20%")
 	b.hurry()
 	restore := b.lose(checksOut, always)
 	b.checkOut("SUMMER")
@@ -188,11 +175,8 @@ func TestCheckout_UnknownOutcome_KeepsItsKeyForTheNextClick(t *testing.T) {
 }
 
 func TestCheckout_ReloadInTheMiddle_IsFinished(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	s.createDiscount(t, "SUMMER", "20%")
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	s, b := visit(t, view{}, emberforge)
+	s.createReward(t, "SUMMER", "20%")
 	restore := b.lose(checksOut, always)
 	b.checkOut("SUMMER")
 	b.waitText("#checkout-result", "The connection is slow")
@@ -209,7 +193,7 @@ func TestCheckout_ReloadInTheMiddle_IsFinished(t *testing.T) {
 func TestCheckout_StoreDown_IsMadeOnceItWorks(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, emberforge)
-	s.createDiscount(t, "SUMMER", "20%")
+	s.createReward(t, "SUMMER", "20%")
 	store := localRun(t).NewStore(t)
 	b := newTab(t, view{})
 	b.open(s.pageAt(localRun(t).Serve(t, store.Endpoint)))
@@ -224,11 +208,8 @@ func TestCheckout_StoreDown_IsMadeOnceItWorks(t *testing.T) {
 func TestCheckout_Change_ReplacesTheCheckoutAndItsUse(t *testing.T) {
 	for _, v := range widths() {
 		t.Run(v.String(), func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, emberforge)
-			s.createDiscount(t, "SUMMER", "20%")
-			b := newTab(t, v)
-			b.open(s.page(t))
+			s, b := visit(t, v, emberforge)
+			s.createReward(t, "SUMMER", "20%")
 			b.checkOut("SUMMER")
 			first := s.wantOpen(b)
 			b.click("#purchase button | Change")
@@ -254,10 +235,7 @@ func TestCheckout_Change_ReplacesTheCheckoutAndItsUse(t *testing.T) {
 }
 
 func TestCheckout_InPayment_IsNeverReplaced(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	s, b := visit(t, view{}, emberforge)
 	b.buyCoins()
 	paid := s.wantOpen(b)
 	b.click("#pay")
@@ -288,10 +266,7 @@ func (b *tab) wantOrderedShowing(id checkout.ID) {
 }
 
 func TestCheckout_ReplacesAnOrder_IsMadeWithoutIt(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	s, b := visit(t, view{}, emberforge)
 	b.buyCoins()
 	ordered := s.wantOpen(b)
 	b.press("Escape")
@@ -309,10 +284,7 @@ func TestCheckout_ReplacesAnOrder_IsMadeWithoutIt(t *testing.T) {
 }
 
 func TestCheckout_ReloadWhileReplacing_LeavesOneCheckout(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	_, b := visit(t, view{}, emberforge)
 	b.buyCoins()
 	b.click("#purchase button | Change")
 	b.fill("#checkout [name=amount]", "2")
@@ -332,7 +304,7 @@ func TestCheckout_RefusedCode_IsSaidAtItsField(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, emberforge)
 	s.create(t, "GOODS", nil)
-	s.createDiscount(t, "ONCE", "20%")
+	s.createReward(t, "ONCE", "20%")
 	s.create(t, "FOR-ALDER", func(terms *voucher.Terms) {
 		terms.Reward, terms.Nick = s.reward(t, "20%"), "Alder"
 	})
@@ -385,9 +357,7 @@ func TestCheckout_TooManyHolds_SaysHowLongToWait(t *testing.T) {
 	b.open(s.page(t))
 	b.checkOut("SUMMER")
 	b.waitText("#checkout-result", "You have too many open checkouts with a code. Please try again in 30 minutes.")
-	if kept := b.storage(); len(kept) > 0 {
-		t.Errorf("the page keeps %v", kept)
-	}
+	b.wantNothingKept()
 	b.fill("#checkout [name=code]", "")
 	b.press("Enter")
 	b.waitText("#purchase .total", "€4.99")
@@ -402,10 +372,7 @@ func TestCheckout_ChangedOffer_IsSaid(t *testing.T) {
 		"off sale": {"price: 4.99,", "price: 4.99, off-sale: true,", "This is no longer on sale.", "#checkout-result"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, emberforge)
-			b := newTab(t, view{phone: true})
-			b.open(s.page(t))
+			s, b := visit(t, view{phone: true}, emberforge)
 			b.wait(".buy")
 			localRun(t).LoadShop(t, strings.Replace(emberforge, test.old, test.now, 1), s.id)
 			b.click(".buy | Ember coins, 500 coins")
@@ -423,15 +390,11 @@ func TestCheckout_ChangedOffer_IsSaid(t *testing.T) {
 }
 
 func TestCheckout_TwoTabs_ShowOneOpenCheckout(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	s.createDiscount(t, "ONCE", "20%")
-	first := newTab(t, view{})
-	first.open(s.page(t))
+	s, first := visit(t, view{}, emberforge)
+	s.createReward(t, "ONCE", "20%")
 	first.checkOut("ONCE")
 	replaced := s.wantOpen(first)
-	second := first.another()
-	second.open(s.page(t))
+	second := first.another(s.page(t))
 	second.checkOut("ONCE")
 	second.waitText("#purchase .total", "€4.00")
 	first.waitText("#purchase[data-state=expired] .number", string(replaced.ID))
@@ -443,10 +406,7 @@ func TestCheckout_TwoTabs_ShowOneOpenCheckout(t *testing.T) {
 }
 
 func TestCheckout_ExpiredDuringAChange_LeavesTheFormAlone(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	s, b := visit(t, view{}, emberforge)
 	b.hurry()
 	b.buyCoins()
 	s.expire(t, s.wantOpen(b))
@@ -462,10 +422,7 @@ func TestCheckout_ExpiredDuringAChange_LeavesTheFormAlone(t *testing.T) {
 }
 
 func TestCheckout_Expired_KeepsItsNumberAndWaitsForALatePayment(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	b := newTab(t, view{phone: true})
-	b.open(s.page(t))
+	s, b := visit(t, view{phone: true}, emberforge)
 	b.buyCoins()
 	c := s.wantOpen(b)
 	b.click("#pay")
@@ -484,19 +441,14 @@ func TestCheckout_Expired_KeepsItsNumberAndWaitsForALatePayment(t *testing.T) {
 }
 
 func TestCheckout_ExpiredWhileShown_IsSaid(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	s, b := visit(t, view{}, emberforge)
 	b.buyCoins()
 	c := s.wantOpen(b)
 	s.expire(t, c)
 	evaluate[chromedp.Void](b, "void (Date.now = ((now) => () => now() + 31 * 60_000)(Date.now))")
 	b.waitText("#purchase", "The checkout has expired")
 	b.waitText("#purchase .number", string(c.ID))
-	if kept := b.storage(); len(kept) > 0 {
-		t.Errorf("the page keeps %v", kept)
-	}
+	b.wantNothingKept()
 	b.press("Escape")
 	b.waitGone("#purchase, #pending .note")
 }
@@ -514,10 +466,7 @@ func TestCheckout_WrongClock_ShowsTheRightMinutes(t *testing.T) {
 }
 
 func TestCheckout_ForTheShopsServerOnly_IsNotOffered(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, strings.Replace(emberforge, "    page:\n", "    access: {redeem: anyone, check-out: server}\n    page:\n", 1))
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	_, b := visit(t, view{}, strings.Replace(emberforge, "    page:\n", "    access: {redeem: anyone, check-out: server}\n    page:\n", 1))
 	b.wait("#voucher")
 	b.waitText(".variant", "€4.99")
 	b.waitGone(".buy, dialog")

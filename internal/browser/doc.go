@@ -5,11 +5,8 @@
 // storage, cookies and cache no other test sees:
 //
 //	func TestVoucher_LostAnswer_IsRetriedWithTheSameKey(t *testing.T) {
-//		t.Parallel()
-//		s := newShop(t, emberforge)                     // a shop of its own; s.create makes vouchers, *operator.Shop has the rest
-//		s.create(t, "SPRING", nil)
-//		b := newTab(t, view{phone: true, dark: true})   // view{} is a laptop with light colours, in English
-//		b.open(s.page(t))                               // returns the HTTP status
+//		s, b := visit(t, view{phone: true}, emberforge) // view{} is a laptop with light colours, in English
+//		s.create(t, "SPRING", nil)                      // *operator.Shop has the rest
 //		b.lose(`POST .*/voucher$`, 1)                   // the service handles the request, and the page gets no answer
 //		b.fill("#voucher-code", "SPRING")
 //		b.press("Enter")

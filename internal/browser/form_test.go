@@ -203,10 +203,7 @@ func (b *tab) wantForm(i int) {
 }
 
 func TestForm_Amount_StaysWithinTheVariant(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, forms([]string{`{"type": "object"}`}))
-	b := newTab(t, view{phone: true})
-	b.open(s.page(t))
+	_, b := visit(t, view{phone: true}, forms([]string{`{"type": "object"}`}))
 	b.click(".buy | " + formName(0))
 	b.wait("#checkout")
 	b.waitGone("#checkout [name=amount]") // it can only be 1

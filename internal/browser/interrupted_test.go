@@ -28,11 +28,8 @@ func TestInterrupted_LostAnswers_AreRetriedWithTheSameKey(t *testing.T) {
 		times int
 	}{{view{}, 1}, {view{phone: true}, 3}} {
 		t.Run(fmt.Sprintf("%v, %d times", c.view, c.times), func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, emberforge)
+			s, b := visit(t, c.view, emberforge)
 			s.create(t, "SPRING", manyUses)
-			b := newTab(t, c.view)
-			b.open(s.page(t))
 			b.check("SPRING")
 			wantNoFailure := b.noteFailures()
 			b.lose(redeems, c.times)
@@ -48,11 +45,8 @@ func TestInterrupted_LostAnswers_AreRetriedWithTheSameKey(t *testing.T) {
 }
 
 func TestInterrupted_RequestsThatAreNeverSent_AreRetriedWithTheSameKey(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
+	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", manyUses)
-	b := newTab(t, view{})
-	b.open(s.page(t))
 	b.cut(checks, 1)
 	b.check("SPRING")
 	wantNoFailure := b.noteFailures()
@@ -83,27 +77,20 @@ func TestInterrupted_NoAnswerForLong_IsUnknownAndIsFinishedLater(t *testing.T) {
 		}},
 		{"enter the code again in other letters", view{}, func(b *tab) {
 			b.fill("#voucher-nick", "kestrel")
-			b.fill("#voucher-code", "spr-ing")
-			b.press("Enter")
+			b.enterCode("spr-ing")
 		}},
 		{"enter another code first", view{}, func(b *tab) {
-			b.fill("#voucher-code", "NO-SUCH-CODE")
-			b.press("Enter")
+			b.enterCode("NO-SUCH-CODE")
 			b.waitText("#voucher-result", cannotBeRedeemed)
 			b.click("#pending button")
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, emberforge)
+			s, b := visit(t, c.view, emberforge)
 			s.create(t, "SPRING", nil)
-			b := newTab(t, c.view)
-			b.open(s.page(t))
 			b.hurry()
 			b.fill("#voucher-nick", "Kestrel")
-			b.check("SPRING")
-			end := b.lose(redeems, always)
-			b.redeemNow()
+			end := b.loseRedemption("SPRING")
 			b.waitText("#voucher-result", notKnownYet+" it worked.")
 			b.wantFocus("div#voucher-result")
 			s.wantPending(b)
@@ -137,9 +124,7 @@ func TestInterrupted_RefusedAfterALostRequest_IsBelievedTenSecondsLater(t *testi
 		t.Errorf("the page believes a refusal after %v", waited)
 	}
 	b.waitGone("#voucher-result button")
-	if kept := b.storage(); len(kept) > 0 {
-		t.Errorf("the page keeps %v", kept)
-	}
+	b.wantNothingKept()
 	if sent := b.requests(redeems); len(sent) != 3 || sent[1].Status != http.StatusNotFound {
 		t.Errorf("requests %v, want the lost one, a refused one, and the last", sent)
 	}
@@ -147,13 +132,9 @@ func TestInterrupted_RefusedAfterALostRequest_IsBelievedTenSecondsLater(t *testi
 
 // A check changes nothing, so it need not be settled. Each refusal would count towards the shop's limit.
 func TestInterrupted_LostCheckOfARefusedCode_IsRepeatedOnce(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	_, b := visit(t, view{}, emberforge)
 	b.lose(checks, 1)
-	b.fill("#voucher-code", "NO-SUCH-CODE")
-	b.press("Enter")
+	b.enterCode("NO-SUCH-CODE")
 	b.waitText("#voucher-result", cannotBeRedeemed)
 	if sent := b.requests(checks); len(sent) != 2 {
 		t.Errorf("requests %v", sent)
@@ -170,11 +151,8 @@ func TestInterrupted_ReloadInTheMiddle_IsFinishedWithTheSameKey(t *testing.T) {
 		{"after the voucher is redeemed", view{phone: true}, func(b *tab) func() { return b.lose(redeems, always) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, emberforge)
+			s, b := visit(t, c.view, emberforge)
 			s.create(t, "SPRING", manyUses)
-			b := newTab(t, c.view)
-			b.open(s.page(t))
 			b.check("SPRING")
 			end := c.inject(b)
 			b.redeemNow()
@@ -192,13 +170,9 @@ func TestInterrupted_ReloadInTheMiddle_IsFinishedWithTheSameKey(t *testing.T) {
 }
 
 func TestInterrupted_ReloadWhileTheResultLoads_ShowsItAgain(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, withHats())
-	s.create(t, "HAT", func(terms *voucher.Terms) { terms.Reward = s.reward(t, "hat-119/blue") })
-	b := newTab(t, view{})
-	b.open(s.page(t))
-	b.fill("#voucher-code", "HAT")
-	b.press("Enter")
+	s, b := visit(t, view{}, withHats())
+	s.createReward(t, "HAT", "hat-119/blue")
+	b.enterCode("HAT")
 	b.waitText("#voucher-result", "Hat 119")
 	end := b.lose(redeems, always)
 	b.redeemNow()
@@ -222,14 +196,9 @@ func TestInterrupted_ReloadWhileTheResultLoads_ShowsItAgain(t *testing.T) {
 }
 
 func TestInterrupted_BackButton_IsFinishedWithTheSameKey(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
+	s, b := visit(t, view{phone: true}, emberforge)
 	s.create(t, "SPRING", manyUses)
-	b := newTab(t, view{phone: true})
-	b.open(s.page(t))
-	b.check("SPRING")
-	end := b.lose(redeems, always)
-	b.redeemNow()
+	end := b.loseRedemption("SPRING")
 	b.waitRequest(redeems, 1)
 	b.open("https://emberforge.example/imprint")
 	b.waitText("h1", "Elsewhere")
@@ -243,16 +212,10 @@ func TestInterrupted_BackButton_IsFinishedWithTheSameKey(t *testing.T) {
 }
 
 func TestInterrupted_SecondTab_SeesTheUnfinishedRequestAndItsEnd(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
+	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", nil)
-	b := newTab(t, view{})
-	b.open(s.page(t))
-	second := b.another()
-	second.open(s.page(t))
-	b.check("SPRING")
-	end := b.lose(redeems, always)
-	b.redeemNow()
+	second := b.another(s.page(t))
+	end := b.loseRedemption("SPRING")
 	second.waitText("#pending", notKnownYet+" the code SPRING was redeemed.")
 	end()
 	s.wantRedeemed(b, "SPRING")
@@ -260,16 +223,10 @@ func TestInterrupted_SecondTab_SeesTheUnfinishedRequestAndItsEnd(t *testing.T) {
 }
 
 func TestInterrupted_SecondTab_FinishesWithTheSameKey(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
+	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", manyUses)
-	b := newTab(t, view{})
-	b.open(s.page(t))
-	second := b.another()
-	second.open(s.page(t))
-	b.check("SPRING")
-	end := b.lose(redeems, always)
-	b.redeemNow()
+	second := b.another(s.page(t))
+	end := b.loseRedemption("SPRING")
 	second.click("#pending button | Try again")
 	s.wantRedeemed(second, "SPRING")
 	if first, finished := b.requests(redeems)[0], second.requests(redeems)[0]; first.Header.Get("Idempotency-Key") != finished.Header.Get("Idempotency-Key") {
@@ -290,8 +247,7 @@ func TestInterrupted_TooManyRefusalsAfterALostRequest_KeepsIt(t *testing.T) {
 	other.check("SPRING")
 	other.redeemNow()
 	s.wantRedeemed(other, "SPRING")
-	other.fill("#voucher-code", "GUESS")
-	other.press("Enter")
+	other.enterCode("GUESS")
 	other.waitText("#voucher-result", cannotBeRedeemed) // all tabs have the same address: the next refusal is one too many
 	b.cut(redeems, 1)
 	b.redeemNow()
@@ -302,10 +258,7 @@ func TestInterrupted_TooManyRefusalsAfterALostRequest_KeepsIt(t *testing.T) {
 
 // The request was left by an earlier visit, because a function that has checked the code would know the old policy for a while.
 func TestInterrupted_PolicyChangedAfterALostAnswer_KeepsTheRequest(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	s, b := visit(t, view{}, emberforge)
 	name := "shopfront/" + s.id + "/0f8f1c5e-6f0b-4d8e-9d53-5f2f3a1f6f10"
 	evaluate[chromedp.Void](b, `localStorage.setItem(`+quote(name)+`, '{"kind":"redeem","code":"SPRING","nick":"Kestrel","sentAt":1700000000000}')`)
 	b.reload()
@@ -326,9 +279,7 @@ func TestInterrupted_UndoneAfterALostAnswer_IsTold(t *testing.T) {
 	v := s.create(t, "SPRING", nil)
 	b := newTab(t, view{})
 	b.open(s.page(t))
-	b.check("SPRING")
-	end := b.lose(redeems, always)
-	b.redeemNow()
+	end := b.loseRedemption("SPRING")
 	b.poll("the voucher is redeemed", func() bool { return len(s.redemptions(t, "SPRING")) == 1 })
 	if _, _, err := s.UndoRedemption(t.Context(), v.Code, s.redemptions(t, "SPRING")[0].ID, "a mistake", time.Now()); err != nil {
 		t.Fatal(err)
@@ -340,9 +291,7 @@ func TestInterrupted_UndoneAfterALostAnswer_IsTold(t *testing.T) {
 	}
 	b.waitGone("#voucher-result button")
 	b.wantFocus("div#voucher-result")
-	if kept := b.storage(); len(kept) > 0 {
-		t.Errorf("the page keeps %v", kept)
-	}
+	b.wantNothingKept()
 }
 
 func TestInterrupted_BrowserWithoutStorage_RedeemsAllTheSame(t *testing.T) {
@@ -360,12 +309,9 @@ func TestInterrupted_BrowserWithoutStorage_RedeemsAllTheSame(t *testing.T) {
 			b.prepare(script)
 			b.open(s.page(t))
 			b.hurry()
-			b.fill("#voucher-code", "AUTUMN")
-			b.press("Enter")
+			b.enterCode("AUTUMN")
 			b.waitText("#voucher-result", cannotBeRedeemed)
-			b.check("SPRING")
-			end := b.lose(redeems, always)
-			b.redeemNow()
+			end := b.loseRedemption("SPRING")
 			b.waitText("#voucher-result", notKnownYet)
 			end()
 			b.click("#voucher-result button | Try again")

@@ -13,10 +13,7 @@ import (
 )
 
 func TestPage_FirstPaint_TakesAtMostThreeRequests(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	s, b := visit(t, view{}, emberforge)
 	b.wait(".buy") // the script has run
 	sent := b.requests(strings.TrimSuffix(s.page(t), "/shop/"+s.id))
 	if len(sent) > 3 {
@@ -30,13 +27,9 @@ func TestPage_FirstPaint_TakesAtMostThreeRequests(t *testing.T) {
 }
 
 func TestPage_SecondVisit_LoadsNoAssetAndKeepsNothing(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	first := newTab(t, view{phone: true})
-	first.open(s.page(t))
+	s, first := visit(t, view{phone: true}, emberforge)
 	first.wait(".buy")
-	second := first.another()
-	second.open(s.page(t))
+	second := first.another(s.page(t))
 	second.wait(".buy")
 	for _, r := range second.requests("GET .*/assets/") {
 		if !r.Cached {
@@ -51,9 +44,7 @@ func TestPage_SecondVisit_LoadsNoAssetAndKeepsNothing(t *testing.T) {
 			t.Errorf("%v has a cookie", &r)
 		}
 	}
-	if kept := second.storage(); len(kept) > 0 {
-		t.Errorf("the page keeps %v", kept)
-	}
+	second.wantNothingKept()
 }
 
 // Lighthouse takes points off for what moves while a page loads: a shopper may hit the wrong button.
@@ -101,10 +92,7 @@ func TestPage_NoScript_ShowsWhatIsOnSale(t *testing.T) {
 func TestPage_EveryView_IsAccessible(t *testing.T) {
 	for _, v := range views() {
 		t.Run(v.String(), func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, emberforge)
-			b := newTab(t, v)
-			b.open(s.page(t))
+			_, b := visit(t, v, emberforge)
 			b.wait(".buy")
 			b.wantAccessible()
 			if wide := evaluate[int](b, "document.documentElement.scrollWidth - innerWidth"); wide > 0 {

@@ -50,15 +50,19 @@ func (b *tab) buyCoins() {
 func (b *tab) wantOrdered(page string) {
 	b.t.Helper()
 	b.waitText("#purchase", "Thank you! Your order is placed.")
-	if got := b.focused(); !strings.HasPrefix(got, "h2#purchase-title") {
-		b.t.Errorf("the focus is on %s", got)
-	}
-	if kept := b.storage(); len(kept) > 0 {
-		b.t.Errorf("the page keeps %v", kept)
-	}
+	b.wantFocus("h2#purchase-title")
+	b.wantNothingKept()
 	if got := evaluate[string](b, "location.href"); got != page {
 		b.t.Errorf("the address is %s, want %s", got, page)
 	}
+}
+
+// pay pays on the demo payment page.
+func (b *tab) pay(s shop) {
+	b.t.Helper()
+	b.click("#pay")
+	b.click("button | Pay")
+	b.wantOrdered(s.page(b.t))
 }
 
 func TestPayment_KeyboardAlone_BuysWithACodeFromTheIndex(t *testing.T) {
@@ -75,9 +79,7 @@ func TestPayment_KeyboardAlone_BuysWithACodeFromTheIndex(t *testing.T) {
 			b.tabTo(".buy | Ember coins, 500 coins")
 			b.press("Enter")
 			b.waitText("#purchase", "Buy Ember coins, 500 coins")
-			if got := b.focused(); !strings.HasPrefix(got, "h2#purchase-title") {
-				t.Errorf("the focus is on %s", got)
-			}
+			b.wantFocus("h2#purchase-title")
 			b.tabTo("#checkout [name=amount]")
 			b.press("3")
 			b.tabTo("#checkout [name=code]")
@@ -104,19 +106,14 @@ func TestPayment_KeyboardAlone_BuysWithACodeFromTheIndex(t *testing.T) {
 func TestPayment_Cancelled_CanStillBePaid(t *testing.T) {
 	for _, v := range widths() {
 		t.Run(v.String(), func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, withoutPayment())
-			b := newTab(t, v)
-			b.open(s.page(t))
+			s, b := visit(t, v, withoutPayment())
 			b.buyCoins()
 			b.click("#pay")
 			b.click("button | Cancel")
 			b.waitText("#purchase", "Waiting for the payment")
 			b.waitText("#purchase", "If you have not paid, you still can.")
 			b.waitGone("#purchase button | Change") // it may have been paid all the same
-			b.click("#pay")
-			b.click("button | Pay")
-			b.wantOrdered(s.page(t))
+			b.pay(s)
 		})
 	}
 }
@@ -125,10 +122,7 @@ func TestPayment_BackButton_LeadsToTheCheckout(t *testing.T) {
 	for name, isCached := range map[string]bool{"with the back/forward cache": true, "without it": false} {
 		for _, v := range widths() {
 			t.Run(name+", "+v.String(), func(t *testing.T) {
-				t.Parallel()
-				s := newShop(t, withoutPayment())
-				b := newTab(t, v)
-				b.open(s.page(t))
+				s, b := visit(t, v, withoutPayment())
 				b.buyCoins()
 				evaluate[chromedp.Void](b, "void (window.isSame = true)")
 				if !isCached {
@@ -144,23 +138,16 @@ func TestPayment_BackButton_LeadsToTheCheckout(t *testing.T) {
 					b.click("#pending button | Continue")
 				}
 				b.waitText("#purchase", "Waiting for the payment")
-				b.click("#pay")
-				b.click("button | Pay")
-				b.wantOrdered(s.page(t))
+				b.pay(s)
 			})
 		}
 	}
 }
 
 func TestPayment_BackAfterTheOrder_DoesNotOfferToPayAgain(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, withoutPayment())
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	s, b := visit(t, view{}, withoutPayment())
 	b.buyCoins()
-	b.click("#pay")
-	b.click("button | Pay")
-	b.wantOrdered(s.page(t))
+	b.pay(s)
 	b.back()
 	b.waitText("h1", "Demo payment")
 	b.back()
@@ -184,14 +171,10 @@ func TestPayment_InAnotherTab_IsShownInBoth(t *testing.T) {
 		"unnoticed by the first": func(*tab) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, withoutPayment())
-			first := newTab(t, view{})
-			first.open(s.page(t))
+			s, first := visit(t, view{}, withoutPayment())
 			first.buyCoins()
 			click(first)
-			second := first.another()
-			second.open(evaluate[string](first, `document.querySelector("#pay").href`))
+			second := first.another(evaluate[string](first, `document.querySelector("#pay").href`))
 			second.click("button | Pay")
 			second.wantOrdered(s.page(t))
 			first.wantOrdered(s.page(t))
@@ -200,10 +183,7 @@ func TestPayment_InAnotherTab_IsShownInBoth(t *testing.T) {
 }
 
 func TestPayment_ShopsServer_TellsTheWaitingPage(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	s, b := visit(t, view{}, emberforge)
 	b.buyCoins()
 	evaluate[chromedp.Void](b, `document.querySelector("#pay").addEventListener("click", (event) => event.preventDefault())`)
 	b.click("#pay") // as if in another tab
@@ -216,11 +196,8 @@ func TestPayment_ShopsServer_TellsTheWaitingPage(t *testing.T) {
 func TestPayment_FreeOrder_NeedsNoPayment(t *testing.T) {
 	for code, reward := range map[string]string{"ALL-OFF": "100%", "TEN-OFF": "10.00"} {
 		t.Run(code, func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, withoutPayment())
-			s.createDiscount(t, code, reward)
-			b := newTab(t, view{phone: true})
-			b.open(s.page(t))
+			s, b := visit(t, view{phone: true}, withoutPayment())
+			s.createReward(t, code, reward)
 			b.click(".buy | Ember coins, 500 coins")
 			b.fill("#checkout [name=code]", code)
 			b.press("Enter")
@@ -284,10 +261,7 @@ func TestPayment_OwnWords_AreShownAsWritten(t *testing.T) {
 	} {
 		for _, v := range widths() {
 			t.Run(name+", "+v.String(), func(t *testing.T) {
-				t.Parallel()
-				s := newShop(t, test.catalogue)
-				b := newTab(t, v)
-				b.open(s.page(t))
+				s, b := visit(t, v, test.catalogue)
 				b.buyCoins()
 				b.waitText("#purchase .how", "Transfer <b>the total</b> to Emberforge & Sons.\nName the number.")
 				b.waitText("#purchase .how", string(s.checkouts(t)[0].ID))

@@ -21,10 +21,7 @@ func (b *tab) leave(s shop, entry string) {
 
 // Whoever pays a replaced checkout gets no order for the money.
 func TestCheckout_UnfinishedChange_SparesACheckoutInPayment(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	s, b := visit(t, view{}, emberforge)
 	b.hurry()
 	b.buyCoins()
 	paid := s.wantOpen(b)
@@ -33,8 +30,7 @@ func TestCheckout_UnfinishedChange_SparesACheckoutInPayment(t *testing.T) {
 	b.cut(checksOut, always)
 	b.press("Enter")
 	b.waitText("#checkout-result", notKnownYet)
-	second := b.another()
-	second.open(s.page(t))
+	second := b.another(s.page(t))
 	second.click("#pending .note:nth-of-type(2) button | Continue")
 	second.waitText("#purchase .total", "€4.99")
 	second.click("#pay")
@@ -51,14 +47,10 @@ func TestCheckout_UnfinishedChange_SparesACheckoutInPayment(t *testing.T) {
 }
 
 func TestCheckout_ExpiredInATabThatDoesNotPay_IsKeptForTheTabThatPays(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	first := newTab(t, view{})
-	first.open(s.page(t))
+	s, first := visit(t, view{}, emberforge)
 	first.buyCoins()
 	c := s.wantOpen(first)
-	second := first.another()
-	second.open(s.page(t))
+	second := first.another(s.page(t))
 	second.click("#pending button | Continue")
 	second.click("#pay")
 	second.waitText("h1", "Elsewhere")
@@ -71,15 +63,11 @@ func TestCheckout_ExpiredInATabThatDoesNotPay_IsKeptForTheTabThatPays(t *testing
 }
 
 func TestCheckout_RetryInATabThatDoesNotPay_KeepsThePaymentOfTheOther(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	first := newTab(t, view{})
-	first.open(s.page(t))
+	s, first := visit(t, view{}, emberforge)
 	restore := first.lose(checksOut, always)
 	first.checkOut("")
 	first.waitText("#checkout-result", "The connection is slow")
-	second := first.another()
-	second.open(s.page(t))
+	second := first.another(s.page(t))
 	second.click("#pending button | Continue")
 	second.click("#pay")
 	second.waitText("h1", "Elsewhere")
@@ -102,26 +90,18 @@ func (s shop) wantPaying(b *tab) {
 
 // Its answer would be about a checkout that has long expired, and it holds what the shopper typed.
 func TestCheckout_NeverAnswered_IsForgottenAfterADay(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	s, b := visit(t, view{}, emberforge)
 	entry := `{"kind":"checkout","target":"/shop/` + s.id + `/checkout/coins/500?amount=1&nick=Kestrel","sentAt":%d}`
 	b.leave(s, fmt.Sprintf(entry, time.Now().Add(-23*time.Hour).UnixMilli()))
 	b.wait("#pending .note")
 	b.leave(s, fmt.Sprintf(entry, time.Now().Add(-25*time.Hour).UnixMilli()))
 	b.waitText(".variant", "€4.99")
 	b.waitGone("#pending .note")
-	if kept := b.storage(); len(kept) > 0 {
-		t.Errorf("the page keeps %v", kept)
-	}
+	b.wantNothingKept()
 }
 
 func TestInterrupted_ClockSetBack_DoesNotLengthenTheWait(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	s, b := visit(t, view{}, emberforge)
 	b.leave(s, fmt.Sprintf(`{"kind":"redeem","code":"SPRING","nick":"Kestrel","sentAt":%d}`, time.Now().Add(time.Hour).UnixMilli()))
 	clicked := time.Now()
 	b.click("#pending button | Try again")
@@ -132,18 +112,14 @@ func TestInterrupted_ClockSetBack_DoesNotLengthenTheWait(t *testing.T) {
 }
 
 func TestInterrupted_AnotherCodeMeanwhile_KeepsItsPlace(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
+	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", nil)
 	s.create(t, "AUTUMN", nil)
-	b := newTab(t, view{})
-	b.open(s.page(t))
 	b.check("SPRING")
 	b.lose(redeems, always)
 	b.redeemNow()
 	b.waitRequest(redeems, 1)
-	b.fill("#voucher-code", "AUTUMN")
-	b.press("Enter")
+	b.enterCode("AUTUMN")
 	b.waitText("#voucher-result", "AUTUMN gives you")
 	b.waitRequest(redeems, len(b.requests(redeems))+2)
 	b.waitText("#voucher-result", "AUTUMN gives you")

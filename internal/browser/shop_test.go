@@ -63,6 +63,15 @@ func newShop(t *testing.T, catalogue string) shop {
 	return shop{id, localRun(t).LoadShop(t, catalogue, id)}
 }
 
+// visit lets the test run in parallel, makes a shop for it, and opens the shop's page in the tab of a new shopper.
+func visit(t *testing.T, v view, catalogue string) (shop, *tab) {
+	t.Helper()
+	t.Parallel()
+	s, b := newShop(t, catalogue), newTab(t, v)
+	b.open(s.page(t))
+	return s, b
+}
+
 // page returns the address of the shop's page.
 func (s shop) page(t *testing.T) string {
 	t.Helper()

@@ -75,10 +75,12 @@ func newTab(t *testing.T, v view) *tab {
 	return openTab(t, v, nil)
 }
 
-// another opens a second tab of the same shopper.
-func (b *tab) another() *tab {
+// another opens an address in a second tab of the same shopper.
+func (b *tab) another(address string) *tab {
 	b.t.Helper()
-	return openTab(b.t, b.view, b)
+	second := openTab(b.t, b.view, b)
+	second.open(address)
+	return second
 }
 
 // openTab opens a tab beside one of the same shopper, if there is one.
@@ -333,6 +335,14 @@ func (b *tab) focused() string {
 func (b *tab) storage() map[string]string {
 	b.t.Helper()
 	return evaluate[map[string]string](b, "({...localStorage})")
+}
+
+// wantNothingKept checks that the local storage is empty.
+func (b *tab) wantNothingKept() {
+	b.t.Helper()
+	if kept := b.storage(); len(kept) > 0 {
+		b.t.Errorf("the page keeps %v", kept)
+	}
 }
 
 // screenshot returns what the tab shows, as a PNG.

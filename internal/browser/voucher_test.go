@@ -52,9 +52,7 @@ func (s shop) wantRedeemed(b *tab, code string) {
 	b.waitText("#voucher-result", "Redeemed")
 	b.waitText("#voucher-result", "Ember coins, 500 coins")
 	b.waitGone("#pending .note")
-	if kept := b.storage(); len(kept) > 0 {
-		b.t.Errorf("the page keeps %v", kept)
-	}
+	b.wantNothingKept()
 	if found := s.redemptions(b.t, code); len(found) != 1 {
 		b.t.Errorf("redemptions %+v, want one", found)
 	}
@@ -84,11 +82,17 @@ func (b *tab) wantFocus(element string) {
 	}
 }
 
-// check types a code, asks what it gives, and waits for the answer.
-func (b *tab) check(code string) {
+// enterCode types a code, and asks what it gives.
+func (b *tab) enterCode(code string) {
 	b.t.Helper()
 	b.fill("#voucher-code", code)
 	b.press("Enter")
+}
+
+// check asks what a code gives, and waits for the answer.
+func (b *tab) check(code string) {
+	b.t.Helper()
+	b.enterCode(code)
 	b.waitText("#voucher-result", "500 coins")
 }
 
@@ -98,17 +102,23 @@ func (b *tab) redeemNow() {
 	b.click("#voucher-result button | Redeem now")
 }
 
+// loseRedemption checks a code and redeems it. Until end is called, the page gets no answer.
+func (b *tab) loseRedemption(code string) (end func()) {
+	b.t.Helper()
+	b.check(code)
+	end = b.lose(redeems, always)
+	b.redeemNow()
+	return end
+}
+
 func TestVoucher_KeyboardAlone_ShowsAsksAndRedeems(t *testing.T) {
 	for _, v := range widths() {
 		t.Run(v.String(), func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, emberforge)
+			s, b := visit(t, v, emberforge)
 			s.create(t, "STARTER-PACK", func(terms *voucher.Terms) {
 				manyUses(terms)
 				terms.Reward = s.reward(t, "coins/500+1200*coins/1200+vip-rank/30-days")
 			})
-			b := newTab(t, v)
-			b.open(s.page(t))
 			b.wait("#voucher")
 			b.press("Tab", "Tab")
 			b.wantFocus("input#voucher-code")
@@ -164,31 +174,24 @@ func withHats() string {
 }
 
 func TestVoucher_Reward_IsNamed(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, withHats())
-	b := newTab(t, view{phone: true})
-	b.open(s.page(t))
+	s, b := visit(t, view{phone: true}, withHats())
 	for i, c := range []struct{ reward, want string }{
 		{"cape/red", "1 × cape, red"},
 		{"20*hat-119/blue+cape/red", "20 × Hat 119, Blue 119\n1 × cape, red"},
 		{"20%", "20% off. This code is for the checkout:"},
 		{"5.00", "€5.00 off. This code is for the checkout:"},
 	} {
-		v := s.create(t, fmt.Sprintf("GIFT-%d", i), func(terms *voucher.Terms) { terms.Reward = s.reward(t, c.reward) })
-		b.fill("#voucher-code", v.Written)
-		b.press("Enter")
+		v := s.createReward(t, fmt.Sprintf("GIFT-%d", i), c.reward)
+		b.enterCode(v.Written)
 		b.waitText("#voucher-result", c.want)
 	}
 }
 
 func TestVoucher_RefusedCodes_GetTheSameWords(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
+	s, b := visit(t, view{phone: true}, emberforge)
 	s.create(t, "EXPIRED", func(terms *voucher.Terms) { terms.ValidUntil = time.Now().Add(-time.Hour) })
 	s.create(t, "FOR-ALDER", func(terms *voucher.Terms) { terms.Nick = "Alder" })
 	s.create(t, "SPRING", nil)
-	b := newTab(t, view{phone: true})
-	b.open(s.page(t))
 	b.check("SPRING")
 	b.redeemNow()
 	s.wantRedeemed(b, "SPRING")
@@ -204,8 +207,7 @@ func TestVoucher_RefusedCodes_GetTheSameWords(t *testing.T) {
 		{"with a long nick", "FOR-ALDER", strings.Repeat("a", 65), "This name is too long."},
 	} {
 		b.fill("#voucher-nick", c.nick)
-		b.fill("#voucher-code", c.code)
-		b.press("Enter")
+		b.enterCode(c.code)
 		asked++
 		b.waitRequest(checks, asked)
 		if got := b.text("#voucher-result [role=alert]"); !strings.HasPrefix(got, c.want) {
@@ -228,17 +230,13 @@ func TestVoucher_RefusedCodes_GetTheSameWords(t *testing.T) {
 func TestVoucher_DiscountCode_IsEnteredAtTheCheckoutInstead(t *testing.T) {
 	for _, v := range widths() {
 		t.Run(v.String(), func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, emberforge)
+			s, b := visit(t, v, emberforge)
 			s.create(t, "VIP-20", func(terms *voucher.Terms) {
 				manyUses(terms)
 				terms.Reward = s.reward(t, "20%")
 			})
-			b := newTab(t, v)
-			b.open(s.page(t))
 			b.fill("#voucher-nick", "Alder")
-			b.fill("#voucher-code", "vip 20")
-			b.press("Enter")
+			b.enterCode("vip 20")
 			b.waitText("#voucher-result", "20% off")
 			b.wantFocus("div#voucher-result")
 			b.waitGone("#voucher-result button | Redeem now")
@@ -260,10 +258,7 @@ func TestVoucher_DiscountCode_IsEnteredAtTheCheckoutInstead(t *testing.T) {
 }
 
 func TestVoucher_OnlyTheServerRedeems_HasNoForm(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, withAccess("{redeem: server}"))
-	b := newTab(t, view{})
-	b.open(s.page(t))
+	_, b := visit(t, view{}, withAccess("{redeem: server}"))
 	b.click(".buy | 500 coins")
 	b.wait("#checkout [name=amount]")
 	if got := evaluate[int](b, `document.querySelectorAll("[name=code], [name=nick]").length`); got > 0 {
@@ -282,14 +277,10 @@ func withRefusals(limit string) string {
 }
 
 func TestVoucher_PolicyChangedSinceLoading_IsToldWithoutRetries(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
+	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", nil)
-	b := newTab(t, view{})
-	b.open(s.page(t))
 	localRun(t).LoadShop(t, withAccess("{redeem: server}"), s.id)
-	b.fill("#voucher-code", "SPRING")
-	b.press("Enter")
+	b.enterCode("SPRING")
 	b.waitText("#voucher-result", "This is not possible on this page.")
 	b.wantFocus("div#voucher-result")
 	if sent := b.requests(checks); len(sent) != 1 || sent[0].Status != http.StatusUnauthorized {
@@ -298,15 +289,10 @@ func TestVoucher_PolicyChangedSinceLoading_IsToldWithoutRetries(t *testing.T) {
 }
 
 func TestVoucher_TooManyRefusals_ShowsTheMinutes(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, withRefusals("{limit: 1, per: 24h}"))
-	b := newTab(t, view{})
-	b.open(s.page(t))
-	b.fill("#voucher-code", "GUESS-1")
-	b.press("Enter")
+	_, b := visit(t, view{}, withRefusals("{limit: 1, per: 24h}"))
+	b.enterCode("GUESS-1")
 	b.waitText("#voucher-result", cannotBeRedeemed)
-	b.fill("#voucher-code", "GUESS-2")
-	b.press("Enter")
+	b.enterCode("GUESS-2")
 	b.waitText("#voucher-result", "Too many attempts. Please try again in ")
 	b.waitText("#voucher-result", "minute")
 	b.wantFocus("div#voucher-result")
@@ -336,14 +322,11 @@ func TestVoucher_CodeTakenByAnotherShopper_IsRefusedAtOnce(t *testing.T) {
 }
 
 func TestVoucher_TwoTabsAtOnce_OneGetsTheCode(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
+	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", nil)
-	b := newTab(t, view{})
-	tabs := []*tab{b, b.another()}
+	tabs := []*tab{b, b.another(s.page(t))}
 	var sends []func()
 	for _, each := range tabs {
-		each.open(s.page(t))
 		each.check("SPRING")
 	}
 	for _, each := range tabs {
@@ -369,21 +352,15 @@ func TestVoucher_TwoTabsAtOnce_OneGetsTheCode(t *testing.T) {
 	for _, each := range tabs {
 		each.waitGone("#pending .note")
 	}
-	if kept := b.storage(); len(kept) > 0 {
-		t.Errorf("the page keeps %v", kept)
-	}
+	b.wantNothingKept()
 }
 
 func TestVoucher_SlowCheck_DoesNotReplaceALaterOne(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
+	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", nil)
 	s.create(t, "AUTUMN", nil)
-	b := newTab(t, view{})
-	b.open(s.page(t))
 	b.cut(checks, 1)
-	b.fill("#voucher-code", "SPRING")
-	b.press("Enter")
+	b.enterCode("SPRING")
 	b.waitRequest(checks, 1)
 	b.check("AUTUMN")
 	b.poll("the first check has its answer", func() bool {
