@@ -15,7 +15,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// demoPaidShop is a shop without a payment page of its own, so it uses that of the local run. No language changes its names.
+// demoPaidShop is a shop whose shoppers pay on the demo payment page of the local run. Its names are the same in every language.
 const demoPaidShop = `
 customers:
   - id: CUSTOMER
@@ -43,7 +43,7 @@ customers:
                 home: {type: object, properties: {floor: {type: integer, minimum: 1}}}
 `
 
-// wantUsable fails if axe finds something wrong, if a text is missing, if the shopper must scroll sideways, or if the headings skip a level.
+// wantUsable fails the test if axe finds a fault, a text is missing, the shopper must scroll sideways, or the headings skip a level.
 func (b *tab) wantUsable(state string) {
 	b.t.Helper()
 	b.wantAccessible()
@@ -136,7 +136,7 @@ func (b *tab) checkouts() {
 	b.enter("/home/floor", "")
 	b.click("#checkout .primary")
 	b.wait("#pay")
-	b.wait("#purchase .discount") // the code that the shopper kept
+	b.wait("#purchase .discount") // from the voucher form
 	b.wantUsable("open")
 	address := evaluate[string](b, "location.href")
 	b.click("#pay")
@@ -182,7 +182,7 @@ func TestPage_Language_SurvivesTheWholeVisit(t *testing.T) {
 	}
 }
 
-// Text in these accents, on them and beside them must keep its contrast.
+// Text stays legible in these accent colours, on them and beside them.
 func TestPage_HardAccents_KeepTheContrast(t *testing.T) {
 	for _, accent := range []string{"#ffff00", "#ffffff", "#000000", "#777777", "#ff0000"} {
 		for _, isDark := range []bool{false, true} {
@@ -200,8 +200,8 @@ func TestPage_HardAccents_KeepTheContrast(t *testing.T) {
 	}
 }
 
-// wantVisibleButtons fails if a button of the accent colour cannot be told from the ground: WCAG 2.2 demands 3:1 (criterion 1.4.11) of its
-// surface or of its edge. axe does not check it.
+// wantVisibleButtons fails the test if a button in the accent colour does not stand out from the background. WCAG 2.2 demands a contrast of
+// 3:1 for its surface or its edge (criterion 1.4.11). axe does not check this contrast.
 func (b *tab) wantVisibleButtons() {
 	b.t.Helper()
 	if faint := evaluate[[]string](b, `(() => {
@@ -215,7 +215,7 @@ func (b *tab) wantVisibleButtons() {
 			.map((style) => [contrast(style.backgroundColor, ground), contrast(style.borderTopColor, ground)])
 			.filter((both) => Math.max(...both) < 3).map((both) => both.join());
 	})()`); len(faint) > 0 {
-		b.t.Errorf("%v: buttons have contrasts to the ground of %v", b.view, faint)
+		b.t.Errorf("%v: buttons have too little contrast to the background: %v", b.view, faint)
 	}
 }
 
@@ -255,8 +255,8 @@ func TestPage_KeyboardAlone_BuysSomething(t *testing.T) {
 	b.waitText("h1", "Elsewhere")
 }
 
-// tabToName presses Tab until the description of the focused element contains name. It returns all that had the focus, and fails the test
-// if one of them did not show it.
+// tabToName presses Tab until the description of the focused element contains name. It returns the descriptions of all elements that had
+// the focus, and fails the test if an element did not show its focus.
 func (b *tab) tabToName(name string) (order []string) {
 	b.t.Helper()
 	for range 30 {

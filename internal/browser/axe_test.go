@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// wantAccessible fails if axe finds something wrong in what the tab shows. `make browser` installs axe and names its file in AXE.
+// wantAccessible fails the test if axe finds a fault in the page. `make browser` installs axe and names its file in AXE.
 func (b *tab) wantAccessible() {
 	b.t.Helper()
 	source, err := os.ReadFile(os.Getenv("AXE"))

@@ -124,7 +124,7 @@ func (b *tab) shownProducts() []string {
 	return evaluate[[]string](b, `[...document.querySelectorAll(".product")].map((product) => product.dataset.product)`)
 }
 
-// wantAllProducts fails if the page does not show each of the 400 products once.
+// wantAllProducts checks that the page shows each of the 400 products once.
 func (b *tab) wantAllProducts(shown []string) {
 	b.t.Helper()
 	if distinct := slices.Compact(slices.Sorted(slices.Values(shown))); len(shown) != 400 || len(distinct) != 400 {
@@ -132,7 +132,7 @@ func (b *tab) wantAllProducts(shown []string) {
 	}
 }
 
-// showMore loads more products, and fails if the focus is not on one of them.
+// showMore loads more products, and fails the test if the focus is not on a new product.
 func (b *tab) showMore() {
 	b.t.Helper()
 	before := b.shownProducts()
@@ -213,7 +213,7 @@ func TestCatalogue_Images_ComeWhenTheyAreNear(t *testing.T) {
 	b.waitRequest("GET .*/39.png", 1)
 }
 
-// foreign are names in scripts that run from right to left, Japanese, and without a place to break.
+// foreign is a shop with Arabic, Hebrew and Japanese names, and with long names that have no place to break.
 const foreign = `
 customers:
   - id: CUSTOMER
@@ -261,7 +261,7 @@ func TestCatalogue_ForeignAndLongNames_RunTheirOwnWay(t *testing.T) {
 	}
 }
 
-// wantNoScrollBar fails if the shopper must scroll sideways.
+// wantNoScrollBar checks that the shopper need not scroll sideways.
 func (b *tab) wantNoScrollBar() {
 	b.t.Helper()
 	if wide := evaluate[[]string](b, `[document.documentElement, ...document.querySelectorAll("dialog[open]")]
@@ -270,13 +270,13 @@ func (b *tab) wantNoScrollBar() {
 	}
 }
 
-// injected ends an attribute, a string and an element, and runs a script in each of the ways that a browser knows.
+// injected is text that would run a script if the page wrote it as markup, into an attribute or into a script.
 const (
 	injected      = `"><script>alert(1)</script><img src=x onerror=alert(1)>'{{7*7}}</script>`
 	injectedShort = `"><img src=x onerror=alert(1)>'{{7*7}}` // where the catalogue allows 64 bytes
 )
 
-// wantNothingInjected fails if a text of the catalogue has become an element. Scripts that ran are complaints of the tab.
+// wantNothingInjected checks that no text of the catalogue has become an element. If a script runs, the tab complains.
 func (b *tab) wantNothingInjected() {
 	b.t.Helper()
 	if found := evaluate[[]string](b, `[...document.querySelectorAll("[src=x], [onerror], body script:not(#texts)")].map((e) => e.outerHTML)`); len(found) > 0 {

@@ -35,7 +35,7 @@ func (s shop) checkouts(t *testing.T) []checkout.Checkout {
 	return kept
 }
 
-// place places the order of a checkout, as the shop's server does.
+// place places the order of a checkout, as the shop's server would.
 func (s shop) place(t *testing.T, id checkout.ID) {
 	t.Helper()
 	if _, _, err := s.PlaceOrder(t.Context(), id, checkout.Payment{Provider: "stripe", Reference: "pi_" + string(id)}, time.Now()); err != nil {
@@ -59,7 +59,7 @@ func (s shop) createReward(t *testing.T, code, reward string) voucher.Voucher {
 	return s.create(t, code, func(terms *voucher.Terms) { terms.Reward = s.reward(t, reward) })
 }
 
-// checkOut buys 500 coins with a code, and does not wait for the answer.
+// checkOut checks out 500 coins with a code, and does not wait for the response.
 func (b *tab) checkOut(code string) {
 	b.t.Helper()
 	b.click(".buy | Ember coins, 500 coins")
@@ -213,7 +213,7 @@ func TestCheckout_Change_ReplacesTheCheckoutAndItsUse(t *testing.T) {
 			b.checkOut("SUMMER")
 			first := s.wantOpen(b)
 			b.click("#purchase button | Change")
-			b.fill("#checkout [name=amount]", "2") // the rest stays as it was
+			b.fill("#checkout [name=amount]", "2") // the other fields stay as they were
 			b.press("Enter")
 			b.waitText("#purchase .total", "€7.99")
 			if got, err := s.Checkout(t.Context(), first.ID); err != nil || !got.Released {
@@ -402,7 +402,7 @@ func TestCheckout_TwoTabs_ShowOneOpenCheckout(t *testing.T) {
 		t.Errorf("the page keeps %v", kept)
 	}
 	first.press("Escape")
-	first.waitText("#pending .note", "You have an open checkout.") // that of the second tab
+	first.waitText("#pending .note", "You have an open checkout.") // the checkout of the second tab
 }
 
 func TestCheckout_ExpiredDuringAChange_LeavesTheFormAlone(t *testing.T) {

@@ -68,8 +68,7 @@ func chromium(t *testing.T) context.Context {
 	return shared.chromium
 }
 
-// startChromium starts a Chromium with a profile of its own, which is deleted when it ends. It runs without its sandbox only as root, where
-// there is none.
+// startChromium starts a Chromium with a temporary profile. Chromium has no sandbox if it runs as root.
 func startChromium() (context.Context, error) {
 	path, err := findChromium()
 	if err != nil {

@@ -15,18 +15,18 @@
 //	}
 //
 // A selector is CSS. "CSS | text" is the first visible element that matches the CSS and whose text or label contains the text. Every
-// method waits until it can do what it says, and fails the test after patience.
+// method waits until it can act, and fails the test after patience.
 //
 //   - What the shopper does: open, reload, back, click, fill, choose, press; another opens a second tab of the same shopper.
 //   - What the shopper sees: wait, waitText, waitGone, text, focused, screenshot; evaluate runs JavaScript, even where the page may not.
 //   - What the page does: requests, waitRequest and storage.
-//   - What the network does: lose, cut and hold; lose and hold return a function that ends it. For a store that fails, let run.NewStore(t) stand in
-//     for DynamoDB and open s.pageAt(run.Serve(t, store.Endpoint)).
+//   - What the network does: lose, cut and hold. Lose and hold return a function that ends the fault. For a failing store, make a
+//     store := run.NewStore(t), and open s.pageAt(run.Serve(t, store.Endpoint)).
 //   - wantAccessible runs axe.
 //
 // A test fails on a complaint: if the page logs an error or a warning, throws, violates its content security policy, opens an alert, or
 // loads anything but images from another host. expect names a complaint that must come. No request reaches another host: the tab shows a
-// blank page or image. A failed request of the page's script is no complaint: the test checks what the page makes of it.
+// blank page or image. A failed request of the page's script is not a complaint: the test checks how the page handles it.
 //
 // A failed test logs its requests and what the page shows. `make browser ARGS='-run TestVoucher -artifacts -outputdir /some/folder'` also
 // stores a screenshot.

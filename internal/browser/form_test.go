@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// forms is a shop with one variant per schema, and one without a schema. A product has at most 50 variants.
+// forms is a shop with a variant for each schema, and a variant without a schema. A product has at most 50 variants.
 func forms(schemas []string) string {
 	var catalogue strings.Builder
 	catalogue.WriteString("customers:\n- {id: CUSTOMER, name: Alder Forms, currency: EUR, products: [\n" +
@@ -31,17 +31,17 @@ func forms(schemas []string) string {
 
 func formName(i int) string { return fmt.Sprintf("Form %d!", i) }
 
-// member is a schema with one member that may be missing.
+// member is a schema with one optional member.
 func member(name, schema string) string {
 	return `{"type": "object", "properties": {"` + name + `": ` + schema + `}}`
 }
 
-// required is a schema with one member that must be there.
+// required is a schema with one required member.
 func required(name, schema string) string {
 	return `{"type": "object", "required": ["` + name + `"], "properties": {"` + name + `": ` + schema + `}}`
 }
 
-// enter fills the field of a JSON Pointer as its kind demands: it chooses an option, or ticks the box with that label.
+// enter fills the field of a JSON Pointer: it types a text, chooses an option, or ticks the box with that label.
 func (b *tab) enter(pointer, value string) {
 	b.t.Helper()
 	selector := "[data-pointer=" + quote(pointer) + "]"
@@ -172,7 +172,7 @@ func TestForm_EveryKindOfField_ChecksAndSendsItsData(t *testing.T) {
 	}
 }
 
-// wantForm fills the form of a case, and fails if it does not check and send what it should.
+// wantForm fills the form of a case, and checks its message and what it sends.
 func (b *tab) wantForm(i int) {
 	b.t.Helper()
 	c := formCases[i]
@@ -206,7 +206,7 @@ func TestForm_Amount_StaysWithinTheVariant(t *testing.T) {
 	_, b := visit(t, view{phone: true}, forms([]string{`{"type": "object"}`}))
 	b.click(".buy | " + formName(0))
 	b.wait("#checkout")
-	b.waitGone("#checkout [name=amount]") // it can only be 1
+	b.waitGone("#checkout [name=amount]") // the amount can only be 1
 	b.press("Escape")
 	b.click(".buy | Form plain")
 	for _, wrong := range []struct{ amount, says string }{

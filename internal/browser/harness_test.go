@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// docs is a page without scripts of its own, for tests of what the other tests rely on.
+// docs is a page without scripts. It is for tests of the tab itself.
 func docs(t *testing.T) string {
 	t.Helper()
 	return localRun(t).State.BaseURL + "/docs"

@@ -59,7 +59,7 @@ func TestInterrupted_RequestsThatAreNeverSent_AreRetriedWithTheSameKey(t *testin
 	wantNoFailure()
 }
 
-// The page gives up after a while, and the shopper does one thing or another.
+// The page gives up after a while. Then the shopper finishes the redemption in one of several ways.
 func TestInterrupted_NoAnswerForLong_IsUnknownAndIsFinishedLater(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -104,7 +104,7 @@ func TestInterrupted_NoAnswerForLong_IsUnknownAndIsFinishedLater(t *testing.T) {
 	}
 }
 
-// A refusal after a lost answer may concern the lost request itself, until that has certainly ended.
+// A refusal after a lost response may be due to the lost request, which may have redeemed the code. After ten seconds that request has ended.
 func TestInterrupted_RefusedAfterALostRequest_IsBelievedTenSecondsLater(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, emberforge)
@@ -130,7 +130,7 @@ func TestInterrupted_RefusedAfterALostRequest_IsBelievedTenSecondsLater(t *testi
 	}
 }
 
-// A check changes nothing, so it need not be settled. Each refusal would count towards the shop's limit.
+// A check changes nothing, so the page need not know its outcome. More retries would count towards the shop's limit of refusals.
 func TestInterrupted_LostCheckOfARefusedCode_IsRepeatedOnce(t *testing.T) {
 	_, b := visit(t, view{}, emberforge)
 	b.lose(checks, 1)
@@ -204,7 +204,7 @@ func TestInterrupted_BackButton_IsFinishedWithTheSameKey(t *testing.T) {
 	b.waitText("h1", "Elsewhere")
 	end()
 	b.back()
-	b.wait("#pending button, #voucher-result .good") // a browser that has kept the page goes on by itself
+	b.wait("#pending button, #voucher-result .good") // if the browser has cached the page, the page goes on by itself
 	if evaluate[bool](b, `document.querySelector("#pending button") !== null`) {
 		b.click("#pending button")
 	}
@@ -256,7 +256,7 @@ func TestInterrupted_TooManyRefusalsAfterALostRequest_KeepsIt(t *testing.T) {
 	b.wait("#voucher-result button | Try again")
 }
 
-// The request was left by an earlier visit, because a function that has checked the code would know the old policy for a while.
+// The test stores the request of an earlier visit. Had this visit checked the code, the function would remember the old policy for a while.
 func TestInterrupted_PolicyChangedAfterALostAnswer_KeepsTheRequest(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	name := "shopfront/" + s.id + "/0f8f1c5e-6f0b-4d8e-9d53-5f2f3a1f6f10"

@@ -24,18 +24,18 @@ type request struct {
 	Type   network.ResourceType
 	Header http.Header
 	Body   string
-	Status int  // 0: there is no answer, or not yet
-	Cached bool // the answer came from the browser's cache
+	Status int  // 0: no response has come
+	Cached bool // the response came from the browser's cache
 
 	id network.RequestID
 }
 
 func (r *request) String() string { return fmt.Sprintf("%s %s %d", r.Method, r.URL, r.Status) }
 
-// always is the number of requests of a fault that does not end by itself.
+// always is the number of requests for a fault that lasts until the test ends it.
 const always = 1 << 30
 
-// fault is what happens to the next requests that match.
+// fault affects the next requests that match its pattern.
 type fault struct {
 	pattern *regexp.Regexp // of the method, a space, and the URL
 	kind    int
@@ -50,7 +50,7 @@ const (
 	holds
 )
 
-// lose loses the answers of the next n requests that match: the service handles them, and the page gets a network error. The pattern is a
+// lose loses the responses to the next n requests that match: the service handles them, and the page gets a network error. The pattern is a
 // regular expression such as `POST .*/voucher$`, for the method, a space, and the URL. end ends the fault.
 func (b *tab) lose(pattern string, n int) (end func()) {
 	b.t.Helper()
@@ -63,7 +63,7 @@ func (b *tab) cut(pattern string, n int) {
 	b.inject(pattern, cuts, n)
 }
 
-// hold delays every request that matches until end is called, before it is sent.
+// hold delays each request that matches, before it is sent, until end is called.
 func (b *tab) hold(pattern string) (end func()) {
 	b.t.Helper()
 	return b.inject(pattern, holds, always)
@@ -99,7 +99,7 @@ func (b *tab) intercept() {
 	call(b, fetch.Enable, fetch.EnableParams{Patterns: patterns})
 }
 
-// requests returns the requests that match a pattern as that of lose, in the order in which they were sent.
+// requests returns the requests that match a pattern, in the order in which they were sent. Lose describes the pattern.
 func (b *tab) requests(pattern string) []request {
 	b.t.Helper()
 	matches := regexp.MustCompile(pattern)
@@ -120,7 +120,7 @@ func (b *tab) waitRequest(pattern string, n int) {
 	b.poll(fmt.Sprintf("%d requests %s", n, pattern), func() bool { return len(b.requests(pattern)) >= n })
 }
 
-// expect makes the test fail without a complaint that contains the text, instead of with it.
+// expect allows complaints that contain the text, and makes the test fail if none comes.
 func (b *tab) expect(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -193,8 +193,8 @@ func (b *tab) noteResponse(e *network.EventResponseReceived) {
 	}
 }
 
-// noteEntry notes what the browser itself logs, except answers with a status from 400 on: the page's script handles those of its requests,
-// and the test checks those of documents.
+// noteEntry records errors and warnings that the browser logs. It leaves out error responses to documents and to the page's script: the test
+// and the script handle them.
 func (b *tab) noteEntry(entry *log.Entry) {
 	if entry.Level != log.EntryLevelError && entry.Level != log.EntryLevelWarning {
 		return
@@ -211,7 +211,7 @@ func (b *tab) noteEntry(entry *log.Entry) {
 	b.complaints = append(b.complaints, fmt.Sprintf("%s: %s %s", entry.Source, entry.Text, entry.URL))
 }
 
-// decide decides what becomes of a request before it is sent, or of its answer.
+// decide applies a fault to a request before it is sent, or to its response.
 func (b *tab) decide(e *fetch.EventRequestPaused) {
 	isAnswered := e.ResponseStatusCode != 0 || e.ResponseErrorReason != ""
 	f := b.faultFor(e, isAnswered)
@@ -239,7 +239,7 @@ func (b *tab) fail(e *fetch.EventRequestPaused, reason network.ErrorReason) {
 	_, _ = chromedp.Call(b.ctx, fetch.FailRequest, fetch.FailRequestParams{RequestID: e.RequestID, ErrorReason: reason}) // the page may be gone
 }
 
-// faultFor returns the fault for a request or for its answer, and counts it.
+// faultFor returns the fault that hits a request or its response, and counts the hit.
 func (b *tab) faultFor(e *fetch.EventRequestPaused, isAnswered bool) *fault {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -252,7 +252,7 @@ func (b *tab) faultFor(e *fetch.EventRequestPaused, isAnswered bool) *fault {
 	return nil
 }
 
-// answerForOtherHost answers in place of another host.
+// answerForOtherHost responds in place of another host.
 func (b *tab) answerForOtherHost(e *fetch.EventRequestPaused) {
 	answer := fetch.FulfillRequestParams{RequestID: e.RequestID, ResponseCode: http.StatusOK}
 	switch e.ResourceType {

@@ -47,7 +47,7 @@ func TestPage_SecondVisit_LoadsNoAssetAndKeepsNothing(t *testing.T) {
 	second.wantNothingKept()
 }
 
-// Lighthouse takes points off for what moves while a page loads: a shopper may hit the wrong button.
+// If something moves while the page loads, a shopper may hit the wrong button. Lighthouse rates this, too.
 func TestPage_Load_MovesNothing(t *testing.T) {
 	for _, v := range []view{{}, {phone: true}} {
 		t.Run(v.String(), func(t *testing.T) {

@@ -15,11 +15,11 @@ import (
 
 const (
 	paymentURL = "      payment-url: https://pay.emberforge.example/?checkout={checkout}&return={return}\n"
-	// paymentText has several lines, and what would be markup in HTML.
+	// paymentText has several lines, and text that would be markup in HTML.
 	paymentText = "      payment-text: |-\n        Transfer <b>the total</b> to Emberforge & Sons.\n        Name the number.\n"
 )
 
-// withoutPayment is emberforge with nothing about paying, so that shoppers pay on the local run's demo payment page.
+// withoutPayment is emberforge without a payment page, so that shoppers pay on the demo payment page of the local run.
 func withoutPayment() string { return strings.Replace(emberforge, paymentURL, "", 1) }
 
 // widths are a laptop and a phone.
@@ -46,7 +46,7 @@ func (b *tab) buyCoins() {
 	b.waitText("#purchase .total", "€4.99")
 }
 
-// wantOrdered checks that the page shows the order and keeps nothing, not even in its address.
+// wantOrdered checks that the page shows the order and stores nothing, and that its address is page.
 func (b *tab) wantOrdered(page string) {
 	b.t.Helper()
 	b.waitText("#purchase", "Thank you! Your order is placed.")
@@ -112,7 +112,7 @@ func TestPayment_Cancelled_CanStillBePaid(t *testing.T) {
 			b.click("button | Cancel")
 			b.waitText("#purchase", "Waiting for the payment")
 			b.waitText("#purchase", "If you have not paid, you still can.")
-			b.waitGone("#purchase button | Change") // it may have been paid all the same
+			b.waitGone("#purchase button | Change") // the shopper may have paid before cancelling
 			b.pay(s)
 		})
 	}
@@ -271,7 +271,7 @@ func TestPayment_OwnWords_AreShownAsWritten(t *testing.T) {
 					b.waitGone("#pay")
 				}
 				b.wantAccessible()
-				// Whoever has read the text may have paid: the next checkout replaces nothing.
+				// The shopper may have paid as the text says, so the next checkout replaces nothing.
 				b.press("Escape")
 				b.buyCoins()
 				for _, c := range s.checkouts(t) {

@@ -19,7 +19,7 @@ func (b *tab) leave(s shop, entry string) {
 	b.reload()
 }
 
-// Whoever pays a replaced checkout gets no order for the money.
+// A shopper who pays a replaced checkout would get no order.
 func TestCheckout_UnfinishedChange_SparesACheckoutInPayment(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	b.hurry()
@@ -88,7 +88,7 @@ func (s shop) wantPaying(b *tab) {
 	}
 }
 
-// Its answer would be about a checkout that has long expired, and it holds what the shopper typed.
+// The stored request holds what the shopper typed, and its checkout would have expired long ago.
 func TestCheckout_NeverAnswered_IsForgottenAfterADay(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	entry := `{"kind":"checkout","target":"/shop/` + s.id + `/checkout/coins/500?amount=1&nick=Kestrel","sentAt":%d}`

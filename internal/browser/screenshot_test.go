@@ -48,7 +48,7 @@ func TestScreenshots_DemoShop_AreInTheDocumentation(t *testing.T) {
 	})
 }
 
-// wantScreenshot fails if a file is no screenshot of this view. With -update it first takes it, after prepare.
+// wantScreenshot checks that a file is a screenshot in the size of this view. With -update it first takes the screenshot, after prepare.
 func wantScreenshot(t *testing.T, path string, v view, prepare func(*tab)) {
 	t.Helper()
 	width, height := 1280, 800

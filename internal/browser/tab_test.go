@@ -59,7 +59,7 @@ func (v view) String() string {
 type tab struct {
 	t         *testing.T
 	view      view
-	artifacts string          // the folder for what a failed test leaves behind
+	artifacts string          // the folder for the screenshots of a failed test
 	ctx       context.Context //nolint:containedctx // chromedp's handle of a tab
 
 	mu         sync.Mutex // guards the rest, which the browser's events change
@@ -83,7 +83,7 @@ func (b *tab) another(address string) *tab {
 	return second
 }
 
-// openTab opens a tab beside one of the same shopper, if there is one.
+// openTab opens a tab of a new shopper or, if beside is not nil, of the shopper of that tab.
 func openTab(t *testing.T, v view, beside *tab) *tab {
 	t.Helper()
 	b := &tab{t: t, view: v, artifacts: t.ArtifactDir()}
@@ -179,7 +179,7 @@ func (b *tab) reload() {
 	b.do(chromedp.Reload())
 }
 
-// back goes back as the browser's button does. The page may come from the back/forward cache, as it was left: it does not load then.
+// back goes back as the browser's button does. If the page comes from the back/forward cache, it does not load again.
 func (b *tab) back() {
 	b.t.Helper()
 	history := call(b, page.GetNavigationHistory, cdp.Empty{})
@@ -203,7 +203,7 @@ func (b *tab) do(action chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// until evaluates a JavaScript expression until it is true. A page that is being left or loaded counts as false.
+// until evaluates a JavaScript expression until it is true. While a page is being left or loaded, the expression counts as false.
 func (b *tab) until(what, expression string) {
 	b.t.Helper()
 	b.poll(what, func() bool {
@@ -246,21 +246,22 @@ func (b *tab) waitGone(selector string) {
 	b.until(selector+" is gone", "!"+find(selector))
 }
 
-// waitText waits until the selector matches a visible element with this text, as it is rendered.
+// waitText waits until the selector matches a visible element whose rendered text contains this text.
 func (b *tab) waitText(selector, text string) {
 	b.t.Helper()
 	css, _, _ := strings.Cut(selector, " | ")
 	b.until(fmt.Sprintf("%s contains %q", css, text), find(css+" | "+text))
 }
 
-// text waits for a visible element, and returns its text as it is rendered.
+// text waits for a visible element, and returns its rendered text.
 func (b *tab) text(selector string) string {
 	b.t.Helper()
 	b.wait(selector)
 	return evaluate[string](b, find(selector)+".innerText")
 }
 
-// click clicks at the middle of an element, once nothing covers it. The page may be about to replace it, so it must last a moment.
+// click clicks at the middle of an element once nothing covers it. It first waits a moment, because the page may be about to replace the
+// element.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	var at struct{ X, Y float64 }
@@ -282,7 +283,7 @@ func (b *tab) click(selector string) {
 	b.do(chromedp.MouseClickXY(at.X, at.Y))
 }
 
-// fill replaces the text of a field, as a shopper who types it or pastes it.
+// fill replaces the text of a field.
 func (b *tab) fill(selector, text string) {
 	b.t.Helper()
 	b.wait(selector)

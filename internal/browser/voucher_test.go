@@ -45,8 +45,8 @@ func (s shop) redemptions(t *testing.T, code string) []operator.Redemption {
 	return found
 }
 
-// wantRedeemed checks that the page shows the reward and has forgotten the request, that the code is redeemed once, and that all requests to
-// redeem had the same key.
+// wantRedeemed checks that the page shows the reward and stores nothing, that the code is redeemed once, and that all requests to redeem had
+// the same key.
 func (s shop) wantRedeemed(b *tab, code string) {
 	b.t.Helper()
 	b.waitText("#voucher-result", "Redeemed")
@@ -64,7 +64,7 @@ func (s shop) wantRedeemed(b *tab, code string) {
 	}
 }
 
-// wantPending checks that the page keeps nothing but one unfinished redemption of its shop, which has the key of its requests.
+// wantPending checks that the page stores one unfinished redemption under the key of its requests, and nothing else.
 func (s shop) wantPending(b *tab) {
 	b.t.Helper()
 	sent := b.requests(redeems)
@@ -74,7 +74,7 @@ func (s shop) wantPending(b *tab) {
 	}
 }
 
-// wantFocus checks which element has the focus, by the beginning of what focused returns.
+// wantFocus checks that the description of the focused element begins with element. Method focused describes it.
 func (b *tab) wantFocus(element string) {
 	b.t.Helper()
 	if got := b.focused(); !strings.HasPrefix(got, element) {
@@ -89,7 +89,7 @@ func (b *tab) enterCode(code string) {
 	b.press("Enter")
 }
 
-// check asks what a code gives, and waits for the answer.
+// check asks what a code gives, and waits for the response.
 func (b *tab) check(code string) {
 	b.t.Helper()
 	b.enterCode(code)
@@ -102,7 +102,7 @@ func (b *tab) redeemNow() {
 	b.click("#voucher-result button | Redeem now")
 }
 
-// loseRedemption checks a code and redeems it. Until end is called, the page gets no answer.
+// loseRedemption checks a code and redeems it. Until end is called, the page gets no response.
 func (b *tab) loseRedemption(code string) (end func()) {
 	b.t.Helper()
 	b.check(code)
@@ -164,7 +164,7 @@ func TestVoucher_KeyboardAlone_ShowsAsksAndRedeems(t *testing.T) {
 	}
 }
 
-// withHats is emberforge with so many hats that the page does not show the last ones at once, and with a cape that is off sale.
+// withHats is emberforge with a cape that is off sale, and with more hats than one page shows.
 func withHats() string {
 	catalogue := emberforge + "      - {id: cape, name: Founder's cape, off-sale: true, variants: [{id: red, name: Red, price: 14.99}]}\n"
 	for i := range 120 {
@@ -367,7 +367,7 @@ func TestVoucher_SlowCheck_DoesNotReplaceALaterOne(t *testing.T) {
 		sent := b.requests(checks)
 		return len(sent) == 3 && sent[2].Status == http.StatusOK
 	})
-	evaluate[string](b, `fetch(location.href).then((response) => response.text())`) // comes after the answer
+	evaluate[string](b, `fetch(location.href).then((response) => response.text())`) // comes after the response
 	b.waitText("#voucher-result", "The code AUTUMN gives you:")
 }
 
@@ -398,7 +398,7 @@ func TestVoucher_FailingStore_IsRedeemedOnceItWorks(t *testing.T) {
 	}
 }
 
-// noteFailures lets the page note what it says has failed. The result fails the test if there is anything.
+// noteFailures records the failures that the page shows from now on. The function check fails the test if there are any.
 func (b *tab) noteFailures() (check func()) {
 	b.t.Helper()
 	evaluate[bool](b, `(() => {
