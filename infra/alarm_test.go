@@ -82,8 +82,8 @@ func contents(t *testing.T, path string) string {
 	return string(content)
 }
 
-// checkAlarm checks an alarm's name and that its description names its section of the manual. Without an address, the alarm must
-// notify nobody.
+// checkAlarm checks the name of an alarm, that its description names its section of the manual, and that it notifies nobody if no
+// address is given.
 func checkAlarm(t *testing.T, alarm any, name, manual string) {
 	t.Helper()
 	if got, want := text(alarm, "AlarmName"), "market-"+name; got != want {

@@ -82,7 +82,7 @@ func TestPrerequisites(t *testing.T) {
 			true,
 			"recommends chromium-browser fonts-liberation\n",
 		},
-		"apt-cache writes on after the version": {
+		"apt-cache prints more after the version": {
 			"browser",
 			map[string]string{
 				"go": "", "java": "", "mvn": "", "node": "", "npm": "", "apt-get": apt, "id": admin,
@@ -91,7 +91,7 @@ func TestPrerequisites(t *testing.T) {
 			true,
 			"recommends chromium fonts-liberation\n",
 		},
-		"Chrome is as good as Chromium":    {"browser", map[string]string{"go": "", "java": "", "mvn": "", "node": "", "npm": "", "google-chrome": ""}, true, ""},
+		"Chrome replaces Chromium":         {"browser", map[string]string{"go": "", "java": "", "mvn": "", "node": "", "npm": "", "google-chrome": ""}, true, ""},
 		"a deployment needs Python and Go": {"deploy", map[string]string{"brew": ""}, false, "brew install go python\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -441,7 +441,7 @@ func stores() map[string]any {
 	}
 }
 
-// warm stands for Warm, which is no store. Its table is the one that its connection is opened for.
+// warm stands for the function Warm, which is not a store. Its table is the table for which Warm opens a connection.
 type warm struct{ name string }
 
 // tableOf returns the name of the table in a field of a store, or "" if it has no such field.
@@ -584,7 +584,7 @@ func readProgram(t *testing.T, path string, f samtemplate.Function, known map[st
 		if action, ok := strings.CutPrefix(name, "github.com/aws/aws-sdk-go-v2/service/eventbridge.(*Client)."); ok && ast.IsExported(action) && action != "Options" {
 			p.bus = append(p.bus, "events:"+action)
 		}
-		// A plain function's calls count as calls of its callers. Of the plain functions, only Warm is called from outside the package.
+		// The calls of a plain function count as calls of its callers. Warm is the only plain function that other packages call.
 		if name, ok := strings.CutPrefix(name, "shopfront/pkg/dynamo."); ok && (name == "Warm" || strings.HasPrefix(name, "(*")) {
 			p.methods = append(p.methods, name)
 		}

@@ -87,14 +87,14 @@ func TestTables_AllNamedByParameter_NothingIsCreated(t *testing.T) {
 		t.Errorf("the local run ignores %q", template.Ignored)
 	}
 	parameters := allNamed()
-	delete(parameters, "RefusalsTable") // which a 0.1.0 stack does not have
+	delete(parameters, "RefusalsTable") // a 0.1.0 stack has neither of these two
 	delete(parameters, "EventsTable")
 	if guards := deploy(t, parameters).byType["AWS::CloudFormation::WaitConditionHandle"]; guards != nil {
 		t.Errorf("%q would reject the update of a 0.1.0 stack that names its tables", guards)
 	}
 }
 
-func TestTables_OutliveMistakes(t *testing.T) {
+func TestTables_Mistakes_DeleteNoTable(t *testing.T) {
 	s := deploy(t, nil)
 	declared := source(t, "template.yaml")["Resources"]
 	// Under a new logical ID, CloudFormation would create an empty table. TestTables_Keys_NeverChange checks names and keys.

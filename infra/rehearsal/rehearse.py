@@ -9,9 +9,10 @@ The first deployment is that of a release without orders: its checkouts table la
 
 Limits: moto does not run the serverless transform, so this script runs AWS's library for it when a change set is created. moto's
 CloudFormation has no HTTP APIs, permissions or alarms, and would invoke functions of streams in Docker. The script checks APIs,
-permissions, event source mappings and schedules in the translated template; the tests in infra check the alarms' template. moto does not update tables, log groups or reserved concurrency: a stand-in adds the index. It ignores stack
-policies, time to live, recovery, encryption and a function's processor. It has no termination protection: a stand-in stores the flag.
-The SAM CLI's own bucket is not created. Quotas, durations and decisions of IAM are not simulated.
+permissions, event source mappings and schedules in the translated template; the tests in infra check the alarms' template. moto does
+not update tables, log groups or reserved concurrency: this script adds the index instead. moto ignores stack policies, time to live,
+recovery, encryption and a function's processor. It has no termination protection: this script stores the flag instead. The SAM CLI's
+own bucket is not created. Quotas, durations and decisions of IAM are not simulated.
 """
 
 import ast

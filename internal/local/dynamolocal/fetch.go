@@ -61,7 +61,7 @@ func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error
 		return err
 	}
 	lock := flock.New(libDir + ".lock")
-	defer func() { _ = lock.Unlock() }() // the file stays: otherwise two processes could lock different files
+	defer func() { _ = lock.Unlock() }() // the file stays, because two processes could lock different files if it were removed
 	if locked, err := lock.TryLock(); err == nil && !locked {
 		say(progress, "waiting for another process that is fetching DynamoDB Local")
 	}
@@ -98,7 +98,7 @@ func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error
 	return nil
 }
 
-// say writes a line to progress. It ignores errors, because a fetch can do without progress lines.
+// say writes a line to progress. It ignores errors, because they do not affect the fetch.
 func say(progress io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(progress, format+"\n", args...)
 }
@@ -124,7 +124,7 @@ func fill(ctx context.Context, pomDir, dir string) error {
 	if err := checkJars(dir); err != nil {
 		return err
 	}
-	// This -cp is Java's. The compiler gets none of its own, so it uses the same one.
+	// This -cp is Java's. The compiler is given no class path of its own, so it uses Java's.
 	if err := execute(ctx, dir, java, "-cp", "*", "org.eclipse.jdt.internal.compiler.batch.Main",
 		"-source", "17", "-target", "17", "-d", ".", filepath.Join(pomDir, launcher)); err != nil {
 		return fmt.Errorf("compile the launcher of DynamoDB Local: %w", err)

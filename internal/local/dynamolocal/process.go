@@ -17,8 +17,8 @@ const (
 	tailBytes = 4 << 10
 )
 
-// ownGroup puts a command into its own process group, so that a terminal's Ctrl-C does not reach it. When the command's
-// context ends, the whole group is stopped.
+// ownGroup puts a command into its own process group, so that a terminal's Ctrl-C does not reach the command. When the
+// command's context ends, the whole group is stopped.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }

@@ -1,7 +1,7 @@
 // Package dynamolocal fetches Amazon DynamoDB Local with Maven and runs it as a child process, for the local run and
 // for the tests. It needs Linux or macOS, Java 17 or later, and Maven until the library has been fetched.
 //
-// It knows nothing of the shop: it imports no other package of this module. No Lambda function may link it.
+// The package does not know the shop, and imports no other package of this module. No Lambda function may link it.
 //
 // A server listens on 127.0.0.1 only, and ends with this process, even if this process is killed.
 package dynamolocal
@@ -138,9 +138,9 @@ func run(ctx context.Context, java string, options Options, release func()) (*Se
 	if err != nil {
 		return nil, err
 	}
-	// The process runs in the library's directory, so that the class path contains no path, which could contain a separator.
-	// Java's second compiler would double the processor time of a test run. Only the web origin in -cors may read the tables;
-	// by default any web page could.
+	// The process runs in the library's directory, because the class path cannot contain a directory whose name has a colon.
+	// TieredStopAtLevel=1 turns off Java's second compiler, which would double the processor time of a test run. Only the web
+	// origin in -cors may read the tables; by default any web page could.
 	args := []string{
 		"-XX:TieredStopAtLevel=1", "-Djava.library.path=.", "-Djava.io.tmpdir=" + scratch, "-cp", ".:*", "Launcher",
 		"-sharedDb", "-disableTelemetry", "-cors", "http://nobody.invalid",

@@ -21,7 +21,7 @@ import (
 
 const arn = "arn:aws:dynamodb:ddblocal:000000000000:table/VouchersTable/stream/2026-11-22T01:35:52.130"
 
-// stream is a fake DynamoDB with one stream, whose shards can end and split as DynamoDB Local's do not.
+// stream is a fake DynamoDB with one stream. Its shards can end and split; those of DynamoDB Local cannot.
 type stream struct {
 	mu     sync.Mutex
 	shards []shard
@@ -143,7 +143,7 @@ func (r *run) Invoke(_ context.Context, function string, event []byte) ([]byte, 
 	return nil, errors.New("the function crashed")
 }
 
-// mapping is that of the shop's template.
+// mapping returns a mapping like those of the shop's template.
 func mapping() eventsource.Mapping {
 	return eventsource.Mapping{
 		Function: "record-redemptions", Table: "VouchersTable", BatchSize: 4, MaximumRetryAttempts: -1, MaximumRecordAge: 12 * time.Hour,
@@ -177,7 +177,7 @@ func (r *run) start(t *testing.T, mapping eventsource.Mapping) {
 	})
 }
 
-// poll polls and checks the batches that the function got meanwhile.
+// poll polls and checks the batches that the function got from this poll.
 func (r *run) poll(t *testing.T, want ...string) {
 	t.Helper()
 	r.batches = nil

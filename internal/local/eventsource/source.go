@@ -37,7 +37,7 @@ type Invoker interface {
 	Invoke(ctx context.Context, function string, event []byte) ([]byte, error)
 }
 
-// Mapping says which table's stream invokes which function, and how. Its fields mean what they mean to Lambda.
+// Mapping says which table's stream invokes which function, and how. Lambda documents the fields.
 type Mapping struct {
 	Function, Table            string
 	BatchSize                  int
@@ -75,7 +75,7 @@ type Source struct {
 // New returns a source that has read nothing yet.
 func New(config Config) *Source { return &Source{Config: config} }
 
-// Run polls until the context ends. A batch that the function is processing then is delivered again by the next run.
+// Run polls until the context ends. If the function is processing a batch at that time, the next run delivers the batch again.
 func (s *Source) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {

@@ -190,11 +190,11 @@ func TestSource_KillerRecord_IsBisectedAndDiscarded(t *testing.T) {
 		"("+arn+", shard-1, sequence numbers 100002 to 100002)")
 	r.stream.put(0, r.now, "KILLER")
 	r.poll(t, "KILLER")
-	r.poll(t, "KILLER") // which has its own retry
+	r.poll(t, "KILLER") // this record has its own retry
 	r.poll(t)
 }
 
-func TestSource_RetriesWithoutBisection_DiscardTheBatch(t *testing.T) {
+func TestSource_RetriesUsedUpWithoutBisection_BatchIsDiscarded(t *testing.T) {
 	settings := mapping()
 	settings.MaximumRetryAttempts, settings.BisectBatchOnFunctionError = 0, false
 	r := newRun(t, settings)
@@ -227,7 +227,7 @@ func TestSource_OldRecords_AreDiscarded(t *testing.T) {
 	unlimited.poll(t, "A")
 }
 
-func TestSource_Restart_ContinuesBehindTheLastProcessedRecord(t *testing.T) {
+func TestSource_Restart_ContinuesAfterTheLastProcessedRecord(t *testing.T) {
 	r := newRun(t, mapping())
 	r.stream.shards = []shard{{id: "shard-1", isClosed: true}, {id: "shard-2", parent: "shard-1"}}
 	r.stream.put(0, r.now, "A", "B")
@@ -241,7 +241,7 @@ func TestSource_Restart_ContinuesBehindTheLastProcessedRecord(t *testing.T) {
 	r.poll(t, "E F")
 
 	other := mapping()
-	other.Function = "publish-redemptions" // which has positions of its own
+	other.Function = "publish-redemptions" // this function has its own positions
 	r.start(t, other)
 	r.poll(t)
 	r.wantReports(t, "did not process a record", "publish-redemptions got the record")

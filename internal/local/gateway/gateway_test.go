@@ -77,13 +77,21 @@ type reply struct {
 	body   string
 }
 
-// send writes bytes to the server as they are and reads one response.
-func send(t *testing.T, server *httptest.Server, method, raw string) reply {
+// dial opens a connection that is closed at the end of the test.
+func dial(t *testing.T, server *httptest.Server) net.Conn {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// send writes bytes to the server as they are and reads one response.
+func send(t *testing.T, server *httptest.Server, method, raw string) reply {
+	t.Helper()
+	conn := dial(t, server)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 	go func() { _, _ = io.WriteString(conn, raw) }() // the server may respond before it has read everything
@@ -583,12 +591,7 @@ func TestResponse_ToHead_HasNoBody(t *testing.T) {
 		}
 	}
 	// Nothing may follow the header: it would garble the next response on the connection.
-	server := serve(t, shop())
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := dial(t, serve(t, shop()))
 	_, _ = fmt.Fprintf(conn, "HEAD %s HTTP/1.1\r\nHost: a\r\n\r\nGET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", area, area)
 	all, err := io.ReadAll(conn)
 	if _, after, _ := bytes.Cut(all, []byte("\r\n\r\n")); err != nil || !bytes.HasPrefix(after, []byte("HTTP/1.1 200")) {
@@ -648,11 +651,7 @@ func TestInvoke_ClientDisconnects_EndsTheContext(t *testing.T) {
 		gone <- ctx.Err()
 		return nil, ctx.Err()
 	})
-	server := serve(t, config)
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := dial(t, serve(t, config))
 	_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", area)
 	<-arrived
 	_ = conn.Close()

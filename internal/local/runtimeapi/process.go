@@ -46,7 +46,7 @@ type Process struct {
 
 	command *exec.Cmd
 	api     *http.Server
-	kill    context.CancelFunc // does not wait: gone says when the process has ended
+	kill    context.CancelFunc // does not wait until the process has ended: gone does
 	begun   time.Time
 
 	offers chan *invocation // each request for an event takes one invocation

@@ -85,7 +85,7 @@ type Runtime struct {
 	alive context.Context
 	end   context.CancelFunc
 
-	mu      sync.RWMutex // held while adding to running and while ending alive; after that, nothing is added
+	mu      sync.RWMutex // guards running and the end of alive: once alive has ended, nothing is added to running
 	running sync.WaitGroup
 }
 

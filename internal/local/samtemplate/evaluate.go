@@ -13,7 +13,7 @@ import (
 // failure is an error on its way up to try. Evaluation is deeply nested, so it panics as package text/template does.
 type failure struct{ err error }
 
-// try calls do, and returns the error with which do called fail, or nil.
+// try calls do. If do calls fail, try returns the error of fail, otherwise nil.
 func try(do func()) (err error) {
 	defer func() {
 		switch problem := recover().(type) {
@@ -37,7 +37,7 @@ func (s *stack) fail(at *yaml.Node, format string, args ...any) {
 }
 
 // A value that exists only after the deployment, such as a queue's URL, is written as a reference: the address of the
-// resource, and perhaps of its attribute, between two NULs. A template cannot contain a NUL, because YAML cannot.
+// resource or of its attribute, between two NULs. A template cannot contain a NUL, because YAML cannot.
 const referenceMark = "\x00"
 
 func reference(address string) string { return referenceMark + address + referenceMark }

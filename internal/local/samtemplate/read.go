@@ -77,8 +77,8 @@ func (r *reader) number(n *yaml.Node, fallback int) int {
 	return number
 }
 
-// read evaluates the properties of a resource that this machine needs. It reports the others as ignored, except for those in
-// silent, which the shop's own template has.
+// read evaluates the needed properties of a resource. It reports the others as ignored, except for the silent ones, which the
+// shop's own template has.
 func (r *reader) read(of resource, needed []string, silent ...string) map[string]*yaml.Node {
 	values := make(map[string]*yaml.Node)
 	for _, key := range needed {

@@ -70,7 +70,7 @@ func openStack(path string, parameters map[string]string) (*stack, error) {
 
 func (s *stack) file() string { return filepath.Base(s.path) }
 
-// pairs yields the keys and values of a mapping, and nothing for other nodes.
+// pairs yields the keys and values of a mapping. For other nodes it yields nothing.
 func pairs(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(key, item *yaml.Node) bool) {
 		for i := 0; n != nil && n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {

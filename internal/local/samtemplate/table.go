@@ -92,7 +92,7 @@ func (t Table) complete(ctx context.Context, client *dynamodb.Client, name strin
 	}
 	_, err = client.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: aws.String(name), StreamSpecification: t.stream()})
 	if isEnabled, is := errors.AsType[smithy.APIError](err); is && strings.Contains(isEnabled.ErrorMessage(), "already has an enabled stream") {
-		return nil // another test enabled it meanwhile
+		return nil // another test enabled the stream at the same time
 	}
 	return err
 }

@@ -7,8 +7,8 @@
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-reference.html,
 // https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification.html.
 //
-// Nothing that is deployed may import it. Of this module it imports only gateway, whose routes and CORS it fills, and eventsource, whose
-// mappings and schedules it fills.
+// No deployed program may import this package. Of this module the package imports only gateway, for routes and CORS, and eventsource, for
+// mappings and schedules.
 package samtemplate
 
 import (
@@ -63,11 +63,11 @@ type Function struct {
 	Architecture string
 	Timeout      time.Duration
 	MemorySize   int // MB
-	// Environment holds the variables that the template declares. A variable that refers to one of Template.Tables holds that table's Name.
+	// Environment holds the variables that the template declares. A reference to one of Template.Tables becomes that table's Name.
 	Environment map[string]string
 }
 
-// FindRoot returns the root of the source tree that contains dir: the nearest directory upwards that has a template.yaml.
+// FindRoot returns the root of the source tree that contains dir: dir or its nearest parent that has a template.yaml.
 func FindRoot(dir string) (string, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {

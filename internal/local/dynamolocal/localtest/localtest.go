@@ -25,7 +25,7 @@ const Region = "eu-central-1"
 
 // shared starts the test binary's server. It does not retry after a failure, so that only the first test waits.
 //
-//nolint:gochecknoglobals // the tests of a package have nothing else in common that could hold the server
+//nolint:gochecknoglobals // all tests of a package share the server
 var shared = sync.OnceValues(func() (*dynamolocal.Server, error) {
 	root, err := samtemplate.FindRoot(".")
 	if err != nil {
