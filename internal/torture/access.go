@@ -2,7 +2,6 @@ package torture
 
 import (
 	"crypto/rand"
-	"fmt"
 	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"shopfront/internal/torture/history"
+	"shopfront/internal/torture/testshop"
 	"shopfront/pkg/access"
 )
 
@@ -32,7 +32,7 @@ func (s settings) all() []*rule { return []*rule{s.strangers, s.codes, s.batch} 
 type caller struct {
 	*rule
 
-	key access.Key
+	secret string
 }
 
 func (r *round) stranger() caller { return caller{rule: r.settings.strangers} }
@@ -51,7 +51,7 @@ func (r *round) prepareAccess(tb testing.TB) {
 	customer := string(r.customer)
 	policies, verbs := map[bool]string{true: "anyone", false: "server"}, map[bool]string{true: "resume", false: "pause"}
 	for _, policy := range policies {
-		text := fmt.Sprintf(catalogue, customer) + fmt.Sprintf("    access: {redeem: %s}\n", policy)
+		text := testshop.Catalogue(r.customer, noRefusals, "access: {redeem: "+policy+"}")
 		if err := os.WriteFile(filepath.Join(r.shop.Dir, policy), []byte(text), 0o600); err != nil {
 			tb.Fatal(err)
 		}
@@ -59,13 +59,18 @@ func (r *round) prepareAccess(tb testing.TB) {
 	r.settings.strangers.command = func(allow bool) []string { return []string{"catalog", "apply", policies[allow]} }
 	r.settings.codes.command = func(allow bool) []string { return []string{"voucher", verbs[allow], customer} }
 	r.settings.batch.command = func(allow bool) []string { return []string{"voucher", verbs[allow], customer, "--batch", launchBatch} }
-	for range 2 {
-		key, _, err := r.calm.CreateKey(tb.Context(), "till", time.Time{}, rand.Reader, time.Now())
-		if err != nil {
-			tb.Fatal(err)
-		}
-		r.addKey(key, newRule("", true))
+	r.createKey(tb)
+	r.createKey(tb)
+}
+
+// createKey creates a key of the shop's server, without faults.
+func (r *round) createKey(tb testing.TB) {
+	tb.Helper()
+	key, _, err := r.calm.CreateKey(tb.Context(), "till", time.Time{}, rand.Reader, time.Now())
+	if err != nil {
+		tb.Fatal(err)
 	}
+	r.addKey(key, newRule("", true))
 }
 
 func (r *round) addKey(key access.Key, is *rule) {
@@ -73,7 +78,7 @@ func (r *round) addKey(key access.Key, is *rule) {
 	is.command = func(bool) []string { return []string{"key", "revoke", string(r.customer), string(key.ID)} }
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.created = append(r.created, caller{is, key})
+	r.created = append(r.created, caller{is, key.Secret()})
 }
 
 func (r *round) keys() []caller {
@@ -82,8 +87,8 @@ func (r *round) keys() []caller {
 	return slices.Clone(r.created)
 }
 
-// judgeAccess judges a response by what was allowed when the request was received. A denied request has no effect, even if its response
-// does not say that it was denied.
+// judgeAccess judges a response by the rules that may have been in effect when the request was received. A denied request has no effect,
+// even if its response is not a denial.
 func (r *round) judgeAccess(t *target, by caller, received time.Time, answer history.Answer) history.Answer {
 	mayCall, mayBeDenied := by.judge(received)
 	mayRedeem, mayBePaused := r.settings.codes.judge(received)
@@ -102,9 +107,7 @@ func (r *round) judgeAccess(t *target, by caller, received time.Time, answer his
 	}
 	denied := !mayCall || !mayRedeem && outcome != history.Replayed
 	if denied && outcome != history.Unknown {
-		r.mu.Lock()
-		r.outcome.row.Injected++
-		r.mu.Unlock()
+		r.count(&r.outcome.row.Injected)
 	}
 	if denied || outcome == history.Refused && mayBePaused {
 		answer.Outcome = history.Denied
@@ -125,7 +128,7 @@ func (s *staff) supervise(tb testing.TB, over <-chan struct{}, change func(testi
 	}
 }
 
-// changeSettings changes the policy or a pause. It allows again what it denied before it denies anything else.
+// changeSettings changes the policy or a pause. At most one of them denies at a time.
 func (s *staff) changeSettings(tb testing.TB) {
 	tb.Helper()
 	is := pick(s.random, s.settings.all()...)

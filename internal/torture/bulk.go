@@ -41,7 +41,7 @@ func (s *staff) discard(tb testing.TB, t *target) {
 	}
 }
 
-// untilTheEnd returns a context that ends a second after the last request. After the faults, the round completes what is unfinished then.
+// untilTheEnd returns a context that ends a second after the last request. The round completes unfinished work after the faults.
 func (s *staff) untilTheEnd(tb testing.TB) (context.Context, context.CancelFunc) {
 	tb.Helper()
 	return context.WithDeadline(tb.Context(), s.end.Add(time.Second))
@@ -56,7 +56,7 @@ func (r *round) completeDeletion(tb testing.TB, t *target) {
 	}
 }
 
-// tryDelete deletes a voucher. A code with many uses may be disabled meanwhile. A voucher that was used ends as it was before.
+// tryDelete deletes a voucher. A code with many uses may be disabled meanwhile. If the voucher was used, it is enabled again.
 func (r *round) tryDelete(
 	ctx context.Context, number int, t *target, shop *operator.Shop, wait func(context.Context, time.Duration) error,
 ) history.Outcome {
@@ -85,13 +85,11 @@ func (r *round) tryDelete(
 		t.head(history.Edit{Disabled: &wasDisabled})
 		t.arrive(asked.Edit)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.outcome.operations++
+	r.count(&r.outcome.operations)
 	return t.deletion
 }
 
-// drain replaces the wait of a deletion: it waits until the requests that are in flight now have ended, and their calls are applied.
+// drain replaces the wait of a deletion: it waits until the requests in flight have ended, and their calls are applied.
 func (r *round) drain(ctx context.Context, _ time.Duration) error {
 	r.draining.Lock()
 	defer r.draining.Unlock()
@@ -141,7 +139,7 @@ func drawSold(random *mathrand.Rand) string {
 	return file.String()
 }
 
-// importSold imports the file four times. An import that a fault ends early is completed by the next one, or after the faults.
+// importSold imports the file four times. If a fault ends an import early, the next import completes it, or judgeSold does.
 func (s *staff) importSold(tb testing.TB) {
 	tb.Helper()
 	ctx, cancel := s.untilTheEnd(tb)
@@ -161,9 +159,7 @@ func (s *staff) importSold(tb testing.TB) {
 }
 
 func (r *round) importFile(ctx context.Context, shop *operator.Shop, file string) (operator.Imported, error) {
-	r.mu.Lock()
-	r.outcome.operations++
-	r.mu.Unlock()
+	r.count(&r.outcome.operations)
 	return shop.Import(ctx, strings.NewReader(file), operator.Import{
 		Now: time.Now(), Random: rand.Reader, Reject: func(row csvfile.Row, err error) error {
 			r.breach("import: line %d: %v", row.Line, err)
@@ -172,7 +168,7 @@ func (r *round) importFile(ctx context.Context, shop *operator.Shop, file string
 	})
 }
 
-// judgeSold completes the import, and checks that each code has its past. Importing once more must change nothing.
+// judgeSold completes the import, and checks that each code has its earlier uses. Importing once more must change nothing.
 func (r *round) judgeSold(tb testing.TB) {
 	tb.Helper()
 	for _, again := range []bool{false, true} {

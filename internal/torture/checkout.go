@@ -1,51 +1,44 @@
 package torture
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"shopfront/internal/torture/history"
+	"shopfront/internal/torture/testshop"
 )
 
-// purchase is a checkout with a target's code. Everything but ID and expires stays as it was first sent.
+// purchase is a checkout with a target's code.
 type purchase struct {
 	key, nick string
 	replaces  *purchase // or nil
 	abandoned bool      // the shopper does not pay in time
 	first     time.Time // when it was first sent
 
-	id      string // guarded by the target's mu, as is the rest; empty: not known
+	// The target's mu guards these.
+	id      string // empty: not known
 	expires time.Time
 	paid    bool // an order was sent
 }
 
-// retriedFor is how long a checkout is retried. The last retry is received before the checkout expires: then its key would make another.
+// retriedFor is how long a checkout is retried. The function receives the last retry before the checkout expires, because the key of an
+// expired checkout makes another one.
 const retriedFor = checkoutLifetime - longestRequest - time.Second
 
 // longestRequest is how long a function takes at most.
 const longestRequest = 5 * time.Second
 
-// prepareHolds creates a key of the shop's server, because the holds of strangers are limited by their address.
-func (r *round) prepareHolds(tb testing.TB) {
-	tb.Helper()
-	key, _, err := r.calm.CreateKey(tb.Context(), "till", time.Time{}, rand.Reader, time.Now())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	r.addKey(key, newRule("", true))
-}
-
-// till is the shop's server.
+// till is the shop's server. It checks out for the shoppers, because the holds of strangers are limited by their address.
 func (r *round) till() caller { return r.keys()[0] }
 
-// buy sends a request about a checkout, an order or an undo. It reports whether there was one to send.
+// buy sends a request that checks out, orders, cancels or undoes. It returns false if it found nothing to do.
 func (c *client) buy(tb testing.TB, t *target) bool {
 	tb.Helper()
 	lot := c.random.IntN(100)
@@ -63,12 +56,12 @@ func (c *client) buy(tb testing.TB, t *target) bool {
 	return false
 }
 
-// checkOut makes a checkout, or repeats one whose ID is not known.
+// checkOut makes a checkout, or repeats a request whose checkout is not known.
 func (c *client) checkOut(tb testing.TB, t *target) bool {
 	tb.Helper()
 	p := t.purchase(c.random, func(p *purchase) bool { return p.id == "" && time.Since(p.first) < retriedFor })
 	if p == nil || c.random.IntN(2) == 0 {
-		if time.Until(c.end) < longestRequest || !t.count(&t.holds) {
+		if time.Until(c.end) < longestRequest || !t.take(&t.holds) {
 			return false
 		}
 		p = &purchase{key: fmt.Sprintf("basket-%016x", c.random.Uint64()), abandoned: c.random.IntN(3) == 0, first: time.Now()}
@@ -92,7 +85,8 @@ func (c *client) checkOut(tb testing.TB, t *target) bool {
 
 func isMade(p *purchase) bool { return p.id != "" }
 
-// pay orders a checkout. It prefers one whose use is about to lapse. Then it waits for that moment, and may instead try to take the use.
+// pay orders a checkout. It may choose a checkout whose use is about to lapse. Then it waits for that moment, and orders the checkout or
+// redeems the code.
 func (c *client) pay(tb testing.TB, t *target) bool {
 	tb.Helper()
 	const soon = time.Second / 2
@@ -116,8 +110,8 @@ func (c *client) pay(tb testing.TB, t *target) bool {
 	return true
 }
 
-// finish sends a request that a client may repeat, up to three times while its outcome is unknown. If that remains so, the overseer
-// repeats it.
+// finish sends a request that a client may repeat, up to three times while its outcome is unknown. If the outcome stays unknown, the
+// overseer repeats the request.
 func (r *round) finish(tb testing.TB, t *target, what string, request func() history.Outcome) {
 	tb.Helper()
 	for range 3 {
@@ -142,7 +136,7 @@ func (c *client) open(tb testing.TB, t *target, p *purchase) history.Outcome {
 		asked.Of = p.replaces.key
 	}
 	returned := t.recorder.Call(asked)
-	got := c.call(tb, c.till(), http.MethodGet, "/checkout/coins/500?"+query.Encode(), nil, p.key)
+	got := c.call(tb, c.till(), testshop.Request{Method: http.MethodGet, Path: "/checkout/coins/500?" + query.Encode(), Key: p.key})
 	answer := c.judgeCheckout(t, p, got)
 	returned(answer)
 	t.learnCheckout(p, answer)
@@ -176,59 +170,58 @@ func (r *round) judgeCheckout(t *target, p *purchase, got response) history.Answ
 // order places the order of a checkout.
 func (r *round) order(tb testing.TB, client int, t *target, p *purchase) history.Outcome {
 	tb.Helper()
-	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskOrder, Nick: p.nick, Key: p.key})
-	got := r.call(tb, r.till(), http.MethodPost, "/orders", map[string]any{
-		"checkout": p.id, "payment": map[string]string{"provider": "stripe", "reference": "pi_" + p.key},
-	}, "")
-	outcome := history.Ordered
-	if got.status != http.StatusOK {
-		outcome = r.judgeProblem(t, got, map[string]history.Outcome{
+	return r.ask(tb, t, history.Operation{Client: client, Ask: history.AskOrder, Nick: p.nick, Key: p.key}, transition{
+		path: "/orders", body: fmt.Sprintf(`{"checkout":%q,"payment":{"provider":"stripe","reference":"pi_%s"}}`, p.id, p.key),
+		id: p.id, status: "placed", outcome: history.Ordered,
+		problems: map[string]history.Outcome{
 			"409 checkout-expired": history.Expired, "409 checkout-replaced": history.Replaced, "409 order-cancelled": history.Cancelled,
-		})
-	} else {
-		r.judgeStatus(t, got, p.id, "placed")
-	}
-	returned(history.Answer{Outcome: outcome})
-	return outcome
+		},
+	})
 }
 
 // cancel cancels the order of a checkout, if there is one.
 func (r *round) cancel(tb testing.TB, client int, t *target, p *purchase) history.Outcome {
 	tb.Helper()
-	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskCancel, Nick: p.nick, Key: p.key})
-	got := r.call(tb, r.till(), http.MethodPost, "/orders/"+p.id+"/cancel", map[string]any{"reason": "chargeback"}, "")
-	outcome := history.Cancelled
-	if got.status != http.StatusOK {
-		outcome = r.judgeProblem(t, got, map[string]history.Outcome{"404 not-found": history.NotOrdered})
-	} else {
-		r.judgeStatus(t, got, p.id, "cancelled")
-	}
-	returned(history.Answer{Outcome: outcome})
-	return outcome
+	return r.ask(tb, t, history.Operation{Client: client, Ask: history.AskCancel, Nick: p.nick, Key: p.key}, transition{
+		path: "/orders/" + p.id + "/cancel", body: `{"reason":"chargeback"}`,
+		id: p.id, status: "cancelled", outcome: history.Cancelled,
+		problems: map[string]history.Outcome{"404 not-found": history.NotOrdered},
+	})
 }
 
 // undo undoes a redemption.
 func (r *round) undo(tb testing.TB, client int, t *target, id string) history.Outcome {
 	tb.Helper()
-	returned := t.recorder.Call(history.Operation{Client: client, Ask: history.AskUndo, Of: id})
-	body := map[string]any{"code": t.written, "reason": "granted twice"}
-	got := r.call(tb, r.till(), http.MethodPost, "/redemptions/"+id+"/undo", body, "")
-	outcome := history.Undone
-	if got.status != http.StatusOK {
-		outcome = r.judgeProblem(t, got, nil)
+	return r.ask(tb, t, history.Operation{Client: client, Ask: history.AskUndo, Of: id}, transition{
+		path: "/redemptions/" + id + "/undo", body: fmt.Sprintf(`{"code":%q,"reason":"granted twice"}`, t.written),
+		id: id, status: "undone", outcome: history.Undone,
+	})
+}
+
+// transition is a request that changes an order or a redemption. A 200 must show its ID, its new status and the code. Problems lists the
+// other responses, with what they mean.
+type transition struct {
+	path, body, id, status string
+	outcome                history.Outcome // of a 200
+	problems               map[string]history.Outcome
+}
+
+// ask sends such a request as the shop's server, and records its outcome.
+func (r *round) ask(tb testing.TB, t *target, asked history.Operation, to transition) history.Outcome {
+	tb.Helper()
+	returned := t.recorder.Call(asked)
+	got := r.call(tb, r.till(), testshop.Request{Method: http.MethodPost, Path: to.path, Body: to.body})
+	outcome := to.outcome
+	if got.status == http.StatusOK {
+		var shown struct{ ID, Status, Code string }
+		if err := json.Unmarshal(got.body, &shown); err != nil || shown.ID != to.id || shown.Status != to.status || shown.Code != t.written {
+			r.violate("%s: not %s with the status %s: %s", t.written, to.id, to.status, got)
+		}
 	} else {
-		r.judgeStatus(t, got, id, "undone")
+		outcome = r.judgeProblem(t, got, to.problems)
 	}
 	returned(history.Answer{Outcome: outcome})
 	return outcome
-}
-
-// judgeStatus checks that a response shows what has an ID, with a status.
-func (r *round) judgeStatus(t *target, got response, id, status string) {
-	var shown struct{ ID, Status, Code string }
-	if err := json.Unmarshal(got.body, &shown); err != nil || shown.ID != id || shown.Status != status || shown.Code != t.written {
-		r.violate("%s: not %s with the status %s: %s", t.written, id, status, got)
-	}
 }
 
 // judgeProblem reads a response to the shop's server that is not 200: one of the problems, or a 503.
@@ -246,23 +239,16 @@ func (r *round) judgeProblem(t *target, got response, problems map[string]histor
 		r.violate("%s: wrong response %s", t.written, got)
 	}
 	if outcome == history.Refused {
-		r.mu.Lock()
-		r.outcome.row.Refusals++
-		r.mu.Unlock()
+		r.count(&r.outcome.row.Refusals)
 	}
 	return outcome
 }
 
 // purchase picks a checkout of the target, or returns nil.
-func (t *target) purchase(random *mathrand.Rand, is func(*purchase) bool) *purchase {
+func (t *target) purchase(random *rand.Rand, is func(*purchase) bool) *purchase {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var fit []*purchase
-	for _, p := range t.purchases {
-		if is(p) {
-			fit = append(fit, p)
-		}
-	}
+	fit := slices.DeleteFunc(slices.Clone(t.purchases), func(p *purchase) bool { return !is(p) })
 	if len(fit) == 0 {
 		return nil
 	}
@@ -285,8 +271,8 @@ func (t *target) learnCheckout(p *purchase, answer history.Answer) {
 	t.lapsed = time.Now().Add(checkoutLifetime + usesFree)
 }
 
-// redemption picks a redemption to undo. From then on lists may miss it, or have it twice, because undoing moves it.
-func (t *target) redemption(random *mathrand.Rand) (id string, has bool) {
+// redemption picks a redemption to undo. From then on a list may lack it or have it twice, because undoing moves the item.
+func (t *target) redemption(random *rand.Rand) (id string, has bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.redeemed) == 0 {

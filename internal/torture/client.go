@@ -2,21 +2,22 @@ package torture
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"shopfront/internal/torture/history"
+	"shopfront/internal/torture/testshop"
 )
 
-// client is a storefront. It sends one request after the other, without pauses.
+// client is a storefront. It sends one request after the other.
 type client struct {
 	*round
 
@@ -40,10 +41,10 @@ func (c *client) shop(tb testing.TB) {
 	}
 }
 
-// requestsInARow is how many requests the clients send mostly to one voucher before they turn to the next.
+// requestsInARow is how many requests the clients send, mostly about one voucher, before they turn to the next voucher.
 const requestsInARow = 12
 
-// choose picks a voucher, mostly the one that the other clients redeem too.
+// choose picks a voucher: mostly the voucher that the other clients request, too.
 func (c *client) choose() *target {
 	c.mu.Lock()
 	turn := c.outcome.requests / requestsInARow % len(c.vouchers)
@@ -52,7 +53,7 @@ func (c *client) choose() *target {
 		turn = c.random.IntN(len(c.vouchers))
 	}
 	for i := range c.vouchers {
-		if t := c.vouchers[(turn+i)%len(c.vouchers)]; t.take() {
+		if t := c.vouchers[(turn+i)%len(c.vouchers)]; t.take(&t.requests) {
 			return t
 		}
 	}
@@ -70,15 +71,11 @@ func (c *client) request(tb testing.TB, t *target) {
 // requestVoucher sends a redemption or a check.
 func (c *client) requestVoucher(tb testing.TB, t *target) {
 	tb.Helper()
-	checks := 15
-	if c.trial.checks > 0 {
-		checks = c.trial.checks
-	}
 	nick := pick(c.random, nicks()...)
 	if !t.perNick && c.random.IntN(3) == 0 || c.random.IntN(30) == 0 {
 		nick = ""
 	}
-	if c.random.IntN(100) < checks {
+	if c.random.IntN(100) < cmp.Or(c.trial.checks, usualChecks) {
 		c.check(tb, c.number, c.random, c.someone(c.random), t, nick)
 		return
 	}
@@ -144,40 +141,24 @@ func (r response) String() string { return fmt.Sprintf("%d %v %s", r.status, r.h
 // send sends a request about a voucher.
 func (r *round) send(tb testing.TB, by caller, query, code, nick, key string) response {
 	tb.Helper()
-	return r.call(tb, by, http.MethodPost, "/voucher"+query, map[string]any{"code": code, "nick": nick}, key)
+	request := testshop.Redemption(code, nick)
+	request.Path += query
+	request.Key = key
+	return r.call(tb, by, request)
 }
 
-// call sends a request to a path below the customer's.
-func (r *round) call(tb testing.TB, by caller, method, path string, content map[string]any, key string) response {
+// call sends a request.
+func (r *round) call(tb testing.TB, by caller, request testshop.Request) response {
 	tb.Helper()
-	var body []byte
-	if content != nil {
-		var err error
-		if body, err = json.Marshal(content); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	request := httptest.NewRequestWithContext(tb.Context(), method, "/shop/"+string(r.customer)+path, bytes.NewReader(body))
-	if content != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	if key != "" {
-		request.Header.Set("Idempotency-Key", key)
-	}
-	if by.key.ID != "" {
-		request.Header.Set("Authorization", "Bearer "+by.key.Secret())
-	}
+	request.Server = by.secret
 	r.mu.Lock()
 	inFlight := r.inFlight
 	inFlight.Add(1)
 	r.mu.Unlock()
 	defer inFlight.Done()
-	recorder := httptest.NewRecorder()
-	r.shop.API.ServeHTTP(recorder, request)
-	r.mu.Lock()
-	r.outcome.requests++
-	r.mu.Unlock()
-	return response{recorder.Code, recorder.Header(), recorder.Body.Bytes(), by.key.ID != ""}
+	got := request.Send(tb.Context(), r.shop.API, r.customer)
+	r.count(&r.outcome.requests)
+	return response{got.Code, got.Header(), got.Body.Bytes(), by.secret != ""}
 }
 
 // redemptionAnswer is the body of a 200.
@@ -232,8 +213,8 @@ func (r *round) judgeCheck(t *target, got response) history.Answer {
 // judgeOther reads a response that is not 200. It must be one of these:
 //   - a 401
 //   - the 409 of a redemption that was undone
-//   - a refusal: all refusals look the same, except that the shop's server learns the reason
-//   - a 503 with Retry-After: without it, the 503 would come from the gateway because the function died or timed out
+//   - a refusal, which has a reason for the shop's server and looks the same for all strangers
+//   - a 503 with Retry-After; the gateway's own 503, for a function that died or timed out, has no Retry-After
 func (r *round) judgeOther(t *target, got response) history.Outcome {
 	var problem struct{ Type, Reason string }
 	if err := json.Unmarshal(got.body, &problem); err != nil {
@@ -264,9 +245,7 @@ func (r *round) judgeOther(t *target, got response) history.Outcome {
 	default:
 		r.violate("%s: undocumented response %s", t.written, got)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.outcome.row.Unknown++
+	r.count(&r.outcome.row.Unknown)
 	return history.Unknown
 }
 

@@ -9,8 +9,8 @@
 //
 // In the trial "holds, orders and undo", clients also check out with codes, order, cancel and undo (checkout.go), while holds lapse.
 //
-// In the trial "changes of access", operators also change policies, keys and pauses (access.go). Each response is judged by which of
-// them may have been in effect when its request was received (rule.go).
+// In the trial "changes of access", operators also change policies, keys and pauses (access.go). Each response is judged by the settings
+// that may have been in effect when its request was received (rule.go).
 //
 // It is for tests only; nothing that ships may import it.
 package torture

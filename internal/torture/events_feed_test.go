@@ -37,7 +37,7 @@ type poller struct {
 	seen     [][]byte // the events by sequence, from 1
 }
 
-// follow polls until it is stopped. Some polls begin anew, or somewhere in between.
+// follow polls until it is stopped. Some polls begin at the oldest event, or at an event in between.
 func (p *poller) follow(stop *atomic.Bool, random *mathrand.Rand) {
 	ticker := time.NewTicker(feedPause)
 	defer ticker.Stop()
@@ -54,7 +54,7 @@ func (p *poller) follow(stop *atomic.Bool, random *mathrand.Rand) {
 	}
 }
 
-// poll reads a page, and compares it with what was seen.
+// poll reads a page, and compares its events with those of earlier pages.
 func (p *poller) poll(ctx context.Context, cursor event.Cursor, limit int) (more bool) {
 	page, err := p.feed.Read(ctx, p.customer, cursor, limit)
 	if err != nil {
@@ -80,7 +80,7 @@ func (p *poller) poll(ctx context.Context, cursor event.Cursor, limit int) (more
 	return page.More
 }
 
-// stored is what the tables show: all facts, in order for each redemption and order.
+// stored holds the facts that the items of the tables show. The facts of one redemption or order are in order.
 type stored struct {
 	facts [][]event.Fact      // of each item
 	of    map[event.ID]string // the key of the item that shows an event
@@ -99,7 +99,7 @@ func (r *eventRound) scan(table string) (items []map[string]types.AttributeValue
 	return items
 }
 
-// inTables reads what the tables show.
+// inTables reads the facts from the tables.
 func (r *eventRound) inTables() stored {
 	s := stored{of: make(map[event.ID]string)}
 	terms := make(map[voucher.Code]*voucher.Voucher)
@@ -162,7 +162,7 @@ func (r *eventRound) rebuild(unread map[string]bool) {
 	}
 }
 
-// verify verifies a shop as the operator does, at a time by which each event must have been recorded.
+// verify verifies a shop as the operator does, as of a time at which each event must have been recorded.
 func (r *eventRound) verify(customer catalog.CustomerID) {
 	late := func() time.Time { return time.Now().Add(reconciliation.RecordingTime + time.Second) }
 	report, err := r.deployedShop(customer).Verify(r.Context(), operator.Verification{Now: late, Settle: time.Millisecond})
@@ -241,7 +241,7 @@ func (r *eventRound) scanPages(customer catalog.CustomerID) (pages []map[string]
 	return pages
 }
 
-// judge compares the feeds with the tables, with the responses, and with what the pollers saw.
+// judge compares the feeds with the tables, with the responses, and with the pages that the pollers read.
 func (r *eventRound) judge(pollers []*poller) {
 	s, recorded := r.inTables(), 0
 	for i, shop := range r.shops {

@@ -28,8 +28,7 @@ import (
 	"shopfront/pkg/lambdahttp/eventfunction"
 )
 
-// The kinds of calls of the function that records events. For each kind, there must be a crash before a call and a crash after a call was
-// applied.
+// The kinds of calls of the function that records events. Each kind must see a crash before a call, and a crash after a call was applied.
 const parks = "UpdateItem parked"
 
 func recordingCalls() []string {
@@ -162,7 +161,7 @@ type trouble struct {
 	stalls   bool
 }
 
-// refuse answers a call to the log of the customer that has trouble.
+// refuse responds to a call to the log of the customer that has trouble.
 func (r *eventRound) refuse(ctx context.Context, call string, body []byte) (*http.Response, bool) {
 	has := func(part string) bool { return bytes.Contains(body, []byte(`"`+part)) }
 	t := r.trouble.Load()
@@ -179,7 +178,7 @@ func (r *eventRound) refuse(ctx context.Context, call string, body []byte) (*htt
 	}, true
 }
 
-// eventTally counts what went wrong.
+// eventTally counts the faults of a kind that happened.
 type eventTally struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -430,7 +429,7 @@ func (c *consumer) deliver(batch []json.RawMessage) (done int) {
 	return done
 }
 
-// workOn lets the process continue that was taken for dead before, and remembers the newly stalled one.
+// workOn lets the process continue that was taken for dead before. It remembers the invocation that stalled last, or nil.
 func (c *consumer) workOn(stalled *invocation) {
 	if c.stalled != nil {
 		close(c.stalled.release)
@@ -447,7 +446,7 @@ func (r *eventRound) schedule(stop *atomic.Bool, random *mathrand.Rand) {
 		fate := recorderFate{}
 		switch random.IntN(8) {
 		case 0:
-		case 1, 2: // others continue before it forgets what was parked
+		case 1, 2: // another process works before this one deletes the parked change
 			fate = recorderFate{call: "DeleteItem parked", nth: 1 + random.IntN(3), stall: true}
 		default:
 			fate = r.tally.crash(random, retryingCalls())

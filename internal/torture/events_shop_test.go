@@ -23,7 +23,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// eventShop is a customer, and what its writers know.
+// eventShop is a customer, with what the writers learned from responses.
 type eventShop struct {
 	customer catalog.CustomerID
 	vouchers []voucher.Voucher
@@ -149,7 +149,7 @@ func isEventRefusal(err error) bool {
 
 func pickEvent[T any](random *mathrand.Rand, from []T) T { return from[random.IntN(len(from))] }
 
-// known picks one of the things that the shop's writers know.
+// known picks an element of what the shop's writers learned.
 func known[T any](w *eventWriter, of *[]T) (picked T, has bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -159,7 +159,7 @@ func known[T any](w *eventWriter, of *[]T) (picked T, has bool) {
 	return pickEvent(w.random, *of), true
 }
 
-// learn adds to what the shop's writers know.
+// learn adds to what the shop's writers learned.
 func learn[T any](s *eventShop, of *[]T, more ...T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

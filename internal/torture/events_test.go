@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	mathrand "math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/internal/local/dynamolocal/localtest"
-	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/samtemplate"
 	"shopfront/internal/torture"
 	"shopfront/internal/torture/faultproxy"
@@ -36,7 +36,7 @@ const (
 	eventWrites  = 5 // of each writer, three times a round
 	mostRounds   = 20
 	enoughParked = 5
-	// shortDuration is that of the short form, which is two rounds.
+	// shortDuration is the duration of the short form, which has two rounds.
 	shortDuration = 10 * time.Second
 )
 
@@ -108,14 +108,7 @@ func (r *eventRound) source(actor int) *mathrand.Rand {
 
 func newEventRound(t *testing.T, tally *eventTally, number int) *eventRound {
 	t.Helper()
-	root, err := samtemplate.FindRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	template, err := localrun.LoadTemplate(root, localtest.Endpoint(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	template := testshop.LoadTemplate(t, localtest.Endpoint(t))
 	proxy, err := faultproxy.Start(faultproxy.Settings{
 		Target: localtest.Endpoint(t), Seed: *seed + uint64(number), Delay: 200 * time.Millisecond, Hold: time.Millisecond,
 		Rates: map[faultproxy.Fault]float64{
@@ -132,11 +125,8 @@ func newEventRound(t *testing.T, tally *eventTally, number int) *eventRound {
 		tables: dynamo.Tables{Vouchers: localtest.TableWithStream(t, "VouchersTable"), Checkouts: localtest.TableWithStream(t, "CheckoutsTable")},
 		events: localtest.Table(t, "EventsTable"), catalogue: localtest.Table(t, "CatalogueTable"),
 	}
-	for _, table := range template.Tables {
-		if table.Name == "VouchersTable" {
-			r.vouchers = table
-		}
-	}
+	at := slices.IndexFunc(template.Tables, func(table samtemplate.Table) bool { return table.Name == "VouchersTable" })
+	r.vouchers = template.Tables[at]
 	text := "customers:\n"
 	for _, customer := range []catalog.CustomerID{"emberforge", "minecave", "northwind"} {
 		text += fmt.Sprintf("  - {id: %s, name: Coins, currency: EUR}\n", customer)

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,7 +32,7 @@ type guessed struct {
 	*testing.T
 	*testshop.Shop
 
-	customer string
+	customer catalog.CustomerID
 	calm     *operator.Shop
 	wrong    []string // codes that are refused, each for a different reason
 
@@ -43,27 +42,13 @@ type guessed struct {
 
 func newGuessed(t *testing.T, programs testshop.Programs) *guessed {
 	t.Helper()
-	s := &guessed{T: t, customer: "shop-" + rand.Text(), wrong: []string{"INVENTED", "no code has a *"}}
+	s := &guessed{T: t, customer: catalog.CustomerID("shop-" + rand.Text()), wrong: []string{"INVENTED", "no code has a *"}}
 	s.Shop = testshop.Start(t, programs, faultproxy.Settings{Seed: 1}, func(_, line string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.log = append(s.log, line)
 	})
-	s.Load(t, fmt.Sprintf(`
-customers:
-  - id: %s
-    name: Minecave
-    currency: EUR
-    refusals: {limit: %d, per: 24h}
-    products:
-      - id: coins
-        name: Coins
-        variants: [{id: "500", name: 500 coins, price: 4.99}]
-`, s.customer, guessLimit))
-	var err error
-	if s.calm, err = s.Calm.Shop(t.Context(), catalog.CustomerID(s.customer)); err != nil {
-		t.Fatal(err)
-	}
+	s.calm = s.Open(t, s.customer, fmt.Sprintf("refusals: {limit: %d, per: 24h}", guessLimit))
 	for code, terms := range map[string]voucher.Terms{
 		"RIGHT": {}, "DISABLED": {Disabled: true}, "EXPIRED": {ValidUntil: time.Now().Add(-time.Hour)},
 		"TOO-EARLY": {ValidFrom: time.Now().Add(time.Hour)}, "OF-ANOTHER": {Nick: "Cedar"},
@@ -81,16 +66,13 @@ customers:
 
 // redeem sends a code from an address, with a key of the shop's server unless key is empty.
 func (s *guessed) redeem(code, address, key string) *httptest.ResponseRecorder {
-	body := fmt.Sprintf(`{"code":%q,"nick":"Alder"}`, code)
-	r := httptest.NewRequestWithContext(s.Context(), http.MethodPost, "/shop/"+s.customer+"/voucher", strings.NewReader(body))
-	r.Header.Set("Content-Type", "application/json")
-	if key != "" {
-		r.Header.Set("Authorization", "Bearer "+key)
-	}
-	r.RemoteAddr = address + ":50000"
-	recorder := httptest.NewRecorder()
-	s.API.ServeHTTP(recorder, r)
-	return recorder
+	request := testshop.Redemption(code, "Alder")
+	request.Server = key
+	from := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.RemoteAddr = address + ":50000"
+		s.API.ServeHTTP(w, r)
+	})
+	return request.Send(s.Context(), from, s.customer)
 }
 
 // logged waits until the log has a line for each request. It returns how many requests were judged and refused, and how many of those
@@ -129,7 +111,7 @@ func (s *guessed) counted() int {
 	found, err := localtest.Client(s).Scan(s.Context(), &dynamodb.ScanInput{
 		TableName: aws.String("RefusalsTable"), FilterExpression: aws.String("begins_with(customer, :customer) AND begins_with(sk, :source)"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":customer": &types.AttributeValueMemberS{Value: s.customer + "#"}, ":source": &types.AttributeValueMemberS{Value: "203.0.113.7#"},
+			":customer": &types.AttributeValueMemberS{Value: string(s.customer) + "#"}, ":source": &types.AttributeValueMemberS{Value: "203.0.113.7#"},
 		},
 	})
 	if err != nil || len(found.Items) != 1 {
@@ -153,7 +135,7 @@ func (s *guessed) uses() int {
 	return standing.Used
 }
 
-// looksLike is everything by which a client could distinguish refusals.
+// looksLike returns all that a client sees of a refusal, except for what differs in each response.
 func looksLike(a *httptest.ResponseRecorder) string {
 	header := a.Header().Clone()
 	for _, name := range []string{"Request-Id", "Apigw-Requestid", "Date", "Retry-After"} {

@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,14 +28,10 @@ type staff struct {
 // operate edits and lists until the clients are done.
 func (s *staff) operate(tb testing.TB, over <-chan struct{}) {
 	tb.Helper()
-	lists := 10
-	if s.trial.lists > 0 {
-		lists = s.trial.lists
-	}
 	for {
 		t := pick(s.random, s.vouchers...)
 		switch {
-		case s.random.IntN(100) < lists:
+		case s.random.IntN(100) < cmp.Or(s.trial.lists, usualLists):
 			s.list(tb, t)
 		case s.trial.holds && s.random.IntN(8) == 0:
 			s.takeBack(tb, t)
@@ -57,7 +54,7 @@ func (s *staff) edit(tb testing.TB, t *target) {
 	tb.Helper()
 	edit := s.drawEdit(t)
 	for range 3 {
-		if !t.takeEdit() || s.tryEdit(tb, s.number, t, edit, s.patience()) {
+		if !t.take(&t.edits) || s.tryEdit(tb, s.number, t, edit, s.patience()) {
 			return
 		}
 	}
@@ -117,7 +114,7 @@ func (r *round) tryEdit(tb testing.TB, number int, t *target, edit history.Edit,
 	return status == 0
 }
 
-// head records an edit that is about to be attempted.
+// head records that an edit is about to be attempted.
 func (t *target) head(edit history.Edit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,9 +170,7 @@ func (r *round) run(tb testing.TB, patience time.Duration, arguments ...string) 
 	if status > 1 {
 		r.violate("shopctl %s exited with status %d: %s", strings.Join(arguments, " "), status, printed)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.outcome.operations++
+	r.count(&r.outcome.operations)
 	return status, printed
 }
 
@@ -209,26 +204,29 @@ func (s *staff) list(tb testing.TB, t *target) {
 	var ids []string
 	for _, redemption := range listed {
 		if redemption.Imported || s.trial.holds && !slices.Contains(known, redemption.ID) || t.isUndone(redemption.ID) {
-			continue // nobody here asked for it; or an undo, or the cancellation of an order, may be moving it
+			continue // no client asked for it, or an undo or a cancellation may be moving it
 		}
 		ids = append(ids, redemption.ID)
 		t.learn(asked{}, history.Answer{ID: redemption.ID, Outcome: history.Done})
 	}
+	s.judgeIDs(t, "a list made while clients redeem", ids, slices.DeleteFunc(known, t.isUndone))
+}
+
+// judgeIDs checks that a list of redemptions has no ID twice, and has all IDs that it must have.
+func (r *round) judgeIDs(t *target, list string, ids, must []string) {
 	slices.Sort(ids)
 	if len(slices.Compact(slices.Clone(ids))) < len(ids) {
-		s.breach("%s: a redemption is listed twice: %v", t.written, ids)
+		r.breach("%s: a redemption is twice in %s: %v", t.written, list, ids)
 	}
-	for _, id := range slices.DeleteFunc(known, t.isUndone) {
-		if _, found := slices.BinarySearch(ids, id); !found {
-			s.breach("%s: redemption %s is missing from a list made while clients redeem: %v", t.written, id, ids)
+	for _, id := range must {
+		if !slices.Contains(ids, id) {
+			r.breach("%s: redemption %s is missing from %s: %v", t.written, id, list, ids)
 		}
 	}
 }
 
 func (s *staff) listed(ctx context.Context, t *target) ([]operator.Redemption, error) {
-	s.mu.Lock()
-	s.outcome.operations++
-	s.mu.Unlock()
+	s.count(&s.outcome.operations)
 	shop, err := s.shop.Operator.Shop(ctx, s.customer)
 	if err != nil {
 		return nil, err

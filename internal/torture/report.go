@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -35,54 +36,39 @@ func (r *Row) Add(other Row) {
 // tests can add to one file, one after the other.
 func Tell(tb testing.TB, file string, rows []Row) {
 	tb.Helper()
-	var err error
 	if file == "" {
-		err = WriteTable(tb.Output(), rows)
-	} else {
-		err = addToTable(file, rows)
+		_, _ = io.WriteString(tb.Output(), Table(rows)) // the reader may have gone away
+		return
 	}
-	if err != nil {
+	before, err := os.ReadFile(file) //nolint:gosec // whoever runs the tests names it
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		tb.Error(err)
+		return
+	}
+	added := Table(rows)
+	if len(before) > 0 {
+		added = lines(rows)
+	}
+	if err := os.WriteFile(file, append(before, added...), 0o600); err != nil { //nolint:gosec // as above
 		tb.Error(err)
 	}
 }
 
-func addToTable(file string, rows []Row) error {
-	out, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // whoever runs the tests names it
-	if err != nil {
-		return err
-	}
-	info, err := out.Stat()
-	switch {
-	case err != nil:
-	case info.Size() == 0:
-		err = WriteTable(out, rows)
-	default:
-		err = writeRows(out, rows)
-	}
-	return errors.Join(err, out.Close())
-}
-
 const tableLine = "| %-42s | %9s | %11s | %9s | %8s | %10s |\n"
 
-// WriteTable writes rows as a Markdown table that is also aligned for a terminal.
-func WriteTable(out io.Writer, rows []Row) error {
-	var head strings.Builder
-	fmt.Fprintf(&head, tableLine, "fault", "injected", "redemptions", "refusals", "unknown", "violations")
-	fmt.Fprintf(&head, tableLine, "---", "--:", "--:", "--:", "--:", "--:")
-	if _, err := io.WriteString(out, head.String()); err != nil {
-		return err
-	}
-	return writeRows(out, rows)
+// Table returns rows as a Markdown table that is also aligned for a terminal.
+func Table(rows []Row) string {
+	return fmt.Sprintf(tableLine, "fault", "injected", "redemptions", "refusals", "unknown", "violations") +
+		fmt.Sprintf(tableLine, "---", "--:", "--:", "--:", "--:", "--:") + lines(rows)
 }
 
-func writeRows(out io.Writer, rows []Row) error {
-	var lines strings.Builder
+func lines(rows []Row) string {
+	var text strings.Builder
 	for _, row := range rows {
-		fmt.Fprintf(&lines, tableLine, row.Fault,
+		fmt.Fprintf(&text, tableLine, row.Fault,
 			grouped(row.Injected), grouped(row.Redemptions), grouped(row.Refusals), grouped(row.Unknown), grouped(row.Violations))
 	}
-	_, err := io.WriteString(out, lines.String())
-	return err
+	return text.String()
 }
 
 // grouped writes a count with commas between thousands.

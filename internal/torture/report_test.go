@@ -12,17 +12,13 @@ import (
 func TestWriteTable_IsAlignedMarkdown(t *testing.T) {
 	row := torture.Row{Fault: "late request", Injected: 999, Redemptions: 1}
 	row.Add(torture.Row{Injected: 1_233_568, Redemptions: 2, Refusals: 3, Unknown: 4, Violations: 5})
-	var table strings.Builder
-	if err := torture.WriteTable(&table, []torture.Row{row}); err != nil {
-		t.Fatal(err)
-	}
 	want := strings.TrimLeft(`
 | fault                                      |  injected | redemptions |  refusals |  unknown | violations |
 | ---                                        |       --: |         --: |       --: |      --: |        --: |
 | late request                               | 1,234,567 |           3 |         3 |        4 |          5 |
 `, "\n")
-	if table.String() != want {
-		t.Errorf("got\n%swant\n%s", table.String(), want)
+	if table := torture.Table([]torture.Row{row}); table != want {
+		t.Errorf("got\n%swant\n%s", table, want)
 	}
 }
 
@@ -31,12 +27,9 @@ func TestTell_RowsOfSeveralTests_AreOneTable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "table.md")
 	torture.Tell(t, file, []torture.Row{late})
 	torture.Tell(t, file, []torture.Row{killed})
-	var want strings.Builder
-	if err := torture.WriteTable(&want, []torture.Row{late, killed}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := os.ReadFile(file); err != nil || string(got) != want.String() {
-		t.Errorf("got %v\n%swant\n%s", err, got, want.String())
+	want := torture.Table([]torture.Row{late, killed})
+	if got, err := os.ReadFile(file); err != nil || string(got) != want {
+		t.Errorf("got %v\n%swant\n%s", err, got, want)
 	}
 }
 

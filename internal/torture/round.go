@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -18,9 +19,9 @@ const (
 	clients   = 8 // as many as the function has processes, so no client waits for a process
 	operators = 2
 	// After this time, clients send no new requests.
-	longestRound = 3 * time.Second
-	accessRound  = 8 * time.Second  // because changes of access take effect late
-	holdsRound   = 16 * time.Second // because holds lapse, and some orders come late
+	usualRound  = 3 * time.Second
+	accessRound = 8 * time.Second  // because changes of access take effect late
+	holdsRound  = 16 * time.Second // because holds lapse, and some orders come late
 )
 
 // outcome is the result of a round.
@@ -108,11 +109,7 @@ func (s *scope) close() {
 // prepare creates the customer and its vouchers, without faults.
 func (r *round) prepare(tb testing.TB, random *rand.Rand) {
 	tb.Helper()
-	r.shop.Load(tb, fmt.Sprintf(catalogue, r.customer))
-	var err error
-	if r.calm, err = r.shop.Calm.Shop(tb.Context(), r.customer); err != nil {
-		tb.Fatal(err)
-	}
+	r.calm = r.shop.Open(tb, r.customer, noRefusals)
 	for i, terms := range r.trial.draw(random) {
 		target, err := newTarget(tb.Context(), r.calm, i, terms, r.trial.reward())
 		if err != nil {
@@ -125,33 +122,18 @@ func (r *round) prepare(tb testing.TB, random *rand.Rand) {
 		r.prepareAccess(tb)
 	}
 	if r.trial.holds {
-		r.prepareHolds(tb)
+		r.createKey(tb)
 	}
 }
 
-const catalogue = `
-customers:
-  - id: %s
-    name: Emberforge
-    currency: EUR
-    refusals: off # all requests come from one address
-    products:
-      - id: coins
-        name: Coins
-        variants: [{id: "500", name: 500 coins, price: 4.99}]
-`
+// noRefusals is the setting with which no refusal is counted: all requests come from one address.
+const noRefusals = "refusals: off"
 
 // play runs clients and operators until no request is left or the time is up.
 func (r *round) play(tb testing.TB, random *rand.Rand) {
 	tb.Helper()
 	seed := random.Uint64()
-	r.end = time.Now().Add(longestRound)
-	if r.trial.access {
-		r.end = time.Now().Add(accessRound)
-	}
-	if r.trial.holds {
-		r.end = time.Now().Add(holdsRound)
-	}
+	r.end = time.Now().Add(cmp.Or(r.trial.lasts, usualRound))
 	stream := func(of int) *rand.Rand {
 		return rand.New(rand.NewPCG(seed, uint64(of))) //nolint:gosec // repeatable, not secret; no number is negative
 	}
@@ -179,6 +161,13 @@ func (r *round) play(tb testing.TB, random *rand.Rand) {
 	operating.Wait()
 }
 
+// count adds one to a count that mu guards.
+func (r *round) count(n *int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*n++
+}
+
 // breach records a broken promise.
 func (r *round) breach(format string, args ...any) { r.note(true, fmt.Sprintf(format, args...)) }
 
@@ -192,13 +181,8 @@ func (r *round) note(breach bool, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.outcome.row.Violations++
-	reported := 0
-	for _, violation := range r.outcome.violations {
-		if violation.Breach == breach {
-			reported++
-		}
-	}
-	if reported < mostReported {
+	same := slices.DeleteFunc(slices.Clone(r.outcome.violations), func(v Violation) bool { return v.Breach != breach })
+	if len(same) < mostReported {
 		r.outcome.violations = append(r.outcome.violations, Violation{Breach: breach, Text: text})
 	}
 }

@@ -1,15 +1,12 @@
 package torture
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"shopfront/internal/local/samtemplate"
+	"shopfront/internal/torture/testshop"
 )
 
 // ShortLifetime replaces DeployedLifetime, the source of access.Lifetime, in the programs of a round, so that a change of access takes
@@ -21,48 +18,24 @@ const (
 	TakesEffect      = 750 * time.Millisecond
 )
 
-// A checkout is open for checkoutLifetime, and its use is free usesFree after it has expired: 8 seconds instead of 30 minutes, and 1 second
-// instead of 20. A code is marked as full for a second at most, so that every mark ends before a hold lapses that was made meanwhile.
+// A checkout is open for checkoutLifetime: 8 seconds instead of 30 minutes. Its use is free at the latest usesFree after it has expired:
+// 1 second instead of 20. Overlay also bounds for how long a code is marked as full, so that each mark ends before a hold made meanwhile.
 const (
 	checkoutLifetime = 8 * time.Second
 	usesFree         = time.Second
 )
 
-// shortened lists the constants that Overlay replaces.
-func shortened() []struct{ file, deployed, short string } {
-	return []struct{ file, deployed, short string }{
-		{"pkg/access/guard.go", DeployedLifetime, ShortLifetime},
-		{"pkg/checkout/checkout.go", "Lifetime = 30 * time.Minute", "Lifetime = 8 * time.Second"},
-		{"pkg/voucher/hold.go", "holdGrace = 10 * time.Second", "holdGrace = time.Second / 2"},
-		{"pkg/voucher/hold.go", "holdTick = 10 * time.Second", "holdTick = time.Second / 2"},
-		{"pkg/dynamo/uses.go", "lapseMargin = time.Minute", "lapseMargin = 10 * time.Second"},
-		{"pkg/dynamo/uses.go", "longestMark = 29 * time.Minute", "longestMark = time.Second"},
-	}
-}
-
 // Overlay returns the overlay with which the programs of Settings must be built.
 func Overlay(tb testing.TB) map[string]string {
 	tb.Helper()
-	root, err := samtemplate.FindRoot(".")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	texts := make(map[string]string)
-	for _, s := range shortened() {
-		text, read := texts[s.file]
-		if !read {
-			source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(s.file))) //nolint:gosec // a file of the source tree
-			if err != nil {
-				tb.Fatal(err)
-			}
-			text = string(source)
-		}
-		if strings.Count(text, s.deployed) != 1 {
-			tb.Fatalf("%s does not say %s once", s.file, s.deployed)
-		}
-		texts[s.file] = strings.Replace(text, s.deployed, s.short, 1)
-	}
-	return texts
+	return testshop.Overlay(tb,
+		testshop.Replacement{File: "pkg/access/guard.go", Old: DeployedLifetime, New: ShortLifetime},
+		testshop.Replacement{File: "pkg/checkout/checkout.go", Old: "Lifetime = 30 * time.Minute", New: "Lifetime = 8 * time.Second"},
+		testshop.Replacement{File: "pkg/voucher/hold.go", Old: "holdGrace = 10 * time.Second", New: "holdGrace = time.Second / 2"},
+		testshop.Replacement{File: "pkg/voucher/hold.go", Old: "holdTick = 10 * time.Second", New: "holdTick = time.Second / 2"},
+		testshop.Replacement{File: "pkg/dynamo/uses.go", Old: "lapseMargin = time.Minute", New: "lapseMargin = 10 * time.Second"},
+		testshop.Replacement{File: "pkg/dynamo/uses.go", Old: "longestMark = 29 * time.Minute", New: "longestMark = time.Second"},
+	)
 }
 
 // rule allows or denies requests: a policy, a pause or a key. Operators change it with shopctl.

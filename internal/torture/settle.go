@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,10 +113,9 @@ func (r *round) recorded(tb testing.TB) map[string][]operator.Redemption {
 			continue
 		}
 		recorded[redemption.Code] = append(recorded[redemption.Code], redemption)
-		if !redemption.Undone.IsZero() {
-			continue
+		if redemption.Undone.IsZero() {
+			listed[redemption.Code] = append(listed[redemption.Code], history.Redemption{ID: redemption.ID, Nick: strings.ToLower(redemption.Nick)})
 		}
-		listed[redemption.Code] = append(listed[redemption.Code], history.Redemption{ID: redemption.ID, Nick: strings.ToLower(redemption.Nick)})
 	}
 	for written, done := range returned {
 		done(history.Answer{Outcome: history.Done, Listed: listed[written]})
@@ -152,15 +150,7 @@ func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Re
 			byNick[strings.ToLower(redemption.Nick)]++
 		}
 	}
-	slices.Sort(ids)
-	if len(slices.Compact(slices.Clone(ids))) < len(ids) {
-		r.breach("%s: a redemption is on record twice: %v", t.written, ids)
-	}
-	for _, id := range t.knownRedemptions() {
-		if _, found := slices.BinarySearch(ids, id); !found {
-			r.breach("%s: the confirmed redemption %s is not on record: %v", t.written, id, ids)
-		}
-	}
+	r.judgeIDs(t, "the records", ids, t.knownRedemptions())
 	if most := t.greatest.MaxUses; most != history.None && used > most {
 		r.breach("%s: redeemed %d times, its limit was at most %d", t.written, used, most)
 	}

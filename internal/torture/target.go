@@ -2,6 +2,7 @@ package torture
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ type target struct {
 	unkeyed         int             // requests without a key whose outcome is unknown
 	confirmed       map[string]bool // redemptions that were confirmed or listed, by ID
 
-	holds      int // checkouts that are left to make
+	holds      int // how many checkouts are left to make
 	purchases  []*purchase
 	redeemed   []string        // confirmed redemptions, without those of orders
 	undone     map[string]bool // redemptions that somebody tried to undo
@@ -176,13 +177,8 @@ func (t *target) typed(random *rand.Rand) string {
 		strings.Replace(t.written, "0", "O", 1), strings.Replace(t.written, "I", "1", 1))
 }
 
-// take takes one of the requests that are left to make.
-func (t *target) take() bool { return t.count(&t.requests) }
-
-// takeEdit takes one of the edits that are left to make.
-func (t *target) takeEdit() bool { return t.count(&t.edits) }
-
-func (t *target) count(left *int) bool {
+// take takes one of what is left to make.
+func (t *target) take(left *int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if *left == 0 {
@@ -249,10 +245,5 @@ func (t *target) learn(a asked, answer history.Answer) {
 func (t *target) knownRedemptions() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var ids []string
-	for id := range t.confirmed {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
+	return slices.Sorted(maps.Keys(t.confirmed))
 }

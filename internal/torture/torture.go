@@ -3,7 +3,6 @@ package torture
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -28,8 +27,6 @@ type Settings struct {
 	// Trial names the only trial to run, or is empty for all. Round is its only round, from 1, or 0 for all.
 	Trial string
 	Round int
-	// Progress gets a line about each round. It may be nil.
-	Progress io.Writer
 }
 
 // Packages lists the programs that rounds use, for testshop.Build.
@@ -92,7 +89,9 @@ func Run(tb testing.TB, settings Settings) Report {
 				if !more || tb.Failed() {
 					return
 				}
-				r.add(p, number, playRound(tb, settings, p.trial, number))
+				played := playRound(tb, settings, p.trial, number)
+				r.add(p, number, played)
+				tb.Logf("%s, round %d (%s): %+v in %s", p.trial.fault, number, played.plan, played.row, played.took.Round(time.Millisecond))
 			}
 		})
 	}
@@ -176,11 +175,6 @@ func (r *run) add(p *progress, number int, played outcome) {
 	for _, violation := range played.violations {
 		violation.Seed, violation.Trial, violation.Round = r.settings.Seed, p.trial.fault, number
 		r.report.Violations = append(r.report.Violations, violation)
-	}
-	if r.settings.Progress != nil {
-		_, _ = fmt.Fprintf(r.settings.Progress, "%s, round %d (%s): %d injected, %d redemptions, %d refusals, %d unknown, %d violations, %s\n",
-			p.trial.fault, number, played.plan, played.row.Injected, played.row.Redemptions, played.row.Refusals, played.row.Unknown,
-			played.row.Violations, played.took.Round(time.Millisecond)) // the reader may have gone away
 	}
 }
 

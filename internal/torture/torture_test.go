@@ -26,7 +26,7 @@ var (
 func TestTorture(t *testing.T) {
 	settings := torture.Settings{
 		Programs: testshop.Build(t, torture.Overlay(t), torture.Packages()...),
-		Seed:     *seed, Duration: *duration, Injections: *injections, Trial: *trial, Round: *round, Progress: t.Output(),
+		Seed:     *seed, Duration: *duration, Injections: *injections, Trial: *trial, Round: *round,
 	}
 	report := torture.Run(t, settings)
 	for _, violation := range report.Violations {

@@ -16,13 +16,19 @@ type trial struct {
 	counts []faultproxy.Fault // the faults that count as injected
 	held   bool               // transactions take long
 	tight  bool               // a partition key value takes few units
-	checks int                // per 100 requests; 0: the usual share
-	lists  int                // per 100 actions of operators; 0: the usual share
+	checks int                // per 100 requests; 0: usualChecks
+	lists  int                // per 100 actions of operators; 0: usualLists
 	busy   bool               // one voucher has many uses and gets many requests
 	access bool               // the shop's server calls, too, while policies, keys and pauses change
 	holds  bool               // clients also check out with codes, order, cancel and undo
+	lasts  time.Duration      // how long clients send new requests; 0: usualRound
 	pause  time.Duration      // between the requests of a client, on average
 }
+
+const (
+	usualChecks = 15
+	usualLists  = 10
+)
 
 // The names of trials that are not named after a fault.
 const (
@@ -35,8 +41,8 @@ const (
 // trials lists the trials in the order of the report.
 func trials() []trial {
 	all := []trial{ // first those with the longest rounds
-		{fault: holding, drawn: faultproxy.Faults(), counts: faultproxy.Faults(), holds: true, pause: 80 * time.Millisecond},
-		{fault: accessing, drawn: faultproxy.Faults(), access: true, pause: 250 * time.Millisecond},
+		{fault: holding, drawn: faultproxy.Faults(), counts: faultproxy.Faults(), holds: true, pause: 80 * time.Millisecond, lasts: holdsRound},
+		{fault: accessing, drawn: faultproxy.Faults(), access: true, pause: 250 * time.Millisecond, lasts: accessRound},
 	}
 	for _, fault := range faultproxy.Faults() {
 		t := trial{fault: string(fault), drawn: []faultproxy.Fault{fault}, counts: []faultproxy.Fault{fault}}

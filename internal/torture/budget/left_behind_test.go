@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"shopfront/internal/torture"
+	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/catalog"
 	"shopfront/pkg/voucher"
 )
 
@@ -98,7 +100,7 @@ func kindOf(operation string, body []byte) (string, error) {
 // crowd sends requests of all kinds, to functions in this process.
 type crowd struct {
 	api      http.Handler
-	customer string
+	customer catalog.CustomerID
 	server   string // the key of its server
 	next     atomic.Int64
 	statuses [600]atomic.Int64 // requests by status
@@ -122,7 +124,7 @@ func (c *crowd) send(tb testing.TB, total int) {
 					return
 				}
 				r := c.request(number)
-				answer := r.send(tb.Context(), c.api)
+				answer := r.Send(tb.Context(), c.api, c.customer)
 				c.statuses[answer.Code].Add(1)
 				if answer.Code == http.StatusOK && r.redeems() {
 					c.redeemed.Add(1)
@@ -151,10 +153,10 @@ func kept() map[string]voucher.Limit {
 }
 
 func (c *crowd) request(number int) request {
-	kinds := requests(c.customer, c.server)
+	kinds := requests(c.server)
 	redeem := func(code string, of int) request {
 		r := kinds[map[bool]string{true: redeemUsedUp, false: redeemWithKey}[code == spent]]
-		r.body = fmt.Sprintf(`{"code":"%s%d","nick":"Alder"}`, code, number%of)
+		r.Body = testshop.Redemption(fmt.Sprint(code, number%of), "Alder").Body
 		return r
 	}
 	if number%1000 == 0 {
@@ -170,7 +172,7 @@ func (c *crowd) request(number int) request {
 		return redeem(spent, remembered)
 	case 5:
 		checking := kinds[check] // its responses contain the code
-		checking.body = fmt.Sprintf(`{"code":"%s14","nick":"Alder"}`, many)
+		checking.Body = testshop.Redemption(many+"14", "Alder").Body
 		return checking
 	case 6:
 		return kinds[[]string{area, seePage}[number/11%2]]
@@ -329,21 +331,17 @@ func (v *violations) Errorf(format string, args ...any) {
 func TestRequests_MisbehavingStore_LeaveNothingBehind(t *testing.T) {
 	f := lay(t)
 	s := f.open(t, misbehaviour{})
-	opened, err := f.calm.Calm.Shop(t.Context(), s.customer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	create(t, opened, kept())
-	template := loadTemplate(t, s.store.url())
+	create(t, f.calm.Customer(t, s.customer), kept())
+	template := testshop.LoadTemplate(t, s.store.url())
 	s.serve(t, template, newFunctions(t, template, s.store.url()))
-	s.requests[redeemUsedUp] = request{method: http.MethodPost, path: s.requests[redeemUsedUp].path, body: `{"code":"SPENT15","nick":"Alder"}`}
+	s.requests[redeemUsedUp] = request{Request: testshop.Redemption("SPENT15", "Alder")}
 	s.begin(t) // uses up the code
 	s.store.behind = &replay{behind: s.proxy, known: make(map[string]*httptest.ResponseRecorder)}
 	s.serve(t, template, newFunctions(t, template, s.store.url())) // new functions, which have no codes in memory
-	c := &crowd{api: s.api, customer: string(s.customer), server: s.server}
+	c := &crowd{api: s.api, customer: s.customer, server: s.server}
 	for range 2 { // every kind of call, including those for codes known to have many uses
 		for number := 11; number < 11+12*11; number++ {
-			c.request(number).send(t.Context(), s.api)
+			c.request(number).Send(t.Context(), s.api, s.customer)
 		}
 	}
 

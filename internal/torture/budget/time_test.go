@@ -1,7 +1,6 @@
 package budget_test
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -87,16 +86,16 @@ const (
 
 // request is one of these requests. A healthy store leads to one of the statuses, whether or not an earlier attempt was applied.
 type request struct {
-	method, path, key, body string
-	statuses                []int
-	server                  string // the key of the shop's server; empty: a stranger
+	testshop.Request
+
+	statuses []int
 }
 
 // isForPeople reports whether the response is HTML, even if the store fails.
-func (r request) isForPeople() bool { return strings.Count(r.path, "/") == len("//") }
+func (r request) isForPeople() bool { return strings.HasPrefix(r.Path, "?") }
 
 // redeems reports whether the request redeems a code.
-func (r request) redeems() bool { return strings.HasSuffix(r.path, "/voucher") }
+func (r request) redeems() bool { return strings.HasSuffix(r.Path, "/voucher") }
 
 // The names of checkouts, with which their IDs begin: one that stays open, one that a request orders, and the orders that the other
 // requests fulfil, cancel and read.
@@ -125,16 +124,17 @@ const (
 // reason is why the cancelled order is cancelled.
 const reason = "chargeback of 24 May"
 
-func requests(customer, server string) map[string]request {
-	shop := "/shop/" + customer
+func requests(server string) map[string]request {
 	redeem := func(code, key string, statuses ...int) request {
-		return request{http.MethodPost, shop + "/voucher", key, fmt.Sprintf(`{"code":%q,"nick":"Alder"}`, code), statuses, ""}
+		r := request{testshop.Redemption(code, "Alder"), statuses}
+		r.Key = key
+		return r
 	}
 	get := func(path, key string) request {
-		return request{http.MethodGet, shop + path, key, "", []int{http.StatusOK}, ""}
+		return request{testshop.Request{Method: http.MethodGet, Path: path, Key: key}, []int{http.StatusOK}}
 	}
 	fromServer := func(method, path, body string, status int) request {
-		return request{method, shop + path, "", body, []int{status}, server}
+		return request{testshop.Request{Method: method, Path: path, Body: body, Server: server}, []int{status}}
 	}
 	place := func(name string, payment checkout.Payment, status int) request {
 		return fromServer(http.MethodPost, "/orders",
@@ -142,7 +142,7 @@ func requests(customer, server string) map[string]request {
 	}
 	about := func(name string) string { return "/orders/" + string(idOf(name)) }
 	checking := redeem("RAFFLE", "", http.StatusOK)
-	checking.path += "?check=true"
+	checking.Path += "?check=true"
 	return map[string]request{
 		redeemWithKey:   redeem("GIFT-1", "order-1", http.StatusOK),
 		redeemOnce:      redeem("GIFT-2", "", http.StatusOK, http.StatusNotFound),
@@ -235,26 +235,18 @@ func (f floor) open(t *testing.T, how misbehaviour) *shop {
 	t.Helper()
 	customer := catalog.CustomerID("emberforge-" + rand.Text())
 	server := f.load(t, customer)
-	proxy, err := faultproxy.Start(faultproxy.Settings{Target: localtest.Endpoint(t), Seed: *seed, Delay: how.delay})
-	if err != nil {
-		t.Fatal(err)
+	proxy := testshop.StartProxy(t, faultproxy.Settings{Seed: *seed, Delay: how.delay})
+	return &shop{
+		store: newStore(t, proxy), proxy: proxy, customer: customer, server: server, requests: requests(server),
+		dir: filepath.Join(t.TempDir(), "programs"),
 	}
-	t.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &shop{store: newStore(t, proxy), proxy: proxy, customer: customer, server: server, requests: requests(string(customer), server), dir: filepath.Join(t.TempDir(), "programs")}
 }
 
 // load opens the shop with its vouchers, checkouts and orders, and returns the key of its server.
 func (f floor) load(t *testing.T, customer catalog.CustomerID) (server string) {
 	t.Helper()
 	f.calm.Load(t, strings.ReplaceAll(catalogue, "CUSTOMER", string(customer)))
-	opened, err := f.calm.Calm.Shop(t.Context(), customer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := f.calm.Customer(t, customer)
 	create(t, opened, map[string]voucher.Limit{"GIFT-1": 1, "GIFT-2": 1, "SUMMER-20": 100, "GONE": 2, "RAFFLE": 100})
 	for _, name := range []string{openCheckout, paidCheckout} {
 		keepCheckout(t, customer, name)
@@ -365,10 +357,10 @@ func (s *shop) begin(t *testing.T) {
 	t.Helper()
 	for _, nick := range []string{"Briar", "Cedar"} {
 		gone := s.requests[redeemUsedUp]
-		gone.body = strings.Replace(gone.body, "Alder", nick, 1)
-		answer := gone.send(t.Context(), s.api)
+		gone.Body = strings.Replace(gone.Body, "Alder", nick, 1)
+		answer := gone.Send(t.Context(), s.api, s.customer)
 		for begun := time.Now(); answer.Code == http.StatusServiceUnavailable && time.Since(begun) < patience; { // a busy machine
-			answer = gone.send(t.Context(), s.api)
+			answer = gone.Send(t.Context(), s.api, s.customer)
 		}
 		if answer.Code != http.StatusOK && answer.Code != http.StatusNotFound {
 			t.Fatalf("%d %s", answer.Code, answer.Body)
@@ -392,7 +384,7 @@ func (s *shop) serveProcesses(t *testing.T, programs testshop.Programs) {
 	if err := os.Symlink(programs.Dir(), s.dir); err != nil {
 		t.Fatal(err)
 	}
-	template := loadTemplate(t, s.store.url())
+	template := testshop.LoadTemplate(t, s.store.url())
 	functions, err := localrun.NewRuntime(s.dir, template, func(_, line string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -407,19 +399,6 @@ func (s *shop) serveProcesses(t *testing.T, programs testshop.Programs) {
 		}
 	})
 	s.serve(t, template, functions)
-}
-
-func loadTemplate(t *testing.T, endpoint string) *samtemplate.Template {
-	t.Helper()
-	root, err := samtemplate.FindRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	template, err := localrun.LoadTemplate(root, endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return template
 }
 
 func (s *shop) note(record gateway.Record) {
@@ -445,22 +424,6 @@ func (s *shop) misbehave(t *testing.T, how *misbehaviour) {
 	}
 }
 
-func (r request) send(ctx context.Context, api http.Handler) *httptest.ResponseRecorder {
-	sent := httptest.NewRequestWithContext(ctx, r.method, r.path, strings.NewReader(r.body))
-	if r.key != "" {
-		sent.Header.Set("Idempotency-Key", r.key)
-	}
-	if r.server != "" {
-		sent.Header.Set("Authorization", "Bearer "+r.server)
-	}
-	if r.body != "" {
-		sent.Header.Set("Content-Type", "application/json")
-	}
-	answer := httptest.NewRecorder()
-	api.ServeHTTP(answer, sent)
-	return answer
-}
-
 // sendAll sends all requests at the same time.
 func (s *shop) sendAll(t *testing.T) map[string]*httptest.ResponseRecorder {
 	t.Helper()
@@ -469,7 +432,7 @@ func (s *shop) sendAll(t *testing.T) map[string]*httptest.ResponseRecorder {
 	var sending sync.WaitGroup
 	for name, r := range s.requests {
 		sending.Go(func() {
-			answer := r.send(t.Context(), s.api)
+			answer := r.Send(t.Context(), s.api, s.customer)
 			mu.Lock()
 			defer mu.Unlock()
 			answers[name] = answer
@@ -606,7 +569,7 @@ func TestRequest_MisbehavingStore_GetsDocumentedResponse(t *testing.T) {
 			var s *shop
 			f.inTurn(func() {
 				s = f.open(t, how)
-				template := loadTemplate(t, s.store.url())
+				template := testshop.LoadTemplate(t, s.store.url())
 				s.serve(t, template, newFunctions(t, template, s.store.url()))
 				s.begin(t)
 			})

@@ -27,7 +27,7 @@ const (
 	ShortPage   Fault = "short page"               // a Query ends after one to three items
 )
 
-// Calls that the proxy's rules refuse are counted under these names. These faults are not drawn.
+// The names under which calls are counted that the proxy's rules refuse. These faults are not drawn.
 const (
 	HeldItem       Fault = "held item"       // a transaction in flight holds the item
 	OverThroughput Fault = "over throughput" // the partition key value has used its units

@@ -10,7 +10,7 @@
 //     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html).
 //
 // In addition, faults hit a share of the calls. The draw depends on the seed, the operation, the kind of item, and the number of such
-// calls before. So a seed repeats its faults for each kind of call, but not which of several racing clients they hit.
+// calls before. So a seed repeats its faults for each kind of call. Which of several racing clients they hit is not repeated.
 package faultproxy
 
 import (
@@ -83,7 +83,7 @@ func Start(settings Settings) (*Proxy, error) {
 			calls: make(map[string]int), seen: make(map[string]uint64), injected: make(map[Fault]int),
 		},
 		rules: rules{
-			settings: settings, transactions: make(map[itemKey]bool), writes: make(map[itemKey]int), tokens: make(map[string]bool),
+			settings: settings, transactions: make(map[itemKey]int), writes: make(map[itemKey]int), tokens: make(map[string]bool),
 			before: make(map[itemKey]answer), buckets: make(map[partition]*bucket),
 		},
 		url:      "http://" + listener.Addr().String(),

@@ -18,6 +18,7 @@ import (
 	"shopfront/internal/local/dynamolocal"
 	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/torture/testshop"
 )
 
 // shop is a vouchers table, reached through a proxy and directly.
@@ -30,16 +31,7 @@ type shop struct {
 
 func newShop(t *testing.T, settings faultproxy.Settings) *shop {
 	t.Helper()
-	settings.Target = localtest.Endpoint(t)
-	proxy, err := faultproxy.Start(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	proxy := testshop.StartProxy(t, settings)
 	once := func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 	return &shop{
 		proxy: proxy, direct: localtest.Client(t), table: localtest.Table(t, "VouchersTable"),

@@ -1,7 +1,6 @@
 package faultproxy
 
 import (
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -14,8 +13,8 @@ type rules struct {
 	settings Settings
 
 	mu           sync.Mutex
-	transactions map[itemKey]bool   // items that a transaction in flight writes
-	writes       map[itemKey]int    // items that other calls in flight write
+	transactions map[itemKey]int    // how many transactions in flight write an item
+	writes       map[itemKey]int    // how many other calls in flight do
 	tokens       map[string]bool    // of the transactions in flight
 	before       map[itemKey]answer // the response to a GetItem of an item that a transaction has changed invisibly
 	buckets      map[partition]*bucket
@@ -60,11 +59,11 @@ func (r *rules) admit(c *call) (release func(), no *refused) {
 	if r.settings.Hold == 0 || len(c.writes) == 0 {
 		return func() {}, nil
 	}
-	r.hold(c, true)
+	r.hold(c, 1)
 	return sync.OnceFunc(func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.hold(c, false)
+		r.hold(c, -1)
 	}), nil
 }
 
@@ -77,7 +76,7 @@ func (r *rules) held(c *call) map[int]bool {
 	}
 	for place, key := range keys {
 		_, hidden := r.before[key]
-		if hidden || r.transactions[key] || c.isTransaction() && r.writes[key] > 0 {
+		if hidden || r.transactions[key] > 0 || c.isTransaction() && r.writes[key] > 0 {
 			held[place] = true
 		}
 	}
@@ -108,27 +107,15 @@ func (r *rules) hidden(c *call) (before answer, is bool) {
 	return before, is
 }
 
-// hold marks the items of a write as held, or as free again.
-func (r *rules) hold(c *call, held bool) {
-	if !c.isTransaction() {
-		change := 1
-		if !held {
-			change = -1
-		}
-		for _, key := range c.writes {
-			r.writes[key] += change
-		}
-		maps.DeleteFunc(r.writes, func(_ itemKey, writes int) bool { return writes == 0 })
-		return
+// hold adds to how often calls in flight write the items of a call.
+func (r *rules) hold(c *call, change int) {
+	held := r.writes
+	if c.isTransaction() {
+		held = r.transactions
+		r.tokens[c.token] = change > 0
 	}
-	if !held {
-		delete(r.tokens, c.token)
-		maps.DeleteFunc(r.transactions, func(key itemKey, _ bool) bool { return slices.Contains(c.writes, key) })
-		return
-	}
-	r.tokens[c.token] = true
 	for _, key := range c.writes {
-		r.transactions[key] = true
+		held[key] += change
 	}
 }
 

@@ -8,8 +8,8 @@ type checkout struct {
 	id     redemption // a number that replaces its ID
 	nick   int
 	lapsed bool // its time has passed
-	// hold is the checkout that took the use: another one if this checkout shares a hold. A hold lasts until all its checkouts have
-	// lapsed. Spent is of the checkout that took the use: an order has redeemed it.
+	// hold is the checkout that took the use. It is another checkout if this checkout shares a hold. A hold lasts until all its checkouts
+	// have lapsed. Spent is set at the checkout that took the use, once an order has redeemed the use.
 	hold  int
 	spent bool
 }
@@ -119,7 +119,7 @@ func (o opening) sharable(v voucher) []int {
 	return own
 }
 
-// own lists the holds that last and are those of the nick, or of the checkout that is replaced; stale is as in lasts.
+// own lists the lasting holds of the nick and of the checkout to replace. Stale is as in lasts.
 func (o opening) own(v voucher, stale []bool) []int {
 	var holds []int
 	for hold, c := range v.checkouts {
@@ -130,14 +130,13 @@ func (o opening) own(v voucher, stale []bool) []int {
 	return holds
 }
 
-// continues reports whether a hold is that of the checkout which is replaced. A checkout that was replaced or ordered before has passed its
-// hold on.
+// continues reports whether the checkout to replace has this hold. A checkout that was replaced or ordered before has no hold to pass on.
 func (o opening) continues(v voucher, hold int) bool {
 	return v.hasStatus(o.replaces, open) && v.checkouts[o.replaces].hold == hold
 }
 
-// open makes the checkout, if it can. It gets the use of the checkout that it replaces. Else it shares a hold of its nick or, if a use is
-// free, takes that; that may be the use of a hold which has lapsed meanwhile, and which it makes last longer.
+// open makes the checkout, if it can. A checkout that replaces another gets the use of that checkout. Otherwise it shares a hold of its
+// nick, or takes a free use. The free use may be that of a hold that has lapsed meanwhile: then the new checkout prolongs the hold.
 func (o opening) open(v voucher, id redemption) []voucher {
 	if !o.enabled || v.deleted || o.replaces != noCheckout && !v.hasStatus(o.replaces, open) {
 		return nil
@@ -192,7 +191,7 @@ func (o ordering) happen(v voucher) []voucher {
 	return v.stays(o.outcome == Unknown) // an order that is never placed comes after the end of the history
 }
 
-// order redeems the hold, even if it has lapsed, unless somebody else took the use: then no use is free.
+// order redeems the hold. If the hold has lapsed and somebody else took the use, no use is free.
 func (o ordering) order(v voucher) []voucher {
 	c := v.checkouts[o.place]
 	o.nick, o.anonymous = c.nick, false

@@ -179,7 +179,7 @@ type modelled struct {
 
 func (m *modelled) id(id string) redemption { return firstID + redemption(m.ids.of(id)) }
 
-// staleAt returns, by key, which checkouts had their time at a tick, or may have had.
+// staleAt reports, by key, which checkouts had not lapsed at a tick, or may not have.
 func (m *modelled) staleAt(tick int64) []bool {
 	stale := make([]bool, len(m.keys))
 	for _, lapse := range m.lapses {
@@ -225,10 +225,11 @@ func (m *modelled) event(place int, o Operation, judged judged, until int64) eve
 	return nil
 }
 
-// withoutEffect finds the operations that the checker does not need. The timelines hold the edits already. A denied request says
-// nothing, nor does a check or list without a response. If several attempts of the same request got no response, the first stands for
-// all of them. If another attempt of a redemption or a checkout has the outcome Redeemed or Held (not Replayed), that one took the use, and
-// those without a response took none.
+// withoutEffect finds the operations that the checker does not need:
+//   - edits, because the timelines hold them
+//   - denied requests, and checks and lists without a response, because they say nothing
+//   - attempts of a request without a response, except the first one, which stands for all of them
+//   - attempts without a response if another attempt has the outcome Redeemed or Held: that attempt took the use
 func (h History) withoutEffect() map[int]bool {
 	settled := make(map[request]bool)
 	for place, o := range h.Operations {

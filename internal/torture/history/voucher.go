@@ -42,8 +42,8 @@ type judged struct {
 	anonymous               bool
 	enabled, disabled       bool
 	perNickLow, perNickHigh int // unlimited: no nick is needed
-	// stale reports, by key, whether a checkout had its time when the request was called. The request may be judged as of then, and
-	// so be refused because of a hold that has lapsed since. It takes nothing on that account.
+	// stale reports, by key, whether a checkout had not lapsed when the request was called. The request may be judged as of that moment,
+	// and so be refused because of a hold that has lapsed since. A request takes only a use that is free when it takes it.
 	stale []bool
 }
 

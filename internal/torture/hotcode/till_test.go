@@ -18,6 +18,7 @@ import (
 
 	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/torture/testshop"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/dynamo/backoffice"
@@ -41,17 +42,7 @@ type shop struct {
 
 func newShop(tb testing.TB, limits faultproxy.Settings) *shop {
 	tb.Helper()
-	limits.Target = localtest.Endpoint(tb)
-	proxy, err := faultproxy.Start(limits)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return &shop{proxy: proxy, table: localtest.Table(tb, "VouchersTable")}
+	return &shop{proxy: testshop.StartProxy(tb, limits), table: localtest.Table(tb, "VouchersTable")}
 }
 
 // create creates a code with a number of counters, 0 for the default. It bypasses the proxy.

@@ -81,14 +81,8 @@ func deletions() []command {
 // impatient builds a shopctl that deletes codes with many uses without waiting. No request for them is in flight.
 func impatient(t *testing.T) testshop.Programs {
 	t.Helper()
-	const file, deployed = "pkg/operator/delete.go", "const Draining = 15 * time.Second"
-	source, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Count(string(source), deployed) != 1 {
-		t.Fatalf("%s does not say %s once", file, deployed)
-	}
-	text := strings.Replace(string(source), deployed, "const Draining = time.Millisecond", 1)
-	return testshop.Build(t, map[string]string{file: text}, "cmd/shopctl")
+	overlay := testshop.Overlay(t, testshop.Replacement{
+		File: "pkg/operator/delete.go", Old: "const Draining = 15 * time.Second", New: "const Draining = time.Millisecond",
+	})
+	return testshop.Build(t, overlay, "cmd/shopctl")
 }

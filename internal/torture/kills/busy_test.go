@@ -27,7 +27,7 @@ type buyers struct {
 	*bench
 	recorder
 	t        *testing.T
-	customer string
+	customer catalog.CustomerID
 	code     string
 
 	mu   sync.Mutex
@@ -44,7 +44,7 @@ func killBusyEdit(t *testing.T, programs testshop.Programs, edit busyEdit) tortu
 	busy, quiet := newBench(t, programs), newBench(t, programs)
 	record := recorder{torture.Row{Fault: "killed: edit of a busy code, " + edit.kind}}
 	for number := 0; number == 0 || record.row.Injected < wantedKills(t) && !t.Failed(); number++ {
-		customer := fmt.Sprintf("busy-%s-%d", edit.kind, number)
+		customer := catalog.CustomerID(fmt.Sprintf("busy-%s-%d", edit.kind, number))
 		shop := quiet.open(t, customer)
 		writes := 0 // how many writes the first edit makes; that edit is not killed
 		for i := 0; i <= writes; i++ {
@@ -59,7 +59,7 @@ func killBusyEdit(t *testing.T, programs testshop.Programs, edit busyEdit) tortu
 			}
 			record.row.Add(b.row)
 		}
-		wantVerified(t, &record, quiet, catalog.CustomerID(customer), false)
+		wantVerified(t, &record, quiet, customer, false)
 	}
 	return record.row
 }
@@ -73,7 +73,7 @@ func (b *buyers) edit(quiet *bench, edit busyEdit, at *step) (writes int) {
 	for range buyerCount {
 		running.Go(func() { b.redeemUntil(stop) })
 	}
-	args := []string{"voucher", "edit", b.customer, b.code, "--max-uses", fmt.Sprint(edit.to)}
+	args := []string{"voucher", "edit", string(b.customer), b.code, "--max-uses", fmt.Sprint(edit.to)}
 	if at != nil {
 		p := quiet.process(b.t, args...)
 		quiet.trap.set(*at, func() { p.end(syscall.SIGKILL) })
@@ -100,11 +100,7 @@ func (b *buyers) edit(quiet *bench, edit busyEdit, at *step) (writes int) {
 	if len(b.ids) != edit.to {
 		b.violation(b.t, "killed at %v and edited again: %d confirmed redemptions, want the limit %d", at, len(b.ids), edit.to)
 	}
-	shop, err := b.Calm.Shop(b.t.Context(), catalog.CustomerID(b.customer))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	standing, err := shop.Voucher(b.t.Context(), compared(b.t, b.code), time.Now())
+	standing, err := b.Customer(b.t, b.customer).Voucher(b.t.Context(), compared(b.t, b.code), time.Now())
 	if err != nil {
 		b.t.Fatal(err)
 	}

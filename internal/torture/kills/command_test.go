@@ -161,7 +161,7 @@ func newRound(t *testing.T, b *bench, c command, e ending) *round {
 	r := &round{bench: b, killed: make(map[fate]int), t: t, command: c, ending: e, printed: make(map[subject][]string)}
 	r.prefix = idForm.ReplaceAllString(e.kind+"-"+c.kind+c.variant, "-") + "-0"
 	if !c.isWhole {
-		r.shop = r.open(t, r.prefix)
+		r.shop = r.open(t, catalog.CustomerID(r.prefix))
 	}
 	return r
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"shopfront/pkg/catalog"
 	"shopfront/pkg/catalogfile"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
@@ -249,11 +248,7 @@ func ofShop(args ...string) func(*round, subject) []string {
 func withSettings(change func(*round, *operator.Shop) error) func(*round, subject) {
 	return func(r *round, s subject) {
 		withShop(r, s)
-		shop, err := r.Calm.Shop(r.t.Context(), catalog.CustomerID(s.customer))
-		if err == nil {
-			err = change(r, shop)
-		}
-		if err != nil {
+		if err := change(r, shopOf(r, s)); err != nil {
 			r.t.Fatal(err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,34 +18,31 @@ import (
 type heldRequest struct {
 	kind, function string
 	// of returns the request about a code, after it has prepared what that needs.
-	of func(c *counter, code string) sentRequest
+	of func(c *counter, code string) testshop.Request
 }
 
 func heldRequests() []heldRequest {
-	checkOut := func(_ *counter, code string) sentRequest {
-		return sentRequest{http.MethodGet, "/checkout/coins/500?nick=" + alder + "&code=" + code, "", "cart-" + code}
+	checkOut := func(_ *counter, code string) testshop.Request {
+		return testshop.Request{Method: http.MethodGet, Path: "/checkout/coins/500?nick=" + alder + "&code=" + code, Key: "cart-" + code}
 	}
-	place := func(c *counter, code string) sentRequest {
+	place := func(c *counter, code string) testshop.Request {
 		return post("/orders", `{"checkout":%q,"payment":{"provider":"stripe","reference":"pi_1047"}}`, c.must(checkOut(c, code)))
 	}
 	return []heldRequest{
 		{"checkout with a code", "checkout", checkOut},
 		{"order with a code", "place-order", place},
-		{"cancel with a code", "cancel-order", func(c *counter, code string) sentRequest {
+		{"cancel with a code", "cancel-order", func(c *counter, code string) testshop.Request {
 			return post("/orders/"+c.must(place(c, code))+"/cancel", `{"reason":%q}`, "chargeback")
 		}},
-		{"undo", "undo-redemption", func(c *counter, code string) sentRequest {
+		{"undo", "undo-redemption", func(c *counter, code string) testshop.Request {
 			id := c.must(post("/voucher", `{"code":%q,"nick":%q}`, code, alder))
 			return post("/redemptions/"+id+"/undo", `{"code":%q,"nick":%q,"reason":"granted twice"}`, code, alder)
 		}},
 	}
 }
 
-// sentRequest is a request of the shop's server, which can be sent several times.
-type sentRequest struct{ method, path, body, key string }
-
-func post(path, body string, members ...any) sentRequest {
-	return sentRequest{method: http.MethodPost, path: path, body: fmt.Sprintf(body, members...)}
+func post(path, body string, members ...any) testshop.Request {
+	return testshop.Request{Method: http.MethodPost, Path: path, Body: fmt.Sprintf(body, members...)}
 }
 
 // counter is a shop whose server sends requests. Their functions are killed.
@@ -56,22 +52,13 @@ type counter struct {
 	server string // its key
 }
 
-func (c *counter) send(r sentRequest) *httptest.ResponseRecorder {
-	sent := httptest.NewRequestWithContext(c.t.Context(), r.method, "/shop/"+c.customer+r.path, strings.NewReader(r.body))
-	sent.Header.Set("Authorization", "Bearer "+c.server)
-	if r.body != "" {
-		sent.Header.Set("Content-Type", "application/json")
-	}
-	if r.key != "" {
-		sent.Header.Set("Idempotency-Key", r.key)
-	}
-	answer := httptest.NewRecorder()
-	c.API.ServeHTTP(answer, sent)
-	return answer
+func (c *counter) send(r testshop.Request) *httptest.ResponseRecorder {
+	r.Server = c.server
+	return r.Send(c.t.Context(), c.API, c.customer)
 }
 
 // must sends a request that prepares another one, and returns the ID in the response.
-func (c *counter) must(r sentRequest) (id string) {
+func (c *counter) must(r testshop.Request) (id string) {
 	c.t.Helper()
 	answer := c.send(r)
 	for range 100 { // the gateway may not have noticed yet that a process was killed
@@ -92,8 +79,7 @@ func (c *counter) must(r sentRequest) (id string) {
 func killHeldRequests(t *testing.T, programs testshop.Programs) (rows []torture.Row) {
 	t.Helper()
 	b := newBench(t, programs)
-	const customer = "heldcave"
-	c := &counter{desk: &desk{bench: b, t: t, customer: customer, shop: b.open(t, customer)}}
+	c := &counter{desk: newDesk(t, b, "heldcave")}
 	key, _, err := c.shop.CreateKey(t.Context(), "web shop", time.Time{}, rand.Reader, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +92,7 @@ func killHeldRequests(t *testing.T, programs testshop.Programs) (rows []torture.
 			for number := range max(2, wantedKills(t)) {
 				c.killHeld(kind, fate, record, []voucher.Terms{{}, limited}[number%2])
 			}
-			wantVerified(t, record, b, customer, false)
+			wantVerified(t, record, b, c.customer, false)
 			rows = append(rows, record.row)
 		}
 	}
@@ -152,7 +138,7 @@ func isReplayed(answer *httptest.ResponseRecorder) bool {
 }
 
 // sendKilled sends a request, and kills its function at the step.
-func (c *counter) sendKilled(kind heldRequest, at step, r sentRequest) *httptest.ResponseRecorder {
+func (c *counter) sendKilled(kind heldRequest, at step, r testshop.Request) *httptest.ResponseRecorder {
 	c.t.Helper()
 	for {
 		over := make(chan struct{})

@@ -66,11 +66,7 @@ func undone(r *round, s subject) string {
 
 func shopOf(r *round, s subject) *operator.Shop {
 	r.t.Helper()
-	shop, err := r.Calm.Shop(r.t.Context(), catalog.CustomerID(s.customer))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return shop
+	return r.Customer(r.t, catalog.CustomerID(s.customer))
 }
 
 // began is when all prepared checkouts and redemptions are made, so that the stored items are equal.

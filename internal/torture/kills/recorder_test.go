@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"maps"
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
@@ -106,14 +107,15 @@ func killRecorder(t *testing.T, programs testshop.Programs) (rows []torture.Row)
 	for i, work := range works {
 		steps[i] = b.steps(work)
 	}
-	for pass := 0; pass == 0 || more(records, wantedKills(t)) && !t.Failed(); pass++ {
+	needsMore := func(r *recorder) bool { return r.row.Injected < wantedKills(t) }
+	for pass := 0; pass == 0 || slices.ContainsFunc(slices.Collect(maps.Values(records)), needsMore) && !t.Failed(); pass++ {
 		for i, work := range works {
 			for _, at := range steps[i] {
 				name := "killed: event, " + at.fate.relativeTo(at.operation)
 				if records[name] == nil {
 					records[name] = &recorder{torture.Row{Fault: name}}
 				}
-				if pass == 0 || records[name].row.Injected < wantedKills(t) {
+				if pass == 0 || needsMore(records[name]) {
 					b.kill(records[name], work, at)
 				}
 			}
@@ -125,36 +127,10 @@ func killRecorder(t *testing.T, programs testshop.Programs) (rows []torture.Row)
 	return rows
 }
 
-// more reports whether one of the rows needs more kills.
-func more(records map[string]*recorder, wanted int) bool {
-	for _, record := range records {
-		if record.row.Injected < wanted {
-			return true
-		}
-	}
-	return false
-}
-
 func newRecorderBench(t *testing.T, programs testshop.Programs) *recorderBench {
 	t.Helper()
 	trap := newTrap()
-	proxy, err := faultproxy.Start(faultproxy.Settings{Target: localtest.Endpoint(t), Watch: trap.watch})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	root, err := samtemplate.FindRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	template, err := localrun.LoadTemplate(root, proxy.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	template := testshop.LoadTemplate(t, testshop.StartProxy(t, faultproxy.Settings{Watch: trap.watch}).URL())
 	b := &recorderBench{
 		t: t, trap: trap, client: localtest.Client(t), events: localtest.Table(t, "EventsTable"),
 		tables:  dynamo.Tables{Vouchers: localtest.TableWithStream(t, "VouchersTable"), Checkouts: localtest.TableWithStream(t, "CheckoutsTable")},

@@ -1,12 +1,10 @@
 package kills_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -149,20 +147,12 @@ type received struct {
 	body     string
 }
 
-func (b *bench) send(t *testing.T, customer string, r request) received {
+func (b *bench) send(t *testing.T, customer catalog.CustomerID, r request) received {
 	t.Helper()
-	body, err := json.Marshal(map[string]string{"code": r.code, "nick": r.nick})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sent := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/shop/"+customer+"/voucher", bytes.NewReader(body))
-	sent.Header.Set("Content-Type", "application/json")
-	if r.key != "" {
-		sent.Header.Set("Idempotency-Key", r.key)
-	}
-	recorder := httptest.NewRecorder()
-	b.API.ServeHTTP(recorder, sent)
-	a := received{status: recorder.Code, replayed: recorder.Header().Get("Idempotency-Replayed") == "true", body: recorder.Body.String()}
+	sent := testshop.Redemption(r.code, r.nick)
+	sent.Key = r.key
+	recorder := sent.Send(t.Context(), b.API, customer)
+	a := received{status: recorder.Code, replayed: isReplayed(recorder), body: recorder.Body.String()}
 	if a.status == http.StatusOK {
 		var redeemed struct{ ID, Status string }
 		if err := json.Unmarshal(recorder.Body.Bytes(), &redeemed); err != nil || redeemed.Status != "redeemed" || redeemed.ID == "" {
@@ -191,9 +181,14 @@ func (r *redemption) place(at step) int {
 type desk struct {
 	*bench
 	t        *testing.T
-	customer string
+	customer catalog.CustomerID
 	shop     *operator.Shop
 	codes    int
+}
+
+func newDesk(t *testing.T, b *bench, customer catalog.CustomerID) *desk {
+	t.Helper()
+	return &desk{bench: b, t: t, customer: customer, shop: b.open(t, customer)}
 }
 
 // killRedemptions kills redemptions until there are enough kills of each kind, and enough at each call, from the first to the last. It
@@ -201,8 +196,7 @@ type desk struct {
 func killRedemptions(t *testing.T, programs testshop.Programs) (rows []torture.Row) {
 	t.Helper()
 	b := newBench(t, programs)
-	const customer = "minecave"
-	d := &desk{bench: b, t: t, customer: customer, shop: b.open(t, customer)}
+	d := newDesk(t, b, "minecave")
 	records, ofKind := make(map[string]*recorder), make(map[string]int)
 	var all []*killedOne
 	for before := -1; len(all) > before && !t.Failed(); {
@@ -266,7 +260,7 @@ func (d *desk) sendAgain(all []*killedOne) {
 	if err := d.trap.settle(); err != nil {
 		d.t.Fatal(err)
 	}
-	wantVerified(d.t, &whole, d.bench, catalog.CustomerID(d.customer), false)
+	wantVerified(d.t, &whole, d.bench, d.customer, false)
 	before := d.onRecord()
 	for _, k := range all {
 		k.hadIDs = before[k.request.code]
@@ -276,7 +270,7 @@ func (d *desk) sendAgain(all []*killedOne) {
 	if err := d.trap.letGo(); err != nil {
 		d.t.Fatal(err)
 	}
-	wantVerified(d.t, &whole, d.bench, catalog.CustomerID(d.customer), false)
+	wantVerified(d.t, &whole, d.bench, d.customer, false)
 	onRecord := d.onRecord()
 	for _, k := range all {
 		d.reconcile(k, onRecord[k.request.code])

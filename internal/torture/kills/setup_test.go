@@ -90,28 +90,10 @@ func refusing(store http.Handler) http.Handler {
 
 const currency = money.Currency("EUR")
 
-// open loads a customer's catalogue and opens the shop, bypassing the trap.
-func (b *bench) open(t *testing.T, customer string) *operator.Shop {
+// open loads a customer's catalogue and opens the shop, bypassing the trap. Every refusal is counted, and nobody is blocked.
+func (b *bench) open(t *testing.T, customer catalog.CustomerID) *operator.Shop {
 	t.Helper()
-	b.Load(t, fmt.Sprintf(`
-customers:
-  - id: %s
-    name: Minecave
-    currency: EUR
-    refusals: {limit: 1000000, per: 24h} # every refusal is counted, nobody is blocked
-    products:
-      - id: coins
-        name: Coins
-        variants:
-          - id: "500"
-            name: 500 coins
-            price: 4.99
-`, customer))
-	shop, err := b.Calm.Shop(t.Context(), catalog.CustomerID(customer))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return shop
+	return b.Open(t, customer, "refusals: {limit: 1000000, per: 24h}")
 }
 
 // create creates a voucher for coins, bypassing the trap.
@@ -129,11 +111,7 @@ func create(t *testing.T, shop *operator.Shop, terms voucher.Terms) {
 // wantVerified checks that a customer's records add up. Edits of a limit may be in progress only if mayBeEdited.
 func wantVerified(t *testing.T, r *recorder, b *bench, customer catalog.CustomerID, mayBeEdited bool) {
 	t.Helper()
-	shop, err := b.Calm.Shop(t.Context(), customer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := shop.Verify(t.Context(), operator.Verification{Now: time.Now, Settle: time.Millisecond})
+	report, err := b.Customer(t, customer).Verify(t.Context(), operator.Verification{Now: time.Now, Settle: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"shopfront/internal/local/localrun"
@@ -14,28 +13,17 @@ import (
 // change replaces strings in the source.
 type change []replacement
 
-// replacement replaces a string that occurs once in a file. The file is named relative to the source tree's root.
-type replacement struct{ file, old, new string }
+// replacement replaces a string that occurs once in a file of the source tree.
+type replacement struct{ File, Old, New string }
 
 // overlay returns the changed files.
 func (c change) overlay(t *testing.T) map[string]string {
 	t.Helper()
-	texts := make(map[string]string)
+	var replacements []testshop.Replacement
 	for _, r := range c {
-		text, changed := texts[r.file]
-		if !changed {
-			source, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(r.file)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			text = string(source)
-		}
-		if n := strings.Count(text, r.old); n != 1 {
-			t.Fatalf("%s has changed, so the mutation must be updated: this occurs %d times, not once:\n%s", r.file, n, r.old)
-		}
-		texts[r.file] = strings.Replace(text, r.old, r.new, 1)
+		replacements = append(replacements, testshop.Replacement(r))
 	}
-	return texts
+	return testshop.Overlay(t, replacements...)
 }
 
 // Programs of a shop.
@@ -50,7 +38,7 @@ func (c change) build(t *testing.T, whole testshop.Programs) testshop.Programs {
 	if len(c) == 0 {
 		return whole
 	}
-	isOperators := func(r replacement) bool { return r.file == editGo || r.file == createGo } // the function does not use these files
+	isOperators := func(r replacement) bool { return r.File == editGo || r.File == createGo } // the function does not use these files
 	var changed []string
 	if slices.ContainsFunc(c, isOperators) {
 		changed = append(changed, shopctl)

@@ -119,7 +119,7 @@ func ofImportedUses() []tested {
 		byTest("gives imported uses away again", pkgOperator, kept, newItemGo, `used := share(v.Imported, v.Counters, number)`, `used := 0`),
 		byTest("forgets imported uses", pkgOperator, kept, voucherItemGo, `it.setNum(AttrImported, int64(v.Imported))`, ``),
 		byTest("redeems an imported code again", pkgOperator, kept, voucherItemGo, `it[AttrRedemption], it[AttrToken], it[AttrRedeemed] =`, `_, _, _ =`),
-		byTest("misses records of imported uses", pkgOperator, kept, accountGo, `n := v.Imported + len(a.redemptions)`, `n := len(a.redemptions)`),
+		byTest("misses records of imported uses", pkgOperator, kept, accountGo, `n := v.Imported + len(j.redemptions)`, `n := len(j.redemptions)`),
 		byTest("does not miss imported uses that are lost", pkgOperator, "TestVerify_ImportedUsesAreLost_IsFound", accountGo,
 			`v.SingleUse() && v.Imported > 0 && v.Redeemed == nil`, `v.SingleUse() && v.Imported > 1 && v.Redeemed == nil`),
 		byTest("judges imported uses by terms that they did not have", pkgOperator, "TestImport_UsedAgainstItsTerms_VerifyFindsNothing", accountGo,

@@ -75,7 +75,7 @@ func mutations() []mutation {
 		inHistory("redeems a paused code with many uses", pausedCodes, voucherGo,
 			`case request.Paused.Covers(v.Batch):`, `case false && request.Paused.Covers(v.Batch):`),
 		inHistoryAndRecords("does not check the terms of codes with many uses", codesThatMustBeRefused, redeemGo,
-			"if err := r.v.Refuse(claim.Request); err != nil {\n\t\t\treturn voucher.Redemption{}, err\n\t\t}\n", ""),
+			"if err := r.v.Refuse(claim.Request); err != nil {\n\t\t\treturn err\n\t\t}\n", ""),
 
 		// The guard.
 		inHistory("redeems for strangers where only the server may", serverOnly, admitGo,

@@ -40,8 +40,9 @@ func ofNicks() []tested {
 			`pages := dynamodb.NewQueryPaginator(s.api, query); pages.HasMorePages(); {`,
 			`pages, first := dynamodb.NewQueryPaginator(s.api, query), true; first; first = false {`),
 		byTest("notes an index that lacks what cannot be read", pkgOperator, endsEarly, operatorNicksGo, `|| result.Unread > 0 {`, `|| result.Unread < 0 {`),
-		byTest("lists redemptions of a millisecond too early", pkgOperator, filters, operatorNicksGo, `filter.picks(r.Redemption) && `, ``),
-		byTest("lists every batch", pkgOperator, filters, operatorNicksGo, ` && (filter.Batch == "" || r.Batch == filter.Batch)`, ``),
+		byTest("lists redemptions of a millisecond too early", pkgOperator, filters, operatorNicksGo,
+			`filter.picks(r))`, `filter.Batch == "" || filter.Batch == r.Batch)`),
+		byTest("lists every batch", pkgOperator, filters, "pkg/operator/redemptions.go", `return (f.Batch == "" || f.Batch == r.Batch) && `, `return `),
 		byTest("adds imports to the feed", pkgOperator, "TestRebuildNicks_ImportedRedemption_IsListedAndNotInTheFeed", "pkg/operator/events.go",
 			`!known[id] && !fact.Silent() && (`, `!known[id] && (`),
 	}

@@ -187,10 +187,7 @@ func TestPackages_MissingGuard_IsFound(t *testing.T) {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
-			flags, err := testshop.OverlayFlags(root, t.TempDir(), overlay)
-			if err != nil {
-				t.Fatal(err)
-			}
+			flags := testshop.OverlayFlags(t, overlay)
 			args := slices.Concat([]string{"test", "-buildvcs=false", "-run", "^" + m.test + "$"}, flags, []string{m.pkg})
 			command := exec.CommandContext(t.Context(), "go", args...)
 			command.Dir = root

@@ -117,7 +117,7 @@ func pausedCodes(s *shop) {
 
 // A stranger types a code of a shop where only the shop's server may redeem.
 func serverOnly(s *shop) {
-	s.Load(s.T, fmt.Sprintf(catalogue, s.operator.Customer.ID)+"    access: {redeem: server}\n")
+	s.Open(s.T, s.operator.Customer.ID, noRefusals, "access: {redeem: server}")
 	s.createClosed(single()).redeem("alder", "")
 }
 
@@ -130,7 +130,7 @@ func revokedKey(s *shop) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.key = key
+	s.server = key.Secret()
 	s.createClosed(single()).redeem("alder", "")
 }
 

@@ -18,7 +18,6 @@ import (
 	"shopfront/internal/torture/faultproxy"
 	"shopfront/internal/torture/history"
 	"shopfront/internal/torture/testshop"
-	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
@@ -27,20 +26,8 @@ import (
 // patience is how long a slow machine may take for an expected event.
 const patience = 30 * time.Second
 
-const catalogue = `
-customers:
-  - id: %s
-    name: Minecave
-    currency: EUR
-    refusals: off # all requests come from one address
-    products:
-      - id: coins
-        name: Coins
-        variants:
-          - id: "500"
-            name: 500 coins
-            price: 4.99
-`
+// noRefusals is the setting with which no refusal is counted: all requests come from one address.
+const noRefusals = "refusals: off"
 
 // shop is the shop of one customer. The programs under test serve it and reach the store through a gate. Its operator bypasses
 // both, except with the shopctl under test.
@@ -53,7 +40,7 @@ type shop struct {
 	operator *operator.Shop
 	clients  atomic.Int64
 	codes    []*code
-	key      access.Key // with which requests are sent, unless it is zero
+	server   string // the secret key with which requests are sent; empty: strangers send them
 
 	mu           sync.Mutex
 	undocumented []string // undocumented responses
@@ -75,11 +62,7 @@ func open(t *testing.T, programs testshop.Programs, customer string) *shop {
 	s := &shop{T: t, programs: programs, gate: &gate{}}
 	s.Shop = testshop.Start(t, programs, faultproxy.Settings{Seed: 1, Watch: s.gate.watch}, nil)
 	s.gate.proxy = s.Proxy
-	s.Load(t, fmt.Sprintf(catalogue, customer))
-	var err error
-	if s.operator, err = s.Calm.Shop(t.Context(), catalog.CustomerID(customer)); err != nil {
-		t.Fatal(err)
-	}
+	s.operator = s.Open(t, catalog.CustomerID(customer), noRefusals)
 	return s
 }
 
@@ -121,22 +104,10 @@ func (s *shop) record(c *code, terms history.Terms) *code {
 // redeem requests a redemption, with a nick and an idempotency key; either may be empty.
 func (c *code) redeem(nick, key string) {
 	s := c.shop
-	body, err := json.Marshal(map[string]string{"code": c.written, "nick": nick})
-	if err != nil {
-		s.Error(err)
-	}
-	request := httptest.NewRequestWithContext(s.Context(), http.MethodPost, "/shop/"+string(s.operator.Customer.ID)+"/voucher", strings.NewReader(string(body)))
-	request.Header.Set("Content-Type", "application/json")
-	if key != "" {
-		request.Header.Set("Idempotency-Key", key)
-	}
-	if s.key.ID != "" {
-		request.Header.Set("Authorization", "Bearer "+s.key.Secret())
-	}
-	recorder := httptest.NewRecorder()
+	request := testshop.Redemption(c.written, nick)
+	request.Key, request.Server = key, s.server
 	returned := c.Call(history.Operation{Client: int(s.clients.Add(1)), Ask: history.AskRedeem, Nick: nick, Key: key})
-	s.API.ServeHTTP(recorder, request)
-	returned(s.read(recorder))
+	returned(s.read(request.Send(s.Context(), s.API, s.operator.Customer.ID)))
 }
 
 // read reads a response. An undocumented response is recorded as wrong, and the outcome of its request as unknown.

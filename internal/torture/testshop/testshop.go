@@ -6,10 +6,9 @@
 package testshop
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -23,35 +22,38 @@ import (
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/samtemplate"
 	"shopfront/internal/torture/faultproxy"
+	"shopfront/pkg/catalog"
 	"shopfront/pkg/catalogfile"
 	"shopfront/pkg/operator"
 )
 
 // Programs are Shopfront's built programs. Some source files may have been replaced.
-type Programs struct {
-	root string // of the source tree
-	dir  string // the directory that contains the programs
-}
+type Programs struct{ dir string }
 
 // Build builds main packages, such as functions/redeem-voucher and cmd/shopctl, below the test's own directory. Overlay
 // has new texts for source files, by their slash-separated paths in the source tree; it may be nil.
 func Build(tb testing.TB, overlay map[string]string, packages ...string) Programs {
 	tb.Helper()
-	root, err := samtemplate.FindRoot(".")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	programs := Programs{root: root, dir: tb.TempDir()}
-	flags, err := OverlayFlags(root, programs.dir, overlay)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	programs, root, flags := Programs{tb.TempDir()}, findRoot(tb), OverlayFlags(tb, overlay)
 	for _, pkg := range packages {
-		if err := programs.build(tb.Context(), pkg, flags); err != nil {
+		output := programs.Shopctl()
+		if function, is := strings.CutPrefix(pkg, "functions/"); is {
+			output = localrun.Binary(programs.dir, function)
+		}
+		if err := gobuild.Build(tb.Context(), root, output, append(flags, "./"+pkg)...); err != nil {
 			tb.Fatal(err)
 		}
 	}
 	return programs
+}
+
+func findRoot(tb testing.TB) string {
+	tb.Helper()
+	root, err := samtemplate.FindRoot(".")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return root
 }
 
 // Shopctl is the path of the operator's command. Run it in Shop.Dir with --local.
@@ -59,36 +61,6 @@ func (p Programs) Shopctl() string { return filepath.Join(p.dir, "shopctl") }
 
 // Dir is the root with which localrun.NewRuntime runs these functions, for example with the test's own store.
 func (p Programs) Dir() string { return p.dir }
-
-// OverlayFlags returns the flags with which the go command replaces files of a source tree as in Build. It writes the new texts into a
-// directory.
-func OverlayFlags(root, dir string, overlay map[string]string) (flags []string, err error) {
-	if len(overlay) == 0 {
-		return nil, nil
-	}
-	replacements := make(map[string]string)
-	for name, text := range overlay {
-		file := filepath.Join(dir, fmt.Sprintf("overlay%d.go", len(replacements)))
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			return nil, err
-		}
-		replacements[filepath.Join(root, filepath.FromSlash(name))] = file
-	}
-	list, err := json.Marshal(map[string]any{"Replace": replacements})
-	if err != nil {
-		return nil, err
-	}
-	file := filepath.Join(dir, "overlay.json")
-	return []string{"-overlay", file}, os.WriteFile(file, list, 0o600)
-}
-
-func (p Programs) build(ctx context.Context, pkg string, flags []string) error {
-	output := p.Shopctl()
-	if function, is := strings.CutPrefix(pkg, "functions/"); is {
-		output = localrun.Binary(p.dir, function)
-	}
-	return gobuild.Build(ctx, p.root, output, append(flags, "./"+pkg)...)
-}
 
 // Shop is a running Shopfront.
 type Shop struct {
@@ -106,60 +78,97 @@ type Shop struct {
 // respond 500. Log receives the functions' log line by line; it may be nil.
 func Start(tb testing.TB, programs Programs, settings faultproxy.Settings, log func(function, line string)) *Shop {
 	tb.Helper()
-	settings.Target = localtest.Endpoint(tb)
-	shop, stop, err := start(tb, programs, settings, log)
-	tb.Cleanup(func() {
-		if err := stop(); err != nil {
-			tb.Error(err)
-		}
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return shop
-}
-
-func start(tb testing.TB, programs Programs, settings faultproxy.Settings, log func(function, line string)) (shop *Shop, stop func() error, err error) {
-	tb.Helper()
-	stop = func() error { return nil }
-	proxy, err := faultproxy.Start(settings)
-	if err != nil {
-		return nil, stop, err
-	}
-	stop = proxy.Close
-	template, err := localrun.LoadTemplate(programs.root, proxy.URL())
-	if err != nil {
-		return nil, stop, err
-	}
+	proxy := StartProxy(tb, settings)
+	template := LoadTemplate(tb, proxy.URL())
 	for _, table := range template.Tables {
 		table.Stream = "" // nothing reads it, and in DynamoDB Local it makes writes several times slower
 		if err := table.Create(tb.Context(), localtest.Client(tb), table.Name); err != nil {
-			return nil, stop, err
+			tb.Fatal(err)
 		}
 	}
 	functions, err := localrun.NewRuntime(programs.dir, template, log)
 	if err != nil {
-		return nil, stop, err
+		tb.Fatal(err)
 	}
-	stop = func() error { return errors.Join(functions.Close(), proxy.Close()) }
+	closeAfter(tb, functions)
 	api, err := localrun.NewGateway(template, functions, time.Now, nil)
 	if err != nil {
-		return nil, stop, err
+		tb.Fatal(err)
 	}
 	hostile := localrun.State{
 		BaseURL:          "http://127.0.0.1", // nothing listens there: tests call API
 		DynamoDBEndpoint: proxy.URL(), Region: localtest.Region, PID: os.Getpid(),
-		Tables: operator.Tables{
-			Catalogue: "CatalogueTable", Vouchers: "VouchersTable", Checkouts: "CheckoutsTable",
-		},
+		Tables: operator.Tables{Catalogue: "CatalogueTable", Vouchers: "VouchersTable", Checkouts: "CheckoutsTable"},
 	}
 	calm := hostile
-	calm.DynamoDBEndpoint = settings.Target
+	calm.DynamoDBEndpoint = localtest.Endpoint(tb)
 	dir := tb.TempDir()
-	return &Shop{
-		API: api, Proxy: proxy, Dir: dir,
-		Operator: hostile.Deployment(rand.Int64N), Calm: calm.Deployment(rand.Int64N),
-	}, stop, errors.Join(os.WriteFile(filepath.Join(dir, samtemplate.File), nil, 0o600), hostile.Write(dir))
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, samtemplate.File), nil, 0o600), hostile.Write(dir)); err != nil {
+		tb.Fatal(err)
+	}
+	return &Shop{API: api, Proxy: proxy, Dir: dir, Operator: hostile.Deployment(rand.Int64N), Calm: calm.Deployment(rand.Int64N)}
+}
+
+// StartProxy starts a proxy in front of DynamoDB Local, until the test ends. It sets Target in the settings.
+func StartProxy(tb testing.TB, settings faultproxy.Settings) *faultproxy.Proxy {
+	tb.Helper()
+	settings.Target = localtest.Endpoint(tb)
+	proxy, err := faultproxy.Start(settings)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	closeAfter(tb, proxy)
+	return proxy
+}
+
+// LoadTemplate loads the source tree's template, for functions that reach the store at an endpoint.
+func LoadTemplate(tb testing.TB, endpoint string) *samtemplate.Template {
+	tb.Helper()
+	template, err := localrun.LoadTemplate(findRoot(tb), endpoint)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return template
+}
+
+func closeAfter(tb testing.TB, c io.Closer) {
+	tb.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+}
+
+// Catalogue is the catalogue file of a customer that sells 500 coins for 4.99 euros. Each setting is a line about the customer, such as
+// "refusals: off".
+func Catalogue(customer catalog.CustomerID, settings ...string) string {
+	text := fmt.Sprintf(`customers:
+  - id: %s
+    name: Emberforge
+    currency: EUR
+    products: [{id: coins, name: Coins, variants: [{id: "500", name: 500 coins, price: 4.99}]}]
+`, customer)
+	for _, setting := range settings {
+		text += "    " + setting + "\n"
+	}
+	return text
+}
+
+// Open loads the Catalogue of a customer, and returns its shop as Customer does.
+func (s *Shop) Open(tb testing.TB, customer catalog.CustomerID, settings ...string) *operator.Shop {
+	tb.Helper()
+	s.Load(tb, Catalogue(customer, settings...))
+	return s.Customer(tb, customer)
+}
+
+// Customer returns the shop of a customer, which reaches the store without faults.
+func (s *Shop) Customer(tb testing.TB, customer catalog.CustomerID) *operator.Shop {
+	tb.Helper()
+	shop, err := s.Calm.Shop(tb.Context(), customer)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return shop
 }
 
 // Load applies a catalogue file, as `shopctl catalog apply` does, but without faults.

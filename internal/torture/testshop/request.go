@@ -1,0 +1,43 @@
+package testshop
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"shopfront/pkg/catalog"
+)
+
+// Request is a request to a customer's shop.
+type Request struct {
+	Method string
+	Path   string // below the customer's; it may have a query
+	Body   string // JSON; empty: none
+	Key    string // of idempotency; empty: none
+	Server string // the secret key of the shop's server; empty: a stranger sends the request
+}
+
+// Redemption returns a request to redeem a code for a nick, which may be empty.
+func Redemption(code, nick string) Request {
+	body, _ := json.Marshal(map[string]string{"code": code, "nick": nick}) // strings always marshal
+	return Request{Method: http.MethodPost, Path: "/voucher", Body: string(body)}
+}
+
+// Send sends the request to an HTTP API, and returns the response.
+func (r Request) Send(ctx context.Context, api http.Handler, customer catalog.CustomerID) *httptest.ResponseRecorder {
+	request := httptest.NewRequestWithContext(ctx, r.Method, "/shop/"+string(customer)+r.Path, strings.NewReader(r.Body))
+	if r.Body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if r.Key != "" {
+		request.Header.Set("Idempotency-Key", r.Key)
+	}
+	if r.Server != "" {
+		request.Header.Set("Authorization", "Bearer "+r.Server)
+	}
+	recorder := httptest.NewRecorder()
+	api.ServeHTTP(recorder, request)
+	return recorder
+}
