@@ -120,17 +120,13 @@ func (p *demoPages) respond(w http.ResponseWriter, shown page) int {
 	_, style, _ := bytes.Cut(html.Bytes(), []byte("<style>"))
 	style, _, _ = bytes.Cut(style, []byte("</style>"))
 	sum := sha256.Sum256(style)
-	for name, value := range map[string]string{
-		"Content-Type": "text/html; charset=utf-8",
-		"Content-Security-Policy": "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; img-src data:; " +
-			"base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-		// With no-referrer, browsers would send the form with `Origin: null`, as if another site sent it.
-		"Referrer-Policy":        "same-origin",
-		"X-Content-Type-Options": "nosniff",
-		"Cache-Control":          "no-store",
-	} {
-		w.Header().Set(name, value)
-	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'; img-src data:; "+
+		"base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers would send the form with Origin: null, like another site's
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
 	status := cmp.Or(shown.Status, http.StatusOK)
 	w.WriteHeader(status)
 	_, _ = w.Write(html.Bytes()) // fails only if the client has disconnected

@@ -21,7 +21,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// response is a response with its body, in which no character is escaped.
+// response is a response. No character of its body is escaped.
 type response struct {
 	status int
 	header http.Header
@@ -115,14 +115,20 @@ func testOtherPaths(t *testing.T, run *localruntest.Run) {
 	}
 }
 
-// checkOut checks out in the demo shop, and returns the checkout's ID and the address of its payment.
-func checkOut(t *testing.T, run *localruntest.Run, order client.Order) (id, address string) {
+// shopClient returns a client of the demo shop.
+func shopClient(t *testing.T, run *localruntest.Run, options ...client.Option) *client.Client {
 	t.Helper()
-	shop, err := client.New(run.State.BaseURL, "emberforge")
+	shop, err := client.New(run.State.BaseURL, "emberforge", options...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkout, err := shop.Checkout(t.Context(), order)
+	return shop
+}
+
+// checkOut checks out in the demo shop, and returns the checkout's ID and the address of its payment.
+func checkOut(t *testing.T, run *localruntest.Run, order client.Order) (id, address string) {
+	t.Helper()
+	checkout, err := shopClient(t, run).Checkout(t.Context(), order)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,11 +146,7 @@ func paymentForm(run *localruntest.Run, checkout, action string) string {
 
 func status(t *testing.T, run *localruntest.Run, checkout string) client.CheckoutStatus {
 	t.Helper()
-	shop, err := client.New(run.State.BaseURL, "emberforge")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown, err := shop.ShowCheckout(t.Context(), checkout)
+	shown, err := shopClient(t, run).ShowCheckout(t.Context(), checkout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +243,7 @@ func testRefusedPayments(t *testing.T, run *localruntest.Run) {
 			t.Errorf("a form with %q is %d", header, got.status)
 		}
 	}
-	// Another site whose name leads to this machine: to the browser it is the same origin.
+	// A browser treats another site as the same origin if the site's name leads to this machine.
 	for _, host := range []string{"alder.example", strings.Replace(strings.TrimPrefix(base, "http://"), "127.0.0.1", "127.0.0.1.alder.example", 1)} {
 		got := send(t, http.MethodPost, payments, paymentForm(run, id, "pay"), "Host", host, "Origin", "http://"+host, "Sec-Fetch-Site", "same-origin")
 		if got.status != http.StatusBadRequest {
@@ -264,10 +266,7 @@ func testRefusedPayments(t *testing.T, run *localruntest.Run) {
 	wantPage(t, payments+"?"+paymentForm(run, id, ""), http.StatusOK, "Another checkout replaced this one.", back)
 	wantRefused(t, run, id, "Checkout replaced")
 
-	server, err := client.New(base, "emberforge", client.WithServerKey(newServer(t, run).key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := shopClient(t, run, client.WithServerKey(newServer(t, run).key))
 	if _, err := server.PlaceOrder(t.Context(), newer, client.Payment{Provider: "stripe", Reference: "pi_3NtT9zLkdIwHu7ix0JqYbV2d"}); err != nil {
 		t.Fatal(err)
 	}
@@ -298,10 +297,7 @@ func testFreeOrder(t *testing.T, run *localruntest.Run) {
 	if got.status != http.StatusSeeOther {
 		t.Errorf("paying is %d %s", got.status, got.body)
 	}
-	server, err := client.New(run.State.BaseURL, "emberforge", client.WithServerKey(newServer(t, run).key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := shopClient(t, run, client.WithServerKey(newServer(t, run).key))
 	if order, err := server.ShowOrder(t.Context(), id); err != nil || order.Payment != (client.Payment{}) {
 		t.Errorf("the order is %+v, %v", order, err)
 	}

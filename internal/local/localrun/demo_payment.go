@@ -65,7 +65,7 @@ func (p *demoPages) payment(r *http.Request) (page, error) {
 	}
 }
 
-// isShopPage reports whether an address leads to the page of a shop of this run, which people also open as localhost.
+// isShopPage reports whether an address leads to the page of a shop of this run. People also open such pages at localhost.
 func (p *demoPages) isShopPage(address string) bool {
 	return strings.HasPrefix(address, p.State.BaseURL+"/shop/") ||
 		strings.HasPrefix(address, strings.Replace(p.State.BaseURL, "127.0.0.1", "localhost", 1)+"/shop/")

@@ -19,8 +19,8 @@ import (
 
 const keyHeader = "idempotency-key"
 
-// randomID matches the ID of a checkout, or that of a redemption in a path. IDs are random, so no run has those of an event: examples show
-// a placeholder.
+// randomID matches the ID of a checkout, or the ID of a redemption in a path. IDs are random, so the IDs in an event.json exist in no run:
+// examples show a placeholder.
 var randomID = regexp.MustCompile(`(/redemptions/)[\w-]{22}\b|[\w-]{44}`)
 
 // examples returns a command line for each route, made from the function's event.json.
@@ -67,8 +67,8 @@ type example struct {
 	authorization          string // may be empty
 }
 
-// exampleOf returns the event's own request if it has the route's path. Otherwise it fills the path's variables with the
-// event's values, and with their own names if the event has no value for them.
+// exampleOf returns the event's own request if the event has the route's path. Otherwise it fills each variable of the path with the
+// event's value, or with the variable's name if the event has no value.
 func exampleOf(route gateway.Route, event events.APIGatewayV2HTTPRequest) example {
 	request := example{method: route.Method}
 	if request.method == "ANY" {
@@ -92,26 +92,27 @@ func exampleOf(route gateway.Route, event events.APIGatewayV2HTTPRequest) exampl
 	return request
 }
 
-// curl is the request as a command line. It has the placeholders KEY for a key of the shop's server, and ID for that of a checkout or redemption.
+// curl returns the request as a command line. The line has the placeholders KEY for a key of the shop's server, and ID for the ID of a
+// checkout or redemption.
 func (e example) curl(baseURL string) string {
-	line := "curl -i"
+	words := []string{"curl -i"}
 	switch e.method {
 	case http.MethodHead:
-		line += " --head"
+		words = append(words, "--head")
 	case http.MethodGet:
 	default:
-		line += " -X " + e.method
+		words = append(words, "-X "+e.method)
 	}
-	line += " " + quote(baseURL+randomID.ReplaceAllString(e.target, "${1}ID"))
+	words = append(words, quote(baseURL+randomID.ReplaceAllString(e.target, "${1}ID")))
 	for _, header := range [][2]string{{"content-type", e.contentType}, {"authorization", e.authorization}, {keyHeader, e.key}} {
 		if header[1] != "" {
-			line += " -H " + quote(header[0]+": "+header[1])
+			words = append(words, "-H "+quote(header[0]+": "+header[1]))
 		}
 	}
 	if e.body != "" {
-		line += " --data-raw " + quote(randomID.ReplaceAllString(e.body, "${1}ID"))
+		words = append(words, "--data-raw "+quote(randomID.ReplaceAllString(e.body, "${1}ID")))
 	}
-	return line
+	return strings.Join(words, " ")
 }
 
 // quote makes text one word of a POSIX shell.

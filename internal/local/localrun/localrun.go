@@ -2,8 +2,8 @@
 // template.yaml through an emulated HTTP API, which hands each request to a built function behind the Lambda runtime API, on
 // DynamoDB Local with a demo shop. Streams and schedules invoke functions, too.
 //
-// Routes, functions, variables, tables and events come from the template, and examples from the functions' event.json: this package
-// names none of them. Only the list of the shops and the demo payment page, with its variable, are its own.
+// The package takes routes, functions, variables, tables and events from the template, and examples from the functions' event.json. It
+// adds only the list of the shops, and the demo payment page with its variable.
 //
 // It combines samtemplate, gateway, eventsource, runtimeapi, dynamolocal and operator. No Lambda function may link it.
 package localrun
@@ -66,17 +66,18 @@ type Run struct {
 	listener net.Listener
 	store    *dynamolocal.Server
 	template *samtemplate.Template
-	// functions are nil until serve.
+	// functions is nil until serve.
 	functions *runtimeapi.Runtime
 	failed    chan error // receives the server's error
 
 	stops []func() error // undo the steps; stop runs them in reverse order
 }
 
-// Start starts a run and returns when it serves requests. Call Wait then. While it serves, the source tree has the state that Find
-// reads, and .shopfront/env-vars.json for `sam local invoke`. If the context ends first, Start returns neither a run nor an error.
+// Start starts a run and returns when the run serves requests. The caller must then call Wait. While the run serves, the source tree has
+// the state that Find reads, and .shopfront/env-vars.json for `sam local invoke`. If the context ends first, Start returns neither a run
+// nor an error.
 //
-// An error says in one line what to do. Output of Maven or DynamoDB Local may follow. After an error nothing is left running.
+// An error says in one line what to do. Output of Maven or DynamoDB Local may follow. After an error no process is left.
 func Start(ctx context.Context, options Options) (*Run, error) {
 	r := &Run{Options: options, dir: filepath.Join(options.Root, stateDir), failed: make(chan error, 1)}
 	for _, step := range []func(context.Context) error{

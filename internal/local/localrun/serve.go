@@ -35,7 +35,7 @@ func LoadTemplate(root, endpoint string) (*samtemplate.Template, error) {
 	return samtemplate.Load(root, map[string]string{"AllowedOrigins": "*", "DynamoDBEndpoint": endpoint, "AWS::Region": region})
 }
 
-// NewRuntime runs the template's functions, which Run has built in the source tree at root. For log see runtimeapi.Config.
+// NewRuntime runs the template's functions, which Run has built in the source tree at root. runtimeapi.Config describes log.
 func NewRuntime(root string, template *samtemplate.Template, log func(function, line string)) (*runtimeapi.Runtime, error) {
 	config := runtimeapi.Config{Region: region, AccessKey: accessKey, Log: log}
 	for _, f := range template.Functions {

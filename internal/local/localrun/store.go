@@ -58,7 +58,7 @@ func (r *Run) makeTables(ctx context.Context) error {
 	return nil
 }
 
-// loadDemo loads the demo shop into a store that never had it, as `shopctl catalog apply` would. If an earlier run was
+// loadDemo loads the demo shop, as `shopctl catalog apply` would, unless an earlier run loaded it. If an earlier run was
 // interrupted while loading, loadDemo finishes the load.
 func (r *Run) loadDemo(ctx context.Context) error {
 	// The marker is in the data directory, so it is deleted with the data.
