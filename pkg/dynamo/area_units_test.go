@@ -30,9 +30,7 @@ func TestArea_ShopOf90Products_Takes45AndAHalfReadUnits(t *testing.T) {
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"))
 	for i := range 90 {
-		if err := s.shops.PutProduct(t.Context(), emberforge, merch(i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.shops.PutProduct(t.Context(), emberforge, merch(i)))
 	}
 	meter := metering.New(localtest.Endpoint(t))
 	server := httptest.NewServer(meter)
@@ -52,18 +50,14 @@ func TestArea_ShopOf90Products_Takes45AndAHalfReadUnits(t *testing.T) {
 	}
 	for i := range 90 {
 		listing, err := area.OnSale(t.Context(), emberforge, catalog.Place{ID: merch(i).ID}, 201-i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if found := ids(t, listing.Products); len(found) != 89-i {
 			t.Errorf("%d products after %s", len(found), merch(i).ID)
 		}
 	}
 	wantUnits("90 pages", 2, 45.5)
 	for i := range 100 {
-		if err := s.shops.PutProduct(t.Context(), emberforge, offSale(merch(1000+i))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.shops.PutProduct(t.Context(), emberforge, offSale(merch(1000+i))))
 	}
 	clock = clock.Add(catalog.MaxAge)
 	if _, err := area.OnSale(t.Context(), emberforge, catalog.Place{}, 1); err != nil {

@@ -21,18 +21,14 @@ import (
 func (s *stockroom) apply(wanted catalog.Shop, options ...func(*dynamodb.Options)) {
 	s.t.Helper()
 	shops := backoffice.NewCatalogue(newClient(s.t, options...), s.table, mathrand.Int64N)
-	if err := s.plan(wanted).Apply(s.t.Context(), shops, func() {}); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, s.plan(wanted).Apply(s.t.Context(), shops, func() {}))
 }
 
 // plan plans to apply a shop with prune.
 func (s *stockroom) plan(wanted catalog.Shop) catalog.Plan {
 	s.t.Helper()
 	plan, err := catalog.NewPlan(s.t.Context(), s.shops, wanted, true)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return plan
 }
 
@@ -48,9 +44,7 @@ func (s *stockroom) wantApplied(wanted catalog.Shop) {
 func (s *stockroom) dropVersions() {
 	s.t.Helper()
 	out, err := s.client.Scan(s.t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table), ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	for _, it := range out.Items {
 		delete(it, "version")
 		if _, err := s.client.PutItem(s.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(s.table), Item: it}); err != nil {
@@ -102,7 +96,7 @@ func TestApply_LateWrite_UndoesNothing(t *testing.T) {
 					}
 					change(s)
 					network := &late{operation: write}
-					s.apply(applied[last-1], func(o *dynamodb.Options) { o.HTTPClient = network })
+					s.apply(applied[last-1], over(network))
 					s.apply(applied[last])
 					if network.held != nil {
 						network.deliver(t)
@@ -151,8 +145,7 @@ func TestApply_LostResponse_Succeeds(t *testing.T) {
 		{"TransactWriteItems", shopOf(offSale(bulky("cape")))},
 		{"PutItem", closed(shopOf(offSale(bulky("cape"))))},
 	} {
-		network := &unreliable{operation: step.write, behind: true}
-		network.failures.Store(2)
+		network := losingResponses(step.write, 2)
 		s.apply(step.shop, over(network))
 		s.wantApplied(step.shop)
 		if network.failures.Load() >= 0 {
@@ -168,9 +161,7 @@ func TestApply_WriteAppliedTwice_KeepsTheWriteInBetween(t *testing.T) {
 	s.apply(shopOf(priced(499)))
 	plan := s.plan(shopOf(priced(549)))
 	for range 2 { // the second time, all is already written
-		if err := plan.Apply(t.Context(), s.shops, func() {}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, plan.Apply(t.Context(), s.shops, func() {}))
 	}
 	s.apply(shopOf(priced(599)))
 	if err := plan.Apply(t.Context(), s.shops, func() {}); !errors.Is(err, catalog.ErrChanged) {
@@ -203,9 +194,7 @@ func TestApply_EachWrite_RaisesTheVersion(t *testing.T) {
 func (s *stockroom) keys() (keys []string) {
 	s.t.Helper()
 	out, err := s.client.Scan(s.t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table), ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	for _, it := range out.Items {
 		if sort, is := it["sk"].(*types.AttributeValueMemberS); is {
 			keys = append(keys, sort.Value)
@@ -274,12 +263,8 @@ func TestApply_ProductOffSaleUnderTheOlderKey_IsReadAndMoved(t *testing.T) {
 		t.Errorf("Product = %+v, %v, want it off sale", got, err)
 	}
 	plan, err := catalog.NewPlan(t.Context(), s.shops, shopOf(product("pin")), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plan.Apply(t.Context(), s.shops, func() {}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, plan.Apply(t.Context(), s.shops, func() {}))
 	s.wantKeys("offsale#cup", "product#cap", "product#pin")
 	s.wantApplied(shopOf(product("cap"), offSale(product("cup")), product("pin")))
 }

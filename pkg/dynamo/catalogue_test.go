@@ -72,13 +72,9 @@ func newStockroom(t testing.TB) *stockroom {
 
 func (s *stockroom) put(customer catalog.Customer, products ...catalog.Product) {
 	s.t.Helper()
-	if err := s.shops.PutCustomer(s.t.Context(), customer); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, s.shops.PutCustomer(s.t.Context(), customer))
 	for _, p := range products {
-		if err := s.shops.PutProduct(s.t.Context(), customer.ID, p); err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, s.shops.PutProduct(s.t.Context(), customer.ID, p))
 	}
 }
 
@@ -86,9 +82,7 @@ func (s *stockroom) put(customer catalog.Customer, products ...catalog.Product) 
 func (s *stockroom) replace(customer catalog.Customer, products ...catalog.Product) {
 	s.t.Helper()
 	shop, err := s.shops.Shop(s.t.Context(), customer.ID)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	customer.Version = shop.Customer.Version
 	versions := make(map[catalog.ProductID]int64)
 	for _, kept := range shop.Products {
@@ -106,9 +100,7 @@ func ids(t testing.TB, products iter.Seq2[catalog.Product, error]) []catalog.Pro
 	t.Helper()
 	var found []catalog.ProductID
 	for p, err := range products {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		found = append(found, p.ID)
 	}
 	return found
@@ -162,9 +154,7 @@ func TestCatalogue_UnknownCustomerOrProduct_IsNotFound(t *testing.T) {
 	s.put(profile(emberforge, "EUR"), product("coins"))
 	s.put(profile(sakura, "EUR"), product("t-shirt"))
 	// This product has no customer, as after a mistake in the AWS console.
-	if err := s.shops.PutProduct(t.Context(), "ghost", product("coins")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.shops.PutProduct(t.Context(), "ghost", product("coins")))
 	for _, ask := range []struct {
 		customer catalog.CustomerID
 		product  catalog.ProductID
@@ -285,9 +275,7 @@ func TestProductsOnSale_AreReadOnDemand(t *testing.T) {
 	catalogue := dynamo.NewCatalogue(newClient(t, option), s.table, mathrand.Int64N)
 	taken := 0
 	for _, err := range catalogue.ProductsOnSale(t.Context(), emberforge, "", 2) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if taken++; taken == 2 {
 			break
 		}
@@ -333,9 +321,7 @@ func TestApply_LargestValidProduct_IsStored(t *testing.T) {
 			MinAmount: catalog.MaxAmount, MaxAmount: catalog.MaxAmount, DataSchema: strings.Repeat("s", schema),
 		})
 	}
-	if err := largest.Validate("EUR"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, largest.Validate("EUR"))
 	customer := profile(catalog.CustomerID(strings.Repeat("c", 64)), "EUR")
 	s.put(customer, largest)
 	largest.Version = 1
@@ -389,9 +375,7 @@ func TestApply_RaceToSetTheCurrency_HasOneWinner(t *testing.T) {
 	}
 	racers.Wait()
 	kept, err := s.catalogue.Customer(t.Context(), emberforge)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, err := range errs {
 		won := currencies[i%len(currencies)] == kept.Currency
 		if won != (err == nil) || !won && !errors.Is(err, catalog.ErrCurrencyFixed) {
@@ -404,16 +388,11 @@ func TestApply_SecondTime_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	wanted := catalog.Shop{Customer: profile(emberforge, "EUR"), Products: []catalog.Product{product("coins"), offSale(product("cup"))}}
-	network := &unreliable{operation: "PutItem", behind: true}
-	network.failures.Store(2) // the first write is applied three times but gets one response
+	network := losingResponses("PutItem", 2) // the first write is applied three times but gets one response
 	shops := backoffice.NewCatalogue(newClient(t, over(network)), s.table, mathrand.Int64N)
 	plan, err := catalog.NewPlan(t.Context(), shops, wanted, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plan.Apply(t.Context(), shops, func() {}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, plan.Apply(t.Context(), shops, func() {}))
 	wanted.Customer.Version, wanted.Products[0].Version, wanted.Products[1].Version = 2, 1, 1 // a new customer is stored off sale, then on sale
 	if got, err := shops.Shop(t.Context(), emberforge); !reflect.DeepEqual(got, wanted) || err != nil {
 		t.Errorf("Shop = %+v, %v, want %+v", got, err, wanted)
@@ -437,9 +416,7 @@ func TestCustomers_LargeCatalogues_AllAreListed(t *testing.T) {
 	}
 	got := make(map[catalog.CustomerID]catalog.Customer)
 	listed, err := s.shops.Customers(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, customer := range listed {
 		if _, twice := got[customer.ID]; twice {
 			t.Errorf("%s is listed twice", customer.ID)
@@ -483,17 +460,13 @@ func TestCatalogue_OutOfReach_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"), product("coins"))
-	cut := func(operation string) backoffice.API {
-		network := &unreliable{operation: operation}
-		network.failures.Store(1 << 20)
-		return newClient(t, over(network))
+	operator := func(operation string) *backoffice.Catalogue {
+		return backoffice.NewCatalogue(cutOff(t, operation), s.table, mathrand.Int64N)
 	}
 	shopper := func(operation string) *dynamo.Catalogue {
-		network := &unreliable{operation: operation}
-		network.failures.Store(1 << 20)
-		return dynamo.NewCatalogue(newClient(t, over(network)), s.table, mathrand.Int64N)
+		return dynamo.NewCatalogue(cutOff(t, operation), s.table, mathrand.Int64N)
 	}
-	tests := map[string]func(context.Context) error{
+	wantEachUnavailable(t, map[string]func(context.Context) error{
 		"customer": func(ctx context.Context) error {
 			_, err := shopper("GetItem").Customer(ctx, emberforge)
 			return err
@@ -509,30 +482,20 @@ func TestCatalogue_OutOfReach_IsUnavailable(t *testing.T) {
 			return nil
 		},
 		"shop": func(ctx context.Context) error {
-			_, err := backoffice.NewCatalogue(cut("Query"), s.table, mathrand.Int64N).Shop(ctx, emberforge)
+			_, err := operator("Query").Shop(ctx, emberforge)
 			return err
 		},
 		"customers": func(ctx context.Context) error {
-			_, err := backoffice.NewCatalogue(cut("Scan"), s.table, mathrand.Int64N).Customers(ctx)
+			_, err := operator("Scan").Customers(ctx)
 			return err
 		},
 		"put customer": func(ctx context.Context) error {
-			return backoffice.NewCatalogue(cut("PutItem"), s.table, mathrand.Int64N).PutCustomer(ctx, profile(emberforge, "EUR"))
+			return operator("PutItem").PutCustomer(ctx, profile(emberforge, "EUR"))
 		},
 		"put product": func(ctx context.Context) error {
-			return backoffice.NewCatalogue(cut("TransactWriteItems"), s.table, mathrand.Int64N).PutProduct(ctx, emberforge, product("coins"))
+			return operator("TransactWriteItems").PutProduct(ctx, emberforge, product("coins"))
 		},
-	}
-	for name, call := range tests {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-			defer cancel()
-			err := call(ctx)
-			if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); !unavailable {
-				t.Errorf("got %v, want an *UnavailableError", err)
-			}
-		})
-	}
+	})
 }
 
 func TestCatalogue_MissingTable_IsAnError(t *testing.T) {

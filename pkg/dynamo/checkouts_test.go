@@ -76,9 +76,7 @@ func (k *kiosk) kept(customer catalog.CustomerID) []checkout.Checkout {
 	k.t.Helper()
 	var all []checkout.Checkout
 	for c, err := range k.records.List(k.t.Context(), customer) {
-		if err != nil {
-			k.t.Fatal(err)
-		}
+		must(k.t, err)
 		all = append(all, c)
 	}
 	return all
@@ -139,9 +137,7 @@ func (k *kiosk) item(c checkout.Checkout) map[string]types.AttributeValue {
 			"sk":       &types.AttributeValueMemberS{Value: string(c.ID.Token())},
 		},
 	})
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	must(k.t, err)
 	return out.Item
 }
 
@@ -153,16 +149,16 @@ type outcomes struct {
 	unexpected       error
 }
 
-// race sends all requests at once.
-func (k *kiosk) race(requests []checkout.Request) *outcomes {
+// race sends 32 requests at once.
+func (k *kiosk) race(requestOf func(i int) checkout.Request) *outcomes {
 	k.t.Helper()
 	got := &outcomes{opened: map[checkout.ID]int{}, replayed: map[checkout.ID]int{}}
 	start := make(chan struct{})
 	var racers sync.WaitGroup
-	for _, r := range requests {
+	for i := range 32 {
 		racers.Go(func() {
 			<-start
-			c, replayed, err := k.opener.Open(within(k.t), r)
+			c, replayed, err := k.opener.Open(within(k.t), requestOf(i))
 			got.mu.Lock()
 			defer got.mu.Unlock()
 			switch {
@@ -188,20 +184,15 @@ func (k *kiosk) race(requests []checkout.Request) *outcomes {
 func TestCheckout_RaceOfOneKey_OpensOneCheckout(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
-	requests := make([]checkout.Request, 32)
-	for i := range requests {
-		requests[i] = coins("1047")
-	}
-	first := k.race(requests)
+	first := k.race(func(int) checkout.Request { return coins("1047") })
 	made := k.kept(emberforge)
 	if len(made) != 1 || first.opened[made[0].ID] != 1 || first.replayed[made[0].ID] != 31 {
 		t.Fatalf("stored %+v, opened %v, replayed %v", made, first.opened, first.replayed)
 	}
 	// The same race after the checkout has expired.
-	for i := range requests {
-		requests[i].At = made[0].Expires
-	}
-	second := k.race(requests)
+	again := coins("1047")
+	again.At = made[0].Expires
+	second := k.race(func(int) checkout.Request { return again })
 	remade := k.kept(emberforge)
 	if len(remade) != 1 || remade[0].ID == made[0].ID || second.opened[remade[0].ID] != 1 || second.replayed[remade[0].ID] != 31 {
 		t.Errorf("stored %+v, opened %v, replayed %v", remade, second.opened, second.replayed)
@@ -211,12 +202,11 @@ func TestCheckout_RaceOfOneKey_OpensOneCheckout(t *testing.T) {
 func TestCheckout_RaceOfOneKeyForDifferentAmounts_OpensOneCheckout(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
-	requests := make([]checkout.Request, 32)
-	for i := range requests {
-		requests[i] = coins("1047")
-		requests[i].Amount = int64(1 + i%4)
-	}
-	got := k.race(requests)
+	got := k.race(func(i int) checkout.Request {
+		r := coins("1047")
+		r.Amount = int64(1 + i%4)
+		return r
+	})
 	made := k.kept(emberforge)
 	if len(made) != 1 || got.opened[made[0].ID] != 1 || got.replayed[made[0].ID] != 7 || got.inUse != 24 {
 		t.Errorf("stored %+v, opened %v, replayed %v, refused %d", made, got.opened, got.replayed, got.inUse)
@@ -226,11 +216,7 @@ func TestCheckout_RaceOfOneKeyForDifferentAmounts_OpensOneCheckout(t *testing.T)
 func TestCheckout_RaceWithoutKeys_OpensOneEach(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
-	requests := make([]checkout.Request, 32)
-	for i := range requests {
-		requests[i] = coins("")
-	}
-	got := k.race(requests)
+	got := k.race(func(int) checkout.Request { return coins("") })
 	if len(got.opened) != 32 || len(got.replayed) != 0 || len(k.kept(emberforge)) != 32 {
 		t.Errorf("opened %d, replayed %d, stored %d", len(got.opened), len(got.replayed), len(k.kept(emberforge)))
 	}
@@ -262,15 +248,11 @@ func TestCheckout_LostRequestOrResponse_OpensOneCheckout(t *testing.T) {
 func TestCheckout_LostResponse_IsReplayedWithTheKey(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
-	network := &unreliable{operation: "PutItem", behind: true}
-	network.failures.Store(1 << 20)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
+	network := losingResponses("PutItem", 1<<20)
+	ctx := endingAfter(t, 300*time.Millisecond)
 	opener := k.behind(network)
 	_, _, err := opener.Open(ctx, coins("1047"))
-	if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); !unavailable {
-		t.Fatalf("Open = %v, want an *UnavailableError", err)
-	}
+	wantUnavailable(t, err)
 	made := k.kept(emberforge)
 	if len(made) != 1 {
 		t.Fatalf("%d checkouts are stored, want 1", len(made))
@@ -416,9 +398,7 @@ func TestListCheckouts_MoreThanOnePage_AllAreListed(t *testing.T) {
 	const many = 560 // more than 2 KB each: two pages
 	want := make(map[checkout.ID]bool, many)
 	data, err := checkout.ParseData(strings.Repeat("x", checkout.MaxDataBytes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	requests := make(chan checkout.Request)
 	var mu sync.Mutex
 	var tills sync.WaitGroup
@@ -456,39 +436,24 @@ func TestListCheckouts_MoreThanOnePage_AllAreListed(t *testing.T) {
 func TestCheckout_OutOfReach_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
-	client := func(operation string) *dynamodb.Client {
-		network := &unreliable{operation: operation}
-		network.failures.Store(1 << 20)
-		return newClient(t, over(network))
-	}
-	tests := map[string]func(context.Context) error{
+	wantEachUnavailable(t, map[string]func(context.Context) error{
 		"open": func(ctx context.Context) error {
-			_, err := dynamo.NewCheckouts(client("PutItem"), k.checkouts).Open(ctx, emberforge, checkout.Checkout{ID: checkout.ID(strings.Repeat("a", 44))})
+			_, err := dynamo.NewCheckouts(cutOff(t, "PutItem"), k.checkouts).Open(ctx, emberforge, checkout.Checkout{ID: checkout.ID(strings.Repeat("a", 44))})
 			return err
 		},
 		"recall": func(ctx context.Context) error {
-			_, err := dynamo.NewCheckouts(client("GetItem"), k.checkouts).Recall(ctx, emberforge, "token")
+			_, err := dynamo.NewCheckouts(cutOff(t, "GetItem"), k.checkouts).Recall(ctx, emberforge, "token")
 			return err
 		},
 		"show": func(ctx context.Context) error {
-			_, err := checkout.Checkouts{Store: dynamo.NewOrders(client("GetItem"), k.checkouts, "", mathrand.Int64N)}.Show(ctx, emberforge, checkout.ID(strings.Repeat("a", 44)))
+			_, err := checkout.Checkouts{Store: dynamo.NewOrders(cutOff(t, "GetItem"), k.checkouts, "", mathrand.Int64N)}.Show(ctx, emberforge, checkout.ID(strings.Repeat("a", 44)))
 			return err
 		},
 		"list": func(ctx context.Context) error {
-			for _, err := range backoffice.NewCheckouts(client("Query"), k.checkouts).List(ctx, emberforge) {
+			for _, err := range backoffice.NewCheckouts(cutOff(t, "Query"), k.checkouts).List(ctx, emberforge) {
 				return err
 			}
 			return nil
 		},
-	}
-	for name, call := range tests {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-			defer cancel()
-			err := call(ctx)
-			if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); !unavailable {
-				t.Errorf("got %v, want an *UnavailableError", err)
-			}
-		})
-	}
+	})
 }

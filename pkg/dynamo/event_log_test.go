@@ -58,9 +58,7 @@ func (b *bureau) all(customer catalog.CustomerID) (events []event.Event) {
 	b.t.Helper()
 	for cursor := (event.Cursor{After: event.FromOldest}); ; {
 		page, err := b.feed.Read(within(b.t), customer, cursor, 33)
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		must(b.t, err)
 		events = append(events, page.Events...)
 		if !page.More {
 			return events
@@ -87,9 +85,7 @@ func (b *bureau) wantFeed(customer catalog.CustomerID, want []event.Event) {
 func (b *bureau) item(key table.Key) table.Item {
 	b.t.Helper()
 	it, err := table.Get(within(b.t), b.client, b.table, key, nil)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return it
 }
 
@@ -165,8 +161,7 @@ func TestAppend_LostResponse_AddsEachEventOnce(t *testing.T) {
 		t.Run(operation, func(t *testing.T) {
 			t.Parallel()
 			b := newBureau(t)
-			network := &unreliable{operation: operation, behind: true}
-			network.failures.Store(3)
+			network := losingResponses(operation, 3)
 			events := eventsOf(emberforge, "redemptions", 60)
 			if _, err := b.logOver(newClient(t, over(network))).Append(within(t), emberforge, events); err != nil {
 				t.Error(err)
@@ -433,9 +428,7 @@ func (b *bureau) parking() *dynamo.EventParking {
 func (b *bureau) parked(p *dynamo.EventParking) []event.Parked {
 	b.t.Helper()
 	all, err := p.Parked(within(b.t))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return all
 }
 
@@ -448,13 +441,9 @@ func TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime(t *testing.T) {
 	lost := event.Parked{Reason: "malformed record of a stream", First: at(1)}
 	for i, reason := range []string{"timeout", "malformed", strings.Repeat("ä", 400)} {
 		first.Reason, first.First = reason, at(i)
-		if err := p.Park(within(t), first); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Park(within(t), first))
 	}
-	if err := p.Park(within(t), lost); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Park(within(t), lost))
 	first.Reason, first.First, first.Attempts, lost.Attempts = strings.Repeat("ä", 250), at(0), 3, 1
 	if got := b.parked(p); !reflect.DeepEqual(got, []event.Parked{lost, first}) {
 		t.Errorf("%+v; want %+v", got, []event.Parked{lost, first})
@@ -474,9 +463,7 @@ func TestRelease_SetAsideAgainMeanwhile_Stays(t *testing.T) {
 	p := b.parking()
 	parked := event.Parked{Place: event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: "SUMMER20"}, Customer: emberforge, First: noon()}
 	for range 2 {
-		if err := p.Park(within(t), parked); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Park(within(t), parked))
 	}
 	stays := func(what string) {
 		if released, err := p.Release(within(t), parked); err != nil || released || len(b.parked(p)) != 1 {
@@ -517,9 +504,7 @@ func TestParked_SeveralPages_ReturnsUpTo10000Changes(t *testing.T) {
 	b := newBureau(t)
 	for i := range 5 {
 		place := event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: fmt.Sprint("SUMMER-", i)}
-		if err := b.parking().Park(within(t), event.Parked{Place: place, Customer: emberforge, First: noon()}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.parking().Park(within(t), event.Parked{Place: place, Customer: emberforge, First: noon()}))
 	}
 	for endless, want := range map[bool]int{false: 5, true: 10000} {
 		if got := len(b.parked(dynamo.NewEventParking(smallPages{b.client, endless}, b.table, nil))); got != want {
@@ -532,8 +517,7 @@ func TestEventLog_StoreOutOfReach_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
 	gone := b.logOver(dynamodb.New(b.client.Options(), func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://127.0.0.1:1") }))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
+	ctx := endingAfter(t, time.Second)
 	_, appending := gone.Append(ctx, emberforge, eventsOf(emberforge, "redemptions", 1))
 	_, reading := gone.Window(ctx, emberforge, 0, 1)
 	_, _, finding := gone.Find(ctx, emberforge, "MTCXgwWFAhhCzmYLdegdZw")

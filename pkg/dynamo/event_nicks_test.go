@@ -40,9 +40,7 @@ func newNicks(t testing.TB) *nicks {
 func (n *nicks) index(customer catalog.CustomerID, redemptions ...voucher.Redemption) {
 	n.t.Helper()
 	for _, r := range redemptions {
-		if err := n.log.Index(within(n.t), customer, []voucher.Redemption{r}); err != nil {
-			n.t.Fatal(err)
-		}
+		must(n.t, n.log.Index(within(n.t), customer, []voucher.Redemption{r}))
 	}
 }
 
@@ -50,13 +48,9 @@ func (n *nicks) index(customer catalog.CustomerID, redemptions ...voucher.Redemp
 func (n *nicks) of(customer catalog.CustomerID, nick string, from, until time.Time) (found []voucher.Redemption) {
 	n.t.Helper()
 	parsed, err := voucher.ParseNick(nick)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	must(n.t, err)
 	for r, err := range n.reader.RedemptionsOf(within(n.t), customer, parsed, from, until) {
-		if err != nil {
-			n.t.Fatal(err)
-		}
+		must(n.t, err)
 		found = append(found, r.Redemption)
 	}
 	return found
@@ -109,9 +103,7 @@ func TestIndex_EveryKindOfRedemption_IsReadBack(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
 	off, err := money.Parse("5.00", "EUR")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var want []voucher.Redemption
 	for i, reward := range []voucher.Reward{
 		{Kind: voucher.RewardAmountOff, AmountOff: off},
@@ -155,9 +147,7 @@ func TestRedemptionsOf_ManyPages_AreInTheOrderOfTime(t *testing.T) {
 	}
 	shuffled := slices.Clone(all)
 	mathrand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	if err := n.log.Index(within(t), emberforge, shuffled); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.log.Index(within(t), emberforge, shuffled))
 	n.want(emberforge, "Alder", all...)
 	second := func(s int) time.Time { return noon().Add(time.Duration(s) * time.Second) }
 	farFuture := time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
@@ -196,9 +186,7 @@ func TestRedemptionsOf_BatchOfTheVoucher_IsTheCurrentOne(t *testing.T) {
 	n.index(emberforge, first, second, gone)
 	for _, r := range []voucher.Redemption{first, second} {
 		code, err := voucher.ParseCode(r.Code)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		it := table.EncodeVoucher(emberforge, voucher.Voucher{Code: code, Written: r.Code, Reward: r.Reward, Batch: "of " + r.Code})
 		if _, err := n.client.PutItem(within(t), &dynamodb.PutItemInput{TableName: aws.String(n.vouchers), Item: it}); err != nil {
 			t.Fatal(err)
@@ -206,9 +194,7 @@ func TestRedemptionsOf_BatchOfTheVoucher_IsTheCurrentOne(t *testing.T) {
 	}
 	var batches []string
 	for r, err := range n.reader.RedemptionsOf(within(t), emberforge, request(t, "ANY", "Alder", "").Nick, time.Time{}, time.Time{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		batches = append(batches, r.Batch)
 	}
 	if want := []string{"of SUMMER-20", "of WINTER-10", ""}; !slices.Equal(batches, want) {
@@ -219,8 +205,7 @@ func TestRedemptionsOf_BatchOfTheVoucher_IsTheCurrentOne(t *testing.T) {
 func TestIndex_ResponseLost_IsDone(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
-	network := &unreliable{operation: "PutItem", behind: true}
-	network.failures.Store(2)
+	network := losingResponses("PutItem", 2)
 	r := redeemedBy("Alder", 1)
 	err := n.logOver(newClient(t, over(network))).Index(within(t), emberforge, []voucher.Redemption{r})
 	if err != nil || network.calls.Load() != 3 {
@@ -232,8 +217,7 @@ func TestIndex_ResponseLost_IsDone(t *testing.T) {
 func TestIndex_OneWriteFails_IsAnError(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
-	network := &unreliable{operation: "PutItem"}
-	network.failures.Store(1)
+	network := losingRequests("PutItem", 1)
 	once := over(network)
 	log := n.logOver(newClient(t, once, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }))
 	if err := log.Index(within(t), emberforge, []voucher.Redemption{redeemedBy("Alder", 1), redeemedBy("Alder", 2)}); err == nil {
@@ -246,8 +230,7 @@ func TestRedemptionsOf_StoreFails_EndsWithItsError(t *testing.T) {
 	n := newNicks(t)
 	n.index(emberforge, redeemedBy("Alder", 1))
 	for _, operation := range []string{"Query", "BatchGetItem"} {
-		network := &unreliable{operation: operation}
-		network.failures.Store(1)
+		network := losingRequests(operation, 1)
 		client := newClient(t, over(network), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 		reader := backoffice.NewEvents(client, dynamo.Tables{Vouchers: n.vouchers}, n.table, mathrand.Int64N)
 		steps, failures := 0, 0
@@ -293,9 +276,7 @@ func TestIndex_FeedOfTheSameTable_IsUnchanged(t *testing.T) {
 	events := eventsOf(emberforge, "redemptions", 60)
 	n.append(emberforge, events[:1], 1)
 	n.index(emberforge, redeemedBy("Alder", 1), redeemedBy("Heron", 2))
-	if err := n.reader.NoteNicks(within(t), emberforge, noon()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.reader.NoteNicks(within(t), emberforge, noon()))
 	n.append(emberforge, events, len(events)-1)
 	n.wantFeed(emberforge, events)
 	it, _ := table.EncodeIndexed(emberforge, redeemedBy("Alder", 1))
@@ -319,9 +300,7 @@ func TestIndex_FeedOfTheSameTable_IsUnchanged(t *testing.T) {
 func TestNicksNoted_OtherCustomers_AreNot(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
-	if err := n.reader.NoteNicks(within(t), emberforge, noon()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.reader.NoteNicks(within(t), emberforge, noon()))
 	for customer, want := range map[catalog.CustomerID]bool{emberforge: true, sakura: false} {
 		if got, err := n.reader.NicksNoted(within(t), customer); err != nil || got != want {
 			t.Errorf("%s: %t, %v", customer, got, err)

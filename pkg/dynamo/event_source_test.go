@@ -157,9 +157,7 @@ func (j *journal) want(step string, facts ...event.Fact) {
 func (j *journal) wantRebuilt() {
 	j.t.Helper()
 	it, err := table.ReadVoucher(within(j.t), j.client, j.table, emberforge, request(j.t, "SUMMER-20", "", "").Code)
-	if err != nil {
-		j.t.Fatal(err)
-	}
+	must(j.t, err)
 	rebuilt := make(map[event.ID]event.Fact)
 	for name, items := range j.seen {
 		for key, item := range items {
@@ -179,9 +177,7 @@ func (j *journal) wantRebuilt() {
 
 func (j *journal) mustHave(c checkout.Checkout, _ bool, err error) checkout.Checkout {
 	j.t.Helper()
-	if err != nil {
-		j.t.Fatal(err)
-	}
+	must(j.t, err)
 	return c
 }
 
@@ -209,19 +205,13 @@ func (j *journal) redeemAndUndo(v voucher.Voucher) {
 		j.t.Errorf("replayed: %t, %v", replayed, err)
 	}
 	j.want("redeem again")
-	if _, err := j.vouchers.Edit(within(j.t), emberforge, v.Code, voucher.Edit{Note: new("seen at the fair")}); err != nil {
-		j.t.Fatal(err)
-	}
+	j.mustEdit(v, voucher.Edit{Note: new("seen at the fair")})
 	j.want("edit the note")
 	undone, _, err := j.undo(v.Code, redeemed.ID)
-	if err != nil {
-		j.t.Fatal(err)
-	}
+	must(j.t, err)
 	j.want("undo", of(undone)...)
 	if v.Limited() {
-		if _, err := j.vouchers.Edit(within(j.t), emberforge, v.Code, voucher.Edit{MaxUses: new(voucher.Limit(50))}); err != nil {
-			j.t.Fatal(err)
-		}
+		j.mustEdit(v, voucher.Edit{MaxUses: new(voucher.Limit(50))})
 		j.want("lower the limit")
 	}
 }
@@ -429,9 +419,7 @@ func TestReread_ReturnsAllFactsOfTheItemAsItIsNow(t *testing.T) {
 		redemptions = append(redemptions, j.mustRedeem(request(t, "SUMMER-20", nick, "")))
 	}
 	undone, _, err := j.undo(v.Code, redemptions[1].ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := j.hold(checkout.Request{Customer: emberforge, Product: "coins", Variant: "500", At: noon()})
 	placed := j.mustHave(j.orders.Place(within(t), emberforge, c.ID, stripe("pi_1047"), noon()))
 	all := make(map[event.ID]bool)
@@ -478,8 +466,7 @@ func TestChanges_TermsCannotBeRead_GivesUpAfter5Seconds(t *testing.T) {
 		it := recordItem(t, emberforge, "SUMMER-20", "redemption 1")
 		counter := table.CounterKey(emberforge, "SUMMER20", 0)
 		begun := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		ctx := endingAfter(t, time.Minute)
 		changes := source.Changes(ctx, []json.RawMessage{
 			record(1, "vouchers", table.KeyOf(it), nil, it), record(2, "vouchers", counter, nil, counter.Attributes()),
 		})

@@ -132,11 +132,8 @@ func wantSteps(t *testing.T, meter *metering.Meter, steps []step) {
 	for _, step := range steps {
 		t.Run(step.what, func(t *testing.T) {
 			meter.Take()
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			if err := step.takes(ctx); err != nil {
-				t.Fatal(err)
-			}
+			ctx := endingAfter(t, patience)
+			must(t, step.takes(ctx))
 			var got price
 			operations := make(map[string]int)
 			for _, call := range meter.Take() {

@@ -45,9 +45,7 @@ func newHalves(t *testing.T) *halves {
 			}
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.proxy.Close() })
 	client := dynamo.NewClient(dynamo.Settings{
 		Region: localtest.Region, Endpoint: s.proxy.URL(), Jitter: mathrand.Int64N,
@@ -83,8 +81,7 @@ func (s *halves) awaitCalls(n int, operation string, done <-chan struct{}) bool 
 func TestRedeem_SameKeyAtTheLastUse_WaitsForTheTransactionInFlight(t *testing.T) {
 	t.Parallel()
 	birch := func(s *halves) {
-		_, _, err := s.redeemer.Redeem(within(s.t), request(s.t, "SUMMER-20", "Birch", "order-1048"))
-		wantRefused(s.t, err, voucher.ReasonUsedUp)
+		wantRefusal(s.t, s.redeemer, request(s.t, "SUMMER-20", "Birch", "order-1048"), voucher.ReasonUsedUp)
 	}
 	for what, test := range map[string]struct {
 		perNick   voucher.Limit

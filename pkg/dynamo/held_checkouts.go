@@ -47,31 +47,13 @@ func (s *HeldCheckouts) OpenHeld(ctx context.Context, opening checkout.Opening) 
 
 func (s *HeldCheckouts) openHeld(ctx context.Context, opening checkout.Opening, lost *lostAttempt) (checkout.Checkout, error) {
 	h := &holding{Opening: opening, until: voucher.HeldUntil(opening.Checkout.Expires)}
-	blind := h.Voucher.Limited() && h.Voucher.FullUntil.IsZero() // the counters may have uses left
-	for attempt := 0; ; attempt++ {
-		err := s.openOnce(ctx, h, s.randomCounter(h.Voucher, blind), lost)
-		switch {
-		case err == nil:
-			return h.kept, nil
-		case errors.Is(err, errCounterEmpty):
-			blind = false
-			continue
-		case errors.Is(err, errDropped): // go on at once: many lapsed holds may have to be dropped
-			if h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request); err == nil {
-				continue
-			}
-		case errors.Is(err, errLookAgain) && h.Checkout.Code != "":
-			err = s.lookAgain(ctx, h)
-		case table.IsConflict(err):
-			err = nil
-		}
-		if err == nil {
-			err = table.Wait(ctx, table.Backoff(attempt, s.random))
-		}
-		if err != nil {
-			return checkout.Checkout{}, err
-		}
+	err := s.untilTaken(ctx, h.Voucher,
+		func(free *freeUse) error { return s.openOnce(ctx, h, free, lost) },
+		func() error { return s.lookAgain(ctx, h) })
+	if err != nil {
+		return checkout.Checkout{}, err
 	}
+	return h.kept, nil
 }
 
 // lookAgain reads what the checkout holds or may hold. If the voucher has another reward than before, it was deleted and its code was created

@@ -167,9 +167,7 @@ func isUsedUp(err error) bool {
 func (s *stall) hold(request checkout.Request) checkout.Checkout {
 	s.t.Helper()
 	c, _, err := s.opener.Open(within(s.t), request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return c
 }
 
@@ -208,9 +206,7 @@ func orderAfterEdit(s *stall, edit voucher.Edit, at time.Time, want error) {
 	for range 4 {
 		held = append(held, s.hold(s.wanted("Alder", "", noon())))
 	}
-	if _, err := s.vouchers.Edit(within(s.t), emberforge, v.Code, edit); err != nil {
-		s.t.Fatal(err)
-	}
+	s.mustEdit(v, edit)
 	for _, c := range held {
 		if err := s.order(c, at); !errors.Is(err, want) {
 			s.t.Errorf("%v; want %v", err, want)
@@ -223,9 +219,7 @@ func TestOpenHeld_AnotherCustomersCheckout_IsNotReplaced(t *testing.T) {
 	s := newStall(t)
 	s.percent20(2, voucher.NoLimit)
 	old, _, err := s.opener.Open(within(t), s.wanted("", "", noon()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request := checkout.Request{Customer: catalog.CustomerID("sakura-goods"), Product: "coins", Variant: "500", Replaces: old.ID, At: noon()}
 	if _, _, err := s.opener.Open(within(t), request); !errors.Is(err, checkout.ErrNotReplaceable) {
 		t.Errorf("replaced: %v", err)

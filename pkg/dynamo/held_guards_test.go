@@ -78,9 +78,7 @@ func (s *stall) mustOpen(request checkout.Request) checkout.Checkout {
 
 func (s *stall) mustDisable(v voucher.Voucher) {
 	s.t.Helper()
-	if _, err := s.vouchers.Edit(within(s.t), emberforge, v.Code, voucher.Edit{Disabled: new(true)}); err != nil {
-		s.t.Fatal(err)
-	}
+	s.mustEdit(v, voucher.Edit{Disabled: new(true)})
 }
 
 func TestOpenHeld_EditedSinceTheLook_IsJudgedAgain(t *testing.T) {
@@ -112,13 +110,10 @@ func TestOpenHeld_AttemptInFlight_IsUnknown(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
 	v := s.percent20(1, 0)
-	network := &unreliable{operation: "TransactWriteItems"}
-	network.failures.Store(1)
+	network := losingRequests("TransactWriteItems", 1)
 	opener := s.openerDuring(newClient(t, over(network)), func() { s.mustDisable(v) })
 	_, _, err := opener.Open(within(t), s.wanted("Alder", "", noon()))
-	if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); !unavailable {
-		t.Errorf("Open = %v, want an UnavailableError", err)
-	}
+	wantUnavailable(t, err)
 }
 
 func TestOpenHeld_SourceAtAnotherCustomer_HasALimitOfItsOwn(t *testing.T) {
@@ -186,9 +181,7 @@ func TestHolds_LimitLoweredBefore_UsesAboveItAreDropped(t *testing.T) {
 	for range 4 {
 		s.mustOpen(s.wanted("", "", noon()))
 	}
-	if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, voucher.Edit{MaxUses: new(voucher.Limit(2))}); err != nil {
-		t.Fatal(err)
-	}
+	s.mustEdit(v, voucher.Edit{MaxUses: new(voucher.Limit(2))})
 	forget := table.Update{Key: table.VoucherKey(emberforge, v.Code)}
 	forget.Remove(table.AttrOver)
 	if _, err := s.client.UpdateItem(within(t), forget.Input(s.table, "")); err != nil {
@@ -199,8 +192,7 @@ func TestHolds_LimitLoweredBefore_UsesAboveItAreDropped(t *testing.T) {
 	for range 2 {
 		s.mustRedeem(late)
 	}
-	_, _, err := s.redeemer.Redeem(within(t), late)
-	wantRefused(t, err, voucher.ReasonUsedUp)
+	wantRefusal(t, s.redeemer, late, voucher.ReasonUsedUp)
 }
 
 func (s *stall) undoer() voucher.Undoer {
@@ -259,8 +251,7 @@ func TestUndo_EditedSinceTheLook_IsJudgedAgain(t *testing.T) {
 	v := s.percent20(1, 0)
 	s.mustUndo(v, s.mustRedeem(request(t, "SUMMER-20", "Alder", "")))
 	redeemer := redeemerOf(&meanwhile{Client: s.client, beforeWrite: func() { s.mustDisable(v) }}, s.table)
-	_, _, err := redeemer.Redeem(within(t), request(t, "SUMMER-20", "Birch", ""))
-	wantRefused(t, err, voucher.ReasonDisabled)
+	wantRefusal(t, redeemer, request(t, "SUMMER-20", "Birch", ""), voucher.ReasonDisabled)
 }
 
 func TestUndo_RedemptionOfAnOrder_IsRefused(t *testing.T) {
@@ -282,13 +273,9 @@ func TestUndo_RedemptionOfAnOrder_IsRefused(t *testing.T) {
 func (s *stall) wantUses(v voucher.Voucher, left, used int) {
 	s.t.Helper()
 	stored, err := table.ReadVoucher(within(s.t), s.client, s.table, emberforge, v.Code)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	counters, err := table.ReadCounters(within(s.t), s.client, alwaysFirst, s.table, emberforge, v.Code, v.Counters)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	var gotLeft, gotUsed int
 	for _, counter := range counters {
 		gotLeft, gotUsed = gotLeft+counter.Left, gotUsed+counter.Used
@@ -298,13 +285,6 @@ func (s *stall) wantUses(v voucher.Voucher, left, used int) {
 	}
 	if gotLeft != left || gotUsed != used || stored.Over != 0 {
 		s.t.Errorf("%d left, %d used, %d over the limit; want %d, %d and none", gotLeft, gotUsed, stored.Over, left, used)
-	}
-}
-
-func (s *stall) mustEdit(v voucher.Voucher, edit voucher.Edit) {
-	s.t.Helper()
-	if _, err := s.vouchers.Edit(within(s.t), emberforge, v.Code, edit); err != nil {
-		s.t.Fatal(err)
 	}
 }
 
@@ -430,8 +410,7 @@ func TestRedeem_HoldMissedWhileItMoved_IsFoundHalfAnHourLater(t *testing.T) {
 	for range 2 {
 		s.mustOpen(s.wanted("Alder", "", noon()))
 	}
-	_, _, err := s.redeemerOver(&missing{Client: s.client}, alwaysFirst).Redeem(within(t), s.at("Birch", later()))
-	wantRefused(t, err, voucher.ReasonUsedUp)
+	wantRefusal(t, s.redeemerOver(&missing{Client: s.client}, alwaysFirst), s.at("Birch", later()), voucher.ReasonUsedUp)
 	s.mustRedeem(s.at("Birch", later().Add(checkout.Lifetime)))
 }
 
@@ -454,8 +433,7 @@ func TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoneFree(t *testing.T) {
 		extend := s.wanted("Alder", "", lapse.Add(-time.Second))
 		extend.Replaces = held[extended].ID
 		during := &meanwhile{Client: s.client, nth: swapping, beforeWrite: func() { s.mustOpen(extend) }}
-		_, _, err := s.redeemerOver(during, alwaysFirst).Redeem(within(t), s.at("Alder", lapse))
-		wantRefused(t, err, voucher.ReasonNickLimit)
+		wantRefusal(t, s.redeemerOver(during, alwaysFirst), s.at("Alder", lapse), voucher.ReasonNickLimit)
 	}
 }
 
@@ -471,8 +449,7 @@ func TestRedeem_NickRedeemsMeanwhile_SwapsNoHold(t *testing.T) {
 		s.mustRedeem(s.at("Alder", noon()))
 		s.mustEdit(v, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(2))})
 	}}
-	_, _, err := s.redeemerOver(during, alwaysFirst).Redeem(within(t), s.at("Alder", held.Hold.Until))
-	wantRefused(t, err, voucher.ReasonNickLimit)
+	wantRefusal(t, s.redeemerOver(during, alwaysFirst), s.at("Alder", held.Hold.Until), voucher.ReasonNickLimit)
 }
 
 // Alder's order is placed and cancelled meanwhile, and Birch holds the use for as long as Alder did.

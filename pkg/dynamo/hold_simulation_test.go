@@ -86,9 +86,7 @@ type asking struct {
 func newFair(s *simulation, terms voucher.Terms) *fair {
 	terms.Written, terms.Reward = "SUMMER20", voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}
 	v, err := voucher.New(terms, s.now())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	tables := dynamo.Tables{Checkouts: simulatedCheckouts, Vouchers: simulatedVouchers, Refusals: simulatedRefusals}
 	f := &fair{
 		simulation: s, v: v,
@@ -102,9 +100,7 @@ func newFair(s *simulation, terms voucher.Terms) *fair {
 		vouchers: backoffice.NewVouchers(s.dynamodb, simulatedVouchers, s.random.Int64N),
 		holds:    map[string]voucher.Hold{}, inFlight: map[*asking]bool{}, redeemed: map[string]bool{},
 	}
-	if err := backoffice.NewVouchers(s.setup, simulatedVouchers, s.random.Int64N).Create(s.t.Context(), emberforge, v); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, backoffice.NewVouchers(s.setup, simulatedVouchers, s.random.Int64N).Create(s.t.Context(), emberforge, v))
 	return f
 }
 
@@ -398,9 +394,7 @@ func (f *fair) read(stored *simulatedDynamoDB) books {
 		case isNick:
 			b.nicks[hash], err = table.DecodeNickUses(f.v.HoldKind(), it)
 		}
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		must(f.t, err)
 		f.readRecords(b, it, hash)
 	}
 	return b
@@ -415,9 +409,7 @@ func (f *fair) readRecords(b books, it table.Item, hash string) {
 		}
 		token := idempotency.Token(text)
 		redemption, _, err := table.Recorded(token, f.v, it)
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		must(f.t, err)
 		if redemption.Undone.IsZero() {
 			b.records[redemption.ID], b.byToken[token] = token, redemption.ID
 			b.recordsOf[hash]++
@@ -575,9 +567,7 @@ func (f *fair) later(nick string) voucher.Request {
 func mustNick(t testing.TB, text string) voucher.Nick {
 	t.Helper()
 	nick, err := voucher.ParseNick(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return nick
 }
 
@@ -600,9 +590,7 @@ func TestOpenHeld_SourceRacesAndFaults_HasAtMost20LiveHolds(t *testing.T) {
 					return err
 				}
 				for range 14 {
-					if err := open(t.Context(), s.setup, ""); err != nil {
-						s.t.Fatal(err)
-					}
+					must(s.t, open(t.Context(), s.setup, ""))
 				}
 				s.afterCommit = func(stored *simulatedDynamoDB) {
 					listed := len(strings.Fields(stored.item(simulatedRefusals, table.SourceHoldsKey(emberforge, "203.0.113.7")).Str(table.AttrLapses)))

@@ -55,9 +55,7 @@ func (l *late) Do(r *http.Request) (*http.Response, error) {
 func (l *late) deliver(t *testing.T) {
 	t.Helper()
 	response, err := (&http.Client{Timeout: patience}).Do(l.held.WithContext(t.Context()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	body, err := io.ReadAll(response.Body)
 	if err != nil || strings.Contains(string(body), "Serialization") {
 		t.Errorf("%s, %v", body, err)
@@ -112,14 +110,10 @@ func (l lateAttempt) run(t *testing.T, key string) {
 		s.mustRedeem(request(t, "SUMMER-20", "Alder", ""))
 	}
 	network := &late{operation: l.operation}
-	redeemer := redeemerOf(newClient(t, func(o *dynamodb.Options) { o.HTTPClient = network }), s.table)
+	redeemer := s.over(network)
 	_, _, err := redeemer.Redeem(within(t), request(t, "SUMMER-20", "Alder", key))
-	if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); !unavailable {
-		t.Errorf("Redeem = %v; want an *UnavailableError", err)
-	}
-	if _, err := s.vouchers.Edit(t.Context(), emberforge, v.Code, l.edit); err != nil {
-		t.Fatal(err)
-	}
+	wantUnavailable(t, err)
+	s.mustEdit(v, l.edit)
 	network.deliver(t)
 }
 
@@ -162,7 +156,7 @@ func TestRedeem_AttemptFailed_IsRefusedOnlyIfNothingWasSent(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			network := &detour{HTTPClient: dynamo.NewTransport(attemptTime), scheme: test.scheme, host: test.host}
-			redeemer := redeemerOf(newClient(t, func(o *dynamodb.Options) { o.HTTPClient = network }), s.table)
+			redeemer := s.over(network)
 			_, _, err := redeemer.Redeem(within(t), request(t, "MISTYPED", "Alder", "order-1047"))
 			_, unavailable := errors.AsType[*dynamo.UnavailableError](err)
 			if _, refused := voucher.IsRefusal(err); refused != test.wantRefused || unavailable == test.wantRefused {
@@ -186,9 +180,7 @@ func receive(connection *net.TCPConn) {
 func listen(t *testing.T, serve func(*net.TCPConn)) net.Listener {
 	t.Helper()
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {

@@ -210,9 +210,7 @@ func TestListOrders_RareStatus_TakesFewCallsPerPage(t *testing.T) {
 	pages := 0
 	for {
 		page, end, err := counting.List(within(t), emberforge, filter)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if calls := network.calls.Swap(0); calls > 5 {
 			t.Errorf("page %d took %d calls, want at most 5", pages, calls)
 		}
@@ -233,9 +231,7 @@ func TestListOrders_LargestPage_IsComplete(t *testing.T) {
 	k := newTill(t)
 	const many = checkout.MaxOrdersPerPage
 	data, err := checkout.ParseData(string(slices.Repeat([]byte("x"), checkout.MaxDataBytes)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var placing []func()
 	errs := make([]error, many)
 	for i := range many {
@@ -250,9 +246,7 @@ func TestListOrders_LargestPage_IsComplete(t *testing.T) {
 		})
 	}
 	atOnce(placing...)
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errs...))
 	if orders, _, err := k.orders.List(within(t), emberforge, checkout.OrderFilter{Limit: many}); len(orders) != many || err != nil {
 		t.Errorf("a page has %d orders, %v, want %d", len(orders), err, many)
 	}

@@ -179,9 +179,7 @@ func TestOrder_CheckoutOfAnOlderVersion_IsReadAndOrdered(t *testing.T) {
 		"created": number(noon().UnixMilli()), "expires": number(expires.UnixMilli()),
 		"expiresAt": number(expires.Add(7 * 24 * time.Hour).Unix()),
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 	want := checkout.Checkout{
 		ID: checkout.ID(token + token), Product: "vip-rank", Variant: "30-day", Amount: 1, Data: `{"player":"Alder"}`, DataIsObject: true,
@@ -277,9 +275,7 @@ func TestOrders_BrokenCondition_ChangesNothing(t *testing.T) {
 func (k *till) items() []map[string]types.AttributeValue {
 	k.t.Helper()
 	out, err := k.client.Scan(k.t.Context(), &dynamodb.ScanInput{TableName: aws.String(k.checkouts), ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	must(k.t, err)
 	return out.Items
 }
 
@@ -344,14 +340,10 @@ func TestOrders_AllResponsesLost_TheNextRequestIsAReplay(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			k := newTill(t)
 			c := change.prepare(k)
-			network := &unreliable{operation: "UpdateItem", behind: true}
-			network.failures.Store(1 << 20)
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			defer cancel()
+			network := losingResponses("UpdateItem", 1<<20)
+			ctx := endingAfter(t, 300*time.Millisecond)
 			_, _, err := change.do(ctx, ordersOf(newClient(t, over(network)), k.checkouts), c.ID, at)
-			if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); !unavailable {
-				t.Fatalf("got %v, want an *UnavailableError", err)
-			}
+			wantUnavailable(t, err)
 			stored := k.item(c)
 			if _, replayed, err := change.do(within(t), k.orders, c.ID, at.Add(time.Second)); !replayed || err != nil {
 				t.Errorf("the next request: replayed %v, %v", replayed, err)
@@ -365,32 +357,21 @@ func TestOrders_AllResponsesLost_TheNextRequestIsAReplay(t *testing.T) {
 
 func TestOrders_StoreOutOfReach_AreUnavailable(t *testing.T) {
 	t.Parallel()
-	for operation, call := range map[string]func(context.Context, checkout.Orders) error{
-		"UpdateItem": func(ctx context.Context, orders checkout.Orders) error {
-			_, _, err := orders.Place(ctx, emberforge, "unknown", stripe("pi_1047"), noon())
+	orders := func(operation string) checkout.Orders { return ordersOf(cutOff(t, operation), "checkouts") }
+	wantEachUnavailable(t, map[string]func(context.Context) error{
+		"place": func(ctx context.Context) error {
+			_, _, err := orders("UpdateItem").Place(ctx, emberforge, "unknown", stripe("pi_1047"), noon())
 			return err
 		},
-		"GetItem": func(ctx context.Context, orders checkout.Orders) error {
-			_, err := orders.Show(ctx, emberforge, "unknown")
+		"show": func(ctx context.Context) error {
+			_, err := orders("GetItem").Show(ctx, emberforge, "unknown")
 			return err
 		},
-		"Query": func(ctx context.Context, orders checkout.Orders) error {
-			_, _, err := orders.List(ctx, emberforge, checkout.OrderFilter{Limit: 1})
+		"list": func(ctx context.Context) error {
+			_, _, err := orders("Query").List(ctx, emberforge, checkout.OrderFilter{Limit: 1})
 			return err
 		},
-	} {
-		t.Run(operation, func(t *testing.T) {
-			t.Parallel()
-			network := &unreliable{operation: operation}
-			network.failures.Store(1 << 20)
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-			defer cancel()
-			err := call(ctx, ordersOf(newClient(t, over(network)), "checkouts"))
-			if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); !unavailable {
-				t.Errorf("got %v, want an *UnavailableError", err)
-			}
-		})
-	}
+	})
 }
 
 // atOnce calls all functions at the same moment, and waits.
@@ -507,9 +488,7 @@ func TestCancel_RaceOfTwoReasons_HasOneReason(t *testing.T) {
 			requests = append(requests, func() { got[n], replayed[n], errs[n] = k.orders.Cancel(within(t), emberforge, c.ID, reason, at) })
 		}
 		atOnce(requests...)
-		if err := errors.Join(errs...); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(errs...))
 		winner := got[0].Order.Reason
 		if *got[0].Order != *got[1].Order || replayed[0] == replayed[1] || replayed[0] != (winner != reasons[0]) {
 			t.Errorf("order %d: %+v, replayed %v, and %+v, replayed %v", i, got[0].Order, replayed[0], got[1].Order, replayed[1])

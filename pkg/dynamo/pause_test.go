@@ -39,14 +39,12 @@ func TestRedeem_PausedCode_IsRefusedLikeADisabledOne(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s paused, key %q", what, how, key), func(t *testing.T) {
 					for range 2 { // the second time, the process remembers codes with many uses
 						network.calls.Store(0)
-						_, _, err := redeemer.Redeem(within(t), request(t, disabled.Written, "Alder", key))
-						wantRefused(t, err, voucher.ReasonDisabled)
+						wantRefusal(t, redeemer, request(t, disabled.Written, "Alder", key), voucher.ReasonDisabled)
 						want := network.calls.Swap(0)
 						r := request(t, terms.Written, "Alder", key)
 						r.Paused = pause
-						_, _, err = redeemer.Redeem(within(t), r)
-						wantRefused(t, err, voucher.ReasonPaused)
-						_, err = redeemer.Check(within(t), r)
+						wantRefusal(t, redeemer, r, voucher.ReasonPaused)
+						_, err := redeemer.Check(within(t), r)
 						wantRefused(t, err, voucher.ReasonPaused)
 						if calls := network.calls.Load(); calls != want+1 {
 							t.Errorf("%d calls; want %d and 1 for the check", calls, want)
@@ -114,6 +112,5 @@ func TestRedeem_AllPaused_UnknownCodeStaysUnknown(t *testing.T) {
 	t.Parallel()
 	r := request(t, "INVENTED", "Alder", "order-1047")
 	r.Paused.All = true
-	_, _, err := newShop(t).redeemer.Redeem(within(t), r)
-	wantRefused(t, err, voucher.ReasonUnknown)
+	wantRefusal(t, newShop(t).redeemer, r, voucher.ReasonUnknown)
 }

@@ -219,37 +219,23 @@ func (s *Redemptions) judgeSingleUse(claim voucher.Claim, old table.Item) (vouch
 // redeemManyUses redeems a code with many uses by the rules in v, which were just read.
 func (s *Redemptions) redeemManyUses(ctx context.Context, claim voucher.Claim, v voucher.Voucher, lost *lostAttempt) (voucher.Redemption, error) {
 	r := &recording{claim: claim, v: v}
-	blind := v.Limited() && v.FullUntil.IsZero() // the counters may have uses left
-	for attempt := 0; ; attempt++ {
+	try := func(free *freeUse) error {
 		if err := r.v.Refuse(claim.Request); err != nil {
-			return voucher.Redemption{}, err
+			return err
 		}
-		err := s.redeemFrom(ctx, r, s.randomCounter(v, blind), lost)
-		switch {
-		case err == nil:
-			return r.redemption, nil
-		case errors.Is(err, errCounterEmpty):
-			blind = false
-			continue
-		case errors.Is(err, errDropped): // go on at once: many lapsed holds may have to be dropped
-			if r.v, r.uses, err = s.Look(ctx, claim.Request); err == nil {
-				continue
-			}
-		case errors.Is(err, errLookAgain):
-			r.v, r.uses, err = s.Look(ctx, claim.Request)
-		case table.IsConflict(err):
-			err = nil
-		}
-		if err == nil {
-			err = table.Wait(ctx, table.Backoff(attempt, s.random))
-		}
-		if reason, _ := voucher.IsRefusal(err); reason == voucher.ReasonNickLimit && r.uses.Undone > 0 && claim.Key != "" {
-			_, err = s.recallUndone(ctx, claim, v, err)
-		}
-		if err != nil {
-			return voucher.Redemption{}, err
-		}
+		return s.redeemFrom(ctx, r, free, lost)
 	}
+	err := s.untilTaken(ctx, v, try, func() (err error) {
+		r.v, r.uses, err = s.Look(ctx, claim.Request)
+		return err
+	})
+	if reason, _ := voucher.IsRefusal(err); reason == voucher.ReasonNickLimit && r.uses.Undone > 0 && claim.Key != "" {
+		err = s.recallUndone(ctx, claim, v, err)
+	}
+	if err != nil {
+		return voucher.Redemption{}, err
+	}
+	return r.redemption, nil
 }
 
 // redeemFrom tries once to redeem with a free use. If free is nil, it looks for one.
@@ -376,21 +362,18 @@ func (s *Redemptions) recall(ctx context.Context, claim voucher.Claim, v voucher
 		return redemption, err
 	}
 	if v.MaxUsesPerNick != voucher.NoLimit && it.Num(table.AttrUndone) > 0 {
-		return s.recallUndone(ctx, claim, v, refusal)
+		refusal = s.recallUndone(ctx, claim, v, refusal)
 	}
 	return voucher.Redemption{}, refusal
 }
 
 // recallUndone returns voucher.ErrUndone if the claim's redemption was undone, or else the refusal.
-func (s *Redemptions) recallUndone(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) (voucher.Redemption, error) {
+func (s *Redemptions) recallUndone(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) error {
 	it, err := table.GetSettled(ctx, s.api, s.random, s.table, table.RedemptionKey(claim.Customer, claim.Code, claim.Token))
-	if err != nil {
-		return voucher.Redemption{}, err
+	if err == nil {
+		_, _, err = recorded(claim.Token, v, it)
 	}
-	if _, found, err := recorded(claim.Token, v, it); found || err != nil {
-		return voucher.Redemption{}, err
-	}
-	return voucher.Redemption{}, refusal
+	return cmp.Or(err, refusal)
 }
 
 func newRedemption(claim voucher.Claim, v voucher.Voucher) voucher.Redemption {

@@ -53,12 +53,8 @@ func raceForFiveUses(s *simulation) {
 		Written: "SUMMER20", MaxUses: new(voucher.Limit(5)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 3,
 		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 	}, s.now())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := backoffice.NewVouchers(s.setup, simulatedVouchers, s.random.Int64N).Create(s.t.Context(), emberforge, v); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
+	must(s.t, backoffice.NewVouchers(s.setup, simulatedVouchers, s.random.Int64N).Create(s.t.Context(), emberforge, v))
 	s.afterCommit = func(stored *simulatedDynamoDB) {
 		if left, used, records := uses(stored, v.Code); left+used != 5 || used != records {
 			s.t.Errorf("%d left, %d used, %d records", left, used, records)

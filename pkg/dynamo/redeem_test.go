@@ -50,7 +50,7 @@ func redeemerOf(client dynamo.UsesAPI, table string) voucher.Redeemer {
 }
 
 // over returns a redeemer for the same table through a network.
-func (s *shop) over(network *unreliable) voucher.Redeemer {
+func (s *shop) over(network dynamodb.HTTPClient) voucher.Redeemer {
 	return redeemerOf(newClient(s.t, over(network)), s.table)
 }
 
@@ -66,25 +66,17 @@ func (s *shop) createFor(customer catalog.CustomerID, terms voucher.Terms) vouch
 		terms.Reward = voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}
 	}
 	v, err := voucher.New(terms, noon())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := s.vouchers.Create(s.t.Context(), customer, v); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
+	must(s.t, s.vouchers.Create(s.t.Context(), customer, v))
 	return v
 }
 
 func request(t testing.TB, code, nick, key string) voucher.Request {
 	t.Helper()
 	parsedCode, err := voucher.ParseCode(code)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	parsedNick, err := voucher.ParseNick(nick)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return voucher.Request{Customer: emberforge, Code: parsedCode, Nick: parsedNick, Key: idempotency.Key(key), At: noon()}
 }
 
@@ -94,6 +86,19 @@ func wantRefused(t testing.TB, err error, want voucher.Reason) {
 	if reason, _ := voucher.IsRefusal(err); reason != want {
 		t.Errorf("got %v; want a refusal as %s", err, want)
 	}
+}
+
+// wantRefusal sends a request, and fails unless it is refused for the reason.
+func wantRefusal(t testing.TB, redeemer voucher.Redeemer, r voucher.Request, want voucher.Reason) {
+	t.Helper()
+	_, _, err := redeemer.Redeem(within(t), r)
+	wantRefused(t, err, want)
+}
+
+func (s *shop) mustEdit(v voucher.Voucher, edit voucher.Edit) {
+	s.t.Helper()
+	_, err := s.vouchers.Edit(within(s.t), emberforge, v.Code, edit)
+	must(s.t, err)
 }
 
 func (s *shop) mustRedeem(r voucher.Request) voucher.Redemption {
@@ -115,9 +120,7 @@ func (s *shop) recordsOf(customer catalog.CustomerID, code string) []voucher.Red
 	s.t.Helper()
 	var records []voucher.Redemption
 	for entry, err := range s.vouchers.Entries(s.t.Context(), customer, request(s.t, code, "", "").Code) {
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		if entry.Voucher != nil && entry.Voucher.Redeemed != nil {
 			records = append(records, *entry.Voucher.Redeemed)
 		}
@@ -134,15 +137,10 @@ func TestRedeem_NickBoundUnderFormerComparison_StillRedeems(t *testing.T) {
 			Written: code, MaxUses: &maxUses, Nick: "\uAB70\uAB85\uAB9F",
 			Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 		}, noon())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		v.Nick.Compared = v.Nick.FormerlyCompared()
-		if err := s.vouchers.Create(t.Context(), emberforge, v); err != nil {
-			t.Fatal(err)
-		}
-		_, _, err = s.redeemer.Redeem(within(t), request(t, code, "Alder", ""))
-		wantRefused(t, err, voucher.ReasonOtherNick)
+		must(t, s.vouchers.Create(t.Context(), emberforge, v))
+		wantRefusal(t, s.redeemer, request(t, code, "Alder", ""), voucher.ReasonOtherNick)
 		s.mustRedeem(request(t, code, "\u13A0\u13B5\u13CF", ""))
 		_, _, err = s.redeemer.Redeem(within(t), request(t, code, "\u13A0\uAB85\u13CF", ""))
 		if _, refused := voucher.IsRefusal(err); !refused {
@@ -245,8 +243,7 @@ func TestRedeem_Refusals(t *testing.T) {
 		for _, key := range []string{"", "order-1047"} {
 			t.Run(fmt.Sprintf("%s as %q with key %q", test.code, test.nick, key), func(t *testing.T) {
 				for range 2 { // the second time, the process remembers codes with many uses
-					_, _, err := s.redeemer.Redeem(within(t), request(t, test.code, test.nick, key))
-					wantRefused(t, err, test.want)
+					wantRefusal(t, s.redeemer, request(t, test.code, test.nick, key), test.want)
 				}
 				_, err := s.redeemer.Check(within(t), request(t, test.code, test.nick, key))
 				wantRefused(t, err, test.want)
@@ -263,9 +260,7 @@ func (s *shop) allRecords() map[voucher.Code]int {
 	s.t.Helper()
 	records := make(map[voucher.Code]int)
 	for entry, err := range s.vouchers.Entries(s.t.Context(), emberforge, "") {
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		records[entry.Code] += len(entry.Redemptions)
 		if entry.Voucher != nil && entry.Voucher.Redeemed != nil {
 			records[entry.Code]++
@@ -322,17 +317,11 @@ func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 				s.mustRedeem(request(t, "SUMMER-20", "Birch", "order-1047")) // another nick makes it another request
 			}
 			wantReplay("after another nick's redemption with the same key")
-			edit := func(e voucher.Edit) {
-				t.Helper()
-				if _, err := s.vouchers.Edit(t.Context(), emberforge, v.Code, e); err != nil {
-					t.Fatal(err)
-				}
-			}
-			edit(voucher.Edit{ValidUntil: new(noon().Add(time.Hour))})
+			s.mustEdit(v, voucher.Edit{ValidUntil: new(noon().Add(time.Hour))})
 			wantReplay("after it expired")
-			edit(voucher.Edit{Disabled: new(true)})
+			s.mustEdit(v, voucher.Edit{Disabled: new(true)})
 			wantReplay("after it was disabled")
-			edit(voucher.Edit{Nick: new("Rowan")})
+			s.mustEdit(v, voucher.Edit{Nick: new("Rowan")})
 			wantReplay("after it was bound to another nick")
 			fresh := redeemerOf(s.client, s.table) // a new process remembers no codes
 			if _, replayed, err := fresh.Redeem(within(t), request(t, "SUMMER-20", "Alder", "order-1047")); err != nil || !replayed {
@@ -472,12 +461,8 @@ func TestRedeem_LargestSingleUseVoucher_TakesOneWriteUnit(t *testing.T) {
 			Nick: strings.Repeat("é", 64), Batch: strings.Repeat("b", voucher.MaxBatchBytes), Note: strings.Repeat("n", voucher.MaxNoteBytes),
 			ValidFrom: noon().Add(-time.Hour), ValidUntil: noon().Add(time.Hour),
 		}, noon())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.vouchers.Create(t.Context(), catalog.CustomerID(longID), v); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, s.vouchers.Create(t.Context(), catalog.CustomerID(longID), v))
 		r := request(t, v.Written, strings.Repeat("É", 64), "")
 		r.Customer = catalog.CustomerID(longID)
 		if redemption := s.mustRedeem(r); redemption.Reward != reward {
@@ -502,19 +487,14 @@ func TestRedeem_LargestNickItem_TakesOneWriteUnit(t *testing.T) {
 		Written: strings.Repeat("W", 64), MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.MaxPerNick),
 		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 	}, noon())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.vouchers.Create(t.Context(), catalog.CustomerID(longID), v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.vouchers.Create(t.Context(), catalog.CustomerID(longID), v))
 	r := request(t, v.Written, strings.Repeat("É", 64), "")
 	r.Customer = catalog.CustomerID(longID)
 	for range voucher.MaxPerNick {
 		s.mustRedeem(r)
 	}
-	_, _, err = s.redeemer.Redeem(within(t), r)
-	wantRefused(t, err, voucher.ReasonNickLimit)
+	wantRefusal(t, s.redeemer, r, voucher.ReasonNickLimit)
 	out, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table)})
 	if err != nil || len(out.Items) != 2 {
 		t.Fatalf("%d items, %v", len(out.Items), err)
@@ -774,12 +754,9 @@ func TestRedeem_TransactionConflicts_AreRetried(t *testing.T) {
 		t.Fatal(err)
 	}
 	api.conflicts = 1 << 30
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
+	ctx := endingAfter(t, 300*time.Millisecond)
 	_, _, err := redeemerOf(api, s.table).Redeem(ctx, request(t, "SUMMER-20", "Birch", ""))
-	if unavailable, is := errors.AsType[*dynamo.UnavailableError](err); !is || !unavailable.Unavailable() {
-		t.Errorf("Redeem = %v; want an *UnavailableError", err)
-	}
+	wantUnavailable(t, err)
 	if records := s.records("SUMMER-20"); len(records) != 1 {
 		t.Errorf("%d redemptions are stored; want 1", len(records))
 	}
@@ -835,12 +812,9 @@ func TestClient_ConflictOfASingleWrite_IsRetried(t *testing.T) {
 func TestRedeem_UnknownHost_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	client := dynamodb.New(newClient(t).Options(), func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://store.invalid") })
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
+	ctx := endingAfter(t, 300*time.Millisecond)
 	_, _, err := redeemerOf(client, "vouchers").Redeem(ctx, request(t, "SUMMER-20", "Alder", ""))
-	if _, is := errors.AsType[*dynamo.UnavailableError](err); !is {
-		t.Errorf("Redeem = %v; want an *UnavailableError", err)
-	}
+	wantUnavailable(t, err)
 }
 
 // A process's memory of a code saves a call but decides nothing. Someone may have deleted the code, or restored it as another
@@ -851,21 +825,17 @@ func TestRedeem_WrongMemoryOfACode_DecidesNothing(t *testing.T) {
 	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
 	s.mustRedeem(request(t, "SUMMER-20", "Alder", ""))
 	out, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, it := range out.Items {
 		key := map[string]types.AttributeValue{"customer": it["customer"], "sk": it["sk"]}
 		if _, err := s.client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(s.table), Key: key}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, _, err = s.redeemer.Redeem(within(t), request(t, "SUMMER-20", "Alder", ""))
-	wantRefused(t, err, voucher.ReasonUnknown)
+	wantRefusal(t, s.redeemer, request(t, "SUMMER-20", "Alder", ""), voucher.ReasonUnknown)
 	s.create(voucher.Terms{Written: "SUMMER-20"})
 	s.mustRedeem(request(t, "SUMMER-20", "Alder", ""))
-	_, _, err = s.redeemer.Redeem(within(t), request(t, "SUMMER-20", "Birch", ""))
-	wantRefused(t, err, voucher.ReasonUsedUp)
+	wantRefusal(t, s.redeemer, request(t, "SUMMER-20", "Birch", ""), voucher.ReasonUsedUp)
 }
 
 // An edit adds a use while a request finds every counter empty. The request must find that use, and not mark the voucher full.
@@ -880,8 +850,7 @@ func TestRedeem_LimitRaisedWhileCountersAreRead_IsNotUsedUp(t *testing.T) {
 		t.Errorf("Redeem = %v; want the use that the raise brought", err)
 	}
 	s.mustRedeem(request(t, "SUMMER-20", "", ""))
-	_, _, err := s.redeemer.Redeem(within(t), request(t, "SUMMER-20", "", ""))
-	wantRefused(t, err, voucher.ReasonUsedUp)
+	wantRefusal(t, s.redeemer, request(t, "SUMMER-20", "", ""), voucher.ReasonUsedUp)
 }
 
 // afterFirstBatch calls a function after the first batch was read and before it is returned.
@@ -903,14 +872,10 @@ func TestRedeem_StoreOutOfReach_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "WELCOME-COINS"})
-	network := &unreliable{operation: "UpdateItem"}
-	network.failures.Store(1 << 30)
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
+	network := losingRequests("UpdateItem", 1<<30)
+	ctx := endingAfter(t, 500*time.Millisecond)
 	_, _, err := s.over(network).Redeem(ctx, request(t, "WELCOME-COINS", "Alder", "order-1047"))
-	if _, is := errors.AsType[*dynamo.UnavailableError](err); !is {
-		t.Errorf("Redeem = %v; want an *UnavailableError", err)
-	}
+	wantUnavailable(t, err)
 	if ctx.Err() == nil {
 		t.Error("it gave up before the deadline")
 	}

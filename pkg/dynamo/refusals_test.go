@@ -1,8 +1,6 @@
 package dynamo_test
 
 import (
-	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -102,15 +100,11 @@ func TestCount_Item_IsSmallAndExpires(t *testing.T) {
 }
 
 func TestCount_StoreOutOfReach_IsRetriedUntilTheDeadline(t *testing.T) {
-	network := &unreliable{operation: "UpdateItem"}
-	network.failures.Store(1 << 30)
+	network := losingRequests("UpdateItem", 1<<30)
 	refusals, _ := newRefusals(t, over(network))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
+	ctx := endingAfter(t, time.Second)
 	_, err := refusals.Count(ctx, "emberforge", access.Source{Name: "203.0.113.7"}, window)
-	if unavailable, is := errors.AsType[*dynamo.UnavailableError](err); !is || !unavailable.Unavailable() {
-		t.Errorf("%v, want an UnavailableError", err)
-	}
+	wantUnavailable(t, err)
 	if network.calls.Load() < 2 {
 		t.Error("the call was not retried")
 	}
@@ -118,8 +112,7 @@ func TestCount_StoreOutOfReach_IsRetriedUntilTheDeadline(t *testing.T) {
 
 // A lost response counts a refusal twice. That blocks the source one refusal early, and harms nobody else.
 func TestCount_LostResponse_CountsAtMostTwice(t *testing.T) {
-	network := &unreliable{operation: "UpdateItem", behind: true}
-	network.failures.Store(1)
+	network := losingResponses("UpdateItem", 1)
 	refusals, _ := newRefusals(t, over(network))
 	got, err := refusals.Count(within(t), "emberforge", access.Source{Name: "203.0.113.7"}, window)
 	if err != nil || got != (access.RefusalCount{Source: 2}) {

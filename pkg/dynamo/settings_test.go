@@ -50,13 +50,6 @@ func (d *door) wantSettings(want access.Settings) {
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // strict are settings in which every field differs from the defaults.
 func strict() access.Settings {
 	return access.Settings{
@@ -111,8 +104,7 @@ func TestPutSettings_LostResponse_Succeeds(t *testing.T) {
 	d := newDoor(t)
 	want := strict()
 	for range 2 {
-		network := &unreliable{operation: "UpdateItem", behind: true}
-		network.failures.Store(2)
+		network := losingResponses("UpdateItem", 2)
 		must(t, d.through(over(network)).PutSettings(t.Context(), emberforge, want))
 		want.Version++
 		d.wantSettings(want)
@@ -137,7 +129,7 @@ func TestChangePause_LateWrite_UndoesNothing(t *testing.T) {
 			for _, change := range []struct {
 				by *backoffice.Access
 				do func(voucher.Pause) (voucher.Pause, error)
-			}{{d.operator, c.before}, {d.through(func(o *dynamodb.Options) { o.HTTPClient = network }), c.first}, {d.operator, c.last}} {
+			}{{d.operator, c.before}, {d.through(over(network)), c.first}, {d.operator, c.last}} {
 				_, err := change.by.ChangePause(t.Context(), emberforge, change.do)
 				must(t, err)
 			}
@@ -362,8 +354,7 @@ func (c *canceling) TransactWriteItems(
 
 func TestCreateKey_LostResponse_CreatesOneKey(t *testing.T) {
 	t.Parallel()
-	network := &unreliable{operation: "TransactWriteItems", behind: true}
-	network.failures.Store(2)
+	network := losingResponses("TransactWriteItems", 2)
 	for name, client := range map[string]backoffice.API{
 		"in the network": newClient(t, over(network)), "reported as a conflict": &canceling{Client: newClient(t)},
 	} {

@@ -64,8 +64,20 @@ func (u *unreliable) Do(r *http.Request) (*http.Response, error) {
 	return nil, &smithyhttp.RequestSendError{Err: errCut}
 }
 
-func over(network *unreliable) func(*dynamodb.Options) {
+func over(network dynamodb.HTTPClient) func(*dynamodb.Options) {
 	return func(o *dynamodb.Options) { o.HTTPClient = network }
+}
+
+func losingRequests(operation string, failures int32) *unreliable {
+	network := &unreliable{operation: operation}
+	network.failures.Store(failures)
+	return network
+}
+
+func losingResponses(operation string, failures int32) *unreliable {
+	network := losingRequests(operation, failures)
+	network.behind = true
+	return network
 }
 
 // counted returns a network that counts the calls of a client, and the option for it.
@@ -75,9 +87,41 @@ func counted() (*unreliable, func(*dynamodb.Options)) {
 }
 
 // within returns a context with a deadline. Only the deadline ends the retries of a call.
-func within(t testing.TB) context.Context {
+func within(t testing.TB) context.Context { return endingAfter(t, patience) }
+
+func endingAfter(t testing.TB, limit time.Duration) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cutOff returns a client for which every call of an operation fails.
+func cutOff(t testing.TB, operation string) *dynamodb.Client {
+	t.Helper()
+	return newClient(t, over(losingRequests(operation, 1<<20)))
+}
+
+func wantEachUnavailable(t *testing.T, calls map[string]func(context.Context) error) {
+	t.Helper()
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wantUnavailable(t, call(endingAfter(t, 200*time.Millisecond)))
+		})
+	}
+}
+
+func wantUnavailable(t testing.TB, err error) {
+	t.Helper()
+	if unavailable, is := errors.AsType[*dynamo.UnavailableError](err); !is || !unavailable.Unavailable() {
+		t.Errorf("got %v; want an *UnavailableError", err)
+	}
 }

@@ -791,9 +791,7 @@ func TestSimulation_ContextEnds_CallMayBeAppliedLater(t *testing.T) {
 				if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(table.Outcome(err), err) {
 					t.Errorf("%v", err)
 				}
-				if _, unavailable := errors.AsType[*dynamo.UnavailableError](table.Outcome(err)); !unavailable {
-					t.Errorf("%v is not unavailable", err)
-				}
+				wantUnavailable(t, table.Outcome(err))
 			})
 			s.run()
 			applied[s.setup.item(simulatedVouchers, summer("")) != nil]++

@@ -1,7 +1,6 @@
 package dynamo_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -60,8 +59,7 @@ func TestTransport_ResponseDynamoDBWouldNeverSend_IsUnavailable(t *testing.T) {
 			if test.wantMissing {
 				budget = patience
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), budget)
-			defer cancel()
+			ctx := endingAfter(t, budget)
 			_, err := dynamo.NewCatalogue(client, "catalogue", mathrand.Int64N).Customer(ctx, emberforge)
 			_, unknown := errors.AsType[*dynamo.UnavailableError](err)
 			if errors.Is(err, catalog.ErrNotFound) != test.wantMissing || unknown == test.wantMissing {

@@ -37,12 +37,38 @@ type freeUse struct {
 	holder  string // of the lapsed hold: the HashNick of its nick, if nicks have a limit
 }
 
-// randomCounter returns a random counter, which may have uses left, or nil if blind is not set.
-func (s *uses) randomCounter(v voucher.Voucher, blind bool) *freeUse {
-	if !blind {
-		return nil
+// untilTaken calls try until it takes a use or fails for good. As long as the counters of v may have uses left, free is a random counter;
+// afterwards it is nil. look reads the items again that have changed since they were read.
+func (s *uses) untilTaken(ctx context.Context, v voucher.Voucher, try func(free *freeUse) error, look func() error) error {
+	blind := v.Limited() && v.FullUntil.IsZero() // the counters may have uses left
+	for attempt := 0; ; attempt++ {
+		var free *freeUse
+		if blind {
+			free = &freeUse{counter: int(s.random(int64(v.Counters)))}
+		}
+		err := try(free)
+		switch {
+		case errors.Is(err, errCounterEmpty):
+			blind = false
+			continue
+		case errors.Is(err, errDropped): // go on at once: many lapsed holds may have to be dropped
+			if err = look(); err == nil {
+				continue
+			}
+		case errors.Is(err, errLookAgain):
+			err = look()
+		case table.IsConflict(err):
+			err = nil
+		default:
+			return err
+		}
+		if err == nil {
+			err = table.Wait(ctx, table.Backoff(attempt, s.random))
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return &freeUse{counter: int(s.random(int64(v.Counters)))}
 }
 
 // errCounterEmpty means that the counter has no uses left.
@@ -57,15 +83,21 @@ func ownToSwap(v voucher.Voucher, uses voucher.NickUses, request voucher.Request
 	return &freeUse{lapsed[0].Counter, &lapsed[0], table.HashNick(request.Nick)}
 }
 
-// settle returns the free use to take. If free is nil, settle looks for one. While more uses are taken than a lowered limit allows, it
-// drops the lapsed hold instead of returning it, and returns errDropped.
+// settle returns the free use to take. If free is nil, settle looks for one. If no use is free, settle marks the voucher as full for later
+// requests, and returns a *voucher.RefusalError. If the voucher has changed since it was read, the error is errLookAgain. While more uses
+// are taken than a lowered limit allows, settle drops the lapsed hold instead of returning it, and returns errDropped.
+//
+// Items are not read at one instant. Therefore settle marks nothing if a use came back or an edit ended meanwhile.
 func (s *uses) settle(ctx context.Context, request voucher.Request, v voucher.Voucher, free *freeUse) (*freeUse, error) {
 	if free == nil {
-		found, err := s.find(ctx, request, v)
+		found, until, err := s.look(ctx, request, v)
 		if err != nil {
 			return nil, err
 		}
-		free = &found
+		if found == nil {
+			return nil, cmp.Or[error](s.markFull(ctx, request, v, until), &voucher.RefusalError{Reason: voucher.ReasonUsedUp})
+		}
+		free = found
 	}
 	if free.lapsed == nil || v.Over == 0 {
 		return free, nil
@@ -118,27 +150,6 @@ const (
 // errDropped means that a lapsed hold was given up, because more uses are taken than a lowered limit allows.
 var errDropped = errors.New("a lapsed hold was dropped")
 
-// errUsedUp means that every use is taken. It is a *voucher.RefusalError.
-func errUsedUp() error { return &voucher.RefusalError{Reason: voucher.ReasonUsedUp} }
-
-// find looks for a free use of a limited code. If there is none, it marks the voucher as full for later requests, and returns a
-// *voucher.RefusalError. If the voucher has changed since it was read, it returns errLookAgain.
-//
-// Items are not read at one instant. Therefore find marks nothing if a use came back or an edit ended meanwhile.
-func (s *uses) find(ctx context.Context, request voucher.Request, v voucher.Voucher) (freeUse, error) {
-	free, until, err := s.look(ctx, request, v)
-	switch {
-	case err != nil:
-		return freeUse{}, err
-	case free != nil:
-		return *free, nil
-	}
-	if err := s.markFull(ctx, request, v, until); err != nil {
-		return freeUse{}, err
-	}
-	return freeUse{}, errUsedUp()
-}
-
 // look returns a free use, or the time until which there is none.
 func (s *uses) look(ctx context.Context, request voucher.Request, v voucher.Voucher) (free *freeUse, none time.Time, err error) {
 	counters, err := table.ReadCounters(ctx, s.api, s.random, s.table, request.Customer, v.Code, v.Counters)
@@ -170,9 +181,12 @@ func (s *uses) look(ctx context.Context, request voucher.Request, v voucher.Vouc
 			none = earliest(none, counter.Lapse)
 			continue
 		}
-		free, next, err := s.lapsed(ctx, request, v, counter.Number)
-		if err != nil || free != nil {
-			return free, time.Time{}, err
+		lapsed, next, err := s.lapsed(ctx, request, v, counter.Number, aws.Int32(holdPage))
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		if len(lapsed) > 0 {
+			return &lapsed[s.random(int64(len(lapsed)))], time.Time{}, nil
 		}
 		none = earliest(none, next)
 	}
@@ -189,16 +203,18 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// lapsed returns one of a counter's lapsed holds, or when the next one lapses.
-func (s *uses) lapsed(ctx context.Context, request voucher.Request, v voucher.Voucher, counter int) (*freeUse, time.Time, error) {
+// lapsed returns those of a counter's first holds that have lapsed, and when the next one lapses. Without a limit, it reads as many holds as
+// fit in a response.
+func (s *uses) lapsed(
+	ctx context.Context, request voucher.Request, v voucher.Voucher, counter int, limit *int32,
+) (lapsed []freeUse, next time.Time, err error) {
 	query := table.HoldsQuery(s.table, request.Customer, v.Code, counter)
-	query.Limit = aws.Int32(holdPage)
+	query.Limit = limit
 	out, err := s.api.Query(ctx, query)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	var lapsed []freeUse
-	next := noLapse()
+	next = noLapse()
 	for _, it := range out.Items {
 		hold, holder, err := table.DecodeHoldItem(v.HoldKind(), it)
 		if err != nil {
@@ -210,10 +226,7 @@ func (s *uses) lapsed(ctx context.Context, request voucher.Request, v voucher.Vo
 			next = earliest(next, hold.Until)
 		}
 	}
-	if len(lapsed) == 0 {
-		return nil, next, nil
-	}
-	return &lapsed[s.random(int64(len(lapsed)))], time.Time{}, nil
+	return lapsed, next, nil
 }
 
 // markFull marks a voucher as full until a time, unless it was edited, or a use came back, since it was read. Then it returns
@@ -346,19 +359,11 @@ func (s *uses) hasFreeUse(ctx context.Context, request voucher.Request, v vouche
 func (s *uses) countLapsed(ctx context.Context, request voucher.Request, v voucher.Voucher) (int, error) {
 	lapsed := 0
 	for counter := 0; counter < v.Counters && lapsed <= v.Over; counter++ {
-		out, err := s.api.Query(ctx, table.HoldsQuery(s.table, request.Customer, v.Code, counter))
+		found, _, err := s.lapsed(ctx, request, v, counter, nil)
 		if err != nil {
 			return 0, err
 		}
-		for _, it := range out.Items {
-			hold, _, err := table.DecodeHoldItem(v.HoldKind(), it)
-			if err != nil {
-				return 0, err
-			}
-			if hold.HasLapsed(request.At) {
-				lapsed++
-			}
-		}
+		lapsed += len(found)
 	}
 	return lapsed, nil
 }

@@ -97,7 +97,7 @@ func ofDetails() []tested {
 		byTest("stores any position", pkgCatalog, bounds, validateGo, `|| p.Position > MaxPosition {`, `{`),
 		byTest("keeps a detail that the file leaves out", pkgCatalog, "TestPlan_DetailsLeftOut_AreRemoved", changeGo,
 			`changes.add("", fieldCategory, before.Category, after.Category)`, ``),
-		byTest("stores products without a position differently than before", pkgTable, stored, catalogueItemGo, `if p.Position > 0 {`, `if p.Position >= 0 {`),
+		byTest("stores products without a position differently than before", pkgTable, stored, catalogueItemGo, `it.setNum(attrPosition, p.Position)`, `it[attrPosition] = Num(p.Position)`),
 		byTest("stores variants without a sale differently than before", pkgTable, stored, catalogueItemGo,
 			`if v.Sale != (catalog.Sale{}) {`, `if v.Sale != (catalog.Sale{}) || v.Price.Minor > 0 {`),
 	}
