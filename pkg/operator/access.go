@@ -90,9 +90,7 @@ func (s *Shop) CreateKey(ctx context.Context, name string, expires time.Time, ra
 	if err != nil {
 		return access.Key{}, access.KeyRecord{}, err
 	}
-	record := access.KeyRecord{
-		ID: key.ID, Name: name, Digest: key.Digest(), Created: asStored(now), Expires: expires,
-	}
+	record := access.KeyRecord{ID: key.ID, Name: name, Digest: key.Digest(), Created: asStored(now), Expires: expires}
 	return key, record, s.access.CreateKey(ctx, s.Customer.ID, record)
 }
 

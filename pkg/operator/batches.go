@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
 	"sync"
@@ -66,16 +67,9 @@ type BatchSwitch struct {
 //
 // Vouchers that already were switched are written, too: that gives them a new version. A write of an interrupted earlier call that is still
 // in flight can then no longer undo this call, because that write is conditional on the old version.
-func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, bulk Bulk) (BatchSwitch, error) {
-	var result BatchSwitch
-	var err error
-	if result.Vouchers, err = s.CountBatch(ctx, batch); err != nil {
-		return BatchSwitch{}, err
-	}
-	bulk.begin(result.Vouchers)
+func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, bulk Bulk) (result BatchSwitch, err error) {
 	var mu sync.Mutex
-	vouchers := (batchStore{s, bulk}).Batch(ctx, s.Customer.ID, batch)
-	err = inParallel(ctx, s.pace(bulk), vouchers, func(ctx context.Context, v voucher.Voucher) error {
+	result.Vouchers, err = s.eachOf(ctx, batch, bulk, func(ctx context.Context, v voucher.Voucher) error {
 		_, err := s.vouchers.EditRead(ctx, s.Customer.ID, v, voucher.Edit{Disabled: &disabled})
 		if _, deleted := voucher.IsRefusal(err); err != nil && !deleted {
 			return err
@@ -89,6 +83,20 @@ func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, bul
 		return nil
 	})
 	return result, err
+}
+
+// eachOf counts the vouchers of a batch, or returns voucher.ErrBatchUnknown if it has none. Then it reads them again, and calls do for each
+// of them, several at a time.
+func (s *Shop) eachOf(ctx context.Context, batch string, bulk Bulk, do func(context.Context, voucher.Voucher) error) (count int, err error) {
+	if count, err = s.CountBatch(ctx, batch); err != nil {
+		return 0, err
+	}
+	bulk.begin(count)
+	return count, inParallel(ctx, s.pace(bulk), batchStore{s, bulk}.Batch(ctx, s.Customer.ID, batch), do)
+}
+
+func batchUnknown(batch string) error {
+	return fmt.Errorf("batch %s: %w", batch, voucher.ErrBatchUnknown)
 }
 
 // pace returns the pace for one run of a command.

@@ -50,13 +50,8 @@ func (s *Shop) DeleteVoucher(ctx context.Context, code voucher.Code, how Deletio
 // DeleteBatch deletes the vouchers of a batch that were never redeemed or held, and keeps the others. It returns voucher.ErrBatchUnknown if
 // the batch has none, and voucher.ErrEdited if somebody edited one meanwhile. If it ends early, calling it again completes it.
 func (s *Shop) DeleteBatch(ctx context.Context, batch string, how Deletion) (BatchDeletion, error) {
-	count, err := s.CountBatch(ctx, batch)
-	if err != nil {
-		return BatchDeletion{}, err
-	}
-	how.begin(count)
 	d := &deleting{shop: s, Deletion: how}
-	err = inParallel(ctx, s.pace(how.Bulk), batchStore{s, how.Bulk}.Batch(ctx, s.Customer.ID, batch), d.begin)
+	count, err := s.eachOf(ctx, batch, how.Bulk, d.begin)
 	if err == nil {
 		err = d.finish(ctx)
 	}
@@ -73,7 +68,7 @@ func (s *Shop) CountBatch(ctx context.Context, batch string) (int, error) {
 		count++
 	}
 	if count == 0 {
-		return 0, fmt.Errorf("batch %s: %w", batch, voucher.ErrBatchUnknown)
+		return 0, batchUnknown(batch)
 	}
 	return count, nil
 }
@@ -133,7 +128,10 @@ func (d *deleting) finish(ctx context.Context) error {
 		return err
 	}
 	for _, v := range d.disabled {
-		if err := cmp.Or(ctx.Err(), d.deleteDisabled(ctx, v, inCheckouts[v.Code])); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := d.deleteDisabled(ctx, v, inCheckouts[v.Code]); err != nil {
 			return err
 		}
 	}

@@ -51,11 +51,7 @@ func (s *Shop) RedemptionsOfNick(ctx context.Context, filter RedemptionFilter) i
 	}
 	return func(yield func(Redemption, error) bool) {
 		for r, err := range s.events.RedemptionsOf(ctx, s.Customer.ID, filter.Nick, filter.From, filter.Until) {
-			if err != nil {
-				yield(Redemption{}, err)
-				return
-			}
-			if filter.picks(r.Redemption) && (filter.Batch == "" || r.Batch == filter.Batch) && !yield(Redemption(r), nil) {
+			if (err != nil || filter.picks(r)) && !yield(r, err) {
 				return
 			}
 		}

@@ -122,6 +122,5 @@ func inParallel[T any](ctx context.Context, p *pace, work iter.Seq2[T, error], d
 			return do(grace, item)
 		})
 	}
-	err := calls.Wait()
-	return cmp.Or(err, context.Cause(ctx), unread)
+	return cmp.Or(calls.Wait(), context.Cause(ctx), unread)
 }

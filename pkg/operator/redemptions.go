@@ -2,18 +2,15 @@ package operator
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"time"
 
+	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/voucher"
 )
 
 // Redemption is a redemption with its voucher's batch.
-type Redemption struct {
-	voucher.Redemption
-	Batch string
-}
+type Redemption = backoffice.Redemption
 
 // RedemptionFilter picks redemptions. A zero field picks all.
 type RedemptionFilter struct {
@@ -24,12 +21,8 @@ type RedemptionFilter struct {
 	Until time.Time // exclusive
 }
 
-func (f RedemptionFilter) picks(r voucher.Redemption) bool {
-	return voucher.RedemptionFilter{Nick: f.Nick, From: f.From, Until: f.Until}.Selects(r)
-}
-
-func (f RedemptionFilter) picksOf(v voucher.Voucher, r voucher.Redemption) bool {
-	return (f.Batch == "" || f.Batch == v.Batch) && f.picks(r)
+func (f RedemptionFilter) picks(r Redemption) bool {
+	return (f.Batch == "" || f.Batch == r.Batch) && voucher.RedemptionFilter{Nick: f.Nick, From: f.From, Until: f.Until}.Selects(r.Redemption)
 }
 
 // Redemptions yields redemptions in the order of their codes, undone ones included, and stops at the first error. Errors: a
@@ -37,23 +30,16 @@ func (f RedemptionFilter) picksOf(v voucher.Voucher, r voucher.Redemption) bool 
 // batch has no vouchers. Without a code it reads all of the customer's vouchers, while the shop stays live.
 func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) iter.Seq2[Redemption, error] {
 	return func(yield func(Redemption, error) bool) {
-		batchFound, codeFound := filter.Batch == "" || filter.Code != "", filter.Code == ""
-		for entry, err := range s.stored(ctx, filter.Code) {
+		for entry, err := range s.stored(ctx, filter.Code, filter.Batch) {
 			if err != nil {
 				yield(Redemption{}, err)
 				return
 			}
-			batchFound, codeFound = batchFound || entry.Of.Batch == filter.Batch, true
 			for _, r := range entry.redemptions() {
-				if filter.picksOf(entry.Of, r) && !yield(Redemption{r, entry.Of.Batch}, nil) {
+				if found := (Redemption{Redemption: r, Batch: entry.Of.Batch}); filter.picks(found) && !yield(found, nil) {
 					return
 				}
 			}
-		}
-		if !codeFound {
-			yield(Redemption{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown})
-		} else if !batchFound {
-			yield(Redemption{}, fmt.Errorf("batch %s: %w", filter.Batch, voucher.ErrBatchUnknown))
 		}
 	}
 }

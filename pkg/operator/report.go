@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -65,8 +64,7 @@ func (g ReportGrouping) CountsNow() bool { return g != ReportByDay && g != Repor
 func (s *Shop) Report(ctx context.Context, query ReportQuery, now time.Time) (groups []ReportGroup, total ReportCounts, err error) {
 	r := reporting{query, now, make(map[string]*ReportGroup)}
 	var last *counted
-	batchFound := query.Batch == ""
-	for entry, err := range s.stored(ctx, "") {
+	for entry, err := range s.stored(ctx, "", query.Batch) {
 		if err != nil {
 			return nil, ReportCounts{}, err
 		}
@@ -76,7 +74,6 @@ func (s *Shop) Report(ctx context.Context, query ReportQuery, now time.Time) (gr
 		if query.Batch != "" && entry.Of.Batch != query.Batch {
 			continue
 		}
-		batchFound = true
 		if last == nil || last.voucher.Code != entry.Code {
 			r.addVoucher(last)
 			last = &counted{uses: backoffice.NewUses(now)}
@@ -90,15 +87,11 @@ func (s *Shop) Report(ctx context.Context, query ReportQuery, now time.Time) (gr
 		}
 	}
 	r.addVoucher(last)
-	switch {
-	case !batchFound:
-		return nil, ReportCounts{}, fmt.Errorf("batch %s: %w", query.Batch, voucher.ErrBatchUnknown)
-	case len(r.groups) > query.MaxGroups:
+	if len(r.groups) > query.MaxGroups {
 		return nil, ReportCounts{}, ErrTooManyGroups
-	default:
-		groups, total = r.sum()
-		return groups, total, nil
 	}
+	groups, total = r.sum()
+	return groups, total, nil
 }
 
 // reporting is a report that is being counted.

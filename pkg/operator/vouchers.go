@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"time"
 
@@ -50,28 +49,19 @@ func (f VoucherFilter) picks(standing voucher.Standing, at time.Time) bool {
 // limit. If the filter's batch has no vouchers, the last error is voucher.ErrBatchUnknown.
 func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time) iter.Seq2[voucher.Standing, error] {
 	return func(yield func(voucher.Standing, error) bool) {
-		batchFound := filter.Batch == ""
-		for standing, err := range s.standings(ctx, at) {
-			if err != nil {
-				yield(voucher.Standing{}, err)
+		for standing, err := range s.standings(ctx, filter.Batch, at) {
+			if (err != nil || filter.picks(standing, at)) && !yield(standing, err) {
 				return
 			}
-			batchFound = batchFound || standing.Batch == filter.Batch
-			if filter.picks(standing, at) && !yield(standing, nil) {
-				return
-			}
-		}
-		if !batchFound {
-			yield(voucher.Standing{}, fmt.Errorf("batch %s: %w", filter.Batch, voucher.ErrBatchUnknown))
 		}
 	}
 }
 
-// standings yields all vouchers with their uses, as Vouchers does.
-func (s *Shop) standings(ctx context.Context, at time.Time) iter.Seq2[voucher.Standing, error] {
+// standings yields all vouchers with their uses, as Vouchers does. If the batch has none, the last error is voucher.ErrBatchUnknown.
+func (s *Shop) standings(ctx context.Context, batch string, at time.Time) iter.Seq2[voucher.Standing, error] {
 	return func(yield func(voucher.Standing, error) bool) {
 		var last *counted
-		for entry, err := range s.stored(ctx, "") {
+		for entry, err := range s.stored(ctx, "", batch) {
 			if err != nil {
 				yield(voucher.Standing{}, err)
 				return

@@ -52,6 +52,8 @@ type Glance struct {
 // redemptionID is the ID of a redemption in binary. It must be small, because an account holds the IDs of all redemptions of a code.
 type redemptionID [16]byte
 
+func (id redemptionID) compare(other redemptionID) int { return bytes.Compare(id[:], other[:]) }
+
 // heldUse is a hold in compact form. It was read from an item of its own or from the item of a nick.
 type heldUse struct {
 	id, holder redemptionID // no holder: the code has no limit per nick
@@ -61,8 +63,7 @@ type heldUse struct {
 
 func (h heldUse) compare(other heldUse) int {
 	return cmp.Or(
-		bytes.Compare(h.id[:], other.id[:]), bytes.Compare(h.holder[:], other.holder[:]),
-		cmp.Compare(h.until, other.until), cmp.Compare(h.counter, other.counter),
+		h.id.compare(other.id), h.holder.compare(other.holder), cmp.Compare(h.until, other.until), cmp.Compare(h.counter, other.counter),
 	)
 }
 
@@ -282,8 +283,7 @@ func (a *Account) MayMove() bool {
 
 // Again adds a second reading of the account. Whatever moved during the first one is elsewhere in the second.
 func (a *Account) Again(second *Account) {
-	byBytes := func(one, other redemptionID) int { return bytes.Compare(one[:], other[:]) }
-	a.moved = differing(a.redemptions, second.redemptions, byBytes) + differing(a.undone, second.undone, byBytes) +
+	a.moved = differing(a.redemptions, second.redemptions, redemptionID.compare) + differing(a.undone, second.undone, redemptionID.compare) +
 		differing(a.holds, second.holds, heldUse.compare) + differing(a.holdsOfNick, second.holdsOfNick, heldUse.compare)
 }
 
@@ -321,10 +321,7 @@ func (a *Account) Judge(currency money.Currency, now time.Time) Judgement {
 	if a.latest.After(now.Add(ClockSkew)) {
 		j.Certain = append(j.Certain, a.foundf(KindFuture, "redeemed or undone at %s, but it is %s now", written(a.latest), written(now)))
 	}
-	if a.unread {
-		return j
-	}
-	if a.Items == 0 { // deleted while it was read
+	if a.unread || a.Items == 0 { // without items: deleted while it was read
 		return j
 	}
 	if a.voucher == nil {
@@ -389,158 +386,160 @@ func (a *Account) judgeVoucher(currency money.Currency) []Finding {
 	}
 }
 
-// judgeParts checks the voucher together with its other items.
-func (a *Account) judgeParts(now time.Time) []Finding {
-	v := a.voucher
-	perNick := v.MaxUsesPerNick != voucher.NoLimit
-	switch {
-	case !v.Limited() && len(a.counters) > 0:
-		return []Finding{a.foundf(KindWrongKind, "%s, but the voucher has no limit above one", count(len(a.counters), "counter"))}
-	case a.nickItems > 0 && !perNick:
-		return []Finding{a.foundf(KindWrongKind, "%s of nicks, but the voucher has no limit per nick", count(a.nickItems, "item"))}
-	case a.looseItems > 0 && (perNick || v.SingleUse()):
-		return []Finding{a.foundf(KindWrongKind, "%s with one redemption each, but such a voucher stores its redemptions elsewhere", count(a.looseItems, "item"))}
-	case len(a.holds) > 0 && !v.Limited():
-		return []Finding{a.foundf(KindWrongKind, "%s, but the voucher has no limit above one", count(len(a.holds), "hold"))}
-	case slices.ContainsFunc(a.holds, func(h heldUse) bool { return (h.holder == redemptionID{}) == perNick }):
-		return []Finding{a.foundf(KindWrongKind, "a hold names a nick, but the voucher has no limit per nick, or the other way round")}
-	}
-	var wrong []Finding
-	if v.Limited() {
-		wrong = a.judgeCounters(now)
-	}
-	if message := a.holdsMessage(); message != "" {
-		wrong = append(wrong, a.foundf(KindHolds, "%s", message))
-	}
-	if message := a.undoneMessage(); message != "" {
-		wrong = append(wrong, a.foundf(KindUndone, "%s", message))
-	}
-	if n := a.duplicates(); n > a.moved {
-		wrong = append(wrong, a.foundf(KindDuplicate, "%s recorded more than once", count(n, "ID")))
-	}
-	switch most := voucher.Limit(a.mostOfNick); {
-	case most > voucher.MaxPerNick:
-		wrong = append(wrong, a.foundf(KindNickLimit, "a nick has %s; no limit is above %d", count(a.mostOfNick, "use"), voucher.MaxPerNick))
-	case perNick && most > v.MaxUsesPerNick && a.neverEdited():
-		wrong = append(wrong, a.foundf(KindNickLimit, "a nick has %s; the limit is %d and was never edited", count(a.mostOfNick, "use"), v.MaxUsesPerNick))
-	}
-	return append(wrong, a.judgeTerms()...)
+// partsJudgement collects what is wrong with a voucher and its other items together.
+type partsJudgement struct {
+	*Account
+
+	wrong []Finding
 }
 
-func (a *Account) judgeCounters(now time.Time) []Finding {
-	v := a.voucher
-	left, used := 0, 0
+func (j *partsJudgement) add(kind Kind, format string, args ...any) {
+	j.wrong = append(j.wrong, j.foundf(kind, format, args...))
+}
+
+// judgeParts checks the voucher together with its other items.
+func (a *Account) judgeParts(now time.Time) []Finding {
+	j := &partsJudgement{Account: a}
+	if j.judgeKinds(); len(j.wrong) > 0 {
+		return j.wrong
+	}
+	if a.voucher.Limited() {
+		j.judgeCounters(now)
+	}
+	j.judgeHolds()
+	j.judgeUndone()
+	if n := a.duplicates(); n > a.moved {
+		j.add(KindDuplicate, "%s recorded more than once", count(n, "ID"))
+	}
+	switch most, limit := voucher.Limit(a.mostOfNick), a.voucher.MaxUsesPerNick; {
+	case most > voucher.MaxPerNick:
+		j.add(KindNickLimit, "a nick has %s; no limit is above %d", count(a.mostOfNick, "use"), voucher.MaxPerNick)
+	case limit != voucher.NoLimit && most > limit && a.neverEdited():
+		j.add(KindNickLimit, "a nick has %s; the limit is %d and was never edited", count(a.mostOfNick, "use"), limit)
+	}
+	j.judgeTerms()
+	return j.wrong
+}
+
+// judgeKinds checks that the items are those of this kind of voucher.
+func (j *partsJudgement) judgeKinds() {
+	v := j.voucher
+	perNick := v.MaxUsesPerNick != voucher.NoLimit
+	switch {
+	case !v.Limited() && len(j.counters) > 0:
+		j.add(KindWrongKind, "%s, but the voucher has no limit above one", count(len(j.counters), "counter"))
+	case j.nickItems > 0 && !perNick:
+		j.add(KindWrongKind, "%s of nicks, but the voucher has no limit per nick", count(j.nickItems, "item"))
+	case j.looseItems > 0 && (perNick || v.SingleUse()):
+		j.add(KindWrongKind, "%s with one redemption each, but such a voucher stores its redemptions elsewhere", count(j.looseItems, "item"))
+	case len(j.holds) > 0 && !v.Limited():
+		j.add(KindWrongKind, "%s, but the voucher has no limit above one", count(len(j.holds), "hold"))
+	case slices.ContainsFunc(j.holds, func(h heldUse) bool { return (h.holder == redemptionID{}) == perNick }):
+		j.add(KindWrongKind, "a hold names a nick, but the voucher has no limit per nick, or the other way round")
+	}
+}
+
+func (j *partsJudgement) judgeCounters(now time.Time) {
+	v := j.voucher
+	left, used, limitWasEdited := 0, 0, false
 	for number := range v.Counters {
-		counter, there := a.counters[number]
+		counter, there := j.counters[number]
 		if !there {
-			return []Finding{a.foundf(KindCounters, "counter %d of %d is missing", number, v.Counters)}
+			j.add(KindCounters, "counter %d of %d is missing", number, v.Counters)
+			return
 		}
 		left, used = left+counter.Left, used+counter.Used
+		limitWasEdited = limitWasEdited || counter.Edit > 0
 	}
-	if len(a.counters) != v.Counters {
-		return []Finding{a.foundf(KindCounters, "there are %s, but the voucher names %d", count(len(a.counters), "counter"), v.Counters)}
+	if len(j.counters) != v.Counters {
+		j.add(KindCounters, "there are %s, but the voucher names %d", count(len(j.counters), "counter"), v.Counters)
+		return
 	}
-	var wrong []Finding
 	least, most := used, used
-	if a.isBracketed {
-		returned := int(a.after.Returns - a.before.Returns)
-		least, most = a.before.Used-returned, a.after.Used+returned
+	if j.isBracketed {
+		returned := int(j.after.Returns - j.before.Returns)
+		least, most = j.before.Used-returned, j.after.Used+returned
 	}
-	if n := v.Imported + len(a.redemptions) + len(a.holds); n < least-a.moved || n > most+a.moved {
+	if n := v.Imported + len(j.redemptions) + len(j.holds); n < least-j.moved || n > most+j.moved {
 		imported := ""
 		if v.Imported > 0 {
 			imported = count(v.Imported, "imported use") + ", "
 		}
-		wrong = append(wrong, a.foundf(KindUses, "the counters count %s, but the records show %s%s and %s",
-			count(used, "use"), imported, count(len(a.redemptions), "redemption"), count(len(a.holds), "hold")))
+		j.add(KindUses, "the counters count %s, but the records show %s%s and %s",
+			count(used, "use"), imported, count(len(j.redemptions), "redemption"), count(len(j.holds), "hold"))
 	}
-	if !a.isSteady() || a.before.Returns != a.after.Returns {
-		return wrong
+	if !j.isSteady() || j.before.Returns != j.after.Returns {
+		return
 	}
-	if message := a.editsMessage(); message != "" {
-		wrong = append(wrong, a.foundf(KindEdits, "%s", message))
-	}
+	j.judgeEdits()
 	if v.Editing != voucher.NoLimit {
-		return wrong
+		return
 	}
 	// After a limit was lowered below the uses taken, no use is left, and more uses are taken than the limit allows. Vouchers without Over
 	// do not say how many.
-	lowered := v.LacksOver && a.limitWasEdited() && left == 0 && used > int(v.MaxUses)
+	lowered := v.LacksOver && limitWasEdited && left == 0 && used > int(v.MaxUses)
 	if (left+used-v.Over != int(v.MaxUses) || v.Over > 0 && left > 0) && !lowered {
-		wrong = append(wrong, a.foundf(KindLimit, "the counters hold %d uses left and %d taken, but the limit is %d, and the voucher counts %d over it",
-			left, used, v.MaxUses, v.Over))
+		j.add(KindLimit, "the counters hold %d uses left and %d taken, but the limit is %d, and the voucher counts %d over it",
+			left, used, v.MaxUses, v.Over)
 	}
 	if v.FullUntil.After(now) && left > 0 {
-		wrong = append(wrong, a.foundf(KindFull, "the voucher is marked as full but has %s left", count(left, "use")))
+		j.add(KindFull, "the voucher is marked as full but has %s left", count(left, "use"))
 	}
-	return wrong
 }
 
-// limitWasEdited looks at the counters, because an edit of another field does not change them.
-func (a *Account) limitWasEdited() bool {
-	for _, counter := range a.counters {
-		if counter.Edit > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// editsMessage returns what is wrong with the edits recorded in the counters, or "". An edit of the limit takes a version of
-// the voucher, writes it to every counter, and finishes in a later version. While no edit runs, all counters name the same edit.
-func (a *Account) editsMessage() string {
-	v := a.voucher
-	for _, counter := range a.counters {
+// judgeEdits checks the edits recorded in the counters. An edit of the limit takes a version of the voucher, writes that version to every
+// counter, and finishes in a later version. While no edit runs, all counters name the same edit.
+func (j *partsJudgement) judgeEdits() {
+	v := j.voucher
+	for _, counter := range j.counters {
 		switch {
 		case v.Editing != voucher.NoLimit && counter.Edit > v.Version, v.Editing == voucher.NoLimit && counter.Edit >= v.Version:
-			return "a counter names a later edit than the voucher"
-		case v.Editing == voucher.NoLimit && counter.Edit != a.counters[0].Edit:
-			return "the counters name different edits, and no edit is running"
+			j.add(KindEdits, "a counter names a later edit than the voucher")
+			return
+		case v.Editing == voucher.NoLimit && counter.Edit != j.counters[0].Edit:
+			j.add(KindEdits, "the counters name different edits, and no edit is running")
+			return
 		}
 	}
-	return ""
 }
 
-// holdsMessage returns what is wrong with the holds, or "". If nicks have a limit, each hold is in the item of its nick, and those that
-// a counter counts are in an item of their own, too.
-func (a *Account) holdsMessage() string {
-	if !a.voucher.Limited() {
-		if slices.ContainsFunc(a.holdsOfNick, func(h heldUse) bool { return h.counter >= 0 }) {
-			return "the item of a nick has a hold of a counter, but the voucher has none"
+// judgeHolds checks the holds. If nicks have a limit, each hold is in the item of its nick, and a hold that a counter counts is in an item
+// of its own, too.
+func (j *partsJudgement) judgeHolds() {
+	if !j.voucher.Limited() {
+		if slices.ContainsFunc(j.holdsOfNick, func(h heldUse) bool { return h.counter >= 0 }) {
+			j.add(KindHolds, "the item of a nick has a hold of a counter, but the voucher has none")
 		}
-		return ""
+		return
 	}
-	for _, hold := range a.holds {
-		if counter := a.counters[int(hold.counter)]; counter.Lapse.IsZero() || hold.until < counter.Lapse.UnixMilli() {
-			return "a hold lapses before its counter says that the first one does"
+	for _, hold := range j.holds {
+		if counter := j.counters[int(hold.counter)]; counter.Lapse.IsZero() || hold.until < counter.Lapse.UnixMilli() {
+			j.add(KindHolds, "a hold lapses before its counter says that the first one does")
+			return
 		}
 	}
-	if a.voucher.MaxUsesPerNick == voucher.NoLimit {
-		return ""
+	if j.voucher.MaxUsesPerNick == voucher.NoLimit {
+		return
 	}
-	if n := differing(a.holds, a.holdsOfNick, heldUse.compare); n > a.moved {
-		return count(n, "hold") + " only in the item of a nick, or only in an item of its own"
+	if n := differing(j.holds, j.holdsOfNick, heldUse.compare); n > j.moved {
+		j.add(KindHolds, "%s only in the item of a nick, or only in an item of its own", count(n, "hold"))
 	}
-	return ""
 }
 
-// undoneMessage returns where the number of undone redemptions is wrong, or "".
-func (a *Account) undoneMessage() string {
-	v := a.voucher
-	if v.SingleUse() && v.Undone != len(a.undone) {
-		return "the voucher counts " + count(v.Undone, "undone redemption") + ", but the records show " + strconv.Itoa(len(a.undone))
-	}
-	if v.MaxUsesPerNick == voucher.NoLimit {
-		return ""
+// judgeUndone checks the numbers of undone redemptions.
+func (j *partsJudgement) judgeUndone() {
+	v := j.voucher
+	if v.SingleUse() && v.Undone != len(j.undone) {
+		j.add(KindUndone, "the voucher counts %s, but the records show %d", count(v.Undone, "undone redemption"), len(j.undone))
+		return
 	}
 	wrong := 0
-	for _, difference := range a.undoneOfNick {
+	for _, difference := range j.undoneOfNick {
 		wrong += max(difference, -difference)
 	}
-	if wrong > a.moved {
-		return "the items of nicks do not count " + count(len(a.undone), "undone redemption")
+	if v.MaxUsesPerNick != voucher.NoLimit && wrong > j.moved {
+		j.add(KindUndone, "the items of nicks do not count %s", count(len(j.undone), "undone redemption"))
 	}
-	return ""
 }
 
 // duplicates returns how many IDs are recorded more than once. A hold has the ID of the redemption that it may become.
@@ -557,7 +556,7 @@ func (a *Account) duplicates() int {
 		id, _ := a.decodeID(a.home, a.voucher.Held.ID)
 		ids = append(ids, id)
 	}
-	slices.SortFunc(ids, func(one, other redemptionID) int { return bytes.Compare(one[:], other[:]) })
+	slices.SortFunc(ids, redemptionID.compare)
 	n := 0
 	for i := 1; i < len(ids); i++ {
 		if ids[i] == ids[i-1] && (i == 1 || ids[i] != ids[i-2]) {
@@ -568,10 +567,10 @@ func (a *Account) duplicates() int {
 }
 
 // judgeTerms checks the redemptions against the terms of a voucher that was never edited.
-func (a *Account) judgeTerms() []Finding {
-	v := a.voucher
-	if !a.neverEdited() || a.madeHere == 0 {
-		return nil
+func (j *partsJudgement) judgeTerms() {
+	v := j.voucher
+	if !j.neverEdited() || j.madeHere == 0 {
+		return
 	}
 	// An order turns a hold of a discount into a redemption, even after the voucher has expired.
 	validUntil := v.ValidUntil
@@ -580,15 +579,13 @@ func (a *Account) judgeTerms() []Finding {
 	}
 	switch bound := v.Nick != (voucher.Nick{}); {
 	case v.Disabled:
-		return []Finding{a.foundf(KindTerms, "redeemed, although the voucher was always disabled")}
-	case a.first.Before(v.ValidFrom):
-		return []Finding{a.foundf(KindTerms, "redeemed at %s, before the voucher was valid", written(a.first))}
-	case !validUntil.IsZero() && !a.last.Before(validUntil):
-		return []Finding{a.foundf(KindTerms, "redeemed at %s, after the voucher had expired", written(a.last))}
-	case bound && (a.nicksDiffer || a.nick != v.Nick.Compared):
-		return []Finding{a.foundf(KindTerms, "redeemed by a nick other than the one that the voucher is bound to")}
-	default:
-		return nil
+		j.add(KindTerms, "redeemed, although the voucher was always disabled")
+	case j.first.Before(v.ValidFrom):
+		j.add(KindTerms, "redeemed at %s, before the voucher was valid", written(j.first))
+	case !validUntil.IsZero() && !j.last.Before(validUntil):
+		j.add(KindTerms, "redeemed at %s, after the voucher had expired", written(j.last))
+	case bound && (j.nicksDiffer || j.nick != v.Nick.Compared):
+		j.add(KindTerms, "redeemed by a nick other than the one that the voucher is bound to")
 	}
 }
 

@@ -55,15 +55,6 @@ const (
 	KindEventUnfounded Kind = "event_unfounded" // no record shows what an event reports
 )
 
-// Kinds returns all kinds.
-func Kinds() []Kind {
-	return []Kind{
-		KindMalformed, KindMisplaced, KindIncomplete, KindOrphaned, KindWrongKind, KindCounters, KindUses, KindLimit, KindOverdrawn,
-		KindEdits, KindFull, KindNickUses, KindNickLimit, KindHolds, KindUndone, KindDuplicate, KindTerms, KindFuture, KindCurrency, KindPrice,
-		KindUnpaid, KindOrderUse, KindDeletionTime, KindKeptTooLong, KindEventMissing, KindEventTwice, KindEventGap, KindEventUnfounded,
-	}
-}
-
 // Place is where an item is stored.
 type Place struct {
 	Table     string

@@ -13,8 +13,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Indexed is a redemption in the index of nicks, with the batch of its voucher.
-type Indexed struct {
+// Redemption is a redemption with its voucher's batch.
+type Redemption struct {
 	voucher.Redemption
 	Batch string
 }
@@ -26,14 +26,14 @@ const indexedPerPage = 100
 // error. A zero until has no end.
 func (s *Events) RedemptionsOf(
 	ctx context.Context, customer catalog.CustomerID, nick voucher.Nick, from, until time.Time,
-) iter.Seq2[Indexed, error] {
-	return func(yield func(Indexed, error) bool) {
+) iter.Seq2[Redemption, error] {
+	return func(yield func(Redemption, error) bool) {
 		query := table.NickIndexQuery(s.table, customer, nick, from, until)
 		query.Limit = aws.Int32(indexedPerPage)
 		for pages := dynamodb.NewQueryPaginator(s.api, query); pages.HasMorePages(); {
 			page, err := s.indexed(ctx, customer, pages)
 			if err != nil {
-				yield(Indexed{}, table.Outcome(err))
+				yield(Redemption{}, table.Outcome(err))
 				return
 			}
 			for _, r := range page {
@@ -46,12 +46,12 @@ func (s *Events) RedemptionsOf(
 }
 
 // indexed reads the next page of a query of the index, and the vouchers of its redemptions.
-func (s *Events) indexed(ctx context.Context, customer catalog.CustomerID, pages *dynamodb.QueryPaginator) ([]Indexed, error) {
+func (s *Events) indexed(ctx context.Context, customer catalog.CustomerID, pages *dynamodb.QueryPaginator) ([]Redemption, error) {
 	out, err := pages.NextPage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	page, keys := make([]Indexed, len(out.Items)), make([]table.Key, len(out.Items))
+	page, keys := make([]Redemption, len(out.Items)), make([]table.Key, len(out.Items))
 	for i, it := range out.Items {
 		if page[i].Redemption, err = table.DecodeIndexed(it); err != nil {
 			return nil, err
