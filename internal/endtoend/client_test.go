@@ -1,7 +1,6 @@
 package endtoend_test
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/client"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -82,9 +80,8 @@ func TestClient_Redeem(t *testing.T) {
 	if again, err := c.Redeem(t.Context(), "WELCOME-COINS", "ALDER", client.WithKey(key)); err != nil || !reflect.DeepEqual(again, want) {
 		t.Errorf("%+v, %v, want %+v", again, err, want)
 	}
-	kept, err := operator.Collect(s.Redemptions(t.Context(), operator.RedemptionFilter{}))
-	if err != nil || len(kept) != 1 || kept[0].ID != redemption.ID || !kept[0].At.Equal(redemption.RedeemedAt) {
-		t.Errorf("stored %+v, %v, want %+v", kept, err, redemption)
+	if kept := s.redemptions(t); len(kept) != 1 || kept[0].ID != redemption.ID || !kept[0].At.Equal(redemption.RedeemedAt) {
+		t.Errorf("stored %+v, want %+v", kept, redemption)
 	}
 
 	unknown := shop{id: "unknown-" + s.id}.client(t, nil)
@@ -140,11 +137,7 @@ func TestClient_LostResponses_RedeemOnceEach(t *testing.T) {
 			t.Errorf("%+v, %v", redemptions[i], err)
 		}
 	}
-	records, err := operator.Collect(s.Redemptions(t.Context(), operator.RedemptionFilter{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, record := range records {
+	for _, record := range s.redemptions(t) {
 		kept = append(kept, record.ID)
 	}
 	slices.Sort(reported)
@@ -191,13 +184,8 @@ func TestClient_Checkout(t *testing.T) {
 
 // Every second response is lost. Each change is applied once nevertheless, and the retry returns the order.
 func TestClient_Orders(t *testing.T) {
-	s := newShop(t)
-	key, _, err := s.CreateKey(t.Context(), "till", time.Time{}, rand.Reader, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	answers := 0
-	c := s.client(t, func() bool { answers++; return answers%2 == 1 }, client.WithServerKey(key.Secret()))
+	s := newTill(t)
+	c, calm := s.clients(t)
 	rank := client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"Alder"}`}
 	payment := client.Payment{Provider: "stripe", Reference: "pi_3Q0001"}
 	checkout, err := c.Checkout(t.Context(), rank)
@@ -238,7 +226,6 @@ func TestClient_Orders(t *testing.T) {
 	if shown, err := c.ShowOrder(t.Context(), checkout.ID); err != nil || !reflect.DeepEqual(unreplayed(shown), unreplayed(cancelled)) {
 		t.Errorf("%+v, %v, want %+v", shown, err, cancelled)
 	}
-	calm := s.client(t, nil, client.WithServerKey(key.Secret())) // after a lost attempt the client would wait before it believes this
 	_, err = calm.PlaceOrder(t.Context(), checkout.ID, client.Payment{Provider: "Stripe", Reference: "pi_3Q0001"})
 	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrInvalid) || p.Pointer != "/payment/provider" {
 		t.Errorf("a malformed payment: %+v", err)
@@ -356,12 +343,7 @@ func TestClient_Redemptions(t *testing.T) {
 
 // The list pages through all orders, newest first, and filters them.
 func TestClient_ListOfOrders(t *testing.T) {
-	s := newShop(t)
-	key, _, err := s.CreateKey(t.Context(), "till", time.Time{}, rand.Reader, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := s.client(t, nil, client.WithServerKey(key.Secret()))
+	_, c := newTill(t).clients(t)
 	var placed []string // newest first
 	for i := range 5 {
 		checkout, err := c.Checkout(t.Context(), client.Order{Product: "coins", Variant: "500", Data: "gift"})

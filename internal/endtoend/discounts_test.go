@@ -16,7 +16,6 @@ import (
 	checkouts "shopfront/pkg/checkout"
 	"shopfront/pkg/dataschema"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -77,10 +76,7 @@ func (s till) hold(t *testing.T, first, shoppers int) []checkout {
 // wantUses checks how many uses of the code are taken, how many of these are only held, and that the rest is left.
 func (s till) wantUses(t *testing.T, code voucher.Code, used, held int) {
 	t.Helper()
-	standing, err := s.Voucher(t.Context(), code, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	standing := s.standing(t, code)
 	if standing.Used != used || standing.UsesHeld != held || standing.UsesLeft != uses-used {
 		t.Errorf("%d uses are taken, %d of them held, and %d left; want %d, %d and %d",
 			standing.Used, standing.UsesHeld, standing.UsesLeft, used, held, uses-used)
@@ -140,11 +136,7 @@ func TestOrders_RacesWithACode_RedeemAndUndoEachUseOnce(t *testing.T) {
 // wantRedemptions checks how many redemptions of the shop stand, and how many were undone.
 func (s till) wantRedemptions(t *testing.T, stand, undone int) {
 	t.Helper()
-	kept, err := operator.Collect(s.Redemptions(t.Context(), operator.RedemptionFilter{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range kept {
+	for _, r := range s.redemptions(t) {
 		if !r.Undone.IsZero() {
 			undone--
 		} else {

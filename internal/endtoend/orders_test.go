@@ -355,8 +355,7 @@ func TestOrders_LostResponses_RetryIsReplayed(t *testing.T) {
 	t.Parallel()
 	s := newTill(t)
 	id := s.checkOut(t)
-	store := localRun(t).NewStore(t)
-	address := localRun(t).Serve(t, store.Endpoint)
+	store, address := serveWithStore(t)
 	for _, step := range []struct{ path, body, status string }{
 		{"/orders", placement(id, "pi_1"), "placed"},
 		{"/orders/" + id + "/fulfil", "", "fulfilled"},

@@ -19,7 +19,6 @@ import (
 
 	"golang.org/x/net/html"
 
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -231,8 +230,8 @@ func runOutages(t *testing.T, command []string, file, text string) {
 		}
 		seen[keys[0]] = true
 	}
-	if redemptions, err := operator.Collect(s.Redemptions(t.Context(), operator.RedemptionFilter{})); err != nil || len(redemptions) != 1 {
-		t.Errorf("redemptions %v, %v, want 1", redemptions, err)
+	if redemptions := s.redemptions(t); len(redemptions) != 1 {
+		t.Errorf("redemptions %v, want 1", redemptions)
 	}
 }
 

@@ -77,6 +77,26 @@ func limits(maxUses, perNick voucher.Limit) func(*voucher.Terms) {
 	return func(terms *voucher.Terms) { terms.MaxUses, terms.MaxUsesPerNick = &maxUses, &perNick }
 }
 
+// redemptions returns the stored redemptions.
+func (s shop) redemptions(t *testing.T) []operator.Redemption {
+	t.Helper()
+	kept, err := operator.Collect(s.Redemptions(t.Context(), operator.RedemptionFilter{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kept
+}
+
+// standing returns a stored voucher with its uses.
+func (s shop) standing(t *testing.T, code voucher.Code) voucher.Standing {
+	t.Helper()
+	standing, err := s.Voucher(t.Context(), code, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return standing
+}
+
 // checkouts returns the stored checkouts, oldest first.
 func (s shop) checkouts(t *testing.T) []checkouts.Checkout {
 	t.Helper()

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"shopfront/internal/local/localrun/localruntest"
 	"shopfront/pkg/voucher"
@@ -54,8 +53,7 @@ func TestStore_Unavailable_Is503AndAppliesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := storeShop(t)
-			store := localRun(t).NewStore(t)
-			address := localRun(t).Serve(t, store.Endpoint)
+			store, address := serveWithStore(t)
 			warmUp(t, address, s)
 			store.Fail(failure)
 			wantUnavailable(t, address, s.storeRequests())
@@ -71,6 +69,13 @@ func TestStore_Unavailable_Is503AndAppliesNothing(t *testing.T) {
 		wantUnavailable(t, localRun(t).Serve(t, server.URL), s.storeRequests())
 		wantNothingApplied(t, baseURL(t), s)
 	})
+}
+
+// serveWithStore serves the shops over a store of the test's own, which can fail.
+func serveWithStore(t *testing.T) (store *localruntest.Store, address string) {
+	t.Helper()
+	store = localRun(t).NewStore(t)
+	return store, localRun(t).Serve(t, store.Endpoint)
 }
 
 func storeShop(t *testing.T) shop {
@@ -150,8 +155,8 @@ func wantNothingApplied(t *testing.T, address string, s shop) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if standing, err := s.Voucher(t.Context(), code, time.Now()); err != nil || standing.Used != 1 || standing.UsesLeft != 1 {
-		t.Errorf("%d uses are taken and %d left, %v, want 1 and 1", standing.Used, standing.UsesLeft, err)
+	if standing := s.standing(t, code); standing.Used != 1 || standing.UsesLeft != 1 {
+		t.Errorf("%d uses are taken and %d left, want 1 and 1", standing.Used, standing.UsesLeft)
 	}
 }
 
@@ -160,8 +165,7 @@ func wantNothingApplied(t *testing.T, address string, s shop) {
 func TestStore_LostResponses_RetryWithKeyIsReplayed(t *testing.T) {
 	t.Parallel()
 	s := storeShop(t)
-	store := localRun(t).NewStore(t)
-	address := localRun(t).Serve(t, store.Endpoint)
+	store, address := serveWithStore(t)
 	warmUp(t, address, s)
 	store.Fail(localruntest.Loses)
 	requests := s.storeRequests()
@@ -186,8 +190,7 @@ func TestStore_LostResponses_RetryWithKeyIsReplayed(t *testing.T) {
 // The gateway responds for the killed process, and the next request starts a new process.
 func TestFunction_KilledProcess_Is500AndNextRequestSucceeds(t *testing.T) {
 	s := storeShop(t)
-	store := localRun(t).NewStore(t)
-	address := localRun(t).Serve(t, store.Endpoint)
+	store, address := serveWithStore(t)
 	others := functionProcesses(t)
 	warmUp(t, address, s)
 	store.Fail(localruntest.Silent)

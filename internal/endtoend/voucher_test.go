@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"shopfront/pkg/money"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -302,10 +301,7 @@ func TestRedeem_SingleUseRace_OneWins(t *testing.T) {
 	if redeemed != 1 {
 		t.Fatalf("%d redeemed, want 1", redeemed)
 	}
-	standing, err := s.Voucher(t.Context(), code, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	standing := s.standing(t, code)
 	if r := standing.Redeemed; r == nil || r.ID != winner.ID || r.Nick != winner.Nick {
 		t.Errorf("stored %+v, the response was %+v", r, winner)
 	}
@@ -324,10 +320,7 @@ func TestRedeem_LimitedRace_AllUsesAreTaken(t *testing.T) {
 		}
 		a.wantRefused(t)
 	}
-	standing, err := s.Voucher(t.Context(), code, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	standing := s.standing(t, code)
 	if len(ids) != uses || standing.Used != uses || standing.UsesLeft != 0 {
 		t.Errorf("%d redemptions succeeded, %d are counted and %d left, want %d and 0", len(ids), standing.Used, standing.UsesLeft, uses)
 	}
@@ -388,8 +381,7 @@ func TestCustomers_SameCodesAndKeys_AreSeparate(t *testing.T) {
 		t.Fatalf("next leads to another shop: %s", listed.body)
 	}
 	theirs.get(t, "/checkout?"+cursor).wantProblem(t, http.StatusBadRequest, "malformed-request")
-	redemptions, err := operator.Collect(mine.Redemptions(t.Context(), operator.RedemptionFilter{}))
-	if err != nil || len(redemptions) != 2 {
-		t.Errorf("%d redemptions, %v, want 2", len(redemptions), err)
+	if redemptions := mine.redemptions(t); len(redemptions) != 2 {
+		t.Errorf("%d redemptions, want 2", len(redemptions))
 	}
 }
