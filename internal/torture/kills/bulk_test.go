@@ -45,7 +45,7 @@ func importSold() command {
 	}
 }
 
-// unusedText has codes of each kind that are deleted with their batch, and one that stays.
+// unusedText has codes of each kind. All are deleted with their batch, except for CODE-B, which was used.
 const unusedText = `code,reward,batch,max-uses,max-uses-per-nick,counters,redeemed_at
 CODE-A,20%,BATCH,,,,
 CODE-B,20%,BATCH,,,,2026-02-03T11:00:00Z

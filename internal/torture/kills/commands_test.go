@@ -22,28 +22,12 @@ customers:
     access: {redeem: server}
     refusals: {limit: 5, per: 1h}
     products:
-      - id: coins
-        name: Coins
-        variants:
-          - id: "500"
-            name: 500 coins
-            price: 4.99
-            amount: {min: 1, max: 10}
-      - id: t-shirt
-        name: T-shirt
-        variants:
-          - id: m
-            name: M
-            price: 24.90
+      - {id: coins, name: Coins, variants: [{id: "500", name: 500 coins, price: 4.99, amount: {min: 1, max: 10}}]}
+      - {id: t-shirt, name: T-shirt, variants: [{id: m, name: M, price: 24.90}]}
     vouchers:
-      - code: WELCOME
-        reward: coins/500
-      - code: WINTER-10
-        reward: 10%
-        max-uses: 100
-      - code: FORUM
-        reward: 5.00
-        max-uses: none
+      - {code: WELCOME, reward: coins/500}
+      - {code: WINTER-10, reward: 10%, max-uses: 100}
+      - {code: FORUM, reward: 5.00, max-uses: none}
 `
 
 // formerText is the file that was applied earlier: a shop with other products.
@@ -53,30 +37,11 @@ customers:
     name: Mine cave
     currency: EUR
     products:
-      - id: coins
-        name: Coins
-        variants:
-          - id: "500"
-            name: 500 coins
-            price: 5.99
-          - id: "1200"
-            name: 1,200 coins
-            price: 9.99
-      - id: vip-rank
-        name: VIP rank
-        variants:
-          - id: lifetime
-            name: For ever
-            price: 39.99
-      - id: gift-card
-        name: Gift card
-        variants:
-          - id: "10"
-            name: 10 euros
-            price: 10.00
+      - {id: coins, name: Coins, variants: [{id: "500", name: 500 coins, price: 5.99}, {id: "1200", name: "1,200 coins", price: 9.99}]}
+      - {id: vip-rank, name: VIP rank, variants: [{id: lifetime, name: For ever, price: 39.99}]}
+      - {id: gift-card, name: Gift card, variants: [{id: "10", name: 10 euros, price: 10.00}]}
     vouchers:
-      - code: WELCOME
-        reward: coins/500
+      - {code: WELCOME, reward: coins/500}
 `
 
 func catalogueFiles(s subject) []catalogfile.File {
@@ -177,7 +142,7 @@ func withVoucher(terms voucher.Terms) func(*round, subject) {
 // limited returns the terms of a code with two counters.
 func limited() voucher.Terms { return voucher.Terms{MaxUses: new(voucher.Limit(12)), Counters: 2} }
 
-// editField edits a field that does not affect the counters. Only the write differs from field to field.
+// editField edits a field that does not affect the counters. The commands for these fields differ only in their write.
 func editField(only, field, value string) command {
 	return command{
 		kind: "edit, one field", variant: field, only: only, late: true, prepare: withVoucher(limited()), mask: mask{versions: true},
@@ -282,7 +247,7 @@ func createKey() command {
 	}
 }
 
-// evenBits make every key the same, so that its ID is known.
+// evenBits are the random bits of each key, so that each key has the same ID.
 const evenBits = "emberforgeemberforgeemberforgeemberforgeember"
 
 func revokeKey() command {

@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/reconciliation"
 )
 
-// eventsTable is the template's table of events. Nothing but the command records events in it.
+// eventsTable is the template's table of events. Only the command records events in it.
 const eventsTable = "EventsTable"
 
 // eventsRebuild adds the events of an order with a code that was cancelled. How many events it adds when it runs again depends on where it

@@ -17,7 +17,7 @@ import (
 // heldRequest is a kind of request about a code that a checkout holds, or about a redemption that is undone. Each takes one transaction.
 type heldRequest struct {
 	kind, function string
-	// of returns the request about a code, after it has prepared what that needs.
+	// of prepares what a request about a code needs, and returns the request.
 	of func(c *counter, code string) testshop.Request
 }
 

@@ -15,7 +15,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// What each customer has: the voucher summer20, and one redemption of it.
+// Each customer has the voucher summer20, and one redemption of it.
 const (
 	summer20     = "SUMMER-20"
 	redemptionID = "mEJASNFZ4kBI0Vg5ZHo9V0"
@@ -69,10 +69,10 @@ func shopOf(r *round, s subject) *operator.Shop {
 	return r.Customer(r.t, catalog.CustomerID(s.customer))
 }
 
-// began is when all prepared checkouts and redemptions are made, so that the stored items are equal.
+// began returns the time at which all prepared checkouts and redemptions are made, so that the stored items are equal.
 var began = sync.OnceValue(func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }) //nolint:gochecknoglobals // a constant
 
-// withSummer20 prepares a shop with a voucher of which a nick has two of 100 uses, and returns a request for it.
+// withSummer20 prepares a shop with a voucher that has 100 uses, two for each nick. It returns a request for the voucher.
 func withSummer20(r *round, s subject) voucher.Request {
 	r.t.Helper()
 	withShop(r, s)
@@ -83,11 +83,7 @@ func withSummer20(r *round, s subject) voucher.Request {
 	if _, err := shopOf(r, s).CreateVoucher(r.t.Context(), terms, began()); err != nil {
 		r.t.Fatal(err)
 	}
-	nick, err := voucher.ParseNick(alder)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return voucher.Request{Customer: catalog.CustomerID(s.customer), Code: compared(r.t, summer20), Nick: nick, At: began()}
+	return voucher.Request{Customer: catalog.CustomerID(s.customer), Code: compared(r.t, summer20), Nick: nickOf(r.t, alder), At: began()}
 }
 
 // withHeldCheckout prepares a shop with a checkout that holds a use.

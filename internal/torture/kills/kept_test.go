@@ -40,6 +40,15 @@ func compared(t *testing.T, written string) voucher.Code {
 	return code
 }
 
+func nickOf(t *testing.T, written string) voucher.Nick {
+	t.Helper()
+	nick, err := voucher.ParseNick(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nick
+}
+
 // keptItem is an item that readKept read.
 type keptItem struct {
 	table, customer, sort string

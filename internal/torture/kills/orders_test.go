@@ -19,8 +19,8 @@ func paid() checkout.Payment {
 	return checkout.Payment{Provider: "stripe", Reference: "pi_3QK8ZbF2eZvKYlo1"}
 }
 
-// ofOrder is a command that changes an order. After the second run, a late write of the killed run must not change what is stored, not
-// even a time.
+// ofOrder is a command that changes an order. After the second run, a late write of the killed run must not change the stored order, not
+// even a time in it.
 func ofOrder(verb string, prepare func(*round, subject), flags ...string) command {
 	return command{
 		kind: "order " + verb, isWhole: true, late: true, prepare: prepare,
@@ -59,14 +59,19 @@ func order(r *round, s subject) string {
 func withCheckout(r *round, s subject) {
 	r.t.Helper()
 	withShop(r, s)
-	price, at := money.Money{Minor: 599, Currency: currency}, time.Now().UTC().Truncate(time.Millisecond)
 	checkouts := dynamo.NewCheckouts(localtest.Client(r.t), r.Calm.Tables.Checkouts)
-	_, err := checkouts.Open(r.t.Context(), catalog.CustomerID(s.customer), checkout.Checkout{
+	at := time.Now().UTC().Truncate(time.Millisecond)
+	if _, err := checkouts.Open(r.t.Context(), catalog.CustomerID(s.customer), openCheckout(at)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// openCheckout returns a checkout that was made at a time.
+func openCheckout(at time.Time) checkout.Checkout {
+	price := money.Money{Minor: 599, Currency: currency}
+	return checkout.Checkout{
 		ID: orderID, Product: "coins", Variant: "500", Amount: 1, UnitPrice: price, Subtotal: price, Discount: money.Money{Currency: currency},
 		Total: price, Created: at, Expires: at.Add(checkout.Lifetime),
-	})
-	if err != nil {
-		r.t.Fatal(err)
 	}
 }
 

@@ -30,7 +30,6 @@ import (
 	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/event"
 	"shopfront/pkg/idempotency"
-	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
 )
 
@@ -278,12 +277,8 @@ func (b *recorderBench) judgeNicks(record *recorder, facts []event.Fact) {
 			undone[fact.Redemption.ID] = fact.Type == event.RedemptionUndone
 		}
 	}
-	nick, err := voucher.ParseNick(alder)
-	if err != nil {
-		b.t.Fatal(err)
-	}
 	reader := backoffice.NewEvents(b.client, b.tables, b.events, mathrand.Int64N)
-	for r, err := range reader.RedemptionsOf(b.t.Context(), facts[0].Customer, nick, time.Time{}, time.Time{}) {
+	for r, err := range reader.RedemptionsOf(b.t.Context(), facts[0].Customer, nickOf(b.t, alder), time.Time{}, time.Time{}) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -331,12 +326,7 @@ func (b *recorderBench) changes(customer catalog.CustomerID) (batch []byte, fact
 		b.t.Fatal(err)
 	}
 	facts = append(facts, event.OfRedemption(customer, r)[1:]...)
-	price := money.Money{Minor: 599, Currency: currency}
-	_, err = dynamo.NewCheckouts(b.client, b.tables.Checkouts).Open(ctx, customer, checkout.Checkout{
-		ID: orderID, Product: "coins", Variant: "500", Amount: 1, UnitPrice: price, Subtotal: price, Discount: money.Money{Currency: currency},
-		Total: price, Created: began(), Expires: began().Add(checkout.Lifetime),
-	})
-	if err != nil {
+	if _, err := dynamo.NewCheckouts(b.client, b.tables.Checkouts).Open(ctx, customer, openCheckout(began())); err != nil {
 		b.t.Fatal(err)
 	}
 	orders := checkout.Orders{Store: dynamo.NewOrders(b.client, b.tables.Checkouts, b.tables.Vouchers, mathrand.Int64N)}
@@ -350,19 +340,15 @@ func (b *recorderBench) changes(customer catalog.CustomerID) (batch []byte, fact
 
 func (b *recorderBench) redeem(customer catalog.CustomerID, v voucher.Voucher) []event.Fact {
 	b.t.Helper()
-	nick, err := voucher.ParseNick(alder)
-	if err != nil {
-		b.t.Fatal(err)
-	}
 	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(b.client, b.tables.Vouchers, mathrand.Int64N), Random: rand.Reader}
-	r, _, err := redeemer.Redeem(b.t.Context(), voucher.Request{Customer: customer, Code: v.Code, Nick: nick, At: began()})
+	r, _, err := redeemer.Redeem(b.t.Context(), voucher.Request{Customer: customer, Code: v.Code, Nick: nickOf(b.t, alder), At: began()})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return event.OfRedemption(customer, r)
 }
 
-// orphan redeems a code with many uses whose voucher is gone, so that the record cannot be read until it is back.
+// orphan redeems a code with many uses and then deletes its voucher. The function cannot read the record until the voucher is back.
 func (b *recorderBench) orphan(customer catalog.CustomerID) (batch []byte, facts []event.Fact) {
 	b.t.Helper()
 	facts = b.redeem(customer, b.create(customer, voucher.Terms{Written: summer20, MaxUses: new(voucher.Limit(6))}))

@@ -464,8 +464,8 @@ func (d *desk) onRecord() map[string][]string {
 	return ids
 }
 
-// newOnRecord returns the least and the greatest number of redemptions that the request may have on record. With a key it is 1,
-// however often the request was sent. Without a key, the killed request may have left one more.
+// newOnRecord returns the least and the greatest number of redemptions that the request may have on record. A request with a key has 1,
+// however often it was sent. Without a key, the killed request may have left one more.
 func (k *killedOne) newOnRecord() (least, most int) {
 	switch {
 	case k.refused || k.replayed:

@@ -18,11 +18,11 @@ const patience = 2 * time.Minute
 type fate string
 
 const (
-	lost       fate = "lost"       // it is not applied
-	unanswered fate = "unanswered" // it is applied
-	late       fate = "late"       // it is applied after the work was done again
-	expired    fate = "expired"    // it and all later calls are refused: the operator's credentials have expired
-	gone       fate = "gone"       // it and all later calls are lost: the store cannot be reached
+	lost       fate = "lost"       // not applied
+	unanswered fate = "unanswered" // applied, but the response is lost
+	late       fate = "late"       // applied after the work was done again
+	expired    fate = "expired"    // refused like all later calls: the operator's credentials have expired
+	gone       fate = "gone"       // lost like all later calls: the store cannot be reached
 )
 
 // relativeTo says in the report when the kill happened, relative to a call.

@@ -19,7 +19,7 @@ func Overlay(tb testing.TB, replacements ...Replacement) map[string]string {
 	for _, r := range replacements {
 		text, changed := texts[r.File]
 		if !changed {
-			source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(r.File)))
+			source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(r.File))) //nolint:gosec // a file of the source tree
 			if err != nil {
 				tb.Fatal(err)
 			}

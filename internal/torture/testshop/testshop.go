@@ -142,16 +142,17 @@ func closeAfter(tb testing.TB, c io.Closer) {
 // Catalogue is the catalogue file of a customer that sells 500 coins for 4.99 euros. Each setting is a line about the customer, such as
 // "refusals: off".
 func Catalogue(customer catalog.CustomerID, settings ...string) string {
-	text := fmt.Sprintf(`customers:
+	var text strings.Builder
+	fmt.Fprintf(&text, `customers:
   - id: %s
     name: Emberforge
     currency: EUR
     products: [{id: coins, name: Coins, variants: [{id: "500", name: 500 coins, price: 4.99}]}]
 `, customer)
 	for _, setting := range settings {
-		text += "    " + setting + "\n"
+		text.WriteString("    " + setting + "\n")
 	}
-	return text
+	return text.String()
 }
 
 // Open loads the Catalogue of a customer, and returns its shop as Customer does.
