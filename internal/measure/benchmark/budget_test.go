@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"shopfront/internal/measure/fixture"
 )
 
 // budget is what a function may link and how large it may be.
@@ -33,23 +36,23 @@ func budgets() []budget {
 	bus := []string{"github.com/aws/aws-sdk-go-v2/service/eventbridge", "github.com/aws/aws-sdk-go-v2/internal/v4a"}
 	return []budget{
 		{redeemVoucher, [][]string{shared, stored}, true, 1.2},
-		{checkoutArea, [][]string{shared, stored}, true, 1.2},
-		{storefront, [][]string{shared, stored}, true, 1.2},
-		{checkout, [][]string{shared, stored, validated}, true, 1.3},
-		{checkoutVariant, [][]string{shared, stored, validated}, true, 1.3},
-		{showCheckout, [][]string{shared, stored}, true, 1.2},
-		{placeOrder, [][]string{shared, stored}, true, 1.2},
-		{listOrders, [][]string{shared, stored}, true, 1.2},
-		{showOrder, [][]string{shared, stored}, true, 1.2},
-		{fulfilOrder, [][]string{shared, stored}, true, 1.2},
-		{cancelOrder, [][]string{shared, stored}, true, 1.2},
-		{listRedemptions, [][]string{shared, stored}, true, 1.2},
-		{undoRedemption, [][]string{shared, stored}, true, 1.2},
-		{listEvents, [][]string{shared, stored}, true, 1.2},
-		{recordEvents, [][]string{shared, stored}, true, 1.2},
-		{publishEvents, [][]string{shared, stored, bus}, true, 1.3},
-		{apiDocs, [][]string{shared, {"shopfront/api"}}, false, 1},
-		{removedPayment, [][]string{shared}, false, 1},
+		{"checkout-area", [][]string{shared, stored}, true, 1.2},
+		{"storefront", [][]string{shared, stored}, true, 1.2},
+		{"checkout", [][]string{shared, stored, validated}, true, 1.3},
+		{"checkout-variant", [][]string{shared, stored, validated}, true, 1.3},
+		{"show-checkout", [][]string{shared, stored}, true, 1.2},
+		{"place-order", [][]string{shared, stored}, true, 1.2},
+		{"list-orders", [][]string{shared, stored}, true, 1.2},
+		{"show-order", [][]string{shared, stored}, true, 1.2},
+		{"fulfil-order", [][]string{shared, stored}, true, 1.2},
+		{"cancel-order", [][]string{shared, stored}, true, 1.2},
+		{"list-redemptions", [][]string{shared, stored}, true, 1.2},
+		{"undo-redemption", [][]string{shared, stored}, true, 1.2},
+		{"list-events", [][]string{shared, stored}, true, 1.2},
+		{"record-events", [][]string{shared, stored}, true, 1.2},
+		{"publish-events", [][]string{shared, stored, bus}, true, 1.3},
+		{"api-docs", [][]string{shared, {"shopfront/api"}}, false, 1},
+		{"removed-payment", [][]string{shared}, false, 1},
 	}
 }
 
@@ -127,14 +130,14 @@ func linked(imports map[string][]string, program string) map[string]bool {
 	return links
 }
 
-func checkSizes(t *testing.T, built programs) {
+func checkSizes(t *testing.T, built fixture.Setup) {
 	t.Helper()
 	size := func(pkg string) float64 {
-		bytes, err := built.size(subject{pkg: pkg})
+		binary, err := os.Stat(built.Binary(pkg))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return float64(bytes)
+		return float64(binary.Size())
 	}
 	reference := size(referencesPackages + "redeem")
 	for _, b := range budgets() {

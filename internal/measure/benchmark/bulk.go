@@ -24,7 +24,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
-	"shopfront/internal/local/gobuild"
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/samtemplate"
 	"shopfront/internal/measure/fixture"
@@ -62,6 +61,8 @@ type BulkCommand struct {
 	Memory int64 `json:"memory"`
 }
 
+const shopctlPackage = "cmd/shopctl"
+
 // bulkRun is one run of TimeBulk.
 type bulkRun struct {
 	fixture.Setup
@@ -74,7 +75,7 @@ type bulkRun struct {
 // TimeBulk runs the built command in rounds, each with two new customers and count vouchers, against DynamoDB Local. The vouchers table has
 // no stream: in DynamoDB Local a stream would make every write several times slower.
 func TimeBulk(ctx context.Context, setup fixture.Setup, count, rounds int) (_ *Bulk, err error) {
-	if err := gobuild.Build(ctx, setup.Root, filepath.Join(setup.Dir, "shopctl"), "./cmd/shopctl"); err != nil {
+	if err := setup.Build(ctx, shopctlPackage); err != nil {
 		return nil, err
 	}
 	server, err := setup.StartLocal(ctx)
@@ -228,7 +229,7 @@ func (b *bulkRun) shopctl(ctx context.Context, name, arguments string) (seconds 
 	if err != nil {
 		return 0, 0, err
 	}
-	command := exec.CommandContext(ctx, filepath.Join(b.Dir, "shopctl"), append([]string{"--local"}, strings.Fields(arguments)...)...) //nolint:gosec // the project's own program
+	command := exec.CommandContext(ctx, b.Binary(shopctlPackage), append([]string{"--local"}, strings.Fields(arguments)...)...) //nolint:gosec // the project's own program
 	command.Dir, command.Stdout, command.Stderr = b.Dir, output, b.Progress
 	began := time.Now()
 	err = command.Run()

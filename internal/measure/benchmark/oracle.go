@@ -69,28 +69,27 @@ func (o Oracle) Apart() float64 {
 	return apart
 }
 
-// refusedCodes are codes that are refused for the same reason.
-type refusedCodes struct {
-	kind   string
+// kind is a reason to refuse a code, such as "expired".
+type kind struct {
+	name   string
 	create func(ctx context.Context, client *dynamodb.Client, code string) error
-	codes  []string
 }
 
-func (k *refusedCodes) createAll(ctx context.Context, client *dynamodb.Client) error {
-	for range codesOfKind {
-		code, err := fixture.NewCode()
-		if err != nil {
-			return err
+func (k kind) createCodes(ctx context.Context, client *dynamodb.Client) ([]string, error) {
+	codes := make([]string, codesOfKind)
+	for i := range codes {
+		var err error
+		if codes[i], err = fixture.NewCode(); err != nil {
+			return nil, err
 		}
-		if err := k.create(ctx, client, code); err != nil {
-			return fmt.Errorf("create a code of the kind %q: %w", k.kind, err)
+		if err := k.create(ctx, client, codes[i]); err != nil {
+			return nil, fmt.Errorf("create a code of the kind %q: %w", k.name, err)
 		}
-		k.codes = append(k.codes, code)
 	}
-	return nil
+	return codes, nil
 }
 
-func kindsOfRefusedCodes() []*refusedCodes {
+func kinds() []kind {
 	// with creates a code, and then sets attributes of its item.
 	with := func(terms voucher.Terms, set map[string]types.AttributeValue) func(context.Context, *dynamodb.Client, string) error {
 		return func(ctx context.Context, client *dynamodb.Client, code string) error {
@@ -118,44 +117,45 @@ func kindsOfRefusedCodes() []*refusedCodes {
 	}
 	yesterday, tomorrow := time.Now().AddDate(0, 0, -1), time.Now().AddDate(0, 0, 1)
 	hundred := voucher.Limit(100)
-	return []*refusedCodes{
-		{kind: unknownCode, create: func(context.Context, *dynamodb.Client, string) error { return nil }},
-		{kind: "expired", create: with(voucher.Terms{ValidUntil: yesterday}, nil)},
-		{kind: "not started", create: with(voucher.Terms{ValidFrom: tomorrow}, nil)},
-		{kind: "disabled", create: with(voucher.Terms{Disabled: true}, nil)},
-		{kind: "used up", create: with(voucher.Terms{}, redeemed)},
-		{kind: "bound to another nick", create: with(voucher.Terms{Nick: "Rowan"}, nil)},
-		{kind: "many uses, expired", create: with(voucher.Terms{MaxUses: &hundred, ValidUntil: yesterday}, nil)},
-		{kind: "many uses, used up", create: with(voucher.Terms{MaxUses: &hundred}, full)},
+	return []kind{
+		{unknownCode, func(context.Context, *dynamodb.Client, string) error { return nil }},
+		{"expired", with(voucher.Terms{ValidUntil: yesterday}, nil)},
+		{"not started", with(voucher.Terms{ValidFrom: tomorrow}, nil)},
+		{"disabled", with(voucher.Terms{Disabled: true}, nil)},
+		{"used up", with(voucher.Terms{}, redeemed)},
+		{"bound to another nick", with(voucher.Terms{Nick: "Rowan"}, nil)},
+		{"many uses, expired", with(voucher.Terms{MaxUses: &hundred, ValidUntil: yesterday}, nil)},
+		{"many uses, used up", with(voucher.Terms{MaxUses: &hundred}, full)},
 	}
 }
 
 // TimeRefusals builds the function that redeems, and times its refusals.
 func TimeRefusals(ctx context.Context, options Options) (Oracle, error) {
-	built, err := build(ctx, options.Setup, []subject{{pkg: redeemPackage, sample: redeemVoucher}})
-	if err != nil {
+	if err := options.Build(ctx, redeemPackage); err != nil {
 		return Oracle{}, err
 	}
-	return timeRefusals(ctx, options, built)
+	return timeRefusals(ctx, options)
 }
 
 // refusedRequest is one kind of refused request, with the times of all requests of this kind and the number of their calls.
 type refusedRequest struct {
-	*refusedCodes
-
-	keyed bool
+	kind  string
+	codes []string
+	keyed bool // whether it has an Idempotency-Key
 	times []time.Duration
 	calls int64
 }
 
 // timeRefusals sends requests of each kind to one process, in a new order each time.
-func timeRefusals(ctx context.Context, options Options, built programs) (o Oracle, err error) {
-	kinds := kindsOfRefusedCodes()
+func timeRefusals(ctx context.Context, options Options) (o Oracle, err error) {
+	var requests []*refusedRequest
 	s, err := startStub(ctx, options.Dir, stubSteady, steadyDelay, func(ctx context.Context, client *dynamodb.Client) error {
-		for _, kind := range kinds {
-			if err := kind.createAll(ctx, client); err != nil {
+		for _, kind := range kinds() {
+			codes, err := kind.createCodes(ctx, client)
+			if err != nil {
 				return err
 			}
+			requests = append(requests, &refusedRequest{kind: kind.name, codes: codes}, &refusedRequest{kind: kind.name, codes: codes, keyed: true})
 		}
 		return fixture.LimitRefusals(ctx, client)
 	})
@@ -163,22 +163,22 @@ func timeRefusals(ctx context.Context, options Options, built programs) (o Oracl
 		return Oracle{}, err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	p, err := process.Start(ctx, built.binaries[redeemPackage], s.env, nil)
+	event, err := fixture.ReadEvent(options.Root, redeemVoucher)
+	if err != nil {
+		return Oracle{}, err
+	}
+	p, err := process.Start(ctx, options.Binary(redeemPackage), s.env, nil)
 	if err != nil {
 		return Oracle{}, err
 	}
 	defer p.Stop()
-	var requests []*refusedRequest
-	for _, kind := range kinds {
-		requests = append(requests, &refusedRequest{refusedCodes: kind}, &refusedRequest{refusedCodes: kind, keyed: true})
-	}
 	for sample := -min(codesOfKind, options.Samples); sample < options.Samples; sample++ { // negative samples warm up
 		if ctx.Err() != nil {
 			return Oracle{}, ctx.Err()
 		}
 		for _, at := range mathrand.Perm(len(requests)) { //nolint:gosec // an order, not a secret
 			calls := s.calls()
-			took, err := requests[at].send(p, built.events[redeemVoucher], sample+codesOfKind)
+			took, err := requests[at].send(p, event, sample+codesOfKind)
 			if err != nil {
 				return Oracle{}, err
 			}

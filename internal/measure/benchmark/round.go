@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"shopfront/internal/measure/fixture"
 	"shopfront/internal/measure/process"
 )
 
@@ -25,7 +26,6 @@ type Round struct {
 // runner measures subjects, round by round.
 type runner struct {
 	Options
-	programs
 
 	subjects []subject
 	number   int // of the last request
@@ -35,8 +35,12 @@ type runner struct {
 func (r *runner) round(ctx context.Context, s *store) (map[string]Round, error) {
 	trials := make([]*trial, len(r.subjects))
 	for i, subject := range r.subjects {
-		trials[i] = &trial{subject: subject, runner: r, store: s, Trial: process.Trial{
-			Binary: r.binaries[subject.pkg], Env: slices.Concat(s.env, subject.env), Check: subject.check,
+		event, err := fixture.ReadEvent(r.Root, subject.sample)
+		if err != nil {
+			return nil, err
+		}
+		trials[i] = &trial{subject: subject, event: event, runner: r, store: s, Trial: process.Trial{
+			Binary: r.Binary(subject.pkg), Env: slices.Concat(s.env, subject.env), Check: subject.check,
 		}}
 		defer trials[i].Stop()
 	}
@@ -83,6 +87,7 @@ type trial struct {
 	subject
 	process.Trial
 
+	event  fixture.Event // from which the requests are made
 	runner *runner
 	store  *store
 	sent   int   // warm requests
@@ -90,17 +95,15 @@ type trial struct {
 }
 
 // send prepares requests before the clock starts, and then sends them.
-func (t *trial) send(ctx context.Context, count int, handOver func(context.Context, [][]byte) error) (err error) {
-	prepared := make([]string, count)
-	if t.prepare != nil {
-		if prepared, err = t.prepare(t.store, ctx, count); err != nil {
+func (t *trial) send(ctx context.Context, count int, handOver func(context.Context, [][]byte) error) error {
+	events := make([][]byte, count)
+	for i := range events {
+		of, err := t.store.prepare(ctx, t.about)
+		if err != nil {
 			return err
 		}
-	}
-	events := make([][]byte, count)
-	for i, of := range prepared {
 		t.runner.number++
-		if events[i], err = t.request(t.runner.events[t.sample], t.runner.number, of); err != nil {
+		if events[i], err = t.request(t.event, t.runner.number, of); err != nil {
 			return err
 		}
 	}

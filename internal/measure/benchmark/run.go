@@ -10,9 +10,7 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 
-	"shopfront/internal/local/gobuild"
 	"shopfront/internal/measure/fixture"
 )
 
@@ -34,59 +32,31 @@ type Options struct {
 	Plan
 }
 
-// programs are the built subjects.
-type programs struct {
-	binaries map[string]string // paths, by package
-	events   map[string]fixture.Event
-}
-
-// build builds subjects.
-func build(ctx context.Context, setup fixture.Setup, built []subject) (programs, error) {
-	p := programs{binaries: map[string]string{}, events: map[string]fixture.Event{}}
-	for _, s := range built {
-		if p.binaries[s.pkg] == "" {
-			p.binaries[s.pkg] = filepath.Join(setup.Dir, filepath.FromSlash(s.pkg))
-			if err := gobuild.Build(ctx, setup.Root, p.binaries[s.pkg], "./"+s.pkg); err != nil {
-				return programs{}, err
-			}
-		}
-		var err error
-		if p.events[s.sample], err = fixture.ReadEvent(setup.Root, s.sample); err != nil {
-			return programs{}, err
-		}
-	}
-	return p, nil
-}
-
-// size returns the size of a subject's binary, in bytes.
-func (p programs) size(s subject) (int64, error) {
-	info, err := os.Stat(p.binaries[s.pkg])
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
-}
-
 // Run measures the functions and the reference functions, then times refusals.
 func Run(ctx context.Context, options Options) (report *Report, err error) {
+	report = &Report{Plan: options.Plan, Binaries: map[string]int64{}, Measured: map[string]map[string][]Round{}}
 	options.Say("Building the functions and the references")
-	built, err := build(ctx, options.Setup, subjects())
-	if err != nil {
+	if err := build(ctx, options.Setup, subjects()); err != nil {
 		return nil, err
 	}
-	report = &Report{Plan: options.Plan, Binaries: map[string]int64{}}
 	for _, s := range subjects() {
-		if report.Binaries[s.name], err = built.size(s); err != nil {
+		binary, err := os.Stat(options.Binary(s.pkg))
+		if err != nil {
 			return nil, err
 		}
+		report.Binaries[s.name] = binary.Size()
 	}
 	options.Say("Starting the stores")
-	stores, stop, err := startStores(ctx, options.Setup)
-	defer func() { err = errors.Join(err, stop()) }()
+	stores, err := startStores(ctx, options.Setup)
+	defer func() {
+		for _, s := range stores {
+			err = errors.Join(err, s.stop())
+		}
+	}()
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{Options: options, programs: built, subjects: subjects()}
+	r := &runner{Options: options, subjects: subjects()}
 	for round := range options.Rounds {
 		options.Say("Round %d of %d", round+1, options.Rounds)
 		for _, s := range stores {
@@ -98,9 +68,17 @@ func Run(ctx context.Context, options Options) (report *Report, err error) {
 		}
 	}
 	options.Say("Timing refusals")
-	if report.Oracle, err = timeRefusals(ctx, options, built); err != nil {
+	if report.Oracle, err = timeRefusals(ctx, options); err != nil {
 		return nil, err
 	}
 	report.compare()
 	return report, nil
+}
+
+func build(ctx context.Context, setup fixture.Setup, subjects []subject) error {
+	packages := make([]string, len(subjects))
+	for i, s := range subjects {
+		packages[i] = s.pkg
+	}
+	return setup.Build(ctx, packages...)
 }

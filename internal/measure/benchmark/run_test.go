@@ -23,17 +23,16 @@ func TestFunctions(t *testing.T) {
 			measured = append(measured, s)
 		}
 	}
-	built, err := build(t.Context(), setup, measured)
-	if err != nil {
+	if err := build(t.Context(), setup, measured); err != nil {
 		t.Fatal(err)
 	}
 	options := Options{Setup: setup, Plan: Plan{Rounds: 1, Requests: 20, Starts: 2, Samples: 1}}
-	t.Run("binaries are hardly larger than the reference", func(t *testing.T) { checkSizes(t, built) })
-	t.Run("a round counts calls per correct response", func(t *testing.T) { checkRound(t, options, built, measured) })
-	t.Run("refusals make the same calls", func(t *testing.T) { checkRefusals(t, options, built) })
+	t.Run("binaries are hardly larger than the reference", func(t *testing.T) { checkSizes(t, setup) })
+	t.Run("a round counts calls per correct response", func(t *testing.T) { checkRound(t, options, measured) })
+	t.Run("refusals make the same calls", func(t *testing.T) { checkRefusals(t, options) })
 }
 
-func checkRound(t *testing.T, options Options, built programs, measured []subject) {
+func checkRound(t *testing.T, options Options, measured []subject) {
 	t.Helper()
 	stub, err := startStub(t.Context(), options.Dir, stubImmediate, 0, func(ctx context.Context, client *dynamodb.Client) error {
 		return fixture.Fill(ctx, client, root)
@@ -46,21 +45,21 @@ func checkRound(t *testing.T, options Options, built programs, measured []subjec
 			t.Error(err)
 		}
 	}()
-	rounds, err := (&runner{Options: options, programs: built, subjects: measured}).round(t.Context(), stub)
+	rounds, err := (&runner{Options: options, subjects: measured}).round(t.Context(), stub)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, calls := range map[string]float64{
-		hello: 0, referenceRedeem: 1, singleUse: 1, manyUses: 2, checkout: 2, checkoutVariant: 2, removedPayment: 0, apiDocs: 0,
-		showCheckout: 1, placeOrder: 1, listOrders: 1, showOrder: 1, fulfilOrder: 1, cancelOrder: 1,
-		listEvents: 2, recordEvents: 4, publishEvents: 1,
+		hello: 0, referenceRedeem: 1, singleUse: 1, manyUses: 2, "checkout": 2, "checkout-variant": 2, "removed-payment": 0, "api-docs": 0,
+		"show-checkout": 1, "place-order": 1, "list-orders": 1, "show-order": 1, "fulfil-order": 1, "cancel-order": 1,
+		"list-events": 2, "record-events": 4, "publish-events": 1,
 	} {
 		m := rounds[name]
 		if m.Ready <= 0 || m.First <= 0 || m.Warm <= 0 || m.WarmP99 < m.Warm || m.WarmCPU <= 0 || m.ReadyCPU <= 0 || m.Memory <= 0 || m.Calls != calls {
 			t.Errorf("%s: %+v; want %g calls", name, m, calls)
 		}
 	}
-	for _, name := range []string{checkoutArea, storefront} {
+	for _, name := range []string{"checkout-area", "storefront"} {
 		if m := rounds[name]; m.First <= 0 || m.Warm <= 0 || m.Calls > 2 { // cached for five seconds
 			t.Errorf("%s: %+v; want at most 2 calls", name, m)
 		}
@@ -71,13 +70,13 @@ func checkRound(t *testing.T, options Options, built programs, measured []subjec
 }
 
 // The number of calls must not reveal what is wrong with a code.
-func checkRefusals(t *testing.T, options Options, built programs) {
+func checkRefusals(t *testing.T, options Options) {
 	t.Helper()
-	oracle, err := timeRefusals(t.Context(), options, built)
+	oracle, err := timeRefusals(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(oracle.Refusals) != 2*len(kindsOfRefusedCodes()) {
+	if len(oracle.Refusals) != 2*len(kinds()) {
 		t.Errorf("%d kinds of refusals", len(oracle.Refusals))
 	}
 	for _, r := range oracle.Refusals {

@@ -3,13 +3,13 @@ package benchmark
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/internal/measure/fixture"
 	"shopfront/internal/measure/stubstore"
-	orders "shopfront/pkg/checkout" // this package has a constant of that name
 	"shopfront/pkg/voucher"
 )
 
@@ -29,7 +29,7 @@ type store struct {
 	name  string
 	env   []string         // of the functions
 	calls func() int64     // so far; always 0 if the store does not count them
-	local *dynamodb.Client // nil for a stub, where one code can be redeemed again and again
+	local *dynamodb.Client // nil for a stub
 	stop  func() error
 }
 
@@ -65,72 +65,35 @@ func startLocal(ctx context.Context, setup fixture.Setup) (*store, error) {
 	}, nil
 }
 
-// startStores starts all stores. The caller must call stop, even after an error.
-func startStores(ctx context.Context, setup fixture.Setup) (stores []*store, stop func() error, err error) {
-	stop = func() (err error) {
-		for _, s := range stores {
-			err = errors.Join(err, s.stop())
-		}
-		return err
-	}
+// startStores starts all stores. The caller must stop the returned stores, even after an error.
+func startStores(ctx context.Context, setup fixture.Setup) ([]*store, error) {
 	fill := func(ctx context.Context, client *dynamodb.Client) error { return fixture.Fill(ctx, client, setup.Root) }
-	for _, start := range []func() (*store, error){
-		func() (*store, error) { return startStub(ctx, setup.Dir, stubSteady, steadyDelay, fill) },
-		func() (*store, error) { return startStub(ctx, setup.Dir, stubImmediate, 0, fill) },
-		func() (*store, error) { return startLocal(ctx, setup) },
-	} {
-		s, err := start()
-		if err != nil {
-			return stores, stop, err
-		}
-		stores = append(stores, s)
-	}
-	return stores, stop, nil
+	steady, steadyErr := startStub(ctx, setup.Dir, stubSteady, steadyDelay, fill)
+	immediate, immediateErr := startStub(ctx, setup.Dir, stubImmediate, 0, fill)
+	local, localErr := startLocal(ctx, setup)
+	started := slices.DeleteFunc([]*store{steady, immediate, local}, func(s *store) bool { return s == nil })
+	return started, errors.Join(steadyErr, immediateErr, localErr)
 }
 
-// singleUseCodes returns codes that nobody has redeemed. It creates them before the clock starts.
-func (s *store) singleUseCodes(ctx context.Context, count int) ([]string, error) {
-	codes := make([]string, count)
-	for i := range codes {
-		codes[i] = fixture.SingleUse
-	}
-	if s.local == nil {
-		return codes, nil
-	}
-	for i := range codes {
-		var err error
-		if codes[i], err = fixture.NewCode(); err != nil {
-			return nil, err
-		}
-		if err := fixture.CreateVoucher(ctx, s.local, voucher.Terms{Written: codes[i]}); err != nil {
-			return nil, err
-		}
-	}
-	return codes, nil
+// topic is what a request is about: a code that nobody has redeemed, or a checkout, or an order.
+type topic struct {
+	// inStub is the code or the ID for a stub. A stub stores no changes, so each request can be about the same code or order.
+	inStub string
+	create func(ctx context.Context, client *dynamodb.Client) (string, error)
 }
 
-// checkouts returns the IDs of open checkouts.
-func (s *store) checkouts(ctx context.Context, count int) ([]string, error) {
-	return s.ids(ctx, count, fixture.NewCheckout)
-}
-
-// orders returns the IDs of orders that are neither fulfilled nor cancelled.
-func (s *store) orders(ctx context.Context, count int) ([]string, error) {
-	return s.ids(ctx, count, fixture.NewOrder)
-}
-
-// ids makes checkouts or orders. A stub stores nothing, so its one order can be placed, fulfilled and cancelled again and again.
-func (s *store) ids(ctx context.Context, count int, create func(context.Context, *dynamodb.Client) (orders.ID, error)) ([]string, error) {
-	ids := make([]string, count)
-	for i := range ids {
-		id := fixture.Order
-		if s.local != nil {
-			var err error
-			if id, err = create(ctx, s.local); err != nil {
-				return nil, err
-			}
-		}
-		ids[i] = string(id)
+// prepare returns the code or the ID that a request is about, or "" without a topic.
+func (s *store) prepare(ctx context.Context, about topic) (string, error) {
+	if s.local == nil || about.create == nil {
+		return about.inStub, nil
 	}
-	return ids, nil
+	return about.create(ctx, s.local)
+}
+
+func createSingleUseCode(ctx context.Context, client *dynamodb.Client) (string, error) {
+	code, err := fixture.NewCode()
+	if err != nil {
+		return "", err
+	}
+	return code, fixture.CreateVoucher(ctx, client, voucher.Terms{Written: code})
 }

@@ -2,7 +2,7 @@ package benchmark
 
 import (
 	"bytes"
-	"context"
+	"cmp"
 	"fmt"
 	"regexp"
 
@@ -18,9 +18,7 @@ type subject struct {
 	// sample is the function whose event.json the requests are made from.
 	sample  string
 	request func(e fixture.Event, number int, of string) ([]byte, error)
-	// prepare makes what the requests are about, before the clock starts: codes that nobody has redeemed, or checkouts, or orders. It
-	// returns a code or an ID for each request. It may be nil.
-	prepare func(s *store, ctx context.Context, count int) ([]string, error)
+	about   topic  // of the requests; it is created before the clock starts
 	answers string // a regular expression that every response must match
 	// reference names the subject that makes the same calls and nothing else; empty for functions without calls and for references.
 	reference string
@@ -29,32 +27,18 @@ type subject struct {
 	startOnly bool
 }
 
+// The names of the subjects that others are compared with, or that the report treats specially. The other subjects are named like
+// their functions.
 const (
-	hello              = "hello"
-	referenceRedeem    = "reference"
-	referenceManyUses  = "reference, many uses"
-	referenceArea      = "reference, area"
-	referenceCheckout  = "reference, checkout"
-	referenceUnwarmed  = "reference, not connecting"
-	singleUse          = "redeem-voucher, single use"
-	manyUses           = "redeem-voucher, many uses"
-	checkoutArea       = "checkout-area"
-	storefront         = "storefront"
-	checkout           = "checkout"
-	checkoutVariant    = "checkout-variant"
-	showCheckout       = "show-checkout"
-	placeOrder         = "place-order"
-	listOrders         = "list-orders"
-	showOrder          = "show-order"
-	fulfilOrder        = "fulfil-order"
-	cancelOrder        = "cancel-order"
-	listRedemptions    = "list-redemptions"
-	undoRedemption     = "undo-redemption"
-	listEvents         = "list-events"
-	recordEvents       = "record-events"
-	publishEvents      = "publish-events"
-	removedPayment     = "removed-payment"
-	apiDocs            = "api-docs"
+	hello             = "hello"
+	referenceRedeem   = "reference"
+	referenceManyUses = "reference, many uses"
+	referenceArea     = "reference, area"
+	referenceCheckout = "reference, checkout"
+	referenceUnwarmed = "reference, not connecting"
+	singleUse         = "redeem-voucher, single use"
+	manyUses          = "redeem-voucher, many uses"
+
 	redeemVoucher      = "redeem-voucher" // the function of both kinds of redemptions
 	redeemPackage      = "functions/" + redeemVoucher
 	referencesPackages = "internal/measure/reference/"
@@ -65,70 +49,55 @@ func subjects() []subject {
 	const (
 		read     = `^{"statusCode":200,.*read\\":[1-9]`
 		redeemed = `^{"statusCode":200,.*redeemed`
+		onSale   = `^{"statusCode":200,.*bento-box`
 		open     = `^{"statusCode":200,.*open`
 		placed   = `^{"statusCode":200,.*placed`
 		recorded = `^{"batchItemFailures":\[\]}$`
 	)
 	vouchers, catalogue := []string{reference.EnvTable + "=" + fixture.VouchersTable}, []string{reference.EnvTable + "=" + fixture.CatalogueTable}
 	unwarmed := append(vouchers, reference.EnvNotConnecting+"=yes")
+	code := topic{fixture.SingleUse, createSingleUseCode}
+	newCheckout, newOrder := topic{fixture.Order, fixture.NewCheckout}, topic{fixture.Order, fixture.NewOrder}
 	references := []subject{
 		{name: hello, pkg: "hello", sample: redeemVoucher, request: asIs, answers: "hello"},
+		{name: referenceRedeem, pkg: "redeem", sample: redeemVoucher, request: redeemOnce, about: code, answers: read, env: vouchers},
 		{
-			name: referenceRedeem, pkg: "redeem", sample: redeemVoucher, request: redeemOnce, prepare: (*store).singleUseCodes,
-			answers: read, env: vouchers,
-		},
-		{
-			name: referenceUnwarmed, pkg: "redeem", sample: redeemVoucher, request: redeemOnce, prepare: (*store).singleUseCodes,
+			name: referenceUnwarmed, pkg: "redeem", sample: redeemVoucher, request: redeemOnce, about: code,
 			answers: read, env: unwarmed, startOnly: true,
 		},
 		{name: referenceManyUses, pkg: "redeem-many-uses", sample: redeemVoucher, request: redeemManyUses, answers: read, env: vouchers},
-		{name: referenceArea, pkg: "checkout-area", sample: checkoutArea, request: asIs, answers: read, env: catalogue},
-		{name: referenceCheckout, pkg: "checkout", sample: checkout, request: checkOut, answers: read, env: catalogue},
+		{name: referenceArea, pkg: "checkout-area", sample: "checkout-area", request: asIs, answers: read, env: catalogue},
+		{name: referenceCheckout, pkg: "checkout", sample: "checkout", request: checkOut, answers: read, env: catalogue},
 	}
 	for i := range references {
 		references[i].pkg = referencesPackages + references[i].pkg
 	}
 	functions := []subject{
-		{
-			name: singleUse, sample: redeemVoucher, request: redeemOnce, prepare: (*store).singleUseCodes,
-			answers: redeemed, reference: referenceRedeem,
-		},
+		{name: singleUse, sample: redeemVoucher, request: redeemOnce, about: code, answers: redeemed, reference: referenceRedeem},
 		{name: manyUses, sample: redeemVoucher, request: redeemManyUses, answers: redeemed, reference: referenceManyUses},
-		{name: checkoutArea, sample: checkoutArea, request: asIs, answers: `^{"statusCode":200,.*bento-box`, reference: referenceArea},
-		{name: storefront, sample: storefront, request: asIs, answers: `^{"statusCode":200,.*bento-box`, reference: referenceArea},
-		{name: checkout, sample: checkout, request: checkOut, answers: open, reference: referenceCheckout},
-		{name: checkoutVariant, sample: checkoutVariant, request: checkOut, answers: open, reference: referenceCheckout},
+		{sample: "checkout-area", request: asIs, answers: onSale, reference: referenceArea},
+		{sample: "storefront", request: asIs, answers: onSale, reference: referenceArea},
+		{sample: "checkout", request: checkOut, answers: open, reference: referenceCheckout},
+		{sample: "checkout-variant", request: checkOut, answers: open, reference: referenceCheckout},
 		// Each of these makes one call, as the reference of redeeming does. So they need no references of their own.
-		{
-			name: showCheckout, sample: showCheckout, request: fromServer,
-			answers: `^{"statusCode":200,.*ordered`, reference: referenceRedeem,
-		},
-		{
-			name: placeOrder, sample: placeOrder, prepare: (*store).checkouts, request: aboutOrder,
-			answers: placed, reference: referenceRedeem,
-		},
-		{name: listOrders, sample: listOrders, request: listAll, answers: `^{"statusCode":200,.*vip-rank`, reference: referenceRedeem},
-		{name: showOrder, sample: showOrder, request: fromServer, answers: placed, reference: referenceRedeem},
-		{
-			name: fulfilOrder, sample: fulfilOrder, prepare: (*store).orders, request: aboutOrder,
-			answers: `^{"statusCode":200,.*fulfilled`, reference: referenceRedeem,
-		},
-		{
-			name: cancelOrder, sample: cancelOrder, prepare: (*store).orders, request: aboutOrder,
-			answers: `^{"statusCode":200,.*cancelled`, reference: referenceRedeem,
-		},
+		{sample: "show-checkout", request: fromServer, answers: `^{"statusCode":200,.*ordered`, reference: referenceRedeem},
+		{sample: "place-order", request: aboutOrder, about: newCheckout, answers: placed, reference: referenceRedeem},
+		{sample: "list-orders", request: listAll, answers: `^{"statusCode":200,.*vip-rank`, reference: referenceRedeem},
+		{sample: "show-order", request: fromServer, answers: placed, reference: referenceRedeem},
+		{sample: "fulfil-order", request: aboutOrder, about: newOrder, answers: `^{"statusCode":200,.*fulfilled`, reference: referenceRedeem},
+		{sample: "cancel-order", request: aboutOrder, about: newOrder, answers: `^{"statusCode":200,.*cancelled`, reference: referenceRedeem},
 		// These read all buckets of a code, which no reference does.
-		{name: listRedemptions, sample: listRedemptions, request: fromServer, answers: `^{"statusCode":200,.*redemptions`},
-		{name: undoRedemption, sample: undoRedemption, request: fromServer, answers: `^{"statusCode":404,.*redemption-not-found`},
+		{sample: "list-redemptions", request: fromServer, answers: `^{"statusCode":200,.*redemptions`},
+		{sample: "undo-redemption", request: fromServer, answers: `^{"statusCode":404,.*redemption-not-found`},
 		// No reference makes the calls of these functions either. publish-events finds no event to publish.
-		{name: listEvents, sample: listEvents, request: fromServer, answers: `^{"statusCode":200,.*redemption.created`},
-		{name: recordEvents, sample: recordEvents, request: recordOne, answers: recorded},
-		{name: publishEvents, sample: publishEvents, request: asIs, answers: recorded},
-		{name: removedPayment, sample: removedPayment, request: asIs, answers: `^{"statusCode":410,.*urn:problem:shopfront:gone`},
-		{name: apiDocs, sample: apiDocs, request: asIs, answers: `^{"statusCode":200,`},
+		{sample: "list-events", request: fromServer, answers: `^{"statusCode":200,.*redemption.created`},
+		{sample: "record-events", request: recordOne, answers: recorded},
+		{sample: "publish-events", request: asIs, answers: recorded},
+		{sample: "removed-payment", request: asIs, answers: `^{"statusCode":410,.*urn:problem:shopfront:gone`},
+		{sample: "api-docs", request: asIs, answers: `^{"statusCode":200,`},
 	}
-	for i := range functions {
-		functions[i].pkg = "functions/" + functions[i].sample
+	for i, f := range functions {
+		functions[i].pkg, functions[i].name = "functions/"+f.sample, cmp.Or(f.name, f.sample)
 	}
 	return append(references, functions...)
 }
@@ -182,13 +151,8 @@ func (s subject) check(answer []byte) error {
 	return nil
 }
 
-// comparedWith names the reference. A function without calls is compared with the reference of redeeming.
-func (s subject) comparedWith() string {
-	if s.reference == "" {
-		return referenceRedeem
-	}
-	return s.reference
-}
+// comparedWith names the reference. A function without one is compared with the reference of redeeming.
+func (s subject) comparedWith() string { return cmp.Or(s.reference, referenceRedeem) }
 
 // functions returns two lists. In the first, each function has one subject. The second has every subject that is a function and
 // calls the store.

@@ -5,6 +5,7 @@
 package cost
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -96,16 +96,10 @@ func Run(ctx context.Context, setup fixture.Setup, count int) (report *Report, e
 		return nil, err
 	}
 	requests = append(requests, published)
-	code, err := l.createCode(ctx)
-	if err != nil {
-		return nil, err
-	}
-	memoryMB, err := memoryOf(setup.Root)
-	if err != nil {
-		return nil, err
-	}
-	alarms, err := alarmMetrics(setup.Root)
-	if err != nil {
+	code, codeErr := l.createCode(ctx)
+	memoryMB, memoryErr := memoryOf(setup.Root)
+	alarms, alarmsErr := alarmMetrics(setup.Root)
+	if err := errors.Join(codeErr, memoryErr, alarmsErr); err != nil {
 		return nil, err
 	}
 	if report, err = newReport(memoryMB, requests, code, alarms); err == nil {
@@ -132,7 +126,7 @@ func memoryOf(root string) (memoryMB int, err error) {
 // alarmMetrics counts the metrics of the template's alarms. AWS bills an alarm by the metrics that it watches.
 func alarmMetrics(root string) (int64, error) {
 	template, err := os.ReadFile(filepath.Join(root, "infra", "alarms.yaml")) //nolint:gosec // the project's own file
-	return int64(len(regexp.MustCompile(`(?m)^\s+MetricName:`).FindAll(template, -1))), err
+	return int64(bytes.Count(template, []byte("MetricName:"))), err
 }
 
 func newReport(memoryMB int, requests []Request, code Request, alarms int64) (*Report, error) {

@@ -10,26 +10,21 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"shopfront/internal/measure/fixture"
 	"shopfront/internal/measure/pricing"
 	"shopfront/pkg/dynamo"
 )
 
-// The operations of events. A poll finds nothing new.
+// The operations of events that are priced in a special way. A poll finds nothing new.
 const (
 	recordEvent    = "event, recorded alone"
 	recordTen      = "event, recorded with 9 others"
 	recordHundred  = "event, recorded with 99 others"
-	recordAgain    = "event, recorded again"
 	deliverHundred = "event, delivered with 99 others"
 	pollFeed       = "events, a poll"
-	lookForParked  = "events, the schedule"
-	publishEvent   = "event, sent to the bus"
 )
 
-// eventsIn returns how many events a request of an operation handles. The price of such an operation is that of an event.
+// eventsIn returns how many events a request of an operation handles. The report divides the price of the request by this number.
 func eventsIn(operation string) int64 {
 	switch operation {
 	case recordTen:
@@ -49,10 +44,10 @@ func eventOperations() []operation {
 		{recordEvent, recordEvents, records(1), 0, recorded},
 		{recordTen, recordEvents, records(10), 0, recorded},
 		{recordHundred, recordEvents, records(100), 0, recorded},
-		{recordAgain, recordEvents, recordsAgain, 0, recorded},
-		{lookForParked, recordEvents, scheduled, 0, recorded},
-		{deliverHundred, listEvents, feedAfter(0), 200, "redemption.created"},
-		{pollFeed, listEvents, feedAfter(math.MaxInt64), 200, `"events":[]`},
+		{"event, recorded again", recordEvents, recordsAgain, 0, recorded},
+		{"events, the schedule", recordEvents, scheduled, 0, recorded},
+		{deliverHundred, "list-events", feedAfter(0), 200, "redemption.created"},
+		{pollFeed, "list-events", feedAfter(math.MaxInt64), 200, `"events":[]`},
 	}
 }
 
@@ -60,7 +55,7 @@ func eventOperations() []operation {
 func records(count int) preparation {
 	return func(_ context.Context, s *scene) (requests, error) {
 		shop := newShop()
-		return func() ([]byte, error) { return s.events[recordEvents].Redemptions(shop, count) }, nil
+		return func() ([]byte, error) { return s.event.Redemptions(shop, count) }, nil
 	}
 }
 
@@ -69,7 +64,7 @@ func newShop() string { return rand.Text()[:len(fixture.Customer)] }
 
 // recordsAgain delivers a redemption that was recorded before.
 func recordsAgain(_ context.Context, s *scene) (requests, error) {
-	request, err := s.events[recordEvents].Redemptions(newShop(), 1)
+	request, err := s.event.Redemptions(newShop(), 1)
 	err = s.ask(request, err)
 	return func() ([]byte, error) { return request, nil }, err
 }
@@ -84,24 +79,20 @@ func feedAfter(after int64) preparation {
 		if err := fixture.AppendEvents(ctx, s.client, 210); err != nil {
 			return nil, err
 		}
-		w, err := feed(s.client).Window(ctx, fixture.Customer, math.MaxInt64, 1)
+		w, err := fixture.Feed(s.client).Window(ctx, fixture.Customer, math.MaxInt64, 1)
 		if err != nil {
 			return nil, err
 		}
 		query := url.Values{"after": {strconv.FormatInt(min(after, w.Last), 10)}, "feed": {w.Feed}}
-		request, err := s.events[listEvents].With("rawQueryString", query.Encode()).WithServerKey()
+		request, err := s.event.With("rawQueryString", query.Encode()).WithServerKey()
 		return request.Encode, err
 	}
-}
-
-func feed(client *dynamodb.Client) *dynamo.EventLog {
-	return dynamo.NewEventLog(client, fixture.EventsTable, fixture.Retention, time.Now, mathrand.Int64N, rand.Reader)
 }
 
 // publish meters the read of an event that is sent to the bus. No bus was measured. The time and the logs are those of recording an event,
 // which makes four calls where publishing makes two.
 func (l *lab) publish(ctx context.Context, measured []Request) (Request, error) {
-	w, err := feed(l.client).Window(ctx, fixture.Customer, 0, 1)
+	w, err := fixture.Feed(l.client).Window(ctx, fixture.Customer, 0, 1)
 	if err != nil {
 		return Request{}, err
 	}
@@ -109,7 +100,7 @@ func (l *lab) publish(ctx context.Context, measured []Request) (Request, error) 
 	_, err = dynamo.NewEventPages(fixture.Client(l.meterURL), fixture.EventsTable, time.Now, mathrand.Int64N).
 		Events(ctx, []dynamo.EventAddition{{Customer: fixture.Customer, ID: w.Events[0].ID, Sequence: w.Events[0].Sequence}})
 	r := measured[slices.IndexFunc(measured, func(r Request) bool { return r.Operation == recordEvent })]
-	r.Operation, r.Function, r.Calls, r.Metrics = publishEvent, publishEvents, l.meter.Take(), nil
+	r.Operation, r.Function, r.Calls, r.Metrics = "event, sent to the bus", publishEvents, l.meter.Take(), nil
 	return r, err
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/internal/measure/fixture"
-	orders "shopfront/pkg/checkout"
 	"shopfront/pkg/voucher"
 )
 
@@ -24,23 +23,17 @@ func (s *scene) discount(ctx context.Context, terms voucher.Terms) (code string,
 
 // withCode returns the sample event of a checkout with a code and a nick.
 func (s *scene) withCode(code, nick string) fixture.Event {
-	query := map[string]string{"amount": "1", "data": `{"player":"Alder"}`, "code": code, "nick": nick}
-	values := make(url.Values)
-	for name, value := range query {
-		values.Set(name, value)
-	}
-	return s.events[checkout].With("queryStringParameters", query).With("rawQueryString", values.Encode()).WithKey(newKey())
+	query := url.Values{"amount": {"1"}, "data": {`{"player":"Alder"}`}, "code": {code}, "nick": {nick}}
+	return s.event.With("rawQueryString", query.Encode()).WithKey(newKey())
 }
 
 // fromElsewhere gives the event a random source.
 func fromElsewhere(event fixture.Event) fixture.Event {
-	context, _ := event["requestContext"].(map[string]any)
-	request, _ := context["http"].(map[string]any)
 	source := fmt.Sprintf("198.%d.%d.%d", 18+rand.IntN(2), rand.IntN(256), rand.IntN(256)) //nolint:gosec // any address will do
-	return event.With("requestContext", fixture.Event(context).With("http", fixture.Event(request).With("sourceIp", source)))
+	return withHTTP(event, "sourceIp", source)
 }
 
-// held is a checkout with a code: with a new one each time if it has one use, else with the same one.
+// held is a checkout with a code: each time with a new one if codes with these terms have one use, else always with the same one.
 func held(name string, terms voucher.Terms, byServer bool) operation {
 	prepare := func(ctx context.Context, s *scene) (requests, error) {
 		code, err := s.discount(ctx, terms)
@@ -71,26 +64,24 @@ func heldInVain(ctx context.Context, s *scene) (requests, error) {
 	return func() ([]byte, error) { return fromElsewhere(s.withCode(code, s.newNick())).WithKey("").Encode() }, err
 }
 
-// ofNewHeld sends a function's sample event about a new checkout or order with a new code each time.
-func ofNewHeld(
-	function string, terms voucher.Terms, create func(ctx context.Context, client *dynamodb.Client, code string) (orders.ID, error),
-) preparation {
+// ofNewHeld is ofNew for checkouts or orders that each have a new code.
+func ofNewHeld(terms voucher.Terms, create func(ctx context.Context, client *dynamodb.Client, code string) (string, error)) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
-		of := func(ctx context.Context, client *dynamodb.Client) (orders.ID, error) {
+		withCode := func(ctx context.Context, client *dynamodb.Client) (string, error) {
 			code, err := s.discount(ctx, terms)
 			if err != nil {
 				return "", err
 			}
 			return create(ctx, client, code)
 		}
-		return ofNew(function, of)(ctx, s)
+		return ofNew(withCode)(ctx, s)
 	}
 }
 
 // undoes undoes a new redemption each time.
 func undoes(terms voucher.Terms) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
-		event, err := s.events["undo-redemption"].WithServerKey()
+		event, err := s.event.WithServerKey()
 		return func() ([]byte, error) {
 			code, err := s.create(ctx, terms)
 			if err != nil {
@@ -123,6 +114,6 @@ func listed(ctx context.Context, s *scene) (requests, error) {
 	if _, err := fixture.Redeem(ctx, s.client, code); err != nil {
 		return nil, err
 	}
-	event, err := s.events["list-redemptions"].With("rawQueryString", "code="+code).WithServerKey()
+	event, err := s.event.With("rawQueryString", "code="+code).WithServerKey()
 	return event.Encode, err
 }

@@ -9,7 +9,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"shopfront/internal/local/gobuild"
 	"shopfront/internal/local/runtimeapi"
 	"shopfront/internal/measure/fixture"
 	"shopfront/internal/measure/metering"
@@ -30,7 +28,7 @@ import (
 const storeDelay = 5 * time.Millisecond
 
 const (
-	metered = 3  // requests of each operation; the first also reads the shop's settings, and DynamoDB must bill the others the same
+	metered = 3  // requests of each operation; the first also reads the shop's settings, so only the others must cost the same
 	starts  = 3  // of each operation's function, each with a first request
 	warmUp  = 20 // requests before the timed ones
 )
@@ -43,8 +41,8 @@ type Request struct {
 	process.Figures
 
 	Calls []metering.Call `json:"calls"`
-	// LogBytes is the size of the function's own log lines, BodyBytes the size of the response's body, and AnswerBytes the size of
-	// the response with its headers. The latter is 0 if the request did not come from the gateway.
+	// LogBytes is the size of the function's own log lines, BodyBytes that of the response's body, and AnswerBytes that of the whole
+	// response. AnswerBytes is 0 if the request did not come from the gateway.
 	LogBytes    int `json:"logBytes"`
 	BodyBytes   int `json:"bodyBytes"`
 	AnswerBytes int `json:"answerBytes"`
@@ -75,30 +73,21 @@ type lab struct {
 	fixture.Setup
 
 	client   *dynamodb.Client
-	events   map[string]fixture.Event // by function
 	meter    *metering.Meter
 	meterURL string
-	pace     *pace
+	pace     pace
 	pacedEnv []string // of functions whose store responds after the delay
 	closeAll []func()
 }
 
 // newLab builds the functions, and fills a DynamoDB Local that has no tables yet. The caller must call close.
 func newLab(ctx context.Context, setup fixture.Setup, endpoint string) (l *lab, err error) {
-	l = &lab{
-		Setup: setup, client: fixture.Client(endpoint), events: make(map[string]fixture.Event), meter: metering.New(endpoint),
-		pace: &pace{delay: storeDelay},
-	}
+	l = &lab{Setup: setup, client: fixture.Client(endpoint), meter: metering.New(endpoint)}
 	var packages []string
 	for _, o := range operations() {
-		if l.events[o.function] == nil {
-			if l.events[o.function], err = fixture.ReadEvent(setup.Root, o.function); err != nil {
-				return nil, err
-			}
-			packages = append(packages, "./functions/"+o.function)
-		}
+		packages = append(packages, o.pkg())
 	}
-	if err := gobuild.Build(ctx, setup.Root, setup.Dir+"/", packages...); err != nil {
+	if err := setup.Build(ctx, packages...); err != nil {
 		return nil, err
 	}
 	if err := fixture.FillLocal(ctx, setup.Root, l.client); err != nil {
@@ -109,7 +98,7 @@ func newLab(ctx context.Context, setup fixture.Setup, endpoint string) (l *lab, 
 		return nil, err
 	}
 	paced, env, err := fixture.ServeTLS(&httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: l.pace,
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: &l.pace,
 	}, setup.Dir)
 	if err != nil {
 		return nil, err
@@ -125,14 +114,11 @@ func (l *lab) close() {
 	}
 }
 
-// pace delays responses until a fixed time after the arrival of the call.
-type pace struct {
-	delay       time.Duration
-	calls, late atomic.Int64
-}
+// pace delays each response until storeDelay after the arrival of the call.
+type pace struct{ calls, late atomic.Int64 }
 
 func (p *pace) RoundTrip(r *http.Request) (*http.Response, error) {
-	due := time.Now().Add(p.delay)
+	due := time.Now().Add(storeDelay)
 	response, err := http.DefaultTransport.RoundTrip(r)
 	p.calls.Add(1)
 	left := time.Until(due)
@@ -162,12 +148,16 @@ func (l *lab) meterRequests(ctx context.Context, o operation, requests int) (req
 		return Request{}, nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	p, err := process.Start(ctx, filepath.Join(l.Dir, o.function), fixture.Environment(l.meterURL), file)
+	sample, err := fixture.ReadEvent(l.Root, o.function)
+	if err != nil {
+		return Request{}, nil, err
+	}
+	p, err := process.Start(ctx, l.Binary(o.pkg()), fixture.Environment(l.meterURL), file)
 	if err != nil {
 		return Request{}, nil, err
 	}
 	defer p.Stop()
-	next, err := o.prepare(ctx, &scene{client: l.client, events: l.events, process: p})
+	next, err := o.prepare(ctx, &scene{client: l.client, event: sample, process: p})
 	if err != nil {
 		return Request{}, nil, err
 	}
@@ -247,7 +237,7 @@ func (o operation) read(text, log []byte, calls []metering.Call) (Request, error
 
 // timeRequests starts processes, each of which gets a first request. The last process also gets all other requests.
 func (l *lab) timeRequests(ctx context.Context, o operation, events [][]byte) (process.Figures, error) {
-	trial := process.Trial{Binary: filepath.Join(l.Dir, o.function), Env: l.pacedEnv, Check: o.check}
+	trial := process.Trial{Binary: l.Binary(o.pkg()), Env: l.pacedEnv, Check: o.check}
 	defer trial.Stop()
 	for _, event := range events[:starts] {
 		if err := trial.Start(ctx, event); err != nil {

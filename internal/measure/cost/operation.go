@@ -16,75 +16,28 @@ import (
 
 	"shopfront/internal/local/runtimeapi"
 	"shopfront/internal/measure/fixture"
-	orders "shopfront/pkg/checkout" // this package has a constant of that name
 	"shopfront/pkg/voucher"
 )
 
-// The operations: kinds of requests that differ in what they cost. shops.yaml uses these names too.
+// The operations whose costs are computed in a special way, or have a target.
 const (
 	redeemSingleUse    = "redemption, single use"
 	redeemLimited      = "redemption, limited"
 	redeemLimitedFirst = "redemption, limited, new to the process"
 	redeemLimitedNicks = "redemption, limited, any nick"
-	redeemUnlimited    = "redemption, no limit"
-	replaySingleUse    = "replay, single use"
-	replayLimited      = "replay, limited"
-	refuseUnknown      = "refusal, unknown"
-	refuseUnknownKey   = "refusal, unknown, with key"
-	refuseUsed         = "refusal, single use, used up"
-	refuseUsedKey      = "refusal, single use, used up, with key"
-	refuseFull         = "refusal, limited, used up"
-	refuseFullKey      = "refusal, limited, used up, with key"
-	checkSingleUse     = "check, single use"
-	checkLimited       = "check, limited"
-	checkOut           = "checkout"
 	checkOutKey        = "checkout, with key"
-	replayCheckout     = "checkout, with key, again"
-	readCheckout       = "checkout, read back"
 	placeOrder         = "order"
-	replayOrder        = "order, again"
-	showOrder          = "order, shown"
-	listOrders         = "orders, a page of 50"
-	fulfilOrder        = "order, fulfilled"
-	cancelOrder        = "order, cancelled"
-	holdSingleUse      = "checkout, single-use code"
-	holdLimited        = "checkout, limited code"
-	holdUnlimited      = "checkout, code without limit"
-	holdByServer       = "checkout, single-use code, by the server"
-	refuseHold         = "checkout, code refused"
-	orderSingleUse     = "order, single-use code"
-	orderLimited       = "order, limited code"
-	orderUnlimited     = "order, code without limit"
-	cancelSingleUse    = "order cancelled, single-use code"
-	cancelLimited      = "order cancelled, limited code"
-	undoSingleUse      = "undo, single use"
-	undoLimited        = "undo, limited"
-	listRedemptions    = "redemptions of a code, a page"
-	showArea           = "checkout area"
-	showAreaUnchanged  = "checkout area, unchanged"
-	showPage           = "shop's page"
-	showPageUnchanged  = "shop's page, unchanged"
-	showScript         = "shop's page, its script"
-	showStylesheet     = "shop's page, its stylesheet"
-	showDocument       = "api-docs, openapi.json"
-	showChangelog      = "api-docs, changelog"
-	removedPath        = "removed path"
 )
 
-// The functions, by their folders.
+// The functions that several operations use.
 const (
-	redeemVoucher  = "redeem-voucher"
-	checkoutArea   = "checkout-area"
-	storefront     = "storefront"
-	checkout       = "checkout"
-	apiDocs        = "api-docs"
-	removedPayment = "removed-payment"
-	recordEvents   = "record-events"
-	listEvents     = "list-events"
-	publishEvents  = "publish-events"
+	redeemVoucher = "redeem-voucher"
+	checkout      = "checkout"
+	recordEvents  = "record-events"
+	publishEvents = "publish-events"
 )
 
-// operation is one kind of request, and its right response.
+// operation is a kind of request that differs from others in what it costs, and its right response. shops.yaml uses the names, too.
 type operation struct {
 	name     string
 	function string
@@ -92,6 +45,8 @@ type operation struct {
 	status   int
 	shows    string // what the response's body contains
 }
+
+func (o operation) pkg() string { return "functions/" + o.function }
 
 // preparation sets up what a kind of request needs, and returns a function that makes requests. Each request is sent once.
 type preparation func(ctx context.Context, s *scene) (requests, error)
@@ -117,49 +72,49 @@ func operations() []operation {
 		redeemed(redeemLimited, oneCode(limited)),
 		redeemed(redeemLimitedFirst, newCodes(limited)),
 		redeemed(redeemLimitedNicks, oneCode(anyNick)),
-		redeemed(redeemUnlimited, oneCode(unlimited)),
-		redeemed(replaySingleUse, replays(single)),
-		redeemed(replayLimited, replays(limited)),
-		refused(refuseUnknown, unknownCodes(noKey)),
-		refused(refuseUnknownKey, unknownCodes(newKey)),
-		refused(refuseUsed, usedUp(1, noKey)),
-		refused(refuseUsedKey, usedUp(1, newKey)),
-		refused(refuseFull, usedUp(2, noKey)),
-		refused(refuseFullKey, usedUp(2, newKey)),
-		checked(checkSingleUse, single),
-		checked(checkLimited, limited),
-		{checkOut, checkout, checkouts(noKey), http.StatusOK, `"open"`},
+		redeemed("redemption, no limit", oneCode(unlimited)),
+		redeemed("replay, single use", replays(single)),
+		redeemed("replay, limited", replays(limited)),
+		refused("refusal, unknown", unknownCodes(noKey)),
+		refused("refusal, unknown, with key", unknownCodes(newKey)),
+		refused("refusal, single use, used up", usedUp(1, noKey)),
+		refused("refusal, single use, used up, with key", usedUp(1, newKey)),
+		refused("refusal, limited, used up", usedUp(2, noKey)),
+		refused("refusal, limited, used up, with key", usedUp(2, newKey)),
+		checked("check, single use", single),
+		checked("check, limited", limited),
+		{"checkout", checkout, checkouts(noKey), http.StatusOK, `"open"`},
 		{checkOutKey, checkout, checkouts(newKey), http.StatusOK, `"open"`},
-		{replayCheckout, checkout, repeatedCheckout, http.StatusOK, `"open"`},
-		{readCheckout, "show-checkout", ofOneOrder("show-checkout"), http.StatusOK, `"ordered"`},
-		{placeOrder, "place-order", ofNew("place-order", fixture.NewCheckout), http.StatusOK, `"placed"`},
-		{replayOrder, "place-order", ofOneOrder("place-order"), http.StatusOK, `"placed"`},
-		{showOrder, "show-order", ofOneOrder("show-order"), http.StatusOK, `"placed"`},
-		{listOrders, "list-orders", fullPage, http.StatusOK, `"next":"/shop`},
-		{fulfilOrder, "fulfil-order", ofNew("fulfil-order", fixture.NewOrder), http.StatusOK, `"fulfilled"`},
-		{cancelOrder, "cancel-order", ofNew("cancel-order", fixture.NewOrder), http.StatusOK, `"cancelled"`},
-		held(holdSingleUse, single, false),
-		held(holdLimited, limited, false),
-		held(holdUnlimited, unlimited, false),
-		held(holdByServer, single, true),
-		{refuseHold, checkout, heldInVain, http.StatusConflict, "code-refused"},
-		{orderSingleUse, "place-order", ofNewHeld("place-order", single, fixture.NewHeldCheckout), http.StatusOK, `"placed"`},
-		{orderLimited, "place-order", ofNewHeld("place-order", limited, fixture.NewHeldCheckout), http.StatusOK, `"placed"`},
-		{orderUnlimited, "place-order", ofNewHeld("place-order", unlimited, fixture.NewHeldCheckout), http.StatusOK, `"placed"`},
-		{cancelSingleUse, "cancel-order", ofNewHeld("cancel-order", single, fixture.NewHeldOrder), http.StatusOK, `"cancelled"`},
-		{cancelLimited, "cancel-order", ofNewHeld("cancel-order", limited, fixture.NewHeldOrder), http.StatusOK, `"cancelled"`},
-		{undoSingleUse, "undo-redemption", undoes(single), http.StatusOK, `"undone"`},
-		{undoLimited, "undo-redemption", undoes(limited), http.StatusOK, `"undone"`},
-		{listRedemptions, "list-redemptions", listed, http.StatusOK, `"redeemed"`},
-		{showArea, checkoutArea, newShops(checkoutArea, "/checkout", ""), http.StatusOK, `"coins"`},
-		{showAreaUnchanged, checkoutArea, newShops(checkoutArea, "/checkout", "*"), http.StatusNotModified, ""},
-		{showPage, storefront, newShops(storefront, "", ""), http.StatusOK, ""},
-		{showPageUnchanged, storefront, newShops(storefront, "", "*"), http.StatusNotModified, ""},
-		{showScript, storefront, asset("js"), http.StatusOK, ""},
-		{showStylesheet, storefront, asset("css"), http.StatusOK, ""},
-		{showDocument, apiDocs, page(apiDocs, "/openapi.json"), http.StatusOK, ""},
-		{showChangelog, apiDocs, page(apiDocs, "/changelog"), http.StatusOK, ""},
-		{removedPath, removedPayment, page(removedPayment, "/checkout/paybylink/transfer"), http.StatusGone, "gone"},
+		{"checkout, with key, again", checkout, repeatedCheckout, http.StatusOK, `"open"`},
+		{"checkout, read back", "show-checkout", ofOneOrder, http.StatusOK, `"ordered"`},
+		{placeOrder, "place-order", ofNew(fixture.NewCheckout), http.StatusOK, `"placed"`},
+		{"order, again", "place-order", ofOneOrder, http.StatusOK, `"placed"`},
+		{"order, shown", "show-order", ofOneOrder, http.StatusOK, `"placed"`},
+		{"orders, a page of 50", "list-orders", fullPage, http.StatusOK, `"next":"/shop`},
+		{"order, fulfilled", "fulfil-order", ofNew(fixture.NewOrder), http.StatusOK, `"fulfilled"`},
+		{"order, cancelled", "cancel-order", ofNew(fixture.NewOrder), http.StatusOK, `"cancelled"`},
+		held("checkout, single-use code", single, false),
+		held("checkout, limited code", limited, false),
+		held("checkout, code without limit", unlimited, false),
+		held("checkout, single-use code, by the server", single, true),
+		{"checkout, code refused", checkout, heldInVain, http.StatusConflict, "code-refused"},
+		{"order, single-use code", "place-order", ofNewHeld(single, fixture.NewHeldCheckout), http.StatusOK, `"placed"`},
+		{"order, limited code", "place-order", ofNewHeld(limited, fixture.NewHeldCheckout), http.StatusOK, `"placed"`},
+		{"order, code without limit", "place-order", ofNewHeld(unlimited, fixture.NewHeldCheckout), http.StatusOK, `"placed"`},
+		{"order cancelled, single-use code", "cancel-order", ofNewHeld(single, fixture.NewHeldOrder), http.StatusOK, `"cancelled"`},
+		{"order cancelled, limited code", "cancel-order", ofNewHeld(limited, fixture.NewHeldOrder), http.StatusOK, `"cancelled"`},
+		{"undo, single use", "undo-redemption", undoes(single), http.StatusOK, `"undone"`},
+		{"undo, limited", "undo-redemption", undoes(limited), http.StatusOK, `"undone"`},
+		{"redemptions of a code, a page", "list-redemptions", listed, http.StatusOK, `"redeemed"`},
+		{"checkout area", "checkout-area", newShops("/checkout", ""), http.StatusOK, `"coins"`},
+		{"checkout area, unchanged", "checkout-area", newShops("/checkout", "*"), http.StatusNotModified, ""},
+		{"shop's page", "storefront", newShops("", ""), http.StatusOK, ""},
+		{"shop's page, unchanged", "storefront", newShops("", "*"), http.StatusNotModified, ""},
+		{"shop's page, its script", "storefront", asset("js"), http.StatusOK, ""},
+		{"shop's page, its stylesheet", "storefront", asset("css"), http.StatusOK, ""},
+		{"api-docs, openapi.json", "api-docs", page("/openapi.json"), http.StatusOK, ""},
+		{"api-docs, changelog", "api-docs", page("/changelog"), http.StatusOK, ""},
+		{"removed path", "removed-payment", page("/checkout/paybylink/transfer"), http.StatusGone, "gone"},
 	}...)
 }
 
@@ -178,7 +133,7 @@ func (o operation) check(text []byte) error {
 // scene is a running function and its store.
 type scene struct {
 	client  *dynamodb.Client // bypasses the meter
-	events  map[string]fixture.Event
+	event   fixture.Event    // the function's sample event
 	process *runtimeapi.Process
 	serial  int // of the last nick
 }
@@ -204,7 +159,7 @@ func newKey() string { return (rand.Text() + rand.Text())[:36] }
 func noKey() string { return "" }
 
 func (s *scene) redemption(code, nick, key string) ([]byte, error) {
-	return s.events[redeemVoucher].Redemption(code, nick, key)
+	return s.event.Redemption(code, nick, key)
 }
 
 // create creates a voucher with a new code, as `shopctl voucher generate --batch launch` does.
@@ -285,27 +240,27 @@ func usedUp(uses voucher.Limit, key func() string) preparation {
 func checks(terms voucher.Terms) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		code, err := s.create(ctx, terms)
-		check := s.events[redeemVoucher].With("rawQueryString", "check=true").With("queryStringParameters", map[string]string{"check": "true"})
+		check := s.event.With("rawQueryString", "check=true")
 		return func() ([]byte, error) { return check.Redemption(code, s.newNick(), "") }, err
 	}
 }
 
 func checkouts(key func() string) preparation {
 	return func(_ context.Context, s *scene) (requests, error) {
-		return func() ([]byte, error) { return s.events[checkout].WithKey(key()).Encode() }, nil
+		return func() ([]byte, error) { return s.event.WithKey(key()).Encode() }, nil
 	}
 }
 
 func repeatedCheckout(_ context.Context, s *scene) (requests, error) {
-	request, err := s.events[checkout].WithKey(newKey()).Encode()
+	request, err := s.event.WithKey(newKey()).Encode()
 	err = s.ask(request, err)
 	return func() ([]byte, error) { return request, nil }, err
 }
 
-// ofNew sends a function's sample event about a new checkout or order each time.
-func ofNew(function string, create func(context.Context, *dynamodb.Client) (orders.ID, error)) preparation {
+// ofNew sends the sample event about a new checkout or order each time.
+func ofNew(create func(context.Context, *dynamodb.Client) (string, error)) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
-		event, err := s.events[function].WithServerKey()
+		event, err := s.event.WithServerKey()
 		return func() ([]byte, error) {
 			id, err := create(ctx, s.client)
 			if err != nil {
@@ -317,12 +272,10 @@ func ofNew(function string, create func(context.Context, *dynamodb.Client) (orde
 	}
 }
 
-// ofOneOrder sends a function's sample event about an order that stays as it is.
-func ofOneOrder(function string) preparation {
-	return func(_ context.Context, s *scene) (requests, error) {
-		event, err := s.events[function].WithServerKey()
-		return event.Encode, err
-	}
+// ofOneOrder sends the sample event about an order that stays as it is.
+func ofOneOrder(_ context.Context, s *scene) (requests, error) {
+	event, err := s.event.WithServerKey()
+	return event.Encode, err
 }
 
 // fullPage requests a page of 50 orders and stores more orders than fit on it.
@@ -332,13 +285,13 @@ func fullPage(ctx context.Context, s *scene) (requests, error) {
 			return nil, err
 		}
 	}
-	event, err := s.events["list-orders"].With("rawQueryString", "limit=50").WithServerKey()
+	event, err := s.event.With("rawQueryString", "limit=50").WithServerKey()
 	return event.Encode, err
 }
 
 // newShops requests a path below a new copy of the demo shop each time, because the process caches the shops that it has shown. known is
 // the requests' If-None-Match.
-func newShops(function, path, known string) preparation {
+func newShops(path, known string) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		shop, err := s.client.Query(ctx, &dynamodb.QueryInput{
 			TableName: aws.String(fixture.CatalogueTable), KeyConditionExpression: aws.String("customer = :customer"),
@@ -348,14 +301,14 @@ func newShops(function, path, known string) preparation {
 			return nil, err
 		}
 		return func() ([]byte, error) {
-			id := rand.Text()[:len(fixture.Customer)]
+			id := newShop()
 			for _, item := range shop.Items {
 				item["customer"] = &types.AttributeValueMemberS{Value: id}
 				if _, err := s.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(fixture.CatalogueTable), Item: item}); err != nil {
 					return nil, err
 				}
 			}
-			return getting(s.events[function], "/shop/"+id+path).WithHeader("if-none-match", known).Encode()
+			return getting(s.event, "/shop/"+id+path).WithHeader("if-none-match", known).Encode()
 		}, nil
 	}
 }
@@ -363,8 +316,7 @@ func newShops(function, path, known string) preparation {
 // asset requests the file of a shop's page that has this extension.
 func asset(extension string) preparation {
 	return func(_ context.Context, s *scene) (requests, error) {
-		event := s.events[storefront]
-		shown, err := event.Encode()
+		shown, err := s.event.Encode()
 		if err != nil {
 			return nil, err
 		}
@@ -373,21 +325,24 @@ func asset(extension string) preparation {
 			return nil, err
 		}
 		path := regexp.MustCompile(`/assets/[\w-]+\.` + extension).Find(html)
-		return getting(event, string(path)).With("routeKey", "GET /assets/{name}").Encode, nil
+		return getting(s.event, string(path)).With("routeKey", "GET /assets/{name}").Encode, nil
 	}
 }
 
-// page requests a path of a function, as a browser does.
-func page(function, path string) preparation {
+// page requests a path, as a browser does.
+func page(path string) preparation {
 	return func(_ context.Context, s *scene) (requests, error) {
-		return getting(s.events[function], path).With("routeKey", http.MethodGet+" "+path).Encode, nil
+		return getting(s.event, path).With("routeKey", http.MethodGet+" "+path).Encode, nil
 	}
 }
 
 func getting(event fixture.Event, path string) fixture.Event {
-	given, _ := event["requestContext"].(map[string]any)
-	request := fixture.Event(given)
-	its, _ := request["http"].(map[string]any)
-	request = request.With("http", fixture.Event(its).With("path", path))
-	return event.With("rawPath", path).With("requestContext", request).WithHeader("accept-encoding", "gzip, br")
+	return withHTTP(event, "path", path).With("rawPath", path).WithHeader("accept-encoding", "gzip, br")
+}
+
+// withHTTP returns a copy of the event with one member of its requestContext.http replaced.
+func withHTTP(event fixture.Event, name, value string) fixture.Event {
+	context, _ := event["requestContext"].(map[string]any)
+	request, _ := context["http"].(map[string]any)
+	return event.With("requestContext", fixture.Event(context).With("http", fixture.Event(request).With(name, value)))
 }

@@ -163,9 +163,11 @@ func grown(before, after int) int {
 	return after - before
 }
 
-// sizes reads the sizes of items in their tables and in the index, in bytes. A missing item has size 0.
-func (m *Meter) sizes(r *http.Request, items []item) (sizes, inIndex []int, err error) {
-	sizes, inIndex = make([]int, len(items)), make([]int, len(items))
+// itemSize is the size of an item in bytes, in its table and in the index. It is 0 if there is no item.
+type itemSize struct{ table, index int }
+
+func (m *Meter) sizes(r *http.Request, items []item) ([]itemSize, error) {
+	sizes := make([]itemSize, len(items))
 	for i, item := range items {
 		key := make(map[string]map[string]*string, len(item.key)) // keys are strings
 		for name, value := range item.key {
@@ -173,25 +175,25 @@ func (m *Meter) sizes(r *http.Request, items []item) (sizes, inIndex []int, err 
 		}
 		var found struct{ Item Item }
 		if err := m.look(r, "GetItem", map[string]any{"TableName": item.table, "Key": key, "ConsistentRead": true}, &found); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		sizes[i] = found.Item.Size()
+		sizes[i].table = found.Item.Size()
 		if _, is := found.Item[indexed]; is {
-			inIndex[i] = sizes[i]
+			sizes[i].index = sizes[i].table
 		}
 	}
-	return sizes, inIndex, nil
+	return sizes, nil
 }
 
 // read meters reads of single items. Each read is rounded up, and costs its units multiplied by times.
 func (m *Meter) read(r *http.Request, text []byte, call *Call, items []item, times int) (answer, error) {
-	sizes, _, err := m.sizes(r, items)
+	sizes, err := m.sizes(r, items)
 	if err != nil {
 		return answer{}, err
 	}
 	for i, item := range items {
 		for range times {
-			call.Units = call.Units.Plus(reading(sizes[i], item.consistent || times > 1))
+			call.Units = call.Units.Plus(reading(sizes[i].table, item.consistent || times > 1))
 		}
 	}
 	got, _, err := m.forward(r, call, text)
@@ -224,7 +226,7 @@ const indexed = "ordered"
 
 // write meters writes. Each costs its units multiplied by times. An item in an index is also written there.
 func (m *Meter) write(r *http.Request, text []byte, call *Call, items []item, times int) (answer, error) {
-	before, beforeInIndex, err := m.sizes(r, items)
+	before, err := m.sizes(r, items)
 	if err != nil {
 		return answer{}, err
 	}
@@ -232,21 +234,22 @@ func (m *Meter) write(r *http.Request, text []byte, call *Call, items []item, ti
 	if err != nil {
 		return answer{}, err
 	}
-	after, afterInIndex, err := m.sizes(r, items)
+	after, err := m.sizes(r, items)
 	if err != nil {
 		return answer{}, err
 	}
 	for i, item := range items {
-		size := after[i]
+		was, is := before[i], after[i]
+		billed := is.table
 		if refused {
-			size = item.refusedSize(before[i])
+			billed = item.refusedSize(was.table)
 		}
 		for range times {
-			call.Units = call.Units.Plus(writing(before[i], size))
+			call.Units = call.Units.Plus(writing(was.table, billed))
 		}
-		call.Grown += grown(before[i], after[i]) + grown(beforeInIndex[i], afterInIndex[i])
-		if !refused && afterInIndex[i] > 0 {
-			call.Units = call.Units.Plus(writing(beforeInIndex[i], afterInIndex[i]))
+		call.Grown += grown(was.table, is.table) + grown(was.index, is.index)
+		if !refused && is.index > 0 {
+			call.Units = call.Units.Plus(writing(was.index, is.index))
 		}
 	}
 	return got, nil

@@ -50,10 +50,17 @@ func table(t *testing.T) (name string, meter *metering.Meter, metered, direct *d
 	if err != nil {
 		t.Fatal(err)
 	}
-	meter = metering.New(localtest.Endpoint(t))
+	meter, metered = connect(t)
+	return name, meter, metered, direct
+}
+
+// connect returns a meter in front of DynamoDB Local, and its client.
+func connect(t *testing.T) (*metering.Meter, *dynamodb.Client) {
+	t.Helper()
+	meter := metering.New(localtest.Endpoint(t))
 	server := httptest.NewServer(meter)
 	t.Cleanup(server.Close)
-	return name, meter, dynamolocal.NewClient(server.URL), direct
+	return meter, dynamolocal.NewClient(server.URL)
 }
 
 // metered returns the call since the last Take, and fails the test if there is not exactly one.
@@ -138,10 +145,7 @@ func TestMeter_SimpleCalls_AgreeWithDynamoDBLocal(t *testing.T) {
 // An item that has an entry in the index is written and stored twice. DynamoDB Local reports the correct units.
 func TestMeter_ItemInTheIndex_IsBilledTwice(t *testing.T) {
 	name := localtest.Table(t, "CheckoutsTable")
-	meter := metering.New(localtest.Endpoint(t))
-	server := httptest.NewServer(meter)
-	t.Cleanup(server.Close)
-	client := dynamolocal.NewClient(server.URL)
+	meter, client := connect(t)
 	const size = 1020
 	checkout := voucherOf("ySBDAj4aT84YTR_U3sQzxw", size)
 	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: checkout}); err != nil {

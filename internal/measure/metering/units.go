@@ -49,9 +49,9 @@ type item struct {
 	table      string
 	key        Item
 	consistent bool
-	// refusedSize is the size for which a write is billed if its condition failed: AWS bills it as if it had succeeded
-	// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html). AWS does not report the size that the
-	// item would have reached, so refusedSize returns an upper bound.
+	// refusedSize returns the size for which AWS bills a write whose condition failed: the size that the item would have reached
+	// (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html). AWS does not report that size, so
+	// the result is an upper bound.
 	refusedSize func(before int) int
 }
 
