@@ -35,11 +35,7 @@ type runner struct {
 func (r *runner) round(ctx context.Context, s *store) (map[string]Round, error) {
 	trials := make([]*trial, len(r.subjects))
 	for i, subject := range r.subjects {
-		event, err := fixture.ReadEvent(r.Root, subject.sample)
-		if err != nil {
-			return nil, err
-		}
-		trials[i] = &trial{subject: subject, event: event, runner: r, store: s, Trial: process.Trial{
+		trials[i] = &trial{subject: subject, runner: r, store: s, Trial: process.Trial{
 			Binary: r.Binary(subject.pkg), Env: slices.Concat(s.env, subject.env), Check: subject.check,
 		}}
 		defer trials[i].Stop()
@@ -87,7 +83,6 @@ type trial struct {
 	subject
 	process.Trial
 
-	event  fixture.Event // from which the requests are made
 	runner *runner
 	store  *store
 	sent   int   // warm requests
@@ -96,6 +91,10 @@ type trial struct {
 
 // send prepares requests before the clock starts, and then sends them.
 func (t *trial) send(ctx context.Context, count int, handOver func(context.Context, [][]byte) error) error {
+	sample, err := fixture.ReadEvent(t.runner.Root, t.sample)
+	if err != nil {
+		return err
+	}
 	events := make([][]byte, count)
 	for i := range events {
 		of, err := t.store.prepare(ctx, t.about)
@@ -103,7 +102,7 @@ func (t *trial) send(ctx context.Context, count int, handOver func(context.Conte
 			return err
 		}
 		t.runner.number++
-		if events[i], err = t.request(t.event, t.runner.number, of); err != nil {
+		if events[i], err = t.request(sample, t.runner.number, of); err != nil {
 			return err
 		}
 	}
