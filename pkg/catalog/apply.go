@@ -12,7 +12,7 @@ import (
 var (
 	// ErrCurrencyFixed means that the stored customer has another currency.
 	ErrCurrencyFixed = errors.New("a customer's currency never changes")
-	// ErrChanged means that the stored item has changed since the plan read it.
+	// ErrChanged means that somebody has changed the stored item since the plan read it.
 	ErrChanged = errors.New("its catalogue has changed since it was read: apply again")
 )
 
@@ -47,9 +47,8 @@ type write struct {
 
 // NewPlan compares a wanted shop with the stored one.
 //
-// The wanted shop wins for everything that it mentions. What it mentions goes on sale again, unless it says off-sale. Stored
-// products and variants that it does not mention stay as they are, or go off sale with prune. Nothing is
-// ever deleted.
+// The wanted shop replaces the products and variants that it contains, and puts them on sale again unless it says off-sale. Other stored
+// products and variants stay as they are, or go off sale with prune. Nothing is ever deleted.
 //
 // Errors: FieldErrors if the wanted shop exceeds a bound, or if a product does so together with its stored variants (the field
 // is then products[ID].variants); a *FieldError with ErrCurrencyFixed if the currency differs.

@@ -38,9 +38,9 @@ type AreaStore interface {
 	ProductsOnSale(ctx context.Context, customer CustomerID, after ProductID, want int) iter.Seq2[Product, error]
 }
 
-// Area finds what the checkout area shows. It reads all products of a customer and uses them for MaxAge. It does the same for
-// customers that do not exist. Otherwise anybody could use up a shop's read capacity by asking for its pages. Checkouts do not
-// use an Area, so their prices are current. Create it with NewArea.
+// Area finds what the checkout area shows. It reads all products of a customer and uses them for MaxAge, so that nobody can use up the
+// read capacity by requesting pages. It also remembers customers that do not exist. Checkouts do not use an Area, so their prices are
+// current. Create it with NewArea.
 type Area struct {
 	store AreaStore
 	now   func() time.Time
@@ -101,9 +101,9 @@ func (l Listing) Place(p Product) Place {
 // OnSale lists a customer's products after a place, or returns ErrNotFound if the customer is unknown or off sale. want is roughly how
 // many products the caller will read.
 //
-// If each page begins at the place where the page before ended, a product that keeps its position is listed once, whatever happens to the
-// others in between. All pages have the order of the first: by ID if no product had a position then, or if the catalogue was too large to
-// sort. A catalogue that becomes too large in between is listed by ID from its beginning, so its products can be listed again.
+// If each page begins at the place where the page before ended, a product that keeps its position is listed once, even if other products
+// change between two pages. All pages have the order of the first page: by ID if no product had a position then, or if the catalogue was
+// too large to sort. A catalogue that becomes too large between two pages is listed by ID from its beginning, so products can come twice.
 func (a *Area) OnSale(ctx context.Context, id CustomerID, after Place, want int) (Listing, error) {
 	shop, err := a.shop(ctx, id)
 	switch {
@@ -225,7 +225,7 @@ func (a *Area) stored(ctx context.Context, customer CustomerID, after ProductID,
 	}
 }
 
-// bytes is roughly what the product takes in memory.
+// bytes estimates how much memory the product takes.
 func (p Product) bytes() int {
 	size := len(p.ID) + len(p.Name) + len(p.Description) + len(p.Image) + len(p.Category) + structBytes
 	for _, v := range p.Variants {

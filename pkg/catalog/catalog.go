@@ -13,7 +13,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-// ErrNotFound means that a customer, product or variant is unknown or off sale. Callers treat both alike.
+// ErrNotFound means that a customer, product or variant is unknown or off sale.
 var ErrNotFound = errors.New("not in the catalogue")
 
 // Customer is one shop on this deployment.

@@ -24,9 +24,9 @@ var ErrNotFound = errors.New("no such checkout")
 // ErrMalformedID means that a string cannot be the ID of a checkout.
 var ErrMalformedID = errors.New("a checkout ID has 44 characters of A-Z a-z 0-9 _ -")
 
-// ID names a checkout within its customer: 44 characters of base64url. The first half is the Token under which the checkout is stored:
-// made from the request's key, or random without a key. The second half is always random, so that knowing a key does not help to guess
-// an ID.
+// ID names a checkout within its customer: 44 characters of base64url. The first half is the Token under which the checkout is stored.
+// The Token is made from the request's key, or random without a key. The second half is always random, so that somebody who knows a key
+// cannot guess an ID.
 type ID string
 
 // idHalf is the length of a Token.
@@ -74,8 +74,8 @@ type Checkout struct {
 	Amount  int64
 	// Data is what the shop needs to deliver the variant, byte for byte as it was sent.
 	Data string
-	// DataIsObject means that the variant declared a schema, so that Data is a valid JSON object and is shown as one.
-	// Otherwise Data is any string and is shown as one.
+	// DataIsObject means that the variant declared a schema: Data is then a valid JSON object, and is shown as an object.
+	// Otherwise Data is any string, and is shown as a string.
 	DataIsObject bool
 
 	UnitPrice money.Money
@@ -110,14 +110,12 @@ func (c Checkout) Status(at time.Time) Status {
 
 // price fills in the unit price, the subtotal and the total. It returns money.ErrOverflow if the subtotal is too large.
 func (c Checkout) price(unit money.Money) (Checkout, error) {
-	var err error
-	c.UnitPrice = unit
-	c.Discount = money.Money{Currency: unit.Currency}
-	if c.Subtotal, err = unit.Times(c.Amount); err != nil {
+	subtotal, err := unit.Times(c.Amount)
+	if err != nil {
 		return Checkout{}, err
 	}
-	c.Total, err = c.Subtotal.Minus(c.Discount)
-	return c, err
+	c.UnitPrice, c.Subtotal, c.Discount, c.Total = unit, subtotal, money.Money{Currency: unit.Currency}, subtotal
+	return c, nil
 }
 
 // discounted applies a reward. If the reward takes nothing off, the error is a *voucher.RefusalError.

@@ -4,7 +4,7 @@
 // Read request.go (the request), checkout.go (the checkout and its price), open.go (opening and quoting), order.go (placing,
 // fulfilling and cancelling orders) and filter.go (an operator's search), in this order.
 //
-// It is a rules package: it imports catalog, idempotency and money, and may import neither AWS nor net/http nor a storage or
-// HTTP package of Shopfront, nor dataschema, whose validator is a large dependency. The rules come from docs/interface.md
-// unless a comment says otherwise.
+// It is a rules package: it imports catalog, idempotency, money and voucher. It must not import AWS, net/http, or a storage or
+// HTTP package of Shopfront. It must not import dataschema either, because the validator is a large dependency. docs/interface.md
+// describes the rules, unless a comment says otherwise.
 package checkout

@@ -71,7 +71,7 @@ type HoldStore interface {
 	// OpenHeld stores the checkout as Store.Open does, holds a use for it and releases the other checkout: all of that, or nothing. Errors:
 	// *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error it is unknown whether the checkout was stored.
 	OpenHeld(ctx context.Context, opening Opening) (Checkout, error)
-	// RecallSettled is Store.Recall, but waits for a transaction in flight that stores the checkout.
+	// RecallSettled is like Store.Recall, but waits for a transaction in flight that stores the checkout.
 	RecallSettled(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
 }
 
@@ -281,7 +281,7 @@ func (o Opener) recall(ctx context.Context, request Request, quoted Checkout, qu
 	return replay(kept, request)
 }
 
-// isAnswer reports whether an error is a judgement of the request. Other errors mean that it could not be judged.
+// isAnswer reports whether an error is a judgement of the request. After another error, it is unknown whether the request is valid.
 func isAnswer(err error) bool {
 	_, badParameter := errors.AsType[*ParameterError](err)
 	_, refused := voucher.IsRefusal(err)

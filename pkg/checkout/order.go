@@ -24,7 +24,7 @@ const (
 
 // Errors of orders. After each of them nothing was changed.
 var (
-	// ErrOrderNotFound means that the customer has no order with that ID. A checkout that was not ordered is no order.
+	// ErrOrderNotFound means that the customer has no order with that ID. The ID may belong to a checkout that was not ordered.
 	ErrOrderNotFound = errors.New("no such order")
 	// ErrExpired means that the checkout expired too long ago, that another request took the use that it held, or that its key made another
 	// checkout since.

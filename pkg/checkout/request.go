@@ -39,16 +39,15 @@ type Request struct {
 	Nick voucher.Nick // the shopper; the zero Nick if not given
 	// Replaces is the ID of an older checkout, which is released; its hold goes to the new one. Empty: none.
 	Replaces ID
-	// Paused is what the shop's owner has paused.
-	Paused voucher.Pause
+	Paused   voucher.Pause // what the shop's owner has paused
 	// Source identifies the sender, who can have MaxHoldsPerSource holds; empty: no limit.
 	Source string
-	// Key identifies retries of the same request; without a key, every request is a new one. Keys are unique per customer, and
-	// those of the shop's server are separate (see ByServer). If a key comes again with another product, variant, amount, data, code or
-	// nick, the request gets ErrKeyInUse.
+	// Key identifies retries of the same request. Without a key, every request is new. Keys are unique per customer, and the keys of the
+	// shop's server are separate (see ByServer). If a key is sent again with another product, variant, amount, data, code or nick, the
+	// error is ErrKeyInUse.
 	Key idempotency.Key
-	// ByServer means that the shop's own server sent the request. Its keys are separate from those of strangers, who could
-	// otherwise guess a key and get or block the server's checkout.
+	// ByServer means that the shop's own server sent the request. Strangers have separate keys. Otherwise a stranger could guess a key of
+	// the server, and get or block the server's checkout.
 	ByServer bool
 	// At is when the request was received, in UTC and whole milliseconds. The rules compare with this time.
 	At time.Time

@@ -60,7 +60,8 @@ func (f Fact) ID() ID {
 	return idempotency.Digest("event", string(f.Type), string(f.Customer), f.subject())
 }
 
-// Silent reports whether the fact stays out of the feed. Facts about an imported redemption do: the shop's server delivered its reward long ago.
+// Silent reports whether the fact stays out of the feed. Facts about an imported redemption stay out, because the shop's server delivered
+// its reward long ago.
 func (f Fact) Silent() bool { return f.Redemption != nil && f.Redemption.Imported }
 
 // subject returns the ID of the redemption or order.

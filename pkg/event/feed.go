@@ -119,7 +119,7 @@ func isKept(w Window) bool { return lastGone(w.Events) == 0 }
 
 func (e Event) isKept() bool { return e.ID != "" }
 
-// lastGone returns the sequence number of the last event that is no longer stored; 0: all are stored.
+// lastGone returns the sequence number of the last event that is no longer stored, or 0 if all events are stored.
 func lastGone(events []Event) int64 {
 	for _, e := range slices.Backward(events) {
 		if !e.isKept() {
@@ -141,8 +141,8 @@ func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, from int
 	return &ExpiredError{Earliest: earliest - 1, Feed: feed}
 }
 
-// search returns the first sequence number, not lower than from, whose event has a property that all later events have, too. If no event
-// has the property, search returns the number of the next event. It makes sure that a full page of events from there on is stored, because
+// search returns the lowest sequence number, at least from, whose event has a property. All later events must have the property, too. If no
+// event has the property, search returns the number of the next event. It makes sure that a full page of events from there on is stored, because
 // an event that waited for its place in the feed may expire before events that precede it.
 func (f Feed) search(ctx context.Context, customer catalog.CustomerID, from int64, has func(Window) bool) (int64, error) {
 	w, err := f.Store.Window(ctx, customer, math.MaxInt64, 1)

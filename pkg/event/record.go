@@ -67,16 +67,16 @@ type Parking interface {
 	Reread(ctx context.Context, place Place) Change
 }
 
-// shopTime bounds the time for recording one customer's events of a batch. After that they are set aside, so that one shop's trouble does
-// not delay other shops.
+// shopTime bounds the time for recording one customer's events of a batch. After that the events are set aside, so that the customer does
+// not delay other customers.
 const shopTime = 5 * time.Second
 
 const (
-	// stallTime is how long the log of a customer counts as stalled after shopTime has passed. Until then, a batch waits for it only for
-	// stalledTime: otherwise one stalled log delays every batch.
+	// stallTime is how long the log of a customer counts as stalled after shopTime has passed. While a log counts as stalled, a batch waits
+	// for it only for stalledTime. Otherwise one stalled log would delay every batch.
 	stallTime   = time.Minute
 	stalledTime = 500 * time.Millisecond
-	// concurrentShops bounds how many shops are worked on at a time. A batch has no more.
+	// concurrentShops bounds how many shops are worked on at a time. It equals the largest number of shops in a batch.
 	concurrentShops = 100
 	// maxCauses bounds how many errors an Outcome joins.
 	maxCauses = 10
@@ -90,7 +90,7 @@ type Recorder struct {
 	Nicks Nicks
 	// Represent returns an event's Data.
 	Represent func(Fact) ([]byte, error)
-	// Retention is how long events are kept. An older fact is left out if a later one of the same redemption or order follows it: when an
+	// Retention is how long events are stored. An older fact is left out if a later fact of the same redemption or order follows: when an
 	// old order is fulfilled or cancelled, the event of its creation has expired, and must not come again. 0 leaves nothing out.
 	Retention time.Duration
 	Now       func() time.Time
@@ -257,7 +257,7 @@ func (r Recorder) park(ctx context.Context, change Change, reason error) error {
 	return r.Parking.Park(ctx, Parked{Place: change.Place, Customer: change.Customer, Reason: reason.Error(), First: r.Now()})
 }
 
-// errStays means that a change was recorded, and must be retried nevertheless.
+// errStays means that a change was recorded, but must be retried.
 var errStays = errors.New("the change was set aside again while it was recorded")
 
 // Retry records the changes that were set aside, from the items as they are now. That works because no redemption or order is ever deleted.
@@ -275,7 +275,7 @@ func (r Recorder) Retry(ctx context.Context) Outcome {
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	// A change that stalls comes last in the next run, so that it does not keep others of its shop back for ever.
+	// A change that stalls comes last in the next run, so that it does not block other changes of its shop.
 	slices.SortStableFunc(waiting, func(a, b Parked) int { return cmp.Compare(a.Attempts, b.Attempts) })
 	shops := make(map[catalog.CustomerID][]Parked)
 	for _, parked := range waiting {

@@ -14,7 +14,7 @@ import (
 // (RFC 8259, section 6).
 const MaxMinor int64 = 1<<53 - 1
 
-// Errors of money; compare them with errors.Is.
+// Errors of parsing and arithmetic.
 var (
 	ErrOverflow        = errors.New("amount of money is too large")
 	ErrMixedCurrencies = errors.New("amounts of money have different currencies")

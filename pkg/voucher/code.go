@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Code is a voucher's code as it is compared: 1 to MaxCodeLength characters from A-Z and 0-9, without I, L and O.
-//
-// Codes are part of stored keys, so the rules that normalize them never change.
+// Code is a normalized code: 1 to MaxCodeLength characters from A-Z and 0-9, without I, L and O. Codes are part of stored keys, so the
+// rules that normalize them never change.
 type Code string
 
 const (
@@ -97,7 +96,7 @@ func (f CodeFormat) Validate() error {
 	return err
 }
 
-// code returns a code whose random characters stand for the given bytes.
+// code returns the code with one random character for each byte.
 func (f CodeFormat) code(random []byte) string {
 	code := []byte(f.Prefix)
 	for i, b := range random {
@@ -109,7 +108,7 @@ func (f CodeFormat) code(random []byte) string {
 	return string(code)
 }
 
-// Generate returns a code with at least 80 random bits, which cannot be guessed. A format that Validate rejects is an error.
+// Generate returns a code with at least 80 random bits, so that it cannot be guessed. It returns the error of Validate.
 func (f CodeFormat) Generate(random io.Reader) (string, error) {
 	if err := f.Validate(); err != nil {
 		return "", err

@@ -53,7 +53,7 @@ func (e *OtherTermsError) Error() string {
 type BatchStore interface {
 	// Create stores a new voucher, or returns ErrCodeTaken. After any other error it may or may not be stored.
 	Create(ctx context.Context, customer catalog.CustomerID, v Voucher) error
-	// Batch yields the vouchers of a batch in no order, and stops at the first error.
+	// Batch yields the vouchers of a batch in any order, and stops at the first error.
 	Batch(ctx context.Context, customer catalog.CustomerID, batch string) iter.Seq2[Voucher, error]
 	// InParallel calls do count times, several at a time, until the first error or the end of the context. Calls that are still running then
 	// may succeed.
@@ -81,11 +81,11 @@ type Generator struct {
 	Now    func() time.Time
 }
 
-// Generate begins or completes a batch and passes each voucher to issue once it is stored: first those that the batch had, then new ones
-// as they are created. Calls of issue do not overlap. An error of issue ends the work.
+// Generate begins or completes a batch. It passes each voucher to issue once the voucher is stored: first the vouchers that the batch had,
+// then new vouchers as they are created. Calls of issue do not overlap. An error of issue ends the work.
 //
-// If it ends early, every issued voucher is stored, and completing the batch finds every stored one. Writes without a response may still be
-// in flight and be applied even after the batch was completed. The batch then has surplus vouchers that were not issued. Completing it
+// If Generate ends early, every issued voucher is stored, and completing the batch issues every stored voucher. A write without a response
+// may be applied even after the batch was completed. The batch then has vouchers that were not issued. Completing it
 // again returns ErrBatchLarger with the number of vouchers; completing it to that number issues them all. Errors are *FieldError,
 // ErrBatchTaken, ErrBatchUnknown, ErrBatchLarger, *OtherTermsError, and those of the store and of issue.
 func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Voucher) error) (BatchResult, error) {
@@ -144,7 +144,7 @@ func (g Generator) newVoucher(order BatchOrder) (Voucher, error) {
 	return New(order.Terms, g.Now())
 }
 
-// count returns how many vouchers the batch has, if the order can continue from there.
+// count returns how many vouchers the batch has, or an error if the order does not fit the batch.
 func (g Generator) count(ctx context.Context, order BatchOrder, sample Voucher) (found int, err error) {
 	for v, err := range g.Store.Batch(ctx, order.Customer, order.Terms.Batch) {
 		if err != nil {
@@ -167,7 +167,7 @@ func (g Generator) count(ctx context.Context, order BatchOrder, sample Voucher) 
 	return found, nil
 }
 
-// differingTerm returns the name of a field in which the vouchers differ and which no edit changes, or "". Other fields may
+// differingTerm returns the name of a field that differs and that no edit can change, or "". Other fields may
 // have been edited since the batch was begun.
 func differingTerm(a, b Voucher) string {
 	switch {

@@ -2,7 +2,7 @@ package voucher
 
 import "time"
 
-// HoldKind says where a hold is stored and counted. It follows from the kind of the voucher's limits, which no edit changes.
+// HoldKind says where a hold is stored and counted. It depends on which limits the voucher has, and no edit changes that.
 type HoldKind string
 
 // The kinds of holds. They are stored in checkouts, so they never change.
@@ -36,8 +36,8 @@ func (k HoldKind) IsByNick() bool { return k == HoldCountedByNick || k == HoldBy
 // IsCounted reports whether the use was taken from a counter.
 func (k HoldKind) IsCounted() bool { return k == HoldCountedByNick || k == HoldCounted }
 
-// Hold is one use of a voucher, taken for a checkout. Once the hold has lapsed, the use is free for the next taker, but it stays counted as
-// taken until somebody takes it over.
+// Hold is one use of a voucher, taken for a checkout. When the hold has lapsed, another request can take over the use. Until then the use
+// stays counted as taken.
 type Hold struct {
 	Kind HoldKind
 	// ID is the ID of the redemption that an order makes of the hold: 22 characters of base64url. Checkouts that share a hold
@@ -45,7 +45,7 @@ type Hold struct {
 	ID      string
 	Counter int       // the counter that the use was taken from, if the kind is counted
 	Until   time.Time // UTC, whole milliseconds; from then on the hold has lapsed
-	Nick    Nick      // of a single-use code only: who holds it; zero: nobody may share the hold
+	Nick    Nick      // only for a single-use code: the nick that may share the hold; zero: no nick
 }
 
 // HasLapsed reports whether the use is free at a time.
@@ -54,8 +54,8 @@ func (h Hold) HasLapsed(at time.Time) bool { return !at.Before(h.Until) }
 const (
 	// holdGrace is how long a hold outlasts its checkout, so that an order sent while the checkout is open finds the hold.
 	holdGrace = 10 * time.Second
-	// holdTick rounds the ends of holds up, so that many holds lapse at once. A request that finds every use taken then speaks for all
-	// requests until the next tick.
+	// holdTick rounds the ends of holds up, so that many holds lapse at once. If a request finds every use taken, no use becomes free
+	// before the next tick.
 	holdTick = 10 * time.Second
 )
 

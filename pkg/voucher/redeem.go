@@ -15,13 +15,11 @@ type Request struct {
 	Customer catalog.CustomerID
 	Code     Code
 	Nick     Nick
-	// Key identifies the request across retries; empty: the request cannot be retried safely. With another customer, code
-	// or nick, the same key identifies another request.
-	Key idempotency.Key
-	// At is when the request was received, in UTC.
-	At time.Time
-	// Paused is what the shop's owner has paused.
-	Paused Pause
+	// Key identifies the request across retries. Empty: the request cannot be retried safely. The same key with another customer, code
+	// or nick identifies another request.
+	Key    idempotency.Key
+	At     time.Time // when the request was received, in UTC
+	Paused Pause     // what the shop's owner has paused
 }
 
 // Claim is a request to redeem, with the identifiers for its record.
@@ -98,7 +96,7 @@ func RefuseNow(ctx context.Context, store FreeUses, request Request, v Voucher, 
 	if err := v.RefuseNick(uses, request.At); err != nil {
 		return err
 	}
-	// If the nick itself has a lapsed hold, the request takes over that use.
+	// If the nick has a lapsed hold, the request can take over that use.
 	if !v.Limited() || v.Over == 0 && len(uses.Lapsed(request.At)) > 0 {
 		return nil
 	}

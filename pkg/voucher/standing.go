@@ -24,14 +24,14 @@ type Standing struct {
 	Voucher
 
 	UsesLeft int       // 0 for a code without a limit; uses whose holds have lapsed count as left
-	Used     int       // redeemed or held; not counted, and 0, if a code without a limit is read without its records
-	UsesHeld int       // those of Used that checkouts hold
-	Lapse    time.Time // when the next of the holds lapses; zero: none
-	Editing  Limit     // the limit that an interrupted or running edit is moving to, or NoLimit
+	Used     int       // redeemed or held; 0 for a code without a limit that is read without its records
+	UsesHeld int       // how many of Used are held by checkouts
+	Lapse    time.Time // when the next hold lapses; zero: none
+	Editing  Limit     // the new limit of an interrupted or running edit, or NoLimit
 }
 
-// NewStanding returns the standing of a voucher at a time. left and used are what is known about the uses of a code with many uses. A
-// single-use code needs neither.
+// NewStanding returns the standing of a voucher at a time. left and used become UsesLeft and Used of a code with many uses. For a
+// single-use code they are ignored.
 func NewStanding(v Voucher, left, used int, at time.Time) Standing {
 	switch {
 	case !v.SingleUse():

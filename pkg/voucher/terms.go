@@ -146,13 +146,10 @@ func (r Reward) validate() error {
 	return err
 }
 
-// ErrNoTime is the error for a string that is neither a time in RFC 3339 nor a date.
-var ErrNoTime = errors.New("neither a time nor a date")
-
 var errTimeOutOfRange = errors.New("must be in the years 2000 to 9999")
 
 // ParseTime reads a time in RFC 3339, or a date, which stands for its midnight UTC. Times must be in the years 2000 to 9999, in
-// whole milliseconds. For a string that is neither a time nor a date, it returns ErrNoTime.
+// whole milliseconds.
 func ParseTime(text string) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil {
@@ -161,7 +158,7 @@ func ParseTime(text string) (time.Time, error) {
 	t = t.UTC()
 	switch {
 	case err != nil:
-		return time.Time{}, ErrNoTime
+		return time.Time{}, errors.New("must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which means midnight UTC")
 	case t.IsZero() || !isStorable(t):
 		return time.Time{}, errTimeOutOfRange
 	case !t.Equal(t.Truncate(time.Millisecond)):

@@ -39,7 +39,8 @@ type Voucher struct {
 
 	// Counters is the number of counters that share the uses of a code with a limit above one.
 	Counters int
-	// FullUntil is set once a request saw every use of a code with a limit above one taken: until then no use is free. Zero: unknown.
+	// FullUntil is set when a request finds that every use of a code with a limit above one is taken. Before FullUntil no use is free.
+	// Zero: unknown.
 	FullUntil time.Time // UTC, whole milliseconds
 	// Over is how many uses are taken above the limit, after it was lowered.
 	Over int
@@ -110,8 +111,8 @@ func (v Voucher) usedUp(at time.Time) bool {
 	return v.Redeemed != nil || v.Held != nil && !v.Held.HasLapsed(at) || at.Before(v.FullUntil)
 }
 
-// Refuse applies every rule that needs only the voucher itself. It returns a *RefusalError, or nil if the request passes. The
-// uses left in counters, and the limit per nick, are checked elsewhere.
+// Refuse applies every rule that needs only the voucher itself. It returns a *RefusalError, or nil if the request passes. It checks
+// neither the uses left in counters nor the limit per nick.
 func (v Voucher) Refuse(request Request) error { return v.refuse(request, v.usedUp(request.At)) }
 
 // RefuseShare is Refuse for a request that shares a hold. It needs no free use.
