@@ -49,7 +49,12 @@ func (s *HeldCheckouts) openHeld(ctx context.Context, opening checkout.Opening, 
 	h := &holding{Opening: opening, until: voucher.HeldUntil(opening.Checkout.Expires)}
 	err := s.untilTaken(ctx, h.Voucher,
 		func(free *freeUse) error { return s.openOnce(ctx, h, free, lost) },
-		func() error { return s.lookAgain(ctx, h) })
+		func() error {
+			if h.Checkout.Code == "" { // there is no voucher to read
+				return errLookAgain
+			}
+			return s.lookAgain(ctx, h)
+		})
 	if err != nil {
 		return checkout.Checkout{}, err
 	}

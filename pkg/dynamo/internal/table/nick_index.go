@@ -65,7 +65,7 @@ func DecodeIndexed(it Item) (voucher.Redemption, error) {
 	_, timeAndID, _ := strings.Cut(strings.TrimPrefix(it.Str(SortKey), indexPrefix), "#")
 	millis, id, _ := strings.Cut(timeAndID, "#")
 	at, malformed := strconv.ParseInt(millis, 10, 64)
-	reward, err := voucher.ParseReward(it.Str(AttrReward), money.Currency(it.Str(AttrCurrency)))
+	reward, err := decodeReward(it.Str(AttrReward), money.Currency(it.Str(AttrCurrency)))
 	if err = errors.Join(malformed, err); err != nil {
 		return voucher.Redemption{}, fmt.Errorf("indexed redemption: %v", err) //nolint:errorlint // a malformed ID here is not the request's fault
 	}

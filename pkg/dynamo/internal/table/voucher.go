@@ -23,7 +23,7 @@ import (
 // words of DynamoDB, so expressions use aliases.
 const (
 	AttrCode       = "code"     // as created
-	AttrReward     = "reward"   // see voucher.ParseReward
+	AttrReward     = "reward"   // see decodeReward
 	AttrCurrency   = "currency" // of a reward that is an amount off
 	AttrMaxUses    = "maxUses"  // missing: no limit
 	AttrPerNick    = "perNick"  // missing: no limit
@@ -129,13 +129,13 @@ func EncodeEditable(v voucher.Voucher) Item {
 
 // DecodeVoucher reads a voucher. Its errors wrap no *voucher.FieldError: that would blame the request for a damaged item.
 func DecodeVoucher(it Item) (Voucher, error) {
-	reward, err := voucher.ParseReward(it.Str(AttrReward), money.Currency(it.Str(AttrCurrency)))
+	reward, err := decodeReward(it.Str(AttrReward), money.Currency(it.Str(AttrCurrency)))
 	if err != nil {
-		return Voucher{}, fmt.Errorf("voucher item: %v", err) //nolint:errorlint // err is a *voucher.FieldError
+		return Voucher{}, fmt.Errorf("voucher item: reward: %v", err) //nolint:errorlint // a malformed ID here is not the request's fault
 	}
 	nick, err := voucher.ParseNick(it.Str(AttrNick))
 	if err != nil {
-		return Voucher{}, fmt.Errorf("voucher item: %v", err) //nolint:errorlint // err is a *voucher.FieldError
+		return Voucher{}, fmt.Errorf("voucher item: reward: %v", err) //nolint:errorlint // a malformed ID here is not the request's fault
 	}
 	v := Voucher{
 		Voucher: voucher.Voucher{
@@ -175,6 +175,42 @@ func DecodeVoucher(it Item) (Voucher, error) {
 		}
 	}
 	return v, nil
+}
+
+// decodeReward reads a stored reward: product/variant, 2*product/variant, several of them joined by +, 20%, or an amount such as 5.00
+// of the currency. It was validated before it was stored, so a value outside its bounds is damage.
+func decodeReward(text string, currency money.Currency) (voucher.Reward, error) {
+	if strings.Contains(text, "+") {
+		return voucher.ParseReward(text, currency)
+	}
+	if percent, is := strings.CutSuffix(text, "%"); is {
+		n, err := strconv.Atoi(percent)
+		return voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: n}, within(err, int64(n), 100)
+	}
+	product, variant, is := strings.Cut(text, "/")
+	if !is {
+		off, err := money.Parse(text, currency)
+		return voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: off}, within(err, off.Minor, money.MaxMinor)
+	}
+	reward := voucher.Reward{Kind: voucher.RewardProduct, Amount: 1}
+	if amount, rest, is := strings.Cut(product, "*"); is {
+		n, err := strconv.ParseInt(amount, 10, 64)
+		if err := within(err, n, catalog.MaxAmount); err != nil {
+			return voucher.Reward{}, err
+		}
+		reward.Amount, product = n, rest
+	}
+	var badProduct, badVariant error
+	reward.Product, badProduct = catalog.ParseID[catalog.ProductID](product)
+	reward.Variant, badVariant = catalog.ParseID[catalog.VariantID](variant)
+	return reward, errors.Join(badProduct, badVariant)
+}
+
+func within(err error, n, most int64) error {
+	if err == nil && (n < 1 || n > most) {
+		return fmt.Errorf("%d is not from 1 to %d", n, most)
+	}
+	return err
 }
 
 // Counter is a counter as it is stored.
