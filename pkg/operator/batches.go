@@ -12,7 +12,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Generator returns a generator of vouchers of this shop; random must be of cryptographic quality. It calls only Slow of bulk.
+// Generator returns a generator of vouchers of this shop; random must be of cryptographic quality. Of the functions in bulk, the generator
+// calls only Slow.
 func (s *Shop) Generator(random io.Reader, now func() time.Time, bulk Bulk) voucher.Generator {
 	return voucher.Generator{Store: batchStore{s, bulk}, Random: random, Now: now}
 }
@@ -65,8 +66,8 @@ type BatchSwitch struct {
 // twice: first to count. If it ends early, calling it again completes it. A voucher that joins the batch during the call may not be
 // switched.
 //
-// Vouchers that already were switched are written, too: that gives them a new version. A write of an interrupted earlier call that is still
-// in flight can then no longer undo this call, because that write is conditional on the old version.
+// SwitchBatch also writes vouchers that already were switched, which gives them a new version. If a write of an interrupted earlier call is
+// still in flight, it can no longer undo this call: it is conditional on the old version.
 func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, bulk Bulk) (result BatchSwitch, err error) {
 	var mu sync.Mutex
 	result.Vouchers, err = s.eachOf(ctx, batch, bulk, func(ctx context.Context, v voucher.Voucher) error {

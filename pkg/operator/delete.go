@@ -11,8 +11,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Draining is how long deleting waits after it disabled a code with many uses. A request that read the voucher before that has ended by then,
-// because no function that serves requests runs for more than 10 seconds (template.yaml, Timeout).
+// Draining is how long deleting waits after it disabled a code with many uses. By then, every request that read the voucher before has ended:
+// no function that serves requests runs for more than 10 seconds (template.yaml, Timeout).
 const Draining = 15 * time.Second
 
 // Deletion says how to delete vouchers.
@@ -160,7 +160,7 @@ func (d *deleting) deleteDisabled(ctx context.Context, v disabledVoucher, isUsed
 	return nil
 }
 
-// enable enables a voucher again, unless it was edited: another operator may want it disabled.
+// enable enables a voucher again. It leaves an edited voucher alone: another operator may want it disabled.
 func (d *deleting) enable(ctx context.Context, v voucher.Voucher) error {
 	now, err := d.shop.vouchers.Voucher(ctx, d.shop.Customer.ID, v.Code)
 	if err == nil && now.Version != v.Version {

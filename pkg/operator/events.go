@@ -47,8 +47,8 @@ func (e *Events) Find(ctx context.Context, shop *Shop, id event.ID) (found event
 
 // Rebuilding says how to rebuild a feed.
 type Rebuilding struct {
-	// From is the time of the earliest event to add; zero: as long ago as the feed must be complete. If a later event of the same redemption
-	// or order is added, earlier ones come along.
+	// From is the time of the earliest event to add; zero: the time since which the feed must be complete. Rebuild also adds earlier events of a
+	// redemption or order if it adds a later one.
 	From time.Time
 	// Progress is called with the number of items read, or of events added, since its last call.
 	Progress func(steps int)
@@ -165,8 +165,8 @@ func (e *Events) restore(ctx context.Context, shop *Shop, facts []event.Fact, lo
 	return restored, nil
 }
 
-// lacking returns the facts of a time or later that are not known. It adds earlier facts of the same redemption or order, back to one that
-// is known: those before that have expired. All that it returns is known from then on. No feed lacks silent facts.
+// lacking returns the facts at a time or later that are not known, and marks them as known. With them, it returns earlier facts of the same
+// redemption or order, back to a known one: the facts before that have expired. Silent facts are never lacking.
 func lacking(facts []due, known map[event.ID]bool, from time.Time) (missing []due) {
 	isNextLacking := false
 	for _, fact := range slices.Backward(facts) {

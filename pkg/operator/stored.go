@@ -16,11 +16,28 @@ type storedEntry struct {
 }
 
 // stored yields all entries, or those of one code if code is not empty, in the order of the codes, and stops at the first error. The voucher is
-// the first entry of its code. Entries without a voucher are left out. Redemptions, edits and deletions continue meanwhile. The last error is
-// a *voucher.RefusalError if the code is unknown, or voucher.ErrBatchUnknown if all vouchers were read and the batch has none.
+// the first entry of its code. Entries without a voucher are left out. Redemptions, edits and deletions continue meanwhile. At the end comes
+// a *voucher.RefusalError if the code is unknown, or voucher.ErrBatchUnknown if there is a batch, but no code, and the batch has no vouchers.
 func (s *Shop) stored(ctx context.Context, code voucher.Code, batch string) iter.Seq2[storedEntry, error] {
 	return func(yield func(storedEntry, error) bool) {
 		codeFound, batchFound := code == "", batch == "" || code != ""
+		for entry, err := range s.withVouchers(ctx, code) {
+			if !yield(entry, err) || err != nil {
+				return
+			}
+			codeFound, batchFound = true, batchFound || entry.Of.Batch == batch
+		}
+		if !codeFound {
+			yield(storedEntry{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown})
+		} else if !batchFound {
+			yield(storedEntry{}, batchUnknown(batch))
+		}
+	}
+}
+
+// withVouchers yields the entries of stored without the errors at the end.
+func (s *Shop) withVouchers(ctx context.Context, code voucher.Code) iter.Seq2[storedEntry, error] {
+	return func(yield func(storedEntry, error) bool) {
 		var of voucher.Voucher
 		var missing voucher.Code
 		for entry, err := range s.vouchers.Entries(ctx, s.Customer.ID, code) {
@@ -45,12 +62,6 @@ func (s *Shop) stored(ctx context.Context, code voucher.Code, batch string) iter
 			if !yield(storedEntry{entry, of}, err) || err != nil {
 				return
 			}
-			codeFound, batchFound = true, batchFound || of.Batch == batch
-		}
-		if !codeFound {
-			yield(storedEntry{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown})
-		} else if !batchFound {
-			yield(storedEntry{}, batchUnknown(batch))
 		}
 	}
 }

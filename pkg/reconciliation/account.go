@@ -264,8 +264,8 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// Between adds two glances: before the first item was read, and after the last. The uses taken, together with those that came back, only
-// rise. So the number of redemptions and holds read lies between what the two glances allow.
+// Between adds two glances: before the first item was read, and after the last. The sum of the uses taken and the uses that came back only
+// rises. So the two glances bound the number of redemptions and holds that were read.
 func (a *Account) Between(before, after Glance) {
 	a.before, a.after, a.isBracketed = before, after, true
 }
@@ -592,8 +592,8 @@ func (j *partsJudgement) judgeTerms() {
 // neverEdited reports whether the voucher's terms were the same at every redemption.
 func (a *Account) neverEdited() bool { return a.voucher.Version == 1 && a.isSteady() }
 
-// isSteady reports whether the voucher was not edited while the account was read. Without glances, it assumes
-// so: if a fault is then found, the code is read again with glances.
+// isSteady reports whether the voucher stayed the same while the account was read. Without glances, isSteady returns true: if Judge then
+// finds a fault, the code is read again with glances.
 func (a *Account) isSteady() bool {
 	return !a.isBracketed || a.before.Found && a.after.Found && a.before.Version == a.voucher.Version && a.after.Version == a.voucher.Version
 }

@@ -84,8 +84,8 @@ func (j *checkoutJudgement) judgePrice(currency money.Currency) {
 }
 
 // JudgeUse returns what is wrong with the use of the checkout's code. recorded are the redemptions of the code that are recorded under the
-// checkout's token. An order has exactly one, whose ID is that of the hold; cancelling undoes it. No other checkout has one: of checkouts
-// that share a hold, only the ordered one does. The items are not read at one moment, so the finding is doubtful.
+// checkout's token. An order has exactly one redemption, with the ID of the hold; cancelling the order undoes the redemption. A checkout
+// that was not ordered has none, even if it shares its hold with an order. The items are not read at one moment, so the finding is doubtful.
 func (c *Checkout) JudgeUse(recorded []voucher.Redemption) []Finding {
 	j := &checkoutJudgement{Checkout: c}
 	switch {
@@ -106,7 +106,7 @@ func (c *Checkout) JudgeUse(recorded []voucher.Redemption) []Finding {
 	return j.wrong
 }
 
-// notAfter adds a finding if an event is recorded in the future. The zero time is not.
+// notAfter adds a finding if something happened in the future. A zero time means that it did not happen.
 func (j *checkoutJudgement) notAfter(now time.Time, what string, at time.Time) {
 	if at.After(now.Add(ClockSkew)) {
 		j.add(KindFuture, "%s at %s, but it is %s now", what, written(at), written(now))

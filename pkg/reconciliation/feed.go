@@ -26,8 +26,9 @@ func (c *Coverage) Add(sequence int64, at time.Time) {
 	}
 }
 
-// Since returns the time since which everything that happened must be in the feed. It is the retention before now. But after the retention
-// was raised, events may have expired by the shorter one, so nothing before the oldest event that is kept is expected any more.
+// Since returns the time since which the feed must have every event: now minus the retention. If the retention was raised, events may have
+// expired by the shorter one. So if events have expired, the feed need not go back further than its oldest kept event and shortestRetention,
+// whichever is longer ago.
 func (c *Coverage) Since(now time.Time, retention time.Duration) time.Time {
 	since, kept := now.Add(-retention), now.Add(-shortestRetention)
 	if !c.oldest.IsZero() && c.oldest.Before(kept) {
@@ -121,7 +122,7 @@ func (f *Feed) AddFact(place Place, fact event.Fact) {
 		f.events[id] = e
 	}
 	switch {
-	case fact.At.Before(f.coverage.Since(f.now, f.retention)): // the event may have expired, and may have come again after that
+	case fact.At.Before(f.coverage.Since(f.now, f.retention)): // the event may have expired, and may have been added again later
 	case !named && fact.At.Before(f.now.Add(-RecordingTime)):
 		f.doubt(doubt{kind: KindEventMissing, id: id}, place, "the event %s (%s at %s) is not in the feed", id, fact.Type, written(fact.At))
 	case named && !e.isStored:

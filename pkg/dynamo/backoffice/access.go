@@ -42,8 +42,8 @@ func (s *Access) Settings(ctx context.Context, customer catalog.CustomerID) (acc
 }
 
 // PutSettings replaces the stored settings if their version is still settings.Version, and stores the next version. Otherwise it returns
-// catalog.ErrChanged, unless the stored settings are what it would write: then an earlier attempt was applied and its response
-// was lost. No attempt is applied once a later version is stored.
+// catalog.ErrChanged. If the stored settings equal the new ones, an earlier attempt was applied and its response was lost: then PutSettings
+// succeeds. No attempt is applied once a later version is stored.
 func (s *Access) PutSettings(ctx context.Context, customer catalog.CustomerID, settings access.Settings) error {
 	call := &table.Update{Key: table.SettingsKey(customer)}
 	call.RequireCount(table.AttrVersion, settings.Version)
@@ -122,9 +122,9 @@ func (s *Access) keysOf(customer catalog.CustomerID) *dynamodb.QueryInput {
 
 // CreateKey stores the record of a new key, or returns access.ErrTooManyKeys if access.MaxLiveKeys keys are live at the time of creation.
 //
-// Concurrent creations never exceed that limit. Each attempt reads the number of keys ever created and then the keys. One transaction
-// stores the new key and raises that number. If another creation has raised the number meanwhile, the transaction fails and the next
-// attempt begins. If fewer keys are visible than were ever created, another creation may be half visible, so the next attempt begins, too.
+// Concurrent creations never exceed that limit. Each attempt reads the number of keys ever created, and then the keys. One transaction
+// stores the new key and raises the number. CreateKey tries again if another creation has raised the number meanwhile, and if it sees fewer
+// keys than were ever created: another creation may be half visible.
 func (s *Access) CreateKey(ctx context.Context, customer catalog.CustomerID, record access.KeyRecord) error {
 	for attempt := range maxAccessAttempts {
 		if err := s.pauseBefore(ctx, attempt); err != nil {

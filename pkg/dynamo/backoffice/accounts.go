@@ -60,9 +60,9 @@ func (s *Vouchers) Accounts(ctx context.Context, customer catalog.CustomerID) it
 	}
 }
 
-// Account reads what is stored under one code, and the voucher and its counters before and after that. It waits for the
-// duration settle between these reads: if the first one sees a transaction half-applied, the next one sees it complete. If redemptions
-// and holds may move between items, it reads them twice.
+// Account reads what is stored under one code. Before and after that it reads the voucher and its counters. It waits for the duration settle
+// between these reads: if one read sees only a part of a transaction, the next one sees all of it. If redemptions and holds may move between
+// items, Account reads the items twice.
 func (s *Vouchers) Account(
 	ctx context.Context, customer catalog.CustomerID, code voucher.Code, settle time.Duration,
 ) (account *reconciliation.Account, err error) {

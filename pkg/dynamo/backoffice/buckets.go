@@ -66,7 +66,7 @@ type read struct {
 	err  error
 }
 
-// send sends what is read until the context ends.
+// send sends the items until the context ends.
 func send(ctx context.Context, found iter.Seq2[table.Item, error], to chan<- read) {
 	for it, err := range found {
 		select {

@@ -35,10 +35,9 @@ func (s *Catalogue) Customer(ctx context.Context, id catalog.CustomerID) (catalo
 
 // Shop reads a customer with all products, on sale or not, or returns catalog.ErrNotFound.
 //
-// A product can be found under both keys if another apply is moving it, or if an older shopctl, which does not know OffSaleKey,
-// stored it again. The copy under ProductKey counts, because functions read that one. It gets the later version of the two, so
-// that the next write removes the other copy. A product that Shop misses in the middle of a move looks new, and its write
-// returns catalog.ErrChanged.
+// A product has copies under both keys while another apply moves it, and after an older shopctl, which does not know OffSaleKey, stored
+// it again. Shop returns the copy under ProductKey, which functions read, with the later version of the two. So the next write removes the
+// other copy. If Shop misses a product in the middle of a move, the product looks new, and its write returns catalog.ErrChanged.
 func (s *Catalogue) Shop(ctx context.Context, id catalog.CustomerID) (catalog.Shop, error) {
 	var shop catalog.Shop
 	products := make(map[catalog.ProductID]catalog.Product)
@@ -106,8 +105,8 @@ func (s *Catalogue) PutCustomer(ctx context.Context, customer catalog.Customer) 
 }
 
 // PutProduct implements catalog.ApplyStore. All variants of a product are in one item, which has one key while the product is on
-// sale and another one while it is off sale. A transaction writes the item under the one key and deletes it under the other.
-// Both parts are guarded: a late attempt that finds its own key free fails at the other key.
+// sale and another one while it is off sale. A transaction writes the item under one key and deletes it under the other. Both actions have
+// a condition: a late attempt that finds its own key free fails at the other key.
 func (s *Catalogue) PutProduct(ctx context.Context, customer catalog.CustomerID, product catalog.Product) error {
 	read := product.Version
 	product.Version++

@@ -29,9 +29,8 @@ const (
 )
 
 // Edit changes a voucher and returns the result. The change applies to every request that begins after Edit returned. An
-// unknown code is a *voucher.RefusalError, and an edit that the rules do not allow is a *voucher.FieldError. After an
-// *UnavailableError, or an error that says that other edits overtook it or that uses keep coming back, part of the edit may have been
-// applied; running it again completes it.
+// unknown code is a *voucher.RefusalError, and an edit that the rules do not allow is a *voucher.FieldError. After any other error a part
+// of the edit may have been applied; running the edit again completes it.
 func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code voucher.Code, edit voucher.Edit) (voucher.Voucher, error) {
 	begun := false // whether an edit of the limit may have reached the counters
 	overtaken := 0
@@ -157,8 +156,8 @@ func termsOf(v voucher.Voucher) voucher.Voucher {
 // ends AttrFullUntil: a request that found all counters empty earlier can no longer mark the voucher as full. begun reports whether the new
 // limit was stored as AttrEditing.
 //
-// If a use came back or was dropped since the first write, the edit begins again: the use may be left in a counter from which this edit
-// took nothing, or may be missing in AttrOver.
+// If a use came back or was dropped since the first write, the edit begins again. The use may be left in a counter from which this edit
+// took nothing, or AttrOver may not count it.
 func (s *Vouchers) moveLimit(
 	ctx context.Context, customer catalog.CustomerID, before table.Voucher, edit voucher.Edit,
 ) (moved voucher.Voucher, begun bool, err error) {
@@ -273,7 +272,7 @@ func (s *Vouchers) raise(ctx context.Context, customer catalog.CustomerID, code 
 
 // lower takes uses that the counters have left until it has taken enough or none is left. Redemptions continue meanwhile. If a
 // counter has fewer uses left than were read, the failed condition returns how many, and lower tries to take half of them: if it
-// tried to take all, a busy code could starve the edit. remainder is what it could not take.
+// tried to take all, a busy code could starve the edit. remainder is how many uses it could not take.
 func (s *Vouchers) lower(
 	ctx context.Context, customer catalog.CustomerID, code voucher.Code, counters []table.Counter, by int,
 ) (remainder int, err error) {

@@ -21,8 +21,8 @@ type Entry struct {
 	Voucher *voucher.Voucher
 	Counter *Counter
 	Hold    *voucher.Hold // of a code with a limit above one; its Kind is not set
-	// Redemptions are the records in an item of a code with many uses, or one undone redemption of any code. Their Code and Reward are not
-	// set; they are those of the voucher. A single-use code has its redemption in Voucher.
+	// Redemptions are the records in an item of a code with many uses, or one undone redemption of any code. They lack Code and Reward, which
+	// only the voucher has. A single-use code has its redemption in Voucher.
 	Redemptions []voucher.Redemption
 }
 

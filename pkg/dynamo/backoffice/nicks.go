@@ -19,7 +19,7 @@ type Redemption struct {
 	Batch string
 }
 
-// indexedPerPage is how many redemptions a query of the index returns: as many as one call reads the vouchers of.
+// indexedPerPage is how many redemptions a query of the index returns. One call can read the vouchers of so many redemptions.
 const indexedPerPage = 100
 
 // RedemptionsOf yields the indexed redemptions of a nick from one time to another, both included, earliest first. It stops at the first

@@ -115,7 +115,7 @@ func items(ctx context.Context, api dynamodb.QueryAPIClient, query *dynamodb.Que
 				return
 			}
 			for i, it := range page.Items {
-				page.Items[i] = nil // so that only what was not read yet stays in memory
+				page.Items[i] = nil // so that only the items that were not read yet stay in memory
 				if !yield(it, nil) {
 					return
 				}
@@ -151,8 +151,8 @@ func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v vo
 	return err
 }
 
-// CreateOrFind is Create, but if the code is taken, it returns the voucher that has it. If the response to an earlier attempt was lost, that is
-// v itself.
+// CreateOrFind creates a voucher, as Create does, or returns the voucher that has its code. That is v itself if the response to an earlier
+// attempt was lost.
 func (s *Vouchers) CreateOrFind(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing voucher.Voucher, taken bool, err error) {
 	actions := []types.TransactWriteItem{{Put: s.putNew(table.EncodeVoucher(customer, v))}}
 	for number := range v.Counters {
