@@ -271,7 +271,7 @@ func invalidParameter(parameter *checkout.ParameterError) *problemError {
 	problem := problemInvalid.because("%v.", parameter).of(parameter.Parameter)
 	switch parameter.Parameter {
 	case checkout.ParameterData:
-		problem.at(parameter.Pointer)
+		return problem.at(parameter.Pointer)
 	case checkout.ParameterReplaces:
 		problem.problemType = problemMalformedRequest
 	}

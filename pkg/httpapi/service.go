@@ -170,7 +170,7 @@ func (e endpoint) respond(c *call) (answer, error) {
 	if c.pathErr != nil {
 		return answer{}, c.pathErr
 	}
-	values, matches := MatchPath(e.path, c.URL.Path)
+	values, matches := matchPath(e.path, c.URL.Path)
 	if !matches {
 		return answer{}, e.notFound()
 	}
@@ -189,9 +189,9 @@ func (e endpoint) respond(c *call) (answer, error) {
 	return e.answer(c)
 }
 
-// MatchPath compares a decoded path with a pattern, segment by segment, and returns the values of the pattern's {parameters}.
+// matchPath compares a decoded path with a pattern, segment by segment, and returns the values of the pattern's {parameters}.
 // http.ServeMux is no alternative: it redirects paths that contain //, . or .. instead of rejecting them.
-func MatchPath(pattern, path string) (values map[string]string, matches bool) {
+func matchPath(pattern, path string) (values map[string]string, matches bool) {
 	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(have) {
 		return nil, false
